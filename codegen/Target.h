@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+// The interface of a target: a folder under codegen that makes kernels for one kind of hardware.
+#ifndef INGOT_CODEGEN_TARGET_H
+#define INGOT_CODEGEN_TARGET_H
+
+#include "dialects/engine/KernelProvider.h"
+#include <memory>
+
+namespace ingot::codegen {
+
+/// A compiled library of kernels, before it becomes a section of the engine file.
+struct CompiledLibrary {
+  std::string name;
+  std::string kind; ///< as of engine.library
+  std::string bytes;
+};
+
+/// One backend. Stateless; instances live in Targets.cpp for the whole process.
+class Target {
+public:
+  virtual ~Target() = default;
+
+  /// The folder's name: "reference", "x86".
+  virtual llvm::StringRef backend() const = 0;
+
+  /// Names it accepts, for messages: "x86-64-v3[+avxvnni], ...".
+  virtual std::string namesAccepted() const = 0;
+
+  /// Whether `name` is of this backend's family ("x86-64..." ), even if misspelt further on.
+  virtual bool claims(llvm::StringRef name) const = 0;
+
+  /// The target that `name` asks for; on failure `error` says what is wrong with the name.
+  virtual mlir::FailureOr<engine::TargetAttr> parse(mlir::MLIRContext *context,
+                                                    llvm::StringRef name,
+                                                    std::string &error) const = 0;
+
+  /// The best target of this backend that the build machine itself can run; nothing if none.
+  virtual std::optional<std::string> hostTarget() const = 0;
+
+  /// The kernel provider that passes ask.
+  virtual std::unique_ptr<engine::KernelProvider>
+  createProvider(engine::TargetAttr target) const = 0;
+
+  /// Compiles every engine.kernel of `unit`, on up to `threads` threads; sets each kernel's library
+  /// and facts and creates the engine.library operations. The same input gives the same bytes, with
+  /// any thread count. Failure comes with a located diagnostic that names the kernel.
+  virtual mlir::FailureOr<llvm::SmallVector<CompiledLibrary>>
+  compile(engine::UnitOp unit, int threads) const = 0;
+};
+
+/// The only list of targets, in order of preference for names that several could claim.
+llvm::ArrayRef<const Target *> targets();
+
+/// The target that claims `name`, parsed; on failure `error` lists what is known.
+mlir::FailureOr<std::pair<const Target *, engine::TargetAttr>>
+findTarget(mlir::MLIRContext *context, llvm::StringRef name, std::string &error);
+
+} // namespace ingot::codegen
+
+#endif

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+// Attributes of the engine dialect: expressions, ranges, layouts and targets.
+#ifndef INGOT_DIALECTS_ENGINE_ENGINEATTRIBUTES_TD
+#define INGOT_DIALECTS_ENGINE_ENGINEATTRIBUTES_TD
+
+include "dialects/engine/EngineDialect.td"
+
+class Engine_Attr<string name, string mnemonicName> : AttrDef<Engine_Dialect, name> {
+  let mnemonic = mnemonicName;
+}
+
+def Engine_ExprAttr : Engine_Attr<"Expr", "expr"> {
+  let summary = "Integer expression over named dims";
+  let description = [{
+    Text form: decimal constants, dim names, `+ - * ceildiv floordiv min max` and parentheses, all
+    left-associative with the usual precedence (`min` and `max` bind weakest).
+
+    Example: `#engine.expr<"T ceildiv 16 * 4">`.
+  }];
+  let parameters = (ins StringRefParameter<"canonical text">:$text);
+  let assemblyFormat = "`<` $text `>`";
+  let genVerifyDecl = 1;
+}
+
+def Engine_RangeAttr : Engine_Attr<"Range", "range"> {
+  let summary = "Inclusive range of one dim";
+  let description = "Example: `#engine.range<T, 1, 16>`.";
+  let parameters = (ins StringRefParameter<"dim">:$dim, "int64_t":$min, "int64_t":$max);
+  let assemblyFormat = "`<` $dim `,` $min `,` $max `>`";
+  let genVerifyDecl = 1;
+}
+
+def Engine_LayoutAttr : Engine_Attr<"Layout", "layout"> {
+  let summary = "Order of a weight's elements in memory: a mixed-radix permutation of digits";
+  let description = [{
+    A digit is (axis, stride, radix): it takes `radix` values and moves `stride` elements along
+    `axis`. Digits are listed from the outermost (slowest in memory) to the innermost. Every
+    element's index along an axis is the sum of digit value times stride over that axis. The
+    product of the radices along an axis may exceed the weight's extent: the elements beyond are
+    zero. Elements of fewer than 8 bits fill bytes from the low bits up.
+
+    Example, 16-row panels stored column by column for a 2048 x 256 weight:
+    `#engine.layout<[0, 16, 128], [1, 1, 256], [0, 1, 16]>`.
+  }];
+  let parameters = (ins ArrayRefParameter<"int64_t", "axis, stride, radix of each digit">:$digits);
+  let hasCustomAssemblyFormat = 1;
+  let genVerifyDecl = 1;
+  let extraClassDeclaration = [{
+    struct Digit { int64_t axis, stride, radix; };
+    /// The digits, outermost first.
+    ::llvm::SmallVector<Digit> digitList() const;
+    /// Number of element places, padding included.
+    int64_t places() const;
+    /// Extent along `axis` that the digits can address, padding included.
+    int64_t extent(int64_t axis) const;
+    /// Rows that a contiguous run of memory holds: the stride of the outermost digit when it is
+    /// along axis 0, else the whole extent. Streams cut weights at multiples of this.
+    int64_t rowBlock() const;
+    /// Row-major order of a rows x cols weight.
+    static LayoutAttr rowMajor(::mlir::MLIRContext *context, int64_t rows, int64_t cols);
+  }];
+}
+
+def Engine_TargetAttr : Engine_Attr<"Target", "target"> {
+  let summary = "Facts about the hardware that an engine is built for";
+  let description = [{
+    `name` is the text the user asked with, `backend` the folder under codegen that owns it,
+    `features` what the device must have, `preference` orders runnable targets at load (higher
+    first).
+
+    Example: `#engine.target<"x86-64-v4+vnni", backend = "x86", arch = "x86-64",
+    features = ["avx512f", "avx512vnni"], preference = 40>`.
+  }];
+  let parameters = (ins StringRefParameter<>:$name, StringRefParameter<>:$backend,
+                        StringRefParameter<>:$arch,
+                        ArrayRefParameter<"::mlir::StringAttr">:$features,
+                        "int64_t":$preference);
+  let assemblyFormat = [{
+    `<` $name `,` `backend` `=` $backend `,` `arch` `=` $arch `,` `features` `=` `[` (`]`) : ($features^ `]`)? `,` `preference` `=` $preference `>`
+  }];
+}
+
+#endif

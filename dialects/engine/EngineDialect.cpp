@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+// The engine dialect and its attributes.
+#include "dialects/engine/EngineDialect.h"
+
+#include "mlir/IR/DialectImplementation.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
+using namespace ingot::engine;
+
+#include "dialects/engine/EngineDialect.cpp.inc"
+
+#define GET_ATTRDEF_CLASSES
+#include "dialects/engine/EngineAttributes.cpp.inc"
+
+void EngineDialect::initialize() {
+  addAttributes<
+#define GET_ATTRDEF_LIST
+#include "dialects/engine/EngineAttributes.cpp.inc"
+      >();
+  addOperations<
+#define GET_OP_LIST
+#include "dialects/engine/EngineOps.cpp.inc"
+      >();
+}
+
+LogicalResult ExprAttr::verify(function_ref<InFlightDiagnostic()> emitError, StringRef text) {
+  if (Expr::parse(text))
+    return success();
+  return emitError() << "'" << text << "' is not an expression over dims";
+}
+
+LogicalResult RangeAttr::verify(function_ref<InFlightDiagnostic()> emitError, StringRef dim,
+                                int64_t min, int64_t max) {
+  if (min <= max)
+    return success();
+  return emitError() << "range of " << dim << " is empty: " << min << " to " << max;
+}
+
+//===- LayoutAttr ---------------------------------------------------------------------------===//
+
+SmallVector<LayoutAttr::Digit> LayoutAttr::digitList() const {
+  SmallVector<Digit> list;
+  ArrayRef<int64_t> flat = getDigits();
+  for (size_t i = 0; i + 2 < flat.size(); i += 3)
+    list.push_back({flat[i], flat[i + 1], flat[i + 2]});
+  return list;
+}
+
+int64_t LayoutAttr::places() const {
+  int64_t product = 1;
+  for (Digit digit : digitList())
+    product *= digit.radix;
+  return product;
+}
+
+int64_t LayoutAttr::extent(int64_t axis) const {
+  int64_t last = 0;
+  for (Digit digit : digitList())
+    if (digit.axis == axis)
+      last += digit.stride * (digit.radix - 1);
+  return last + 1;
+}
+
+int64_t LayoutAttr::rowBlock() const {
+  Digit outer = digitList().front();
+  return outer.axis == 0 ? outer.stride : extent(0);
+}
+
+LayoutAttr LayoutAttr::rowMajor(MLIRContext *context, int64_t rows, int64_t cols) {
+  return get(context, {0, 1, rows, 1, 1, cols});
+}
+
+LogicalResult LayoutAttr::verify(function_ref<InFlightDiagnostic()> emitError,
+                                 ArrayRef<int64_t> digits) {
+  if (digits.empty() || digits.size() % 3 != 0)
+    return emitError() << "a layout is a list of (axis, stride, radix) digits";
+  // Per axis the digits, sorted by stride, must form a mixed-radix system: each stride is the
+  // product of the smaller radices, so that every index has exactly one place.
+  for (int64_t axis : {int64_t(0), int64_t(1)}) {
+    SmallVector<std::pair<int64_t, int64_t>> byStride;
+    for (size_t i = 0; i < digits.size(); i += 3)
+      if (digits[i] == axis)
+        byStride.push_back({digits[i + 1], digits[i + 2]});
+    llvm::sort(byStride);
+    int64_t product = 1;
+    for (auto [stride, radix] : byStride) {
+      if (radix < 1 || (stride != product && radix != 1))
+        return emitError() << "digits along axis " << axis << " are no mixed-radix system";
+      product *= radix;
+    }
+  }
+  for (size_t i = 0; i < digits.size(); i += 3)
+    if (digits[i] != 0 && digits[i] != 1)
+      return emitError() << "axis must be 0 or 1";
+  return success();
+}
+
+void LayoutAttr::print(AsmPrinter &printer) const {
+  printer << "<";
+  llvm::interleaveComma(digitList(), printer, [&](Digit digit) {
+    printer << "[" << digit.axis << ", " << digit.stride << ", " << digit.radix << "]";
+  });
+  printer << ">";
+}
+
+Attribute LayoutAttr::parse(AsmParser &parser, Type) {
+  SmallVector<int64_t> digits;
+  auto parseDigit = [&]() -> ParseResult {
+    size_t before = digits.size();
+    if (parser.parseCommaSeparatedList(AsmParser::Delimiter::Square, [&]() -> ParseResult {
+          return parser.parseInteger(digits.emplace_back());
+        }))
+      return failure();
+    if (digits.size() - before != 3)
+      return parser.emitError(parser.getNameLoc(), "a digit is [axis, stride, radix]");
+    return success();
+  };
+  if (parser.parseCommaSeparatedList(AsmParser::Delimiter::LessGreater, parseDigit))
+    return {};
+  return parser.getChecked<LayoutAttr>(parser.getContext(), digits);
+}
+
+//===- Free functions -----------------------------------------------------------------------===//
+
+int64_t ingot::engine::elementBits(Type element) {
+  return element.isIntOrFloat() ? element.getIntOrFloatBitWidth() : 0;
+}
+
+int64_t ingot::engine::storedBytes(RankedTensorType type) {
+  auto layout = dyn_cast_or_null<LayoutAttr>(type.getEncoding());
+  int64_t places = layout ? layout.places() : type.getNumElements();
+  return (places * elementBits(type.getElementType()) + 7) / 8;
+}
+
+ExprAttr ingot::engine::getExpr(MLIRContext *context, StringRef text) {
+  return ExprAttr::get(context, text);
+}

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// The engine dialect's classes and its integer expressions.
+#ifndef INGOT_DIALECTS_ENGINE_ENGINEDIALECT_H
+#define INGOT_DIALECTS_ENGINE_ENGINEDIALECT_H
+
+#include "mlir/Bytecode/BytecodeOpInterface.h"
+#include "mlir/IR/BuiltinAttributes.h"
+#include "mlir/IR/BuiltinTypes.h"
+#include "mlir/IR/Dialect.h"
+#include "mlir/IR/OpDefinition.h"
+#include "mlir/IR/OpImplementation.h"
+#include "mlir/IR/RegionKindInterface.h"
+#include "mlir/IR/SymbolTable.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+
+#include "dialects/engine/EngineDialect.h.inc"
+#include "dialects/engine/EngineExpr.h"
+
+#define GET_ATTRDEF_CLASSES
+#include "dialects/engine/EngineAttributes.h.inc"
+
+#define GET_OP_CLASSES
+#include "dialects/engine/EngineOps.h.inc"
+
+namespace ingot::engine {
+
+/// Bits of one element of a weight or buffer; 0 for types an engine cannot hold.
+int64_t elementBits(mlir::Type element);
+
+/// Bytes that `type` occupies, its layout's padding included; sub-byte elements fill bytes.
+int64_t storedBytes(mlir::RankedTensorType type);
+
+/// `text` as an attribute; asserts that it parses.
+ExprAttr getExpr(mlir::MLIRContext *context, llvm::StringRef text);
+
+} // namespace ingot::engine
+
+#endif

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+// The engine dialect: what to run. Its operations mirror runtime/schema/Engine.fbs one to one.
+#ifndef INGOT_DIALECTS_ENGINE_ENGINEDIALECT_TD
+#define INGOT_DIALECTS_ENGINE_ENGINEDIALECT_TD
+
+include "mlir/IR/OpBase.td"
+include "mlir/IR/AttrTypeBase.td"
+
+def Engine_Dialect : Dialect {
+  let name = "engine";
+  let cppNamespace = "::ingot::engine";
+  let summary = "What to run: programs of launches, copies, collectives and host calls";
+  let description = [{
+    The exit dialect. After the `plan` stages a module holds one `engine.target` per target with its
+    kernels, buffers and programs; the writer then only prints. Nothing here names a model
+    operation. Also home of the attributes that passes use to talk about hardware: the target, the
+    weight layout, and integer expressions over the step's dims.
+  }];
+  let useDefaultAttributePrinterParser = 1;
+}
+
+#endif

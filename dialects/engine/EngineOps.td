@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: Apache-2.0
+// Operations of the engine dialect; each stands for one table of runtime/schema/Engine.fbs.
+#ifndef INGOT_DIALECTS_ENGINE_ENGINEOPS_TD
+#define INGOT_DIALECTS_ENGINE_ENGINEOPS_TD
+
+include "dialects/engine/EngineAttributes.td"
+include "mlir/IR/SymbolInterfaces.td"
+include "mlir/IR/RegionKindInterface.td"
+include "mlir/IR/BuiltinAttributeInterfaces.td"
+include "mlir/Interfaces/SideEffectInterfaces.td"
+
+class Engine_Op<string mnemonic, list<Trait> traits = []> : Op<Engine_Dialect, mnemonic, traits>;
+
+def Engine_ExprArray : TypedArrayAttrBase<Engine_ExprAttr, "array of expressions">;
+def Engine_RangeArray : TypedArrayAttrBase<Engine_RangeAttr, "array of ranges">;
+
+// ---- Attributes of instructions ---------------------------------------------------------------
+
+def Engine_BufferArgAttr : Engine_Attr<"BufferArg", "buffer"> {
+  let summary = "A buffer at a byte offset, as a launch argument";
+  let parameters = (ins "::mlir::FlatSymbolRefAttr":$buffer, "::ingot::engine::ExprAttr":$offset);
+  let assemblyFormat = "`<` $buffer `at` $offset `>`";
+}
+
+def Engine_VariantAttr : Engine_Attr<"Variant", "variant"> {
+  let summary = "One kernel of a launch: taken where all ranges hold; the first match wins";
+  let parameters = (ins "::mlir::FlatSymbolRefAttr":$kernel,
+                        OptionalArrayRefParameter<"::ingot::engine::RangeAttr">:$ranges,
+                        ArrayRefParameter<"::ingot::engine::ExprAttr">:$grid);
+  let assemblyFormat = [{
+    `<` $kernel (`where` `[` $ranges^ `]`)? `grid` `[` $grid `]` `>`
+  }];
+}
+
+// ---- Declarations of an engine ----------------------------------------------------------------
+
+def Engine_DimOp : Engine_Op<"dim", [Symbol]> {
+  let summary = "A named integer and the inclusive range it is declared for";
+  let description = [{
+    `source` is `step`, `load` or `device`: when the value is known.
+
+    ```mlir
+    engine.dim @T "step" 1 to 512
+    ```
+  }];
+  let arguments = (ins SymbolNameAttr:$sym_name, StrAttr:$source, I64Attr:$min, I64Attr:$max);
+  let assemblyFormat = "$sym_name $source $min `to` $max attr-dict";
+  let hasVerifier = 1;
+}
+
+def Engine_WeightOp : Engine_Op<"weight", [Symbol]> {
+  let summary = "A weight of the file: logical type, with its layout as the tensor's encoding";
+  let arguments = (ins SymbolNameAttr:$sym_name, TypeAttr:$type, DefaultValuedAttr<StrAttr, "\"\"">:$format);
+  let assemblyFormat = "$sym_name $type (`format` $format^)? attr-dict";
+  let hasVerifier = 1;
+  let extraClassDeclaration = [{
+    /// Bytes in the file, padding included.
+    int64_t byteSize();
+  }];
+}
+
+def Engine_UnitOp : Engine_Op<"unit", [Symbol, SymbolTable, NoTerminator, IsolatedFromAbove,
+                                       SingleBlock]> {
+  let summary = "Everything of one target: kernels, buffers, programs, memory contract";
+  let arguments = (ins SymbolNameAttr:$sym_name, Engine_TargetAttr:$target,
+                       DefaultValuedAttr<I64Attr, "0">:$rank, DefaultValuedAttr<I64Attr, "1">:$ranks);
+  let regions = (region SizedRegion<1>:$body);
+  let assemblyFormat = "$sym_name $target (`rank` $rank^ `of` $ranks)? attr-dict $body";
+}
+
+def Engine_KvGroupOp : Engine_Op<"kv_group", [Symbol]> {
+  let summary = "Buffers whose blocks are handed out together: `global`, `sliding` or `latent`";
+  let arguments = (ins SymbolNameAttr:$sym_name, StrAttr:$kind, I64Attr:$block_tokens,
+                       DefaultValuedAttr<I64Attr, "0">:$window);
+  let assemblyFormat = "$sym_name $kind `block` $block_tokens (`window` $window^)? attr-dict";
+  let hasVerifier = 1;
+}
+
+def Engine_RankGroupOp : Engine_Op<"rank_group", [Symbol]> {
+  let summary = "Ranks that take part in a collective";
+  let arguments = (ins SymbolNameAttr:$sym_name, DenseI64ArrayAttr:$ranks);
+  let assemblyFormat = "$sym_name $ranks attr-dict";
+}
+
+def Engine_BufferOp : Engine_Op<"buffer", [Symbol]> {
+  let summary = "Memory of a target";
+  let description = [{
+    `role` is input, output, weight, arena, kv, state or slot. `shape` counts elements; of kv and
+    state buffers it describes one block or row, as does `bytes`.
+
+    ```mlir
+    engine.buffer @x "arena" f32 [#engine.expr<"T">, #engine.expr<"256">] bytes #engine.expr<"T * 1024">
+    ```
+  }];
+  let arguments = (ins SymbolNameAttr:$sym_name, StrAttr:$role, TypeAttr:$element,
+                       Engine_ExprArray:$shape, Engine_ExprAttr:$bytes,
+                       OptionalAttr<FlatSymbolRefAttr>:$weight,
+                       OptionalAttr<FlatSymbolRefAttr>:$group, OptionalAttr<StrAttr>:$tap);
+  let assemblyFormat = [{
+    $sym_name $role $element $shape `bytes` $bytes (`weight` $weight^)? (`group` $group^)?
+    (`tap` $tap^)? attr-dict
+  }];
+  let hasVerifier = 1;
+}
+
+def Engine_LibraryOp : Engine_Op<"library", [Symbol]> {
+  let summary = "A compiled binary of kernels; its bytes are a section of the file";
+  let arguments = (ins SymbolNameAttr:$sym_name, StrAttr:$kind);
+  let assemblyFormat = "$sym_name $kind attr-dict";
+  let hasVerifier = 1;
+}
+
+def Engine_KernelOp : Engine_Op<"kernel", [Symbol, IsolatedFromAbove]> {
+  let summary = "A kernel: what it is made from, and the shapes it is correct for";
+  let description = [{
+    `source` names a kernel template of the target, `constants` specialise it, and the region, where
+    present, is its epilogue (block arguments and yielded value f32). Compilation sets `library` and
+    `facts`.
+  }];
+  let arguments = (ins SymbolNameAttr:$sym_name, StrAttr:$source,
+                       DefaultValuedAttr<DictionaryAttr, "{}">:$constants,
+                       DefaultValuedAttr<Engine_RangeArray, "{}">:$guards,
+                       DefaultValuedAttr<I64Attr, "0">:$scratch_bytes,
+                       DefaultValuedAttr<I64Attr, "0">:$shared_bytes,
+                       OptionalAttr<DenseI64ArrayAttr>:$block,
+                       OptionalAttr<DenseI64ArrayAttr>:$cluster,
+                       UnitAttr:$spmd, OptionalAttr<FlatSymbolRefAttr>:$library,
+                       OptionalAttr<DictionaryAttr>:$facts);
+  let regions = (region AnyRegion:$epilogue);
+  let assemblyFormat = [{
+    $sym_name `from` $source (`constants` $constants^)? (`guards` $guards^)?
+    (`scratch` $scratch_bytes^)? (`shared` $shared_bytes^)? (`block` $block^)? (`cluster` $cluster^)?
+    (`spmd` $spmd^)? (`library` $library^)? (`facts` $facts^)? attr-dict ($epilogue^)?
+  }];
+}
+
+def Engine_YieldOp : Engine_Op<"yield", [Pure, Terminator, ParentOneOf<["KernelOp"]>]> {
+  let summary = "The value of a kernel's epilogue";
+  let arguments = (ins F32:$value);
+  let assemblyFormat = "$value attr-dict `:` type($value)";
+}
+
+def Engine_ArenaTierOp : Engine_Op<"arena_tier"> {
+  let summary = "Arena plan for steps within `limits`: one offset per arena, input and output buffer";
+  let arguments = (ins Engine_RangeArray:$limits, I64Attr:$bytes, DenseI64ArrayAttr:$offsets);
+  let assemblyFormat = "$limits `bytes` $bytes `offsets` $offsets attr-dict";
+}
+
+def Engine_NoteOp : Engine_Op<"note"> {
+  let summary = "What a pass did at a site, or why it declined";
+  let arguments = (ins StrAttr:$pass, StrAttr:$site, BoolAttr:$applied,
+                       DefaultValuedAttr<StrAttr, "\"\"">:$reason);
+  let assemblyFormat = "$pass $site `applied` $applied (`because` $reason^)? attr-dict";
+}
+
+// ---- Programs and instructions ----------------------------------------------------------------
+
+def Engine_ProgramOp : Engine_Op<"program", [Symbol, NoTerminator, SingleBlock]> {
+  let summary = "A straight line of instructions over the target's buffers";
+  let arguments = (ins SymbolNameAttr:$sym_name, ArrayAttr:$dims, ArrayAttr:$inputs,
+                       ArrayAttr:$outputs);
+  let regions = (region SizedRegion<1>:$body);
+  let assemblyFormat = [{
+    $sym_name `dims` $dims `inputs` $inputs `outputs` $outputs attr-dict $body
+  }];
+}
+
+def Engine_LaunchOp : Engine_Op<"launch"> {
+  let summary = "Runs the first variant whose ranges hold";
+  let description = [{
+    Arguments: `@buffer`, `#engine.buffer<@buffer at #engine.expr<...>>`, `#engine.expr<...>` for an
+    integer, or a float.
+  }];
+  let arguments = (ins StrAttr:$site, ArrayAttr:$variants, ArrayAttr:$args);
+  let assemblyFormat = "$site $variants `args` $args attr-dict";
+  let hasVerifier = 1;
+}
+
+def Engine_CopyOp : Engine_Op<"copy"> {
+  let summary = "Copies bytes from one buffer to another";
+  let arguments = (ins StrAttr:$site, Engine_BufferArgAttr:$source,
+                       Engine_BufferArgAttr:$destination, Engine_ExprAttr:$bytes);
+  let assemblyFormat = "$site $source `to` $destination `bytes` $bytes attr-dict";
+}
+
+def Engine_CollectiveOp : Engine_Op<"collective"> {
+  let summary = "An exchange between the ranks of a group";
+  let description = [{
+    `kind` is all_reduce, all_gather, reduce_scatter, broadcast, all_to_all, send or receive. With
+    `counts` the per-rank element counts are read from that buffer on the device.
+  }];
+  let arguments = (ins StrAttr:$site, StrAttr:$kind, TypeAttr:$element,
+                       FlatSymbolRefAttr:$source, FlatSymbolRefAttr:$destination,
+                       Engine_ExprAttr:$count, FlatSymbolRefAttr:$group,
+                       OptionalAttr<FlatSymbolRefAttr>:$counts,
+                       DefaultValuedAttr<I64Attr, "-1">:$peer);
+  let assemblyFormat = [{
+    $site $kind $element $source `to` $destination `count` $count `over` $group
+    (`counts` $counts^)? (`peer` $peer^)? attr-dict
+  }];
+  let hasVerifier = 1;
+}
+
+def Engine_HostCallOp : Engine_Op<"host_call"> {
+  let summary = "A function of the runtime, by name";
+  let arguments = (ins StrAttr:$site, StrAttr:$function, ArrayAttr:$args);
+  let assemblyFormat = "$site $function `args` $args attr-dict";
+}
+
+def Engine_SegmentOp : Engine_Op<"segment"> {
+  let summary = "Ends a segment: the instructions since the previous one (or the start) bear its name";
+  let arguments = (ins StrAttr:$name, OptionalAttr<FlatSymbolRefAttr>:$tap);
+  let assemblyFormat = "$name (`tap` $tap^)? attr-dict";
+}
+
+#endif

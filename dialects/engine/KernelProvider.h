@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+// How passes learn about a target: what it fuses, how it stores weights, which kernels it has.
+#ifndef INGOT_DIALECTS_ENGINE_KERNELPROVIDER_H
+#define INGOT_DIALECTS_ENGINE_KERNELPROVIDER_H
+
+#include "dialects/engine/EngineDialect.h"
+#include <optional>
+#include <string>
+
+namespace ingot::engine {
+
+/// One kernel that executes an operation of the llm dialect.
+struct KernelVariant {
+  /// Kernel template of the target and the constants that specialise it.
+  std::string source;
+  mlir::DictionaryAttr constants;
+  /// Shapes the kernel is correct for, and the part of them it is preferred in; empty: all.
+  llvm::SmallVector<RangeAttr> guards, ranges;
+  /// Tiles along x, y, z.
+  llvm::SmallVector<ExprAttr, 3> grid;
+  int64_t scratchBytes = 0;
+  bool spmd = false;
+};
+
+/// Implemented by every target and injected by compiler/Pipeline.cpp.
+class KernelProvider {
+public:
+  virtual ~KernelProvider() = default;
+
+  /// Why the target would rather not have the fusion that `pass` (its flag, such as
+  /// "ingot-fuse-rms-norm") is about to make at `site`; nothing when it accepts.
+  virtual std::optional<std::string> declines(llvm::StringRef pass,
+                                              mlir::Operation *site) const = 0;
+
+  /// Columns between the two members of a pair in pair epilogues.
+  virtual int64_t pairOffset() const = 0;
+
+  /// The memory order in which `user` wants its weight operand number `operand` (of static 1-D or
+  /// 2-D type; scales and zero points are [rows, groups]); failure with a diagnostic if it has none.
+  /// A weight used by several operations (a tied embedding) is asked for once, at its first
+  /// llm.matmul user; every other user must cope with that layout, which it finds on the type.
+  virtual mlir::FailureOr<LayoutAttr> weightLayout(mlir::Operation *user,
+                                                   unsigned operand) const = 0;
+
+  /// Kernels for `op`, best first, together covering `declared` (the step's dims); failure with a
+  /// diagnostic on `op` naming the target if there is none.
+  ///
+  /// Calling convention: buffers are the operation's operands in order (absent optional ones are
+  /// skipped), then its results in order; scalars are the dims T, S, L, B in this order. A kernel
+  /// must be right for every T, S, L >= 1 within its guards.
+  virtual mlir::LogicalResult kernelsFor(mlir::Operation *op, llvm::ArrayRef<RangeAttr> declared,
+                                         llvm::SmallVectorImpl<KernelVariant> &kernels) const = 0;
+};
+
+} // namespace ingot::engine
+
+#endif

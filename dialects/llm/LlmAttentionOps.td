@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+// Rotary embedding, the paged KV cache, attention and sampling.
+#ifndef INGOT_DIALECTS_LLM_LLMATTENTIONOPS_TD
+#define INGOT_DIALECTS_LLM_LLMATTENTIONOPS_TD
+
+include "dialects/llm/LlmTypes.td"
+
+def Llm_RopeOp : Llm_Op<"rope", [Pure]> {
+  let summary = "Rotary position embedding on heads of `head_dim` columns";
+  let description = [{
+    Pairs (i, i + head_dim/2): angle = f32(position) * inv_freq[i] rounded to f32, cosine and sine of
+    that angle to f32 accuracy, both times `factor`.
+  }];
+  let arguments = (ins Llm_Activation:$input, Llm_IndexTensor:$positions,
+                       TensorOf<[F32]>:$inv_freq, I64Attr:$head_dim, F32Attr:$factor);
+  let results = (outs Llm_Activation:$result);
+  let assemblyFormat = [{
+    $input `,` $positions `,` $inv_freq `head_dim` $head_dim `factor` $factor attr-dict
+    `:` type($input) `,` type($positions) `,` type($inv_freq) `->` type($result)
+  }];
+  let hasVerifier = 1;
+}
+
+def Llm_KvAppendOp : Llm_Op<"kv_append", [MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "Writes this step's keys and values into the paged cache, in the cache's type";
+  let description = [{
+    Token t of sequence row s = token_sequences[t] at position p goes to block block_table[s, p /
+    blockTokens], place p % blockTokens. A rounding point: 16-bit elements round to nearest even;
+    8-bit ones are scaled per token and head by amax / (127 | 448 | 57344), scale 1 for zeros.
+  }];
+  let arguments = (ins Llm_Activation:$keys, Llm_Activation:$values, Llm_IndexTensor:$positions,
+                       Llm_IndexTensor:$token_sequences, Llm_IndexTensor:$block_table,
+                       Llm_KvType:$cache);
+  let assemblyFormat = [{
+    $keys `,` $values `at` $positions `,` $token_sequences `,` $block_table `into` $cache attr-dict
+    `:` type($keys) `,` type($positions) `,` type($token_sequences) `,` type($block_table) `,`
+    type($cache)
+  }];
+  let hasVerifier = 1;
+}
+
+def Llm_RopeAppendOp : Llm_Op<"rope_append", [MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "Rotary embedding of q and k from one q|k|v row, and KV append, in one pass";
+  let description = [{
+    Columns of `qkv`: q heads, then k heads, then v heads. q is rotated into `result`. k is rotated,
+    rounded to `result`'s element type, and appended; v is appended as it is.
+  }];
+  let arguments = (ins Llm_Activation:$qkv, Llm_IndexTensor:$positions, TensorOf<[F32]>:$inv_freq,
+                       Llm_IndexTensor:$token_sequences, Llm_IndexTensor:$block_table,
+                       Llm_KvType:$cache, F32Attr:$factor);
+  let results = (outs Llm_Activation:$result);
+  let assemblyFormat = [{
+    $qkv `at` $positions `,` $inv_freq `,` $token_sequences `,` $block_table `into` $cache
+    `factor` $factor attr-dict `:` type($qkv) `,` type($positions) `,` type($inv_freq) `,`
+    type($token_sequences) `,` type($block_table) `,` type($cache) `->` type($result)
+  }];
+  let hasVerifier = 1;
+}
+
+def Llm_AttentionOp : Llm_Op<"attention", [MemoryEffects<[MemRead]>]> {
+  let summary = "Causal attention of each token over the cached positions 0 ... its own";
+  let description = [{
+    Query head h uses KV head h / (query heads / KV heads). Keys and values are read from the cache
+    in its stored type, the current step's too. Softmax in f32 with a running maximum: positions are
+    taken in segments of 256, each segment's maximum, sum and weighted values are formed on their own
+    with positions in order, and merged in order of the segments. `scale` multiplies q . k.
+  }];
+  let arguments = (ins Llm_Activation:$query, Llm_IndexTensor:$positions,
+                       Llm_IndexTensor:$token_sequences, Llm_IndexTensor:$block_table,
+                       Llm_KvType:$cache, F32Attr:$scale);
+  let results = (outs Llm_Activation:$result);
+  let assemblyFormat = [{
+    $query `at` $positions `,` $token_sequences `,` $block_table `over` $cache `scale` $scale
+    attr-dict `:` type($query) `,` type($positions) `,` type($token_sequences) `,`
+    type($block_table) `,` type($cache) `->` type($result)
+  }];
+  let hasVerifier = 1;
+}
+
+def Llm_SampleOp : Llm_Op<"sample", [MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "Draws one token per logit row";
+  let description = [{
+    Per row, on a copy of the logits: add biases, apply the allow-mask (disallowed = -inf), penalties
+    from `counts` (repetition, then presence and frequency), then greedy (temperature 0: highest
+    value, lowest id on ties) or: divide by temperature, top-k, softmax, typical-p, top-p, min-p,
+    draw by inverse transform over ids in descending probability (ties by id) with a uniform from a
+    counter-based generator keyed by (seed, step). Increments the drawn token's count. Log
+    probabilities are of the unmodified logits. Parameters: IngotSampleParams of the kernel ABI, as
+    16 words a row.
+  }];
+  let arguments = (ins TensorOf<[F32]>:$logits, TensorOf<[I32]>:$params, TensorOf<[I32]>:$bias_ids,
+                       TensorOf<[F32]>:$bias_values, TensorOf<[I32]>:$allow_mask,
+                       Llm_StateType:$counts);
+  let results = (outs TensorOf<[I32]>:$tokens, TensorOf<[F32]>:$logprobs,
+                      TensorOf<[I32]>:$top_tokens, TensorOf<[F32]>:$top_logprobs);
+  let assemblyFormat = [{
+    $logits `,` $params `,` $bias_ids `,` $bias_values `,` $allow_mask `,` $counts attr-dict
+    `:` functional-type(operands, results)
+  }];
+  let hasVerifier = 1;
+}
+
+#endif

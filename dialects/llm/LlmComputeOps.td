@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+// Operations of a step on activations: embedding, norm, products, point-wise mathematics, rounding.
+#ifndef INGOT_DIALECTS_LLM_LLMCOMPUTEOPS_TD
+#define INGOT_DIALECTS_LLM_LLMCOMPUTEOPS_TD
+
+include "dialects/llm/LlmTypes.td"
+
+def Llm_EmbedOp : Llm_Op<"embed", [Pure, AttrSizedOperandSegments]> {
+  let summary = "Rows of the embedding table: result[t] = table[tokens[t]]";
+  let arguments = (ins Llm_IndexTensor:$tokens, Llm_WeightTensor:$table,
+                       Optional<Llm_WeightTensor>:$scales, Optional<Llm_WeightTensor>:$zeros,
+                       OptionalAttr<Llm_EncodingAttr>:$encoding);
+  let results = (outs Llm_Activation:$result);
+  let assemblyFormat = [{
+    $tokens `,` $table (`scales` `(` $scales^ `:` type($scales) `)`)?
+    (`zeros` `(` $zeros^ `:` type($zeros) `)`)? ($encoding^)? attr-dict
+    `:` type($tokens) `,` type($table) `->` type($result)
+  }];
+  let hasVerifier = 1;
+}
+
+def Llm_RmsNormOp : Llm_Op<"rms_norm", [Pure, AttrSizedOperandSegments, AttrSizedResultSegments]> {
+  let summary = "Root-mean-square norm of each row, optionally of a sum, optionally quantized";
+  let description = [{
+    s = round(input + residual) to the type of `sum` (s = input without residual);
+    y = s / sqrt(mean(s^2) + eps) * weight (no factor without weight), rounded to `result`'s type.
+    The sum of squares runs over segments of 256 columns, each in order, then over the segments in
+    order. With `quantized`: y (before rounding to it, after rounding to `store`) is quantized per
+    row as by llm.quantize_activation into `result` and `scales`.
+  }];
+  let arguments = (ins Llm_Activation:$input, Optional<Llm_Activation>:$residual,
+                       Optional<Llm_WeightTensor>:$weight, F32Attr:$eps,
+                       OptionalAttr<TypeAttr>:$store);
+  let results = (outs Llm_MatmulInput:$result, Optional<AnyRankedTensor>:$scales,
+                      Optional<Llm_Activation>:$sum);
+  let assemblyFormat = [{
+    $input (`plus` `(` $residual^ `:` type($residual) `)`)?
+    (`weight` `(` $weight^ `:` type($weight) `)`)? `eps` $eps (`store` $store^)? attr-dict `:` type($input) `->`
+    type($result) (`scales` type($scales)^)? (`sum` type($sum)^)?
+  }];
+  let hasVerifier = 1;
+}
+
+def Llm_MatmulOp : Llm_Op<"matmul", [Pure, AttrSizedOperandSegments]> {
+  let summary = "result[t,n] = epilogue(sum over k of input[t,k] * weight[n,k])";
+  let description = [{
+    Floats: the weight's f32 value times the input's, summed in f32 over segments of 512 columns of
+    k, each segment in order of k, then the segments in order. i8 input with an integer weight:
+    exact integer sums per weight group (per row without groups), each times its scale in f32,
+    groups in order. With `input_scales` ([T], one per row) the sum is multiplied by the row's
+    scale last, before the epilogue.
+
+    The epilogue region gets the sum as f32 (with `pair_offset` = p two sums: columns c and c + p,
+    where c runs over the even blocks of p columns, so the result has half the columns), then one
+    f32 per epilogue operand: operands of shape [T, N'] by row and column, [N'] by column, [T] or
+    [T, 1] by row. It yields one f32, rounded to the result's element type. No region: identity.
+    A weight may have more rows than the result needs (padding); the surplus is not stored.
+
+    ```mlir
+    %y = llm.matmul %x, %w with(%b : tensor<768xf32>)
+        : tensor<?x256xf32, "T">, tensor<768x256xbf16> -> tensor<?x768xf32, "T"> {
+    ^bb0(%sum: f32, %bias: f32):
+      %0 = arith.addf %sum, %bias : f32
+      llm.yield %0 : f32
+    }
+    ```
+  }];
+  let arguments = (ins Llm_MatmulInput:$input, Llm_WeightTensor:$weight,
+                       Optional<AnyRankedTensor>:$input_scales,
+                       Optional<Llm_WeightTensor>:$scales, Optional<Llm_WeightTensor>:$zeros,
+                       Variadic<AnyRankedTensor>:$epilogue_operands,
+                       OptionalAttr<Llm_EncodingAttr>:$encoding,
+                       OptionalAttr<I64Attr>:$pair_offset);
+  let results = (outs Llm_Activation:$result);
+  let regions = (region AnyRegion:$epilogue);
+  let assemblyFormat = [{
+    $input `,` $weight (`input_scales` `(` $input_scales^ `:` type($input_scales) `)`)?
+    (`scales` `(` $scales^ `:` type($scales) `)`)?
+    (`zeros` `(` $zeros^ `:` type($zeros) `)`)? ($encoding^)?
+    (`pair_offset` $pair_offset^)?
+    (`with` `(` $epilogue_operands^ `:` type($epilogue_operands) `)`)?
+    attr-dict `:` type($input) `,` type($weight) `->` type($result) ($epilogue^)?
+  }];
+  let hasVerifier = 1;
+  let hasRegionVerifier = 1;
+}
+
+def Llm_YieldOp : Llm_Op<"yield", [Pure, Terminator, ReturnLike,
+                                   ParentOneOf<["MatmulOp", "PointwiseOp"]>]> {
+  let summary = "The value of an epilogue or point-wise region";
+  let arguments = (ins F32:$value);
+  let assemblyFormat = "$value attr-dict `:` type($value)";
+}
+
+def Llm_PointwiseOp : Llm_Op<"pointwise", [Pure]> {
+  let summary = "A scalar f32 function of the operands, element by element";
+  let description = [{
+    Operands of shape [T, N] are read by row and column, [N] by column, [T] or [T, 1] by row, and
+    extended to f32; the yielded f32 is rounded to the result's element type. Operations allowed in
+    regions: arith add/sub/mul/div/neg/maximum/minimum/maxnum/minnum/cmpf/select/extf/truncf and
+    constants, math exp/tanh/rsqrt/sqrt/absf.
+  }];
+  let arguments = (ins Variadic<AnyRankedTensor>:$inputs);
+  let results = (outs Llm_Activation:$result);
+  let regions = (region SizedRegion<1>:$body);
+  let assemblyFormat = "$inputs attr-dict `:` functional-type($inputs, $result) $body";
+  let hasVerifier = 1;
+  let hasRegionVerifier = 1;
+}
+
+def Llm_RoundOp : Llm_Op<"round", [Pure]> {
+  let summary = "A rounding point: activations stored in a narrower float type (nearest even)";
+  let arguments = (ins Llm_Activation:$input);
+  let results = (outs Llm_Activation:$result);
+  let assemblyFormat = "$input attr-dict `:` type($input) `to` type($result)";
+  let hasVerifier = 1;
+}
+
+def Llm_QuantizeActivationOp : Llm_Op<"quantize_activation", [Pure]> {
+  let summary = "A rounding point: each row scaled to 8 bits by its absolute maximum";
+  let description = [{
+    i8: scale = amax / 127, value = rne(x / scale); f8E4M3FN: scale = amax / 448, value = e4m3(x /
+    scale). Division in f32. A zero row has scale 1.
+  }];
+  let arguments = (ins Llm_Activation:$input);
+  let results = (outs TensorOf<[I8, F8E4M3FN]>:$result, TensorOf<[F32]>:$scales);
+  let assemblyFormat = "$input attr-dict `:` type($input) `->` type($result) `,` type($scales)";
+  let hasVerifier = 1;
+}
+
+def Llm_SliceColumnsOp : Llm_Op<"slice_columns", [Pure]> {
+  let summary = "Columns [first, first + width) of each row";
+  let arguments = (ins Llm_Activation:$input, I64Attr:$first);
+  let results = (outs Llm_Activation:$result);
+  let assemblyFormat = "$input `from` $first attr-dict `:` type($input) `->` type($result)";
+  let hasVerifier = 1;
+}
+
+def Llm_GatherRowsOp : Llm_Op<"gather_rows", [Pure]> {
+  let summary = "result[l] = input[rows[l]]";
+  let arguments = (ins Llm_Activation:$input, Llm_IndexTensor:$rows);
+  let results = (outs Llm_Activation:$result);
+  let assemblyFormat = [{
+    $input `,` $rows attr-dict `:` type($input) `,` type($rows) `->` type($result)
+  }];
+  let hasVerifier = 1;
+}
+
+def Llm_BoundaryOp : Llm_Op<"boundary", [SameOperandsAndResultType]> {
+  let summary = "Names a value at a cut between segments of the program; the identity";
+  let description = [{
+    ```mlir
+    %1 = llm.boundary %0 ends "layers.0" : tensor<?x256xf32, "T">
+    ```
+  }];
+  let arguments = (ins Llm_Activation:$input, StrAttr:$segment);
+  let results = (outs Llm_Activation:$result);
+  let assemblyFormat = "$input `ends` $segment attr-dict `:` type($result)";
+}
+
+#endif

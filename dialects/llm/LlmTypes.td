@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+// Types and attributes of the llm dialect.
+#ifndef INGOT_DIALECTS_LLM_LLMTYPES_TD
+#define INGOT_DIALECTS_LLM_LLMTYPES_TD
+
+include "dialects/llm/LlmDialect.td"
+
+def Llm_KvType : TypeDef<Llm_Dialect, "Kv"> {
+  let mnemonic = "kv";
+  let summary = "The paged KV cache of one layer";
+  let description = [{
+    A block holds `blockTokens` positions: keys `[heads][blockTokens][headDim]` of `element`, then
+    values alike; for 8-bit elements then the scales of keys and of values, f32
+    `[heads][blockTokens]` each: value = element * scale. Sections start at multiples of 64 bytes.
+
+    Example: `!llm.kv<2 x 64 x bf16, block = 16>`.
+  }];
+  let parameters = (ins "int64_t":$heads, "int64_t":$headDim, "::mlir::Type":$element,
+                        "int64_t":$blockTokens);
+  let hasCustomAssemblyFormat = 1;
+  let genVerifyDecl = 1;
+  let extraClassDeclaration = [{
+    /// Whether blocks carry a scale per token and head.
+    bool hasScales() const;
+    /// Byte offsets of a block's sections; keys are at 0.
+    int64_t valuesOffset() const;
+    int64_t keyScalesOffset() const;
+    int64_t valueScalesOffset() const;
+    /// Bytes of one block.
+    int64_t blockBytes() const;
+  }];
+}
+
+def Llm_StateType : TypeDef<Llm_Dialect, "State"> {
+  let mnemonic = "state";
+  let summary = "Rows kept between steps, one per sequence slot";
+  let description = "Example: `!llm.state<tensor<2048xi32>>`: one row of 2048 integers a slot.";
+  let parameters = (ins "::mlir::RankedTensorType":$row);
+  let assemblyFormat = "`<` $row `>`";
+}
+
+def Llm_EncodingAttr : AttrDef<Llm_Dialect, "Encoding"> {
+  let mnemonic = "encoding";
+  let summary = "How stored integers or 8-bit floats stand for a weight's values";
+  let description = [{
+    value[n,k] = scale[n, k / group] * (stored[n,k] - zero[n, k / group]).
+    `group` = 0: one scale per row ("channel"); -1: one scale for the weight ("tensor").
+    - `int8`: i8, symmetric (zero = 0), |stored| <= 127; f32 scales.
+    - `int4`: i4 elements read as unsigned 0 ... 15; zero is 8, or with `zero_points` stored as i8
+      0 ... 15; bf16 scales (f32 where group = 0).
+    - `fp8`: f8E4M3FN, zero = 0; f32 scales.
+
+    Example: `#llm.encoding<"int4", group = 64, zero_points = false>`.
+  }];
+  let parameters = (ins StringRefParameter<>:$kind, "int64_t":$group, "bool":$zeroPoints);
+  let assemblyFormat = "`<` $kind `,` `group` `=` $group `,` `zero_points` `=` $zeroPoints `>`";
+  let genVerifyDecl = 1;
+}
+
+def Llm_Float : AnyTypeOf<[F32, F16, BF16], "float of 16 or 32 bits">;
+def Llm_Activation : AnyTypeOf<[TensorOf<[F32, F16, BF16]>], "activation tensor">;
+def Llm_MatmulInput : TensorOf<[F32, F16, BF16, F8E4M3FN, I8]>;
+def Llm_WeightTensor : TensorOf<[F32, F16, BF16, F8E4M3FN, I8, I<4>]>;
+def Llm_IndexTensor : TensorOf<[I32]>;
+
+#endif
