@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+// Verifiers of rotary embedding, KV cache, attention and sampling.
+#include "dialects/llm/LlmDialect.h"
+
+using namespace mlir;
+using namespace ingot;
+using namespace ingot::llm;
+
+static RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getType()); }
+
+LogicalResult RopeOp::verify() {
+  int64_t headDim = getHeadDim();
+  if (headDim < 2 || headDim % 2 != 0 || columnsOf(getInput()) % headDim != 0)
+    return emitOpError() << "columns must be whole heads of an even size";
+  if (typeOf(getInvFreq()).getNumElements() != headDim / 2)
+    return emitOpError() << "needs one frequency per pair";
+  if (columnsOf(getInput()) != columnsOf(getResult()))
+    return emitOpError() << "changes the shape";
+  return success();
+}
+
+LogicalResult KvAppendOp::verify() {
+  KvType cache = getCache().getType();
+  int64_t columns = cache.getHeads() * cache.getHeadDim();
+  if (columnsOf(getKeys()) != columns || columnsOf(getValues()) != columns)
+    return emitOpError() << "keys and values must have " << columns << " columns for " << cache;
+  return success();
+}
+
+LogicalResult RopeAppendOp::verify() {
+  KvType cache = getCache().getType();
+  int64_t kvColumns = 2 * cache.getHeads() * cache.getHeadDim();
+  if (columnsOf(getQkv()) != columnsOf(getResult()) + kvColumns)
+    return emitOpError() << "qkv must have the result's columns and " << kvColumns << " more";
+  if (typeOf(getInvFreq()).getNumElements() * 2 != cache.getHeadDim())
+    return emitOpError() << "needs one frequency per pair";
+  return success();
+}
+
+LogicalResult AttentionOp::verify() {
+  KvType cache = getCache().getType();
+  int64_t columns = columnsOf(getQuery());
+  if (columns % (cache.getHeads() * cache.getHeadDim()) != 0)
+    return emitOpError() << "query heads must be a multiple of the cache's heads";
+  if (columnsOf(getResult()) != columns)
+    return emitOpError() << "result must have the query's shape";
+  return success();
+}
+
+LogicalResult SampleOp::verify() {
+  int64_t vocabulary = columnsOf(getLogits());
+  if (columnsOf(getParams()) != 16)
+    return emitOpError() << "a parameter row has 16 words";
+  if (columnsOf(getAllowMask()) != (vocabulary + 31) / 32)
+    return emitOpError() << "the allow-mask needs one bit per token";
+  if (getCounts().getType().getRow().getNumElements() != vocabulary)
+    return emitOpError() << "counts must have one entry per token";
+  return success();
+}

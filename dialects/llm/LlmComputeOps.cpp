@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+// Verifiers of the operations on activations.
+#include "dialects/llm/LlmDialect.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+
+using namespace mlir;
+using namespace ingot;
+using namespace ingot::llm;
+
+#define GET_OP_CLASSES
+#include "dialects/llm/LlmOps.cpp.inc"
+
+static RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getType()); }
+
+/// Whether two activations have the same rows (static extent and encoding).
+static bool sameRows(RankedTensorType a, RankedTensorType b) {
+  return a.getShape().front() == b.getShape().front() && a.getEncoding() == b.getEncoding();
+}
+
+static LogicalResult verifySameShape(Operation *op, RankedTensorType a, RankedTensorType b) {
+  if (a.getShape() == b.getShape() && a.getEncoding() == b.getEncoding())
+    return success();
+  return op->emitOpError() << a << " and " << b << " must have the same shape";
+}
+
+LogicalResult EmbedOp::verify() {
+  RankedTensorType result = typeOf(getResult());
+  if (!sameRows(typeOf(getTokens()), result) || columnsOf(getTable()) != columnsOf(getResult()))
+    return emitOpError() << "result must be one row of the table per token";
+  if (getEncoding().has_value() != static_cast<bool>(getScales()))
+    return emitOpError() << "scales go with an encoding and only with it";
+  return success();
+}
+
+LogicalResult RmsNormOp::verify() {
+  RankedTensorType input = typeOf(getInput());
+  if (failed(verifySameShape(*this, input, typeOf(getResult()))))
+    return failure();
+  if (getResidual() && failed(verifySameShape(*this, input, typeOf(getResidual()))))
+    return failure();
+  if (getSum() && failed(verifySameShape(*this, input, typeOf(getSum()))))
+    return failure();
+  if (getWeight() && typeOf(getWeight()).getNumElements() != columnsOf(getInput()))
+    return emitOpError() << "weight must have one factor per column";
+  bool quantized = typeOf(getResult()).getElementTypeBitWidth() == 8;
+  if (quantized != static_cast<bool>(getScales()))
+    return emitOpError() << "scales go with an 8-bit result and only with it";
+  if (quantized != getStore().has_value())
+    return emitOpError() << "a store type goes with an 8-bit result and only with it";
+  return success();
+}
+
+/// An operand of an epilogue must be addressed by row and column, by column, or by row.
+static LogicalResult verifyScalarOperands(Operation *op, OperandRange operands,
+                                          RankedTensorType result) {
+  for (Value operand : operands) {
+    RankedTensorType type = typeOf(operand);
+    bool full = type.getRank() == 2 && sameRows(type, result) &&
+                columnsOf(operand) == result.getShape().back();
+    bool column = type.hasStaticShape() && type.getNumElements() == result.getShape().back();
+    bool row = sameRows(type, result) && columnsOf(operand) == 1;
+    if (!full && !column && !row)
+      return op->emitOpError() << "operand " << type << " does not fit result " << result;
+  }
+  return success();
+}
+
+/// The region must take `arguments` f32 values and hold allowed scalar operations only.
+static LogicalResult verifyScalarRegion(Operation *op, Region &region, size_t arguments) {
+  Block &block = region.front();
+  if (block.getNumArguments() != arguments)
+    return op->emitOpError() << "region must take " << arguments << " values";
+  for (BlockArgument argument : block.getArguments())
+    if (!argument.getType().isF32())
+      return op->emitOpError() << "region arguments must be f32";
+  if (block.empty() || !isa<YieldOp>(block.back()))
+    return op->emitOpError() << "region must end in llm.yield";
+  for (Operation &inner : block.without_terminator())
+    if (!isa<arith::AddFOp, arith::SubFOp, arith::MulFOp, arith::DivFOp, arith::NegFOp,
+             arith::MaximumFOp, arith::MinimumFOp, arith::MaxNumFOp, arith::MinNumFOp,
+             arith::CmpFOp, arith::SelectOp, arith::ExtFOp, arith::TruncFOp, arith::ConstantOp,
+             math::ExpOp, math::TanhOp, math::RsqrtOp, math::SqrtOp, math::AbsFOp>(inner))
+      return inner.emitOpError() << "is not allowed in a scalar region";
+  return success();
+}
+
+LogicalResult MatmulOp::verify() {
+  RankedTensorType input = typeOf(getInput()), weight = typeOf(getWeight()),
+                   result = typeOf(getResult());
+  if (weight.getRank() != 2 || input.getShape().back() != weight.getShape().back())
+    return emitOpError() << "input " << input << " and weight " << weight
+                         << " differ in their inner size";
+  if (!sameRows(input, result))
+    return emitOpError() << "result must have the input's rows";
+  int64_t columns = result.getShape().back() * (getPairOffset() ? 2 : 1);
+  if (weight.getShape().front() < columns)
+    return emitOpError() << "weight has fewer rows than the result has columns";
+  if (getPairOffset() && (*getPairOffset() < 1 || getEpilogue().empty()))
+    return emitOpError() << "a pair needs a positive offset and an epilogue";
+  if ((input.getElementTypeBitWidth() == 8) != static_cast<bool>(getInputScales()))
+    return emitOpError() << "input scales go with an 8-bit input and only with it";
+  if (getEncoding().has_value() != static_cast<bool>(getScales()))
+    return emitOpError() << "scales go with an encoding and only with it";
+  if (input.getElementType().isInteger(8) && !weight.getElementType().isInteger())
+    return emitOpError() << "an integer input needs an integer weight";
+  return verifyScalarOperands(*this, getEpilogueOperands(), result);
+}
+
+LogicalResult MatmulOp::verifyRegions() {
+  if (getEpilogue().empty())
+    return success();
+  size_t sums = getPairOffset() ? 2 : 1;
+  return verifyScalarRegion(*this, getEpilogue(), sums + getEpilogueOperands().size());
+}
+
+LogicalResult PointwiseOp::verify() {
+  return verifyScalarOperands(*this, getInputs(), typeOf(getResult()));
+}
+
+LogicalResult PointwiseOp::verifyRegions() {
+  return verifyScalarRegion(*this, getBody(), getInputs().size());
+}
+
+LogicalResult RoundOp::verify() {
+  return verifySameShape(*this, typeOf(getInput()), typeOf(getResult()));
+}
+
+LogicalResult QuantizeActivationOp::verify() {
+  RankedTensorType scales = typeOf(getScales());
+  if (scales.getRank() != 1 || !sameRows(scales, typeOf(getInput())))
+    return emitOpError() << "needs one scale per row";
+  return verifySameShape(*this, typeOf(getInput()), typeOf(getResult()));
+}
+
+LogicalResult SliceColumnsOp::verify() {
+  int64_t first = getFirst();
+  if (first < 0 || first + columnsOf(getResult()) > columnsOf(getInput()))
+    return emitOpError() << "columns reach past the input";
+  if (!sameRows(typeOf(getInput()), typeOf(getResult())))
+    return emitOpError() << "result must have the input's rows";
+  return success();
+}
+
+LogicalResult GatherRowsOp::verify() {
+  if (!sameRows(typeOf(getRows()), typeOf(getResult())) ||
+      columnsOf(getInput()) != columnsOf(getResult()))
+    return emitOpError() << "result must be one row of the input per index";
+  return success();
+}

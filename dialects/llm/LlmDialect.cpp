@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+// The llm dialect, its types and attributes.
+#include "dialects/llm/LlmDialect.h"
+
+#include "mlir/IR/DialectImplementation.h"
+#include "llvm/ADT/TypeSwitch.h"
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+using namespace ingot;
+using namespace ingot::llm;
+
+#include "dialects/llm/LlmDialect.cpp.inc"
+
+#define GET_ATTRDEF_CLASSES
+#include "dialects/llm/LlmAttributes.cpp.inc"
+
+#define GET_TYPEDEF_CLASSES
+#include "dialects/llm/LlmTypes.cpp.inc"
+
+void LlmDialect::initialize() {
+  addAttributes<
+#define GET_ATTRDEF_LIST
+#include "dialects/llm/LlmAttributes.cpp.inc"
+      >();
+  addTypes<
+#define GET_TYPEDEF_LIST
+#include "dialects/llm/LlmTypes.cpp.inc"
+      >();
+  addOperations<
+#define GET_OP_LIST
+#include "dialects/llm/LlmOps.cpp.inc"
+      >();
+}
+
+//===- KvType -------------------------------------------------------------------------------===//
+
+static constexpr int64_t kSectionAlignment = 64;
+
+LogicalResult KvType::verify(function_ref<InFlightDiagnostic()> emitError, int64_t heads,
+                             int64_t headDim, Type element, int64_t blockTokens) {
+  if (heads < 1 || headDim < 1 || blockTokens < 1)
+    return emitError() << "KV heads, head size and block size must be positive";
+  if (!element.isF32() && !element.isF16() && !element.isBF16() && !element.isInteger(8) &&
+      !isa<Float8E4M3FNType, Float8E5M2Type>(element))
+    return emitError() << "KV elements of type " << element << " are not supported";
+  return success();
+}
+
+bool KvType::hasScales() const { return getElement().getIntOrFloatBitWidth() == 8; }
+
+static int64_t kvDataBytes(KvType type) {
+  int64_t bytes = type.getHeads() * type.getBlockTokens() * type.getHeadDim() *
+                  type.getElement().getIntOrFloatBitWidth() / 8;
+  return llvm::alignTo(bytes, kSectionAlignment);
+}
+
+static int64_t kvScaleBytes(KvType type) {
+  return type.hasScales()
+             ? llvm::alignTo(type.getHeads() * type.getBlockTokens() * 4, kSectionAlignment)
+             : 0;
+}
+
+int64_t KvType::valuesOffset() const { return kvDataBytes(*this); }
+int64_t KvType::keyScalesOffset() const { return 2 * kvDataBytes(*this); }
+int64_t KvType::valueScalesOffset() const { return keyScalesOffset() + kvScaleBytes(*this); }
+int64_t KvType::blockBytes() const { return valueScalesOffset() + kvScaleBytes(*this); }
+
+void KvType::print(AsmPrinter &printer) const {
+  printer << "<" << getHeads() << " x " << getHeadDim() << " x " << getElement()
+          << ", block = " << getBlockTokens() << ">";
+}
+
+Type KvType::parse(AsmParser &parser) {
+  int64_t heads = 0, headDim = 0, block = 0;
+  Type element;
+  auto parseX = [&] { return parser.parseKeyword("x"); };
+  if (parser.parseLess() || parser.parseInteger(heads) || parseX() ||
+      parser.parseInteger(headDim) || parseX() || parser.parseType(element) ||
+      parser.parseComma() || parser.parseKeyword("block") || parser.parseEqual() ||
+      parser.parseInteger(block) || parser.parseGreater())
+    return {};
+  return parser.getChecked<KvType>(parser.getContext(), heads, headDim, element, block);
+}
+
+//===- EncodingAttr -------------------------------------------------------------------------===//
+
+LogicalResult EncodingAttr::verify(function_ref<InFlightDiagnostic()> emitError, StringRef kind,
+                                   int64_t group, bool zeroPoints) {
+  if (kind != "int8" && kind != "int4" && kind != "fp8")
+    return emitError() << "unknown encoding '" << kind << "'";
+  if (group < -1 || (group > 0 && kind != "int4") || (group == -1 && kind != "fp8"))
+    return emitError() << "encoding '" << kind << "' has no group " << group;
+  if (zeroPoints && kind != "int4")
+    return emitError() << "zero points go with int4 only";
+  return success();
+}
+
+//===- Free functions -----------------------------------------------------------------------===//
+
+int64_t llm::columnsOf(Value tensor) {
+  auto type = cast<RankedTensorType>(tensor.getType());
+  return type.getRank() < 2 ? 1 : type.getShape().back();
+}
+
+engine::ExprAttr llm::rowsOf(RankedTensorType type) {
+  if (auto text = dyn_cast_or_null<StringAttr>(type.getEncoding()))
+    return engine::getExpr(type.getContext(), text.getValue());
+  return engine::getExpr(type.getContext(), std::to_string(type.getShape().front()));
+}
+
+RankedTensorType llm::withElement(RankedTensorType type, Type element) {
+  return RankedTensorType::get(type.getShape(), element, type.getEncoding());
+}
+
+RankedTensorType llm::withColumns(RankedTensorType type, int64_t columns) {
+  SmallVector<int64_t> shape(type.getShape());
+  shape.back() = columns;
+  return RankedTensorType::get(shape, type.getElementType(), type.getEncoding());
+}
+
+int64_t llm::groupsOf(EncodingAttr encoding, int64_t columns) {
+  return encoding.getGroup() > 0 ? llvm::divideCeil(columns, encoding.getGroup()) : 1;
+}

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+// The llm dialect's classes.
+#ifndef INGOT_DIALECTS_LLM_LLMDIALECT_H
+#define INGOT_DIALECTS_LLM_LLMDIALECT_H
+
+#include "dialects/engine/EngineDialect.h"
+#include "mlir/Interfaces/ControlFlowInterfaces.h"
+#include "mlir/Interfaces/InferTypeOpInterface.h"
+
+#include "dialects/llm/LlmDialect.h.inc"
+
+#define GET_ATTRDEF_CLASSES
+#include "dialects/llm/LlmAttributes.h.inc"
+
+#define GET_TYPEDEF_CLASSES
+#include "dialects/llm/LlmTypes.h.inc"
+
+#define GET_OP_CLASSES
+#include "dialects/llm/LlmOps.h.inc"
+
+namespace ingot::llm {
+
+/// Number of columns of a tensor: its last extent; 1 for one-dimensional tensors.
+int64_t columnsOf(mlir::Value tensor);
+
+/// Rows of an activation as an expression over dims: its type's encoding text, or its static
+/// extent.
+engine::ExprAttr rowsOf(mlir::RankedTensorType type);
+
+/// `type` with another element type.
+mlir::RankedTensorType withElement(mlir::RankedTensorType type, mlir::Type element);
+
+/// `type` with another number of columns.
+mlir::RankedTensorType withColumns(mlir::RankedTensorType type, int64_t columns);
+
+/// Scale groups along a row of `columns` elements.
+int64_t groupsOf(EncodingAttr encoding, int64_t columns);
+
+} // namespace ingot::llm
+
+#endif

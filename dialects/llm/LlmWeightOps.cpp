@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+// Verifiers of the weight operations.
+#include "dialects/llm/LlmDialect.h"
+
+using namespace mlir;
+using namespace ingot;
+using namespace ingot::llm;
+
+static RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getType()); }
+
+LogicalResult WeightOp::verify() {
+  if (getName().empty() || getFile().empty())
+    return emitOpError() << "needs a tensor name and a file";
+  if (static_cast<int64_t>(getOffset()) < 0)
+    return emitOpError() << "offset is negative";
+  return success();
+}
+
+LogicalResult LiteralOp::verify() {
+  if (getValue().getShapedType() != getType())
+    return emitOpError() << "value and result have different types";
+  return success();
+}
+
+LogicalResult ConvertOp::verify() {
+  if (typeOf(getInput()).getShape() != typeOf(getResult()).getShape())
+    return emitOpError() << "changes the shape";
+  return success();
+}
+
+/// Checks the tensors of an encoded weight of `rows` x `columns` against its encoding.
+static LogicalResult verifyEncoded(Operation *op, EncodingAttr encoding, RankedTensorType values,
+                                   RankedTensorType scales, RankedTensorType zeros) {
+  Type element = values.getElementType();
+  bool fits = encoding.getKind() == "int4"   ? element.isInteger(4)
+              : encoding.getKind() == "int8" ? element.isInteger(8)
+                                             : isa<Float8E4M3FNType>(element);
+  if (!fits)
+    return op->emitOpError() << "encoding " << encoding << " does not go with " << values;
+  int64_t rows = encoding.getGroup() == -1 ? 1 : values.getShape().front();
+  SmallVector<int64_t> expected{rows, groupsOf(encoding, values.getShape().back())};
+  if (scales.getShape() != ArrayRef<int64_t>(expected))
+    return op->emitOpError() << "scales must be [" << expected << "], not [" << scales.getShape()
+                             << "]";
+  if (encoding.getZeroPoints() != static_cast<bool>(zeros))
+    return op->emitOpError() << "zero points go with an encoding that has them, and only with it";
+  if (zeros && zeros.getShape() != scales.getShape())
+    return op->emitOpError() << "zero points and scales must have the same shape";
+  return success();
+}
+
+static RankedTensorType typeOrNull(Value value) {
+  return value ? typeOf(value) : RankedTensorType();
+}
+
+LogicalResult QuantizeOp::verify() {
+  if (typeOf(getInput()).getShape() != typeOf(getValues()).getShape())
+    return emitOpError() << "values must have the input's shape";
+  return verifyEncoded(*this, getEncoding(), typeOf(getValues()), typeOf(getScales()),
+                       typeOrNull(getZeros()));
+}
+
+LogicalResult DequantizeOp::verify() {
+  if (typeOf(getValues()).getShape() != typeOf(getResult()).getShape())
+    return emitOpError() << "result must have the values' shape";
+  return verifyEncoded(*this, getEncoding(), typeOf(getValues()), typeOf(getScales()),
+                       typeOrNull(getZeros()));
+}
+
+LogicalResult ConcatRowsOp::verify() {
+  if (getInputs().empty())
+    return emitOpError() << "needs an input";
+  RankedTensorType result = typeOf(getResult());
+  int64_t rows = 0;
+  for (Value input : getInputs()) {
+    RankedTensorType type = typeOf(input);
+    if (type.getShape().drop_front() != result.getShape().drop_front() ||
+        type.getElementType() != result.getElementType())
+      return emitOpError() << "input " << type << " cannot be stacked into " << result;
+    rows += type.getShape().front();
+  }
+  if (rows != result.getShape().front())
+    return emitOpError() << "result must have " << rows << " rows";
+  return success();
+}
+
+LogicalResult InterleaveRowsOp::verify() {
+  RankedTensorType first = typeOf(getFirst()), result = typeOf(getResult());
+  int64_t block = getBlock();
+  if (first != typeOf(getSecond()))
+    return emitOpError() << "both inputs must have the same type";
+  if (block < 1)
+    return emitOpError() << "block must be positive";
+  int64_t rows = (first.getShape().front() + block - 1) / block * block * 2;
+  if (result.getShape().front() != rows ||
+      result.getShape().drop_front() != first.getShape().drop_front())
+    return emitOpError() << "result must have " << rows << " rows of the inputs' width";
+  return success();
+}
+
+LogicalResult ScaleColumnsOp::verify() {
+  RankedTensorType input = typeOf(getInput());
+  if (typeOf(getFactors()).getShape() != input.getShape().take_back())
+    return emitOpError() << "needs one factor per column";
+  if (typeOf(getResult()).getShape() != input.getShape())
+    return emitOpError() << "changes the shape";
+  return success();
+}
+
+LogicalResult PackOp::verify() {
+  RankedTensorType input = typeOf(getInput()), result = typeOf(getResult());
+  auto layout = dyn_cast_or_null<engine::LayoutAttr>(result.getEncoding());
+  if (!layout)
+    return emitOpError() << "result needs a layout";
+  if (input.getShape() != result.getShape() || input.getElementType() != result.getElementType())
+    return emitOpError() << "changes more than the layout";
+  int64_t rows = input.getShape().front(), columns = columnsOf(getInput());
+  if (layout.extent(0) < rows || layout.extent(1) < columns)
+    return emitOpError() << "layout has no place for " << rows << " x " << columns << " elements";
+  return success();
+}
