@@ -68,15 +68,15 @@ def Engine_TargetAttr : Engine_Attr<"Target", "target"> {
     `features` what the device must have, `preference` orders runnable targets at load (higher
     first).
 
-    Example: `#engine.target<"x86-64-v4+vnni", backend = "x86", arch = "x86-64",
-    features = ["avx512f", "avx512vnni"], preference = 40>`.
+    Example: `#engine.target<"x86-64-v4+vnni", backend = "x86", arch = "x86-64", preference = 40,
+    features = ["avx512f", "avx512vnni"]>`.
   }];
   let parameters = (ins StringRefParameter<>:$name, StringRefParameter<>:$backend,
                         StringRefParameter<>:$arch,
-                        ArrayRefParameter<"::mlir::StringAttr">:$features,
+                        OptionalArrayRefParameter<"::mlir::StringAttr">:$features,
                         "int64_t":$preference);
   let assemblyFormat = [{
-    `<` $name `,` `backend` `=` $backend `,` `arch` `=` $arch `,` `features` `=` `[` (`]`) : ($features^ `]`)? `,` `preference` `=` $preference `>`
+    `<` $name `,` `backend` `=` $backend `,` `arch` `=` $arch `,` `preference` `=` $preference (`,` `features` `=` `[` $features^ `]`)? `>`
   }];
 }
 

@@ -2,6 +2,7 @@
 // The engine dialect and its attributes.
 #include "dialects/engine/EngineDialect.h"
 
+#include "mlir/IR/Builders.h"
 #include "mlir/IR/DialectImplementation.h"
 #include "llvm/ADT/TypeSwitch.h"
 

@@ -65,7 +65,7 @@ def Engine_UnitOp : Engine_Op<"unit", [Symbol, SymbolTable, NoTerminator, Isolat
   let arguments = (ins SymbolNameAttr:$sym_name, Engine_TargetAttr:$target,
                        DefaultValuedAttr<I64Attr, "0">:$rank, DefaultValuedAttr<I64Attr, "1">:$ranks);
   let regions = (region SizedRegion<1>:$body);
-  let assemblyFormat = "$sym_name $target (`rank` $rank^ `of` $ranks)? attr-dict $body";
+  let assemblyFormat = "$sym_name $target (`rank` $rank^ `of` $ranks)? attr-dict-with-keyword $body";
 }
 
 def Engine_KvGroupOp : Engine_Op<"kv_group", [Symbol]> {
@@ -130,7 +130,7 @@ def Engine_KernelOp : Engine_Op<"kernel", [Symbol, IsolatedFromAbove]> {
   let assemblyFormat = [{
     $sym_name `from` $source (`constants` $constants^)? (`guards` $guards^)?
     (`scratch` $scratch_bytes^)? (`shared` $shared_bytes^)? (`block` $block^)? (`cluster` $cluster^)?
-    (`spmd` $spmd^)? (`library` $library^)? (`facts` $facts^)? attr-dict ($epilogue^)?
+    (`spmd` $spmd^)? (`library` $library^)? (`facts` $facts^)? attr-dict (`epilogue` $epilogue^)?
   }];
 }
 
@@ -161,7 +161,7 @@ def Engine_ProgramOp : Engine_Op<"program", [Symbol, NoTerminator, SingleBlock]>
                        ArrayAttr:$outputs);
   let regions = (region SizedRegion<1>:$body);
   let assemblyFormat = [{
-    $sym_name `dims` $dims `inputs` $inputs `outputs` $outputs attr-dict $body
+    $sym_name `dims` $dims `inputs` $inputs `outputs` $outputs attr-dict-with-keyword $body
   }];
 }
 

@@ -33,8 +33,8 @@ def Llm_KvAppendOp : Llm_Op<"kv_append", [MemoryEffects<[MemRead, MemWrite]>]> {
                        Llm_KvType:$cache);
   let assemblyFormat = [{
     $keys `,` $values `at` $positions `,` $token_sequences `,` $block_table `into` $cache attr-dict
-    `:` type($keys) `,` type($positions) `,` type($token_sequences) `,` type($block_table) `,`
-    type($cache)
+    `:` type($keys) `,` type($values) `,` type($positions) `,` type($token_sequences) `,`
+    type($block_table) `,` type($cache)
   }];
   let hasVerifier = 1;
 }

@@ -2,6 +2,7 @@
 // The llm dialect, its types and attributes.
 #include "dialects/llm/LlmDialect.h"
 
+#include "mlir/IR/Builders.h"
 #include "mlir/IR/DialectImplementation.h"
 #include "llvm/ADT/TypeSwitch.h"
 #include "llvm/Support/MathExtras.h"
