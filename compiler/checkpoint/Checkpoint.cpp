@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: Apache-2.0
+// Opening a model directory.
+#include "compiler/checkpoint/Checkpoint.h"
+
+#include "compiler/checkpoint/NearestName.h"
+#include "compiler/checkpoint/ShardIndex.h"
+
+#include <algorithm>
+
+namespace ingot::checkpoint {
+
+namespace fs = std::filesystem;
+
+static constexpr std::string_view embeddingName = "model.embed_tokens.weight";
+static constexpr std::string_view headName = "lm_head.weight";
+
+static bool isThere(const fs::path &path) {
+  std::error_code ignored;
+  return fs::exists(path, ignored);
+}
+
+/// Why a directory without safetensors files is refused: by what lies there instead.
+static Error noWeights(const fs::path &directory) {
+  std::string where = printable(directory.string());
+  std::error_code failed;
+  for (fs::directory_iterator entry(directory, failed), end; !failed && entry != end;
+       entry.increment(failed)) {
+    std::string name = entry->path().filename().string();
+    fs::path extension = entry->path().extension();
+    if (extension == ".bin" || extension == ".pt" || extension == ".pth" || extension == ".ckpt")
+      return Error{"INGOT-E1031",
+                   message("the weights are in ", inQuotes(name),
+                           ", a Python pickle; reading one can run any program hidden in it"),
+                   where, "convert the checkpoint to safetensors"};
+  }
+  return Error{"INGOT-E1030", "there is no model.safetensors and no model.safetensors.index.json",
+               where, "give a Hugging Face model directory with safetensors weights"};
+}
+
+Expected<Checkpoint> Checkpoint::open(const fs::path &directory) {
+  auto config = ModelConfig::read(directory / "config.json");
+  if (!config)
+    return config.error();
+  Checkpoint checkpoint(*std::move(config));
+  checkpoint.directory = directory;
+  checkpoint.inputFiles.push_back(directory / "config.json");
+
+  fs::path generationPath = directory / "generation_config.json";
+  if (isThere(generationPath)) {
+    auto generation = GenerationConfig::read(generationPath, checkpoint.modelConfig.vocabSize);
+    if (!generation)
+      return generation.error();
+    checkpoint.generationConfig = *std::move(generation);
+    checkpoint.inputFiles.push_back(generationPath);
+  }
+  if (auto opened = checkpoint.openWeights(directory); !opened)
+    return opened.error();
+  return checkpoint;
+}
+
+Outcome Checkpoint::openWeights(const fs::path &directory) {
+  fs::path single = directory / "model.safetensors";
+  fs::path index = directory / "model.safetensors.index.json";
+  Outcome opened;
+  if (isThere(single))
+    opened = openSingle(single);
+  else if (isThere(index))
+    opened = openShards(directory, index);
+  else
+    opened = noWeights(directory);
+  if (!opened)
+    return opened;
+  resolveAliases();
+  return {};
+}
+
+Outcome Checkpoint::openSingle(const fs::path &path) {
+  if (auto added = addFile(path); !added)
+    return added;
+  return sortTensors();
+}
+
+Outcome Checkpoint::openShards(const fs::path &directory, const fs::path &indexPath) {
+  auto index = ShardIndex::read(indexPath);
+  if (!index)
+    return index.error();
+  inputFiles.push_back(indexPath);
+  for (const std::string &name : index->files) {
+    fs::path shard = directory / name;
+    if (!isThere(shard))
+      return Error{"INGOT-E1036", message("the weight file ", inQuotes(name), " is missing"),
+                   printable(indexPath.string()), "download the missing file"};
+    if (auto added = addFile(shard); !added)
+      return added;
+  }
+  if (auto sorted = sortTensors(); !sorted)
+    return sorted;
+  for (const auto &[name, fileIndex] : index->tensors) {
+    const Tensor *tensor = findStored(name);
+    if (!tensor || tensor->fileIndex != fileIndex)
+      return Error{"INGOT-E1033",
+                   message("tensor ", inQuotes(name), " is not in ",
+                           inQuotes(index->files[fileIndex]), ", where the index says it is"),
+                   printable(indexPath.string()),
+                   "index and weight files do not belong together; download both again"};
+  }
+  return {};
+}
+
+/// Opens one weight file and appends its tensors.
+Outcome Checkpoint::addFile(const fs::path &path) {
+  auto file = File::open(path);
+  if (!file)
+    return file.error();
+  auto header = readSafetensors(*file, static_cast<uint32_t>(files.size()));
+  if (!header)
+    return header.error();
+  files.push_back(*std::move(file));
+  inputFiles.push_back(path);
+  stored.insert(stored.end(), std::make_move_iterator(header->tensors.begin()),
+                std::make_move_iterator(header->tensors.end()));
+  metadata.merge(header->metadata);
+  return {};
+}
+
+/// Orders the tensors by name, which find() needs.
+Outcome Checkpoint::sortTensors() {
+  std::sort(stored.begin(), stored.end(),
+            [](const Tensor &a, const Tensor &b) { return a.name < b.name; });
+  auto twice = std::adjacent_find(stored.begin(), stored.end(), [](const auto &a, const auto &b) {
+    return a.name == b.name;
+  });
+  if (twice == stored.end())
+    return {};
+  return Error{"INGOT-E1034", message("tensor ", inQuotes(twice->name), " is in two weight files"),
+               message(printable(files[twice->fileIndex].path().string()), " and ",
+                       printable(files[(twice + 1)->fileIndex].path().string())),
+               "remove the file that does not belong to this checkpoint"};
+}
+
+/// Collects the second names of stored tensors.
+void Checkpoint::resolveAliases() {
+  for (const auto &[name, storedName] : metadata)
+    if (!findStored(name) && findStored(storedName))
+      aliases.emplace(name, storedName);
+  if (!modelConfig.tiedEmbeddings)
+    return;
+  // A tied model stores the matrix under either name. Where both are stored, the embedding
+  // counts, as when transformers ties the weights after loading them.
+  if (findStored(embeddingName))
+    aliases.insert_or_assign(std::string(headName), std::string(embeddingName));
+  else if (findStored(headName))
+    aliases.insert_or_assign(std::string(embeddingName), std::string(headName));
+}
+
+const std::vector<uint64_t> &Checkpoint::eosIds() const {
+  return generationConfig.eosIds ? *generationConfig.eosIds : modelConfig.eosIds;
+}
+
+const Tensor *Checkpoint::find(std::string_view name) const {
+  auto alias = aliases.find(name);
+  return findStored(alias == aliases.end() ? name : std::string_view(alias->second));
+}
+
+const Tensor *Checkpoint::findStored(std::string_view name) const {
+  auto found = std::lower_bound(
+      stored.begin(), stored.end(), name,
+      [](const Tensor &tensor, std::string_view wanted) { return tensor.name < wanted; });
+  return found != stored.end() && found->name == name ? &*found : nullptr;
+}
+
+Expected<const Tensor *> Checkpoint::get(std::string_view name) const {
+  if (const Tensor *tensor = find(name))
+    return tensor;
+  std::vector<std::string> names;
+  for (const Tensor &tensor : stored)
+    names.push_back(tensor.name);
+  std::string fix = "check that config.json belongs to these weights";
+  if (name == headName && find(embeddingName))
+    fix = "if embedding and output head are one matrix, set tie_word_embeddings in config.json";
+  return Error{"INGOT-E1038",
+               message("tensor ", inQuotes(name), " is missing", didYouMean(name, names)),
+               printable(directory.string()), std::move(fix)};
+}
+
+Outcome Checkpoint::read(const Tensor &tensor, uint64_t offset, std::span<std::byte> out) const {
+  if (tensor.fileIndex >= files.size() || offset > tensor.bytes ||
+      out.size() > tensor.bytes - offset)
+    return Error{"INGOT-E1039",
+                 message(out.size(), " bytes at byte ", offset, " do not lie in tensor ",
+                         inQuotes(tensor.name), ", which has ", tensor.bytes, " bytes"),
+                 printable(directory.string()), "report this as an error of Ingot"};
+  return files[tensor.fileIndex].readAt(tensor.offset + offset, out);
+}
+
+} // namespace ingot::checkpoint

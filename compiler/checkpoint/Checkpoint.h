@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+// Checkpoint: a Hugging Face model directory, opened: its configuration and where each weight lies.
+#pragma once
+
+#include "compiler/checkpoint/GenerationConfig.h"
+#include "compiler/checkpoint/ModelConfig.h"
+#include "compiler/checkpoint/Safetensors.h"
+
+#include <map>
+
+namespace ingot::checkpoint {
+
+/// Holds its weight files open and no weight data. Reading is safe from several threads at once.
+class Checkpoint {
+public:
+  /// Reads config.json, generation_config.json (optional), and the headers of model.safetensors
+  /// or of the shards that model.safetensors.index.json names.
+  /// Errors: those of the readers of these files, and INGOT-E1030 to E1036.
+  static Expected<Checkpoint> open(const std::filesystem::path &directory);
+
+  const ModelConfig &config() const { return modelConfig; }
+  const GenerationConfig &generation() const { return generationConfig; }
+
+  /// The stop tokens: generation_config.json's where it gives any, else config.json's.
+  const std::vector<uint64_t> &eosIds() const;
+
+  /// Every stored tensor, sorted by name. Tensors known under a second name are listed once.
+  const std::vector<Tensor> &tensors() const { return stored; }
+
+  /// The tensor called `name`, or one stored under another name that stands for it: by an alias in
+  /// the file's `__metadata__`, or because embedding and output head are tied. Null: no such tensor.
+  /// The pointer is valid as long as this checkpoint.
+  const Tensor *find(std::string_view name) const;
+
+  /// find(), or INGOT-E1038 with the nearest existing name.
+  Expected<const Tensor *> get(std::string_view name) const;
+
+  /// Fills `out` with the bytes of `tensor` from its byte `offset` on. Errors: INGOT-E1039 when
+  /// they do not lie in the tensor, and those of File.
+  Outcome read(const Tensor &tensor, uint64_t offset, std::span<std::byte> out) const;
+
+  /// Every file this checkpoint was read from, in a fixed order: what an engine's provenance
+  /// digests, together with the tokenizer's files.
+  const std::vector<std::filesystem::path> &inputs() const { return inputFiles; }
+
+private:
+  Checkpoint(ModelConfig config) : modelConfig(std::move(config)) {}
+  Outcome openWeights(const std::filesystem::path &directory);
+  Outcome openShards(const std::filesystem::path &directory, const std::filesystem::path &index);
+  Outcome openSingle(const std::filesystem::path &path);
+  Outcome addFile(const std::filesystem::path &path);
+  Outcome sortTensors();
+  void resolveAliases();
+  const Tensor *findStored(std::string_view name) const;
+
+  std::filesystem::path directory;
+  ModelConfig modelConfig;
+  GenerationConfig generationConfig;
+  std::vector<std::filesystem::path> inputFiles;
+  std::vector<File> files; ///< by Tensor::fileIndex
+  std::vector<Tensor> stored;
+  std::map<std::string, std::string> metadata;             ///< of all files
+  std::map<std::string, std::string, std::less<>> aliases; ///< second name → stored name
+};
+
+} // namespace ingot::checkpoint

@@ -1,0 +1,319 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reading and checking config.json. Every architecture that is read has a row in `families`.
+#include "compiler/checkpoint/ModelConfig.h"
+
+#include "compiler/checkpoint/JsonFields.h"
+
+#include <algorithm>
+#include <array>
+
+namespace ingot::checkpoint {
+
+namespace {
+
+constexpr uint64_t longestConfig = uint64_t{16} << 20;
+
+// Far above any known model, and low enough that no product of two of them overflows.
+constexpr uint64_t mostLayers = 1u << 14;
+constexpr uint64_t widest = 1u << 24;
+constexpr uint64_t mostHeads = 1u << 16;
+constexpr uint64_t widestHead = 1u << 14;
+constexpr uint64_t mostPositions = uint64_t{1} << 31;
+constexpr uint64_t largestVocabulary = uint64_t{1} << 28;
+
+struct RopeRow {
+  std::string_view name;
+  RopeType type;
+  std::vector<std::string_view> keys; ///< what it takes beside rope_theta and the type
+};
+
+const std::vector<RopeRow> &ropeTypes() {
+  static const std::vector<RopeRow> rows = {
+      {"default", RopeType::Default, {"original_max_position_embeddings"}},
+      {"linear", RopeType::Linear, {"factor", "original_max_position_embeddings"}},
+      {"dynamic", RopeType::Dynamic, {"factor", "original_max_position_embeddings"}},
+      {"llama3",
+       RopeType::Llama3,
+       {"factor", "low_freq_factor", "high_freq_factor", "original_max_position_embeddings"}},
+  };
+  return rows;
+}
+
+/// The row of the type that `object` names by `rope_type` or, in older files, `type`.
+Expected<const RopeRow *> ropeRow(const Json &object) {
+  std::optional<std::string> name;
+  for (std::string_view key : {"rope_type", "type"}) {
+    auto member = object.find(key);
+    if (!member || member->isNull())
+      continue;
+    auto text = member->string();
+    if (!text)
+      return text.error();
+    if (name && *name != *text)
+      return member->error("INGOT-E1056", "rope_type and type name different types",
+                           "remove one of them");
+    name = *text;
+  }
+  std::string wanted = name.value_or("default");
+  for (const RopeRow &row : ropeTypes())
+    if (row.name == wanted)
+      return &row;
+  return object.error("INGOT-E1052", message("rope type ", inQuotes(wanted), " is not supported"),
+                      "supported are default, linear, dynamic and llama3");
+}
+
+/// Refuses members the type does not take: they would change the model if they were understood.
+Outcome checkRopeKeys(const Json &object, const RopeRow &row) {
+  for (const std::string &key : object.keys()) {
+    if (key == "rope_type" || key == "type" || key == "rope_theta" || object.find(key)->isNull() ||
+        std::find(row.keys.begin(), row.keys.end(), key) != row.keys.end())
+      continue;
+    auto one = object.find(key)->number(1.0, 1.0);
+    if (one && (key == "factor" || key == "partial_rotary_factor"))
+      continue; // says that nothing is scaled
+    return object.find(key)->error(
+        "INGOT-E1056", message("rope type ", row.name, " does not take ", inQuotes(key)),
+        "remove the key, or correct rope_type");
+  }
+  return {};
+}
+
+/// Reads the scaling of `rope_scaling` or `rope_parameters` into `rope`.
+Outcome readRopeObject(const Json &object, uint64_t maxPositions, Rope &rope) {
+  if (!object.isObject())
+    return object.wrongType("an object");
+  auto row = ropeRow(object);
+  if (!row)
+    return row.error();
+  if (auto checked = checkRopeKeys(object, **row); !checked)
+    return checked;
+  JsonFields fields(object);
+  rope.type = (*row)->type;
+  if (rope.type != RopeType::Default)
+    rope.factor = fields.number("factor", 1.0, 1e6);
+  if (rope.type == RopeType::Dynamic) {
+    // transformers scales from max_position_embeddings; another length is not what it computes.
+    rope.originalPositions = fields.unsignedIntegerOr("original_max_position_embeddings",
+                                                      maxPositions, 1, mostPositions);
+    if (rope.originalPositions != maxPositions)
+      fields.fail("original_max_position_embeddings", "INGOT-E1056",
+                  "differs from max_position_embeddings, from which dynamic scaling starts",
+                  "make them equal, or remove this key");
+  }
+  if (rope.type == RopeType::Llama3) {
+    rope.lowFrequencyFactor = fields.number("low_freq_factor", 1e-6, 1e6);
+    rope.highFrequencyFactor = fields.number("high_freq_factor", 1e-6, 1e6);
+    rope.originalPositions =
+        fields.unsignedInteger("original_max_position_embeddings", 1, mostPositions);
+    if (rope.highFrequencyFactor <= rope.lowFrequencyFactor)
+      fields.fail("high_freq_factor", "INGOT-E1051", "is not above low_freq_factor",
+                  "correct the two factors");
+  }
+  if (fields.error())
+    return *fields.error();
+  return {};
+}
+
+/// Rotary settings: `rope_theta` and `rope_scaling`, or the newer `rope_parameters`.
+Expected<Rope> readRope(const Json &root, uint64_t maxPositions) {
+  Rope rope;
+  std::optional<double> theta;
+  std::optional<Json> scaling, parameters;
+  for (auto [key, object] : {std::pair{"rope_scaling", &scaling}, {"rope_parameters", &parameters}})
+    if (auto member = root.find(key); member && !member->isNull())
+      *object = member;
+  auto takeTheta = [&](const Json &object) -> Outcome {
+    JsonFields fields(object);
+    if (!fields.has("rope_theta"))
+      return {};
+    double value = fields.number("rope_theta", 1.0, 1e15);
+    if (theta && *theta != value)
+      fields.fail("rope_theta", "INGOT-E1056", "rope_theta is given twice, with different values",
+                  "remove one of them");
+    theta = value;
+    if (fields.error())
+      return *fields.error();
+    return {};
+  };
+  if (auto taken = takeTheta(root); !taken)
+    return taken.error();
+  if (scaling)
+    if (auto read = readRopeObject(*scaling, maxPositions, rope); !read)
+      return read.error();
+  if (parameters) {
+    Rope newer;
+    if (auto read = readRopeObject(*parameters, maxPositions, newer); !read)
+      return read.error();
+    if (auto taken = takeTheta(*parameters); !taken)
+      return taken.error();
+    if (scaling && (newer.type != rope.type || newer.factor != rope.factor ||
+                    newer.lowFrequencyFactor != rope.lowFrequencyFactor ||
+                    newer.highFrequencyFactor != rope.highFrequencyFactor ||
+                    newer.originalPositions != rope.originalPositions))
+      return parameters->error("INGOT-E1056", "rope_parameters and rope_scaling disagree",
+                               "remove one of them");
+    rope = newer;
+  }
+  if (scaling)
+    if (auto taken = takeTheta(*scaling); !taken)
+      return taken.error();
+  rope.theta = theta.value_or(10000.0);
+  return rope;
+}
+
+std::optional<DType> declaredType(JsonFields &fields) {
+  constexpr std::array<std::pair<std::string_view, DType>, 4> names = {{
+      {"float32", DType::F32},
+      {"float16", DType::F16},
+      {"bfloat16", DType::BF16},
+      {"float64", DType::F64},
+  }};
+  std::string_view key = fields.has("dtype") ? "dtype" : "torch_dtype";
+  if (!fields.has(key))
+    return std::nullopt;
+  std::string text = fields.stringOr(key, "");
+  std::string_view bare = text;
+  if (bare.starts_with("torch."))
+    bare.remove_prefix(6);
+  for (auto [name, dtype] : names)
+    if (bare == name)
+      return dtype;
+  fields.fail(key, "INGOT-E1055", message("unknown type ", inQuotes(text)),
+              "write float32, float16, bfloat16 or float64");
+  return std::nullopt;
+}
+
+/// Heads and their size, once the widths are known.
+void readHeads(JsonFields &fields, ModelConfig &config) {
+  config.heads = fields.unsignedInteger("num_attention_heads", 1, mostHeads);
+  config.kvHeads =
+      fields.unsignedIntegerOr("num_key_value_heads", config.heads, 1, config.heads);
+  if (config.heads % config.kvHeads != 0)
+    fields.fail("num_key_value_heads", "INGOT-E1051",
+                message(config.kvHeads, " KV heads do not divide ", config.heads, " heads"),
+                "correct num_key_value_heads");
+  if (fields.has("head_dim")) {
+    config.headDim = fields.unsignedInteger("head_dim", 2, widestHead);
+  } else {
+    config.headDim = config.hiddenSize / config.heads;
+    if (config.hiddenSize % config.heads != 0)
+      fields.fail("num_attention_heads", "INGOT-E1051",
+                  message(config.heads, " heads do not divide hidden_size ", config.hiddenSize),
+                  "correct the two, or give head_dim");
+    if (config.headDim > widestHead)
+      fields.fail("num_attention_heads", "INGOT-E1051",
+                  message("heads of ", config.headDim, " elements; at most ", widestHead),
+                  "correct hidden_size or num_attention_heads");
+  }
+  if (config.headDim == 0 || config.headDim % 2 != 0)
+    fields.fail("head_dim", "INGOT-E1051",
+                message("a head of ", config.headDim, " elements cannot be rotated in pairs"),
+                "the head size must be even");
+}
+
+/// LlamaForCausalLM; absent keys mean what they mean in transformers' LlamaConfig.
+Expected<ModelConfig> readLlama(const Json &root) {
+  JsonFields fields(root);
+  ModelConfig config(root);
+  config.hiddenSize = fields.unsignedInteger("hidden_size", 1, widest);
+  config.intermediateSize = fields.unsignedInteger("intermediate_size", 1, widest);
+  config.layers = fields.unsignedInteger("num_hidden_layers", 1, mostLayers);
+  readHeads(fields, config);
+  config.vocabSize = fields.unsignedInteger("vocab_size", 1, largestVocabulary);
+  config.maxPositions = fields.unsignedIntegerOr("max_position_embeddings", 2048, 1, mostPositions);
+  config.rmsNormEpsilon = fields.numberOr("rms_norm_eps", 1e-6, 1e-30, 1.0);
+  config.tiedEmbeddings = fields.booleanOr("tie_word_embeddings", false);
+  config.attentionBias = fields.booleanOr("attention_bias", false);
+  config.mlpBias = fields.booleanOr("mlp_bias", false);
+  config.declaredType = declaredType(fields);
+
+  std::string activation = fields.stringOr("hidden_act", "silu");
+  if (activation != "silu")
+    fields.fail("hidden_act", "INGOT-E1053",
+                message("activation ", inQuotes(activation), " is not supported"),
+                "LlamaForCausalLM is supported with silu");
+  if (fields.numberOr("partial_rotary_factor", 1.0, 0.0, 1.0) != 1.0)
+    fields.fail("partial_rotary_factor", "INGOT-E1057",
+                "rotating a part of each head is not supported for LlamaForCausalLM",
+                "use a checkpoint that rotates whole heads");
+
+  // A key that is absent has transformers' default; one that is null means "no such token".
+  if (!root.find("bos_token_id"))
+    config.bosId = 1;
+  else if (fields.has("bos_token_id"))
+    config.bosId = fields.unsignedInteger("bos_token_id", 0, config.vocabSize - 1);
+  if (!root.find("eos_token_id"))
+    config.eosIds = {2};
+  else if (auto ids = fields.unsignedIntegers("eos_token_id", 0, config.vocabSize - 1))
+    config.eosIds = *std::move(ids);
+  if (fields.error())
+    return *fields.error();
+
+  auto rope = readRope(root, config.maxPositions);
+  if (!rope)
+    return rope.error();
+  config.rope = *rope;
+  return config;
+}
+
+struct Family {
+  std::string_view architecture;
+  Expected<ModelConfig> (*read)(const Json &root);
+};
+
+constexpr std::array<Family, 1> families = {{{"LlamaForCausalLM", readLlama}}};
+
+/// The name under `architectures`, which must be a list of one.
+Expected<std::string> readArchitecture(const Json &root) {
+  auto list = root.at("architectures");
+  if (!list)
+    return list.error();
+  if (!list->isArray() || list->size() != 1)
+    return list->wrongType("a list of one architecture");
+  return list->element(0).string();
+}
+
+} // namespace
+
+Expected<ModelConfig> ModelConfig::parse(std::string_view text, const std::string &fileName) {
+  JsonLimits limits;
+  limits.maxBytes = longestConfig;
+  limits.maxValues = uint64_t{1} << 20;
+  auto root = Json::parse(text, fileName, limits);
+  if (!root)
+    return root.error();
+  auto architecture = readArchitecture(*root);
+  if (!architecture)
+    return architecture.error();
+  std::string supported;
+  for (const Family &family : families) {
+    supported += message(supported.empty() ? "" : ", ", family.architecture);
+    if (family.architecture != *architecture)
+      continue;
+    auto quantization = root->find("quantization_config");
+    if (quantization && !quantization->isNull()) {
+      auto method = quantization->find("quant_method");
+      return quantization->error(
+          "INGOT-E1054",
+          message("the checkpoint is already quantized",
+                  method && method->isString() ? " by " + inQuotes(*method->string()) : ""),
+          "use the unquantized checkpoint and let the recipe quantize it");
+    }
+    auto config = family.read(*root);
+    if (config)
+      config->architecture = *architecture;
+    return config;
+  }
+  return root->error("INGOT-E1050",
+                     message("architecture ", inQuotes(*architecture), " is not supported"),
+                     "supported: " + supported);
+}
+
+Expected<ModelConfig> ModelConfig::read(const std::filesystem::path &path) {
+  auto text = readText(path, longestConfig);
+  if (!text)
+    return text.error();
+  return parse(*text, path.string());
+}
+
+} // namespace ingot::checkpoint

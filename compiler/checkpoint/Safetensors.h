@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+// The safetensors container: 8 bytes of header length (little-endian), a JSON header that names
+// tensors, then their bytes. Only the header is read here; format: the huggingface/safetensors
+// project, `safetensors/src/tensor.rs`.
+#pragma once
+
+#include "compiler/checkpoint/File.h"
+
+#include <map>
+#include <optional>
+#include <vector>
+
+namespace ingot::checkpoint {
+
+/// Element types a file can store. F4, F6: OCP microscaling elements, packed without gaps.
+enum class DType : uint8_t {
+  Bool, U8, I8, U16, I16, U32, I32, U64, I64,
+  F4, F6E2M3, F6E3M2, F8E4M3, F8E5M2, F8E8M0, F8E4M3Fnuz, F8E5M2Fnuz,
+  F16, BF16, F32, F64, C64,
+};
+
+/// The name the container uses: "BF16", "F8_E4M3", ...
+std::string_view dtypeName(DType dtype);
+std::optional<DType> dtypeFromName(std::string_view name);
+/// Bits of one element.
+uint32_t dtypeBits(DType dtype);
+
+/// Where one tensor's bytes lie. Elements are row-major, little-endian, and not aligned.
+struct Tensor {
+  std::string name;
+  DType dtype = DType::F32;
+  std::vector<uint64_t> shape;
+  uint32_t fileIndex = 0; ///< which of the checkpoint's weight files
+  uint64_t offset = 0;    ///< first byte, from the start of that file
+  uint64_t bytes = 0;
+};
+
+struct SafetensorsHeader {
+  std::vector<Tensor> tensors;                 ///< in file order
+  std::map<std::string, std::string> metadata; ///< `__metadata__`
+};
+
+/// Reads and checks the header of a file: afterwards every tensor lies inside the file, its bytes
+/// fit its shape and type, and the tensors tile the data part without holes or overlaps.
+/// Errors: INGOT-E1010 to E1016, those of Json::parse and those of File. `fileIndex` is copied to
+/// the tensors.
+Expected<SafetensorsHeader> readSafetensors(const File &file, uint32_t fileIndex = 0);
+
+/// The same for a header already in memory: `json` without the 8 length bytes, `fileBytes` the
+/// size of the whole file.
+Expected<SafetensorsHeader> parseSafetensors(std::string_view json, uint64_t fileBytes,
+                                             const std::string &fileName, uint32_t fileIndex = 0);
+
+} // namespace ingot::checkpoint
