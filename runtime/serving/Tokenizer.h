@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+// Text to token ids and back, as the tokenizer section of an engine says.
+#pragma once
+
+#include "runtime/core/Status.h"
+#include "runtime/serving/AddedTokens.h"
+#include "runtime/serving/Bpe.h"
+#include "runtime/serving/Detokenizer.h"
+#include "runtime/serving/Normalizer.h"
+#include "runtime/serving/PreTokenizer.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace ingot::runtime {
+
+/// Immutable once loaded, so threads may share it. Movable.
+class Tokenizer {
+public:
+  /// Loads the FlatBuffer of runtime/schema/Tokenizer.fbs, checking all of it: structure, ids,
+  /// offsets, UTF-8, regexes. `bytes` must outlive the tokenizer and be aligned to 8.
+  /// Errors: INGOT-E5401 to E5404.
+  static Result<Tokenizer> load(std::span<const std::byte> bytes);
+
+  /// The ids of `text`. `addSpecial` puts the checkpoint's prefix (usually the beginning-of-text
+  /// id) before them and its suffix behind; leave it out after a chat template. `parseSpecial`
+  /// recognises special tokens spelled out in `text`; leave it out for text of strangers.
+  /// Errors: INGOT-E6401 (not UTF-8), INGOT-E6402 to E6405 (limits).
+  Result<std::vector<int32_t>> encode(std::string_view text, bool addSpecial,
+                                      bool parseSpecial) const;
+
+  /// The text of `ids`, always valid UTF-8. Ids without a piece add nothing.
+  std::string decode(std::span<const int32_t> ids, DecodeOptions options = {}) const;
+
+  /// One more than the largest id with a piece.
+  size_t size() const;
+  bool hasPiece(int32_t id) const;
+  bool isSpecial(int32_t id) const;
+
+  /// The piece as the vocabulary spells it; `id` must have one.
+  std::string_view piece(int32_t id) const;
+
+  /// The id of the added token spelled `content`, if there is one.
+  std::optional<int32_t> addedToken(std::string_view content) const;
+
+  // Special ids, or -1.
+  int32_t unknownId() const;
+  int32_t bosId() const;
+  int32_t eosId() const;
+  int32_t padId() const;
+
+  /// Whether encode(addSpecial) puts bosId() first or eosId() last.
+  bool addsBos() const;
+  bool addsEos() const;
+
+  /// Whether the checkpoint asks for clean_up_tokenization_spaces; see DecodeOptions.
+  bool cleansUpSpaces() const;
+
+  /// The text of a chat template ("default", "tool_use", ...), if there is one.
+  std::optional<std::string_view> chatTemplate(std::string_view name = "default") const;
+
+  /// The steps of decoding, in order; for Detokenizer.
+  const std::vector<DecodeStep> &decodeSteps() const { return decoder; }
+
+private:
+  Status loadAddedTokens();
+  Status loadDecoder();
+  Status encodeText(std::string_view text, bool atStart, bool parseSpecial, Bpe::Scratch &scratch,
+                    std::vector<int32_t> &ids) const;
+
+  const schema::Tokenizer *description = nullptr;
+  Normalizer normalizer;
+  PreTokenizer preTokenizer;
+  Bpe bpe;
+  AddedTokens rawTokens;
+  AddedTokens normalizedTokens;
+  std::vector<bool> special; // by id
+  std::vector<DecodeStep> decoder;
+};
+
+} // namespace ingot::runtime
