@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+// Mapping a file over a larger anonymous reservation, so that reads may run past its end.
+#include "runtime/core/MappedFile.h"
+
+#include <cerrno>
+#include <cstring>
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+namespace ingot::runtime {
+namespace {
+
+constexpr size_t pageBytes = 4096;
+
+Status failed(const std::string &path, const char *action) {
+  return Status::error("INGOT-E7101",
+                       path + ": cannot " + action + ": " + std::strerror(errno),
+                       "check the path and its permissions");
+}
+
+} // namespace
+
+MappedFile &MappedFile::operator=(MappedFile &&other) noexcept {
+  std::swap(base, other.base);
+  std::swap(size, other.size);
+  std::swap(reserved, other.reserved);
+  return *this;
+}
+
+MappedFile::~MappedFile() {
+  if (base)
+    munmap(base, reserved);
+}
+
+Result<MappedFile> MappedFile::open(const std::string &path) {
+  int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (descriptor < 0)
+    return failed(path, "open");
+  struct stat facts;
+  if (fstat(descriptor, &facts) != 0 || !S_ISREG(facts.st_mode)) {
+    ::close(descriptor);
+    return Status::error("INGOT-E7101", path + ": not a regular file", "name an engine file");
+  }
+  MappedFile file;
+  file.size = size_t(facts.st_size);
+  file.reserved = (file.size + pageBytes - 1) / pageBytes * pageBytes + pageBytes;
+  void *space = mmap(nullptr, file.reserved, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (space == MAP_FAILED) {
+    ::close(descriptor);
+    return failed(path, "reserve address space for");
+  }
+  file.base = static_cast<uint8_t *>(space);
+  if (file.size &&
+      mmap(space, file.size, PROT_READ, MAP_SHARED | MAP_FIXED, descriptor, 0) == MAP_FAILED) {
+    Status status = failed(path, "map");
+    ::close(descriptor);
+    return status;
+  }
+  ::close(descriptor);
+  return file;
+}
+
+} // namespace ingot::runtime

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// A file mapped into memory for reading, with zero bytes readable past its end.
+#pragma once
+
+#include "runtime/core/Status.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+
+namespace ingot::runtime {
+
+/// Move-only owner of a read-only mapping. At least 64 bytes past the end of the file are readable,
+/// as the kernel ABI asks. The file must not be shortened while it is mapped.
+class MappedFile {
+public:
+  MappedFile() = default;
+  MappedFile(MappedFile &&other) noexcept { *this = std::move(other); }
+  MappedFile &operator=(MappedFile &&other) noexcept;
+  ~MappedFile();
+
+  /// INGOT-E7101 when the file cannot be opened or mapped, or is not a regular file.
+  static Result<MappedFile> open(const std::string &path);
+
+  std::span<const uint8_t> bytes() const { return {base, size}; }
+
+private:
+  uint8_t *base = nullptr;
+  size_t size = 0;
+  size_t reserved = 0;
+};
+
+} // namespace ingot::runtime

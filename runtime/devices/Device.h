@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+// What an engine needs from a device: memory, code, and launches over a grid of tiles.
+#pragma once
+
+#include "runtime/core/Status.h"
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace ingot::runtime {
+
+/// One kernel of a loaded library; owned by the device.
+struct DeviceKernel {
+  void *entry = nullptr; ///< host: an IngotKernel
+  bool spmd = false;     ///< one call per thread, with a barrier, instead of one call per tile
+};
+
+/// One launch, fully evaluated. The pointed-to arrays live for the call.
+struct DeviceLaunch {
+  const DeviceKernel *kernel;
+  void *const *buffers;
+  const int64_t *scalars;
+  int64_t grid[3]; ///< tiles; ignored for SPMD kernels
+};
+
+/// A device that executes engines. Calls come from one thread at a time; launches and copies take
+/// effect in the order of the calls, and `read` returns after everything before it.
+class Device {
+public:
+  virtual ~Device() = default;
+
+  /// Architecture strings of the targets this device runs ("x86-64").
+  virtual std::string_view architecture() const = 0;
+  /// True when the device has the named feature ("avx2").
+  virtual bool hasFeature(std::string_view feature) const = 0;
+  /// One line naming the device, for error messages and reports.
+  virtual std::string description() const = 0;
+  /// Value of a dim whose source is the device ("threads"); -1 when it does not know the name.
+  virtual int64_t dimension(std::string_view name) const = 0;
+
+  /// Chooses how many threads (host) execute launches; called once, before anything else runs.
+  /// `scratchBytes`: scratch memory of each. INGOT-E6010 or E6014 on failure.
+  virtual Status start(int64_t threads, uint64_t scratchBytes) = 0;
+
+  /// Zeroed memory, aligned and over-readable as the kernel ABI says, owned by the device.
+  /// INGOT-E6010 when there is not enough.
+  virtual Result<void *> allocate(uint64_t bytes) = 0;
+  /// Makes file bytes that stay mapped usable as kernel arguments; the host uses them in place.
+  virtual Result<void *> adopt(std::span<const uint8_t> bytes) = 0;
+
+  /// Loads a code section; the result is an index for `kernel`. `name` is for messages.
+  virtual Result<size_t> loadLibrary(std::span<const uint8_t> code, const std::string &name) = 0;
+  virtual Result<DeviceKernel> kernel(size_t library, const std::string &symbol, bool spmd) = 0;
+
+  virtual void launch(const DeviceLaunch &launch) = 0;
+  virtual void copy(void *destination, const void *source, uint64_t bytes) = 0;
+  virtual void zero(void *destination, uint64_t bytes) = 0;
+  virtual void write(void *destination, const void *hostSource, uint64_t bytes) = 0;
+  virtual void read(void *hostDestination, const void *source, uint64_t bytes) = 0;
+};
+
+} // namespace ingot::runtime

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+// The CPU as a device: memory of the process, kernels from shared objects, launches on threads.
+#pragma once
+
+#include "runtime/devices/Device.h"
+#include "runtime/devices/host/SharedObject.h"
+#include "runtime/devices/host/ThreadPool.h"
+
+namespace ingot::runtime {
+
+class HostDevice final : public Device {
+public:
+  /// Reads the CPU's features; `threads` 0 means as many as this process may use.
+  explicit HostDevice(int64_t threads = 0);
+  ~HostDevice() override;
+
+  std::string_view architecture() const override { return "x86-64"; }
+  bool hasFeature(std::string_view feature) const override;
+  std::string description() const override;
+  /// Knows "threads".
+  int64_t dimension(std::string_view name) const override;
+
+  Status start(int64_t threads, uint64_t scratchBytes) override;
+  Result<void *> allocate(uint64_t bytes) override;
+  Result<void *> adopt(std::span<const uint8_t> bytes) override;
+  Result<size_t> loadLibrary(std::span<const uint8_t> code, const std::string &name) override;
+  Result<DeviceKernel> kernel(size_t library, const std::string &symbol, bool spmd) override;
+
+  void launch(const DeviceLaunch &launch) override;
+  void copy(void *destination, const void *source, uint64_t bytes) override;
+  void zero(void *destination, uint64_t bytes) override;
+  void write(void *destination, const void *hostSource, uint64_t bytes) override;
+  void read(void *hostDestination, const void *source, uint64_t bytes) override;
+
+private:
+  struct Region {
+    void *base;
+    size_t bytes;
+  };
+
+  int64_t threads;
+  std::vector<std::string_view> features;
+  std::vector<Region> regions;
+  std::vector<SharedObject> libraries;
+  std::unique_ptr<ThreadPool> pool;
+};
+
+} // namespace ingot::runtime

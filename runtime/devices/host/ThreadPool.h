@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+// Pinned threads that execute the tiles of one launch after another without allocating.
+#pragma once
+
+#include "runtime/core/Status.h"
+#include "runtime/schema/KernelAbi.h"
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <thread>
+#include <vector>
+
+namespace ingot::runtime {
+
+/// The calling thread is thread 0 and works along. Tiles are handed out by an atomic counter in
+/// the order x, y, z; idle threads spin for a moment, then park. Threads are pinned to the CPUs of
+/// the affinity mask when there is one for each CPU, otherwise the system places them.
+class ThreadPool {
+public:
+  /// Starts `threads - 1` threads, 1 <= threads <= maximumThreads. `scratch[i]` is the scratch
+  /// memory of thread i. INGOT-E6014 when a thread cannot be started.
+  static Result<std::unique_ptr<ThreadPool>> start(int64_t threads, std::vector<void *> scratch);
+  ~ThreadPool();
+
+  static constexpr int64_t maximumThreads = 1024;
+  int64_t size() const { return threadCount; }
+
+  /// Runs `kernel` for every tile of `grid`, or once per thread when `spmd`; returns when all is
+  /// done. `buffers` and `scalars` are handed to the kernel.
+  void run(IngotKernel kernel, bool spmd, void *const *buffers, const int64_t *scalars,
+           const int64_t grid[3]);
+
+private:
+  ThreadPool(int64_t threads, std::vector<void *> scratch);
+  Status startThreads();
+  void work(int64_t thread);
+  void runTiles(int64_t thread);
+  void meet();
+
+  int64_t threadCount;
+  std::vector<void *> scratch;
+  std::vector<std::thread> workers;
+
+  IngotLaunch job = {};
+  IngotKernel entry = nullptr;
+  bool jobIsSpmd = false;
+  int64_t tileCount = 0, tilesPerClaim = 1;
+
+  alignas(64) std::atomic<uint32_t> generation{0};
+  alignas(64) std::atomic<int64_t> nextTile{0};
+  alignas(64) std::atomic<int64_t> unfinished{0};
+  alignas(64) std::atomic<int64_t> arrived{0};
+  alignas(64) std::atomic<uint32_t> barrierPhase{0};
+  std::atomic<bool> stopping{false};
+};
+
+} // namespace ingot::runtime
