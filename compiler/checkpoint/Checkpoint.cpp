@@ -127,9 +127,8 @@ Outcome Checkpoint::addFile(const fs::path &path) {
 Outcome Checkpoint::sortTensors() {
   std::sort(stored.begin(), stored.end(),
             [](const Tensor &a, const Tensor &b) { return a.name < b.name; });
-  auto twice = std::adjacent_find(stored.begin(), stored.end(), [](const auto &a, const auto &b) {
-    return a.name == b.name;
-  });
+  auto twice = std::adjacent_find(stored.begin(), stored.end(),
+                                  [](const auto &a, const auto &b) { return a.name == b.name; });
   if (twice == stored.end())
     return {};
   return Error{"INGOT-E1034", message("tensor ", inQuotes(twice->name), " is in two weight files"),

@@ -28,8 +28,8 @@ public:
   const std::vector<Tensor> &tensors() const { return stored; }
 
   /// The tensor called `name`, or one stored under another name that stands for it: by an alias in
-  /// the file's `__metadata__`, or because embedding and output head are tied. Null: no such tensor.
-  /// The pointer is valid as long as this checkpoint.
+  /// the file's `__metadata__`, or because embedding and output head are tied. Null: no such
+  /// tensor. The pointer is valid as long as this checkpoint.
   const Tensor *find(std::string_view name) const;
 
   /// find(), or INGOT-E1038 with the nearest existing name.

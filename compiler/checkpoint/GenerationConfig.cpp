@@ -9,9 +9,8 @@ namespace ingot::checkpoint {
 
 static constexpr uint64_t longestFile = uint64_t{1} << 20;
 
-Expected<GenerationConfig> GenerationConfig::parse(std::string_view text,
-                                                   const std::string &fileName,
-                                                   uint64_t vocabSize) {
+Expected<GenerationConfig>
+GenerationConfig::parse(std::string_view text, const std::string &fileName, uint64_t vocabSize) {
   JsonLimits limits;
   limits.maxBytes = longestFile;
   auto root = Json::parse(text, fileName, limits);

@@ -68,14 +68,14 @@ public:
     return true;
   }
 
-  bool parse_error(std::size_t, const std::string &, const nlohmann::detail::exception &e) override {
+  bool parse_error(std::size_t, const std::string &,
+                   const nlohmann::detail::exception &e) override {
     // The library's text is "[id] parse error at line l, column c: reason".
     std::string_view text = e.what();
     size_t column = text.find("column ");
     size_t reason = column == text.npos ? text.npos : text.find(": ", column);
-    return stop("INGOT-E1001", "not valid JSON: " + printable(reason == text.npos
-                                                                  ? text
-                                                                  : text.substr(reason + 2)));
+    return stop("INGOT-E1001", "not valid JSON: " +
+                                   printable(reason == text.npos ? text : text.substr(reason + 2)));
   }
 
 private:
@@ -159,15 +159,15 @@ Expected<Json> Json::parse(std::string_view text, std::string fileName, const Js
   document->fileName = std::move(fileName);
   DocumentBuilder builder(document->root, limits);
   const char *furthest = text.data();
-  bool good = nlohmann::json::sax_parse(PositionIterator(text.data(), &furthest),
-                                        PositionIterator(text.data() + text.size(), &furthest),
-                                        &builder);
+  bool good =
+      nlohmann::json::sax_parse(PositionIterator(text.data(), &furthest),
+                                PositionIterator(text.data() + text.size(), &furthest), &builder);
   if (!good)
-    return Error{builder.code, builder.what,
-                 lineAndColumn(text, static_cast<size_t>(furthest - text.data()),
-                               document->fileName),
-                 builder.code == "INGOT-E1002" ? "no known file of this kind needs that"
-                                               : "correct the file, or download it again"};
+    return Error{
+        builder.code, builder.what,
+        lineAndColumn(text, static_cast<size_t>(furthest - text.data()), document->fileName),
+        builder.code == "INGOT-E1002" ? "no known file of this kind needs that"
+                                      : "correct the file, or download it again"};
   const nlohmann::json *root = &document->root;
   return Json(std::move(document), root, "");
 }

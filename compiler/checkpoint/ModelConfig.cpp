@@ -2,6 +2,7 @@
 // Reading and checking config.json. Every architecture that is read has a row in `families`.
 #include "compiler/checkpoint/ModelConfig.h"
 
+#include "compiler/checkpoint/File.h"
 #include "compiler/checkpoint/JsonFields.h"
 
 #include <algorithm>
@@ -18,148 +19,7 @@ constexpr uint64_t mostLayers = 1u << 14;
 constexpr uint64_t widest = 1u << 24;
 constexpr uint64_t mostHeads = 1u << 16;
 constexpr uint64_t widestHead = 1u << 14;
-constexpr uint64_t mostPositions = uint64_t{1} << 31;
 constexpr uint64_t largestVocabulary = uint64_t{1} << 28;
-
-struct RopeRow {
-  std::string_view name;
-  RopeType type;
-  std::vector<std::string_view> keys; ///< what it takes beside rope_theta and the type
-};
-
-const std::vector<RopeRow> &ropeTypes() {
-  static const std::vector<RopeRow> rows = {
-      {"default", RopeType::Default, {"original_max_position_embeddings"}},
-      {"linear", RopeType::Linear, {"factor", "original_max_position_embeddings"}},
-      {"dynamic", RopeType::Dynamic, {"factor", "original_max_position_embeddings"}},
-      {"llama3",
-       RopeType::Llama3,
-       {"factor", "low_freq_factor", "high_freq_factor", "original_max_position_embeddings"}},
-  };
-  return rows;
-}
-
-/// The row of the type that `object` names by `rope_type` or, in older files, `type`.
-Expected<const RopeRow *> ropeRow(const Json &object) {
-  std::optional<std::string> name;
-  for (std::string_view key : {"rope_type", "type"}) {
-    auto member = object.find(key);
-    if (!member || member->isNull())
-      continue;
-    auto text = member->string();
-    if (!text)
-      return text.error();
-    if (name && *name != *text)
-      return member->error("INGOT-E1056", "rope_type and type name different types",
-                           "remove one of them");
-    name = *text;
-  }
-  std::string wanted = name.value_or("default");
-  for (const RopeRow &row : ropeTypes())
-    if (row.name == wanted)
-      return &row;
-  return object.error("INGOT-E1052", message("rope type ", inQuotes(wanted), " is not supported"),
-                      "supported are default, linear, dynamic and llama3");
-}
-
-/// Refuses members the type does not take: they would change the model if they were understood.
-Outcome checkRopeKeys(const Json &object, const RopeRow &row) {
-  for (const std::string &key : object.keys()) {
-    if (key == "rope_type" || key == "type" || key == "rope_theta" || object.find(key)->isNull() ||
-        std::find(row.keys.begin(), row.keys.end(), key) != row.keys.end())
-      continue;
-    auto one = object.find(key)->number(1.0, 1.0);
-    if (one && (key == "factor" || key == "partial_rotary_factor"))
-      continue; // says that nothing is scaled
-    return object.find(key)->error(
-        "INGOT-E1056", message("rope type ", row.name, " does not take ", inQuotes(key)),
-        "remove the key, or correct rope_type");
-  }
-  return {};
-}
-
-/// Reads the scaling of `rope_scaling` or `rope_parameters` into `rope`.
-Outcome readRopeObject(const Json &object, uint64_t maxPositions, Rope &rope) {
-  if (!object.isObject())
-    return object.wrongType("an object");
-  auto row = ropeRow(object);
-  if (!row)
-    return row.error();
-  if (auto checked = checkRopeKeys(object, **row); !checked)
-    return checked;
-  JsonFields fields(object);
-  rope.type = (*row)->type;
-  if (rope.type != RopeType::Default)
-    rope.factor = fields.number("factor", 1.0, 1e6);
-  if (rope.type == RopeType::Dynamic) {
-    // transformers scales from max_position_embeddings; another length is not what it computes.
-    rope.originalPositions = fields.unsignedIntegerOr("original_max_position_embeddings",
-                                                      maxPositions, 1, mostPositions);
-    if (rope.originalPositions != maxPositions)
-      fields.fail("original_max_position_embeddings", "INGOT-E1056",
-                  "differs from max_position_embeddings, from which dynamic scaling starts",
-                  "make them equal, or remove this key");
-  }
-  if (rope.type == RopeType::Llama3) {
-    rope.lowFrequencyFactor = fields.number("low_freq_factor", 1e-6, 1e6);
-    rope.highFrequencyFactor = fields.number("high_freq_factor", 1e-6, 1e6);
-    rope.originalPositions =
-        fields.unsignedInteger("original_max_position_embeddings", 1, mostPositions);
-    if (rope.highFrequencyFactor <= rope.lowFrequencyFactor)
-      fields.fail("high_freq_factor", "INGOT-E1051", "is not above low_freq_factor",
-                  "correct the two factors");
-  }
-  if (fields.error())
-    return *fields.error();
-  return {};
-}
-
-/// Rotary settings: `rope_theta` and `rope_scaling`, or the newer `rope_parameters`.
-Expected<Rope> readRope(const Json &root, uint64_t maxPositions) {
-  Rope rope;
-  std::optional<double> theta;
-  std::optional<Json> scaling, parameters;
-  for (auto [key, object] : {std::pair{"rope_scaling", &scaling}, {"rope_parameters", &parameters}})
-    if (auto member = root.find(key); member && !member->isNull())
-      *object = member;
-  auto takeTheta = [&](const Json &object) -> Outcome {
-    JsonFields fields(object);
-    if (!fields.has("rope_theta"))
-      return {};
-    double value = fields.number("rope_theta", 1.0, 1e15);
-    if (theta && *theta != value)
-      fields.fail("rope_theta", "INGOT-E1056", "rope_theta is given twice, with different values",
-                  "remove one of them");
-    theta = value;
-    if (fields.error())
-      return *fields.error();
-    return {};
-  };
-  if (auto taken = takeTheta(root); !taken)
-    return taken.error();
-  if (scaling)
-    if (auto read = readRopeObject(*scaling, maxPositions, rope); !read)
-      return read.error();
-  if (parameters) {
-    Rope newer;
-    if (auto read = readRopeObject(*parameters, maxPositions, newer); !read)
-      return read.error();
-    if (auto taken = takeTheta(*parameters); !taken)
-      return taken.error();
-    if (scaling && (newer.type != rope.type || newer.factor != rope.factor ||
-                    newer.lowFrequencyFactor != rope.lowFrequencyFactor ||
-                    newer.highFrequencyFactor != rope.highFrequencyFactor ||
-                    newer.originalPositions != rope.originalPositions))
-      return parameters->error("INGOT-E1056", "rope_parameters and rope_scaling disagree",
-                               "remove one of them");
-    rope = newer;
-  }
-  if (scaling)
-    if (auto taken = takeTheta(*scaling); !taken)
-      return taken.error();
-  rope.theta = theta.value_or(10000.0);
-  return rope;
-}
 
 std::optional<DType> declaredType(JsonFields &fields) {
   constexpr std::array<std::pair<std::string_view, DType>, 4> names = {{
@@ -186,8 +46,7 @@ std::optional<DType> declaredType(JsonFields &fields) {
 /// Heads and their size, once the widths are known.
 void readHeads(JsonFields &fields, ModelConfig &config) {
   config.heads = fields.unsignedInteger("num_attention_heads", 1, mostHeads);
-  config.kvHeads =
-      fields.unsignedIntegerOr("num_key_value_heads", config.heads, 1, config.heads);
+  config.kvHeads = fields.unsignedIntegerOr("num_key_value_heads", config.heads, 1, config.heads);
   if (config.heads % config.kvHeads != 0)
     fields.fail("num_key_value_heads", "INGOT-E1051",
                 message(config.kvHeads, " KV heads do not divide ", config.heads, " heads"),
@@ -220,7 +79,8 @@ Expected<ModelConfig> readLlama(const Json &root) {
   config.layers = fields.unsignedInteger("num_hidden_layers", 1, mostLayers);
   readHeads(fields, config);
   config.vocabSize = fields.unsignedInteger("vocab_size", 1, largestVocabulary);
-  config.maxPositions = fields.unsignedIntegerOr("max_position_embeddings", 2048, 1, mostPositions);
+  config.maxPositions =
+      fields.unsignedIntegerOr("max_position_embeddings", 2048, 1, Rope::mostPositions);
   config.rmsNormEpsilon = fields.numberOr("rms_norm_eps", 1e-6, 1e-30, 1.0);
   config.tiedEmbeddings = fields.booleanOr("tie_word_embeddings", false);
   config.attentionBias = fields.booleanOr("attention_bias", false);
@@ -249,7 +109,7 @@ Expected<ModelConfig> readLlama(const Json &root) {
   if (fields.error())
     return *fields.error();
 
-  auto rope = readRope(root, config.maxPositions);
+  auto rope = Rope::read(root, config.maxPositions);
   if (!rope)
     return rope.error();
   config.rope = *rope;

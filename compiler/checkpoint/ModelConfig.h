@@ -2,28 +2,10 @@
 // ModelConfig: the shape of a model, from a Hugging Face `config.json`, completely checked.
 #pragma once
 
-#include "compiler/checkpoint/Json.h"
-#include "compiler/checkpoint/Safetensors.h"
+#include "compiler/checkpoint/DType.h"
+#include "compiler/checkpoint/Rope.h"
 
 namespace ingot::checkpoint {
-
-/// How rotary positions stretch beyond the trained length (transformers' `modeling_rope_utils.py`).
-/// With f = theta^(-2i/headDim):
-enum class RopeType : uint8_t {
-  Default, ///< f
-  Linear,  ///< f / factor
-  Dynamic, ///< theta grows once the sequence is longer than originalPositions
-  Llama3,  ///< f or f/factor by wavelength, blended between the low and high frequency factors
-};
-
-struct Rope {
-  RopeType type = RopeType::Default;
-  double theta = 10000.0;
-  double factor = 1.0;            ///< all but Default; >= 1
-  double lowFrequencyFactor = 0;  ///< Llama3
-  double highFrequencyFactor = 0; ///< Llama3; > lowFrequencyFactor
-  uint64_t originalPositions = 0; ///< Llama3 and Dynamic: the trained length
-};
 
 struct ModelConfig {
   explicit ModelConfig(Json raw) : raw(std::move(raw)) {}
@@ -32,9 +14,9 @@ struct ModelConfig {
   uint64_t hiddenSize = 0;
   uint64_t intermediateSize = 0;
   uint64_t layers = 0;
-  uint64_t heads = 0;   ///< query heads
-  uint64_t kvHeads = 0; ///< divides heads
-  uint64_t headDim = 0; ///< even; heads * headDim may differ from hiddenSize
+  uint64_t heads = 0;     ///< query heads
+  uint64_t kvHeads = 0;   ///< divides heads
+  uint64_t headDim = 0;   ///< even; heads * headDim may differ from hiddenSize
   uint64_t vocabSize = 0; ///< rows of the embedding; may exceed the tokenizer's
   uint64_t maxPositions = 0;
   double rmsNormEpsilon = 0;

@@ -28,7 +28,8 @@ std::string_view name(ActivationType type);
 std::string_view name(StoreType type);
 std::string_view name(KvType type);
 
-/// How one weight matrix [out, in] is stored. Fields that its type does not use keep their defaults.
+/// How one weight matrix [out, in] is stored. Fields that its type does not use keep their
+/// defaults.
 struct WeightFormat {
   /// `group` of a scale for each whole row.
   static constexpr uint32_t wholeRow = 0;
@@ -52,7 +53,8 @@ struct WeightRule {
 
 struct Activations {
   ActivationType compute = ActivationType::F32; ///< what a matrix product reads
-  StoreType store = StoreType::F32; ///< what results are rounded to; `compute` itself, unless dynamic
+  StoreType store =
+      StoreType::F32; ///< what results are rounded to; `compute` itself, unless dynamic
 
   bool operator==(const Activations &) const = default;
 };

@@ -11,9 +11,9 @@
 
 namespace ingot::recipe {
 
+using checkpoint::inQuotes;
 using checkpoint::message;
 using checkpoint::Outcome;
-using checkpoint::inQuotes;
 
 namespace {
 
@@ -82,10 +82,10 @@ Outcome Parser::checkKeys(const YamlNode &map, const std::vector<std::string> &k
       std::string list;
       for (const std::string &name : known)
         list += message(list.empty() ? "" : ", ", name);
-      return error(key, "INGOT-E2003",
-                   message("unknown key ", inQuotes(key.text),
-                           checkpoint::didYouMean(key.text, known)),
-                   "known here: " + list);
+      return error(
+          key, "INGOT-E2003",
+          message("unknown key ", inQuotes(key.text), checkpoint::didYouMean(key.text, known)),
+          "known here: " + list);
     }
   return {};
 }
@@ -184,7 +184,8 @@ Outcome Parser::int4Options(const YamlNode &node, WeightFormat &format) const {
 }
 
 Expected<WeightRule> Parser::weightRule(const YamlNode &node) const {
-  if (auto checked = checkKeys(node, {"match", "format", "group", "zero_points", "scale"}); !checked)
+  if (auto checked = checkKeys(node, {"match", "format", "group", "zero_points", "scale"});
+      !checked)
     return checked.error();
   auto matchNode = required(node, "match");
   if (!matchNode)
@@ -243,8 +244,7 @@ Expected<Activations> Parser::activations(const YamlNode &node) const {
                  message("store goes with int8-dynamic and fp8-dynamic; ", name(*compute),
                          " values are stored as they are"),
                  "remove store");
-  auto store =
-      choice(*storeNode, "store type", {StoreType::F32, StoreType::BF16, StoreType::F16});
+  auto store = choice(*storeNode, "store type", {StoreType::F32, StoreType::BF16, StoreType::F16});
   if (!store)
     return store.error();
   result.store = *store;

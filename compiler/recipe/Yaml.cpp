@@ -12,9 +12,9 @@
 
 namespace ingot::recipe {
 
+using checkpoint::inQuotes;
 using checkpoint::message;
 using checkpoint::printable;
-using checkpoint::inQuotes;
 
 namespace {
 

@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: Apache-2.0
+// config.json and generation_config.json: real ones, and every refusal.
+#include "compiler/checkpoint/ModelConfig.h"
+#include "compiler/checkpoint/GenerationConfig.h"
+#include "tests/unit/checkpoint/Fixtures.h"
+
+#include <nlohmann/json.hpp>
+
+using namespace ingot::checkpoint;
+using namespace ingot::test;
+
+/// A small valid configuration with some keys replaced; a key given as null is removed.
+static Expected<ModelConfig> configWith(std::string_view changes) {
+  auto json = nlohmann::json::parse(R"({"architectures": ["LlamaForCausalLM"],
+    "hidden_size": 64, "intermediate_size": 96, "num_hidden_layers": 2, "num_attention_heads": 4,
+    "num_key_value_heads": 2, "vocab_size": 100, "max_position_embeddings": 512})");
+  json.merge_patch(nlohmann::json::parse(changes));
+  return ModelConfig::parse(json.dump(), "config.json");
+}
+
+TEST(ModelConfig, FillsInWhatTransformersWould) {
+  auto config = configWith("{}");
+  ASSERT_TRUE(succeeds(config));
+  EXPECT_EQ(config->architecture, "LlamaForCausalLM");
+  EXPECT_EQ(config->headDim, 16u);
+  EXPECT_EQ(config->rmsNormEpsilon, 1e-6);
+  EXPECT_EQ(config->rope, Rope{});
+  EXPECT_FALSE(config->tiedEmbeddings || config->attentionBias || config->mlpBias);
+  EXPECT_EQ(config->bosId, 1u);
+  EXPECT_EQ(config->eosIds, std::vector<uint64_t>{2});
+  EXPECT_FALSE(config->declaredType);
+  EXPECT_EQ(configWith(R"({"num_key_value_heads": null})")->kvHeads, 4u);
+}
+
+TEST(ModelConfig, ReadsEveryKey) {
+  auto config = configWith(R"({"head_dim": 32, "rms_norm_eps": 1e-5, "tie_word_embeddings": true,
+    "attention_bias": true, "mlp_bias": true, "hidden_act": "silu", "eos_token_id": [3, 4],
+    "bos_token_id": 5, "torch_dtype": "bfloat16", "rope_theta": 500000})");
+  ASSERT_TRUE(succeeds(config));
+  EXPECT_EQ(config->headDim, 32u);
+  EXPECT_EQ(config->rmsNormEpsilon, 1e-5);
+  EXPECT_TRUE(config->tiedEmbeddings && config->attentionBias && config->mlpBias);
+  EXPECT_EQ(config->eosIds, (std::vector<uint64_t>{3, 4}));
+  EXPECT_EQ(config->bosId, 5u);
+  EXPECT_EQ(config->declaredType, DType::BF16);
+  EXPECT_EQ(config->rope.theta, 500000.0);
+  EXPECT_EQ(configWith(R"({"dtype": "torch.float16"})")->declaredType, DType::F16);
+}
+
+TEST(ModelConfig, NullMeansNoSuchToken) {
+  auto config = ModelConfig::parse(R"({"architectures": ["LlamaForCausalLM"], "hidden_size": 64,
+    "intermediate_size": 96, "num_hidden_layers": 2, "num_attention_heads": 4, "vocab_size": 100,
+    "bos_token_id": null, "eos_token_id": null, "quantization_config": null})",
+                                   "config.json");
+  ASSERT_TRUE(succeeds(config));
+  EXPECT_FALSE(config->bosId);
+  EXPECT_TRUE(config->eosIds.empty());
+}
+
+TEST(ModelConfig, ReadsEveryRopeType) {
+  auto rope = [](std::string_view changes) {
+    auto config = configWith(changes);
+    EXPECT_TRUE(succeeds(config)) << changes;
+    return config->rope;
+  };
+  Rope linear{.type = RopeType::Linear, .factor = 4};
+  EXPECT_EQ(rope(R"({"rope_scaling": {"type": "linear", "factor": 4}})"), linear);
+  EXPECT_EQ(rope(R"({"rope_scaling": {"rope_type": "linear", "factor": 4.0}})"), linear);
+  EXPECT_EQ(rope(R"({"rope_parameters": {"rope_type": "linear", "factor": 4}})"), linear);
+  EXPECT_EQ(rope(R"({"rope_parameters": {"rope_type": "linear", "factor": 4},
+                     "rope_scaling": {"type": "linear", "factor": 4}})"),
+            linear);
+  Rope dynamic{.type = RopeType::Dynamic, .factor = 2, .originalPositions = 512};
+  EXPECT_EQ(rope(R"({"rope_scaling": {"type": "dynamic", "factor": 2}})"), dynamic);
+  Rope llama3{.type = RopeType::Llama3,
+              .theta = 500000,
+              .factor = 32,
+              .lowFrequencyFactor = 1,
+              .highFrequencyFactor = 4,
+              .originalPositions = 8192};
+  EXPECT_EQ(rope(R"({"rope_theta": 500000, "rope_scaling": {"factor": 32, "low_freq_factor": 1,
+      "high_freq_factor": 4, "original_max_position_embeddings": 8192, "rope_type": "llama3"}})"),
+            llama3);
+  EXPECT_EQ(rope(R"({"rope_parameters": {"rope_theta": 500000, "factor": 32, "low_freq_factor": 1,
+      "high_freq_factor": 4, "original_max_position_embeddings": 8192, "rope_type": "llama3"}})"),
+            llama3);
+  EXPECT_EQ(rope(R"({"rope_scaling": {}})"), Rope{});
+  EXPECT_EQ(rope(R"({"rope_parameters": {"rope_type": "default", "rope_theta": 1e6}})").theta, 1e6);
+  EXPECT_EQ(rope(R"({"rope_scaling": {"type": "default", "factor": 1.0}})"), Rope{});
+}
+
+TEST(ModelConfig, RefusesBadRope) {
+  auto refused = [](std::string_view changes, std::string_view code, std::string_view mention) {
+    return failsWith(configWith(changes), code, {mention, "config.json"});
+  };
+  EXPECT_TRUE(refused(R"({"rope_scaling": {"rope_type": "yarn", "factor": 4}})", "INGOT-E1052",
+                      "\"yarn\""));
+  EXPECT_TRUE(refused(R"({"rope_scaling": {"factor": 4}})", "INGOT-E1056", "\"factor\""));
+  EXPECT_TRUE(refused(R"({"rope_scaling": {"type": "linear"}})", "INGOT-E1005", "factor"));
+  EXPECT_TRUE(refused(R"({"rope_scaling": {"type": "linear", "factor": 0.5}})", "INGOT-E1006",
+                      "rope_scaling.factor"));
+  EXPECT_TRUE(refused(R"({"rope_scaling": {"type": "linear", "rope_type": "dynamic"}})",
+                      "INGOT-E1056", "rope_type and type"));
+  EXPECT_TRUE(refused(R"({"rope_scaling": {"type": "linear", "factor": 2, "mscale": 1}})",
+                      "INGOT-E1056", "\"mscale\""));
+  EXPECT_TRUE(refused(R"({"rope_scaling": 3})", "INGOT-E1004", "an object"));
+  EXPECT_TRUE(refused(R"({"rope_scaling": {"type": 3}})", "INGOT-E1004", "a string"));
+  EXPECT_TRUE(refused(R"({"rope_theta": 0})", "INGOT-E1006", "rope_theta"));
+  EXPECT_TRUE(refused(R"({"rope_theta": 100, "rope_parameters": {"rope_theta": 200}})",
+                      "INGOT-E1056", "given twice"));
+  EXPECT_TRUE(refused(R"({"rope_scaling": {"type": "linear", "factor": 2},
+                          "rope_parameters": {"rope_type": "linear", "factor": 4}})",
+                      "INGOT-E1056", "disagree"));
+  EXPECT_TRUE(refused(R"({"rope_scaling": {"type": "dynamic", "factor": 2,
+                          "original_max_position_embeddings": 256}})",
+                      "INGOT-E1056", "max_position_embeddings"));
+  EXPECT_TRUE(refused(R"({"rope_scaling": {"type": "llama3", "factor": 8, "low_freq_factor": 4,
+                          "high_freq_factor": 4, "original_max_position_embeddings": 256}})",
+                      "INGOT-E1051", "high_freq_factor"));
+  EXPECT_TRUE(refused(R"({"rope_parameters": {"full_attention": {"rope_type": "default"}}})",
+                      "INGOT-E1056", "full_attention"));
+}
+
+TEST(ModelConfig, RefusesWhatItCannotCompute) {
+  auto refused = [](std::string_view changes, std::string_view code, std::string_view mention) {
+    return failsWith(configWith(changes), code, {mention, "config.json"});
+  };
+  EXPECT_TRUE(refused(R"({"architectures": ["GPT2LMHeadModel"]})", "INGOT-E1050",
+                      "\"GPT2LMHeadModel\" is not supported"));
+  EXPECT_TRUE(refused(R"({"architectures": ["Other"]})", "INGOT-E1050", "LlamaForCausalLM"));
+  EXPECT_TRUE(refused(R"({"architectures": null})", "INGOT-E1005", "architectures"));
+  EXPECT_TRUE(refused(R"({"architectures": []})", "INGOT-E1004", "one architecture"));
+  EXPECT_TRUE(refused(R"({"hidden_size": null})", "INGOT-E1005", "hidden_size"));
+  EXPECT_TRUE(refused(R"({"hidden_size": "64"})", "INGOT-E1004", "hidden_size"));
+  EXPECT_TRUE(refused(R"({"hidden_size": 0})", "INGOT-E1006", "hidden_size"));
+  EXPECT_TRUE(refused(R"({"vocab_size": 99999999999})", "INGOT-E1006", "vocab_size"));
+  EXPECT_TRUE(refused(R"({"num_hidden_layers": 1e3})", "INGOT-E1004", "num_hidden_layers"));
+  EXPECT_TRUE(refused(R"({"num_key_value_heads": 3})", "INGOT-E1051", "3 KV heads"));
+  EXPECT_TRUE(refused(R"({"num_key_value_heads": 8})", "INGOT-E1006", "num_key_value_heads"));
+  EXPECT_TRUE(refused(R"({"hidden_size": 66})", "INGOT-E1051", "hidden_size 66"));
+  EXPECT_TRUE(refused(R"({"hidden_size": 12})", "INGOT-E1051", "in pairs"));
+  EXPECT_TRUE(refused(R"({"head_dim": 15})", "INGOT-E1051", "in pairs"));
+  EXPECT_TRUE(refused(R"({"hidden_size": 16777216})", "INGOT-E1051", "at most"));
+  EXPECT_TRUE(refused(R"({"rms_norm_eps": -1e-5})", "INGOT-E1006", "rms_norm_eps"));
+  EXPECT_TRUE(refused(R"({"hidden_act": "gelu"})", "INGOT-E1053", "\"gelu\""));
+  EXPECT_TRUE(
+      refused(R"({"quantization_config": {"quant_method": "awq"}})", "INGOT-E1054", "\"awq\""));
+  EXPECT_TRUE(refused(R"({"torch_dtype": "int3"})", "INGOT-E1055", "\"int3\""));
+  EXPECT_TRUE(refused(R"({"partial_rotary_factor": 0.5})", "INGOT-E1057", "partial"));
+  EXPECT_TRUE(refused(R"({"bos_token_id": 100})", "INGOT-E1006", "bos_token_id"));
+  EXPECT_TRUE(refused(R"({"eos_token_id": [1, 100]})", "INGOT-E1006", "eos_token_id[1]"));
+  EXPECT_TRUE(failsWith(ModelConfig::parse("[]", "config.json"), "INGOT-E1004"));
+  EXPECT_TRUE(failsWith(ModelConfig::read("/nonexistent/config.json"), "INGOT-E7001"));
+}
+
+TEST(GenerationConfig, ReadsEveryKey) {
+  auto config = GenerationConfig::parse(
+      R"({"eos_token_id": [7, 8], "bos_token_id": 1, "pad_token_id": 0, "do_sample": true,
+          "temperature": 0.6, "top_p": 0.9, "top_k": 50, "min_p": 0.05,
+          "repetition_penalty": 1.1, "transformers_version": "4.41.2"})",
+      "g.json", 100);
+  ASSERT_TRUE(succeeds(config));
+  EXPECT_EQ(config->eosIds, (std::vector<uint64_t>{7, 8}));
+  EXPECT_EQ(config->bosId, 1u);
+  EXPECT_EQ(config->padId, 0u);
+  EXPECT_EQ(config->doSample, true);
+  EXPECT_EQ(config->temperature, 0.6);
+  EXPECT_EQ(config->topP, 0.9);
+  EXPECT_EQ(config->topK, 50u);
+  EXPECT_EQ(config->minP, 0.05);
+  EXPECT_EQ(config->repetitionPenalty, 1.1);
+}
+
+TEST(GenerationConfig, LeavesOutWhatIsNotGiven) {
+  auto config = GenerationConfig::parse(R"({"pad_token_id": -1, "top_k": null})", "g.json", 100);
+  ASSERT_TRUE(succeeds(config));
+  EXPECT_FALSE(config->eosIds || config->bosId || config->padId || config->doSample);
+  EXPECT_FALSE(config->temperature || config->topP || config->topK || config->minP);
+  EXPECT_FALSE(config->repetitionPenalty);
+}
+
+TEST(GenerationConfig, RefusesValuesOutOfRange) {
+  auto refused = [](std::string_view text, std::string_view key) {
+    return failsWith(GenerationConfig::parse(text, "g.json", 100), "INGOT-E1006", {key});
+  };
+  EXPECT_TRUE(refused(R"({"eos_token_id": 100})", "eos_token_id"));
+  EXPECT_TRUE(refused(R"({"temperature": -1})", "temperature"));
+  EXPECT_TRUE(refused(R"({"top_p": 1.5})", "top_p"));
+  EXPECT_TRUE(refused(R"({"min_p": -0.1})", "min_p"));
+  EXPECT_TRUE(refused(R"({"repetition_penalty": 0})", "repetition_penalty"));
+  EXPECT_TRUE(refused(R"({"pad_token_id": -2})", "pad_token_id"));
+}
