@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reads tokenizer_config.json and special_tokens_map.json: special ids and the ids around a text,
+// added tokens, chat templates.
+#include "compiler/checkpoint/JsonFields.h"
+#include "compiler/checkpoint/TokenizerReader.h"
+#include "compiler/checkpoint/TokenizerVocabulary.h"
+
+#include <algorithm>
+#include <charconv>
+
+namespace ingot::checkpoint {
+
+namespace {
+
+/// The text of a token that is null, "text" or {"content": "text"}; empty for null and absent.
+Expected<std::string> tokenText(const Json &root, std::string_view key) {
+  const std::optional<Json> token = root.find(key);
+  if (!token || token->isNull())
+    return std::string();
+  if (!token->isObject())
+    return token->string();
+  Expected<Json> content = token->at("content");
+  if (!content)
+    return content.error();
+  return content->string();
+}
+
+/// Sets bos, eos and pad ids from `root` where it names them. Padding is never needed, so a
+/// padding token that does not exist leaves no id instead of an error.
+Outcome setSpecialIds(const TokenizerVocabulary &vocabulary, const Json &root, bool overwrite,
+                      TokenizerSpec &spec) {
+  constexpr std::pair<std::string_view, int32_t TokenizerSpec::*> tokens[] = {
+      {"bos_token", &TokenizerSpec::bosId},
+      {"eos_token", &TokenizerSpec::eosId},
+      {"pad_token", &TokenizerSpec::padId}};
+  for (const auto &[key, member] : tokens) {
+    Expected<std::string> text = tokenText(root, key);
+    if (!text)
+      return text.error();
+    if (text->empty() || (!overwrite && spec.*member >= 0))
+      continue;
+    const std::optional<uint32_t> id = vocabulary.find(*text);
+    if (id)
+      spec.*member = static_cast<int32_t>(*id);
+    else if (key != "pad_token")
+      return root.error("INGOT-E1414", message(key, " ", inQuotes(*text), " is not in the vocabulary"),
+                        "add the token to tokenizer.json or correct its name");
+  }
+  return {};
+}
+
+Outcome addConfiguredTokens(const Json &root, TokenizerVocabulary &vocabulary) {
+  const std::optional<Json> tokens = root.find("added_tokens_decoder");
+  if (!tokens || tokens->isNull())
+    return {};
+  if (!tokens->isObject())
+    return tokens->wrongType("an object");
+  for (const std::string &key : tokens->keys()) {
+    const Json token = *tokens->find(key);
+    TokenizerAddedToken added;
+    const auto [end, error] = std::from_chars(key.data(), key.data() + key.size(), added.id);
+    if (error != std::errc() || end != key.data() + key.size())
+      return token.error("INGOT-E1404", message(inQuotes(key), " is no token id"), "correct the id");
+    JsonFields fields(token);
+    added.content = fields.stringOr("content", "");
+    added.singleWord = fields.booleanOr("single_word", false);
+    added.leftStrip = fields.booleanOr("lstrip", false);
+    added.rightStrip = fields.booleanOr("rstrip", false);
+    added.normalized = fields.booleanOr("normalized", true);
+    added.special = fields.booleanOr("special", false);
+    if (fields.error())
+      return *fields.error();
+    if (Outcome done = vocabulary.addToken(added, token.where()); !done)
+      return done;
+  }
+  return {};
+}
+
+/// Makes `ids` contain `id` at its outer end, or not at all.
+void setAffix(std::vector<uint32_t> &ids, int32_t id, bool wanted, bool atFront) {
+  if (id < 0)
+    return;
+  const auto value = static_cast<uint32_t>(id);
+  const bool there = std::find(ids.begin(), ids.end(), value) != ids.end();
+  if (wanted && !there)
+    ids.insert(atFront ? ids.begin() : ids.end(), value);
+  else if (!wanted)
+    std::erase(ids, value);
+}
+
+Outcome readChatTemplates(const Json &root, TokenizerSpec &spec) {
+  const std::optional<Json> chat = root.find("chat_template");
+  if (!chat || chat->isNull())
+    return {};
+  auto add = [&](std::string name, const Json &text) -> Outcome {
+    Expected<std::string> value = text.string();
+    if (!value)
+      return value.error();
+    spec.chatTemplates.push_back({std::move(name), *std::move(value)});
+    return {};
+  };
+  if (!chat->isArray())
+    return add("default", *chat);
+  for (size_t i = 0; i < chat->size(); ++i) {
+    Expected<Json> name = chat->element(i).at("name");
+    if (!name)
+      return name.error();
+    Expected<std::string> nameText = name->string();
+    if (!nameText)
+      return nameText.error();
+    Expected<Json> text = chat->element(i).at("template");
+    if (!text)
+      return text.error();
+    if (Outcome done = add(*nameText, *text); !done)
+      return done;
+  }
+  return {};
+}
+
+} // namespace
+
+Outcome applyTokenizerConfig(TokenizerSpec &spec, const Json &config) {
+  if (!config.isObject())
+    return config.wrongType("an object");
+  TokenizerVocabulary vocabulary(spec);
+  if (Outcome done = addConfiguredTokens(config, vocabulary); !done)
+    return done;
+  if (Outcome done = setSpecialIds(vocabulary, config, /*overwrite=*/true, spec); !done)
+    return done;
+  JsonFields fields(config);
+  spec.cleanUpSpaces = fields.booleanOr("clean_up_tokenization_spaces", false);
+  // Without these settings the post-processor of tokenizer.json stands.
+  if (fields.has("add_bos_token"))
+    setAffix(spec.prefixIds, spec.bosId, fields.booleanOr("add_bos_token", false), true);
+  if (fields.has("add_eos_token"))
+    setAffix(spec.suffixIds, spec.eosId, fields.booleanOr("add_eos_token", false), false);
+  if (fields.error())
+    return *fields.error();
+  return readChatTemplates(config, spec);
+}
+
+Outcome applySpecialTokensMap(TokenizerSpec &spec, const Json &map) {
+  if (!map.isObject())
+    return map.wrongType("an object");
+  return setSpecialIds(TokenizerVocabulary(spec), map, /*overwrite=*/false, spec);
+}
+
+} // namespace ingot::checkpoint

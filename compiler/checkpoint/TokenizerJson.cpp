@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reads a tokenizer.json with a BPE model into a TokenizerSpec.
+#include "compiler/checkpoint/JsonFields.h"
+#include "compiler/checkpoint/TokenizerReader.h"
+#include "compiler/checkpoint/TokenizerSteps.h"
+
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <unordered_set>
+
+namespace ingot::checkpoint {
+
+namespace {
+
+constexpr size_t maxPieceBytes = 64 * 1024;
+
+Error badMerge(const Json &merges, size_t index, std::string_view what) {
+  return merges.element(index).error("INGOT-E1407", message("merge ", index, " ", what),
+                                     "export the tokenizer again");
+}
+
+/// INGOT-E1408: the model asks for something this reader cannot express.
+Outcome checkModel(const Json &model) {
+  JsonFields fields(model);
+  const std::string type = fields.stringOr("type", "BPE");
+  const double dropout = fields.numberOr("dropout", 0, 0, 1);
+  const std::string prefix = fields.stringOr("continuing_subword_prefix", "");
+  const std::string suffix = fields.stringOr("end_of_word_suffix", "");
+  if (fields.error())
+    return *fields.error();
+  if (type != "BPE")
+    return model.error("INGOT-E1403", message("the tokenizer model ", inQuotes(type),
+                                              " is not supported"),
+                       "use a checkpoint with a BPE tokenizer");
+  if (dropout != 0)
+    return model.error("INGOT-E1408", "dropout makes encoding random", "set dropout to null");
+  if (!prefix.empty() || !suffix.empty())
+    return model.error("INGOT-E1408",
+                       "continuing_subword_prefix and end_of_word_suffix are not supported",
+                       "use a checkpoint whose tokenizer does without them");
+  return {};
+}
+
+Outcome readVocabulary(const Json &model, TokenizerVocabulary &vocabulary) {
+  Expected<Json> member = model.at("vocab");
+  if (!member)
+    return member.error();
+  if (!member->isObject())
+    return member->wrongType("an object");
+  for (const auto &[text, id] : member->raw().items()) {
+    if (!id.is_number_unsigned())
+      return member->error("INGOT-E1404", message("the id of ", inQuotes(text), " is no id"),
+                           "correct the id");
+    if (text.size() > maxPieceBytes || !isUtf8(text))
+      return member->error("INGOT-E1405",
+                           message("a piece is longer than ", maxPieceBytes, " bytes or not UTF-8"),
+                           "correct the piece");
+    if (Outcome done = vocabulary.addPiece(id.get<uint64_t>(), text, member->where()); !done)
+      return done;
+  }
+  return {};
+}
+
+/// The two sides of a merge: "left right" or ["left", "right"]. False if it is neither.
+bool splitMerge(const nlohmann::json &merge, std::string &left, std::string &right) {
+  if (const auto *text = merge.get_ptr<const std::string *>()) {
+    const size_t space = text->find(' ');
+    if (space == std::string::npos || text->find(' ', space + 1) != std::string::npos)
+      return false;
+    left = text->substr(0, space);
+    right = text->substr(space + 1);
+  } else {
+    if (!merge.is_array() || merge.size() != 2 || !merge[0].is_string() || !merge[1].is_string())
+      return false;
+    left = *merge[0].get_ptr<const std::string *>();
+    right = *merge[1].get_ptr<const std::string *>();
+  }
+  return !left.empty() && !right.empty();
+}
+
+Outcome readMerges(const Json &model, const TokenizerVocabulary &vocabulary, TokenizerSpec &spec) {
+  Expected<Json> member = model.at("merges");
+  if (!member)
+    return member.error();
+  if (!member->isArray())
+    return member->wrongType("a list");
+  if (member->size() == 0)
+    return member->error("INGOT-E1406",
+                         "the merge table is empty: every text would fall into single characters",
+                         "export the tokenizer again");
+  const nlohmann::json &merges = member->raw();
+  std::string left, right;
+  for (size_t i = 0; i < merges.size(); ++i) {
+    if (!splitMerge(merges[i], left, right))
+      return badMerge(*member, i, "is neither \"left right\" nor [\"left\", \"right\"]");
+    const std::optional<uint32_t> leftId = vocabulary.find(left);
+    const std::optional<uint32_t> rightId = vocabulary.find(right);
+    const std::optional<uint32_t> result = vocabulary.find(left + right);
+    if (!leftId || !rightId || !result)
+      return badMerge(*member, i, "has a side or a result that is not in the vocabulary");
+    spec.merges.push_back({*leftId, *rightId, *result});
+  }
+  // Of two merges of one pair the last counts.
+  std::unordered_set<uint64_t> seen;
+  std::vector<TokenizerMerge> kept;
+  for (auto merge = spec.merges.rbegin(); merge != spec.merges.rend(); ++merge)
+    if (seen.insert(uint64_t{merge->left} << 32 | merge->right).second)
+      kept.push_back(*merge);
+  std::reverse(kept.begin(), kept.end());
+  spec.merges = std::move(kept);
+  return {};
+}
+
+Outcome readUnknown(const Json &model, const TokenizerVocabulary &vocabulary, TokenizerSpec &spec) {
+  JsonFields fields(model);
+  const std::string unknown = fields.stringOr("unk_token", "");
+  spec.byteFallback = fields.booleanOr("byte_fallback", false);
+  spec.fuseUnk = fields.booleanOr("fuse_unk", false);
+  spec.ignoreMerges = fields.booleanOr("ignore_merges", false);
+  if (fields.error())
+    return *fields.error();
+  if (unknown.empty())
+    return {};
+  const std::optional<uint32_t> id = vocabulary.find(unknown);
+  if (!id)
+    return model.error("INGOT-E1404",
+                       message("unk_token ", inQuotes(unknown), " is not in the vocabulary"),
+                       "add it or set unk_token to null");
+  spec.unkId = static_cast<int32_t>(*id);
+  return {};
+}
+
+Outcome readAddedTokens(const Json &list, TokenizerVocabulary &vocabulary) {
+  if (!list.isArray())
+    return list.wrongType("a list");
+  for (size_t i = 0; i < list.size(); ++i) {
+    const Json token = list.element(i);
+    JsonFields fields(token);
+    TokenizerAddedToken added;
+    added.id = static_cast<uint32_t>(fields.unsignedInteger("id", 0, maxTokenId - 1));
+    added.content = fields.stringOr("content", "");
+    added.singleWord = fields.booleanOr("single_word", false);
+    added.leftStrip = fields.booleanOr("lstrip", false);
+    added.rightStrip = fields.booleanOr("rstrip", false);
+    added.normalized = fields.booleanOr("normalized", true);
+    added.special = fields.booleanOr("special", false);
+    if (fields.error())
+      return *fields.error();
+    if (Outcome done = vocabulary.addToken(added, token.where()); !done)
+      return done;
+  }
+  return {};
+}
+
+/// The member `key` of `root` if it is there and not null.
+std::optional<Json> given(const Json &root, std::string_view key) {
+  std::optional<Json> member = root.find(key);
+  if (member && member->isNull())
+    return std::nullopt;
+  return member;
+}
+
+} // namespace
+
+Expected<TokenizerSpec> parseTokenizerJson(std::string_view text, const std::string &fileName) {
+  Expected<Json> root = Json::parse(text, fileName);
+  if (!root)
+    return root.error();
+  Expected<Json> model = root->at("model");
+  if (!model)
+    return model.error();
+
+  TokenizerSpec spec;
+  TokenizerVocabulary vocabulary(spec);
+  Outcome done = checkModel(*model);
+  if (done)
+    done = readVocabulary(*model, vocabulary);
+  if (done)
+    done = readMerges(*model, vocabulary, spec);
+  if (done)
+    done = readUnknown(*model, vocabulary, spec);
+  if (const auto member = given(*root, "added_tokens"); done && member)
+    done = readAddedTokens(*member, vocabulary);
+  if (const auto member = given(*root, "normalizer"); done && member)
+    done = readNormalizer(*member, spec);
+  if (const auto member = given(*root, "pre_tokenizer"); done && member)
+    done = readPreTokenizer(*member, spec);
+  if (const auto member = given(*root, "post_processor"); done && member)
+    done = readPostProcessor(*member, vocabulary, spec);
+  if (!done)
+    return done.error();
+  const auto decoder = given(*root, "decoder");
+  if (!decoder)
+    return root->error("INGOT-E1412", "there is no decoder, so ids cannot become text",
+                       "export the tokenizer with its decoder");
+  if (done = readDecoder(*decoder, spec); !done)
+    return done.error();
+  return spec;
+}
+
+} // namespace ingot::checkpoint

@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: Apache-2.0
+// Translates the regular expressions of tokenizer.json (Oniguruma's Ruby syntax) to PCRE2.
+#include "compiler/checkpoint/TokenizerRegex.h"
+
+#include "compiler/checkpoint/TokenizerVocabulary.h"
+
+#define PCRE2_CODE_UNIT_WIDTH 8
+#include <pcre2.h>
+
+#include <memory>
+
+namespace ingot::checkpoint {
+
+namespace {
+
+constexpr size_t maxPatternBytes = 8 * 1024;
+constexpr std::string_view wordClass = R"(\p{L}\p{M}\p{N}\p{Pc})";
+
+/// Walks over a pattern and copies it, replacing what the two dialects read differently.
+class Translator {
+public:
+  explicit Translator(std::string_view pattern) : pattern(pattern) {}
+
+  /// What could not be translated, or nothing.
+  std::string run() {
+    while (at < pattern.size() && problem.empty()) {
+      const char c = pattern[at];
+      if (c == '\\')
+        escape();
+      else if (inClass)
+        insideClass(c);
+      else if (c == '[')
+        openClass();
+      else
+        copy(1);
+    }
+    return problem;
+  }
+
+  std::string out;
+
+private:
+  void copy(size_t length) {
+    out += pattern.substr(at, length);
+    at += length;
+  }
+
+  void openClass() {
+    inClass = true;
+    copy(pattern.substr(at).starts_with("[^") ? 2 : 1);
+    if (at < pattern.size() && pattern[at] == ']') // both dialects take it literally here
+      copy(1);
+  }
+
+  void insideClass(char c) {
+    if (pattern.substr(at).starts_with("&&")) {
+      problem = "a class intersection (&&)";
+    } else if (pattern.substr(at).starts_with("[:")) {
+      problem = "a POSIX class";
+    } else if (c == '[') {
+      problem = "a class within a class";
+    } else {
+      inClass = c != ']';
+      copy(1);
+    }
+  }
+
+  void replaceClass(std::string_view members, bool negated) {
+    if (inClass) {
+      out += members;
+    } else {
+      out += negated ? "[^" : "[";
+      out += members;
+      out += ']';
+    }
+    at += 2;
+  }
+
+  void escape() {
+    if (at + 1 == pattern.size()) {
+      problem = "a backslash at the end";
+      return;
+    }
+    const char c = pattern[at + 1];
+    switch (c) {
+    case 's':
+      return replaceClass(whitespaceClass, false);
+    case 'w':
+      return replaceClass(wordClass, false);
+    case 'S':
+      return inClass ? copy(2) : replaceClass(whitespaceClass, true);
+    case 'u':
+      return codePoint();
+    case 'W':
+      if (!inClass)
+        return replaceClass(wordClass, true);
+      [[fallthrough]];
+    case 'h':
+    case 'H':
+    case 'R':
+    case 'X':
+    case 'K':
+    case 'G':
+    case 'g':
+    case 'k':
+    case 'y':
+    case 'Y':
+    case 'O':
+    case 'C':
+    case 'Q':
+    case 'E':
+      problem = std::string("\\") + c + (inClass ? " in a class" : "");
+      return;
+    default:
+      // A character of more than one byte after the backslash stays whole: its other bytes are
+      // copied by the caller.
+      copy(2);
+    }
+  }
+
+  void codePoint() {
+    const std::string_view digits = pattern.substr(at + 2, 4);
+    if (digits.size() != 4 ||
+        digits.find_first_not_of("0123456789abcdefABCDEF") != std::string_view::npos) {
+      problem = "\\u without four digits";
+      return;
+    }
+    out += "\\x{";
+    out += digits;
+    out += '}';
+    at += 6;
+  }
+
+  std::string_view pattern;
+  size_t at = 0;
+  bool inClass = false;
+  std::string problem;
+};
+
+/// Why PCRE2 does not take `pattern`, or nothing. The options are those of the runtime.
+std::string compileError(const std::string &pattern) {
+  int error = 0;
+  PCRE2_SIZE offset = 0;
+  const uint32_t options =
+      PCRE2_UTF | PCRE2_UCP | PCRE2_MULTILINE | PCRE2_NEVER_BACKSLASH_C | PCRE2_NO_AUTO_CAPTURE;
+  const std::unique_ptr<pcre2_code, decltype(&pcre2_code_free)> code(
+      pcre2_compile(reinterpret_cast<PCRE2_SPTR>(pattern.data()), pattern.size(), options, &error,
+                    &offset, nullptr),
+      &pcre2_code_free);
+  if (code)
+    return "";
+  PCRE2_UCHAR text[160];
+  pcre2_get_error_message(error, text, sizeof text);
+  return message(reinterpret_cast<const char *>(text), " at byte ", offset);
+}
+
+} // namespace
+
+Expected<std::string> translateRegex(std::string_view pattern, const std::string &where) {
+  auto refuse = [&](const std::string &why) {
+    return Error{"INGOT-E1410",
+                 message("the regular expression ", inQuotes(pattern), " is not supported: ", why),
+                 where, "rewrite it without that"};
+  };
+  if (pattern.size() > maxPatternBytes || !isUtf8(pattern))
+    return refuse(message("longer than ", maxPatternBytes, " bytes or not UTF-8"));
+  // PCRE2 reads settings there; Oniguruma would refuse the pattern.
+  if (pattern.starts_with("(*"))
+    return refuse("(* at the start");
+  Translator translator(pattern);
+  if (const std::string problem = translator.run(); !problem.empty())
+    return refuse(problem);
+  if (const std::string problem = compileError(translator.out); !problem.empty())
+    return refuse(problem);
+  return std::move(translator.out);
+}
+
+std::string escapeRegex(std::string_view text) {
+  std::string out;
+  for (char c : text) {
+    if (std::string_view(R"(\^$.[]|()?*+{}-#/&~)").find(c) != std::string_view::npos)
+      out += '\\';
+    out += c;
+  }
+  return out;
+}
+
+} // namespace ingot::checkpoint

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+// Building blocks shared by the tokenizer readers: pieces by id and text, merges from scores.
+#pragma once
+
+#include "compiler/checkpoint/Error.h"
+#include "compiler/checkpoint/TokenizerSpec.h"
+
+#include <optional>
+#include <unordered_map>
+
+namespace ingot::checkpoint {
+
+/// Ids, and so the size of what is kept by id, stay below this.
+constexpr uint64_t maxTokenId = uint64_t{1} << 22;
+
+/// Added tokens and normal sentencepiece pieces are at most this long.
+constexpr size_t maxAddedTokenBytes = 256;
+
+/// Whether `text` is UTF-8 through and through.
+bool isUtf8(std::string_view text);
+
+/// Adds to the pieces of a TokenizerSpec and finds them by text.
+class TokenizerVocabulary {
+public:
+  /// `spec` must outlive this, and only this may add pieces or added tokens to it meanwhile.
+  explicit TokenizerVocabulary(TokenizerSpec &spec);
+
+  /// Adds a piece of the BPE vocabulary; an empty text adds nothing. `where` is for messages.
+  /// Errors: INGOT-E1404 (id out of range, or an id or a text used twice).
+  Outcome addPiece(uint64_t id, const std::string &text, const std::string &where);
+
+  /// Adds `token`, or replaces the properties of the added token with the same content.
+  /// Errors: INGOT-E1404 (id out of range or of another piece), INGOT-E1405 (bad text).
+  Outcome addToken(const TokenizerAddedToken &token, const std::string &where);
+
+  /// The id of the piece spelled `text`.
+  std::optional<uint32_t> find(const std::string &text) const;
+
+  /// Whether `id` has a piece.
+  bool has(uint32_t id) const;
+
+private:
+  TokenizerPiece &pieceAt(uint32_t id);
+
+  TokenizerSpec &spec;
+  std::unordered_map<std::string, uint32_t> ids;
+  std::unordered_map<uint32_t, size_t> addedById; // index into spec.addedTokens
+};
+
+/// Fills `merges` and `mergeRanks` from `scores` by sentencepiece's rule: two pieces merge when
+/// their concatenation is a piece, the highest score first. `mergeable[id]` says which ids take
+/// part. Error: INGOT-E1406 when nothing merges.
+Outcome mergeByScores(TokenizerSpec &spec, const std::vector<bool> &mergeable,
+                      const std::string &where);
+
+} // namespace ingot::checkpoint
