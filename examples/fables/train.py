@@ -1,0 +1,221 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Trains the tokenizer and the model on the fables of generate.py; writes model/.
+
+Needs torch, transformers, tokenizers and safetensors.  One CPU core is enough:
+the default run takes about half an hour on a core with bf16 matrix units.
+"""
+
+import argparse
+import json
+import math
+import os
+import re
+import time
+
+import torch
+from safetensors.torch import save_file
+from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers, processors, trainers
+from transformers import LlamaConfig, LlamaForCausalLM
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+MODEL = os.path.join(HERE, "model")
+SPECIAL = ["<|endoftext|>", "<|user|>", "<|assistant|>", "<|pad|>"]
+EOT, PAD = 0, 3
+WORDS = (
+    r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}"
+    r"| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
+)
+CHAT_TEMPLATE = (
+    "{{ bos_token }}"
+    "{% for message in messages %}"
+    "{{ '<|assistant|>' if message['role'] == 'assistant' else '<|user|>' }}\n"
+    "{{ message['content'] | trim }}{{ eos_token }}"
+    "{% endfor %}"
+    "{% if add_generation_prompt %}<|assistant|>\n{% endif %}"
+)
+CONFIG = {
+    "architectures": ["LlamaForCausalLM"],
+    "model_type": "llama",
+    "vocab_size": 2048,
+    "hidden_size": 256,
+    "intermediate_size": 768,
+    "num_hidden_layers": 5,
+    "num_attention_heads": 4,
+    "num_key_value_heads": 2,
+    "head_dim": 64,
+    "hidden_act": "silu",
+    "max_position_embeddings": 2048,
+    "rms_norm_eps": 1e-5,
+    "rope_theta": 10000.0,
+    "rope_scaling": None,
+    "attention_bias": False,
+    "mlp_bias": False,
+    "attention_dropout": 0.0,
+    "initializer_range": 0.02,
+    "tie_word_embeddings": True,
+    "bos_token_id": EOT,
+    "eos_token_id": EOT,
+    "pad_token_id": PAD,
+    "torch_dtype": "bfloat16",
+    "use_cache": True,
+}
+TOKENIZER_CONFIG = {
+    "tokenizer_class": "PreTrainedTokenizerFast",
+    "bos_token": SPECIAL[EOT],
+    "eos_token": SPECIAL[EOT],
+    "pad_token": SPECIAL[PAD],
+    "clean_up_tokenization_spaces": False,
+    "model_max_length": 2048,
+    "chat_template": CHAT_TEMPLATE,
+}
+GENERATION_CONFIG = {
+    "bos_token_id": EOT,
+    "eos_token_id": EOT,
+    "pad_token_id": PAD,
+    "do_sample": True,
+    "temperature": 0.8,
+    "top_p": 0.95,
+    "max_new_tokens": 512,
+}
+
+
+def write_json(name, value):
+    with open(os.path.join(MODEL, name), "w", encoding="utf-8") as f:
+        json.dump(value, f, indent=2, ensure_ascii=False)
+        f.write("\n")
+
+
+def read(name):
+    with open(os.path.join(HERE, name), encoding="utf-8", newline="") as f:
+        return f.read()
+
+
+def train_tokenizer(text):
+    tokenizer = Tokenizer(models.BPE())
+    tokenizer.pre_tokenizer = pre_tokenizers.Sequence([
+        pre_tokenizers.Split(Regex(WORDS), "isolated"),
+        pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False),
+    ])  # fmt: skip
+    tokenizer.decoder = decoders.ByteLevel()
+    trainer = trainers.BpeTrainer(
+        vocab_size=CONFIG["vocab_size"],
+        special_tokens=SPECIAL,
+        initial_alphabet=sorted(pre_tokenizers.ByteLevel.alphabet()),
+        show_progress=False,
+    )
+    pieces = re.split("|".join(map(re.escape, SPECIAL)), text)
+    tokenizer.train_from_iterator(pieces, trainer)
+    tokenizer.post_processor = processors.TemplateProcessing(
+        single="<|endoftext|> $A",
+        pair="<|endoftext|> $A <|endoftext|>:1 $B:1",
+        special_tokens=[("<|endoftext|>", EOT)],
+    )
+    assert tokenizer.get_vocab_size() == CONFIG["vocab_size"]
+    return tokenizer
+
+
+def loss_of(model, ids):
+    """The mean loss of predicting each token of a row but its first."""
+    with torch.autocast("cpu", torch.bfloat16):
+        logits = model(input_ids=ids, use_cache=False).logits
+    return torch.nn.functional.cross_entropy(logits[:, :-1].float().flatten(0, 1), ids[:, 1:].flatten())
+
+
+@torch.no_grad()
+def heldout_loss(model, stream):
+    """Over the whole windows of 512 tokens of the held-out stream."""
+    rows = stream[: len(stream) // 512 * 512].view(-1, 512)
+    return sum(loss_of(model, r).item() * len(r) for r in rows.split(8)) / len(rows)
+
+
+class Batches:
+    """Rows cut from the token stream: half of them start at a document, half anywhere.
+
+    Every sixth batch has rows as long as the context, the others rows of 512 tokens.
+    At first a quarter of the rows are random tokens that repeat.  They teach the
+    model to copy, without which it would be long in learning to keep to a name.
+    """
+
+    def __init__(self, stream, copy_steps, seed):
+        self.stream, self.copy_steps = stream, copy_steps
+        self.starts = (stream == EOT).nonzero().flatten()
+        self.generator = torch.Generator().manual_seed(seed)
+
+    def draw(self, limit):
+        return torch.randint(limit, (1,), generator=self.generator).item()
+
+    def row(self, length):
+        start = self.starts[self.draw(len(self.starts))].item() if self.draw(2) else self.draw(len(self.stream))
+        start = min(start, len(self.stream) - length)
+        return self.stream[start : start + length]
+
+    def repeating_row(self, length):
+        period = 8 + self.draw(120)
+        piece = torch.randint(len(SPECIAL), CONFIG["vocab_size"], (period,), generator=self.generator)
+        return piece.repeat(length // period + 1)[:length]
+
+    def batch(self, step):
+        rows, length = (2, 2048) if step % 6 == 5 else (8, 512)
+        repeating = rows // 4 if step < self.copy_steps else 0
+        return torch.stack([self.repeating_row(length) if i < repeating else self.row(length) for i in range(rows)])
+
+
+def train_model(stream, heldout, steps, peak_lr, save):
+    model = LlamaForCausalLM(LlamaConfig(**CONFIG))
+    print(f"{sum(p.numel() for p in model.parameters())} parameters", flush=True)
+    compiled = torch.compile(model, dynamic=False)
+    matrices = [p for n, p in model.named_parameters() if p.dim() == 2 and "embed" not in n]
+    rest = [p for n, p in model.named_parameters() if p.dim() != 2 or "embed" in n]
+    optimizers = [
+        torch.optim.Muon(matrices, lr=peak_lr, weight_decay=0.1, adjust_lr_fn="match_rms_adamw"),
+        torch.optim.AdamW(rest, lr=peak_lr, betas=(0.9, 0.95), weight_decay=0.0, fused=True),
+    ]
+    batches, warmup, start = Batches(stream, copy_steps=500, seed=4), 100, time.time()
+    for step in range(steps):
+        done = max(step - warmup, 0) / (steps - warmup)
+        lr = peak_lr * min((step + 1) / warmup, 0.02 + 0.98 * 0.5 * (1 + math.cos(math.pi * done)))
+        for optimizer in optimizers:
+            optimizer.param_groups[0]["lr"] = lr
+        loss = loss_of(compiled, batches.batch(step))
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        for optimizer in optimizers:
+            optimizer.step()
+            optimizer.zero_grad()
+        if (step + 1) % 200 == 0 or step + 1 == steps:
+            seconds = time.time() - start
+            h = heldout_loss(model, heldout)
+            print(f"step {step + 1} train loss {loss.item():.4f} held-out perplexity {math.exp(h):.4f} {seconds:.0f} s", flush=True)
+            save(model)
+    return model
+
+
+def save_model(model):
+    """The weights in bf16; lm_head.weight is the embedding and is not stored twice."""
+    weights = {k: v.to(torch.bfloat16).contiguous() for k, v in model.state_dict().items() if k != "lm_head.weight"}
+    save_file(weights, os.path.join(MODEL, "model.safetensors"), metadata={"format": "pt"})
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--steps", type=int, default=1800)
+    parser.add_argument("--lr", type=float, default=2e-3)
+    parser.add_argument("--threads", type=int, default=1)
+    args = parser.parse_args()
+    torch.set_num_threads(args.threads)
+    torch.manual_seed(3)
+    os.makedirs(MODEL, exist_ok=True)
+    text = read("train.txt")
+    tokenizer = train_tokenizer(text)
+    tokenizer.save(os.path.join(MODEL, "tokenizer.json"))
+    write_json("config.json", CONFIG)
+    write_json("tokenizer_config.json", TOKENIZER_CONFIG)
+    write_json("generation_config.json", GENERATION_CONFIG)
+    stream = torch.tensor(tokenizer.encode(text).ids)
+    heldout = torch.tensor(tokenizer.encode(read("heldout.txt")).ids)
+    print(f"{len(stream)} tokens to train on, {len(heldout)} held out", flush=True)
+    train_model(stream, heldout, args.steps, args.lr, save_model)
+
+
+if __name__ == "__main__":
+    main()
