@@ -27,6 +27,8 @@ public:
   const std::filesystem::path &path() const { return root; }
 
   std::filesystem::path write(const std::string &name, std::string_view content) const {
+    // Some file systems write a truncated file to disk at once, but not a new one.
+    std::filesystem::remove(root / name);
     std::ofstream(root / name, std::ios::binary) << content;
     return root / name;
   }

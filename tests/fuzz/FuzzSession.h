@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// FuzzSession: runs a reader on many mutated inputs and checks what it says about each.
+#pragma once
+
+#include "tests/fuzz/Mutator.h"
+
+#include <gtest/gtest.h>
+#include <regex>
+
+namespace ingot::fuzz {
+
+/// Counts what became of the cases; a session in which nothing was accepted or nothing refused has
+/// tested half of the reader at most, so check() fails it.
+class FuzzSession {
+public:
+  FuzzSession(std::string name, uint64_t seed) : mutator(seed), name(std::move(name)), seed(seed) {}
+
+  Mutator mutator;
+
+  /// Runs `cases` variants of `corpus`. `read` takes the bytes and returns the code of the error,
+  /// or nothing when it accepted them; it checks for itself what it accepted.
+  template <class Read>
+  void run(size_t cases, const std::vector<std::string> &corpus, const Read &read) {
+    for (size_t i = 0; i < cases && !testing::Test::HasFailure(); ++i) {
+      SCOPED_TRACE(name + ": seed " + std::to_string(seed) + ", case " + std::to_string(i));
+      std::string code = read(mutator.mutate(corpus));
+      if (code.empty()) {
+        ++accepted;
+        continue;
+      }
+      ++refused;
+      static const std::regex shape("INGOT-E[1-7][0-9]{3}");
+      EXPECT_TRUE(std::regex_match(code, shape)) << "not an error code: " << code;
+    }
+  }
+
+  void check() const {
+    EXPECT_GT(accepted, 0u) << name;
+    EXPECT_GT(refused, 0u) << name;
+    testing::Test::RecordProperty(name + "_accepted", std::to_string(accepted));
+    testing::Test::RecordProperty(name + "_refused", std::to_string(refused));
+  }
+
+private:
+  std::string name;
+  uint64_t seed;
+  size_t accepted = 0;
+  size_t refused = 0;
+};
+
+} // namespace ingot::fuzz

@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: Apache-2.0
+// The readers of checkpoints and recipes under mutated input.
+#include "compiler/checkpoint/Checkpoint.h"
+#include "compiler/checkpoint/ShardIndex.h"
+#include "compiler/recipe/Recipe.h"
+#include "tests/fuzz/FuzzSession.h"
+#include "tests/unit/checkpoint/Fixtures.h"
+
+using namespace ingot::checkpoint;
+using namespace ingot::test;
+using ingot::fuzz::FuzzSession;
+using ingot::recipe::Recipe;
+
+static const std::vector<std::string> headers = {
+    "{}      ",
+    R"({"__metadata__":{"format":"pt","other":"a"},"a":{"dtype":"F32","shape":[2,2],)"
+    R"("data_offsets":[0,16]},"b":{"dtype":"U8","shape":[],"data_offsets":[16,17]}})",
+    R"({"x":{"dtype":"BF16","shape":[2,4],"data_offsets":[0,16]},)"
+    R"("z":{"dtype":"F4","shape":[0,3],"data_offsets":[16,16]},)"
+    R"("y":{"dtype":"F8_E4M3","shape":[1],"data_offsets":[16,17]}})",
+};
+
+/// What a safetensors reader promises about every header it accepts.
+static void checkHeader(const SafetensorsHeader &header, uint64_t fileBytes) {
+  uint64_t end = header.tensors.empty() ? fileBytes : header.tensors.front().offset;
+  for (const Tensor &tensor : header.tensors) {
+    EXPECT_EQ(tensor.offset, end);
+    ASSERT_LE(tensor.bytes, fileBytes - tensor.offset);
+    end = tensor.offset + tensor.bytes;
+    uint64_t bits = dtypeBits(tensor.dtype);
+    for (uint64_t dim : tensor.shape)
+      bits *= dim;
+    EXPECT_EQ(bits, tensor.bytes * 8);
+  }
+  EXPECT_EQ(end, fileBytes);
+}
+
+TEST(ReadersFuzz, SafetensorsHeaders) {
+  FuzzSession session("safetensors_headers", 1);
+  session.mutator.setWords({"\"a\":", "\"dtype\"", "\"shape\":[", "\"F6_E2M3\"", "[0,0]", "{}",
+                            "__metadata__", ",", "18446744073709551615,"});
+  session.run(4000, headers, [&](const std::string &json) -> std::string {
+    // Most headers describe 17 bytes of data, one describes none.
+    uint64_t fileBytes = 8 + json.size() + (session.mutator.below(4) ? 17 : 0);
+    auto header = parseSafetensors(json, fileBytes, "f");
+    if (!header)
+      return header.error().code;
+    checkHeader(*header, fileBytes);
+    return "";
+  });
+  session.check();
+}
+
+TEST(ReadersFuzz, SafetensorsFiles) {
+  TemporaryDirectory directory;
+  std::vector<std::string> corpus = {safetensorsFile(headers[0])};
+  for (size_t i = 1; i < headers.size(); ++i)
+    corpus.push_back(safetensorsFile(headers[i], "0123456789abcdefg"));
+  FuzzSession session("safetensors_files", 2);
+  session.run(2500, corpus, [&](const std::string &bytes) -> std::string {
+    auto file = File::open(directory.write("f", bytes));
+    if (!file)
+      return file.error().code;
+    auto header = readSafetensors(*file);
+    if (!header)
+      return header.error().code;
+    checkHeader(*header, bytes.size());
+    return "";
+  });
+  session.check();
+}
+
+static const std::vector<std::string> configs = {
+    R"({"architectures": ["LlamaForCausalLM"], "hidden_size": 4, "intermediate_size": 4,
+  "num_hidden_layers": 1, "num_attention_heads": 2, "num_key_value_heads": 1, "vocab_size": 8,
+  "rms_norm_eps": 1e-05, "rope_theta": 10000.0, "rope_scaling": null, "hidden_act": "silu",
+  "tie_word_embeddings": true, "bos_token_id": 1, "eos_token_id": [2, 3], "dtype": "float32"})",
+    R"({"architectures": ["LlamaForCausalLM"], "hidden_size": 64, "intermediate_size": 172,
+  "num_hidden_layers": 5, "num_attention_heads": 8, "head_dim": 16, "vocab_size": 512,
+  "rope_scaling": {"rope_type": "llama3", "factor": 8.0, "low_freq_factor": 1.0,
+  "high_freq_factor": 4.0, "original_max_position_embeddings": 8192}})",
+    R"({"architectures": ["LlamaForCausalLM"], "hidden_size": 64, "intermediate_size": 172,
+  "num_hidden_layers": 5, "num_attention_heads": 8, "vocab_size": 512,
+  "rope_parameters": {"rope_type": "dynamic", "factor": 2, "rope_theta": 500000}})",
+};
+
+TEST(ReadersFuzz, ModelConfigs) {
+  FuzzSession session("model_configs", 3);
+  session.mutator.setWords({"\"rope_scaling\":", "\"type\":\"linear\",", "\"head_dim\": 1,", "null",
+                            "\"eos_token_id\":[],", "{\"quant_method\":\"gptq\"}", "true,"});
+  session.run(3000, configs, [](const std::string &text) -> std::string {
+    auto config = ModelConfig::parse(text, "config.json");
+    if (!config)
+      return config.error().code;
+    EXPECT_EQ(config->heads % config->kvHeads, 0u);
+    EXPECT_EQ(config->headDim % 2, 0u);
+    EXPECT_GT(config->headDim, 0u);
+    EXPECT_GE(config->rope.factor, 1.0);
+    EXPECT_GT(config->rmsNormEpsilon, 0.0);
+    for (uint64_t id : config->eosIds)
+      EXPECT_LT(id, config->vocabSize);
+    return "";
+  });
+  session.check();
+}
+
+TEST(ReadersFuzz, GenerationConfigs) {
+  FuzzSession session("generation_configs", 4);
+  session.run(1000,
+              {R"({"eos_token_id": [7, 8], "bos_token_id": 1, "pad_token_id": -1, "top_k": 50,
+                   "do_sample": true, "temperature": 0.6, "top_p": 0.9, "min_p": 0.05})",
+               R"({"eos_token_id": 2, "repetition_penalty": 1.1})"},
+              [](const std::string &text) -> std::string {
+                auto config = GenerationConfig::parse(text, "generation_config.json", 100);
+                if (!config)
+                  return config.error().code;
+                EXPECT_LE(config->topP.value_or(0), 1.0);
+                EXPECT_GE(config->temperature.value_or(0), 0.0);
+                for (uint64_t id : config->eosIds.value_or(std::vector<uint64_t>{}))
+                  EXPECT_LT(id, 100u);
+                return "";
+              });
+  session.check();
+}
+
+// Whole directories: a mutated index beside good shards, with a name outside that must not be read.
+TEST(ReadersFuzz, ShardIndexes) {
+  TemporaryDirectory directory;
+  directory.write("config.json", configs[0]);
+  directory.write("s1.safetensors", safetensorsFile(headers[1], "0123456789abcdefg"));
+  directory.write("s2.safetensors", safetensorsFile(headers[2], "0123456789abcdefg"));
+  FuzzSession session("shard_indexes", 5);
+  session.mutator.setWords({"../", "/", "s1.safetensors", "\"lm_head.weight\":", "..", "\\u0000"});
+  session.run(1500,
+              {R"({"metadata": {"total_size": 34}, "weight_map": {"a": "s1.safetensors",
+                   "b": "s1.safetensors", "x": "s2.safetensors", "y": "s2.safetensors"}})",
+               R"({"weight_map": {"a": "s1.safetensors", "b": "s1.safetensors"}})"},
+              [&](const std::string &text) -> std::string {
+                directory.write("model.safetensors.index.json", text);
+                auto checkpoint = Checkpoint::open(directory.path());
+                if (!checkpoint)
+                  return checkpoint.error().code;
+                for (const auto &input : checkpoint->inputs())
+                  EXPECT_EQ(input.parent_path(), directory.path());
+                for (const Tensor &tensor : checkpoint->tensors()) {
+                  std::vector<std::byte> bytes(tensor.bytes);
+                  EXPECT_TRUE(succeeds(checkpoint->read(tensor, 0, bytes)));
+                }
+                return "";
+              });
+  session.check();
+}
+
+TEST(ReadersFuzz, Recipes) {
+  FuzzSession session("recipes", 6);
+  session.mutator.setWords({"- ", "? ", "&a ", "*a", "!!map", "---\n", "...\n", "<<: ", "| ", "> ",
+                            "\n  ", "{", "}", "int8-dynamic", "group: channel\n", "%TAG ! !\n",
+                            "\"", "\xef\xbb\xbf", "\xff\xfe"});
+  session.run(4000,
+              {R"(version: 1
+weights:
+  - match: "lm_head*"   # a comment
+    format: bf16
+  - match: "model.layers.?.mlp.*"
+    format: int4
+    group: 64
+    zero_points: false
+  - {match: "*", format: fp8, scale: tensor}
+activations: {compute: int8-dynamic, store: bf16}
+kv_cache: e4m3
+)",
+               "version: 1\nactivations: bf16\nkv_cache: f16\n",
+               "version: 1\nweights: [{match: 'a', format: int8}, {match: \"b\", format: f32}]\n"},
+              [](const std::string &text) -> std::string {
+                auto recipe = Recipe::parse(text, "recipe.yaml");
+                if (!recipe)
+                  return recipe.error().code;
+                auto again = Recipe::parse(recipe->str(), "again.yaml");
+                EXPECT_TRUE(succeeds(again)) << recipe->str();
+                if (again)
+                  EXPECT_EQ(*again, *recipe);
+                return "";
+              });
+  session.check();
+}

@@ -1,0 +1,263 @@
+// SPDX-License-Identifier: Apache-2.0
+// Recipes: reading, matching, the canonical text, and every refusal.
+#include "compiler/recipe/Recipe.h"
+#include "tests/unit/checkpoint/Fixtures.h"
+
+#include <sstream>
+
+using namespace ingot::recipe;
+using namespace ingot::test;
+using ingot::checkpoint::message;
+
+static Expected<Recipe> parse(const std::string &text) { return Recipe::parse(text, "r.yaml"); }
+
+/// A recipe whose only rule has these keys.
+static Expected<Recipe> withRule(std::string_view keys) {
+  return parse(message("version: 1\nweights:\n  - {match: \"*\", ", keys, "}\n"));
+}
+
+static const char *const full = R"(version: 1
+weights:
+  - match: "lm_head*"
+    format: bf16
+  - match: "*"
+    format: int4
+    group: 64
+    zero_points: false
+activations: {compute: int8-dynamic, store: bf16}
+kv_cache: int8
+)";
+
+TEST(Recipe, ReadsAFullOne) {
+  auto recipe = parse(full);
+  ASSERT_TRUE(succeeds(recipe));
+  ASSERT_EQ(recipe->weights.size(), 2u);
+  EXPECT_EQ(recipe->formatFor("lm_head.weight"), WeightFormat{.type = WeightType::BF16});
+  EXPECT_EQ(recipe->formatFor("model.norm.weight"),
+            (WeightFormat{.type = WeightType::Int4, .group = 64}));
+  EXPECT_EQ(recipe->activations, (Activations{ActivationType::Int8Dynamic, StoreType::BF16}));
+  EXPECT_EQ(recipe->kvCache, KvType::Int8);
+  EXPECT_EQ(recipe->str(), full);
+}
+
+TEST(Recipe, DefaultsAreTheCheckpointsOwn) {
+  auto recipe = parse("version: 1\n");
+  ASSERT_TRUE(succeeds(recipe));
+  EXPECT_EQ(*recipe, Recipe::defaults());
+  EXPECT_EQ(recipe->formatFor("any").type, WeightType::Stored);
+  EXPECT_EQ(recipe->activations, (Activations{ActivationType::F32, StoreType::F32}));
+  EXPECT_EQ(recipe->kvCache, KvType::F32);
+  EXPECT_EQ(Recipe::defaults().str(), "version: 1\nweights: []\nactivations: f32\nkv_cache: f32\n");
+}
+
+TEST(Recipe, ReadsEveryWeightFormat) {
+  auto format = [](std::string_view keys) {
+    auto recipe = withRule(keys);
+    EXPECT_TRUE(succeeds(recipe)) << keys;
+    return recipe ? recipe->formatFor("w") : WeightFormat{};
+  };
+  using enum WeightType;
+  EXPECT_EQ(format("format: stored"), WeightFormat{.type = Stored});
+  EXPECT_EQ(format("format: f32"), WeightFormat{.type = F32});
+  EXPECT_EQ(format("format: bf16"), WeightFormat{.type = BF16});
+  EXPECT_EQ(format("format: \"f16\""), WeightFormat{.type = F16});
+  EXPECT_EQ(format("format: int8"), WeightFormat{.type = Int8});
+  EXPECT_EQ(format("format: int4"), (WeightFormat{.type = Int4, .group = 64}));
+  EXPECT_EQ(format("format: int4, group: 32"), (WeightFormat{.type = Int4, .group = 32}));
+  EXPECT_EQ(format("format: int4, group: 128, zero_points: true"),
+            (WeightFormat{.type = Int4, .group = 128, .zeroPoints = true}));
+  EXPECT_EQ(format("format: int4, group: channel"),
+            (WeightFormat{.type = Int4, .group = WeightFormat::wholeRow}));
+  EXPECT_EQ(format("format: fp8"), (WeightFormat{.type = Fp8, .scale = ScaleShape::Channel}));
+  EXPECT_EQ(format("format: fp8, scale: tensor"),
+            (WeightFormat{.type = Fp8, .scale = ScaleShape::Tensor}));
+}
+
+TEST(Recipe, ReadsEveryActivationFormat) {
+  using enum ActivationType;
+  for (auto [text, expected] :
+       {std::pair{"f32", Activations{F32, StoreType::F32}},
+        {"bf16", Activations{BF16, StoreType::BF16}},
+        {"f16", Activations{F16, StoreType::F16}},
+        {"{compute: f16}", Activations{F16, StoreType::F16}},
+        {"int8-dynamic", Activations{Int8Dynamic, StoreType::F32}},
+        {"fp8-dynamic", Activations{Fp8Dynamic, StoreType::F32}},
+        {"{compute: fp8-dynamic}", Activations{Fp8Dynamic, StoreType::F32}},
+        {"{compute: fp8-dynamic, store: f16}", Activations{Fp8Dynamic, StoreType::F16}}}) {
+    auto recipe = parse(message("version: 1\nactivations: ", text, "\n"));
+    ASSERT_TRUE(succeeds(recipe)) << text;
+    EXPECT_EQ(recipe->activations, expected) << text;
+  }
+}
+
+TEST(Recipe, ReadsEveryKvFormat) {
+  for (std::string_view text : {"f32", "bf16", "f16", "int8", "e4m3", "e5m2"}) {
+    auto recipe = parse(message("version: 1\nkv_cache: ", text, "\n"));
+    ASSERT_TRUE(succeeds(recipe)) << text;
+    EXPECT_EQ(name(recipe->kvCache), text);
+  }
+}
+
+TEST(Recipe, ItsTextReadsBackAsItself) {
+  std::vector<WeightFormat> formats;
+  using enum WeightType;
+  for (WeightType type : {Stored, F32, BF16, F16, Int8})
+    formats.push_back({.type = type});
+  for (uint32_t group : {32u, 64u, 128u, WeightFormat::wholeRow})
+    for (bool zeroPoints : {false, true})
+      formats.push_back({.type = Int4, .group = group, .zeroPoints = zeroPoints});
+  for (ScaleShape scale : {ScaleShape::Tensor, ScaleShape::Channel})
+    formats.push_back({.type = Fp8, .scale = scale});
+  Recipe recipe;
+  for (const WeightFormat &format : formats)
+    recipe.weights.push_back({message("layer.", recipe.weights.size(), ".*#?:-'&%"), format});
+  for (ActivationType compute : {ActivationType::Int8Dynamic, ActivationType::Fp8Dynamic})
+    for (StoreType store : {StoreType::F32, StoreType::BF16, StoreType::F16}) {
+      recipe.activations = {compute, store};
+      auto again = parse(recipe.str());
+      ASSERT_TRUE(succeeds(again));
+      EXPECT_EQ(*again, recipe);
+      EXPECT_EQ(again->str(), recipe.str());
+    }
+}
+
+TEST(Recipe, PatternsMatchWholeNames) {
+  EXPECT_TRUE(matchesPattern("*", ""));
+  EXPECT_TRUE(matchesPattern("*", "model.norm.weight"));
+  EXPECT_TRUE(matchesPattern("model.layers.*.mlp.*", "model.layers.10.mlp.up_proj.weight"));
+  EXPECT_FALSE(matchesPattern("model.layers.*.mlp.*", "model.layers.10.self_attn.q_proj.weight"));
+  EXPECT_TRUE(matchesPattern("lm_head*", "lm_head.weight"));
+  EXPECT_FALSE(matchesPattern("lm_head", "lm_head.weight"));
+  EXPECT_FALSE(matchesPattern("head*", "lm_head.weight"));
+  EXPECT_TRUE(matchesPattern("model.layers.?.*", "model.layers.1.x"));
+  EXPECT_FALSE(matchesPattern("model.layers.?.*", "model.layers.11.x"));
+  EXPECT_FALSE(matchesPattern("?", ""));
+  EXPECT_TRUE(matchesPattern("*a*b*", "xxaxxabx"));
+  EXPECT_FALSE(matchesPattern("*a*b*c", "xxaxxabx"));
+  EXPECT_FALSE(matchesPattern(std::string(100, '*') + "b", std::string(10000, 'a')));
+}
+
+TEST(Recipe, ReportsRulesThatDecideNothing) {
+  auto recipe = parse(R"(version: 1
+weights:
+  - {match: "model.*", format: bf16}
+  - {match: "model.norm.*", format: f32}
+  - {match: "lm_haed*", format: f16}
+  - {match: "*", format: int8}
+)");
+  ASSERT_TRUE(succeeds(recipe));
+  std::vector<std::string> names = {"model.norm.weight", "model.embed.weight", "lm_head.weight"};
+  auto unused = recipe->unusedRules(names);
+  ASSERT_EQ(unused.size(), 2u);
+  EXPECT_EQ(unused[0].rule, 1u);
+  EXPECT_TRUE(unused[0].shadowed);
+  EXPECT_EQ(unused[1].rule, 2u);
+  EXPECT_FALSE(unused[1].shadowed);
+}
+
+TEST(Recipe, RefusesBadYaml) {
+  EXPECT_TRUE(failsWith(parse("version: 1\nweights: [\n"), "INGOT-E2001", {"r.yaml:"}));
+  EXPECT_TRUE(failsWith(parse("version: 1\n\tkv_cache: f32\n"), "INGOT-E2001", {"r.yaml:2:"}));
+  EXPECT_TRUE(
+      failsWith(parse("version: &v 1\nkv_cache: f32\n"), "INGOT-E2002", {"anchors", ":1:"}));
+  EXPECT_TRUE(failsWith(parse("version: !!int 1\n"), "INGOT-E2002", {"tag"}));
+  EXPECT_TRUE(failsWith(parse("version: 1\n---\nversion: 1\n"), "INGOT-E2002", {"documents"}));
+  EXPECT_TRUE(failsWith(parse("version: " + std::string(20, '[') + std::string(20, ']')),
+                        "INGOT-E2002", {"16 levels"}));
+  EXPECT_TRUE(failsWith(parse(std::string(300 << 10, '#')), "INGOT-E2002", {"bytes"}));
+  EXPECT_TRUE(failsWith(parse("version: 1\nkv_cache: f32\nkv_cache: f16\n"), "INGOT-E2004",
+                        {"r.yaml:3:1", "line 2"}));
+  EXPECT_TRUE(failsWith(parse("version: 1\n[a]: f32\n"), "INGOT-E2006", {"key"}));
+  std::string many = "version: 1\nweights:\n";
+  for (int i = 0; i < 1025; ++i)
+    many += "  - {match: a, format: f32}\n";
+  EXPECT_TRUE(failsWith(parse(many), "INGOT-E2002", {"1024 rules"}));
+}
+
+TEST(Recipe, RefusesUnknownKeys) {
+  EXPECT_TRUE(failsWith(parse("version: 1\nkv_cahce: f32\n"), "INGOT-E2003",
+                        {"r.yaml:2:1", "did you mean \"kv_cache\""}));
+  EXPECT_TRUE(failsWith(withRule("fromat: f32"), "INGOT-E2003", {"did you mean \"format\""}));
+  EXPECT_TRUE(failsWith(parse("version: 1\nactivations: {compute: f32, xyz: 1}\n"), "INGOT-E2003",
+                        {"r.yaml:2:29", "compute, store"}));
+}
+
+TEST(Recipe, RefusesMissingKeysAndWrongKinds) {
+  EXPECT_TRUE(failsWith(parse("kv_cache: f32\n"), "INGOT-E2005", {"\"version\""}));
+  EXPECT_TRUE(failsWith(withRule(""), "INGOT-E2005", {"\"format\""}));
+  EXPECT_TRUE(failsWith(parse("version: 1\nweights: [{format: f32}]\n"), "INGOT-E2005",
+                        {"\"match\"", "r.yaml:2:11"}));
+  EXPECT_TRUE(
+      failsWith(parse("version: 1\nactivations: {store: f32}\n"), "INGOT-E2005", {"\"compute\""}));
+  EXPECT_TRUE(failsWith(parse(""), "INGOT-E2006"));
+  EXPECT_TRUE(failsWith(parse("- version\n"), "INGOT-E2006"));
+  EXPECT_TRUE(failsWith(parse("version: 1\nweights: int4\n"), "INGOT-E2006", {"r.yaml:2:10"}));
+  EXPECT_TRUE(failsWith(parse("version: 1\nweights: [int4]\n"), "INGOT-E2006"));
+  EXPECT_TRUE(failsWith(parse("version: [1]\n"), "INGOT-E2006"));
+  EXPECT_TRUE(failsWith(parse("version: 1\nkv_cache:\n"), "INGOT-E2006"));
+  EXPECT_TRUE(failsWith(withRule("format: [int4]"), "INGOT-E2006"));
+}
+
+TEST(Recipe, RefusesUnknownValues) {
+  EXPECT_TRUE(
+      failsWith(withRule("format: in4"), "INGOT-E2007", {"did you mean \"int4\"", "r.yaml:3:"}));
+  EXPECT_TRUE(
+      failsWith(withRule("format: int4, group: 48"), "INGOT-E2007", {"32, 64, 128, channel"}));
+  EXPECT_TRUE(failsWith(withRule("format: int4, zero_points: yes"), "INGOT-E2007"));
+  EXPECT_TRUE(failsWith(withRule("format: int4, zero_points: \"true\""), "INGOT-E2007"));
+  EXPECT_TRUE(failsWith(withRule("format: fp8, scale: row"), "INGOT-E2007"));
+  EXPECT_TRUE(failsWith(parse("version: 1\nactivations: int8\n"), "INGOT-E2007", {"int8-dynamic"}));
+  EXPECT_TRUE(failsWith(parse("version: 1\nkv_cache: fp8\n"), "INGOT-E2007", {"e4m3"}));
+  EXPECT_TRUE(failsWith(parse("version: 2\n"), "INGOT-E2009", {"version 1"}));
+}
+
+TEST(Recipe, RefusesKeysThatDoNotGoTogether) {
+  EXPECT_TRUE(failsWith(withRule("format: bf16, group: 64"), "INGOT-E2008",
+                        {"group belongs to format int4"}));
+  EXPECT_TRUE(failsWith(withRule("format: int8, zero_points: true"), "INGOT-E2008"));
+  EXPECT_TRUE(failsWith(withRule("format: int8, scale: channel"), "INGOT-E2008", {"fp8"}));
+  EXPECT_TRUE(failsWith(parse("version: 1\nactivations: {compute: bf16, store: bf16}\n"),
+                        "INGOT-E2008", {"store"}));
+}
+
+TEST(Recipe, RefusesBadPatterns) {
+  for (std::string_view pattern : {"", "a b", "a[0-9]", "{a,b}", "\xc3\xa4", "!a"})
+    EXPECT_TRUE(failsWith(
+        parse(message("version: 1\nweights: [{match: \"", pattern, "\", format: f32}]\n")),
+        "INGOT-E2010"))
+        << pattern;
+  EXPECT_TRUE(failsWith(
+      parse("version: 1\nweights: [{match: " + std::string(257, 'a') + ", format: f32}]\n"),
+      "INGOT-E2010", {"257"}));
+}
+
+TEST(Recipe, ReadsFiles) {
+  TemporaryDirectory directory;
+  auto recipe = Recipe::read(directory.write("r.yaml", full));
+  ASSERT_TRUE(succeeds(recipe));
+  EXPECT_EQ(recipe->str(), full);
+  EXPECT_TRUE(failsWith(Recipe::read(directory.path() / "absent"), "INGOT-E7001"));
+}
+
+// Every example of the manual is a recipe.
+TEST(Recipe, ReadsTheExamplesOfItsManual) {
+  std::ifstream manual(std::filesystem::path(INGOT_SOURCE_DIR) / "docs/recipes.md");
+  ASSERT_TRUE(manual.good());
+  std::string line, example;
+  bool inside = false;
+  size_t examples = 0;
+  while (std::getline(manual, line)) {
+    if (!line.starts_with("```")) {
+      if (inside)
+        example += line + "\n";
+      continue;
+    }
+    if (inside) {
+      EXPECT_TRUE(succeeds(parse(example))) << example;
+      ++examples;
+    }
+    inside = line == "```yaml";
+    example.clear();
+  }
+  EXPECT_GE(examples, 7u);
+}
