@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+// One kernel: from the template's bitcode, constants and region to an object file.
+#ifndef INGOT_CODEGEN_NATIVE_KERNELSPECIALIZER_H
+#define INGOT_CODEGEN_NATIVE_KERNELSPECIALIZER_H
+
+#include "codegen/native/KernelLibrary.h"
+#include "llvm/Support/Error.h"
+
+namespace ingot::codegen {
+
+/// The object file of `kernel` (which is only read), whose one exported symbol is the op's name.
+/// Errors begin with their code. May run on several threads at a time.
+llvm::Expected<std::string> specializeKernel(engine::KernelOp kernel, const KernelMachine &machine);
+
+/// The object file of the functions that compiled code may call by itself: memcpy and its like,
+/// hidden from outside the library.
+llvm::Expected<std::string> compileMemoryFunctions(const KernelMachine &machine);
+
+} // namespace ingot::codegen
+
+#endif

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+// Constants, grids and scratch of the shared templates.
+#include "codegen/native/NativeKernels.h"
+
+#include "codegen/native/kernels/DescendingOrder.h"
+#include "mlir/IR/Builders.h"
+
+using namespace mlir;
+using namespace ingot;
+using namespace ingot::codegen;
+
+/// A variant of `source` with a tile per row of `rows` and integer constants.
+static engine::KernelVariant
+rowKernel(llvm::StringRef source, Value rows,
+          llvm::ArrayRef<std::pair<llvm::StringRef, int64_t>> constants) {
+  Builder builder(rows.getContext());
+  SmallVector<NamedAttribute> attributes;
+  for (auto [name, value] : constants)
+    attributes.push_back(builder.getNamedAttr(name, builder.getI64IntegerAttr(value)));
+  engine::KernelVariant variant;
+  variant.source = source.str();
+  variant.constants = builder.getDictionaryAttr(attributes);
+  variant.grid = {llm::rowsOf(cast<RankedTensorType>(rows.getType()))};
+  return variant;
+}
+
+engine::KernelVariant codegen::sampleKernel(llm::SampleOp op) {
+  int64_t vocabulary = llm::columnsOf(op.getLogits());
+  engine::KernelVariant variant =
+      rowKernel("Sample", op.getTokens(),
+                {{"vocabulary", vocabulary},
+                 {"bias_columns", llm::columnsOf(op.getBiasIds())},
+                 {"top_columns", llm::columnsOf(op.getTopTokens())}});
+  // Two rows of floats, and the order of either.
+  variant.scratchBytes = 8 * vocabulary + DescendingOrder::scratchBytes(vocabulary);
+  return variant;
+}
+
+static int64_t elementBytesOf(Value tensor) {
+  return engine::elementBits(cast<RankedTensorType>(tensor.getType()).getElementType()) / 8;
+}
+
+engine::KernelVariant codegen::gatherRowsKernel(llm::GatherRowsOp op) {
+  int64_t rowBytes = llm::columnsOf(op.getInput()) * elementBytesOf(op.getInput());
+  return rowKernel("CopyRows", op.getResult(),
+                   {{"input_row_bytes", rowBytes},
+                    {"first_byte", 0},
+                    {"result_row_bytes", rowBytes},
+                    {"gather", 1}});
+}
+
+engine::KernelVariant codegen::sliceColumnsKernel(llm::SliceColumnsOp op) {
+  int64_t bytes = elementBytesOf(op.getInput());
+  return rowKernel("CopyRows", op.getResult(),
+                   {{"input_row_bytes", llm::columnsOf(op.getInput()) * bytes},
+                    {"first_byte", int64_t(op.getFirst()) * bytes},
+                    {"result_row_bytes", llm::columnsOf(op.getResult()) * bytes},
+                    {"gather", 0}});
+}

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+// Kernel variants of the operations whose template all native targets share.
+#ifndef INGOT_CODEGEN_NATIVE_NATIVEKERNELS_H
+#define INGOT_CODEGEN_NATIVE_NATIVEKERNELS_H
+
+#include "dialects/engine/KernelProvider.h"
+#include "dialects/llm/LlmDialect.h"
+
+namespace ingot::codegen {
+
+/// kernels/Sample.cpp: a tile per logit row.
+engine::KernelVariant sampleKernel(llm::SampleOp op);
+
+/// kernels/CopyRows.cpp: a tile per row of the result. Operations that also change the element type
+/// are not for it.
+engine::KernelVariant gatherRowsKernel(llm::GatherRowsOp op);
+engine::KernelVariant sliceColumnsKernel(llm::SliceColumnsOp op);
+
+} // namespace ingot::codegen
+
+#endif

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+// What every kernel template includes: the launch structure and the stored element types.
+#ifndef INGOT_CODEGEN_NATIVE_KERNELS_KERNEL_H
+#define INGOT_CODEGEN_NATIVE_KERNELS_KERNEL_H
+
+#include "runtime/schema/KernelAbi.h"
+
+/// Codes of element types in the constants of kernels; ElementCode.h maps MLIR's types to them.
+enum ElementCode : int64_t { kF32 = 0, kF16, kBf16, kE4m3, kE5m2, kI8, kI4, kI32 };
+
+/// Declares an integer constant of the kernel; its value comes from the op's `constants`.
+#define INGOT_CONST(name) extern "C" const int64_t ingot_const_##name
+/// Declares a real constant of the kernel.
+#define INGOT_REAL(name) extern "C" const double ingot_real_##name
+
+#define INGOT_INLINE static inline __attribute__((always_inline))
+
+template <class To, class From> INGOT_INLINE To bitCast(From from) {
+  return __builtin_bit_cast(To, from);
+}
+
+#endif

@@ -1,0 +1,287 @@
+// SPDX-License-Identifier: Apache-2.0
+// One kernel per operation of the llm dialect; no fused form, no layout but row-major.
+#include "codegen/reference/ReferenceTarget.h"
+
+#include "codegen/native/ElementCode.h"
+#include "codegen/native/NativeKernels.h"
+#include "mlir/IR/Builders.h"
+#include "llvm/ADT/TypeSwitch.h"
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+using namespace ingot;
+using namespace ingot::codegen;
+using engine::KernelVariant;
+using engine::LayoutAttr;
+
+namespace {
+
+/// Operands that the Pointwise template passes on.
+constexpr size_t kPointwiseOperands = 6;
+/// Columns of a matmul's tile: enough work to be worth handing to a thread.
+constexpr int64_t kMatmulTileColumns = 64;
+/// Positions whose scores attention keeps in scratch.
+constexpr int64_t kAttentionSegment = 256;
+
+/// Collects the constants of a kernel.
+class VariantBuilder {
+public:
+  VariantBuilder(llvm::StringRef source, MLIRContext *context) : builder(context) {
+    variant.source = source.str();
+  }
+
+  void integer(llvm::StringRef name, int64_t value) {
+    constants.push_back(builder.getNamedAttr(name, builder.getI64IntegerAttr(value)));
+  }
+  void real(llvm::StringRef name, const llvm::APFloat &value) {
+    constants.push_back(
+        builder.getNamedAttr(name, builder.getF64FloatAttr(value.convertToDouble())));
+  }
+  void type(llvm::StringRef name, Value tensor) {
+    integer(name, elementCode(cast<RankedTensorType>(tensor.getType()).getElementType()));
+  }
+  /// A tile per row of `tensor`, times `tiles` along y.
+  void rowsOf(Value tensor, int64_t tiles = 1) {
+    variant.grid = {llm::rowsOf(cast<RankedTensorType>(tensor.getType()))};
+    if (tiles > 1)
+      variant.grid.push_back(engine::getExpr(builder.getContext(), std::to_string(tiles)));
+  }
+
+  KernelVariant take(int64_t scratchBytes = 0) {
+    variant.constants = builder.getDictionaryAttr(constants);
+    variant.scratchBytes = scratchBytes;
+    return std::move(variant);
+  }
+
+private:
+  Builder builder;
+  SmallVector<NamedAttribute> constants;
+  KernelVariant variant;
+};
+
+class ReferenceProvider final : public engine::KernelProvider {
+public:
+  std::optional<std::string> declines(llvm::StringRef pass, Operation *) const override {
+    // Encoded weights stay encoded: they are decoded element by element.
+    if (pass == "ingot-fuse-dequantize")
+      return std::nullopt;
+    return "the reference target executes every operation by itself";
+  }
+
+  int64_t pairOffset() const override { return 1; }
+
+  FailureOr<LayoutAttr> weightLayout(Operation *user, unsigned operand) const override;
+  LogicalResult kernelsFor(Operation *op, llvm::ArrayRef<engine::RangeAttr> declared,
+                           llvm::SmallVectorImpl<KernelVariant> &kernels) const override;
+};
+
+} // namespace
+
+static RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getType()); }
+
+static LayoutAttr rowMajorLayout(RankedTensorType type) {
+  int64_t columns = type.getRank() < 2 ? 1 : type.getShape().back();
+  return LayoutAttr::rowMajor(type.getContext(), type.getShape().front(), columns);
+}
+
+static InFlightDiagnostic decline(Operation *op) {
+  return op->emitError() << "INGOT-E4100: target 'reference' has no kernel for '" << op->getName()
+                         << "': ";
+}
+
+FailureOr<LayoutAttr> ReferenceProvider::weightLayout(Operation *user, unsigned operand) const {
+  auto type = dyn_cast<RankedTensorType>(user->getOperand(operand).getType());
+  if (!type || !type.hasStaticShape() || type.getRank() < 1 || type.getRank() > 2)
+    return decline(user) << "operand " << operand << " is no weight of one or two dimensions";
+  return rowMajorLayout(type);
+}
+
+//===- One function per operation -----------------------------------------------------------===//
+
+/// The constants of EncodedWeight.h; `encoding` may be null.
+static void addWeight(VariantBuilder &variant, Value weight, llm::EncodingAttr encoding,
+                      Value scales) {
+  int64_t columns = llm::columnsOf(weight);
+  variant.integer("weight_columns", columns);
+  variant.type("weight_type", weight);
+  variant.integer("encoded", encoding ? 1 : 0);
+  variant.integer("group", encoding ? encoding.getGroup() : 0);
+  variant.integer("groups", encoding ? llm::groupsOf(encoding, columns) : 1);
+  variant.integer("zero_points", encoding && encoding.getZeroPoints() ? 1 : 0);
+  if (scales)
+    variant.type("scale_type", scales);
+  else
+    variant.integer("scale_type", kF32);
+}
+
+static FailureOr<KernelVariant> kernelFor(llm::EmbedOp op) {
+  VariantBuilder variant("Embed", op.getContext());
+  addWeight(variant, op.getTable(), op.getEncodingAttr(), op.getScales());
+  variant.type("result_type", op.getResult());
+  variant.rowsOf(op.getResult());
+  return variant.take();
+}
+
+static FailureOr<KernelVariant> kernelFor(llm::RmsNormOp op) {
+  if (op.getResidual() || op.getSum() || op.getScales())
+    return decline(op) << "it norms neither sums nor into 8 bits";
+  VariantBuilder variant("RmsNorm", op.getContext());
+  variant.integer("columns", llm::columnsOf(op.getInput()));
+  variant.type("input_type", op.getInput());
+  variant.integer("weighted", op.getWeight() ? 1 : 0);
+  variant.type("weight_type", op.getWeight() ? op.getWeight() : op.getInput());
+  variant.type("result_type", op.getResult());
+  variant.real("eps", op.getEps());
+  variant.rowsOf(op.getResult());
+  return variant.take();
+}
+
+static FailureOr<KernelVariant> kernelFor(llm::MatmulOp op) {
+  if (!op.getEpilogue().empty() || op.getPairOffset())
+    return decline(op) << "it fuses no epilogue";
+  if (typeOf(op.getWeight()).getElementType().isInteger() && !op.getEncoding())
+    return decline(op) << "an integer weight needs an encoding";
+  int64_t columns = llm::columnsOf(op.getResult());
+  VariantBuilder variant("Matmul", op.getContext());
+  addWeight(variant, op.getWeight(), op.getEncodingAttr(), op.getScales());
+  variant.type("input_type", op.getInput());
+  variant.type("result_type", op.getResult());
+  variant.integer("result_columns", columns);
+  variant.integer("tile_columns", kMatmulTileColumns);
+  variant.rowsOf(op.getResult(), llvm::divideCeil(columns, kMatmulTileColumns));
+  return variant.take();
+}
+
+/// How a point-wise operand is addressed: 1 by row and column, 2 by column, 3 by row.
+static int64_t addressOf(Value operand, RankedTensorType result) {
+  RankedTensorType type = typeOf(operand);
+  if (type.getRank() == 2 && type.getShape() == result.getShape())
+    return 1;
+  bool column = type.hasStaticShape() && type.getNumElements() == result.getShape().back();
+  return column ? 2 : 3;
+}
+
+static FailureOr<KernelVariant> kernelFor(llm::PointwiseOp op) {
+  if (op.getInputs().size() > kPointwiseOperands)
+    return decline(op) << "it takes at most " << kPointwiseOperands << " operands";
+  VariantBuilder variant("Pointwise", op.getContext());
+  for (size_t i = 0; i < kPointwiseOperands; ++i) {
+    bool present = i < op.getInputs().size();
+    std::string index = std::to_string(i);
+    variant.integer("address_" + index,
+                    present ? addressOf(op.getInputs()[i], typeOf(op.getResult())) : 0);
+    variant.type("type_" + index, present ? Value(op.getInputs()[i]) : Value(op.getResult()));
+  }
+  variant.integer("operands", op.getInputs().size());
+  variant.integer("columns", llm::columnsOf(op.getResult()));
+  variant.type("result_type", op.getResult());
+  variant.rowsOf(op.getResult());
+  return variant.take();
+}
+
+/// Operations with a row of input and result of `columns` each.
+static VariantBuilder rowWise(llvm::StringRef source, Value input, Value result) {
+  VariantBuilder variant(source, input.getContext());
+  variant.integer("columns", llm::columnsOf(input));
+  variant.type("input_type", input);
+  variant.type("result_type", result);
+  variant.rowsOf(result);
+  return variant;
+}
+
+static FailureOr<KernelVariant> kernelFor(llm::RoundOp op) {
+  return rowWise("Round", op.getInput(), op.getResult()).take();
+}
+
+static FailureOr<KernelVariant> kernelFor(llm::QuantizeActivationOp op) {
+  return rowWise("QuantizeActivation", op.getInput(), op.getResult()).take();
+}
+
+static FailureOr<KernelVariant> kernelFor(llm::RopeOp op) {
+  VariantBuilder variant = rowWise("Rope", op.getInput(), op.getResult());
+  variant.integer("head_dim", op.getHeadDim());
+  variant.real("factor", op.getFactor());
+  return variant.take();
+}
+
+static FailureOr<KernelVariant> kernelFor(llm::SliceColumnsOp op) {
+  if (typeOf(op.getInput()).getElementType() != typeOf(op.getResult()).getElementType())
+    return decline(op) << "it does not change the element type";
+  return sliceColumnsKernel(op);
+}
+
+static FailureOr<KernelVariant> kernelFor(llm::GatherRowsOp op) {
+  if (typeOf(op.getInput()).getElementType() != typeOf(op.getResult()).getElementType())
+    return decline(op) << "it does not change the element type";
+  return gatherRowsKernel(op);
+}
+
+/// The constants of KvBlocks.h.
+static void addCache(VariantBuilder &variant, llm::KvType cache) {
+  variant.integer("kv_heads", cache.getHeads());
+  variant.integer("head_dim", cache.getHeadDim());
+  variant.integer("kv_type", elementCode(cache.getElement()));
+  variant.integer("block_tokens", cache.getBlockTokens());
+  variant.integer("block_bytes", cache.blockBytes());
+  variant.integer("values_offset", cache.valuesOffset());
+  variant.integer("key_scales_offset", cache.keyScalesOffset());
+  variant.integer("value_scales_offset", cache.valueScalesOffset());
+}
+
+static FailureOr<KernelVariant> kernelFor(llm::KvAppendOp op) {
+  VariantBuilder variant("KvAppend", op.getContext());
+  addCache(variant, op.getCache().getType());
+  variant.type("keys_type", op.getKeys());
+  variant.type("values_type", op.getValues());
+  variant.rowsOf(op.getKeys());
+  return variant.take();
+}
+
+static FailureOr<KernelVariant> kernelFor(llm::AttentionOp op) {
+  int64_t headDim = op.getCache().getType().getHeadDim();
+  int64_t heads = llm::columnsOf(op.getQuery()) / headDim;
+  VariantBuilder variant("Attention", op.getContext());
+  addCache(variant, op.getCache().getType());
+  variant.integer("query_heads", heads);
+  variant.type("query_type", op.getQuery());
+  variant.type("result_type", op.getResult());
+  variant.real("scale", op.getScale());
+  variant.rowsOf(op.getResult(), heads);
+  return variant.take(4 * (kAttentionSegment + 2 * headDim));
+}
+
+static FailureOr<KernelVariant> kernelFor(llm::SampleOp op) { return sampleKernel(op); }
+
+/// Kernels read weights in row-major order only.
+static LogicalResult checkLayouts(Operation *op) {
+  for (Value operand : op->getOperands()) {
+    auto type = dyn_cast<RankedTensorType>(operand.getType());
+    auto layout = type ? dyn_cast_or_null<LayoutAttr>(type.getEncoding()) : LayoutAttr();
+    if (layout && layout != rowMajorLayout(type))
+      return decline(op) << "weight " << type << " is not in row-major order";
+  }
+  return success();
+}
+
+LogicalResult ReferenceProvider::kernelsFor(Operation *op, llvm::ArrayRef<engine::RangeAttr>,
+                                            llvm::SmallVectorImpl<KernelVariant> &kernels) const {
+  if (failed(checkLayouts(op)))
+    return failure();
+  FailureOr<KernelVariant> kernel =
+      llvm::TypeSwitch<Operation *, FailureOr<KernelVariant>>(op)
+          .Case<llm::EmbedOp, llm::RmsNormOp, llm::MatmulOp, llm::PointwiseOp, llm::RoundOp,
+                llm::QuantizeActivationOp, llm::RopeOp, llm::SliceColumnsOp, llm::GatherRowsOp,
+                llm::KvAppendOp, llm::AttentionOp, llm::SampleOp>(
+              [](auto known) { return kernelFor(known); })
+          .Default([](Operation *other) {
+            return decline(other) << "it is a fused form or none of the llm dialect's";
+          });
+  if (failed(kernel))
+    return failure();
+  kernels.push_back(std::move(*kernel));
+  return success();
+}
+
+std::unique_ptr<engine::KernelProvider> codegen::createReferenceProvider() {
+  return std::make_unique<ReferenceProvider>();
+}

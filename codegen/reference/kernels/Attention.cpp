@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+// llm.attention: one query head of one token a tile. Buffers: query, positions, token_sequences,
+// block_table, cache, result.
+#include "codegen/native/kernels/Mathematics.h"
+#include "codegen/reference/kernels/KvBlocks.h"
+
+INGOT_CONST(query_heads);
+INGOT_CONST(query_type);
+INGOT_CONST(result_type);
+INGOT_REAL(scale);
+
+constexpr int64_t kSegment = 256;
+
+static float exponentialOf(float x) { return float(exponential(double(x))); }
+
+/// What attention over some positions has come to: values are not yet divided by the sum.
+struct Partial {
+  float maximum, sum;
+  float *values; ///< head_dim
+};
+
+/// Memory of one tile, in the launch's scratch.
+struct Scratch {
+  float scores[kSegment];
+  float values[1]; ///< 2 * head_dim
+};
+
+/// One query head and the cache of its sequence.
+struct Query {
+  const IngotLaunch *launch;
+  const int32_t *table;
+  int64_t first; ///< index of its first element
+  int64_t kvHead;
+
+  KvPlace place(int64_t position) const {
+    return KvPlace::of(launch->buffers[4], table, position);
+  }
+
+  float score(int64_t position) const {
+    KvPlace at = place(position);
+    float keyScale = kvScaled() ? *at.keyScale(kvHead) : 1.0f;
+    float sum = 0;
+    for (int64_t i = 0; i < ingot_const_head_dim; ++i) {
+      float key = loadElement(at.keys(), at.element(kvHead) + i, ingot_const_kv_type);
+      if (kvScaled())
+        key *= keyScale;
+      sum += loadElement(launch->buffers[0], first + i, ingot_const_query_type) * key;
+    }
+    return sum * float(ingot_real_scale);
+  }
+
+  void addValue(int64_t position, float weight, float *values) const {
+    KvPlace at = place(position);
+    float valueScale = kvScaled() ? *at.valueScale(kvHead) : 1.0f;
+    for (int64_t i = 0; i < ingot_const_head_dim; ++i) {
+      float value = loadElement(at.values(), at.element(kvHead) + i, ingot_const_kv_type);
+      if (kvScaled())
+        value *= valueScale;
+      values[i] += weight * value;
+    }
+  }
+
+  /// Positions [begin, end) on their own.
+  void attend(int64_t begin, int64_t end, float *scores, Partial &partial) const {
+    partial.maximum = -kInfinity;
+    partial.sum = 0;
+    for (int64_t i = 0; i < ingot_const_head_dim; ++i)
+      partial.values[i] = 0;
+    for (int64_t position = begin; position < end; ++position) {
+      float value = score(position);
+      scores[position - begin] = value;
+      partial.maximum = value > partial.maximum ? value : partial.maximum;
+    }
+    for (int64_t position = begin; position < end; ++position) {
+      float weight = exponentialOf(scores[position - begin] - partial.maximum);
+      partial.sum += weight;
+      addValue(position, weight, partial.values);
+    }
+  }
+};
+
+/// Takes the next segment into the total.
+static void merge(Partial &total, const Partial &segment) {
+  float maximum = segment.maximum > total.maximum ? segment.maximum : total.maximum;
+  float before = exponentialOf(total.maximum - maximum);
+  float now = exponentialOf(segment.maximum - maximum);
+  total.sum = total.sum * before + segment.sum * now;
+  for (int64_t i = 0; i < ingot_const_head_dim; ++i)
+    total.values[i] = total.values[i] * before + segment.values[i] * now;
+  total.maximum = maximum;
+}
+
+extern "C" void ingot_kernel(const IngotLaunch *launch) {
+  int64_t token = launch->tile[0];
+  int64_t head = launch->tile[1];
+  int64_t position = static_cast<const int32_t *>(launch->buffers[1])[token];
+  int64_t sequence = static_cast<const int32_t *>(launch->buffers[2])[token];
+  Query query = {launch,
+                 static_cast<const int32_t *>(launch->buffers[3]) + sequence * launch->scalars[3],
+                 (token * ingot_const_query_heads + head) * ingot_const_head_dim,
+                 head / (ingot_const_query_heads / ingot_const_kv_heads)};
+  Scratch *scratch = static_cast<Scratch *>(launch->scratch);
+  Partial total = {-kInfinity, 0, scratch->values};
+  Partial segment = {-kInfinity, 0, scratch->values + ingot_const_head_dim};
+  for (int64_t i = 0; i < ingot_const_head_dim; ++i)
+    total.values[i] = 0;
+  for (int64_t begin = 0; begin <= position; begin += kSegment) {
+    int64_t end = begin + kSegment <= position ? begin + kSegment : position + 1;
+    query.attend(begin, end, scratch->scores, segment);
+    merge(total, segment);
+  }
+  for (int64_t i = 0; i < ingot_const_head_dim; ++i)
+    storeElement(launch->buffers[5], query.first + i, ingot_const_result_type,
+                 total.values[i] / total.sum);
+}

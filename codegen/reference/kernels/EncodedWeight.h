@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+// A weight in row-major order, encoded or not: value[n,k] = scale * (stored - zero).
+#ifndef INGOT_CODEGEN_REFERENCE_KERNELS_ENCODEDWEIGHT_H
+#define INGOT_CODEGEN_REFERENCE_KERNELS_ENCODEDWEIGHT_H
+
+#include "codegen/native/kernels/Elements.h"
+
+INGOT_CONST(weight_columns);
+INGOT_CONST(weight_type);
+INGOT_CONST(encoded);     ///< 1: a scales buffer follows
+INGOT_CONST(scale_type);
+INGOT_CONST(group);       ///< columns of a group; 0: one per row; -1: one for the weight
+INGOT_CONST(groups);      ///< scales in a row
+INGOT_CONST(zero_points); ///< 1: a buffer of i8 zero points follows the scales
+
+struct EncodedWeight {
+  const void *values, *scales, *zeros;
+
+  /// The buffers of the weight at `values` and, in order from `next` on, its scales and zeros;
+  /// leaves `next` behind them.
+  static EncodedWeight from(void *const *buffers, int64_t values, int64_t &next) {
+    EncodedWeight weight = {buffers[values], nullptr, nullptr};
+    if (ingot_const_encoded)
+      weight.scales = buffers[next++];
+    if (ingot_const_zero_points)
+      weight.zeros = buffers[next++];
+    return weight;
+  }
+
+  static int64_t scaleIndex(int64_t row, int64_t column) {
+    if (ingot_const_group < 0)
+      return 0;
+    return ingot_const_group == 0 ? row : row * ingot_const_groups + column / ingot_const_group;
+  }
+
+  /// stored - zero, exact.
+  float stored(int64_t row, int64_t column) const {
+    float value = loadElement(values, row * ingot_const_weight_columns + column,
+                              ingot_const_weight_type);
+    if (ingot_const_weight_type != kI4)
+      return value;
+    if (!ingot_const_zero_points)
+      return value - 8.0f;
+    return value - float(static_cast<const int8_t *>(zeros)[scaleIndex(row, column)]);
+  }
+
+  float scale(int64_t row, int64_t column) const {
+    return loadElement(scales, scaleIndex(row, column), ingot_const_scale_type);
+  }
+
+  /// The f32 that the element stands for.
+  float value(int64_t row, int64_t column) const {
+    float element = stored(row, column);
+    return ingot_const_encoded ? scale(row, column) * element : element;
+  }
+};
+
+#endif

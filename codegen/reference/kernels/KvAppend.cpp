@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+// llm.kv_append: one token a tile. Buffers: keys, values, positions, token_sequences, block_table,
+// cache.
+#include "codegen/reference/kernels/KvBlocks.h"
+#include "codegen/reference/kernels/QuantizedRow.h"
+
+INGOT_CONST(keys_type);
+INGOT_CONST(values_type);
+
+/// Rounds one head to the cache's type.
+static void append(const void *from, int64_t first, int64_t fromType, void *to, int64_t toFirst,
+                   float *scale) {
+  if (kvScaled()) {
+    *scale = quantizeRow(from, first, fromType, ingot_const_head_dim, to, toFirst,
+                         ingot_const_kv_type);
+    return;
+  }
+  for (int64_t i = 0; i < ingot_const_head_dim; ++i)
+    storeElement(to, toFirst + i, ingot_const_kv_type, loadElement(from, first + i, fromType));
+}
+
+extern "C" void ingot_kernel(const IngotLaunch *launch) {
+  int64_t token = launch->tile[0];
+  int64_t position = static_cast<const int32_t *>(launch->buffers[2])[token];
+  int64_t sequence = static_cast<const int32_t *>(launch->buffers[3])[token];
+  const int32_t *table =
+      static_cast<const int32_t *>(launch->buffers[4]) + sequence * launch->scalars[3];
+  KvPlace place = KvPlace::of(launch->buffers[5], table, position);
+  for (int64_t head = 0; head < ingot_const_kv_heads; ++head) {
+    int64_t first = (token * ingot_const_kv_heads + head) * ingot_const_head_dim;
+    append(launch->buffers[0], first, ingot_const_keys_type, place.keys(), place.element(head),
+           place.keyScale(head));
+    append(launch->buffers[1], first, ingot_const_values_type, place.values(), place.element(head),
+           place.valueScale(head));
+  }
+}

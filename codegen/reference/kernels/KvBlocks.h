@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+// Addresses in a paged KV cache, by the layout of !llm.kv.
+#ifndef INGOT_CODEGEN_REFERENCE_KERNELS_KVBLOCKS_H
+#define INGOT_CODEGEN_REFERENCE_KERNELS_KVBLOCKS_H
+
+#include "codegen/native/kernels/Elements.h"
+
+INGOT_CONST(kv_heads);
+INGOT_CONST(head_dim);
+INGOT_CONST(kv_type);
+INGOT_CONST(block_tokens);
+INGOT_CONST(block_bytes);
+INGOT_CONST(values_offset); ///< in bytes from the block's start, as the following two
+INGOT_CONST(key_scales_offset);
+INGOT_CONST(value_scales_offset);
+
+/// One position of one sequence in the cache.
+struct KvPlace {
+  char *block;
+  int64_t place;
+
+  /// `table`: the sequence's row of the block table.
+  static KvPlace of(void *cache, const int32_t *table, int64_t position) {
+    int64_t block = table[position / ingot_const_block_tokens];
+    return {static_cast<char *>(cache) + block * ingot_const_block_bytes,
+            position % ingot_const_block_tokens};
+  }
+
+  void *keys() const { return block; }
+  void *values() const { return block + ingot_const_values_offset; }
+  /// Index of the head's first element at this place.
+  int64_t element(int64_t head) const { return slot(head) * ingot_const_head_dim; }
+
+  float *keyScale(int64_t head) const { return scale(ingot_const_key_scales_offset, head); }
+  float *valueScale(int64_t head) const { return scale(ingot_const_value_scales_offset, head); }
+
+private:
+  int64_t slot(int64_t head) const { return head * ingot_const_block_tokens + place; }
+  float *scale(int64_t offset, int64_t head) const {
+    return reinterpret_cast<float *>(block + offset) + slot(head);
+  }
+};
+
+/// Whether elements have scales.
+INGOT_INLINE bool kvScaled() { return elementBytes(ingot_const_kv_type) == 1; }
+
+#endif

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+// llm.matmul without an epilogue: a tile is one row and `tile_columns` columns of the result.
+// Buffers: input, weight, input_scales?, scales?, zeros?, result.
+#include "codegen/reference/kernels/EncodedWeight.h"
+
+INGOT_CONST(input_type);
+INGOT_CONST(result_type);
+INGOT_CONST(result_columns);
+INGOT_CONST(tile_columns);
+
+constexpr int64_t kSegment = 512;
+
+/// The products in f32, in segments of 512 columns.
+static float floatSum(const void *input, int64_t row, const EncodedWeight &weight, int64_t column) {
+  int64_t size = ingot_const_weight_columns;
+  float sum = 0;
+  for (int64_t begin = 0; begin < size; begin += kSegment) {
+    float segment = 0;
+    for (int64_t k = begin; k < begin + kSegment && k < size; ++k)
+      segment += loadElement(input, row * size + k, ingot_const_input_type) *
+                 weight.value(column, k);
+    sum += segment;
+  }
+  return sum;
+}
+
+/// Exact integer sums per group, each times its scale.
+static float integerSum(const void *input, int64_t row, const EncodedWeight &weight,
+                        int64_t column) {
+  int64_t size = ingot_const_weight_columns;
+  int64_t group = ingot_const_group > 0 ? ingot_const_group : size;
+  const int8_t *values = static_cast<const int8_t *>(input) + row * size;
+  float sum = 0;
+  for (int64_t begin = 0; begin < size; begin += group) {
+    int64_t exact = 0;
+    for (int64_t k = begin; k < begin + group && k < size; ++k)
+      exact += int64_t(values[k]) * int64_t(weight.stored(column, k));
+    sum += float(exact) * weight.scale(column, begin);
+  }
+  return sum;
+}
+
+extern "C" void ingot_kernel(const IngotLaunch *launch) {
+  bool quantized = ingot_const_input_type == kI8 || ingot_const_input_type == kE4m3;
+  const void *input = launch->buffers[0];
+  int64_t next = quantized ? 3 : 2;
+  EncodedWeight weight = EncodedWeight::from(launch->buffers, 1, next);
+  void *result = launch->buffers[next];
+  int64_t row = launch->tile[0];
+  int64_t begin = launch->tile[1] * ingot_const_tile_columns;
+  int64_t end = begin + ingot_const_tile_columns;
+  for (int64_t column = begin; column < end && column < ingot_const_result_columns; ++column) {
+    float sum = ingot_const_input_type == kI8 ? integerSum(input, row, weight, column)
+                                              : floatSum(input, row, weight, column);
+    if (quantized)
+      sum *= static_cast<const float *>(launch->buffers[2])[row];
+    storeElement(result, row * ingot_const_result_columns + column, ingot_const_result_type, sum);
+  }
+}

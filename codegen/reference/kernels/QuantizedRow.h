@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+// Scaling a run of values to an 8-bit type by its absolute maximum.
+#ifndef INGOT_CODEGEN_REFERENCE_KERNELS_QUANTIZEDROW_H
+#define INGOT_CODEGEN_REFERENCE_KERNELS_QUANTIZEDROW_H
+
+#include "codegen/native/kernels/Elements.h"
+
+/// The largest magnitude that scaled values reach in an 8-bit type.
+INGOT_INLINE float quantizedLimit(int64_t type) {
+  return type == kI8 ? 127.0f : type == kE4m3 ? 448.0f : 57344.0f;
+}
+
+/// Stores `count` values as value / scale in an 8-bit type and returns the scale: amax / limit, or
+/// 1 for zeros.
+INGOT_INLINE float quantizeRow(const void *from, int64_t first, int64_t fromType, int64_t count,
+                               void *to, int64_t toFirst, int64_t toType) {
+  float amax = 0;
+  for (int64_t i = 0; i < count; ++i) {
+    float value = loadElement(from, first + i, fromType);
+    float magnitude = value < 0 ? -value : value;
+    amax = magnitude > amax ? magnitude : amax;
+  }
+  float scale = amax / quantizedLimit(toType);
+  if (!(scale > 0))
+    scale = 1;
+  for (int64_t i = 0; i < count; ++i)
+    storeElement(to, toFirst + i, toType, loadElement(from, first + i, fromType) / scale);
+  return scale;
+}
+
+#endif

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+// llm.rope: one row a tile. Buffers: input, positions, inv_freq, result.
+#include "codegen/native/kernels/Elements.h"
+#include "codegen/native/kernels/Mathematics.h"
+
+INGOT_CONST(columns);
+INGOT_CONST(head_dim);
+INGOT_CONST(input_type);
+INGOT_CONST(result_type);
+INGOT_REAL(factor);
+
+extern "C" void ingot_kernel(const IngotLaunch *launch) {
+  const void *input = launch->buffers[0];
+  void *result = launch->buffers[3];
+  int64_t row = launch->tile[0];
+  float position = float(static_cast<const int32_t *>(launch->buffers[1])[row]);
+  int64_t half = ingot_const_head_dim / 2;
+  for (int64_t i = 0; i < half; ++i) {
+    float angle = position * static_cast<const float *>(launch->buffers[2])[i];
+    SineCosine exact = sineCosine(double(angle));
+    float cosine = float(exact.cosine) * float(ingot_real_factor);
+    float sine = float(exact.sine) * float(ingot_real_factor);
+    for (int64_t head = 0; head < ingot_const_columns; head += ingot_const_head_dim) {
+      int64_t first = row * ingot_const_columns + head + i;
+      float a = loadElement(input, first, ingot_const_input_type);
+      float b = loadElement(input, first + half, ingot_const_input_type);
+      storeElement(result, first, ingot_const_result_type, a * cosine - b * sine);
+      storeElement(result, first + half, ingot_const_result_type, b * cosine + a * sine);
+    }
+  }
+}
