@@ -70,6 +70,21 @@ void readHeads(JsonFields &fields, ModelConfig &config) {
                 "the head size must be even");
 }
 
+/// A key that is absent has transformers' default, where the vocabulary has that token; one that is
+/// null means "no such token".
+void readTokenIds(const Json &root, JsonFields &fields, ModelConfig &config) {
+  constexpr uint64_t defaultBos = 1, defaultEos = 2;
+  const uint64_t lastId = config.vocabSize - 1;
+  if (fields.has("bos_token_id"))
+    config.bosId = fields.unsignedInteger("bos_token_id", 0, lastId);
+  else if (!root.find("bos_token_id") && defaultBos <= lastId)
+    config.bosId = defaultBos;
+  if (auto ids = fields.unsignedIntegers("eos_token_id", 0, lastId))
+    config.eosIds = *std::move(ids);
+  else if (!root.find("eos_token_id") && defaultEos <= lastId)
+    config.eosIds = {defaultEos};
+}
+
 /// LlamaForCausalLM; absent keys mean what they mean in transformers' LlamaConfig.
 Expected<ModelConfig> readLlama(const Json &root) {
   JsonFields fields(root);
@@ -97,15 +112,7 @@ Expected<ModelConfig> readLlama(const Json &root) {
                 "rotating a part of each head is not supported for LlamaForCausalLM",
                 "use a checkpoint that rotates whole heads");
 
-  // A key that is absent has transformers' default; one that is null means "no such token".
-  if (!root.find("bos_token_id"))
-    config.bosId = 1;
-  else if (fields.has("bos_token_id"))
-    config.bosId = fields.unsignedInteger("bos_token_id", 0, config.vocabSize - 1);
-  if (!root.find("eos_token_id"))
-    config.eosIds = {2};
-  else if (auto ids = fields.unsignedIntegers("eos_token_id", 0, config.vocabSize - 1))
-    config.eosIds = *std::move(ids);
+  readTokenIds(root, fields, config);
   if (fields.error())
     return *fields.error();
 

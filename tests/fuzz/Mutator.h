@@ -32,10 +32,11 @@ public:
     return items[below(items.size())];
   }
 
-  /// A variant of one of `corpus` with one to four mutations.
+  /// A variant of one of `corpus` with one to four mutations, mostly one: that keeps enough of the
+  /// input good for the deeper checks to be reached.
   std::string mutate(const std::vector<std::string> &corpus) {
     std::string bytes = oneOf(corpus);
-    for (uint64_t left = 1 + below(4); left > 0; --left)
+    for (uint64_t left = below(3) ? 1 : 2 + below(3); left > 0; --left)
       mutateOnce(bytes, corpus);
     if (bytes.size() > longest)
       bytes.resize(longest);
@@ -52,7 +53,7 @@ private:
   }
 
   void mutateOnce(std::string &bytes, const std::vector<std::string> &corpus) {
-    switch (below(12)) {
+    switch (below(16)) {
     case 0:
     case 1:
       return flipBit(bytes);
@@ -79,6 +80,10 @@ private:
     case 9:
     case 10:
       return hostileNumber(bytes);
+    case 11:
+    case 12:
+    case 13:
+      return moveLine(bytes);
     default:
       if (!words.empty())
         bytes.insert(position(bytes), oneOf(words));
@@ -102,6 +107,21 @@ private:
   void splice(std::string &bytes, const std::string &other) {
     bytes.resize(position(bytes));
     bytes += std::string_view(other).substr(position(other));
+  }
+
+  /// Takes out a line, or puts a copy of it elsewhere, or both.
+  void moveLine(std::string &bytes) {
+    size_t at = position(bytes);
+    size_t begin = at == 0 ? 0 : bytes.rfind('\n', at - 1) + 1; // npos + 1 is 0
+    size_t end = bytes.find('\n', at);
+    std::string line = bytes.substr(begin, end == bytes.npos ? end : end + 1 - begin);
+    uint64_t choice = below(3);
+    if (choice != 0)
+      bytes.erase(begin, line.size());
+    if (choice != 1) {
+      size_t place = bytes.find('\n', position(bytes));
+      bytes.insert(place == bytes.npos ? bytes.size() : place + 1, line);
+    }
   }
 
   /// Opens, or opens and closes, something many times.

@@ -57,6 +57,13 @@ TEST(ModelConfig, NullMeansNoSuchToken) {
   EXPECT_TRUE(config->eosIds.empty());
 }
 
+TEST(ModelConfig, DefaultTokensMustBeInTheVocabulary) {
+  auto config = configWith(R"({"vocab_size": 2})");
+  ASSERT_TRUE(succeeds(config));
+  EXPECT_EQ(config->bosId, 1u);
+  EXPECT_TRUE(config->eosIds.empty());
+}
+
 TEST(ModelConfig, ReadsEveryRopeType) {
   auto rope = [](std::string_view changes) {
     auto config = configWith(changes);
