@@ -63,7 +63,8 @@ auto writeNormalizer(FlatBufferBuilder &builder, const checkpoint::TokenizerSpec
     const auto content = text(builder, step.content);
     steps.push_back(schema::CreateNormalizerStep(builder,
                                                  static_cast<schema::NormalizerKind>(step.kind),
-                                                 pattern, content, step.left, step.right));
+                                                 pattern, content, step.left, step.right,
+                                                 step.atStart));
   }
   return builder.CreateVector(steps);
 }

@@ -134,6 +134,12 @@ Outcome applyTokenizerConfig(TokenizerSpec &spec, const Json &config) {
     setAffix(spec.prefixIds, spec.bosId, fields.booleanOr("add_bos_token", false), true);
   if (fields.has("add_eos_token"))
     setAffix(spec.suffixIds, spec.eosId, fields.booleanOr("add_eos_token", false), false);
+  // A sentencepiece model adds a space behind every special token unless `legacy` is false.
+  // tokenizer.json says for itself what it does.
+  const bool isSentencePiece = !spec.scores.empty();
+  if (isSentencePiece && !fields.booleanOr("legacy", true))
+    for (TokenizerNormalizerStep &step : spec.normalizer)
+      step.atStart = step.kind == TokenizerNormalizerStep::Prepend;
   if (fields.error())
     return *fields.error();
   return readChatTemplates(config, spec);

@@ -36,6 +36,7 @@ struct TokenizerNormalizerStep {
   std::string content{};
   bool left = false;
   bool right = false;
+  bool atStart = false;
 };
 
 enum class TokenizerSplitBehavior : uint8_t {

@@ -110,7 +110,8 @@ Result<Normalizer> Normalizer::create(const schema::Tokenizer &description) {
     return normalizer;
   for (const schema::NormalizerStep *from : *description.normalizer()) {
     Step step{static_cast<uint8_t>(from->kind()), from->pattern() ? from->pattern()->str() : "",
-              from->content() ? from->content()->str() : "", from->left(), from->right(), {}};
+              from->content() ? from->content()->str() : "", from->left(), from->right(),
+              from->at_start(), {}};
     const bool replaces = from->kind() == NormalizerKind::ReplaceText ||
                           from->kind() == NormalizerKind::ReplaceRegex;
     if (from->kind() > NormalizerKind::MAX || (replaces && step.pattern.empty()) ||
@@ -131,7 +132,7 @@ Result<Normalizer> Normalizer::create(const schema::Tokenizer &description) {
   return normalizer;
 }
 
-Status Normalizer::normalize(std::string &text) const {
+Status Normalizer::normalize(std::string &text, bool atStart) const {
   for (const Step &step : steps) {
     if (text.empty())
       break;
@@ -144,7 +145,8 @@ Status Normalizer::normalize(std::string &text) const {
       status = toUnicodeForm(text, static_cast<NormalizerKind>(step.kind));
       break;
     case NormalizerKind::Prepend:
-      text.insert(0, step.content);
+      if (atStart || !step.onlyAtStart)
+        text.insert(0, step.content);
       break;
     case NormalizerKind::ReplaceText:
       status = replaceSpans(text, findText(text, step.pattern), step.content);

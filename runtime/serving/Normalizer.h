@@ -25,8 +25,9 @@ public:
   /// Errors: INGOT-E5403 for a step that lacks something, INGOT-E5404 for a bad regex.
   static Result<Normalizer> create(const schema::Tokenizer &description);
 
-  /// Rewrites `text`, valid UTF-8, in place. Errors: INGOT-E6402 to E6405.
-  Status normalize(std::string &text) const;
+  /// Rewrites `text`, valid UTF-8, in place. `atStart`: nothing comes before it in the whole text.
+  /// Errors: INGOT-E6402 to E6405.
+  Status normalize(std::string &text, bool atStart) const;
 
 private:
   struct Step {
@@ -35,6 +36,7 @@ private:
     std::string content;
     bool left;
     bool right;
+    bool onlyAtStart;
     std::optional<Regex> regex;
   };
   std::vector<Step> steps;

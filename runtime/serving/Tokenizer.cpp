@@ -162,7 +162,7 @@ Status Tokenizer::loadAddedTokens() {
     if (from->pattern())
       pattern = from->pattern()->str();
     else if (from->normalized())
-      if (Status status = normalizer.normalize(pattern); !status.ok())
+      if (Status status = normalizer.normalize(pattern, /*atStart=*/true); !status.ok())
         return status;
     if (pattern.size() > AddedTokens::maxPatternBytes)
       return malformed("has an added token of more than " +
@@ -231,7 +231,7 @@ Result<std::vector<int32_t>> Tokenizer::encode(std::string_view text, bool addSp
 Status Tokenizer::encodeText(std::string_view text, bool atStart, bool parseSpecial,
                              Bpe::Scratch &scratch, std::vector<int32_t> &ids) const {
   std::string normalized(text);
-  if (Status status = normalizer.normalize(normalized); !status.ok())
+  if (Status status = normalizer.normalize(normalized, atStart); !status.ok())
     return status;
   for (const Segment &segment : normalizedTokens.find(normalized, parseSpecial)) {
     if (segment.id >= 0) {
