@@ -62,7 +62,8 @@ TEST(Checkpoint, ReadsShards) {
   directory.write("s2.safetensors", weights({"b", "d"}));
   directory.write("s1.safetensors", weights({"a", "c"}));
   directory.write("model.safetensors.index.json", R"({"metadata": {"total_size": 16}, "weight_map":
-    {"a": "s1.safetensors", "b": "s2.safetensors", "c": "s1.safetensors", "d": "s2.safetensors"}})");
+    {"a": "s1.safetensors", "b": "s2.safetensors",
+     "c": "s1.safetensors", "d": "s2.safetensors"}})");
   auto checkpoint = Checkpoint::open(directory.path());
   ASSERT_TRUE(succeeds(checkpoint));
   for (std::string_view name : {"a", "b", "c", "d"})
