@@ -178,20 +178,22 @@ Status EngineFile::verifySectionDigests() const {
 }
 
 Status EngineFile::verifyWeights() const {
+  // A section of weights states the digest of its weights' digests.
+  std::vector<Sha256> ofDigests(sections.size());
+  for (uint32_t i = 0; engine->weights() && i < engine->weights()->size(); ++i) {
+    const schema::Weight &stated = *engine->weights()->Get(i);
+    std::span<const uint8_t> data = weight(i);
+    Digest digest = sha256(data.data(), data.size());
+    if (!stated.digest() || !sameDigest(*stated.digest(), digest))
+      return damaged("INGOT-E5018", "weight '" + stated.name()->str() + "' is damaged");
+    ofDigests[stated.section()].update(digest.data(), digest.size());
+  }
   for (size_t i = 0; i < sections.size(); ++i) {
     const schema::Section &section = *engine->sections()->Get(uint32_t(i));
     if (section.kind() == schema::SectionKind::Weights && section.digest() &&
-        !sameDigest(*section.digest(), sha256(sections[i].data(), sections[i].size())))
-      return damaged("INGOT-E5018",
-                     "weights section '" + section.name()->str() + "' is damaged");
-  }
-  if (!engine->weights())
-    return {};
-  for (uint32_t i = 0; i < engine->weights()->size(); ++i) {
-    const schema::Weight &stated = *engine->weights()->Get(i);
-    std::span<const uint8_t> data = weight(i);
-    if (!stated.digest() || !sameDigest(*stated.digest(), sha256(data.data(), data.size())))
-      return damaged("INGOT-E5018", "weight '" + stated.name()->str() + "' is damaged");
+        !sameDigest(*section.digest(), ofDigests[i].finish()))
+      return damaged("INGOT-E5018", "weights section '" + section.name()->str() +
+                                        "' does not have the digest of its weights");
   }
   return {};
 }

@@ -20,24 +20,25 @@ int64_t ceilDivide(int64_t dividend, int64_t divisor) {
 
 bool multiplyBounds(const Interval &left, const Interval &right, Interval &result) {
   int64_t corners[4];
-  bool overflow = __builtin_mul_overflow(left.min, right.min, &corners[0]) |
-                  __builtin_mul_overflow(left.min, right.max, &corners[1]) |
-                  __builtin_mul_overflow(left.max, right.min, &corners[2]) |
-                  __builtin_mul_overflow(left.max, right.max, &corners[3]);
+  if (__builtin_mul_overflow(left.min, right.min, &corners[0]) ||
+      __builtin_mul_overflow(left.min, right.max, &corners[1]) ||
+      __builtin_mul_overflow(left.max, right.min, &corners[2]) ||
+      __builtin_mul_overflow(left.max, right.max, &corners[3]))
+    return false;
   result = {*std::min_element(corners, corners + 4), *std::max_element(corners, corners + 4)};
-  return !overflow;
+  return true;
 }
 
 /// Null on success, otherwise what is wrong.
 const char *applyBounds(ExprOp op, const Interval &left, const Interval &right, Interval &result) {
   switch (op) {
   case ExprOp::Add:
-    if (__builtin_add_overflow(left.min, right.min, &result.min) |
+    if (__builtin_add_overflow(left.min, right.min, &result.min) ||
         __builtin_add_overflow(left.max, right.max, &result.max))
       return "an addition overflows";
     return nullptr;
   case ExprOp::Sub:
-    if (__builtin_sub_overflow(left.min, right.max, &result.min) |
+    if (__builtin_sub_overflow(left.min, right.max, &result.min) ||
         __builtin_sub_overflow(left.max, right.min, &result.max))
       return "a subtraction overflows";
     return nullptr;

@@ -1,0 +1,318 @@
+// SPDX-License-Identifier: Apache-2.0
+// Loading (allocate, resolve, check against the plan) and running (evaluate, launch).
+#include "runtime/engine/Executor.h"
+
+#include "runtime/engine/Coverage.h"
+#include "runtime/engine/Verify.h"
+#include "runtime/schema/KernelAbi.h"
+
+#include <algorithm>
+#include <bit>
+
+namespace ingot::runtime {
+
+using schema::Role;
+
+Result<std::unique_ptr<Executor>> Executor::create(std::shared_ptr<const EngineFile> file,
+                                                   uint32_t target, std::unique_ptr<Device> device,
+                                                   const MemoryPlan &plan) {
+  std::unique_ptr<Executor> executor(new Executor());
+  executor->engineFile = std::move(file);
+  executor->executionDevice = std::move(device);
+  executor->chosen = executor->engineFile->metadata().targets()->Get(target);
+  executor->memoryPlan = plan;
+  for (auto stage : {&Executor::bindDims, &Executor::allocate, &Executor::loadKernels,
+                     &Executor::prepare}) {
+    if (Status status = (executor.get()->*stage)(); !status.ok())
+      return std::move(status).in("target '" + executor->chosen->name()->str() + "'");
+  }
+  return executor;
+}
+
+Status Executor::bindDims() {
+  const schema::Engine &engine = engineFile->metadata();
+  ranges = plannedRanges(engine, *chosen, memoryPlan);
+  for (uint32_t i = 0; i < count(engine.dims()); ++i) {
+    const schema::Dim &dim = *engine.dims()->Get(i);
+    std::string name = dim.name()->str();
+    if (name == "T")
+      tokensDim = i;
+    if (name == "S")
+      sequencesDim = i;
+    if (name == "L")
+      logitRowsDim = i;
+    if (dim.source() != schema::DimSource::Device || name == "threads")
+      continue;
+    int64_t value = executionDevice->dimension(name);
+    if (value < dim.min() || value > dim.max())
+      return Status::error("INGOT-E5011",
+                           "this device has no dim '" + name + "' in the range " +
+                               std::to_string(dim.min()) + " to " + std::to_string(dim.max()),
+                           "use another target or the runtime of the release that built the engine");
+    ranges[i] = {value, value};
+  }
+  for (const Interval &range : ranges)
+    dims.push_back(range.max);
+  return checkSupported();
+}
+
+Status Executor::checkSupported() const {
+  auto unsupported = [](const std::string &what) {
+    return Status::error("INGOT-E5012", what + " cannot run on this device in this release",
+                         "build the engine without it");
+  };
+  if (chosen->ranks() != 1)
+    return unsupported("a target of several ranks");
+  for (uint32_t i = 0; i < count(chosen->buffers()); ++i)
+    if (chosen->buffers()->Get(i)->role() == Role::Slot)
+      return unsupported("buffer '" + chosen->buffers()->Get(i)->name()->str() +
+                         "' of replaceable weights");
+  for (uint32_t i = 0; i < count(chosen->programs()); ++i) {
+    const auto *instructions = chosen->programs()->Get(i)->instructions();
+    for (uint32_t j = 0; j < count(instructions); ++j) {
+      std::string name = "op '" + instructions->Get(j)->name()->str() + "'";
+      if (instructions->Get(j)->operation_type() == schema::Operation::Collective)
+        return unsupported(name + ", a collective,");
+      if (const schema::HostCall *call = instructions->Get(j)->operation_as_HostCall())
+        return unsupported(name + ", the host function '" + call->function()->str() + "',");
+    }
+  }
+  return {};
+}
+
+Status Executor::allocate() {
+  if (Status status = executionDevice->start(memoryPlan.threads,
+                                             chosen->memory()->scratch_bytes_per_thread());
+      !status.ok())
+    return status;
+  Result<void *> arena = executionDevice->allocate(memoryPlan.arenaBytes);
+  if (!arena.ok())
+    return std::move(arena).status();
+  uint32_t arenaIndex = 0;
+  for (uint32_t i = 0; i < count(chosen->buffers()); ++i) {
+    const schema::Buffer &buffer = *chosen->buffers()->Get(i);
+    if (isInArena(buffer.role())) {
+      uint64_t offset =
+          chosen->memory()->tiers()->Get(memoryPlan.tier)->offsets()->Get(arenaIndex++);
+      bases.push_back(static_cast<uint8_t *>(*arena) + offset);
+      continue;
+    }
+    Result<void *> memory = buffer.role() == Role::Weight
+                                ? executionDevice->adopt(engineFile->weight(uint32_t(buffer.weight())))
+                                : executionDevice->allocate(allocatedBytes(i));
+    if (!memory.ok())
+      return std::move(memory).status().in("buffer '" + buffer.name()->str() + "'");
+    bases.push_back(static_cast<uint8_t *>(*memory));
+  }
+  return {};
+}
+
+/// Bytes that may be touched through a buffer, over all blocks or rows.
+uint64_t Executor::allocatedBytes(uint32_t index) const {
+  const schema::Buffer &buffer = *chosen->buffers()->Get(index);
+  uint64_t bytes = uint64_t(boundExpression(*buffer.bytes(), ranges)->min);
+  if (buffer.role() == Role::Kv)
+    return bytes * uint64_t(memoryPlan.groups[size_t(buffer.group())].blocks);
+  if (buffer.role() == Role::State)
+    return bytes * uint64_t(memoryPlan.maxSequences);
+  return bytes;
+}
+
+Status Executor::loadKernels() {
+  std::vector<size_t> libraries;
+  for (uint32_t i = 0; i < count(chosen->libraries()); ++i) {
+    const schema::Library &library = *chosen->libraries()->Get(i);
+    if (library.kind() != schema::LibraryKind::HostSharedObject) {
+      return Status::error("INGOT-E5012",
+                           "library '" + library.name()->str() + "' is not code for this device",
+                           "rebuild the engine");
+    }
+    Result<size_t> loaded = executionDevice->loadLibrary(engineFile->section(library.section()),
+                                                         library.name()->str());
+    if (!loaded.ok())
+      return std::move(loaded).status();
+    libraries.push_back(*loaded);
+  }
+  for (uint32_t i = 0; i < count(chosen->kernels()); ++i) {
+    const schema::Kernel &kernel = *chosen->kernels()->Get(i);
+    Result<DeviceKernel> found = executionDevice->kernel(libraries[kernel.library()],
+                                                         kernel.symbol()->str(), kernel.spmd());
+    if (!found.ok())
+      return std::move(found).status().in("kernel '" + kernel.name()->str() + "'");
+    kernels.push_back(*found);
+  }
+  return {};
+}
+
+Status Executor::prepare() {
+  for (uint32_t i = 0; i < count(chosen->programs()); ++i) {
+    const schema::Program &program = *chosen->programs()->Get(i);
+    std::vector<Step> &steps = programs.emplace_back();
+    for (uint32_t j = 0; j < count(program.instructions()); ++j) {
+      Step step = {program.instructions()->Get(j), {}};
+      std::string where = "op '" + step.instruction->name()->str() + "'";
+      const schema::Launch *launch = step.instruction->operation_as_Launch();
+      Status status = launch ? prepareLaunch(*launch, step, where)
+                             : prepareCopy(*step.instruction->operation_as_Copy(), where);
+      if (!status.ok())
+        return status;
+      steps.push_back(std::move(step));
+    }
+  }
+  return {};
+}
+
+Status Executor::prepareLaunch(const schema::Launch &launch, Step &step, const std::string &where) {
+  std::vector<Interval> declared = declaredRanges(engineFile->metadata());
+  for (uint32_t i = 0; i < count(launch.variants()); ++i) {
+    const schema::Variant &variant = *launch.variants()->Get(i);
+    std::optional<ShapeBox> box = variantBox(variant, *chosen, declared);
+    if (!box)
+      continue;
+    VariantChoice choice = {{}, &variant, kernels[variant.kernel()]};
+    for (uint32_t dim = 0; dim < declared.size(); ++dim)
+      if (!(*box)[dim].contains(ranges[dim]))
+        choice.conditions.push_back({dim, (*box)[dim]});
+    step.variants.push_back(std::move(choice));
+  }
+  size_t buffers = 0, scalars = 0;
+  for (uint32_t i = 0; i < count(launch.args()); ++i) {
+    const schema::Arg &arg = *launch.args()->Get(i);
+    (arg.kind() == schema::ArgKind::Buffer ? buffers : scalars) += 1;
+    if (arg.kind() == schema::ArgKind::Buffer)
+      if (Status status = checkExtent(arg.buffer(), arg.value(), nullptr, where); !status.ok())
+        return status;
+  }
+  bufferArgs.resize(std::max(bufferArgs.size(), buffers));
+  scalarArgs.resize(std::max(scalarArgs.size(), scalars));
+  return {};
+}
+
+Status Executor::prepareCopy(const schema::Copy &copy, const std::string &where) const {
+  if (Status status = checkExtent(copy.source(), copy.source_offset(), copy.bytes(), where);
+      !status.ok())
+    return status;
+  return checkExtent(copy.destination(), copy.destination_offset(), copy.bytes(), where);
+}
+
+/// At every shape of the plan, `offset` + `bytes` must lie in the buffer. Buffers in the arena are
+/// held against the arena's end, since their own size follows the step.
+Status Executor::checkExtent(uint32_t index, const schema::Expr *offset, const schema::Expr *bytes,
+                             const std::string &where) const {
+  uint64_t end = offset ? uint64_t(boundExpression(*offset, ranges)->max) : 0;
+  end += bytes ? uint64_t(boundExpression(*bytes, ranges)->max) : 0;
+  const schema::Buffer &buffer = *chosen->buffers()->Get(index);
+  uint64_t size = buffer.role() == Role::Weight
+                      ? engineFile->weight(uint32_t(buffer.weight())).size()
+                      : allocatedBytes(index);
+  if (isInArena(buffer.role()))
+    size = uint64_t(boundExpression(*buffer.bytes(), ranges)->max);
+  if (end > size)
+    return Status::error("INGOT-E5010",
+                         where + " reaches byte " + std::to_string(end) + " of buffer '" +
+                             buffer.name()->str() + "' of " + std::to_string(size) + " bytes",
+                         "rebuild the engine");
+  return {};
+}
+
+std::optional<uint32_t> Executor::findProgram(std::string_view name) const {
+  for (uint32_t i = 0; i < count(chosen->programs()); ++i)
+    if (chosen->programs()->Get(i)->name()->string_view() == name)
+      return i;
+  return std::nullopt;
+}
+
+Status Executor::beginStep(const StepShape &shape) {
+  const std::pair<int64_t, int64_t> values[] = {{tokensDim, shape.tokens},
+                                                {sequencesDim, shape.sequences},
+                                                {logitRowsDim, shape.logitRows}};
+  for (auto [dim, value] : values) {
+    if (dim < 0)
+      continue;
+    if (value < ranges[size_t(dim)].min || value > ranges[size_t(dim)].max)
+      return Status::error("INGOT-E6015", "a step is outside the limits chosen at load");
+    dims[size_t(dim)] = value;
+  }
+  return {};
+}
+
+void Executor::run(uint32_t program) { runPart(program, 0, uint32_t(programs[program].size())); }
+
+void Executor::runPart(uint32_t program, uint32_t first, uint32_t instructions) {
+  for (uint32_t i = first; i < first + instructions; ++i) {
+    const Step &step = programs[program][i];
+    if (const schema::Copy *copy = step.instruction->operation_as_Copy())
+      runCopy(*copy);
+    else
+      runLaunch(step);
+  }
+}
+
+void Executor::runLaunch(const Step &step) {
+  auto applies = [&](const VariantChoice &choice) {
+    return std::all_of(choice.conditions.begin(), choice.conditions.end(), [&](const auto &held) {
+      return dims[held.first] >= held.second.min && dims[held.first] <= held.second.max;
+    });
+  };
+  // The coverage proof says that one applies to every shape `beginStep` accepts.
+  auto choice = std::find_if(step.variants.begin(), step.variants.end(), applies);
+  if (choice == step.variants.end())
+    return;
+  const schema::Launch &launch = *step.instruction->operation_as_Launch();
+  size_t buffers = 0, scalars = 0;
+  for (uint32_t i = 0; i < count(launch.args()); ++i) {
+    const schema::Arg &arg = *launch.args()->Get(i);
+    if (arg.kind() == schema::ArgKind::Buffer)
+      bufferArgs[buffers++] = bases[arg.buffer()] + (arg.value() ? evaluate(*arg.value(), dims) : 0);
+    else if (arg.kind() == schema::ArgKind::Integer)
+      scalarArgs[scalars++] = evaluate(*arg.value(), dims);
+    else
+      scalarArgs[scalars++] = std::bit_cast<int64_t>(arg.real());
+  }
+  DeviceLaunch call = {&choice->kernel, bufferArgs.data(), scalarArgs.data(), {1, 1, 1}};
+  for (uint32_t i = 0; i < count(choice->variant->grid()); ++i)
+    call.grid[i] = evaluate(*choice->variant->grid()->Get(i), dims);
+  executionDevice->launch(call);
+}
+
+void Executor::runCopy(const schema::Copy &copy) {
+  int64_t sourceOffset = copy.source_offset() ? evaluate(*copy.source_offset(), dims) : 0;
+  int64_t destinationOffset =
+      copy.destination_offset() ? evaluate(*copy.destination_offset(), dims) : 0;
+  executionDevice->copy(bases[copy.destination()] + destinationOffset,
+                        bases[copy.source()] + sourceOffset,
+                        uint64_t(evaluate(*copy.bytes(), dims)));
+}
+
+uint64_t Executor::bufferBytes(uint32_t buffer) const {
+  return uint64_t(evaluate(*chosen->buffers()->Get(buffer)->bytes(), dims));
+}
+
+void Executor::write(uint32_t buffer, const void *source, uint64_t bytes) {
+  executionDevice->write(bases[buffer], source, std::min(bytes, bufferBytes(buffer)));
+}
+
+void Executor::read(uint32_t buffer, void *destination, uint64_t bytes) {
+  executionDevice->read(destination, bases[buffer], std::min(bytes, bufferBytes(buffer)));
+}
+
+void Executor::clearState(int64_t slot) {
+  for (uint32_t i = 0; i < bases.size(); ++i)
+    if (chosen->buffers()->Get(i)->role() == Role::State)
+      executionDevice->zero(bases[i] + uint64_t(slot) * bufferBytes(i), bufferBytes(i));
+}
+
+void Executor::writeState(uint32_t buffer, int64_t slot, const void *source) {
+  uint64_t bytes = bufferBytes(buffer);
+  executionDevice->write(bases[buffer] + uint64_t(slot) * bytes, source, bytes);
+}
+
+std::vector<int64_t> Executor::shapeOf(uint32_t buffer) const {
+  std::vector<int64_t> shape;
+  const auto *extents = chosen->buffers()->Get(buffer)->shape();
+  for (uint32_t i = 0; i < count(extents); ++i)
+    shape.push_back(evaluate(*extents->Get(i), dims));
+  return shape;
+}
+
+} // namespace ingot::runtime

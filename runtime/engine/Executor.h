@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+// A loaded engine: memory allocated once, kernels resolved, programs ready to run step after step.
+#pragma once
+
+#include "runtime/devices/Device.h"
+#include "runtime/engine/EngineFile.h"
+#include "runtime/engine/MemoryPlan.h"
+
+#include <optional>
+
+namespace ingot::runtime {
+
+/// Sizes of one step, each within the plan's limits.
+struct StepShape {
+  int64_t tokens = 1;
+  int64_t sequences = 1;
+  int64_t logitRows = 1;
+};
+
+/// Runs the programs of one target. Nothing here allocates after `create`. One thread at a time.
+class Executor {
+public:
+  /// Allocates what `plan` says, loads the kernels and resolves every argument.
+  /// INGOT-E5011, E5012: something this runtime or device does not have. INGOT-E5020, E5021: the
+  /// kernels cannot be loaded. INGOT-E6010, E6014: no memory or threads.
+  static Result<std::unique_ptr<Executor>> create(std::shared_ptr<const EngineFile> file,
+                                                  uint32_t target, std::unique_ptr<Device> device,
+                                                  const MemoryPlan &plan);
+
+  const EngineFile &file() const { return *engineFile; }
+  const schema::Target &target() const { return *chosen; }
+  const MemoryPlan &plan() const { return memoryPlan; }
+  Device &device() { return *executionDevice; }
+
+  /// Index of a program; nothing when there is none of that name.
+  std::optional<uint32_t> findProgram(std::string_view name) const;
+
+  /// Sets the step's shape: sizes of buffers and everything that follows are for it.
+  /// INGOT-E6015 when it is outside the plan.
+  Status beginStep(const StepShape &shape);
+  /// Runs a whole program at the step's shape.
+  void run(uint32_t program);
+  /// Runs instructions [first, first + count).
+  void runPart(uint32_t program, uint32_t first, uint32_t count);
+
+  /// Bytes of a buffer at the step's shape; for Kv and State of one block or row.
+  uint64_t bufferBytes(uint32_t buffer) const;
+  /// Writes to or reads from the front of a buffer in the arena; `bytes` must not exceed its size.
+  void write(uint32_t buffer, const void *source, uint64_t bytes);
+  void read(uint32_t buffer, void *destination, uint64_t bytes);
+  /// Zeroes the rows of every State buffer that belong to a sequence slot.
+  void clearState(int64_t slot);
+  /// Writes a whole row of a State buffer.
+  void writeState(uint32_t buffer, int64_t slot, const void *source);
+
+  /// Element counts of a buffer's shape at the step's shape.
+  std::vector<int64_t> shapeOf(uint32_t buffer) const;
+
+private:
+  struct VariantChoice {
+    std::vector<std::pair<uint32_t, Interval>> conditions; ///< dim, range; all must hold
+    const schema::Variant *variant;
+    DeviceKernel kernel;
+  };
+  struct Step {
+    const schema::Instruction *instruction;
+    std::vector<VariantChoice> variants; ///< launches
+  };
+
+  Executor() = default;
+  Status bindDims();
+  Status checkSupported() const;
+  Status allocate();
+  Status loadKernels();
+  Status prepare();
+  Status prepareLaunch(const schema::Launch &launch, Step &step, const std::string &where);
+  Status prepareCopy(const schema::Copy &copy, const std::string &where) const;
+  Status checkExtent(uint32_t buffer, const schema::Expr *offset, const schema::Expr *bytes,
+                     const std::string &where) const;
+  uint64_t allocatedBytes(uint32_t buffer) const;
+  void runLaunch(const Step &step);
+  void runCopy(const schema::Copy &copy);
+
+  std::shared_ptr<const EngineFile> engineFile;
+  std::unique_ptr<Device> executionDevice;
+  const schema::Target *chosen = nullptr;
+  MemoryPlan memoryPlan;
+  int64_t tokensDim = -1, sequencesDim = -1, logitRowsDim = -1;
+  std::vector<Interval> ranges;   ///< of every dim within the plan
+  std::vector<int64_t> dims;      ///< of the current step
+  std::vector<uint8_t *> bases;   ///< of every buffer
+  std::vector<DeviceKernel> kernels;
+  std::vector<std::vector<Step>> programs;
+  std::vector<void *> bufferArgs;   ///< room for the longest argument list
+  std::vector<int64_t> scalarArgs;
+};
+
+} // namespace ingot::runtime

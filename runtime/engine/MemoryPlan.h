@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+// The memory contract applied: which limits and how many KV blocks fit, in exact bytes.
+#pragma once
+
+#include "runtime/engine/Expression.h"
+
+#include <string>
+#include <vector>
+
+namespace ingot::runtime {
+
+/// What the user asks for; 0 means the engine's maximum.
+struct MemoryRequest {
+  uint64_t memory = 0;       ///< bytes for everything; 0: as much as the limits can use
+  int64_t maxSequences = 0;  ///< sequences in one step
+  int64_t maxContext = 0;    ///< positions of one sequence
+  int64_t maxTokens = 0;     ///< tokens of one step
+  int64_t maxLogitRows = 0;  ///< logit rows of one step
+};
+
+struct KvGroupPlan {
+  std::string name;
+  int64_t blockTokens = 0;
+  uint64_t blockBytes = 0;
+  int64_t tableWidth = 0;        ///< entries of a sequence's row in the block table
+  int64_t blocksPerSequence = 0; ///< blocks of a sequence of the full context
+  int64_t blocks = 0;            ///< blocks allocated
+};
+
+/// Everything the loader allocates; computed without allocating anything.
+struct MemoryPlan {
+  int64_t maxSequences = 0;
+  int64_t maxContext = 0;
+  int64_t maxTokens = 0;
+  int64_t maxLogitRows = 0;
+  int64_t threads = 0;
+  uint32_t tier = 0;
+  uint64_t weightBytes = 0;  ///< used in place, in the file's mapping
+  uint64_t arenaBytes = 0;
+  uint64_t stateBytes = 0;
+  uint64_t scratchBytes = 0; ///< of all threads
+  uint64_t kvBytes = 0;
+  std::vector<KvGroupPlan> groups;
+
+  uint64_t totalBytes() const {
+    return weightBytes + arenaBytes + stateBytes + scratchBytes + kvBytes;
+  }
+};
+
+/// Index of the dim that is the block-table width of a KV group ("B" for the first, "B.<name>"
+/// for all), or -1.
+int64_t tableWidthDim(const schema::Engine &engine, const schema::Target &target, uint32_t group);
+
+/// The smallest fitting arena tier and as many KV blocks as fit, up to a full context for every
+/// sequence. INGOT-E6001: a limit outside the engine's range. INGOT-E6002: does not fit, with the
+/// minimum. `threads`: as many as the device has; cut to the engine's range.
+Result<MemoryPlan> planMemory(const schema::Engine &engine, const schema::Target &target,
+                              int64_t threads, const MemoryRequest &request);
+
+/// Ranges of the dims within the plan: step dims up to its limits, the others fixed.
+std::vector<Interval> plannedRanges(const schema::Engine &engine, const schema::Target &target,
+                                    const MemoryPlan &plan);
+
+} // namespace ingot::runtime

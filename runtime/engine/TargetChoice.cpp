@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+// Compares what each target needs with what the device has.
+#include "runtime/engine/TargetChoice.h"
+
+#include "runtime/engine/Verify.h"
+#include "runtime/schema/KernelAbi.h"
+
+namespace ingot::runtime {
+namespace {
+
+/// What keeps the device from running the target; empty when nothing does.
+std::string obstacle(const schema::Target &target, const Device &device) {
+  if (target.arch()->string_view() != device.architecture())
+    return "is for " + target.arch()->str() + ", this device is " +
+           std::string(device.architecture());
+  if (target.kernel_abi() != INGOT_KERNEL_ABI_VERSION)
+    return "has kernel ABI " + std::to_string(target.kernel_abi()) + ", this runtime has " +
+           std::to_string(INGOT_KERNEL_ABI_VERSION);
+  std::string needed, missing;
+  for (uint32_t i = 0; i < count(target.features()); ++i) {
+    std::string feature = target.features()->Get(i)->str();
+    needed += (needed.empty() ? "" : " ") + feature;
+    if (!device.hasFeature(feature))
+      missing += (missing.empty() ? "" : " ") + feature;
+  }
+  return missing.empty() ? "" : "needs " + needed + "; missing here: " + missing;
+}
+
+} // namespace
+
+Result<uint32_t> chooseTarget(const schema::Engine &engine, const Device &device,
+                              std::string_view forced) {
+  std::string obstacles, names;
+  int64_t best = -1;
+  bool named = false;
+  for (uint32_t i = 0; i < engine.targets()->size(); ++i) {
+    const schema::Target &target = *engine.targets()->Get(i);
+    names += (names.empty() ? "" : ", ") + target.name()->str();
+    if (!forced.empty() && target.name()->string_view() != forced)
+      continue;
+    named = true;
+    std::string problem = obstacle(target, device);
+    if (!problem.empty())
+      obstacles += "; target '" + target.name()->str() + "' " + problem;
+    else if (best < 0 || target.preference() > engine.targets()->Get(uint32_t(best))->preference())
+      best = i;
+  }
+  if (!named)
+    return Status::error("INGOT-E5017",
+                         "the engine has no target '" + std::string(forced) + "'",
+                         "choose one of: " + names);
+  if (best < 0)
+    return Status::error("INGOT-E5016",
+                         "no target runs on this device (" + device.description() + ")" + obstacles,
+                         "build the engine for a target this device has");
+  return uint32_t(best);
+}
+
+} // namespace ingot::runtime

@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0
+// The buffers of "sample", known by name (KernelAbi.h states their rows).
+#include "runtime/serving/SampleProgram.h"
+
+#include "runtime/engine/Verify.h"
+
+#include <algorithm>
+#include <limits>
+
+namespace ingot::runtime {
+
+Result<SampleProgram> SampleProgram::bind(Executor &executor, uint32_t vocabulary) {
+  SampleProgram sample;
+  sample.executor = &executor;
+  sample.vocabulary = vocabulary;
+  sample.maskWords = (size_t(vocabulary) + 31) / 32;
+  std::optional<uint32_t> program = executor.findProgram("sample");
+  auto incomplete = [](const std::string &what) {
+    return Status::error("INGOT-E5022", "the engine cannot sample: " + what, "rebuild the engine");
+  };
+  if (!program)
+    return incomplete("it has no program 'sample'");
+  sample.program = *program;
+  size_t rows = size_t(executor.plan().maxLogitRows);
+  const schema::Program &description = *executor.target().programs()->Get(*program);
+  static const char *const known[] = {"logits",      "sample_params", "bias_ids",
+                                      "bias_values", "allow_mask",    "token_counts"};
+  for (uint32_t i = 0; i < count(description.inputs()); ++i) {
+    const schema::Buffer &buffer =
+        *executor.target().buffers()->Get(description.inputs()->Get(i));
+    if (buffer.role() == schema::Role::Input &&
+        std::find(std::begin(known), std::end(known), buffer.name()->string_view()) ==
+            std::end(known))
+      return Status::error("INGOT-E5011",
+                           "this runtime cannot fill the input '" + buffer.name()->str() + "'",
+                           "use the runtime of the release that built the engine");
+  }
+  const auto *inputs = description.inputs(), *outputs = description.outputs();
+  sample.paramsBuffer = sample.find(inputs, "sample_params", rows * sizeof(IngotSampleParams));
+  sample.biasIdsBuffer = sample.find(inputs, "bias_ids", rows * INGOT_MAX_BIAS * 4);
+  sample.biasValuesBuffer = sample.find(inputs, "bias_values", rows * INGOT_MAX_BIAS * 4);
+  sample.maskBuffer = sample.find(inputs, "allow_mask", rows * sample.maskWords * 4);
+  sample.tokensBuffer = sample.find(outputs, "sampled_tokens", rows * 4);
+  sample.logprobsBuffer = sample.find(outputs, "sampled_logprobs", rows * 4);
+  sample.topTokensBuffer = sample.find(outputs, "top_tokens", rows * INGOT_MAX_LOGPROBS * 4);
+  sample.topLogprobsBuffer = sample.find(outputs, "top_logprobs", rows * INGOT_MAX_LOGPROBS * 4);
+  if (sample.paramsBuffer == absent || sample.tokensBuffer == absent)
+    return incomplete("'sample_params' or 'sampled_tokens' is missing or too small");
+  for (uint32_t i = 0; i < count(executor.target().buffers()); ++i) {
+    const schema::Buffer &buffer = *executor.target().buffers()->Get(i);
+    if (buffer.role() == schema::Role::State && buffer.name()->string_view() == "token_counts" &&
+        executor.bufferBytes(i) == uint64_t(vocabulary) * 4)
+      sample.countsBuffer = i;
+  }
+  sample.params.resize(rows);
+  sample.biasIds.resize(rows * INGOT_MAX_BIAS);
+  sample.biasValues.resize(rows * INGOT_MAX_BIAS);
+  sample.mask.resize(rows * sample.maskWords);
+  sample.counts.resize(vocabulary);
+  sample.tokens.resize(rows);
+  sample.logprobs.resize(rows, std::numeric_limits<float>::quiet_NaN());
+  sample.topTokens.resize(rows * INGOT_MAX_LOGPROBS);
+  sample.topLogprobs.resize(rows * INGOT_MAX_LOGPROBS);
+  return sample;
+}
+
+/// Index of the buffer of that name in the list, if it holds `bytes` at the largest step.
+int64_t SampleProgram::find(const flatbuffers::Vector<uint32_t> *list, std::string_view name,
+                            uint64_t bytes) const {
+  for (uint32_t i = 0; i < count(list); ++i) {
+    uint32_t index = list->Get(i);
+    const schema::Buffer &buffer = *executor->target().buffers()->Get(index);
+    if (buffer.name()->string_view() == name && isInArena(buffer.role()) &&
+        executor->bufferBytes(index) >= bytes)
+      return index;
+  }
+  return absent;
+}
+
+Status SampleProgram::supports(const SamplingParameters &sampling) const {
+  const char *missing = nullptr;
+  if (sampling.usesCounts() && countsBuffer == absent)
+    missing = "penalties";
+  else if (!sampling.bias.empty() && (biasIdsBuffer == absent || biasValuesBuffer == absent))
+    missing = "logit bias";
+  else if (!sampling.allowed.empty() && maskBuffer == absent)
+    missing = "allowed tokens";
+  else if (sampling.logprobs >= 0 && logprobsBuffer == absent)
+    missing = "log-probabilities";
+  else if (sampling.logprobs > 0 && (topTokensBuffer == absent || topLogprobsBuffer == absent))
+    missing = "alternatives with log-probabilities";
+  if (!missing)
+    return {};
+  return Status::error("INGOT-E6012", std::string("this engine cannot sample with ") + missing,
+                       "leave the parameter out or rebuild the engine");
+}
+
+void SampleProgram::admit(Sequence &sequence) {
+  executor->clearState(sequence.slot);
+  sequence.needsState = false;
+  if (countsBuffer == absent || !sequence.sampling.usesCounts())
+    return;
+  std::fill(counts.begin(), counts.end(), 0);
+  for (int64_t i = 0; i < sequence.promptTokens; ++i)
+    counts[size_t(sequence.tokens[size_t(i)])] = INGOT_COUNT_IN_PROMPT;
+  executor->writeState(uint32_t(countsBuffer), sequence.slot, counts.data());
+}
+
+void SampleProgram::fillRow(size_t row, const Sequence &sequence) {
+  const SamplingParameters &sampling = sequence.sampling;
+  params[row] = {sampling.temperature,
+                 sampling.topK,
+                 sampling.topP,
+                 sampling.minP,
+                 sampling.typicalP,
+                 sampling.repetitionPenalty,
+                 sampling.presencePenalty,
+                 sampling.frequencyPenalty,
+                 sampling.seed,
+                 uint64_t(sequence.generated()),
+                 sampling.usesCounts() ? int32_t(sequence.slot) : -1,
+                 int32_t(sampling.bias.size()),
+                 !sampling.allowed.empty(),
+                 sampling.logprobs};
+  for (size_t i = 0; i < sampling.bias.size(); ++i) {
+    biasIds[row * INGOT_MAX_BIAS + i] = sampling.bias[i].first;
+    biasValues[row * INGOT_MAX_BIAS + i] = sampling.bias[i].second;
+  }
+  if (!sampling.allowed.empty()) {
+    uint32_t *words = mask.data() + row * maskWords;
+    std::fill_n(words, maskWords, 0);
+    for (int32_t token : sampling.allowed)
+      words[token / 32] |= 1u << (token % 32);
+  }
+}
+
+void SampleProgram::run(std::span<Sequence *const> rows) {
+  bool anyBias = false, anyMask = false;
+  for (size_t row = 0; row < rows.size(); ++row) {
+    fillRow(row, *rows[row]);
+    anyBias |= !rows[row]->sampling.bias.empty();
+    anyMask |= !rows[row]->sampling.allowed.empty();
+  }
+  size_t count = rows.size();
+  executor->write(uint32_t(paramsBuffer), params.data(), count * sizeof(IngotSampleParams));
+  if (anyBias) {
+    executor->write(uint32_t(biasIdsBuffer), biasIds.data(), count * INGOT_MAX_BIAS * 4);
+    executor->write(uint32_t(biasValuesBuffer), biasValues.data(), count * INGOT_MAX_BIAS * 4);
+  }
+  if (anyMask)
+    executor->write(uint32_t(maskBuffer), mask.data(), count * maskWords * 4);
+  executor->run(program);
+  executor->read(uint32_t(tokensBuffer), tokens.data(), count * 4);
+  if (logprobsBuffer != absent)
+    executor->read(uint32_t(logprobsBuffer), logprobs.data(), count * 4);
+  if (topTokensBuffer != absent && topLogprobsBuffer != absent) {
+    executor->read(uint32_t(topTokensBuffer), topTokens.data(), count * INGOT_MAX_LOGPROBS * 4);
+    executor->read(uint32_t(topLogprobsBuffer), topLogprobs.data(),
+                   count * INGOT_MAX_LOGPROBS * 4);
+  }
+}
+
+std::vector<TokenLogprob> SampleProgram::top(size_t row, int32_t wanted) const {
+  std::vector<TokenLogprob> list;
+  for (int32_t i = 0; i < wanted; ++i)
+    list.push_back({topTokens[row * INGOT_MAX_LOGPROBS + size_t(i)],
+                    topLogprobs[row * INGOT_MAX_LOGPROBS + size_t(i)]});
+  return list;
+}
+
+} // namespace ingot::runtime

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+// Range checks of sampling parameters.
+#include "runtime/serving/SamplingParameters.h"
+
+#include "runtime/schema/KernelAbi.h"
+
+#include <cmath>
+
+namespace ingot::runtime {
+namespace {
+
+constexpr size_t maximumStopStrings = 64;
+constexpr size_t maximumStopBytes = 1024;
+
+Status outside(const std::string &name, const std::string &range) {
+  return Status::error("INGOT-E6006", "sampling parameter " + name + " is outside its range",
+                       "choose " + range);
+}
+
+} // namespace
+
+Status SamplingParameters::validate(uint32_t vocabulary) const {
+  struct {
+    const char *name;
+    float value, minimum, maximum;
+    const char *range;
+  } reals[] = {
+      {"temperature", temperature, 0, 100, "0 to 100"},
+      {"top_p", topP, 0, 1, "0 to 1"},
+      {"min_p", minP, 0, 1, "0 to 1"},
+      {"typical_p", typicalP, 0, 1, "0 to 1"},
+      {"repetition_penalty", repetitionPenalty, 0.01f, 100, "0.01 to 100"},
+      {"presence_penalty", presencePenalty, -100, 100, "-100 to 100"},
+      {"frequency_penalty", frequencyPenalty, -100, 100, "-100 to 100"},
+  };
+  for (const auto &real : reals)
+    if (!(real.value >= real.minimum && real.value <= real.maximum))
+      return outside(real.name, real.range);
+  if (topK < 0)
+    return outside("top_k", "0 (off) or more");
+  if (logprobs < -1 || logprobs > INGOT_MAX_LOGPROBS)
+    return outside("logprobs", "-1 (none) to " + std::to_string(INGOT_MAX_LOGPROBS));
+  if (maxTokens < 0)
+    return outside("max_tokens", "0 (up to the context) or more");
+  if (bias.size() > INGOT_MAX_BIAS)
+    return outside("logit_bias", "at most " + std::to_string(INGOT_MAX_BIAS) + " tokens");
+  auto isToken = [&](int32_t token) { return token >= 0 && uint32_t(token) < vocabulary; };
+  for (auto [token, value] : bias)
+    if (!isToken(token) || !std::isfinite(value))
+      return outside("logit_bias", "tokens of the vocabulary and finite values");
+  for (int32_t token : allowed)
+    if (!isToken(token))
+      return outside("allowed_tokens", "tokens of the vocabulary");
+  for (int32_t token : stopTokens)
+    if (!isToken(token))
+      return outside("stop_tokens", "tokens of the vocabulary");
+  if (stopStrings.size() > maximumStopStrings)
+    return outside("stop", "at most " + std::to_string(maximumStopStrings) + " strings");
+  for (const std::string &stop : stopStrings)
+    if (stop.empty() || stop.size() > maximumStopBytes)
+      return outside("stop", "strings of 1 to " + std::to_string(maximumStopBytes) + " bytes");
+  return {};
+}
+
+} // namespace ingot::runtime

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a request asks of sampling and of the end of its text.
+#pragma once
+
+#include "runtime/core/Status.h"
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace ingot::runtime {
+
+struct SamplingParameters {
+  float temperature = 0;       ///< 0 = greedy
+  int32_t topK = 0;            ///< 0 = off
+  float topP = 1;              ///< 1 = off
+  float minP = 0;              ///< 0 = off
+  float typicalP = 1;          ///< 1 = off
+  float repetitionPenalty = 1; ///< 1 = off; over prompt and generated tokens
+  float presencePenalty = 0;   ///< over generated tokens
+  float frequencyPenalty = 0;  ///< over generated tokens
+  uint64_t seed = 0;
+  int32_t logprobs = -1;       ///< -1 = none, otherwise how many alternatives, at most 20
+  std::vector<std::pair<int32_t, float>> bias; ///< token, added to its logit; at most 304
+  std::vector<int32_t> allowed; ///< when not empty, the only tokens that may be drawn
+
+  int64_t maxTokens = 0;       ///< generated tokens; 0 = up to the context
+  bool ignoreEos = false;
+  std::vector<int32_t> stopTokens;
+  std::vector<std::string> stopStrings; ///< at most 64 of at most 1024 bytes
+
+  bool usesCounts() const {
+    return repetitionPenalty != 1 || presencePenalty != 0 || frequencyPenalty != 0;
+  }
+
+  /// INGOT-E6006 names the first value outside its range.
+  Status validate(uint32_t vocabulary) const;
+};
+
+} // namespace ingot::runtime

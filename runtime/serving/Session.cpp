@@ -1,0 +1,275 @@
+// SPDX-License-Identifier: Apache-2.0
+// Opening an engine, and the loop of requests: submit, step, events.
+#include "runtime/serving/Session.h"
+
+#include "runtime/devices/host/CpuCount.h"
+#include "runtime/devices/host/HostDevice.h"
+#include "runtime/engine/TargetChoice.h"
+#include "runtime/engine/Verify.h"
+
+#include <algorithm>
+
+namespace ingot::runtime {
+
+namespace {
+
+Result<MemoryPlan> planFor(const EngineFile &file, const SessionOptions &options,
+                           const Device &device, uint32_t &target) {
+  const schema::Engine &engine = file.metadata();
+  Result<uint32_t> chosen = chooseTarget(engine, device, options.target);
+  if (!chosen.ok())
+    return std::move(chosen).status();
+  target = *chosen;
+  MemoryRequest request = options.memory;
+  if (request.memory == 0) {
+    // The file's pages are shared and can be dropped, so weights do not count against what is free.
+    constexpr uint64_t kept = 10; // leaves a tenth to others
+    uint64_t available = availableMemory();
+    uint64_t weights = engine.targets()->Get(target)->memory()->weight_bytes();
+    request.memory = available == UINT64_MAX ? 0 : available - available / kept + weights;
+  }
+  return planMemory(engine, *engine.targets()->Get(target), device.dimension("threads"), request);
+}
+
+} // namespace
+
+Result<std::unique_ptr<Session>> Session::open(const std::string &path,
+                                               const SessionOptions &options) {
+  Result<std::shared_ptr<const EngineFile>> file =
+      EngineFile::open(path, VerifyOptions{options.verifyWeights});
+  if (!file.ok())
+    return std::move(file).status();
+  return create(std::move(*file), options);
+}
+
+Result<MemoryPlan> Session::plan(const EngineFile &file, const SessionOptions &options,
+                                 uint32_t *target) {
+  HostDevice device(options.threads);
+  uint32_t chosen = 0;
+  Result<MemoryPlan> plan = planFor(file, options, device, chosen);
+  if (target)
+    *target = chosen;
+  return plan;
+}
+
+Result<std::unique_ptr<Session>> Session::create(std::shared_ptr<const EngineFile> file,
+                                                 const SessionOptions &options) {
+  auto device = std::make_unique<HostDevice>(options.threads);
+  uint32_t target = 0;
+  Result<MemoryPlan> plan = planFor(*file, options, *device, target);
+  if (!plan.ok())
+    return std::move(plan).status();
+  Result<std::unique_ptr<Executor>> executor =
+      Executor::create(std::move(file), target, std::move(device), *plan);
+  if (!executor.ok())
+    return std::move(executor).status();
+  std::unique_ptr<Session> session(new Session());
+  session->executor = std::move(*executor);
+  if (Status status = session->bind(); !status.ok())
+    return status;
+  return session;
+}
+
+Status Session::bind() {
+  std::span<const uint8_t> section = file().sectionOfKind(schema::SectionKind::Tokenizer);
+  if (!section.empty()) {
+    Result<Tokenizer> loaded = Tokenizer::load(std::as_bytes(section));
+    if (!loaded.ok())
+      return std::move(loaded).status();
+    textTokenizer = std::move(*loaded);
+  }
+  Result<StepProgram> step = StepProgram::bind(*executor);
+  if (!step.ok())
+    return std::move(step).status();
+  stepProgram = std::move(*step);
+  uint32_t vocabulary = file().metadata().serving()->vocabulary();
+  if (stepProgram->vocabulary() != int64_t(vocabulary))
+    return Status::error("INGOT-E5022",
+                         "the engine states a vocabulary of " + std::to_string(vocabulary) +
+                             " tokens but has " + std::to_string(stepProgram->vocabulary()) +
+                             " columns of logits",
+                         "rebuild the engine");
+  Result<SampleProgram> sample = SampleProgram::bind(*executor, vocabulary);
+  if (sample.ok())
+    sampleProgram = std::move(*sample);
+  else
+    sampleMissing = std::move(sample).status();
+  cache.emplace(memoryPlan().groups);
+  scheduler.emplace(memoryPlan(), *cache);
+  rows.reserve(size_t(memoryPlan().maxSequences));
+  return {};
+}
+
+SamplingParameters Session::defaultSampling() const {
+  const schema::Serving &serving = *file().metadata().serving();
+  SamplingParameters sampling;
+  sampling.temperature = serving.temperature();
+  sampling.topK = serving.top_k();
+  sampling.topP = serving.top_p();
+  sampling.minP = serving.min_p();
+  sampling.repetitionPenalty = serving.repetition_penalty();
+  return sampling;
+}
+
+Result<std::vector<int32_t>> Session::promptTokens(const Request &request) const {
+  if (!request.tokens.empty())
+    return request.tokens;
+  if (!textTokenizer)
+    return Status::error("INGOT-E6008", "the engine has no tokenizer",
+                         "give the prompt as token ids");
+  return textTokenizer->encode(request.text, request.addSpecial, request.parseSpecial);
+}
+
+Status Session::checkPrompt(std::span<const int32_t> tokens, int64_t limit) const {
+  if (tokens.empty())
+    return Status::error("INGOT-E6003", "the prompt has no tokens", "give a text or token ids");
+  if (int64_t(tokens.size()) > limit)
+    return Status::error("INGOT-E6004",
+                         "the prompt has " + std::to_string(tokens.size()) +
+                             " tokens, the context holds " + std::to_string(limit),
+                         "shorten the prompt or raise --max-context");
+  uint32_t vocabulary = file().metadata().serving()->vocabulary();
+  for (int32_t token : tokens)
+    if (token < 0 || uint32_t(token) >= vocabulary)
+      return Status::error("INGOT-E6007",
+                           "token id " + std::to_string(token) + " is not in the vocabulary of " +
+                               std::to_string(vocabulary),
+                           "give ids of this model's tokenizer");
+  return {};
+}
+
+Result<uint64_t> Session::submit(const Request &request) {
+  if (!sampleProgram)
+    return sampleMissing;
+  uint32_t vocabulary = file().metadata().serving()->vocabulary();
+  if (Status status = request.sampling.validate(vocabulary); !status.ok())
+    return status;
+  if (Status status = sampleProgram->supports(request.sampling); !status.ok())
+    return status;
+  Result<std::vector<int32_t>> tokens = promptTokens(request);
+  if (!tokens.ok())
+    return std::move(tokens).status();
+  int64_t context = memoryPlan().maxContext;
+  if (Status status = checkPrompt(*tokens, context); !status.ok())
+    return status;
+
+  auto sequence = std::make_unique<Sequence>();
+  sequence->id = nextId;
+  sequence->tokens = std::move(*tokens);
+  sequence->promptTokens = int64_t(sequence->tokens.size());
+  int64_t room = context - sequence->promptTokens + 1;
+  int64_t wanted = request.sampling.maxTokens ? request.sampling.maxTokens : room;
+  sequence->maxNewTokens = std::min(wanted, room);
+  sequence->cutByContext = sequence->maxNewTokens < wanted || request.sampling.maxTokens == 0;
+  sequence->sampling = request.sampling;
+  sequence->stopText = StopText(request.sampling.stopStrings);
+  sequence->tokens.reserve(size_t(sequence->promptTokens + sequence->maxNewTokens));
+  if (textTokenizer) {
+    sequence->detokenizer.emplace(
+        *textTokenizer, DecodeOptions{request.skipSpecial, textTokenizer->cleansUpSpaces()});
+    for (int32_t token : sequence->tokens)
+      sequence->detokenizer->push(token);
+  }
+  if (Status status = scheduler->add(std::move(sequence)); !status.ok())
+    return status;
+  return nextId++;
+}
+
+Status Session::cancel(uint64_t request) {
+  Sequence *sequence = scheduler->find(request);
+  if (!sequence)
+    return Status::error("INGOT-E6011", "no request " + std::to_string(request) + " is in flight",
+                         "it may have finished already");
+  Event event;
+  event.request = request;
+  event.finish = FinishReason::Cancelled;
+  event.promptTokens = sequence->promptTokens;
+  events.push_back(std::move(event));
+  scheduler->remove(*sequence);
+  return {};
+}
+
+Result<bool> Session::step() {
+  std::span<const BatchEntry> batch = scheduler->planStep();
+  if (batch.empty())
+    return scheduler->active() != 0;
+  rows.clear();
+  for (const BatchEntry &entry : batch) {
+    if (entry.sequence->needsState)
+      sampleProgram->admit(*entry.sequence);
+    if (entry.logitRows)
+      rows.push_back(entry.sequence);
+  }
+  if (Status status = stepProgram->prepare(batch, *cache); !status.ok())
+    return status;
+  stepProgram->run();
+  ++totals.steps;
+  for (const BatchEntry &entry : batch) {
+    int64_t ofPrompt = entry.sequence->generated() ? 0 : entry.tokens;
+    totals.promptTokens += ofPrompt;
+    entry.sequence->computed += entry.tokens;
+  }
+  if (!rows.empty()) {
+    sampleProgram->run(rows);
+    totals.generatedTokens += int64_t(rows.size());
+    for (size_t row = 0; row < rows.size(); ++row) {
+      if (uint32_t(sampleProgram->token(row)) >= uint32_t(stepProgram->vocabulary()))
+        return Status::error("INGOT-E6013", "the engine drew a token outside its vocabulary",
+                             "rebuild the engine and report this as an error of Ingot");
+      accept(*rows[row], row);
+    }
+  }
+  return scheduler->active() != 0;
+}
+
+FinishReason Session::finishOf(const Sequence &sequence, int32_t token) const {
+  const SamplingParameters &sampling = sequence.sampling;
+  const auto *eos = file().metadata().serving()->eos();
+  auto contains = [&](const auto &list) {
+    return std::find(list.begin(), list.end(), token) != list.end();
+  };
+  if (contains(sampling.stopTokens) || (!sampling.ignoreEos && eos && contains(*eos)))
+    return FinishReason::EndToken;
+  if (sequence.generated() >= sequence.maxNewTokens)
+    return sequence.cutByContext ? FinishReason::Context : FinishReason::Length;
+  return FinishReason::None;
+}
+
+/// Takes the token drawn in `row`: event, text, and the end of the request if it is one.
+void Session::accept(Sequence &sequence, size_t row) {
+  Event event;
+  event.request = sequence.id;
+  event.token = sampleProgram->token(row);
+  event.promptTokens = sequence.promptTokens;
+  if (sequence.sampling.logprobs >= 0) {
+    event.logprob = sampleProgram->logprob(row);
+    event.top = sampleProgram->top(row, sequence.sampling.logprobs);
+  }
+  sequence.tokens.push_back(event.token);
+  event.finish = finishOf(sequence, event.token);
+  if (sequence.detokenizer) {
+    std::string piece;
+    if (event.finish != FinishReason::EndToken)
+      piece = sequence.detokenizer->push(event.token);
+    if (event.finish != FinishReason::None)
+      piece += sequence.detokenizer->finish();
+    if (sequence.stopText.push(piece, event.text))
+      event.finish = FinishReason::StopString;
+    else if (event.finish != FinishReason::None)
+      sequence.stopText.finish(event.text);
+  }
+  bool finished = event.finish != FinishReason::None;
+  events.push_back(std::move(event));
+  if (finished)
+    scheduler->remove(sequence);
+}
+
+std::optional<Event> Session::nextEvent() {
+  if (events.empty())
+    return std::nullopt;
+  Event event = std::move(events.front());
+  events.pop_front();
+  return event;
+}
+
+} // namespace ingot::runtime

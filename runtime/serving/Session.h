@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+// An opened engine that serves: requests in, tokens and text out, step by step.
+#pragma once
+
+#include "runtime/serving/SampleProgram.h"
+#include "runtime/serving/StepProgram.h"
+
+#include <functional>
+
+namespace ingot::runtime {
+
+struct SessionOptions {
+  MemoryRequest memory;       ///< memory.memory 0: what the machine has available
+  int64_t threads = 0;        ///< 0: as many as this process may use
+  std::string target;         ///< empty: the best that runs here
+  bool verifyWeights = false;
+};
+
+/// A prompt as text or as ids, and what to do with it.
+struct Request {
+  std::string text;            ///< used when `tokens` is empty
+  std::vector<int32_t> tokens;
+  bool addSpecial = true;      ///< put the model's prefix (BOS) before text
+  bool parseSpecial = false;   ///< recognise special tokens written in text
+  bool skipSpecial = true;     ///< leave special tokens out of the generated text
+  SamplingParameters sampling;
+};
+
+enum class FinishReason {
+  None,       ///< goes on
+  EndToken,   ///< the model ended the text, or one of the request's stop tokens came
+  StopString, ///< a stop string came; it is not part of the text
+  Length,     ///< the request's token limit
+  Context,    ///< the context is full
+  Cancelled,
+};
+
+/// One generated token, or the end of a request, or both.
+struct Event {
+  uint64_t request = 0;
+  int32_t token = -1; ///< -1: none (cancelled before it came)
+  std::string text;   ///< complete UTF-8; may lag behind the tokens
+  float logprob = 0;  ///< of the token; only when log-probabilities were asked for
+  std::vector<TokenLogprob> top;
+  FinishReason finish = FinishReason::None;
+  int64_t promptTokens = 0;
+};
+
+/// Tokens a session has computed so far.
+struct SessionCounters {
+  int64_t steps = 0;
+  int64_t promptTokens = 0;
+  int64_t generatedTokens = 0;
+};
+
+/// Not thread-safe: calls come from one thread at a time.
+class Session {
+public:
+  /// Opens, verifies and loads an engine. INGOT-E5xxx, E6xxx or E71xx.
+  static Result<std::unique_ptr<Session>> open(const std::string &path,
+                                               const SessionOptions &options);
+  /// The same for a file that is already open.
+  static Result<std::unique_ptr<Session>> create(std::shared_ptr<const EngineFile> file,
+                                                 const SessionOptions &options);
+  /// What `create` would allocate, without allocating.
+  static Result<MemoryPlan> plan(const EngineFile &file, const SessionOptions &options,
+                                 uint32_t *target = nullptr);
+
+  const EngineFile &file() const { return executor->file(); }
+  Executor &engine() { return *executor; }
+  const MemoryPlan &memoryPlan() const { return executor->plan(); }
+  /// Null when the engine has no tokenizer.
+  const Tokenizer *tokenizer() const { return textTokenizer ? &*textTokenizer : nullptr; }
+  /// The engine's serving facts as sampling parameters.
+  SamplingParameters defaultSampling() const;
+
+  /// Queues a request; the result names it in events. INGOT-E6003 to E6008, E6012, E64xx.
+  Result<uint64_t> submit(const Request &request);
+  /// Ends a request at once; its last event says so. INGOT-E6011 when there is none of that id.
+  Status cancel(uint64_t request);
+  /// Runs one step if there is work. True while requests are waiting or running.
+  Result<bool> step();
+  /// The oldest event not yet taken, if any.
+  std::optional<Event> nextEvent();
+  const SessionCounters &counters() const { return totals; }
+
+  /// Log-probability of each token given those before it; the first is 0. Runs beside requests as
+  /// long as a slot and blocks are free (INGOT-E6016 otherwise).
+  Result<std::vector<float>> score(std::span<const int32_t> tokens);
+
+  /// Names of the taps of the program "step".
+  std::vector<std::string> taps() const;
+  /// Runs `tokens` as one sequence and returns a tap's values as f32, the rows of all tokens after
+  /// one another. INGOT-E6009: no such tap, or not of a type that becomes f32.
+  Result<std::vector<float>> readTap(std::span<const int32_t> tokens, std::string_view tap);
+
+private:
+  Session() = default;
+  Status bind();
+  Result<std::vector<int32_t>> promptTokens(const Request &request) const;
+  Status checkPrompt(std::span<const int32_t> tokens, int64_t limit) const;
+  void accept(Sequence &sequence, size_t row);
+  FinishReason finishOf(const Sequence &sequence, int32_t token) const;
+  Status runAlone(std::span<const int32_t> tokens, const std::function<void()> &run,
+                  const std::function<Status(int64_t first, int64_t count)> &visit);
+
+  std::unique_ptr<Executor> executor;
+  std::optional<Tokenizer> textTokenizer;
+  std::optional<StepProgram> stepProgram;
+  std::optional<SampleProgram> sampleProgram;
+  Status sampleMissing; ///< why there is no sampleProgram
+  std::optional<KvCache> cache;
+  std::optional<Scheduler> scheduler;
+  std::vector<Sequence *> rows;
+  std::deque<Event> events;
+  SessionCounters totals;
+  uint64_t nextId = 1;
+};
+
+} // namespace ingot::runtime

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+// The program "step": turns a batch into its input buffers and runs it.
+#pragma once
+
+#include "runtime/engine/Executor.h"
+#include "runtime/serving/Scheduler.h"
+
+namespace ingot::runtime {
+
+class StepProgram {
+public:
+  /// Binds the inputs by name. INGOT-E5011: an input this runtime does not know. INGOT-E5022: no
+  /// program "step", or no output "logits" of f32.
+  static Result<StepProgram> bind(Executor &executor);
+
+  /// Sets the shape and writes the inputs of a batch. INGOT-E6015 when it exceeds the plan.
+  Status prepare(std::span<const BatchEntry> batch, const KvCache &cache);
+  /// Runs what `prepare` set up.
+  void run() { executor->run(program); }
+
+  uint32_t index() const { return program; }
+  uint32_t logits() const { return logitsBuffer; }
+  /// Columns of the logits.
+  int64_t vocabulary() const { return vocabularySize; }
+
+private:
+  enum class Input {
+    Tokens, Positions, TokenSequences, SequenceOffsets, ContextLengths, LogitRows, BlockTable
+  };
+  struct Binding {
+    Input input;
+    uint32_t buffer;
+    size_t group;              ///< of a block table
+    std::vector<int32_t> data; ///< room for the largest step
+    size_t used = 0;
+  };
+
+  StepProgram() = default;
+  Status bindInput(uint32_t buffer);
+  void fill(Binding &binding, std::span<const BatchEntry> batch, const KvCache &cache,
+            int64_t logitRows);
+
+  Executor *executor = nullptr;
+  uint32_t program = 0;
+  uint32_t logitsBuffer = 0;
+  int64_t vocabularySize = 0;
+  std::vector<Binding> bindings;
+};
+
+} // namespace ingot::runtime

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+// The one list of commands. A command is a file of this folder and a line here.
+#include "runtime/tools/Commands.h"
+
+#include <cstring>
+
+namespace ingot::runtime {
+namespace {
+
+constexpr Command commands[] = {
+    {"generate", "write text (the default)", runGenerate},
+    {nullptr, nullptr, nullptr},
+};
+
+} // namespace
+
+const Command *allCommands() { return commands; }
+
+const Command *findCommand(const char *name) {
+  for (const Command *command = commands; command->name; ++command)
+    if (std::strcmp(command->name, name) == 0)
+      return command;
+  return nullptr;
+}
+
+} // namespace ingot::runtime

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+// Requests and results as JSON lines, for --prompts.
+#pragma once
+
+#include "runtime/serving/Session.h"
+
+#include <nlohmann/json.hpp>
+
+namespace ingot::runtime {
+
+/// Fills `request` from a JSON object: "prompt" or "prompt_ids", and any sampling parameter under
+/// its name in ingot.h ("temperature", "stop", "max_tokens", ...). `request` holds the defaults.
+/// "id" becomes `id`. INGOT-E6018 names a key that is unknown or of the wrong type.
+Status readRequest(const std::string &line, Request &request, nlohmann::json &id);
+
+/// "end_token", "stop_string", "length", "context" or "cancelled".
+const char *nameOf(FinishReason reason);
+
+} // namespace ingot::runtime
