@@ -2,9 +2,8 @@
 // One kernel per operation of the llm dialect; no fused form, no layout but row-major.
 #include "codegen/reference/ReferenceTarget.h"
 
-#include "codegen/native/ElementCode.h"
 #include "codegen/native/NativeKernels.h"
-#include "mlir/IR/Builders.h"
+#include "codegen/native/VariantBuilder.h"
 #include "llvm/ADT/TypeSwitch.h"
 #include "llvm/Support/MathExtras.h"
 
@@ -22,42 +21,6 @@ constexpr size_t kPointwiseOperands = 6;
 constexpr int64_t kMatmulTileColumns = 64;
 /// Positions whose scores attention keeps in scratch.
 constexpr int64_t kAttentionSegment = 256;
-
-/// Collects the constants of a kernel.
-class VariantBuilder {
-public:
-  VariantBuilder(llvm::StringRef source, MLIRContext *context) : builder(context) {
-    variant.source = source.str();
-  }
-
-  void integer(llvm::StringRef name, int64_t value) {
-    constants.push_back(builder.getNamedAttr(name, builder.getI64IntegerAttr(value)));
-  }
-  void real(llvm::StringRef name, const llvm::APFloat &value) {
-    constants.push_back(
-        builder.getNamedAttr(name, builder.getF64FloatAttr(value.convertToDouble())));
-  }
-  void type(llvm::StringRef name, Value tensor) {
-    integer(name, elementCode(cast<RankedTensorType>(tensor.getType()).getElementType()));
-  }
-  /// A tile per row of `tensor`, times `tiles` along y.
-  void rowsOf(Value tensor, int64_t tiles = 1) {
-    variant.grid = {llm::rowsOf(cast<RankedTensorType>(tensor.getType()))};
-    if (tiles > 1)
-      variant.grid.push_back(engine::getExpr(builder.getContext(), std::to_string(tiles)));
-  }
-
-  KernelVariant take(int64_t scratchBytes = 0) {
-    variant.constants = builder.getDictionaryAttr(constants);
-    variant.scratchBytes = scratchBytes;
-    return std::move(variant);
-  }
-
-private:
-  Builder builder;
-  SmallVector<NamedAttribute> constants;
-  KernelVariant variant;
-};
 
 class ReferenceProvider final : public engine::KernelProvider {
 public:
@@ -148,17 +111,9 @@ static FailureOr<KernelVariant> kernelFor(llm::MatmulOp op) {
   variant.type("result_type", op.getResult());
   variant.integer("result_columns", columns);
   variant.integer("tile_columns", kMatmulTileColumns);
-  variant.rowsOf(op.getResult(), llvm::divideCeil(columns, kMatmulTileColumns));
+  variant.rowsOf(op.getResult());
+  variant.tiles(llvm::divideCeil(columns, kMatmulTileColumns));
   return variant.take();
-}
-
-/// How a point-wise operand is addressed: 1 by row and column, 2 by column, 3 by row.
-static int64_t addressOf(Value operand, RankedTensorType result) {
-  RankedTensorType type = typeOf(operand);
-  if (type.getRank() == 2 && type.getShape() == result.getShape())
-    return 1;
-  bool column = type.hasStaticShape() && type.getNumElements() == result.getShape().back();
-  return column ? 2 : 3;
 }
 
 static FailureOr<KernelVariant> kernelFor(llm::PointwiseOp op) {
@@ -169,7 +124,7 @@ static FailureOr<KernelVariant> kernelFor(llm::PointwiseOp op) {
     bool present = i < op.getInputs().size();
     std::string index = std::to_string(i);
     variant.integer("address_" + index,
-                    present ? addressOf(op.getInputs()[i], typeOf(op.getResult())) : 0);
+                    present ? operandAddress(op.getInputs()[i], typeOf(op.getResult())) : 0);
     variant.type("type_" + index, present ? Value(op.getInputs()[i]) : Value(op.getResult()));
   }
   variant.integer("operands", op.getInputs().size());
@@ -216,21 +171,9 @@ static FailureOr<KernelVariant> kernelFor(llm::GatherRowsOp op) {
   return gatherRowsKernel(op);
 }
 
-/// The constants of KvBlocks.h.
-static void addCache(VariantBuilder &variant, llm::KvType cache) {
-  variant.integer("kv_heads", cache.getHeads());
-  variant.integer("head_dim", cache.getHeadDim());
-  variant.integer("kv_type", elementCode(cache.getElement()));
-  variant.integer("block_tokens", cache.getBlockTokens());
-  variant.integer("block_bytes", cache.blockBytes());
-  variant.integer("values_offset", cache.valuesOffset());
-  variant.integer("key_scales_offset", cache.keyScalesOffset());
-  variant.integer("value_scales_offset", cache.valueScalesOffset());
-}
-
 static FailureOr<KernelVariant> kernelFor(llm::KvAppendOp op) {
   VariantBuilder variant("KvAppend", op.getContext());
-  addCache(variant, op.getCache().getType());
+  variant.cache(op.getCache().getType());
   variant.type("keys_type", op.getKeys());
   variant.type("values_type", op.getValues());
   variant.rowsOf(op.getKeys());
@@ -241,12 +184,13 @@ static FailureOr<KernelVariant> kernelFor(llm::AttentionOp op) {
   int64_t headDim = op.getCache().getType().getHeadDim();
   int64_t heads = llm::columnsOf(op.getQuery()) / headDim;
   VariantBuilder variant("Attention", op.getContext());
-  addCache(variant, op.getCache().getType());
+  variant.cache(op.getCache().getType());
   variant.integer("query_heads", heads);
   variant.type("query_type", op.getQuery());
   variant.type("result_type", op.getResult());
   variant.real("scale", op.getScale());
-  variant.rowsOf(op.getResult(), heads);
+  variant.rowsOf(op.getResult());
+  variant.tiles(heads);
   return variant.take(4 * (kAttentionSegment + 2 * headDim));
 }
 

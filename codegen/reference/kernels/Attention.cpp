@@ -2,7 +2,7 @@
 // llm.attention: one query head of one token a tile. Buffers: query, positions, token_sequences,
 // block_table, cache, result.
 #include "codegen/native/kernels/Mathematics.h"
-#include "codegen/reference/kernels/KvBlocks.h"
+#include "codegen/native/kernels/KvBlocks.h"
 
 INGOT_CONST(query_heads);
 INGOT_CONST(query_type);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // llm.kv_append: one token a tile. Buffers: keys, values, positions, token_sequences, block_table,
 // cache.
-#include "codegen/reference/kernels/KvBlocks.h"
+#include "codegen/native/kernels/KvBlocks.h"
 #include "codegen/reference/kernels/QuantizedRow.h"
 
 INGOT_CONST(keys_type);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Addresses in a paged KV cache, by the layout of !llm.kv.
-#ifndef INGOT_CODEGEN_REFERENCE_KERNELS_KVBLOCKS_H
-#define INGOT_CODEGEN_REFERENCE_KERNELS_KVBLOCKS_H
+#ifndef INGOT_CODEGEN_NATIVE_KERNELS_KVBLOCKS_H
+#define INGOT_CODEGEN_NATIVE_KERNELS_KVBLOCKS_H
 
 #include "codegen/native/kernels/Elements.h"
 

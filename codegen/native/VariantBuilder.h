@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+// Describes one kernel of a native target: its template, constants, grid and scratch.
+#ifndef INGOT_CODEGEN_NATIVE_VARIANTBUILDER_H
+#define INGOT_CODEGEN_NATIVE_VARIANTBUILDER_H
+
+#include "codegen/native/ElementCode.h"
+#include "dialects/engine/KernelProvider.h"
+#include "dialects/llm/LlmDialect.h"
+#include "mlir/IR/Builders.h"
+
+namespace ingot::codegen {
+
+/// Collects the parts of a KernelVariant.
+class VariantBuilder {
+public:
+  VariantBuilder(llvm::StringRef source, mlir::MLIRContext *context) : builder(context) {
+    variant.source = source.str();
+  }
+
+  void integer(llvm::StringRef name, int64_t value) {
+    constants.push_back(builder.getNamedAttr(name, builder.getI64IntegerAttr(value)));
+  }
+  void real(llvm::StringRef name, const llvm::APFloat &value) {
+    constants.push_back(
+        builder.getNamedAttr(name, builder.getF64FloatAttr(value.convertToDouble())));
+  }
+  void type(llvm::StringRef name, mlir::Value tensor) {
+    integer(name,
+            elementCode(llvm::cast<mlir::RankedTensorType>(tensor.getType()).getElementType()));
+  }
+
+  /// The constants of kernels/KvBlocks.h.
+  void cache(llm::KvType cache) {
+    integer("kv_heads", cache.getHeads());
+    integer("head_dim", cache.getHeadDim());
+    integer("kv_type", elementCode(cache.getElement()));
+    integer("block_tokens", cache.getBlockTokens());
+    integer("block_bytes", cache.blockBytes());
+    integer("values_offset", cache.valuesOffset());
+    integer("key_scales_offset", cache.keyScalesOffset());
+    integer("value_scales_offset", cache.valueScalesOffset());
+  }
+
+  /// The next axis of the grid gets a tile per `each` rows of `tensor`.
+  void rowsOf(mlir::Value tensor, int64_t each = 1) {
+    auto type = llvm::cast<mlir::RankedTensorType>(tensor.getType());
+    std::string rows = llm::rowsOf(type).getText().str();
+    grid(each == 1 ? rows : "(" + rows + ") ceildiv " + std::to_string(each));
+  }
+
+  /// The next axis of the grid gets `tiles` tiles.
+  void tiles(int64_t tiles) { grid(std::to_string(tiles)); }
+
+  engine::KernelVariant take(int64_t scratchBytes = 0) {
+    variant.constants = builder.getDictionaryAttr(constants);
+    variant.scratchBytes = scratchBytes;
+    return std::move(variant);
+  }
+
+private:
+  void grid(llvm::StringRef expression) {
+    variant.grid.push_back(engine::getExpr(builder.getContext(), expression));
+  }
+
+  mlir::Builder builder;
+  llvm::SmallVector<mlir::NamedAttribute> constants;
+  engine::KernelVariant variant;
+};
+
+/// How a kernel addresses an operand of a scalar region: 1 by row and column, 2 by column, 3 by row.
+inline int64_t operandAddress(mlir::Value operand, mlir::RankedTensorType result) {
+  auto type = llvm::cast<mlir::RankedTensorType>(operand.getType());
+  if (type.getRank() == 2 && type.getShape() == result.getShape())
+    return 1;
+  bool column = type.hasStaticShape() && type.getNumElements() == result.getShape().back();
+  return column ? 2 : 3;
+}
+
+} // namespace ingot::codegen
+
+#endif

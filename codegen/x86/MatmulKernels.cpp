@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+// Layouts, limits, constants and shape ranges of the matmul template.
+#include "codegen/x86/MatmulKernels.h"
+
+#include "codegen/native/VariantBuilder.h"
+#include "codegen/x86/PanelLayout.h"
+#include "codegen/x86/kernels/MatmulBlocks.h"
+#include "codegen/x86/kernels/MatmulConstants.h"
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+using namespace ingot;
+using namespace ingot::codegen;
+using engine::KernelVariant;
+
+namespace {
+
+/// Operands that an epilogue may have besides the sums.
+constexpr size_t kEpilogueOperands = 4;
+
+/// Columns of k whose products of unsigned and signed bytes cannot leave 32 bits.
+constexpr int64_t kIntegerColumns = 65536;
+
+/// The program's dims that count rows, in the order of a launch's scalars.
+constexpr llvm::StringLiteral kRowDims[] = {"T", "S", "L"};
+
+/// One way to cut the product into tiles, for at most `most` rows.
+struct Shape {
+  int64_t most, tileRows, tileColumns;
+};
+
+/// Single rows get narrow tiles, so that many threads share the weight. Blocks of rows are wider
+/// the more rows there are to pay for decoding the weight and packing the input.
+constexpr Shape kShapes[] = {{1, 1, 64}, {32, 36, 64}, {INT64_MAX, 96, 256}};
+
+RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getType()); }
+
+/// Index of the dim that counts the rows of `tensor`; nothing if they are another expression.
+std::optional<int64_t> rowDim(Value tensor) {
+  llvm::StringRef text = llm::rowsOf(typeOf(tensor)).getText();
+  const auto *found = llvm::find(kRowDims, text);
+  return found == std::end(kRowDims) ? std::nullopt : std::optional(found - std::begin(kRowDims));
+}
+
+int64_t groupColumns(llm::MatmulOp op) {
+  return op.getEncoding() ? std::max<int64_t>(op.getEncoding()->getGroup(), 0) : 0;
+}
+
+bool isInteger(llm::MatmulOp op) { return typeOf(op.getInput()).getElementType().isInteger(8); }
+
+} // namespace
+
+engine::LayoutAttr codegen::matmulLayout(llm::MatmulOp op, unsigned operand) {
+  Value value = op->getOperand(operand);
+  RankedTensorType type = typeOf(value);
+  if (value == op.getWeight())
+    return panelLayout(type, panelInner(type.getElementType(), typeOf(op.getInput()).getElementType()));
+  bool tensorScale = op.getEncoding() && op.getEncoding()->getGroup() < 0;
+  if ((value == op.getScales() || value == op.getZeros()) && !tensorScale)
+    return panelLayout(type, 1);
+  return rowMajorLayout(type);
+}
+
+std::optional<std::string> codegen::matmulDeclined(llm::MatmulOp op) {
+  if (op.getEpilogueOperands().size() > kEpilogueOperands)
+    return ("an epilogue has at most " + llvm::Twine(kEpilogueOperands) + " operands").str();
+  if (op.getPairOffset() && *op.getPairOffset() != x86::panelRows)
+    return ("pairs are " + llvm::Twine(x86::panelRows) + " columns apart").str();
+  if (!rowDim(op.getInput()))
+    return "rows must be one of the dims T, S and L";
+  if (typeOf(op.getWeight()).getElementType().isInteger() && !op.getEncoding())
+    return "an integer weight needs an encoding";
+  int64_t group = groupColumns(op), k = llm::columnsOf(op.getInput());
+  if (group % 8 != 0)
+    return "groups must be multiples of 8 columns";
+  if (isInteger(op) && (group ? group : k) > kIntegerColumns)
+    return ("integer sums are exact up to " + llvm::Twine(kIntegerColumns) + " columns").str();
+  for (auto [index, operand] : llvm::enumerate(op->getOperands())) {
+    auto layout = dyn_cast_or_null<engine::LayoutAttr>(typeOf(operand).getEncoding());
+    if (layout && layout != matmulLayout(op, index))
+      return ("operand " + llvm::Twine(index) + " has a layout of another operation").str();
+  }
+  return std::nullopt;
+}
+
+/// A variant for tiles of `shape`.
+static KernelVariant matmulKernel(llm::MatmulOp op, const Shape &shape) {
+  int64_t rows = typeOf(op.getWeight()).getShape().front(), k = llm::columnsOf(op.getInput());
+  int64_t panels = llvm::divideCeil(rows, x86::panelRows);
+  int64_t tilePanels = std::min(shape.tileColumns / x86::panelRows, panels);
+  llm::EncodingAttr encoding = op.getEncodingAttr();
+  VariantBuilder variant("Matmul", op.getContext());
+  variant.integer("rows_dim", *rowDim(op.getInput()));
+  variant.integer("n", llm::columnsOf(op.getResult()));
+  variant.integer("panels", panels);
+  variant.integer("k", k);
+  variant.type("input_type", op.getInput());
+  variant.type("weight_type", op.getWeight());
+  variant.type("result_type", op.getResult());
+  variant.integer("integer", isInteger(op));
+  variant.integer("scale_mode", !encoding                  ? x86::NoScale
+                                : encoding.getGroup() < 0 ? x86::TensorScale
+                                                          : x86::RowScale);
+  variant.type("scale_type", op.getScales() ? op.getScales() : op.getInput());
+  variant.integer("zero_points", op.getZeros() ? 1 : 0);
+  variant.integer("group", groupColumns(op));
+  variant.integer("input_scales", op.getInputScales() ? 1 : 0);
+  variant.integer("pair_offset", op.getPairOffset().value_or(0));
+  variant.integer("tile_panels", tilePanels);
+  variant.integer("tile_rows", shape.tileRows);
+  variant.integer("operands", op.getEpilogueOperands().size());
+  for (size_t i = 0; i < kEpilogueOperands; ++i) {
+    bool present = i < op.getEpilogueOperands().size();
+    Value operand = present ? op.getEpilogueOperands()[i] : op.getResult();
+    std::string index = std::to_string(i);
+    variant.integer("address_" + index,
+                    present ? operandAddress(operand, typeOf(op.getResult())) : 0);
+    variant.type("type_" + index, operand);
+  }
+  variant.tiles(llvm::divideCeil(panels, tilePanels));
+  variant.rowsOf(op.getInput(), shape.tileRows);
+  int64_t group = groupColumns(op);
+  x86::MatmulScratch scratch = {shape.tileRows, tilePanels, k,
+                                group ? int64_t(llvm::divideCeil(k, group)) : 1, isInteger(op)};
+  return variant.take(scratch.bytes());
+}
+
+void codegen::matmulKernels(llm::MatmulOp op, llvm::ArrayRef<engine::RangeAttr> declared,
+                            llvm::SmallVectorImpl<KernelVariant> &kernels) {
+  llvm::StringRef dim = kRowDims[*rowDim(op.getInput())];
+  const auto *range =
+      llvm::find_if(declared, [&](engine::RangeAttr entry) { return entry.getDim() == dim; });
+  int64_t most = range == declared.end() ? INT64_MAX : range->getMax();
+  int64_t least = 1;
+  for (const Shape &shape : kShapes) {
+    KernelVariant kernel = matmulKernel(op, shape);
+    bool last = most <= shape.most;
+    if (!last)
+      kernel.ranges = {engine::RangeAttr::get(op.getContext(), dim, least, shape.most)};
+    kernels.push_back(std::move(kernel));
+    if (last)
+      return;
+    least = shape.most + 1;
+  }
+}

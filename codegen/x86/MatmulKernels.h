@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+// Kernel variants of llm.matmul.
+#ifndef INGOT_CODEGEN_X86_MATMULKERNELS_H
+#define INGOT_CODEGEN_X86_MATMULKERNELS_H
+
+#include "dialects/engine/KernelProvider.h"
+#include "dialects/llm/LlmDialect.h"
+
+namespace ingot::codegen {
+
+/// The layout of operand `operand` of `op`: panels for the weight and its scales and zero points by
+/// row, row-major for all else.
+engine::LayoutAttr matmulLayout(llm::MatmulOp op, unsigned operand);
+
+/// Why there is no kernel for `op`; nothing if there is one.
+std::optional<std::string> matmulDeclined(llm::MatmulOp op);
+
+/// Kernels for `op`, which matmulDeclined accepts: one for single rows, two for blocks of rows.
+void matmulKernels(llm::MatmulOp op, llvm::ArrayRef<engine::RangeAttr> declared,
+                   llvm::SmallVectorImpl<engine::KernelVariant> &kernels);
+
+} // namespace ingot::codegen
+
+#endif

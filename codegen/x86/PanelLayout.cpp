@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// Digits of the panel layouts.
+#include "codegen/x86/PanelLayout.h"
+
+#include "codegen/x86/kernels/MatmulBlocks.h"
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+using namespace ingot;
+using namespace ingot::codegen;
+using engine::LayoutAttr;
+
+int64_t codegen::panelInner(Type weightElement, Type inputElement) {
+  if (weightElement.isInteger(4))
+    return 8;
+  return weightElement.isInteger(8) && inputElement.isInteger(8) ? 4 : 1;
+}
+
+LayoutAttr codegen::panelLayout(RankedTensorType type, int64_t inner) {
+  int64_t rows = type.getShape().front(), columns = type.getShape().back();
+  SmallVector<int64_t> digits = {0, x86::panelRows, int64_t(llvm::divideCeil(rows, x86::panelRows)),
+                                 1, inner,          int64_t(llvm::divideCeil(columns, inner)),
+                                 0, 1,              x86::panelRows};
+  if (inner == 8)
+    digits.append({1, 1, 4, 1, 4, 2});
+  else if (inner > 1)
+    digits.append({1, 1, inner});
+  return LayoutAttr::get(type.getContext(), digits);
+}
+
+LayoutAttr codegen::rowMajorLayout(RankedTensorType type) {
+  int64_t columns = type.getRank() < 2 ? 1 : type.getShape().back();
+  return LayoutAttr::rowMajor(type.getContext(), type.getShape().front(), columns);
+}
+
+LayoutAttr codegen::layoutOf(RankedTensorType type) {
+  auto layout = dyn_cast_or_null<LayoutAttr>(type.getEncoding());
+  return layout ? layout : rowMajorLayout(type);
+}

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+// Memory orders of the weights of llm.matmul: panels of 16 rows, so that a vector loads one column.
+#ifndef INGOT_CODEGEN_X86_PANELLAYOUT_H
+#define INGOT_CODEGEN_X86_PANELLAYOUT_H
+
+#include "dialects/engine/EngineDialect.h"
+
+namespace ingot::codegen {
+
+/// Columns that a row of a panel holds side by side: 1 for float sums; 4 bytes for integer sums of
+/// int8; 8 nibbles for int4, which serves float and integer sums alike.
+int64_t panelInner(mlir::Type weightElement, mlir::Type inputElement);
+
+/// [rows / 16][columns / inner][16][inner], zero-padded. The 8 nibbles of int4 lie as two groups of
+/// 4 columns, one in the low and one in the high halves of 4 bytes: [4][2].
+engine::LayoutAttr panelLayout(mlir::RankedTensorType type, int64_t inner);
+
+/// Row-major order of a weight of one or two dimensions.
+engine::LayoutAttr rowMajorLayout(mlir::RankedTensorType type);
+
+/// The layout on `type`; row-major where there is none.
+engine::LayoutAttr layoutOf(mlir::RankedTensorType type);
+
+} // namespace ingot::codegen
+
+#endif

@@ -1,0 +1,311 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the x86 targets fuse, how they store weights, and which template runs each operation.
+#include "codegen/native/NativeKernels.h"
+#include "codegen/native/VariantBuilder.h"
+#include "codegen/x86/MatmulKernels.h"
+#include "codegen/x86/PanelLayout.h"
+#include "codegen/x86/X86Target.h"
+#include "codegen/x86/kernels/AttentionBlocks.h"
+#include "codegen/x86/kernels/MatmulBlocks.h"
+#include "codegen/x86/kernels/NormBlocks.h"
+#include "llvm/ADT/TypeSwitch.h"
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+using namespace ingot;
+using namespace ingot::codegen;
+using engine::KernelVariant;
+using engine::LayoutAttr;
+using engine::RangeAttr;
+
+namespace {
+
+constexpr size_t kPointwiseOperands = 6;
+
+/// Columns of a pointwise tile.
+constexpr int64_t kPointwiseColumns = 4096;
+
+/// Up to `most` tokens, attention gives tiles this many rows (tokens times query heads of a KV
+/// head): single tokens spread over threads, prompts share decoded keys and values.
+struct AttentionShape {
+  int64_t most, rows;
+};
+constexpr AttentionShape kAttentionShapes[] = {{16, 1}, {128, 32}, {INT64_MAX, 96}};
+
+using Kernels = llvm::SmallVectorImpl<KernelVariant>;
+
+class X86Provider final : public engine::KernelProvider {
+public:
+  explicit X86Provider(engine::TargetAttr target) : target(target) {}
+
+  std::optional<std::string> declines(llvm::StringRef pass, Operation *site) const override;
+  int64_t pairOffset() const override { return x86::panelRows; }
+  FailureOr<LayoutAttr> weightLayout(Operation *user, unsigned operand) const override;
+  LogicalResult kernelsFor(Operation *op, llvm::ArrayRef<RangeAttr> declared,
+                           Kernels &kernels) const override;
+
+private:
+  LogicalResult fail(Operation *op, const llvm::Twine &reason) const {
+    return op->emitError() << "INGOT-E4201: target '" << target.getName()
+                           << "' has no kernel for '" << op->getName() << "': " << reason;
+  }
+
+  engine::TargetAttr target;
+};
+
+} // namespace
+
+static RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getType()); }
+
+std::optional<std::string> X86Provider::declines(llvm::StringRef pass, Operation *site) const {
+  // A fused product must stay within what the template takes.
+  if (pass == "ingot-fuse-epilogue" && site->getNumOperands() > 5)
+    return "an epilogue has at most 4 operands";
+  return std::nullopt;
+}
+
+FailureOr<LayoutAttr> X86Provider::weightLayout(Operation *user, unsigned operand) const {
+  auto type = dyn_cast<RankedTensorType>(user->getOperand(operand).getType());
+  if (!type || !type.hasStaticShape() || type.getRank() < 1 || type.getRank() > 2)
+    return fail(user, "operand " + llvm::Twine(operand) + " is no weight of one or two dimensions");
+  if (auto matmul = dyn_cast<llm::MatmulOp>(user))
+    return matmulLayout(matmul, operand);
+  return rowMajorLayout(type);
+}
+
+//===- One function per operation: adds its kernels, or says why there is none ----------------===//
+
+using Declined = std::optional<std::string>;
+
+static Declined addKernels(llm::MatmulOp op, llvm::ArrayRef<RangeAttr> declared, Kernels &kernels) {
+  if (Declined reason = matmulDeclined(op))
+    return reason;
+  matmulKernels(op, declared, kernels);
+  return std::nullopt;
+}
+
+/// The `inner` of the panel layout of an embedding table; 0: row-major; -1: another layout.
+static int64_t tableInner(RankedTensorType type) {
+  if (layoutOf(type) == rowMajorLayout(type))
+    return 0;
+  for (int64_t inner : {1, 4, 8})
+    if (layoutOf(type) == panelLayout(type, inner))
+      return inner;
+  return -1;
+}
+
+static Declined addKernels(llm::EmbedOp op, llvm::ArrayRef<RangeAttr>, Kernels &kernels) {
+  int64_t inner = tableInner(typeOf(op.getTable()));
+  bool nibbles = typeOf(op.getTable()).getElementType().isInteger(4);
+  if (inner < 0 || (inner != 0 && nibbles != (inner == 8)))
+    return "the table's layout is unknown";
+  llm::EncodingAttr encoding = op.getEncodingAttr();
+  int64_t columns = llm::columnsOf(op.getTable());
+  int64_t scaleInner = encoding && encoding.getGroup() >= 0 ? tableInner(typeOf(op.getScales())) : 0;
+  if (scaleInner != 0 && scaleInner != 1)
+    return "the layout of the table's scales is unknown";
+  if (op.getZeros() && tableInner(typeOf(op.getZeros())) != scaleInner)
+    return "scales and zero points differ in their layout";
+  VariantBuilder variant("Embed", op.getContext());
+  variant.integer("columns", columns);
+  variant.type("weight_type", op.getTable());
+  variant.integer("inner", inner);
+  variant.integer("encoded", encoding ? 1 : 0);
+  variant.type("scale_type", op.getScales() ? op.getScales() : op.getTable());
+  variant.integer("scale_panels", scaleInner);
+  variant.integer("zero_points", op.getZeros() ? 1 : 0);
+  variant.integer("group", encoding ? encoding.getGroup() : 0);
+  variant.integer("groups", encoding ? llm::groupsOf(encoding, columns) : 1);
+  variant.type("result_type", op.getResult());
+  variant.rowsOf(op.getResult());
+  kernels.push_back(variant.take());
+  return std::nullopt;
+}
+
+static Declined addKernels(llm::RmsNormOp op, llvm::ArrayRef<RangeAttr>, Kernels &kernels) {
+  int64_t columns = llm::columnsOf(op.getInput());
+  Type f32 = Float32Type::get(op.getContext());
+  VariantBuilder variant("RmsNorm", op.getContext());
+  variant.integer("columns", columns);
+  variant.type("input_type", op.getInput());
+  variant.integer("residual", op.getResidual() ? 1 : 0);
+  variant.type("residual_type", op.getResidual() ? op.getResidual() : op.getInput());
+  variant.integer("weighted", op.getWeight() ? 1 : 0);
+  variant.type("weight_type", op.getWeight() ? op.getWeight() : op.getInput());
+  variant.type("result_type", op.getResult());
+  variant.integer("store_type", elementCode(op.getStore().value_or(f32)));
+  variant.integer("sum", op.getSum() ? 1 : 0);
+  variant.integer("sum_type",
+                  elementCode(op.getSum() ? typeOf(op.getSum()).getElementType() : f32));
+  variant.real("eps", op.getEps());
+  variant.rowsOf(op.getResult());
+  kernels.push_back(variant.take(x86::normScratchBytes(columns)));
+  return std::nullopt;
+}
+
+/// llm.pointwise and, as the identity of one operand, llm.round.
+static Declined addPointwise(Operation *op, ValueRange inputs, Value result, Kernels &kernels) {
+  if (inputs.size() > kPointwiseOperands)
+    return ("it takes at most " + llvm::Twine(kPointwiseOperands) + " operands").str();
+  int64_t columns = llm::columnsOf(result);
+  VariantBuilder variant("Pointwise", op->getContext());
+  variant.integer("columns", columns);
+  variant.type("result_type", result);
+  variant.integer("tile_columns", kPointwiseColumns);
+  variant.integer("operands", inputs.size());
+  for (size_t i = 0; i < kPointwiseOperands; ++i) {
+    bool present = i < inputs.size();
+    std::string index = std::to_string(i);
+    variant.integer("address_" + index, present ? operandAddress(inputs[i], typeOf(result)) : 0);
+    variant.type("type_" + index, present ? inputs[i] : result);
+  }
+  variant.tiles(llvm::divideCeil(columns, kPointwiseColumns));
+  variant.rowsOf(result);
+  kernels.push_back(variant.take());
+  return std::nullopt;
+}
+
+static Declined addKernels(llm::PointwiseOp op, llvm::ArrayRef<RangeAttr>, Kernels &kernels) {
+  return addPointwise(op, op.getInputs(), op.getResult(), kernels);
+}
+
+static Declined addKernels(llm::RoundOp op, llvm::ArrayRef<RangeAttr>, Kernels &kernels) {
+  return addPointwise(op, op->getOperands(), op.getResult(), kernels);
+}
+
+static Declined addKernels(llm::QuantizeActivationOp op, llvm::ArrayRef<RangeAttr>,
+                           Kernels &kernels) {
+  VariantBuilder variant("QuantizeActivation", op.getContext());
+  variant.integer("columns", llm::columnsOf(op.getInput()));
+  variant.type("input_type", op.getInput());
+  variant.type("result_type", op.getResult());
+  variant.rowsOf(op.getResult());
+  kernels.push_back(variant.take());
+  return std::nullopt;
+}
+
+static Declined addKernels(llm::SliceColumnsOp op, llvm::ArrayRef<RangeAttr>, Kernels &kernels) {
+  if (typeOf(op.getInput()).getElementType() != typeOf(op.getResult()).getElementType())
+    return "it does not change the element type";
+  kernels.push_back(sliceColumnsKernel(op));
+  return std::nullopt;
+}
+
+static Declined addKernels(llm::GatherRowsOp op, llvm::ArrayRef<RangeAttr>, Kernels &kernels) {
+  if (typeOf(op.getInput()).getElementType() != typeOf(op.getResult()).getElementType())
+    return "it does not change the element type";
+  kernels.push_back(gatherRowsKernel(op));
+  return std::nullopt;
+}
+
+/// Scratch of the rotation's factors.
+static int64_t rotationBytes(int64_t headDim) {
+  return 2 * 4 * int64_t(llvm::alignTo(llvm::divideCeil(headDim, 2), 16));
+}
+
+static Declined addKernels(llm::RopeOp op, llvm::ArrayRef<RangeAttr>, Kernels &kernels) {
+  VariantBuilder variant("Rope", op.getContext());
+  variant.integer("columns", llm::columnsOf(op.getInput()));
+  variant.integer("head_dim", op.getHeadDim());
+  variant.type("input_type", op.getInput());
+  variant.type("result_type", op.getResult());
+  variant.real("factor", op.getFactor());
+  variant.rowsOf(op.getResult());
+  kernels.push_back(variant.take(rotationBytes(op.getHeadDim())));
+  return std::nullopt;
+}
+
+static Declined addKernels(llm::RopeAppendOp op, llvm::ArrayRef<RangeAttr>, Kernels &kernels) {
+  llm::KvType cache = op.getCache().getType();
+  VariantBuilder variant("RopeAppend", op.getContext());
+  variant.cache(cache);
+  variant.integer("query_heads", llm::columnsOf(op.getResult()) / cache.getHeadDim());
+  variant.type("input_type", op.getQkv());
+  variant.type("result_type", op.getResult());
+  variant.real("factor", op.getFactor());
+  variant.rowsOf(op.getResult());
+  // The factors, then one key, read in whole vectors.
+  int64_t keyBytes = 4 * llvm::alignTo(cache.getHeadDim() + 16, 16);
+  kernels.push_back(variant.take(rotationBytes(cache.getHeadDim()) + keyBytes));
+  return std::nullopt;
+}
+
+static Declined addKernels(llm::KvAppendOp op, llvm::ArrayRef<RangeAttr>, Kernels &kernels) {
+  VariantBuilder variant("KvAppend", op.getContext());
+  variant.cache(op.getCache().getType());
+  variant.type("keys_type", op.getKeys());
+  variant.type("values_type", op.getValues());
+  variant.rowsOf(op.getKeys());
+  kernels.push_back(variant.take());
+  return std::nullopt;
+}
+
+static KernelVariant attentionKernel(llm::AttentionOp op, int64_t rows) {
+  llm::KvType cache = op.getCache().getType();
+  int64_t heads = llm::columnsOf(op.getQuery()) / cache.getHeadDim();
+  int64_t headsPerKvHead = heads / cache.getHeads();
+  int64_t tokens = std::max<int64_t>(rows / headsPerKvHead, 1);
+  VariantBuilder variant("Attention", op.getContext());
+  variant.cache(cache);
+  variant.integer("query_heads", heads);
+  variant.type("query_type", op.getQuery());
+  variant.type("result_type", op.getResult());
+  variant.integer("tile_tokens", tokens);
+  variant.real("scale", op.getScale());
+  variant.tiles(cache.getHeads());
+  variant.rowsOf(op.getResult(), tokens);
+  return variant.take(x86::AttentionScratch{tokens * headsPerKvHead, cache.getHeadDim()}.bytes());
+}
+
+static Declined addKernels(llm::AttentionOp op, llvm::ArrayRef<RangeAttr> declared,
+                           Kernels &kernels) {
+  if (llm::rowsOf(typeOf(op.getQuery())).getText() != "T")
+    return "its rows must be the dim T";
+  const auto *range =
+      llvm::find_if(declared, [](RangeAttr entry) { return entry.getDim() == "T"; });
+  int64_t most = range == declared.end() ? INT64_MAX : range->getMax();
+  int64_t least = 1;
+  for (const AttentionShape &shape : kAttentionShapes) {
+    KernelVariant kernel = attentionKernel(op, shape.rows);
+    bool last = most <= shape.most;
+    if (!last)
+      kernel.ranges = {RangeAttr::get(op.getContext(), "T", least, shape.most)};
+    kernels.push_back(std::move(kernel));
+    if (last)
+      break;
+    least = shape.most + 1;
+  }
+  return std::nullopt;
+}
+
+static Declined addKernels(llm::SampleOp op, llvm::ArrayRef<RangeAttr>, Kernels &kernels) {
+  kernels.push_back(sampleKernel(op));
+  return std::nullopt;
+}
+
+/// Whether an operation that reads weights row by row finds them so.
+static bool isRowMajor(Operation *op) {
+  return llvm::all_of(op->getOperandTypes(), [](Type type) {
+    auto tensor = dyn_cast<RankedTensorType>(type);
+    return !tensor || !isa_and_nonnull<LayoutAttr>(tensor.getEncoding()) ||
+           layoutOf(tensor) == rowMajorLayout(tensor);
+  });
+}
+
+LogicalResult X86Provider::kernelsFor(Operation *op, llvm::ArrayRef<RangeAttr> declared,
+                                      Kernels &kernels) const {
+  if (!isa<llm::MatmulOp, llm::EmbedOp>(op) && !isRowMajor(op))
+    return fail(op, "it reads weights in row-major order only");
+  Declined reason =
+      llvm::TypeSwitch<Operation *, Declined>(op)
+          .Case<llm::EmbedOp, llm::RmsNormOp, llm::MatmulOp, llm::PointwiseOp, llm::RoundOp,
+                llm::QuantizeActivationOp, llm::SliceColumnsOp, llm::GatherRowsOp, llm::RopeOp,
+                llm::RopeAppendOp, llm::KvAppendOp, llm::AttentionOp, llm::SampleOp>(
+              [&](auto known) { return addKernels(known, declared, kernels); })
+          .Default([](Operation *) { return Declined("it is no operation of a step"); });
+  return reason ? fail(op, *reason) : success();
+}
+
+std::unique_ptr<engine::KernelProvider> codegen::createX86Provider(engine::TargetAttr target) {
+  return std::make_unique<X86Provider>(target);
+}

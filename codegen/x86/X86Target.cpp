@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+// Names and features of the x86 targets, and which set of kernel templates each is built from.
+#include "codegen/x86/X86Target.h"
+
+#include "codegen/native/KernelLibrary.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/TargetParser/Host.h"
+
+using namespace mlir;
+using namespace ingot;
+using namespace ingot::codegen;
+
+namespace ingot::codegen {
+/// Generated from kernels/ when the project is built, one per set of features.
+llvm::ArrayRef<KernelTemplate> x86V3Templates();
+llvm::ArrayRef<KernelTemplate> x86V3VnniTemplates();
+llvm::ArrayRef<KernelTemplate> x86V4Templates();
+llvm::ArrayRef<KernelTemplate> x86V4VnniTemplates();
+} // namespace ingot::codegen
+
+namespace {
+
+constexpr llvm::StringLiteral kFamily = "x86-64";
+
+/// One target: its canonical name and everything that follows from it.
+struct Level {
+  llvm::StringLiteral name;
+  llvm::StringLiteral cpu;      ///< LLVM's name of the level
+  llvm::StringLiteral features; ///< beyond the level, in LLVM's spelling
+  /// What the runtime looks for, as in /proc/cpuinfo but with LLVM's spelling.
+  llvm::ArrayRef<llvm::StringLiteral> required;
+  int64_t preference;
+  llvm::ArrayRef<KernelTemplate> (*templates)();
+};
+
+constexpr llvm::StringLiteral kV3[] = {"avx2", "fma", "f16c", "bmi2"};
+constexpr llvm::StringLiteral kV3Vnni[] = {"avx2", "fma", "f16c", "bmi2", "avxvnni"};
+constexpr llvm::StringLiteral kV4[] = {"avx2",     "fma",      "f16c",     "bmi2",    "avx512f",
+                                       "avx512bw", "avx512vl", "avx512dq", "avx512cd"};
+constexpr llvm::StringLiteral kV4Vnni[] = {"avx2",     "fma",      "f16c",     "bmi2",
+                                           "avx512f",  "avx512bw", "avx512vl", "avx512dq",
+                                           "avx512cd", "avx512vnni"};
+constexpr llvm::StringLiteral kV4Bf16[] = {"avx2",     "fma",        "f16c",      "bmi2",
+                                           "avx512f",  "avx512bw",   "avx512vl",  "avx512dq",
+                                           "avx512cd", "avx512vnni", "avx512bf16"};
+
+/// All targets, the least capable first. No instruction of AVX512-BF16 keeps the order of sums that
+/// llm.matmul prescribes, so the last one has the templates of the one before.
+constexpr Level kLevels[] = {
+    {"x86-64-v3", "x86-64-v3", "", kV3, 30, x86V3Templates},
+    {"x86-64-v3+avxvnni", "x86-64-v3", "+avxvnni", kV3Vnni, 35, x86V3VnniTemplates},
+    {"x86-64-v4", "x86-64-v4", "", kV4, 40, x86V4Templates},
+    {"x86-64-v4+vnni", "x86-64-v4", "+avx512vnni", kV4Vnni, 45, x86V4VnniTemplates},
+    {"x86-64-v4+vnni+bf16", "x86-64-v4", "+avx512vnni,+avx512bf16", kV4Bf16, 50,
+     x86V4VnniTemplates},
+};
+
+const Level *findLevel(llvm::StringRef name) {
+  const Level *found =
+      llvm::find_if(kLevels, [&](const Level &level) { return level.name == name; });
+  return found == std::end(kLevels) ? nullptr : found;
+}
+
+/// `name` with its features in the order of the list, each once; nothing, with `error`, for a
+/// feature that the level does not have.
+std::optional<std::string> canonicalName(llvm::StringRef name, std::string &error) {
+  llvm::SmallVector<llvm::StringRef> parts;
+  name.split(parts, '+');
+  llvm::StringRef base = parts.front();
+  llvm::SmallVector<llvm::StringRef> known;
+  if (base == "x86-64-v3")
+    known = {"avxvnni"};
+  else if (base == "x86-64-v4")
+    known = {"vnni", "bf16"};
+  else {
+    error = ("level '" + base + "' is unknown").str();
+    return std::nullopt;
+  }
+  size_t last = 0; // features up to here, in the list's order: each one implies those before
+  for (llvm::StringRef feature : llvm::drop_begin(parts)) {
+    if (feature == "amx" && base == "x86-64-v4") {
+      error = "feature 'amx' has no kernels yet; leave '+amx' out";
+      return std::nullopt;
+    }
+    auto *found = llvm::find(known, feature);
+    if (found == known.end()) {
+      error = ("feature '" + feature + "' is not one of " + base).str();
+      return std::nullopt;
+    }
+    last = std::max<size_t>(last, found - known.begin() + 1);
+  }
+  std::string canonical = base.str();
+  for (llvm::StringRef feature : llvm::ArrayRef(known).take_front(last))
+    canonical += ("+" + feature).str();
+  return canonical;
+}
+
+class X86Target final : public codegen::Target {
+public:
+  llvm::StringRef backend() const override { return "x86"; }
+
+  std::string namesAccepted() const override {
+    return "x86-64-v3[+avxvnni], x86-64-v4[+vnni][+bf16]";
+  }
+
+  bool claims(llvm::StringRef name) const override { return name.starts_with(kFamily); }
+
+  FailureOr<engine::TargetAttr> parse(MLIRContext *context, llvm::StringRef name,
+                                      std::string &error) const override {
+    std::string reason;
+    std::optional<std::string> canonical = canonicalName(name, reason);
+    if (!canonical) {
+      error =
+          ("INGOT-E4200: target '" + name + "': " + reason + "; known are ").str() + namesAccepted();
+      return failure();
+    }
+    const Level *level = findLevel(*canonical);
+    llvm::SmallVector<StringAttr> features;
+    for (llvm::StringRef feature : level->required)
+      features.push_back(StringAttr::get(context, feature));
+    return engine::TargetAttr::get(context, *canonical, backend(), kFamily, features,
+                                   level->preference);
+  }
+
+  std::optional<std::string> hostTarget() const override {
+    llvm::StringMap<bool> host = llvm::sys::getHostCPUFeatures();
+    for (const Level &level : llvm::reverse(kLevels))
+      if (llvm::all_of(level.required, [&](llvm::StringRef name) { return host.lookup(name); }))
+        return level.name.str();
+    return std::nullopt;
+  }
+
+  std::unique_ptr<engine::KernelProvider>
+  createProvider(engine::TargetAttr target) const override {
+    return createX86Provider(target);
+  }
+
+  FailureOr<llvm::SmallVector<CompiledLibrary>> compile(engine::UnitOp unit,
+                                                        int threads) const override {
+    const Level *level = findLevel(unit.getTarget().getName());
+    if (!level)
+      return unit.emitError() << "INGOT-E4200: target '" << unit.getTarget().getName()
+                              << "' is unknown; known are " << namesAccepted();
+    KernelMachine machine;
+    machine.cpu = level->cpu.str();
+    machine.features = level->features.str();
+    machine.templates = level->templates();
+    return compileKernels(unit, machine, threads);
+  }
+};
+
+} // namespace
+
+const codegen::Target &codegen::x86Target() {
+  static const X86Target target;
+  return target;
+}

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+// The target "x86": vectorised kernels for the levels x86-64-v3 and x86-64-v4 and named features.
+#ifndef INGOT_CODEGEN_X86_X86TARGET_H
+#define INGOT_CODEGEN_X86_X86TARGET_H
+
+#include "codegen/Target.h"
+
+namespace ingot::codegen {
+
+/// The one instance.
+const Target &x86Target();
+
+/// The provider of its kernels. `target` names the target in messages and decides block sizes.
+std::unique_ptr<engine::KernelProvider> createX86Provider(engine::TargetAttr target);
+
+} // namespace ingot::codegen
+
+#endif

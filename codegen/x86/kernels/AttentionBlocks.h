@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// Block sizes of the attention kernel and the scratch memory they need; also read by the provider.
+#ifndef INGOT_CODEGEN_X86_KERNELS_ATTENTIONBLOCKS_H
+#define INGOT_CODEGEN_X86_KERNELS_ATTENTIONBLOCKS_H
+
+#include <stdint.h>
+
+namespace ingot::x86 {
+
+/// Positions that are taken together; part of the numerics of llm.attention.
+constexpr int64_t attentionSegment = 256;
+
+/// Scratch of one tile of `rows` (tokens times query heads of a KV head), all f32, in this order:
+/// queries [rows][queryStride], keys [segment / 16][headDim][16], values [valuePanels][segment][16],
+/// scores [rows][scoreStride], weighted values of a segment and in all [rows][valueStride] each,
+/// maxima in all and of a segment [rows] each. Rows are padded for the register tiles.
+struct AttentionScratch {
+  int64_t rows, headDim;
+
+  constexpr int64_t paddedRows() const { return (rows + 11) / 12 * 12; }
+  /// Strides that are no powers of two, so that rows fall into different sets of the cache.
+  constexpr int64_t queryStride() const { return (headDim + 15) / 16 * 16 + 16; }
+  constexpr int64_t scoreStride() const { return attentionSegment + 16; }
+  /// A column of ones follows the head's columns: its weighted sum is the sum of the weights.
+  constexpr int64_t valuePanels() const { return headDim / 16 + 1; }
+  constexpr int64_t valueStride() const { return valuePanels() * 16; }
+
+  constexpr int64_t keys() const { return paddedRows() * queryStride(); }
+  constexpr int64_t values() const { return keys() + attentionSegment * headDim; }
+  constexpr int64_t scores() const { return values() + attentionSegment * valueStride(); }
+  constexpr int64_t segment() const { return scores() + paddedRows() * scoreStride(); }
+  constexpr int64_t total() const { return segment() + paddedRows() * valueStride(); }
+  constexpr int64_t totalMaxima() const { return total() + paddedRows() * valueStride(); }
+  constexpr int64_t segmentMaxima() const { return totalMaxima() + paddedRows(); }
+  constexpr int64_t bytes() const { return (segmentMaxima() + paddedRows()) * 4; }
+};
+
+} // namespace ingot::x86
+
+#endif

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// Writes heads of keys and values into the paged cache, in the cache's type.
+#ifndef INGOT_CODEGEN_X86_KERNELS_CACHEWRITER_H
+#define INGOT_CODEGEN_X86_KERNELS_CACHEWRITER_H
+
+#include "codegen/native/kernels/KvBlocks.h"
+#include "codegen/x86/kernels/QuantizedRow.h"
+
+namespace ingot::x86 {
+
+/// Where a token's keys and values go. `tokenSequences`, `blockTable` as in llm.kv_append.
+inline KvPlace placeOf(const IngotLaunch *launch, void *cache, int32_t position,
+                       const void *tokenSequences, const void *blockTable, int64_t token) {
+  int64_t sequence = static_cast<const int32_t *>(tokenSequences)[token];
+  return KvPlace::of(cache,
+                     static_cast<const int32_t *>(blockTable) + sequence * launch->scalars[3],
+                     position);
+}
+
+/// Rounds the head at element `first` of `from` to the cache's type, at element `toFirst` of `to`;
+/// `scale` is set where the cache has scales.
+inline void appendHead(int64_t fromType, const void *from, int64_t first, void *to, int64_t toFirst,
+                       float *scale) {
+  if (kvScaled()) {
+    *scale = quantizeRow(ingot_const_head_dim, ingot_const_kv_type, to, toFirst,
+                         [&](int64_t i) __attribute__((always_inline)) {
+                           return load(fromType, from, first + i);
+                         });
+    return;
+  }
+  for (int64_t i = 0; i < ingot_const_head_dim; i += lanes)
+    store(ingot_const_kv_type, to, toFirst + i, load(fromType, from, first + i),
+          ingot_const_head_dim - i);
+}
+
+} // namespace ingot::x86
+
+#endif

@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+// llm.matmul: one tile is a block of rows by some panels of the weight. Every element is summed in
+// its own lane in the order that the operation prescribes, so tiles of all shapes agree to the bit.
+#include "codegen/x86/kernels/Epilogue.h"
+#include "codegen/x86/kernels/MatmulFloat.h"
+#include "codegen/x86/kernels/MatmulInteger.h"
+
+namespace ingot::x86 {
+namespace {
+
+/// The launch's buffers by meaning; absent ones are not in the list.
+struct Arguments {
+  explicit Arguments(const IngotLaunch *launch) {
+    void *const *next = launch->buffers;
+    input = *next++;
+    weights.values = static_cast<const char *>(*next++);
+    if (ingot_const_input_scales)
+      inputScales = static_cast<const float *>(*next++);
+    if (ingot_const_scale_mode)
+      weights.scales = static_cast<const char *>(*next++);
+    if (ingot_const_zero_points)
+      weights.zeros = static_cast<const uint8_t *>(*next++);
+    operands = next;
+    result = next[ingot_const_operands];
+  }
+
+  const void *input;
+  Weights weights = {};
+  const float *inputScales = nullptr;
+  void *const *operands;
+  void *result;
+};
+
+/// The part of the product that one tile computes.
+struct Block {
+  int64_t row, rows, panel, panels;
+};
+
+/// Epilogue and store of sums [rows][panels * 16].
+void finish(const Arguments &arguments, const Block &block, const float *sums) {
+  constexpr int64_t step = panelRows;
+  const int64_t address[] = {ingot_const_address_0, ingot_const_address_1, ingot_const_address_2,
+                             ingot_const_address_3};
+  const int64_t type[] = {ingot_const_type_0, ingot_const_type_1, ingot_const_type_2,
+                          ingot_const_type_3};
+  bool paired = ingot_const_pair_offset != 0;
+  for (int64_t r = 0; r < block.rows; ++r) {
+    int64_t row = block.row + r;
+    Floats factor = splat(ingot_const_input_scales ? arguments.inputScales[row] : 1.0f);
+    for (int64_t p = 0; p < block.panels; p += paired ? 2 : 1) {
+      int64_t column = (paired ? (block.panel + p) / 2 : block.panel + p) * step;
+      if (column >= ingot_const_n)
+        break;
+      Floats x[regionOperands] = {};
+      for (int i = 0; i < (paired ? 2 : 1); ++i) {
+        x[i] = loadVector<Floats>(sums + (r * block.panels + p + i) * step);
+        if (ingot_const_input_scales)
+          x[i] *= factor;
+      }
+#pragma clang loop unroll(full)
+      for (int i = 0; i < 4; ++i)
+        if (i < ingot_const_operands)
+          x[2 + i] = loadOperand(address[i], type[i], arguments.operands[i], row, column,
+                                 ingot_const_n);
+      store(ingot_const_result_type, arguments.result, row * ingot_const_n + column, epilogue(x),
+            ingot_const_n - column);
+    }
+  }
+}
+
+/// Sums of one row.
+void sumSingleRow(const Arguments &arguments, const Block &block, float *sums, char *inputBlock,
+                  char *rest) {
+  if (ingot_const_integer) {
+    IntegerInput input =
+        prepareInput(static_cast<const int8_t *>(arguments.input), block.row, 1, 1,
+                     reinterpret_cast<int32_t *>(inputBlock), reinterpret_cast<int8_t *>(rest));
+    int64_t p = 0, columns = block.panels * panelRows;
+    for (; p + singleRowPanels <= block.panels; p += singleRowPanels)
+      integerColumns<1, singleRowPanels>(arguments.weights, block.panel + p, input, 0,
+                                         sums + p * panelRows, columns);
+    for (; p < block.panels; ++p)
+      integerColumns<1, 1>(arguments.weights, block.panel + p, input, 0, sums + p * panelRows,
+                           columns);
+    return;
+  }
+  const float *input = static_cast<const float *>(arguments.input) + block.row * ingot_const_k;
+  if (ingot_const_input_type != kF32) {
+    float *copy = reinterpret_cast<float *>(inputBlock);
+    for (int64_t k = 0; k < ingot_const_k; k += lanes)
+      storeVector(copy + k,
+                  load(ingot_const_input_type, arguments.input, block.row * ingot_const_k + k));
+    input = copy;
+  }
+  int64_t p = 0;
+  for (; p + singleRowPanels <= block.panels; p += singleRowPanels)
+    singleRow<singleRowPanels>(arguments.weights, block.panel + p, input, sums + p * panelRows);
+  for (; p < block.panels; ++p)
+    singleRow<1>(arguments.weights, block.panel + p, input, sums + p * panelRows);
+}
+
+/// Sums of a block of rows.
+void sumManyRows(const Arguments &arguments, const Block &block, float *sums, char *inputBlock,
+                 char *rest) {
+  if (!ingot_const_integer) {
+    manyRows(arguments.weights, block.panel, block.panels, arguments.input, block.row, block.rows,
+             sums, reinterpret_cast<float *>(inputBlock), reinterpret_cast<float *>(rest));
+    return;
+  }
+  IntegerInput input =
+      prepareInput(static_cast<const int8_t *>(arguments.input), block.row, block.rows,
+                   roundUp(block.rows, registerRows), reinterpret_cast<int32_t *>(inputBlock),
+                   reinterpret_cast<int8_t *>(rest));
+  int64_t columns = block.panels * panelRows;
+  for (int64_t p = 0; p < block.panels; p += tilePanels)
+    forRowTiles(block.rows, [&]<int Rows>(int64_t row) __attribute__((always_inline)) {
+      if (block.panels - p >= tilePanels)
+        integerColumns<Rows, tilePanels>(arguments.weights, block.panel + p, input, row,
+                                         sums + p * panelRows, columns);
+      else
+        integerColumns<Rows, 1>(arguments.weights, block.panel + p, input, row,
+                                sums + p * panelRows, columns);
+    });
+}
+
+} // namespace
+} // namespace ingot::x86
+
+extern "C" void ingot_kernel(const IngotLaunch *launch) {
+  using namespace ingot::x86;
+  constexpr auto least = [](int64_t a, int64_t b) { return a < b ? a : b; };
+  int64_t totalRows = launch->scalars[ingot_const_rows_dim];
+  Block block = {launch->tile[1] * ingot_const_tile_rows, 0,
+                 launch->tile[0] * ingot_const_tile_panels, 0};
+  block.rows = least(ingot_const_tile_rows, totalRows - block.row);
+  block.panels = least(ingot_const_tile_panels, ingot_const_panels - block.panel);
+  if (block.rows <= 0 || block.panels <= 0)
+    return;
+
+  MatmulScratch layout = {ingot_const_tile_rows, ingot_const_tile_panels, ingot_const_k,
+                          Weights::groups(), ingot_const_integer != 0};
+  char *scratch = static_cast<char *>(launch->scratch);
+  float *sums = reinterpret_cast<float *>(scratch);
+  char *inputBlock = scratch + layout.sumBytes();
+  char *rest = inputBlock + layout.inputBytes();
+  Arguments arguments(launch);
+  if (ingot_const_tile_rows == 1)
+    sumSingleRow(arguments, block, sums, inputBlock, rest);
+  else
+    sumManyRows(arguments, block, sums, inputBlock, rest);
+  finish(arguments, block, sums);
+}

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+// Block sizes of the matmul kernel and the scratch memory they need; also read by the provider.
+#ifndef INGOT_CODEGEN_X86_KERNELS_MATMULBLOCKS_H
+#define INGOT_CODEGEN_X86_KERNELS_MATMULBLOCKS_H
+
+#include <stdint.h>
+
+namespace ingot::x86 {
+
+/// Rows of the weight that are stored together and computed in the lanes of a vector.
+constexpr int64_t panelRows = 16;
+
+/// Columns of k that are summed together; part of the numerics of llm.matmul.
+constexpr int64_t segmentColumns = 512;
+
+/// Floats from one row to the next of a block of the input: not a power of two, so that the rows
+/// fall into different sets of the cache.
+constexpr int64_t inputStride = segmentColumns + 16;
+
+/// Rows of the largest register tile: blocks are padded to a multiple.
+constexpr int64_t registerRows = 12;
+
+/// Panels that the path for single rows keeps in flight.
+constexpr int64_t singleRowPanels = 4;
+
+constexpr int64_t roundUp(int64_t value, int64_t multiple) {
+  return (value + multiple - 1) / multiple * multiple;
+}
+
+/// Bytes from one row to the next of a copied i8 input: zero-padded, and odd in cache lines.
+constexpr int64_t integerStride(int64_t k) { return roundUp(k + 64, 128) + 64; }
+
+/// Scratch of one tile, in this order, each part a multiple of 64 bytes: sums [rows][panels * 16]
+/// f32; for float sums the input block [rows][inputStride] f32 (single rows: [k] f32) and two
+/// decoded panels [2][segmentColumns][16] f32; for integer sums the input's sums [rows][groups] i32
+/// and its copy [rows][integerStride] i8.
+struct MatmulScratch {
+  int64_t rows, panels, k, groups;
+  bool integer;
+
+  constexpr int64_t paddedRows() const { return rows == 1 ? 1 : roundUp(rows, registerRows); }
+  constexpr int64_t sumBytes() const { return paddedRows() * panels * panelRows * 4; }
+  constexpr int64_t inputBytes() const {
+    if (integer)
+      return roundUp(paddedRows() * groups * 4, 64);
+    return rows == 1 ? roundUp(k, 16) * 4 : paddedRows() * inputStride * 4;
+  }
+  constexpr int64_t weightBytes() const {
+    if (integer)
+      return paddedRows() * integerStride(k);
+    return rows == 1 ? 0 : 2 * segmentColumns * panelRows * 4;
+  }
+  constexpr int64_t bytes() const { return sumBytes() + inputBytes() + weightBytes(); }
+};
+
+} // namespace ingot::x86
+
+#endif

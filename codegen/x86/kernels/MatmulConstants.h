@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// The constants that specialise the matmul kernel.
+#ifndef INGOT_CODEGEN_X86_KERNELS_MATMULCONSTANTS_H
+#define INGOT_CODEGEN_X86_KERNELS_MATMULCONSTANTS_H
+
+#include "codegen/native/kernels/Kernel.h"
+
+INGOT_CONST(rows_dim);     // scalar that counts the rows
+INGOT_CONST(n);            // columns of the result
+INGOT_CONST(panels);       // 16-row panels of the weight
+INGOT_CONST(k);            // columns of the input
+INGOT_CONST(input_type);   // ElementCode
+INGOT_CONST(weight_type);  // ElementCode
+INGOT_CONST(result_type);  // kF32, kF16 or kBf16
+INGOT_CONST(integer);      // exact integer sums (i8 input)
+INGOT_CONST(scale_mode);   // ScaleMode
+INGOT_CONST(scale_type);   // kF32 or kBf16
+INGOT_CONST(zero_points);  // zeros are stored
+INGOT_CONST(group);        // columns of k that share a scale; 0: all
+INGOT_CONST(input_scales); // one factor per row of the input
+INGOT_CONST(pair_offset);  // 0 or 16
+INGOT_CONST(tile_panels);  // panels of one tile
+INGOT_CONST(tile_rows);    // rows of one tile; 1: the path for single rows
+INGOT_CONST(operands);     // epilogue operands, with their Address and ElementCode
+INGOT_CONST(address_0);
+INGOT_CONST(address_1);
+INGOT_CONST(address_2);
+INGOT_CONST(address_3);
+INGOT_CONST(type_0);
+INGOT_CONST(type_1);
+INGOT_CONST(type_2);
+INGOT_CONST(type_3);
+
+namespace ingot::x86 {
+
+enum ScaleMode : int64_t { NoScale = 0, TensorScale = 1, RowScale = 2 };
+
+} // namespace ingot::x86
+
+#endif

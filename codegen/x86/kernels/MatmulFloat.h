@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: Apache-2.0
+// Float sums of the matmul kernel: weights decoded to f32, one fma per element in order of k.
+#ifndef INGOT_CODEGEN_X86_KERNELS_MATMULFLOAT_H
+#define INGOT_CODEGEN_X86_KERNELS_MATMULFLOAT_H
+
+#include "codegen/x86/kernels/MatmulWeights.h"
+#include "codegen/x86/kernels/RegisterTile.h"
+
+namespace ingot::x86 {
+
+/// stored - zero for the low four bits of each lane; higher bits are ignored.
+[[gnu::always_inline]] inline Floats decodeNibble(UInts bits, Floats zero) {
+#ifdef __AVX512F__
+  Floats table = __builtin_convertvector(laneIndex(), Floats);
+  if (!ingot_const_zero_points)
+    table -= 8.0f;
+  Floats stored = (Floats)_mm512_permutexvar_ps((__m512i)bits, (__m512)table);
+#else
+  Floats stored = __builtin_convertvector((Ints)(bits & 15), Floats);
+  if (!ingot_const_zero_points)
+    stored -= 8.0f;
+#endif
+  return ingot_const_zero_points ? stored - zero : stored;
+}
+
+/// Calls use(k, w) for k in [first, end), in order, with the f32 values of column k of `Panels`
+/// panels. `first` is a multiple of 8.
+template <int Panels, class Use>
+[[gnu::always_inline]] inline void decodeColumns(const Weights &weights, int64_t panel,
+                                                 int64_t first, int64_t end, Use use) {
+  const char *values[Panels];
+  for (int p = 0; p < Panels; ++p)
+    values[p] = weights.panel(panel + p);
+  while (first < end) {
+    int64_t group = ingot_const_group ? first / ingot_const_group : 0;
+    int64_t stop = ingot_const_group && (group + 1) * ingot_const_group < end
+                       ? (group + 1) * ingot_const_group
+                       : end;
+    Floats scale[Panels], zero[Panels];
+    for (int p = 0; p < Panels; ++p) {
+      scale[p] = ingot_const_scale_mode ? weights.scale(panel + p, group) : splat(1.0f);
+      zero[p] = ingot_const_zero_points
+                    ? __builtin_convertvector(weights.zero(panel + p, group), Floats)
+                    : Floats{};
+    }
+    auto decodeBlock = [&](int64_t k, int64_t count) __attribute__((always_inline)) {
+      UInts bits[Panels];
+      for (int p = 0; p < Panels; ++p)
+        bits[p] = loadVector<UInts>(values[p] + k * (panelRows / 2));
+#pragma clang loop unroll(full)
+      for (int i = 0; i < 8; ++i) {
+        if (i >= count)
+          break;
+        Floats column[Panels];
+        for (int p = 0; p < Panels; ++p)
+          column[p] = decodeNibble(bits[p] >> ((i & 3) * 8 + (i >> 2) * 4), zero[p]) * scale[p];
+        use(k + i, column);
+      }
+    };
+    if (ingot_const_weight_type == kI4) {
+      for (; first + 8 <= stop; first += 8)
+        decodeBlock(first, 8);
+      if (first < stop)
+        decodeBlock(first, stop - first);
+    } else {
+#pragma clang loop unroll_count(4)
+      for (; first < stop; ++first) {
+        Floats column[Panels];
+        for (int p = 0; p < Panels; ++p) {
+          column[p] = load(ingot_const_weight_type, values[p], first * panelRows);
+          if (ingot_const_scale_mode)
+            column[p] *= scale[p];
+        }
+        use(first, column);
+      }
+    }
+    first = stop;
+  }
+}
+
+/// sums[panel * 16 + lane] of one row, `Panels` panels at once. `input`: [k] f32.
+template <int Panels>
+[[gnu::always_inline]] inline void singleRow(const Weights &weights, int64_t panel,
+                                             const float *input, float *sums) {
+  Floats total[Panels] = {};
+  for (int64_t first = 0; first < ingot_const_k; first += segmentColumns) {
+    int64_t end = first + segmentColumns < ingot_const_k ? first + segmentColumns : ingot_const_k;
+    Floats sum[Panels] = {};
+    decodeColumns<Panels>(weights, panel, first, end,
+                          [&](int64_t k, const Floats (&column)[Panels])
+                              __attribute__((always_inline)) {
+                                for (int p = 0; p < Panels; ++p)
+                                  sum[p] = fma(column[p], splat(input[k]), sum[p]);
+                              });
+    for (int p = 0; p < Panels; ++p)
+      total[p] += sum[p];
+  }
+  for (int p = 0; p < Panels; ++p)
+    storeVector(sums + p * panelRows, total[p]);
+}
+
+/// Columns [first, end) of the rows, as f32, into `block` [rows][inputStride].
+inline void copyInput(const void *input, int64_t firstRow, int64_t rows, int64_t paddedRows,
+                      int64_t first, int64_t end, float *block) {
+  for (int64_t row = 0; row < paddedRows; ++row)
+    for (int64_t k = first; k < end; k += lanes) {
+      Floats x = row < rows ? load(ingot_const_input_type, input,
+                                   (firstRow + row) * ingot_const_k + k)
+                            : Floats{};
+      storeVector(block + row * inputStride + k - first, x);
+    }
+}
+
+/// Adds one segment to sums [rows][columns] for `Panels` panels. `b`: [Panels][columns of k][16].
+template <int Panels>
+inline void multiplySegment(const float *block, const float *b, int64_t panelStride, int64_t count,
+                            int64_t rows, float *sums, int64_t columns) {
+  forRowTiles(rows, [&]<int Rows>(int64_t row) __attribute__((always_inline)) {
+    Floats sum[Rows][Panels];
+    multiplyTile<Rows, Panels>(block + row * inputStride, inputStride, b, panelStride, count, sum);
+    for (int r = 0; r < Rows; ++r)
+      for (int p = 0; p < Panels; ++p) {
+        float *to = sums + (row + r) * columns + p * panelRows;
+        storeVector(to, loadVector<Floats>(to) + sum[r][p]);
+      }
+  });
+}
+
+/// sums [padded rows][panels * 16] of a block of rows; `block` and `decoded` as in MatmulScratch.
+inline void manyRows(const Weights &weights, int64_t panel, int64_t panels, const void *input,
+                     int64_t firstRow, int64_t rows, float *sums, float *block, float *decoded) {
+  int64_t paddedRows = roundUp(rows, registerRows), columns = panels * panelRows;
+  for (int64_t i = 0; i < paddedRows * columns; i += lanes)
+    storeVector(sums + i, Floats{});
+  for (int64_t first = 0; first < ingot_const_k; first += segmentColumns) {
+    int64_t end = first + segmentColumns < ingot_const_k ? first + segmentColumns : ingot_const_k;
+    copyInput(input, firstRow, rows, paddedRows, first, end, block);
+    for (int64_t p = 0; p < panels; p += tilePanels) {
+      int64_t count = panels - p < tilePanels ? panels - p : tilePanels;
+      const float *b = decoded;
+      int64_t stride = segmentColumns * panelRows;
+      if (ingot_const_weight_type == kF32 && !ingot_const_scale_mode) {
+        stride = ingot_const_k * panelRows;
+        b = reinterpret_cast<const float *>(weights.values) + (panel + p) * stride +
+            first * panelRows;
+      } else {
+        for (int64_t i = 0; i < count; ++i)
+          decodeColumns<1>(weights, panel + p + i, first, end,
+                           [&](int64_t k, const Floats (&column)[1])
+                               __attribute__((always_inline)) {
+                                 storeVector(decoded + i * stride + (k - first) * panelRows,
+                                             column[0]);
+                               });
+      }
+      if (count == tilePanels)
+        multiplySegment<tilePanels>(block, b, stride, end - first, rows, sums + p * panelRows,
+                                    columns);
+      else
+        multiplySegment<1>(block, b, stride, end - first, rows, sums + p * panelRows, columns);
+    }
+  }
+}
+
+} // namespace ingot::x86
+
+#endif

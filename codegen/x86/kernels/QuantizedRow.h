@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+// Scaling a run of values to an 8-bit type by its absolute maximum.
+#ifndef INGOT_CODEGEN_X86_KERNELS_QUANTIZEDROW_H
+#define INGOT_CODEGEN_X86_KERNELS_QUANTIZEDROW_H
+
+#include "codegen/x86/kernels/Vector.h"
+
+namespace ingot::x86 {
+
+/// The largest magnitude that scaled values reach in an 8-bit type.
+constexpr float quantizedLimit(int64_t type) {
+  return type == kI8 ? 127.0f : type == kE4m3 ? 448.0f : 57344.0f;
+}
+
+/// Stores values [0, count) as value / scale in the 8-bit `type` at element `first` of `to`, and
+/// returns the scale: amax / limit, or 1 for zeros. valuesAt(i) gives sixteen values from i on.
+template <class ValuesAt>
+[[gnu::always_inline]] inline float quantizeRow(int64_t count, int64_t type, void *to,
+                                                int64_t first, ValuesAt valuesAt) {
+  Floats largest = {};
+  for (int64_t i = 0; i < count; i += lanes) {
+    Floats magnitude = absolute(valuesAt(i));
+    magnitude = laneIndex() < int32_t(count - i) ? magnitude : Floats{};
+    largest = larger(magnitude, largest);
+  }
+  float scale = maximumLane(largest) / quantizedLimit(type);
+  if (!(scale > 0))
+    scale = 1;
+  for (int64_t i = 0; i < count; i += lanes)
+    store(type, to, first + i, valuesAt(i) / splat(scale), count - i);
+  return scale;
+}
+
+} // namespace ingot::x86
+
+#endif

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+// The register tile of all products: rows by panels of 16 columns, one fma per element, in order.
+#ifndef INGOT_CODEGEN_X86_KERNELS_REGISTERTILE_H
+#define INGOT_CODEGEN_X86_KERNELS_REGISTERTILE_H
+
+#include "codegen/x86/kernels/Vector.h"
+
+namespace ingot::x86 {
+
+#ifdef __AVX512F__
+constexpr int tilePanels = 2; // 12 x 2 sums, 2 columns, 1 factor: 27 of 32 registers
+constexpr int tileRows = 12;
+#else
+constexpr int tilePanels = 1; // 6 x 2 sums, 2 column halves, 1 factor: 15 of 16 registers
+constexpr int tileRows = 6;
+#endif
+
+/// sum[r][p] = sum over i < count, in order, of a[r * aStride + i] * b[p * panelStride + 16 i + lane].
+template <int Rows, int Panels>
+[[gnu::always_inline]] inline void multiplyTile(const float *a, int64_t aStride, const float *b,
+                                                int64_t panelStride, int64_t count,
+                                                Floats (&result)[Rows][Panels]) {
+  Floats sum[Rows][Panels] = {};
+#pragma clang loop unroll(disable)
+  for (int64_t i = 0; i < count; ++i) {
+    Floats column[Panels];
+    for (int p = 0; p < Panels; ++p)
+      column[p] = loadVector<Floats>(b + p * panelStride + i * lanes);
+    for (int r = 0; r < Rows; ++r) {
+      Floats factor = splat(a[r * aStride + i]);
+      for (int p = 0; p < Panels; ++p)
+        sum[r][p] = fma(column[p], factor, sum[r][p]);
+    }
+  }
+  for (int r = 0; r < Rows; ++r)
+    for (int p = 0; p < Panels; ++p)
+      result[r][p] = sum[r][p];
+}
+
+/// Calls tile.operator()<Rows>(row) for tiles that cover `rows` rows; the last one may reach past
+/// them, up to a multiple of tileRows.
+template <class Tile>
+[[gnu::always_inline]] inline void forRowTiles(int64_t rows, Tile tile) {
+  int64_t row = 0;
+  for (; rows - row >= tileRows; row += tileRows)
+    tile.template operator()<tileRows>(row);
+  int64_t left = rows - row;
+  if (left > tileRows * 2 / 3)
+    tile.template operator()<tileRows>(row);
+  else if (left > tileRows / 3)
+    tile.template operator()<tileRows * 2 / 3>(row);
+  else if (left > tileRows / 6)
+    tile.template operator()<tileRows / 3>(row);
+  else if (left > 0)
+    tile.template operator()<tileRows / 6>(row);
+}
+
+} // namespace ingot::x86
+
+#endif

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+// llm.rms_norm, with residual, sum and quantized result where the operation has them: one row a
+// tile. Buffers: input, residual?, weight?, result, scales?, sum?.
+#include "codegen/x86/kernels/NormBlocks.h"
+#include "codegen/x86/kernels/QuantizedRow.h"
+
+INGOT_CONST(columns);
+INGOT_CONST(input_type);
+INGOT_CONST(residual); // 1: a residual buffer follows the input
+INGOT_CONST(residual_type);
+INGOT_CONST(weighted); // 1: a weight buffer follows
+INGOT_CONST(weight_type);
+INGOT_CONST(result_type); // kI8 or kE4m3: quantized, with scales
+INGOT_CONST(store_type);  // what quantized results are rounded to before
+INGOT_CONST(sum);         // 1: the sum is stored
+INGOT_CONST(sum_type);    // what the sum is rounded to
+INGOT_REAL(eps);
+
+namespace ingot::x86 {
+namespace {
+
+/// Sum of [columns] squares that are followed by zeros up to a multiple of normBlock.
+float sumInOrder(const float *squares) {
+  float total = 0;
+  for (int64_t first = 0; first < ingot_const_columns; first += normBlock) {
+    // One chain of additions per segment, and as many chains as hide their latency.
+    float part[normSegments] = {};
+    for (int64_t i = 0; i < normSegmentColumns; ++i)
+      for (int64_t s = 0; s < normSegments; ++s)
+        part[s] += squares[first + s * normSegmentColumns + i];
+    for (int64_t s = 0; s < normSegments; ++s)
+      total += part[s];
+  }
+  return total;
+}
+
+void normRow(const IngotLaunch *launch) {
+  void *const *next = launch->buffers;
+  const void *input = *next++;
+  const void *residual = ingot_const_residual ? *next++ : nullptr;
+  const void *weight = ingot_const_weighted ? *next++ : nullptr;
+  void *result = *next++;
+  bool quantized = sizeOf(ingot_const_result_type) == 1;
+  float *scales = static_cast<float *>(quantized ? *next++ : nullptr);
+  void *sum = ingot_const_sum ? *next++ : nullptr;
+
+  int64_t row = launch->tile[0], first = row * ingot_const_columns;
+  float *values = static_cast<float *>(launch->scratch);
+  float *squares = values + roundUpToBlock(ingot_const_columns);
+  for (int64_t i = 0; i < roundUpToBlock(ingot_const_columns); i += lanes)
+    storeVector(squares + i, Floats{});
+  for (int64_t i = 0; i < ingot_const_columns; i += lanes) {
+    int64_t left = ingot_const_columns - i;
+    Floats x = load(ingot_const_input_type, input, first + i);
+    if (ingot_const_residual)
+      x = roundTo(ingot_const_sum_type, x + load(ingot_const_residual_type, residual, first + i));
+    if (ingot_const_sum)
+      store(ingot_const_sum_type, sum, first + i, x, left);
+    storeVector(values + i, x);
+    storeVector(squares + i, laneIndex() < int32_t(left) ? x * x : Floats{});
+  }
+  float mean = sumInOrder(squares) / float(ingot_const_columns);
+  Floats root = splat(__builtin_sqrtf(mean + float(ingot_real_eps)));
+  for (int64_t i = 0; i < ingot_const_columns; i += lanes) {
+    Floats y = loadVector<Floats>(values + i) / root;
+    if (ingot_const_weighted)
+      y *= load(ingot_const_weight_type, weight, i);
+    if (quantized)
+      storeVector(values + i, roundTo(ingot_const_store_type, y));
+    else
+      store(ingot_const_result_type, result, first + i, y, ingot_const_columns - i);
+  }
+  if (quantized)
+    scales[row] = quantizeRow(ingot_const_columns, ingot_const_result_type, result, first,
+                              [&](int64_t i) __attribute__((always_inline)) {
+                                return loadVector<Floats>(values + i);
+                              });
+}
+
+} // namespace
+} // namespace ingot::x86
+
+extern "C" void ingot_kernel(const IngotLaunch *launch) { ingot::x86::normRow(launch); }

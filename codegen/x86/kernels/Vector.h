@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: Apache-2.0
+// Sixteen-lane vectors of the x86 kernels: one zmm register, or two ymm registers on x86-64-v3.
+#ifndef INGOT_CODEGEN_X86_KERNELS_VECTOR_H
+#define INGOT_CODEGEN_X86_KERNELS_VECTOR_H
+
+#include "codegen/native/kernels/Kernel.h"
+
+namespace ingot::x86 {
+
+constexpr int lanes = 16;
+
+using Floats = float __attribute__((vector_size(64)));
+using Ints = int32_t __attribute__((vector_size(64)));
+using UInts = uint32_t __attribute__((vector_size(64)));
+using Shorts = uint16_t __attribute__((vector_size(32)));
+using HalfFloats = _Float16 __attribute__((vector_size(32)));
+using Bytes = int8_t __attribute__((vector_size(16)));
+using UBytes = uint8_t __attribute__((vector_size(16)));
+
+/// Bytes of one element; not for kI4.
+constexpr int64_t sizeOf(int64_t type) { return type == kF32 ? 4 : type <= kBf16 ? 2 : 1; }
+
+template <class V> [[gnu::always_inline]] inline V loadVector(const void *from) {
+  V value;
+  __builtin_memcpy(&value, from, sizeof(V));
+  return value;
+}
+
+template <class V> [[gnu::always_inline]] inline void storeVector(void *to, V value) {
+  __builtin_memcpy(to, &value, sizeof(V));
+}
+
+[[gnu::always_inline]] inline Floats splat(float value) { return Floats{} + value; }
+[[gnu::always_inline]] inline Floats fma(Floats a, Floats b, Floats c) {
+  return __builtin_elementwise_fma(a, b, c);
+}
+[[gnu::always_inline]] inline Floats absolute(Floats x) {
+  return (Floats)((UInts)x & 0x7fffffffu);
+}
+[[gnu::always_inline]] inline Floats larger(Floats a, Floats b) { return a > b ? a : b; }
+
+/// The lane numbers 0 ... 15.
+[[gnu::always_inline]] inline Ints laneIndex() {
+  return Ints{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
+}
+
+[[gnu::always_inline]] inline float maximumLane(Floats x) {
+  float best = x[0];
+  for (int i = 1; i < lanes; ++i)
+    best = x[i] > best ? x[i] : best;
+  return best;
+}
+
+// ---- From narrow types: exact -----------------------------------------------------------------
+
+[[gnu::always_inline]] inline Floats widenBf16(Shorts bits) {
+  return (Floats)(__builtin_convertvector(bits, UInts) << 16);
+}
+
+/// e4m3 without infinities: 1 sign, 4 exponent (bias 7) and 3 fraction bits; 0x7f is NaN.
+[[gnu::always_inline]] inline Floats widenE4m3(Bytes bits) {
+  UInts wide = (UInts)__builtin_convertvector(bits, Ints);
+  Floats value = (Floats)((wide << 20) & 0x87f00000u) * 0x1p120f;
+  return (Ints)((wide & 0x7f) == 0x7f) ? (Floats)(wide << 20 | 0x7fc00000u) : value;
+}
+
+/// e5m2 is the upper half of an f16.
+[[gnu::always_inline]] inline Floats widenE5m2(UBytes bits) {
+  Shorts half = __builtin_convertvector(bits, Shorts) << 8;
+  return __builtin_convertvector((HalfFloats)half, Floats);
+}
+
+/// Sixteen elements of `type` at element `index`; may read up to 64 bytes from the first one.
+[[gnu::always_inline]] inline Floats load(int64_t type, const void *base, int64_t index) {
+  const char *from = static_cast<const char *>(base) + index * sizeOf(type);
+  switch (type) {
+  case kF32:
+    return loadVector<Floats>(from);
+  case kF16:
+    return __builtin_convertvector(loadVector<HalfFloats>(from), Floats);
+  case kBf16:
+    return widenBf16(loadVector<Shorts>(from));
+  case kE4m3:
+    return widenE4m3(loadVector<Bytes>(from));
+  case kE5m2:
+    return widenE5m2(loadVector<UBytes>(from));
+  default:
+    return __builtin_convertvector(loadVector<Bytes>(from), Floats);
+  }
+}
+
+// ---- To narrow types: nearest even ------------------------------------------------------------
+
+[[gnu::always_inline]] inline Shorts narrowBf16(Floats x) {
+  UInts bits = (UInts)x;
+  UInts rounded = (bits + 0x7fff + ((bits >> 16) & 1)) >> 16;
+  UInts quiet = (bits >> 16) | 0x40;
+  return __builtin_convertvector((Ints)(x != x) ? quiet : rounded, Shorts);
+}
+
+/// Rounds to a float of `fraction` bits whose least exponent is `leastExponent` (of normal numbers)
+/// and clamps to `largest`; the result is exact in the narrow type. Not for NaN.
+[[gnu::always_inline]] inline Floats roundNarrow(Floats x, int fraction, int leastExponent,
+                                                 float largest) {
+  Floats magnitude = absolute(x);
+  magnitude = magnitude < largest ? magnitude : splat(largest);
+  // Adding 1.5 * 2^(23 - fraction) times the value's power of two rounds at the wanted bit.
+  UInts exponent = (UInts)magnitude & 0x7f800000u;
+  UInts least = UInts{} + (uint32_t(leastExponent + 127) << 23);
+  exponent = exponent > least ? exponent : least;
+  Floats shift = (Floats)(exponent + (uint32_t(23 - fraction) << 23)) * 1.5f;
+  Floats rounded = (magnitude + shift) - shift;
+  rounded = rounded < largest ? rounded : splat(largest);
+  return (Floats)((UInts)rounded | ((UInts)x & 0x80000000u));
+}
+
+[[gnu::always_inline]] inline UBytes narrowE4m3(Floats x) {
+  UInts bits = (UInts)(roundNarrow(x, 3, -6, 448.0f) * 0x1p-120f);
+  UInts code = ((bits >> 20) & 0x7f) | ((bits >> 24) & 0x80);
+  return __builtin_convertvector((Ints)(x != x) ? (code | 0x7f) : code, UBytes);
+}
+
+[[gnu::always_inline]] inline UBytes narrowE5m2(Floats x) {
+  HalfFloats half = __builtin_convertvector(roundNarrow(x, 2, -14, 57344.0f), HalfFloats);
+  UInts code = __builtin_convertvector((Shorts)half >> 8, UInts);
+  return __builtin_convertvector((Ints)(x != x) ? (code | 0x7f) : code, UBytes);
+}
+
+/// Nearest even, limited to [-127, 127]; NaN gives 0.
+[[gnu::always_inline]] inline UBytes narrowI8(Floats x) {
+  x = x == x ? x : Floats{};
+  x = x > -127.0f ? x : splat(-127.0f);
+  x = x < 127.0f ? x : splat(127.0f);
+  // Adding 1.5 * 2^23 leaves the rounded integer in the low bits.
+  UInts bits = (UInts)(x + 0x1.8p23f);
+  return __builtin_convertvector(bits & 0xff, UBytes);
+}
+
+template <class V> [[gnu::always_inline]] inline void storeSome(void *to, V value, int64_t count) {
+  constexpr int64_t size = sizeof(V) / lanes;
+  if (count >= lanes) {
+    storeVector(to, value);
+    return;
+  }
+  alignas(64) char buffer[sizeof(V)];
+  storeVector(buffer, value);
+  for (int64_t i = 0; i < count * size; ++i)
+    static_cast<char *>(to)[i] = buffer[i];
+}
+
+/// Rounds to `type` and stores the first `count` lanes (all when it is above 15) at `index`.
+[[gnu::always_inline]] inline void store(int64_t type, void *base, int64_t index, Floats value,
+                                         int64_t count = lanes) {
+  char *to = static_cast<char *>(base) + index * sizeOf(type);
+  switch (type) {
+  case kF32:
+    return storeSome(to, value, count);
+  case kF16:
+    return storeSome(to, __builtin_convertvector(value, HalfFloats), count);
+  case kBf16:
+    return storeSome(to, narrowBf16(value), count);
+  case kE4m3:
+    return storeSome(to, narrowE4m3(value), count);
+  case kE5m2:
+    return storeSome(to, narrowE5m2(value), count);
+  default:
+    return storeSome(to, narrowI8(value), count);
+  }
+}
+
+/// `value` as it reads back after a store in `type` (f32, f16 or bf16).
+[[gnu::always_inline]] inline Floats roundTo(int64_t type, Floats value) {
+  if (type == kF16)
+    return __builtin_convertvector(__builtin_convertvector(value, HalfFloats), Floats);
+  return type == kBf16 ? widenBf16(narrowBf16(value)) : value;
+}
+
+/// One element of `type`, exact.
+[[gnu::always_inline]] inline float loadOne(int64_t type, const void *base, int64_t index) {
+  const char *from = static_cast<const char *>(base) + index * sizeOf(type);
+  if (type == kF32)
+    return *reinterpret_cast<const float *>(from);
+  if (type == kF16)
+    return float(*reinterpret_cast<const _Float16 *>(from));
+  if (type == kBf16) {
+    uint32_t bits = uint32_t(*reinterpret_cast<const uint16_t *>(from)) << 16;
+    return __builtin_bit_cast(float, bits);
+  }
+  return type == kI8 ? float(*from) : load(type, from, 0)[0];
+}
+
+} // namespace ingot::x86
+
+#endif
