@@ -182,6 +182,10 @@ Expected<const Tensor *> Checkpoint::get(std::string_view name) const {
                printable(directory.string()), std::move(fix)};
 }
 
+std::string Checkpoint::fileName(const Tensor &tensor) const {
+  return files[tensor.fileIndex].path().filename().string();
+}
+
 Outcome Checkpoint::read(const Tensor &tensor, uint64_t offset, std::span<std::byte> out) const {
   if (tensor.fileIndex >= files.size() || offset > tensor.bytes ||
       out.size() > tensor.bytes - offset)

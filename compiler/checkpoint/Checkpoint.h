@@ -39,6 +39,9 @@ public:
   /// they do not lie in the tensor, and those of File.
   Outcome read(const Tensor &tensor, uint64_t offset, std::span<std::byte> out) const;
 
+  /// The file that holds `tensor`, relative to the checkpoint's directory.
+  std::string fileName(const Tensor &tensor) const;
+
   /// Every file this checkpoint was read from, in a fixed order: what an engine's provenance
   /// digests, together with the tokenizer's files.
   const std::vector<std::filesystem::path> &inputs() const { return inputFiles; }

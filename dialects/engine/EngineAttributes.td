@@ -15,16 +15,23 @@ def Engine_ExprAttr : Engine_Attr<"Expr", "expr"> {
     Text form: decimal constants, dim names, `+ - * ceildiv floordiv min max` and parentheses, all
     left-associative with the usual precedence (`min` and `max` bind weakest).
 
+    Reading and `getExpr` put the text into its canonical spelling, so that equal postfix lists are
+    equal attributes.
+
     Example: `#engine.expr<"T ceildiv 16 * 4">`.
   }];
   let parameters = (ins StringRefParameter<"canonical text">:$text);
-  let assemblyFormat = "`<` $text `>`";
+  let hasCustomAssemblyFormat = 1;
   let genVerifyDecl = 1;
+  let extraClassDeclaration = [{
+    /// The value, when it depends on no dim.
+    std::optional<int64_t> constantValue() const;
+  }];
 }
 
 def Engine_RangeAttr : Engine_Attr<"Range", "range"> {
   let summary = "Inclusive range of one dim";
-  let description = "Example: `#engine.range<T, 1, 16>`.";
+  let description = "Example: `#engine.range<\"T\", 1, 16>`.";
   let parameters = (ins StringRefParameter<"dim">:$dim, "int64_t":$min, "int64_t":$max);
   let assemblyFormat = "`<` $dim `,` $min `,` $max `>`";
   let genVerifyDecl = 1;
@@ -76,7 +83,8 @@ def Engine_TargetAttr : Engine_Attr<"Target", "target"> {
                         OptionalArrayRefParameter<"::mlir::StringAttr">:$features,
                         "int64_t":$preference);
   let assemblyFormat = [{
-    `<` $name `,` `backend` `=` $backend `,` `arch` `=` $arch `,` `preference` `=` $preference (`,` `features` `=` `[` $features^ `]`)? `>`
+    `<` $name `,` `backend` `=` $backend `,` `arch` `=` $arch `,` `preference` `=` $preference
+       (`,` `features` `=` `[` $features^ `]`)? `>`
   }];
 }
 

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // The engine dialect and its attributes.
-#include "dialects/engine/EngineDialect.h"
+#include "dialects/engine/KernelProvider.h"
 
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/DialectImplementation.h"
 #include "llvm/ADT/TypeSwitch.h"
+#include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
 using namespace ingot::engine;
@@ -25,10 +26,43 @@ void EngineDialect::initialize() {
       >();
 }
 
+std::unique_ptr<KernelProvider> EngineDialect::providerFor(ModuleOp module) {
+  auto target = module->getAttrOfType<TargetAttr>("engine.target");
+  auto *dialect = module.getContext()->getLoadedDialect<EngineDialect>();
+  if (!target || !dialect || !dialect->providerFactory) {
+    module.emitError() << "module needs an attribute engine.target of a known target";
+    return nullptr;
+  }
+  return dialect->providerFactory(target);
+}
+
 LogicalResult ExprAttr::verify(function_ref<InFlightDiagnostic()> emitError, StringRef text) {
   if (Expr::parse(text))
     return success();
   return emitError() << "'" << text << "' is not an expression over dims";
+}
+
+std::optional<int64_t> ExprAttr::constantValue() const {
+  return Expr::parse(getText())->evaluate([](StringRef) { return std::nullopt; });
+}
+
+void ExprAttr::print(AsmPrinter &printer) const {
+  printer << "<";
+  printer.printString(getText());
+  printer << ">";
+}
+
+Attribute ExprAttr::parse(AsmParser &parser, Type) {
+  SMLoc location = parser.getCurrentLocation();
+  std::string text;
+  if (parser.parseLess() || parser.parseString(&text) || parser.parseGreater())
+    return {};
+  std::optional<Expr> expression = Expr::parse(text);
+  if (!expression) {
+    parser.emitError(location) << "'" << text << "' is not an expression over dims";
+    return {};
+  }
+  return get(parser.getContext(), expression->str());
 }
 
 LogicalResult RangeAttr::verify(function_ref<InFlightDiagnostic()> emitError, StringRef dim,
@@ -76,6 +110,9 @@ LogicalResult LayoutAttr::verify(function_ref<InFlightDiagnostic()> emitError,
                                  ArrayRef<int64_t> digits) {
   if (digits.empty() || digits.size() % 3 != 0)
     return emitError() << "a layout is a list of (axis, stride, radix) digits";
+  // Keeps sizes in bits, and products of extents, within 64 bits.
+  constexpr int64_t kMaxPlaces = int64_t(1) << 48;
+  int64_t places = 1;
   // Per axis the digits, sorted by stride, must form a mixed-radix system: each stride is the
   // product of the smaller radices, so that every index has exactly one place.
   for (int64_t axis : {int64_t(0), int64_t(1)}) {
@@ -88,7 +125,9 @@ LogicalResult LayoutAttr::verify(function_ref<InFlightDiagnostic()> emitError,
     for (auto [stride, radix] : byStride) {
       if (radix < 1 || (stride != product && radix != 1))
         return emitError() << "digits along axis " << axis << " are no mixed-radix system";
-      product *= radix;
+      if (llvm::MulOverflow(product, radix, product) ||
+          llvm::MulOverflow(places, radix, places) || places > kMaxPlaces)
+        return emitError() << "layout has more places than any weight has elements";
     }
   }
   for (size_t i = 0; i < digits.size(); i += 3)
@@ -125,7 +164,13 @@ Attribute LayoutAttr::parse(AsmParser &parser, Type) {
 //===- Free functions -----------------------------------------------------------------------===//
 
 int64_t ingot::engine::elementBits(Type element) {
-  return element.isIntOrFloat() ? element.getIntOrFloatBitWidth() : 0;
+  if (isa<IntegerType>(element) && !element.isSignedInteger() &&
+      llvm::is_contained({4, 8, 16, 32, 64}, element.getIntOrFloatBitWidth()))
+    return element.getIntOrFloatBitWidth();
+  if (isa<Float16Type, BFloat16Type, Float32Type, Float64Type, Float8E4M3FNType, Float8E5M2Type>(
+          element))
+    return element.getIntOrFloatBitWidth();
+  return 0;
 }
 
 int64_t ingot::engine::storedBytes(RankedTensorType type) {
@@ -135,5 +180,7 @@ int64_t ingot::engine::storedBytes(RankedTensorType type) {
 }
 
 ExprAttr ingot::engine::getExpr(MLIRContext *context, StringRef text) {
-  return ExprAttr::get(context, text);
+  std::optional<Expr> expression = Expr::parse(text);
+  assert(expression && "not an expression over dims");
+  return ExprAttr::get(context, expression->str());
 }

@@ -5,6 +5,7 @@
 
 #include "mlir/Bytecode/BytecodeOpInterface.h"
 #include "mlir/IR/BuiltinAttributes.h"
+#include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/BuiltinTypes.h"
 #include "mlir/IR/Dialect.h"
 #include "mlir/IR/OpDefinition.h"
@@ -12,6 +13,14 @@
 #include "mlir/IR/RegionKindInterface.h"
 #include "mlir/IR/SymbolTable.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
+
+#include <functional>
+#include <memory>
+
+namespace ingot::engine {
+class KernelProvider;
+class TargetAttr;
+} // namespace ingot::engine
 
 #include "dialects/engine/EngineDialect.h.inc"
 #include "dialects/engine/EngineExpr.h"
@@ -30,7 +39,7 @@ int64_t elementBits(mlir::Type element);
 /// Bytes that `type` occupies, its layout's padding included; sub-byte elements fill bytes.
 int64_t storedBytes(mlir::RankedTensorType type);
 
-/// `text` as an attribute; asserts that it parses.
+/// `text`, in its canonical spelling, as an attribute; asserts that it parses.
 ExprAttr getExpr(mlir::MLIRContext *context, llvm::StringRef text);
 
 } // namespace ingot::engine

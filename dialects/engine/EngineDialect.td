@@ -17,6 +17,19 @@ def Engine_Dialect : Dialect {
     weight layout, and integer expressions over the step's dims.
   }];
   let useDefaultAttributePrinterParser = 1;
+  let extraClassDeclaration = [{
+    using ProviderFactory =
+        std::function<std::unique_ptr<KernelProvider>(::ingot::engine::TargetAttr)>;
+    /// Injects the targets: called once per context by whoever sets up the passes.
+    void setProviderFactory(ProviderFactory factory) { providerFactory = std::move(factory); }
+    /// The provider of the target named by the module attribute "engine.target"; null, with a
+    /// diagnostic on the module, if there is none.
+    static std::unique_ptr<KernelProvider> providerFor(::mlir::ModuleOp module);
+
+  private:
+    ProviderFactory providerFactory;
+  public:
+  }];
 }
 
 #endif

@@ -10,6 +10,9 @@ include "mlir/IR/BuiltinAttributeInterfaces.td"
 include "mlir/Interfaces/SideEffectInterfaces.td"
 
 class Engine_Op<string mnemonic, list<Trait> traits = []> : Op<Engine_Dialect, mnemonic, traits>;
+/// An operation that names symbols of its unit.
+class Engine_UserOp<string mnemonic, list<Trait> traits = []>
+    : Engine_Op<mnemonic, !listconcat([DeclareOpInterfaceMethods<SymbolUserOpInterface>], traits)>;
 
 def Engine_ExprArray : TypedArrayAttrBase<Engine_ExprAttr, "array of expressions">;
 def Engine_RangeArray : TypedArrayAttrBase<Engine_RangeAttr, "array of ranges">;
@@ -50,7 +53,8 @@ def Engine_DimOp : Engine_Op<"dim", [Symbol]> {
 
 def Engine_WeightOp : Engine_Op<"weight", [Symbol]> {
   let summary = "A weight of the file: logical type, with its layout as the tensor's encoding";
-  let arguments = (ins SymbolNameAttr:$sym_name, TypeAttr:$type, DefaultValuedAttr<StrAttr, "\"\"">:$format);
+  let arguments = (ins SymbolNameAttr:$sym_name, TypeAttr:$type,
+                       DefaultValuedAttr<StrAttr, "\"\"">:$format);
   let assemblyFormat = "$sym_name $type (`format` $format^)? attr-dict";
   let hasVerifier = 1;
   let extraClassDeclaration = [{
@@ -59,13 +63,22 @@ def Engine_WeightOp : Engine_Op<"weight", [Symbol]> {
   }];
 }
 
-def Engine_UnitOp : Engine_Op<"unit", [Symbol, SymbolTable, NoTerminator, IsolatedFromAbove,
-                                       SingleBlock]> {
+def Engine_UnitOp : Engine_UserOp<"unit", [Symbol, SymbolTable, NoTerminator, IsolatedFromAbove,
+                                           SingleBlock]> {
   let summary = "Everything of one target: kernels, buffers, programs, memory contract";
+  let description = [{
+    Runs as process `rank` of `ranks`. `toolkit` and `minimum_driver` record what compiled the
+    kernels and the oldest driver that loads them, where the target has such.
+  }];
   let arguments = (ins SymbolNameAttr:$sym_name, Engine_TargetAttr:$target,
-                       DefaultValuedAttr<I64Attr, "0">:$rank, DefaultValuedAttr<I64Attr, "1">:$ranks);
+                       DefaultValuedAttr<I64Attr, "0">:$rank,
+                       DefaultValuedAttr<I64Attr, "1">:$ranks, OptionalAttr<StrAttr>:$toolkit,
+                       OptionalAttr<StrAttr>:$minimum_driver);
   let regions = (region SizedRegion<1>:$body);
-  let assemblyFormat = "$sym_name $target (`rank` $rank^ `of` $ranks)? attr-dict-with-keyword $body";
+  let assemblyFormat = [{
+    $sym_name $target (`rank` $rank `of` $ranks^)? attr-dict-with-keyword $body
+  }];
+  let hasVerifier = 1;
 }
 
 def Engine_KvGroupOp : Engine_Op<"kv_group", [Symbol]> {
@@ -80,16 +93,19 @@ def Engine_RankGroupOp : Engine_Op<"rank_group", [Symbol]> {
   let summary = "Ranks that take part in a collective";
   let arguments = (ins SymbolNameAttr:$sym_name, DenseI64ArrayAttr:$ranks);
   let assemblyFormat = "$sym_name $ranks attr-dict";
+  let hasVerifier = 1;
 }
 
-def Engine_BufferOp : Engine_Op<"buffer", [Symbol]> {
+def Engine_BufferOp : Engine_UserOp<"buffer", [Symbol]> {
   let summary = "Memory of a target";
   let description = [{
     `role` is input, output, weight, arena, kv, state or slot. `shape` counts elements; of kv and
-    state buffers it describes one block or row, as does `bytes`.
+    state buffers it describes one block or row, as does `bytes`. `group` is the KV group of a kv
+    buffer, or the group whose block table an input holds.
 
     ```mlir
-    engine.buffer @x "arena" f32 [#engine.expr<"T">, #engine.expr<"256">] bytes #engine.expr<"T * 1024">
+    engine.buffer @x "arena" f32 [#engine.expr<"T">, #engine.expr<"256">]
+        bytes #engine.expr<"T * 1024">
     ```
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, StrAttr:$role, TypeAttr:$element,
@@ -110,12 +126,12 @@ def Engine_LibraryOp : Engine_Op<"library", [Symbol]> {
   let hasVerifier = 1;
 }
 
-def Engine_KernelOp : Engine_Op<"kernel", [Symbol, IsolatedFromAbove]> {
+def Engine_KernelOp : Engine_UserOp<"kernel", [Symbol, IsolatedFromAbove]> {
   let summary = "A kernel: what it is made from, and the shapes it is correct for";
   let description = [{
     `source` names a kernel template of the target, `constants` specialise it, and the region, where
     present, is its epilogue (block arguments and yielded value f32). Compilation sets `library` and
-    `facts`.
+    `facts`, whose values are strings.
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, StrAttr:$source,
                        DefaultValuedAttr<DictionaryAttr, "{}">:$constants,
@@ -129,9 +145,11 @@ def Engine_KernelOp : Engine_Op<"kernel", [Symbol, IsolatedFromAbove]> {
   let regions = (region AnyRegion:$epilogue);
   let assemblyFormat = [{
     $sym_name `from` $source (`constants` $constants^)? (`guards` $guards^)?
-    (`scratch` $scratch_bytes^)? (`shared` $shared_bytes^)? (`block` $block^)? (`cluster` $cluster^)?
-    (`spmd` $spmd^)? (`library` $library^)? (`facts` $facts^)? attr-dict (`epilogue` $epilogue^)?
+    (`scratch` $scratch_bytes^)? (`shared` $shared_bytes^)? (`block` $block^)?
+    (`cluster` $cluster^)? (`spmd` $spmd^)? (`library` $library^)? (`facts` $facts^)?
+    attr-dict (`epilogue` $epilogue^)?
   }];
+  let hasVerifier = 1;
 }
 
 def Engine_YieldOp : Engine_Op<"yield", [Pure, Terminator, ParentOneOf<["KernelOp"]>]> {
@@ -141,9 +159,25 @@ def Engine_YieldOp : Engine_Op<"yield", [Pure, Terminator, ParentOneOf<["KernelO
 }
 
 def Engine_ArenaTierOp : Engine_Op<"arena_tier"> {
-  let summary = "Arena plan for steps within `limits`: one offset per arena, input and output buffer";
+  let summary = "Arena plan for steps within `limits`";
+  let description = "`offsets` has one entry per arena, input and output buffer of the unit.";
   let arguments = (ins Engine_RangeArray:$limits, I64Attr:$bytes, DenseI64ArrayAttr:$offsets);
   let assemblyFormat = "$limits `bytes` $bytes `offsets` $offsets attr-dict";
+  let hasVerifier = 1;
+}
+
+def Engine_CoverageOp : Engine_UserOp<"coverage"> {
+  let summary = "A row of the coverage proof: an instruction is covered over `ranges` by `kernels`";
+  let description = [{
+    `instruction` counts the instructions of `program` from 0; engine.segment is none.
+
+    ```mlir
+    engine.coverage @step 3 over [#engine.range<"T", 1, 512>] by [@matmul_0, @matmul_1]
+    ```
+  }];
+  let arguments = (ins FlatSymbolRefAttr:$program, I64Attr:$instruction, Engine_RangeArray:$ranges,
+                       ArrayAttr:$kernels);
+  let assemblyFormat = "$program $instruction `over` $ranges `by` $kernels attr-dict";
 }
 
 def Engine_NoteOp : Engine_Op<"note"> {
@@ -155,60 +189,65 @@ def Engine_NoteOp : Engine_Op<"note"> {
 
 // ---- Programs and instructions ----------------------------------------------------------------
 
-def Engine_ProgramOp : Engine_Op<"program", [Symbol, NoTerminator, SingleBlock]> {
+def Engine_ProgramOp : Engine_UserOp<"program", [Symbol, NoTerminator, SingleBlock]> {
   let summary = "A straight line of instructions over the target's buffers";
+  let description = "`dims`, `inputs` and `outputs` are lists of symbols.";
   let arguments = (ins SymbolNameAttr:$sym_name, ArrayAttr:$dims, ArrayAttr:$inputs,
                        ArrayAttr:$outputs);
   let regions = (region SizedRegion<1>:$body);
   let assemblyFormat = [{
     $sym_name `dims` $dims `inputs` $inputs `outputs` $outputs attr-dict-with-keyword $body
   }];
+  let hasRegionVerifier = 1;
 }
 
-def Engine_LaunchOp : Engine_Op<"launch"> {
+def Engine_LaunchOp : Engine_UserOp<"launch"> {
   let summary = "Runs the first variant whose ranges hold";
   let description = [{
     Arguments: `@buffer`, `#engine.buffer<@buffer at #engine.expr<...>>`, `#engine.expr<...>` for an
-    integer, or a float.
+    integer, or an f64. A grid whose extents include a zero runs nothing.
   }];
   let arguments = (ins StrAttr:$site, ArrayAttr:$variants, ArrayAttr:$args);
   let assemblyFormat = "$site $variants `args` $args attr-dict";
   let hasVerifier = 1;
 }
 
-def Engine_CopyOp : Engine_Op<"copy"> {
+def Engine_CopyOp : Engine_UserOp<"copy"> {
   let summary = "Copies bytes from one buffer to another";
   let arguments = (ins StrAttr:$site, Engine_BufferArgAttr:$source,
                        Engine_BufferArgAttr:$destination, Engine_ExprAttr:$bytes);
   let assemblyFormat = "$site $source `to` $destination `bytes` $bytes attr-dict";
 }
 
-def Engine_CollectiveOp : Engine_Op<"collective"> {
+def Engine_CollectiveOp : Engine_UserOp<"collective"> {
   let summary = "An exchange between the ranks of a group";
   let description = [{
     `kind` is all_reduce, all_gather, reduce_scatter, broadcast, all_to_all, send or receive. With
-    `counts` the per-rank element counts are read from that buffer on the device.
+    `counts` the per-rank element counts are read from that i32 buffer on the device, and `count` is
+    the bound and stride of each rank's part; all_to_all then also needs `receive_counts`.
   }];
   let arguments = (ins StrAttr:$site, StrAttr:$kind, TypeAttr:$element,
                        FlatSymbolRefAttr:$source, FlatSymbolRefAttr:$destination,
                        Engine_ExprAttr:$count, FlatSymbolRefAttr:$group,
                        OptionalAttr<FlatSymbolRefAttr>:$counts,
+                       OptionalAttr<FlatSymbolRefAttr>:$receive_counts,
                        DefaultValuedAttr<I64Attr, "-1">:$peer);
   let assemblyFormat = [{
     $site $kind $element $source `to` $destination `count` $count `over` $group
-    (`counts` $counts^)? (`peer` $peer^)? attr-dict
+    (`counts` $counts^)? (`receive_counts` $receive_counts^)? (`peer` $peer^)? attr-dict
   }];
   let hasVerifier = 1;
 }
 
-def Engine_HostCallOp : Engine_Op<"host_call"> {
+def Engine_HostCallOp : Engine_UserOp<"host_call"> {
   let summary = "A function of the runtime, by name";
   let arguments = (ins StrAttr:$site, StrAttr:$function, ArrayAttr:$args);
   let assemblyFormat = "$site $function `args` $args attr-dict";
+  let hasVerifier = 1;
 }
 
-def Engine_SegmentOp : Engine_Op<"segment"> {
-  let summary = "Ends a segment: the instructions since the previous one (or the start) bear its name";
+def Engine_SegmentOp : Engine_UserOp<"segment"> {
+  let summary = "Ends a segment, which holds the instructions since the one before";
   let arguments = (ins StrAttr:$name, OptionalAttr<FlatSymbolRefAttr>:$tap);
   let assemblyFormat = "$name (`tap` $tap^)? attr-dict";
 }

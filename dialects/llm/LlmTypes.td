@@ -57,10 +57,9 @@ def Llm_EncodingAttr : AttrDef<Llm_Dialect, "Encoding"> {
   let genVerifyDecl = 1;
 }
 
-def Llm_Float : AnyTypeOf<[F32, F16, BF16], "float of 16 or 32 bits">;
-def Llm_Activation : AnyTypeOf<[TensorOf<[F32, F16, BF16]>], "activation tensor">;
-def Llm_MatmulInput : TensorOf<[F32, F16, BF16, F8E4M3FN, I8]>;
-def Llm_WeightTensor : TensorOf<[F32, F16, BF16, F8E4M3FN, I8, I<4>]>;
-def Llm_IndexTensor : TensorOf<[I32]>;
+def Llm_Activation : RankedTensorOf<[F32, F16, BF16]>;
+def Llm_MatmulInput : RankedTensorOf<[F32, F16, BF16, F8E4M3FN, I8]>;
+def Llm_WeightTensor : RankedTensorOf<[F32, F16, BF16, F8E4M3FN, I8, I<4>]>;
+def Llm_IndexTensor : RankedTensorOf<[I32]>;
 
 #endif

@@ -5,6 +5,8 @@
 
 include "dialects/llm/LlmTypes.td"
 
+def Llm_AnyWeight : RankedTensorOf<[AnyType], [HasStaticShapePred], "weight of static shape">;
+
 def Llm_WeightOp : Llm_Op<"weight", [Pure]> {
   let summary = "A tensor of the checkpoint, by name and byte range; never its data";
   let description = [{
@@ -13,7 +15,7 @@ def Llm_WeightOp : Llm_Op<"weight", [Pure]> {
     ```
   }];
   let arguments = (ins StrAttr:$name, StrAttr:$file, I64Attr:$offset);
-  let results = (outs AnyStaticShapeTensor:$result);
+  let results = (outs Llm_AnyWeight:$result);
   let assemblyFormat = "$name `from` $file `at` $offset attr-dict `:` type($result)";
   let hasVerifier = 1;
 }
@@ -26,15 +28,15 @@ def Llm_LiteralOp : Llm_Op<"literal", [Pure]> {
     ```
   }];
   let arguments = (ins StrAttr:$name, ElementsAttr:$value);
-  let results = (outs AnyStaticShapeTensor:$result);
+  let results = (outs Llm_AnyWeight:$result);
   let assemblyFormat = "$name $value attr-dict `:` type($result)";
   let hasVerifier = 1;
 }
 
 def Llm_ConvertOp : Llm_Op<"convert", [Pure]> {
   let summary = "Weight in another float type, rounded to nearest even";
-  let arguments = (ins AnyStaticShapeTensor:$input);
-  let results = (outs AnyStaticShapeTensor:$result);
+  let arguments = (ins Llm_AnyWeight:$input);
+  let results = (outs Llm_AnyWeight:$result);
   let assemblyFormat = "$input attr-dict `:` type($input) `to` type($result)";
   let hasVerifier = 1;
 }
@@ -48,18 +50,18 @@ def Llm_QuantizeOp : Llm_Op<"quantize", [Pure]> {
     zero = clamp(rne(-min' / scale), 0, 15), stored = clamp(rne(w / scale) + zero, 0, 15);
     fp8 scale = amax / 448, stored = e4m3(w / scale). A zero group has scale 1 (int4 zero 8).
   }];
-  let arguments = (ins AnyStaticShapeTensor:$input, Llm_EncodingAttr:$encoding);
-  let results = (outs AnyStaticShapeTensor:$values, AnyStaticShapeTensor:$scales,
-                      Optional<AnyStaticShapeTensor>:$zeros);
+  let arguments = (ins Llm_AnyWeight:$input, Llm_EncodingAttr:$encoding);
+  let results = (outs Llm_AnyWeight:$values, Llm_AnyWeight:$scales,
+                      Optional<Llm_AnyWeight>:$zeros);
   let assemblyFormat = "$input $encoding attr-dict `:` functional-type(operands, results)";
   let hasVerifier = 1;
 }
 
 def Llm_DequantizeOp : Llm_Op<"dequantize", [Pure]> {
   let summary = "The f32 values that an encoded weight stands for";
-  let arguments = (ins AnyStaticShapeTensor:$values, AnyStaticShapeTensor:$scales,
-                       Optional<AnyStaticShapeTensor>:$zeros, Llm_EncodingAttr:$encoding);
-  let results = (outs AnyStaticShapeTensor:$result);
+  let arguments = (ins Llm_AnyWeight:$values, Llm_AnyWeight:$scales,
+                       Optional<Llm_AnyWeight>:$zeros, Llm_EncodingAttr:$encoding);
+  let results = (outs Llm_AnyWeight:$result);
   let assemblyFormat = [{
     $values `,` $scales (`,` $zeros^)? $encoding attr-dict `:` functional-type(operands, results)
   }];
@@ -68,8 +70,8 @@ def Llm_DequantizeOp : Llm_Op<"dequantize", [Pure]> {
 
 def Llm_ConcatRowsOp : Llm_Op<"concat_rows", [Pure]> {
   let summary = "Weights of equal width stacked along axis 0";
-  let arguments = (ins Variadic<AnyStaticShapeTensor>:$inputs);
-  let results = (outs AnyStaticShapeTensor:$result);
+  let arguments = (ins Variadic<Llm_AnyWeight>:$inputs);
+  let results = (outs Llm_AnyWeight:$result);
   let assemblyFormat = "$inputs attr-dict `:` functional-type($inputs, $result)";
   let hasVerifier = 1;
 }
@@ -80,8 +82,8 @@ def Llm_InterleaveRowsOp : Llm_Op<"interleave_rows", [Pure]> {
     Puts the two members of a pair a fixed number of columns apart in the product, for pair
     epilogues. The last blocks are padded with zero rows.
   }];
-  let arguments = (ins AnyStaticShapeTensor:$first, AnyStaticShapeTensor:$second, I64Attr:$block);
-  let results = (outs AnyStaticShapeTensor:$result);
+  let arguments = (ins Llm_AnyWeight:$first, Llm_AnyWeight:$second, I64Attr:$block);
+  let results = (outs Llm_AnyWeight:$result);
   let assemblyFormat = [{
     $first `,` $second `block` $block attr-dict `:` functional-type(operands, $result)
   }];
@@ -90,8 +92,8 @@ def Llm_InterleaveRowsOp : Llm_Op<"interleave_rows", [Pure]> {
 
 def Llm_ScaleColumnsOp : Llm_Op<"scale_columns", [Pure]> {
   let summary = "weight[n,k] * factors[k] in f32: a norm's weight folded into the next product";
-  let arguments = (ins AnyStaticShapeTensor:$input, AnyStaticShapeTensor:$factors);
-  let results = (outs AnyStaticShapeTensor:$result);
+  let arguments = (ins Llm_AnyWeight:$input, Llm_AnyWeight:$factors);
+  let results = (outs Llm_AnyWeight:$result);
   let assemblyFormat = "$input `,` $factors attr-dict `:` functional-type(operands, $result)";
   let hasVerifier = 1;
 }
@@ -104,22 +106,22 @@ def Llm_PackOp : Llm_Op<"pack", [Pure]> {
       -> tensor<2048x256xbf16, #engine.layout<[0, 16, 128], [1, 1, 256], [0, 1, 16]>>
     ```
   }];
-  let arguments = (ins AnyStaticShapeTensor:$input);
-  let results = (outs AnyStaticShapeTensor:$result);
+  let arguments = (ins Llm_AnyWeight:$input);
+  let results = (outs Llm_AnyWeight:$result);
   let assemblyFormat = "$input attr-dict `:` type($input) `->` type($result)";
   let hasVerifier = 1;
 }
 
 def Llm_StoreWeightOp : Llm_Op<"store_weight"> {
   let summary = "In @weights: a packed weight that the engine file carries";
-  let arguments = (ins StrAttr:$name, AnyStaticShapeTensor:$value, OptionalAttr<StrAttr>:$format);
+  let arguments = (ins StrAttr:$name, Llm_AnyWeight:$value, OptionalAttr<StrAttr>:$format);
   let assemblyFormat = "$name $value (`format` $format^)? attr-dict `:` type($value)";
 }
 
 def Llm_LoadWeightOp : Llm_Op<"load_weight", [Pure]> {
   let summary = "In a program: a weight that @weights stores";
   let arguments = (ins StrAttr:$name);
-  let results = (outs AnyStaticShapeTensor:$result);
+  let results = (outs Llm_AnyWeight:$result);
   let assemblyFormat = "$name attr-dict `:` type($result)";
 }
 

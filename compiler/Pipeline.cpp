@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: Apache-2.0
+// Stages, and what the passes are told: target, recipe and declared shapes, as attributes.
+#include "compiler/Pipeline.h"
+
+#include "compiler/RegisterPasses.h"
+#include "passes/fuse/Passes.h"
+#include "passes/plan/Passes.h"
+#include "passes/quantize/Passes.h"
+#include "passes/weights/Passes.h"
+#include "mlir/Transforms/Passes.h"
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+using namespace ingot;
+using namespace ingot::compiler;
+
+namespace {
+
+void addRecipePasses(OpPassManager &manager) {
+  manager.addPass(createApplyRecipePass());
+  manager.addPass(createFoldNormPass());
+}
+
+void addFusePasses(OpPassManager &manager) {
+  manager.addPass(createFuseDequantizePass());
+  manager.addPass(createQuantizeActivationsPass());
+  manager.addPass(createFuseEpiloguePass());
+  manager.addPass(createFuseRoundPass());
+  manager.addPass(createMergeQkvPass());
+  manager.addPass(createMergeGateUpPass());
+  manager.addPass(createFuseSwigluPass());
+  manager.addPass(createFuseRmsNormPass());
+  manager.addPass(createFuseQuantizeActivationPass());
+  manager.addPass(createFuseRopeAppendPass());
+  manager.addPass(createCSEPass());
+  manager.addPass(createCanonicalizerPass());
+}
+
+void addWeightsPasses(OpPassManager &manager) {
+  manager.addPass(createChooseLayoutsPass());
+  manager.addPass(createHoistWeightsPass());
+}
+
+void addPlanPasses(OpPassManager &manager) {
+  manager.addPass(createSchedulePass());
+  manager.addPass(createSelectKernelsPass());
+  manager.addPass(createPlanMemoryPass());
+  manager.addPass(createProveCoveragePass());
+}
+
+/// The attribute that tells ApplyRecipe a weight's format; null for weights as stored.
+Attribute formatAttribute(MLIRContext *context, const recipe::WeightFormat &format) {
+  using recipe::WeightType;
+  Builder builder(context);
+  switch (format.type) {
+  case WeightType::Stored:
+    return {};
+  case WeightType::F32:
+    return TypeAttr::get(builder.getF32Type());
+  case WeightType::BF16:
+    return TypeAttr::get(builder.getBF16Type());
+  case WeightType::F16:
+    return TypeAttr::get(builder.getF16Type());
+  case WeightType::Int8:
+    return llm::EncodingAttr::get(context, "int8", 0, false);
+  case WeightType::Int4:
+    return llm::EncodingAttr::get(context, "int4", format.group, format.zeroPoints);
+  case WeightType::Fp8:
+    return llm::EncodingAttr::get(context, "fp8",
+                                  format.scale == recipe::ScaleShape::Tensor ? -1 : 0, false);
+  }
+  llvm_unreachable("every weight type is listed");
+}
+
+Type storeType(MLIRContext *context, recipe::StoreType type) {
+  switch (type) {
+  case recipe::StoreType::F32:
+    return Float32Type::get(context);
+  case recipe::StoreType::BF16:
+    return BFloat16Type::get(context);
+  case recipe::StoreType::F16:
+    return Float16Type::get(context);
+  }
+  llvm_unreachable("every store type is listed");
+}
+
+Type kvType(MLIRContext *context, recipe::KvType type) {
+  switch (type) {
+  case recipe::KvType::F32:
+    return Float32Type::get(context);
+  case recipe::KvType::BF16:
+    return BFloat16Type::get(context);
+  case recipe::KvType::F16:
+    return Float16Type::get(context);
+  case recipe::KvType::Int8:
+    return IntegerType::get(context, 8);
+  case recipe::KvType::E4M3:
+    return Float8E4M3FNType::get(context);
+  case recipe::KvType::E5M2:
+    return Float8E5M2Type::get(context);
+  }
+  llvm_unreachable("every KV type is listed");
+}
+
+/// Writes the recipe into the module: formats on matrices, the rest as module attributes.
+void annotate(ModuleOp module, const recipe::Recipe &recipe) {
+  MLIRContext *context = module.getContext();
+  module.walk([&](llm::WeightOp op) {
+    if (op.getType().getRank() != 2)
+      return;
+    // The location bears the name that the model uses, which a tied weight may not be stored under.
+    auto name = op.getLoc()->findInstanceOf<NameLoc>().getName().strref();
+    if (Attribute format = formatAttribute(context, recipe.formatFor(name)))
+      op->setAttr("llm.format", format);
+  });
+  module->setAttr("llm.store", TypeAttr::get(storeType(context, recipe.activations.store)));
+  module->setAttr("llm.kv", TypeAttr::get(kvType(context, recipe.kvCache)));
+  module->setAttr("llm.compute",
+                  StringAttr::get(context, recipe::name(recipe.activations.compute)));
+}
+
+/// Declares the dims of a step.
+void declareDims(ModuleOp module, const EngineLimits &limits) {
+  OpBuilder builder = OpBuilder::atBlockBegin(module.getBody());
+  auto declare = [&](StringRef name, StringRef source, int64_t max) {
+    engine::DimOp::create(builder, module.getLoc(), name, source, 1, max);
+  };
+  declare("T", "step", limits.maxTokens);
+  declare("S", "step", limits.maxSequences);
+  declare("L", "step", limits.maxLogitRows);
+  declare("B", "load", llvm::divideCeil(limits.maxContext, kKvBlockTokens));
+}
+
+} // namespace
+
+ArrayRef<Stage> compiler::stages() {
+  static constexpr Stage list[] = {{"recipe", addRecipePasses},
+                                   {"fuse", addFusePasses},
+                                   {"weights", addWeightsPasses},
+                                   {"plan", addPlanPasses}};
+  return list;
+}
+
+std::vector<std::string> compiler::stageNames() {
+  std::vector<std::string> names{"import"};
+  for (const Stage &stage : stages())
+    names.push_back(stage.name.str());
+  return names;
+}
+
+void compiler::prepareContext(MLIRContext &context) {
+  DialectRegistry registry;
+  registerDialects(registry);
+  context.appendDialectRegistry(registry);
+  context.loadAllAvailableDialects();
+  injectProviders(*context.getLoadedDialect<engine::EngineDialect>());
+}
+
+FailureOr<OwningOpRef<ModuleOp>>
+compiler::runPipeline(MLIRContext &context, const checkpoint::Checkpoint &checkpoint,
+                      const recipe::Recipe &recipe, engine::TargetAttr target,
+                      const EngineLimits &limits, const StageObserver &observer) {
+  auto module = importModel(&context, checkpoint, {limits.maxContext});
+  if (failed(module))
+    return failure();
+  (**module)->setAttr("engine.target", target);
+  declareDims(**module, limits);
+  observer("import", **module);
+  annotate(**module, recipe);
+  for (const Stage &stage : stages()) {
+    PassManager manager(&context);
+    stage.addPasses(manager);
+    if (failed(manager.run(**module)))
+      return failure();
+    observer(stage.name, **module);
+  }
+  return module;
+}

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+// The whole order of compilation for one target, as named stages.
+#pragma once
+
+#include "codegen/Target.h"
+#include "compiler/importers/Importer.h"
+#include "compiler/recipe/Recipe.h"
+#include "mlir/Pass/PassManager.h"
+
+#include <functional>
+
+namespace ingot::compiler {
+
+/// Largest step that an engine is declared for.
+struct EngineLimits {
+  int64_t maxTokens = 512;   ///< tokens of a step
+  int64_t maxSequences = 64; ///< sequences in a step
+  int64_t maxContext = 0;    ///< positions of a sequence; 0: the model's own limit
+  int64_t maxLogitRows = 64; ///< rows of logits of a step
+};
+
+/// A named part of the order; `--dump-stage` prints the module after it.
+struct Stage {
+  llvm::StringRef name;
+  void (*addPasses)(mlir::OpPassManager &);
+};
+
+/// All stages after import, in order.
+llvm::ArrayRef<Stage> stages();
+
+/// Names that `--dump-stage` knows: import, then stages().
+std::vector<std::string> stageNames();
+
+/// Loads Ingot's dialects into `context` and injects the targets' kernel providers.
+void prepareContext(mlir::MLIRContext &context);
+
+/// Called with a stage's name and the module after it.
+using StageObserver = std::function<void(llvm::StringRef stage, mlir::ModuleOp module)>;
+
+/// Imports `checkpoint` and runs every stage for `target`. The result holds the declared dims,
+/// @weights, and one complete engine.unit without libraries. Failure comes with diagnostics.
+mlir::FailureOr<mlir::OwningOpRef<mlir::ModuleOp>>
+runPipeline(mlir::MLIRContext &context, const checkpoint::Checkpoint &checkpoint,
+            const recipe::Recipe &recipe, engine::TargetAttr target, const EngineLimits &limits,
+            const StageObserver &observer);
+
+} // namespace ingot::compiler

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// The table of model families.
+#include "compiler/importers/Families.h"
+
+using namespace mlir;
+using namespace ingot;
+using namespace ingot::compiler;
+
+namespace {
+
+struct Family {
+  StringRef architecture; ///< as config.json names it
+  LogicalResult (*import)(ModuleOp, const checkpoint::Checkpoint &, const ImportOptions &);
+};
+
+constexpr Family kFamilies[] = {{"LlamaForCausalLM", importLlama}};
+
+} // namespace
+
+FailureOr<OwningOpRef<ModuleOp>>
+compiler::importModel(MLIRContext *context, const checkpoint::Checkpoint &checkpoint,
+                      const ImportOptions &options) {
+  OwningOpRef<ModuleOp> module = ModuleOp::create(UnknownLoc::get(context));
+  StringRef architecture = checkpoint.config().architecture;
+  const auto *family =
+      llvm::find_if(kFamilies, [&](const Family &f) { return f.architecture == architecture; });
+  if (family == std::end(kFamilies))
+    return module->emitError() << "INGOT-E1082: architecture " << architecture
+                               << " is not supported; known: " << knownArchitectures();
+  if (failed(family->import(*module, checkpoint, options)))
+    return failure();
+  addSampleProgram(*module, static_cast<int64_t>(checkpoint.config().vocabSize));
+  return module;
+}
+
+std::string compiler::knownArchitectures() {
+  return llvm::join(llvm::map_range(kFamilies, [](const Family &f) { return f.architecture; }),
+                    ", ");
+}

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+// From a checkpoint to llm IR: one importer per model family, listed in one table.
+#pragma once
+
+#include "compiler/checkpoint/Checkpoint.h"
+#include "dialects/llm/LlmDialect.h"
+#include "mlir/IR/OwningOpRef.h"
+
+namespace ingot::compiler {
+
+/// Positions of one KV block.
+constexpr int64_t kKvBlockTokens = 16;
+
+struct ImportOptions {
+  int64_t maxContext = 0; ///< positions the engine is declared for; dynamic rotary scaling needs it
+};
+
+/// The programs @step and @sample of `checkpoint`'s model, in f32 with weights as stored. Weight
+/// data is not read. Errors come as diagnostics with code INGOT-E10nn.
+mlir::FailureOr<mlir::OwningOpRef<mlir::ModuleOp>>
+importModel(mlir::MLIRContext *context, const checkpoint::Checkpoint &checkpoint,
+            const ImportOptions &options);
+
+/// Architectures that importModel knows, for messages.
+std::string knownArchitectures();
+
+} // namespace ingot::compiler

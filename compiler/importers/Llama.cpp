@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+// LlamaForCausalLM: RMSNorm, rotary positions, grouped-query attention, SwiGLU.
+#include "compiler/importers/Families.h"
+
+#include <cmath>
+#include <numbers>
+
+using namespace mlir;
+using namespace ingot;
+using namespace ingot::compiler;
+using checkpoint::ModelConfig;
+using checkpoint::RopeType;
+
+/// Rotary frequencies by pair, as transformers' `modeling_rope_utils.py` defines them. Dynamic
+/// scaling is fixed at the declared context, so that a token's numbers do not depend on the length
+/// its sequence will reach.
+static SmallVector<float> rotaryFrequencies(const ModelConfig &config, int64_t maxContext) {
+  const checkpoint::Rope &rope = config.rope;
+  double dimensions = static_cast<double>(config.headDim);
+  double base = rope.theta;
+  auto original = static_cast<double>(rope.originalPositions);
+  if (rope.type == RopeType::Dynamic && static_cast<double>(maxContext) > original) {
+    double growth = rope.factor * static_cast<double>(maxContext) / original - (rope.factor - 1);
+    base *= std::pow(growth, dimensions / (dimensions - 2));
+  }
+  SmallVector<float> frequencies;
+  for (uint64_t i = 0; i < config.headDim / 2; ++i) {
+    double frequency = std::pow(base, -2.0 * static_cast<double>(i) / dimensions);
+    if (rope.type == RopeType::Linear)
+      frequency /= rope.factor;
+    if (rope.type == RopeType::Llama3) {
+      double wavelength = 2 * std::numbers::pi / frequency;
+      double blend = (original / wavelength - rope.lowFrequencyFactor) /
+                     (rope.highFrequencyFactor - rope.lowFrequencyFactor);
+      if (wavelength > original / rope.lowFrequencyFactor)
+        frequency /= rope.factor;
+      else if (wavelength >= original / rope.highFrequencyFactor)
+        frequency *= (1 - blend) / rope.factor + blend;
+    }
+    frequencies.push_back(static_cast<float>(frequency));
+  }
+  return frequencies;
+}
+
+namespace {
+
+/// One model under import.
+class Llama {
+public:
+  Llama(StepBuilder &step, const ModelConfig &config, int64_t maxContext)
+      : step(step), config(config), hidden(config.hiddenSize), inner(config.intermediateSize),
+        headDim(config.headDim), frequencies(rotaryFrequencies(config, maxContext)) {}
+
+  LogicalResult run(MLIRContext *context) {
+    auto kv = llm::KvType::get(context, config.kvHeads, headDim, Float32Type::get(context),
+                               kKvBlockTokens);
+    step.begin(SmallVector<llm::KvType>(config.layers, kv));
+    auto vocabulary = static_cast<int64_t>(config.vocabSize);
+    step.setSite("embed_tokens");
+    Value table = step.weight("model.embed_tokens.weight", {vocabulary, hidden});
+    Value x = step.boundary(step.embed(table), "embed");
+    for (uint64_t i = 0; i < config.layers; ++i)
+      x = layer(x, static_cast<int64_t>(i));
+    step.setSite("norm");
+    x = norm(step.wantedRows(x), "model.norm.weight");
+    step.setSite("lm_head");
+    Value head = config.tiedEmbeddings ? table : step.weight("lm_head.weight", {vocabulary, hidden});
+    return step.finish(step.linear(x, head));
+  }
+
+private:
+  Value norm(Value x, StringRef weight) {
+    return step.rmsNorm(x, step.weight(weight, {hidden}), config.rmsNormEpsilon);
+  }
+
+  /// The projection `name` of layer-prefix `prefix` ("model.layers.0.").
+  Value project(Value x, const std::string &prefix, StringRef name, int64_t outputs, int64_t inputs,
+                bool hasBias) {
+    step.setSite(StringRef(prefix).drop_front(strlen("model.")) + name);
+    std::string tensor = prefix + name.str();
+    Value weight = step.weight(tensor + ".weight", {outputs, inputs});
+    Value bias = hasBias ? step.weight(tensor + ".bias", {outputs}) : Value();
+    return step.linear(x, weight, bias);
+  }
+
+  Value layer(Value x, int64_t index) {
+    std::string name = "layers." + std::to_string(index), prefix = "model." + name + ".";
+    step.setSite(name + ".input_layernorm");
+    Value attended = attention(norm(x, prefix + "input_layernorm.weight"), prefix, index);
+    step.setSite(name + ".post_attention_layernorm");
+    Value middle = step.add(x, attended);
+    Value fed = feedForward(norm(middle, prefix + "post_attention_layernorm.weight"), prefix);
+    step.setSite(name + ".output");
+    return step.boundary(step.add(middle, fed), name);
+  }
+
+  Value attention(Value x, const std::string &prefix, int64_t index) {
+    int64_t queryColumns = static_cast<int64_t>(config.heads) * headDim;
+    int64_t kvColumns = static_cast<int64_t>(config.kvHeads) * headDim;
+    bool bias = config.attentionBias;
+    Value q = project(x, prefix, "self_attn.q_proj", queryColumns, hidden, bias);
+    Value k = project(x, prefix, "self_attn.k_proj", kvColumns, hidden, bias);
+    Value v = project(x, prefix, "self_attn.v_proj", kvColumns, hidden, bias);
+    step.setSite("layers." + Twine(index) + ".self_attn");
+    Value table = step.literal("rope.inv_freq", frequencies);
+    q = step.rope(q, table, headDim, 1.0);
+    k = step.rope(k, table, headDim, 1.0);
+    step.kvAppend(k, v, step.cache(index));
+    Value mixed = step.attention(q, step.cache(index), 1 / std::sqrt(static_cast<double>(headDim)));
+    return project(mixed, prefix, "self_attn.o_proj", hidden, queryColumns, bias);
+  }
+
+  Value feedForward(Value x, const std::string &prefix) {
+    Value gate = project(x, prefix, "mlp.gate_proj", inner, hidden, config.mlpBias);
+    Value up = project(x, prefix, "mlp.up_proj", inner, hidden, config.mlpBias);
+    step.setSite(StringRef(prefix).drop_front(strlen("model.")) + "mlp.act_fn");
+    Value product = step.siluTimes(gate, up);
+    return project(product, prefix, "mlp.down_proj", hidden, inner, config.mlpBias);
+  }
+
+  StepBuilder &step;
+  const ModelConfig &config;
+  int64_t hidden, inner, headDim;
+  SmallVector<float> frequencies;
+};
+
+} // namespace
+
+LogicalResult compiler::importLlama(ModuleOp module, const checkpoint::Checkpoint &checkpoint,
+                                    const ImportOptions &options) {
+  StepBuilder step(module, checkpoint);
+  return Llama(step, checkpoint.config(), options.maxContext).run(module.getContext());
+}

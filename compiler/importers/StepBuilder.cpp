@@ -1,0 +1,263 @@
+// SPDX-License-Identifier: Apache-2.0
+// Shorthands for building @step, and the sampling program.
+#include "compiler/importers/StepBuilder.h"
+
+#include "passes/FusionReport.h"
+
+using namespace mlir;
+using namespace ingot;
+using namespace ingot::compiler;
+
+namespace {
+
+/// Widths of the sampling inputs and outputs (runtime/schema/KernelAbi.h).
+constexpr int64_t kSampleParamWords = 16;
+constexpr int64_t kMaxBias = 304;
+constexpr int64_t kMaxLogprobs = 20;
+
+struct Argument {
+  StringRef name;
+  Type type;
+};
+
+/// A function whose arguments carry llm.input names; the builder is left at its start.
+func::FuncOp makeFunction(OpBuilder &builder, Location location, StringRef name,
+                          ArrayRef<Argument> arguments) {
+  SmallVector<Type> types;
+  for (const Argument &argument : arguments)
+    types.push_back(argument.type);
+  auto function =
+      func::FuncOp::create(builder, location, name, builder.getFunctionType(types, {}));
+  for (auto [i, argument] : llvm::enumerate(arguments))
+    function.setArgAttr(i, "llm.input", builder.getStringAttr(argument.name));
+  builder.setInsertionPointToStart(function.addEntryBlock());
+  return function;
+}
+
+/// Ends `function` with `values` as results of these names.
+void finishFunction(OpBuilder &builder, func::FuncOp function, ValueRange values,
+                    ArrayRef<StringRef> names) {
+  func::ReturnOp::create(builder, function.getLoc(), values);
+  function.setType(builder.getFunctionType(function.getArgumentTypes(), values.getTypes()));
+  for (auto [i, name] : llvm::enumerate(names))
+    function.setResultAttr(i, "llm.output", builder.getStringAttr(name));
+}
+
+/// A tensor of [rows, columns], or of [rows] for `columns` = 0.
+RankedTensorType rowsType(OpBuilder &builder, StringRef rows, int64_t columns, Type element) {
+  SmallVector<int64_t> shape{ShapedType::kDynamic};
+  if (columns != 0)
+    shape.push_back(columns);
+  return RankedTensorType::get(shape, element, builder.getStringAttr(rows));
+}
+
+/// The IR type of a stored element; null for types no operation reads.
+Type elementType(OpBuilder &builder, checkpoint::DType dtype) {
+  switch (dtype) {
+  case checkpoint::DType::F32:
+    return builder.getF32Type();
+  case checkpoint::DType::F16:
+    return builder.getF16Type();
+  case checkpoint::DType::BF16:
+    return builder.getBF16Type();
+  default:
+    return {};
+  }
+}
+
+} // namespace
+
+StepBuilder::StepBuilder(ModuleOp module, const checkpoint::Checkpoint &checkpoint)
+    : checkpoint(checkpoint), module(module), builder(module.getContext()),
+      weights(module.getContext()), location(module.getLoc()) {}
+
+void StepBuilder::begin(ArrayRef<llm::KvType> cacheTypes) {
+  builder.setInsertionPointToEnd(module.getBody());
+  Type i32 = builder.getI32Type();
+  auto tokensType = rowsType(builder, "T", 0, i32);
+  auto tableType = RankedTensorType::get({ShapedType::kDynamic, ShapedType::kDynamic}, i32,
+                                         builder.getStringAttr("S"));
+  SmallVector<std::string> cacheNames;
+  for (size_t i = 0; i < cacheTypes.size(); ++i)
+    cacheNames.push_back("kv." + std::to_string(i));
+  SmallVector<Argument> arguments{{"tokens", tokensType},
+                                  {"positions", tokensType},
+                                  {"token_sequences", tokensType},
+                                  {"block_table", tableType},
+                                  {"logit_rows", rowsType(builder, "L", 0, i32)}};
+  for (auto [name, type] : llvm::zip(cacheNames, cacheTypes))
+    arguments.push_back({name, type});
+  function = makeFunction(builder, location, "step", arguments);
+  ValueRange values = function.getArguments();
+  tokens = values[0];
+  positions = values[1];
+  tokenSequences = values[2];
+  blockTable = values[3];
+  logitRows = values[4];
+  caches.assign(values.begin() + 5, values.end());
+  // Weight operations stay together before everything else.
+  auto last = builder.create<func::ReturnOp>(location);
+  weights.setInsertionPoint(last);
+  builder.setInsertionPointToEnd(last->getBlock());
+  firstOperation = last;
+}
+
+LogicalResult StepBuilder::finish(Value logits) {
+  firstOperation->erase();
+  finishFunction(builder, function, logits, {"logits"});
+  if (firstError)
+    return module.emitError() << firstError->str();
+  return success();
+}
+
+void StepBuilder::setSite(const Twine &site) { location = atSite(builder.getContext(), site); }
+
+Value StepBuilder::weight(StringRef name, ArrayRef<int64_t> shape) {
+  auto entry = known.find(name);
+  if (entry != known.end())
+    return entry->second;
+  Type element = builder.getF32Type();
+  std::string stored = name.str(), file = "absent";
+  int64_t offset = 0;
+  auto fail = [&](checkpoint::Error error) {
+    if (!firstError)
+      firstError = std::move(error);
+  };
+  auto tensor = checkpoint.get(name.str());
+  if (!tensor) {
+    fail(tensor.error());
+  } else {
+    const checkpoint::Tensor &found = **tensor;
+    stored = found.name;
+    file = checkpoint.fileName(found);
+    offset = static_cast<int64_t>(found.offset);
+    if (!llvm::equal(found.shape, shape, [](uint64_t a, int64_t b) { return int64_t(a) == b; }))
+      fail({"INGOT-E1080", "tensor " + stored + " has another shape than config.json implies",
+            file, "check config.json against the weights: [" + llvm::join(llvm::map_range(shape, [](int64_t n) { return std::to_string(n); }), ", ") + "] is expected"});
+    if (Type type = elementType(builder, found.dtype))
+      element = type;
+    else
+      fail({"INGOT-E1081",
+            "tensor " + stored + " holds " + std::string(dtypeName(found.dtype)) + " elements",
+            file, "convert it to F32, F16 or BF16"});
+  }
+  Value value = llm::WeightOp::create(weights, atSite(builder.getContext(), name),
+                                      RankedTensorType::get(shape, element), stored, file, offset);
+  return known[name] = value;
+}
+
+Value StepBuilder::literal(StringRef name, ArrayRef<float> values) {
+  Value &value = known[name];
+  if (!value) {
+    auto type = RankedTensorType::get({static_cast<int64_t>(values.size())}, builder.getF32Type());
+    value = llm::LiteralOp::create(weights, atSite(builder.getContext(), name), type, name,
+                                   DenseElementsAttr::get(type, values));
+  }
+  return value;
+}
+
+RankedTensorType StepBuilder::activation(StringRef rows, int64_t columns) {
+  return rowsType(builder, rows, columns, builder.getF32Type());
+}
+
+/// The row expression of an activation.
+static StringRef rowsOf(Value value) {
+  return cast<StringAttr>(cast<RankedTensorType>(value.getType()).getEncoding()).getValue();
+}
+
+Value StepBuilder::embed(Value table) {
+  return llm::EmbedOp::create(builder, location, activation("T", llm::columnsOf(table)), tokens,
+                              table, Value(), Value(), llm::EncodingAttr());
+}
+
+Value StepBuilder::rmsNorm(Value input, Value weight, double epsilon) {
+  return llm::RmsNormOp::create(builder, location, input.getType(), Type(), Type(), input, Value(),
+                                weight, builder.getF32FloatAttr(static_cast<float>(epsilon)),
+                                TypeAttr())
+      .getResult();
+}
+
+Value StepBuilder::linear(Value input, Value weight, Value bias) {
+  int64_t columns = cast<RankedTensorType>(weight.getType()).getShape().front();
+  auto type = activation(rowsOf(input), columns);
+  Value product = llm::MatmulOp::create(builder, location, type, input, weight, Value(), Value(),
+                                        Value(), ValueRange(), llm::EncodingAttr(), IntegerAttr());
+  return bias ? add(product, bias) : product;
+}
+
+Value StepBuilder::pointwise(ValueRange inputs, RankedTensorType type,
+                             function_ref<Value(ValueRange)> body) {
+  auto op = llm::PointwiseOp::create(builder, location, type, inputs);
+  OpBuilder::InsertionGuard guard(builder);
+  size_t count = inputs.size();
+  Block *block =
+      builder.createBlock(&op.getBody(), {}, SmallVector<Type>(count, builder.getF32Type()),
+                          SmallVector<Location>(count, location));
+  Value result = body(block->getArguments());
+  llm::YieldOp::create(builder, location, result);
+  return op.getResult();
+}
+
+Value StepBuilder::add(Value a, Value b) {
+  return pointwise({a, b}, cast<RankedTensorType>(a.getType()), [&](ValueRange x) -> Value {
+    return arith::AddFOp::create(builder, location, x[0], x[1]);
+  });
+}
+
+Value StepBuilder::siluTimes(Value gate, Value up) {
+  return pointwise({gate, up}, cast<RankedTensorType>(gate.getType()), [&](ValueRange x) -> Value {
+    Value one = arith::ConstantOp::create(builder, location, builder.getF32FloatAttr(1.0f));
+    Value negative = arith::NegFOp::create(builder, location, x[0]);
+    Value exponential = math::ExpOp::create(builder, location, negative);
+    Value divisor = arith::AddFOp::create(builder, location, one, exponential);
+    Value silu = arith::DivFOp::create(builder, location, x[0], divisor);
+    return arith::MulFOp::create(builder, location, silu, x[1]);
+  });
+}
+
+Value StepBuilder::rope(Value input, Value frequencies, int64_t headDim, double factor) {
+  return llm::RopeOp::create(builder, location, cast<RankedTensorType>(input.getType()), input, positions, frequencies,
+                             headDim, builder.getF32FloatAttr(static_cast<float>(factor)));
+}
+
+void StepBuilder::kvAppend(Value keys, Value values, Value cache) {
+  llm::KvAppendOp::create(builder, location, keys, values, positions, tokenSequences, blockTable,
+                          cache);
+}
+
+Value StepBuilder::attention(Value query, Value cache, double scale) {
+  return llm::AttentionOp::create(builder, location, cast<RankedTensorType>(query.getType()), query, positions,
+                                  tokenSequences, blockTable, cache,
+                                  builder.getF32FloatAttr(static_cast<float>(scale)));
+}
+
+Value StepBuilder::boundary(Value input, StringRef segment) {
+  return llm::BoundaryOp::create(builder, location, cast<RankedTensorType>(input.getType()), input, segment);
+}
+
+Value StepBuilder::wantedRows(Value input) {
+  return llm::GatherRowsOp::create(builder, location, activation("L", llm::columnsOf(input)), input,
+                                   logitRows);
+}
+
+void compiler::addSampleProgram(ModuleOp module, int64_t vocabulary) {
+  OpBuilder builder = OpBuilder::atBlockEnd(module.getBody());
+  Type f32 = builder.getF32Type(), i32 = builder.getI32Type();
+  auto rows = [&](int64_t columns, Type element) { return rowsType(builder, "L", columns, element); };
+  auto counts = llm::StateType::get(builder.getContext(), RankedTensorType::get({vocabulary}, i32));
+  Location location = atSite(builder.getContext(), "sample");
+  func::FuncOp function = makeFunction(builder, location, "sample",
+                                       {{"logits", rows(vocabulary, f32)},
+                                        {"sample_params", rows(kSampleParamWords, i32)},
+                                        {"bias_ids", rows(kMaxBias, i32)},
+                                        {"bias_values", rows(kMaxBias, f32)},
+                                        {"allow_mask", rows((vocabulary + 31) / 32, i32)},
+                                        {"token_counts", counts}});
+  ValueRange inputs = function.getArguments();
+  auto sample = llm::SampleOp::create(
+      builder, location, TypeRange{rows(0, i32), rows(0, f32), rows(kMaxLogprobs, i32),
+                                   rows(kMaxLogprobs, f32)},
+      inputs);
+  finishFunction(builder, function, sample.getResults(),
+                 {"sampled_tokens", "sampled_logprobs", "top_tokens", "top_logprobs"});
+}

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+// What importers of all families share: the step's inputs, weights by name, small op shorthands,
+// and the sampling program.
+#pragma once
+
+#include "compiler/importers/Importer.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/IR/Builders.h"
+#include "mlir/IR/BuiltinOps.h"
+
+namespace ingot::compiler {
+
+/// Builds one @step function. A missing weight is remembered as the first error; later operations
+/// then build on a harmless placeholder value, and finish() fails.
+class StepBuilder {
+public:
+  StepBuilder(mlir::ModuleOp module, const checkpoint::Checkpoint &checkpoint);
+
+  /// Creates @step with an input for each KV cache in `caches`.
+  void begin(llvm::ArrayRef<llm::KvType> caches);
+
+  /// Returns `logits` and reports the first error, if any.
+  mlir::LogicalResult finish(mlir::Value logits);
+
+  /// Operations created from here on come from `site` of the model ("layers.0.self_attn").
+  void setSite(const llvm::Twine &site);
+
+  /// The checkpoint's tensor `name`, which must have `shape`; one operation per tensor.
+  mlir::Value weight(llvm::StringRef name, llvm::ArrayRef<int64_t> shape);
+  /// A small f32 weight computed from the configuration.
+  mlir::Value literal(llvm::StringRef name, llvm::ArrayRef<float> values);
+
+  mlir::Value embed(mlir::Value table);
+  mlir::Value rmsNorm(mlir::Value input, mlir::Value weight, double epsilon);
+  /// input * weight^T, plus `bias` unless null.
+  mlir::Value linear(mlir::Value input, mlir::Value weight, mlir::Value bias = {});
+  mlir::Value add(mlir::Value a, mlir::Value b);
+  /// silu(gate) * up.
+  mlir::Value siluTimes(mlir::Value gate, mlir::Value up);
+  mlir::Value rope(mlir::Value input, mlir::Value frequencies, int64_t headDim, double factor);
+  void kvAppend(mlir::Value keys, mlir::Value values, mlir::Value cache);
+  mlir::Value attention(mlir::Value query, mlir::Value cache, double scale);
+  mlir::Value boundary(mlir::Value input, llvm::StringRef segment);
+  /// The rows whose logits are wanted.
+  mlir::Value wantedRows(mlir::Value input);
+
+  mlir::Value cache(int64_t index) const { return caches[index]; }
+
+private:
+  mlir::RankedTensorType activation(llvm::StringRef rows, int64_t columns);
+  mlir::Value pointwise(mlir::ValueRange inputs, mlir::RankedTensorType type,
+                        llvm::function_ref<mlir::Value(mlir::ValueRange)> body);
+
+  const checkpoint::Checkpoint &checkpoint;
+  mlir::ModuleOp module;
+  mlir::OpBuilder builder;        ///< the program's operations
+  mlir::OpBuilder weights;        ///< weight operations, at the start of the function
+  mlir::Location location;
+  mlir::func::FuncOp function;
+  mlir::Operation *firstOperation = nullptr; ///< separates weights from the program while building
+  mlir::Value tokens, positions, tokenSequences, blockTable, logitRows;
+  llvm::SmallVector<mlir::Value> caches;
+  llvm::StringMap<mlir::Value> known; ///< weights made so far
+  std::optional<checkpoint::Error> firstError;
+};
+
+/// Adds @sample for a vocabulary of that size.
+void addSampleProgram(mlir::ModuleOp module, int64_t vocabulary);
+
+} // namespace ingot::compiler

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+// quantize_activation(rms_norm) becomes a norm with an 8-bit result.
+#include "passes/FusionReport.h"
+#include "passes/fuse/Passes.h"
+
+#include "mlir/IR/Builders.h"
+
+namespace ingot {
+#define GEN_PASS_DEF_FUSEQUANTIZEACTIVATIONPASS
+#include "passes/fuse/Passes.h.inc"
+} // namespace ingot
+
+using namespace mlir;
+using namespace ingot;
+
+namespace {
+
+struct FuseQuantizeActivation : ingot::impl::FuseQuantizeActivationPassBase<FuseQuantizeActivation> {
+  void runOnOperation() override {
+    FusionReport report(getOperation(), getArgument());
+    if (!report)
+      return signalPassFailure();
+    SmallVector<llm::QuantizeActivationOp> sites;
+    getOperation().walk([&](llm::QuantizeActivationOp op) { sites.push_back(op); });
+    for (llm::QuantizeActivationOp site : sites)
+      visit(report, site);
+  }
+
+  void visit(FusionReport &report, llm::QuantizeActivationOp site) {
+    auto norm = site.getInput().getDefiningOp<llm::RmsNormOp>();
+    if (!norm)
+      return report.declined(site, "its input is not a norm");
+    if (!norm.getResult().hasOneUse())
+      return report.declined(site, "the norm is also used unquantized");
+    if (!report.accepts(site))
+      return;
+    Type store = cast<RankedTensorType>(norm.getResult().getType()).getElementType();
+    OpBuilder builder(norm);
+    auto fused = llm::RmsNormOp::create(
+        builder, norm.getLoc(), site.getResult().getType(), site.getScales().getType(),
+        norm.getSum() ? norm.getSum().getType() : Type(), norm.getInput(), norm.getResidual(),
+        norm.getWeight(), norm.getEpsAttr(), TypeAttr::get(store));
+    if (norm.getSum())
+      norm.getSum().replaceAllUsesWith(fused.getSum());
+    site.getResult().replaceAllUsesWith(fused.getResult());
+    site.getScales().replaceAllUsesWith(fused.getScales());
+    site->erase();
+    norm->erase();
+    report.applied(fused);
+  }
+};
+
+} // namespace

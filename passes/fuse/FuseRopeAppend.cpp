@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+// rope(q), rope(k) and kv_append(k, v) of one q|k|v product become rope_append.
+#include "passes/FusionReport.h"
+#include "passes/fuse/Passes.h"
+
+#include "mlir/IR/Builders.h"
+
+namespace ingot {
+#define GEN_PASS_DEF_FUSEROPEAPPENDPASS
+#include "passes/fuse/Passes.h.inc"
+} // namespace ingot
+
+using namespace mlir;
+using namespace ingot;
+
+namespace {
+
+struct FuseRopeAppend : ingot::impl::FuseRopeAppendPassBase<FuseRopeAppend> {
+  void runOnOperation() override {
+    FusionReport report(getOperation(), getArgument());
+    if (!report)
+      return signalPassFailure();
+    SmallVector<llm::KvAppendOp> sites;
+    getOperation().walk([&](llm::KvAppendOp op) { sites.push_back(op); });
+    for (llm::KvAppendOp site : sites)
+      visit(report, site);
+  }
+
+  void visit(FusionReport &report, llm::KvAppendOp site) {
+    auto keys = site.getKeys().getDefiningOp<llm::RopeOp>();
+    auto keySlice = keys ? keys.getInput().getDefiningOp<llm::SliceColumnsOp>() : nullptr;
+    auto valueSlice = site.getValues().getDefiningOp<llm::SliceColumnsOp>();
+    if (!keySlice || !valueSlice || keySlice.getInput() != valueSlice.getInput())
+      return report.declined(site, "k and v are not slices of one q|k|v value");
+    Value qkv = keySlice.getInput();
+    llm::RopeOp query = queryOf(qkv, keys);
+    if (!query)
+      return report.declined(site, "no q of the same rotation is a slice of the same value");
+    int64_t queryColumns = llm::columnsOf(query.getResult());
+    int64_t kvColumns = llm::columnsOf(keys.getResult());
+    if (static_cast<int64_t>(keySlice.getFirst()) != queryColumns ||
+        static_cast<int64_t>(valueSlice.getFirst()) != queryColumns + kvColumns ||
+        llm::columnsOf(qkv) != queryColumns + 2 * kvColumns)
+      return report.declined(site, "q, k and v do not fill the value in this order");
+    if (!keys->hasOneUse() || query.getType() != withColumnsOf(keys.getType(), queryColumns))
+      return report.declined(site, "q and k are stored in different types");
+    if (!report.accepts(site))
+      return;
+    OpBuilder builder(query);
+    auto fused = llm::RopeAppendOp::create(
+        builder, site.getLoc(), query.getType(), qkv, keys.getPositions(), keys.getInvFreq(),
+        site.getTokenSequences(), site.getBlockTable(), site.getCache(), keys.getFactorAttr());
+    query.replaceAllUsesWith(fused.getResult());
+    query->erase();
+    site->erase();
+    keys->erase();
+    report.applied(fused);
+  }
+
+  static Type withColumnsOf(Type type, int64_t columns) {
+    return llm::withColumns(cast<RankedTensorType>(type), columns);
+  }
+
+  /// The rotation of the first columns of `qkv` that matches the one of `keys`; null if none.
+  static llm::RopeOp queryOf(Value qkv, llm::RopeOp keys) {
+    for (Operation *user : qkv.getUsers()) {
+      auto slice = dyn_cast<llm::SliceColumnsOp>(user);
+      if (!slice || slice.getFirst() != 0 || !slice->hasOneUse())
+        continue;
+      auto rope = dyn_cast<llm::RopeOp>(*slice->user_begin());
+      if (rope && rope.getInvFreq() == keys.getInvFreq() &&
+          rope.getPositions() == keys.getPositions() && rope.getFactor() == keys.getFactor() &&
+          rope->getBlock() == keys->getBlock())
+        return rope;
+    }
+    return {};
+  }
+};
+
+} // namespace

@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+// pointwise(gate half, up half) of a merged product becomes its pair epilogue: the weight's rows are
+// interleaved so that both members of a pair stand a fixed number of columns apart.
+#include "passes/FusionReport.h"
+#include "passes/fuse/Passes.h"
+
+#include "mlir/IR/Builders.h"
+#include "mlir/IR/IRMapping.h"
+
+namespace ingot {
+#define GEN_PASS_DEF_FUSESWIGLUPASS
+#include "passes/fuse/Passes.h.inc"
+} // namespace ingot
+
+using namespace mlir;
+using namespace ingot;
+
+namespace {
+
+/// The two halves of a stacked weight; nulls when `value` is not one.
+std::pair<Value, Value> halves(Value value) {
+  auto concat = value ? value.getDefiningOp<llm::ConcatRowsOp>() : llm::ConcatRowsOp();
+  if (!concat || concat.getInputs().size() != 2 ||
+      concat.getInputs()[0].getType() != concat.getInputs()[1].getType())
+    return {};
+  return {concat.getInputs()[0], concat.getInputs()[1]};
+}
+
+/// The stacked weight `value` with its halves interleaved instead; null stays null.
+Value interleaved(OpBuilder &builder, Location loc, Value value, int64_t block) {
+  auto [first, second] = halves(value);
+  if (!first)
+    return {};
+  auto type = cast<RankedTensorType>(first.getType());
+  SmallVector<int64_t> shape(type.getShape());
+  shape.front() = (shape.front() + block - 1) / block * block * 2;
+  return llm::InterleaveRowsOp::create(builder, loc, type.clone(shape), first, second, block);
+}
+
+struct FuseSwiglu : ingot::impl::FuseSwigluPassBase<FuseSwiglu> {
+  void runOnOperation() override {
+    FusionReport report(getOperation(), getArgument());
+    if (!report)
+      return signalPassFailure();
+    SmallVector<llm::PointwiseOp> sites;
+    getOperation().walk([&](llm::PointwiseOp op) { sites.push_back(op); });
+    for (llm::PointwiseOp site : sites)
+      visit(report, site);
+  }
+
+  void visit(FusionReport &report, llm::PointwiseOp site) {
+    if (site.getInputs().size() != 2)
+      return;
+    auto gate = site.getInputs()[0].getDefiningOp<llm::SliceColumnsOp>();
+    auto up = site.getInputs()[1].getDefiningOp<llm::SliceColumnsOp>();
+    if (!gate || !up || gate.getInput() != up.getInput())
+      return; // not a function of two halves: no site of this pass
+    auto product = gate.getInput().getDefiningOp<llm::MatmulOp>();
+    int64_t half = llm::columnsOf(gate.getResult());
+    if (!product || gate.getFirst() != 0 || static_cast<int64_t>(up.getFirst()) != half ||
+        llm::columnsOf(product.getResult()) != 2 * half)
+      return report.declined(site, "its operands are not the two halves of one product");
+    if (!gate->hasOneUse() || !up->hasOneUse() || product->getResult(0).getNumUses() != 2)
+      return report.declined(site, "a half has other users");
+    bool splits = halves(product.getWeight()).first &&
+                  llvm::all_of(product.getEpilogueOperands(),
+                               [](Value operand) { return halves(operand).first != Value(); });
+    if (!splits)
+      return report.declined(site, "the weight is not two stacked halves");
+    if (!report.accepts(site))
+      return;
+    report.applied(fuse(report, site, product));
+    gate->erase();
+    up->erase();
+    product->erase();
+  }
+
+  /// Replaces `site` by a pair product.
+  llm::MatmulOp fuse(FusionReport &report, llm::PointwiseOp site, llm::MatmulOp product) {
+    OpBuilder builder(product);
+    Location loc = product.getLoc();
+    int64_t offset = report.target().pairOffset();
+    auto weave = [&](Value value) { return interleaved(builder, loc, value, offset); };
+    SmallVector<Value> operands;
+    for (Value operand : product.getEpilogueOperands())
+      llvm::append_values(operands, halves(operand).first, halves(operand).second);
+    auto fused = llm::MatmulOp::create(
+        builder, loc, site.getType(), product.getInput(), weave(product.getWeight()),
+        product.getInputScales(), weave(product.getScales()), weave(product.getZeros()), operands,
+        product.getEncodingAttr(), builder.getI64IntegerAttr(offset));
+    buildEpilogue(builder, fused, site, product);
+    site.replaceAllUsesWith(fused.getResult());
+    site->erase();
+    return fused;
+  }
+
+  /// The pair epilogue: the product's own epilogue on each sum, its rounding, then `site`'s body.
+  void buildEpilogue(OpBuilder &builder, llm::MatmulOp fused, llm::PointwiseOp site,
+                     llm::MatmulOp product) {
+    OpBuilder::InsertionGuard guard(builder);
+    Type f32 = builder.getF32Type();
+    size_t arguments = 2 + fused.getEpilogueOperands().size();
+    Block *block = builder.createBlock(&fused.getEpilogue(), {}, SmallVector<Type>(arguments, f32),
+                                       SmallVector<Location>(arguments, site.getLoc()));
+    Type stored = product.getType().getElementType();
+    IRMapping halves;
+    for (unsigned member : {0u, 1u}) {
+      Value value = block->getArgument(member);
+      if (!product.getEpilogue().empty()) {
+        IRMapping mapping;
+        Block &inner = product.getEpilogue().front();
+        mapping.map(inner.getArgument(0), value);
+        for (unsigned i = 1; i < inner.getNumArguments(); ++i)
+          mapping.map(inner.getArgument(i), block->getArgument(2 * i + member));
+        value = cloneBody(builder, inner, mapping);
+      }
+      if (stored != f32) {
+        value = arith::TruncFOp::create(builder, site.getLoc(), stored, value);
+        value = arith::ExtFOp::create(builder, site.getLoc(), f32, value);
+      }
+      halves.map(site.getBody().getArgument(member), value);
+    }
+    Value result = cloneBody(builder, site.getBody().front(), halves);
+    llm::YieldOp::create(builder, site.getLoc(), result);
+  }
+
+  /// Clones the operations of a scalar region; returns what it yields.
+  Value cloneBody(OpBuilder &builder, Block &body, IRMapping &mapping) {
+    for (Operation &op : body.without_terminator())
+      builder.clone(op, mapping);
+    return mapping.lookupOrDefault(cast<llm::YieldOp>(body.getTerminator()).getValue());
+  }
+};
+
+} // namespace

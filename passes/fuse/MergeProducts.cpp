@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+// Stacking the weights of products that read the same input.
+#include "passes/fuse/MergeProducts.h"
+
+#include "mlir/IR/Builders.h"
+#include "mlir/IR/TypeUtilities.h"
+
+using namespace mlir;
+using namespace ingot;
+
+/// Why `products` cannot become one; empty when they can.
+static std::string obstacle(ArrayRef<llm::MatmulOp> products) {
+  llm::MatmulOp first = products.front();
+  for (llm::MatmulOp product : products) {
+    if (product.getInput() != first.getInput() ||
+        product.getInputScales() != first.getInputScales())
+      return "the products read different inputs";
+    if (product.getEncodingAttr() != first.getEncodingAttr() ||
+        getElementTypeOrSelf(product.getWeight()) != getElementTypeOrSelf(first.getWeight()))
+      return "the weights have different formats";
+    if (product.getEncoding() && product.getEncoding()->getGroup() == -1)
+      return "one scale per weight: stacking would need them quantized again";
+    if (getElementTypeOrSelf(product.getResult()) != getElementTypeOrSelf(first.getResult()))
+      return "the results are stored in different types";
+    if (product.getPairOffset() || !llvm::all_of(product.getEpilogueOperands(), isWeight))
+      return "an epilogue reads activations";
+    if (!OperationEquivalence::isRegionEquivalentTo(&product.getEpilogue(), &first.getEpilogue(),
+                                                    OperationEquivalence::IgnoreLocations))
+      return "the epilogues differ (a bias on some only)";
+  }
+  return "";
+}
+
+/// The rows of `parts`, one weight of each product, stacked; null when the parts are.
+static Value stack(OpBuilder &builder, Location loc, ArrayRef<Value> parts) {
+  if (!parts.front())
+    return {};
+  auto type = cast<RankedTensorType>(parts.front().getType());
+  SmallVector<int64_t> shape(type.getShape());
+  shape.front() = 0;
+  for (Value part : parts)
+    shape.front() += cast<RankedTensorType>(part.getType()).getShape().front();
+  return llm::ConcatRowsOp::create(builder, loc, type.clone(shape), parts);
+}
+
+/// stack() of what `get` picks from each product.
+static Value stackOf(OpBuilder &builder, Location loc, ArrayRef<llm::MatmulOp> products,
+                     function_ref<Value(llm::MatmulOp)> get) {
+  return stack(builder, loc, llvm::map_to_vector(products, get));
+}
+
+void ingot::mergeProducts(FusionReport &report, ArrayRef<llm::MatmulOp> products,
+                          const Twine &site) {
+  llm::MatmulOp first = products.front();
+  for (llm::MatmulOp product : products)
+    if (product->isBeforeInBlock(first))
+      first = product;
+  std::string reason = obstacle(products);
+  if (!reason.empty())
+    return report.declined(first, reason);
+  if (!report.accepts(first))
+    return;
+
+  OpBuilder builder(first);
+  Location loc = atSite(builder.getContext(), site);
+  using llm::MatmulOp;
+  Value weight = stackOf(builder, loc, products, [](MatmulOp op) { return op.getWeight(); });
+  Value scales = stackOf(builder, loc, products, [](MatmulOp op) { return op.getScales(); });
+  Value zeros = stackOf(builder, loc, products, [](MatmulOp op) { return op.getZeros(); });
+  SmallVector<Value> operands;
+  for (size_t i = 0; i < first.getEpilogueOperands().size(); ++i)
+    operands.push_back(stackOf(builder, loc, products,
+                               [i](MatmulOp op) { return op.getEpilogueOperands()[i]; }));
+  int64_t columns = cast<RankedTensorType>(weight.getType()).getShape().front();
+  auto merged = MatmulOp::create(builder, loc, llm::withColumns(first.getType(), columns),
+                                 first.getInput(), weight, first.getInputScales(), scales, zeros,
+                                 operands, first.getEncodingAttr(), IntegerAttr());
+  merged.getEpilogue().takeBody(first.getEpilogue());
+
+  int64_t column = 0;
+  for (MatmulOp product : products) {
+    auto slice = llm::SliceColumnsOp::create(builder, product.getLoc(), product.getType(),
+                                             merged.getResult(), column);
+    column += llm::columnsOf(product.getResult());
+    product.replaceAllUsesWith(slice.getResult());
+  }
+  for (MatmulOp product : products)
+    product->erase();
+  report.applied(merged);
+}

@@ -1,0 +1,303 @@
+// SPDX-License-Identifier: Apache-2.0
+// Programs become launches over buffers; kernels are asked from the target and shared when equal.
+#include "passes/FusionReport.h"
+#include "passes/plan/Passes.h"
+
+#include "mlir/IR/Builders.h"
+#include "mlir/IR/IRMapping.h"
+#include "llvm/ADT/StringMap.h"
+
+namespace ingot {
+#define GEN_PASS_DEF_SELECTKERNELSPASS
+#include "passes/plan/Passes.h.inc"
+} // namespace ingot
+
+using namespace mlir;
+using namespace ingot;
+using namespace ingot::engine;
+
+namespace {
+
+/// Scalars that every launch gets, in this order (KernelProvider::kernelsFor).
+constexpr StringRef kScalarDims[] = {"T", "S", "L", "B"};
+constexpr StringRef kKvGroup = "global";
+
+/// The unit under construction.
+class UnitBuilder {
+public:
+  explicit UnitBuilder(ModuleOp module)
+      : module(module), context(module.getContext()), buffers(context), kernels(context),
+        programs(context), weights(context) {}
+
+  LogicalResult run() {
+    provider = EngineDialect::providerFor(module);
+    if (!provider)
+      return failure();
+    for (auto dim : module.getOps<DimOp>())
+      declared.push_back(RangeAttr::get(context, dim.getSymName(), dim.getMin(), dim.getMax()));
+
+    auto target = module->getAttrOfType<TargetAttr>("engine.target");
+    OpBuilder builder = OpBuilder::atBlockEnd(module.getBody());
+    auto unit = UnitOp::create(builder, module.getLoc(), "unit", target, 0, 1, StringAttr(),
+                               StringAttr());
+    Block *body = builder.createBlock(&unit.getBody());
+    weights.setInsertionPoint(unit);
+    // Three groups in one block: buffers, kernels, programs. The marks keep the groups apart while
+    // all three grow.
+    Operation *firstMark = mark(body), *secondMark = mark(body);
+    buffers.setInsertionPoint(firstMark);
+    kernels.setInsertionPoint(secondMark);
+    programs.setInsertionPointToEnd(body);
+    module.walk([&](llm::StoreWeightOp op) {
+      formats[op.getName()] = op.getFormat().value_or("").str();
+    });
+    SmallVector<func::FuncOp> functions;
+    for (auto function : module.getOps<func::FuncOp>())
+      if (function.getName() != "weights")
+        functions.push_back(function);
+    for (func::FuncOp function : functions)
+      if (failed(lower(function)))
+        return failure();
+    firstMark->erase();
+    secondMark->erase();
+    for (func::FuncOp function : functions)
+      function->erase();
+    SmallVector<NoteOp> notes(module.getOps<NoteOp>());
+    for (NoteOp note : notes)
+      note->moveBefore(body, body->end());
+    return success();
+  }
+
+private:
+  static Operation *mark(Block *body) {
+    OpBuilder builder = OpBuilder::atBlockEnd(body);
+    return NoteOp::create(builder, builder.getUnknownLoc(), "", "", true, "");
+  }
+
+  ExprAttr expr(const Twine &text) { return getExpr(context, text.str()); }
+
+  /// Shape of a tensor: its row expression, then its static extents.
+  ArrayAttr shapeOf(RankedTensorType type) {
+    SmallVector<Attribute> shape;
+    for (auto [axis, extent] : llvm::enumerate(type.getShape()))
+      shape.push_back(!ShapedType::isDynamic(extent) ? expr(Twine(extent))
+                      : axis == 0                    ? Attribute(llm::rowsOf(type))
+                                                     : expr("B"));
+    return ArrayAttr::get(context, shape);
+  }
+
+  /// Bytes of a tensor of `shape`.
+  ExprAttr bytesOf(ArrayAttr shape, Type element) {
+    std::string text;
+    for (Attribute extent : shape)
+      text += "(" + cast<ExprAttr>(extent).getText().str() + ") * ";
+    return expr(text + std::to_string((elementBits(element) + 7) / 8));
+  }
+
+  FlatSymbolRefAttr makeBuffer(StringRef wanted, StringRef role, Type element, ArrayAttr shape,
+                               ExprAttr bytes, FlatSymbolRefAttr weight = {},
+                               FlatSymbolRefAttr group = {}) {
+    std::string name = uniqueName(wanted);
+    auto buffer = BufferOp::create(buffers, buffers.getUnknownLoc(), name, role, element, shape,
+                                   bytes, weight, group, StringAttr());
+    bufferOps[name] = buffer;
+    return FlatSymbolRefAttr::get(context, name);
+  }
+
+  FlatSymbolRefAttr makeTensorBuffer(StringRef wanted, StringRef role, RankedTensorType type) {
+    ArrayAttr shape = shapeOf(type);
+    return makeBuffer(wanted, role, type.getElementType(), shape,
+                      bytesOf(shape, type.getElementType()));
+  }
+
+  std::string uniqueName(StringRef wanted) {
+    std::string name = wanted.str();
+    for (int i = 2; !taken.insert({name, 0}).second; ++i)
+      name = wanted.str() + "." + std::to_string(i);
+    return name;
+  }
+
+  /// The buffer of a function argument.
+  FailureOr<FlatSymbolRefAttr> argumentBuffer(func::FuncOp function, unsigned index) {
+    auto name = function.getArgAttrOfType<StringAttr>(index, "llm.input");
+    Type type = function.getArgument(index).getType();
+    if (!name)
+      return function.emitOpError() << "argument " << index << " has no llm.input name";
+    if (bufferOps.count(name.getValue())) // another program's: the same memory
+      return FlatSymbolRefAttr::get(context, name.getValue());
+    if (auto kv = dyn_cast<llm::KvType>(type)) {
+      if (!kvGroup)
+        kvGroup = KvGroupOp::create(buffers, function.getLoc(), kKvGroup, "global",
+                                    kv.getBlockTokens(), 0);
+      if (static_cast<int64_t>(kvGroup.getBlockTokens()) != kv.getBlockTokens())
+        return function.emitOpError() << "KV caches of one group differ in their block size";
+      auto shape = ArrayAttr::get(context, {expr(Twine(kv.blockBytes()))});
+      return makeBuffer(name, "kv", IntegerType::get(context, 8), shape,
+                        expr(Twine(kv.blockBytes())), {},
+                        FlatSymbolRefAttr::get(context, kKvGroup));
+    }
+    if (auto state = dyn_cast<llm::StateType>(type)) {
+      ArrayAttr shape = shapeOf(state.getRow());
+      return makeBuffer(name, "state", state.getRow().getElementType(), shape,
+                        bytesOf(shape, state.getRow().getElementType()));
+    }
+    return makeTensorBuffer(name, "input", cast<RankedTensorType>(type));
+  }
+
+  LogicalResult lower(func::FuncOp function) {
+    valueBuffers.clear();
+    SmallVector<Attribute> dims, inputs, outputs;
+    for (RangeAttr range : declared)
+      dims.push_back(FlatSymbolRefAttr::get(context, range.getDim()));
+    for (unsigned i = 0; i < function.getNumArguments(); ++i) {
+      FailureOr<FlatSymbolRefAttr> buffer = argumentBuffer(function, i);
+      if (failed(buffer))
+        return failure();
+      valueBuffers[function.getArgument(i)] = *buffer;
+      if (isa<RankedTensorType>(function.getArgument(i).getType()))
+        inputs.push_back(*buffer);
+    }
+    auto terminator = cast<func::ReturnOp>(function.getBody().front().getTerminator());
+    for (auto [i, value] : llvm::enumerate(terminator.getOperands())) {
+      auto name = function.getResultAttrOfType<StringAttr>(i, "llm.output");
+      if (!name || valueBuffers.count(value))
+        return function.emitOpError() << "result " << i << " must have its own llm.output name";
+      valueBuffers[value] =
+          makeTensorBuffer(name, "output", cast<RankedTensorType>(value.getType()));
+      outputs.push_back(valueBuffers[value]);
+    }
+    auto program = ProgramOp::create(programs, function.getLoc(), function.getName(),
+                                     ArrayAttr::get(context, dims), ArrayAttr::get(context, inputs),
+                                     ArrayAttr::get(context, outputs));
+    OpBuilder instructions(context);
+    instructions.createBlock(&program.getBody());
+    bool open = false; // instructions since the last segment end
+    for (Operation &op : function.getBody().front().without_terminator()) {
+      if (auto load = dyn_cast<llm::LoadWeightOp>(op)) {
+        bindWeight(load);
+      } else if (auto boundary = dyn_cast<llm::BoundaryOp>(op)) {
+        FlatSymbolRefAttr buffer = valueBuffers[boundary.getInput()];
+        valueBuffers[boundary.getResult()] = buffer;
+        bufferOps[buffer.getValue()].setTapAttr(boundary.getSegmentAttr());
+        SegmentOp::create(instructions, op.getLoc(), boundary.getSegmentAttr(), buffer);
+        open = false;
+      } else {
+        if (failed(launch(instructions, op)))
+          return failure();
+        open = true;
+      }
+    }
+    if (open) {
+      FlatSymbolRefAttr tap = outputs.empty() ? FlatSymbolRefAttr()
+                                              : cast<FlatSymbolRefAttr>(outputs.front());
+      SegmentOp::create(instructions, function.getLoc(),
+                        StringAttr::get(context, function.getName() == "step" ? "head"
+                                                                              : function.getName()),
+                        tap);
+    }
+    return success();
+  }
+
+  void bindWeight(llm::LoadWeightOp load) {
+    std::string bufferName = "weight." + load.getName().str();
+    if (!bufferOps.count(bufferName)) {
+      WeightOp::create(weights, load.getLoc(), load.getName(), load.getType(),
+                       formats.lookup(load.getName()));
+      auto type = cast<RankedTensorType>(load.getType());
+      SmallVector<Attribute> shape;
+      for (int64_t extent : type.getShape())
+        shape.push_back(expr(Twine(extent)));
+      makeBuffer(bufferName, "weight", type.getElementType(), ArrayAttr::get(context, shape),
+                 expr(Twine(storedBytes(type))), FlatSymbolRefAttr::get(context, load.getName()));
+    }
+    valueBuffers[load.getResult()] = FlatSymbolRefAttr::get(context, bufferName);
+  }
+
+  LogicalResult launch(OpBuilder &builder, Operation &op) {
+    SmallVector<KernelVariant> variants;
+    if (failed(provider->kernelsFor(&op, declared, variants)))
+      return failure();
+    SmallVector<Attribute> args;
+    for (Value operand : op.getOperands()) {
+      auto buffer = valueBuffers.find(operand);
+      if (buffer == valueBuffers.end())
+        return op.emitOpError() << "reads a weight that was not hoisted";
+      args.push_back(buffer->second);
+    }
+    std::string site = siteOf(&op);
+    for (Value result : op.getResults()) {
+      if (!valueBuffers.count(result))
+        valueBuffers[result] =
+            makeTensorBuffer("value." + site, "arena", cast<RankedTensorType>(result.getType()));
+      args.push_back(valueBuffers[result]);
+    }
+    for (StringRef dim : kScalarDims)
+      args.push_back(expr(dim));
+    SmallVector<Attribute> choices;
+    for (const KernelVariant &variant : variants)
+      choices.push_back(VariantAttr::get(context, kernelFor(variant, op), variant.ranges,
+                                         variant.grid));
+    LaunchOp::create(builder, op.getLoc(),
+                     op.getName().stripDialect().str() + " " + site,
+                     ArrayAttr::get(context, choices), ArrayAttr::get(context, args));
+    return success();
+  }
+
+  /// The unit's kernel like `variant`, made on first use.
+  FlatSymbolRefAttr kernelFor(const KernelVariant &variant, Operation &op) {
+    std::string key;
+    llvm::raw_string_ostream stream(key);
+    stream << variant.source << variant.constants << variant.scratchBytes << variant.spmd;
+    for (RangeAttr guard : variant.guards)
+      stream << guard;
+    Region *region = op.getNumRegions() ? &op.getRegion(0) : nullptr;
+    if (region && !region->empty())
+      region->front().print(stream);
+    auto known = kernelNames.find(key);
+    if (known != kernelNames.end())
+      return known->second;
+
+    std::string name = uniqueName(variant.source + "_" + std::to_string(kernelNames.size()));
+    SmallVector<Attribute> guards(variant.guards.begin(), variant.guards.end());
+    auto kernel = KernelOp::create(
+        kernels, op.getLoc(), name, variant.source, variant.constants,
+        ArrayAttr::get(context, guards), variant.scratchBytes, 0, DenseI64ArrayAttr(),
+        DenseI64ArrayAttr(), variant.spmd, FlatSymbolRefAttr(), DictionaryAttr());
+    if (region && !region->empty())
+      copyEpilogue(kernel, *region);
+    auto symbol = FlatSymbolRefAttr::get(context, name);
+    kernelNames[key] = symbol;
+    return symbol;
+  }
+
+  /// Clones a scalar region into a kernel; its terminator becomes engine.yield.
+  static void copyEpilogue(KernelOp kernel, Region &region) {
+    IRMapping mapping;
+    region.cloneInto(&kernel.getEpilogue(), mapping);
+    Operation *yield = kernel.getEpilogue().front().getTerminator();
+    OpBuilder builder(yield);
+    engine::YieldOp::create(builder, yield->getLoc(), yield->getOperand(0));
+    yield->erase();
+  }
+
+  ModuleOp module;
+  MLIRContext *context;
+  std::unique_ptr<KernelProvider> provider;
+  SmallVector<RangeAttr> declared;
+  OpBuilder buffers, kernels, programs, weights;
+  KvGroupOp kvGroup;
+  llvm::StringMap<char> taken;
+  llvm::StringMap<BufferOp> bufferOps;
+  llvm::StringMap<FlatSymbolRefAttr> kernelNames;
+  llvm::StringMap<std::string> formats;
+  DenseMap<Value, FlatSymbolRefAttr> valueBuffers;
+};
+
+struct SelectKernels : ingot::impl::SelectKernelsPassBase<SelectKernels> {
+  void runOnOperation() override {
+    if (failed(UnitBuilder(getOperation()).run()))
+      signalPassFailure();
+  }
+};
+
+} // namespace

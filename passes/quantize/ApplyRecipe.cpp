@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+// Weight formats, rounding points of activations, and the type of the KV cache.
+#include "passes/FusionReport.h"
+#include "passes/quantize/Passes.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/Builders.h"
+
+namespace ingot {
+#define GEN_PASS_DEF_APPLYRECIPEPASS
+#include "passes/quantize/Passes.h.inc"
+} // namespace ingot
+
+using namespace mlir;
+using namespace ingot;
+
+namespace {
+
+struct ApplyRecipe : ingot::impl::ApplyRecipePassBase<ApplyRecipe> {
+  void runOnOperation() override {
+    ModuleOp module = getOperation();
+    module.walk([&](llm::WeightOp op) { formatWeight(op); });
+    for (auto function : module.getOps<func::FuncOp>()) {
+      if (auto kv = module->getAttrOfType<TypeAttr>("llm.kv"))
+        setKvElement(function, kv.getValue());
+      if (auto store = module->getAttrOfType<TypeAttr>("llm.store"))
+        if (!store.getValue().isF32())
+          roundActivations(function, store.getValue());
+    }
+  }
+
+  /// Replaces a weight by its value in the format it is annotated with.
+  void formatWeight(llm::WeightOp op) {
+    Attribute format = op->getAttr("llm.format");
+    op->removeAttr("llm.format");
+    if (!format)
+      return;
+    OpBuilder builder(op->getContext());
+    builder.setInsertionPointAfter(op);
+    auto encoding = dyn_cast<llm::EncodingAttr>(format);
+    Type element = encoding ? builder.getF32Type() : cast<TypeAttr>(format).getValue();
+    Value value = op.getResult();
+    SmallPtrSet<Operation *, 4> made;
+    if (op.getType().getElementType() != element) {
+      auto convert = llm::ConvertOp::create(builder, op.getLoc(), op.getType().clone(element), value);
+      made.insert(convert);
+      value = convert.getResult();
+    }
+    if (encoding)
+      value = encode(builder, op.getLoc(), value, encoding, made);
+    op.getResult().replaceAllUsesExcept(value, made);
+  }
+
+  /// quantize and dequantize with `encoding`.
+  Value encode(OpBuilder &builder, Location loc, Value value, llm::EncodingAttr encoding,
+               SmallPtrSetImpl<Operation *> &made) {
+    auto type = cast<RankedTensorType>(value.getType());
+    Type f32 = builder.getF32Type();
+    Type element = encoding.getKind() == "fp8"
+                       ? Type(Float8E4M3FNType::get(builder.getContext()))
+                       : builder.getIntegerType(encoding.getKind() == "int4" ? 4 : 8);
+    Type scale = encoding.getGroup() > 0 ? Type(builder.getBF16Type()) : f32;
+    SmallVector<int64_t> groups{encoding.getGroup() == -1 ? 1 : type.getShape().front(),
+                                llm::groupsOf(encoding, type.getShape().back())};
+    Type zeros = encoding.getZeroPoints() ? RankedTensorType::get(groups, builder.getI8Type())
+                                          : RankedTensorType();
+    auto quantize = llm::QuantizeOp::create(builder, loc, type.clone(element),
+                                            RankedTensorType::get(groups, scale), zeros, value,
+                                            encoding);
+    auto dequantize =
+        llm::DequantizeOp::create(builder, loc, type.clone(f32), quantize.getValues(),
+                                  quantize.getScales(), quantize.getZeros(), encoding);
+    made.insert(quantize);
+    made.insert(dequantize);
+    return dequantize.getResult();
+  }
+
+  void setKvElement(func::FuncOp function, Type element) {
+    for (BlockArgument argument : function.getArguments())
+      if (auto type = dyn_cast<llm::KvType>(argument.getType()))
+        argument.setType(llm::KvType::get(type.getContext(), type.getHeads(), type.getHeadDim(),
+                                          element, type.getBlockTokens()));
+    function.setType(FunctionType::get(function.getContext(),
+                                       function.getBody().front().getArgumentTypes(),
+                                       function.getResultTypes()));
+  }
+
+  /// Whether the result of `op` is a value that a step stores. A product that only feeds its own
+  /// bias is not, nor are results of the program (logits).
+  static bool isStored(Operation &op) {
+    if (!isa<llm::EmbedOp, llm::RmsNormOp, llm::MatmulOp, llm::PointwiseOp, llm::RopeOp,
+             llm::AttentionOp>(op))
+      return false;
+    for (Operation *user : op.getResult(0).getUsers()) {
+      if (isa<func::ReturnOp>(user))
+        return false;
+      auto pointwise = dyn_cast<llm::PointwiseOp>(user);
+      if (isa<llm::MatmulOp>(op) && pointwise && op.getResult(0).hasOneUse() &&
+          llvm::all_of(pointwise.getInputs().drop_front(), isWeight))
+        return false;
+    }
+    return true;
+  }
+
+  void roundActivations(func::FuncOp function, Type store) {
+    OpBuilder builder(function.getContext());
+    for (Operation &op : llvm::make_early_inc_range(function.getBody().front())) {
+      if (isa<llm::GatherRowsOp, llm::BoundaryOp>(op)) { // they hand on what they are given
+        auto type = cast<RankedTensorType>(op.getResult(0).getType());
+        op.getResult(0).setType(llm::withElement(type, getElementTypeOrSelf(op.getOperand(0))));
+      }
+      if (!isStored(op))
+        continue;
+      builder.setInsertionPointAfter(&op);
+      auto type = cast<RankedTensorType>(op.getResult(0).getType());
+      auto round = llm::RoundOp::create(builder, op.getLoc(), llm::withElement(type, store),
+                                        op.getResult(0));
+      op.getResult(0).replaceAllUsesExcept(round.getResult(), round);
+    }
+  }
+};
+
+} // namespace

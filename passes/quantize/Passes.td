@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+// Passes that put a recipe's rounding points into the program, alphabetical.
+include "mlir/Pass/PassBase.td"
+
+class QuantizePass<string flag> : Pass<flag, "::mlir::ModuleOp"> {
+  let dependentDialects = ["::ingot::llm::LlmDialect", "::ingot::engine::EngineDialect"];
+}
+
+def ApplyRecipePass : QuantizePass<"ingot-apply-recipe"> {
+  let summary = "Weight formats, rounding of activations and the KV type, as the recipe states them";
+  let description = [{
+    Reads `llm.format` (a float type or #llm.encoding) on llm.weight operations, and on the module
+    `llm.store` (type that activations are rounded to) and `llm.kv` (element type of KV caches).
+  }];
+}
+
+def QuantizeActivationsPass : QuantizePass<"ingot-quantize-activations"> {
+  let summary = "8-bit inputs for the products whose weight format goes with them";
+  let description = [{
+    Reads `llm.compute` on the module: "int8-dynamic" or "fp8-dynamic"; anything else leaves the
+    program as it is. Runs after ingot-fuse-dequantize.
+  }];
+}

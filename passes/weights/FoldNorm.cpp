@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+// rms_norm(x) * g followed by products with f32 weights W: the products use W * g instead.
+#include "passes/FusionReport.h"
+#include "passes/weights/Passes.h"
+
+#include "mlir/IR/Builders.h"
+
+namespace ingot {
+#define GEN_PASS_DEF_FOLDNORMPASS
+#include "passes/weights/Passes.h.inc"
+} // namespace ingot
+
+using namespace mlir;
+using namespace ingot;
+
+namespace {
+
+struct FoldNorm : ingot::impl::FoldNormPassBase<FoldNorm> {
+  void runOnOperation() override {
+    FusionReport report(getOperation(), getArgument());
+    if (!report)
+      return signalPassFailure();
+    SmallVector<llm::RmsNormOp> sites;
+    getOperation().walk([&](llm::RmsNormOp op) { sites.push_back(op); });
+    for (llm::RmsNormOp site : sites)
+      visit(report, site);
+  }
+
+  static std::string obstacle(llm::RmsNormOp site) {
+    if (!getElementTypeOrSelf(site.getResult()).isF32())
+      return "the norm is stored in a narrower type";
+    for (Operation *user : site.getResult().getUsers()) {
+      auto matmul = dyn_cast<llm::MatmulOp>(user);
+      if (!matmul)
+        return "the norm is read by " + user->getName().getStringRef().str();
+      if (!getElementTypeOrSelf(matmul.getWeight()).isF32() || matmul.getEncoding())
+        return "a weight is stored in another format than f32 and would be rounded again";
+      if (!matmul.getWeight().hasOneUse())
+        return "a weight has other readers (a tied embedding)";
+      if (matmul.getWeight().getDefiningOp<llm::DequantizeOp>())
+        return "a weight is quantized, and folding would change what is quantized";
+    }
+    return "";
+  }
+
+  void visit(FusionReport &report, llm::RmsNormOp site) {
+    if (!site.getWeight())
+      return; // nothing to fold: no site of this pass
+    std::string reason = obstacle(site);
+    if (!reason.empty())
+      return report.declined(site, reason);
+    Value factors = site.getWeight();
+    for (OpOperand &use : site.getResult().getUses()) {
+      auto matmul = cast<llm::MatmulOp>(use.getOwner());
+      OpBuilder builder(matmul);
+      auto scaled = llm::ScaleColumnsOp::create(builder, matmul.getLoc(),
+                                                matmul.getWeight().getType(), matmul.getWeight(),
+                                                factors);
+      matmul.getWeightMutable().assign(scaled.getResult());
+    }
+    site.getWeightMutable().clear();
+    report.applied(site);
+  }
+};
+
+} // namespace
