@@ -1,0 +1,333 @@
+// SPDX-License-Identifier: Apache-2.0
+// Runs the steps of a planned block, and reads its sources.
+#include "compiler/WeightEvaluator.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstring>
+#include <fcntl.h>
+#include <unistd.h>
+
+namespace ingot::compiler {
+
+using checkpoint::Error;
+using checkpoint::inQuotes;
+using checkpoint::message;
+using checkpoint::Outcome;
+
+//===- WeightSource -------------------------------------------------------------------------===//
+
+WeightSource::WeightSource(const checkpoint::Checkpoint &checkpoint, const WeightGraph &graph)
+    : checkpoint(checkpoint) {
+  std::filesystem::path directory = checkpoint.inputs().front().parent_path();
+  for (const WeightNode &node : graph.nodes()) {
+    if (!node.tensor || descriptors.contains(node.tensor->fileIndex))
+      continue;
+    // A file that cannot be opened here only goes without advice.
+    int descriptor = ::open((directory / node.file).c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    descriptors.emplace(node.tensor->fileIndex, descriptor);
+  }
+}
+
+WeightSource::~WeightSource() {
+  for (auto [index, descriptor] : descriptors)
+    if (descriptor >= 0)
+      ::close(descriptor);
+}
+
+/// Smaller reads, such as norm weights, repeat and are better kept in the page cache.
+static constexpr size_t leastBytesToDrop = size_t{64} << 10;
+
+Outcome WeightSource::read(const checkpoint::Tensor &tensor, int64_t offset,
+                           std::span<std::byte> out) const {
+  if (auto done = checkpoint.read(tensor, static_cast<uint64_t>(offset), out); !done)
+    return done;
+  auto descriptor = descriptors.find(tensor.fileIndex);
+  if (out.size() >= leastBytesToDrop && descriptor != descriptors.end() && descriptor->second >= 0)
+    ::posix_fadvise(descriptor->second, static_cast<off_t>(tensor.offset) + offset,
+                    static_cast<off_t>(out.size()), POSIX_FADV_DONTNEED);
+  return {};
+}
+
+//===- BlockPlan::Runner --------------------------------------------------------------------===//
+
+/// Elements that pass through f32 on the stack at a time.
+static constexpr int64_t chunk = 2048;
+
+class BlockPlan::Runner {
+public:
+  Runner(const WeightGraph &graph, const WeightSource &source, const WeightRanges &ranges,
+         std::byte *memory)
+      : graph(graph), source(source), ranges(ranges), memory(memory) {}
+
+  Outcome run(const Step &step);
+
+private:
+  Outcome readSource(const Step &step, const WeightNode &node);
+  void copyLiteral(const Step &step, const WeightNode &node);
+  void convert(const Step &step, const WeightNode &node);
+  Outcome quantize(const Step &step, const WeightNode &node);
+  Outcome quantizeByTensor(const Step &step, const WeightNode &node);
+  Outcome quantizeRow(const Step &step, const WeightNode &node, int64_t row);
+  void storeScale(const Step &step, const WeightNode &node, int64_t row, int64_t index,
+                  const Quantizer &quantizer);
+  void dequantize(const Step &step, const WeightNode &node);
+  void concatRows(const Step &step, const WeightNode &node);
+  void interleaveRows(const Step &step, const WeightNode &node);
+  void scaleColumns(const Step &step, const WeightNode &node);
+
+  std::byte *at(WeightView view, Element element, int64_t row) const {
+    return memory + view.offset + row * view.pitch * workingBytes(element);
+  }
+  float *scratch(const Step &step) const {
+    return reinterpret_cast<float *>(memory + step.scratch);
+  }
+  void copyRows(const Input &from, int64_t fromRow, const Step &to, int64_t toRow, int64_t rows,
+                Element element) const;
+  Error notFinite(uint32_t node, int64_t row) const;
+
+  const WeightGraph &graph;
+  const WeightSource &source;
+  const WeightRanges &ranges;
+  std::byte *memory;
+};
+
+Outcome BlockPlan::evaluate(const WeightSource &source, const WeightRanges &ranges,
+                            std::byte *memory) const {
+  Runner runner(graph, source, ranges, memory);
+  for (const Step &step : steps)
+    if (auto done = runner.run(step); !done)
+      return done;
+  return {};
+}
+
+Outcome BlockPlan::Runner::run(const Step &step) {
+  const WeightNode &node = graph.nodes()[step.node];
+  switch (node.kind) {
+  case NodeKind::Source:
+    return readSource(step, node);
+  case NodeKind::Literal:
+    copyLiteral(step, node);
+    return {};
+  case NodeKind::Convert:
+    convert(step, node);
+    return {};
+  case NodeKind::Quantize:
+    return node.group == -1 ? quantizeByTensor(step, node) : quantize(step, node);
+  case NodeKind::Dequantize:
+    dequantize(step, node);
+    return {};
+  case NodeKind::ConcatRows:
+    concatRows(step, node);
+    return {};
+  case NodeKind::InterleaveRows:
+    interleaveRows(step, node);
+    return {};
+  case NodeKind::ScaleColumns:
+    scaleColumns(step, node);
+    return {};
+  }
+  return {};
+}
+
+Outcome BlockPlan::Runner::readSource(const Step &step, const WeightNode &node) {
+  const WeightShape &shape = node.results[0];
+  const Window &window = step.window;
+  int64_t size = workingBytes(shape.element);
+  // Whole rows lie together in the file.
+  int64_t rows = window.columns() == shape.columns ? window.rows() : 1;
+  for (int64_t row = window.row; row < window.rowEnd; row += rows) {
+    std::byte *out = at(step.results[0], shape.element, row - window.row);
+    int64_t offset = (row * shape.columns + window.column) * size;
+    auto bytes = static_cast<size_t>(rows * window.columns() * size);
+    if (auto read = source.read(*node.tensor, offset, {out, bytes}); !read)
+      return read;
+  }
+  return {};
+}
+
+void BlockPlan::Runner::copyLiteral(const Step &step, const WeightNode &node) {
+  const WeightShape &shape = node.results[0];
+  int64_t size = workingBytes(shape.element);
+  for (int64_t row = step.window.row; row < step.window.rowEnd; ++row)
+    std::memcpy(at(step.results[0], shape.element, row - step.window.row),
+                node.literal.data() + (row * shape.columns + step.window.column) * size,
+                static_cast<size_t>(step.window.columns() * size));
+}
+
+void BlockPlan::Runner::convert(const Step &step, const WeightNode &node) {
+  Element from = graph.shape(node.operands[0]).element, to = node.results[0].element;
+  int64_t rows = step.window.rows(), columns = step.window.columns();
+  if (step.inputs[0].view.pitch == columns) {
+    columns *= rows;
+    rows = 1;
+  }
+  std::array<float, chunk> floats;
+  for (int64_t row = 0; row < rows; ++row) {
+    const std::byte *in = at(step.inputs[0].view, from, row);
+    std::byte *out = at(step.results[0], to, row);
+    for (int64_t start = 0; start < columns; start += chunk) {
+      int64_t count = std::min(chunk, columns - start);
+      widen(from, in + start * workingBytes(from), floats.data(), count);
+      narrow(to, floats.data(), out + start * workingBytes(to), count);
+    }
+  }
+}
+
+//===- Quantization -------------------------------------------------------------------------===//
+
+/// Names the tensor that row `row` of a node comes from, and its row.
+Error BlockPlan::Runner::notFinite(uint32_t index, int64_t row) const {
+  const WeightNode *node = &graph.nodes()[index];
+  bool whole = node->group == -1;
+  while (!node->operands.empty()) {
+    WeightValue next = node->operands[0];
+    if (node->kind == NodeKind::InterleaveRows) {
+      int64_t operand = row / node->block % 2;
+      row = interleavedBefore(row, node->block, operand);
+      next = node->operands[operand];
+    }
+    for (size_t i = 0; node->kind == NodeKind::ConcatRows && row >= graph.shape(next).rows;) {
+      row -= graph.shape(next).rows;
+      next = node->operands[++i];
+    }
+    node = &graph.node(next);
+  }
+  return {"INGOT-E3103",
+          "a value is infinite, not a number or too large, so that no scale can express it",
+          message("tensor ", inQuotes(node->name), whole ? "" : message(", row ", row)),
+          "correct the checkpoint, or keep this weight in a float format by the recipe"};
+}
+
+void BlockPlan::Runner::storeScale(const Step &step, const WeightNode &node, int64_t row,
+                                   int64_t index, const Quantizer &quantizer) {
+  Element type = node.results[1].element;
+  narrow(type, &quantizer.scale, at(step.results[1], type, row) + index * workingBytes(type), 1);
+  if (node.zeroPoints)
+    at(step.results[2], Element::I8, row)[index] = static_cast<std::byte>(quantizer.zero);
+}
+
+Outcome BlockPlan::Runner::quantize(const Step &step, const WeightNode &node) {
+  for (int64_t row = 0; row < step.window.rows(); ++row)
+    if (auto done = quantizeRow(step, node, row); !done)
+      return done;
+  return {};
+}
+
+Outcome BlockPlan::Runner::quantizeRow(const Step &step, const WeightNode &node, int64_t row) {
+  Element from = graph.shape(node.operands[0]).element;
+  int64_t columns = step.window.columns(), group = node.group == 0 ? columns : node.group;
+  float *floats = scratch(step);
+  widen(from, at(step.inputs[0].view, from, row), floats, columns);
+  auto *out = reinterpret_cast<uint8_t *>(at(step.results[0], Element::I8, row));
+  for (int64_t start = 0, index = 0; start < columns; start += group, ++index) {
+    int64_t count = std::min(group, columns - start);
+    ValueRange range;
+    range.include(floats + start, count);
+    auto quantizer =
+        Quantizer::choose(node.encoding, node.zeroPoints, node.results[1].element, range);
+    if (!range.isFinite() || !std::isfinite(quantizer.scale))
+      return notFinite(step.node, step.window.row + row);
+    quantizer.quantize(floats + start, out + start, count);
+    storeScale(step, node, row, index, quantizer);
+  }
+  return {};
+}
+
+/// The range was found in a pass of its own, which refused what is not finite.
+Outcome BlockPlan::Runner::quantizeByTensor(const Step &step, const WeightNode &node) {
+  const ValueRange &range = *ranges[step.node];
+  auto quantizer =
+      Quantizer::choose(node.encoding, node.zeroPoints, node.results[1].element, range);
+  if (!range.isFinite() || !std::isfinite(quantizer.scale))
+    return notFinite(step.node, 0);
+  storeScale(step, node, 0, 0, quantizer);
+  Element from = graph.shape(node.operands[0]).element;
+  for (int64_t row = 0; row < step.window.rows(); ++row) {
+    widen(from, at(step.inputs[0].view, from, row), scratch(step), step.window.columns());
+    quantizer.quantize(scratch(step),
+                       reinterpret_cast<uint8_t *>(at(step.results[0], Element::I8, row)),
+                       step.window.columns());
+  }
+  return {};
+}
+
+void BlockPlan::Runner::dequantize(const Step &step, const WeightNode &node) {
+  Element scaleType = graph.shape(node.operands[1]).element;
+  const Window &window = step.window, &scaleWindow = step.inputs[1].window;
+  float *scales = scratch(step);
+  for (int64_t row = 0; row < window.rows(); ++row) {
+    int64_t scaleRow = node.group == -1 ? 0 : row;
+    widen(scaleType, at(step.inputs[1].view, scaleType, scaleRow), scales, scaleWindow.columns());
+    auto *in = reinterpret_cast<const uint8_t *>(at(step.inputs[0].view, Element::I8, row));
+    auto *out = reinterpret_cast<float *>(at(step.results[0], Element::F32, row));
+    for (int64_t column = window.column; column < window.columnEnd;) {
+      int64_t index = node.group > 0 ? column / node.group - scaleWindow.column : 0;
+      int64_t end = node.group > 0 ? (column / node.group + 1) * node.group : window.columnEnd;
+      int64_t count = std::min(end, window.columnEnd) - column;
+      Quantizer quantizer{node.encoding, node.zeroPoints, scales[index],
+                          node.encoding == EncodingKind::Int4 ? 8 : 0};
+      if (node.zeroPoints)
+        quantizer.zero = static_cast<int32_t>(
+            at(step.inputs[2].view, Element::I8, scaleRow)[index]);
+      quantizer.dequantize(in + (column - window.column), out + (column - window.column), count);
+      column += count;
+    }
+  }
+}
+
+//===- Rows and columns ---------------------------------------------------------------------===//
+
+void BlockPlan::Runner::copyRows(const Input &from, int64_t fromRow, const Step &to,
+                                 int64_t toRow, int64_t rows, Element element) const {
+  for (int64_t row = 0; row < rows; ++row)
+    std::memcpy(at(to.results[0], element, toRow + row), at(from.view, element, fromRow + row),
+                static_cast<size_t>(to.window.columns() * workingBytes(element)));
+}
+
+void BlockPlan::Runner::concatRows(const Step &step, const WeightNode &node) {
+  int64_t row = 0;
+  for (const Input &input : step.inputs) {
+    copyRows(input, 0, step, row, input.window.rows(), node.results[0].element);
+    row += input.window.rows();
+  }
+}
+
+void BlockPlan::Runner::interleaveRows(const Step &step, const WeightNode &node) {
+  Element element = node.results[0].element;
+  const Window &window = step.window;
+  for (int64_t row = window.row; row < window.rowEnd;) {
+    int64_t operand = row / node.block % 2;
+    int64_t end = std::min((row / node.block + 1) * node.block, window.rowEnd);
+    int64_t from = interleavedBefore(row, node.block, operand);
+    int64_t rows = graph.shape(node.operands[operand]).rows;
+    int64_t present = std::clamp<int64_t>(rows - from, 0, end - row);
+    const Input &input = step.inputs[operand];
+    copyRows(input, from - input.window.row, step, row - window.row, present, element);
+    for (int64_t padding = row + present; padding < end; ++padding)
+      std::memset(at(step.results[0], element, padding - window.row), node.padding,
+                  static_cast<size_t>(window.columns() * workingBytes(element)));
+    row = end;
+  }
+}
+
+void BlockPlan::Runner::scaleColumns(const Step &step, const WeightNode &node) {
+  Element from = graph.shape(node.operands[0]).element, to = node.results[0].element;
+  Element factorType = graph.shape(node.operands[1]).element;
+  int64_t columns = step.window.columns();
+  float *factors = scratch(step), *row = factors + columns;
+  widen(factorType, at(step.inputs[1].view, factorType, 0), factors, columns);
+  std::array<float, chunk> products;
+  for (int64_t index = 0; index < step.window.rows(); ++index) {
+    widen(from, at(step.inputs[0].view, from, index), row, columns);
+    std::byte *out = at(step.results[0], to, index);
+    for (int64_t start = 0; start < columns; start += chunk) {
+      int64_t count = std::min(chunk, columns - start);
+      multiply(row + start, factors + start, products.data(), count);
+      narrow(to, products.data(), out + start * workingBytes(to), count);
+    }
+  }
+}
+
+} // namespace ingot::compiler

@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: Apache-2.0
+// Plans a block: which window of which node is needed for the windows asked for, and where in the
+// block's memory it will lie.
+#include "compiler/WeightEvaluator.h"
+
+#include <algorithm>
+
+namespace ingot::compiler {
+
+WeightView BlockPlan::allocate(int64_t rows, int64_t columns, Element element) {
+  WeightView view{used, columns};
+  int64_t bytes = rows * columns * workingBytes(element);
+  used += (bytes + 63) / 64 * 64;
+  return view;
+}
+
+int64_t BlockPlan::allocateFloats(int64_t count) {
+  return allocate(1, count, Element::F32).offset;
+}
+
+/// The part of a view that starts `columns` further right.
+static WeightView shifted(WeightView view, int64_t columns, Element element) {
+  view.offset += columns * workingBytes(element);
+  return view;
+}
+
+WeightView BlockPlan::request(WeightValue value, const Window &window) {
+  const WeightNode &node = graph.node(value);
+  if (node.kind == NodeKind::Quantize)
+    return requestQuantized(value, window);
+  if (auto view = requestOneInput(node, window))
+    return *view;
+  return stepFor(value.node, window).results[0];
+}
+
+/// Windows that are those of one operand need no step of their own.
+std::optional<WeightView> BlockPlan::requestOneInput(const WeightNode &node,
+                                                     const Window &window) {
+  if (node.kind == NodeKind::Convert &&
+      graph.shape(node.operands[0]).element == node.results[0].element)
+    return request(node.operands[0], window);
+  if (node.kind != NodeKind::ConcatRows)
+    return std::nullopt;
+  int64_t first = 0;
+  for (WeightValue operand : node.operands) {
+    int64_t end = first + graph.shape(operand).rows;
+    if (window.row >= first && window.rowEnd <= end)
+      return request(operand, {window.row - first, window.rowEnd - first, window.column,
+                               window.columnEnd});
+    first = end;
+  }
+  return std::nullopt;
+}
+
+/// Values, scales and zeros of the same rows come from one step, over whole groups of columns.
+WeightView BlockPlan::requestQuantized(WeightValue value, const Window &window) {
+  const WeightNode &node = graph.node(value);
+  int64_t columns = node.results[0].columns, group = node.group;
+  Element element = node.results[value.result].element;
+  if (group == -1)
+    return stepFor(value.node, value.result == 0 ? window : Window()).results[value.result];
+  if (group == 0)
+    group = columns;
+  Window whole = window;
+  if (value.result == 0) {
+    whole.column = window.column / group * group;
+    whole.columnEnd = std::min((window.columnEnd + group - 1) / group * group, columns);
+    const Step &step = stepFor(value.node, whole);
+    return shifted(step.results[0], window.column - whole.column, element);
+  }
+  whole.column = window.column * group;
+  whole.columnEnd = std::min(window.columnEnd * group, columns);
+  return stepFor(value.node, whole).results[value.result];
+}
+
+const BlockPlan::Step &BlockPlan::stepFor(uint32_t node, const Window &window) {
+  std::pair key(node, window);
+  if (auto found = planned.find(key); found != planned.end())
+    return steps[found->second];
+  Step step;
+  step.node = node;
+  step.window = window;
+  planInputs(step);
+  planResults(step);
+  planned.emplace(key, steps.size());
+  steps.push_back(std::move(step));
+  return steps.back();
+}
+
+BlockPlan::Input BlockPlan::input(WeightValue value, const Window &window) {
+  if (window.isEmpty())
+    return {};
+  return {request(value, window), window};
+}
+
+int64_t interleavedBefore(int64_t row, int64_t block, int64_t operand) {
+  int64_t pair = 2 * block;
+  return row / pair * block + std::clamp<int64_t>(row % pair - operand * block, 0, block);
+}
+
+void BlockPlan::planInputs(Step &step) {
+  const WeightNode &node = graph.nodes()[step.node];
+  const Window &window = step.window;
+  switch (node.kind) {
+  case NodeKind::Source:
+  case NodeKind::Literal:
+    break;
+  case NodeKind::Convert:
+  case NodeKind::Quantize:
+    step.inputs = {input(node.operands[0], window)};
+    break;
+  case NodeKind::ScaleColumns: {
+    Input weight = input(node.operands[0], window);
+    step.inputs = {weight, input(node.operands[1], {window.column, window.columnEnd, 0, 1})};
+    break;
+  }
+  case NodeKind::Dequantize: {
+    Window scales{window.row, window.rowEnd, 0, 1};
+    if (node.group == -1)
+      scales = {0, 1, 0, 1};
+    else if (node.group > 0)
+      scales = {window.row, window.rowEnd, window.column / node.group,
+                (window.columnEnd + node.group - 1) / node.group};
+    for (size_t i = 0; i < node.operands.size(); ++i)
+      step.inputs.push_back(input(node.operands[i], i == 0 ? window : scales));
+    break;
+  }
+  case NodeKind::ConcatRows: {
+    int64_t first = 0;
+    for (WeightValue operand : node.operands) {
+      int64_t rows = graph.shape(operand).rows;
+      step.inputs.push_back(input(operand, {std::clamp<int64_t>(window.row - first, 0, rows),
+                                            std::clamp<int64_t>(window.rowEnd - first, 0, rows),
+                                            window.column, window.columnEnd}));
+      first += rows;
+    }
+    break;
+  }
+  case NodeKind::InterleaveRows:
+    for (int64_t i = 0; i < 2; ++i) {
+      int64_t rows = graph.shape(node.operands[i]).rows;
+      step.inputs.push_back(
+          input(node.operands[i],
+                {std::min(interleavedBefore(window.row, node.block, i), rows),
+                 std::min(interleavedBefore(window.rowEnd, node.block, i), rows), window.column,
+                 window.columnEnd}));
+    }
+    break;
+  }
+}
+
+void BlockPlan::planResults(Step &step) {
+  const WeightNode &node = graph.nodes()[step.node];
+  const Window &window = step.window;
+  step.results.resize(node.results.size());
+  if (!window.isEmpty())
+    step.results[0] = allocate(window.rows(), window.columns(), node.results[0].element);
+  switch (node.kind) {
+  case NodeKind::Quantize: {
+    step.scratch = allocateFloats(window.columns());
+    int64_t groups = node.group > 0 ? (window.columns() + node.group - 1) / node.group : 1;
+    int64_t rows = node.group == -1 ? 1 : window.rows();
+    for (size_t i = 1; i < node.results.size(); ++i)
+      step.results[i] = allocate(rows, groups, node.results[i].element);
+    break;
+  }
+  case NodeKind::Dequantize:
+    step.scratch = allocateFloats(step.inputs[1].window.columns());
+    break;
+  case NodeKind::ScaleColumns:
+    step.scratch = allocateFloats(2 * window.columns());
+    break;
+  default:
+    break;
+  }
+}
+
+} // namespace ingot::compiler

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+// The arithmetic of weights: element types, exact conversions, and quantization of runs of
+// elements. The rules are those of dialects/llm/LlmWeightOps.td; nothing here knows of MLIR.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace ingot::compiler {
+
+/// Element types of weights. An I4 is unsigned and, until it is packed, takes a byte of its own.
+enum class Element : uint8_t { F32, F16, BF16, F8E4M3, I8, I4 };
+
+/// Bits of one element in an engine file.
+int64_t storedBits(Element element);
+/// Bytes of one element while a weight is evaluated.
+int64_t workingBytes(Element element);
+bool isFloat(Element element);
+
+/// `count` floats of type `from`, exactly, as f32.
+void widen(Element from, const std::byte *in, float *out, int64_t count);
+
+/// `count` f32 values rounded to nearest even in the float type `to`. Not-a-number stays one;
+/// F8E4M3 saturates at 448, the other types overflow to infinity.
+void narrow(Element to, const float *in, std::byte *out, int64_t count);
+
+/// products[i] = values[i] * factors[i].
+void multiply(const float *values, const float *factors, float *products, int64_t count);
+
+/// What a quantizer must know of the values that share a scale.
+struct ValueRange {
+  float least = 0;            ///< at most 0
+  float most = 0;             ///< at least 0
+  uint32_t magnitudeBits = 0; ///< the largest |value|, as the bits of an f32
+
+  void include(const float *values, int64_t count);
+  void include(const ValueRange &other);
+  /// Whether no value was infinite or not a number.
+  bool isFinite() const { return magnitudeBits < 0x7f800000u; }
+};
+
+enum class EncodingKind : uint8_t { Int8, Int4, Fp8 };
+
+struct Quantizer {
+  EncodingKind kind = EncodingKind::Int8;
+  bool zeroPoints = false; ///< Int4 only
+  float scale = 1;         ///< as stored, so after rounding to the scale's type
+  int32_t zero = 0;        ///< the stored value that stands for 0
+
+  /// The scale and zero of a finite range. A range whose scale rounds to zero has scale 1. The
+  /// scale is infinite where most - least overflows an f32.
+  static Quantizer choose(EncodingKind kind, bool zeroPoints, Element scaleType,
+                          const ValueRange &range);
+
+  /// Stored elements (one byte each, Int4 too) of `count` finite values.
+  void quantize(const float *in, uint8_t *out, int64_t count) const;
+  /// scale * (stored - zero).
+  void dequantize(const uint8_t *in, float *out, int64_t count) const;
+};
+
+/// Puts pairs of `places` bytes 0 ... 15 into single bytes, the first of a pair in the low bits.
+/// An odd last one is paired with 0. `out` may be `in`.
+void joinNibbles(const uint8_t *in, uint8_t *out, int64_t places);
+
+} // namespace ingot::compiler

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+// Lays weights out in the file and divides the memory.
+#include "compiler/WeightStreamer.h"
+
+#include "compiler/StreamRun.h"
+#include "dialects/engine/EngineDialect.h"
+
+#include <cstdio>
+#include <map>
+#include <sched.h>
+#include <unistd.h>
+
+namespace ingot::compiler {
+
+using checkpoint::Error;
+using checkpoint::Expected;
+using checkpoint::message;
+using checkpoint::Outcome;
+
+/// For the allocator, the writer's tables and whatever the build still loads.
+static constexpr uint64_t slack = uint64_t{32} << 20;
+/// A thread's stack, hash states and allocator, beside its tile.
+static constexpr uint64_t threadOverhead = uint64_t{1} << 20;
+/// Minimums are stated in multiples of this.
+static constexpr uint64_t mebi = uint64_t{1} << 20;
+
+struct WeightStreamer::State {
+  const checkpoint::Checkpoint *checkpoint = nullptr;
+  WeightGraph graph;
+  std::vector<PackedWeight> packed;
+  std::vector<StreamedWeight> entries;
+  std::vector<size_t> packedOfEntry;
+  std::unique_ptr<StreamPlan> plan;
+  uint64_t total = 0, minimum = 0;
+  unsigned threads = 1;
+};
+
+WeightStreamer::WeightStreamer(std::unique_ptr<State> state) : state(std::move(state)) {}
+WeightStreamer::WeightStreamer(WeightStreamer &&) noexcept = default;
+WeightStreamer &WeightStreamer::operator=(WeightStreamer &&) noexcept = default;
+WeightStreamer::~WeightStreamer() = default;
+
+uint64_t WeightStreamer::minimumMemory() const { return state->minimum; }
+unsigned WeightStreamer::threads() const { return state->threads; }
+uint64_t WeightStreamer::totalBytes() const { return state->total; }
+const std::vector<StreamedWeight> &WeightStreamer::weights() const { return state->entries; }
+
+/// Bytes of this process that are in memory now.
+static uint64_t residentMemory() {
+  unsigned long long all = 0, resident = 0;
+  if (std::FILE *file = std::fopen("/proc/self/statm", "r")) {
+    if (std::fscanf(file, "%llu %llu", &all, &resident) != 2)
+      resident = 0;
+    std::fclose(file);
+  }
+  return resident * static_cast<uint64_t>(::sysconf(_SC_PAGESIZE));
+}
+
+static unsigned availableThreads() {
+  cpu_set_t set;
+  if (::sched_getaffinity(0, sizeof(set), &set) != 0)
+    return 1;
+  return static_cast<unsigned>(CPU_COUNT(&set));
+}
+
+/// Equal values in equal layouts are stored once.
+void WeightStreamer::layOut(State &state) {
+  std::map<std::pair<WeightValue, std::vector<int64_t>>, size_t> known;
+  for (const StoredWeight &stored : state.graph.stores()) {
+    std::vector<int64_t> layoutKey;
+    for (const auto &digit : stored.digits)
+      layoutKey.insert(layoutKey.end(), {digit.axis, digit.stride, digit.radix});
+    auto [entry, isNew] =
+        known.try_emplace({stored.value, std::move(layoutKey)}, state.packed.size());
+    if (isNew) {
+      const WeightShape &shape = state.graph.shape(stored.value);
+      PackedLayout layout(stored.digits, shape.rows, shape.columns, storedBits(shape.element));
+      PackedWeight weight{stored.value, std::move(layout), shape.element};
+      if (stored.value.result == 0)
+        weight.padding = state.graph.node(stored.value).padding;
+      weight.bytes = static_cast<uint64_t>(weight.layout.bytesOf(weight.layout.places()));
+      uint64_t alignment = weight.bytes >= 4096 ? 4096 : 64;
+      weight.offset = (state.total + alignment - 1) / alignment * alignment;
+      state.total = weight.offset + weight.bytes;
+      state.packed.push_back(std::move(weight));
+    }
+    const PackedWeight &weight = state.packed[entry->second];
+    state.entries.push_back({stored.name, stored.format, stored.function, stored.type,
+                             weight.offset, weight.bytes, {}});
+    state.packedOfEntry.push_back(entry->second);
+  }
+}
+
+Outcome WeightStreamer::divideMemory(State &state, StreamOptions options) {
+  uint64_t reserved = residentMemory() + slack;
+  uint64_t perThread = static_cast<uint64_t>(state.plan->leastMemory()) + threadOverhead;
+  state.minimum = (reserved + perThread + 16 * mebi - 1) / (16 * mebi) * (16 * mebi);
+  if (options.memoryCap < state.minimum)
+    return Error{"INGOT-E3100",
+                 message("--max-build-memory ", options.memoryCap / mebi,
+                         "MiB is too small; this model needs at least ", state.minimum / mebi,
+                         "MiB"),
+                 "", message("give --max-build-memory ", state.minimum / mebi, "MiB or more")};
+  uint64_t available = options.memoryCap - reserved;
+  uint64_t asked = options.threads ? options.threads : availableThreads();
+  state.threads = static_cast<unsigned>(std::min<uint64_t>(asked, available / perThread));
+  state.plan->size(static_cast<int64_t>(available / state.threads - threadOverhead));
+  return {};
+}
+
+Expected<WeightStreamer> WeightStreamer::create(llvm::ArrayRef<mlir::func::FuncOp> functions,
+                                                const checkpoint::Checkpoint &checkpoint,
+                                                StreamOptions options) {
+  auto state = std::make_unique<State>();
+  state->checkpoint = &checkpoint;
+  auto graph = WeightGraph::read(functions, checkpoint);
+  if (!graph)
+    return graph.error();
+  state->graph = *std::move(graph);
+  layOut(*state);
+  state->plan = std::make_unique<StreamPlan>(state->graph, state->packed);
+  if (auto divided = divideMemory(*state, options); !divided)
+    return divided.error();
+  return WeightStreamer(std::move(state));
+}
+
+Outcome WeightStreamer::run(const Sink &sink, const Progress &progress) {
+  WeightSource source(*state->checkpoint, state->graph);
+  StreamRun run(state->graph, state->packed, *state->plan, source, state->threads);
+  if (auto done = run.run(sink, progress); !done)
+    return done;
+  for (size_t i = 0; i < state->entries.size(); ++i)
+    state->entries[i].digest = run.digests()[state->packedOfEntry[i]];
+  return {};
+}
+
+} // namespace ingot::compiler
