@@ -69,13 +69,19 @@ void PackedLayout::findCuts() {
     if (cut.runs == 1 || cut.units % cut.granule == 0)
       allCuts.push_back(cut);
   }
+  if (!allCuts.empty() && allCuts.front().depth == 1)
+    return;
+  LayoutCut whole{0, 1, 1, allPlaces, 1, 1, 1, true};
+  for (const Digit &digit : digits)
+    (digit.axis == 0 ? whole.unitRows : whole.unitColumns) *= digit.radix;
+  allCuts.insert(allCuts.begin(), whole);
 }
 
 PackedTile PackedLayout::tile(const LayoutCut &cut, int64_t run, int64_t unit,
                               int64_t unitEnd) const {
   std::array<int64_t, 2> base{0, 0};
   int64_t rest = run;
-  for (size_t i = static_cast<size_t>(cut.depth) - 1; i-- > 0; rest /= digits[i].radix)
+  for (int64_t i = cut.depth - 2; i >= 0; rest /= digits[i].radix, --i)
     base[digits[i].axis] += rest % digits[i].radix * digits[i].stride;
   int64_t count = unitEnd - unit;
   PackedTile tile;

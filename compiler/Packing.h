@@ -30,7 +30,7 @@ struct PackedTile {
 /// One way to cut a layout: `runs` runs of `units` units each. Neighbouring units of a run may be
 /// taken together; a unit is the smallest piece of this cut.
 struct LayoutCut {
-  int64_t depth = 1; ///< digits outside a unit
+  int64_t depth = 1; ///< digits outside a unit; 0: the unit is everything
   int64_t runs = 1, units = 1;
   int64_t unitPlaces = 0;
   int64_t unitRows = 0, unitColumns = 0;
@@ -51,7 +51,8 @@ public:
   /// Bytes of `places` places, rounded up.
   int64_t bytesOf(int64_t places) const { return (places * bits + 7) / 8; }
 
-  /// Every way to cut, from coarse to fine. The first cuts at the outermost digit.
+  /// Every way to cut, from coarse to fine, at least one. Layouts that cannot be cut at their
+  /// outermost digit start with the whole weight as the only unit.
   const std::vector<LayoutCut> &cuts() const { return allCuts; }
 
   /// Units [unit, unitEnd) of run `run` of a cut.

@@ -33,11 +33,8 @@ Outcome setChatTemplate(const std::string &name, const std::filesystem::path &pa
   return {};
 }
 
-/// chat_template.jinja is the default one; additional_chat_templates/NAME.jinja are the others.
-Outcome readTemplateFiles(const std::filesystem::path &directory, TokenizerSpec &spec) {
-  if (const auto path = directory / "chat_template.jinja"; isThere(path))
-    if (Outcome done = setChatTemplate("default", path, spec); !done)
-      return done;
+/// The files additional_chat_templates/NAME.jinja.
+std::vector<std::filesystem::path> additionalTemplates(const std::filesystem::path &directory) {
   std::error_code missing;
   std::vector<std::filesystem::path> others;
   for (std::filesystem::directory_iterator entry(directory / "additional_chat_templates", missing),
@@ -46,7 +43,15 @@ Outcome readTemplateFiles(const std::filesystem::path &directory, TokenizerSpec 
     if (entry->path().extension() == ".jinja")
       others.push_back(entry->path());
   std::sort(others.begin(), others.end()); // the order on disk must not show in the engine
-  for (const auto &path : others)
+  return others;
+}
+
+/// chat_template.jinja is the default one, beside the additional ones.
+Outcome readTemplateFiles(const std::filesystem::path &directory, TokenizerSpec &spec) {
+  if (const auto path = directory / "chat_template.jinja"; isThere(path))
+    if (Outcome done = setChatTemplate("default", path, spec); !done)
+      return done;
+  for (const auto &path : additionalTemplates(directory))
     if (Outcome done = setChatTemplate(path.stem().string(), path, spec); !done)
       return done;
   return {};
@@ -89,6 +94,18 @@ Expected<TokenizerSpec> readTokenizer(const std::filesystem::path &directory) {
   if (Outcome done = readTemplateFiles(directory, *spec); !done)
     return done.error();
   return spec;
+}
+
+std::vector<std::filesystem::path> tokenizerFiles(const std::filesystem::path &directory) {
+  std::vector<std::filesystem::path> files;
+  const bool isJson = isThere(directory / "tokenizer.json");
+  for (const char *name : {isJson ? "tokenizer.json" : "tokenizer.model", "tokenizer_config.json",
+                           "special_tokens_map.json", "chat_template.jinja"})
+    if (isThere(directory / name))
+      files.push_back(directory / name);
+  for (const auto &path : additionalTemplates(directory))
+    files.push_back(path);
+  return files;
 }
 
 } // namespace ingot::checkpoint

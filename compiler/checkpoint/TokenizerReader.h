@@ -15,6 +15,9 @@ namespace ingot::checkpoint {
 /// Errors: INGOT-E1401 (no tokenizer there), those below and those of readText().
 Expected<TokenizerSpec> readTokenizer(const std::filesystem::path &directory);
 
+/// The files that readTokenizer reads in `directory`, in a fixed order.
+std::vector<std::filesystem::path> tokenizerFiles(const std::filesystem::path &directory);
+
 /// A tokenizer.json (format of the Hugging Face tokenizers library) with a BPE model.
 /// Errors: those of Json, and INGOT-E1402 to E1412.
 Expected<TokenizerSpec> parseTokenizerJson(std::string_view text, const std::string &fileName);

@@ -1,0 +1,300 @@
+// SPDX-License-Identifier: Apache-2.0
+// From options to a finished engine file.
+#include "compiler/BuildRequest.h"
+
+#include "compiler/EngineWriterTokenizer.h"
+#include "compiler/Version.h"
+#include "compiler/WeightStreamer.h"
+#include "compiler/checkpoint/TokenizerReader.h"
+
+#include "mlir/IR/Builders.h"
+#include "llvm/Config/llvm-config.h"
+#include <sys/resource.h>
+#include <thread>
+
+using namespace mlir;
+using namespace ingot;
+using namespace ingot::compiler;
+using checkpoint::Error;
+using checkpoint::Expected;
+using checkpoint::Outcome;
+
+namespace {
+
+/// One target's result: its module (with @weights and the unit) and its libraries.
+struct Compiled {
+  OwningOpRef<ModuleOp> module;
+  SmallVector<codegen::CompiledLibrary> libraries;
+};
+
+/// Gathers diagnostics, so that a failure can be returned as one Error.
+class DiagnosticCollector {
+public:
+  explicit DiagnosticCollector(MLIRContext &context)
+      : handler(&context, [this](Diagnostic &diagnostic) {
+          if (diagnostic.getSeverity() == DiagnosticSeverity::Error && text.empty())
+            text = diagnostic.str();
+          return success();
+        }) {}
+
+  /// The first error, with a code of its own where the message has none.
+  Error error() const {
+    std::string what = text.empty() ? "compilation failed without a message" : text;
+    size_t code = what.find("INGOT-E");
+    if (code == std::string::npos)
+      return {"INGOT-E3001", what, "", "report this with the model's config.json and the recipe"};
+    constexpr size_t codeLength = sizeof("INGOT-E0000") - 1;
+    std::string rest = what.substr(std::min(what.size(), code + codeLength));
+    return {what.substr(code, codeLength), rest.substr(rest.starts_with(": ") ? 2 : 0), "", ""};
+  }
+
+private:
+  std::string text;
+  ScopedDiagnosticHandler handler;
+};
+
+unsigned usableThreads(unsigned asked) {
+  return asked != 0 ? asked : std::max(1u, std::thread::hardware_concurrency());
+}
+
+Expected<Compiled> compileTarget(MLIRContext &context, const BuildRequest &request, size_t index,
+                                 const BuildOptions &options, Progress &progress) {
+  auto [backend, target] = request.targets[index];
+  DiagnosticCollector diagnostics(context);
+  progress.begin("compile " + target.getName().str());
+  auto module = runPipeline(context, request.checkpoint, request.recipe, target, request.limits,
+                            [&](StringRef stage, ModuleOp ir) {
+                              if (stage == options.dumpStage)
+                                ir.print(llvm::outs(), OpPrintingFlags().enableDebugInfo());
+                            });
+  if (failed(module))
+    return diagnostics.error();
+  Compiled compiled{std::move(*module), {}};
+  auto unit = *compiled.module->getOps<engine::UnitOp>().begin();
+  unit.setSymName(target.getName());
+  auto libraries = backend->compile(unit, static_cast<int>(usableThreads(options.threads)));
+  if (failed(libraries))
+    return diagnostics.error();
+  compiled.libraries = std::move(*libraries);
+  size_t kernels = std::distance(unit.getBody().getOps<engine::KernelOp>().begin(),
+                                 unit.getBody().getOps<engine::KernelOp>().end());
+  progress.end(std::to_string(kernels) + " kernels");
+  return compiled;
+}
+
+/// Moves dims, weights and units of all targets into one module. Weights of equal name are the same
+/// if the streamer stores them once; otherwise the later one is renamed after its target.
+OwningOpRef<ModuleOp> mergeTargets(MLIRContext &context, ArrayRef<Compiled> targets,
+                                   const WeightStreamer &streamer,
+                                   std::vector<WeightPlacement> &placements, uint32_t section) {
+  OwningOpRef<ModuleOp> merged = ModuleOp::create(UnknownLoc::get(&context));
+  Block *body = merged->getBody();
+  llvm::StringMap<uint64_t> offsets; // by symbol
+  for (auto [index, compiled] : llvm::enumerate(targets)) {
+    ModuleOp module = *compiled.module;
+    if (index == 0)
+      for (auto dim : llvm::make_early_inc_range(module.getOps<engine::DimOp>()))
+        dim->moveBefore(body, body->end());
+    auto unit = *module.getOps<engine::UnitOp>().begin();
+    for (const StreamedWeight &weight : streamer.weights()) {
+      if (weight.function != index)
+        continue;
+      auto op = module.lookupSymbol<engine::WeightOp>(weight.name);
+      if (!op)
+        continue;
+      std::string symbol = weight.name;
+      auto known = offsets.find(symbol);
+      if (known != offsets.end() && known->second != weight.offset) {
+        symbol += "@" + unit.getTarget().getName().str();
+        for (auto buffer : unit.getBody().getOps<engine::BufferOp>())
+          if (buffer.getWeight() == weight.name)
+            buffer.setWeight(symbol);
+      } else if (known != offsets.end()) {
+        continue;
+      }
+      offsets[symbol] = weight.offset;
+      op.setSymName(symbol);
+      op->moveBefore(body, body->end());
+      placements.push_back({symbol, section, weight.offset, weight.bytes, weight.digest});
+    }
+  }
+  for (const Compiled &compiled : targets)
+    (*compiled.module->getOps<engine::UnitOp>().begin())->moveBefore(body, body->end());
+  return merged;
+}
+
+EngineDescription describe(const BuildRequest &request,
+                           const checkpoint::TokenizerSpec &tokenizer,
+                           const BuildOptions &options) {
+  const checkpoint::ModelConfig &config = request.checkpoint.config();
+  const checkpoint::GenerationConfig &generation = request.checkpoint.generation();
+  EngineDescription description;
+  auto model = std::filesystem::weakly_canonical(options.model);
+  description.name = model.filename().string();
+  description.architecture = config.architecture;
+  Provenance &provenance = description.provenance;
+  provenance.compiler = std::string("ingot ") + kVersion;
+  provenance.revision = kRevision;
+  provenance.toolchain = "LLVM " LLVM_VERSION_STRING;
+  provenance.recipe = request.recipe.str();
+  provenance.options = request.options;
+
+  ServingFacts &serving = description.serving;
+  serving.vocabulary = static_cast<uint32_t>(config.vocabSize);
+  serving.maxContext = static_cast<uint32_t>(request.limits.maxContext);
+  auto bos = generation.bosId ? generation.bosId : config.bosId;
+  serving.bos = bos ? static_cast<int32_t>(*bos) : tokenizer.bosId;
+  for (uint64_t id : request.checkpoint.eosIds())
+    serving.eos.push_back(static_cast<int32_t>(id));
+  serving.pad = generation.padId ? static_cast<int32_t>(*generation.padId) : tokenizer.padId;
+  // transformers samples only where the model says so; otherwise its generation is greedy.
+  bool samples = generation.doSample.value_or(false);
+  serving.temperature = samples ? static_cast<float>(generation.temperature.value_or(1)) : 0;
+  serving.topK = samples ? static_cast<int32_t>(generation.topK.value_or(0)) : 0;
+  serving.topP = samples ? static_cast<float>(generation.topP.value_or(1)) : 1;
+  serving.minP = samples ? static_cast<float>(generation.minP.value_or(0)) : 0;
+  serving.repetitionPenalty = static_cast<float>(generation.repetitionPenalty.value_or(1));
+  return description;
+}
+
+/// The digests of every file that the engine was made from.
+Outcome digestInputs(const BuildRequest &request, const BuildOptions &options,
+                     Provenance &provenance, Progress &progress) {
+  std::vector<std::filesystem::path> files = request.checkpoint.inputs();
+  for (const std::filesystem::path &file : checkpoint::tokenizerFiles(options.model))
+    if (!llvm::is_contained(files, file))
+      files.push_back(file);
+  progress.begin("digest inputs");
+  for (auto [i, file] : llvm::enumerate(files)) {
+    auto digest = checkpoint::sha256OfFile(file);
+    if (!digest)
+      return digest.error();
+    std::error_code error;
+    provenance.inputs.push_back(
+        {file.lexically_relative(options.model).generic_string(), file_size(file, error), *digest});
+    progress.update(i + 1, files.size());
+  }
+  progress.end(std::to_string(files.size()) + " files");
+  return {};
+}
+
+uint64_t peakMemory() {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  return static_cast<uint64_t>(usage.ru_maxrss) * 1024;
+}
+
+/// The tokenizer's section, and everything the streamer and the libraries need, written into `file`.
+Outcome writeSections(OutputFile &file, MutableArrayRef<Compiled> targets,
+                      const checkpoint::TokenizerSpec &tokenizer) {
+  for (const Compiled &compiled : targets) {
+    auto unit = *compiled.module->getOps<engine::UnitOp>().begin();
+    for (const codegen::CompiledLibrary &library : compiled.libraries) {
+      auto section = file.append(librarySectionName(unit, library.name), SectionKind::Kernels,
+                                 std::as_bytes(std::span(library.bytes)));
+      if (!section)
+        return section.error();
+    }
+  }
+  std::vector<uint8_t> bytes = writeTokenizer(tokenizer);
+  auto section =
+      file.append("tokenizer", SectionKind::Tokenizer, std::as_bytes(std::span(bytes)));
+  return section ? Outcome() : Outcome(section.error());
+}
+
+/// Streams all weights into a section of `file`; its number.
+Expected<uint32_t> writeWeights(OutputFile &file, WeightStreamer &streamer, Progress &progress) {
+  auto section = file.reserve("weights", SectionKind::Weights, streamer.totalBytes());
+  if (!section)
+    return section.error();
+  progress.begin("stream weights");
+  auto outcome = streamer.run(
+      [&](uint64_t offset, std::span<const std::byte> bytes) {
+        return file.writeAt(*section, offset, bytes);
+      },
+      [&](uint64_t done, uint64_t total) { progress.update(done, total); });
+  if (!outcome)
+    return outcome.error();
+  progress.end(readableBytes(streamer.totalBytes()));
+  return *section;
+}
+
+void reportTarget(BuildReport &report, engine::UnitOp unit, const Compiled &compiled) {
+  BuildReport::TargetReport target;
+  target.name = unit.getTarget().getName().str();
+  unit.walk([&](Operation *op) {
+    target.kernels += isa<engine::KernelOp>(op);
+    target.launches += isa<engine::LaunchOp>(op);
+    if (auto note = dyn_cast<engine::NoteOp>(op))
+      target.notes.push_back(note);
+  });
+  for (const codegen::CompiledLibrary &library : compiled.libraries)
+    target.libraryBytes += library.bytes.size();
+  report.targets.push_back(std::move(target));
+}
+
+} // namespace
+
+Expected<BuildReport> compiler::buildEngine(MLIRContext &context, const BuildOptions &options,
+                                            Progress &progress) {
+  auto started = std::chrono::steady_clock::now();
+  auto request = readRequest(context, options, progress);
+  if (!request)
+    return request.error();
+  auto tokenizer = checkpoint::readTokenizer(options.model);
+  if (!tokenizer)
+    return tokenizer.error();
+
+  SmallVector<Compiled> targets;
+  SmallVector<func::FuncOp> weightFunctions;
+  for (size_t i = 0; i < request->targets.size(); ++i) {
+    auto compiled = compileTarget(context, *request, i, options, progress);
+    if (!compiled)
+      return compiled.error();
+    targets.push_back(std::move(*compiled));
+    weightFunctions.push_back(targets.back().module->lookupSymbol<func::FuncOp>("weights"));
+  }
+  auto streamer = WeightStreamer::create(weightFunctions, request->checkpoint,
+                                         {options.maxBuildMemory, options.threads});
+  if (!streamer)
+    return streamer.error();
+  BuildReport report;
+  report.description = describe(*request, *tokenizer, options);
+  if (auto outcome = digestInputs(*request, options, report.description.provenance, progress);
+      !outcome)
+    return outcome.error();
+
+  auto file = OutputFile::create(options.output, streamer->totalBytes());
+  if (!file)
+    return file.error();
+  if (auto outcome = writeSections(*file, targets, *tokenizer); !outcome)
+    return outcome.error();
+  auto section = writeWeights(*file, *streamer, progress);
+  if (!section)
+    return section.error();
+
+  DiagnosticCollector diagnostics(context);
+  std::vector<WeightPlacement> placements;
+  report.ir = mergeTargets(context, targets, *streamer, placements, *section);
+  auto digest = digestOfWeights(placements, *section);
+  if (!digest)
+    return digest.error();
+  file->setDigest(*section, *digest);
+  auto metadata =
+      writeEngineMetadata(*report.ir, report.description, file->sections(), placements);
+  if (failed(metadata))
+    return diagnostics.error();
+  report.fileBytes = file->end() + metadata->size();
+  if (auto outcome = finishEngineFile(*file, *metadata); !outcome)
+    return outcome.error();
+
+  for (auto [unit, compiled] : llvm::zip(report.ir->getOps<engine::UnitOp>(), targets))
+    reportTarget(report, unit, compiled);
+  report.weightBytes = streamer->totalBytes();
+  report.minimumMemory = streamer->minimumMemory();
+  report.peakMemory = peakMemory();
+  report.seconds =
+      std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count();
+  progress.finished(options.output.string(), report.fileBytes);
+  return report;
+}

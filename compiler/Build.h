@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// Builds an engine file: checkpoint, recipe and targets in, one file out, whole or not at all.
+#pragma once
+
+#include "compiler/EngineWriter.h"
+#include "compiler/Pipeline.h"
+#include "compiler/Progress.h"
+
+namespace ingot::compiler {
+
+struct BuildOptions {
+  std::filesystem::path model;        ///< checkpoint directory
+  std::filesystem::path output;       ///< engine file
+  std::vector<std::string> targets;   ///< as asked; empty: the best one for this machine
+  std::filesystem::path recipe;       ///< empty: Recipe::defaults()
+  EngineLimits limits;
+  uint64_t maxBuildMemory = uint64_t{2} << 30;
+  unsigned threads = 0;               ///< 0: as many as the process may run on
+  std::string dumpStage;              ///< stage after which the IR is printed to stdout; empty: none
+};
+
+/// What a build did, for people and for --report.
+struct BuildReport {
+  EngineDescription description;
+  struct TargetReport {
+    std::string name;
+    size_t kernels = 0, launches = 0;
+    uint64_t libraryBytes = 0;
+    std::vector<engine::NoteOp> notes; ///< owned by the module in `ir`
+  };
+  std::vector<TargetReport> targets;
+  uint64_t weightBytes = 0, fileBytes = 0, peakMemory = 0, minimumMemory = 0;
+  double seconds = 0;
+  mlir::OwningOpRef<mlir::ModuleOp> ir; ///< the engine dialect of the whole engine
+};
+
+/// Checks the model, the options and the recipe, runs all stages and writes the file. Nothing is
+/// left under the output's name on failure. `context` collects diagnostics on failure; errors that
+/// are no diagnostics are returned.
+checkpoint::Expected<BuildReport> buildEngine(mlir::MLIRContext &context,
+                                              const BuildOptions &options, Progress &progress);
+
+} // namespace ingot::compiler

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+// Checks of a build's options against the model.
+#include "compiler/BuildRequest.h"
+
+using namespace mlir;
+using namespace ingot;
+using namespace ingot::compiler;
+using checkpoint::Error;
+using checkpoint::Expected;
+using checkpoint::Outcome;
+
+namespace {
+
+/// `asked`, or `fallback` for 0; failure when it is out of 1 ... `most`.
+Expected<int64_t> checkLimit(const char *name, int64_t asked, int64_t fallback, int64_t most) {
+  int64_t value = asked == 0 ? fallback : asked;
+  if (value < 1 || value > most)
+    return Error{"INGOT-E2101",
+                 std::string(name) + " " + std::to_string(value) + " is not possible", "",
+                 "choose 1 to " + std::to_string(most)};
+  return value;
+}
+
+/// Most tokens, sequences or rows of one step: keeps every size computation far from overflow.
+constexpr int64_t kMostPerStep = 1 << 20;
+
+Outcome settleLimits(BuildRequest &request, EngineLimits asked) {
+  auto context = static_cast<int64_t>(request.checkpoint.config().maxPositions);
+  struct Item {
+    const char *option;
+    int64_t EngineLimits::*field;
+    int64_t fallback, most;
+    const char *fallbackReason;
+  };
+  EngineLimits defaults;
+  const Item items[] = {
+      {"--max-tokens", &EngineLimits::maxTokens, defaults.maxTokens, kMostPerStep, "default"},
+      {"--max-sequences", &EngineLimits::maxSequences, defaults.maxSequences, kMostPerStep,
+       "default"},
+      {"--max-context", &EngineLimits::maxContext, context, context, "the model's own limit"},
+      {"--max-logit-rows", &EngineLimits::maxLogitRows, defaults.maxLogitRows, kMostPerStep,
+       "default"}};
+  for (const Item &item : items) {
+    auto value = checkLimit(item.option, asked.*item.field, item.fallback, item.most);
+    if (!value)
+      return value.error();
+    request.limits.*item.field = *value;
+    bool given = asked.*item.field != 0;
+    request.options.push_back({item.option, given ? std::to_string(*value) : "",
+                               std::to_string(*value), given ? "as asked" : item.fallbackReason});
+  }
+  return {};
+}
+
+Outcome settleTargets(MLIRContext &context, BuildRequest &request, const BuildOptions &options) {
+  std::vector<std::string> names = options.targets;
+  if (names.empty())
+    for (const codegen::Target *target : codegen::targets())
+      if (auto host = target->hostTarget(); host && names.empty())
+        names.push_back(*host);
+  for (const std::string &name : names) {
+    std::string why;
+    auto target = codegen::findTarget(&context, name, why);
+    if (failed(target)) {
+      size_t colon = why.find(": ");
+      return Error{why.substr(0, std::min<size_t>(colon, 11)),
+                   colon == std::string::npos ? why : why.substr(colon + 2), "--target " + name,
+                   ""};
+    }
+    for (const auto &other : request.targets)
+      if (other.second == target->second)
+        return Error{"INGOT-E2102", "target " + name + " is given twice", "--target",
+                     "name each target once"};
+    request.targets.push_back(*target);
+    request.options.push_back({"--target", options.targets.empty() ? "" : name,
+                               target->second.getName().str(),
+                               options.targets.empty() ? "the best this machine runs" : "as asked"});
+  }
+  return {};
+}
+
+} // namespace
+
+Expected<BuildRequest> compiler::readRequest(MLIRContext &context, const BuildOptions &options,
+                                             Progress &progress) {
+  auto checkpoint = checkpoint::Checkpoint::open(options.model);
+  if (!checkpoint)
+    return checkpoint.error();
+  BuildRequest request{std::move(*checkpoint), recipe::Recipe::defaults(), {}, {}, {}};
+  if (!options.recipe.empty()) {
+    auto recipe = recipe::Recipe::read(options.recipe);
+    if (!recipe)
+      return recipe.error();
+    request.recipe = std::move(*recipe);
+  }
+  if (auto outcome = settleLimits(request, options.limits); !outcome)
+    return outcome.error();
+  if (auto outcome = settleTargets(context, request, options); !outcome)
+    return outcome.error();
+  std::vector<std::string> names;
+  for (const checkpoint::Tensor &tensor : request.checkpoint.tensors())
+    names.push_back(tensor.name);
+  for (const recipe::UnusedRule &unused : request.recipe.unusedRules(names))
+    progress.warn("recipe rule " + request.recipe.weights[unused.rule].match +
+                  (unused.shadowed ? " is never reached: earlier rules take its tensors"
+                                   : " matches no tensor"));
+  return request;
+}

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+// A pass that writes a module as engine metadata and reads it back, for tests.
+#ifndef INGOT_COMPILER_ENGINEREADERROUNDTRIP_H
+#define INGOT_COMPILER_ENGINEREADERROUNDTRIP_H
+
+#include "mlir/Pass/Pass.h"
+#include <memory>
+
+namespace ingot::compiler {
+
+/// `--ingot-engine-round-trip`: replaces the module by what EngineReader makes of what EngineWriter
+/// wrote. Weights and libraries get sections of their sizes without contents.
+std::unique_ptr<mlir::Pass> createEngineRoundTripPass();
+
+} // namespace ingot::compiler
+
+#endif

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// Binding of build options to the command line.
+#include "compiler/tools/BuildArguments.h"
+
+using namespace ingot::compiler;
+
+void ingot::compiler::addBuildArguments(CLI::App &app, BuildOptions &options) {
+  app.add_option("MODEL_DIR", options.model, "Hugging Face checkpoint directory")->required();
+  app.add_option("--target", options.targets,
+                 "what to build for, such as x86-64-v4+vnni+bf16; may be given several times "
+                 "(default: this machine)");
+  app.add_option("--recipe", options.recipe, "recipe file (default: the checkpoint's own types)");
+  EngineLimits &limits = options.limits;
+  app.add_option("--max-tokens", limits.maxTokens, "most tokens of one step")
+      ->capture_default_str();
+  app.add_option("--max-sequences", limits.maxSequences, "most sequences in one step")
+      ->capture_default_str();
+  app.add_option("--max-context", limits.maxContext,
+                 "most positions of one sequence (default: the model's own limit)");
+  app.add_option("--max-logit-rows", limits.maxLogitRows, "most rows of logits in one step")
+      ->capture_default_str();
+  app.add_option("--max-build-memory", options.maxBuildMemory,
+                 "hard cap on the memory of this build, such as 2GiB")
+      ->transform(CLI::AsSizeValue(false))
+      ->default_str("2GiB");
+  app.add_option("--threads", options.threads, "threads to use (default: all)");
+}
+
+std::optional<int> ingot::compiler::parseArguments(CLI::App &app, int argc, char **argv) {
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError &error) {
+    if (error.get_exit_code() == 0) // --help
+      return app.exit(error);
+    fprintf(stderr, "error: INGOT-E2103: %s; `%s --help` tells the options\n", error.what(),
+            argv[0]);
+    return 2;
+  }
+  return std::nullopt;
+}

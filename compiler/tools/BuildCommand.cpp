@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+// ingot build
+#include "compiler/BuildReport.h"
+#include "compiler/tools/BuildArguments.h"
+#include "compiler/tools/Commands.h"
+
+#include "mlir/IR/Diagnostics.h"
+
+using namespace ingot;
+using namespace ingot::compiler;
+
+static constexpr char kExamples[] =
+    "examples:\n"
+    "  ingot build examples/fables/model -o fables.ingot\n"
+    "  ingot build my-model -o my-model.ingot --recipe int4.yaml --report report.json\n"
+    "  ingot build my-model -o my-model.ingot --target x86-64-v4+vnni+bf16 --target x86-64-v3\n"
+    "  ingot build my-model -o my-model.ingot --max-context 4096 --max-build-memory 1GiB\n";
+
+int compiler::runBuild(int argc, char **argv) {
+  CLI::App app("Compiles a checkpoint to one engine file.", argv[0]);
+  app.footer(kExamples);
+  BuildOptions options;
+  std::filesystem::path reportPath;
+  bool jsonEvents = false;
+  addBuildArguments(app, options);
+  app.add_option("-o,--output", options.output, "the engine file to write")->required();
+  app.add_option("--report", reportPath, "write what was done, and why not, to this JSON file");
+  app.add_option("--dump-stage", options.dumpStage, "print the IR after this stage to stdout")
+      ->check(CLI::IsMember(stageNames()));
+  app.add_flag("--json-events", jsonEvents, "progress as one JSON object per line, for CI");
+  if (auto status = parseArguments(app, argc, argv))
+    return *status;
+
+  Progress progress(jsonEvents ? ProgressStyle::Json : Progress::styleOfTerminal());
+  mlir::MLIRContext context(mlir::MLIRContext::Threading::DISABLED);
+  prepareContext(context);
+  auto report = buildEngine(context, options, progress);
+  if (!report) {
+    progress.failed(report.error().str());
+    return 1;
+  }
+  if (!reportPath.empty())
+    if (auto written = writeReport(*report, reportPath); !written) {
+      progress.failed(written.error().str());
+      return 1;
+    }
+  return 0;
+}

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+// The one list of compiler commands. A command is a file of this folder and a line here.
+#include "compiler/tools/Commands.h"
+
+#include <cstring>
+
+namespace ingot::compiler {
+namespace {
+
+constexpr Command commands[] = {
+    {"build", "compile a checkpoint to an engine file", runBuild},
+    {nullptr, nullptr, nullptr},
+};
+
+} // namespace
+
+const Command *allCommands() { return commands; }
+
+const Command *findCommand(const char *name) {
+  for (const Command *command = commands; command->name; ++command)
+    if (!std::strcmp(command->name, name))
+      return command;
+  return nullptr;
+}
+
+} // namespace ingot::compiler

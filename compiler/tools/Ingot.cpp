@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+// ingot: the compiler's program. Commands that only read an engine are the runtime's.
+#include "compiler/tools/Commands.h"
+#include "compiler/Version.h"
+#include "runtime/tools/Commands.h"
+
+#include <cstdio>
+#include <cstring>
+#include <string>
+
+using namespace ingot;
+
+static void printHelp(FILE *stream) {
+  fprintf(stream, "ingot %s: compiles language models to engine files\n\n"
+                  "usage: ingot COMMAND [options]\n\n",
+          compiler::kVersion);
+  for (const compiler::Command *command = compiler::allCommands(); command->name; ++command)
+    fprintf(stream, "  %-12s %s\n", command->name, command->summary);
+  for (const runtime::Command *command = runtime::allCommands(); command->name; ++command)
+    if (!compiler::findCommand(command->name))
+      fprintf(stream, "  %-12s %s\n", command->name, command->summary);
+  fprintf(stream, "\nexamples:\n"
+                  "  ingot build my-model -o my-model.ingot\n"
+                  "  ingot build my-model -o my-model.ingot --recipe int4.yaml \\\n"
+                  "      --target x86-64-v4+vnni --target x86-64-v3\n"
+                  "  ingot inspect my-model.ingot\n\n"
+                  "`ingot COMMAND --help` tells the options of a command.\n");
+}
+
+int main(int argc, char **argv) {
+  const char *name = argc > 1 ? argv[1] : "";
+  if (!strcmp(name, "") || !strcmp(name, "--help") || !strcmp(name, "-h") || !strcmp(name, "help")) {
+    printHelp(argc > 1 ? stdout : stderr);
+    return argc > 1 ? 0 : 2;
+  }
+  if (!strcmp(name, "--version")) {
+    printf("ingot %s (%s)\n", compiler::kVersion, compiler::kRevision);
+    return 0;
+  }
+  std::string program = std::string("ingot ") + name;
+  argv[1] = program.data();
+  if (const compiler::Command *command = compiler::findCommand(name))
+    return command->run(argc - 1, argv + 1);
+  if (const runtime::Command *command = runtime::findCommand(name))
+    return command->run(argc - 1, argv + 1);
+  fprintf(stderr, "error: INGOT-E2100: there is no command '%s'; `ingot --help` lists them\n", name);
+  return 2;
+}
