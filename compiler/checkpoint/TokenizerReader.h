@@ -19,7 +19,7 @@ Expected<TokenizerSpec> readTokenizer(const std::filesystem::path &directory);
 std::vector<std::filesystem::path> tokenizerFiles(const std::filesystem::path &directory);
 
 /// A tokenizer.json (format of the Hugging Face tokenizers library) with a BPE model.
-/// Errors: those of Json, and INGOT-E1402 to E1412.
+/// Errors: those of Json, and INGOT-E1403 to E1412.
 Expected<TokenizerSpec> parseTokenizerJson(std::string_view text, const std::string &fileName);
 
 /// A sentencepiece model with a BPE vocabulary. Errors: INGOT-E1403 to E1405, E1409, E1413.

@@ -6,12 +6,17 @@
 #include "compiler/checkpoint/File.h"
 #include "compiler/checkpoint/TokenizerReader.h"
 #include "runtime/serving/Tokenizer.h"
+#include "runtime/serving/Unicode.h"
 
 #include <filesystem>
 #include <gtest/gtest.h>
 #include <memory>
 
 namespace ingot::test {
+
+using runtime::DecodeOptions;
+using runtime::Detokenizer;
+using runtime::validUtf8Prefix;
 
 inline std::filesystem::path sharedData() {
   return std::filesystem::path(INGOT_SHARED_DIR) / "data";

@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: Apache-2.0
+// Damaged and hostile tokenizer.json, tokenizer.model and tokenizer sections: each is refused with a
+// code, or loads and then encodes and decodes.
+#include "tests/fuzz/FuzzSession.h"
+#include "tests/unit/serving/tokenizer_fixture.h"
+
+#include <nlohmann/json.hpp>
+
+namespace ingot::test {
+namespace {
+
+constexpr std::string_view sample =
+    "Once upon a time,\n  there were 12 l\u00e9murs \u4f60\u597d \U0001F999 <s> e\u0301 \t<|end|>";
+
+/// Loads `bytes`; what loads must encode, decode and stream without harm. The code, or nothing.
+std::string tryTokenizer(std::span<const uint8_t> bytes) {
+  const std::vector<uint64_t> storage = aligned(bytes);
+  auto tokenizer = runtime::Tokenizer::load(view(storage, bytes.size()));
+  if (!tokenizer.ok())
+    return std::string(tokenizer.status().code());
+  std::vector<int32_t> ids;
+  for (bool special : {false, true})
+    if (auto encoded = tokenizer->encode(sample, special, special); encoded.ok())
+      ids.insert(ids.end(), encoded->begin(), encoded->end());
+  for (int32_t id = -1; id < 400; ++id)
+    ids.push_back(id);
+  const std::string text = tokenizer->decode(ids);
+  EXPECT_EQ(validUtf8Prefix(text), text.size());
+  Detokenizer detokenizer(*tokenizer, {.skipSpecial = false, .cleanUpSpaces = true});
+  for (int32_t id : ids) {
+    const std::string part = detokenizer.push(id);
+    EXPECT_EQ(validUtf8Prefix(part), part.size());
+  }
+  detokenizer.finish();
+  return "";
+}
+
+/// Whatever a reader accepts, the runtime must load: a build that succeeds runs.
+std::string tryReader(const checkpoint::Expected<checkpoint::TokenizerSpec> &spec) {
+  if (!spec)
+    return spec.error().code;
+  const std::string code = tryTokenizer(compiler::writeTokenizer(*spec));
+  EXPECT_EQ(code, "") << "the reader accepted what the runtime refuses";
+  return "";
+}
+
+/// A small tokenizer.json with one step of every kind.
+std::string everyStep() {
+  return R"({"added_tokens": [
+ {"id": 1, "content": "<s>", "special": true, "normalized": false, "lstrip": true},
+ {"id": 30, "content": "<|end|>", "special": false, "normalized": true, "rstrip": true}],
+"normalizer": {"type": "Sequence", "normalizers": [{"type": "NFC"}, {"type": "NFKD"},
+ {"type": "Strip", "strip_left": true, "strip_right": true}, {"type": "Prepend", "prepend": "_"},
+ {"type": "Replace", "pattern": {"Regex": "[0-9]{1,3}"}, "content": "1"},
+ {"type": "Replace", "pattern": {"String": "on"}, "content": "no"}]},
+"pre_tokenizer": {"type": "Sequence", "pretokenizers": [
+ {"type": "Split", "pattern": {"Regex": "(?i:'s|'t)|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|\\s+(?!\\S)|\\s+"},
+  "behavior": "Isolated", "invert": false},
+ {"type": "Digits", "individual_digits": true}, {"type": "Metaspace", "prepend_scheme": "first"},
+ {"type": "Punctuation", "behavior": "MergedWithNext"},
+ {"type": "ByteLevel", "add_prefix_space": true, "use_regex": true}]},
+"post_processor": {"type": "TemplateProcessing",
+ "single": [{"SpecialToken": {"id": "<s>", "type_id": 0}}, {"Sequence": {"id": "A"}}],
+ "special_tokens": {"<s>": {"ids": [1]}}},
+"decoder": {"type": "Sequence", "decoders": [
+ {"type": "Replace", "pattern": {"String": "_"}, "content": " "},
+ {"type": "Metaspace", "replacement": "_", "prepend_scheme": "always"},
+ {"type": "ByteFallback"}, {"type": "Fuse"}, {"type": "Strip", "content": " ", "start": 1, "stop": 2},
+ {"type": "Replace", "pattern": {"String": "ab"}, "content": ""}]},
+"model": {"type": "BPE", "unk_token": "<unk>", "byte_fallback": true, "fuse_unk": true,
+ "ignore_merges": true, "dropout": null,
+ "vocab": {"<unk>": 0, "<s>": 1, "a": 2, "b": 3, "n": 4, "o": 5, "e": 6, "ab": 7, "no": 8, "_": 9,
+ "<0x41>": 10, "<0xC3>": 11, "Ġ": 12, "Ġa": 13, "Ã": 14},
+ "merges": ["a b", ["n", "o"], "Ġ a"]}})";
+}
+
+TEST(TokenizerMutation, TokenizerJson) {
+  std::vector<std::string> corpus = {everyStep()};
+  if (std::filesystem::exists(sharedData()))
+    corpus.push_back(readFile(sharedData() / "stories260K-hf/tokenizer.json"));
+  fuzz::FuzzSession session("tokenizer_json", 11);
+  session.mutator.setWords({"null", "\"type\": \"Sequence\",", "\"Regex\": \"(a+)+b\"", "(?=", "[^",
+                            "{64}", "\\u0000", "\"\"", "\xC3", "\"Removed\"", "true", "\"Fuse\""});
+  session.run(4000, corpus, [](const std::string &text) {
+    return tryReader(checkpoint::parseTokenizerJson(text, "tokenizer.json"));
+  });
+  session.check();
+}
+
+/// Appends a protobuf field: a varint, or a length-delimited one.
+void putVarint(std::string &out, uint64_t value) {
+  for (; value >= 0x80; value >>= 7)
+    out += static_cast<char>(value | 0x80);
+  out += static_cast<char>(value);
+}
+
+void putBytes(std::string &out, unsigned field, std::string_view bytes) {
+  putVarint(out, field << 3 | 2);
+  putVarint(out, bytes.size());
+  out += bytes;
+}
+
+void putNumber(std::string &out, unsigned field, uint64_t value) {
+  putVarint(out, field << 3);
+  putVarint(out, value);
+}
+
+/// A sentencepiece model of a few pieces of every type.
+std::string smallModel() {
+  std::string model;
+  auto piece = [&](std::string_view text, float score, unsigned type) {
+    std::string message;
+    putBytes(message, 1, text);
+    message += static_cast<char>(2 << 3 | 5);
+    message.append(reinterpret_cast<const char *>(&score), sizeof score);
+    putNumber(message, 3, type);
+    putBytes(model, 1, message);
+  };
+  piece("<unk>", 0, 2);
+  piece("<s>", 0, 3);
+  piece("</s>", 0, 3);
+  piece("<0xC3>", 0, 6);
+  piece("<tool>", 0, 4);
+  piece("<unused>", 0, 5);
+  piece("on", -1, 1);
+  piece("\u2581on", -2, 1);
+  for (const char *character : {"o", "n", "\u2581", "c", "e"})
+    piece(character, -10, 1);
+  std::string trainer, normalizer;
+  putNumber(trainer, 3, 2);
+  putNumber(trainer, 35, 1);
+  putNumber(trainer, 41, 1);
+  putBytes(model, 2, trainer);
+  putBytes(normalizer, 1, "identity");
+  putNumber(normalizer, 3, 1);
+  putNumber(normalizer, 4, 1);
+  putBytes(model, 3, normalizer);
+  return model;
+}
+
+TEST(TokenizerMutation, SentencePieceModel) {
+  const std::vector<std::string> corpus = {smallModel()};
+  ASSERT_EQ(tryReader(checkpoint::parseSentencePiece(corpus[0], "tokenizer.model")), "");
+  fuzz::FuzzSession session("tokenizer_model", 12);
+  session.run(4000, corpus, [](const std::string &bytes) {
+    return tryReader(checkpoint::parseSentencePiece(bytes, "tokenizer.model"));
+  });
+  session.check();
+}
+
+TEST(TokenizerMutation, Section) {
+  std::vector<std::string> corpus;
+  for (const auto &spec : {checkpoint::parseTokenizerJson(everyStep(), "tokenizer.json"),
+                           checkpoint::parseSentencePiece(smallModel(), "tokenizer.model")}) {
+    ASSERT_TRUE(spec) << spec.error().str();
+    const std::vector<uint8_t> bytes = compiler::writeTokenizer(*spec);
+    corpus.emplace_back(bytes.begin(), bytes.end());
+  }
+  fuzz::FuzzSession session("tokenizer_section", 13);
+  session.run(6000, corpus, [](const std::string &bytes) {
+    return tryTokenizer({reinterpret_cast<const uint8_t *>(bytes.data()), bytes.size()});
+  });
+  session.check();
+}
+
+TEST(TokenizerMutation, EveryTruncationOfASectionIsRefused) {
+  const auto spec = checkpoint::parseTokenizerJson(everyStep(), "tokenizer.json");
+  ASSERT_TRUE(spec) << spec.error().str();
+  const std::vector<uint8_t> bytes = compiler::writeTokenizer(*spec);
+  size_t refused = 0;
+  for (size_t size = 0; size < bytes.size(); ++size)
+    refused += !tryTokenizer(std::span(bytes).first(size)).empty();
+  // The last bytes may be padding behind the last object.
+  EXPECT_GE(refused + 8, bytes.size());
+}
+
+} // namespace
+} // namespace ingot::test

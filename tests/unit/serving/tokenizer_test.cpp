@@ -1,0 +1,423 @@
+// SPDX-License-Identifier: Apache-2.0
+// The tokenizer on small vocabularies written out here: each step, special tokens, limits, streaming.
+#include "tests/unit/serving/tokenizer_fixture.h"
+
+#include <nlohmann/json.hpp>
+
+namespace ingot::test {
+namespace {
+
+using Ids = std::vector<int32_t>;
+using nlohmann::json;
+
+/// A tokenizer.json over single letters, "ab", "abc", the space mark, and all byte pieces.
+json smallJson() {
+  json vocab;
+  int id = 0;
+  for (const char *piece : {"<unk>", "<s>", "</s>", "a", "b", "c", "ab", "abc", "\u2581", "\u2581a",
+                            "é", "1", "2", ".", " "})
+    vocab[piece] = id++;
+  json root;
+  root["model"] = {{"type", "BPE"},
+                   {"vocab", vocab},
+                   {"merges", {"a b", "ab c", json::array({"\u2581", "a"})}},
+                   {"unk_token", "<unk>"}};
+  root["decoder"] = {{"type", "Fuse"}};
+  return root;
+}
+
+json withBytePieces(json root) {
+  for (int byte = 0; byte < 256; ++byte) {
+    char name[8];
+    std::snprintf(name, sizeof name, "<0x%02X>", byte);
+    root["model"]["vocab"][name] = 100 + byte;
+  }
+  root["model"]["byte_fallback"] = true;
+  root["decoder"] = json::parse(R"({"type": "Sequence", "decoders": [
+      {"type": "Replace", "pattern": {"String": "▁"}, "content": " "}, {"type": "ByteFallback"},
+      {"type": "Fuse"}, {"type": "Strip", "content": " ", "start": 1, "stop": 0}]})");
+  return root;
+}
+
+json addedToken(int id, const char *content, std::initializer_list<const char *> flags = {}) {
+  json token = {{"id", id}, {"content", content}, {"normalized", false}};
+  for (const char *flag : flags)
+    token[flag] = true;
+  return token;
+}
+
+LoadedTokenizer loadSmall(const json &root) { return loadJson(root.dump()); }
+
+std::string refusal(const json &root) {
+  auto spec = checkpoint::parseTokenizerJson(root.dump(), "tokenizer.json");
+  return spec ? "" : spec.error().code;
+}
+
+TEST(TokenizerBpe, MergesLowestRankFirstAndLeftmost) {
+  const LoadedTokenizer tokenizer = loadSmall(smallJson());
+  EXPECT_EQ(encode(tokenizer, "abc"), (Ids{7}));
+  EXPECT_EQ(encode(tokenizer, "aabcab"), (Ids{3, 7, 6}));
+  EXPECT_EQ(encode(tokenizer, ""), Ids{});
+}
+
+TEST(TokenizerBpe, UnknownCharacters) {
+  json root = smallJson();
+  EXPECT_EQ(encode(loadSmall(root), "axyb"), (Ids{3, 0, 0, 4}));
+  root["model"]["fuse_unk"] = true;
+  EXPECT_EQ(encode(loadSmall(root), "axyb"), (Ids{3, 0, 4}));
+  root["model"]["unk_token"] = nullptr;
+  EXPECT_EQ(encode(loadSmall(root), "axyb"), (Ids{6})) << "dropped, as if never there";
+  // Byte pieces are used only for characters whose bytes all have one.
+  root = withBytePieces(smallJson());
+  EXPECT_EQ(encode(loadSmall(root), "aü"), (Ids{3, 100 + 0xC3, 100 + 0xBC}));
+  root["model"]["vocab"].erase("<0xBC>");
+  EXPECT_EQ(encode(loadSmall(root), "aü"), (Ids{3, 0}));
+}
+
+TEST(TokenizerBpe, IgnoreMergesTakesWholeWords) {
+  json root = smallJson();
+  root["model"]["vocab"]["ca"] = 20;
+  EXPECT_EQ(encode(loadSmall(root), "ca"), (Ids{5, 3}));
+  root["model"]["ignore_merges"] = true;
+  EXPECT_EQ(encode(loadSmall(root), "ca"), (Ids{20}));
+}
+
+TEST(TokenizerBpe, LongWordTakesNoQuadraticTime) {
+  const LoadedTokenizer tokenizer = loadSmall(smallJson());
+  std::string word;
+  while (word.size() < (1u << 20))
+    word += "abc";
+  // Quadratic work would be some 10^12 steps, far beyond the test's time.
+  const Ids ids = encode(tokenizer, word);
+  EXPECT_EQ(ids, Ids(word.size() / 3, 7));
+}
+
+TEST(TokenizerAddedTokens, SpecialOnesAreParsedOnRequest) {
+  json root = smallJson();
+  root["added_tokens"] = {addedToken(1, "<s>", {"special"}), addedToken(20, "<tool>")};
+  const LoadedTokenizer tokenizer = loadSmall(root);
+  EXPECT_EQ(encode(tokenizer, "a<s>b", false, true), (Ids{3, 1, 4}));
+  EXPECT_EQ(encode(tokenizer, "a<s>b", false, false), (Ids{3, 0, 0, 0, 4}));
+  EXPECT_EQ(encode(tokenizer, "a<tool>b", false, false), (Ids{3, 20, 4}));
+  EXPECT_EQ(tokenizer->decode(Ids{3, 1, 20, 4}), "a<tool>b");
+  EXPECT_EQ(tokenizer->decode(Ids{3, 1, 20, 4}, {.skipSpecial = false}), "a<s><tool>b");
+  EXPECT_EQ(tokenizer->addedToken("<tool>"), 20);
+  EXPECT_EQ(tokenizer->addedToken("<none>"), std::nullopt);
+}
+
+TEST(TokenizerAddedTokens, LeftmostLongest) {
+  json root = smallJson();
+  root["added_tokens"] = {addedToken(20, "ab"), addedToken(21, "abca"), addedToken(22, "bc")};
+  root["model"]["vocab"].erase("ab"); // its merges go with it
+  root["model"]["vocab"].erase("abc");
+  root["model"]["merges"] = {"\u2581 a"};
+  const LoadedTokenizer tokenizer = loadSmall(root);
+  EXPECT_EQ(encode(tokenizer, "abcab"), (Ids{21, 4}));
+  EXPECT_EQ(encode(tokenizer, "abcb"), (Ids{20, 5, 4}));
+  EXPECT_EQ(encode(tokenizer, "cbc"), (Ids{5, 22}));
+}
+
+TEST(TokenizerAddedTokens, StripAndSingleWord) {
+  json root = smallJson();
+  root["added_tokens"] = {addedToken(20, "[L]", {"lstrip"}), addedToken(21, "[R]", {"rstrip"}),
+                          addedToken(22, "cc", {"single_word"})};
+  const LoadedTokenizer tokenizer = loadSmall(root);
+  EXPECT_EQ(encode(tokenizer, "a  [L] a"), (Ids{3, 20, 14, 3}));
+  EXPECT_EQ(encode(tokenizer, "a [R]\u3000 a"), (Ids{3, 14, 21, 3}));
+  EXPECT_EQ(encode(tokenizer, "[R]  [L]"), (Ids{21, 20}));
+  EXPECT_EQ(encode(tokenizer, "cc cc.acc"), (Ids{22, 14, 22, 13, 3, 5, 5}));
+  EXPECT_EQ(encode(tokenizer, "écc"), (Ids{10, 5, 5}));
+}
+
+TEST(TokenizerAddedTokens, NormalizedOnesAreSoughtAfterTheNormalizer) {
+  json root = smallJson();
+  root["added_tokens"] = {{{"id", 20}, {"content", "a b"}, {"normalized", true}}};
+  root["normalizer"] = {{"type", "Replace"}, {"pattern", {{"String", " "}}}, {"content", "\u2581"}};
+  const LoadedTokenizer tokenizer = loadSmall(root);
+  EXPECT_EQ(encode(tokenizer, "ca b"), (Ids{5, 20}));
+  EXPECT_EQ(encode(tokenizer, "ca\u2581b"), (Ids{5, 20}));
+}
+
+TEST(TokenizerNormalizer, UnicodeFormsPrependAndStrip) {
+  json root = smallJson();
+  root["normalizer"] = {{"type", "NFC"}};
+  EXPECT_EQ(encode(loadSmall(root), "e\u0301"), (Ids{10}));
+  root["normalizer"] = {{"type", "NFD"}};
+  EXPECT_EQ(encode(loadSmall(root), "é"), (Ids{0, 0}));
+  root["normalizer"] = {{"type", "NFKC"}};
+  EXPECT_EQ(encode(loadSmall(root), "\uFF41\u00B2"), (Ids{3, 12}));
+  root["normalizer"] = json::parse(R"({"type": "Sequence", "normalizers": [
+      {"type": "Strip", "strip_left": true, "strip_right": true},
+      {"type": "Prepend", "prepend": "▁"},
+      {"type": "Replace", "pattern": {"Regex": "[0-9]+"}, "content": "1"}]})");
+  EXPECT_EQ(encode(loadSmall(root), "\u00A0a345b\n"), (Ids{9, 11, 4}));
+  EXPECT_EQ(encode(loadSmall(root), " "), Ids{});
+}
+
+TEST(TokenizerNormalizer, EndlessMarksAreRefused) {
+  json root = smallJson();
+  root["normalizer"] = {{"type", "NFC"}};
+  const LoadedTokenizer tokenizer = loadSmall(root);
+  std::string text = "e";
+  for (int i = 0; i < 100'000; ++i)
+    text += "\u0301\u0323";
+  EXPECT_EQ(tokenizer->encode(text, false, false).status().code(), "INGOT-E6405");
+}
+
+/// The words a pre-tokenizer makes: no merges apply across them, so "ab" shows where it cut.
+TEST(TokenizerPreTokenizer, SplitBehaviors) {
+  json root = smallJson();
+  const std::pair<const char *, Ids> behaviors[] = {
+      {"Removed", {6, 6, 3, 4}},
+      {"Isolated", {6, 13, 13, 6, 13, 3, 13, 4}},
+      {"Contiguous", {6, 13, 13, 6, 13, 3, 13, 4}},
+      {"MergedWithPrevious", {6, 13, 13, 6, 13, 3, 13, 4}},
+      {"MergedWithNext", {6, 13, 13, 6, 13, 3, 13, 4}}};
+  for (const auto &[behavior, ids] : behaviors) {
+    root["pre_tokenizer"] = {
+        {"type", "Split"}, {"pattern", {{"String", "."}}}, {"behavior", behavior}};
+    EXPECT_EQ(encode(loadSmall(root), "ab..ab.a.b"), ids) << behavior;
+  }
+  // Where the dot goes shows in which merge it can take part in.
+  root["model"]["vocab"]["a."] = 20;
+  root["model"]["vocab"][".b"] = 21;
+  root["model"]["vocab"][".."] = 22;
+  root["model"]["merges"] = {"a .", ". b", ". ."};
+  auto split = [&](const char *behavior) {
+    root["pre_tokenizer"]["behavior"] = behavior;
+    return encode(loadSmall(root), "a.b..b");
+  };
+  EXPECT_EQ(split("Isolated"), (Ids{3, 13, 4, 13, 13, 4}));
+  EXPECT_EQ(split("Contiguous"), (Ids{3, 13, 4, 22, 4}));
+  EXPECT_EQ(split("MergedWithPrevious"), (Ids{20, 4, 13, 13, 4}));
+  EXPECT_EQ(split("MergedWithNext"), (Ids{3, 21, 13, 21}));
+  root["pre_tokenizer"]["invert"] = true;
+  EXPECT_EQ(split("Removed"), (Ids{13, 13, 13}));
+}
+
+TEST(TokenizerPreTokenizer, DigitsWhitespaceAndMetaspace) {
+  json root = smallJson();
+  root["model"]["vocab"]["12"] = 20;
+  root["model"]["merges"] = {"1 2", "\u2581 a"};
+  root["pre_tokenizer"] = {{"type", "Digits"}, {"individual_digits", true}};
+  EXPECT_EQ(encode(loadSmall(root), "a12"), (Ids{3, 11, 12}));
+  root["pre_tokenizer"]["individual_digits"] = false;
+  EXPECT_EQ(encode(loadSmall(root), "a12"), (Ids{3, 20}));
+  root["pre_tokenizer"] = {{"type", "WhitespaceSplit"}};
+  EXPECT_EQ(encode(loadSmall(root), " a \u20051\u00852 "), (Ids{3, 11, 12}));
+  root["pre_tokenizer"] = {{"type", "Whitespace"}};
+  EXPECT_EQ(encode(loadSmall(root), "a . 1"), (Ids{3, 13, 11}));
+  root["pre_tokenizer"] = {{"type", "Metaspace"}, {"prepend_scheme", "always"}};
+  EXPECT_EQ(encode(loadSmall(root), "a a"), (Ids{9, 9}));
+  EXPECT_EQ(encode(loadSmall(root), " a"), (Ids{9}));
+  root["pre_tokenizer"]["prepend_scheme"] = "never";
+  EXPECT_EQ(encode(loadSmall(root), "a a"), (Ids{3, 9}));
+  root["pre_tokenizer"]["prepend_scheme"] = "first";
+  root["added_tokens"] = {addedToken(1, "<s>", {"special"})};
+  EXPECT_EQ(encode(loadSmall(root), "a<s>a"), (Ids{9, 1, 3}));
+}
+
+TEST(TokenizerPostProcessor, PutsIdsAroundTheText) {
+  json root = smallJson();
+  root["post_processor"] = json::parse(R"({"type": "TemplateProcessing",
+      "single": [{"SpecialToken": {"id": "<s>", "type_id": 0}}, {"Sequence": {"id": "A"}},
+                 {"SpecialToken": {"id": "</s>", "type_id": 0}}],
+      "special_tokens": {"<s>": {"ids": [1]}, "</s>": {"ids": [2]}}})");
+  auto spec = expectValue(checkpoint::parseTokenizerJson(root.dump(), "tokenizer.json"));
+  EXPECT_EQ(encode(load(spec), "a", true), (Ids{1, 3, 2}));
+  EXPECT_EQ(encode(load(spec), "a", false), (Ids{3}));
+  const auto config = checkpoint::Json::parse(
+      R"({"bos_token": {"content": "<s>"}, "eos_token": "</s>", "add_bos_token": false,
+          "pad_token": null, "add_eos_token": true, "clean_up_tokenization_spaces": true,
+          "chat_template": [{"name": "default", "template": "D"}, {"name": "tool_use", "template": "T"}],
+          "added_tokens_decoder": {"30": {"content": "<x>", "special": true, "normalized": false}}})",
+      "tokenizer_config.json");
+  ASSERT_TRUE(config) << config.error().str();
+  const auto applied = checkpoint::applyTokenizerConfig(spec, *config);
+  ASSERT_TRUE(applied) << applied.error().str();
+  const LoadedTokenizer tokenizer = load(spec);
+  EXPECT_EQ(encode(tokenizer, "a<x>", true), (Ids{3, 30, 2}));
+  EXPECT_FALSE(tokenizer->addsBos());
+  EXPECT_TRUE(tokenizer->addsEos());
+  EXPECT_TRUE(tokenizer->cleansUpSpaces());
+  EXPECT_EQ(tokenizer->bosId(), 1);
+  EXPECT_EQ(tokenizer->eosId(), 2);
+  EXPECT_EQ(tokenizer->padId(), -1);
+  EXPECT_EQ(tokenizer->chatTemplate(), "D");
+  EXPECT_EQ(tokenizer->chatTemplate("tool_use"), "T");
+  EXPECT_EQ(tokenizer->chatTemplate("rag"), std::nullopt);
+}
+
+/// Pushes ids one by one; checks that every part is UTF-8 and that the whole is decode()'s.
+std::string stream(const LoadedTokenizer &tokenizer, const Ids &ids, DecodeOptions options = {}) {
+  Detokenizer detokenizer(*tokenizer, options);
+  std::string text;
+  auto append = [&](const std::string &part) {
+    EXPECT_EQ(validUtf8Prefix(part), part.size());
+    text += part;
+  };
+  for (int32_t id : ids)
+    append(detokenizer.push(id));
+  append(detokenizer.finish());
+  EXPECT_EQ(text, tokenizer->decode(ids, options));
+  return text;
+}
+
+TEST(TokenizerDetokenizer, BytePiecesBecomeWholeCharacters) {
+  const LoadedTokenizer tokenizer = loadSmall(withBytePieces(smallJson()));
+  Detokenizer detokenizer(*tokenizer);
+  EXPECT_EQ(detokenizer.push(9), "a") << "the first space of the text is dropped";
+  EXPECT_EQ(detokenizer.push(100 + 0xF0), "");
+  EXPECT_EQ(detokenizer.push(100 + 0x9F), "");
+  EXPECT_EQ(detokenizer.push(100 + 0xA6), "");
+  EXPECT_EQ(detokenizer.push(100 + 0x99), "\U0001F999");
+  EXPECT_EQ(detokenizer.push(9), " a");
+  EXPECT_EQ(detokenizer.push(100 + 0xE2), "");
+  EXPECT_EQ(detokenizer.push(100 + 0x82), "");
+  EXPECT_EQ(detokenizer.push(3), "\uFFFD\uFFFDa") << "one per byte that is part of no character";
+  EXPECT_EQ(detokenizer.push(100 + 0xC3), "");
+  EXPECT_EQ(detokenizer.finish(), "\uFFFD");
+  EXPECT_EQ(detokenizer.push(9), "a") << "finish() starts anew";
+  EXPECT_EQ(detokenizer.push(-1), "");
+  EXPECT_EQ(detokenizer.push(99'999), "");
+}
+
+TEST(TokenizerDetokenizer, StepsAfterFuseSeeOneText) {
+  json root = smallJson();
+  root["decoder"] = json::parse(R"({"type": "Sequence", "decoders": [{"type": "Fuse"},
+      {"type": "Replace", "pattern": {"String": "abab"}, "content": "X"},
+      {"type": "Strip", "content": "a", "start": 2, "stop": 1}]})");
+  const LoadedTokenizer tokenizer = loadSmall(root);
+  EXPECT_EQ(stream(tokenizer, {6, 3, 4}), "X");
+  EXPECT_EQ(stream(tokenizer, {6, 6, 6}), "Xab");
+  EXPECT_EQ(stream(tokenizer, {3, 3, 3, 4, 3, 3}), "aba");
+  EXPECT_EQ(stream(tokenizer, {5, 6, 3}), "cab");
+}
+
+TEST(TokenizerDetokenizer, CleansUpSpacesOnRequest) {
+  const LoadedTokenizer tokenizer = loadSmall(smallJson());
+  const Ids ids = {3, 14, 13, 14, 14, 13, 14};
+  EXPECT_EQ(stream(tokenizer, ids), "a .  . ");
+  EXPECT_EQ(stream(tokenizer, ids, {.cleanUpSpaces = true}), "a. . ");
+}
+
+TEST(TokenizerLimits, HostileRegexAndTextEndInAnError) {
+  json root = smallJson();
+  auto withRegex = [&](const char *regex) {
+    root["pre_tokenizer"] = {
+        {"type", "Split"}, {"pattern", {{"Regex", regex}}}, {"behavior", "Isolated"}};
+    return loadSmall(root);
+  };
+  const std::string many(1 << 20, 'a');
+  EXPECT_EQ(withRegex("(a+)+[bc]")->encode(many, false, false).status().code(), "INGOT-E6403");
+  EXPECT_EQ(withRegex("a*b|a")->encode(many, false, false).status().code(), "INGOT-E6403")
+      << "quadratic over the text though cheap per match";
+  EXPECT_EQ(withRegex("a*c|a*d|a")->encode(many, false, false).status().code(), "INGOT-E6403");
+  EXPECT_EQ(withRegex("(?:a|b)*c")->encode(many, false, false).status().code(), "INGOT-E6403");
+  // The rules of real tokenizers stay far below the limit, also on a text of white space.
+  const LoadedTokenizer gpt2 = withRegex(R"(\s*[\r\n]+|\s+(?!\S)|\s+|\S+)");
+  EXPECT_TRUE(gpt2->encode(std::string(1 << 20, ' ') + "a", false, false).ok());
+  EXPECT_TRUE(gpt2->encode(many, false, false).ok());
+}
+
+TEST(TokenizerLimits, TextMustBeUtf8) {
+  const LoadedTokenizer tokenizer = loadSmall(smallJson());
+  for (const char *bad : {"\xFF", "a\xC3", "\xC0\x80", "\xED\xA0\x80", "\xF4\x90\x80\x80"})
+    EXPECT_EQ(tokenizer->encode(bad, false, false).status().code(), "INGOT-E6401") << bad;
+  EXPECT_TRUE(tokenizer->encode(std::string_view("\0\xF4\x8F\xBF\xBF", 5), false, false).ok());
+}
+
+TEST(TokenizerReader, RefusesByName) {
+  json root = smallJson();
+  EXPECT_EQ(refusal(root), "");
+  for (const char *type : {"Unigram", "WordPiece", "WordLevel"}) {
+    root["model"]["type"] = type;
+    auto spec = checkpoint::parseTokenizerJson(root.dump(), "tokenizer.json");
+    ASSERT_FALSE(spec);
+    EXPECT_EQ(spec.error().code, "INGOT-E1403");
+    EXPECT_NE(spec.error().what.find(type), std::string::npos);
+  }
+  auto refusalOf = [](const std::function<void(json &)> &change) {
+    json root = smallJson();
+    change(root);
+    return refusal(root);
+  };
+  using J = json &;
+  EXPECT_EQ(refusalOf([](J r) { r["model"]["merges"] = json::array(); }), "INGOT-E1406");
+  EXPECT_EQ(refusalOf([](J r) { r["model"]["merges"] = {"a x"}; }), "INGOT-E1407");
+  EXPECT_EQ(refusalOf([](J r) { r["model"]["merges"] = {"a b c"}; }), "INGOT-E1407");
+  EXPECT_EQ(refusalOf([](J r) { r["model"]["vocab"]["new"] = 3; }), "INGOT-E1404");
+  EXPECT_EQ(refusalOf([](J r) { r["model"]["vocab"]["new"] = 4'000'000'000u; }), "INGOT-E1404");
+  EXPECT_EQ(refusalOf([](J r) { r["model"]["vocab"]["new"] = -1; }), "INGOT-E1404");
+  EXPECT_EQ(refusalOf([](J r) { r["model"]["unk_token"] = "none"; }), "INGOT-E1404");
+  EXPECT_EQ(refusalOf([](J r) { r["added_tokens"] = {addedToken(3, "b")}; }), "INGOT-E1404");
+  EXPECT_EQ(refusalOf([](J r) { r["added_tokens"] = {addedToken(30, "")}; }), "INGOT-E1405");
+  EXPECT_EQ(refusalOf([](J r) { r["model"]["end_of_word_suffix"] = "</w>"; }), "INGOT-E1408");
+  EXPECT_EQ(refusalOf([](J r) { r["model"]["dropout"] = 0.1; }), "INGOT-E1408");
+  EXPECT_EQ(refusalOf([](J r) { r["normalizer"] = {{"type", "Lowercase"}}; }), "INGOT-E1409");
+  EXPECT_EQ(refusalOf([](J r) { r["pre_tokenizer"] = {{"type", "UnicodeScripts"}}; }),
+            "INGOT-E1409");
+  EXPECT_EQ(refusalOf([](J r) { r["decoder"] = {{"type", "WordPiece"}}; }), "INGOT-E1409");
+  EXPECT_EQ(refusalOf([](J r) {
+              r["pre_tokenizer"] = {{"type", "Split"}, {"pattern", {{"Regex", "[\\p{L}&&a]"}}}};
+            }),
+            "INGOT-E1410");
+  EXPECT_EQ(refusalOf([](J r) {
+              r["pre_tokenizer"] = {{"type", "Split"}, {"pattern", {{"Regex", "(a"}}}};
+            }),
+            "INGOT-E1410");
+  for (const char *regex : {"a++", "a{2}+", "(?>a*)b", "(?=a*b)a", "(?<n>a)", "(a)\\1", "(*UTF)a",
+                            "a{65}", "(?R)", "\\X", "[[a]b]", "\\h"})
+    EXPECT_EQ(refusalOf([&](J r) {
+                r["pre_tokenizer"] = {{"type", "Split"}, {"pattern", {{"Regex", regex}}}};
+              }),
+              "INGOT-E1410")
+        << regex;
+  EXPECT_EQ(refusalOf([](J r) { r["decoder"] = {{"type", "Strip"}, {"content", "ab"}}; }),
+            "INGOT-E1411");
+  EXPECT_EQ(refusalOf([](J r) { r.erase("decoder"); }), "INGOT-E1412");
+}
+
+TEST(TokenizerReader, RealDirectories) {
+  REQUIRE_SHARED_DATA();
+  const LoadedTokenizer stories = loadDirectory(sharedData() / "TinyStories-656K");
+  EXPECT_EQ(stories->bosId(), 1);
+  EXPECT_EQ(stories->eosId(), 2);
+  EXPECT_TRUE(stories->addsBos());
+  const LoadedTokenizer phi3 = loadDirectory(sharedData() / "tokenizers/phi3v");
+  ASSERT_TRUE(phi3->chatTemplate());
+  EXPECT_TRUE(phi3->chatTemplate()->starts_with("{% for message in messages %}"));
+  const auto prompt = encode(phi3, "<|user|>\nHi<|end|>\n<|assistant|>\n");
+  EXPECT_EQ(prompt, (Ids{32010, 29871, 13, 18567, 32007, 29871, 13, 32001}));
+  auto tiktoken = checkpoint::parseSentencePiece(
+      readFile(sharedData() / "tokenizers/llama3/tokenizer.model"), "tokenizer.model");
+  ASSERT_FALSE(tiktoken);
+  EXPECT_EQ(tiktoken.error().code, "INGOT-E1413");
+  EXPECT_FALSE(checkpoint::readTokenizer(sharedData() / "text"));
+}
+
+TEST(TokenizerRoundTrip, RealTextsThroughRealTokenizers) {
+  REQUIRE_SHARED_DATA();
+  const auto data = sharedData() / "tokenizers";
+  std::string text = readFile(sharedData() / "text/frankenstein.txt").substr(0, 60'000);
+  text.resize(validUtf8Prefix(text));
+  text += "\n 你好世界 こんにちは 안녕하세요 🦙🌫️ नमस्ते e\u0301 \t\t\r\n  x  = [1, 22, 333];\n";
+  const std::pair<const char *, LoadedTokenizer> tokenizers[] = {
+      {"gpt2", loadJson(readFile(data / "gpt2/tokenizer.json"))},
+      {"llama3", loadJson(readFile(data / "llama3/tokenizer.derived.json"))},
+      {"phi3v", loadJson(readFile(data / "phi3v/tokenizer.json"))},
+      {"llama2", loadSentencePiece(data / "llama2/tokenizer.model")},
+      {"mistral v2",
+       loadSentencePiece(data / "mistral/mistral_instruct_tokenizer_240216.model.v2")},
+      {"mistral v7",
+       loadSentencePiece(data / "mistral/mistral_instruct_tokenizer_241114.model.v7")},
+  };
+  for (const auto &[name, tokenizer] : tokenizers) {
+    const Ids ids = encode(tokenizer, text);
+    EXPECT_LT(ids.size(), text.size() / 2) << name;
+    EXPECT_TRUE(stream(tokenizer, ids) == text) << name;
+  }
+}
+
+} // namespace
+} // namespace ingot::test
