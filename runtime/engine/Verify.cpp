@@ -258,6 +258,9 @@ Status StructureVerifier::verifyBuffer(const schema::Buffer &buffer, const schem
     if (bytes->max % INGOT_BUFFER_ALIGNMENT != 0)
       return malformed(where, "the bytes of a KV block are not a multiple of 64");
   }
+  if (buffer.role() == Role::Input &&
+      (buffer.group() < -1 || buffer.group() >= int64_t(count(target.kv_groups()))))
+    return malformed(where, "its KV group does not exist");
   if (buffer.role() == Role::Weight) {
     if (buffer.weight() < 0 || uint32_t(buffer.weight()) >= count(engine.weights()))
       return malformed(where, "its weight does not exist");
@@ -428,6 +431,8 @@ Status StructureVerifier::verifyCollective(const schema::Collective &operation,
   if (operation.kind() > schema::CollectiveKind::MAX || operation.dtype() > schema::DType::MAX ||
       !isBuffer(target, operation.source()) || !isBuffer(target, operation.destination()) ||
       operation.counts() < -1 || (operation.counts() >= 0 && !isBuffer(target, operation.counts())) ||
+      operation.receive_counts() < -1 ||
+      (operation.receive_counts() >= 0 && !isBuffer(target, operation.receive_counts())) ||
       operation.group() >= count(target.rank_groups()) || operation.peer() < -1 ||
       operation.peer() >= int64_t(target.ranks()))
     return malformed(where, "a collective names something that does not exist");

@@ -53,9 +53,13 @@ void Scheduler::admit() {
 std::span<const BatchEntry> Scheduler::planStep() {
   admit();
   batch.clear();
-  tokensLeft = maxTokens;
-  rowsLeft = maxLogitRows;
+  // A prompt that got nothing out of the last step finds a token and a row in this one.
+  int64_t kept = promptWaits;
+  tokensLeft = maxTokens - kept;
+  rowsLeft = maxLogitRows - kept;
   chooseDecodes();
+  tokensLeft += kept;
+  rowsLeft += kept;
   choosePrompts();
   return batch;
 }
@@ -76,9 +80,8 @@ void Scheduler::chooseDecodes() {
 }
 
 void Scheduler::choosePrompts() {
+  promptWaits = false;
   for (const std::unique_ptr<Sequence> &sequence : running) {
-    if (tokensLeft <= 0)
-      return;
     if (sequence->generated() > 0)
       continue;
     int64_t tokens = std::min(sequence->pending(), tokensLeft);
@@ -88,8 +91,10 @@ void Scheduler::choosePrompts() {
       --tokens;
       completes = false;
     }
-    if (tokens <= 0)
+    if (tokens <= 0) {
+      promptWaits = true;
       continue;
+    }
     batch.push_back({sequence.get(), tokens, completes ? 1 : 0});
     tokensLeft -= tokens;
     rowsLeft -= completes;

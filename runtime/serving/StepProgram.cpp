@@ -68,7 +68,9 @@ Status StepProgram::bindInput(uint32_t index) {
       elements = entry.elements;
     }
   for (size_t group = 0; group < plan.groups.size(); ++group)
-    if ((group == 0 && name == "block_table") || name == "block_table." + plan.groups[group].name) {
+    if ((buffer.group() == int64_t(group) && name.rfind("block_table", 0) == 0) ||
+        (buffer.group() < 0 && ((group == 0 && name == "block_table") ||
+                                name == "block_table." + plan.groups[group].name))) {
       binding.input = Input::BlockTable;
       binding.group = group;
       elements = plan.maxSequences * plan.groups[group].tableWidth;

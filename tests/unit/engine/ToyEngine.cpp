@@ -1,0 +1,365 @@
+// SPDX-License-Identifier: Apache-2.0
+// The toy model as programs, buffers and sections: what the compiler's writer does, by hand.
+#include "tests/unit/engine/ToyEngine.h"
+
+#include "runtime/schema/Engine_generated.h"
+#include "runtime/schema/FileHeader.h"
+#include "runtime/schema/KernelAbi.h"
+#include "runtime/schema/Tokenizer_generated.h"
+
+#include <cstring>
+#include <fstream>
+#include <gtest/gtest.h>
+#include <iterator>
+
+namespace ingot::test {
+namespace {
+
+using namespace ingot::schema;
+using flatbuffers::FlatBufferBuilder;
+using flatbuffers::Offset;
+
+enum DimIndex : uint32_t { T, S, L, B, Threads };
+enum BufferIndex : uint32_t {
+  Tokens, Positions, TokenSequences, SequenceOffsets, ContextLengths, BlockTable, LogitRows, Kv,
+  Hidden, WeightTable, Logits, Params, BiasIds, BiasValues, Mask, Counts, SampledTokens,
+  SampledLogprobs, TopTokens, TopLogprobs, Unknown
+};
+
+std::vector<uint8_t> makeTokenizer() {
+  FlatBufferBuilder builder;
+  std::vector<uint8_t> bytes;
+  std::vector<uint32_t> offsets = {0};
+  std::vector<uint8_t> flags;
+  std::string rest = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ .";
+  for (int i = 0; i < toyVocabulary; ++i) {
+    bytes.push_back(uint8_t(i < 26 ? 'a' + i : rest[size_t(i - 26)]));
+    offsets.push_back(uint32_t(bytes.size()));
+    flags.push_back(uint8_t(PieceFlag::Model));
+  }
+  auto pieceBytes = builder.CreateVector(bytes);
+  auto pieceOffsets = builder.CreateVector(offsets);
+  auto pieceFlags = builder.CreateVector(flags);
+  auto merges = builder.CreateVectorOfStructs(std::vector<Merge>());
+  auto decoder = builder.CreateVector(
+      std::vector<Offset<DecoderStep>>{CreateDecoderStep(builder, DecoderKind::Fuse)});
+  TokenizerBuilder tokenizer(builder);
+  tokenizer.add_piece_bytes(pieceBytes);
+  tokenizer.add_piece_offsets(pieceOffsets);
+  tokenizer.add_piece_flags(pieceFlags);
+  tokenizer.add_merges(merges);
+  tokenizer.add_decoder(decoder);
+  FinishTokenizerBuffer(builder, tokenizer.Finish());
+  return {builder.GetBufferPointer(), builder.GetBufferPointer() + builder.GetSize()};
+}
+
+/// Builds the metadata; sections are given with their final places.
+class ToyMetadata {
+public:
+  struct Place {
+    const char *name;
+    SectionKind kind;
+    uint64_t offset;
+    const std::vector<uint8_t> *bytes;
+  };
+
+  ToyMetadata(const ToyOptions &options) : options(options) {}
+
+  std::vector<uint8_t> build(const std::vector<Place> &places) {
+    auto target = makeTarget();
+    std::vector<Offset<Section>> sections;
+    std::vector<uint8_t> weightDigest;
+    for (const Place &place : places) {
+      std::vector<uint8_t> digest = digestOf(place.bytes->data(), place.bytes->size());
+      if (place.kind == SectionKind::Weights) {
+        weightDigest = digest;
+        digest = digestOf(digest.data(), digest.size());
+      }
+      sections.push_back(CreateSectionDirect(builder, place.name, place.kind, nullptr, place.offset,
+                                             place.bytes->size(), &digest));
+    }
+    std::vector<uint64_t> shape = {uint64_t(toyVocabulary)};
+    std::vector<Offset<Weight>> weights = {
+        CreateWeightDirect(builder, "table", DType::U32, "u32", &shape, "linear", 1, 0,
+                           uint64_t(toyVocabulary) * 4, &weightDigest)};
+    std::vector<Offset<Dim>> dims = {
+        dim(options.stepDim.c_str(), DimSource::Step, 1, options.maxTokens),
+        dim("S", DimSource::Step, 1, options.maxSequences),
+        dim("L", DimSource::Step, 1, options.maxLogitRows),
+        dim("B", DimSource::Load, 1,
+            (options.maxContext + options.blockTokens - 1) / options.blockTokens),
+        dim("threads", DimSource::Device, 1, 64)};
+    std::vector<Offset<Target>> targets = {target};
+    auto provenance = CreateProvenanceDirect(builder, "toy");
+    auto serving = CreateServingDirect(builder, uint32_t(toyVocabulary),
+                                       uint32_t(options.maxContext), -1, &options.eos, -1, 0.0f);
+    auto engine = CreateEngineDirect(builder, "toy", "ToyModel", &dims, &targets, &weights,
+                                     &sections, provenance, serving);
+    FinishEngineBuffer(builder, engine);
+    return {builder.GetBufferPointer(), builder.GetBufferPointer() + builder.GetSize()};
+  }
+
+private:
+  static std::vector<uint8_t> digestOf(const void *data, size_t bytes) {
+    runtime::Digest digest = runtime::sha256(data, bytes);
+    return {digest.begin(), digest.end()};
+  }
+
+  Offset<Dim> dim(const char *name, DimSource source, int64_t min, int64_t max) {
+    return CreateDimDirect(builder, name, source, min, max);
+  }
+
+  Offset<Expr> expr(std::vector<ExprNode> nodes) { return CreateExprDirect(builder, &nodes); }
+  Offset<Expr> constant(int64_t value) { return expr({{value, ExprOp::Const}}); }
+  Offset<Expr> dimension(uint32_t index) { return expr({{index, ExprOp::Dim}}); }
+  Offset<Expr> times(uint32_t index, int64_t factor) {
+    return expr({{index, ExprOp::Dim}, {factor, ExprOp::Const}, {0, ExprOp::Mul}});
+  }
+
+  void buffer(const char *name, Role role, DType type, std::vector<Offset<Expr>> shape,
+              Offset<Expr> bytes, int32_t weight = -1, int32_t group = -1,
+              const char *tap = nullptr) {
+    buffers.push_back(
+        CreateBufferDirect(builder, name, role, type, &shape, bytes, weight, group, tap));
+  }
+
+  void makeBuffers() {
+    int64_t vocabulary = toyVocabulary, block = options.blockTokens;
+    for (const char *name : {"tokens", "positions", "token_sequences"})
+      buffer(name, Role::Input, DType::I32, {dimension(T)}, times(T, 4));
+    auto next = expr({{S, ExprOp::Dim}, {1, ExprOp::Const}, {0, ExprOp::Add}});
+    auto nextBytes = expr({{S, ExprOp::Dim},
+                           {1, ExprOp::Const},
+                           {0, ExprOp::Add},
+                           {4, ExprOp::Const},
+                           {0, ExprOp::Mul}});
+    buffer("sequence_offsets", Role::Input, DType::I32, {next}, nextBytes);
+    buffer("context_lengths", Role::Input, DType::I32, {dimension(S)}, times(S, 4));
+    buffer("block_table", Role::Input, DType::I32, {dimension(S), dimension(B)},
+           expr({{S, ExprOp::Dim},
+                 {B, ExprOp::Dim},
+                 {0, ExprOp::Mul},
+                 {4, ExprOp::Const},
+                 {0, ExprOp::Mul}}));
+    buffer("logit_rows", Role::Input, DType::I32, {dimension(L)}, times(L, 4));
+    buffer("kv", Role::Kv, DType::I32, {constant(block)}, constant(block * 4), -1, 0);
+    buffer("hidden", Role::Arena, DType::F32, {dimension(T)}, times(T, 4), -1, -1, "hidden");
+    buffer("table", Role::Weight, DType::U32, {constant(vocabulary)}, constant(vocabulary * 4), 0);
+    buffer("logits", Role::Output, DType::F32, {dimension(L), constant(vocabulary)},
+           times(L, vocabulary * 4), -1, -1, "logits");
+    buffer("sample_params", Role::Input, DType::U8, {dimension(L), constant(64)}, times(L, 64));
+    buffer("bias_ids", Role::Input, DType::I32, {dimension(L), constant(INGOT_MAX_BIAS)},
+           times(L, INGOT_MAX_BIAS * 4));
+    buffer("bias_values", Role::Input, DType::F32, {dimension(L), constant(INGOT_MAX_BIAS)},
+           times(L, INGOT_MAX_BIAS * 4));
+    buffer("allow_mask", Role::Input, DType::U32, {dimension(L), constant(2)}, times(L, 8));
+    buffer("token_counts", Role::State, DType::U32, {constant(vocabulary)},
+           constant(vocabulary * 4));
+    buffer("sampled_tokens", Role::Output, DType::I32, {dimension(L)}, times(L, 4));
+    buffer("sampled_logprobs", Role::Output, DType::F32, {dimension(L)}, times(L, 4));
+    buffer("top_tokens", Role::Output, DType::I32, {dimension(L), constant(20)}, times(L, 80));
+    buffer("top_logprobs", Role::Output, DType::F32, {dimension(L), constant(20)}, times(L, 80));
+    if (!options.extraInput.empty())
+      buffer(options.extraInput.c_str(), Role::Input, DType::I32, {dimension(T)}, times(T, 4));
+  }
+
+  void kernel(const char *symbol, std::vector<Offset<Range>> guards) {
+    kernels.push_back(CreateKernelDirect(builder, symbol, symbol, 0, &guards, 64));
+  }
+
+  Offset<Arg> bufferArg(uint32_t index) { return CreateArg(builder, ArgKind::Buffer, index); }
+  Offset<Arg> integerArg(Offset<Expr> value) {
+    return CreateArg(builder, ArgKind::Integer, 0, value);
+  }
+
+  Offset<Instruction> launch(const char *name, std::vector<Offset<Variant>> variants,
+                             std::vector<uint32_t> bufferArgs, std::vector<Offset<Arg>> scalars) {
+    std::vector<Offset<Arg>> args;
+    for (uint32_t index : bufferArgs)
+      args.push_back(bufferArg(index));
+    args.insert(args.end(), scalars.begin(), scalars.end());
+    auto operation = CreateLaunchDirect(builder, &variants, &args);
+    return CreateInstructionDirect(builder, name, Operation::Launch, operation.Union());
+  }
+
+  Offset<Variant> variant(uint32_t kernel, uint32_t gridDim,
+                          std::vector<Offset<Range>> ranges = {}) {
+    std::vector<Offset<Expr>> grid = {dimension(gridDim)};
+    return CreateVariantDirect(builder, kernel, &ranges, &grid);
+  }
+
+  Offset<Program> makeStep() {
+    std::vector<Offset<Variant>> appends;
+    for (size_t i = 0; i < options.appendVariants.size(); ++i) {
+      const ToyVariant &v = options.appendVariants[i];
+      appends.push_back(
+          variant(uint32_t(3 + i), T, {CreateRange(builder, T, v.rangeMin, v.rangeMax)}));
+    }
+    auto paging = [&] {
+      return std::vector<Offset<Arg>>{integerArg(dimension(B)),
+                                      integerArg(constant(options.blockTokens))};
+    };
+    std::vector<Offset<Instruction>> instructions = {
+        launch("append", appends, {Tokens, Positions, TokenSequences, BlockTable, Kv}, paging()),
+        launch("hidden", {variant(0, T)}, {Positions, TokenSequences, BlockTable, Kv, Hidden},
+               paging()),
+        launch("logits", {variant(1, L)}, {Hidden, LogitRows, WeightTable, Logits},
+               {integerArg(constant(toyVocabulary)),
+                CreateArg(builder, ArgKind::Real, 0, 0, 0.5)})};
+    std::vector<Offset<Segment>> segments = {
+        CreateSegmentDirect(builder, "body", 0, 2, Hidden),
+        CreateSegmentDirect(builder, "head", 2, 1, Logits)};
+    std::vector<uint32_t> dims = {T, S, L, B};
+    std::vector<uint32_t> inputs = {Tokens,         Positions,  TokenSequences, SequenceOffsets,
+                                    ContextLengths, BlockTable, LogitRows};
+    if (!options.extraInput.empty())
+      inputs.push_back(Unknown);
+    std::vector<uint32_t> outputs = {Logits};
+    return CreateProgramDirect(builder, "step", &dims, &inputs, &outputs, &instructions, &segments);
+  }
+
+  Offset<Program> makeSample() {
+    std::vector<Offset<Instruction>> instructions = {
+        launch("sample", {variant(2, L)},
+               {Params, Logits, BiasIds, BiasValues, Mask, Counts, SampledTokens, SampledLogprobs,
+                TopTokens, TopLogprobs},
+               {integerArg(constant(toyVocabulary))})};
+    std::vector<uint32_t> dims = {L};
+    std::vector<uint32_t> inputs = {Logits, Params, BiasIds, BiasValues, Mask};
+    std::vector<uint32_t> outputs = {SampledTokens, SampledLogprobs, TopTokens, TopLogprobs};
+    return CreateProgramDirect(builder, "sample", &dims, &inputs, &outputs, &instructions);
+  }
+
+  /// Bytes of the buffers in the arena, in order, at the given limits.
+  std::vector<int64_t> arenaBytes(int64_t t, int64_t s, int64_t l) {
+    int64_t blocks = (options.maxContext + options.blockTokens - 1) / options.blockTokens;
+    std::vector<int64_t> bytes = {t * 4,  t * 4, t * 4, (s + 1) * 4, s * 4, s * blocks * 4, l * 4,
+                                  t * 4,  l * toyVocabulary * 4, l * 64, l * INGOT_MAX_BIAS * 4,
+                                  l * INGOT_MAX_BIAS * 4, l * 8, l * 4, l * 4, l * 80, l * 80};
+    if (!options.extraInput.empty())
+      bytes.push_back(t * 4);
+    return bytes;
+  }
+
+  Offset<ArenaTier> tier(int64_t t, int64_t s, int64_t l) {
+    std::vector<uint64_t> offsets;
+    uint64_t end = 0;
+    for (int64_t bytes : arenaBytes(t, s, l)) {
+      offsets.push_back(end);
+      end += uint64_t(bytes + 63) / 64 * 64;
+    }
+    constexpr size_t hidden = 7;
+    if (options.hiddenOffset >= 0)
+      offsets[hidden] = uint64_t(options.hiddenOffset);
+    std::vector<Offset<Range>> limits = {CreateRange(builder, T, 0, t),
+                                         CreateRange(builder, S, 0, s),
+                                         CreateRange(builder, L, 0, l)};
+    return CreateArenaTierDirect(builder, &limits, end, &offsets);
+  }
+
+  Offset<Target> makeTarget() {
+    makeBuffers();
+    kernel("toy_hidden", {});
+    kernel("toy_logits", {});
+    kernel("toy_sample", {});
+    for (const ToyVariant &v : options.appendVariants)
+      kernel("toy_append", {CreateRange(builder, T, v.guardMin, v.guardMax)});
+    std::vector<Offset<Library>> libraries = {
+        CreateLibraryDirect(builder, "kernels", LibraryKind::HostSharedObject, 0)};
+    std::vector<Offset<KvGroup>> groups = {CreateKvGroupDirect(
+        builder, "main", options.window ? KvKind::Sliding : KvKind::Global, options.blockTokens,
+        options.window, uint64_t(options.blockTokens) * 4)};
+    std::vector<Offset<Program>> programs = {makeStep(), makeSample()};
+    std::vector<Offset<ArenaTier>> tiers = {
+        tier(1, 1, 1), tier(options.maxTokens, options.maxSequences, options.maxLogitRows)};
+    auto memory = CreateMemoryContractDirect(builder, uint64_t(toyVocabulary) * 4, &tiers,
+                                             uint64_t(toyVocabulary) * 4, 64);
+    std::vector<Offset<flatbuffers::String>> features;
+    for (const std::string &feature : options.features)
+      features.push_back(builder.CreateString(feature));
+    return CreateTargetDirect(builder, "toy", "x86-64", &features, 0, options.kernelAbi, nullptr,
+                              nullptr, &libraries, &kernels, &buffers, &groups, &programs, nullptr,
+                              memory);
+  }
+
+  const ToyOptions &options;
+  FlatBufferBuilder builder;
+  std::vector<Offset<Buffer>> buffers;
+  std::vector<Offset<Kernel>> kernels;
+};
+
+} // namespace
+
+AlignedBytes::AlignedBytes(const std::vector<uint8_t> &bytes)
+    : size(bytes.size()),
+      data(static_cast<uint8_t *>(std::aligned_alloc(64, (size + 63) / 64 * 64 + 64))) {
+  std::memset(data.get(), 0, (size + 63) / 64 * 64 + 64);
+  std::copy(bytes.begin(), bytes.end(), data.get());
+}
+
+std::vector<uint8_t> toyLibrary() {
+  std::ifstream file(INGOT_TOY_LIBRARY, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+}
+
+std::vector<uint8_t> makeToyEngine(const ToyOptions &options) {
+  std::vector<uint8_t> library = options.library.empty() ? toyLibrary() : options.library;
+  std::vector<uint8_t> weights(size_t(toyVocabulary) * 4);
+  for (uint32_t i = 0; i < uint32_t(toyVocabulary); ++i) {
+    uint32_t value = i * 2654435761u;
+    std::memcpy(weights.data() + 4 * i, &value, 4);
+  }
+  std::vector<uint8_t> tokenizer = makeTokenizer();
+  std::vector<ToyMetadata::Place> places = {
+      {"kernels", SectionKind::Kernels, 0, &library},
+      {"weights", SectionKind::Weights, 0, &weights}};
+  if (options.tokenizer)
+    places.push_back({"tokenizer", SectionKind::Tokenizer, 0, &tokenizer});
+  uint64_t end = 1 << 16; // room for header and metadata
+  for (ToyMetadata::Place &place : places) {
+    place.offset = end;
+    end = (end + place.bytes->size() + 4095) / 4096 * 4096;
+  }
+  std::vector<uint8_t> metadata = ToyMetadata(options).build(places);
+  std::vector<uint8_t> file(places.back().offset + places.back().bytes->size());
+  FileHeader header = {};
+  std::memcpy(header.magic, fileMagic, sizeof header.magic);
+  header.formatVersion = fileFormatVersion;
+  header.metadataOffset = sizeof header;
+  header.metadataBytes = metadata.size();
+  std::memcpy(file.data(), &header, sizeof header);
+  std::copy(metadata.begin(), metadata.end(), file.begin() + sizeof header);
+  for (const ToyMetadata::Place &place : places)
+    std::copy(place.bytes->begin(), place.bytes->end(), file.begin() + long(place.offset));
+  fixMetadataDigest(file);
+  return file;
+}
+
+void fixMetadataDigest(std::vector<uint8_t> &file) {
+  FileHeader header;
+  if (file.size() < sizeof header)
+    return;
+  std::memcpy(&header, file.data(), sizeof header);
+  if (header.metadataOffset > file.size() ||
+      header.metadataBytes > file.size() - header.metadataOffset)
+    return;
+  runtime::Digest digest = runtime::sha256(file.data() + header.metadataOffset,
+                                           header.metadataBytes);
+  std::copy(digest.begin(), digest.end(), file.begin() + offsetof(FileHeader, metadataDigest));
+}
+
+ToySession openToy(const ToyOptions &options, const runtime::SessionOptions &limits) {
+  ToySession toy;
+  toy.bytes = std::make_unique<AlignedBytes>(makeToyEngine(options));
+  auto file = runtime::EngineFile::openBytes(toy.bytes->view(), ".", {true});
+  EXPECT_TRUE(file.ok()) << file.status().toString();
+  if (!file.ok())
+    return toy;
+  auto session = runtime::Session::create(std::move(*file), limits);
+  EXPECT_TRUE(session.ok()) << session.status().toString();
+  if (session.ok())
+    toy.session = std::move(*session);
+  return toy;
+}
+
+} // namespace ingot::test

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+// Steps run without allocating memory, and taps are read where they are made.
+#include "tests/unit/engine/ToyEngine.h"
+
+#include <atomic>
+#include <gtest/gtest.h>
+#include <new>
+
+namespace {
+
+std::atomic<long> allocations{0};
+
+void *counted(std::size_t bytes) {
+  ++allocations;
+  void *memory = std::malloc(bytes ? bytes : 1);
+  if (!memory)
+    std::abort();
+  return memory;
+}
+
+} // namespace
+
+void *operator new(std::size_t bytes) { return counted(bytes); }
+void *operator new[](std::size_t bytes) { return counted(bytes); }
+void operator delete(void *memory) noexcept { std::free(memory); }
+void operator delete[](void *memory) noexcept { std::free(memory); }
+void operator delete(void *memory, std::size_t) noexcept { std::free(memory); }
+void operator delete[](void *memory, std::size_t) noexcept { std::free(memory); }
+
+namespace {
+
+using namespace ingot::runtime;
+using namespace ingot::test;
+
+TEST(ExecutorTest, StepsDoNotAllocate) {
+  ToySession toy = openToy();
+  ASSERT_TRUE(toy.session);
+  Executor &executor = toy->engine();
+  KvCache cache(executor.plan().groups);
+  Scheduler scheduler(executor.plan(), cache);
+  auto step = StepProgram::bind(executor);
+  ASSERT_TRUE(step.ok()) << step.status().toString();
+  auto sample = SampleProgram::bind(executor, uint32_t(toyVocabulary));
+  ASSERT_TRUE(sample.ok()) << sample.status().toString();
+  for (uint64_t id = 1; id <= 12; ++id) {
+    auto sequence = std::make_unique<Sequence>();
+    sequence->id = id;
+    sequence->promptTokens = int64_t(10 + id);
+    sequence->maxNewTokens = 20;
+    sequence->tokens.assign(size_t(sequence->promptTokens), int32_t(id));
+    sequence->tokens.reserve(64);
+    sequence->sampling.presencePenalty = 1;
+    ASSERT_TRUE(scheduler.add(std::move(sequence)).ok());
+  }
+  std::vector<Sequence *> rows;
+  rows.reserve(16);
+  int64_t drawn = 0;
+  long before = allocations;
+  while (scheduler.active()) {
+    auto batch = scheduler.planStep();
+    ASSERT_FALSE(batch.empty());
+    rows.clear();
+    for (const BatchEntry &entry : batch) {
+      if (entry.sequence->needsState)
+        sample->admit(*entry.sequence);
+      if (entry.logitRows)
+        rows.push_back(entry.sequence);
+    }
+    Status status = step->prepare(batch, cache);
+    ASSERT_TRUE(status.ok());
+    step->run();
+    for (const BatchEntry &entry : batch)
+      entry.sequence->computed += entry.tokens;
+    if (rows.empty())
+      continue;
+    sample->run(rows);
+    for (size_t row = 0; row < rows.size(); ++row) {
+      rows[row]->tokens.push_back(sample->token(row));
+      ++drawn;
+      if (rows[row]->generated() == rows[row]->maxNewTokens)
+        scheduler.remove(*rows[row]);
+    }
+  }
+  EXPECT_EQ(allocations - before, 0);
+  EXPECT_EQ(drawn, 12 * 20);
+}
+
+TEST(ExecutorTest, RefusesAStepOutsideThePlan) {
+  ToySession toy = openToy();
+  ASSERT_TRUE(toy.session);
+  EXPECT_EQ(toy->engine().beginStep({33, 1, 1}).code(), "INGOT-E6015");
+  EXPECT_EQ(toy->engine().beginStep({1, 0, 1}).code(), "INGOT-E6015");
+  EXPECT_TRUE(toy->engine().beginStep({32, 8, 32}).ok());
+}
+
+TEST(ExecutorTest, TapsHoldEveryTokenWhateverTheChunks) {
+  std::vector<int32_t> tokens;
+  for (int32_t i = 0; i < 70; ++i)
+    tokens.push_back(i * 7 % 60);
+  std::vector<float> whole;
+  for (int64_t chunk : {32, 5, 1}) {
+    SessionOptions limits;
+    limits.memory.maxTokens = chunk;
+    ToySession toy = openToy({}, limits);
+    ASSERT_TRUE(toy.session);
+    EXPECT_EQ(toy->taps(), (std::vector<std::string>{"hidden", "logits"}));
+    auto hidden = toy->readTap(tokens, "hidden");
+    ASSERT_TRUE(hidden.ok()) << hidden.status().toString();
+    ASSERT_EQ(hidden->size(), tokens.size());
+    if (whole.empty())
+      whole = *hidden;
+    EXPECT_EQ(*hidden, whole);
+    auto logits = toy->readTap(tokens, "logits");
+    ASSERT_TRUE(logits.ok());
+    EXPECT_EQ(logits->size(), tokens.size() * size_t(toyVocabulary));
+    EXPECT_EQ(toy->readTap(tokens, "nothing").status().code(), "INGOT-E6009");
+  }
+  EXPECT_NE(whole[0], whole[1]);
+}
+
+} // namespace

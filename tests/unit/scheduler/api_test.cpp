@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0
+// The C interface and its C++ wrapper, as a user calls them.
+#include "ingot/ingot.hpp"
+
+#include "tests/unit/engine/ToyEngine.h"
+
+#include <filesystem>
+#include <fstream>
+#include <gtest/gtest.h>
+
+using namespace ingot::test;
+
+namespace {
+
+class ApiTest : public testing::Test {
+protected:
+  void SetUp() override {
+    path = (std::filesystem::path(testing::TempDir()) / "api-toy.ingot").string();
+    std::vector<uint8_t> file = makeToyEngine();
+    std::ofstream(path, std::ios::binary)
+        .write(reinterpret_cast<const char *>(file.data()), std::streamsize(file.size()));
+  }
+  void TearDown() override { std::filesystem::remove(path); }
+
+  static std::string codeOf(ingot_error *error) {
+    std::string code = ingot_error_code(error);
+    ingot_error_free(error);
+    return code;
+  }
+
+  std::string path;
+};
+
+TEST_F(ApiTest, GeneratesText) {
+  ingot::Engine engine(path);
+  ingot_request request = engine.request("abc");
+  request.sampling.max_tokens = 12;
+  request.sampling.ignore_eos = true;
+  std::string streamed;
+  std::string text = engine.generate(request, [&](std::string_view piece) { streamed += piece; });
+  EXPECT_EQ(text.size(), 12u);
+  EXPECT_EQ(streamed, text);
+  EXPECT_EQ(engine.generate(request), text);
+  std::vector<int32_t> tokens = engine.tokenize(text);
+  EXPECT_EQ(tokens.size(), 12u);
+  EXPECT_EQ(engine.detokenize(tokens), text);
+  EXPECT_EQ(engine.score(tokens).size(), 12u);
+}
+
+TEST_F(ApiTest, TellsFactsAndPlans) {
+  ingot::Engine engine(path);
+  EXPECT_STREQ(engine.info().name, "toy");
+  EXPECT_STREQ(engine.info().target, "toy");
+  EXPECT_EQ(engine.info().vocabulary, 64);
+  EXPECT_TRUE(engine.info().has_tokenizer);
+  ingot::Options options;
+  options.threads = 1;
+  options.max_sequences = 2;
+  ingot_memory_plan plan = {};
+  plan.size = sizeof plan;
+  ingot::check(ingot_plan(path.c_str(), &options, &plan));
+  EXPECT_EQ(plan.max_sequences, 2);
+  EXPECT_EQ(plan.kv_blocks, 12);
+  EXPECT_EQ(plan.total_bytes, plan.weight_bytes + plan.arena_bytes + plan.state_bytes +
+                                  plan.scratch_bytes + plan.kv_bytes);
+  ingot_memory_plan allocated = ingot::Engine(path, options).memoryPlan();
+  EXPECT_EQ(allocated.total_bytes, plan.total_bytes);
+}
+
+TEST_F(ApiTest, OlderStructuresAreReadAndWrittenAsFarAsTheyGo) {
+  ingot_options options;
+  ingot_options_init(&options);
+  options.max_sequences = 3;
+  options.max_context = -5; // beyond the caller's structure, so never seen
+  options.size = offsetof(ingot_options, max_context);
+  ingot_engine *engine = nullptr;
+  ASSERT_EQ(codeOf(ingot_open(path.c_str(), &options, &engine)), "");
+  ingot_memory_plan plan = {};
+  plan.size = offsetof(ingot_memory_plan, max_context);
+  plan.max_context = 4711;
+  EXPECT_EQ(codeOf(ingot_get_memory_plan(engine, &plan)), "");
+  EXPECT_EQ(plan.max_sequences, 3);
+  EXPECT_EQ(plan.max_context, 4711) << "beyond the caller's structure";
+  EXPECT_EQ(plan.size, offsetof(ingot_memory_plan, max_context));
+  ingot_close(engine);
+}
+
+TEST_F(ApiTest, CallbackCancels) {
+  ingot::Engine engine(path);
+  ingot_request request = engine.request("abc");
+  request.sampling.max_tokens = 50;
+  request.sampling.ignore_eos = true;
+  struct Seen {
+    int tokens = 0;
+    ingot_finish finish = INGOT_FINISH_NONE;
+  } seen;
+  ingot::check(ingot_generate(
+      engine.get(), &request,
+      [](void *user, const ingot_event *event) {
+        Seen &seen = *static_cast<Seen *>(user);
+        seen.tokens += event->token >= 0;
+        seen.finish = event->finish;
+        return seen.tokens < 3;
+      },
+      &seen));
+  EXPECT_EQ(seen.tokens, 3);
+  EXPECT_EQ(seen.finish, INGOT_FINISH_CANCELLED);
+}
+
+TEST_F(ApiTest, ManyRequestsInFlight) {
+  ingot::Engine engine(path);
+  std::vector<uint64_t> ids;
+  for (const char *prompt : {"abc", "xyz", "hello", "q"}) {
+    ingot_request request = engine.request(prompt);
+    request.sampling.max_tokens = 5;
+    request.sampling.ignore_eos = true;
+    ids.push_back(engine.submit(request));
+  }
+  size_t finished = 0, tokens = 0;
+  while (engine.step()) {
+  }
+  while (auto event = engine.nextEvent()) {
+    tokens += event->token >= 0;
+    finished += event->finish == INGOT_FINISH_LENGTH;
+  }
+  EXPECT_EQ(finished, ids.size());
+  EXPECT_EQ(tokens, 5 * ids.size());
+}
+
+TEST_F(ApiTest, TapsAreReadByName) {
+  ingot::Engine engine(path);
+  ASSERT_EQ(ingot_tap_count(engine.get()), 2u);
+  EXPECT_STREQ(ingot_tap_name(engine.get(), 0), "hidden");
+  EXPECT_EQ(ingot_tap_name(engine.get(), 2), nullptr);
+  int32_t tokens[] = {1, 2, 3};
+  size_t values = 0;
+  float output[2];
+  ingot::check(ingot_read_tap(engine.get(), tokens, 3, "hidden", output, 2, &values));
+  EXPECT_EQ(values, 3u);
+  EXPECT_NE(output[0], output[1]);
+}
+
+TEST_F(ApiTest, MisuseIsAnErrorNotACrash) {
+  ingot_engine *engine = nullptr;
+  EXPECT_EQ(codeOf(ingot_open(nullptr, nullptr, &engine)), "INGOT-E6017");
+  EXPECT_EQ(codeOf(ingot_open("/nowhere", nullptr, &engine)), "INGOT-E7101");
+  EXPECT_EQ(engine, nullptr);
+  EXPECT_EQ(codeOf(ingot_step(nullptr, nullptr)), "INGOT-E6017");
+  EXPECT_FALSE(ingot_next_event(nullptr, nullptr));
+  ingot_close(nullptr);
+  ingot::Engine opened(path);
+  EXPECT_EQ(codeOf(ingot_submit(opened.get(), nullptr, nullptr)), "INGOT-E6017");
+  ingot_request request = {};
+  uint64_t id = 0;
+  EXPECT_EQ(codeOf(ingot_submit(opened.get(), &request, &id)), "INGOT-E6017");
+  EXPECT_EQ(codeOf(ingot_cancel(opened.get(), 5)), "INGOT-E6011");
+  try {
+    ingot::Engine missing("/nowhere");
+    ADD_FAILURE();
+  } catch (const ingot::Error &error) {
+    EXPECT_EQ(error.code(), "INGOT-E7101");
+  }
+}
+
+} // namespace

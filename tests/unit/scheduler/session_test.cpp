@@ -1,0 +1,313 @@
+// SPDX-License-Identifier: Apache-2.0
+// Requests through a toy engine: what a request gets never depends on who runs beside it.
+#include "tests/unit/engine/ToyEngine.h"
+
+#include <cmath>
+#include <gtest/gtest.h>
+#include <map>
+
+using namespace ingot::runtime;
+using namespace ingot::test;
+
+namespace {
+
+struct Outcome {
+  std::vector<int32_t> tokens;
+  std::string text;
+  FinishReason finish = FinishReason::None;
+};
+
+using Outcomes = std::map<uint64_t, Outcome>;
+
+void take(Session &session, Outcomes &outcomes) {
+  while (std::optional<Event> event = session.nextEvent()) {
+    Outcome &outcome = outcomes[event->request];
+    EXPECT_EQ(outcome.finish, FinishReason::None) << "an event after the last one";
+    if (event->token >= 0)
+      outcome.tokens.push_back(event->token);
+    outcome.text += event->text;
+    outcome.finish = event->finish;
+  }
+}
+
+void runToEnd(Session &session, Outcomes &outcomes) {
+  for (bool active = true; active;) {
+    Result<bool> stepped = session.step();
+    ASSERT_TRUE(stepped.ok()) << stepped.status().toString();
+    active = *stepped;
+    take(session, outcomes);
+  }
+}
+
+Request makeRequest(int index) {
+  Request request;
+  for (int i = 0; i < 1 + index * 11 % 50; ++i)
+    request.tokens.push_back((index * 5 + i * 3) % 63);
+  request.sampling.maxTokens = 1 + index * 7 % 30;
+  request.sampling.seed = uint64_t(index);
+  request.sampling.temperature = index % 3 ? 0.0f : 1.0f;
+  if (index % 4 == 1)
+    request.sampling.presencePenalty = 3;
+  if (index % 5 == 2)
+    request.sampling.bias = {{index % 60, 4.0f}};
+  if (index % 6 == 3)
+    request.sampling.allowed = {1, 2, 3, 5, 8, 13, 21, 34, 55};
+  return request;
+}
+
+Outcome runOne(Session &session, const Request &request) {
+  Result<uint64_t> id = session.submit(request);
+  EXPECT_TRUE(id.ok()) << id.status().toString();
+  Outcomes outcomes;
+  runToEnd(session, outcomes);
+  return id.ok() ? outcomes[*id] : Outcome();
+}
+
+SessionOptions limits(int64_t tokens, int64_t sequences, int64_t rows, int64_t threads) {
+  SessionOptions options;
+  options.memory.maxTokens = tokens;
+  options.memory.maxSequences = sequences;
+  options.memory.maxLogitRows = rows;
+  options.threads = threads;
+  return options;
+}
+
+TEST(SessionTest, NeighboursChunksAndThreadsChangeNothing) {
+  constexpr int requests = 64;
+  std::vector<Outcome> alone;
+  {
+    ToySession toy = openToy({}, limits(32, 1, 1, 1));
+    ASSERT_TRUE(toy.session);
+    for (int i = 0; i < requests; ++i)
+      alone.push_back(runOne(*toy.session, makeRequest(i)));
+  }
+  for (SessionOptions options : {limits(32, 8, 32, 1), limits(32, 8, 32, 4), limits(7, 8, 3, 2),
+                                 limits(1, 2, 1, 1), limits(9, 5, 2, 3)}) {
+    ToySession toy = openToy({}, options);
+    ASSERT_TRUE(toy.session);
+    Outcomes outcomes;
+    std::map<uint64_t, int> index;
+    for (int i = 0; i < requests; ++i) {
+      Result<uint64_t> id = toy->submit(makeRequest(i));
+      ASSERT_TRUE(id.ok()) << id.status().toString();
+      index[*id] = i;
+      if (i % 3 == 0) { // the others join while these run
+        ASSERT_TRUE(toy->step().ok());
+        take(*toy.session, outcomes);
+      }
+    }
+    runToEnd(*toy.session, outcomes);
+    ASSERT_EQ(outcomes.size(), size_t(requests));
+    for (auto &[id, outcome] : outcomes) {
+      const Outcome &expected = alone[size_t(index[id])];
+      EXPECT_EQ(outcome.tokens, expected.tokens) << index[id];
+      EXPECT_EQ(outcome.text, expected.text);
+      EXPECT_EQ(outcome.finish, expected.finish);
+    }
+  }
+}
+
+TEST(SessionTest, AStepOfManyIsOneStep) {
+  ToySession toy = openToy();
+  ASSERT_TRUE(toy.session);
+  for (int i = 0; i < 8; ++i) {
+    Request request;
+    request.tokens = {i};
+    request.sampling.maxTokens = 10;
+    request.sampling.ignoreEos = true;
+    ASSERT_TRUE(toy->submit(request).ok());
+  }
+  Outcomes outcomes;
+  runToEnd(*toy.session, outcomes);
+  EXPECT_EQ(toy->counters().steps, 10);
+  EXPECT_EQ(toy->counters().generatedTokens, 80);
+  EXPECT_EQ(toy->counters().promptTokens, 8);
+}
+
+TEST(SessionTest, PenaltiesMasksAndSeedsReachTheKernel) {
+  ToySession toy = openToy();
+  ASSERT_TRUE(toy.session);
+  Request request;
+  request.tokens = {1, 2, 3};
+  request.sampling.maxTokens = 30;
+  request.sampling.ignoreEos = true;
+  Outcome plain = runOne(*toy.session, request);
+  request.sampling.allowed = {4, 9};
+  for (int32_t token : runOne(*toy.session, request).tokens)
+    EXPECT_TRUE(token == 4 || token == 9);
+  request.sampling.allowed = {};
+  request.sampling.presencePenalty = 100;
+  Outcome penalised = runOne(*toy.session, request);
+  std::vector<int32_t> sorted = penalised.tokens;
+  std::sort(sorted.begin(), sorted.end());
+  EXPECT_EQ(std::adjacent_find(sorted.begin(), sorted.end()), sorted.end());
+  for (int32_t token : request.tokens)
+    EXPECT_FALSE(std::binary_search(sorted.begin(), sorted.end(), token)) << "in the prompt";
+  request.sampling.presencePenalty = 0;
+  request.sampling.bias = {{7, 1000.0f}};
+  for (int32_t token : runOne(*toy.session, request).tokens)
+    EXPECT_EQ(token, 7);
+  request.sampling.bias = {};
+  request.sampling.temperature = 1;
+  Outcome first = runOne(*toy.session, request);
+  EXPECT_EQ(runOne(*toy.session, request).tokens, first.tokens);
+  request.sampling.seed = 99;
+  EXPECT_NE(runOne(*toy.session, request).tokens, first.tokens);
+  EXPECT_NE(plain.tokens, first.tokens);
+}
+
+TEST(SessionTest, EndsForTheRightReason) {
+  ToySession toy = openToy();
+  ASSERT_TRUE(toy.session);
+  Request request;
+  request.tokens = {10, 20, 30};
+  request.sampling.maxTokens = 20;
+  request.sampling.ignoreEos = true;
+  Outcome whole = runOne(*toy.session, request);
+  EXPECT_EQ(whole.finish, FinishReason::Length);
+  EXPECT_EQ(whole.tokens.size(), 20u);
+  EXPECT_EQ(whole.text.size(), 20u);
+
+  request.sampling.stopTokens = {whole.tokens[6]};
+  Outcome stopped = runOne(*toy.session, request);
+  EXPECT_EQ(stopped.finish, FinishReason::EndToken);
+  size_t end = size_t(std::find(whole.tokens.begin(), whole.tokens.end(), whole.tokens[6]) -
+                      whole.tokens.begin());
+  EXPECT_EQ(stopped.tokens.size(), end + 1);
+  EXPECT_EQ(stopped.text, whole.text.substr(0, end)) << "the end token has no text";
+
+  request.sampling.stopTokens = {};
+  std::string stop = whole.text.substr(8, 3);
+  request.sampling.stopStrings = {stop};
+  Outcome byText = runOne(*toy.session, request);
+  EXPECT_EQ(byText.finish, FinishReason::StopString);
+  EXPECT_EQ(byText.text, whole.text.substr(0, whole.text.find(stop)));
+
+  request.sampling.stopStrings = {};
+  request.sampling.maxTokens = 0;
+  Outcome full = runOne(*toy.session, request);
+  EXPECT_EQ(full.finish, FinishReason::Context);
+  EXPECT_EQ(full.tokens.size(), 96u - 3 + 1);
+}
+
+TEST(SessionTest, TheModelsEndTokenEndsUnlessIgnored) {
+  Request request;
+  request.tokens = {10, 20, 30};
+  request.sampling.maxTokens = 20;
+  std::vector<int32_t> tokens;
+  {
+    ToySession toy = openToy();
+    ASSERT_TRUE(toy.session);
+    request.sampling.ignoreEos = true;
+    tokens = runOne(*toy.session, request).tokens;
+  }
+  ToyOptions options;
+  options.eos = {tokens[4]};
+  ToySession toy = openToy(options);
+  ASSERT_TRUE(toy.session);
+  EXPECT_EQ(runOne(*toy.session, request).tokens, tokens);
+  request.sampling.ignoreEos = false;
+  EXPECT_EQ(runOne(*toy.session, request).finish, FinishReason::EndToken);
+}
+
+TEST(SessionTest, CancelFreesAtOnce) {
+  ToySession toy = openToy({}, limits(32, 1, 1, 1));
+  ASSERT_TRUE(toy.session);
+  auto first = toy->submit(makeRequest(11)), second = toy->submit(makeRequest(12));
+  ASSERT_TRUE(first.ok() && second.ok());
+  ASSERT_TRUE(toy->step().ok());
+  ASSERT_TRUE(toy->cancel(*first).ok());
+  EXPECT_EQ(toy->cancel(*first).code(), "INGOT-E6011");
+  Outcomes outcomes;
+  runToEnd(*toy.session, outcomes);
+  EXPECT_EQ(outcomes[*first].finish, FinishReason::Cancelled);
+  EXPECT_NE(outcomes[*second].finish, FinishReason::Cancelled);
+}
+
+TEST(SessionTest, LogprobsComeBestFirst) {
+  ToySession toy = openToy();
+  ASSERT_TRUE(toy.session);
+  Request request = makeRequest(10);
+  request.sampling = {};
+  request.sampling.maxTokens = 5;
+  request.sampling.logprobs = 4;
+  ASSERT_TRUE(toy->submit(request).ok());
+  int tokens = 0;
+  for (bool active = true; active;) {
+    active = *toy->step();
+    while (auto event = toy->nextEvent()) {
+      ++tokens;
+      ASSERT_EQ(event->top.size(), 4u);
+      EXPECT_EQ(event->top[0].token, event->token);
+      EXPECT_EQ(event->top[0].logprob, event->logprob);
+      for (size_t i = 1; i < event->top.size(); ++i)
+        EXPECT_LE(event->top[i].logprob, event->top[i - 1].logprob);
+    }
+  }
+  EXPECT_EQ(tokens, 5);
+}
+
+TEST(SessionTest, ScoresAreTheSameInAnyChunksAndSumToOne) {
+  std::vector<int32_t> tokens;
+  for (int i = 0; i < 60; ++i)
+    tokens.push_back(i * 13 % 64);
+  std::vector<float> whole;
+  for (int64_t chunk : {32, 6, 1}) {
+    ToySession toy = openToy({}, limits(chunk, 2, chunk, 2));
+    ASSERT_TRUE(toy.session);
+    auto scores = toy->score(tokens);
+    ASSERT_TRUE(scores.ok()) << scores.status().toString();
+    ASSERT_EQ(scores->size(), tokens.size());
+    EXPECT_EQ((*scores)[0], 0);
+    if (whole.empty())
+      whole = *scores;
+    EXPECT_EQ(*scores, whole);
+    double sum = 0;
+    for (int32_t last = 0; last < toyVocabulary; ++last)
+      sum += std::exp(double((*toy->score(std::vector<int32_t>{1, 2, last}))[2]));
+    EXPECT_NEAR(sum, 1, 1e-5);
+  }
+}
+
+TEST(SessionTest, RefusesWhatCannotRun) {
+  ToySession toy = openToy();
+  ASSERT_TRUE(toy.session);
+  auto code = [&](const Request &request) {
+    return std::string(toy->submit(request).status().code());
+  };
+  Request request;
+  EXPECT_EQ(code(request), "INGOT-E6003");
+  request.tokens = {64};
+  EXPECT_EQ(code(request), "INGOT-E6007");
+  request.tokens.assign(97, 1);
+  EXPECT_EQ(code(request), "INGOT-E6004");
+  request.tokens = {1};
+  request.sampling.topP = 2;
+  EXPECT_EQ(code(request), "INGOT-E6006");
+  request.sampling = {};
+  request.sampling.temperature = NAN;
+  EXPECT_EQ(code(request), "INGOT-E6006");
+  request.sampling = {};
+  request.sampling.stopStrings = {""};
+  EXPECT_EQ(code(request), "INGOT-E6006");
+  EXPECT_EQ(toy->score({}).status().code(), "INGOT-E6003");
+  ToyOptions options;
+  options.tokenizer = false;
+  ToySession mute = openToy(options);
+  ASSERT_TRUE(mute.session);
+  request = {};
+  request.text = "abc";
+  EXPECT_EQ(mute->submit(request).status().code(), "INGOT-E6008");
+}
+
+TEST(SessionTest, ASlidingWindowRunsPastItsBlocks) {
+  ToyOptions options;
+  options.window = 96; // the toy reads every position, so the window must hold them all
+  ToySession sliding = openToy(options), global = openToy();
+  ASSERT_TRUE(sliding.session && global.session);
+  for (int i : {3, 9, 17})
+    EXPECT_EQ(runOne(*sliding.session, makeRequest(i)).tokens,
+              runOne(*global.session, makeRequest(i)).tokens);
+}
+
+} // namespace
