@@ -21,7 +21,7 @@ struct StepShape {
 class Executor {
 public:
   /// Allocates what `plan` says, loads the kernels and resolves every argument.
-  /// INGOT-E5011, E5012: something this runtime or device does not have. INGOT-E5020, E5021: the
+  /// INGOT-E5011, E5012: something this runtime or device does not have. INGOT-E5021: the
   /// kernels cannot be loaded. INGOT-E6010, E6014: no memory or threads.
   static Result<std::unique_ptr<Executor>> create(std::shared_ptr<const EngineFile> file,
                                                   uint32_t target, std::unique_ptr<Device> device,
