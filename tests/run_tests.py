@@ -1,0 +1,232 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Builds every preset that has tests, runs each test program once and adds up the results.
+
+The tests are those that CMake knows (`ctest --show-only`), so a test is declared in one place.
+How a program's results are counted:
+  - GoogleTest and lit programs write an XML file when asked to, which is read;
+  - another program may end with a line `N passed, N failed, N skipped`, with one line
+    `SKIP name: reason` for each test it skips;
+  - otherwise the program is one test: status 0 passed, 77 skipped, anything else failed.
+Tests labelled `full` run only with --full; those labelled `fuzz` run under the sanitizers, and with
+--full everywhere. The last line of the output is `N passed, N failed, N skipped`. The exit status
+is 0 if nothing failed and, where the test data stands beside the checkout, every skipped test is
+listed in tests/expected_skips.txt.
+"""
+import argparse
+import collections
+import concurrent.futures
+import fnmatch
+import json
+import os
+import pathlib
+import re
+import signal
+import subprocess
+import sys
+import threading
+import time
+import xml.etree.ElementTree as ElementTree
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+DATA = ROOT.parent / "shared" / "data"
+LOGS = ROOT / "build" / "test-logs"
+COUNTS = re.compile(r"^(\d+) passed, (\d+) failed, (\d+) skipped$", re.MULTILINE)
+SKIP_STATUS = 77
+SETUP_LIMIT = 2700  # Seconds for one build; a first one without a cache is the long case.
+TEST_LIMIT = 600  # Seconds for one test program that states no TIMEOUT of its own.
+PROGRESS_INTERVAL = 60  # Seconds of silence before a line says what is running.
+
+printing = threading.Lock()
+
+
+class Outcome(collections.namedtuple("Outcome", "name passed failed skipped seconds output")):
+    """What one program did: `passed` is a number, `failed` and `skipped` are lists of names."""
+
+
+def say(text):
+    with printing:
+        print(text, flush=True)
+
+
+def run(name, command, limit, environment=None, folder=ROOT):
+    """Runs `command` with its output in a log; returns (status, seconds, output). A program that
+    passes its limit is ended together with what it started, and its status is None."""
+    LOGS.mkdir(parents=True, exist_ok=True)
+    log = LOGS / (name.replace("/", "-") + ".log")
+    start = time.monotonic()
+    with open(log, "wb") as output:
+        process = subprocess.Popen(
+            command, cwd=folder, env=environment, stdin=subprocess.DEVNULL, stdout=output,
+            stderr=subprocess.STDOUT, start_new_session=True)
+        status, waited = None, 0
+        while waited < limit:
+            try:
+                status = process.wait(min(PROGRESS_INTERVAL, limit - waited))
+                break
+            except subprocess.TimeoutExpired:
+                waited = time.monotonic() - start
+                if waited < limit:
+                    say(f"  ... {name}, {waited:.0f} s")
+        if status is None:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+    text = log.read_text(encoding="utf-8", errors="replace")
+    if status is None:
+        text += f"\nstopped after {limit} s\n"
+    return status, time.monotonic() - start, text
+
+
+def read_xml(path):
+    """Counts of the XML file a GoogleTest program or lit writes; None if there is none."""
+    try:
+        tree = ElementTree.parse(path)
+    except (OSError, ElementTree.ParseError):
+        return None
+    passed, failed, skipped = 0, [], []
+    for case in tree.iter("testcase"):
+        name = f"{case.get('classname')}.{case.get('name')}"
+        if case.find("failure") is not None or case.find("error") is not None:
+            failed.append(name)
+        elif case.find("skipped") is not None or case.get("status") == "notrun":
+            skipped.append(name)
+        else:
+            passed += 1
+    return passed, failed, skipped
+
+
+def read_counts(output):
+    """Counts of the closing line of a script; None if the output has no such line."""
+    lines = output.rstrip().splitlines()
+    match = COUNTS.match(lines[-1].strip()) if lines else None
+    if not match:
+        return None
+    passed, failed, skipped = map(int, match.groups())
+    names = [line[5:].split(":")[0] for line in lines if line.startswith("SKIP ")]
+    names += ["unnamed"] * (skipped - len(names))
+    return passed, ["see the output"] * failed, names
+
+
+def run_test(name, command, limit=TEST_LIMIT, environment=None, folder=ROOT):
+    """Runs one test program and prints its line."""
+    results = LOGS / (name.replace("/", "-") + ".xml")
+    results.unlink(missing_ok=True)
+    environment = {**os.environ, **(environment or {}), "GTEST_OUTPUT": f"xml:{results}",
+                   "LIT_OPTS": f"-v --xunit-xml-output={results}"}
+    if not command:
+        status, seconds, output = 1, 0.0, "this program was not built\n"
+    else:
+        status, seconds, output = run(name, command, limit, environment, folder)
+    counts = read_xml(results) or read_counts(output)
+    if counts is None:
+        counts = {0: (1, [], []), SKIP_STATUS: (0, [], ["program"])}.get(status)
+    if counts is None:
+        counts = 0, [f"status {status}" if status is not None else "time limit"], []
+    passed, failed, skipped = counts
+    if status not in (0, SKIP_STATUS) and not failed:
+        failed = [f"status {status}" if status is not None else "time limit"]
+    outcome = Outcome(name, passed, failed, skipped, seconds, output)
+    report(outcome)
+    return outcome
+
+
+def report(outcome):
+    """One line per program; the end of the output too when it failed."""
+    counts = f"{outcome.passed} passed"
+    if outcome.failed:
+        counts += f", {len(outcome.failed)} failed"
+    if outcome.skipped:
+        counts += f", {len(outcome.skipped)} skipped"
+    text = f"{outcome.name:<44} {counts:<34} {outcome.seconds:8.1f} s"
+    if outcome.failed:
+        tail = "\n".join(outcome.output.splitlines()[-80:])
+        text += f"\n{tail}\nFAILED {outcome.name}: {', '.join(outcome.failed)}"
+    say(text)
+
+
+def build(preset):
+    """Configures and builds a preset. Counted only when it fails: the tests show the rest."""
+    name = f"{preset}/build"
+    status, seconds, output = run(name, ["scripts/build", preset], SETUP_LIMIT)
+    if status == 0:
+        say(f"{name:<44} {'built':<34} {seconds:8.1f} s")
+        return []
+    failed = [f"status {status}" if status is not None else "time limit"]
+    outcome = Outcome(name, 0, failed, [], seconds, output)
+    report(outcome)
+    return [outcome]
+
+
+def declared_tests(preset):
+    """The tests CMake knows in a preset's build folder, as dictionaries."""
+    listing = subprocess.run(
+        ["ctest", "--test-dir", f"build/{preset}", "--show-only=json-v1"], cwd=ROOT, check=True,
+        stdout=subprocess.PIPE, stdin=subprocess.DEVNULL)
+    tests = []
+    for test in json.loads(listing.stdout)["tests"]:
+        properties = {entry["name"]: entry["value"] for entry in test.get("properties", [])}
+        tests.append({
+            "name": f"{preset}/{test['name']}",
+            "command": test.get("command"),
+            "labels": properties.get("LABELS", []),
+            "serial": properties.get("RUN_SERIAL", False),
+            "limit": properties.get("TIMEOUT", TEST_LIMIT),
+            "folder": properties.get("WORKING_DIRECTORY", ROOT),
+            "environment": dict(item.split("=", 1) for item in properties.get("ENVIRONMENT", [])),
+        })
+    return tests
+
+
+def run_tests(preset, left_out, slower=1):
+    """Runs a preset's tests: as many at a time as there are processors, then those that say they
+    must run alone. Returns their outcomes."""
+    def start(test):
+        return run_test(test["name"], test["command"], test["limit"] * slower, test["environment"],
+                        test["folder"])
+
+    tests = [test for test in declared_tests(preset) if not left_out.intersection(test["labels"])]
+    with concurrent.futures.ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
+        outcomes = list(pool.map(start, [test for test in tests if not test["serial"]]))
+    return outcomes + [start(test) for test in tests if test["serial"]]
+
+
+def expected_skips():
+    """Patterns of the skips that are right where the test data is present."""
+    lines = (ROOT / "tests" / "expected_skips.txt").read_text().splitlines()
+    return [line.split("#")[0].strip() for line in lines if line.split("#")[0].strip()]
+
+
+def main():
+    parser = argparse.ArgumentParser(description="Builds and runs every test.")
+    parser.add_argument("--full", action="store_true",
+                        help="also the longer grids, soaks and fuzzing")
+    full = parser.parse_args().full
+    left_out = set() if full else {"full"}
+
+    outcomes = build("release")
+    release_built = not outcomes
+    outcomes += build("runtime-only")
+    outcomes.append(run_test("lint", [sys.executable, "tests/lint/lint.py"]))
+    if release_built:
+        outcomes += run_tests("release", left_out | (set() if full else {"fuzz"}))
+    failures = build("asan")
+    outcomes += failures or run_tests("asan", left_out, slower=4)
+
+    patterns = expected_skips()
+    surprises = [f"{outcome.name}: {skip}" for outcome in outcomes for skip in outcome.skipped
+                 if not any(fnmatch.fnmatchcase(f"{outcome.name}: {skip}", pattern)
+                            for pattern in patterns)]
+    for skip in surprises:
+        say(f"skipped, {skip}")
+    unexpected = surprises if DATA.exists() else []
+    if unexpected:
+        say("skipped tests that tests/expected_skips.txt does not list are failures here")
+    failed = sum(len(outcome.failed) for outcome in outcomes)
+    passed = sum(outcome.passed for outcome in outcomes)
+    skipped = sum(len(outcome.skipped) for outcome in outcomes)
+    print(f"{passed} passed, {failed} failed, {skipped} skipped", flush=True)
+    return 1 if failed or unexpected else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
