@@ -61,10 +61,9 @@ auto writeNormalizer(FlatBufferBuilder &builder, const checkpoint::TokenizerSpec
   for (const checkpoint::TokenizerNormalizerStep &step : spec.normalizer) {
     const auto pattern = text(builder, step.pattern);
     const auto content = text(builder, step.content);
-    steps.push_back(schema::CreateNormalizerStep(builder,
-                                                 static_cast<schema::NormalizerKind>(step.kind),
-                                                 pattern, content, step.left, step.right,
-                                                 step.atStart));
+    steps.push_back(
+        schema::CreateNormalizerStep(builder, static_cast<schema::NormalizerKind>(step.kind),
+                                     pattern, content, step.left, step.right, step.atStart));
   }
   return builder.CreateVector(steps);
 }

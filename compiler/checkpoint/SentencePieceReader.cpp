@@ -36,7 +36,8 @@ Outcome readPieces(const sentencepiece::Model &model, const std::string &where,
       return damaged(message("piece ", id, " is empty, longer than ", maxAddedTokenBytes,
                              " bytes, not UTF-8, or has no valid score or type"),
                      where);
-    const bool added = from.type() == Unknown || from.type() == Control || from.type() == UserDefined;
+    const bool added =
+        from.type() == Unknown || from.type() == Control || from.type() == UserDefined;
     spec.pieces.push_back({text, from.type() != Control, added});
     spec.scores.push_back(from.score());
     mergeable.push_back(from.type() == Normal);
@@ -73,7 +74,8 @@ Outcome readNormalizer(const sentencepiece::NormalizerSpec &from, const std::str
     spec.normalizer.push_back({.kind = Step::ReplaceText, .pattern = " ", .content = space});
 
   if (from.escape_whitespaces())
-    spec.decoder.push_back({.kind = TokenizerDecoderStep::Replace, .pattern = space, .content = " "});
+    spec.decoder.push_back(
+        {.kind = TokenizerDecoderStep::Replace, .pattern = space, .content = " "});
   spec.decoder.push_back({.kind = TokenizerDecoderStep::ByteFallback});
   spec.decoder.push_back({.kind = TokenizerDecoderStep::Fuse});
   if (from.add_dummy_prefix())

@@ -43,7 +43,8 @@ Outcome setSpecialIds(const TokenizerVocabulary &vocabulary, const Json &root, b
     if (id)
       spec.*member = static_cast<int32_t>(*id);
     else if (key != "pad_token")
-      return root.error("INGOT-E1414", message(key, " ", inQuotes(*text), " is not in the vocabulary"),
+      return root.error("INGOT-E1414",
+                        message(key, " ", inQuotes(*text), " is not in the vocabulary"),
                         "add the token to tokenizer.json or correct its name");
   }
   return {};
@@ -60,7 +61,8 @@ Outcome addConfiguredTokens(const Json &root, TokenizerVocabulary &vocabulary) {
     TokenizerAddedToken added;
     const auto [end, error] = std::from_chars(key.data(), key.data() + key.size(), added.id);
     if (error != std::errc() || end != key.data() + key.size())
-      return token.error("INGOT-E1404", message(inQuotes(key), " is no token id"), "correct the id");
+      return token.error("INGOT-E1404", message(inQuotes(key), " is no token id"),
+                         "correct the id");
     JsonFields fields(token);
     added.content = fields.stringOr("content", "");
     added.singleWord = fields.booleanOr("single_word", false);

@@ -30,8 +30,8 @@ Outcome checkModel(const Json &model) {
   if (fields.error())
     return *fields.error();
   if (type != "BPE")
-    return model.error("INGOT-E1403", message("the tokenizer model ", inQuotes(type),
-                                              " is not supported"),
+    return model.error("INGOT-E1403",
+                       message("the tokenizer model ", inQuotes(type), " is not supported"),
                        "use a checkpoint with a BPE tokenizer");
   if (dropout != 0)
     return model.error("INGOT-E1408", "dropout makes encoding random", "set dropout to null");

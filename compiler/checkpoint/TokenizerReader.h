@@ -26,7 +26,8 @@ Expected<TokenizerSpec> parseTokenizerJson(std::string_view text, const std::str
 Expected<TokenizerSpec> parseSentencePiece(std::string_view bytes, const std::string &fileName);
 
 /// Adds what a parsed tokenizer_config.json says: added tokens, special ids, whether these are put
-/// around a text, where a sentencepiece model adds its first space, chat templates. Errors: INGOT-E1404, E1405, E1414, and wrong types.
+/// around a text, where a sentencepiece model adds its first space, chat templates.
+/// Errors: INGOT-E1404, E1405, E1414, and wrong types.
 Outcome applyTokenizerConfig(TokenizerSpec &spec, const Json &config);
 
 /// Sets the special ids that `spec` does not have yet from a parsed special_tokens_map.json.

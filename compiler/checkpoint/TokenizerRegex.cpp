@@ -148,8 +148,9 @@ bool repeatsTooOften(std::string_view pattern, size_t at) {
   return false;
 }
 
-/// What in `pattern` the runtime refuses (runtime/serving/Regex.cpp says why), or nothing: possessive
-/// and atomic repeats, repeats within lookarounds, long fixed repeats, references, verbs, recursion.
+/// What in `pattern` the runtime refuses (runtime/serving/Regex.cpp says why), or nothing:
+/// possessive and atomic repeats, repeats within lookarounds, long fixed repeats, references,
+/// verbs, recursion.
 std::string_view uncountedWork(std::string_view pattern) {
   std::vector<bool> lookarounds; // per open group: is it, or does it lie in, one
   bool inClass = false;

@@ -95,8 +95,8 @@ Expected<Pattern> patternOf(const Json &step) {
     return text.error();
   if (!isRegex) {
     if (text->empty() || text->size() > maxText || !isUtf8(*text))
-      return badSetting(step, message("the pattern is empty, longer than ", maxText,
-                                      " bytes or not UTF-8"));
+      return badSetting(
+          step, message("the pattern is empty, longer than ", maxText, " bytes or not UTF-8"));
     return Pattern{*std::move(text), false};
   }
   Expected<std::string> translated = translateRegex(*text, value->where());
@@ -170,7 +170,8 @@ struct Metaspace {
   TokenizerPrepend prepend;
 };
 
-/// The settings a Metaspace pre-tokenizer and decoder share; add_prefix_space is the older spelling.
+/// The settings a Metaspace pre-tokenizer and decoder share; add_prefix_space is the older
+/// spelling.
 Expected<Metaspace> metaspaceOf(const Json &step) {
   Expected<std::string> replacement = textOf(step, "replacement", "\u2581");
   Expected<bool> prefix = flagOf(step, "add_prefix_space", true);

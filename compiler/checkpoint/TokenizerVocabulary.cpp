@@ -62,8 +62,8 @@ Outcome TokenizerVocabulary::addPiece(uint64_t id, const std::string &text,
   TokenizerPiece &piece = pieceAt(static_cast<uint32_t>(id));
   if (!piece.text.empty() || !ids.emplace(text, static_cast<uint32_t>(id)).second)
     return Error{"INGOT-E1404",
-                 message("piece ", inQuotes(text), " with id ", id, " repeats an id or a text"), where,
-                 "make ids and texts of the vocabulary unique"};
+                 message("piece ", inQuotes(text), " with id ", id, " repeats an id or a text"),
+                 where, "make ids and texts of the vocabulary unique"};
   piece.text = text;
   piece.model = true;
   return {};
@@ -120,8 +120,8 @@ Outcome mergeByScores(TokenizerSpec &spec, const std::vector<bool> &mergeable,
   };
   std::vector<RankedMerge> found;
   for (const auto &[text, id] : ids) {
-    const auto at = std::lower_bound(byRank.begin(), byRank.end(), spec.scores[id],
-                                     std::greater<>());
+    const auto at =
+        std::lower_bound(byRank.begin(), byRank.end(), spec.scores[id], std::greater<>());
     const auto rank = static_cast<uint32_t>(at - byRank.begin());
     for (size_t cut = 1; cut < text.size(); ++cut) {
       if ((static_cast<unsigned char>(text[cut]) & 0xC0) == 0x80)

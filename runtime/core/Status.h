@@ -12,8 +12,8 @@
 
 namespace ingot::runtime {
 
-/// Success, or an error with a stable code ("INGOT-E5001", listed in docs/errors) and a message that
-/// says what was wrong, where, and what to change. Success costs one null pointer.
+/// Success, or an error with a stable code ("INGOT-E5001", listed in docs/errors) and a message
+/// that says what was wrong, where, and what to change. Success costs one null pointer.
 ///
 ///     if (Status status = load(path); !status.ok())
 ///       return status;

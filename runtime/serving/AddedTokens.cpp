@@ -29,9 +29,9 @@ AddedTokens::AddedTokens(std::vector<AddedToken> tokens) : sorted(std::move(toke
   std::sort(sorted.begin(), sorted.end(), [](const AddedToken &a, const AddedToken &b) {
     return a.pattern != b.pattern ? a.pattern < b.pattern : a.id < b.id;
   });
-  auto last = std::unique(sorted.begin(), sorted.end(), [](const AddedToken &a, const AddedToken &b) {
-    return a.pattern == b.pattern;
-  });
+  auto last =
+      std::unique(sorted.begin(), sorted.end(),
+                  [](const AddedToken &a, const AddedToken &b) { return a.pattern == b.pattern; });
   sorted.erase(last, sorted.end());
   size_t next = 0;
   for (size_t byte = 0; byte < 256; ++byte) {

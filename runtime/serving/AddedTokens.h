@@ -43,8 +43,8 @@ public:
 private:
   const AddedToken *longestAt(std::string_view text) const;
 
-  std::vector<AddedToken> sorted;         // by pattern
-  std::array<uint32_t, 257> firstByte{};  // sorted[firstByte[b] .. firstByte[b + 1]) start with b
+  std::vector<AddedToken> sorted;        // by pattern
+  std::array<uint32_t, 257> firstByte{}; // sorted[firstByte[b] .. firstByte[b + 1]) start with b
 };
 
 } // namespace ingot::runtime

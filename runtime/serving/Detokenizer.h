@@ -13,8 +13,8 @@ namespace ingot::runtime {
 class Tokenizer;
 
 struct DecodeOptions {
-  bool skipSpecial = true;     ///< leave out special tokens
-  bool cleanUpSpaces = false;  ///< drop the space before ". ? ! ," and English contractions
+  bool skipSpecial = true;    ///< leave out special tokens
+  bool cleanUpSpaces = false; ///< drop the space before ". ? ! ," and English contractions
 };
 
 /// One step of decoding, as the engine file describes it.
@@ -47,10 +47,10 @@ private:
   /// What one step remembers between pieces.
   struct State {
     const DecodeStep *step;
-    bool fused;             // pieces are fragments of one text, not units
-    bool first = true;      // no piece has come yet
-    uint32_t stripped = 0;  // Strip: characters dropped at the start
-    std::string held{};     // bytes or text that cannot be passed on yet
+    bool fused;            // pieces are fragments of one text, not units
+    bool first = true;     // no piece has come yet
+    uint32_t stripped = 0; // Strip: characters dropped at the start
+    std::string held{};    // bytes or text that cannot be passed on yet
   };
 
   void feed(size_t stage, std::string_view text);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The steps that rewrite a text before it is cut into pieces: Unicode forms, Prepend, Replace, Strip.
+// The steps that rewrite a text before it is cut: Unicode forms, Prepend, Replace, Strip.
 #include "runtime/serving/Normalizer.h"
 
 #include "runtime/schema/Tokenizer_generated.h"
@@ -16,7 +16,8 @@ namespace {
 
 using schema::NormalizerKind;
 
-// Ordering marks is quadratic in how many follow each other. Unicode's stream-safe format allows 30.
+// Ordering marks is quadratic in how many follow each other. Unicode's stream-safe format
+// allows 30.
 constexpr size_t maxMarksInARow = 256;
 
 bool isAscii(std::string_view text) {
@@ -109,11 +110,15 @@ Result<Normalizer> Normalizer::create(const schema::Tokenizer &description) {
   if (!description.normalizer())
     return normalizer;
   for (const schema::NormalizerStep *from : *description.normalizer()) {
-    Step step{static_cast<uint8_t>(from->kind()), from->pattern() ? from->pattern()->str() : "",
-              from->content() ? from->content()->str() : "", from->left(), from->right(),
-              from->at_start(), {}};
-    const bool replaces = from->kind() == NormalizerKind::ReplaceText ||
-                          from->kind() == NormalizerKind::ReplaceRegex;
+    Step step{static_cast<uint8_t>(from->kind()),
+              from->pattern() ? from->pattern()->str() : "",
+              from->content() ? from->content()->str() : "",
+              from->left(),
+              from->right(),
+              from->at_start(),
+              {}};
+    const bool replaces =
+        from->kind() == NormalizerKind::ReplaceText || from->kind() == NormalizerKind::ReplaceRegex;
     if (from->kind() > NormalizerKind::MAX || (replaces && step.pattern.empty()) ||
         validUtf8Prefix(step.content) != step.content.size() ||
         validUtf8Prefix(step.pattern) != step.pattern.size())

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The steps that rewrite a text before it is cut into pieces: Unicode forms, Prepend, Replace, Strip.
+// The steps that rewrite a text before it is cut: Unicode forms, Prepend, Replace, Strip.
 #pragma once
 
 #include "runtime/serving/Regex.h"

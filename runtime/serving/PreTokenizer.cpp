@@ -95,9 +95,12 @@ Result<PreTokenizer> PreTokenizer::create(const schema::Tokenizer &description) 
   if (!description.pre_tokenizer())
     return preTokenizer;
   for (const schema::PreTokenizerStep *from : *description.pre_tokenizer()) {
-    Step step{static_cast<uint8_t>(from->kind()),    static_cast<uint8_t>(from->behavior()),
-              static_cast<uint8_t>(from->prepend()), from->invert(),
-              from->replacement() ? from->replacement()->str() : "", {}};
+    Step step{static_cast<uint8_t>(from->kind()),
+              static_cast<uint8_t>(from->behavior()),
+              static_cast<uint8_t>(from->prepend()),
+              from->invert(),
+              from->replacement() ? from->replacement()->str() : "",
+              {}};
     const PreTokenizerKind kind = from->kind();
     if (kind > PreTokenizerKind::MAX || from->behavior() > SplitBehavior::MAX ||
         from->prepend() > PrependScheme::MAX ||
@@ -164,9 +167,9 @@ Status PreTokenizer::rewriteWords(const Step &step, bool atStart, Words &words) 
       appendByteLevel(text, out);
       break;
     case PreTokenizerKind::Metaspace:
-      appendMetaspace(text, step.replacement,
-                      prepend == PrependScheme::Always || (prepend == PrependScheme::First && first),
-                      out);
+      appendMetaspace(
+          text, step.replacement,
+          prepend == PrependScheme::Always || (prepend == PrependScheme::First && first), out);
       break;
     case PreTokenizerKind::Split:
       break;

@@ -17,8 +17,8 @@ constexpr size_t maxPatternBytes = 4 * 1024;
 constexpr unsigned maxRepeatCount = 64;
 constexpr uint32_t heapLimitKib = 64 * 1024;
 
-// PCRE2 counts a step when it may have to come back, so a scan is paid for only if it can be undone:
-// what makes scans final is refused (checkScans) and not made by the compiler.
+// PCRE2 counts a step when it may have to come back, so a scan is paid for only if it can be
+// undone: what makes scans final is refused (checkScans) and not made by the compiler.
 constexpr uint32_t compileOptions = PCRE2_UTF | PCRE2_UCP | PCRE2_MULTILINE |
                                     PCRE2_NEVER_BACKSLASH_C | PCRE2_NO_AUTO_CAPTURE |
                                     PCRE2_NO_AUTO_POSSESS | PCRE2_NO_DOTSTAR_ANCHOR;
@@ -40,8 +40,7 @@ std::string describe(int code) {
 template <auto release> struct Releaser {
   template <class T> void operator()(T *object) const { release(object); }
 };
-using CompileContext =
-    std::unique_ptr<pcre2_compile_context, Releaser<pcre2_compile_context_free>>;
+using CompileContext = std::unique_ptr<pcre2_compile_context, Releaser<pcre2_compile_context_free>>;
 using MatchContext = std::unique_ptr<pcre2_match_context, Releaser<pcre2_match_context_free>>;
 using MatchData = std::unique_ptr<pcre2_match_data, Releaser<pcre2_match_data_free>>;
 
@@ -140,8 +139,9 @@ Result<Regex> Regex::compile(std::string_view pattern) {
                              std::to_string(offset) + ": " + describe(error),
                          "correct the tokenizer of the checkpoint and build again");
   Regex regex;
-  regex.code = std::shared_ptr<const void>(
-      code, [](const void *p) { pcre2_code_free(static_cast<pcre2_code *>(const_cast<void *>(p))); });
+  regex.code = std::shared_ptr<const void>(code, [](const void *p) {
+    pcre2_code_free(static_cast<pcre2_code *>(const_cast<void *>(p)));
+  });
   return regex;
 }
 
@@ -163,9 +163,9 @@ struct Regex::Search {
                              "shorten the text");
       stepsLeft -= limit;
       pcre2_set_match_limit(context.get(), static_cast<uint32_t>(limit));
-      const int rc = pcre2_match(code, reinterpret_cast<PCRE2_SPTR>(text.data()), text.size(),
-                                 offset, PCRE2_ANCHORED | PCRE2_NO_UTF_CHECK, data.get(),
-                                 context.get());
+      const int rc =
+          pcre2_match(code, reinterpret_cast<PCRE2_SPTR>(text.data()), text.size(), offset,
+                      PCRE2_ANCHORED | PCRE2_NO_UTF_CHECK, data.get(), context.get());
       if (rc >= 0) {
         const PCRE2_SIZE *vector = pcre2_get_ovector_pointer(data.get());
         // \K can move the start; the match counts from where it was tried.

@@ -56,8 +56,8 @@ Status checkPieces(const schema::Tokenizer &description) {
 }
 
 Status checkSpecialIds(const schema::Tokenizer &description) {
-  for (int32_t id : {description.unk_id(), description.bos_id(), description.eos_id(),
-                     description.pad_id()})
+  for (int32_t id :
+       {description.unk_id(), description.bos_id(), description.eos_id(), description.pad_id()})
     if (id < -1 || (id >= 0 && !isPiece(description, static_cast<uint32_t>(id))))
       return malformed("has a special id without a piece, " + std::to_string(id));
   for (const auto *affix : {description.prefix_ids(), description.suffix_ids()}) {
@@ -193,8 +193,8 @@ Status Tokenizer::loadDecoder() {
                        std::string(view(from->pattern())), std::string(view(from->content())),
                        from->start(), from->stop(),
                        from->prepend() == schema::PrependScheme::Never});
-    fused |= from->kind() == schema::DecoderKind::Fuse ||
-             from->kind() == schema::DecoderKind::ByteLevel;
+    fused |=
+        from->kind() == schema::DecoderKind::Fuse || from->kind() == schema::DecoderKind::ByteLevel;
   }
   return Status::success();
 }
@@ -204,8 +204,7 @@ Result<std::vector<int32_t>> Tokenizer::encode(std::string_view text, bool addSp
   if (text.size() > maxTextBytes)
     return textTooLong();
   if (const size_t valid = validUtf8Prefix(text); valid != text.size())
-    return Status::error("INGOT-E6401",
-                         "the text is not UTF-8 at byte " + std::to_string(valid),
+    return Status::error("INGOT-E6401", "the text is not UTF-8 at byte " + std::to_string(valid),
                          "convert it to UTF-8");
   std::vector<int32_t> ids;
   auto append = [&](const flatbuffers::Vector<uint32_t> *affix) {

@@ -71,8 +71,8 @@ TEST(TokenizerGolden, LlamaCppVocabularies) {
               readLlamaCppCases("phi-3"));
 }
 
-/// A sentencepiece model with the pipeline of Mistral's tokenizer.json: a first space only where the
-/// text starts and has none.
+/// A sentencepiece model with the pipeline of Mistral's tokenizer.json: a first space only where
+/// the text starts and has none.
 LoadedTokenizer loadAsMetaspace(const std::filesystem::path &path) {
   auto spec = expectValue(checkpoint::parseSentencePiece(readFile(path), path.string()));
   spec.normalizer.clear();
@@ -86,8 +86,8 @@ LoadedTokenizer loadAsMetaspace(const std::filesystem::path &path) {
 TEST(TokenizerGolden, Corpus) {
   REQUIRE_SHARED_DATA();
   const auto data = sharedData() / "tokenizers";
-  const auto corpus = nlohmann::json::parse(
-      readFile(sharedData() / "tokenizer-golden/iree_tokenizer_corpus.json"));
+  const auto corpus =
+      nlohmann::json::parse(readFile(sharedData() / "tokenizer-golden/iree_tokenizer_corpus.json"));
   const LoadedTokenizer gpt2 = loadGpt2();
   const LoadedTokenizer codegen = loadJson(readFile(data / "gpt2/tokenizer.json"));
   const LoadedTokenizer llama3 = loadJson(readFile(data / "llama3/tokenizer.derived.json"));
@@ -144,8 +144,7 @@ TEST(TokenizerGolden, Corpus) {
 
 TEST(TokenizerGolden, PromptsOfTheSmallModels) {
   REQUIRE_SHARED_DATA();
-  const auto golden =
-      nlohmann::json::parse(readFile(sharedData() / "golden_greedy_fp64.json"));
+  const auto golden = nlohmann::json::parse(readFile(sharedData() / "golden_greedy_fp64.json"));
   for (const auto &[model, folder] : {std::pair("TinyStories-656K", "TinyStories-656K"),
                                       std::pair("stories260K", "stories260K-hf")}) {
     const std::string name = model;

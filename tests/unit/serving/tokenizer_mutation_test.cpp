@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Damaged and hostile tokenizer.json, tokenizer.model and tokenizer sections: each is refused with a
-// code, or loads and then encodes and decodes.
+// Damaged and hostile tokenizer.json, tokenizer.model and tokenizer sections: each is refused with
+// a code, or loads and then encodes and decodes.
 #include "tests/fuzz/FuzzSession.h"
 #include "tests/unit/serving/tokenizer_fixture.h"
 
@@ -54,7 +54,8 @@ std::string everyStep() {
  {"type": "Replace", "pattern": {"Regex": "[0-9]{1,3}"}, "content": "1"},
  {"type": "Replace", "pattern": {"String": "on"}, "content": "no"}]},
 "pre_tokenizer": {"type": "Sequence", "pretokenizers": [
- {"type": "Split", "pattern": {"Regex": "(?i:'s|'t)|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|\\s+(?!\\S)|\\s+"},
+ {"type": "Split", "pattern":
+  {"Regex": "(?i:'s|'t)|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|\\s+(?!\\S)|\\s+"},
   "behavior": "Isolated", "invert": false},
  {"type": "Digits", "individual_digits": true}, {"type": "Metaspace", "prepend_scheme": "first"},
  {"type": "Punctuation", "behavior": "MergedWithNext"},
@@ -65,7 +66,8 @@ std::string everyStep() {
 "decoder": {"type": "Sequence", "decoders": [
  {"type": "Replace", "pattern": {"String": "_"}, "content": " "},
  {"type": "Metaspace", "replacement": "_", "prepend_scheme": "always"},
- {"type": "ByteFallback"}, {"type": "Fuse"}, {"type": "Strip", "content": " ", "start": 1, "stop": 2},
+ {"type": "ByteFallback"}, {"type": "Fuse"},
+ {"type": "Strip", "content": " ", "start": 1, "stop": 2},
  {"type": "Replace", "pattern": {"String": "ab"}, "content": ""}]},
 "model": {"type": "BPE", "unk_token": "<unk>", "byte_fallback": true, "fuse_unk": true,
  "ignore_merges": true, "dropout": null,

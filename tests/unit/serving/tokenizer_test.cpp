@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The tokenizer on small vocabularies written out here: each step, special tokens, limits, streaming.
+// The tokenizer on small vocabularies: each step, special tokens, limits, streaming.
 #include "tests/unit/serving/tokenizer_fixture.h"
 
 #include <nlohmann/json.hpp>
@@ -229,8 +229,10 @@ TEST(TokenizerPostProcessor, PutsIdsAroundTheText) {
   const auto config = checkpoint::Json::parse(
       R"({"bos_token": {"content": "<s>"}, "eos_token": "</s>", "add_bos_token": false,
           "pad_token": null, "add_eos_token": true, "clean_up_tokenization_spaces": true,
-          "chat_template": [{"name": "default", "template": "D"}, {"name": "tool_use", "template": "T"}],
-          "added_tokens_decoder": {"30": {"content": "<x>", "special": true, "normalized": false}}})",
+          "chat_template": [{"name": "default", "template": "D"},
+                            {"name": "tool_use", "template": "T"}],
+          "added_tokens_decoder": {"30":
+              {"content": "<x>", "special": true, "normalized": false}}})",
       "tokenizer_config.json");
   ASSERT_TRUE(config) << config.error().str();
   const auto applied = checkpoint::applyTokenizerConfig(spec, *config);
@@ -355,7 +357,9 @@ TEST(TokenizerReader, RefusesByName) {
   EXPECT_EQ(refusalOf([](J r) { r["model"]["end_of_word_suffix"] = "</w>"; }), "INGOT-E1408");
   EXPECT_EQ(refusalOf([](J r) { r["model"]["dropout"] = 0.1; }), "INGOT-E1408");
   EXPECT_EQ(refusalOf([](J r) { r["normalizer"] = {{"type", "Lowercase"}}; }), "INGOT-E1409");
-  EXPECT_EQ(refusalOf([](J r) { r["pre_tokenizer"] = {{"type", "UnicodeScripts"}}; }),
+  EXPECT_EQ(refusalOf([](J r) {
+              r["pre_tokenizer"] = {{"type", "UnicodeScripts"}};
+            }),
             "INGOT-E1409");
   EXPECT_EQ(refusalOf([](J r) { r["decoder"] = {{"type", "WordPiece"}}; }), "INGOT-E1409");
   EXPECT_EQ(refusalOf([](J r) {
@@ -373,7 +377,9 @@ TEST(TokenizerReader, RefusesByName) {
               }),
               "INGOT-E1410")
         << regex;
-  EXPECT_EQ(refusalOf([](J r) { r["decoder"] = {{"type", "Strip"}, {"content", "ab"}}; }),
+  EXPECT_EQ(refusalOf([](J r) {
+              r["decoder"] = {{"type", "Strip"}, {"content", "ab"}};
+            }),
             "INGOT-E1411");
   EXPECT_EQ(refusalOf([](J r) { r.erase("decoder"); }), "INGOT-E1412");
 }
@@ -401,7 +407,8 @@ TEST(TokenizerRoundTrip, RealTextsThroughRealTokenizers) {
   const auto data = sharedData() / "tokenizers";
   std::string text = readFile(sharedData() / "text/frankenstein.txt").substr(0, 60'000);
   text.resize(validUtf8Prefix(text));
-  text += "\n 你好世界 こんにちは 안녕하세요 🦙🌫️ नमस्ते e\u0301 \t\t\r\n  x  = [1, 22, 333];\n";
+  text += "\n 你好世界 こんにちは 안녕하세요 🦙🌫️ नमस्ते e\u0301 \t\t\r\n  x  = [1, 22, "
+          "333];\n";
   const std::pair<const char *, LoadedTokenizer> tokenizers[] = {
       {"gpt2", loadJson(readFile(data / "gpt2/tokenizer.json"))},
       {"llama3", loadJson(readFile(data / "llama3/tokenizer.derived.json"))},
