@@ -67,7 +67,8 @@ private:
   engine::KernelVariant variant;
 };
 
-/// How a kernel addresses an operand of a scalar region: 1 by row and column, 2 by column, 3 by row.
+/// How a kernel addresses an operand of a scalar region: 1 by row and column, 2 by column, 3 by
+/// row.
 inline int64_t operandAddress(mlir::Value operand, mlir::RankedTensorType result) {
   auto type = llvm::cast<mlir::RankedTensorType>(operand.getType());
   if (type.getRank() == 2 && type.getShape() == result.getShape())

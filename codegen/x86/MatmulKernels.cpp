@@ -54,7 +54,8 @@ engine::LayoutAttr codegen::matmulLayout(llm::MatmulOp op, unsigned operand) {
   Value value = op->getOperand(operand);
   RankedTensorType type = typeOf(value);
   if (value == op.getWeight())
-    return panelLayout(type, panelInner(type.getElementType(), typeOf(op.getInput()).getElementType()));
+    return panelLayout(type,
+                       panelInner(type.getElementType(), typeOf(op.getInput()).getElementType()));
   bool tensorScale = op.getEncoding() && op.getEncoding()->getGroup() < 0;
   if ((value == op.getScales() || value == op.getZeros()) && !tensorScale)
     return panelLayout(type, 1);
@@ -98,7 +99,7 @@ static KernelVariant matmulKernel(llm::MatmulOp op, const Shape &shape) {
   variant.type("weight_type", op.getWeight());
   variant.type("result_type", op.getResult());
   variant.integer("integer", isInteger(op));
-  variant.integer("scale_mode", !encoding                  ? x86::NoScale
+  variant.integer("scale_mode", !encoding                 ? x86::NoScale
                                 : encoding.getGroup() < 0 ? x86::TensorScale
                                                           : x86::RowScale);
   variant.type("scale_type", op.getScales() ? op.getScales() : op.getInput());

@@ -18,9 +18,15 @@ int64_t codegen::panelInner(Type weightElement, Type inputElement) {
 
 LayoutAttr codegen::panelLayout(RankedTensorType type, int64_t inner) {
   int64_t rows = type.getShape().front(), columns = type.getShape().back();
-  SmallVector<int64_t> digits = {0, x86::panelRows, int64_t(llvm::divideCeil(rows, x86::panelRows)),
-                                 1, inner,          int64_t(llvm::divideCeil(columns, inner)),
-                                 0, 1,              x86::panelRows};
+  SmallVector<int64_t> digits = {0,
+                                 x86::panelRows,
+                                 int64_t(llvm::divideCeil(rows, x86::panelRows)),
+                                 1,
+                                 inner,
+                                 int64_t(llvm::divideCeil(columns, inner)),
+                                 0,
+                                 1,
+                                 x86::panelRows};
   if (inner == 8)
     digits.append({1, 1, 4, 1, 4, 2});
   else if (inner > 1)

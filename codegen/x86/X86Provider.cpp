@@ -46,8 +46,8 @@ public:
 
 private:
   LogicalResult fail(Operation *op, const llvm::Twine &reason) const {
-    return op->emitError() << "INGOT-E4201: target '" << target.getName()
-                           << "' has no kernel for '" << op->getName() << "': " << reason;
+    return op->emitError() << "INGOT-E4201: target '" << target.getName() << "' has no kernel for '"
+                           << op->getName() << "': " << reason;
   }
 
   engine::TargetAttr target;
@@ -101,7 +101,8 @@ static Declined addKernels(llm::EmbedOp op, llvm::ArrayRef<RangeAttr>, Kernels &
     return "the table's layout is unknown";
   llm::EncodingAttr encoding = op.getEncodingAttr();
   int64_t columns = llm::columnsOf(op.getTable());
-  int64_t scaleInner = encoding && encoding.getGroup() >= 0 ? tableInner(typeOf(op.getScales())) : 0;
+  int64_t scaleInner =
+      encoding && encoding.getGroup() >= 0 ? tableInner(typeOf(op.getScales())) : 0;
   if (scaleInner != 0 && scaleInner != 1)
     return "the layout of the table's scales is unknown";
   if (op.getZeros() && tableInner(typeOf(op.getZeros())) != scaleInner)

@@ -37,8 +37,8 @@ constexpr llvm::StringLiteral kV3[] = {"avx2", "fma", "f16c", "bmi2"};
 constexpr llvm::StringLiteral kV3Vnni[] = {"avx2", "fma", "f16c", "bmi2", "avxvnni"};
 constexpr llvm::StringLiteral kV4[] = {"avx2",     "fma",      "f16c",     "bmi2",    "avx512f",
                                        "avx512bw", "avx512vl", "avx512dq", "avx512cd"};
-constexpr llvm::StringLiteral kV4Vnni[] = {"avx2",     "fma",      "f16c",     "bmi2",
-                                           "avx512f",  "avx512bw", "avx512vl", "avx512dq",
+constexpr llvm::StringLiteral kV4Vnni[] = {"avx2",     "fma",       "f16c",     "bmi2",
+                                           "avx512f",  "avx512bw",  "avx512vl", "avx512dq",
                                            "avx512cd", "avx512vnni"};
 constexpr llvm::StringLiteral kV4Bf16[] = {"avx2",     "fma",        "f16c",      "bmi2",
                                            "avx512f",  "avx512bw",   "avx512vl",  "avx512dq",
@@ -110,8 +110,8 @@ public:
     std::string reason;
     std::optional<std::string> canonical = canonicalName(name, reason);
     if (!canonical) {
-      error =
-          ("INGOT-E4200: target '" + name + "': " + reason + "; known are ").str() + namesAccepted();
+      error = ("INGOT-E4200: target '" + name + "': " + reason + "; known are ").str() +
+              namesAccepted();
       return failure();
     }
     const Level *level = findLevel(*canonical);
@@ -130,8 +130,7 @@ public:
     return std::nullopt;
   }
 
-  std::unique_ptr<engine::KernelProvider>
-  createProvider(engine::TargetAttr target) const override {
+  std::unique_ptr<engine::KernelProvider> createProvider(engine::TargetAttr target) const override {
     return createX86Provider(target);
   }
 

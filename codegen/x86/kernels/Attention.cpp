@@ -58,9 +58,9 @@ void loadQueries(const Run &run) {
   for (int64_t row = 0; row < (run.rows() + tileRows - 1) / tileRows * tileRows; ++row)
     for (int64_t i = 0; i < ingot_const_head_dim; i += lanes)
       storeVector(run.scratch + row * layout.queryStride() + i,
-                  row < run.rows() ? load(ingot_const_query_type, run.launch->buffers[0],
-                                          run.element(row) + i)
-                                   : Floats{});
+                  row < run.rows()
+                      ? load(ingot_const_query_type, run.launch->buffers[0], run.element(row) + i)
+                      : Floats{});
   for (int64_t row = 0; row < run.rows(); ++row) {
     maxima[row] = -__builtin_inff();
     for (int64_t i = 0; i < layout.valueStride(); i += lanes)
@@ -116,8 +116,7 @@ void loadValues(const Run &run, int64_t begin, int64_t count, float *values) {
 [[gnu::always_inline]] inline void multiply(int64_t rows, const float *a, int64_t aStride,
                                             const float *b, int64_t bDepth, int64_t depth,
                                             int64_t panels, float *result, int64_t resultStride) {
-  auto tile = [&]<int Rows, int Panels>(int64_t row, int64_t panel)
-      __attribute__((always_inline)) {
+  auto tile = [&]<int Rows, int Panels>(int64_t row, int64_t panel) __attribute__((always_inline)) {
     Floats sum[Rows][Panels];
     multiplyTile<Rows, Panels>(a + row * aStride, aStride, b + panel * bDepth * lanes,
                                bDepth * lanes, depth, sum);
@@ -127,13 +126,15 @@ void loadValues(const Run &run, int64_t begin, int64_t count, float *values) {
   };
   int64_t panel = 0;
   for (; panel + tilePanels <= panels; panel += tilePanels)
-    forRowTiles(rows, [&]<int Rows>(int64_t row) __attribute__((always_inline)) {
-      tile.template operator()<Rows, tilePanels>(row, panel);
-    });
+    forRowTiles(
+        rows, [&]<int Rows>(int64_t row) __attribute__((always_inline)) {
+          tile.template operator()<Rows, tilePanels>(row, panel);
+        });
   for (; panel < panels; ++panel)
-    forRowTiles(rows, [&]<int Rows>(int64_t row) __attribute__((always_inline)) {
-      tile.template operator()<Rows, 1>(row, panel);
-    });
+    forRowTiles(
+        rows, [&]<int Rows>(int64_t row) __attribute__((always_inline)) {
+          tile.template operator()<Rows, 1>(row, panel);
+        });
 }
 
 /// Turns `limit` of `count` scores into weights exp(score - maximum), the rest into zeros; returns
@@ -178,8 +179,8 @@ void attendSegment(const Run &run, int64_t begin, int64_t count) {
   multiply(run.rows(), run.scratch, layout.queryStride(), keys, ingot_const_head_dim,
            ingot_const_head_dim, (count + lanes - 1) / lanes, scores, layout.scoreStride());
   for (int64_t row = 0; row < run.rows(); ++row)
-    segmentMaxima[row] = weigh(scores + row * layout.scoreStride(), run.limit(row, begin, count),
-                               count);
+    segmentMaxima[row] =
+        weigh(scores + row * layout.scoreStride(), run.limit(row, begin, count), count);
   multiply(run.rows(), scores, layout.scoreStride(), values, attentionSegment, count,
            layout.valuePanels(), segment, layout.valueStride());
   for (int64_t row = 0; row < run.rows(); ++row)
@@ -219,7 +220,8 @@ extern "C" void ingot_kernel(const IngotLaunch *launch) {
     int64_t next = first + 1;
     while (next < end && sequences[next] == sequences[first])
       ++next;
-    attendRun({launch, launch->tile[0], first, next - first, static_cast<float *>(launch->scratch)});
+    attendRun(
+        {launch, launch->tile[0], first, next - first, static_cast<float *>(launch->scratch)});
     first = next;
   }
 }

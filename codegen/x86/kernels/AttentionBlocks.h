@@ -11,9 +11,10 @@ namespace ingot::x86 {
 constexpr int64_t attentionSegment = 256;
 
 /// Scratch of one tile of `rows` (tokens times query heads of a KV head), all f32, in this order:
-/// queries [rows][queryStride], keys [segment / 16][headDim][16], values [valuePanels][segment][16],
-/// scores [rows][scoreStride], weighted values of a segment and in all [rows][valueStride] each,
-/// maxima in all and of a segment [rows] each. Rows are padded for the register tiles.
+/// queries [rows][queryStride], keys [segment / 16][headDim][16], values
+/// [valuePanels][segment][16], scores [rows][scoreStride], weighted values of a segment and in all
+/// [rows][valueStride] each, maxima in all and of a segment [rows] each. Rows are padded for the
+/// register tiles.
 struct AttentionScratch {
   int64_t rows, headDim;
 

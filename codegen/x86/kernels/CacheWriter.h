@@ -12,9 +12,8 @@ namespace ingot::x86 {
 inline KvPlace placeOf(const IngotLaunch *launch, void *cache, int32_t position,
                        const void *tokenSequences, const void *blockTable, int64_t token) {
   int64_t sequence = static_cast<const int32_t *>(tokenSequences)[token];
-  return KvPlace::of(cache,
-                     static_cast<const int32_t *>(blockTable) + sequence * launch->scalars[3],
-                     position);
+  return KvPlace::of(
+      cache, static_cast<const int32_t *>(blockTable) + sequence * launch->scalars[3], position);
 }
 
 /// Rounds the head at element `first` of `from` to the cache's type, at element `toFirst` of `to`;
@@ -22,10 +21,11 @@ inline KvPlace placeOf(const IngotLaunch *launch, void *cache, int32_t position,
 inline void appendHead(int64_t fromType, const void *from, int64_t first, void *to, int64_t toFirst,
                        float *scale) {
   if (kvScaled()) {
-    *scale = quantizeRow(ingot_const_head_dim, ingot_const_kv_type, to, toFirst,
-                         [&](int64_t i) __attribute__((always_inline)) {
-                           return load(fromType, from, first + i);
-                         });
+    *scale = quantizeRow(
+        ingot_const_head_dim, ingot_const_kv_type, to,
+        toFirst, [&](int64_t i) __attribute__((always_inline)) {
+          return load(fromType, from, first + i);
+        });
     return;
   }
   for (int64_t i = 0; i < ingot_const_head_dim; i += lanes)

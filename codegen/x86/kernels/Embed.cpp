@@ -6,13 +6,13 @@
 
 INGOT_CONST(columns);
 INGOT_CONST(weight_type);
-INGOT_CONST(inner);       // columns stored together in a panel's row; 0: row-major
-INGOT_CONST(encoded);     // 1: a scales buffer follows the table
+INGOT_CONST(inner);   // columns stored together in a panel's row; 0: row-major
+INGOT_CONST(encoded); // 1: a scales buffer follows the table
 INGOT_CONST(scale_type);
 INGOT_CONST(scale_panels); // 1: scales and zeros are in panels, [n/16][groups][16]
-INGOT_CONST(zero_points); // 1: a zeros buffer follows the scales
-INGOT_CONST(group);       // columns that share a scale; 0: one per row; -1: one for the table
-INGOT_CONST(groups);      // scales in a row
+INGOT_CONST(zero_points);  // 1: a zeros buffer follows the scales
+INGOT_CONST(group);        // columns that share a scale; 0: one per row; -1: one for the table
+INGOT_CONST(groups);       // scales in a row
 INGOT_CONST(result_type);
 
 namespace ingot::x86 {

@@ -60,8 +60,8 @@ void finish(const Arguments &arguments, const Block &block, const float *sums) {
 #pragma clang loop unroll(full)
       for (int i = 0; i < 4; ++i)
         if (i < ingot_const_operands)
-          x[2 + i] = loadOperand(address[i], type[i], arguments.operands[i], row, column,
-                                 ingot_const_n);
+          x[2 + i] =
+              loadOperand(address[i], type[i], arguments.operands[i], row, column, ingot_const_n);
       store(ingot_const_result_type, arguments.result, row * ingot_const_n + column, epilogue(x),
             ingot_const_n - column);
     }
@@ -113,14 +113,15 @@ void sumManyRows(const Arguments &arguments, const Block &block, float *sums, ch
                    reinterpret_cast<int8_t *>(rest));
   int64_t columns = block.panels * panelRows;
   for (int64_t p = 0; p < block.panels; p += tilePanels)
-    forRowTiles(block.rows, [&]<int Rows>(int64_t row) __attribute__((always_inline)) {
-      if (block.panels - p >= tilePanels)
-        integerColumns<Rows, tilePanels>(arguments.weights, block.panel + p, input, row,
-                                         sums + p * panelRows, columns);
-      else
-        integerColumns<Rows, 1>(arguments.weights, block.panel + p, input, row,
-                                sums + p * panelRows, columns);
-    });
+    forRowTiles(
+        block.rows, [&]<int Rows>(int64_t row) __attribute__((always_inline)) {
+          if (block.panels - p >= tilePanels)
+            integerColumns<Rows, tilePanels>(arguments.weights, block.panel + p, input, row,
+                                             sums + p * panelRows, columns);
+          else
+            integerColumns<Rows, 1>(arguments.weights, block.panel + p, input, row,
+                                    sums + p * panelRows, columns);
+        });
 }
 
 } // namespace

@@ -74,7 +74,8 @@ template <int Rows, int Panels>
         high[p] = (Ints)((bits >> 4) & 0x0f0f0f0fu);
       }
       for (int r = 0; r < Rows; ++r) {
-        Ints lowInput = splatBytes(x + r * stride + k), highInput = splatBytes(x + r * stride + k + 4);
+        Ints lowInput = splatBytes(x + r * stride + k),
+             highInput = splatBytes(x + r * stride + k + 4);
         for (int p = 0; p < Panels; ++p)
           sum[r][p] = dot(dot(sum[r][p], low[p], lowInput), high[p], highInput);
       }

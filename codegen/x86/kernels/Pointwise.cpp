@@ -36,8 +36,8 @@ extern "C" void ingot_kernel(const IngotLaunch *launch) {
 #pragma clang loop unroll(full)
     for (int i = 0; i < regionOperands; ++i)
       if (i < ingot_const_operands)
-        x[i] = loadOperand(address[i], type[i], launch->buffers[i], row, column,
-                           ingot_const_columns);
+        x[i] =
+            loadOperand(address[i], type[i], launch->buffers[i], row, column, ingot_const_columns);
     store(ingot_const_result_type, launch->buffers[ingot_const_operands],
           row * ingot_const_columns + column, epilogue(x), end - column);
   }

@@ -15,7 +15,8 @@ constexpr int tilePanels = 1; // 6 x 2 sums, 2 column halves, 1 factor: 15 of 16
 constexpr int tileRows = 6;
 #endif
 
-/// sum[r][p] = sum over i < count, in order, of a[r * aStride + i] * b[p * panelStride + 16 i + lane].
+/// sum[r][p] = sum over i < count, in order, of a[r * aStride + i] * b[p * panelStride + 16 i +
+/// lane].
 template <int Rows, int Panels>
 [[gnu::always_inline]] inline void multiplyTile(const float *a, int64_t aStride, const float *b,
                                                 int64_t panelStride, int64_t count,
@@ -39,8 +40,7 @@ template <int Rows, int Panels>
 
 /// Calls tile.operator()<Rows>(row) for tiles that cover `rows` rows; the last one may reach past
 /// them, up to a multiple of tileRows.
-template <class Tile>
-[[gnu::always_inline]] inline void forRowTiles(int64_t rows, Tile tile) {
+template <class Tile> [[gnu::always_inline]] inline void forRowTiles(int64_t rows, Tile tile) {
   int64_t row = 0;
   for (; rows - row >= tileRows; row += tileRows)
     tile.template operator()<tileRows>(row);

@@ -71,10 +71,11 @@ void normRow(const IngotLaunch *launch) {
       store(ingot_const_result_type, result, first + i, y, ingot_const_columns - i);
   }
   if (quantized)
-    scales[row] = quantizeRow(ingot_const_columns, ingot_const_result_type, result, first,
-                              [&](int64_t i) __attribute__((always_inline)) {
-                                return loadVector<Floats>(values + i);
-                              });
+    scales[row] = quantizeRow(
+        ingot_const_columns, ingot_const_result_type, result,
+        first, [&](int64_t i) __attribute__((always_inline)) {
+          return loadVector<Floats>(values + i);
+        });
 }
 
 } // namespace

@@ -17,14 +17,15 @@ extern "C" void ingot_kernel(const IngotLaunch *launch) {
   float *key = factors + 2 * rotationStride(ingot_const_head_dim);
   rotationFactors(position, static_cast<const float *>(launch->buffers[2]), factors);
 
-  int64_t first = token * (ingot_const_query_heads + 2 * ingot_const_kv_heads) * ingot_const_head_dim;
+  int64_t first =
+      token * (ingot_const_query_heads + 2 * ingot_const_kv_heads) * ingot_const_head_dim;
   for (int64_t head = 0; head < ingot_const_query_heads; ++head)
     rotateHead(ingot_const_input_type, qkv, first + head * ingot_const_head_dim, factors,
                ingot_const_result_type, launch->buffers[6],
                (token * ingot_const_query_heads + head) * ingot_const_head_dim);
 
-  KvPlace place = placeOf(launch, launch->buffers[5], position, launch->buffers[3],
-                          launch->buffers[4], token);
+  KvPlace place =
+      placeOf(launch, launch->buffers[5], position, launch->buffers[3], launch->buffers[4], token);
   int64_t keys = first + ingot_const_query_heads * ingot_const_head_dim;
   int64_t values = keys + ingot_const_kv_heads * ingot_const_head_dim;
   for (int64_t head = 0; head < ingot_const_kv_heads; ++head) {

@@ -31,7 +31,8 @@ inline void rotateHead(int64_t inputType, const void *input, int64_t first, cons
   int64_t half = ingot_const_head_dim / 2, stride = rotationStride(ingot_const_head_dim);
   for (int64_t i = 0; i < half; i += lanes) {
     Floats a = load(inputType, input, first + i), b = load(inputType, input, first + half + i);
-    Floats cosine = loadVector<Floats>(factors + i), sine = loadVector<Floats>(factors + stride + i);
+    Floats cosine = loadVector<Floats>(factors + i),
+           sine = loadVector<Floats>(factors + stride + i);
     store(resultType, result, resultFirst + i, a * cosine - b * sine, half - i);
     store(resultType, result, resultFirst + half + i, b * cosine + a * sine, half - i);
   }

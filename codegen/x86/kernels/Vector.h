@@ -30,13 +30,13 @@ template <class V> [[gnu::always_inline]] inline void storeVector(void *to, V va
   __builtin_memcpy(to, &value, sizeof(V));
 }
 
-[[gnu::always_inline]] inline Floats splat(float value) { return Floats{} + value; }
+[[gnu::always_inline]] inline Floats splat(float x) {
+  return Floats{x, x, x, x, x, x, x, x, x, x, x, x, x, x, x, x};
+}
 [[gnu::always_inline]] inline Floats fma(Floats a, Floats b, Floats c) {
   return __builtin_elementwise_fma(a, b, c);
 }
-[[gnu::always_inline]] inline Floats absolute(Floats x) {
-  return (Floats)((UInts)x & 0x7fffffffu);
-}
+[[gnu::always_inline]] inline Floats absolute(Floats x) { return (Floats)((UInts)x & 0x7fffffffu); }
 [[gnu::always_inline]] inline Floats larger(Floats a, Floats b) { return a > b ? a : b; }
 
 /// The lane numbers 0 ... 15.
@@ -57,11 +57,12 @@ template <class V> [[gnu::always_inline]] inline void storeVector(void *to, V va
   return (Floats)(__builtin_convertvector(bits, UInts) << 16);
 }
 
-/// e4m3 without infinities: 1 sign, 4 exponent (bias 7) and 3 fraction bits; 0x7f is NaN.
-[[gnu::always_inline]] inline Floats widenE4m3(Bytes bits) {
-  UInts wide = (UInts)__builtin_convertvector(bits, Ints);
-  Floats value = (Floats)((wide << 20) & 0x87f00000u) * 0x1p120f;
-  return (Ints)((wide & 0x7f) == 0x7f) ? (Floats)(wide << 20 | 0x7fc00000u) : value;
+/// e4m3 without infinities: 1 sign, 4 exponent (bias 7) and 3 fraction bits; 0x7f is NaN. Its bits,
+/// moved to those of an f16 (bias 15), stand for a 256th of the value.
+[[gnu::always_inline]] inline Floats widenE4m3(UBytes bits) {
+  Shorts wide = __builtin_convertvector(bits, Shorts), magnitude = wide & 0x7f;
+  Shorts half = (magnitude == 0x7f ? Shorts{} + 0x7e00 : magnitude << 7) | (wide & 0x80) << 8;
+  return __builtin_convertvector((HalfFloats)half, Floats) * 256.0f;
 }
 
 /// e5m2 is the upper half of an f16.
@@ -81,7 +82,7 @@ template <class V> [[gnu::always_inline]] inline void storeVector(void *to, V va
   case kBf16:
     return widenBf16(loadVector<Shorts>(from));
   case kE4m3:
-    return widenE4m3(loadVector<Bytes>(from));
+    return widenE4m3(loadVector<UBytes>(from));
   case kE5m2:
     return widenE5m2(loadVector<UBytes>(from));
   default:
@@ -114,16 +115,20 @@ template <class V> [[gnu::always_inline]] inline void storeVector(void *to, V va
   return (Floats)((UInts)rounded | ((UInts)x & 0x80000000u));
 }
 
+/// The code of an 8-bit float that `exact` holds as an f16, `shift` bits further up; 0x7f where `x`
+/// is NaN.
+[[gnu::always_inline]] inline UBytes narrowHalf(Floats x, Floats exact, int shift) {
+  Shorts bits = (Shorts)__builtin_convertvector(exact, HalfFloats);
+  Shorts nan = __builtin_convertvector((UInts)(x != x) & 0x7f, Shorts);
+  return __builtin_convertvector((bits >> shift & 0x7f) | (bits >> 8 & 0x80) | nan, UBytes);
+}
+
 [[gnu::always_inline]] inline UBytes narrowE4m3(Floats x) {
-  UInts bits = (UInts)(roundNarrow(x, 3, -6, 448.0f) * 0x1p-120f);
-  UInts code = ((bits >> 20) & 0x7f) | ((bits >> 24) & 0x80);
-  return __builtin_convertvector((Ints)(x != x) ? (code | 0x7f) : code, UBytes);
+  return narrowHalf(x, roundNarrow(x, 3, -6, 448.0f) * 0x1p-8f, 7);
 }
 
 [[gnu::always_inline]] inline UBytes narrowE5m2(Floats x) {
-  HalfFloats half = __builtin_convertvector(roundNarrow(x, 2, -14, 57344.0f), HalfFloats);
-  UInts code = __builtin_convertvector((Shorts)half >> 8, UInts);
-  return __builtin_convertvector((Ints)(x != x) ? (code | 0x7f) : code, UBytes);
+  return narrowHalf(x, roundNarrow(x, 2, -14, 57344.0f), 8);
 }
 
 /// Nearest even, limited to [-127, 127]; NaN gives 0.
