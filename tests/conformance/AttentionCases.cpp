@@ -1,0 +1,256 @@
+// SPDX-License-Identifier: Apache-2.0
+// The paged KV cache: appending, rotary embedding with appending, attention.
+#include "Cases.h"
+
+#include "llvm/Support/FormatVariadic.h"
+#include <cmath>
+
+using namespace mlir;
+using namespace ingot;
+using namespace ingot::conformance;
+using llvm::formatv;
+
+namespace {
+
+/// Heads and types of an attention layer.
+struct Layer {
+  int64_t heads, kvHeads, headDim;
+  std::string cache, activation;
+  int64_t blockTokens = 16;
+
+  int64_t kvColumns() const { return kvHeads * headDim; }
+  std::string cacheType() const {
+    return formatv("!llm.kv<{0} x {1} x {2}, block = {3}>", kvHeads, headDim, cache, blockTokens);
+  }
+  std::string name() const {
+    return formatv("{0}_{1}_{2}_{3}x{4}", activation, cache, heads, kvHeads, headDim);
+  }
+};
+
+const std::string kIndex = "tensor<?xi32, \"T\">";
+const std::string kTable = "tensor<?x?xi32, \"S\">";
+const std::string kIndexParameters =
+    "%p: " + kIndex + " {test.role = \"positions\"}, %s: " + kIndex +
+    " {test.role = \"sequences\"}, %b: " + kTable + " {test.role = \"table\"}";
+
+/// Where head `head` of a token's entry starts in decodeCache's order.
+int64_t cacheIndex(const Layer &layer, const Inputs &inputs, int64_t sequence, int64_t position,
+                   int64_t head, bool value) {
+  const HostTensor *table = nullptr;
+  for (const HostValue &argument : inputs.arguments)
+    if (argument.tensor.columns == inputs.dims.B && argument.tensor.rows == inputs.dims.S &&
+        argument.tensor.element.isInteger(32))
+      table = &argument.tensor;
+  auto block = int64_t(table->at(sequence, position / layer.blockTokens));
+  int64_t section = layer.kvHeads * layer.blockTokens * layer.headDim;
+  return (2 * block + (value ? 1 : 0)) * section +
+         (head * layer.blockTokens + position % layer.blockTokens) * layer.headDim;
+}
+
+/// Puts one head, as the cache stores it, into `cache` from `first` on.
+void storeHead(const Layer &layer, const std::vector<double> &head, double tolerance,
+               std::vector<Expected> &cache, int64_t first) {
+  Type element = elementType(layer.cache);
+  bool scaled = element.getIntOrFloatBitWidth() == 8;
+  float amax = 0;
+  for (double value : head)
+    amax = std::max(amax, float(std::abs(value)));
+  double limit = layer.cache == "i8" ? 127 : layer.cache == "f8E4M3FN" ? 448 : 57344;
+  float scale = scaled && amax > 0 ? amax / float(limit) : 1.0f;
+  for (size_t i = 0; i < head.size(); ++i) {
+    float quotient = float(head[i]) / scale;
+    double code = layer.cache == "i8" ? std::nearbyint(quotient) : rounded(element, quotient);
+    // With inexact inputs the code may be its neighbour.
+    double step = tolerance > 0 ? 1.01 * spacing(element, code) * scale + tolerance : 0;
+    cache[first + int64_t(i)] = {code * double(scale), step};
+  }
+}
+
+/// The cache before the run, as what must still be there.
+std::vector<Expected> cacheBefore(const Inputs &inputs, const Layer &layer) {
+  std::vector<Expected> expected;
+  auto type = cast<llm::KvType>(elementType(layer.cacheType()));
+  for (const HostValue &argument : inputs.arguments)
+    if (!argument.memory.empty())
+      for (double value : decodeCache(type, argument.memory))
+        expected.push_back({value, 0});
+  return expected;
+}
+
+} // namespace
+
+static Case appendCase(const Layer &layer) {
+  std::string type = activation(layer.kvColumns(), layer.activation);
+  Case built;
+  built.name = "kv_append_" + layer.name();
+  built.plain = "func.func @f(%k: " + type + ", %v: " + type + ", " + kIndexParameters +
+                ", %c: " + layer.cacheType() + ") {\n  llm.kv_append %k, %v at %p, %s, %b into %c" +
+                " : " + type + ", " + kIndex + ", " + kIndex + ", " + kTable + ", " +
+                layer.cacheType() + "\n  return\n}";
+  built.oracle = [layer](const Inputs &inputs) {
+    std::vector<Expected> expected = cacheBefore(inputs, layer);
+    for (int64_t t = 0; t < inputs.dims.T; ++t)
+      for (int64_t head = 0; head < layer.kvHeads; ++head)
+        for (bool value : {false, true}) {
+          std::vector<double> values;
+          for (int64_t i = 0; i < layer.headDim; ++i)
+            values.push_back(
+                inputs.arguments[value ? 1 : 0].tensor.at(t, head * layer.headDim + i));
+          auto position = int64_t(inputs.arguments[2].tensor.at(t));
+          auto sequence = int64_t(inputs.arguments[3].tensor.at(t));
+          storeHead(layer, values, 0, expected,
+                    cacheIndex(layer, inputs, sequence, position, head, value));
+        }
+    return expected;
+  };
+  return built;
+}
+
+static Case ropeAppendCase(const Layer &layer) {
+  int64_t queryColumns = layer.heads * layer.headDim, kv = layer.kvColumns();
+  std::string qkv = activation(queryColumns + 2 * kv, layer.activation);
+  std::string query = activation(queryColumns, layer.activation);
+  std::string keys = activation(kv, layer.activation);
+  std::string frequencies = formatv("tensor<{0}xf32>", layer.headDim / 2);
+  std::string parameters = "%x: " + qkv + ", " + kIndexParameters + ", %f: " + frequencies +
+                           " {test.role = \"frequencies\"}, %c: " + layer.cacheType();
+  auto slice = [&](const char *name, int64_t first, const std::string &type) {
+    return formatv("  %{0} = llm.slice_columns %x from {1} : {2} -> {3}\n", name, first, qkv, type)
+        .str();
+  };
+  auto rope = [&](const char *result, const char *from, const std::string &type) {
+    return formatv("  %{0} = llm.rope %{1}, %p, %f head_dim {2} factor 1.0 : {3}, {4}, {5} -> {3}\n",
+                   result, from, layer.headDim, type, kIndex, frequencies)
+        .str();
+  };
+  Case built;
+  built.name = "rope_append_" + layer.name();
+  built.plain = "func.func @f(" + parameters + ") -> " + query + " {\n" + slice("q", 0, query) +
+                slice("k", queryColumns, keys) + slice("v", queryColumns + kv, keys) +
+                rope("y", "q", query) + rope("r", "k", keys) +
+                "  llm.kv_append %r, %v at %p, %s, %b into %c : " + keys + ", " + kIndex + ", " +
+                kIndex + ", " + kTable + ", " + layer.cacheType() + "\n  return %y : " + query +
+                "\n}";
+  std::string fused = "func.func @f(" + parameters + ") -> " + query +
+                      " {\n  %y = llm.rope_append %x at %p, %f, %s, %b into %c factor 1.0 : " +
+                      qkv + ", " + kIndex + ", " + frequencies + ", " + kIndex + ", " + kTable +
+                      ", " + layer.cacheType() + " -> " + query + "\n  return %y : " + query +
+                      "\n}";
+  built.fused = [fused](int64_t) { return fused; };
+  built.oracle = [=](const Inputs &inputs) {
+    Type element = elementType(layer.activation);
+    std::vector<Expected> query, cache = cacheBefore(inputs, layer);
+    for (int64_t t = 0; t < inputs.dims.T; ++t) {
+      auto position = int64_t(inputs.arguments[1].tensor.at(t));
+      auto sequence = int64_t(inputs.arguments[2].tensor.at(t));
+      for (int64_t head = 0; head < layer.heads + 2 * layer.kvHeads; ++head) {
+        std::vector<double> values;
+        double largest = 0;
+        for (int64_t i = 0; i < layer.headDim; ++i) {
+          int64_t half = layer.headDim / 2, pair = i % half, first = head * layer.headDim + pair;
+          const HostTensor &x = inputs.arguments[0].tensor;
+          float angle = float(position) * float(inputs.arguments[4].tensor.at(pair));
+          double c = std::cos(double(angle)), s = std::sin(double(angle));
+          double a = x.at(t, first), b = x.at(t, first + half);
+          bool rotated = head < layer.heads + layer.kvHeads;
+          double value = rotated ? (i < half ? a * c - b * s : b * c + a * s) : i < half ? a : b;
+          values.push_back(rounded(element, value));
+          largest = std::max({largest, std::abs(a), std::abs(b)});
+          if (head < layer.heads)
+            query.push_back(
+                stored(element, value, 4e-7 * (std::abs(a) + std::abs(b))));
+        }
+        int64_t kvHead = head - layer.heads;
+        bool isValue = kvHead >= layer.kvHeads;
+        if (kvHead >= 0)
+          storeHead(layer, values, isValue ? 0 : 1e-6 * largest + spacing(element, largest), cache,
+                    cacheIndex(layer, inputs, sequence, position, kvHead % layer.kvHeads, isValue));
+      }
+    }
+    query.insert(query.end(), cache.begin(), cache.end());
+    return query;
+  };
+  return built;
+}
+
+/// Softmax attention of one head of one token in double precision.
+static void attend(const Layer &layer, const Inputs &inputs, const std::vector<double> &cache,
+                   int64_t token, int64_t head, std::vector<Expected> &expected) {
+  const HostTensor &query = inputs.arguments[0].tensor;
+  auto position = int64_t(inputs.arguments[1].tensor.at(token));
+  auto sequence = int64_t(inputs.arguments[2].tensor.at(token));
+  int64_t kvHead = head / (layer.heads / layer.kvHeads);
+  std::vector<double> weights;
+  double largest = -1e300;
+  for (int64_t at = 0; at <= position; ++at) {
+    const double *key = &cache[cacheIndex(layer, inputs, sequence, at, kvHead, false)];
+    double score = 0;
+    for (int64_t i = 0; i < layer.headDim; ++i)
+      score += query.at(token, head * layer.headDim + i) * key[i];
+    weights.push_back(score * double(0.11f));
+    largest = std::max(largest, weights.back());
+  }
+  double sum = 0;
+  for (double &weight : weights)
+    sum += weight = std::exp(weight - largest);
+  std::vector<double> values(layer.headDim), magnitudes(layer.headDim);
+  for (int64_t at = 0; at <= position; ++at) {
+    const double *value = &cache[cacheIndex(layer, inputs, sequence, at, kvHead, true)];
+    for (int64_t i = 0; i < layer.headDim; ++i) {
+      values[i] += weights[at] / sum * value[i];
+      magnitudes[i] += weights[at] / sum * std::abs(value[i]);
+    }
+  }
+  for (int64_t i = 0; i < layer.headDim; ++i)
+    expected.push_back(
+        stored(elementType(layer.activation), values[i], 2e-5 * magnitudes[i]));
+}
+
+static Case attentionCase(const Layer &layer) {
+  std::string type = activation(layer.heads * layer.headDim, layer.activation);
+  Case built;
+  built.name = "attention_" + layer.name();
+  built.plain = "func.func @f(%q: " + type + ", " + kIndexParameters + ", %c: " +
+                layer.cacheType() + ") -> " + type +
+                " {\n  %y = llm.attention %q at %p, %s, %b over %c scale 0.11 : " + type + ", " +
+                kIndex + ", " + kIndex + ", " + kTable + ", " + layer.cacheType() + " -> " + type +
+                "\n  return %y : " + type + "\n}";
+  built.oracle = [layer](const Inputs &inputs) {
+    std::vector<Expected> expected, before = cacheBefore(inputs, layer);
+    std::vector<double> cache;
+    for (const Expected &value : before)
+      cache.push_back(value.value);
+    for (int64_t token = 0; token < inputs.dims.T; ++token)
+      for (int64_t head = 0; head < layer.heads; ++head)
+        attend(layer, inputs, cache, token, head, expected);
+    expected.insert(expected.end(), before.begin(), before.end());
+    return expected;
+  };
+  return built;
+}
+
+std::vector<Case> conformance::attentionCases() {
+  std::vector<Case> cases;
+  auto add = [&](Case added, std::vector<int64_t> tokens, bool full = false) {
+    added.tokens = std::move(tokens);
+    added.full = full;
+    cases.push_back(std::move(added));
+  };
+  for (std::string cache : {"f32", "f16", "bf16", "i8", "f8E4M3FN", "f8E5M2"}) {
+    std::string element = cache == "f16" ? "f16" : cache == "bf16" ? "bf16" : "f32";
+    add(appendCase({4, 2, 80, cache, element}), {1, 7, 64});
+    add(ropeAppendCase({4, 2, 64, cache, element}), {1, 17});
+    add(attentionCase({8, 4, 64, cache, element}), {1, 7});
+  }
+  for (auto [heads, kvHeads] : {std::pair<int64_t, int64_t>{8, 4}, {4, 4}, {8, 1}})
+    for (int64_t headDim : {8, 16, 64, 80, 128}) {
+      Layer layer = {heads, kvHeads, headDim, headDim % 16 ? "f32" : "bf16", "f32", 16};
+      bool full = kvHeads == 4 && heads == 4 && headDim != 80;
+      add(attentionCase(layer), {1, 17}, full);
+      add(ropeAppendCase(layer), {3}, full || headDim == 16);
+    }
+  // Blocks that are no power of two, and a batch that is mostly prompt.
+  add(attentionCase({4, 2, 16, "f32", "f32", 24}), {2, 129});
+  add(attentionCase({4, 2, 64, "i8", "bf16", 32}), {3, 64});
+  return cases;
+}

@@ -1,0 +1,288 @@
+// SPDX-License-Identifier: Apache-2.0
+// Inputs and comparisons that the case families share.
+#include "Cases.h"
+
+#include "mlir/AsmParser/AsmParser.h"
+#include "llvm/Support/FormatVariadic.h"
+#include <cmath>
+#include <numeric>
+
+using namespace mlir;
+using namespace ingot;
+using namespace ingot::conformance;
+
+double conformance::rounded(Type element, double value) {
+  return decode(element, encode(element, value));
+}
+
+Expected conformance::stored(Type element, double value, double tolerance) {
+  // The exact value may round the other way when it is moved by the tolerance.
+  double nearest = rounded(element, value);
+  bool settled = rounded(element, value - tolerance) == rounded(element, value + tolerance);
+  return {nearest, settled ? 0 : tolerance + spacing(element, value)};
+}
+
+Type conformance::elementType(llvm::StringRef name) {
+  return parseType(name, &sharedContext());
+}
+
+std::string conformance::activation(int64_t columns, llvm::StringRef element,
+                                    llvm::StringRef rows) {
+  return llvm::formatv("tensor<?x{0}x{1}, \"{2}\">", columns, element, rows);
+}
+
+namespace {
+
+/// A ragged batch: each sequence's tokens are consecutive positions.
+struct Batch {
+  std::vector<int32_t> positions, sequences, table;
+  int64_t blocks = 0;
+};
+
+Batch makeBatch(Dims &dims, int64_t blockTokens, int64_t maxPosition, std::mt19937_64 &random) {
+  // Starts on both sides of a segment's and a block's border.
+  const int64_t starts[] = {0, 250, maxPosition - 1, 15};
+  Batch batch;
+  dims.S = std::min<int64_t>(dims.T, 4);
+  dims.B = (maxPosition + dims.T + blockTokens - 1) / blockTokens;
+  for (int64_t sequence = 0; sequence < dims.S; ++sequence) {
+    int64_t count = dims.T / dims.S + (sequence < dims.T % dims.S ? 1 : 0);
+    int64_t first = std::min(starts[(sequence + dims.T) % 4], maxPosition);
+    for (int64_t i = 0; i < count; ++i) {
+      batch.positions.push_back(static_cast<int32_t>(first + i));
+      batch.sequences.push_back(static_cast<int32_t>(sequence));
+    }
+  }
+  batch.blocks = dims.S * dims.B;
+  batch.table.resize(batch.blocks);
+  std::iota(batch.table.begin(), batch.table.end(), 0);
+  std::shuffle(batch.table.begin(), batch.table.end(), random);
+  return batch;
+}
+
+std::vector<uint8_t> randomCache(llm::KvType type, int64_t blocks, std::mt19937_64 &random) {
+  std::vector<uint8_t> memory;
+  std::uniform_real_distribution<float> scales(0.01f, 0.02f);
+  int64_t slots = type.getHeads() * type.getBlockTokens();
+  for (int64_t block = 0; block < blocks; ++block) {
+    std::vector<uint8_t> bytes(type.blockBytes());
+    for (int64_t offset : {int64_t(0), type.valuesOffset()}) {
+      HostTensor elements(type.getElement(), slots, type.getHeadDim());
+      fillRandom(elements, random, type.hasScales() ? 60 : 1);
+      std::vector<uint8_t> packed = elements.pack({});
+      std::copy(packed.begin(), packed.end(), bytes.begin() + offset);
+    }
+    if (type.hasScales())
+      for (int64_t offset : {type.keyScalesOffset(), type.valueScalesOffset()})
+        for (int64_t slot = 0; slot < slots; ++slot) {
+          float scale = scales(random);
+          std::memcpy(bytes.data() + offset + 4 * slot, &scale, 4);
+        }
+    memory.insert(memory.end(), bytes.begin(), bytes.end());
+  }
+  return memory;
+}
+
+HostTensor fromInts(Type type, const std::vector<int32_t> &values, int64_t columns) {
+  HostTensor tensor(type, static_cast<int64_t>(values.size()) / columns, columns);
+  for (size_t i = 0; i < values.size(); ++i)
+    tensor.codes[i] = static_cast<uint32_t>(values[i]);
+  return tensor;
+}
+
+llm::KvType cacheOf(func::FuncOp function) {
+  for (Type type : function.getBody().front().getArgumentTypes())
+    if (auto cache = dyn_cast<llm::KvType>(type))
+      return cache;
+  return {};
+}
+
+} // namespace
+
+/// Index values of a role: "positions", "sequences", "table", or below "limit".
+static HostTensor indexTensor(func::FuncOp function, unsigned argument, const Batch &batch,
+                              Dims dims, std::mt19937_64 &random) {
+  auto type = cast<RankedTensorType>(function.getBody().front().getArgument(argument).getType());
+  auto role = function.getArgAttrOfType<StringAttr>(argument, "test.role");
+  if (role && role.getValue() == "positions")
+    return fromInts(type.getElementType(), batch.positions, 1);
+  if (role && role.getValue() == "sequences")
+    return fromInts(type.getElementType(), batch.sequences, 1);
+  if (role && role.getValue() == "table")
+    return fromInts(type.getElementType(), batch.table, dims.B);
+  auto limit = function.getArgAttrOfType<IntegerAttr>(argument, "test.limit");
+  std::uniform_int_distribution<int32_t> below(
+      0, static_cast<int32_t>(limit ? limit.getInt() : dims.T) - 1);
+  std::vector<int32_t> values(rowsOf(type, dims));
+  for (int32_t &value : values)
+    value = below(random);
+  return fromInts(type.getElementType(), values, 1);
+}
+
+Inputs conformance::makeInputs(func::FuncOp function, const Case &which, int64_t tokens,
+                               uint64_t seed) {
+  std::mt19937_64 random(seed);
+  Inputs inputs;
+  inputs.dims.T = tokens;
+  inputs.dims.L = std::max<int64_t>(1, tokens / 2);
+  llm::KvType cache = cacheOf(function);
+  Batch batch = makeBatch(inputs.dims, cache ? cache.getBlockTokens() : 16, which.maxPosition,
+                          random);
+  Block &body = function.getBody().front();
+  for (BlockArgument argument : body.getArguments()) {
+    HostValue &value = inputs.arguments.emplace_back();
+    auto type = dyn_cast<RankedTensorType>(argument.getType());
+    if (!type) {
+      value.memory = randomCache(cache, batch.blocks, random);
+      continue;
+    }
+    if (type.getElementType().isInteger(32)) {
+      value.tensor =
+          indexTensor(function, argument.getArgNumber(), batch, inputs.dims, random);
+      continue;
+    }
+    value.tensor = HostTensor(type.getElementType(), rowsOf(type, inputs.dims),
+                              type.getRank() < 2 ? 1 : type.getShape().back());
+    fillRandom(value.tensor, random, which.scale);
+    // Scales and frequencies are positive and small.
+    auto role = function.getArgAttrOfType<StringAttr>(argument.getArgNumber(), "test.role");
+    std::uniform_real_distribution<double> positive(0.001, 0.01);
+    for (int64_t i = 0; role && role.getValue() == "scales" && i < value.tensor.size(); ++i)
+      value.tensor.set(i, positive(random));
+    for (int64_t i = 0; role && role.getValue() == "zeros" && i < value.tensor.size(); ++i)
+      value.tensor.set(i, double(random() % 16));
+    for (int64_t i = 0; role && role.getValue() == "frequencies" && i < value.tensor.size(); ++i)
+      value.tensor.set(i, std::pow(10000.0, -double(i) / double(value.tensor.size())));
+  }
+  return inputs;
+}
+
+std::vector<double> conformance::decodeCache(llm::KvType type, const std::vector<uint8_t> &memory) {
+  std::vector<double> values;
+  int64_t slots = type.getHeads() * type.getBlockTokens();
+  for (size_t block = 0; block < memory.size(); block += type.blockBytes()) {
+    const uint8_t *base = memory.data() + block;
+    for (bool second : {false, true}) {
+      HostTensor elements(type.getElement(), slots, type.getHeadDim());
+      elements.unpack(base + (second ? type.valuesOffset() : 0));
+      for (int64_t slot = 0; slot < slots; ++slot) {
+        float scale = 1;
+        if (type.hasScales())
+          std::memcpy(&scale,
+                      base + (second ? type.valueScalesOffset() : type.keyScalesOffset()) +
+                          4 * slot,
+                      4);
+        for (int64_t i = 0; i < type.getHeadDim(); ++i)
+          values.push_back(elements.at(slot, i) * double(scale));
+      }
+    }
+  }
+  return values;
+}
+
+std::vector<double> conformance::flatten(const std::vector<HostValue> &results,
+                                         const Inputs &inputs, func::FuncOp function) {
+  std::vector<double> values;
+  for (const HostValue &result : results)
+    for (int64_t i = 0; i < result.tensor.size(); ++i)
+      values.push_back(result.tensor.at(i));
+  if (llm::KvType cache = cacheOf(function))
+    for (const HostValue &argument : inputs.arguments)
+      if (!argument.memory.empty())
+        llvm::append_range(values, decodeCache(cache, argument.memory));
+  return values;
+}
+
+namespace {
+
+/// Writes a region line by line; later operations draw from the values so far.
+class RegionText {
+public:
+  RegionText(unsigned arguments, uint64_t seed) : random(seed) {
+    text = "{\n^bb0(";
+    for (unsigned i = 0; i < arguments; ++i) {
+      values.push_back("%x" + std::to_string(i));
+      text += (i ? ", " : "") + values.back() + ": f32";
+    }
+    text += "):\n";
+  }
+
+  uint64_t below(uint64_t limit) { return random() % limit; }
+  const std::string &pick() { return values[below(values.size())]; }
+  /// Adds a line; `keep`: what follows may use its value.
+  std::string line(const std::string &right, bool keep = false) {
+    std::string name = "%r" + std::to_string(next++);
+    text += "  " + name + " = " + right + "\n";
+    if (keep)
+      values.push_back(name);
+    return name;
+  }
+  std::string finish(const std::string &result) {
+    return text + "  llm.yield " + result + " : f32\n}";
+  }
+
+  /// x / sqrt(x * x + 1), within [-1, 1] and exact up to IEEE rounding.
+  std::string squash(const std::string &x, bool keep = false) {
+    std::string one = line("arith.constant 1.0 : f32");
+    std::string square = line("arith.mulf " + x + ", " + x + " : f32");
+    std::string sum = line("arith.addf " + square + ", " + one + " : f32");
+    if (below(2))
+      return line("arith.mulf " + x + ", " + line("math.rsqrt " + sum + " : f32") + " : f32", keep);
+    return line("arith.divf " + x + ", " + line("math.sqrt " + sum + " : f32") + " : f32", keep);
+  }
+
+private:
+  std::mt19937_64 random;
+  std::string text;
+  std::vector<std::string> values;
+  unsigned next = 0;
+};
+
+} // namespace
+
+/// An operation whose result IEEE arithmetic determines but which is not continuous.
+static void addExactStep(RegionText &region) {
+  if (region.below(2)) {
+    const char *predicates[] = {"olt", "oge", "oeq", "une", "ugt", "ord"};
+    std::string limit = region.line("arith.constant 0.25 : f32");
+    std::string flag = region.line(std::string("arith.cmpf ") + predicates[region.below(6)] + ", " +
+                                   region.pick() + ", " + limit + " : f32");
+    region.line("arith.select " + flag + ", " + region.pick() + ", " + region.pick() + " : f32",
+                true);
+    return;
+  }
+  std::string narrow = region.below(2) ? "bf16" : "f16";
+  std::string cut = region.line("arith.truncf " + region.pick() + " : f32 to " + narrow);
+  region.line("arith.extf " + cut + " : " + narrow + " to f32", true);
+}
+
+std::string conformance::randomRegion(unsigned arguments, bool exact, uint64_t seed) {
+  RegionText region(arguments, seed);
+  const char *binary[] = {"addf", "subf", "mulf", "maximumf", "minimumf", "maxnumf", "minnumf"};
+  for (int step = 0; step < 12; ++step)
+    switch (region.below(5)) {
+    case 0:
+      region.squash(region.pick(), true);
+      break;
+    case 1:
+      if (exact) {
+        addExactStep(region);
+      } else {
+        std::string bounded = region.line("math.tanh " + region.pick() + " : f32");
+        region.line("math.exp " + bounded + " : f32", true);
+      }
+      break;
+    case 2:
+      region.line((region.below(2) ? "arith.negf " : "math.absf ") + region.pick() + " : f32",
+                  true);
+      break;
+    default:
+      region.line(std::string("arith.") + binary[region.below(7)] + " " + region.pick() + ", " +
+                      region.pick() + " : f32",
+                  true);
+    }
+  std::string sum = region.pick();
+  for (unsigned i = 0; i < arguments; ++i)
+    sum = region.line("arith.addf " + sum + ", %x" + std::to_string(i) + " : f32");
+  return region.finish(region.squash(sum));
+}

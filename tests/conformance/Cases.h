@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+// The table of conformance cases: what to compile, on which inputs, and what must come out.
+#ifndef INGOT_TESTS_CONFORMANCE_CASES_H
+#define INGOT_TESTS_CONFORMANCE_CASES_H
+
+#include "CompiledFunction.h"
+#include "dialects/llm/LlmDialect.h"
+#include <functional>
+
+namespace ingot::conformance {
+
+/// A value worked out in double precision by the test, and how far a kernel may be from it.
+struct Expected {
+  double value;
+  double tolerance;
+};
+
+/// The inputs of one run.
+struct Inputs {
+  std::vector<HostValue> arguments;
+  Dims dims;
+};
+
+/// One operation, or fused form, with the chain of plain operations it stands for.
+struct Case {
+  std::string name;
+  /// What the reference runs: a func.func without fused forms.
+  std::string plain;
+  /// What other targets run, given their pair offset; empty: `plain`.
+  std::function<std::string(int64_t)> fused;
+  /// Expected elements of every result (and then of the KV cache, if there is one), in order.
+  std::function<std::vector<Expected>(const Inputs &)> oracle;
+  /// Rows to run with.
+  std::vector<int64_t> tokens = {1, 2, 3, 7, 17, 64, 129};
+  /// Only with --full.
+  bool full = false;
+  /// Positions that sequences may reach.
+  int64_t maxPosition = 600;
+  double scale = 1; ///< of random floats
+  /// How far, relative to 1 + |value|, other targets may be from the reference where there is no
+  /// oracle; 0 demands equality with the reference in any case.
+  double apart = 1;
+  /// Without an oracle: results may also be one step of their element type apart.
+  bool stepsApart = false;
+};
+
+/// All cases, family by family.
+std::vector<Case> matmulCases();
+std::vector<Case> rowCases();
+std::vector<Case> attentionCases();
+
+/// Inputs for `function`, drawn from `seed`: index tensors are recognised by their argument's name
+/// attribute "test.role": tokens (below test.limit), positions, sequences, table, rows.
+Inputs makeInputs(mlir::func::FuncOp function, const Case &which, int64_t tokens, uint64_t seed);
+
+/// `values` as they compare: results, then the cache's elements times their scales.
+std::vector<double> flatten(const std::vector<HostValue> &results, const Inputs &inputs,
+                            mlir::func::FuncOp function);
+
+/// Elements of a cache of `type` (keys then values, block by block), times their scales.
+std::vector<double> decodeCache(llm::KvType type, const std::vector<uint8_t> &memory);
+
+/// Rounds to `element` as a kernel's store does.
+double rounded(mlir::Type element, double value);
+
+/// A float that is `value` within `tolerance` before it is rounded to `element`.
+Expected stored(mlir::Type element, double value, double tolerance);
+
+/// An element type by its MLIR name.
+mlir::Type elementType(llvm::StringRef name);
+
+/// Activation text: tensor<?xCOLUMNSxTYPE, "T">.
+std::string activation(int64_t columns, llvm::StringRef element, llvm::StringRef rows = "T");
+
+/// A region of random allowed operations over `arguments` values, drawn from `seed`, with a result
+/// within [-1, 1]. `exact`: only operations whose result IEEE arithmetic determines (no exp, no
+/// tanh); otherwise only continuous ones.
+std::string randomRegion(unsigned arguments, bool exact, uint64_t seed);
+
+} // namespace ingot::conformance
+
+#endif

@@ -1,0 +1,318 @@
+// SPDX-License-Identifier: Apache-2.0
+// Plays the parts of the passes (layouts, kernels, regions) and of the host device (launches).
+#include "CompiledFunction.h"
+
+#include "dialects/llm/LlmDialect.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/IR/Builders.h"
+#include "mlir/IR/IRMapping.h"
+#include "mlir/IR/Verifier.h"
+#include "mlir/Parser/Parser.h"
+#include <barrier>
+#include <dlfcn.h>
+#include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <thread>
+#include <unistd.h>
+
+using namespace mlir;
+using namespace ingot;
+using namespace ingot::conformance;
+
+namespace {
+
+/// Threads of the tests' device.
+constexpr int64_t kThreads = 2;
+
+constexpr std::pair<llvm::StringLiteral, std::pair<int64_t, int64_t>> kDeclared[] = {
+    {"T", {1, 4096}}, {"S", {1, 256}}, {"L", {1, 256}}, {"B", {1, 4096}}};
+
+std::optional<int64_t> dimValue(llvm::StringRef name, Dims dims) {
+  if (name == "T")
+    return dims.T;
+  if (name == "S")
+    return dims.S;
+  if (name == "L")
+    return dims.L;
+  return name == "B" ? std::optional(dims.B) : std::nullopt;
+}
+
+int64_t evaluate(engine::ExprAttr expr, Dims dims) {
+  auto parsed = engine::Expr::parse(expr.getText());
+  return parsed->evaluate([&](llvm::StringRef name) { return dimValue(name, dims); }).value();
+}
+
+bool holds(llvm::ArrayRef<engine::RangeAttr> ranges, Dims dims) {
+  return llvm::all_of(ranges, [&](engine::RangeAttr range) {
+    int64_t value = dimValue(range.getDim(), dims).value();
+    return range.getMin() <= value && value <= range.getMax();
+  });
+}
+
+/// The operands of `op` that the file stores as weights: tensors of static shape.
+llvm::SmallVector<unsigned> weightOperands(Operation *op) {
+  llvm::SmallVector<unsigned> result;
+  for (OpOperand &operand : op->getOpOperands())
+    if (auto type = dyn_cast<RankedTensorType>(operand.get().getType());
+        type && type.hasStaticShape())
+      result.push_back(operand.getOperandNumber());
+  return result;
+}
+
+bool isWeightOperation(Operation &op) {
+  return isa<llm::ConcatRowsOp, llm::InterleaveRowsOp>(op);
+}
+
+/// Evaluates a weight operation on whole tensors.
+HostTensor evaluateWeight(Operation &op, llvm::ArrayRef<const HostTensor *> inputs) {
+  auto type = cast<RankedTensorType>(op.getResult(0).getType());
+  HostTensor result(type.getElementType(), type.getShape()[0], type.getShape()[1]);
+  int64_t row = 0;
+  auto copyRow = [&](const HostTensor &from, int64_t fromRow) {
+    for (int64_t column = 0; column < result.columns && fromRow < from.rows; ++column)
+      result.codes[row * result.columns + column] = from.codes[fromRow * from.columns + column];
+    ++row;
+  };
+  if (auto interleave = dyn_cast<llm::InterleaveRowsOp>(op)) {
+    int64_t block = interleave.getBlock();
+    for (int64_t first = 0; row < result.rows; first += block)
+      for (const HostTensor *input : inputs)
+        for (int64_t i = 0; i < block; ++i)
+          copyRow(*input, first + i);
+    return result;
+  }
+  for (const HostTensor *input : inputs)
+    for (int64_t i = 0; i < input->rows; ++i)
+      copyRow(*input, i);
+  return result;
+}
+
+} // namespace
+
+MLIRContext &conformance::sharedContext() {
+  static auto *context = [] {
+    auto *created = new MLIRContext(MLIRContext::Threading::DISABLED);
+    created->loadDialect<llm::LlmDialect, engine::EngineDialect, func::FuncDialect,
+                         arith::ArithDialect, math::MathDialect>();
+    return created;
+  }();
+  return *context;
+}
+
+int64_t conformance::rowsOf(RankedTensorType type, Dims dims) {
+  if (!isa_and_nonnull<StringAttr>(type.getEncoding()))
+    return type.getShape().front();
+  return evaluate(llm::rowsOf(type), dims);
+}
+
+func::FuncOp CompiledFunction::function() { return *module->getOps<func::FuncOp>().begin(); }
+
+std::unique_ptr<CompiledFunction> CompiledFunction::compile(MLIRContext &context,
+                                                            const std::string &name,
+                                                            const std::string &text) {
+  auto compiled = std::make_unique<CompiledFunction>();
+  compiled->module = parseSourceString<ModuleOp>(text, &context);
+  std::string error;
+  auto target = codegen::findTarget(&context, name, error);
+  if (!compiled->module || failed(target)) {
+    ADD_FAILURE() << name << ": " << error << "\n" << text;
+    return nullptr;
+  }
+  OpBuilder builder = OpBuilder::atBlockEnd(compiled->module->getBody());
+  compiled->unit =
+      engine::UnitOp::create(builder, builder.getUnknownLoc(), "unit", target->second, /*rank=*/0,
+                             /*ranks=*/1, /*toolkit=*/{}, /*minimum_driver=*/{});
+  compiled->unit.getBody().emplaceBlock();
+  auto provider = target->first->createProvider(target->second);
+  if (!compiled->chooseKernels(*provider, target->second)) {
+    ADD_FAILURE() << name << " has no kernel for\n" << text;
+    return nullptr;
+  }
+  auto libraries = target->first->compile(compiled->unit, kThreads);
+  if (failed(libraries) || failed(verify(compiled->unit)) ||
+      !compiled->load(libraries->front().bytes)) {
+    ADD_FAILURE() << name << " does not compile\n" << text;
+    return nullptr;
+  }
+  return compiled;
+}
+
+CompiledFunction::~CompiledFunction() {
+  if (library)
+    dlclose(library);
+}
+
+bool CompiledFunction::chooseKernels(const engine::KernelProvider &provider,
+                                     engine::TargetAttr target) {
+  llvm::SmallVector<engine::RangeAttr> declared;
+  for (const auto &[name, range] : kDeclared)
+    declared.push_back(
+        engine::RangeAttr::get(target.getContext(), name, range.first, range.second));
+  for (Operation &op : function().getBody().front().without_terminator()) {
+    if (isWeightOperation(op))
+      continue;
+    for (unsigned operand : weightOperands(&op)) {
+      auto type = cast<RankedTensorType>(op.getOperand(operand).getType());
+      FailureOr<engine::LayoutAttr> layout = provider.weightLayout(&op, operand);
+      if (failed(layout))
+        return false;
+      op.getOperand(operand).setType(
+          RankedTensorType::get(type.getShape(), type.getElementType(), *layout));
+    }
+    Launch &launch = launches.emplace_back(Launch{&op, {}, {}});
+    llvm::SmallVector<engine::KernelVariant> variants;
+    if (failed(provider.kernelsFor(&op, declared, variants)))
+      return false;
+    launch.variants.assign(variants.begin(), variants.end());
+    auto builder = OpBuilder::atBlockEnd(&unit.getBody().front());
+    for (auto [index, variant] : llvm::enumerate(launch.variants)) {
+      std::string name = "k" + std::to_string(launches.size()) + "_" + std::to_string(index);
+      llvm::SmallVector<Attribute> guards(variant.guards.begin(), variant.guards.end());
+      auto kernel = engine::KernelOp::create(
+          builder, op.getLoc(), name, variant.source, variant.constants,
+          builder.getArrayAttr(guards), variant.scratchBytes, /*shared_bytes=*/0, /*block=*/{},
+          /*cluster=*/{}, variant.spmd, /*library=*/{}, /*facts=*/{});
+      if (op.getNumRegions() != 1 || op.getRegion(0).empty())
+        continue;
+      IRMapping mapping;
+      op.getRegion(0).cloneInto(&kernel.getEpilogue(), mapping);
+      Operation *yield = kernel.getEpilogue().front().getTerminator();
+      auto atEnd = OpBuilder::atBlockEnd(&kernel.getEpilogue().front());
+      engine::YieldOp::create(atEnd, yield->getLoc(), yield->getOperand(0));
+      yield->erase();
+    }
+  }
+  return true;
+}
+
+bool CompiledFunction::load(const std::string &bytes) {
+  int file = memfd_create("kernels", 0);
+  bool written = file >= 0 && write(file, bytes.data(), bytes.size()) == ssize_t(bytes.size());
+  library = written ? dlopen(("/proc/self/fd/" + std::to_string(file)).c_str(), RTLD_NOW) : nullptr;
+  if (!library)
+    ADD_FAILURE() << "cannot load the library: " << dlerror();
+  if (file >= 0)
+    close(file);
+  for (size_t i = 0; library && i < launches.size(); ++i)
+    for (size_t j = 0; j < launches[i].variants.size(); ++j) {
+      std::string name = "k" + std::to_string(i + 1) + "_" + std::to_string(j);
+      auto kernel = reinterpret_cast<IngotKernel>(dlsym(library, name.c_str()));
+      if (!kernel)
+        return false;
+      launches[i].kernels.push_back(kernel);
+    }
+  return library;
+}
+
+/// Runs all tiles; an SPMD kernel once on each of the device's threads.
+static void launchTiles(IngotKernel kernel, const engine::KernelVariant &variant, Dims dims,
+                        void *const *buffers) {
+  const int64_t scalars[] = {dims.T, dims.S, dims.L, dims.B};
+  IngotLaunch base = {};
+  base.buffers = buffers;
+  base.scalars = scalars;
+  base.threads = kThreads;
+  for (int axis = 0; axis < 3; ++axis)
+    base.grid[axis] =
+        axis < int(variant.grid.size()) ? evaluate(variant.grid[axis], dims) : int64_t(1);
+  std::barrier<> meeting(kThreads);
+  base.barrierState = &meeting;
+  base.barrier = [](void *state) { static_cast<std::barrier<> *>(state)->arrive_and_wait(); };
+  auto work = [&](int64_t thread) {
+    KernelBuffer scratch(variant.scratchBytes);
+    IngotLaunch launch = base;
+    launch.thread = thread;
+    launch.scratch = scratch.data();
+    if (variant.spmd) {
+      launch.tile[0] = thread;
+      kernel(&launch);
+    } else {
+      int64_t tiles = base.grid[0] * base.grid[1] * base.grid[2];
+      for (int64_t tile = thread; tile < tiles; tile += kThreads) {
+        launch.tile[0] = tile % base.grid[0];
+        launch.tile[1] = tile / base.grid[0] % base.grid[1];
+        launch.tile[2] = tile / base.grid[0] / base.grid[1];
+        kernel(&launch);
+      }
+    }
+    EXPECT_TRUE(scratch.intact()) << "writes beyond its scratch";
+  };
+  std::vector<std::thread> others;
+  for (int64_t thread = 1; thread < kThreads; ++thread)
+    others.emplace_back(work, thread);
+  work(0);
+  for (std::thread &other : others)
+    other.join();
+}
+
+bool CompiledFunction::execute(const Launch &launch, std::map<void *, HostValue> &values,
+                               Dims dims) {
+  size_t chosen = 0;
+  while (chosen < launch.variants.size() &&
+         !(holds(launch.variants[chosen].ranges, dims) &&
+           holds(launch.variants[chosen].guards, dims)))
+    ++chosen;
+  if (chosen == launch.variants.size()) {
+    ADD_FAILURE() << "no kernel fits T = " << dims.T;
+    return false;
+  }
+  std::vector<KernelBuffer> buffers;
+  std::vector<void *> addresses;
+  llvm::SmallVector<Value> slots(launch.op->getOperands());
+  llvm::append_range(slots, launch.op->getResults());
+  for (Value slot : slots) {
+    HostValue &value = values[slot.getAsOpaquePointer()];
+    auto type = dyn_cast<RankedTensorType>(slot.getType());
+    std::vector<uint8_t> bytes = value.memory;
+    bool isResult = slot.getDefiningOp() == launch.op;
+    if (type) {
+      if (isResult)
+        value.tensor = HostTensor(type.getElementType(), rowsOf(type, dims),
+                                  type.getRank() < 2 ? 1 : type.getShape().back());
+      bytes = value.tensor.pack(dyn_cast_or_null<engine::LayoutAttr>(type.getEncoding()));
+    }
+    KernelBuffer &buffer = buffers.emplace_back(bytes.size());
+    if (!isResult)
+      std::copy(bytes.begin(), bytes.end(), buffer.data());
+    addresses.push_back(buffer.data());
+  }
+  launchTiles(launch.kernels[chosen], launch.variants[chosen], dims, addresses.data());
+  for (auto [slot, buffer] : llvm::zip_equal(slots, buffers)) {
+    EXPECT_TRUE(buffer.intact()) << "writes beyond a buffer of type " << [&] {
+      std::string text;
+      llvm::raw_string_ostream(text) << slot.getType();
+      return text;
+    }();
+    HostValue &value = values[slot.getAsOpaquePointer()];
+    if (slot.getDefiningOp() == launch.op)
+      value.tensor.unpack(buffer.data());
+    else if (!value.memory.empty())
+      value.memory.assign(buffer.data(), buffer.data() + buffer.size());
+  }
+  return true;
+}
+
+std::vector<HostValue> CompiledFunction::run(std::vector<HostValue> &arguments, Dims dims) {
+  std::map<void *, HostValue> values;
+  Block &body = function().getBody().front();
+  for (auto [argument, value] : llvm::zip_equal(body.getArguments(), arguments))
+    values[argument.getAsOpaquePointer()] = value;
+  auto launch = launches.begin();
+  for (Operation &op : body.without_terminator()) {
+    if (isWeightOperation(op)) {
+      llvm::SmallVector<const HostTensor *> inputs;
+      for (Value operand : op.getOperands())
+        inputs.push_back(&values[operand.getAsOpaquePointer()].tensor);
+      values[op.getResult(0).getAsOpaquePointer()].tensor = evaluateWeight(op, inputs);
+    } else if (!execute(*launch++, values, dims)) {
+      return {};
+    }
+  }
+  for (auto [argument, value] : llvm::zip_equal(body.getArguments(), arguments))
+    value.memory = values[argument.getAsOpaquePointer()].memory;
+  std::vector<HostValue> results;
+  for (Value result : body.getTerminator()->getOperands())
+    results.push_back(values[result.getAsOpaquePointer()]);
+  return results;
+}

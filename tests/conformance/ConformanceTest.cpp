@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: Apache-2.0
+// Every case on the reference against its oracle, and on every other target against the reference.
+#include "Cases.h"
+#include "Targets.h"
+
+#include "llvm/TargetParser/Host.h"
+#include <cmath>
+#include <gtest/gtest.h>
+
+using namespace mlir;
+using namespace ingot;
+using namespace ingot::conformance;
+
+bool &conformance::fullGrid() {
+  static bool full = false;
+  return full;
+}
+
+const std::vector<std::string> &conformance::fastTargets() {
+  static const auto *names = [] {
+    auto *found = new std::vector<std::string>();
+    llvm::StringMap<bool> host = llvm::sys::getHostCPUFeatures();
+    for (const char *name : {"x86-64-v4+vnni+bf16", "x86-64-v4+vnni", "x86-64-v4",
+                             "x86-64-v3+avxvnni", "x86-64-v3"}) {
+      std::string error;
+      auto target = codegen::findTarget(&sharedContext(), name, error);
+      if (succeeded(target) &&
+          llvm::all_of(target->second.getFeatures(),
+                       [&](StringAttr feature) { return host.lookup(feature.getValue()); }))
+        found->push_back(name);
+    }
+    return found;
+  }();
+  return *names;
+}
+
+namespace {
+
+/// A compiled case's output, flattened, and the element type of each value.
+struct Output {
+  std::vector<double> values;
+  std::vector<Type> elements;
+};
+
+Output runCase(CompiledFunction &compiled, Inputs inputs) {
+  std::vector<HostValue> results = compiled.run(inputs.arguments, inputs.dims);
+  Output output;
+  output.values = flatten(results, inputs, compiled.function());
+  for (const HostValue &result : results)
+    output.elements.insert(output.elements.end(), result.tensor.size(), result.tensor.element);
+  output.elements.resize(output.values.size());
+  return output;
+}
+
+bool same(double a, double b) { return a == b || (std::isnan(a) && std::isnan(b)); }
+
+/// Fails at the first value that is too far from what is expected.
+void compare(const std::string &what, const std::vector<double> &values,
+             const std::function<Expected(size_t)> &expected) {
+  for (size_t i = 0; i < values.size(); ++i) {
+    Expected wanted = expected(i);
+    bool near = same(values[i], wanted.value) ||
+                std::abs(values[i] - wanted.value) <= wanted.tolerance;
+    if (!near) {
+      ADD_FAILURE() << what << ", value " << i << " of " << values.size() << " is " << values[i]
+                    << " instead of " << wanted.value << " +- " << wanted.tolerance;
+      return;
+    }
+  }
+}
+
+/// One case on one target.
+class CaseTest : public testing::Test {
+public:
+  CaseTest(const Case &which, std::string target) : which(which), target(std::move(target)) {}
+
+  void TestBody() override {
+    auto reference = CompiledFunction::compile(sharedContext(), "reference", which.plain);
+    if (!reference)
+      return;
+    if (target == "reference") {
+      runAll([&](const Inputs &inputs, const std::string &what) {
+        checkReference(*reference, inputs, what);
+      }, *reference);
+      return;
+    }
+    std::string text = which.fused ? which.fused(pairOffset()) : which.plain;
+    auto compiled = CompiledFunction::compile(sharedContext(), target, text);
+    if (!compiled)
+      return;
+    runAll([&](const Inputs &inputs, const std::string &what) {
+      checkTarget(*reference, *compiled, inputs, what);
+    }, *reference);
+  }
+
+private:
+  int64_t pairOffset() const {
+    std::string error;
+    auto found = codegen::findTarget(&sharedContext(), target, error);
+    return found->first->createProvider(found->second)->pairOffset();
+  }
+
+  void runAll(const std::function<void(const Inputs &, const std::string &)> &check,
+              CompiledFunction &reference) {
+    for (int64_t tokens : which.tokens)
+      check(makeInputs(reference.function(), which, tokens, 1000 + tokens),
+            target + ", T = " + std::to_string(tokens));
+  }
+
+  void checkReference(CompiledFunction &reference, const Inputs &inputs, const std::string &what) {
+    Output output = runCase(reference, inputs);
+    ASSERT_FALSE(output.values.empty());
+    if (!which.oracle)
+      return;
+    std::vector<Expected> expected = which.oracle(inputs);
+    ASSERT_EQ(expected.size(), output.values.size()) << what;
+    compare(what + " against the oracle", output.values, [&](size_t i) { return expected[i]; });
+  }
+
+  void checkTarget(CompiledFunction &reference, CompiledFunction &compiled, const Inputs &inputs,
+                   const std::string &what) {
+    Output output = runCase(compiled, inputs), wanted = runCase(reference, inputs);
+    ASSERT_EQ(output.values.size(), wanted.values.size()) << what;
+    std::vector<Expected> oracle = which.oracle ? which.oracle(inputs) : std::vector<Expected>();
+    if (!oracle.empty())
+      compare(what + " against the oracle", output.values, [&](size_t i) { return oracle[i]; });
+    compare(what + " against the reference", output.values, [&](size_t i) -> Expected {
+      double value = wanted.values[i];
+      if (which.apart == 0)
+        return {value, 0};
+      // Both are within the oracle's tolerance of one value.
+      if (!oracle.empty())
+        return {value, 2 * oracle[i].tolerance};
+      double step = which.stepsApart && wanted.elements[i] ? spacing(wanted.elements[i], value) : 0;
+      return {value, which.apart * (1 + std::abs(value)) + step};
+    });
+  }
+
+  const Case &which;
+  std::string target;
+};
+
+} // namespace
+
+void conformance::registerCases() {
+  static std::vector<Case> cases;
+  for (auto family : {matmulCases(), rowCases(), attentionCases()})
+    cases.insert(cases.end(), family.begin(), family.end());
+  std::vector<std::string> targets = {"reference"};
+  targets.insert(targets.end(), fastTargets().begin(), fastTargets().end());
+  for (size_t t = 0; t < targets.size(); ++t) {
+    std::string suite = targets[t];
+    for (char &c : suite)
+      c = std::isalnum(static_cast<unsigned char>(c)) ? c : '_';
+    for (size_t i = 0; i < cases.size(); ++i) {
+      // The default grid gives each further level of a machine its share of the cases.
+      bool shared = t < 2 || (i + t) % 4 == 0;
+      if (!fullGrid() && (cases[i].full || !shared))
+        continue;
+      testing::RegisterTest(suite.c_str(), cases[i].name.c_str(), nullptr, nullptr, __FILE__,
+                            __LINE__, [which = &cases[i], target = targets[t]]() -> testing::Test * {
+                              return new CaseTest(*which, target);
+                            });
+    }
+  }
+}
+
+int main(int argc, char **argv) {
+  testing::InitGoogleTest(&argc, argv);
+  for (int i = 1; i < argc; ++i)
+    fullGrid() |= std::string(argv[i]) == "--full";
+  registerCases();
+  return RUN_ALL_TESTS();
+}

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+// The numerics rule: a row's result is the same bits whatever else is in the batch and wherever the
+// row stands in it.
+#include "Cases.h"
+#include "Targets.h"
+
+#include <gtest/gtest.h>
+
+using namespace mlir;
+using namespace ingot;
+using namespace ingot::conformance;
+
+namespace {
+
+/// Rows of the large batch that every test looks at.
+constexpr int64_t kTokens = 67;
+
+bool isRowArgument(Type type) {
+  auto tensor = dyn_cast<RankedTensorType>(type);
+  auto rows = tensor ? dyn_cast_or_null<StringAttr>(tensor.getEncoding()) : StringAttr();
+  return rows && rows.getValue() == "T";
+}
+
+/// The batch that holds rows `picked` of `all`, in this order.
+Inputs pickRows(const Inputs &all, const std::vector<int64_t> &picked, func::FuncOp function) {
+  Inputs inputs = all;
+  inputs.dims.T = static_cast<int64_t>(picked.size());
+  for (auto [argument, value] :
+       llvm::zip_equal(function.getBody().front().getArguments(), inputs.arguments)) {
+    if (!isRowArgument(argument.getType()))
+      continue;
+    HostTensor &tensor = value.tensor;
+    HostTensor rows(tensor.element, inputs.dims.T, tensor.columns);
+    for (size_t i = 0; i < picked.size(); ++i)
+      std::copy_n(tensor.codes.begin() + picked[i] * tensor.columns, tensor.columns,
+                  rows.codes.begin() + int64_t(i) * tensor.columns);
+    tensor = rows;
+  }
+  return inputs;
+}
+
+/// Runs `which` on all rows, on each of a few alone, and on a shuffled half of them.
+void checkInvariance(const Case &which, const std::string &target) {
+  SCOPED_TRACE(which.name + " on " + target);
+  std::string error;
+  auto found = codegen::findTarget(&sharedContext(), target, error);
+  int64_t offset = found->first->createProvider(found->second)->pairOffset();
+  auto compiled = CompiledFunction::compile(sharedContext(), target,
+                                            which.fused ? which.fused(offset) : which.plain);
+  ASSERT_TRUE(compiled);
+  Inputs all = makeInputs(compiled->function(), which, kTokens, 7);
+  Inputs whole = all;
+  std::vector<HostValue> expected = compiled->run(whole.arguments, whole.dims);
+  std::vector<int64_t> half;
+  for (int64_t i = 0; i < kTokens; i += 2)
+    half.push_back((i * 29 + 5) % kTokens);
+  std::vector<std::vector<int64_t>> batches = {half, {66, 0, 33}, {12, 13, 14, 15, 16, 17, 18, 19}};
+  for (int64_t row : {int64_t(0), int64_t(1), int64_t(16), int64_t(31), kTokens - 1})
+    batches.push_back({row});
+  for (const std::vector<int64_t> &batch : batches) {
+    Inputs inputs = pickRows(all, batch, compiled->function());
+    std::vector<HostValue> results = compiled->run(inputs.arguments, inputs.dims);
+    ASSERT_EQ(results.size(), expected.size());
+    for (size_t r = 0; r < results.size(); ++r)
+      for (size_t i = 0; i < batch.size(); ++i) {
+        const HostTensor &some = results[r].tensor, &one = expected[r].tensor;
+        ASSERT_TRUE(std::equal(some.codes.begin() + int64_t(i) * some.columns,
+                               some.codes.begin() + int64_t(i + 1) * some.columns,
+                               one.codes.begin() + batch[i] * one.columns))
+            << "row " << batch[i] << " differs in a batch of " << batch.size();
+      }
+  }
+}
+
+/// Cases by the start of their names, at most `limit` of each.
+void checkFamily(const std::vector<Case> &cases, const std::string &prefix, size_t limit) {
+  if (fastTargets().empty())
+    GTEST_SKIP() << "this machine runs no target but the reference";
+  std::vector<std::string> targets = {fastTargets().front()};
+  if (fullGrid())
+    targets = fastTargets();
+  for (const std::string &target : targets) {
+    size_t done = 0;
+    for (const Case &which : cases)
+      if (which.name.starts_with(prefix) && (fullGrid() || (!which.full && done++ < limit)))
+        checkInvariance(which, target);
+  }
+}
+
+} // namespace
+
+TEST(Invariance, Matmul) { checkFamily(matmulCases(), "matmul_f32", 8); }
+TEST(Invariance, IntegerMatmul) { checkFamily(matmulCases(), "matmul_i8", 3); }
+TEST(Invariance, NarrowMatmul) { checkFamily(matmulCases(), "matmul_bf16", 4); }
+TEST(Invariance, Epilogue) { checkFamily(matmulCases(), "matmul_epilogue_random", 2); }
+TEST(Invariance, Pair) { checkFamily(matmulCases(), "matmul_pair", 2); }
+TEST(Invariance, RmsNorm) { checkFamily(rowCases(), "rms_norm", 8); }
+TEST(Invariance, Pointwise) { checkFamily(rowCases(), "pointwise_random", 4); }
+TEST(Invariance, Quantize) { checkFamily(rowCases(), "quantize", 4); }
+TEST(Invariance, Rope) { checkFamily(rowCases(), "rope", 3); }
+TEST(Invariance, Attention) { checkFamily(attentionCases(), "attention", 8); }

@@ -1,0 +1,287 @@
+// SPDX-License-Identifier: Apache-2.0
+// llm.matmul: every input type and weight format, epilogues, pairs.
+#include "Cases.h"
+
+#include "llvm/Support/FormatVariadic.h"
+#include <cmath>
+
+using namespace mlir;
+using namespace ingot;
+using namespace ingot::conformance;
+
+namespace {
+
+/// How a weight is stored: a float type by name, or an encoding.
+struct Format {
+  const char *name;
+  const char *element;
+  const char *encoding = ""; ///< kind
+  int64_t group = 0;
+  bool zeroPoints = false;
+  const char *scale = "f32";
+  bool encoded() const { return *encoding; }
+  bool integer() const { return element[0] == 'i'; }
+};
+
+const Format kFormats[] = {{"f32", "f32"},
+                           {"bf16", "bf16"},
+                           {"f16", "f16"},
+                           {"int8", "i8", "int8", 0, false, "f32"},
+                           {"int4g32", "i4", "int4", 32, false, "bf16"},
+                           {"int4g64z", "i4", "int4", 64, true, "bf16"},
+                           {"int4g128", "i4", "int4", 128, false, "bf16"},
+                           {"int4row", "i4", "int4", 0, false, "f32"},
+                           {"int4rowz", "i4", "int4", 0, true, "f32"},
+                           {"fp8", "f8E4M3FN", "fp8", 0, false, "f32"},
+                           {"fp8tensor", "f8E4M3FN", "fp8", -1, false, "f32"}};
+
+/// A product's shape and types.
+struct Product {
+  std::string input;
+  Format weight;
+  std::string result;
+  int64_t columns, depth;
+
+  bool quantized() const { return input == "i8" || input == "f8E4M3FN"; }
+  bool isInteger() const { return input == "i8"; }
+  int64_t scaleRows() const { return weight.group < 0 ? 1 : columns; }
+  int64_t groups() const {
+    return weight.group > 0 ? (depth + weight.group - 1) / weight.group : 1;
+  }
+  std::string weightType() const {
+    return llvm::formatv("tensor<{0}x{1}x{2}>", columns, depth, weight.element);
+  }
+  std::string scaleType() const {
+    return llvm::formatv("tensor<{0}x{1}x{2}>", scaleRows(), groups(), weight.scale);
+  }
+  std::string zeroType() const {
+    return llvm::formatv("tensor<{0}x{1}xi8>", scaleRows(), groups());
+  }
+
+  /// Parameters of the function: %x, %w, %xs?, %s?, %z?; names of weights end in `suffix`.
+  std::string inputParameters() const {
+    std::string text = "%x: " + activation(depth, input);
+    if (quantized())
+      text += ", %xs: tensor<?xf32, \"T\"> {test.role = \"scales\"}";
+    return text;
+  }
+  std::string weightParameters(const std::string &suffix = "") const {
+    std::string text = ", %w" + suffix + ": " + weightType();
+    if (weight.encoded())
+      text += ", %s" + suffix + ": " + scaleType() + " {test.role = \"scales\"}";
+    if (weight.zeroPoints)
+      text += ", %z" + suffix + ": " + zeroType() + " {test.role = \"zeros\"}";
+    return text;
+  }
+  /// The operation without epilogue operands and types.
+  std::string operation(const std::string &suffix = "") const {
+    std::string text = "llm.matmul %x, %w" + suffix;
+    if (quantized())
+      text += " input_scales(%xs : tensor<?xf32, \"T\">)";
+    if (weight.encoded())
+      text += " scales(%s" + suffix + " : " + scaleType() + ")";
+    if (weight.zeroPoints)
+      text += " zeros(%z" + suffix + " : " + zeroType() + ")";
+    if (weight.encoded())
+      text += llvm::formatv(" <\"{0}\", group = {1}, zero_points = {2}>", weight.encoding,
+                            weight.group, weight.zeroPoints ? "true" : "false")
+                  .str();
+    return text;
+  }
+  std::string types(const std::string &resultType, const std::string &weight = "") const {
+    return " : " + activation(depth, input) + ", " + (weight.empty() ? weightType() : weight) +
+           " -> " + resultType;
+  }
+};
+
+} // namespace
+
+static std::string wrap(const std::string &parameters, const std::string &result,
+                        const std::string &body) {
+  return "func.func @f(" + parameters + ") -> " + result + " {\n" + body + "  return %y : " +
+         result + "\n}";
+}
+
+/// The sum of element (row, column) and how far a kernel may be from it: `weight` and what follows
+/// it stand from `first` on among the arguments.
+static Expected productOf(const Product &product, const Inputs &inputs, int64_t row, int64_t column,
+                          size_t first) {
+  const HostTensor &x = inputs.arguments[0].tensor;
+  const HostTensor &w = inputs.arguments[first].tensor;
+  const HostTensor *scales = product.weight.encoded() ? &inputs.arguments[first + 1].tensor : nullptr;
+  const HostTensor *zeros =
+      product.weight.zeroPoints ? &inputs.arguments[first + 2].tensor : nullptr;
+  double sum = 0, magnitude = 0;
+  for (int64_t k = 0; k < product.depth; ++k) {
+    int64_t group = product.weight.group > 0 ? k / product.weight.group : 0;
+    int64_t scaleRow = product.weight.group < 0 ? 0 : column;
+    double zero = zeros ? zeros->at(scaleRow, group) : product.weight.element[1] == '4' ? 8 : 0;
+    double value = w.at(column, k) - (product.weight.integer() ? zero : 0);
+    if (scales)
+      value *= scales->at(scaleRow, group);
+    sum += x.at(row, k) * value;
+    magnitude += std::abs(x.at(row, k) * value);
+  }
+  double factor = product.quantized() ? inputs.arguments[1].tensor.at(row) : 1;
+  // Integer sums are exact; only their scaling and the sum over groups round.
+  double error = product.isInteger() ? 1e-6 : 1e-6 * std::sqrt(double(product.depth));
+  return {sum * factor, error * magnitude * factor};
+}
+
+static Case productCase(const Product &product) {
+  Case result;
+  result.name = "matmul_" + product.input + "_" + product.weight.name + "_" + product.result + "_" +
+                std::to_string(product.columns) + "x" + std::to_string(product.depth);
+  std::string type = activation(product.columns, product.result);
+  result.plain = wrap(product.inputParameters() + product.weightParameters(), type,
+                      "  %y = " + product.operation() + product.types(type) + "\n");
+  result.oracle = [product](const Inputs &inputs) {
+    std::vector<Expected> expected;
+    Type element = elementType(product.result);
+    for (int64_t row = 0; row < inputs.dims.T; ++row)
+      for (int64_t column = 0; column < product.columns; ++column) {
+        Expected sum = productOf(product, inputs, row, column, product.quantized() ? 2 : 1);
+        expected.push_back(stored(element, sum.value, sum.tolerance));
+      }
+    return expected;
+  };
+  result.apart = product.isInteger() ? 0 : 1;
+  return result;
+}
+
+/// Bias and residual, or a random region, after the product; an exact region only after an exact
+/// product.
+static Case epilogueCase(const Product &product, const std::string &name,
+                         const std::string &region) {
+  Case result;
+  result.name = "matmul_epilogue_" + name;
+  std::string sumType = activation(product.columns, "f32");
+  std::string type = activation(product.columns, product.result);
+  std::string bias = llvm::formatv("tensor<{0}xbf16>", product.columns);
+  std::string rowType = "tensor<?xf32, \"T\">";
+  std::string operands = bias + ", " + sumType + ", " + rowType;
+  std::string parameters = product.inputParameters() + product.weightParameters() + ", %b: " + bias +
+                           ", %r: " + sumType + ", %t: " + rowType;
+  result.plain = wrap(parameters, type,
+                      "  %p = " + product.operation() + product.types(sumType) +
+                          "\n  %y = llm.pointwise %p, %b, %r, %t : (" + sumType + ", " + operands +
+                          ") -> " + type + " " + region + "\n");
+  std::string fused = wrap(parameters, type,
+                           "  %y = " + product.operation() + " with(%b, %r, %t : " + operands +
+                               ")" + product.types(type) + " " + region + "\n");
+  result.fused = [fused](int64_t) { return fused; };
+  result.apart = product.isInteger() ? 0 : 2e-4;
+  result.tokens = {1, 3, 17};
+  return result;
+}
+
+/// silu(gate) * up, with the pair's weights interleaved at the target's offset.
+static Case pairCase(const Product &half) {
+  Case result;
+  result.name = std::string("matmul_pair_") + half.input + "_" + half.weight.name + "_" +
+                half.result + "_" + std::to_string(half.columns) + "x" + std::to_string(half.depth);
+  const std::string region = R"({
+^bb0(%g: f32, %u: f32):
+  %n = arith.negf %g : f32
+  %e = math.exp %n : f32
+  %one = arith.constant 1.0 : f32
+  %d = arith.addf %e, %one : f32
+  %q = arith.divf %g, %d : f32
+  %m = arith.mulf %q, %u : f32
+  llm.yield %m : f32
+})";
+  std::string sumType = activation(half.columns, "f32");
+  std::string type = activation(half.columns, half.result);
+  std::string parameters =
+      half.inputParameters() + half.weightParameters("a") + half.weightParameters("b");
+  result.plain = wrap(parameters, type,
+                      "  %g = " + half.operation("a") + half.types(sumType) + "\n  %u = " +
+                          half.operation("b") + half.types(sumType) +
+                          "\n  %y = llm.pointwise %g, %u : (" + sumType + ", " + sumType +
+                          ") -> " + type + " " + region + "\n");
+  result.fused = [=](int64_t offset) {
+    Product both = half;
+    both.columns = (half.columns + offset - 1) / offset * offset * 2;
+    auto interleave = [&](const std::string &name, const std::string &from, const std::string &to) {
+      return llvm::formatv("  %{0} = llm.interleave_rows %{0}a, %{0}b block {1} : ({2}, {2}) -> "
+                           "{3}\n",
+                           name, offset, from, to)
+          .str();
+    };
+    std::string body = interleave("w", half.weightType(), both.weightType());
+    if (half.weight.encoded())
+      body += interleave("s", half.scaleType(), both.scaleType());
+    if (half.weight.zeroPoints)
+      body += interleave("z", half.zeroType(), both.zeroType());
+    body += llvm::formatv("  %y = {0} pair_offset {1}", both.operation(), offset).str() +
+            both.types(type) + " " + region + "\n";
+    return wrap(parameters, type, body);
+  };
+  result.oracle = [half](const Inputs &inputs) {
+    std::vector<Expected> expected;
+    size_t first = half.quantized() ? 2 : 1;
+    size_t each = 1 + (half.weight.encoded() ? 1 : 0) + (half.weight.zeroPoints ? 1 : 0);
+    for (int64_t row = 0; row < inputs.dims.T; ++row)
+      for (int64_t column = 0; column < half.columns; ++column) {
+        Expected gate = productOf(half, inputs, row, column, first);
+        Expected up = productOf(half, inputs, row, column, first + each);
+        double silu = gate.value / (1 + std::exp(-gate.value));
+        // |silu'| <= 1.1 and |silu(g)| <= |g|.
+        double tolerance = 1.1 * gate.tolerance * std::abs(up.value) +
+                           std::abs(silu) * up.tolerance + 2e-6 * std::abs(silu * up.value);
+        expected.push_back(stored(elementType(half.result), silu * up.value, tolerance));
+      }
+    return expected;
+  };
+  result.tokens = {1, 3, 17};
+  return result;
+}
+
+std::vector<Case> conformance::matmulCases() {
+  std::vector<Case> cases;
+  auto add = [&](Case added, std::vector<int64_t> tokens, bool full = false) {
+    added.tokens = std::move(tokens);
+    added.full = full;
+    cases.push_back(std::move(added));
+  };
+  for (const Format &format : kFormats)
+    for (std::string input : {"f32", "bf16", "f16", "f8E4M3FN", "i8"}) {
+      if (input == "i8" && !format.integer())
+        continue;
+      bool common = input == "f32" || input == "i8" ||
+                    (input == "bf16" && (format.name == std::string("bf16") || format.encoded()));
+      add(productCase({input, format, input == "bf16" ? "bf16" : "f32", 43, 172}), {1, 3, 17},
+          !common);
+    }
+  // Several segments, tile borders, one column, and products wider than any tile.
+  for (auto [columns, depth] : {std::pair<int64_t, int64_t>{172, 1100}, {1, 513}, {700, 64}})
+    for (size_t format : {size_t(0), size_t(1), size_t(3), size_t(4), size_t(9)})
+      add(productCase({"f32", kFormats[format], "f32", columns, depth}), {1, 2, 64, 129},
+          format > 1 && columns != 172);
+  add(productCase({"i8", kFormats[4], "f32", 172, 1100}), {1, 7, 129});
+  add(productCase({"f16", kFormats[2], "f16", 65, 96}), {1, 17});
+
+  const std::string addRegion = R"({
+^bb0(%sum: f32, %bias: f32, %rest: f32, %factor: f32):
+  %0 = arith.addf %sum, %bias : f32
+  %1 = arith.mulf %0, %factor : f32
+  %2 = arith.addf %1, %rest : f32
+  llm.yield %2 : f32
+})";
+  Product exact = {"i8", kFormats[3], "f32", 43, 172};
+  Product inexact = {"f32", kFormats[1], "f32", 43, 172};
+  cases.push_back(epilogueCase(exact, "add_exact", addRegion));
+  cases.push_back(epilogueCase(inexact, "add", addRegion));
+  for (uint64_t seed = 0; seed < 24; ++seed) {
+    Case random = epilogueCase(seed % 2 ? exact : inexact, "random" + std::to_string(seed),
+                               randomRegion(4, seed % 2, seed));
+    add(random, {1, 3, 17}, seed >= 6);
+  }
+  cases.push_back(pairCase({"f32", kFormats[0], "f32", 43, 172}));
+  cases.push_back(pairCase({"bf16", kFormats[1], "bf16", 96, 600}));
+  add(pairCase({"bf16", kFormats[5], "bf16", 70, 172}), {1, 17});
+  add(pairCase({"i8", kFormats[3], "f32", 43, 172}), {1, 17});
+  add(pairCase({"i8", kFormats[5], "bf16", 43, 172}), {1, 17}, true);
+  add(pairCase({"f8E4M3FN", kFormats[9], "bf16", 43, 172}), {1, 17}, true);
+  return cases;
+}

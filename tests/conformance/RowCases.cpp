@@ -1,0 +1,352 @@
+// SPDX-License-Identifier: Apache-2.0
+// Operations that work row by row: embedding, norm, point-wise, rounding, moving, rotary embedding.
+#include "Cases.h"
+
+#include "llvm/Support/FormatVariadic.h"
+#include <cmath>
+
+using namespace mlir;
+using namespace ingot;
+using namespace ingot::conformance;
+using llvm::formatv;
+
+static std::string function(const std::string &parameters, const std::string &results,
+                            const std::string &body, const std::string &returned) {
+  return "func.func @f(" + parameters + ") -> (" + results + ") {\n" + body + "  return " +
+         returned + " : " + results + "\n}";
+}
+
+static Case embedCase(const std::string &name, const std::string &element,
+                      const std::string &encoding, const std::string &scale, int64_t group,
+                      const std::string &result) {
+  constexpr int64_t kRows = 61, kColumns = 172;
+  int64_t groups = group > 0 ? (kColumns + group - 1) / group : 1;
+  bool zeroPoints = encoding.find("zero_points = true") != std::string::npos;
+  std::string type = activation(kColumns, result);
+  std::string table = formatv("tensor<{0}x{1}x{2}>", kRows, kColumns, element);
+  std::string scales = formatv("tensor<{0}x{1}x{2}>", kRows, groups, scale);
+  std::string zeros = formatv("tensor<{0}x{1}xi8>", kRows, groups);
+  std::string parameters = "%t: tensor<?xi32, \"T\"> {test.limit = 61 : i64}, %w: " + table;
+  std::string op = "  %y = llm.embed %t, %w";
+  if (!encoding.empty()) {
+    parameters += ", %s: " + scales + " {test.role = \"scales\"}";
+    op += " scales(%s : " + scales + ")";
+  }
+  if (zeroPoints) {
+    parameters += ", %z: " + zeros + " {test.role = \"zeros\"}";
+    op += " zeros(%z : " + zeros + ")";
+  }
+  op += (encoding.empty() ? "" : " " + encoding) + " : tensor<?xi32, \"T\">, " + table + " -> " +
+        type + "\n";
+  Case built;
+  built.name = "embed_" + name;
+  built.plain = function(parameters, type, op, "%y");
+  built.oracle = [=](const Inputs &inputs) {
+    std::vector<Expected> expected;
+    const HostTensor &w = inputs.arguments[1].tensor;
+    for (int64_t row = 0; row < inputs.dims.T; ++row) {
+      auto token = int64_t(inputs.arguments[0].tensor.at(row));
+      for (int64_t column = 0; column < kColumns; ++column) {
+        double value = w.at(token, column);
+        int64_t g = group > 0 ? column / group : 0;
+        if (element == "i4")
+          value -= zeroPoints ? inputs.arguments[3].tensor.at(token, g) : 8;
+        if (!encoding.empty())
+          value = double(float(inputs.arguments[2].tensor.at(token, g) * value));
+        expected.push_back({rounded(elementType(result), value), 0});
+      }
+    }
+    return expected;
+  };
+  return built;
+}
+
+/// s / sqrt(mean(s^2) + eps) * w of one row, in double precision.
+static std::vector<double> normOf(const std::vector<double> &row, const HostTensor *weight) {
+  double sum = 0;
+  for (double value : row)
+    sum += value * value;
+  double root = std::sqrt(sum / double(row.size()) + double(1e-5f));
+  std::vector<double> result;
+  for (size_t i = 0; i < row.size(); ++i)
+    result.push_back(row[i] / root * (weight ? weight->at(int64_t(i)) : 1));
+  return result;
+}
+
+static Case normCase(const std::string &input, const std::string &result, int64_t columns,
+                     bool weighted) {
+  std::string in = activation(columns, input), out = activation(columns, result);
+  std::string weight = formatv("tensor<{0}xf32>", columns);
+  Case built;
+  built.name = "rms_norm_" + input + "_" + result + "_" + std::to_string(columns) +
+               (weighted ? "_weight" : "");
+  built.plain =
+      function("%x: " + in + (weighted ? ", %w: " + weight : ""), out,
+               "  %y = llm.rms_norm %x" + (weighted ? " weight(%w : " + weight + ")" : "") +
+                   " eps 1.0e-5 : " + in + " -> " + out + "\n",
+               "%y");
+  built.oracle = [=](const Inputs &inputs) {
+    std::vector<Expected> expected;
+    const HostTensor &x = inputs.arguments[0].tensor;
+    for (int64_t row = 0; row < x.rows; ++row) {
+      std::vector<double> values;
+      for (int64_t i = 0; i < columns; ++i)
+        values.push_back(x.at(row, i));
+      for (double y : normOf(values, weighted ? &inputs.arguments[1].tensor : nullptr))
+        expected.push_back(stored(elementType(result), y, 3e-6 * std::abs(y)));
+    }
+    return expected;
+  };
+  return built;
+}
+
+/// The fused norm: of a sum, into 8 bits, or both.
+static Case fusedNormCase(const std::string &store, const std::string &quantized, bool residual,
+                          int64_t columns) {
+  std::string in = activation(columns, store), wide = activation(columns, "f32");
+  std::string weight = formatv("tensor<{0}xbf16>", columns);
+  std::string out = quantized.empty() ? in : activation(columns, quantized);
+  std::string scales = "tensor<?xf32, \"T\">";
+  std::string parameters = "%x: " + in + (residual ? ", %r: " + in : "") + ", %w: " + weight;
+  std::string results = out, returned = "%y";
+  std::string plain, op = "llm.rms_norm %x", types = " : " + in + " -> " + out;
+  std::string source = "%x";
+  if (!quantized.empty()) {
+    results += ", " + scales;
+    returned += ", %q";
+    types += " scales " + scales;
+  }
+  if (residual) {
+    plain = "  %s = llm.pointwise %x, %r : (" + in + ", " + in + ") -> " + in + " {\n" +
+            "  ^bb0(%a: f32, %b: f32):\n    %c = arith.addf %a, %b : f32\n" +
+            "    llm.yield %c : f32\n  }\n";
+    source = "%s";
+    results += ", " + in;
+    returned += ", %s";
+    op += " plus(%r : " + in + ")";
+    types += " sum " + in;
+  }
+  std::string norm = "llm.rms_norm " + source + " weight(%w : " + weight + ") eps 1.0e-5 : " + in;
+  if (quantized.empty())
+    plain += "  %y = " + norm + " -> " + in + "\n";
+  else
+    plain += "  %n = " + norm + " -> " + in + "\n  %y, %q = llm.quantize_activation %n : " + in +
+             " -> " + out + ", " + scales + "\n";
+  op += " weight(%w : " + weight + ") eps 1.0e-5" + (quantized.empty() ? "" : " store " + store) +
+        types;
+  std::string names = "%y" + std::string(quantized.empty() ? "" : ", %q") + (residual ? ", %s" : "");
+  std::string fused = function(parameters, results, "  " + names + " = " + op + "\n", returned);
+  Case built;
+  built.name = "rms_norm_fused_" + store + "_" + quantized + (residual ? "_residual" : "") + "_" +
+               std::to_string(columns);
+  built.plain = function(parameters, results, plain, returned);
+  built.fused = [fused](int64_t) { return fused; };
+  built.apart = 1e-5;
+  built.stepsApart = true;
+  return built;
+}
+
+static Case pointwiseCase(const std::string &name, const std::string &region, double apart) {
+  constexpr int64_t kColumns = 172;
+  std::string full = activation(kColumns, "f32"), half = activation(kColumns, "f16");
+  std::string types = full + ", " + half + ", tensor<172xbf16>, tensor<?xf32, \"T\">";
+  Case built;
+  built.name = "pointwise_" + name;
+  built.plain = function("%a: " + full + ", %b: " + half +
+                             ", %c: tensor<172xbf16>, %d: tensor<?xf32, \"T\">",
+                         full,
+                         "  %y = llm.pointwise %a, %b, %c, %d : (" + types + ") -> " + full + " " +
+                             region + "\n",
+                         "%y");
+  built.apart = apart;
+  built.tokens = {1, 7};
+  return built;
+}
+
+/// The mathematics of point-wise regions, each function alone against the C library.
+static Case functionCase(const std::string &op, double (*function_)(double)) {
+  std::string type = activation(172, "f32");
+  Case built;
+  built.name = "pointwise_" + op.substr(op.find('.') + 1);
+  built.plain = function("%a: " + type, type,
+                         "  %y = llm.pointwise %a : (" + type + ") -> " + type +
+                             " {\n  ^bb0(%x: f32):\n    %r = " + op +
+                             " %x : f32\n    llm.yield %r : f32\n  }\n",
+                         "%y");
+  built.oracle = [=](const Inputs &inputs) {
+    std::vector<Expected> expected;
+    const HostTensor &x = inputs.arguments[0].tensor;
+    for (int64_t i = 0; i < x.size(); ++i) {
+      double value = function_(x.at(i));
+      expected.push_back({value, std::isfinite(value) ? 4e-7 * std::abs(value) + 1e-38 : 0});
+    }
+    return expected;
+  };
+  built.scale = 8;
+  built.tokens = {1, 17};
+  return built;
+}
+
+/// Operations whose oracle looks at one element at a time.
+static Case elementCase(const std::string &name, const std::string &parameters,
+                        const std::string &resultType, const std::string &op,
+                        std::function<double(const Inputs &, int64_t row, int64_t column)> value,
+                        int64_t columns, bool logitRows = false) {
+  Case built;
+  built.name = name;
+  built.plain = function(parameters, resultType, "  %y = " + op + "\n", "%y");
+  built.oracle = [=](const Inputs &inputs) {
+    std::vector<Expected> expected;
+    for (int64_t row = 0; row < (logitRows ? inputs.dims.L : inputs.dims.T); ++row)
+      for (int64_t column = 0; column < columns; ++column)
+        expected.push_back({value(inputs, row, column), 0});
+    return expected;
+  };
+  return built;
+}
+
+static Case roundCase(const std::string &from, const std::string &to) {
+  std::string in = activation(43, from), out = activation(43, to);
+  return elementCase("round_" + from + "_" + to, "%x: " + in, out,
+                     "llm.round %x : " + in + " to " + out,
+                     [to](const Inputs &inputs, int64_t row, int64_t column) {
+                       return rounded(elementType(to), inputs.arguments[0].tensor.at(row, column));
+                     },
+                     43);
+}
+
+static Case quantizeCase(const std::string &from, const std::string &to) {
+  constexpr int64_t kColumns = 172;
+  std::string in = activation(kColumns, from), out = activation(kColumns, to);
+  std::string scales = "tensor<?xf32, \"T\">";
+  Case built;
+  built.name = "quantize_activation_" + from + "_" + to;
+  built.plain = function("%x: " + in, out + ", " + scales,
+                         "  %y, %s = llm.quantize_activation %x : " + in + " -> " + out + ", " +
+                             scales + "\n",
+                         "%y, %s");
+  built.oracle = [to](const Inputs &inputs) {
+    const HostTensor &x = inputs.arguments[0].tensor;
+    std::vector<Expected> values, scales;
+    for (int64_t row = 0; row < x.rows; ++row) {
+      float amax = 0;
+      for (int64_t i = 0; i < x.columns; ++i)
+        amax = std::max(amax, float(std::abs(x.at(row, i))));
+      float scale = amax > 0 ? amax / (to == "i8" ? 127.0f : 448.0f) : 1.0f;
+      for (int64_t i = 0; i < x.columns; ++i) {
+        float quotient = float(x.at(row, i)) / scale;
+        values.push_back({to == "i8" ? std::nearbyint(quotient)
+                                     : rounded(elementType(to), quotient), 0});
+      }
+      scales.push_back({scale, 0});
+    }
+    values.insert(values.end(), scales.begin(), scales.end());
+    return values;
+  };
+  return built;
+}
+
+static Case ropeCase(const std::string &element, int64_t heads, int64_t headDim) {
+  int64_t columns = heads * headDim, half = headDim / 2;
+  std::string type = activation(columns, element);
+  std::string frequencies = formatv("tensor<{0}xf32>", half);
+  Case built;
+  built.name = formatv("rope_{0}_{1}x{2}", element, heads, headDim);
+  built.plain = function(
+      "%x: " + type + ", %p: tensor<?xi32, \"T\"> {test.role = \"positions\"}, %f: " + frequencies +
+          " {test.role = \"frequencies\"}",
+      type,
+      formatv("  %y = llm.rope %x, %p, %f head_dim {0} factor 1.25 : {1}, tensor<?xi32, \"T\">, "
+              "{2} -> {1}\n",
+              headDim, type, frequencies),
+      "%y");
+  built.oracle = [=](const Inputs &inputs) {
+    std::vector<Expected> expected;
+    const HostTensor &x = inputs.arguments[0].tensor;
+    for (int64_t row = 0; row < x.rows; ++row)
+      for (int64_t column = 0; column < columns; ++column) {
+        int64_t i = column % headDim, pair = i % half;
+        float angle = float(inputs.arguments[1].tensor.at(row)) *
+                      float(inputs.arguments[2].tensor.at(pair));
+        double c = std::cos(double(angle)) * 1.25, s = std::sin(double(angle)) * 1.25;
+        int64_t first = column - i + pair;
+        double a = x.at(row, first), b = x.at(row, first + half);
+        double value = i < half ? a * c - b * s : b * c + a * s;
+        expected.push_back(stored(elementType(element), value,
+                                  4e-7 * (std::abs(a) + std::abs(b))));
+      }
+    return expected;
+  };
+  built.maxPosition = (1 << 20) - 200;
+  return built;
+}
+
+static Case gatherCase(const std::string &element) {
+  std::string in = activation(43, element), out = activation(43, element, "L");
+  return elementCase("gather_rows_" + element,
+                     "%x: " + in + ", %r: tensor<?xi32, \"L\"> {test.role = \"rows\"}", out,
+                     "llm.gather_rows %x, %r : " + in + ", tensor<?xi32, \"L\"> -> " + out,
+                     [](const Inputs &inputs, int64_t row, int64_t column) {
+                       auto source = int64_t(inputs.arguments[1].tensor.at(row));
+                       return inputs.arguments[0].tensor.at(source, column);
+                     },
+                     43, /*logitRows=*/true);
+}
+
+static Case sliceCase(const std::string &element) {
+  std::string in = activation(172, element), out = activation(43, element);
+  return elementCase("slice_columns_" + element, "%x: " + in, out,
+                     "llm.slice_columns %x from 101 : " + in + " -> " + out,
+                     [](const Inputs &inputs, int64_t row, int64_t column) {
+                       return inputs.arguments[0].tensor.at(row, 101 + column);
+                     },
+                     43);
+}
+
+static double inverseRoot(double x) { return 1 / std::sqrt(x); }
+
+std::vector<Case> conformance::rowCases() {
+  std::vector<Case> cases;
+  auto add = [&](Case added, bool full = false) {
+    added.full = full;
+    cases.push_back(std::move(added));
+  };
+  add(embedCase("f32", "f32", "", "f32", 0, "f32"));
+  add(embedCase("bf16", "bf16", "", "f32", 0, "bf16"));
+  add(embedCase("f16", "f16", "", "f32", 0, "f32"));
+  add(embedCase("int8", "i8", "<\"int8\", group = 0, zero_points = false>", "f32", 0, "f32"));
+  add(embedCase("int4", "i4", "<\"int4\", group = 32, zero_points = false>", "bf16", 32, "bf16"));
+  add(embedCase("int4z", "i4", "<\"int4\", group = 64, zero_points = true>", "bf16", 64, "f32"));
+  add(embedCase("fp8", "f8E4M3FN", "<\"fp8\", group = 0, zero_points = false>", "f32", 0, "f16"));
+  for (int64_t columns : {43, 172, 600})
+    for (std::string result : {"f32", "bf16"})
+      add(normCase(columns == 43 ? "f32" : result, result, columns, columns != 43));
+  add(normCase("f16", "f16", 172, true), true);
+  for (std::string store : {"f32", "bf16"})
+    for (std::string quantized : {"", "i8", "f8E4M3FN"}) {
+      add(fusedNormCase(store, quantized, true, 172));
+      if (!quantized.empty())
+        add(fusedNormCase(store, quantized, false, 600), store == "f32");
+    }
+  add(functionCase("math.exp", std::exp));
+  add(functionCase("math.tanh", std::tanh));
+  add(functionCase("math.sqrt", std::sqrt));
+  add(functionCase("math.rsqrt", inverseRoot));
+  for (uint64_t seed = 0; seed < 40; ++seed)
+    add(pointwiseCase("random" + std::to_string(seed), randomRegion(4, seed % 2, seed),
+                      seed % 2 ? 0 : 2e-4),
+        seed >= 10);
+  for (auto [from, to] : {std::pair<const char *, const char *>{"f32", "bf16"}, {"f32", "f16"},
+                          {"f32", "f32"}, {"f16", "bf16"}})
+    add(roundCase(from, to));
+  for (std::string from : {"f32", "bf16", "f16"})
+    for (std::string to : {"i8", "f8E4M3FN"})
+      add(quantizeCase(from, to), from == "f16");
+  for (std::string element : {"f32", "bf16"}) {
+    add(gatherCase(element));
+    add(sliceCase(element));
+    for (int64_t headDim : {8, 16, 64, 80, 128})
+      add(ropeCase(element, 3, headDim), element == "bf16" && headDim != 64);
+  }
+  return cases;
+}

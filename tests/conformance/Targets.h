@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+// The targets that conformance runs on this machine, and the command line of the tests.
+#ifndef INGOT_TESTS_CONFORMANCE_TARGETS_H
+#define INGOT_TESTS_CONFORMANCE_TARGETS_H
+
+#include <string>
+#include <vector>
+
+namespace ingot::conformance {
+
+/// Names of all targets other than the reference whose code this machine can run, best first.
+const std::vector<std::string> &fastTargets();
+
+/// Whether --full was given: the larger grid, on every target.
+bool &fullGrid();
+
+/// Registers one test for each case and target.
+void registerCases();
+
+} // namespace ingot::conformance
+
+#endif
