@@ -8,7 +8,7 @@
 
 // CHECK: engine.dim @O "step" 0 to 576
 // CHECK: engine.launch "override embed"
-// CHECK: #engine.variant<@scatter_rows_4096 grid [<"O">]>
+// CHECK: #engine.variant<@scatter_rows_4096 grid[<"O">]>
 
 engine.dim @T "step" 1 to 2048
 engine.dim @O "step" 0 to 576
@@ -51,7 +51,7 @@ engine.unit @sm_80 <"sm_80", backend = "cuda", arch = "sm_80", preference = 80>
         [#engine.variant<@embed_4096 grid [<"T">]>]
         args [@tokens, @embed, @hidden, #engine.expr<"T">]
     engine.launch "override embed"
-        [#engine.variant<@scatter_rows_4096 grid [<"O">]>]
+        [#engine.variant<@scatter_rows_4096 grid[<"O">]>]
         args [@override_rows, @override_values, @hidden, #engine.expr<"O">]
     engine.segment "embed" tap @hidden
   }

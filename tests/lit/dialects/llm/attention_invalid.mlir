@@ -1,0 +1,110 @@
+// RUN: %ingot_opt %s --split-input-file --verify-diagnostics
+
+func.func @f(%x: tensor<?x8xf32, "T">, %p: tensor<?xi32, "T">, %f: tensor<4xf32>) {
+  // expected-error @+1 {{columns must be whole heads of an even size}}
+  %0 = llm.rope %x, %p, %f head_dim 3 factor 1.0 : tensor<?x8xf32, "T">, tensor<?xi32, "T">, tensor<4xf32> -> tensor<?x8xf32, "T">
+  return
+}
+
+// -----
+
+func.func @f(%x: tensor<?x8xf32, "T">, %p: tensor<?xi32, "T">, %f: tensor<4xf32>) {
+  // expected-error @+1 {{needs one frequency per pair}}
+  %0 = llm.rope %x, %p, %f head_dim 4 factor 1.0 : tensor<?x8xf32, "T">, tensor<?xi32, "T">, tensor<4xf32> -> tensor<?x8xf32, "T">
+  return
+}
+
+// -----
+
+func.func @f(%x: tensor<?x8xf32, "T">, %p: tensor<?xi32, "T">, %f: tensor<4xf32>) {
+  // expected-error @+1 {{changes the shape}}
+  %0 = llm.rope %x, %p, %f head_dim 8 factor 1.0 : tensor<?x8xf32, "T">, tensor<?xi32, "T">, tensor<4xf32> -> tensor<?x16xf32, "T">
+  return
+}
+
+// -----
+
+func.func @f(%k: tensor<?x4xf32, "T">, %p: tensor<?xi32, "T">, %s: tensor<?xi32, "T">,
+    %b: tensor<?x?xi32, "S">, %c: !llm.kv<1 x 8 x f32, block = 4>) {
+  // expected-error @+1 {{keys and values must have 8 columns}}
+  llm.kv_append %k, %k at %p, %s, %b into %c
+      : tensor<?x4xf32, "T">, tensor<?x4xf32, "T">, tensor<?xi32, "T">, tensor<?xi32, "T">, tensor<?x?xi32, "S">,
+      !llm.kv<1 x 8 x f32, block = 4>
+  return
+}
+
+// -----
+
+func.func @f(%x: tensor<?x8xf32, "T">, %p: tensor<?xi32, "T">, %s: tensor<?xi32, "T">,
+    %b: tensor<?x?xi32, "S">, %c: !llm.kv<1 x 8 x f32, block = 4>, %f: tensor<4xf32>) {
+  // expected-error @+1 {{qkv must have the result's columns and 16 more}}
+  %0 = llm.rope_append %x at %p, %f, %s, %b into %c factor 1.0
+      : tensor<?x8xf32, "T">, tensor<?xi32, "T">, tensor<4xf32>, tensor<?xi32, "T">, tensor<?x?xi32, "S">, !llm.kv<1 x 8 x f32, block = 4> -> tensor<?x8xf32, "T">
+  return
+}
+
+// -----
+
+func.func @f(%x: tensor<?x24xf32, "T">, %p: tensor<?xi32, "T">, %s: tensor<?xi32, "T">,
+    %b: tensor<?x?xi32, "S">, %c: !llm.kv<1 x 8 x f32, block = 4>, %f: tensor<2xf32>) {
+  // expected-error @+1 {{needs one frequency per pair}}
+  %0 = llm.rope_append %x at %p, %f, %s, %b into %c factor 1.0
+      : tensor<?x24xf32, "T">, tensor<?xi32, "T">, tensor<2xf32>, tensor<?xi32, "T">, tensor<?x?xi32, "S">, !llm.kv<1 x 8 x f32, block = 4> -> tensor<?x8xf32, "T">
+  return
+}
+
+// -----
+
+func.func @f(%x: tensor<?x12xf32, "T">, %p: tensor<?xi32, "T">, %s: tensor<?xi32, "T">,
+    %b: tensor<?x?xi32, "S">, %c: !llm.kv<1 x 8 x f32, block = 4>) {
+  // expected-error @+1 {{query heads must be a multiple of the cache's heads}}
+  %0 = llm.attention %x at %p, %s, %b over %c scale 1.0 : tensor<?x12xf32, "T">, tensor<?xi32, "T">, tensor<?xi32, "T">, tensor<?x?xi32, "S">,
+      !llm.kv<1 x 8 x f32, block = 4> -> tensor<?x12xf32, "T">
+  return
+}
+
+// -----
+
+func.func @f(%x: tensor<?x8xf32, "T">, %p: tensor<?xi32, "T">, %s: tensor<?xi32, "T">,
+    %b: tensor<?x?xi32, "S">, %c: !llm.kv<1 x 8 x f32, block = 4>) {
+  // expected-error @+1 {{result must have the query's shape}}
+  %0 = llm.attention %x at %p, %s, %b over %c scale 1.0 : tensor<?x8xf32, "T">, tensor<?xi32, "T">, tensor<?xi32, "T">, tensor<?x?xi32, "S">,
+      !llm.kv<1 x 8 x f32, block = 4> -> tensor<?x16xf32, "T">
+  return
+}
+
+// -----
+
+func.func @f(%l: tensor<?x64xf32, "L">, %p: tensor<?x8xi32, "L">, %i: tensor<?x4xi32, "L">,
+    %v: tensor<?x4xf32, "L">, %m: tensor<?x2xi32, "L">, %c: !llm.state<tensor<64xi32>>) {
+  // expected-error @+1 {{a parameter row has 16 words}}
+  %0:4 = llm.sample %l, %p, %i, %v, %m, %c
+      : (tensor<?x64xf32, "L">, tensor<?x8xi32, "L">, tensor<?x4xi32, "L">,
+         tensor<?x4xf32, "L">, tensor<?x2xi32, "L">, !llm.state<tensor<64xi32>>)
+      -> (tensor<?xi32, "L">, tensor<?xf32, "L">, tensor<?x20xi32, "L">, tensor<?x20xf32, "L">)
+  return
+}
+
+// -----
+
+func.func @f(%l: tensor<?x64xf32, "L">, %p: tensor<?x16xi32, "L">, %i: tensor<?x4xi32, "L">,
+    %v: tensor<?x4xf32, "L">, %m: tensor<?x1xi32, "L">, %c: !llm.state<tensor<64xi32>>) {
+  // expected-error @+1 {{the allow-mask needs one bit per token}}
+  %0:4 = llm.sample %l, %p, %i, %v, %m, %c
+      : (tensor<?x64xf32, "L">, tensor<?x16xi32, "L">, tensor<?x4xi32, "L">,
+         tensor<?x4xf32, "L">, tensor<?x1xi32, "L">, !llm.state<tensor<64xi32>>)
+      -> (tensor<?xi32, "L">, tensor<?xf32, "L">, tensor<?x20xi32, "L">, tensor<?x20xf32, "L">)
+  return
+}
+
+// -----
+
+func.func @f(%l: tensor<?x64xf32, "L">, %p: tensor<?x16xi32, "L">, %i: tensor<?x4xi32, "L">,
+    %v: tensor<?x4xf32, "L">, %m: tensor<?x2xi32, "L">, %c: !llm.state<tensor<63xi32>>) {
+  // expected-error @+1 {{counts must have one entry per token}}
+  %0:4 = llm.sample %l, %p, %i, %v, %m, %c
+      : (tensor<?x64xf32, "L">, tensor<?x16xi32, "L">, tensor<?x4xi32, "L">,
+         tensor<?x4xf32, "L">, tensor<?x2xi32, "L">, !llm.state<tensor<63xi32>>)
+      -> (tensor<?xi32, "L">, tensor<?xf32, "L">, tensor<?x20xi32, "L">, tensor<?x20xf32, "L">)
+  return
+}

@@ -1,0 +1,205 @@
+// RUN: %ingot_opt %s --split-input-file --verify-diagnostics
+
+// expected-error @+1 {{KV heads, head size and block size must be positive}}
+func.func private @f(!llm.kv<0 x 64 x bf16, block = 16>)
+
+// -----
+
+// expected-error @+1 {{KV elements of type 'i4' are not supported}}
+func.func private @f(!llm.kv<2 x 64 x i4, block = 16>)
+
+// -----
+
+// expected-error @+1 {{unknown encoding 'nf4'}}
+func.func private @f() attributes {a = #llm.encoding<"nf4", group = 64, zero_points = false>}
+
+// -----
+
+// expected-error @+1 {{encoding 'int8' has no group 64}}
+func.func private @f() attributes {a = #llm.encoding<"int8", group = 64, zero_points = false>}
+
+// -----
+
+// expected-error @+1 {{encoding 'int4' has no group -1}}
+func.func private @f() attributes {a = #llm.encoding<"int4", group = -1, zero_points = false>}
+
+// -----
+
+// expected-error @+1 {{zero points go with int4 only}}
+func.func private @f() attributes {a = #llm.encoding<"fp8", group = 0, zero_points = true>}
+
+// -----
+
+func.func @f() {
+  // expected-error @+1 {{needs a tensor name and a file}}
+  %0 = llm.weight "" from "a.safetensors" at 0 : tensor<2xf32>
+  return
+}
+
+// -----
+
+func.func @f() {
+  // expected-error @+1 {{offset is negative}}
+  %0 = llm.weight "a" from "a.safetensors" at -1 : tensor<2xf32>
+  return
+}
+
+// -----
+
+func.func @f() {
+  // expected-error @+1 {{value and result have different types}}
+  %0 = llm.literal "a" dense<[1.0, 2.0]> : tensor<2xf32> : tensor<3xf32>
+  return
+}
+
+// -----
+
+func.func @f(%a: tensor<2x4xf32>) {
+  // expected-error @+1 {{changes the shape}}
+  %0 = llm.convert %a : tensor<2x4xf32> to tensor<4x2xbf16>
+  return
+}
+
+// -----
+
+func.func @f(%a: tensor<2x8xf32>) {
+  // expected-error @+1 {{values must have the input's shape}}
+  %0, %1 = llm.quantize %a <"int4", group = 4, zero_points = false>
+      : (tensor<2x8xf32>) -> (tensor<2x4xi4>, tensor<2x1xbf16>)
+  return
+}
+
+// -----
+
+func.func @f(%a: tensor<2x8xf32>) {
+  // expected-error @+1 {{does not go with}}
+  %0, %1 = llm.quantize %a <"int4", group = 4, zero_points = false>
+      : (tensor<2x8xf32>) -> (tensor<2x8xi8>, tensor<2x2xbf16>)
+  return
+}
+
+// -----
+
+func.func @f(%a: tensor<2x8xf32>) {
+  // expected-error @+1 {{scales must be [2, 2], not [2, 1]}}
+  %0, %1 = llm.quantize %a <"int4", group = 4, zero_points = false>
+      : (tensor<2x8xf32>) -> (tensor<2x8xi4>, tensor<2x1xbf16>)
+  return
+}
+
+// -----
+
+func.func @f(%a: tensor<2x8xf32>) {
+  // expected-error @+1 {{zero points go with an encoding that has them, and only with it}}
+  %0, %1 = llm.quantize %a <"int4", group = 4, zero_points = true>
+      : (tensor<2x8xf32>) -> (tensor<2x8xi4>, tensor<2x2xbf16>)
+  return
+}
+
+// -----
+
+func.func @f(%a: tensor<2x8xf32>) {
+  // expected-error @+1 {{zero points and scales must have the same shape}}
+  %0:3 = llm.quantize %a <"int4", group = 4, zero_points = true>
+      : (tensor<2x8xf32>) -> (tensor<2x8xi4>, tensor<2x2xbf16>, tensor<2x1xi8>)
+  return
+}
+
+// -----
+
+func.func @f(%a: tensor<2x8xi8>, %s: tensor<2x1xf32>) {
+  // expected-error @+1 {{result must have the values' shape}}
+  %0 = llm.dequantize %a, %s <"int8", group = 0, zero_points = false>
+      : (tensor<2x8xi8>, tensor<2x1xf32>) -> tensor<2x4xf32>
+  return
+}
+
+// -----
+
+func.func @f() {
+  // expected-error @+1 {{needs an input}}
+  %0 = llm.concat_rows : () -> tensor<2x8xf32>
+  return
+}
+
+// -----
+
+func.func @f(%a: tensor<2x8xf32>) {
+  // expected-error @+1 {{cannot be stacked into}}
+  %0 = llm.concat_rows %a : (tensor<2x8xf32>) -> tensor<2x4xf32>
+  return
+}
+
+// -----
+
+func.func @f(%a: tensor<2x8xf32>) {
+  // expected-error @+1 {{result must have 4 rows}}
+  %0 = llm.concat_rows %a, %a : (tensor<2x8xf32>, tensor<2x8xf32>) -> tensor<5x8xf32>
+  return
+}
+
+// -----
+
+func.func @f(%a: tensor<2x8xf32>, %b: tensor<2x8xbf16>) {
+  // expected-error @+1 {{both inputs must have the same type}}
+  %0 = llm.interleave_rows %a, %b block 2 : (tensor<2x8xf32>, tensor<2x8xbf16>) -> tensor<4x8xf32>
+  return
+}
+
+// -----
+
+func.func @f(%a: tensor<2x8xf32>) {
+  // expected-error @+1 {{block must be positive}}
+  %0 = llm.interleave_rows %a, %a block 0 : (tensor<2x8xf32>, tensor<2x8xf32>) -> tensor<4x8xf32>
+  return
+}
+
+// -----
+
+func.func @f(%a: tensor<3x8xf32>) {
+  // expected-error @+1 {{result must have 8 rows of the inputs' width}}
+  %0 = llm.interleave_rows %a, %a block 2 : (tensor<3x8xf32>, tensor<3x8xf32>) -> tensor<6x8xf32>
+  return
+}
+
+// -----
+
+func.func @f(%a: tensor<2x8xf32>, %b: tensor<2xf32>) {
+  // expected-error @+1 {{needs one factor per column}}
+  %0 = llm.scale_columns %a, %b : (tensor<2x8xf32>, tensor<2xf32>) -> tensor<2x8xf32>
+  return
+}
+
+// -----
+
+func.func @f(%a: tensor<2x8xf32>, %b: tensor<8xf32>) {
+  // expected-error @+1 {{changes the shape}}
+  %0 = llm.scale_columns %a, %b : (tensor<2x8xf32>, tensor<8xf32>) -> tensor<8x2xf32>
+  return
+}
+
+// -----
+
+func.func @f(%a: tensor<2x8xf32>) {
+  // expected-error @+1 {{result needs a layout}}
+  %0 = llm.pack %a : tensor<2x8xf32> -> tensor<2x8xf32>
+  return
+}
+
+// -----
+
+func.func @f(%a: tensor<2x8xf32>) {
+  // expected-error @+1 {{changes more than the layout}}
+  %0 = llm.pack %a : tensor<2x8xf32>
+      -> tensor<2x8xbf16, #engine.layout<[0, 1, 2], [1, 1, 8]>>
+  return
+}
+
+// -----
+
+func.func @f(%a: tensor<2x8xf32>) {
+  // expected-error @+1 {{layout has no place for 2 x 8 elements}}
+  %0 = llm.pack %a : tensor<2x8xf32>
+      -> tensor<2x8xf32, #engine.layout<[0, 1, 2], [1, 1, 4]>>
+  return
+}
