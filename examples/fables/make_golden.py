@@ -89,15 +89,15 @@ def prompts(tokenizer):
 
 @torch.no_grad()
 def continuation(model, tokenizer, prompt):
-    ids, new, margins = list(prompt["ids"]), [], []
+    ids, new, margins, cache = prompt["ids"], [], [], transformers.DynamicCache()
     for step in range(NEW_TOKENS):
-        logits = model(torch.tensor([ids]), use_cache=False).logits[0, -1]
+        logits = model(torch.tensor([ids]), past_key_values=cache).logits[0, -1]
         top = logits.topk(16)
         if step == 0:
             first = {"ids": top.indices.tolist(), "logits": top.values.tolist(), "logsumexp": logits.logsumexp(-1).item()}
         margins.append((top.values[0] - top.values[1]).item())
         new.append(top.indices[0].item())
-        ids.append(new[-1])
+        ids = new[-1:]
         if new[-1] == tokenizer.eos_token_id:
             break
     return {**prompt, "first_step_top16": first, "greedy_ids": new, "greedy_margins": margins, "greedy_text": tokenizer.decode(new)}
@@ -149,7 +149,7 @@ def main():
         "A window is run on its own from position 0 and its first token is not scored, every other is. "
         "perplexity = exp(nll_nats / scored_tokens).",
         "encode": "ids are without the leading BOS that the post-processor adds; decoded keeps special tokens.",
-        "decode": "ids that cut characters apart; each run of bytes that is not UTF-8 decodes to U+FFFD.",
+        "decode": "ids that cut characters apart; each maximal part of a broken character decodes to one U+FFFD.",
         "heldout_stream_tokens": len(stream),
     }
     generations = [continuation(model, tokenizer, p) for p in prompts(tokenizer)]

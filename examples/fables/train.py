@@ -132,12 +132,10 @@ class Batches:
     """Rows cut from the token stream: half of them start at a document, half anywhere.
 
     Every sixth batch has rows as long as the context, the others rows of 512 tokens.
-    At first a quarter of the rows are random tokens that repeat.  They teach the
-    model to copy, without which it would be long in learning to keep to a name.
     """
 
-    def __init__(self, stream, copy_steps, seed):
-        self.stream, self.copy_steps = stream, copy_steps
+    def __init__(self, stream, seed):
+        self.stream = stream
         self.starts = (stream == EOT).nonzero().flatten()
         self.generator = torch.Generator().manual_seed(seed)
 
@@ -149,39 +147,30 @@ class Batches:
         start = min(start, len(self.stream) - length)
         return self.stream[start : start + length]
 
-    def repeating_row(self, length):
-        period = 8 + self.draw(120)
-        piece = torch.randint(len(SPECIAL), CONFIG["vocab_size"], (period,), generator=self.generator)
-        return piece.repeat(length // period + 1)[:length]
-
     def batch(self, step):
         rows, length = (2, 2048) if step % 6 == 5 else (8, 512)
-        repeating = rows // 4 if step < self.copy_steps else 0
-        return torch.stack([self.repeating_row(length) if i < repeating else self.row(length) for i in range(rows)])
+        return torch.stack([self.row(length) for _ in range(rows)])
 
 
 def train_model(stream, heldout, steps, peak_lr, save):
     model = LlamaForCausalLM(LlamaConfig(**CONFIG))
     print(f"{sum(p.numel() for p in model.parameters())} parameters", flush=True)
     compiled = torch.compile(model, dynamic=False)
-    matrices = [p for n, p in model.named_parameters() if p.dim() == 2 and "embed" not in n]
-    rest = [p for n, p in model.named_parameters() if p.dim() != 2 or "embed" in n]
-    optimizers = [
-        torch.optim.Muon(matrices, lr=peak_lr, weight_decay=0.1, adjust_lr_fn="match_rms_adamw"),
-        torch.optim.AdamW(rest, lr=peak_lr, betas=(0.9, 0.95), weight_decay=0.0, fused=True),
-    ]
-    batches, warmup, start = Batches(stream, copy_steps=500, seed=4), 100, time.time()
+    decay = [p for p in model.parameters() if p.dim() > 1]
+    others = [p for p in model.parameters() if p.dim() <= 1]
+    groups = [{"params": decay, "weight_decay": 0.1}, {"params": others, "weight_decay": 0.0}]
+    optimizer = torch.optim.AdamW(groups, lr=peak_lr, betas=(0.9, 0.95), fused=True)
+    batches, warmup, start = Batches(stream, seed=4), 100, time.time()
     for step in range(steps):
         done = max(step - warmup, 0) / (steps - warmup)
         lr = peak_lr * min((step + 1) / warmup, 0.02 + 0.98 * 0.5 * (1 + math.cos(math.pi * done)))
-        for optimizer in optimizers:
-            optimizer.param_groups[0]["lr"] = lr
+        for group in optimizer.param_groups:
+            group["lr"] = lr
         loss = loss_of(compiled, batches.batch(step))
         loss.backward()
         torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
-        for optimizer in optimizers:
-            optimizer.step()
-            optimizer.zero_grad()
+        optimizer.step()
+        optimizer.zero_grad()
         if (step + 1) % 200 == 0 or step + 1 == steps:
             seconds = time.time() - start
             h = heldout_loss(model, heldout)
@@ -198,7 +187,7 @@ def save_model(model):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--steps", type=int, default=1800)
+    parser.add_argument("--steps", type=int, default=2600)
     parser.add_argument("--lr", type=float, default=2e-3)
     parser.add_argument("--threads", type=int, default=1)
     args = parser.parse_args()
