@@ -1,0 +1,332 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "random_weights.h"
+
+#include "mlir/IR/Builders.h"
+
+#include <algorithm>
+#include <fstream>
+#include <unistd.h>
+
+using namespace mlir;
+
+namespace ingot::compiler::test {
+
+Folder::Folder() {
+  std::string name = (std::filesystem::temp_directory_path() / "streamer-XXXXXX").string();
+  path = ::mkdtemp(name.data()) ? name : "";
+}
+
+Folder::~Folder() {
+  std::error_code ignored;
+  if (!path.empty())
+    std::filesystem::remove_all(path, ignored);
+}
+
+static Type typeNamed(MLIRContext &context, const std::string &name) {
+  Builder builder(&context);
+  if (name == "f32")
+    return builder.getF32Type();
+  if (name == "f16")
+    return builder.getF16Type();
+  return name == "bf16" ? Type(builder.getBF16Type()) : Type(Float8E4M3FNType::get(&context));
+}
+
+static int64_t uniform(std::mt19937 &random, int64_t least, int64_t most) {
+  return std::uniform_int_distribution<int64_t>(least, most)(random);
+}
+
+TensorSpec randomTensor(MLIRContext &context, std::mt19937 &random, std::string name,
+                        std::string type, int64_t rows, int64_t columns) {
+  TensorSpec tensor{std::move(name), std::move(type), {rows, columns, {}}};
+  Type element = typeNamed(context, tensor.type);
+  std::normal_distribution<double> normal(0, 0.02);
+  for (int64_t row = 0; row < rows; ++row) {
+    bool zero = uniform(random, 0, 12) == 0;
+    double size = uniform(random, 0, 8) == 0 ? 1e-6 : uniform(random, 0, 8) == 0 ? 100 : 1;
+    for (int64_t column = 0; column < columns; ++column)
+      tensor.matrix.values.push_back(roundTo(element, zero ? 0 : size * normal(random)));
+  }
+  return tensor;
+}
+
+std::string typeText(int64_t rows, int64_t columns, const std::string &element,
+                     const std::string &layout) {
+  return "tensor<" + std::to_string(rows) + "x" + std::to_string(columns) + "x" + element +
+         (layout.empty() ? "" : ", " + layout) + ">";
+}
+
+std::string typeOf(const TensorSpec &tensor) {
+  if (tensor.oneDimensional)
+    return "tensor<" + std::to_string(tensor.matrix.rows) + "x" + tensor.type + ">";
+  return typeText(tensor.matrix.rows, tensor.matrix.columns, tensor.type);
+}
+
+void writeCheckpoint(MLIRContext &context, const std::filesystem::path &directory,
+                     std::vector<TensorSpec> &tensors) {
+  std::ofstream(directory / "config.json")
+      << R"({"architectures":["LlamaForCausalLM"],"model_type":"llama","hidden_act":"silu",)"
+      << R"("hidden_size":64,"intermediate_size":64,"num_hidden_layers":1,)"
+      << R"("num_attention_heads":1,"num_key_value_heads":1,"vocab_size":64,)"
+      << R"("max_position_embeddings":64,"rms_norm_eps":1e-5,"rope_theta":10000.0})";
+  const std::map<std::string, std::string> names{
+      {"f32", "F32"}, {"f16", "F16"}, {"bf16", "BF16"}, {"f8E4M3FN", "F8_E4M3"}};
+  std::string header = "{", data;
+  for (TensorSpec &tensor : tensors) {
+    Type element = typeNamed(context, tensor.type);
+    tensor.offset = data.size();
+    for (double value : tensor.matrix.values) {
+      uint64_t bits = bitsOf(element, value);
+      data.append(reinterpret_cast<const char *>(&bits), element.getIntOrFloatBitWidth() / 8);
+    }
+    header += (header.size() > 1 ? ",\"" : "\"") + tensor.name + "\":{\"dtype\":\"" +
+              names.at(tensor.type) + "\",\"shape\":[" + std::to_string(tensor.matrix.rows) +
+              (tensor.oneDimensional ? "" : "," + std::to_string(tensor.matrix.columns)) +
+              "],\"data_offsets\":[" + std::to_string(tensor.offset) + "," +
+              std::to_string(data.size()) + "]}";
+  }
+  header += "}";
+  for (TensorSpec &tensor : tensors)
+    tensor.offset += 8 + header.size();
+  std::ofstream file(directory / "model.safetensors", std::ios::binary);
+  uint64_t length = header.size();
+  file.write(reinterpret_cast<const char *>(&length), sizeof(length));
+  file << header << data;
+}
+
+std::map<std::string, Matrix> matricesOf(const std::vector<TensorSpec> &tensors) {
+  std::map<std::string, Matrix> matrices;
+  for (const TensorSpec &tensor : tensors)
+    matrices[tensor.name] = tensor.matrix;
+  return matrices;
+}
+
+std::string weightLine(const TensorSpec &tensor) {
+  return "%" + tensor.name + " = llm.weight \"" + tensor.name + "\" from \"model.safetensors\" at " +
+         std::to_string(tensor.offset) + " : " + typeOf(tensor) + "\n";
+}
+
+std::string randomLayout(std::mt19937 &random, int64_t rows, int64_t columns) {
+  struct Digit {
+    int64_t axis, stride, radix;
+  };
+  auto ceil = [](int64_t a, int64_t b) { return (a + b - 1) / b; };
+  std::vector<Digit> digits;
+  switch (uniform(random, 0, 6)) {
+  case 0:
+    digits = {{0, 1, rows}, {1, 1, columns}};
+    break;
+  case 1:
+    digits = {{0, 16, ceil(rows, 16)}, {1, 1, columns}, {0, 1, 16}};
+    break;
+  case 2:
+    digits = {{0, 16, ceil(rows, 16)}, {1, 2, ceil(columns, 2)}, {0, 1, 16}, {1, 1, 2}};
+    break;
+  case 3:
+    digits = {{0, 8, ceil(rows, 8)}, {1, 32, ceil(columns, 32)}, {0, 1, 8}, {1, 1, 32}};
+    break;
+  case 4:
+    digits = {{1, 1, columns}, {0, 1, rows}};
+    break;
+  case 5:
+    digits = {{1, 16, ceil(columns, 16)}, {0, 1, rows}, {1, 1, 16}};
+    break;
+  default:
+    for (int64_t axis : {0, 1}) {
+      int64_t extent = axis == 0 ? rows : columns, stride = 1;
+      while (stride < extent) {
+        int64_t radix = std::min(uniform(random, 2, 9), ceil(extent, stride));
+        digits.push_back({axis, stride, radix});
+        stride *= radix;
+      }
+      digits.push_back({axis, stride, 1});
+    }
+    std::shuffle(digits.begin(), digits.end(), random);
+  }
+  std::string text = "#engine.layout<";
+  for (const Digit &digit : digits)
+    text += (text.back() == '<' ? "[" : ", [") + std::to_string(digit.axis) + ", " +
+            std::to_string(digit.stride) + ", " + std::to_string(digit.radix) + "]";
+  return text + ">";
+}
+
+namespace {
+
+/// A value of a function being written.
+struct Operand {
+  std::string name, element;
+  int64_t rows = 0, columns = 0;
+  std::string type() const { return typeText(rows, columns, element); }
+};
+
+class FunctionWriter {
+public:
+  FunctionWriter(std::mt19937 &random, const std::vector<TensorSpec> &tensors)
+      : random(random) {
+    for (const TensorSpec &tensor : tensors) {
+      body += weightLine(tensor);
+      Operand operand{"%" + tensor.name, tensor.type, tensor.matrix.rows, tensor.matrix.columns};
+      (tensor.oneDimensional ? factors : matrices).push_back(operand);
+    }
+  }
+
+  std::string write();
+
+private:
+  std::string fresh() { return "%v" + std::to_string(next++); }
+  std::string anyFloat() {
+    static const char *types[] = {"f32", "f16", "bf16", "f8E4M3FN"};
+    return types[uniform(random, 0, 3)];
+  }
+  Operand convert(const Operand &input, const std::string &element);
+  Operand scale(const Operand &input);
+  Operand concat(const std::vector<Operand> &inputs);
+  Operand interleave(const Operand &first, const Operand &second, int64_t block);
+  /// Values, scales and zeros of `input`.
+  std::vector<Operand> quantize(const Operand &input, const std::string &kind, int64_t group,
+                                bool zeros);
+  void dequantize(const std::vector<Operand> &encoded, const std::string &kind, int64_t group);
+  void store(const Operand &value);
+
+  std::mt19937 &random;
+  std::string body;
+  std::vector<Operand> matrices, factors;
+  int next = 0, stores = 0;
+};
+
+Operand FunctionWriter::convert(const Operand &input, const std::string &element) {
+  Operand result{fresh(), element, input.rows, input.columns};
+  body += result.name + " = llm.convert " + input.name + " : " + input.type() + " to " +
+          result.type() + "\n";
+  return result;
+}
+
+Operand FunctionWriter::scale(const Operand &input) {
+  for (const Operand &factor : factors)
+    if (factor.rows == input.columns) {
+      Operand result{fresh(), anyFloat(), input.rows, input.columns};
+      body += result.name + " = llm.scale_columns " + input.name + ", " + factor.name + " : (" +
+              input.type() + ", tensor<" + std::to_string(factor.rows) + "x" + factor.element +
+              ">) -> " + result.type() + "\n";
+      return result;
+    }
+  return input;
+}
+
+Operand FunctionWriter::concat(const std::vector<Operand> &inputs) {
+  Operand result{fresh(), inputs[0].element, 0, inputs[0].columns};
+  std::string names, types;
+  for (const Operand &input : inputs) {
+    names += (names.empty() ? "" : ", ") + input.name;
+    types += (types.empty() ? "" : ", ") + input.type();
+    result.rows += input.rows;
+  }
+  body += result.name + " = llm.concat_rows " + names + " : (" + types + ") -> " + result.type() +
+          "\n";
+  return result;
+}
+
+Operand FunctionWriter::interleave(const Operand &first, const Operand &second, int64_t block) {
+  Operand result{fresh(), first.element, (first.rows + block - 1) / block * block * 2,
+                 first.columns};
+  body += result.name + " = llm.interleave_rows " + first.name + ", " + second.name + " block " +
+          std::to_string(block) + " : (" + first.type() + ", " + second.type() + ") -> " +
+          result.type() + "\n";
+  return result;
+}
+
+static std::string encodingText(const std::string &kind, int64_t group, bool zeros) {
+  return "<\"" + kind + "\", group = " + std::to_string(group) +
+         ", zero_points = " + (zeros ? "true" : "false") + ">";
+}
+
+std::vector<Operand> FunctionWriter::quantize(const Operand &input, const std::string &kind,
+                                              int64_t group, bool zeros) {
+  std::string name = fresh();
+  std::string element = kind == "int4" ? "i4" : kind == "int8" ? "i8" : "f8E4M3FN";
+  int64_t groups = group > 0 ? (input.columns + group - 1) / group : 1;
+  int64_t rows = group == -1 ? 1 : input.rows;
+  std::vector<Operand> results{
+      {name + "#0", element, input.rows, input.columns},
+      {name + "#1", kind == "int4" && group > 0 ? "bf16" : "f32", rows, groups}};
+  if (zeros)
+    results.push_back({name + "#2", "i8", rows, groups});
+  std::string types;
+  for (const Operand &result : results)
+    types += (types.empty() ? "" : ", ") + result.type();
+  body += name + ":" + std::to_string(results.size()) + " = llm.quantize " + input.name + " " +
+          encodingText(kind, group, zeros) + " : (" + input.type() + ") -> (" + types + ")\n";
+  return results;
+}
+
+void FunctionWriter::dequantize(const std::vector<Operand> &encoded, const std::string &kind,
+                                int64_t group) {
+  Operand result{fresh(), "f32", encoded[0].rows, encoded[0].columns};
+  std::string names, types;
+  for (const Operand &operand : encoded) {
+    names += (names.empty() ? "" : ", ") + operand.name;
+    types += (types.empty() ? "" : ", ") + operand.type();
+  }
+  body += result.name + " = llm.dequantize " + names + " " +
+          encodingText(kind, group, encoded.size() == 3) + " : (" + types + ") -> " +
+          result.type() + "\n";
+  store(result);
+}
+
+void FunctionWriter::store(const Operand &value) {
+  Operand stored = value;
+  std::string type = value.type();
+  if (uniform(random, 0, 5) != 0) {
+    stored.name = fresh();
+    type = typeText(value.rows, value.columns, value.element,
+                    randomLayout(random, value.rows, value.columns));
+    body += stored.name + " = llm.pack " + value.name + " : " + value.type() + " -> " + type + "\n";
+  }
+  body += "llm.store_weight \"w" + std::to_string(stores++) + "\" " + stored.name +
+          " format \"test\" : " + type + "\n";
+}
+
+std::string FunctionWriter::write() {
+  static const std::pair<const char *, int64_t> encodings[] = {
+      {"int8", 0}, {"int4", 0}, {"int4", 32}, {"int4", 64}, {"fp8", 0}, {"fp8", -1}};
+  for (size_t i = 0; i + 1 < matrices.size(); i += 2) {
+    // Equal types, so that both can be interleaved.
+    Operand first = convert(scale(matrices[i]), "f32"), second = convert(matrices[i + 1], "f32");
+    store(convert(first, anyFloat()));
+    Operand merged = uniform(random, 0, 1) ? concat({first, second, first})
+                                           : interleave(first, second, uniform(random, 1, 20));
+    store(merged);
+    auto [kind, group] = encodings[uniform(random, 0, 5)];
+    bool zeros = std::string(kind) == "int4" && uniform(random, 0, 1);
+    auto whole = quantize(merged, kind, group, zeros);
+    for (const Operand &part : whole)
+      store(part);
+    dequantize(whole, kind, group);
+    if (group == -1)
+      continue;
+    auto a = quantize(first, kind, group, zeros), b = quantize(second, kind, group, zeros);
+    int64_t block = uniform(random, 1, 20);
+    for (size_t part = 0; part < a.size(); ++part)
+      store(block % 3 ? interleave(a[part], b[part], block) : concat({a[part], b[part]}));
+  }
+  Operand literal{fresh(), "f32", 3, 1};
+  body += literal.name + " = llm.literal \"three\" dense<[[1.0], [0.5], [-3.25]]> : " +
+          literal.type() + " : " + literal.type() + "\n";
+  store(literal);
+  return body;
+}
+
+} // namespace
+
+std::string randomFunction(std::mt19937 &random, const std::vector<TensorSpec> &tensors) {
+  return FunctionWriter(random, tensors).write();
+}
+
+std::string moduleOf(const std::vector<std::string> &bodies) {
+  std::string text;
+  for (size_t i = 0; i < bodies.size(); ++i)
+    text += "module @target" + std::to_string(i) + " {\nfunc.func @weights() {\n" + bodies[i] +
+            "return\n}\n}\n";
+  return text;
+}
+
+} // namespace ingot::compiler::test
