@@ -85,7 +85,7 @@ static Case appendCase(const Layer &layer) {
   built.name = "kv_append_" + layer.name();
   built.plain = "func.func @f(%k: " + type + ", %v: " + type + ", " + kIndexParameters +
                 ", %c: " + layer.cacheType() + ") {\n  llm.kv_append %k, %v at %p, %s, %b into %c" +
-                " : " + type + ", " + kIndex + ", " + kIndex + ", " + kTable + ", " +
+                " : " + type + ", " + type + ", " + kIndex + ", " + kIndex + ", " + kTable + ", " +
                 layer.cacheType() + "\n  return\n}";
   built.oracle = [layer](const Inputs &inputs) {
     std::vector<Expected> expected = cacheBefore(inputs, layer);
@@ -128,7 +128,7 @@ static Case ropeAppendCase(const Layer &layer) {
   built.plain = "func.func @f(" + parameters + ") -> " + query + " {\n" + slice("q", 0, query) +
                 slice("k", queryColumns, keys) + slice("v", queryColumns + kv, keys) +
                 rope("y", "q", query) + rope("r", "k", keys) +
-                "  llm.kv_append %r, %v at %p, %s, %b into %c : " + keys + ", " + kIndex + ", " +
+                "  llm.kv_append %r, %v at %p, %s, %b into %c : " + keys + ", " + keys + ", " + kIndex + ", " +
                 kIndex + ", " + kTable + ", " + layer.cacheType() + "\n  return %y : " + query +
                 "\n}";
   std::string fused = "func.func @f(" + parameters + ") -> " + query +

@@ -82,11 +82,14 @@ struct Product {
       text += " scales(%s" + suffix + " : " + scaleType() + ")";
     if (weight.zeroPoints)
       text += " zeros(%z" + suffix + " : " + zeroType() + ")";
-    if (weight.encoded())
-      text += llvm::formatv(" <\"{0}\", group = {1}, zero_points = {2}>", weight.encoding,
-                            weight.group, weight.zeroPoints ? "true" : "false")
-                  .str();
-    return text;
+    return weight.encoded() ? text + " #encoding" : text;
+  }
+  /// What stands before the function.
+  std::string aliases() const {
+    if (!weight.encoded())
+      return "";
+    return llvm::formatv("#encoding = #llm.encoding<\"{0}\", group = {1}, zero_points = {2}>\n",
+                         weight.encoding, weight.group, weight.zeroPoints ? "true" : "false");
   }
   std::string types(const std::string &resultType, const std::string &weight = "") const {
     return " : " + activation(depth, input) + ", " + (weight.empty() ? weightType() : weight) +
@@ -96,9 +99,9 @@ struct Product {
 
 } // namespace
 
-static std::string wrap(const std::string &parameters, const std::string &result,
+static std::string wrap(const Product &product, const std::string &parameters, const std::string &result,
                         const std::string &body) {
-  return "func.func @f(" + parameters + ") -> " + result + " {\n" + body + "  return %y : " +
+  return product.aliases() + "func.func @f(" + parameters + ") -> " + result + " {\n" + body + "  return %y : " +
          result + "\n}";
 }
 
@@ -133,7 +136,7 @@ static Case productCase(const Product &product) {
   result.name = "matmul_" + product.input + "_" + product.weight.name + "_" + product.result + "_" +
                 std::to_string(product.columns) + "x" + std::to_string(product.depth);
   std::string type = activation(product.columns, product.result);
-  result.plain = wrap(product.inputParameters() + product.weightParameters(), type,
+  result.plain = wrap(product, product.inputParameters() + product.weightParameters(), type,
                       "  %y = " + product.operation() + product.types(type) + "\n");
   result.oracle = [product](const Inputs &inputs) {
     std::vector<Expected> expected;
@@ -162,11 +165,11 @@ static Case epilogueCase(const Product &product, const std::string &name,
   std::string operands = bias + ", " + sumType + ", " + rowType;
   std::string parameters = product.inputParameters() + product.weightParameters() + ", %b: " + bias +
                            ", %r: " + sumType + ", %t: " + rowType;
-  result.plain = wrap(parameters, type,
+  result.plain = wrap(product, parameters, type,
                       "  %p = " + product.operation() + product.types(sumType) +
                           "\n  %y = llm.pointwise %p, %b, %r, %t : (" + sumType + ", " + operands +
                           ") -> " + type + " " + region + "\n");
-  std::string fused = wrap(parameters, type,
+  std::string fused = wrap(product, parameters, type,
                            "  %y = " + product.operation() + " with(%b, %r, %t : " + operands +
                                ")" + product.types(type) + " " + region + "\n");
   result.fused = [fused](int64_t) { return fused; };
@@ -181,20 +184,20 @@ static Case pairCase(const Product &half) {
   result.name = std::string("matmul_pair_") + half.input + "_" + half.weight.name + "_" +
                 half.result + "_" + std::to_string(half.columns) + "x" + std::to_string(half.depth);
   const std::string region = R"({
-^bb0(%g: f32, %u: f32):
-  %n = arith.negf %g : f32
+^bb0(%left: f32, %right: f32):
+  %n = arith.negf %left : f32
   %e = math.exp %n : f32
   %one = arith.constant 1.0 : f32
   %d = arith.addf %e, %one : f32
-  %q = arith.divf %g, %d : f32
-  %m = arith.mulf %q, %u : f32
+  %q = arith.divf %left, %d : f32
+  %m = arith.mulf %q, %right : f32
   llm.yield %m : f32
 })";
   std::string sumType = activation(half.columns, "f32");
   std::string type = activation(half.columns, half.result);
   std::string parameters =
       half.inputParameters() + half.weightParameters("a") + half.weightParameters("b");
-  result.plain = wrap(parameters, type,
+  result.plain = wrap(half, parameters, type,
                       "  %g = " + half.operation("a") + half.types(sumType) + "\n  %u = " +
                           half.operation("b") + half.types(sumType) +
                           "\n  %y = llm.pointwise %g, %u : (" + sumType + ", " + sumType +
@@ -215,7 +218,7 @@ static Case pairCase(const Product &half) {
       body += interleave("z", half.zeroType(), both.zeroType());
     body += llvm::formatv("  %y = {0} pair_offset {1}", both.operation(), offset).str() +
             both.types(type) + " " + region + "\n";
-    return wrap(parameters, type, body);
+    return wrap(half, parameters, type, body);
   };
   result.oracle = [half](const Inputs &inputs) {
     std::vector<Expected> expected;

@@ -36,11 +36,12 @@ static Case embedCase(const std::string &name, const std::string &element,
     parameters += ", %z: " + zeros + " {test.role = \"zeros\"}";
     op += " zeros(%z : " + zeros + ")";
   }
-  op += (encoding.empty() ? "" : " " + encoding) + " : tensor<?xi32, \"T\">, " + table + " -> " +
+  op += (encoding.empty() ? "" : " #encoding") + std::string(" : tensor<?xi32, \"T\">, ") + table + " -> " +
         type + "\n";
   Case built;
   built.name = "embed_" + name;
-  built.plain = function(parameters, type, op, "%y");
+  built.plain = (encoding.empty() ? "" : "#encoding = " + encoding + "\n") +
+                function(parameters, type, op, "%y");
   built.oracle = [=](const Inputs &inputs) {
     std::vector<Expected> expected;
     const HostTensor &w = inputs.arguments[1].tensor;
@@ -314,10 +315,10 @@ std::vector<Case> conformance::rowCases() {
   add(embedCase("f32", "f32", "", "f32", 0, "f32"));
   add(embedCase("bf16", "bf16", "", "f32", 0, "bf16"));
   add(embedCase("f16", "f16", "", "f32", 0, "f32"));
-  add(embedCase("int8", "i8", "<\"int8\", group = 0, zero_points = false>", "f32", 0, "f32"));
-  add(embedCase("int4", "i4", "<\"int4\", group = 32, zero_points = false>", "bf16", 32, "bf16"));
-  add(embedCase("int4z", "i4", "<\"int4\", group = 64, zero_points = true>", "bf16", 64, "f32"));
-  add(embedCase("fp8", "f8E4M3FN", "<\"fp8\", group = 0, zero_points = false>", "f32", 0, "f16"));
+  add(embedCase("int8", "i8", "#llm.encoding<\"int8\", group = 0, zero_points = false>", "f32", 0, "f32"));
+  add(embedCase("int4", "i4", "#llm.encoding<\"int4\", group = 32, zero_points = false>", "bf16", 32, "bf16"));
+  add(embedCase("int4z", "i4", "#llm.encoding<\"int4\", group = 64, zero_points = true>", "bf16", 64, "f32"));
+  add(embedCase("fp8", "f8E4M3FN", "#llm.encoding<\"fp8\", group = 0, zero_points = false>", "f32", 0, "f16"));
   for (int64_t columns : {43, 172, 600})
     for (std::string result : {"f32", "bf16"})
       add(normCase(columns == 43 ? "f32" : result, result, columns, columns != 43));
