@@ -11,8 +11,7 @@ namespace ingot::runtime {
 ingot_error *toError(const Status &status) {
   if (status.ok())
     return nullptr;
-  return new (std::nothrow)
-      ingot_error{std::string(status.code()), std::string(status.message())};
+  return new (std::nothrow) ingot_error{std::string(status.code()), std::string(status.message())};
 }
 
 Status misuse(const std::string &what) {
@@ -175,8 +174,9 @@ ingot_error *ingot_detokenize(const ingot_engine *engine, const int32_t *tokens,
       return std::move(tokenizer).status();
     if ((!tokens && count) || (!text && capacity) || !bytes)
       return misuse("a pointer is NULL");
-    std::string decoded = (*tokenizer)->decode(
-        {tokens, count}, DecodeOptions{skip_special, (*tokenizer)->cleansUpSpaces()});
+    std::string decoded =
+        (*tokenizer)
+            ->decode({tokens, count}, DecodeOptions{skip_special, (*tokenizer)->cleansUpSpaces()});
     std::copy_n(decoded.begin(), std::min(capacity, decoded.size()), text);
     *bytes = decoded.size();
     return {};
@@ -221,7 +221,7 @@ ingot_error *ingot_get_counters(const ingot_engine *engine, ingot_counters *coun
     if (!engine)
       return misuse("the engine is NULL");
     const SessionCounters &totals = engine->session->counters();
-    return writeSized(
-        ingot_counters{0, totals.steps, totals.promptTokens, totals.generatedTokens}, counters);
+    return writeSized(ingot_counters{0, totals.steps, totals.promptTokens, totals.generatedTokens},
+                      counters);
   });
 }

@@ -15,8 +15,7 @@ namespace {
 constexpr size_t pageBytes = 4096;
 
 Status failed(const std::string &path, const char *action) {
-  return Status::error("INGOT-E7101",
-                       path + ": cannot " + action + ": " + std::strerror(errno),
+  return Status::error("INGOT-E7101", path + ": cannot " + action + ": " + std::strerror(errno),
                        "check the path and its permissions");
 }
 

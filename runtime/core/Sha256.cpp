@@ -60,8 +60,8 @@ __attribute__((target("sha,ssse3,sse4.1"))) void hashX86(uint32_t *state, const 
   for (; blocks; --blocks, data += 64) {
     __m128i words[4];
     for (int i = 0; i < 4; ++i)
-      words[i] = _mm_shuffle_epi8(
-          _mm_loadu_si128(reinterpret_cast<const __m128i *>(data + 16 * i)), swap);
+      words[i] =
+          _mm_shuffle_epi8(_mm_loadu_si128(reinterpret_cast<const __m128i *>(data + 16 * i)), swap);
     __m128i abefBefore = abef, cdghBefore = cdgh;
     for (int group = 0; group < 16; ++group) {
       __m128i now = words[0];

@@ -87,9 +87,8 @@ Status verifyLaunch(const schema::Engine &engine, const schema::Target &target,
 
 } // namespace
 
-std::optional<std::vector<int64_t>> findUncovered(const ShapeBox &declared,
-                                                  const std::vector<ShapeBox> &boxes,
-                                                  bool &tooComplex) {
+std::optional<std::vector<int64_t>>
+findUncovered(const ShapeBox &declared, const std::vector<ShapeBox> &boxes, bool &tooComplex) {
   tooComplex = false;
   std::vector<ShapeBox> left = {declared}, next;
   for (const ShapeBox &cut : boxes) {

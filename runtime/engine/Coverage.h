@@ -16,9 +16,8 @@ using ShapeBox = std::vector<Interval>;
 /// A point of `declared` that lies in none of `boxes`, or nothing when they cover it: exact, by
 /// cutting each box out of what is left. `tooComplex` is set, and nothing proved, when more than
 /// 100,000 pieces arise.
-std::optional<std::vector<int64_t>> findUncovered(const ShapeBox &declared,
-                                                  const std::vector<ShapeBox> &boxes,
-                                                  bool &tooComplex);
+std::optional<std::vector<int64_t>>
+findUncovered(const ShapeBox &declared, const std::vector<ShapeBox> &boxes, bool &tooComplex);
 
 /// The shapes a variant really serves: its ranges cut by its kernel's guards, over all dims of the
 /// engine. Launches choose by this box. Nothing when it is empty.

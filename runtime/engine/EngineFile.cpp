@@ -92,8 +92,7 @@ Status EngineFile::readMetadata() {
                          "use the runtime of the release that built the engine");
   if (header.metadataOffset < sizeof header ||
       header.metadataOffset % schema::metadataAlignment != 0 || header.metadataBytes == 0 ||
-      header.metadataBytes > schema::maximumMetadataBytes ||
-      header.metadataOffset > bytes.size() ||
+      header.metadataBytes > schema::maximumMetadataBytes || header.metadataOffset > bytes.size() ||
       header.metadataBytes > bytes.size() - header.metadataOffset)
     return damaged("INGOT-E5003", "the header places " + std::to_string(header.metadataBytes) +
                                       " bytes of metadata at byte " +
@@ -136,9 +135,8 @@ Status EngineFile::mapSections(const std::string &folder) {
       }
       whole = found->second.bytes();
     }
-    uint64_t alignment = section->kind() == schema::SectionKind::Weights
-                             ? schema::weightsAlignment
-                             : schema::sectionAlignment;
+    uint64_t alignment = section->kind() == schema::SectionKind::Weights ? schema::weightsAlignment
+                                                                         : schema::sectionAlignment;
     if (section->offset() % alignment != 0 || section->offset() > whole.size() ||
         section->bytes() > whole.size() - section->offset())
       return damaged("INGOT-E5008", "section '" + name + "' (" + std::to_string(section->bytes()) +

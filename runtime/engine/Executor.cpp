@@ -21,8 +21,8 @@ Result<std::unique_ptr<Executor>> Executor::create(std::shared_ptr<const EngineF
   executor->executionDevice = std::move(device);
   executor->chosen = executor->engineFile->metadata().targets()->Get(target);
   executor->memoryPlan = plan;
-  for (auto stage : {&Executor::bindDims, &Executor::allocate, &Executor::loadKernels,
-                     &Executor::prepare}) {
+  for (auto stage :
+       {&Executor::bindDims, &Executor::allocate, &Executor::loadKernels, &Executor::prepare}) {
     if (Status status = (executor.get()->*stage)(); !status.ok())
       return std::move(status).in("target '" + executor->chosen->name()->str() + "'");
   }
@@ -45,10 +45,11 @@ Status Executor::bindDims() {
       continue;
     int64_t value = executionDevice->dimension(name);
     if (value < dim.min() || value > dim.max())
-      return Status::error("INGOT-E5011",
-                           "this device has no dim '" + name + "' in the range " +
-                               std::to_string(dim.min()) + " to " + std::to_string(dim.max()),
-                           "use another target or the runtime of the release that built the engine");
+      return Status::error(
+          "INGOT-E5011",
+          "this device has no dim '" + name + "' in the range " + std::to_string(dim.min()) +
+              " to " + std::to_string(dim.max()),
+          "use another target or the runtime of the release that built the engine");
     ranges[i] = {value, value};
   }
   for (const Interval &range : ranges)
@@ -81,8 +82,8 @@ Status Executor::checkSupported() const {
 }
 
 Status Executor::allocate() {
-  if (Status status = executionDevice->start(memoryPlan.threads,
-                                             chosen->memory()->scratch_bytes_per_thread());
+  if (Status status =
+          executionDevice->start(memoryPlan.threads, chosen->memory()->scratch_bytes_per_thread());
       !status.ok())
     return status;
   Result<void *> arena = executionDevice->allocate(memoryPlan.arenaBytes);
@@ -97,9 +98,10 @@ Status Executor::allocate() {
       bases.push_back(static_cast<uint8_t *>(*arena) + offset);
       continue;
     }
-    Result<void *> memory = buffer.role() == Role::Weight
-                                ? executionDevice->adopt(engineFile->weight(uint32_t(buffer.weight())))
-                                : executionDevice->allocate(allocatedBytes(i));
+    Result<void *> memory =
+        buffer.role() == Role::Weight
+            ? executionDevice->adopt(engineFile->weight(uint32_t(buffer.weight())))
+            : executionDevice->allocate(allocatedBytes(i));
     if (!memory.ok())
       return std::move(memory).status().in("buffer '" + buffer.name()->str() + "'");
     bases.push_back(static_cast<uint8_t *>(*memory));
@@ -127,16 +129,16 @@ Status Executor::loadKernels() {
                            "library '" + library.name()->str() + "' is not code for this device",
                            "rebuild the engine");
     }
-    Result<size_t> loaded = executionDevice->loadLibrary(engineFile->section(library.section()),
-                                                         library.name()->str());
+    Result<size_t> loaded =
+        executionDevice->loadLibrary(engineFile->section(library.section()), library.name()->str());
     if (!loaded.ok())
       return std::move(loaded).status();
     libraries.push_back(*loaded);
   }
   for (uint32_t i = 0; i < count(chosen->kernels()); ++i) {
     const schema::Kernel &kernel = *chosen->kernels()->Get(i);
-    Result<DeviceKernel> found = executionDevice->kernel(libraries[kernel.library()],
-                                                         kernel.symbol()->str(), kernel.spmd());
+    Result<DeviceKernel> found =
+        executionDevice->kernel(libraries[kernel.library()], kernel.symbol()->str(), kernel.spmd());
     if (!found.ok())
       return std::move(found).status().in("kernel '" + kernel.name()->str() + "'");
     kernels.push_back(*found);
@@ -223,9 +225,8 @@ std::optional<uint32_t> Executor::findProgram(std::string_view name) const {
 }
 
 Status Executor::beginStep(const StepShape &shape) {
-  const std::pair<int64_t, int64_t> values[] = {{tokensDim, shape.tokens},
-                                                {sequencesDim, shape.sequences},
-                                                {logitRowsDim, shape.logitRows}};
+  const std::pair<int64_t, int64_t> values[] = {
+      {tokensDim, shape.tokens}, {sequencesDim, shape.sequences}, {logitRowsDim, shape.logitRows}};
   for (auto [dim, value] : values) {
     if (dim < 0)
       continue;
@@ -263,7 +264,8 @@ void Executor::runLaunch(const Step &step) {
   for (uint32_t i = 0; i < count(launch.args()); ++i) {
     const schema::Arg &arg = *launch.args()->Get(i);
     if (arg.kind() == schema::ArgKind::Buffer)
-      bufferArgs[buffers++] = bases[arg.buffer()] + (arg.value() ? evaluate(*arg.value(), dims) : 0);
+      bufferArgs[buffers++] =
+          bases[arg.buffer()] + (arg.value() ? evaluate(*arg.value(), dims) : 0);
     else if (arg.kind() == schema::ArgKind::Integer)
       scalarArgs[scalars++] = evaluate(*arg.value(), dims);
     else

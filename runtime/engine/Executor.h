@@ -86,12 +86,12 @@ private:
   const schema::Target *chosen = nullptr;
   MemoryPlan memoryPlan;
   int64_t tokensDim = -1, sequencesDim = -1, logitRowsDim = -1;
-  std::vector<Interval> ranges;   ///< of every dim within the plan
-  std::vector<int64_t> dims;      ///< of the current step
-  std::vector<uint8_t *> bases;   ///< of every buffer
+  std::vector<Interval> ranges; ///< of every dim within the plan
+  std::vector<int64_t> dims;    ///< of the current step
+  std::vector<uint8_t *> bases; ///< of every buffer
   std::vector<DeviceKernel> kernels;
   std::vector<std::vector<Step>> programs;
-  std::vector<void *> bufferArgs;   ///< room for the longest argument list
+  std::vector<void *> bufferArgs; ///< room for the longest argument list
   std::vector<int64_t> scalarArgs;
 };
 

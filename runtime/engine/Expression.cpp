@@ -77,6 +77,9 @@ Result<Interval> boundExpression(const schema::Expr &expression, std::span<const
   const auto *nodes = expression.nodes();
   if (!nodes || nodes->size() == 0 || nodes->size() > maximumExpressionNodes)
     return malformed("it is empty or too long");
+  // The FlatBuffers verifier looks at the alignment of a vector's length only.
+  if (reinterpret_cast<uintptr_t>(nodes->Data()) % alignof(schema::ExprNode) != 0)
+    return malformed("it is misaligned");
   Interval stack[maximumExpressionDepth];
   size_t depth = 0;
   for (const schema::ExprNode *node : *nodes) {

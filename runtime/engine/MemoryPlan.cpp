@@ -90,8 +90,7 @@ Status planGroups(const schema::Engine &engine, const schema::Target &target, Me
       if (planned.tableWidth > range.max())
         return Status::error("INGOT-E5010",
                              "the engine states a context of " + std::to_string(plan.maxContext) +
-                                 " but block tables of " + std::to_string(range.max()) +
-                                 " entries",
+                                 " but block tables of " + std::to_string(range.max()) + " entries",
                              "rebuild the engine or lower --max-context");
       planned.tableWidth = std::max(planned.tableWidth, int64_t(range.min()));
     }
@@ -121,8 +120,9 @@ Status chooseTier(const schema::Engine &engine, const schema::Target &target, Me
                        "rebuild the engine");
 }
 
-std::string mebibytes(uint64_t bytes) {
-  return std::to_string((bytes + (1 << 20) - 1) >> 20) + " MiB";
+std::string inBytes(uint64_t bytes) {
+  return std::to_string(bytes) + " bytes (" + std::to_string((bytes + (1 << 20) - 1) >> 20) +
+         " MiB)";
 }
 
 /// Gives each group the same share of its full size, and never less than one full sequence.
@@ -130,8 +130,8 @@ Status shareBlocks(uint64_t memory, MemoryPlan &plan) {
   double fullBytes = 0;
   uint64_t fixed = plan.totalBytes(), minimum = fixed;
   for (const KvGroupPlan &group : plan.groups) {
-    fullBytes += double(group.blockBytes) * double(group.blocksPerSequence) *
-                 double(plan.maxSequences);
+    fullBytes +=
+        double(group.blockBytes) * double(group.blocksPerSequence) * double(plan.maxSequences);
     uint64_t one = 0;
     if (__builtin_mul_overflow(group.blockBytes, uint64_t(group.blocksPerSequence), &one) ||
         __builtin_add_overflow(minimum, one, &minimum))
@@ -140,13 +140,12 @@ Status shareBlocks(uint64_t memory, MemoryPlan &plan) {
   }
   if (memory && memory < minimum)
     return Status::error("INGOT-E6002",
-                         "--memory " + mebibytes(memory) + " is too small for one sequence of " +
+                         "--memory of " + inBytes(memory) + " is too small for one sequence of " +
                              std::to_string(plan.maxContext) + " positions",
-                         "give at least " + mebibytes(minimum) +
+                         "give at least " + inBytes(minimum) +
                              ", or lower --max-context, --max-tokens or --max-sequences");
-  double share = !memory || fullBytes == 0
-                     ? 1.0
-                     : std::min(1.0, double(memory - fixed) / fullBytes);
+  double share =
+      !memory || fullBytes == 0 ? 1.0 : std::min(1.0, double(memory - fixed) / fullBytes);
   for (KvGroupPlan &group : plan.groups) {
     int64_t full = group.blocksPerSequence * plan.maxSequences;
     group.blocks = std::max(group.blocksPerSequence, int64_t(double(full) * share));

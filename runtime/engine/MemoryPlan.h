@@ -11,11 +11,11 @@ namespace ingot::runtime {
 
 /// What the user asks for; 0 means the engine's maximum.
 struct MemoryRequest {
-  uint64_t memory = 0;       ///< bytes for everything; 0: as much as the limits can use
-  int64_t maxSequences = 0;  ///< sequences in one step
-  int64_t maxContext = 0;    ///< positions of one sequence
-  int64_t maxTokens = 0;     ///< tokens of one step
-  int64_t maxLogitRows = 0;  ///< logit rows of one step
+  uint64_t memory = 0;      ///< bytes for everything; 0: as much as the limits can use
+  int64_t maxSequences = 0; ///< sequences in one step
+  int64_t maxContext = 0;   ///< positions of one sequence
+  int64_t maxTokens = 0;    ///< tokens of one step
+  int64_t maxLogitRows = 0; ///< logit rows of one step
 };
 
 struct KvGroupPlan {
@@ -35,7 +35,7 @@ struct MemoryPlan {
   int64_t maxLogitRows = 0;
   int64_t threads = 0;
   uint32_t tier = 0;
-  uint64_t weightBytes = 0;  ///< used in place, in the file's mapping
+  uint64_t weightBytes = 0; ///< used in place, in the file's mapping
   uint64_t arenaBytes = 0;
   uint64_t stateBytes = 0;
   uint64_t scratchBytes = 0; ///< of all threads

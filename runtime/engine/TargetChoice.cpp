@@ -46,8 +46,7 @@ Result<uint32_t> chooseTarget(const schema::Engine &engine, const Device &device
       best = i;
   }
   if (!named)
-    return Status::error("INGOT-E5017",
-                         "the engine has no target '" + std::string(forced) + "'",
+    return Status::error("INGOT-E5017", "the engine has no target '" + std::string(forced) + "'",
                          "choose one of: " + names);
   if (best < 0)
     return Status::error("INGOT-E5016",

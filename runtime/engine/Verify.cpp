@@ -35,6 +35,11 @@ int64_t bytesOf(int64_t elements, schema::DType type) {
   return (bits + 7) / 8;
 }
 
+/// The FlatBuffers verifier looks at the alignment of a vector's length only.
+bool isAligned(const flatbuffers::Vector<uint64_t> *vector) {
+  return !vector || reinterpret_cast<uintptr_t>(vector->Data()) % alignof(uint64_t) == 0;
+}
+
 class StructureVerifier {
 public:
   explicit StructureVerifier(const schema::Engine &engine)
@@ -112,11 +117,10 @@ Status StructureVerifier::verifyDims() const {
       return malformed("dim '" + name + "'", "its range is empty, negative or too large");
     if (!names.insert(name).second)
       return malformed("dim '" + name + "'", "declared twice");
-    bool known = dim.source() == schema::DimSource::Device ||
-                 (dim.source() == schema::DimSource::Step &&
-                  (name == "T" || name == "S" || name == "L")) ||
-                 (dim.source() == schema::DimSource::Load &&
-                  (name == "B" || name.substr(0, 2) == "B."));
+    bool known =
+        dim.source() == schema::DimSource::Device ||
+        (dim.source() == schema::DimSource::Step && (name == "T" || name == "S" || name == "L")) ||
+        (dim.source() == schema::DimSource::Load && (name == "B" || name.substr(0, 2) == "B."));
     if (!known)
       return Status::error("INGOT-E5011",
                            "this runtime knows no " + std::string(sources[int(dim.source())]) +
@@ -136,8 +140,8 @@ Status StructureVerifier::verifySections() const {
   for (uint32_t i = 0; i < count(engine.weights()); ++i) {
     const schema::Weight &weight = *engine.weights()->Get(i);
     std::string where = "weight '" + weight.name()->str() + "'";
-    if (weight.dtype() > schema::DType::MAX)
-      return malformed(where, "unknown element type");
+    if (weight.dtype() > schema::DType::MAX || !isAligned(weight.shape()))
+      return malformed(where, "unknown element type, or a misaligned shape");
     if (weight.section() >= count(engine.sections()) ||
         engine.sections()->Get(weight.section())->kind() != schema::SectionKind::Weights)
       return malformed(where, "does not lie in a section of weights");
@@ -177,7 +181,8 @@ Status StructureVerifier::verifyKernels(const schema::Target &target,
                                         const std::string &where) const {
   for (uint32_t i = 0; i < count(target.libraries()); ++i) {
     const schema::Library &library = *target.libraries()->Get(i);
-    if (library.kind() > schema::LibraryKind::MAX || library.section() >= count(engine.sections()) ||
+    if (library.kind() > schema::LibraryKind::MAX ||
+        library.section() >= count(engine.sections()) ||
         engine.sections()->Get(library.section())->kind() != schema::SectionKind::Kernels)
       return malformed(where + ", library '" + library.name()->str() + "'",
                        "does not lie in a section of kernels, or is of an unknown kind");
@@ -235,8 +240,7 @@ Status StructureVerifier::verifyBuffers(const schema::Target &target,
     if (group.block_bytes() != uint64_t(groupBytes[i]))
       return badContract(where + ", KV group '" + group.name()->str() + "'",
                          "states " + std::to_string(group.block_bytes()) +
-                             " bytes per block, its buffers take " +
-                             std::to_string(groupBytes[i]));
+                             " bytes per block, its buffers take " + std::to_string(groupBytes[i]));
   }
   return {};
 }
@@ -286,7 +290,8 @@ Status StructureVerifier::verifyShape(const schema::Buffer &buffer,
       Result<Interval> bounds = boundExpression(*extent, dims);
       if (!bounds.ok())
         return std::move(bounds).status().in(where);
-      if (bounds->min < 0 || __builtin_mul_overflow(elements, evaluate(*extent, *values), &elements))
+      if (bounds->min < 0 ||
+          __builtin_mul_overflow(elements, evaluate(*extent, *values), &elements))
         return malformed(where, "its shape is negative or overflows");
     }
     int64_t needed = bytesOf(elements, buffer.dtype());
@@ -388,7 +393,8 @@ Status StructureVerifier::verifyLaunch(const schema::Launch &launch, const schem
       Result<Interval> bounds = boundExpression(*variant.grid()->Get(j), dims);
       if (!bounds.ok())
         return std::move(bounds).status().in(where);
-      if (bounds->min < 0 || __builtin_mul_overflow(tiles, std::max<int64_t>(bounds->max, 1), &tiles) ||
+      if (bounds->min < 0 ||
+          __builtin_mul_overflow(tiles, std::max<int64_t>(bounds->max, 1), &tiles) ||
           tiles > maximumDim)
         return malformed(where, "a grid is negative or too large");
     }
@@ -430,7 +436,8 @@ Status StructureVerifier::verifyCollective(const schema::Collective &operation,
                                            const std::string &where) const {
   if (operation.kind() > schema::CollectiveKind::MAX || operation.dtype() > schema::DType::MAX ||
       !isBuffer(target, operation.source()) || !isBuffer(target, operation.destination()) ||
-      operation.counts() < -1 || (operation.counts() >= 0 && !isBuffer(target, operation.counts())) ||
+      operation.counts() < -1 ||
+      (operation.counts() >= 0 && !isBuffer(target, operation.counts())) ||
       operation.receive_counts() < -1 ||
       (operation.receive_counts() >= 0 && !isBuffer(target, operation.receive_counts())) ||
       operation.group() >= count(target.rank_groups()) || operation.peer() < -1 ||
@@ -501,6 +508,8 @@ Status StructureVerifier::verifyTier(const schema::ArenaTier &tier, const schema
                                      const std::string &where) const {
   if (Status status = verifyRanges(tier.limits(), where); !status.ok())
     return status;
+  if (!isAligned(tier.offsets()))
+    return malformed(where, "its offsets are misaligned");
   std::vector<Interval> limited = dims;
   for (uint32_t i = 0; i < count(tier.limits()); ++i) {
     Interval &dim = limited[tier.limits()->Get(i)->dim()];

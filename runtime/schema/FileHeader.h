@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The 64 bytes at the start of every engine file, little-endian, followed by the metadata
-// (Engine.fbs) and the sections. Part of the contract; the compiler writes it, the runtime reads it.
+// (Engine.fbs) and the sections. Part of the contract: compiler and runtime both include it.
 #pragma once
 
 #include <cstddef>

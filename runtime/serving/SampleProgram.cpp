@@ -26,8 +26,7 @@ Result<SampleProgram> SampleProgram::bind(Executor &executor, uint32_t vocabular
   static const char *const known[] = {"logits",      "sample_params", "bias_ids",
                                       "bias_values", "allow_mask",    "token_counts"};
   for (uint32_t i = 0; i < count(description.inputs()); ++i) {
-    const schema::Buffer &buffer =
-        *executor.target().buffers()->Get(description.inputs()->Get(i));
+    const schema::Buffer &buffer = *executor.target().buffers()->Get(description.inputs()->Get(i));
     if (buffer.role() == schema::Role::Input &&
         std::find(std::begin(known), std::end(known), buffer.name()->string_view()) ==
             std::end(known))
@@ -155,8 +154,7 @@ void SampleProgram::run(std::span<Sequence *const> rows) {
     executor->read(uint32_t(logprobsBuffer), logprobs.data(), count * 4);
   if (topTokensBuffer != absent && topLogprobsBuffer != absent) {
     executor->read(uint32_t(topTokensBuffer), topTokens.data(), count * INGOT_MAX_LOGPROBS * 4);
-    executor->read(uint32_t(topLogprobsBuffer), topLogprobs.data(),
-                   count * INGOT_MAX_LOGPROBS * 4);
+    executor->read(uint32_t(topLogprobsBuffer), topLogprobs.data(), count * INGOT_MAX_LOGPROBS * 4);
   }
 }
 

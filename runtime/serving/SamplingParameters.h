@@ -21,11 +21,11 @@ struct SamplingParameters {
   float presencePenalty = 0;   ///< over generated tokens
   float frequencyPenalty = 0;  ///< over generated tokens
   uint64_t seed = 0;
-  int32_t logprobs = -1;       ///< -1 = none, otherwise how many alternatives, at most 20
+  int32_t logprobs = -1; ///< -1 = none, otherwise how many alternatives, at most 20
   std::vector<std::pair<int32_t, float>> bias; ///< token, added to its logit; at most 304
   std::vector<int32_t> allowed; ///< when not empty, the only tokens that may be drawn
 
-  int64_t maxTokens = 0;       ///< generated tokens; 0 = up to the context
+  int64_t maxTokens = 0; ///< generated tokens; 0 = up to the context
   bool ignoreEos = false;
   std::vector<int32_t> stopTokens;
   std::vector<std::string> stopStrings; ///< at most 64 of at most 1024 bytes

@@ -55,7 +55,7 @@ private:
   std::vector<BatchEntry> batch;
   int64_t tokensLeft = 0, rowsLeft = 0;
   bool promptWaits = false; ///< a prompt got nothing in the last step
-  size_t firstDecode = 0; ///< where the next step starts to look, when rows are scarce
+  size_t firstDecode = 0;   ///< where the next step starts to look, when rows are scarce
 };
 
 } // namespace ingot::runtime

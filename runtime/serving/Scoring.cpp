@@ -87,8 +87,8 @@ Status Session::runAlone(std::span<const int32_t> tokens, const std::function<vo
   executor->clearState(sequence.slot);
   Status status;
   while (status.ok() && sequence.pending() > 0) {
-    int64_t chunk = std::min({memoryPlan().maxTokens, memoryPlan().maxLogitRows,
-                              sequence.pending()});
+    int64_t chunk =
+        std::min({memoryPlan().maxTokens, memoryPlan().maxLogitRows, sequence.pending()});
     BatchEntry entry = {&sequence, chunk, chunk};
     status = stepProgram->prepare({&entry, 1}, *cache);
     if (!status.ok())
@@ -114,7 +114,9 @@ Result<std::vector<float>> Session::score(std::span<const int32_t> tokens) {
                          tokens[size_t(first + i + 1)]);
     return {};
   };
-  if (Status status = runAlone(tokens, [&] { stepProgram->run(); }, visit); !status.ok())
+  if (Status status = runAlone(
+          tokens, [&] { stepProgram->run(); }, visit);
+      !status.ok())
     return status;
   return scores;
 }
@@ -128,8 +130,7 @@ std::vector<std::string> Session::taps() const {
   return names;
 }
 
-Result<std::vector<float>> Session::readTap(std::span<const int32_t> tokens,
-                                            std::string_view tap) {
+Result<std::vector<float>> Session::readTap(std::span<const int32_t> tokens, std::string_view tap) {
   const schema::Target &target = executor->target();
   auto refuse = [&](const char *what) {
     return Status::error("INGOT-E6009", "tap '" + std::string(tap) + "' " + what,

@@ -17,16 +17,16 @@ using SequenceBlocks = std::vector<std::vector<int32_t>>;
 
 struct Sequence {
   uint64_t id = 0;
-  std::vector<int32_t> tokens;   ///< the prompt, then what was generated
+  std::vector<int32_t> tokens; ///< the prompt, then what was generated
   int64_t promptTokens = 0;
-  int64_t computed = 0;          ///< positions whose K and V are in the cache
-  int64_t maxNewTokens = 0;      ///< at least 1; already cut to the context
-  bool cutByContext = false;     ///< fewer than asked for
+  int64_t computed = 0;      ///< positions whose K and V are in the cache
+  int64_t maxNewTokens = 0;  ///< at least 1; already cut to the context
+  bool cutByContext = false; ///< fewer than asked for
   SamplingParameters sampling;
 
-  int64_t slot = -1;             ///< row of the State buffers; -1 while waiting
+  int64_t slot = -1; ///< row of the State buffers; -1 while waiting
   SequenceBlocks blocks;
-  bool needsState = false;       ///< admitted, but its state rows are not set up yet
+  bool needsState = false; ///< admitted, but its state rows are not set up yet
 
   std::optional<Detokenizer> detokenizer;
   StopText stopText;

@@ -10,19 +10,19 @@
 namespace ingot::runtime {
 
 struct SessionOptions {
-  MemoryRequest memory;       ///< memory.memory 0: what the machine has available
-  int64_t threads = 0;        ///< 0: as many as this process may use
-  std::string target;         ///< empty: the best that runs here
+  MemoryRequest memory; ///< memory.memory 0: what the machine has available
+  int64_t threads = 0;  ///< 0: as many as this process may use
+  std::string target;   ///< empty: the best that runs here
   bool verifyWeights = false;
 };
 
 /// A prompt as text or as ids, and what to do with it.
 struct Request {
-  std::string text;            ///< used when `tokens` is empty
+  std::string text; ///< used when `tokens` is empty
   std::vector<int32_t> tokens;
-  bool addSpecial = true;      ///< put the model's prefix (BOS) before text
-  bool parseSpecial = false;   ///< recognise special tokens written in text
-  bool skipSpecial = true;     ///< leave special tokens out of the generated text
+  bool addSpecial = true;    ///< put the model's prefix (BOS) before text
+  bool parseSpecial = false; ///< recognise special tokens written in text
+  bool skipSpecial = true;   ///< leave special tokens out of the generated text
   SamplingParameters sampling;
 };
 

@@ -25,7 +25,13 @@ public:
 
 private:
   enum class Input {
-    Tokens, Positions, TokenSequences, SequenceOffsets, ContextLengths, LogitRows, BlockTable
+    Tokens,
+    Positions,
+    TokenSequences,
+    SequenceOffsets,
+    ContextLengths,
+    LogitRows,
+    BlockTable
   };
   struct Binding {
     Input input;

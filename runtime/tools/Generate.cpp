@@ -47,12 +47,11 @@ public:
     auto rate = [](int64_t tokens, double seconds) {
       return seconds > 0 ? double(tokens) / seconds : 0.0;
     };
-    std::fprintf(stderr,
-                 "prompt: %lld tokens, %.1f tokens/s; generation: %lld tokens, %.1f tokens/s\n",
-                 static_cast<long long>(total.promptTokens),
-                 rate(total.promptTokens, promptSeconds),
-                 static_cast<long long>(total.generatedTokens),
-                 rate(total.generatedTokens, generationSeconds));
+    std::fprintf(
+        stderr, "prompt: %lld tokens, %.1f tokens/s; generation: %lld tokens, %.1f tokens/s\n",
+        static_cast<long long>(total.promptTokens), rate(total.promptTokens, promptSeconds),
+        static_cast<long long>(total.generatedTokens),
+        rate(total.generatedTokens, generationSeconds));
   }
 
 private:
@@ -92,10 +91,11 @@ void addOptions(CLI::App &app, GenerateOptions &options) {
   auto *ids = app.add_option("--prompt-ids", options.promptIds, "prompt as token ids")
                   ->delimiter(',')
                   ->group("Text");
-  auto *file = app.add_option("--prompts", options.promptsFile,
-                              "one JSON object per line: prompt or prompt_ids, id, and any sampling "
-                              "parameter; '-' reads from standard input")
-                   ->group("Text");
+  auto *file =
+      app.add_option("--prompts", options.promptsFile,
+                     "one JSON object per line: prompt or prompt_ids, id, and any sampling "
+                     "parameter; '-' reads from standard input")
+          ->group("Text");
   text->excludes(ids)->excludes(file);
   ids->excludes(file);
   app.add_flag("--parse-special", options.request.parseSpecial,

@@ -18,11 +18,11 @@ template <class T> bool take(const json &value, T &out) {
   } else if constexpr (std::is_integral_v<T>) {
     if (!value.is_number_integer())
       return false;
-    if (value.is_number_unsigned() ? value.get<uint64_t>() > uint64_t(std::numeric_limits<T>::max())
-                                   : value.get<int64_t>() < int64_t(std::numeric_limits<T>::min()) ||
-                                         value.get<int64_t>() >
-                                             int64_t(std::min<uint64_t>(
-                                                 uint64_t(std::numeric_limits<T>::max()),
+    if (value.is_number_unsigned()
+            ? value.get<uint64_t>() > uint64_t(std::numeric_limits<T>::max())
+            : value.get<int64_t>() < int64_t(std::numeric_limits<T>::min()) ||
+                  value.get<int64_t>() >
+                      int64_t(std::min<uint64_t>(uint64_t(std::numeric_limits<T>::max()),
                                                  uint64_t(INT64_MAX))))
       return false;
   } else if constexpr (std::is_floating_point_v<T>) {
@@ -69,7 +69,9 @@ using Reader = std::function<bool(const json &)>;
 
 std::map<std::string, Reader> readersFor(Request &request) {
   SamplingParameters &sampling = request.sampling;
-  auto into = [](auto &field) { return [&field](const json &value) { return take(value, field); }; };
+  auto into = [](auto &field) {
+    return [&field](const json &value) { return take(value, field); };
+  };
   auto list = [](auto &field) {
     return [&field](const json &value) { return takeList(value, field); };
   };

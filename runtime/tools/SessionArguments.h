@@ -15,7 +15,8 @@ void addSessionOptions(CLI::App &app, SessionOptions &options);
 /// Prints "error INGOT-Ennnn: message" to stderr and returns 1.
 int reportError(const Status &status);
 
-/// Parses. False when the command ends here (help, or an error that was printed): `exitStatus` is set.
+/// Parses. False when the command ends here (help, or an error that was printed): `exitStatus` is
+/// set.
 bool parseArguments(CLI::App &app, int argc, char **argv, int &exitStatus);
 
 } // namespace ingot::runtime

@@ -35,8 +35,7 @@ std::string cgroupPath(const std::string &root, const std::string &controller) {
 }
 
 /// Calls `visit(folder)` for the cgroup of this process and each of its parents.
-template <class Visit>
-void forEachCgroup(const std::string &mount, std::string path, Visit visit) {
+template <class Visit> void forEachCgroup(const std::string &mount, std::string path, Visit visit) {
   while (true) {
     visit(mount + (path == "/" ? "" : path));
     size_t slash = path.rfind('/');

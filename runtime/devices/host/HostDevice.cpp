@@ -64,8 +64,8 @@ Result<void *> HostDevice::allocate(uint64_t bytes) {
                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (base == MAP_FAILED)
     return Status::error("INGOT-E6010",
-                         "cannot allocate " + std::to_string(bytes) + " bytes: " +
-                             std::strerror(errno),
+                         "cannot allocate " + std::to_string(bytes) +
+                             " bytes: " + std::strerror(errno),
                          "lower --memory, --max-sequences, --max-context or --max-tokens");
   regions.push_back({base, rounded});
   return base;

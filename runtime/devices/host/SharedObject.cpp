@@ -80,8 +80,7 @@ Status ElfImage::verifyHeader(Elf64_Ehdr &header) const {
 Status ElfImage::verifySegments(const Elf64_Ehdr &header) {
   for (unsigned i = 0; i < header.e_phnum; ++i) {
     Elf64_Phdr segment;
-    if (header.e_phoff > code.size() ||
-        !read(header.e_phoff + i * sizeof(Elf64_Phdr), segment))
+    if (header.e_phoff > code.size() || !read(header.e_phoff + i * sizeof(Elf64_Phdr), segment))
       return refuse("program headers outside the section");
     if ((segment.p_flags & PF_W) && (segment.p_flags & PF_X))
       return refuse("a segment is writable and executable");
@@ -95,8 +94,7 @@ Status ElfImage::verifySegments(const Elf64_Ehdr &header) {
       if (segment.p_align > 1 && ((segment.p_align & (segment.p_align - 1)) ||
                                   (segment.p_vaddr - segment.p_offset) % segment.p_align))
         return refuse("a segment is misaligned");
-      if (!loaded.empty() &&
-          segment.p_vaddr < loaded.back().p_vaddr + loaded.back().p_memsz)
+      if (!loaded.empty() && segment.p_vaddr < loaded.back().p_vaddr + loaded.back().p_memsz)
         return refuse("loaded segments overlap or are out of order");
       loaded.push_back(segment);
     }

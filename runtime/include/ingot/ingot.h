@@ -85,8 +85,7 @@ typedef struct ingot_memory_plan {
 INGOT_CHECK ingot_error *ingot_plan(const char *path, const ingot_options *options,
                                     ingot_memory_plan *plan);
 /** What was allocated. */
-INGOT_CHECK ingot_error *ingot_get_memory_plan(const ingot_engine *engine,
-                                               ingot_memory_plan *plan);
+INGOT_CHECK ingot_error *ingot_get_memory_plan(const ingot_engine *engine, ingot_memory_plan *plan);
 
 /** Facts of an engine; the strings live as long as the engine. */
 typedef struct ingot_info {
@@ -94,9 +93,9 @@ typedef struct ingot_info {
   const char *name;
   const char *architecture;
   const char *target;
-  const char *compiler;   /**< what built the engine */
+  const char *compiler; /**< what built the engine */
   int32_t vocabulary;
-  int32_t bos;            /**< -1: none */
+  int32_t bos; /**< -1: none */
   bool has_tokenizer;
 } ingot_info;
 
@@ -135,12 +134,12 @@ typedef struct ingot_sampling {
   float presence_penalty;   /**< over generated tokens */
   float frequency_penalty;  /**< over generated tokens */
   uint64_t seed;
-  int32_t logprobs;         /**< -1: none; otherwise how many alternatives, at most 20 */
-  int64_t max_tokens;       /**< generated tokens; 0: up to the context */
+  int32_t logprobs;   /**< -1: none; otherwise how many alternatives, at most 20 */
+  int64_t max_tokens; /**< generated tokens; 0: up to the context */
   bool ignore_eos;
-  const ingot_bias *bias;   /**< at most 304 */
+  const ingot_bias *bias; /**< at most 304 */
   size_t bias_count;
-  const int32_t *allowed;   /**< when not empty, the only tokens that may be drawn */
+  const int32_t *allowed; /**< when not empty, the only tokens that may be drawn */
   size_t allowed_count;
   const int32_t *stop_tokens;
   size_t stop_token_count;
@@ -154,13 +153,13 @@ INGOT_API void ingot_sampling_init(const ingot_engine *engine, ingot_sampling *s
 /** A prompt, as text or as ids. Everything is copied. */
 typedef struct ingot_request {
   size_t size;
-  const char *text;      /**< UTF-8; used when token_count is 0 */
+  const char *text; /**< UTF-8; used when token_count is 0 */
   size_t text_bytes;
   const int32_t *tokens;
   size_t token_count;
-  bool add_special;      /**< put the model's prefix before a text */
-  bool parse_special;    /**< recognise special tokens spelled out in a text */
-  bool skip_special;     /**< leave special tokens out of the generated text */
+  bool add_special;   /**< put the model's prefix before a text */
+  bool parse_special; /**< recognise special tokens spelled out in a text */
+  bool skip_special;  /**< leave special tokens out of the generated text */
   ingot_sampling sampling;
 } ingot_request;
 
@@ -168,11 +167,11 @@ typedef struct ingot_request {
 INGOT_API void ingot_request_init(const ingot_engine *engine, ingot_request *request);
 
 typedef enum ingot_finish {
-  INGOT_FINISH_NONE = 0,    /**< goes on */
-  INGOT_FINISH_END_TOKEN,   /**< end of text, or a stop token of the request */
+  INGOT_FINISH_NONE = 0,  /**< goes on */
+  INGOT_FINISH_END_TOKEN, /**< end of text, or a stop token of the request */
   INGOT_FINISH_STOP_STRING,
-  INGOT_FINISH_LENGTH,      /**< max_tokens of the request */
-  INGOT_FINISH_CONTEXT,     /**< the context is full */
+  INGOT_FINISH_LENGTH,  /**< max_tokens of the request */
+  INGOT_FINISH_CONTEXT, /**< the context is full */
   INGOT_FINISH_CANCELLED
 } ingot_finish;
 
@@ -185,10 +184,10 @@ typedef struct ingot_logprob {
 typedef struct ingot_event {
   size_t size; /**< set by the caller to sizeof(ingot_event) */
   uint64_t request;
-  int32_t token;      /**< -1: none */
-  const char *text;   /**< what became certain; complete UTF-8, zero-terminated */
+  int32_t token;    /**< -1: none */
+  const char *text; /**< what became certain; complete UTF-8, zero-terminated */
   size_t text_bytes;
-  float logprob;      /**< when asked for */
+  float logprob;            /**< when asked for */
   const ingot_logprob *top; /**< best first */
   size_t top_count;
   int64_t prompt_tokens;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ingot's C++ interface: ownership, spans and exceptions over ingot.h, in this header alone (C++20).
+// Ingot's C++ interface: ownership, spans and exceptions over ingot.h, in this header (C++20).
 #pragma once
 
 #include "ingot/ingot.h"
@@ -92,8 +92,8 @@ public:
                          tokens.size(), &count));
     if (count > tokens.size()) {
       tokens.resize(count);
-      check(ingot_tokenize(get(), text.data(), text.size(), addSpecial, parseSpecial,
-                           tokens.data(), tokens.size(), &count));
+      check(ingot_tokenize(get(), text.data(), text.size(), addSpecial, parseSpecial, tokens.data(),
+                           tokens.size(), &count));
     }
     tokens.resize(count);
     return tokens;
@@ -128,8 +128,11 @@ public:
     event.size = sizeof event;
     if (!ingot_next_event(get(), &event))
       return std::nullopt;
-    return Event{event.request, event.token, std::string(event.text, event.text_bytes),
-                 event.logprob, std::vector<ingot_logprob>(event.top, event.top + event.top_count),
+    return Event{event.request,
+                 event.token,
+                 std::string(event.text, event.text_bytes),
+                 event.logprob,
+                 std::vector<ingot_logprob>(event.top, event.top + event.top_count),
                  event.finish};
   }
 

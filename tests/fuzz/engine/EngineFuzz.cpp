@@ -17,9 +17,9 @@ using ingot::schema::FileHeader;
 
 namespace {
 
-constexpr uint64_t hostile[] = {0,          1,          0x7f,        0x80,       0xff,
-                                0xffff,     0x7fffffff, 0x80000000,  0xffffffff, 0x100000000,
-                                ~0ull >> 1, ~0ull,      1ull << 63,  1ull << 40, 0xfffffff0};
+constexpr uint64_t hostile[] = {0,          1,          0x7f,       0x80,       0xff,
+                                0xffff,     0x7fffffff, 0x80000000, 0xffffffff, 0x100000000,
+                                ~0ull >> 1, ~0ull,      1ull << 63, 1ull << 40, 0xfffffff0};
 
 class EngineMutator {
 public:

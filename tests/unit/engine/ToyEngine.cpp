@@ -21,9 +21,27 @@ using flatbuffers::Offset;
 
 enum DimIndex : uint32_t { T, S, L, B, Threads };
 enum BufferIndex : uint32_t {
-  Tokens, Positions, TokenSequences, SequenceOffsets, ContextLengths, BlockTable, LogitRows, Kv,
-  Hidden, WeightTable, Logits, Params, BiasIds, BiasValues, Mask, Counts, SampledTokens,
-  SampledLogprobs, TopTokens, TopLogprobs, Unknown
+  Tokens,
+  Positions,
+  TokenSequences,
+  SequenceOffsets,
+  ContextLengths,
+  BlockTable,
+  LogitRows,
+  Kv,
+  Hidden,
+  WeightTable,
+  Logits,
+  Params,
+  BiasIds,
+  BiasValues,
+  Mask,
+  Counts,
+  SampledTokens,
+  SampledLogprobs,
+  TopTokens,
+  TopLogprobs,
+  Unknown
 };
 
 std::vector<uint8_t> makeTokenizer() {
@@ -203,12 +221,11 @@ private:
         launch("append", appends, {Tokens, Positions, TokenSequences, BlockTable, Kv}, paging()),
         launch("hidden", {variant(0, T)}, {Positions, TokenSequences, BlockTable, Kv, Hidden},
                paging()),
-        launch("logits", {variant(1, L)}, {Hidden, LogitRows, WeightTable, Logits},
-               {integerArg(constant(toyVocabulary)),
-                CreateArg(builder, ArgKind::Real, 0, 0, 0.5)})};
-    std::vector<Offset<Segment>> segments = {
-        CreateSegmentDirect(builder, "body", 0, 2, Hidden),
-        CreateSegmentDirect(builder, "head", 2, 1, Logits)};
+        launch(
+            "logits", {variant(1, L)}, {Hidden, LogitRows, WeightTable, Logits},
+            {integerArg(constant(toyVocabulary)), CreateArg(builder, ArgKind::Real, 0, 0, 0.5)})};
+    std::vector<Offset<Segment>> segments = {CreateSegmentDirect(builder, "body", 0, 2, Hidden),
+                                             CreateSegmentDirect(builder, "head", 2, 1, Logits)};
     std::vector<uint32_t> dims = {T, S, L, B};
     std::vector<uint32_t> inputs = {Tokens,         Positions,  TokenSequences, SequenceOffsets,
                                     ContextLengths, BlockTable, LogitRows};
@@ -233,9 +250,23 @@ private:
   /// Bytes of the buffers in the arena, in order, at the given limits.
   std::vector<int64_t> arenaBytes(int64_t t, int64_t s, int64_t l) {
     int64_t blocks = (options.maxContext + options.blockTokens - 1) / options.blockTokens;
-    std::vector<int64_t> bytes = {t * 4,  t * 4, t * 4, (s + 1) * 4, s * 4, s * blocks * 4, l * 4,
-                                  t * 4,  l * toyVocabulary * 4, l * 64, l * INGOT_MAX_BIAS * 4,
-                                  l * INGOT_MAX_BIAS * 4, l * 8, l * 4, l * 4, l * 80, l * 80};
+    std::vector<int64_t> bytes = {t * 4,
+                                  t * 4,
+                                  t * 4,
+                                  (s + 1) * 4,
+                                  s * 4,
+                                  s * blocks * 4,
+                                  l * 4,
+                                  t * 4,
+                                  l * toyVocabulary * 4,
+                                  l * 64,
+                                  l * INGOT_MAX_BIAS * 4,
+                                  l * INGOT_MAX_BIAS * 4,
+                                  l * 8,
+                                  l * 4,
+                                  l * 4,
+                                  l * 80,
+                                  l * 80};
     if (!options.extraInput.empty())
       bytes.push_back(t * 4);
     return bytes;
@@ -310,9 +341,8 @@ std::vector<uint8_t> makeToyEngine(const ToyOptions &options) {
     std::memcpy(weights.data() + 4 * i, &value, 4);
   }
   std::vector<uint8_t> tokenizer = makeTokenizer();
-  std::vector<ToyMetadata::Place> places = {
-      {"kernels", SectionKind::Kernels, 0, &library},
-      {"weights", SectionKind::Weights, 0, &weights}};
+  std::vector<ToyMetadata::Place> places = {{"kernels", SectionKind::Kernels, 0, &library},
+                                            {"weights", SectionKind::Weights, 0, &weights}};
   if (options.tokenizer)
     places.push_back({"tokenizer", SectionKind::Tokenizer, 0, &tokenizer});
   uint64_t end = 1 << 16; // room for header and metadata
@@ -343,8 +373,8 @@ void fixMetadataDigest(std::vector<uint8_t> &file) {
   if (header.metadataOffset > file.size() ||
       header.metadataBytes > file.size() - header.metadataOffset)
     return;
-  runtime::Digest digest = runtime::sha256(file.data() + header.metadataOffset,
-                                           header.metadataBytes);
+  runtime::Digest digest =
+      runtime::sha256(file.data() + header.metadataOffset, header.metadataBytes);
   std::copy(digest.begin(), digest.end(), file.begin() + offsetof(FileHeader, metadataDigest));
 }
 

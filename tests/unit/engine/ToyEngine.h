@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Builds engine files in memory around a toy model, so that the runtime is tested without a compiler.
+// Builds engine files in memory around a toy model, so that the runtime is tested without a
+// compiler.
 #pragma once
 
 #include "runtime/engine/EngineFile.h"
@@ -37,16 +38,16 @@ struct ToyOptions {
   int64_t maxLogitRows = 32;
   int64_t maxContext = 96;
   int32_t blockTokens = 16;
-  int64_t window = 0;               ///< > 0: a sliding KV group
-  bool tokenizer = true;            ///< id i is the character 'a' + i, '?' from 26 on
+  int64_t window = 0;    ///< > 0: a sliding KV group
+  bool tokenizer = true; ///< id i is the character 'a' + i, '?' from 26 on
   std::vector<int32_t> eos = {63};
   std::vector<std::string> features;
   uint32_t kernelAbi = INGOT_KERNEL_ABI_VERSION;
   std::vector<ToyVariant> appendVariants = {{1, 32, 1, 32}};
-  std::string extraInput;           ///< name of an input the runtime does not know
-  std::string stepDim = "T";        ///< name of the token dim
-  int64_t hiddenOffset = -1;        ///< >= 0: offset of "hidden" in the arena, right or wrong
-  std::vector<uint8_t> library;     ///< instead of the real kernels
+  std::string extraInput;       ///< name of an input the runtime does not know
+  std::string stepDim = "T";    ///< name of the token dim
+  int64_t hiddenOffset = -1;    ///< >= 0: offset of "hidden" in the arena, right or wrong
+  std::vector<uint8_t> library; ///< instead of the real kernels
 };
 
 constexpr int64_t toyVocabulary = 64;

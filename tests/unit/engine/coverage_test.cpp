@@ -22,7 +22,8 @@ std::optional<std::vector<int64_t>> hole(const ShapeBox &declared,
 }
 
 TEST(CoverageTest, SplitRangesCover) {
-  EXPECT_FALSE(hole({{1, 512}, {1, 8}}, {{{1, 1}, {1, 8}}, {{2, 64}, {1, 8}}, {{65, 512}, {1, 8}}}));
+  EXPECT_FALSE(
+      hole({{1, 512}, {1, 8}}, {{{1, 1}, {1, 8}}, {{2, 64}, {1, 8}}, {{65, 512}, {1, 8}}}));
   EXPECT_FALSE(hole({{1, 512}}, {{{300, 512}}, {{1, 299}}}));
 }
 

@@ -36,8 +36,8 @@ size_t sectionOffset(const std::vector<uint8_t> &file, SectionKind kind) {
 TEST(EngineFileTest, LoadsFromDiskAndShowsItsFacts) {
   std::filesystem::path path = std::filesystem::path(testing::TempDir()) / "toy.ingot";
   std::vector<uint8_t> file = makeToyEngine();
-  std::ofstream(path, std::ios::binary).write(reinterpret_cast<const char *>(file.data()),
-                                              std::streamsize(file.size()));
+  std::ofstream(path, std::ios::binary)
+      .write(reinterpret_cast<const char *>(file.data()), std::streamsize(file.size()));
   auto opened = EngineFile::open(path.string(), {true});
   ASSERT_TRUE(opened.ok()) << opened.status().toString();
   EXPECT_EQ((*opened)->metadata().name()->str(), "toy");

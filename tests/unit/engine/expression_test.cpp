@@ -32,8 +32,7 @@ TEST_F(ExpressionTest, BoundsHoldEveryValueAndAreReached) {
   for (ExprOp op : {ExprOp::Add, ExprOp::Sub, ExprOp::Mul, ExprOp::CeilDiv, ExprOp::FloorDiv,
                     ExprOp::Min, ExprOp::Max})
     for (int64_t constant : {1, 2, 3, 16}) {
-      const auto &expression =
-          make({{0, ExprOp::Dim}, {constant, ExprOp::Const}, {0, op}});
+      const auto &expression = make({{0, ExprOp::Dim}, {constant, ExprOp::Const}, {0, op}});
       Result<Interval> bounds = boundExpression(expression, std::vector<Interval>{range});
       ASSERT_TRUE(bounds.ok()) << bounds.status().toString();
       int64_t low = INT64_MAX, high = INT64_MIN;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Kernels of the toy model: logits that depend on every earlier token through the paged KV cache. */
+ * Kernels of the toy model: logits that depend on every earlier token through the paged KV cache.
+ */
 #include "runtime/schema/KernelAbi.h"
 
 #define EXPORT __attribute__((visibility("default")))
@@ -115,8 +116,8 @@ EXPORT void toy_spmd(const IngotLaunch *launch) {
 
 /* Buffers: counters, one per tile. Adds 1 and leaves a mark in the scratch memory. */
 EXPORT void toy_count(const IngotLaunch *launch) {
-  int64_t tile = launch->tile[0] +
-                 launch->grid[0] * (launch->tile[1] + launch->grid[1] * launch->tile[2]);
+  int64_t tile =
+      launch->tile[0] + launch->grid[0] * (launch->tile[1] + launch->grid[1] * launch->tile[2]);
   ((int32_t *)launch->buffers[0])[tile] += 1;
   *(int64_t *)launch->scratch = launch->thread;
 }
