@@ -1,0 +1,48 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the built runtime needs at its user's: nothing but the C library."""
+import re
+import subprocess
+
+LIBRARIES = {"libc.so.6", "libm.so.6", "ld-linux-x86-64.so.2"}
+RUN_CAP = 3 * 1024 * 1024
+PRESETS = ("release", "runtime-only")
+NEEDS = "build the preset release or runtime-only"
+
+
+def needed(dynamic):
+    """The libraries in the output of `readelf --dynamic`."""
+    return re.findall(r"\(NEEDED\).*\[(.+)\]", dynamic)
+
+
+def judge(name, dynamic, sections, size):
+    """Problems of one program or library, from what readelf says about it."""
+    for library in needed(dynamic):
+        if library not in LIBRARIES:
+            yield f"{name}: needs {library}"
+    if name.endswith("ingot-run"):
+        if ".symtab" in sections:
+            yield f"{name}: is not stripped"
+        if size > RUN_CAP:
+            yield f"{name}: {size} bytes, {RUN_CAP} is the cap"
+
+
+def runtime_binaries(tree):
+    """ingot-run and libingot.so need only the C library; ingot-run is small."""
+    for preset in PRESETS:
+        for name in "bin/ingot-run", "lib/libingot.so":
+            path = tree.root / "build" / preset / name
+            if path.is_file():
+                dynamic, sections = (
+                    subprocess.run(["readelf", "--wide", option, path], check=True, text=True,
+                                   stdout=subprocess.PIPE).stdout
+                    for option in ("--dynamic", "--section-headers"))
+                yield from judge(f"build/{preset}/{name}", dynamic, sections, path.stat().st_size)
+
+
+def available(tree):
+    """Whether the programs are built."""
+    return tree.root is not None and any((tree.root / "build" / preset / "bin/ingot-run").is_file()
+                                         for preset in PRESETS)
+
+
+RULES = [("runtime-binaries", runtime_binaries)]

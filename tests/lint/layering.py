@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Who may include whom: `runtime/schema` <- `runtime`, and MLIR <- `dialects` <- `passes` <-
+`codegen` <- `compiler`, read from the #include lines."""
+import os
+import re
+
+from tree import lines
+
+INCLUDE = re.compile(r'^\s*#\s*include\s+(["<])([^">]+)[">]')
+COMPILER_HEADERS = ("mlir/", "llvm/", "llvm-c/", "lld/", "clang/")
+GENERATED = (".inc", "_generated.h", ".pb.h")
+
+RUNTIME_ORDER = ["runtime/schema", "runtime/core", "runtime/devices", "runtime/engine",
+                 "runtime/serving", "runtime/api", "runtime/tools"]
+
+# Folder -> folders it may include besides itself. The longest matching folder decides; a folder
+# without an entry of its own takes that of the folder above.
+MAY_INCLUDE = {
+    "runtime/include": [],
+    **{folder: RUNTIME_ORDER[:place] for place, folder in enumerate(RUNTIME_ORDER)},
+    "runtime/api": RUNTIME_ORDER[:5] + ["runtime/include"],
+    "dialects/engine": [],
+    "dialects/llm": ["dialects/engine"],
+    "passes": ["dialects"],
+    "codegen": ["dialects", "passes"],
+    "codegen/native": ["dialects", "passes", "codegen/Target.h"],
+    "codegen/native/kernels": ["runtime/schema/KernelAbi.h"],
+    "codegen/reference": ["dialects", "passes", "codegen/Target.h", "codegen/native"],
+    "codegen/reference/kernels": ["runtime/schema/KernelAbi.h", "codegen/native/kernels"],
+    "codegen/x86": ["dialects", "passes", "codegen/Target.h", "codegen/native"],
+    "codegen/x86/kernels": ["runtime/schema/KernelAbi.h", "codegen/native/kernels"],
+    "compiler/checkpoint": [],
+    "compiler/recipe": ["compiler/checkpoint"],
+    "compiler/importers": ["dialects", "passes", "compiler/checkpoint", "compiler/recipe"],
+    "compiler": ["dialects", "passes", "codegen", "runtime/include"],
+}
+# Files that may include one thing more than their folder.
+NAMED_EXCEPTIONS = [
+    (re.compile(r"compiler/Engine(Writer|Reader)\w*\.(h|cpp)"), "runtime/schema"),
+    # `ingot` forwards the commands that only read an engine to the runtime's tools.
+    (re.compile(r"compiler/tools/\w+\.(h|cpp)"), "runtime/tools/Commands.h"),
+]
+WITHOUT_MLIR = ("runtime", "compiler/checkpoint", "compiler/recipe", "codegen/native/kernels",
+                "codegen/reference/kernels", "codegen/x86/kernels")
+
+
+def _within(path, folder):
+    return path == folder or path.startswith(folder + "/")
+
+
+def _home(path):
+    return max((folder for folder in MAY_INCLUDE if _within(path, folder)), key=len, default=None)
+
+
+def _may_include(path, home, target):
+    if _within(target, home):
+        # What lies in a folder with rules of its own is not the folder's.
+        inner = _home(target)
+        return inner == home or home in ("compiler", "codegen") or inner == f"{home}/kernels"
+    return (any(_within(target, allowed) for allowed in MAY_INCLUDE[home])
+            or any(pattern.fullmatch(path) and _within(target, allowed)
+                   for pattern, allowed in NAMED_EXCEPTIONS))
+
+
+def includes(tree):
+    """A folder includes only what stands below it."""
+    for path, text in tree.with_suffix(".h", ".hpp", ".cpp", ".c"):
+        home = _home(path)
+        if home is None:
+            continue
+        for number, line in lines(text):
+            match = INCLUDE.match(line)
+            if not match:
+                continue
+            target = match.group(2)
+            if target.startswith(COMPILER_HEADERS):
+                if any(_within(path, folder) for folder in WITHOUT_MLIR):
+                    yield f"{path}:{number}: {target}: this folder knows nothing of MLIR and LLVM"
+            elif target.startswith("ingot/"):
+                if not _may_include(path, home, "runtime/include"):
+                    yield f"{path}:{number}: {target}: the public API is for clients"
+            elif match.group(1) == '"' and not _may_include(path, home, target):
+                yield f"{path}:{number}: {target}: {home} may not include this"
+
+
+def include_paths(tree):
+    """A quoted include names a file from the root of the repository."""
+    for path, text in tree.with_suffix(".h", ".hpp", ".cpp", ".c", ".td"):
+        for number, line in lines(text):
+            match = re.match(r'^\s*#?\s*include\s+"([^"]+)"', line)
+            if not match:
+                continue
+            target = match.group(1)
+            if target.startswith(COMPILER_HEADERS) or target.endswith(GENERATED):
+                continue
+            if not (tree.exists(target) or tree.exists(target + ".in")
+                    or tree.exists(os.path.join("runtime/include", target))):
+                yield f"{path}:{number}: no file {target} from the root of the repository"
+
+
+RULES = [("includes", includes), ("include-paths", include_paths)]
