@@ -9,6 +9,39 @@ using namespace mlir;
 using namespace ingot;
 using namespace ingot::llm;
 
+/// An encoding that may be absent, as `<"int8", group = 0, zero_points = false>` or by alias: the
+/// full form would take the colon after it for its own.
+static ParseResult parseEncoding(OpAsmParser &parser, EncodingAttr &encoding) {
+  SMLoc location = parser.getCurrentLocation();
+  if (failed(parser.parseOptionalLess())) {
+    Attribute alias;
+    OptionalParseResult found = parser.parseOptionalAttribute(alias);
+    if (!found.has_value())
+      return success();
+    encoding = dyn_cast_or_null<EncodingAttr>(alias);
+    return encoding ? success() : parser.emitError(location, "expected an encoding");
+  }
+  std::string kind;
+  int64_t group = 0;
+  StringRef zeroPoints;
+  if (parser.parseString(&kind) || parser.parseComma() || parser.parseKeyword("group") ||
+      parser.parseEqual() || parser.parseInteger(group) || parser.parseComma() ||
+      parser.parseKeyword("zero_points") || parser.parseEqual() ||
+      parser.parseKeyword(&zeroPoints) || parser.parseGreater())
+    return failure();
+  if (zeroPoints != "true" && zeroPoints != "false")
+    return parser.emitError(location, "zero_points must be true or false");
+  encoding = EncodingAttr::getChecked([&] { return parser.emitError(location); },
+                                      parser.getContext(), StringRef(kind), group,
+                                      zeroPoints == "true");
+  return success(encoding != nullptr);
+}
+
+static void printEncoding(OpAsmPrinter &printer, Operation *, EncodingAttr encoding) {
+  if (encoding)
+    printer.printStrippedAttrOrType(encoding);
+}
+
 #define GET_OP_CLASSES
 #include "dialects/llm/LlmOps.cpp.inc"
 

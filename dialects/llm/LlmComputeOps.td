@@ -13,7 +13,7 @@ def Llm_EmbedOp : Llm_Op<"embed", [Pure, AttrSizedOperandSegments]> {
   let results = (outs Llm_Activation:$result);
   let assemblyFormat = [{
     $tokens `,` $table (`scales` `(` $scales^ `:` type($scales) `)`)?
-    (`zeros` `(` $zeros^ `:` type($zeros) `)`)? ($encoding^)? attr-dict
+    (`zeros` `(` $zeros^ `:` type($zeros) `)`)? custom<Encoding>($encoding) attr-dict
     `:` type($tokens) `,` type($table) `->` type($result)
   }];
   let hasVerifier = 1;
@@ -41,7 +41,7 @@ def Llm_RmsNormOp : Llm_Op<"rms_norm", [Pure, AttrSizedOperandSegments, AttrSize
   let hasVerifier = 1;
 }
 
-def Llm_MatmulOp : Llm_Op<"matmul", [Pure, AttrSizedOperandSegments]> {
+def Llm_MatmulOp : Llm_Op<"matmul", [Pure, IsolatedFromAbove, AttrSizedOperandSegments]> {
   let summary = "result[t,n] = epilogue(sum over k of input[t,k] * weight[n,k])";
   let description = [{
     Floats: the weight's f32 value times the input's, summed in f32 over segments of 512 columns of
@@ -76,7 +76,7 @@ def Llm_MatmulOp : Llm_Op<"matmul", [Pure, AttrSizedOperandSegments]> {
   let assemblyFormat = [{
     $input `,` $weight (`input_scales` `(` $input_scales^ `:` type($input_scales) `)`)?
     (`scales` `(` $scales^ `:` type($scales) `)`)?
-    (`zeros` `(` $zeros^ `:` type($zeros) `)`)? ($encoding^)?
+    (`zeros` `(` $zeros^ `:` type($zeros) `)`)? custom<Encoding>($encoding)
     (`pair_offset` $pair_offset^)?
     (`with` `(` $epilogue_operands^ `:` type($epilogue_operands) `)`)?
     attr-dict `:` type($input) `,` type($weight) `->` type($result) ($epilogue^)?
@@ -92,7 +92,7 @@ def Llm_YieldOp : Llm_Op<"yield", [Pure, Terminator, ReturnLike,
   let assemblyFormat = "$value attr-dict `:` type($value)";
 }
 
-def Llm_PointwiseOp : Llm_Op<"pointwise", [Pure]> {
+def Llm_PointwiseOp : Llm_Op<"pointwise", [Pure, IsolatedFromAbove]> {
   let summary = "A scalar f32 function of the operands, element by element";
   let description = [{
     Operands of shape [T, N] are read by row and column, [N] by column, [T] or [T, 1] by row, and

@@ -1,0 +1,37 @@
+// RUN: %ingot_opt %s | %ingot_opt | FileCheck %s
+
+// CHECK-LABEL: func.func @attention
+// CHECK-SAME: !llm.kv<2 x 8 x bf16, block = 16>
+func.func @attention(%q: tensor<?x32xf32, "T">, %k: tensor<?x16xf32, "T">,
+    %qkv: tensor<?x64xf32, "T">, %positions: tensor<?xi32, "T">, %sequences: tensor<?xi32, "T">,
+    %table: tensor<?x?xi32, "S">, %frequencies: tensor<4xf32>,
+    %cache: !llm.kv<2 x 8 x bf16, block = 16>, %small: !llm.kv<2 x 8 x f8E5M2, block = 4>) {
+  // CHECK: llm.rope %{{.*}}, %{{.*}}, %{{.*}} head_dim 8 factor 1.000000e+00 : tensor<?x32xf32, "T">, tensor<?xi32, "T">, tensor<4xf32> -> tensor<?x32xf32, "T">
+  %0 = llm.rope %q, %positions, %frequencies head_dim 8 factor 1.0
+      : tensor<?x32xf32, "T">, tensor<?xi32, "T">, tensor<4xf32> -> tensor<?x32xf32, "T">
+  // CHECK: llm.kv_append %{{.*}}, %{{.*}} at %{{.*}}, %{{.*}}, %{{.*}} into %{{.*}} : {{.*}}<2 x 8 x f8E5M2, block = 4>
+  llm.kv_append %k, %k at %positions, %sequences, %table into %small
+      : tensor<?x16xf32, "T">, tensor<?x16xf32, "T">, tensor<?xi32, "T">, tensor<?xi32, "T">,
+        tensor<?x?xi32, "S">, !llm.kv<2 x 8 x f8E5M2, block = 4>
+  // CHECK: llm.rope_append %{{.*}} at %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}} into %{{.*}} factor 1.250000e+00 : {{.*}} -> tensor<?x32xf32, "T">
+  %1 = llm.rope_append %qkv at %positions, %frequencies, %sequences, %table into %cache factor 1.25
+      : tensor<?x64xf32, "T">, tensor<?xi32, "T">, tensor<4xf32>, tensor<?xi32, "T">,
+        tensor<?x?xi32, "S">, !llm.kv<2 x 8 x bf16, block = 16> -> tensor<?x32xf32, "T">
+  // CHECK: llm.attention %{{.*}} at %{{.*}}, %{{.*}}, %{{.*}} over %{{.*}} scale 5.000000e-01 : {{.*}} -> tensor<?x32xf32, "T">
+  %2 = llm.attention %1 at %positions, %sequences, %table over %cache scale 0.5
+      : tensor<?x32xf32, "T">, tensor<?xi32, "T">, tensor<?xi32, "T">, tensor<?x?xi32, "S">,
+        !llm.kv<2 x 8 x bf16, block = 16> -> tensor<?x32xf32, "T">
+  return
+}
+
+// CHECK-LABEL: func.func @sample
+func.func @sample(%logits: tensor<?x64xf32, "L">, %params: tensor<?x16xi32, "L">,
+    %ids: tensor<?x304xi32, "L">, %values: tensor<?x304xf32, "L">, %mask: tensor<?x2xi32, "L">,
+    %counts: !llm.state<tensor<64xi32>>) {
+  // CHECK: llm.sample {{.*}} : ({{.*}}, !llm.state<tensor<64xi32>>) -> (tensor<?xi32, "L">, tensor<?xf32, "L">, tensor<?x20xi32, "L">, tensor<?x20xf32, "L">)
+  %0:4 = llm.sample %logits, %params, %ids, %values, %mask, %counts
+      : (tensor<?x64xf32, "L">, tensor<?x16xi32, "L">, tensor<?x304xi32, "L">,
+         tensor<?x304xf32, "L">, tensor<?x2xi32, "L">, !llm.state<tensor<64xi32>>)
+      -> (tensor<?xi32, "L">, tensor<?xf32, "L">, tensor<?x20xi32, "L">, tensor<?x20xf32, "L">)
+  return
+}

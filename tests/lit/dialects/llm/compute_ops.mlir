@@ -1,0 +1,87 @@
+// RUN: %ingot_opt %s | %ingot_opt | FileCheck %s
+
+// CHECK-LABEL: func.func @embed
+func.func @embed(%tokens: tensor<?xi32, "T">, %table: tensor<9x8xbf16>, %packed: tensor<9x8xi8>,
+    %scales: tensor<9x1xf32>) {
+  // CHECK: llm.embed %{{.*}}, %{{.*}} : tensor<?xi32, "T">, tensor<9x8xbf16> -> tensor<?x8xf32, "T">
+  %0 = llm.embed %tokens, %table : tensor<?xi32, "T">, tensor<9x8xbf16> -> tensor<?x8xf32, "T">
+  // CHECK: llm.embed %{{.*}}, %{{.*}} scales(%{{.*}} : tensor<9x1xf32>) <"int8", group = 0, zero_points = false>
+  %1 = llm.embed %tokens, %packed scales(%scales : tensor<9x1xf32>)
+      <"int8", group = 0, zero_points = false>
+      : tensor<?xi32, "T">, tensor<9x8xi8> -> tensor<?x8xf32, "T">
+  return
+}
+
+// CHECK-LABEL: func.func @rms_norm
+func.func @rms_norm(%x: tensor<?x8xf32, "T">, %r: tensor<?x8xf32, "T">, %w: tensor<8xf32>) {
+  // CHECK: llm.rms_norm %{{.*}} eps 9.99999974E-6 : tensor<?x8xf32, "T"> -> tensor<?x8xbf16, "T">
+  %0 = llm.rms_norm %x eps 1.0e-5 : tensor<?x8xf32, "T"> -> tensor<?x8xbf16, "T">
+  // CHECK: llm.rms_norm %{{.*}} plus(%{{.*}} : tensor<?x8xf32, "T">) weight(%{{.*}} : tensor<8xf32>) eps {{.*}} store bf16 : tensor<?x8xf32, "T"> -> tensor<?x8xi8, "T"> scales tensor<?xf32, "T"> sum tensor<?x8xf32, "T">
+  %1, %2, %3 = llm.rms_norm %x plus(%r : tensor<?x8xf32, "T">) weight(%w : tensor<8xf32>)
+      eps 1.0e-5 store bf16 : tensor<?x8xf32, "T">
+      -> tensor<?x8xi8, "T"> scales tensor<?xf32, "T"> sum tensor<?x8xf32, "T">
+  return
+}
+
+// CHECK-LABEL: func.func @matmul
+func.func @matmul(%x: tensor<?x8xf32, "T">, %w: tensor<6x8xbf16>, %bias: tensor<6xf32>,
+    %residual: tensor<?x6xf32, "T">) {
+  // CHECK: llm.matmul %{{.*}}, %{{.*}} : tensor<?x8xf32, "T">, tensor<6x8xbf16> -> tensor<?x6xf32, "T">{{$}}
+  %0 = llm.matmul %x, %w : tensor<?x8xf32, "T">, tensor<6x8xbf16> -> tensor<?x6xf32, "T">
+  // CHECK: llm.matmul {{.*}} with(%{{.*}}, %{{.*}} : tensor<6xf32>, tensor<?x6xf32, "T">) : {{.*}} {
+  %1 = llm.matmul %x, %w with(%bias, %residual : tensor<6xf32>, tensor<?x6xf32, "T">)
+      : tensor<?x8xf32, "T">, tensor<6x8xbf16> -> tensor<?x6xf32, "T"> {
+  // CHECK-NEXT: ^bb0(%[[SUM:.*]]: f32, %[[BIAS:.*]]: f32, %[[RESIDUAL:.*]]: f32):
+  ^bb0(%sum: f32, %b: f32, %r: f32):
+    // CHECK-NEXT: %[[BIASED:.*]] = arith.addf %[[SUM]], %[[BIAS]] : f32
+    %2 = arith.addf %sum, %b : f32
+    // CHECK-NEXT: %[[ADDED:.*]] = arith.addf %[[BIASED]], %[[RESIDUAL]] : f32
+    %3 = arith.addf %2, %r : f32
+    // CHECK-NEXT: llm.yield %[[ADDED]] : f32
+    llm.yield %3 : f32
+  }
+  // CHECK: llm.matmul {{.*}} pair_offset 1 : {{.*}} -> tensor<?x3xf32, "T"> {
+  %4 = llm.matmul %x, %w pair_offset 1
+      : tensor<?x8xf32, "T">, tensor<6x8xbf16> -> tensor<?x3xf32, "T"> {
+  ^bb0(%gate: f32, %up: f32):
+    %5 = arith.mulf %gate, %up : f32
+    llm.yield %5 : f32
+  }
+  return
+}
+
+// CHECK-LABEL: func.func @quantized_matmul
+func.func @quantized_matmul(%x: tensor<?x8xi8, "T">, %xs: tensor<?xf32, "T">, %w: tensor<6x8xi4>,
+    %s: tensor<6x2xbf16>, %z: tensor<6x2xi8>) {
+  // CHECK: llm.matmul %{{.*}}, %{{.*}} input_scales(%{{.*}} : tensor<?xf32, "T">) scales(%{{.*}} : tensor<6x2xbf16>) zeros(%{{.*}} : tensor<6x2xi8>) <"int4", group = 4, zero_points = true> : tensor<?x8xi8, "T">, tensor<6x8xi4> -> tensor<?x6xf32, "T">
+  %0 = llm.matmul %x, %w input_scales(%xs : tensor<?xf32, "T">) scales(%s : tensor<6x2xbf16>)
+      zeros(%z : tensor<6x2xi8>) <"int4", group = 4, zero_points = true>
+      : tensor<?x8xi8, "T">, tensor<6x8xi4> -> tensor<?x6xf32, "T">
+  return
+}
+
+// CHECK-LABEL: func.func @rows_and_columns
+func.func @rows_and_columns(%x: tensor<?x8xf32, "T">, %row: tensor<?x1xf32, "T">,
+    %rows: tensor<?xi32, "L">) {
+  // CHECK: llm.pointwise %{{.*}}, %{{.*}} : (tensor<?x8xf32, "T">, tensor<?x1xf32, "T">) -> tensor<?x8xf32, "T"> {
+  %0 = llm.pointwise %x, %row
+      : (tensor<?x8xf32, "T">, tensor<?x1xf32, "T">) -> tensor<?x8xf32, "T"> {
+  ^bb0(%a: f32, %b: f32):
+    %1 = math.tanh %a : f32
+    %2 = arith.mulf %1, %b : f32
+    llm.yield %2 : f32
+  }
+  // CHECK: llm.round %{{.*}} : tensor<?x8xf32, "T"> to tensor<?x8xbf16, "T">
+  %3 = llm.round %0 : tensor<?x8xf32, "T"> to tensor<?x8xbf16, "T">
+  // CHECK: llm.quantize_activation %{{.*}} : tensor<?x8xbf16, "T"> -> tensor<?x8xf8E4M3FN, "T">, tensor<?xf32, "T">
+  %4, %5 = llm.quantize_activation %3
+      : tensor<?x8xbf16, "T"> -> tensor<?x8xf8E4M3FN, "T">, tensor<?xf32, "T">
+  // CHECK: llm.slice_columns %{{.*}} from 4 : tensor<?x8xf32, "T"> -> tensor<?x4xf32, "T">
+  %6 = llm.slice_columns %0 from 4 : tensor<?x8xf32, "T"> -> tensor<?x4xf32, "T">
+  // CHECK: llm.boundary %{{.*}} ends "layers.0" : tensor<?x4xf32, "T">
+  %7 = llm.boundary %6 ends "layers.0" : tensor<?x4xf32, "T">
+  // CHECK: llm.gather_rows %{{.*}}, %{{.*}} : tensor<?x4xf32, "T">, tensor<?xi32, "L"> -> tensor<?x4xf32, "L">
+  %8 = llm.gather_rows %7, %rows
+      : tensor<?x4xf32, "T">, tensor<?xi32, "L"> -> tensor<?x4xf32, "L">
+  return
+}

@@ -1,0 +1,48 @@
+// RUN: %ingot_opt %s | %ingot_opt | FileCheck %s
+
+// CHECK-LABEL: func.func @expressions
+func.func @expressions() {
+  // CHECK: %[[A:.*]] = llm.weight "a" from "model.safetensors" at 4096 : tensor<6x8xbf16>
+  %a = llm.weight "a" from "model.safetensors" at 4096 : tensor<6x8xbf16>
+  // CHECK: llm.literal "rope.inv_freq" dense<[1.000000e+00, 5.000000e-01]> : tensor<2xf32>
+  %f = llm.literal "rope.inv_freq" dense<[1.0, 0.5]> : tensor<2xf32> : tensor<2xf32>
+  // CHECK: %[[B:.*]] = llm.convert %[[A]] : tensor<6x8xbf16> to tensor<6x8xf32>
+  %b = llm.convert %a : tensor<6x8xbf16> to tensor<6x8xf32>
+  // CHECK: %[[N:.*]] = llm.weight "norm"
+  %n = llm.weight "norm" from "model.safetensors" at 0 : tensor<8xf32>
+  // CHECK: %[[S:.*]] = llm.scale_columns %[[B]], %[[N]] : (tensor<6x8xf32>, tensor<8xf32>) -> tensor<6x8xf32>
+  %s = llm.scale_columns %b, %n : (tensor<6x8xf32>, tensor<8xf32>) -> tensor<6x8xf32>
+  // CHECK: %[[C:.*]] = llm.concat_rows %[[B]], %[[S]] : (tensor<6x8xf32>, tensor<6x8xf32>) -> tensor<12x8xf32>
+  %c = llm.concat_rows %b, %s : (tensor<6x8xf32>, tensor<6x8xf32>) -> tensor<12x8xf32>
+  // CHECK: %[[I:.*]] = llm.interleave_rows %[[B]], %[[S]] block 4 : (tensor<6x8xf32>, tensor<6x8xf32>) -> tensor<16x8xf32>
+  %i = llm.interleave_rows %b, %s block 4
+      : (tensor<6x8xf32>, tensor<6x8xf32>) -> tensor<16x8xf32>
+  // CHECK: %[[Q:.*]], %[[QS:.*]], %[[QZ:.*]] = llm.quantize %[[I]] <"int4", group = 4, zero_points = true> : (tensor<16x8xf32>) -> (tensor<16x8xi4>, tensor<16x2xbf16>, tensor<16x2xi8>)
+  %q:3 = llm.quantize %i <"int4", group = 4, zero_points = true>
+      : (tensor<16x8xf32>) -> (tensor<16x8xi4>, tensor<16x2xbf16>, tensor<16x2xi8>)
+  // CHECK: llm.dequantize %[[Q]], %[[QS]], %[[QZ]] <"int4", group = 4, zero_points = true>
+  %d = llm.dequantize %q#0, %q#1, %q#2 <"int4", group = 4, zero_points = true>
+      : (tensor<16x8xi4>, tensor<16x2xbf16>, tensor<16x2xi8>) -> tensor<16x8xf32>
+  // CHECK: %[[E:.*]], %[[ES:.*]] = llm.quantize %[[C]] <"fp8", group = -1, zero_points = false>
+  %e:2 = llm.quantize %c <"fp8", group = -1, zero_points = false>
+      : (tensor<12x8xf32>) -> (tensor<12x8xf8E4M3FN>, tensor<1x1xf32>)
+  // CHECK: llm.dequantize %[[E]], %[[ES]] <"fp8", group = -1, zero_points = false>
+  %g = llm.dequantize %e#0, %e#1 <"fp8", group = -1, zero_points = false>
+      : (tensor<12x8xf8E4M3FN>, tensor<1x1xf32>) -> tensor<12x8xf32>
+  // CHECK: %[[P:.*]] = llm.pack %[[C]] : tensor<12x8xf32> -> tensor<12x8xf32, #engine.layout<[0, 16, 1], [1, 1, 8], [0, 1, 16]>>
+  %p = llm.pack %c : tensor<12x8xf32>
+      -> tensor<12x8xf32, #engine.layout<[0, 16, 1], [1, 1, 8], [0, 1, 16]>>
+  // CHECK: llm.store_weight "layers.0.qkv" %[[P]] format "f32" : tensor<12x8xf32, #engine.layout<
+  llm.store_weight "layers.0.qkv" %p format "f32"
+      : tensor<12x8xf32, #engine.layout<[0, 16, 1], [1, 1, 8], [0, 1, 16]>>
+  // CHECK: llm.store_weight "norm" %[[N]] : tensor<8xf32>
+  llm.store_weight "norm" %n : tensor<8xf32>
+  return
+}
+
+// CHECK-LABEL: func.func @program
+func.func @program() -> tensor<8xf32> {
+  // CHECK: llm.load_weight "norm" : tensor<8xf32>
+  %0 = llm.load_weight "norm" : tensor<8xf32>
+  return %0 : tensor<8xf32>
+}
