@@ -20,7 +20,9 @@ inline llvm::StringRef textOf(const flatbuffers::String *text) {
 }
 
 /// Elements of an optional vector.
-template <class Vector> uint32_t countOf(const Vector *vector) { return vector ? vector->size() : 0; }
+template <class Vector> uint32_t countOf(const Vector *vector) {
+  return vector ? vector->size() : 0;
+}
 
 /// `text`, which stands for an attribute, parsed; null with a diagnostic if it is malformed or
 /// nested too deeply to be of this compiler.
