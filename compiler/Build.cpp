@@ -23,6 +23,11 @@ namespace {
 
 /// One target's result: its module (with @weights and the unit) and its libraries.
 struct Compiled {
+  engine::UnitOp unit() const {
+    ModuleOp whole = module.get();
+    return *whole.getOps<engine::UnitOp>().begin();
+  }
+
   OwningOpRef<ModuleOp> module;
   SmallVector<codegen::CompiledLibrary> libraries;
 };
@@ -70,7 +75,7 @@ Expected<Compiled> compileTarget(MLIRContext &context, const BuildRequest &reque
   if (failed(module))
     return diagnostics.error();
   Compiled compiled{std::move(*module), {}};
-  auto unit = *compiled.module->getOps<engine::UnitOp>().begin();
+  engine::UnitOp unit = compiled.unit();
   unit.setSymName(target.getName());
   auto libraries = backend->compile(unit, static_cast<int>(usableThreads(options.threads)));
   if (failed(libraries))
@@ -91,11 +96,11 @@ OwningOpRef<ModuleOp> mergeTargets(MLIRContext &context, ArrayRef<Compiled> targ
   Block *body = merged->getBody();
   llvm::StringMap<uint64_t> offsets; // by symbol
   for (auto [index, compiled] : llvm::enumerate(targets)) {
-    ModuleOp module = *compiled.module;
+    ModuleOp module = compiled.module.get();
     if (index == 0)
       for (auto dim : llvm::make_early_inc_range(module.getOps<engine::DimOp>()))
         dim->moveBefore(body, body->end());
-    auto unit = *module.getOps<engine::UnitOp>().begin();
+    engine::UnitOp unit = compiled.unit();
     for (const StreamedWeight &weight : streamer.weights()) {
       if (weight.function != index)
         continue;
@@ -119,7 +124,7 @@ OwningOpRef<ModuleOp> mergeTargets(MLIRContext &context, ArrayRef<Compiled> targ
     }
   }
   for (const Compiled &compiled : targets)
-    (*compiled.module->getOps<engine::UnitOp>().begin())->moveBefore(body, body->end());
+    compiled.unit()->moveBefore(body, body->end());
   return merged;
 }
 
@@ -188,7 +193,7 @@ uint64_t peakMemory() {
 Outcome writeSections(OutputFile &file, MutableArrayRef<Compiled> targets,
                       const checkpoint::TokenizerSpec &tokenizer) {
   for (const Compiled &compiled : targets) {
-    auto unit = *compiled.module->getOps<engine::UnitOp>().begin();
+    engine::UnitOp unit = compiled.unit();
     for (const codegen::CompiledLibrary &library : compiled.libraries) {
       auto section = file.append(librarySectionName(unit, library.name), SectionKind::Kernels,
                                  std::as_bytes(std::span(library.bytes)));

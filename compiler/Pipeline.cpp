@@ -33,7 +33,6 @@ void addFusePasses(OpPassManager &manager) {
   manager.addPass(createFuseQuantizeActivationPass());
   manager.addPass(createFuseRopeAppendPass());
   manager.addPass(createCSEPass());
-  manager.addPass(createCanonicalizerPass());
 }
 
 void addWeightsPasses(OpPassManager &manager) {

@@ -96,7 +96,7 @@ void StepBuilder::begin(ArrayRef<llm::KvType> cacheTypes) {
   logitRows = values[4];
   caches.assign(values.begin() + 5, values.end());
   // Weight operations stay together before everything else.
-  auto last = builder.create<func::ReturnOp>(location);
+  auto last = func::ReturnOp::create(builder, location);
   weights.setInsertionPoint(last);
   builder.setInsertionPointToEnd(last->getBlock());
   firstOperation = last;
@@ -216,8 +216,9 @@ Value StepBuilder::siluTimes(Value gate, Value up) {
 }
 
 Value StepBuilder::rope(Value input, Value frequencies, int64_t headDim, double factor) {
-  return llm::RopeOp::create(builder, location, cast<RankedTensorType>(input.getType()), input, positions, frequencies,
-                             headDim, builder.getF32FloatAttr(static_cast<float>(factor)));
+  return llm::RopeOp::create(builder, location, input.getType(), input, positions, frequencies,
+                             builder.getI64IntegerAttr(headDim),
+                             builder.getF32FloatAttr(static_cast<float>(factor)));
 }
 
 void StepBuilder::kvAppend(Value keys, Value values, Value cache) {
@@ -226,13 +227,14 @@ void StepBuilder::kvAppend(Value keys, Value values, Value cache) {
 }
 
 Value StepBuilder::attention(Value query, Value cache, double scale) {
-  return llm::AttentionOp::create(builder, location, cast<RankedTensorType>(query.getType()), query, positions,
+  return llm::AttentionOp::create(builder, location, query.getType(), query, positions,
                                   tokenSequences, blockTable, cache,
                                   builder.getF32FloatAttr(static_cast<float>(scale)));
 }
 
 Value StepBuilder::boundary(Value input, StringRef segment) {
-  return llm::BoundaryOp::create(builder, location, cast<RankedTensorType>(input.getType()), input, segment);
+  return llm::BoundaryOp::create(builder, location, input.getType(), input,
+                                 builder.getStringAttr(segment));
 }
 
 Value StepBuilder::wantedRows(Value input) {

@@ -1,0 +1,27 @@
+// RUN: %ingot_opt %s --split-input-file --ingot-fuse-quantize-activation | FileCheck %s
+
+#x86 = #engine.target<"x86-64-v4", backend = "x86", arch = "x86-64", preference = 40, features = ["avx512f"]>
+module attributes {engine.target = #x86} {
+  // CHECK-LABEL: @norm_quantizes
+  // CHECK: llm.rms_norm %arg0 eps {{.*}} store bf16 : tensor<?x8xf32, "T"> -> tensor<?x8xi8, "T"> scales tensor<?xf32, "T">
+  // CHECK-NOT: llm.quantize_activation
+  func.func @norm_quantizes(%x: tensor<?x8xf32, "T">) -> (tensor<?x8xi8, "T">, tensor<?xf32, "T">) {
+    %0 = llm.rms_norm %x eps 1.0e-5 : tensor<?x8xf32, "T"> -> tensor<?x8xbf16, "T">
+    %1, %s = llm.quantize_activation %0 : tensor<?x8xbf16, "T"> -> tensor<?x8xi8, "T">, tensor<?xf32, "T">
+    return %1, %s : tensor<?x8xi8, "T">, tensor<?xf32, "T">
+  }
+  // CHECK: engine.note "ingot-fuse-quantize-activation" {{.*}} applied true
+}
+
+// -----
+
+#x86 = #engine.target<"x86-64-v4", backend = "x86", arch = "x86-64", preference = 40, features = ["avx512f"]>
+module attributes {engine.target = #x86} {
+  // CHECK-LABEL: @no_norm
+  // CHECK: llm.quantize_activation
+  func.func @no_norm(%x: tensor<?x8xf32, "T">) -> (tensor<?x8xi8, "T">, tensor<?xf32, "T">) {
+    %1, %s = llm.quantize_activation %x : tensor<?x8xf32, "T"> -> tensor<?x8xi8, "T">, tensor<?xf32, "T">
+    return %1, %s : tensor<?x8xi8, "T">, tensor<?xf32, "T">
+  }
+  // CHECK: engine.note "ingot-fuse-quantize-activation" {{.*}} applied false because "its input is not a norm"
+}

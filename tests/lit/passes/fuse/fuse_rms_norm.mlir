@@ -1,0 +1,61 @@
+// RUN: %ingot_opt %s --split-input-file --ingot-fuse-rms-norm | FileCheck %s
+
+#x86 = #engine.target<"x86-64-v4", backend = "x86", arch = "x86-64", preference = 40, features = ["avx512f"]>
+module attributes {engine.target = #x86} {
+  // CHECK-LABEL: @sum_then_norm
+  // CHECK: %[[NORM:.+]], %[[SUM:.+]] = llm.rms_norm %arg0 plus(%arg1
+  // CHECK-NOT: llm.pointwise
+  // CHECK: %[[CUT:.+]] = llm.boundary %[[SUM]] ends "layers.0"
+  // CHECK: return %[[NORM]], %[[CUT]]
+  func.func @sum_then_norm(%x: tensor<?x8xf32, "T">, %y: tensor<?x8xf32, "T">)
+      -> (tensor<?x8xf32, "T">, tensor<?x8xf32, "T">) {
+    %0 = llm.pointwise %x, %y : (tensor<?x8xf32, "T">, tensor<?x8xf32, "T">) -> tensor<?x8xf32, "T"> {
+    ^bb0(%a: f32, %b: f32):
+      %s = arith.addf %a, %b : f32
+      llm.yield %s : f32
+    }
+    %1 = llm.boundary %0 ends "layers.0" : tensor<?x8xf32, "T">
+    %2 = llm.rms_norm %1 eps 1.0e-5 : tensor<?x8xf32, "T"> -> tensor<?x8xf32, "T">
+    return %2, %1 : tensor<?x8xf32, "T">, tensor<?x8xf32, "T">
+  }
+  // CHECK: engine.note "ingot-fuse-rms-norm" {{.*}} applied true
+}
+
+// -----
+
+#x86 = #engine.target<"x86-64-v4", backend = "x86", arch = "x86-64", preference = 40, features = ["avx512f"]>
+module attributes {engine.target = #x86} {
+  // CHECK-LABEL: @product_is_no_sum
+  // CHECK: llm.pointwise
+  // CHECK: llm.rms_norm %{{[0-9]+}} eps
+  func.func @product_is_no_sum(%x: tensor<?x8xf32, "T">, %y: tensor<?x8xf32, "T">)
+      -> tensor<?x8xf32, "T"> {
+    %0 = llm.pointwise %x, %y : (tensor<?x8xf32, "T">, tensor<?x8xf32, "T">) -> tensor<?x8xf32, "T"> {
+    ^bb0(%a: f32, %b: f32):
+      %s = arith.mulf %a, %b : f32
+      llm.yield %s : f32
+    }
+    %1 = llm.rms_norm %0 eps 1.0e-5 : tensor<?x8xf32, "T"> -> tensor<?x8xf32, "T">
+    return %1 : tensor<?x8xf32, "T">
+  }
+  // CHECK: engine.note "ingot-fuse-rms-norm" {{.*}} applied false because "its input is not a sum"
+}
+
+// -----
+
+#reference = #engine.target<"reference", backend = "reference", arch = "x86-64", preference = 0>
+module attributes {engine.target = #reference} {
+  // CHECK-LABEL: @target_declines
+  // CHECK: llm.pointwise
+  func.func @target_declines(%x: tensor<?x8xf32, "T">, %y: tensor<?x8xf32, "T">)
+      -> tensor<?x8xf32, "T"> {
+    %0 = llm.pointwise %x, %y : (tensor<?x8xf32, "T">, tensor<?x8xf32, "T">) -> tensor<?x8xf32, "T"> {
+    ^bb0(%a: f32, %b: f32):
+      %s = arith.addf %a, %b : f32
+      llm.yield %s : f32
+    }
+    %1 = llm.rms_norm %0 eps 1.0e-5 : tensor<?x8xf32, "T"> -> tensor<?x8xf32, "T">
+    return %1 : tensor<?x8xf32, "T">
+  }
+  // CHECK: engine.note "ingot-fuse-rms-norm" {{.*}} applied false because "the reference target
+}

@@ -1,0 +1,53 @@
+// RUN: %ingot_opt %s --split-input-file --ingot-fuse-swiglu | FileCheck %s
+
+#x86 = #engine.target<"x86-64-v4", backend = "x86", arch = "x86-64", preference = 40, features = ["avx512f"]>
+module attributes {engine.target = #x86} {
+  // The products are stored as bf16 before the function: the epilogue rounds each sum first.
+  // CHECK-LABEL: @pair
+  // CHECK: %[[W:.+]] = llm.interleave_rows %{{.+}}, %{{.+}} block 16 : (tensor<24x32xbf16>, tensor<24x32xbf16>) -> tensor<64x32xbf16>
+  // CHECK: llm.matmul %arg0, %[[W]] pair_offset 16 : tensor<?x32xbf16, "T">, tensor<64x32xbf16> -> tensor<?x24xbf16, "T">
+  // CHECK: ^bb0(%[[G:.+]]: f32, %[[U:.+]]: f32):
+  // CHECK: arith.truncf %[[G]]
+  // CHECK: arith.extf
+  // CHECK: arith.truncf %[[U]]
+  // CHECK: arith.mulf
+  // CHECK-NOT: llm.slice_columns
+  // CHECK-NOT: llm.pointwise
+  func.func @pair(%x: tensor<?x32xbf16, "T">) -> tensor<?x24xbf16, "T"> {
+    %g = llm.weight "g" from "f" at 0 : tensor<24x32xbf16>
+    %u = llm.weight "u" from "f" at 1536 : tensor<24x32xbf16>
+    %w = llm.concat_rows %g, %u : (tensor<24x32xbf16>, tensor<24x32xbf16>) -> tensor<48x32xbf16>
+    %0 = llm.matmul %x, %w : tensor<?x32xbf16, "T">, tensor<48x32xbf16> -> tensor<?x48xbf16, "T">
+    %1 = llm.slice_columns %0 from 0 : tensor<?x48xbf16, "T"> -> tensor<?x24xbf16, "T">
+    %2 = llm.slice_columns %0 from 24 : tensor<?x48xbf16, "T"> -> tensor<?x24xbf16, "T">
+    %3 = llm.pointwise %1, %2 : (tensor<?x24xbf16, "T">, tensor<?x24xbf16, "T">) -> tensor<?x24xbf16, "T"> {
+    ^bb0(%a: f32, %b: f32):
+      %4 = arith.mulf %a, %b : f32
+      llm.yield %4 : f32
+    }
+    return %3 : tensor<?x24xbf16, "T">
+  }
+  // CHECK: engine.note "ingot-fuse-swiglu" {{.*}} applied true
+}
+
+// -----
+
+#x86 = #engine.target<"x86-64-v4", backend = "x86", arch = "x86-64", preference = 40, features = ["avx512f"]>
+module attributes {engine.target = #x86} {
+  // CHECK-LABEL: @half_is_kept
+  // CHECK: llm.pointwise
+  func.func @half_is_kept(%x: tensor<?x32xf32, "T">) -> (tensor<?x24xf32, "T">, tensor<?x24xf32, "T">) {
+    %g = llm.weight "g" from "f" at 0 : tensor<24x32xbf16>
+    %w = llm.concat_rows %g, %g : (tensor<24x32xbf16>, tensor<24x32xbf16>) -> tensor<48x32xbf16>
+    %0 = llm.matmul %x, %w : tensor<?x32xf32, "T">, tensor<48x32xbf16> -> tensor<?x48xf32, "T">
+    %1 = llm.slice_columns %0 from 0 : tensor<?x48xf32, "T"> -> tensor<?x24xf32, "T">
+    %2 = llm.slice_columns %0 from 24 : tensor<?x48xf32, "T"> -> tensor<?x24xf32, "T">
+    %3 = llm.pointwise %1, %2 : (tensor<?x24xf32, "T">, tensor<?x24xf32, "T">) -> tensor<?x24xf32, "T"> {
+    ^bb0(%a: f32, %b: f32):
+      %4 = arith.mulf %a, %b : f32
+      llm.yield %4 : f32
+    }
+    return %3, %1 : tensor<?x24xf32, "T">, tensor<?x24xf32, "T">
+  }
+  // CHECK: engine.note "ingot-fuse-swiglu" {{.*}} applied false because "a half has other users"
+}

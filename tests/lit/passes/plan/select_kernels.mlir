@@ -1,0 +1,33 @@
+// RUN: %ingot_opt %s --ingot-select-kernels | FileCheck %s
+
+#x86 = #engine.target<"x86-64-v4", backend = "x86", arch = "x86-64", preference = 40, features = ["avx512f"]>
+#norm = #engine.layout<[0, 1, 32]>
+module attributes {engine.target = #x86} {
+  engine.dim @T "step" 1 to 512
+  engine.dim @S "step" 1 to 64
+  engine.dim @L "step" 1 to 64
+  engine.dim @B "load" 1 to 32
+  // CHECK: engine.weight @norm.weight tensor<32xf32
+  // CHECK: engine.unit @unit
+  // CHECK: engine.buffer @x "input" f32 [#engine.expr<"T">, #engine.expr<"32">]
+  // CHECK: engine.buffer @weight.norm.weight "weight" f32
+  // CHECK: engine.buffer @y "output" f32
+  // Both norms are the same kernel.
+  // CHECK: engine.kernel @[[K:.+]] from
+  // CHECK-NOT: engine.kernel @
+  // CHECK: engine.program @step
+  // CHECK: engine.launch "rms_norm first" [#engine.variant<@[[K]]
+  // CHECK-SAME: args [@x, @weight.norm.weight, @[[V:.+]], #engine.expr<"T">, #engine.expr<"S">, #engine.expr<"L">, #engine.expr<"B">]
+  // CHECK: engine.segment "embed" tap @[[V]]
+  // CHECK: engine.launch "rms_norm second" [#engine.variant<@[[K]]
+  // CHECK-SAME: args [@[[V]], @weight.norm.weight, @y
+  // CHECK: engine.segment "head" tap @y
+  // CHECK-NOT: func.func @step
+  func.func @step(%x: tensor<?x32xf32, "T"> {llm.input = "x"}) -> (tensor<?x32xf32, "T"> {llm.output = "y"}) {
+    %w = llm.load_weight "norm.weight" : tensor<32xf32, #norm>
+    %0 = llm.rms_norm %x weight(%w : tensor<32xf32, #norm>) eps 1.0e-5 : tensor<?x32xf32, "T"> -> tensor<?x32xf32, "T"> loc("first")
+    %1 = llm.boundary %0 ends "embed" : tensor<?x32xf32, "T">
+    %2 = llm.rms_norm %1 weight(%w : tensor<32xf32, #norm>) eps 1.0e-5 : tensor<?x32xf32, "T"> -> tensor<?x32xf32, "T"> loc("second")
+    return %2 : tensor<?x32xf32, "T">
+  }
+}

@@ -1,0 +1,56 @@
+// RUN: %ingot_opt %s --split-input-file --ingot-apply-recipe | FileCheck %s
+
+// Weight formats: a float type converts, an encoding quantizes and dequantizes, none keeps.
+#x86 = #engine.target<"x86-64-v4", backend = "x86", arch = "x86-64", preference = 40, features = ["avx512f"]>
+module attributes {engine.target = #x86} {
+  // CHECK-LABEL: @formats
+  // CHECK: %[[B:.+]] = llm.convert %{{.+}} : tensor<8x64xf32> to tensor<8x64xbf16>
+  // CHECK: %[[F:.+]] = llm.convert %{{.+}} : tensor<8x64xbf16> to tensor<8x64xf32>
+  // CHECK: %[[Q:.+]]:3 = llm.quantize %[[F]] <"int4", group = 32, zero_points = true> : (tensor<8x64xf32>) -> (tensor<8x64xi4>, tensor<8x2xbf16>, tensor<8x2xi8>)
+  // CHECK: %[[D:.+]] = llm.dequantize %[[Q]]#0, %[[Q]]#1, %[[Q]]#2
+  // CHECK: %[[K:.+]] = llm.weight "kept"
+  // CHECK: llm.matmul %arg0, %[[B]]
+  // CHECK: llm.matmul %arg0, %[[D]]
+  // CHECK: llm.matmul %arg0, %[[K]]
+  func.func @formats(%x: tensor<?x64xf32, "T">) -> (tensor<?x8xf32, "T">, tensor<?x8xf32, "T">, tensor<?x8xf32, "T">) {
+    %a = llm.weight "a" from "f" at 0 {llm.format = bf16} : tensor<8x64xf32>
+    %b = llm.weight "b" from "f" at 4096 {llm.format = #llm.encoding<"int4", group = 32, zero_points = true>} : tensor<8x64xbf16>
+    %c = llm.weight "kept" from "f" at 8192 : tensor<8x64xf16>
+    %0 = llm.matmul %x, %a : tensor<?x64xf32, "T">, tensor<8x64xf32> -> tensor<?x8xf32, "T">
+    %1 = llm.matmul %x, %b : tensor<?x64xf32, "T">, tensor<8x64xbf16> -> tensor<?x8xf32, "T">
+    %2 = llm.matmul %x, %c : tensor<?x64xf32, "T">, tensor<8x64xf16> -> tensor<?x8xf32, "T">
+    return %0, %1, %2 : tensor<?x8xf32, "T">, tensor<?x8xf32, "T">, tensor<?x8xf32, "T">
+  }
+}
+
+// -----
+
+// Every stored activation is rounded; a product before its bias and the results are not. The KV
+// cache takes the recipe's type.
+#x86 = #engine.target<"x86-64-v4", backend = "x86", arch = "x86-64", preference = 40, features = ["avx512f"]>
+module attributes {engine.target = #x86, llm.store = bf16, llm.kv = i8} {
+  // CHECK-LABEL: @rounding
+  // CHECK-SAME: !llm.kv<1 x 8 x i8, block = 16>
+  // CHECK: %[[N:.+]] = llm.rms_norm
+  // CHECK: %[[R:.+]] = llm.round %[[N]]
+  // CHECK: %[[M:.+]] = llm.matmul %[[R]], %{{.+}} : tensor<?x8xbf16, "T">
+  // CHECK-NEXT: %[[P:.+]] = llm.pointwise %[[M]]
+  // CHECK: %[[S:.+]] = llm.round %[[P]]
+  // CHECK: %[[C:.+]] = llm.boundary %[[S]] ends "layers.0" : tensor<?x8xbf16, "T">
+  // CHECK: %[[L:.+]] = llm.matmul %[[C]]
+  // CHECK-NEXT: return %[[L]] : tensor<?x8xf32, "T">
+  func.func @rounding(%x: tensor<?x8xf32, "T">, %kv: !llm.kv<1 x 8 x f32, block = 16>) -> tensor<?x8xf32, "T"> {
+    %w = llm.weight "w" from "f" at 0 : tensor<8x8xf32>
+    %b = llm.weight "b" from "f" at 256 : tensor<8xf32>
+    %0 = llm.rms_norm %x eps 1.0e-5 : tensor<?x8xf32, "T"> -> tensor<?x8xf32, "T">
+    %1 = llm.matmul %0, %w : tensor<?x8xf32, "T">, tensor<8x8xf32> -> tensor<?x8xf32, "T">
+    %2 = llm.pointwise %1, %b : (tensor<?x8xf32, "T">, tensor<8xf32>) -> tensor<?x8xf32, "T"> {
+    ^bb0(%s: f32, %c: f32):
+      %5 = arith.addf %s, %c : f32
+      llm.yield %5 : f32
+    }
+    %3 = llm.boundary %2 ends "layers.0" : tensor<?x8xf32, "T">
+    %4 = llm.matmul %3, %w : tensor<?x8xf32, "T">, tensor<8x8xf32> -> tensor<?x8xf32, "T">
+    return %4 : tensor<?x8xf32, "T">
+  }
+}

@@ -1,0 +1,33 @@
+// RUN: %ingot_opt %s --split-input-file --ingot-quantize-activations | FileCheck %s
+
+#x86 = #engine.target<"x86-64-v4", backend = "x86", arch = "x86-64", preference = 40, features = ["avx512f"]>
+#int8 = #llm.encoding<"int8", group = 0, zero_points = false>
+module attributes {engine.target = #x86, llm.compute = "int8-dynamic"} {
+  // Two products of one input share its quantized form.
+  // CHECK-LABEL: @shared
+  // CHECK: %[[Q:.+]], %[[S:.+]] = llm.quantize_activation %arg0 : tensor<?x64xf32, "T"> -> tensor<?x64xi8, "T">, tensor<?xf32, "T">
+  // CHECK-COUNT-2: llm.matmul %[[Q]], %{{.+}} input_scales(%[[S]]
+  // CHECK: llm.matmul %arg0
+  // CHECK-NOT: llm.quantize_activation
+  func.func @shared(%x: tensor<?x64xf32, "T">, %w: tensor<8x64xi8>, %s: tensor<8x1xf32>, %f: tensor<8x64xbf16>)
+      -> (tensor<?x8xf32, "T">, tensor<?x8xf32, "T">, tensor<?x8xf32, "T">) {
+    %0 = llm.matmul %x, %w scales(%s : tensor<8x1xf32>) #int8 : tensor<?x64xf32, "T">, tensor<8x64xi8> -> tensor<?x8xf32, "T">
+    %1 = llm.matmul %x, %w scales(%s : tensor<8x1xf32>) #int8 : tensor<?x64xf32, "T">, tensor<8x64xi8> -> tensor<?x8xf32, "T">
+    %2 = llm.matmul %x, %f : tensor<?x64xf32, "T">, tensor<8x64xbf16> -> tensor<?x8xf32, "T">
+    return %0, %1, %2 : tensor<?x8xf32, "T">, tensor<?x8xf32, "T">, tensor<?x8xf32, "T">
+  }
+  // CHECK: engine.note "ingot-quantize-activations" {{.*}} applied true
+  // CHECK: engine.note "ingot-quantize-activations" {{.*}} applied false because "a weight without encoding has no product with int8 activations"
+}
+
+// -----
+
+#x86 = #engine.target<"x86-64-v4", backend = "x86", arch = "x86-64", preference = 40, features = ["avx512f"]>
+module attributes {engine.target = #x86, llm.compute = "bf16"} {
+  // CHECK-LABEL: @not_asked
+  // CHECK-NOT: llm.quantize_activation
+  func.func @not_asked(%x: tensor<?x64xf32, "T">, %w: tensor<8x64xbf16>) -> tensor<?x8xf32, "T"> {
+    %0 = llm.matmul %x, %w : tensor<?x64xf32, "T">, tensor<8x64xbf16> -> tensor<?x8xf32, "T">
+    return %0 : tensor<?x8xf32, "T">
+  }
+}
