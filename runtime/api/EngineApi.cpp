@@ -221,7 +221,8 @@ ingot_error *ingot_get_counters(const ingot_engine *engine, ingot_counters *coun
     if (!engine)
       return misuse("the engine is NULL");
     const SessionCounters &totals = engine->session->counters();
-    return writeSized(ingot_counters{0, totals.steps, totals.promptTokens, totals.generatedTokens},
+    return writeSized(ingot_counters{0, totals.steps, totals.promptTokens, totals.generatedTokens,
+                                     engine->session->engine().launches()},
                       counters);
   });
 }

@@ -275,6 +275,7 @@ void Executor::runLaunch(const Step &step) {
   for (uint32_t i = 0; i < count(choice->variant->grid()); ++i)
     call.grid[i] = evaluate(*choice->variant->grid()->Get(i), dims);
   executionDevice->launch(call);
+  ++launchCount;
 }
 
 void Executor::runCopy(const schema::Copy &copy) {

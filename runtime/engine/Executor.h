@@ -43,6 +43,9 @@ public:
   /// Runs instructions [first, first + count).
   void runPart(uint32_t program, uint32_t first, uint32_t count);
 
+  /// Launches since the engine was loaded.
+  int64_t launches() const { return launchCount; }
+
   /// Bytes of a buffer at the step's shape; for Kv and State of one block or row.
   uint64_t bufferBytes(uint32_t buffer) const;
   /// Writes to or reads from the front of a buffer in the arena; `bytes` must not exceed its size.
@@ -93,6 +96,7 @@ private:
   std::vector<std::vector<Step>> programs;
   std::vector<void *> bufferArgs; ///< room for the longest argument list
   std::vector<int64_t> scalarArgs;
+  int64_t launchCount = 0;
 };
 
 } // namespace ingot::runtime

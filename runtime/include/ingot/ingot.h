@@ -233,6 +233,7 @@ typedef struct ingot_counters {
   int64_t steps;
   int64_t prompt_tokens;
   int64_t generated_tokens;
+  int64_t launches; /**< kernels started */
 } ingot_counters;
 
 /** Work done since the engine was opened. */
