@@ -9,8 +9,8 @@ module attributes {engine.target = #x86} {
   // CHECK: llm.matmul %arg0, %{{.+}} scales(%{{.+}} : tensor<48x2xbf16>) zeros(%{{.+}} : tensor<48x2xi8>) <"int4", group = 32, zero_points = true>
   func.func @product(%x: tensor<?x64xf32, "T">) -> tensor<?x48xf32, "T"> {
     %w = llm.weight "w" from "f" at 0 : tensor<48x64xf32>
-    %q, %s, %z = llm.quantize %w #int4 : (tensor<48x64xf32>) -> (tensor<48x64xi4>, tensor<48x2xbf16>, tensor<48x2xi8>)
-    %d = llm.dequantize %q, %s, %z #int4 : (tensor<48x64xi4>, tensor<48x2xbf16>, tensor<48x2xi8>) -> tensor<48x64xf32>
+    %q, %s, %z = llm.quantize %w <"int4", group = 32, zero_points = true> : (tensor<48x64xf32>) -> (tensor<48x64xi4>, tensor<48x2xbf16>, tensor<48x2xi8>)
+    %d = llm.dequantize %q, %s, %z <"int4", group = 32, zero_points = true> : (tensor<48x64xi4>, tensor<48x2xbf16>, tensor<48x2xi8>) -> tensor<48x64xf32>
     %0 = llm.matmul %x, %d : tensor<?x64xf32, "T">, tensor<48x64xf32> -> tensor<?x48xf32, "T">
     return %0 : tensor<?x48xf32, "T">
   }
@@ -27,8 +27,8 @@ module attributes {engine.target = #x86} {
   // CHECK: llm.dequantize
   func.func @pointwise_reads_values(%x: tensor<?x64xf32, "T">) -> tensor<?x64xf32, "T"> {
     %w = llm.weight "w" from "f" at 0 : tensor<1x64xf32>
-    %q, %s = llm.quantize %w #int8 : (tensor<1x64xf32>) -> (tensor<1x64xi8>, tensor<1x1xf32>)
-    %d = llm.dequantize %q, %s #int8 : (tensor<1x64xi8>, tensor<1x1xf32>) -> tensor<1x64xf32>
+    %q, %s = llm.quantize %w <"int8", group = 0, zero_points = false> : (tensor<1x64xf32>) -> (tensor<1x64xi8>, tensor<1x1xf32>)
+    %d = llm.dequantize %q, %s <"int8", group = 0, zero_points = false> : (tensor<1x64xi8>, tensor<1x1xf32>) -> tensor<1x64xf32>
     %0 = llm.pointwise %x, %d : (tensor<?x64xf32, "T">, tensor<1x64xf32>) -> tensor<?x64xf32, "T"> {
     ^bb0(%a: f32, %b: f32):
       %1 = arith.addf %a, %b : f32

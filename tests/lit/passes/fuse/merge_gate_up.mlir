@@ -14,8 +14,8 @@ module attributes {engine.target = #x86} {
   func.func @stacked(%x: tensor<?x32xf32, "T">) -> tensor<?x24xf32, "T"> {
     %g = llm.weight "g" from "f" at 0 : tensor<24x32xf32>
     %u = llm.weight "u" from "f" at 3072 : tensor<24x32xf32>
-    %gq, %gs = llm.quantize %g #int4 : (tensor<24x32xf32>) -> (tensor<24x32xi4>, tensor<24x1xbf16>)
-    %uq, %us = llm.quantize %u #int4 : (tensor<24x32xf32>) -> (tensor<24x32xi4>, tensor<24x1xbf16>)
+    %gq, %gs = llm.quantize %g <"int4", group = 32, zero_points = false> : (tensor<24x32xf32>) -> (tensor<24x32xi4>, tensor<24x1xbf16>)
+    %uq, %us = llm.quantize %u <"int4", group = 32, zero_points = false> : (tensor<24x32xf32>) -> (tensor<24x32xi4>, tensor<24x1xbf16>)
     %0 = llm.matmul %x, %gq scales(%gs : tensor<24x1xbf16>) #int4 : tensor<?x32xf32, "T">, tensor<24x32xi4> -> tensor<?x24xf32, "T">
     %1 = llm.matmul %x, %uq scales(%us : tensor<24x1xbf16>) #int4 : tensor<?x32xf32, "T">, tensor<24x32xi4> -> tensor<?x24xf32, "T">
     %2 = llm.pointwise %0, %1 : (tensor<?x24xf32, "T">, tensor<?x24xf32, "T">) -> tensor<?x24xf32, "T"> {
@@ -38,8 +38,8 @@ module attributes {engine.target = #x86} {
   func.func @one_scale_each(%x: tensor<?x32xf32, "T">) -> tensor<?x24xf32, "T"> {
     %g = llm.weight "g" from "f" at 0 : tensor<24x32xf32>
     %u = llm.weight "u" from "f" at 3072 : tensor<24x32xf32>
-    %gq, %gs = llm.quantize %g #fp8 : (tensor<24x32xf32>) -> (tensor<24x32xf8E4M3FN>, tensor<1x1xf32>)
-    %uq, %us = llm.quantize %u #fp8 : (tensor<24x32xf32>) -> (tensor<24x32xf8E4M3FN>, tensor<1x1xf32>)
+    %gq, %gs = llm.quantize %g <"fp8", group = -1, zero_points = false> : (tensor<24x32xf32>) -> (tensor<24x32xf8E4M3FN>, tensor<1x1xf32>)
+    %uq, %us = llm.quantize %u <"fp8", group = -1, zero_points = false> : (tensor<24x32xf32>) -> (tensor<24x32xf8E4M3FN>, tensor<1x1xf32>)
     %0 = llm.matmul %x, %gq scales(%gs : tensor<1x1xf32>) #fp8 : tensor<?x32xf32, "T">, tensor<24x32xf8E4M3FN> -> tensor<?x24xf32, "T">
     %1 = llm.matmul %x, %uq scales(%us : tensor<1x1xf32>) #fp8 : tensor<?x32xf32, "T">, tensor<24x32xf8E4M3FN> -> tensor<?x24xf32, "T">
     %2 = llm.pointwise %0, %1 : (tensor<?x24xf32, "T">, tensor<?x24xf32, "T">) -> tensor<?x24xf32, "T"> {

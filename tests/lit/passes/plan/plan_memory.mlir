@@ -20,6 +20,6 @@ module {
 }
 // Smaller steps first. a and c never live together and share a place; every buffer ends with 64
 // spare bytes. At T = 16: 1088 bytes each, four places.
-// CHECK: engine.arena_tier [#engine.range<T, 1, 1>] bytes 512 offsets array<i64: 0, 256, 384, 256, 128>
-// CHECK: engine.arena_tier [#engine.range<T, 1, 4>] bytes 1280
-// CHECK: engine.arena_tier [#engine.range<T, 1, 16>] bytes 4352 offsets array<i64: 0, 2176, 3264, 2176, 1088>
+// CHECK: engine.arena_tier [#engine.range<"T", 1, 1>] bytes 512 offsets [0, 128, 256, 128, 384]
+// CHECK: engine.arena_tier [#engine.range<"T", 1, 4>] bytes 1280 offsets [0, 320, 640, 320, 960]
+// CHECK: engine.arena_tier [#engine.range<"T", 1, 16>] bytes 4352 offsets [0, 1088, 2176, 1088, 3264]

@@ -6,8 +6,8 @@ module attributes {engine.target = #x86} {
   // CHECK-LABEL: @formats
   // CHECK: %[[B:.+]] = llm.convert %{{.+}} : tensor<8x64xf32> to tensor<8x64xbf16>
   // CHECK: %[[F:.+]] = llm.convert %{{.+}} : tensor<8x64xbf16> to tensor<8x64xf32>
-  // CHECK: %[[Q:.+]]:3 = llm.quantize %[[F]] <"int4", group = 32, zero_points = true> : (tensor<8x64xf32>) -> (tensor<8x64xi4>, tensor<8x2xbf16>, tensor<8x2xi8>)
-  // CHECK: %[[D:.+]] = llm.dequantize %[[Q]]#0, %[[Q]]#1, %[[Q]]#2
+  // CHECK: %[[Q:.+]], %[[S:.+]], %[[Z:.+]] = llm.quantize %[[F]] <"int4", group = 32, zero_points = true> : (tensor<8x64xf32>) -> (tensor<8x64xi4>, tensor<8x2xbf16>, tensor<8x2xi8>)
+  // CHECK: %[[D:.+]] = llm.dequantize %[[Q]], %[[S]], %[[Z]]
   // CHECK: %[[K:.+]] = llm.weight "kept"
   // CHECK: llm.matmul %arg0, %[[B]]
   // CHECK: llm.matmul %arg0, %[[D]]

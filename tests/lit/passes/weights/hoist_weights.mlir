@@ -11,7 +11,7 @@ module {
   // CHECK: llm.matmul %arg0, %[[W]] scales(%[[S]]
   func.func @step(%x: tensor<?x16xf32, "T">) -> tensor<?x8xf32, "T"> {
     %w = llm.weight "w" from "f" at 0 : tensor<8x16xf32>
-    %q, %s = llm.quantize %w #int8 : (tensor<8x16xf32>) -> (tensor<8x16xi8>, tensor<8x1xf32>)
+    %q, %s = llm.quantize %w <"int8", group = 0, zero_points = false> : (tensor<8x16xf32>) -> (tensor<8x16xi8>, tensor<8x1xf32>)
     %p = llm.pack %q : tensor<8x16xi8> -> tensor<8x16xi8, #rows>
     %ps = llm.pack %s : tensor<8x1xf32> -> tensor<8x1xf32, #column>
     %0 = llm.matmul %x, %p scales(%ps : tensor<8x1xf32, #column>) #int8 : tensor<?x16xf32, "T">, tensor<8x16xi8, #rows> -> tensor<?x8xf32, "T"> loc("proj")
