@@ -9,6 +9,10 @@ namespace {
 
 constexpr Command commands[] = {
     {"generate", "write text (the default)", runGenerate},
+    {"inspect", "show what is in an engine", runInspect},
+    {"plan", "say which batch and context fit into memory", runPlan},
+    {"diff", "compare two engines", runDiff},
+    {"verify", "prove that an engine file is whole", runVerify},
     {nullptr, nullptr, nullptr},
 };
 

@@ -1,39 +1,49 @@
 // SPDX-License-Identifier: Apache-2.0
-// Options of a session, and how commands report errors.
+// Options of a session, and how commands read text and report errors.
 #include "runtime/tools/SessionArguments.h"
 
 #include <cstdio>
+#include <fstream>
 
 namespace ingot::runtime {
 
-void addSessionOptions(CLI::App &app, SessionOptions &options) {
+void addMemoryOptions(CLI::App &app, MemoryRequest &request) {
   const char *group = "Limits";
-  app.add_option("--memory", options.memory.memory,
+  app.add_option("--memory", request.memory,
                  "bytes for weights, activations and KV cache, as in 16GiB")
       ->transform(CLI::AsSizeValue(false))
       ->group(group);
-  app.add_option("--max-sequences", options.memory.maxSequences, "sequences in one step")
+  app.add_option("--max-sequences", request.maxSequences, "sequences in one step")
       ->check(CLI::PositiveNumber)
       ->group(group);
-  app.add_option("--max-context", options.memory.maxContext, "positions of one sequence")
+  app.add_option("--max-context", request.maxContext, "positions of one sequence")
       ->check(CLI::PositiveNumber)
       ->group(group);
-  app.add_option("--max-tokens", options.memory.maxTokens, "tokens of one step")
+  app.add_option("--max-tokens", request.maxTokens, "tokens of one step")
       ->check(CLI::PositiveNumber)
       ->group(group);
-  app.add_option("--max-logit-rows", options.memory.maxLogitRows, "logit rows of one step")
+  app.add_option("--max-logit-rows", request.maxLogitRows, "logit rows of one step")
       ->check(CLI::PositiveNumber)
-      ->group(group);
-  app.add_option("--threads", options.threads, "threads; default: as many as there are CPUs to use")
-      ->check(CLI::PositiveNumber)
-      ->group(group);
-  app.add_option("--target", options.target, "name of the target to run; default: the best one")
-      ->group(group);
-  app.add_flag("--verify-weights", options.verifyWeights, "compare the digests of all weights")
       ->group(group);
 }
 
+void addLoadOptions(CLI::App &app, SessionOptions &options) {
+  addMemoryOptions(app, options.memory);
+  app.add_option("--target", options.target, "name of the target to run; default: the best one")
+      ->group("Limits");
+  app.add_flag("--verify-weights", options.verifyWeights, "compare the digests of all weights")
+      ->group("Limits");
+}
+
+void addSessionOptions(CLI::App &app, SessionOptions &options) {
+  addLoadOptions(app, options);
+  app.add_option("--threads", options.threads, "threads; default: as many as there are CPUs to use")
+      ->check(CLI::PositiveNumber)
+      ->group("Limits");
+}
+
 int reportError(const Status &status) {
+  std::fflush(stdout);
   std::fprintf(stderr, "error %s\n", status.toString().c_str());
   return 1;
 }
@@ -43,9 +53,38 @@ bool parseArguments(CLI::App &app, int argc, char **argv, int &exitStatus) {
     app.parse(argc, argv);
     return true;
   } catch (const CLI::ParseError &error) {
-    exitStatus = app.exit(error);
+    if (error.get_exit_code() == 0) {
+      exitStatus = app.exit(error);
+      return false;
+    }
+    std::fprintf(stderr, "error INGOT-E2103: %s; '%s --help' tells the options\n", error.what(),
+                 app.get_name().c_str());
+    exitStatus = 2;
     return false;
   }
+}
+
+Status flushOutput() {
+  if (std::fflush(stdout) != 0 || std::ferror(stdout))
+    return Status::error("INGOT-E7102", "standard output cannot be written");
+  return {};
+}
+
+Result<std::string> readTextFile(const std::string &path, uint64_t limit) {
+  std::ifstream file(path, std::ios::binary);
+  std::string text;
+  char block[1 << 16];
+  while (file && text.size() <= limit) {
+    file.read(block, sizeof block);
+    text.append(block, size_t(file.gcount()));
+  }
+  if (!file.eof())
+    return Status::error("INGOT-E7101",
+                         path + (text.size() > limit ? ": is larger than " + std::to_string(limit) +
+                                                           " bytes"
+                                                     : ": cannot be read"),
+                         "check the path and its permissions");
+  return text;
 }
 
 } // namespace ingot::runtime

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Command-line options shared by every command that loads an engine.
+// Command-line options shared by the commands that read or load an engine.
 #pragma once
 
 #include "runtime/serving/Session.h"
@@ -8,15 +8,27 @@
 
 namespace ingot::runtime {
 
-/// Adds --memory, --max-sequences, --max-context, --max-tokens, --max-logit-rows, --threads,
-/// --target and --verify-weights; parsing fills `options`, which must outlive `app`.
+/// Adds --memory, --max-sequences, --max-context, --max-tokens and --max-logit-rows; parsing fills
+/// `request`, which must outlive `app`.
+void addMemoryOptions(CLI::App &app, MemoryRequest &request);
+
+/// Adds the same, --target and --verify-weights.
+void addLoadOptions(CLI::App &app, SessionOptions &options);
+
+/// Adds the same and --threads.
 void addSessionOptions(CLI::App &app, SessionOptions &options);
 
 /// Prints "error INGOT-Ennnn: message" to stderr and returns 1.
 int reportError(const Status &status);
 
 /// Parses. False when the command ends here (help, or an error that was printed): `exitStatus` is
-/// set.
+/// set, to 0 or 2.
 bool parseArguments(CLI::App &app, int argc, char **argv, int &exitStatus);
+
+/// Success, or INGOT-E7102 when something printed to standard output could not be written.
+Status flushOutput();
+
+/// Everything a text file holds. INGOT-E7101 when it cannot be read or has more than `limit` bytes.
+Result<std::string> readTextFile(const std::string &path, uint64_t limit);
 
 } // namespace ingot::runtime

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+// verify: proves from the file alone that an engine is whole, and says what was proved.
+#include "runtime/tools/Commands.h"
+#include "runtime/tools/SessionArguments.h"
+#include "runtime/tools/Table.h"
+
+#include "runtime/devices/host/SharedObject.h"
+#include "runtime/engine/Verify.h"
+
+#include <algorithm>
+
+namespace ingot::runtime {
+namespace {
+
+/// Things that were checked, counted over all targets.
+struct Checked {
+  uint64_t instructions = 0, launches = 0, buffers = 0, kernels = 0, libraries = 0;
+  uint64_t sections = 0, sectionBytes = 0, weights = 0, weightBytes = 0;
+};
+
+Checked countAll(const schema::Engine &engine) {
+  Checked checked;
+  for (uint32_t i = 0; i < count(engine.targets()); ++i) {
+    const schema::Target &target = *engine.targets()->Get(i);
+    checked.buffers += count(target.buffers());
+    checked.kernels += count(target.kernels());
+    for (uint32_t j = 0; j < count(target.programs()); ++j) {
+      const auto *instructions = target.programs()->Get(j)->instructions();
+      checked.instructions += count(instructions);
+      for (uint32_t k = 0; k < count(instructions); ++k)
+        checked.launches +=
+            instructions->Get(k)->operation_type() == schema::Operation::Launch ? 1 : 0;
+    }
+  }
+  for (uint32_t i = 0; i < count(engine.sections()); ++i)
+    if (engine.sections()->Get(i)->kind() != schema::SectionKind::Weights) {
+      ++checked.sections;
+      checked.sectionBytes += engine.sections()->Get(i)->bytes();
+    }
+  for (uint32_t i = 0; i < count(engine.weights()); ++i) {
+    ++checked.weights;
+    checked.weightBytes += engine.weights()->Get(i)->bytes();
+  }
+  return checked;
+}
+
+/// What loading would check of the code: shared objects without imports.
+Status verifyLibraries(const EngineFile &file, Checked &checked) {
+  const schema::Engine &engine = file.metadata();
+  for (uint32_t i = 0; i < count(engine.targets()); ++i) {
+    const auto *libraries = engine.targets()->Get(i)->libraries();
+    for (uint32_t j = 0; j < count(libraries); ++j) {
+      const schema::Library &library = *libraries->Get(j);
+      if (library.kind() != schema::LibraryKind::HostSharedObject)
+        continue;
+      if (Status status =
+              verifySharedObject(file.section(library.section()), library.name()->str());
+          !status.ok())
+        return status;
+      ++checked.libraries;
+    }
+  }
+  return {};
+}
+
+void printCheck(FILE *stream, const char *what, const std::string &result) {
+  std::fprintf(stream, "  %-16s %s\n", what, result.c_str());
+}
+
+void printChecks(FILE *stream, const EngineFile &file, const Checked &checked, bool weights) {
+  std::string targets = grouped(count(file.metadata().targets()));
+  printCheck(stream, "metadata", "digest " + toHex(file.digest()));
+  printCheck(stream, "structure",
+             targets + " targets, " + grouped(checked.instructions) + " instructions, " +
+                 grouped(checked.buffers) + " buffers: every index, range, size and formula");
+  printCheck(stream, "sections",
+             grouped(checked.sections) + " digests over " + inBytes(checked.sectionBytes));
+  printCheck(stream, "code",
+             grouped(checked.libraries) + " libraries without imports, " +
+                 grouped(checked.kernels) + " kernels");
+  printCheck(stream, "coverage",
+             grouped(checked.launches) + " launches have a kernel for every declared shape");
+  std::string digests = grouped(checked.weights) + " digests over " + inBytes(checked.weightBytes);
+  printCheck(stream, "weights", weights ? digests : "not compared: " + digests + "; see --weights");
+}
+
+bool isDigest(const std::string &text) {
+  return text.size() == 64 && text.find_first_not_of("0123456789abcdefABCDEF") == std::string::npos;
+}
+
+} // namespace
+
+Status verifyEngine(const std::string &path, const VerifyArguments &arguments, FILE *stream) {
+  Result<std::shared_ptr<const EngineFile>> file =
+      EngineFile::open(path, VerifyOptions{arguments.weights});
+  if (!file.ok())
+    return std::move(file).status();
+  Checked checked = countAll((*file)->metadata());
+  if (Status status = verifyLibraries(**file, checked); !status.ok())
+    return std::move(status).in(path);
+  std::string required = arguments.requireDigest;
+  std::transform(required.begin(), required.end(), required.begin(),
+                 [](unsigned char c) { return char(std::tolower(c)); });
+  std::string digest = toHex((*file)->digest());
+  if (!required.empty() && required != digest)
+    return Status::error("INGOT-E5020",
+                         path + ": has digest " + digest + ", required is " + required,
+                         "use the engine of that digest, or correct --require-digest");
+  std::fprintf(stream, "%s: verified\n", printable(path).c_str());
+  printChecks(stream, **file, checked, arguments.weights);
+  if (!required.empty())
+    printCheck(stream, "required digest", "this one");
+  return {};
+}
+
+int runVerify(int argc, char **argv) {
+  CLI::App app("Verifies an engine from the file alone: structure, digests, code, coverage proof."
+               "\n\nexamples:\n"
+               "  verify model.ingot\n"
+               "  verify model.ingot --weights\n"
+               "  verify model.ingot --require-digest "
+               "$(ingot-run inspect model.ingot --json | jq -r .digest)",
+               argv[0]);
+  std::string path;
+  VerifyArguments arguments;
+  app.add_option("engine", path, "engine file")->required();
+  app.add_flag("--weights", arguments.weights, "also compare the digests of all weights");
+  app.add_option("--require-digest", arguments.requireDigest,
+                 "refuse every engine but the one of this digest (64 hexadecimal digits)")
+      ->check([](const std::string &text) {
+        return isDigest(text) ? std::string() : "a digest has 64 hexadecimal digits";
+      });
+  int exitStatus = 0;
+  if (!parseArguments(app, argc, argv, exitStatus))
+    return exitStatus;
+  Status status = verifyEngine(path, arguments, stdout);
+  if (status.ok())
+    status = flushOutput();
+  return status.ok() ? 0 : reportError(status);
+}
+
+} // namespace ingot::runtime
