@@ -3,18 +3,14 @@
 #include "codegen/Target.h"
 
 #include "codegen/reference/ReferenceTarget.h"
-#if __has_include("codegen/x86/X86Target.h")
 #include "codegen/x86/X86Target.h"
-#endif
 
 using namespace ingot;
 using namespace ingot::codegen;
 
 llvm::ArrayRef<const Target *> codegen::targets() {
   static const Target *const list[] = {
-#if __has_include("codegen/x86/X86Target.h")
       &x86Target(),
-#endif
       &referenceTarget(),
   };
   return list;

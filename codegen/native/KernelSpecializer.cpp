@@ -5,9 +5,9 @@
 #include "codegen/native/RegionPrinter.h"
 #include "llvm/Analysis/TargetLibraryInfo.h"
 #include "llvm/Bitcode/BitcodeReader.h"
+#include "llvm/IR/IRBuilder.h"
 #include "llvm/IR/InlineAsm.h"
 #include "llvm/IR/InstIterator.h"
-#include "llvm/IR/IRBuilder.h"
 #include "llvm/IR/LegacyPassManager.h"
 #include "llvm/IR/Module.h"
 #include "llvm/IR/Verifier.h"
@@ -171,8 +171,8 @@ Error Specializer::setConstants(mlir::DictionaryAttr constants) {
     mlir::Attribute value = constants ? constants.get(name) : mlir::Attribute();
     Constant *initializer = constantOf(global.getValueType(), value);
     if (!initializer)
-      return makeError("E4002", "constant '" + name + "' is " +
-                                    (value ? "of the wrong kind" : "missing"));
+      return makeError("E4002",
+                       "constant '" + name + "' is " + (value ? "of the wrong kind" : "missing"));
     global.setInitializer(initializer);
     global.setConstant(true);
   }
@@ -193,9 +193,8 @@ Error Specializer::defineEpilogue(mlir::Region &region, mlir::DictionaryAttr con
   function->addFnAttr(Attribute::AlwaysInline);
   function->removeFnAttr(Attribute::NoInline);
   if (!function->getReturnType()->getScalarType()->isFloatTy() ||
-      any_of(function->args(), [&](Argument &argument) {
-        return argument.getType() != function->getReturnType();
-      }))
+      any_of(function->args(),
+             [&](Argument &argument) { return argument.getType() != function->getReturnType(); }))
     return makeError("E4003", "the template's epilogue does not pass vectors of floats by value");
   if (region.empty()) {
     IRBuilder<> builder(BasicBlock::Create(context, "entry", function));

@@ -26,11 +26,10 @@ rowKernel(llvm::StringRef source, Value rows,
 
 engine::KernelVariant codegen::sampleKernel(llm::SampleOp op) {
   int64_t vocabulary = llm::columnsOf(op.getLogits());
-  engine::KernelVariant variant =
-      rowKernel("Sample", op.getTokens(),
-                {{"vocabulary", vocabulary},
-                 {"bias_columns", llm::columnsOf(op.getBiasIds())},
-                 {"top_columns", llm::columnsOf(op.getTopTokens())}});
+  engine::KernelVariant variant = rowKernel("Sample", op.getTokens(),
+                                            {{"vocabulary", vocabulary},
+                                             {"bias_columns", llm::columnsOf(op.getBiasIds())},
+                                             {"top_columns", llm::columnsOf(op.getTopTokens())}});
   // Two rows of floats, and the order of either.
   variant.scratchBytes = 8 * vocabulary + DescendingOrder::scratchBytes(vocabulary);
   return variant;

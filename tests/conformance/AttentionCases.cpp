@@ -119,8 +119,9 @@ static Case ropeAppendCase(const Layer &layer) {
         .str();
   };
   auto rope = [&](const char *result, const char *from, const std::string &type) {
-    return formatv("  %{0} = llm.rope %{1}, %p, %f head_dim {2} factor 1.0 : {3}, {4}, {5} -> {3}\n",
-                   result, from, layer.headDim, type, kIndex, frequencies)
+    return formatv(
+               "  %{0} = llm.rope %{1}, %p, %f head_dim {2} factor 1.0 : {3}, {4}, {5} -> {3}\n",
+               result, from, layer.headDim, type, kIndex, frequencies)
         .str();
   };
   Case built;
@@ -128,14 +129,14 @@ static Case ropeAppendCase(const Layer &layer) {
   built.plain = "func.func @f(" + parameters + ") -> " + query + " {\n" + slice("q", 0, query) +
                 slice("k", queryColumns, keys) + slice("v", queryColumns + kv, keys) +
                 rope("y", "q", query) + rope("r", "k", keys) +
-                "  llm.kv_append %r, %v at %p, %s, %b into %c : " + keys + ", " + keys + ", " + kIndex + ", " +
-                kIndex + ", " + kTable + ", " + layer.cacheType() + "\n  return %y : " + query +
-                "\n}";
-  std::string fused = "func.func @f(" + parameters + ") -> " + query +
-                      " {\n  %y = llm.rope_append %x at %p, %f, %s, %b into %c factor 1.0 : " +
-                      qkv + ", " + kIndex + ", " + frequencies + ", " + kIndex + ", " + kTable +
-                      ", " + layer.cacheType() + " -> " + query + "\n  return %y : " + query +
-                      "\n}";
+                "  llm.kv_append %r, %v at %p, %s, %b into %c : " + keys + ", " + keys + ", " +
+                kIndex + ", " + kIndex + ", " + kTable + ", " + layer.cacheType() +
+                "\n  return %y : " + query + "\n}";
+  std::string fused =
+      "func.func @f(" + parameters + ") -> " + query +
+      " {\n  %y = llm.rope_append %x at %p, %f, %s, %b into %c factor 1.0 : " + qkv + ", " +
+      kIndex + ", " + frequencies + ", " + kIndex + ", " + kTable + ", " + layer.cacheType() +
+      " -> " + query + "\n  return %y : " + query + "\n}";
   built.fused = [fused](int64_t) { return fused; };
   built.oracle = [=](const Inputs &inputs) {
     Type element = elementType(layer.activation);
@@ -157,8 +158,7 @@ static Case ropeAppendCase(const Layer &layer) {
           values.push_back(rounded(element, value));
           largest = std::max({largest, std::abs(a), std::abs(b)});
           if (head < layer.heads)
-            query.push_back(
-                stored(element, value, 4e-7 * (std::abs(a) + std::abs(b))));
+            query.push_back(stored(element, value, 4e-7 * (std::abs(a) + std::abs(b))));
         }
         int64_t kvHead = head - layer.heads;
         bool isValue = kvHead >= layer.kvHeads;
@@ -202,16 +202,15 @@ static void attend(const Layer &layer, const Inputs &inputs, const std::vector<d
     }
   }
   for (int64_t i = 0; i < layer.headDim; ++i)
-    expected.push_back(
-        stored(elementType(layer.activation), values[i], 2e-5 * magnitudes[i]));
+    expected.push_back(stored(elementType(layer.activation), values[i], 2e-5 * magnitudes[i]));
 }
 
 static Case attentionCase(const Layer &layer) {
   std::string type = activation(layer.heads * layer.headDim, layer.activation);
   Case built;
   built.name = "attention_" + layer.name();
-  built.plain = "func.func @f(%q: " + type + ", " + kIndexParameters + ", %c: " +
-                layer.cacheType() + ") -> " + type +
+  built.plain = "func.func @f(%q: " + type + ", " + kIndexParameters +
+                ", %c: " + layer.cacheType() + ") -> " + type +
                 " {\n  %y = llm.attention %q at %p, %s, %b over %c scale 0.11 : " + type + ", " +
                 kIndex + ", " + kIndex + ", " + kTable + ", " + layer.cacheType() + " -> " + type +
                 "\n  return %y : " + type + "\n}";

@@ -22,9 +22,7 @@ Expected conformance::stored(Type element, double value, double tolerance) {
   return {nearest, settled ? 0 : tolerance + spacing(element, value)};
 }
 
-Type conformance::elementType(llvm::StringRef name) {
-  return parseType(name, &sharedContext());
-}
+Type conformance::elementType(llvm::StringRef name) { return parseType(name, &sharedContext()); }
 
 std::string conformance::activation(int64_t columns, llvm::StringRef element,
                                     llvm::StringRef rows) {
@@ -126,8 +124,8 @@ Inputs conformance::makeInputs(func::FuncOp function, const Case &which, int64_t
   inputs.dims.T = tokens;
   inputs.dims.L = std::max<int64_t>(1, tokens / 2);
   llm::KvType cache = cacheOf(function);
-  Batch batch = makeBatch(inputs.dims, cache ? cache.getBlockTokens() : 16, which.maxPosition,
-                          random);
+  Batch batch =
+      makeBatch(inputs.dims, cache ? cache.getBlockTokens() : 16, which.maxPosition, random);
   Block &body = function.getBody().front();
   for (BlockArgument argument : body.getArguments()) {
     HostValue &value = inputs.arguments.emplace_back();
@@ -137,8 +135,7 @@ Inputs conformance::makeInputs(func::FuncOp function, const Case &which, int64_t
       continue;
     }
     if (type.getElementType().isInteger(32)) {
-      value.tensor =
-          indexTensor(function, argument.getArgNumber(), batch, inputs.dims, random);
+      value.tensor = indexTensor(function, argument.getArgNumber(), batch, inputs.dims, random);
       continue;
     }
     value.tensor = HostTensor(type.getElementType(), rowsOf(type, inputs.dims),
@@ -168,10 +165,9 @@ std::vector<double> conformance::decodeCache(llm::KvType type, const std::vector
       for (int64_t slot = 0; slot < slots; ++slot) {
         float scale = 1;
         if (type.hasScales())
-          std::memcpy(&scale,
-                      base + (second ? type.valueScalesOffset() : type.keyScalesOffset()) +
-                          4 * slot,
-                      4);
+          std::memcpy(
+              &scale,
+              base + (second ? type.valueScalesOffset() : type.keyScalesOffset()) + 4 * slot, 4);
         for (int64_t i = 0; i < type.getHeadDim(); ++i)
           values.push_back(elements.at(slot, i) * double(scale));
       }

@@ -60,9 +60,7 @@ llvm::SmallVector<unsigned> weightOperands(Operation *op) {
   return result;
 }
 
-bool isWeightOperation(Operation &op) {
-  return isa<llm::ConcatRowsOp, llm::InterleaveRowsOp>(op);
-}
+bool isWeightOperation(Operation &op) { return isa<llm::ConcatRowsOp, llm::InterleaveRowsOp>(op); }
 
 /// Evaluates a weight operation on whole tensors.
 HostTensor evaluateWeight(Operation &op, llvm::ArrayRef<const HostTensor *> inputs) {
@@ -108,9 +106,8 @@ int64_t conformance::rowsOf(RankedTensorType type, Dims dims) {
 
 func::FuncOp CompiledFunction::function() { return *module->getOps<func::FuncOp>().begin(); }
 
-std::unique_ptr<CompiledFunction> CompiledFunction::compile(MLIRContext &context,
-                                                            const std::string &name,
-                                                            const std::string &text) {
+std::unique_ptr<CompiledFunction>
+CompiledFunction::compile(MLIRContext &context, const std::string &name, const std::string &text) {
   auto compiled = std::make_unique<CompiledFunction>();
   compiled->module = parseSourceString<ModuleOp>(text, &context);
   std::string error;
@@ -141,6 +138,8 @@ std::unique_ptr<CompiledFunction> CompiledFunction::compile(MLIRContext &context
 CompiledFunction::~CompiledFunction() {
   if (library)
     dlclose(library);
+  if (file >= 0)
+    close(file);
 }
 
 bool CompiledFunction::chooseKernels(const engine::KernelProvider &provider,
@@ -187,19 +186,20 @@ bool CompiledFunction::chooseKernels(const engine::KernelProvider &provider,
 }
 
 bool CompiledFunction::load(const std::string &bytes) {
-  int file = memfd_create("kernels", 0);
+  // The file stays open as long as the library: the loader knows libraries by their path.
+  file = memfd_create("kernels", 0);
   bool written = file >= 0 && write(file, bytes.data(), bytes.size()) == ssize_t(bytes.size());
   library = written ? dlopen(("/proc/self/fd/" + std::to_string(file)).c_str(), RTLD_NOW) : nullptr;
   if (!library)
     ADD_FAILURE() << "cannot load the library: " << dlerror();
-  if (file >= 0)
-    close(file);
   for (size_t i = 0; library && i < launches.size(); ++i)
     for (size_t j = 0; j < launches[i].variants.size(); ++j) {
       std::string name = "k" + std::to_string(i + 1) + "_" + std::to_string(j);
       auto kernel = reinterpret_cast<IngotKernel>(dlsym(library, name.c_str()));
-      if (!kernel)
+      if (!kernel) {
+        ADD_FAILURE() << "the library has no kernel: " << dlerror();
         return false;
+      }
       launches[i].kernels.push_back(kernel);
     }
   return library;
@@ -249,9 +249,8 @@ static void launchTiles(IngotKernel kernel, const engine::KernelVariant &variant
 bool CompiledFunction::execute(const Launch &launch, std::map<void *, HostValue> &values,
                                Dims dims) {
   size_t chosen = 0;
-  while (chosen < launch.variants.size() &&
-         !(holds(launch.variants[chosen].ranges, dims) &&
-           holds(launch.variants[chosen].guards, dims)))
+  while (chosen < launch.variants.size() && !(holds(launch.variants[chosen].ranges, dims) &&
+                                              holds(launch.variants[chosen].guards, dims)))
     ++chosen;
   if (chosen == launch.variants.size()) {
     ADD_FAILURE() << "no kernel fits T = " << dims.T;

@@ -6,9 +6,9 @@
 
 #include "HostTensor.h"
 #include "codegen/Target.h"
-#include "runtime/schema/KernelAbi.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/OwningOpRef.h"
+#include "runtime/schema/KernelAbi.h"
 #include <map>
 #include <memory>
 #include <string>
@@ -30,9 +30,8 @@ class CompiledFunction {
 public:
   /// Compiles `text`, a module of one func.func; reports a GoogleTest failure and returns null if
   /// that does not work. `context` has the dialects loaded.
-  static std::unique_ptr<CompiledFunction> compile(mlir::MLIRContext &context,
-                                                   const std::string &target,
-                                                   const std::string &text);
+  static std::unique_ptr<CompiledFunction>
+  compile(mlir::MLIRContext &context, const std::string &target, const std::string &text);
   ~CompiledFunction();
 
   /// Runs the function; `arguments` in order, memory ones are updated. Returns what it returns.
@@ -55,6 +54,7 @@ private:
   mlir::OwningOpRef<mlir::ModuleOp> module;
   engine::UnitOp unit;
   std::vector<Launch> launches;
+  int file = -1; ///< holds the library
   void *library = nullptr;
 };
 

@@ -20,13 +20,13 @@ const std::vector<std::string> &conformance::fastTargets() {
   static const auto *names = [] {
     auto *found = new std::vector<std::string>();
     llvm::StringMap<bool> host = llvm::sys::getHostCPUFeatures();
-    for (const char *name : {"x86-64-v4+vnni+bf16", "x86-64-v4+vnni", "x86-64-v4",
-                             "x86-64-v3+avxvnni", "x86-64-v3"}) {
+    for (const char *name :
+         {"x86-64-v4+vnni+bf16", "x86-64-v4+vnni", "x86-64-v4", "x86-64-v3+avxvnni", "x86-64-v3"}) {
       std::string error;
       auto target = codegen::findTarget(&sharedContext(), name, error);
-      if (succeeded(target) &&
-          llvm::all_of(target->second.getFeatures(),
-                       [&](StringAttr feature) { return host.lookup(feature.getValue()); }))
+      if (succeeded(target) && llvm::all_of(target->second.getFeatures(), [&](StringAttr feature) {
+            return host.lookup(feature.getValue());
+          }))
         found->push_back(name);
     }
     return found;
@@ -59,8 +59,8 @@ void compare(const std::string &what, const std::vector<double> &values,
              const std::function<Expected(size_t)> &expected) {
   for (size_t i = 0; i < values.size(); ++i) {
     Expected wanted = expected(i);
-    bool near = same(values[i], wanted.value) ||
-                std::abs(values[i] - wanted.value) <= wanted.tolerance;
+    bool near =
+        same(values[i], wanted.value) || std::abs(values[i] - wanted.value) <= wanted.tolerance;
     if (!near) {
       ADD_FAILURE() << what << ", value " << i << " of " << values.size() << " is " << values[i]
                     << " instead of " << wanted.value << " +- " << wanted.tolerance;
@@ -79,18 +79,18 @@ public:
     if (!reference)
       return;
     if (target == "reference") {
-      runAll([&](const Inputs &inputs, const std::string &what) {
-        checkReference(*reference, inputs, what);
-      }, *reference);
+      runAll([&](const Inputs &inputs,
+                 const std::string &what) { checkReference(*reference, inputs, what); },
+             *reference);
       return;
     }
     std::string text = which.fused ? which.fused(pairOffset()) : which.plain;
     auto compiled = CompiledFunction::compile(sharedContext(), target, text);
     if (!compiled)
       return;
-    runAll([&](const Inputs &inputs, const std::string &what) {
-      checkTarget(*reference, *compiled, inputs, what);
-    }, *reference);
+    runAll([&](const Inputs &inputs,
+               const std::string &what) { checkTarget(*reference, *compiled, inputs, what); },
+           *reference);
   }
 
 private:
@@ -158,7 +158,8 @@ void conformance::registerCases() {
       if (!fullGrid() && (cases[i].full || !shared))
         continue;
       testing::RegisterTest(suite.c_str(), cases[i].name.c_str(), nullptr, nullptr, __FILE__,
-                            __LINE__, [which = &cases[i], target = targets[t]]() -> testing::Test * {
+                            __LINE__,
+                            [which = &cases[i], target = targets[t]]() -> testing::Test * {
                               return new CaseTest(*which, target);
                             });
     }

@@ -19,8 +19,8 @@ constexpr size_t kMargin = 256;
 KernelBuffer::KernelBuffer(size_t size, uint8_t fill) : bytes(size) {
   memory.assign(size + 2 * kMargin + INGOT_BUFFER_ALIGNMENT, kCanary);
   auto address = reinterpret_cast<uintptr_t>(memory.data()) + kMargin;
-  address = (address + INGOT_BUFFER_ALIGNMENT - 1) / INGOT_BUFFER_ALIGNMENT *
-            INGOT_BUFFER_ALIGNMENT;
+  address =
+      (address + INGOT_BUFFER_ALIGNMENT - 1) / INGOT_BUFFER_ALIGNMENT * INGOT_BUFFER_ALIGNMENT;
   begin = reinterpret_cast<uint8_t *>(address);
   std::fill(begin, begin + size, fill);
 }

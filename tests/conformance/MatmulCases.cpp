@@ -99,10 +99,10 @@ struct Product {
 
 } // namespace
 
-static std::string wrap(const Product &product, const std::string &parameters, const std::string &result,
-                        const std::string &body) {
-  return product.aliases() + "func.func @f(" + parameters + ") -> " + result + " {\n" + body + "  return %y : " +
-         result + "\n}";
+static std::string wrap(const Product &product, const std::string &parameters,
+                        const std::string &result, const std::string &body) {
+  return product.aliases() + "func.func @f(" + parameters + ") -> " + result + " {\n" + body +
+         "  return %y : " + result + "\n}";
 }
 
 /// The sum of element (row, column) and how far a kernel may be from it: `weight` and what follows
@@ -111,7 +111,8 @@ static Expected productOf(const Product &product, const Inputs &inputs, int64_t 
                           size_t first) {
   const HostTensor &x = inputs.arguments[0].tensor;
   const HostTensor &w = inputs.arguments[first].tensor;
-  const HostTensor *scales = product.weight.encoded() ? &inputs.arguments[first + 1].tensor : nullptr;
+  const HostTensor *scales =
+      product.weight.encoded() ? &inputs.arguments[first + 1].tensor : nullptr;
   const HostTensor *zeros =
       product.weight.zeroPoints ? &inputs.arguments[first + 2].tensor : nullptr;
   double sum = 0, magnitude = 0;
@@ -163,8 +164,8 @@ static Case epilogueCase(const Product &product, const std::string &name,
   std::string bias = llvm::formatv("tensor<{0}xbf16>", product.columns);
   std::string rowType = "tensor<?xf32, \"T\">";
   std::string operands = bias + ", " + sumType + ", " + rowType;
-  std::string parameters = product.inputParameters() + product.weightParameters() + ", %b: " + bias +
-                           ", %r: " + sumType + ", %t: " + rowType;
+  std::string parameters = product.inputParameters() + product.weightParameters() +
+                           ", %b: " + bias + ", %r: " + sumType + ", %t: " + rowType;
   result.plain = wrap(product, parameters, type,
                       "  %p = " + product.operation() + product.types(sumType) +
                           "\n  %y = llm.pointwise %p, %b, %r, %t : (" + sumType + ", " + operands +
@@ -198,10 +199,10 @@ static Case pairCase(const Product &half) {
   std::string parameters =
       half.inputParameters() + half.weightParameters("a") + half.weightParameters("b");
   result.plain = wrap(half, parameters, type,
-                      "  %g = " + half.operation("a") + half.types(sumType) + "\n  %u = " +
-                          half.operation("b") + half.types(sumType) +
-                          "\n  %y = llm.pointwise %g, %u : (" + sumType + ", " + sumType +
-                          ") -> " + type + " " + region + "\n");
+                      "  %g = " + half.operation("a") + half.types(sumType) +
+                          "\n  %u = " + half.operation("b") + half.types(sumType) +
+                          "\n  %y = llm.pointwise %g, %u : (" + sumType + ", " + sumType + ") -> " +
+                          type + " " + region + "\n");
   result.fused = [=](int64_t offset) {
     Product both = half;
     both.columns = (half.columns + offset - 1) / offset * offset * 2;

@@ -36,8 +36,8 @@ static Case embedCase(const std::string &name, const std::string &element,
     parameters += ", %z: " + zeros + " {test.role = \"zeros\"}";
     op += " zeros(%z : " + zeros + ")";
   }
-  op += (encoding.empty() ? "" : " #encoding") + std::string(" : tensor<?xi32, \"T\">, ") + table + " -> " +
-        type + "\n";
+  op += (encoding.empty() ? "" : " #encoding") + std::string(" : tensor<?xi32, \"T\">, ") + table +
+        " -> " + type + "\n";
   Case built;
   built.name = "embed_" + name;
   built.plain = (encoding.empty() ? "" : "#encoding = " + encoding + "\n") +
@@ -135,7 +135,8 @@ static Case fusedNormCase(const std::string &store, const std::string &quantized
              " -> " + out + ", " + scales + "\n";
   op += " weight(%w : " + weight + ") eps 1.0e-5" + (quantized.empty() ? "" : " store " + store) +
         types;
-  std::string names = "%y" + std::string(quantized.empty() ? "" : ", %q") + (residual ? ", %s" : "");
+  std::string names =
+      "%y" + std::string(quantized.empty() ? "" : ", %q") + (residual ? ", %s" : "");
   std::string fused = function(parameters, results, "  " + names + " = " + op + "\n", returned);
   Case built;
   built.name = "rms_norm_fused_" + store + "_" + quantized + (residual ? "_residual" : "") + "_" +
@@ -153,12 +154,10 @@ static Case pointwiseCase(const std::string &name, const std::string &region, do
   std::string types = full + ", " + half + ", tensor<172xbf16>, tensor<?xf32, \"T\">";
   Case built;
   built.name = "pointwise_" + name;
-  built.plain = function("%a: " + full + ", %b: " + half +
-                             ", %c: tensor<172xbf16>, %d: tensor<?xf32, \"T\">",
-                         full,
-                         "  %y = llm.pointwise %a, %b, %c, %d : (" + types + ") -> " + full + " " +
-                             region + "\n",
-                         "%y");
+  built.plain = function(
+      "%a: " + full + ", %b: " + half + ", %c: tensor<172xbf16>, %d: tensor<?xf32, \"T\">", full,
+      "  %y = llm.pointwise %a, %b, %c, %d : (" + types + ") -> " + full + " " + region + "\n",
+      "%y");
   built.apart = apart;
   built.tokens = {1, 7};
   return built;
@@ -208,12 +207,12 @@ static Case elementCase(const std::string &name, const std::string &parameters,
 
 static Case roundCase(const std::string &from, const std::string &to) {
   std::string in = activation(43, from), out = activation(43, to);
-  return elementCase("round_" + from + "_" + to, "%x: " + in, out,
-                     "llm.round %x : " + in + " to " + out,
-                     [to](const Inputs &inputs, int64_t row, int64_t column) {
-                       return rounded(elementType(to), inputs.arguments[0].tensor.at(row, column));
-                     },
-                     43);
+  return elementCase(
+      "round_" + from + "_" + to, "%x: " + in, out, "llm.round %x : " + in + " to " + out,
+      [to](const Inputs &inputs, int64_t row, int64_t column) {
+        return rounded(elementType(to), inputs.arguments[0].tensor.at(row, column));
+      },
+      43);
 }
 
 static Case quantizeCase(const std::string &from, const std::string &to) {
@@ -236,8 +235,8 @@ static Case quantizeCase(const std::string &from, const std::string &to) {
       float scale = amax > 0 ? amax / (to == "i8" ? 127.0f : 448.0f) : 1.0f;
       for (int64_t i = 0; i < x.columns; ++i) {
         float quotient = float(x.at(row, i)) / scale;
-        values.push_back({to == "i8" ? std::nearbyint(quotient)
-                                     : rounded(elementType(to), quotient), 0});
+        values.push_back(
+            {to == "i8" ? std::nearbyint(quotient) : rounded(elementType(to), quotient), 0});
       }
       scales.push_back({scale, 0});
     }
@@ -267,14 +266,13 @@ static Case ropeCase(const std::string &element, int64_t heads, int64_t headDim)
     for (int64_t row = 0; row < x.rows; ++row)
       for (int64_t column = 0; column < columns; ++column) {
         int64_t i = column % headDim, pair = i % half;
-        float angle = float(inputs.arguments[1].tensor.at(row)) *
-                      float(inputs.arguments[2].tensor.at(pair));
+        float angle =
+            float(inputs.arguments[1].tensor.at(row)) * float(inputs.arguments[2].tensor.at(pair));
         double c = std::cos(double(angle)) * 1.25, s = std::sin(double(angle)) * 1.25;
         int64_t first = column - i + pair;
         double a = x.at(row, first), b = x.at(row, first + half);
         double value = i < half ? a * c - b * s : b * c + a * s;
-        expected.push_back(stored(elementType(element), value,
-                                  4e-7 * (std::abs(a) + std::abs(b))));
+        expected.push_back(stored(elementType(element), value, 4e-7 * (std::abs(a) + std::abs(b))));
       }
     return expected;
   };
@@ -284,24 +282,25 @@ static Case ropeCase(const std::string &element, int64_t heads, int64_t headDim)
 
 static Case gatherCase(const std::string &element) {
   std::string in = activation(43, element), out = activation(43, element, "L");
-  return elementCase("gather_rows_" + element,
-                     "%x: " + in + ", %r: tensor<?xi32, \"L\"> {test.role = \"rows\"}", out,
-                     "llm.gather_rows %x, %r : " + in + ", tensor<?xi32, \"L\"> -> " + out,
-                     [](const Inputs &inputs, int64_t row, int64_t column) {
-                       auto source = int64_t(inputs.arguments[1].tensor.at(row));
-                       return inputs.arguments[0].tensor.at(source, column);
-                     },
-                     43, /*logitRows=*/true);
+  return elementCase(
+      "gather_rows_" + element, "%x: " + in + ", %r: tensor<?xi32, \"L\"> {test.role = \"rows\"}",
+      out, "llm.gather_rows %x, %r : " + in + ", tensor<?xi32, \"L\"> -> " + out,
+      [](const Inputs &inputs, int64_t row, int64_t column) {
+        auto source = int64_t(inputs.arguments[1].tensor.at(row));
+        return inputs.arguments[0].tensor.at(source, column);
+      },
+      43, /*logitRows=*/true);
 }
 
 static Case sliceCase(const std::string &element) {
   std::string in = activation(172, element), out = activation(43, element);
-  return elementCase("slice_columns_" + element, "%x: " + in, out,
-                     "llm.slice_columns %x from 101 : " + in + " -> " + out,
-                     [](const Inputs &inputs, int64_t row, int64_t column) {
-                       return inputs.arguments[0].tensor.at(row, 101 + column);
-                     },
-                     43);
+  return elementCase(
+      "slice_columns_" + element, "%x: " + in, out,
+      "llm.slice_columns %x from 101 : " + in + " -> " + out,
+      [](const Inputs &inputs, int64_t row, int64_t column) {
+        return inputs.arguments[0].tensor.at(row, 101 + column);
+      },
+      43);
 }
 
 static double inverseRoot(double x) { return 1 / std::sqrt(x); }
@@ -315,10 +314,14 @@ std::vector<Case> conformance::rowCases() {
   add(embedCase("f32", "f32", "", "f32", 0, "f32"));
   add(embedCase("bf16", "bf16", "", "f32", 0, "bf16"));
   add(embedCase("f16", "f16", "", "f32", 0, "f32"));
-  add(embedCase("int8", "i8", "#llm.encoding<\"int8\", group = 0, zero_points = false>", "f32", 0, "f32"));
-  add(embedCase("int4", "i4", "#llm.encoding<\"int4\", group = 32, zero_points = false>", "bf16", 32, "bf16"));
-  add(embedCase("int4z", "i4", "#llm.encoding<\"int4\", group = 64, zero_points = true>", "bf16", 64, "f32"));
-  add(embedCase("fp8", "f8E4M3FN", "#llm.encoding<\"fp8\", group = 0, zero_points = false>", "f32", 0, "f16"));
+  add(embedCase("int8", "i8", "#llm.encoding<\"int8\", group = 0, zero_points = false>", "f32", 0,
+                "f32"));
+  add(embedCase("int4", "i4", "#llm.encoding<\"int4\", group = 32, zero_points = false>", "bf16",
+                32, "bf16"));
+  add(embedCase("int4z", "i4", "#llm.encoding<\"int4\", group = 64, zero_points = true>", "bf16",
+                64, "f32"));
+  add(embedCase("fp8", "f8E4M3FN", "#llm.encoding<\"fp8\", group = 0, zero_points = false>", "f32",
+                0, "f16"));
   for (int64_t columns : {43, 172, 600})
     for (std::string result : {"f32", "bf16"})
       add(normCase(columns == 43 ? "f32" : result, result, columns, columns != 43));
@@ -337,8 +340,10 @@ std::vector<Case> conformance::rowCases() {
     add(pointwiseCase("random" + std::to_string(seed), randomRegion(4, seed % 2, seed),
                       seed % 2 ? 0 : 2e-4),
         seed >= 10);
-  for (auto [from, to] : {std::pair<const char *, const char *>{"f32", "bf16"}, {"f32", "f16"},
-                          {"f32", "f32"}, {"f16", "bf16"}})
+  for (auto [from, to] : {std::pair<const char *, const char *>{"f32", "bf16"},
+                          {"f32", "f16"},
+                          {"f32", "f32"},
+                          {"f16", "bf16"}})
     add(roundCase(from, to));
   for (std::string from : {"f32", "bf16", "f16"})
     for (std::string to : {"i8", "f8E4M3FN"})

@@ -15,8 +15,7 @@ public:
   static constexpr int64_t scratchBytes(int64_t count) { return 8 * count + 4 * (kBuckets + 1); }
 
   DescendingOrder(const float *values, int64_t count, void *scratch)
-      : keys(static_cast<uint64_t *>(scratch)),
-        starts(reinterpret_cast<uint32_t *>(keys + count)) {
+      : keys(static_cast<uint64_t *>(scratch)), starts(reinterpret_cast<uint32_t *>(keys + count)) {
     for (int64_t i = 0; i <= kBuckets; ++i)
       starts[i] = 0;
     for (int64_t i = 0; i < count; ++i)

@@ -52,7 +52,8 @@ INGOT_INLINE float decodeMagnitude(uint32_t code, SmallFloat format) {
   int exponent = int(code >> format.mantissaBits);
   if (exponent == 0) {
     // A power of two times a small integer is exact.
-    float unit = bitCast<float>(uint32_t(127 + 1 - format.exponentBias - format.mantissaBits) << 23);
+    float unit =
+        bitCast<float>(uint32_t(127 + 1 - format.exponentBias - format.mantissaBits) << 23);
     return float(int32_t(mantissa)) * unit;
   }
   return bitCast<float>(uint32_t(exponent - format.exponentBias + 127) << 23 |

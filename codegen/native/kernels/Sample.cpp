@@ -10,8 +10,18 @@ INGOT_CONST(bias_columns); ///< entries in a row of bias_ids and bias_values
 INGOT_CONST(top_columns);  ///< entries in a row of top_tokens and top_logprobs
 
 /// Buffers of the launch, in the order of the operation's operands and results.
-enum Buffer { kLogits, kParams, kBiasIds, kBiasValues, kAllowMask, kCounts, kTokens, kLogprobs,
-              kTopTokens, kTopLogprobs };
+enum Buffer {
+  kLogits,
+  kParams,
+  kBiasIds,
+  kBiasValues,
+  kAllowMask,
+  kCounts,
+  kTokens,
+  kLogprobs,
+  kTopTokens,
+  kTopLogprobs
+};
 
 namespace {
 
@@ -47,8 +57,7 @@ static void applyBias(const Row &row, float *values) {
 }
 
 static void applyMask(const Row &row, float *values) {
-  const uint32_t *mask =
-      row.row<const uint32_t>(kAllowMask, (ingot_const_vocabulary + 31) / 32);
+  const uint32_t *mask = row.row<const uint32_t>(kAllowMask, (ingot_const_vocabulary + 31) / 32);
   for (int64_t i = 0; i < ingot_const_vocabulary; ++i)
     if (!(mask[i / 32] >> (i % 32) & 1))
       values[i] = -kInfinity;
@@ -122,8 +131,7 @@ static void keepTypical(const Scratch &scratch, float maximum, float p) {
   for (int64_t i = 0; i < ingot_const_vocabulary; ++i) {
     double deviation = surprise(values[i]) - entropy;
     bool excluded = !(weightOf(values[i], maximum) > 0);
-    scratch.deviations[i] =
-        excluded ? -kInfinity : float(deviation < 0 ? deviation : -deviation);
+    scratch.deviations[i] = excluded ? -kInfinity : float(deviation < 0 ? deviation : -deviation);
   }
   DescendingOrder order(scratch.deviations, ingot_const_vocabulary, scratch.order);
   double kept = 0;
@@ -209,9 +217,7 @@ static void writeLogprobs(const Row &row, const float *logits, int64_t token) {
     return;
   float maximum = maximumOf(logits);
   double logSum = logarithm(sumOfWeights(logits, maximum));
-  auto logprob = [&](int64_t id) {
-    return float(double(logits[id]) - double(maximum) - logSum);
-  };
+  auto logprob = [&](int64_t id) { return float(double(logits[id]) - double(maximum) - logSum); };
   *chosen = logprob(token);
   int64_t found = 0;
   for (int64_t i = 0; i < ingot_const_vocabulary && wanted > 0; ++i) {
@@ -227,8 +233,9 @@ static void writeLogprobs(const Row &row, const float *logits, int64_t token) {
 }
 
 extern "C" void ingot_kernel(const IngotLaunch *launch) {
-  Row row = {launch, static_cast<const IngotSampleParams *>(launch->buffers[kParams]) +
-                         launch->tile[0], launch->tile[0]};
+  Row row = {launch,
+             static_cast<const IngotSampleParams *>(launch->buffers[kParams]) + launch->tile[0],
+             launch->tile[0]};
   Scratch scratch(launch->scratch);
   const float *logits = row.row<const float>(kLogits, ingot_const_vocabulary);
   for (int64_t i = 0; i < ingot_const_vocabulary; ++i)

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // llm.attention: one query head of one token a tile. Buffers: query, positions, token_sequences,
 // block_table, cache, result.
-#include "codegen/native/kernels/Mathematics.h"
 #include "codegen/native/kernels/KvBlocks.h"
+#include "codegen/native/kernels/Mathematics.h"
 
 INGOT_CONST(query_heads);
 INGOT_CONST(query_type);
@@ -32,9 +32,7 @@ struct Query {
   int64_t first; ///< index of its first element
   int64_t kvHead;
 
-  KvPlace place(int64_t position) const {
-    return KvPlace::of(launch->buffers[4], table, position);
-  }
+  KvPlace place(int64_t position) const { return KvPlace::of(launch->buffers[4], table, position); }
 
   float score(int64_t position) const {
     KvPlace at = place(position);

@@ -7,7 +7,7 @@
 
 INGOT_CONST(weight_columns);
 INGOT_CONST(weight_type);
-INGOT_CONST(encoded);     ///< 1: a scales buffer follows
+INGOT_CONST(encoded); ///< 1: a scales buffer follows
 INGOT_CONST(scale_type);
 INGOT_CONST(group);       ///< columns of a group; 0: one per row; -1: one for the weight
 INGOT_CONST(groups);      ///< scales in a row
@@ -35,8 +35,8 @@ struct EncodedWeight {
 
   /// stored - zero, exact.
   float stored(int64_t row, int64_t column) const {
-    float value = loadElement(values, row * ingot_const_weight_columns + column,
-                              ingot_const_weight_type);
+    float value =
+        loadElement(values, row * ingot_const_weight_columns + column, ingot_const_weight_type);
     if (ingot_const_weight_type != kI4)
       return value;
     if (!ingot_const_zero_points)

@@ -11,8 +11,8 @@ INGOT_CONST(values_type);
 static void append(const void *from, int64_t first, int64_t fromType, void *to, int64_t toFirst,
                    float *scale) {
   if (kvScaled()) {
-    *scale = quantizeRow(from, first, fromType, ingot_const_head_dim, to, toFirst,
-                         ingot_const_kv_type);
+    *scale =
+        quantizeRow(from, first, fromType, ingot_const_head_dim, to, toFirst, ingot_const_kv_type);
     return;
   }
   for (int64_t i = 0; i < ingot_const_head_dim; ++i)

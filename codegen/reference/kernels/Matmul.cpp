@@ -17,8 +17,8 @@ static float floatSum(const void *input, int64_t row, const EncodedWeight &weigh
   for (int64_t begin = 0; begin < size; begin += kSegment) {
     float segment = 0;
     for (int64_t k = begin; k < begin + kSegment && k < size; ++k)
-      segment += loadElement(input, row * size + k, ingot_const_input_type) *
-                 weight.value(column, k);
+      segment +=
+          loadElement(input, row * size + k, ingot_const_input_type) * weight.value(column, k);
     sum += segment;
   }
   return sum;
