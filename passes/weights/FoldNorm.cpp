@@ -43,6 +43,10 @@ struct FoldNorm : ingot::impl::FoldNormPassBase<FoldNorm> {
     return "";
   }
 
+  static Value later(Value a, Value b) {
+    return a.getDefiningOp()->isBeforeInBlock(b.getDefiningOp()) ? b : a;
+  }
+
   void visit(FusionReport &report, llm::RmsNormOp site) {
     if (!site.getWeight())
       return; // nothing to fold: no site of this pass
@@ -52,7 +56,9 @@ struct FoldNorm : ingot::impl::FoldNormPassBase<FoldNorm> {
     Value factors = site.getWeight();
     for (OpOperand &use : site.getResult().getUses()) {
       auto matmul = cast<llm::MatmulOp>(use.getOwner());
-      OpBuilder builder(matmul);
+      OpBuilder builder(matmul.getContext());
+      // Where both are there, not at the product: passes that merge products need them early.
+      builder.setInsertionPointAfterValue(later(matmul.getWeight(), factors));
       auto scaled = llm::ScaleColumnsOp::create(builder, matmul.getLoc(),
                                                 matmul.getWeight().getType(), matmul.getWeight(),
                                                 factors);
