@@ -29,7 +29,8 @@ def _exists(tree, path):
     path = os.path.normpath(path)
     if "*" in path:
         return any(fnmatch.fnmatch(known, path) for known in [*tree.paths, *tree.folders])
-    return tree.exists(path)
+    # A unit may be named without its suffix.
+    return any(tree.exists(path + suffix) for suffix in ("", ".h", ".td"))
 
 
 def paths(tree):
@@ -48,6 +49,8 @@ def paths(tree):
                     continue
                 for known in _alternatives(name):
                     base = pathlib.PurePosixPath(known).name
+                    if base.startswith("_"):  # the end of a name
+                        base = "*" + base
                     if not any(fnmatch.fnmatch(pathlib.PurePosixPath(file).name, base)
                                for file in tree.paths) and not base.endswith("_generated.h"):
                         yield f"{path}:{number}: there is no file {known}"
