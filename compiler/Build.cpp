@@ -3,6 +3,7 @@
 #include "compiler/BuildRequest.h"
 
 #include "compiler/EngineWriterTokenizer.h"
+#include "compiler/GoldenTokens.h"
 #include "compiler/Version.h"
 #include "compiler/WeightStreamer.h"
 #include "compiler/checkpoint/TokenizerReader.h"
@@ -21,11 +22,21 @@ using checkpoint::Outcome;
 
 namespace {
 
+uint64_t peakMemory() {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  return static_cast<uint64_t>(usage.ru_maxrss) * 1024;
+}
+
 /// One target's result: its module (with @weights and the unit) and its libraries.
 struct Compiled {
   engine::UnitOp unit() const {
     ModuleOp whole = module.get();
     return *whole.getOps<engine::UnitOp>().begin();
+  }
+  func::FuncOp weights() const {
+    ModuleOp whole = module.get();
+    return whole.lookupSymbol<func::FuncOp>("weights");
   }
 
   OwningOpRef<ModuleOp> module;
@@ -62,11 +73,11 @@ unsigned usableThreads(unsigned asked) {
   return asked != 0 ? asked : std::max(1u, std::thread::hardware_concurrency());
 }
 
-Expected<Compiled> compileTarget(MLIRContext &context, const BuildRequest &request, size_t index,
-                                 const BuildOptions &options, Progress &progress) {
-  auto [backend, target] = request.targets[index];
+/// Runs all stages for one target; the unit bears the target's name.
+Expected<Compiled> runStages(MLIRContext &context, const BuildRequest &request, size_t index,
+                             const BuildOptions &options) {
+  engine::TargetAttr target = request.targets[index].second;
   DiagnosticCollector diagnostics(context);
-  progress.begin("compile " + target.getName().str());
   auto module = runPipeline(context, request.checkpoint, request.recipe, target, request.limits,
                             [&](StringRef stage, ModuleOp ir) {
                               if (stage == options.dumpStage)
@@ -75,15 +86,26 @@ Expected<Compiled> compileTarget(MLIRContext &context, const BuildRequest &reque
   if (failed(module))
     return diagnostics.error();
   Compiled compiled{std::move(*module), {}};
-  engine::UnitOp unit = compiled.unit();
-  unit.setSymName(target.getName());
+  compiled.unit().setSymName(target.getName());
+  return compiled;
+}
+
+/// runStages, then the kernels' code.
+Expected<Compiled> compileTarget(MLIRContext &context, const BuildRequest &request, size_t index,
+                                 const BuildOptions &options, Progress &progress) {
+  auto [backend, target] = request.targets[index];
+  progress.begin("compile " + target.getName().str());
+  auto compiled = runStages(context, request, index, options);
+  if (!compiled)
+    return compiled;
+  DiagnosticCollector diagnostics(context);
+  engine::UnitOp unit = compiled->unit();
   auto libraries = backend->compile(unit, static_cast<int>(usableThreads(options.threads)));
   if (failed(libraries))
     return diagnostics.error();
-  compiled.libraries = std::move(*libraries);
-  size_t kernels = std::distance(unit.getBody().getOps<engine::KernelOp>().begin(),
-                                 unit.getBody().getOps<engine::KernelOp>().end());
-  progress.end(std::to_string(kernels) + " kernels");
+  compiled->libraries = std::move(*libraries);
+  auto kernels = unit.getBody().getOps<engine::KernelOp>();
+  progress.end(std::to_string(std::distance(kernels.begin(), kernels.end())) + " kernels");
   return compiled;
 }
 
@@ -183,12 +205,6 @@ Outcome digestInputs(const BuildRequest &request, const BuildOptions &options,
   return {};
 }
 
-uint64_t peakMemory() {
-  rusage usage{};
-  getrusage(RUSAGE_SELF, &usage);
-  return static_cast<uint64_t>(usage.ru_maxrss) * 1024;
-}
-
 /// The tokenizer's section, and everything the streamer and the libraries need, written into `file`.
 Outcome writeSections(OutputFile &file, MutableArrayRef<Compiled> targets,
                       const checkpoint::TokenizerSpec &tokenizer) {
@@ -224,6 +240,44 @@ Expected<uint32_t> writeWeights(OutputFile &file, WeightStreamer &streamer, Prog
   return *section;
 }
 
+/// Golden tokens by running the unfinished engine, where this machine can and the memory cap allows;
+/// else none, and the reason among the options.
+Outcome addGoldenTokens(BuildReport &report, OutputFile &file,
+                        ArrayRef<WeightPlacement> placements, const BuildOptions &options,
+                        Progress &progress) {
+  EngineDescription &description = report.description;
+  auto record = [&](const std::string &effective, const std::string &reason) {
+    description.provenance.options.push_back({"golden tokens", "", effective, reason});
+  };
+  if (options.replay) {
+    description.name = options.replay->name;
+    description.provenance.options = options.replay->provenance.options;
+    description.golden = options.replay->golden;
+    return {};
+  }
+  uint64_t used = peakMemory();
+  if (used + report.weightBytes > options.maxBuildMemory) {
+    record("none", "running the engine needs more than --max-build-memory");
+    return {};
+  }
+  progress.begin("golden tokens");
+  auto metadata =
+      writeEngineMetadata(*report.ir, description, file.sections(), placements);
+  if (failed(metadata))
+    return Error{"INGOT-E3001", "the engine's metadata cannot be written", "", ""};
+  auto path = previewEngineFile(file, *metadata);
+  if (!path)
+    return path.error();
+  auto golden = makeGoldenTokens(*path, options.maxBuildMemory - used);
+  if (golden)
+    description.golden = std::move(*golden);
+  record(golden ? "made" : "none", golden ? "the engine ran on the building machine"
+                                          : "the engine did not run here: " + golden.error().code);
+  progress.end(golden ? std::to_string(description.golden.size()) + " prompts"
+                      : "none: " + golden.error().what);
+  return {};
+}
+
 void reportTarget(BuildReport &report, engine::UnitOp unit, const Compiled &compiled) {
   BuildReport::TargetReport target;
   target.name = unit.getTarget().getName().str();
@@ -257,13 +311,14 @@ Expected<BuildReport> compiler::buildEngine(MLIRContext &context, const BuildOpt
     if (!compiled)
       return compiled.error();
     targets.push_back(std::move(*compiled));
-    weightFunctions.push_back(targets.back().module->lookupSymbol<func::FuncOp>("weights"));
+    weightFunctions.push_back(targets.back().weights());
   }
   auto streamer = WeightStreamer::create(weightFunctions, request->checkpoint,
                                          {options.maxBuildMemory, options.threads});
   if (!streamer)
     return streamer.error();
   BuildReport report;
+  report.weightBytes = streamer->totalBytes();
   report.description = describe(*request, *tokenizer, options);
   if (auto outcome = digestInputs(*request, options, report.description.provenance, progress);
       !outcome)
@@ -285,6 +340,8 @@ Expected<BuildReport> compiler::buildEngine(MLIRContext &context, const BuildOpt
   if (!digest)
     return digest.error();
   file->setDigest(*section, *digest);
+  if (auto outcome = addGoldenTokens(report, *file, placements, options, progress); !outcome)
+    return outcome.error();
   auto metadata =
       writeEngineMetadata(*report.ir, report.description, file->sections(), placements);
   if (failed(metadata))
@@ -295,11 +352,47 @@ Expected<BuildReport> compiler::buildEngine(MLIRContext &context, const BuildOpt
 
   for (auto [unit, compiled] : llvm::zip(report.ir->getOps<engine::UnitOp>(), targets))
     reportTarget(report, unit, compiled);
-  report.weightBytes = streamer->totalBytes();
   report.minimumMemory = streamer->minimumMemory();
   report.peakMemory = peakMemory();
   report.seconds =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count();
   progress.finished(options.output.string(), report.fileBytes);
   return report;
+}
+
+Expected<std::vector<std::byte>> compiler::planEngine(MLIRContext &context,
+                                                      const BuildOptions &options,
+                                                      Progress &progress) {
+  auto request = readRequest(context, options, progress);
+  if (!request)
+    return request.error();
+  SmallVector<Compiled> targets;
+  SmallVector<func::FuncOp> weightFunctions;
+  std::vector<SectionEntry> sections{{"weights", SectionKind::Weights}};
+  for (size_t i = 0; i < request->targets.size(); ++i) {
+    auto compiled = runStages(context, *request, i, options);
+    if (!compiled)
+      return compiled.error();
+    engine::UnitOp unit = compiled->unit();
+    OpBuilder builder = OpBuilder::atBlockBegin(&unit.getBody().front());
+    auto library =
+        engine::LibraryOp::create(builder, unit.getLoc(), "kernels", "host_shared_object");
+    for (auto kernel : unit.getBody().getOps<engine::KernelOp>())
+      kernel.setLibrary(library.getSymName());
+    sections.push_back({librarySectionName(unit, library.getSymName()), SectionKind::Kernels});
+    weightFunctions.push_back(compiled->weights());
+    targets.push_back(std::move(*compiled));
+  }
+  auto streamer = WeightStreamer::create(weightFunctions, request->checkpoint,
+                                         {options.maxBuildMemory, options.threads});
+  if (!streamer)
+    return streamer.error();
+  sections.front().bytes = streamer->totalBytes();
+  DiagnosticCollector diagnostics(context);
+  std::vector<WeightPlacement> placements;
+  auto merged = mergeTargets(context, targets, *streamer, placements, 0);
+  auto metadata = writeEngineMetadata(*merged, describe(*request, {}, options), sections, placements);
+  if (failed(metadata))
+    return diagnostics.error();
+  return std::move(*metadata);
 }

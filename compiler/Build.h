@@ -13,6 +13,9 @@ struct BuildOptions {
   std::filesystem::path output;       ///< engine file
   std::vector<std::string> targets;   ///< as asked; empty: the best one for this machine
   std::filesystem::path recipe;       ///< empty: Recipe::defaults()
+  /// To make an engine again: what it states of itself. Its name, recipe, option records and golden
+  /// tokens are taken from here; everything else is made anew.
+  std::optional<EngineDescription> replay;
   EngineLimits limits;
   uint64_t maxBuildMemory = uint64_t{2} << 30;
   unsigned threads = 0;               ///< 0: as many as the process may run on
@@ -39,5 +42,10 @@ struct BuildReport {
 /// are no diagnostics are returned.
 checkpoint::Expected<BuildReport> buildEngine(mlir::MLIRContext &context,
                                               const BuildOptions &options, Progress &progress);
+
+/// The metadata of the engine that `options` ask for, with empty kernel libraries and without
+/// weight data: enough to plan its memory. Reads configuration and headers only.
+checkpoint::Expected<std::vector<std::byte>>
+planEngine(mlir::MLIRContext &context, const BuildOptions &options, Progress &progress);
 
 } // namespace ingot::compiler

@@ -87,8 +87,10 @@ Expected<BuildRequest> compiler::readRequest(MLIRContext &context, const BuildOp
   if (!checkpoint)
     return checkpoint.error();
   BuildRequest request{std::move(*checkpoint), recipe::Recipe::defaults(), {}, {}, {}};
-  if (!options.recipe.empty()) {
-    auto recipe = recipe::Recipe::read(options.recipe);
+  if (options.replay || !options.recipe.empty()) {
+    auto recipe = options.replay
+                      ? recipe::Recipe::parse(options.replay->provenance.recipe, "the engine's recipe")
+                      : recipe::Recipe::read(options.recipe);
     if (!recipe)
       return recipe.error();
     request.recipe = std::move(*recipe);

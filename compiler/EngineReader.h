@@ -3,7 +3,7 @@
 #ifndef INGOT_COMPILER_ENGINEREADER_H
 #define INGOT_COMPILER_ENGINEREADER_H
 
-#include "compiler/checkpoint/Error.h"
+#include "compiler/EngineWriter.h"
 #include "dialects/engine/EngineDialect.h"
 #include "mlir/IR/OwningOpRef.h"
 
@@ -18,6 +18,9 @@ namespace ingot::compiler {
 /// `context` must have the engine, arith and math dialects loaded or registered.
 mlir::OwningOpRef<mlir::ModuleOp> readEngineMetadata(mlir::MLIRContext &context,
                                                      llvm::ArrayRef<std::byte> metadata);
+
+/// What `metadata` states beside its programs. Error: INGOT-E5801 for bytes that are no metadata.
+checkpoint::Expected<EngineDescription> readDescription(llvm::ArrayRef<std::byte> metadata);
 
 /// The metadata bytes of the engine file `path`, with its digest compared.
 /// Errors: those of checkpoint::File, INGOT-E5802 (no engine file, or a damaged one).

@@ -186,7 +186,9 @@ compiler::writeEngineMetadata(ModuleOp module, const EngineDescription &descript
   return std::vector<std::byte>(start, start + builder.GetSize());
 }
 
-checkpoint::Outcome compiler::finishEngineFile(OutputFile &file, ArrayRef<std::byte> metadata) {
+/// The header of `file` with `metadata` behind its sections.
+static checkpoint::Expected<schema::FileHeader> makeHeader(const OutputFile &file,
+                                                           ArrayRef<std::byte> metadata) {
   checkpoint::Sha256 hash;
   hash.update(metadata);
   checkpoint::Expected<checkpoint::Digest> digest = hash.finish();
@@ -198,5 +200,20 @@ checkpoint::Outcome compiler::finishEngineFile(OutputFile &file, ArrayRef<std::b
   header.metadataOffset = file.end();
   header.metadataBytes = metadata.size();
   std::copy(digest->begin(), digest->end(), header.metadataDigest);
-  return file.finish(std::as_bytes(std::span<const schema::FileHeader, 1>(&header, 1)), metadata);
+  return header;
+}
+
+checkpoint::Outcome compiler::finishEngineFile(OutputFile &file, ArrayRef<std::byte> metadata) {
+  checkpoint::Expected<schema::FileHeader> header = makeHeader(file, metadata);
+  if (!header)
+    return header.error();
+  return file.finish(std::as_bytes(std::span<const schema::FileHeader, 1>(&*header, 1)), metadata);
+}
+
+checkpoint::Expected<std::filesystem::path>
+compiler::previewEngineFile(OutputFile &file, ArrayRef<std::byte> metadata) {
+  checkpoint::Expected<schema::FileHeader> header = makeHeader(file, metadata);
+  if (!header)
+    return header.error();
+  return file.preview(std::as_bytes(std::span<const schema::FileHeader, 1>(&*header, 1)), metadata);
 }

@@ -95,6 +95,11 @@ writeEngineMetadata(mlir::ModuleOp module, const EngineDescription &description,
 /// Writes metadata and header and puts the file under its name. Errors: those of OutputFile.
 checkpoint::Outcome finishEngineFile(OutputFile &file, llvm::ArrayRef<std::byte> metadata);
 
+/// A path under which this process can open the engine as far as it is; finishEngineFile must still
+/// follow. Errors: those of OutputFile.
+checkpoint::Expected<std::filesystem::path> previewEngineFile(OutputFile &file,
+                                                              llvm::ArrayRef<std::byte> metadata);
+
 } // namespace ingot::compiler
 
 #endif

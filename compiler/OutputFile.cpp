@@ -181,17 +181,33 @@ void OutputFile::setDigest(uint32_t section, const checkpoint::Digest &digest) {
   entries[section].digest = digest;
 }
 
-Outcome OutputFile::finish(std::span<const std::byte, headerBytes> header,
-                           std::span<const std::byte> metadata) {
+/// Writes what encloses the sections; the file ends with `metadata`, whatever was there before.
+Outcome OutputFile::writeEnds(std::span<const std::byte, headerBytes> header,
+                              std::span<const std::byte> metadata) {
   uint64_t start = end();
+  if (ftruncate(descriptor, static_cast<off_t>(start)) != 0)
+    return failed(errno, "write", start);
   if (Outcome claimed = claim(start, metadata.size()); !claimed)
     return claimed;
   if (Outcome written = write(start, metadata); !written)
     return written;
-  if (Outcome written = write(0, header); !written)
+  return write(0, header);
+}
+
+Expected<std::filesystem::path>
+OutputFile::preview(std::span<const std::byte, headerBytes> header,
+                    std::span<const std::byte> metadata) {
+  if (Outcome written = writeEnds(header, metadata); !written)
+    return written.error();
+  return std::filesystem::path(descriptorPath(descriptor));
+}
+
+Outcome OutputFile::finish(std::span<const std::byte, headerBytes> header,
+                           std::span<const std::byte> metadata) {
+  if (Outcome written = writeEnds(header, metadata); !written)
     return written;
   if (fsync(descriptor) != 0)
-    return failed(errno, "sync", start + metadata.size());
+    return failed(errno, "sync", end() + metadata.size());
   return publish();
 }
 

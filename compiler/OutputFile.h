@@ -71,6 +71,11 @@ public:
   checkpoint::Outcome finish(std::span<const std::byte, headerBytes> header,
                              std::span<const std::byte> metadata);
 
+  /// Writes `metadata` and `header` as `finish` does, but gives the file no name: a path under which
+  /// this process can read the whole file until the next call of any method.
+  checkpoint::Expected<std::filesystem::path>
+  preview(std::span<const std::byte, headerBytes> header, std::span<const std::byte> metadata);
+
   const std::filesystem::path &path() const { return finalPath; }
 
 private:
@@ -79,6 +84,8 @@ private:
   checkpoint::Outcome open();
   checkpoint::Outcome claim(uint64_t offset, uint64_t bytes);
   checkpoint::Outcome write(uint64_t offset, std::span<const std::byte> bytes);
+  checkpoint::Outcome writeEnds(std::span<const std::byte, headerBytes> header,
+                                std::span<const std::byte> metadata);
   checkpoint::Outcome publish();
   checkpoint::Error failed(int reason, const char *action, uint64_t neededBytes) const;
 

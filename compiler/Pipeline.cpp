@@ -18,6 +18,7 @@ namespace {
 
 void addRecipePasses(OpPassManager &manager) {
   manager.addPass(createApplyRecipePass());
+  manager.addPass(createCSEPass()); // a tied weight in one format is one value again
   manager.addPass(createFoldNormPass());
 }
 

@@ -64,8 +64,8 @@ public:
     step.setSite("norm");
     x = norm(step.wantedRows(x), "model.norm.weight");
     step.setSite("lm_head");
-    Value head = config.tiedEmbeddings ? table : step.weight("lm_head.weight", {vocabulary, hidden});
-    return step.finish(step.linear(x, head));
+    // Of a tied pair, both names lead to the one stored tensor; recipes may treat them apart.
+    return step.finish(step.linear(x, step.weight("lm_head.weight", {vocabulary, hidden})));
   }
 
 private:

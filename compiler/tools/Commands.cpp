@@ -9,6 +9,8 @@ namespace {
 
 constexpr Command commands[] = {
     {"build", "compile a checkpoint to an engine file", runBuild},
+    {"plan", "which batch and context fit in memory, from an engine or a checkpoint", runPlan},
+    {"verify", "check an engine: structure, digests, rebuild, numbers", runVerify},
     {nullptr, nullptr, nullptr},
 };
 

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+// ingot plan: from an engine as the runtime does it, or from a checkpoint before anything is built.
+#include "compiler/tools/BuildArguments.h"
+#include "compiler/tools/Commands.h"
+#include "runtime/tools/Commands.h"
+
+using namespace ingot;
+using namespace ingot::compiler;
+
+static constexpr char kExamples[] =
+    "examples:\n"
+    "  ingot plan my-model.ingot --memory 16GiB\n"
+    "  ingot plan my-model --recipe int4.yaml --target x86-64-v4 --memory 16GiB\n\n"
+    "From a checkpoint only its configuration and the headers of its weights are read.\n";
+
+/// Whether the first argument that is no option names a directory: a checkpoint.
+static bool namesCheckpoint(int argc, char **argv) {
+  for (int i = 1; i < argc; ++i)
+    if (argv[i][0] != '-' && std::filesystem::is_directory(argv[i]))
+      return true;
+  return false;
+}
+
+int compiler::runPlan(int argc, char **argv) {
+  if (!namesCheckpoint(argc, argv))
+    return runtime::runPlan(argc, argv);
+  CLI::App app("Tells which batch and context fit in memory.", argv[0]);
+  app.footer(kExamples);
+  BuildOptions options;
+  runtime::PlanArguments arguments;
+  addBuildArguments(app, options);
+  app.add_option("--memory", arguments.memory, "bytes for everything, such as 16GiB")
+      ->transform(CLI::AsSizeValue(false));
+  app.add_flag("--json", arguments.json, "JSON instead of tables");
+  if (auto status = parseArguments(app, argc, argv))
+    return *status;
+  Progress progress(ProgressStyle::Silent);
+  mlir::MLIRContext context(mlir::MLIRContext::Threading::DISABLED);
+  prepareContext(context);
+  auto metadata = planEngine(context, options, progress);
+  if (!metadata) {
+    progress.failed(metadata.error().str());
+    return 1;
+  }
+  if (auto status = runtime::planMetadata(*metadata, arguments, stdout); !status.ok()) {
+    progress.failed(std::string(status.code()) + ": " + std::string(status.message()));
+    return 1;
+  }
+  return 0;
+}
