@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The interface of a target: a folder under codegen that makes kernels for one kind of hardware.
-#ifndef INGOT_CODEGEN_TARGET_H
-#define INGOT_CODEGEN_TARGET_H
+#pragma once
 
 #include "dialects/engine/KernelProvider.h"
 #include <memory>
@@ -30,9 +29,8 @@ public:
   virtual bool claims(llvm::StringRef name) const = 0;
 
   /// The target that `name` asks for; on failure `error` says what is wrong with the name.
-  virtual mlir::FailureOr<engine::TargetAttr> parse(mlir::MLIRContext *context,
-                                                    llvm::StringRef name,
-                                                    std::string &error) const = 0;
+  virtual mlir::FailureOr<engine::TargetAttr>
+  parse(mlir::MLIRContext *context, llvm::StringRef name, std::string &error) const = 0;
 
   /// The best target of this backend that the build machine itself can run; nothing if none.
   virtual std::optional<std::string> hostTarget() const = 0;
@@ -44,8 +42,8 @@ public:
   /// Compiles every engine.kernel of `unit`, on up to `threads` threads; sets each kernel's library
   /// and facts and creates the engine.library operations. The same input gives the same bytes, with
   /// any thread count. Failure comes with a located diagnostic that names the kernel.
-  virtual mlir::FailureOr<llvm::SmallVector<CompiledLibrary>>
-  compile(engine::UnitOp unit, int threads) const = 0;
+  virtual mlir::FailureOr<llvm::SmallVector<CompiledLibrary>> compile(engine::UnitOp unit,
+                                                                      int threads) const = 0;
 };
 
 /// The only list of targets, in order of preference for names that several could claim.
@@ -56,5 +54,3 @@ mlir::FailureOr<std::pair<const Target *, engine::TargetAttr>>
 findTarget(mlir::MLIRContext *context, llvm::StringRef name, std::string &error);
 
 } // namespace ingot::codegen
-
-#endif

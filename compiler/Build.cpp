@@ -150,8 +150,7 @@ OwningOpRef<ModuleOp> mergeTargets(MLIRContext &context, ArrayRef<Compiled> targ
   return merged;
 }
 
-EngineDescription describe(const BuildRequest &request,
-                           const checkpoint::TokenizerSpec &tokenizer,
+EngineDescription describe(const BuildRequest &request, const checkpoint::TokenizerSpec &tokenizer,
                            const BuildOptions &options) {
   const checkpoint::ModelConfig &config = request.checkpoint.config();
   const checkpoint::GenerationConfig &generation = request.checkpoint.generation();
@@ -205,7 +204,8 @@ Outcome digestInputs(const BuildRequest &request, const BuildOptions &options,
   return {};
 }
 
-/// The tokenizer's section, and everything the streamer and the libraries need, written into `file`.
+/// The tokenizer's section, and everything the streamer and the libraries need, written into
+/// `file`.
 Outcome writeSections(OutputFile &file, MutableArrayRef<Compiled> targets,
                       const checkpoint::TokenizerSpec &tokenizer) {
   for (const Compiled &compiled : targets) {
@@ -218,8 +218,7 @@ Outcome writeSections(OutputFile &file, MutableArrayRef<Compiled> targets,
     }
   }
   std::vector<uint8_t> bytes = writeTokenizer(tokenizer);
-  auto section =
-      file.append("tokenizer", SectionKind::Tokenizer, std::as_bytes(std::span(bytes)));
+  auto section = file.append("tokenizer", SectionKind::Tokenizer, std::as_bytes(std::span(bytes)));
   return section ? Outcome() : Outcome(section.error());
 }
 
@@ -240,11 +239,10 @@ Expected<uint32_t> writeWeights(OutputFile &file, WeightStreamer &streamer, Prog
   return *section;
 }
 
-/// Golden tokens by running the unfinished engine, where this machine can and the memory cap allows;
-/// else none, and the reason among the options.
-Outcome addGoldenTokens(BuildReport &report, OutputFile &file,
-                        ArrayRef<WeightPlacement> placements, const BuildOptions &options,
-                        Progress &progress) {
+/// Golden tokens by running the unfinished engine, where this machine can and the memory cap
+/// allows; else none, and the reason among the options.
+Outcome addGoldenTokens(BuildReport &report, OutputFile &file, ArrayRef<WeightPlacement> placements,
+                        const BuildOptions &options, Progress &progress) {
   EngineDescription &description = report.description;
   auto record = [&](const std::string &effective, const std::string &reason) {
     description.provenance.options.push_back({"golden tokens", "", effective, reason});
@@ -261,8 +259,7 @@ Outcome addGoldenTokens(BuildReport &report, OutputFile &file,
     return {};
   }
   progress.begin("golden tokens");
-  auto metadata =
-      writeEngineMetadata(*report.ir, description, file.sections(), placements);
+  auto metadata = writeEngineMetadata(*report.ir, description, file.sections(), placements);
   if (failed(metadata))
     return Error{"INGOT-E3001", "the engine's metadata cannot be written", "", ""};
   auto path = previewEngineFile(file, *metadata);
@@ -342,8 +339,7 @@ Expected<BuildReport> compiler::buildEngine(MLIRContext &context, const BuildOpt
   file->setDigest(*section, *digest);
   if (auto outcome = addGoldenTokens(report, *file, placements, options, progress); !outcome)
     return outcome.error();
-  auto metadata =
-      writeEngineMetadata(*report.ir, report.description, file->sections(), placements);
+  auto metadata = writeEngineMetadata(*report.ir, report.description, file->sections(), placements);
   if (failed(metadata))
     return diagnostics.error();
   report.fileBytes = file->end() + metadata->size();
@@ -360,9 +356,8 @@ Expected<BuildReport> compiler::buildEngine(MLIRContext &context, const BuildOpt
   return report;
 }
 
-Expected<std::vector<std::byte>> compiler::planEngine(MLIRContext &context,
-                                                      const BuildOptions &options,
-                                                      Progress &progress) {
+Expected<std::vector<std::byte>>
+compiler::planEngine(MLIRContext &context, const BuildOptions &options, Progress &progress) {
   auto request = readRequest(context, options, progress);
   if (!request)
     return request.error();
@@ -391,7 +386,8 @@ Expected<std::vector<std::byte>> compiler::planEngine(MLIRContext &context,
   DiagnosticCollector diagnostics(context);
   std::vector<WeightPlacement> placements;
   auto merged = mergeTargets(context, targets, *streamer, placements, 0);
-  auto metadata = writeEngineMetadata(*merged, describe(*request, {}, options), sections, placements);
+  auto metadata =
+      writeEngineMetadata(*merged, describe(*request, {}, options), sections, placements);
   if (failed(metadata))
     return diagnostics.error();
   return std::move(*metadata);

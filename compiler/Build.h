@@ -9,17 +9,17 @@
 namespace ingot::compiler {
 
 struct BuildOptions {
-  std::filesystem::path model;        ///< checkpoint directory
-  std::filesystem::path output;       ///< engine file
-  std::vector<std::string> targets;   ///< as asked; empty: the best one for this machine
-  std::filesystem::path recipe;       ///< empty: Recipe::defaults()
+  std::filesystem::path model;      ///< checkpoint directory
+  std::filesystem::path output;     ///< engine file
+  std::vector<std::string> targets; ///< as asked; empty: the best one for this machine
+  std::filesystem::path recipe;     ///< empty: Recipe::defaults()
   /// To make an engine again: what it states of itself. Its name, recipe, option records and golden
   /// tokens are taken from here; everything else is made anew.
   std::optional<EngineDescription> replay;
   EngineLimits limits;
   uint64_t maxBuildMemory = uint64_t{2} << 30;
-  unsigned threads = 0;               ///< 0: as many as the process may run on
-  std::string dumpStage;              ///< stage after which the IR is printed to stdout; empty: none
+  unsigned threads = 0;  ///< 0: as many as the process may run on
+  std::string dumpStage; ///< stage after which the IR is printed to stdout; empty: none
 };
 
 /// What a build did, for people and for --report.

@@ -29,20 +29,16 @@ static Json targetJson(BuildReport::TargetReport &target) {
 static Json provenanceJson(const Provenance &provenance) {
   Json inputs = Json::array(), options = Json::array();
   for (const InputFile &input : provenance.inputs)
-    inputs.push_back({{"name", input.name},
-                      {"bytes", input.bytes},
-                      {"sha256", checkpoint::hex(input.digest)}});
+    inputs.push_back(
+        {{"name", input.name}, {"bytes", input.bytes}, {"sha256", checkpoint::hex(input.digest)}});
   for (const OptionRecord &option : provenance.options)
     options.push_back({{"name", option.name},
                        {"asked", option.asked},
                        {"effective", option.effective},
                        {"reason", option.reason}});
-  return {{"compiler", provenance.compiler},
-          {"revision", provenance.revision},
-          {"toolchain", provenance.toolchain},
-          {"recipe", provenance.recipe},
-          {"inputs", std::move(inputs)},
-          {"options", std::move(options)}};
+  return {{"compiler", provenance.compiler},   {"revision", provenance.revision},
+          {"toolchain", provenance.toolchain}, {"recipe", provenance.recipe},
+          {"inputs", std::move(inputs)},       {"options", std::move(options)}};
 }
 
 checkpoint::Outcome compiler::writeReport(BuildReport &report, const std::filesystem::path &path) {

@@ -72,9 +72,9 @@ Outcome settleTargets(MLIRContext &context, BuildRequest &request, const BuildOp
         return Error{"INGOT-E2102", "target " + name + " is given twice", "--target",
                      "name each target once"};
     request.targets.push_back(*target);
-    request.options.push_back({"--target", options.targets.empty() ? "" : name,
-                               target->second.getName().str(),
-                               options.targets.empty() ? "the best this machine runs" : "as asked"});
+    request.options.push_back(
+        {"--target", options.targets.empty() ? "" : name, target->second.getName().str(),
+         options.targets.empty() ? "the best this machine runs" : "as asked"});
   }
   return {};
 }
@@ -88,9 +88,9 @@ Expected<BuildRequest> compiler::readRequest(MLIRContext &context, const BuildOp
     return checkpoint.error();
   BuildRequest request{std::move(*checkpoint), recipe::Recipe::defaults(), {}, {}, {}};
   if (options.replay || !options.recipe.empty()) {
-    auto recipe = options.replay
-                      ? recipe::Recipe::parse(options.replay->provenance.recipe, "the engine's recipe")
-                      : recipe::Recipe::read(options.recipe);
+    auto recipe = options.replay ? recipe::Recipe::parse(options.replay->provenance.recipe,
+                                                         "the engine's recipe")
+                                 : recipe::Recipe::read(options.recipe);
     if (!recipe)
       return recipe.error();
     request.recipe = std::move(*recipe);

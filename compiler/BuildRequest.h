@@ -16,7 +16,8 @@ struct BuildRequest {
 };
 
 /// Reads and checks everything that `options` name; effective values and their reasons go into
-/// `BuildRequest::options`. Errors: those of the readers, INGOT-E2101 and E2102, and those of targets.
+/// `BuildRequest::options`. Errors: those of the readers, INGOT-E2101 and E2102, and those of
+/// targets.
 checkpoint::Expected<BuildRequest> readRequest(mlir::MLIRContext &context,
                                                const BuildOptions &options, Progress &progress);
 

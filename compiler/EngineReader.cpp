@@ -102,8 +102,7 @@ OwningOpRef<ModuleOp> compiler::readEngineMetadata(MLIRContext &context,
   context.loadDialect<engine::EngineDialect>();
   OwningOpRef<ModuleOp> module = ModuleOp::create(UnknownLoc::get(&context));
   auto builder = OpBuilder::atBlockBegin(module->getBody());
-  if (failed(readEngine(builder, *schema::GetEngine(metadata.data()))) ||
-      failed(verify(*module)))
+  if (failed(readEngine(builder, *schema::GetEngine(metadata.data()))) || failed(verify(*module)))
     return {};
   return module;
 }
@@ -127,8 +126,7 @@ compiler::readMetadataBytes(const std::filesystem::path &path) {
     return damaged("the file is no engine file");
   if (header.formatVersion != schema::fileFormatVersion)
     return damaged("the file has another format version than this compiler writes");
-  if (header.metadataBytes > schema::maximumMetadataBytes ||
-      header.metadataOffset > file->size() ||
+  if (header.metadataBytes > schema::maximumMetadataBytes || header.metadataOffset > file->size() ||
       header.metadataBytes > file->size() - header.metadataOffset)
     return damaged("the metadata lies outside the file");
   std::vector<std::byte> metadata(header.metadataBytes);

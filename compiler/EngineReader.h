@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reads the metadata of an engine file back into the engine dialect: the inverse of EngineWriter.
-#ifndef INGOT_COMPILER_ENGINEREADER_H
-#define INGOT_COMPILER_ENGINEREADER_H
+#pragma once
 
 #include "compiler/EngineWriter.h"
 #include "dialects/engine/EngineDialect.h"
@@ -24,9 +23,6 @@ checkpoint::Expected<EngineDescription> readDescription(llvm::ArrayRef<std::byte
 
 /// The metadata bytes of the engine file `path`, with its digest compared.
 /// Errors: those of checkpoint::File, INGOT-E5802 (no engine file, or a damaged one).
-checkpoint::Expected<std::vector<std::byte>>
-readMetadataBytes(const std::filesystem::path &path);
+checkpoint::Expected<std::vector<std::byte>> readMetadataBytes(const std::filesystem::path &path);
 
 } // namespace ingot::compiler
-
-#endif

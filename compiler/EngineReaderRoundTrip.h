@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A pass that writes a module as engine metadata and reads it back, for tests.
-#ifndef INGOT_COMPILER_ENGINEREADERROUNDTRIP_H
-#define INGOT_COMPILER_ENGINEREADERROUNDTRIP_H
+#pragma once
 
 #include "mlir/Pass/Pass.h"
 #include <memory>
@@ -13,5 +12,3 @@ namespace ingot::compiler {
 std::unique_ptr<mlir::Pass> createEngineRoundTripPass();
 
 } // namespace ingot::compiler
-
-#endif

@@ -24,8 +24,8 @@ FlatSymbolRefAttr EngineUnitReader::named(const NameList &names, int64_t index, 
   return {};
 }
 
-FailureOr<FlatSymbolRefAttr> EngineUnitReader::optionallyNamed(const NameList &names,
-                                                               int64_t index, StringRef what) {
+FailureOr<FlatSymbolRefAttr> EngineUnitReader::optionallyNamed(const NameList &names, int64_t index,
+                                                               StringRef what) {
   if (index == -1)
     return FlatSymbolRefAttr();
   if (FlatSymbolRefAttr name = named(names, index, what))
@@ -322,9 +322,8 @@ LogicalResult EngineUnitReader::read(const schema::Program &table) {
                        outputs = listed(buffers, table.outputs(), "buffer");
   if (failed(usedDims) || failed(inputs) || failed(outputs))
     return failure();
-  auto program = ProgramOp::create(builder, location,
-                                   builder.getStringAttr(textOf(table.name())), *usedDims,
-                                   *inputs, *outputs);
+  auto program = ProgramOp::create(builder, location, builder.getStringAttr(textOf(table.name())),
+                                   *usedDims, *inputs, *outputs);
   OpBuilder::InsertionGuard guard(builder);
   builder.setInsertionPointToStart(&program.getBody().emplaceBlock());
   uint32_t next = 0, instructions = countOf(table.instructions());

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The part of the engine reader that builds one engine.unit.
-#ifndef INGOT_COMPILER_ENGINEREADERUNIT_H
-#define INGOT_COMPILER_ENGINEREADERUNIT_H
+#pragma once
 
 #include "dialects/engine/EngineDialect.h"
 #include "mlir/IR/Builders.h"
@@ -47,9 +46,8 @@ private:
   /// The symbol, or null for -1; failure for an index out of range.
   mlir::FailureOr<mlir::FlatSymbolRefAttr> optionallyNamed(const NameList &names, int64_t index,
                                                            llvm::StringRef what);
-  mlir::FailureOr<mlir::ArrayAttr> listed(const NameList &names,
-                                          const flatbuffers::Vector<uint32_t> *indices,
-                                          llvm::StringRef what);
+  mlir::FailureOr<mlir::ArrayAttr>
+  listed(const NameList &names, const flatbuffers::Vector<uint32_t> *indices, llvm::StringRef what);
   engine::ExprAttr expression(const schema::Expr *table);
   mlir::FailureOr<llvm::SmallVector<engine::ExprAttr>>
   expressions(const TableVector<schema::Expr> *tables);
@@ -80,5 +78,3 @@ private:
 };
 
 } // namespace ingot::compiler
-
-#endif

@@ -67,9 +67,8 @@ static auto writeDims(FlatBufferBuilder &builder, ModuleOp module, SymbolIndex &
   return builder.CreateVector(tables);
 }
 
-static flatbuffers::Offset<schema::Weight> writeWeight(FlatBufferBuilder &builder,
-                                                       engine::WeightOp op,
-                                                       const WeightPlacement &placement) {
+static flatbuffers::Offset<schema::Weight>
+writeWeight(FlatBufferBuilder &builder, engine::WeightOp op, const WeightPlacement &placement) {
   auto type = cast<RankedTensorType>(op.getType());
   std::string layoutDigits = layoutText(type.getEncoding());
   std::vector<uint64_t> extents(type.getShape().begin(), type.getShape().end());
@@ -102,9 +101,8 @@ static auto writeProvenance(FlatBufferBuilder &builder, const Provenance &proven
   }
   std::vector<flatbuffers::Offset<schema::Option>> options;
   for (const OptionRecord &option : provenance.options)
-    options.push_back(schema::CreateOptionDirect(builder, option.name.c_str(),
-                                                 option.asked.c_str(), option.effective.c_str(),
-                                                 option.reason.c_str()));
+    options.push_back(schema::CreateOptionDirect(builder, option.name.c_str(), option.asked.c_str(),
+                                                 option.effective.c_str(), option.reason.c_str()));
   return schema::CreateProvenanceDirect(builder, provenance.compiler.c_str(),
                                         provenance.revision.c_str(), provenance.toolchain.c_str(),
                                         &inputs, provenance.recipe.c_str(), &options);
@@ -119,14 +117,14 @@ static auto writeServing(FlatBufferBuilder &builder, const ServingFacts &facts) 
 static auto writeGolden(FlatBufferBuilder &builder, ArrayRef<GoldenCase> cases) {
   std::vector<flatbuffers::Offset<schema::GoldenCase>> tables;
   for (const GoldenCase &golden : cases)
-    tables.push_back(schema::CreateGoldenCaseDirect(builder, &golden.prompt, &golden.tokens,
-                                                    &golden.margins));
+    tables.push_back(
+        schema::CreateGoldenCaseDirect(builder, &golden.prompt, &golden.tokens, &golden.margins));
   return builder.CreateVector(tables);
 }
 
 /// The placement of each weight of `module`, in the module's order.
-static FailureOr<std::vector<WeightPlacement>>
-inModuleOrder(ModuleOp module, ArrayRef<WeightPlacement> placements) {
+static FailureOr<std::vector<WeightPlacement>> inModuleOrder(ModuleOp module,
+                                                             ArrayRef<WeightPlacement> placements) {
   llvm::StringMap<const WeightPlacement *> byName;
   for (const WeightPlacement &placement : placements)
     byName[placement.name] = &placement;
@@ -134,8 +132,8 @@ inModuleOrder(ModuleOp module, ArrayRef<WeightPlacement> placements) {
   for (auto weight : module.getOps<engine::WeightOp>()) {
     const WeightPlacement *placement = byName.lookup(weight.getSymName());
     if (!placement || placement->bytes != uint64_t(weight.byteSize()))
-      return weight.emitError() << "INGOT-E3904: the file does not hold the "
-                                << weight.byteSize() << " bytes of this weight";
+      return weight.emitError() << "INGOT-E3904: the file does not hold the " << weight.byteSize()
+                                << " bytes of this weight";
     ordered.push_back(*placement);
   }
   return ordered;
@@ -174,10 +172,9 @@ compiler::writeEngineMetadata(ModuleOp module, const EngineDescription &descript
   auto architecture = builder.CreateString(description.architecture);
   auto targetTables = builder.CreateVector(targets);
   auto weightVector = builder.CreateVector(weightTables);
-  schema::FinishEngineBuffer(builder, schema::CreateEngine(builder, name, architecture, dimTables,
-                                                           targetTables, weightVector,
-                                                           sectionTables, provenance, serving,
-                                                           golden));
+  schema::FinishEngineBuffer(
+      builder, schema::CreateEngine(builder, name, architecture, dimTables, targetTables,
+                                    weightVector, sectionTables, provenance, serving, golden));
   if (builder.GetSize() > schema::maximumMetadataBytes)
     return module.emitError() << "INGOT-E3905: the metadata takes " << builder.GetSize()
                               << " bytes, an engine file holds at most "

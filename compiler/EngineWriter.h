@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Prints the engine dialect as the metadata of an engine file (runtime/schema/Engine.fbs), one to
 // one and without decisions, and finishes the file.
-#ifndef INGOT_COMPILER_ENGINEWRITER_H
-#define INGOT_COMPILER_ENGINEWRITER_H
+#pragma once
 
 #include "compiler/OutputFile.h"
 #include "dialects/engine/EngineDialect.h"
@@ -89,8 +88,7 @@ std::string librarySectionName(engine::UnitOp unit, llvm::StringRef library);
 /// section. Failure comes with a located diagnostic, INGOT-E3901 ... E3905.
 mlir::FailureOr<std::vector<std::byte>>
 writeEngineMetadata(mlir::ModuleOp module, const EngineDescription &description,
-                    llvm::ArrayRef<SectionEntry> sections,
-                    llvm::ArrayRef<WeightPlacement> weights);
+                    llvm::ArrayRef<SectionEntry> sections, llvm::ArrayRef<WeightPlacement> weights);
 
 /// Writes metadata and header and puts the file under its name. Errors: those of OutputFile.
 checkpoint::Outcome finishEngineFile(OutputFile &file, llvm::ArrayRef<std::byte> metadata);
@@ -101,5 +99,3 @@ checkpoint::Expected<std::filesystem::path> previewEngineFile(OutputFile &file,
                                                               llvm::ArrayRef<std::byte> metadata);
 
 } // namespace ingot::compiler
-
-#endif

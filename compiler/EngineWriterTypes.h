@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Words and types of the engine dialect and their counterparts in Engine.fbs, in both directions.
-#ifndef INGOT_COMPILER_ENGINEWRITERTYPES_H
-#define INGOT_COMPILER_ENGINEWRITERTYPES_H
+#pragma once
 
 #include "dialects/engine/EngineDialect.h"
 #include "runtime/schema/Engine_generated.h"
@@ -17,8 +16,8 @@ template <> struct Words<schema::DimSource> {
   static constexpr std::array<llvm::StringLiteral, 3> list = {"step", "load", "device"};
 };
 template <> struct Words<schema::Role> {
-  static constexpr std::array<llvm::StringLiteral, 7> list = {
-      "input", "output", "weight", "arena", "kv", "state", "slot"};
+  static constexpr std::array<llvm::StringLiteral, 7> list = {"input", "output", "weight", "arena",
+                                                              "kv",    "state",  "slot"};
 };
 template <> struct Words<schema::KvKind> {
   static constexpr std::array<llvm::StringLiteral, 3> list = {"global", "sliding", "latent"};
@@ -62,5 +61,3 @@ std::string epilogueText(engine::KernelOp kernel);
 inline constexpr llvm::StringLiteral epiloguePrefix = "engine.kernel @k from \"k\" epilogue ";
 
 } // namespace ingot::compiler
-
-#endif

@@ -68,13 +68,12 @@ EngineUnitWriter::expressions(ArrayRef<ExprAttr> attributes) {
   return builder.CreateVector(tables);
 }
 
-EngineUnitWriter::Tables<schema::Range>
-EngineUnitWriter::ranges(ArrayRef<RangeAttr> attributes) {
+EngineUnitWriter::Tables<schema::Range> EngineUnitWriter::ranges(ArrayRef<RangeAttr> attributes) {
   std::vector<Offset<schema::Range>> tables;
   for (RangeAttr range : attributes)
-    tables.push_back(schema::CreateRange(
-        builder, dims.at(StringAttr::get(range.getContext(), range.getDim())), range.getMin(),
-        range.getMax()));
+    tables.push_back(
+        schema::CreateRange(builder, dims.at(StringAttr::get(range.getContext(), range.getDim())),
+                            range.getMin(), range.getMax()));
   return builder.CreateVector(tables);
 }
 
@@ -116,9 +115,8 @@ EngineUnitWriter::Offset<schema::Buffer> EngineUnitWriter::write(BufferOp op) {
 }
 
 EngineUnitWriter::Offset<schema::KvGroup> EngineUnitWriter::write(KvGroupOp op) {
-  return schema::CreateKvGroup(builder, text(op.getSymName()),
-                               enumOf<schema::KvKind>(op.getKind()), int32_t(op.getBlockTokens()),
-                               int64_t(op.getWindow()),
+  return schema::CreateKvGroup(builder, text(op.getSymName()), enumOf<schema::KvKind>(op.getKind()),
+                               int32_t(op.getBlockTokens()), int64_t(op.getWindow()),
                                groupBytes[groups.at(op.getSymNameAttr())]);
 }
 
@@ -166,8 +164,8 @@ EngineUnitWriter::Offset<schema::Launch> EngineUnitWriter::write(LaunchOp op) {
   for (VariantAttr variant : op.getVariants().getAsRange<VariantAttr>()) {
     Tables<schema::Range> where = ranges(variant.getRanges());
     Tables<schema::Expr> grid = expressions(variant.getGrid());
-    variants.push_back(schema::CreateVariant(
-        builder, kernels.at(variant.getKernel().getAttr()), where, grid));
+    variants.push_back(
+        schema::CreateVariant(builder, kernels.at(variant.getKernel().getAttr()), where, grid));
   }
   auto variantTables = builder.CreateVector(variants);
   return schema::CreateLaunch(builder, variantTables, args(op.getArgs()));
@@ -338,12 +336,12 @@ FailureOr<flatbuffers::Offset<schema::Target>> EngineUnitWriter::write(UnitOp un
     features.push_back(text(feature.getValue()));
   auto featureTexts = builder.CreateVector(features);
   Offset<schema::MemoryContract> contract = memory(unit);
-  return schema::CreateTarget(
-      builder, text(target.getName()), text(target.getArch()), featureTexts,
-      int32_t(target.getPreference()), INGOT_KERNEL_ABI_VERSION,
-      optionalText(unit.getToolkit().value_or("")),
-      optionalText(unit.getMinimumDriver().value_or("")), libraryVector, kernelTables,
-      bufferTables, groupTables, programTables, rankGroupTables, contract, coverageTables,
-      noteTables, uint32_t(unit.getRank()), uint32_t(unit.getRanks()), text(unit.getSymName()),
-      text(target.getBackend()));
+  return schema::CreateTarget(builder, text(target.getName()), text(target.getArch()), featureTexts,
+                              int32_t(target.getPreference()), INGOT_KERNEL_ABI_VERSION,
+                              optionalText(unit.getToolkit().value_or("")),
+                              optionalText(unit.getMinimumDriver().value_or("")), libraryVector,
+                              kernelTables, bufferTables, groupTables, programTables,
+                              rankGroupTables, contract, coverageTables, noteTables,
+                              uint32_t(unit.getRank()), uint32_t(unit.getRanks()),
+                              text(unit.getSymName()), text(target.getBackend()));
 }

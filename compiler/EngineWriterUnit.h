@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The part of the engine writer that prints one engine.unit.
-#ifndef INGOT_COMPILER_ENGINEWRITERUNIT_H
-#define INGOT_COMPILER_ENGINEWRITERUNIT_H
+#pragma once
 
 #include "compiler/EngineWriter.h"
 #include "runtime/schema/Engine_generated.h"
@@ -19,8 +18,8 @@ public:
   EngineUnitWriter(flatbuffers::FlatBufferBuilder &builder, const SymbolIndex &dims,
                    const SymbolIndex &weights, llvm::ArrayRef<WeightPlacement> placements,
                    llvm::ArrayRef<SectionEntry> sections)
-      : builder(builder), dims(dims), weights(weights), placements(placements),
-        sections(sections) {}
+      : builder(builder), dims(dims), weights(weights), placements(placements), sections(sections) {
+  }
 
   mlir::FailureOr<flatbuffers::Offset<schema::Target>> write(engine::UnitOp unit);
 
@@ -64,5 +63,3 @@ private:
 };
 
 } // namespace ingot::compiler
-
-#endif

@@ -7,9 +7,9 @@
 
 namespace ingot::compiler {
 
-/// Runs a few fixed prompts on the engine at `path`, within `memory` bytes. Margins are rounded down
-/// to multiples of 1/16, so that they do not depend on the level of the machine that made them.
-/// Errors: those of opening and running the engine, for example that no target runs here.
+/// Runs a few fixed prompts on the engine at `path`, within `memory` bytes. Margins are rounded
+/// down to multiples of 1/16, so that they do not depend on the level of the machine that made
+/// them. Errors: those of opening and running the engine, for example that no target runs here.
 checkpoint::Expected<std::vector<GoldenCase>> makeGoldenTokens(const std::filesystem::path &path,
                                                                uint64_t memory);
 

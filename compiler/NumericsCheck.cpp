@@ -17,7 +17,8 @@ static constexpr double kTolerance = 2e-2;
 static std::vector<int32_t> probeTokens(int32_t vocabulary) {
   std::vector<int32_t> tokens;
   for (size_t i = 0; i < kTokens; ++i)
-    tokens.push_back(static_cast<int32_t>((i * 2654435761u + 17) % static_cast<uint32_t>(vocabulary)));
+    tokens.push_back(
+        static_cast<int32_t>((i * 2654435761u + 17) % static_cast<uint32_t>(vocabulary)));
   return tokens;
 }
 

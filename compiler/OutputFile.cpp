@@ -33,9 +33,7 @@ std::filesystem::path folderOf(const std::filesystem::path &path) {
 }
 
 /// How a nameless file is reached through the file system.
-std::string descriptorPath(int descriptor) {
-  return "/proc/self/fd/" + std::to_string(descriptor);
-}
+std::string descriptorPath(int descriptor) { return "/proc/self/fd/" + std::to_string(descriptor); }
 
 /// Bytes that this user may still write beside `path`; the largest number when unknown.
 uint64_t freeBytes(const std::filesystem::path &path) {
@@ -59,8 +57,7 @@ Error OutputFile::failed(int reason, const char *action, uint64_t neededBytes) c
           finalPath.string(), "check the disk and the folder's permissions"};
 }
 
-Expected<OutputFile> OutputFile::create(const std::filesystem::path &path,
-                                        uint64_t expectedBytes) {
+Expected<OutputFile> OutputFile::create(const std::filesystem::path &path, uint64_t expectedBytes) {
   struct stat facts;
   if (stat(path.c_str(), &facts) == 0 && !S_ISREG(facts.st_mode))
     return Error{"INGOT-E7010", "the output is a directory or a device", path.string(),
@@ -194,9 +191,8 @@ Outcome OutputFile::writeEnds(std::span<const std::byte, headerBytes> header,
   return write(0, header);
 }
 
-Expected<std::filesystem::path>
-OutputFile::preview(std::span<const std::byte, headerBytes> header,
-                    std::span<const std::byte> metadata) {
+Expected<std::filesystem::path> OutputFile::preview(std::span<const std::byte, headerBytes> header,
+                                                    std::span<const std::byte> metadata) {
   if (Outcome written = writeEnds(header, metadata); !written)
     return written.error();
   return std::filesystem::path(descriptorPath(descriptor));
@@ -214,8 +210,8 @@ Outcome OutputFile::finish(std::span<const std::byte, headerBytes> header,
 /// Gives the complete file its name, replacing a file that has it, and makes that durable.
 Outcome OutputFile::publish() {
   auto cannotName = [&](int reason) {
-    return Error{"INGOT-E7013", message("cannot put the finished file in place: ",
-                                        std::strerror(reason)),
+    return Error{"INGOT-E7013",
+                 message("cannot put the finished file in place: ", std::strerror(reason)),
                  finalPath.string(), "check the folder's permissions"};
   };
   auto link = [&](const std::filesystem::path &name) {

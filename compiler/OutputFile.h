@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // OutputFile: a file of aligned sections that appears under its name whole or not at all.
-#ifndef INGOT_COMPILER_OUTPUTFILE_H
-#define INGOT_COMPILER_OUTPUTFILE_H
+#pragma once
 
 #include "compiler/checkpoint/Digest.h"
 
@@ -71,8 +70,8 @@ public:
   checkpoint::Outcome finish(std::span<const std::byte, headerBytes> header,
                              std::span<const std::byte> metadata);
 
-  /// Writes `metadata` and `header` as `finish` does, but gives the file no name: a path under which
-  /// this process can read the whole file until the next call of any method.
+  /// Writes `metadata` and `header` as `finish` does, but gives the file no name: a path under
+  /// which this process can read the whole file until the next call of any method.
   checkpoint::Expected<std::filesystem::path>
   preview(std::span<const std::byte, headerBytes> header, std::span<const std::byte> metadata);
 
@@ -97,5 +96,3 @@ private:
 };
 
 } // namespace ingot::compiler
-
-#endif

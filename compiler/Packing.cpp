@@ -11,8 +11,7 @@ namespace ingot::compiler {
 
 //===- PackedLayout -------------------------------------------------------------------------===//
 
-PackedLayout::PackedLayout(llvm::ArrayRef<Digit> given, int64_t rows, int64_t columns,
-                           int64_t bits)
+PackedLayout::PackedLayout(llvm::ArrayRef<Digit> given, int64_t rows, int64_t columns, int64_t bits)
     : weightRows(rows), weightColumns(columns), bits(bits) {
   for (Digit digit : given) {
     allPlaces *= digit.radix;

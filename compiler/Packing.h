@@ -97,8 +97,8 @@ private:
   Window filled;
   bool padded;
   int64_t elementBytes;
-  int64_t run = 1;    ///< neighbouring columns that are neighbours in memory too
-  int64_t panel = 1;  ///< rows to copy together, column by column
+  int64_t run = 1;                 ///< neighbouring columns that are neighbours in memory too
+  int64_t panel = 1;               ///< rows to copy together, column by column
   std::vector<uint32_t> runPlaces; ///< of each run of columns, relative to the tile
 };
 

@@ -3,11 +3,11 @@
 #include "compiler/Pipeline.h"
 
 #include "compiler/RegisterPasses.h"
+#include "mlir/Transforms/Passes.h"
 #include "passes/fuse/Passes.h"
 #include "passes/plan/Passes.h"
 #include "passes/quantize/Passes.h"
 #include "passes/weights/Passes.h"
-#include "mlir/Transforms/Passes.h"
 #include "llvm/Support/MathExtras.h"
 
 using namespace mlir;

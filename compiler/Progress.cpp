@@ -61,8 +61,8 @@ void Progress::drawBar(double share) {
 void Progress::end(std::string_view detail) {
   char time[32];
   snprintf(time, sizeof time, "%.2f", seconds());
-  event("stage-end", "\"stage\":" + quote(stage) + ",\"seconds\":" + time +
-                         ",\"detail\":" + quote(detail));
+  event("stage-end",
+        "\"stage\":" + quote(stage) + ",\"seconds\":" + time + ",\"detail\":" + quote(detail));
   if (style == ProgressStyle::Bar)
     fprintf(stderr, "\r\033[K");
   if (style == ProgressStyle::Bar || style == ProgressStyle::Lines)

@@ -35,9 +35,8 @@ void compiler::injectProviders(engine::EngineDialect &dialect) {
 
 void compiler::registerEverything(mlir::DialectRegistry &registry) {
   registerDialects(registry);
-  registry.addExtension(+[](mlir::MLIRContext *, engine::EngineDialect *dialect) {
-    injectProviders(*dialect);
-  });
+  registry.addExtension(
+      +[](mlir::MLIRContext *, engine::EngineDialect *dialect) { injectProviders(*dialect); });
   mlir::registerCanonicalizerPass();
   mlir::registerCSEPass();
   mlir::registerPass(createEngineRoundTripPass);

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Everything that ingot-opt knows: the dialects and the passes by their flags.
-#ifndef INGOT_COMPILER_REGISTERPASSES_H
-#define INGOT_COMPILER_REGISTERPASSES_H
+#pragma once
 
 #include "dialects/engine/EngineDialect.h"
 #include "mlir/IR/DialectRegistry.h"
@@ -14,10 +13,8 @@ void registerDialects(mlir::DialectRegistry &registry);
 /// Gives `dialect` the kernel providers of all targets.
 void injectProviders(engine::EngineDialect &dialect);
 
-/// registerDialects, with providers injected when the engine dialect is loaded, and every pass in the
-/// process's list of passes. Call it once.
+/// registerDialects, with providers injected when the engine dialect is loaded, and every pass in
+/// the process's list of passes. Call it once.
 void registerEverything(mlir::DialectRegistry &registry);
 
 } // namespace ingot::compiler
-
-#endif

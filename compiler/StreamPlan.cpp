@@ -77,7 +77,8 @@ StreamPlan::StreamPlan(const WeightGraph &graph, const std::vector<PackedWeight>
       continue;
     ranges.push_back(node);
     WeightValue operand = quantize.operands[0];
-    least = std::max(least, arenaForRow({operand}) + graph.shape(operand).columns * 4 + tileAlignment);
+    least =
+        std::max(least, arenaForRow({operand}) + graph.shape(operand).columns * 4 + tileAlignment);
   }
   for (StreamPass &pass : allPasses) {
     findLeast(pass);
@@ -145,8 +146,7 @@ void StreamPlan::findLeast(StreamPass &pass) const {
   if (pass.members.size() > 1) {
     for (uint32_t member : pass.members) {
       const LayoutCut &cut = weights[member].layout.cuts().front();
-      pass.leastTiles +=
-          memoryOf(weights[member], pass.unitRows / cut.unitRows * cut.unitPlaces);
+      pass.leastTiles += memoryOf(weights[member], pass.unitRows / cut.unitRows * cut.unitPlaces);
     }
     return;
   }
@@ -158,8 +158,7 @@ void StreamPlan::findLeast(StreamPass &pass) const {
 void StreamPlan::size(int64_t limit) {
   chosen = least;
   for (StreamPass &pass : allPasses) {
-    pass.arenaBytes =
-        std::min(std::max(pass.leastArena, arenaTarget), limit - pass.leastTiles);
+    pass.arenaBytes = std::min(std::max(pass.leastArena, arenaTarget), limit - pass.leastTiles);
     sizePass(pass, limit - pass.arenaBytes);
     chosen = std::max(chosen, pass.arenaBytes + pass.tileBytes);
   }
@@ -218,8 +217,7 @@ std::optional<PackedTile> StreamPlan::tile(const StreamPass &pass, size_t member
   }
   int64_t tilesPerRun = (cut.units + pass.unitsPerTile - 1) / pass.unitsPerTile;
   int64_t unit = tile % tilesPerRun * pass.unitsPerTile;
-  return layout.tile(cut, tile / tilesPerRun, unit,
-                     std::min(unit + pass.unitsPerTile, cut.units));
+  return layout.tile(cut, tile / tilesPerRun, unit, std::min(unit + pass.unitsPerTile, cut.units));
 }
 
 } // namespace ingot::compiler

@@ -20,17 +20,17 @@ struct PackedWeight {
 /// single weight. Tile after tile, each member gets its next contiguous piece.
 struct StreamPass {
   std::vector<uint32_t> members; ///< indices of packed weights
-  int64_t unitRows = 0; ///< of all members together; tiles of several members are multiples of it
+  int64_t unitRows = 0;   ///< of all members together; tiles of several members are multiples of it
   int64_t leastArena = 0; ///< bytes to evaluate any one row
   int64_t leastTiles = 0; ///< bytes of the smallest tiles
 
   // Chosen for a memory limit:
-  size_t cut = 0;            ///< which of the member's cuts; 0 where there are several members
-  int64_t unitsPerTile = 0;  ///< of a single member's cut
-  int64_t rowsPerTile = 0;   ///< where there are several members
+  size_t cut = 0;           ///< which of the member's cuts; 0 where there are several members
+  int64_t unitsPerTile = 0; ///< of a single member's cut
+  int64_t rowsPerTile = 0;  ///< where there are several members
   int64_t tiles = 0;
-  int64_t tileBytes = 0;     ///< memory of the members' tiles
-  int64_t arenaBytes = 0;    ///< memory of a block
+  int64_t tileBytes = 0;  ///< memory of the members' tiles
+  int64_t arenaBytes = 0; ///< memory of a block
 };
 
 class StreamPlan {

@@ -21,8 +21,8 @@ static int64_t aligned(int64_t bytes) { return (bytes + alignment - 1) / alignme
 
 struct StreamRun::Memory {
   explicit Memory(int64_t bytes)
-      : start(static_cast<std::byte *>(::operator new(static_cast<size_t>(bytes),
-                                                      std::align_val_t(alignment)))) {}
+      : start(static_cast<std::byte *>(
+            ::operator new(static_cast<size_t>(bytes), std::align_val_t(alignment)))) {}
   ~Memory() { ::operator delete(start, std::align_val_t(alignment)); }
   Memory(const Memory &) = delete;
   Memory &operator=(const Memory &) = delete;
@@ -94,8 +94,10 @@ void StreamRun::findRange(uint32_t node, std::byte *memory) {
   ValueRange range;
   auto *floats = reinterpret_cast<float *>(memory);
   while (!hasFailed()) {
-    // One row always fits; several only where their plan, which may need more than the result, does.
-    int64_t step = blockRows(std::min<int64_t>(plan.threadMemory() / 4, int64_t{1} << 20), rowBytes);
+    // One row always fits; several only where their plan, which may need more than the result,
+    // does.
+    int64_t step =
+        blockRows(std::min<int64_t>(plan.threadMemory() / 4, int64_t{1} << 20), rowBytes);
     int64_t row = next.fetch_add(step);
     int64_t end = std::min(row + step, shape.rows);
     while (row < end) {

@@ -62,11 +62,11 @@ private:
   const WeightStreamer::Sink *sink = nullptr;
   const WeightStreamer::Progress *progress = nullptr;
 
-  WeightRanges ranges;                 ///< by node
-  std::vector<int64_t> firstTiles;     ///< of each pass, and the number of all tiles
-  std::vector<Progressing> underWay;   ///< by pass
+  WeightRanges ranges;               ///< by node
+  std::vector<int64_t> firstTiles;   ///< of each pass, and the number of all tiles
+  std::vector<Progressing> underWay; ///< by pass
   std::vector<checkpoint::Digest> allDigests;
-  std::atomic<int64_t> next{0};        ///< tile, or row of a range
+  std::atomic<int64_t> next{0}; ///< tile, or row of a range
   uint64_t doneBytes = 0, allBytes = 0;
 
   std::atomic<bool> failed{false};

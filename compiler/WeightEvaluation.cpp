@@ -269,8 +269,8 @@ void BlockPlan::Runner::dequantize(const Step &step, const WeightNode &node) {
       Quantizer quantizer{node.encoding, node.zeroPoints, scales[index],
                           node.encoding == EncodingKind::Int4 ? 8 : 0};
       if (node.zeroPoints)
-        quantizer.zero = static_cast<int32_t>(
-            at(step.inputs[2].view, Element::I8, scaleRow)[index]);
+        quantizer.zero =
+            static_cast<int32_t>(at(step.inputs[2].view, Element::I8, scaleRow)[index]);
       quantizer.dequantize(in + (column - window.column), out + (column - window.column), count);
       column += count;
     }
@@ -279,8 +279,8 @@ void BlockPlan::Runner::dequantize(const Step &step, const WeightNode &node) {
 
 //===- Rows and columns ---------------------------------------------------------------------===//
 
-void BlockPlan::Runner::copyRows(const Input &from, int64_t fromRow, const Step &to,
-                                 int64_t toRow, int64_t rows, Element element) const {
+void BlockPlan::Runner::copyRows(const Input &from, int64_t fromRow, const Step &to, int64_t toRow,
+                                 int64_t rows, Element element) const {
   for (int64_t row = 0; row < rows; ++row)
     std::memcpy(at(to.results[0], element, toRow + row), at(from.view, element, fromRow + row),
                 static_cast<size_t>(to.window.columns() * workingBytes(element)));

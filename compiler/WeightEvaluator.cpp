@@ -14,9 +14,7 @@ WeightView BlockPlan::allocate(int64_t rows, int64_t columns, Element element) {
   return view;
 }
 
-int64_t BlockPlan::allocateFloats(int64_t count) {
-  return allocate(1, count, Element::F32).offset;
-}
+int64_t BlockPlan::allocateFloats(int64_t count) { return allocate(1, count, Element::F32).offset; }
 
 /// The part of a view that starts `columns` further right.
 static WeightView shifted(WeightView view, int64_t columns, Element element) {
@@ -34,8 +32,7 @@ WeightView BlockPlan::request(WeightValue value, const Window &window) {
 }
 
 /// Windows that are those of one operand need no step of their own.
-std::optional<WeightView> BlockPlan::requestOneInput(const WeightNode &node,
-                                                     const Window &window) {
+std::optional<WeightView> BlockPlan::requestOneInput(const WeightNode &node, const Window &window) {
   if (node.kind == NodeKind::Convert &&
       graph.shape(node.operands[0]).element == node.results[0].element)
     return request(node.operands[0], window);
@@ -45,8 +42,8 @@ std::optional<WeightView> BlockPlan::requestOneInput(const WeightNode &node,
   for (WeightValue operand : node.operands) {
     int64_t end = first + graph.shape(operand).rows;
     if (window.row >= first && window.rowEnd <= end)
-      return request(operand, {window.row - first, window.rowEnd - first, window.column,
-                               window.columnEnd});
+      return request(operand,
+                     {window.row - first, window.rowEnd - first, window.column, window.columnEnd});
     first = end;
   }
   return std::nullopt;
@@ -140,10 +137,9 @@ void BlockPlan::planInputs(Step &step) {
     for (int64_t i = 0; i < 2; ++i) {
       int64_t rows = graph.shape(node.operands[i]).rows;
       step.inputs.push_back(
-          input(node.operands[i],
-                {std::min(interleavedBefore(window.row, node.block, i), rows),
-                 std::min(interleavedBefore(window.rowEnd, node.block, i), rows), window.column,
-                 window.columnEnd}));
+          input(node.operands[i], {std::min(interleavedBefore(window.row, node.block, i), rows),
+                                   std::min(interleavedBefore(window.rowEnd, node.block, i), rows),
+                                   window.column, window.columnEnd}));
     }
     break;
   }

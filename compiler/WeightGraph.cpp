@@ -177,9 +177,7 @@ Outcome WeightGraphReader::readKind(Operation &op, WeightNode &node) {
                             [&](WeightValue value) { return isFloat(graph.shape(value).element); });
     return all && (!resultToo || isFloat(node.results[0].element));
   };
-  auto matrices = [&] {
-    return cast<RankedTensorType>(op.getOperand(0).getType()).getRank() == 2;
-  };
+  auto matrices = [&] { return cast<RankedTensorType>(op.getOperand(0).getType()).getRank() == 2; };
   Error notFloat = unsupported(&op, "works on floats only");
   Error notMatrix = unsupported(&op, "works on two-dimensional weights only");
   return llvm::TypeSwitch<Operation *, Outcome>(&op)
@@ -231,9 +229,8 @@ Outcome WeightGraphReader::readSource(llm::WeightOp op, WeightNode &node) {
   node.tensor = *tensor;
   auto type = cast<RankedTensorType>(op.getType());
   auto element = elementOf(node.tensor->dtype);
-  bool sameShape = llvm::equal(type.getShape(), node.tensor->shape, [](int64_t a, uint64_t b) {
-    return static_cast<uint64_t>(a) == b;
-  });
+  bool sameShape = llvm::equal(type.getShape(), node.tensor->shape,
+                               [](int64_t a, uint64_t b) { return static_cast<uint64_t>(a) == b; });
   if (element == node.results[0].element && sameShape && op.getOffset() == node.tensor->offset)
     return {};
   return Error{"INGOT-E3102",

@@ -49,8 +49,8 @@ struct WeightNode {
   std::vector<std::byte> literal;             ///< Literal: row-major elements
   EncodingKind encoding = EncodingKind::Int8; ///< Quantize, Dequantize
   bool zeroPoints = false;                    ///< Quantize, Dequantize
-  int64_t group = 0; ///< Quantize, Dequantize: columns that share a scale, 0: the row, -1: all
-  int64_t block = 1; ///< InterleaveRows
+  int64_t group = 0;   ///< Quantize, Dequantize: columns that share a scale, 0: the row, -1: all
+  int64_t block = 1;   ///< InterleaveRows
   uint8_t padding = 0; ///< the element that stands for zero in result 0
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Plain loops that compilers vectorise, cloned for wider vectors where the processor has them. Every
-// step is an exact IEEE operation, so all clones give the same bytes; the build file forbids
+// Plain loops that compilers vectorise, cloned for wider vectors where the processor has them.
+// Every step is an exact IEEE operation, so all clones give the same bytes; the build file forbids
 // contraction to fused multiply-adds.
 #include "compiler/WeightNumerics.h"
 

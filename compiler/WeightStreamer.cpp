@@ -85,8 +85,13 @@ void WeightStreamer::layOut(State &state) {
       state.packed.push_back(std::move(weight));
     }
     const PackedWeight &weight = state.packed[entry->second];
-    state.entries.push_back({stored.name, stored.format, stored.function, stored.type,
-                             weight.offset, weight.bytes, {}});
+    state.entries.push_back({stored.name,
+                             stored.format,
+                             stored.function,
+                             stored.type,
+                             weight.offset,
+                             weight.bytes,
+                             {}});
     state.packedOfEntry.push_back(entry->second);
   }
 }

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // MLIR's element types as the codes that kernel templates know.
-#ifndef INGOT_CODEGEN_NATIVE_ELEMENTCODE_H
-#define INGOT_CODEGEN_NATIVE_ELEMENTCODE_H
+#pragma once
 
 #include "codegen/native/kernels/Kernel.h"
 #include "mlir/IR/BuiltinTypes.h"
@@ -28,5 +27,3 @@ inline int64_t elementCode(mlir::Type type) {
 }
 
 } // namespace ingot::codegen
-
-#endif

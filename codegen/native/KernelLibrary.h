@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // From kernel templates to one shared object: specialise, optimise, emit and link, all in process.
-#ifndef INGOT_CODEGEN_NATIVE_KERNELLIBRARY_H
-#define INGOT_CODEGEN_NATIVE_KERNELLIBRARY_H
+#pragma once
 
 #include "codegen/Target.h"
 
@@ -43,5 +42,3 @@ mlir::FailureOr<llvm::SmallVector<CompiledLibrary>>
 compileKernels(engine::UnitOp unit, const KernelMachine &machine, int threads);
 
 } // namespace ingot::codegen
-
-#endif

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // One kernel: from the template's bitcode, constants and region to an object file.
-#ifndef INGOT_CODEGEN_NATIVE_KERNELSPECIALIZER_H
-#define INGOT_CODEGEN_NATIVE_KERNELSPECIALIZER_H
+#pragma once
 
 #include "codegen/native/KernelLibrary.h"
 #include "llvm/Support/Error.h"
@@ -17,5 +16,3 @@ llvm::Expected<std::string> specializeKernel(engine::KernelOp kernel, const Kern
 llvm::Expected<std::string> compileMemoryFunctions(const KernelMachine &machine);
 
 } // namespace ingot::codegen
-
-#endif

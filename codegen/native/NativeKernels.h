@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Kernel variants of the operations whose template all native targets share.
-#ifndef INGOT_CODEGEN_NATIVE_NATIVEKERNELS_H
-#define INGOT_CODEGEN_NATIVE_NATIVEKERNELS_H
+#pragma once
 
 #include "dialects/engine/KernelProvider.h"
 #include "dialects/llm/LlmDialect.h"
@@ -17,5 +16,3 @@ engine::KernelVariant gatherRowsKernel(llm::GatherRowsOp op);
 engine::KernelVariant sliceColumnsKernel(llm::SliceColumnsOp op);
 
 } // namespace ingot::codegen
-
-#endif

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Prints an epilogue or point-wise region as the body of an LLVM function over vectors of floats.
-#ifndef INGOT_CODEGEN_NATIVE_REGIONPRINTER_H
-#define INGOT_CODEGEN_NATIVE_REGIONPRINTER_H
+#pragma once
 
 #include "mlir/IR/Region.h"
 #include "llvm/ADT/ArrayRef.h"
@@ -21,5 +20,3 @@ llvm::Error printRegion(mlir::Region &region, llvm::Function &function,
                         llvm::ArrayRef<unsigned> parameters);
 
 } // namespace ingot::codegen
-
-#endif

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Links object files in memory into one shared object without imports, with lld in this process.
-#ifndef INGOT_CODEGEN_NATIVE_SHAREDOBJECTLINKER_H
-#define INGOT_CODEGEN_NATIVE_SHAREDOBJECTLINKER_H
+#pragma once
 
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/StringRef.h"
@@ -16,5 +15,3 @@ namespace ingot::codegen {
 llvm::Expected<std::string> linkSharedObject(llvm::ArrayRef<std::string> objects);
 
 } // namespace ingot::codegen
-
-#endif

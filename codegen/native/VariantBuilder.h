@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Describes one kernel of a native target: its template, constants, grid and scratch.
-#ifndef INGOT_CODEGEN_NATIVE_VARIANTBUILDER_H
-#define INGOT_CODEGEN_NATIVE_VARIANTBUILDER_H
+#pragma once
 
 #include "codegen/native/ElementCode.h"
 #include "dialects/engine/KernelProvider.h"
@@ -78,5 +77,3 @@ inline int64_t operandAddress(mlir::Value operand, mlir::RankedTensorType result
 }
 
 } // namespace ingot::codegen
-
-#endif

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The target "reference": plain loops for any x86-64, the oracle that other targets are held to.
-#ifndef INGOT_CODEGEN_REFERENCE_REFERENCETARGET_H
-#define INGOT_CODEGEN_REFERENCE_REFERENCETARGET_H
+#pragma once
 
 #include "codegen/Target.h"
 
@@ -14,5 +13,3 @@ const Target &referenceTarget();
 std::unique_ptr<engine::KernelProvider> createReferenceProvider();
 
 } // namespace ingot::codegen
-
-#endif

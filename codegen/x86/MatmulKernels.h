@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Kernel variants of llm.matmul.
-#ifndef INGOT_CODEGEN_X86_MATMULKERNELS_H
-#define INGOT_CODEGEN_X86_MATMULKERNELS_H
+#pragma once
 
 #include "dialects/engine/KernelProvider.h"
 #include "dialects/llm/LlmDialect.h"
@@ -20,5 +19,3 @@ void matmulKernels(llm::MatmulOp op, llvm::ArrayRef<engine::RangeAttr> declared,
                    llvm::SmallVectorImpl<engine::KernelVariant> &kernels);
 
 } // namespace ingot::codegen
-
-#endif

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Memory orders of the weights of llm.matmul: panels of 16 rows, so that a vector loads one column.
-#ifndef INGOT_CODEGEN_X86_PANELLAYOUT_H
-#define INGOT_CODEGEN_X86_PANELLAYOUT_H
+#pragma once
 
 #include "dialects/engine/EngineDialect.h"
 
@@ -22,5 +21,3 @@ engine::LayoutAttr rowMajorLayout(mlir::RankedTensorType type);
 engine::LayoutAttr layoutOf(mlir::RankedTensorType type);
 
 } // namespace ingot::codegen
-
-#endif

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The target "x86": vectorised kernels for the levels x86-64-v3 and x86-64-v4 and named features.
-#ifndef INGOT_CODEGEN_X86_X86TARGET_H
-#define INGOT_CODEGEN_X86_X86TARGET_H
+#pragma once
 
 #include "codegen/Target.h"
 
@@ -14,5 +13,3 @@ const Target &x86Target();
 std::unique_ptr<engine::KernelProvider> createX86Provider(engine::TargetAttr target);
 
 } // namespace ingot::codegen
-
-#endif

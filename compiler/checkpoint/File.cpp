@@ -19,7 +19,7 @@ Expected<File> File::open(const std::filesystem::path &path) {
   if (descriptor < 0)
     return Error{"INGOT-E7001", message("cannot open the file: ", systemText(errno)),
                  printable(path.string()), "check that the path exists and may be read"};
-  struct stat status {};
+  struct stat status{};
   if (::fstat(descriptor, &status) != 0 || !S_ISREG(status.st_mode)) {
     ::close(descriptor);
     return Error{"INGOT-E7002", "not a regular file", printable(path.string()),

@@ -17,9 +17,9 @@ constexpr Family kFamilies[] = {{"LlamaForCausalLM", importLlama}};
 
 } // namespace
 
-FailureOr<OwningOpRef<ModuleOp>>
-compiler::importModel(MLIRContext *context, const checkpoint::Checkpoint &checkpoint,
-                      const ImportOptions &options) {
+FailureOr<OwningOpRef<ModuleOp>> compiler::importModel(MLIRContext *context,
+                                                       const checkpoint::Checkpoint &checkpoint,
+                                                       const ImportOptions &options) {
   OwningOpRef<ModuleOp> module = ModuleOp::create(UnknownLoc::get(context));
   StringRef architecture = checkpoint.config().architecture;
   const auto *family =

@@ -26,8 +26,7 @@ func::FuncOp makeFunction(OpBuilder &builder, Location location, StringRef name,
   SmallVector<Type> types;
   for (const Argument &argument : arguments)
     types.push_back(argument.type);
-  auto function =
-      func::FuncOp::create(builder, location, name, builder.getFunctionType(types, {}));
+  auto function = func::FuncOp::create(builder, location, name, builder.getFunctionType(types, {}));
   for (auto [i, argument] : llvm::enumerate(arguments))
     function.setArgAttr(i, "llm.input", builder.getStringAttr(argument.name));
   builder.setInsertionPointToStart(function.addEntryBlock());
@@ -132,8 +131,11 @@ Value StepBuilder::weight(StringRef name, ArrayRef<int64_t> shape) {
     file = checkpoint.fileName(found);
     offset = static_cast<int64_t>(found.offset);
     if (!llvm::equal(found.shape, shape, [](uint64_t a, int64_t b) { return int64_t(a) == b; }))
-      fail({"INGOT-E1080", "tensor " + stored + " has another shape than config.json implies",
-            file, "check config.json against the weights: [" + llvm::join(llvm::map_range(shape, [](int64_t n) { return std::to_string(n); }), ", ") + "] is expected"});
+      fail({"INGOT-E1080", "tensor " + stored + " has another shape than config.json implies", file,
+            "check config.json against the weights: [" +
+                llvm::join(llvm::map_range(shape, [](int64_t n) { return std::to_string(n); }),
+                           ", ") +
+                "] is expected"});
     if (Type type = elementType(builder, found.dtype))
       element = type;
     else
@@ -245,7 +247,9 @@ Value StepBuilder::wantedRows(Value input) {
 void compiler::addSampleProgram(ModuleOp module, int64_t vocabulary) {
   OpBuilder builder = OpBuilder::atBlockEnd(module.getBody());
   Type f32 = builder.getF32Type(), i32 = builder.getI32Type();
-  auto rows = [&](int64_t columns, Type element) { return rowsType(builder, "L", columns, element); };
+  auto rows = [&](int64_t columns, Type element) {
+    return rowsType(builder, "L", columns, element);
+  };
   auto counts = llm::StateType::get(builder.getContext(), RankedTensorType::get({vocabulary}, i32));
   Location location = atSite(builder.getContext(), "sample");
   func::FuncOp function = makeFunction(builder, location, "sample",
@@ -257,8 +261,8 @@ void compiler::addSampleProgram(ModuleOp module, int64_t vocabulary) {
                                         {"token_counts", counts}});
   ValueRange inputs = function.getArguments();
   auto sample = llm::SampleOp::create(
-      builder, location, TypeRange{rows(0, i32), rows(0, f32), rows(kMaxLogprobs, i32),
-                                   rows(kMaxLogprobs, f32)},
+      builder, location,
+      TypeRange{rows(0, i32), rows(0, f32), rows(kMaxLogprobs, i32), rows(kMaxLogprobs, f32)},
       inputs);
   finishFunction(builder, function, sample.getResults(),
                  {"sampled_tokens", "sampled_logprobs", "top_tokens", "top_logprobs"});

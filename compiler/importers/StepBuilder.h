@@ -55,8 +55,8 @@ private:
 
   const checkpoint::Checkpoint &checkpoint;
   mlir::ModuleOp module;
-  mlir::OpBuilder builder;        ///< the program's operations
-  mlir::OpBuilder weights;        ///< weight operations, at the start of the function
+  mlir::OpBuilder builder; ///< the program's operations
+  mlir::OpBuilder weights; ///< weight operations, at the start of the function
   mlir::Location location;
   mlir::func::FuncOp function;
   mlir::Operation *firstOperation = nullptr; ///< separates weights from the program while building

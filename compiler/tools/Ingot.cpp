@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // ingot: the compiler's program. Commands that only read an engine are the runtime's.
-#include "compiler/tools/Commands.h"
 #include "compiler/Version.h"
+#include "compiler/tools/Commands.h"
 #include "runtime/tools/Commands.h"
 
 #include <cstdio>
@@ -11,8 +11,9 @@
 using namespace ingot;
 
 static void printHelp(FILE *stream) {
-  fprintf(stream, "ingot %s: compiles language models to engine files\n\n"
-                  "usage: ingot COMMAND [options]\n\n",
+  fprintf(stream,
+          "ingot %s: compiles language models to engine files\n\n"
+          "usage: ingot COMMAND [options]\n\n",
           compiler::kVersion);
   for (const compiler::Command *command = compiler::allCommands(); command->name; ++command)
     fprintf(stream, "  %-12s %s\n", command->name, command->summary);
@@ -29,7 +30,8 @@ static void printHelp(FILE *stream) {
 
 int main(int argc, char **argv) {
   const char *name = argc > 1 ? argv[1] : "";
-  if (!strcmp(name, "") || !strcmp(name, "--help") || !strcmp(name, "-h") || !strcmp(name, "help")) {
+  if (!strcmp(name, "") || !strcmp(name, "--help") || !strcmp(name, "-h") ||
+      !strcmp(name, "help")) {
     printHelp(argc > 1 ? stdout : stderr);
     return argc > 1 ? 0 : 2;
   }
@@ -43,6 +45,7 @@ int main(int argc, char **argv) {
     return command->run(argc - 1, argv + 1);
   if (const runtime::Command *command = runtime::findCommand(name))
     return command->run(argc - 1, argv + 1);
-  fprintf(stderr, "error: INGOT-E2100: there is no command '%s'; `ingot --help` lists them\n", name);
+  fprintf(stderr, "error: INGOT-E2100: there is no command '%s'; `ingot --help` lists them\n",
+          name);
   return 2;
 }

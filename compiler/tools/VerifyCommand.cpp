@@ -17,12 +17,11 @@ using checkpoint::Error;
 using checkpoint::Expected;
 using checkpoint::Outcome;
 
-static constexpr char kExamples[] =
-    "examples:\n"
-    "  ingot verify my-model.ingot\n"
-    "  ingot verify my-model.ingot --weights\n"
-    "  ingot verify my-model.ingot --rebuild my-model\n"
-    "  ingot verify my-model.ingot --numerics my-model\n";
+static constexpr char kExamples[] = "examples:\n"
+                                    "  ingot verify my-model.ingot\n"
+                                    "  ingot verify my-model.ingot --weights\n"
+                                    "  ingot verify my-model.ingot --rebuild my-model\n"
+                                    "  ingot verify my-model.ingot --numerics my-model\n";
 
 namespace {
 
@@ -104,8 +103,7 @@ Outcome checkRebuild(mlir::MLIRContext &context, const std::filesystem::path &en
   if (!difference)
     return difference.error();
   if (!*difference) {
-    printf("rebuild: identical, %llu bytes\n",
-           static_cast<unsigned long long>(report->fileBytes));
+    printf("rebuild: identical, %llu bytes\n", static_cast<unsigned long long>(report->fileBytes));
     return {};
   }
   const Provenance &theirs = description.provenance, &ours = report->description.provenance;

@@ -125,8 +125,8 @@ LogicalResult LayoutAttr::verify(function_ref<InFlightDiagnostic()> emitError,
     for (auto [stride, radix] : byStride) {
       if (radix < 1 || (stride != product && radix != 1))
         return emitError() << "digits along axis " << axis << " are no mixed-radix system";
-      if (llvm::MulOverflow(product, radix, product) ||
-          llvm::MulOverflow(places, radix, places) || places > kMaxPlaces)
+      if (llvm::MulOverflow(product, radix, product) || llvm::MulOverflow(places, radix, places) ||
+          places > kMaxPlaces)
         return emitError() << "layout has more places than any weight has elements";
     }
   }

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The engine dialect's classes and its integer expressions.
-#ifndef INGOT_DIALECTS_ENGINE_ENGINEDIALECT_H
-#define INGOT_DIALECTS_ENGINE_ENGINEDIALECT_H
+#pragma once
 
 #include "mlir/Bytecode/BytecodeOpInterface.h"
 #include "mlir/IR/BuiltinAttributes.h"
@@ -43,5 +42,3 @@ int64_t storedBytes(mlir::RankedTensorType type);
 ExprAttr getExpr(mlir::MLIRContext *context, llvm::StringRef text);
 
 } // namespace ingot::engine
-
-#endif

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Integer expressions over named dims: parsed from text, evaluated, and listed in postfix order.
-#ifndef INGOT_DIALECTS_ENGINE_ENGINEEXPR_H
-#define INGOT_DIALECTS_ENGINE_ENGINEEXPR_H
+#pragma once
 
 #include "llvm/ADT/STLFunctionalExtras.h"
 #include "llvm/ADT/SmallVector.h"
@@ -38,5 +37,3 @@ public:
 };
 
 } // namespace ingot::engine
-
-#endif

@@ -129,8 +129,7 @@ LogicalResult ProgramOp::verifyRegions() {
 static LogicalResult verifyArguments(Operation *op, ArrayAttr arguments) {
   for (Attribute argument : arguments) {
     auto real = dyn_cast<FloatAttr>(argument);
-    if (real ? !real.getType().isF64()
-             : !isa<FlatSymbolRefAttr, BufferArgAttr, ExprAttr>(argument))
+    if (real ? !real.getType().isF64() : !isa<FlatSymbolRefAttr, BufferArgAttr, ExprAttr>(argument))
       return op->emitOpError() << "argument " << argument
                                << " is neither a buffer, an expression nor an f64";
   }

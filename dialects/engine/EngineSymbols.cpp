@@ -139,10 +139,11 @@ LogicalResult CoverageOp::verifySymbolUses(SymbolTableCollection &tables) {
     if (isa<SegmentOp>(op) || index-- != 0)
       continue;
     auto launch = dyn_cast<LaunchOp>(op);
-    bool known = launch && llvm::all_of(getKernels(), [&](Attribute kernel) {
-      return llvm::any_of(launch.getVariants().getAsRange<VariantAttr>(),
-                          [&](VariantAttr variant) { return variant.getKernel() == kernel; });
-    });
+    bool known =
+        launch && llvm::all_of(getKernels(), [&](Attribute kernel) {
+          return llvm::any_of(launch.getVariants().getAsRange<VariantAttr>(),
+                              [&](VariantAttr variant) { return variant.getKernel() == kernel; });
+        });
     if (!known)
       return emitOpError() << "instruction " << getInstruction() << " of " << getProgramAttr()
                            << " does not launch these kernels";

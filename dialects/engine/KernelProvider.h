@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // How passes learn about a target: what it fuses, how it stores weights, which kernels it has.
-#ifndef INGOT_DIALECTS_ENGINE_KERNELPROVIDER_H
-#define INGOT_DIALECTS_ENGINE_KERNELPROVIDER_H
+#pragma once
 
 #include "dialects/engine/EngineDialect.h"
 #include <optional>
@@ -36,8 +35,8 @@ public:
   virtual int64_t pairOffset() const = 0;
 
   /// The memory order in which `user` wants its weight operand number `operand` (of static 1-D or
-  /// 2-D type; scales and zero points are [rows, groups]); failure with a diagnostic if it has none.
-  /// A weight used by several operations (a tied embedding) is asked for once, at its first
+  /// 2-D type; scales and zero points are [rows, groups]); failure with a diagnostic if it has
+  /// none. A weight used by several operations (a tied embedding) is asked for once, at its first
   /// llm.matmul user; every other user must cope with that layout, which it finds on the type.
   virtual mlir::FailureOr<LayoutAttr> weightLayout(mlir::Operation *user,
                                                    unsigned operand) const = 0;
@@ -53,5 +52,3 @@ public:
 };
 
 } // namespace ingot::engine
-
-#endif

@@ -8,8 +8,8 @@ include "dialects/llm/LlmTypes.td"
 def Llm_RopeOp : Llm_Op<"rope", [Pure]> {
   let summary = "Rotary position embedding on heads of `head_dim` columns";
   let description = [{
-    Pairs (i, i + head_dim/2): angle = f32(position) * inv_freq[i] rounded to f32, cosine and sine of
-    that angle to f32 accuracy, both times `factor`.
+    Pairs (i, i + head_dim/2): angle = f32(position) * inv_freq[i] rounded to f32, cosine and sine
+    of that angle to f32 accuracy, both times `factor`.
   }];
   let arguments = (ins Llm_Activation:$input, Llm_IndexTensor:$positions,
                        TensorOf<[F32]>:$inv_freq, I64Attr:$head_dim, F32Attr:$factor);
@@ -62,8 +62,8 @@ def Llm_AttentionOp : Llm_Op<"attention", [MemoryEffects<[MemRead]>]> {
   let description = [{
     Query head h uses KV head h / (query heads / KV heads). Keys and values are read from the cache
     in its stored type, the current step's too. Softmax in f32 with a running maximum: positions are
-    taken in segments of 256, each segment's maximum, sum and weighted values are formed on their own
-    with positions in order, and merged in order of the segments. `scale` multiplies q . k.
+    taken in segments of 256, each segment's maximum, sum and weighted values are formed on their
+    own with positions in order, and merged in order of the segments. `scale` multiplies q . k.
   }];
   let arguments = (ins Llm_Activation:$query, Llm_IndexTensor:$positions,
                        Llm_IndexTensor:$token_sequences, Llm_IndexTensor:$block_table,
@@ -80,13 +80,14 @@ def Llm_AttentionOp : Llm_Op<"attention", [MemoryEffects<[MemRead]>]> {
 def Llm_SampleOp : Llm_Op<"sample", [MemoryEffects<[MemRead, MemWrite]>]> {
   let summary = "Draws one token per logit row";
   let description = [{
-    Per row, on a copy of the logits: add biases, apply the allow-mask (disallowed = -inf), penalties
-    from `counts` (repetition, then presence and frequency), then greedy (temperature 0: highest
+    Per row, on a copy of the logits: add biases, apply the allow-mask (disallowed = -inf),
+    penalties from `counts` (repetition, then presence and frequency), then greedy (temperature 0: highest
     value, lowest id on ties) or: divide by temperature, top-k, softmax, typical-p, top-p, min-p,
     draw by inverse transform over ids in descending probability (ties by id) with a uniform from a
-    counter-based generator keyed by (seed, step). Increments the drawn token's count. Log
-    probabilities are of the unmodified logits. Parameters: IngotSampleParams of the kernel ABI, as
-    16 words a row.
+    counter-based generator keyed by (seed, step). Each filter renormalises over what is left; if
+    every token is excluded, token 0 is drawn. Increments the drawn token's count. Log probabilities
+    are of the unmodified logits, 0 where none are wanted; unused top entries are token -1.
+    Parameters: IngotSampleParams of the kernel ABI, as 16 words a row.
   }];
   let arguments = (ins TensorOf<[F32]>:$logits, TensorOf<[I32]>:$params, TensorOf<[I32]>:$bias_ids,
                        TensorOf<[F32]>:$bias_values, TensorOf<[I32]>:$allow_mask,

@@ -31,9 +31,9 @@ static ParseResult parseEncoding(OpAsmParser &parser, EncodingAttr &encoding) {
     return failure();
   if (zeroPoints != "true" && zeroPoints != "false")
     return parser.emitError(location, "zero_points must be true or false");
-  encoding = EncodingAttr::getChecked([&] { return parser.emitError(location); },
-                                      parser.getContext(), StringRef(kind), group,
-                                      zeroPoints == "true");
+  encoding =
+      EncodingAttr::getChecked([&] { return parser.emitError(location); }, parser.getContext(),
+                               StringRef(kind), group, zeroPoints == "true");
   return success(encoding != nullptr);
 }
 

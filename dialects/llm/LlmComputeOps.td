@@ -35,8 +35,8 @@ def Llm_RmsNormOp : Llm_Op<"rms_norm", [Pure, AttrSizedOperandSegments, AttrSize
                       Optional<Llm_Activation>:$sum);
   let assemblyFormat = [{
     $input (`plus` `(` $residual^ `:` type($residual) `)`)?
-    (`weight` `(` $weight^ `:` type($weight) `)`)? `eps` $eps (`store` $store^)? attr-dict `:` type($input) `->`
-    type($result) (`scales` type($scales)^)? (`sum` type($sum)^)?
+    (`weight` `(` $weight^ `:` type($weight) `)`)? `eps` $eps (`store` $store^)?
+    attr-dict `:` type($input) `->` type($result) (`scales` type($scales)^)? (`sum` type($sum)^)?
   }];
   let hasVerifier = 1;
 }

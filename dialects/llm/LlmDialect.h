@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The llm dialect's classes.
-#ifndef INGOT_DIALECTS_LLM_LLMDIALECT_H
-#define INGOT_DIALECTS_LLM_LLMDIALECT_H
+#pragma once
 
 #include "dialects/engine/EngineDialect.h"
 #include "mlir/Interfaces/ControlFlowInterfaces.h"
@@ -37,5 +36,3 @@ mlir::RankedTensorType withColumns(mlir::RankedTensorType type, int64_t columns)
 int64_t groupsOf(EncodingAttr encoding, int64_t columns);
 
 } // namespace ingot::llm
-
-#endif

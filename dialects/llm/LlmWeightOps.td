@@ -21,10 +21,10 @@ def Llm_WeightOp : Llm_Op<"weight", [Pure]> {
 }
 
 def Llm_LiteralOp : Llm_Op<"literal", [Pure]> {
-  let summary = "A small weight computed from the model's configuration, such as rotary frequencies";
+  let summary = "A small weight computed from the model's configuration: rotary frequencies";
   let description = [{
     ```mlir
-    %f = llm.literal "rope.inv_freq" dense<[1.0, 0.5]> : tensor<2xf32>
+    %f = llm.literal "rope.inv_freq" dense<[1.0, 0.5]> : tensor<2xf32> : tensor<2xf32>
     ```
   }];
   let arguments = (ins StrAttr:$name, ElementsAttr:$value);

@@ -15,7 +15,8 @@ using namespace ingot;
 
 namespace {
 
-struct FuseQuantizeActivation : ingot::impl::FuseQuantizeActivationPassBase<FuseQuantizeActivation> {
+struct FuseQuantizeActivation
+    : ingot::impl::FuseQuantizeActivationPassBase<FuseQuantizeActivation> {
   void runOnOperation() override {
     FusionReport report(getOperation(), getArgument());
     if (!report)

@@ -53,9 +53,9 @@ struct FuseRmsNorm : ingot::impl::FuseRmsNormPassBase<FuseRmsNorm> {
     OpBuilder builder(site);
     if (!boundary)
       builder.setInsertionPoint(add); // other users of the sum may come before the norm
-    auto fused = llm::RmsNormOp::create(
-        builder, site.getLoc(), site.getResult().getType(), Type(), sum.getType(), first, second,
-        site.getWeight(), site.getEpsAttr(), site.getStoreAttr());
+    auto fused = llm::RmsNormOp::create(builder, site.getLoc(), site.getResult().getType(), Type(),
+                                        sum.getType(), first, second, site.getWeight(),
+                                        site.getEpsAttr(), site.getStoreAttr());
     if (boundary) {
       builder.setInsertionPointAfter(fused);
       auto cut = llm::BoundaryOp::create(builder, boundary.getLoc(), fused.getSum().getType(),

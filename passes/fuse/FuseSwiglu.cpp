@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// pointwise(gate half, up half) of a merged product becomes its pair epilogue: the weight's rows are
-// interleaved so that both members of a pair stand a fixed number of columns apart.
+// pointwise(gate half, up half) of a merged product becomes its pair epilogue: the weight's rows
+// are interleaved so that both members of a pair stand a fixed number of columns apart.
 #include "passes/FusionReport.h"
 #include "passes/fuse/Passes.h"
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Finds two products of one input that meet in a point-wise operation (gate and up) and merges them.
+// Finds two products of one input that meet in a point-wise operation (gate and up) and merges
+// them.
 #include "passes/fuse/MergeProducts.h"
 
 namespace ingot {

@@ -69,8 +69,8 @@ void ingot::mergeProducts(FusionReport &report, ArrayRef<llm::MatmulOp> products
   Value zeros = stackOf(builder, loc, products, [](MatmulOp op) { return op.getZeros(); });
   SmallVector<Value> operands;
   for (size_t i = 0; i < first.getEpilogueOperands().size(); ++i)
-    operands.push_back(stackOf(builder, loc, products,
-                               [i](MatmulOp op) { return op.getEpilogueOperands()[i]; }));
+    operands.push_back(
+        stackOf(builder, loc, products, [i](MatmulOp op) { return op.getEpilogueOperands()[i]; }));
   int64_t columns = cast<RankedTensorType>(weight.getType()).getShape().front();
   auto merged = MatmulOp::create(builder, loc, llm::withColumns(first.getType(), columns),
                                  first.getInput(), weight, first.getInputScales(), scales, zeros,

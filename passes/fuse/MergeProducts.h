@@ -8,8 +8,8 @@
 namespace ingot {
 
 /// Merges `products` (in column order; all of one input) at the place of the first in their block,
-/// and replaces each by a slice of the merged product's columns. Encoded weights are stacked as they
-/// are. Asks the target and notes the outcome at `site`.
+/// and replaces each by a slice of the merged product's columns. Encoded weights are stacked as
+/// they are. Asks the target and notes the outcome at `site`.
 void mergeProducts(FusionReport &report, llvm::ArrayRef<llm::MatmulOp> products,
                    const llvm::Twine &site);
 

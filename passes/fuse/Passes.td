@@ -12,7 +12,7 @@ def FuseDequantizePass : FusePass<"ingot-fuse-dequantize"> {
 }
 
 def FuseEpiloguePass : FusePass<"ingot-fuse-epilogue"> {
-  let summary = "A point-wise operation on a product alone and weights (a bias) becomes its epilogue";
+  let summary = "A point-wise operation on a product and weights (a bias) becomes its epilogue";
 }
 
 def FuseQuantizeActivationPass : FusePass<"ingot-fuse-quantize-activation"> {

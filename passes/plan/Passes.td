@@ -22,8 +22,8 @@ def SchedulePass : PlanPass<"ingot-schedule"> {
 def SelectKernelsPass : PlanPass<"ingot-select-kernels"> {
   let summary = "Turns programs into launches of the target's kernels over buffers";
   let description = [{
-    Makes an engine.unit from every function but @weights, with the module's engine.dim operations as
-    the declared shapes, and removes the functions. Arguments with `llm.input` become buffers of that
-    name, results (`llm.output`) too; programs share buffers of the same name.
+    Makes an engine.unit from every function but @weights, with the module's engine.dim operations
+    as the declared shapes, and removes the functions. Arguments with `llm.input` become buffers of
+    that name, results (`llm.output`) too; programs share buffers of the same name.
   }];
 }

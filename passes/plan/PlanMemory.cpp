@@ -136,9 +136,10 @@ struct PlanMemory : ingot::impl::PlanMemoryPassBase<PlanMemory> {
           break;
         lifetime->offset = std::max(lifetime->offset, other->offset + other->bytes);
       }
-      placed.insert(llvm::upper_bound(placed, lifetime,
-                                      [](Lifetime *a, Lifetime *b) { return a->offset < b->offset; }),
-                    lifetime);
+      placed.insert(
+          llvm::upper_bound(placed, lifetime,
+                            [](Lifetime *a, Lifetime *b) { return a->offset < b->offset; }),
+          lifetime);
       total = std::max(total, lifetime->offset + lifetime->bytes);
     }
     return total;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every launch must have a kernel for every shape in the declared ranges: boxes of dims are cut away
-// by the kernels that cover them, and nothing may be left. (The runtime's own checker does the same
-// from the file alone.)
+// Every launch must have a kernel for every shape in the declared ranges: boxes of dims are cut
+// away by the kernels that cover them, and nothing may be left. (The runtime's own checker does the
+// same from the file alone.)
 #include "passes/plan/Passes.h"
 
 #include "mlir/IR/Builders.h"
@@ -50,8 +50,7 @@ struct ProveCoverage : ingot::impl::ProveCoveragePassBase<ProveCoverage> {
     OpBuilder builder = OpBuilder::atBlockEnd(&unit.getBody().front());
     SmallVector<Attribute> ranges;
     for (DimOp dim : dims)
-      ranges.push_back(
-          RangeAttr::get(&getContext(), dim.getSymName(), dim.getMin(), dim.getMax()));
+      ranges.push_back(RangeAttr::get(&getContext(), dim.getSymName(), dim.getMin(), dim.getMax()));
     int64_t index = 0;
     for (Operation &op : program.getBody().front()) {
       auto launch = dyn_cast<LaunchOp>(op);
@@ -75,7 +74,8 @@ struct ProveCoverage : ingot::impl::ProveCoveragePassBase<ProveCoverage> {
     for (RangeAttr range : ranges)
       for (auto [i, dim] : llvm::enumerate(dims))
         if (dim.getSymName() == range.getDim())
-          box[i] = {std::max(box[i].first, range.getMin()), std::min(box[i].second, range.getMax())};
+          box[i] = {std::max(box[i].first, range.getMin()),
+                    std::min(box[i].second, range.getMax())};
     return llvm::all_of(box, [](auto range) { return range.first <= range.second; });
   }
 
@@ -87,8 +87,8 @@ struct ProveCoverage : ingot::impl::ProveCoveragePassBase<ProveCoverage> {
     SmallVector<Box> left{whole};
     for (Attribute attribute : launch.getVariants()) {
       auto variant = cast<VariantAttr>(attribute);
-      auto kernel = dyn_cast_or_null<KernelOp>(
-          SymbolTable::lookupSymbolIn(unit, variant.getKernel()));
+      auto kernel =
+          dyn_cast_or_null<KernelOp>(SymbolTable::lookupSymbolIn(unit, variant.getKernel()));
       if (!kernel)
         return launch.emitOpError() << "INGOT-E3021: names no kernel " << variant.getKernel();
       SmallVector<RangeAttr> guards(kernel.getGuards().getAsRange<RangeAttr>());

@@ -38,8 +38,8 @@ public:
 
     auto target = module->getAttrOfType<TargetAttr>("engine.target");
     OpBuilder builder = OpBuilder::atBlockEnd(module.getBody());
-    auto unit = UnitOp::create(builder, module.getLoc(), "unit", target, 0, 1, StringAttr(),
-                               StringAttr());
+    auto unit =
+        UnitOp::create(builder, module.getLoc(), "unit", target, 0, 1, StringAttr(), StringAttr());
     Block *body = builder.createBlock(&unit.getBody());
     weights.setInsertionPoint(unit);
     // Three groups in one block: buffers, kernels, programs. The marks keep the groups apart while
@@ -48,9 +48,8 @@ public:
     buffers.setInsertionPoint(firstMark);
     kernels.setInsertionPoint(secondMark);
     programs.setInsertionPointToEnd(body);
-    module.walk([&](llm::StoreWeightOp op) {
-      formats[op.getName()] = op.getFormat().value_or("").str();
-    });
+    module.walk(
+        [&](llm::StoreWeightOp op) { formats[op.getName()] = op.getFormat().value_or("").str(); });
     SmallVector<func::FuncOp> functions;
     for (auto function : module.getOps<func::FuncOp>())
       if (function.getName() != "weights")
@@ -188,12 +187,12 @@ private:
       }
     }
     if (open) {
-      FlatSymbolRefAttr tap = outputs.empty() ? FlatSymbolRefAttr()
-                                              : cast<FlatSymbolRefAttr>(outputs.front());
-      SegmentOp::create(instructions, function.getLoc(),
-                        StringAttr::get(context, function.getName() == "step" ? "head"
-                                                                              : function.getName()),
-                        tap);
+      FlatSymbolRefAttr tap =
+          outputs.empty() ? FlatSymbolRefAttr() : cast<FlatSymbolRefAttr>(outputs.front());
+      SegmentOp::create(
+          instructions, function.getLoc(),
+          StringAttr::get(context, function.getName() == "step" ? "head" : function.getName()),
+          tap);
     }
     return success();
   }
@@ -235,10 +234,9 @@ private:
       args.push_back(expr(dim));
     SmallVector<Attribute> choices;
     for (const KernelVariant &variant : variants)
-      choices.push_back(VariantAttr::get(context, kernelFor(variant, op), variant.ranges,
-                                         variant.grid));
-    LaunchOp::create(builder, op.getLoc(),
-                     op.getName().stripDialect().str() + " " + site,
+      choices.push_back(
+          VariantAttr::get(context, kernelFor(variant, op), variant.ranges, variant.grid));
+    LaunchOp::create(builder, op.getLoc(), op.getName().stripDialect().str() + " " + site,
                      ArrayAttr::get(context, choices), ArrayAttr::get(context, args));
     return success();
   }
@@ -259,10 +257,10 @@ private:
 
     std::string name = uniqueName(variant.source + "_" + std::to_string(kernelNames.size()));
     SmallVector<Attribute> guards(variant.guards.begin(), variant.guards.end());
-    auto kernel = KernelOp::create(
-        kernels, op.getLoc(), name, variant.source, variant.constants,
-        ArrayAttr::get(context, guards), variant.scratchBytes, 0, DenseI64ArrayAttr(),
-        DenseI64ArrayAttr(), variant.spmd, FlatSymbolRefAttr(), DictionaryAttr());
+    auto kernel = KernelOp::create(kernels, op.getLoc(), name, variant.source, variant.constants,
+                                   ArrayAttr::get(context, guards), variant.scratchBytes, 0,
+                                   DenseI64ArrayAttr(), DenseI64ArrayAttr(), variant.spmd,
+                                   FlatSymbolRefAttr(), DictionaryAttr());
     if (region && !region->empty())
       copyEpilogue(kernel, *region);
     auto symbol = FlatSymbolRefAttr::get(context, name);

@@ -42,7 +42,8 @@ struct ApplyRecipe : ingot::impl::ApplyRecipePassBase<ApplyRecipe> {
     Value value = op.getResult();
     SmallPtrSet<Operation *, 4> made;
     if (op.getType().getElementType() != element) {
-      auto convert = llm::ConvertOp::create(builder, op.getLoc(), op.getType().clone(element), value);
+      auto convert =
+          llm::ConvertOp::create(builder, op.getLoc(), op.getType().clone(element), value);
       made.insert(convert);
       value = convert.getResult();
     }
@@ -64,9 +65,9 @@ struct ApplyRecipe : ingot::impl::ApplyRecipePassBase<ApplyRecipe> {
                                 llm::groupsOf(encoding, type.getShape().back())};
     Type zeros = encoding.getZeroPoints() ? RankedTensorType::get(groups, builder.getI8Type())
                                           : RankedTensorType();
-    auto quantize = llm::QuantizeOp::create(builder, loc, type.clone(element),
-                                            RankedTensorType::get(groups, scale), zeros, value,
-                                            encoding);
+    auto quantize =
+        llm::QuantizeOp::create(builder, loc, type.clone(element),
+                                RankedTensorType::get(groups, scale), zeros, value, encoding);
     auto dequantize =
         llm::DequantizeOp::create(builder, loc, type.clone(f32), quantize.getValues(),
                                   quantize.getScales(), quantize.getZeros(), encoding);

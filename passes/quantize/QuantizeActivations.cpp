@@ -34,19 +34,19 @@ struct QuantizeActivations : ingot::impl::QuantizeActivationsPassBase<QuantizeAc
     std::optional<llm::EncodingAttr> encoding = site.getEncoding();
     bool fits = encoding && (encoding->getKind() == "fp8") != integers;
     if (!fits)
-      return report.declined(site, std::string("a weight ") +
-                                       (encoding ? "in " + encoding->getKind().str()
-                                                 : std::string("without encoding")) +
-                                       " has no product with " + (integers ? "int8" : "fp8") +
-                                       " activations");
+      return report.declined(
+          site,
+          std::string("a weight ") +
+              (encoding ? "in " + encoding->getKind().str() : std::string("without encoding")) +
+              " has no product with " + (integers ? "int8" : "fp8") + " activations");
     // Products of one input share its quantized form.
     llm::QuantizeActivationOp &quantized = quantizedForms[site.getInput()];
     if (!quantized) {
       OpBuilder builder(site);
       builder.setInsertionPointAfterValue(site.getInput());
       auto type = cast<RankedTensorType>(site.getInput().getType());
-      Type element = integers ? Type(builder.getI8Type())
-                              : Type(Float8E4M3FNType::get(builder.getContext()));
+      Type element =
+          integers ? Type(builder.getI8Type()) : Type(Float8E4M3FNType::get(builder.getContext()));
       auto scales = RankedTensorType::get(type.getShape().take_front(), builder.getF32Type(),
                                           type.getEncoding());
       quantized = llm::QuantizeActivationOp::create(

@@ -59,9 +59,8 @@ struct FoldNorm : ingot::impl::FoldNormPassBase<FoldNorm> {
       OpBuilder builder(matmul.getContext());
       // Where both are there, not at the product: passes that merge products need them early.
       builder.setInsertionPointAfterValue(later(matmul.getWeight(), factors));
-      auto scaled = llm::ScaleColumnsOp::create(builder, matmul.getLoc(),
-                                                matmul.getWeight().getType(), matmul.getWeight(),
-                                                factors);
+      auto scaled = llm::ScaleColumnsOp::create(
+          builder, matmul.getLoc(), matmul.getWeight().getType(), matmul.getWeight(), factors);
       matmul.getWeightMutable().assign(scaled.getResult());
     }
     site.getWeightMutable().clear();

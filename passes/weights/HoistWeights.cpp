@@ -57,8 +57,8 @@ struct HoistWeights : ingot::impl::HoistWeightsPassBase<HoistWeights> {
   void runOnOperation() override {
     ModuleOp module = getOperation();
     OpBuilder builder = OpBuilder::atBlockEnd(module.getBody());
-    auto weights = func::FuncOp::create(builder, module.getLoc(), "weights",
-                                        builder.getFunctionType({}, {}));
+    auto weights =
+        func::FuncOp::create(builder, module.getLoc(), "weights", builder.getFunctionType({}, {}));
     builder.setInsertionPointToStart(weights.addEntryBlock());
 
     SmallVector<llm::PackOp> packs;

@@ -32,20 +32,20 @@ typedef void (*IngotKernel)(const IngotLaunch *launch);
 
 /** Sampling parameters of one logit row: input "sample_params" of the program "sample". */
 typedef struct IngotSampleParams {
-  float temperature;        /**< 0 = greedy */
-  int32_t topK;             /**< 0 = off */
-  float topP;               /**< 1 = off */
-  float minP;               /**< 0 = off */
-  float typicalP;           /**< 1 = off */
-  float repetitionPenalty;  /**< 1 = off; over prompt and generated tokens */
-  float presencePenalty;    /**< 0 = off; over generated tokens */
-  float frequencyPenalty;   /**< 0 = off; over generated tokens */
-  uint64_t seed;            /**< random stream of the sequence */
-  uint64_t step;            /**< index of the token to draw within the stream */
-  int32_t countsSlot;       /**< row of the state "token_counts"; -1 = no penalties */
-  int32_t biasCount;        /**< entries used in this row of bias_ids / bias_values */
-  int32_t useMask;          /**< 1 = this row of allow_mask restricts the tokens */
-  int32_t logprobs;         /**< top alternatives wanted, 0 ... INGOT_MAX_LOGPROBS; -1 = none */
+  float temperature;       /**< 0 = greedy */
+  int32_t topK;            /**< 0 = off */
+  float topP;              /**< 1 = off */
+  float minP;              /**< 0 = off */
+  float typicalP;          /**< 1 = off */
+  float repetitionPenalty; /**< 1 = off; over prompt and generated tokens */
+  float presencePenalty;   /**< 0 = off; over generated tokens */
+  float frequencyPenalty;  /**< 0 = off; over generated tokens */
+  uint64_t seed;           /**< random stream of the sequence */
+  uint64_t step;           /**< index of the token to draw within the stream */
+  int32_t countsSlot;      /**< row of the state "token_counts"; -1 = no penalties */
+  int32_t biasCount;       /**< entries used in this row of bias_ids / bias_values */
+  int32_t useMask;         /**< 1 = this row of allow_mask restricts the tokens */
+  int32_t logprobs;        /**< top alternatives wanted, 0 ... INGOT_MAX_LOGPROBS; -1 = none */
 } IngotSampleParams;
 
 #define INGOT_MAX_LOGPROBS 20

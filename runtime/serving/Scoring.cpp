@@ -114,9 +114,7 @@ Result<std::vector<float>> Session::score(std::span<const int32_t> tokens) {
                          tokens[size_t(first + i + 1)]);
     return {};
   };
-  if (Status status = runAlone(
-          tokens, [&] { stepProgram->run(); }, visit);
-      !status.ok())
+  if (Status status = runAlone(tokens, [&] { stepProgram->run(); }, visit); !status.ok())
     return status;
   return scores;
 }

@@ -13,6 +13,9 @@ constexpr Command commands[] = {
     {"plan", "say which batch and context fit into memory", runPlan},
     {"diff", "compare two engines", runDiff},
     {"verify", "prove that an engine file is whole", runVerify},
+    {"selftest", "check an engine's numbers and memory on this machine", runSelfTest},
+    {"bench", "measure tokens per second and memory bandwidth", runBench},
+    {"eval", "measure the perplexity of a text", runEval},
     {nullptr, nullptr, nullptr},
 };
 

@@ -17,9 +17,10 @@ using nlohmann::json;
 
 struct Change {
   std::string category;
-  std::string what; ///< "targets 'x86-64-v4' / kernels 'matmul.3' / guards"
-  json before;      ///< null: added
-  json after;       ///< null: removed
+  std::string what;  ///< "targets 'x86-64-v4' / kernels 'matmul.3'"; empty: the engine
+  std::string field; ///< of it: "facts / object_bytes"; empty: it is there in one only
+  json before;       ///< null: added
+  json after;        ///< null: removed
 };
 
 /// What names an element of a list across two engines; empty when only its place does.
@@ -55,17 +56,16 @@ class Comparer {
 public:
   std::vector<Change> changes;
 
-  void compare(const std::string &what, const std::string &category, const json &before,
-               const json &after) {
+  void compare(const Change &place, const json &before, const json &after) {
     if (before == after)
       return;
     if (before.is_object() && after.is_object())
-      return compareObjects(what, category, before, after);
+      return compareObjects(place, before, after);
     if (before.is_array() && after.is_array() && isNamed(before) && isNamed(after))
-      return compareLists(what, category, before, after);
-    if (category == "recipe")
-      return compareLines(what, before, after);
-    changes.push_back({category, what, before, after});
+      return compareLists(place, before, after);
+    if (place.category == "recipe")
+      return compareLines(place, before, after);
+    add(place, before, after);
   }
 
 private:
@@ -74,43 +74,46 @@ private:
                        [](const json &element) { return !nameOf(element).empty(); });
   }
 
-  void compareObjects(const std::string &what, const std::string &category, const json &before,
-                      const json &after) {
+  static std::string join(const std::string &left, const std::string &right) {
+    return left.empty() ? right : left + " / " + right;
+  }
+
+  void add(const Change &place, const json &before, const json &after, const char *remark = "") {
+    changes.push_back({place.category, place.what, place.field + remark, before, after});
+  }
+
+  void compareObjects(const Change &place, const json &before, const json &after) {
     std::set<std::string> keys;
     for (const json *object : {&before, &after})
       for (const auto &[key, value] : object->items())
         keys.insert(key);
     for (const std::string &key : keys) {
       const char *own = categoryOf(key);
-      compare(what.empty() ? key : what + " / " + key, own ? own : category,
+      compare({own ? own : place.category, place.what, join(place.field, key), {}, {}},
               before.value(key, json()), after.value(key, json()));
     }
   }
 
-  /// Elements of the same name are compared in their order; `what` becomes "kernels 'name'".
-  void compareLists(const std::string &what, const std::string &category, const json &before,
-                    const json &after) {
+  /// Elements of the same name are compared in their order; the field becomes part of `what`.
+  void compareLists(const Change &place, const json &before, const json &after) {
     std::map<std::string, std::pair<std::vector<const json *>, std::vector<const json *>>> named;
     for (const json &element : before)
       named[nameOf(element)].first.push_back(&element);
     for (const json &element : after)
       named[nameOf(element)].second.push_back(&element);
     size_t found = changes.size();
-    for (const auto &[name, elements] : named)
-      for (size_t i = 0; i < std::max(elements.first.size(), elements.second.size()); ++i)
-        compareElement(what + " '" + name + "'", category,
-                       i < elements.first.size() ? elements.first[i] : nullptr,
-                       i < elements.second.size() ? elements.second[i] : nullptr);
+    for (const auto &[name, elements] : named) {
+      const auto &[left, right] = elements;
+      Change at = {place.category, join(place.what, place.field + " '" + name + "'"), "", {}, {}};
+      for (size_t i = 0; i < std::max(left.size(), right.size()); ++i) {
+        if (i < left.size() && i < right.size())
+          compare(at, *left[i], *right[i]);
+        else
+          add(at, i < left.size() ? *left[i] : json(), i < right.size() ? *right[i] : json());
+      }
+    }
     if (changes.size() == found)
-      changes.push_back({category, what + " (order)", namesIn(before), namesIn(after)});
-  }
-
-  void compareElement(const std::string &what, const std::string &category, const json *before,
-                      const json *after) {
-    if (before && after)
-      compare(what, category, *before, *after);
-    else
-      changes.push_back({category, what, before ? *before : json(), after ? *after : json()});
+      add(place, namesIn(before), namesIn(after), " (order)");
   }
 
   static json namesIn(const json &list) {
@@ -128,53 +131,68 @@ private:
     return lines;
   }
 
-  void compareLines(const std::string &what, const json &before, const json &after) {
+  void compareLines(const Change &place, const json &before, const json &after) {
     std::map<std::string, int64_t> counts = linesOf(after);
     for (const auto &[line, times] : linesOf(before))
       counts[line] -= times;
     size_t found = changes.size();
     for (const auto &[line, times] : counts)
       for (int64_t i = 0; i < std::abs(times); ++i)
-        changes.push_back({"recipe", what + " (line)", times < 0 ? json(line) : json(),
-                           times < 0 ? json() : json(line)});
+        add(place, times < 0 ? json(line) : json(), times < 0 ? json() : json(line), " (line)");
     if (changes.size() == found)
-      changes.push_back({"recipe", what + " (order of lines)", before, after});
+      add(place, before, after, " (order of lines)");
   }
 };
 
 /// Every category in the order in which it is shown; "engine" holds what has no other.
-constexpr const char *categories[] = {"engine",   "recipe",  "options",  "inputs", "compiler",
-                                      "targets",  "kernels", "weights",  "memory", "fusions",
+constexpr const char *categories[] = {"engine",   "recipe",   "options",  "inputs", "compiler",
+                                      "targets",  "kernels",  "weights",  "memory", "fusions",
                                       "programs", "coverage", "sections", "golden", "placement"};
 
-void printChange(const Change &change) {
-  constexpr size_t limit = 96;
-  auto value = [](const json &given) { return printable(shortened(plainText(given), limit)); };
-  std::string what = printable(change.what);
-  bool whole = change.before.is_object() || change.after.is_object();
-  if (change.before.is_null())
-    std::printf("  + %s%s\n", what.c_str(), whole ? "" : (": " + value(change.after)).c_str());
-  else if (change.after.is_null())
-    std::printf("  - %s%s\n", what.c_str(), whole ? "" : (": " + value(change.before)).c_str());
-  else
-    std::printf("  ~ %s: %s -> %s\n", what.c_str(), value(change.before).c_str(),
-                value(change.after).c_str());
+std::string valueText(const json &value) {
+  constexpr size_t limit = 40;
+  return printable(shortened(plainText(value), limit));
 }
 
-void printChanges(const std::vector<Change> &changes) {
+/// "bytes 1 -> 2", or one side alone.
+std::string fieldText(const Change &change) {
+  std::string text = printable(change.field) + " ";
+  if (change.before.is_null())
+    return text + "+ " + valueText(change.after);
+  if (change.after.is_null())
+    return text + "- " + valueText(change.before);
+  return text + valueText(change.before) + " -> " + valueText(change.after);
+}
+
+/// One line per thing that differs, with all its fields.
+void printChanges(const std::vector<const Change *> &changes) {
+  for (size_t i = 0; i < changes.size();) {
+    const Change &first = *changes[i];
+    if (first.field.empty()) {
+      std::printf("  %s %s\n", first.before.is_null() ? "+" : "-", printable(first.what).c_str());
+      ++i;
+      continue;
+    }
+    std::string fields;
+    for (; i < changes.size() && changes[i]->what == first.what && !changes[i]->field.empty(); ++i)
+      fields += (fields.empty() ? "" : ", ") + fieldText(*changes[i]);
+    std::printf("  ~ %s%s%s\n", printable(first.what).c_str(), first.what.empty() ? "" : ": ",
+                fields.c_str());
+  }
+}
+
+void printByCategory(const std::vector<Change> &changes) {
   for (const char *category : categories) {
-    size_t total = size_t(std::count_if(changes.begin(), changes.end(), [&](const Change &change) {
-      return change.category == category;
-    }));
-    if (total == 0)
-      continue;
-    std::printf("%s: %zu\n", category, total);
-    // Offsets follow from everything else; JSON lists them.
-    if (std::string_view(category) == "placement")
-      continue;
+    std::vector<const Change *> chosen;
     for (const Change &change : changes)
       if (change.category == category)
-        printChange(change);
+        chosen.push_back(&change);
+    if (chosen.empty())
+      continue;
+    std::printf("%s: %s\n", category, counted(chosen.size(), "difference").c_str());
+    // Offsets follow from everything else; JSON lists them.
+    if (std::string_view(category) != "placement")
+      printChanges(chosen);
   }
 }
 
@@ -186,6 +204,7 @@ json toJson(const std::vector<Change> &changes, const EngineFile &before, const 
   for (const Change &change : changes)
     out["changes"].push_back({{"category", change.category},
                               {"what", change.what},
+                              {"field", change.field},
                               {"before", change.before},
                               {"after", change.after}});
   return out;
@@ -195,10 +214,11 @@ std::vector<Change> findChanges(const EngineFile &before, const EngineFile &afte
   if (before.digest() == after.digest())
     return {};
   Comparer comparer;
-  comparer.compare("", "engine", describeEngine(before.metadata()), describeEngine(after.metadata()));
+  comparer.compare({"engine", "", "", {}, {}}, describeEngine(before.metadata()),
+                   describeEngine(after.metadata()));
   if (comparer.changes.empty())
-    comparer.changes.push_back({"engine", "encoding of the metadata", toHex(before.digest()),
-                                toHex(after.digest())});
+    comparer.changes.push_back(
+        {"engine", "", "encoding of the metadata", toHex(before.digest()), toHex(after.digest())});
   return std::move(comparer.changes);
 }
 
@@ -234,7 +254,7 @@ int runDiff(int argc, char **argv) {
   else if (changes.empty())
     std::printf("equal: digest %s\n", toHex(files[0]->digest()).c_str());
   else
-    printChanges(changes);
+    printByCategory(changes);
   if (Status written = flushOutput(); !written.ok()) {
     reportError(written);
     return failed;

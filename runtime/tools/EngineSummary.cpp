@@ -273,9 +273,8 @@ json describeProvenance(const schema::Provenance &provenance) {
               {"toolchain", text(provenance.toolchain())},
               {"recipe", text(provenance.recipe())}};
   out["inputs"] = list(provenance.inputs(), [](const schema::InputFile *input) {
-    return json{{"name", text(input->name())},
-                {"bytes", input->bytes()},
-                {"digest", hex(input->digest())}};
+    return json{
+        {"name", text(input->name())}, {"bytes", input->bytes()}, {"digest", hex(input->digest())}};
   });
   out["options"] = list(provenance.options(), [](const schema::Option *option) {
     return json{{"name", text(option->name())},
@@ -287,11 +286,16 @@ json describeProvenance(const schema::Provenance &provenance) {
 }
 
 json describeServing(const schema::Serving &serving) {
-  return {{"vocabulary", serving.vocabulary()},   {"max_context", serving.max_context()},
-          {"bos", serving.bos()},                 {"eos", numbers(serving.eos())},
-          {"pad", serving.pad()},                 {"temperature", serving.temperature()},
-          {"top_k", serving.top_k()},             {"top_p", serving.top_p()},
-          {"min_p", serving.min_p()},             {"repetition_penalty", serving.repetition_penalty()}};
+  return {{"vocabulary", serving.vocabulary()},
+          {"max_context", serving.max_context()},
+          {"bos", serving.bos()},
+          {"eos", numbers(serving.eos())},
+          {"pad", serving.pad()},
+          {"temperature", serving.temperature()},
+          {"top_k", serving.top_k()},
+          {"top_p", serving.top_p()},
+          {"min_p", serving.min_p()},
+          {"repetition_penalty", serving.repetition_penalty()}};
 }
 
 } // namespace
@@ -356,12 +360,10 @@ json describeEngine(const schema::Engine &engine) {
                 {"digest", hex(weight->digest())}};
   });
   out["sections"] = list(engine.sections(), [](const schema::Section *section) {
-    return json{{"name", text(section->name())},
-                {"kind", schema::EnumNameSectionKind(section->kind())},
-                {"file", text(section->file())},
-                {"offset", section->offset()},
-                {"bytes", section->bytes()},
-                {"digest", hex(section->digest())}};
+    return json{
+        {"name", text(section->name())}, {"kind", schema::EnumNameSectionKind(section->kind())},
+        {"file", text(section->file())}, {"offset", section->offset()},
+        {"bytes", section->bytes()},     {"digest", hex(section->digest())}};
   });
   out["golden"] = list(engine.golden(), [](const schema::GoldenCase *golden) {
     return json{{"prompt", numbers(golden->prompt())},

@@ -6,6 +6,7 @@
 #include "runtime/tools/Table.h"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 
 namespace ingot::runtime {
@@ -81,7 +82,8 @@ std::string actionText(const json &instruction) {
   }
   if (instruction.contains("function"))
     return cell(instruction, "function");
-  std::string kind = instruction.contains("collective") ? cell(instruction, "collective") + " " : "";
+  std::string kind =
+      instruction.contains("collective") ? cell(instruction, "collective") + " " : "";
   return kind + cell(instruction, "source") + " -> " + cell(instruction, "destination");
 }
 
@@ -128,8 +130,8 @@ void showKernels(const json &target) {
                std::to_string(uses[name]), grouped(number(kernel, "scratch_bytes")),
                cell(kernel, "library")});
   }
-  table.addTotal({std::to_string(target.at("kernels").size()) + " kernels", "", "",
-                  std::to_string(launches), "", ""});
+  table.addTotal(
+      {counted(target.at("kernels").size(), "kernel"), "", "", std::to_string(launches), "", ""});
   table.print(stdout);
 }
 
@@ -145,15 +147,21 @@ void showWeights(const json &engine) {
     ++weights;
     sum += bytes;
     total += bytes;
-    table.add({cell(weight, "name"), cell(weight, "dtype"), format,
-               joined(weight.at("shape"), "x"), shortened(cell(weight, "layout"), 32),
-               grouped(bytes)});
+    table.add({cell(weight, "name"), cell(weight, "dtype"), format, joined(weight.at("shape"), "x"),
+               shortened(cell(weight, "layout"), 32), grouped(bytes)});
   }
   for (const auto &[format, sum] : formats)
-    table.addTotal(
-        {std::to_string(sum.first) + " weights", "", format, "", "", grouped(sum.second)});
+    table.addTotal({counted(sum.first, "weight"), "", format, "", "", grouped(sum.second)});
   table.addTotal({"total", "", "", "", "", grouped(total)});
   table.print(stdout);
+}
+
+/// Over all groups.
+std::string kvBytesPerToken(const json &target) {
+  double sum = 0;
+  for (const json &group : target.at("kv_groups"))
+    sum += group.at("bytes_per_token").get<double>();
+  return sum == std::floor(sum) ? grouped(uint64_t(sum)) : fixedPoint(sum, 1);
 }
 
 void showMemory(const json &target) {
@@ -166,19 +174,18 @@ void showMemory(const json &target) {
   Table tiers({">tier", "holds steps of", ">arena bytes"});
   size_t index = 0;
   for (const json &tier : memory.at("tiers"))
-    tiers.add({std::to_string(index++), rangesText(tier.at("limits")),
-               grouped(number(tier, "bytes"))});
+    tiers.add(
+        {std::to_string(index++), rangesText(tier.at("limits")), grouped(number(tier, "bytes"))});
   tiers.print(stdout);
-  Table groups({"KV group", "kind", ">window", ">block tokens", ">block bytes", ">bytes per token"});
-  double perToken = 0;
-  for (const json &group : target.at("kv_groups")) {
-    perToken += group.at("bytes_per_token").get<double>();
-    groups.add({cell(group, "name"), cell(group, "kind"),
-                number(group, "window") ? cell(group, "window") : "all",
-                cell(group, "block_tokens"), grouped(number(group, "block_bytes")),
-                cell(group, "bytes_per_token")});
-  }
-  groups.addTotal({"total", "", "", "", "", plainText(json(perToken))});
+  Table groups(
+      {"KV group", "kind", ">window", ">block tokens", ">block bytes", ">bytes per token"});
+  for (const json &group : target.at("kv_groups"))
+    groups.add(
+        {cell(group, "name"), cell(group, "kind"),
+         number(group, "window") ? cell(group, "window") : "all", cell(group, "block_tokens"),
+         grouped(number(group, "block_bytes")),
+         perPosition(number(group, "block_bytes"), group.at("block_tokens").get<int64_t>())});
+  groups.addTotal({"total", "", "", "", "", kvBytesPerToken(target)});
   groups.print(stdout);
 }
 
@@ -219,10 +226,9 @@ void showFusions(const json &target) {
                note.at("applied").get<bool>() ? "applied" : "declined", cell(note, "reason")});
   }
   size_t all = target.at("notes").size();
-  table.addTotal({std::to_string(all) + " sites", "",
-                  std::to_string(applied) + " applied, " + std::to_string(all - applied) +
-                      " declined",
-                  ""});
+  table.addTotal(
+      {counted(all, "site"), "",
+       std::to_string(applied) + " applied, " + std::to_string(all - applied) + " declined", ""});
   table.print(stdout);
 }
 
@@ -231,7 +237,7 @@ void showCoverage(const json &target) {
   for (const json &row : target.at("coverage"))
     table.add({cell(row, "program"), cell(row, "instruction"), rangesText(row.at("ranges")),
                joined(row.at("kernels"), " | ")});
-  table.addTotal({std::to_string(table.rows()) + " proofs",
+  table.addTotal({counted(table.rows(), "proof"),
                   "checked again from kernel guards when the file was opened", "", ""});
   table.print(stdout);
 }
@@ -253,9 +259,6 @@ void showSummary(const json &engine) {
   Table table({"target", "arch", ">preference", ">programs", ">kernels", ">fusions applied",
                ">weight bytes", ">KV bytes/token", "features"});
   for (const json &target : engine.at("targets")) {
-    double perToken = 0;
-    for (const json &group : target.at("kv_groups"))
-      perToken += group.at("bytes_per_token").get<double>();
     size_t applied = 0;
     for (const json &note : target.at("notes"))
       applied += note.at("applied").get<bool>();
@@ -263,7 +266,7 @@ void showSummary(const json &engine) {
                std::to_string(target.at("programs").size()),
                std::to_string(target.at("kernels").size()),
                std::to_string(applied) + " of " + std::to_string(target.at("notes").size()),
-               grouped(number(target.at("memory"), "weight_bytes")), fixedPoint(perToken, 1),
+               grouped(number(target.at("memory"), "weight_bytes")), kvBytesPerToken(target),
                shortened(joined(target.at("features"), " "), 48)});
   }
   table.print(stdout);
@@ -329,8 +332,9 @@ int runInspect(int argc, char **argv) {
   for (const View &view : allViews())
     names.push_back(view.name);
   app.add_option("engine", path, "engine file")->required();
-  app.add_option("--section", chosen, "what to show; may be repeated; default: summary, sections, "
-                                      "memory (with --json: all)")
+  app.add_option("--section", chosen,
+                 "what to show; may be repeated; default: summary, sections, "
+                 "memory (with --json: all)")
       ->check(CLI::IsMember(names))
       ->allow_extra_args(false);
   app.add_flag("--json", asJson, "print JSON");

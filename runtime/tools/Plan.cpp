@@ -80,17 +80,17 @@ void printSplit(FILE *stream, const MemoryPlan &plan) {
   Table table({"memory", ">bytes", "of"});
   table.add({"weights", grouped(plan.weightBytes), "the file's mapping"});
   table.add({"arena", grouped(plan.arenaBytes),
-             "tier " + std::to_string(plan.tier) + ": steps of " + grouped(uint64_t(plan.maxTokens)) +
-                 " tokens, " + grouped(uint64_t(plan.maxSequences)) + " sequences, " +
+             "tier " + std::to_string(plan.tier) + ": steps of " +
+                 grouped(uint64_t(plan.maxTokens)) + " tokens, " +
+                 grouped(uint64_t(plan.maxSequences)) + " sequences, " +
                  grouped(uint64_t(plan.maxLogitRows)) + " logit rows"});
   for (const KvGroupPlan &group : plan.groups)
     table.add({"KV '" + group.name + "'", grouped(uint64_t(group.blocks) * group.blockBytes),
-               grouped(uint64_t(group.blocks)) + " blocks of " +
-                   std::to_string(group.blockTokens) + " positions, " +
-                   fixedPoint(double(group.blockBytes) / double(group.blockTokens), 1) +
+               grouped(uint64_t(group.blocks)) + " blocks of " + std::to_string(group.blockTokens) +
+                   " positions, " + perPosition(group.blockBytes, group.blockTokens) +
                    " bytes per position"});
-  table.add({"state", grouped(plan.stateBytes), grouped(uint64_t(plan.maxSequences)) + " sequences"});
-  table.add({"scratch", grouped(plan.scratchBytes), grouped(uint64_t(plan.threads)) + " threads"});
+  table.add({"state", grouped(plan.stateBytes), counted(uint64_t(plan.maxSequences), "sequence")});
+  table.add({"scratch", grouped(plan.scratchBytes), counted(uint64_t(plan.threads), "thread")});
   table.addTotal({"total", grouped(plan.totalBytes()), ""});
   table.print(stream);
 }
@@ -103,8 +103,8 @@ void printCells(FILE *stream, const std::vector<Cell> &cells, uint64_t memory) {
   Table table(std::move(titles));
   for (size_t i = 0; i < cells.size();) {
     std::vector<std::string> row = {grouped(uint64_t(cells[i].sequences))};
-    for (int64_t sequences = cells[i].sequences; i < cells.size() && cells[i].sequences == sequences;
-         ++i)
+    for (int64_t sequences = cells[i].sequences;
+         i < cells.size() && cells[i].sequences == sequences; ++i)
       row.push_back((cells[i].fits ? "" : "no: ") + grouped(cells[i].bytes));
     table.add(std::move(row));
   }
@@ -115,14 +115,22 @@ void printCells(FILE *stream, const std::vector<Cell> &cells, uint64_t memory) {
 
 json toJson(const schema::Target &target, const MemoryPlan &plan, const std::vector<Cell> &cells,
             uint64_t memory) {
-  json out = {{"target", target.name()->str()},       {"memory", memory},
-              {"weight_bytes", plan.weightBytes},     {"arena_bytes", plan.arenaBytes},
-              {"kv_bytes", plan.kvBytes},             {"state_bytes", plan.stateBytes},
-              {"scratch_bytes", plan.scratchBytes},   {"total_bytes", plan.totalBytes()},
-              {"max_tokens", plan.maxTokens},         {"max_sequences", plan.maxSequences},
-              {"max_context", plan.maxContext},       {"max_logit_rows", plan.maxLogitRows},
-              {"threads", plan.threads},              {"tier", plan.tier},
-              {"kv_groups", json::array()},           {"fits", json::array()}};
+  json out = {{"target", target.name()->str()},
+              {"memory", memory},
+              {"weight_bytes", plan.weightBytes},
+              {"arena_bytes", plan.arenaBytes},
+              {"kv_bytes", plan.kvBytes},
+              {"state_bytes", plan.stateBytes},
+              {"scratch_bytes", plan.scratchBytes},
+              {"total_bytes", plan.totalBytes()},
+              {"max_tokens", plan.maxTokens},
+              {"max_sequences", plan.maxSequences},
+              {"max_context", plan.maxContext},
+              {"max_logit_rows", plan.maxLogitRows},
+              {"threads", plan.threads},
+              {"tier", plan.tier},
+              {"kv_groups", json::array()},
+              {"fits", json::array()}};
   for (const KvGroupPlan &group : plan.groups)
     out["kv_groups"].push_back({{"name", group.name},
                                 {"block_tokens", group.blockTokens},
@@ -155,13 +163,12 @@ Status planEngine(const schema::Engine &engine, const PlanArguments &arguments, 
   Result<MemoryPlan> plan = planMemory(engine, target, threads, requestOf(arguments));
   std::vector<Cell> cells = planCells(engine, target, threads, arguments, *largest);
   if (plan.ok() && arguments.json) {
-    std::fprintf(stream, "%s\n",
-                 jsonText(toJson(target, *plan, cells, arguments.memory)).c_str());
+    std::fprintf(stream, "%s\n", jsonText(toJson(target, *plan, cells, arguments.memory)).c_str());
     return {};
   }
   if (!arguments.json) {
-    std::fprintf(stream, "target %s, %s threads\n", printable(target.name()->str()).c_str(),
-                 grouped(uint64_t(largest->threads)).c_str());
+    std::fprintf(stream, "target %s, %s\n", printable(target.name()->str()).c_str(),
+                 counted(uint64_t(largest->threads), "thread").c_str());
     if (plan.ok())
       printSplit(stream, *plan);
     printCells(stream, cells, arguments.memory);
@@ -196,12 +203,8 @@ int runPlan(int argc, char **argv) {
   MemoryRequest request;
   app.add_option("engine", path, "engine file")->required();
   addMemoryOptions(app, request);
-  app.add_option("--threads", arguments.threads,
-                 "threads; default: as many as there are CPUs to use")
-      ->check(CLI::PositiveNumber)
-      ->group("Limits");
-  app.add_option("--target", arguments.target, "target to plan for; default: the one loaded here")
-      ->group("Limits");
+  addThreadsOption(app, arguments.threads);
+  addTargetOption(app, arguments.target);
   app.add_flag("--json", arguments.json, "print JSON");
   int exitStatus = 0;
   if (!parseArguments(app, argc, argv, exitStatus))

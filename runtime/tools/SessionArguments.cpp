@@ -27,18 +27,22 @@ void addMemoryOptions(CLI::App &app, MemoryRequest &request) {
       ->group(group);
 }
 
-void addLoadOptions(CLI::App &app, SessionOptions &options) {
-  addMemoryOptions(app, options.memory);
-  app.add_option("--target", options.target, "name of the target to run; default: the best one")
+void addTargetOption(CLI::App &app, std::string &target) {
+  app.add_option("--target", target, "name of the target to run; default: the best one")
       ->group("Limits");
-  app.add_flag("--verify-weights", options.verifyWeights, "compare the digests of all weights")
+}
+
+void addThreadsOption(CLI::App &app, int64_t &threads) {
+  app.add_option("--threads", threads, "threads; default: as many as there are CPUs to use")
+      ->check(CLI::PositiveNumber)
       ->group("Limits");
 }
 
 void addSessionOptions(CLI::App &app, SessionOptions &options) {
-  addLoadOptions(app, options);
-  app.add_option("--threads", options.threads, "threads; default: as many as there are CPUs to use")
-      ->check(CLI::PositiveNumber)
+  addMemoryOptions(app, options.memory);
+  addThreadsOption(app, options.threads);
+  addTargetOption(app, options.target);
+  app.add_flag("--verify-weights", options.verifyWeights, "compare the digests of all weights")
       ->group("Limits");
 }
 
@@ -80,9 +84,9 @@ Result<std::string> readTextFile(const std::string &path, uint64_t limit) {
   }
   if (!file.eof())
     return Status::error("INGOT-E7101",
-                         path + (text.size() > limit ? ": is larger than " + std::to_string(limit) +
-                                                           " bytes"
-                                                     : ": cannot be read"),
+                         path + (text.size() > limit
+                                     ? ": is larger than " + std::to_string(limit) + " bytes"
+                                     : ": cannot be read"),
                          "check the path and its permissions");
   return text;
 }

@@ -12,10 +12,11 @@ namespace ingot::runtime {
 /// `request`, which must outlive `app`.
 void addMemoryOptions(CLI::App &app, MemoryRequest &request);
 
-/// Adds the same, --target and --verify-weights.
-void addLoadOptions(CLI::App &app, SessionOptions &options);
+/// Adds --target and --threads.
+void addTargetOption(CLI::App &app, std::string &target);
+void addThreadsOption(CLI::App &app, int64_t &threads);
 
-/// Adds the same and --threads.
+/// Adds all of these and --verify-weights.
 void addSessionOptions(CLI::App &app, SessionOptions &options);
 
 /// Prints "error INGOT-Ennnn: message" to stderr and returns 1.

@@ -72,9 +72,22 @@ std::string grouped(uint64_t value) {
   return digits;
 }
 
+std::string counted(uint64_t number, const char *noun) {
+  std::string text = grouped(number) + " " + noun;
+  if (number == 1)
+    return text;
+  return text.back() == 'y' ? text.substr(0, text.size() - 1) + "ies" : text + "s";
+}
+
+std::string perPosition(uint64_t blockBytes, int64_t positions) {
+  uint64_t divisor = uint64_t(positions);
+  return blockBytes % divisor ? fixedPoint(double(blockBytes) / double(divisor), 1)
+                              : grouped(blockBytes / divisor);
+}
+
 std::string inBytes(uint64_t bytes) {
   static constexpr const char *units[] = {"KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
-  std::string text = grouped(bytes) + (bytes == 1 ? " byte" : " bytes");
+  std::string text = counted(bytes, "byte");
   if (bytes < 1024)
     return text;
   double value = double(bytes) / 1024;

@@ -36,6 +36,10 @@ private:
 
 /// "1,234,567"
 std::string grouped(uint64_t value);
+/// "1 weight", "2,000 weights"
+std::string counted(uint64_t number, const char *noun);
+/// Bytes per position of a block of `positions`: "5,120", or with one digit where it is no integer.
+std::string perPosition(uint64_t blockBytes, int64_t positions);
 /// "1,234,567 bytes (1.2 MiB)"; from 1024 bytes on with the rounded unit.
 std::string inBytes(uint64_t bytes);
 /// `digits` digits after the point.

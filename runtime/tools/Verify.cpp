@@ -68,19 +68,21 @@ void printCheck(FILE *stream, const char *what, const std::string &result) {
 }
 
 void printChecks(FILE *stream, const EngineFile &file, const Checked &checked, bool weights) {
-  std::string targets = grouped(count(file.metadata().targets()));
   printCheck(stream, "metadata", "digest " + toHex(file.digest()));
   printCheck(stream, "structure",
-             targets + " targets, " + grouped(checked.instructions) + " instructions, " +
-                 grouped(checked.buffers) + " buffers: every index, range, size and formula");
+             counted(count(file.metadata().targets()), "target") + ", " +
+                 counted(checked.instructions, "instruction") + ", " +
+                 counted(checked.buffers, "buffer") + ": every index, range, size and formula");
   printCheck(stream, "sections",
-             grouped(checked.sections) + " digests over " + inBytes(checked.sectionBytes));
+             counted(checked.sections, "digest") + " over " + inBytes(checked.sectionBytes));
   printCheck(stream, "code",
-             grouped(checked.libraries) + " libraries without imports, " +
-                 grouped(checked.kernels) + " kernels");
+             counted(checked.libraries, "library") + " without imports, " +
+                 counted(checked.kernels, "kernel"));
   printCheck(stream, "coverage",
-             grouped(checked.launches) + " launches have a kernel for every declared shape");
-  std::string digests = grouped(checked.weights) + " digests over " + inBytes(checked.weightBytes);
+             "each of " + grouped(checked.launches) +
+                 " launches has a kernel for every declared shape");
+  std::string digests =
+      counted(checked.weights, "digest") + " over " + inBytes(checked.weightBytes);
   printCheck(stream, "weights", weights ? digests : "not compared: " + digests + "; see --weights");
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The paged KV cache: appending, rotary embedding with appending, attention.
-#include "Cases.h"
+#include "tests/conformance/Cases.h"
 
 #include "llvm/Support/FormatVariadic.h"
 #include <cmath>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Inputs and comparisons that the case families share.
-#include "Cases.h"
+#include "tests/conformance/Cases.h"
 
 #include "mlir/AsmParser/AsmParser.h"
 #include "llvm/Support/FormatVariadic.h"

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The table of conformance cases: what to compile, on which inputs, and what must come out.
-#ifndef INGOT_TESTS_CONFORMANCE_CASES_H
-#define INGOT_TESTS_CONFORMANCE_CASES_H
+#pragma once
 
-#include "CompiledFunction.h"
 #include "dialects/llm/LlmDialect.h"
+#include "tests/conformance/CompiledFunction.h"
 #include <functional>
 
 namespace ingot::conformance {
@@ -78,5 +77,3 @@ std::string activation(int64_t columns, llvm::StringRef element, llvm::StringRef
 std::string randomRegion(unsigned arguments, bool exact, uint64_t seed);
 
 } // namespace ingot::conformance
-
-#endif

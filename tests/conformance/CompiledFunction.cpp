@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Plays the parts of the passes (layouts, kernels, regions) and of the host device (launches).
-#include "CompiledFunction.h"
+#include "tests/conformance/CompiledFunction.h"
 
 #include "dialects/llm/LlmDialect.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"

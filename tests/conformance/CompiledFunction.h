@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Compiles the llm operations of a small function for one target and runs them, one launch after
 // the other, as a host device would.
-#ifndef INGOT_TESTS_CONFORMANCE_COMPILEDFUNCTION_H
-#define INGOT_TESTS_CONFORMANCE_COMPILEDFUNCTION_H
+#pragma once
 
-#include "HostTensor.h"
 #include "codegen/Target.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/OwningOpRef.h"
 #include "runtime/schema/KernelAbi.h"
+#include "tests/conformance/HostTensor.h"
 #include <map>
 #include <memory>
 #include <string>
@@ -65,5 +64,3 @@ mlir::MLIRContext &sharedContext();
 int64_t rowsOf(mlir::RankedTensorType type, Dims dims);
 
 } // namespace ingot::conformance
-
-#endif

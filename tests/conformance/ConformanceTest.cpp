@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Every case on the reference against its oracle, and on every other target against the reference.
-#include "Cases.h"
-#include "Targets.h"
+#include "tests/conformance/Cases.h"
+#include "tests/conformance/Targets.h"
 
 #include "llvm/TargetParser/Host.h"
 #include <cmath>

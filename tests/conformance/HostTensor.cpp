@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Conversions through APFloat, cached for the types of up to 16 bits.
-#include "HostTensor.h"
+#include "tests/conformance/HostTensor.h"
 
 #include "runtime/schema/KernelAbi.h"
 #include "llvm/ADT/APFloat.h"

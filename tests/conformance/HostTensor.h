@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tensors of the conformance tests: element codes, exact conversions (by APFloat, independent of
 // the kernels' own) and packing by a layout, written as its description reads.
-#ifndef INGOT_TESTS_CONFORMANCE_HOSTTENSOR_H
-#define INGOT_TESTS_CONFORMANCE_HOSTTENSOR_H
+#pragma once
 
 #include "dialects/engine/EngineDialect.h"
 #include <random>
@@ -59,5 +58,3 @@ double spacing(mlir::Type element, double value);
 void fillRandom(HostTensor &tensor, std::mt19937_64 &random, double scale);
 
 } // namespace ingot::conformance
-
-#endif

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The numerics rule: a row's result is the same bits whatever else is in the batch and wherever the
 // row stands in it.
-#include "Cases.h"
-#include "Targets.h"
+#include "tests/conformance/Cases.h"
+#include "tests/conformance/Targets.h"
 
 #include <gtest/gtest.h>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // llm.matmul: every input type and weight format, epilogues, pairs.
-#include "Cases.h"
+#include "tests/conformance/Cases.h"
 
 #include "llvm/Support/FormatVariadic.h"
 #include <cmath>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Operations that work row by row: embedding, norm, point-wise, rounding, moving, rotary embedding.
-#include "Cases.h"
+#include "tests/conformance/Cases.h"
 
 #include "llvm/Support/FormatVariadic.h"
 #include <cmath>

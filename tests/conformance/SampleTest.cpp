@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // llm.sample against a sampler written from its description with sorts and double precision.
-#include "Cases.h"
-#include "Targets.h"
 #include "codegen/native/kernels/Philox.h"
+#include "tests/conformance/Cases.h"
+#include "tests/conformance/Targets.h"
 
 #include "llvm/Support/FormatVariadic.h"
 #include <cmath>

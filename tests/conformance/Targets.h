@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The targets that conformance runs on this machine, and the command line of the tests.
-#ifndef INGOT_TESTS_CONFORMANCE_TARGETS_H
-#define INGOT_TESTS_CONFORMANCE_TARGETS_H
+#pragma once
 
 #include <string>
 #include <vector>
@@ -18,5 +17,3 @@ bool &fullGrid();
 void registerCases();
 
 } // namespace ingot::conformance
-
-#endif

@@ -155,8 +155,7 @@ std::string headerOf(const Shard &shard, const std::vector<Tensor> &tensors, boo
   for (size_t index : shard.tensors) {
     const Tensor &tensor = tensors[index];
     uint64_t bytes = tensor.elements() * (f32 ? 4 : 2);
-    json << ",\"" << tensor.name << R"(":{"dtype":")" << (f32 ? "F32" : "BF16")
-         << R"(","shape":[)";
+    json << ",\"" << tensor.name << R"(":{"dtype":")" << (f32 ? "F32" : "BF16") << R"(","shape":[)";
     for (size_t i = 0; i < tensor.extents.size(); ++i)
       json << (i ? "," : "") << tensor.extents[i];
     json << R"(],"data_offsets":[)" << offset << "," << offset + bytes << "]}";
@@ -225,8 +224,7 @@ std::string configOf(const Options &options) {
   std::ostringstream json;
   json << "{\n\"architectures\": [\"LlamaForCausalLM\"],\n\"model_type\": \"llama\",\n"
        << "\"hidden_act\": \"silu\",\n\"hidden_size\": " << shape.hidden
-       << ",\n\"intermediate_size\": " << shape.ffn
-       << ",\n\"num_hidden_layers\": " << shape.layers
+       << ",\n\"intermediate_size\": " << shape.ffn << ",\n\"num_hidden_layers\": " << shape.layers
        << ",\n\"num_attention_heads\": " << shape.heads
        << ",\n\"num_key_value_heads\": " << shape.kvHeads << ",\n\"head_dim\": " << shape.headDim
        << ",\n\"vocab_size\": " << shape.vocab

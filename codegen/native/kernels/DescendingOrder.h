@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Visits numbered floats from the largest down, sorting no more of them than are visited.
-#ifndef INGOT_CODEGEN_NATIVE_KERNELS_DESCENDINGORDER_H
-#define INGOT_CODEGEN_NATIVE_KERNELS_DESCENDINGORDER_H
+#pragma once
 
 #include "codegen/native/kernels/Kernel.h"
 
@@ -83,5 +82,3 @@ private:
   int64_t bucket = 0;
   int64_t sorted = 0;
 };
-
-#endif

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Exact conversions between f32 and the stored element types, by integer arithmetic: they need no
 // hardware support and give the same bits everywhere.
-#ifndef INGOT_CODEGEN_NATIVE_KERNELS_ELEMENTS_H
-#define INGOT_CODEGEN_NATIVE_KERNELS_ELEMENTS_H
+#pragma once
 
 #include "codegen/native/kernels/Kernel.h"
 
@@ -154,5 +153,3 @@ INGOT_INLINE void storeElement(void *base, int64_t index, int64_t code, float va
     return;
   }
 }
-
-#endif

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What every kernel template includes: the launch structure and the stored element types.
-#ifndef INGOT_CODEGEN_NATIVE_KERNELS_KERNEL_H
-#define INGOT_CODEGEN_NATIVE_KERNELS_KERNEL_H
+#pragma once
 
 #include "runtime/schema/KernelAbi.h"
 
@@ -18,5 +17,3 @@ enum ElementCode : int64_t { kF32 = 0, kF16, kBf16, kE4m3, kE5m2, kI8, kI4, kI32
 template <class To, class From> INGOT_INLINE To bitCast(From from) {
   return __builtin_bit_cast(To, from);
 }
-
-#endif

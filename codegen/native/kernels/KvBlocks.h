@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Addresses in a paged KV cache, by the layout of !llm.kv.
-#ifndef INGOT_CODEGEN_NATIVE_KERNELS_KVBLOCKS_H
-#define INGOT_CODEGEN_NATIVE_KERNELS_KVBLOCKS_H
+#pragma once
 
 #include "codegen/native/kernels/Elements.h"
 
@@ -43,5 +42,3 @@ private:
 
 /// Whether elements have scales.
 INGOT_INLINE bool kvScaled() { return elementBytes(ingot_const_kv_type) == 1; }
-
-#endif

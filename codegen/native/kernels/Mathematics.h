@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Elementary functions in double precision, good to about 1e-15 relative error, without a C
 // library. Rounded to f32 they are within a hair of half a unit in the last place.
-#ifndef INGOT_CODEGEN_NATIVE_KERNELS_MATHEMATICS_H
-#define INGOT_CODEGEN_NATIVE_KERNELS_MATHEMATICS_H
+#pragma once
 
 #include "codegen/native/kernels/Kernel.h"
 
@@ -97,5 +96,3 @@ INGOT_INLINE SineCosine sineCosine(double angle) {
     return {-cosine, sine};
   }
 }
-
-#endif

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The counter-based generator Philox4x32-10 (Salmon et al., "Parallel Random Numbers: As Easy as
 // 1, 2, 3", SC 2011): a draw depends on its key and counter only.
-#ifndef INGOT_CODEGEN_NATIVE_KERNELS_PHILOX_H
-#define INGOT_CODEGEN_NATIVE_KERNELS_PHILOX_H
+#pragma once
 
 #include "codegen/native/kernels/Kernel.h"
 
@@ -31,5 +30,3 @@ INGOT_INLINE double uniform(uint64_t seed, uint64_t step) {
   uint64_t bits = uint64_t(block.words[0]) << 32 | block.words[1];
   return double(int64_t(bits >> 11)) * 0x1p-53;
 }
-
-#endif

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the RegionPrinter calls. A template that takes regions names `Vec` (float, or a vector of
 // floats that is passed in one register) and then includes this once.
-#ifndef INGOT_CODEGEN_NATIVE_KERNELS_REGIONMATH_H
-#define INGOT_CODEGEN_NATIVE_KERNELS_REGIONMATH_H
+#pragma once
 
 #include "codegen/native/kernels/Elements.h"
 #include "codegen/native/kernels/Mathematics.h"
@@ -88,5 +87,3 @@ extern "C" Vec ingot_exp(Vec x) { return RegionMath<kRegionLanes>::exponential(x
 extern "C" Vec ingot_tanh(Vec x) { return RegionMath<kRegionLanes>::tangent(x); }
 extern "C" Vec ingot_round_bf16(Vec x) { return RegionMath<kRegionLanes>::roundBf16(x); }
 extern "C" Vec ingot_round_f16(Vec x) { return RegionMath<kRegionLanes>::roundF16(x); }
-
-#endif

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A weight in row-major order, encoded or not: value[n,k] = scale * (stored - zero).
-#ifndef INGOT_CODEGEN_REFERENCE_KERNELS_ENCODEDWEIGHT_H
-#define INGOT_CODEGEN_REFERENCE_KERNELS_ENCODEDWEIGHT_H
+#pragma once
 
 #include "codegen/native/kernels/Elements.h"
 
@@ -54,5 +53,3 @@ struct EncodedWeight {
     return ingot_const_encoded ? scale(row, column) * element : element;
   }
 };
-
-#endif

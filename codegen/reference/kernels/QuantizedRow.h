@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Scaling a run of values to an 8-bit type by its absolute maximum.
-#ifndef INGOT_CODEGEN_REFERENCE_KERNELS_QUANTIZEDROW_H
-#define INGOT_CODEGEN_REFERENCE_KERNELS_QUANTIZEDROW_H
+#pragma once
 
 #include "codegen/native/kernels/Elements.h"
 
@@ -27,5 +26,3 @@ INGOT_INLINE float quantizeRow(const void *from, int64_t first, int64_t fromType
     storeElement(to, toFirst + i, toType, loadElement(from, first + i, fromType) / scale);
   return scale;
 }
-
-#endif

@@ -126,15 +126,13 @@ void loadValues(const Run &run, int64_t begin, int64_t count, float *values) {
   };
   int64_t panel = 0;
   for (; panel + tilePanels <= panels; panel += tilePanels)
-    forRowTiles(
-        rows, [&]<int Rows>(int64_t row) __attribute__((always_inline)) {
-          tile.template operator()<Rows, tilePanels>(row, panel);
-        });
+    forRowTiles(rows, [&]<int Rows>(int64_t row) __attribute__((always_inline)) {
+      tile.template operator()<Rows, tilePanels>(row, panel);
+    });
   for (; panel < panels; ++panel)
-    forRowTiles(
-        rows, [&]<int Rows>(int64_t row) __attribute__((always_inline)) {
-          tile.template operator()<Rows, 1>(row, panel);
-        });
+    forRowTiles(rows, [&]<int Rows>(int64_t row) __attribute__((always_inline)) {
+      tile.template operator()<Rows, 1>(row, panel);
+    });
 }
 
 /// Turns `limit` of `count` scores into weights exp(score - maximum), the rest into zeros; returns

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Block sizes of the attention kernel and the scratch memory they need; also read by the provider.
-#ifndef INGOT_CODEGEN_X86_KERNELS_ATTENTIONBLOCKS_H
-#define INGOT_CODEGEN_X86_KERNELS_ATTENTIONBLOCKS_H
+#pragma once
 
 #include <stdint.h>
 
@@ -37,5 +36,3 @@ struct AttentionScratch {
 };
 
 } // namespace ingot::x86
-
-#endif

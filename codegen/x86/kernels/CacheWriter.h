@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Writes heads of keys and values into the paged cache, in the cache's type.
-#ifndef INGOT_CODEGEN_X86_KERNELS_CACHEWRITER_H
-#define INGOT_CODEGEN_X86_KERNELS_CACHEWRITER_H
+#pragma once
 
 #include "codegen/native/kernels/KvBlocks.h"
 #include "codegen/x86/kernels/QuantizedRow.h"
@@ -22,10 +21,8 @@ inline void appendHead(int64_t fromType, const void *from, int64_t first, void *
                        float *scale) {
   if (kvScaled()) {
     *scale = quantizeRow(
-        ingot_const_head_dim, ingot_const_kv_type, to,
-        toFirst, [&](int64_t i) __attribute__((always_inline)) {
-          return load(fromType, from, first + i);
-        });
+        ingot_const_head_dim, ingot_const_kv_type, to, toFirst,
+        [&](int64_t i) __attribute__((always_inline)) { return load(fromType, from, first + i); });
     return;
   }
   for (int64_t i = 0; i < ingot_const_head_dim; i += lanes)
@@ -34,5 +31,3 @@ inline void appendHead(int64_t fromType, const void *from, int64_t first, void *
 }
 
 } // namespace ingot::x86
-
-#endif

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The epilogue or point-wise function of a kernel, on sixteen lanes, and its mathematics.
-#ifndef INGOT_CODEGEN_X86_KERNELS_EPILOGUE_H
-#define INGOT_CODEGEN_X86_KERNELS_EPILOGUE_H
+#pragma once
 
 #include "codegen/x86/kernels/Vector.h"
 
@@ -55,5 +54,3 @@ enum Address : int64_t { Absent = 0, RowAndColumn = 1, Column = 2, Row = 3 };
 }
 
 } // namespace ingot::x86
-
-#endif

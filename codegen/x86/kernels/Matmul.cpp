@@ -113,15 +113,14 @@ void sumManyRows(const Arguments &arguments, const Block &block, float *sums, ch
                    reinterpret_cast<int8_t *>(rest));
   int64_t columns = block.panels * panelRows;
   for (int64_t p = 0; p < block.panels; p += tilePanels)
-    forRowTiles(
-        block.rows, [&]<int Rows>(int64_t row) __attribute__((always_inline)) {
-          if (block.panels - p >= tilePanels)
-            integerColumns<Rows, tilePanels>(arguments.weights, block.panel + p, input, row,
-                                             sums + p * panelRows, columns);
-          else
-            integerColumns<Rows, 1>(arguments.weights, block.panel + p, input, row,
-                                    sums + p * panelRows, columns);
-        });
+    forRowTiles(block.rows, [&]<int Rows>(int64_t row) __attribute__((always_inline)) {
+      if (block.panels - p >= tilePanels)
+        integerColumns<Rows, tilePanels>(arguments.weights, block.panel + p, input, row,
+                                         sums + p * panelRows, columns);
+      else
+        integerColumns<Rows, 1>(arguments.weights, block.panel + p, input, row,
+                                sums + p * panelRows, columns);
+    });
 }
 
 } // namespace

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Block sizes of the matmul kernel and the scratch memory they need; also read by the provider.
-#ifndef INGOT_CODEGEN_X86_KERNELS_MATMULBLOCKS_H
-#define INGOT_CODEGEN_X86_KERNELS_MATMULBLOCKS_H
+#pragma once
 
 #include <stdint.h>
 
@@ -54,5 +53,3 @@ struct MatmulScratch {
 };
 
 } // namespace ingot::x86
-
-#endif

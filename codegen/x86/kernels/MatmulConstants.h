@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The constants that specialise the matmul kernel.
-#ifndef INGOT_CODEGEN_X86_KERNELS_MATMULCONSTANTS_H
-#define INGOT_CODEGEN_X86_KERNELS_MATMULCONSTANTS_H
+#pragma once
 
 #include "codegen/native/kernels/Kernel.h"
 
@@ -36,5 +35,3 @@ namespace ingot::x86 {
 enum ScaleMode : int64_t { NoScale = 0, TensorScale = 1, RowScale = 2 };
 
 } // namespace ingot::x86
-
-#endif

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Float sums of the matmul kernel: weights decoded to f32, one fma per element in order of k.
-#ifndef INGOT_CODEGEN_X86_KERNELS_MATMULFLOAT_H
-#define INGOT_CODEGEN_X86_KERNELS_MATMULFLOAT_H
+#pragma once
 
 #include "codegen/x86/kernels/MatmulWeights.h"
 #include "codegen/x86/kernels/RegisterTile.h"
@@ -86,12 +85,12 @@ template <int Panels>
   for (int64_t first = 0; first < ingot_const_k; first += segmentColumns) {
     int64_t end = first + segmentColumns < ingot_const_k ? first + segmentColumns : ingot_const_k;
     Floats sum[Panels] = {};
-    decodeColumns<Panels>(
-        weights, panel, first,
-        end, [&](int64_t k, const Floats(&column)[Panels]) __attribute__((always_inline)) {
-          for (int p = 0; p < Panels; ++p)
-            sum[p] = fma(column[p], splat(input[k]), sum[p]);
-        });
+    decodeColumns<Panels>(weights, panel, first, end,
+                          [&](int64_t k, const Floats(&column)[Panels])
+                              __attribute__((always_inline)) {
+                                for (int p = 0; p < Panels; ++p)
+                                  sum[p] = fma(column[p], splat(input[k]), sum[p]);
+                              });
     for (int p = 0; p < Panels; ++p)
       total[p] += sum[p];
   }
@@ -115,17 +114,15 @@ inline void copyInput(const void *input, int64_t firstRow, int64_t rows, int64_t
 template <int Panels>
 inline void multiplySegment(const float *block, const float *b, int64_t panelStride, int64_t count,
                             int64_t rows, float *sums, int64_t columns) {
-  forRowTiles(
-      rows, [&]<int Rows>(int64_t row) __attribute__((always_inline)) {
-        Floats sum[Rows][Panels];
-        multiplyTile<Rows, Panels>(block + row * inputStride, inputStride, b, panelStride, count,
-                                   sum);
-        for (int r = 0; r < Rows; ++r)
-          for (int p = 0; p < Panels; ++p) {
-            float *to = sums + (row + r) * columns + p * panelRows;
-            storeVector(to, loadVector<Floats>(to) + sum[r][p]);
-          }
-      });
+  forRowTiles(rows, [&]<int Rows>(int64_t row) __attribute__((always_inline)) {
+    Floats sum[Rows][Panels];
+    multiplyTile<Rows, Panels>(block + row * inputStride, inputStride, b, panelStride, count, sum);
+    for (int r = 0; r < Rows; ++r)
+      for (int p = 0; p < Panels; ++p) {
+        float *to = sums + (row + r) * columns + p * panelRows;
+        storeVector(to, loadVector<Floats>(to) + sum[r][p]);
+      }
+  });
 }
 
 /// sums [padded rows][panels * 16] of a block of rows; `block` and `decoded` as in MatmulScratch.
@@ -147,11 +144,10 @@ inline void manyRows(const Weights &weights, int64_t panel, int64_t panels, cons
             first * panelRows;
       } else {
         for (int64_t i = 0; i < count; ++i)
-          decodeColumns<1>(
-              weights, panel + p + i, first,
-              end, [&](int64_t k, const Floats(&column)[1]) __attribute__((always_inline)) {
-                storeVector(decoded + i * stride + (k - first) * panelRows, column[0]);
-              });
+          decodeColumns<1>(weights, panel + p + i, first, end,
+                           [&](int64_t k, const Floats(&column)[1]) __attribute__((always_inline)) {
+                             storeVector(decoded + i * stride + (k - first) * panelRows, column[0]);
+                           });
       }
       if (count == tilePanels)
         multiplySegment<tilePanels>(block, b, stride, end - first, rows, sums + p * panelRows,
@@ -163,5 +159,3 @@ inline void manyRows(const Weights &weights, int64_t panel, int64_t panels, cons
 }
 
 } // namespace ingot::x86
-
-#endif

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Integer sums of the matmul kernel: i8 inputs times int8 or int4 weights, exact within a group.
-#ifndef INGOT_CODEGEN_X86_KERNELS_MATMULINTEGER_H
-#define INGOT_CODEGEN_X86_KERNELS_MATMULINTEGER_H
+#pragma once
 
 #include "codegen/x86/kernels/MatmulWeights.h"
 #include "codegen/x86/kernels/RegisterTile.h"
@@ -167,5 +166,3 @@ inline IntegerInput prepareInput(const int8_t *input, int64_t firstRow, int64_t 
 }
 
 } // namespace ingot::x86
-
-#endif

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The matmul kernel's view of a packed weight.
-#ifndef INGOT_CODEGEN_X86_KERNELS_MATMULWEIGHTS_H
-#define INGOT_CODEGEN_X86_KERNELS_MATMULWEIGHTS_H
+#pragma once
 
 #include "codegen/x86/kernels/MatmulBlocks.h"
 #include "codegen/x86/kernels/MatmulConstants.h"
@@ -44,5 +43,3 @@ struct Weights {
 };
 
 } // namespace ingot::x86
-
-#endif

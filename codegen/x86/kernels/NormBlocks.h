@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Block sizes of the norm kernel; also read by the provider.
-#ifndef INGOT_CODEGEN_X86_KERNELS_NORMBLOCKS_H
-#define INGOT_CODEGEN_X86_KERNELS_NORMBLOCKS_H
+#pragma once
 
 #include <stdint.h>
 
@@ -22,5 +21,3 @@ constexpr int64_t roundUpToBlock(int64_t columns) {
 constexpr int64_t normScratchBytes(int64_t columns) { return 2 * 4 * roundUpToBlock(columns); }
 
 } // namespace ingot::x86
-
-#endif

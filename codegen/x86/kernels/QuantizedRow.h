@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Scaling a run of values to an 8-bit type by its absolute maximum.
-#ifndef INGOT_CODEGEN_X86_KERNELS_QUANTIZEDROW_H
-#define INGOT_CODEGEN_X86_KERNELS_QUANTIZEDROW_H
+#pragma once
 
 #include "codegen/x86/kernels/Vector.h"
 
@@ -32,5 +31,3 @@ template <class ValuesAt>
 }
 
 } // namespace ingot::x86
-
-#endif

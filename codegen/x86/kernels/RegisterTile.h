@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The register tile of all products: rows by panels of 16 columns, one fma per element, in order.
-#ifndef INGOT_CODEGEN_X86_KERNELS_REGISTERTILE_H
-#define INGOT_CODEGEN_X86_KERNELS_REGISTERTILE_H
+#pragma once
 
 #include "codegen/x86/kernels/Vector.h"
 
@@ -56,5 +55,3 @@ template <class Tile> [[gnu::always_inline]] inline void forRowTiles(int64_t row
 }
 
 } // namespace ingot::x86
-
-#endif

@@ -72,10 +72,8 @@ void normRow(const IngotLaunch *launch) {
   }
   if (quantized)
     scales[row] = quantizeRow(
-        ingot_const_columns, ingot_const_result_type, result,
-        first, [&](int64_t i) __attribute__((always_inline)) {
-          return loadVector<Floats>(values + i);
-        });
+        ingot_const_columns, ingot_const_result_type, result, first,
+        [&](int64_t i) __attribute__((always_inline)) { return loadVector<Floats>(values + i); });
 }
 
 } // namespace

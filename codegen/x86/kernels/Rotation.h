@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Rotary embedding of the heads of one token.
-#ifndef INGOT_CODEGEN_X86_KERNELS_ROTATION_H
-#define INGOT_CODEGEN_X86_KERNELS_ROTATION_H
+#pragma once
 
 #include "codegen/native/kernels/Mathematics.h"
 #include "codegen/x86/kernels/Vector.h"
@@ -39,5 +38,3 @@ inline void rotateHead(int64_t inputType, const void *input, int64_t first, cons
 }
 
 } // namespace ingot::x86
-
-#endif

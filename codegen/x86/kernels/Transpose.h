@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Transposition of a 16 x 16 block held in vectors.
-#ifndef INGOT_CODEGEN_X86_KERNELS_TRANSPOSE_H
-#define INGOT_CODEGEN_X86_KERNELS_TRANSPOSE_H
+#pragma once
 
 #include "codegen/x86/kernels/Vector.h"
 
@@ -40,5 +39,3 @@ namespace ingot::x86 {
 }
 
 } // namespace ingot::x86
-
-#endif

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Sixteen-lane vectors of the x86 kernels: one zmm register, or two ymm registers on x86-64-v3.
-#ifndef INGOT_CODEGEN_X86_KERNELS_VECTOR_H
-#define INGOT_CODEGEN_X86_KERNELS_VECTOR_H
+#pragma once
 
 #include "codegen/native/kernels/Kernel.h"
 
@@ -118,7 +117,7 @@ template <class V> [[gnu::always_inline]] inline void storeVector(void *to, V va
 /// The code of an 8-bit float that `exact` holds as an f16, `shift` bits further up; 0x7f where `x`
 /// is NaN.
 [[gnu::always_inline]] inline UBytes narrowHalf(Floats x, Floats exact, int shift) {
-  Shorts bits = (Shorts)__builtin_convertvector(exact, HalfFloats);
+  Shorts bits = (Shorts) __builtin_convertvector(exact, HalfFloats);
   Shorts nan = __builtin_convertvector((UInts)(x != x) & 0x7f, Shorts);
   return __builtin_convertvector((bits >> shift & 0x7f) | (bits >> 8 & 0x80) | nan, UBytes);
 }
@@ -195,5 +194,3 @@ template <class V> [[gnu::always_inline]] inline void storeSome(void *to, V valu
 }
 
 } // namespace ingot::x86
-
-#endif

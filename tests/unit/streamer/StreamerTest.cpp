@@ -2,7 +2,7 @@
 // The streamer against whole-tensor evaluation, over caps and thread counts; and what it refuses.
 #include "compiler/WeightStreamer.h"
 #include "dialects/llm/LlmDialect.h"
-#include "random_weights.h"
+#include "tests/unit/streamer/RandomWeights.h"
 
 #include "mlir/Parser/Parser.h"
 
@@ -145,10 +145,10 @@ TEST_P(SmallestTiles, CoverEveryPlaceOnceWithinTheMemory) {
   std::vector<PackedWeight> weights;
   for (const StoredWeight &stored : graph->stores()) {
     const WeightShape &shape = graph->shape(stored.value);
-    weights.push_back({stored.value,
-                       PackedLayout(stored.digits, shape.rows, shape.columns,
-                                    storedBits(shape.element)),
-                       shape.element});
+    weights.push_back(
+        {stored.value,
+         PackedLayout(stored.digits, shape.rows, shape.columns, storedBits(shape.element)),
+         shape.element});
   }
   StreamPlan plan(*graph, weights);
   for (int64_t limit : {plan.leastMemory(), plan.leastMemory() * 3, int64_t{1} << 24}) {
@@ -229,12 +229,13 @@ TEST_F(Streamer, ProgressGrowsToTheTotal) {
   auto streamer = create(plenty);
   ASSERT_TRUE(streamer);
   uint64_t last = 0, total = 0;
-  auto done = streamer->run([](uint64_t, std::span<const std::byte>) { return checkpoint::Outcome(); },
-                            [&](uint64_t bytes, uint64_t all) {
-                              EXPECT_GE(bytes, last);
-                              last = bytes;
-                              total = all;
-                            });
+  auto done =
+      streamer->run([](uint64_t, std::span<const std::byte>) { return checkpoint::Outcome(); },
+                    [&](uint64_t bytes, uint64_t all) {
+                      EXPECT_GE(bytes, last);
+                      last = bytes;
+                      total = all;
+                    });
   EXPECT_TRUE(done);
   EXPECT_GT(total, 0u);
   EXPECT_EQ(last, total);

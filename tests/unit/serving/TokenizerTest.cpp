@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The tokenizer on small vocabularies: each step, special tokens, limits, streaming.
-#include "tests/unit/serving/tokenizer_fixture.h"
+#include "tests/unit/serving/TokenizerFixture.h"
 
 #include <nlohmann/json.hpp>
 
@@ -357,9 +357,7 @@ TEST(TokenizerReader, RefusesByName) {
   EXPECT_EQ(refusalOf([](J r) { r["model"]["end_of_word_suffix"] = "</w>"; }), "INGOT-E1408");
   EXPECT_EQ(refusalOf([](J r) { r["model"]["dropout"] = 0.1; }), "INGOT-E1408");
   EXPECT_EQ(refusalOf([](J r) { r["normalizer"] = {{"type", "Lowercase"}}; }), "INGOT-E1409");
-  EXPECT_EQ(refusalOf([](J r) {
-              r["pre_tokenizer"] = {{"type", "UnicodeScripts"}};
-            }),
+  EXPECT_EQ(refusalOf([](J r) { r["pre_tokenizer"] = {{"type", "UnicodeScripts"}}; }),
             "INGOT-E1409");
   EXPECT_EQ(refusalOf([](J r) { r["decoder"] = {{"type", "WordPiece"}}; }), "INGOT-E1409");
   EXPECT_EQ(refusalOf([](J r) {
@@ -377,9 +375,7 @@ TEST(TokenizerReader, RefusesByName) {
               }),
               "INGOT-E1410")
         << regex;
-  EXPECT_EQ(refusalOf([](J r) {
-              r["decoder"] = {{"type", "Strip"}, {"content", "ab"}};
-            }),
+  EXPECT_EQ(refusalOf([](J r) { r["decoder"] = {{"type", "Strip"}, {"content", "ab"}}; }),
             "INGOT-E1411");
   EXPECT_EQ(refusalOf([](J r) { r.erase("decoder"); }), "INGOT-E1412");
 }

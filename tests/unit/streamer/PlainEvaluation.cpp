@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "plain_evaluation.h"
+// Weights evaluated whole, in plain loops: what the streamer is compared with.
+#include "tests/unit/streamer/PlainEvaluation.h"
 
 #include "dialects/llm/LlmDialect.h"
 
@@ -127,7 +128,7 @@ Matrix Evaluator::dequantized(llm::DequantizeOp op) {
     for (int64_t column = 0; column < result.columns; ++column) {
       int64_t scaleRow = encoding.getGroup() == -1 ? 0 : row;
       int64_t index = encoding.getGroup() > 0 ? column / encoding.getGroup() : 0;
-      double zero = encoding.getZeroPoints()        ? zeros.at(scaleRow, index)
+      double zero = encoding.getZeroPoints()       ? zeros.at(scaleRow, index)
                     : encoding.getKind() == "int4" ? 8
                                                    : 0;
       double &value = result.at(row, column);
@@ -157,7 +158,8 @@ Matrix Evaluator::evaluate(Value value) {
   if (auto literal = dyn_cast<llm::LiteralOp>(op)) {
     auto type = cast<RankedTensorType>(value.getType());
     Matrix result{type.getShape()[0], llm::columnsOf(value), {}};
-    for (const llvm::APFloat &number : cast<DenseElementsAttr>(literal.getValue()).getValues<llvm::APFloat>())
+    for (const llvm::APFloat &number :
+         cast<DenseElementsAttr>(literal.getValue()).getValues<llvm::APFloat>())
       result.values.push_back(number.convertToDouble());
     return result;
   }
@@ -174,8 +176,8 @@ Matrix Evaluator::evaluate(Value value) {
   if (auto scale = dyn_cast<llm::ScaleColumnsOp>(op)) {
     Matrix factors = evaluate(scale.getFactors());
     for (size_t i = 0; i < result.values.size(); ++i)
-      result.values[i] = roundTo(
-          element, asF32(result.values[i] * factors.values[i % factors.values.size()]));
+      result.values[i] =
+          roundTo(element, asF32(result.values[i] * factors.values[i % factors.values.size()]));
   }
   if (isa<llm::ConcatRowsOp>(op))
     for (Value operand : op->getOperands().drop_front()) {
@@ -203,8 +205,8 @@ std::vector<uint8_t> packed(const Matrix &matrix, RankedTensorType type) {
     for (size_t i = digits.size(); i-- > 0; rest /= digits[i].radix)
       index[digits[i].axis] += rest % digits[i].radix * digits[i].stride;
     bool inside = index[0] < matrix.rows && index[1] < matrix.columns;
-    uint64_t element = bitsOf(type.getElementType(),
-                              inside ? matrix.at(index[0], index[1]) : matrix.padding);
+    uint64_t element =
+        bitsOf(type.getElementType(), inside ? matrix.at(index[0], index[1]) : matrix.padding);
     for (unsigned bit = 0; bit < bits; ++bit)
       if (element >> bit & 1) {
         uint64_t position = static_cast<uint64_t>(place) * bits + bit;

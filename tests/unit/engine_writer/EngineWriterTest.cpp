@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // EngineWriter and EngineReader: whole files, the runtime's verdict on them, and hostile metadata.
-#include "compiler/EngineReader.h"
 #include "compiler/EngineWriter.h"
+#include "compiler/EngineReader.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -58,7 +58,8 @@ protected:
     path = folder / "model.ingot";
     description.name = "test";
     description.architecture = "LlamaForCausalLM";
-    description.provenance = {"ingot 0.1.0", "abc", "LLVM 22", {{"config.json", 12, {}}},
+    description.provenance = {"ingot 0.1.0",  "abc",
+                              "LLVM 22",      {{"config.json", 12, {}}},
                               "version: 1\n", {{"max-tokens", "", "16", "default"}}};
     description.serving.vocabulary = 8;
     description.serving.maxContext = 64;
@@ -175,10 +176,9 @@ TEST_F(EngineWriterTest, RefusesMissingSectionsAndWeights) {
   EXPECT_TRUE(failed(writeEngineMetadata(*module, description, {}, weights)));
   weights[0].bytes -= 1;
   EXPECT_TRUE(failed(writeEngineMetadata(*module, description, {}, weights)));
-  EXPECT_THAT(messages,
-              testing::ElementsAre(testing::HasSubstr("INGOT-E3904"),
-                                   testing::HasSubstr("INGOT-E3903"),
-                                   testing::HasSubstr("INGOT-E3904")));
+  EXPECT_THAT(messages, testing::ElementsAre(testing::HasSubstr("INGOT-E3904"),
+                                             testing::HasSubstr("INGOT-E3903"),
+                                             testing::HasSubstr("INGOT-E3904")));
 }
 
 TEST_F(EngineWriterTest, MutatedMetadataIsReadOrRefused) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "random_weights.h"
+// Random functions of weights, with the checkpoint they read.
+#include "tests/unit/streamer/RandomWeights.h"
 
 #include "mlir/IR/Builders.h"
 
@@ -101,8 +102,9 @@ std::map<std::string, Matrix> matricesOf(const std::vector<TensorSpec> &tensors)
 }
 
 std::string weightLine(const TensorSpec &tensor) {
-  return "%" + tensor.name + " = llm.weight \"" + tensor.name + "\" from \"model.safetensors\" at " +
-         std::to_string(tensor.offset) + " : " + typeOf(tensor) + "\n";
+  return "%" + tensor.name + " = llm.weight \"" + tensor.name +
+         "\" from \"model.safetensors\" at " + std::to_string(tensor.offset) + " : " +
+         typeOf(tensor) + "\n";
 }
 
 std::string randomLayout(std::mt19937 &random, int64_t rows, int64_t columns) {
@@ -160,8 +162,7 @@ struct Operand {
 
 class FunctionWriter {
 public:
-  FunctionWriter(std::mt19937 &random, const std::vector<TensorSpec> &tensors)
-      : random(random) {
+  FunctionWriter(std::mt19937 &random, const std::vector<TensorSpec> &tensors) : random(random) {
     for (const TensorSpec &tensor : tensors) {
       body += weightLine(tensor);
       Operand operand{"%" + tensor.name, tensor.type, tensor.matrix.rows, tensor.matrix.columns};
@@ -220,8 +221,8 @@ Operand FunctionWriter::concat(const std::vector<Operand> &inputs) {
     types += (types.empty() ? "" : ", ") + input.type();
     result.rows += input.rows;
   }
-  body += result.name + " = llm.concat_rows " + names + " : (" + types + ") -> " + result.type() +
-          "\n";
+  body +=
+      result.name + " = llm.concat_rows " + names + " : (" + types + ") -> " + result.type() + "\n";
   return result;
 }
 
@@ -309,8 +310,9 @@ std::string FunctionWriter::write() {
       store(block % 3 ? interleave(a[part], b[part], block) : concat({a[part], b[part]}));
   }
   Operand literal{fresh(), "f32", 3, 1};
-  body += literal.name + " = llm.literal \"three\" dense<[[1.0], [0.5], [-3.25]]> : " +
-          literal.type() + " : " + literal.type() + "\n";
+  body += literal.name +
+          " = llm.literal \"three\" dense<[[1.0], [0.5], [-3.25]]> : " + literal.type() + " : " +
+          literal.type() + "\n";
   store(literal);
   return body;
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Conversions against APFloat: every 8- and 16-bit pattern, and f32 values around every tie.
 #include "compiler/WeightNumerics.h"
-#include "plain_evaluation.h"
+#include "tests/unit/streamer/PlainEvaluation.h"
 
 #include "mlir/IR/Builders.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How layouts are cut into tiles; what lies where is covered by streamer_test.cpp.
+// How layouts are cut into tiles; what lies where is covered by StreamerTest.cpp.
 #include "compiler/Packing.h"
 
 #include <gtest/gtest.h>

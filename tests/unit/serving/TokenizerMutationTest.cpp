@@ -2,7 +2,7 @@
 // Damaged and hostile tokenizer.json, tokenizer.model and tokenizer sections: each is refused with
 // a code, or loads and then encodes and decodes.
 #include "tests/fuzz/FuzzSession.h"
-#include "tests/unit/serving/tokenizer_fixture.h"
+#include "tests/unit/serving/TokenizerFixture.h"
 
 #include <nlohmann/json.hpp>
 

@@ -2,7 +2,7 @@
 // Random checkpoints, and random @weights functions over them, from seeds.
 #pragma once
 
-#include "plain_evaluation.h"
+#include "tests/unit/streamer/PlainEvaluation.h"
 
 #include <filesystem>
 #include <random>
