@@ -63,19 +63,20 @@ private:
 } // namespace
 
 static Error makeError(StringRef code, const Twine &message) {
-  return createStringError("INGOT-" + code + ": " + message);
+  return createStringError(code + ": " + message);
 }
 
 Error Specializer::load(StringRef name) {
   const auto *found =
       find_if(machine.templates, [&](const KernelTemplate &entry) { return entry.name == name; });
   if (found == machine.templates.end())
-    return makeError("E4001", "the target has no kernel template '" + name + "'");
+    return makeError("INGOT-E4001", "the target has no kernel template '" + name + "'");
   StringRef bytes(found->bitcode.begin, found->bitcode.end - found->bitcode.begin);
   Expected<std::unique_ptr<Module>> parsed =
       parseBitcodeFile(MemoryBufferRef(bytes, name), context);
   if (!parsed)
-    return makeError("E4007", "kernel template '" + name + "': " + toString(parsed.takeError()));
+    return makeError("INGOT-E4007",
+                     "kernel template '" + name + "': " + toString(parsed.takeError()));
   module = std::move(*parsed);
   module->setSourceFileName(name);
   if (Error error = createTargetMachine())
@@ -97,7 +98,7 @@ Error Specializer::createTargetMachine() {
   Triple triple(machine.triple);
   const llvm::Target *target = TargetRegistry::lookupTarget(triple, message);
   if (!target)
-    return makeError("E4007", message);
+    return makeError("INGOT-E4007", message);
   TargetOptions options;
   options.AllowFPOpFusion = FPOpFusion::Strict;
   options.FunctionSections = options.DataSections = true;
@@ -105,7 +106,7 @@ Error Specializer::createTargetMachine() {
                                                   Reloc::PIC_, CodeModel::Small,
                                                   CodeGenOptLevel::Aggressive));
   if (!targetMachine)
-    return makeError("E4007", "no code generator for " + machine.triple);
+    return makeError("INGOT-E4007", "no code generator for " + machine.triple);
   module->setTargetTriple(triple);
   module->setDataLayout(targetMachine->createDataLayout());
   return Error::success();
@@ -129,9 +130,9 @@ Error Specializer::checkFeatures() {
     StringRef cpu = function.getFnAttribute("target-cpu").getValueAsString();
     StringRef features = function.getFnAttribute("target-features").getValueAsString();
     if ((bitsOf(cpu, features) & ~allowed).any())
-      return makeError("E4004", "function '" + function.getName() + "' was compiled for '" + cpu +
-                                    "' " + features + ", beyond '" + machine.cpu + "' " +
-                                    machine.features);
+      return makeError("INGOT-E4004", "function '" + function.getName() + "' was compiled for '" +
+                                          cpu + "' " + features + ", beyond '" + machine.cpu +
+                                          "' " + machine.features);
     function.addFnAttr("target-cpu", machine.cpu);
     function.addFnAttr("target-features", machine.features);
     function.removeFnAttr("tune-cpu");
@@ -147,7 +148,8 @@ Error Specializer::checkInlineAssembly() {
       if (auto *call = dyn_cast<CallBase>(&instruction))
         if (auto *code = dyn_cast<InlineAsm>(call->getCalledOperand()))
           found |= !code->getAsmString().empty();
-  return found ? makeError("E4005", "the template contains inline assembly") : Error::success();
+  return found ? makeError("INGOT-E4005", "the template contains inline assembly")
+               : Error::success();
 }
 
 /// The initialiser that `value` gives a constant of `type`; null if the kinds do not match.
@@ -171,7 +173,7 @@ Error Specializer::setConstants(mlir::DictionaryAttr constants) {
     mlir::Attribute value = constants ? constants.get(name) : mlir::Attribute();
     Constant *initializer = constantOf(global.getValueType(), value);
     if (!initializer)
-      return makeError("E4002",
+      return makeError("INGOT-E4002",
                        "constant '" + name + "' is " + (value ? "of the wrong kind" : "missing"));
     global.setInitializer(initializer);
     global.setConstant(true);
@@ -184,7 +186,7 @@ Error Specializer::defineEpilogue(mlir::Region &region, mlir::DictionaryAttr con
   if (!function || !function->isDeclaration()) {
     if (region.empty())
       return Error::success();
-    return makeError("E4003", "the kernel has a region, but its template takes none");
+    return makeError("INGOT-E4003", "the kernel has a region, but its template takes none");
   }
   // Same features and vector width as the code that it is inlined into.
   function->setAttributes(AttributeList::get(
@@ -195,7 +197,8 @@ Error Specializer::defineEpilogue(mlir::Region &region, mlir::DictionaryAttr con
   if (!function->getReturnType()->getScalarType()->isFloatTy() ||
       any_of(function->args(),
              [&](Argument &argument) { return argument.getType() != function->getReturnType(); }))
-    return makeError("E4003", "the template's epilogue does not pass vectors of floats by value");
+    return makeError("INGOT-E4003",
+                     "the template's epilogue does not pass vectors of floats by value");
   if (region.empty()) {
     IRBuilder<> builder(BasicBlock::Create(context, "entry", function));
     builder.CreateRet(function->getArg(0));
@@ -207,7 +210,7 @@ Error Specializer::defineEpilogue(mlir::Region &region, mlir::DictionaryAttr con
   for (unsigned i = 0; i < region.getNumArguments(); ++i)
     parameters.push_back(i == 0 ? 0 : i + skip);
   if (Error error = printRegion(region, *function, parameters))
-    return makeError("E4003", toString(std::move(error)));
+    return makeError("INGOT-E4003", toString(std::move(error)));
   return Error::success();
 }
 
@@ -228,7 +231,7 @@ Expected<std::string> Specializer::compile() {
   std::string message;
   raw_string_ostream stream(message);
   if (verifyModule(*module, &stream))
-    return makeError("E4007", "invalid code: " + message);
+    return makeError("INGOT-E4007", "invalid code: " + message);
   optimize();
   Expected<std::string> object = emit();
   if (!object)
@@ -267,7 +270,7 @@ Expected<std::string> Specializer::emit() {
   library.disableAllFunctions();
   passes.add(new TargetLibraryInfoWrapperPass(library));
   if (targetMachine->addPassesToEmitFile(passes, stream, nullptr, CodeGenFileType::ObjectFile))
-    return makeError("E4007", "the code generator cannot write object files");
+    return makeError("INGOT-E4007", "the code generator cannot write object files");
   passes.run(*module);
   return std::string(bytes.begin(), bytes.end());
 }
@@ -276,15 +279,15 @@ Error Specializer::checkUndefined(StringRef bytes) {
   Expected<std::unique_ptr<object::ObjectFile>> file =
       object::ObjectFile::createObjectFile(MemoryBufferRef(bytes, "kernel"));
   if (!file)
-    return makeError("E4007", toString(file.takeError()));
+    return makeError("INGOT-E4007", toString(file.takeError()));
   for (const object::SymbolRef &symbol : (*file)->symbols()) {
     Expected<uint32_t> flags = symbol.getFlags();
     Expected<StringRef> name = symbol.getName();
     if (!flags || !name)
-      return makeError("E4007", toString(joinErrors(flags.takeError(), name.takeError())));
+      return makeError("INGOT-E4007", toString(joinErrors(flags.takeError(), name.takeError())));
     if ((*flags & object::SymbolRef::SF_Undefined) && !name->empty() &&
         !is_contained(kMemoryFunctions, *name))
-      return makeError("E4005", "the code needs '" + *name + "', which no engine provides");
+      return makeError("INGOT-E4005", "the code needs '" + *name + "', which no engine provides");
   }
   return Error::success();
 }
