@@ -19,7 +19,8 @@ NAMES = [
     (r".*\.(mlir|test|py)", r"[a-z0-9_]+(\.\w+)*"),
     (r".*\.md", r"([A-Z]+|E[1-9]|[a-z0-9-]+)\.md"),
 ]
-FORBIDDEN_NAMES = re.compile(r"(Utils?|Utilities|Commons?|Managers?|Impl|Helpers?|Misc)(?=[A-Z.]|$)")
+FORBIDDEN_NAMES = re.compile(
+    r"(Utils?|Utilities|Commons?|Managers?|Impl|Helpers?|Misc)(?=[A-Z.]|$)")
 CLASS = re.compile(r"^\s*(?:class|struct|enum class|namespace)\s+(\w+)")
 
 
