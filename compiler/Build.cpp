@@ -22,6 +22,9 @@ using checkpoint::Outcome;
 
 namespace {
 
+/// What compiling kernels adds to the process's memory at most (40 to 70 MiB were measured).
+constexpr uint64_t kCodegenMemory = uint64_t{96} << 20;
+
 uint64_t peakMemory() {
   rusage usage{};
   getrusage(RUSAGE_SELF, &usage);
@@ -90,23 +93,53 @@ Expected<Compiled> runStages(MLIRContext &context, const BuildRequest &request, 
   return compiled;
 }
 
-/// runStages, then the kernels' code.
-Expected<Compiled> compileTarget(MLIRContext &context, const BuildRequest &request, size_t index,
-                                 const BuildOptions &options, Progress &progress) {
-  auto [backend, target] = request.targets[index];
-  progress.begin("compile " + target.getName().str());
-  auto compiled = runStages(context, request, index, options);
-  if (!compiled)
-    return compiled;
-  DiagnosticCollector diagnostics(context);
-  engine::UnitOp unit = compiled->unit();
-  auto libraries = backend->compile(unit, static_cast<int>(usableThreads(options.threads)));
-  if (failed(libraries))
-    return diagnostics.error();
-  compiled->libraries = std::move(*libraries);
-  auto kernels = unit.getBody().getOps<engine::KernelOp>();
-  progress.end(std::to_string(std::distance(kernels.begin(), kernels.end())) + " kernels");
-  return compiled;
+/// Every target's stages, in the order asked for.
+Expected<SmallVector<Compiled>> runStages(MLIRContext &context, const BuildRequest &request,
+                                          const BuildOptions &options, Progress &progress) {
+  SmallVector<Compiled> targets;
+  for (size_t i = 0; i < request.targets.size(); ++i) {
+    progress.begin("plan " + request.targets[i].second.getName().str());
+    auto compiled = runStages(context, request, i, options);
+    if (!compiled)
+      return compiled.error();
+    auto kernels = compiled->unit().getBody().getOps<engine::KernelOp>();
+    progress.end(std::to_string(std::distance(kernels.begin(), kernels.end())) + " kernels");
+    targets.push_back(std::move(*compiled));
+  }
+  return targets;
+}
+
+/// The streamer of all targets' weights; refuses a cap that is too small for it and for `reserve`.
+Expected<WeightStreamer> makeStreamer(const BuildRequest &request, ArrayRef<Compiled> targets,
+                                      const BuildOptions &options, uint64_t reserve) {
+  SmallVector<func::FuncOp> functions;
+  for (const Compiled &compiled : targets)
+    functions.push_back(compiled.weights());
+  StreamOptions stream;
+  stream.memoryCap = options.maxBuildMemory;
+  stream.reserve = reserve;
+  stream.threads = options.threads;
+  return WeightStreamer::create(functions, request.checkpoint, stream);
+}
+
+/// Compiles the kernels of every target.
+Outcome compileKernels(MLIRContext &context, const BuildRequest &request,
+                       MutableArrayRef<Compiled> targets, const BuildOptions &options,
+                       Progress &progress) {
+  for (auto [target, compiled] : llvm::zip(request.targets, targets)) {
+    progress.begin("compile " + target.second.getName().str());
+    DiagnosticCollector diagnostics(context);
+    auto libraries =
+        target.first->compile(compiled.unit(), static_cast<int>(usableThreads(options.threads)));
+    if (failed(libraries))
+      return diagnostics.error();
+    compiled.libraries = std::move(*libraries);
+    uint64_t bytes = 0;
+    for (const codegen::CompiledLibrary &library : compiled.libraries)
+      bytes += library.bytes.size();
+    progress.end(readableBytes(bytes));
+  }
+  return {};
 }
 
 /// Moves dims, weights and units of all targets into one module. Weights of equal name are the same
@@ -301,17 +334,15 @@ Expected<BuildReport> compiler::buildEngine(MLIRContext &context, const BuildOpt
   if (!tokenizer)
     return tokenizer.error();
 
-  SmallVector<Compiled> targets;
-  SmallVector<func::FuncOp> weightFunctions;
-  for (size_t i = 0; i < request->targets.size(); ++i) {
-    auto compiled = compileTarget(context, *request, i, options, progress);
-    if (!compiled)
-      return compiled.error();
-    targets.push_back(std::move(*compiled));
-    weightFunctions.push_back(targets.back().weights());
-  }
-  auto streamer = WeightStreamer::create(weightFunctions, request->checkpoint,
-                                         {options.maxBuildMemory, options.threads});
+  auto targets = runStages(context, *request, options, progress);
+  if (!targets)
+    return targets.error();
+  // A cap that is too small is refused before the long work begins.
+  if (auto early = makeStreamer(*request, *targets, options, kCodegenMemory); !early)
+    return early.error();
+  if (auto outcome = compileKernels(context, *request, *targets, options, progress); !outcome)
+    return outcome.error();
+  auto streamer = makeStreamer(*request, *targets, options, 0);
   if (!streamer)
     return streamer.error();
   BuildReport report;
@@ -324,7 +355,7 @@ Expected<BuildReport> compiler::buildEngine(MLIRContext &context, const BuildOpt
   auto file = OutputFile::create(options.output, streamer->totalBytes());
   if (!file)
     return file.error();
-  if (auto outcome = writeSections(*file, targets, *tokenizer); !outcome)
+  if (auto outcome = writeSections(*file, *targets, *tokenizer); !outcome)
     return outcome.error();
   auto section = writeWeights(*file, *streamer, progress);
   if (!section)
@@ -332,7 +363,7 @@ Expected<BuildReport> compiler::buildEngine(MLIRContext &context, const BuildOpt
 
   DiagnosticCollector diagnostics(context);
   std::vector<WeightPlacement> placements;
-  report.ir = mergeTargets(context, targets, *streamer, placements, *section);
+  report.ir = mergeTargets(context, *targets, *streamer, placements, *section);
   auto digest = digestOfWeights(placements, *section);
   if (!digest)
     return digest.error();
@@ -346,7 +377,7 @@ Expected<BuildReport> compiler::buildEngine(MLIRContext &context, const BuildOpt
   if (auto outcome = finishEngineFile(*file, *metadata); !outcome)
     return outcome.error();
 
-  for (auto [unit, compiled] : llvm::zip(report.ir->getOps<engine::UnitOp>(), targets))
+  for (auto [unit, compiled] : llvm::zip(report.ir->getOps<engine::UnitOp>(), *targets))
     reportTarget(report, unit, compiled);
   report.minimumMemory = streamer->minimumMemory();
   report.peakMemory = peakMemory();
@@ -361,31 +392,26 @@ compiler::planEngine(MLIRContext &context, const BuildOptions &options, Progress
   auto request = readRequest(context, options, progress);
   if (!request)
     return request.error();
-  SmallVector<Compiled> targets;
-  SmallVector<func::FuncOp> weightFunctions;
+  auto targets = runStages(context, *request, options, progress);
+  if (!targets)
+    return targets.error();
   std::vector<SectionEntry> sections{{"weights", SectionKind::Weights}};
-  for (size_t i = 0; i < request->targets.size(); ++i) {
-    auto compiled = runStages(context, *request, i, options);
-    if (!compiled)
-      return compiled.error();
-    engine::UnitOp unit = compiled->unit();
+  for (const Compiled &compiled : *targets) {
+    engine::UnitOp unit = compiled.unit();
     OpBuilder builder = OpBuilder::atBlockBegin(&unit.getBody().front());
     auto library =
         engine::LibraryOp::create(builder, unit.getLoc(), "kernels", "host_shared_object");
     for (auto kernel : unit.getBody().getOps<engine::KernelOp>())
       kernel.setLibrary(library.getSymName());
     sections.push_back({librarySectionName(unit, library.getSymName()), SectionKind::Kernels});
-    weightFunctions.push_back(compiled->weights());
-    targets.push_back(std::move(*compiled));
   }
-  auto streamer = WeightStreamer::create(weightFunctions, request->checkpoint,
-                                         {options.maxBuildMemory, options.threads});
+  auto streamer = makeStreamer(*request, *targets, options, 0);
   if (!streamer)
     return streamer.error();
   sections.front().bytes = streamer->totalBytes();
   DiagnosticCollector diagnostics(context);
   std::vector<WeightPlacement> placements;
-  auto merged = mergeTargets(context, targets, *streamer, placements, 0);
+  auto merged = mergeTargets(context, *targets, *streamer, placements, 0);
   auto metadata =
       writeEngineMetadata(*merged, describe(*request, {}, options), sections, placements);
   if (failed(metadata))

@@ -97,7 +97,7 @@ void WeightStreamer::layOut(State &state) {
 }
 
 Outcome WeightStreamer::divideMemory(State &state, StreamOptions options) {
-  uint64_t reserved = residentMemory() + slack;
+  uint64_t reserved = residentMemory() + slack + options.reserve;
   uint64_t perThread = static_cast<uint64_t>(state.plan->leastMemory()) + threadOverhead;
   state.minimum = (reserved + perThread + 16 * mebi - 1) / (16 * mebi) * (16 * mebi);
   if (options.memoryCap < state.minimum)

@@ -13,6 +13,8 @@ namespace ingot::compiler {
 struct StreamOptions {
   /// Bytes that the whole process may have resident, everything included.
   uint64_t memoryCap = uint64_t{2} << 30;
+  /// Bytes that the process will yet take before run(), for work that is still to come.
+  uint64_t reserve = 0;
   /// Threads that evaluate; 0: as many as the process may run on.
   unsigned threads = 0;
 };

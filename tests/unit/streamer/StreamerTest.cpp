@@ -43,7 +43,10 @@ protected:
   }
 
   checkpoint::Expected<WeightStreamer> create(uint64_t cap, unsigned threads = 2) {
-    return WeightStreamer::create(functions, *model, {cap, threads});
+    StreamOptions options;
+    options.memoryCap = cap;
+    options.threads = threads;
+    return WeightStreamer::create(functions, *model, options);
   }
 
   /// Runs, and checks what the sink may count on.
