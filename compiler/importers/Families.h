@@ -1,12 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// One function per model family; Importer.cpp lists them.
+// The only list of model families. A new one adds its file to this folder and its line here.
 #pragma once
 
 #include "compiler/importers/StepBuilder.h"
 
+/// X(architecture as config.json names it, function that imports it)
+#define INGOT_MODEL_FAMILIES(X) X("LlamaForCausalLM", importLlama)
+
 namespace ingot::compiler {
 
-mlir::LogicalResult importLlama(mlir::ModuleOp module, const checkpoint::Checkpoint &checkpoint,
-                                const ImportOptions &options);
+#define INGOT_DECLARE(architecture, function)                                                      \
+  mlir::LogicalResult function(mlir::ModuleOp module, const checkpoint::Checkpoint &checkpoint,    \
+                               const ImportOptions &options);
+INGOT_MODEL_FAMILIES(INGOT_DECLARE)
+#undef INGOT_DECLARE
 
 } // namespace ingot::compiler

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The table of model families.
+// Finds the family of a checkpoint and lets it import.
 #include "compiler/importers/Families.h"
 
 using namespace mlir;
@@ -13,7 +13,9 @@ struct Family {
   LogicalResult (*import)(ModuleOp, const checkpoint::Checkpoint &, const ImportOptions &);
 };
 
-constexpr Family kFamilies[] = {{"LlamaForCausalLM", importLlama}};
+#define INGOT_FAMILY(architecture, function) {architecture, function},
+constexpr Family kFamilies[] = {INGOT_MODEL_FAMILIES(INGOT_FAMILY)};
+#undef INGOT_FAMILY
 
 } // namespace
 
