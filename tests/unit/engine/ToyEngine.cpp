@@ -109,10 +109,15 @@ public:
         dim("threads", DimSource::Device, 1, 64)};
     std::vector<Offset<Target>> targets = {target};
     auto provenance = CreateProvenanceDirect(builder, "toy");
-    auto serving = CreateServingDirect(builder, uint32_t(toyVocabulary),
-                                       uint32_t(options.maxContext), -1, &options.eos, -1, 0.0f);
+    auto serving =
+        CreateServingDirect(builder, uint32_t(toyVocabulary), uint32_t(options.maxContext),
+                            options.bos, &options.eos, -1, 0.0f);
+    std::vector<Offset<GoldenCase>> golden;
+    if (!options.goldenPrompt.empty())
+      golden.push_back(CreateGoldenCaseDirect(builder, &options.goldenPrompt, &options.goldenTokens,
+                                              &options.goldenMargins));
     auto engine = CreateEngineDirect(builder, "toy", "ToyModel", &dims, &targets, &weights,
-                                     &sections, provenance, serving);
+                                     &sections, provenance, serving, &golden);
     FinishEngineBuffer(builder, engine);
     return {builder.GetBufferPointer(), builder.GetBufferPointer() + builder.GetSize()};
   }

@@ -40,7 +40,11 @@ struct ToyOptions {
   int32_t blockTokens = 16;
   int64_t window = 0;    ///< > 0: a sliding KV group
   bool tokenizer = true; ///< id i is the character 'a' + i, '?' from 26 on
+  int32_t bos = -1;
   std::vector<int32_t> eos = {63};
+  std::vector<int32_t> goldenPrompt; ///< not empty: one golden case
+  std::vector<int32_t> goldenTokens;
+  std::vector<float> goldenMargins;
   std::vector<std::string> features;
   uint32_t kernelAbi = INGOT_KERNEL_ABI_VERSION;
   std::vector<ToyVariant> appendVariants = {{1, 32, 1, 32}};

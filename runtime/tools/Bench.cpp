@@ -1,0 +1,310 @@
+// SPDX-License-Identifier: Apache-2.0
+// bench: tokens per second of prompts and of generation, beside what the memory can deliver.
+#include "runtime/tools/BandwidthProbe.h"
+#include "runtime/tools/Commands.h"
+#include "runtime/tools/EngineSummary.h"
+#include "runtime/tools/SessionArguments.h"
+#include "runtime/tools/Table.h"
+
+#include "runtime/engine/Verify.h"
+
+#include <algorithm>
+#include <chrono>
+
+namespace ingot::runtime {
+namespace {
+
+struct BenchOptions {
+  std::string engine;
+  int64_t promptTokens = 512;
+  int64_t generatedTokens = 128;
+  int64_t depth = 1;
+  int64_t repeats = 5;
+  std::vector<int64_t> batches = {1};
+  std::vector<int64_t> threads = {0};
+  uint64_t probeBytes = uint64_t(1) << 30;
+  bool json = false;
+  SessionOptions session;
+};
+
+double secondsSince(std::chrono::steady_clock::time_point start) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+double median(std::vector<double> values) {
+  if (values.empty())
+    return 0;
+  std::sort(values.begin(), values.end());
+  size_t middle = values.size() / 2;
+  return values.size() % 2 ? values[middle] : (values[middle - 1] + values[middle]) / 2;
+}
+
+/// Time and tokens of one kind of step.
+struct Pace {
+  double seconds = 0;
+  int64_t tokens = 0, steps = 0;
+  double tokensPerSecond() const { return seconds > 0 ? double(tokens) / seconds : 0; }
+  double stepsPerSecond() const { return seconds > 0 ? double(steps) / seconds : 0; }
+};
+
+struct Run {
+  Pace prompts;     ///< steps that compute tokens of prompts
+  Pace generations; ///< steps in which every sequence of the batch draws a token, and nothing else
+};
+
+/// The measured figures of one batch size at one number of threads.
+struct Row {
+  int64_t threads, batch;
+  double promptRate = 0, generationRate = 0, stepRate = 0;
+  double generationBytesPerSecond = 0, probeBytesPerSecond = 0;
+  double loadSeconds = 0;
+};
+
+/// Submits `batch` prompts of random tokens and pumps until all have ended.
+Result<Run> runBatch(Session &session, int64_t batch, int64_t promptTokens, int64_t generated) {
+  uint64_t state = 1;
+  uint32_t vocabulary = session.file().metadata().serving()->vocabulary();
+  for (int64_t i = 0; i < batch; ++i) {
+    Request request;
+    for (int64_t j = 0; j < promptTokens; ++j) {
+      state = state * 6364136223846793005u + 1442695040888963407u;
+      request.tokens.push_back(int32_t((state >> 33) % vocabulary));
+    }
+    request.sampling.temperature = 0;
+    request.sampling.maxTokens = generated;
+    request.sampling.ignoreEos = true;
+    Result<uint64_t> id = session.submit(request);
+    if (!id.ok())
+      return std::move(id).status();
+  }
+  Run run;
+  for (bool active = true; active;) {
+    SessionCounters before = session.counters();
+    auto start = std::chrono::steady_clock::now();
+    Result<bool> stepped = session.step();
+    double seconds = secondsSince(start);
+    if (!stepped.ok())
+      return std::move(stepped).status();
+    active = *stepped;
+    int64_t ofPrompts = session.counters().promptTokens - before.promptTokens;
+    int64_t drawn = session.counters().generatedTokens - before.generatedTokens;
+    if (ofPrompts || drawn == batch) {
+      Pace &pace = ofPrompts ? run.prompts : run.generations;
+      pace.seconds += seconds;
+      pace.tokens += ofPrompts ? ofPrompts : drawn;
+      ++pace.steps;
+    }
+    while (session.nextEvent())
+      ;
+  }
+  return run;
+}
+
+/// INGOT-E6022 unless the whole batch can run at once.
+Status checkBatch(const Session &session, int64_t batch, int64_t positions) {
+  const MemoryPlan &plan = session.memoryPlan();
+  auto refuse = [&](const std::string &limit) {
+    return Status::error("INGOT-E6022",
+                         "a batch of " + std::to_string(batch) + " sequences of " +
+                             std::to_string(positions) + " positions does not fit " + limit,
+                         "choose a smaller --batch, or fewer tokens, or give more --memory");
+  };
+  if (batch > plan.maxSequences || batch > plan.maxLogitRows)
+    return refuse("a step of " + std::to_string(std::min(plan.maxSequences, plan.maxLogitRows)) +
+                  " sequences");
+  if (positions > plan.maxContext)
+    return refuse("the context of " + std::to_string(plan.maxContext) + " positions");
+  for (const KvGroupPlan &group : plan.groups) {
+    int64_t blocks =
+        std::min((positions + group.blockTokens - 1) / group.blockTokens, group.blocksPerSequence);
+    if (blocks > group.blocks / batch)
+      return refuse("the KV cache of " + std::to_string(group.blocks) + " blocks");
+  }
+  return {};
+}
+
+/// Bytes that a generating step reads: all weights once, and every sequence's K and V at the mean
+/// context of the run. A table of which only some rows are read counts in full.
+double bytesPerStep(Session &session, const BenchOptions &options, int64_t batch) {
+  double context = double(options.depth) + double(options.generatedTokens) / 2;
+  const schema::Target &target = session.engine().target();
+  double bytes = double(session.memoryPlan().weightBytes);
+  for (uint32_t i = 0; i < count(target.kv_groups()); ++i) {
+    const schema::KvGroup &group = *target.kv_groups()->Get(i);
+    double seen = group.kind() == schema::KvKind::Sliding
+                      ? std::min(context, double(group.window()))
+                      : context;
+    bytes += double(batch) * seen * double(group.block_bytes()) / double(group.block_tokens());
+  }
+  return bytes;
+}
+
+/// Medians over the repeats; probe, prompts and generation take turns, so that a machine whose
+/// speed drifts slows all three.
+Result<Row> measure(Session &session, BandwidthProbe *probe, const BenchOptions &options,
+                    int64_t batch) {
+  std::vector<double> promptRates, generationRates, stepRates, bandwidths;
+  for (int64_t i = -1; i < options.repeats; ++i) {
+    bool warmUp = i < 0; // brings weights and caches into memory
+    if (probe && !warmUp)
+      bandwidths.push_back(probe->measure());
+    if (options.promptTokens > 0) {
+      Result<Run> run = runBatch(session, batch, options.promptTokens, 1);
+      if (!run.ok())
+        return std::move(run).status();
+      if (!warmUp)
+        promptRates.push_back(run->prompts.tokensPerSecond());
+    }
+    if (options.generatedTokens > 0) {
+      // The first token of each comes with its prompt.
+      int64_t drawn = (warmUp ? 1 : options.generatedTokens) + 1;
+      Result<Run> run = runBatch(session, batch, options.depth, drawn);
+      if (!run.ok())
+        return std::move(run).status();
+      if (!warmUp) {
+        generationRates.push_back(run->generations.tokensPerSecond());
+        stepRates.push_back(run->generations.stepsPerSecond());
+      }
+    }
+  }
+  Row row = {session.memoryPlan().threads, batch};
+  row.promptRate = median(promptRates);
+  row.generationRate = median(generationRates);
+  row.stepRate = median(stepRates);
+  row.generationBytesPerSecond = row.stepRate * bytesPerStep(session, options, batch);
+  row.probeBytesPerSecond = median(bandwidths);
+  return row;
+}
+
+/// All batches at one number of threads.
+Status measureThreads(BenchOptions &options, int64_t threads, std::vector<Row> &rows,
+                      std::string &target) {
+  options.session.threads = threads;
+  auto start = std::chrono::steady_clock::now();
+  Result<std::unique_ptr<Session>> session = Session::open(options.engine, options.session);
+  double loadSeconds = secondsSince(start);
+  if (!session.ok())
+    return std::move(session).status();
+  target = (*session)->engine().target().name()->str();
+  int64_t positions = std::max(options.promptTokens, options.depth + options.generatedTokens);
+  for (int64_t batch : options.batches)
+    if (Status status = checkBatch(**session, batch, positions); !status.ok())
+      return status;
+  std::unique_ptr<BandwidthProbe> probe;
+  if (options.probeBytes) {
+    Result<std::unique_ptr<BandwidthProbe>> created =
+        BandwidthProbe::create(options.probeBytes, (*session)->memoryPlan().threads);
+    if (!created.ok())
+      return std::move(created).status();
+    probe = std::move(*created);
+  }
+  for (int64_t batch : options.batches) {
+    Result<Row> row = measure(**session, probe.get(), options, batch);
+    if (!row.ok())
+      return std::move(row).status();
+    row->loadSeconds = loadSeconds;
+    rows.push_back(*row);
+  }
+  return {};
+}
+
+void printRows(const BenchOptions &options, const std::vector<Row> &rows,
+               const std::string &target) {
+  constexpr double giga = 1e9;
+  std::printf("%s, target %s: prompts of %s, %s generated after %s; medians of %s\n",
+              printable(options.engine).c_str(), printable(target).c_str(),
+              counted(uint64_t(options.promptTokens), "token").c_str(),
+              grouped(uint64_t(options.generatedTokens)).c_str(),
+              grouped(uint64_t(options.depth)).c_str(), grouped(uint64_t(options.repeats)).c_str());
+  Table table({">threads", ">batch", ">prompt tokens/s", ">generated tokens/s", ">steps/s",
+               ">decode GB/s", ">DRAM GB/s", ">share", ">load s"});
+  for (const Row &row : rows)
+    table.add({std::to_string(row.threads), std::to_string(row.batch),
+               fixedPoint(row.promptRate, 1), fixedPoint(row.generationRate, 1),
+               fixedPoint(row.stepRate, 1), fixedPoint(row.generationBytesPerSecond / giga, 2),
+               row.probeBytesPerSecond ? fixedPoint(row.probeBytesPerSecond / giga, 2) : "-",
+               row.probeBytesPerSecond
+                   ? fixedPoint(row.generationBytesPerSecond / row.probeBytesPerSecond, 2)
+                   : "-",
+               fixedPoint(row.loadSeconds, 3)});
+  table.print(stdout);
+}
+
+void printJson(const BenchOptions &options, const std::vector<Row> &rows,
+               const std::string &target) {
+  nlohmann::json out = {{"engine", options.engine},
+                        {"target", target},
+                        {"prompt_tokens", options.promptTokens},
+                        {"generated_tokens", options.generatedTokens},
+                        {"depth", options.depth},
+                        {"repeats", options.repeats},
+                        {"results", nlohmann::json::array()}};
+  for (const Row &row : rows)
+    out["results"].push_back({{"threads", row.threads},
+                              {"batch", row.batch},
+                              {"prompt_tokens_per_second", row.promptRate},
+                              {"generated_tokens_per_second", row.generationRate},
+                              {"steps_per_second", row.stepRate},
+                              {"decode_bytes_per_second", row.generationBytesPerSecond},
+                              {"dram_bytes_per_second", row.probeBytesPerSecond},
+                              {"load_seconds", row.loadSeconds}});
+  std::printf("%s\n", jsonText(out).c_str());
+}
+
+void addOptions(CLI::App &app, BenchOptions &options) {
+  app.add_option("engine", options.engine, "engine file")->required();
+  app.add_option("-p,--prompt-tokens", options.promptTokens, "tokens of each prompt; 0: no prompts")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
+  app.add_option("-n,--generated-tokens", options.generatedTokens,
+                 "tokens generated in each sequence; 0: none")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
+  app.add_option("--depth", options.depth, "tokens in the context before generation starts")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  app.add_option("--batch", options.batches, "sequences at once; a list, as in 1,4,8,32")
+      ->delimiter(',')
+      ->check(CLI::PositiveNumber);
+  app.add_option("--threads", options.threads, "threads; a list; default: as many as CPUs to use")
+      ->delimiter(',')
+      ->check(CLI::PositiveNumber);
+  app.add_option("-r,--repeats", options.repeats, "measurements of each figure")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  app.add_option("--probe", options.probeBytes,
+                 "bytes read by the bandwidth probe, more than the caches hold; 0: no probe; "
+                 "default: 1GiB")
+      ->transform(CLI::AsSizeValue(false));
+  app.add_flag("--json", options.json, "print JSON");
+  addMemoryOptions(app, options.session.memory);
+  addTargetOption(app, options.session.target);
+}
+
+} // namespace
+
+int runBench(int argc, char **argv) {
+  CLI::App app("Measures an engine on this machine: prompt and generation tokens/s, load time, and "
+               "how much of the\nmemory's read bandwidth generation uses.\n\nexamples:\n"
+               "  bench model.ingot\n"
+               "  bench model.ingot -p 512 -n 128 --batch 1,4,8,32 --threads 4,8 --json",
+               argv[0]);
+  BenchOptions options;
+  addOptions(app, options);
+  int exitStatus = 0;
+  if (!parseArguments(app, argc, argv, exitStatus))
+    return exitStatus;
+  std::vector<Row> rows;
+  std::string target;
+  for (int64_t threads : options.threads)
+    if (Status status = measureThreads(options, threads, rows, target); !status.ok())
+      return reportError(status);
+  if (options.json)
+    printJson(options, rows, target);
+  else
+    printRows(options, rows, target);
+  Status written = flushOutput();
+  return written.ok() ? 0 : reportError(written);
+}
+
+} // namespace ingot::runtime

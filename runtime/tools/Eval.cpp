@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: Apache-2.0
+// eval: perplexity of a text under a windowing that is stated exactly.
+#include "runtime/tools/Commands.h"
+#include "runtime/tools/EngineSummary.h"
+#include "runtime/tools/SessionArguments.h"
+#include "runtime/tools/Table.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <unistd.h>
+
+namespace ingot::runtime {
+namespace {
+
+enum class Scoring { All, SecondHalf };
+
+struct EvalOptions {
+  std::string engine, text;
+  size_t window = 512;
+  size_t maxTokens = 0;
+  Scoring scoring = Scoring::All;
+  bool bosEachWindow = false;
+  bool noSpecial = false;
+  bool parseSpecial = false;
+  bool json = false;
+  SessionOptions session;
+};
+
+constexpr const char *windowing =
+    "Windowing: the text becomes one list of tokens (with the model's prefix, unless --no-special),"
+    "\ncut to --max-tokens and then into windows of n tokens that do not overlap; each window is "
+    "run\nalone, its positions starting at 0.\n"
+    "  --scoring all          tokens 1 ... n-1 of each window count, given those before them in the"
+    "\n                         window; a last window of at least 2 tokens counts as well\n"
+    "  --scoring second-half  tokens n/2+1 ... n-1 count (predicted at n/2 ... n-2); a last window"
+    "\n                         shorter than n is dropped\n"
+    "  --bos-each-window      the first token of each window is replaced by the model's BOS\n"
+    "llama.cpp's rule is: --scoring second-half --bos-each-window.";
+
+/// Sums over all tokens that count.
+struct Tally {
+  size_t windows = 0, scored = 0;
+  double sum = 0, squares = 0; ///< of negative log-probabilities
+
+  double mean() const { return sum / double(scored); }
+  double perplexity() const { return std::exp(mean()); }
+  /// Standard error of the perplexity; 0 where it is not defined.
+  double error() const {
+    if (scored < 2)
+      return 0;
+    double variance = std::max(0.0, squares / double(scored) - mean() * mean());
+    return perplexity() * std::sqrt(variance / double(scored - 1));
+  }
+};
+
+Result<std::vector<int32_t>> readTokens(const Session &session, const EvalOptions &options) {
+  constexpr uint64_t largestText = uint64_t(1) << 30;
+  if (!session.tokenizer())
+    return Status::error("INGOT-E6008", "the engine has no tokenizer", "build it with one");
+  Result<std::string> text = readTextFile(options.text, largestText);
+  if (!text.ok())
+    return std::move(text).status();
+  Result<std::vector<int32_t>> tokens =
+      session.tokenizer()->encode(*text, !options.noSpecial, options.parseSpecial);
+  if (!tokens.ok())
+    return std::move(tokens).status().in(options.text);
+  if (options.maxTokens && tokens->size() > options.maxTokens)
+    tokens->resize(options.maxTokens);
+  size_t needed = options.scoring == Scoring::SecondHalf ? options.window : 2;
+  if (tokens->size() < needed)
+    return Status::error("INGOT-E6019",
+                         options.text + ": has " + std::to_string(tokens->size()) +
+                             " tokens, too few to score under this windowing",
+                         "give a longer text or a smaller --window");
+  return tokens;
+}
+
+Status scoreWindow(Session &session, const EvalOptions &options, std::vector<int32_t> window,
+                   Tally &tally) {
+  if (options.bosEachWindow)
+    window[0] = session.file().metadata().serving()->bos();
+  Result<std::vector<float>> scores = session.score(window);
+  if (!scores.ok())
+    return std::move(scores).status();
+  size_t first = options.scoring == Scoring::SecondHalf ? window.size() / 2 + 1 : 1;
+  for (size_t i = first; i < window.size(); ++i) {
+    double loss = -double((*scores)[i]);
+    tally.sum += loss;
+    tally.squares += loss * loss;
+    ++tally.scored;
+  }
+  ++tally.windows;
+  return {};
+}
+
+Result<Tally> scoreAll(Session &session, const EvalOptions &options,
+                       const std::vector<int32_t> &tokens) {
+  Tally tally;
+  bool terminal = isatty(STDERR_FILENO);
+  size_t shortest = options.scoring == Scoring::SecondHalf ? options.window : 2;
+  for (size_t first = 0; first < tokens.size(); first += options.window) {
+    size_t end = std::min(first + options.window, tokens.size());
+    if (end - first < shortest)
+      break;
+    if (Status status = scoreWindow(
+            session, options, {tokens.begin() + long(first), tokens.begin() + long(end)}, tally);
+        !status.ok())
+      return status;
+    if (terminal)
+      std::fprintf(stderr, "\r%zu of %zu tokens, perplexity %.4f ", end, tokens.size(),
+                   tally.perplexity());
+  }
+  if (terminal)
+    std::fputc('\n', stderr);
+  return tally;
+}
+
+void report(Session &session, const EvalOptions &options, size_t tokens, const Tally &tally,
+            double seconds) {
+  bool half = options.scoring == Scoring::SecondHalf;
+  if (options.json) {
+    nlohmann::json out = {{"text", options.text},
+                          {"target", session.engine().target().name()->str()},
+                          {"tokens", tokens},
+                          {"window", options.window},
+                          {"scoring", half ? "second-half" : "all"},
+                          {"bos_each_window", options.bosEachWindow},
+                          {"special_tokens", !options.noSpecial},
+                          {"windows", tally.windows},
+                          {"scored_tokens", tally.scored},
+                          {"mean_nll", tally.mean()},
+                          {"perplexity", tally.perplexity()},
+                          {"standard_error", tally.error()},
+                          {"seconds", seconds}};
+    std::printf("%s\n", jsonText(out).c_str());
+    return;
+  }
+  std::printf("perplexity %.6f +/- %.6f (mean negative log-likelihood %.8f)\n", tally.perplexity(),
+              tally.error(), tally.mean());
+  std::printf(
+      "%s tokens, %s windows of %s, %s%s: %s tokens scored in %.2f s\n", grouped(tokens).c_str(),
+      grouped(tally.windows).c_str(), grouped(options.window).c_str(), half ? "second half" : "all",
+      options.bosEachWindow ? ", BOS first in each" : "", grouped(tally.scored).c_str(), seconds);
+}
+
+Status evaluate(EvalOptions &options) {
+  options.session.memory.maxSequences = 1;
+  Result<std::unique_ptr<Session>> session = Session::open(options.engine, options.session);
+  if (!session.ok())
+    return std::move(session).status();
+  if (options.bosEachWindow && (*session)->file().metadata().serving()->bos() < 0)
+    return Status::error("INGOT-E6021", "the model has no BOS token for --bos-each-window",
+                         "leave the option out");
+  if (int64_t(options.window) > (*session)->memoryPlan().maxContext)
+    return Status::error("INGOT-E6004",
+                         "a window of " + std::to_string(options.window) +
+                             " tokens is longer than the context of " +
+                             std::to_string((*session)->memoryPlan().maxContext),
+                         "choose a smaller --window");
+  Result<std::vector<int32_t>> tokens = readTokens(**session, options);
+  if (!tokens.ok())
+    return std::move(tokens).status();
+  auto start = std::chrono::steady_clock::now();
+  Result<Tally> tally = scoreAll(**session, options, *tokens);
+  if (!tally.ok())
+    return std::move(tally).status();
+  double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  report(**session, options, tokens->size(), *tally, seconds);
+  return flushOutput();
+}
+
+} // namespace
+
+int runEval(int argc, char **argv) {
+  CLI::App app(std::string("Measures the perplexity of a text.\n\n") + windowing +
+                   "\n\nexamples:\n"
+                   "  eval model.ingot --text wiki.test.raw\n"
+                   "  eval model.ingot --text wiki.test.raw --scoring second-half "
+                   "--bos-each-window",
+               argv[0]);
+  EvalOptions options;
+  app.add_option("engine", options.engine, "engine file")->required();
+  app.add_option("--text", options.text, "UTF-8 text to score")->required();
+  app.add_option("--window", options.window, "tokens of a window")
+      ->check(CLI::Range(size_t(2), size_t(1) << 31))
+      ->capture_default_str();
+  app.add_option("--scoring", options.scoring, "all or second-half; default: all")
+      ->transform(CLI::Transformer(std::map<std::string, Scoring>{
+          {"all", Scoring::All}, {"second-half", Scoring::SecondHalf}}))
+      ->type_name("RULE");
+  app.add_flag("--bos-each-window", options.bosEachWindow, "begin each window with BOS");
+  app.add_option("--max-tokens", options.maxTokens, "score only so many tokens of the text")
+      ->check(CLI::PositiveNumber);
+  app.add_flag("--no-special", options.noSpecial, "leave out the model's prefix and suffix");
+  app.add_flag("--parse-special", options.parseSpecial, "recognise special tokens in the text");
+  app.add_flag("--json", options.json, "print JSON");
+  addTargetOption(app, options.session.target);
+  addThreadsOption(app, options.session.threads);
+  int exitStatus = 0;
+  if (!parseArguments(app, argc, argv, exitStatus))
+    return exitStatus;
+  Status status = evaluate(options);
+  return status.ok() ? 0 : reportError(status);
+}
+
+} // namespace ingot::runtime

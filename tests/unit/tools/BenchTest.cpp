@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+// bench: figures for every asked combination; what cannot run is refused. No speed is tested.
+#include "tests/unit/tools/ToolRun.h"
+
+#include <gmock/gmock.h>
+
+using namespace ingot::test;
+using testing::HasSubstr;
+
+TEST(BenchTest, MeasuresEveryBatchAtEveryNumberOfThreads) {
+  TemporaryFile file = toyFile();
+  ToolResult result =
+      runTool("bench", {file.path(), "-p", "40", "-n", "3", "--batch", "1,4", "--threads", "1,2",
+                        "-r", "2", "--probe", "1MiB", "--json"});
+  ASSERT_EQ(result.status, 0) << result.errors;
+  nlohmann::json rows = result.json()["results"];
+  ASSERT_EQ(rows.size(), 4u);
+  for (size_t i = 0; i < rows.size(); ++i) {
+    EXPECT_EQ(rows[i]["threads"], i < 2 ? 1 : 2);
+    EXPECT_EQ(rows[i]["batch"], i % 2 ? 4 : 1);
+    for (const char *key : {"prompt_tokens_per_second", "generated_tokens_per_second",
+                            "decode_bytes_per_second", "dram_bytes_per_second", "load_seconds"})
+      EXPECT_GT(rows[i][key].get<double>(), 0) << key;
+  }
+}
+
+TEST(BenchTest, PromptsOrGenerationAlone) {
+  TemporaryFile file = toyFile();
+  nlohmann::json row =
+      runTool("bench", {file.path(), "-p", "0", "-n", "2", "-r", "1", "--probe", "0", "--json"})
+          .json()["results"][0];
+  EXPECT_EQ(row["prompt_tokens_per_second"], 0.0);
+  EXPECT_EQ(row["dram_bytes_per_second"], 0.0);
+  EXPECT_GT(row["generated_tokens_per_second"].get<double>(), 0);
+}
+
+TEST(BenchTest, RefusesABatchThatCannotRunAtOnce) {
+  TemporaryFile file = toyFile();
+  for (const std::vector<std::string> &extra : {std::vector<std::string>{"--batch", "9"},
+                                                {"-p", "97"},
+                                                {"--batch", "8", "--memory", "98500"}}) {
+    std::vector<std::string> arguments = {file.path(), "-p", "90",        "-n", "2",
+                                          "--probe",   "0",  "--threads", "1"};
+    if (extra[0] == "-p")
+      arguments[2] = extra[1];
+    else
+      arguments.insert(arguments.end(), extra.begin(), extra.end());
+    ToolResult result = runTool("bench", arguments);
+    EXPECT_EQ(result.status, 1);
+    EXPECT_THAT(result.errors, HasSubstr("INGOT-E6022"));
+  }
+}
