@@ -83,10 +83,11 @@ def Llm_SampleOp : Llm_Op<"sample", [MemoryEffects<[MemRead, MemWrite]>]> {
     Per row, on a copy of the logits: add biases, apply the allow-mask (disallowed = -inf),
     penalties from `counts` (repetition, then presence and frequency), then greedy (temperature 0:
     highest value, lowest id on ties) or: divide by temperature, top-k, softmax, typical-p, top-p,
-    min-p, draw by inverse transform over ids in descending probability (ties by id) with a uniform from a
-    counter-based generator keyed by (seed, step). Each filter renormalises over what is left; if
-    every token is excluded, token 0 is drawn. Increments the drawn token's count. Log probabilities
-    are of the unmodified logits, 0 where none are wanted; unused top entries are token -1.
+    min-p, draw by inverse transform over ids in descending probability (ties by id) with a uniform
+    from a counter-based generator keyed by (seed, step). Each filter renormalises over what is
+    left; if every token is excluded, token 0 is drawn. Increments the drawn token's count. Log
+    probabilities are of the unmodified logits, 0 where none are wanted; unused top entries are
+    token -1.
     Parameters: IngotSampleParams of the kernel ABI, as 16 words a row.
   }];
   let arguments = (ins TensorOf<[F32]>:$logits, TensorOf<[I32]>:$params, TensorOf<[I32]>:$bias_ids,

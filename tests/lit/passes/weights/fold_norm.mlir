@@ -3,8 +3,9 @@
 #reference = #engine.target<"reference", backend = "reference", arch = "x86-64", preference = 0>
 module attributes {engine.target = #reference} {
   // CHECK-LABEL: @folded
-  // CHECK: llm.rms_norm %arg0 eps
+  // Scaled weights stand beside their sources, where products that are merged later can use them.
   // CHECK: %[[A:.+]] = llm.scale_columns %{{.+}}, %[[G:.+]] : (tensor<8x16xf32>, tensor<16xbf16>) -> tensor<8x16xf32>
+  // CHECK: llm.rms_norm %arg0 eps
   // CHECK: llm.matmul %{{.+}}, %[[A]]
   func.func @folded(%x: tensor<?x16xf32, "T">) -> tensor<?x8xf32, "T"> {
     %g = llm.weight "g" from "f" at 0 : tensor<16xbf16>
