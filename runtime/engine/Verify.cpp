@@ -90,9 +90,9 @@ Status StructureVerifier::verify() {
     return status;
   if (count(engine.targets()) == 0)
     return malformed("engine", "has no target");
-  std::set<std::string> names;
+  std::set<std::pair<std::string, uint32_t>> names; // of each rank
   for (const schema::Target *target : *engine.targets()) {
-    if (!names.insert(target->name()->str()).second)
+    if (!names.insert({target->name()->str(), target->rank()}).second)
       return malformed("engine", "two targets are named '" + target->name()->str() + "'");
     if (Status status = verifyTarget(*target); !status.ok())
       return status;
