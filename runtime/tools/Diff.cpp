@@ -150,8 +150,11 @@ constexpr const char *categories[] = {"engine",   "recipe",   "options",  "input
                                       "programs", "coverage", "sections", "golden", "placement"};
 
 std::string valueText(const json &value) {
-  constexpr size_t limit = 40;
-  return printable(shortened(plainText(value), limit));
+  constexpr size_t limit = 40, digestDigits = 64, shownDigits = 12;
+  std::string text = plainText(value);
+  bool digest = text.size() == digestDigits &&
+                text.find_first_not_of("0123456789abcdef") == std::string::npos;
+  return printable(shortened(std::move(text), digest ? shownDigits : limit));
 }
 
 /// "bytes 1 -> 2", or one side alone.
@@ -164,7 +167,7 @@ std::string fieldText(const Change &change) {
   return text + valueText(change.before) + " -> " + valueText(change.after);
 }
 
-/// One line per thing that differs, with all its fields.
+/// One line per thing that differs, with all its fields; the engine's own take one each.
 void printChanges(const std::vector<const Change *> &changes) {
   for (size_t i = 0; i < changes.size();) {
     const Change &first = *changes[i];
@@ -173,9 +176,11 @@ void printChanges(const std::vector<const Change *> &changes) {
       ++i;
       continue;
     }
-    std::string fields;
-    for (; i < changes.size() && changes[i]->what == first.what && !changes[i]->field.empty(); ++i)
-      fields += (fields.empty() ? "" : ", ") + fieldText(*changes[i]);
+    std::string fields = fieldText(first);
+    for (++i; !first.what.empty() && i < changes.size() && changes[i]->what == first.what &&
+              !changes[i]->field.empty();
+         ++i)
+      fields += ", " + fieldText(*changes[i]);
     std::printf("  ~ %s%s%s\n", printable(first.what).c_str(), first.what.empty() ? "" : ": ",
                 fields.c_str());
   }
