@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+// What each number format costs in perplexity, against bounds and as a table (docs/accuracy.md).
+#include "tests/e2e/BuiltEngines.h"
+#include "tests/e2e/Perplexity.h"
+
+#include <gtest/gtest.h>
+
+namespace ingot::e2e {
+namespace {
+
+/// One row: a recipe, and by how much of the f32 figure it may be worse.
+struct Format {
+  const char *name;
+  const char *weights;
+  const char *activations;
+  const char *kvCache;
+  double bound;
+};
+
+constexpr Format f32 = {"f32", "f32", "f32", "f32", 0};
+
+/// The formats of the default run: one of each kind.
+constexpr Format shortList[] = {
+    {"bf16", "bf16", "bf16", "bf16", 0.002},
+    {"int8", "int8", "f32", "f32", 0.01},
+    {"int4, groups of 32", "int4, group: 32", "f32", "f32", 0.08},
+    {"int8, int8-dynamic", "int8", "int8-dynamic", "int8", 0.02},
+};
+
+constexpr Format longList[] = {
+    {"bf16", "bf16", "bf16", "bf16", 0.002},
+    {"f16", "f16", "f16", "f16", 0.001},
+    {"int8", "int8", "f32", "f32", 0.01},
+    {"int4, groups of 32", "int4, group: 32", "f32", "f32", 0.08},
+    {"int4, groups of 64", "int4, group: 64", "f32", "f32", 0.12},
+    {"int4, groups of 128", "int4, group: 128", "f32", "f32", 0.15},
+    {"int4, channels", "int4, group: channel", "f32", "f32", 0.20},
+    {"int4, groups of 32, zero points", "int4, group: 32, zero_points: true", "f32", "f32", 0.08},
+    {"int4, groups of 64, zero points", "int4, group: 64, zero_points: true", "f32", "f32", 0.12},
+    {"int4, groups of 128, zero points", "int4, group: 128, zero_points: true", "f32", "f32", 0.15},
+    {"fp8, channels", "fp8", "f32", "f32", 0.02},
+    {"fp8, whole tensors", "fp8, scale: tensor", "f32", "f32", 0.03},
+    {"int8, int8-dynamic", "int8", "int8-dynamic", "f32", 0.02},
+    {"fp8, fp8-dynamic", "fp8", "fp8-dynamic", "f32", 0.04},
+    {"f32, KV cache in int8", "f32", "f32", "int8", 0.005},
+    {"f32, KV cache in e4m3", "f32", "f32", "e4m3", 0.02},
+    {"f32, KV cache in e5m2", "f32", "f32", "e5m2", 0.05},
+};
+
+std::string recipeOf(const Format &format) {
+  return std::string("version: 1\nweights:\n  - {match: \"*\", format: ") + format.weights +
+         "}\nactivations: " + format.activations + "\nkv_cache: " + format.kvCache + "\n";
+}
+
+/// A model with the text and the windows its perplexity is taken from.
+struct Corpus {
+  std::filesystem::path model, text;
+  bool hasSpecialTokens;
+  Windowing windowing;
+};
+
+double perplexityOf(const Corpus &corpus, const Format &format) {
+  Options options;
+  options.threads = 1;
+  options.max_sequences = 1;
+  Engine engine(builtEngine({corpus.model, recipeOf(format)}), options);
+  return perplexity(engine, engine.tokenize(readText(corpus.text), true, corpus.hasSpecialTokens),
+                    corpus.windowing);
+}
+
+void checkFormats(const Corpus &corpus, std::span<const Format> formats) {
+  double exact = perplexityOf(corpus, f32);
+  std::printf("| %-32s | perplexity | against f32 |\n|---|---|---|\n", "recipe");
+  std::printf("| %-32s | %10.4f | %11s |\n", f32.name, exact, "");
+  for (const Format &format : formats) {
+    double actual = perplexityOf(corpus, format);
+    double change = actual / exact - 1;
+    std::printf("| %-32s | %10.4f | %+9.2f %% |\n", format.name, actual, 100 * change);
+    EXPECT_LE(change, format.bound) << format.name;
+    // Rounding may also help by chance, but not by more than it may harm.
+    EXPECT_GE(change, -format.bound) << format.name;
+  }
+}
+
+Corpus tinyStories() {
+  return {sharedData("TinyStories-656K"), sharedData("text/tinystories_train_head_ascii.txt"),
+          false, llamaCppWindowing(256, 60)};
+}
+
+Corpus fables() {
+  Windowing windowing;
+  windowing.length = 512;
+  windowing.maxWindows = 16;
+  return {fablesModel(), fablesModel().parent_path() / "heldout.txt", true, windowing};
+}
+
+TEST(AccuracyTest, TinyStories) {
+  INGOT_NEED_SHARED_DATA();
+  checkFormats(tinyStories(), shortList);
+}
+
+TEST(LongAccuracyTest, TinyStories) {
+  INGOT_NEED_SHARED_DATA();
+  checkFormats(tinyStories(), longList);
+}
+
+TEST(LongAccuracyTest, Fables) { checkFormats(fables(), longList); }
+
+} // namespace
+} // namespace ingot::e2e

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+// Perplexities of engines in f32 within 0.1 % of those that other programs computed: in f64, by the
+// transformers library, and by llama.cpp, each under its own windowing.
+#include "tests/e2e/BuiltEngines.h"
+#include "tests/e2e/Perplexity.h"
+
+#include <cmath>
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+namespace ingot::e2e {
+namespace {
+
+constexpr double tolerance = 1e-3; ///< of the figure
+
+/// The engine of a model in f32 for this machine, with one sequence and one thread: results depend
+/// on neither, and a test shares its machine.
+Engine openF32(const std::filesystem::path &model) {
+  Options options;
+  options.threads = 1;
+  options.max_sequences = 1;
+  return Engine(builtEngine({model, std::string(f32Recipe), hostTarget}), options);
+}
+
+/// A row of llamacpp_perplexity.tsv: `model`, `text` and `ctx` as written there.
+struct LlamaCppRow {
+  std::string model, text, context;
+  double perplexity = 0;
+};
+
+std::vector<LlamaCppRow> llamaCppRows() {
+  std::vector<LlamaCppRow> rows;
+  std::istringstream file(readText(sharedData("llamacpp_perplexity.tsv")));
+  std::string line;
+  std::getline(file, line); // the heading
+  while (std::getline(file, line)) {
+    LlamaCppRow row;
+    std::istringstream fields(line);
+    std::string result;
+    std::getline(fields, row.model, '\t');
+    std::getline(fields, row.text, '\t');
+    std::getline(fields, row.context, '\t');
+    std::getline(fields, result, '\t');
+    constexpr std::string_view before = "PPL = ";
+    row.perplexity = std::stod(result.substr(result.find(before) + before.size()));
+    rows.push_back(row);
+  }
+  return rows;
+}
+
+/// The row's perplexity, computed here.
+double measured(const std::string &modelFolder, const LlamaCppRow &row) {
+  size_t length = std::stoul(row.context);
+  constexpr std::string_view chunks = "--chunks ";
+  size_t found = row.context.find(chunks);
+  size_t most = found == std::string::npos ? SIZE_MAX
+                                           : std::stoul(row.context.substr(found + chunks.size()));
+  Engine engine = openF32(sharedData(modelFolder));
+  return perplexity(engine, engine.tokenize(readText(sharedData(row.text))),
+                    llamaCppWindowing(length, most));
+}
+
+/// Compares the rows of `model` with short or with long texts; at least one must be there.
+void compareRows(const std::string &model, const std::string &folder, bool longTexts) {
+  size_t compared = 0;
+  for (const LlamaCppRow &row : llamaCppRows()) {
+    bool isLong = row.text.find("tinystories") == std::string::npos;
+    if (row.model != model || isLong != longTexts)
+      continue;
+    double actual = measured(folder, row);
+    std::printf("%s, %s, %s: %.4f, llama.cpp %.4f\n", row.model.c_str(), row.text.c_str(),
+                row.context.c_str(), actual, row.perplexity);
+    EXPECT_NEAR(actual, row.perplexity, tolerance * row.perplexity) << row.text << row.context;
+    ++compared;
+  }
+  EXPECT_GT(compared, 0u);
+}
+
+TEST(PerplexityTest, TinyStoriesEqualsItsFigureInF64) {
+  INGOT_NEED_SHARED_DATA();
+  auto index = nlohmann::json::parse(readText(sharedData("quantized/INDEX.json")));
+  double wanted = index.at("plain-f32").at("ppl_fp64_first_1024_tok_ctx256_second_half");
+  Engine engine = openF32(sharedData("TinyStories-656K"));
+  std::vector<int32_t> tokens = engine.tokenize(
+      readText(sharedData("text/tinystories_train_head_ascii.txt")), /*addSpecial=*/false);
+  tokens.resize(1024);
+  // 255 tokens after a BOS, and of these 256 the second half without its first.
+  Windowing windowing = llamaCppWindowing(256);
+  windowing.start = WindowStart::BosInFront;
+  EXPECT_NEAR(perplexity(engine, tokens, windowing), wanted, tolerance * wanted);
+}
+
+TEST(LongPerplexityTest, FablesHeldOutTextEqualsTransformers) {
+  auto golden = nlohmann::json::parse(readText(fablesModel().parent_path() / "golden.json"));
+  const auto &entry = golden.at("perplexities").at(0);
+  Engine engine = openF32(fablesModel());
+  Windowing windowing;
+  windowing.length = entry.at("window");
+  windowing.keepShortWindow = true;
+  std::vector<int32_t> tokens =
+      engine.tokenize(readText(fablesModel().parent_path() / "heldout.txt"), true, true);
+  EXPECT_EQ(tokens.size(), golden.at("about").at("heldout_stream_tokens").get<size_t>());
+  double wanted = entry.at("perplexity");
+  EXPECT_NEAR(perplexity(engine, tokens, windowing), wanted, tolerance * wanted);
+}
+
+TEST(PerplexityTest, TinyStoriesEqualsLlamaCpp) {
+  INGOT_NEED_SHARED_DATA();
+  compareRows("TinyStories-656K.f32", "TinyStories-656K", false);
+}
+
+TEST(PerplexityTest, Stories260KEqualsLlamaCpp) {
+  INGOT_NEED_SHARED_DATA();
+  compareRows("stories260K.f32", "stories260K-hf", false);
+}
+
+TEST(PerplexityTest, Rot256EqualsLlamaCpp) {
+  INGOT_NEED_SHARED_DATA();
+  compareRows("rot256.f32", "TinyStories-656K-rot256", false);
+}
+
+TEST(LongPerplexityTest, Stories260KEqualsLlamaCppOnLongTexts) {
+  INGOT_NEED_SHARED_DATA();
+  compareRows("stories260K.f32", "stories260K-hf", true);
+}
+
+} // namespace
+} // namespace ingot::e2e

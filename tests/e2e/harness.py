@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the scripts here share: where the programs are, running them, and the closing line."""
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+FABLES = ROOT / "examples" / "fables" / "model"
+LIMIT = 300  # Seconds for one program; far more than any takes.
+
+# Set by main() from the command line.
+programs = tools = None
+
+
+class BuildTest(unittest.TestCase):
+    """A test with an empty folder of its own, `self.folder`."""
+
+    def setUp(self):
+        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="ingot-e2e-"))
+        self.addCleanup(shutil.rmtree, self.folder, ignore_errors=True)
+
+    def ingot(self, *arguments, **options):
+        """Runs ingot to its end; returns the finished process with its output as text."""
+        return subprocess.run(
+            [programs / "ingot", *map(str, arguments)], stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace",
+            timeout=LIMIT, check=False, **options)
+
+    def build(self, model, output, *options, **more):
+        """Builds for the reference target, whose kernels take the least time to compile."""
+        if "--target" not in options:
+            options = ("--target", "reference", *options)
+        return self.ingot("build", model, "-o", output, *options, **more)
+
+    def ingot_run(self, *arguments):
+        """Runs ingot-run to its end; its text and its messages apart."""
+        return subprocess.run(
+            [programs / "ingot-run", *map(str, arguments)], stdin=subprocess.DEVNULL,
+            capture_output=True, text=True, errors="replace", timeout=LIMIT, check=False)
+
+    def assert_built(self, result, output):
+        self.assertEqual(result.returncode, 0, result.stdout)
+        self.assertTrue(output.is_file(), result.stdout)
+
+    def assert_refused(self, result, output, code="INGOT-E"):
+        """A status of its own, not a signal; a message with a code; and no file at all."""
+        self.assertGreater(result.returncode, 0, result.stdout)
+        self.assertRegex(result.stdout, code)
+        self.assertNotIn("Sanitizer", result.stdout)
+        if output.parent.is_dir():
+            self.assertEqual(os.listdir(output.parent), [], result.stdout)
+
+    def fresh(self, name):
+        """A new empty folder."""
+        folder = self.folder / name
+        folder.mkdir()
+        return folder
+
+    def copy_of(self, model, name="model"):
+        """A copy of a model that may be damaged."""
+        copy = self.folder / name
+        shutil.copytree(model, copy)
+        for path in copy.iterdir():
+            path.chmod(0o644)
+        return copy
+
+    def checkpoint(self, *options):
+        """A checkpoint of random weights."""
+        folder = self.folder / "checkpoint"
+        subprocess.run([tools / "make-checkpoint", *options, folder], check=True, timeout=LIMIT)
+        return folder
+
+
+def main():
+    """Runs the tests of the calling script: SCRIPT PROGRAMS TOOLS [unittest's arguments]."""
+    global programs, tools
+    programs, tools = (pathlib.Path(argument).resolve() for argument in sys.argv[1:3])
+    # A script is its own module `__main__`; tests reach the harness by import.
+    sys.modules["harness"].__dict__.update(programs=programs, tools=tools)
+    suite = unittest.defaultTestLoader.loadTestsFromModule(sys.modules["__main__"])
+    result = unittest.TextTestRunner(stream=sys.stdout, verbosity=2).run(suite)
+    for test, reason in result.skipped:
+        print(f"SKIP {test.id().removeprefix('__main__.')}: {reason}")
+    failed = len({test.id().split(" ")[0] for test, _ in result.failures + result.errors})
+    passed = result.testsRun - failed - len(result.skipped)
+    print(f"{passed} passed, {failed} failed, {len(result.skipped)} skipped", flush=True)
+    sys.exit(1 if failed else 0)
