@@ -11,45 +11,54 @@ namespace {
 /// One row: a recipe, and by how much of the f32 figure it may be worse.
 struct Format {
   const char *name;
+  const char *match; ///< which weights; the others stay as stored
   const char *weights;
   const char *activations;
   const char *kvCache;
   double bound;
 };
 
-constexpr Format f32 = {"f32", "f32", "f32", "f32", 0};
+constexpr const char *everything = "*";
+/// 4 bits are for the layers: in a tied embedding they cost more than in all layers together.
+constexpr const char *layers = "model.layers.*";
+
+constexpr Format f32 = {"f32", everything, "f32", "f32", "f32", 0};
 
 /// The formats of the default run: one of each kind.
 constexpr Format shortList[] = {
-    {"bf16", "bf16", "bf16", "bf16", 0.002},
-    {"int8", "int8", "f32", "f32", 0.01},
-    {"int4, groups of 32", "int4, group: 32", "f32", "f32", 0.08},
-    {"int8, int8-dynamic", "int8", "int8-dynamic", "int8", 0.02},
+    {"bf16", everything, "bf16", "bf16", "bf16", 0.002},
+    {"int8", everything, "int8", "f32", "f32", 0.01},
+    {"int4, groups of 32", layers, "int4, group: 32", "f32", "f32", 0.08},
+    {"int8, int8-dynamic", everything, "int8", "int8-dynamic", "int8", 0.02},
 };
 
 constexpr Format longList[] = {
-    {"bf16", "bf16", "bf16", "bf16", 0.002},
-    {"f16", "f16", "f16", "f16", 0.001},
-    {"int8", "int8", "f32", "f32", 0.01},
-    {"int4, groups of 32", "int4, group: 32", "f32", "f32", 0.08},
-    {"int4, groups of 64", "int4, group: 64", "f32", "f32", 0.12},
-    {"int4, groups of 128", "int4, group: 128", "f32", "f32", 0.15},
-    {"int4, channels", "int4, group: channel", "f32", "f32", 0.20},
-    {"int4, groups of 32, zero points", "int4, group: 32, zero_points: true", "f32", "f32", 0.08},
-    {"int4, groups of 64, zero points", "int4, group: 64, zero_points: true", "f32", "f32", 0.12},
-    {"int4, groups of 128, zero points", "int4, group: 128, zero_points: true", "f32", "f32", 0.15},
-    {"fp8, channels", "fp8", "f32", "f32", 0.02},
-    {"fp8, whole tensors", "fp8, scale: tensor", "f32", "f32", 0.03},
-    {"int8, int8-dynamic", "int8", "int8-dynamic", "f32", 0.02},
-    {"fp8, fp8-dynamic", "fp8", "fp8-dynamic", "f32", 0.04},
-    {"f32, KV cache in int8", "f32", "f32", "int8", 0.005},
-    {"f32, KV cache in e4m3", "f32", "f32", "e4m3", 0.02},
-    {"f32, KV cache in e5m2", "f32", "f32", "e5m2", 0.05},
+    {"bf16", everything, "bf16", "bf16", "bf16", 0.002},
+    {"f16", everything, "f16", "f16", "f16", 0.001},
+    {"int8", everything, "int8", "f32", "f32", 0.01},
+    {"int4, groups of 32", layers, "int4, group: 32", "f32", "f32", 0.08},
+    {"int4, groups of 64", layers, "int4, group: 64", "f32", "f32", 0.12},
+    {"int4, groups of 128", layers, "int4, group: 128", "f32", "f32", 0.15},
+    {"int4, channels", layers, "int4, group: channel", "f32", "f32", 0.20},
+    {"int4, groups of 32, zero points", layers, "int4, group: 32, zero_points: true", "f32", "f32",
+     0.08},
+    {"int4, groups of 64, zero points", layers, "int4, group: 64, zero_points: true", "f32", "f32",
+     0.12},
+    {"int4, groups of 128, zero points", layers, "int4, group: 128, zero_points: true", "f32",
+     "f32", 0.15},
+    {"fp8, channels", everything, "fp8", "f32", "f32", 0.02},
+    {"fp8, whole tensors", everything, "fp8, scale: tensor", "f32", "f32", 0.03},
+    {"int8, int8-dynamic", everything, "int8", "int8-dynamic", "f32", 0.02},
+    {"fp8, fp8-dynamic", everything, "fp8", "fp8-dynamic", "f32", 0.04},
+    {"f32, KV cache in int8", everything, "f32", "f32", "int8", 0.005},
+    {"f32, KV cache in e4m3", everything, "f32", "f32", "e4m3", 0.02},
+    {"f32, KV cache in e5m2", everything, "f32", "f32", "e5m2", 0.05},
 };
 
 std::string recipeOf(const Format &format) {
-  return std::string("version: 1\nweights:\n  - {match: \"*\", format: ") + format.weights +
-         "}\nactivations: " + format.activations + "\nkv_cache: " + format.kvCache + "\n";
+  return std::string("version: 1\nweights:\n  - {match: \"") + format.match +
+         "\", format: " + format.weights + "}\nactivations: " + format.activations +
+         "\nkv_cache: " + format.kvCache + "\n";
 }
 
 /// A model with the text and the windows its perplexity is taken from.

@@ -16,8 +16,8 @@ inline constexpr const char *hostTarget = "host";
 /// What an engine is made of.
 struct EngineRecipe {
   std::filesystem::path model;
-  std::string recipe;               ///< text of the recipe file; empty: none
-  std::string target = hostTarget; ///< `hostTarget`: ingot's own choice for this machine
+  std::string recipe;                    ///< text of the recipe file; empty: none
+  std::string target = hostTarget;       ///< `hostTarget`: ingot's own choice for this machine
   std::vector<std::string> options = {}; ///< further options of `ingot build`
 };
 

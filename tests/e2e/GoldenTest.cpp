@@ -45,9 +45,7 @@ std::vector<Case> sharedCases(const char *model) {
   return cases;
 }
 
-json fablesGolden() {
-  return json::parse(readText(fablesModel().parent_path() / "golden.json"));
-}
+json fablesGolden() { return json::parse(readText(fablesModel().parent_path() / "golden.json")); }
 
 std::vector<Case> fablesCases() {
   std::vector<Case> cases;
@@ -105,10 +103,9 @@ Generated generate(Engine &engine, const Case &wanted, size_t count) {
 void checkFirstLogits(const Case &wanted, const std::vector<ingot_logprob> &actual) {
   ASSERT_EQ(actual.size(), wanted.firstLogits.size());
   for (auto [token, logit] : wanted.firstLogits) {
-    auto found = std::find_if(actual.begin(), actual.end(),
-                              [token = token](const ingot_logprob &one) {
-                                return one.token == token;
-                              });
+    auto found =
+        std::find_if(actual.begin(), actual.end(),
+                     [token = token](const ingot_logprob &one) { return one.token == token; });
     // Only the last place may be taken by another of nearly the same logit.
     if (found == actual.end())
       EXPECT_NEAR(logit, wanted.firstLogits.back().second, logitTolerance) << "token " << token;

@@ -17,8 +17,8 @@ enum class WindowStart {
 /// How a stream of tokens is cut and what of it counts. Windows do not overlap; each is run on its
 /// own from position 0.
 struct Windowing {
-  size_t length = 256;     ///< tokens of a window, BOS included
-  size_t firstScored = 1;  ///< index in a window of the first token that counts
+  size_t length = 256;    ///< tokens of a window, BOS included
+  size_t firstScored = 1; ///< index in a window of the first token that counts
   WindowStart start = WindowStart::AsIs;
   bool keepShortWindow = false; ///< the rest at the end counts too
   size_t maxWindows = std::numeric_limits<size_t>::max();

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Perplexities of engines in f32 within 0.1 % of those that other programs computed: in f64, by the
 // transformers library, and by llama.cpp, each under its own windowing.
-#include "tests/e2e/BuiltEngines.h"
 #include "tests/e2e/Perplexity.h"
+#include "tests/e2e/BuiltEngines.h"
 
 #include <cmath>
 #include <gtest/gtest.h>
@@ -54,8 +54,8 @@ double measured(const std::string &modelFolder, const LlamaCppRow &row) {
   size_t length = std::stoul(row.context);
   constexpr std::string_view chunks = "--chunks ";
   size_t found = row.context.find(chunks);
-  size_t most = found == std::string::npos ? SIZE_MAX
-                                           : std::stoul(row.context.substr(found + chunks.size()));
+  size_t most =
+      found == std::string::npos ? SIZE_MAX : std::stoul(row.context.substr(found + chunks.size()));
   Engine engine = openF32(sharedData(modelFolder));
   return perplexity(engine, engine.tokenize(readText(sharedData(row.text))),
                     llamaCppWindowing(length, most));

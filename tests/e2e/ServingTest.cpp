@@ -49,7 +49,8 @@ std::vector<Traffic> mixedTraffic(Engine &engine, size_t count, int64_t longest)
   for (size_t i = 0; i < count; ++i) {
     Traffic one;
     size_t length = 1 + i * i % 149, begin = i * 37 % (tokens.size() - 150);
-    one.prompt.assign(tokens.begin() + ptrdiff_t(begin), tokens.begin() + ptrdiff_t(begin + length));
+    one.prompt.assign(tokens.begin() + ptrdiff_t(begin),
+                      tokens.begin() + ptrdiff_t(begin + length));
     one.maxTokens = 1 + int64_t(i * 7) % longest;
     one.temperature = i % 2 ? 0.9f : 0.0f;
     one.seed = 1000 + i;
@@ -235,8 +236,11 @@ TEST(ServingTest, AStopStringEndsTheTextBeforeIt) {
 bool isUtf8(std::string_view text) {
   for (size_t i = 0; i < text.size();) {
     auto lead = static_cast<unsigned char>(text[i]);
-    size_t length = lead < 0x80 ? 1 : lead >> 5 == 6 ? 2 : lead >> 4 == 14 ? 3 : lead >> 3 == 30 ? 4
-                                                                                                 : 0;
+    size_t length = lead < 0x80       ? 1
+                    : lead >> 5 == 6  ? 2
+                    : lead >> 4 == 14 ? 3
+                    : lead >> 3 == 30 ? 4
+                                      : 0;
     if (length == 0 || i + length > text.size())
       return false;
     for (size_t j = 1; j < length; ++j)

@@ -256,7 +256,7 @@ std::string spelling(unsigned byte) {
   return {static_cast<char>(0xc0 | (code >> 6)), static_cast<char>(0x80 | (code & 63))};
 }
 
-/// Bytes and two special tokens, no merges: one token a byte.
+/// Bytes, two special tokens and, as byte-level BPE needs one, a single merge: a token a byte.
 std::string tokenizer() {
   std::ostringstream json;
   auto special = [&](int id, const char *text) {
@@ -276,7 +276,7 @@ std::string tokenizer() {
        << R"("byte_fallback":false,"ignore_merges":false,"vocab":{)";
   for (unsigned byte = 0; byte < 256; ++byte)
     json << (byte ? "," : "") << "\"" << spelling(byte) << "\":" << byte;
-  json << "},\"merges\":[]}}\n";
+  json << R"(,"th":258},"merges":[["t","h"]]}})" << "\n";
   return json.str();
 }
 
