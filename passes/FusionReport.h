@@ -21,6 +21,14 @@ public:
   /// Whether the target accepts the fusion at `site`; notes its reason when it does not.
   bool accepts(mlir::Operation *site);
 
+  /// Hands every `Op` that the module holds now to `visit`, which may erase it.
+  template <class Op> void forEach(llvm::function_ref<void(Op)> visit) {
+    llvm::SmallVector<Op> sites;
+    module.walk([&](Op op) { sites.push_back(op); });
+    for (Op site : sites)
+      visit(site);
+  }
+
   void applied(mlir::Operation *site);
   void declined(mlir::Operation *site, const llvm::Twine &reason);
 

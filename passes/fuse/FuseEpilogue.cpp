@@ -20,10 +20,7 @@ struct FuseEpilogue : ingot::impl::FuseEpiloguePassBase<FuseEpilogue> {
     FusionReport report(getOperation(), getArgument());
     if (!report)
       return signalPassFailure();
-    SmallVector<llm::PointwiseOp> sites;
-    getOperation().walk([&](llm::PointwiseOp op) { sites.push_back(op); });
-    for (llm::PointwiseOp site : sites)
-      visit(report, site);
+    report.forEach<llm::PointwiseOp>([&](llm::PointwiseOp op) { visit(report, op); });
   }
 
   void visit(FusionReport &report, llm::PointwiseOp site) {

@@ -21,10 +21,8 @@ struct FuseQuantizeActivation
     FusionReport report(getOperation(), getArgument());
     if (!report)
       return signalPassFailure();
-    SmallVector<llm::QuantizeActivationOp> sites;
-    getOperation().walk([&](llm::QuantizeActivationOp op) { sites.push_back(op); });
-    for (llm::QuantizeActivationOp site : sites)
-      visit(report, site);
+    report.forEach<llm::QuantizeActivationOp>(
+        [&](llm::QuantizeActivationOp op) { visit(report, op); });
   }
 
   void visit(FusionReport &report, llm::QuantizeActivationOp site) {

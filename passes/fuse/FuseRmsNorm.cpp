@@ -30,10 +30,7 @@ struct FuseRmsNorm : ingot::impl::FuseRmsNormPassBase<FuseRmsNorm> {
     FusionReport report(getOperation(), getArgument());
     if (!report)
       return signalPassFailure();
-    SmallVector<llm::RmsNormOp> sites;
-    getOperation().walk([&](llm::RmsNormOp op) { sites.push_back(op); });
-    for (llm::RmsNormOp site : sites)
-      visit(report, site);
+    report.forEach<llm::RmsNormOp>([&](llm::RmsNormOp op) { visit(report, op); });
   }
 
   void visit(FusionReport &report, llm::RmsNormOp site) {

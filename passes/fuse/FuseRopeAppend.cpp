@@ -20,10 +20,7 @@ struct FuseRopeAppend : ingot::impl::FuseRopeAppendPassBase<FuseRopeAppend> {
     FusionReport report(getOperation(), getArgument());
     if (!report)
       return signalPassFailure();
-    SmallVector<llm::KvAppendOp> sites;
-    getOperation().walk([&](llm::KvAppendOp op) { sites.push_back(op); });
-    for (llm::KvAppendOp site : sites)
-      visit(report, site);
+    report.forEach<llm::KvAppendOp>([&](llm::KvAppendOp op) { visit(report, op); });
   }
 
   void visit(FusionReport &report, llm::KvAppendOp site) {

@@ -18,10 +18,7 @@ struct FuseRound : ingot::impl::FuseRoundPassBase<FuseRound> {
     FusionReport report(getOperation(), getArgument());
     if (!report)
       return signalPassFailure();
-    SmallVector<llm::RoundOp> sites;
-    getOperation().walk([&](llm::RoundOp op) { sites.push_back(op); });
-    for (llm::RoundOp site : sites)
-      visit(report, site);
+    report.forEach<llm::RoundOp>([&](llm::RoundOp op) { visit(report, op); });
   }
 
   void visit(FusionReport &report, llm::RoundOp site) {

@@ -42,10 +42,7 @@ struct FuseSwiglu : ingot::impl::FuseSwigluPassBase<FuseSwiglu> {
     FusionReport report(getOperation(), getArgument());
     if (!report)
       return signalPassFailure();
-    SmallVector<llm::PointwiseOp> sites;
-    getOperation().walk([&](llm::PointwiseOp op) { sites.push_back(op); });
-    for (llm::PointwiseOp site : sites)
-      visit(report, site);
+    report.forEach<llm::PointwiseOp>([&](llm::PointwiseOp op) { visit(report, op); });
   }
 
   void visit(FusionReport &report, llm::PointwiseOp site) {

@@ -18,10 +18,7 @@ struct MergeGateUp : ingot::impl::MergeGateUpPassBase<MergeGateUp> {
     FusionReport report(getOperation(), getArgument());
     if (!report)
       return signalPassFailure();
-    SmallVector<llm::PointwiseOp> sites;
-    getOperation().walk([&](llm::PointwiseOp op) { sites.push_back(op); });
-    for (llm::PointwiseOp site : sites)
-      visit(report, site);
+    report.forEach<llm::PointwiseOp>([&](llm::PointwiseOp op) { visit(report, op); });
   }
 
   static llm::MatmulOp product(Value value) {

@@ -29,10 +29,7 @@ struct MergeQkv : ingot::impl::MergeQkvPassBase<MergeQkv> {
     FusionReport report(getOperation(), getArgument());
     if (!report)
       return signalPassFailure();
-    SmallVector<llm::AttentionOp> sites;
-    getOperation().walk([&](llm::AttentionOp op) { sites.push_back(op); });
-    for (llm::AttentionOp site : sites)
-      visit(report, site);
+    report.forEach<llm::AttentionOp>([&](llm::AttentionOp op) { visit(report, op); });
   }
 
   void visit(FusionReport &report, llm::AttentionOp site) {

@@ -24,10 +24,7 @@ struct QuantizeActivations : ingot::impl::QuantizeActivationsPassBase<QuantizeAc
     if (!report)
       return signalPassFailure();
     bool integers = compute.getValue() == "int8-dynamic";
-    SmallVector<llm::MatmulOp> sites;
-    getOperation().walk([&](llm::MatmulOp op) { sites.push_back(op); });
-    for (llm::MatmulOp site : sites)
-      visit(report, site, integers);
+    report.forEach<llm::MatmulOp>([&](llm::MatmulOp op) { visit(report, op, integers); });
   }
 
   void visit(FusionReport &report, llm::MatmulOp site, bool integers) {

@@ -20,10 +20,7 @@ struct FoldNorm : ingot::impl::FoldNormPassBase<FoldNorm> {
     FusionReport report(getOperation(), getArgument());
     if (!report)
       return signalPassFailure();
-    SmallVector<llm::RmsNormOp> sites;
-    getOperation().walk([&](llm::RmsNormOp op) { sites.push_back(op); });
-    for (llm::RmsNormOp site : sites)
-      visit(report, site);
+    report.forEach<llm::RmsNormOp>([&](llm::RmsNormOp op) { visit(report, op); });
   }
 
   static std::string obstacle(llm::RmsNormOp site) {
