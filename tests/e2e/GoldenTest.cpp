@@ -49,7 +49,8 @@ json fablesGolden() { return json::parse(readText(fablesModel().parent_path() / 
 
 std::vector<Case> fablesCases() {
   std::vector<Case> cases;
-  for (const json &entry : fablesGolden().at("generations")) {
+  json golden = fablesGolden();
+  for (const json &entry : golden.at("generations")) {
     Case one;
     one.text = entry.at("text");
     one.isChat = entry.contains("messages");
@@ -124,6 +125,8 @@ struct Subject {
   size_t maxTokens; ///< of one continuation; `reference` is slow by intent
   size_t maxPrompt; ///< longer prompts are left out
 };
+
+void PrintTo(const Subject &subject, std::ostream *stream) { *stream << subject.name; }
 
 class GoldenTest : public testing::TestWithParam<Subject> {};
 
