@@ -12,18 +12,23 @@ void ingot::compiler::addBuildArguments(CLI::App &app, BuildOptions &options) {
   app.add_option("--recipe", options.recipe, "recipe file (default: the checkpoint's own types)");
   EngineLimits &limits = options.limits;
   app.add_option("--max-tokens", limits.maxTokens, "most tokens of one step")
+      ->check(CLI::PositiveNumber)
       ->capture_default_str();
   app.add_option("--max-sequences", limits.maxSequences, "most sequences in one step")
+      ->check(CLI::PositiveNumber)
       ->capture_default_str();
   app.add_option("--max-context", limits.maxContext,
-                 "most positions of one sequence (default: the model's own limit)");
+                 "most positions of one sequence (default: the model's own limit)")
+      ->check(CLI::PositiveNumber);
   app.add_option("--max-logit-rows", limits.maxLogitRows, "most rows of logits in one step")
+      ->check(CLI::PositiveNumber)
       ->capture_default_str();
   app.add_option("--max-build-memory", options.maxBuildMemory,
                  "hard cap on the memory of this build, such as 2GiB")
       ->transform(CLI::AsSizeValue(false))
       ->default_str("2GiB");
-  app.add_option("--threads", options.threads, "threads to use (default: all)");
+  app.add_option("--threads", options.threads, "threads to use (default: all)")
+      ->check(CLI::PositiveNumber);
 }
 
 std::optional<int> ingot::compiler::parseArguments(CLI::App &app, int argc, char **argv) {
