@@ -12,9 +12,13 @@ KILLS = 40
 
 
 class InterruptedBuilds(harness.BuildTest):
+    def setUp(self):
+        super().setUp()
+        self.model = self.checkpoint("--shape", "tiny")
+
     def start(self, output):
         return subprocess.Popen(
-            [harness.programs / "ingot", "build", harness.FABLES, "-o", output,
+            [harness.programs / "ingot", "build", self.model, "-o", output,
              "--target", "reference"], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL)
 
