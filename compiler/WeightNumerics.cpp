@@ -219,7 +219,9 @@ Quantizer Quantizer::choose(EncodingKind kind, bool zeroPoints, Element scaleTyp
     scale = largest / 127.0f;
     break;
   case EncodingKind::Int4:
-    scale = zeroPoints ? (range.most - range.least) / 15.0f : largest / 7.5f;
+    // Symmetric: the weight of the largest magnitude becomes -8 exactly, whatever its sign.
+    scale = zeroPoints ? (range.most - range.least) / 15.0f
+                       : (range.most > -range.least ? range.most : range.least) / -8.0f;
     break;
   case EncodingKind::Fp8:
     scale = largest / 448.0f;

@@ -45,7 +45,8 @@ def Llm_QuantizeOp : Llm_Op<"quantize", [Pure]> {
   let summary = "Round-to-nearest quantization of a weight";
   let description = [{
     Per group of a row (or per row, or over the whole tensor): symmetric int8 scale = amax / 127;
-    int4 scale = amax / 7.5 rounded to the scale type, stored = clamp(rne(w / scale) + 8, 0, 15);
+    int4 scale = m / -8 rounded to the scale type, where m is the weight of the largest magnitude
+    with its sign (the negative one of two), stored = clamp(rne(w / scale) + 8, 0, 15);
     int4 with zero points: scale = (max' - min') / 15 over min' = min(min, 0), max' = max(max, 0),
     zero = clamp(rne(-min' / scale), 0, 15), stored = clamp(rne(w / scale) + zero, 0, 15);
     fp8 scale = amax / 448, stored = e4m3(w / scale). A zero group has scale 1 (int4 zero 8).

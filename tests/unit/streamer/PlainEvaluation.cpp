@@ -73,7 +73,8 @@ Scale scaleOf(llm::EncodingAttr encoding, Type scaleType, const std::vector<doub
     most = std::max(most, value);
   }
   bool int4 = encoding.getKind() == "int4";
-  double scale = largest / (int4 ? 7.5 : encoding.getKind() == "int8" ? 127.0 : 448.0);
+  double scale = int4 ? (most > -least ? most : least) / -8.0
+                      : largest / (encoding.getKind() == "int8" ? 127.0 : 448.0);
   if (encoding.getZeroPoints())
     scale = asF32(most - least) / 15.0;
   scale = roundTo(scaleType, asF32(scale));
