@@ -217,6 +217,11 @@ EngineDescription describe(const BuildRequest &request, const checkpoint::Tokeni
   serving.topP = samples ? static_cast<float>(generation.topP.value_or(1)) : 1;
   serving.minP = samples ? static_cast<float>(generation.minP.value_or(0)) : 0;
   serving.repetitionPenalty = static_cast<float>(generation.repetitionPenalty.value_or(1));
+  if (options.replay) {
+    description.name = options.replay->name;
+    provenance.options = options.replay->provenance.options;
+    description.golden = options.replay->golden;
+  }
   return description;
 }
 
@@ -284,12 +289,8 @@ Outcome addGoldenTokens(BuildReport &report, OutputFile &file, ArrayRef<WeightPl
   auto record = [&](const std::string &effective, const std::string &reason) {
     description.provenance.options.push_back({"golden tokens", "", effective, reason});
   };
-  if (options.replay) {
-    description.name = options.replay->name;
-    description.provenance.options = options.replay->provenance.options;
-    description.golden = options.replay->golden;
-    return {};
-  }
+  if (options.replay)
+    return {}; // described as recorded
   uint64_t used = peakMemory();
   if (report.weightBytes > kGoldenWeights || used + report.weightBytes > options.maxBuildMemory) {
     record("none", "running the engine would hold all its weights in memory");

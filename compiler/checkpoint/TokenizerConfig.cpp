@@ -64,12 +64,7 @@ Outcome addConfiguredTokens(const Json &root, TokenizerVocabulary &vocabulary) {
       return token.error("INGOT-E1404", message(inQuotes(key), " is no token id"),
                          "correct the id");
     JsonFields fields(token);
-    added.content = fields.stringOr("content", "");
-    added.singleWord = fields.booleanOr("single_word", false);
-    added.leftStrip = fields.booleanOr("lstrip", false);
-    added.rightStrip = fields.booleanOr("rstrip", false);
-    added.normalized = fields.booleanOr("normalized", true);
-    added.special = fields.booleanOr("special", false);
+    readAddedToken(fields, added);
     if (fields.error())
       return *fields.error();
     if (Outcome done = vocabulary.addToken(added, token.where()); !done)

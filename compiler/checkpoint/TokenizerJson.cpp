@@ -139,12 +139,7 @@ Outcome readAddedTokens(const Json &list, TokenizerVocabulary &vocabulary) {
     JsonFields fields(token);
     TokenizerAddedToken added;
     added.id = static_cast<uint32_t>(fields.unsignedInteger("id", 0, maxTokenId - 1));
-    added.content = fields.stringOr("content", "");
-    added.singleWord = fields.booleanOr("single_word", false);
-    added.leftStrip = fields.booleanOr("lstrip", false);
-    added.rightStrip = fields.booleanOr("rstrip", false);
-    added.normalized = fields.booleanOr("normalized", true);
-    added.special = fields.booleanOr("special", false);
+    readAddedToken(fields, added);
     if (fields.error())
       return *fields.error();
     if (Outcome done = vocabulary.addToken(added, token.where()); !done)

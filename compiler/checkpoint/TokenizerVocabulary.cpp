@@ -146,4 +146,13 @@ Outcome mergeByScores(TokenizerSpec &spec, const std::vector<bool> &mergeable,
   return {};
 }
 
+void readAddedToken(JsonFields &fields, TokenizerAddedToken &token) {
+  token.content = fields.stringOr("content", "");
+  token.singleWord = fields.booleanOr("single_word", false);
+  token.leftStrip = fields.booleanOr("lstrip", false);
+  token.rightStrip = fields.booleanOr("rstrip", false);
+  token.normalized = fields.booleanOr("normalized", true);
+  token.special = fields.booleanOr("special", false);
+}
+
 } // namespace ingot::checkpoint

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "compiler/checkpoint/Error.h"
+#include "compiler/checkpoint/JsonFields.h"
 #include "compiler/checkpoint/TokenizerSpec.h"
 
 #include <optional>
@@ -52,5 +53,8 @@ private:
 /// part. Error: INGOT-E1406 when nothing merges.
 Outcome mergeByScores(TokenizerSpec &spec, const std::vector<bool> &mergeable,
                       const std::string &where);
+
+/// Fills `token`, except its id, from the object behind `fields`, which remembers the first error.
+void readAddedToken(JsonFields &fields, TokenizerAddedToken &token);
 
 } // namespace ingot::checkpoint
