@@ -30,7 +30,8 @@ Status readOptions(const ingot_options *given, SessionOptions &options) {
       return status;
   options.memory = {full.memory, full.max_sequences, full.max_context, full.max_tokens,
                     full.max_logit_rows};
-  options.threads = full.threads;
+  options.device.threads = full.threads;
+  options.device.simulate = full.simulate ? full.simulate : "";
   options.target = full.target ? full.target : "";
   options.verifyWeights = full.verify_weights;
   return full.threads < 0 ? misuse("threads is negative") : Status();

@@ -12,18 +12,29 @@
 
 namespace ingot::runtime {
 
+/// Forms of kernel code; values as LibraryKind of Engine.fbs.
+enum class CodeKind : uint8_t { HostSharedObject, Cubin, Ptx };
+
+/// How a kernel is launched, beside its grid.
+struct KernelShape {
+  bool spmd = false; ///< host: one call per thread, with a barrier, instead of one call per tile
+  uint32_t block[3] = {1, 1, 1};   ///< cuda: threads per block
+  uint32_t cluster[3] = {1, 1, 1}; ///< cuda: blocks per cluster
+  uint64_t sharedBytes = 0;        ///< cuda: dynamic shared memory per block
+};
+
 /// One kernel of a loaded library; owned by the device.
 struct DeviceKernel {
-  void *entry = nullptr; ///< host: an IngotKernel
-  bool spmd = false;     ///< one call per thread, with a barrier, instead of one call per tile
+  void *entry = nullptr; ///< host: an IngotKernel; cuda: a function of the driver
+  KernelShape shape;
 };
 
 /// One launch, fully evaluated. The pointed-to arrays live for the call.
 struct DeviceLaunch {
   const DeviceKernel *kernel;
-  void *const *buffers;
-  const int64_t *scalars;
-  int64_t grid[3]; ///< tiles; ignored for SPMD kernels
+  std::span<void *const> buffers;
+  std::span<const int64_t> scalars;
+  int64_t grid[3]; ///< tiles, or blocks; ignored for SPMD kernels
 };
 
 /// A device that executes engines. Calls come from one thread at a time; launches and copies take
@@ -38,8 +49,17 @@ public:
   virtual bool hasFeature(std::string_view feature) const = 0;
   /// One line naming the device, for error messages and reports.
   virtual std::string description() const = 0;
-  /// Value of a dim whose source is the device ("threads"); -1 when it does not know the name.
+  /// Value of a dim whose source is the device ("threads", "sms"); -1 when it does not know it.
   virtual int64_t dimension(std::string_view name) const = 0;
+
+  /// CUDA version of the driver as 1000 * major + 10 * minor; 0 for a device without a driver.
+  virtual int32_t driverVersion() const { return 0; }
+  /// What a device that checks kernels found wrong so far, a line each; empty for others.
+  virtual std::string findings() const { return {}; }
+
+  /// Bytes that an engine may take here, `weightBytes` of them for its weights; UINT64_MAX:
+  /// unknown.
+  virtual uint64_t availableMemory(uint64_t weightBytes) const = 0;
 
   /// Chooses how many threads (host) execute launches; called once, before anything else runs.
   /// `scratchBytes`: scratch memory of each. INGOT-E6010 or E6014 on failure.
@@ -51,15 +71,29 @@ public:
   /// Makes file bytes that stay mapped usable as kernel arguments; the host uses them in place.
   virtual Result<void *> adopt(std::span<const uint8_t> bytes) = 0;
 
+  /// Whether `loadLibrary` takes code of this form.
+  virtual bool loads(CodeKind kind) const = 0;
   /// Loads a code section; the result is an index for `kernel`. `name` is for messages.
   virtual Result<size_t> loadLibrary(std::span<const uint8_t> code, const std::string &name) = 0;
-  virtual Result<DeviceKernel> kernel(size_t library, const std::string &symbol, bool spmd) = 0;
+  virtual Result<DeviceKernel> kernel(size_t library, const std::string &symbol,
+                                      const KernelShape &shape) = 0;
 
   virtual void launch(const DeviceLaunch &launch) = 0;
   virtual void copy(void *destination, const void *source, uint64_t bytes) = 0;
   virtual void zero(void *destination, uint64_t bytes) = 0;
   virtual void write(void *destination, const void *hostSource, uint64_t bytes) = 0;
-  virtual void read(void *hostDestination, const void *source, uint64_t bytes) = 0;
+  /// INGOT-E6504 when anything since the last read went wrong on the device.
+  virtual Status read(void *hostDestination, const void *source, uint64_t bytes) = 0;
+
+  /// Launches and copies that repeat exactly may be recorded under a key. `replay` is true when it
+  /// ran the recording of `key`; after false the caller makes the calls between `beginRecording`
+  /// and `endRecording`, which also runs them. A device without recordings does nothing here.
+  virtual bool replay(uint64_t key) {
+    (void)key;
+    return false;
+  }
+  virtual void beginRecording(uint64_t key) { (void)key; }
+  virtual void endRecording() {}
 };
 
 } // namespace ingot::runtime

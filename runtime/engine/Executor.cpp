@@ -120,25 +120,53 @@ uint64_t Executor::allocatedBytes(uint32_t index) const {
   return bytes;
 }
 
-Status Executor::loadKernels() {
-  std::vector<size_t> libraries;
+/// Loads the code of `library` in a form that the device takes: its own, or that of the library of
+/// its name with ".ptx" behind it. `loaded`: index of every library on the device, or -1.
+Result<size_t> Executor::loadLibraryFor(const schema::Library &library,
+                                        std::vector<int64_t> &loaded) {
+  std::string other = library.name()->str() + ".ptx";
   for (uint32_t i = 0; i < count(chosen->libraries()); ++i) {
-    const schema::Library &library = *chosen->libraries()->Get(i);
-    if (library.kind() != schema::LibraryKind::HostSharedObject) {
-      return Status::error("INGOT-E5012",
-                           "library '" + library.name()->str() + "' is not code for this device",
-                           "rebuild the engine");
+    const schema::Library &candidate = *chosen->libraries()->Get(i);
+    if ((&candidate != &library && candidate.name()->string_view() != other) ||
+        !executionDevice->loads(CodeKind(candidate.kind())))
+      continue;
+    if (loaded[i] < 0) {
+      Result<size_t> index = executionDevice->loadLibrary(engineFile->section(candidate.section()),
+                                                          candidate.name()->str());
+      if (!index.ok())
+        return index;
+      loaded[i] = int64_t(*index);
     }
-    Result<size_t> loaded =
-        executionDevice->loadLibrary(engineFile->section(library.section()), library.name()->str());
-    if (!loaded.ok())
-      return std::move(loaded).status();
-    libraries.push_back(*loaded);
+    return size_t(loaded[i]);
   }
+  return Status::error("INGOT-E5012",
+                       "library '" + library.name()->str() + "' is not code for this device",
+                       "a simulator needs an engine whose PTX has not been stripped; otherwise "
+                       "rebuild the engine");
+}
+
+static KernelShape launchShapeOf(const schema::Kernel &kernel) {
+  KernelShape shape;
+  shape.spmd = kernel.spmd();
+  shape.sharedBytes = kernel.shared_bytes();
+  for (uint32_t axis = 0; axis < 3; ++axis) {
+    if (axis < count(kernel.block()))
+      shape.block[axis] = kernel.block()->Get(axis);
+    if (axis < count(kernel.cluster()))
+      shape.cluster[axis] = kernel.cluster()->Get(axis);
+  }
+  return shape;
+}
+
+Status Executor::loadKernels() {
+  std::vector<int64_t> loaded(count(chosen->libraries()), -1);
   for (uint32_t i = 0; i < count(chosen->kernels()); ++i) {
     const schema::Kernel &kernel = *chosen->kernels()->Get(i);
+    Result<size_t> library = loadLibraryFor(*chosen->libraries()->Get(kernel.library()), loaded);
+    if (!library.ok())
+      return std::move(library).status();
     Result<DeviceKernel> found =
-        executionDevice->kernel(libraries[kernel.library()], kernel.symbol()->str(), kernel.spmd());
+        executionDevice->kernel(*library, kernel.symbol()->str(), launchShapeOf(kernel));
     if (!found.ok())
       return std::move(found).status().in("kernel '" + kernel.name()->str() + "'");
     kernels.push_back(*found);
@@ -237,7 +265,25 @@ Status Executor::beginStep(const StepShape &shape) {
   return {};
 }
 
-void Executor::run(uint32_t program) { runPart(program, 0, uint32_t(programs[program].size())); }
+/// Launches of a whole program at one shape. Steps that only decode come again and again.
+static constexpr uint64_t kShapeBits = 20;
+
+void Executor::run(uint32_t program) {
+  auto dim = [&](int64_t index) { return index < 0 ? 0 : uint64_t(dims[size_t(index)]); };
+  auto whole = uint32_t(programs[program].size());
+  if (dim(tokensDim) != dim(sequencesDim) || dim(tokensDim) != dim(logitRowsDim) ||
+      dim(tokensDim) >> kShapeBits)
+    return runPart(program, 0, whole);
+  uint64_t key = (uint64_t(program) << kShapeBits) | dim(tokensDim);
+  if (executionDevice->replay(key)) {
+    launchCount += std::count_if(programs[program].begin(), programs[program].end(),
+                                 [](const Step &step) { return !step.variants.empty(); });
+    return;
+  }
+  executionDevice->beginRecording(key);
+  runPart(program, 0, whole);
+  executionDevice->endRecording();
+}
 
 void Executor::runPart(uint32_t program, uint32_t first, uint32_t instructions) {
   for (uint32_t i = first; i < first + instructions; ++i) {
@@ -271,7 +317,8 @@ void Executor::runLaunch(const Step &step) {
     else
       scalarArgs[scalars++] = std::bit_cast<int64_t>(arg.real());
   }
-  DeviceLaunch call = {&choice->kernel, bufferArgs.data(), scalarArgs.data(), {1, 1, 1}};
+  DeviceLaunch call = {
+      &choice->kernel, {bufferArgs.data(), buffers}, {scalarArgs.data(), scalars}, {1, 1, 1}};
   for (uint32_t i = 0; i < count(choice->variant->grid()); ++i)
     call.grid[i] = evaluate(*choice->variant->grid()->Get(i), dims);
   executionDevice->launch(call);
@@ -295,8 +342,8 @@ void Executor::write(uint32_t buffer, const void *source, uint64_t bytes) {
   executionDevice->write(bases[buffer], source, std::min(bytes, bufferBytes(buffer)));
 }
 
-void Executor::read(uint32_t buffer, void *destination, uint64_t bytes) {
-  executionDevice->read(destination, bases[buffer], std::min(bytes, bufferBytes(buffer)));
+Status Executor::read(uint32_t buffer, void *destination, uint64_t bytes) {
+  return executionDevice->read(destination, bases[buffer], std::min(bytes, bufferBytes(buffer)));
 }
 
 void Executor::clearState(int64_t slot) {

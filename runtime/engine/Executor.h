@@ -50,7 +50,8 @@ public:
   uint64_t bufferBytes(uint32_t buffer) const;
   /// Writes to or reads from the front of a buffer in the arena; `bytes` must not exceed its size.
   void write(uint32_t buffer, const void *source, uint64_t bytes);
-  void read(uint32_t buffer, void *destination, uint64_t bytes);
+  /// INGOT-E6504 when the device failed since the last read.
+  Status read(uint32_t buffer, void *destination, uint64_t bytes);
   /// Zeroes the rows of every State buffer that belong to a sequence slot.
   void clearState(int64_t slot);
   /// Writes a whole row of a State buffer.
@@ -74,6 +75,7 @@ private:
   Status bindDims();
   Status checkSupported() const;
   Status allocate();
+  Result<size_t> loadLibraryFor(const schema::Library &library, std::vector<int64_t> &loaded);
   Status loadKernels();
   Status prepare();
   Status prepareLaunch(const schema::Launch &launch, Step &step, const std::string &where);

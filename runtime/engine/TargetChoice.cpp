@@ -5,8 +5,16 @@
 #include "runtime/engine/Verify.h"
 #include "runtime/schema/KernelAbi.h"
 
+#include <cstdio>
+
 namespace ingot::runtime {
 namespace {
+
+/// "12.8" as the driver counts, 12080; 0 when it is no such text.
+int32_t versionOf(const std::string &text) {
+  int major = 0, minor = 0;
+  return std::sscanf(text.c_str(), "%4d.%2d", &major, &minor) == 2 ? 1000 * major + 10 * minor : 0;
+}
 
 /// What keeps the device from running the target; empty when nothing does.
 std::string obstacle(const schema::Target &target, const Device &device) {
@@ -16,6 +24,11 @@ std::string obstacle(const schema::Target &target, const Device &device) {
   if (target.kernel_abi() != INGOT_KERNEL_ABI_VERSION)
     return "has kernel ABI " + std::to_string(target.kernel_abi()) + ", this runtime has " +
            std::to_string(INGOT_KERNEL_ABI_VERSION);
+  if (int32_t minimum = target.minimum_driver() ? versionOf(target.minimum_driver()->str()) : 0;
+      minimum > device.driverVersion())
+    return "needs a driver of CUDA " + target.minimum_driver()->str() + ", this one is of " +
+           std::to_string(device.driverVersion() / 1000) + "." +
+           std::to_string(device.driverVersion() % 1000 / 10);
   std::string needed, missing;
   for (uint32_t i = 0; i < count(target.features()); ++i) {
     std::string feature = target.features()->Get(i)->str();

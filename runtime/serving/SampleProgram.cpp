@@ -133,7 +133,7 @@ void SampleProgram::fillRow(size_t row, const Sequence &sequence) {
   }
 }
 
-void SampleProgram::run(std::span<Sequence *const> rows) {
+Status SampleProgram::run(std::span<Sequence *const> rows) {
   bool anyBias = false, anyMask = false;
   for (size_t row = 0; row < rows.size(); ++row) {
     fillRow(row, *rows[row]);
@@ -149,13 +149,16 @@ void SampleProgram::run(std::span<Sequence *const> rows) {
   if (anyMask)
     executor->write(uint32_t(maskBuffer), mask.data(), count * maskWords * 4);
   executor->run(program);
-  executor->read(uint32_t(tokensBuffer), tokens.data(), count * 4);
-  if (logprobsBuffer != absent)
-    executor->read(uint32_t(logprobsBuffer), logprobs.data(), count * 4);
-  if (topTokensBuffer != absent && topLogprobsBuffer != absent) {
-    executor->read(uint32_t(topTokensBuffer), topTokens.data(), count * INGOT_MAX_LOGPROBS * 4);
-    executor->read(uint32_t(topLogprobsBuffer), topLogprobs.data(), count * INGOT_MAX_LOGPROBS * 4);
-  }
+  const std::tuple<int64_t, void *, size_t> outputs[] = {
+      {tokensBuffer, tokens.data(), count * 4},
+      {logprobsBuffer, logprobs.data(), count * 4},
+      {topTokensBuffer, topTokens.data(), count * INGOT_MAX_LOGPROBS * 4},
+      {topLogprobsBuffer, topLogprobs.data(), count * INGOT_MAX_LOGPROBS * 4}};
+  for (auto [buffer, destination, bytes] : outputs)
+    if (buffer != absent)
+      if (Status status = executor->read(uint32_t(buffer), destination, bytes); !status.ok())
+        return status;
+  return {};
 }
 
 std::vector<TokenLogprob> SampleProgram::top(size_t row, int32_t wanted) const {

@@ -27,8 +27,9 @@ public:
   void admit(Sequence &sequence);
 
   /// Draws the next token of each sequence from the row of the same number of the logits of the
-  /// step just run. The order of `rows` is that of its logit rows.
-  void run(std::span<Sequence *const> rows);
+  /// step just run. The order of `rows` is that of its logit rows. INGOT-E6504 when the device
+  /// failed.
+  Status run(std::span<Sequence *const> rows);
 
   int32_t token(size_t row) const { return tokens[row]; }
   /// NaN when the engine has no log-probabilities.

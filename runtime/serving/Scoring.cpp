@@ -70,7 +70,7 @@ float logProbability(std::span<const float> logits, int32_t token) {
 
 /// Feeds `tokens` in steps with logits for every token. `run` executes the prepared step; `visit`
 /// sees the result of tokens [first, first + count).
-Status Session::runAlone(std::span<const int32_t> tokens, const std::function<void()> &run,
+Status Session::runAlone(std::span<const int32_t> tokens, const std::function<Status()> &run,
                          const std::function<Status(int64_t first, int64_t count)> &visit) {
   if (Status status = checkPrompt(tokens, memoryPlan().maxContext); !status.ok())
     return status;
@@ -93,8 +93,9 @@ Status Session::runAlone(std::span<const int32_t> tokens, const std::function<vo
     status = stepProgram->prepare({&entry, 1}, *cache);
     if (!status.ok())
       break;
-    run();
-    status = visit(sequence.computed, chunk);
+    status = run();
+    if (status.ok())
+      status = visit(sequence.computed, chunk);
     sequence.computed += chunk;
   }
   scheduler->giveBack(sequence);
@@ -107,14 +108,21 @@ Result<std::vector<float>> Session::score(std::span<const int32_t> tokens) {
   std::vector<float> logits;
   auto visit = [&](int64_t first, int64_t count) -> Status {
     logits.resize(size_t(count) * vocabulary);
-    executor->read(stepProgram->logits(), logits.data(), logits.size() * sizeof(float));
+    if (Status status =
+            executor->read(stepProgram->logits(), logits.data(), logits.size() * sizeof(float));
+        !status.ok())
+      return status;
     for (int64_t i = 0; i < count && size_t(first + i + 1) < tokens.size(); ++i)
       scores[size_t(first + i + 1)] =
           logProbability(std::span(logits).subspan(size_t(i) * vocabulary, vocabulary),
                          tokens[size_t(first + i + 1)]);
     return {};
   };
-  if (Status status = runAlone(tokens, [&] { stepProgram->run(); }, visit); !status.ok())
+  auto run = [&]() -> Status {
+    stepProgram->run();
+    return {};
+  };
+  if (Status status = runAlone(tokens, run, visit); !status.ok())
     return status;
   return scores;
 }
@@ -154,20 +162,22 @@ Result<std::vector<float>> Session::readTap(std::span<const int32_t> tokens, std
   std::vector<float> values;
   std::vector<uint8_t> bytes;
   bool convertible = true;
-  auto run = [&] {
+  auto run = [&]() -> Status {
     executor->runPart(stepProgram->index(), 0, end);
     size_t elements = 1;
     for (int64_t extent : executor->shapeOf(buffer))
       elements *= size_t(extent);
     bytes.resize(executor->bufferBytes(buffer));
     elements = std::min(elements, bytes.size() * 8 / size_t(bitsOf(type)));
-    executor->read(buffer, bytes.data(), bytes.size());
+    if (Status status = executor->read(buffer, bytes.data(), bytes.size()); !status.ok())
+      return status;
     for (size_t i = 0; i < elements && convertible; ++i) {
       float value = 0;
       convertible = convert(type, bytes.data(), i, value);
       values.push_back(value);
     }
     executor->runPart(stepProgram->index(), end, total - end);
+    return {};
   };
   auto visit = [&](int64_t, int64_t) -> Status {
     return convertible ? Status() : refuse("has an element type that does not become f32");

@@ -2,8 +2,6 @@
 // Opening an engine, and the loop of requests: submit, step, events.
 #include "runtime/serving/Session.h"
 
-#include "runtime/devices/host/CpuCount.h"
-#include "runtime/devices/host/HostDevice.h"
 #include "runtime/engine/TargetChoice.h"
 #include "runtime/engine/Verify.h"
 
@@ -22,16 +20,23 @@ Result<MemoryPlan> planFor(const EngineFile &file, const SessionOptions &options
   target = *chosen;
   MemoryRequest request = options.memory;
   if (request.memory == 0) {
-    // The file's pages are shared and can be dropped, so weights do not count against what is free.
-    constexpr uint64_t kept = 10; // leaves a tenth to others
-    uint64_t available = availableMemory();
     uint64_t weights = engine.targets()->Get(target)->memory()->weight_bytes();
-    request.memory = available == UINT64_MAX ? 0 : available - available / kept + weights;
+    uint64_t available = device.availableMemory(weights);
+    request.memory = available == UINT64_MAX ? 0 : available;
   }
   return planMemory(engine, *engine.targets()->Get(target), device.dimension("threads"), request);
 }
 
 } // namespace
+
+Result<std::unique_ptr<Device>> Session::deviceFor(const EngineFile &file,
+                                                   const SessionOptions &options) {
+  std::vector<std::string_view> architectures;
+  for (const schema::Target *target : *file.metadata().targets())
+    if (options.target.empty() || target->name()->string_view() == options.target)
+      architectures.push_back(target->arch()->string_view());
+  return openDevice(options.device, architectures);
+}
 
 Result<std::unique_ptr<Session>> Session::open(const std::string &path,
                                                const SessionOptions &options) {
@@ -44,9 +49,11 @@ Result<std::unique_ptr<Session>> Session::open(const std::string &path,
 
 Result<MemoryPlan> Session::plan(const EngineFile &file, const SessionOptions &options,
                                  uint32_t *target) {
-  HostDevice device(options.threads);
+  Result<std::unique_ptr<Device>> device = deviceFor(file, options);
+  if (!device.ok())
+    return std::move(device).status();
   uint32_t chosen = 0;
-  Result<MemoryPlan> plan = planFor(file, options, device, chosen);
+  Result<MemoryPlan> plan = planFor(file, options, **device, chosen);
   if (target)
     *target = chosen;
   return plan;
@@ -54,13 +61,15 @@ Result<MemoryPlan> Session::plan(const EngineFile &file, const SessionOptions &o
 
 Result<std::unique_ptr<Session>> Session::create(std::shared_ptr<const EngineFile> file,
                                                  const SessionOptions &options) {
-  auto device = std::make_unique<HostDevice>(options.threads);
+  Result<std::unique_ptr<Device>> device = deviceFor(*file, options);
+  if (!device.ok())
+    return std::move(device).status();
   uint32_t target = 0;
-  Result<MemoryPlan> plan = planFor(*file, options, *device, target);
+  Result<MemoryPlan> plan = planFor(*file, options, **device, target);
   if (!plan.ok())
     return std::move(plan).status();
   Result<std::unique_ptr<Executor>> executor =
-      Executor::create(std::move(file), target, std::move(device), *plan);
+      Executor::create(std::move(file), target, std::move(*device), *plan);
   if (!executor.ok())
     return std::move(executor).status();
   std::unique_ptr<Session> session(new Session());
@@ -210,7 +219,8 @@ Result<bool> Session::step() {
     entry.sequence->computed += entry.tokens;
   }
   if (!rows.empty()) {
-    sampleProgram->run(rows);
+    if (Status status = sampleProgram->run(rows); !status.ok())
+      return status;
     totals.generatedTokens += int64_t(rows.size());
     for (size_t row = 0; row < rows.size(); ++row) {
       if (uint32_t(sampleProgram->token(row)) >= uint32_t(stepProgram->vocabulary()))

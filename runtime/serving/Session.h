@@ -2,6 +2,7 @@
 // An opened engine that serves: requests in, tokens and text out, step by step.
 #pragma once
 
+#include "runtime/devices/OpenDevice.h"
 #include "runtime/serving/SampleProgram.h"
 #include "runtime/serving/StepProgram.h"
 
@@ -11,8 +12,8 @@ namespace ingot::runtime {
 
 struct SessionOptions {
   MemoryRequest memory; ///< memory.memory 0: what the machine has available
-  int64_t threads = 0;  ///< 0: as many as this process may use
-  std::string target;   ///< empty: the best that runs here
+  DeviceRequest device;
+  std::string target; ///< empty: the best that runs here
   bool verifyWeights = false;
 };
 
@@ -56,6 +57,9 @@ struct SessionCounters {
 /// Not thread-safe: calls come from one thread at a time.
 class Session {
 public:
+  /// The device for the engine's targets, or for the one that the user named. INGOT-E65xx.
+  static Result<std::unique_ptr<Device>> deviceFor(const EngineFile &file,
+                                                   const SessionOptions &options);
   /// Opens, verifies and loads an engine. INGOT-E5xxx, E6xxx or E71xx.
   static Result<std::unique_ptr<Session>> open(const std::string &path,
                                                const SessionOptions &options);
@@ -101,7 +105,7 @@ private:
   Status checkPrompt(std::span<const int32_t> tokens, int64_t limit) const;
   void accept(Sequence &sequence, size_t row);
   FinishReason finishOf(const Sequence &sequence, int32_t token) const;
-  Status runAlone(std::span<const int32_t> tokens, const std::function<void()> &run,
+  Status runAlone(std::span<const int32_t> tokens, const std::function<Status()> &run,
                   const std::function<Status(int64_t first, int64_t count)> &visit);
 
   std::unique_ptr<Executor> executor;

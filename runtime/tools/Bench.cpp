@@ -179,7 +179,7 @@ Result<Row> measure(Session &session, BandwidthProbe *probe, const BenchOptions 
 /// All batches at one number of threads.
 Status measureThreads(BenchOptions &options, int64_t threads, std::vector<Row> &rows,
                       std::string &target) {
-  options.session.threads = threads;
+  options.session.device.threads = threads;
   auto start = std::chrono::steady_clock::now();
   Result<std::unique_ptr<Session>> session = Session::open(options.engine, options.session);
   double loadSeconds = secondsSince(start);

@@ -196,7 +196,7 @@ int runEval(int argc, char **argv) {
   app.add_flag("--parse-special", options.parseSpecial, "recognise special tokens in the text");
   app.add_flag("--json", options.json, "print JSON");
   addTargetOption(app, options.session.target);
-  addThreadsOption(app, options.session.threads);
+  addDeviceOptions(app, options.session.device);
   int exitStatus = 0;
   if (!parseArguments(app, argc, argv, exitStatus))
     return exitStatus;

@@ -30,6 +30,9 @@ public:
   bool hasFeature(std::string_view feature) const override { return device->hasFeature(feature); }
   std::string description() const override { return device->description(); }
   int64_t dimension(std::string_view name) const override { return device->dimension(name); }
+  uint64_t availableMemory(uint64_t weightBytes) const override {
+    return device->availableMemory(weightBytes);
+  }
   Status start(int64_t threads, uint64_t scratchBytes) override {
     scratch = uint64_t(threads) * scratchBytes;
     return device->start(threads, scratchBytes);
@@ -43,11 +46,13 @@ public:
     known = std::max(known, uint64_t(bytes.size()));
     return device->adopt(bytes);
   }
+  bool loads(CodeKind kind) const override { return device->loads(kind); }
   Result<size_t> loadLibrary(std::span<const uint8_t> code, const std::string &name) override {
     return device->loadLibrary(code, name);
   }
-  Result<DeviceKernel> kernel(size_t library, const std::string &symbol, bool spmd) override {
-    return device->kernel(library, symbol, spmd);
+  Result<DeviceKernel> kernel(size_t library, const std::string &symbol,
+                              const KernelShape &shape) override {
+    return device->kernel(library, symbol, shape);
   }
   void launch(const DeviceLaunch &launch) override { device->launch(launch); }
   void copy(void *destination, const void *source, uint64_t bytes) override {
@@ -57,8 +62,8 @@ public:
   void write(void *destination, const void *hostSource, uint64_t bytes) override {
     device->write(destination, hostSource, bytes);
   }
-  void read(void *hostDestination, const void *source, uint64_t bytes) override {
-    device->read(hostDestination, source, bytes);
+  Status read(void *hostDestination, const void *source, uint64_t bytes) override {
+    return device->read(hostDestination, source, bytes);
   }
 
 private:

@@ -5,7 +5,6 @@
 #include "runtime/tools/SessionArguments.h"
 #include "runtime/tools/Table.h"
 
-#include "runtime/devices/host/HostDevice.h"
 #include "runtime/engine/Verify.h"
 
 #include <algorithm>
@@ -81,7 +80,10 @@ Status checkMemory(const std::shared_ptr<const EngineFile> &file, const SessionO
   Result<MemoryPlan> plan = Session::plan(*file, options, &target);
   if (!plan.ok())
     return std::move(plan).status();
-  auto device = std::make_unique<MeasuringDevice>(std::make_unique<HostDevice>(options.threads));
+  Result<std::unique_ptr<Device>> actual = Session::deviceFor(*file, options);
+  if (!actual.ok())
+    return std::move(actual).status();
+  auto device = std::make_unique<MeasuringDevice>(std::move(*actual));
   const MeasuringDevice &measured = *device;
   Result<std::unique_ptr<Executor>> executor =
       Executor::create(file, target, std::move(device), *plan);
@@ -224,6 +226,10 @@ Status selfTest(const SelfTestOptions &options) {
     return status;
   if (Status status = checkBatches(**session, verdict); !status.ok())
     return status;
+  std::string findings = (*session)->engine().device().findings();
+  if (!options.session.device.simulate.empty())
+    verdict.add("simulator", findings.empty(),
+                findings.empty() ? "no finding" : findings.substr(0, findings.find('\n')));
   double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   if (Status status = verdict.status(); !status.ok())
     return status;
@@ -239,7 +245,8 @@ int runSelfTest(int argc, char **argv) {
   CLI::App app("Runs an engine's golden cases on this machine, compares what is allocated with the "
                "memory\ncontract, and prompts alone with prompts together.\n\nexamples:\n"
                "  selftest model.ingot\n"
-               "  selftest model.ingot --target reference --threads 4",
+               "  selftest model.ingot --target reference --threads 4\n"
+               "  selftest model.ingot --simulate sm_90a",
                argv[0]);
   SelfTestOptions options;
   app.add_option("engine", options.engine, "engine file")->required();
@@ -248,7 +255,7 @@ int runSelfTest(int argc, char **argv) {
       ->check(CLI::NonNegativeNumber)
       ->capture_default_str();
   addMemoryOptions(app, options.session.memory);
-  addThreadsOption(app, options.session.threads);
+  addDeviceOptions(app, options.session.device);
   addTargetOption(app, options.session.target);
   int exitStatus = 0;
   if (!parseArguments(app, argc, argv, exitStatus))

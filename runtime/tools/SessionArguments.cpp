@@ -38,9 +38,22 @@ void addThreadsOption(CLI::App &app, int64_t &threads) {
       ->group("Limits");
 }
 
+void addDeviceOptions(CLI::App &app, DeviceRequest &device) {
+  addThreadsOption(app, device.threads);
+  app.add_option("--simulate", device.simulate,
+                 "run the target of this GPU architecture (sm_80 ... sm_120a) on the CPU, checked")
+      ->group("Limits");
+  app.add_option("--simulated-sms", device.simulatedSms, "multiprocessors of the simulated GPU")
+      ->check(CLI::Range(1, 1024))
+      ->group("Limits");
+  app.add_flag("--strict", device.simulateStrictly,
+               "simulate with the checks for races, missing waits and uninitialised memory")
+      ->group("Limits");
+}
+
 void addSessionOptions(CLI::App &app, SessionOptions &options) {
   addMemoryOptions(app, options.memory);
-  addThreadsOption(app, options.threads);
+  addDeviceOptions(app, options.device);
   addTargetOption(app, options.target);
   app.add_flag("--verify-weights", options.verifyWeights, "compare the digests of all weights")
       ->group("Limits");

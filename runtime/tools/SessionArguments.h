@@ -16,6 +16,9 @@ void addMemoryOptions(CLI::App &app, MemoryRequest &request);
 void addTargetOption(CLI::App &app, std::string &target);
 void addThreadsOption(CLI::App &app, int64_t &threads);
 
+/// Adds --threads and the options of the simulator.
+void addDeviceOptions(CLI::App &app, DeviceRequest &device);
+
 /// Adds all of these and --verify-weights.
 void addSessionOptions(CLI::App &app, SessionOptions &options);
 

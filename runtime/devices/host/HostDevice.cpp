@@ -33,6 +33,13 @@ int64_t HostDevice::dimension(std::string_view name) const {
   return name == "threads" ? threads : -1;
 }
 
+uint64_t HostDevice::availableMemory(uint64_t weightBytes) const {
+  // The file's pages are shared and can be dropped, so weights do not count against what is free.
+  constexpr uint64_t kept = 10; // leaves a tenth to others
+  uint64_t available = runtime::availableMemory();
+  return available == UINT64_MAX ? available : available - available / kept + weightBytes;
+}
+
 Status HostDevice::start(int64_t count, uint64_t scratchBytes) {
   threads = count;
   constexpr uint64_t granule = INGOT_BUFFER_ALIGNMENT;
@@ -85,17 +92,18 @@ Result<size_t> HostDevice::loadLibrary(std::span<const uint8_t> code, const std:
   return libraries.size() - 1;
 }
 
-Result<DeviceKernel> HostDevice::kernel(size_t library, const std::string &symbol, bool spmd) {
+Result<DeviceKernel> HostDevice::kernel(size_t library, const std::string &symbol,
+                                        const KernelShape &shape) {
   void *entry = libraries[library].symbol(symbol);
   if (!entry)
     return Status::error("INGOT-E5021", "no symbol '" + symbol + "' in its kernel library",
                          "rebuild the engine");
-  return DeviceKernel{entry, spmd};
+  return DeviceKernel{entry, shape};
 }
 
 void HostDevice::launch(const DeviceLaunch &launch) {
-  pool->run(reinterpret_cast<IngotKernel>(launch.kernel->entry), launch.kernel->spmd,
-            launch.buffers, launch.scalars, launch.grid);
+  pool->run(reinterpret_cast<IngotKernel>(launch.kernel->entry), launch.kernel->shape.spmd,
+            launch.buffers.data(), launch.scalars.data(), launch.grid);
 }
 
 void HostDevice::copy(void *destination, const void *source, uint64_t bytes) {
@@ -109,9 +117,10 @@ void HostDevice::write(void *destination, const void *hostSource, uint64_t bytes
     std::memcpy(destination, hostSource, bytes);
 }
 
-void HostDevice::read(void *hostDestination, const void *source, uint64_t bytes) {
+Status HostDevice::read(void *hostDestination, const void *source, uint64_t bytes) {
   if (bytes)
     std::memcpy(hostDestination, source, bytes);
+  return {};
 }
 
 } // namespace ingot::runtime

@@ -20,17 +20,21 @@ public:
   /// Knows "threads".
   int64_t dimension(std::string_view name) const override;
 
+  uint64_t availableMemory(uint64_t weightBytes) const override;
+
   Status start(int64_t threads, uint64_t scratchBytes) override;
   Result<void *> allocate(uint64_t bytes) override;
   Result<void *> adopt(std::span<const uint8_t> bytes) override;
+  bool loads(CodeKind kind) const override { return kind == CodeKind::HostSharedObject; }
   Result<size_t> loadLibrary(std::span<const uint8_t> code, const std::string &name) override;
-  Result<DeviceKernel> kernel(size_t library, const std::string &symbol, bool spmd) override;
+  Result<DeviceKernel> kernel(size_t library, const std::string &symbol,
+                              const KernelShape &shape) override;
 
   void launch(const DeviceLaunch &launch) override;
   void copy(void *destination, const void *source, uint64_t bytes) override;
   void zero(void *destination, uint64_t bytes) override;
   void write(void *destination, const void *hostSource, uint64_t bytes) override;
-  void read(void *hostDestination, const void *source, uint64_t bytes) override;
+  Status read(void *hostDestination, const void *source, uint64_t bytes) override;
 
 private:
   struct Region {

@@ -52,6 +52,7 @@ typedef struct ingot_options {
   int64_t threads;        /**< 0: as many as this process may use */
   const char *target;     /**< name of the target to run; NULL: the best that runs here */
   bool verify_weights;    /**< compare the digests of all weights (reads the whole file) */
+  const char *simulate;   /**< GPU architecture to simulate on the CPU ("sm_90a"); NULL: none */
 } ingot_options;
 
 INGOT_API void ingot_options_init(ingot_options *options);

@@ -68,7 +68,7 @@ SessionOptions limits(int64_t tokens, int64_t sequences, int64_t rows, int64_t t
   options.memory.maxTokens = tokens;
   options.memory.maxSequences = sequences;
   options.memory.maxLogitRows = rows;
-  options.threads = threads;
+  options.device.threads = threads;
   return options;
 }
 

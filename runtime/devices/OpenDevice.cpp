@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// Prefers a GPU that an engine has code for.
+#include "runtime/devices/OpenDevice.h"
+
+#include "runtime/devices/cuda/CudaDevice.h"
+#include "runtime/devices/host/HostDevice.h"
+
+#include <algorithm>
+
+namespace ingot::runtime {
+
+Result<std::unique_ptr<Device>> openDevice(const DeviceRequest &request,
+                                           std::span<const std::string_view> architectures) {
+  CudaOptions cuda;
+  cuda.simulate = request.simulate;
+  cuda.simulatedSms = request.simulatedSms;
+  cuda.simulateStrictly = request.simulateStrictly;
+  auto forCuda = [](std::string_view name) { return name.starts_with("sm_"); };
+  bool onlyCuda = std::all_of(architectures.begin(), architectures.end(), forCuda);
+  if (!request.simulate.empty() ||
+      std::any_of(architectures.begin(), architectures.end(), forCuda)) {
+    Result<std::unique_ptr<CudaDevice>> device = CudaDevice::open(cuda);
+    bool wanted = device.ok() && std::find(architectures.begin(), architectures.end(),
+                                           (*device)->architecture()) != architectures.end();
+    if (device.ok() && (wanted || onlyCuda || !request.simulate.empty()))
+      return std::unique_ptr<Device>(std::move(*device));
+    if (onlyCuda || !request.simulate.empty())
+      return std::move(device).status();
+  }
+  return std::unique_ptr<Device>(std::make_unique<HostDevice>(request.threads));
+}
+
+} // namespace ingot::runtime

@@ -1,0 +1,362 @@
+// SPDX-License-Identifier: Apache-2.0
+// One context, one stream; programs that repeat become graphs.
+#include "runtime/devices/cuda/CudaDevice.h"
+
+#include "runtime/schema/KernelAbi.h"
+
+#include <algorithm>
+#include <climits>
+#include <filesystem>
+
+namespace ingot::runtime {
+
+using cuda::DeviceAttribute;
+using cuda::DevicePointer;
+using cuda::DriverResult;
+
+namespace {
+
+constexpr const char *kSimulatorLibrary = "libingot-cuda-sim.so";
+/// Beyond this a kernel must be told that it may have so much.
+constexpr uint64_t kUsualSharedBytes = 48 << 10;
+
+DevicePointer addressOf(const void *memory) { return reinterpret_cast<DevicePointer>(memory); }
+
+/// The simulator beside this program or in the library folder of its installation; else its name
+/// alone, for the loader to find.
+std::string findSimulator() {
+  std::error_code error;
+  std::filesystem::path folder =
+      std::filesystem::read_symlink("/proc/self/exe", error).parent_path();
+  for (const char *way : {".", "../lib"})
+    if (std::filesystem::path file = folder / way / kSimulatorLibrary; exists(file, error))
+      return file.lexically_normal().string();
+  return kSimulatorLibrary;
+}
+
+/// "sm_90a" for 9.0: from 9 on engines use the features of exactly that architecture.
+std::string architectureOf(int32_t major, int32_t minor) {
+  constexpr int32_t firstSpecific = 9;
+  return "sm_" + std::to_string(major) + std::to_string(minor) +
+         (major >= firstSpecific ? "a" : "");
+}
+
+} // namespace
+
+Result<std::unique_ptr<CudaDevice>> CudaDevice::open(const CudaOptions &options) {
+  std::unique_ptr<CudaDevice> opened(new CudaDevice());
+  Result<std::unique_ptr<Driver>> loaded =
+      Driver::load(options.simulate.empty() ? Driver::systemLibrary : findSimulator());
+  if (!loaded.ok())
+    return std::move(loaded).status();
+  opened->driver = std::move(*loaded);
+  const Driver &driver = *opened->driver;
+  if (Status status = opened->configureSimulator(options); !status.ok())
+    return status;
+  const std::pair<DriverResult, const char *> steps[] = {
+      {driver.cuDeviceGet(&opened->device, options.ordinal), "finding the CUDA device"},
+      {driver.cuDevicePrimaryCtxRetain(&opened->context, opened->device), "taking its context"},
+      {driver.cuCtxSetCurrent(opened->context), "entering its context"},
+      {driver.cuStreamCreate(&opened->stream, cuda::StreamFlags::NonBlocking), "making a stream"},
+  };
+  for (auto [result, what] : steps)
+    if (Status status = driver.check(result, "INGOT-E6502", what); !status.ok())
+      return status;
+  if (Status status = opened->readFacts(); !status.ok())
+    return status;
+  Result<std::unique_ptr<PinnedRing>> ring = PinnedRing::create(driver, opened->stream);
+  if (!ring.ok())
+    return std::move(ring).status();
+  opened->ring = std::move(*ring);
+  return opened;
+}
+
+CudaDevice::~CudaDevice() {
+  if (!driver || !context)
+    return;
+  enter();
+  if (stream)
+    driver->cuStreamSynchronize(stream);
+  for (auto [key, recording] : recordings)
+    driver->cuGraphExecDestroy(recording);
+  ring.reset();
+  for (cuda::Library library : libraries)
+    driver->cuLibraryUnload(library);
+  for (DevicePointer memory : allocations)
+    driver->cuMemFree_v2(memory);
+  if (stream)
+    driver->cuStreamDestroy_v2(stream);
+  driver->cuDevicePrimaryCtxRelease_v2(device);
+}
+
+Status CudaDevice::configureSimulator(const CudaOptions &options) {
+  if (!driver->isSimulator())
+    return {};
+  cuda::SimulatorOptions simulator = {};
+  simulator.structBytes = sizeof simulator;
+  simulator.architecture = options.simulate.c_str();
+  simulator.multiprocessors = options.simulatedSms;
+  simulator.checks =
+      options.simulateStrictly ? cuda::SimulatorChecks::Full : cuda::SimulatorChecks::Bounds;
+  return driver->check(driver->ingotSimulatorConfigure(&simulator), "INGOT-E6502",
+                       "simulating '" + options.simulate + "'");
+}
+
+Status CudaDevice::readFacts() {
+  char text[256] = {};
+  if (Status status = driver->check(driver->cuDeviceGetName(text, sizeof text, device),
+                                    "INGOT-E6502", "naming the CUDA device");
+      !status.ok())
+    return status;
+  arch = architectureOf(attribute(DeviceAttribute::ComputeCapabilityMajor),
+                        attribute(DeviceAttribute::ComputeCapabilityMinor));
+  sms = attribute(DeviceAttribute::MultiprocessorCount);
+  name = std::string(text) + ", " + arch + ", " + std::to_string(sms) + " multiprocessors";
+  return driver->check(driver->cuDriverGetVersion(&version), "INGOT-E6502",
+                       "asking for the driver's version");
+}
+
+int32_t CudaDevice::attribute(DeviceAttribute attribute) const {
+  int32_t value = 0;
+  driver->cuDeviceGetAttribute(&value, attribute, device);
+  return value;
+}
+
+void CudaDevice::enter() const { driver->cuCtxSetCurrent(context); }
+
+void CudaDevice::note(DriverResult result, const char *what) {
+  if (result != DriverResult::Success && failure.ok())
+    failure = driver->check(result, "INGOT-E6504", what);
+}
+
+int64_t CudaDevice::dimension(std::string_view dim) const {
+  return dim == "sms" || dim == "threads" ? sms : -1;
+}
+
+uint64_t CudaDevice::availableMemory(uint64_t) const {
+  enter();
+  constexpr uint64_t kept = 20; // leaves a twentieth to the driver's modules and graphs
+  size_t free = 0, total = 0;
+  if (driver->cuMemGetInfo_v2(&free, &total) != DriverResult::Success)
+    return UINT64_MAX;
+  return free - free / kept;
+}
+
+std::string CudaDevice::findings() const {
+  size_t bytes = 0;
+  if (!driver->isSimulator() ||
+      driver->ingotSimulatorFindings(nullptr, 0, &bytes) != DriverResult::Success || bytes <= 1)
+    return {};
+  std::string text(bytes, '\0');
+  if (driver->ingotSimulatorFindings(text.data(), text.size(), &bytes) != DriverResult::Success)
+    return {};
+  text.resize(text.find('\0') == std::string::npos ? text.size() : text.find('\0'));
+  return text;
+}
+
+Status CudaDevice::start(int64_t, uint64_t scratchBytes) {
+  if (scratchBytes == 0)
+    return {};
+  return Status::error("INGOT-E5012",
+                       "a kernel wants scratch memory, which CUDA kernels take from "
+                       "the launch's workspace",
+                       "rebuild the engine");
+}
+
+Result<void *> CudaDevice::allocate(uint64_t bytes) {
+  enter();
+  uint64_t whole = 0;
+  DevicePointer memory = 0;
+  if (__builtin_add_overflow(bytes, uint64_t{INGOT_BUFFER_ALIGNMENT}, &whole))
+    return Status::error("INGOT-E6010", "a buffer is too large to address");
+  Status status = driver->check(driver->cuMemAlloc_v2(&memory, whole), "INGOT-E6010",
+                                "allocating " + std::to_string(bytes) + " bytes on the device");
+  if (!status.ok())
+    return status;
+  allocations.push_back(memory);
+  status = driver->check(driver->cuMemsetD8Async(memory, 0, whole, stream), "INGOT-E6504",
+                         "clearing device memory");
+  if (!status.ok())
+    return status;
+  return reinterpret_cast<void *>(memory);
+}
+
+Result<void *> CudaDevice::adopt(std::span<const uint8_t> bytes) {
+  auto known = adopted.find(bytes.data());
+  if (known != adopted.end() && known->second.second >= bytes.size())
+    return known->second.first;
+  Result<void *> memory = allocate(bytes.size());
+  if (!memory.ok())
+    return memory;
+  Status status = driver->check(ring->toDevice(addressOf(*memory), bytes.data(), bytes.size()),
+                                "INGOT-E6504", "copying weights to the device");
+  if (!status.ok())
+    return status;
+  adopted[bytes.data()] = {*memory, bytes.size()};
+  return memory;
+}
+
+Result<size_t> CudaDevice::loadLibrary(std::span<const uint8_t> code, const std::string &name) {
+  enter();
+  // PTX must end in a zero; a copy also gives cubins the alignment that they need.
+  std::vector<uint64_t> copy(code.size() / sizeof(uint64_t) + 1);
+  std::copy(code.begin(), code.end(), reinterpret_cast<uint8_t *>(copy.data()));
+  cuda::Library library = nullptr;
+  Status status = driver->check(
+      driver->cuLibraryLoadData(&library, copy.data(), nullptr, nullptr, 0, nullptr, nullptr, 0),
+      "INGOT-E5021", "loading kernel library '" + name + "'");
+  if (!status.ok())
+    return status;
+  libraries.push_back(library);
+  return libraries.size() - 1;
+}
+
+Result<DeviceKernel> CudaDevice::kernel(size_t library, const std::string &symbol,
+                                        const KernelShape &shape) {
+  cuda::Kernel kernel = nullptr;
+  cuda::Function function = nullptr;
+  const char *code = "INGOT-E5021";
+  Status status = driver->check(
+      driver->cuLibraryGetKernel(&kernel, libraries[library], symbol.c_str()), code, "finding it");
+  if (status.ok() && shape.sharedBytes > kUsualSharedBytes)
+    status = driver->check(
+        driver->cuKernelSetAttribute(cuda::FunctionAttribute::MaxDynamicSharedBytes,
+                                     int32_t(shape.sharedBytes), kernel, device),
+        code, "giving it " + std::to_string(shape.sharedBytes) + " bytes of shared memory");
+  if (status.ok())
+    status = driver->check(driver->cuKernelGetFunction(&function, kernel), code, "loading it");
+  if (!status.ok())
+    return status;
+  return DeviceKernel{function, shape};
+}
+
+void CudaDevice::launch(const DeviceLaunch &launch) {
+  const KernelShape &shape = launch.kernel->shape;
+  uint32_t grid[3];
+  for (int axis = 0; axis < 3; ++axis) {
+    if (launch.grid[axis] <= 0)
+      return;
+    constexpr int64_t limits[] = {INT_MAX, USHRT_MAX, USHRT_MAX};
+    if (launch.grid[axis] > limits[axis])
+      return note(DriverResult::InvalidValue, "launching a grid that is too large");
+    grid[axis] = uint32_t(launch.grid[axis]);
+  }
+  values.clear();
+  for (void *buffer : launch.buffers)
+    values.push_back(addressOf(buffer));
+  for (int64_t scalar : launch.scalars)
+    values.push_back(uint64_t(scalar));
+  arguments.clear();
+  for (uint64_t &value : values)
+    arguments.push_back(&value);
+  auto *function = static_cast<cuda::Function>(launch.kernel->entry);
+  if (graph) {
+    cuda::GraphNodeParameters parameters = {};
+    parameters.type = cuda::GraphNodeType::Kernel;
+    parameters.kernel = {
+        function,         grid[0],        grid[1],        grid[2],
+        shape.block[0],   shape.block[1], shape.block[2], uint32_t(shape.sharedBytes),
+        arguments.data(), nullptr,        nullptr,        nullptr};
+    return addNode(parameters, "recording a launch");
+  }
+  enter();
+  cuda::LaunchConfig config = {grid[0],
+                               grid[1],
+                               grid[2],
+                               shape.block[0],
+                               shape.block[1],
+                               shape.block[2],
+                               uint32_t(shape.sharedBytes),
+                               stream,
+                               nullptr,
+                               0};
+  cuda::LaunchAttribute cluster = {};
+  if (shape.cluster[0] * shape.cluster[1] * shape.cluster[2] > 1) {
+    cluster.id = cuda::LaunchAttributeId::ClusterDimension;
+    cluster.value.clusterDimension = {shape.cluster[0], shape.cluster[1], shape.cluster[2]};
+    config.attributes = &cluster;
+    config.attributeCount = 1;
+  }
+  note(driver->cuLaunchKernelEx(&config, function, arguments.data(), nullptr),
+       "launching a kernel");
+}
+
+void CudaDevice::copy(void *destination, const void *source, uint64_t bytes) {
+  if (bytes == 0)
+    return;
+  if (!graph) {
+    enter();
+    return note(
+        driver->cuMemcpyDtoDAsync_v2(addressOf(destination), addressOf(source), bytes, stream),
+        "copying on the device");
+  }
+  cuda::GraphNodeParameters parameters = {};
+  parameters.type = cuda::GraphNodeType::Memcpy;
+  cuda::Memcpy3d &box = parameters.memcpy.copy;
+  box.sourceType = box.targetType = cuda::MemoryType::Device;
+  box.sourceDevice = addressOf(source);
+  box.targetDevice = addressOf(destination);
+  box.widthBytes = bytes;
+  box.height = box.depth = 1;
+  addNode(parameters, "recording a copy");
+}
+
+void CudaDevice::zero(void *destination, uint64_t bytes) {
+  enter();
+  if (bytes)
+    note(driver->cuMemsetD8Async(addressOf(destination), 0, bytes, stream),
+         "clearing device memory");
+}
+
+void CudaDevice::write(void *destination, const void *hostSource, uint64_t bytes) {
+  enter();
+  note(ring->toDevice(addressOf(destination), hostSource, bytes), "writing to the device");
+}
+
+Status CudaDevice::read(void *hostDestination, const void *source, uint64_t bytes) {
+  enter();
+  if (failure.ok())
+    note(ring->fromDevice(hostDestination, addressOf(source), bytes), "reading from the device");
+  return failure;
+}
+
+//===- Recordings ---------------------------------------------------------------------------===//
+
+bool CudaDevice::replay(uint64_t key) {
+  auto known = recordings.find(key);
+  if (known == recordings.end())
+    return false;
+  enter();
+  note(driver->cuGraphLaunch(known->second, stream), "launching a graph");
+  return true;
+}
+
+void CudaDevice::beginRecording(uint64_t key) {
+  enter();
+  recordingKey = key;
+  lastNode = nullptr;
+  note(driver->cuGraphCreate(&graph, 0), "making a graph");
+}
+
+void CudaDevice::addNode(cuda::GraphNodeParameters &parameters, const char *what) {
+  cuda::GraphNode node = nullptr;
+  note(driver->cuGraphAddNode_v2(&node, graph, &lastNode, nullptr, lastNode ? 1 : 0, &parameters),
+       what);
+  lastNode = node;
+}
+
+void CudaDevice::endRecording() {
+  if (!graph)
+    return;
+  cuda::GraphExec executable = nullptr;
+  if (failure.ok())
+    note(driver->cuGraphInstantiateWithFlags(&executable, graph, 0), "instantiating a graph");
+  driver->cuGraphDestroy(graph);
+  graph = nullptr;
+  if (!executable)
+    return;
+  recordings[recordingKey] = executable;
+  note(driver->cuGraphLaunch(executable, stream), "launching a graph");
+}
+
+} // namespace ingot::runtime

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+// An NVIDIA GPU through the driver's interface, or the simulator of one.
+#pragma once
+
+#include "runtime/devices/Device.h"
+#include "runtime/devices/cuda/Driver.h"
+#include "runtime/devices/cuda/PinnedRing.h"
+
+#include <map>
+
+namespace ingot::runtime {
+
+/// Which GPU, or which simulated one.
+struct CudaOptions {
+  int32_t ordinal = 0;
+  std::string simulate;          ///< architecture to simulate ("sm_90a"); empty: the real device
+  uint32_t simulatedSms = 0;     ///< multiprocessors of the simulated device; 0: its usual number
+  bool simulateStrictly = false; ///< with the checks for races, missing waits and the like
+};
+
+class CudaDevice final : public Device {
+public:
+  /// Takes the device's primary context. INGOT-E6501 to E6503.
+  static Result<std::unique_ptr<CudaDevice>> open(const CudaOptions &options);
+  ~CudaDevice() override;
+
+  std::string_view architecture() const override { return arch; }
+  bool hasFeature(std::string_view) const override { return false; }
+  std::string description() const override { return name; }
+  /// Knows "sms", the number of multiprocessors, and "threads", which is the same here.
+  int64_t dimension(std::string_view dim) const override;
+  int32_t driverVersion() const override { return version; }
+  uint64_t availableMemory(uint64_t weightBytes) const override;
+  std::string findings() const override;
+
+  Status start(int64_t threads, uint64_t scratchBytes) override;
+  Result<void *> allocate(uint64_t bytes) override;
+  Result<void *> adopt(std::span<const uint8_t> bytes) override;
+  bool loads(CodeKind kind) const override {
+    return kind == (driver->isSimulator() ? CodeKind::Ptx : CodeKind::Cubin);
+  }
+  Result<size_t> loadLibrary(std::span<const uint8_t> code, const std::string &name) override;
+  Result<DeviceKernel> kernel(size_t library, const std::string &symbol,
+                              const KernelShape &shape) override;
+
+  void launch(const DeviceLaunch &launch) override;
+  void copy(void *destination, const void *source, uint64_t bytes) override;
+  void zero(void *destination, uint64_t bytes) override;
+  void write(void *destination, const void *hostSource, uint64_t bytes) override;
+  Status read(void *hostDestination, const void *source, uint64_t bytes) override;
+
+  bool replay(uint64_t key) override;
+  void beginRecording(uint64_t key) override;
+  void endRecording() override;
+
+private:
+  CudaDevice() = default;
+  Status configureSimulator(const CudaOptions &options);
+  Status readFacts();
+  int32_t attribute(cuda::DeviceAttribute attribute) const;
+  /// Makes the context current on the calling thread.
+  void enter() const;
+  /// Keeps the first failure of calls that cannot report one.
+  void note(cuda::DriverResult result, const char *what);
+  void addNode(cuda::GraphNodeParameters &parameters, const char *what);
+
+  std::unique_ptr<Driver> driver;
+  cuda::DeviceOrdinal device = 0;
+  cuda::Context context = nullptr;
+  cuda::Stream stream = nullptr;
+  std::string arch, name;
+  int32_t version = 0, sms = 0;
+
+  std::vector<cuda::DevicePointer> allocations;
+  std::map<const uint8_t *, std::pair<void *, uint64_t>> adopted;
+  std::vector<cuda::Library> libraries;
+  std::unique_ptr<PinnedRing> ring;
+  std::vector<uint64_t> values; ///< of the launch being made
+  std::vector<void *> arguments;
+  Status failure;
+
+  /// The program being recorded, and what was recorded before.
+  cuda::Graph graph = nullptr;
+  cuda::GraphNode lastNode = nullptr;
+  uint64_t recordingKey = 0;
+  std::map<uint64_t, cuda::GraphExec> recordings;
+};
+
+} // namespace ingot::runtime

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+// Looks up the functions of DriverApi.h by name.
+#include "runtime/devices/cuda/Driver.h"
+
+#include <dlfcn.h>
+
+namespace ingot::runtime {
+
+Result<std::unique_ptr<Driver>> Driver::load(const std::string &library) {
+  std::unique_ptr<Driver> driver(new Driver());
+  driver->handle = dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (!driver->handle) {
+    const char *reason = dlerror();
+    return Status::error("INGOT-E6501",
+                         "the CUDA driver '" + library +
+                             "' cannot be loaded: " + (reason ? reason : "no reason given"),
+                         "install the NVIDIA driver, or use a target of the host");
+  }
+  if (Status status = driver->resolve(library); !status.ok())
+    return status;
+  if (Status status = driver->check(driver->cuInit(0), "INGOT-E6502", "starting the CUDA driver");
+      !status.ok())
+    return status;
+  return driver;
+}
+
+Driver::~Driver() {
+  // The system's driver stays: it has threads of its own.
+  if (handle && isSimulator())
+    dlclose(handle);
+}
+
+Status Driver::resolve(const std::string &library) {
+#define INGOT_RESOLVE(name, ...) name = reinterpret_cast<decltype(name)>(dlsym(handle, #name));
+  INGOT_DRIVER_FUNCTIONS(INGOT_RESOLVE)
+  INGOT_SIMULATOR_FUNCTIONS(INGOT_RESOLVE)
+#undef INGOT_RESOLVE
+  const char *missing = nullptr;
+#define INGOT_REQUIRE(name, ...)                                                                   \
+  if (!name && !missing)                                                                           \
+    missing = #name;
+  INGOT_DRIVER_FUNCTIONS(INGOT_REQUIRE)
+#undef INGOT_REQUIRE
+  if (missing)
+    return Status::error("INGOT-E6501",
+                         "the CUDA driver '" + library + "' has no function " + missing,
+                         "install a newer NVIDIA driver");
+  return {};
+}
+
+Status Driver::check(cuda::DriverResult result, const char *code, const std::string &what) const {
+  if (result == cuda::DriverResult::Success)
+    return {};
+  const char *name = nullptr, *text = nullptr;
+  cuGetErrorName(result, &name);
+  cuGetErrorString(result, &text);
+  const char *detail = nullptr;
+  if (ingotSimulatorLastError)
+    ingotSimulatorLastError(&detail);
+  return Status::error(code, what + ": " + (name ? name : "unknown error") +
+                                 (text ? std::string(" (") + text + ")" : std::string()) +
+                                 (detail && *detail ? std::string(": ") + detail : std::string()));
+}
+
+} // namespace ingot::runtime
