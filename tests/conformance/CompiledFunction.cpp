@@ -9,6 +9,8 @@
 #include "mlir/IR/IRMapping.h"
 #include "mlir/IR/Verifier.h"
 #include "mlir/Parser/Parser.h"
+#include "llvm/ADT/ScopeExit.h"
+#include "llvm/ADT/StringExtras.h"
 #include <barrier>
 #include <dlfcn.h>
 #include <gtest/gtest.h>
@@ -24,6 +26,8 @@ namespace {
 
 /// Threads of the tests' device.
 constexpr int64_t kThreads = 2;
+/// Multiprocessors of a simulated device, where a test does not say: few, so that loops run.
+constexpr uint32_t kMultiprocessors = 5;
 
 constexpr std::pair<llvm::StringLiteral, std::pair<int64_t, int64_t>> kDeclared[] = {
     {"T", {1, 4096}}, {"S", {1, 256}}, {"L", {1, 256}}, {"B", {1, 4096}}};
@@ -35,6 +39,8 @@ std::optional<int64_t> dimValue(llvm::StringRef name, Dims dims) {
     return dims.S;
   if (name == "L")
     return dims.L;
+  if (name == engine::kMultiprocessors)
+    return dims.sms;
   return name == "B" ? std::optional(dims.B) : std::nullopt;
 }
 
@@ -126,9 +132,11 @@ CompiledFunction::compile(MLIRContext &context, const std::string &name, const s
     ADD_FAILURE() << name << " has no kernel for\n" << text;
     return nullptr;
   }
-  auto libraries = target->first->compile(compiled->unit, kThreads);
-  if (failed(libraries) || failed(verify(compiled->unit)) ||
-      !compiled->load(libraries->front().bytes)) {
+  if (target->first->backend() == "cuda")
+    compiled->architecture = target->second.getArch().str();
+  auto libraries =
+      target->first->compile(compiled->unit, codegen::CompileOptions{int(kThreads), "", ""});
+  if (failed(libraries) || failed(verify(compiled->unit)) || !compiled->load(*libraries)) {
     ADD_FAILURE() << name << " does not compile\n" << text;
     return nullptr;
   }
@@ -165,13 +173,18 @@ bool CompiledFunction::chooseKernels(const engine::KernelProvider &provider,
       return false;
     launch.variants.assign(variants.begin(), variants.end());
     auto builder = OpBuilder::atBlockEnd(&unit.getBody().front());
+    auto extents = [&](llvm::ArrayRef<int64_t> values) {
+      return values.empty() ? DenseI64ArrayAttr() : builder.getDenseI64ArrayAttr(values);
+    };
     for (auto [index, variant] : llvm::enumerate(launch.variants)) {
       std::string name = "k" + std::to_string(launches.size()) + "_" + std::to_string(index);
+      launch.symbols.push_back(name);
       llvm::SmallVector<Attribute> guards(variant.guards.begin(), variant.guards.end());
-      auto kernel = engine::KernelOp::create(
-          builder, op.getLoc(), name, variant.source, variant.constants,
-          builder.getArrayAttr(guards), variant.scratchBytes, /*shared_bytes=*/0, /*block=*/{},
-          /*cluster=*/{}, variant.spmd, /*library=*/{}, /*facts=*/{});
+      auto kernel = engine::KernelOp::create(builder, op.getLoc(), name, variant.source,
+                                             variant.constants, builder.getArrayAttr(guards),
+                                             variant.scratchBytes, variant.sharedBytes,
+                                             extents(variant.block), extents(variant.cluster),
+                                             variant.spmd, /*library=*/{}, /*facts=*/{});
       if (op.getNumRegions() != 1 || op.getRegion(0).empty())
         continue;
       IRMapping mapping;
@@ -185,7 +198,25 @@ bool CompiledFunction::chooseKernels(const engine::KernelProvider &provider,
   return true;
 }
 
-bool CompiledFunction::load(const std::string &bytes) {
+bool CompiledFunction::load(llvm::ArrayRef<codegen::CompiledLibrary> libraries) {
+  if (architecture.empty())
+    return loadHost(libraries.front().bytes);
+  for (const codegen::CompiledLibrary &compiled : libraries)
+    if (compiled.kind == "ptx")
+      ptx[llvm::StringRef(compiled.name).drop_back(strlen(".ptx")).str()] = compiled.bytes;
+  return true;
+}
+
+std::string CompiledFunction::portablePtx() const {
+  std::string text;
+  for (const auto &[name, source] : ptx)
+    for (llvm::StringRef line : llvm::split(source, '\n'))
+      if (!line.starts_with(".target") && !line.starts_with("//"))
+        text += (line + "\n").str();
+  return text;
+}
+
+bool CompiledFunction::loadHost(const std::string &bytes) {
   // The file stays open as long as the library: the loader knows libraries by their path.
   file = memfd_create("kernels", 0);
   bool written = file >= 0 && write(file, bytes.data(), bytes.size()) == ssize_t(bytes.size());
@@ -246,6 +277,32 @@ static void launchTiles(IngotKernel kernel, const engine::KernelVariant &variant
     other.join();
 }
 
+/// -1: no kernel of the launch takes a workspace.
+int64_t CompiledFunction::workspaceBytes(const Launch &launch, Dims dims) const {
+  int64_t bytes = -1;
+  for (const engine::KernelVariant &variant : launch.variants)
+    if (variant.workspace)
+      bytes = std::max({bytes, engine::kCounterBytes, evaluate(variant.workspace, dims)});
+  return bytes;
+}
+
+bool CompiledFunction::simulate(const Launch &launch, size_t variant, Dims dims,
+                                std::vector<KernelBuffer> &buffers) {
+  const engine::KernelVariant &chosen = launch.variants[variant];
+  SimulatedLaunch call;
+  call.symbol = launch.symbols[variant];
+  for (auto [axis, extent] : llvm::enumerate(chosen.block))
+    call.shape.block[axis] = uint32_t(extent);
+  for (auto [axis, extent] : llvm::enumerate(chosen.cluster))
+    call.shape.cluster[axis] = uint32_t(extent);
+  call.shape.sharedBytes = uint64_t(chosen.sharedBytes);
+  for (auto [axis, extent] : llvm::enumerate(chosen.grid))
+    call.grid[axis] = evaluate(extent, dims);
+  call.scalars = {dims.T, dims.S, dims.L, dims.B};
+  call.workspaceBytes = workspaceBytes(launch, dims);
+  return gpu->run(call, buffers);
+}
+
 bool CompiledFunction::execute(const Launch &launch, std::map<void *, HostValue> &values,
                                Dims dims) {
   size_t chosen = 0;
@@ -276,7 +333,10 @@ bool CompiledFunction::execute(const Launch &launch, std::map<void *, HostValue>
       std::copy(bytes.begin(), bytes.end(), buffer.data());
     addresses.push_back(buffer.data());
   }
-  launchTiles(launch.kernels[chosen], launch.variants[chosen], dims, addresses.data());
+  if (!gpu)
+    launchTiles(launch.kernels[chosen], launch.variants[chosen], dims, addresses.data());
+  else if (!simulate(launch, chosen, dims, buffers))
+    return false;
   for (auto [slot, buffer] : llvm::zip_equal(slots, buffers)) {
     EXPECT_TRUE(buffer.intact()) << "writes beyond a buffer of type " << [&] {
       std::string text;
@@ -293,6 +353,16 @@ bool CompiledFunction::execute(const Launch &launch, std::map<void *, HostValue>
 }
 
 std::vector<HostValue> CompiledFunction::run(std::vector<HostValue> &arguments, Dims dims) {
+  if (!architecture.empty()) {
+    if (mode.multiprocessors == 0)
+      mode.multiprocessors = kMultiprocessors;
+    dims.sms = mode.multiprocessors;
+    gpu = SimulatedGpu::open(architecture, mode);
+    for (const auto &[symbol, source] : ptx)
+      if (!gpu || !gpu->load(symbol, source))
+        return {};
+  }
+  auto close = llvm::make_scope_exit([&] { gpu.reset(); });
   std::map<void *, HostValue> values;
   Block &body = function().getBody().front();
   for (auto [argument, value] : llvm::zip_equal(body.getArguments(), arguments))

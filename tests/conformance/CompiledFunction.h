@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Compiles the llm operations of a small function for one target and runs them, one launch after
-// the other, as a host device would.
+// the other, as a device would: on this machine, or for a CUDA target in the simulator.
 #pragma once
 
 #include "codegen/Target.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/OwningOpRef.h"
 #include "runtime/schema/KernelAbi.h"
-#include "tests/conformance/HostTensor.h"
+#include "tests/conformance/SimulatedGpu.h"
 #include <map>
 #include <memory>
 #include <string>
@@ -17,6 +17,7 @@ namespace ingot::conformance {
 /// The step's dims: tokens, sequences, logit rows, blocks in a row of the block table.
 struct Dims {
   int64_t T = 1, S = 1, L = 1, B = 1;
+  int64_t sms = 1; ///< multiprocessors, set by `run`
 };
 
 /// An argument or result: a tensor, or the bytes of a KV cache or state, which runs modify.
@@ -37,6 +38,12 @@ public:
   /// GoogleTest failures report writes beyond a buffer and launches that no kernel fits.
   std::vector<HostValue> run(std::vector<HostValue> &arguments, Dims dims);
 
+  /// How the next runs are simulated, on CUDA targets.
+  void simulateIn(const SimulatedMode &chosen) { mode = chosen; }
+
+  /// The PTX of all kernels without the lines that name the architecture; empty on host targets.
+  std::string portablePtx() const;
+
   mlir::func::FuncOp function();
 
 private:
@@ -44,10 +51,15 @@ private:
     mlir::Operation *op;
     std::vector<engine::KernelVariant> variants;
     std::vector<IngotKernel> kernels;
+    std::vector<std::string> symbols;
   };
 
   bool chooseKernels(const engine::KernelProvider &provider, engine::TargetAttr target);
-  bool load(const std::string &bytes);
+  bool load(llvm::ArrayRef<codegen::CompiledLibrary> libraries);
+  bool loadHost(const std::string &bytes);
+  int64_t workspaceBytes(const Launch &launch, Dims dims) const;
+  bool simulate(const Launch &launch, size_t variant, Dims dims,
+                std::vector<KernelBuffer> &buffers);
   bool execute(const Launch &launch, std::map<void *, HostValue> &values, Dims dims);
 
   mlir::OwningOpRef<mlir::ModuleOp> module;
@@ -55,6 +67,10 @@ private:
   std::vector<Launch> launches;
   int file = -1; ///< holds the library
   void *library = nullptr;
+  std::string architecture;               ///< of a CUDA target; empty for the host's
+  std::map<std::string, std::string> ptx; ///< by kernel
+  SimulatedMode mode;
+  std::unique_ptr<SimulatedGpu> gpu; ///< during a run
 };
 
 /// The context that all tests share, with diagnostics on stderr.

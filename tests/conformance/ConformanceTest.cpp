@@ -6,6 +6,7 @@
 #include "llvm/TargetParser/Host.h"
 #include <cmath>
 #include <gtest/gtest.h>
+#include <set>
 
 using namespace mlir;
 using namespace ingot;
@@ -34,7 +35,17 @@ const std::vector<std::string> &conformance::fastTargets() {
   return *names;
 }
 
+const std::vector<std::string> &conformance::simulatedTargets() {
+  static const std::vector<std::string> all = {"sm_80", "sm_89", "sm_90a", "sm_120a",
+                                               "sm_86", "sm_87", "sm_100a"};
+  static const std::vector<std::string> some(all.begin(), all.begin() + 4);
+  return fullGrid() ? all : some;
+}
+
 namespace {
+
+/// The suite of all CUDA targets.
+constexpr const char *kCuda = "cuda";
 
 /// A compiled case's output, flattened, and the element type of each value.
 struct Output {
@@ -78,14 +89,15 @@ public:
     auto reference = CompiledFunction::compile(sharedContext(), "reference", which.plain);
     if (!reference)
       return;
+    if (target == kCuda)
+      return runOnCuda(*reference);
     if (target == "reference") {
       runAll([&](const Inputs &inputs,
                  const std::string &what) { checkReference(*reference, inputs, what); },
              *reference);
       return;
     }
-    std::string text = which.fused ? which.fused(pairOffset()) : which.plain;
-    auto compiled = CompiledFunction::compile(sharedContext(), target, text);
+    auto compiled = compileFor(target);
     if (!compiled)
       return;
     runAll([&](const Inputs &inputs,
@@ -94,10 +106,37 @@ public:
   }
 
 private:
-  int64_t pairOffset() const {
+  std::unique_ptr<CompiledFunction> compileFor(const std::string &name) const {
     std::string error;
-    auto found = codegen::findTarget(&sharedContext(), target, error);
-    return found->first->createProvider(found->second)->pairOffset();
+    auto found = codegen::findTarget(&sharedContext(), name, error);
+    int64_t offset = found->first->createProvider(found->second)->pairOffset();
+    return CompiledFunction::compile(sharedContext(), name,
+                                     which.fused ? which.fused(offset) : which.plain);
+  }
+
+  /// Every architecture whose PTX differs by more than its name, each in both adversarial modes:
+  /// in turn over the rows, or with --full for all rows.
+  void runOnCuda(CompiledFunction &reference) {
+    std::set<std::string> seen;
+    for (const std::string &name : simulatedTargets()) {
+      auto compiled = compileFor(name);
+      if (!compiled)
+        return;
+      if (!seen.insert(compiled->portablePtx()).second)
+        continue;
+      const SimulatedMode modes[] = {{cuda::AsyncCompletion::Late, 0x5eed, 0},
+                                     {cuda::AsyncCompletion::Early, 0, 3}};
+      size_t turn = seen.size();
+      auto check = [&](const Inputs &inputs, const std::string &what) {
+        ++turn;
+        for (size_t m = 0; m < std::size(modes); ++m)
+          if (fullGrid() || turn % std::size(modes) == m) {
+            compiled->simulateIn(modes[m]);
+            checkTarget(reference, *compiled, inputs, name + (m ? ", early, " : ", late, ") + what);
+          }
+      };
+      runAll(check, reference);
+    }
   }
 
   void runAll(const std::function<void(const Inputs &, const std::string &)> &check,
@@ -148,13 +187,14 @@ void conformance::registerCases() {
     cases.insert(cases.end(), family.begin(), family.end());
   std::vector<std::string> targets = {"reference"};
   targets.insert(targets.end(), fastTargets().begin(), fastTargets().end());
+  targets.push_back(kCuda);
   for (size_t t = 0; t < targets.size(); ++t) {
     std::string suite = targets[t];
     for (char &c : suite)
       c = std::isalnum(static_cast<unsigned char>(c)) ? c : '_';
     for (size_t i = 0; i < cases.size(); ++i) {
       // The default grid gives each further level of a machine its share of the cases.
-      bool shared = t < 2 || (i + t) % 4 == 0;
+      bool shared = t < 2 || targets[t] == kCuda || (i + t) % 4 == 0;
       if (!fullGrid() && (cases[i].full || !shared))
         continue;
       testing::RegisterTest(suite.c_str(), cases[i].name.c_str(), nullptr, nullptr, __FILE__,

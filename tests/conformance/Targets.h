@@ -10,6 +10,9 @@ namespace ingot::conformance {
 /// Names of all targets other than the reference whose code this machine can run, best first.
 const std::vector<std::string> &fastTargets();
 
+/// CUDA targets that the simulator runs: those whose kernels differ, or all with --full.
+const std::vector<std::string> &simulatedTargets();
+
 /// Whether --full was given: the larger grid, on every target.
 bool &fullGrid();
 

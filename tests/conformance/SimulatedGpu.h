@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+// Runs single kernels of a CUDA target on the simulator, with its checks on.
+#pragma once
+
+#include "runtime/devices/Device.h"
+#include "runtime/devices/cuda/Driver.h"
+#include "tests/conformance/HostTensor.h"
+
+#include <map>
+#include <memory>
+#include <string>
+
+namespace ingot::conformance {
+
+/// How a simulated GPU behaves where hardware is free to choose.
+struct SimulatedMode {
+  cuda::AsyncCompletion completion = cuda::AsyncCompletion::Late;
+  uint64_t warpOrderSeed = 0;
+  uint32_t multiprocessors = 0; ///< 0: the usual number
+};
+
+/// One launch.
+struct SimulatedLaunch {
+  std::string symbol;
+  runtime::KernelShape shape;
+  int64_t grid[3] = {1, 1, 1};
+  std::vector<int64_t> scalars;
+  int64_t workspaceBytes = -1; ///< -1: the kernel takes none
+};
+
+/// A simulated device with its kernels. One at a time.
+class SimulatedGpu {
+public:
+  /// Reports a GoogleTest failure and returns null when there is no simulator or it refuses.
+  static std::unique_ptr<SimulatedGpu> open(const std::string &architecture,
+                                            const SimulatedMode &mode);
+  ~SimulatedGpu();
+
+  /// Loads the kernel `symbol` from `ptx`.
+  bool load(const std::string &symbol, const std::string &ptx);
+
+  /// Runs the kernel over copies of `buffers`, which get what it leaves in them. GoogleTest
+  /// failures report what the simulator found, and counters of the workspace that are not left
+  /// zero.
+  bool run(const SimulatedLaunch &launch, std::vector<KernelBuffer> &buffers);
+
+private:
+  SimulatedGpu() = default;
+  bool succeeded(cuda::DriverResult result, const std::string &what) const;
+  bool reportFindings(const std::string &symbol) const;
+
+  std::unique_ptr<runtime::Driver> driver;
+  cuda::DeviceOrdinal device = 0;
+  cuda::Context context = nullptr;
+  cuda::Stream stream = nullptr;
+  std::vector<cuda::Library> libraries;
+  std::map<std::string, cuda::Kernel> kernels;
+};
+
+} // namespace ingot::conformance
