@@ -135,10 +135,12 @@ void SampleProgram::fillRow(size_t row, const Sequence &sequence) {
 
 Status SampleProgram::run(std::span<Sequence *const> rows) {
   bool anyBias = false, anyMask = false;
+  int32_t mostLogprobs = -1;
   for (size_t row = 0; row < rows.size(); ++row) {
     fillRow(row, *rows[row]);
     anyBias |= !rows[row]->sampling.bias.empty();
     anyMask |= !rows[row]->sampling.allowed.empty();
+    mostLogprobs = std::max(mostLogprobs, rows[row]->sampling.logprobs);
   }
   size_t count = rows.size();
   executor->write(uint32_t(paramsBuffer), params.data(), count * sizeof(IngotSampleParams));
@@ -149,13 +151,14 @@ Status SampleProgram::run(std::span<Sequence *const> rows) {
   if (anyMask)
     executor->write(uint32_t(maskBuffer), mask.data(), count * maskWords * 4);
   executor->run(program);
-  const std::tuple<int64_t, void *, size_t> outputs[] = {
-      {tokensBuffer, tokens.data(), count * 4},
-      {logprobsBuffer, logprobs.data(), count * 4},
-      {topTokensBuffer, topTokens.data(), count * INGOT_MAX_LOGPROBS * 4},
-      {topLogprobsBuffer, topLogprobs.data(), count * INGOT_MAX_LOGPROBS * 4}};
-  for (auto [buffer, destination, bytes] : outputs)
-    if (buffer != absent)
+  // Each read waits for the device: what nobody asked for is left there.
+  const std::tuple<int64_t, void *, size_t, bool> outputs[] = {
+      {tokensBuffer, tokens.data(), count * 4, true},
+      {logprobsBuffer, logprobs.data(), count * 4, mostLogprobs >= 0},
+      {topTokensBuffer, topTokens.data(), count * INGOT_MAX_LOGPROBS * 4, mostLogprobs > 0},
+      {topLogprobsBuffer, topLogprobs.data(), count * INGOT_MAX_LOGPROBS * 4, mostLogprobs > 0}};
+  for (auto [buffer, destination, bytes, wanted] : outputs)
+    if (wanted && buffer != absent)
       if (Status status = executor->read(uint32_t(buffer), destination, bytes); !status.ok())
         return status;
   return {};

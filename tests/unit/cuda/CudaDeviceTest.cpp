@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: Apache-2.0
+// The CUDA device on the simulator.
+#include "runtime/devices/cuda/CudaDevice.h"
+
+#include <gtest/gtest.h>
+#include <numeric>
+
+using namespace ingot::runtime;
+
+namespace {
+
+/// out[i] = 2 * in[i] for i < T; the other dims are not used.
+constexpr const char *kPtx = R"(.version 8.0
+.target sm_80
+.address_size 64
+
+.visible .entry twice(
+  .param .u64 twice_in,
+  .param .u64 twice_out,
+  .param .u64 twice_T,
+  .param .u64 twice_S
+)
+{
+  .reg .pred %p<2>;
+  .reg .f32 %f<3>;
+  .reg .b32 %r<5>;
+  .reg .b64 %rd<9>;
+
+  ld.param.u64 %rd1, [twice_in];
+  ld.param.u64 %rd2, [twice_out];
+  ld.param.u64 %rd3, [twice_T];
+  mov.u32 %r1, %ctaid.x;
+  mov.u32 %r2, %ntid.x;
+  mov.u32 %r3, %tid.x;
+  mad.lo.s32 %r4, %r1, %r2, %r3;
+  cvt.u64.u32 %rd4, %r4;
+  setp.ge.s64 %p1, %rd4, %rd3;
+  @%p1 bra $L_done;
+  shl.b64 %rd5, %rd4, 2;
+  add.s64 %rd6, %rd1, %rd5;
+  add.s64 %rd7, %rd2, %rd5;
+  ld.global.f32 %f1, [%rd6];
+  add.f32 %f2, %f1, %f1;
+  st.global.f32 [%rd7], %f2;
+$L_done:
+  ret;
+}
+)";
+
+class CudaDeviceTest : public testing::Test {
+protected:
+  void SetUp() override {
+    CudaOptions options;
+    options.simulate = "sm_80";
+    options.simulatedSms = 3;
+    Result<std::unique_ptr<CudaDevice>> opened = CudaDevice::open(options);
+    ASSERT_TRUE(opened.ok()) << opened.status().toString();
+    device = std::move(*opened);
+    std::string text = kPtx;
+    Result<size_t> library =
+        device->loadLibrary({reinterpret_cast<const uint8_t *>(text.data()), text.size()}, "k");
+    ASSERT_TRUE(library.ok()) << library.status().toString();
+    Result<DeviceKernel> found = device->kernel(*library, "twice", {.block = {32, 1, 1}});
+    ASSERT_TRUE(found.ok()) << found.status().toString();
+    kernel = *found;
+    for (void **buffer : {&in, &out}) {
+      Result<void *> memory = device->allocate(kCount * sizeof(float));
+      ASSERT_TRUE(memory.ok());
+      *buffer = *memory;
+    }
+  }
+
+  void launch(int64_t tokens, int64_t blocks = 4) {
+    void *buffers[] = {in, out};
+    int64_t scalars[] = {tokens, 1};
+    device->launch({&kernel, buffers, scalars, {blocks, 1, 1}});
+  }
+
+  std::vector<float> output() {
+    std::vector<float> values(kCount);
+    Status status = device->read(values.data(), out, kCount * sizeof(float));
+    EXPECT_TRUE(status.ok()) << status.toString();
+    return values;
+  }
+
+  void writeInput(float first) {
+    std::vector<float> values(kCount);
+    std::iota(values.begin(), values.end(), first);
+    device->write(in, values.data(), kCount * sizeof(float));
+  }
+
+  static constexpr size_t kCount = 100;
+  std::unique_ptr<CudaDevice> device;
+  DeviceKernel kernel;
+  void *in = nullptr, *out = nullptr;
+};
+
+} // namespace
+
+TEST_F(CudaDeviceTest, StatesWhatItIs) {
+  EXPECT_EQ(device->architecture(), "sm_80");
+  EXPECT_EQ(device->dimension("sms"), 3);
+  EXPECT_EQ(device->dimension("other"), -1);
+  EXPECT_TRUE(device->loads(CodeKind::Ptx));
+  EXPECT_FALSE(device->loads(CodeKind::HostSharedObject));
+  EXPECT_GT(device->driverVersion(), 0);
+}
+
+TEST_F(CudaDeviceTest, LaunchesInOrderOfTheCalls) {
+  writeInput(1);
+  launch(kCount);
+  writeInput(1000);
+  std::vector<float> values = output();
+  for (size_t i = 0; i < kCount; ++i)
+    ASSERT_EQ(values[i], 2 * float(i + 1));
+}
+
+TEST_F(CudaDeviceTest, AnEmptyGridRunsNothing) {
+  writeInput(1);
+  launch(kCount, 0);
+  EXPECT_EQ(output(), std::vector<float>(kCount));
+}
+
+TEST_F(CudaDeviceTest, ReplaysARecordingOnNewContent) {
+  EXPECT_FALSE(device->replay(7));
+  writeInput(1);
+  device->beginRecording(7);
+  launch(50);
+  device->copy(in, out, kCount * sizeof(float));
+  device->endRecording();
+  EXPECT_EQ(output()[49], 100);
+  writeInput(10);
+  EXPECT_TRUE(device->replay(7));
+  EXPECT_EQ(output()[49], 2 * 59);
+  launch(50); // the copy was part of the recording
+  EXPECT_EQ(output()[49], 4 * 59);
+  EXPECT_FALSE(device->replay(8));
+}
+
+TEST_F(CudaDeviceTest, CopiesLargerThanTheRing) {
+  std::vector<uint8_t> bytes((uint64_t{37} << 20) + 13), back(bytes.size());
+  for (size_t i = 0; i < bytes.size(); ++i)
+    bytes[i] = uint8_t(i * 2654435761u >> 13);
+  Result<void *> memory = device->allocate(bytes.size());
+  ASSERT_TRUE(memory.ok());
+  device->write(*memory, bytes.data(), bytes.size());
+  ASSERT_TRUE(device->read(back.data(), *memory, back.size()).ok());
+  EXPECT_TRUE(bytes == back);
+}
+
+TEST_F(CudaDeviceTest, AdoptsEachRangeOnce) {
+  std::vector<uint8_t> weights = {1, 2, 3, 4};
+  Result<void *> first = device->adopt(weights), second = device->adopt(weights);
+  ASSERT_TRUE(first.ok() && second.ok());
+  EXPECT_EQ(*first, *second);
+  std::vector<uint8_t> back(4);
+  ASSERT_TRUE(device->read(back.data(), *first, 4).ok());
+  EXPECT_EQ(back, weights);
+}
+
+TEST_F(CudaDeviceTest, AFailedLaunchIsReportedByTheNextRead) {
+  launch(int64_t{1} << 40, 1000); // reads beyond both buffers
+  float value = 0;
+  Status status = device->read(&value, out, sizeof value);
+  EXPECT_EQ(status.code(), "INGOT-E6504") << status.toString();
+  EXPECT_EQ(device->read(&value, out, sizeof value).code(), "INGOT-E6504");
+}
+
+TEST_F(CudaDeviceTest, NamesWhatCannotBeLoaded) {
+  std::string text = "this is no PTX";
+  Result<size_t> library =
+      device->loadLibrary({reinterpret_cast<const uint8_t *>(text.data()), text.size()}, "broken");
+  EXPECT_EQ(library.status().code(), "INGOT-E5021");
+  EXPECT_NE(library.status().message().find("'broken'"), std::string_view::npos);
+  EXPECT_EQ(device->kernel(0, "absent", {}).status().code(), "INGOT-E5021");
+}
+
+TEST(CudaDevice, RefusesAnUnknownArchitecture) {
+  CudaOptions options;
+  options.simulate = "sm_1";
+  EXPECT_EQ(CudaDevice::open(options).status().code(), "INGOT-E6502");
+}
