@@ -120,11 +120,14 @@ uint64_t Executor::allocatedBytes(uint32_t index) const {
   return bytes;
 }
 
-/// Loads the code of `library` in a form that the device takes: its own, or that of the library of
-/// its name with ".ptx" behind it. `loaded`: index of every library on the device, or -1.
+/// Loads the code of `library` in a form that the device takes: its own, or for "x.cubin" that of
+/// "x.ptx". `loaded`: index of every library on the device, or -1.
 Result<size_t> Executor::loadLibraryFor(const schema::Library &library,
                                         std::vector<int64_t> &loaded) {
-  std::string other = library.name()->str() + ".ptx";
+  constexpr std::string_view cubin = ".cubin";
+  std::string_view name = library.name()->string_view();
+  std::string other(name.ends_with(cubin) ? name.substr(0, name.size() - cubin.size()) : name);
+  other += ".ptx";
   for (uint32_t i = 0; i < count(chosen->libraries()); ++i) {
     const schema::Library &candidate = *chosen->libraries()->Get(i);
     if ((&candidate != &library && candidate.name()->string_view() != other) ||

@@ -4,6 +4,7 @@
 #include "runtime/tools/SessionArguments.h"
 #include "runtime/tools/Table.h"
 
+#include "runtime/devices/cuda/Cubin.h"
 #include "runtime/devices/host/SharedObject.h"
 #include "runtime/engine/Verify.h"
 
@@ -44,18 +45,22 @@ Checked countAll(const schema::Engine &engine) {
   return checked;
 }
 
-/// What loading would check of the code: shared objects without imports.
+/// What loading would check of the code: shared objects without imports, cubins of the target's
+/// architecture.
 Status verifyLibraries(const EngineFile &file, Checked &checked) {
   const schema::Engine &engine = file.metadata();
   for (uint32_t i = 0; i < count(engine.targets()); ++i) {
     const auto *libraries = engine.targets()->Get(i)->libraries();
     for (uint32_t j = 0; j < count(libraries); ++j) {
       const schema::Library &library = *libraries->Get(j);
-      if (library.kind() != schema::LibraryKind::HostSharedObject)
-        continue;
-      if (Status status =
-              verifySharedObject(file.section(library.section()), library.name()->str());
-          !status.ok())
+      std::span<const uint8_t> code = file.section(library.section());
+      Status status;
+      if (library.kind() == schema::LibraryKind::HostSharedObject)
+        status = verifySharedObject(code, library.name()->str());
+      else if (library.kind() == schema::LibraryKind::Cubin)
+        status = verifyCubin(code, engine.targets()->Get(i)->arch()->string_view(),
+                             library.name()->str());
+      if (!status.ok())
         return status;
       ++checked.libraries;
     }
@@ -76,7 +81,7 @@ void printChecks(FILE *stream, const EngineFile &file, const Checked &checked, b
   printCheck(stream, "sections",
              counted(checked.sections, "digest") + " over " + inBytes(checked.sectionBytes));
   printCheck(stream, "code",
-             counted(checked.libraries, "library") + " without imports, " +
+             counted(checked.libraries, "library") + " checked, " +
                  counted(checked.kernels, "kernel"));
   printCheck(stream, "coverage",
              "each of " + grouped(checked.launches) +

@@ -2,6 +2,8 @@
 // One context, one stream; programs that repeat become graphs.
 #include "runtime/devices/cuda/CudaDevice.h"
 
+#include "runtime/devices/cuda/Cubin.h"
+
 #include "runtime/schema/KernelAbi.h"
 
 #include <algorithm>
@@ -198,6 +200,9 @@ Result<void *> CudaDevice::adopt(std::span<const uint8_t> bytes) {
 
 Result<size_t> CudaDevice::loadLibrary(std::span<const uint8_t> code, const std::string &name) {
   enter();
+  if (!driver->isSimulator())
+    if (Status status = verifyCubin(code, arch, name); !status.ok())
+      return status;
   // PTX must end in a zero; a copy also gives cubins the alignment that they need.
   std::vector<uint64_t> copy(code.size() / sizeof(uint64_t) + 1);
   std::copy(code.begin(), code.end(), reinterpret_cast<uint8_t *>(copy.data()));
