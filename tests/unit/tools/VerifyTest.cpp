@@ -11,7 +11,7 @@ TEST(VerifyTest, SaysWhatItChecked) {
   TemporaryFile file = toyFile();
   ToolResult result = runTool("verify", {file.path()});
   EXPECT_EQ(result.status, 0) << result.errors;
-  for (const char *text : {"1 target, 4 instructions", "2 digests", "1 library without imports",
+  for (const char *text : {"1 target, 4 instructions", "2 digests", "1 library checked",
                            "each of 4 launches", "not compared: 1 digest"})
     EXPECT_THAT(result.output, HasSubstr(text));
   EXPECT_THAT(runTool("verify", {file.path(), "--weights"}).output,
