@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+// Runs the blocks of a launch on the threads of the host.
+#pragma once
+
+#include "runtime/simulator/Machine.h"
+
+namespace ingot::simulator {
+
+/// Runs a launch to its end, or to its first failure (Launch::failed). `residentBlocks` is how many
+/// blocks the simulated device holds at a time: that many may wait for one another.
+void runLaunch(Launch &launch, uint64_t residentBlocks);
+
+} // namespace ingot::simulator
