@@ -3,7 +3,6 @@
 #include "codegen/cuda/RowKernels.h"
 
 #include "codegen/cuda/CudaVariant.h"
-#include "codegen/cuda/SampleKernels.h"
 #include "llvm/ADT/TypeSwitch.h"
 #include "llvm/Support/MathExtras.h"
 
@@ -256,7 +255,28 @@ static Declined addKernels(llm::KvAppendOp op, llvm::ArrayRef<RangeAttr> declare
   return std::nullopt;
 }
 
-Declined codegen::addRowKernels(Operation *op, const CudaArchitecture &architecture,
+//===- llm.sample ---------------------------------------------------------------------------===//
+
+static Declined addKernels(llm::SampleOp op, Kernels &kernels) {
+  // Memory of a row as SampleRow.cuh divides it.
+  constexpr int64_t kRunCapacity = 2048;
+  int64_t vocabulary = llm::columnsOf(op.getLogits());
+  if (vocabulary >= int64_t(1) << 30)
+    return "the vocabulary is too large";
+  CudaVariant variant("Sample", op, /*threads=*/512);
+  variant.integer("vocabulary", vocabulary);
+  variant.integer("bias_columns", llm::columnsOf(op.getBiasIds()));
+  variant.integer("top_columns", llm::columnsOf(op.getTopTokens()));
+  variant.rowsOf(op.getTokens());
+  int64_t rowBytes = 4 * (2 * vocabulary + 3 * kRunCapacity);
+  std::string rows = llm::rowsOf(typeOf(op.getTokens())).getText().str();
+  variant.workspace(
+      (llvm::Twine(engine::kCounterBytes) + " + (" + rows + ") * " + llvm::Twine(rowBytes)).str());
+  kernels.push_back(variant.take());
+  return std::nullopt;
+}
+
+Declined codegen::addRowKernels(Operation *op, const CudaArchitecture &,
                                 llvm::ArrayRef<RangeAttr> declared, Kernels &kernels) {
   if (!isa<llm::EmbedOp>(op) && !llvm::all_of(op->getOperands(), isRowMajor))
     return "it reads weights in row-major order only";
@@ -266,7 +286,5 @@ Declined codegen::addRowKernels(Operation *op, const CudaArchitecture &architect
           [&](auto known) { return addKernels(known, kernels); })
       .Case<llm::RopeOp, llm::RopeAppendOp, llm::KvAppendOp>(
           [&](auto known) { return addKernels(known, declared, kernels); })
-      .Case<llm::SampleOp>(
-          [&](auto known) { return addSampleKernels(known, architecture, kernels); })
       .Default([](Operation *) { return Declined("it is no operation of a step"); });
 }
