@@ -282,7 +282,7 @@ Declined codegen::addRowKernels(Operation *op, const CudaArchitecture &,
     return "it reads weights in row-major order only";
   return llvm::TypeSwitch<Operation *, Declined>(op)
       .Case<llm::EmbedOp, llm::RmsNormOp, llm::PointwiseOp, llm::RoundOp, llm::QuantizeActivationOp,
-            llm::SliceColumnsOp, llm::GatherRowsOp>(
+            llm::SliceColumnsOp, llm::GatherRowsOp, llm::SampleOp>(
           [&](auto known) { return addKernels(known, kernels); })
       .Case<llm::RopeOp, llm::RopeAppendOp, llm::KvAppendOp>(
           [&](auto known) { return addKernels(known, declared, kernels); })
