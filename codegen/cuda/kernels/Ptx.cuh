@@ -97,6 +97,13 @@ INGOT_DEVICE u32 fmaBf16x2(u32 a, u32 b, u32 c) {
   return result;
 }
 
+/// 2^x to about 2 units in the last place; 0 for -infinity.
+INGOT_DEVICE float exponential2(float x) {
+  float result;
+  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(result) : "f"(x));
+  return result;
+}
+
 //===- Memory -------------------------------------------------------------------------------===//
 
 INGOT_DEVICE u32 sharedAddress(const void *pointer) {
