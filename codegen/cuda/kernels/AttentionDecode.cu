@@ -19,6 +19,7 @@ constexpr int kWarpPairs = int(ceilDiv(kPairs, kWarps));
 constexpr int kStageBytes = kKeyBytes + kValueBytes + 2 * kScaleBytes;
 constexpr int kStages = 2;
 constexpr int kScoreStride = kTile + 8;
+static_assert(constants::shared_bytes == kStages * kStageBytes + kRows * kScoreStride * 4);
 
 /// A segment's part of a head in the workspace: values not yet divided by the sum.
 constexpr int kPartFloats = kHeadDim + 2;
@@ -96,7 +97,7 @@ INGOT_DEVICE void copyStage(const Work &work, const TileCursor &cursor, Stage st
 }
 
 /// This warp's part of a tile's scores, into shared memory.
-INGOT_DEVICE void shareScores(const Work &work, const QueryFragments &query, i32 begin, Stage stage,
+INGOT_DEVICE void shareScores(const Work &work, const QueryRegisters &query, i32 begin, Stage stage,
                               float *shared) {
   float scores[kWarpColumnTiles][4];
   int first = warpIndex() * kWarpColumnTiles * 8;
@@ -212,8 +213,8 @@ __device__ void run(const Launch &launch) {
   auto rowOf = [&](int row) {
     return row < work.heads() ? launch.buffer<const u16>(0) + work.element(row) : nullptr;
   };
-  QueryFragments query;
-  loadQuery(rowOf(laneRow()), kHalves > 1 ? rowOf(laneRow() + 8) : nullptr, query);
+  QueryRegisters query;
+  query.load(rowOf(laneRow()), kHalves > 1 ? rowOf(laneRow() + 8) : nullptr);
   RowState state;
   state.clear();
   float sums[kWarpPairs][2][4] = {};

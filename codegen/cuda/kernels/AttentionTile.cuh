@@ -131,29 +131,61 @@ INGOT_DEVICE void copyTile(const KvSequence &from, i32 begin, i32 end, u32 rows,
 
 //===- Scores -------------------------------------------------------------------------------===//
 
-/// A query's fragments: elements 16 * step + 4 * (lane % 4) ... + 3 of rows laneRow() and + 8.
-struct QueryFragments {
-  u32 steps[kSteps][4];
-};
-
-/// `rows`: of the query in global memory, at laneRow() and + 8; null: zeros.
-INGOT_DEVICE void loadQuery(const void *row, const void *rowBelow, QueryFragments &query) {
-#pragma unroll
-  for (int step = 0; step < kSteps; ++step) {
-    int piece = step * 4 + laneIndex() % 4;
-    uint2 above = row ? static_cast<const uint2 *>(row)[piece] : uint2{0, 0};
-    uint2 below = rowBelow ? static_cast<const uint2 *>(rowBelow)[piece] : uint2{0, 0};
-    query.steps[step][0] = above.x;
-    query.steps[step][1] = below.x;
-    query.steps[step][2] = above.y;
-    query.steps[step][3] = below.y;
-  }
+/// Fragment `step` of a query: elements 16 * step + 4 * (lane % 4) ... + 3 of rows laneRow() and
+/// + 8, which begin at `row` and `below` in global memory; null: zeros.
+INGOT_DEVICE void loadQueryStep(const void *row, const void *below, int step, u32 (&query)[4]) {
+  int piece = step * 4 + laneIndex() % 4;
+  uint2 first = row ? static_cast<const uint2 *>(row)[piece] : uint2{0, 0};
+  uint2 second = below ? static_cast<const uint2 *>(below)[piece] : uint2{0, 0};
+  query[0] = first.x;
+  query[1] = second.x;
+  query[2] = first.y;
+  query[3] = second.y;
 }
 
+/// All fragments of a query, in registers.
+struct QueryRegisters {
+  u32 steps[kSteps][4];
+
+  __device__ __forceinline__ void load(const void *row, const void *below) {
+#pragma unroll
+    for (int step = 0; step < kSteps; ++step)
+      loadQueryStep(row, below, step, steps[step]);
+  }
+  __device__ __forceinline__ void get(int step, u32 (&query)[4]) const {
+#pragma unroll
+    for (int i = 0; i < 4; ++i)
+      query[i] = steps[step][i];
+  }
+};
+
+/// All fragments of a warp's query, in shared memory of kSteps * 512 bytes.
+struct QueryShared {
+  uint4 *lane;
+
+  __device__ __forceinline__ QueryShared(u8 *memory)
+      : lane(reinterpret_cast<uint4 *>(memory) + laneIndex()) {}
+  __device__ __forceinline__ void load(const void *row, const void *below) {
+#pragma unroll
+    for (int step = 0; step < kSteps; ++step) {
+      u32 query[4];
+      loadQueryStep(row, below, step, query);
+      lane[step * kWarpSize] = {query[0], query[1], query[2], query[3]};
+    }
+    __syncwarp();
+  }
+  __device__ __forceinline__ void get(int step, u32 (&query)[4]) const {
+    uint4 value = lane[step * kWarpSize];
+    query[0] = value.x;
+    query[1] = value.y;
+    query[2] = value.z;
+    query[3] = value.w;
+  }
+};
+
 /// Scores of the 16 rows with the positions of `Tiles` column tiles, whose keys begin at `keys`.
-template <int Tiles>
-INGOT_DEVICE void scoreTile(const QueryFragments &query, const u8 *keys,
-                            float (&scores)[Tiles][4]) {
+template <int Tiles, class Query>
+INGOT_DEVICE void scoreTile(const Query &query, const u8 *keys, float (&scores)[Tiles][4]) {
 #pragma unroll
   for (int tile = 0; tile < Tiles; ++tile)
 #pragma unroll
@@ -161,19 +193,22 @@ INGOT_DEVICE void scoreTile(const QueryFragments &query, const u8 *keys,
       scores[tile][i] = 0;
   const u8 *lane = keys + laneRow() * kKeyStride + laneIndex() % 4 * 4 * kKvBytes;
 #pragma unroll
-  for (int step = 0; step < kSteps; ++step)
+  for (int step = 0; step < kSteps; ++step) {
+    u32 rows[4];
+    query.get(step, rows);
 #pragma unroll
     for (int tile = 0; tile < Tiles; ++tile) {
       const u8 *at = lane + tile * 8 * kKeyStride + step * 16 * kKvBytes;
       if constexpr (kKvScaled) {
         u32 codes = *reinterpret_cast<const u32 *>(at);
-        multiply<kScoreType>(scores[tile], query.steps[step], convertPair<kScoreType, 0, 1>(codes),
+        multiply<kScoreType>(scores[tile], rows, convertPair<kScoreType, 0, 1>(codes),
                              convertPair<kScoreType, 2, 3>(codes));
       } else {
         uint2 codes = *reinterpret_cast<const uint2 *>(at);
-        multiply<kScoreType>(scores[tile], query.steps[step], codes.x, codes.y);
+        multiply<kScoreType>(scores[tile], rows, codes.x, codes.y);
       }
     }
+  }
 }
 
 /// Brings scores into powers of two and masks positions behind `last` (of either row). `scales` and
