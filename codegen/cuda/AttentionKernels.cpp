@@ -104,6 +104,8 @@ static KernelVariant decodeKernel(llm::AttentionOp op) {
   variant.extent("T");
   variant.workspace(std::to_string(engine::kCounterBytes) + " + T * " + heads + " * " + segments +
                     " * " + std::to_string(partBytes));
+  // Registers for two blocks: without a bound the assembler spills a few for the sake of more.
+  variant.blocksPerMultiprocessor(2);
   variant.expects("HMMA");
   variant.expects("LDGSTS");
   return variant.take();
@@ -119,6 +121,8 @@ static KernelVariant contextKernel(llm::AttentionOp op) {
   variant.extent("(T ceildiv " + std::to_string(shape.tileTokens()) + ") + S");
   variant.tiles(shape.kvHeads);
   variant.workspace(std::to_string(engine::kCounterBytes));
+  // Registers for two blocks: without a bound the assembler spills a few for the sake of more.
+  variant.blocksPerMultiprocessor(2);
   variant.expects("HMMA");
   variant.expects("LDGSTS");
   return variant.take();

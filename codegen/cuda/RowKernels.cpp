@@ -264,6 +264,7 @@ static Declined addKernels(llm::SampleOp op, Kernels &kernels) {
   if (vocabulary >= int64_t(1) << 30)
     return "the vocabulary is too large";
   CudaVariant variant("Sample", op, /*threads=*/512);
+  variant.blocksPerMultiprocessor(1);
   variant.integer("vocabulary", vocabulary);
   variant.integer("bias_columns", llm::columnsOf(op.getBiasIds()));
   variant.integer("top_columns", llm::columnsOf(op.getTopTokens()));
