@@ -5,6 +5,7 @@
 #include "dialects/engine/EngineDialect.h"
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace ingot::engine {
 
@@ -20,13 +21,13 @@ struct KernelVariant {
   std::string source;
   mlir::DictionaryAttr constants;
   /// Shapes the kernel is correct for, and the part of them it is preferred in; empty: all.
-  llvm::SmallVector<RangeAttr> guards, ranges;
+  llvm::SmallVector<RangeAttr, 2> guards, ranges;
   /// Tiles along x, y, z.
   llvm::SmallVector<ExprAttr, 3> grid;
   int64_t scratchBytes = 0;
   bool spmd = false;
   /// Threads of a block, blocks of a cluster and dynamic shared memory, on targets that have them.
-  llvm::SmallVector<int64_t, 3> block, cluster;
+  std::vector<int64_t> block, cluster;
   int64_t sharedBytes = 0;
   /// Bytes of memory that one launch works in besides its buffers; null: none. Over the dims.
   ExprAttr workspace;

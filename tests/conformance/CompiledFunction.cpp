@@ -60,6 +60,10 @@ llvm::SmallVector<unsigned> weightOperands(Operation *op) {
   return result;
 }
 
+DenseI64ArrayAttr extentsOf(Builder &builder, llvm::ArrayRef<int64_t> extents) {
+  return extents.empty() ? DenseI64ArrayAttr() : builder.getDenseI64ArrayAttr(extents);
+}
+
 bool isWeightOperation(Operation &op) { return isa<llm::ConcatRowsOp, llm::InterleaveRowsOp>(op); }
 
 /// Evaluates a weight operation on whole tensors.
@@ -126,7 +130,7 @@ CompiledFunction::compile(MLIRContext &context, const std::string &name, const s
     ADD_FAILURE() << name << " has no kernel for\n" << text;
     return nullptr;
   }
-  auto libraries = target->first->compile(compiled->unit, kThreads);
+  auto libraries = target->first->compile(compiled->unit, {.threads = kThreads});
   if (failed(libraries) || failed(verify(compiled->unit)) ||
       !compiled->load(libraries->front().bytes)) {
     ADD_FAILURE() << name << " does not compile\n" << text;
@@ -170,8 +174,9 @@ bool CompiledFunction::chooseKernels(const engine::KernelProvider &provider,
       llvm::SmallVector<Attribute> guards(variant.guards.begin(), variant.guards.end());
       auto kernel = engine::KernelOp::create(
           builder, op.getLoc(), name, variant.source, variant.constants,
-          builder.getArrayAttr(guards), variant.scratchBytes, /*shared_bytes=*/0, /*block=*/{},
-          /*cluster=*/{}, variant.spmd, /*library=*/{}, /*facts=*/{});
+          builder.getArrayAttr(guards), variant.scratchBytes, variant.sharedBytes,
+          extentsOf(builder, variant.block), extentsOf(builder, variant.cluster), variant.spmd,
+          /*library=*/{}, /*facts=*/{});
       if (op.getNumRegions() != 1 || op.getRegion(0).empty())
         continue;
       IRMapping mapping;
