@@ -14,6 +14,13 @@ struct CompiledLibrary {
   std::string bytes;
 };
 
+/// How kernels are compiled; what it says changes no kernel.
+struct CompileOptions {
+  int threads = 1;
+  std::string nvrtc;       ///< NVRTC's library or folder, for targets that need it; empty: look
+  std::string kernelCache; ///< folder of compiled kernels; empty: none
+};
+
 /// One backend. Stateless; instances live in Targets.cpp for the whole process.
 class Target {
 public:
@@ -39,11 +46,11 @@ public:
   virtual std::unique_ptr<engine::KernelProvider>
   createProvider(engine::TargetAttr target) const = 0;
 
-  /// Compiles every engine.kernel of `unit`, on up to `threads` threads; sets each kernel's library
-  /// and facts and creates the engine.library operations. The same input gives the same bytes, with
+  /// Compiles every engine.kernel of `unit`; sets each kernel's library and facts and the unit's
+  /// toolkit, and creates the engine.library operations. The same input gives the same bytes, with
   /// any thread count. Failure comes with a located diagnostic that names the kernel.
-  virtual mlir::FailureOr<llvm::SmallVector<CompiledLibrary>> compile(engine::UnitOp unit,
-                                                                      int threads) const = 0;
+  virtual mlir::FailureOr<llvm::SmallVector<CompiledLibrary>>
+  compile(engine::UnitOp unit, const CompileOptions &options) const = 0;
 };
 
 /// The only list of targets, in order of preference for names that several could claim.

@@ -2,6 +2,7 @@
 // The only list of targets. A new one adds its include and its line in `targets`.
 #include "codegen/Target.h"
 
+#include "codegen/cuda/CudaTarget.h"
 #include "codegen/reference/ReferenceTarget.h"
 #include "codegen/x86/X86Target.h"
 
@@ -11,6 +12,7 @@ using namespace ingot::codegen;
 llvm::ArrayRef<const Target *> codegen::targets() {
   static const Target *const list[] = {
       &x86Target(),
+      &cudaTarget(),
       &referenceTarget(),
   };
   return list;

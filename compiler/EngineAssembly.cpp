@@ -88,8 +88,11 @@ Outcome compiler::compileKernels(MLIRContext &context, const BuildRequest &reque
   for (auto [target, compiled] : llvm::zip(request.targets, targets)) {
     progress.begin("compile " + target.second.getName().str());
     DiagnosticCollector diagnostics(context);
-    auto libraries =
-        target.first->compile(compiled.unit(), static_cast<int>(usableThreads(options.threads)));
+    codegen::CompileOptions compile;
+    compile.threads = static_cast<int>(usableThreads(options.threads));
+    compile.nvrtc = options.nvrtc;
+    compile.kernelCache = options.kernelCache;
+    auto libraries = target.first->compile(compiled.unit(), compile);
     if (failed(libraries))
       return diagnostics.error();
     compiled.libraries = std::move(*libraries);
@@ -108,11 +111,12 @@ OwningOpRef<ModuleOp> compiler::mergeTargets(MLIRContext &context, ArrayRef<Comp
   OwningOpRef<ModuleOp> merged = ModuleOp::create(UnknownLoc::get(&context));
   Block *body = merged->getBody();
   llvm::StringMap<uint64_t> offsets; // by symbol
+  for (const CompiledTarget &compiled : targets)
+    for (auto dim : llvm::make_early_inc_range(compiled.module.get().getOps<engine::DimOp>()))
+      if (!merged->lookupSymbol(dim.getSymName()))
+        dim->moveBefore(body, body->end());
   for (auto [index, compiled] : llvm::enumerate(targets)) {
     ModuleOp module = compiled.module.get();
-    if (index == 0)
-      for (auto dim : llvm::make_early_inc_range(module.getOps<engine::DimOp>()))
-        dim->moveBefore(body, body->end());
     engine::UnitOp unit = compiled.unit();
     for (const StreamedWeight &weight : streamer.weights()) {
       if (weight.function != index)

@@ -154,7 +154,8 @@ LogicalResult EngineUnitReader::read(const schema::Buffer &table) {
                    builder.getStringAttr(*role), TypeAttr::get(element),
                    builder.getArrayAttr(SmallVector<Attribute>(shape->begin(), shape->end())),
                    bytes, *weight, *group,
-                   table.tap() ? builder.getStringAttr(textOf(table.tap())) : StringAttr());
+                   table.tap() ? builder.getStringAttr(textOf(table.tap())) : StringAttr(),
+                   table.zeroed() ? builder.getUnitAttr() : UnitAttr());
   return success();
 }
 

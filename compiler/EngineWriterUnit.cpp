@@ -111,7 +111,8 @@ EngineUnitWriter::Offset<schema::Buffer> EngineUnitWriter::write(BufferOp op) {
   int32_t weight = op.getWeight() ? int32_t(weights.at(op.getWeightAttr().getAttr())) : -1;
   int32_t group = op.getGroup() ? int32_t(groups.at(op.getGroupAttr().getAttr())) : -1;
   return schema::CreateBuffer(builder, name, enumOf<schema::Role>(op.getRole()),
-                              dtypeOf(op.getElement()), shape, bytes, weight, group, tap);
+                              dtypeOf(op.getElement()), shape, bytes, weight, group, tap,
+                              op.getZeroed());
 }
 
 EngineUnitWriter::Offset<schema::KvGroup> EngineUnitWriter::write(KvGroupOp op) {

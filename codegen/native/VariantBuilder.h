@@ -23,6 +23,9 @@ public:
     constants.push_back(
         builder.getNamedAttr(name, builder.getF64FloatAttr(value.convertToDouble())));
   }
+  void text(llvm::StringRef name, const llvm::Twine &value) {
+    constants.push_back(builder.getNamedAttr(name, builder.getStringAttr(value)));
+  }
   void type(llvm::StringRef name, mlir::Value tensor) {
     integer(name,
             elementCode(llvm::cast<mlir::RankedTensorType>(tensor.getType()).getElementType()));
@@ -56,11 +59,13 @@ public:
     return std::move(variant);
   }
 
-private:
+protected:
+  /// The next axis of the grid gets `expression` tiles.
   void grid(llvm::StringRef expression) {
     variant.grid.push_back(engine::getExpr(builder.getContext(), expression));
   }
 
+private:
   mlir::Builder builder;
   llvm::SmallVector<mlir::NamedAttribute> constants;
   engine::KernelVariant variant;

@@ -44,12 +44,12 @@ public:
     return createReferenceProvider();
   }
 
-  FailureOr<llvm::SmallVector<CompiledLibrary>> compile(engine::UnitOp unit,
-                                                        int threads) const override {
+  FailureOr<llvm::SmallVector<CompiledLibrary>>
+  compile(engine::UnitOp unit, const CompileOptions &options) const override {
     KernelMachine machine;
     machine.cpu = "x86-64";
     machine.templates = referenceTemplates();
-    return compileKernels(unit, machine, threads);
+    return compileKernels(unit, machine, options.threads);
   }
 };
 

@@ -134,8 +134,8 @@ public:
     return createX86Provider(target);
   }
 
-  FailureOr<llvm::SmallVector<CompiledLibrary>> compile(engine::UnitOp unit,
-                                                        int threads) const override {
+  FailureOr<llvm::SmallVector<CompiledLibrary>>
+  compile(engine::UnitOp unit, const CompileOptions &options) const override {
     const Level *level = findLevel(unit.getTarget().getName());
     if (!level)
       return unit.emitError() << "INGOT-E4200: target '" << unit.getTarget().getName()
@@ -144,7 +144,7 @@ public:
     machine.cpu = level->cpu.str();
     machine.features = level->features.str();
     machine.templates = level->templates();
-    return compileKernels(unit, machine, threads);
+    return compileKernels(unit, machine, options.threads);
   }
 };
 

@@ -29,6 +29,10 @@ void ingot::compiler::addBuildArguments(CLI::App &app, BuildOptions &options) {
       ->default_str("2GiB");
   app.add_option("--threads", options.threads, "threads to use (default: all)")
       ->check(CLI::PositiveNumber);
+  app.add_option("--nvrtc", options.nvrtc,
+                 "library or folder of NVRTC, for CUDA targets (default: the usual places)");
+  app.add_option("--kernel-cache", options.kernelCache,
+                 "folder that keeps compiled CUDA kernels for later builds (default: none)");
 }
 
 std::optional<int> ingot::compiler::parseArguments(CLI::App &app, int argc, char **argv) {

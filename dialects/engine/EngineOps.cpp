@@ -78,6 +78,8 @@ LogicalResult BufferOp::verify() {
     return emitOpError() << "a group goes with roles 'kv' and 'input' only";
   if (elementBits(getElement()) == 0)
     return emitOpError() << "element type " << getElement() << " has no storage";
+  if (getZeroed() && getRole() != "arena")
+    return emitOpError() << "only role 'arena' can be zeroed";
   bool sized = getRole() == "input" || getRole() == "output" || getRole() == "arena";
   if (!sized && !getBytes().constantValue())
     return emitOpError() << "bytes of role '" << getRole() << "' must be constant";

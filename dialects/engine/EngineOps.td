@@ -101,7 +101,8 @@ def Engine_BufferOp : Engine_UserOp<"buffer", [Symbol]> {
   let description = [{
     `role` is input, output, weight, arena, kv, state or slot. `shape` counts elements; of kv and
     state buffers it describes one block or row, as does `bytes`. `group` is the KV group of a kv
-    buffer, or the group whose block table an input holds.
+    buffer, or the group whose block table an input holds. An arena buffer that is `zeroed` is zero
+    at load and keeps its memory between programs.
 
     ```mlir
     engine.buffer @x "arena" f32 [#engine.expr<"T">, #engine.expr<"256">]
@@ -111,10 +112,11 @@ def Engine_BufferOp : Engine_UserOp<"buffer", [Symbol]> {
   let arguments = (ins SymbolNameAttr:$sym_name, StrAttr:$role, TypeAttr:$element,
                        Engine_ExprArray:$shape, Engine_ExprAttr:$bytes,
                        OptionalAttr<FlatSymbolRefAttr>:$weight,
-                       OptionalAttr<FlatSymbolRefAttr>:$group, OptionalAttr<StrAttr>:$tap);
+                       OptionalAttr<FlatSymbolRefAttr>:$group, OptionalAttr<StrAttr>:$tap,
+                       UnitAttr:$zeroed);
   let assemblyFormat = [{
     $sym_name $role $element $shape `bytes` $bytes (`weight` $weight^)? (`group` $group^)?
-    (`tap` $tap^)? attr-dict
+    (`tap` $tap^)? (`zeroed` $zeroed^)? attr-dict
   }];
   let hasVerifier = 1;
 }

@@ -5,8 +5,15 @@
 #include "dialects/engine/EngineDialect.h"
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace ingot::engine {
+
+/// Bytes at the start of a workspace that launches find and leave zero.
+inline constexpr int64_t kCounterBytes = 16384;
+
+/// The dim that counts the device's multiprocessors, for targets whose grids use it.
+inline constexpr llvm::StringLiteral kMultiprocessors = "sms";
 
 /// One kernel that executes an operation of the llm dialect.
 struct KernelVariant {
@@ -14,11 +21,16 @@ struct KernelVariant {
   std::string source;
   mlir::DictionaryAttr constants;
   /// Shapes the kernel is correct for, and the part of them it is preferred in; empty: all.
-  llvm::SmallVector<RangeAttr> guards, ranges;
+  llvm::SmallVector<RangeAttr, 2> guards, ranges;
   /// Tiles along x, y, z.
   llvm::SmallVector<ExprAttr, 3> grid;
   int64_t scratchBytes = 0;
   bool spmd = false;
+  /// Threads of a block, blocks of a cluster and dynamic shared memory, on targets that have them.
+  std::vector<int64_t> block, cluster;
+  int64_t sharedBytes = 0;
+  /// Bytes of memory that one launch works in besides its buffers; null: none. Over the dims.
+  ExprAttr workspace;
 };
 
 /// Implemented by every target and injected by compiler/Pipeline.cpp.
@@ -47,6 +59,10 @@ public:
   /// Calling convention: buffers are the operation's operands in order (absent optional ones are
   /// skipped), then its results in order; scalars are the dims T, S, L, B in this order. A kernel
   /// must be right for every T, S, L >= 1 within its guards.
+  ///
+  /// Where a kernel of `op` has a workspace, every kernel of `op` gets one more buffer after the
+  /// results: the unit's workspace, which all launches share in turn. Its first kCounterBytes are
+  /// zero when a launch begins and must be zero when it ends; the rest is undefined.
   virtual mlir::LogicalResult kernelsFor(mlir::Operation *op, llvm::ArrayRef<RangeAttr> declared,
                                          llvm::SmallVectorImpl<KernelVariant> &kernels) const = 0;
 };

@@ -78,9 +78,10 @@ struct PlanMemory : ingot::impl::PlanMemoryPassBase<PlanMemory> {
           attribute.getValue().walk([&](FlatSymbolRefAttr name) { touch(name.getValue()); });
       ++clock;
     });
-    // The host reads and writes these between programs: they live throughout.
+    // The host reads and writes these between programs, or launches expect what others left: they
+    // live throughout.
     for (Lifetime &lifetime : lifetimes)
-      if (lifetime.buffer.getRole() != "arena") {
+      if (lifetime.buffer.getRole() != "arena" || lifetime.buffer.getZeroed()) {
         lifetime.first = 0;
         lifetime.last = clock;
       }

@@ -6,6 +6,7 @@
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/IRMapping.h"
 #include "llvm/ADT/StringMap.h"
+#include <set>
 
 namespace ingot {
 #define GEN_PASS_DEF_SELECTKERNELSPASS
@@ -21,6 +22,7 @@ namespace {
 /// Scalars that every launch gets, in this order (KernelProvider::kernelsFor).
 constexpr StringRef kScalarDims[] = {"T", "S", "L", "B"};
 constexpr StringRef kKvGroup = "global";
+constexpr int64_t kMostMultiprocessors = 1024;
 
 /// The unit under construction.
 class UnitBuilder {
@@ -98,7 +100,7 @@ private:
                                FlatSymbolRefAttr group = {}) {
     std::string name = uniqueName(wanted);
     auto buffer = BufferOp::create(buffers, buffers.getUnknownLoc(), name, role, element, shape,
-                                   bytes, weight, group, StringAttr());
+                                   bytes, weight, group, StringAttr(), /*zeroed=*/false);
     bufferOps[name] = buffer;
     return FlatSymbolRefAttr::get(context, name);
   }
@@ -230,15 +232,53 @@ private:
             makeTensorBuffer("value." + site, "arena", cast<RankedTensorType>(result.getType()));
       args.push_back(valueBuffers[result]);
     }
+    if (llvm::any_of(variants, [](const KernelVariant &variant) { return variant.workspace; }))
+      args.push_back(workspaceFor(variants));
     for (StringRef dim : kScalarDims)
       args.push_back(expr(dim));
     SmallVector<Attribute> choices;
-    for (const KernelVariant &variant : variants)
+    for (const KernelVariant &variant : variants) {
+      declareDevice(variant);
       choices.push_back(
           VariantAttr::get(context, kernelFor(variant, op), variant.ranges, variant.grid));
+    }
     LaunchOp::create(builder, op.getLoc(), op.getName().stripDialect().str() + " " + site,
                      ArrayAttr::get(context, choices), ArrayAttr::get(context, args));
     return success();
+  }
+
+  /// The unit's workspace, grown to what `variants` need.
+  FlatSymbolRefAttr workspaceFor(ArrayRef<KernelVariant> variants) {
+    for (const KernelVariant &variant : variants)
+      if (variant.workspace)
+        workspaceBytes.insert(variant.workspace.getText().str());
+    std::string bytes = std::to_string(kCounterBytes);
+    for (const std::string &needed : workspaceBytes)
+      bytes += " max (" + needed + ")";
+    if (!workspace) {
+      auto name = makeBuffer("workspace", "arena", IntegerType::get(context, 8),
+                             ArrayAttr::get(context, {expr(bytes)}), expr(bytes));
+      workspace = bufferOps[name.getValue()];
+      workspace.setZeroed(true);
+    }
+    workspace.setBytesAttr(expr(bytes));
+    workspace.setShapeAttr(ArrayAttr::get(context, {expr(bytes)}));
+    return FlatSymbolRefAttr::get(context, workspace.getSymName());
+  }
+
+  /// Declares the device's dim that `variant` uses, if it does.
+  void declareDevice(const KernelVariant &variant) {
+    auto uses = [](ExprAttr expr) {
+      return llvm::any_of(Expr::parse(expr.getText())->nodes, [](const Expr::Node &node) {
+        return node.op == Expr::Op::Dim && node.dim == kMultiprocessors;
+      });
+    };
+    if (module.lookupSymbol<DimOp>(kMultiprocessors) || !llvm::any_of(variant.grid, uses))
+      return;
+    OpBuilder builder = OpBuilder::atBlockBegin(module.getBody());
+    for (auto dim : module.getOps<DimOp>())
+      builder.setInsertionPointAfter(dim);
+    DimOp::create(builder, module.getLoc(), kMultiprocessors, "device", 1, kMostMultiprocessors);
   }
 
   /// The unit's kernel like `variant`, made on first use.
@@ -246,6 +286,11 @@ private:
     std::string key;
     llvm::raw_string_ostream stream(key);
     stream << variant.source << variant.constants << variant.scratchBytes << variant.spmd;
+    for (int64_t extent : variant.block)
+      stream << " block " << extent;
+    for (int64_t extent : variant.cluster)
+      stream << " cluster " << extent;
+    stream << " shared " << variant.sharedBytes;
     for (RangeAttr guard : variant.guards)
       stream << guard;
     Region *region = op.getNumRegions() ? &op.getRegion(0) : nullptr;
@@ -257,15 +302,20 @@ private:
 
     std::string name = uniqueName(variant.source + "_" + std::to_string(kernelNames.size()));
     SmallVector<Attribute> guards(variant.guards.begin(), variant.guards.end());
-    auto kernel = KernelOp::create(kernels, op.getLoc(), name, variant.source, variant.constants,
-                                   ArrayAttr::get(context, guards), variant.scratchBytes, 0,
-                                   DenseI64ArrayAttr(), DenseI64ArrayAttr(), variant.spmd,
-                                   FlatSymbolRefAttr(), DictionaryAttr());
+    auto kernel =
+        KernelOp::create(kernels, op.getLoc(), name, variant.source, variant.constants,
+                         ArrayAttr::get(context, guards), variant.scratchBytes, variant.sharedBytes,
+                         extents(variant.block), extents(variant.cluster), variant.spmd,
+                         FlatSymbolRefAttr(), DictionaryAttr());
     if (region && !region->empty())
       copyEpilogue(kernel, *region);
     auto symbol = FlatSymbolRefAttr::get(context, name);
     kernelNames[key] = symbol;
     return symbol;
+  }
+
+  DenseI64ArrayAttr extents(ArrayRef<int64_t> values) {
+    return values.empty() ? DenseI64ArrayAttr() : DenseI64ArrayAttr::get(context, values);
   }
 
   /// Clones a scalar region into a kernel; its terminator becomes engine.yield.
@@ -284,6 +334,8 @@ private:
   SmallVector<RangeAttr> declared;
   OpBuilder buffers, kernels, programs, weights;
   KvGroupOp kvGroup;
+  BufferOp workspace;
+  std::set<std::string> workspaceBytes; ///< what launches need, each once
   llvm::StringMap<char> taken;
   llvm::StringMap<BufferOp> bufferOps;
   llvm::StringMap<FlatSymbolRefAttr> kernelNames;

@@ -25,6 +25,7 @@ MAY_INCLUDE = {
     "codegen": ["dialects", "passes"],
     "codegen/native": ["dialects", "passes", "codegen/Target.h"],
     "codegen/native/kernels": ["runtime/schema/KernelAbi.h"],
+    "codegen/cuda": ["dialects", "passes", "codegen/Target.h", "codegen/native"],
     "codegen/reference": ["dialects", "passes", "codegen/Target.h", "codegen/native"],
     "codegen/reference/kernels": ["runtime/schema/KernelAbi.h", "codegen/native/kernels"],
     "codegen/x86": ["dialects", "passes", "codegen/Target.h", "codegen/native"],

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the CUDA targets fuse, how they store weights, and which template runs each operation.
+#include "codegen/cuda/AttentionKernels.h"
+#include "codegen/cuda/CudaTarget.h"
+#include "codegen/cuda/MatmulKernels.h"
+#include "codegen/cuda/MatmulLayout.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
+using namespace ingot;
+using namespace ingot::codegen;
+using engine::LayoutAttr;
+using engine::RangeAttr;
+
+namespace {
+
+class CudaProvider final : public engine::KernelProvider {
+public:
+  explicit CudaProvider(engine::TargetAttr target)
+      : target(target), architecture(*findCudaArchitecture(target.getArch())) {}
+
+  std::optional<std::string> declines(llvm::StringRef pass, Operation *site) const override;
+  int64_t pairOffset() const override { return kCudaPairOffset; }
+  FailureOr<LayoutAttr> weightLayout(Operation *user, unsigned operand) const override;
+  LogicalResult kernelsFor(Operation *op, llvm::ArrayRef<RangeAttr> declared,
+                           Kernels &kernels) const override;
+
+private:
+  LogicalResult fail(Operation *op, const llvm::Twine &reason) const {
+    return op->emitError() << "INGOT-E4305: target '" << target.getName() << "' has no kernel for '"
+                           << op->getName() << "': " << reason;
+  }
+
+  engine::TargetAttr target;
+  const CudaArchitecture &architecture;
+};
+
+} // namespace
+
+std::optional<std::string> CudaProvider::declines(llvm::StringRef pass, Operation *site) const {
+  // A fused product must stay within what the templates take.
+  if (pass == "ingot-fuse-epilogue" && site->getNumOperands() > kEpilogueOperands + 1)
+    return ("an epilogue has at most " + llvm::Twine(kEpilogueOperands) + " operands").str();
+  return std::nullopt;
+}
+
+FailureOr<LayoutAttr> CudaProvider::weightLayout(Operation *user, unsigned operand) const {
+  auto type = dyn_cast<RankedTensorType>(user->getOperand(operand).getType());
+  if (!type || !type.hasStaticShape() || type.getRank() < 1 || type.getRank() > 2)
+    return fail(user, "operand " + llvm::Twine(operand) + " is no weight of one or two dimensions");
+  if (auto matmul = dyn_cast<llm::MatmulOp>(user))
+    return cudaMatmulLayout(matmul, operand);
+  return cudaRowMajor(type);
+}
+
+/// Whether an operation that reads weights row by row finds them so.
+static bool isRowMajor(Operation *op) {
+  return llvm::all_of(op->getOperandTypes(), [](Type type) {
+    auto tensor = dyn_cast<RankedTensorType>(type);
+    return !tensor || !isa_and_nonnull<LayoutAttr>(tensor.getEncoding()) ||
+           cudaLayoutOf(tensor) == cudaRowMajor(tensor);
+  });
+}
+
+LogicalResult CudaProvider::kernelsFor(Operation *op, llvm::ArrayRef<RangeAttr> declared,
+                                       Kernels &kernels) const {
+  if (!isa<llm::MatmulOp, llm::EmbedOp>(op) && !isRowMajor(op))
+    return fail(op, "it reads weights in row-major order only");
+  Declined reason = llvm::TypeSwitch<Operation *, Declined>(op)
+                        .Case([&](llm::MatmulOp matmul) {
+                          return addMatmulKernels(matmul, architecture, declared, kernels);
+                        })
+                        .Case([&](llm::AttentionOp attention) {
+                          return addAttentionKernels(attention, architecture, declared, kernels);
+                        })
+                        .Default([&](Operation *other) {
+                          return addRowKernels(other, architecture, declared, kernels);
+                        });
+  return reason ? fail(op, *reason) : success();
+}
+
+std::unique_ptr<engine::KernelProvider> codegen::createCudaProvider(engine::TargetAttr target) {
+  return findCudaArchitecture(target.getArch()) ? std::make_unique<CudaProvider>(target) : nullptr;
+}

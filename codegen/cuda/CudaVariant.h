@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+// Describes one CUDA kernel: its template, constants, grid, block and memory.
+#pragma once
+
+#include "codegen/native/VariantBuilder.h"
+#include "llvm/ADT/StringExtras.h"
+
+namespace ingot::codegen {
+
+/// Collects the parts of a KernelVariant. The grid's extents are gridDim.x, y, z in the order in
+/// which rowsOf(), tiles() and extent() are called; they may use the dims T, S, L, B and sms.
+class CudaVariant : public VariantBuilder {
+public:
+  /// `threads`: of a block, along x.
+  CudaVariant(llvm::StringRef source, mlir::Operation *op, int64_t threads)
+      : VariantBuilder(source, op->getContext()), threads(threads),
+        buffers(op->getNumOperands() + op->getNumResults()) {}
+
+  /// The next axis of the grid gets `expression` blocks.
+  void extent(llvm::StringRef expression) { grid(expression); }
+
+  /// Dynamic shared memory in bytes; templates find it as `extern __shared__`.
+  void shared(int64_t bytes) { sharedBytes = bytes; }
+
+  /// Blocks that must fit on a multiprocessor together; bounds the registers of a thread.
+  void blocksPerMultiprocessor(int64_t count) { integer("blocks_per_sm", count); }
+
+  /// Global memory of a launch in bytes, over T, S, L, B and sms; the kernel finds it behind the
+  /// results. Its first 16384 bytes are counters (kernels/Kernel.cuh). All variants of an operation
+  /// of which one has a workspace get the argument: they call this with "16384" at least.
+  void workspace(llvm::StringRef bytes) {
+    workspaceBytes = bytes.str();
+    ++buffers;
+  }
+
+  /// An opcode of the SASS that the kernel must contain ("HMMA", "IMMA", "QMMA", "LDGSTS").
+  void expects(llvm::StringRef instruction) { expected.push_back(instruction.str()); }
+
+  engine::KernelVariant take() {
+    integer("threads", threads);
+    integer("buffers", buffers);
+    if (!expected.empty())
+      text("expects", llvm::join(expected, " "));
+    engine::KernelVariant variant = VariantBuilder::take();
+    variant.block = {threads};
+    variant.sharedBytes = sharedBytes;
+    if (!workspaceBytes.empty())
+      variant.workspace = engine::getExpr(variant.constants.getContext(), workspaceBytes);
+    return variant;
+  }
+
+private:
+  int64_t threads, buffers, sharedBytes = 0;
+  std::string workspaceBytes;
+  llvm::SmallVector<std::string> expected;
+};
+
+} // namespace ingot::codegen

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a kernel's binary must show before it goes into an engine, and the facts kept of it.
+#pragma once
+
+#include "codegen/cuda/CubinInspector.h"
+#include "codegen/cuda/CudaArchitecture.h"
+#include "dialects/engine/EngineDialect.h"
+
+namespace ingot::codegen {
+
+/// Blocks of a kernel that a multiprocessor runs at a time.
+int64_t blocksPerMultiprocessor(const CudaArchitecture &architecture, int64_t registers,
+                                int64_t sharedBytes, int64_t threads);
+
+/// Why `kernel` must not be built with a binary of these facts: local memory, a missing instruction
+/// (constant "expects"), another architecture, or more than the architecture has; nothing if all is
+/// well.
+std::optional<std::string> missingEvidence(engine::KernelOp kernel, const CubinFacts &facts,
+                                           const CudaArchitecture &architecture);
+
+/// The facts as an attribute of the kernel: registers, shared_bytes, stack_bytes, local_accesses,
+/// occupancy, cubin_bytes, ptx_sha256 and one count for each kind of instruction of interest.
+mlir::DictionaryAttr evidenceFacts(engine::KernelOp kernel, const CubinFacts &facts,
+                                   const CudaArchitecture &architecture, size_t cubinBytes,
+                                   llvm::StringRef ptx);
+
+} // namespace ingot::codegen

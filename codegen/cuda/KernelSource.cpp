@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+// Generates Constants.cuh, Region.cuh and the entry; the rest is the embedded templates.
+#include "codegen/cuda/KernelSource.h"
+
+#include "codegen/cuda/CudaTemplates.h"
+#include "codegen/cuda/RegionText.h"
+#include "mlir/IR/BuiltinAttributes.h"
+#include "llvm/ADT/StringExtras.h"
+
+using namespace mlir;
+using namespace ingot;
+using namespace ingot::codegen;
+
+/// `namespace constants`: integers as enumerators, of which no binary keeps a trace. Texts are for
+/// the provider alone.
+static llvm::Expected<std::string> constantsText(engine::KernelOp kernel) {
+  std::string integers, reals;
+  for (NamedAttribute constant : kernel.getConstants()) {
+    std::string name = constant.getName().str();
+    if (auto integer = dyn_cast<IntegerAttr>(constant.getValue())) {
+      bool boolean = integer.getType().isInteger(1);
+      int64_t value = boolean ? integer.getValue().getBoolValue() : integer.getInt();
+      integers += "  " + name + " = " + std::to_string(value) + ",\n";
+    } else if (auto real = dyn_cast<FloatAttr>(constant.getValue())) {
+      llvm::SmallString<32> digits;
+      llvm::APFloat(real.getValueAsDouble()).toString(digits, /*FormatPrecision=*/17);
+      reals += "constexpr double " + name + " = double(" + std::string(digits) + ");\n";
+    } else if (!isa<StringAttr>(constant.getValue())) {
+      return llvm::createStringError("INGOT-E4002: constant '" + name + "' is no number");
+    }
+  }
+  return "#pragma once\nnamespace constants {\nenum : i64 {\n" + integers + "};\n" + reals +
+         "} // namespace constants\n";
+}
+
+/// Region arguments go to parameters in order; single sums skip the second one.
+static llvm::SmallVector<unsigned> regionParameters(engine::KernelOp kernel) {
+  auto pair = kernel.getConstants().getAs<IntegerAttr>("pair_offset");
+  bool single = pair && pair.getInt() == 0;
+  llvm::SmallVector<unsigned> parameters;
+  if (!kernel.getEpilogue().empty())
+    for (unsigned i = 0; i < kernel.getEpilogue().front().getNumArguments(); ++i)
+      parameters.push_back(i > 0 && single ? i + 1 : i);
+  return parameters;
+}
+
+/// The entry: name, parameters and launch bounds.
+static std::string entryText(engine::KernelOp kernel, int64_t buffers) {
+  std::string parameters, arguments;
+  for (int64_t i = 0; i < buffers; ++i) {
+    parameters += "void *b" + std::to_string(i) + ", ";
+    arguments += (i ? ", b" : "b") + std::to_string(i);
+  }
+  // Without a number of blocks, ptxas may trade registers for stack.
+  bool bounded = kernel.getConstants().contains("blocks_per_sm");
+  return std::string("\nextern \"C\" __global__ void __launch_bounds__(constants::threads") +
+         (bounded ? ", constants::blocks_per_sm" : ", 1") + ")\n" + kernel.getSymName().str() + "(" +
+         parameters +
+         "i64 t, i64 s, i64 l, i64 b) {\n"
+         "#ifndef INGOT_WAITS_ITSELF\n"
+         "  ptx::letNextKernelStart();\n"
+         "  ptx::waitForEarlierKernels();\n"
+         "#endif\n"
+         "  const Launch launch = {{" +
+         arguments +
+         "}, {t, s, l, b}};\n"
+         "  run(launch);\n"
+         "}\n";
+}
+
+llvm::Expected<KernelSource> codegen::kernelSource(engine::KernelOp kernel,
+                                                   const CudaArchitecture &architecture) {
+  KernelSource source;
+  source.name = kernel.getSymName().str();
+  std::string wanted = kernel.getSource().str() + ".cu";
+  for (const CudaTemplate &file : cudaTemplates()) {
+    if (file.name.ends_with(".cuh"))
+      source.headers.emplace_back(file.name, file.text);
+    else if (file.name == wanted)
+      source.program = file.text;
+  }
+  if (source.program.empty())
+    return llvm::createStringError("INGOT-E4001: the target has no such template");
+  if (!llvm::all_of(source.name, [](char c) { return llvm::isAlnum(c) || c == '_'; }))
+    return llvm::createStringError("INGOT-E4002: its name is no C identifier");
+  auto buffers = kernel.getConstants().getAs<IntegerAttr>("buffers");
+  if (!buffers || !kernel.getConstants().getAs<IntegerAttr>("threads"))
+    return llvm::createStringError("INGOT-E4002: the constants 'buffers' and 'threads' are needed");
+  llvm::Expected<std::string> constants = constantsText(kernel);
+  if (!constants)
+    return constants.takeError();
+  llvm::Expected<std::string> region = regionText(kernel.getEpilogue(), regionParameters(kernel));
+  if (!region)
+    return llvm::createStringError("INGOT-E4003: " + llvm::toString(region.takeError()));
+  source.headers.emplace_back("Constants.cuh", *constants);
+  source.headers.emplace_back("Region.cuh", "#pragma once\n" + *region);
+  source.program += entryText(kernel, buffers.getInt());
+  // Rounding is part of the numerics: nothing is contracted that the template does not contract.
+  source.options = {"-arch=" + architecture.name.str(), "-std=c++20", "--fmad=false",
+                    "--ptxas-options=-v"};
+  return source;
+}

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which matmul template runs, and the simple one's constants and shape ranges.
+#include "codegen/cuda/MatmulKernels.h"
+
+#include "codegen/cuda/MatmulLayout.h"
+#include "codegen/cuda/MatmulShape.h"
+
+using namespace mlir;
+using namespace ingot;
+using namespace ingot::codegen;
+using engine::KernelVariant;
+using engine::RangeAttr;
+
+namespace {
+
+/// Columns of k whose products of bytes cannot leave 32 bits.
+constexpr int64_t kIntegerColumns = 65536;
+
+/// Where scales are; as in kernels/MatmulEpilogue.cuh.
+enum ScaleMode : int64_t { NoScale, RowScale, TensorScale };
+
+/// A tile of the simple template for at most `most` tokens.
+struct SimpleTile {
+  int64_t most, rows;
+};
+constexpr SimpleTile kSimpleTiles[] = {{64, 8}, {INT64_MAX, 32}};
+constexpr int64_t kSimpleColumns = 64, kSimpleThreads = 128, kSimpleGroup = 8;
+
+RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getType()); }
+
+/// Why no template takes `op`; nothing if one does.
+Declined obstacle(llm::MatmulOp op, const MatmulShape &shape) {
+  if (op.getEpilogueOperands().size() > kEpilogueOperands)
+    return ("an epilogue has at most " + llvm::Twine(kEpilogueOperands) + " operands").str();
+  if (op.getPairOffset() && int64_t(*op.getPairOffset()) != kCudaPairOffset)
+    return ("pairs are " + llvm::Twine(kCudaPairOffset) + " columns apart").str();
+  if (!shape.rowDim)
+    return "rows must be one of the dims T, S and L";
+  if (shape.weight.isInteger() && !op.getEncoding())
+    return "an integer weight needs an encoding";
+  if (shape.group % kSimpleGroup != 0)
+    return ("groups must be multiples of " + llvm::Twine(kSimpleGroup) + " columns").str();
+  if (shape.integer && (shape.group ? shape.group : shape.k) > kIntegerColumns)
+    return ("integer sums are exact up to " + llvm::Twine(kIntegerColumns) + " columns").str();
+  return std::nullopt;
+}
+
+/// The most rows that `op` is declared for.
+int64_t mostRows(const MatmulShape &shape, llvm::ArrayRef<RangeAttr> declared) {
+  const auto *range = llvm::find_if(
+      declared, [&](RangeAttr entry) { return entry.getDim() == kRowDims[*shape.rowDim]; });
+  return range == declared.end() ? INT64_MAX : range->getMax();
+}
+
+/// A variant of MatmulSimple.
+FailureOr<KernelVariant> simpleKernel(llm::MatmulOp op, const MatmulShape &shape,
+                                      int64_t tileRows) {
+  CudaVariant variant("MatmulSimple", op, kSimpleThreads);
+  describeMatmul(variant, op, shape);
+  variant.integer("group", shape.group);
+  variant.integer("tile_rows", tileRows);
+  if (!addLayout(variant, "weight", op.getWeight()) ||
+      !addLayout(variant, "scale", op.getScales()) || !addLayout(variant, "zero", op.getZeros()))
+    return failure();
+  variant.tiles(llvm::divideCeil(shape.rows, kSimpleColumns));
+  variant.rowsOf(op.getInput(), tileRows);
+  return variant.take();
+}
+
+} // namespace
+
+MatmulShape::MatmulShape(llm::MatmulOp op)
+    : input(typeOf(op.getInput()).getElementType()),
+      weight(typeOf(op.getWeight()).getElementType()),
+      rows(typeOf(op.getWeight()).getShape().front()), columns(llm::columnsOf(op.getResult())),
+      k(llm::columnsOf(op.getInput())),
+      group(op.getEncoding() ? std::max<int64_t>(op.getEncoding()->getGroup(), 0) : 0),
+      integer(input.isInteger(8)), zeroPoints(bool(op.getZeros())),
+      inputBytes(engine::elementBits(input) / 8) {
+  llvm::StringRef text = llm::rowsOf(typeOf(op.getInput())).getText();
+  const auto *found = llvm::find(kRowDims, text);
+  if (found != std::end(kRowDims))
+    rowDim = found - std::begin(kRowDims);
+}
+
+void codegen::describeMatmul(CudaVariant &variant, llm::MatmulOp op, const MatmulShape &shape) {
+  llm::EncodingAttr encoding = op.getEncodingAttr();
+  variant.integer("rows_dim", *shape.rowDim);
+  variant.integer("n", shape.columns);
+  variant.integer("weight_rows", shape.rows);
+  variant.integer("k", shape.k);
+  variant.type("input_type", op.getInput());
+  variant.type("weight_type", op.getWeight());
+  variant.type("result_type", op.getResult());
+  variant.integer("integer", shape.integer);
+  variant.integer("scale_mode", !encoding                 ? NoScale
+                                : encoding.getGroup() < 0 ? TensorScale
+                                                          : RowScale);
+  variant.type("scale_type", op.getScales() ? op.getScales() : op.getInput());
+  variant.integer("zero_points", shape.zeroPoints);
+  variant.integer("input_scales", op.getInputScales() ? 1 : 0);
+  variant.integer("pair_offset", op.getPairOffset().value_or(0));
+  variant.integer("operands", op.getEpilogueOperands().size());
+  for (size_t i = 0; i < kEpilogueOperands; ++i) {
+    bool present = i < op.getEpilogueOperands().size();
+    Value operand = present ? op.getEpilogueOperands()[i] : op.getResult();
+    std::string index = std::to_string(i);
+    variant.integer("address_" + index,
+                    present ? operandAddress(operand, typeOf(op.getResult())) : 0);
+    variant.type("type_" + index, operand);
+  }
+}
+
+engine::LayoutAttr codegen::cudaMatmulLayout(llm::MatmulOp op, unsigned operand) {
+  if (auto layout = tensorLayout(op, MatmulShape(op), operand))
+    return layout;
+  return cudaRowMajor(typeOf(op->getOperand(operand)));
+}
+
+Declined codegen::addMatmulKernels(llm::MatmulOp op, const CudaArchitecture &architecture,
+                                   llvm::ArrayRef<RangeAttr> declared, Kernels &kernels) {
+  MatmulShape shape(op);
+  if (Declined reason = obstacle(op, shape))
+    return reason;
+  int64_t most = mostRows(shape, declared), least = 1;
+  addTensorKernels(op, shape, architecture, most, kernels);
+  if (!kernels.empty())
+    return std::nullopt;
+  for (const SimpleTile &tile : kSimpleTiles) {
+    FailureOr<KernelVariant> kernel = simpleKernel(op, shape, tile.rows);
+    if (failed(kernel))
+      return "a layout of the weight has too many digits";
+    bool last = most <= tile.most;
+    if (!last)
+      kernel->ranges = {RangeAttr::get(op.getContext(), kRowDims[*shape.rowDim], least, tile.most)};
+    kernels.push_back(std::move(*kernel));
+    if (last)
+      break;
+    least = tile.most + 1;
+  }
+  return std::nullopt;
+}

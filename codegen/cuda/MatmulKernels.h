@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+// CUDA kernels of llm.matmul.
+#pragma once
+
+#include "codegen/cuda/RowKernels.h"
+
+namespace ingot::codegen {
+
+/// Operands that an epilogue may have besides the sums.
+inline constexpr size_t kEpilogueOperands = 4;
+
+/// The layout in which `op` wants operand `operand`, a weight.
+engine::LayoutAttr cudaMatmulLayout(llm::MatmulOp op, unsigned operand);
+
+/// Adds the kernels of `op`, which together cover `declared`.
+Declined addMatmulKernels(llm::MatmulOp op, const CudaArchitecture &architecture,
+                          llvm::ArrayRef<engine::RangeAttr> declared, Kernels &kernels);
+
+} // namespace ingot::codegen

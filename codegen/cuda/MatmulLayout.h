@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// Memory orders of the weights of llm.matmul on CUDA targets.
+#pragma once
+
+#include "codegen/cuda/CudaVariant.h"
+#include "dialects/engine/EngineDialect.h"
+#include "dialects/llm/LlmDialect.h"
+
+namespace ingot::codegen {
+
+/// Rows of the weight between the two members of a pair: a lane of a tensor-core product holds
+/// rows g and g + 8.
+inline constexpr int64_t kCudaPairOffset = 8;
+
+/// The layout on `type`; row-major where there is none.
+engine::LayoutAttr cudaLayoutOf(mlir::RankedTensorType type);
+engine::LayoutAttr cudaRowMajor(mlir::RankedTensorType type);
+
+/// How tensor-core kernels store a weight: by what one lane needs of 16 rows.
+enum class FragmentLayout {
+  Halves,      ///< 16-bit elements: 16 columns in 16 bytes
+  Bytes,       ///< 8-bit elements that meet 16-bit inputs: 32 columns
+  Quads,       ///< 8-bit elements that meet 8-bit inputs: 32 columns, four side by side
+  Nibbles,     ///< int4 that meets 16-bit inputs: 64 columns
+  NibbleQuads, ///< int4 that meets i8 inputs: 64 columns
+};
+
+/// The packed order of `type` in `layout`: tiles of 16 rows, zero-padded; in each, blocks of
+/// columns of 512 bytes, 16 for each lane of a warp.
+engine::LayoutAttr fragmentLayout(mlir::RankedTensorType type, FragmentLayout layout);
+
+/// The packed order of scales or zero points [rows, groups] beside it: in tiles of 16 rows, group
+/// by group, rows g and g + 8 side by side.
+engine::LayoutAttr fragmentScales(mlir::RankedTensorType type);
+
+/// Adds the digits of kernels/Layout.cuh for `weight` (null: unused) under `name`; false if there
+/// are too many.
+bool addLayout(CudaVariant &variant, llvm::StringRef name, mlir::Value weight);
+
+} // namespace ingot::codegen

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the choices of matmul kernels have in common: an operation's sizes and constants.
+#pragma once
+
+#include "codegen/cuda/CudaVariant.h"
+#include "codegen/cuda/RowKernels.h"
+#include "llvm/Support/MathExtras.h"
+
+namespace ingot::codegen {
+
+/// The program's dims that count rows, in the order of a launch's scalars.
+inline constexpr llvm::StringLiteral kRowDims[] = {"T", "S", "L"};
+
+/// The sizes of a product that decide its kernels.
+struct MatmulShape {
+  explicit MatmulShape(llm::MatmulOp op);
+
+  mlir::Type input, weight; ///< element types
+  int64_t rows, columns, k; ///< of the weight, of the result, of both inputs
+  int64_t group;            ///< columns of k with one scale; 0: by row or weight
+  bool integer;             ///< i8 inputs
+  bool zeroPoints;
+  int64_t inputBytes;
+  std::optional<int64_t> rowDim; ///< index into kRowDims; nothing for another expression
+};
+
+/// Adds the constants of kernels/MatmulEpilogue.cuh.
+void describeMatmul(CudaVariant &variant, llm::MatmulOp op, const MatmulShape &shape);
+
+/// Kernels of MatmulTensor for `op`, best first, with ranges that cover 1 to `most` rows. Adds
+/// nothing where tensor cores cannot form the product as its operands are stored.
+void addTensorKernels(llm::MatmulOp op, const MatmulShape &shape,
+                      const CudaArchitecture &architecture, int64_t most, Kernels &kernels);
+
+/// The packed layout that tensor-core kernels want for operand `operand`; null if there are none
+/// for `op`.
+engine::LayoutAttr tensorLayout(llm::MatmulOp op, const MatmulShape &shape, unsigned operand);
+
+} // namespace ingot::codegen

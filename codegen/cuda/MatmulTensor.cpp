@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which products tensor cores form, in which layouts, and the tiles of MatmulTensor for each number
+// of tokens.
+#include "codegen/cuda/MatmulLayout.h"
+#include "codegen/cuda/MatmulShape.h"
+
+using namespace mlir;
+using namespace ingot;
+using namespace ingot::codegen;
+using engine::KernelVariant;
+using engine::LayoutAttr;
+using engine::RangeAttr;
+
+namespace {
+
+constexpr int64_t kWarpSize = 32, kTileRows = 16, kBlockTokens = 8;
+/// Columns of k that are summed alone; part of the numerics of llm.matmul.
+constexpr int64_t kSegment = 512;
+/// Shared memory that a block must leave alone: the driver's and the template's own.
+constexpr int64_t kOtherShared = 2048;
+constexpr int64_t kMostStages = 6;
+/// Memory that sums of segments may take on their way to the block that adds them.
+constexpr int64_t kMostWorkspace = int64_t{32} << 20;
+constexpr int64_t kMostTiles = engine::kCounterBytes / 4;
+/// Blocks that a multiprocessor is given before k is no further shared.
+constexpr int64_t kWantedBlocks = 2;
+
+/// How a block's warps share a tile; for at most `most` tokens.
+struct Tile {
+  int64_t most;
+  int64_t along, across;         ///< warps
+  int64_t rowTiles, tokenBlocks; ///< of a warp: 16 rows, 8 tokens
+  bool shares;                   ///< whether blocks may share k
+
+  int64_t threads() const { return along * across * kWarpSize; }
+  int64_t rows() const { return along * rowTiles * kTileRows; }
+  int64_t tokens() const { return across * tokenBlocks * kBlockTokens; }
+  int64_t sums() const { return rowTiles * tokenBlocks * 4; }
+};
+
+/// Few tokens: every warp has rows of its own. Many: the tile is near to square; sums by group need
+/// registers for each group, so their tiles are smaller.
+constexpr Tile kGroupedTiles[] = {{8, 8, 1, 1, 1, true},
+                                  {16, 8, 1, 1, 2, true},
+                                  {32, 8, 1, 1, 4, true},
+                                  {64, 4, 2, 2, 4, true},
+                                  {INT64_MAX, 4, 2, 2, 4, false}};
+constexpr Tile kWholeTiles[] = {{8, 8, 1, 1, 1, true},
+                                {16, 8, 1, 1, 2, true},
+                                {32, 8, 1, 1, 4, true},
+                                {64, 4, 2, 2, 4, true},
+                                {INT64_MAX, 4, 2, 2, 8, false}};
+
+/// The layout in which tensor cores take the weight; nothing where they cannot.
+std::optional<FragmentLayout> fragmentsOf(llm::MatmulOp op, const MatmulShape &shape) {
+  constexpr int64_t kAlignment = 16, kGroupStep = 32;
+  bool halves = shape.input.isBF16() || shape.input.isF16();
+  bool float8 = isa<Float8E4M3FNType>(shape.weight);
+  bool encoded = bool(op.getEncoding());
+  if (shape.k * shape.inputBytes % kAlignment != 0 || shape.group % kGroupStep != 0)
+    return std::nullopt;
+  if (halves && shape.weight == shape.input && !encoded)
+    return FragmentLayout::Halves;
+  if (!encoded)
+    return std::nullopt;
+  if (shape.weight.isInteger(4))
+    return halves          ? std::optional(FragmentLayout::Nibbles)
+           : shape.integer ? std::optional(FragmentLayout::NibbleQuads)
+                           : std::nullopt;
+  if (shape.weight.isInteger(8) || float8) {
+    if (halves)
+      return FragmentLayout::Bytes;
+    if (float8 ? isa<Float8E4M3FNType>(shape.input) : shape.integer)
+      return FragmentLayout::Quads;
+  }
+  return std::nullopt;
+}
+
+/// One kernel's sizes.
+struct Plan {
+  Tile tile;
+  int64_t depth; ///< columns of k in a stage
+  int64_t group; ///< 0: scales are applied to whole sums
+  int64_t stageBytes, stages, shared;
+};
+
+int64_t bitsOf(Type type) { return engine::elementBits(type); }
+
+/// The group that the template closes sums by: zero points of whole rows are one long group.
+int64_t groupOf(const MatmulShape &shape) {
+  if (shape.group == 0 && shape.zeroPoints)
+    return llvm::alignTo(shape.k, kSegment);
+  return shape.group;
+}
+
+/// Bytes of a stage; counted as in kernels/MatmulPipeline.cuh.
+int64_t stageBytes(const Plan &plan, llm::MatmulOp op, const MatmulShape &shape) {
+  int64_t bytes = plan.tile.rows() * plan.depth * bitsOf(shape.weight) / 8 +
+                  plan.tile.tokens() * plan.depth * shape.inputBytes;
+  if (plan.group > 0) {
+    int64_t groups = std::max<int64_t>(plan.depth / plan.group, 1);
+    auto scales = cast<RankedTensorType>(op.getScales().getType());
+    bytes += plan.tile.rows() * groups * bitsOf(scales.getElementType()) / 8;
+    bytes += shape.zeroPoints ? plan.tile.rows() * groups : 0;
+  }
+  return bytes;
+}
+
+/// Stages and shared memory: what keeps the most bytes on their way to a multiprocessor.
+void planMemory(Plan &plan, const CudaArchitecture &architecture) {
+  int64_t sums = plan.tile.tokens() * (plan.tile.rows() + 4) * 4;
+  int64_t most = 0;
+  for (int64_t blocks : {2, 1}) {
+    int64_t room = std::min(architecture.sharedPerMultiprocessor / blocks - kOtherShared,
+                            architecture.sharedPerBlock - kOtherShared);
+    int64_t stages = std::min(room / plan.stageBytes, kMostStages);
+    if (stages < 2 || sums > room || blocks * (stages - 1) <= most)
+      continue;
+    most = blocks * (stages - 1);
+    plan.stages = stages;
+    plan.shared = std::max(stages * plan.stageBytes, sums);
+  }
+}
+
+/// The sizes for `tile`; nothing if the architecture has too little shared memory.
+std::optional<Plan> planFor(llm::MatmulOp op, const MatmulShape &shape, const Tile &tile,
+                            const CudaArchitecture &architecture) {
+  Plan plan = {tile, 0, groupOf(shape), 0, 0, 0};
+  // Rows of tokens are at least 128 bytes; weights of few bits get deeper stages.
+  for (int64_t depth : {bitsOf(shape.weight) <= 8 || shape.inputBytes == 1 ? 128 : 64, 64}) {
+    bool fits = plan.group == 0 || plan.group % depth == 0 || depth % plan.group == 0;
+    if (!fits || depth * shape.inputBytes < 128)
+      continue;
+    plan.depth = depth;
+    plan.stageBytes = stageBytes(plan, op, shape);
+    planMemory(plan, architecture);
+    if (plan.stages >= 3 || (plan.stages == 2 && depth == 64))
+      return plan;
+  }
+  return plan.stages >= 2 ? std::optional(plan) : std::nullopt;
+}
+
+KernelVariant tensorKernel(llm::MatmulOp op, const MatmulShape &shape, const Plan &plan) {
+  const Tile &tile = plan.tile;
+  CudaVariant variant("MatmulTensor", op, tile.threads());
+  describeMatmul(variant, op, shape);
+  variant.integer("group", plan.group);
+  variant.integer("warps_along", tile.along);
+  variant.integer("warps_across", tile.across);
+  variant.integer("row_tiles", tile.rowTiles);
+  variant.integer("token_blocks", tile.tokenBlocks);
+  variant.integer("tile_depth", plan.depth);
+  variant.integer("stages", plan.stages);
+  variant.integer("shared_bytes", plan.shared);
+  variant.shared(plan.shared);
+  variant.expects(shape.integer ? "IMMA" : "HMMA");
+  variant.expects("LDSM");
+  variant.expects("LDGSTS");
+  int64_t tiles = llvm::divideCeil(shape.rows, tile.rows());
+  int64_t segments = llvm::divideCeil(shape.k, kSegment);
+  std::string tokenTiles =
+      ("(" + llm::rowsOf(cast<RankedTensorType>(op.getInput().getType())).getText() + ") ceildiv " +
+       llvm::Twine(tile.tokens()))
+          .str();
+  variant.tiles(tiles);
+  variant.rowsOf(op.getInput(), tile.tokens());
+  // Sums of the groups of a row are added in order, so integers with groups stay together.
+  int64_t aside = tiles * segments * tile.threads() * tile.sums() * 4;
+  bool shares = tile.shares && segments > 1 && !(shape.integer && plan.group > 0) &&
+                aside <= kMostWorkspace && tiles <= kMostTiles;
+  if (shares)
+    variant.extent((llvm::Twine(kWantedBlocks) + " * sms floordiv (" + llvm::Twine(tiles) + " * (" +
+                    tokenTiles + ")) max 1 min " + llvm::Twine(segments))
+                       .str());
+  variant.workspace(shares ? (llvm::Twine(engine::kCounterBytes) + " + " + llvm::Twine(aside) +
+                              " * (" + tokenTiles + ")")
+                                 .str()
+                           : llvm::Twine(engine::kCounterBytes).str());
+  return variant.take();
+}
+
+} // namespace
+
+LayoutAttr codegen::tensorLayout(llm::MatmulOp op, const MatmulShape &shape, unsigned operand) {
+  std::optional<FragmentLayout> fragments = fragmentsOf(op, shape);
+  Value value = op->getOperand(operand);
+  auto type = cast<RankedTensorType>(value.getType());
+  if (!fragments)
+    return {};
+  if (value == op.getWeight())
+    return fragmentLayout(type, *fragments);
+  bool byRow = op.getEncoding() && op.getEncoding()->getGroup() >= 0;
+  if (byRow && (value == op.getScales() || value == op.getZeros()))
+    return fragmentScales(type);
+  return {};
+}
+
+void codegen::addTensorKernels(llm::MatmulOp op, const MatmulShape &shape,
+                               const CudaArchitecture &architecture, int64_t most,
+                               Kernels &kernels) {
+  if (!fragmentsOf(op, shape))
+    return;
+  for (Value operand : {op.getWeight(), op.getScales(), op.getZeros()}) {
+    if (!operand)
+      continue;
+    unsigned index = llvm::find(op->getOperands(), operand).getIndex();
+    auto type = cast<RankedTensorType>(operand.getType());
+    LayoutAttr wanted = tensorLayout(op, shape, index);
+    if (cudaLayoutOf(type) != (wanted ? wanted : cudaRowMajor(type)))
+      return; // a tied weight that another product has had packed
+  }
+  llvm::SmallVector<KernelVariant> chosen;
+  int64_t least = 1;
+  for (const Tile &tile : groupOf(shape) > 0 || bitsOf(shape.weight) == 16
+                              ? llvm::ArrayRef(kGroupedTiles)
+                              : llvm::ArrayRef(kWholeTiles)) {
+    std::optional<Plan> plan = planFor(op, shape, tile, architecture);
+    if (!plan)
+      return;
+    KernelVariant kernel = tensorKernel(op, shape, *plan);
+    bool last = most <= tile.most;
+    if (!last)
+      kernel.ranges = {RangeAttr::get(op.getContext(), kRowDims[*shape.rowDim], least, tile.most)};
+    chosen.push_back(std::move(kernel));
+    if (last)
+      break;
+    least = tile.most + 1;
+  }
+  llvm::append_range(kernels, chosen);
+}

@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+// The few functions of NVRTC's C interface that are used, found by name.
+#include "codegen/cuda/Nvrtc.h"
+
+#include "llvm/ADT/ScopeExit.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/FileSystem.h"
+#include <dlfcn.h>
+
+using namespace ingot::codegen;
+
+namespace {
+
+using Program = void *;
+constexpr int kSuccess = 0;
+
+/// Older ones know fewer architectures and write cubins of another form.
+constexpr int kMajor = 13;
+
+constexpr llvm::StringLiteral kAdvice =
+    "install a CUDA 13 toolkit or the Python package nvidia-cuda-nvrtc "
+    "(pip install nvidia-cuda-nvrtc), or name the library with --nvrtc PATH";
+
+} // namespace
+
+struct Nvrtc::Functions {
+  int (*version)(int *major, int *minor);
+  int (*createProgram)(Program *, const char *source, const char *name, int headers,
+                       const char *const *texts, const char *const *names);
+  int (*destroyProgram)(Program *);
+  int (*compileProgram)(Program, int options, const char *const *texts);
+  int (*cubinSize)(Program, size_t *);
+  int (*cubin)(Program, char *);
+  int (*ptxSize)(Program, size_t *);
+  int (*ptx)(Program, char *);
+  int (*logSize)(Program, size_t *);
+  int (*log)(Program, char *);
+};
+
+/// Loads one file; nothing, with `error`, if it is no NVRTC.
+static void *openLibrary(const std::string &file, std::string &error) {
+  void *library = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (!library)
+    error = dlerror();
+  return library;
+}
+
+llvm::Expected<std::shared_ptr<const Nvrtc>> Nvrtc::load(llvm::StringRef path) {
+  std::vector<std::string> candidates = nvrtcCandidates();
+  if (!path.empty())
+    candidates = llvm::sys::fs::is_directory(path) ? nvrtcLibrariesIn(path)
+                                                   : std::vector<std::string>{path.str()};
+  std::string reason = path.empty() ? "no such library was found"
+                                    : "'" + path.str() + "' holds no file libnvrtc.so.*";
+  for (const std::string &file : candidates) {
+    std::string error;
+    void *library = openLibrary(file, error);
+    if (!library) {
+      if (!path.empty())
+        reason = error;
+      continue;
+    }
+    auto functions = std::make_shared<Functions>();
+    bool complete = true;
+    auto find = [&](auto &function, const char *name) {
+      function =
+          reinterpret_cast<std::remove_reference_t<decltype(function)>>(dlsym(library, name));
+      complete &= function != nullptr;
+    };
+    find(functions->version, "nvrtcVersion");
+    find(functions->createProgram, "nvrtcCreateProgram");
+    find(functions->destroyProgram, "nvrtcDestroyProgram");
+    find(functions->compileProgram, "nvrtcCompileProgram");
+    find(functions->cubinSize, "nvrtcGetCUBINSize");
+    find(functions->cubin, "nvrtcGetCUBIN");
+    find(functions->ptxSize, "nvrtcGetPTXSize");
+    find(functions->ptx, "nvrtcGetPTX");
+    find(functions->logSize, "nvrtcGetProgramLogSize");
+    find(functions->log, "nvrtcGetProgramLog");
+    std::shared_ptr<Nvrtc> nvrtc(new Nvrtc(functions));
+    if (!complete || functions->version(&nvrtc->major, &nvrtc->minor) != kSuccess) {
+      reason = "'" + file + "' lacks functions of NVRTC";
+    } else if (nvrtc->major != kMajor) {
+      reason = "'" + file + "' is version " + std::to_string(nvrtc->major) + "." +
+               std::to_string(nvrtc->minor);
+    } else {
+      return nvrtc;
+    }
+    dlclose(library);
+  }
+  return llvm::createStringError("INGOT-E4300: CUDA targets need NVRTC 13: " + reason + "; " +
+                                 kAdvice);
+}
+
+std::string Nvrtc::toolkit() const {
+  return "NVRTC " + std::to_string(major) + "." + std::to_string(minor);
+}
+
+llvm::Expected<CompiledKernel> Nvrtc::compile(const KernelSource &source) const {
+  std::vector<const char *> texts, names, options;
+  for (const auto &[name, text] : source.headers) {
+    names.push_back(name.c_str());
+    texts.push_back(text.c_str());
+  }
+  for (const std::string &option : source.options)
+    options.push_back(option.c_str());
+  Program program = nullptr;
+  std::string file = source.name + ".cu";
+  if (functions->createProgram(&program, source.program.c_str(), file.c_str(), int(texts.size()),
+                               texts.data(), names.data()) != kSuccess)
+    return llvm::createStringError("INGOT-E4301: NVRTC takes no more programs");
+  auto destroy = llvm::scope_exit([&] { functions->destroyProgram(&program); });
+  auto text = [&](int (*sizeOf)(Program, size_t *), int (*get)(Program, char *)) {
+    size_t size = 0;
+    std::string bytes;
+    if (sizeOf(program, &size) == kSuccess) {
+      bytes.resize(size);
+      if (get(program, bytes.data()) != kSuccess)
+        bytes.clear();
+    }
+    return bytes;
+  };
+  int outcome = functions->compileProgram(program, int(options.size()), options.data());
+  if (outcome != kSuccess) {
+    std::string log = text(functions->logSize, functions->log);
+    return llvm::createStringError("INGOT-E4301: NVRTC does not compile it:\n" +
+                                   llvm::StringRef(log.c_str()).trim());
+  }
+  CompiledKernel compiled = {text(functions->cubinSize, functions->cubin),
+                             text(functions->ptxSize, functions->ptx)};
+  while (!compiled.ptx.empty() && compiled.ptx.back() == '\0')
+    compiled.ptx.pop_back();
+  if (compiled.cubin.empty() || compiled.ptx.empty())
+    return llvm::createStringError("INGOT-E4301: NVRTC returned no code");
+  return compiled;
+}

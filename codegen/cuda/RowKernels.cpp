@@ -1,0 +1,291 @@
+// SPDX-License-Identifier: Apache-2.0
+// Constants, grids and blocks of the row-wise templates.
+#include "codegen/cuda/RowKernels.h"
+
+#include "codegen/cuda/CudaVariant.h"
+#include "llvm/ADT/TypeSwitch.h"
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+using namespace ingot;
+using namespace ingot::codegen;
+using engine::LayoutAttr;
+using engine::RangeAttr;
+
+/// Operands that the Pointwise template passes on, and digits that Layout.cuh knows.
+constexpr size_t kPointwiseOperands = 6;
+constexpr size_t kMostDigits = 12;
+constexpr int64_t kWarpSize = 32;
+/// Up to this many tokens the heads of one are spread over blocks.
+constexpr int64_t kFewTokens = 64;
+
+static RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getType()); }
+
+/// Elements that a thread of Rows.cuh moves at once; at most `widest`.
+static int64_t vectorWidth(int64_t columns, int64_t widest = 8) {
+  while (columns % widest != 0)
+    widest /= 2;
+  return widest;
+}
+
+/// Threads for `work` items: whole warps, at most `most`.
+static int64_t threadsFor(int64_t work, int64_t most) {
+  return std::min<int64_t>(llvm::alignTo(std::max<int64_t>(work, 1), kWarpSize), most);
+}
+
+//===- llm.embed ----------------------------------------------------------------------------===//
+
+/// The digits of Layout.cuh. Without a layout of its own a weight is in row-major order.
+static bool addLayout(CudaVariant &variant, llvm::StringRef name, Value weight) {
+  SmallVector<LayoutAttr::Digit> digits;
+  if (weight) {
+    RankedTensorType type = typeOf(weight);
+    auto layout = dyn_cast_or_null<LayoutAttr>(type.getEncoding());
+    if (!layout)
+      layout =
+          LayoutAttr::rowMajor(type.getContext(), type.getShape().front(), llm::columnsOf(weight));
+    digits = layout.digitList();
+  }
+  if (digits.size() > kMostDigits)
+    return false;
+  for (size_t i = 0; i < kMostDigits; ++i) {
+    LayoutAttr::Digit digit = i < digits.size() ? digits[i] : LayoutAttr::Digit{0, 1, 1};
+    std::string index = "_" + std::to_string(i);
+    variant.integer((name + "_axis" + index).str(), digit.axis);
+    variant.integer((name + "_stride" + index).str(), digit.stride);
+    variant.integer((name + "_radix" + index).str(), digit.radix);
+  }
+  return true;
+}
+
+static bool isRowMajor(Value tensor) {
+  auto type = dyn_cast<RankedTensorType>(tensor.getType());
+  auto layout = type ? dyn_cast_or_null<LayoutAttr>(type.getEncoding()) : LayoutAttr();
+  return !layout || layout == LayoutAttr::rowMajor(type.getContext(), type.getShape().front(),
+                                                   llm::columnsOf(tensor));
+}
+
+static Declined addKernels(llm::EmbedOp op, Kernels &kernels) {
+  int64_t columns = llm::columnsOf(op.getTable());
+  llm::EncodingAttr encoding = op.getEncodingAttr();
+  bool rowMajor = isRowMajor(op.getTable());
+  int64_t items = rowMajor ? columns / vectorWidth(columns) : columns;
+  int64_t threads = threadsFor(items, 128);
+  CudaVariant variant("Embed", op, threads);
+  variant.integer("columns", columns);
+  variant.type("weight_type", op.getTable());
+  variant.integer("row_major", rowMajor ? 1 : 0);
+  variant.integer("encoded", encoding ? 1 : 0);
+  variant.type("scale_type", op.getScales() ? op.getScales() : op.getTable());
+  variant.integer("zero_points", op.getZeros() ? 1 : 0);
+  variant.integer("group", encoding ? encoding.getGroup() : 0);
+  variant.type("result_type", op.getResult());
+  if (!addLayout(variant, "table", op.getTable()) || !addLayout(variant, "scale", op.getScales()) ||
+      !addLayout(variant, "zero", op.getZeros()))
+    return "a layout of the table has too many digits";
+  variant.rowsOf(op.getResult());
+  variant.tiles(llvm::divideCeil(items, threads));
+  kernels.push_back(variant.take());
+  return std::nullopt;
+}
+
+//===- Norm, point-wise, rounding, moving ---------------------------------------------------===//
+
+static Declined addKernels(llm::RmsNormOp op, Kernels &kernels) {
+  // A warp takes segments of 256 columns; a thread holds 8 columns of each.
+  constexpr int64_t kSegmentColumns = 256, kMostWarps = 16, kMostRounds = 10;
+  int64_t columns = llm::columnsOf(op.getInput());
+  int64_t segments = llvm::divideCeil(columns, kSegmentColumns);
+  int64_t rounds = llvm::divideCeil(segments, kMostWarps);
+  if (rounds > kMostRounds)
+    return "its rows are too long";
+  Type f32 = Float32Type::get(op.getContext());
+  CudaVariant variant("RmsNorm", op, llvm::divideCeil(segments, rounds) * kWarpSize);
+  variant.integer("columns", columns);
+  variant.type("input_type", op.getInput());
+  variant.integer("residual", op.getResidual() ? 1 : 0);
+  variant.type("residual_type", op.getResidual() ? op.getResidual() : op.getInput());
+  variant.integer("weighted", op.getWeight() ? 1 : 0);
+  variant.type("weight_type", op.getWeight() ? op.getWeight() : op.getInput());
+  variant.type("result_type", op.getResult());
+  variant.integer("store_type", elementCode(op.getStore().value_or(f32)));
+  variant.integer("sum", op.getSum() ? 1 : 0);
+  variant.integer("sum_type",
+                  elementCode(op.getSum() ? typeOf(op.getSum()).getElementType() : f32));
+  variant.real("eps", op.getEps());
+  variant.rowsOf(op.getResult());
+  kernels.push_back(variant.take());
+  return std::nullopt;
+}
+
+/// llm.pointwise and, as the identity of one operand, llm.round.
+static Declined addPointwise(Operation *op, ValueRange inputs, Value result, Kernels &kernels) {
+  if (inputs.size() > kPointwiseOperands)
+    return ("it takes at most " + llvm::Twine(kPointwiseOperands) + " operands").str();
+  int64_t columns = llm::columnsOf(result);
+  int64_t vectors = columns / vectorWidth(columns, 4);
+  int64_t threads = threadsFor(vectors, 256);
+  CudaVariant variant("Pointwise", op, threads);
+  variant.integer("columns", columns);
+  variant.type("result_type", result);
+  variant.integer("operands", inputs.size());
+  for (size_t i = 0; i < kPointwiseOperands; ++i) {
+    bool present = i < inputs.size();
+    std::string index = std::to_string(i);
+    variant.integer("address_" + index, present ? operandAddress(inputs[i], typeOf(result)) : 0);
+    variant.type("type_" + index, present ? inputs[i] : result);
+  }
+  variant.rowsOf(result);
+  variant.tiles(llvm::divideCeil(vectors, threads));
+  kernels.push_back(variant.take());
+  return std::nullopt;
+}
+
+static Declined addKernels(llm::PointwiseOp op, Kernels &kernels) {
+  return addPointwise(op, op.getInputs(), op.getResult(), kernels);
+}
+
+static Declined addKernels(llm::RoundOp op, Kernels &kernels) {
+  return addPointwise(op, op->getOperands(), op.getResult(), kernels);
+}
+
+static Declined addKernels(llm::QuantizeActivationOp op, Kernels &kernels) {
+  int64_t columns = llm::columnsOf(op.getInput());
+  CudaVariant variant("QuantizeActivation", op, threadsFor(columns / vectorWidth(columns), 512));
+  variant.integer("columns", columns);
+  variant.type("input_type", op.getInput());
+  variant.type("result_type", op.getResult());
+  variant.rowsOf(op.getResult());
+  kernels.push_back(variant.take());
+  return std::nullopt;
+}
+
+/// Copies rows of `input` from byte `first` on.
+static Declined addCopy(Operation *op, Value input, Value result, int64_t first, bool gather,
+                        Kernels &kernels) {
+  if (typeOf(input).getElementType() != typeOf(result).getElementType())
+    return "it does not change the element type";
+  constexpr int64_t kPieceBytes = 16;
+  int64_t element = engine::elementBits(typeOf(input).getElementType()) / 8;
+  int64_t bytes = llm::columnsOf(result) * element;
+  int64_t threads = threadsFor(llvm::divideCeil(bytes, kPieceBytes), 256);
+  CudaVariant variant("CopyRows", op, threads);
+  variant.integer("input_row_bytes", llm::columnsOf(input) * element);
+  variant.integer("first_byte", first * element);
+  variant.integer("result_row_bytes", bytes);
+  variant.integer("gather", gather ? 1 : 0);
+  variant.rowsOf(result);
+  variant.tiles(llvm::divideCeil(bytes, threads * kPieceBytes));
+  kernels.push_back(variant.take());
+  return std::nullopt;
+}
+
+static Declined addKernels(llm::SliceColumnsOp op, Kernels &kernels) {
+  return addCopy(op, op.getInput(), op.getResult(), op.getFirst(), /*gather=*/false, kernels);
+}
+
+static Declined addKernels(llm::GatherRowsOp op, Kernels &kernels) {
+  return addCopy(op, op.getInput(), op.getResult(), 0, /*gather=*/true, kernels);
+}
+
+//===- Rotary embedding and the KV cache ----------------------------------------------------===//
+
+/// Kernels whose warps take one head of a token at a time: few tokens are spread over more blocks.
+/// `describe` sets the constants.
+static void addHeadKernels(llvm::StringRef source, Operation *op, Value rows, int64_t heads,
+                           llvm::ArrayRef<RangeAttr> declared, Kernels &kernels,
+                           llvm::function_ref<void(CudaVariant &)> describe) {
+  llvm::StringRef dim = llm::rowsOf(typeOf(rows)).getText();
+  const auto *range = llvm::find_if(declared, [&](RangeAttr one) { return one.getDim() == dim; });
+  bool many = range != declared.end() && range->getMax() > kFewTokens;
+  int64_t threads = threadsFor(heads * kWarpSize, 256);
+  auto add = [&](int64_t blocks) -> engine::KernelVariant & {
+    CudaVariant variant(source, op, threads);
+    describe(variant);
+    variant.rowsOf(rows);
+    variant.tiles(blocks);
+    return kernels.emplace_back(variant.take());
+  };
+  engine::KernelVariant &spread = add(llvm::divideCeil(heads * kWarpSize, threads));
+  if (!many)
+    return;
+  spread.ranges = {RangeAttr::get(op->getContext(), dim, 1, kFewTokens)};
+  add(1);
+}
+
+static Declined addKernels(llm::RopeOp op, llvm::ArrayRef<RangeAttr> declared, Kernels &kernels) {
+  int64_t columns = llm::columnsOf(op.getInput()), headDim = op.getHeadDim();
+  addHeadKernels("Rope", op, op.getResult(), columns / headDim, declared, kernels,
+                 [&](CudaVariant &variant) {
+                   variant.integer("columns", columns);
+                   variant.type("input_type", op.getInput());
+                   variant.type("result_type", op.getResult());
+                   variant.real("factor", op.getFactor());
+                   // A cache of one head, which only gives the head's size.
+                   variant.cache(llm::KvType::get(op.getContext(), 1, headDim,
+                                                  Float32Type::get(op.getContext()), 1));
+                 });
+  return std::nullopt;
+}
+
+static Declined addKernels(llm::RopeAppendOp op, llvm::ArrayRef<RangeAttr> declared,
+                           Kernels &kernels) {
+  llm::KvType cache = op.getCache().getType();
+  int64_t queryHeads = llm::columnsOf(op.getResult()) / cache.getHeadDim();
+  addHeadKernels("RopeAppend", op, op.getResult(), queryHeads + 2 * cache.getHeads(), declared,
+                 kernels, [&](CudaVariant &variant) {
+                   variant.cache(cache);
+                   variant.integer("query_heads", queryHeads);
+                   variant.type("input_type", op.getQkv());
+                   variant.type("result_type", op.getResult());
+                   variant.real("factor", op.getFactor());
+                 });
+  return std::nullopt;
+}
+
+static Declined addKernels(llm::KvAppendOp op, llvm::ArrayRef<RangeAttr> declared,
+                           Kernels &kernels) {
+  llm::KvType cache = op.getCache().getType();
+  addHeadKernels("KvAppend", op, op.getKeys(), 2 * cache.getHeads(), declared, kernels,
+                 [&](CudaVariant &variant) {
+                   variant.cache(cache);
+                   variant.type("keys_type", op.getKeys());
+                   variant.type("values_type", op.getValues());
+                 });
+  return std::nullopt;
+}
+
+//===- llm.sample ---------------------------------------------------------------------------===//
+
+static Declined addKernels(llm::SampleOp op, Kernels &kernels) {
+  // Memory of a row as SampleRow.cuh divides it.
+  constexpr int64_t kRunCapacity = 2048;
+  int64_t vocabulary = llm::columnsOf(op.getLogits());
+  if (vocabulary >= int64_t(1) << 30)
+    return "the vocabulary is too large";
+  CudaVariant variant("Sample", op, /*threads=*/512);
+  variant.blocksPerMultiprocessor(1);
+  variant.integer("vocabulary", vocabulary);
+  variant.integer("bias_columns", llm::columnsOf(op.getBiasIds()));
+  variant.integer("top_columns", llm::columnsOf(op.getTopTokens()));
+  variant.rowsOf(op.getTokens());
+  int64_t rowBytes = 4 * (2 * vocabulary + 3 * kRunCapacity);
+  std::string rows = llm::rowsOf(typeOf(op.getTokens())).getText().str();
+  variant.workspace(
+      (llvm::Twine(engine::kCounterBytes) + " + (" + rows + ") * " + llvm::Twine(rowBytes)).str());
+  kernels.push_back(variant.take());
+  return std::nullopt;
+}
+
+Declined codegen::addRowKernels(Operation *op, const CudaArchitecture &,
+                                llvm::ArrayRef<RangeAttr> declared, Kernels &kernels) {
+  if (!isa<llm::EmbedOp>(op) && !llvm::all_of(op->getOperands(), isRowMajor))
+    return "it reads weights in row-major order only";
+  return llvm::TypeSwitch<Operation *, Declined>(op)
+      .Case<llm::EmbedOp, llm::RmsNormOp, llm::PointwiseOp, llm::RoundOp, llm::QuantizeActivationOp,
+            llm::SliceColumnsOp, llm::GatherRowsOp, llm::SampleOp>(
+          [&](auto known) { return addKernels(known, kernels); })
+      .Case<llm::RopeOp, llm::RopeAppendOp, llm::KvAppendOp>(
+          [&](auto known) { return addKernels(known, declared, kernels); })
+      .Default([](Operation *) { return Declined("it is no operation of a step"); });
+}

@@ -1,0 +1,305 @@
+// SPDX-License-Identifier: Apache-2.0
+// llm.attention for prompts and mixed batches: a block takes one KV head and a tile of tokens of
+// one sequence that stand side by side; a row is a query head of a token. Where the rows are few (a
+// token that is generated) warps share a tile's scores by positions and its values by columns, as
+// AttentionDecode.cu does; else each warp has 16 rows of its own. A segment's part is merged into
+// the total before the next. Numbers as AttentionTile.cuh has them, whatever the tile. Buffers:
+// query, positions, token_sequences, block_table, cache, result, workspace (unused).
+#include "AttentionTile.cuh"
+#include "BlockSums.cuh"
+
+namespace {
+
+constexpr int kTileTokens = int(constants::tile_tokens);
+constexpr int kTileRows = kWarps * kRows;
+static_assert(kTileTokens * kGroup <= kTileRows);
+
+/// Shared memory: a tile of keys and one of values with their scales, the query of every warp; then
+/// the scores that warps share (narrow tiles) and the totals of every thread's sums.
+constexpr int kSharedKeys = 0;
+constexpr int kSharedValues = kSharedKeys + kKeyBytes + kScaleBytes;
+constexpr int kSharedQuery = kSharedValues + kValueBytes + kScaleBytes;
+constexpr int kSharedTotals = kSharedQuery + kTileRows * kHeadDim * 2;
+constexpr int kScoreStride = kTile + 8;
+constexpr bool kHasWide = kTileTokens * kGroup > kRows, kHasNarrow = kGroup <= kRows;
+/// Bytes of the sums of all threads, with a head's columns divided over `warps`.
+INGOT_DEVICE constexpr i64 sumBytes(int warps) { return ceilDiv(kPairs, warps) * 8 * kThreads * 4; }
+static_assert(constants::shared_bytes ==
+              kSharedTotals + most(kHasWide ? sumBytes(1) : 0,
+                                   kHasNarrow ? kRows * kScoreStride * 4 + sumBytes(kWarps) : 0));
+
+/// Tokens [first, first + count) of one sequence, and one KV head.
+struct Work {
+  i64 first;
+  int count;
+  i32 last; ///< the largest position
+  KvSequence sequence;
+
+  __device__ __forceinline__ int rows() const { return count * kGroup; }
+  __device__ __forceinline__ i64 element(int row) const {
+    i64 head = (first + row / kGroup) * kQueryHeads + sequence.head * kGroup + row % kGroup;
+    return head * kHeadDim;
+  }
+};
+
+/// Whether a tile of tokens begins at `token`: with a sequence, or at a multiple of the tile.
+INGOT_DEVICE bool beginsTile(const i32 *sequences, i64 token) {
+  return token % kTileTokens == 0 || sequences[token] != sequences[token - 1];
+}
+
+struct Search {
+  BlockScratch<u32> sums;
+  i64 first;
+  int count;
+  i32 last;
+};
+
+/// The first token of tile number `index`; the number of tokens if there is none.
+INGOT_DEVICE i64 findTile(const i32 *sequences, i64 tokens, u32 index, Search &search) {
+  constexpr int tokensPerThread = 8;
+  if (threadIdx.x == 0)
+    search.first = tokens;
+  __syncthreads();
+  for (i64 begin = 0; begin < tokens; begin += kThreads * tokensPerThread) {
+    u32 begins = 0;
+#pragma unroll
+    for (int i = 0; i < tokensPerThread; ++i) {
+      i64 token = begin + threadIdx.x * tokensPerThread + i;
+      if (token < tokens && beginsTile(sequences, token))
+        begins |= 1u << i;
+    }
+    u32 total;
+    u32 before = blockSumBefore<kThreads>(u32(__popc(begins)), search.sums, total);
+    if (index >= total) {
+      index -= total;
+      continue;
+    }
+    if (before <= index && index < before + __popc(begins)) {
+      for (u32 skip = index - before; skip > 0; --skip)
+        begins &= begins - 1;
+      search.first = begin + threadIdx.x * tokensPerThread + __ffs(int(begins)) - 1;
+    }
+    break;
+  }
+  __syncthreads();
+  return search.first;
+}
+
+/// The work of tile number `index` of `head`; no rows if there is none.
+INGOT_DEVICE Work findWork(const Launch &launch, u32 index, int head, Search &search) {
+  const i32 *positions = launch.buffer<const i32>(1), *sequences = launch.buffer<const i32>(2);
+  i64 tokens = launch.scalars[0];
+  Work work = {};
+  work.first = findTile(sequences, tokens, index, search);
+  if (work.first >= tokens)
+    return work;
+  if (threadIdx.x == 0) {
+    search.count = int(least(kTileTokens, tokens - work.first));
+    search.last = 0;
+  }
+  __syncthreads();
+  i64 own = work.first + threadIdx.x;
+  bool isCandidate = threadIdx.x < u32(kTileTokens) && own < tokens;
+  if (isCandidate && threadIdx.x > 0 && beginsTile(sequences, own))
+    atomicMin(&search.count, int(threadIdx.x));
+  __syncthreads();
+  work.count = search.count;
+  if (int(threadIdx.x) < work.count)
+    atomicMax(&search.last, positions[own]);
+  __syncthreads();
+  work.last = search.last;
+  work.sequence = {launch.buffers[4],
+                   launch.buffer<const i32>(3) + sequences[work.first] * launch.tableColumns(),
+                   head};
+  return work;
+}
+
+/// How the warps of a block divide a tile: into rows (Wide), or into positions and columns.
+template <bool Wide> class Attention {
+public:
+  static constexpr int tiles = Wide ? kColumnTiles : kColumnTiles / kWarps;
+  static constexpr int pairs = Wide ? kPairs : int(ceilDiv(kPairs, kWarps));
+
+  __device__ __forceinline__ Attention(const Launch &launch, const Work &work, u8 *memory)
+      : launch(launch), work(work), memory(memory),
+        query(memory + kSharedQuery + warpIndex() * kRows * kHeadDim * 2) {}
+
+  __device__ __forceinline__ void run() {
+    begin();
+    for (i32 at = 0; at <= work.last; at += kTile) {
+      copyTile<false>(work.sequence, at, work.last + 1, address(kSharedValues),
+                      address(kSharedValues + kValueBytes));
+      ptx::commitCopies();
+      ptx::waitCopies<1>();
+      __syncthreads();
+      float scores[kColumnTiles][4], before[2];
+      score(at, scores);
+      if (at + kTile <= work.last)
+        copyTile<true>(work.sequence, at + kTile, work.last + 1, address(kSharedKeys),
+                       address(kSharedKeys + kKeyBytes));
+      ptx::commitCopies();
+      weigh<2>(scores, state, before);
+      scaleSums(before, sums);
+      ptx::waitCopies<1>();
+      __syncthreads();
+      addValues<2>(scores, memory + kSharedValues,
+                   reinterpret_cast<const float *>(memory + kSharedValues + kValueBytes),
+                   firstPair(), sums);
+      if (at % kSegment + kTile == kSegment && at + kTile <= work.last)
+        endSegment(at < kSegment);
+      __syncthreads();
+    }
+    state.finish();
+    store();
+  }
+
+private:
+  __device__ __forceinline__ u32 address(int offset) const {
+    return ptx::sharedAddress(memory + offset);
+  }
+  __device__ __forceinline__ int firstRow() const {
+    return (Wide ? warpIndex() * kRows : 0) + laneRow();
+  }
+  __device__ __forceinline__ int firstPair() const { return Wide ? 0 : warpIndex() * pairs; }
+
+  __device__ __forceinline__ const void *queryRow(int row) const {
+    return row < work.rows() ? launch.buffer<const u16>(0) + work.element(row) : nullptr;
+  }
+  /// The last position that a row attends to; -1 for rows past the end.
+  __device__ __forceinline__ i32 lastOf(int row) const {
+    return row < work.rows() ? launch.buffer<const i32>(1)[work.first + row / kGroup] : -1;
+  }
+
+  __device__ __forceinline__ void begin() {
+    copyTile<true>(work.sequence, 0, work.last + 1, address(kSharedKeys),
+                   address(kSharedKeys + kKeyBytes));
+    ptx::commitCopies();
+    query.load(queryRow(firstRow()), queryRow(firstRow() + 8));
+    last[0] = lastOf(firstRow());
+    last[1] = lastOf(firstRow() + 8);
+    state.clear();
+    clearSums();
+  }
+
+  __device__ __forceinline__ void clearSums() {
+#pragma unroll
+    for (int pair = 0; pair < pairs; ++pair)
+#pragma unroll
+      for (int i = 0; i < 8; ++i)
+        sums[pair][i / 4][i % 4] = 0;
+  }
+
+  /// The scores of the tile from position `at` on. Keys are free afterwards.
+  __device__ __forceinline__ void score(i32 at, float (&scores)[kColumnTiles][4]) {
+    const u8 *keys = memory + kSharedKeys;
+    auto *scales = reinterpret_cast<const float *>(keys + kKeyBytes);
+    if constexpr (Wide) {
+      scoreTile(query, keys, scores);
+      scaleScores(scales, at, last[0], last[1], scores);
+      __syncthreads();
+      return;
+    }
+    float own[tiles][4];
+    int first = warpIndex() * tiles * 8;
+    scoreTile(query, keys + first * kKeyStride, own);
+    scaleScores(scales + first, at + first, last[0], last[1], own);
+    float *shared =
+        reinterpret_cast<float *>(memory + kSharedTotals) + laneRow() * kScoreStride + laneColumn();
+#pragma unroll
+    for (int i = 0; i < tiles * 2; ++i)
+      *reinterpret_cast<float2 *>(shared + i % 2 * 8 * kScoreStride + first +
+                                  i / 2 * 8) = {own[i / 2][i % 2 * 2], own[i / 2][i % 2 * 2 + 1]};
+    __syncthreads();
+#pragma unroll
+    for (int i = 0; i < kColumnTiles * 2; ++i) {
+      float2 pair =
+          *reinterpret_cast<const float2 *>(shared + i % 2 * 8 * kScoreStride + i / 2 * 8);
+      scores[i / 2][i % 2 * 2] = pair.x;
+      scores[i / 2][i % 2 * 2 + 1] = pair.y;
+    }
+  }
+
+  /// This thread's totals, kThreads apart; narrow tiles have them behind the scores.
+  __device__ __forceinline__ float *totals() const {
+    constexpr int scores = Wide ? 0 : kRows * kScoreStride;
+    return reinterpret_cast<float *>(memory + kSharedTotals) + scores + threadIdx.x;
+  }
+
+  /// Merges the segment into the total and starts the next.
+  __device__ __forceinline__ void endSegment(bool isFirst) {
+    state.finish();
+    if (isFirst) {
+      total = state;
+#pragma unroll
+      for (int i = 0; i < pairs * 8; ++i)
+        totals()[i * kThreads] = sums[i / 8][i % 8 / 4][i % 4];
+    } else {
+      merge([&](int i, float value) { totals()[i * kThreads] = value; });
+    }
+    state.clear();
+    clearSums();
+  }
+
+  /// Merges the finished segment into the total, whose sums go to `use`.
+  template <class Use> __device__ __forceinline__ void merge(Use use) {
+    MergeFactors factors[2];
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+      // A segment behind the row's last position is empty: it leaves the total as it is.
+      factors[half] = mergeFactors(total.maximum[half], state.maximum[half]);
+      total.maximum[half] = factors[half].maximum;
+      total.sum[half] = mergeValue(factors[half], total.sum[half], state.sum[half]);
+    }
+#pragma unroll
+    for (int i = 0; i < pairs * 8; ++i)
+      use(i, mergeValue(factors[i % 4 / 2], totals()[i * kThreads], sums[i / 8][i % 8 / 4][i % 4]));
+  }
+
+  __device__ __forceinline__ void store() {
+    if (work.last >= kSegment)
+      merge([&](int i, float value) { sums[i / 8][i % 8 / 4][i % 4] = value; });
+    else
+      total = state;
+#pragma unroll
+    for (int pair = 0; pair < pairs; ++pair) {
+      if (kPairs % pairs != 0 && firstPair() + pair >= kPairs)
+        break;
+#pragma unroll
+      for (int i = 0; i < 8; ++i) {
+        int half = i % 4 / 2, row = firstRow() + half * 8;
+        if (row < work.rows())
+          storeElement<constants::result_type>(launch.buffers[5],
+                                               work.element(row) + elementOf(firstPair() + pair, i),
+                                               sums[pair][i / 4][i % 4] / total.sum[half]);
+      }
+    }
+  }
+
+  const Launch &launch;
+  const Work &work;
+  u8 *memory;
+  QueryShared query;
+  i32 last[2];
+  RowState state, total; ///< of the segment and of all before it
+  float sums[pairs][2][4];
+};
+
+} // namespace
+
+__device__ void run(const Launch &launch) {
+  extern __shared__ __align__(16) u8 memory[];
+  __shared__ Search search;
+  for (u32 index = blockIdx.x;; index += gridDim.x) {
+    Work work = findWork(launch, index, int(blockIdx.y), search);
+    if (work.count == 0)
+      return;
+    bool isWide = work.rows() > kRows;
+    if constexpr (kHasWide)
+      if (isWide)
+        Attention<true>(launch, work, memory).run();
+    if constexpr (kHasNarrow)
+      if (!isWide)
+        Attention<false>(launch, work, memory).run();
+    __syncthreads();
+  }
+}

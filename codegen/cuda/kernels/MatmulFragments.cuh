@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+// Fragments of tensor-core products. The weight is the m16 side, tokens are the n8 side; packed
+// weights hold in 16 bytes what one lane needs of 16 rows (codegen/cuda/MatmulLayout.cpp). Every
+// decoding is exact: integers and 8-bit floats are numbers that f16 and bf16 hold.
+#pragma once
+
+#include "MatmulEpilogue.cuh"
+
+namespace matmul {
+
+/// The product that runs: on 16-bit floats, on bytes of integers, or on 8-bit floats decoded to f16
+/// on both sides.
+enum class Product { Bf16, F16, Integer, Float8 };
+
+constexpr Product kProduct = constants::input_type == kBf16   ? Product::Bf16
+                             : constants::input_type == kF16  ? Product::F16
+                             : constants::input_type == kE4m3 ? Product::Float8
+                                                              : Product::Integer;
+constexpr i64 kWeightType = constants::weight_type;
+constexpr bool kNibbles = kWeightType == kI4;
+constexpr bool kWideWeights = kWeightType == kBf16 || kWeightType == kF16;
+/// Columns of k in the 16 bytes of a lane.
+constexpr int kBlockDepth = kNibbles ? 64 : kWideWeights ? 16 : 32;
+/// Columns of k whose fragments are loaded together, and the words of weights they are.
+constexpr int kStepDepth = 64;
+constexpr int kStepWords = 4 * kStepDepth / kBlockDepth;
+/// Columns of k that one instruction multiplies.
+constexpr int kProductDepth = kProduct == Product::Integer ? 32 : 16;
+
+/// What decoded numbers must be multiplied by, a power of two; applied to the sums.
+constexpr bool kConverts8 = __CUDA_ARCH__ >= 890; ///< e4m3 to f16 is an instruction
+constexpr float kDecodedUnit = kProduct == Product::Float8 ? (kConverts8 ? 1.0f : 65536.0f)
+                               : kProduct == Product::F16 && kWeightType == kE4m3
+                                   ? (kConverts8 ? 1.0f : 256.0f)
+                                   : 1.0f;
+
+/// What the lane's sums are while a group is open.
+template <bool Integers> struct SumOf {
+  using Type = float;
+};
+template <> struct SumOf<true> {
+  using Type = i32;
+};
+using Accumulator = SumOf<kInteger>::Type;
+
+//===- Decoding -----------------------------------------------------------------------------===//
+
+/// Bytes 0 and 2 (`High` = 0) or 1 and 3 of a word of e4m3 codes as two halves of the product.
+template <int High> INGOT_DEVICE u32 decodeFloat8(u32 word) {
+  u32 codes = High ? word : word << 8; // in the high bytes of the halves
+  if constexpr (kProduct == Product::Bf16) {
+    // As the bf16 of 2^-120 times the value, times 2^120.
+    u32 shifted = ptx::andOr(codes >> 4, 0x07f007f0u, codes & 0x80008000u);
+    return ptx::fmaBf16x2(shifted, 0x7b807b80u, 0x80008000u);
+  } else {
+#if __CUDA_ARCH__ >= 890
+    return ptx::f16x2FromE4m3x2(u16(ptx::permuteBytes(word, 0, High ? 0x4431 : 0x4420)));
+#else
+    return ptx::andOr(codes >> 1, 0x3f803f80u, codes & 0x80008000u);
+#endif
+  }
+}
+
+/// Bytes 0 and 2 or 1 and 3 of a word of i8 as two halves.
+template <int High> INGOT_DEVICE u32 decodeByte(u32 word) {
+  u32 biased = word ^ 0x80808080u;
+  if constexpr (kProduct == Product::Bf16) {
+    // 2^23 + byte in f32; the difference is a small integer, whole in the upper half.
+    constexpr u32 low = High ? 0x7651 : 0x7650, high = High ? 0x7653 : 0x7652;
+    float a = __uint_as_float(ptx::permuteBytes(biased, 0x4b000000u, low)) - 8388736.0f;
+    float b = __uint_as_float(ptx::permuteBytes(biased, 0x4b000000u, high)) - 8388736.0f;
+    return ptx::permuteBytes(__float_as_uint(a), __float_as_uint(b), 0x7632);
+  } else {
+    u32 packed = ptx::permuteBytes(biased, 0x64646464u, High ? 0x4341 : 0x4240);
+    return ptx::subtractF16x2(packed, 0x64806480u); // 1024 + byte, less 1024 + 128
+  }
+}
+
+/// Nibbles i and i + 4 as two halves, less `zero` (the half of 128 + zero for bf16, 1024 + zero for
+/// f16, twice).
+template <int Index> INGOT_DEVICE u32 decodeNibble(u32 word, u32 zero) {
+  if constexpr (kProduct == Product::Bf16) {
+    u32 raised = ptx::andOr(word >> (4 * Index), 0x000f000fu, 0x43004300u);
+    return ptx::fmaBf16x2(raised, 0x3f803f80u, zero ^ 0x80008000u);
+  } else {
+    u32 raised = ptx::andOr(word >> (4 * Index), 0x000f000fu, 0x64006400u);
+    return ptx::subtractF16x2(raised, zero);
+  }
+}
+
+/// The zero of a row as decodeNibble wants it; for integer products in each byte.
+INGOT_DEVICE u32 zeroWord(u32 zero) {
+  if constexpr (kProduct == Product::Bf16)
+    return (0x4300u + zero) * 0x10001u;
+  else if constexpr (kProduct == Product::F16)
+    return (0x6400u + zero) * 0x10001u;
+  else
+    return zero * 0x01010101u;
+}
+
+/// Four bytes of 0 to 15, each less the zero.
+INGOT_DEVICE u32 subtractZero(u32 bytes, u32 zero) {
+  return ((bytes | 0x80808080u) - zero) ^ 0x80808080u;
+}
+
+/// The fragment of the product's step `Index` of kStepDepth / kProductDepth, from the lane's words.
+/// `zeros`: of rows g and g + 8.
+template <int Index>
+INGOT_DEVICE void decodeWeights(u32 (&a)[4], const u32 (&words)[kStepWords],
+                                const u32 (&zeros)[2]) {
+  if constexpr (kProduct == Product::Integer && kNibbles) {
+#pragma unroll
+    for (int row = 0; row < 2; ++row) {
+      u32 word = words[2 * Index + row];
+      a[row] = subtractZero(word & 0x0f0f0f0fu, zeros[row]);
+      a[2 + row] = subtractZero(word >> 4 & 0x0f0f0f0fu, zeros[row]);
+    }
+  } else if constexpr (kProduct == Product::Integer || kWideWeights) {
+#pragma unroll
+    for (int i = 0; i < 4; ++i)
+      a[i] = words[4 * Index + i];
+  } else if constexpr (kNibbles) {
+    u32 word = words[Index];
+    a[0] = decodeNibble<0>(word, zeros[0]);
+    a[1] = decodeNibble<1>(word, zeros[1]);
+    a[2] = decodeNibble<2>(word, zeros[0]);
+    a[3] = decodeNibble<3>(word, zeros[1]);
+  } else {
+    // A word holds one row of 16 columns: bytes 0 and 2 are the first half's, 1 and 3 the second's.
+#pragma unroll
+    for (int row = 0; row < 2; ++row) {
+      u32 word = words[2 * Index + row];
+      if constexpr (kWeightType == kE4m3) {
+        a[row] = decodeFloat8<0>(word);
+        a[2 + row] = decodeFloat8<1>(word);
+      } else {
+        a[row] = decodeByte<0>(word);
+        a[2 + row] = decodeByte<1>(word);
+      }
+    }
+  }
+}
+
+/// The fragment of tokens for step `Index`. `words` are what ldmatrix gives: for 16-bit inputs of
+/// 32 columns of k, for bytes of 64.
+template <int Index> INGOT_DEVICE void decodeInputs(u32 (&b)[2], const u32 (&words)[4]) {
+  if constexpr (kProduct == Product::Float8) {
+    // Bytes 0 and 2 of a lane meet bytes 0 and 2 of the weights' words, and so on.
+    b[0] = decodeFloat8<0>(words[Index]);
+    b[1] = decodeFloat8<1>(words[Index]);
+  } else {
+    b[0] = words[2 * Index % 4];
+    b[1] = words[2 * Index % 4 + 1];
+  }
+}
+
+template <class Number>
+INGOT_DEVICE void multiply(Number (&d)[4], const u32 (&a)[4], const u32 (&b)[2]) {
+  if constexpr (kProduct == Product::Integer)
+    ptx::multiplyI8(d, a, b[0], b[1]);
+  else if constexpr (kProduct == Product::Bf16)
+    ptx::multiplyBf16(d, a, b[0], b[1]);
+  else
+    ptx::multiplyF16(d, a, b[0], b[1]);
+}
+
+} // namespace matmul

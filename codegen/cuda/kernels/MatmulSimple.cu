@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: Apache-2.0
+// llm.matmul without tensor cores, for every type of input and weight in every layout: a block is
+// 64 rows of the weight by `tile_rows` tokens. Every element is summed by one thread in the order
+// that the operation prescribes.
+#include "Layout.cuh"
+#include "MatmulEpilogue.cuh"
+
+namespace {
+
+using namespace matmul;
+
+constexpr int kTileColumns = 64, kTileDepth = 32;
+constexpr int kTileRows = int(constants::tile_rows);
+/// Threads along the weight's rows and along tokens, and what each one sums.
+constexpr int kAlong = 16, kAcross = int(constants::threads) / kAlong;
+constexpr int kEach = kTileColumns / kAlong, kTokens = kTileRows / kAcross;
+/// Sums of integers are closed at the ends of groups, which are multiples of this.
+constexpr int kStep = 8;
+
+struct WeightLayout {
+  static __device__ constexpr LayoutDigit digit(int index) {
+    constexpr LayoutDigit digits[kMostDigits] = INGOT_LAYOUT(weight);
+    return digits[index];
+  }
+};
+struct ScaleLayout {
+  static __device__ constexpr LayoutDigit digit(int index) {
+    constexpr LayoutDigit digits[kMostDigits] = INGOT_LAYOUT(scale);
+    return digits[index];
+  }
+};
+struct ZeroLayout {
+  static __device__ constexpr LayoutDigit digit(int index) {
+    constexpr LayoutDigit digits[kMostDigits] = INGOT_LAYOUT(zero);
+    return digits[index];
+  }
+};
+
+INGOT_DEVICE i64 groupOf(i64 k) { return constants::group > 0 ? k / constants::group : 0; }
+
+INGOT_DEVICE float scaleOf(const Launch &launch, i64 row, i64 k) {
+  i64 scaleRow = constants::scale_mode == kTensorScale ? 0 : row;
+  return loadElement<constants::scale_type>(launch.buffers[kScales],
+                                            placeOf<ScaleLayout>(u32(scaleRow), u32(groupOf(k))));
+}
+
+/// stored - zero.
+INGOT_DEVICE float storedOf(const Launch &launch, i64 row, i64 k) {
+  float value = loadElement<constants::weight_type>(launch.buffers[kWeight],
+                                                    placeOf<WeightLayout>(u32(row), u32(k)));
+  if constexpr (kZeroPoints)
+    value -= float(launch.buffer<const i8>(kZeros)[placeOf<ZeroLayout>(u32(row), u32(groupOf(k)))]);
+  else if constexpr (constants::weight_type == kI4)
+    value -= 8.0f;
+  return value;
+}
+
+struct Tiles {
+  float weights[kTileColumns][kTileDepth + 1];
+  float inputs[kTileRows][kTileDepth + 1];
+};
+
+/// Stages columns [first, first + kTileDepth) of k; places beyond the ends hold zeros.
+INGOT_DEVICE void stage(const Launch &launch, Tiles &tiles, i64 row, i64 token, i64 first) {
+  for (int i = threadIdx.x; i < kTileColumns * kTileDepth; i += constants::threads) {
+    i64 n = row + i / kTileDepth, k = first + i % kTileDepth;
+    float value = 0;
+    if (n < constants::weight_rows && k < kDepth) {
+      value = storedOf(launch, n, k);
+      if constexpr (kScaled && !kInteger)
+        value = scaleOf(launch, n, k) * value;
+    }
+    tiles.weights[i / kTileDepth][i % kTileDepth] = value;
+  }
+  for (int i = threadIdx.x; i < kTileRows * kTileDepth; i += constants::threads) {
+    i64 t = token + i / kTileDepth, k = first + i % kTileDepth;
+    bool inside = t < rows(launch) && k < kDepth;
+    tiles.inputs[i / kTileDepth][i % kTileDepth] =
+        inside ? loadElement<constants::input_type>(launch.buffers[kInput], t * kDepth + k) : 0.0f;
+  }
+}
+
+/// The thread's sums: `total` of what is closed, and of the open segment or group.
+struct Sums {
+  float total[kTokens][kEach];
+  float open[kTokens][kEach];
+  i32 exact[kTokens][kEach];
+};
+
+/// Row of the tile that the thread's sum `j` belongs to: members of a pair are 8 apart.
+INGOT_DEVICE int tileRow(int j) {
+  int along = threadIdx.x % kAlong;
+  return along / 8 * 32 + along % 8 + 8 * j;
+}
+
+INGOT_DEVICE void closeGroup(const Launch &launch, Sums &sums, i64 row, i64 k) {
+#pragma unroll
+  for (int j = 0; j < kEach; ++j) {
+    i64 n = row + tileRow(j);
+    float scale = n < constants::weight_rows ? scaleOf(launch, n, k) : 0.0f;
+#pragma unroll
+    for (int i = 0; i < kTokens; ++i) {
+      sums.total[i][j] += float(sums.exact[i][j]) * scale;
+      sums.exact[i][j] = 0;
+    }
+  }
+}
+
+INGOT_DEVICE void closeSegment(Sums &sums) {
+#pragma unroll
+  for (int i = 0; i < kTokens; ++i)
+#pragma unroll
+    for (int j = 0; j < kEach; ++j) {
+      sums.total[i][j] += sums.open[i][j];
+      sums.open[i][j] = 0;
+    }
+}
+
+/// Adds kStep columns of the tiles from column `k` on.
+INGOT_DEVICE void addColumns(const Tiles &tiles, Sums &sums, int k) {
+  int across = threadIdx.x / kAlong;
+#pragma unroll
+  for (int step = 0; step < kStep; ++step) {
+    float weight[kEach];
+#pragma unroll
+    for (int j = 0; j < kEach; ++j)
+      weight[j] = tiles.weights[tileRow(j)][k + step];
+#pragma unroll
+    for (int i = 0; i < kTokens; ++i) {
+      float input = tiles.inputs[across + i * kAcross][k + step];
+#pragma unroll
+      for (int j = 0; j < kEach; ++j) {
+        if constexpr (kInteger)
+          sums.exact[i][j] += i32(weight[j]) * i32(input);
+        else
+          sums.open[i][j] = __fmaf_rn(weight[j], input, sums.open[i][j]);
+      }
+    }
+  }
+}
+
+INGOT_DEVICE void store(const Launch &launch, const Sums &sums, i64 row, i64 token) {
+#pragma unroll
+  for (int i = 0; i < kTokens; ++i) {
+    i64 t = token + threadIdx.x / kAlong + i * kAcross;
+#pragma unroll
+    for (int j = 0; j < kEach; j += kPaired ? 2 : 1) {
+      i64 column = resultColumn(row + tileRow(j));
+      if (t < rows(launch) && column < kColumns)
+        storeElement<constants::result_type>(
+            launch.buffers[kResult], t * kColumns + column,
+            finish(launch, t, column, sums.total[i][j], sums.total[i][kPaired ? j + 1 : j]));
+    }
+  }
+}
+
+} // namespace
+
+__device__ void run(const Launch &launch) {
+  static_assert(!kPaired || constants::pair_offset == 8, "pairs are 8 rows apart");
+  __shared__ Tiles tiles;
+  i64 row = i64(blockIdx.x) * kTileColumns, token = i64(blockIdx.y) * kTileRows;
+  Sums sums = {};
+  for (i64 first = 0; first < kDepth; first += kTileDepth) {
+    stage(launch, tiles, row, token, first);
+    __syncthreads();
+#pragma unroll 1
+    for (int k = 0; k < kTileDepth && first + k < kDepth; k += kStep) {
+      addColumns(tiles, sums, k);
+      i64 end = first + k + kStep;
+      if constexpr (kInteger) {
+        if (end >= kDepth || (constants::group > 0 && end % most(constants::group, 1) == 0))
+          closeGroup(launch, sums, row, first + k);
+      } else {
+        if (end >= kDepth || end % kSegment == 0)
+          closeSegment(sums);
+      }
+    }
+    __syncthreads();
+  }
+  store(launch, sums, row, token);
+}

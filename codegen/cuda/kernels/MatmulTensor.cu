@@ -1,0 +1,337 @@
+// SPDX-License-Identifier: Apache-2.0
+// llm.matmul on tensor cores (mma.sync), for every architecture: a block is some rows of the weight
+// by some tokens, and with gridDim.z > 1 a share of the segments of k. Sums of segments are formed
+// alone and added in order, whatever the tile, the grid and the number of shares: so a token's
+// result does not depend on them.
+#define INGOT_WAITS_ITSELF
+#include "MatmulPipeline.cuh"
+
+extern __shared__ __align__(128) u8 shared[];
+
+namespace {
+
+using namespace matmul;
+
+constexpr int kRows = int(constants::row_tiles), kBlocks = int(constants::token_blocks);
+constexpr int kHalves = kInputBytes == 2 ? 2 : 1; ///< loads of inputs in a step
+constexpr int kHalfProducts = kStepDepth / kHalves / kProductDepth;
+constexpr i64 kSegments = ceilDiv(kDepth, kSegment);
+
+/// The lane's sums over its warp's tiles: rows g and g + 8 by tokens 2t and 2t + 1.
+template <class Number> struct Sums {
+  Number of[kRows][kBlocks][4];
+
+  __device__ void clear() {
+#pragma unroll
+    for (int r = 0; r < kRows; ++r)
+#pragma unroll
+      for (int c = 0; c < kBlocks; ++c)
+#pragma unroll
+        for (int i = 0; i < 4; ++i)
+          of[r][c][i] = 0;
+  }
+};
+
+/// Calls visit(r, c, i) for every sum of a lane.
+template <class Visit> INGOT_DEVICE void forEachSum(Visit visit) {
+#pragma unroll
+  for (int r = 0; r < kRows; ++r)
+#pragma unroll
+    for (int c = 0; c < kBlocks; ++c)
+#pragma unroll
+      for (int i = 0; i < 4; ++i)
+        visit(r, c, i);
+}
+
+struct Warp {
+  int lane = int(threadIdx.x) % 32;
+  int along = int(threadIdx.x) / 32 % int(constants::warps_along);
+  int across = int(threadIdx.x) / 32 / int(constants::warps_along);
+
+  __device__ int rowTile(int r) const { return along * kRows + r; }
+  __device__ int token(int c) const { return (across * kBlocks + c) * 8; }
+};
+
+/// One block's work on its share of k.
+struct Work {
+  const Launch &launch;
+  Tile tile;
+  Warp warp;
+  u32 base;               ///< of the stages
+  i64 begin, end;         ///< of k
+  Sums<Accumulator> open; ///< of the group, or of the segment where there are no groups
+  Sums<float> segment;    ///< of closed groups
+  Sums<float> total;      ///< of closed segments, or of groups of integers
+
+  __device__ u32 stage(i64 step) const { return base + u32(step % kStages) * kStageBytes; }
+
+  /// The scales, or the zeros, of rows g and g + 8 of a tile for group `group` of the stage.
+  __device__ void scales(u32 stageOffset, int r, int group, float (&pair)[2]) const {
+    int at = (warp.rowTile(r) * kStageGroups + group) * 16 + warp.lane / 4 * 2;
+    const u8 *from = shared + stageOffset + kScalesOffset;
+    pair[0] = loadElement<constants::scale_type>(from, at);
+    pair[1] = loadElement<constants::scale_type>(from, at + 1);
+  }
+  __device__ void zeros(u32 stageOffset, int r, int group, u32 (&pair)[2]) const {
+    if constexpr (kZeroPoints && kGrouped) {
+      int at = (warp.rowTile(r) * kStageGroups + group) * 16 + warp.lane / 4 * 2;
+      pair[0] = zeroWord(shared[stageOffset + kZerosOffset + at]);
+      pair[1] = zeroWord(shared[stageOffset + kZerosOffset + at + 1]);
+    } else {
+      pair[0] = pair[1] = zeroWord(8);
+    }
+  }
+
+  /// Adds the open group, whose scales lie in the stage.
+  __device__ void closeGroup(u32 stageOffset, int group) {
+#pragma unroll
+    for (int r = 0; r < kRows; ++r) {
+      float scale[2];
+      scales(stageOffset, r, group, scale);
+#pragma unroll
+      for (int c = 0; c < kBlocks; ++c)
+#pragma unroll
+        for (int i = 0; i < 4; ++i) {
+          if constexpr (kInteger)
+            total.of[r][c][i] += float(open.of[r][c][i]) * scale[i / 2];
+          else
+            segment.of[r][c][i] = __fmaf_rn(open.of[r][c][i], scale[i / 2], segment.of[r][c][i]);
+          open.of[r][c][i] = 0;
+        }
+    }
+  }
+
+  /// This block's part of the workspace for segment (for integers: share) `part`.
+  __device__ void *place(i64 part) const {
+    constexpr i64 parts = kInteger ? 1 : kSegments;
+    i64 block = blockIdx.y * i64(gridDim.x) + blockIdx.x;
+    i64 count = kInteger ? i64(gridDim.z) : parts;
+    return launch.buffer<u8>(kWorkspace) + kCounterBytes +
+           ((block * count + part) * kThreads * (kRows * kBlocks * 4) + threadIdx.x) * 4;
+  }
+
+  /// Adds the segment that ends, or puts it aside for the block that adds all.
+  __device__ void closeSegment(i64 index) {
+    bool shares = gridDim.z > 1;
+    float *aside = shares ? static_cast<float *>(place(index)) : nullptr;
+    forEachSum([&](int r, int c, int i) {
+      float sum;
+      if constexpr (kGrouped) {
+        sum = segment.of[r][c][i];
+        segment.of[r][c][i] = 0;
+      } else {
+        sum = float(open.of[r][c][i]);
+        open.of[r][c][i] = 0;
+      }
+      if (shares)
+        aside[((r * kBlocks + c) * 4 + i) * kThreads] = sum;
+      else
+        total.of[r][c][i] += sum;
+    });
+  }
+
+  /// Multiplies kStepDepth columns of the stage from `depth` on.
+  __device__ void multiplyStep(u32 stageOffset, int depth, i64 k) {
+    u32 words[kRows][kStepWords];
+#pragma unroll
+    for (int r = 0; r < kRows; ++r)
+#pragma unroll
+      for (int w = 0; w < kStepWords; w += 4) {
+        int block = warp.rowTile(r) * kStageBlocks + depth / kBlockDepth + w / 4;
+        uint4 four = *reinterpret_cast<const uint4 *>(shared + stageOffset + block * kBlockBytes +
+                                                      warp.lane * 16);
+        words[r][w] = four.x;
+        words[r][w + 1] = four.y;
+        words[r][w + 2] = four.z;
+        words[r][w + 3] = four.w;
+      }
+    multiplyHalf<0>(stageOffset, depth, words, k);
+    if constexpr (kHalves == 2)
+      multiplyHalf<1>(stageOffset, depth, words, k);
+  }
+
+  /// One load of inputs for each block of tokens, and the products with it.
+  template <int Half>
+  __device__ void multiplyHalf(u32 stageOffset, int depth, const u32 (&words)[kRows][kStepWords],
+                               i64 k) {
+    u32 inputs[kBlocks][4];
+    int chunk = depth * kInputBytes / 16 + Half * 4 + warp.lane / 8;
+#pragma unroll
+    for (int c = 0; c < kBlocks; ++c)
+      ptx::loadMatrix4(inputs[c],
+                       base + stageOffset + inputPlace(warp.token(c) + warp.lane % 8, chunk));
+    multiplyProducts<Half * kHalfProducts, (Half + 1) * kHalfProducts>(stageOffset, depth, words,
+                                                                       inputs, k);
+  }
+
+  template <int Index, int End>
+  __device__ void multiplyProducts(u32 stageOffset, int depth,
+                                   const u32 (&words)[kRows][kStepWords],
+                                   const u32 (&inputs)[kBlocks][4], i64 k) {
+    if constexpr (Index < End) {
+      int group = kStageGroups > 1 ? (depth + Index * kProductDepth) / kGroup : 0;
+      u32 a[kRows][4];
+#pragma unroll
+      for (int r = 0; r < kRows; ++r) {
+        u32 zero[2] = {};
+        if constexpr (kNibbles)
+          zeros(stageOffset, r, group, zero);
+        decodeWeights<Index>(a[r], words[r], zero);
+      }
+#pragma unroll
+      for (int c = 0; c < kBlocks; ++c) {
+        u32 b[2];
+        decodeInputs<Index>(b, inputs[c]);
+#pragma unroll
+        for (int r = 0; r < kRows; ++r)
+          multiply(open.of[r][c], a[r], b);
+      }
+      constexpr int last = (Index + 1) * kProductDepth; // columns of the step that are done
+      if constexpr (kGrouped && last % 32 == 0) {
+        i64 done = k + depth + last;
+        if ((kGroup <= kTileDepth ? (depth + last) % kGroup == 0 : done % kGroup == 0) ||
+            done % kSegment == 0 || done >= roundUp(kDepth, 32))
+          closeOnce(stageOffset, group, done);
+      }
+      multiplyProducts<Index + 1, End>(stageOffset, depth, words, inputs, k);
+    }
+  }
+
+  /// Closes a group; integers beyond the end of k are zeros and need no closing.
+  __device__ void closeOnce(u32 stageOffset, int group, i64 done) {
+    if (kInteger && done % kGroup != 0 && done < kDepth)
+      return;
+    closeGroup(stageOffset, group);
+  }
+
+  __device__ void run();
+  __device__ bool addShares();
+  __device__ void store();
+};
+
+/// Copies, multiplies and closes segments until the share of k is done.
+__device__ void Work::run() {
+  i64 steps = ceilDiv(end - begin, i64(kTileDepth));
+  // Weights do not depend on the kernels before this one.
+#pragma unroll
+  for (int step = 0; step < kStages - 1; ++step)
+    if (step < steps)
+      copyWeights(launch, tile, stage(step), begin + step * kTileDepth);
+  ptx::waitForEarlierKernels();
+#pragma unroll
+  for (int step = 0; step < kStages - 1; ++step) {
+    if (step < steps)
+      copyInputs(launch, tile, stage(step), begin + step * kTileDepth);
+    ptx::commitCopies();
+  }
+#pragma unroll 1
+  for (i64 step = 0; step < steps; ++step) {
+    ptx::waitCopies<kStages - 2>();
+    __syncthreads();
+    i64 next = step + kStages - 1;
+    if (next < steps) {
+      copyWeights(launch, tile, stage(next), begin + next * kTileDepth);
+      copyInputs(launch, tile, stage(next), begin + next * kTileDepth);
+    }
+    ptx::commitCopies();
+    i64 k = begin + step * kTileDepth;
+    u32 stageOffset = u32(step % kStages) * kStageBytes;
+#pragma unroll
+    for (int depth = 0; depth < kTileDepth; depth += kStepDepth)
+      multiplyStep(stageOffset, depth, k);
+    if constexpr (!kInteger)
+      if ((k + kTileDepth) % kSegment == 0 || k + kTileDepth >= end)
+        closeSegment(k / kSegment);
+  }
+  ptx::waitCopies<0>();
+  __syncthreads();
+}
+
+/// With shares: whether this block is the last of its tile, which then has all sums.
+__device__ bool Work::addShares() {
+  if (gridDim.z == 1)
+    return true;
+  if constexpr (kInteger)
+    forEachSum([&](int r, int c, int i) {
+      static_cast<i32 *>(place(blockIdx.z))[((r * kBlocks + c) * 4 + i) * kThreads] =
+          open.of[r][c][i];
+    });
+  __shared__ u32 before;
+  __threadfence();
+  __syncthreads();
+  u32 *counter = launch.buffer<u32>(kWorkspace) + blockIdx.y * gridDim.x + blockIdx.x;
+  if (threadIdx.x == 0) {
+    before = ptx::addCounter(counter, 1);
+    if (before == gridDim.z - 1)
+      *counter = 0;
+  }
+  __syncthreads();
+  if (before != gridDim.z - 1)
+    return false;
+  __threadfence();
+  open.clear();
+  i64 parts = kInteger ? i64(gridDim.z) : kSegments;
+#pragma unroll 1
+  for (i64 part = 0; part < parts; ++part)
+    forEachSum([&](int r, int c, int i) {
+      int at = ((r * kBlocks + c) * 4 + i) * kThreads;
+      if constexpr (kInteger)
+        open.of[r][c][i] += __ldcg(static_cast<const i32 *>(place(part)) + at);
+      else
+        total.of[r][c][i] += __ldcg(static_cast<const float *>(place(part)) + at);
+    });
+  return true;
+}
+
+/// Epilogue and result, element by element in the order of memory.
+__device__ void Work::store() {
+  constexpr int stride = kTileRows + 4;
+  constexpr int columns = kPaired ? kTileRows / 2 : kTileRows;
+  float *sums = reinterpret_cast<float *>(shared);
+  static_assert(kTileTokens * stride * 4 <= constants::shared_bytes, "the provider counts alike");
+  forEachSum([&](int r, int c, int i) {
+    float sum = kInteger && !kGrouped ? float(open.of[r][c][i]) : total.of[r][c][i];
+    int row = warp.rowTile(r) * 16 + warp.lane / 4 + (i / 2) * 8;
+    int token = warp.token(c) + warp.lane % 4 * 2 + i % 2;
+    sums[token * stride + row] = sum * kDecodedUnit;
+  });
+  __syncthreads();
+  for (int i = int(threadIdx.x); i < kTileTokens * columns; i += kThreads) {
+    i64 token = tile.firstToken + i / columns;
+    int row = kPaired ? i % columns / 8 * 16 + i % 8 : i % columns;
+    i64 weightRow = tile.firstTile * 16 + row, column = resultColumn(weightRow);
+    if (token >= tile.tokens || column >= kColumns)
+      continue;
+    const float *from = sums + i / columns * stride + row;
+    float pair[2] = {from[0], kPaired ? from[8] : 0.0f};
+    if constexpr (kScaled && !kGrouped) {
+#pragma unroll
+      for (int member = 0; member < (kPaired ? 2 : 1); ++member)
+        pair[member] *= loadElement<constants::scale_type>(
+            launch.buffers[kScales],
+            constants::scale_mode == kTensorScale ? 0 : scalePlace(weightRow + 8 * member));
+    }
+    storeElement<constants::result_type>(launch.buffers[kResult], token * kColumns + column,
+                                         finish(launch, token, column, pair[0], pair[1]));
+  }
+}
+
+} // namespace
+
+__device__ void run(const Launch &launch) {
+  ptx::letNextKernelStart();
+  Tile tile = {i64(blockIdx.x) * kRowTiles, i64(blockIdx.y) * kTileTokens, rows(launch)};
+  i64 first = kSegments * blockIdx.z / gridDim.z, last = kSegments * (blockIdx.z + 1) / gridDim.z;
+  Work work = {launch,
+               tile,
+               {},
+               ptx::sharedAddress(shared),
+               first * kSegment,
+               least(last * kSegment, kDepth),
+               {},
+               {},
+               {}};
+  work.run();
+  if (work.addShares())
+    work.store();
+}

@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: Apache-2.0
+// The only place with inline PTX: one function per instruction.
+#pragma once
+
+#include "Kernel.cuh"
+
+namespace ptx {
+
+//===- Conversions --------------------------------------------------------------------------===//
+
+INGOT_DEVICE u16 f16FromFloat(float value) {
+  u16 code;
+  asm("cvt.rn.f16.f32 %0, %1;" : "=h"(code) : "f"(value));
+  return code;
+}
+INGOT_DEVICE float floatFromF16(u16 code) {
+  float value;
+  asm("cvt.f32.f16 %0, %1;" : "=f"(value) : "h"(code));
+  return value;
+}
+INGOT_DEVICE u16 bf16FromFloat(float value) {
+  u16 code;
+  asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(code) : "f"(value));
+  return code;
+}
+/// Two values, `low` in the low half.
+INGOT_DEVICE u32 f16x2FromFloats(float low, float high) {
+  u32 codes;
+  asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(codes) : "f"(high), "f"(low));
+  return codes;
+}
+INGOT_DEVICE u32 bf16x2FromFloats(float low, float high) {
+  u32 codes;
+  asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(codes) : "f"(high), "f"(low));
+  return codes;
+}
+/// To the nearest integer, ties to even; NaN gives 0.
+INGOT_DEVICE i32 roundEven(float value) {
+  i32 result;
+  asm("cvt.rni.s32.f32 %0, %1;" : "=r"(result) : "f"(value));
+  return result;
+}
+#if __CUDA_ARCH__ >= 890
+INGOT_DEVICE u16 e4m3x2FromFloats(float low, float high) {
+  u16 codes;
+  asm("cvt.rn.satfinite.e4m3x2.f32 %0, %1, %2;" : "=h"(codes) : "f"(high), "f"(low));
+  return codes;
+}
+INGOT_DEVICE u16 e5m2x2FromFloats(float low, float high) {
+  u16 codes;
+  asm("cvt.rn.satfinite.e5m2x2.f32 %0, %1, %2;" : "=h"(codes) : "f"(high), "f"(low));
+  return codes;
+}
+INGOT_DEVICE u32 f16x2FromE4m3x2(u16 codes) {
+  u32 values;
+  asm("cvt.rn.f16x2.e4m3x2 %0, %1;" : "=r"(values) : "h"(codes));
+  return values;
+}
+#endif
+
+//===- Integer logic ------------------------------------------------------------------------===//
+
+/// (a & b) | c.
+INGOT_DEVICE u32 andOr(u32 a, u32 b, u32 c) {
+  u32 result;
+  asm("lop3.b32 %0, %1, %2, %3, 0xea;" : "=r"(result) : "r"(a), "r"(b), "r"(c));
+  return result;
+}
+/// Bytes of b:a (a holds bytes 0 to 3) picked by the nibbles of `selector`.
+INGOT_DEVICE u32 permuteBytes(u32 a, u32 b, u32 selector) {
+  u32 result;
+  asm("prmt.b32 %0, %1, %2, %3;" : "=r"(result) : "r"(a), "r"(b), "r"(selector));
+  return result;
+}
+/// The sum of the four products of signed bytes, plus `sum`.
+INGOT_DEVICE i32 dotBytes(u32 a, u32 b, i32 sum) {
+  i32 result;
+  asm("dp4a.s32.s32 %0, %1, %2, %3;" : "=r"(result) : "r"(a), "r"(b), "r"(sum));
+  return result;
+}
+
+//===- Packed halves ------------------------------------------------------------------------===//
+
+INGOT_DEVICE u32 subtractF16x2(u32 a, u32 b) {
+  u32 result;
+  asm("sub.rn.f16x2 %0, %1, %2;" : "=r"(result) : "r"(a), "r"(b));
+  return result;
+}
+INGOT_DEVICE u32 fmaF16x2(u32 a, u32 b, u32 c) {
+  u32 result;
+  asm("fma.rn.f16x2 %0, %1, %2, %3;" : "=r"(result) : "r"(a), "r"(b), "r"(c));
+  return result;
+}
+INGOT_DEVICE u32 fmaBf16x2(u32 a, u32 b, u32 c) {
+  u32 result;
+  asm("fma.rn.bf16x2 %0, %1, %2, %3;" : "=r"(result) : "r"(a), "r"(b), "r"(c));
+  return result;
+}
+
+/// 2^x to about 2 units in the last place; 0 for -infinity.
+INGOT_DEVICE float exponential2(float x) {
+  float result;
+  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(result) : "f"(x));
+  return result;
+}
+
+//===- Memory -------------------------------------------------------------------------------===//
+
+INGOT_DEVICE u32 sharedAddress(const void *pointer) {
+  return u32(__cvta_generic_to_shared(pointer));
+}
+
+/// 16 bytes of memory that no thread writes during the launch.
+INGOT_DEVICE uint4 loadConstant16(const void *pointer) {
+  uint4 value;
+  asm volatile("ld.global.nc.v4.u32 {%0, %1, %2, %3}, [%4];"
+               : "=r"(value.x), "=r"(value.y), "=r"(value.z), "=r"(value.w)
+               : "l"(__cvta_generic_to_global(pointer)));
+  return value;
+}
+
+/// Copies 16 bytes from global to shared memory; where `bytes` is 0 stores zeros and reads nothing.
+INGOT_DEVICE void copyAsync16(u32 shared, const void *global, u32 bytes = 16) {
+  asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(shared),
+               "l"(__cvta_generic_to_global(global)), "r"(bytes)
+               : "memory");
+}
+/// The same for 4 bytes.
+INGOT_DEVICE void copyAsync4(u32 shared, const void *global, u32 bytes = 4) {
+  asm volatile("cp.async.ca.shared.global [%0], [%1], 4, %2;" ::"r"(shared),
+               "l"(__cvta_generic_to_global(global)), "r"(bytes)
+               : "memory");
+}
+/// Closes a group of this thread's copies.
+INGOT_DEVICE void commitCopies() { asm volatile("cp.async.commit_group;" ::: "memory"); }
+/// Waits until at most `Pending` of this thread's groups are unfinished.
+template <int Pending> INGOT_DEVICE void waitCopies() {
+  asm volatile("cp.async.wait_group %0;" ::"n"(Pending) : "memory");
+}
+
+/// Four 8x8 matrices of 16-bit elements; lane i gives the address of row i % 8 of matrix i / 8.
+INGOT_DEVICE void loadMatrix4(u32 (&values)[4], u32 shared) {
+  asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
+               : "=r"(values[0]), "=r"(values[1]), "=r"(values[2]), "=r"(values[3])
+               : "r"(shared)
+               : "memory");
+}
+/// The same, each matrix transposed.
+INGOT_DEVICE void loadMatrix4Transposed(u32 (&values)[4], u32 shared) {
+  asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
+               : "=r"(values[0]), "=r"(values[1]), "=r"(values[2]), "=r"(values[3])
+               : "r"(shared)
+               : "memory");
+}
+/// Two matrices; the addresses of lanes 0 to 15 count.
+INGOT_DEVICE void loadMatrix2(u32 (&values)[2], u32 shared) {
+  asm volatile("ldmatrix.sync.aligned.m8n8.x2.shared.b16 {%0, %1}, [%2];"
+               : "=r"(values[0]), "=r"(values[1])
+               : "r"(shared)
+               : "memory");
+}
+
+/// Adds to a counter in global memory, after all earlier writes of this thread and before all later
+/// reads, as the device sees them; the value before.
+INGOT_DEVICE u32 addCounter(u32 *counter, u32 value) {
+  u32 before;
+  asm volatile("atom.acq_rel.gpu.global.add.u32 %0, [%1], %2;"
+               : "=r"(before)
+               : "l"(__cvta_generic_to_global(counter)), "r"(value)
+               : "memory");
+  return before;
+}
+/// A counter's value; later reads come after it.
+INGOT_DEVICE u32 readCounter(const u32 *counter) {
+  u32 value;
+  asm volatile("ld.acquire.gpu.global.u32 %0, [%1];"
+               : "=r"(value)
+               : "l"(__cvta_generic_to_global(counter))
+               : "memory");
+  return value;
+}
+
+//===- Tensor cores: d += a * b, fragments as the PTX ISA draws them ------------------------===//
+
+INGOT_DEVICE void multiplyBf16(float (&d)[4], const u32 (&a)[4], u32 b0, u32 b1) {
+  asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, "
+               "{%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
+               : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
+               : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
+}
+INGOT_DEVICE void multiplyF16(float (&d)[4], const u32 (&a)[4], u32 b0, u32 b1) {
+  asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, "
+               "{%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
+               : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
+               : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
+}
+INGOT_DEVICE void multiplyI8(i32 (&d)[4], const u32 (&a)[4], u32 b0, u32 b1) {
+  asm volatile("mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32 {%0, %1, %2, %3}, "
+               "{%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
+               : "+r"(d[0]), "+r"(d[1]), "+r"(d[2]), "+r"(d[3])
+               : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
+}
+#if __CUDA_ARCH__ >= 890
+INGOT_DEVICE void multiplyE4m3(float (&d)[4], const u32 (&a)[4], u32 b0, u32 b1) {
+  asm volatile("mma.sync.aligned.m16n8k32.row.col.f32.e4m3.e4m3.f32 {%0, %1, %2, %3}, "
+               "{%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
+               : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
+               : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
+}
+#endif
+
+//===- Programmatic launches ----------------------------------------------------------------===//
+
+/// Waits for the kernels before this one. The entry calls it before `run` unless the template
+/// defines INGOT_WAITS_ITSELF; before it, a kernel may read weights only.
+INGOT_DEVICE void waitForEarlierKernels() {
+#if __CUDA_ARCH__ >= 900
+  asm volatile("griddepcontrol.wait;" ::: "memory");
+#endif
+}
+/// Lets the kernel after this one start, which then waits on its own. The entry calls it first.
+INGOT_DEVICE void letNextKernelStart() {
+#if __CUDA_ARCH__ >= 900
+  asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
+#endif
+}
+
+} // namespace ptx

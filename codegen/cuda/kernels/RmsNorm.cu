@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+// llm.rms_norm, with residual, sum and quantized result where the operation has them: one row a
+// block. Squares are summed by warps, a segment of 256 columns each: 8 columns of a lane in order,
+// then the lanes as warpSum does; the segments in order. Buffers: input, residual?, weight?,
+// result, scales?, sum?.
+#include "Rows.cuh"
+
+namespace {
+
+constexpr i64 kColumns = constants::columns;
+constexpr int kLaneColumns = 8;
+constexpr i64 kSegments = ceilDiv(kColumns, kLaneColumns *kWarpSize);
+constexpr int kWarps = int(constants::threads) / kWarpSize;
+constexpr int kRounds = int(ceilDiv(kSegments, kWarps));
+constexpr int kWidth = vectorWidth(kColumns, kLaneColumns);
+constexpr bool kQuantized = elementBytes(constants::result_type) == 1;
+
+/// Buffers behind the input, in order; absent ones have the index of the next.
+constexpr int kWeight = 1 + int(constants::residual);
+constexpr int kResult = kWeight + int(constants::weighted);
+constexpr int kScales = kResult + 1;
+constexpr int kSum = kScales + (kQuantized ? 1 : 0);
+
+/// First of the columns that this thread has in `round`; may lie past the row.
+INGOT_DEVICE i64 columnOf(int round) {
+  return (i64(round) * constants::threads + threadIdx.x) * kLaneColumns;
+}
+
+/// What is normed: the input, or its sum with the residual, which is stored where wanted.
+INGOT_DEVICE void loadRow(const Launch &launch, i64 first, float (&values)[kRounds][kLaneColumns]) {
+#pragma unroll
+  for (int round = 0; round < kRounds; ++round)
+#pragma unroll
+    for (int part = 0; part < kLaneColumns; part += kWidth) {
+      i64 column = columnOf(round) + part;
+      float x[kWidth] = {};
+      if (column < kColumns) {
+        loadElements<constants::input_type>(launch.buffers[0], first + column, x);
+        if constexpr (constants::residual) {
+          float added[kWidth];
+          loadElements<constants::residual_type>(launch.buffers[1], first + column, added);
+#pragma unroll
+          for (int i = 0; i < kWidth; ++i)
+            x[i] = roundElement<constants::sum_type>(x[i] + added[i]);
+        }
+        if constexpr (constants::sum)
+          storeElements<constants::sum_type>(launch.buffers[kSum], first + column, x);
+      }
+#pragma unroll
+      for (int i = 0; i < kWidth; ++i)
+        values[round][part + i] = x[i];
+    }
+}
+
+/// The sum of squares of the row, the same bits in every thread.
+INGOT_DEVICE float sumOfSquares(const float (&values)[kRounds][kLaneColumns]) {
+  __shared__ float segments[kRounds * kWarps];
+#pragma unroll
+  for (int round = 0; round < kRounds; ++round) {
+    float sum = 0;
+#pragma unroll
+    for (int i = 0; i < kLaneColumns; ++i)
+      sum += values[round][i] * values[round][i];
+    sum = warpSum(sum);
+    if (threadIdx.x % kWarpSize == 0)
+      segments[round * kWarps + threadIdx.x / kWarpSize] = sum;
+  }
+  __syncthreads();
+  float total = 0;
+  for (int segment = 0; segment < kSegments; ++segment)
+    total += segments[segment];
+  return total;
+}
+
+/// The normed row in place of `values`, rounded to what is quantized.
+INGOT_DEVICE void norm(const Launch &launch, float root, float (&values)[kRounds][kLaneColumns]) {
+#pragma unroll
+  for (int round = 0; round < kRounds; ++round)
+#pragma unroll
+    for (int part = 0; part < kLaneColumns; part += kWidth) {
+      i64 column = columnOf(round) + part;
+      float weight[kWidth];
+#pragma unroll
+      for (int i = 0; i < kWidth; ++i)
+        weight[i] = 1.0f;
+      if constexpr (constants::weighted)
+        if (column < kColumns)
+          loadElements<constants::weight_type>(launch.buffers[kWeight], column, weight);
+#pragma unroll
+      for (int i = 0; i < kWidth; ++i) {
+        float y = values[round][part + i] / root * weight[i];
+        values[round][part + i] = kQuantized ? roundElement<constants::store_type>(y) : y;
+      }
+    }
+}
+
+/// Stores the row times `1 / scale`.
+template <bool Scaled>
+INGOT_DEVICE void storeRow(const Launch &launch, i64 first, float scale,
+                           const float (&values)[kRounds][kLaneColumns]) {
+#pragma unroll
+  for (int round = 0; round < kRounds; ++round)
+#pragma unroll
+    for (int part = 0; part < kLaneColumns; part += kWidth) {
+      i64 column = columnOf(round) + part;
+      float y[kWidth];
+#pragma unroll
+      for (int i = 0; i < kWidth; ++i)
+        y[i] = Scaled ? values[round][part + i] / scale : values[round][part + i];
+      if (column < kColumns)
+        storeElements<constants::result_type>(launch.buffers[kResult], first + column, y);
+    }
+}
+
+} // namespace
+
+__device__ void run(const Launch &launch) {
+  i64 row = blockIdx.x, first = row * kColumns;
+  float values[kRounds][kLaneColumns];
+  loadRow(launch, first, values);
+  float mean = sumOfSquares(values) / float(kColumns);
+  norm(launch, __fsqrt_rn(mean + float(constants::eps)), values);
+  if constexpr (!kQuantized) {
+    storeRow<false>(launch, first, 1.0f, values);
+  } else {
+    float amax = 0;
+#pragma unroll
+    for (int round = 0; round < kRounds; ++round)
+#pragma unroll
+      for (int i = 0; i < kLaneColumns; ++i)
+        amax = fmaxf(amax, fabsf(values[round][i]));
+    float scale = quantizedScale<constants::result_type>(blockMax<constants::threads>(amax));
+    storeRow<true>(launch, first, scale, values);
+    if (threadIdx.x == 0)
+      launch.buffer<float>(kScales)[row] = scale;
+  }
+}
