@@ -146,6 +146,7 @@ void conformance::registerCases() {
   static std::vector<Case> cases;
   for (auto family : {matmulCases(), rowCases(), attentionCases()})
     cases.insert(cases.end(), family.begin(), family.end());
+  registerCudaCases(cases);
   std::vector<std::string> targets = {"reference"};
   targets.insert(targets.end(), fastTargets().begin(), fastTargets().end());
   for (size_t t = 0; t < targets.size(); ++t) {
