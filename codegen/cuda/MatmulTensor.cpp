@@ -285,7 +285,7 @@ void codegen::addTensorKernels(llm::MatmulOp op, const MatmulShape &shape,
     if (cudaLayoutOf(type) != (wanted ? wanted : cudaRowMajor(type)))
       return; // a tied weight that another product has had packed
   }
-  llvm::SmallVector<Candidate> candidates;
+  std::vector<Candidate> candidates;
   for (const Tile &tile : tilesFor(shape))
     if (std::optional<Plan> plan = planFor(op, shape, tile, architecture))
       candidates.push_back({*plan, tensorKernel(op, shape, *plan)});
