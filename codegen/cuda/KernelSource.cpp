@@ -53,9 +53,10 @@ static std::string entryText(engine::KernelOp kernel, int64_t buffers) {
   }
   // Without a number of blocks, ptxas may trade registers for stack.
   bool bounded = kernel.getConstants().contains("blocks_per_sm");
-  return std::string("\nextern \"C\" __global__ void __launch_bounds__(constants::threads") +
-         (bounded ? ", constants::blocks_per_sm" : ", 1") + ")\n" + kernel.getSymName().str() + "(" +
-         parameters +
+  return std::string("\n#include \"Ptx.cuh\"\nextern \"C\" __global__ void "
+                     "__launch_bounds__(constants::threads") +
+         (bounded ? ", constants::blocks_per_sm" : ", 1") + ")\n" + kernel.getSymName().str() +
+         "(" + parameters +
          "i64 t, i64 s, i64 l, i64 b) {\n"
          "#ifndef INGOT_WAITS_ITSELF\n"
          "  ptx::letNextKernelStart();\n"

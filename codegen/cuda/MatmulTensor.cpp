@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which products tensor cores form, in which layouts, and the tiles of MatmulTensor for each number
 // of tokens.
+#include "codegen/cuda/MatmulCost.h"
 #include "codegen/cuda/MatmulLayout.h"
 #include "codegen/cuda/MatmulShape.h"
 
@@ -19,6 +20,10 @@ constexpr int64_t kSegment = 512;
 /// Shared memory that a block must leave alone: the driver's and the template's own.
 constexpr int64_t kOtherShared = 2048;
 constexpr int64_t kMostStages = 6;
+/// Numbers of tokens up to which the cost model chooses.
+constexpr int64_t kMostChosen = 4096;
+/// Sums of a lane that leave room for a second block.
+constexpr int64_t kFewSums = 16;
 /// Memory that sums of segments may take on their way to the block that adds them.
 constexpr int64_t kMostWorkspace = int64_t{32} << 20;
 constexpr int64_t kMostTiles = engine::kCounterBytes / 4;
@@ -38,18 +43,14 @@ struct Tile {
   int64_t sums() const { return rowTiles * tokenBlocks * 4; }
 };
 
-/// Few tokens: every warp has rows of its own. Many: the tile is near to square; sums by group need
-/// registers for each group, so their tiles are smaller.
-constexpr Tile kGroupedTiles[] = {{8, 8, 1, 1, 1, true},
-                                  {16, 8, 1, 1, 2, true},
-                                  {32, 8, 1, 1, 4, true},
-                                  {64, 4, 2, 2, 4, true},
-                                  {INT64_MAX, 4, 2, 2, 4, false}};
-constexpr Tile kWholeTiles[] = {{8, 8, 1, 1, 1, true},
-                                {16, 8, 1, 1, 2, true},
-                                {32, 8, 1, 1, 4, true},
-                                {64, 4, 2, 2, 4, true},
-                                {INT64_MAX, 4, 2, 2, 8, false}};
+/// Few tokens: every warp has rows of its own, and blocks share k.
+constexpr Tile kFewTokens[] = {
+    {8, 8, 1, 1, 1, true}, {16, 8, 1, 1, 2, true}, {32, 8, 1, 1, 4, true}, {64, 4, 2, 2, 4, true}};
+/// Many tokens: the tile is as near to square as registers allow. Sums by group need some for each
+/// group besides those of the segment and of all.
+constexpr Tile kManyGrouped = {INT64_MAX, 4, 2, 2, 4, false};
+constexpr Tile kManyHalves = {INT64_MAX, 2, 4, 4, 4, false};
+constexpr Tile kManyBytes = {INT64_MAX, 4, 2, 2, 8, false};
 
 /// The layout in which tensor cores take the weight; nothing where they cannot.
 std::optional<FragmentLayout> fragmentsOf(llm::MatmulOp op, const MatmulShape &shape) {
@@ -110,7 +111,8 @@ int64_t stageBytes(const Plan &plan, llm::MatmulOp op, const MatmulShape &shape)
 void planMemory(Plan &plan, const CudaArchitecture &architecture) {
   int64_t sums = plan.tile.tokens() * (plan.tile.rows() + 4) * 4;
   int64_t most = 0;
-  for (int64_t blocks : {2, 1}) {
+  // Larger tiles have the registers of a multiprocessor to themselves.
+  for (int64_t blocks = plan.tile.sums() <= kFewSums ? 2 : 1; blocks > 0; --blocks) {
     int64_t room = std::min(architecture.sharedPerMultiprocessor / blocks - kOtherShared,
                             architecture.sharedPerBlock - kOtherShared);
     int64_t stages = std::min(room / plan.stageBytes, kMostStages);
@@ -127,7 +129,9 @@ std::optional<Plan> planFor(llm::MatmulOp op, const MatmulShape &shape, const Ti
                             const CudaArchitecture &architecture) {
   Plan plan = {tile, 0, groupOf(shape), 0, 0, 0};
   // Rows of tokens are at least 128 bytes; weights of few bits get deeper stages.
-  for (int64_t depth : {bitsOf(shape.weight) <= 8 || shape.inputBytes == 1 ? 128 : 64, 64}) {
+  bool wide = tile.tokens() > 64 && shape.inputBytes == 2;
+  bool deep = bitsOf(shape.weight) <= 8 && !wide;
+  for (int64_t depth : {deep ? 128 : 64, 64}) {
     bool fits = plan.group == 0 || plan.group % depth == 0 || depth % plan.group == 0;
     if (!fits || depth * shape.inputBytes < 128)
       continue;
@@ -179,6 +183,78 @@ KernelVariant tensorKernel(llm::MatmulOp op, const MatmulShape &shape, const Pla
   return variant.take();
 }
 
+/// A kernel that may run, and its sizes.
+struct Candidate {
+  Plan plan;
+  KernelVariant kernel;
+};
+
+/// The tiles to choose from, those for few tokens first; the last one takes any number.
+llvm::SmallVector<Tile> tilesFor(const MatmulShape &shape) {
+  llvm::SmallVector<Tile> tiles(std::begin(kFewTokens), std::end(kFewTokens));
+  tiles.push_back(kManyGrouped);
+  if (shape.inputBytes == 1)
+    tiles.push_back(kManyBytes);
+  else if (groupOf(shape) == 0)
+    tiles.push_back(kManyHalves);
+  return tiles;
+}
+
+double secondsOf(const Candidate &candidate, const MatmulShape &shape,
+                 const CudaArchitecture &architecture, int64_t tokens) {
+  const Tile &tile = candidate.plan.tile;
+  bool shares = candidate.kernel.grid.size() > 2;
+  return matmulSeconds(architecture,
+                       {shape.rows, shape.k, tokens, bitsOf(shape.weight), tile.rows(),
+                        tile.tokens(), shares ? int64_t(llvm::divideCeil(shape.k, kSegment)) : 1});
+}
+
+/// The best candidate for each number of rows up to `most`, as ranges without gaps. Near equals
+/// keep what the range before has.
+llvm::SmallVector<KernelVariant> chooseByRows(const MatmulShape &shape,
+                                              const CudaArchitecture &architecture, int64_t most,
+                                              llvm::ArrayRef<Candidate> candidates) {
+  constexpr double kBetter = 0.97;
+  llvm::SmallVector<std::pair<int64_t, size_t>> ends; // last row, candidate
+  for (int64_t rows = 0; rows < most;) {
+    int64_t next = std::min(most, rows + (rows < 64 ? kBlockTokens : 64));
+    // Beyond this one waves are many and the choice is settled.
+    if (rows >= kMostChosen)
+      next = most;
+    std::optional<size_t> best;
+    if (!ends.empty() && candidates[ends.back().second].plan.tile.most >= next)
+      best = ends.back().second;
+    for (size_t i = 0; i < candidates.size(); ++i) {
+      if (candidates[i].plan.tile.most < next)
+        continue;
+      double margin = best ? kBetter : 1;
+      if (!best || secondsOf(candidates[i], shape, architecture, next) <
+                       margin * secondsOf(candidates[*best], shape, architecture, next))
+        best = i;
+    }
+    if (!ends.empty() && ends.back().second == *best)
+      ends.back().first = next;
+    else
+      ends.push_back({next, *best});
+    rows = next;
+  }
+  llvm::SmallVector<KernelVariant> chosen;
+  int64_t least = 1;
+  for (auto [end, index] : ends) {
+    KernelVariant kernel = candidates[index].kernel;
+    MLIRContext *context = kernel.constants.getContext();
+    llvm::StringRef dim = kRowDims[*shape.rowDim];
+    // Sums on their way have places for these rows only.
+    if (int64_t fits = candidates[index].plan.tile.most; fits != INT64_MAX)
+      kernel.guards = {RangeAttr::get(context, dim, 1, fits)};
+    if (end != most)
+      kernel.ranges = {RangeAttr::get(context, dim, least, end)};
+    chosen.push_back(std::move(kernel));
+    least = end + 1;
+  }
+  return chosen;
+}
+
 } // namespace
 
 LayoutAttr codegen::tensorLayout(llm::MatmulOp op, const MatmulShape &shape, unsigned operand) {
@@ -209,22 +285,10 @@ void codegen::addTensorKernels(llm::MatmulOp op, const MatmulShape &shape,
     if (cudaLayoutOf(type) != (wanted ? wanted : cudaRowMajor(type)))
       return; // a tied weight that another product has had packed
   }
-  llvm::SmallVector<KernelVariant> chosen;
-  int64_t least = 1;
-  for (const Tile &tile : groupOf(shape) > 0 || bitsOf(shape.weight) == 16
-                              ? llvm::ArrayRef(kGroupedTiles)
-                              : llvm::ArrayRef(kWholeTiles)) {
-    std::optional<Plan> plan = planFor(op, shape, tile, architecture);
-    if (!plan)
-      return;
-    KernelVariant kernel = tensorKernel(op, shape, *plan);
-    bool last = most <= tile.most;
-    if (!last)
-      kernel.ranges = {RangeAttr::get(op.getContext(), kRowDims[*shape.rowDim], least, tile.most)};
-    chosen.push_back(std::move(kernel));
-    if (last)
-      break;
-    least = tile.most + 1;
-  }
-  llvm::append_range(kernels, chosen);
+  std::vector<Candidate> candidates;
+  for (const Tile &tile : tilesFor(shape))
+    if (std::optional<Plan> plan = planFor(op, shape, tile, architecture))
+      candidates.push_back({*plan, tensorKernel(op, shape, *plan)});
+  if (!candidates.empty() && candidates.back().plan.tile.most == INT64_MAX)
+    llvm::append_range(kernels, chooseByRows(shape, architecture, most, candidates));
 }

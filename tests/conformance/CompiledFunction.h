@@ -29,7 +29,7 @@ struct HostValue {
 class CompiledFunction {
 public:
   /// Compiles `text`, a module of one func.func; reports a GoogleTest failure and returns null if
-  /// that does not work. `context` has the dialects loaded.
+  /// that does not work. `context` has the dialects loaded. Only functions for the host can run.
   static std::unique_ptr<CompiledFunction>
   compile(mlir::MLIRContext &context, const std::string &target, const std::string &text);
   ~CompiledFunction();

@@ -185,6 +185,7 @@ void conformance::registerCases() {
   static std::vector<Case> cases;
   for (auto family : {matmulCases(), rowCases(), attentionCases()})
     cases.insert(cases.end(), family.begin(), family.end());
+  registerCudaCases(cases);
   std::vector<std::string> targets = {"reference"};
   targets.insert(targets.end(), fastTargets().begin(), fastTargets().end());
   targets.push_back(kCuda);

@@ -263,6 +263,16 @@ std::vector<Case> conformance::matmulCases() {
       add(productCase({"f32", kFormats[format], "f32", columns, depth}), {1, 2, 64, 129},
           format > 1 && columns != 172);
   add(productCase({"i8", kFormats[4], "f32", 172, 1100}), {1, 7, 129});
+  // Rows of inputs that are whole 16 bytes, as tensor cores want them; two segments.
+  for (const Format &format : kFormats)
+    for (std::string input : {"bf16", "f16", "f8E4M3FN", "i8"}) {
+      bool other = format.name == std::string("f32") || (input == "i8" && !format.integer()) ||
+                   (input == "f8E4M3FN" && format.name != std::string("fp8")) ||
+                   (format.name == std::string("bf16") && input != "bf16") ||
+                   (format.name == std::string("f16") && input != "f16");
+      if (!other)
+        add(productCase({input, format, "f32", 72, 656}), {1, 9, 33, 70}, input == "f16");
+    }
   add(productCase({"f16", kFormats[2], "f16", 65, 96}), {1, 17});
 
   const std::string addRegion = R"({
@@ -285,6 +295,8 @@ std::vector<Case> conformance::matmulCases() {
   cases.push_back(pairCase({"bf16", kFormats[1], "bf16", 96, 600}));
   add(pairCase({"bf16", kFormats[5], "bf16", 70, 172}), {1, 17});
   add(pairCase({"i8", kFormats[3], "f32", 43, 172}), {1, 17});
+  add(pairCase({"bf16", kFormats[5], "bf16", 70, 640}), {1, 17});
+  add(pairCase({"i8", kFormats[3], "bf16", 72, 640}), {1, 17}, true);
   add(pairCase({"i8", kFormats[5], "bf16", 43, 172}), {1, 17}, true);
   add(pairCase({"f8E4M3FN", kFormats[9], "bf16", 43, 172}), {1, 17}, true);
   return cases;

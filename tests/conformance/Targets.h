@@ -2,6 +2,7 @@
 // The targets that conformance runs on this machine, and the command line of the tests.
 #pragma once
 
+#include "tests/conformance/Cases.h"
 #include <string>
 #include <vector>
 
@@ -18,5 +19,8 @@ bool &fullGrid();
 
 /// Registers one test for each case and target.
 void registerCases();
+
+/// Registers tests that compile cases for the CUDA targets, whose code this machine cannot run.
+void registerCudaCases(const std::vector<Case> &cases);
 
 } // namespace ingot::conformance

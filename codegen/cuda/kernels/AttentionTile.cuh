@@ -12,41 +12,10 @@
 // which warp computes it, nor what the other rows of its tile are.
 //
 // 8-bit keys and values are converted exactly, keys to the query's type, values to bf16; their
-// scales multiply scores and weights.
+// scales multiply scores and weights. With fp8 all products are of e4m3: AttentionFp8.cuh.
 #pragma once
 
-#include "KvBlocks.cuh"
-
-constexpr int kQueryHeads = int(constants::query_heads);
-constexpr int kGroup = kQueryHeads / kKvHeads; ///< query heads of a KV head
-constexpr int kThreads = int(constants::threads);
-constexpr int kWarps = kThreads / kWarpSize;
-
-constexpr int kSegment = 256;
-constexpr int kTile = kHeadDim > 128 ? 32 : 64;
-constexpr int kRows = 16;             ///< rows of a product
-constexpr int kSteps = kHeadDim / 16; ///< products along the head
-constexpr int kPairs = kHeadDim / 16; ///< pairs of 8 columns of the values
-constexpr int kColumnTiles = kTile / 8;
-
-constexpr i64 kScoreType = constants::query_type;
-constexpr i64 kValueType = kKvScaled ? i64(kBf16) : constants::kv_type;
-constexpr int kKvBytes = kKvScaled ? 1 : 2;
-
-/// Bytes between rows of keys and of values in shared memory, without bank conflicts.
-constexpr int kRowBytes = kHeadDim * kKvBytes;
-constexpr int kKeyStride = kRowBytes + (kRowBytes / (kKvBytes * 16) % 2 == 0 ? kKvBytes * 16 : 0);
-constexpr int kValueStride = kRowBytes + 16;
-constexpr int kKeyBytes = kTile * kKeyStride;
-constexpr int kValueBytes = kTile * kValueStride;
-constexpr int kScaleBytes = kKvScaled ? kTile * 4 : 0;
-
-INGOT_DEVICE float minusInfinity() { return __uint_as_float(0xff800000); }
-INGOT_DEVICE int laneIndex() { return int(threadIdx.x) % kWarpSize; }
-INGOT_DEVICE int warpIndex() { return int(threadIdx.x) / kWarpSize; }
-/// Row (and row + 8) and first column of the pairs that this lane has in products.
-INGOT_DEVICE int laneRow() { return laneIndex() / 4; }
-INGOT_DEVICE int laneColumn() { return laneIndex() % 4 * 2; }
+#include "AttentionFp8.cuh"
 
 //===- Conversions --------------------------------------------------------------------------===//
 
@@ -131,9 +100,25 @@ INGOT_DEVICE void copyTile(const KvSequence &from, i32 begin, i32 end, u32 rows,
 
 //===- Scores -------------------------------------------------------------------------------===//
 
+/// What the rows of a query are divided by.
+struct QueryScales {
+  float rows[2];
+
+  __device__ __forceinline__ void find(const void *row, const void *below) {
+    rows[0] = kFp8 ? fp8::queryScale(row) : 1.0f;
+    rows[1] = kFp8 ? fp8::queryScale(below) : 1.0f;
+  }
+};
+
 /// Fragment `step` of a query: elements 16 * step + 4 * (lane % 4) ... + 3 of rows laneRow() and
 /// + 8, which begin at `row` and `below` in global memory; null: zeros.
-INGOT_DEVICE void loadQueryStep(const void *row, const void *below, int step, u32 (&query)[4]) {
+INGOT_DEVICE void loadQueryStep(const void *row, const void *below, const QueryScales &scales,
+                                int step, u32 (&query)[4]) {
+  if constexpr (kFp8) {
+    fp8::loadQueryRow(row, scales.rows[0], step, query[0], query[2]);
+    fp8::loadQueryRow(below, scales.rows[1], step, query[1], query[3]);
+    return;
+  }
   int piece = step * 4 + laneIndex() % 4;
   uint2 first = row ? static_cast<const uint2 *>(row)[piece] : uint2{0, 0};
   uint2 second = below ? static_cast<const uint2 *>(below)[piece] : uint2{0, 0};
@@ -146,11 +131,13 @@ INGOT_DEVICE void loadQueryStep(const void *row, const void *below, int step, u3
 /// All fragments of a query, in registers.
 struct QueryRegisters {
   u32 steps[kSteps][4];
+  QueryScales scales;
 
   __device__ __forceinline__ void load(const void *row, const void *below) {
+    scales.find(row, below);
 #pragma unroll
     for (int step = 0; step < kSteps; ++step)
-      loadQueryStep(row, below, step, steps[step]);
+      loadQueryStep(row, below, scales, step, steps[step]);
   }
   __device__ __forceinline__ void get(int step, u32 (&query)[4]) const {
 #pragma unroll
@@ -162,14 +149,16 @@ struct QueryRegisters {
 /// All fragments of a warp's query, in shared memory of kSteps * 512 bytes.
 struct QueryShared {
   uint4 *lane;
+  QueryScales scales;
 
   __device__ __forceinline__ QueryShared(u8 *memory)
       : lane(reinterpret_cast<uint4 *>(memory) + laneIndex()) {}
   __device__ __forceinline__ void load(const void *row, const void *below) {
+    scales.find(row, below);
 #pragma unroll
     for (int step = 0; step < kSteps; ++step) {
       u32 query[4];
-      loadQueryStep(row, below, step, query);
+      loadQueryStep(row, below, scales, step, query);
       lane[step * kWarpSize] = {query[0], query[1], query[2], query[3]};
     }
     __syncwarp();
@@ -191,15 +180,18 @@ INGOT_DEVICE void scoreTile(const Query &query, const u8 *keys, float (&scores)[
 #pragma unroll
     for (int i = 0; i < 4; ++i)
       scores[tile][i] = 0;
-  const u8 *lane = keys + laneRow() * kKeyStride + laneIndex() % 4 * 4 * kKvBytes;
+  const u8 *lane = keys + laneRow() * kKeyStride + laneIndex() % 4 * (kStepElements / 4) * kKvBytes;
 #pragma unroll
   for (int step = 0; step < kSteps; ++step) {
     u32 rows[4];
     query.get(step, rows);
 #pragma unroll
     for (int tile = 0; tile < Tiles; ++tile) {
-      const u8 *at = lane + tile * 8 * kKeyStride + step * 16 * kKvBytes;
-      if constexpr (kKvScaled) {
+      const u8 *at = lane + tile * 8 * kKeyStride + step * kStepElements * kKvBytes;
+      if constexpr (kFp8) {
+        uint2 codes = *reinterpret_cast<const uint2 *>(at);
+        fp8::multiply(scores[tile], rows, codes.x, codes.y);
+      } else if constexpr (kKvScaled) {
         u32 codes = *reinterpret_cast<const u32 *>(at);
         multiply<kScoreType>(scores[tile], rows, convertPair<kScoreType, 0, 1>(codes),
                              convertPair<kScoreType, 2, 3>(codes));
@@ -209,6 +201,12 @@ INGOT_DEVICE void scoreTile(const Query &query, const u8 *keys, float (&scores)[
       }
     }
   }
+  if constexpr (kFp8)
+#pragma unroll
+    for (int tile = 0; tile < Tiles; ++tile)
+#pragma unroll
+      for (int i = 0; i < 4; ++i)
+        scores[tile][i] *= query.scales.rows[i / 2];
 }
 
 /// Brings scores into powers of two and masks positions behind `last` (of either row). `scales` and
@@ -309,6 +307,10 @@ INGOT_DEVICE int elementOf(int pair, int index) {
 template <int Halves, int Pairs>
 INGOT_DEVICE void addValues(const float (&weights)[kColumnTiles][4], const u8 *values,
                             const float *scales, int firstPair, float (&sums)[Pairs][2][4]) {
+  if constexpr (kFp8) {
+    fp8::addValues<Halves>(weights, values, scales, firstPair, sums);
+    return;
+  }
 #pragma unroll
   for (int step = 0; step < kTile / 16; ++step) {
     u32 rounded[4] = {}, rest[4] = {};

@@ -5,6 +5,7 @@
 #pragma once
 
 #include "BlockSums.cuh"
+#include "Elements.cuh"
 
 constexpr int kRunCapacity = 2048;
 constexpr int kRunTarget = 512; ///< a run has at least so many values while there are any
@@ -20,6 +21,29 @@ struct Values {
   float maximum;
 };
 
+/// Calls `use` with the index and value of each of [0, count); `Batch` vectors of `Width` a thread
+/// are in flight.
+template <int Threads, int Width, int Batch, class Use>
+INGOT_DEVICE void forNumbered(const float *values, int count, Use use) {
+  int whole = count - count % Width;
+#pragma unroll 1
+  for (int first = 0; first < whole; first += Threads * Width * Batch) {
+    float batch[Batch][Width];
+#pragma unroll
+    for (int b = 0; b < Batch; ++b)
+      if (int at = first + (b * Threads + int(threadIdx.x)) * Width; at < whole)
+        loadElements<kF32>(values, at, batch[b]);
+#pragma unroll
+    for (int b = 0; b < Batch; ++b)
+      if (int at = first + (b * Threads + int(threadIdx.x)) * Width; at < whole)
+#pragma unroll
+        for (int i = 0; i < Width; ++i)
+          use(at + i, batch[b][i]);
+  }
+  if (int i = whole + int(threadIdx.x); i < count)
+    use(i, values[i]);
+}
+
 /// Ascending keys are descending values, then ascending indices. No key is 0.
 INGOT_DEVICE u64 keyOf(float value, int index) {
   u32 bits = value == value ? __float_as_uint(value) : 0xff800000u;
@@ -28,6 +52,10 @@ INGOT_DEVICE u64 keyOf(float value, int index) {
   return u64(~ascending) << 32 | u32(index);
 }
 INGOT_DEVICE int indexOf(u64 key) { return int(u32(key)); }
+INGOT_DEVICE float valueOf(u64 key) {
+  u32 ascending = ~u32(key >> 32);
+  return __uint_as_float(ascending & 0x80000000u ? ascending ^ 0x80000000u : ~ascending);
+}
 
 /// Shared memory of a visit.
 struct RunScratch {
@@ -40,7 +68,7 @@ struct RunScratch {
 };
 
 /// A whole block visits; every function is called by all its threads.
-template <int Threads> class DescendingOrder {
+template <int Threads, int Width> class DescendingOrder {
 public:
   __device__ __forceinline__ DescendingOrder(Values values, RunScratch &scratch)
       : values(values), scratch(scratch) {}
@@ -52,14 +80,14 @@ public:
     if (threadIdx.x == 0)
       scratch.count = 0;
     __syncthreads();
-    for (int i = int(threadIdx.x); i < values.count; i += Threads) {
-      u64 key = keyOf(values.values[i], i);
-      if (key > after && isWithin(bound, values.values[i], key)) {
+    forNumbered<Threads, Width, 4>(values.values, values.count, [&](int i, float value) {
+      u64 key = keyOf(value, i);
+      if (key > after && isWithin(bound, value, key)) {
         int place = atomicAdd(&scratch.count, 1);
         if (place < kRunCapacity)
           scratch.keys[place] = key;
       }
-    }
+    });
     __syncthreads();
     int count = scratch.count;
     sort(count);
@@ -112,12 +140,11 @@ private:
     for (int i = int(threadIdx.x); i < kDistances; i += Threads)
       scratch.counts[i] = 0;
     __syncthreads();
-    for (int i = int(threadIdx.x); i < values.count; i += Threads) {
-      float value = values.values[i];
+    forNumbered<Threads, Width, 4>(values.values, values.count, [&](int i, float value) {
       int bin = binOf(value, keyOf(value, i));
       if (bin >= 0)
         atomicAdd(&scratch.counts[bin], 1u);
-    }
+    });
     __syncthreads();
   }
 

@@ -11,7 +11,7 @@
 namespace {
 
 constexpr int kSumsPerThread = kRunCapacity / kThreads;
-using Order = DescendingOrder<kThreads>;
+using Order = DescendingOrder<kThreads, kValueWidth>;
 
 enum Phase { kTopK, kTypical, kNucleus, kDraw, kTopLogits, kDone };
 
@@ -52,9 +52,14 @@ template <class Type> INGOT_DEVICE Type larger(Type a, Type b) { return a > b ? 
 
 INGOT_DEVICE float largestOf(const float *values, int count, Shared &shared) {
   float maximum = minusInfinity();
-  for (int i = int(threadIdx.x); i < count; i += kThreads)
-    maximum = fmaxf(maximum, values[i]);
+  forValues<4>(values, count, [&](int, float value) { maximum = fmaxf(maximum, value); });
   return blockCombine<kThreads>(maximum, shared.floats, larger<float>);
+}
+
+INGOT_DEVICE double sumOfWeights(const float *values, int count, float maximum, Shared &shared) {
+  double sum = 0;
+  forValues<1>(values, count, [&](int, float value) { sum += weightOf(value, maximum); });
+  return blockCombine<kThreads>(sum, shared.doubles, [](double a, double b) { return a + b; });
 }
 
 /// Sums the weights of the run's values into shared.sums and finds the place at which the phase
@@ -96,14 +101,16 @@ INGOT_DEVICE int findStop(Phase phase, const Visit &visit, const Stop &run, cons
   return shared.stop;
 }
 
-/// Visits the values of `order` until the phase stops.
-INGOT_DEVICE Stop visitUntil(Phase phase, const Visit &visit, Order &order, const Candidates &from,
-                             float maximum, Shared &shared) {
+/// Visits the values of `order` until the phase stops. `found`: the number of values that the first
+/// run is known to have, which are in shared memory; else 0.
+INGOT_DEVICE Stop visitUntil(Phase phase, const Visit &visit, int found, Order &order,
+                             const Candidates &from, float maximum, Shared &shared) {
   Stop run = {0, 0, 0, 0};
   int left = visit.wanted;
 #pragma unroll 1
   while (true) {
-    run.count = order.next(run.before, int(least(left, kRunCapacity)));
+    run.count = found > 0 ? found : order.next(run.before, int(least(left, kRunCapacity)));
+    found = 0;
     run.place = 0;
     if (run.count == 0)
       return run;
@@ -156,23 +163,22 @@ INGOT_DEVICE void findDeviations(const Candidates &from, float maximum, double t
 #pragma unroll 1
   for (int pass = 0; pass < 2; ++pass) {
     double sum = 0;
-    for (int i = int(threadIdx.x); i < from.count; i += kThreads) {
-      double weight = weightOf(from.values[i], maximum);
-      double surprise = logSum - (double(from.values[i]) - double(maximum));
+    forValues<1>(from.values, from.count, [&](int i, float value) {
+      double weight = weightOf(value, maximum);
+      double surprise = logSum - (double(value) - double(maximum));
       if (pass == 0 && weight > 0)
         sum += weight / total * surprise;
       double deviation = surprise - entropy;
       if (pass == 1)
         from.deviations[i] =
             weight > 0 ? float(deviation < 0 ? deviation : -deviation) : minusInfinity();
-    }
+    });
     entropy = blockCombine<kThreads>(sum, shared.doubles, [](double a, double b) { return a + b; });
   }
   __syncthreads();
 }
 
-INGOT_DEVICE bool isWanted(Phase phase, const SampleParams &params) {
-  bool draws = params.temperature > 0;
+INGOT_DEVICE bool isWanted(Phase phase, bool draws, const SampleParams &params) {
   switch (phase) {
   case kTopK:
     return draws && params.topK > 0 && params.topK < kVocabulary;
@@ -202,16 +208,77 @@ INGOT_DEVICE void writeLogprobs(const SampleRow &row, int token, int wanted, flo
   }
 }
 
-/// The modified logits over the temperature, or untouched where the largest is to be taken; true if
-/// so.
-INGOT_DEVICE bool takesLargest(const SampleParams &params, float *values, float maximum) {
-  if (!(params.temperature > 0) || !isFinite(maximum))
-    return true;
-  for (int i = int(threadIdx.x); i < kVocabulary; i += kThreads)
-    values[i] = values[i] == values[i] ? values[i] / params.temperature : minusInfinity();
+/// The lowest index of the largest value.
+INGOT_DEVICE int greedy(const float *values, Shared &shared) {
+  u64 best = kNoKey;
+  forValues<1>(values, kVocabulary, [&](int i, float value) {
+    u64 key = keyOf(value, i);
+    best = key < best ? key : best;
+  });
+  return indexOf(
+      blockCombine<kThreads>(best, shared.keys, [](u64 a, u64 b) { return a < b ? a : b; }));
+}
+
+/// What the phases hand on.
+struct Progress {
+  Candidates from;
+  float maximum; ///< of the values that are left
+  double total;  ///< of their weights; below 0: not known
+  double kept;   ///< of the weights that top-p and min-p keep
+  int found;     ///< values of the first run, if it is in shared memory; else 0
+  int token;
+};
+
+/// The limits of a phase; for typical-p also the order of deviations, in `nearest`.
+INGOT_DEVICE Visit prepare(Phase phase, const SampleParams &params, const Progress &at,
+                           float &nearest, Shared &shared) {
+  Visit visit = {kRunTarget, at.total, 0, 0};
+  if (phase == kTopK) {
+    visit.wanted = params.topK;
+  } else if (phase == kTypical) {
+    findDeviations(at.from, at.maximum, at.total, shared);
+    nearest = largestOf(at.from.deviations, at.from.count, shared);
+    visit.limit = double(params.typicalP) * at.total;
+  } else if (phase == kNucleus) {
+    visit.limit = params.topP < 1 ? double(params.topP) * at.total : at.total;
+    visit.least = params.minP > 0 ? double(params.minP) : 0.0;
+  } else if (phase == kDraw) {
+    visit.limit = at.kept < 0 ? at.total : at.kept;
+    visit.target = uniform(params.seed, params.step) * visit.limit;
+  } else {
+    visit.wanted = int(least(params.logprobs, least(kTopColumns, kVocabulary)));
+  }
+  return visit;
+}
+
+/// Does what the phase is for at the place where its visit has stopped.
+INGOT_DEVICE void finish(Phase phase, const SampleRow &row, const Visit &visit, const Stop &stop,
+                         const float *ordered, Order &order, Progress &at, Shared &shared) {
+  bool isInside = stop.place < stop.count;
+  u64 key = isInside ? shared.run.keys[stop.place] : stop.before;
+  u64 keyBefore = stop.place > 0 ? shared.run.keys[stop.place - 1] : stop.before;
+  double sumBefore = stop.place > 0 ? shared.sums[stop.place - 1] : stop.runStart;
+  double sumThrough = isInside ? shared.sums[stop.place] : 0;
   __syncthreads();
-  // The largest quotient: division keeps the order.
-  return !isFinite(maximum / params.temperature);
+  at.found = 0;
+  if (phase == kTopK && visit.wanted <= kRunCapacity) {
+    at.from = listRun(at.from, visit.wanted, order, shared);
+    at.total = -1;
+  } else if (phase == kTopK || (phase == kTypical && isInside)) {
+    excludeBehind(key, ordered, at.from.count, const_cast<float *>(at.from.values));
+    at.maximum = largestOf(at.from.values, at.from.count, shared);
+    at.total = -1;
+  } else if (phase == kNucleus) {
+    at.kept = sumBefore;
+    at.found = stop.before == 0 ? stop.count : 0;
+  } else if (phase == kDraw) {
+    // Where the sum ends before the target, rounding has it that the last value is drawn.
+    bool isOver = sumThrough <= sumBefore || (keyBefore != 0 && sumBefore >= visit.limit);
+    int index = indexOf(isInside && !isOver ? key : keyBefore);
+    at.token = at.from.ids ? at.from.ids[index] : index;
+  } else if (phase == kTopLogits) {
+    writeLogprobs(row, at.token, visit.wanted, at.maximum, at.total, shared);
+  }
 }
 
 } // namespace
@@ -222,81 +289,50 @@ __device__ void run(const Launch &launch) {
                    launch.buffer<const SampleParams>(kParams) + blockIdx.x};
   const SampleParams &params = *row.params;
   float *values = row.workspace();
-  int topLogits = int(least(params.logprobs, least(kTopColumns, kVocabulary)));
-  int token = 0;
-  bool isGreedy = takesLargest(params, values, modifyLogits(row, values, shared.floats));
-  if (isGreedy)
-    token = greedy(values, shared.keys);
-  Candidates from = {values, values + kVocabulary, nullptr, kVocabulary};
-  double kept = -1;
+  u64 best = modifyLogits(row, values, shared.keys);
+  Progress at = {{values, values + kVocabulary, nullptr, kVocabulary},
+                 best == kNoKey ? minusInfinity() : valueOf(best),
+                 -1,
+                 -1,
+                 0,
+                 best == kNoKey ? kVocabulary - 1 : indexOf(best)};
+  bool draws = params.temperature > 0 && isFinite(at.maximum);
+  __syncthreads();
+  if (draws) {
+    // The largest quotient: division keeps the order.
+    at.maximum = at.maximum / params.temperature;
+    draws = isFinite(at.maximum);
+    if (!draws)
+      at.token = greedy(values, shared);
+  }
 #pragma unroll 1
-  for (int step = isGreedy ? kTopLogits : kTopK; step < kDone; ++step) {
+  for (int step = kTopK; step < kDone; ++step) {
     auto phase = Phase(step);
-    if (!isWanted(phase, params))
+    if (!isWanted(phase, draws, params))
       continue;
-    if (phase == kTopLogits)
-      from = {row.logits(), nullptr, nullptr, kVocabulary};
-    float maximum = largestOf(from.values, from.count, shared);
-    double total = 0;
-    if (phase != kTopK) {
-      for (int i = int(threadIdx.x); i < from.count; i += kThreads)
-        total += weightOf(from.values[i], maximum);
-      total =
-          blockCombine<kThreads>(total, shared.doubles, [](double a, double b) { return a + b; });
+    if (phase == kTopLogits) {
+      at.from = {row.logits(), nullptr, nullptr, kVocabulary};
+      at.maximum = largestOf(row.logits(), kVocabulary, shared);
+      at.total = -1;
+      at.found = 0;
     }
-    const float *ordered = from.values;
-    float nearest = maximum;
-    Visit visit = {kRunTarget, total, 0, 0};
-    if (phase == kTopK) {
-      visit.wanted = params.topK;
-    } else if (phase == kTypical) {
-      findDeviations(from, maximum, total, shared);
-      ordered = from.deviations;
-      nearest = largestOf(ordered, from.count, shared);
-      visit.limit = double(params.typicalP) * total;
-    } else if (phase == kNucleus) {
-      visit.limit = params.topP < 1 ? double(params.topP) * total : total;
-      visit.least = params.minP > 0 ? double(params.minP) : 0.0;
-    } else if (phase == kDraw) {
-      visit.limit = kept < 0 ? total : kept;
-      visit.target = uniform(params.seed, params.step) * visit.limit;
-    } else {
-      visit.wanted = topLogits;
-    }
-    Order order({ordered, from.count, nearest}, shared.run);
+    if (phase != kTopK && at.total < 0)
+      at.total = sumOfWeights(at.from.values, at.from.count, at.maximum, shared);
+    float nearest = at.maximum;
+    Visit visit = prepare(phase, params, at, nearest, shared);
+    const float *ordered = phase == kTypical ? at.from.deviations : at.from.values;
+    Order order({ordered, at.from.count, nearest}, shared.run);
     Stop stop = {};
     if (visit.wanted > 0)
-      stop = visitUntil(phase, visit, order, from, maximum, shared);
-    bool isInside = stop.place < stop.count;
-    u64 key = isInside ? shared.run.keys[stop.place] : stop.before;
-    u64 keyBefore = stop.place > 0 ? shared.run.keys[stop.place - 1] : stop.before;
-    double sumBefore = stop.place > 0 ? shared.sums[stop.place - 1] : stop.runStart;
-    double sumThrough = isInside ? shared.sums[stop.place] : 0;
-    __syncthreads();
-    if (phase == kTopK && params.topK <= kRunCapacity) {
-      from = listRun(from, params.topK, order, shared);
-    } else if (phase == kTopK || (phase == kTypical && isInside)) {
-      excludeBehind(key, ordered, from.count, const_cast<float *>(from.values));
-    } else if (phase == kNucleus) {
-      kept = sumBefore;
-    } else if (phase == kDraw) {
-      // Where the sum ends before the target, rounding has it that the last value is drawn.
-      u64 drawn =
-          isInside && sumThrough > sumBefore && !(keyBefore != 0 && sumBefore >= visit.limit)
-              ? key
-              : keyBefore;
-      token = indexOf(drawn);
-      token = from.ids ? from.ids[token] : token;
-    } else if (phase == kTopLogits) {
-      writeLogprobs(row, token, topLogits, maximum, total, shared);
-    }
+      stop = visitUntil(phase, visit, at.found, order, at.from, at.maximum, shared);
+    finish(phase, row, visit, stop, ordered, order, at, shared);
   }
   if (params.logprobs < 0)
-    writeLogprobs(row, token, -1, 0, 1, shared);
+    writeLogprobs(row, at.token, -1, 0, 1, shared);
   if (threadIdx.x != 0)
     return;
-  *row.row<i32>(kTokens, 1) = token;
+  *row.row<i32>(kTokens, 1) = at.token;
   u32 *counts = row.counts();
-  if (counts && (counts[token] & ~kCountInPrompt) != ~kCountInPrompt)
-    ++counts[token];
+  if (counts && (counts[at.token] & ~kCountInPrompt) != ~kCountInPrompt)
+    ++counts[at.token];
 }

@@ -40,6 +40,9 @@ enum Buffer {
 /// Floats of workspace a row: values, deviations, and values, ids and deviations of a short list.
 constexpr i64 kRowFloats = 2 * i64(kVocabulary) + 3 * kRunCapacity;
 
+/// Rows of logits and of workspace are aligned to so many floats.
+constexpr int kValueWidth = kVocabulary % 4 == 0 ? 4 : 1;
+
 INGOT_DEVICE float minusInfinity() { return __uint_as_float(0xff800000); }
 INGOT_DEVICE bool isFinite(float value) { return value > minusInfinity() && value < infinity(); }
 
@@ -65,6 +68,12 @@ struct SampleRow {
     return launch.buffer<u32>(kCounts) + i64(params->countsSlot) * kVocabulary;
   }
 };
+
+/// Calls `use` with the index and value of each of [0, count), `Batch` vectors a thread in flight.
+template <int Batch, class Use>
+INGOT_DEVICE void forValues(const float *values, int count, Use use) {
+  forNumbered<kThreads, kValueWidth, Batch>(values, count, use);
+}
 
 /// Adds the biases to `values`, those of one token in their order.
 INGOT_DEVICE void applyBias(const SampleRow &row, float *values) {
@@ -104,37 +113,30 @@ INGOT_DEVICE float modifiedLogit(const SampleRow &row, const u32 *counts, int id
   return value;
 }
 
-/// Writes the modified logits to `values` and returns the largest; NaN does not count.
-INGOT_DEVICE float modifyLogits(const SampleRow &row, float *values, BlockScratch<float> &shared) {
+/// Writes the modified logits to `values` (over the temperature, where that is above 0) and returns
+/// the key of the largest of them before the division; kNoKey if there are only NaNs.
+INGOT_DEVICE u64 modifyLogits(const SampleRow &row, float *values, BlockScratch<u64> &shared) {
   const float *from = row.logits();
   if (row.params->biasCount > 0) {
-    for (int i = int(threadIdx.x); i < kVocabulary; i += kThreads)
-      values[i] = from[i];
+    forValues<4>(from, kVocabulary, [&](int i, float value) { values[i] = value; });
     __syncthreads();
     applyBias(row, values);
     __syncthreads();
     from = values;
   }
   const u32 *counts = row.counts();
-  float maximum = minusInfinity();
-  for (int i = int(threadIdx.x); i < kVocabulary; i += kThreads) {
-    float value = modifiedLogit(row, counts, i, from[i]);
-    values[i] = value;
-    maximum = fmaxf(maximum, value);
-  }
-  return blockCombine<kThreads>(maximum, shared, [](float a, float b) { return fmaxf(a, b); });
-}
-
-/// The largest value's index, the lowest of equals; the last index if there are only NaNs.
-INGOT_DEVICE int greedy(const float *values, BlockScratch<u64> &shared) {
+  float temperature = row.params->temperature;
   u64 best = kNoKey;
-  for (int i = int(threadIdx.x); i < kVocabulary; i += kThreads)
-    if (float value = values[i]; value == value) {
+  forValues<2>(from, kVocabulary, [&](int i, float value) {
+    value = modifiedLogit(row, counts, i, value);
+    if (value == value) {
       u64 key = keyOf(value, i);
       best = key < best ? key : best;
     }
-  best = blockCombine<kThreads>(best, shared, [](u64 a, u64 b) { return a < b ? a : b; });
-  return best == kNoKey ? kVocabulary - 1 : indexOf(best);
+    if (temperature > 0)
+      values[i] = value == value ? value / temperature : minusInfinity();
+  });
+  return blockCombine<kThreads>(best, shared, [](u64 a, u64 b) { return a < b ? a : b; });
 }
 
 /// The weight of a value beside the largest; 0 for excluded ones. The steps of exponential() in
