@@ -15,8 +15,8 @@ using namespace ingot::codegen;
 
 namespace {
 
-/// The oldest driver that loads what NVRTC 13 writes.
-constexpr llvm::StringLiteral kMinimumDriver = "580.65.06";
+/// The CUDA version of the oldest driver that loads what NVRTC 13 writes (release 580.65.06).
+constexpr llvm::StringLiteral kMinimumDriver = "13.0";
 
 /// What became of one kernel: binaries and facts, or why there are none.
 struct Outcome {
