@@ -17,9 +17,6 @@ using checkpoint::Outcome;
 
 namespace {
 
-/// What compiling kernels adds to the process's memory at most (40 to 70 MiB were measured).
-constexpr uint64_t kCodegenMemory = uint64_t{96} << 20;
-
 uint64_t peakMemory() {
   rusage usage{};
   getrusage(RUSAGE_SELF, &usage);
@@ -135,7 +132,10 @@ Expected<BuildReport> compiler::buildEngine(MLIRContext &context, const BuildOpt
   if (!targets)
     return targets.error();
   // A cap that is too small is refused before the long work begins.
-  if (auto early = makeStreamer(*request, *targets, options, kCodegenMemory); !early)
+  uint64_t codegenMemory = 0;
+  for (const auto &[target, attribute] : request->targets)
+    codegenMemory = std::max(codegenMemory, target->compileMemory());
+  if (auto early = makeStreamer(*request, *targets, options, codegenMemory); !early)
     return early.error();
   if (auto outcome = compileKernels(context, *request, *targets, options, progress); !outcome)
     return outcome.error();

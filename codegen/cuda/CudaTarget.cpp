@@ -56,6 +56,9 @@ public:
     return createCudaProvider(target);
   }
 
+  /// NVRTC itself, and a few kernels at work (150 MiB were measured).
+  uint64_t compileMemory() const override { return uint64_t{224} << 20; }
+
   FailureOr<llvm::SmallVector<CompiledLibrary>>
   compile(engine::UnitOp unit, const CompileOptions &options) const override;
 };
