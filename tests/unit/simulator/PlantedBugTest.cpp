@@ -76,9 +76,11 @@ TEST_F(PlantedBugTest, RemovedMessageBarrierWait) {
 }
 
 TEST_F(PlantedBugTest, TooFewBytesExpected) {
-  std::string ptx = replaced(inputFile("kernels/hopper_gemm.ptx"), "16384", "16368");
+  std::string ptx = replaced(inputFile("kernels/hopper_gemm.ptx"), "mov.u32 \t%r158, 16384",
+                             "mov.u32 \t%r158, 16368");
   EXPECT_NE(runHopper(ptx, {}, {.k = 256}), 0);
-  ptx = replaced(inputFile("kernels/hopper_gemm.ptx"), "16384", "16400");
+  ptx = replaced(inputFile("kernels/hopper_gemm.ptx"), "mov.u32 \t%r158, 16384",
+                 "mov.u32 \t%r158, 16400");
   EXPECT_EQ(runHopper(ptx, {}, {.k = 256}), -1);
   EXPECT_THAT(findings(), HasSubstr("deadlock: kernel hgemm"));
 }
