@@ -22,7 +22,7 @@ void Block::completeBarrier(uint32_t number) {
     if (!(barrier.waiting >> warp.index & 1))
       continue;
     if (races)
-      races->acquire(warp, RaceDetector::barrierObject(number));
+      races->acquire(warp, RaceDetector::barrierObject(number), true);
     warp.state = WarpState::Ready;
     if (warp.barrierResult == noSlot)
       continue;
@@ -153,7 +153,7 @@ void decodeBarrierForm(Decoder &d) {
 void executeWarpBarrier(Warp &warp, const Op &op) {
   uint32_t wanted = warp.lanes<uint32_t>(op.slot[1])[std::countr_zero(warp.mask)];
   if (warp.converged(wanted) && warp.block->races)
-    warp.block->races->warpBarrier(warp, wanted);
+    warp.block->races->warpBarrier(warp);
 }
 
 void executeClusterArrive(Warp &warp, const Op &) {
@@ -189,7 +189,7 @@ void executeClusterWait(Warp &warp, const Op &) {
   }
   ++warp.clusterPhase;
   if (block.races)
-    block.races->acquire(warp, RaceDetector::clusterObject);
+    block.races->acquire(warp, RaceDetector::clusterObject, true);
 }
 
 void decodeBarrier(Decoder &d) {

@@ -36,7 +36,6 @@ const InstructionTable &instructionTable() {
     addTensorInstructions(all);
     addAsyncInstructions(all);
     addMessageBarrierInstructions(all);
-    addBulkInstructions(all);
     addWarpGroupInstructions(all);
     return all;
   }();

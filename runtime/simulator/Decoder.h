@@ -31,7 +31,6 @@ void addMatrixInstructions(InstructionTable &table);
 void addTensorInstructions(InstructionTable &table);
 void addAsyncInstructions(InstructionTable &table);
 void addMessageBarrierInstructions(InstructionTable &table);
-void addBulkInstructions(InstructionTable &table);
 void addWarpGroupInstructions(InstructionTable &table);
 
 class Decoder {

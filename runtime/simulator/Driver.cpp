@@ -108,7 +108,7 @@ DriverResult Driver::run(const LaunchRequest &request, bool programmatic) {
     return fail(sticky, "an earlier launch failed; see ingotSimulatorFindings");
   const Program &program = *request.kernel->program;
   MemoryMap map = memory.map();
-  GlobalTracker tracker;
+  GlobalTracker tracker(programmatic ? &predecessor : nullptr);
   Launch launch;
   launch.program = &program;
   launch.grid = request.grid;
@@ -134,10 +134,25 @@ DriverResult Driver::run(const LaunchRequest &request, bool programmatic) {
   counters.tensorInstructions += launch.tensorInstructions;
   counters.sharedAccesses += launch.sharedAccesses;
   counters.bankConflicts += launch.conflicts;
+  if (modes.fullChecks)
+    remember(program.name, tracker, programmatic);
+  if (programmatic && modes.fullChecks && !launch.waitExecuted && !launch.failed)
+    log.add(FindingKind::ProgrammaticLaunch, program.name,
+            "kernel " + program.name +
+                " was launched over a programmatic edge and ended without griddepcontrol.wait: "
+                "its end does not mean that its predecessors have ended");
   if (!launch.failed)
     return DriverResult::Success;
   sticky = DriverResult(launch.failure.load());
   return fail(sticky, "kernel " + program.name + " failed: " + log.text());
+}
+
+void Driver::remember(const std::string &name, const GlobalTracker &tracker, bool programmatic) {
+  // Over a programmatic edge the predecessors of the predecessor may still run, too.
+  if (!programmatic)
+    predecessor = PredecessorAccesses();
+  predecessor.kernels += (predecessor.kernels.empty() ? "" : " or ") + name;
+  tracker.addTo(predecessor);
 }
 
 DriverResult Driver::fill(const cuda::MemsetNodeParameters &fill) {

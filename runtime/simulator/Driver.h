@@ -98,7 +98,7 @@ public:
   std::set<LoadedLibrary *> libraries;
   std::set<void *> handles; // streams, events, graphs
   std::map<void *, std::vector<uint8_t>> hostMemory;
-  PredecessorWrites predecessor;
+  PredecessorAccesses predecessor;
   DriverResult sticky = DriverResult::Success; // a launch failure, until the context is released
 
   /// Records why a call fails, for ingotSimulatorLastError, and returns `result`.
@@ -107,6 +107,8 @@ public:
   DriverResult prepare(LoadedKernel *kernel, void **arguments, LaunchRequest &request);
   /// Runs a launch now. `programmatic`: the predecessor may still be running.
   DriverResult run(const LaunchRequest &request, bool programmatic);
+  /// Keeps what a launch touched for the programmatic launches behind it.
+  void remember(const std::string &name, const GlobalTracker &tracker, bool programmatic);
   DriverResult copy(const cuda::Memcpy3d &copy);
   DriverResult fill(const cuda::MemsetNodeParameters &fill);
   /// Whether all bytes lie in one allocation; fails with a reason otherwise.

@@ -12,16 +12,16 @@
 
 namespace ingot::simulator {
 
-bool Block::drainBulkCopies() {
-  bool any = !bulkCopies.empty();
-  while (!bulkCopies.empty()) {
-    BulkCopy copy = std::move(bulkCopies.front());
-    bulkCopies.pop_front();
-    copy.perform();
-    copy.complete();
-    ++progress;
-  }
-  return any;
+bool Block::completeOneCopy(uint32_t draw) {
+  if (bulkCopies.empty())
+    return false;
+  auto chosen = bulkCopies.begin() + long(draw % bulkCopies.size());
+  BulkCopy copy = std::move(*chosen);
+  bulkCopies.erase(chosen);
+  copy.perform();
+  copy.complete();
+  ++progress;
+  return true;
 }
 
 namespace {
@@ -141,8 +141,10 @@ void Unit::beginWarps(Block &block, uint8_t *registers, uint8_t *local) {
     warp.local = local + index * program.localBytes * warpSize;
     warp.groups.clear();
     warp.rangeCache = {};
-    warp.copyGroups.clear();
-    warp.openCopies.clear();
+    warp.copies.clear();
+    warp.bulkStores.clear();
+    std::fill(warp.committed, warp.committed + warpSize, 0);
+    std::fill(warp.bulkCommitted, warp.bulkCommitted + warpSize, 0);
     fillSpecialRegisters(warp);
   }
 }
@@ -215,14 +217,16 @@ Unit::Outcome Unit::run() {
       alive += block->warpsAlive;
     if (alive == 0) {
       for (Block *block : members)
-        block->drainBulkCopies();
+        while (block->completeOneCopy(0)) {
+        }
       return Outcome::Done;
     }
     if (progress() == before) {
-      bool drained = false;
+      // Nothing else can happen: now an asynchronous copy has to end.
+      bool completed = false;
       for (Block *block : members)
-        drained |= block->drainBulkCopies();
-      if (drained)
+        completed |= block->completeOneCopy(launch->modes.warpOrderSeed ? random() : 0);
+      if (completed)
         continue;
       if (!ran) {
         reportDeadlock();

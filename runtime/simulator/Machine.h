@@ -77,20 +77,27 @@ struct LaneGroup {
   bool blocked; // at an instruction that needs other lanes
 };
 
-/// One cp.async, bulk or tensor copy between its issue and its completion.
-struct AsyncCopy {
-  uint8_t *target = nullptr;
-  const uint8_t *source = nullptr;
-  uint32_t copyBytes = 0; // the rest of `bytes` is filled with zeros
-  uint32_t bytes = 0;
-  uint8_t lane = 0;
-  uint32_t pc = 0;
+/// One cp.async of a warp between its issue and its completion.
+struct CopyBatch {
+  uint32_t mask = 0;  // lanes that have not waited for it
+  uint32_t group = 0; // number of the lanes' group that it belongs to
+  uint32_t bytes = 0; // written; what is not copied of them becomes zero
+  uint8_t *target[32];
+  const uint8_t *source[32];
+  uint8_t copied[32];
 };
 
 /// A copy of the asynchronous proxy between its issue and its completion.
 struct BulkCopy {
   std::function<void()> perform;  // moves the bytes
-  std::function<void()> complete; // tells the barrier, if any
+  std::function<void()> complete; // tells the barrier
+};
+
+/// A copy from shared to global memory that a thread waits for by its group.
+struct BulkStore {
+  uint32_t lane = 0, group = 0;
+  bool done = false;
+  std::function<void()> perform;
 };
 
 struct Warp {
@@ -117,9 +124,11 @@ struct Warp {
   uint8_t *local = nullptr;
   std::vector<LaneGroup> groups;
   std::array<AddressRange, 4> rangeCache;
-  std::deque<std::vector<AsyncCopy>> copyGroups; // committed cp.async groups, oldest first
-  std::vector<AsyncCopy> openCopies;             // not committed
-  uint32_t openBulkOperations = 0;
+  std::deque<CopyBatch> copies; // cp.async that are not complete, oldest first
+  uint32_t committed[32] = {};  // groups of cp.async that each lane has committed
+  std::deque<BulkStore> bulkStores;
+  uint32_t bulkCommitted[32] = {}; // the same for bulk copies to global memory
+  uint64_t tensorInstructions = 0;
 
   /// Pointers to the lanes of an operand.
   template <class T> T *lanes(Slot slot) {
@@ -167,7 +176,7 @@ struct NamedBarrier {
   uint32_t firstLine = 0;
 };
 
-/// An mbarrier as the simulator keeps it, beside the eight bytes in shared memory.
+/// An mbarrier as the simulator keeps it.
 struct MessageBarrier {
   uint32_t phase = 0; // the number of completed phases
   int64_t expected = 0, pending = 0, transactions = 0;
@@ -197,8 +206,9 @@ struct Block {
   void completeBarrier(uint32_t number);
   /// Takes account of a warp that has exited.
   void warpExited();
-  /// Completes what the asynchronous proxy has been asked for; whether there was anything.
-  bool drainBulkCopies();
+  /// Completes one copy that the asynchronous proxy has been asked for, the oldest or, with a
+  /// seed, any; whether there was one.
+  bool completeOneCopy(uint32_t draw);
 };
 
 } // namespace ingot::simulator

@@ -2,6 +2,7 @@
 // ld, st and their vectors.
 #include "runtime/simulator/Addressing.h"
 #include "runtime/simulator/Lanes.h"
+#include "runtime/simulator/RaceDetector.h"
 
 #include <cstring>
 
@@ -235,33 +236,28 @@ void decodeLoadStore(Decoder &d, bool load) {
   d.emit();
 }
 
-void executeFence(Warp &, const Op &) { std::atomic_thread_fence(std::memory_order_seq_cst); }
+void executeFence(Warp &warp, const Op &op) {
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  if (op.flags && warp.block->races)
+    warp.block->races->proxyFence(warp);
+}
 
 /// Fences order nothing that the interpreter would reorder; their absence is the race detector's.
 void decodeFence(Decoder &d) {
-  while (!d.atEnd())
-    if (d.takeOneOf({"cta",
-                     "cluster",
-                     "gpu",
-                     "sys",
-                     "gl",
-                     "acq_rel",
-                     "sc",
-                     "proxy",
-                     "async",
-                     "async::generic",
-                     "alias",
-                     "async.global",
-                     "global",
-                     "shared::cta",
-                     "shared::cluster",
-                     "mbarrier_init",
-                     "release",
-                     "acquire",
-                     "tensormap::generic",
-                     "sync_restrict::shared::cta",
-                     "sync_restrict::shared::cluster"}) < 0)
+  bool async = false;
+  while (!d.atEnd()) {
+    if (d.take("async")) {
+      async = true;
+      continue;
+    }
+    if (d.takeOneOf({"cta", "cluster", "gpu", "sys", "gl"}) < 0 &&
+        d.takeOneOf({"acq_rel", "sc", "proxy", "alias", "release", "acquire"}) < 0 &&
+        d.takeOneOf({"async::generic", "tensormap::generic", "mbarrier_init"}) < 0 &&
+        d.takeOneOf({"global", "shared::cta", "shared::cluster"}) < 0 &&
+        d.takeOneOf({"sync_restrict::shared::cta", "sync_restrict::shared::cluster"}) < 0)
       d.fail("modifier ." + std::string(d.peek()) + " is not supported");
+  }
+  d.op.flags = async;
   d.op.run = executeFence;
   d.emit();
 }

@@ -37,8 +37,6 @@ std::string check(const TensorRecipe &r, TensorMapInterleave interleave, TensorM
   if (fill != TensorMapFill::Zero)
     return "the simulator fills with zeros only";
   for (uint32_t i = 0; i < r.rank; ++i) {
-    if (r.sizes[i] == 0 || r.sizes[i] > uint64_t(1) << 32)
-      return "size " + std::to_string(i) + " must be 1 to 2^32";
     if (r.box[i] == 0 || r.box[i] > 256)
       return "box size " + std::to_string(i) + " must be 1 to 256";
     if (i > 0 && (r.strides[i] % 16 || r.strides[i] >= uint64_t(1) << 40))

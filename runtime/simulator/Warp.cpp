@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // A warp: the instruction loop, and lanes that go separate ways and meet again. Of the groups of
 // lanes the one with the smallest program counter runs, so that others wait where paths join.
-#include "runtime/simulator/Machine.h"
+#include "runtime/simulator/AsyncCopies.h"
 
 #include <algorithm>
 #include <bit>
 #include <cstdio>
+#include <utility>
 
 namespace ingot::simulator {
 
@@ -42,6 +43,8 @@ void Warp::run(int64_t turn) {
   }
   executed += spent;
   launch->instructions.fetch_add(spent, std::memory_order_relaxed);
+  launch->tensorInstructions.fetch_add(std::exchange(tensorInstructions, 0),
+                                       std::memory_order_relaxed);
   if (launch->failed.load(std::memory_order_relaxed))
     return;
   if (state == WarpState::Ready && !groups.empty() && (polled || int64_t(spent) >= before))
@@ -161,6 +164,8 @@ bool Warp::converged(uint32_t wanted) {
 }
 
 void Warp::exitLanes(uint32_t leaving) {
+  if (!bulkStores.empty())
+    completeBulkStores(*this, leaving, 0, true);
   alive &= ~leaving;
   active &= ~leaving;
   if (active != 0)

@@ -29,7 +29,7 @@ def judge(name, dynamic, sections, size):
 def runtime_binaries(tree):
     """ingot-run and libingot.so need only the C library; ingot-run is small."""
     for preset in PRESETS:
-        for name in "bin/ingot-run", "lib/libingot.so":
+        for name in "bin/ingot-run", "lib/libingot.so", "lib/libingot-cuda-sim.so":
             path = tree.root / "build" / preset / name
             if path.is_file():
                 dynamic, sections = (

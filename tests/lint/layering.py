@@ -18,6 +18,7 @@ RUNTIME_ORDER = ["runtime/schema", "runtime/core", "runtime/devices", "runtime/e
 MAY_INCLUDE = {
     "runtime/include": [],
     **{folder: RUNTIME_ORDER[:place] for place, folder in enumerate(RUNTIME_ORDER)},
+    "runtime/simulator": ["runtime/devices/cuda/DriverApi.h"],
     "runtime/api": RUNTIME_ORDER[:5] + ["runtime/include"],
     "dialects/engine": [],
     "dialects/llm": ["dialects/engine"],

@@ -90,7 +90,8 @@ DriverResult Simulator::launch(Kernel kernel, const Shape &run, std::vector<void
 }
 
 std::string Simulator::kernel(const std::string &body, int parameters, const std::string &target) {
-  std::string text = ".version 8.6\n.target " + target + "\n.address_size 64\n"
+  std::string text = ".version 8.6\n.target " + target +
+                     "\n.address_size 64\n"
                      ".visible .entry test(";
   for (int i = 0; i < parameters; ++i)
     text += std::string(i ? ", " : "") + ".param .u64 p" + std::to_string(i);

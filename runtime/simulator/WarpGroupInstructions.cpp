@@ -1,0 +1,361 @@
+// SPDX-License-Identifier: Apache-2.0
+// wgmma: products of 64 rows by four warps, operands in shared memory through descriptors. Each
+// warp computes its own 16 rows when the instruction is issued.
+#include "runtime/simulator/Addressing.h"
+#include "runtime/simulator/Lanes.h"
+#include "runtime/simulator/RaceDetector.h"
+#include "runtime/simulator/Rounding.h"
+#include "runtime/simulator/Swizzle.h"
+#include "runtime/simulator/TensorMath.h"
+
+#include <cstdio>
+#include <cstring>
+
+namespace ingot::simulator {
+
+namespace {
+
+// Op::flags: what the immediates of the instruction say.
+enum GroupFlag : uint16_t {
+  RegistersA = 1,
+  NegateA = 2,
+  NegateB = 4,
+  TransposeA = 8,
+  TransposeB = 16,
+  HalfResult = 32,
+  IntegerResult = 64,
+  Saturates = 128
+};
+constexpr uint32_t depthBytes = 32;
+
+/// A matrix in shared memory as a descriptor gives it.
+struct Descriptor {
+  uint32_t start, leading, stride, swizzle;
+
+  explicit Descriptor(uint64_t bits)
+      : start(uint32_t(bits & 0x3fff) << 4), leading(uint32_t(bits >> 16 & 0x3fff) << 4),
+        stride(uint32_t(bits >> 32 & 0x3fff) << 4), swizzle(uint32_t(bits >> 62)) {
+    swizzle = swizzle == 0 ? 0 : 4 - swizzle; // 1 means 128 bytes in the descriptor
+  }
+
+  /// The 16 bytes of `row` that begin at byte 16 * unit of the depth: K-major.
+  uint32_t rowUnit(uint32_t row, uint32_t unit) const {
+    uint32_t within =
+        swizzle ? row % 8 * (16u << swizzle) + unit * 16 : row % 8 * 16 + unit * leading;
+    return swizzled(start + row / 8 * stride + within, swizzle);
+  }
+
+  /// The 16 bytes that hold rows 8 * unit to 8 * unit + 7 at depth k: MN-major, 16-bit elements.
+  uint32_t columnUnit(uint32_t unit, uint32_t k) const {
+    if (swizzle == 0)
+      return start + unit * stride + k % 8 * 16 + k / 8 * leading;
+    uint32_t units = 1u << swizzle;
+    return swizzled(start + unit / units * leading + unit % units * 16 + k % 8 * (16u << swizzle) +
+                        k / 8 * stride,
+                    swizzle);
+  }
+};
+
+const uint8_t *unitPointer(Warp &warp, uint32_t address) {
+  uint32_t offset = address - sharedBase;
+  if (address >= sharedBase && offset + 16 <= warp.block->sharedBytes) {
+    if (warp.block->races)
+      warp.block->races->beginBulkRead(warp, address, 16);
+    return warp.block->shared + offset;
+  }
+  warp.fault(0, FindingKind::Descriptor, "a matrix descriptor reaches beyond shared memory",
+             address);
+  return nullptr;
+}
+
+/// Rows `first` to `first + rows - 1` of a matrix, 32 bytes of depth each.
+bool gatherRows(Warp &warp, uint64_t bits, bool transposed, uint32_t first, uint32_t rows,
+                uint8_t *to) {
+  Descriptor matrix(bits);
+  if (bits >> 49 & 7) {
+    warp.fault(0, FindingKind::Descriptor,
+               "a descriptor's base offset other than 0 is not supported");
+    return false;
+  }
+  if (!transposed) {
+    for (uint32_t row = 0; row < rows; ++row)
+      for (uint32_t unit = 0; unit < 2; ++unit) {
+        const uint8_t *from = unitPointer(warp, matrix.rowUnit(first + row, unit));
+        if (!from)
+          return false;
+        std::memcpy(to + row * depthBytes + 16 * unit, from, 16);
+      }
+    return true;
+  }
+  for (uint32_t unit = 0; unit < rows / 8; ++unit)
+    for (uint32_t k = 0; k < 16; ++k) {
+      const uint8_t *from = unitPointer(warp, matrix.columnUnit(first / 8 + unit, k));
+      if (!from)
+        return false;
+      for (uint32_t row = 0; row < 8; ++row)
+        std::memcpy(to + (8 * unit + row) * depthBytes + 2 * k, from + 2 * row, 2);
+    }
+  return true;
+}
+
+/// The warp's 16 rows of A.
+bool gatherA(Warp &warp, const Op &op, uint8_t *rows) {
+  if (!(op.flags & RegistersA))
+    return gatherRows(warp, warp.lanes<uint64_t>(op.slot[0])[0], op.flags & TransposeA,
+                      warp.index % 4 * 16, 16, rows);
+  const Slot *a = &warp.launch->program->lists[op.list] + op.count - 4;
+  for (uint32_t half = 0; half < 2; ++half)
+    for (uint32_t r = 0; r < 8; ++r) {
+      std::memcpy(rows + r * depthBytes + 16 * half, warp.lanes<uint8_t>(a[2 * half]) + 16 * r, 16);
+      std::memcpy(rows + (r + 8) * depthBytes + 16 * half,
+                  warp.lanes<uint8_t>(a[2 * half + 1]) + 16 * r, 16);
+    }
+  return true;
+}
+
+bool ready(Warp &warp) {
+  if (!warp.converged(fullMask))
+    return false;
+  uint32_t first = warp.index / 4 * 4;
+  if (warp.alive == fullMask && first + 4 <= warp.block->warps.size())
+    return true;
+  warp.fault(uint32_t(std::countr_one(warp.alive)) & 31, FindingKind::Divergence,
+             "wgmma needs four whole warps");
+  return false;
+}
+
+/// Sums of a tile of 8 columns, from and to the registers of one column group.
+struct TileRegisters {
+  uint32_t *words[4];
+
+  void read(float *tile, bool half) const {
+    for (uint32_t k = 0; k < 4; ++k)
+      for (uint32_t lane = 0; lane < warpSize; ++lane) {
+        float &to = tile[(k >> 1) * 64 + 2 * lane + (k & 1)];
+        to = half ? halfToFloat(uint16_t(words[k >> 1][lane] >> 16 * (k & 1)))
+                  : std::bit_cast<float>(words[k][lane]);
+      }
+  }
+  void write(const float *tile, bool half) const {
+    for (uint32_t lane = 0; lane < warpSize; ++lane)
+      for (uint32_t k = 0; k < 4; ++k) {
+        float value = tile[(k >> 1) * 64 + 2 * lane + (k & 1)];
+        if (!half)
+          words[k][lane] = std::bit_cast<uint32_t>(value);
+        else if (k & 1)
+          words[k >> 1][lane] |= uint32_t(floatToHalf(value)) << 16;
+        else
+          words[k >> 1][lane] = floatToHalf(value);
+      }
+  }
+};
+
+void negate(float *values, uint32_t count) {
+  for (uint32_t i = 0; i < count; ++i)
+    values[i] = -values[i];
+}
+
+/// slot[0] descriptor of A, slot[1] of B, slot[2] whether D is read; the list: D, then A.
+void executeProduct(Warp &warp, const Op &op) {
+  if (!ready(warp))
+    return;
+  Element left = Element(op.small[0]), right = Element(op.small[1]);
+  uint32_t depth = depthBytes / elementBytes(left), columns = uint32_t(op.immediate);
+  alignas(64) uint8_t rowsA[16 * depthBytes];
+  std::vector<uint8_t> rowsB(columns * depthBytes);
+  if (!gatherA(warp, op, rowsA) || !gatherRows(warp, warp.lanes<uint64_t>(op.slot[1])[0],
+                                               op.flags & TransposeB, 0, columns, rowsB.data()))
+    return;
+  alignas(64) float wideA[16 * 32], wide[8 * 32], wideB[32 * 8], tile[16 * 8];
+  widen(left, rowsA, 16 * depth, wideA);
+  if (op.flags & NegateA)
+    negate(wideA, 16 * depth);
+  const bool half = op.flags & HalfResult, integer = op.flags & IntegerResult;
+  const bool accumulate = warp.predicate(op.slot[2]) & 1;
+  const Slot *d = &warp.launch->program->lists[op.list];
+  const uint32_t registers = half ? 2 : 4;
+  for (uint32_t n = 0; n < columns; n += 8) {
+    widen(right, &rowsB[n * depthBytes], 8 * depth, wide);
+    if (op.flags & NegateB)
+      negate(wide, 8 * depth);
+    for (uint32_t k = 0; k < depth; ++k)
+      for (uint32_t c = 0; c < 8; ++c)
+        wideB[k * 8 + c] = wide[c * depth + k];
+    TileRegisters held;
+    for (uint32_t k = 0; k < registers; ++k)
+      held.words[k] = warp.lanes<uint32_t>(d[n / 8 * registers + k]);
+    std::memset(tile, 0, sizeof tile);
+    if (accumulate && !integer)
+      held.read(tile, half);
+    if (warp.launch->modes.exactTensorCores && !integer)
+      multiplyTileExact(wideA, wideB, tile, 16, depth,
+                        exactSumOf(warp.launch->architecture, left, true));
+    else
+      multiplyTile(wideA, wideB, tile, 16, depth);
+    if (!integer) {
+      held.write(tile, half);
+      continue;
+    }
+    // Sums of 32 products of bytes are exact in f32.
+    for (uint32_t k = 0; k < 4; ++k)
+      for (uint32_t lane = 0; lane < warpSize; ++lane) {
+        int64_t sum = int64_t(tile[(k >> 1) * 64 + 2 * lane + (k & 1)]) +
+                      (accumulate ? int32_t(held.words[k][lane]) : 0);
+        if (op.flags & Saturates)
+          sum = std::min<int64_t>(std::max<int64_t>(sum, INT32_MIN), INT32_MAX);
+        held.words[k][lane] = uint32_t(sum);
+      }
+  }
+  ++warp.tensorInstructions;
+}
+
+void executeFence(Warp &warp, const Op &) { ready(warp); }
+
+void executeWait(Warp &warp, const Op &op) {
+  if (ready(warp) && warp.block->races && op.immediate == 0)
+    warp.block->races->endBulkReads(warp);
+}
+
+bool elementOf(Type type, Element &element) {
+  constexpr std::pair<Type, Element> known[] = {
+      {Type::F16, Element::F16},   {Type::Bf16, Element::Bf16}, {Type::E4m3, Element::E4m3},
+      {Type::E5m2, Element::E5m2}, {Type::S8, Element::S8},     {Type::U8, Element::U8}};
+  for (const auto &[name, value] : known)
+    if (name == type) {
+      element = value;
+      return true;
+    }
+  return false;
+}
+
+/// "m64n128k16" -> 128 and 16.
+bool takeShape(Decoder &d, uint32_t &columns, uint32_t &depth) {
+  std::string shape(d.peek());
+  int used = 0;
+  if (shape.size() > 12 ||
+      std::sscanf(shape.c_str(), "m64n%uk%u%n", &columns, &depth, &used) != 2 ||
+      size_t(used) != shape.size())
+    return false;
+  d.skip();
+  return columns >= 8 && columns <= 256 && columns % 8 == 0;
+}
+
+bool flagOperand(Decoder &d, size_t at, int64_t off, int64_t on) {
+  int64_t value = d.constant(d.operand(at), "a factor or transposition");
+  if (value != off && value != on)
+    d.fail("operand " + std::to_string(at) + " must be " + std::to_string(off) + " or " +
+           std::to_string(on));
+  return value == on;
+}
+
+void takeFactors(Decoder &d, bool integer, bool sixteen) {
+  if (integer)
+    return d.expectOperands(4, 4);
+  bool registers = d.op.flags & RegistersA;
+  size_t count = 6 + (sixteen ? (registers ? 1 : 2) : 0);
+  d.expectOperands(count, count);
+  d.op.flags |= flagOperand(d, 4, 1, -1) ? NegateA : 0;
+  d.op.flags |= flagOperand(d, 5, 1, -1) ? NegateB : 0;
+  size_t at = 6;
+  if (sixteen && !registers)
+    d.op.flags |= flagOperand(d, at++, 0, 1) ? TransposeA : 0;
+  if (sixteen)
+    d.op.flags |= flagOperand(d, at, 0, 1) ? TransposeB : 0;
+}
+
+void decodeProduct(Decoder &d) {
+  d.expect("sync");
+  d.expect("aligned");
+  uint32_t columns, depth;
+  if (!takeShape(d, columns, depth))
+    d.fail("an unknown shape");
+  Type result = d.takeType();
+  Element a{}, b{};
+  bool known = elementOf(d.takeType(), a) && elementOf(d.takeType(), b);
+  if (!known || depth * elementBytes(a) != depthBytes || elementBytes(a) != elementBytes(b))
+    d.fail("this combination of shape and types is not supported");
+  bool integer = a == Element::S8 || a == Element::U8, sixteen = elementBytes(a) == 2;
+  if (result != (integer ? Type::S32 : Type::F32) &&
+      !(result == Type::F16 && !integer && a != Element::Bf16))
+    d.fail("this result type is not supported");
+  d.op.flags = uint16_t((integer ? IntegerResult : 0) | (result == Type::F16 ? HalfResult : 0));
+  if (integer && d.take("satfinite"))
+    d.op.flags |= Saturates;
+  const Operand &sums = d.operand(0);
+  size_t registers = columns / (result == Type::F16 ? 4 : 2);
+  if (sums.kind != Operand::Kind::Vector || sums.elements.size() != registers)
+    d.fail("the result needs " + std::to_string(registers) + " registers");
+  for (const Operand &element : sums.elements)
+    d.updateToList(element, Type::B32);
+  const Operand &left = d.operand(1);
+  if (left.kind == Operand::Kind::Vector) {
+    if (left.elements.size() != 4)
+      d.fail("the left operand needs 4 registers");
+    for (const Operand &element : left.elements)
+      d.sourceToList(element, Type::B32);
+    d.op.flags |= RegistersA;
+  } else {
+    d.source(0, left, Type::B64);
+  }
+  d.source(1, d.operand(2), Type::B64);
+  d.source(2, d.operand(3), Type::Pred);
+  takeFactors(d, integer, sixteen);
+  d.op.immediate = columns;
+  d.op.small[0] = uint8_t(a);
+  d.op.small[1] = uint8_t(b);
+  d.op.run = executeProduct;
+  d.keepSources();
+  d.emit();
+}
+
+void decodeWarpGroup(Decoder &d) {
+  if (d.result().target != "sm_90a")
+    d.fail("wgmma exists on sm_90a only");
+  if (d.take("mma_async"))
+    return decodeProduct(d);
+  int form = d.takeOneOf({"fence", "commit_group", "wait_group"});
+  if (form < 0)
+    d.fail("unknown form");
+  d.expect("sync");
+  d.expect("aligned");
+  d.op.run = form == 2 ? executeWait : executeFence;
+  if (form == 2)
+    d.op.immediate = d.constant(d.operand(0), "the number of groups");
+  d.emit();
+}
+
+/// mapa: the shared::cluster address of the same variable in another block of the cluster.
+void executeMap(Warp &warp, const Op &op) {
+  for (uint32_t i = 0; i < warpSize; ++i) {
+    if (!(warp.mask >> i & 1))
+      continue;
+    uint64_t address =
+        op.flags ? warp.lanes<uint64_t>(op.slot[1])[i] : warp.lanes<uint32_t>(op.slot[1])[i];
+    uint64_t window = address & windowMask;
+    uint64_t rank = warp.lanes<uint32_t>(op.slot[2])[i];
+    address &= (uint64_t(1) << clusterRankShift) - 1;
+    address |= window | (rank + 1) << clusterRankShift;
+    if (op.flags)
+      warp.lanes<uint64_t>(op.slot[0])[i] = address;
+    else
+      warp.lanes<uint32_t>(op.slot[0])[i] = uint32_t(address);
+  }
+}
+
+void decodeMapAddress(Decoder &d) {
+  d.take("shared::cluster");
+  Type type = d.takeType();
+  if (type != Type::U32 && type != Type::U64)
+    d.failType();
+  d.op.flags = type == Type::U64;
+  decodeMap(d, executeMap, type, {type, Type::U32});
+}
+
+} // namespace
+
+void addWarpGroupInstructions(InstructionTable &table) {
+  table["wgmma"] = decodeWarpGroup;
+  table["mapa"] = decodeMapAddress;
+}
+
+} // namespace ingot::simulator
