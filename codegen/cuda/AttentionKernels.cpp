@@ -27,10 +27,11 @@ struct Shape {
   explicit Shape(llm::AttentionOp op)
       : cache(op.getCache().getType()), headDim(cache.getHeadDim()),
         queryHeads(llm::columnsOf(op.getQuery()) / headDim), kvHeads(cache.getHeads()),
-        group(queryHeads / kvHeads) {}
+        group(queryHeads / kvHeads), fp8(op.getFp8()) {}
 
   llm::KvType cache;
   int64_t headDim, queryHeads, kvHeads, group;
+  bool fp8;
 
   int64_t elementBytes() const { return cache.hasScales() ? 1 : 2; }
   /// Blocks of 16 query heads that a KV head has.
@@ -39,7 +40,7 @@ struct Shape {
   // Sizes in shared memory, as AttentionTile.cuh has them.
   int64_t tile() const { return headDim > 128 ? 32 : 64; }
   int64_t keyBytes() const {
-    int64_t unit = elementBytes() * 16, row = headDim * elementBytes();
+    int64_t unit = elementBytes() * (fp8 ? 32 : 16), row = headDim * elementBytes();
     return tile() * (row / unit % 2 == 0 ? row + unit : row);
   }
   int64_t valueBytes() const { return tile() * (headDim * elementBytes() + 16); }
@@ -72,6 +73,7 @@ static void describe(CudaVariant &variant, llm::AttentionOp op) {
   variant.type("query_type", op.getQuery());
   variant.type("result_type", op.getResult());
   variant.real("scale", op.getScale());
+  variant.integer("fp8", op.getFp8() ? 1 : 0);
 }
 
 static KernelVariant scalarKernel(llm::AttentionOp op) {
@@ -106,7 +108,7 @@ static KernelVariant decodeKernel(llm::AttentionOp op) {
                     " * " + std::to_string(partBytes));
   // Registers for two blocks: without a bound the assembler spills a few for the sake of more.
   variant.blocksPerMultiprocessor(2);
-  variant.expects("HMMA");
+  variant.expects(op.getFp8() ? "QMMA" : "HMMA");
   variant.expects("LDGSTS");
   return variant.take();
 }
@@ -123,13 +125,12 @@ static KernelVariant contextKernel(llm::AttentionOp op) {
   variant.workspace(std::to_string(engine::kCounterBytes));
   // Registers for two blocks: without a bound the assembler spills a few for the sake of more.
   variant.blocksPerMultiprocessor(2);
-  variant.expects("HMMA");
+  variant.expects(op.getFp8() ? "QMMA" : "HMMA");
   variant.expects("LDGSTS");
   return variant.take();
 }
 
-/// Why the tensor cores cannot take `op`, whose attention is computed in f32 then; null if they
-/// can.
+/// Why the tensor cores cannot take `op`, which is computed in f32 then; null if they can.
 static const char *tensorCoresDecline(llm::AttentionOp op, const CudaArchitecture &architecture) {
   Shape shape(op);
   Type query = cast<RankedTensorType>(op.getQuery().getType()).getElementType();
@@ -148,10 +149,21 @@ static const char *tensorCoresDecline(llm::AttentionOp op, const CudaArchitectur
   return nullptr;
 }
 
+Declined codegen::fp8AttentionDeclined(llm::AttentionOp op, const CudaArchitecture &architecture) {
+  if (!architecture.fp8Products)
+    return "the architecture has no FP8 products of mma.sync";
+  if (const char *reason = tensorCoresDecline(op, architecture))
+    return std::string("tensor cores cannot take it: ") + reason;
+  return std::nullopt;
+}
+
 Declined codegen::addAttentionKernels(llm::AttentionOp op, const CudaArchitecture &architecture,
                                       llvm::ArrayRef<RangeAttr> declared, Kernels &kernels) {
   if (op.getCache().getType().getHeadDim() > 1024)
     return "its heads are too large";
+  if (op.getFp8())
+    if (Declined reason = fp8AttentionDeclined(op, architecture))
+      return reason;
   if (tensorCoresDecline(op, architecture)) {
     kernels.push_back(scalarKernel(op));
     return std::nullopt;
