@@ -113,7 +113,7 @@ INGOT_DEVICE void addValues(const float (&weights)[kColumnTiles][4], const u8 *v
   roundWeights<Halves>(weights, scales, rounded);
 #pragma unroll
   for (int pair = 0; pair < Pairs; ++pair) {
-    if (kPairs % Pairs != 0 && firstPair + pair >= kPairs)
+    if (kPairs % (Pairs * kWarps) != 0 && firstPair + pair >= kPairs)
       break;
     float products[2][4] = {};
 #pragma unroll

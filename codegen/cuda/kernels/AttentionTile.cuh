@@ -329,7 +329,7 @@ INGOT_DEVICE void addValues(const float (&weights)[kColumnTiles][4], const u8 *v
       }
 #pragma unroll
       for (int pair = 0; pair < Pairs; ++pair) {
-        if (kPairs % Pairs != 0 && firstPair + pair >= kPairs)
+        if (kPairs % (Pairs * kWarps) != 0 && firstPair + pair >= kPairs)
           break;
         u32 fragments[4];
         loadValues(values, step * 16, firstPair + pair, fragments);
