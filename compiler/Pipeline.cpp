@@ -33,6 +33,7 @@ void addFusePasses(OpPassManager &manager) {
   manager.addPass(createFuseRmsNormPass());
   manager.addPass(createFuseQuantizeActivationPass());
   manager.addPass(createFuseRopeAppendPass());
+  manager.addPass(createFp8ContextAttentionPass());
   manager.addPass(createCSEPass());
 }
 
@@ -117,6 +118,8 @@ void annotate(ModuleOp module, const recipe::Recipe &recipe) {
   module->setAttr("llm.kv", TypeAttr::get(kvType(context, recipe.kvCache)));
   module->setAttr("llm.compute",
                   StringAttr::get(context, recipe::name(recipe.activations.compute)));
+  if (recipe.attention == recipe::AttentionType::Fp8)
+    module->setAttr("llm.fp8_attention", UnitAttr::get(context));
 }
 
 /// Declares the dims of a step.

@@ -27,10 +27,11 @@ struct Shape {
   explicit Shape(llm::AttentionOp op)
       : cache(op.getCache().getType()), headDim(cache.getHeadDim()),
         queryHeads(llm::columnsOf(op.getQuery()) / headDim), kvHeads(cache.getHeads()),
-        group(queryHeads / kvHeads) {}
+        group(queryHeads / kvHeads), fp8(op.getFp8()) {}
 
   llm::KvType cache;
   int64_t headDim, queryHeads, kvHeads, group;
+  bool fp8;
 
   int64_t elementBytes() const { return cache.hasScales() ? 1 : 2; }
   /// Blocks of 16 query heads that a KV head has.
@@ -39,7 +40,7 @@ struct Shape {
   // Sizes in shared memory, as AttentionTile.cuh has them.
   int64_t tile() const { return headDim > 128 ? 32 : 64; }
   int64_t keyBytes() const {
-    int64_t unit = elementBytes() * 16, row = headDim * elementBytes();
+    int64_t unit = elementBytes() * (fp8 ? 32 : 16), row = headDim * elementBytes();
     return tile() * (row / unit % 2 == 0 ? row + unit : row);
   }
   int64_t valueBytes() const { return tile() * (headDim * elementBytes() + 16); }
@@ -54,7 +55,17 @@ struct Shape {
   /// Tokens of a block of AttentionContext: their rows fill the block, or one product.
   int64_t tileTokens() const { return (headDim > 128 ? kRows : kTileRows) / group; }
 
-  int64_t decodeBytes() const { return 2 * stageBytes() + scoreBytes(); }
+  int64_t decodeBytes(int64_t stages) const { return stages * stageBytes() + scoreBytes(); }
+  /// Tiles that AttentionDecode holds: as many as let two blocks share a multiprocessor.
+  int64_t decodeStages(const CudaArchitecture &architecture) const {
+    constexpr int64_t kMost = 4, kReserved = 1024;
+    int64_t stages = kMost;
+    while (stages > 2 &&
+           (2 * (decodeBytes(stages) + kReserved) > architecture.sharedPerMultiprocessor ||
+            decodeBytes(stages) > architecture.sharedPerBlock))
+      --stages;
+    return stages;
+  }
   int64_t contextBytes() const {
     int64_t wide = tileTokens() * group > kRows ? sumBytes(1) : 0;
     int64_t narrow = group <= kRows ? scoreBytes() + sumBytes(kThreads / 32) : 0;
@@ -72,6 +83,7 @@ static void describe(CudaVariant &variant, llm::AttentionOp op) {
   variant.type("query_type", op.getQuery());
   variant.type("result_type", op.getResult());
   variant.real("scale", op.getScale());
+  variant.integer("fp8", op.getFp8() ? 1 : 0);
 }
 
 static KernelVariant scalarKernel(llm::AttentionOp op) {
@@ -88,25 +100,28 @@ static int64_t decodeTokens(const Shape &shape) {
   return std::min(kDecodeTokens, counters / (shape.kvHeads * shape.headBlocks()));
 }
 
-static KernelVariant decodeKernel(llm::AttentionOp op) {
+static KernelVariant decodeKernel(llm::AttentionOp op, const CudaArchitecture &architecture) {
   Shape shape(op);
+  int64_t stages = shape.decodeStages(architecture);
   std::string heads = std::to_string(shape.kvHeads * shape.headBlocks());
   std::string segments = "((B * " + std::to_string(shape.cache.getBlockTokens()) + ") ceildiv " +
                          std::to_string(kSegment) + ")";
   int64_t partBytes = std::min(shape.group, kRows) * (shape.headDim + 2) * 4;
   CudaVariant variant("AttentionDecode", op, kThreads);
   describe(variant, op);
-  variant.integer("shared_bytes", shape.decodeBytes());
-  variant.shared(shape.decodeBytes());
+  variant.integer("stages", stages);
+  variant.integer("shared_bytes", shape.decodeBytes(stages));
+  variant.shared(shape.decodeBytes(stages));
   variant.extent(segments + " min ((" + std::to_string(kDecodeBlocks) + " * sms) ceildiv (T * " +
                  heads + "))");
   variant.extent(heads);
   variant.extent("T");
-  variant.workspace(std::to_string(engine::kCounterBytes) + " + T * " + heads + " * " + segments +
+  variant.workspace(std::to_string(engine::kCounterBytes) + " + (T min " +
+                    std::to_string(decodeTokens(shape)) + ") * " + heads + " * " + segments +
                     " * " + std::to_string(partBytes));
   // Registers for two blocks: without a bound the assembler spills a few for the sake of more.
   variant.blocksPerMultiprocessor(2);
-  variant.expects("HMMA");
+  variant.expects(op.getFp8() ? "QMMA" : "HMMA");
   variant.expects("LDGSTS");
   return variant.take();
 }
@@ -123,13 +138,12 @@ static KernelVariant contextKernel(llm::AttentionOp op) {
   variant.workspace(std::to_string(engine::kCounterBytes));
   // Registers for two blocks: without a bound the assembler spills a few for the sake of more.
   variant.blocksPerMultiprocessor(2);
-  variant.expects("HMMA");
+  variant.expects(op.getFp8() ? "QMMA" : "HMMA");
   variant.expects("LDGSTS");
   return variant.take();
 }
 
-/// Why the tensor cores cannot take `op`, whose attention is computed in f32 then; null if they
-/// can.
+/// Why the tensor cores cannot take `op`, which is computed in f32 then; null if they can.
 static const char *tensorCoresDecline(llm::AttentionOp op, const CudaArchitecture &architecture) {
   Shape shape(op);
   Type query = cast<RankedTensorType>(op.getQuery().getType()).getElementType();
@@ -141,17 +155,28 @@ static const char *tensorCoresDecline(llm::AttentionOp op, const CudaArchitectur
     return "its head size";
   if (shape.tileTokens() < 1)
     return "too many query heads share a KV head";
-  if (std::max(shape.decodeBytes(), shape.contextBytes()) > architecture.sharedPerBlock)
+  if (std::max(shape.decodeBytes(2), shape.contextBytes()) > architecture.sharedPerBlock)
     return "its tiles are larger than shared memory";
   if (llm::rowsOf(cast<RankedTensorType>(op.getQuery().getType())).getText() != "T")
     return "its rows are not the dim T";
   return nullptr;
 }
 
+Declined codegen::fp8AttentionDeclined(llm::AttentionOp op, const CudaArchitecture &architecture) {
+  if (!architecture.fp8Products)
+    return "the architecture has no FP8 products of mma.sync";
+  if (const char *reason = tensorCoresDecline(op, architecture))
+    return std::string("tensor cores cannot take it: ") + reason;
+  return std::nullopt;
+}
+
 Declined codegen::addAttentionKernels(llm::AttentionOp op, const CudaArchitecture &architecture,
                                       llvm::ArrayRef<RangeAttr> declared, Kernels &kernels) {
   if (op.getCache().getType().getHeadDim() > 1024)
     return "its heads are too large";
+  if (op.getFp8())
+    if (Declined reason = fp8AttentionDeclined(op, architecture))
+      return reason;
   if (tensorCoresDecline(op, architecture)) {
     kernels.push_back(scalarKernel(op));
     return std::nullopt;
@@ -160,7 +185,7 @@ Declined codegen::addAttentionKernels(llm::AttentionOp op, const CudaArchitectur
   int64_t most = range == declared.end() ? INT64_MAX : range->getMax();
   int64_t few = decodeTokens(Shape(op));
   if (few >= 1) {
-    KernelVariant kernel = decodeKernel(op);
+    KernelVariant kernel = decodeKernel(op, architecture);
     kernel.guards = {RangeAttr::get(op.getContext(), "T", 1, few)};
     if (most > few)
       kernel.ranges = kernel.guards;

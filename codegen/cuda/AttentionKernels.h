@@ -10,4 +10,7 @@ namespace ingot::codegen {
 Declined addAttentionKernels(llm::AttentionOp op, const CudaArchitecture &architecture,
                              llvm::ArrayRef<engine::RangeAttr> declared, Kernels &kernels);
 
+/// Why `op` cannot have products of e4m3; nothing if it can.
+Declined fp8AttentionDeclined(llm::AttentionOp op, const CudaArchitecture &architecture);
+
 } // namespace ingot::codegen

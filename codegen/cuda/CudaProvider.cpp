@@ -41,6 +41,8 @@ std::optional<std::string> CudaProvider::declines(llvm::StringRef pass, Operatio
   // A fused product must stay within what the templates take.
   if (pass == "ingot-fuse-epilogue" && site->getNumOperands() > kEpilogueOperands + 1)
     return ("an epilogue has at most " + llvm::Twine(kEpilogueOperands) + " operands").str();
+  if (pass == "ingot-fp8-context-attention")
+    return fp8AttentionDeclined(cast<llm::AttentionOp>(site), architecture);
   return std::nullopt;
 }
 

@@ -263,7 +263,8 @@ static Declined addKernels(llm::SampleOp op, Kernels &kernels) {
   int64_t vocabulary = llm::columnsOf(op.getLogits());
   if (vocabulary >= int64_t(1) << 30)
     return "the vocabulary is too large";
-  CudaVariant variant("Sample", op, /*threads=*/512);
+  // More threads leave too few registers on sm_100a and sm_120a.
+  CudaVariant variant("Sample", op, /*threads=*/256);
   variant.blocksPerMultiprocessor(1);
   variant.integer("vocabulary", vocabulary);
   variant.integer("bias_columns", llm::columnsOf(op.getBiasIds()));

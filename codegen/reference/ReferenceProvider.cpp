@@ -25,8 +25,9 @@ constexpr int64_t kAttentionSegment = 256;
 class ReferenceProvider final : public engine::KernelProvider {
 public:
   std::optional<std::string> declines(llvm::StringRef pass, Operation *) const override {
-    // Encoded weights stay encoded: they are decoded element by element.
-    if (pass == "ingot-fuse-dequantize")
+    // Encoded weights stay encoded: they are decoded element by element. FP8 attention is no
+    // fusion: it changes numbers.
+    if (pass == "ingot-fuse-dequantize" || pass == "ingot-fp8-context-attention")
       return std::nullopt;
     return "the reference target executes every operation by itself";
   }
@@ -186,6 +187,7 @@ static FailureOr<KernelVariant> kernelFor(llm::AttentionOp op) {
   VariantBuilder variant("Attention", op.getContext());
   variant.cache(op.getCache().getType());
   variant.integer("query_heads", heads);
+  variant.integer("fp8", op.getFp8() ? 1 : 0);
   variant.type("query_type", op.getQuery());
   variant.type("result_type", op.getResult());
   variant.real("scale", op.getScale());

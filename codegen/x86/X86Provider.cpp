@@ -61,6 +61,8 @@ std::optional<std::string> X86Provider::declines(llvm::StringRef pass, Operation
   // A fused product must stay within what the template takes.
   if (pass == "ingot-fuse-epilogue" && site->getNumOperands() > 5)
     return "an epilogue has at most 4 operands";
+  if (pass == "ingot-fp8-context-attention")
+    return "the target has no FP8 products";
   return std::nullopt;
 }
 
@@ -262,6 +264,8 @@ static Declined addKernels(llm::AttentionOp op, llvm::ArrayRef<RangeAttr> declar
                            Kernels &kernels) {
   if (llm::rowsOf(typeOf(op.getQuery())).getText() != "T")
     return "its rows must be the dim T";
+  if (op.getFp8())
+    return "the target has no FP8 products";
   const auto *range =
       llvm::find_if(declared, [](RangeAttr entry) { return entry.getDim() == "T"; });
   int64_t most = range == declared.end() ? INT64_MAX : range->getMax();

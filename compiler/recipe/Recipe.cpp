@@ -34,6 +34,8 @@ std::string_view name(KvType type) {
   return names[static_cast<size_t>(type)];
 }
 
+std::string_view name(AttentionType type) { return type == AttentionType::Fp8 ? "fp8" : "stored"; }
+
 bool matchesPattern(std::string_view pattern, std::string_view text) {
   size_t p = 0, t = 0;
   // Where to resume when characters after the last `*` do not fit: it then takes one more.
@@ -104,6 +106,8 @@ std::string Recipe::str() const {
   else
     out += message("activations: ", name(activations.compute), "\n");
   out += message("kv_cache: ", name(kvCache), "\n");
+  if (attention != AttentionType::Stored)
+    out += message("attention: ", name(attention), "\n");
   return out;
 }
 

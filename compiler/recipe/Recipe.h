@@ -20,6 +20,7 @@ enum class ScaleShape : uint8_t { Tensor, Channel };
 enum class ActivationType : uint8_t { F32, BF16, F16, Int8Dynamic, Fp8Dynamic };
 enum class StoreType : uint8_t { F32, BF16, F16 };
 enum class KvType : uint8_t { F32, BF16, F16, Int8, E4M3, E5M2 };
+enum class AttentionType : uint8_t { Stored, Fp8 };
 
 // The names used in recipes.
 std::string_view name(WeightType type);
@@ -27,6 +28,7 @@ std::string_view name(ScaleShape shape);
 std::string_view name(ActivationType type);
 std::string_view name(StoreType type);
 std::string_view name(KvType type);
+std::string_view name(AttentionType type);
 
 /// How one weight matrix [out, in] is stored. Fields that its type does not use keep their
 /// defaults.
@@ -69,6 +71,7 @@ struct Recipe {
   std::vector<WeightRule> weights; ///< the first that matches decides
   Activations activations;
   KvType kvCache = KvType::F32;
+  AttentionType attention = AttentionType::Stored; ///< what its products read
 
   /// Weights as the checkpoint stores them; activations and KV cache in f32.
   static Recipe defaults() { return {}; }

@@ -252,7 +252,9 @@ Expected<Activations> Parser::activations(const YamlNode &node) const {
 }
 
 Expected<Recipe> Parser::recipe(const YamlNode &root) const {
-  if (auto checked = checkKeys(root, {"version", "weights", "activations", "kv_cache"}); !checked)
+  if (auto checked =
+          checkKeys(root, {"version", "weights", "activations", "kv_cache", "attention"});
+      !checked)
     return checked.error();
   if (auto checked = version(root); !checked)
     return checked.error();
@@ -284,6 +286,12 @@ Expected<Recipe> Parser::recipe(const YamlNode &root) const {
     if (!read)
       return read.error();
     recipe.kvCache = *read;
+  }
+  if (const YamlNode *node = find(root, "attention")) {
+    auto read = choice(*node, "attention format", {AttentionType::Stored, AttentionType::Fp8});
+    if (!read)
+      return read.error();
+    recipe.attention = *read;
   }
   return recipe;
 }

@@ -44,6 +44,8 @@ LogicalResult AttentionOp::verify() {
     return emitOpError() << "query heads must be a multiple of the cache's heads";
   if (columnsOf(getResult()) != columns)
     return emitOpError() << "result must have the query's shape";
+  if (getFp8() && !isa<Float8E4M3FNType>(cache.getElement()))
+    return emitOpError() << "fp8 needs a cache of f8E4M3FN";
   return success();
 }
 

@@ -64,14 +64,18 @@ def Llm_AttentionOp : Llm_Op<"attention", [MemoryEffects<[MemRead]>]> {
     in its stored type, the current step's too. Softmax in f32 with a running maximum: positions are
     taken in segments of 256, each segment's maximum, sum and weighted values are formed on their
     own with positions in order, and merged in order of the segments. `scale` multiplies q . k.
+
+    With `fp8` both products have e4m3 on both sides: the query is scaled to e4m3 per token and head
+    as by llm.quantize_activation; so are, after they are multiplied by the values' scales, the
+    weights of each token and head over runs of 64 positions. The sum of weights is that before.
   }];
   let arguments = (ins Llm_Activation:$query, Llm_IndexTensor:$positions,
                        Llm_IndexTensor:$token_sequences, Llm_IndexTensor:$block_table,
-                       Llm_KvType:$cache, F32Attr:$scale);
+                       Llm_KvType:$cache, F32Attr:$scale, UnitAttr:$fp8);
   let results = (outs Llm_Activation:$result);
   let assemblyFormat = [{
     $query `at` $positions `,` $token_sequences `,` $block_table `over` $cache `scale` $scale
-    attr-dict `:` type($query) `,` type($positions) `,` type($token_sequences) `,`
+    (`fp8` $fp8^)? attr-dict `:` type($query) `,` type($positions) `,` type($token_sequences) `,`
     type($block_table) `,` type($cache) `->` type($result)
   }];
   let hasVerifier = 1;

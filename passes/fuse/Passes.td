@@ -7,6 +7,10 @@ class FusePass<string flag> : Pass<flag, "::mlir::ModuleOp"> {
                            "::mlir::arith::ArithDialect", "::mlir::math::MathDialect"];
 }
 
+def Fp8ContextAttentionPass : FusePass<"ingot-fp8-context-attention"> {
+  let summary = "Attention over an e4m3 cache multiplies e4m3 by e4m3, where the recipe wants it";
+}
+
 def FuseDequantizePass : FusePass<"ingot-fuse-dequantize"> {
   let summary = "Products and embeddings read encoded weights; nothing is widened in memory";
 }

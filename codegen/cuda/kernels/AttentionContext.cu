@@ -262,7 +262,7 @@ private:
       total = state;
 #pragma unroll
     for (int pair = 0; pair < pairs; ++pair) {
-      if (kPairs % pairs != 0 && firstPair() + pair >= kPairs)
+      if (kPairs % (pairs * kWarps) != 0 && firstPair() + pair >= kPairs)
         break;
 #pragma unroll
       for (int i = 0; i < 8; ++i) {

@@ -15,9 +15,9 @@ constexpr int kHalves = kHeads > 8 ? 2 : 1;
 constexpr int kWarpColumnTiles = kColumnTiles / kWarps;
 constexpr int kWarpPairs = int(ceilDiv(kPairs, kWarps));
 
-/// Shared memory: tiles of keys and values with their scales, twice; then scores.
+/// Shared memory: a ring of tiles of keys and values with their scales; then scores.
 constexpr int kStageBytes = kKeyBytes + kValueBytes + 2 * kScaleBytes;
-constexpr int kStages = 2;
+constexpr int kStages = int(constants::stages);
 constexpr int kScoreStride = kTile + 8;
 static_assert(constants::shared_bytes == kStages * kStageBytes + kRows * kScoreStride * 4);
 
@@ -209,7 +209,12 @@ __device__ void run(const Launch &launch) {
   if (!cursor.exists(work))
     return;
   TileCursor ahead = cursor;
-  copyStage(work, ahead, {memory});
+#pragma unroll
+  for (int stage = 0; stage < kStages - 1; ++stage) {
+    copyStage(work, ahead, {memory + stage * kStageBytes});
+    if (ahead.exists(work))
+      ahead.advance(work);
+  }
   auto rowOf = [&](int row) {
     return row < work.heads() ? launch.buffer<const u16>(0) + work.element(row) : nullptr;
   };
@@ -218,11 +223,13 @@ __device__ void run(const Launch &launch) {
   RowState state;
   state.clear();
   float sums[kWarpPairs][2][4] = {};
-  for (int stage = 0; cursor.exists(work); stage ^= 1) {
-    ptx::waitCopies<0>();
+  for (int stage = 0; cursor.exists(work); stage = stage + 1 < kStages ? stage + 1 : 0) {
+    ptx::waitCopies<kStages - 2>();
     __syncthreads();
-    ahead.advance(work);
-    copyStage(work, ahead, {memory + (stage ^ 1) * kStageBytes});
+    int free = stage > 0 ? stage - 1 : kStages - 1;
+    copyStage(work, ahead, {memory + free * kStageBytes});
+    if (ahead.exists(work))
+      ahead.advance(work);
     Stage current = {memory + stage * kStageBytes};
     shareScores(work, query, cursor.begin, current, shared);
     __syncthreads();

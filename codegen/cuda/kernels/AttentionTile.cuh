@@ -117,15 +117,15 @@ INGOT_DEVICE void loadQueryStep(const void *row, const void *below, const QueryS
   if constexpr (kFp8) {
     fp8::loadQueryRow(row, scales.rows[0], step, query[0], query[2]);
     fp8::loadQueryRow(below, scales.rows[1], step, query[1], query[3]);
-    return;
+  } else {
+    int piece = step * 4 + laneIndex() % 4;
+    uint2 first = row ? static_cast<const uint2 *>(row)[piece] : uint2{0, 0};
+    uint2 second = below ? static_cast<const uint2 *>(below)[piece] : uint2{0, 0};
+    query[0] = first.x;
+    query[1] = second.x;
+    query[2] = first.y;
+    query[3] = second.y;
   }
-  int piece = step * 4 + laneIndex() % 4;
-  uint2 first = row ? static_cast<const uint2 *>(row)[piece] : uint2{0, 0};
-  uint2 second = below ? static_cast<const uint2 *>(below)[piece] : uint2{0, 0};
-  query[0] = first.x;
-  query[1] = second.x;
-  query[2] = first.y;
-  query[3] = second.y;
 }
 
 /// All fragments of a query, in registers.
@@ -309,35 +309,35 @@ INGOT_DEVICE void addValues(const float (&weights)[kColumnTiles][4], const u8 *v
                             const float *scales, int firstPair, float (&sums)[Pairs][2][4]) {
   if constexpr (kFp8) {
     fp8::addValues<Halves>(weights, values, scales, firstPair, sums);
-    return;
-  }
+  } else {
 #pragma unroll
-  for (int step = 0; step < kTile / 16; ++step) {
-    u32 rounded[4] = {}, rest[4] = {};
+    for (int step = 0; step < kTile / 16; ++step) {
+      u32 rounded[4] = {}, rest[4] = {};
 #pragma unroll
-    for (int i = 0; i < 4; ++i) {
-      if (i % 2 >= Halves)
-        continue;
-      int tile = 2 * step + i / 2;
-      float low = weights[tile][i % 2 * 2], high = weights[tile][i % 2 * 2 + 1];
-      if constexpr (kKvScaled) {
-        low *= scales[tile * 8 + laneColumn()];
-        high *= scales[tile * 8 + laneColumn() + 1];
+      for (int i = 0; i < 4; ++i) {
+        if (i % 2 >= Halves)
+          continue;
+        int tile = 2 * step + i / 2;
+        float low = weights[tile][i % 2 * 2], high = weights[tile][i % 2 * 2 + 1];
+        if constexpr (kKvScaled) {
+          low *= scales[tile * 8 + laneColumn()];
+          high *= scales[tile * 8 + laneColumn() + 1];
+        }
+        rounded[i] = packHalves<kValueType>(low, high);
+        rest[i] = packHalves<kValueType>(low - lowHalf<kValueType>(rounded[i]),
+                                         high - highHalf<kValueType>(rounded[i]));
       }
-      rounded[i] = packHalves<kValueType>(low, high);
-      rest[i] = packHalves<kValueType>(low - lowHalf<kValueType>(rounded[i]),
-                                       high - highHalf<kValueType>(rounded[i]));
-    }
 #pragma unroll
-    for (int pair = 0; pair < Pairs; ++pair) {
-      if (kPairs % Pairs != 0 && firstPair + pair >= kPairs)
-        break;
-      u32 fragments[4];
-      loadValues(values, step * 16, firstPair + pair, fragments);
-      multiply<kValueType>(sums[pair][0], rounded, fragments[0], fragments[1]);
-      multiply<kValueType>(sums[pair][1], rounded, fragments[2], fragments[3]);
-      multiply<kValueType>(sums[pair][0], rest, fragments[0], fragments[1]);
-      multiply<kValueType>(sums[pair][1], rest, fragments[2], fragments[3]);
+      for (int pair = 0; pair < Pairs; ++pair) {
+        if (kPairs % (Pairs * kWarps) != 0 && firstPair + pair >= kPairs)
+          break;
+        u32 fragments[4];
+        loadValues(values, step * 16, firstPair + pair, fragments);
+        multiply<kValueType>(sums[pair][0], rounded, fragments[0], fragments[1]);
+        multiply<kValueType>(sums[pair][1], rounded, fragments[2], fragments[3]);
+        multiply<kValueType>(sums[pair][0], rest, fragments[0], fragments[1]);
+        multiply<kValueType>(sums[pair][1], rest, fragments[2], fragments[3]);
+      }
     }
   }
 }

@@ -257,8 +257,9 @@ INGOT_DEVICE void finish(Phase phase, const SampleRow &row, const Visit &visit, 
   bool isInside = stop.place < stop.count;
   u64 key = isInside ? shared.run.keys[stop.place] : stop.before;
   u64 keyBefore = stop.place > 0 ? shared.run.keys[stop.place - 1] : stop.before;
-  double sumBefore = stop.place > 0 ? shared.sums[stop.place - 1] : stop.runStart;
-  double sumThrough = isInside ? shared.sums[stop.place] : 0;
+  bool isRanked = phase == kTopK || phase == kTopLogits; // has no sums
+  double sumBefore = stop.place > 0 && !isRanked ? shared.sums[stop.place - 1] : stop.runStart;
+  double sumThrough = isInside && !isRanked ? shared.sums[stop.place] : 0;
   __syncthreads();
   at.found = 0;
   if (phase == kTopK && visit.wanted <= kRunCapacity) {

@@ -7,9 +7,12 @@
 INGOT_CONST(query_heads);
 INGOT_CONST(query_type);
 INGOT_CONST(result_type);
+INGOT_CONST(fp8); ///< 1: products have e4m3 on both sides
 INGOT_REAL(scale);
 
 constexpr int64_t kSegment = 256;
+/// Positions whose weights share a scale where products are of e4m3.
+constexpr int64_t kRun = 64;
 
 static float exponentialOf(float x) { return float(exponential(double(x))); }
 
@@ -32,6 +35,14 @@ struct Query {
   int64_t first; ///< index of its first element
   int64_t kvHead;
 
+  float queryScale; ///< 1 unless products are of e4m3
+
+  /// Element `i` of the query, over its scale.
+  float element(int64_t i) const {
+    float value = loadElement(launch->buffers[0], first + i, ingot_const_query_type);
+    return ingot_const_fp8 ? floatFromE4m3(e4m3FromFloat(value / queryScale)) : value;
+  }
+
   KvPlace place(int64_t position) const { return KvPlace::of(launch->buffers[4], table, position); }
 
   float score(int64_t position) const {
@@ -42,9 +53,9 @@ struct Query {
       float key = loadElement(at.keys(), at.element(kvHead) + i, ingot_const_kv_type);
       if (kvScaled())
         key *= keyScale;
-      sum += loadElement(launch->buffers[0], first + i, ingot_const_query_type) * key;
+      sum += element(i) * key;
     }
-    return sum * float(ingot_real_scale);
+    return sum * queryScale * float(ingot_real_scale);
   }
 
   void addValue(int64_t position, float weight, float *values) const {
@@ -55,6 +66,23 @@ struct Query {
       if (kvScaled())
         value *= valueScale;
       values[i] += weight * value;
+    }
+  }
+
+  /// The weights of a run of positions, times the values' scales, in e4m3; in place of `weights`.
+  void roundWeights(int64_t begin, int64_t end, float *weights) const {
+    float amax = 0;
+    for (int64_t position = begin; position < end; ++position) {
+      float &weight = weights[position - begin];
+      weight *= *place(position).valueScale(kvHead);
+      amax = weight > amax ? weight : amax;
+    }
+    float scale = amax > 0 ? amax / 448.0f : 1.0f;
+    for (int64_t position = begin; position < end; ++position) {
+      // The value's scale is taken out again: addValue() multiplies by it.
+      float &weight = weights[position - begin];
+      weight = floatFromE4m3(e4m3FromFloat(weight / scale)) * scale /
+               *place(position).valueScale(kvHead);
     }
   }
 
@@ -70,10 +98,14 @@ struct Query {
       partial.maximum = value > partial.maximum ? value : partial.maximum;
     }
     for (int64_t position = begin; position < end; ++position) {
-      float weight = exponentialOf(scores[position - begin] - partial.maximum);
+      float &weight = scores[position - begin];
+      weight = exponentialOf(weight - partial.maximum);
       partial.sum += weight;
-      addValue(position, weight, partial.values);
     }
+    for (int64_t run = begin; ingot_const_fp8 && run < end; run += kRun)
+      roundWeights(run, run + kRun < end ? run + kRun : end, scores + (run - begin));
+    for (int64_t position = begin; position < end; ++position)
+      addValue(position, scores[position - begin], partial.values);
   }
 };
 
@@ -96,7 +128,13 @@ extern "C" void ingot_kernel(const IngotLaunch *launch) {
   Query query = {launch,
                  static_cast<const int32_t *>(launch->buffers[3]) + sequence * launch->scalars[3],
                  (token * ingot_const_query_heads + head) * ingot_const_head_dim,
-                 head / (ingot_const_query_heads / ingot_const_kv_heads)};
+                 head / (ingot_const_query_heads / ingot_const_kv_heads), 1.0f};
+  float amax = 0;
+  for (int64_t i = 0; ingot_const_fp8 && i < ingot_const_head_dim; ++i) {
+    float value = loadElement(launch->buffers[0], query.first + i, ingot_const_query_type);
+    amax = value > amax ? value : -value > amax ? -value : amax;
+  }
+  query.queryScale = amax > 0 ? amax / 448.0f : 1.0f;
   Scratch *scratch = static_cast<Scratch *>(launch->scratch);
   Partial total = {-kInfinity, 0, scratch->values};
   Partial segment = {-kInfinity, 0, scratch->values + ingot_const_head_dim};

@@ -98,6 +98,17 @@ TEST(Recipe, ReadsEveryKvFormat) {
   }
 }
 
+TEST(Recipe, ReadsEveryAttentionFormat) {
+  auto stored = parse("version: 1\nattention: stored\n");
+  ASSERT_TRUE(succeeds(stored));
+  EXPECT_EQ(*stored, Recipe::defaults());
+  auto fp8 = parse("version: 1\nattention: fp8\n");
+  ASSERT_TRUE(succeeds(fp8));
+  EXPECT_EQ(fp8->attention, AttentionType::Fp8);
+  EXPECT_EQ(*parse(fp8->str()), *fp8);
+  EXPECT_TRUE(failsWith(parse("version: 1\nattention: fp4\n"), "INGOT-E2007"));
+}
+
 TEST(Recipe, ItsTextReadsBackAsItself) {
   std::vector<WeightFormat> formats;
   using enum WeightType;
