@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Arithmetic of f16 and bf16, single and packed in pairs: computed in f32 so that the one rounding
 // to the narrow type is exact.
+#include "runtime/simulator/HalfVectors.h"
 #include "runtime/simulator/Lanes.h"
 #include "runtime/simulator/Rounding.h"
 
@@ -91,6 +92,27 @@ struct AbsPacked {
   uint32_t operator()(uint32_t a) const { return a & 0x7fff7fffu; }
 };
 
+/// Pairs, without the lanes: 64 numbers in a row.
+template <class H, class F, int N> void executePacked(Warp &warp, const Op &op) {
+  const auto *a = warp.lanes<__m128i>(op.slot[1]);
+  const auto *b = warp.lanes<__m128i>(op.slot[2]);
+  const auto *c = warp.lanes<__m128i>(op.slot[N == 3 ? 3 : 2]);
+  alignas(32) uint32_t result[warpSize];
+  for (uint32_t i = 0; i < 8; ++i) {
+    __m256 value = F::apply(H::widen(_mm_loadu_si128(a + i)), H::widen(_mm_loadu_si128(b + i)),
+                            H::widen(_mm_loadu_si128(c + i)));
+    _mm_store_si128(reinterpret_cast<__m128i *>(result) + i, H::narrow(value));
+  }
+  auto *d = warp.lanes<uint32_t>(op.slot[0]);
+  const uint32_t mask = warp.mask;
+  for (uint32_t i = 0; i < warpSize; ++i)
+    d[i] = mask >> i & 1 ? result[i] : d[i];
+}
+
+template <class F, int N> OpFunction packedVector(Type type) {
+  return type == Type::F16x2 ? executePacked<F16Vector, F, N> : executePacked<Bf16Vector, F, N>;
+}
+
 template <template <class, class> class Shape, class H, class F, class T, int N>
 constexpr OpFunction mapped() {
   using G = Shape<H, F>;
@@ -123,6 +145,18 @@ OpFunction chooseFunction(Decoder &d, const std::string &name, Type type, int &s
   bool packed = bitsOf(type) == 32;
   if (relu && name != "fma")
     d.fail("modifier .relu is not supported");
+  if (packed && !sat && !relu) {
+    sources = name == "fma" ? 3 : 2;
+    if (name == "add")
+      return packedVector<VectorAdd, 2>(type);
+    if (name == "sub")
+      return packedVector<VectorSub, 2>(type);
+    if (name == "mul")
+      return packedVector<VectorMul, 2>(type);
+    if (name == "fma")
+      return packedVector<VectorFma, 3>(type);
+    sources = 2;
+  }
   if (name == "add")
     return sat ? choose<Saturated<Add>, 2>(type) : choose<Add, 2>(type);
   if (name == "sub")
