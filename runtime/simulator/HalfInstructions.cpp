@@ -99,8 +99,11 @@ template <class H, class F, int N> void executePacked(Warp &warp, const Op &op) 
   const auto *c = warp.lanes<__m128i>(op.slot[N == 3 ? 3 : 2]);
   alignas(32) uint32_t result[warpSize];
   for (uint32_t i = 0; i < 8; ++i) {
-    __m256 value = F::apply(H::widen(_mm_loadu_si128(a + i)), H::widen(_mm_loadu_si128(b + i)),
-                            H::widen(_mm_loadu_si128(c + i)));
+    __m256 x = H::widen(_mm_loadu_si128(a + i)), y = H::widen(_mm_loadu_si128(b + i));
+    __m256 z = H::widen(_mm_loadu_si128(c + i));
+    __m256 value = F::quick(x, y, z);
+    if (H::rounding(value))
+      value = F::apply(x, y, z);
     _mm_store_si128(reinterpret_cast<__m128i *>(result) + i, H::narrow(value));
   }
   auto *d = warp.lanes<uint32_t>(op.slot[0]);

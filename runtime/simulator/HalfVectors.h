@@ -11,6 +11,17 @@ struct F16Vector {
   static __m128i narrow(__m256 values) {
     return _mm256_cvtps_ph(values, _MM_FROUND_TO_NEAREST_INT);
   }
+  /// Whether rounding the values, already rounded to f32, could differ from rounding once: they
+  /// lie between two f16, or where f16 has fewer bits.
+  static bool rounding(__m256 values) {
+    __m256i bits = _mm256_castps_si256(values);
+    __m256i middle = _mm256_cmpeq_epi32(_mm256_and_si256(bits, _mm256_set1_epi32(0x1fff)),
+                                        _mm256_set1_epi32(0x1000));
+    __m256 size = _mm256_andnot_ps(_mm256_set1_ps(-0.0f), values);
+    __m256 small = _mm256_and_ps(_mm256_cmp_ps(size, _mm256_set1_ps(0x1p-14f), _CMP_LT_OQ),
+                                 _mm256_cmp_ps(size, _mm256_setzero_ps(), _CMP_NEQ_OQ));
+    return _mm256_movemask_ps(_mm256_or_ps(_mm256_castsi256_ps(middle), small));
+  }
 };
 
 struct Bf16Vector {
@@ -25,6 +36,11 @@ struct Bf16Vector {
     __m256i nan = _mm256_castps_si256(_mm256_cmp_ps(values, values, _CMP_UNORD_Q));
     rounded = _mm256_blendv_epi8(rounded, _mm256_set1_epi32(0x7fff), nan);
     return _mm_packus_epi32(_mm256_castsi256_si128(rounded), _mm256_extracti128_si256(rounded, 1));
+  }
+  static bool rounding(__m256 values) {
+    __m256i bits = _mm256_castps_si256(values);
+    return _mm256_movemask_epi8(_mm256_cmpeq_epi32(
+        _mm256_and_si256(bits, _mm256_set1_epi32(0xffff)), _mm256_set1_epi32(0x8000)));
   }
 };
 
@@ -46,18 +62,23 @@ inline __m256 addToOdd(__m256 a, __m256 b) {
   return _mm256_castsi256_ps(_mm256_add_epi32(bits, step));
 }
 
+// `quick` is rounded to f32, `apply` so that a second rounding is exact.
 struct VectorAdd {
+  static __m256 quick(__m256 a, __m256 b, __m256) { return _mm256_add_ps(a, b); }
   static __m256 apply(__m256 a, __m256 b, __m256) { return addToOdd(a, b); }
 };
 struct VectorSub {
+  static __m256 quick(__m256 a, __m256 b, __m256) { return _mm256_sub_ps(a, b); }
   static __m256 apply(__m256 a, __m256 b, __m256) {
     return addToOdd(a, _mm256_xor_ps(b, _mm256_set1_ps(-0.0f)));
   }
 };
 struct VectorMul {
+  static __m256 quick(__m256 a, __m256 b, __m256) { return _mm256_mul_ps(a, b); }
   static __m256 apply(__m256 a, __m256 b, __m256) { return _mm256_mul_ps(a, b); }
 };
 struct VectorFma {
+  static __m256 quick(__m256 a, __m256 b, __m256 c) { return _mm256_fmadd_ps(a, b, c); }
   static __m256 apply(__m256 a, __m256 b, __m256 c) { return addToOdd(_mm256_mul_ps(a, b), c); }
 };
 
