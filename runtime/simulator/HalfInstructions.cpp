@@ -97,19 +97,18 @@ template <class H, class F, int N> void executePacked(Warp &warp, const Op &op) 
   const auto *a = warp.lanes<__m128i>(op.slot[1]);
   const auto *b = warp.lanes<__m128i>(op.slot[2]);
   const auto *c = warp.lanes<__m128i>(op.slot[N == 3 ? 3 : 2]);
-  alignas(32) uint32_t result[warpSize];
+  auto *d = warp.lanes<__m128i>(op.slot[0]);
+  const __m128i bit = _mm_setr_epi32(1, 2, 4, 8);
   for (uint32_t i = 0; i < 8; ++i) {
     __m256 x = H::widen(_mm_loadu_si128(a + i)), y = H::widen(_mm_loadu_si128(b + i));
     __m256 z = H::widen(_mm_loadu_si128(c + i));
     __m256 value = F::quick(x, y, z);
     if (H::rounding(value))
       value = F::apply(x, y, z);
-    _mm_store_si128(reinterpret_cast<__m128i *>(result) + i, H::narrow(value));
+    __m128i lanes = _mm_and_si128(_mm_set1_epi32(int32_t(warp.mask >> 4 * i)), bit);
+    __m128i writes = _mm_cmpeq_epi32(lanes, bit);
+    _mm_storeu_si128(d + i, _mm_blendv_epi8(_mm_loadu_si128(d + i), H::narrow(value), writes));
   }
-  auto *d = warp.lanes<uint32_t>(op.slot[0]);
-  const uint32_t mask = warp.mask;
-  for (uint32_t i = 0; i < warpSize; ++i)
-    d[i] = mask >> i & 1 ? result[i] : d[i];
 }
 
 template <class F, int N> OpFunction packedVector(Type type) {
