@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // mma.sync: products of a 16 x depth and a depth x 8 fragment, depth 16 or 32 bytes.
+#include "runtime/simulator/HalfVectors.h"
 #include "runtime/simulator/Lanes.h"
 #include "runtime/simulator/Rounding.h"
 #include "runtime/simulator/TensorMath.h"
@@ -91,27 +92,30 @@ bool ready(Warp &warp) {
 }
 
 /// Operands of 16-bit elements as f32, straight from the registers: A by rows, B by depth.
-void widenSixteen(Warp &warp, Element element, const Slot *a, const Slot *b, uint32_t depth,
-                  float *wideA, float *wideB) {
+template <class H>
+void widenSixteen(Warp &warp, const Slot *a, const Slot *b, uint32_t depth, float *wideA,
+                  float *wideB) {
   for (uint32_t half = 0; half < depth / 8; ++half) {
-    const uint8_t *low = warp.lanes<uint8_t>(a[2 * half]);
-    const uint8_t *high = warp.lanes<uint8_t>(a[2 * half + 1]);
-    const uint8_t *columns = warp.lanes<uint8_t>(b[half]);
+    const auto *low = warp.lanes<__m128i>(a[2 * half]),
+               *high = warp.lanes<__m128i>(a[2 * half + 1]);
+    const auto *columns = warp.lanes<__m128i>(b[half]);
     alignas(32) float rows[8 * 8];
-    widen(element, columns, 64, rows);
-    transpose8(rows, 8, wideB + 64 * half);
     for (uint32_t r = 0; r < 8; ++r) {
-      widen(element, low + 16 * r, 8, wideA + r * depth + 8 * half);
-      widen(element, high + 16 * r, 8, wideA + (r + 8) * depth + 8 * half);
+      _mm256_store_ps(rows + 8 * r, H::widen(_mm_loadu_si128(columns + r)));
+      _mm256_storeu_ps(wideA + r * depth + 8 * half, H::widen(_mm_loadu_si128(low + r)));
+      _mm256_storeu_ps(wideA + (r + 8) * depth + 8 * half, H::widen(_mm_loadu_si128(high + r)));
     }
+    transpose8(rows, 8, wideB + 64 * half);
   }
 }
 
 void multiply(Warp &warp, const Op &op, const Slot *a, const Slot *b, uint32_t depth, float *tile) {
   Element left = Element(op.small[0]), right = Element(op.small[1]);
   alignas(64) float wideA[16 * 32], columns[8 * 32], wideB[32 * 8];
-  if (elementBytes(left) == 2) {
-    widenSixteen(warp, left, a, b, depth, wideA, wideB);
+  if (left == Element::F16) {
+    widenSixteen<F16Vector>(warp, a, b, depth, wideA, wideB);
+  } else if (left == Element::Bf16) {
+    widenSixteen<Bf16Vector>(warp, a, b, depth, wideA, wideB);
   } else {
     Fragments f;
     gatherOperands(warp, a, b, depth * elementBytes(left), f);
