@@ -114,7 +114,7 @@ bool resolveGlobal(Warp &warp, const Access &access, const uint64_t (&addresses)
     }
   }
   if (warp.fullChecks)
-    warp.launch->tracker->access(warp, addresses, access.bytes, access.kind);
+    warp.launch->tracker->access(warp, addresses, access.bytes, access.kind, access.ordered);
   return true;
 }
 

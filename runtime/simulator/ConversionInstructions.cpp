@@ -239,8 +239,29 @@ template <Round Mode> struct RoundFloat {
   }
 };
 
-OpFunction fastInteger(Type to, Type from) {
+/// Sources of 8 and 16 bits, extended; a narrower target is cut by whoever reads it.
+OpFunction fastNarrow(Type to, Type from) {
+  if (to != Type::U32 && to != Type::S32 && to != Type::U16 && to != Type::S16)
+    return nullptr;
+  switch (from) {
+  case Type::S8:
+    return map1<CastTo<uint32_t>, uint32_t, int8_t>;
+  case Type::U8:
+    return map1<CastTo<uint32_t>, uint32_t, uint8_t>;
+  case Type::S16:
+    return map1<CastTo<uint32_t>, uint32_t, int16_t>;
+  case Type::U16:
+    return map1<CastTo<uint32_t>, uint32_t, uint16_t>;
+  default:
+    return bitsOf(to) == 16 && bitsOf(from) == 32 ? map1<CastTo<uint32_t>, uint32_t, uint32_t>
+                                                  : nullptr;
+  }
+}
+
+OpFunction fastInteger(Type to, Type from, bool exactTarget) {
   bool wide = bitsOf(to) == 64;
+  if (!wide && exactTarget && bitsOf(from) <= 32)
+    return fastNarrow(to, from);
   switch (from) {
   case Type::S32:
     return wide ? OpFunction(map1<CastTo<uint64_t>, uint64_t, int32_t>) : nullptr;
@@ -282,12 +303,12 @@ OpFunction fastRoundFloat(Round mode) {
 }
 
 /// A vectorised function for the request, or null.
-OpFunction fastPath(const Request &r) {
+OpFunction fastPath(const Request &r, bool exactTarget) {
   if (r.ftz || r.sat || r.satfinite || r.relu || r.away)
     return nullptr;
   if (isInteger(r.to) && isInteger(r.from))
     return r.wideTarget == (bitsOf(r.to) == 64) && r.wideSource == (bitsOf(r.from) == 64)
-               ? fastInteger(r.to, r.from)
+               ? fastInteger(r.to, r.from, exactTarget)
                : nullptr;
   if (r.to == Type::S32 && r.from == Type::F32)
     return fastFloatToInt(r.mode);
@@ -378,7 +399,7 @@ void decodeConvert(Decoder &d) {
   r.wideTarget = d.widthOf(d.operand(0), r.to) == 64;
   r.wideSource = d.widthOf(d.operand(1), r.from) == 64;
   d.op.immediate = packRequest(r);
-  d.op.run = fastPath(r);
+  d.op.run = fastPath(r, d.widthOf(d.operand(0), r.to) == bitsOf(r.to));
   if (!d.op.run)
     d.op.run = executeConvert;
   d.source(1, d.operand(1), r.from, false);

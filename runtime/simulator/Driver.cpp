@@ -127,7 +127,12 @@ DriverResult Driver::run(const LaunchRequest &request, bool programmatic) {
   launch.programmaticEdge = programmatic;
   uint32_t perMultiprocessor =
       occupancy(*request.kernel, uint32_t(request.block.count()), request.dynamicSharedBytes);
-  runLaunch(launch, uint64_t(std::max(1u, perMultiprocessor)) * multiprocessorCount());
+  uint64_t blocks = request.grid.count();
+  uint64_t &perBlock = request.kernel->instructionsPerBlock;
+  uint64_t warps = (request.block.count() + warpSize - 1) / warpSize;
+  uint64_t expected = (perBlock ? perBlock : program.ops.size() * warps) * blocks;
+  runLaunch(launch, uint64_t(std::max(1u, perMultiprocessor)) * multiprocessorCount(), expected);
+  perBlock = launch.instructions / blocks;
   counters.launches += 1;
   counters.blocks += request.grid.count();
   counters.warpInstructions += launch.instructions;

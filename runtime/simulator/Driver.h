@@ -48,6 +48,7 @@ struct LoadedKernel {
   int32_t maxDynamicShared = 0;
   int32_t carveout = -1;
   int32_t nonPortableCluster = 0;
+  uint64_t instructionsPerBlock = 0; // of the last launch; 0 before the first
 };
 
 struct SimulatedEvent {

@@ -191,6 +191,8 @@ DriverResult cuLibraryLoadData(Library *library, const void *code, JitOption *ji
     result = loadLibrary(driver, *loaded, text);
   } catch (const PtxError &error) {
     result = driver.fail(DriverResult::InvalidPtx, error.what());
+  } catch (const std::bad_alloc &) {
+    result = driver.fail(DriverResult::OutOfMemory, "no host memory to decode the module");
   }
   if (result != DriverResult::Success) {
     writeLog(jitOptions, jitValues, jitCount, driver.lastError());

@@ -44,13 +44,42 @@ void GlobalTracker::check(Warp &warp, uint32_t lane, uint64_t address, uint32_t 
                 address);
 }
 
+void GlobalTracker::checkBlocks(Warp &warp, uint32_t lane, uint64_t address, uint32_t bytes,
+                                AccessKind kind) {
+  uint64_t mine = warp.block->linear + 1, other = 0;
+  for (uint64_t byte = address; byte < address + bytes; ++byte) {
+    auto page = writers.find(byte / pageBytes);
+    if (page == writers.end()) {
+      if (kind == AccessKind::Read)
+        continue;
+      page = writers.emplace(byte / pageBytes, new std::array<uint32_t, pageBytes>{}).first;
+    }
+    uint32_t &writer = (*page->second)[byte % pageBytes];
+    if (writer && writer != mine)
+      other = writer;
+    if (kind != AccessKind::Read)
+      writer = uint32_t(mine);
+  }
+  if (other && !synchronised.count(warp.block->linear))
+    warp.report(lane, FindingKind::Race,
+                std::string(kind == AccessKind::Read ? "reads" : "writes") +
+                    " global memory that block number " + std::to_string(other - 1) +
+                    " of the same launch wrote, and its own block has used no atomic or acquiring "
+                    "access before",
+                address);
+}
+
 void GlobalTracker::access(Warp &warp, uint32_t lane, uint64_t address, uint32_t bytes,
-                           AccessKind kind) {
+                           AccessKind kind, bool ordered) {
   if (bytes == 0)
     return;
   std::lock_guard<std::mutex> lock(mutex);
   if (predecessor && !warp.gridWaited)
     check(warp, lane, address, bytes, kind);
+  if (ordered || kind == AccessKind::Atomic)
+    synchronised.insert(warp.block->linear);
+  else
+    checkBlocks(warp, lane, address, bytes, kind);
   if (kind != AccessKind::Write)
     read.insert(address, bytes);
   if (kind != AccessKind::Read)
@@ -58,10 +87,10 @@ void GlobalTracker::access(Warp &warp, uint32_t lane, uint64_t address, uint32_t
 }
 
 void GlobalTracker::access(Warp &warp, const uint64_t (&addresses)[warpSize], uint32_t bytes,
-                           AccessKind kind) {
+                           AccessKind kind, bool ordered) {
   for (uint32_t left = warp.mask; left; left &= left - 1) {
     uint32_t lane = uint32_t(std::countr_zero(left));
-    access(warp, lane, addresses[lane], bytes, kind);
+    access(warp, lane, addresses[lane], bytes, kind, ordered);
   }
 }
 

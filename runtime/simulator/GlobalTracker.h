@@ -4,7 +4,9 @@
 
 #include "runtime/simulator/Addressing.h"
 
+#include <memory>
 #include <unordered_map>
+#include <unordered_set>
 
 namespace ingot::simulator {
 
@@ -31,18 +33,26 @@ class GlobalTracker {
 public:
   /// `predecessor` is null where the launch has no programmatic edge.
   explicit GlobalTracker(const PredecessorAccesses *predecessor) : predecessor(predecessor) {}
-  void access(Warp &warp, const uint64_t (&addresses)[warpSize], uint32_t bytes, AccessKind kind);
+  void access(Warp &warp, const uint64_t (&addresses)[warpSize], uint32_t bytes, AccessKind kind,
+              bool ordered);
   /// One lane's access, such as that of an asynchronous copy.
-  void access(Warp &warp, uint32_t lane, uint64_t address, uint32_t bytes, AccessKind kind);
+  void access(Warp &warp, uint32_t lane, uint64_t address, uint32_t bytes, AccessKind kind,
+              bool ordered = false);
   /// Adds what this launch touched.
   void addTo(PredecessorAccesses &accesses) const;
 
 private:
+  /// Blocks of a launch meet in global memory only through atomics and ordered accesses.
+  void checkBlocks(Warp &warp, uint32_t lane, uint64_t address, uint32_t bytes, AccessKind kind);
   void check(Warp &warp, uint32_t lane, uint64_t address, uint32_t bytes, AccessKind kind);
 
   const PredecessorAccesses *predecessor;
   std::mutex mutex;
   WordSet written, read;
+  static constexpr uint64_t pageBytes = 4096;
+  /// Per byte the number of the block that wrote it, plus one.
+  std::unordered_map<uint64_t, std::unique_ptr<std::array<uint32_t, pageBytes>>> writers;
+  std::unordered_set<uint64_t> synchronised; // blocks that have used an atomic or ordered access
 };
 
 } // namespace ingot::simulator

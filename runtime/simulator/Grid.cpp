@@ -31,6 +31,9 @@ constexpr int64_t plainTurn = 50000;
 /// Instructions after which a unit lets others of its thread run.
 constexpr uint64_t unitTurn = 20'000'000;
 
+/// Warp instructions below which starting threads takes longer than running them here.
+constexpr uint64_t smallLaunch = 100'000;
+
 /// One cluster of blocks, which run together.
 class Unit {
 public:
@@ -279,10 +282,10 @@ void work(Launch &launch, std::atomic<uint64_t> &next, uint64_t units, uint64_t 
 
 } // namespace
 
-void runLaunch(Launch &launch, uint64_t residentBlocks) {
+void runLaunch(Launch &launch, uint64_t residentBlocks, uint64_t expectedInstructions) {
   uint64_t units = launch.grid.count() / launch.cluster.count();
   uint32_t threads = uint32_t(std::min<uint64_t>(launch.modes.workerThreads, units));
-  threads = std::max(threads, 1u);
+  threads = expectedInstructions < smallLaunch ? 1 : std::max(threads, 1u);
   uint64_t resident = std::max<uint64_t>(1, residentBlocks / launch.cluster.count() / threads);
   std::atomic<uint64_t> next{0};
   std::vector<std::thread> workers;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Arithmetic of f16 and bf16, single and packed in pairs: computed in f32 so that the one rounding
 // to the narrow type is exact.
+#include "runtime/simulator/HalfVectors.h"
 #include "runtime/simulator/Lanes.h"
 #include "runtime/simulator/Rounding.h"
 
@@ -91,6 +92,29 @@ struct AbsPacked {
   uint32_t operator()(uint32_t a) const { return a & 0x7fff7fffu; }
 };
 
+/// Pairs, without the lanes: 64 numbers in a row.
+template <class H, class F, int N> void executePacked(Warp &warp, const Op &op) {
+  const auto *a = warp.lanes<__m128i>(op.slot[1]);
+  const auto *b = warp.lanes<__m128i>(op.slot[2]);
+  const auto *c = warp.lanes<__m128i>(op.slot[N == 3 ? 3 : 2]);
+  auto *d = warp.lanes<__m128i>(op.slot[0]);
+  const __m128i bit = _mm_setr_epi32(1, 2, 4, 8);
+  for (uint32_t i = 0; i < 8; ++i) {
+    __m256 x = H::widen(_mm_loadu_si128(a + i)), y = H::widen(_mm_loadu_si128(b + i));
+    __m256 z = H::widen(_mm_loadu_si128(c + i));
+    __m256 value = F::quick(x, y, z);
+    if (H::rounding(value))
+      value = F::apply(x, y, z);
+    __m128i lanes = _mm_and_si128(_mm_set1_epi32(int32_t(warp.mask >> 4 * i)), bit);
+    __m128i writes = _mm_cmpeq_epi32(lanes, bit);
+    _mm_storeu_si128(d + i, _mm_blendv_epi8(_mm_loadu_si128(d + i), H::narrow(value), writes));
+  }
+}
+
+template <class F, int N> OpFunction packedVector(Type type) {
+  return type == Type::F16x2 ? executePacked<F16Vector, F, N> : executePacked<Bf16Vector, F, N>;
+}
+
 template <template <class, class> class Shape, class H, class F, class T, int N>
 constexpr OpFunction mapped() {
   using G = Shape<H, F>;
@@ -123,6 +147,18 @@ OpFunction chooseFunction(Decoder &d, const std::string &name, Type type, int &s
   bool packed = bitsOf(type) == 32;
   if (relu && name != "fma")
     d.fail("modifier .relu is not supported");
+  if (packed && !sat && !relu) {
+    sources = name == "fma" ? 3 : 2;
+    if (name == "add")
+      return packedVector<VectorAdd, 2>(type);
+    if (name == "sub")
+      return packedVector<VectorSub, 2>(type);
+    if (name == "mul")
+      return packedVector<VectorMul, 2>(type);
+    if (name == "fma")
+      return packedVector<VectorFma, 3>(type);
+    sources = 2;
+  }
   if (name == "add")
     return sat ? choose<Saturated<Add>, 2>(type) : choose<Add, 2>(type);
   if (name == "sub")

@@ -212,6 +212,8 @@ Variable Parser::parseVariable(Space space) {
     variable.bytes *= count;
     expectSymbol(']');
   }
+  if (variableBytes += variable.bytes; variableBytes > maximumVariableBytes)
+    fail("variables of more than 256 MiB");
   if (acceptSymbol('='))
     parseInitialValue(variable, type);
   return variable;

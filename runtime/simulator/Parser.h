@@ -75,6 +75,7 @@ private:
   std::vector<int64_t> labelPlaces; // instruction number of each label, -1 while not defined
   std::unordered_map<std::string, uint32_t> branchTableNames;
   uint32_t depth = 0;
+  uint64_t variableBytes = 0; // of all variables so far
 };
 
 } // namespace ingot::simulator

@@ -11,6 +11,12 @@ namespace ingot::simulator {
 void executeBranch(Warp &warp, const Op &op);
 void executeIndexedBranch(Warp &warp, const Op &op);
 
+namespace {
+/// Bounds on what a hostile text can make the analysis cost: memory, then time.
+constexpr uint64_t maximumLivenessWords = uint64_t(1) << 23, maximumLivenessWork = uint64_t(1)
+                                                                                   << 31;
+} // namespace
+
 void RegisterAllocator::findBlocks() {
   const std::vector<Op> &ops = decoder.program->ops;
   std::vector<bool> begins(ops.size() + 1, false);
@@ -48,6 +54,9 @@ void RegisterAllocator::findBlocks() {
 void RegisterAllocator::findLiveness() {
   size_t words = (decoder.registerTypes.size() + 63) / 64;
   size_t blocks = successors.size();
+  if (blocks * words > maximumLivenessWords)
+    throw PtxError(decoder.kernel.line, "too many registers and branches");
+  uint64_t work = 0;
   std::vector<std::vector<uint64_t>> uses(blocks, std::vector<uint64_t>(words));
   std::vector<std::vector<uint64_t>> kills = uses;
   liveIn = uses;
@@ -73,6 +82,8 @@ void RegisterAllocator::findLiveness() {
   }
   for (bool changed = true; changed;) {
     changed = false;
+    if ((work += blocks * words) > maximumLivenessWork)
+      throw PtxError(decoder.kernel.line, "branches too intricate to follow");
     for (size_t b = blocks; b-- > 0;)
       for (size_t word = 0; word < words; ++word) {
         uint64_t live = 0;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // mma.sync: products of a 16 x depth and a depth x 8 fragment, depth 16 or 32 bytes.
+#include "runtime/simulator/HalfVectors.h"
 #include "runtime/simulator/Lanes.h"
 #include "runtime/simulator/Rounding.h"
 #include "runtime/simulator/TensorMath.h"
@@ -32,22 +33,30 @@ void gatherOperands(Warp &warp, const Slot *a, const Slot *b, uint32_t bytes, Fr
     }
 }
 
-/// Registers of C as 16 x 8, and back.
+/// Registers of C as 16 x 8, and back: a row has the two registers' lanes alternating.
 void readTile(Warp &warp, const Slot *c, uint32_t *tile) {
-  for (uint32_t k = 0; k < 4; ++k) {
-    const auto *from = warp.lanes<uint32_t>(c[k]);
-    uint32_t *to = tile + (k >> 1) * 64 + (k & 1);
-    for (uint32_t lane = 0; lane < warpSize; ++lane)
-      to[2 * lane] = from[lane];
+  for (uint32_t half = 0; half < 2; ++half) {
+    const float *even = warp.lanes<float>(c[2 * half]), *odd = warp.lanes<float>(c[2 * half + 1]);
+    float *to = reinterpret_cast<float *>(tile) + 64 * half;
+    for (uint32_t lane = 0; lane < warpSize; lane += 8) {
+      __m256 x = _mm256_loadu_ps(even + lane), y = _mm256_loadu_ps(odd + lane);
+      __m256 low = _mm256_unpacklo_ps(x, y), high = _mm256_unpackhi_ps(x, y);
+      _mm256_storeu_ps(to + 2 * lane, _mm256_permute2f128_ps(low, high, 0x20));
+      _mm256_storeu_ps(to + 2 * lane + 8, _mm256_permute2f128_ps(low, high, 0x31));
+    }
   }
 }
 
 void writeTile(Warp &warp, const Slot *d, const uint32_t *tile) {
-  for (uint32_t k = 0; k < 4; ++k) {
-    auto *to = warp.lanes<uint32_t>(d[k]);
-    const uint32_t *from = tile + (k >> 1) * 64 + (k & 1);
-    for (uint32_t lane = 0; lane < warpSize; ++lane)
-      to[lane] = from[2 * lane];
+  for (uint32_t half = 0; half < 2; ++half) {
+    float *even = warp.lanes<float>(d[2 * half]), *odd = warp.lanes<float>(d[2 * half + 1]);
+    const float *from = reinterpret_cast<const float *>(tile) + 64 * half;
+    for (uint32_t lane = 0; lane < warpSize; lane += 8) {
+      __m256 x = _mm256_loadu_ps(from + 2 * lane), y = _mm256_loadu_ps(from + 2 * lane + 8);
+      __m256 low = _mm256_permute2f128_ps(x, y, 0x20), high = _mm256_permute2f128_ps(x, y, 0x31);
+      _mm256_storeu_ps(even + lane, _mm256_shuffle_ps(low, high, 0x88));
+      _mm256_storeu_ps(odd + lane, _mm256_shuffle_ps(low, high, 0xdd));
+    }
   }
 }
 
@@ -82,20 +91,40 @@ bool ready(Warp &warp) {
   return false;
 }
 
+/// Operands of 16-bit elements as f32, straight from the registers: A by rows, B by depth.
+template <class H>
+void widenSixteen(Warp &warp, const Slot *a, const Slot *b, uint32_t depth, float *wideA,
+                  float *wideB) {
+  for (uint32_t half = 0; half < depth / 8; ++half) {
+    const auto *low = warp.lanes<__m128i>(a[2 * half]),
+               *high = warp.lanes<__m128i>(a[2 * half + 1]);
+    const auto *columns = warp.lanes<__m128i>(b[half]);
+    alignas(32) float rows[8 * 8];
+    for (uint32_t r = 0; r < 8; ++r) {
+      _mm256_store_ps(rows + 8 * r, H::widen(_mm_loadu_si128(columns + r)));
+      _mm256_storeu_ps(wideA + r * depth + 8 * half, H::widen(_mm_loadu_si128(low + r)));
+      _mm256_storeu_ps(wideA + (r + 8) * depth + 8 * half, H::widen(_mm_loadu_si128(high + r)));
+    }
+    transpose8(rows, 8, wideB + 64 * half);
+  }
+}
+
 void multiply(Warp &warp, const Op &op, const Slot *a, const Slot *b, uint32_t depth, float *tile) {
   Element left = Element(op.small[0]), right = Element(op.small[1]);
-  uint32_t bytes = depth * elementBytes(left);
-  Fragments f;
-  gatherOperands(warp, a, b, bytes, f);
   alignas(64) float wideA[16 * 32], columns[8 * 32], wideB[32 * 8];
-  widen(left, f.a, 16 * depth, wideA);
-  widen(right, f.b, 8 * depth, columns);
-  if (depth < 8) {
-    for (uint32_t k = 0; k < depth; ++k)
+  if (left == Element::F16) {
+    widenSixteen<F16Vector>(warp, a, b, depth, wideA, wideB);
+  } else if (left == Element::Bf16) {
+    widenSixteen<Bf16Vector>(warp, a, b, depth, wideA, wideB);
+  } else {
+    Fragments f;
+    gatherOperands(warp, a, b, depth * elementBytes(left), f);
+    widen(left, f.a, 16 * depth, wideA);
+    widen(right, f.b, 8 * depth, columns);
+    for (uint32_t k = 0; k < depth && depth < 8; ++k)
       for (uint32_t n = 0; n < 8; ++n)
         wideB[k * 8 + n] = columns[n * depth + k];
-  } else {
-    for (uint32_t k = 0; k < depth; k += 8)
+    for (uint32_t k = 0; k < depth && depth >= 8; k += 8)
       transpose8(columns + k, depth, wideB + 8 * k);
   }
   if (warp.launch->modes.exactTensorCores)

@@ -13,8 +13,6 @@ namespace ingot::simulator {
 
 namespace {
 
-using Row = float __attribute__((vector_size(32)));
-
 /// Values of all codes of an eight-bit format.
 std::array<float, 256> tableOf(const Format &format) {
   std::array<float, 256> table;
@@ -121,18 +119,19 @@ ExactSum exactSumOf(uint32_t architecture, Element element, bool wgmma) {
 
 void multiplyTile(const float *a, const float *b, float *accumulators, uint32_t rows,
                   uint32_t depth) {
-  for (uint32_t row = 0; row < rows; row += 4) {
-    Row sums[4];
-    std::memcpy(sums, accumulators + row * 8, sizeof sums);
+  for (uint32_t row = 0; row < rows; row += 8) {
+    __m256 sums[8];
+    for (uint32_t i = 0; i < 8; ++i)
+      sums[i] = _mm256_loadu_ps(accumulators + (row + i) * 8);
     const float *left = a + size_t(row) * depth;
     for (uint32_t k = 0; k < depth; ++k) {
-      Row right;
-      std::memcpy(&right, b + size_t(k) * 8, sizeof right);
-      for (uint32_t i = 0; i < 4; ++i)
-        sums[i] = (Row)_mm256_fmadd_ps(_mm256_broadcast_ss(left + size_t(i) * depth + k),
-                                       (__m256)right, (__m256)sums[i]);
+      __m256 right = _mm256_loadu_ps(b + size_t(k) * 8);
+      for (uint32_t i = 0; i < 8; ++i)
+        sums[i] =
+            _mm256_fmadd_ps(_mm256_broadcast_ss(left + size_t(i) * depth + k), right, sums[i]);
     }
-    std::memcpy(accumulators + row * 8, sums, sizeof sums);
+    for (uint32_t i = 0; i < 8; ++i)
+      _mm256_storeu_ps(accumulators + (row + i) * 8, sums[i]);
   }
 }
 

@@ -179,6 +179,20 @@ TEST_F(CheckerTest, GlobalMemory) {
   EXPECT_THAT(check("mov.u64 %d1, 0; ld.global.u32 %r5, [%d1];"), HasSubstr("out-of-bounds:"));
 }
 
+TEST_F(CheckerTest, BlocksOfALaunch) {
+  const Shape two = {.grid = 2, .block = 32};
+  EXPECT_THAT(check("st.global.u32 [%d0], %r1;", {.grid = 2, .block = 1}),
+              HasSubstr("of the same launch wrote"));
+  EXPECT_EQ(check("mov.u32 %r5, %ctaid.x; mul.wide.u32 %d1, %r5, 64; mul.wide.u32 %d2, %r1, 2;"
+                  "add.u64 %d1, %d1, %d2; add.u64 %d1, %d1, %d0; cvt.u16.u32 %h1, %r1;"
+                  "st.global.u16 [%d1], %h1; ld.global.u16 %h2, [%d1];",
+                  two),
+            "");
+  EXPECT_EQ(check("atom.global.add.u32 %r5, [%d0], 1; st.global.u32 [%d0+4], %r5;",
+                  {.grid = 2, .block = 1}),
+            "");
+}
+
 TEST_F(CheckerTest, BarriersAndDeadlocks) {
   EXPECT_THAT(check("setp.lt.u32 %p1, %r1, 32; @%p1 bra L; bar.sync 1, 64; L: bar.sync 0, 64;"),
               HasSubstr("deadlock: kernel test"));
