@@ -2,6 +2,7 @@
 // The exported driver: libraries, kernels, launches, graphs.
 #include "runtime/simulator/Exports.h"
 
+#include <algorithm>
 #include <cstring>
 
 using namespace ingot::simulator;
@@ -45,8 +46,8 @@ bool placeVariables(Driver &driver, LoadedLibrary &library) {
         return false;
       library.allocations.push_back(address);
       std::memset(reinterpret_cast<void *>(address), 0, variable.bytes);
-      std::memcpy(reinterpret_cast<void *>(address), variable.content.data(),
-                  variable.content.size());
+      std::copy(variable.content.begin(), variable.content.end(),
+                reinterpret_cast<uint8_t *>(address));
     }
     library.image.addresses.push_back(address);
   }

@@ -35,7 +35,7 @@ protected:
 };
 
 TEST_F(PtxFuzz, CompilerOutput) {
-  run(1, 1500, {inputFile("kernels/gemm.ptx"), inputFile("kernels/hopper_gemm.ptx")});
+  run(1, 500, {inputFile("kernels/gemm.ptx"), inputFile("kernels/hopper_gemm.ptx")});
 }
 
 TEST_F(PtxFuzz, SmallKernels) {
