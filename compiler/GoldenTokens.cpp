@@ -1,13 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs prompts greedily and records the tokens and the distances of the two best logits.
+// Runs prompts greedily on the reference and records the tokens and the distances of the two best
+// logits.
 #include "compiler/GoldenTokens.h"
 
 #include "ingot/ingot.hpp"
 
+#include "llvm/ADT/ScopeExit.h"
 #include <cmath>
 
 using namespace ingot;
 using namespace ingot::compiler;
+
+/// The reference is slow, and a build's memory must not depend on the size of the model.
+static constexpr uint64_t kWeights = uint64_t{32} << 20;
+/// What building and running needs beside the weights: the smallest cap that builds accept is less.
+static constexpr uint64_t kMemory = uint64_t{192} << 20;
 
 static constexpr const char *kPrompts[] = {"Once upon a time", "The capital of France is",
                                            "1, 2, 3,"};
@@ -41,11 +48,9 @@ static GoldenCase runPrompt(Engine &engine, const char *prompt) {
   return golden;
 }
 
-checkpoint::Expected<std::vector<GoldenCase>>
-compiler::makeGoldenTokens(const std::filesystem::path &path, uint64_t memory) {
+static checkpoint::Expected<std::vector<GoldenCase>> runPrompts(const std::filesystem::path &path) {
   try {
     Options options;
-    options.memory = memory;
     options.max_sequences = 1;
     options.max_logit_rows = 1;
     options.max_tokens = kTokens;
@@ -58,4 +63,49 @@ compiler::makeGoldenTokens(const std::filesystem::path &path, uint64_t memory) {
   } catch (const ingot::Error &error) {
     return checkpoint::Error{error.code(), error.what(), "golden tokens", ""};
   }
+}
+
+checkpoint::Expected<GoldenTokens>
+compiler::makeGoldenTokens(mlir::MLIRContext &context, BuildRequest &request,
+                           const checkpoint::TokenizerSpec &tokenizer, const BuildOptions &options,
+                           const EngineDescription &description) {
+  std::string error;
+  auto reference = codegen::findTarget(&context, "reference", error);
+  if (failed(reference))
+    return checkpoint::Error{"INGOT-E3001", error, "golden tokens", ""};
+  auto targets = std::exchange(request.targets, {*reference});
+  auto restore = llvm::make_scope_exit([&] { request.targets = std::move(targets); });
+  BuildOptions quiet = options;
+  quiet.dumpStage.clear();
+  Progress silent(ProgressStyle::Silent);
+
+  auto compiled = runStages(context, request, quiet, silent);
+  if (!compiled)
+    return compiled.error();
+  auto streamer = makeStreamer(request, *compiled, quiet, 0);
+  if (!streamer)
+    return streamer.error();
+  if (streamer->totalBytes() > kWeights)
+    return GoldenTokens{
+        {}, "the reference target is too slow for a model of more than " + readableBytes(kWeights)};
+  if (kMemory + streamer->totalBytes() > options.maxBuildMemory)
+    return GoldenTokens{{},
+                        "running the model needs --max-build-memory " +
+                            readableBytes(kMemory + streamer->totalBytes())};
+  if (auto outcome = compileKernels(context, request, *compiled, quiet, silent); !outcome)
+    return outcome.error();
+  auto assembly = assemble(context, *compiled, *streamer, tokenizer, quiet, silent);
+  if (!assembly)
+    return assembly.error();
+  auto metadata = writeEngineMetadata(*assembly->ir, description, assembly->file.sections(),
+                                      assembly->placements);
+  if (failed(metadata))
+    return checkpoint::Error{"INGOT-E3001", "the reference's metadata cannot be written", "", ""};
+  auto path = previewEngineFile(assembly->file, *metadata);
+  if (!path)
+    return path.error();
+  auto cases = runPrompts(*path);
+  if (!cases)
+    return cases.error();
+  return GoldenTokens{std::move(*cases), "by the reference target"};
 }

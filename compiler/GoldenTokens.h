@@ -1,16 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 // Golden tokens: greedy continuations that an engine carries, for `selftest` wherever it lands.
-// Made by running the engine itself through the runtime's public interface.
 #pragma once
 
-#include "compiler/EngineWriter.h"
+#include "compiler/EngineAssembly.h"
 
 namespace ingot::compiler {
 
-/// Runs a few fixed prompts on the engine at `path`, within `memory` bytes. Margins are rounded
-/// down to multiples of 1/16, so that they do not depend on the level of the machine that made
-/// them. Errors: those of opening and running the engine, for example that no target runs here.
-checkpoint::Expected<std::vector<GoldenCase>> makeGoldenTokens(const std::filesystem::path &path,
-                                                               uint64_t memory);
+struct GoldenTokens {
+  std::vector<GoldenCase> cases; ///< empty: none could be afforded
+  std::string reason;            ///< who made them, or why there are none
+};
+
+/// Builds the model with the request's recipe and limits for the target `reference`, in a file
+/// without a name, and runs a few fixed prompts on it through the runtime's public interface. So
+/// golden tokens depend on the inputs alone, not on the targets asked for or the machine. Margins
+/// are rounded down to multiples of 1/16. A model of more than 32 MiB of weights, or a memory cap
+/// that leaves no room for them, gives none. Errors: those of building and running.
+checkpoint::Expected<GoldenTokens> makeGoldenTokens(mlir::MLIRContext &context,
+                                                    BuildRequest &request,
+                                                    const checkpoint::TokenizerSpec &tokenizer,
+                                                    const BuildOptions &options,
+                                                    const EngineDescription &description);
 
 } // namespace ingot::compiler

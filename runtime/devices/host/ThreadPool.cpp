@@ -81,8 +81,7 @@ Status ThreadPool::startThreads() {
 
 ThreadPool::~ThreadPool() {
   stopping.store(true, std::memory_order_relaxed);
-  generation.fetch_add(1, std::memory_order_release);
-  generation.notify_all();
+  open();
   for (std::thread &worker : workers)
     worker.join();
 }
@@ -106,24 +105,52 @@ void ThreadPool::run(IngotKernel kernel, bool spmd, void *const *buffers, const 
   if (threadCount == 1 || (!spmd && tileCount == 1))
     return runTiles(0);
 
-  unfinished.store(threadCount - 1, std::memory_order_relaxed);
-  generation.fetch_add(1, std::memory_order_release);
-  generation.notify_all();
+  unfinished.store(spmd ? threadCount - 1 : 0, std::memory_order_relaxed);
+  open();
   runTiles(0);
   for (int64_t left; (left = unfinished.load(std::memory_order_acquire)) != 0;)
     waitWhile(unfinished, left);
+  for (uint64_t state = gate.fetch_or(closed, std::memory_order_acq_rel) | closed;
+       state & insideMask; state = gate.load(std::memory_order_acquire))
+    waitWhile(gate, state);
+}
+
+void ThreadPool::open() {
+  uint64_t generation = gate.load(std::memory_order_relaxed) / generationUnit;
+  gate.store((generation + 1) * generationUnit, std::memory_order_release);
+  gate.notify_all();
+}
+
+uint64_t ThreadPool::enter(uint64_t seen) {
+  uint64_t state = gate.load(std::memory_order_acquire);
+  while (true) {
+    if (state / generationUnit == seen || state & closed) {
+      waitWhile(gate, state);
+      state = gate.load(std::memory_order_acquire);
+    } else if (gate.compare_exchange_weak(state, state + 1, std::memory_order_acq_rel)) {
+      return state / generationUnit;
+    }
+  }
+}
+
+void ThreadPool::leave() {
+  if (jobIsSpmd && unfinished.fetch_sub(1, std::memory_order_acq_rel) == 1)
+    unfinished.notify_all();
+  uint64_t before = gate.fetch_sub(1, std::memory_order_acq_rel);
+  if ((before & insideMask) == 1 && before & closed)
+    gate.notify_all();
 }
 
 void ThreadPool::work(int64_t thread) {
-  uint32_t seen = 0;
+  uint64_t seen = 0;
   while (true) {
-    waitWhile(generation, seen);
-    ++seen;
-    if (stopping.load(std::memory_order_relaxed))
+    seen = enter(seen);
+    bool last = stopping.load(std::memory_order_relaxed);
+    if (!last)
+      runTiles(thread);
+    leave();
+    if (last)
       return;
-    runTiles(thread);
-    if (unfinished.fetch_sub(1, std::memory_order_acq_rel) == 1)
-      unfinished.notify_all();
   }
 }
 

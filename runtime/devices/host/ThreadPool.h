@@ -14,8 +14,9 @@
 namespace ingot::runtime {
 
 /// The calling thread is thread 0 and works along. Tiles are handed out by an atomic counter in
-/// the order x, y, z; idle threads spin for a moment, then park. Threads are pinned to the CPUs of
-/// the affinity mask when there is one for each CPU, otherwise the system places them.
+/// the order x, y, z; idle threads spin for a moment, then park. A thread that the system has not
+/// woken by the time the tiles run out is not waited for. Threads are pinned to the CPUs of the
+/// affinity mask when there is one for each CPU, otherwise the system places them.
 class ThreadPool {
 public:
   /// Starts `threads - 1` threads, 1 <= threads <= maximumThreads. `scratch[i]` is the scratch
@@ -32,9 +33,14 @@ public:
            const int64_t grid[3]);
 
 private:
+  static constexpr uint64_t insideMask = 0xffff, closed = 0x10000, generationUnit = 0x20000;
+
   ThreadPool(int64_t threads, std::vector<void *> scratch);
   Status startThreads();
   void work(int64_t thread);
+  void open();
+  uint64_t enter(uint64_t seen);
+  void leave();
   void runTiles(int64_t thread);
   void meet();
 
@@ -47,9 +53,11 @@ private:
   bool jobIsSpmd = false;
   int64_t tileCount = 0, tilesPerClaim = 1;
 
-  alignas(64) std::atomic<uint32_t> generation{0};
   alignas(64) std::atomic<int64_t> nextTile{0};
-  alignas(64) std::atomic<int64_t> unfinished{0};
+  /// Number of the launch, whether it no longer lets threads in, and how many are inside. A thread
+  /// enters each launch at most once.
+  alignas(64) std::atomic<uint64_t> gate{closed};
+  std::atomic<int64_t> unfinished{0}; ///< SPMD: threads that have yet to run the kernel
   alignas(64) std::atomic<int64_t> arrived{0};
   alignas(64) std::atomic<uint32_t> barrierPhase{0};
   std::atomic<bool> stopping{false};
