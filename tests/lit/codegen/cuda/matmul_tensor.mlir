@@ -14,7 +14,7 @@ module attributes {engine.target = #cuda} {
   // CHECK: engine.buffer @workspace "arena" i8 {{.*}} zeroed
   // CHECK: engine.kernel @MatmulTensor_0 from "MatmulTensor"
   // CHECK-SAME: expects = "HMMA LDSM LDGSTS"
-  // CHECK-SAME: block array<i64: 256>
+  // CHECK-SAME: block [256]
   // CHECK: engine.launch "matmul tokens"
   // CHECK-SAME: where[<"T", 1, 8>] grid[<"2">, <"T ceildiv 8">, <"2 * sms floordiv (2 * (T ceildiv 8)) max 1 min 2">]
   // CHECK-SAME: where[<"T", 9, 16>]
