@@ -88,20 +88,20 @@ protected:
 };
 
 TEST_P(LaunchTest, EveryTileRunsOnce) {
-  auto kernel = device.kernel(index, "toy_count", false);
+  auto kernel = device.kernel(index, "toy_count", {.spmd = false});
   ASSERT_TRUE(kernel.ok()) << kernel.status().toString();
   std::vector<int32_t> counters(7 * 13 * 5);
   void *buffers[] = {counters.data()};
   constexpr int rounds = 200;
   for (int round = 0; round < rounds; ++round)
-    device.launch({&*kernel, buffers, nullptr, {7, 13, 5}});
+    device.launch({&*kernel, buffers, {}, {7, 13, 5}});
   EXPECT_EQ(std::count(counters.begin(), counters.end(), rounds), long(counters.size()));
-  device.launch({&*kernel, buffers, nullptr, {7, 0, 5}});
+  device.launch({&*kernel, buffers, {}, {7, 0, 5}});
   EXPECT_EQ(counters[0], rounds) << "an empty grid runs nothing";
 }
 
 TEST_P(LaunchTest, SpmdThreadsMeetAtTheBarrier) {
-  auto kernel = device.kernel(index, "toy_spmd", true);
+  auto kernel = device.kernel(index, "toy_spmd", {.spmd = true});
   ASSERT_TRUE(kernel.ok());
   const size_t threads = size_t(GetParam());
   std::vector<int64_t> numbers(threads), sums(threads);
@@ -112,7 +112,7 @@ TEST_P(LaunchTest, SpmdThreadsMeetAtTheBarrier) {
     int64_t expected = 0;
     for (int64_t number : numbers)
       expected += 2 * number;
-    device.launch({&*kernel, buffers, nullptr, {1, 1, 1}});
+    device.launch({&*kernel, buffers, {}, {1, 1, 1}});
     for (size_t i = 0; i < numbers.size(); ++i) {
       ASSERT_EQ(sums[i], expected);
       ASSERT_EQ(numbers[i], expected);
@@ -126,7 +126,7 @@ TEST(HostDeviceTest, MissingSymbolIsNamed) {
   HostDevice device(1);
   auto loaded = device.loadLibrary(toyLibrary(), "toy");
   ASSERT_TRUE(loaded.ok());
-  EXPECT_EQ(device.kernel(*loaded, "absent", false).status().code(), "INGOT-E5021");
+  EXPECT_EQ(device.kernel(*loaded, "absent", {.spmd = false}).status().code(), "INGOT-E5021");
 }
 
 TEST(SharedObjectTest, RefusesOrdinaryLibraries) {
