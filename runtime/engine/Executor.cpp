@@ -29,6 +29,35 @@ Result<std::unique_ptr<Executor>> Executor::create(std::shared_ptr<const EngineF
   return executor;
 }
 
+static bool usesDim(const schema::Expr *expr, uint32_t dim) {
+  for (uint32_t i = 0; expr && i < count(expr->nodes()); ++i)
+    if (const schema::ExprNode &node = *expr->nodes()->Get(i);
+        node.op() == schema::ExprOp::Dim && node.value() == int64_t(dim))
+      return true;
+  return false;
+}
+
+/// Whether a size, an argument or a grid of the target depends on the dim.
+static bool usesDim(const schema::Target &target, uint32_t dim) {
+  for (uint32_t i = 0; i < count(target.buffers()); ++i)
+    if (usesDim(target.buffers()->Get(i)->bytes(), dim))
+      return true;
+  for (uint32_t i = 0; i < count(target.programs()); ++i) {
+    const auto *instructions = target.programs()->Get(i)->instructions();
+    for (uint32_t j = 0; j < count(instructions); ++j) {
+      const schema::Launch *launch = instructions->Get(j)->operation_as_Launch();
+      for (uint32_t k = 0; launch && k < count(launch->args()); ++k)
+        if (usesDim(launch->args()->Get(k)->value(), dim))
+          return true;
+      for (uint32_t k = 0; launch && k < count(launch->variants()); ++k)
+        for (uint32_t l = 0; l < count(launch->variants()->Get(k)->grid()); ++l)
+          if (usesDim(launch->variants()->Get(k)->grid()->Get(l), dim))
+            return true;
+    }
+  }
+  return false;
+}
+
 Status Executor::bindDims() {
   const schema::Engine &engine = engineFile->metadata();
   ranges = plannedRanges(engine, *chosen, memoryPlan);
@@ -41,7 +70,8 @@ Status Executor::bindDims() {
       sequencesDim = i;
     if (name == "L")
       logitRowsDim = i;
-    if (dim.source() != schema::DimSource::Device || name == "threads")
+    // Other targets of the engine may count things that this device has not.
+    if (dim.source() != schema::DimSource::Device || name == "threads" || !usesDim(*chosen, i))
       continue;
     int64_t value = executionDevice->dimension(name);
     if (value < dim.min() || value > dim.max())

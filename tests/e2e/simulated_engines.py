@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Engines for GPUs, built without one and run in the simulator: the reference's greedy tokens."""
+import sys
+
+import harness
+
+LAYERS = "version: 1\nweights:\n  - {{match: 'model.layers.*', format: {0}}}\n" \
+         "  - {{match: '*', format: bf16}}\n"
+RECIPES = {
+    "bf16": LAYERS.format("bf16") + "activations: bf16\nkv_cache: bf16\n",
+    "w4a16": LAYERS.format("int4, group: 64") + "activations: bf16\nkv_cache: bf16\n",
+    "int8": LAYERS.format("int8") + "activations: {compute: int8-dynamic, store: bf16}\n"
+            "kv_cache: int8\n",
+    "fp8": LAYERS.format("fp8") + "activations: {compute: fp8-dynamic, store: bf16}\n"
+           "kv_cache: e4m3\n",
+}
+FULL = "--full" in sys.argv
+if FULL:
+    sys.argv.remove("--full")
+
+
+class SimulatedEngines(harness.BuildTest):
+    """Chunks of 8 tokens are shorter than the prompts of selftest, which also runs them together."""
+
+    def prove(self, recipe, *architectures):
+        file = self.folder / "recipe.yaml"
+        file.write_text(RECIPES[recipe])
+        output = self.fresh(recipe) / "m.ingot"
+        targets = [word for name in architectures for word in ("--target", name)]
+        self.assert_built(self.build(harness.FABLES, output, *targets, "--target", "x86-64-v3",
+                                     "--recipe", file, "--max-context", "256"), output)
+        for name in architectures:
+            result = self.ingot_run("selftest", output, "--simulate", name, "--max-tokens", 8)
+            self.assertEqual(result.returncode, 0, result.stdout + result.stderr)
+            self.assertRegex(result.stdout, r"golden +passed")
+            self.assertRegex(result.stdout, r"simulator +passed +no finding")
+            self.assertIn(f"with target {name} ", result.stdout)
+
+    def test_bf16(self):
+        self.prove("bf16", "sm_80", *(["sm_89", "sm_90a"] if FULL else []))
+
+    def test_w4a16(self):
+        self.prove("w4a16", "sm_90a", *(["sm_80", "sm_89"] if FULL else []))
+
+    def test_int8(self):
+        self.prove("int8", "sm_80", *(["sm_89", "sm_90a"] if FULL else []))
+
+    def test_fp8(self):
+        self.prove("fp8", "sm_89", *(["sm_80", "sm_90a"] if FULL else []))
+
+    def test_another_architecture_is_refused(self):
+        output = self.fresh("other") / "m.ingot"
+        self.assert_built(self.build(harness.FABLES, output, "--target", "sm_80",
+                                     "--max-context", "256"), output)
+        result = self.ingot_run("selftest", output, "--simulate", "sm_90a")
+        self.assertEqual(result.returncode, 1)
+        self.assertIn("INGOT-E5016", result.stderr)
+
+
+if __name__ == "__main__":
+    harness.main()
