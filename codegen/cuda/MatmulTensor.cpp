@@ -130,7 +130,9 @@ std::optional<Plan> planFor(llm::MatmulOp op, const MatmulShape &shape, const Ti
   Plan plan = {tile, 0, groupOf(shape), 0, 0, 0};
   // Rows of tokens are at least 128 bytes; weights of few bits get deeper stages.
   bool wide = tile.tokens() > 64 && shape.inputBytes == 2;
-  bool deep = bitsOf(shape.weight) <= 8 && !wide;
+  // Every group of a stage costs registers beside the sums.
+  bool crowded = plan.group > 0 && plan.group < 64 && tile.sums() > kFewSums;
+  bool deep = bitsOf(shape.weight) <= 8 && !wide && !crowded;
   for (int64_t depth : {deep ? 128 : 64, 64}) {
     bool fits = plan.group == 0 || plan.group % depth == 0 || depth % plan.group == 0;
     if (!fits || depth * shape.inputBytes < 128)

@@ -20,7 +20,7 @@ if FULL:
 
 
 class SimulatedEngines(harness.BuildTest):
-    """Chunks of 8 tokens are shorter than the prompts of selftest, which also runs them together."""
+    """Chunks of 8 tokens are shorter than selftest's prompts, which also run together."""
 
     def prove(self, recipe, *architectures):
         file = self.folder / "recipe.yaml"
