@@ -19,6 +19,9 @@ using cuda::DriverResult;
 namespace {
 
 constexpr const char *kSimulatorLibrary = "libingot-cuda-sim.so";
+/// From this architecture on a kernel may start before the one before it has ended, and waits for
+/// it by itself (docs/cuda-kernels.md).
+constexpr int32_t kFirstProgrammatic = 9;
 /// Beyond this a kernel must be told that it may have so much.
 constexpr uint64_t kUsualSharedBytes = 48 << 10;
 
@@ -113,6 +116,7 @@ Status CudaDevice::readFacts() {
   arch = architectureOf(attribute(DeviceAttribute::ComputeCapabilityMajor),
                         attribute(DeviceAttribute::ComputeCapabilityMinor));
   sms = attribute(DeviceAttribute::MultiprocessorCount);
+  programmatic = attribute(DeviceAttribute::ComputeCapabilityMajor) >= kFirstProgrammatic;
   name = std::string(text) + ", " + arch + ", " + std::to_string(sms) + " multiprocessors";
   return driver->check(driver->cuDriverGetVersion(&version), "INGOT-E6502",
                        "asking for the driver's version");
@@ -275,12 +279,17 @@ void CudaDevice::launch(const DeviceLaunch &launch) {
                                stream,
                                nullptr,
                                0};
-  cuda::LaunchAttribute cluster = {};
+  cuda::LaunchAttribute attributes[2] = {};
+  config.attributes = attributes;
+  if (programmatic) {
+    cuda::LaunchAttribute &early = attributes[config.attributeCount++];
+    early.id = cuda::LaunchAttributeId::ProgrammaticStreamSerialization;
+    early.value.programmaticStreamSerializationAllowed = 1;
+  }
   if (shape.cluster[0] * shape.cluster[1] * shape.cluster[2] > 1) {
+    cuda::LaunchAttribute &cluster = attributes[config.attributeCount++];
     cluster.id = cuda::LaunchAttributeId::ClusterDimension;
     cluster.value.clusterDimension = {shape.cluster[0], shape.cluster[1], shape.cluster[2]};
-    config.attributes = &cluster;
-    config.attributeCount = 1;
   }
   note(driver->cuLaunchKernelEx(&config, function, arguments.data(), nullptr),
        "launching a kernel");
@@ -340,14 +349,22 @@ void CudaDevice::beginRecording(uint64_t key) {
   enter();
   recordingKey = key;
   lastNode = nullptr;
+  lastIsKernel = false;
   note(driver->cuGraphCreate(&graph, 0), "making a graph");
 }
 
 void CudaDevice::addNode(cuda::GraphNodeParameters &parameters, const char *what) {
   cuda::GraphNode node = nullptr;
-  note(driver->cuGraphAddNode_v2(&node, graph, &lastNode, nullptr, lastNode ? 1 : 0, &parameters),
+  bool isKernel = parameters.type == cuda::GraphNodeType::Kernel;
+  cuda::GraphEdge edge = {};
+  if (programmatic && isKernel && lastIsKernel) {
+    edge.fromPort = cuda::GraphPort::Programmatic;
+    edge.type = cuda::GraphDependencyType::Programmatic;
+  }
+  note(driver->cuGraphAddNode_v2(&node, graph, &lastNode, &edge, lastNode ? 1 : 0, &parameters),
        what);
   lastNode = node;
+  lastIsKernel = isKernel;
 }
 
 void CudaDevice::endRecording() {

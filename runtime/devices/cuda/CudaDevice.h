@@ -70,6 +70,7 @@ private:
   cuda::Stream stream = nullptr;
   std::string arch, name;
   int32_t version = 0, sms = 0;
+  bool programmatic = false; ///< kernels overlap with the one before
 
   std::vector<cuda::DevicePointer> allocations;
   std::map<const uint8_t *, std::pair<void *, uint64_t>> adopted;
@@ -82,6 +83,7 @@ private:
   /// The program being recorded, and what was recorded before.
   cuda::Graph graph = nullptr;
   cuda::GraphNode lastNode = nullptr;
+  bool lastIsKernel = false;
   uint64_t recordingKey = 0;
   std::map<uint64_t, cuda::GraphExec> recordings;
 };
