@@ -48,10 +48,12 @@ static void *openLibrary(const std::string &file, std::string &error) {
 llvm::Expected<std::shared_ptr<const Nvrtc>> Nvrtc::load(llvm::StringRef path) {
   std::vector<std::string> candidates = nvrtcCandidates();
   if (!path.empty())
-    candidates = llvm::sys::fs::is_directory(path) ? nvrtcLibrariesIn(path)
+    candidates = llvm::sys::fs::is_directory(path) ? nvrtcLibrariesUnder(path)
                                                    : std::vector<std::string>{path.str()};
-  std::string reason = path.empty() ? "no such library was found"
-                                    : "'" + path.str() + "' holds no file libnvrtc.so.*";
+  std::string reason =
+      path.empty() ? "no such library was found"
+                   : "'" + path.str() +
+                         "' holds no file libnvrtc.so.*, nor do lib64, lib or nvidia/cu*/lib in it";
   for (const std::string &file : candidates) {
     std::string error;
     void *library = openLibrary(file, error);

@@ -40,4 +40,7 @@ std::vector<std::string> nvrtcCandidates();
 /// The libraries in folder `folder`, newest first.
 std::vector<std::string> nvrtcLibrariesIn(llvm::StringRef folder);
 
+/// The same for a folder as people name it: of the library, of a toolkit, or of Python packages.
+std::vector<std::string> nvrtcLibrariesUnder(llvm::StringRef folder);
+
 } // namespace ingot::codegen

@@ -40,6 +40,14 @@ std::vector<std::string> ingot::codegen::nvrtcLibrariesIn(llvm::StringRef folder
   return found;
 }
 
+std::vector<std::string> ingot::codegen::nvrtcLibrariesUnder(llvm::StringRef folder) {
+  std::vector<std::string> found = nvrtcLibrariesIn(folder);
+  for (const char *libraries : {"/lib64", "/lib"})
+    append(found, nvrtcLibrariesIn((folder + libraries).str()));
+  append(found, librariesOfPackages(folder));
+  return found;
+}
+
 std::vector<std::string> ingot::codegen::nvrtcCandidates() {
   std::vector<std::string> found;
   // scripts/setup installs the package into build/nvrtc, beside build/release/bin/ingot.
