@@ -3,6 +3,7 @@
 #include "codegen/cuda/RowKernels.h"
 
 #include "codegen/cuda/CudaVariant.h"
+#include "codegen/cuda/MatmulLayout.h"
 #include "llvm/ADT/TypeSwitch.h"
 #include "llvm/Support/MathExtras.h"
 
@@ -12,9 +13,8 @@ using namespace ingot::codegen;
 using engine::LayoutAttr;
 using engine::RangeAttr;
 
-/// Operands that the Pointwise template passes on, and digits that Layout.cuh knows.
+/// Operands that the Pointwise template passes on.
 constexpr size_t kPointwiseOperands = 6;
-constexpr size_t kMostDigits = 12;
 constexpr int64_t kWarpSize = 32;
 /// Up to this many tokens the heads of one are spread over blocks.
 constexpr int64_t kFewTokens = 64;
@@ -34,29 +34,6 @@ static int64_t threadsFor(int64_t work, int64_t most) {
 }
 
 //===- llm.embed ----------------------------------------------------------------------------===//
-
-/// The digits of Layout.cuh. Without a layout of its own a weight is in row-major order.
-static bool addLayout(CudaVariant &variant, llvm::StringRef name, Value weight) {
-  SmallVector<LayoutAttr::Digit> digits;
-  if (weight) {
-    RankedTensorType type = typeOf(weight);
-    auto layout = dyn_cast_or_null<LayoutAttr>(type.getEncoding());
-    if (!layout)
-      layout =
-          LayoutAttr::rowMajor(type.getContext(), type.getShape().front(), llm::columnsOf(weight));
-    digits = layout.digitList();
-  }
-  if (digits.size() > kMostDigits)
-    return false;
-  for (size_t i = 0; i < kMostDigits; ++i) {
-    LayoutAttr::Digit digit = i < digits.size() ? digits[i] : LayoutAttr::Digit{0, 1, 1};
-    std::string index = "_" + std::to_string(i);
-    variant.integer((name + "_axis" + index).str(), digit.axis);
-    variant.integer((name + "_stride" + index).str(), digit.stride);
-    variant.integer((name + "_radix" + index).str(), digit.radix);
-  }
-  return true;
-}
 
 static bool isRowMajor(Value tensor) {
   auto type = dyn_cast<RankedTensorType>(tensor.getType());

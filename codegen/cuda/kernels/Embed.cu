@@ -12,24 +12,9 @@ constexpr int kScales = 2;
 constexpr int kZeros = kScales + int(constants::encoded);
 constexpr int kResult = kZeros + int(constants::zero_points);
 
-struct TableLayout {
-  static __device__ constexpr LayoutDigit digit(int index) {
-    constexpr LayoutDigit digits[kMostDigits] = INGOT_LAYOUT(table);
-    return digits[index];
-  }
-};
-struct ScaleLayout {
-  static __device__ constexpr LayoutDigit digit(int index) {
-    constexpr LayoutDigit digits[kMostDigits] = INGOT_LAYOUT(scale);
-    return digits[index];
-  }
-};
-struct ZeroLayout {
-  static __device__ constexpr LayoutDigit digit(int index) {
-    constexpr LayoutDigit digits[kMostDigits] = INGOT_LAYOUT(zero);
-    return digits[index];
-  }
-};
+INGOT_LAYOUT_TYPE(TableLayout, table);
+INGOT_LAYOUT_TYPE(ScaleLayout, scale);
+INGOT_LAYOUT_TYPE(ZeroLayout, zero);
 
 /// The value that `stored` at (row, column) stands for.
 INGOT_DEVICE float decode(const Launch &launch, u32 row, u32 column, float stored) {

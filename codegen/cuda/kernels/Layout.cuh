@@ -29,6 +29,15 @@ constexpr int kMostDigits = 12;
     }                                                                                              \
   }
 
+/// Defines the type `Type`, whose digits are those called `name`.
+#define INGOT_LAYOUT_TYPE(Type, name)                                                              \
+  struct Type {                                                                                    \
+    static __device__ constexpr LayoutDigit digit(int index) {                                     \
+      constexpr LayoutDigit digits[kMostDigits] = INGOT_LAYOUT(name);                              \
+      return digits[index];                                                                        \
+    }                                                                                              \
+  }
+
 /// The element's place in memory. `Layout::digit(i)` gives the digits.
 template <class Layout, int Index = 0>
 INGOT_DEVICE i64 placeOf(u32 row, u32 column, i64 place = 0) {

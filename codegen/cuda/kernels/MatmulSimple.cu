@@ -17,24 +17,9 @@ constexpr int kEach = kTileColumns / kAlong, kTokens = kTileRows / kAcross;
 /// Sums of integers are closed at the ends of groups, which are multiples of this.
 constexpr int kStep = 8;
 
-struct WeightLayout {
-  static __device__ constexpr LayoutDigit digit(int index) {
-    constexpr LayoutDigit digits[kMostDigits] = INGOT_LAYOUT(weight);
-    return digits[index];
-  }
-};
-struct ScaleLayout {
-  static __device__ constexpr LayoutDigit digit(int index) {
-    constexpr LayoutDigit digits[kMostDigits] = INGOT_LAYOUT(scale);
-    return digits[index];
-  }
-};
-struct ZeroLayout {
-  static __device__ constexpr LayoutDigit digit(int index) {
-    constexpr LayoutDigit digits[kMostDigits] = INGOT_LAYOUT(zero);
-    return digits[index];
-  }
-};
+INGOT_LAYOUT_TYPE(WeightLayout, weight);
+INGOT_LAYOUT_TYPE(ScaleLayout, scale);
+INGOT_LAYOUT_TYPE(ZeroLayout, zero);
 
 INGOT_DEVICE i64 groupOf(i64 k) { return constants::group > 0 ? k / constants::group : 0; }
 
