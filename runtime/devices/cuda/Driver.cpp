@@ -8,6 +8,7 @@ namespace ingot::runtime {
 
 Result<std::unique_ptr<Driver>> Driver::load(const std::string &library) {
   std::unique_ptr<Driver> driver(new Driver());
+  // Never closed: the driver has threads and the simulator state of their own.
   driver->handle = dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (!driver->handle) {
     const char *reason = dlerror();
@@ -22,12 +23,6 @@ Result<std::unique_ptr<Driver>> Driver::load(const std::string &library) {
       !status.ok())
     return status;
   return driver;
-}
-
-Driver::~Driver() {
-  // The system's driver stays: it has threads of its own.
-  if (handle && isSimulator())
-    dlclose(handle);
 }
 
 Status Driver::resolve(const std::string &library) {

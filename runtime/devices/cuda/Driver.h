@@ -16,7 +16,6 @@ public:
   /// Loads `library` (a file, or a name that the loader searches) and initialises it.
   /// INGOT-E6501: not found, or no driver. INGOT-E6502: it refuses to start.
   static Result<std::unique_ptr<Driver>> load(const std::string &library);
-  ~Driver();
 
   /// The system's driver library.
   static constexpr const char *systemLibrary = "libcuda.so.1";
