@@ -6,7 +6,9 @@
 
 #include "mlir/IR/Builders.h"
 #include "llvm/Config/llvm-config.h"
+#include <atomic>
 #include <sys/resource.h>
+#include <thread>
 
 using namespace mlir;
 using namespace ingot;
@@ -69,14 +71,24 @@ Outcome digestInputs(const BuildRequest &request, const BuildOptions &options,
     if (!llvm::is_contained(files, file))
       files.push_back(file);
   progress.begin("digest inputs");
-  for (auto [i, file] : llvm::enumerate(files)) {
-    auto digest = checkpoint::sha256OfFile(file);
-    if (!digest)
-      return digest.error();
+  std::vector<std::optional<Expected<checkpoint::Digest>>> digests(files.size());
+  std::atomic<size_t> next = 0;
+  auto work = [&] {
+    for (size_t i = next++; i < files.size(); i = next++)
+      digests[i] = checkpoint::sha256OfFile(files[i]);
+  };
+  std::vector<std::thread> workers;
+  for (unsigned i = 1; i < std::min<size_t>(usableThreads(options.threads), files.size()); ++i)
+    workers.emplace_back(work);
+  work();
+  for (std::thread &worker : workers)
+    worker.join();
+  for (auto [file, digest] : llvm::zip_equal(files, digests)) {
+    if (!*digest)
+      return digest->error();
     std::error_code error;
-    provenance.inputs.push_back(
-        {file.lexically_relative(options.model).generic_string(), file_size(file, error), *digest});
-    progress.update(i + 1, files.size());
+    provenance.inputs.push_back({file.lexically_relative(options.model).generic_string(),
+                                 file_size(file, error), **digest});
   }
   progress.end(std::to_string(files.size()) + " files");
   return {};

@@ -31,7 +31,7 @@ Error DiagnosticCollector::error() const {
   return {what.substr(code, codeLength), rest.substr(rest.starts_with(": ") ? 2 : 0), "", ""};
 }
 
-static unsigned usableThreads(unsigned asked) {
+unsigned compiler::usableThreads(unsigned asked) {
   return asked != 0 ? asked : std::max(1u, std::thread::hardware_concurrency());
 }
 

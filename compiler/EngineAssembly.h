@@ -36,6 +36,9 @@ private:
   mlir::ScopedDiagnosticHandler handler;
 };
 
+/// `asked`, or where that is 0 as many threads as the machine runs.
+unsigned usableThreads(unsigned asked);
+
 /// Every target's stages up to its unit, in the order asked for; units bear their target's names.
 checkpoint::Expected<llvm::SmallVector<CompiledTarget>> runStages(mlir::MLIRContext &context,
                                                                   const BuildRequest &request,
