@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // From options to a finished engine file.
+#include "codegen/native/ForEachParallel.h"
 #include "compiler/EngineAssembly.h"
 #include "compiler/GoldenTokens.h"
 #include "compiler/Version.h"
 
 #include "mlir/IR/Builders.h"
 #include "llvm/Config/llvm-config.h"
-#include <atomic>
+#include <mutex>
 #include <sys/resource.h>
-#include <thread>
 
 using namespace mlir;
 using namespace ingot;
@@ -72,17 +72,13 @@ Outcome digestInputs(const BuildRequest &request, const BuildOptions &options,
       files.push_back(file);
   progress.begin("digest inputs");
   std::vector<std::optional<Expected<checkpoint::Digest>>> digests(files.size());
-  std::atomic<size_t> next = 0;
-  auto work = [&] {
-    for (size_t i = next++; i < files.size(); i = next++)
-      digests[i] = checkpoint::sha256OfFile(files[i]);
-  };
-  std::vector<std::thread> workers;
-  for (unsigned i = 1; i < std::min<size_t>(usableThreads(options.threads), files.size()); ++i)
-    workers.emplace_back(work);
-  work();
-  for (std::thread &worker : workers)
-    worker.join();
+  std::mutex mutex;
+  size_t done = 0;
+  codegen::forEachParallel(files.size(), usableThreads(options.threads), [&](size_t i) {
+    digests[i] = checkpoint::sha256OfFile(files[i]);
+    std::lock_guard<std::mutex> lock(mutex);
+    progress.update(++done, files.size());
+  });
   for (auto [file, digest] : llvm::zip_equal(files, digests)) {
     if (!*digest)
       return digest->error();

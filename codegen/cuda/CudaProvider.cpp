@@ -52,21 +52,12 @@ FailureOr<LayoutAttr> CudaProvider::weightLayout(Operation *user, unsigned opera
     return fail(user, "operand " + llvm::Twine(operand) + " is no weight of one or two dimensions");
   if (auto matmul = dyn_cast<llm::MatmulOp>(user))
     return cudaMatmulLayout(matmul, operand);
-  return cudaRowMajor(type);
-}
-
-/// Whether an operation that reads weights row by row finds them so.
-static bool isRowMajor(Operation *op) {
-  return llvm::all_of(op->getOperandTypes(), [](Type type) {
-    auto tensor = dyn_cast<RankedTensorType>(type);
-    return !tensor || !isa_and_nonnull<LayoutAttr>(tensor.getEncoding()) ||
-           cudaLayoutOf(tensor) == cudaRowMajor(tensor);
-  });
+  return rowMajorLayout(type);
 }
 
 LogicalResult CudaProvider::kernelsFor(Operation *op, llvm::ArrayRef<RangeAttr> declared,
                                        Kernels &kernels) const {
-  if (!isa<llm::MatmulOp, llm::EmbedOp>(op) && !isRowMajor(op))
+  if (!isa<llm::MatmulOp, llm::EmbedOp>(op) && !llvm::all_of(op->getOperandTypes(), isRowMajor))
     return fail(op, "it reads weights in row-major order only");
   Declined reason = llvm::TypeSwitch<Operation *, Declined>(op)
                         .Case([&](llm::MatmulOp matmul) {

@@ -5,9 +5,8 @@
 #include "codegen/cuda/CudaArchitecture.h"
 #include "codegen/cuda/KernelCache.h"
 #include "codegen/cuda/KernelEvidence.h"
+#include "codegen/native/ForEachParallel.h"
 #include "mlir/IR/Builders.h"
-#include <atomic>
-#include <thread>
 
 using namespace mlir;
 using namespace ingot;
@@ -95,17 +94,9 @@ std::vector<Outcome> compileAll(llvm::ArrayRef<engine::KernelOp> kernels,
                                 const CompileOptions &options) {
   KernelCache cache(options.kernelCache);
   std::vector<Outcome> outcomes(kernels.size());
-  std::atomic<size_t> next = 0;
-  auto work = [&] {
-    for (size_t i = next++; i < kernels.size(); i = next++)
-      outcomes[i] = compileOne(kernels[i], architecture, nvrtc, cache);
-  };
-  std::vector<std::thread> workers;
-  for (size_t i = 1; i < std::min<size_t>(std::max(options.threads, 1), kernels.size()); ++i)
-    workers.emplace_back(work);
-  work();
-  for (std::thread &worker : workers)
-    worker.join();
+  forEachParallel(kernels.size(), std::max(options.threads, 1), [&](size_t i) {
+    outcomes[i] = compileOne(kernels[i], architecture, nvrtc, cache);
+  });
   return outcomes;
 }
 

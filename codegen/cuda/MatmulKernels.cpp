@@ -100,21 +100,13 @@ void codegen::describeMatmul(CudaVariant &variant, llm::MatmulOp op, const Matmu
   variant.integer("zero_points", shape.zeroPoints);
   variant.integer("input_scales", op.getInputScales() ? 1 : 0);
   variant.integer("pair_offset", op.getPairOffset().value_or(0));
-  variant.integer("operands", op.getEpilogueOperands().size());
-  for (size_t i = 0; i < kEpilogueOperands; ++i) {
-    bool present = i < op.getEpilogueOperands().size();
-    Value operand = present ? op.getEpilogueOperands()[i] : op.getResult();
-    std::string index = std::to_string(i);
-    variant.integer("address_" + index,
-                    present ? operandAddress(operand, typeOf(op.getResult())) : 0);
-    variant.type("type_" + index, operand);
-  }
+  variant.regionOperands(op.getEpilogueOperands(), op.getResult(), kEpilogueOperands);
 }
 
 engine::LayoutAttr codegen::cudaMatmulLayout(llm::MatmulOp op, unsigned operand) {
   if (auto layout = tensorLayout(op, MatmulShape(op), operand))
     return layout;
-  return cudaRowMajor(typeOf(op->getOperand(operand)));
+  return rowMajorLayout(typeOf(op->getOperand(operand)));
 }
 
 Declined codegen::addMatmulKernels(llm::MatmulOp op, const CudaArchitecture &architecture,

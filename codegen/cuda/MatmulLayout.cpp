@@ -14,16 +14,6 @@ constexpr int64_t kTileRows = 16;
 /// As kernels/Layout.cuh.
 constexpr size_t kMostDigits = 12;
 
-LayoutAttr codegen::cudaRowMajor(RankedTensorType type) {
-  int64_t columns = type.getRank() < 2 ? 1 : type.getShape().back();
-  return LayoutAttr::rowMajor(type.getContext(), type.getShape().front(), columns);
-}
-
-LayoutAttr codegen::cudaLayoutOf(RankedTensorType type) {
-  auto layout = dyn_cast_or_null<LayoutAttr>(type.getEncoding());
-  return layout ? layout : cudaRowMajor(type);
-}
-
 /// Digits of one tile's block: lanes, then what a lane holds, as kernels/MatmulFragments.cuh reads
 /// it; the first number is the block's columns. Lane 4g + t starts at row g; its words are halves
 /// of columns by rows g and g + 8.
@@ -63,7 +53,7 @@ LayoutAttr codegen::fragmentScales(RankedTensorType type) {
 bool codegen::addLayout(CudaVariant &variant, llvm::StringRef name, Value weight) {
   SmallVector<LayoutAttr::Digit> digits;
   if (weight)
-    digits = cudaLayoutOf(cast<RankedTensorType>(weight.getType())).digitList();
+    digits = layoutOf(cast<RankedTensorType>(weight.getType())).digitList();
   if (digits.size() > kMostDigits)
     return false;
   for (size_t i = 0; i < kMostDigits; ++i) {

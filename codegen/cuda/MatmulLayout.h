@@ -3,6 +3,7 @@
 #pragma once
 
 #include "codegen/cuda/CudaVariant.h"
+#include "codegen/native/WeightLayout.h"
 #include "dialects/engine/EngineDialect.h"
 #include "dialects/llm/LlmDialect.h"
 
@@ -11,10 +12,6 @@ namespace ingot::codegen {
 /// Rows of the weight between the two members of a pair: a lane of a tensor-core product holds
 /// rows g and g + 8.
 inline constexpr int64_t kCudaPairOffset = 8;
-
-/// The layout on `type`; row-major where there is none.
-engine::LayoutAttr cudaLayoutOf(mlir::RankedTensorType type);
-engine::LayoutAttr cudaRowMajor(mlir::RankedTensorType type);
 
 /// How tensor-core kernels store a weight: by what one lane needs of 16 rows.
 enum class FragmentLayout {

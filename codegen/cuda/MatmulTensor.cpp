@@ -284,7 +284,7 @@ void codegen::addTensorKernels(llm::MatmulOp op, const MatmulShape &shape,
     unsigned index = llvm::find(op->getOperands(), operand).getIndex();
     auto type = cast<RankedTensorType>(operand.getType());
     LayoutAttr wanted = tensorLayout(op, shape, index);
-    if (cudaLayoutOf(type) != (wanted ? wanted : cudaRowMajor(type)))
+    if (layoutOf(type) != (wanted ? wanted : rowMajorLayout(type)))
       return; // a tied weight that another product has had packed
   }
   std::vector<Candidate> candidates;

@@ -35,17 +35,10 @@ static int64_t threadsFor(int64_t work, int64_t most) {
 
 //===- llm.embed ----------------------------------------------------------------------------===//
 
-static bool isRowMajor(Value tensor) {
-  auto type = dyn_cast<RankedTensorType>(tensor.getType());
-  auto layout = type ? dyn_cast_or_null<LayoutAttr>(type.getEncoding()) : LayoutAttr();
-  return !layout || layout == LayoutAttr::rowMajor(type.getContext(), type.getShape().front(),
-                                                   llm::columnsOf(tensor));
-}
-
 static Declined addKernels(llm::EmbedOp op, Kernels &kernels) {
   int64_t columns = llm::columnsOf(op.getTable());
   llm::EncodingAttr encoding = op.getEncodingAttr();
-  bool rowMajor = isRowMajor(op.getTable());
+  bool rowMajor = isRowMajor(op.getTable().getType());
   int64_t items = rowMajor ? columns / vectorWidth(columns) : columns;
   int64_t threads = threadsFor(items, 128);
   CudaVariant variant("Embed", op, threads);
@@ -76,21 +69,8 @@ static Declined addKernels(llm::RmsNormOp op, Kernels &kernels) {
   int64_t rounds = llvm::divideCeil(segments, kMostWarps);
   if (rounds > kMostRounds)
     return "its rows are too long";
-  Type f32 = Float32Type::get(op.getContext());
   CudaVariant variant("RmsNorm", op, llvm::divideCeil(segments, rounds) * kWarpSize);
-  variant.integer("columns", columns);
-  variant.type("input_type", op.getInput());
-  variant.integer("residual", op.getResidual() ? 1 : 0);
-  variant.type("residual_type", op.getResidual() ? op.getResidual() : op.getInput());
-  variant.integer("weighted", op.getWeight() ? 1 : 0);
-  variant.type("weight_type", op.getWeight() ? op.getWeight() : op.getInput());
-  variant.type("result_type", op.getResult());
-  variant.integer("store_type", elementCode(op.getStore().value_or(f32)));
-  variant.integer("sum", op.getSum() ? 1 : 0);
-  variant.integer("sum_type",
-                  elementCode(op.getSum() ? typeOf(op.getSum()).getElementType() : f32));
-  variant.real("eps", op.getEps());
-  variant.rowsOf(op.getResult());
+  variant.rmsNorm(op);
   kernels.push_back(variant.take());
   return std::nullopt;
 }
@@ -105,13 +85,7 @@ static Declined addPointwise(Operation *op, ValueRange inputs, Value result, Ker
   CudaVariant variant("Pointwise", op, threads);
   variant.integer("columns", columns);
   variant.type("result_type", result);
-  variant.integer("operands", inputs.size());
-  for (size_t i = 0; i < kPointwiseOperands; ++i) {
-    bool present = i < inputs.size();
-    std::string index = std::to_string(i);
-    variant.integer("address_" + index, present ? operandAddress(inputs[i], typeOf(result)) : 0);
-    variant.type("type_" + index, present ? inputs[i] : result);
-  }
+  variant.regionOperands(inputs, result, kPointwiseOperands);
   variant.rowsOf(result);
   variant.tiles(llvm::divideCeil(vectors, threads));
   kernels.push_back(variant.take());
@@ -257,8 +231,6 @@ static Declined addKernels(llm::SampleOp op, Kernels &kernels) {
 
 Declined codegen::addRowKernels(Operation *op, const CudaArchitecture &,
                                 llvm::ArrayRef<RangeAttr> declared, Kernels &kernels) {
-  if (!isa<llm::EmbedOp>(op) && !llvm::all_of(op->getOperands(), isRowMajor))
-    return "it reads weights in row-major order only";
   return llvm::TypeSwitch<Operation *, Declined>(op)
       .Case<llm::EmbedOp, llm::RmsNormOp, llm::PointwiseOp, llm::RoundOp, llm::QuantizeActivationOp,
             llm::SliceColumnsOp, llm::GatherRowsOp, llm::SampleOp>(

@@ -2,11 +2,10 @@
 // Compiles a unit's kernels side by side and links them in the order of the unit.
 #include "codegen/native/KernelLibrary.h"
 
+#include "codegen/native/ForEachParallel.h"
 #include "codegen/native/KernelSpecializer.h"
 #include "codegen/native/SharedObjectLinker.h"
 #include "mlir/IR/Builders.h"
-#include <atomic>
-#include <thread>
 
 using namespace mlir;
 using namespace ingot;
@@ -28,22 +27,13 @@ struct Outcome {
 static std::vector<Outcome> specializeAll(llvm::ArrayRef<engine::KernelOp> kernels,
                                           const KernelMachine &machine, int threads) {
   std::vector<Outcome> outcomes(kernels.size());
-  std::atomic<size_t> next = 0;
-  auto work = [&] {
-    for (size_t i = next++; i < kernels.size(); i = next++) {
-      llvm::Expected<std::string> object = specializeKernel(kernels[i], machine);
-      if (object)
-        outcomes[i].object = std::move(*object);
-      else
-        outcomes[i].error = llvm::toString(object.takeError());
-    }
-  };
-  std::vector<std::thread> workers;
-  for (size_t i = 1; i < std::min<size_t>(std::max(threads, 1), kernels.size()); ++i)
-    workers.emplace_back(work);
-  work();
-  for (std::thread &worker : workers)
-    worker.join();
+  forEachParallel(kernels.size(), std::max(threads, 1), [&](size_t i) {
+    llvm::Expected<std::string> object = specializeKernel(kernels[i], machine);
+    if (object)
+      outcomes[i].object = std::move(*object);
+    else
+      outcomes[i].error = llvm::toString(object.takeError());
+  });
   return outcomes;
 }
 

@@ -9,6 +9,16 @@
 
 namespace ingot::codegen {
 
+/// How a kernel addresses an operand of a scalar region: 1 by row and column, 2 by column, 3 by
+/// row.
+inline int64_t operandAddress(mlir::Value operand, mlir::RankedTensorType result) {
+  auto type = llvm::cast<mlir::RankedTensorType>(operand.getType());
+  if (type.getRank() == 2 && type.getShape() == result.getShape())
+    return 1;
+  bool column = type.hasStaticShape() && type.getNumElements() == result.getShape().back();
+  return column ? 2 : 3;
+}
+
 /// Collects the parts of a KernelVariant.
 class VariantBuilder {
 public:
@@ -43,6 +53,38 @@ public:
     integer("value_scales_offset", cache.valueScalesOffset());
   }
 
+  /// The constants of a scalar region's operands: how many there are, and for each of the `most`
+  /// that its template knows where it stands and its type (an absent one has the result's).
+  void regionOperands(mlir::ValueRange operands, mlir::Value result, size_t most) {
+    integer("operands", static_cast<int64_t>(operands.size()));
+    for (size_t i = 0; i < most; ++i) {
+      bool present = i < operands.size();
+      std::string index = std::to_string(i);
+      auto type = llvm::cast<mlir::RankedTensorType>(result.getType());
+      integer("address_" + index, present ? operandAddress(operands[i], type) : 0);
+      this->type("type_" + index, present ? operands[i] : result);
+    }
+  }
+
+  /// The constants of the fused forms of llm.rms_norm, and a tile per row.
+  void rmsNorm(llm::RmsNormOp op) {
+    mlir::Type f32 = builder.getF32Type();
+    integer("columns", llm::columnsOf(op.getInput()));
+    type("input_type", op.getInput());
+    integer("residual", op.getResidual() ? 1 : 0);
+    type("residual_type", op.getResidual() ? op.getResidual() : op.getInput());
+    integer("weighted", op.getWeight() ? 1 : 0);
+    type("weight_type", op.getWeight() ? op.getWeight() : op.getInput());
+    type("result_type", op.getResult());
+    integer("store_type", elementCode(op.getStore().value_or(f32)));
+    integer("sum", op.getSum() ? 1 : 0);
+    auto sum = op.getSum() ? llvm::cast<mlir::RankedTensorType>(op.getSum().getType())
+                           : mlir::RankedTensorType();
+    integer("sum_type", elementCode(sum ? sum.getElementType() : f32));
+    real("eps", op.getEps());
+    rowsOf(op.getResult());
+  }
+
   /// The next axis of the grid gets a tile per `each` rows of `tensor`.
   void rowsOf(mlir::Value tensor, int64_t each = 1) {
     auto type = llvm::cast<mlir::RankedTensorType>(tensor.getType());
@@ -70,15 +112,5 @@ private:
   llvm::SmallVector<mlir::NamedAttribute> constants;
   engine::KernelVariant variant;
 };
-
-/// How a kernel addresses an operand of a scalar region: 1 by row and column, 2 by column, 3 by
-/// row.
-inline int64_t operandAddress(mlir::Value operand, mlir::RankedTensorType result) {
-  auto type = llvm::cast<mlir::RankedTensorType>(operand.getType());
-  if (type.getRank() == 2 && type.getShape() == result.getShape())
-    return 1;
-  bool column = type.hasStaticShape() && type.getNumElements() == result.getShape().back();
-  return column ? 2 : 3;
-}
 
 } // namespace ingot::codegen

@@ -4,6 +4,7 @@
 
 #include "codegen/native/NativeKernels.h"
 #include "codegen/native/VariantBuilder.h"
+#include "codegen/native/WeightLayout.h"
 #include "llvm/ADT/TypeSwitch.h"
 #include "llvm/Support/MathExtras.h"
 
@@ -42,11 +43,6 @@ public:
 } // namespace
 
 static RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getType()); }
-
-static LayoutAttr rowMajorLayout(RankedTensorType type) {
-  int64_t columns = type.getRank() < 2 ? 1 : type.getShape().back();
-  return LayoutAttr::rowMajor(type.getContext(), type.getShape().front(), columns);
-}
 
 static InFlightDiagnostic decline(Operation *op) {
   return op->emitError() << "INGOT-E4100: target 'reference' has no kernel for '" << op->getName()
@@ -121,14 +117,7 @@ static FailureOr<KernelVariant> kernelFor(llm::PointwiseOp op) {
   if (op.getInputs().size() > kPointwiseOperands)
     return decline(op) << "it takes at most " << kPointwiseOperands << " operands";
   VariantBuilder variant("Pointwise", op.getContext());
-  for (size_t i = 0; i < kPointwiseOperands; ++i) {
-    bool present = i < op.getInputs().size();
-    std::string index = std::to_string(i);
-    variant.integer("address_" + index,
-                    present ? operandAddress(op.getInputs()[i], typeOf(op.getResult())) : 0);
-    variant.type("type_" + index, present ? Value(op.getInputs()[i]) : Value(op.getResult()));
-  }
-  variant.integer("operands", op.getInputs().size());
+  variant.regionOperands(op.getInputs(), op.getResult(), kPointwiseOperands);
   variant.integer("columns", llm::columnsOf(op.getResult()));
   variant.type("result_type", op.getResult());
   variant.rowsOf(op.getResult());
@@ -200,12 +189,9 @@ static FailureOr<KernelVariant> kernelFor(llm::SampleOp op) { return sampleKerne
 
 /// Kernels read weights in row-major order only.
 static LogicalResult checkLayouts(Operation *op) {
-  for (Value operand : op->getOperands()) {
-    auto type = dyn_cast<RankedTensorType>(operand.getType());
-    auto layout = type ? dyn_cast_or_null<LayoutAttr>(type.getEncoding()) : LayoutAttr();
-    if (layout && layout != rowMajorLayout(type))
+  for (Type type : op->getOperandTypes())
+    if (!isRowMajor(type))
       return decline(op) << "weight " << type << " is not in row-major order";
-  }
   return success();
 }
 

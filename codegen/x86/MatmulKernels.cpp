@@ -109,15 +109,7 @@ static KernelVariant matmulKernel(llm::MatmulOp op, const Shape &shape) {
   variant.integer("pair_offset", op.getPairOffset().value_or(0));
   variant.integer("tile_panels", tilePanels);
   variant.integer("tile_rows", shape.tileRows);
-  variant.integer("operands", op.getEpilogueOperands().size());
-  for (size_t i = 0; i < kEpilogueOperands; ++i) {
-    bool present = i < op.getEpilogueOperands().size();
-    Value operand = present ? op.getEpilogueOperands()[i] : op.getResult();
-    std::string index = std::to_string(i);
-    variant.integer("address_" + index,
-                    present ? operandAddress(operand, typeOf(op.getResult())) : 0);
-    variant.type("type_" + index, operand);
-  }
+  variant.regionOperands(op.getEpilogueOperands(), op.getResult(), kEpilogueOperands);
   variant.tiles(llvm::divideCeil(panels, tilePanels));
   variant.rowsOf(op.getInput(), shape.tileRows);
   int64_t group = groupColumns(op);

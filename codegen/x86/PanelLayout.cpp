@@ -33,13 +33,3 @@ LayoutAttr codegen::panelLayout(RankedTensorType type, int64_t inner) {
     digits.append({1, 1, inner});
   return LayoutAttr::get(type.getContext(), digits);
 }
-
-LayoutAttr codegen::rowMajorLayout(RankedTensorType type) {
-  int64_t columns = type.getRank() < 2 ? 1 : type.getShape().back();
-  return LayoutAttr::rowMajor(type.getContext(), type.getShape().front(), columns);
-}
-
-LayoutAttr codegen::layoutOf(RankedTensorType type) {
-  auto layout = dyn_cast_or_null<LayoutAttr>(type.getEncoding());
-  return layout ? layout : rowMajorLayout(type);
-}

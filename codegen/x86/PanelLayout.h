@@ -2,7 +2,7 @@
 // Memory orders of the weights of llm.matmul: panels of 16 rows, so that a vector loads one column.
 #pragma once
 
-#include "dialects/engine/EngineDialect.h"
+#include "codegen/native/WeightLayout.h"
 
 namespace ingot::codegen {
 
@@ -13,11 +13,5 @@ int64_t panelInner(mlir::Type weightElement, mlir::Type inputElement);
 /// [rows / 16][columns / inner][16][inner], zero-padded. The 8 nibbles of int4 lie as two groups of
 /// 4 columns, one in the low and one in the high halves of 4 bytes: [4][2].
 engine::LayoutAttr panelLayout(mlir::RankedTensorType type, int64_t inner);
-
-/// Row-major order of a weight of one or two dimensions.
-engine::LayoutAttr rowMajorLayout(mlir::RankedTensorType type);
-
-/// The layout on `type`; row-major where there is none.
-engine::LayoutAttr layoutOf(mlir::RankedTensorType type);
 
 } // namespace ingot::codegen

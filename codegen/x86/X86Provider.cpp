@@ -127,21 +127,8 @@ static Declined addKernels(llm::EmbedOp op, llvm::ArrayRef<RangeAttr>, Kernels &
 
 static Declined addKernels(llm::RmsNormOp op, llvm::ArrayRef<RangeAttr>, Kernels &kernels) {
   int64_t columns = llm::columnsOf(op.getInput());
-  Type f32 = Float32Type::get(op.getContext());
   VariantBuilder variant("RmsNorm", op.getContext());
-  variant.integer("columns", columns);
-  variant.type("input_type", op.getInput());
-  variant.integer("residual", op.getResidual() ? 1 : 0);
-  variant.type("residual_type", op.getResidual() ? op.getResidual() : op.getInput());
-  variant.integer("weighted", op.getWeight() ? 1 : 0);
-  variant.type("weight_type", op.getWeight() ? op.getWeight() : op.getInput());
-  variant.type("result_type", op.getResult());
-  variant.integer("store_type", elementCode(op.getStore().value_or(f32)));
-  variant.integer("sum", op.getSum() ? 1 : 0);
-  variant.integer("sum_type",
-                  elementCode(op.getSum() ? typeOf(op.getSum()).getElementType() : f32));
-  variant.real("eps", op.getEps());
-  variant.rowsOf(op.getResult());
+  variant.rmsNorm(op);
   kernels.push_back(variant.take(x86::normScratchBytes(columns)));
   return std::nullopt;
 }
@@ -155,13 +142,7 @@ static Declined addPointwise(Operation *op, ValueRange inputs, Value result, Ker
   variant.integer("columns", columns);
   variant.type("result_type", result);
   variant.integer("tile_columns", kPointwiseColumns);
-  variant.integer("operands", inputs.size());
-  for (size_t i = 0; i < kPointwiseOperands; ++i) {
-    bool present = i < inputs.size();
-    std::string index = std::to_string(i);
-    variant.integer("address_" + index, present ? operandAddress(inputs[i], typeOf(result)) : 0);
-    variant.type("type_" + index, present ? inputs[i] : result);
-  }
+  variant.regionOperands(inputs, result, kPointwiseOperands);
   variant.tiles(llvm::divideCeil(columns, kPointwiseColumns));
   variant.rowsOf(result);
   kernels.push_back(variant.take());
@@ -288,18 +269,9 @@ static Declined addKernels(llm::SampleOp op, llvm::ArrayRef<RangeAttr>, Kernels 
   return std::nullopt;
 }
 
-/// Whether an operation that reads weights row by row finds them so.
-static bool isRowMajor(Operation *op) {
-  return llvm::all_of(op->getOperandTypes(), [](Type type) {
-    auto tensor = dyn_cast<RankedTensorType>(type);
-    return !tensor || !isa_and_nonnull<LayoutAttr>(tensor.getEncoding()) ||
-           layoutOf(tensor) == rowMajorLayout(tensor);
-  });
-}
-
 LogicalResult X86Provider::kernelsFor(Operation *op, llvm::ArrayRef<RangeAttr> declared,
                                       Kernels &kernels) const {
-  if (!isa<llm::MatmulOp, llm::EmbedOp>(op) && !isRowMajor(op))
+  if (!isa<llm::MatmulOp, llm::EmbedOp>(op) && !llvm::all_of(op->getOperandTypes(), isRowMajor))
     return fail(op, "it reads weights in row-major order only");
   Declined reason =
       llvm::TypeSwitch<Operation *, Declined>(op)
