@@ -85,6 +85,21 @@ public:
   /// INGOT-E6504 when anything since the last read went wrong on the device.
   virtual Status read(void *hostDestination, const void *source, uint64_t bytes) = 0;
 
+  /// Bytes that reads may hold between `startRead` and `finishRead`; 0 from a device whose calls
+  /// return when their work is done, where working ahead gains nothing.
+  virtual uint64_t startedReadBytes() const { return 0; }
+  /// Starts to read what stands at `source` after everything before this call. The read takes its
+  /// place behind those already started; all of them hold at most `startedReadBytes()`.
+  virtual void startRead(const void *source, uint64_t bytes) {
+    (void)source;
+    (void)bytes;
+  }
+  /// Waits for the oldest started read and delivers all of its bytes. INGOT-E6504 as `read`.
+  virtual Status finishRead(void *hostDestination) {
+    (void)hostDestination;
+    return {};
+  }
+
   /// Launches and copies that repeat exactly may be recorded under a key. `replay` is true when it
   /// ran the recording of `key`; after false the caller makes the calls between `beginRecording`
   /// and `endRecording`, which also runs them. A device without recordings does nothing here.

@@ -379,6 +379,15 @@ Status Executor::read(uint32_t buffer, void *destination, uint64_t bytes) {
   return executionDevice->read(destination, bases[buffer], std::min(bytes, bufferBytes(buffer)));
 }
 
+void Executor::copy(uint32_t target, uint64_t targetOffset, uint32_t source, uint64_t sourceOffset,
+                    uint64_t bytes) {
+  executionDevice->copy(bases[target] + targetOffset, bases[source] + sourceOffset, bytes);
+}
+
+void Executor::startRead(uint32_t buffer, uint64_t bytes) {
+  executionDevice->startRead(bases[buffer], std::min(bytes, bufferBytes(buffer)));
+}
+
 void Executor::clearState(int64_t slot) {
   for (uint32_t i = 0; i < bases.size(); ++i)
     if (chosen->buffers()->Get(i)->role() == Role::State)

@@ -52,6 +52,13 @@ public:
   void write(uint32_t buffer, const void *source, uint64_t bytes);
   /// INGOT-E6504 when the device failed since the last read.
   Status read(uint32_t buffer, void *destination, uint64_t bytes);
+  /// Copies bytes at the front of `source`, from `sourceOffset` on, to `target` from `targetOffset`
+  /// on; both buffers lie in the arena and hold them.
+  void copy(uint32_t target, uint64_t targetOffset, uint32_t source, uint64_t sourceOffset,
+            uint64_t bytes);
+  /// As Device::startRead and finishRead, of the front of a buffer in the arena.
+  void startRead(uint32_t buffer, uint64_t bytes);
+  Status finishRead(void *destination) { return executionDevice->finishRead(destination); }
   /// Zeroes the rows of every State buffer that belong to a sequence slot.
   void clearState(int64_t slot);
   /// Writes a whole row of a State buffer.

@@ -56,10 +56,14 @@ Result<SampleProgram> SampleProgram::bind(Executor &executor, uint32_t vocabular
   sample.biasValues.resize(rows * INGOT_MAX_BIAS);
   sample.mask.resize(rows * sample.maskWords);
   sample.counts.resize(vocabulary);
-  sample.tokens.resize(rows);
+  sample.drawn.resize(rows);
   sample.logprobs.resize(rows, std::numeric_limits<float>::quiet_NaN());
   sample.topTokens.resize(rows * INGOT_MAX_LOGPROBS);
   sample.topLogprobs.resize(rows * INGOT_MAX_LOGPROBS);
+  uint64_t most = 0;
+  for (const Output &output : sample.outputsOf({rows, 1}))
+    most += output.bytes;
+  sample.ahead = executor.device().startedReadBytes() >= 2 * most;
   return sample;
 }
 
@@ -133,34 +137,54 @@ void SampleProgram::fillRow(size_t row, const Sequence &sequence) {
   }
 }
 
-Status SampleProgram::run(std::span<Sequence *const> rows) {
+/// What is read back of a draw.
+std::array<SampleProgram::Output, 4> SampleProgram::outputsOf(const SampleDraw &draw) {
+  bool some = draw.mostLogprobs >= 0, alternatives = draw.mostLogprobs > 0;
+  uint64_t bytes = draw.rows * 4, all = bytes * INGOT_MAX_LOGPROBS;
+  return {{{tokensBuffer, drawn.data(), bytes},
+           {logprobsBuffer, logprobs.data(), some ? bytes : 0},
+           {topTokensBuffer, topTokens.data(), alternatives ? all : 0},
+           {topLogprobsBuffer, topLogprobs.data(), alternatives ? all : 0}}};
+}
+
+SampleDraw SampleProgram::start(std::span<const SampleRow> rows) {
+  SampleDraw draw = {rows.size(), -1};
   bool anyBias = false, anyMask = false;
-  int32_t mostLogprobs = -1;
   for (size_t row = 0; row < rows.size(); ++row) {
-    fillRow(row, *rows[row]);
-    anyBias |= !rows[row]->sampling.bias.empty();
-    anyMask |= !rows[row]->sampling.allowed.empty();
-    mostLogprobs = std::max(mostLogprobs, rows[row]->sampling.logprobs);
+    const Sequence &sequence = *rows[row].sequence;
+    fillRow(row, sequence);
+    anyBias |= !sequence.sampling.bias.empty();
+    anyMask |= !sequence.sampling.allowed.empty();
+    draw.mostLogprobs = std::max(draw.mostLogprobs, sequence.sampling.logprobs);
   }
-  size_t count = rows.size();
-  executor->write(uint32_t(paramsBuffer), params.data(), count * sizeof(IngotSampleParams));
   if (anyBias) {
-    executor->write(uint32_t(biasIdsBuffer), biasIds.data(), count * INGOT_MAX_BIAS * 4);
-    executor->write(uint32_t(biasValuesBuffer), biasValues.data(), count * INGOT_MAX_BIAS * 4);
+    uint64_t bytes = draw.rows * INGOT_MAX_BIAS * 4;
+    executor->write(uint32_t(biasIdsBuffer), biasIds.data(), bytes);
+    executor->write(uint32_t(biasValuesBuffer), biasValues.data(), bytes);
   }
   if (anyMask)
-    executor->write(uint32_t(maskBuffer), mask.data(), count * maskWords * 4);
-  executor->run(program);
-  // Each read waits for the device: what nobody asked for is left there.
-  const std::tuple<int64_t, void *, size_t, bool> outputs[] = {
-      {tokensBuffer, tokens.data(), count * 4, true},
-      {logprobsBuffer, logprobs.data(), count * 4, mostLogprobs >= 0},
-      {topTokensBuffer, topTokens.data(), count * INGOT_MAX_LOGPROBS * 4, mostLogprobs > 0},
-      {topLogprobsBuffer, topLogprobs.data(), count * INGOT_MAX_LOGPROBS * 4, mostLogprobs > 0}};
-  for (auto [buffer, destination, bytes, wanted] : outputs)
-    if (wanted && buffer != absent)
-      if (Status status = executor->read(uint32_t(buffer), destination, bytes); !status.ok())
-        return status;
+    executor->write(uint32_t(maskBuffer), mask.data(), draw.rows * maskWords * 4);
+  if (draw.rows > 0) {
+    executor->write(uint32_t(paramsBuffer), params.data(), draw.rows * sizeof(IngotSampleParams));
+    executor->run(program);
+  }
+  for (const Output &output : outputsOf(draw))
+    if (ahead && (output.bytes > 0 || output.buffer == tokensBuffer))
+      executor->startRead(uint32_t(output.buffer), output.bytes);
+  return draw;
+}
+
+Status SampleProgram::finish(const SampleDraw &draw) {
+  for (const Output &output : outputsOf(draw)) {
+    Status status;
+    // The tokens of no rows are waited for too: they say how far the device has come.
+    if (ahead && (output.bytes > 0 || output.buffer == tokensBuffer))
+      status = executor->finishRead(output.destination);
+    else if (output.bytes > 0)
+      status = executor->read(uint32_t(output.buffer), output.destination, output.bytes);
+    if (!status.ok())
+      return status;
+  }
   return {};
 }
 

@@ -6,6 +6,7 @@
 #include "runtime/schema/KernelAbi.h"
 #include "runtime/serving/Sequence.h"
 
+#include <array>
 #include <span>
 
 namespace ingot::runtime {
@@ -13,6 +14,18 @@ namespace ingot::runtime {
 struct TokenLogprob {
   int32_t token;
   float logprob;
+};
+
+/// A row of logits that a token is drawn from.
+struct SampleRow {
+  Sequence *sequence; ///< null once its request has ended
+  int64_t place;      ///< of the token in Sequence::tokens
+};
+
+/// A draw under way: its number of rows, and the most that one of them wants to know.
+struct SampleDraw {
+  size_t rows = 0;
+  int32_t mostLogprobs = -1;
 };
 
 class SampleProgram {
@@ -26,12 +39,20 @@ public:
   /// Zeroes a newly admitted sequence's state and marks its prompt's tokens.
   void admit(Sequence &sequence);
 
-  /// Draws the next token of each sequence from the row of the same number of the logits of the
-  /// step just run. The order of `rows` is that of its logit rows. INGOT-E6504 when the device
-  /// failed.
-  Status run(std::span<Sequence *const> rows);
+  /// Whether a second draw may start before the first is finished, which then are finished in
+  /// their order.
+  bool runsAhead() const { return ahead; }
+  /// Starts to draw the next token of each sequence from the row of the same number of the logits
+  /// of the step just run. The order of `rows` is that of its logit rows; there may be none.
+  SampleDraw start(std::span<const SampleRow> rows);
+  /// Waits for a draw. INGOT-E6504 when the device failed.
+  Status finish(const SampleDraw &draw);
 
-  int32_t token(size_t row) const { return tokens[row]; }
+  /// The buffer of the tokens of the last draw, a row each.
+  uint32_t tokens() const { return uint32_t(tokensBuffer); }
+
+  // Of the draw finished last:
+  int32_t token(size_t row) const { return drawn[row]; }
   /// NaN when the engine has no log-probabilities.
   float logprob(size_t row) const { return logprobs[row]; }
   /// The best alternatives of a row, best first, as many as its sequence asked for.
@@ -39,11 +60,17 @@ public:
 
 private:
   static constexpr int64_t absent = -1;
+  struct Output {
+    int64_t buffer;
+    void *destination;
+    uint64_t bytes; ///< of all rows of a draw; 0: nobody wants to know
+  };
 
   SampleProgram() = default;
   int64_t find(const flatbuffers::Vector<uint32_t> *list, std::string_view name,
                uint64_t bytes) const;
   void fillRow(size_t row, const Sequence &sequence);
+  std::array<Output, 4> outputsOf(const SampleDraw &draw);
 
   Executor *executor = nullptr;
   uint32_t program = 0;
@@ -58,7 +85,8 @@ private:
   std::vector<float> biasValues;
   std::vector<uint32_t> mask;
   std::vector<uint32_t> counts;
-  std::vector<int32_t> tokens, topTokens;
+  bool ahead = false;
+  std::vector<int32_t> drawn, topTokens;
   std::vector<float> logprobs, topLogprobs;
 };
 

@@ -70,7 +70,9 @@ void Scheduler::chooseDecodes() {
   for (size_t i = 0; i < count && tokensLeft > 0 && rowsLeft > 0; ++i) {
     size_t index = (start + i) % count;
     Sequence &sequence = *running[index];
-    if (sequence.pending() != 1 || sequence.generated() == 0)
+    // One that has drawn all its tokens only waits for the host to read them.
+    bool decodes = sequence.pending() == 1 && sequence.generated() > 0;
+    if (!decodes || sequence.generated() >= sequence.maxNewTokens)
       continue;
     batch.push_back({&sequence, 1, 1});
     --tokensLeft;

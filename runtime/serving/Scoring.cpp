@@ -74,6 +74,9 @@ Status Session::runAlone(std::span<const int32_t> tokens, const std::function<St
                          const std::function<Status(int64_t first, int64_t count)> &visit) {
   if (Status status = checkPrompt(tokens, memoryPlan().maxContext); !status.ok())
     return status;
+  // Its steps overwrite what the next one of the requests would read.
+  if (Status status = settle(); !status.ok())
+    return status;
   Sequence sequence;
   sequence.tokens.assign(tokens.begin(), tokens.end());
   sequence.promptTokens = int64_t(tokens.size());

@@ -15,6 +15,9 @@ namespace ingot::runtime {
 /// The blocks of one sequence in each KV group.
 using SequenceBlocks = std::vector<std::vector<int32_t>>;
 
+/// Stands for a token that is drawn on the device and not yet read.
+inline constexpr int32_t unknownToken = -1;
+
 struct Sequence {
   uint64_t id = 0;
   std::vector<int32_t> tokens; ///< the prompt, then what was generated
@@ -28,9 +31,14 @@ struct Sequence {
   SequenceBlocks blocks;
   bool needsState = false; ///< admitted, but its state rows are not set up yet
 
+  /// The row of the last draw that gives the last token, while the host does not know it.
+  int64_t drawRow = -1;
+
   std::optional<Detokenizer> detokenizer;
   StopText stopText;
 
+  /// Whether the last token has been drawn on the device only.
+  bool unknown() const { return tokens.back() == unknownToken; }
   int64_t pending() const { return int64_t(tokens.size()) - computed; }
   int64_t generated() const { return int64_t(tokens.size()) - promptTokens; }
   /// Positions that must find room in the KV cache; the last token drawn is never computed.

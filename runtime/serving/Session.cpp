@@ -64,12 +64,18 @@ Result<std::unique_ptr<Session>> Session::create(std::shared_ptr<const EngineFil
   Result<std::unique_ptr<Device>> device = deviceFor(*file, options);
   if (!device.ok())
     return std::move(device).status();
+  return createOn(std::move(*device), std::move(file), options);
+}
+
+Result<std::unique_ptr<Session>> Session::createOn(std::unique_ptr<Device> device,
+                                                   std::shared_ptr<const EngineFile> file,
+                                                   const SessionOptions &options) {
   uint32_t target = 0;
-  Result<MemoryPlan> plan = planFor(*file, options, **device, target);
+  Result<MemoryPlan> plan = planFor(*file, options, *device, target);
   if (!plan.ok())
     return std::move(plan).status();
   Result<std::unique_ptr<Executor>> executor =
-      Executor::create(std::move(file), target, std::move(*device), *plan);
+      Executor::create(std::move(file), target, std::move(device), *plan);
   if (!executor.ok())
     return std::move(executor).status();
   std::unique_ptr<Session> session(new Session());
@@ -105,7 +111,8 @@ Status Session::bind() {
     sampleMissing = std::move(sample).status();
   cache.emplace(memoryPlan().groups);
   scheduler.emplace(memoryPlan(), *cache);
-  rows.reserve(size_t(memoryPlan().maxSequences));
+  for (Flight &flight : flights)
+    flight.rows.reserve(size_t(memoryPlan().maxSequences));
   return {};
 }
 
@@ -194,45 +201,94 @@ Status Session::cancel(uint64_t request) {
   event.finish = FinishReason::Cancelled;
   event.promptTokens = sequence->promptTokens;
   events.push_back(std::move(event));
-  scheduler->remove(*sequence);
+  drop(*sequence);
   return {};
 }
 
 Result<bool> Session::step() {
-  std::span<const BatchEntry> batch = scheduler->planStep();
-  if (batch.empty())
-    return scheduler->active() != 0;
-  rows.clear();
-  for (const BatchEntry &entry : batch) {
-    if (entry.sequence->needsState)
-      sampleProgram->admit(*entry.sequence);
-    if (entry.logitRows)
-      rows.push_back(entry.sequence);
-  }
-  if (Status status = stepProgram->prepare(batch, *cache); !status.ok())
-    return status;
-  stepProgram->run();
-  ++totals.steps;
-  for (const BatchEntry &entry : batch) {
-    int64_t ofPrompt = entry.sequence->generated() ? 0 : entry.tokens;
-    totals.promptTokens += ofPrompt;
-    entry.sequence->computed += entry.tokens;
-  }
-  if (!rows.empty()) {
-    if (Status status = sampleProgram->run(rows); !status.ok())
+  Result<bool> started = startStep();
+  if (!started.ok())
+    return started;
+  // A device that runs ahead computes this step while the host takes the tokens of the one before.
+  size_t ahead = *started && sampleProgram && sampleProgram->runsAhead() ? 1 : 0;
+  while (flying > ahead)
+    if (Status status = land(); !status.ok())
       return status;
-    totals.generatedTokens += int64_t(rows.size());
-    for (size_t row = 0; row < rows.size(); ++row) {
-      if (uint32_t(sampleProgram->token(row)) >= uint32_t(stepProgram->vocabulary()))
-        return Status::error("INGOT-E6013", "the engine drew a token outside its vocabulary",
-                             "rebuild the engine and report this as an error of Ingot");
-      accept(*rows[row], row);
-    }
-  }
   return scheduler->active() != 0;
 }
 
-FinishReason Session::finishOf(const Sequence &sequence, int32_t token) const {
+/// Starts the next step and its draw; false when there is nothing to compute.
+Result<bool> Session::startStep() {
+  std::span<const BatchEntry> batch = scheduler->planStep();
+  if (batch.empty())
+    return false;
+  for (const BatchEntry &entry : batch)
+    if (entry.sequence->needsState)
+      sampleProgram->admit(*entry.sequence);
+  if (Status status = stepProgram->prepare(batch, *cache, sampleProgram->tokens()); !status.ok())
+    return status;
+  stepProgram->run();
+  ++totals.steps;
+
+  Flight &flight = flights[(oldestFlight + flying) % std::size(flights)];
+  flight.rows.clear();
+  flight.promptTokens = 0;
+  for (const BatchEntry &entry : batch) {
+    Sequence &sequence = *entry.sequence;
+    flight.promptTokens += sequence.generated() ? 0 : entry.tokens;
+    sequence.computed += entry.tokens;
+    if (entry.logitRows)
+      flight.rows.push_back({&sequence, int64_t(sequence.tokens.size())});
+  }
+  flight.draw = sampleProgram->start(flight.rows);
+  for (size_t row = 0; row < flight.rows.size(); ++row) {
+    flight.rows[row].sequence->tokens.push_back(unknownToken);
+    flight.rows[row].sequence->drawRow = int64_t(row);
+  }
+  ++flying;
+  return true;
+}
+
+/// Finishes the oldest step: its tokens become events. Those of requests that have ended since it
+/// was started are dropped.
+Status Session::land() {
+  Flight &flight = flights[oldestFlight];
+  oldestFlight = (oldestFlight + 1) % std::size(flights);
+  --flying;
+  if (Status status = sampleProgram->finish(flight.draw); !status.ok())
+    return status;
+  totals.promptTokens += flight.promptTokens;
+  for (size_t row = 0; row < flight.rows.size(); ++row) {
+    if (!flight.rows[row].sequence)
+      continue;
+    if (uint32_t(sampleProgram->token(row)) >= uint32_t(stepProgram->vocabulary()))
+      return Status::error("INGOT-E6013", "the engine drew a token outside its vocabulary",
+                           "rebuild the engine and report this as an error of Ingot");
+    ++totals.generatedTokens;
+    accept(flight.rows[row], row);
+  }
+  return {};
+}
+
+/// Finishes all started steps.
+Status Session::settle() {
+  while (flying > 0)
+    if (Status status = land(); !status.ok())
+      return status;
+  return {};
+}
+
+/// Forgets a sequence. A step that still computes it does no harm: what uses its blocks and its
+/// slot next comes after that step.
+void Session::drop(Sequence &sequence) {
+  for (Flight &flight : flights)
+    for (SampleRow &row : flight.rows)
+      if (row.sequence == &sequence)
+        row.sequence = nullptr;
+  scheduler->remove(sequence);
+}
+
+FinishReason Session::finishOf(const Sequence &sequence, int32_t token, int64_t generated) const {
   const SamplingParameters &sampling = sequence.sampling;
   const auto *eos = file().metadata().serving()->eos();
   auto contains = [&](const auto &list) {
@@ -240,13 +296,14 @@ FinishReason Session::finishOf(const Sequence &sequence, int32_t token) const {
   };
   if (contains(sampling.stopTokens) || (!sampling.ignoreEos && eos && contains(*eos)))
     return FinishReason::EndToken;
-  if (sequence.generated() >= sequence.maxNewTokens)
+  if (generated >= sequence.maxNewTokens)
     return sequence.cutByContext ? FinishReason::Context : FinishReason::Length;
   return FinishReason::None;
 }
 
 /// Takes the token drawn in `row`: event, text, and the end of the request if it is one.
-void Session::accept(Sequence &sequence, size_t row) {
+void Session::accept(const SampleRow &sample, size_t row) {
+  Sequence &sequence = *sample.sequence;
   Event event;
   event.request = sequence.id;
   event.token = sampleProgram->token(row);
@@ -255,8 +312,8 @@ void Session::accept(Sequence &sequence, size_t row) {
     event.logprob = sampleProgram->logprob(row);
     event.top = sampleProgram->top(row, sequence.sampling.logprobs);
   }
-  sequence.tokens.push_back(event.token);
-  event.finish = finishOf(sequence, event.token);
+  sequence.tokens[size_t(sample.place)] = event.token;
+  event.finish = finishOf(sequence, event.token, sample.place + 1 - sequence.promptTokens);
   if (sequence.detokenizer) {
     std::string piece;
     if (event.finish != FinishReason::EndToken)
@@ -271,7 +328,7 @@ void Session::accept(Sequence &sequence, size_t row) {
   bool finished = event.finish != FinishReason::None;
   events.push_back(std::move(event));
   if (finished)
-    scheduler->remove(sequence);
+    drop(sequence);
 }
 
 std::optional<Event> Session::nextEvent() {

@@ -47,7 +47,8 @@ struct Event {
   int64_t promptTokens = 0;
 };
 
-/// Tokens a session has computed so far.
+/// What a session has computed so far: started steps, and tokens of finished ones that somebody
+/// wanted.
 struct SessionCounters {
   int64_t steps = 0;
   int64_t promptTokens = 0;
@@ -66,6 +67,10 @@ public:
   /// The same for a file that is already open.
   static Result<std::unique_ptr<Session>> create(std::shared_ptr<const EngineFile> file,
                                                  const SessionOptions &options);
+  /// The same on a device of the caller's choice.
+  static Result<std::unique_ptr<Session>> createOn(std::unique_ptr<Device> device,
+                                                   std::shared_ptr<const EngineFile> file,
+                                                   const SessionOptions &options);
   /// What `create` would allocate, without allocating.
   static Result<MemoryPlan> plan(const EngineFile &file, const SessionOptions &options,
                                  uint32_t *target = nullptr);
@@ -82,7 +87,8 @@ public:
   Result<uint64_t> submit(const Request &request);
   /// Ends a request at once; its last event says so. INGOT-E6011 when there is none of that id.
   Status cancel(uint64_t request);
-  /// Runs one step if there is work. True while requests are waiting or running.
+  /// Runs one step if there is work, or starts it and takes the tokens of the step before, on a
+  /// device that works meanwhile. True while requests are waiting or running.
   Result<bool> step();
   /// The oldest event not yet taken, if any.
   std::optional<Event> nextEvent();
@@ -99,12 +105,23 @@ public:
   Result<std::vector<float>> readTap(std::span<const int32_t> tokens, std::string_view tap);
 
 private:
+  /// A step that has been started and whose tokens nobody has taken yet.
+  struct Flight {
+    std::vector<SampleRow> rows;
+    SampleDraw draw;
+    int64_t promptTokens = 0;
+  };
+
   Session() = default;
   Status bind();
   Result<std::vector<int32_t>> promptTokens(const Request &request) const;
   Status checkPrompt(std::span<const int32_t> tokens, int64_t limit) const;
-  void accept(Sequence &sequence, size_t row);
-  FinishReason finishOf(const Sequence &sequence, int32_t token) const;
+  Result<bool> startStep();
+  Status land();
+  Status settle();
+  void drop(Sequence &sequence);
+  void accept(const SampleRow &sample, size_t row);
+  FinishReason finishOf(const Sequence &sequence, int32_t token, int64_t generated) const;
   Status runAlone(std::span<const int32_t> tokens, const std::function<Status()> &run,
                   const std::function<Status(int64_t first, int64_t count)> &visit);
 
@@ -115,7 +132,8 @@ private:
   Status sampleMissing; ///< why there is no sampleProgram
   std::optional<KvCache> cache;
   std::optional<Scheduler> scheduler;
-  std::vector<Sequence *> rows;
+  Flight flights[2]; ///< the oldest of `flying`, and the next
+  size_t oldestFlight = 0, flying = 0;
   std::deque<Event> events;
   SessionCounters totals;
   uint64_t nextId = 1;

@@ -88,7 +88,8 @@ Status StepProgram::bindInput(uint32_t index) {
   return {};
 }
 
-Status StepProgram::prepare(std::span<const BatchEntry> batch, const KvCache &cache) {
+Status StepProgram::prepare(std::span<const BatchEntry> batch, const KvCache &cache,
+                            uint32_t drawn) {
   StepShape shape = {0, int64_t(batch.size()), 0};
   for (const BatchEntry &entry : batch) {
     shape.tokens += entry.tokens;
@@ -101,8 +102,35 @@ Status StepProgram::prepare(std::span<const BatchEntry> batch, const KvCache &ca
   for (Binding &binding : bindings) {
     fill(binding, batch, cache, shape.logitRows);
     executor->write(binding.buffer, binding.data.data(), binding.used * sizeof(int32_t));
+    if (binding.input == Input::Tokens)
+      copyDrawn(binding.buffer, batch, drawn);
   }
   return {};
+}
+
+/// Copies the tokens that only the device knows: neighbours in both buffers together.
+void StepProgram::copyDrawn(uint32_t buffer, std::span<const BatchEntry> batch, uint32_t drawn) {
+  constexpr uint64_t bytes = sizeof(int32_t);
+  uint64_t token = 0, first = 0, firstRow = 0, length = 0;
+  auto flush = [&] {
+    if (length > 0)
+      executor->copy(buffer, first * bytes, drawn, firstRow * bytes, length * bytes);
+    length = 0;
+  };
+  for (const BatchEntry &entry : batch) {
+    if (entry.sequence->unknown()) {
+      auto row = uint64_t(entry.sequence->drawRow);
+      if (token != first + length || row != firstRow + length)
+        flush();
+      if (length == 0) {
+        first = token;
+        firstRow = row;
+      }
+      ++length;
+    }
+    token += uint64_t(entry.tokens);
+  }
+  flush();
 }
 
 void StepProgram::fill(Binding &binding, std::span<const BatchEntry> batch, const KvCache &cache,

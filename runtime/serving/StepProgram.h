@@ -13,8 +13,10 @@ public:
   /// program "step", or no output "logits" of f32.
   static Result<StepProgram> bind(Executor &executor);
 
-  /// Sets the shape and writes the inputs of a batch. INGOT-E6015 when it exceeds the plan.
-  Status prepare(std::span<const BatchEntry> batch, const KvCache &cache);
+  /// Sets the shape and writes the inputs of a batch. Tokens that the host does not know yet are
+  /// copied from `drawn`, the buffer of the tokens of the last draw, which nothing else needs.
+  /// INGOT-E6015 when it exceeds the plan.
+  Status prepare(std::span<const BatchEntry> batch, const KvCache &cache, uint32_t drawn = 0);
   /// Runs what `prepare` set up.
   void run() { executor->run(program); }
 
@@ -45,6 +47,7 @@ private:
   Status bindInput(uint32_t buffer);
   void fill(Binding &binding, std::span<const BatchEntry> batch, const KvCache &cache,
             int64_t logitRows);
+  void copyDrawn(uint32_t buffer, std::span<const BatchEntry> batch, uint32_t drawn);
 
   Executor *executor = nullptr;
   uint32_t program = 0;

@@ -78,22 +78,27 @@ Result<Run> runBatch(Session &session, int64_t batch, int64_t promptTokens, int6
       return std::move(id).status();
   }
   Run run;
+  double seconds = 0;
   for (bool active = true; active;) {
     SessionCounters before = session.counters();
     auto start = std::chrono::steady_clock::now();
     Result<bool> stepped = session.step();
-    double seconds = secondsSince(start);
+    seconds += secondsSince(start);
     if (!stepped.ok())
       return std::move(stepped).status();
     active = *stepped;
     int64_t ofPrompts = session.counters().promptTokens - before.promptTokens;
     int64_t drawn = session.counters().generatedTokens - before.generatedTokens;
+    // A call that only starts a step is part of the time until the next tokens.
+    if (ofPrompts == 0 && drawn == 0)
+      continue;
     if (ofPrompts || drawn == batch) {
       Pace &pace = ofPrompts ? run.prompts : run.generations;
       pace.seconds += seconds;
       pace.tokens += ofPrompts ? ofPrompts : drawn;
       ++pace.steps;
     }
+    seconds = 0;
     while (session.nextEvent())
       ;
   }

@@ -65,6 +65,9 @@ public:
   Status read(void *hostDestination, const void *source, uint64_t bytes) override {
     return device->read(hostDestination, source, bytes);
   }
+  uint64_t startedReadBytes() const override { return device->startedReadBytes(); }
+  void startRead(const void *source, uint64_t bytes) override { device->startRead(source, bytes); }
+  Status finishRead(void *hostDestination) override { return device->finishRead(hostDestination); }
 
 private:
   std::unique_ptr<Device> device;

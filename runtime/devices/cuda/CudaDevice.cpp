@@ -73,6 +73,10 @@ Result<std::unique_ptr<CudaDevice>> CudaDevice::open(const CudaOptions &options)
   if (!ring.ok())
     return std::move(ring).status();
   opened->ring = std::move(*ring);
+  Result<std::unique_ptr<PinnedReads>> reads = PinnedReads::create(driver, opened->stream);
+  if (!reads.ok())
+    return std::move(reads).status();
+  opened->reads = std::move(*reads);
   return opened;
 }
 
@@ -85,6 +89,7 @@ CudaDevice::~CudaDevice() {
   for (auto [key, recording] : recordings)
     driver->cuGraphExecDestroy(recording);
   ring.reset();
+  reads.reset();
   for (cuda::Library library : libraries)
     driver->cuLibraryUnload(library);
   for (DevicePointer memory : allocations)
@@ -331,6 +336,18 @@ Status CudaDevice::read(void *hostDestination, const void *source, uint64_t byte
   enter();
   if (failure.ok())
     note(ring->fromDevice(hostDestination, addressOf(source), bytes), "reading from the device");
+  return failure;
+}
+
+void CudaDevice::startRead(const void *source, uint64_t bytes) {
+  enter();
+  note(reads->start(addressOf(source), bytes), "starting a read from the device");
+}
+
+Status CudaDevice::finishRead(void *hostDestination) {
+  enter();
+  if (failure.ok())
+    note(reads->finish(hostDestination), "reading from the device");
   return failure;
 }
 

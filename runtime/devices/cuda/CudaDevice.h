@@ -4,6 +4,7 @@
 
 #include "runtime/devices/Device.h"
 #include "runtime/devices/cuda/Driver.h"
+#include "runtime/devices/cuda/PinnedReads.h"
 #include "runtime/devices/cuda/PinnedRing.h"
 
 #include <map>
@@ -49,6 +50,10 @@ public:
   void write(void *destination, const void *hostSource, uint64_t bytes) override;
   Status read(void *hostDestination, const void *source, uint64_t bytes) override;
 
+  uint64_t startedReadBytes() const override { return PinnedReads::capacity; }
+  void startRead(const void *source, uint64_t bytes) override;
+  Status finishRead(void *hostDestination) override;
+
   bool replay(uint64_t key) override;
   void beginRecording(uint64_t key) override;
   void endRecording() override;
@@ -76,6 +81,7 @@ private:
   std::map<const uint8_t *, std::pair<void *, uint64_t>> adopted;
   std::vector<cuda::Library> libraries;
   std::unique_ptr<PinnedRing> ring;
+  std::unique_ptr<PinnedReads> reads;
   std::vector<uint64_t> values; ///< of the launch being made
   std::vector<void *> arguments;
   Status failure;

@@ -8,7 +8,7 @@
 
 namespace ingot::runtime {
 
-class HostDevice final : public Device {
+class HostDevice : public Device {
 public:
   /// Reads the CPU's features; `threads` 0 means as many as this process may use.
   explicit HostDevice(int64_t threads = 0);

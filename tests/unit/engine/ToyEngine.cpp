@@ -2,12 +2,16 @@
 // The toy model as programs, buffers and sections: what the compiler's writer does, by hand.
 #include "tests/unit/engine/ToyEngine.h"
 
+#include "runtime/devices/host/HostDevice.h"
+
 #include "runtime/schema/Engine_generated.h"
 #include "runtime/schema/FileHeader.h"
 #include "runtime/schema/KernelAbi.h"
 #include "runtime/schema/Tokenizer_generated.h"
 
+#include <algorithm>
 #include <cstring>
+#include <deque>
 #include <fstream>
 #include <gtest/gtest.h>
 #include <iterator>
@@ -383,18 +387,51 @@ void fixMetadataDigest(std::vector<uint8_t> &file) {
   std::copy(digest.begin(), digest.end(), file.begin() + offsetof(FileHeader, metadataDigest));
 }
 
-ToySession openToy(const ToyOptions &options, const runtime::SessionOptions &limits) {
+namespace {
+
+class AheadDevice final : public runtime::HostDevice {
+public:
+  using HostDevice::HostDevice;
+  uint64_t startedReadBytes() const override { return 1 << 20; }
+  void startRead(const void *source, uint64_t bytes) override {
+    const auto *from = static_cast<const uint8_t *>(source);
+    reads.emplace_back(from, from + bytes);
+  }
+  runtime::Status finishRead(void *hostDestination) override {
+    std::copy(reads.front().begin(), reads.front().end(), static_cast<uint8_t *>(hostDestination));
+    reads.pop_front();
+    return {};
+  }
+
+private:
+  std::deque<std::vector<uint8_t>> reads;
+};
+
+ToySession open(const ToyOptions &options, const runtime::SessionOptions &limits, bool ahead) {
   ToySession toy;
   toy.bytes = std::make_unique<AlignedBytes>(makeToyEngine(options));
   auto file = runtime::EngineFile::openBytes(toy.bytes->view(), ".", {true});
   EXPECT_TRUE(file.ok()) << file.status().toString();
   if (!file.ok())
     return toy;
-  auto session = runtime::Session::create(std::move(*file), limits);
+  auto session =
+      ahead ? runtime::Session::createOn(std::make_unique<AheadDevice>(limits.device.threads),
+                                         std::move(*file), limits)
+            : runtime::Session::create(std::move(*file), limits);
   EXPECT_TRUE(session.ok()) << session.status().toString();
   if (session.ok())
     toy.session = std::move(*session);
   return toy;
+}
+
+} // namespace
+
+ToySession openToy(const ToyOptions &options, const runtime::SessionOptions &limits) {
+  return open(options, limits, false);
+}
+
+ToySession openToyAhead(const ToyOptions &options, const runtime::SessionOptions &limits) {
+  return open(options, limits, true);
 }
 
 } // namespace ingot::test

@@ -74,4 +74,7 @@ struct ToySession {
 
 ToySession openToy(const ToyOptions &options = {}, const runtime::SessionOptions &limits = {});
 
+/// The same on a host device that lets reads be finished later, as a GPU does.
+ToySession openToyAhead(const ToyOptions &options = {}, const runtime::SessionOptions &limits = {});
+
 } // namespace ingot::test

@@ -14,6 +14,7 @@ namespace {
 struct Outcome {
   std::vector<int32_t> tokens;
   std::string text;
+  std::vector<float> logprobs;
   FinishReason finish = FinishReason::None;
 };
 
@@ -26,6 +27,9 @@ void take(Session &session, Outcomes &outcomes) {
     if (event->token >= 0)
       outcome.tokens.push_back(event->token);
     outcome.text += event->text;
+    outcome.logprobs.push_back(event->logprob);
+    for (const TokenLogprob &other : event->top)
+      outcome.logprobs.push_back(other.logprob);
     outcome.finish = event->finish;
   }
 }
@@ -105,6 +109,71 @@ TEST(SessionTest, NeighboursChunksAndThreadsChangeNothing) {
       EXPECT_EQ(outcome.finish, expected.finish);
     }
   }
+}
+
+/// Requests with everything that may end one, at unforeseen places.
+Request makeVaried(int index) {
+  Request request = makeRequest(index);
+  if (index % 3 == 0)
+    request.sampling.stopTokens = {index % 64, (index * 7 + 1) % 64, (index * 3 + 2) % 64};
+  if (index % 7 == 2)
+    request.sampling.stopStrings = {std::string(1, char('a' + index % 26))};
+  if (index % 5 == 3)
+    request.sampling.logprobs = index % 4;
+  return request;
+}
+
+TEST(SessionTest, WorkingAheadChangesNothing) {
+  constexpr int requests = 64;
+  for (SessionOptions options :
+       {limits(32, 8, 32, 2), limits(7, 8, 3, 1), limits(1, 2, 1, 1), limits(9, 5, 2, 1)}) {
+    ToySession plain = openToy({}, options), ahead = openToyAhead({}, options);
+    ASSERT_TRUE(plain.session && ahead.session);
+    Outcomes expected, outcomes;
+    for (int i = 0; i < requests; ++i)
+      for (auto [toy, into] : {std::pair(&plain, &expected), std::pair(&ahead, &outcomes)}) {
+        ASSERT_TRUE((*toy)->submit(makeVaried(i)).ok());
+        if (i % 3 == 0) {
+          ASSERT_TRUE((*toy)->step().ok());
+          take(*toy->session, *into);
+        }
+      }
+    runToEnd(*plain.session, expected);
+    runToEnd(*ahead.session, outcomes);
+    ASSERT_EQ(outcomes.size(), size_t(requests));
+    for (auto &[id, outcome] : outcomes) {
+      EXPECT_EQ(outcome.tokens, expected[id].tokens) << id;
+      EXPECT_EQ(outcome.text, expected[id].text);
+      EXPECT_EQ(outcome.finish, expected[id].finish);
+      EXPECT_EQ(outcome.logprobs, expected[id].logprobs);
+    }
+    EXPECT_EQ(ahead->counters().generatedTokens, plain->counters().generatedTokens);
+    EXPECT_EQ(ahead->counters().promptTokens, plain->counters().promptTokens);
+  }
+}
+
+TEST(SessionTest, TheHostIsOneStepBehind) {
+  ToySession toy = openToyAhead();
+  ASSERT_TRUE(toy.session);
+  Request request = makeRequest(0);
+  request.sampling.maxTokens = 4;
+  request.sampling.ignoreEos = true;
+  auto id = toy->submit(request);
+  ASSERT_TRUE(id.ok());
+  ASSERT_TRUE(*toy->step());
+  EXPECT_FALSE(toy->nextEvent());
+  ASSERT_TRUE(*toy->step());
+  EXPECT_TRUE(toy->nextEvent());
+  EXPECT_EQ(toy->counters().steps, 2);
+  // A text is scored, or the request cancelled, while its third token is under way.
+  ASSERT_TRUE(toy->score(std::vector<int32_t>{1, 2, 3}).ok());
+  EXPECT_TRUE(toy->nextEvent());
+  ASSERT_TRUE(*toy->step());
+  ASSERT_TRUE(toy->cancel(*id).ok());
+  EXPECT_EQ(toy->nextEvent()->finish, FinishReason::Cancelled);
+  EXPECT_FALSE(*toy->step());
+  EXPECT_FALSE(toy->nextEvent());
+  EXPECT_EQ(runOne(*toy.session, request).tokens.size(), 4u);
 }
 
 TEST(SessionTest, AStepOfManyIsOneStep) {
