@@ -76,9 +76,10 @@ std::vector<Cell> planCells(const schema::Engine &engine, const schema::Target &
   return cells;
 }
 
-void printSplit(FILE *stream, const MemoryPlan &plan) {
+void printSplit(FILE *stream, const MemoryPlan &plan, bool onHost) {
   Table table({"memory", ">bytes", "of"});
-  table.add({"weights", grouped(plan.weightBytes), "the file's mapping"});
+  table.add({"weights", grouped(plan.weightBytes),
+             onHost ? "the file's mapping" : "the device's memory"});
   table.add({"arena", grouped(plan.arenaBytes),
              "tier " + std::to_string(plan.tier) + ": steps of " +
                  grouped(uint64_t(plan.maxTokens)) + " tokens, " +
@@ -90,7 +91,8 @@ void printSplit(FILE *stream, const MemoryPlan &plan) {
                    " positions, " + perPosition(group.blockBytes, group.blockTokens) +
                    " bytes per position"});
   table.add({"state", grouped(plan.stateBytes), counted(uint64_t(plan.maxSequences), "sequence")});
-  table.add({"scratch", grouped(plan.scratchBytes), counted(uint64_t(plan.threads), "thread")});
+  if (onHost)
+    table.add({"scratch", grouped(plan.scratchBytes), counted(uint64_t(plan.threads), "thread")});
   table.addTotal({"total", grouped(plan.totalBytes()), ""});
   table.print(stream);
 }
@@ -167,10 +169,11 @@ Status planEngine(const schema::Engine &engine, const PlanArguments &arguments, 
     return {};
   }
   if (!arguments.json) {
-    std::fprintf(stream, "target %s, %s\n", printable(target.name()->str()).c_str(),
-                 counted(uint64_t(largest->threads), "thread").c_str());
+    bool onHost = target.arch()->string_view() == device.architecture();
+    std::fprintf(stream, "target %s%s\n", printable(target.name()->str()).c_str(),
+                 onHost ? (", " + counted(uint64_t(largest->threads), "thread")).c_str() : "");
     if (plan.ok())
-      printSplit(stream, *plan);
+      printSplit(stream, *plan, onHost);
     printCells(stream, cells, arguments.memory);
   }
   // The table still tells which smaller limits would fit.
