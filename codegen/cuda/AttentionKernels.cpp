@@ -163,7 +163,7 @@ static const char *tensorCoresDecline(llm::AttentionOp op, const CudaArchitectur
 }
 
 Declined codegen::fp8AttentionDeclined(llm::AttentionOp op, const CudaArchitecture &architecture) {
-  if (!architecture.fp8Products)
+  if (!architecture.hasFp8Products())
     return "the architecture has no FP8 products of mma.sync";
   if (const char *reason = tensorCoresDecline(op, architecture))
     return std::string("tensor cores cannot take it: ") + reason;

@@ -17,9 +17,15 @@ struct CudaArchitecture {
   int64_t threadsPerMultiprocessor, blocksPerMultiprocessor;
   int64_t multiprocessors; ///< typical
   double gigabytesPerSecond, halfTeraflops;
-  /// mma.sync on e4m3 is an instruction of its own.
-  bool fp8Products;
+  /// Bits that a sum of e4m3 products keeps below its largest term, where mma.sync on e4m3 is an
+  /// instruction of its own; else 0.
+  int64_t fp8SumBits;
+
+  bool hasFp8Products() const { return fp8SumBits > 0; }
 };
+
+/// What a sum of 16-bit products keeps below its largest term, on every architecture.
+inline constexpr int64_t kHalfSumBits = 24;
 
 /// All architectures, ascending.
 llvm::ArrayRef<CudaArchitecture> cudaArchitectures();

@@ -146,7 +146,15 @@ std::optional<Plan> planFor(llm::MatmulOp op, const MatmulShape &shape, const Ti
   return plan.stages >= 2 ? std::optional(plan) : std::nullopt;
 }
 
-KernelVariant tensorKernel(llm::MatmulOp op, const MatmulShape &shape, const Plan &plan) {
+/// Whether e4m3 meets e4m3 in an instruction of its own. One that keeps fewer bits of its sums than
+/// 16-bit products do would give other numbers than the rest of the architectures: there, and where
+/// there is none, both sides are decoded to f16, which is exact.
+bool multipliesFloat8(const MatmulShape &shape, const CudaArchitecture &architecture) {
+  return isa<Float8E4M3FNType>(shape.input) && architecture.fp8SumBits >= kHalfSumBits;
+}
+
+KernelVariant tensorKernel(llm::MatmulOp op, const MatmulShape &shape, const Plan &plan,
+                           const CudaArchitecture &architecture) {
   const Tile &tile = plan.tile;
   CudaVariant variant("MatmulTensor", op, tile.threads());
   describeMatmul(variant, op, shape);
@@ -159,7 +167,9 @@ KernelVariant tensorKernel(llm::MatmulOp op, const MatmulShape &shape, const Pla
   variant.integer("stages", plan.stages);
   variant.integer("shared_bytes", plan.shared);
   variant.shared(plan.shared);
-  variant.expects(shape.integer ? "IMMA" : "HMMA");
+  bool float8 = multipliesFloat8(shape, architecture);
+  variant.integer("float8_products", float8);
+  variant.expects(shape.integer ? "IMMA" : float8 ? "QMMA" : "HMMA");
   variant.expects("LDSM");
   variant.expects("LDGSTS");
   int64_t tiles = llvm::divideCeil(shape.rows, tile.rows());
@@ -290,7 +300,7 @@ void codegen::addTensorKernels(llm::MatmulOp op, const MatmulShape &shape,
   std::vector<Candidate> candidates;
   for (const Tile &tile : tilesFor(shape))
     if (std::optional<Plan> plan = planFor(op, shape, tile, architecture))
-      candidates.push_back({*plan, tensorKernel(op, shape, *plan)});
+      candidates.push_back({*plan, tensorKernel(op, shape, *plan, architecture)});
   if (!candidates.empty() && candidates.back().plan.tile.most == INT64_MAX)
     llvm::append_range(kernels, chooseByRows(shape, architecture, most, candidates));
 }

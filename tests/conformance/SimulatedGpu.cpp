@@ -32,6 +32,7 @@ std::unique_ptr<SimulatedGpu> SimulatedGpu::open(const std::string &architecture
   options.multiprocessors = mode.multiprocessors;
   options.asyncCompletion = mode.completion;
   options.warpOrderSeed = mode.warpOrderSeed;
+  options.exactTensorCores = mode.exactSums;
   options.checks = cuda::SimulatorChecks::Full;
   options.workerThreads = 1; // ctest runs shards side by side
   runtime::Driver &driver = *gpu->driver;

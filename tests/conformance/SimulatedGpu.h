@@ -17,6 +17,7 @@ struct SimulatedMode {
   cuda::AsyncCompletion completion = cuda::AsyncCompletion::Late;
   uint64_t warpOrderSeed = 0;
   uint32_t multiprocessors = 0; ///< 0: the usual number
+  bool exactSums = false;       ///< tensor cores sum as the hardware does, not in f32 steps
 };
 
 /// One launch.

@@ -46,7 +46,7 @@ class SimulatedEngines(harness.BuildTest):
         self.prove("int8", "sm_80", *(["sm_89", "sm_90a"] if FULL else []))
 
     def test_fp8(self):
-        self.prove("fp8", "sm_89", *(["sm_80", "sm_90a"] if FULL else []))
+        self.prove("fp8", "sm_120a", *(["sm_80", "sm_89", "sm_90a"] if FULL else []))
 
     def test_another_architecture_is_refused(self):
         output = self.fresh("other") / "m.ingot"

@@ -8,14 +8,17 @@
 
 namespace matmul {
 
-/// The product that runs: on 16-bit floats, on bytes of integers, or on 8-bit floats decoded to f16
-/// on both sides.
-enum class Product { Bf16, F16, Integer, Float8 };
+/// The product that runs: on 16-bit floats, on bytes of integers or of 8-bit floats as they are
+/// stored, or on 8-bit floats decoded to f16 on both sides.
+enum class Product { Bf16, F16, Integer, Float8, Float8AsF16 };
 
-constexpr Product kProduct = constants::input_type == kBf16   ? Product::Bf16
-                             : constants::input_type == kF16  ? Product::F16
-                             : constants::input_type == kE4m3 ? Product::Float8
-                                                              : Product::Integer;
+constexpr Product kProduct = constants::input_type == kBf16    ? Product::Bf16
+                             : constants::input_type == kF16   ? Product::F16
+                             : constants::input_type != kE4m3  ? Product::Integer
+                             : constants::float8_products != 0 ? Product::Float8
+                                                               : Product::Float8AsF16;
+/// Both sides go to the tensor cores as bytes.
+constexpr bool kByteProducts = kProduct == Product::Integer || kProduct == Product::Float8;
 constexpr i64 kWeightType = constants::weight_type;
 constexpr bool kNibbles = kWeightType == kI4;
 constexpr bool kWideWeights = kWeightType == kBf16 || kWeightType == kF16;
@@ -25,11 +28,11 @@ constexpr int kBlockDepth = kNibbles ? 64 : kWideWeights ? 16 : 32;
 constexpr int kStepDepth = 64;
 constexpr int kStepWords = 4 * kStepDepth / kBlockDepth;
 /// Columns of k that one instruction multiplies.
-constexpr int kProductDepth = kProduct == Product::Integer ? 32 : 16;
+constexpr int kProductDepth = kByteProducts ? 32 : 16;
 
 /// What decoded numbers must be multiplied by, a power of two; applied to the sums.
 constexpr bool kConverts8 = __CUDA_ARCH__ >= 890; ///< e4m3 to f16 is an instruction
-constexpr float kDecodedUnit = kProduct == Product::Float8 ? (kConverts8 ? 1.0f : 65536.0f)
+constexpr float kDecodedUnit = kProduct == Product::Float8AsF16 ? (kConverts8 ? 1.0f : 65536.0f)
                                : kProduct == Product::F16 && kWeightType == kE4m3
                                    ? (kConverts8 ? 1.0f : 256.0f)
                                    : 1.0f;
@@ -115,7 +118,7 @@ INGOT_DEVICE void decodeWeights(u32 (&a)[4], const u32 (&words)[kStepWords],
       a[row] = subtractZero(word & 0x0f0f0f0fu, zeros[row]);
       a[2 + row] = subtractZero(word >> 4 & 0x0f0f0f0fu, zeros[row]);
     }
-  } else if constexpr (kProduct == Product::Integer || kWideWeights) {
+  } else if constexpr (kByteProducts || kWideWeights) {
 #pragma unroll
     for (int i = 0; i < 4; ++i)
       a[i] = words[4 * Index + i];
@@ -144,7 +147,7 @@ INGOT_DEVICE void decodeWeights(u32 (&a)[4], const u32 (&words)[kStepWords],
 /// The fragment of tokens for step `Index`. `words` are what ldmatrix gives: for 16-bit inputs of
 /// 32 columns of k, for bytes of 64.
 template <int Index> INGOT_DEVICE void decodeInputs(u32 (&b)[2], const u32 (&words)[4]) {
-  if constexpr (kProduct == Product::Float8) {
+  if constexpr (kProduct == Product::Float8AsF16) {
     // Bytes 0 and 2 of a lane meet bytes 0 and 2 of the weights' words, and so on.
     b[0] = decodeFloat8<0>(words[Index]);
     b[1] = decodeFloat8<1>(words[Index]);
@@ -154,10 +157,19 @@ template <int Index> INGOT_DEVICE void decodeInputs(u32 (&b)[2], const u32 (&wor
   }
 }
 
+/// Chosen for architectures that have the instruction only.
+INGOT_DEVICE void multiplyFloat8(float (&d)[4], const u32 (&a)[4], const u32 (&b)[2]) {
+#if __CUDA_ARCH__ >= 890
+  ptx::multiplyE4m3(d, a, b[0], b[1]);
+#endif
+}
+
 template <class Number>
 INGOT_DEVICE void multiply(Number (&d)[4], const u32 (&a)[4], const u32 (&b)[2]) {
   if constexpr (kProduct == Product::Integer)
     ptx::multiplyI8(d, a, b[0], b[1]);
+  else if constexpr (kProduct == Product::Float8)
+    multiplyFloat8(d, a, b);
   else if constexpr (kProduct == Product::Bf16)
     ptx::multiplyBf16(d, a, b[0], b[1]);
   else

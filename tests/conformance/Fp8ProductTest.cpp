@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+// Products of 8-bit floats mean the same numbers on every architecture, whether its tensor cores
+// take them as they are or decoded: within the tolerance of f32 sums, when sums are formed as the
+// hardware forms them, on numbers that leave few bits to spare.
+#include "tests/conformance/Cases.h"
+#include "tests/conformance/Targets.h"
+
+#include <cmath>
+#include <gtest/gtest.h>
+
+using namespace mlir;
+using namespace ingot;
+using namespace ingot::conformance;
+
+namespace {
+
+constexpr const char *kCase = "matmul_f8E4M3FN_fp8_f32_72x656";
+/// Where the case's function has its input and its weight.
+constexpr size_t kInput = 0, kWeight = 2;
+
+constexpr uint32_t kSign = 0x80, kLargest = 0x7e; // the code after it is NaN
+
+/// How input and weight are filled.
+enum class Range { Even, AllCodes, Cancelling };
+
+/// Any finite code.
+uint32_t anyCode(std::mt19937_64 &random) {
+  return uint32_t(random() % (kLargest + 1)) | (random() % 2 ? kSign : 0);
+}
+
+void fill(HostTensor &tensor, Range range, bool isInput, std::mt19937_64 &random) {
+  if (range == Range::Even)
+    return fillRandom(tensor, random, 1);
+  for (int64_t i = 0; i < tensor.size(); ++i)
+    tensor.codes[i] = anyCode(random);
+  if (range == Range::AllCodes)
+    return;
+  // Of each 16 columns, two hold the largest products there are, which cancel; the rest are small.
+  for (int64_t i = 0; i < tensor.size(); ++i) {
+    int64_t column = i % tensor.columns;
+    if (column % 16 == 3 || column % 16 == 12)
+      tensor.codes[i] = kLargest | (isInput && column % 16 == 12 ? kSign : 0);
+    else
+      tensor.codes[i] &= kSign | 0x3f;
+  }
+}
+
+/// The largest distance of a result from the sum in double precision, in units of the tolerance.
+double worstError(const Case &which, CompiledFunction &compiled, Range range, int64_t tokens) {
+  Inputs inputs = makeInputs(compiled.function(), which, tokens, 3);
+  std::mt19937_64 random(29);
+  fill(inputs.arguments[kInput].tensor, range, true, random);
+  fill(inputs.arguments[kWeight].tensor, range, false, random);
+  std::vector<Expected> expected = which.oracle(inputs);
+  std::vector<HostValue> results = compiled.run(inputs.arguments, inputs.dims);
+  if (results.empty())
+    return INFINITY;
+  double worst = 0;
+  for (size_t i = 0; i < expected.size(); ++i)
+    worst = std::max(worst, std::abs(results[0].tensor.at(int64_t(i)) - expected[i].value) /
+                                expected[i].tolerance);
+  return worst;
+}
+
+} // namespace
+
+TEST(Fp8Products, AreTheSameNumbersOnEveryArchitecture) {
+  std::vector<Case> cases = matmulCases();
+  auto which = llvm::find_if(cases, [](const Case &one) { return one.name == kCase; });
+  ASSERT_NE(which, cases.end());
+  for (const std::string &target : simulatedTargets()) {
+    auto compiled = CompiledFunction::compile(sharedContext(), target, which->plain);
+    ASSERT_TRUE(compiled);
+    SimulatedMode mode;
+    mode.exactSums = true;
+    compiled->simulateIn(mode);
+    for (Range range : {Range::Even, Range::AllCodes, Range::Cancelling})
+      for (int64_t tokens : {3, 70}) {
+        double worst = worstError(*which, *compiled, range, tokens);
+        EXPECT_LE(worst, 1) << target << ", range " << int(range) << ", T = " << tokens;
+      }
+  }
+}
