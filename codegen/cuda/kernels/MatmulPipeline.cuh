@@ -46,53 +46,38 @@ struct Tile {
   i64 tokens; ///< of the launch
 };
 
-/// Copies `Chunks` chunks of 16 bytes, spread over the block; `place(i, from, to)` says whether
-/// chunk i exists, and where it is and goes. Chunks that do not exist become zeros.
-template <int Chunks, class Place> INGOT_DEVICE void copyChunks(const void *any, Place place) {
-#pragma unroll
-  for (int first = 0; first < Chunks; first += kThreads) {
-    int i = first + int(threadIdx.x);
-    if (Chunks % kThreads != 0 && i >= Chunks)
-      break;
-    const u8 *from = static_cast<const u8 *>(any);
-    u32 to = 0;
-    bool exists = place(i, from, to);
-    ptx::copyAsync16(to, exists ? from : any, exists ? 16 : 0);
-  }
-}
+/// Whether k ends with a stage, so that no copy reaches beyond it.
+constexpr bool kWholeStages = kDepth % kTileDepth == 0;
 
-INGOT_DEVICE void copyWeights(const Launch &launch, const Tile &tile, u32 stage, i64 k) {
-  constexpr int chunks = kStageBlocks * kBlockBytes / 16; // of a tile of 16 rows
-  const void *weights = launch.buffers[kWeight];
-  i64 firstBlock = k / kBlockDepth;
-  copyChunks<kRowTiles * chunks>(weights, [&](int i, const u8 *&from, u32 &to) {
-    i64 row = tile.firstTile + i / chunks;
-    from += (row * kWeightBlocks + firstBlock) * kBlockBytes + i % chunks * 16;
-    to = stage + i * 16;
-    return row < kWeightTiles && firstBlock + i % chunks / (kBlockBytes / 16) < kWeightBlocks;
-  });
-  if constexpr (kScaleBytes > 0) {
-    constexpr int scaleChunks = kStageGroups * kScaleBytes / 16;
-    i64 firstGroup = k / kGroup;
-    copyChunks<kRowTiles * scaleChunks>(
-        launch.buffers[kScales], [&](int i, const u8 *&from, u32 &to) {
-          i64 row = tile.firstTile + i / scaleChunks;
-          from += (row * kGroups + firstGroup) * kScaleBytes + i % scaleChunks * 16;
-          to = stage + kScalesOffset + i * 16;
-          return row < kWeightTiles && firstGroup + i % scaleChunks / (kScaleBytes / 16) < kGroups;
-        });
+/// A thread's part of copying `Rows` rows of `PerRow` chunks of 16 bytes, which lie `Pitch` bytes
+/// apart in global memory and side by side in a stage. What does not change from stage to stage is
+/// worked out once. Rows and chunks that do not exist become zeros; `AllRows`: every row exists.
+template <int Rows, int PerRow, i64 Pitch, bool AllRows> struct Copies {
+  static_assert(kThreads % PerRow == 0, "a thread's chunks lie in one column");
+  static constexpr int kRowsAtOnce = kThreads / PerRow;
+
+  const u8 *from; ///< of the thread's first chunk
+  int chunk = int(threadIdx.x) % PerRow;
+  int rowsLeft; ///< from the thread's first row on
+
+  __device__ Copies(const void *rows, i64 firstRow, i64 allRows) {
+    i64 row = firstRow + int(threadIdx.x) / PerRow;
+    from = static_cast<const u8 *>(rows) + row * Pitch + chunk * 16;
+    rowsLeft = int(most(allRows - row, 0));
   }
-  if constexpr (kZeroBytes > 0) {
-    i64 firstGroup = k / kGroup;
-    copyChunks<kRowTiles * kStageGroups>(
-        launch.buffers[kZeros], [&](int i, const u8 *&from, u32 &to) {
-          i64 row = tile.firstTile + i / kStageGroups;
-          from += (row * kGroups + firstGroup) * kZeroBytes + i % kStageGroups * 16;
-          to = stage + kZerosOffset + i * 16;
-          return row < kWeightTiles && firstGroup + i % kStageGroups < kGroups;
-        });
+
+  /// Copies the chunks from byte `offset` of the rows on, of which `chunksLeft` exist. `to`: the
+  /// place in shared memory of the thread's first chunk.
+  __device__ void copy(u32 to, int offset, int chunksLeft) const {
+#pragma unroll
+    for (int first = 0; first < Rows; first += kRowsAtOnce) {
+      if (first + kRowsAtOnce > Rows && int(threadIdx.x) / PerRow >= Rows - first)
+        break;
+      bool exists = (AllRows || first < rowsLeft) && (kWholeStages || chunk < chunksLeft);
+      ptx::copyAsync16(to + first * PerRow * 16, from + first * Pitch + offset, exists ? 16 : 0);
+    }
   }
-}
+};
 
 /// Address of chunk `chunk` (16 bytes) of token `token` within the inputs of a stage: chunks are
 /// exchanged so that equal ones of eight tokens lie in different banks.
@@ -100,15 +85,41 @@ INGOT_DEVICE u32 inputPlace(int token, int chunk) {
   return u32(kInputsOffset + token * kRowBytes + (chunk ^ (token & 7)) * 16);
 }
 
-INGOT_DEVICE void copyInputs(const Launch &launch, const Tile &tile, u32 stage, i64 k) {
-  constexpr int chunks = kRowBytes / 16;
-  copyChunks<kTileTokens * chunks>(launch.buffers[kInput], [&](int i, const u8 *&from, u32 &to) {
-    int token = i / chunks, chunk = i % chunks;
-    i64 column = k + chunk * (16 / kInputBytes);
-    from += ((tile.firstToken + token) * kDepth + column) * kInputBytes;
-    to = stage + inputPlace(token, chunk);
-    return tile.firstToken + token < tile.tokens && column < kDepth;
-  });
-}
+/// A thread's part of filling stages.
+struct StageCopies {
+  static constexpr bool kAllTiles = kWeightTiles % kRowTiles == 0;
+  static constexpr int kWeightChunks = kStageBlocks * kBlockBytes / 16;
+  static constexpr int kInputChunks = kRowBytes / 16;
+  static constexpr int kScaleChunks = kStageGroups * kScaleBytes / 16;
+  static constexpr int kZeroChunks = kStageGroups * kZeroBytes / 16;
+  static_assert(kThreads / kInputChunks % 8 == 0, "inputPlace exchanges alike for every pass");
+
+  Copies<kRowTiles, kWeightChunks, kWeightBlocks * kBlockBytes, kAllTiles> weights;
+  Copies<kTileTokens, kInputChunks, kDepth * kInputBytes, false> inputs;
+  Copies<kRowTiles, kScaleChunks ? kScaleChunks : 1, kGroups * kScaleBytes, kAllTiles> scales;
+  Copies<kRowTiles, kZeroChunks ? kZeroChunks : 1, kGroups * kZeroBytes, kAllTiles> zeros;
+  u32 inputTo = inputPlace(int(threadIdx.x) / kInputChunks, int(threadIdx.x) % kInputChunks);
+
+  __device__ StageCopies(const Launch &launch, const Tile &tile)
+      : weights(launch.buffers[kWeight], tile.firstTile, kWeightTiles),
+        inputs(launch.buffers[kInput], tile.firstToken, tile.tokens),
+        scales(kScaleChunks ? launch.buffers[kScales] : nullptr, tile.firstTile, kWeightTiles),
+        zeros(kZeroChunks ? launch.buffers[kZeros] : nullptr, tile.firstTile, kWeightTiles) {}
+
+  /// Weights from column `k` on, with their scales and zeros, for the stage at `stage`.
+  __device__ void copyWeights(u32 stage, int k) const {
+    u32 to = stage + threadIdx.x * 16;
+    int block = k / kBlockDepth, group = k / kGroup;
+    weights.copy(to, block * kBlockBytes, (int(kWeightBlocks) - block) * (kBlockBytes / 16));
+    if constexpr (kScaleChunks > 0)
+      scales.copy(to + kScalesOffset, group * kScaleBytes,
+                  (int(kGroups) - group) * (kScaleBytes / 16));
+    if constexpr (kZeroChunks > 0)
+      zeros.copy(to + kZerosOffset, group * kZeroBytes, int(kGroups) - group);
+  }
+  __device__ void copyInputs(u32 stage, int k) const {
+    inputs.copy(stage + inputTo, k * kInputBytes, (int(kDepth) - k) * kInputBytes / 16);
+  }
+};
 
 } // namespace matmul

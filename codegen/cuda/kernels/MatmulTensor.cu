@@ -50,6 +50,11 @@ struct Warp {
 
   __device__ int rowTile(int r) const { return along * kRows + r; }
   __device__ int token(int c) const { return (across * kBlocks + c) * 8; }
+  /// Where the lane finds its row of chunks `chunk` to `chunk` + 3 of the warp's first eight tokens
+  /// in the inputs of a stage; `chunk` less whole eights.
+  __device__ u32 inputLane(int chunk) const {
+    return inputPlace(token(0) + lane % 8, chunk % 8 + lane / 8);
+  }
 };
 
 /// One block's work on its share of k.
@@ -58,12 +63,10 @@ struct Work {
   Tile tile;
   Warp warp;
   u32 base;               ///< of the stages
-  i64 begin, end;         ///< of k
+  int begin, end;         ///< of k
   Sums<Accumulator> open; ///< of the group, or of the segment where there are no groups
   Sums<float> segment;    ///< of closed groups
   Sums<float> total;      ///< of closed segments, or of groups of integers
-
-  __device__ u32 stage(i64 step) const { return base + u32(step % kStages) * kStageBytes; }
 
   /// The scales, or the zeros, of rows g and g + 8 of a tile for group `group` of the stage.
   __device__ void scales(u32 stageOffset, int r, int group, float (&pair)[2]) const {
@@ -131,7 +134,7 @@ struct Work {
   }
 
   /// Multiplies kStepDepth columns of the stage from `depth` on.
-  __device__ void multiplyStep(u32 stageOffset, int depth, i64 k) {
+  __device__ void multiplyStep(u32 stageOffset, int depth, int k) {
     u32 words[kRows][kStepWords];
 #pragma unroll
     for (int r = 0; r < kRows; ++r)
@@ -153,13 +156,13 @@ struct Work {
   /// One load of inputs for each block of tokens, and the products with it.
   template <int Half>
   __device__ void multiplyHalf(u32 stageOffset, int depth, const u32 (&words)[kRows][kStepWords],
-                               i64 k) {
+                               int k) {
     u32 inputs[kBlocks][4];
-    int chunk = depth * kInputBytes / 16 + Half * 4 + warp.lane / 8;
+    int chunk = depth * kInputBytes / 16 + Half * 4; // and the three after it
+    u32 from = base + stageOffset + warp.inputLane(chunk) + chunk / 8 * 128;
 #pragma unroll
     for (int c = 0; c < kBlocks; ++c)
-      ptx::loadMatrix4(inputs[c],
-                       base + stageOffset + inputPlace(warp.token(c) + warp.lane % 8, chunk));
+      ptx::loadMatrix4(inputs[c], from + c * 8 * kRowBytes);
     multiplyProducts<Half * kHalfProducts, (Half + 1) * kHalfProducts>(stageOffset, depth, words,
                                                                        inputs, k);
   }
@@ -167,7 +170,7 @@ struct Work {
   template <int Index, int End>
   __device__ void multiplyProducts(u32 stageOffset, int depth,
                                    const u32 (&words)[kRows][kStepWords],
-                                   const u32 (&inputs)[kBlocks][4], i64 k) {
+                                   const u32 (&inputs)[kBlocks][4], int k) {
     if constexpr (Index < End) {
       int group = kStageGroups > 1 ? (depth + Index * kProductDepth) / kGroup : 0;
       u32 a[kRows][4];
@@ -187,21 +190,21 @@ struct Work {
           multiply(open.of[r][c], a[r], b);
       }
       constexpr int last = (Index + 1) * kProductDepth; // columns of the step that are done
-      if constexpr (kGrouped && last % 32 == 0) {
-        i64 done = k + depth + last;
-        if ((kGroup <= kTileDepth ? (depth + last) % kGroup == 0 : done % kGroup == 0) ||
-            done % kSegment == 0 || done >= roundUp(kDepth, 32))
-          closeOnce(stageOffset, group, done);
-      }
+      if constexpr (kGrouped && last % 32 == 0)
+        if (groupEnds(depth + last, k))
+          closeGroup(stageOffset, group);
       multiplyProducts<Index + 1, End>(stageOffset, depth, words, inputs, k);
     }
   }
 
-  /// Closes a group; integers beyond the end of k are zeros and need no closing.
-  __device__ void closeOnce(u32 stageOffset, int group, i64 done) {
-    if (kInteger && done % kGroup != 0 && done < kDepth)
-      return;
-    closeGroup(stageOffset, group);
+  /// Whether the open group ends before column `column` of the stage that begins at `k`: where a
+  /// group, a segment or k ends. Known to the compiler where stages hold whole groups.
+  static __device__ bool groupEnds(int column, int k) {
+    if constexpr (kGroup <= kTileDepth)
+      return column % kGroup == 0;
+    int done = k + kTileDepth;
+    bool segmentEnds = !kInteger && done % kSegment == 0;
+    return column == kTileDepth && (done % kGroup == 0 || segmentEnds || done >= kDepth);
   }
 
   __device__ void run();
@@ -211,37 +214,39 @@ struct Work {
 
 /// Copies, multiplies and closes segments until the share of k is done.
 __device__ void Work::run() {
-  i64 steps = ceilDiv(end - begin, i64(kTileDepth));
+  StageCopies copies(launch, tile);
+  int steps = (end - begin + kTileDepth - 1) / kTileDepth;
   // Weights do not depend on the kernels before this one.
 #pragma unroll
   for (int step = 0; step < kStages - 1; ++step)
     if (step < steps)
-      copyWeights(launch, tile, stage(step), begin + step * kTileDepth);
+      copies.copyWeights(base + step * kStageBytes, begin + step * kTileDepth);
   ptx::waitForEarlierKernels();
 #pragma unroll
   for (int step = 0; step < kStages - 1; ++step) {
     if (step < steps)
-      copyInputs(launch, tile, stage(step), begin + step * kTileDepth);
+      copies.copyInputs(base + step * kStageBytes, begin + step * kTileDepth);
     ptx::commitCopies();
   }
+  u32 reading = 0, writing = (kStages - 1) * kStageBytes; // stages, by their offset
 #pragma unroll 1
-  for (i64 step = 0; step < steps; ++step) {
+  for (int k = begin; k < end; k += kTileDepth) {
     ptx::waitCopies<kStages - 2>();
     __syncthreads();
-    i64 next = step + kStages - 1;
-    if (next < steps) {
-      copyWeights(launch, tile, stage(next), begin + next * kTileDepth);
-      copyInputs(launch, tile, stage(next), begin + next * kTileDepth);
+    int next = k + (kStages - 1) * kTileDepth;
+    if (next < end) {
+      copies.copyWeights(base + writing, next);
+      copies.copyInputs(base + writing, next);
     }
     ptx::commitCopies();
-    i64 k = begin + step * kTileDepth;
-    u32 stageOffset = u32(step % kStages) * kStageBytes;
 #pragma unroll
     for (int depth = 0; depth < kTileDepth; depth += kStepDepth)
-      multiplyStep(stageOffset, depth, k);
+      multiplyStep(reading, depth, k);
     if constexpr (!kInteger)
       if ((k + kTileDepth) % kSegment == 0 || k + kTileDepth >= end)
-        closeSegment(k / kSegment);
+        closeSegment(k / int(kSegment));
+    writing = reading;
+    reading = reading + kStageBytes == kStages * kStageBytes ? 0 : reading + kStageBytes;
   }
   ptx::waitCopies<0>();
   __syncthreads();
@@ -326,8 +331,8 @@ __device__ void run(const Launch &launch) {
                tile,
                {},
                ptx::sharedAddress(shared),
-               first * kSegment,
-               least(last * kSegment, kDepth),
+               int(first * kSegment),
+               int(least(last * kSegment, kDepth)),
                {},
                {},
                {}};
