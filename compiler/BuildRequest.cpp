@@ -79,6 +79,25 @@ Outcome settleTargets(MLIRContext &context, BuildRequest &request, const BuildOp
   return {};
 }
 
+/// The type that most of the checkpoint's numbers have. What config.json states is known to be
+/// wrong in places; it decides where no tensor is of such a type.
+recipe::StoreType ownType(const checkpoint::Checkpoint &checkpoint) {
+  using checkpoint::DType;
+  std::map<DType, uint64_t> bytes;
+  for (const checkpoint::Tensor &tensor : checkpoint.tensors())
+    bytes[tensor.dtype] += tensor.bytes;
+  DType own = checkpoint.config().declaredType.value_or(DType::F32);
+  uint64_t most = 0;
+  for (DType type : {DType::F32, DType::BF16, DType::F16})
+    if (uint64_t elements = bytes[type] * 8 / checkpoint::dtypeBits(type); elements > most) {
+      own = type;
+      most = elements;
+    }
+  return own == DType::BF16  ? recipe::StoreType::BF16
+         : own == DType::F16 ? recipe::StoreType::F16
+                             : recipe::StoreType::F32;
+}
+
 } // namespace
 
 Expected<BuildRequest> compiler::readRequest(MLIRContext &context, const BuildOptions &options,
@@ -95,6 +114,7 @@ Expected<BuildRequest> compiler::readRequest(MLIRContext &context, const BuildOp
       return recipe.error();
     request.recipe = std::move(*recipe);
   }
+  request.recipe = request.recipe.settled(ownType(request.checkpoint));
   if (auto outcome = settleLimits(request, options.limits); !outcome)
     return outcome.error();
   if (auto outcome = settleTargets(context, request, options); !outcome)

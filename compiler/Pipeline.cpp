@@ -81,8 +81,10 @@ Type storeType(MLIRContext *context, recipe::StoreType type) {
     return BFloat16Type::get(context);
   case recipe::StoreType::F16:
     return Float16Type::get(context);
+  case recipe::StoreType::Stored:
+    break;
   }
-  llvm_unreachable("every store type is listed");
+  llvm_unreachable("the recipe is settled");
 }
 
 Type kvType(MLIRContext *context, recipe::KvType type) {
@@ -99,8 +101,10 @@ Type kvType(MLIRContext *context, recipe::KvType type) {
     return Float8E4M3FNType::get(context);
   case recipe::KvType::E5M2:
     return Float8E5M2Type::get(context);
+  case recipe::KvType::Stored:
+    break;
   }
-  llvm_unreachable("every KV type is listed");
+  llvm_unreachable("the recipe is settled");
 }
 
 /// Writes the recipe into the module: formats on matrices, the rest as module attributes.

@@ -19,18 +19,19 @@ std::string_view name(ScaleShape shape) {
 }
 
 std::string_view name(ActivationType type) {
-  constexpr std::array<std::string_view, 5> names = {"f32", "bf16", "f16", "int8-dynamic",
-                                                     "fp8-dynamic"};
+  constexpr std::array<std::string_view, 6> names = {"stored", "f32",          "bf16",
+                                                     "f16",    "int8-dynamic", "fp8-dynamic"};
   return names[static_cast<size_t>(type)];
 }
 
 std::string_view name(StoreType type) {
-  constexpr std::array<std::string_view, 3> names = {"f32", "bf16", "f16"};
+  constexpr std::array<std::string_view, 4> names = {"stored", "f32", "bf16", "f16"};
   return names[static_cast<size_t>(type)];
 }
 
 std::string_view name(KvType type) {
-  constexpr std::array<std::string_view, 6> names = {"f32", "bf16", "f16", "int8", "e4m3", "e5m2"};
+  constexpr std::array<std::string_view, 7> names = {"stored", "f32",  "bf16", "f16",
+                                                     "int8",   "e4m3", "e5m2"};
   return names[static_cast<size_t>(type)];
 }
 
@@ -55,6 +56,19 @@ bool matchesPattern(std::string_view pattern, std::string_view text) {
     }
   }
   return pattern.find_first_not_of('*', p) == pattern.npos;
+}
+
+Recipe Recipe::settled(StoreType own) const {
+  Recipe result = *this;
+  auto settle = [](auto &type, auto f32, auto bf16, auto f16, StoreType to) {
+    if (type == std::remove_reference_t<decltype(type)>::Stored)
+      type = to == StoreType::BF16 ? bf16 : to == StoreType::F16 ? f16 : f32;
+  };
+  using Activation = ActivationType;
+  settle(result.activations.compute, Activation::F32, Activation::BF16, Activation::F16, own);
+  settle(result.activations.store, StoreType::F32, StoreType::BF16, StoreType::F16, own);
+  settle(result.kvCache, KvType::F32, KvType::BF16, KvType::F16, own);
+  return result;
 }
 
 WeightFormat Recipe::formatFor(std::string_view tensorName) const {

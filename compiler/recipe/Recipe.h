@@ -17,9 +17,10 @@ using checkpoint::Expected;
 
 enum class WeightType : uint8_t { Stored, F32, BF16, F16, Int8, Int4, Fp8 };
 enum class ScaleShape : uint8_t { Tensor, Channel };
-enum class ActivationType : uint8_t { F32, BF16, F16, Int8Dynamic, Fp8Dynamic };
-enum class StoreType : uint8_t { F32, BF16, F16 };
-enum class KvType : uint8_t { F32, BF16, F16, Int8, E4M3, E5M2 };
+// `Stored` is the checkpoint's own type; settled() leaves it to weights and attention alone.
+enum class ActivationType : uint8_t { Stored, F32, BF16, F16, Int8Dynamic, Fp8Dynamic };
+enum class StoreType : uint8_t { Stored, F32, BF16, F16 };
+enum class KvType : uint8_t { Stored, F32, BF16, F16, Int8, E4M3, E5M2 };
 enum class AttentionType : uint8_t { Stored, Fp8 };
 
 // The names used in recipes.
@@ -54,9 +55,9 @@ struct WeightRule {
 };
 
 struct Activations {
-  ActivationType compute = ActivationType::F32; ///< what a matrix product reads
+  ActivationType compute = ActivationType::Stored; ///< what a matrix product reads
   StoreType store =
-      StoreType::F32; ///< what results are rounded to; `compute` itself, unless dynamic
+      StoreType::Stored; ///< what results are rounded to; `compute` itself, unless dynamic
 
   bool operator==(const Activations &) const = default;
 };
@@ -70,11 +71,15 @@ struct UnusedRule {
 struct Recipe {
   std::vector<WeightRule> weights; ///< the first that matches decides
   Activations activations;
-  KvType kvCache = KvType::F32;
+  KvType kvCache = KvType::Stored;
   AttentionType attention = AttentionType::Stored; ///< what its products read
 
-  /// Weights as the checkpoint stores them; activations and KV cache in f32.
+  /// Everything in the checkpoint's own types.
   static Recipe defaults() { return {}; }
+
+  /// This recipe for a checkpoint whose own type is `own`, which is not Stored: activations and KV
+  /// cache with their types written out.
+  Recipe settled(StoreType own) const;
 
   /// Errors: INGOT-E2001 to E2010, each with line and column; `fileName` is used in messages only.
   static Expected<Recipe> parse(const std::string &text, const std::string &fileName);

@@ -61,15 +61,17 @@ bool isDynamic(ActivationType type) {
   return type == ActivationType::Int8Dynamic || type == ActivationType::Fp8Dynamic;
 }
 
-/// What values of a 16 or 32-bit `type` are stored as.
+/// What values of a 16 or 32-bit `type` are stored as; for 8 bits unless the recipe says.
 StoreType storeOf(ActivationType type) {
   switch (type) {
+  case ActivationType::F32:
+    return StoreType::F32;
   case ActivationType::BF16:
     return StoreType::BF16;
   case ActivationType::F16:
     return StoreType::F16;
   default:
-    return StoreType::F32;
+    return StoreType::Stored;
   }
 }
 
@@ -233,7 +235,7 @@ Expected<Activations> Parser::activations(const YamlNode &node) const {
   }
   using enum ActivationType;
   auto compute =
-      choice(*computeNode, "activation format", {F32, BF16, F16, Int8Dynamic, Fp8Dynamic});
+      choice(*computeNode, "activation format", {Stored, F32, BF16, F16, Int8Dynamic, Fp8Dynamic});
   if (!compute)
     return compute.error();
   Activations result{*compute, storeOf(*compute)};
@@ -244,7 +246,8 @@ Expected<Activations> Parser::activations(const YamlNode &node) const {
                  message("store goes with int8-dynamic and fp8-dynamic; ", name(*compute),
                          " values are stored as they are"),
                  "remove store");
-  auto store = choice(*storeNode, "store type", {StoreType::F32, StoreType::BF16, StoreType::F16});
+  auto store = choice(*storeNode, "store type",
+                      {StoreType::Stored, StoreType::F32, StoreType::BF16, StoreType::F16});
   if (!store)
     return store.error();
   result.store = *store;
@@ -282,7 +285,7 @@ Expected<Recipe> Parser::recipe(const YamlNode &root) const {
   }
   if (const YamlNode *node = find(root, "kv_cache")) {
     using enum KvType;
-    auto read = choice(*node, "KV cache format", {F32, BF16, F16, Int8, E4M3, E5M2});
+    auto read = choice(*node, "KV cache format", {Stored, F32, BF16, F16, Int8, E4M3, E5M2});
     if (!read)
       return read.error();
     recipe.kvCache = *read;

@@ -29,7 +29,7 @@ constexpr Format shortList[] = {
     {"bf16", everything, "bf16", "bf16", "bf16", 0.002},
     {"int8", everything, "int8", "f32", "f32", 0.01},
     {"int4, groups of 32", layers, "int4, group: 32", "f32", "f32", 0.08},
-    {"int8, int8-dynamic", everything, "int8", "int8-dynamic", "int8", 0.02},
+    {"int8, int8-dynamic", everything, "int8", "{compute: int8-dynamic, store: f32}", "int8", 0.02},
 };
 
 constexpr Format longList[] = {
@@ -48,8 +48,8 @@ constexpr Format longList[] = {
      "f32", 0.15},
     {"fp8, channels", everything, "fp8", "f32", "f32", 0.02},
     {"fp8, whole tensors", everything, "fp8, scale: tensor", "f32", "f32", 0.03},
-    {"int8, int8-dynamic", everything, "int8", "int8-dynamic", "f32", 0.02},
-    {"fp8, fp8-dynamic", everything, "fp8", "fp8-dynamic", "f32", 0.04},
+    {"int8, int8-dynamic", everything, "int8", "{compute: int8-dynamic, store: f32}", "f32", 0.02},
+    {"fp8, fp8-dynamic", everything, "fp8", "{compute: fp8-dynamic, store: f32}", "f32", 0.04},
     {"f32, KV cache in int8", everything, "f32", "f32", "int8", 0.005},
     {"f32, KV cache in e4m3", everything, "f32", "f32", "e4m3", 0.02},
     {"f32, KV cache in e5m2", everything, "f32", "f32", "e5m2", 0.05},

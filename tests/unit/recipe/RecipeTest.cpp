@@ -45,9 +45,23 @@ TEST(Recipe, DefaultsAreTheCheckpointsOwn) {
   ASSERT_TRUE(succeeds(recipe));
   EXPECT_EQ(*recipe, Recipe::defaults());
   EXPECT_EQ(recipe->formatFor("any").type, WeightType::Stored);
-  EXPECT_EQ(recipe->activations, (Activations{ActivationType::F32, StoreType::F32}));
-  EXPECT_EQ(recipe->kvCache, KvType::F32);
-  EXPECT_EQ(Recipe::defaults().str(), "version: 1\nweights: []\nactivations: f32\nkv_cache: f32\n");
+  EXPECT_EQ(recipe->activations, (Activations{ActivationType::Stored, StoreType::Stored}));
+  EXPECT_EQ(recipe->kvCache, KvType::Stored);
+  EXPECT_EQ(Recipe::defaults().settled(StoreType::BF16).str(),
+            "version: 1\nweights: []\nactivations: bf16\nkv_cache: bf16\n");
+  EXPECT_EQ(Recipe::defaults().settled(StoreType::F32).str(),
+            "version: 1\nweights: []\nactivations: f32\nkv_cache: f32\n");
+}
+
+TEST(Recipe, SettlesOnlyWhatIsStored) {
+  auto recipe = parse("version: 1\nactivations: int8-dynamic\nkv_cache: e4m3\n");
+  ASSERT_TRUE(succeeds(recipe));
+  EXPECT_EQ(recipe->settled(StoreType::F16).activations,
+            (Activations{ActivationType::Int8Dynamic, StoreType::F16}));
+  EXPECT_EQ(recipe->settled(StoreType::F16).kvCache, KvType::E4M3);
+  auto full32 = parse("version: 1\nactivations: f32\nkv_cache: f32\n");
+  ASSERT_TRUE(succeeds(full32));
+  EXPECT_EQ(full32->settled(StoreType::BF16), *full32);
 }
 
 TEST(Recipe, ReadsEveryWeightFormat) {
@@ -76,13 +90,14 @@ TEST(Recipe, ReadsEveryWeightFormat) {
 TEST(Recipe, ReadsEveryActivationFormat) {
   using enum ActivationType;
   for (auto [text, expected] :
-       {std::pair{"f32", Activations{F32, StoreType::F32}},
+       {std::pair{"stored", Activations{Stored, StoreType::Stored}},
+        {"f32", Activations{F32, StoreType::F32}},
         {"bf16", Activations{BF16, StoreType::BF16}},
         {"f16", Activations{F16, StoreType::F16}},
         {"{compute: f16}", Activations{F16, StoreType::F16}},
-        {"int8-dynamic", Activations{Int8Dynamic, StoreType::F32}},
-        {"fp8-dynamic", Activations{Fp8Dynamic, StoreType::F32}},
-        {"{compute: fp8-dynamic}", Activations{Fp8Dynamic, StoreType::F32}},
+        {"int8-dynamic", Activations{Int8Dynamic, StoreType::Stored}},
+        {"fp8-dynamic", Activations{Fp8Dynamic, StoreType::Stored}},
+        {"{compute: fp8-dynamic}", Activations{Fp8Dynamic, StoreType::Stored}},
         {"{compute: fp8-dynamic, store: f16}", Activations{Fp8Dynamic, StoreType::F16}}}) {
     auto recipe = parse(message("version: 1\nactivations: ", text, "\n"));
     ASSERT_TRUE(succeeds(recipe)) << text;
@@ -91,7 +106,7 @@ TEST(Recipe, ReadsEveryActivationFormat) {
 }
 
 TEST(Recipe, ReadsEveryKvFormat) {
-  for (std::string_view text : {"f32", "bf16", "f16", "int8", "e4m3", "e5m2"}) {
+  for (std::string_view text : {"stored", "f32", "bf16", "f16", "int8", "e4m3", "e5m2"}) {
     auto recipe = parse(message("version: 1\nkv_cache: ", text, "\n"));
     ASSERT_TRUE(succeeds(recipe)) << text;
     EXPECT_EQ(name(recipe->kvCache), text);
