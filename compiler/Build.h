@@ -21,7 +21,8 @@ struct BuildOptions {
   unsigned threads = 0;    ///< 0: as many as the process may run on
   std::string nvrtc;       ///< where CUDA targets find their compiler; empty: the usual places
   std::string kernelCache; ///< folder of compiled kernels; empty: none
-  std::string dumpStage;   ///< stage after which the IR is printed to stdout; empty: none
+  std::optional<uint64_t> randomWeights; ///< seed; no weight file is read then
+  std::string dumpStage; ///< stage after which the IR is printed to stdout; empty: none
 };
 
 /// What a build did, for people and for --report.

@@ -2,6 +2,8 @@
 // Checks of a build's options against the model.
 #include "compiler/BuildRequest.h"
 
+#include "compiler/EngineAssembly.h"
+
 using namespace mlir;
 using namespace ingot;
 using namespace ingot::compiler;
@@ -98,11 +100,26 @@ recipe::StoreType ownType(const checkpoint::Checkpoint &checkpoint) {
                              : recipe::StoreType::F32;
 }
 
+/// The checkpoint, or for random weights its configuration and the tensors of its family.
+Expected<checkpoint::Checkpoint> openCheckpoint(MLIRContext &context, const BuildOptions &options) {
+  if (!options.randomWeights)
+    return checkpoint::Checkpoint::open(options.model);
+  auto checkpoint = checkpoint::Checkpoint::openWithoutWeights(options.model);
+  if (!checkpoint)
+    return checkpoint;
+  DiagnosticCollector diagnostics(context);
+  auto tensors = tensorsOfFamily(&context, *checkpoint);
+  if (failed(tensors))
+    return diagnostics.error();
+  checkpoint->expectTensors(*std::move(tensors));
+  return checkpoint;
+}
+
 } // namespace
 
 Expected<BuildRequest> compiler::readRequest(MLIRContext &context, const BuildOptions &options,
                                              Progress &progress) {
-  auto checkpoint = checkpoint::Checkpoint::open(options.model);
+  auto checkpoint = openCheckpoint(context, options);
   if (!checkpoint)
     return checkpoint.error();
   BuildRequest request{std::move(*checkpoint), recipe::Recipe::defaults(), {}, {}, {}};
@@ -119,6 +136,11 @@ Expected<BuildRequest> compiler::readRequest(MLIRContext &context, const BuildOp
     return outcome.error();
   if (auto outcome = settleTargets(context, request, options); !outcome)
     return outcome.error();
+  if (options.randomWeights) {
+    std::string seed = std::to_string(*options.randomWeights);
+    request.options.push_back(
+        {"--random-weights", seed, seed, "numbers made at load; no weight file was read"});
+  }
   std::vector<std::string> names;
   for (const checkpoint::Tensor &tensor : request.checkpoint.tensors())
     names.push_back(tensor.name);

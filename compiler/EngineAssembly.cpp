@@ -79,6 +79,7 @@ Expected<WeightStreamer> compiler::makeStreamer(const BuildRequest &request,
   stream.memoryCap = options.maxBuildMemory;
   stream.reserve = reserve;
   stream.threads = options.threads;
+  stream.randomWeights = options.randomWeights;
   return WeightStreamer::create(functions, request.checkpoint, stream);
 }
 
@@ -110,7 +111,7 @@ OwningOpRef<ModuleOp> compiler::mergeTargets(MLIRContext &context, ArrayRef<Comp
                                              uint32_t section) {
   OwningOpRef<ModuleOp> merged = ModuleOp::create(UnknownLoc::get(&context));
   Block *body = merged->getBody();
-  llvm::StringMap<uint64_t> offsets; // by symbol
+  llvm::StringMap<uint32_t> contents; // by symbol
   for (const CompiledTarget &compiled : targets)
     for (auto dim : llvm::make_early_inc_range(compiled.module.get().getOps<engine::DimOp>()))
       if (!merged->lookupSymbol(dim.getSymName()))
@@ -125,19 +126,20 @@ OwningOpRef<ModuleOp> compiler::mergeTargets(MLIRContext &context, ArrayRef<Comp
       if (!op)
         continue;
       std::string symbol = weight.name;
-      auto known = offsets.find(symbol);
-      if (known != offsets.end() && known->second != weight.offset) {
+      auto known = contents.find(symbol);
+      if (known != contents.end() && known->second != weight.content) {
         symbol += "@" + unit.getTarget().getName().str();
         for (auto buffer : unit.getBody().getOps<engine::BufferOp>())
           if (buffer.getWeight() == weight.name)
             buffer.setWeight(symbol);
-      } else if (known != offsets.end()) {
+      } else if (known != contents.end()) {
         continue;
       }
-      offsets[symbol] = weight.offset;
+      contents[symbol] = weight.content;
       op.setSymName(symbol);
       op->moveBefore(body, body->end());
-      placements.push_back({symbol, section, weight.offset, weight.bytes, weight.digest});
+      placements.push_back(
+          {symbol, section, weight.offset, weight.bytes, weight.digest, weight.fill});
     }
   }
   for (const CompiledTarget &compiled : targets)

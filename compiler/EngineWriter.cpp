@@ -33,7 +33,7 @@ std::vector<WeightPlacement> compiler::placeWeights(ModuleOp module, uint32_t se
   for (auto weight : module.getOps<engine::WeightOp>()) {
     uint64_t offset = llvm::alignTo(sectionBytes, schema::sectionAlignment);
     auto bytes = uint64_t(weight.byteSize());
-    placements.push_back({weight.getSymName().str(), section, offset, bytes, {}});
+    placements.push_back({weight.getSymName().str(), section, offset, bytes, {}, std::nullopt});
     sectionBytes = offset + bytes;
   }
   return placements;
@@ -43,7 +43,7 @@ checkpoint::Expected<checkpoint::Digest>
 compiler::digestOfWeights(ArrayRef<WeightPlacement> weights, uint32_t section) {
   checkpoint::Sha256 hash;
   for (const WeightPlacement &weight : weights)
-    if (weight.section == section)
+    if (weight.section == section && !weight.fill)
       hash.update(std::as_bytes(std::span(weight.digest)));
   return hash.finish();
 }
@@ -67,6 +67,18 @@ static auto writeDims(FlatBufferBuilder &builder, ModuleOp module, SymbolIndex &
   return builder.CreateVector(tables);
 }
 
+static flatbuffers::Offset<schema::Fill> writeFill(FlatBufferBuilder &builder,
+                                                   const WeightFill &fill) {
+  std::vector<schema::FillPart> parts;
+  for (const WeightFill::Part &part : fill.parts)
+    parts.emplace_back(part.key, part.rows);
+  std::vector<schema::LayoutDigit> digits;
+  for (const engine::LayoutAttr::Digit &digit : fill.digits)
+    digits.emplace_back(uint64_t(digit.stride), uint64_t(digit.radix), uint32_t(digit.axis));
+  return schema::CreateFillDirect(builder, fill.low, fill.high, &parts, fill.block, fill.period,
+                                  fill.columns, &digits, fill.padding);
+}
+
 static flatbuffers::Offset<schema::Weight>
 writeWeight(FlatBufferBuilder &builder, engine::WeightOp op, const WeightPlacement &placement) {
   auto type = cast<RankedTensorType>(op.getType());
@@ -76,9 +88,10 @@ writeWeight(FlatBufferBuilder &builder, engine::WeightOp op, const WeightPlaceme
   auto format = op.getFormat().empty() ? 0 : builder.CreateString(op.getFormat().str());
   auto shape = builder.CreateVector(extents);
   auto layout = layoutDigits.empty() ? 0 : builder.CreateString(layoutDigits);
-  auto digest = writeDigest(builder, placement.digest);
+  auto digest = placement.fill ? 0 : writeDigest(builder, placement.digest);
+  auto fill = placement.fill ? writeFill(builder, *placement.fill) : 0;
   return schema::CreateWeight(builder, name, dtypeOf(type.getElementType()), format, shape, layout,
-                              placement.section, placement.offset, placement.bytes, digest);
+                              placement.section, placement.offset, placement.bytes, digest, fill);
 }
 
 static auto writeSections(FlatBufferBuilder &builder, ArrayRef<SectionEntry> sections) {

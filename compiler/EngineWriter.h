@@ -4,6 +4,7 @@
 #pragma once
 
 #include "compiler/OutputFile.h"
+#include "compiler/RandomWeights.h"
 #include "dialects/engine/EngineDialect.h"
 
 #include <string>
@@ -68,6 +69,7 @@ struct WeightPlacement {
   uint64_t offset = 0; ///< within the section
   uint64_t bytes = 0;
   checkpoint::Digest digest = {};
+  std::optional<WeightFill> fill; ///< made at load: not in the section, without digest
 };
 
 /// Places all weights of `module` one after the other, in their order, in section number

@@ -84,6 +84,8 @@ checkpoint::Expected<GoldenTokens>
 compiler::makeGoldenTokens(mlir::MLIRContext &context, BuildRequest &request,
                            const checkpoint::TokenizerSpec &tokenizer, const BuildOptions &options,
                            const EngineDescription &description) {
+  if (options.randomWeights)
+    return GoldenTokens{{}, "the weights are random"};
   std::string error;
   auto reference = codegen::findTarget(&context, "reference", error);
   if (failed(reference))

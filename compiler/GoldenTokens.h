@@ -15,8 +15,8 @@ struct GoldenTokens {
 /// without a name, and runs a few fixed prompts on it through the runtime's public interface. So
 /// golden tokens depend on the inputs alone, not on the targets asked for or the machine. Margins
 /// are rounded down to multiples of 1/16, less what the recipe's rounding points may change. A
-/// model of more than 32 MiB of weights, or a memory cap that leaves no room for them, gives none.
-/// Errors: those of building and running.
+/// model of more than 32 MiB of weights, or a memory cap that leaves no room for them, gives none,
+/// nor do random weights. Errors: those of building and running.
 checkpoint::Expected<GoldenTokens> makeGoldenTokens(mlir::MLIRContext &context,
                                                     BuildRequest &request,
                                                     const checkpoint::TokenizerSpec &tokenizer,

@@ -29,7 +29,7 @@ struct WeightStreamer::State {
   WeightGraph graph;
   std::vector<PackedWeight> packed;
   std::vector<StreamedWeight> entries;
-  std::vector<size_t> packedOfEntry;
+  std::vector<std::optional<size_t>> packedOfEntry; ///< nothing: made at load
   std::unique_ptr<StreamPlan> plan;
   uint64_t total = 0, minimum = 0;
   unsigned threads = 1;
@@ -64,36 +64,52 @@ static unsigned availableThreads() {
 }
 
 /// Equal values in equal layouts are stored once.
-void WeightStreamer::layOut(State &state) {
-  std::map<std::pair<WeightValue, std::vector<int64_t>>, size_t> known;
+Outcome WeightStreamer::layOut(State &state, std::optional<uint64_t> randomWeights) {
+  struct Content {
+    uint32_t number;
+    std::optional<size_t> packed;
+  };
+  std::map<std::pair<WeightValue, std::vector<int64_t>>, Content> known;
   for (const StoredWeight &stored : state.graph.stores()) {
     std::vector<int64_t> layoutKey;
     for (const auto &digit : stored.digits)
       layoutKey.insert(layoutKey.end(), {digit.axis, digit.stride, digit.radix});
-    auto [entry, isNew] =
-        known.try_emplace({stored.value, std::move(layoutKey)}, state.packed.size());
+    auto [entry, isNew] = known.try_emplace({stored.value, std::move(layoutKey)},
+                                            Content{static_cast<uint32_t>(known.size()), {}});
+    const WeightShape &shape = state.graph.shape(stored.value);
+    PackedLayout layout(stored.digits, shape.rows, shape.columns, storedBits(shape.element));
+    StreamedWeight made;
+    made.name = stored.name;
+    made.format = stored.format;
+    made.function = stored.function;
+    made.type = stored.type;
+    made.content = entry->second.number;
+    made.bytes = static_cast<uint64_t>(layout.bytesOf(layout.places()));
+    if (randomWeights && dependsOnSource(state.graph, stored.value)) {
+      auto fill = fillOf(state.graph, stored, *randomWeights);
+      if (!fill)
+        return fill.error();
+      made.fill = *std::move(fill);
+      state.entries.push_back(std::move(made));
+      state.packedOfEntry.push_back(std::nullopt);
+      continue;
+    }
     if (isNew) {
-      const WeightShape &shape = state.graph.shape(stored.value);
-      PackedLayout layout(stored.digits, shape.rows, shape.columns, storedBits(shape.element));
+      entry->second.packed = state.packed.size();
       PackedWeight weight{stored.value, std::move(layout), shape.element};
       if (stored.value.result == 0)
         weight.padding = state.graph.node(stored.value).padding;
-      weight.bytes = static_cast<uint64_t>(weight.layout.bytesOf(weight.layout.places()));
+      weight.bytes = made.bytes;
       uint64_t alignment = weight.bytes >= 4096 ? 4096 : 64;
       weight.offset = (state.total + alignment - 1) / alignment * alignment;
       state.total = weight.offset + weight.bytes;
       state.packed.push_back(std::move(weight));
     }
-    const PackedWeight &weight = state.packed[entry->second];
-    state.entries.push_back({stored.name,
-                             stored.format,
-                             stored.function,
-                             stored.type,
-                             weight.offset,
-                             weight.bytes,
-                             {}});
-    state.packedOfEntry.push_back(entry->second);
+    made.offset = state.packed[*entry->second.packed].offset;
+    state.entries.push_back(std::move(made));
+    state.packedOfEntry.push_back(entry->second.packed);
   }
+  return {};
 }
 
 Outcome WeightStreamer::divideMemory(State &state, StreamOptions options) {
@@ -122,7 +138,8 @@ Expected<WeightStreamer> WeightStreamer::create(llvm::ArrayRef<mlir::func::FuncO
   if (!graph)
     return graph.error();
   state->graph = *std::move(graph);
-  layOut(*state);
+  if (auto laidOut = layOut(*state, options.randomWeights); !laidOut)
+    return laidOut.error();
   state->plan = std::make_unique<StreamPlan>(state->graph, state->packed);
   if (auto divided = divideMemory(*state, options); !divided)
     return divided.error();
@@ -135,7 +152,8 @@ Outcome WeightStreamer::run(const Sink &sink, const Progress &progress) {
   if (auto done = run.run(sink, progress); !done)
     return done;
   for (size_t i = 0; i < state->entries.size(); ++i)
-    state->entries[i].digest = run.digests()[state->packedOfEntry[i]];
+    if (auto packed = state->packedOfEntry[i])
+      state->entries[i].digest = run.digests()[*packed];
   return {};
 }
 

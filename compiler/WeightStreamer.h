@@ -3,6 +3,7 @@
 // checkpoint's files straight to where the engine file wants them.
 #pragma once
 
+#include "compiler/RandomWeights.h"
 #include "compiler/StreamPlan.h"
 #include "compiler/checkpoint/Digest.h"
 
@@ -17,6 +18,8 @@ struct StreamOptions {
   uint64_t reserve = 0;
   /// Threads that evaluate; 0: as many as the process may run on.
   unsigned threads = 0;
+  /// Seed of random weights: weights of the checkpoint are described, not evaluated.
+  std::optional<uint64_t> randomWeights = std::nullopt;
 };
 
 /// A weight that an llm.store_weight asks for. Equal expressions share their bytes.
@@ -27,6 +30,8 @@ struct StreamedWeight {
   mlir::RankedTensorType type;
   uint64_t offset = 0; ///< from the start of the weights: a multiple of 4096, of 64 if smaller
   uint64_t bytes = 0;
+  uint32_t content = 0;           ///< equal for weights of equal bytes, and for no others
+  std::optional<WeightFill> fill; ///< made at load: has no offset and no digest
   checkpoint::Digest digest = {}; ///< SHA-256 of its bytes, after run()
 };
 
@@ -43,7 +48,7 @@ public:
 
   /// Lays the weights out in order of their first appearance and measures the process. `checkpoint`
   /// must outlive the streamer; the functions are not needed afterwards, their context is.
-  /// Errors: INGOT-E3100 for a cap that is too small, and those of WeightGraph::read.
+  /// Errors: INGOT-E3100 for a cap that is too small, and those of WeightGraph::read and fillOf.
   static checkpoint::Expected<WeightStreamer> create(llvm::ArrayRef<mlir::func::FuncOp> functions,
                                                      const checkpoint::Checkpoint &checkpoint,
                                                      StreamOptions options);
@@ -55,7 +60,7 @@ public:
   uint64_t minimumMemory() const;
   /// Threads that run() uses, fewer than asked for where the cap is small.
   unsigned threads() const;
-  /// Bytes of all weights with the gaps between them.
+  /// Bytes of all streamed weights with the gaps between them.
   uint64_t totalBytes() const;
   /// In order of function and appearance.
   const std::vector<StreamedWeight> &weights() const;
@@ -66,7 +71,7 @@ public:
 private:
   struct State;
   explicit WeightStreamer(std::unique_ptr<State> state);
-  static void layOut(State &state);
+  static checkpoint::Outcome layOut(State &state, std::optional<uint64_t> randomWeights);
   static checkpoint::Outcome divideMemory(State &state, StreamOptions options);
 
   std::unique_ptr<State> state;

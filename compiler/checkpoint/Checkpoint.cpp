@@ -38,6 +38,36 @@ static Error noWeights(const fs::path &directory) {
 }
 
 Expected<Checkpoint> Checkpoint::open(const fs::path &directory) {
+  auto checkpoint = openConfig(directory);
+  if (!checkpoint)
+    return checkpoint.error();
+  if (auto opened = checkpoint->openWeights(directory); !opened)
+    return opened.error();
+  return checkpoint;
+}
+
+Expected<Checkpoint> Checkpoint::openWithoutWeights(const fs::path &directory) {
+  auto checkpoint = openConfig(directory);
+  if (!checkpoint)
+    return checkpoint.error();
+  checkpoint->weightless = checkpoint->modelConfig.declaredType;
+  if (!checkpoint->weightless)
+    return Error{"INGOT-E1058", "config.json does not say of which type the weights are",
+                 printable((directory / "config.json").string()),
+                 "add \"torch_dtype\": \"bfloat16\" or the type that was meant"};
+  if (checkpoint->modelConfig.tiedEmbeddings)
+    checkpoint->aliases.emplace(headName, embeddingName);
+  return checkpoint;
+}
+
+void Checkpoint::expectTensors(std::vector<Tensor> tensors) {
+  stored = std::move(tensors);
+  std::sort(stored.begin(), stored.end(),
+            [](const Tensor &a, const Tensor &b) { return a.name < b.name; });
+}
+
+/// Everything but the weights.
+Expected<Checkpoint> Checkpoint::openConfig(const fs::path &directory) {
   auto config = ModelConfig::read(directory / "config.json");
   if (!config)
     return config.error();
@@ -53,8 +83,6 @@ Expected<Checkpoint> Checkpoint::open(const fs::path &directory) {
     checkpoint.generationConfig = *std::move(generation);
     checkpoint.inputFiles.push_back(generationPath);
   }
-  if (auto opened = checkpoint.openWeights(directory); !opened)
-    return opened.error();
   return checkpoint;
 }
 
@@ -156,10 +184,12 @@ const std::vector<uint64_t> &Checkpoint::eosIds() const {
   return generationConfig.eosIds ? *generationConfig.eosIds : modelConfig.eosIds;
 }
 
-const Tensor *Checkpoint::find(std::string_view name) const {
+std::string Checkpoint::storedName(std::string_view name) const {
   auto alias = aliases.find(name);
-  return findStored(alias == aliases.end() ? name : std::string_view(alias->second));
+  return alias == aliases.end() ? std::string(name) : alias->second;
 }
+
+const Tensor *Checkpoint::find(std::string_view name) const { return findStored(storedName(name)); }
 
 const Tensor *Checkpoint::findStored(std::string_view name) const {
   auto found = std::lower_bound(
@@ -183,6 +213,8 @@ Expected<const Tensor *> Checkpoint::get(std::string_view name) const {
 }
 
 std::string Checkpoint::fileName(const Tensor &tensor) const {
+  if (weightless)
+    return "absent";
   return files[tensor.fileIndex].path().filename().string();
 }
 

@@ -18,6 +18,17 @@ public:
   /// Errors: those of the readers of these files, and INGOT-E1030 to E1036.
   static Expected<Checkpoint> open(const std::filesystem::path &directory);
 
+  /// The same without weight files, even if there are some. Until expectTensors it has no tensors;
+  /// afterwards they can be found but not read.
+  /// Errors: those of the readers, and INGOT-E1058 where config.json states no element type.
+  static Expected<Checkpoint> openWithoutWeights(const std::filesystem::path &directory);
+
+  /// The type that every tensor of a checkpoint without weights is taken to have; else nothing.
+  std::optional<DType> assumedType() const { return weightless; }
+
+  /// Says which tensors a checkpoint without weights has: by name, with shapes.
+  void expectTensors(std::vector<Tensor> tensors);
+
   const ModelConfig &config() const { return modelConfig; }
   const GenerationConfig &generation() const { return generationConfig; }
 
@@ -39,6 +50,9 @@ public:
   /// they do not lie in the tensor, and those of File.
   Outcome read(const Tensor &tensor, uint64_t offset, std::span<std::byte> out) const;
 
+  /// The name under which the tensor called `name` is stored, if it is.
+  std::string storedName(std::string_view name) const;
+
   /// The file that holds `tensor`, relative to the checkpoint's directory.
   std::string fileName(const Tensor &tensor) const;
 
@@ -48,6 +62,7 @@ public:
 
 private:
   Checkpoint(ModelConfig config) : modelConfig(std::move(config)) {}
+  static Expected<Checkpoint> openConfig(const std::filesystem::path &directory);
   Outcome openWeights(const std::filesystem::path &directory);
   Outcome openShards(const std::filesystem::path &directory, const std::filesystem::path &index);
   Outcome openSingle(const std::filesystem::path &path);
@@ -61,6 +76,7 @@ private:
   GenerationConfig generationConfig;
   std::vector<std::filesystem::path> inputFiles;
   std::vector<File> files; ///< by Tensor::fileIndex
+  std::optional<DType> weightless;
   std::vector<Tensor> stored;
   std::map<std::string, std::string> metadata;             ///< of all files
   std::map<std::string, std::string, std::less<>> aliases; ///< second name → stored name

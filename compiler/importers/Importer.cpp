@@ -35,6 +35,29 @@ FailureOr<OwningOpRef<ModuleOp>> compiler::importModel(MLIRContext *context,
   return module;
 }
 
+FailureOr<std::vector<checkpoint::Tensor>>
+compiler::tensorsOfFamily(MLIRContext *context, const checkpoint::Checkpoint &checkpoint) {
+  auto module =
+      importModel(context, checkpoint, {static_cast<int64_t>(checkpoint.config().maxPositions)});
+  if (failed(module))
+    return failure();
+  std::map<std::string, checkpoint::Tensor> tensors; // a tied one is read twice
+  (*module)->walk([&](llm::WeightOp op) {
+    checkpoint::Tensor tensor;
+    tensor.name = op.getName().str();
+    tensor.dtype = *checkpoint.assumedType();
+    for (int64_t extent : op.getType().getShape())
+      tensor.shape.push_back(static_cast<uint64_t>(extent));
+    tensor.bytes = static_cast<uint64_t>(op.getType().getNumElements() *
+                                         op.getType().getElementTypeBitWidth() / 8);
+    tensors.emplace(tensor.name, std::move(tensor));
+  });
+  std::vector<checkpoint::Tensor> list;
+  for (auto &[name, tensor] : tensors)
+    list.push_back(std::move(tensor));
+  return list;
+}
+
 std::string compiler::knownArchitectures() {
   return llvm::join(llvm::map_range(kFamilies, [](const Family &f) { return f.architecture; }),
                     ", ");

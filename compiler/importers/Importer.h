@@ -21,6 +21,10 @@ mlir::FailureOr<mlir::OwningOpRef<mlir::ModuleOp>>
 importModel(mlir::MLIRContext *context, const checkpoint::Checkpoint &checkpoint,
             const ImportOptions &options);
 
+/// The tensors that importModel reads of a checkpoint without weights. Errors as importModel.
+mlir::FailureOr<std::vector<checkpoint::Tensor>>
+tensorsOfFamily(mlir::MLIRContext *context, const checkpoint::Checkpoint &checkpoint);
+
 /// Architectures that importModel knows, for messages.
 std::string knownArchitectures();
 

@@ -123,7 +123,14 @@ Value StepBuilder::weight(StringRef name, ArrayRef<int64_t> shape) {
       firstError = std::move(error);
   };
   auto tensor = checkpoint.get(name.str());
-  if (!tensor) {
+  if (auto assumed = checkpoint.assumedType()) {
+    stored = checkpoint.storedName(name.str());
+    if (Type type = elementType(builder, *assumed))
+      element = type;
+    else
+      fail({"INGOT-E1081", "config.json says that weights are " + std::string(dtypeName(*assumed)),
+            "", "write float32, float16 or bfloat16"});
+  } else if (!tensor) {
     fail(tensor.error());
   } else {
     const checkpoint::Tensor &found = **tensor;

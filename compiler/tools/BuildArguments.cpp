@@ -27,6 +27,9 @@ void ingot::compiler::addBuildArguments(CLI::App &app, BuildOptions &options) {
                  "hard cap on the memory of this build, such as 2GiB")
       ->transform(CLI::AsSizeValue(false))
       ->default_str("2GiB");
+  app.add_option("--random-weights", options.randomWeights,
+                 "a seed: read no weights, let the engine make random ones when it is loaded; "
+                 "MODEL_DIR needs config.json and the tokenizer only");
   app.add_option("--threads", options.threads, "threads to use (default: all)")
       ->check(CLI::PositiveNumber);
   app.add_option("--nvrtc", options.nvrtc,

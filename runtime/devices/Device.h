@@ -57,8 +57,8 @@ public:
   /// What a device that checks kernels found wrong so far, a line each; empty for others.
   virtual std::string findings() const { return {}; }
 
-  /// Bytes that an engine may take here, `weightBytes` of them for its weights; UINT64_MAX:
-  /// unknown.
+  /// Bytes that an engine may take here, `weightBytes` of them for weights in the file's
+  /// mapping; UINT64_MAX: unknown.
   virtual uint64_t availableMemory(uint64_t weightBytes) const = 0;
 
   /// Chooses how many threads (host) execute launches; called once, before anything else runs.

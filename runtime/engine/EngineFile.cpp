@@ -152,6 +152,8 @@ Status EngineFile::verifyWeightRanges() const {
   if (!engine->weights())
     return {};
   for (const schema::Weight *weight : *engine->weights()) {
+    if (weight->fill())
+      continue; // made at load
     uint64_t available = sections[weight->section()].size();
     if (weight->offset() % schema::sectionAlignment != 0 || weight->offset() > available ||
         weight->bytes() > available - weight->offset())
@@ -180,6 +182,8 @@ Status EngineFile::verifyWeights() const {
   std::vector<Sha256> ofDigests(sections.size());
   for (uint32_t i = 0; engine->weights() && i < engine->weights()->size(); ++i) {
     const schema::Weight &stated = *engine->weights()->Get(i);
+    if (stated.fill())
+      continue; // follows from the metadata
     std::span<const uint8_t> data = weight(i);
     Digest digest = sha256(data.data(), data.size());
     if (!stated.digest() || !sameDigest(*stated.digest(), digest))
@@ -198,6 +202,8 @@ Status EngineFile::verifyWeights() const {
 
 std::span<const uint8_t> EngineFile::weight(uint32_t index) const {
   const schema::Weight &weight = *engine->weights()->Get(index);
+  if (weight.fill())
+    return {};
   return sections[weight.section()].subspan(weight.offset(), weight.bytes());
 }
 

@@ -35,6 +35,7 @@ public:
   /// SHA-256 of the metadata; names the engine's exact build.
   const Digest &digest() const { return metadataDigest; }
   std::span<const uint8_t> section(uint32_t index) const { return sections[index]; }
+  /// The file's bytes of a weight; empty for one that the loader makes.
   std::span<const uint8_t> weight(uint32_t index) const;
   /// The first section of a kind; empty when there is none.
   std::span<const uint8_t> sectionOfKind(schema::SectionKind kind) const;

@@ -4,6 +4,7 @@
 
 #include "runtime/engine/Coverage.h"
 #include "runtime/engine/Verify.h"
+#include "runtime/engine/WeightFill.h"
 #include "runtime/schema/KernelAbi.h"
 
 #include <algorithm>
@@ -128,15 +129,30 @@ Status Executor::allocate() {
       bases.push_back(static_cast<uint8_t *>(*arena) + offset);
       continue;
     }
-    Result<void *> memory =
-        buffer.role() == Role::Weight
-            ? executionDevice->adopt(engineFile->weight(uint32_t(buffer.weight())))
-            : executionDevice->allocate(allocatedBytes(i));
+    Result<void *> memory = buffer.role() == Role::Weight
+                                ? weightMemory(uint32_t(buffer.weight()))
+                                : executionDevice->allocate(allocatedBytes(i));
     if (!memory.ok())
       return std::move(memory).status().in("buffer '" + buffer.name()->str() + "'");
     bases.push_back(static_cast<uint8_t *>(*memory));
   }
   return {};
+}
+
+/// Where a weight lies on the device: the file's bytes, or memory filled once.
+Result<void *> Executor::weightMemory(uint32_t index) {
+  const schema::Weight &weight = *engineFile->metadata().weights()->Get(index);
+  if (!weight.fill())
+    return executionDevice->adopt(engineFile->weight(index));
+  void *&memory = madeWeights[index];
+  if (memory)
+    return memory;
+  Result<void *> allocated = executionDevice->allocate(weight.bytes());
+  if (!allocated.ok())
+    return allocated;
+  memory = *allocated;
+  fillWeight(*executionDevice, memory, weight);
+  return memory;
 }
 
 /// Bytes that may be touched through a buffer, over all blocks or rows.
@@ -266,7 +282,7 @@ Status Executor::checkExtent(uint32_t index, const schema::Expr *offset, const s
   end += bytes ? uint64_t(boundExpression(*bytes, ranges)->max) : 0;
   const schema::Buffer &buffer = *chosen->buffers()->Get(index);
   uint64_t size = buffer.role() == Role::Weight
-                      ? engineFile->weight(uint32_t(buffer.weight())).size()
+                      ? engineFile->metadata().weights()->Get(uint32_t(buffer.weight()))->bytes()
                       : allocatedBytes(index);
   if (isInArena(buffer.role()))
     size = uint64_t(boundExpression(*buffer.bytes(), ranges)->max);

@@ -6,6 +6,7 @@
 #include "runtime/engine/EngineFile.h"
 #include "runtime/engine/MemoryPlan.h"
 
+#include <map>
 #include <optional>
 
 namespace ingot::runtime {
@@ -82,6 +83,7 @@ private:
   Status bindDims();
   Status checkSupported() const;
   Status allocate();
+  Result<void *> weightMemory(uint32_t index);
   Result<size_t> loadLibraryFor(const schema::Library &library, std::vector<int64_t> &loaded);
   Status loadKernels();
   Status prepare();
@@ -98,9 +100,10 @@ private:
   const schema::Target *chosen = nullptr;
   MemoryPlan memoryPlan;
   int64_t tokensDim = -1, sequencesDim = -1, logitRowsDim = -1;
-  std::vector<Interval> ranges; ///< of every dim within the plan
-  std::vector<int64_t> dims;    ///< of the current step
-  std::vector<uint8_t *> bases; ///< of every buffer
+  std::vector<Interval> ranges;           ///< of every dim within the plan
+  std::vector<int64_t> dims;              ///< of the current step
+  std::vector<uint8_t *> bases;           ///< of every buffer
+  std::map<uint32_t, void *> madeWeights; ///< those with a fill, by index
   std::vector<DeviceKernel> kernels;
   std::vector<std::vector<Step>> programs;
   std::vector<void *> bufferArgs; ///< room for the longest argument list

@@ -5,6 +5,7 @@
 #include "runtime/engine/Verify.h"
 
 #include <algorithm>
+#include <set>
 
 namespace ingot::runtime {
 namespace {
@@ -193,6 +194,20 @@ std::vector<Interval> plannedRanges(const schema::Engine &engine, const schema::
   return ranges;
 }
 
+uint64_t madeWeightBytes(const schema::Engine &engine, const schema::Target &target) {
+  std::set<int32_t> made;
+  uint64_t bytes = 0;
+  for (uint32_t i = 0; i < count(target.buffers()); ++i) {
+    const schema::Buffer &buffer = *target.buffers()->Get(i);
+    if (buffer.role() != schema::Role::Weight)
+      continue;
+    const schema::Weight &weight = *engine.weights()->Get(uint32_t(buffer.weight()));
+    if (weight.fill() && made.insert(buffer.weight()).second)
+      bytes += weight.bytes();
+  }
+  return bytes;
+}
+
 Result<MemoryPlan> planMemory(const schema::Engine &engine, const schema::Target &target,
                               int64_t threads, const MemoryRequest &request) {
   MemoryPlan plan;
@@ -209,6 +224,7 @@ Result<MemoryPlan> planMemory(const schema::Engine &engine, const schema::Target
     return status;
   const schema::MemoryContract &contract = *target.memory();
   plan.weightBytes = contract.weight_bytes();
+  plan.madeBytes = madeWeightBytes(engine, target);
   if (__builtin_mul_overflow(contract.state_bytes_per_sequence(), uint64_t(plan.maxSequences),
                              &plan.stateBytes) ||
       __builtin_mul_overflow(contract.scratch_bytes_per_thread(), uint64_t(plan.threads),

@@ -36,6 +36,7 @@ struct MemoryPlan {
   int64_t threads = 0;
   uint32_t tier = 0;
   uint64_t weightBytes = 0; ///< used in place, in the file's mapping
+  uint64_t madeBytes = 0;   ///< of `weightBytes`: allocated, since the loader makes them
   uint64_t arenaBytes = 0;
   uint64_t stateBytes = 0;
   uint64_t scratchBytes = 0; ///< of all threads
@@ -56,6 +57,9 @@ int64_t tableWidthDim(const schema::Engine &engine, const schema::Target &target
 /// minimum. `threads`: as many as the device has; cut to the engine's range.
 Result<MemoryPlan> planMemory(const schema::Engine &engine, const schema::Target &target,
                               int64_t threads, const MemoryRequest &request);
+
+/// Bytes of the target's weights that the loader makes.
+uint64_t madeWeightBytes(const schema::Engine &engine, const schema::Target &target);
 
 /// Ranges of the dims within the plan: step dims up to its limits, the others fixed.
 std::vector<Interval> plannedRanges(const schema::Engine &engine, const schema::Target &target,

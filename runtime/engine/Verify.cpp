@@ -2,6 +2,7 @@
 // One method per table of the schema; each trusts only what the ones before it have checked.
 #include "runtime/engine/Verify.h"
 
+#include "runtime/engine/WeightFill.h"
 #include "runtime/schema/KernelAbi.h"
 
 #include <algorithm>
@@ -145,6 +146,9 @@ Status StructureVerifier::verifySections() const {
     if (weight.section() >= count(engine.sections()) ||
         engine.sections()->Get(weight.section())->kind() != schema::SectionKind::Weights)
       return malformed(where, "does not lie in a section of weights");
+    if (weight.fill())
+      if (Status status = verifyFill(weight); !status.ok())
+        return status;
   }
   return {};
 }

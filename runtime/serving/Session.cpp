@@ -20,8 +20,9 @@ Result<MemoryPlan> planFor(const EngineFile &file, const SessionOptions &options
   target = *chosen;
   MemoryRequest request = options.memory;
   if (request.memory == 0) {
-    uint64_t weights = engine.targets()->Get(target)->memory()->weight_bytes();
-    uint64_t available = device.availableMemory(weights);
+    const schema::Target &plans = *engine.targets()->Get(target);
+    uint64_t mapped = plans.memory()->weight_bytes() - madeWeightBytes(engine, plans);
+    uint64_t available = device.availableMemory(mapped);
     request.memory = available == UINT64_MAX ? 0 : available;
   }
   return planMemory(engine, *engine.targets()->Get(target), device.dimension("threads"), request);

@@ -298,6 +298,14 @@ json describeServing(const schema::Serving &serving) {
           {"repetition_penalty", serving.repetition_penalty()}};
 }
 
+json describeFill(const schema::Fill &fill) {
+  json parts = json::array();
+  for (const schema::FillPart *part : *fill.parts())
+    parts.push_back({{"key", part->key()}, {"rows", part->rows()}});
+  return {{"low", fill.low()},     {"high", fill.high()},     {"parts", parts},
+          {"block", fill.block()}, {"period", fill.period()}, {"columns", fill.columns()}};
+}
+
 } // namespace
 
 std::string formulaText(const schema::Expr &expression, const schema::Engine &engine) {
@@ -349,7 +357,7 @@ json describeEngine(const schema::Engine &engine) {
     return TargetDescriber(engine, *target).describe();
   });
   out["weights"] = list(engine.weights(), [&](const schema::Weight *weight) {
-    return json{{"name", text(weight->name())},
+    json out = {{"name", text(weight->name())},
                 {"dtype", schema::EnumNameDType(weight->dtype())},
                 {"format", text(weight->format())},
                 {"shape", numbers(weight->shape())},
@@ -358,6 +366,9 @@ json describeEngine(const schema::Engine &engine) {
                 {"offset", weight->offset()},
                 {"bytes", weight->bytes()},
                 {"digest", hex(weight->digest())}};
+    if (weight->fill())
+      out["fill"] = describeFill(*weight->fill());
+    return out;
   });
   out["sections"] = list(engine.sections(), [](const schema::Section *section) {
     return json{

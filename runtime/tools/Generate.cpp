@@ -287,6 +287,9 @@ int runGenerate(int argc, char **argv) {
   Result<std::unique_ptr<Session>> session = Session::open(options.engine, options.session);
   if (!session.ok())
     return reportError(session.status());
+  if ((*session)->memoryPlan().madeBytes)
+    std::fputs("warning: the weights of this engine are random numbers; its text means nothing\n",
+               stderr);
   applyDefaults(app, **session, options);
   return fromFile ? answerFile(**session, options) : streamOne(**session, options);
 }

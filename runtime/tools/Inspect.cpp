@@ -254,6 +254,11 @@ void showSummary(const json &engine) {
               printable(cell(engine.at("provenance"), "compiler")).c_str());
   line("digest", cell(engine, "digest"));
   line("file", inBytes(number(engine, "file_bytes")));
+  uint64_t made = 0;
+  for (const json &weight : engine.at("weights"))
+    made += weight.contains("fill") ? number(weight, "bytes") : 0;
+  if (made)
+    line("random weights", inBytes(made) + " made at load, not in the file");
   line("golden cases", std::to_string(engine.at("golden").size()));
   heading("targets");
   Table table({"target", "arch", ">preference", ">programs", ">kernels", ">fusions applied",

@@ -78,8 +78,10 @@ std::vector<Cell> planCells(const schema::Engine &engine, const schema::Target &
 
 void printSplit(FILE *stream, const MemoryPlan &plan, bool onHost) {
   Table table({"memory", ">bytes", "of"});
-  table.add({"weights", grouped(plan.weightBytes),
+  table.add({"weights", grouped(plan.weightBytes - plan.madeBytes),
              onHost ? "the file's mapping" : "the device's memory"});
+  if (plan.madeBytes)
+    table.add({"random weights", grouped(plan.madeBytes), "made at load, not in the file"});
   table.add({"arena", grouped(plan.arenaBytes),
              "tier " + std::to_string(plan.tier) + ": steps of " +
                  grouped(uint64_t(plan.maxTokens)) + " tokens, " +
@@ -120,6 +122,7 @@ json toJson(const schema::Target &target, const MemoryPlan &plan, const std::vec
   json out = {{"target", target.name()->str()},
               {"memory", memory},
               {"weight_bytes", plan.weightBytes},
+              {"random_weight_bytes", plan.madeBytes},
               {"arena_bytes", plan.arenaBytes},
               {"kv_bytes", plan.kvBytes},
               {"state_bytes", plan.stateBytes},

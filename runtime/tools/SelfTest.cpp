@@ -89,15 +89,15 @@ Status checkMemory(const std::shared_ptr<const EngineFile> &file, const SessionO
       Executor::create(file, target, std::move(device), *plan);
   if (!executor.ok())
     return std::move(executor).status();
-  uint64_t buffers = plan->arenaBytes + plan->kvBytes + plan->stateBytes;
+  uint64_t buffers = plan->arenaBytes + plan->kvBytes + plan->stateBytes + plan->madeBytes;
   verdict.add("memory",
               measured.allocatedBytes() == buffers &&
                   measured.scratchBytes() == plan->scratchBytes &&
-                  measured.adoptedBytes() <= plan->weightBytes,
+                  measured.adoptedBytes() <= plan->weightBytes - plan->madeBytes,
               inBytes(measured.allocatedBytes()) + " allocated, contract " + grouped(buffers) +
                   "; scratch " + grouped(measured.scratchBytes()) + ", contract " +
                   grouped(plan->scratchBytes) + "; weights " + grouped(measured.adoptedBytes()) +
-                  ", contract " + grouped(plan->weightBytes));
+                  ", contract " + grouped(plan->weightBytes - plan->madeBytes));
   return {};
 }
 

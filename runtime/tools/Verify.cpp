@@ -16,7 +16,7 @@ namespace {
 /// Things that were checked, counted over all targets.
 struct Checked {
   uint64_t instructions = 0, launches = 0, buffers = 0, kernels = 0, libraries = 0;
-  uint64_t sections = 0, sectionBytes = 0, weights = 0, weightBytes = 0;
+  uint64_t sections = 0, sectionBytes = 0, weights = 0, weightBytes = 0, made = 0;
 };
 
 Checked countAll(const schema::Engine &engine) {
@@ -39,6 +39,10 @@ Checked countAll(const schema::Engine &engine) {
       checked.sectionBytes += engine.sections()->Get(i)->bytes();
     }
   for (uint32_t i = 0; i < count(engine.weights()); ++i) {
+    if (engine.weights()->Get(i)->fill()) {
+      ++checked.made;
+      continue;
+    }
     ++checked.weights;
     checked.weightBytes += engine.weights()->Get(i)->bytes();
   }
@@ -89,6 +93,9 @@ void printChecks(FILE *stream, const EngineFile &file, const Checked &checked, b
   std::string digests =
       counted(checked.weights, "digest") + " over " + inBytes(checked.weightBytes);
   printCheck(stream, "weights", weights ? digests : "not compared: " + digests + "; see --weights");
+  if (checked.made)
+    printCheck(stream, "random weights",
+               counted(checked.made, "weight") + " made at load: follow from the metadata");
 }
 
 bool isDigest(const std::string &text) {

@@ -3,6 +3,7 @@
 // The digest is mostly made right again, so that the checks behind it are reached.
 #include "runtime/devices/host/HostDevice.h"
 #include "runtime/engine/TargetChoice.h"
+#include "runtime/engine/WeightFill.h"
 #include "runtime/schema/FileHeader.h"
 #include "tests/unit/engine/ToyEngine.h"
 
@@ -79,6 +80,16 @@ size_t metadataBytes(const std::vector<uint8_t> &file) {
   return size_t(header.metadataBytes);
 }
 
+/// Makes what the loader would make, in memory that has not a byte too many.
+void makeWeights(const ingot::schema::Engine &engine) {
+  HostDevice device(1);
+  for (const ingot::schema::Weight *weight : *engine.weights())
+    if (weight->fill() && weight->bytes() <= uint64_t(1) << 20) {
+      std::vector<uint8_t> memory(weight->bytes());
+      fillWeight(device, memory.data(), *weight);
+    }
+}
+
 /// Everything the loader does short of running code: verify, choose, plan. What it accepts must
 /// be a plan within its own bounds.
 std::string load(const std::vector<uint8_t> &file, const Device &device) {
@@ -96,6 +107,7 @@ std::string load(const std::vector<uint8_t> &file, const Device &device) {
   EXPECT_LE(plan->totalBytes(), uint64_t(1) << 30);
   EXPECT_TRUE((*opened)->verifyWeights().ok() ||
               (*opened)->verifyWeights().code() == "INGOT-E5018");
+  makeWeights(engine);
   return "";
 }
 
@@ -126,6 +138,12 @@ TEST(EngineFuzz, BucketsAndSlidingWindow) {
   options.appendVariants = {{1, 1, 1, 1}, {2, 8, 2, 64}, {9, 32, 2, 64}};
   options.features = {"sse2"};
   runCases(2, 8000, options);
+}
+
+TEST(EngineFuzz, WeightsMadeAtLoad) {
+  ToyOptions options;
+  options.randomWeight = true;
+  runCases(4, 8000, options);
 }
 
 TEST(EngineFuzz, KernelLibraries) {

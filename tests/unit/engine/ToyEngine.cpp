@@ -104,6 +104,8 @@ public:
     std::vector<Offset<Weight>> weights = {
         CreateWeightDirect(builder, "table", DType::U32, "u32", &shape, "linear", 1, 0,
                            uint64_t(toyVocabulary) * 4, &weightDigest)};
+    if (options.randomWeight)
+      weights.push_back(makeRandomWeight());
     std::vector<Offset<Dim>> dims = {
         dim(options.stepDim.c_str(), DimSource::Step, 1, options.maxTokens),
         dim("S", DimSource::Step, 1, options.maxSequences),
@@ -130,6 +132,16 @@ private:
   static std::vector<uint8_t> digestOf(const void *data, size_t bytes) {
     runtime::Digest digest = runtime::sha256(data, bytes);
     return {digest.begin(), digest.end()};
+  }
+
+  /// 2 x 150 rows of 40 columns in tiles of 16 rows, padded to 320 x 48.
+  Offset<Weight> makeRandomWeight() {
+    std::vector<FillPart> parts = {{11, 150}, {12, 150}};
+    std::vector<LayoutDigit> digits = {{16, 20, 0}, {16, 3, 1}, {1, 16, 0}, {1, 16, 1}};
+    auto fill = CreateFillDirect(builder, 0, 15, &parts, 8, 64, 40, &digits, 8);
+    std::vector<uint64_t> shape = {320, 40};
+    return CreateWeightDirect(builder, "random", DType::I4, "int4", &shape, "", 1, 0,
+                              uint64_t(toyRandomBytes), nullptr, fill);
   }
 
   Offset<Dim> dim(const char *name, DimSource source, int64_t min, int64_t max) {
@@ -188,6 +200,10 @@ private:
     buffer("top_logprobs", Role::Output, DType::F32, {dimension(L), constant(20)}, times(L, 80));
     if (!options.extraInput.empty())
       buffer(options.extraInput.c_str(), Role::Input, DType::I32, {dimension(T)}, times(T, 4));
+    if (options.randomWeight) // read twice, made once
+      for (const char *name : {"random", "random again"})
+        buffer(name, Role::Weight, DType::I4, {constant(320), constant(48)},
+               constant(toyRandomBytes), 1);
   }
 
   void kernel(const char *symbol, std::vector<Offset<Range>> guards) {
@@ -312,8 +328,10 @@ private:
     std::vector<Offset<Program>> programs = {makeStep(), makeSample()};
     std::vector<Offset<ArenaTier>> tiers = {
         tier(1, 1, 1), tier(options.maxTokens, options.maxSequences, options.maxLogitRows)};
-    auto memory = CreateMemoryContractDirect(builder, uint64_t(toyVocabulary) * 4, &tiers,
-                                             uint64_t(toyVocabulary) * 4, 64);
+    uint64_t weightBytes =
+        uint64_t(toyVocabulary) * 4 + (options.randomWeight ? uint64_t(toyRandomBytes) : 0);
+    auto memory =
+        CreateMemoryContractDirect(builder, weightBytes, &tiers, uint64_t(toyVocabulary) * 4, 64);
     std::vector<Offset<flatbuffers::String>> features;
     for (const std::string &feature : options.features)
       features.push_back(builder.CreateString(feature));

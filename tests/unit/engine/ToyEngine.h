@@ -52,9 +52,12 @@ struct ToyOptions {
   std::string stepDim = "T";    ///< name of the token dim
   int64_t hiddenOffset = -1;    ///< >= 0: offset of "hidden" in the arena, right or wrong
   std::vector<uint8_t> library; ///< instead of the real kernels
+  bool randomWeight = false;    ///< a weight that the loader makes: two parts in turn, in tiles
 };
 
 constexpr int64_t toyVocabulary = 64;
+/// Bytes of ToyOptions::randomWeight.
+constexpr int64_t toyRandomBytes = 320 * 48 / 2;
 
 /// The kernels' shared object.
 std::vector<uint8_t> toyLibrary();

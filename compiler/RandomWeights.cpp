@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+// Down a weight's expression: what merges rows gives the parts, what is below decides the range.
+#include "compiler/RandomWeights.h"
+
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/bit.h"
+#include "llvm/Support/xxhash.h"
+#include <cmath>
+
+namespace ingot::compiler {
+
+using checkpoint::Error;
+using checkpoint::Expected;
+using checkpoint::inQuotes;
+using checkpoint::message;
+
+/// Elements of a pattern, which the loader makes one by one. Rows repeat after so many, unless that
+/// is less than kLeastPeriod rows: a multiple of every layout's tiles and blocks.
+static constexpr uint64_t kPatternElements = uint64_t{1} << 22;
+static constexpr uint64_t kLeastPeriod = 64;
+/// Bytes of a pattern that the runtime accepts.
+static constexpr uint64_t kPatternBytes = uint64_t{16} << 20;
+
+bool dependsOnSource(const WeightGraph &graph, WeightValue value) {
+  const WeightNode &node = graph.node(value);
+  return node.kind == NodeKind::Source || llvm::any_of(node.operands, [&](WeightValue operand) {
+           return dependsOnSource(graph, operand);
+         });
+}
+
+/// The tensor that decides about `value`, which merges no rows.
+static const WeightNode *sourceOf(const WeightGraph &graph, WeightValue value) {
+  const WeightNode *node = &graph.node(value);
+  while (node->kind != NodeKind::Source && !node->operands.empty())
+    node = &graph.node(node->operands.front());
+  return node->kind == NodeKind::Source ? node : nullptr;
+}
+
+namespace {
+struct Range {
+  double low, high;
+};
+} // namespace
+
+/// Standard deviation of code - zero point, for uniform codes and zero points.
+static double codeSpread(const WeightNode &quantize) {
+  switch (quantize.encoding) {
+  case EncodingKind::Int4:
+    return quantize.zeroPoints ? std::sqrt(255.0 / 6) : std::sqrt(255.0 / 12 + 0.25);
+  case EncodingKind::Int8:
+    return std::sqrt((255.0 * 255 - 1) / 12);
+  case EncodingKind::Fp8:
+    return 448 / std::sqrt(3.0);
+  }
+  llvm_unreachable("every encoding is listed");
+}
+
+/// Of a result of llm.quantize: codes, scales, zero points.
+static Range quantizedRange(const WeightNode &quantize, uint32_t result) {
+  if (result == 1) {
+    double scale =
+        1 / (codeSpread(quantize) * std::sqrt(static_cast<double>(quantize.results[0].columns)));
+    return {0.5 * scale, 1.5 * scale};
+  }
+  switch (quantize.encoding) {
+  case EncodingKind::Int4:
+    return {0, 15};
+  case EncodingKind::Int8:
+    return {-127, 127};
+  case EncodingKind::Fp8:
+    return {-448, 448};
+  }
+  llvm_unreachable("every encoding is listed");
+}
+
+static Range rangeOf(const WeightGraph &graph, WeightValue value, const WeightNode &source) {
+  if (graph.node(value).kind == NodeKind::Quantize)
+    return quantizedRange(graph.node(value), value.result);
+  if (source.tensor->shape.size() == 1)
+    return source.name.ends_with(".bias") ? Range{-0.1, 0.1} : Range{0.75, 1.25};
+  double most = std::sqrt(3 / static_cast<double>(graph.shape(value).columns));
+  return {-most, most};
+}
+
+static Error unmade(const StoredWeight &stored, const char *why) {
+  return {"INGOT-E3104", message("--random-weights cannot make ", inQuotes(stored.name), ": ", why),
+          "", "leave the option out, or report this with the recipe"};
+}
+
+Expected<WeightFill> fillOf(const WeightGraph &graph, const StoredWeight &stored, uint64_t seed) {
+  WeightFill fill;
+  const WeightNode &top = graph.node(stored.value);
+  std::vector<WeightValue> values{stored.value};
+  if (top.kind == NodeKind::ConcatRows || top.kind == NodeKind::InterleaveRows)
+    values = top.operands;
+  if (top.kind == NodeKind::InterleaveRows)
+    fill.block = static_cast<uint64_t>(top.block);
+  for (WeightValue value : values) {
+    const WeightNode *source = sourceOf(graph, value);
+    if (!source || graph.node(value).kind == NodeKind::ConcatRows ||
+        graph.node(value).kind == NodeKind::InterleaveRows)
+      return unmade(stored, "it merges what does not come from one tensor each");
+    std::string identity = message(seed, " ", source->name, " ",
+                                   graph.node(value).kind == NodeKind::Quantize, " ", value.result);
+    fill.parts.push_back(
+        {llvm::xxh3_64bits(identity), static_cast<uint64_t>(graph.shape(value).rows)});
+    Range range = rangeOf(graph, value, *source);
+    fill.low = range.low;
+    fill.high = range.high;
+  }
+  const WeightShape &shape = graph.shape(stored.value);
+  fill.columns = static_cast<uint64_t>(shape.columns);
+  fill.digits = stored.digits;
+  fill.padding = stored.value.result == 0 ? top.padding : 0;
+  fill.period = std::max(kLeastPeriod, llvm::bit_floor(kPatternElements / fill.columns));
+  if (fill.period * fill.columns * static_cast<uint64_t>(storedBits(shape.element)) / 8 >
+      kPatternBytes)
+    return unmade(stored, "its rows are too long");
+  int64_t places = 1;
+  for (const auto &digit : llvm::drop_begin(fill.digits))
+    places *= digit.radix;
+  if (fill.digits.front().axis != 0 || places * storedBits(shape.element) % 8 != 0)
+    return unmade(stored, "its rows do not lie one after the other");
+  return fill;
+}
+
+} // namespace ingot::compiler
