@@ -26,5 +26,6 @@ int main(int argc, char **argv) {
   if (!record.file.empty())
     return conformance::record(record) ? 0 : 1;
   conformance::registerCases();
+  conformance::registerMultiprocessorTests();
   return RUN_ALL_TESTS();
 }

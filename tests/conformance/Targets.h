@@ -41,6 +41,9 @@ double toleranceOf(const Case &which, const std::vector<Expected> &oracle, size_
 /// Registers one test for each case and target.
 void registerCases();
 
+/// Registers tests of CUDA kernels on GPUs of different sizes.
+void registerMultiprocessorTests();
+
 /// Registers tests that compile cases for the CUDA targets, whose code this machine cannot run.
 void registerCudaCases(const std::vector<Case> &cases);
 
