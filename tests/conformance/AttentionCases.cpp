@@ -17,6 +17,7 @@ struct Layer {
   int64_t heads, kvHeads, headDim;
   std::string cache, activation;
   int64_t blockTokens = 16;
+  bool fp8 = false; ///< products have e4m3 on both sides
 
   int64_t kvColumns() const { return kvHeads * headDim; }
   std::string cacheType() const {
@@ -173,47 +174,108 @@ static Case ropeAppendCase(const Layer &layer) {
   return built;
 }
 
+/// The scale of a cached value's head; 1 where the cache has none.
+static double valueScale(const Layer &layer, const Inputs &inputs, int64_t sequence,
+                         int64_t position, int64_t head) {
+  auto type = cast<llm::KvType>(elementType(layer.cacheType()));
+  if (!type.hasScales())
+    return 1;
+  int64_t section = layer.kvHeads * layer.blockTokens;
+  int64_t slot = cacheIndex(layer, inputs, sequence, position, head, true) / layer.headDim;
+  int64_t block = slot / (2 * section);
+  float scale = 1;
+  std::memcpy(&scale,
+              inputs.arguments.back().memory.data() + block * type.blockBytes() +
+                  type.valueScalesOffset() + 4 * (slot % section),
+              4);
+  return scale;
+}
+
+/// The query of a head, in e4m3 where the layer says so.
+static std::vector<double> queryOf(const Layer &layer, const HostTensor &query, int64_t token,
+                                   int64_t head) {
+  std::vector<double> values;
+  float amax = 0;
+  for (int64_t i = 0; i < layer.headDim; ++i) {
+    values.push_back(query.at(token, head * layer.headDim + i));
+    amax = std::max(amax, float(std::abs(values.back())));
+  }
+  float scale = amax > 0 ? amax / 448.0f : 1.0f;
+  for (double &value : values)
+    if (layer.fp8)
+      value = rounded(elementType("f8E4M3FN"), float(value) / scale) * double(scale);
+  return values;
+}
+
+/// Rounds the weights of runs of 64 positions, times the values' scales, to e4m3. `steps` gets how
+/// far a kernel's may be from it: a step where a weight lies beside the border of two codes.
+static void roundWeights(const std::vector<double> &scales, std::vector<double> &weights,
+                         std::vector<double> &steps) {
+  constexpr size_t kRun = 64;
+  // Relative error of a kernel's weight.
+  constexpr double kNear = 1e-4;
+  Type e4m3 = elementType("f8E4M3FN");
+  for (size_t run = 0; run < weights.size(); run += kRun) {
+    size_t end = std::min(run + kRun, weights.size());
+    double amax = 0;
+    for (size_t at = run; at < end; ++at)
+      amax = std::max(amax, weights[at] * scales[at]);
+    double scale = amax > 0 ? amax / 448 : 1;
+    for (size_t at = run; at < end; ++at) {
+      double exact = weights[at] * scales[at] / scale;
+      double low = rounded(e4m3, exact * (1 - kNear)), high = rounded(e4m3, exact * (1 + kNear));
+      weights[at] = rounded(e4m3, exact) * scale / scales[at];
+      steps[at] = (high - low) * scale / scales[at];
+    }
+  }
+}
+
 /// Softmax attention of one head of one token in double precision.
 static void attend(const Layer &layer, const Inputs &inputs, const std::vector<double> &cache,
                    int64_t token, int64_t head, std::vector<Expected> &expected) {
-  const HostTensor &query = inputs.arguments[0].tensor;
+  std::vector<double> query = queryOf(layer, inputs.arguments[0].tensor, token, head);
   auto position = int64_t(inputs.arguments[1].tensor.at(token));
   auto sequence = int64_t(inputs.arguments[2].tensor.at(token));
   int64_t kvHead = head / (layer.heads / layer.kvHeads);
-  std::vector<double> weights;
+  std::vector<double> weights, scales;
   double largest = -1e300;
   for (int64_t at = 0; at <= position; ++at) {
     const double *key = &cache[cacheIndex(layer, inputs, sequence, at, kvHead, false)];
     double score = 0;
     for (int64_t i = 0; i < layer.headDim; ++i)
-      score += query.at(token, head * layer.headDim + i) * key[i];
+      score += query[i] * key[i];
     weights.push_back(score * double(0.11f));
+    scales.push_back(valueScale(layer, inputs, sequence, at, kvHead));
     largest = std::max(largest, weights.back());
   }
   double sum = 0;
   for (double &weight : weights)
     sum += weight = std::exp(weight - largest);
-  std::vector<double> values(layer.headDim), magnitudes(layer.headDim);
+  std::vector<double> steps(weights.size());
+  if (layer.fp8)
+    roundWeights(scales, weights, steps);
+  std::vector<double> values(layer.headDim), tolerances(layer.headDim);
   for (int64_t at = 0; at <= position; ++at) {
     const double *value = &cache[cacheIndex(layer, inputs, sequence, at, kvHead, true)];
     for (int64_t i = 0; i < layer.headDim; ++i) {
       values[i] += weights[at] / sum * value[i];
-      magnitudes[i] += weights[at] / sum * std::abs(value[i]);
+      tolerances[i] += (2e-5 * weights[at] + steps[at]) / sum * std::abs(value[i]);
     }
   }
   for (int64_t i = 0; i < layer.headDim; ++i)
-    expected.push_back(stored(elementType(layer.activation), values[i], 2e-5 * magnitudes[i]));
+    expected.push_back(stored(elementType(layer.activation), values[i], tolerances[i]));
 }
 
 static Case attentionCase(const Layer &layer) {
   std::string type = activation(layer.heads * layer.headDim, layer.activation);
   Case built;
-  built.name = "attention_" + layer.name();
-  built.plain = "func.func @f(%q: " + type + ", " + kIndexParameters +
-                ", %c: " + layer.cacheType() + ") -> " + type +
-                " {\n  %y = llm.attention %q at %p, %s, %b over %c scale 0.11 : " + type + ", " +
-                kIndex + ", " + kIndex + ", " + kTable + ", " + layer.cacheType() + " -> " + type +
-                "\n  return %y : " + type + "\n}";
+  built.name = "attention_" + layer.name() + (layer.fp8 ? "_fp8" : "");
+  built.plain =
+      "func.func @f(%q: " + type + ", " + kIndexParameters + ", %c: " + layer.cacheType() +
+      ") -> " + type + " {\n  %y = llm.attention %q at %p, %s, %b over %c scale 0.11 " +
+      (layer.fp8 ? "fp8 : " : ": ") + type + ", " + kIndex + ", " + kIndex + ", " + kTable + ", " +
+      layer.cacheType() + " -> " + type + "\n  return %y : " + type + "\n}";
+  built.fp8Products = layer.fp8;
   built.oracle = [layer](const Inputs &inputs) {
     std::vector<Expected> expected, before = cacheBefore(inputs, layer);
     std::vector<double> cache;
@@ -248,8 +310,26 @@ std::vector<Case> conformance::attentionCases() {
       add(attentionCase(layer), {1, 17}, full);
       add(ropeAppendCase(layer), {3}, full || headDim == 16);
     }
+  // More tokens than are decoded one by one: tiles of tokens, whose last ones are not full, of
+  // sequences that cross a segment's border within the chunk.
+  auto addContext = [&](const Layer &layer, std::vector<int64_t> tokens, bool full = false) {
+    Case context = attentionCase(layer);
+    context.name += "_context";
+    context.maxPosition = 264;
+    add(context, std::move(tokens), full);
+  };
+  addContext({4, 2, 64, "bf16", "bf16"}, {130});
+  addContext({8, 1, 128, "i8", "bf16"}, {67}, true);
+  addContext({8, 4, 64, "bf16", "bf16"}, {65, 257}, true);
+  addContext({4, 4, 80, "f16", "f16"}, {97}, true);
+  addContext({4, 2, 256, "bf16", "bf16"}, {66}, true);
+  // FP8 products, where an architecture has them.
+  addContext({4, 2, 64, "f8E4M3FN", "bf16", 16, true}, {7, 130});
+  addContext({4, 1, 128, "f8E4M3FN", "bf16", 16, true}, {67});
+  addContext({8, 4, 64, "f8E4M3FN", "bf16", 16, true}, {1, 64, 65, 257}, true);
+  addContext({4, 4, 128, "f8E4M3FN", "f16", 32, true}, {3, 71}, true);
   // Blocks that are no power of two, and a batch that is mostly prompt.
   add(attentionCase({4, 2, 16, "f32", "f32", 24}), {2, 129});
-  add(attentionCase({4, 2, 64, "i8", "bf16", 32}), {3, 64});
+  add(attentionCase({4, 2, 64, "i8", "bf16", 32}), {3, 97});
   return cases;
 }

@@ -41,6 +41,8 @@ struct Case {
   double apart = 1;
   /// Without an oracle: results may also be one step of their element type apart.
   bool stepsApart = false;
+  /// Only the reference and architectures with FP8 products of mma.sync run it.
+  bool fp8Products = false;
 };
 
 /// All cases, family by family.

@@ -201,9 +201,10 @@ bool CompiledFunction::chooseKernels(const engine::KernelProvider &provider,
 bool CompiledFunction::load(llvm::ArrayRef<codegen::CompiledLibrary> libraries) {
   if (architecture.empty())
     return loadHost(libraries.front().bytes);
-  for (const codegen::CompiledLibrary &compiled : libraries)
-    if (compiled.kind == "ptx")
-      ptx[llvm::StringRef(compiled.name).drop_back(strlen(".ptx")).str()] = compiled.bytes;
+  for (const codegen::CompiledLibrary &compiled : libraries) {
+    auto [kernel, kind] = llvm::StringRef(compiled.name).rsplit('.');
+    (kind == "ptx" ? ptx : cubins)[kernel.str()] = compiled.bytes;
+  }
   return true;
 }
 
@@ -300,15 +301,40 @@ bool CompiledFunction::simulate(const Launch &launch, size_t variant, Dims dims,
     call.grid[axis] = evaluate(extent, dims);
   call.scalars = {dims.T, dims.S, dims.L, dims.B};
   call.workspaceBytes = workspaceBytes(launch, dims);
-  return gpu->run(call, buffers);
+  if (!observer)
+    return gpu->run(call, buffers);
+  auto content = [&](size_t count) {
+    std::vector<std::vector<uint8_t>> bytes(buffers.size());
+    for (size_t i = 0; i < count; ++i)
+      bytes[i].assign(buffers[i].data(), buffers[i].data() + buffers[i].size());
+    return bytes;
+  };
+  auto before = content(launch.op->getNumOperands());
+  if (!gpu->run(call, buffers))
+    return false;
+  observer({launch.op, call, std::move(before), content(buffers.size()), cubins.at(call.symbol),
+            ptx.at(call.symbol)});
+  return true;
 }
 
-bool CompiledFunction::execute(const Launch &launch, std::map<void *, HostValue> &values,
-                               Dims dims) {
+size_t CompiledFunction::kernelAt(const Launch &launch, Dims dims) {
   size_t chosen = 0;
   while (chosen < launch.variants.size() && !(holds(launch.variants[chosen].ranges, dims) &&
                                               holds(launch.variants[chosen].guards, dims)))
     ++chosen;
+  return chosen;
+}
+
+std::vector<size_t> CompiledFunction::kernelsAt(Dims dims) const {
+  std::vector<size_t> chosen;
+  for (const Launch &launch : launches)
+    chosen.push_back(kernelAt(launch, dims));
+  return chosen;
+}
+
+bool CompiledFunction::execute(const Launch &launch, std::map<void *, HostValue> &values,
+                               Dims dims) {
+  size_t chosen = kernelAt(launch, dims);
   if (chosen == launch.variants.size()) {
     ADD_FAILURE() << "no kernel fits T = " << dims.T;
     return false;

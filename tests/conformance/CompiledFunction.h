@@ -8,6 +8,7 @@
 #include "mlir/IR/OwningOpRef.h"
 #include "runtime/schema/KernelAbi.h"
 #include "tests/conformance/SimulatedGpu.h"
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -26,6 +27,15 @@ struct HostValue {
   std::vector<uint8_t> memory;
 };
 
+/// A simulated launch and what its buffers held: those of the operation's operands, then of its
+/// results, which hold nothing before.
+struct ObservedLaunch {
+  mlir::Operation *op;
+  const SimulatedLaunch &call;
+  std::vector<std::vector<uint8_t>> before, after;
+  const std::string &cubin, &ptx;
+};
+
 class CompiledFunction {
 public:
   /// Compiles `text`, a module of one func.func; reports a GoogleTest failure and returns null if
@@ -40,6 +50,12 @@ public:
 
   /// How the next runs are simulated, on CUDA targets.
   void simulateIn(const SimulatedMode &chosen) { mode = chosen; }
+
+  /// Calls `seen` after each launch that is simulated.
+  void observe(std::function<void(const ObservedLaunch &)> seen) { observer = std::move(seen); }
+
+  /// For each launch the place of the kernel that runs it; one beyond the last where none fits.
+  std::vector<size_t> kernelsAt(Dims dims) const;
 
   /// The PTX of all kernels without the lines that name the architecture; empty on host targets.
   std::string portablePtx() const;
@@ -57,6 +73,7 @@ private:
   bool chooseKernels(const engine::KernelProvider &provider, engine::TargetAttr target);
   bool load(llvm::ArrayRef<codegen::CompiledLibrary> libraries);
   bool loadHost(const std::string &bytes);
+  static size_t kernelAt(const Launch &launch, Dims dims);
   int64_t workspaceBytes(const Launch &launch, Dims dims) const;
   bool simulate(const Launch &launch, size_t variant, Dims dims,
                 std::vector<KernelBuffer> &buffers);
@@ -67,8 +84,9 @@ private:
   std::vector<Launch> launches;
   int file = -1; ///< holds the library
   void *library = nullptr;
-  std::string architecture;               ///< of a CUDA target; empty for the host's
-  std::map<std::string, std::string> ptx; ///< by kernel
+  std::string architecture;                       ///< of a CUDA target; empty for the host's
+  std::map<std::string, std::string> ptx, cubins; ///< by kernel
+  std::function<void(const ObservedLaunch &)> observer;
   SimulatedMode mode;
   std::unique_ptr<SimulatedGpu> gpu; ///< during a run
 };

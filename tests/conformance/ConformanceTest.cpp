@@ -3,6 +3,7 @@
 #include "tests/conformance/Cases.h"
 #include "tests/conformance/Targets.h"
 
+#include "codegen/cuda/CudaArchitecture.h"
 #include "llvm/TargetParser/Host.h"
 #include <cmath>
 #include <gtest/gtest.h>
@@ -47,13 +48,47 @@ namespace {
 /// The suite of all CUDA targets.
 constexpr const char *kCuda = "cuda";
 
-/// A compiled case's output, flattened, and the element type of each value.
-struct Output {
-  std::vector<double> values;
-  std::vector<Type> elements;
-};
+} // namespace
 
-Output runCase(CompiledFunction &compiled, Inputs inputs) {
+const std::vector<Case> &conformance::allCases() {
+  static const auto *cases = [] {
+    auto *all = new std::vector<Case>();
+    for (auto family : {matmulCases(), rowCases(), attentionCases()})
+      all->insert(all->end(), family.begin(), family.end());
+    return all;
+  }();
+  return *cases;
+}
+
+bool conformance::runsOn(const Case &which, llvm::StringRef architecture) {
+  return !which.fp8Products || codegen::findCudaArchitecture(architecture)->fp8Products;
+}
+
+std::unique_ptr<CompiledFunction> conformance::compileCase(const Case &which,
+                                                           const std::string &target) {
+  std::string error;
+  auto found = codegen::findTarget(&sharedContext(), target, error);
+  if (failed(found)) {
+    ADD_FAILURE() << target << ": " << error;
+    return nullptr;
+  }
+  int64_t offset = found->first->createProvider(found->second)->pairOffset();
+  return CompiledFunction::compile(sharedContext(), target,
+                                   which.fused ? which.fused(offset) : which.plain);
+}
+
+double conformance::toleranceOf(const Case &which, const std::vector<Expected> &oracle,
+                                size_t index, double wanted, Type element) {
+  if (which.apart == 0)
+    return 0;
+  // Both are within the oracle's tolerance of one value.
+  if (!oracle.empty())
+    return 2 * oracle[index].tolerance;
+  double step = which.stepsApart && element ? spacing(element, wanted) : 0;
+  return which.apart * (1 + std::abs(wanted)) + step;
+}
+
+Output conformance::runCase(CompiledFunction &compiled, Inputs inputs) {
   std::vector<HostValue> results = compiled.run(inputs.arguments, inputs.dims);
   Output output;
   output.values = flatten(results, inputs, compiled.function());
@@ -62,6 +97,8 @@ Output runCase(CompiledFunction &compiled, Inputs inputs) {
   output.elements.resize(output.values.size());
   return output;
 }
+
+namespace {
 
 bool same(double a, double b) { return a == b || (std::isnan(a) && std::isnan(b)); }
 
@@ -97,7 +134,7 @@ public:
              *reference);
       return;
     }
-    auto compiled = compileFor(target);
+    auto compiled = compileCase(which, target);
     if (!compiled)
       return;
     runAll([&](const Inputs &inputs,
@@ -106,20 +143,14 @@ public:
   }
 
 private:
-  std::unique_ptr<CompiledFunction> compileFor(const std::string &name) const {
-    std::string error;
-    auto found = codegen::findTarget(&sharedContext(), name, error);
-    int64_t offset = found->first->createProvider(found->second)->pairOffset();
-    return CompiledFunction::compile(sharedContext(), name,
-                                     which.fused ? which.fused(offset) : which.plain);
-  }
-
   /// Every architecture whose PTX differs by more than its name, each in both adversarial modes:
   /// in turn over the rows, or with --full for all rows.
   void runOnCuda(CompiledFunction &reference) {
     std::set<std::string> seen;
     for (const std::string &name : simulatedTargets()) {
-      auto compiled = compileFor(name);
+      if (!runsOn(which, name))
+        continue;
+      auto compiled = compileCase(which, name);
       if (!compiled)
         return;
       if (!seen.insert(compiled->portablePtx()).second)
@@ -165,13 +196,7 @@ private:
       compare(what + " against the oracle", output.values, [&](size_t i) { return oracle[i]; });
     compare(what + " against the reference", output.values, [&](size_t i) -> Expected {
       double value = wanted.values[i];
-      if (which.apart == 0)
-        return {value, 0};
-      // Both are within the oracle's tolerance of one value.
-      if (!oracle.empty())
-        return {value, 2 * oracle[i].tolerance};
-      double step = which.stepsApart && wanted.elements[i] ? spacing(wanted.elements[i], value) : 0;
-      return {value, which.apart * (1 + std::abs(value)) + step};
+      return {value, toleranceOf(which, oracle, i, value, wanted.elements[i])};
     });
   }
 
@@ -182,9 +207,7 @@ private:
 } // namespace
 
 void conformance::registerCases() {
-  static std::vector<Case> cases;
-  for (auto family : {matmulCases(), rowCases(), attentionCases()})
-    cases.insert(cases.end(), family.begin(), family.end());
+  const std::vector<Case> &cases = allCases();
   registerCudaCases(cases);
   std::vector<std::string> targets = {"reference"};
   targets.insert(targets.end(), fastTargets().begin(), fastTargets().end());
@@ -198,6 +221,8 @@ void conformance::registerCases() {
       bool shared = t < 2 || targets[t] == kCuda || (i + t) % 4 == 0;
       if (!fullGrid() && (cases[i].full || !shared))
         continue;
+      if (cases[i].fp8Products && targets[t] != kCuda && targets[t] != "reference")
+        continue;
       testing::RegisterTest(suite.c_str(), cases[i].name.c_str(), nullptr, nullptr, __FILE__,
                             __LINE__,
                             [which = &cases[i], target = targets[t]]() -> testing::Test * {
@@ -205,12 +230,4 @@ void conformance::registerCases() {
                             });
     }
   }
-}
-
-int main(int argc, char **argv) {
-  testing::InitGoogleTest(&argc, argv);
-  for (int i = 1; i < argc; ++i)
-    fullGrid() |= std::string(argv[i]) == "--full";
-  registerCases();
-  return RUN_ALL_TESTS();
 }

@@ -30,12 +30,7 @@ public:
   void TestBody() override {
     if (!hasNvrtc())
       GTEST_SKIP() << "no NVRTC";
-    std::string error;
-    auto found = codegen::findTarget(&sharedContext(), target, error);
-    ASSERT_TRUE(mlir::succeeded(found)) << error;
-    int64_t pairOffset = found->first->createProvider(found->second)->pairOffset();
-    std::string text = which.fused ? which.fused(pairOffset) : which.plain;
-    EXPECT_TRUE(CompiledFunction::compile(sharedContext(), target, text));
+    EXPECT_TRUE(compileCase(which, target));
   }
 
 private:
@@ -51,6 +46,8 @@ void conformance::registerCudaCases(const std::vector<Case> &cases) {
     for (size_t i = 0; i < cases.size(); ++i) {
       // The default grid compiles each case for one architecture.
       if (!fullGrid() && (cases[i].full || i % architectures.size() != a))
+        continue;
+      if (!runsOn(cases[i], architectures[a].name))
         continue;
       testing::RegisterTest(
           ("compile_" + architectures[a].name).str().c_str(), cases[i].name.c_str(), nullptr,

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// The numerics rule: a row's result is the same bits whatever else is in the batch and wherever the
-// row stands in it.
+// The numerics rule: a row's result is the same bits whatever else is in the batch, wherever the
+// row stands in it, and however many multiprocessors a GPU has.
 #include "tests/conformance/Cases.h"
 #include "tests/conformance/Targets.h"
 
 #include <gtest/gtest.h>
+#include <set>
 
 using namespace mlir;
 using namespace ingot;
@@ -42,11 +43,7 @@ Inputs pickRows(const Inputs &all, const std::vector<int64_t> &picked, func::Fun
 /// Runs `which` on all rows, on each of a few alone, and on a shuffled half of them.
 void checkInvariance(const Case &which, const std::string &target) {
   SCOPED_TRACE(which.name + " on " + target);
-  std::string error;
-  auto found = codegen::findTarget(&sharedContext(), target, error);
-  int64_t offset = found->first->createProvider(found->second)->pairOffset();
-  auto compiled = CompiledFunction::compile(sharedContext(), target,
-                                            which.fused ? which.fused(offset) : which.plain);
+  auto compiled = compileCase(which, target);
   ASSERT_TRUE(compiled);
   Inputs all = makeInputs(compiled->function(), which, kTokens, 7);
   Inputs whole = all;
@@ -82,12 +79,80 @@ void checkFamily(const std::vector<Case> &cases, const std::string &prefix, size
   for (const std::string &target : targets) {
     size_t done = 0;
     for (const Case &which : cases)
-      if (which.name.starts_with(prefix) && (fullGrid() || (!which.full && done++ < limit)))
+      if (which.name.starts_with(prefix) && !which.fp8Products &&
+          (fullGrid() || (!which.full && done++ < limit)))
         checkInvariance(which, target);
   }
 }
 
+/// One case on simulated GPUs of different sizes: the same bits.
+class MultiprocessorTest : public testing::Test {
+public:
+  MultiprocessorTest(const Case &which, std::string target, bool mustDiffer)
+      : which(which), target(std::move(target)), mustDiffer(mustDiffer) {}
+
+  void TestBody() override {
+    auto compiled = compileCase(which, target);
+    ASSERT_TRUE(compiled);
+    std::set<std::vector<int64_t>> grids;
+    compiled->observe([&](const ObservedLaunch &seen) {
+      grids.insert({std::begin(seen.call.grid), std::end(seen.call.grid)});
+    });
+    // Enough rows for tiles, few enough for four simulations.
+    constexpr int64_t kMost = 17;
+    int64_t tokens = which.tokens.front();
+    for (int64_t each : which.tokens)
+      tokens = each <= kMost ? each : tokens;
+    const Inputs inputs = makeInputs(compiled->function(), which, tokens, 3);
+    std::vector<HostValue> expected;
+    for (uint32_t count : {1u, 5u, 78u, 132u}) {
+      compiled->simulateIn({cuda::AsyncCompletion::Late, count, count});
+      Inputs copy = inputs;
+      std::vector<HostValue> results = compiled->run(copy.arguments, copy.dims);
+      for (HostValue &argument : copy.arguments)
+        results.push_back({{}, std::move(argument.memory)});
+      if (expected.empty())
+        expected = results;
+      ASSERT_EQ(results.size(), expected.size());
+      for (size_t r = 0; r < results.size(); ++r)
+        ASSERT_TRUE(results[r].tensor.codes == expected[r].tensor.codes &&
+                    results[r].memory == expected[r].memory)
+            << "result " << r << " differs with " << count << " multiprocessors";
+    }
+    if (mustDiffer)
+      EXPECT_GT(grids.size(), 1u) << "the number of multiprocessors changed nothing";
+  }
+
+private:
+  const Case &which;
+  std::string target;
+  bool mustDiffer;
+};
+
+/// Cases whose kernels divide their work by the number of multiprocessors.
+constexpr llvm::StringLiteral kDivided[] = {
+    "matmul_bf16_int4g128_f32_200x2080", "matmul_i8_int8_f32_200x2080",
+    "matmul_pair_bf16_int4g64z_bf16_70x640", "attention_bf16_bf16_8_4x64",
+    "attention_bf16_i8_4_2x64"};
+
 } // namespace
+
+void conformance::registerMultiprocessorTests() {
+  // A Hopper target by default, whose parts have 78, 114 or 132; with --full one without
+  // programmatic launches too.
+  std::vector<std::string> targets = {"sm_90a"};
+  if (fullGrid())
+    targets.push_back("sm_80");
+  for (const Case &which : allCases()) {
+    bool divided = llvm::is_contained(kDivided, which.name);
+    for (const std::string &target : targets)
+      if ((divided || fullGrid()) && runsOn(which, target))
+        testing::RegisterTest(("multiprocessors_" + target).c_str(), which.name.c_str(), nullptr,
+                              nullptr, __FILE__, __LINE__, [=, &which]() -> testing::Test * {
+                                return new MultiprocessorTest(which, target, divided);
+                              });
+  }
+}
 
 TEST(Invariance, Matmul) { checkFamily(matmulCases(), "matmul_f32", 8); }
 TEST(Invariance, IntegerMatmul) { checkFamily(matmulCases(), "matmul_i8", 3); }

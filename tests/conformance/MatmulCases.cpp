@@ -273,6 +273,9 @@ std::vector<Case> conformance::matmulCases() {
       if (!other)
         add(productCase({input, format, "f32", 72, 656}), {1, 9, 33, 70}, input == "f16");
     }
+  // Segments enough that few multiprocessors share them and many do not.
+  add(productCase({"bf16", kFormats[6], "f32", 200, 2080}), {9, 70}, true);
+  add(productCase({"i8", kFormats[3], "f32", 200, 2080}), {9, 70}, true);
   add(productCase({"f16", kFormats[2], "f16", 65, 96}), {1, 17});
 
   const std::string addRegion = R"({

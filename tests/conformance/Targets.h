@@ -17,8 +17,32 @@ const std::vector<std::string> &simulatedTargets();
 /// Whether --full was given: the larger grid, on every target.
 bool &fullGrid();
 
+/// All cases of all families, for the whole program.
+const std::vector<Case> &allCases();
+
+/// Whether a CUDA target runs `which`.
+bool runsOn(const Case &which, llvm::StringRef architecture);
+
+/// `which` compiled for a target, in its fused form where it has one; null after a failure.
+std::unique_ptr<CompiledFunction> compileCase(const Case &which, const std::string &target);
+
+/// The values of a run as they compare, with the element type of each result; null in the cache.
+struct Output {
+  std::vector<double> values;
+  std::vector<mlir::Type> elements;
+};
+Output runCase(CompiledFunction &compiled, Inputs inputs);
+
+/// How far value `index` may be from `wanted`, where another target computes it. `oracle` is what
+/// the case's gives for these inputs; empty without one.
+double toleranceOf(const Case &which, const std::vector<Expected> &oracle, size_t index,
+                   double wanted, mlir::Type element);
+
 /// Registers one test for each case and target.
 void registerCases();
+
+/// Registers tests of CUDA kernels on GPUs of different sizes.
+void registerMultiprocessorTests();
 
 /// Registers tests that compile cases for the CUDA targets, whose code this machine cannot run.
 void registerCudaCases(const std::vector<Case> &cases);

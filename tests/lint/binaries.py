@@ -27,9 +27,10 @@ def judge(name, dynamic, sections, size):
 
 
 def runtime_binaries(tree):
-    """ingot-run and libingot.so need only the C library; ingot-run is small."""
+    """What runs without the compiler needs only the C library; ingot-run is small."""
     for preset in PRESETS:
-        for name in "bin/ingot-run", "lib/libingot.so", "lib/libingot-cuda-sim.so":
+        for name in "bin/ingot-run", "lib/libingot.so", "lib/libingot-cuda-sim.so", \
+                "bin/gpu-replay":
             path = tree.root / "build" / preset / name
             if path.is_file():
                 dynamic, sections = (

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+// The program: GoogleTest over all cases, or a record of their CUDA launches.
+#include "tests/conformance/Recorder.h"
+#include "tests/conformance/Targets.h"
+
+#include <CLI/CLI.hpp>
+#include <gtest/gtest.h>
+
+using namespace ingot;
+
+int main(int argc, char **argv) {
+  testing::InitGoogleTest(&argc, argv);
+  conformance::RecordOptions record;
+  CLI::App app("Checks every operation on every target, or records the CUDA launches of the cases "
+               "for tests/gpu. GoogleTest's options are taken too.");
+  app.add_flag("--full", conformance::fullGrid(), "the larger grid, on every target");
+  CLI::Option *file = app.add_option(
+      "--record", record.file, "run the cases in the simulator and write their launches here");
+  app.add_option("--architecture", record.architecture, "of the record")
+      ->needs(file)
+      ->capture_default_str();
+  app.add_option("--cases", record.prefixes, "record cases whose names begin so")
+      ->needs(file)
+      ->delimiter(',');
+  CLI11_PARSE(app, argc, argv);
+  if (!record.file.empty())
+    return conformance::record(record) ? 0 : 1;
+  conformance::registerCases();
+  conformance::registerMultiprocessorTests();
+  return RUN_ALL_TESTS();
+}

@@ -1,0 +1,272 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a device must leave is what the simulator left, up to the tolerances of the case.
+#include "tests/conformance/Recorder.h"
+
+#include "codegen/cuda/CudaArchitecture.h"
+#include "dialects/engine/KernelProvider.h"
+#include "tests/conformance/Targets.h"
+#include "tests/gpu/LaunchRecord.h"
+
+#include <bit>
+#include <cmath>
+#include <fstream>
+#include <gtest/gtest.h>
+#include <set>
+
+using namespace mlir;
+using namespace ingot;
+using namespace ingot::conformance;
+using record::RecordT;
+
+namespace {
+
+/// Preferred rows: more make a record large, fewer leave the ends of tiles out.
+constexpr int64_t kMostTokens = 33;
+/// Sequences reach a second segment of attention, and no further.
+constexpr int64_t kMostPositions = 264;
+constexpr uint64_t kSeed = 1;
+
+std::optional<record::Element> elementOf(Type type) {
+  if (type.isF32())
+    return record::Element::F32;
+  if (type.isF16())
+    return record::Element::F16;
+  if (type.isBF16())
+    return record::Element::BF16;
+  if (isa<Float8E4M3FNType>(type))
+    return record::Element::E4M3;
+  if (isa<Float8E5M2Type>(type))
+    return record::Element::E5M2;
+  if (type.isInteger(8))
+    return record::Element::I8;
+  return type.isInteger(32) ? std::optional(record::Element::I32) : std::nullopt;
+}
+
+/// `tolerance` in f32, rounded up to 8 bits, which compress.
+float shortened(double tolerance) {
+  auto bits = std::bit_cast<uint32_t>(float(tolerance));
+  return std::bit_cast<float>((bits + 0xffff) & 0xffff0000);
+}
+
+record::Extent extent(const auto &values) {
+  return {uint32_t(values[0]), uint32_t(values[1]), uint32_t(values[2])};
+}
+
+std::unique_ptr<record::ValuesT> valuesAt(uint64_t offset, uint64_t count, Type element) {
+  auto values = std::make_unique<record::ValuesT>();
+  values->offset = offset;
+  values->count = count;
+  // Results and caches have no other types.
+  values->element = elementOf(element).value();
+  return values;
+}
+
+std::span<const uint8_t> bytesOf(const std::string &text) {
+  return {reinterpret_cast<const uint8_t *>(text.data()), text.size()};
+}
+
+/// Fills a record case by case.
+class Recorder {
+public:
+  explicit Recorder(const RecordOptions &options, int64_t multiprocessors) {
+    content.architecture = options.architecture;
+    content.multiprocessors = uint32_t(multiprocessors);
+  }
+
+  bool add(const Case &which);
+  void leaveOut(const std::string &what) { content.left_out.push_back(what); }
+  const RecordT &get() const { return content; }
+
+private:
+  std::vector<int64_t> chooseTokens(const Case &which, CompiledFunction &compiled);
+  bool addRun(const Case &which, CompiledFunction &compiled, const Inputs &inputs);
+  void addLaunch(const Case &which, const ObservedLaunch &seen);
+  uint32_t addKernel(const ObservedLaunch &seen);
+  /// Gives the buffer of `slot` its tolerances, those of its values from `first` on; their number.
+  size_t addTolerances(Value slot, const std::vector<double> &tolerances, size_t first);
+
+  RecordT content;
+  record::BlobStore blobs{content};
+  std::map<std::pair<uint32_t, uint32_t>, uint32_t> kernels; ///< by cubin and dynamic memory
+  Operation *recorded = nullptr;                             ///< the operation of the last launch
+  size_t launchesOfRun = 0;
+};
+
+} // namespace
+
+bool Recorder::add(const Case &which) {
+  auto compiled = compileCase(which, content.architecture);
+  if (!compiled)
+    return false;
+  compiled->simulateIn({cuda::AsyncCompletion::Late, 0, content.multiprocessors});
+  compiled->observe([&](const ObservedLaunch &seen) { addLaunch(which, seen); });
+  Case shorter = which;
+  shorter.maxPosition = std::min(which.maxPosition, kMostPositions);
+  for (int64_t tokens : chooseTokens(which, *compiled))
+    if (!addRun(which, *compiled, makeInputs(compiled->function(), shorter, tokens, kSeed)))
+      return false;
+  return true;
+}
+
+std::vector<int64_t> Recorder::chooseTokens(const Case &which, CompiledFunction &compiled) {
+  std::map<std::vector<size_t>, int64_t> chosen;
+  for (int64_t tokens : which.tokens) {
+    Dims dims = makeInputs(compiled.function(), which, tokens, kSeed).dims;
+    auto [place, isNew] = chosen.try_emplace(compiled.kernelsAt(dims), tokens);
+    if (!isNew && tokens <= kMostTokens)
+      place->second = tokens;
+  }
+  std::vector<int64_t> result;
+  for (const auto &[kernel, tokens] : chosen)
+    result.push_back(tokens);
+  std::string others;
+  for (int64_t tokens : which.tokens)
+    if (!llvm::is_contained(result, tokens))
+      others += " " + std::to_string(tokens);
+  if (!others.empty())
+    leaveOut(which.name + ": T =" + others);
+  return result;
+}
+
+bool Recorder::addRun(const Case &which, CompiledFunction &compiled, const Inputs &inputs) {
+  launchesOfRun = 0;
+  Output output = runCase(compiled, inputs);
+  if (output.values.empty() || launchesOfRun != 1) {
+    ADD_FAILURE() << which.name << " is not one launch with results";
+    return false;
+  }
+  std::vector<Expected> oracle = which.oracle ? which.oracle(inputs) : std::vector<Expected>();
+  std::vector<double> tolerances;
+  for (size_t i = 0; i < output.values.size(); ++i)
+    tolerances.push_back(toleranceOf(which, oracle, i, output.values[i], output.elements[i]));
+  size_t done = 0;
+  Block &body = compiled.function().getBody().front();
+  for (Value result : body.getTerminator()->getOperands())
+    done += addTolerances(result, tolerances, done);
+  for (BlockArgument argument : body.getArguments())
+    if (isa<llm::KvType>(argument.getType()))
+      done += addTolerances(argument, tolerances, done);
+  EXPECT_EQ(done, tolerances.size()) << which.name;
+  return true;
+}
+
+uint32_t Recorder::addKernel(const ObservedLaunch &seen) {
+  uint32_t cubin = blobs.add(bytesOf(seen.cubin));
+  const runtime::KernelShape &shape = seen.call.shape;
+  auto [place, isNew] =
+      kernels.try_emplace({cubin, uint32_t(shape.sharedBytes)}, uint32_t(content.kernels.size()));
+  if (isNew) {
+    auto kernel = std::make_unique<record::KernelT>();
+    kernel->symbol = seen.call.symbol;
+    kernel->cubin = cubin;
+    kernel->ptx = blobs.add(bytesOf(seen.ptx));
+    kernel->block = std::make_unique<record::Extent>(extent(shape.block));
+    kernel->cluster = std::make_unique<record::Extent>(extent(shape.cluster));
+    kernel->shared_bytes = shape.sharedBytes;
+    content.kernels.push_back(std::move(kernel));
+  }
+  return place->second;
+}
+
+void Recorder::addLaunch(const Case &which, const ObservedLaunch &seen) {
+  auto launch = std::make_unique<record::LaunchT>();
+  launch->case_name = which.name;
+  launch->operation = seen.op->getName().getStringRef().str();
+  launch->kernel = addKernel(seen);
+  launch->grid = std::make_unique<record::Extent>(extent(seen.call.grid));
+  launch->scalars = seen.call.scalars;
+  launch->workspace_bytes = seen.call.workspaceBytes;
+  launch->counter_bytes =
+      uint64_t(std::max<int64_t>(std::min(seen.call.workspaceBytes, engine::kCounterBytes), 0));
+  for (size_t i = 0; i < seen.after.size(); ++i) {
+    auto buffer = std::make_unique<record::BufferT>();
+    bool isResult = i >= seen.op->getNumOperands();
+    if (!isResult)
+      buffer->input = blobs.add(seen.before[i]);
+    if (isResult || seen.before[i] != seen.after[i])
+      buffer->output = blobs.add(seen.after[i]);
+    launch->buffers.push_back(std::move(buffer));
+  }
+  content.launches.push_back(std::move(launch));
+  recorded = seen.op;
+  ++launchesOfRun;
+}
+
+size_t Recorder::addTolerances(Value slot, const std::vector<double> &tolerances, size_t first) {
+  record::LaunchT &launch = *content.launches.back();
+  size_t place = 0;
+  if (slot.getDefiningOp() == recorded)
+    place = recorded->getNumOperands() + cast<OpResult>(slot).getResultNumber();
+  else
+    place = llvm::find(recorded->getOperands(), slot) - recorded->operand_begin();
+  record::BufferT &buffer = *launch.buffers[place];
+  uint32_t held = buffer.output != record::kNone ? buffer.output : buffer.input;
+  uint64_t bytes = content.blobs[held]->bytes.size();
+  std::vector<std::unique_ptr<record::ValuesT>> values;
+  if (auto type = dyn_cast<RankedTensorType>(slot.getType())) {
+    values.push_back(
+        valuesAt(0, bytes * 8 / engine::elementBits(type.getElementType()), type.getElementType()));
+  } else {
+    auto cache = cast<llm::KvType>(slot.getType());
+    int64_t slots = cache.getHeads() * cache.getBlockTokens();
+    for (uint64_t block = 0; block < bytes; block += uint64_t(cache.blockBytes()))
+      for (bool second : {false, true}) {
+        values.push_back(valuesAt(block + uint64_t(second ? cache.valuesOffset() : 0),
+                                  uint64_t(slots * cache.getHeadDim()), cache.getElement()));
+        if (!cache.hasScales())
+          continue;
+        values.back()->scales =
+            block + uint64_t(second ? cache.valueScalesOffset() : cache.keyScalesOffset());
+        values.back()->scale_columns = uint64_t(cache.getHeadDim());
+      }
+  }
+  size_t count = 0;
+  for (const auto &part : values)
+    count += part->count;
+  auto begin = tolerances.begin() + int64_t(first), end = begin + int64_t(count);
+  if (std::all_of(begin, end, [](double tolerance) { return tolerance == 0; }))
+    return count; // bit for bit
+  std::vector<float> rounded;
+  std::transform(begin, end, std::back_inserter(rounded), shortened);
+  buffer.output = held;
+  buffer.values = std::move(values);
+  buffer.tolerances = blobs.add(
+      {reinterpret_cast<const uint8_t *>(rounded.data()), rounded.size() * sizeof(float)});
+  return count;
+}
+
+bool conformance::record(const RecordOptions &options) {
+  const codegen::CudaArchitecture *architecture =
+      codegen::findCudaArchitecture(options.architecture);
+  if (!architecture) {
+    std::fprintf(stderr, "conformance: there is no CUDA target '%s'\n",
+                 options.architecture.c_str());
+    return false;
+  }
+  Recorder recorder(options, architecture->multiprocessors);
+  for (const Case &which : allCases()) {
+    bool wanted =
+        options.prefixes.empty() || llvm::any_of(options.prefixes, [&](const std::string &prefix) {
+          return which.name.starts_with(prefix);
+        });
+    if (!wanted)
+      continue;
+    if (!runsOn(which, options.architecture))
+      recorder.leaveOut(which.name + ": the architecture has no FP8 products");
+    else if (which.full && !fullGrid())
+      recorder.leaveOut(which.name + ": only with --full");
+    else if (!recorder.add(which))
+      return false;
+  }
+  std::vector<uint8_t> packed = record::packRecord(recorder.get());
+  std::ofstream file(options.file, std::ios::binary);
+  file.write(reinterpret_cast<const char *>(packed.data()), int64_t(packed.size()));
+  if (packed.empty() || !file.flush()) {
+    std::fprintf(stderr, "conformance: cannot write %s\n", options.file.c_str());
+    return false;
+  }
+  std::printf("%zu launches of %zu kernels, %zu bytes; not recorded: %zu lines\n",
+              recorder.get().launches.size(), recorder.get().kernels.size(), packed.size(),
+              recorder.get().left_out.size());
+  return !testing::UnitTest::GetInstance()->Failed();
+}
