@@ -208,24 +208,49 @@ static Declined addKernels(llm::KvAppendOp op, llvm::ArrayRef<RangeAttr> declare
 
 //===- llm.sample ---------------------------------------------------------------------------===//
 
-static Declined addKernels(llm::SampleOp op, Kernels &kernels) {
-  // Memory of a row as SampleRow.cuh divides it.
-  constexpr int64_t kRunCapacity = 2048;
-  int64_t vocabulary = llm::columnsOf(op.getLogits());
+/// Bytes of a row in the workspace, as SampleRow.cuh divides it.
+static int64_t sampleRowBytes(int64_t vocabulary, int64_t parts, int64_t topColumns) {
+  constexpr int64_t kRunCapacity = 2048, kFactsBytes = 40, kListed = 128, kKeyBytes = 8;
+  int64_t floats = llvm::alignTo(4 * (2 * vocabulary + 3 * kRunCapacity), 16);
+  int64_t lists = (kListed + llvm::alignTo(topColumns, 2)) * kKeyBytes;
+  return llvm::alignTo(floats + parts * (kFactsBytes + lists), 16);
+}
+
+static Declined addKernels(llm::SampleOp op, llvm::ArrayRef<RangeAttr> declared, Kernels &kernels) {
+  constexpr int64_t kPartValues = 4096, kCounters = engine::kCounterBytes / 4;
+  // Blocks of a multiprocessor that few rows are spread over.
+  constexpr int64_t kWantedBlocks = 2;
+  int64_t vocabulary = llm::columnsOf(op.getLogits()),
+          topColumns = llm::columnsOf(op.getTopTokens());
   if (vocabulary >= int64_t(1) << 30)
     return "the vocabulary is too large";
-  // More threads leave too few registers on sm_100a and sm_120a.
-  CudaVariant variant("Sample", op, /*threads=*/256);
-  variant.blocksPerMultiprocessor(1);
-  variant.integer("vocabulary", vocabulary);
-  variant.integer("bias_columns", llm::columnsOf(op.getBiasIds()));
-  variant.integer("top_columns", llm::columnsOf(op.getTopTokens()));
-  variant.rowsOf(op.getTokens());
-  int64_t rowBytes = 4 * (2 * vocabulary + 3 * kRunCapacity);
-  std::string rows = llm::rowsOf(typeOf(op.getTokens())).getText().str();
-  variant.workspace(
-      (llvm::Twine(engine::kCounterBytes) + " + (" + rows + ") * " + llvm::Twine(rowBytes)).str());
-  kernels.push_back(variant.take());
+  int64_t parts = llvm::divideCeil(vocabulary, kPartValues);
+  int64_t rowBytes = sampleRowBytes(vocabulary, parts, topColumns);
+  llvm::StringRef dim = llm::rowsOf(typeOf(op.getTokens())).getText();
+  std::string rows = ("(" + dim + ")").str();
+  auto add = [&](llvm::StringRef blocks) -> engine::KernelVariant & {
+    // More threads leave too few registers on sm_100a and sm_120a.
+    CudaVariant variant("Sample", op, /*threads=*/256);
+    variant.blocksPerMultiprocessor(1);
+    variant.integer("vocabulary", vocabulary);
+    variant.integer("bias_columns", llm::columnsOf(op.getBiasIds()));
+    variant.integer("top_columns", topColumns);
+    variant.integer("row_bytes", rowBytes);
+    variant.rowsOf(op.getTokens());
+    variant.extent(blocks);
+    variant.workspace(
+        (llvm::Twine(engine::kCounterBytes) + " + " + rows + " * " + llvm::Twine(rowBytes)).str());
+    return kernels.emplace_back(variant.take());
+  };
+  // A row's blocks meet at a counter.
+  engine::KernelVariant &shared = add((llvm::Twine(parts) + " min ((" + llvm::Twine(kWantedBlocks) +
+                                       " * sms) ceildiv " + rows + ")")
+                                          .str());
+  const auto *range = llvm::find_if(declared, [&](RangeAttr one) { return one.getDim() == dim; });
+  if (parts == 1 || (range != declared.end() && range->getMax() <= kCounters))
+    return std::nullopt;
+  shared.guards = shared.ranges = {RangeAttr::get(op.getContext(), dim, 1, kCounters)};
+  add("1");
   return std::nullopt;
 }
 
@@ -233,9 +258,9 @@ Declined codegen::addRowKernels(Operation *op, const CudaArchitecture &,
                                 llvm::ArrayRef<RangeAttr> declared, Kernels &kernels) {
   return llvm::TypeSwitch<Operation *, Declined>(op)
       .Case<llm::EmbedOp, llm::RmsNormOp, llm::PointwiseOp, llm::RoundOp, llm::QuantizeActivationOp,
-            llm::SliceColumnsOp, llm::GatherRowsOp, llm::SampleOp>(
+            llm::SliceColumnsOp, llm::GatherRowsOp>(
           [&](auto known) { return addKernels(known, kernels); })
-      .Case<llm::RopeOp, llm::RopeAppendOp, llm::KvAppendOp>(
+      .Case<llm::RopeOp, llm::RopeAppendOp, llm::KvAppendOp, llm::SampleOp>(
           [&](auto known) { return addKernels(known, declared, kernels); })
       .Default([](Operation *) { return Declined("it is no operation of a step"); });
 }

@@ -59,14 +59,26 @@ public:
     counts.assign(kSlots * vocabulary, 0);
   }
 
+  /// Draws a token for each row, a step of at most kRows at a time.
   Drawn draw(const std::vector<Row> &rows);
 
   int64_t vocabulary;
   std::vector<uint32_t> counts; ///< of all slots, updated by draws
   std::unique_ptr<CompiledFunction> compiled;
+
+private:
+  static constexpr size_t kRows = 256;
+  void drawStep(llvm::ArrayRef<Row> rows, Drawn &drawn);
 };
 
 Drawn Sampler::draw(const std::vector<Row> &rows) {
+  Drawn drawn;
+  for (size_t first = 0; first < rows.size(); first += kRows)
+    drawStep(llvm::ArrayRef(rows).slice(first, std::min(kRows, rows.size() - first)), drawn);
+  return drawn;
+}
+
+void Sampler::drawStep(llvm::ArrayRef<Row> rows, Drawn &drawn) {
   Dims dims;
   dims.L = static_cast<int64_t>(rows.size());
   auto i32 = elementType("i32"), f32 = elementType("f32");
@@ -94,7 +106,6 @@ Drawn Sampler::draw(const std::vector<Row> &rows) {
   arguments[5].memory.assign(bytes, bytes + counts.size() * 4);
   std::vector<HostValue> results = compiled->run(arguments, dims);
   std::memcpy(counts.data(), arguments[5].memory.data(), counts.size() * 4);
-  Drawn drawn;
   for (int64_t i = 0; i < dims.L; ++i) {
     drawn.tokens.push_back(int32_t(results[0].tensor.at(i)));
     drawn.logprobs.push_back(float(results[1].tensor.at(i)));
@@ -103,7 +114,6 @@ Drawn Sampler::draw(const std::vector<Row> &rows) {
     drawn.topTokens.push_back(int32_t(results[2].tensor.at(i)));
     drawn.topLogprobs.push_back(float(results[3].tensor.at(i)));
   }
-  return drawn;
 }
 
 /// A token that may be drawn, with its probability among all that may.
@@ -207,9 +217,9 @@ Row randomRow(int64_t vocabulary, std::mt19937_64 &random) {
   return row;
 }
 
-/// The targets whose sampler is checked.
+/// The targets whose sampler is checked: the reference, a simulated GPU, this machine.
 std::vector<std::string> samplerTargets() {
-  std::vector<std::string> targets = {"reference"};
+  std::vector<std::string> targets = {"reference", "sm_90a"};
   if (!fastTargets().empty())
     targets.push_back(fastTargets().front());
   return targets;
@@ -222,10 +232,11 @@ protected:
       GTEST_SKIP() << "this machine runs no target but the reference";
     target = samplerTargets()[GetParam()];
   }
+  bool isSimulated() const { return target.starts_with("sm_"); }
   std::string target;
 };
 
-INSTANTIATE_TEST_SUITE_P(Targets, Sampling, testing::Values(0, 1));
+INSTANTIATE_TEST_SUITE_P(Targets, Sampling, testing::Values(0, 1, 2));
 
 } // namespace
 
@@ -259,7 +270,7 @@ TEST_P(Sampling, EveryFilterDrawsWhatItsDescriptionSays) {
   Sampler sampler(target, kVocabulary);
   std::mt19937_64 random(5);
   std::vector<Row> rows;
-  for (int i = 0; i < 300; ++i) {
+  for (int i = 0; i < (isSimulated() ? 85 : 300); ++i) {
     Row row = randomRow(kVocabulary, random);
     row.params.temperature = i % 7 == 0 ? 0.0f : 0.3f + 0.2f * float(i % 5);
     row.params.topK = i % 3 == 0 ? int32_t(1 + i % 40) : 0;
@@ -289,7 +300,7 @@ TEST_P(Sampling, PenaltiesReadAndAdvanceTheCounts) {
   std::mt19937_64 random(9);
   for (int64_t i = 0; i < kVocabulary; i += 3)
     sampler.counts[2 * kVocabulary + i] = INGOT_COUNT_IN_PROMPT;
-  for (uint64_t step = 0; step < 60; ++step) {
+  for (uint64_t step = 0; step < (isSimulated() ? 20 : 60); ++step) {
     Row row = randomRow(kVocabulary, random);
     row.params.temperature = step % 2 ? 0.8f : 0.0f;
     row.params.repetitionPenalty = 1.3f;
@@ -332,7 +343,8 @@ TEST_P(Sampling, LogprobsAreOfTheUnmodifiedLogits) {
 }
 
 TEST_P(Sampling, FrequenciesFollowTheProbabilities) {
-  constexpr int64_t kVocabulary = 33, kDraws = 20000;
+  constexpr int64_t kVocabulary = 33;
+  const int64_t kDraws = isSimulated() ? 1000 : 20000;
   Sampler sampler(target, kVocabulary);
   std::mt19937_64 random(13);
   Row row = randomRow(kVocabulary, random);
@@ -360,11 +372,12 @@ TEST_P(Sampling, FrequenciesFollowTheProbabilities) {
 }
 
 TEST_P(Sampling, LargeVocabulariesAndOddLogits) {
-  constexpr int64_t kVocabulary = 262144;
+  // Several parts of a row on every target; odd, so that rows are not aligned.
+  const int64_t kVocabulary = isSimulated() ? 20011 : 262144;
   Sampler sampler(target, kVocabulary);
   std::mt19937_64 random(17);
   std::vector<Row> rows;
-  for (int i = 0; i < 4; ++i) {
+  for (int i = 0; i < 8; ++i) {
     rows.push_back(randomRow(kVocabulary, random));
     rows.back().params.temperature = 1;
   }
@@ -373,18 +386,79 @@ TEST_P(Sampling, LargeVocabulariesAndOddLogits) {
   rows[2].params.topP = 0.9f;
   // All equal: the draw is the place itself.
   rows[3].logits.assign(kVocabulary, 1.0f);
+  // More than a list, than a run, and all from one part of the row.
+  rows[4].params.topK = 700;
+  rows[5].params.topK = 3000;
+  rows[6].params.topK = 200;
+  for (int64_t i = 0; i < kVocabulary; ++i)
+    rows[6].logits[i] += i / 128 % ((kVocabulary + 4095) / 4096) == 1 ? 40.0f : 0.0f;
+  rows[7].params.typicalP = 0.5f;
+  size_t known = rows.size();
   Row excluded = rows[0];
   excluded.params.useMask = 1;
   excluded.allowed.assign(kVocabulary, false);
   Row infinite = rows[0];
   infinite.logits[99] = INFINITY;
+  Row overflowing = rows[0];
+  overflowing.params.temperature = 1e-38f;
   Row nan = rows[1];
   nan.logits[3] = NAN;
-  Drawn drawn = sampler.draw({rows[0], rows[1], rows[2], rows[3], excluded, infinite, nan});
-  for (int i = 0; i < 4; ++i)
+  rows.insert(rows.end(), {excluded, infinite, overflowing, nan});
+  Drawn drawn = sampler.draw(rows);
+  for (size_t i = 0; i < known; ++i)
     EXPECT_EQ(drawn.tokens[i], expectedToken(rows[i], nullptr)) << "row " << i;
-  EXPECT_EQ(drawn.tokens[4], 0);
-  EXPECT_EQ(drawn.tokens[5], 99);
+  EXPECT_EQ(drawn.tokens[known], 0);
+  EXPECT_EQ(drawn.tokens[known + 1], 99);
+  // All positive quotients are infinite: the lowest of them.
+  auto first = llvm::find_if(overflowing.logits, [](float x) { return std::isinf(x / 1e-38f); });
+  EXPECT_EQ(drawn.tokens[known + 2], first - overflowing.logits.begin());
   nan.logits[3] = -INFINITY;
-  EXPECT_EQ(drawn.tokens[6], expectedToken(nan, nullptr));
+  EXPECT_EQ(drawn.tokens[known + 3], expectedToken(nan, nullptr));
+}
+
+TEST_P(Sampling, ALongRowIsPutTogetherFromItsParts) {
+  const int64_t kVocabulary = isSimulated() ? 16384 : 152064;
+  Sampler sampler(target, kVocabulary);
+  std::mt19937_64 random(19);
+  std::vector<Row> rows;
+  for (int i = 0; i < 10; ++i) {
+    Row row = randomRow(kVocabulary, random);
+    row.params.temperature = i % 2 ? 0.7f : 0.0f;
+    row.params.topK = i % 4 == 3 ? 20 : 0;
+    row.params.topP = i % 4 == 1 ? 0.8f : 1.0f;
+    row.params.minP = i % 5 == 4 ? 0.05f : 0.0f;
+    row.params.logprobs = i % 3 == 0 ? INGOT_MAX_LOGPROBS : -1;
+    row.params.repetitionPenalty = 1.2f;
+    row.params.countsSlot = i % 3 == 1 ? i % int(kSlots) : -1;
+    row.params.biasCount = 4;
+    row.biasIds = {5, int32_t(kVocabulary) - 1, 5, 9000};
+    row.biasValues = {3.0f, 9.0f, 4.0f, 12.0f};
+    if (i == 8) {
+      // Some parts of the row are excluded altogether.
+      row.params.useMask = 1;
+      row.allowed.assign(kVocabulary, false);
+      for (int64_t token = 300; token < 380; ++token)
+        row.allowed[token] = true;
+    }
+    rows.push_back(row);
+  }
+  for (size_t i = 0; i < sampler.counts.size(); i += 7)
+    sampler.counts[i] = i % 2 ? INGOT_COUNT_IN_PROMPT : 2;
+  for (const Row &row : rows) {
+    std::vector<uint32_t> before = sampler.counts;
+    Drawn drawn = sampler.draw({row});
+    const uint32_t *counts = &before[std::max(row.params.countsSlot, 0) * kVocabulary];
+    EXPECT_EQ(drawn.tokens[0], expectedToken(row, row.params.countsSlot < 0 ? nullptr : counts));
+    if (row.params.logprobs < 0)
+      continue;
+    std::vector<int32_t> order(kVocabulary);
+    std::iota(order.begin(), order.end(), 0);
+    std::stable_sort(order.begin(), order.end(),
+                     [&](int32_t a, int32_t b) { return row.logits[a] > row.logits[b]; });
+    double sum = 0;
+    for (float logit : row.logits)
+      sum += std::exp(double(logit));
+    EXPECT_TRUE(std::equal(order.begin(), order.begin() + kTopColumns, drawn.topTokens.begin()));
+    EXPECT_NEAR(drawn.logprobs[0], double(row.logits[drawn.tokens[0]]) - std::log(sum), 2e-6);
+  }
 }

@@ -4,6 +4,7 @@
 // weighted values by columns. The parts of segments meet in the workspace, where the block that
 // comes last merges them in order. Numbers as AttentionTile.cuh has them. Buffers: query,
 // positions, token_sequences, block_table, cache, result, workspace.
+#include "Arrival.cuh"
 #include "AttentionTile.cuh"
 
 namespace {
@@ -183,22 +184,6 @@ INGOT_DEVICE void mergeParts(const Launch &launch, const Work &work) {
   }
 }
 
-/// Whether this block is the last of those that share the token's heads. All their parts are
-/// visible to it then.
-INGOT_DEVICE bool arrivesLast(const Launch &launch, const Work &work) {
-  __shared__ bool isLast;
-  u32 blocks = u32(least(gridDim.x, work.segments()));
-  __syncthreads();
-  if (threadIdx.x == 0) {
-    u32 *counter = launch.buffer<u32>(6) + work.token * gridDim.y + work.headBlock;
-    isLast = ptx::addCounter(counter, 1) == blocks - 1;
-    if (isLast)
-      *counter = 0;
-  }
-  __syncthreads();
-  return isLast;
-}
-
 } // namespace
 
 __device__ void run(const Launch &launch) {
@@ -258,6 +243,9 @@ __device__ void run(const Launch &launch) {
     }
     cursor.advance(work);
   }
-  if (work.segments() > 1 && arrivesLast(launch, work))
+  if (work.segments() == 1)
+    return;
+  u32 *counter = launch.buffer<u32>(6) + work.token * gridDim.y + work.headBlock;
+  if (arrivesLast(counter, u32(least(gridDim.x, work.segments()))))
     mergeParts(launch, work);
 }

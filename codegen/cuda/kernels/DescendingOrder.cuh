@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Visits numbered floats from the largest down, a run of them at a time. A run is found by counting
-// values by their distance from the largest, and where one distance has too many by the digits of
-// their keys; only the run is sorted.
+// Visits numbered floats (or keys of some) from the largest down, a run of them at a time. A run is
+// found by counting values by their distance from the largest, and where one distance has too many
+// by the digits of their keys; only the run is sorted.
 #pragma once
 
 #include "BlockSums.cuh"
@@ -14,11 +14,14 @@ constexpr float kDistancesPerUnit = 64.0f;
 constexpr int kDigitBits = 11;
 constexpr u64 kNoKey = ~0ull;
 
-/// Numbered values; NaN counts as -infinity.
-struct Values {
+/// What is visited: numbered values, of which NaN counts as -infinity; or, where `keys` is not
+/// null, listed keys up to `last`, in any order.
+struct Visited {
   const float *values;
-  int count;
+  int count; ///< of values or keys
   float maximum;
+  const u64 *keys = nullptr;
+  u64 last = 0;
 };
 
 /// Calls `use` with the index and value of each of [0, count); `Batch` vectors of `Width` a thread
@@ -70,8 +73,15 @@ struct RunScratch {
 /// A whole block visits; every function is called by all its threads.
 template <int Threads, int Width> class DescendingOrder {
 public:
-  __device__ __forceinline__ DescendingOrder(Values values, RunScratch &scratch)
-      : values(values), scratch(scratch) {}
+  __device__ __forceinline__ DescendingOrder(Visited visited, RunScratch &scratch)
+      : visited(visited), scratch(scratch) {}
+
+  /// Whether keys are visited, not values.
+  __device__ __forceinline__ bool visitsKeys() const { return visited.keys != nullptr; }
+  /// From now on `values` are visited.
+  __device__ __forceinline__ void visitValues(const float *values, int count) {
+    visited = {values, count, visited.maximum};
+  }
 
   /// Puts the values after key `after` (0: from the largest) into scratch.keys, at least `wanted`
   /// (at most kRunCapacity) of them while there are any; returns their number.
@@ -80,8 +90,7 @@ public:
     if (threadIdx.x == 0)
       scratch.count = 0;
     __syncthreads();
-    forNumbered<Threads, Width, 4>(values.values, values.count, [&](int i, float value) {
-      u64 key = keyOf(value, i);
+    each([&](float value, u64 key) {
       if (key > after && isWithin(bound, value, key)) {
         int place = atomicAdd(&scratch.count, 1);
         if (place < kRunCapacity)
@@ -126,7 +135,7 @@ private:
   };
 
   __device__ __forceinline__ int distanceOf(float value) const {
-    float distance = (values.maximum - value) * kDistancesPerUnit;
+    float distance = (visited.maximum - value) * kDistancesPerUnit;
     return distance < float(kDistances - 1) ? int(distance) : kDistances - 1;
   }
   __device__ __forceinline__ bool isWithin(Bound bound, float value, u64 key) const {
@@ -135,13 +144,26 @@ private:
            (distance == bound.distance && key >> bound.shift <= bound.prefix);
   }
 
+  /// Calls `use` with every value and its key.
+  template <class Use> __device__ __forceinline__ void each(Use use) {
+    if (!visitsKeys()) {
+      forNumbered<Threads, Width, 4>(visited.values, visited.count,
+                                     [&](int i, float value) { use(value, keyOf(value, i)); });
+      return;
+    }
+#pragma unroll 4
+    for (int i = int(threadIdx.x); i < visited.count; i += Threads)
+      if (u64 key = visited.keys[i]; key <= visited.last)
+        use(valueOf(key), key);
+  }
+
   /// Counts what `binOf` puts into bins (below 0: nowhere).
   template <class BinOf> __device__ __forceinline__ void count(BinOf binOf) {
     for (int i = int(threadIdx.x); i < kDistances; i += Threads)
       scratch.counts[i] = 0;
     __syncthreads();
-    forNumbered<Threads, Width, 4>(values.values, values.count, [&](int i, float value) {
-      int bin = binOf(value, keyOf(value, i));
+    each([&](float value, u64 key) {
+      int bin = binOf(value, key);
       if (bin >= 0)
         atomicAdd(&scratch.counts[bin], 1u);
     });
@@ -209,6 +231,6 @@ private:
     return bound;
   }
 
-  Values values;
+  Visited visited;
   RunScratch &scratch;
 };

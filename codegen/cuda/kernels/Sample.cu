@@ -1,28 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-// llm.sample: one logit row a block, the steps of codegen/native/kernels/Sample.cpp. Weights are
-// doubles; their sums go over threads and, in descending order, over runs of values, so they differ
-// from the host's by parts in 10^15. With top-k the filters work on the few values that are left.
+// llm.sample: the steps of codegen/native/kernels/Sample.cpp. A row's blocks share its parts; the
+// last of them puts what they found together, and goes back to the values of the whole row only
+// where the parts' lists do not suffice: typical-p, top-k of more than a list, draws from flat
+// distributions. Weights are doubles; their sums go over threads, parts and, in descending order,
+// runs of values, so they differ from the host's by parts in 10^15. With top-k the filters work on
+// the few values that are left.
 //
 // Every filter, the draw and the top log probabilities visit values in descending order until
 // something holds: one loop serves them all, one phase each.
+#include "Arrival.cuh"
 #include "Philox.cuh"
-#include "SampleRow.cuh"
+#include "SamplePart.cuh"
 
 namespace {
 
-constexpr int kSumsPerThread = kRunCapacity / kThreads;
-using Order = DescendingOrder<kThreads, kValueWidth>;
-
 enum Phase { kTopK, kTypical, kNucleus, kDraw, kTopLogits, kDone };
-
-struct Shared {
-  RunScratch run;
-  double sums[kRunCapacity]; ///< of the weights of a run and of all runs before it
-  BlockScratch<double> doubles;
-  BlockScratch<float> floats;
-  BlockScratch<u64> keys;
-  int stop;
-};
 
 /// The values that filters have left: ascending tokens, all of the vocabulary where ids is null.
 struct Candidates {
@@ -48,31 +40,19 @@ struct Stop {
   double runStart; ///< sum of weights before the run
 };
 
-template <class Type> INGOT_DEVICE Type larger(Type a, Type b) { return a > b ? a : b; }
-
-INGOT_DEVICE float largestOf(const float *values, int count, Shared &shared) {
-  float maximum = minusInfinity();
-  forValues<4>(values, count, [&](int, float value) { maximum = fmaxf(maximum, value); });
-  return blockCombine<kThreads>(maximum, shared.floats, larger<float>);
-}
-
-INGOT_DEVICE double sumOfWeights(const float *values, int count, float maximum, Shared &shared) {
-  double sum = 0;
-  forValues<1>(values, count, [&](int, float value) { sum += weightOf(value, maximum); });
-  return blockCombine<kThreads>(sum, shared.doubles, [](double a, double b) { return a + b; });
-}
-
 /// Sums the weights of the run's values into shared.sums and finds the place at which the phase
 /// stops, the run's count if there is none.
 INGOT_DEVICE int findStop(Phase phase, const Visit &visit, const Stop &run, const Candidates &from,
-                          float maximum, Shared &shared) {
+                          float maximum, SampleShared &shared) {
   double weights[kSumsPerThread], sum = 0;
   int first = int(threadIdx.x) * kSumsPerThread;
 #pragma unroll
   for (int i = 0; i < kSumsPerThread; ++i) {
     weights[i] = 0;
-    if (first + i < run.count)
-      weights[i] = weightOf(from.values[indexOf(shared.run.keys[first + i])], maximum);
+    if (first + i < run.count) {
+      u64 key = shared.run.keys[first + i]; // of a deviation, for typical-p
+      weights[i] = weightOf(phase == kTypical ? from.values[indexOf(key)] : valueOf(key), maximum);
+    }
     sum += weights[i];
   }
   if (threadIdx.x == 0)
@@ -104,7 +84,7 @@ INGOT_DEVICE int findStop(Phase phase, const Visit &visit, const Stop &run, cons
 /// Visits the values of `order` until the phase stops. `found`: the number of values that the first
 /// run is known to have, which are in shared memory; else 0.
 INGOT_DEVICE Stop visitUntil(Phase phase, const Visit &visit, int found, Order &order,
-                             const Candidates &from, float maximum, Shared &shared) {
+                             const Candidates &from, float maximum, SampleShared &shared) {
   Stop run = {0, 0, 0, 0};
   int left = visit.wanted;
 #pragma unroll 1
@@ -112,9 +92,15 @@ INGOT_DEVICE Stop visitUntil(Phase phase, const Visit &visit, int found, Order &
     run.count = found > 0 ? found : order.next(run.before, int(least(left, kRunCapacity)));
     found = 0;
     run.place = 0;
+    bool isRanked = phase == kTopK || phase == kTopLogits;
+    // Lists may end before the visit does; ranks need the first run whole.
+    if (order.visitsKeys() && (run.count == 0 || (isRanked && run.count < left))) {
+      order.visitValues(from.values, from.count);
+      continue;
+    }
     if (run.count == 0)
       return run;
-    if (phase == kTopK || phase == kTopLogits) {
+    if (isRanked) {
       // By rank: only a top-k of more than a run goes on.
       run.place = left - 1;
       if (left <= run.count)
@@ -140,17 +126,19 @@ INGOT_DEVICE void excludeBehind(u64 last, const float *keys, int count, float *v
 }
 
 /// The first `k` of the run as candidates of their own, in memory behind the deviations.
-INGOT_DEVICE Candidates listRun(const Candidates &all, int k, Order &order, Shared &shared) {
-  // Sorted again by token, which is the low half of a key.
-  for (int i = int(threadIdx.x); i < k; i += kThreads)
-    shared.run.keys[i] = u64(u32(indexOf(shared.run.keys[i])));
+INGOT_DEVICE Candidates listRun(const Candidates &all, int k, Order &order, SampleShared &shared) {
+  // Sorted again by token.
+  for (int i = int(threadIdx.x); i < k; i += kThreads) {
+    u64 key = shared.run.keys[i];
+    shared.run.keys[i] = u64(indexOf(key)) << 32 | __float_as_uint(valueOf(key));
+  }
   __syncthreads();
   order.sort(k);
   float *values = all.deviations + kVocabulary;
   i32 *ids = reinterpret_cast<i32 *>(values + kRunCapacity);
   for (int i = int(threadIdx.x); i < k; i += kThreads) {
-    ids[i] = indexOf(shared.run.keys[i]);
-    values[i] = all.values[ids[i]];
+    ids[i] = i32(shared.run.keys[i] >> 32);
+    values[i] = __uint_as_float(u32(shared.run.keys[i]));
   }
   __syncthreads();
   return {values, values + 2 * kRunCapacity, ids, k};
@@ -158,7 +146,7 @@ INGOT_DEVICE Candidates listRun(const Candidates &all, int k, Order &order, Shar
 
 /// How far each surprise is from the entropy, negative, into the deviations.
 INGOT_DEVICE void findDeviations(const Candidates &from, float maximum, double total,
-                                 Shared &shared) {
+                                 SampleShared &shared) {
   double logSum = logarithm(total), entropy = 0;
 #pragma unroll 1
   for (int pass = 0; pass < 2; ++pass) {
@@ -173,15 +161,16 @@ INGOT_DEVICE void findDeviations(const Candidates &from, float maximum, double t
         from.deviations[i] =
             weight > 0 ? float(deviation < 0 ? deviation : -deviation) : minusInfinity();
     });
-    entropy = blockCombine<kThreads>(sum, shared.doubles, [](double a, double b) { return a + b; });
+    entropy = blockCombine<kThreads>(sum, shared.doubles, added);
   }
   __syncthreads();
 }
 
-INGOT_DEVICE bool isWanted(Phase phase, bool draws, const SampleParams &params) {
+INGOT_DEVICE bool isWanted(Phase phase, bool draws, const SampleRow &row) {
+  const SampleParams &params = *row.params;
   switch (phase) {
   case kTopK:
-    return draws && params.topK > 0 && params.topK < kVocabulary;
+    return draws && row.hasTopK();
   case kTypical:
     return draws && params.typicalP < 1;
   case kNucleus:
@@ -195,7 +184,7 @@ INGOT_DEVICE bool isWanted(Phase phase, bool draws, const SampleParams &params) 
 
 /// Log probabilities of the drawn token and of the most probable ones, of the unmodified logits.
 INGOT_DEVICE void writeLogprobs(const SampleRow &row, int token, int wanted, float maximum,
-                                double total, const Shared &shared) {
+                                double total, const SampleShared &shared) {
   const float *logits = row.logits();
   double logSum = wanted >= 0 ? logarithm(total) : 0.0;
   auto logprob = [&](int id) { return float(double(logits[id]) - double(maximum) - logSum); };
@@ -208,30 +197,91 @@ INGOT_DEVICE void writeLogprobs(const SampleRow &row, int token, int wanted, flo
   }
 }
 
-/// The lowest index of the largest value.
-INGOT_DEVICE int greedy(const float *values, Shared &shared) {
-  u64 best = kNoKey;
-  forValues<1>(values, kVocabulary, [&](int i, float value) {
-    u64 key = keyOf(value, i);
-    best = key < best ? key : best;
-  });
-  return indexOf(
-      blockCombine<kThreads>(best, shared.keys, [](u64 a, u64 b) { return a < b ? a : b; }));
-}
-
 /// What the phases hand on.
 struct Progress {
   Candidates from;
   float maximum; ///< of the values that are left
   double total;  ///< of their weights; below 0: not known
   double kept;   ///< of the weights that top-p and min-p keep
+  u64 listed;    ///< keys up to this one are in the parts' lists; 0: the lists are of no use
   int found;     ///< values of the first run, if it is in shared memory; else 0
   int token;
 };
 
+/// Combines `valueOf(part)` over all parts: those of a thread in order, then threads.
+template <class Type, class ValueOf, class Combine>
+INGOT_DEVICE Type overParts(Type start, ValueOf valueOf, BlockScratch<Type> &scratch,
+                            Combine combine) {
+  for (int part = int(threadIdx.x); part < kParts; part += kThreads)
+    start = combine(start, valueOf(part));
+  return blockCombine<kThreads>(start, scratch, combine);
+}
+
+/// What the parts say together of the modified logits. `draws`: whether the token is drawn at
+/// random; else it is known.
+INGOT_DEVICE Progress mergeParts(const SampleRow &row, bool &draws, SampleShared &shared) {
+  const PartFacts *facts = row.facts();
+  float *values = row.values();
+  u64 best =
+      overParts(kNoKey, [&](int part) { return facts[part].best; }, shared.keys, smaller<u64>);
+  Progress at = {{values, values + kVocabulary, nullptr, kVocabulary},
+                 best == kNoKey ? minusInfinity() : valueOf(best),
+                 -1,
+                 -1,
+                 0,
+                 0,
+                 best == kNoKey ? kVocabulary - 1 : indexOf(best)};
+  draws = row.params->temperature > 0 && isFinite(at.maximum);
+  if (!draws)
+    return at;
+  // The largest quotient: division keeps the order.
+  at.maximum = at.maximum / row.params->temperature;
+  draws = isFinite(at.maximum);
+  if (!draws) {
+    at.token = indexOf(overParts(
+        kNoKey, [&](int part) { return row.list()[i64(part) * kListed]; }, shared.keys,
+        smaller<u64>));
+    return at;
+  }
+  at.listed =
+      overParts(kNoKey - 1, [&](int part) { return facts[part].last; }, shared.keys, smaller<u64>);
+  if (row.needsValues())
+    at.total = overParts(
+        0.0,
+        [&](int part) { return facts[part].sums[1] * weightOf(facts[part].maxima[1], at.maximum); },
+        shared.doubles, added);
+  return at;
+}
+
+/// The same of the logits themselves.
+INGOT_DEVICE void mergeLogits(const SampleRow &row, Progress &at, SampleShared &shared) {
+  const PartFacts *facts = row.facts();
+  at.from = {row.logits(), nullptr, nullptr, kVocabulary};
+  at.maximum = overParts(
+      minusInfinity(), [&](int part) { return facts[part].maxima[0]; }, shared.floats,
+      larger<float>);
+  at.total = overParts(
+      0.0,
+      [&](int part) { return facts[part].sums[0] * weightOf(facts[part].maxima[0], at.maximum); },
+      shared.doubles, added);
+  at.found = 0;
+}
+
+/// What a phase visits: lists of the parts where they hold the largest values.
+INGOT_DEVICE Visited visitedBy(Phase phase, const SampleRow &row, const Progress &at,
+                               float nearest) {
+  if (phase == kTopLogits)
+    return {nullptr, kParts * kListedLogits, nearest, row.logitList(), kNoKey - 1};
+  if (phase == kTypical)
+    return {at.from.deviations, at.from.count, nearest};
+  if (at.listed != 0)
+    return {nullptr, kParts * kListed, nearest, row.list(), at.listed};
+  return {at.from.values, at.from.count, nearest};
+}
+
 /// The limits of a phase; for typical-p also the order of deviations, in `nearest`.
 INGOT_DEVICE Visit prepare(Phase phase, const SampleParams &params, const Progress &at,
-                           float &nearest, Shared &shared) {
+                           float &nearest, SampleShared &shared) {
   Visit visit = {kRunTarget, at.total, 0, 0};
   if (phase == kTopK) {
     visit.wanted = params.topK;
@@ -253,7 +303,7 @@ INGOT_DEVICE Visit prepare(Phase phase, const SampleParams &params, const Progre
 
 /// Does what the phase is for at the place where its visit has stopped.
 INGOT_DEVICE void finish(Phase phase, const SampleRow &row, const Visit &visit, const Stop &stop,
-                         const float *ordered, Order &order, Progress &at, Shared &shared) {
+                         const float *ordered, Order &order, Progress &at, SampleShared &shared) {
   bool isInside = stop.place < stop.count;
   u64 key = isInside ? shared.run.keys[stop.place] : stop.before;
   u64 keyBefore = stop.place > 0 ? shared.run.keys[stop.place - 1] : stop.before;
@@ -262,6 +312,7 @@ INGOT_DEVICE void finish(Phase phase, const SampleRow &row, const Visit &visit, 
   double sumThrough = isInside && !isRanked ? shared.sums[stop.place] : 0;
   __syncthreads();
   at.found = 0;
+  at.listed = phase == kTopK || (phase == kTypical && isInside) ? 0 : at.listed;
   if (phase == kTopK && visit.wanted <= kRunCapacity) {
     at.from = listRun(at.from, visit.wanted, order, shared);
     at.total = -1;
@@ -282,50 +333,28 @@ INGOT_DEVICE void finish(Phase phase, const SampleRow &row, const Visit &visit, 
   }
 }
 
-} // namespace
-
-__device__ void run(const Launch &launch) {
-  __shared__ Shared shared;
-  SampleRow row = {launch, i64(blockIdx.x),
-                   launch.buffer<const SampleParams>(kParams) + blockIdx.x};
+/// Draws a row's token from what was found of its parts.
+INGOT_DEVICE void drawToken(const SampleRow &row, SampleShared &shared) {
   const SampleParams &params = *row.params;
-  float *values = row.workspace();
-  u64 best = modifyLogits(row, values, shared.keys);
-  Progress at = {{values, values + kVocabulary, nullptr, kVocabulary},
-                 best == kNoKey ? minusInfinity() : valueOf(best),
-                 -1,
-                 -1,
-                 0,
-                 best == kNoKey ? kVocabulary - 1 : indexOf(best)};
-  bool draws = params.temperature > 0 && isFinite(at.maximum);
-  __syncthreads();
-  if (draws) {
-    // The largest quotient: division keeps the order.
-    at.maximum = at.maximum / params.temperature;
-    draws = isFinite(at.maximum);
-    if (!draws)
-      at.token = greedy(values, shared);
-  }
+  bool draws;
+  Progress at = mergeParts(row, draws, shared);
 #pragma unroll 1
   for (int step = kTopK; step < kDone; ++step) {
     auto phase = Phase(step);
-    if (!isWanted(phase, draws, params))
+    if (!isWanted(phase, draws, row))
       continue;
-    if (phase == kTopLogits) {
-      at.from = {row.logits(), nullptr, nullptr, kVocabulary};
-      at.maximum = largestOf(row.logits(), kVocabulary, shared);
-      at.total = -1;
-      at.found = 0;
-    }
-    if (phase != kTopK && at.total < 0)
+    if (phase == kTopLogits)
+      mergeLogits(row, at, shared);
+    else if (phase != kTopK && at.total < 0)
       at.total = sumOfWeights(at.from.values, at.from.count, at.maximum, shared);
     float nearest = at.maximum;
     Visit visit = prepare(phase, params, at, nearest, shared);
-    const float *ordered = phase == kTypical ? at.from.deviations : at.from.values;
-    Order order({ordered, at.from.count, nearest}, shared.run);
+    Visited visited = visitedBy(phase, row, at, nearest);
+    Order order(visited, shared.run);
     Stop stop = {};
     if (visit.wanted > 0)
       stop = visitUntil(phase, visit, at.found, order, at.from, at.maximum, shared);
+    const float *ordered = phase == kTypical ? at.from.deviations : at.from.values;
     finish(phase, row, visit, stop, ordered, order, at, shared);
   }
   if (params.logprobs < 0)
@@ -336,4 +365,16 @@ __device__ void run(const Launch &launch) {
   u32 *counts = row.counts();
   if (counts && (counts[at.token] & ~kCountInPrompt) != ~kCountInPrompt)
     ++counts[at.token];
+}
+
+} // namespace
+
+__device__ void run(const Launch &launch) {
+  __shared__ SampleShared shared;
+  SampleRow row = {launch, i64(blockIdx.x),
+                   launch.buffer<const SampleParams>(kParams) + blockIdx.x};
+  for (int part = int(blockIdx.y); part < kParts; part += int(gridDim.y))
+    findPart(row, part, shared);
+  if (gridDim.y == 1 || arrivesLast(launch.buffer<u32>(kWorkspace) + blockIdx.x, gridDim.y))
+    drawToken(row, shared);
 }

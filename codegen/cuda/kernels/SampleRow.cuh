@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One logit row of llm.sample: its parameters and memory, and the logits after biases, mask and
+// One logit row of llm.sample: its parameters and memory, and a logit after biases, mask and
 // penalties.
 #pragma once
 
@@ -37,8 +37,34 @@ enum Buffer {
   kWorkspace
 };
 
-/// Floats of workspace a row: values, deviations, and values, ids and deviations of a short list.
+/// A row is cut into parts; a part takes every kParts-th chunk of it, so that frequent tokens,
+/// which have neighbouring numbers, are spread.
+constexpr int kChunk = 128;
+constexpr int kPartChunks = 32;
+constexpr int kPartValues = kChunk * kPartChunks;
+constexpr int kParts = int(ceilDiv(kVocabulary, kPartValues));
+constexpr int kChunks = int(ceilDiv(kVocabulary, kChunk));
+/// The largest values that a part lists, of modified logits and of the logits themselves.
+constexpr int kListed = 128;
+constexpr int kListedLogits = int(roundUp(kTopColumns, 2));
+
+/// What is found of each part, for the block that puts them together: of the logits where their
+/// probabilities are wanted, and of the modified ones over the temperature where there is one.
+struct PartFacts {
+  u64 best;       ///< key of the largest modified logit before the division; kNoKey: only NaNs
+  u64 last;       ///< keys of modified ones up to this one are all listed; kNoKey: all are
+  double sums[2]; ///< of weights beside the part's maximum; of modified ones where needsValues()
+  float maxima[2];
+};
+
+/// Memory of a row in the workspace: values, deviations, and values, ids and deviations of a short
+/// list; then facts and lists of the parts.
 constexpr i64 kRowFloats = 2 * i64(kVocabulary) + 3 * kRunCapacity;
+constexpr i64 kFactsOffset = roundUp(kRowFloats * 4, 16);
+constexpr i64 kListsOffset = kFactsOffset + kParts * i64(sizeof(PartFacts));
+constexpr i64 kLogitListsOffset = kListsOffset + i64(kParts) * kListed * 8;
+constexpr i64 kRowBytes = roundUp(kLogitListsOffset + i64(kParts) * kListedLogits * 8, 16);
+static_assert(kRowBytes == constants::row_bytes, "the provider counts alike");
 
 /// Rows of logits and of workspace are aligned to so many floats.
 constexpr int kValueWidth = kVocabulary % 4 == 0 ? 4 : 1;
@@ -57,9 +83,30 @@ struct SampleRow {
   __device__ __forceinline__ const float *logits() const {
     return row<const float>(kLogits, kVocabulary);
   }
-  __device__ __forceinline__ float *workspace() const {
-    return reinterpret_cast<float *>(launch.buffer<u8>(kWorkspace) + kCounterBytes) +
-           index * kRowFloats;
+  __device__ __forceinline__ u8 *workspace(i64 offset) const {
+    return launch.buffer<u8>(kWorkspace) + kCounterBytes + index * kRowBytes + offset;
+  }
+  /// Modified logits over the temperature, where needsValues().
+  __device__ __forceinline__ float *values() const {
+    return reinterpret_cast<float *>(workspace(0));
+  }
+  __device__ __forceinline__ PartFacts *facts() const {
+    return reinterpret_cast<PartFacts *>(workspace(kFactsOffset));
+  }
+  /// Keys of the largest values, kListed a part, and of the largest logits, kListedLogits a part;
+  /// the rest is kNoKey.
+  __device__ __forceinline__ u64 *list() const {
+    return reinterpret_cast<u64 *>(workspace(kListsOffset));
+  }
+  __device__ __forceinline__ u64 *logitList() const {
+    return reinterpret_cast<u64 *>(workspace(kLogitListsOffset));
+  }
+  __device__ __forceinline__ bool hasTopK() const {
+    return params->topK > 0 && params->topK < kVocabulary;
+  }
+  /// Whether a draw may go beyond the lists.
+  __device__ __forceinline__ bool needsValues() const {
+    return params->temperature > 0 && !(hasTopK() && params->topK <= kListed);
   }
   /// The row of the state "token_counts"; null without penalties.
   __device__ __forceinline__ u32 *counts() const {
@@ -75,8 +122,8 @@ INGOT_DEVICE void forValues(const float *values, int count, Use use) {
   forNumbered<kThreads, kValueWidth, Batch>(values, count, use);
 }
 
-/// Adds the biases to `values`, those of one token in their order.
-INGOT_DEVICE void applyBias(const SampleRow &row, float *values) {
+/// Adds the biases to the values at `placeOf(id)` (null: not here), those of one token in order.
+template <class PlaceOf> INGOT_DEVICE void applyBias(const SampleRow &row, PlaceOf placeOf) {
   const i32 *ids = row.row<const i32>(kBiasIds, kBiasColumns);
   const float *biases = row.row<const float>(kBiasValues, kBiasColumns);
   int count = int(least(row.params->biasCount, kBiasColumns));
@@ -87,11 +134,12 @@ INGOT_DEVICE void applyBias(const SampleRow &row, float *values) {
       isFirst = ids[j] != id;
     if (!isFirst)
       continue;
-    float value = values[id];
+    float *place = placeOf(id);
+    if (!place)
+      continue;
     for (int j = i; j < count; ++j)
       if (ids[j] == id)
-        value += biases[j];
-    values[id] = value;
+        *place += biases[j];
   }
 }
 
@@ -111,32 +159,6 @@ INGOT_DEVICE float modifiedLogit(const SampleRow &row, const u32 *counts, int id
   if (generated > 0)
     value = (value - params.presencePenalty) - params.frequencyPenalty * float(generated);
   return value;
-}
-
-/// Writes the modified logits to `values` (over the temperature, where that is above 0) and returns
-/// the key of the largest of them before the division; kNoKey if there are only NaNs.
-INGOT_DEVICE u64 modifyLogits(const SampleRow &row, float *values, BlockScratch<u64> &shared) {
-  const float *from = row.logits();
-  if (row.params->biasCount > 0) {
-    forValues<4>(from, kVocabulary, [&](int i, float value) { values[i] = value; });
-    __syncthreads();
-    applyBias(row, values);
-    __syncthreads();
-    from = values;
-  }
-  const u32 *counts = row.counts();
-  float temperature = row.params->temperature;
-  u64 best = kNoKey;
-  forValues<2>(from, kVocabulary, [&](int i, float value) {
-    value = modifiedLogit(row, counts, i, value);
-    if (value == value) {
-      u64 key = keyOf(value, i);
-      best = key < best ? key : best;
-    }
-    if (temperature > 0)
-      values[i] = value == value ? value / temperature : minusInfinity();
-  });
-  return blockCombine<kThreads>(best, shared, [](u64 a, u64 b) { return a < b ? a : b; });
 }
 
 /// The weight of a value beside the largest; 0 for excluded ones. The steps of exponential() in
