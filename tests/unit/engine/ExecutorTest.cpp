@@ -52,7 +52,7 @@ TEST(ExecutorTest, StepsDoNotAllocate) {
     sequence->sampling.presencePenalty = 1;
     ASSERT_TRUE(scheduler.add(std::move(sequence)).ok());
   }
-  std::vector<Sequence *> rows;
+  std::vector<SampleRow> rows;
   rows.reserve(16);
   int64_t drawn = 0;
   long before = allocations;
@@ -64,7 +64,7 @@ TEST(ExecutorTest, StepsDoNotAllocate) {
       if (entry.sequence->needsState)
         sample->admit(*entry.sequence);
       if (entry.logitRows)
-        rows.push_back(entry.sequence);
+        rows.push_back({entry.sequence, int64_t(entry.sequence->tokens.size())});
     }
     Status status = step->prepare(batch, cache);
     ASSERT_TRUE(status.ok());
@@ -73,12 +73,13 @@ TEST(ExecutorTest, StepsDoNotAllocate) {
       entry.sequence->computed += entry.tokens;
     if (rows.empty())
       continue;
-    sample->run(rows);
+    ASSERT_TRUE(sample->finish(sample->start(rows)).ok());
     for (size_t row = 0; row < rows.size(); ++row) {
-      rows[row]->tokens.push_back(sample->token(row));
+      Sequence &sequence = *rows[row].sequence;
+      sequence.tokens.push_back(sample->token(row));
       ++drawn;
-      if (rows[row]->generated() == rows[row]->maxNewTokens)
-        scheduler.remove(*rows[row]);
+      if (sequence.generated() == sequence.maxNewTokens)
+        scheduler.remove(sequence);
     }
   }
   EXPECT_EQ(allocations - before, 0);
