@@ -130,8 +130,10 @@ CudaTarget::compile(engine::UnitOp unit, const CompileOptions &options) const {
     kernel.setFactsAttr(evidenceFacts(kernel, outcome.facts, *architecture,
                                       outcome.compiled.cubin.size(), outcome.compiled.ptx));
     engine::LibraryOp::create(libraries, kernel.getLoc(), name + ".cubin", "cubin");
-    engine::LibraryOp::create(libraries, kernel.getLoc(), name + ".ptx", "ptx");
     compiled.push_back({name + ".cubin", "cubin", std::move(outcome.compiled.cubin)});
+    if (!options.keepPtx)
+      continue;
+    engine::LibraryOp::create(libraries, kernel.getLoc(), name + ".ptx", "ptx");
     compiled.push_back({name + ".ptx", "ptx", std::move(outcome.compiled.ptx)});
   }
   if (failed)
