@@ -5,6 +5,7 @@
 #include "codegen/cuda/CudaArchitecture.h"
 #include "codegen/cuda/KernelCache.h"
 #include "codegen/cuda/KernelEvidence.h"
+#include "codegen/cuda/LaunchCost.h"
 #include "codegen/native/ForEachParallel.h"
 #include "mlir/IR/Builders.h"
 
@@ -138,6 +139,7 @@ CudaTarget::compile(engine::UnitOp unit, const CompileOptions &options) const {
   }
   if (failed)
     return failure();
+  stateCosts(unit, *architecture);
   unit.setToolkit((*nvrtc)->toolkit());
   unit.setMinimumDriver(kMinimumDriver);
   return compiled;
