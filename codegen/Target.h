@@ -19,6 +19,7 @@ struct CompileOptions {
   int threads = 1;
   std::string nvrtc;       ///< NVRTC's library or folder, for targets that need it; empty: look
   std::string kernelCache; ///< folder of compiled kernels; empty: none
+  bool keepPtx = true;     ///< CUDA: PTX beside the binaries, for the simulator
 };
 
 /// One backend. Stateless; instances live in Targets.cpp for the whole process.

@@ -22,6 +22,7 @@ struct BuildOptions {
   std::string nvrtc;       ///< where CUDA targets find their compiler; empty: the usual places
   std::string kernelCache; ///< folder of compiled kernels; empty: none
   std::optional<uint64_t> randomWeights; ///< seed; no weight file is read then
+  bool noPtx = false;                    ///< leave out what only a simulator reads
   std::string dumpStage; ///< stage after which the IR is printed to stdout; empty: none
 };
 

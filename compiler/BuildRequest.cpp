@@ -115,6 +115,14 @@ Expected<checkpoint::Checkpoint> openCheckpoint(MLIRContext &context, const Buil
   return checkpoint;
 }
 
+/// What became of --no-ptx.
+OptionRecord ptxRecord(const BuildRequest &request) {
+  bool cuda = llvm::any_of(request.targets,
+                           [](const auto &target) { return target.first->backend() == "cuda"; });
+  return {"--no-ptx", "yes", cuda ? "left out" : "nothing",
+          cuda ? "as asked; the engine cannot be simulated" : "no target has PTX"};
+}
+
 } // namespace
 
 Expected<BuildRequest> compiler::readRequest(MLIRContext &context, const BuildOptions &options,
@@ -141,6 +149,8 @@ Expected<BuildRequest> compiler::readRequest(MLIRContext &context, const BuildOp
     request.options.push_back(
         {"--random-weights", seed, seed, "numbers made at load; no weight file was read"});
   }
+  if (options.noPtx)
+    request.options.push_back(ptxRecord(request));
   std::vector<std::string> names;
   for (const checkpoint::Tensor &tensor : request.checkpoint.tensors())
     names.push_back(tensor.name);

@@ -93,6 +93,7 @@ Outcome compiler::compileKernels(MLIRContext &context, const BuildRequest &reque
     compile.threads = static_cast<int>(usableThreads(options.threads));
     compile.nvrtc = options.nvrtc;
     compile.kernelCache = options.kernelCache;
+    compile.keepPtx = !options.noPtx;
     auto libraries = target.first->compile(compiled.unit(), compile);
     if (failed(libraries))
       return diagnostics.error();

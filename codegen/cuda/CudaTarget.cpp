@@ -5,6 +5,7 @@
 #include "codegen/cuda/CudaArchitecture.h"
 #include "codegen/cuda/KernelCache.h"
 #include "codegen/cuda/KernelEvidence.h"
+#include "codegen/cuda/LaunchCost.h"
 #include "codegen/native/ForEachParallel.h"
 #include "mlir/IR/Builders.h"
 
@@ -130,12 +131,15 @@ CudaTarget::compile(engine::UnitOp unit, const CompileOptions &options) const {
     kernel.setFactsAttr(evidenceFacts(kernel, outcome.facts, *architecture,
                                       outcome.compiled.cubin.size(), outcome.compiled.ptx));
     engine::LibraryOp::create(libraries, kernel.getLoc(), name + ".cubin", "cubin");
-    engine::LibraryOp::create(libraries, kernel.getLoc(), name + ".ptx", "ptx");
     compiled.push_back({name + ".cubin", "cubin", std::move(outcome.compiled.cubin)});
+    if (!options.keepPtx)
+      continue;
+    engine::LibraryOp::create(libraries, kernel.getLoc(), name + ".ptx", "ptx");
     compiled.push_back({name + ".ptx", "ptx", std::move(outcome.compiled.ptx)});
   }
   if (failed)
     return failure();
+  stateCosts(unit, *architecture);
   unit.setToolkit((*nvrtc)->toolkit());
   unit.setMinimumDriver(kMinimumDriver);
   return compiled;

@@ -35,3 +35,9 @@ double ingot::codegen::matmulSeconds(const CudaArchitecture &architecture, const
   double memory = bytes / (architecture.gigabytesPerSecond * 1e9 * kBandwidthShare * busy);
   return kLaunchSeconds + std::max(multiply, memory);
 }
+
+double ingot::codegen::streamSeconds(const CudaArchitecture &architecture, double bytes,
+                                     double computing) {
+  double memory = bytes / (architecture.gigabytesPerSecond * 1e9 * kBandwidthShare);
+  return kLaunchSeconds + std::max(memory, computing);
+}

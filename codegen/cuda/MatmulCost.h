@@ -18,4 +18,7 @@ struct MatmulWork {
 /// of blocks, and the launch.
 double matmulSeconds(const CudaArchitecture &architecture, const MatmulWork &work);
 
+/// Seconds of a launch that moves `bytes` while it computes for `computing` seconds.
+double streamSeconds(const CudaArchitecture &architecture, double bytes, double computing);
+
 } // namespace ingot::codegen

@@ -43,10 +43,12 @@ std::optional<DType> declaredType(JsonFields &fields) {
   return std::nullopt;
 }
 
-/// Heads and their size, once the widths are known.
-void readHeads(JsonFields &fields, ModelConfig &config) {
+/// Heads and their size, once the widths are known. `absentKvHeads`: what a config.json without
+/// that key means; 0: as many as there are query heads.
+void readHeads(JsonFields &fields, ModelConfig &config, uint64_t absentKvHeads) {
   config.heads = fields.unsignedInteger("num_attention_heads", 1, mostHeads);
-  config.kvHeads = fields.unsignedIntegerOr("num_key_value_heads", config.heads, 1, config.heads);
+  config.kvHeads = fields.unsignedIntegerOr(
+      "num_key_value_heads", absentKvHeads ? absentKvHeads : config.heads, 1, config.heads);
   if (config.heads % config.kvHeads != 0)
     fields.fail("num_key_value_heads", "INGOT-E1051",
                 message(config.kvHeads, " KV heads do not divide ", config.heads, " heads"),
@@ -70,49 +72,58 @@ void readHeads(JsonFields &fields, ModelConfig &config) {
                 "the head size must be even");
 }
 
+/// What absent keys of a family mean in transformers.
+struct FamilyDefaults {
+  std::string_view architecture;
+  uint64_t positions;
+  uint64_t kvHeads; ///< 0: as many as there are query heads
+  std::optional<uint64_t> bos, eos;
+};
+
 /// A key that is absent has transformers' default, where the vocabulary has that token; one that is
 /// null means "no such token".
-void readTokenIds(const Json &root, JsonFields &fields, ModelConfig &config) {
-  constexpr uint64_t defaultBos = 1, defaultEos = 2;
+void readTokenIds(const Json &root, JsonFields &fields, const FamilyDefaults &defaults,
+                  ModelConfig &config) {
   const uint64_t lastId = config.vocabSize - 1;
   if (fields.has("bos_token_id"))
     config.bosId = fields.unsignedInteger("bos_token_id", 0, lastId);
-  else if (!root.find("bos_token_id") && defaultBos <= lastId)
-    config.bosId = defaultBos;
+  else if (!root.find("bos_token_id") && defaults.bos && *defaults.bos <= lastId)
+    config.bosId = *defaults.bos;
   if (auto ids = fields.unsignedIntegers("eos_token_id", 0, lastId))
     config.eosIds = *std::move(ids);
-  else if (!root.find("eos_token_id") && defaultEos <= lastId)
-    config.eosIds = {defaultEos};
+  else if (!root.find("eos_token_id") && defaults.eos && *defaults.eos <= lastId)
+    config.eosIds = {*defaults.eos};
 }
 
-/// LlamaForCausalLM; absent keys mean what they mean in transformers' LlamaConfig.
-Expected<ModelConfig> readLlama(const Json &root) {
+/// What the families have in common; `readOwn` reads a family's own keys.
+Expected<ModelConfig> readDecoder(const Json &root, const FamilyDefaults &defaults,
+                                  void (*readOwn)(JsonFields &fields, ModelConfig &config)) {
   JsonFields fields(root);
   ModelConfig config(root);
   config.hiddenSize = fields.unsignedInteger("hidden_size", 1, widest);
   config.intermediateSize = fields.unsignedInteger("intermediate_size", 1, widest);
   config.layers = fields.unsignedInteger("num_hidden_layers", 1, mostLayers);
-  readHeads(fields, config);
+  readHeads(fields, config, root.find("num_key_value_heads") ? 0 : defaults.kvHeads);
   config.vocabSize = fields.unsignedInteger("vocab_size", 1, largestVocabulary);
-  config.maxPositions =
-      fields.unsignedIntegerOr("max_position_embeddings", 2048, 1, Rope::mostPositions);
+  config.maxPositions = fields.unsignedIntegerOr("max_position_embeddings", defaults.positions, 1,
+                                                 Rope::mostPositions);
   config.rmsNormEpsilon = fields.numberOr("rms_norm_eps", 1e-6, 1e-30, 1.0);
   config.tiedEmbeddings = fields.booleanOr("tie_word_embeddings", false);
-  config.attentionBias = fields.booleanOr("attention_bias", false);
-  config.mlpBias = fields.booleanOr("mlp_bias", false);
   config.declaredType = declaredType(fields);
+  readOwn(fields, config);
 
   std::string activation = fields.stringOr("hidden_act", "silu");
   if (activation != "silu")
     fields.fail("hidden_act", "INGOT-E1053",
                 message("activation ", inQuotes(activation), " is not supported"),
-                "LlamaForCausalLM is supported with silu");
+                message(defaults.architecture, " is supported with silu"));
   if (fields.numberOr("partial_rotary_factor", 1.0, 0.0, 1.0) != 1.0)
-    fields.fail("partial_rotary_factor", "INGOT-E1057",
-                "rotating a part of each head is not supported for LlamaForCausalLM",
-                "use a checkpoint that rotates whole heads");
+    fields.fail(
+        "partial_rotary_factor", "INGOT-E1057",
+        message("rotating a part of each head is not supported for ", defaults.architecture),
+        "use a checkpoint that rotates whole heads");
 
-  readTokenIds(root, fields, config);
+  readTokenIds(root, fields, defaults, config);
   if (fields.error())
     return *fields.error();
 
@@ -123,12 +134,34 @@ Expected<ModelConfig> readLlama(const Json &root) {
   return config;
 }
 
+/// LlamaForCausalLM, as transformers' LlamaConfig.
+Expected<ModelConfig> readLlama(const Json &root) {
+  static constexpr FamilyDefaults defaults = {"LlamaForCausalLM", 2048, 0, 1, 2};
+  return readDecoder(root, defaults, [](JsonFields &fields, ModelConfig &config) {
+    config.attentionBias = config.outputBias = fields.booleanOr("attention_bias", false);
+    config.mlpBias = fields.booleanOr("mlp_bias", false);
+  });
+}
+
+/// Qwen2ForCausalLM (Qwen2, Qwen2.5), as transformers' Qwen2Config: biases are no option.
+Expected<ModelConfig> readQwen2(const Json &root) {
+  static constexpr FamilyDefaults defaults = {"Qwen2ForCausalLM", 32768, 32, {}, {}};
+  return readDecoder(root, defaults, [](JsonFields &fields, ModelConfig &config) {
+    config.attentionBias = true;
+    if (fields.booleanOr("use_sliding_window", false))
+      fields.fail("use_sliding_window", "INGOT-E1057",
+                  "attention over a sliding window is not supported for Qwen2ForCausalLM",
+                  "use a checkpoint that attends to all positions");
+  });
+}
+
 struct Family {
   std::string_view architecture;
   Expected<ModelConfig> (*read)(const Json &root);
 };
 
-constexpr std::array<Family, 1> families = {{{"LlamaForCausalLM", readLlama}}};
+constexpr std::array<Family, 2> families = {
+    {{"LlamaForCausalLM", readLlama}, {"Qwen2ForCausalLM", readQwen2}}};
 
 /// The name under `architectures`, which must be a list of one.
 Expected<std::string> readArchitecture(const Json &root) {

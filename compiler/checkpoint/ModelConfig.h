@@ -22,7 +22,8 @@ struct ModelConfig {
   double rmsNormEpsilon = 0;
   Rope rope;
   bool tiedEmbeddings = false; ///< one matrix is both embedding and output head
-  bool attentionBias = false;  ///< on the q, k, v and o projections
+  bool attentionBias = false;  ///< on the q, k and v projections
+  bool outputBias = false;     ///< on the o projection
   bool mlpBias = false;        ///< on the gate, up and down projections
   std::optional<uint64_t> bosId;
   std::vector<uint64_t> eosIds; ///< GenerationConfig's list, where given, comes before this one

@@ -5,7 +5,9 @@
 #include "compiler/importers/StepBuilder.h"
 
 /// X(architecture as config.json names it, function that imports it)
-#define INGOT_MODEL_FAMILIES(X) X("LlamaForCausalLM", importLlama)
+#define INGOT_MODEL_FAMILIES(X)                                                                    \
+  X("LlamaForCausalLM", importLlama)                                                               \
+  X("Qwen2ForCausalLM", importLlama)
 
 namespace ingot::compiler {
 

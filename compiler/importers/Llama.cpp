@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// LlamaForCausalLM: RMSNorm, rotary positions, grouped-query attention, SwiGLU.
+// LlamaForCausalLM: RMSNorm, rotary positions, grouped-query attention, SwiGLU. Qwen2ForCausalLM is
+// the same with biases on q, k and v.
 #include "compiler/importers/Families.h"
 
 #include <cmath>
@@ -107,7 +108,7 @@ private:
     k = step.rope(k, table, headDim, 1.0);
     step.kvAppend(k, v, step.cache(index));
     Value mixed = step.attention(q, step.cache(index), 1 / std::sqrt(static_cast<double>(headDim)));
-    return project(mixed, prefix, "self_attn.o_proj", hidden, queryColumns, bias);
+    return project(mixed, prefix, "self_attn.o_proj", hidden, queryColumns, config.outputBias);
   }
 
   Value feedForward(Value x, const std::string &prefix) {

@@ -30,6 +30,8 @@ void ingot::compiler::addBuildArguments(CLI::App &app, BuildOptions &options) {
   app.add_option("--random-weights", options.randomWeights,
                  "a seed: read no weights, let the engine make random ones when it is loaded; "
                  "MODEL_DIR needs config.json and the tokenizer only");
+  app.add_flag("--no-ptx", options.noPtx,
+               "leave out the PTX of CUDA kernels: a smaller engine that cannot be simulated");
   app.add_option("--threads", options.threads, "threads to use (default: all)")
       ->check(CLI::PositiveNumber);
   app.add_option("--nvrtc", options.nvrtc,

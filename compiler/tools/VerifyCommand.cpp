@@ -64,6 +64,8 @@ BuildOptions replayOptions(EngineDescription description, const std::filesystem:
       limits.maxContext = number();
     if (record.name == "--max-logit-rows")
       limits.maxLogitRows = number();
+    if (record.name == "--no-ptx")
+      options.noPtx = true;
     if (record.name == "--random-weights")
       options.randomWeights = std::strtoull(record.effective.c_str(), nullptr, 10);
   }

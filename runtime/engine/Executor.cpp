@@ -190,8 +190,9 @@ Result<size_t> Executor::loadLibraryFor(const schema::Library &library,
   }
   return Status::error("INGOT-E5012",
                        "library '" + library.name()->str() + "' is not code for this device",
-                       "a simulator needs an engine whose PTX has not been stripped; otherwise "
-                       "rebuild the engine");
+                       library.kind() == schema::LibraryKind::Cubin
+                           ? "a simulator needs PTX: build the engine without --no-ptx"
+                           : "rebuild the engine");
 }
 
 static KernelShape launchShapeOf(const schema::Kernel &kernel) {

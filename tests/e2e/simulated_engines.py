@@ -48,6 +48,23 @@ class SimulatedEngines(harness.BuildTest):
     def test_fp8(self):
         self.prove("fp8", "sm_120a", *(["sm_80", "sm_89", "sm_90a"] if FULL else []))
 
+    def test_an_engine_without_ptx_is_smaller_and_is_refused(self):
+        sizes = {}
+        for name, options in (("with", ()), ("without", ("--no-ptx",))):
+            output = self.fresh(name) / "m.ingot"
+            self.assert_built(self.build(harness.FABLES, output, "--target", "sm_80",
+                                         "--max-context", "256", "--random-weights", "1",
+                                         *options), output)
+            sizes[name] = output.stat().st_size
+        self.assertLess(sizes["without"], 0.7 * sizes["with"])
+        result = self.ingot_run("selftest", output, "--simulate", "sm_80")
+        self.assertEqual(result.returncode, 1)
+        self.assertRegex(result.stderr, "INGOT-E5012.*--no-ptx")
+        result = self.ingot("verify", output, "--rebuild", harness.FABLES)
+        self.assertEqual(result.returncode, 0, result.stdout)
+        text = self.ingot_run("inspect", output, "--section", "provenance").stdout
+        self.assertRegex(text, r"--no-ptx +yes +left out")
+
     def test_another_architecture_is_refused(self):
         output = self.fresh("other") / "m.ingot"
         self.assert_built(self.build(harness.FABLES, output, "--target", "sm_80",

@@ -39,12 +39,30 @@ TEST(ModelConfig, ReadsEveryKey) {
   ASSERT_TRUE(succeeds(config));
   EXPECT_EQ(config->headDim, 32u);
   EXPECT_EQ(config->rmsNormEpsilon, 1e-5);
-  EXPECT_TRUE(config->tiedEmbeddings && config->attentionBias && config->mlpBias);
+  EXPECT_TRUE(config->tiedEmbeddings && config->mlpBias);
+  EXPECT_TRUE(config->attentionBias && config->outputBias);
   EXPECT_EQ(config->eosIds, (std::vector<uint64_t>{3, 4}));
   EXPECT_EQ(config->bosId, 5u);
   EXPECT_EQ(config->declaredType, DType::BF16);
   EXPECT_EQ(config->rope.theta, 500000.0);
   EXPECT_EQ(configWith(R"({"dtype": "torch.float16"})")->declaredType, DType::F16);
+}
+
+TEST(ModelConfig, Qwen2HasBiasesAndDefaultsOfItsOwn) {
+  const std::string qwen = R"("architectures": ["Qwen2ForCausalLM"])";
+  auto config = configWith("{" + qwen + R"(, "max_position_embeddings": null,
+    "use_sliding_window": false, "sliding_window": 4096})");
+  ASSERT_TRUE(succeeds(config));
+  EXPECT_TRUE(config->attentionBias);
+  EXPECT_FALSE(config->outputBias || config->mlpBias);
+  EXPECT_EQ(config->maxPositions, 32768u);
+  EXPECT_FALSE(config->bosId);
+  EXPECT_TRUE(config->eosIds.empty());
+  // 32 KV heads where nothing is said, which do not fit 4 query heads.
+  EXPECT_TRUE(failsWith(configWith("{" + qwen + R"(, "num_key_value_heads": null})"), "INGOT-E1051",
+                        {"32 KV heads"}));
+  EXPECT_TRUE(failsWith(configWith("{" + qwen + R"(, "use_sliding_window": true})"), "INGOT-E1057",
+                        {"use_sliding_window"}));
 }
 
 TEST(ModelConfig, NullMeansNoSuchToken) {

@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: Apache-2.0
+// Bytes from a launch's buffers, operations from its kernel's constants.
+#include "codegen/cuda/LaunchCost.h"
+
+#include "codegen/cuda/MatmulCost.h"
+#include "codegen/native/ElementCode.h"
+#include "mlir/IR/Builders.h"
+#include "llvm/ADT/MapVector.h"
+#include "llvm/Support/Format.h"
+#include "llvm/Support/MathExtras.h"
+#include "llvm/Support/raw_ostream.h"
+
+using namespace mlir;
+using namespace ingot;
+using namespace ingot::codegen;
+
+namespace {
+
+/// Tokens of the steps that are stated.
+constexpr int64_t kTokens[] = {1, 10, 16, 32, 64, 512};
+constexpr int64_t kMostDecoded = 64, kDecodeContext = 1024;
+/// Columns that MatmulTensor sums alone, the least that blocks share.
+constexpr int64_t kSegment = 512;
+constexpr int64_t kTileRows = 16, kBlockTokens = 8;
+/// The share of the tensor cores' rate that attention reaches.
+constexpr double kAttentionShare = 0.5;
+/// Tensor cores' operations for each one of MatmulSimple, which uses none.
+constexpr double kSimpleSlowdown = 16;
+
+/// Dims of a step.
+struct Step {
+  int64_t tokens, sequences, context;
+
+  explicit Step(int64_t count)
+      : tokens(count), sequences(count > kMostDecoded ? 1 : count),
+        context(count > kMostDecoded ? count : kDecodeContext) {}
+  /// Pairs of a token and a position that it attends to.
+  int64_t pairs() const {
+    return sequences == tokens ? tokens * context : tokens * (tokens + 1) / 2;
+  }
+};
+
+/// What one launch moves and computes.
+struct Work {
+  double bytes = 0, operations = 0;
+  double rate = 0; ///< operations a second
+};
+
+int64_t constant(engine::KernelOp kernel, llvm::StringRef name) {
+  auto value = kernel.getConstants().getAs<IntegerAttr>(name);
+  return value ? value.getInt() : 0;
+}
+
+class CostModel {
+public:
+  CostModel(engine::UnitOp unit, const CudaArchitecture &architecture)
+      : unit(unit), architecture(architecture) {}
+
+  /// Bytes of a launch's argument that the kernel reads or writes; 0 for scalars.
+  double bytesOf(Attribute argument, engine::KernelOp kernel, const Step &step) const {
+    auto symbol = dyn_cast<FlatSymbolRefAttr>(argument);
+    if (auto placed = dyn_cast<engine::BufferArgAttr>(argument))
+      symbol = placed.getBuffer();
+    engine::BufferOp buffer = bufferOf(symbol);
+    if (!buffer || buffer.getZeroed()) // the workspace
+      return 0;
+    auto bytes = double(evaluate(buffer.getBytes(), step));
+    if (buffer.getRole() == "kv") {
+      int64_t blockTokens = std::max<int64_t>(constant(kernel, "block_tokens"), 1);
+      int64_t positions = isAttention(kernel) ? step.sequences * step.context : step.tokens;
+      return bytes * double(positions) / double(blockTokens);
+    }
+    if (buffer.getRole() == "state")
+      return bytes * double(step.sequences);
+    if (buffer.getRole() == "weight" && kernel.getSource() == "Embed") {
+      auto rows = evaluate(cast<engine::ExprAttr>(buffer.getShape()[0]), step);
+      return bytes * double(std::min(rows, step.tokens)) / double(std::max<int64_t>(rows, 1));
+    }
+    return bytes;
+  }
+
+  Work workOf(engine::LaunchOp launch, engine::KernelOp kernel, const Step &step) const {
+    Work work;
+    for (Attribute argument : launch.getArgs())
+      work.bytes += bytesOf(argument, kernel, step);
+    work.rate = architecture.halfTeraflops * 1e12;
+    if (isMatmul(kernel)) {
+      int64_t input = constant(kernel, "input_type");
+      bool bytesNatively = input == kI8 || (input == kE4m3 && architecture.fp8SumBits >= kHalfSumBits);
+      work.rate *= bytesNatively ? 2 : 1;
+      work.operations = 2.0 * double(constant(kernel, "weight_rows")) *
+                        double(constant(kernel, "k")) * double(rowsOf(kernel, step));
+    }
+    if (isAttention(kernel))
+      work.operations = 4.0 * double(constant(kernel, "query_heads")) *
+                        double(constant(kernel, "head_dim")) * double(step.pairs());
+    return work;
+  }
+
+  double floorOf(const Work &work) const {
+    return std::max(work.bytes / (architecture.gigabytesPerSecond * 1e9),
+                    work.operations / work.rate);
+  }
+
+  double predict(engine::LaunchOp launch, engine::VariantAttr variant, engine::KernelOp kernel,
+                 const Step &step) const {
+    Work work = workOf(launch, kernel, step);
+    if (kernel.getSource() == "MatmulTensor") {
+      int64_t k = constant(kernel, "k");
+      engine::BufferOp weight =
+          bufferOf(cast<FlatSymbolRefAttr>(launch.getArgs()[1])); // behind the input
+      bool shares = variant.getGrid().size() > 2;
+      return matmulSeconds(
+          architecture,
+          {constant(kernel, "weight_rows"), k, rowsOf(kernel, step),
+           engine::elementBits(weight.getElement()),
+           constant(kernel, "warps_along") * constant(kernel, "row_tiles") * kTileRows,
+           constant(kernel, "warps_across") * constant(kernel, "token_blocks") * kBlockTokens,
+           shares ? int64_t(llvm::divideCeil(k, kSegment)) : 1});
+    }
+    if (isAttention(kernel))
+      work.rate *= kAttentionShare;
+    if (kernel.getSource() == "MatmulSimple")
+      work.rate /= kSimpleSlowdown;
+    return streamSeconds(architecture, work.bytes, work.operations / work.rate);
+  }
+
+  /// Whether the step is within the variant's ranges.
+  static bool takes(engine::VariantAttr variant, const Step &step) {
+    return llvm::all_of(variant.getRanges(), [&](engine::RangeAttr range) {
+      int64_t value = range.getDim() == "T" ? step.tokens : step.sequences;
+      return range.getMin() <= value && value <= range.getMax();
+    });
+  }
+
+private:
+  /// Null for no name.
+  engine::BufferOp bufferOf(FlatSymbolRefAttr symbol) const {
+    engine::UnitOp holder = unit; // MLIR looks up in operations that are not const
+    return symbol ? holder.lookupSymbol<engine::BufferOp>(symbol.getAttr()) : engine::BufferOp();
+  }
+
+  static bool isAttention(engine::KernelOp kernel) {
+    return kernel.getSource().starts_with("Attention");
+  }
+  static bool isMatmul(engine::KernelOp kernel) { return kernel.getSource().starts_with("Matmul"); }
+
+  /// Rows of a product's input; rows_dim counts T, S and L.
+  static int64_t rowsOf(engine::KernelOp kernel, const Step &step) {
+    return constant(kernel, "rows_dim") == 0 ? step.tokens : step.sequences;
+  }
+
+  int64_t evaluate(engine::ExprAttr expression, const Step &step) const {
+    auto value = engine::Expr::parse(expression.getText())
+                     ->evaluate([&](llvm::StringRef dim) -> std::optional<int64_t> {
+                       if (dim == "T")
+                         return step.tokens;
+                       if (dim == "B") // entries of a block table: a few bytes
+                         return llvm::divideCeil(step.context, kTileRows);
+                       return dim == "sms" ? architecture.multiprocessors : step.sequences;
+                     });
+    return value.value_or(0);
+  }
+
+  engine::UnitOp unit;
+  const CudaArchitecture &architecture;
+};
+
+/// The texts of one kernel's facts.
+struct Texts {
+  std::string predicted, floor;
+};
+
+void append(std::string &text, int64_t tokens, double seconds) {
+  llvm::raw_string_ostream stream(text);
+  stream << (text.empty() ? "" : " ") << tokens << ":" << llvm::format("%.2f", seconds * 1e6);
+}
+
+} // namespace
+
+void codegen::stateCosts(engine::UnitOp unit, const CudaArchitecture &architecture) {
+  CostModel model(unit, architecture);
+  llvm::MapVector<Operation *, Texts> texts;
+  unit.walk([&](engine::LaunchOp launch) {
+    llvm::MapVector<Operation *, Texts> own;
+    for (int64_t tokens : kTokens) {
+      Step step(tokens);
+      for (auto variant : launch.getVariants().getAsRange<engine::VariantAttr>()) {
+        if (!CostModel::takes(variant, step))
+          continue;
+        auto kernel = unit.lookupSymbol<engine::KernelOp>(variant.getKernel().getAttr());
+        Texts &text = own[kernel];
+        append(text.predicted, tokens, model.predict(launch, variant, kernel, step));
+        append(text.floor, tokens, model.floorOf(model.workOf(launch, kernel, step)));
+        break; // the first match runs
+      }
+    }
+    for (auto &[kernel, text] : own)
+      texts.try_emplace(kernel, text); // equal kernels do equal work
+  });
+  Builder builder(unit.getContext());
+  for (auto &[op, text] : texts) {
+    auto kernel = cast<engine::KernelOp>(op);
+    NamedAttrList facts(kernel.getFacts().value_or(builder.getDictionaryAttr({})));
+    facts.set("predicted_us", builder.getStringAttr(text.predicted));
+    facts.set("floor_us", builder.getStringAttr(text.floor));
+    kernel.setFactsAttr(facts.getDictionary(unit.getContext()));
+  }
+}

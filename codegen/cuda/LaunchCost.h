@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the cost model expects of each kernel: for reports and for comparing with measurements.
+#pragma once
+
+#include "codegen/cuda/CudaArchitecture.h"
+#include "dialects/engine/EngineDialect.h"
+
+namespace ingot::codegen {
+
+/// Adds two facts to the kernels that launches of `unit` run at the steps stated below:
+/// "predicted_us", the expected time of a launch, and "floor_us", the time that its bytes and
+/// operations take at the architecture's published rates. Both list microseconds by tokens of a
+/// step, such as "1:5.31 10:5.40", as far as the kernel is taken for them. Steps of up to 64 tokens
+/// decode one token of as many sequences at context 1024; longer ones are the prompt of one
+/// sequence.
+void stateCosts(engine::UnitOp unit, const CudaArchitecture &architecture);
+
+} // namespace ingot::codegen
