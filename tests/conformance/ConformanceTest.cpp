@@ -61,7 +61,7 @@ const std::vector<Case> &conformance::allCases() {
 }
 
 bool conformance::runsOn(const Case &which, llvm::StringRef architecture) {
-  return !which.fp8Products || codegen::findCudaArchitecture(architecture)->fp8Products;
+  return !which.fp8Products || codegen::findCudaArchitecture(architecture)->hasFp8Products();
 }
 
 std::unique_ptr<CompiledFunction> conformance::compileCase(const Case &which,
