@@ -204,6 +204,12 @@ bool CompiledFunction::load(llvm::ArrayRef<codegen::CompiledLibrary> libraries) 
   for (const codegen::CompiledLibrary &compiled : libraries)
     if (compiled.kind == "ptx")
       ptx[llvm::StringRef(compiled.name).drop_back(strlen(".ptx")).str()] = compiled.bytes;
+  // Kernels of equal sources share a library, whose entry has its name.
+  for (Launch &launch : launches)
+    for (std::string &symbol : launch.symbols) {
+      auto kernel = cast<engine::KernelOp>(SymbolTable::lookupSymbolIn(unit, symbol));
+      symbol = kernel.getLibrary()->drop_back(strlen(".cubin")).str();
+    }
   return true;
 }
 
