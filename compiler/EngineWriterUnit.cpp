@@ -133,6 +133,12 @@ FailureOr<EngineUnitWriter::Offset<schema::Library>> EngineUnitWriter::write(Lib
                                uint32_t(section - sections.begin()));
 }
 
+/// The entry of `op` in its library: in cubin "K.cubin", which kernels may share, it is K.
+static StringRef entryOf(KernelOp op) {
+  StringRef library = op.getLibraryAttr().getValue();
+  return library.consume_back(".cubin") ? library : op.getSymName();
+}
+
 EngineUnitWriter::Offset<schema::Kernel> EngineUnitWriter::write(KernelOp op) {
   std::vector<Offset<schema::Fact>> facts;
   if (DictionaryAttr stated = op.getFactsAttr())
@@ -147,13 +153,13 @@ EngineUnitWriter::Offset<schema::Kernel> EngineUnitWriter::write(KernelOp op) {
   std::string constants;
   if (!op.getConstants().empty())
     llvm::raw_string_ostream(constants) << op.getConstants();
-  Text name = text(op.getSymName());
+  Text name = text(op.getSymName()), entry = text(entryOf(op));
   Tables<schema::Range> guards = ranges(op.getGuards());
   Elements<uint32_t> block = extents(op.getBlock()), cluster = extents(op.getCluster());
   auto factTables = builder.CreateVector(facts);
   Text source = text(op.getSource()), constantText = optionalText(constants),
        epilogue = optionalText(epilogueText(op));
-  return schema::CreateKernel(builder, name, name, libraries.at(op.getLibraryAttr().getAttr()),
+  return schema::CreateKernel(builder, name, entry, libraries.at(op.getLibraryAttr().getAttr()),
                               guards, op.getScratchBytes(), op.getSharedBytes(), block, cluster,
                               op.getSpmd(), factTables, source, constantText, epilogue);
 }

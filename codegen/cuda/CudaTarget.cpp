@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The targets' names, and how their kernels are compiled: each alone, side by side.
+// The targets' names, and how their kernels are compiled: each alone, side by side, equal ones
+// once.
 #include "codegen/cuda/CudaTarget.h"
 
 #include "codegen/cuda/CudaArchitecture.h"
@@ -64,41 +65,57 @@ public:
 };
 
 /// Compiles and inspects one kernel.
-Outcome compileOne(engine::KernelOp kernel, const CudaArchitecture &architecture,
-                   const Nvrtc &nvrtc, KernelCache &cache) {
+Outcome compileOne(const KernelSource &source, const Nvrtc &nvrtc, KernelCache &cache) {
   Outcome outcome;
-  llvm::Expected<KernelSource> source = kernelSource(kernel, architecture);
-  if (!source) {
-    outcome.error = llvm::toString(source.takeError());
-    return outcome;
-  }
-  llvm::Expected<CompiledKernel> compiled = cache.get(nvrtc, *source);
+  llvm::Expected<CompiledKernel> compiled = cache.get(nvrtc, source);
   if (!compiled) {
     outcome.error = llvm::toString(compiled.takeError());
     return outcome;
   }
   outcome.compiled = std::move(*compiled);
   llvm::Expected<CubinFacts> facts = inspectCubin(outcome.compiled.cubin);
-  if (!facts) {
+  if (facts)
+    outcome.facts = std::move(*facts);
+  else
     outcome.error = "INGOT-E4303: " + llvm::toString(facts.takeError());
-    return outcome;
-  }
-  outcome.facts = std::move(*facts);
-  if (auto missing = missingEvidence(kernel, outcome.facts, architecture))
-    outcome.error = "INGOT-E4304: " + *missing;
   return outcome;
 }
 
-/// The outcomes of `kernels`, in their order, worked out on up to `threads` threads.
-std::vector<Outcome> compileAll(llvm::ArrayRef<engine::KernelOp> kernels,
-                                const CudaArchitecture &architecture, const Nvrtc &nvrtc,
-                                const CompileOptions &options) {
+/// The kernels of a unit, and what became of those that are compiled: of kernels whose sources
+/// differ in the name only, the first.
+struct CompiledKernels {
+  llvm::SmallVector<engine::KernelOp> kernels;
+  std::vector<size_t> compiledAs; ///< for each kernel the index of the one that is compiled
+  std::vector<Outcome> outcomes;
+};
+
+/// Compiles the kernels of `unit` on up to `threads` threads.
+CompiledKernels compileAll(engine::UnitOp unit, const CudaArchitecture &architecture,
+                           const Nvrtc &nvrtc, const CompileOptions &options) {
+  CompiledKernels all;
+  llvm::append_range(all.kernels, unit.getBody().getOps<engine::KernelOp>());
+  all.outcomes.resize(all.kernels.size());
+  std::vector<KernelSource> sources(all.kernels.size());
+  llvm::StringMap<size_t> known;
+  std::vector<size_t> wanted;
+  for (auto [i, kernel] : llvm::enumerate(all.kernels)) {
+    all.compiledAs.push_back(i);
+    llvm::Expected<KernelSource> source = kernelSource(kernel, architecture);
+    if (!source) {
+      all.outcomes[i].error = llvm::toString(source.takeError());
+      continue;
+    }
+    auto [first, isNew] = known.try_emplace(source->digest(), i);
+    all.compiledAs[i] = first->second;
+    if (isNew)
+      wanted.push_back(i);
+    sources[i] = std::move(*source);
+  }
   KernelCache cache(options.kernelCache);
-  std::vector<Outcome> outcomes(kernels.size());
-  forEachParallel(kernels.size(), std::max(options.threads, 1), [&](size_t i) {
-    outcomes[i] = compileOne(kernels[i], architecture, nvrtc, cache);
+  forEachParallel(wanted.size(), std::max(options.threads, 1), [&](size_t i) {
+    all.outcomes[wanted[i]] = compileOne(sources[wanted[i]], nvrtc, cache);
   });
-  return outcomes;
+  return all;
 }
 
 FailureOr<llvm::SmallVector<CompiledLibrary>>
@@ -110,32 +127,38 @@ CudaTarget::compile(engine::UnitOp unit, const CompileOptions &options) const {
   llvm::Expected<std::shared_ptr<const Nvrtc>> nvrtc = Nvrtc::load(options.nvrtc);
   if (!nvrtc)
     return unit.emitError(llvm::toString(nvrtc.takeError()));
-  llvm::SmallVector<engine::KernelOp> kernels(unit.getBody().getOps<engine::KernelOp>());
-  std::vector<Outcome> outcomes = compileAll(kernels, *architecture, **nvrtc, options);
+  CompiledKernels all = compileAll(unit, *architecture, **nvrtc, options);
 
   Builder builder(unit.getContext());
   auto libraries = OpBuilder::atBlockBegin(&unit.getBody().front());
   llvm::SmallVector<CompiledLibrary> compiled;
   bool failed = false;
-  for (auto [kernel, outcome] : llvm::zip_equal(kernels, outcomes)) {
-    if (!outcome.error.empty()) {
-      auto at = llvm::StringRef(outcome.error).split(": ");
+  for (auto [i, kernel] : llvm::enumerate(all.kernels)) {
+    engine::KernelOp first = all.kernels[all.compiledAs[i]];
+    Outcome &outcome = all.outcomes[all.compiledAs[i]];
+    std::string error = outcome.error, name = first.getSymName().str();
+    kernel.setLibraryAttr(FlatSymbolRefAttr::get(unit.getContext(), name + ".cubin"));
+    if (error.empty())
+      if (auto missing = missingEvidence(kernel, outcome.facts, *architecture))
+        error = "INGOT-E4304: " + *missing;
+    if (!error.empty()) {
+      auto at = llvm::StringRef(error).split(": ");
       kernel.emitError() << at.first << ": kernel '" << kernel.getSymName() << "' from template '"
                          << kernel.getSource() << "' for target '" << unit.getTarget().getName()
                          << "': " << at.second;
       failed = true;
       continue;
     }
-    std::string name = kernel.getSymName().str();
-    kernel.setLibraryAttr(FlatSymbolRefAttr::get(unit.getContext(), name + ".cubin"));
     kernel.setFactsAttr(evidenceFacts(kernel, outcome.facts, *architecture,
                                       outcome.compiled.cubin.size(), outcome.compiled.ptx));
+    if (first != kernel)
+      continue;
     engine::LibraryOp::create(libraries, kernel.getLoc(), name + ".cubin", "cubin");
-    compiled.push_back({name + ".cubin", "cubin", std::move(outcome.compiled.cubin)});
+    compiled.push_back({name + ".cubin", "cubin", outcome.compiled.cubin});
     if (!options.keepPtx)
       continue;
     engine::LibraryOp::create(libraries, kernel.getLoc(), name + ".ptx", "ptx");
-    compiled.push_back({name + ".ptx", "ptx", std::move(outcome.compiled.ptx)});
+    compiled.push_back({name + ".ptx", "ptx", outcome.compiled.ptx});
   }
   if (failed)
     return failure();

@@ -26,23 +26,8 @@ std::string digestOf(llvm::StringRef text) {
 
 /// A name that differs whenever the compiler might be asked for something else.
 std::string keyOf(const Nvrtc &nvrtc, const KernelSource &source) {
-  llvm::SHA256 hash;
-  auto add = [&](llvm::StringRef text) {
-    uint8_t size[sizeof(uint64_t)];
-    llvm::support::endian::write64le(size, text.size());
-    hash.update(llvm::ArrayRef(size));
-    hash.update(text);
-  };
-  add(nvrtc.toolkit());
-  add(source.name);
-  add(source.program);
-  for (const std::string &option : source.options)
-    add(option);
-  for (const auto &[name, text] : source.headers) {
-    add(name);
-    add(text);
-  }
-  return llvm::toHex(hash.final(), /*LowerCase=*/true);
+  std::string all = source.digest() + nvrtc.toolkit() + '\0' + source.name;
+  return llvm::toHex(digestOf(all), /*LowerCase=*/true);
 }
 
 } // namespace

@@ -61,7 +61,7 @@ std::optional<std::string> codegen::missingEvidence(engine::KernelOp kernel,
   if (facts.architecture != architecture.version || facts.architectureSpecific != specific)
     return "its binary is for sm_" + std::to_string(facts.architecture) +
            (facts.architectureSpecific ? "a" : "");
-  if (facts.kernel != kernel.getSymName())
+  if (facts.kernel + ".cubin" != kernel.getLibrary())
     return "its binary holds kernel '" + facts.kernel + "'";
   if (facts.localAccesses() != 0 || facts.stackBytes != 0)
     return "it uses local memory: a stack of " + std::to_string(facts.stackBytes) + " bytes, " +

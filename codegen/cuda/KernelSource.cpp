@@ -6,6 +6,8 @@
 #include "codegen/cuda/RegionText.h"
 #include "mlir/IR/BuiltinAttributes.h"
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/Endian.h"
+#include "llvm/Support/SHA256.h"
 
 using namespace mlir;
 using namespace ingot;
@@ -44,7 +46,7 @@ static llvm::SmallVector<unsigned> regionParameters(engine::KernelOp kernel) {
   return parameters;
 }
 
-/// The entry: name, parameters and launch bounds.
+/// The entry: parameters and launch bounds.
 static std::string entryText(engine::KernelOp kernel, int64_t buffers) {
   std::string parameters, arguments;
   for (int64_t i = 0; i < buffers; ++i) {
@@ -55,8 +57,7 @@ static std::string entryText(engine::KernelOp kernel, int64_t buffers) {
   bool bounded = kernel.getConstants().contains("blocks_per_sm");
   return std::string("\n#include \"Ptx.cuh\"\nextern \"C\" __global__ void "
                      "__launch_bounds__(constants::threads") +
-         (bounded ? ", constants::blocks_per_sm" : ", 1") + ")\n" + kernel.getSymName().str() +
-         "(" + parameters +
+         (bounded ? ", constants::blocks_per_sm" : ", 1") + ")\nINGOT_KERNEL(" + parameters +
          "i64 t, i64 s, i64 l, i64 b) {\n"
          "#ifndef INGOT_WAITS_ITSELF\n"
          "  ptx::letNextKernelStart();\n"
@@ -67,6 +68,25 @@ static std::string entryText(engine::KernelOp kernel, int64_t buffers) {
          "}, {t, s, l, b}};\n"
          "  run(launch);\n"
          "}\n";
+}
+
+std::string KernelSource::digest() const {
+  llvm::SHA256 hash;
+  auto add = [&](llvm::StringRef text) {
+    uint8_t size[sizeof(uint64_t)];
+    llvm::support::endian::write64le(size, text.size());
+    hash.update(llvm::ArrayRef(size));
+    hash.update(text);
+  };
+  add(program);
+  for (const std::string &option : options)
+    add(option);
+  for (const auto &[name, text] : headers) {
+    add(name);
+    add(text);
+  }
+  auto bytes = hash.final();
+  return std::string(bytes.begin(), bytes.end());
 }
 
 llvm::Expected<KernelSource> codegen::kernelSource(engine::KernelOp kernel,

@@ -12,10 +12,13 @@ namespace ingot::codegen {
 
 /// What is compiled. Equal sources give equal binaries.
 struct KernelSource {
-  std::string name; ///< the kernel's, and its entry's symbol
-  std::string program;
+  std::string name;    ///< the kernel's, and its entry's symbol
+  std::string program; ///< calls its entry INGOT_KERNEL
   std::vector<std::pair<std::string, std::string>> headers; ///< name and text
   std::vector<std::string> options;
+
+  /// SHA-256 of everything but the name.
+  std::string digest() const;
 };
 
 /// The source of `kernel` for `architecture`. Errors start with a code: INGOT-E4001, E4002, E4003.

@@ -188,10 +188,8 @@ KernelVariant tensorKernel(llm::MatmulOp op, const MatmulShape &shape, const Pla
     variant.extent((llvm::Twine(kWantedBlocks) + " * sms floordiv (" + llvm::Twine(tiles) + " * (" +
                     tokenTiles + ")) max 1 min " + llvm::Twine(segments))
                        .str());
-  variant.workspace(shares ? (llvm::Twine(engine::kCounterBytes) + " + " + llvm::Twine(aside) +
-                              " * (" + tokenTiles + ")")
-                                 .str()
-                           : llvm::Twine(engine::kCounterBytes).str());
+  // Kernels that share take one tile of tokens (their guard), whatever T the memory is planned for.
+  variant.workspace(llvm::Twine(engine::kCounterBytes + (shares ? aside : 0)).str());
   return variant.take();
 }
 

@@ -106,6 +106,8 @@ llvm::Expected<CompiledKernel> Nvrtc::compile(const KernelSource &source) const 
   }
   for (const std::string &option : source.options)
     options.push_back(option.c_str());
+  std::string entry = "-DINGOT_KERNEL=" + source.name;
+  options.push_back(entry.c_str());
   Program program = nullptr;
   std::string file = source.name + ".cu";
   if (functions->createProgram(&program, source.program.c_str(), file.c_str(), int(texts.size()),

@@ -205,6 +205,12 @@ bool CompiledFunction::load(llvm::ArrayRef<codegen::CompiledLibrary> libraries) 
     auto [kernel, kind] = llvm::StringRef(compiled.name).rsplit('.');
     (kind == "ptx" ? ptx : cubins)[kernel.str()] = compiled.bytes;
   }
+  // Kernels of equal sources share a library, whose entry has its name.
+  for (Launch &launch : launches)
+    for (std::string &symbol : launch.symbols) {
+      auto kernel = cast<engine::KernelOp>(SymbolTable::lookupSymbolIn(unit, symbol));
+      symbol = kernel.getLibrary()->drop_back(strlen(".cubin")).str();
+    }
   return true;
 }
 

@@ -57,6 +57,15 @@ TEST(Nvrtc, errorsHoldTheMessages) {
   EXPECT_NE(message.find("tiny.cu(3)"), std::string::npos) << message;
 }
 
+TEST(KernelSource, digestIgnoresTheNameAlone) {
+  KernelSource one = tinySource("sm_80"), other = one;
+  other.name = "another";
+  EXPECT_EQ(one.digest(), other.digest());
+  other.headers.front().second += " ";
+  EXPECT_NE(one.digest(), other.digest());
+  EXPECT_NE(one.digest(), tinySource("sm_86").digest());
+}
+
 TEST(Nvrtc, equalSourcesGiveEqualBytes) {
   auto nvrtc = nvrtcOrNull();
   if (!nvrtc)
