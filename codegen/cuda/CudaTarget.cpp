@@ -127,8 +127,8 @@ CudaTarget::compile(engine::UnitOp unit, const CompileOptions &options) const {
     }
     std::string name = kernel.getSymName().str();
     kernel.setLibraryAttr(FlatSymbolRefAttr::get(unit.getContext(), name + ".cubin"));
-    kernel.setFactsAttr(evidenceFacts(kernel, outcome.facts, *architecture,
-                                      outcome.compiled.cubin.size(), outcome.compiled.ptx));
+    kernel.addFacts(evidenceFacts(kernel, outcome.facts, *architecture,
+                                  outcome.compiled.cubin.size(), outcome.compiled.ptx));
     engine::LibraryOp::create(libraries, kernel.getLoc(), name + ".cubin", "cubin");
     engine::LibraryOp::create(libraries, kernel.getLoc(), name + ".ptx", "ptx");
     compiled.push_back({name + ".cubin", "cubin", std::move(outcome.compiled.cubin)});

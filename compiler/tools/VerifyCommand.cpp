@@ -64,6 +64,7 @@ BuildOptions replayOptions(EngineDescription description, const std::filesystem:
       limits.maxContext = number();
     if (record.name == "--max-logit-rows")
       limits.maxLogitRows = number();
+    options.tuningCandidates |= record.name == "--tuning-candidates";
   }
   options.replay = std::move(description);
   return options;

@@ -59,8 +59,8 @@ Result<MemoryPlan> Session::plan(const EngineFile &file, const SessionOptions &o
   return plan;
 }
 
-Result<std::unique_ptr<Session>> Session::create(std::shared_ptr<const EngineFile> file,
-                                                 const SessionOptions &options) {
+Result<std::unique_ptr<Executor>> Session::load(std::shared_ptr<const EngineFile> file,
+                                                const SessionOptions &options) {
   Result<std::unique_ptr<Device>> device = deviceFor(*file, options);
   if (!device.ok())
     return std::move(device).status();
@@ -68,8 +68,12 @@ Result<std::unique_ptr<Session>> Session::create(std::shared_ptr<const EngineFil
   Result<MemoryPlan> plan = planFor(*file, options, **device, target);
   if (!plan.ok())
     return std::move(plan).status();
-  Result<std::unique_ptr<Executor>> executor =
-      Executor::create(std::move(file), target, std::move(*device), *plan);
+  return Executor::create(std::move(file), target, std::move(*device), *plan);
+}
+
+Result<std::unique_ptr<Session>> Session::create(std::shared_ptr<const EngineFile> file,
+                                                 const SessionOptions &options) {
+  Result<std::unique_ptr<Executor>> executor = load(std::move(file), options);
   if (!executor.ok())
     return std::move(executor).status();
   std::unique_ptr<Session> session(new Session());

@@ -65,6 +65,9 @@ public:
   Status read(void *hostDestination, const void *source, uint64_t bytes) override {
     return device->read(hostDestination, source, bytes);
   }
+  Status startTimer() override { return device->startTimer(); }
+  Result<double> stopTimer() override { return device->stopTimer(); }
+  uint64_t cacheBytes() const override { return device->cacheBytes(); }
 
 private:
   std::unique_ptr<Device> device;
