@@ -4,6 +4,7 @@
 #include "compiler/EngineAssembly.h"
 #include "compiler/GoldenTokens.h"
 #include "compiler/Version.h"
+#include "passes/plan/Tuning.h"
 
 #include "mlir/IR/Builders.h"
 #include "llvm/Config/llvm-config.h"
@@ -38,6 +39,8 @@ EngineDescription describe(const BuildRequest &request, const checkpoint::Tokeni
   provenance.revision = kRevision;
   provenance.toolchain = "LLVM " LLVM_VERSION_STRING;
   provenance.recipe = request.recipe.str();
+  if (!request.tuning.lock.entries.empty())
+    provenance.tuning = request.tuning.lock.str();
   provenance.options = request.options;
 
   ServingFacts &serving = description.serving;
@@ -110,6 +113,17 @@ Outcome addGoldenTokens(MLIRContext &context, BuildRequest &request,
   return {};
 }
 
+/// Names the lines of the lockfile that no launch follows.
+void warnOfTuning(llvm::ArrayRef<CompiledTarget> targets, Progress &progress) {
+  for (const CompiledTarget &compiled : targets)
+    compiled.unit().walk([&](engine::NoteOp note) {
+      if (note.getPass() == kTuningPass && !note.getApplied())
+        progress.warn(("the tuning lockfile's " + note.getSite() + " on " +
+                       compiled.unit().getTarget().getName() + " is not used: " + note.getReason())
+                          .str());
+    });
+}
+
 void reportTarget(BuildReport &report, engine::UnitOp unit, const CompiledTarget &compiled) {
   BuildReport::TargetReport target;
   target.name = unit.getTarget().getName().str();
@@ -139,6 +153,7 @@ Expected<BuildReport> compiler::buildEngine(MLIRContext &context, const BuildOpt
   auto targets = runStages(context, *request, options, progress);
   if (!targets)
     return targets.error();
+  warnOfTuning(*targets, progress);
   // A cap that is too small is refused before the long work begins.
   uint64_t codegenMemory = 0;
   for (const auto &[target, attribute] : request->targets)

@@ -123,6 +123,30 @@ OptionRecord ptxRecord(const BuildRequest &request) {
           cuda ? "as asked; the engine cannot be simulated" : "no target has PTX"};
 }
 
+/// Reads the lockfile, or takes what the engine states that is made again.
+Outcome settleTuning(BuildRequest &request, const BuildOptions &options) {
+  std::string recorded = options.replay ? options.replay->provenance.tuning : std::string();
+  if (!options.tuning.empty() || !recorded.empty()) {
+    auto lock = recorded.empty() ? tuning::TuningLock::read(options.tuning)
+                                 : tuning::TuningLock::parse(recorded, "the engine's tuning");
+    if (!lock)
+      return lock.error();
+    request.tuning.lock = std::move(*lock);
+    size_t ours = llvm::count_if(request.tuning.lock.entries, [&](const auto &entry) {
+      return llvm::any_of(request.targets, [&](const auto &target) {
+        return entry.target == target.second.getName();
+      });
+    });
+    request.options.push_back({"--tuning", "a lockfile", std::to_string(ours) + " lines",
+                               std::to_string(request.tuning.lock.entries.size() - ours) +
+                                   " more are for other targets"});
+  }
+  request.tuning.candidates = options.tuningCandidates;
+  if (options.tuningCandidates)
+    request.options.push_back({"--tuning-candidates", "on", "on", "as asked"});
+  return {};
+}
+
 } // namespace
 
 Expected<BuildRequest> compiler::readRequest(MLIRContext &context, const BuildOptions &options,
@@ -130,7 +154,7 @@ Expected<BuildRequest> compiler::readRequest(MLIRContext &context, const BuildOp
   auto checkpoint = openCheckpoint(context, options);
   if (!checkpoint)
     return checkpoint.error();
-  BuildRequest request{std::move(*checkpoint), recipe::Recipe::defaults(), {}, {}, {}};
+  BuildRequest request{std::move(*checkpoint), recipe::Recipe::defaults(), {}, {}, {}, {}};
   if (options.replay || !options.recipe.empty()) {
     auto recipe = options.replay ? recipe::Recipe::parse(options.replay->provenance.recipe,
                                                          "the engine's recipe")
@@ -151,6 +175,8 @@ Expected<BuildRequest> compiler::readRequest(MLIRContext &context, const BuildOp
   }
   if (options.noPtx)
     request.options.push_back(ptxRecord(request));
+  if (auto outcome = settleTuning(request, options); !outcome)
+    return outcome.error();
   std::vector<std::string> names;
   for (const checkpoint::Tensor &tensor : request.checkpoint.tensors())
     names.push_back(tensor.name);

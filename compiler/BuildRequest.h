@@ -11,6 +11,7 @@ struct BuildRequest {
   checkpoint::Checkpoint checkpoint;
   recipe::Recipe recipe;
   EngineLimits limits;
+  KernelTuning tuning;
   std::vector<std::pair<const codegen::Target *, engine::TargetAttr>> targets;
   std::vector<OptionRecord> options;
 };

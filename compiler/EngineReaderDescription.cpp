@@ -15,6 +15,7 @@ static Provenance readProvenance(const schema::Provenance &table) {
   provenance.revision = stringOf(table.revision());
   provenance.toolchain = stringOf(table.toolchain());
   provenance.recipe = stringOf(table.recipe());
+  provenance.tuning = stringOf(table.tuning());
   for (uint32_t i = 0; i < countOf(table.inputs()); ++i) {
     const schema::InputFile &entry = *table.inputs()->Get(i);
     InputFile input{stringOf(entry.name()), entry.bytes()};

@@ -116,9 +116,10 @@ static auto writeProvenance(FlatBufferBuilder &builder, const Provenance &proven
   for (const OptionRecord &option : provenance.options)
     options.push_back(schema::CreateOptionDirect(builder, option.name.c_str(), option.asked.c_str(),
                                                  option.effective.c_str(), option.reason.c_str()));
-  return schema::CreateProvenanceDirect(builder, provenance.compiler.c_str(),
-                                        provenance.revision.c_str(), provenance.toolchain.c_str(),
-                                        &inputs, provenance.recipe.c_str(), &options);
+  return schema::CreateProvenanceDirect(
+      builder, provenance.compiler.c_str(), provenance.revision.c_str(),
+      provenance.toolchain.c_str(), &inputs, provenance.recipe.c_str(), &options,
+      provenance.tuning.empty() ? nullptr : provenance.tuning.c_str());
 }
 
 static auto writeServing(FlatBufferBuilder &builder, const ServingFacts &facts) {

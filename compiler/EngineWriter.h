@@ -31,6 +31,7 @@ struct Provenance {
   std::vector<InputFile> inputs;
   std::string recipe; ///< canonical text
   std::vector<OptionRecord> options;
+  std::string tuning; ///< canonical text of the tuning lockfile; empty: none
 };
 
 /// What serving needs to know of a model; -1 where there is no such token.

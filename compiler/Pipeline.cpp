@@ -126,6 +126,20 @@ void annotate(ModuleOp module, const recipe::Recipe &recipe) {
     module->setAttr("llm.fp8_attention", UnitAttr::get(context));
 }
 
+/// Writes what the lockfile says of `target` into the module.
+void annotate(ModuleOp module, const KernelTuning &tuning, engine::TargetAttr target) {
+  MLIRContext *context = module.getContext();
+  SmallVector<Attribute> entries;
+  for (const tuning::TuningEntry &entry : tuning.lock.entries)
+    if (entry.target == target.getName())
+      entries.push_back(engine::TuningAttr::get(context, entry.product(), entry.first, entry.last,
+                                                entry.kernel, entry.digest));
+  if (!entries.empty())
+    module->setAttr("engine.tuning", ArrayAttr::get(context, entries));
+  if (tuning.candidates)
+    module->setAttr("engine.tuning_candidates", UnitAttr::get(context));
+}
+
 /// Declares the dims of a step.
 void declareDims(ModuleOp module, const EngineLimits &limits) {
   OpBuilder builder = OpBuilder::atBlockBegin(module.getBody());
@@ -166,7 +180,8 @@ void compiler::prepareContext(MLIRContext &context) {
 FailureOr<OwningOpRef<ModuleOp>>
 compiler::runPipeline(MLIRContext &context, const checkpoint::Checkpoint &checkpoint,
                       const recipe::Recipe &recipe, engine::TargetAttr target,
-                      const EngineLimits &limits, const StageObserver &observer) {
+                      const EngineLimits &limits, const KernelTuning &tuning,
+                      const StageObserver &observer) {
   auto module = importModel(&context, checkpoint, {limits.maxContext});
   if (failed(module))
     return failure();
@@ -174,6 +189,7 @@ compiler::runPipeline(MLIRContext &context, const checkpoint::Checkpoint &checkp
   declareDims(**module, limits);
   observer("import", **module);
   annotate(**module, recipe);
+  annotate(**module, tuning, target);
   for (const Stage &stage : stages()) {
     PassManager manager(&context);
     stage.addPasses(manager);

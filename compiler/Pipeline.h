@@ -5,6 +5,7 @@
 #include "codegen/Target.h"
 #include "compiler/importers/Importer.h"
 #include "compiler/recipe/Recipe.h"
+#include "compiler/tuning/TuningLock.h"
 #include "mlir/Pass/PassManager.h"
 
 #include <functional>
@@ -17,6 +18,12 @@ struct EngineLimits {
   int64_t maxSequences = 64; ///< sequences in a step
   int64_t maxContext = 0;    ///< positions of a sequence; 0: the model's own limit
   int64_t maxLogitRows = 64; ///< rows of logits of a step
+};
+
+/// What kernels are chosen by, beside the targets' cost models.
+struct KernelTuning {
+  tuning::TuningLock lock;
+  bool candidates = false; ///< launches also get every kernel that tuning may choose
 };
 
 /// A named part of the order; `--dump-stage` prints the module after it.
@@ -42,6 +49,6 @@ using StageObserver = std::function<void(llvm::StringRef stage, mlir::ModuleOp m
 mlir::FailureOr<mlir::OwningOpRef<mlir::ModuleOp>>
 runPipeline(mlir::MLIRContext &context, const checkpoint::Checkpoint &checkpoint,
             const recipe::Recipe &recipe, engine::TargetAttr target, const EngineLimits &limits,
-            const StageObserver &observer);
+            const KernelTuning &tuning, const StageObserver &observer);
 
 } // namespace ingot::compiler

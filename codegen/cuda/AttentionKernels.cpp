@@ -121,12 +121,13 @@ static KernelVariant decodeKernel(llm::AttentionOp op, const CudaArchitecture &a
                     " * " + std::to_string(partBytes));
   // Registers for two blocks: without a bound the assembler spills a few for the sake of more.
   variant.blocksPerMultiprocessor(2);
+  variant.peak(architecture, op.getFp8() ? 1 : 2);
   variant.expects(op.getFp8() ? "QMMA" : "HMMA");
   variant.expects("LDGSTS");
   return variant.take();
 }
 
-static KernelVariant contextKernel(llm::AttentionOp op) {
+static KernelVariant contextKernel(llm::AttentionOp op, const CudaArchitecture &architecture) {
   Shape shape(op);
   CudaVariant variant("AttentionContext", op, kThreads);
   describe(variant, op);
@@ -138,6 +139,7 @@ static KernelVariant contextKernel(llm::AttentionOp op) {
   variant.workspace(std::to_string(engine::kCounterBytes));
   // Registers for two blocks: without a bound the assembler spills a few for the sake of more.
   variant.blocksPerMultiprocessor(2);
+  variant.peak(architecture, op.getFp8() ? 1 : 2);
   variant.expects(op.getFp8() ? "QMMA" : "HMMA");
   variant.expects("LDGSTS");
   return variant.take();
@@ -192,6 +194,6 @@ Declined codegen::addAttentionKernels(llm::AttentionOp op, const CudaArchitectur
     kernels.push_back(std::move(kernel));
   }
   if (most > few)
-    kernels.push_back(contextKernel(op));
+    kernels.push_back(contextKernel(op, architecture));
   return std::nullopt;
 }

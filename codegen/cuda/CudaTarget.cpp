@@ -149,8 +149,8 @@ CudaTarget::compile(engine::UnitOp unit, const CompileOptions &options) const {
       failed = true;
       continue;
     }
-    kernel.setFactsAttr(evidenceFacts(kernel, outcome.facts, *architecture,
-                                      outcome.compiled.cubin.size(), outcome.compiled.ptx));
+    kernel.addFacts(evidenceFacts(kernel, outcome.facts, *architecture,
+                                  outcome.compiled.cubin.size(), outcome.compiled.ptx));
     if (first != kernel)
       continue;
     engine::LibraryOp::create(libraries, kernel.getLoc(), name + ".cubin", "cubin");

@@ -5,6 +5,8 @@
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/StringRef.h"
 
+#include <string>
+
 namespace ingot::codegen {
 
 /// One file: its name ("MatmulSimple.cu", "Ptx.cuh") and text.
@@ -14,5 +16,8 @@ struct CudaTemplate {
 
 /// Every file, by name.
 llvm::ArrayRef<CudaTemplate> cudaTemplates();
+
+/// The text of the file `name` and of all that it includes.
+std::string cudaTemplateText(llvm::StringRef name);
 
 } // namespace ingot::codegen

@@ -2,6 +2,7 @@
 // Describes one CUDA kernel: its template, constants, grid, block and memory.
 #pragma once
 
+#include "codegen/cuda/CudaArchitecture.h"
 #include "codegen/native/VariantBuilder.h"
 #include "llvm/ADT/StringExtras.h"
 
@@ -35,6 +36,12 @@ public:
 
   /// An opcode of the SASS that the kernel must contain ("HMMA", "IMMA", "QMMA", "LDGSTS").
   void expects(llvm::StringRef instruction) { expected.push_back(instruction.str()); }
+
+  /// States the published rate of the products that the kernel forms, on the architecture's typical
+  /// part: `bytes` is the size of their operands' elements.
+  void peak(const CudaArchitecture &architecture, int64_t bytes) {
+    fact("peak_teraflops", llvm::Twine(int64_t(architecture.halfTeraflops * (bytes == 1 ? 2 : 1))));
+  }
 
   engine::KernelVariant take() {
     integer("threads", threads);

@@ -83,9 +83,10 @@ std::optional<std::string> codegen::missingEvidence(engine::KernelOp kernel,
   return std::nullopt;
 }
 
-DictionaryAttr codegen::evidenceFacts(engine::KernelOp kernel, const CubinFacts &facts,
-                                      const CudaArchitecture &architecture, size_t cubinBytes,
-                                      llvm::StringRef ptx) {
+llvm::SmallVector<NamedAttribute> codegen::evidenceFacts(engine::KernelOp kernel,
+                                                         const CubinFacts &facts,
+                                                         const CudaArchitecture &architecture,
+                                                         size_t cubinBytes, llvm::StringRef ptx) {
   Builder builder(kernel.getContext());
   llvm::SmallVector<NamedAttribute> list;
   auto state = [&](llvm::StringRef key, const llvm::Twine &value) {
@@ -106,5 +107,5 @@ DictionaryAttr codegen::evidenceFacts(engine::KernelOp kernel, const CubinFacts 
   for (llvm::StringRef name : kCounted)
     if (int64_t count = facts.count(name))
       state(("instructions_" + name.lower()), llvm::Twine(count));
-  return builder.getDictionaryAttr(list);
+  return list;
 }

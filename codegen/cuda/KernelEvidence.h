@@ -18,10 +18,11 @@ int64_t blocksPerMultiprocessor(const CudaArchitecture &architecture, int64_t re
 std::optional<std::string> missingEvidence(engine::KernelOp kernel, const CubinFacts &facts,
                                            const CudaArchitecture &architecture);
 
-/// The facts as an attribute of the kernel: registers, shared_bytes, stack_bytes, local_accesses,
+/// The facts to be stated of the kernel: registers, shared_bytes, stack_bytes, local_accesses,
 /// occupancy, cubin_bytes, ptx_sha256 and one count for each kind of instruction of interest.
-mlir::DictionaryAttr evidenceFacts(engine::KernelOp kernel, const CubinFacts &facts,
-                                   const CudaArchitecture &architecture, size_t cubinBytes,
-                                   llvm::StringRef ptx);
+llvm::SmallVector<mlir::NamedAttribute> evidenceFacts(engine::KernelOp kernel,
+                                                      const CubinFacts &facts,
+                                                      const CudaArchitecture &architecture,
+                                                      size_t cubinBytes, llvm::StringRef ptx);
 
 } // namespace ingot::codegen

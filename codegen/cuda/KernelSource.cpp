@@ -89,6 +89,30 @@ std::string KernelSource::digest() const {
   return std::string(bytes.begin(), bytes.end());
 }
 
+/// Appends the file `name` and those it includes, each once.
+static void appendTemplate(llvm::StringRef name, llvm::SmallVectorImpl<llvm::StringRef> &seen,
+                           std::string &text) {
+  const auto *file =
+      llvm::find_if(cudaTemplates(), [&](const CudaTemplate &one) { return one.name == name; });
+  // Constants.cuh and Region.cuh are generated for each kernel.
+  if (file == cudaTemplates().end() || llvm::is_contained(seen, name))
+    return;
+  seen.push_back(file->name);
+  text += file->text;
+  llvm::SmallVector<llvm::StringRef> lines;
+  file->text.split(lines, '\n');
+  for (llvm::StringRef line : lines)
+    if (line.consume_front("#include \""))
+      appendTemplate(line.take_until([](char c) { return c == '"'; }), seen, text);
+}
+
+std::string codegen::cudaTemplateText(llvm::StringRef name) {
+  llvm::SmallVector<llvm::StringRef> seen;
+  std::string text;
+  appendTemplate(name, seen, text);
+  return text;
+}
+
 llvm::Expected<KernelSource> codegen::kernelSource(engine::KernelOp kernel,
                                                    const CudaArchitecture &architecture) {
   KernelSource source;

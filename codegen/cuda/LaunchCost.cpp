@@ -86,7 +86,8 @@ public:
     work.rate = architecture.halfTeraflops * 1e12;
     if (isMatmul(kernel)) {
       int64_t input = constant(kernel, "input_type");
-      bool bytesNatively = input == kI8 || (input == kE4m3 && architecture.fp8SumBits >= kHalfSumBits);
+      bool bytesNatively =
+          input == kI8 || (input == kE4m3 && architecture.fp8SumBits >= kHalfSumBits);
       work.rate *= bytesNatively ? 2 : 1;
       work.operations = 2.0 * double(constant(kernel, "weight_rows")) *
                         double(constant(kernel, "k")) * double(rowsOf(kernel, step));

@@ -132,3 +132,10 @@ Declined codegen::addMatmulKernels(llm::MatmulOp op, const CudaArchitecture &arc
   }
   return std::nullopt;
 }
+
+void codegen::addMatmulCandidates(llm::MatmulOp op, const CudaArchitecture &architecture,
+                                  Kernels &kernels) {
+  MatmulShape shape(op);
+  if (!obstacle(op, shape))
+    addTensorCandidates(op, shape, architecture, kernels);
+}

@@ -16,4 +16,7 @@ engine::LayoutAttr cudaMatmulLayout(llm::MatmulOp op, unsigned operand);
 Declined addMatmulKernels(llm::MatmulOp op, const CudaArchitecture &architecture,
                           llvm::ArrayRef<engine::RangeAttr> declared, Kernels &kernels);
 
+/// Adds the kernels that tuning may choose from.
+void addMatmulCandidates(llm::MatmulOp op, const CudaArchitecture &architecture, Kernels &kernels);
+
 } // namespace ingot::codegen

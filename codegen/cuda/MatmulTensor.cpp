@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which products tensor cores form, in which layouts, and the tiles of MatmulTensor for each number
 // of tokens.
+#include "codegen/cuda/CudaTemplates.h"
 #include "codegen/cuda/MatmulCost.h"
 #include "codegen/cuda/MatmulLayout.h"
 #include "codegen/cuda/MatmulShape.h"
@@ -107,36 +108,55 @@ int64_t stageBytes(const Plan &plan, llm::MatmulOp op, const MatmulShape &shape)
   return bytes;
 }
 
+/// Blocks that may share a multiprocessor: larger tiles have its registers to themselves.
+int64_t mostBlocks(const Tile &tile) { return tile.sums() <= kFewSums ? 2 : 1; }
+
+/// As many stages as fit when `blocks` blocks share a multiprocessor; false if these are too few.
+bool planStages(Plan &plan, const CudaArchitecture &architecture, int64_t blocks) {
+  int64_t sums = plan.tile.tokens() * (plan.tile.rows() + 4) * 4;
+  int64_t room = std::min(architecture.sharedPerMultiprocessor / blocks - kOtherShared,
+                          architecture.sharedPerBlock - kOtherShared);
+  int64_t stages = std::min(room / plan.stageBytes, kMostStages);
+  if (stages < 2 || sums > room)
+    return false;
+  plan.stages = stages;
+  plan.shared = std::max(stages * plan.stageBytes, sums);
+  return true;
+}
+
 /// Stages and shared memory: what keeps the most bytes on their way to a multiprocessor.
 void planMemory(Plan &plan, const CudaArchitecture &architecture) {
-  int64_t sums = plan.tile.tokens() * (plan.tile.rows() + 4) * 4;
   int64_t most = 0;
-  // Larger tiles have the registers of a multiprocessor to themselves.
-  for (int64_t blocks = plan.tile.sums() <= kFewSums ? 2 : 1; blocks > 0; --blocks) {
-    int64_t room = std::min(architecture.sharedPerMultiprocessor / blocks - kOtherShared,
-                            architecture.sharedPerBlock - kOtherShared);
-    int64_t stages = std::min(room / plan.stageBytes, kMostStages);
-    if (stages < 2 || sums > room || blocks * (stages - 1) <= most)
+  for (int64_t blocks = mostBlocks(plan.tile); blocks > 0; --blocks) {
+    Plan tried = plan;
+    if (!planStages(tried, architecture, blocks) || blocks * (tried.stages - 1) <= most)
       continue;
-    most = blocks * (stages - 1);
-    plan.stages = stages;
-    plan.shared = std::max(stages * plan.stageBytes, sums);
+    most = blocks * (tried.stages - 1);
+    plan = tried;
   }
+}
+
+/// Columns of k that a stage may have, the most first.
+llvm::SmallVector<int64_t, 2> depthsOf(const Plan &plan, const MatmulShape &shape) {
+  // Rows of tokens are at least 128 bytes; weights of few bits get deeper stages.
+  bool wide = plan.tile.tokens() > 64 && shape.inputBytes == 2;
+  // Every group of a stage costs registers beside the sums.
+  bool crowded = plan.group > 0 && plan.group < 64 && plan.tile.sums() > kFewSums;
+  bool deep = bitsOf(shape.weight) <= 8 && !wide && !crowded;
+  llvm::SmallVector<int64_t, 2> depths;
+  for (int64_t depth : {128, 64}) {
+    bool fits = plan.group == 0 || plan.group % depth == 0 || depth % plan.group == 0;
+    if (fits && depth * shape.inputBytes >= 128 && (depth == 64 || deep))
+      depths.push_back(depth);
+  }
+  return depths;
 }
 
 /// The sizes for `tile`; nothing if the architecture has too little shared memory.
 std::optional<Plan> planFor(llm::MatmulOp op, const MatmulShape &shape, const Tile &tile,
                             const CudaArchitecture &architecture) {
   Plan plan = {tile, 0, groupOf(shape), 0, 0, 0};
-  // Rows of tokens are at least 128 bytes; weights of few bits get deeper stages.
-  bool wide = tile.tokens() > 64 && shape.inputBytes == 2;
-  // Every group of a stage costs registers beside the sums.
-  bool crowded = plan.group > 0 && plan.group < 64 && tile.sums() > kFewSums;
-  bool deep = bitsOf(shape.weight) <= 8 && !wide && !crowded;
-  for (int64_t depth : {deep ? 128 : 64, 64}) {
-    bool fits = plan.group == 0 || plan.group % depth == 0 || depth % plan.group == 0;
-    if (!fits || depth * shape.inputBytes < 128)
-      continue;
+  for (int64_t depth : depthsOf(plan, shape)) {
     plan.depth = depth;
     plan.stageBytes = stageBytes(plan, op, shape);
     planMemory(plan, architecture);
@@ -151,6 +171,32 @@ std::optional<Plan> planFor(llm::MatmulOp op, const MatmulShape &shape, const Ti
 /// there is none, both sides are decoded to f16, which is exact.
 bool multipliesFloat8(const MatmulShape &shape, const CudaArchitecture &architecture) {
   return isa<Float8E4M3FNType>(shape.input) && architecture.fp8SumBits >= kHalfSumBits;
+}
+
+/// What tuning compares for `tile`: the sizes above, all other depths and numbers of blocks, and
+/// the first with k not shared.
+llvm::SmallVector<Plan> plansFor(llm::MatmulOp op, const MatmulShape &shape, const Tile &tile,
+                                 const CudaArchitecture &architecture) {
+  std::optional<Plan> first = planFor(op, shape, tile, architecture);
+  if (!first)
+    return {};
+  llvm::SmallVector<Plan> plans = {*first};
+  for (int64_t depth : depthsOf(*first, shape))
+    for (int64_t blocks = 1; blocks <= mostBlocks(tile); ++blocks) {
+      Plan plan = {tile, depth, first->group, 0, 0, 0};
+      plan.stageBytes = stageBytes(plan, op, shape);
+      bool known =
+          !planStages(plan, architecture, blocks) || llvm::any_of(plans, [&](const Plan &other) {
+            return other.depth == plan.depth && other.stages == plan.stages;
+          });
+      if (!known)
+        plans.push_back(plan);
+    }
+  if (tile.shares) {
+    first->tile.shares = false;
+    plans.push_back(*first);
+  }
+  return plans;
 }
 
 KernelVariant tensorKernel(llm::MatmulOp op, const MatmulShape &shape, const Plan &plan,
@@ -169,6 +215,7 @@ KernelVariant tensorKernel(llm::MatmulOp op, const MatmulShape &shape, const Pla
   variant.shared(plan.shared);
   bool float8 = multipliesFloat8(shape, architecture);
   variant.integer("float8_products", float8);
+  variant.peak(architecture, shape.integer || float8 ? 1 : 2);
   variant.expects(shape.integer ? "IMMA" : float8 ? "QMMA" : "HMMA");
   variant.expects("LDSM");
   variant.expects("LDGSTS");
@@ -188,9 +235,19 @@ KernelVariant tensorKernel(llm::MatmulOp op, const MatmulShape &shape, const Pla
     variant.extent((llvm::Twine(kWantedBlocks) + " * sms floordiv (" + llvm::Twine(tiles) + " * (" +
                     tokenTiles + ")) max 1 min " + llvm::Twine(segments))
                        .str());
+  static const std::string madeFrom = cudaTemplateText("MatmulTensor.cu");
+  variant.candidate("MatmulTensor:" + llvm::Twine(tile.along) + "x" + llvm::Twine(tile.across) +
+                        "x" + llvm::Twine(tile.rowTiles) + "x" + llvm::Twine(tile.tokenBlocks) +
+                        ",d" + llvm::Twine(plan.depth) + ",s" + llvm::Twine(plan.stages) +
+                        (shares ? ",k" : ""),
+                    madeFrom);
   // Kernels that share take one tile of tokens (their guard), whatever T the memory is planned for.
   variant.workspace(llvm::Twine(engine::kCounterBytes + (shares ? aside : 0)).str());
-  return variant.take();
+  KernelVariant kernel = variant.take();
+  // Sums on their way have places for these rows only.
+  if (tile.most != INT64_MAX)
+    kernel.guards = {RangeAttr::get(op.getContext(), kRowDims[*shape.rowDim], 1, tile.most)};
+  return kernel;
 }
 
 /// A kernel that may run, and its sizes.
@@ -254,9 +311,6 @@ llvm::SmallVector<KernelVariant> chooseByRows(const MatmulShape &shape,
     KernelVariant kernel = candidates[index].kernel;
     MLIRContext *context = kernel.constants.getContext();
     llvm::StringRef dim = kRowDims[*shape.rowDim];
-    // Sums on their way have places for these rows only.
-    if (int64_t fits = candidates[index].plan.tile.most; fits != INT64_MAX)
-      kernel.guards = {RangeAttr::get(context, dim, 1, fits)};
     if (end != most)
       kernel.ranges = {RangeAttr::get(context, dim, least, end)};
     chosen.push_back(std::move(kernel));
@@ -281,11 +335,10 @@ LayoutAttr codegen::tensorLayout(llm::MatmulOp op, const MatmulShape &shape, uns
   return {};
 }
 
-void codegen::addTensorKernels(llm::MatmulOp op, const MatmulShape &shape,
-                               const CudaArchitecture &architecture, int64_t most,
-                               Kernels &kernels) {
+/// Whether tensor cores can form the product as its operands are stored.
+static bool takesOperands(llm::MatmulOp op, const MatmulShape &shape) {
   if (!fragmentsOf(op, shape))
-    return;
+    return false;
   for (Value operand : {op.getWeight(), op.getScales(), op.getZeros()}) {
     if (!operand)
       continue;
@@ -293,12 +346,29 @@ void codegen::addTensorKernels(llm::MatmulOp op, const MatmulShape &shape,
     auto type = cast<RankedTensorType>(operand.getType());
     LayoutAttr wanted = tensorLayout(op, shape, index);
     if (layoutOf(type) != (wanted ? wanted : rowMajorLayout(type)))
-      return; // a tied weight that another product has had packed
+      return false; // a tied weight that another product has had packed
   }
+  return true;
+}
+
+void codegen::addTensorKernels(llm::MatmulOp op, const MatmulShape &shape,
+                               const CudaArchitecture &architecture, int64_t most,
+                               Kernels &kernels) {
+  if (!takesOperands(op, shape))
+    return;
   std::vector<Candidate> candidates;
   for (const Tile &tile : tilesFor(shape))
     if (std::optional<Plan> plan = planFor(op, shape, tile, architecture))
       candidates.push_back({*plan, tensorKernel(op, shape, *plan, architecture)});
   if (!candidates.empty() && candidates.back().plan.tile.most == INT64_MAX)
     llvm::append_range(kernels, chooseByRows(shape, architecture, most, candidates));
+}
+
+void codegen::addTensorCandidates(llm::MatmulOp op, const MatmulShape &shape,
+                                  const CudaArchitecture &architecture, Kernels &kernels) {
+  if (!takesOperands(op, shape))
+    return;
+  for (const Tile &tile : tilesFor(shape))
+    for (const Plan &plan : plansFor(op, shape, tile, architecture))
+      kernels.push_back(tensorKernel(op, shape, plan, architecture));
 }

@@ -65,8 +65,8 @@ codegen::compileKernels(engine::UnitOp unit, const KernelMachine &machine, int t
   Builder builder(unit.getContext());
   for (auto [kernel, object] : llvm::zip_equal(kernels, objects)) {
     kernel.setLibraryAttr(FlatSymbolRefAttr::get(unit.getContext(), kLibrary));
-    kernel.setFactsAttr(builder.getDictionaryAttr(
-        builder.getNamedAttr("object_bytes", builder.getStringAttr(llvm::Twine(object.size())))));
+    kernel.addFacts(
+        builder.getNamedAttr("object_bytes", builder.getStringAttr(llvm::Twine(object.size()))));
   }
   objects.push_back(std::move(*memory));
   llvm::Expected<std::string> linked = linkSharedObject(objects);

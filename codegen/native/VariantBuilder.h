@@ -6,6 +6,8 @@
 #include "dialects/engine/KernelProvider.h"
 #include "dialects/llm/LlmDialect.h"
 #include "mlir/IR/Builders.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/SHA256.h"
 
 namespace ingot::codegen {
 
@@ -35,6 +37,19 @@ public:
   }
   void text(llvm::StringRef name, const llvm::Twine &value) {
     constants.push_back(builder.getNamedAttr(name, builder.getStringAttr(value)));
+  }
+  void fact(llvm::StringRef name, const llvm::Twine &value) {
+    variant.facts.push_back(builder.getNamedAttr(name, builder.getStringAttr(value)));
+  }
+  /// States what tuning knows the kernel by: `madeFrom` is what its template's code comes from.
+  void candidate(const llvm::Twine &name, llvm::StringRef madeFrom) {
+    constexpr size_t digits = 16;
+    std::string text = name.str();
+    llvm::SHA256 hash;
+    hash.update(text);
+    hash.update(madeFrom);
+    fact(engine::kCandidate, text);
+    fact(engine::kCandidateDigest, llvm::toHex(hash.final(), /*LowerCase=*/true).substr(0, digits));
   }
   void type(llvm::StringRef name, mlir::Value tensor) {
     integer(name,

@@ -33,6 +33,12 @@ struct Shape {
 /// the more rows there are to pay for decoding the weight and packing the input.
 constexpr Shape kShapes[] = {{1, 1, 64}, {32, 36, 64}, {INT64_MAX, 96, 256}};
 
+/// What tuning may choose from: single rows, and blocks of whole register tiles (6 or 12 rows).
+constexpr struct {
+  int64_t tileRows, tileColumns;
+} kCandidates[] = {{1, 32},   {1, 64},   {1, 128},  {12, 64}, {36, 64},
+                   {36, 128}, {36, 256}, {96, 128}, {96, 256}};
+
 RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getType()); }
 
 /// Index of the dim that counts the rows of `tensor`; nothing if they are another expression.
@@ -84,11 +90,12 @@ std::optional<std::string> codegen::matmulDeclined(llm::MatmulOp op) {
   return std::nullopt;
 }
 
-/// A variant for tiles of `shape`.
-static KernelVariant matmulKernel(llm::MatmulOp op, const Shape &shape) {
+/// A variant for tiles of such sizes.
+static KernelVariant matmulKernel(llm::MatmulOp op, int64_t tileRows, int64_t tileColumns,
+                                  llvm::StringRef code) {
   int64_t rows = typeOf(op.getWeight()).getShape().front(), k = llm::columnsOf(op.getInput());
   int64_t panels = llvm::divideCeil(rows, x86::panelRows);
-  int64_t tilePanels = std::min(shape.tileColumns / x86::panelRows, panels);
+  int64_t tilePanels = std::min(tileColumns / x86::panelRows, panels);
   llm::EncodingAttr encoding = op.getEncodingAttr();
   VariantBuilder variant("Matmul", op.getContext());
   variant.integer("rows_dim", *rowDim(op.getInput()));
@@ -108,25 +115,33 @@ static KernelVariant matmulKernel(llm::MatmulOp op, const Shape &shape) {
   variant.integer("input_scales", op.getInputScales() ? 1 : 0);
   variant.integer("pair_offset", op.getPairOffset().value_or(0));
   variant.integer("tile_panels", tilePanels);
-  variant.integer("tile_rows", shape.tileRows);
+  variant.integer("tile_rows", tileRows);
   variant.regionOperands(op.getEpilogueOperands(), op.getResult(), kEpilogueOperands);
+  variant.candidate(
+      "Matmul:r" + llvm::Twine(tileRows) + ",c" + llvm::Twine(tilePanels * x86::panelRows), code);
   variant.tiles(llvm::divideCeil(panels, tilePanels));
-  variant.rowsOf(op.getInput(), shape.tileRows);
+  variant.rowsOf(op.getInput(), tileRows);
   int64_t group = groupColumns(op);
-  x86::MatmulScratch scratch = {shape.tileRows, tilePanels, k,
+  x86::MatmulScratch scratch = {tileRows, tilePanels, k,
                                 group ? int64_t(llvm::divideCeil(k, group)) : 1, isInteger(op)};
-  return variant.take(scratch.bytes());
+  KernelVariant kernel = variant.take(scratch.bytes());
+  // Right for more rows, but nothing that anyone should run.
+  constexpr int64_t mostSingle = 16;
+  if (tileRows == 1)
+    kernel.guards = {
+        engine::RangeAttr::get(op.getContext(), kRowDims[*rowDim(op.getInput())], 1, mostSingle)};
+  return kernel;
 }
 
 void codegen::matmulKernels(llm::MatmulOp op, llvm::ArrayRef<engine::RangeAttr> declared,
-                            llvm::SmallVectorImpl<KernelVariant> &kernels) {
+                            llvm::StringRef code, llvm::SmallVectorImpl<KernelVariant> &kernels) {
   llvm::StringRef dim = kRowDims[*rowDim(op.getInput())];
   const auto *range =
       llvm::find_if(declared, [&](engine::RangeAttr entry) { return entry.getDim() == dim; });
   int64_t most = range == declared.end() ? INT64_MAX : range->getMax();
   int64_t least = 1;
   for (const Shape &shape : kShapes) {
-    KernelVariant kernel = matmulKernel(op, shape);
+    KernelVariant kernel = matmulKernel(op, shape.tileRows, shape.tileColumns, code);
     bool last = most <= shape.most;
     if (!last)
       kernel.ranges = {engine::RangeAttr::get(op.getContext(), dim, least, shape.most)};
@@ -134,5 +149,17 @@ void codegen::matmulKernels(llm::MatmulOp op, llvm::ArrayRef<engine::RangeAttr> 
     if (last)
       return;
     least = shape.most + 1;
+  }
+}
+
+void codegen::matmulCandidates(llm::MatmulOp op, llvm::StringRef code,
+                               llvm::SmallVectorImpl<KernelVariant> &kernels) {
+  for (auto [tileRows, tileColumns] : kCandidates) {
+    KernelVariant kernel = matmulKernel(op, tileRows, tileColumns, code);
+    // Tiles that are wider than the product are cut to it, and are the same kernel then.
+    if (llvm::none_of(kernels, [&](const KernelVariant &other) {
+          return other.constants == kernel.constants;
+        }))
+      kernels.push_back(std::move(kernel));
   }
 }

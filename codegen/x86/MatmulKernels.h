@@ -15,7 +15,12 @@ engine::LayoutAttr matmulLayout(llm::MatmulOp op, unsigned operand);
 std::optional<std::string> matmulDeclined(llm::MatmulOp op);
 
 /// Kernels for `op`, which matmulDeclined accepts: one for single rows, two for blocks of rows.
+/// `code` is the compiled template.
 void matmulKernels(llm::MatmulOp op, llvm::ArrayRef<engine::RangeAttr> declared,
-                   llvm::SmallVectorImpl<engine::KernelVariant> &kernels);
+                   llvm::StringRef code, llvm::SmallVectorImpl<engine::KernelVariant> &kernels);
+
+/// What tuning may choose from instead.
+void matmulCandidates(llm::MatmulOp op, llvm::StringRef code,
+                      llvm::SmallVectorImpl<engine::KernelVariant> &kernels);
 
 } // namespace ingot::codegen

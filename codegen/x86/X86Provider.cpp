@@ -36,13 +36,16 @@ using Kernels = llvm::SmallVectorImpl<KernelVariant>;
 
 class X86Provider final : public engine::KernelProvider {
 public:
-  explicit X86Provider(engine::TargetAttr target) : target(target) {}
+  X86Provider(engine::TargetAttr target, llvm::StringRef matmulCode)
+      : target(target), matmulCode(matmulCode) {}
 
   std::optional<std::string> declines(llvm::StringRef pass, Operation *site) const override;
   int64_t pairOffset() const override { return x86::panelRows; }
   FailureOr<LayoutAttr> weightLayout(Operation *user, unsigned operand) const override;
   LogicalResult kernelsFor(Operation *op, llvm::ArrayRef<RangeAttr> declared,
                            Kernels &kernels) const override;
+  void candidatesFor(Operation *op, llvm::ArrayRef<RangeAttr> declared,
+                     Kernels &kernels) const override;
 
 private:
   LogicalResult fail(Operation *op, const llvm::Twine &reason) const {
@@ -51,6 +54,7 @@ private:
   }
 
   engine::TargetAttr target;
+  llvm::StringRef matmulCode; ///< of the process's lifetime
 };
 
 } // namespace
@@ -78,13 +82,6 @@ FailureOr<LayoutAttr> X86Provider::weightLayout(Operation *user, unsigned operan
 //===- One function per operation: adds its kernels, or says why there is none ----------------===//
 
 using Declined = std::optional<std::string>;
-
-static Declined addKernels(llm::MatmulOp op, llvm::ArrayRef<RangeAttr> declared, Kernels &kernels) {
-  if (Declined reason = matmulDeclined(op))
-    return reason;
-  matmulKernels(op, declared, kernels);
-  return std::nullopt;
-}
 
 /// The `inner` of the panel layout of an embedding table; 0: row-major; -1: another layout.
 static int64_t tableInner(RankedTensorType type) {
@@ -275,7 +272,13 @@ LogicalResult X86Provider::kernelsFor(Operation *op, llvm::ArrayRef<RangeAttr> d
     return fail(op, "it reads weights in row-major order only");
   Declined reason =
       llvm::TypeSwitch<Operation *, Declined>(op)
-          .Case<llm::EmbedOp, llm::RmsNormOp, llm::MatmulOp, llm::PointwiseOp, llm::RoundOp,
+          .Case([&](llm::MatmulOp matmul) {
+            Declined declined = matmulDeclined(matmul);
+            if (!declined)
+              matmulKernels(matmul, declared, matmulCode, kernels);
+            return declined;
+          })
+          .Case<llm::EmbedOp, llm::RmsNormOp, llm::PointwiseOp, llm::RoundOp,
                 llm::QuantizeActivationOp, llm::SliceColumnsOp, llm::GatherRowsOp, llm::RopeOp,
                 llm::RopeAppendOp, llm::KvAppendOp, llm::AttentionOp, llm::SampleOp>(
               [&](auto known) { return addKernels(known, declared, kernels); })
@@ -283,6 +286,13 @@ LogicalResult X86Provider::kernelsFor(Operation *op, llvm::ArrayRef<RangeAttr> d
   return reason ? fail(op, *reason) : success();
 }
 
-std::unique_ptr<engine::KernelProvider> codegen::createX86Provider(engine::TargetAttr target) {
-  return std::make_unique<X86Provider>(target);
+void X86Provider::candidatesFor(Operation *op, llvm::ArrayRef<RangeAttr>, Kernels &kernels) const {
+  auto matmul = dyn_cast<llm::MatmulOp>(op);
+  if (matmul && !matmulDeclined(matmul))
+    matmulCandidates(matmul, matmulCode, kernels);
+}
+
+std::unique_ptr<engine::KernelProvider> codegen::createX86Provider(engine::TargetAttr target,
+                                                                   llvm::StringRef matmulCode) {
+  return std::make_unique<X86Provider>(target, matmulCode);
 }

@@ -95,6 +95,14 @@ std::optional<std::string> canonicalName(llvm::StringRef name, std::string &erro
   return canonical;
 }
 
+/// The bitcode of the template "Matmul".
+llvm::StringRef matmulCode(llvm::ArrayRef<KernelTemplate> templates) {
+  for (const KernelTemplate &one : templates)
+    if (llvm::StringRef(one.name) == "Matmul")
+      return {one.bitcode.begin, size_t(one.bitcode.end - one.bitcode.begin)};
+  return {};
+}
+
 class X86Target final : public codegen::Target {
 public:
   llvm::StringRef backend() const override { return "x86"; }
@@ -131,7 +139,8 @@ public:
   }
 
   std::unique_ptr<engine::KernelProvider> createProvider(engine::TargetAttr target) const override {
-    return createX86Provider(target);
+    const Level *level = findLevel(target.getName());
+    return level ? createX86Provider(target, matmulCode(level->templates())) : nullptr;
   }
 
   FailureOr<llvm::SmallVector<CompiledLibrary>>

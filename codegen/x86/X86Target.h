@@ -9,7 +9,9 @@ namespace ingot::codegen {
 /// The one instance.
 const Target &x86Target();
 
-/// The provider of its kernels. `target` names the target in messages and decides block sizes.
-std::unique_ptr<engine::KernelProvider> createX86Provider(engine::TargetAttr target);
+/// The provider of its kernels. `target` names the target in messages and decides block sizes;
+/// `matmulCode` is the compiled template of products.
+std::unique_ptr<engine::KernelProvider> createX86Provider(engine::TargetAttr target,
+                                                          llvm::StringRef matmulCode);
 
 } // namespace ingot::codegen

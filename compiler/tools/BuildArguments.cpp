@@ -10,6 +10,10 @@ void ingot::compiler::addBuildArguments(CLI::App &app, BuildOptions &options) {
                  "what to build for, such as x86-64-v4+vnni+bf16; may be given several times "
                  "(default: this machine)");
   app.add_option("--recipe", options.recipe, "recipe file (default: the checkpoint's own types)");
+  app.add_option("--tuning", options.tuning,
+                 "tuning lockfile that chooses kernels (default: the targets' cost models)");
+  app.add_flag("--tuning-candidates", options.tuningCandidates,
+               "also put every kernel into the engine that `ingot-run tune` may choose");
   EngineLimits &limits = options.limits;
   app.add_option("--max-tokens", limits.maxTokens, "most tokens of one step")
       ->check(CLI::PositiveNumber)

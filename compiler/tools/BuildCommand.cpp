@@ -14,7 +14,9 @@ static constexpr char kExamples[] =
     "  ingot build examples/fables/model -o fables.ingot\n"
     "  ingot build my-model -o my-model.ingot --recipe int4.yaml --report report.json\n"
     "  ingot build my-model -o my-model.ingot --target x86-64-v4+vnni+bf16 --target x86-64-v3\n"
-    "  ingot build my-model -o my-model.ingot --max-context 4096 --max-build-memory 1GiB\n";
+    "  ingot build my-model -o my-model.ingot --max-context 4096 --max-build-memory 1GiB\n"
+    "  ingot build my-model -o candidates.ingot --target sm_90a --tuning-candidates\n"
+    "  ingot build my-model -o my-model.ingot --target sm_90a --tuning tuning.lock\n";
 
 int compiler::runBuild(int argc, char **argv) {
   CLI::App app("Compiles a checkpoint to one engine file.", argv[0]);

@@ -68,6 +68,7 @@ BuildOptions replayOptions(EngineDescription description, const std::filesystem:
       options.noPtx = true;
     if (record.name == "--random-weights")
       options.randomWeights = std::strtoull(record.effective.c_str(), nullptr, 10);
+    options.tuningCandidates |= record.name == "--tuning-candidates";
   }
   options.replay = std::move(description);
   return options;

@@ -68,6 +68,23 @@ def Engine_LayoutAttr : Engine_Attr<"Layout", "layout"> {
   }];
 }
 
+def Engine_TuningAttr : Engine_Attr<"Tuning", "tuning"> {
+  let summary = "A line of the tuning lockfile: the kernel of a product at some numbers of rows";
+  let description = [{
+    `key` names operation, sizes and format; `candidate` the kernel among those that the target has
+    for it; `digest` what the kernel was made from when it was measured. The module's
+    `engine.tuning` lists those of its target.
+
+    Example:
+    `#engine.tuning<"matmul 4096 512 bf16*i4.64" rows 1 to 16 kernel "t8x1" digest "0f">`.
+  }];
+  let parameters = (ins StringRefParameter<>:$key, "int64_t":$min, "int64_t":$max,
+                        StringRefParameter<>:$candidate, StringRefParameter<>:$digest);
+  let assemblyFormat = [{
+    `<` $key `rows` $min `to` $max `kernel` $candidate `digest` $digest `>`
+  }];
+}
+
 def Engine_TargetAttr : Engine_Attr<"Target", "target"> {
   let summary = "Facts about the hardware that an engine is built for";
   let description = [{

@@ -90,6 +90,14 @@ LogicalResult LibraryOp::verify() {
   return verifyWord(*this, "kind", getKind(), {"host_shared_object", "cubin", "ptx"});
 }
 
+void KernelOp::addFacts(ArrayRef<NamedAttribute> more) {
+  NamedAttrList facts(getFactsAttr());
+  for (NamedAttribute fact : more)
+    facts.set(fact.getName(), fact.getValue());
+  if (!facts.empty())
+    setFactsAttr(facts.getDictionary(getContext()));
+}
+
 LogicalResult KernelOp::verify() {
   if (DictionaryAttr facts = getFactsAttr())
     for (NamedAttribute fact : facts)

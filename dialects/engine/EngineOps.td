@@ -152,6 +152,10 @@ def Engine_KernelOp : Engine_UserOp<"kernel", [Symbol, IsolatedFromAbove]> {
     attr-dict (`epilogue` $epilogue^)?
   }];
   let hasVerifier = 1;
+  let extraClassDeclaration = [{
+    /// Adds to what is stated of the kernel; `more` wins.
+    void addFacts(::llvm::ArrayRef<::mlir::NamedAttribute> more);
+  }];
 }
 
 def Engine_YieldOp : Engine_Op<"yield", [Pure, Terminator, ParentOneOf<["KernelOp"]>]> {

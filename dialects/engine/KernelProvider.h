@@ -15,6 +15,11 @@ inline constexpr int64_t kCounterBytes = 16384;
 /// The dim that counts the device's multiprocessors, for targets whose grids use it.
 inline constexpr llvm::StringLiteral kMultiprocessors = "sms";
 
+/// Facts of kernels that tuning compares: the name of the kernel among those for the same products,
+/// and a digest of what it was made from.
+inline constexpr llvm::StringLiteral kCandidate = "tuning_candidate";
+inline constexpr llvm::StringLiteral kCandidateDigest = "tuning_digest";
+
 /// One kernel that executes an operation of the llm dialect.
 struct KernelVariant {
   /// Kernel template of the target and the constants that specialise it.
@@ -31,6 +36,8 @@ struct KernelVariant {
   int64_t sharedBytes = 0;
   /// Bytes of memory that one launch works in besides its buffers; null: none. Over the dims.
   ExprAttr workspace;
+  /// What the target states of the kernel, as texts.
+  llvm::SmallVector<mlir::NamedAttribute, 0> facts;
 };
 
 /// Implemented by every target and injected by compiler/Pipeline.cpp.
@@ -65,6 +72,13 @@ public:
   /// zero when a launch begins and must be zero when it ends; the rest is undefined.
   virtual mlir::LogicalResult kernelsFor(mlir::Operation *op, llvm::ArrayRef<RangeAttr> declared,
                                          llvm::SmallVectorImpl<KernelVariant> &kernels) const = 0;
+
+  /// What tuning may choose from: kernels of `op`, each right for all shapes within its guards and
+  /// without ranges, that state the facts kCandidate, a name of its own among those of `op` without
+  /// spaces, and kCandidateDigest. Kernels of kernelsFor that are among them state the same. None
+  /// where the target has no alternatives.
+  virtual void candidatesFor(mlir::Operation *op, llvm::ArrayRef<RangeAttr> declared,
+                             llvm::SmallVectorImpl<KernelVariant> &kernels) const {}
 };
 
 } // namespace ingot::engine

@@ -24,6 +24,9 @@ def SelectKernelsPass : PlanPass<"ingot-select-kernels"> {
   let description = [{
     Makes an engine.unit from every function but @weights, with the module's engine.dim operations
     as the declared shapes, and removes the functions. Arguments with `llm.input` become buffers of
-    that name, results (`llm.output`) too; programs share buffers of the same name.
+    that name, results (`llm.output`) too; programs share buffers of the same name. The module's
+    `engine.tuning` chooses kernels before the target's cost model does; with
+    `engine.tuning_candidates` launches get every kernel that tuning may choose as well, behind
+    those that run.
   }];
 }

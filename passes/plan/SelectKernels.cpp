@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Programs become launches over buffers; kernels are asked from the target and shared when equal.
 #include "passes/FusionReport.h"
+#include "passes/plan/KernelFacts.h"
 #include "passes/plan/Passes.h"
+#include "passes/plan/Tuning.h"
 
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/IRMapping.h"
@@ -38,6 +40,8 @@ public:
     for (auto dim : module.getOps<DimOp>())
       declared.push_back(RangeAttr::get(context, dim.getSymName(), dim.getMin(), dim.getMax()));
 
+    tuning.emplace(module, *provider, declared);
+
     auto target = module->getAttrOfType<TargetAttr>("engine.target");
     OpBuilder builder = OpBuilder::atBlockEnd(module.getBody());
     auto unit =
@@ -63,6 +67,8 @@ public:
     secondMark->erase();
     for (func::FuncOp function : functions)
       function->erase();
+    OpBuilder atEnd = OpBuilder::atBlockEnd(module.getBody());
+    tuning->report(atEnd);
     SmallVector<NoteOp> notes(module.getOps<NoteOp>());
     for (NoteOp note : notes)
       note->moveBefore(body, body->end());
@@ -218,6 +224,7 @@ private:
     SmallVector<KernelVariant> variants;
     if (failed(provider->kernelsFor(&op, declared, variants)))
       return failure();
+    tuning->choose(&op, variants);
     SmallVector<Attribute> args;
     for (Value operand : op.getOperands()) {
       auto buffer = valueBuffers.find(operand);
@@ -293,6 +300,10 @@ private:
     stream << " shared " << variant.sharedBytes;
     for (RangeAttr guard : variant.guards)
       stream << guard;
+    SmallVector<NamedAttribute> facts = workFacts(&op);
+    llvm::append_range(facts, variant.facts);
+    for (NamedAttribute fact : facts)
+      stream << fact.getName() << fact.getValue();
     Region *region = op.getNumRegions() ? &op.getRegion(0) : nullptr;
     if (region && !region->empty())
       region->front().print(stream);
@@ -307,6 +318,7 @@ private:
                          ArrayAttr::get(context, guards), variant.scratchBytes, variant.sharedBytes,
                          extents(variant.block), extents(variant.cluster), variant.spmd,
                          FlatSymbolRefAttr(), DictionaryAttr());
+    kernel.addFacts(facts);
     if (region && !region->empty())
       copyEpilogue(kernel, *region);
     auto symbol = FlatSymbolRefAttr::get(context, name);
@@ -332,6 +344,7 @@ private:
   MLIRContext *context;
   std::unique_ptr<KernelProvider> provider;
   SmallVector<RangeAttr> declared;
+  std::optional<Tuning> tuning;
   OpBuilder buffers, kernels, programs, weights;
   KvGroupOp kvGroup;
   BufferOp workspace;

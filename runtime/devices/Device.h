@@ -109,6 +109,15 @@ public:
   }
   virtual void beginRecording(uint64_t key) { (void)key; }
   virtual void endRecording() {}
+  /// Gives up the recording of `key`, if there is one.
+  virtual void forget(uint64_t key) { (void)key; }
+
+  /// Seconds on the device's own clock between the launches and copies before `startTimer` and the
+  /// end of the last one before `stopTimer`, which waits for it. INGOT-E6504 when anything failed.
+  virtual Status startTimer() = 0;
+  virtual Result<double> stopTimer() = 0;
+  /// Bytes of the largest cache in front of the device's memory; 0: unknown.
+  virtual uint64_t cacheBytes() const = 0;
 };
 
 } // namespace ingot::runtime

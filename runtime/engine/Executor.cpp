@@ -345,16 +345,39 @@ void Executor::runPart(uint32_t program, uint32_t first, uint32_t instructions) 
   }
 }
 
+bool Executor::applies(const VariantChoice &choice) const {
+  return std::all_of(choice.conditions.begin(), choice.conditions.end(), [&](const auto &held) {
+    return dims[held.first] >= held.second.min && dims[held.first] <= held.second.max;
+  });
+}
+
+std::vector<const schema::Variant *> Executor::variantsOf(uint32_t program,
+                                                          uint32_t instruction) const {
+  std::vector<const schema::Variant *> found;
+  for (const VariantChoice &choice : programs[program][instruction].variants)
+    if (applies(choice) && std::none_of(found.begin(), found.end(), [&](const auto *other) {
+          return other->kernel() == choice.variant->kernel();
+        }))
+      found.push_back(choice.variant);
+  return found;
+}
+
+void Executor::runVariant(uint32_t program, uint32_t instruction, const schema::Variant &variant) {
+  const Step &step = programs[program][instruction];
+  for (const VariantChoice &choice : step.variants)
+    if (choice.variant == &variant)
+      return runLaunch(step, choice);
+}
+
 void Executor::runLaunch(const Step &step) {
-  auto applies = [&](const VariantChoice &choice) {
-    return std::all_of(choice.conditions.begin(), choice.conditions.end(), [&](const auto &held) {
-      return dims[held.first] >= held.second.min && dims[held.first] <= held.second.max;
-    });
-  };
   // The coverage proof says that one applies to every shape `beginStep` accepts.
-  auto choice = std::find_if(step.variants.begin(), step.variants.end(), applies);
-  if (choice == step.variants.end())
-    return;
+  auto choice = std::find_if(step.variants.begin(), step.variants.end(),
+                             [&](const VariantChoice &one) { return applies(one); });
+  if (choice != step.variants.end())
+    runLaunch(step, *choice);
+}
+
+void Executor::runLaunch(const Step &step, const VariantChoice &choice) {
   const schema::Launch &launch = *step.instruction->operation_as_Launch();
   size_t buffers = 0, scalars = 0;
   for (uint32_t i = 0; i < count(launch.args()); ++i) {
@@ -368,9 +391,9 @@ void Executor::runLaunch(const Step &step) {
       scalarArgs[scalars++] = std::bit_cast<int64_t>(arg.real());
   }
   DeviceLaunch call = {
-      &choice->kernel, {bufferArgs.data(), buffers}, {scalarArgs.data(), scalars}, {1, 1, 1}};
-  for (uint32_t i = 0; i < count(choice->variant->grid()); ++i)
-    call.grid[i] = evaluate(*choice->variant->grid()->Get(i), dims);
+      &choice.kernel, {bufferArgs.data(), buffers}, {scalarArgs.data(), scalars}, {1, 1, 1}};
+  for (uint32_t i = 0; i < count(choice.variant->grid()); ++i)
+    call.grid[i] = evaluate(*choice.variant->grid()->Get(i), dims);
   executionDevice->launch(call);
   ++launchCount;
 }
@@ -380,8 +403,11 @@ void Executor::runCopy(const schema::Copy &copy) {
   int64_t destinationOffset =
       copy.destination_offset() ? evaluate(*copy.destination_offset(), dims) : 0;
   executionDevice->copy(bases[copy.destination()] + destinationOffset,
-                        bases[copy.source()] + sourceOffset,
-                        uint64_t(evaluate(*copy.bytes(), dims)));
+                        bases[copy.source()] + sourceOffset, bytesOf(copy));
+}
+
+uint64_t Executor::bytesOf(const schema::Copy &copy) const {
+  return uint64_t(evaluate(*copy.bytes(), dims));
 }
 
 uint64_t Executor::bufferBytes(uint32_t buffer) const {

@@ -44,11 +44,19 @@ public:
   /// Runs instructions [first, first + count).
   void runPart(uint32_t program, uint32_t first, uint32_t count);
 
+  /// The variants of an instruction that are right at the step's shape, the one that `run` takes
+  /// first, each kernel once; empty for instructions that are no launch.
+  std::vector<const schema::Variant *> variantsOf(uint32_t program, uint32_t instruction) const;
+  /// Launches one of `variantsOf` the instruction.
+  void runVariant(uint32_t program, uint32_t instruction, const schema::Variant &variant);
+
   /// Launches since the engine was loaded.
   int64_t launches() const { return launchCount; }
 
   /// Bytes of a buffer at the step's shape; for Kv and State of one block or row.
   uint64_t bufferBytes(uint32_t buffer) const;
+  /// Bytes that a copy of a program moves at the step's shape.
+  uint64_t bytesOf(const schema::Copy &copy) const;
   /// Writes to or reads from the front of a buffer in the arena; `bytes` must not exceed its size.
   void write(uint32_t buffer, const void *source, uint64_t bytes);
   /// INGOT-E6504 when the device failed since the last read.
@@ -92,7 +100,9 @@ private:
   Status checkExtent(uint32_t buffer, const schema::Expr *offset, const schema::Expr *bytes,
                      const std::string &where) const;
   uint64_t allocatedBytes(uint32_t buffer) const;
+  bool applies(const VariantChoice &choice) const;
   void runLaunch(const Step &step);
+  void runLaunch(const Step &step, const VariantChoice &choice);
   void runCopy(const schema::Copy &copy);
 
   std::shared_ptr<const EngineFile> engineFile;

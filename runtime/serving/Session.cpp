@@ -60,6 +60,25 @@ Result<MemoryPlan> Session::plan(const EngineFile &file, const SessionOptions &o
   return plan;
 }
 
+/// The engine on a device, by the plan that the options ask for.
+static Result<std::unique_ptr<Executor>> loadOn(std::unique_ptr<Device> device,
+                                                std::shared_ptr<const EngineFile> file,
+                                                const SessionOptions &options) {
+  uint32_t target = 0;
+  Result<MemoryPlan> plan = planFor(*file, options, *device, target);
+  if (!plan.ok())
+    return std::move(plan).status();
+  return Executor::create(std::move(file), target, std::move(device), *plan);
+}
+
+Result<std::unique_ptr<Executor>> Session::load(std::shared_ptr<const EngineFile> file,
+                                                const SessionOptions &options) {
+  Result<std::unique_ptr<Device>> device = deviceFor(*file, options);
+  if (!device.ok())
+    return std::move(device).status();
+  return loadOn(std::move(*device), std::move(file), options);
+}
+
 Result<std::unique_ptr<Session>> Session::create(std::shared_ptr<const EngineFile> file,
                                                  const SessionOptions &options) {
   Result<std::unique_ptr<Device>> device = deviceFor(*file, options);
@@ -71,12 +90,7 @@ Result<std::unique_ptr<Session>> Session::create(std::shared_ptr<const EngineFil
 Result<std::unique_ptr<Session>> Session::createOn(std::unique_ptr<Device> device,
                                                    std::shared_ptr<const EngineFile> file,
                                                    const SessionOptions &options) {
-  uint32_t target = 0;
-  Result<MemoryPlan> plan = planFor(*file, options, *device, target);
-  if (!plan.ok())
-    return std::move(plan).status();
-  Result<std::unique_ptr<Executor>> executor =
-      Executor::create(std::move(file), target, std::move(device), *plan);
+  Result<std::unique_ptr<Executor>> executor = loadOn(std::move(device), std::move(file), options);
   if (!executor.ok())
     return std::move(executor).status();
   std::unique_ptr<Session> session(new Session());

@@ -71,6 +71,9 @@ public:
   static Result<std::unique_ptr<Session>> createOn(std::unique_ptr<Device> device,
                                                    std::shared_ptr<const EngineFile> file,
                                                    const SessionOptions &options);
+  /// The engine alone, loaded by the same rules.
+  static Result<std::unique_ptr<Executor>> load(std::shared_ptr<const EngineFile> file,
+                                                const SessionOptions &options);
   /// What `create` would allocate, without allocating.
   static Result<MemoryPlan> plan(const EngineFile &file, const SessionOptions &options,
                                  uint32_t *target = nullptr);

@@ -1,30 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
-// How fast this machine reads memory: the bound that generation runs against.
+// How fast a device's memory is: the bound that generation runs against.
 #pragma once
 
-#include "runtime/devices/host/ThreadPool.h"
+#include "runtime/devices/Device.h"
+
+#include <memory>
 
 namespace ingot::runtime {
 
-/// A buffer larger than the caches, which all threads read in equal parts.
+/// Measures memory that is larger than the caches.
 class BandwidthProbe {
 public:
-  BandwidthProbe(const BandwidthProbe &) = delete;
-  ~BandwidthProbe();
+  virtual ~BandwidthProbe() = default;
 
-  /// Allocates and fills `bytes`, rounded up to a part of equal pages for each thread.
-  /// INGOT-E6010, E6014.
-  static Result<std::unique_ptr<BandwidthProbe>> create(uint64_t bytes, int64_t threads);
+  /// For the memory behind `device`, of which `bytes` are taken and stay taken as long as the
+  /// device. The host's is read by `threads` threads in equal parts; another device copies one half
+  /// to the other, which counts as reading and writing. INGOT-E6010, E6014, E6504.
+  static Result<std::unique_ptr<BandwidthProbe>> create(Device &device, uint64_t bytes,
+                                                        int64_t threads);
 
-  /// Reads everything once; bytes per second.
-  double measure();
-
-private:
-  BandwidthProbe() = default;
-
-  void *buffer = nullptr;
-  uint64_t bytes = 0;
-  std::unique_ptr<ThreadPool> pool;
+  /// Goes through everything once; bytes per second. INGOT-E6504.
+  virtual Result<double> measure() = 0;
 };
 
 } // namespace ingot::runtime

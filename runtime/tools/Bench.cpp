@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // bench: tokens per second of prompts and of generation, beside what the memory can deliver.
 #include "runtime/tools/BandwidthProbe.h"
+#include "runtime/tools/BenchKernels.h"
 #include "runtime/tools/Commands.h"
 #include "runtime/tools/EngineSummary.h"
+#include "runtime/tools/KernelTimer.h"
 #include "runtime/tools/SessionArguments.h"
 #include "runtime/tools/Table.h"
 
@@ -23,20 +25,16 @@ struct BenchOptions {
   std::vector<int64_t> batches = {1};
   std::vector<int64_t> threads = {0};
   uint64_t probeBytes = uint64_t(1) << 30;
+  int64_t warmUps = 1;
   bool json = false;
   SessionOptions session;
+  bool kernels = false;        ///< measure kernels alone
+  std::vector<int64_t> tokens; ///< of their steps
+  int64_t context = 0;         ///< of their sequences
 };
 
 double secondsSince(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-}
-
-double median(std::vector<double> values) {
-  if (values.empty())
-    return 0;
-  std::sort(values.begin(), values.end());
-  size_t middle = values.size() / 2;
-  return values.size() % 2 ? values[middle] : (values[middle - 1] + values[middle]) / 2;
 }
 
 /// Time and tokens of one kind of step.
@@ -149,10 +147,14 @@ double bytesPerStep(Session &session, const BenchOptions &options, int64_t batch
 Result<Row> measure(Session &session, BandwidthProbe *probe, const BenchOptions &options,
                     int64_t batch) {
   std::vector<double> promptRates, generationRates, stepRates, bandwidths;
-  for (int64_t i = -1; i < options.repeats; ++i) {
+  for (int64_t i = -options.warmUps; i < options.repeats; ++i) {
     bool warmUp = i < 0; // brings weights and caches into memory
-    if (probe && !warmUp)
-      bandwidths.push_back(probe->measure());
+    if (probe && !warmUp) {
+      Result<double> bandwidth = probe->measure();
+      if (!bandwidth.ok())
+        return std::move(bandwidth).status();
+      bandwidths.push_back(*bandwidth);
+    }
     if (options.promptTokens > 0) {
       Result<Run> run = runBatch(session, batch, options.promptTokens, 1);
       if (!run.ok())
@@ -197,8 +199,8 @@ Status measureThreads(BenchOptions &options, int64_t threads, std::vector<Row> &
       return status;
   std::unique_ptr<BandwidthProbe> probe;
   if (options.probeBytes) {
-    Result<std::unique_ptr<BandwidthProbe>> created =
-        BandwidthProbe::create(options.probeBytes, (*session)->memoryPlan().threads);
+    Result<std::unique_ptr<BandwidthProbe>> created = BandwidthProbe::create(
+        (*session)->engine().device(), options.probeBytes, (*session)->memoryPlan().threads);
     if (!created.ok())
       return std::move(created).status();
     probe = std::move(*created);
@@ -277,28 +279,69 @@ void addOptions(CLI::App &app, BenchOptions &options) {
   app.add_option("-r,--repeats", options.repeats, "measurements of each figure")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
+  app.add_option("--warm-ups", options.warmUps, "repeats beforehand that do not count; 0: none")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
   app.add_option("--probe", options.probeBytes,
-                 "bytes read by the bandwidth probe, more than the caches hold; 0: no probe; "
+                 "bytes of the bandwidth probe, more than the caches hold; 0: no probe; "
                  "default: 1GiB")
       ->transform(CLI::AsSizeValue(false));
   app.add_flag("--json", options.json, "print JSON");
+  CLI::Option *kernels = app.add_flag("--kernels", options.kernels,
+                                      "time every kernel of a step alone, beside the whole step");
+  app.add_option("--tokens", options.tokens,
+                 "tokens of the steps of --kernels; a list; up to the most sequences of a step "
+                 "each is of a sequence of its own, beyond all are of one; default: 1,10,64,512")
+      ->delimiter(',')
+      ->check(CLI::PositiveNumber)
+      ->needs(kernels);
+  app.add_option("--context", options.context,
+                 "positions of every sequence of --kernels; default: 1024, or the engine's most")
+      ->check(CLI::PositiveNumber)
+      ->needs(kernels);
+  for (const char *name :
+       {"--prompt-tokens", "--generated-tokens", "--depth", "--batch", "--warm-ups"})
+    kernels->excludes(app.get_option(name));
   addMemoryOptions(app, options.session.memory);
+  addSimulatorOptions(app, options.session.device);
   addTargetOption(app, options.session.target);
+}
+
+Status measureKernels(const BenchOptions &options) {
+  KernelBenchOptions kernels;
+  kernels.engine = options.engine;
+  kernels.tokens = options.tokens;
+  kernels.context = options.context;
+  kernels.repeats = options.repeats;
+  kernels.probeBytes = options.probeBytes;
+  kernels.json = options.json;
+  kernels.session = options.session;
+  kernels.threads = options.threads;
+  return benchKernels(kernels);
 }
 
 } // namespace
 
 int runBench(int argc, char **argv) {
   CLI::App app("Measures an engine on this machine: prompt and generation tokens/s, load time, and "
-               "how much of the\nmemory's read bandwidth generation uses.\n\nexamples:\n"
+               "how much of the\nmemory's bandwidth generation uses; or every kernel of a step "
+               "alone.\n\nexamples:\n"
                "  bench model.ingot\n"
-               "  bench model.ingot -p 512 -n 128 --batch 1,4,8,32 --threads 4,8 --json",
+               "  bench model.ingot -p 512 -n 128 --batch 1,4,8,32 --threads 4,8 --json\n"
+               "  bench model.ingot -p 0 -n 16 --batch 10 --depth 1024 -r 1 --warm-ups 0\n"
+               "  bench model.ingot --kernels --tokens 1,10,64,512 --context 1024",
                argv[0]);
   BenchOptions options;
   addOptions(app, options);
   int exitStatus = 0;
   if (!parseArguments(app, argc, argv, exitStatus))
     return exitStatus;
+  if (options.kernels) {
+    Status status = measureKernels(options);
+    if (status.ok())
+      status = flushOutput();
+    return status.ok() ? 0 : reportError(status);
+  }
   std::vector<Row> rows;
   std::string target;
   for (int64_t threads : options.threads)

@@ -15,6 +15,7 @@ constexpr Command commands[] = {
     {"verify", "prove that an engine file is whole", runVerify},
     {"selftest", "check an engine's numbers and memory on this machine", runSelfTest},
     {"bench", "measure tokens per second and memory bandwidth", runBench},
+    {"tune", "find the fastest kernels of an engine on this machine", runTune},
     {"eval", "measure the perplexity of a text", runEval},
     {nullptr, nullptr, nullptr},
 };

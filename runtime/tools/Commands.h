@@ -34,6 +34,7 @@ int runVerify(int argc, char **argv);
 int runSelfTest(int argc, char **argv);
 int runBench(int argc, char **argv);
 int runEval(int argc, char **argv);
+int runTune(int argc, char **argv);
 
 /// What `plan` is asked; 0 and "" leave the choice to the engine and this machine.
 struct PlanArguments {

@@ -46,6 +46,7 @@ const char *categoryOf(const std::string &key) {
       {"kv_groups", "memory"},    {"notes", "fusions"},     {"programs", "programs"},
       {"buffers", "programs"},    {"coverage", "coverage"}, {"golden", "golden"},
       {"provenance", "compiler"}, {"offset", "placement"},  {"offsets", "placement"},
+      {"tuning", "tuning"},
   };
   auto found = categories.find(key);
   return found == categories.end() ? nullptr : found->second;
@@ -63,7 +64,7 @@ public:
       return compareObjects(place, before, after);
     if (before.is_array() && after.is_array() && isNamed(before) && isNamed(after))
       return compareLists(place, before, after);
-    if (place.category == "recipe")
+    if (place.category == "recipe" || place.category == "tuning")
       return compareLines(place, before, after);
     add(place, before, after);
   }
@@ -145,9 +146,9 @@ private:
 };
 
 /// Every category in the order in which it is shown; "engine" holds what has no other.
-constexpr const char *categories[] = {"engine",   "recipe",   "options",  "inputs", "compiler",
-                                      "targets",  "kernels",  "weights",  "memory", "fusions",
-                                      "programs", "coverage", "sections", "golden", "placement"};
+constexpr const char *categories[] = {
+    "engine",  "recipe", "tuning",  "options",  "inputs",   "compiler", "targets", "kernels",
+    "weights", "memory", "fusions", "programs", "coverage", "sections", "golden",  "placement"};
 
 std::string valueText(const json &value) {
   constexpr size_t limit = 40, digestDigits = 64, shownDigits = 12;

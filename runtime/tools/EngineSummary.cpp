@@ -271,7 +271,8 @@ json describeProvenance(const schema::Provenance &provenance) {
   json out = {{"compiler", text(provenance.compiler())},
               {"revision", text(provenance.revision())},
               {"toolchain", text(provenance.toolchain())},
-              {"recipe", text(provenance.recipe())}};
+              {"recipe", text(provenance.recipe())},
+              {"tuning", text(provenance.tuning())}};
   out["inputs"] = list(provenance.inputs(), [](const schema::InputFile *input) {
     return json{
         {"name", text(input->name())}, {"bytes", input->bytes()}, {"digest", hex(input->digest())}};

@@ -208,12 +208,15 @@ void showProvenance(const json &engine) {
     options.add({cell(option, "name"), cell(option, "asked"), cell(option, "effective"),
                  cell(option, "reason")});
   options.print(stdout);
-  std::printf("  recipe\n");
-  std::string recipe = cell(provenance, "recipe");
-  for (size_t at = 0; at < recipe.size();) {
-    size_t end = std::min(recipe.find('\n', at), recipe.size());
-    std::printf("    %s\n", printable(recipe.substr(at, end - at)).c_str());
-    at = end + 1;
+  for (const char *name : {"recipe", "tuning"}) {
+    std::string text = cell(provenance, name);
+    if (!text.empty())
+      std::printf("  %s\n", name);
+    for (size_t at = 0; at < text.size();) {
+      size_t end = std::min(text.find('\n', at), text.size());
+      std::printf("    %s\n", printable(text.substr(at, end - at)).c_str());
+      at = end + 1;
+    }
   }
 }
 

@@ -68,6 +68,9 @@ public:
   uint64_t startedReadBytes() const override { return device->startedReadBytes(); }
   void startRead(const void *source, uint64_t bytes) override { device->startRead(source, bytes); }
   Status finishRead(void *hostDestination) override { return device->finishRead(hostDestination); }
+  Status startTimer() override { return device->startTimer(); }
+  Result<double> stopTimer() override { return device->stopTimer(); }
+  uint64_t cacheBytes() const override { return device->cacheBytes(); }
 
 private:
   std::unique_ptr<Device> device;

@@ -38,8 +38,7 @@ void addThreadsOption(CLI::App &app, int64_t &threads) {
       ->group("Limits");
 }
 
-void addDeviceOptions(CLI::App &app, DeviceRequest &device) {
-  addThreadsOption(app, device.threads);
+void addSimulatorOptions(CLI::App &app, DeviceRequest &device) {
   app.add_option("--simulate", device.simulate,
                  "run the target of this GPU architecture (sm_80 ... sm_120a) on the CPU, checked")
       ->group("Limits");
@@ -49,6 +48,11 @@ void addDeviceOptions(CLI::App &app, DeviceRequest &device) {
   app.add_flag("--strict", device.simulateStrictly,
                "simulate with the checks for races, missing waits and uninitialised memory")
       ->group("Limits");
+}
+
+void addDeviceOptions(CLI::App &app, DeviceRequest &device) {
+  addThreadsOption(app, device.threads);
+  addSimulatorOptions(app, device);
 }
 
 void addSessionOptions(CLI::App &app, SessionOptions &options) {

@@ -16,6 +16,9 @@ void addMemoryOptions(CLI::App &app, MemoryRequest &request);
 void addTargetOption(CLI::App &app, std::string &target);
 void addThreadsOption(CLI::App &app, int64_t &threads);
 
+/// Adds --simulate, --simulated-sms and --strict.
+void addSimulatorOptions(CLI::App &app, DeviceRequest &device);
+
 /// Adds --threads and the options of the simulator.
 void addDeviceOptions(CLI::App &app, DeviceRequest &device);
 

@@ -33,6 +33,7 @@ MAY_INCLUDE = {
     "codegen/x86/kernels": ["runtime/schema/KernelAbi.h", "codegen/native/kernels"],
     "compiler/checkpoint": [],
     "compiler/recipe": ["compiler/checkpoint"],
+    "compiler/tuning": ["compiler/checkpoint"],
     "compiler/importers": ["dialects", "passes", "compiler/checkpoint", "compiler/recipe"],
     "compiler": ["dialects", "passes", "codegen", "runtime/include"],
 }
@@ -42,8 +43,8 @@ NAMED_EXCEPTIONS = [
     # `ingot` forwards the commands that only read an engine to the runtime's tools.
     (re.compile(r"compiler/tools/\w+\.(h|cpp)"), "runtime/tools/Commands.h"),
 ]
-WITHOUT_MLIR = ("runtime", "compiler/checkpoint", "compiler/recipe", "codegen/native/kernels",
-                "codegen/reference/kernels", "codegen/x86/kernels")
+WITHOUT_MLIR = ("runtime", "compiler/checkpoint", "compiler/recipe", "compiler/tuning",
+                "codegen/native/kernels", "codegen/reference/kernels", "codegen/x86/kernels")
 
 
 def _within(path, folder):

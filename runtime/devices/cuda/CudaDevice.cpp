@@ -88,6 +88,9 @@ CudaDevice::~CudaDevice() {
     driver->cuStreamSynchronize(stream);
   for (auto [key, recording] : recordings)
     driver->cuGraphExecDestroy(recording);
+  for (cuda::Event event : {timerStart, timerEnd})
+    if (event)
+      driver->cuEventDestroy_v2(event);
   ring.reset();
   reads.reset();
   for (cuda::Library library : libraries)
@@ -396,6 +399,47 @@ void CudaDevice::endRecording() {
     return;
   recordings[recordingKey] = executable;
   note(driver->cuGraphLaunch(executable, stream), "launching a graph");
+}
+
+void CudaDevice::forget(uint64_t key) {
+  auto known = recordings.find(key);
+  if (known == recordings.end())
+    return;
+  enter();
+  note(driver->cuStreamSynchronize(stream), "waiting for a graph");
+  driver->cuGraphExecDestroy(known->second);
+  recordings.erase(known);
+}
+
+//===- Timing -------------------------------------------------------------------------------===//
+
+Status CudaDevice::startTimer() {
+  enter();
+  for (cuda::Event *event : {&timerStart, &timerEnd})
+    if (!*event)
+      note(driver->cuEventCreate(event, cuda::EventFlags::Default), "making an event");
+  if (failure.ok())
+    note(driver->cuEventRecord(timerStart, stream), "recording an event");
+  return failure;
+}
+
+Result<double> CudaDevice::stopTimer() {
+  enter();
+  float milliseconds = 0;
+  if (failure.ok())
+    note(driver->cuEventRecord(timerEnd, stream), "recording an event");
+  if (failure.ok())
+    note(driver->cuEventSynchronize(timerEnd), "waiting for an event");
+  if (failure.ok())
+    note(driver->cuEventElapsedTime_v2(&milliseconds, timerStart, timerEnd), "reading a timer");
+  if (!failure.ok())
+    return failure;
+  constexpr double perSecond = 1000;
+  return double(milliseconds) / perSecond;
+}
+
+uint64_t CudaDevice::cacheBytes() const {
+  return uint64_t(std::max(attribute(DeviceAttribute::L2CacheBytes), 0));
 }
 
 } // namespace ingot::runtime

@@ -57,6 +57,11 @@ public:
   bool replay(uint64_t key) override;
   void beginRecording(uint64_t key) override;
   void endRecording() override;
+  void forget(uint64_t key) override;
+
+  Status startTimer() override;
+  Result<double> stopTimer() override;
+  uint64_t cacheBytes() const override;
 
 private:
   CudaDevice() = default;
@@ -85,6 +90,7 @@ private:
   std::vector<uint64_t> values; ///< of the launch being made
   std::vector<void *> arguments;
   Status failure;
+  cuda::Event timerStart = nullptr, timerEnd = nullptr; ///< made on first use
 
   /// The program being recorded, and what was recorded before.
   cuda::Graph graph = nullptr;

@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <cstring>
 #include <sys/mman.h>
+#include <unistd.h>
 
 namespace ingot::runtime {
 
@@ -121,6 +122,20 @@ Status HostDevice::read(void *hostDestination, const void *source, uint64_t byte
   if (bytes)
     std::memcpy(hostDestination, source, bytes);
   return {};
+}
+
+// Launches and copies return when they are done.
+Status HostDevice::startTimer() {
+  started = std::chrono::steady_clock::now();
+  return {};
+}
+
+Result<double> HostDevice::stopTimer() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count();
+}
+
+uint64_t HostDevice::cacheBytes() const {
+  return uint64_t(std::max(sysconf(_SC_LEVEL3_CACHE_SIZE), 0L));
 }
 
 } // namespace ingot::runtime

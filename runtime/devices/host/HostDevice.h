@@ -6,6 +6,8 @@
 #include "runtime/devices/host/SharedObject.h"
 #include "runtime/devices/host/ThreadPool.h"
 
+#include <chrono>
+
 namespace ingot::runtime {
 
 class HostDevice : public Device {
@@ -36,6 +38,10 @@ public:
   void write(void *destination, const void *hostSource, uint64_t bytes) override;
   Status read(void *hostDestination, const void *source, uint64_t bytes) override;
 
+  Status startTimer() override;
+  Result<double> stopTimer() override;
+  uint64_t cacheBytes() const override;
+
 private:
   struct Region {
     void *base;
@@ -47,6 +53,7 @@ private:
   std::vector<Region> regions;
   std::vector<SharedObject> libraries;
   std::unique_ptr<ThreadPool> pool;
+  std::chrono::steady_clock::time_point started;
 };
 
 } // namespace ingot::runtime

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The readers of checkpoints and recipes under mutated input.
+// The readers of checkpoints, recipes and tuning lockfiles under mutated input.
 #include "compiler/checkpoint/Checkpoint.h"
 #include "compiler/checkpoint/ShardIndex.h"
 #include "compiler/recipe/Recipe.h"
+#include "compiler/tuning/TuningLock.h"
 #include "tests/fuzz/FuzzSession.h"
 #include "tests/unit/checkpoint/Fixtures.h"
 
@@ -179,6 +180,29 @@ kv_cache: e4m3
                 EXPECT_TRUE(succeeds(again)) << recipe->str();
                 if (again)
                   EXPECT_EQ(*again, *recipe);
+                return "";
+              });
+  session.check();
+}
+
+TEST(ReadersFuzz, TuningLocks) {
+  using ingot::tuning::TuningLock;
+  FuzzSession session("tuning_locks", 7);
+  session.mutator.setWords({"ingot-tuning 1\n", "#", "\n", " ", "1-9", "-", "\r\n", "\t",
+                            "18446744073709551616", "0123456789abcdef", "matmul 8 8 a x "});
+  session.run(4000,
+              {"# measured\ningot-tuning 1\n"
+               "matmul 768 256 bf16*i4.64 sm_90a 1-8 T:8x1x1x1,d128,s6,k 0123456789abcdef # 3 us\n"
+               "matmul 768 256 bf16*i4.64 sm_90a 9-64 T:4x2x2x4,d64,s4 fedcba9876543210\n",
+               "ingot-tuning 1\n"},
+              [](const std::string &text) -> std::string {
+                auto lock = TuningLock::parse(text, "tuning.lock");
+                if (!lock)
+                  return lock.error().code;
+                auto again = TuningLock::parse(lock->str(), "again.lock");
+                EXPECT_TRUE(succeeds(again)) << lock->str();
+                if (again)
+                  EXPECT_EQ(*again, *lock);
                 return "";
               });
   session.check();

@@ -180,3 +180,36 @@ TEST(CudaDevice, RefusesAnUnknownArchitecture) {
   options.simulate = "sm_1";
   EXPECT_EQ(CudaDevice::open(options).status().code(), "INGOT-E6502");
 }
+
+TEST_F(CudaDeviceTest, TimesWhatRunsInBetween) {
+  ASSERT_TRUE(device->startTimer().ok());
+  launch(kCount);
+  Result<double> one = device->stopTimer();
+  ASSERT_TRUE(one.ok()) << one.status().toString();
+  EXPECT_GT(*one, 0);
+  ASSERT_TRUE(device->startTimer().ok());
+  Result<double> none = device->stopTimer();
+  ASSERT_TRUE(none.ok());
+  EXPECT_LT(*none, *one);
+  EXPECT_GT(device->cacheBytes(), 0u);
+}
+
+TEST_F(CudaDeviceTest, ARecordingThatIsForgottenIsMadeAgain) {
+  device->beginRecording(7);
+  launch(kCount);
+  device->endRecording();
+  EXPECT_TRUE(device->replay(7));
+  device->forget(7);
+  EXPECT_FALSE(device->replay(7));
+  device->forget(7);
+  device->beginRecording(7);
+  launch(kCount);
+  device->endRecording();
+  EXPECT_TRUE(device->replay(7));
+}
+
+TEST_F(CudaDeviceTest, TimersTellOfFailures) {
+  launch(kCount, int64_t{1} << 40);
+  EXPECT_FALSE(device->startTimer().ok());
+  EXPECT_EQ(device->stopTimer().status().code(), "INGOT-E6504");
+}

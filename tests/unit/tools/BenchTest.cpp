@@ -50,3 +50,41 @@ TEST(BenchTest, RefusesABatchThatCannotRunAtOnce) {
     EXPECT_THAT(result.errors, HasSubstr("INGOT-E6022"));
   }
 }
+
+TEST(BenchTest, TimesEveryKernelOfAStepAlone) {
+  TemporaryFile file = toyFile();
+  ToolResult result = runTool("bench", {file.path(), "--kernels", "--tokens", "1,8,32", "--context",
+                                        "40", "-r", "2", "--probe", "1MiB", "--json"});
+  ASSERT_EQ(result.status, 0) << result.errors;
+  nlohmann::json results = result.json()["results"];
+  ASSERT_EQ(results.size(), 3u);
+  for (const nlohmann::json &shape : results) {
+    // Up to the engine's 8 sequences every token is another sequence's.
+    EXPECT_EQ(shape["sequences"], shape["tokens"] == 32 ? 1 : shape["tokens"].get<int>());
+    EXPECT_EQ(shape["context"], 40);
+    EXPECT_GT(shape["memory_bytes_per_second"].get<double>(), 0);
+    EXPECT_GT(shape["step_seconds"].get<double>(), 0);
+    double sum = 0;
+    ASSERT_FALSE(shape["kernels"].empty());
+    for (const nlohmann::json &row : shape["kernels"]) {
+      EXPECT_GT(row["seconds"].get<double>(), 0);
+      EXPECT_GT(row["bytes"].get<double>(), 0);
+      sum += row["seconds"].get<double>() * row["launches"].get<double>();
+    }
+    EXPECT_NEAR(sum, shape["sum_seconds"].get<double>(), 1e-12);
+  }
+}
+
+TEST(BenchTest, RefusesKernelStepsOutsideTheEngine) {
+  TemporaryFile file = toyFile();
+  for (const std::vector<std::string> &extra :
+       {std::vector<std::string>{"--tokens", "33"}, {"--context", "97"}}) {
+    std::vector<std::string> arguments = {file.path(), "--kernels", "--probe", "0"};
+    arguments.insert(arguments.end(), extra.begin(), extra.end());
+    ToolResult result = runTool("bench", arguments);
+    EXPECT_EQ(result.status, 1);
+    EXPECT_THAT(result.errors, HasSubstr("INGOT-E6022"));
+  }
+  EXPECT_EQ(runTool("bench", {file.path(), "--tokens", "1"}).status, 2);
+  EXPECT_EQ(runTool("bench", {file.path(), "--kernels", "--batch", "1"}).status, 2);
+}

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+// One rule per kind of operation, the same for every target.
+#include "passes/plan/KernelFacts.h"
+
+#include "dialects/llm/LlmDialect.h"
+#include "mlir/IR/Builders.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
+using namespace ingot;
+
+static RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getType()); }
+
+/// Bytes of a row of the embedding table with its scales and zero points.
+static int64_t rowBytes(llm::EmbedOp op) {
+  int64_t bits = 0;
+  for (Value weight : {op.getTable(), op.getScales(), op.getZeros()})
+    if (weight && typeOf(weight).getRank() == 2)
+      bits += llm::columnsOf(weight) * engine::elementBits(typeOf(weight).getElementType());
+  return (bits + 7) / 8;
+}
+
+std::string ingot::productOf(Operation *op) {
+  auto matmul = dyn_cast<llm::MatmulOp>(op);
+  if (!matmul)
+    return {};
+  std::string text;
+  llvm::raw_string_ostream stream(text);
+  stream << "matmul " << typeOf(matmul.getWeight()).getShape().front() << " "
+         << llm::columnsOf(matmul.getInput()) << " " << typeOf(matmul.getInput()).getElementType()
+         << "*" << typeOf(matmul.getWeight()).getElementType();
+  if (llm::EncodingAttr encoding = matmul.getEncodingAttr()) {
+    if (encoding.getGroup() > 0)
+      stream << "." << encoding.getGroup();
+    else
+      stream << (encoding.getGroup() == 0 ? ".row" : ".tensor");
+    if (matmul.getZeros())
+      stream << ".z";
+  }
+  return text;
+}
+
+llvm::SmallVector<NamedAttribute> ingot::workFacts(Operation *op) {
+  Builder builder(op->getContext());
+  llvm::SmallVector<NamedAttribute> facts;
+  auto state = [&](llvm::StringRef key, const llvm::Twine &value) {
+    facts.push_back(builder.getNamedAttr(key, builder.getStringAttr(value)));
+  };
+  // A row of a product takes a multiplication and an addition per weight; a position of attention
+  // twice as much per column of the query: q . k and p . v.
+  llvm::TypeSwitch<Operation *>(op)
+      .Case([&](llm::MatmulOp matmul) {
+        int64_t weights =
+            typeOf(matmul.getWeight()).getShape().front() * llm::columnsOf(matmul.getInput());
+        state("product", productOf(op));
+        state("operations_per_row", llvm::Twine(2 * weights));
+      })
+      .Case([&](llm::AttentionOp attention) {
+        state("operations_per_position", llvm::Twine(4 * llm::columnsOf(attention.getQuery())));
+      })
+      .Case(
+          [&](llm::EmbedOp embed) { state("weight_bytes_per_row", llvm::Twine(rowBytes(embed))); });
+  if (!facts.empty())
+    state("row_dim", llm::rowsOf(typeOf(op->getResult(0))).getText());
+  return facts;
+}
