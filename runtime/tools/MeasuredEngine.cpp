@@ -81,10 +81,10 @@ Result<MeasuredShape> MeasuredEngine::prepare(int64_t tokens, int64_t context) {
   if (Status status = reserve(shape); !status.ok())
     return status;
   std::vector<BatchEntry> batch;
-  std::vector<Sequence *> rows;
+  std::vector<SampleRow> rows;
   for (const std::unique_ptr<Sequence> &sequence : sequences) {
     batch.push_back({sequence.get(), sequence->pending(), 1});
-    rows.push_back(sequence.get());
+    rows.push_back({sequence.get(), int64_t(sequence->tokens.size())});
   }
   if (Status status = step->prepare(batch, *cache); !status.ok())
     return status;
@@ -96,9 +96,9 @@ Result<MeasuredShape> MeasuredEngine::prepare(int64_t tokens, int64_t context) {
       return status;
     return shape;
   }
-  for (Sequence *sequence : rows)
-    sample->admit(*sequence);
-  if (Status status = sample->run(rows); !status.ok())
+  for (const SampleRow &row : rows)
+    sample->admit(*row.sequence);
+  if (Status status = sample->finish(sample->start(rows)); !status.ok())
     return status;
   return shape;
 }
