@@ -24,9 +24,10 @@ public:
   FailureOr<LayoutAttr> weightLayout(Operation *user, unsigned operand) const override;
   LogicalResult kernelsFor(Operation *op, llvm::ArrayRef<RangeAttr> declared,
                            Kernels &kernels) const override;
-  void candidatesFor(Operation *op, llvm::ArrayRef<RangeAttr>, Kernels &kernels) const override {
+  void candidatesFor(Operation *op, llvm::ArrayRef<RangeAttr> declared,
+                     Kernels &kernels) const override {
     if (auto matmul = dyn_cast<llm::MatmulOp>(op))
-      addMatmulCandidates(matmul, architecture, kernels);
+      addMatmulCandidates(matmul, architecture, declared, kernels);
   }
 
 private:

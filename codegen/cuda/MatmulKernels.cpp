@@ -134,8 +134,8 @@ Declined codegen::addMatmulKernels(llm::MatmulOp op, const CudaArchitecture &arc
 }
 
 void codegen::addMatmulCandidates(llm::MatmulOp op, const CudaArchitecture &architecture,
-                                  Kernels &kernels) {
+                                  llvm::ArrayRef<RangeAttr> declared, Kernels &kernels) {
   MatmulShape shape(op);
   if (!obstacle(op, shape))
-    addTensorCandidates(op, shape, architecture, kernels);
+    addTensorCandidates(op, shape, architecture, mostRows(shape, declared), kernels);
 }

@@ -17,6 +17,7 @@ Declined addMatmulKernels(llm::MatmulOp op, const CudaArchitecture &architecture
                           llvm::ArrayRef<engine::RangeAttr> declared, Kernels &kernels);
 
 /// Adds the kernels that tuning may choose from.
-void addMatmulCandidates(llm::MatmulOp op, const CudaArchitecture &architecture, Kernels &kernels);
+void addMatmulCandidates(llm::MatmulOp op, const CudaArchitecture &architecture,
+                         llvm::ArrayRef<engine::RangeAttr> declared, Kernels &kernels);
 
 } // namespace ingot::codegen

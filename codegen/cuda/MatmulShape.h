@@ -32,9 +32,9 @@ void describeMatmul(CudaVariant &variant, llm::MatmulOp op, const MatmulShape &s
 void addTensorKernels(llm::MatmulOp op, const MatmulShape &shape,
                       const CudaArchitecture &architecture, int64_t most, Kernels &kernels);
 
-/// What tuning may choose from instead, without ranges; likewise.
+/// What tuning may choose from instead for up to `most` rows, without ranges; likewise.
 void addTensorCandidates(llm::MatmulOp op, const MatmulShape &shape,
-                         const CudaArchitecture &architecture, Kernels &kernels);
+                         const CudaArchitecture &architecture, int64_t most, Kernels &kernels);
 
 /// The packed layout that tensor-core kernels want for operand `operand`; null if there are none
 /// for `op`.

@@ -365,10 +365,15 @@ void codegen::addTensorKernels(llm::MatmulOp op, const MatmulShape &shape,
 }
 
 void codegen::addTensorCandidates(llm::MatmulOp op, const MatmulShape &shape,
-                                  const CudaArchitecture &architecture, Kernels &kernels) {
+                                  const CudaArchitecture &architecture, int64_t most,
+                                  Kernels &kernels) {
   if (!takesOperands(op, shape))
     return;
-  for (const Tile &tile : tilesFor(shape))
+  for (const Tile &tile : tilesFor(shape)) {
     for (const Plan &plan : plansFor(op, shape, tile, architecture))
       kernels.push_back(tensorKernel(op, shape, plan, architecture));
+    // Larger tiles would be empty for the most part.
+    if (tile.tokens() >= most)
+      return;
+  }
 }

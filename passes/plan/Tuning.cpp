@@ -112,6 +112,15 @@ void Tuning::choose(Operation *op, Kernels &kernels) {
     return;
   SmallVector<KernelVariant> candidates, chosen;
   provider.candidatesFor(op, declared, candidates);
+  // What the cost model takes may be chosen as well.
+  for (KernelVariant kernel : kernels) {
+    StringRef name = factOf(kernel, kCandidate);
+    bool known = llvm::any_of(
+        candidates, [&](const KernelVariant &other) { return factOf(other, kCandidate) == name; });
+    kernel.ranges.clear();
+    if (!name.empty() && !known)
+      candidates.push_back(std::move(kernel));
+  }
   for (Entry &entry : entries)
     if (entry.tuning.getKey() == product)
       if (std::optional<KernelVariant> kernel = place(entry, candidates, *rows))
