@@ -72,10 +72,16 @@ private:
   }
 
   llvm::Value *printCompare(arith::CmpFOp op) {
-    // Both sides follow the same order of predicates.
-    static_assert(uint64_t(arith::CmpFPredicate::OEQ) == llvm::CmpInst::FCMP_OEQ &&
-                  uint64_t(arith::CmpFPredicate::AlwaysTrue) == llvm::CmpInst::FCMP_TRUE);
-    auto predicate = llvm::CmpInst::Predicate(op.getPredicate());
+    // In MLIR's order, which has `uno` behind the other unordered ones.
+    using P = llvm::CmpInst;
+    static constexpr P::Predicate kPredicates[] = {
+        P::FCMP_FALSE, P::FCMP_OEQ, P::FCMP_OGT, P::FCMP_OGE, P::FCMP_OLT, P::FCMP_OLE,
+        P::FCMP_ONE,   P::FCMP_ORD, P::FCMP_UEQ, P::FCMP_UGT, P::FCMP_UGE, P::FCMP_ULT,
+        P::FCMP_ULE,   P::FCMP_UNE, P::FCMP_UNO, P::FCMP_TRUE};
+    static_assert(uint64_t(arith::CmpFPredicate::UEQ) == 8 &&
+                  uint64_t(arith::CmpFPredicate::UNO) == 14 &&
+                  uint64_t(arith::CmpFPredicate::AlwaysTrue) == 15);
+    P::Predicate predicate = kPredicates[uint64_t(op.getPredicate())];
     return builder.CreateFCmp(predicate, operand(*op, 0), operand(*op, 1));
   }
 

@@ -86,8 +86,10 @@ void issueLoads(Warp &warp, const std::vector<Landing> &landings, uint32_t bytes
                 const std::function<void(const Landing &)> &perform) {
   for (const Landing &landing : landings) {
     uint32_t number = 0;
-    if (landing.block->races && landing.block == warp.block)
-      number = landing.block->races->beginBulkWrite(warp, landing.target, bytes, landing.barrier);
+    if (RaceDetector *races = landing.block->races)
+      number = landing.block == warp.block
+                   ? races->beginBulkWrite(warp, landing.target, bytes, landing.barrier)
+                   : races->beginForeignWrite(landing.target, bytes, landing.barrier);
     issueBulkCopy(warp, {[perform, landing] { perform(landing); },
                          [landing, bytes, number] { completeLanding(landing, bytes, number); }});
   }

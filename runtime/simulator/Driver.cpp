@@ -74,13 +74,8 @@ DriverResult Driver::prepare(LoadedKernel *kernel, void **arguments, LaunchReque
     return refuse(DriverResult::InvalidValue, "a block of " + dimensions(block) +
                                                   " threads, .maxntid says " +
                                                   dimensions({most[0], most[1], most[2]}));
-  if (program.clusterSize[0] && request.cluster.count() == 1)
-    request.cluster = {program.clusterSize[0], program.clusterSize[1], program.clusterSize[2]};
-  const Dimensions &cluster = request.cluster;
-  if (cluster.count() == 0 || cluster.count() > (kernel->nonPortableCluster ? 16 : 8) ||
-      grid.x % cluster.x || grid.y % cluster.y || grid.z % cluster.z)
-    return refuse(DriverResult::InvalidClusterSize, "clusters of " + dimensions(cluster) +
-                                                        " blocks in a grid of " + dimensions(grid));
+  if (DriverResult result = checkCluster(request); result != DriverResult::Success)
+    return result;
   uint64_t allowed = std::max<uint64_t>(uint64_t(kernel->maxDynamicShared),
                                         defaultDynamicShared > program.staticSharedBytes
                                             ? defaultDynamicShared - program.staticSharedBytes
@@ -100,6 +95,19 @@ DriverResult Driver::prepare(LoadedKernel *kernel, void **arguments, LaunchReque
       return refuse(DriverResult::InvalidValue, "argument " + std::to_string(i) + " is null");
     std::memcpy(&request.parameters[parameter.offset], arguments[i], parameter.bytes);
   }
+  return DriverResult::Success;
+}
+
+DriverResult Driver::checkCluster(LaunchRequest &request) {
+  const Program &program = *request.kernel->program;
+  if (program.clusterSize[0] && request.cluster.count() == 1)
+    request.cluster = {program.clusterSize[0], program.clusterSize[1], program.clusterSize[2]};
+  const Dimensions &cluster = request.cluster, &grid = request.grid;
+  if (cluster.count() == 0 || cluster.count() > (request.kernel->nonPortableCluster ? 16 : 8) ||
+      grid.x % cluster.x || grid.y % cluster.y || grid.z % cluster.z)
+    return fail(DriverResult::InvalidClusterSize, "launch of " + program.name + ": clusters of " +
+                                                      dimensions(cluster) +
+                                                      " blocks in a grid of " + dimensions(grid));
   return DriverResult::Success;
 }
 

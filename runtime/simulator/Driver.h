@@ -97,7 +97,7 @@ public:
   FindingLog log;
   cuda::SimulatorCounters counters{};
   std::set<LoadedLibrary *> libraries;
-  std::set<void *> handles; // streams, events, graphs
+  std::set<void *> handles; // streams, events, graphs and their nodes
   std::map<void *, std::vector<uint8_t>> hostMemory;
   PredecessorAccesses predecessor;
   DriverResult sticky = DriverResult::Success; // a launch failure, until the context is released
@@ -106,6 +106,8 @@ public:
   DriverResult fail(DriverResult result, const std::string &why);
   /// Checks a launch and copies its arguments.
   DriverResult prepare(LoadedKernel *kernel, void **arguments, LaunchRequest &request);
+  /// Checks the cluster of a launch, which may be the kernel's own.
+  DriverResult checkCluster(LaunchRequest &request);
   /// Runs a launch now. `programmatic`: the predecessor may still be running.
   DriverResult run(const LaunchRequest &request, bool programmatic);
   /// Keeps what a launch touched for the programmatic launches behind it.

@@ -313,7 +313,10 @@ DriverResult cuGraphDestroy(Graph graph) {
   std::lock_guard<std::mutex> lock(driver.mutex);
   if (!driver.handles.erase(graph))
     return driver.fail(DriverResult::InvalidHandle, "not a graph");
-  delete reinterpret_cast<GraphState *>(graph);
+  auto *state = reinterpret_cast<GraphState *>(graph);
+  for (const auto &node : state->nodes)
+    driver.handles.erase(node.get());
+  delete state;
   return DriverResult::Success;
 }
 
@@ -344,8 +347,29 @@ DriverResult cuGraphAddNode_v2(GraphNode *node, Graph graph, const GraphNode *de
   if (result != DriverResult::Success)
     return result;
   *node = reinterpret_cast<GraphNode>(fresh.get());
+  driver.handles.insert(fresh.get());
   state->nodes.push_back(std::move(fresh));
   return DriverResult::Success;
+}
+
+DriverResult cuGraphKernelNodeSetAttribute(GraphNode node, LaunchAttributeId attribute,
+                                           const LaunchAttributeValue *value) {
+  Driver &driver = Driver::get();
+  std::lock_guard<std::mutex> lock(driver.mutex);
+  auto *state = reinterpret_cast<GraphNodeState *>(node);
+  if (!driver.handles.count(node) || state->type != GraphNodeType::Kernel)
+    return driver.fail(DriverResult::InvalidHandle, "not a kernel node");
+  if (attribute != LaunchAttributeId::ClusterDimension || !value)
+    return driver.fail(DriverResult::NotSupported, "the simulator does not know attribute " +
+                                                       std::to_string(uint32_t(attribute)) +
+                                                       " of kernel nodes");
+  Dimensions before = state->launch.cluster;
+  state->launch.cluster = {value->clusterDimension.x, value->clusterDimension.y,
+                           value->clusterDimension.z};
+  DriverResult result = driver.checkCluster(state->launch);
+  if (result != DriverResult::Success)
+    state->launch.cluster = before;
+  return result;
 }
 
 DriverResult cuGraphInstantiateWithFlags(GraphExec *executable, Graph graph, uint64_t) {

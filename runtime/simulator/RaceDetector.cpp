@@ -157,10 +157,17 @@ void RaceDetector::endCopy(Warp &warp, uint32_t lane, uint32_t address, uint32_t
                     false};
 }
 
+uint32_t RaceDetector::beginForeignWrite(uint32_t address, uint32_t bytes, uint64_t object) {
+  uint32_t agent = agentOf(object);
+  uint32_t number = ++copyClocks[agent - warpAgents];
+  for (uint32_t byte = address - sharedBase; byte < address - sharedBase + bytes; ++byte)
+    writes[byte] = {number, uint8_t(agent), 0, false, false};
+  return number;
+}
+
 uint32_t RaceDetector::beginBulkWrite(Warp &warp, uint32_t address, uint32_t bytes,
                                       uint64_t object) {
   uint32_t agent = agentOf(object);
-  uint32_t number = ++copyClocks[agent - warpAgents];
   uint32_t lane = uint32_t(std::countr_zero(warp.mask));
   for (uint32_t byte = address - sharedBase; byte < address - sharedBase + bytes; ++byte) {
     Write &last = writes[byte];
@@ -168,9 +175,8 @@ uint32_t RaceDetector::beginBulkWrite(Warp &warp, uint32_t address, uint32_t byt
     if (last.agent >= warpAgents && last.clock > clocks[warp.index][last.agent])
       last = Write();
     write(warp, lane, byte, false, "copies asynchronously to");
-    writes[byte] = {number, uint8_t(agent), 0, false, false};
   }
-  return number;
+  return beginForeignWrite(address, bytes, object);
 }
 
 void RaceDetector::endBulkWrite(uint64_t object, uint32_t number) {

@@ -39,6 +39,9 @@ public:
   /// Bytes that the asynchronous proxy writes; who acquires `object` after endBulkWrite, which
   /// takes the returned number, sees them.
   uint32_t beginBulkWrite(Warp &warp, uint32_t address, uint32_t bytes, uint64_t object);
+  /// The same for a write from another block of the cluster, whose order with this block's own
+  /// accesses is not checked.
+  uint32_t beginForeignWrite(uint32_t address, uint32_t bytes, uint64_t object);
   void endBulkWrite(uint64_t object, uint32_t number);
   /// Bytes that the asynchronous proxy reads until the warp has waited for it.
   void beginBulkRead(Warp &warp, uint32_t address, uint32_t bytes);

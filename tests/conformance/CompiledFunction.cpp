@@ -307,6 +307,8 @@ bool CompiledFunction::simulate(const Launch &launch, size_t variant, Dims dims,
     call.grid[axis] = evaluate(extent, dims);
   call.scalars = {dims.T, dims.S, dims.L, dims.B};
   call.workspaceBytes = workspaceBytes(launch, dims);
+  for (unsigned operand : weightOperands(launch.op))
+    call.weights.insert(operand);
   if (!observer)
     return gpu->run(call, buffers);
   auto content = [&](size_t count) {

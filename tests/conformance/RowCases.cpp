@@ -187,6 +187,62 @@ static Case functionCase(const std::string &op, double (*function_)(double)) {
   return built;
 }
 
+/// Every comparison of sqrt(a), which is NaN for half of the elements, with b or with itself: bit i
+/// of the result says what the predicate of that place says.
+static Case compareCase(bool withItself) {
+  struct Predicate {
+    const char *name;
+    bool less, equal, greater, unordered;
+  };
+  static constexpr Predicate predicates[] = {
+      {"oeq", false, true, false, false}, {"ogt", false, false, true, false},
+      {"oge", false, true, true, false},  {"olt", true, false, false, false},
+      {"ole", true, true, false, false},  {"one", true, false, true, false},
+      {"ord", true, true, true, false},   {"ueq", false, true, false, true},
+      {"ugt", false, false, true, true},  {"uge", false, true, true, true},
+      {"ult", true, false, false, true},  {"ule", true, true, false, true},
+      {"une", true, false, true, true},   {"uno", false, false, false, true}};
+  std::string type = activation(172, "f32"), right = withItself ? "%s" : "%y";
+  std::string region = "{\n  ^bb0(%x: f32, %y: f32):\n    %s = math.sqrt %x : f32\n"
+                       "    %none = arith.constant 0.0 : f32\n";
+  for (size_t i = 0; i < std::size(predicates); ++i)
+    region += formatv("    %c{0} = arith.constant {1}.0 : f32\n"
+                      "    %f{0} = arith.cmpf {2}, %s, {3} : f32\n"
+                      "    %v{0} = arith.select %f{0}, %c{0}, %none : f32\n"
+                      "    %t{0} = arith.addf {4}, %v{0} : f32\n",
+                      i, 1 << i, predicates[i].name, right,
+                      i ? "%t" + std::to_string(i - 1) : std::string("%none"))
+                  .str();
+  region += formatv("    llm.yield %t{0} : f32\n  }", std::size(predicates) - 1).str();
+  Case built;
+  built.name = withItself ? "pointwise_compare_itself" : "pointwise_compare";
+  built.plain = function("%a: " + type + ", %b: " + type, type,
+                         "  %y = llm.pointwise %a, %b : (" + type + ", " + type + ") -> " + type +
+                             " " + region + "\n",
+                         "%y");
+  built.oracle = [withItself](const Inputs &inputs) {
+    std::vector<Expected> expected;
+    for (int64_t i = 0; i < inputs.arguments[0].tensor.size(); ++i) {
+      auto a = float(std::sqrt(inputs.arguments[0].tensor.at(i)));
+      auto b = withItself ? a : float(inputs.arguments[1].tensor.at(i));
+      double bits = 0;
+      for (size_t p = 0; p < std::size(predicates); ++p) {
+        const Predicate &one = predicates[p];
+        bool unordered = std::isnan(a) || std::isnan(b);
+        bool holds = unordered ? one.unordered
+                     : a < b   ? one.less
+                     : a == b  ? one.equal
+                               : one.greater;
+        bits += holds ? 1 << p : 0;
+      }
+      expected.push_back({bits, 0});
+    }
+    return expected;
+  };
+  built.tokens = {1, 7};
+  return built;
+}
+
 /// Operations whose oracle looks at one element at a time.
 static Case elementCase(const std::string &name, const std::string &parameters,
                         const std::string &resultType, const std::string &op,
@@ -336,6 +392,8 @@ std::vector<Case> conformance::rowCases() {
   add(functionCase("math.tanh", std::tanh));
   add(functionCase("math.sqrt", std::sqrt));
   add(functionCase("math.rsqrt", inverseRoot));
+  add(compareCase(false));
+  add(compareCase(true));
   for (uint64_t seed = 0; seed < 40; ++seed)
     add(pointwiseCase("random" + std::to_string(seed), randomRegion(4, seed % 2, seed),
                       seed % 2 ? 0 : 2e-4),

@@ -10,6 +10,34 @@ using namespace ingot;
 using namespace ingot::conformance;
 using cuda::DriverResult;
 
+/// Writes back every word number `stride` / 4 of a buffer.
+static constexpr char kWriter[] = R"(.version 8.0
+.target sm_90
+.address_size 64
+.visible .entry writer(.param .u64 p_buffer, .param .u64 p_count, .param .u64 p_stride)
+{
+  .reg .pred %p<2>;
+  .reg .b32 %r<3>;
+  .reg .b64 %rd<6>;
+  griddepcontrol.wait;
+  ld.param.u64 %rd1, [p_buffer];
+  ld.param.u64 %rd2, [p_count];
+  ld.param.u64 %rd3, [p_stride];
+  mov.u32 %r1, %tid.x;
+  cvt.u64.u32 %rd4, %r1;
+$L_next:
+  setp.ge.u64 %p1, %rd4, %rd2;
+  @%p1 bra $L_done;
+  mad.lo.u64 %rd5, %rd4, %rd3, %rd1;
+  ld.global.u32 %r2, [%rd5];
+  st.global.u32 [%rd5], %r2;
+  add.u64 %rd4, %rd4, 32;
+  bra $L_next;
+$L_done:
+  ret;
+}
+)";
+
 bool SimulatedGpu::succeeded(DriverResult result, const std::string &what) const {
   runtime::Status status = driver->check(result, "INGOT-E6504", what);
   if (!status.ok())
@@ -44,6 +72,16 @@ std::unique_ptr<SimulatedGpu> SimulatedGpu::open(const std::string &architecture
       gpu->succeeded(driver.cuStreamCreate(&gpu->stream, cuda::StreamFlags::NonBlocking),
                      "a stream") &&
       gpu->succeeded(driver.ingotSimulatorReset(), "resetting the simulator");
+  constexpr int32_t kFirstProgrammatic = 9;
+  int32_t major = 0;
+  ready = ready &&
+          gpu->succeeded(driver.cuDeviceGetAttribute(
+                             &major, cuda::DeviceAttribute::ComputeCapabilityMajor, gpu->device),
+                         "asking for the architecture");
+  if (ready && major >= kFirstProgrammatic) {
+    ready = gpu->load("writer", kWriter);
+    gpu->writer = gpu->kernels["writer"];
+  }
   return ready ? std::move(gpu) : nullptr;
 }
 
@@ -77,6 +115,53 @@ bool SimulatedGpu::reportFindings(const std::string &symbol) const {
   return bytes <= 1;
 }
 
+bool SimulatedGpu::launch(cuda::Kernel kernel, const SimulatedLaunch &launch,
+                          std::vector<uint64_t> values, bool programmatic) const {
+  std::vector<void *> arguments;
+  for (uint64_t &value : values)
+    arguments.push_back(&value);
+  cuda::LaunchAttribute early = {};
+  early.id = cuda::LaunchAttributeId::ProgrammaticStreamSerialization;
+  early.value.programmaticStreamSerializationAllowed = 1;
+  cuda::Function function = nullptr;
+  const runtime::KernelShape &shape = launch.shape;
+  cuda::LaunchConfig config = {uint32_t(launch.grid[0]),
+                               uint32_t(launch.grid[1]),
+                               uint32_t(launch.grid[2]),
+                               shape.block[0],
+                               shape.block[1],
+                               shape.block[2],
+                               uint32_t(shape.sharedBytes),
+                               stream,
+                               &early,
+                               programmatic ? 1u : 0u};
+  return succeeded(driver->cuKernelSetAttribute(cuda::FunctionAttribute::MaxDynamicSharedBytes,
+                                                int32_t(shape.sharedBytes), kernel, device),
+                   "giving " + launch.symbol + " its shared memory") &&
+         succeeded(driver->cuKernelGetFunction(&function, kernel), "finding " + launch.symbol) &&
+         succeeded(driver->cuLaunchKernelEx(&config, function, arguments.data(), nullptr),
+                   "launching " + launch.symbol) &&
+         succeeded(driver->cuStreamSynchronize(stream), "running " + launch.symbol);
+}
+
+bool SimulatedGpu::writeAll(const SimulatedLaunch &launch, const std::vector<KernelBuffer> &buffers,
+                            const std::vector<cuda::DevicePointer> &memory) const {
+  SimulatedLaunch call;
+  call.symbol = "writer";
+  call.shape.block[0] = 32;
+  bool done = true, isFirst = true;
+  for (size_t i = 0; done && i < memory.size(); ++i) {
+    if (launch.weights.contains(i))
+      continue;
+    uint64_t bytes = i < buffers.size() ? buffers[i].size() : uint64_t(launch.workspaceBytes);
+    // Of large buffers a word of each 64 bytes shows what reads them too early.
+    uint64_t stride = bytes <= 4096 ? 4 : 64;
+    done = this->launch(writer, call, {memory[i], bytes / stride, stride}, !isFirst);
+    isFirst = false;
+  }
+  return done;
+}
+
 bool SimulatedGpu::run(const SimulatedLaunch &launch, std::vector<KernelBuffer> &buffers) {
   std::vector<cuda::DevicePointer> memory;
   auto allocate = [&](size_t bytes, const void *content) {
@@ -98,30 +183,8 @@ bool SimulatedGpu::run(const SimulatedLaunch &launch, std::vector<KernelBuffer> 
 
   std::vector<uint64_t> values(memory.begin(), memory.end());
   values.insert(values.end(), launch.scalars.begin(), launch.scalars.end());
-  std::vector<void *> arguments;
-  for (uint64_t &value : values)
-    arguments.push_back(&value);
-  cuda::Kernel kernel = kernels.at(launch.symbol);
-  cuda::Function function = nullptr;
-  const runtime::KernelShape &shape = launch.shape;
-  cuda::LaunchConfig config = {uint32_t(launch.grid[0]),
-                               uint32_t(launch.grid[1]),
-                               uint32_t(launch.grid[2]),
-                               shape.block[0],
-                               shape.block[1],
-                               shape.block[2],
-                               uint32_t(shape.sharedBytes),
-                               stream,
-                               nullptr,
-                               0};
-  done = done &&
-         succeeded(driver->cuKernelSetAttribute(cuda::FunctionAttribute::MaxDynamicSharedBytes,
-                                                int32_t(shape.sharedBytes), kernel, device),
-                   "giving " + launch.symbol + " its shared memory") &&
-         succeeded(driver->cuKernelGetFunction(&function, kernel), "finding " + launch.symbol) &&
-         succeeded(driver->cuLaunchKernelEx(&config, function, arguments.data(), nullptr),
-                   "launching " + launch.symbol) &&
-         succeeded(driver->cuStreamSynchronize(stream), "running " + launch.symbol);
+  done = done && (!writer || writeAll(launch, buffers, memory)) &&
+         this->launch(kernels.at(launch.symbol), launch, std::move(values), writer);
   done = reportFindings(launch.symbol) && done;
   for (size_t i = 0; done && i < buffers.size(); ++i)
     done = succeeded(

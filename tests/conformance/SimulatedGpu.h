@@ -8,6 +8,7 @@
 
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 
 namespace ingot::conformance {
@@ -27,6 +28,9 @@ struct SimulatedLaunch {
   int64_t grid[3] = {1, 1, 1};
   std::vector<int64_t> scalars;
   int64_t workspaceBytes = -1; ///< -1: the kernel takes none
+  /// Places of the buffers that no kernel writes; earlier kernels may still write all others when
+  /// a launch over a programmatic edge begins.
+  std::set<size_t> weights;
 };
 
 /// A simulated device with its kernels. One at a time.
@@ -40,7 +44,8 @@ public:
   /// Loads the kernel `symbol` from `ptx`.
   bool load(const std::string &symbol, const std::string &ptx);
 
-  /// Runs the kernel over copies of `buffers`, which get what it leaves in them. GoogleTest
+  /// Runs the kernel over copies of `buffers`, which get what it leaves in them; from sm_90 on over
+  /// a programmatic edge behind a kernel that writes all buffers but the weights. GoogleTest
   /// failures report what the simulator found, and counters of the workspace that are not left
   /// zero.
   bool run(const SimulatedLaunch &launch, std::vector<KernelBuffer> &buffers);
@@ -48,6 +53,12 @@ public:
 private:
   SimulatedGpu() = default;
   bool succeeded(cuda::DriverResult result, const std::string &what) const;
+  /// Launches `kernel` and waits for it. `programmatic`: its predecessor may still be running.
+  bool launch(cuda::Kernel kernel, const SimulatedLaunch &launch, std::vector<uint64_t> values,
+              bool programmatic) const;
+  /// Writes each buffer but the weights, from the device and without changing it.
+  bool writeAll(const SimulatedLaunch &launch, const std::vector<KernelBuffer> &buffers,
+                const std::vector<cuda::DevicePointer> &memory) const;
   bool reportFindings(const std::string &symbol) const;
 
   std::unique_ptr<runtime::Driver> driver;
@@ -56,6 +67,7 @@ private:
   cuda::Stream stream = nullptr;
   std::vector<cuda::Library> libraries;
   std::map<std::string, cuda::Kernel> kernels;
+  cuda::Kernel writer = nullptr; ///< where the architecture has programmatic launches
 };
 
 } // namespace ingot::conformance

@@ -3,6 +3,7 @@
 #include "runtime/devices/cuda/CudaDevice.h"
 
 #include "runtime/devices/cuda/Cubin.h"
+#include "runtime/devices/cuda/SimulatorCpu.h"
 
 #include "runtime/schema/KernelAbi.h"
 
@@ -24,6 +25,10 @@ constexpr const char *kSimulatorLibrary = "libingot-cuda-sim.so";
 constexpr int32_t kFirstProgrammatic = 9;
 /// Beyond this a kernel must be told that it may have so much.
 constexpr uint64_t kUsualSharedBytes = 48 << 10;
+
+bool isCluster(const KernelShape &shape) {
+  return shape.cluster[0] * shape.cluster[1] * shape.cluster[2] > 1;
+}
 
 DevicePointer addressOf(const void *memory) { return reinterpret_cast<DevicePointer>(memory); }
 
@@ -50,6 +55,9 @@ std::string architectureOf(int32_t major, int32_t minor) {
 
 Result<std::unique_ptr<CudaDevice>> CudaDevice::open(const CudaOptions &options) {
   std::unique_ptr<CudaDevice> opened(new CudaDevice());
+  if (!options.simulate.empty())
+    if (Status status = checkSimulatorCpu(simulatorFeatures()); !status.ok())
+      return status;
   Result<std::unique_ptr<Driver>> loaded =
       Driver::load(options.simulate.empty() ? Driver::systemLibrary : findSimulator());
   if (!loaded.ok())
@@ -274,7 +282,15 @@ void CudaDevice::launch(const DeviceLaunch &launch) {
         function,         grid[0],        grid[1],        grid[2],
         shape.block[0],   shape.block[1], shape.block[2], uint32_t(shape.sharedBytes),
         arguments.data(), nullptr,        nullptr,        nullptr};
-    return addNode(parameters, "recording a launch");
+    addNode(parameters, "recording a launch");
+    if (isCluster(shape)) {
+      cuda::LaunchAttributeValue cluster = {};
+      cluster.clusterDimension = {shape.cluster[0], shape.cluster[1], shape.cluster[2]};
+      note(driver->cuGraphKernelNodeSetAttribute(
+               lastNode, cuda::LaunchAttributeId::ClusterDimension, &cluster),
+           "recording a cluster");
+    }
+    return;
   }
   enter();
   cuda::LaunchConfig config = {grid[0],
@@ -294,7 +310,7 @@ void CudaDevice::launch(const DeviceLaunch &launch) {
     early.id = cuda::LaunchAttributeId::ProgrammaticStreamSerialization;
     early.value.programmaticStreamSerializationAllowed = 1;
   }
-  if (shape.cluster[0] * shape.cluster[1] * shape.cluster[2] > 1) {
+  if (isCluster(shape)) {
     cuda::LaunchAttribute &cluster = attributes[config.attributeCount++];
     cluster.id = cuda::LaunchAttributeId::ClusterDimension;
     cluster.value.clusterDimension = {shape.cluster[0], shape.cluster[1], shape.cluster[2]};

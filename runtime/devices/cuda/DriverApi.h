@@ -121,7 +121,7 @@ struct LaunchAttribute {
   uint32_t padding;
   LaunchAttributeValue value;
 };
-static_assert(sizeof(LaunchAttribute) == 72);
+static_assert(sizeof(LaunchAttribute) == 72 && sizeof(LaunchAttributeValue) == 64);
 
 struct LaunchConfig {
   uint32_t gridDimX, gridDimY, gridDimZ;
@@ -336,6 +336,8 @@ struct SimulatorCounters {
   X(cuGraphDestroy, Graph graph)                                                                   \
   X(cuGraphAddNode_v2, GraphNode *node, Graph graph, const GraphNode *dependencies,                \
     const GraphEdge *edges, size_t dependencyCount, GraphNodeParameters *parameters)               \
+  X(cuGraphKernelNodeSetAttribute, GraphNode node, LaunchAttributeId attribute,                    \
+    const LaunchAttributeValue *value)                                                             \
   X(cuGraphInstantiateWithFlags, GraphExec *executable, Graph graph, uint64_t flags)               \
   X(cuGraphExecDestroy, GraphExec executable)                                                      \
   X(cuGraphLaunch, GraphExec executable, Stream stream)                                            \
