@@ -11,12 +11,14 @@ using namespace ingot::codegen;
 using engine::KernelVariant;
 using engine::RangeAttr;
 
-static constexpr int64_t kThreads = 128;
-/// Rows of a product, and of all warps of a block.
-static constexpr int64_t kRows = 16, kTileRows = 64;
+static constexpr int64_t kThreads = 128, kWarps = kThreads / 32;
+static constexpr int64_t kRows = 16; ///< of a product
 static constexpr int64_t kSegment = 256;
-/// Up to this many tokens each has blocks of its own, which share its segments.
-static constexpr int64_t kDecodeTokens = 64;
+/// Up to this many tokens each has blocks of its own, which share its segments; and up to so many
+/// where hardly any sequence has more than one.
+static constexpr int64_t kDecodeTokens = 64, kDecodeSequences = 256;
+/// Memory that parts of segments may take for the sake of more than kDecodeTokens.
+static constexpr int64_t kMostParts = int64_t{256} << 20;
 /// Blocks of a multiprocessor that decoding is spread over.
 static constexpr int64_t kDecodeBlocks = 4;
 
@@ -47,13 +49,8 @@ struct Shape {
   int64_t scaleBytes() const { return cache.hasScales() ? tile() * 4 : 0; }
   int64_t stageBytes() const { return keyBytes() + valueBytes() + 2 * scaleBytes(); }
   int64_t scoreBytes() const { return kRows * (tile() + 8) * 4; }
-  /// Bytes of the sums of all threads, over `warps` of which the head's columns are divided.
-  int64_t sumBytes(int64_t warps) const {
-    return int64_t(llvm::divideCeil(headDim / 16, warps)) * 8 * kThreads * 4;
-  }
-
-  /// Tokens of a block of AttentionContext: their rows fill the block, or one product.
-  int64_t tileTokens() const { return (headDim > 128 ? kRows : kTileRows) / group; }
+  /// Bytes of a segment's part of all query heads of a block.
+  int64_t partBytes() const { return std::min(group, kRows) * (headDim + 2) * 4; }
 
   int64_t decodeBytes(int64_t stages) const { return stages * stageBytes() + scoreBytes(); }
   /// Tiles that AttentionDecode holds: as many as let two blocks share a multiprocessor.
@@ -66,10 +63,26 @@ struct Shape {
       --stages;
     return stages;
   }
-  int64_t contextBytes() const {
-    int64_t wide = tileTokens() * group > kRows ? sumBytes(1) : 0;
-    int64_t narrow = group <= kRows ? scoreBytes() + sumBytes(kThreads / 32) : 0;
-    return stageBytes() + kTileRows * headDim * 2 + std::max(wide, narrow);
+
+  /// AttentionContext with `rowWarps` warps that have rows of their own: tokens of a block, whose
+  /// rows fill them; bytes of shared scores and of sums; shared memory.
+  int64_t contextTokens(int64_t rowWarps) const { return rowWarps * kRows / group; }
+  int64_t totalBytes(int64_t rowWarps) const {
+    int64_t pairs = llvm::divideCeil(headDim / 16, kWarps / rowWarps);
+    return (rowWarps == kWarps ? 0 : rowWarps * scoreBytes()) + pairs * 8 * kThreads * 4;
+  }
+  int64_t contextBytes(int64_t rowWarps) const {
+    int64_t wide = contextTokens(rowWarps) * group > kRows ? totalBytes(rowWarps) : 0;
+    int64_t narrow = group <= kRows ? totalBytes(1) : 0;
+    return stageBytes() + rowWarps * kRows * headDim * 2 + std::max(wide, narrow);
+  }
+  /// As many row warps as registers and shared memory allow; 0 if no token fits.
+  int64_t rowWarps(const CudaArchitecture &architecture) const {
+    // 16 rows of all columns are headDim / 2 sums of a lane: 128 of them spill.
+    for (int64_t warps = headDim > 128 ? kWarps / 2 : kWarps; warps > 0; warps /= 2)
+      if (contextTokens(warps) > 0 && contextBytes(warps) <= architecture.sharedPerBlock)
+        return warps;
+    return 0;
   }
 };
 
@@ -94,19 +107,35 @@ static KernelVariant scalarKernel(llm::AttentionOp op) {
   return variant.take();
 }
 
-/// Tokens that the counters of AttentionDecode suffice for.
-static int64_t decodeTokens(const Shape &shape) {
-  int64_t counters = engine::kCounterBytes / 4;
-  return std::min(kDecodeTokens, counters / (shape.kvHeads * shape.headBlocks()));
+/// The largest value of a dim.
+static int64_t mostOf(llvm::ArrayRef<RangeAttr> declared, llvm::StringRef dim) {
+  const auto *range = llvm::find_if(declared, [&](RangeAttr one) { return one.getDim() == dim; });
+  return range == declared.end() ? INT64_MAX : range->getMax();
 }
 
-static KernelVariant decodeKernel(llm::AttentionOp op, const CudaArchitecture &architecture) {
+/// Tokens that AttentionDecode takes: at any time (`few`), and (`many`) where almost every token is
+/// of a sequence of its own. Counters and the memory of parts must suffice.
+struct DecodeTokens {
+  DecodeTokens(const Shape &shape, llvm::ArrayRef<RangeAttr> declared) {
+    int64_t heads = shape.kvHeads * shape.headBlocks();
+    int64_t counters = engine::kCounterBytes / 4 / heads;
+    int64_t blocks = std::min(mostOf(declared, "B"), INT32_MAX / shape.cache.getBlockTokens());
+    int64_t segments = llvm::divideCeil(blocks * shape.cache.getBlockTokens(), kSegment);
+    int64_t parts = kMostParts / (heads * segments * shape.partBytes());
+    few = std::min(kDecodeTokens, counters);
+    bool hasMany = mostOf(declared, "S") > few;
+    many = hasMany ? std::max(few, std::min({kDecodeSequences, counters, parts})) : few;
+  }
+  int64_t few, many;
+};
+
+static KernelVariant decodeKernel(llm::AttentionOp op, const CudaArchitecture &architecture,
+                                  const DecodeTokens &tokens) {
   Shape shape(op);
   int64_t stages = shape.decodeStages(architecture);
   std::string heads = std::to_string(shape.kvHeads * shape.headBlocks());
   std::string segments = "((B * " + std::to_string(shape.cache.getBlockTokens()) + ") ceildiv " +
                          std::to_string(kSegment) + ")";
-  int64_t partBytes = std::min(shape.group, kRows) * (shape.headDim + 2) * 4;
   CudaVariant variant("AttentionDecode", op, kThreads);
   describe(variant, op);
   variant.integer("stages", stages);
@@ -117,8 +146,8 @@ static KernelVariant decodeKernel(llm::AttentionOp op, const CudaArchitecture &a
   variant.extent(heads);
   variant.extent("T");
   variant.workspace(std::to_string(engine::kCounterBytes) + " + (T min " +
-                    std::to_string(decodeTokens(shape)) + ") * " + heads + " * " + segments +
-                    " * " + std::to_string(partBytes));
+                    std::to_string(tokens.many) + ") * " + heads + " * " + segments + " * " +
+                    std::to_string(shape.partBytes()));
   // Registers for two blocks: without a bound the assembler spills a few for the sake of more.
   variant.blocksPerMultiprocessor(2);
   variant.peak(architecture, op.getFp8() ? 1 : 2);
@@ -129,12 +158,15 @@ static KernelVariant decodeKernel(llm::AttentionOp op, const CudaArchitecture &a
 
 static KernelVariant contextKernel(llm::AttentionOp op, const CudaArchitecture &architecture) {
   Shape shape(op);
+  int64_t rowWarps = shape.rowWarps(architecture), bytes = shape.contextBytes(rowWarps);
+  int64_t tokens = shape.contextTokens(rowWarps);
   CudaVariant variant("AttentionContext", op, kThreads);
   describe(variant, op);
-  variant.integer("tile_tokens", shape.tileTokens());
-  variant.integer("shared_bytes", shape.contextBytes());
-  variant.shared(shape.contextBytes());
-  variant.extent("(T ceildiv " + std::to_string(shape.tileTokens()) + ") + S");
+  variant.integer("tile_tokens", tokens);
+  variant.integer("row_warps", rowWarps);
+  variant.integer("shared_bytes", bytes);
+  variant.shared(bytes);
+  variant.extent("(T ceildiv " + std::to_string(tokens) + ") + S");
   variant.tiles(shape.kvHeads);
   variant.workspace(std::to_string(engine::kCounterBytes));
   // Registers for two blocks: without a bound the assembler spills a few for the sake of more.
@@ -155,9 +187,9 @@ static const char *tensorCoresDecline(llm::AttentionOp op, const CudaArchitectur
     return "query and cache differ in their type";
   if (shape.headDim % 16 != 0 || shape.headDim > 256)
     return "its head size";
-  if (shape.tileTokens() < 1)
+  if (shape.group > kWarps * kRows)
     return "too many query heads share a KV head";
-  if (std::max(shape.decodeBytes(2), shape.contextBytes()) > architecture.sharedPerBlock)
+  if (shape.decodeBytes(2) > architecture.sharedPerBlock || shape.rowWarps(architecture) == 0)
     return "its tiles are larger than shared memory";
   if (llm::rowsOf(cast<RankedTensorType>(op.getQuery().getType())).getText() != "T")
     return "its rows are not the dim T";
@@ -183,17 +215,27 @@ Declined codegen::addAttentionKernels(llm::AttentionOp op, const CudaArchitectur
     kernels.push_back(scalarKernel(op));
     return std::nullopt;
   }
-  const auto *range = llvm::find_if(declared, [](RangeAttr one) { return one.getDim() == "T"; });
-  int64_t most = range == declared.end() ? INT64_MAX : range->getMax();
-  int64_t few = decodeTokens(Shape(op));
-  if (few >= 1) {
-    KernelVariant kernel = decodeKernel(op, architecture);
-    kernel.guards = {RangeAttr::get(op.getContext(), "T", 1, few)};
-    if (most > few)
-      kernel.ranges = kernel.guards;
-    kernels.push_back(std::move(kernel));
+  int64_t most = mostOf(declared, "T");
+  DecodeTokens tokens(Shape(op), declared);
+  auto range = [&](llvm::StringRef dim, int64_t least, int64_t most) {
+    return RangeAttr::get(op.getContext(), dim, least, most);
+  };
+  if (tokens.few >= 1) {
+    KernelVariant kernel = decodeKernel(op, architecture, tokens);
+    kernel.guards = {range("T", 1, tokens.many)};
+    if (most > tokens.few)
+      kernel.ranges = {range("T", 1, tokens.few)};
+    kernels.push_back(kernel);
+    // At most three tokens for two sequences, as far as ranges can say so.
+    int64_t sequences = mostOf(declared, "S");
+    for (int64_t least = tokens.few + 1; least <= std::min({tokens.many, most, sequences});) {
+      int64_t last = std::min(least * 3 / 2, tokens.many);
+      kernel.ranges = {range("T", least, last), range("S", least, sequences)};
+      kernels.push_back(kernel);
+      least = last + 1;
+    }
   }
-  if (most > few)
+  if (most > tokens.few)
     kernels.push_back(contextKernel(op, architecture));
   return std::nullopt;
 }

@@ -322,12 +322,27 @@ std::vector<Case> conformance::attentionCases() {
   addContext({8, 1, 128, "i8", "bf16"}, {67}, true);
   addContext({8, 4, 64, "bf16", "bf16"}, {65, 257}, true);
   addContext({4, 4, 80, "f16", "f16"}, {97}, true);
-  addContext({4, 2, 256, "bf16", "bf16"}, {66}, true);
   // FP8 products, where an architecture has them.
   addContext({4, 2, 64, "f8E4M3FN", "bf16", 16, true}, {7, 130});
   addContext({4, 1, 128, "f8E4M3FN", "bf16", 16, true}, {67});
   addContext({8, 4, 64, "f8E4M3FN", "bf16", 16, true}, {1, 64, 65, 257}, true);
   addContext({4, 4, 128, "f8E4M3FN", "f16", 32, true}, {3, 71}, true);
+  // Large heads, whose rows have fewer warps of their own; and those of one product.
+  Case large = attentionCase({2, 1, 256, "bf16", "bf16"});
+  large.maxPosition = 262;
+  add(large, {66});
+  // Prompts of several sequences, whose last tiles have few rows.
+  Case prompts = attentionCase({4, 2, 32, "bf16", "bf16"});
+  prompts.maxPosition = 262;
+  add(prompts, {131});
+  add(attentionCase({8, 1, 256, "f8E4M3FN", "bf16", 32}), {90}, true);
+  add(attentionCase({16, 1, 256, "i8", "f16"}), {70}, true);
+  // More tokens than decoding usually takes, nearly all of sequences of their own.
+  Case many = attentionCase({4, 1, 64, "bf16", "bf16"});
+  many.name += "_many_sequences";
+  many.sequences = 70;
+  many.maxPosition = 262;
+  add(many, {90});
   // Blocks that are no power of two, and a batch that is mostly prompt.
   add(attentionCase({4, 2, 16, "f32", "f32", 24}), {2, 129});
   add(attentionCase({4, 2, 64, "i8", "bf16", 32}), {3, 97});

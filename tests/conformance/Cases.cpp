@@ -37,11 +37,12 @@ struct Batch {
   int64_t blocks = 0;
 };
 
-Batch makeBatch(Dims &dims, int64_t blockTokens, int64_t maxPosition, std::mt19937_64 &random) {
+Batch makeBatch(Dims &dims, int64_t blockTokens, const Case &which, std::mt19937_64 &random) {
+  int64_t maxPosition = which.maxPosition;
   // Starts on both sides of a segment's and a block's border.
   const int64_t starts[] = {0, 250, maxPosition - 1, 15};
   Batch batch;
-  dims.S = std::min<int64_t>(dims.T, 4);
+  dims.S = std::min(dims.T, which.sequences);
   dims.B = (maxPosition + dims.T + blockTokens - 1) / blockTokens;
   for (int64_t sequence = 0; sequence < dims.S; ++sequence) {
     int64_t count = dims.T / dims.S + (sequence < dims.T % dims.S ? 1 : 0);
@@ -126,8 +127,7 @@ Inputs conformance::makeInputs(func::FuncOp function, const Case &which, int64_t
   inputs.dims.T = tokens;
   inputs.dims.L = std::max<int64_t>(1, tokens / 2);
   llm::KvType cache = cacheOf(function);
-  Batch batch =
-      makeBatch(inputs.dims, cache ? cache.getBlockTokens() : 16, which.maxPosition, random);
+  Batch batch = makeBatch(inputs.dims, cache ? cache.getBlockTokens() : 16, which, random);
   Block &body = function.getBody().front();
   for (BlockArgument argument : body.getArguments()) {
     HostValue &value = inputs.arguments.emplace_back();

@@ -33,8 +33,8 @@ struct Case {
   std::vector<int64_t> tokens = {1, 2, 3, 7, 17, 64, 129};
   /// Only with --full.
   bool full = false;
-  /// Positions that sequences may reach.
-  int64_t maxPosition = 600;
+  /// Positions that sequences may reach, and how many sequences there are at most.
+  int64_t maxPosition = 600, sequences = 4;
   double scale = 1; ///< of random floats
   /// How far, relative to 1 + |value|, other targets may be from the reference where there is no
   /// oracle; 0 demands equality with the reference in any case.

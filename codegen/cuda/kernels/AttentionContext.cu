@@ -1,32 +1,40 @@
 // SPDX-License-Identifier: Apache-2.0
 // llm.attention for prompts and mixed batches: a block takes one KV head and a tile of tokens of
-// one sequence that stand side by side; a row is a query head of a token. Where the rows are few (a
-// token that is generated) warps share a tile's scores by positions and its values by columns, as
-// AttentionDecode.cu does; else each warp has 16 rows of its own. A segment's part is merged into
-// the total before the next. Numbers as AttentionTile.cuh has them, whatever the tile. Buffers:
-// query, positions, token_sequences, block_table, cache, result, workspace (unused).
+// one sequence that stand side by side; a row is a query head of a token. Warps with 16 rows of
+// their own need registers and shared memory for all of the head's columns: where large heads leave
+// too little, and where the rows are few (a token that is generated), warps with the same rows
+// share a tile's scores by positions and its values by columns, as AttentionDecode.cu does. A
+// segment's part is merged into the total before the next. Numbers as AttentionTile.cuh has them,
+// whatever the tile. Buffers: query, positions, token_sequences, block_table, cache, result,
+// workspace (unused).
 #include "AttentionTile.cuh"
 #include "BlockSums.cuh"
 
 namespace {
 
 constexpr int kTileTokens = int(constants::tile_tokens);
-constexpr int kTileRows = kWarps * kRows;
+constexpr int kRowWarps = int(constants::row_warps); ///< warps with rows of their own
+constexpr int kTileRows = kRowWarps * kRows;
 static_assert(kTileTokens * kGroup <= kTileRows);
 
-/// Shared memory: a tile of keys and one of values with their scales, the query of every warp; then
-/// the scores that warps share (narrow tiles) and the totals of every thread's sums.
+/// Shared memory: a tile of keys and one of values with their scales, the query; then the scores
+/// that warps share and the totals of every thread's sums.
 constexpr int kSharedKeys = 0;
 constexpr int kSharedValues = kSharedKeys + kKeyBytes + kScaleBytes;
 constexpr int kSharedQuery = kSharedValues + kValueBytes + kScaleBytes;
 constexpr int kSharedTotals = kSharedQuery + kTileRows * kHeadDim * 2;
 constexpr int kScoreStride = kTile + 8;
 constexpr bool kHasWide = kTileTokens * kGroup > kRows, kHasNarrow = kGroup <= kRows;
-/// Bytes of the sums of all threads, with a head's columns divided over `warps`.
-INGOT_DEVICE constexpr i64 sumBytes(int warps) { return ceilDiv(kPairs, warps) * 8 * kThreads * 4; }
-static_assert(constants::shared_bytes ==
-              kSharedTotals + most(kHasWide ? sumBytes(1) : 0,
-                                   kHasNarrow ? kRows * kScoreStride * 4 + sumBytes(kWarps) : 0));
+/// Floats of the scores that are shared when `rowWarps` have rows of their own.
+INGOT_DEVICE constexpr i64 scoreFloats(int rowWarps) {
+  return rowWarps == kWarps ? 0 : rowWarps * kRows * kScoreStride;
+}
+/// Bytes of those and of the sums of all threads.
+INGOT_DEVICE constexpr i64 totalBytes(int rowWarps) {
+  return (scoreFloats(rowWarps) + ceilDiv(kPairs, kWarps / rowWarps) * 8 * kThreads) * 4;
+}
+static_assert(constants::shared_bytes == kSharedTotals + most(kHasWide ? totalBytes(kRowWarps) : 0,
+                                                              kHasNarrow ? totalBytes(1) : 0));
 
 /// Tokens [first, first + count) of one sequence, and one KV head.
 struct Work {
@@ -114,15 +122,17 @@ INGOT_DEVICE Work findWork(const Launch &launch, u32 index, int head, Search &se
   return work;
 }
 
-/// How the warps of a block divide a tile: into rows (Wide), or into positions and columns.
-template <bool Wide> class Attention {
+/// How the warps of a block divide a tile: into rows for RowWarps of them, those into positions and
+/// columns.
+template <int RowWarps> class Attention {
 public:
-  static constexpr int tiles = Wide ? kColumnTiles : kColumnTiles / kWarps;
-  static constexpr int pairs = Wide ? kPairs : int(ceilDiv(kPairs, kWarps));
+  static constexpr int parts = kWarps / RowWarps; ///< warps with the same rows
+  static constexpr int tiles = kColumnTiles / parts;
+  static constexpr int pairs = int(ceilDiv(kPairs, parts));
 
   __device__ __forceinline__ Attention(const Launch &launch, const Work &work, u8 *memory)
       : launch(launch), work(work), memory(memory),
-        query(memory + kSharedQuery + warpIndex() * kRows * kHeadDim * 2) {}
+        query(memory + kSharedQuery + rowWarp() * kRows * kHeadDim * 2) {}
 
   __device__ __forceinline__ void run() {
     begin();
@@ -157,10 +167,10 @@ private:
   __device__ __forceinline__ u32 address(int offset) const {
     return ptx::sharedAddress(memory + offset);
   }
-  __device__ __forceinline__ int firstRow() const {
-    return (Wide ? warpIndex() * kRows : 0) + laneRow();
-  }
-  __device__ __forceinline__ int firstPair() const { return Wide ? 0 : warpIndex() * pairs; }
+  __device__ __forceinline__ int rowWarp() const { return warpIndex() / parts; }
+  __device__ __forceinline__ int part() const { return warpIndex() % parts; }
+  __device__ __forceinline__ int firstRow() const { return rowWarp() * kRows + laneRow(); }
+  __device__ __forceinline__ int firstPair() const { return part() * pairs; }
 
   __device__ __forceinline__ const void *queryRow(int row) const {
     return row < work.rows() ? launch.buffer<const u16>(0) + work.element(row) : nullptr;
@@ -174,7 +184,7 @@ private:
     copyTile<true>(work.sequence, 0, work.last + 1, address(kSharedKeys),
                    address(kSharedKeys + kKeyBytes));
     ptx::commitCopies();
-    query.load(queryRow(firstRow()), queryRow(firstRow() + 8));
+    query.load(queryRow(firstRow()), queryRow(firstRow() + 8), part() == 0);
     last[0] = lastOf(firstRow());
     last[1] = lastOf(firstRow() + 8);
     state.clear();
@@ -193,18 +203,18 @@ private:
   __device__ __forceinline__ void score(i32 at, float (&scores)[kColumnTiles][4]) {
     const u8 *keys = memory + kSharedKeys;
     auto *scales = reinterpret_cast<const float *>(keys + kKeyBytes);
-    if constexpr (Wide) {
+    if constexpr (parts == 1) {
       scoreTile(query, keys, scores);
       scaleScores(scales, at, last[0], last[1], scores);
       __syncthreads();
       return;
     }
     float own[tiles][4];
-    int first = warpIndex() * tiles * 8;
+    int first = part() * tiles * 8;
     scoreTile(query, keys + first * kKeyStride, own);
     scaleScores(scales + first, at + first, last[0], last[1], own);
-    float *shared =
-        reinterpret_cast<float *>(memory + kSharedTotals) + laneRow() * kScoreStride + laneColumn();
+    float *shared = reinterpret_cast<float *>(memory + kSharedTotals) + firstRow() * kScoreStride +
+                    laneColumn();
 #pragma unroll
     for (int i = 0; i < tiles * 2; ++i)
       *reinterpret_cast<float2 *>(shared + i % 2 * 8 * kScoreStride + first +
@@ -219,10 +229,9 @@ private:
     }
   }
 
-  /// This thread's totals, kThreads apart; narrow tiles have them behind the scores.
+  /// This thread's totals, kThreads apart.
   __device__ __forceinline__ float *totals() const {
-    constexpr int scores = Wide ? 0 : kRows * kScoreStride;
-    return reinterpret_cast<float *>(memory + kSharedTotals) + scores + threadIdx.x;
+    return reinterpret_cast<float *>(memory + kSharedTotals) + scoreFloats(RowWarps) + threadIdx.x;
   }
 
   /// Merges the segment into the total and starts the next.
@@ -296,10 +305,10 @@ __device__ void run(const Launch &launch) {
     bool isWide = work.rows() > kRows;
     if constexpr (kHasWide)
       if (isWide)
-        Attention<true>(launch, work, memory).run();
+        Attention<kRowWarps>(launch, work, memory).run();
     if constexpr (kHasNarrow)
       if (!isWide)
-        Attention<false>(launch, work, memory).run();
+        Attention<1>(launch, work, memory).run();
     __syncthreads();
   }
 }

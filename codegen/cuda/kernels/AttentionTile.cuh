@@ -146,22 +146,24 @@ struct QueryRegisters {
   }
 };
 
-/// All fragments of a warp's query, in shared memory of kSteps * 512 bytes.
+/// All fragments of 16 rows of a query, in shared memory of kSteps * 512 bytes.
 struct QueryShared {
   uint4 *lane;
   QueryScales scales;
 
   __device__ __forceinline__ QueryShared(u8 *memory)
       : lane(reinterpret_cast<uint4 *>(memory) + laneIndex()) {}
-  __device__ __forceinline__ void load(const void *row, const void *below) {
+  /// `stores`: warps that share the memory have one of them write it, before the block meets.
+  __device__ __forceinline__ void load(const void *row, const void *below, bool stores) {
     scales.find(row, below);
+    if (!stores)
+      return;
 #pragma unroll
     for (int step = 0; step < kSteps; ++step) {
       u32 query[4];
       loadQueryStep(row, below, scales, step, query);
       lane[step * kWarpSize] = {query[0], query[1], query[2], query[3]};
     }
-    __syncwarp();
   }
   __device__ __forceinline__ void get(int step, u32 (&query)[4]) const {
     uint4 value = lane[step * kWarpSize];
