@@ -27,6 +27,7 @@ struct BenchOptions {
   uint64_t probeBytes = uint64_t(1) << 30;
   int64_t warmUps = 1;
   bool json = false;
+  std::string jsonFile;
   SessionOptions session;
   bool kernels = false;        ///< measure kernels alone
   std::vector<int64_t> tokens; ///< of their steps
@@ -237,8 +238,8 @@ void printRows(const BenchOptions &options, const std::vector<Row> &rows,
   table.print(stdout);
 }
 
-void printJson(const BenchOptions &options, const std::vector<Row> &rows,
-               const std::string &target) {
+std::string jsonOf(const BenchOptions &options, const std::vector<Row> &rows,
+                   const std::string &target) {
   nlohmann::json out = {{"engine", options.engine},
                         {"target", target},
                         {"prompt_tokens", options.promptTokens},
@@ -255,7 +256,7 @@ void printJson(const BenchOptions &options, const std::vector<Row> &rows,
                               {"decode_bytes_per_second", row.generationBytesPerSecond},
                               {"dram_bytes_per_second", row.probeBytesPerSecond},
                               {"load_seconds", row.loadSeconds}});
-  std::printf("%s\n", jsonText(out).c_str());
+  return jsonText(out);
 }
 
 void addOptions(CLI::App &app, BenchOptions &options) {
@@ -287,6 +288,7 @@ void addOptions(CLI::App &app, BenchOptions &options) {
                  "default: 1GiB")
       ->transform(CLI::AsSizeValue(false));
   app.add_flag("--json", options.json, "print JSON");
+  app.add_option("--json-file", options.jsonFile, "file that the JSON is written to as well");
   CLI::Option *kernels = app.add_flag("--kernels", options.kernels,
                                       "time every kernel of a step alone, beside the whole step");
   app.add_option("--tokens", options.tokens,
@@ -315,6 +317,7 @@ Status measureKernels(const BenchOptions &options) {
   kernels.repeats = options.repeats;
   kernels.probeBytes = options.probeBytes;
   kernels.json = options.json;
+  kernels.jsonFile = options.jsonFile;
   kernels.session = options.session;
   kernels.threads = options.threads;
   return benchKernels(kernels);
@@ -348,10 +351,12 @@ int runBench(int argc, char **argv) {
     if (Status status = measureThreads(options, threads, rows, target); !status.ok())
       return reportError(status);
   if (options.json)
-    printJson(options, rows, target);
+    std::printf("%s\n", jsonOf(options, rows, target).c_str());
   else
     printRows(options, rows, target);
   Status written = flushOutput();
+  if (written.ok() && !options.jsonFile.empty())
+    written = writeTextFile(options.jsonFile, jsonOf(options, rows, target));
   return written.ok() ? 0 : reportError(written);
 }
 

@@ -5,6 +5,7 @@
 #include "runtime/tools/BandwidthProbe.h"
 #include "runtime/tools/EngineSummary.h"
 #include "runtime/tools/KernelWork.h"
+#include "runtime/tools/SessionArguments.h"
 #include "runtime/tools/Table.h"
 
 #include "runtime/engine/Verify.h"
@@ -227,7 +228,7 @@ Status benchKernels(const KernelBenchOptions &options) {
     std::printf("%s\n", jsonText(json).c_str());
   else
     std::printf("\n* all launches together fit the device's cache\n");
-  return {};
+  return options.jsonFile.empty() ? Status() : writeTextFile(options.jsonFile, jsonText(json));
 }
 
 } // namespace ingot::runtime

@@ -11,8 +11,9 @@ struct KernelBenchOptions {
   std::vector<int64_t> tokens; ///< of the steps; empty: 1, 10, 64, 512, as far as the engine goes
   int64_t context = 0;         ///< positions of every sequence; 0: 1024, or what the engine takes
   int64_t repeats = 5;
-  uint64_t probeBytes = 0; ///< 0: no probe
-  bool json = false;
+  uint64_t probeBytes = 0;            ///< 0: no probe
+  bool json = false;                  ///< print JSON instead of tables
+  std::string jsonFile;               ///< not empty: write the JSON here too
   std::vector<int64_t> threads = {0}; ///< host: one table each
   SessionOptions session;
 };

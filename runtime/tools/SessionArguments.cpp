@@ -108,4 +108,17 @@ Result<std::string> readTextFile(const std::string &path, uint64_t limit) {
   return text;
 }
 
+Status writeTextFile(const std::string &path, const std::string &text) {
+  std::string temporary = path + ".part";
+  std::ofstream file(temporary, std::ios::binary | std::ios::trunc);
+  file << text;
+  file.close();
+  if (!file || std::rename(temporary.c_str(), path.c_str()) != 0) {
+    std::remove(temporary.c_str());
+    return Status::error("INGOT-E7103", path + ": cannot be written",
+                         "choose a path in a folder that can be written");
+  }
+  return {};
+}
+
 } // namespace ingot::runtime

@@ -37,5 +37,7 @@ Status flushOutput();
 
 /// Everything a text file holds. INGOT-E7101 when it cannot be read or has more than `limit` bytes.
 Result<std::string> readTextFile(const std::string &path, uint64_t limit);
+/// Writes a whole text file, or leaves what was there. INGOT-E7103.
+Status writeTextFile(const std::string &path, const std::string &text);
 
 } // namespace ingot::runtime

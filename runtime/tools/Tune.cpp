@@ -9,7 +9,6 @@
 
 #include <algorithm>
 #include <cctype>
-#include <fstream>
 #include <map>
 #include <set>
 #include <sstream>
@@ -205,19 +204,6 @@ std::string lockfile(const std::vector<Line> &lines, const std::string &target,
   return text;
 }
 
-Status writeText(const std::string &path, const std::string &text) {
-  std::string temporary = path + ".part";
-  std::ofstream file(temporary, std::ios::binary | std::ios::trunc);
-  file << text;
-  file.close();
-  if (!file || std::rename(temporary.c_str(), path.c_str()) != 0) {
-    std::remove(temporary.c_str());
-    return Status::error("INGOT-E7103", path + ": cannot be written",
-                         "choose a path in a folder that can be written");
-  }
-  return {};
-}
-
 void print(const std::vector<Line> &lines) {
   Table table({"product", ">rows", "kernel", ">us", ">default us", ">gain"});
   for (const Line &line : lines)
@@ -253,7 +239,7 @@ Status tune(const TuneOptions &options) {
                          "build the engine with --tuning-candidates for a target that has some");
   std::string text =
       lockfile(lines, executor.target().name()->str(), executor.device().description());
-  if (Status status = writeText(options.output, text); !status.ok())
+  if (Status status = writeTextFile(options.output, text); !status.ok())
     return status;
   print(lines);
   return flushOutput();
