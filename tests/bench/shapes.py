@@ -1,0 +1,41 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Published shapes of big models, and the recipes they are measured with."""
+import json
+import pathlib
+import shutil
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+COMMON = {"rms_norm_eps": 1e-5, "hidden_act": "silu", "tie_word_embeddings": False,
+          "torch_dtype": "bfloat16"}
+LLAMA3 = {**COMMON, "architectures": ["LlamaForCausalLM"], "vocab_size": 128256,
+          "max_position_embeddings": 8192, "rope_theta": 500000.0, "num_key_value_heads": 8,
+          "bos_token_id": 128000, "eos_token_id": 128001}
+MODELS = {
+    "llama-3-8b": {**LLAMA3, "hidden_size": 4096, "intermediate_size": 14336,
+                   "num_hidden_layers": 32, "num_attention_heads": 32},
+    "qwen2.5-32b": {**COMMON, "architectures": ["Qwen2ForCausalLM"], "vocab_size": 152064,
+                    "max_position_embeddings": 32768, "rope_theta": 1000000.0,
+                    "hidden_size": 5120, "intermediate_size": 27648, "num_hidden_layers": 64,
+                    "num_attention_heads": 40, "num_key_value_heads": 8,
+                    "bos_token_id": 151643, "eos_token_id": 151645},
+    "llama-3-70b": {**LLAMA3, "hidden_size": 8192, "intermediate_size": 28672,
+                    "num_hidden_layers": 80, "num_attention_heads": 64},
+}
+LAYERS = "version: 1\nweights:\n  - {{match: 'model.layers.*', format: {}}}\n" \
+         "  - {{match: '*', format: bf16}}\n"
+RECIPES = {
+    "bf16": LAYERS.format("bf16") + "activations: bf16\nkv_cache: bf16\n",
+    "fp8": LAYERS.format("fp8") + "activations: {compute: fp8-dynamic, store: bf16}\n"
+           "kv_cache: e4m3\n",
+    "w4a16": LAYERS.format("int4, group: 128") + "activations: bf16\nkv_cache: bf16\n",
+}
+
+
+def write_model(folder, name):
+    """A folder for `ingot build --random-weights`: the model's config.json and any tokenizer."""
+    model = folder / name
+    model.mkdir(parents=True, exist_ok=True)
+    (model / "config.json").write_text(json.dumps(MODELS[name]))
+    for file in ("tokenizer.json", "tokenizer_config.json"):
+        shutil.copy(ROOT / "examples/fables/model" / file, model)
+    return model
