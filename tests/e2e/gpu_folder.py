@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The folder for machines with a GPU (tests/gpu), made here and run in the simulator."""
+import gzip
 import json
 import subprocess
 import sys
@@ -42,8 +43,8 @@ class GpuFolder(harness.BuildTest):
             self.assertIn(words, table)
 
         # An engine that is damaged fails, and the rest is still measured.
-        engine = self.prepared / "engines" / "selftest-w4a16.ingot"
-        engine.write_bytes(engine.read_bytes()[:-4096])
+        engine = self.prepared / "engines" / "selftest-w4a16.ingot.gz"
+        engine.write_bytes(gzip.compress(gzip.decompress(engine.read_bytes())[:-4096]))
         result = self.run_folder("--output", output)
         self.assertEqual(result.returncode, 1, result.stdout + result.stderr)
         report = json.loads((output / "result.json").read_text())
