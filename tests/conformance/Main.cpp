@@ -22,6 +22,8 @@ int main(int argc, char **argv) {
   app.add_option("--cases", record.prefixes, "record cases whose names begin so")
       ->needs(file)
       ->delimiter(',');
+  app.add_flag("--no-ptx", record.noPtx, "a record for devices only, which no simulator loads")
+      ->needs(file);
   CLI11_PARSE(app, argc, argv);
   if (!record.file.empty())
     return conformance::record(record) ? 0 : 1;

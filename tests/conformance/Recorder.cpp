@@ -68,7 +68,7 @@ std::span<const uint8_t> bytesOf(const std::string &text) {
 /// Fills a record case by case.
 class Recorder {
 public:
-  explicit Recorder(const RecordOptions &options, int64_t multiprocessors) {
+  explicit Recorder(const RecordOptions &options, int64_t multiprocessors) : noPtx(options.noPtx) {
     content.architecture = options.architecture;
     content.multiprocessors = uint32_t(multiprocessors);
   }
@@ -85,6 +85,7 @@ private:
   /// Gives the buffer of `slot` its tolerances, those of its values from `first` on; their number.
   size_t addTolerances(Value slot, const std::vector<double> &tolerances, size_t first);
 
+  const bool noPtx;
   RecordT content;
   record::BlobStore blobs{content};
   std::map<std::pair<uint32_t, uint32_t>, uint32_t> kernels; ///< by cubin and dynamic memory
@@ -159,7 +160,7 @@ uint32_t Recorder::addKernel(const ObservedLaunch &seen) {
     auto kernel = std::make_unique<record::KernelT>();
     kernel->symbol = seen.call.symbol;
     kernel->cubin = cubin;
-    kernel->ptx = blobs.add(bytesOf(seen.ptx));
+    kernel->ptx = blobs.add(bytesOf(noPtx ? std::string() : seen.ptx));
     kernel->block = std::make_unique<record::Extent>(extent(shape.block));
     kernel->cluster = std::make_unique<record::Extent>(extent(shape.cluster));
     kernel->shared_bytes = shape.sharedBytes;

@@ -11,6 +11,7 @@ struct RecordOptions {
   std::string file;
   std::string architecture = "sm_90a";
   std::vector<std::string> prefixes; ///< of the cases' names; empty: all
+  bool noPtx = false;                ///< without what only a simulator loads
 };
 
 /// Runs the cases and writes the file. Each kernel of a case runs at one number of rows. Prints

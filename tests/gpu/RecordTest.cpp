@@ -42,6 +42,15 @@ protected:
 
 } // namespace
 
+TEST_F(RecordedLaunches, SaysThatASimulatorNeedsPtx) {
+  ASSERT_EQ(runProgram(INGOT_CONFORMANCE " --record " + kFile +
+                       " --architecture sm_80 --cases round_f32_bf16 --no-ptx"),
+            0)
+      << log();
+  EXPECT_EQ(replay("--simulate sm_80"), 1);
+  EXPECT_NE(log().find("without --no-ptx"), std::string::npos) << log();
+}
+
 TEST_F(RecordedLaunches, ReplaysBitForBitAndShowsAPlantedChange) {
   ASSERT_EQ(makeRecord(), 0) << log();
   ASSERT_EQ(replay("--simulate sm_80 --json " + kFile + ".json"), 0) << log();

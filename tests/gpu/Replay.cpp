@@ -194,6 +194,10 @@ private:
       return {};
     const KernelT &kernel = *record.kernels[index];
     uint32_t code = device->loads(CodeKind::Ptx) ? kernel.ptx : kernel.cubin;
+    if (record.blobs[code]->bytes.empty())
+      return Status::error(
+          "INGOT-E7030", "the record has no code of kernel '" + kernel.symbol + "' for this device",
+          "a simulator needs PTX: make the record again without --no-ptx");
     Result<size_t> library = device->loadLibrary(record.blobs[code]->bytes, kernel.symbol);
     if (!library.ok())
       return std::move(library).status();
