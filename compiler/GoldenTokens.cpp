@@ -36,9 +36,11 @@ static float allowance(const recipe::Recipe &recipe) {
   return eightBits ? 4 * kMarginStep : sixteenBits ? kMarginStep : 0;
 }
 
-static GoldenCase runPrompt(Engine &engine, const char *prompt, float allowed) {
+/// `most`: tokens of the prompt, so that an answer has room in a short context.
+static GoldenCase runPrompt(Engine &engine, const char *prompt, size_t most, float allowed) {
   GoldenCase golden;
   golden.prompt = engine.tokenize(prompt);
+  golden.prompt.resize(std::min(golden.prompt.size(), most));
   ingot_request request;
   ingot_request_init(engine.get(), &request);
   ingot_sampling_init(nullptr, &request.sampling);
@@ -62,21 +64,23 @@ static GoldenCase runPrompt(Engine &engine, const char *prompt, float allowed) {
   return golden;
 }
 
-static checkpoint::Expected<std::vector<GoldenCase>> runPrompts(const std::filesystem::path &path,
-                                                                float allowed) {
+static checkpoint::Expected<std::vector<GoldenCase>>
+runPrompts(const std::filesystem::path &path, const EngineLimits &limits, float allowed) {
   try {
     Options options;
     options.max_sequences = 1;
     options.max_logit_rows = 1;
-    options.max_tokens = kTokens;
-    options.max_context = kContext;
+    options.max_tokens = std::min(kTokens, limits.maxTokens);
+    options.max_context = std::min(kContext, limits.maxContext);
     Engine engine(path.string(), options);
     std::vector<GoldenCase> cases;
     for (const char *prompt : kPrompts)
-      cases.push_back(runPrompt(engine, prompt, allowed));
+      cases.push_back(runPrompt(engine, prompt, size_t(options.max_context + 1) / 2, allowed));
     return cases;
   } catch (const ingot::Error &error) {
-    return checkpoint::Error{error.code(), error.what(), "golden tokens", ""};
+    llvm::StringRef what = error.what();
+    what.consume_front(std::string(error.code()) + ": ");
+    return checkpoint::Error{error.code(), what.str(), "golden tokens", ""};
   }
 }
 
@@ -121,7 +125,7 @@ compiler::makeGoldenTokens(mlir::MLIRContext &context, BuildRequest &request,
   auto path = previewEngineFile(assembly->file, *metadata);
   if (!path)
     return path.error();
-  auto cases = runPrompts(*path, allowance(request.recipe));
+  auto cases = runPrompts(*path, request.limits, allowance(request.recipe));
   if (!cases)
     return cases.error();
   return GoldenTokens{std::move(*cases), "by the reference target"};

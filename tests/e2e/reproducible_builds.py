@@ -34,6 +34,17 @@ class ReproducibleBuilds(harness.BuildTest):
         self.assertTrue(output.read_bytes() == self.bytes_of("original"))
 
 
+class SmallLimits(harness.BuildTest):
+    def test_golden_tokens_fit_any_limits(self):
+        for number, limits in enumerate((("--max-context", 8, "--max-tokens", 4),
+                                         ("--max-context", 1))):
+            output = self.fresh(str(number)) / "m.ingot"
+            self.assert_built(self.build(harness.FABLES, output, *limits), output)
+            result = self.ingot_run("selftest", output)
+            self.assertEqual(result.returncode, 0, result.stdout + result.stderr)
+            self.assertRegex(result.stdout, r"golden +passed +\d+ tokens of 3 cases")
+
+
 class MemoryCap(harness.BuildTest):
     def test_a_cap_that_is_too_small_is_refused_with_the_least_that_works(self):
         output = self.fresh("small") / "m.ingot"
