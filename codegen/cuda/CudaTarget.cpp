@@ -111,6 +111,9 @@ CompiledKernels compileAll(engine::UnitOp unit, const CudaArchitecture &architec
       wanted.push_back(i);
     sources[i] = std::move(*source);
   }
+  // The kernel of @sample stands last and takes the longest: it must not be what the others wait
+  // for.
+  std::reverse(wanted.begin(), wanted.end());
   KernelCache cache(options.kernelCache);
   forEachParallel(wanted.size(), std::max(options.threads, 1), [&](size_t i) {
     all.outcomes[wanted[i]] = compileOne(sources[wanted[i]], nvrtc, cache);
