@@ -107,12 +107,6 @@ static KernelVariant scalarKernel(llm::AttentionOp op) {
   return variant.take();
 }
 
-/// The largest value of a dim.
-static int64_t mostOf(llvm::ArrayRef<RangeAttr> declared, llvm::StringRef dim) {
-  const auto *range = llvm::find_if(declared, [&](RangeAttr one) { return one.getDim() == dim; });
-  return range == declared.end() ? INT64_MAX : range->getMax();
-}
-
 /// Tokens that AttentionDecode takes: at any time (`few`), and (`many`) where almost every token is
 /// of a sequence of its own. Counters and the memory of parts must suffice.
 struct DecodeTokens {

@@ -45,13 +45,6 @@ Declined obstacle(llm::MatmulOp op, const MatmulShape &shape) {
   return std::nullopt;
 }
 
-/// The most rows that `op` is declared for.
-int64_t mostRows(const MatmulShape &shape, llvm::ArrayRef<RangeAttr> declared) {
-  const auto *range = llvm::find_if(
-      declared, [&](RangeAttr entry) { return entry.getDim() == kRowDims[*shape.rowDim]; });
-  return range == declared.end() ? INT64_MAX : range->getMax();
-}
-
 /// A variant of MatmulSimple.
 FailureOr<KernelVariant> simpleKernel(llm::MatmulOp op, const MatmulShape &shape,
                                       int64_t tileRows) {
@@ -114,7 +107,7 @@ Declined codegen::addMatmulKernels(llm::MatmulOp op, const CudaArchitecture &arc
   MatmulShape shape(op);
   if (Declined reason = obstacle(op, shape))
     return reason;
-  int64_t most = mostRows(shape, declared), least = 1;
+  int64_t most = mostOf(declared, kRowDims[*shape.rowDim]), least = 1;
   addTensorKernels(op, shape, architecture, most, kernels);
   if (!kernels.empty())
     return std::nullopt;
@@ -137,5 +130,6 @@ void codegen::addMatmulCandidates(llm::MatmulOp op, const CudaArchitecture &arch
                                   llvm::ArrayRef<RangeAttr> declared, Kernels &kernels) {
   MatmulShape shape(op);
   if (!obstacle(op, shape))
-    addTensorCandidates(op, shape, architecture, mostRows(shape, declared), kernels);
+    addTensorCandidates(op, shape, architecture, mostOf(declared, kRowDims[*shape.rowDim]),
+                        kernels);
 }

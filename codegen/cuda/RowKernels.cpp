@@ -246,8 +246,7 @@ static Declined addKernels(llm::SampleOp op, llvm::ArrayRef<RangeAttr> declared,
   engine::KernelVariant &shared = add((llvm::Twine(parts) + " min ((" + llvm::Twine(kWantedBlocks) +
                                        " * sms) ceildiv " + rows + ")")
                                           .str());
-  const auto *range = llvm::find_if(declared, [&](RangeAttr one) { return one.getDim() == dim; });
-  if (parts == 1 || (range != declared.end() && range->getMax() <= kCounters))
+  if (parts == 1 || mostOf(declared, dim) <= kCounters)
     return std::nullopt;
   shared.guards = shared.ranges = {RangeAttr::get(op.getContext(), dim, 1, kCounters)};
   add("1");

@@ -21,6 +21,13 @@ inline int64_t operandAddress(mlir::Value operand, mlir::RankedTensorType result
   return column ? 2 : 3;
 }
 
+/// The largest value of a dim; INT64_MAX where nothing is declared of it.
+inline int64_t mostOf(llvm::ArrayRef<engine::RangeAttr> declared, llvm::StringRef dim) {
+  const auto *range =
+      llvm::find_if(declared, [&](engine::RangeAttr one) { return one.getDim() == dim; });
+  return range == declared.end() ? INT64_MAX : range->getMax();
+}
+
 /// Collects the parts of a KernelVariant.
 class VariantBuilder {
 public:

@@ -136,9 +136,7 @@ static KernelVariant matmulKernel(llm::MatmulOp op, int64_t tileRows, int64_t ti
 void codegen::matmulKernels(llm::MatmulOp op, llvm::ArrayRef<engine::RangeAttr> declared,
                             llvm::StringRef code, llvm::SmallVectorImpl<KernelVariant> &kernels) {
   llvm::StringRef dim = kRowDims[*rowDim(op.getInput())];
-  const auto *range =
-      llvm::find_if(declared, [&](engine::RangeAttr entry) { return entry.getDim() == dim; });
-  int64_t most = range == declared.end() ? INT64_MAX : range->getMax();
+  int64_t most = mostOf(declared, dim);
   int64_t least = 1;
   for (const Shape &shape : kShapes) {
     KernelVariant kernel = matmulKernel(op, shape.tileRows, shape.tileColumns, code);

@@ -244,9 +244,7 @@ static Declined addKernels(llm::AttentionOp op, llvm::ArrayRef<RangeAttr> declar
     return "its rows must be the dim T";
   if (op.getFp8())
     return "the target has no FP8 products";
-  const auto *range =
-      llvm::find_if(declared, [](RangeAttr entry) { return entry.getDim() == "T"; });
-  int64_t most = range == declared.end() ? INT64_MAX : range->getMax();
+  int64_t most = mostOf(declared, "T");
   int64_t least = 1;
   for (const AttentionShape &shape : kAttentionShapes) {
     KernelVariant kernel = attentionKernel(op, shape.rows);

@@ -4,6 +4,7 @@
 // alone and added in order, whatever the tile, the grid and the number of shares: so a token's
 // result does not depend on them.
 #define INGOT_WAITS_ITSELF
+#include "Arrival.cuh"
 #include "MatmulPipeline.cuh"
 
 extern __shared__ __align__(128) u8 shared[];
@@ -261,19 +262,8 @@ __device__ bool Work::addShares() {
       static_cast<i32 *>(place(blockIdx.z))[((r * kBlocks + c) * 4 + i) * kThreads] =
           open.of[r][c][i];
     });
-  __shared__ u32 before;
-  __threadfence();
-  __syncthreads();
-  u32 *counter = launch.buffer<u32>(kWorkspace) + blockIdx.y * gridDim.x + blockIdx.x;
-  if (threadIdx.x == 0) {
-    before = ptx::addCounter(counter, 1);
-    if (before == gridDim.z - 1)
-      *counter = 0;
-  }
-  __syncthreads();
-  if (before != gridDim.z - 1)
+  if (!arrivesLast(launch.buffer<u32>(kWorkspace) + blockIdx.y * gridDim.x + blockIdx.x, gridDim.z))
     return false;
-  __threadfence();
   open.clear();
   i64 parts = kInteger ? i64(gridDim.z) : kSegments;
 #pragma unroll 1
