@@ -5,6 +5,7 @@
 #include "llvm/ADT/ScopeExit.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FileSystem.h"
+#include "llvm/Support/Path.h"
 #include <dlfcn.h>
 
 using namespace ingot::codegen;
@@ -39,6 +40,11 @@ struct Nvrtc::Functions {
 
 /// Loads one file; nothing, with `error`, if it is no NVRTC.
 static void *openLibrary(const std::string &file, std::string &error) {
+  // NVRTC opens its built-in functions by bare name at the first compilation. Off the loader's
+  // path, as in Python packages, that finds them only where they are loaded already.
+  for (const std::string &builtins :
+       nvrtcLibrariesIn(llvm::sys::path::parent_path(file), "libnvrtc-builtins.so."))
+    (void)dlopen(builtins.c_str(), RTLD_NOW | RTLD_LOCAL);
   void *library = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (!library)
     error = dlerror();

@@ -37,8 +37,9 @@ private:
 /// and the bare names that the loader looks up.
 std::vector<std::string> nvrtcCandidates();
 
-/// The libraries in folder `folder`, newest first.
-std::vector<std::string> nvrtcLibrariesIn(llvm::StringRef folder);
+/// The libraries in folder `folder` whose names start with `prefix`, newest first.
+std::vector<std::string> nvrtcLibrariesIn(llvm::StringRef folder,
+                                          llvm::StringRef prefix = "libnvrtc.so.");
 
 /// The same for a folder as people name it: of the library, of a toolkit, or of Python packages.
 std::vector<std::string> nvrtcLibrariesUnder(llvm::StringRef folder);

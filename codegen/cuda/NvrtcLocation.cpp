@@ -32,9 +32,10 @@ static std::vector<std::string> librariesOfPackages(const llvm::Twine &packages)
   return found;
 }
 
-std::vector<std::string> ingot::codegen::nvrtcLibrariesIn(llvm::StringRef folder) {
+std::vector<std::string> ingot::codegen::nvrtcLibrariesIn(llvm::StringRef folder,
+                                                          llvm::StringRef prefix) {
   std::vector<std::string> found;
-  for (const std::string &file : entries(folder, "libnvrtc.so."))
+  for (const std::string &file : entries(folder, prefix))
     if (!llvm::StringRef(file).contains(".alt."))
       found.push_back(file);
   return found;

@@ -2,6 +2,9 @@
 // Loading NVRTC, its errors, and that equal sources give equal bytes, through the cache and not.
 #include "codegen/cuda/KernelCache.h"
 
+#include "llvm/Support/Path.h"
+
+#include <dlfcn.h>
 #include <filesystem>
 #include <gtest/gtest.h>
 #include <thread>
@@ -42,6 +45,21 @@ TEST(Nvrtc, anotherLibraryIsRefused) {
   ASSERT_FALSE(loaded);
   std::string message = llvm::toString(loaded.takeError());
   EXPECT_NE(message.find("lacks functions"), std::string::npos) << message;
+}
+
+/// Where NVRTC's folder is not on the loader's path, it finds its own parts only once loaded.
+TEST(Nvrtc, loadsItsBuiltInFunctionsFromItsFolder) {
+  for (const std::string &file : nvrtcCandidates()) {
+    auto parts = nvrtcLibrariesIn(llvm::sys::path::parent_path(file), "libnvrtc-builtins.so.");
+    if (parts.empty())
+      continue;
+    auto loaded = Nvrtc::load(file);
+    ASSERT_TRUE(bool(loaded)) << llvm::toString(loaded.takeError());
+    std::string name = llvm::sys::path::filename(parts.front()).str();
+    EXPECT_NE(dlopen(name.c_str(), RTLD_NOW | RTLD_NOLOAD), nullptr) << name;
+    return;
+  }
+  GTEST_SKIP() << "no NVRTC";
 }
 
 TEST(Nvrtc, errorsHoldTheMessages) {
