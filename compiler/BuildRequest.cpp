@@ -100,6 +100,31 @@ recipe::StoreType ownType(const checkpoint::Checkpoint &checkpoint) {
                              : recipe::StoreType::F32;
 }
 
+/// The name of the matrix that the tensor called `stored` is part of, as recipes have it.
+std::string weightName(llvm::StringRef stored) {
+  for (llvm::StringRef part : {".qweight", ".weight_packed", ".weight_blocks"})
+    if (stored.ends_with(part))
+      return (stored.drop_back(part.size()) + ".weight").str();
+  return stored.str();
+}
+
+/// What the checkpoint was quantized for, where the recipe leaves it open, and what the engine does
+/// otherwise.
+void takeQuantization(BuildRequest &request) {
+  using Activations = checkpoint::QuantizationConfig::Activations;
+  const checkpoint::QuantizationConfig &own = request.checkpoint.quantization();
+  recipe::ActivationType &compute = request.recipe.activations.compute;
+  if (compute == recipe::ActivationType::Stored && own.activations != Activations::AsStored) {
+    compute = own.activations == Activations::Int8PerToken ? recipe::ActivationType::Int8Dynamic
+                                                           : recipe::ActivationType::Fp8Dynamic;
+    request.options.push_back({"recipe: activations", "", std::string(recipe::name(compute)),
+                               "what the checkpoint was quantized for"});
+  }
+  for (const auto &deviation : own.deviations)
+    request.options.push_back(
+        {"checkpoint: " + deviation.what, deviation.stated, deviation.effective, deviation.why});
+}
+
 /// The checkpoint, or for random weights its configuration and the tensors of its family.
 Expected<checkpoint::Checkpoint> openCheckpoint(MLIRContext &context, const BuildOptions &options) {
   if (!options.randomWeights)
@@ -163,6 +188,7 @@ Expected<BuildRequest> compiler::readRequest(MLIRContext &context, const BuildOp
       return recipe.error();
     request.recipe = std::move(*recipe);
   }
+  takeQuantization(request);
   request.recipe = request.recipe.settled(ownType(request.checkpoint));
   if (auto outcome = settleLimits(request, options.limits); !outcome)
     return outcome.error();
@@ -179,7 +205,7 @@ Expected<BuildRequest> compiler::readRequest(MLIRContext &context, const BuildOp
     return outcome.error();
   std::vector<std::string> names;
   for (const checkpoint::Tensor &tensor : request.checkpoint.tensors())
-    names.push_back(tensor.name);
+    names.push_back(weightName(tensor.name));
   for (const recipe::UnusedRule &unused : request.recipe.unusedRules(names))
     progress.warn("recipe rule " + request.recipe.weights[unused.rule].match +
                   (unused.shadowed ? " is never reached: earlier rules take its tensors"

@@ -2,6 +2,8 @@
 // Stages, and what the passes are told: target, recipe and declared shapes, as attributes.
 #include "compiler/Pipeline.h"
 
+#include "passes/FusionReport.h"
+
 #include "compiler/RegisterPasses.h"
 #include "mlir/Transforms/Passes.h"
 #include "passes/fuse/Passes.h"
@@ -110,11 +112,17 @@ Type kvType(MLIRContext *context, recipe::KvType type) {
 /// Writes the recipe into the module: formats on matrices, the rest as module attributes.
 void annotate(ModuleOp module, const recipe::Recipe &recipe) {
   MLIRContext *context = module.getContext();
-  module.walk([&](llm::WeightOp op) {
-    if (op.getType().getRank() != 2)
+  module.walk([&](Operation *op) {
+    // Parts of a matrix that is stored quantized have no format of their own.
+    bool isMatrix = isa<llm::WeightOp, llm::DequantizeOp>(op) &&
+                    cast<RankedTensorType>(op->getResult(0).getType()).getRank() == 2 &&
+                    !llvm::any_of(op->getUsers(), [](Operation *user) {
+                      return user->getNumResults() > 0 && isWeight(user->getResult(0));
+                    });
+    if (!isMatrix)
       return;
     // The location bears the name that the model uses, which a tied weight may not be stored under.
-    auto name = op.getLoc()->findInstanceOf<NameLoc>().getName().strref();
+    auto name = op->getLoc()->findInstanceOf<NameLoc>().getName().strref();
     if (Attribute format = formatAttribute(context, recipe.formatFor(name)))
       op->setAttr("llm.format", format);
   });

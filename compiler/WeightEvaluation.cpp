@@ -73,6 +73,9 @@ private:
   void storeScale(const Step &step, const WeightNode &node, int64_t row, int64_t index,
                   const Quantizer &quantizer);
   void dequantize(const Step &step, const WeightNode &node);
+  void unpack(const Step &step, const WeightNode &node);
+  void transpose(const Step &step, const WeightNode &node);
+  void repeatRows(const Step &step, const WeightNode &node);
   void concatRows(const Step &step, const WeightNode &node);
   void interleaveRows(const Step &step, const WeightNode &node);
   void scaleColumns(const Step &step, const WeightNode &node);
@@ -117,6 +120,15 @@ Outcome BlockPlan::Runner::run(const Step &step) {
     return node.group == -1 ? quantizeByTensor(step, node) : quantize(step, node);
   case NodeKind::Dequantize:
     dequantize(step, node);
+    return {};
+  case NodeKind::Unpack:
+    unpack(step, node);
+    return {};
+  case NodeKind::Transpose:
+    transpose(step, node);
+    return {};
+  case NodeKind::RepeatRows:
+    repeatRows(step, node);
     return {};
   case NodeKind::ConcatRows:
     concatRows(step, node);
@@ -275,6 +287,60 @@ void BlockPlan::Runner::dequantize(const Step &step, const WeightNode &node) {
       column += count;
     }
   }
+}
+
+//===- Stored words -------------------------------------------------------------------------===//
+
+void BlockPlan::Runner::unpack(const Step &step, const WeightNode &node) {
+  const PackedFields &fields = node.fields;
+  const Window &window = step.window, &words = step.inputs[0].window;
+  Element from = graph.shape(node.operands[0]).element, to = node.results[0].element;
+  int64_t first = window.column / fields.period() * fields.period();
+  int64_t skipped = first * fields.bits - words.column * workingBytes(from) * 8;
+  int64_t lead = window.column - first;
+  int64_t count =
+      (lead + window.columns() + fields.period() - 1) / fields.period() * fields.period();
+  std::byte *row = memory + step.scratch;
+  for (int64_t index = 0; index < window.rows(); ++index) {
+    fields.unpack(at(step.inputs[0].view, from, index), skipped, row, count);
+    std::memcpy(at(step.results[0], to, index), row + lead, static_cast<size_t>(window.columns()));
+  }
+}
+
+template <class Word>
+static void transposeWords(const std::byte *in, int64_t inPitch, std::byte *out, int64_t outPitch,
+                           int64_t rows, int64_t columns) {
+  constexpr int64_t tile = 16;
+  auto *from = reinterpret_cast<const Word *>(in);
+  auto *to = reinterpret_cast<Word *>(out);
+  for (int64_t firstRow = 0; firstRow < rows; firstRow += tile)
+    for (int64_t firstColumn = 0; firstColumn < columns; firstColumn += tile)
+      for (int64_t row = firstRow; row < std::min(firstRow + tile, rows); ++row)
+        for (int64_t column = firstColumn; column < std::min(firstColumn + tile, columns); ++column)
+          to[row * outPitch + column] = from[column * inPitch + row];
+}
+
+void BlockPlan::Runner::transpose(const Step &step, const WeightNode &node) {
+  Element element = node.results[0].element;
+  auto move = [&]<class Word>(Word) {
+    transposeWords<Word>(at(step.inputs[0].view, element, 0), step.inputs[0].view.pitch,
+                         at(step.results[0], element, 0), step.results[0].pitch, step.window.rows(),
+                         step.window.columns());
+  };
+  switch (workingBytes(element)) {
+  case 1:
+    return move(uint8_t());
+  case 2:
+    return move(uint16_t());
+  default:
+    return move(uint32_t());
+  }
+}
+
+void BlockPlan::Runner::repeatRows(const Step &step, const WeightNode &node) {
+  for (int64_t row = 0; row < step.window.rows(); ++row)
+    copyRows(step.inputs[0], (step.window.row + row) / node.block - step.inputs[0].window.row, step,
+             row, 1, node.results[0].element);
 }
 
 //===- Rows and columns ---------------------------------------------------------------------===//

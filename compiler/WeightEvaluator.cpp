@@ -95,6 +95,15 @@ int64_t interleavedBefore(int64_t row, int64_t block, int64_t operand) {
   return row / pair * block + std::clamp<int64_t>(row % pair - operand * block, 0, block);
 }
 
+/// The words that hold the fields of `window`, whole periods of them.
+Window BlockPlan::packedWindow(const WeightNode &node, const Window &window) const {
+  int64_t period = node.fields.period(), bits = node.fields.bits;
+  int64_t width = 8 * workingBytes(graph.shape(node.operands[0]).element);
+  int64_t first = window.column / period * period;
+  int64_t end = (window.columnEnd + period - 1) / period * period;
+  return {window.row, window.rowEnd, first * bits / width, (end * bits + width - 1) / width};
+}
+
 void BlockPlan::planInputs(Step &step) {
   const WeightNode &node = graph.nodes()[step.node];
   const Window &window = step.window;
@@ -122,6 +131,18 @@ void BlockPlan::planInputs(Step &step) {
       step.inputs.push_back(input(node.operands[i], i == 0 ? window : scales));
     break;
   }
+  case NodeKind::Unpack:
+    step.inputs = {input(node.operands[0], packedWindow(node, window))};
+    break;
+  case NodeKind::Transpose:
+    step.inputs = {
+        input(node.operands[0], {window.column, window.columnEnd, window.row, window.rowEnd})};
+    break;
+  case NodeKind::RepeatRows:
+    step.inputs = {input(node.operands[0],
+                         {window.row / node.block, (window.rowEnd + node.block - 1) / node.block,
+                          window.column, window.columnEnd})};
+    break;
   case NodeKind::ConcatRows: {
     int64_t first = 0;
     for (WeightValue operand : node.operands) {
@@ -165,6 +186,9 @@ void BlockPlan::planResults(Step &step) {
     break;
   case NodeKind::ScaleColumns:
     step.scratch = allocateFloats(2 * window.columns());
+    break;
+  case NodeKind::Unpack: // a row of whole periods
+    step.scratch = allocate(1, window.columns() + 2 * node.fields.period(), Element::I8).offset;
     break;
   default:
     break;

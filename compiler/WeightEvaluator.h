@@ -75,6 +75,7 @@ private:
   class Runner;
 
   const Step &stepFor(uint32_t node, const Window &window);
+  Window packedWindow(const WeightNode &node, const Window &window) const;
   void planInputs(Step &step);
   void planResults(Step &step);
   Input input(WeightValue value, const Window &window);

@@ -33,6 +33,8 @@ static std::optional<Element> elementOf(Type type) {
     return Element::I8;
   if (type.isInteger(4))
     return Element::I4;
+  if (type.isInteger(32))
+    return Element::I32;
   return std::nullopt;
 }
 
@@ -47,7 +49,10 @@ static std::optional<Element> elementOf(checkpoint::DType type) {
   case checkpoint::DType::F8E4M3:
     return Element::F8E4M3;
   case checkpoint::DType::I8:
+  case checkpoint::DType::U8:
     return Element::I8;
+  case checkpoint::DType::I32:
+    return Element::I32;
   default:
     return std::nullopt;
   }
@@ -201,6 +206,23 @@ Outcome WeightGraphReader::readKind(Operation &op, WeightNode &node) {
           return Outcome(unsupported(&op, "makes f32 only"));
         return matrices() ? Outcome() : notMatrix;
       })
+      .Case([&](llm::UnpackOp unpack) {
+        node.kind = NodeKind::Unpack;
+        node.fields = {static_cast<int64_t>(unpack.getBits()),
+                       static_cast<uint32_t>(unpack.getIncrement()),
+                       static_cast<uint32_t>(unpack.getBias()),
+                       {unpack.getOrder().begin(), unpack.getOrder().end()}};
+        return Outcome();
+      })
+      .Case([&](llm::TransposeOp) {
+        node.kind = NodeKind::Transpose;
+        return Outcome();
+      })
+      .Case([&](llm::RepeatRowsOp repeat) {
+        node.kind = NodeKind::RepeatRows;
+        node.block = static_cast<int64_t>(repeat.getCount());
+        return Outcome();
+      })
       .Case([&](llm::ConcatRowsOp) {
         node.kind = NodeKind::ConcatRows;
         return Outcome();
@@ -229,9 +251,12 @@ Outcome WeightGraphReader::readSource(llm::WeightOp op, WeightNode &node) {
   node.tensor = *tensor;
   auto type = cast<RankedTensorType>(op.getType());
   auto element = elementOf(node.tensor->dtype);
-  bool sameShape = llvm::equal(type.getShape(), node.tensor->shape,
-                               [](int64_t a, uint64_t b) { return static_cast<uint64_t>(a) == b; });
-  if (element == node.results[0].element && sameShape && op.getOffset() == node.tensor->offset)
+  // Row-major elements may be read in another shape.
+  uint64_t elements = 1;
+  for (uint64_t extent : node.tensor->shape)
+    elements *= extent;
+  bool sameSize = static_cast<uint64_t>(type.getNumElements()) == elements;
+  if (element == node.results[0].element && sameSize && op.getOffset() == node.tensor->offset)
     return {};
   return Error{"INGOT-E3102",
                message("@weights reads ", inQuotes(node.name), " as ", printed(type), " at byte ",
@@ -265,7 +290,7 @@ void WeightGraphReader::readEncoding(llm::EncodingAttr encoding, WeightNode &nod
   node.group = encoding.getGroup();
 }
 
-/// Symmetric int4 stores zero as 8; operations that only move rows keep that.
+/// Symmetric int4 stores zero as 8; operations that only move elements keep that.
 void WeightGraphReader::findPadding(WeightNode &node) const {
   if (node.kind == NodeKind::Quantize)
     node.padding = node.encoding == EncodingKind::Int4 && !node.zeroPoints ? 8 : 0;
@@ -279,7 +304,9 @@ std::string WeightGraphReader::keyOf(const WeightNode &node) {
   std::string key;
   auto add = [&](auto... numbers) { ((key += std::to_string(numbers) + " "), ...); };
   add(static_cast<int>(node.kind), static_cast<int>(node.encoding), node.zeroPoints, node.group,
-      node.block);
+      node.block, node.fields.bits, node.fields.increment, node.fields.bias);
+  for (int64_t place : node.fields.order)
+    add(place);
   for (const WeightShape &shape : node.results)
     add(shape.rows, shape.columns, static_cast<int>(shape.element));
   key += "of ";

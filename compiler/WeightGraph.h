@@ -20,6 +20,9 @@ enum class NodeKind : uint8_t {
   Convert,
   Quantize,   ///< results: values, scales and, where there are zero points, zeros
   Dequantize, ///< operands: values, scales and, where there are zero points, zeros
+  Unpack,
+  Transpose,
+  RepeatRows,
   ConcatRows,
   InterleaveRows,
   ScaleColumns,
@@ -50,7 +53,8 @@ struct WeightNode {
   EncodingKind encoding = EncodingKind::Int8; ///< Quantize, Dequantize
   bool zeroPoints = false;                    ///< Quantize, Dequantize
   int64_t group = 0;   ///< Quantize, Dequantize: columns that share a scale, 0: the row, -1: all
-  int64_t block = 1;   ///< InterleaveRows
+  int64_t block = 1;   ///< InterleaveRows; RepeatRows: how often
+  PackedFields fields; ///< Unpack
   uint8_t padding = 0; ///< the element that stands for zero in result 0
 };
 

@@ -21,6 +21,7 @@ namespace ingot::compiler {
 int64_t storedBits(Element element) {
   switch (element) {
   case Element::F32:
+  case Element::I32:
     return 32;
   case Element::F16:
   case Element::BF16:
@@ -36,7 +37,9 @@ int64_t storedBits(Element element) {
 
 int64_t workingBytes(Element element) { return std::max<int64_t>(storedBits(element) / 8, 1); }
 
-bool isFloat(Element element) { return element != Element::I8 && element != Element::I4; }
+bool isFloat(Element element) {
+  return element != Element::I8 && element != Element::I4 && element != Element::I32;
+}
 
 //===- Single elements ----------------------------------------------------------------------===//
 // Without branches, so that loops over them vectorise.
@@ -153,6 +156,7 @@ void widen(Element from, const std::byte *in, float *out, int64_t count) {
     return widenF8(in, out, count);
   case Element::I8:
   case Element::I4:
+  case Element::I32:
     return;
   }
 }
@@ -170,7 +174,23 @@ void narrow(Element to, const float *in, std::byte *out, int64_t count) {
     return narrowF8(in, out, count);
   case Element::I8:
   case Element::I4:
+  case Element::I32:
     return;
+  }
+}
+
+void PackedFields::unpack(const std::byte *stream, int64_t skipped, std::byte *out,
+                          int64_t count) const {
+  const uint32_t mask = (1u << bits) - 1;
+  for (int64_t k = 0; k < count; ++k) {
+    int64_t field =
+        order.empty() ? k : k / period() * period() + order[static_cast<size_t>(k % period())];
+    int64_t bit = skipped + field * bits, shift = bit % 8;
+    auto word = static_cast<uint32_t>(stream[bit / 8]);
+    if (shift + bits > 8)
+      word |= static_cast<uint32_t>(stream[bit / 8 + 1]) << 8;
+    uint32_t value = ((word >> shift) + increment) & mask;
+    out[k] = static_cast<std::byte>(value - bias);
   }
 }
 

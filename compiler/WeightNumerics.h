@@ -5,11 +5,13 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <vector>
 
 namespace ingot::compiler {
 
 /// Element types of weights. An I4 is unsigned and, until it is packed, takes a byte of its own.
-enum class Element : uint8_t { F32, F16, BF16, F8E4M3, I8, I4 };
+/// I32: words of packed fields, in checkpoints only.
+enum class Element : uint8_t { F32, F16, BF16, F8E4M3, I8, I4, I32 };
 
 /// Bits of one element in an engine file.
 int64_t storedBits(Element element);
@@ -23,6 +25,20 @@ void widen(Element from, const std::byte *in, float *out, int64_t count);
 /// `count` f32 values rounded to nearest even in the float type `to`. Not-a-number stays one;
 /// F8E4M3 saturates at 448, the other types overflow to infinity.
 void narrow(Element to, const float *in, std::byte *out, int64_t count);
+
+/// How fields lie in a row of packed words; the rules are those of llm.unpack.
+struct PackedFields {
+  int64_t bits = 8;
+  uint32_t increment = 0, bias = 0;
+  std::vector<int64_t> order; ///< empty: in order
+
+  /// Elements that must be read together.
+  int64_t period() const { return order.empty() ? 1 : static_cast<int64_t>(order.size()); }
+  /// `count` elements, of which the first is element `first`, from a stream of bits that begins
+  /// `skipped` bits before it and has all bits of these elements' periods. Both are multiples of
+  /// the period.
+  void unpack(const std::byte *stream, int64_t skipped, std::byte *out, int64_t count) const;
+};
 
 /// products[i] = values[i] * factors[i].
 void multiply(const float *values, const float *factors, float *products, int64_t count);

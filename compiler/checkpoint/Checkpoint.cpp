@@ -50,6 +50,13 @@ Expected<Checkpoint> Checkpoint::openWithoutWeights(const fs::path &directory) {
   auto checkpoint = openConfig(directory);
   if (!checkpoint)
     return checkpoint.error();
+  if (!checkpoint->quantizationConfig.methodName.empty())
+    return Error{"INGOT-E1054",
+                 message("weights quantized by ",
+                         inQuotes(checkpoint->quantizationConfig.methodName),
+                         " cannot be made at random"),
+                 printable((directory / "config.json").string()),
+                 "remove quantization_config and let the recipe quantize"};
   checkpoint->weightless = checkpoint->modelConfig.declaredType;
   if (!checkpoint->weightless)
     return Error{"INGOT-E1058", "config.json does not say of which type the weights are",
@@ -74,6 +81,12 @@ Expected<Checkpoint> Checkpoint::openConfig(const fs::path &directory) {
   Checkpoint checkpoint(*std::move(config));
   checkpoint.directory = directory;
   checkpoint.inputFiles.push_back(directory / "config.json");
+
+  auto quantization =
+      QuantizationConfig::read(checkpoint.modelConfig.raw, directory, checkpoint.inputFiles);
+  if (!quantization)
+    return quantization.error();
+  checkpoint.quantizationConfig = *std::move(quantization);
 
   fs::path generationPath = directory / "generation_config.json";
   if (isThere(generationPath)) {

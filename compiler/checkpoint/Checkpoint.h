@@ -4,6 +4,7 @@
 
 #include "compiler/checkpoint/GenerationConfig.h"
 #include "compiler/checkpoint/ModelConfig.h"
+#include "compiler/checkpoint/QuantizationConfig.h"
 #include "compiler/checkpoint/Safetensors.h"
 
 #include <map>
@@ -20,7 +21,8 @@ public:
 
   /// The same without weight files, even if there are some. Until expectTensors it has no tensors;
   /// afterwards they can be found but not read.
-  /// Errors: those of the readers, and INGOT-E1058 where config.json states no element type.
+  /// Errors: those of the readers, INGOT-E1058 where config.json states no element type, and
+  /// INGOT-E1054 where it states that weights are quantized.
   static Expected<Checkpoint> openWithoutWeights(const std::filesystem::path &directory);
 
   /// The type that every tensor of a checkpoint without weights is taken to have; else nothing.
@@ -31,6 +33,7 @@ public:
 
   const ModelConfig &config() const { return modelConfig; }
   const GenerationConfig &generation() const { return generationConfig; }
+  const QuantizationConfig &quantization() const { return quantizationConfig; }
 
   /// The stop tokens: generation_config.json's where it gives any, else config.json's.
   const std::vector<uint64_t> &eosIds() const;
@@ -74,6 +77,7 @@ private:
   std::filesystem::path directory;
   ModelConfig modelConfig;
   GenerationConfig generationConfig;
+  QuantizationConfig quantizationConfig;
   std::vector<std::filesystem::path> inputFiles;
   std::vector<File> files; ///< by Tensor::fileIndex
   std::optional<DType> weightless;

@@ -190,15 +190,6 @@ Expected<ModelConfig> ModelConfig::parse(std::string_view text, const std::strin
     supported += message(supported.empty() ? "" : ", ", family.architecture);
     if (family.architecture != *architecture)
       continue;
-    auto quantization = root->find("quantization_config");
-    if (quantization && !quantization->isNull()) {
-      auto method = quantization->find("quant_method");
-      return quantization->error(
-          "INGOT-E1054",
-          message("the checkpoint is already quantized",
-                  method && method->isString() ? " by " + inQuotes(*method->string()) : ""),
-          "use the unquantized checkpoint and let the recipe quantize it");
-    }
     auto config = family.read(*root);
     if (config)
       config->architecture = *architecture;

@@ -68,7 +68,7 @@ Type elementType(OpBuilder &builder, checkpoint::DType dtype) {
 
 StepBuilder::StepBuilder(ModuleOp module, const checkpoint::Checkpoint &checkpoint)
     : checkpoint(checkpoint), module(module), builder(module.getContext()),
-      weights(module.getContext()), location(module.getLoc()) {}
+      weights(module.getContext()), storedWeights(weights, checkpoint), location(module.getLoc()) {}
 
 void StepBuilder::begin(ArrayRef<llm::KvType> cacheTypes) {
   builder.setInsertionPointToEnd(module.getBody());
@@ -122,6 +122,12 @@ Value StepBuilder::weight(StringRef name, ArrayRef<int64_t> shape) {
     if (!firstError)
       firstError = std::move(error);
   };
+  if (storedWeights.isQuantized(name)) {
+    auto value = storedWeights.matrix(name, shape);
+    if (value)
+      return known[name] = *value;
+    fail(value.error());
+  }
   auto tensor = checkpoint.get(name.str());
   if (auto assumed = checkpoint.assumedType()) {
     stored = checkpoint.storedName(name.str());

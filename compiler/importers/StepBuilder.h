@@ -4,6 +4,7 @@
 #pragma once
 
 #include "compiler/importers/Importer.h"
+#include "compiler/importers/StoredWeights.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -27,7 +28,8 @@ public:
   /// Operations created from here on come from `site` of the model ("layers.0.self_attn").
   void setSite(const llvm::Twine &site);
 
-  /// The checkpoint's tensor `name`, which must have `shape`; one operation per tensor.
+  /// The checkpoint's tensor `name`, which must have `shape`, or the values of a matrix that is
+  /// stored quantized; one value per name.
   mlir::Value weight(llvm::StringRef name, llvm::ArrayRef<int64_t> shape);
   /// A small f32 weight computed from the configuration.
   mlir::Value literal(llvm::StringRef name, llvm::ArrayRef<float> values);
@@ -57,6 +59,7 @@ private:
   mlir::ModuleOp module;
   mlir::OpBuilder builder; ///< the program's operations
   mlir::OpBuilder weights; ///< weight operations, at the start of the function
+  StoredWeights storedWeights;
   mlir::Location location;
   mlir::func::FuncOp function;
   mlir::Operation *firstOperation = nullptr; ///< separates weights from the program while building

@@ -90,7 +90,7 @@ LogicalResult EncodingAttr::verify(function_ref<InFlightDiagnostic()> emitError,
                                    int64_t group, bool zeroPoints) {
   if (kind != "int8" && kind != "int4" && kind != "fp8")
     return emitError() << "unknown encoding '" << kind << "'";
-  if (group < -1 || (group > 0 && kind != "int4") || (group == -1 && kind != "fp8"))
+  if (group < -1 || (group == -1 && kind != "fp8"))
     return emitError() << "encoding '" << kind << "' has no group " << group;
   if (zeroPoints && kind != "int4")
     return emitError() << "zero points go with int4 only";

@@ -67,6 +67,59 @@ LogicalResult DequantizeOp::verify() {
                        typeOrNull(getZeros()));
 }
 
+LogicalResult UnpackOp::verify() {
+  RankedTensorType input = typeOf(getInput()), result = typeOf(getResult());
+  auto wide = dyn_cast<IntegerType>(input.getElementType());
+  int64_t bits = getBits();
+  if (!wide || wide.getWidth() % 8 != 0)
+    return emitOpError() << "input must be integers of whole bytes";
+  if (bits < 1 || bits > 8)
+    return emitOpError() << "fields have 1 to 8 bits";
+  if (input.getRank() != 2 || result.getRank() != 2 ||
+      input.getShape().front() != result.getShape().front())
+    return emitOpError() << "needs matrices of equally many rows";
+  int64_t least = -static_cast<int64_t>(getBias()), most = least + (int64_t{1} << bits) - 1;
+  bool nibble = result.getElementType().isInteger(4);
+  if (!nibble && !result.getElementType().isInteger(8))
+    return emitOpError() << "makes i4 and i8 elements only";
+  // Bytes may be signed or not.
+  if (nibble ? least < 0 || most > 15 : least < -128 || most > 255)
+    return emitOpError() << "result cannot hold every field";
+  SmallVector<int64_t> order(getOrder()),
+      inOrder = llvm::to_vector(llvm::seq<int64_t>(0, order.size()));
+  llvm::sort(order);
+  if (order != inOrder)
+    return emitOpError() << "order must have each number from 0 once";
+  int64_t period = std::max<int64_t>(order.size(), 1);
+  int64_t fields = (columnsOf(getResult()) + period - 1) / period * period;
+  if (fields * bits > columnsOf(getInput()) * int64_t(wide.getWidth()))
+    return emitOpError() << "a row has too few bits for " << columnsOf(getResult()) << " fields";
+  return success();
+}
+
+LogicalResult TransposeOp::verify() {
+  RankedTensorType input = typeOf(getInput()), result = typeOf(getResult());
+  if (input.getRank() != 2 || result.getRank() != 2 ||
+      input.getElementType() != result.getElementType() ||
+      input.getShape()[0] != result.getShape()[1] || input.getShape()[1] != result.getShape()[0])
+    return emitOpError() << input << " cannot become " << result;
+  return success();
+}
+
+LogicalResult RepeatRowsOp::verify() {
+  RankedTensorType input = typeOf(getInput()), result = typeOf(getResult());
+  int64_t count = getCount();
+  if (count < 1)
+    return emitOpError() << "count must be positive";
+  if (input.getElementType() != result.getElementType() ||
+      input.getShape().drop_front() != result.getShape().drop_front())
+    return emitOpError() << "changes more than the rows";
+  if ((result.getShape().front() + count - 1) / count != input.getShape().front())
+    return emitOpError() << input.getShape().front() << " rows " << count << " times are not "
+                         << result.getShape().front() << " rows";
+  return success();
+}
+
 LogicalResult ConcatRowsOp::verify() {
   if (getInputs().empty())
     return emitOpError() << "needs an input";

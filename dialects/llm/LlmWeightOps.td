@@ -44,7 +44,8 @@ def Llm_ConvertOp : Llm_Op<"convert", [Pure]> {
 def Llm_QuantizeOp : Llm_Op<"quantize", [Pure]> {
   let summary = "Round-to-nearest quantization of a weight";
   let description = [{
-    Per group of a row (or per row, or over the whole tensor): symmetric int8 scale = amax / 127;
+    Per group of a row (or per row, or over the whole tensor): symmetric int8 scale = amax / 127,
+    |stored| <= 127;
     int4 scale = m / -8 rounded to the scale type, where m is the weight of the largest magnitude
     with its sign (the negative one of two), stored = clamp(rne(w / scale) + 8, 0, 15);
     int4 with zero points: scale = (max' - min') / 15 over min' = min(min, 0), max' = max(max, 0),
@@ -66,6 +67,48 @@ def Llm_DequantizeOp : Llm_Op<"dequantize", [Pure]> {
   let assemblyFormat = [{
     $values `,` $scales (`,` $zeros^)? $encoding attr-dict `:` functional-type(operands, results)
   }];
+  let hasVerifier = 1;
+}
+
+def Llm_UnpackOp : Llm_Op<"unpack", [Pure]> {
+  let summary = "Small unsigned integers out of a row of packed words";
+  let description = [{
+    A row of the input is a stream of bits: its words one after the other, each little-endian. Field
+    f of the stream is bits [f * bits, (f + 1) * bits), so fields may cross words. Element k of the
+    result is field f(k), plus `increment` modulo 2^bits, minus `bias`. f(k) = k, or with an order
+    of m numbers k / m * m + order[k % m]. Fields that the result has no column for are dropped.
+
+    ```mlir
+    %z = llm.unpack %q bits 4 increment 1 order [0, 4, 1, 5, 2, 6, 3, 7]
+        : tensor<2x16xi32> -> tensor<2x128xi8>
+    ```
+  }];
+  let arguments = (ins Llm_AnyWeight:$input, I64Attr:$bits,
+                       DefaultValuedAttr<I64Attr, "0">:$increment,
+                       DefaultValuedAttr<I64Attr, "0">:$bias,
+                       DefaultValuedAttr<DenseI64ArrayAttr, "{}">:$order);
+  let results = (outs Llm_AnyWeight:$result);
+  let assemblyFormat = [{
+    $input `bits` $bits (`increment` $increment^)? (`bias` $bias^)? (`order` $order^)? attr-dict
+    `:` type($input) `->` type($result)
+  }];
+  let hasVerifier = 1;
+}
+
+def Llm_TransposeOp : Llm_Op<"transpose", [Pure]> {
+  let summary = "Rows as columns";
+  let arguments = (ins Llm_AnyWeight:$input);
+  let results = (outs Llm_AnyWeight:$result);
+  let assemblyFormat = "$input attr-dict `:` type($input) `->` type($result)";
+  let hasVerifier = 1;
+}
+
+def Llm_RepeatRowsOp : Llm_Op<"repeat_rows", [Pure]> {
+  let summary = "Every row `count` times in a row: one scale for a block of rows, for each of them";
+  let description = "Row n of the result is row n / count of the input; surplus rows are dropped.";
+  let arguments = (ins Llm_AnyWeight:$input, I64Attr:$count);
+  let results = (outs Llm_AnyWeight:$result);
+  let assemblyFormat = "$input `count` $count attr-dict `:` type($input) `->` type($result)";
   let hasVerifier = 1;
 }
 

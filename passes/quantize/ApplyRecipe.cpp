@@ -19,7 +19,10 @@ namespace {
 struct ApplyRecipe : ingot::impl::ApplyRecipePassBase<ApplyRecipe> {
   void runOnOperation() override {
     ModuleOp module = getOperation();
-    module.walk([&](llm::WeightOp op) { formatWeight(op); });
+    module.walk([&](Operation *op) {
+      if (Attribute format = op->removeAttr("llm.format"))
+        formatWeight(op->getResult(0), format);
+    });
     for (auto function : module.getOps<func::FuncOp>()) {
       if (auto kv = module->getAttrOfType<TypeAttr>("llm.kv"))
         setKvElement(function, kv.getValue());
@@ -30,26 +33,22 @@ struct ApplyRecipe : ingot::impl::ApplyRecipePassBase<ApplyRecipe> {
   }
 
   /// Replaces a weight by its value in the format it is annotated with.
-  void formatWeight(llm::WeightOp op) {
-    Attribute format = op->getAttr("llm.format");
-    op->removeAttr("llm.format");
-    if (!format)
-      return;
-    OpBuilder builder(op->getContext());
-    builder.setInsertionPointAfter(op);
+  void formatWeight(Value weight, Attribute format) {
+    OpBuilder builder(weight.getContext());
+    builder.setInsertionPointAfterValue(weight);
     auto encoding = dyn_cast<llm::EncodingAttr>(format);
     Type element = encoding ? builder.getF32Type() : cast<TypeAttr>(format).getValue();
-    Value value = op.getResult();
+    auto type = cast<RankedTensorType>(weight.getType());
+    Value value = weight;
     SmallPtrSet<Operation *, 4> made;
-    if (op.getType().getElementType() != element) {
-      auto convert =
-          llm::ConvertOp::create(builder, op.getLoc(), op.getType().clone(element), value);
+    if (type.getElementType() != element) {
+      auto convert = llm::ConvertOp::create(builder, weight.getLoc(), type.clone(element), value);
       made.insert(convert);
       value = convert.getResult();
     }
     if (encoding)
-      value = encode(builder, op.getLoc(), value, encoding, made);
-    op.getResult().replaceAllUsesExcept(value, made);
+      value = encode(builder, weight.getLoc(), value, encoding, made);
+    weight.replaceAllUsesExcept(value, made);
   }
 
   /// quantize and dequantize with `encoding`.

@@ -9,8 +9,9 @@ class QuantizePass<string flag> : Pass<flag, "::mlir::ModuleOp"> {
 def ApplyRecipePass : QuantizePass<"ingot-apply-recipe"> {
   let summary = "Weight formats, rounding of activations and the KV type, as the recipe states";
   let description = [{
-    Reads `llm.format` (a float type or #llm.encoding) on llm.weight operations, and on the module
-    `llm.store` (type that activations are rounded to) and `llm.kv` (element type of KV caches).
+    Reads `llm.format` (a float type or #llm.encoding) on operations whose result is a weight as the
+    checkpoint has it (llm.weight, llm.dequantize), and on the module `llm.store` (type that
+    activations are rounded to) and `llm.kv` (element type of KV caches).
   }];
 }
 

@@ -35,6 +35,13 @@ const Format kFormats[] = {{"f32", "f32"},
                            {"fp8", "f8E4M3FN", "fp8", 0, false, "f32"},
                            {"fp8tensor", "f8E4M3FN", "fp8", -1, false, "f32"}};
 
+/// What recipes do not make, but checkpoints hold.
+const Format kStoredFormats[] = {{"int4g32zh", "i4", "int4", 32, true, "f16"},
+                                 {"int8g64h", "i8", "int8", 64, false, "f16"},
+                                 {"int8rowb", "i8", "int8", 0, false, "bf16"},
+                                 {"fp8g128", "f8E4M3FN", "fp8", 128, false, "f32"},
+                                 {"fp8rowb", "f8E4M3FN", "fp8", 0, false, "bf16"}};
+
 /// A product's shape and types.
 struct Product {
   std::string input;
@@ -256,6 +263,14 @@ std::vector<Case> conformance::matmulCases() {
                     (input == "bf16" && (format.name == std::string("bf16") || format.encoded()));
       add(productCase({input, format, input == "bf16" ? "bf16" : "f32", 43, 172}), {1, 3, 17},
           !common);
+    }
+  for (const Format &format : kStoredFormats)
+    for (std::string input : {"f32", "bf16", "f16", "i8"}) {
+      if (input == "i8" && !format.integer())
+        continue;
+      add(productCase({input, format, "f32", 43, 172}), {1, 17}, input != "bf16");
+      if (input != "f32")
+        add(productCase({input, format, "f32", 72, 656}), {1, 9, 70}, input == "f16");
     }
   // Several segments, tile borders, one column, and products wider than any tile.
   for (auto [columns, depth] : {std::pair<int64_t, int64_t>{172, 1100}, {1, 513}, {700, 64}})

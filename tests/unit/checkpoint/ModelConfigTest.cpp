@@ -168,8 +168,6 @@ TEST(ModelConfig, RefusesWhatItCannotCompute) {
   EXPECT_TRUE(refused(R"({"hidden_size": 16777216})", "INGOT-E1051", "at most"));
   EXPECT_TRUE(refused(R"({"rms_norm_eps": -1e-5})", "INGOT-E1006", "rms_norm_eps"));
   EXPECT_TRUE(refused(R"({"hidden_act": "gelu"})", "INGOT-E1053", "\"gelu\""));
-  EXPECT_TRUE(
-      refused(R"({"quantization_config": {"quant_method": "awq"}})", "INGOT-E1054", "\"awq\""));
   EXPECT_TRUE(refused(R"({"torch_dtype": "int3"})", "INGOT-E1055", "\"int3\""));
   EXPECT_TRUE(refused(R"({"partial_rotary_factor": 0.5})", "INGOT-E1057", "partial"));
   EXPECT_TRUE(refused(R"({"bos_token_id": 100})", "INGOT-E1006", "bos_token_id"));

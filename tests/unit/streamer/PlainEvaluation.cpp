@@ -53,6 +53,9 @@ private:
   Matrix quantized(llm::QuantizeOp op, unsigned result);
   Matrix dequantized(llm::DequantizeOp op);
   Matrix interleaved(llm::InterleaveRowsOp op);
+  Matrix unpacked(llm::UnpackOp op);
+  Matrix transposed(llm::TransposeOp op);
+  Matrix repeated(llm::RepeatRowsOp op);
 
   const std::map<std::string, Matrix> &tensors;
 };
@@ -151,6 +154,47 @@ Matrix Evaluator::interleaved(llm::InterleaveRowsOp op) {
   return result;
 }
 
+/// Bit after bit, from the lowest of the first word on.
+Matrix Evaluator::unpacked(llm::UnpackOp op) {
+  Matrix words = evaluate(op.getInput());
+  unsigned width = elementOf(op.getInput()).getIntOrFloatBitWidth();
+  ArrayRef<int64_t> order = op.getOrder();
+  auto bits = static_cast<int64_t>(op.getBits());
+  Matrix result{words.rows, llm::columnsOf(op.getResult()), {}};
+  for (int64_t row = 0; row < result.rows; ++row)
+    for (int64_t k = 0; k < result.columns; ++k) {
+      auto period = static_cast<int64_t>(order.size());
+      int64_t field = order.empty() ? k : k / period * period + order[k % period];
+      int64_t number = 0;
+      for (int64_t bit = 0; bit < bits; ++bit) {
+        int64_t position = field * bits + bit;
+        auto word = static_cast<int64_t>(words.at(row, position / width));
+        number |= (word >> (position % width) & 1) << bit;
+      }
+      number = (number + static_cast<int64_t>(op.getIncrement())) % (int64_t{1} << bits);
+      result.values.push_back(static_cast<double>(number - static_cast<int64_t>(op.getBias())));
+    }
+  return result;
+}
+
+Matrix Evaluator::transposed(llm::TransposeOp op) {
+  Matrix input = evaluate(op.getInput());
+  Matrix result{input.columns, input.rows, {}};
+  for (int64_t row = 0; row < result.rows; ++row)
+    for (int64_t column = 0; column < result.columns; ++column)
+      result.values.push_back(input.at(column, row));
+  return result;
+}
+
+Matrix Evaluator::repeated(llm::RepeatRowsOp op) {
+  Matrix input = evaluate(op.getInput());
+  Matrix result{cast<RankedTensorType>(op.getType()).getShape().front(), input.columns, {}};
+  for (int64_t row = 0; row < result.rows; ++row)
+    for (int64_t column = 0; column < result.columns; ++column)
+      result.values.push_back(input.at(row / static_cast<int64_t>(op.getCount()), column));
+  return result;
+}
+
 Matrix Evaluator::evaluate(Value value) {
   Operation *op = value.getDefiningOp();
   Type element = elementOf(value);
@@ -170,6 +214,12 @@ Matrix Evaluator::evaluate(Value value) {
     return dequantized(dequantize);
   if (auto interleave = dyn_cast<llm::InterleaveRowsOp>(op))
     return interleaved(interleave);
+  if (auto unpack = dyn_cast<llm::UnpackOp>(op))
+    return unpacked(unpack);
+  if (auto transpose = dyn_cast<llm::TransposeOp>(op))
+    return transposed(transpose);
+  if (auto repeat = dyn_cast<llm::RepeatRowsOp>(op))
+    return repeated(repeat);
   Matrix result = evaluate(op->getOperand(0));
   if (isa<llm::ConvertOp>(op))
     for (double &number : result.values)

@@ -29,6 +29,8 @@ static Type typeNamed(MLIRContext &context, const std::string &name) {
     return builder.getF32Type();
   if (name == "f16")
     return builder.getF16Type();
+  if (name == "i32")
+    return builder.getI32Type();
   return name == "bf16" ? Type(builder.getBF16Type()) : Type(Float8E4M3FNType::get(&context));
 }
 
@@ -47,6 +49,13 @@ TensorSpec randomTensor(MLIRContext &context, std::mt19937 &random, std::string 
     for (int64_t column = 0; column < columns; ++column)
       tensor.matrix.values.push_back(roundTo(element, zero ? 0 : size * normal(random)));
   }
+  return tensor;
+}
+
+TensorSpec randomWords(std::mt19937 &random, std::string name, int64_t rows, int64_t columns) {
+  TensorSpec tensor{std::move(name), "i32", {rows, columns, {}}};
+  for (int64_t i = 0; i < rows * columns; ++i)
+    tensor.matrix.values.push_back(static_cast<int32_t>(random()));
   return tensor;
 }
 
@@ -70,7 +79,7 @@ void writeCheckpoint(MLIRContext &context, const std::filesystem::path &director
       << R"("num_attention_heads":1,"num_key_value_heads":1,"vocab_size":64,)"
       << R"("max_position_embeddings":64,"rms_norm_eps":1e-5,"rope_theta":10000.0})";
   const std::map<std::string, std::string> names{
-      {"f32", "F32"}, {"f16", "F16"}, {"bf16", "BF16"}, {"f8E4M3FN", "F8_E4M3"}};
+      {"f32", "F32"}, {"f16", "F16"}, {"bf16", "BF16"}, {"f8E4M3FN", "F8_E4M3"}, {"i32", "I32"}};
   std::string header = "{", data;
   for (TensorSpec &tensor : tensors) {
     Type element = typeNamed(context, tensor.type);
@@ -166,7 +175,10 @@ public:
     for (const TensorSpec &tensor : tensors) {
       body += weightLine(tensor);
       Operand operand{"%" + tensor.name, tensor.type, tensor.matrix.rows, tensor.matrix.columns};
-      (tensor.oneDimensional ? factors : matrices).push_back(operand);
+      (tensor.type == "i32"    ? words
+       : tensor.oneDimensional ? factors
+                               : matrices)
+          .push_back(operand);
     }
   }
 
@@ -187,10 +199,13 @@ private:
                                 bool zeros);
   void dequantize(const std::vector<Operand> &encoded, const std::string &kind, int64_t group);
   void store(const Operand &value);
+  Operand transpose(const Operand &input);
+  /// Stores integers that `packed` holds, by way of all operations on stored words.
+  void unpack(const Operand &packed);
 
   std::mt19937 &random;
   std::string body;
-  std::vector<Operand> matrices, factors;
+  std::vector<Operand> matrices, factors, words;
   int next = 0, stores = 0;
 };
 
@@ -286,6 +301,36 @@ void FunctionWriter::store(const Operand &value) {
           " format \"test\" : " + type + "\n";
 }
 
+Operand FunctionWriter::transpose(const Operand &input) {
+  Operand result{fresh(), input.element, input.columns, input.rows};
+  body += result.name + " = llm.transpose " + input.name + " : " + input.type() + " -> " +
+          result.type() + "\n";
+  return result;
+}
+
+void FunctionWriter::unpack(const Operand &packed) {
+  Operand input = uniform(random, 0, 1) ? transpose(packed) : packed;
+  int64_t bits = uniform(random, 2, 8);
+  int64_t most = input.columns * 32 / bits;
+  bool ordered = most >= 8 && uniform(random, 0, 1);
+  int64_t columns = uniform(random, 1, ordered ? most / 8 * 8 : most);
+  bool nibbles = bits <= 4 && uniform(random, 0, 1);
+  int64_t bias = nibbles ? -uniform(random, 0, 16 - (int64_t{1} << bits)) : uniform(random, 0, 128);
+  Operand fields{fresh(), nibbles ? "i4" : "i8", input.rows, columns};
+  body += fields.name + " = llm.unpack " + input.name + " bits " + std::to_string(bits) +
+          " increment " + std::to_string(uniform(random, 0, 1)) + " bias " + std::to_string(bias) +
+          (ordered ? " order [0, 4, 1, 5, 2, 6, 3, 7]" : "") + " : " + input.type() + " -> " +
+          fields.type() + "\n";
+  store(fields);
+  if (uniform(random, 0, 1))
+    fields = transpose(fields);
+  int64_t count = uniform(random, 1, 5), rows = fields.rows * count - uniform(random, 0, count - 1);
+  Operand repeated{fresh(), fields.element, rows, fields.columns};
+  body += repeated.name + " = llm.repeat_rows " + fields.name + " count " + std::to_string(count) +
+          " : " + fields.type() + " -> " + repeated.type() + "\n";
+  store(uniform(random, 0, 1) ? repeated : transpose(repeated));
+}
+
 std::string FunctionWriter::write() {
   static const std::pair<const char *, int64_t> encodings[] = {
       {"int8", 0}, {"int4", 0}, {"int4", 32}, {"int4", 64}, {"fp8", 0}, {"fp8", -1}};
@@ -309,6 +354,8 @@ std::string FunctionWriter::write() {
     for (size_t part = 0; part < a.size(); ++part)
       store(block % 3 ? interleave(a[part], b[part], block) : concat({a[part], b[part]}));
   }
+  for (const Operand &packed : words)
+    unpack(packed);
   Operand literal{fresh(), "f32", 3, 1};
   body += literal.name +
           " = llm.literal \"three\" dense<[[1.0], [0.5], [-3.25]]> : " + literal.type() + " : " +

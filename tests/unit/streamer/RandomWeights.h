@@ -20,7 +20,7 @@ public:
 /// A tensor to be written: values are those its type holds.
 struct TensorSpec {
   std::string name;
-  std::string type; ///< "f32", "f16", "bf16", "f8E4M3FN"
+  std::string type; ///< "f32", "f16", "bf16", "f8E4M3FN", "i32"
   Matrix matrix;
   bool oneDimensional = false;
   uint64_t offset = 0; ///< in the file, once written
@@ -29,6 +29,9 @@ struct TensorSpec {
 /// Values around 0 of deviation 0.02, some rows all zero, some values large or tiny.
 TensorSpec randomTensor(mlir::MLIRContext &context, std::mt19937 &random, std::string name,
                         std::string type, int64_t rows, int64_t columns);
+
+/// Words of random bits.
+TensorSpec randomWords(std::mt19937 &random, std::string name, int64_t rows, int64_t columns);
 
 /// Writes config.json and model.safetensors, and fills in offsets.
 void writeCheckpoint(mlir::MLIRContext &context, const std::filesystem::path &directory,

@@ -102,6 +102,8 @@ protected:
       factors.back().oneDimensional = true;
     }
     made.insert(made.end(), factors.begin(), factors.end());
+    for (const char *name : {"w0", "w1"})
+      made.push_back(randomWords(random, name, 1 + random() % 40, 1 + random() % 20));
     return made;
   }
 

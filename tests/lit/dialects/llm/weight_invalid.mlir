@@ -15,8 +15,8 @@ func.func private @f() attributes {a = #llm.encoding<"nf4", group = 64, zero_poi
 
 // -----
 
-// expected-error @+1 {{encoding 'int8' has no group 64}}
-func.func private @f() attributes {a = #llm.encoding<"int8", group = 64, zero_points = false>}
+// expected-error @+1 {{encoding 'int8' has no group -1}}
+func.func private @f() attributes {a = #llm.encoding<"int8", group = -1, zero_points = false>}
 
 // -----
 
@@ -201,5 +201,77 @@ func.func @f(%a: tensor<2x8xf32>) {
   // expected-error @+1 {{layout has no place for 2 x 8 elements}}
   %0 = llm.pack %a : tensor<2x8xf32>
       -> tensor<2x8xf32, #engine.layout<[0, 1, 2], [1, 1, 4]>>
+  return
+}
+
+// -----
+
+func.func @f(%a: tensor<2x8xf32>) {
+  // expected-error @+1 {{input must be integers of whole bytes}}
+  %0 = llm.unpack %a bits 4 : tensor<2x8xf32> -> tensor<2x64xi4>
+  return
+}
+
+// -----
+
+func.func @f(%a: tensor<2x8xi32>) {
+  // expected-error @+1 {{fields have 1 to 8 bits}}
+  %0 = llm.unpack %a bits 9 : tensor<2x8xi32> -> tensor<2x8xi8>
+  return
+}
+
+// -----
+
+func.func @f(%a: tensor<2x8xi32>) {
+  // expected-error @+1 {{needs matrices of equally many rows}}
+  %0 = llm.unpack %a bits 4 : tensor<2x8xi32> -> tensor<4x8xi4>
+  return
+}
+
+// -----
+
+func.func @f(%a: tensor<2x8xi32>) {
+  // expected-error @+1 {{result cannot hold every field}}
+  %0 = llm.unpack %a bits 4 bias 1 : tensor<2x8xi32> -> tensor<2x8xi4>
+  return
+}
+
+// -----
+
+func.func @f(%a: tensor<2x8xi32>) {
+  // expected-error @+1 {{order must have each number from 0 once}}
+  %0 = llm.unpack %a bits 4 order [0, 2] : tensor<2x8xi32> -> tensor<2x8xi4>
+  return
+}
+
+// -----
+
+func.func @f(%a: tensor<2x1xi32>) {
+  // expected-error @+1 {{a row has too few bits for 11 fields}}
+  %0 = llm.unpack %a bits 3 : tensor<2x1xi32> -> tensor<2x11xi4>
+  return
+}
+
+// -----
+
+func.func @f(%a: tensor<2x8xf32>) {
+  // expected-error @+1 {{cannot become}}
+  %0 = llm.transpose %a : tensor<2x8xf32> -> tensor<8x3xf32>
+  return
+}
+
+// -----
+
+func.func @f(%a: tensor<2x8xf32>) {
+  // expected-error @+1 {{2 rows 3 times are not 7 rows}}
+  %0 = llm.repeat_rows %a count 3 : tensor<2x8xf32> -> tensor<7x8xf32>
+  return
+}
+
+// -----
+
+func.func @f(%a: tensor<2x8xf32>) {
+  // expected-error @+1 {{changes more than the rows}}
+  %0 = llm.repeat_rows %a count 2 : tensor<2x8xf32> -> tensor<4x8xbf16>
   return
 }

@@ -29,6 +29,16 @@ func.func @expressions() {
   // CHECK: llm.dequantize %[[E]], %[[ES]] <"fp8", group = -1, zero_points = false>
   %g = llm.dequantize %e#0, %e#1 <"fp8", group = -1, zero_points = false>
       : (tensor<12x8xf8E4M3FN>, tensor<1x1xf32>) -> tensor<12x8xf32>
+  // CHECK: %[[W:.*]] = llm.weight "words" from "model.safetensors" at 64 : tensor<8x2xi32>
+  %w = llm.weight "words" from "model.safetensors" at 64 : tensor<8x2xi32>
+  // CHECK: %[[U:.*]] = llm.unpack %[[W]] bits 4 order [0, 4, 1, 5, 2, 6, 3, 7] : tensor<8x2xi32> -> tensor<8x16xi4>
+  %u = llm.unpack %w bits 4 order [0, 4, 1, 5, 2, 6, 3, 7] : tensor<8x2xi32> -> tensor<8x16xi4>
+  // CHECK: llm.unpack %[[W]] bits 3 increment 1 bias -6 : tensor<8x2xi32> -> tensor<8x20xi8>
+  %v = llm.unpack %w bits 3 increment 1 bias -6 : tensor<8x2xi32> -> tensor<8x20xi8>
+  // CHECK: llm.transpose %[[U]] : tensor<8x16xi4> -> tensor<16x8xi4>
+  %t = llm.transpose %u : tensor<8x16xi4> -> tensor<16x8xi4>
+  // CHECK: llm.repeat_rows %[[ES]] count 12 : tensor<1x1xf32> -> tensor<12x1xf32>
+  %r = llm.repeat_rows %e#1 count 12 : tensor<1x1xf32> -> tensor<12x1xf32>
   // CHECK: %[[P:.*]] = llm.pack %[[C]] : tensor<12x8xf32> -> tensor<12x8xf32, #engine.layout<[0, 16, 1], [1, 1, 8], [0, 1, 16]>>
   %p = llm.pack %c : tensor<12x8xf32>
       -> tensor<12x8xf32, #engine.layout<[0, 16, 1], [1, 1, 8], [0, 1, 16]>>

@@ -1,0 +1,256 @@
+// SPDX-License-Identifier: Apache-2.0
+// One reader per method. A setting that would change the numbers is honoured, refused by name, or
+// listed as declined.
+#include "compiler/checkpoint/QuantizationConfig.h"
+
+#include "compiler/checkpoint/JsonFields.h"
+
+#include <algorithm>
+#include <array>
+
+namespace ingot::checkpoint {
+
+namespace {
+
+using Method = QuantizationConfig::Method;
+using Activations = QuantizationConfig::Activations;
+
+constexpr uint64_t mostColumns = 1u << 24;
+
+/// Refuses `key` by what it says.
+void refuse(JsonFields &fields, std::string_view key, const std::string &what,
+            std::string_view fix) {
+  fields.fail(key, "INGOT-E1054", what + " is not supported", std::string(fix));
+}
+
+void declineKvScheme(QuantizationConfig &config) {
+  config.deviations.push_back({"KV cache", "8 bits with scales of the checkpoint",
+                               "as the recipe says", "8-bit caches have a scale for each token"});
+}
+
+/// Products read activations as they are stored, not as `what` of the checkpoint states.
+void declineActivations(QuantizationConfig &config, std::string what, std::string stated) {
+  config.deviations.push_back({std::move(what), std::move(stated), "activations as they are stored",
+                               "no kernel quantizes them this way"});
+}
+
+/// `group_size`: -1 or null stands for a whole row.
+std::optional<uint64_t> groupOf(const Json &object, JsonFields &fields, std::string_view key) {
+  auto member = object.find(key);
+  if (!member)
+    return std::nullopt;
+  if (member->isNull())
+    return 0;
+  if (auto minusOne = member->number(-1, -1))
+    return 0;
+  return fields.unsignedIntegerOr(key, 0, 1, mostColumns);
+}
+
+void readAwq(const Json &object, JsonFields &fields, QuantizationConfig &config) {
+  // Older files of the method spell the keys otherwise.
+  config.bits = fields.unsignedIntegerOr(fields.has("w_bit") ? "w_bit" : "bits", 4, 1, 8);
+  config.group =
+      groupOf(object, fields, fields.has("q_group_size") ? "q_group_size" : "group_size");
+  if (*config.bits != 4)
+    refuse(fields, "bits", message("AWQ with ", *config.bits, " bits"), "AWQ has 4 bits");
+  std::string version = fields.stringOr("version", "gemm");
+  std::transform(version.begin(), version.end(), version.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  if (version != "gemm" || fields.stringOr("backend", "autoawq") == "llm-awq")
+    refuse(fields, "version", "AWQ's packing " + inQuotes(version), "supported: gemm");
+  if (!fields.booleanOr("zero_point", true))
+    refuse(fields, "zero_point", "AWQ without zero points", "supported: zero_point true");
+}
+
+void readGptq(const Json &object, JsonFields &fields, QuantizationConfig &config) {
+  config.bits = fields.unsignedIntegerOr("bits", 4, 1, 8);
+  config.group = groupOf(object, fields, "group_size");
+  std::vector<uint64_t> widths = {*config.bits};
+  if (auto dynamic = object.find("dynamic"); dynamic && dynamic->size() > 0) {
+    for (const std::string &pattern : dynamic->keys())
+      if (auto own = dynamic->find(pattern)->find("bits"))
+        if (auto bits = own->unsignedInteger(1, 8))
+          widths.push_back(*bits);
+    config.bits = config.group = std::nullopt;
+  }
+  for (uint64_t width : {2, 3})
+    if (std::find(widths.begin(), widths.end(), width) != widths.end())
+      config.deviations.push_back({"bits", message(width), "4",
+                                   "kernels read 4 bits; the values are "
+                                   "the same"});
+  config.symmetric = fields.booleanOr("sym", true);
+  std::string key = fields.has("format") ? "format" : "checkpoint_format";
+  std::string format = fields.stringOr(key, "gptq");
+  if (format != "gptq" && format != "gptq_v2")
+    refuse(fields, key, "GPTQ's packing " + inQuotes(format), "supported: gptq, gptq_v2");
+  config.zerosLessOne = format == "gptq";
+}
+
+/// Refuses a group of weights that no reader of tensors knows; sets what its products read.
+void readScheme(const Json &group, JsonFields &fields, QuantizationConfig &config) {
+  auto weights = group.find("weights");
+  if (weights && weights->isObject()) {
+    JsonFields own(*weights);
+    uint64_t bits = own.unsignedIntegerOr("num_bits", 8, 1, 16);
+    std::string actorder = weights->find("actorder") && weights->find("actorder")->isString()
+                               ? *weights->find("actorder")->string()
+                               : "";
+    if (actorder == "group" || actorder == "dynamic")
+      refuse(fields, "config_groups", "a column order by group (actorder)",
+             "quantize with actorder weight or none");
+    if (own.stringOr("type", "int") == "float" && bits != 8)
+      refuse(fields, "config_groups", message("a ", bits, "-bit float weight"),
+             "supported: 8 bits");
+    if (own.error())
+      fields.fail("config_groups", own.error()->code, own.error()->what, own.error()->fix);
+  }
+  auto inputs = group.find("input_activations");
+  if (!inputs || !inputs->isObject())
+    return;
+  JsonFields own(*inputs);
+  uint64_t bits = own.unsignedIntegerOr("num_bits", 8, 1, 16);
+  std::string type = own.stringOr("type", "int");
+  std::string strategy = own.stringOr("strategy", own.has("group_size") ? "group" : "tensor");
+  bool dynamic = own.booleanOr("dynamic", false);
+  if (own.error())
+    return fields.fail("config_groups", own.error()->code, own.error()->what, own.error()->fix);
+  if (bits == 8 && dynamic && strategy == "token")
+    config.activations = type == "int" ? Activations::Int8PerToken : Activations::Float8PerToken;
+  else
+    declineActivations(
+        config, "input_activations",
+        message(dynamic ? "dynamic " : "static ", bits, "-bit ", type, " by ", strategy));
+}
+
+void readCompressedTensors(const Json &object, JsonFields &fields, QuantizationConfig &config) {
+  std::string format = fields.stringOr("format", "");
+  constexpr std::array<std::string_view, 5> known = {
+      "pack-quantized", "int-quantized", "naive-quantized", "float-quantized", "mixed-precision"};
+  if (std::find(known.begin(), known.end(), format) == known.end())
+    refuse(fields, "format", "compressed-tensors' format " + inQuotes(format),
+           "supported: pack-quantized, int-quantized, float-quantized");
+  for (std::string_view key : {"sparsity_config", "transform_config"})
+    if (auto member = object.find(key); member && member->size() > 0)
+      refuse(fields, key, std::string(key), "use a checkpoint without it");
+  if (fields.has("kv_cache_scheme"))
+    declineKvScheme(config);
+  auto groups = object.find("config_groups");
+  if (!groups)
+    return;
+  for (const std::string &key : groups->keys())
+    if (auto group = groups->find(key); group && group->isObject())
+      readScheme(*group, fields, config);
+}
+
+void readFloat8(const Json &object, JsonFields &fields, QuantizationConfig &config) {
+  std::string format = fields.stringOr("fmt", "e4m3");
+  if (format != "e4m3")
+    refuse(fields, "fmt", "FP8 weights of type " + inQuotes(format), "supported: e4m3");
+  if (fields.has("kv_cache_scheme"))
+    declineKvScheme(config);
+  std::string scheme = fields.stringOr("activation_scheme", "dynamic");
+  bool blocks = object.find("weight_block_size") && !object.find("weight_block_size")->isNull();
+  if (scheme == "dynamic" && !blocks)
+    config.activations = Activations::Float8PerToken;
+  else
+    declineActivations(config, "activation_scheme",
+                       scheme == "dynamic" ? "dynamic FP8 by 128 channels"
+                                           : printable(scheme) + " FP8");
+}
+
+/// ModelOpt states its method in config.json, or in a file of its own under `quantization`.
+void readModelOpt(const Json &object, JsonFields &fields, QuantizationConfig &config) {
+  std::string algorithm = fields.stringOr("quant_algo", "");
+  if (algorithm != "FP8")
+    refuse(fields, "quant_algo", "ModelOpt's " + inQuotes(algorithm), "supported: FP8");
+  if (fields.has("kv_cache_quant_algo"))
+    declineKvScheme(config);
+  declineActivations(config, "input_scale", "static FP8 by tensor");
+}
+
+void readBitsAndBytes(const Json &, JsonFields &fields, QuantizationConfig &config) {
+  if (fields.booleanOr("load_in_4bit", false) || !fields.booleanOr("load_in_8bit", false))
+    refuse(fields, "load_in_4bit", "bitsandbytes with 4 bits", "supported: load_in_8bit");
+  config.deviations.push_back({"llm_int8_threshold", "columns of large activations in f16",
+                               "activations as they are stored", "all columns are computed alike"});
+}
+
+struct Reader {
+  std::string_view name; ///< as `quant_method` has it
+  Method method;
+  void (*read)(const Json &object, JsonFields &fields, QuantizationConfig &config);
+};
+
+constexpr std::array<Reader, 6> readers = {{
+    {"awq", Method::Awq, readAwq},
+    {"gptq", Method::Gptq, readGptq},
+    {"compressed-tensors", Method::CompressedTensors, readCompressedTensors},
+    {"fp8", Method::Float8, readFloat8},
+    {"modelopt", Method::ModelOpt, readModelOpt},
+    {"bitsandbytes", Method::BitsAndBytes, readBitsAndBytes},
+}};
+
+Expected<QuantizationConfig> readObject(const Json &object, std::string name) {
+  std::string known;
+  for (const Reader &reader : readers) {
+    known += message(known.empty() ? "" : ", ", reader.name);
+    if (reader.name != name)
+      continue;
+    JsonFields fields(object);
+    QuantizationConfig config;
+    config.method = reader.method;
+    config.methodName = std::move(name);
+    reader.read(object, fields, config);
+    if (fields.error())
+      return *fields.error();
+    return config;
+  }
+  return object.error("INGOT-E1054",
+                      message("weights quantized by ", inQuotes(name), " are not supported"),
+                      "supported methods: " + known);
+}
+
+/// Files that hold the configuration beside config.json, with the method they stand for.
+struct Companion {
+  std::string_view file, member, method;
+};
+constexpr std::array<Companion, 3> companions = {{
+    {"quant_config.json", "", "awq"},
+    {"quantize_config.json", "", "gptq"},
+    {"hf_quant_config.json", "quantization", "modelopt"},
+}};
+
+} // namespace
+
+Expected<QuantizationConfig> QuantizationConfig::read(const Json &config,
+                                                      const std::filesystem::path &directory,
+                                                      std::vector<std::filesystem::path> &inputs) {
+  if (auto own = config.find("quantization_config"); own && !own->isNull()) {
+    auto method = own->at(own->find("quant_method") ? "quant_method" : "method");
+    if (!method)
+      return method.error();
+    auto name = method->string();
+    if (!name)
+      return name.error();
+    return readObject(*own, *name);
+  }
+  for (const Companion &companion : companions) {
+    std::filesystem::path path = directory / companion.file;
+    std::error_code ignored;
+    if (!std::filesystem::exists(path, ignored))
+      continue;
+    auto file = Json::readFile(path);
+    if (!file)
+      return file.error();
+    inputs.push_back(path);
+    auto object = companion.member.empty() ? file : file->at(companion.member);
+    if (!object)
+      return object.error();
+    auto method = object->find("quant_method");
+    auto stated = method ? method->string() : Expected<std::string>(std::string(companion.method));
+    return stated ? readObject(*object, *stated) : Expected<QuantizationConfig>(stated.error());
+  }
+  return QuantizationConfig();
+}
+
+} // namespace ingot::checkpoint

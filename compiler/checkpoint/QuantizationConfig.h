@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+// QuantizationConfig: what a checkpoint's files say of weights that are stored quantized. How a
+// single tensor is stored shows in the tensors themselves (compiler/importers/StoredWeights.h).
+#pragma once
+
+#include "compiler/checkpoint/Json.h"
+
+namespace ingot::checkpoint {
+
+/// A checkpoint's own quantization, from `quantization_config` of config.json, or from
+/// quant_config.json, quantize_config.json or hf_quant_config.json beside it. Formats: AutoAWQ,
+/// AutoGPTQ and GPTQModel, compressed-tensors, fine-grained FP8 (DeepSeek-V3), AutoFP8, ModelOpt
+/// and bitsandbytes, as their projects write them.
+struct QuantizationConfig {
+  enum class Method : uint8_t {
+    None,
+    Awq,
+    Gptq,
+    CompressedTensors,
+    Float8,
+    ModelOpt,
+    BitsAndBytes,
+  };
+  /// What products read, where the checkpoint was made for other than 16-bit activations.
+  enum class Activations : uint8_t { AsStored, Int8PerToken, Float8PerToken };
+
+  Method method = Method::None;
+  std::string methodName; ///< as the file has it; empty for Method::None
+  /// Bits and columns of a group (0: a whole row) that hold for every matrix. Nothing where the
+  /// file states none, or others for some matrices.
+  std::optional<uint64_t> bits, group;
+  bool symmetric = false;    ///< Gptq: every zero point is half the range
+  bool zerosLessOne = false; ///< Gptq: stored zero points are one too small
+  Activations activations = Activations::AsStored;
+  /// What an engine does otherwise than the checkpoint states, for the report.
+  struct Deviation {
+    std::string what, stated, effective, why;
+  };
+  std::vector<Deviation> deviations;
+
+  /// Reads what `config` (config.json) and the files beside it say. Adds the files it read to
+  /// `inputs`. Errors: those of Json, and INGOT-E1054 for a method or a setting that is not
+  /// supported.
+  static Expected<QuantizationConfig> read(const Json &config,
+                                           const std::filesystem::path &directory,
+                                           std::vector<std::filesystem::path> &inputs);
+};
+
+} // namespace ingot::checkpoint

@@ -1,0 +1,422 @@
+// SPDX-License-Identifier: Apache-2.0
+// One function per family of formats; the layouts are those that the projects' own code writes.
+#include "compiler/importers/StoredWeights.h"
+
+#include "passes/FusionReport.h"
+#include "llvm/ADT/StringExtras.h"
+
+using namespace mlir;
+using namespace ingot;
+using namespace ingot::compiler;
+using checkpoint::DType;
+using checkpoint::Error;
+using checkpoint::inQuotes;
+using checkpoint::message;
+using checkpoint::QuantizationConfig;
+using checkpoint::Tensor;
+using Method = QuantizationConfig::Method;
+
+namespace {
+
+/// Where output j of eight lies in AWQ's words.
+constexpr int64_t kAwqOrder[] = {0, 4, 1, 5, 2, 6, 3, 7};
+constexpr int64_t kWordBits = 32;
+/// Bits of int4 elements, into which narrower fields are widened.
+constexpr int64_t kNibble = 4, kNibbleZero = 8;
+
+StringRef moduleOf(StringRef name) {
+  name.consume_back(".weight");
+  return name;
+}
+
+/// Words that hold so many bits.
+int64_t wordsFor(int64_t bits) { return (bits + kWordBits - 1) / kWordBits; }
+
+std::string shapeText(ArrayRef<int64_t> shape) {
+  return "[" +
+         llvm::join(llvm::map_range(shape, [](int64_t n) { return std::to_string(n); }), ", ") +
+         "]";
+}
+
+/// The IR type of stored elements that an expression may begin with; null for others.
+Type elementType(OpBuilder &builder, DType type) {
+  switch (type) {
+  case DType::F32:
+    return builder.getF32Type();
+  case DType::F16:
+    return builder.getF16Type();
+  case DType::BF16:
+    return builder.getBF16Type();
+  case DType::F8E4M3:
+    return Float8E4M3FNType::get(builder.getContext());
+  case DType::I8:
+  case DType::U8:
+    return builder.getI8Type();
+  case DType::I32:
+    return builder.getI32Type();
+  default:
+    return {};
+  }
+}
+
+} // namespace
+
+bool StoredWeights::isQuantized(StringRef name) const {
+  std::string module = moduleOf(name).str();
+  for (const char *part : {".qweight", ".weight_packed", ".weight_blocks"})
+    if (checkpoint.find(module + part))
+      return true;
+  const Tensor *weight = checkpoint.find(module + ".weight");
+  return weight && !llvm::is_contained({DType::F32, DType::F16, DType::BF16}, weight->dtype) &&
+         checkpoint.quantization().method != Method::None;
+}
+
+checkpoint::Expected<Value> StoredWeights::matrix(StringRef name, ArrayRef<int64_t> shape) {
+  module = moduleOf(name).str();
+  location = atSite(builder.getContext(), name);
+  auto has = [&](const char *part) { return checkpoint.find(module + part) != nullptr; };
+  auto parts = [&]() -> Expected<Parts> {
+    if (has(".qweight"))
+      return checkpoint.quantization().method == Method::Awq ? awq(shape) : gptq(shape);
+    if (has(".weight_packed"))
+      return packedIntegers(shape);
+    const Tensor *weight = checkpoint.find(module + ".weight");
+    if (weight && weight->dtype == DType::I8)
+      return integers(shape);
+    if (weight && weight->dtype == DType::F8E4M3)
+      return float8(shape);
+    return unsupported("this way of storing it", "supported: AWQ and GPTQ words, packed and plain "
+                                                 "integers, FP8");
+  }();
+  if (!parts)
+    return parts.error();
+  auto type = RankedTensorType::get(shape, builder.getF32Type());
+  return Value(llm::DequantizeOp::create(builder, *location, type, parts->values, parts->scales,
+                                         parts->zeros, parts->encoding));
+}
+
+//===- Formats ------------------------------------------------------------------------------===//
+
+/// qweight [K, N / 8], qzeros [K / group, N / 8], scales [K / group, N]; words run along N.
+checkpoint::Expected<StoredWeights::Parts> StoredWeights::awq(Shape shape) {
+  int64_t rows = shape[0], columns = shape[1], words = rows * kNibble / kWordBits;
+  auto scale = part(".scales");
+  if (!scale)
+    return scale.error();
+  auto fields = fieldsOf(shape, **scale, kNibble * static_cast<uint64_t>(columns),
+                         (*scale)->shape.empty() ? 0 : (*scale)->shape[0]);
+  if (!fields)
+    return fields.error();
+  int64_t groups = static_cast<int64_t>((*scale)->shape[0]);
+  if (rows % 8 != 0)
+    return unsupported("AWQ with " + std::to_string(rows) + " outputs", "8 must divide them");
+  auto values = read(".qweight", integer(32), {columns, words});
+  auto zeros = read(".qzeros", integer(32), {groups, words});
+  auto scales = readScales(".scales", {rows, groups}, true);
+  for (const auto *value : {&values, &zeros, &scales})
+    if (!*value)
+      return value->error();
+  Parts parts;
+  parts.values = transpose(unpack(*values, rows, integer(4), kNibble, 0, 0, kAwqOrder));
+  parts.zeros = transpose(unpack(*zeros, rows, integer(8), kNibble, 0, 0, kAwqOrder));
+  parts.scales = *scales;
+  parts.encoding = llm::EncodingAttr::get(builder.getContext(), "int4", fields->group, true);
+  return parts;
+}
+
+/// qweight [K * bits / 32, N] with words along K, qzeros [K / group, N * bits / 32] with words
+/// along N, scales [K / group, N].
+checkpoint::Expected<StoredWeights::Parts> StoredWeights::gptq(Shape shape) {
+  const QuantizationConfig &config = checkpoint.quantization();
+  int64_t rows = shape[0], columns = shape[1];
+  auto words = part(".qweight"), scale = part(".scales");
+  if (!words)
+    return words.error();
+  if (!scale)
+    return scale.error();
+  if ((*words)->shape.size() != 2 || (*scale)->shape.size() != 2)
+    return unsupported("words or scales that are no matrices", "download the checkpoint again");
+  auto fields = fieldsOf(shape, **words, (*words)->shape[0] * kWordBits, (*scale)->shape[0]);
+  if (!fields)
+    return fields.error();
+  int64_t bits = fields->bits, groups = static_cast<int64_t>((*scale)->shape[0]);
+  if (bits == 8 && !config.symmetric)
+    return unsupported("GPTQ with 8 bits and zero points",
+                       "quantize symmetrically, or with 4 bits");
+  if (auto ordered = columnsInOrder(columns, *fields); !ordered)
+    return ordered.error();
+  auto values = read(".qweight", integer(32), {static_cast<int64_t>((*words)->shape[0]), rows});
+  auto scales = readScales(".scales", {rows, groups}, true);
+  if (!values)
+    return values.error();
+  if (!scales)
+    return scales.error();
+  Parts parts;
+  parts.scales = *scales;
+  int64_t half = int64_t{1} << (bits - 1);
+  // Symmetric fields are moved so that their middle is where the encoding has its own.
+  int64_t bias = !config.symmetric ? 0 : bits == 8 ? half : half - kNibbleZero;
+  parts.values = unpack(transpose(*values), columns, integer(bits == 8 ? 8 : 4), bits, 0, bias);
+  if (!config.symmetric) {
+    auto zeros = read(".qzeros", integer(32), {groups, wordsFor(rows * bits)});
+    if (!zeros)
+      return zeros.error();
+    parts.zeros = transpose(unpack(*zeros, rows, integer(8), bits, config.zerosLessOne ? 1 : 0));
+  }
+  parts.encoding = llm::EncodingAttr::get(builder.getContext(), bits == 8 ? "int8" : "int4",
+                                          fields->group, !config.symmetric);
+  return parts;
+}
+
+/// g_idx, where there is one, must say that column k is of group k / group.
+checkpoint::Outcome StoredWeights::columnsInOrder(int64_t columns, const Fields &fields) const {
+  const Tensor *order = checkpoint.find(module + ".g_idx");
+  if (!order)
+    return {};
+  std::vector<int32_t> groups(static_cast<size_t>(columns));
+  if (order->dtype != DType::I32 || order->bytes != groups.size() * sizeof(int32_t))
+    return unsupported("a g_idx of another size than the inputs", "download the checkpoint again");
+  if (auto done = checkpoint.read(*order, 0, std::as_writable_bytes(std::span(groups))); !done)
+    return done;
+  // Old files have zeros where columns are in order.
+  bool inOrder = true, zero = true;
+  for (auto [k, group] : llvm::enumerate(groups)) {
+    inOrder &= group == (fields.group == 0 ? 0 : static_cast<int64_t>(k) / fields.group);
+    zero &= group == 0;
+  }
+  if (inOrder || zero)
+    return {};
+  return unsupported("GPTQ with columns ordered by group (desc_act)",
+                     "quantize with desc_act false");
+}
+
+/// compressed-tensors: weight_packed [N, K * bits / 32], weight_scale [N, groups],
+/// weight_zero_point [N * bits / 32, groups] with words along N. Fields are signed values plus half
+/// the range; the zero points are alike, so both halves cancel.
+checkpoint::Expected<StoredWeights::Parts> StoredWeights::packedIntegers(Shape shape) {
+  int64_t rows = shape[0], columns = shape[1];
+  auto words = part(".weight_packed"), scale = part(".weight_scale");
+  if (!words)
+    return words.error();
+  if (!scale)
+    return scale.error();
+  if ((*words)->dtype != DType::I32)
+    return unsupported("a packed weight of " + std::string(dtypeName((*words)->dtype)) +
+                           " elements",
+                       "supported: integers packed in I32 words");
+  if ((*words)->shape.size() != 2 || (*scale)->shape.size() != 2)
+    return unsupported("words or scales that are no matrices", "download the checkpoint again");
+  auto fields = fieldsOf(shape, **words, (*words)->shape[1] * kWordBits, (*scale)->shape[1]);
+  if (!fields)
+    return fields.error();
+  int64_t bits = fields->bits, groups = static_cast<int64_t>((*scale)->shape[1]);
+  bool hasZeros = checkpoint.find(module + ".weight_zero_point") != nullptr;
+  if (bits == 8 && hasZeros)
+    return unsupported("8 bits with zero points", "quantize symmetrically, or with 4 bits");
+  auto values =
+      read(".weight_packed", integer(32), {rows, static_cast<int64_t>((*words)->shape[1])});
+  auto scales = readScales(".weight_scale", {rows, groups}, false);
+  if (!values)
+    return values.error();
+  if (!scales)
+    return scales.error();
+  Parts parts;
+  parts.scales = *scales;
+  int64_t half = int64_t{1} << (bits - 1);
+  int64_t bias = hasZeros ? 0 : bits == 8 ? half : half - kNibbleZero;
+  parts.values = unpack(*values, columns, integer(bits == 8 ? 8 : 4), bits, 0, bias);
+  if (hasZeros) {
+    auto zeros = read(".weight_zero_point", integer(32), {wordsFor(rows * bits), groups});
+    if (!zeros)
+      return zeros.error();
+    parts.zeros = unpack(transpose(*zeros), rows, integer(8), bits);
+  }
+  parts.encoding = llm::EncodingAttr::get(builder.getContext(), bits == 8 ? "int8" : "int4",
+                                          fields->group, hasZeros);
+  return parts;
+}
+
+/// weight [N, K] of I8 with weight_scale [N, 1] or [1] (compressed-tensors), or with SCB [N], the
+/// largest magnitude that 127 stands for (bitsandbytes).
+checkpoint::Expected<StoredWeights::Parts> StoredWeights::integers(Shape shape) {
+  int64_t rows = shape[0];
+  auto values = read(".weight", integer(8), shape);
+  if (!values)
+    return values.error();
+  if (checkpoint.find(module + ".weight_zero_point"))
+    return unsupported("8 bits with zero points", "quantize symmetrically");
+  Parts parts;
+  parts.values = *values;
+  parts.encoding = llm::EncodingAttr::get(builder.getContext(), "int8", 0, false);
+  if (checkpoint.find(module + ".SCB")) {
+    auto largest = read(".SCB", builder.getF32Type(), {rows, 1}, Shape({rows}));
+    if (!largest)
+      return largest.error();
+    auto one = RankedTensorType::get({1}, builder.getF32Type());
+    Value factor = llm::LiteralOp::create(builder, *location, one, "bitsandbytes.unit",
+                                          DenseElementsAttr::get(one, 1.0f / 127.0f));
+    parts.scales =
+        llm::ScaleColumnsOp::create(builder, *location, largest->getType(), *largest, factor);
+    return parts;
+  }
+  auto scale = part(".weight_scale");
+  if (!scale)
+    return scale.error();
+  bool whole = llvm::all_of((*scale)->shape, [](uint64_t extent) { return extent == 1; });
+  auto scales = readScales(".weight_scale", {whole ? 1 : rows, 1}, false);
+  if (!scales)
+    return scales.error();
+  parts.scales = whole ? repeatRows(*scales, rows, rows) : *scales;
+  return parts;
+}
+
+/// weight [N, K] of e4m3 with weight_scale_inv [N / 128, K / 128] (blocks; it multiplies, despite
+/// its name) or weight_scale: of blocks, [N, 1] or a single one.
+checkpoint::Expected<StoredWeights::Parts> StoredWeights::float8(Shape shape) {
+  constexpr int64_t block = 128;
+  int64_t rows = shape[0], columns = shape[1];
+  auto values = read(".weight", Float8E4M3FNType::get(builder.getContext()), shape);
+  if (!values)
+    return values.error();
+  bool inverse = checkpoint.find(module + ".weight_scale_inv") != nullptr;
+  StringRef name = inverse ? ".weight_scale_inv" : ".weight_scale";
+  auto scale = part(name);
+  if (!scale)
+    return scale.error();
+  Parts parts;
+  parts.values = *values;
+  int64_t group = 0;
+  uint64_t count = 1;
+  for (uint64_t extent : (*scale)->shape)
+    count *= extent;
+  int64_t blockRows = llvm::divideCeil(rows, block),
+          blockColumns = llvm::divideCeil(columns, block);
+  bool blocks = (*scale)->shape.size() == 2 && (inverse || (*scale)->shape[1] != 1) &&
+                count == static_cast<uint64_t>(blockRows * blockColumns);
+  if (blocks) {
+    auto scales = readScales(name, {blockRows, blockColumns}, false);
+    if (!scales)
+      return scales.error();
+    parts.scales = repeatRows(*scales, block, rows);
+    group = blockColumns == 1 ? 0 : block;
+  } else {
+    bool whole = count == 1;
+    auto scales = readScales(name, {whole ? 1 : rows, 1}, false);
+    if (!scales)
+      return scales.error();
+    parts.scales = *scales;
+    group = whole ? -1 : 0;
+  }
+  parts.encoding = llm::EncodingAttr::get(builder.getContext(), "fp8", group, false);
+  return parts;
+}
+
+//===- Parts --------------------------------------------------------------------------------===//
+
+/// `fieldBits`: what the words hold along the inputs, padding included. `groups`: scales of a row.
+checkpoint::Expected<StoredWeights::Fields> StoredWeights::fieldsOf(Shape shape,
+                                                                    const Tensor &words,
+                                                                    uint64_t fieldBits,
+                                                                    uint64_t groups) const {
+  const QuantizationConfig &config = checkpoint.quantization();
+  int64_t columns = shape[1];
+  Fields fields;
+  fields.bits = 0;
+  for (int64_t bits : {2, 3, 4, 8})
+    if (llvm::alignTo(columns * bits, kWordBits) == fieldBits)
+      fields.bits = bits;
+  auto wrong = [&](const std::string &what) {
+    return Error{"INGOT-E1080", message("tensor ", words.name, " ", what),
+                 checkpoint.fileName(words), "check config.json against the weights"};
+  };
+  if (fields.bits == 0)
+    return wrong(message("does not hold 2, 3, 4 or 8 bits for each of ", columns, " inputs"));
+  if (config.bits && *config.bits != static_cast<uint64_t>(fields.bits))
+    return wrong(message("holds ", fields.bits, " bits an element, not ", *config.bits));
+  int64_t group = config.group ? static_cast<int64_t>(*config.group)
+                  : groups > 0 ? static_cast<int64_t>(llvm::divideCeil(columns, groups))
+                               : 0;
+  group = group >= columns ? 0 : group;
+  if (groups != static_cast<uint64_t>(group == 0 ? 1 : llvm::divideCeil(columns, group)))
+    return wrong(message("has ", groups, " groups of scales, which ", columns,
+                         " inputs do not divide into by ", group));
+  fields.group = group;
+  return fields;
+}
+
+checkpoint::Expected<const Tensor *> StoredWeights::part(StringRef part) const {
+  return checkpoint.get(module + part.str());
+}
+
+checkpoint::Expected<Value> StoredWeights::read(StringRef name, Type element, Shape shape,
+                                                std::optional<Shape> stored) {
+  auto found = part(name);
+  if (!found)
+    return found.error();
+  const Tensor &tensor = **found;
+  Shape expected = stored.value_or(shape);
+  if (!llvm::equal(tensor.shape, expected,
+                   [](uint64_t a, int64_t b) { return static_cast<int64_t>(a) == b; }))
+    return Error{"INGOT-E1080",
+                 message("tensor ", tensor.name, " has another shape than its format"),
+                 checkpoint.fileName(tensor),
+                 "check config.json against the weights: " + shapeText(expected) + " is expected"};
+  if (elementType(builder, tensor.dtype) != element)
+    return Error{"INGOT-E1081",
+                 message("tensor ", tensor.name, " holds ", dtypeName(tensor.dtype),
+                         " elements, which its format does not have"),
+                 checkpoint.fileName(tensor), "check config.json against the weights"};
+  return Value(llm::WeightOp::create(
+      builder, atSite(builder.getContext(), tensor.name), RankedTensorType::get(shape, element),
+      tensor.name, checkpoint.fileName(tensor), static_cast<int64_t>(tensor.offset)));
+}
+
+checkpoint::Expected<Value> StoredWeights::readScales(StringRef name, Shape shape,
+                                                      bool transposed) {
+  auto found = part(name);
+  if (!found)
+    return found.error();
+  DType type = (*found)->dtype;
+  if (!llvm::is_contained({DType::F32, DType::F16, DType::BF16}, type))
+    return Error{"INGOT-E1081",
+                 message("scales ", (*found)->name, " are ", dtypeName(type), " elements"),
+                 checkpoint.fileName(**found), "supported: F32, F16, BF16"};
+  Type element = elementType(builder, type);
+  if (!transposed) {
+    // A single scale is stored with no, one or two dimensions.
+    SmallVector<int64_t> stored(llvm::map_range(
+        (*found)->shape, [](uint64_t extent) { return static_cast<int64_t>(extent); }));
+    bool single = llvm::all_of(stored, [](int64_t extent) { return extent == 1; }) &&
+                  shape[0] == 1 && shape[1] == 1;
+    return read(name, element, shape, single ? Shape(stored) : shape);
+  }
+  auto value = read(name, element, {shape[1], shape[0]});
+  return value ? Expected<Value>(transpose(*value)) : value;
+}
+
+Value StoredWeights::transpose(Value input) {
+  auto type = cast<RankedTensorType>(input.getType());
+  return llm::TransposeOp::create(builder, *location,
+                                  type.clone({type.getDimSize(1), type.getDimSize(0)}), input);
+}
+
+Value StoredWeights::repeatRows(Value input, int64_t count, int64_t rows) {
+  auto type = cast<RankedTensorType>(input.getType());
+  return llm::RepeatRowsOp::create(builder, *location, type.clone({rows, type.getDimSize(1)}),
+                                   input, count);
+}
+
+Value StoredWeights::unpack(Value input, int64_t columns, Type element, int64_t bits,
+                            int64_t increment, int64_t bias, Shape order) {
+  int64_t rows = cast<RankedTensorType>(input.getType()).getDimSize(0);
+  return llm::UnpackOp::create(builder, *location, RankedTensorType::get({rows, columns}, element),
+                               input, bits, increment, bias, order);
+}
+
+Error StoredWeights::unsupported(const std::string &what, const std::string &fix) const {
+  const Tensor *tensor = checkpoint.find(module + ".qweight");
+  for (const char *part : {".weight_packed", ".weight_blocks", ".weight"})
+    tensor = tensor ? tensor : checkpoint.find(module + part);
+  return {"INGOT-E1054", message("matrix ", inQuotes(module), ": ", what, " is not supported"),
+          tensor ? checkpoint.fileName(*tensor) : "", fix};
+}

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+// Weight matrices that a checkpoint stores quantized, as expressions of their stored tensors.
+#pragma once
+
+#include "compiler/checkpoint/Checkpoint.h"
+#include "dialects/llm/LlmDialect.h"
+#include "mlir/IR/Builders.h"
+
+namespace ingot::compiler {
+
+/// Builds the values of one matrix. Which format a matrix has is told by the names and types of the
+/// tensors of its module; what these cannot say is the checkpoint's quantization().
+class StoredWeights {
+public:
+  /// `builder` says where operations go. Both must outlive this.
+  StoredWeights(mlir::OpBuilder &builder, const checkpoint::Checkpoint &checkpoint)
+      : builder(builder), checkpoint(checkpoint) {}
+
+  /// Whether the matrix called `name` ("model.layers.0.mlp.up_proj.weight") is stored quantized.
+  bool isQuantized(llvm::StringRef name) const;
+
+  /// The f32 values [shape] of a quantized matrix: an llm.dequantize. Errors: INGOT-E1038 for a
+  /// missing tensor, E1054 for a format that is not supported, E1080 and E1081 for tensors of
+  /// other shapes and types than the format has.
+  checkpoint::Expected<mlir::Value> matrix(llvm::StringRef name, llvm::ArrayRef<int64_t> shape);
+
+private:
+  template <class T> using Expected = checkpoint::Expected<T>;
+  using Shape = llvm::ArrayRef<int64_t>;
+  struct Parts {
+    mlir::Value values, scales, zeros;
+    llm::EncodingAttr encoding;
+  };
+  /// How wide the fields of a matrix are, and how many columns share a scale.
+  struct Fields {
+    int64_t bits = 4, group = 0;
+  };
+
+  Expected<Parts> awq(Shape shape);
+  Expected<Parts> gptq(Shape shape);
+  Expected<Parts> packedIntegers(Shape shape);
+  Expected<Parts> integers(Shape shape);
+  Expected<Parts> float8(Shape shape);
+  Expected<Fields> fieldsOf(Shape shape, const checkpoint::Tensor &words, uint64_t fieldBits,
+                            uint64_t groups) const;
+
+  /// The tensor of the module called `part`.
+  Expected<const checkpoint::Tensor *> part(llvm::StringRef part) const;
+  /// An llm.weight that reads it as `shape`. `stored`: the shape it must have in the checkpoint, if
+  /// that is another one of as many elements.
+  Expected<mlir::Value> read(llvm::StringRef part, mlir::Type element, Shape shape,
+                             std::optional<Shape> stored = {});
+  /// Scales [rows, groups] of a float type, as they are stored or transposed.
+  Expected<mlir::Value> readScales(llvm::StringRef part, Shape shape, bool transposed);
+  checkpoint::Outcome columnsInOrder(int64_t columns, const Fields &fields) const;
+  mlir::Value transpose(mlir::Value input);
+  mlir::Value repeatRows(mlir::Value input, int64_t count, int64_t rows);
+  mlir::Value unpack(mlir::Value input, int64_t columns, mlir::Type element, int64_t bits,
+                     int64_t increment = 0, int64_t bias = 0, Shape order = {});
+  checkpoint::Error unsupported(const std::string &what, const std::string &fix) const;
+  mlir::Type integer(unsigned bits) { return builder.getIntegerType(bits); }
+
+  mlir::OpBuilder &builder;
+  const checkpoint::Checkpoint &checkpoint;
+  std::string module; ///< of the matrix being built: its name without ".weight"
+  std::optional<mlir::Location> location;
+};
+
+} // namespace ingot::compiler

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+// Methods, what of them is reported, and what is refused.
+#include "compiler/checkpoint/QuantizationConfig.h"
+#include "tests/unit/checkpoint/Fixtures.h"
+
+using namespace ingot;
+using namespace ingot::checkpoint;
+using namespace ingot::test;
+
+namespace {
+
+using Method = QuantizationConfig::Method;
+using Activations = QuantizationConfig::Activations;
+
+/// What `members`, the text of a quantization_config without its braces, is read as.
+Expected<QuantizationConfig> parse(const std::string &members) {
+  auto root = Json::parse("{\"quantization_config\": {" + members + "}}", "config.json");
+  EXPECT_TRUE(root) << members;
+  std::vector<std::filesystem::path> inputs;
+  return QuantizationConfig::read(*root, "/nonexistent", inputs);
+}
+
+testing::AssertionResult refused(const std::string &members, std::string_view part) {
+  return failsWith(parse(members), "INGOT-E1054", {part});
+}
+
+TEST(QuantizationConfig, ReadsEachMethod) {
+  auto awq = parse(R"("quant_method": "awq", "w_bit": 4, "q_group_size": 64, "version": "GEMM")");
+  ASSERT_TRUE(succeeds(awq));
+  EXPECT_EQ(awq->method, Method::Awq);
+  EXPECT_EQ(awq->group, 64u);
+
+  auto gptq = parse(R"("quant_method": "gptq", "bits": 4, "group_size": -1, "sym": false)");
+  ASSERT_TRUE(succeeds(gptq));
+  EXPECT_EQ(gptq->group, 0u);
+  EXPECT_TRUE(gptq->zerosLessOne);
+  EXPECT_FALSE(gptq->symmetric);
+  auto second = parse(R"("quant_method": "gptq", "bits": 3, "checkpoint_format": "gptq_v2")");
+  ASSERT_TRUE(succeeds(second));
+  EXPECT_FALSE(second->zerosLessOne);
+  ASSERT_EQ(second->deviations.size(), 1u);
+  EXPECT_EQ(second->deviations[0].stated, "3");
+
+  auto integers = parse(R"("quant_method": "compressed-tensors", "format": "int-quantized",
+      "config_groups": {"group_0": {"weights": {"num_bits": 8, "type": "int"},
+          "input_activations": {"num_bits": 8, "type": "int", "strategy": "token",
+                                "dynamic": true}}})");
+  ASSERT_TRUE(succeeds(integers));
+  EXPECT_EQ(integers->activations, Activations::Int8PerToken);
+  EXPECT_TRUE(integers->deviations.empty());
+}
+
+TEST(QuantizationConfig, OverridesLeaveBitsAndGroupToTheTensors) {
+  auto gptq = parse(R"("quant_method": "gptq", "bits": 4, "group_size": 128,
+      "dynamic": {"-:.*mlp.*": {}, "+:.*q_proj": {"bits": 2, "group_size": 32}})");
+  ASSERT_TRUE(succeeds(gptq));
+  EXPECT_FALSE(gptq->bits);
+  EXPECT_FALSE(gptq->group);
+  ASSERT_EQ(gptq->deviations.size(), 1u);
+  EXPECT_EQ(gptq->deviations[0].stated, "2");
+}
+
+TEST(QuantizationConfig, ReportsActivationsThatAreNotTaken) {
+  auto fixed = parse(R"("quant_method": "fp8", "activation_scheme": "static")");
+  ASSERT_TRUE(succeeds(fixed));
+  EXPECT_EQ(fixed->activations, Activations::AsStored);
+  ASSERT_EQ(fixed->deviations.size(), 1u);
+  EXPECT_EQ(fixed->deviations[0].stated, "static FP8");
+  auto blocks = parse(R"("quant_method": "fp8", "weight_block_size": [128, 128])");
+  ASSERT_TRUE(succeeds(blocks));
+  EXPECT_EQ(blocks->deviations.size(), 1u);
+  auto cache = parse(R"("quant_method": "fp8", "kv_cache_scheme": "static")");
+  ASSERT_TRUE(succeeds(cache));
+  EXPECT_EQ(cache->deviations.at(0).what, "KV cache");
+}
+
+TEST(QuantizationConfig, RefusesByName) {
+  EXPECT_TRUE(refused(R"("quant_method": "aqlm")", "\"aqlm\""));
+  EXPECT_TRUE(refused(R"("quant_method": "awq", "version": "gemv")", "\"gemv\""));
+  EXPECT_TRUE(refused(R"("quant_method": "awq", "backend": "llm-awq")", "packing"));
+  EXPECT_TRUE(refused(R"("quant_method": "awq", "bits": 3)", "3 bits"));
+  EXPECT_TRUE(refused(R"("quant_method": "awq", "zero_point": false)", "zero points"));
+  EXPECT_TRUE(refused(R"("quant_method": "gptq", "checkpoint_format": "marlin")", "\"marlin\""));
+  EXPECT_TRUE(refused(R"("quant_method": "bitsandbytes", "load_in_4bit": true)", "4 bits"));
+  EXPECT_TRUE(refused(R"("quant_method": "modelopt", "quant_algo": "NVFP4")", "\"NVFP4\""));
+  EXPECT_TRUE(refused(R"("quant_method": "fp8", "fmt": "e5m2")", "\"e5m2\""));
+  for (const char *format : {"marlin-24", "sparse-24-bitmask", "nvfp4-pack-quantized"})
+    EXPECT_TRUE(
+        refused(std::string(R"("quant_method": "compressed-tensors", "format": ")") + format + "\"",
+                format));
+  EXPECT_TRUE(refused(R"("quant_method": "compressed-tensors", "format": "pack-quantized",
+      "config_groups": {"group_0": {"weights": {"num_bits": 4, "actorder": "group"}}})",
+                      "actorder"));
+}
+
+TEST(QuantizationConfig, MalformedOnesHaveAPlace) {
+  EXPECT_TRUE(failsWith(parse(R"("bits": 4)"), "INGOT-E1005"));
+  EXPECT_TRUE(failsWith(parse(R"("quant_method": 4)"), "INGOT-E1004"));
+  EXPECT_TRUE(failsWith(parse(R"("quant_method": "gptq", "bits": 99)"), "INGOT-E1006"));
+  EXPECT_TRUE(failsWith(parse(R"("quant_method": "gptq", "group_size": 0)"), "INGOT-E1006"));
+  EXPECT_TRUE(failsWith(parse(R"("quant_method": "gptq", "sym": "yes")"), "INGOT-E1004"));
+}
+
+TEST(QuantizationConfig, CompanionFilesStandForTheirMethod) {
+  TemporaryDirectory folder;
+  folder.write("quantize_config.json", R"({"bits": 8, "group_size": 64})");
+  auto root = Json::parse("{}", "config.json");
+  ASSERT_TRUE(root);
+  std::vector<std::filesystem::path> inputs;
+  auto config = QuantizationConfig::read(*root, folder.path(), inputs);
+  ASSERT_TRUE(succeeds(config));
+  EXPECT_EQ(config->method, Method::Gptq);
+  EXPECT_EQ(config->bits, 8u);
+  EXPECT_EQ(inputs.size(), 1u);
+  std::vector<std::filesystem::path> none;
+  auto plain = QuantizationConfig::read(*root, "/nonexistent", none);
+  ASSERT_TRUE(succeeds(plain));
+  EXPECT_EQ(plain->method, Method::None);
+}
+
+} // namespace

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+// Real checkpoints of every stored format: the expressions that the importer makes of their
+// matrices are evaluated and compared with what the formats' own programs decoded.
+#include "compiler/WeightStreamer.h"
+#include "compiler/importers/Importer.h"
+#include "passes/FusionReport.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/IR/Builders.h"
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/IR/IRMapping.h"
+
+#include <cstring>
+#include <fstream>
+#include <gtest/gtest.h>
+
+using namespace mlir;
+using namespace ingot;
+using namespace ingot::compiler;
+
+namespace {
+
+const std::filesystem::path quantized = std::filesystem::path(INGOT_SHARED_DIR) / "data/quantized";
+
+/// A variant, and how far a value may be from its golden one, as a share of it.
+struct Variant {
+  const char *name;
+  double tolerance = 0;
+};
+
+void PrintTo(const Variant &variant, std::ostream *stream) { *stream << variant.name; }
+
+class StoredWeights : public testing::TestWithParam<Variant> {
+protected:
+  StoredWeights() {
+    context.loadDialect<arith::ArithDialect, func::FuncDialect, math::MathDialect, llm::LlmDialect,
+                        engine::EngineDialect>();
+  }
+  void SetUp() override {
+    if (!std::filesystem::exists(quantized))
+      GTEST_SKIP() << "../shared/data is absent";
+  }
+
+  MLIRContext context;
+};
+
+/// The expression behind `value`, cloned to where `builder` is.
+Value copy(OpBuilder &builder, Value value, IRMapping &moved) {
+  if (Value known = moved.lookupOrNull(value))
+    return known;
+  for (Value operand : value.getDefiningOp()->getOperands())
+    copy(builder, operand, moved);
+  builder.clone(*value.getDefiningOp(), moved);
+  return moved.lookup(value);
+}
+
+/// A function that stores the values of every quantized matrix of `module`, under its name.
+func::FuncOp storeQuantized(ModuleOp module) {
+  SmallVector<llm::DequantizeOp> matrices;
+  module.walk([&](llm::DequantizeOp op) { matrices.push_back(op); });
+  OpBuilder builder = OpBuilder::atBlockEnd(module.getBody());
+  auto function =
+      func::FuncOp::create(builder, module.getLoc(), "weights", builder.getFunctionType({}, {}));
+  builder.setInsertionPointToStart(function.addEntryBlock());
+  IRMapping moved;
+  for (llm::DequantizeOp op : matrices) {
+    Value value = copy(builder, op.getResult(), moved);
+    auto name = op.getLoc()->findInstanceOf<NameLoc>().getName();
+    llm::StoreWeightOp::create(builder, op.getLoc(), name, value, StringAttr());
+  }
+  func::ReturnOp::create(builder, module.getLoc());
+  return function;
+}
+
+std::vector<float> floatsOf(std::span<const std::byte> bytes) {
+  std::vector<float> values(bytes.size() / sizeof(float));
+  std::memcpy(values.data(), bytes.data(), values.size() * sizeof(float));
+  return values;
+}
+
+TEST_P(StoredWeights, areTheGoldenValues) {
+  auto directory = quantized / GetParam().name;
+  auto model = checkpoint::Checkpoint::open(directory);
+  ASSERT_TRUE(model) << model.error().str();
+  auto module = importModel(&context, *model, {64});
+  ASSERT_TRUE(succeeded(module));
+  func::FuncOp function = storeQuantized(**module);
+  auto streamer = WeightStreamer::create({function}, *model, {});
+  ASSERT_TRUE(streamer) << streamer.error().str();
+  std::vector<std::byte> streamed(streamer->totalBytes());
+  auto done = streamer->run([&](uint64_t offset, std::span<const std::byte> piece) {
+    std::memcpy(streamed.data() + offset, piece.data(), piece.size());
+    return checkpoint::Outcome();
+  });
+  ASSERT_TRUE(done) << done.error().str();
+
+  auto file = checkpoint::File::open(directory / "golden.dequant.safetensors");
+  ASSERT_TRUE(file) << file.error().str();
+  auto golden = checkpoint::readSafetensors(*file);
+  ASSERT_TRUE(golden) << golden.error().str();
+  EXPECT_EQ(streamer->weights().size(), golden->tensors.size());
+  for (const checkpoint::Tensor &tensor : golden->tensors) {
+    SCOPED_TRACE(tensor.name);
+    auto weight = llvm::find_if(streamer->weights(),
+                                [&](const StreamedWeight &one) { return one.name == tensor.name; });
+    ASSERT_NE(weight, streamer->weights().end());
+    std::vector<std::byte> bytes(tensor.bytes);
+    ASSERT_TRUE(file->readAt(tensor.offset, bytes));
+    ASSERT_EQ(weight->bytes, bytes.size());
+    std::vector<float> wanted = floatsOf(bytes);
+    std::vector<float> actual =
+        floatsOf(std::span(streamed).subspan(weight->offset, weight->bytes));
+    size_t different = 0;
+    for (size_t i = 0; i < wanted.size(); ++i)
+      different += std::abs(actual[i] - wanted[i]) > GetParam().tolerance * std::abs(wanted[i]);
+    EXPECT_EQ(different, 0u) << "of " << wanted.size();
+  }
+}
+
+/// bitsandbytes multiplies by the magnitude before it divides by 127.
+constexpr Variant variants[] = {
+    {"awq-gemm-w4-g64"},     {"gptq-w2-g32-asym-v2"}, {"gptq-w4-g32-sym"},      {"gptq-w8-g64-sym"},
+    {"gptq_v2-w4-g32-asym"}, {"ct-w4a16-g64-sym"},    {"ct-w8a8-int8-dynamic"}, {"ct-fp8-dynamic"},
+    {"fp8-block128"},        {"modelopt-fp8"},        {"bnb-int8", 2.5e-7}};
+INSTANTIATE_TEST_SUITE_P(Variants, StoredWeights, testing::ValuesIn(variants),
+                         [](const auto &info) {
+                           std::string name = info.param.name;
+                           std::replace(name.begin(), name.end(), '-', '_');
+                           return name;
+                         });
+
+} // namespace
