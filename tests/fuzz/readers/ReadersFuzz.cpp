@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // The readers of checkpoints, recipes and tuning lockfiles under mutated input.
 #include "compiler/checkpoint/Checkpoint.h"
+#include "compiler/checkpoint/Gguf.h"
 #include "compiler/checkpoint/ShardIndex.h"
 #include "compiler/recipe/Recipe.h"
 #include "compiler/tuning/TuningLock.h"
 #include "tests/fuzz/FuzzSession.h"
 #include "tests/unit/checkpoint/Fixtures.h"
+#include "tests/unit/checkpoint/GgufFixtures.h"
 
 using namespace ingot::checkpoint;
 using namespace ingot::test;
@@ -28,10 +30,7 @@ static void checkHeader(const SafetensorsHeader &header, uint64_t fileBytes) {
     EXPECT_EQ(tensor.offset, end);
     ASSERT_LE(tensor.bytes, fileBytes - tensor.offset);
     end = tensor.offset + tensor.bytes;
-    uint64_t bits = dtypeBits(tensor.dtype);
-    for (uint64_t dim : tensor.shape)
-      bits *= dim;
-    EXPECT_EQ(bits, tensor.bytes * 8);
+    EXPECT_EQ(storedBytes(tensor.dtype, tensor.shape), tensor.bytes);
   }
   EXPECT_EQ(end, fileBytes);
 }
@@ -68,6 +67,42 @@ TEST(ReadersFuzz, SafetensorsFiles) {
     checkHeader(*header, bytes.size());
     return "";
   });
+  session.check();
+}
+
+static std::string smallGguf() {
+  return GgufWriter()
+      .u32("general.alignment", 32)
+      .string("general.architecture", "llama")
+      .strings("tokens", {"a", "bc"})
+      .key("nested", 9, GgufWriter::array(9, 1, GgufWriter::array(1, 2, "ab")))
+      .tensor("t", 0, {2, 2}, "0123456789abcdef")
+      .tensor("q", 2, {32, 1}, "0123456789abcdefgh")
+      .str();
+}
+
+TEST(ReadersFuzz, GgufFiles) {
+  TemporaryDirectory directory;
+  FuzzSession session("gguf_files", 8);
+  session.mutator.setWords({"GGUF", std::string(8, '\0'), std::string(8, '\xff')});
+  session.run(4000, {smallGguf(), GgufWriter(2).boolean("b", true).str()},
+              [&](const std::string &bytes) -> std::string {
+                auto model = openGguf(directory.write("f.gguf", bytes));
+                if (!model)
+                  return model.error().code;
+                uint64_t end = 0;
+                std::vector<Tensor> tensors = model->tensors;
+                std::sort(tensors.begin(), tensors.end(), [](const Tensor &a, const Tensor &b) {
+                  return std::tie(a.offset, a.bytes) < std::tie(b.offset, b.bytes);
+                });
+                for (const Tensor &tensor : tensors) {
+                  EXPECT_GE(tensor.offset, end);
+                  end = tensor.offset + tensor.bytes;
+                  EXPECT_LE(end, bytes.size());
+                  EXPECT_EQ(storedBytes(tensor.dtype, tensor.shape), tensor.bytes);
+                }
+                return "";
+              });
   session.check();
 }
 
