@@ -22,6 +22,7 @@ enum class NodeKind : uint8_t {
   Dequantize, ///< operands: values, scales and, where there are zero points, zeros
   ConcatRows,
   InterleaveRows,
+  PermuteRows,
   ScaleColumns,
 };
 
@@ -49,9 +50,10 @@ struct WeightNode {
   std::vector<std::byte> literal;             ///< Literal: row-major elements
   EncodingKind encoding = EncodingKind::Int8; ///< Quantize, Dequantize
   bool zeroPoints = false;                    ///< Quantize, Dequantize
-  int64_t group = 0;   ///< Quantize, Dequantize: columns that share a scale, 0: the row, -1: all
-  int64_t block = 1;   ///< InterleaveRows
-  uint8_t padding = 0; ///< the element that stands for zero in result 0
+  int64_t group = 0; ///< Quantize, Dequantize: columns that share a scale, 0: the row, -1: all
+  int64_t block = 1; ///< InterleaveRows
+  std::vector<int64_t> digits, order; ///< PermuteRows, as llm.permute_rows
+  uint8_t padding = 0;                ///< the element that stands for zero in result 0
 };
 
 /// An llm.store_weight.

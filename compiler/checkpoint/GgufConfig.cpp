@@ -63,10 +63,20 @@ constexpr std::string_view endTexts[] = {
     "<|eot_id|>", "<|eom_id|>",    "<|end_of_text|>", "<|im_end|>",         "<|end|>", "<|return|>",
     "<|call|>",   "<|endoftext|>", "<end_of_turn>",   "<end_of_utterance>", "<EOT>"};
 
+/// The metadata without the tokenizer's, which may take tens of megabytes.
+Json withoutVocabulary(const GgufModel &model) {
+  nlohmann::json kept = nlohmann::json::object();
+  for (const auto &[key, value] : model.metadata.raw().items())
+    if (!key.starts_with("tokenizer."))
+      kept.emplace(key, value);
+  return Json::of(std::move(kept), model.files.front().path().string());
+}
+
 class ConfigReader {
 public:
   ConfigReader(GgufModel &model, const Architecture &architecture)
-      : model(model), architecture(architecture), fields(model.metadata), config(model.metadata) {}
+      : model(model), architecture(architecture), fields(model.metadata),
+        config(withoutVocabulary(model)) {}
 
   Expected<ModelConfig> read() {
     config.architecture = architecture.architecture;

@@ -35,11 +35,15 @@ struct ApplyRecipe : ingot::impl::ApplyRecipePassBase<ApplyRecipe> {
     op->removeAttr("llm.format");
     if (!format)
       return;
+    // Rows in the model's order are formatted, so that products find the format at their weight.
+    Value weight = op.getResult();
+    if (op->hasOneUse() && isa<llm::PermuteRowsOp>(*op->user_begin()))
+      weight = op->user_begin()->getResult(0);
     OpBuilder builder(op->getContext());
-    builder.setInsertionPointAfter(op);
+    builder.setInsertionPointAfterValue(weight);
     auto encoding = dyn_cast<llm::EncodingAttr>(format);
     Type element = encoding ? builder.getF32Type() : cast<TypeAttr>(format).getValue();
-    Value value = op.getResult();
+    Value value = weight;
     SmallPtrSet<Operation *, 4> made;
     if (op.getType().getElementType() != element) {
       auto convert =
@@ -49,7 +53,7 @@ struct ApplyRecipe : ingot::impl::ApplyRecipePassBase<ApplyRecipe> {
     }
     if (encoding)
       value = encode(builder, op.getLoc(), value, encoding, made);
-    op.getResult().replaceAllUsesExcept(value, made);
+    weight.replaceAllUsesExcept(value, made);
   }
 
   /// quantize and dequantize with `encoding`.

@@ -7,11 +7,14 @@
 #include "tests/unit/serving/TokenizerFixture.h"
 
 #include <functional>
+#include <map>
+#include <nlohmann/json.hpp>
 
 namespace ingot::test {
 namespace {
 
 using checkpoint::Expected;
+using checkpoint::message;
 using checkpoint::TokenizerSpec;
 
 Expected<TokenizerSpec> parse(const GgufWriter &writer) {
@@ -174,6 +177,41 @@ TEST(GgufTokenizer, EncodesLikeLlamaCpp) {
     ++vocabularies;
   }
   EXPECT_GE(vocabularies, 3u);
+}
+
+/// The vocabulary of a byte-level tokenizer.json as a converter writes it.
+GgufWriter converted(const nlohmann::json &tokenizer, const std::string &pre) {
+  const auto &vocabulary = tokenizer.at("model").at("vocab");
+  std::map<uint32_t, std::pair<std::string, int32_t>> byId;
+  for (const auto &[text, id] : vocabulary.items())
+    byId[id.get<uint32_t>()] = {text, 1};
+  for (const auto &added : tokenizer.at("added_tokens"))
+    byId[added.at("id").get<uint32_t>()] = {added.at("content"), added.at("special") ? 3 : 4};
+  std::vector<std::string> tokens(byId.rbegin()->first + 1), merges;
+  std::vector<int32_t> types(tokens.size(), 5);
+  for (size_t id = 0; id < tokens.size(); ++id)
+    tokens[id] = "[PAD" + std::to_string(id) + "]";
+  for (const auto &[id, token] : byId)
+    std::tie(tokens[id], types[id]) = token;
+  for (const auto &merge : tokenizer.at("model").at("merges"))
+    merges.push_back(merge.is_string()
+                         ? merge.get<std::string>()
+                         : merge[0].get<std::string>() + " " + merge[1].get<std::string>());
+  GgufWriter writer;
+  writer.string("tokenizer.ggml.model", "gpt2").string("tokenizer.ggml.pre", pre);
+  writer.strings("tokenizer.ggml.tokens", tokens).numbers("tokenizer.ggml.token_type", types);
+  return writer.strings("tokenizer.ggml.merges", merges);
+}
+
+TEST(GgufTokenizer, WordRulesCutLikeLlamaCpp) {
+  REQUIRE_SHARED_DATA();
+  for (const auto &[pre, file] : {std::pair("llama-bpe", "llama3/tokenizer.derived.json"),
+                                  {"qwen2", "qwen/tokenizer.derived.json"},
+                                  {"deepseek-r1-qwen", "qwen/tokenizer.derived.json"}}) {
+    const auto tokenizer = nlohmann::json::parse(readFile(sharedData() / "tokenizers" / file));
+    expectCases(message(pre, " as GGUF"), load(expectValue(parse(converted(tokenizer, pre)))),
+                readLlamaCppCases(pre));
+  }
 }
 
 /// Texts of many kinds without special tokens.

@@ -17,6 +17,10 @@ func.func @expressions() {
   // CHECK: %[[I:.*]] = llm.interleave_rows %[[B]], %[[S]] block 4 : (tensor<6x8xf32>, tensor<6x8xf32>) -> tensor<16x8xf32>
   %i = llm.interleave_rows %b, %s block 4
       : (tensor<6x8xf32>, tensor<6x8xf32>) -> tensor<16x8xf32>
+  // CHECK: llm.permute_rows %[[I]] digits [2, 4, 2] order [0, 2, 1] : tensor<16x8xf32>
+  %r = llm.permute_rows %i digits [2, 4, 2] order [0, 2, 1] : tensor<16x8xf32>
+  // CHECK: llm.permute_rows %[[N]] digits [8] order [0] : tensor<8xf32>
+  %o = llm.permute_rows %n digits [8] order [0] : tensor<8xf32>
   // CHECK: %[[Q:.*]], %[[QS:.*]], %[[QZ:.*]] = llm.quantize %[[I]] <"int4", group = 4, zero_points = true> : (tensor<16x8xf32>) -> (tensor<16x8xi4>, tensor<16x2xbf16>, tensor<16x2xi8>)
   %q:3 = llm.quantize %i <"int4", group = 4, zero_points = true>
       : (tensor<16x8xf32>) -> (tensor<16x8xi4>, tensor<16x2xbf16>, tensor<16x2xi8>)
