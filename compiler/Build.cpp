@@ -4,6 +4,7 @@
 #include "compiler/EngineAssembly.h"
 #include "compiler/GoldenTokens.h"
 #include "compiler/Version.h"
+#include "compiler/checkpoint/Gguf.h"
 #include "passes/plan/Tuning.h"
 
 #include "mlir/IR/Builders.h"
@@ -32,7 +33,7 @@ EngineDescription describe(const BuildRequest &request, const checkpoint::Tokeni
   const checkpoint::GenerationConfig &generation = request.checkpoint.generation();
   EngineDescription description;
   auto model = std::filesystem::weakly_canonical(options.model);
-  description.name = model.filename().string();
+  description.name = (checkpoint::isGguf(model) ? model.stem() : model.filename()).string();
   description.architecture = config.architecture;
   Provenance &provenance = description.provenance;
   provenance.compiler = std::string("ingot ") + kVersion;
@@ -86,8 +87,9 @@ Outcome digestInputs(const BuildRequest &request, const BuildOptions &options,
     if (!*digest)
       return digest->error();
     std::error_code error;
-    provenance.inputs.push_back({file.lexically_relative(options.model).generic_string(),
-                                 file_size(file, error), **digest});
+    provenance.inputs.push_back(
+        {file.lexically_relative(request.checkpoint.folder()).generic_string(),
+         file_size(file, error), **digest});
   }
   progress.end(std::to_string(files.size()) + " files");
   return {};

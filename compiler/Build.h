@@ -9,7 +9,7 @@
 namespace ingot::compiler {
 
 struct BuildOptions {
-  std::filesystem::path model;      ///< checkpoint directory
+  std::filesystem::path model;      ///< checkpoint directory or GGUF file
   std::filesystem::path output;     ///< engine file
   std::vector<std::string> targets; ///< as asked; empty: the best one for this machine
   std::filesystem::path recipe;     ///< empty: Recipe::defaults()

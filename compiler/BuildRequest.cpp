@@ -91,7 +91,7 @@ recipe::StoreType ownType(const checkpoint::Checkpoint &checkpoint) {
   DType own = checkpoint.config().declaredType.value_or(DType::F32);
   uint64_t most = 0;
   for (DType type : {DType::F32, DType::BF16, DType::F16})
-    if (uint64_t elements = bytes[type] * 8 / checkpoint::dtypeBits(type); elements > most) {
+    if (uint64_t elements = bytes[type] * 8 / checkpoint::dtypeUnit(type).bits; elements > most) {
       own = type;
       most = elements;
     }

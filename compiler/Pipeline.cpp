@@ -113,8 +113,8 @@ Type kvType(MLIRContext *context, recipe::KvType type) {
 void annotate(ModuleOp module, const recipe::Recipe &recipe) {
   MLIRContext *context = module.getContext();
   module.walk([&](Operation *op) {
-    // Parts of a matrix that is stored quantized have no format of their own.
-    bool isMatrix = isa<llm::WeightOp, llm::DequantizeOp>(op) &&
+    // The last operation of an expression: parts of a matrix have no format of their own.
+    bool isMatrix = isa<llm::WeightOp, llm::DequantizeOp, llm::PermuteRowsOp>(op) &&
                     cast<RankedTensorType>(op->getResult(0).getType()).getRank() == 2 &&
                     !llvm::any_of(op->getUsers(), [](Operation *user) {
                       return user->getNumResults() > 0 && isWeight(user->getResult(0));

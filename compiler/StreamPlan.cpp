@@ -57,6 +57,11 @@ static void addSampleRows(const WeightGraph &graph, WeightValue value, std::set<
       for (int64_t row : inner)
         rows.insert((row / node.block * 2 + i) * node.block + row % node.block);
     }
+  } else if (node.kind == NodeKind::PermuteRows) {
+    std::set<int64_t> inner;
+    addSampleRows(graph, node.operands[0], inner);
+    for (int64_t row : inner)
+      rows.insert(permutedTo(node, row));
   } else if (!node.operands.empty()) {
     addSampleRows(graph, node.operands[0], rows);
   }

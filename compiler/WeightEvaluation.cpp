@@ -20,12 +20,12 @@ using checkpoint::Outcome;
 
 WeightSource::WeightSource(const checkpoint::Checkpoint &checkpoint, const WeightGraph &graph)
     : checkpoint(checkpoint) {
-  std::filesystem::path directory = checkpoint.inputs().front().parent_path();
   for (const WeightNode &node : graph.nodes()) {
     if (!node.tensor || descriptors.contains(node.tensor->fileIndex))
       continue;
     // A file that cannot be opened here only goes without advice.
-    int descriptor = ::open((directory / node.file).c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    int descriptor =
+        ::open((checkpoint.folder() / node.file).c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     descriptors.emplace(node.tensor->fileIndex, descriptor);
   }
 }
@@ -78,6 +78,7 @@ private:
   void repeatRows(const Step &step, const WeightNode &node);
   void concatRows(const Step &step, const WeightNode &node);
   void interleaveRows(const Step &step, const WeightNode &node);
+  void permuteRows(const Step &step, const WeightNode &node);
   void scaleColumns(const Step &step, const WeightNode &node);
 
   std::byte *at(WeightView view, Element element, int64_t row) const {
@@ -135,6 +136,9 @@ Outcome BlockPlan::Runner::run(const Step &step) {
     return {};
   case NodeKind::InterleaveRows:
     interleaveRows(step, node);
+    return {};
+  case NodeKind::PermuteRows:
+    permuteRows(step, node);
     return {};
   case NodeKind::ScaleColumns:
     scaleColumns(step, node);
@@ -200,6 +204,8 @@ Error BlockPlan::Runner::notFinite(uint32_t index, int64_t row) const {
       row = interleavedBefore(row, node->block, operand);
       next = node->operands[operand];
     }
+    if (node->kind == NodeKind::PermuteRows)
+      row = permutedFrom(*node, row);
     for (size_t i = 0; node->kind == NodeKind::ConcatRows && row >= graph.shape(next).rows;) {
       row -= graph.shape(next).rows;
       next = node->operands[++i];
@@ -375,6 +381,19 @@ void BlockPlan::Runner::interleaveRows(const Step &step, const WeightNode &node)
       std::memset(at(step.results[0], element, padding - window.row), node.padding,
                   static_cast<size_t>(window.columns() * workingBytes(element)));
     row = end;
+  }
+}
+
+void BlockPlan::Runner::permuteRows(const Step &step, const WeightNode &node) {
+  for (int64_t row = step.window.row; row < step.window.rowEnd; ++row) {
+    int64_t from = permutedFrom(node, row);
+    // Inputs are runs of rows, in order.
+    auto behind = std::upper_bound(
+        step.inputs.begin(), step.inputs.end(), from,
+        [](int64_t wanted, const Input &input) { return wanted < input.window.row; });
+    const Input &input = *std::prev(behind);
+    copyRows(input, from - input.window.row, step, row - step.window.row, 1,
+             node.results[0].element);
   }
 }
 

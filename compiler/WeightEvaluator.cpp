@@ -104,6 +104,45 @@ Window BlockPlan::packedWindow(const WeightNode &node, const Window &window) con
   return {window.row, window.rowEnd, first * bits / width, (end * bits + width - 1) / width};
 }
 
+int64_t permutedFrom(const WeightNode &permute, int64_t row) {
+  std::vector<int64_t> values(permute.digits.size());
+  for (size_t place = values.size(); place-- > 0;) {
+    auto digit = static_cast<size_t>(permute.order[place]);
+    values[digit] = row % permute.digits[digit];
+    row /= permute.digits[digit];
+  }
+  int64_t from = 0;
+  for (size_t digit = 0; digit < values.size(); ++digit)
+    from = from * permute.digits[digit] + values[digit];
+  return from;
+}
+
+int64_t permutedTo(const WeightNode &permute, int64_t row) {
+  std::vector<int64_t> values(permute.digits.size());
+  for (size_t digit = values.size(); digit-- > 0; row /= permute.digits[digit])
+    values[digit] = row % permute.digits[digit];
+  int64_t to = 0;
+  for (int64_t digit : permute.order)
+    to = to * permute.digits[static_cast<size_t>(digit)] + values[static_cast<size_t>(digit)];
+  return to;
+}
+
+/// The input rows that `window` of the result of llm.permute_rows needs, in runs. Rows with one
+/// unneeded row between them share a run: half of a head's rotary pairs is read in one piece.
+static std::vector<Window> permutedRuns(const WeightNode &permute, const Window &window) {
+  std::vector<int64_t> rows;
+  for (int64_t row = window.row; row < window.rowEnd; ++row)
+    rows.push_back(permutedFrom(permute, row));
+  std::sort(rows.begin(), rows.end());
+  std::vector<Window> runs;
+  for (int64_t row : rows)
+    if (!runs.empty() && row <= runs.back().rowEnd + 1)
+      runs.back().rowEnd = row + 1;
+    else
+      runs.push_back({row, row + 1, window.column, window.columnEnd});
+  return runs;
+}
+
 void BlockPlan::planInputs(Step &step) {
   const WeightNode &node = graph.nodes()[step.node];
   const Window &window = step.window;
@@ -162,6 +201,11 @@ void BlockPlan::planInputs(Step &step) {
                                    std::min(interleavedBefore(window.rowEnd, node.block, i), rows),
                                    window.column, window.columnEnd}));
     }
+    break;
+  case NodeKind::PermuteRows:
+    if (!window.isEmpty())
+      for (const Window &run : permutedRuns(node, window))
+        step.inputs.push_back(input(node.operands[0], run));
     break;
   }
 }

@@ -38,6 +38,12 @@ using WeightRanges = std::vector<std::optional<ValueRange>>;
 /// padding rows included.
 int64_t interleavedBefore(int64_t row, int64_t block, int64_t operand);
 
+/// The input row of llm.permute_rows that stands in row `row` of its result.
+int64_t permutedFrom(const WeightNode &permute, int64_t row);
+
+/// The way back: where row `row` of its input stands in its result.
+int64_t permutedTo(const WeightNode &permute, int64_t row);
+
 /// Evaluated elements in a plan's memory.
 struct WeightView {
   int64_t offset = 0; ///< bytes

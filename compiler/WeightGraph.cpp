@@ -232,6 +232,12 @@ Outcome WeightGraphReader::readKind(Operation &op, WeightNode &node) {
         node.block = static_cast<int64_t>(interleave.getBlock());
         return Outcome();
       })
+      .Case([&](llm::PermuteRowsOp permute) {
+        node.kind = NodeKind::PermuteRows;
+        llvm::append_range(node.digits, permute.getDigits());
+        llvm::append_range(node.order, permute.getOrder());
+        return Outcome();
+      })
       .Case([&](llm::ScaleColumnsOp) {
         node.kind = NodeKind::ScaleColumns;
         if (!floats(true))
@@ -294,7 +300,8 @@ void WeightGraphReader::readEncoding(llm::EncodingAttr encoding, WeightNode &nod
 void WeightGraphReader::findPadding(WeightNode &node) const {
   if (node.kind == NodeKind::Quantize)
     node.padding = node.encoding == EncodingKind::Int4 && !node.zeroPoints ? 8 : 0;
-  if (node.kind == NodeKind::ConcatRows || node.kind == NodeKind::InterleaveRows) {
+  if (node.kind == NodeKind::ConcatRows || node.kind == NodeKind::InterleaveRows ||
+      node.kind == NodeKind::PermuteRows) {
     WeightValue first = node.operands.front();
     node.padding = first.result == 0 ? graph.node(first).padding : 0;
   }
@@ -307,6 +314,10 @@ std::string WeightGraphReader::keyOf(const WeightNode &node) {
       node.block, node.fields.bits, node.fields.increment, node.fields.bias);
   for (int64_t place : node.fields.order)
     add(place);
+  for (int64_t digit : node.digits)
+    add(digit);
+  for (int64_t digit : node.order)
+    add(digit);
   for (const WeightShape &shape : node.results)
     add(shape.rows, shape.columns, static_cast<int>(shape.element));
   key += "of ";

@@ -25,6 +25,7 @@ enum class NodeKind : uint8_t {
   RepeatRows,
   ConcatRows,
   InterleaveRows,
+  PermuteRows,
   ScaleColumns,
 };
 
@@ -55,7 +56,8 @@ struct WeightNode {
   int64_t group = 0;   ///< Quantize, Dequantize: columns that share a scale, 0: the row, -1: all
   int64_t block = 1;   ///< InterleaveRows; RepeatRows: how often
   PackedFields fields; ///< Unpack
-  uint8_t padding = 0; ///< the element that stands for zero in result 0
+  std::vector<int64_t> digits, order; ///< PermuteRows, as llm.permute_rows
+  uint8_t padding = 0;                ///< the element that stands for zero in result 0
 };
 
 /// An llm.store_weight.

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Opening a model directory.
+// Opening a model directory or a GGUF file.
 #include "compiler/checkpoint/Checkpoint.h"
 
+#include "compiler/checkpoint/GgufConfig.h"
+#include "compiler/checkpoint/GgufNames.h"
 #include "compiler/checkpoint/NearestName.h"
 #include "compiler/checkpoint/ShardIndex.h"
 
@@ -19,34 +21,94 @@ static bool isThere(const fs::path &path) {
   return fs::exists(path, ignored);
 }
 
-/// Why a directory without safetensors files is refused: by what lies there instead.
-static Error noWeights(const fs::path &directory) {
-  std::string where = printable(directory.string());
+static bool isPickle(const fs::path &path) {
+  const fs::path extension = path.extension();
+  return extension == ".bin" || extension == ".pt" || extension == ".pth" || extension == ".ckpt";
+}
+
+static Error refusePickle(const fs::path &path, const std::string &where) {
+  return {"INGOT-E1031",
+          message("the weights are in ", inQuotes(path.filename().string()),
+                  ", a Python pickle; reading one can run any program hidden in it"),
+          where, "convert the checkpoint to safetensors"};
+}
+
+/// The first entry of `directory` that `matches` accepts; an empty path if there is none.
+static fs::path findEntry(const fs::path &directory, bool (*matches)(const fs::path &)) {
   std::error_code failed;
   for (fs::directory_iterator entry(directory, failed), end; !failed && entry != end;
-       entry.increment(failed)) {
-    std::string name = entry->path().filename().string();
-    fs::path extension = entry->path().extension();
-    if (extension == ".bin" || extension == ".pt" || extension == ".pth" || extension == ".ckpt")
-      return Error{"INGOT-E1031",
-                   message("the weights are in ", inQuotes(name),
-                           ", a Python pickle; reading one can run any program hidden in it"),
-                   where, "convert the checkpoint to safetensors"};
-  }
+       entry.increment(failed))
+    if (matches(entry->path()))
+      return entry->path();
+  return {};
+}
+
+/// Why a directory without safetensors files is refused: by what lies there instead.
+static Error noWeights(const fs::path &directory) {
+  const std::string where = printable(directory.string());
+  if (const fs::path pickle = findEntry(directory, isPickle); !pickle.empty())
+    return refusePickle(pickle, where);
   return Error{"INGOT-E1030", "there is no model.safetensors and no model.safetensors.index.json",
                where, "give a Hugging Face model directory with safetensors weights"};
 }
 
-Expected<Checkpoint> Checkpoint::open(const fs::path &directory) {
-  auto checkpoint = openConfig(directory);
+/// Why a file is refused that is no GGUF file.
+static Error notAModel(const fs::path &file) {
+  const std::string where = printable(file.string());
+  if (isPickle(file))
+    return refusePickle(file, where);
+  return Error{"INGOT-E1030", "the file is no GGUF file, and no directory", where,
+               "give a GGUF file, or the directory that holds config.json and the weights"};
+}
+
+static bool isRegularFile(const fs::path &path) {
+  std::error_code ignored;
+  return fs::is_regular_file(path, ignored);
+}
+
+Expected<Checkpoint> Checkpoint::open(const fs::path &path) {
+  if (isGguf(path))
+    return openGgufModel(path);
+  auto checkpoint = openConfig(path);
   if (!checkpoint)
     return checkpoint.error();
-  if (auto opened = checkpoint->openWeights(directory); !opened)
+  if (auto opened = checkpoint->openWeights(path); !opened)
     return opened.error();
   return checkpoint;
 }
 
+Expected<Checkpoint> Checkpoint::openGgufModel(const fs::path &path) {
+  auto model = openGguf(path);
+  if (!model)
+    return model.error();
+  auto config = readGgufConfig(*model);
+  if (!config)
+    return config.error();
+  auto generation = readGgufGeneration(model->metadata, config->vocabSize);
+  if (!generation)
+    return generation.error();
+  Checkpoint checkpoint(*std::move(config));
+  checkpoint.directory = path.parent_path();
+  checkpoint.fromGguf = true;
+  checkpoint.generationConfig = *std::move(generation);
+  for (const File &file : model->files)
+    checkpoint.inputFiles.push_back(file.path());
+  checkpoint.files = std::move(model->files);
+  checkpoint.stored = std::move(model->tensors);
+  for (Tensor &tensor : checkpoint.stored)
+    if (auto known = modelNameOf(tensor.name))
+      tensor.name = *std::move(known);
+  if (auto sorted = checkpoint.sortTensors(); !sorted)
+    return sorted.error();
+  checkpoint.resolveAliases();
+  return checkpoint;
+}
+
 Expected<Checkpoint> Checkpoint::openWithoutWeights(const fs::path &directory) {
+  if (isGguf(directory))
+    return Error{"INGOT-E1119", "a model whose weights are random needs no GGUF file",
+                 printable(directory.string()),
+                 "give a Hugging Face model directory, or leave --random-weights out"};
   auto checkpoint = openConfig(directory);
   if (!checkpoint)
     return checkpoint.error();
@@ -75,6 +137,14 @@ void Checkpoint::expectTensors(std::vector<Tensor> tensors) {
 
 /// Everything but the weights.
 Expected<Checkpoint> Checkpoint::openConfig(const fs::path &directory) {
+  if (isRegularFile(directory))
+    return notAModel(directory);
+  if (!isThere(directory / "config.json"))
+    if (const fs::path gguf = findEntry(directory, isGguf); !gguf.empty())
+      return Error{
+          "INGOT-E1030",
+          message("there is no config.json, but a GGUF file, ", inQuotes(gguf.filename().string())),
+          printable(directory.string()), "give the file itself"};
   auto config = ModelConfig::read(directory / "config.json");
   if (!config)
     return config.error();
@@ -216,13 +286,19 @@ Expected<const Tensor *> Checkpoint::get(std::string_view name) const {
     return tensor;
   std::vector<std::string> names;
   for (const Tensor &tensor : stored)
-    names.push_back(tensor.name);
-  std::string fix = "check that config.json belongs to these weights";
-  if (name == headName && find(embeddingName))
+    names.push_back(shownName(tensor.name));
+  std::string fix = fromGguf ? "the file lacks what its architecture needs; convert the model again"
+                             : "check that config.json belongs to these weights";
+  if (!fromGguf && name == headName && find(embeddingName))
     fix = "if embedding and output head are one matrix, set tie_word_embeddings in config.json";
   return Error{"INGOT-E1038",
-               message("tensor ", inQuotes(name), " is missing", didYouMean(name, names)),
+               message("tensor ", inQuotes(shownName(name)), " is missing",
+                       didYouMean(shownName(name), names)),
                printable(directory.string()), std::move(fix)};
+}
+
+std::string Checkpoint::shownName(std::string_view name) const {
+  return fromGguf ? ggufNameOf(name).value_or(std::string(name)) : std::string(name);
 }
 
 std::string Checkpoint::fileName(const Tensor &tensor) const {

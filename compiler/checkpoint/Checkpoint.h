@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Checkpoint: a Hugging Face model directory, opened: its configuration and where each weight lies.
+// Checkpoint: a Hugging Face model directory or a GGUF file, opened: its configuration and where
+// each weight lies.
 #pragma once
 
 #include "compiler/checkpoint/GenerationConfig.h"
@@ -14,16 +15,18 @@ namespace ingot::checkpoint {
 /// Holds its weight files open and no weight data. Reading is safe from several threads at once.
 class Checkpoint {
 public:
-  /// Reads config.json, generation_config.json (optional), and the headers of model.safetensors
-  /// or of the shards that model.safetensors.index.json names.
+  /// Of a directory: reads config.json, generation_config.json (optional), and the headers of
+  /// model.safetensors or of the shards that model.safetensors.index.json names. Of a GGUF file:
+  /// everything before the tensors' bytes, and the other parts of a model in several files; its
+  /// tensors get the names that a Hugging Face checkpoint has for them.
   /// Errors: those of the readers of these files, and INGOT-E1030 to E1036.
-  static Expected<Checkpoint> open(const std::filesystem::path &directory);
+  static Expected<Checkpoint> open(const std::filesystem::path &path);
 
-  /// The same without weight files, even if there are some. Until expectTensors it has no tensors;
-  /// afterwards they can be found but not read.
-  /// Errors: those of the readers, INGOT-E1058 where config.json states no element type, and
-  /// INGOT-E1054 where it states that weights are quantized.
-  static Expected<Checkpoint> openWithoutWeights(const std::filesystem::path &directory);
+  /// A directory without its weight files, even if there are some. Until expectTensors it has no
+  /// tensors; afterwards they can be found but not read. Errors: those of the readers, INGOT-E1058
+  /// where config.json states no element type, E1054 where it states that weights are quantized,
+  /// and E1119 for a GGUF file.
+  static Expected<Checkpoint> openWithoutWeights(const std::filesystem::path &path);
 
   /// The type that every tensor of a checkpoint without weights is taken to have; else nothing.
   std::optional<DType> assumedType() const { return weightless; }
@@ -56,8 +59,18 @@ public:
   /// The name under which the tensor called `name` is stored, if it is.
   std::string storedName(std::string_view name) const;
 
-  /// The file that holds `tensor`, relative to the checkpoint's directory.
+  /// The file that holds `tensor`, relative to folder().
   std::string fileName(const Tensor &tensor) const;
+
+  /// The tensor called `name` as messages call it: with the name its file has for it.
+  std::string shownName(std::string_view name) const;
+
+  /// The folder that all files lie in.
+  const std::filesystem::path &folder() const { return directory; }
+
+  /// Whether every tensor takes part in the model, so that one that no importer asks for shows a
+  /// model that is not understood. True of GGUF files; others may hold leftovers of training.
+  bool isComplete() const { return fromGguf; }
 
   /// Every file this checkpoint was read from, in a fixed order: what an engine's provenance
   /// digests, together with the tokenizer's files.
@@ -65,6 +78,7 @@ public:
 
 private:
   Checkpoint(ModelConfig config) : modelConfig(std::move(config)) {}
+  static Expected<Checkpoint> openGgufModel(const std::filesystem::path &path);
   static Expected<Checkpoint> openConfig(const std::filesystem::path &directory);
   Outcome openWeights(const std::filesystem::path &directory);
   Outcome openShards(const std::filesystem::path &directory, const std::filesystem::path &index);
@@ -80,6 +94,7 @@ private:
   QuantizationConfig quantizationConfig;
   std::vector<std::filesystem::path> inputFiles;
   std::vector<File> files; ///< by Tensor::fileIndex
+  bool fromGguf = false;
   std::optional<DType> weightless;
   std::vector<Tensor> stored;
   std::map<std::string, std::string> metadata;             ///< of all files

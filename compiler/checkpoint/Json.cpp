@@ -179,6 +179,12 @@ Expected<Json> Json::readFile(const std::filesystem::path &path, const JsonLimit
   return parse(*text, path.string(), limits);
 }
 
+Json Json::of(nlohmann::json value, std::string fileName) {
+  auto document = std::make_shared<Document>(std::move(value), std::move(fileName));
+  const nlohmann::json *root = &document->root;
+  return Json(std::move(document), root, "");
+}
+
 Json::Json(std::shared_ptr<const Document> document, const nlohmann::json *value, std::string path)
     : document(std::move(document)), value(value), path(std::move(path)) {}
 

@@ -33,6 +33,9 @@ public:
   /// Reads and parses a file. Errors: those of parse() and of readText().
   static Expected<Json> readFile(const std::filesystem::path &path, const JsonLimits &limits = {});
 
+  /// A value that the reader of another format has made, such as a GGUF file's metadata.
+  static Json of(nlohmann::json value, std::string fileName);
+
   bool isNull() const;
   bool isObject() const;
   bool isArray() const;

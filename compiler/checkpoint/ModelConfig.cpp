@@ -14,13 +14,6 @@ namespace {
 
 constexpr uint64_t longestConfig = uint64_t{16} << 20;
 
-// Far above any known model, and low enough that no product of two of them overflows.
-constexpr uint64_t mostLayers = 1u << 14;
-constexpr uint64_t widest = 1u << 24;
-constexpr uint64_t mostHeads = 1u << 16;
-constexpr uint64_t widestHead = 1u << 14;
-constexpr uint64_t largestVocabulary = uint64_t{1} << 28;
-
 std::optional<DType> declaredType(JsonFields &fields) {
   constexpr std::array<std::pair<std::string_view, DType>, 4> names = {{
       {"float32", DType::F32},
@@ -46,7 +39,7 @@ std::optional<DType> declaredType(JsonFields &fields) {
 /// Heads and their size, once the widths are known. `absentKvHeads`: what a config.json without
 /// that key means; 0: as many as there are query heads.
 void readHeads(JsonFields &fields, ModelConfig &config, uint64_t absentKvHeads) {
-  config.heads = fields.unsignedInteger("num_attention_heads", 1, mostHeads);
+  config.heads = fields.unsignedInteger("num_attention_heads", 1, ModelConfig::mostHeads);
   config.kvHeads = fields.unsignedIntegerOr(
       "num_key_value_heads", absentKvHeads ? absentKvHeads : config.heads, 1, config.heads);
   if (config.heads % config.kvHeads != 0)
@@ -54,17 +47,18 @@ void readHeads(JsonFields &fields, ModelConfig &config, uint64_t absentKvHeads) 
                 message(config.kvHeads, " KV heads do not divide ", config.heads, " heads"),
                 "correct num_key_value_heads");
   if (fields.has("head_dim")) {
-    config.headDim = fields.unsignedInteger("head_dim", 2, widestHead);
+    config.headDim = fields.unsignedInteger("head_dim", 2, ModelConfig::widestHead);
   } else {
     config.headDim = config.hiddenSize / config.heads;
     if (config.hiddenSize % config.heads != 0)
       fields.fail("num_attention_heads", "INGOT-E1051",
                   message(config.heads, " heads do not divide hidden_size ", config.hiddenSize),
                   "correct the two, or give head_dim");
-    if (config.headDim > widestHead)
-      fields.fail("num_attention_heads", "INGOT-E1051",
-                  message("heads of ", config.headDim, " elements; at most ", widestHead),
-                  "correct hidden_size or num_attention_heads");
+    if (config.headDim > ModelConfig::widestHead)
+      fields.fail(
+          "num_attention_heads", "INGOT-E1051",
+          message("heads of ", config.headDim, " elements; at most ", ModelConfig::widestHead),
+          "correct hidden_size or num_attention_heads");
   }
   if (config.headDim == 0 || config.headDim % 2 != 0)
     fields.fail("head_dim", "INGOT-E1051",
@@ -100,11 +94,11 @@ Expected<ModelConfig> readDecoder(const Json &root, const FamilyDefaults &defaul
                                   void (*readOwn)(JsonFields &fields, ModelConfig &config)) {
   JsonFields fields(root);
   ModelConfig config(root);
-  config.hiddenSize = fields.unsignedInteger("hidden_size", 1, widest);
-  config.intermediateSize = fields.unsignedInteger("intermediate_size", 1, widest);
-  config.layers = fields.unsignedInteger("num_hidden_layers", 1, mostLayers);
+  config.hiddenSize = fields.unsignedInteger("hidden_size", 1, ModelConfig::widest);
+  config.intermediateSize = fields.unsignedInteger("intermediate_size", 1, ModelConfig::widest);
+  config.layers = fields.unsignedInteger("num_hidden_layers", 1, ModelConfig::mostLayers);
   readHeads(fields, config, root.find("num_key_value_heads") ? 0 : defaults.kvHeads);
-  config.vocabSize = fields.unsignedInteger("vocab_size", 1, largestVocabulary);
+  config.vocabSize = fields.unsignedInteger("vocab_size", 1, ModelConfig::largestVocabulary);
   config.maxPositions = fields.unsignedIntegerOr("max_position_embeddings", defaults.positions, 1,
                                                  Rope::mostPositions);
   config.rmsNormEpsilon = fields.numberOr("rms_norm_eps", 1e-6, 1e-30, 1.0);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// ModelConfig: the shape of a model, from a Hugging Face `config.json`, completely checked.
+// ModelConfig: the shape of a model, from a Hugging Face `config.json` or a GGUF file's metadata,
+// completely checked.
 #pragma once
 
 #include "compiler/checkpoint/DType.h"
@@ -25,10 +26,20 @@ struct ModelConfig {
   bool attentionBias = false;  ///< on the q, k and v projections
   bool outputBias = false;     ///< on the o projection
   bool mlpBias = false;        ///< on the gate, up and down projections
+  /// Rows of q and k, biases too, are stored by rotary pairs: rows 2i and 2i+1 of a head rotate
+  /// together, and not rows i and i + headDim/2, as the model is defined here.
+  bool rotaryPairRows = false;
   std::optional<uint64_t> bosId;
   std::vector<uint64_t> eosIds; ///< GenerationConfig's list, where given, comes before this one
   std::optional<DType> declaredType; ///< for reports only: files are known to state it wrongly
   Json raw;                          ///< the whole file, for what only one family knows
+
+  // Far above any known model, and low enough that no product of two of them overflows.
+  static constexpr uint64_t mostLayers = 1u << 14;
+  static constexpr uint64_t widest = 1u << 24;
+  static constexpr uint64_t mostHeads = 1u << 16;
+  static constexpr uint64_t widestHead = 1u << 14;
+  static constexpr uint64_t largestVocabulary = uint64_t{1} << 28;
 
   /// Errors: those of Json, and INGOT-E1050 to E1057, each naming the key.
   static Expected<ModelConfig> parse(std::string_view text, const std::string &fileName);

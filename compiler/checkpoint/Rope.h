@@ -4,6 +4,8 @@
 
 #include "compiler/checkpoint/Json.h"
 
+#include <vector>
+
 namespace ingot::checkpoint {
 
 /// How rotary positions stretch beyond the trained length (transformers' `modeling_rope_utils.py`).
@@ -22,6 +24,9 @@ struct Rope {
   double lowFrequencyFactor = 0;  ///< Llama3
   double highFrequencyFactor = 0; ///< Llama3; > lowFrequencyFactor
   uint64_t originalPositions = 0; ///< Llama3 and Dynamic: the trained length
+  /// What the frequency of each pair is divided by beside all that: one number > 0 for each of
+  /// headDim/2 pairs, or none at all. GGUF files state scaling by wavelength so.
+  std::vector<float> divisors{};
 
   /// No position is above this.
   static constexpr uint64_t mostPositions = uint64_t{1} << 31;

@@ -17,18 +17,6 @@ constexpr size_t highestRank = 16;
 
 const char *const copyAgain = "the file is damaged or was written wrongly; download it again";
 
-/// Bytes that `shape` elements of `dtype` take, or nothing when that overflows or is not whole.
-std::optional<uint64_t> storedBytes(DType dtype, const std::vector<uint64_t> &shape) {
-  uint64_t bits = dtypeBits(dtype);
-  // A dimension of 0 makes the product 0 whatever the others say.
-  if (std::find(shape.begin(), shape.end(), 0u) != shape.end())
-    return 0;
-  for (uint64_t dim : shape)
-    if (__builtin_mul_overflow(bits, dim, &bits))
-      return std::nullopt;
-  return bits % 8 == 0 ? std::optional(bits / 8) : std::nullopt;
-}
-
 /// The pair `data_offsets`, relative to the data part; checked against its size.
 Expected<std::pair<uint64_t, uint64_t>> readOffsets(const Json &entry, uint64_t dataBytes) {
   auto offsets = entry.at("data_offsets");

@@ -4,23 +4,12 @@
 // project, `safetensors/src/tensor.rs`.
 #pragma once
 
-#include "compiler/checkpoint/DType.h"
 #include "compiler/checkpoint/File.h"
+#include "compiler/checkpoint/Tensor.h"
 
 #include <map>
-#include <vector>
 
 namespace ingot::checkpoint {
-
-/// Where one tensor's bytes lie. Elements are row-major, little-endian, and not aligned.
-struct Tensor {
-  std::string name;
-  DType dtype = DType::F32;
-  std::vector<uint64_t> shape;
-  uint32_t fileIndex = 0; ///< which of the checkpoint's weight files
-  uint64_t offset = 0;    ///< first byte, from the start of that file
-  uint64_t bytes = 0;
-};
 
 struct SafetensorsHeader {
   std::vector<Tensor> tensors;                 ///< in file order

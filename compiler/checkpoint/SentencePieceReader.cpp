@@ -1,58 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reads a sentencepiece model with a BPE vocabulary into a TokenizerSpec.
 #include "compiler/checkpoint/SentencePiece.pb.h"
+#include "compiler/checkpoint/SentencePieces.h"
 #include "compiler/checkpoint/TokenizerReader.h"
-#include "compiler/checkpoint/TokenizerVocabulary.h"
 
 #include <google/protobuf/io/coded_stream.h>
-
-#include <cmath>
 
 namespace ingot::checkpoint {
 
 namespace {
 
 constexpr size_t maxModelBytes = size_t{32} << 20;
-constexpr std::string_view spaceMark = "\u2581";
-
-enum PieceType { Normal = 1, Unknown, Control, UserDefined, Unused, Byte };
-
 Error damaged(const std::string &what, const std::string &where) {
   return Error{"INGOT-E1413", what, where, "copy or export the file again"};
 }
 
-/// Added tokens: control pieces are special; user-defined ones are cut from the normalized text and
-/// never merge.
 Outcome readPieces(const sentencepiece::Model &model, const std::string &where,
                    TokenizerSpec &spec) {
-  if (model.pieces_size() == 0 || static_cast<uint64_t>(model.pieces_size()) > maxTokenId)
-    return damaged(message("a vocabulary of ", model.pieces_size(), " pieces"), where);
-  std::vector<bool> mergeable;
-  for (const sentencepiece::Piece &from : model.pieces()) {
-    const auto id = static_cast<uint32_t>(spec.pieces.size());
-    const std::string &text = from.piece();
-    if (text.empty() || text.size() > maxAddedTokenBytes || !isUtf8(text) ||
-        !std::isfinite(from.score()) || from.type() < Normal || from.type() > Byte)
-      return damaged(message("piece ", id, " is empty, longer than ", maxAddedTokenBytes,
-                             " bytes, not UTF-8, or has no valid score or type"),
-                     where);
-    const bool added =
-        from.type() == Unknown || from.type() == Control || from.type() == UserDefined;
-    spec.pieces.push_back({text, from.type() != Control, added});
-    spec.scores.push_back(from.score());
-    mergeable.push_back(from.type() == Normal);
-    if (added) {
-      TokenizerAddedToken token;
-      token.id = id;
-      token.content = text;
-      token.special = from.type() != UserDefined;
-      token.normalized = !token.special;
-      if (token.normalized)
-        token.pattern = text;
-      spec.addedTokens.push_back(std::move(token));
-    }
-  }
-  return mergeByScores(spec, mergeable, where);
+  std::vector<ScoredPiece> pieces;
+  for (const sentencepiece::Piece &from : model.pieces())
+    pieces.push_back({from.piece(), from.score(), from.type()});
+  return addScoredPieces(pieces, where, spec);
 }
 
 Outcome readNormalizer(const sentencepiece::NormalizerSpec &from, const std::string &where,
@@ -62,24 +30,10 @@ Outcome readNormalizer(const sentencepiece::NormalizerSpec &from, const std::str
                  message("the sentencepiece normalizer ", inQuotes(from.name()),
                          " (a character map) is not supported"),
                  where, "export a tokenizer.json whose normalizer has named steps"};
-  using Step = TokenizerNormalizerStep;
-  const std::string space(from.escape_whitespaces() ? spaceMark : " ");
-  if (from.remove_extra_whitespaces()) {
-    spec.normalizer.push_back({.kind = Step::Strip, .left = true, .right = true});
-    spec.normalizer.push_back({.kind = Step::ReplaceRegex, .pattern = " {2,}", .content = " "});
-  }
-  if (from.add_dummy_prefix())
-    spec.normalizer.push_back({.kind = Step::Prepend, .content = space});
-  if (from.escape_whitespaces())
-    spec.normalizer.push_back({.kind = Step::ReplaceText, .pattern = " ", .content = space});
-
-  if (from.escape_whitespaces())
-    spec.decoder.push_back(
-        {.kind = TokenizerDecoderStep::Replace, .pattern = space, .content = " "});
-  spec.decoder.push_back({.kind = TokenizerDecoderStep::ByteFallback});
-  spec.decoder.push_back({.kind = TokenizerDecoderStep::Fuse});
-  if (from.add_dummy_prefix())
-    spec.decoder.push_back({.kind = TokenizerDecoderStep::Strip, .pattern = " ", .start = 1});
+  addSentencePieceSteps({.addPrefix = from.add_dummy_prefix(),
+                         .removeExtraSpaces = from.remove_extra_whitespaces(),
+                         .escapeSpaces = from.escape_whitespaces()},
+                        spec);
   return {};
 }
 

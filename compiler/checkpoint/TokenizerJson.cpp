@@ -6,19 +6,9 @@
 
 #include <nlohmann/json.hpp>
 
-#include <algorithm>
-#include <unordered_set>
-
 namespace ingot::checkpoint {
 
 namespace {
-
-constexpr size_t maxPieceBytes = 64 * 1024;
-
-Error badMerge(const Json &merges, size_t index, std::string_view what) {
-  return merges.element(index).error("INGOT-E1407", message("merge ", index, " ", what),
-                                     "export the tokenizer again");
-}
 
 /// INGOT-E1408: the model asks for something this reader cannot express.
 Outcome checkModel(const Json &model) {
@@ -62,54 +52,12 @@ Outcome readVocabulary(const Json &model, TokenizerVocabulary &vocabulary) {
   return {};
 }
 
-/// The two sides of a merge: "left right" or ["left", "right"]. False if it is neither.
-bool splitMerge(const nlohmann::json &merge, std::string &left, std::string &right) {
-  if (const auto *text = merge.get_ptr<const std::string *>()) {
-    const size_t space = text->find(' ');
-    if (space == std::string::npos || text->find(' ', space + 1) != std::string::npos)
-      return false;
-    left = text->substr(0, space);
-    right = text->substr(space + 1);
-  } else {
-    if (!merge.is_array() || merge.size() != 2 || !merge[0].is_string() || !merge[1].is_string())
-      return false;
-    left = *merge[0].get_ptr<const std::string *>();
-    right = *merge[1].get_ptr<const std::string *>();
-  }
-  return !left.empty() && !right.empty();
-}
-
-Outcome readMerges(const Json &model, const TokenizerVocabulary &vocabulary, TokenizerSpec &spec) {
+Outcome readMergesOf(const Json &model, const TokenizerVocabulary &vocabulary,
+                     TokenizerSpec &spec) {
   Expected<Json> member = model.at("merges");
   if (!member)
     return member.error();
-  if (!member->isArray())
-    return member->wrongType("a list");
-  if (member->size() == 0)
-    return member->error("INGOT-E1406",
-                         "the merge table is empty: every text would fall into single characters",
-                         "export the tokenizer again");
-  const nlohmann::json &merges = member->raw();
-  std::string left, right;
-  for (size_t i = 0; i < merges.size(); ++i) {
-    if (!splitMerge(merges[i], left, right))
-      return badMerge(*member, i, "is neither \"left right\" nor [\"left\", \"right\"]");
-    const std::optional<uint32_t> leftId = vocabulary.find(left);
-    const std::optional<uint32_t> rightId = vocabulary.find(right);
-    const std::optional<uint32_t> result = vocabulary.find(left + right);
-    if (!leftId || !rightId || !result)
-      return badMerge(*member, i, "has a side or a result that is not in the vocabulary");
-    spec.merges.push_back({*leftId, *rightId, *result});
-  }
-  // Of two merges of one pair the last counts.
-  std::unordered_set<uint64_t> seen;
-  std::vector<TokenizerMerge> kept;
-  for (auto merge = spec.merges.rbegin(); merge != spec.merges.rend(); ++merge)
-    if (seen.insert(uint64_t{merge->left} << 32 | merge->right).second)
-      kept.push_back(*merge);
-  std::reverse(kept.begin(), kept.end());
-  spec.merges = std::move(kept);
-  return {};
+  return readMerges(*member, vocabulary, spec);
 }
 
 Outcome readUnknown(const Json &model, const TokenizerVocabulary &vocabulary, TokenizerSpec &spec) {
@@ -172,7 +120,7 @@ Expected<TokenizerSpec> parseTokenizerJson(std::string_view text, const std::str
   if (done)
     done = readVocabulary(*model, vocabulary);
   if (done)
-    done = readMerges(*model, vocabulary, spec);
+    done = readMergesOf(*model, vocabulary, spec);
   if (done)
     done = readUnknown(*model, vocabulary, spec);
   if (const auto member = given(*root, "added_tokens"); done && member)

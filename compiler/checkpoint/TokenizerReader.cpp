@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads the tokenizer of a checkpoint directory from whichever of its files are there.
+// Reads the tokenizer of a checkpoint from whichever of its files are there.
 #include "compiler/checkpoint/TokenizerReader.h"
 
 #include "compiler/checkpoint/File.h"
+#include "compiler/checkpoint/Gguf.h"
 #include "compiler/checkpoint/TokenizerVocabulary.h"
 
 #include <algorithm>
@@ -74,6 +75,12 @@ Expected<TokenizerSpec> readModel(const std::filesystem::path &directory) {
 } // namespace
 
 Expected<TokenizerSpec> readTokenizer(const std::filesystem::path &directory) {
+  if (isGguf(directory)) {
+    Expected<GgufModel> model = openGguf(directory);
+    if (!model)
+      return model.error();
+    return parseGgufTokenizer(model->metadata);
+  }
   Expected<TokenizerSpec> spec = readModel(directory);
   if (!spec)
     return spec;
@@ -98,6 +105,8 @@ Expected<TokenizerSpec> readTokenizer(const std::filesystem::path &directory) {
 
 std::vector<std::filesystem::path> tokenizerFiles(const std::filesystem::path &directory) {
   std::vector<std::filesystem::path> files;
+  if (isGguf(directory))
+    return files;
   const bool isJson = isThere(directory / "tokenizer.json");
   for (const char *name : {isJson ? "tokenizer.json" : "tokenizer.model", "tokenizer_config.json",
                            "special_tokens_map.json", "chat_template.jinja"})

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads the tokenizer of a checkpoint directory: tokenizer.json or sentencepiece's tokenizer.model,
-// with tokenizer_config.json, special_tokens_map.json and the chat templates beside it.
+// Reads the tokenizer of a checkpoint: of a directory tokenizer.json or sentencepiece's
+// tokenizer.model, with tokenizer_config.json, special_tokens_map.json and the chat templates
+// beside it; of a GGUF file its metadata.
 #pragma once
 
 #include "compiler/checkpoint/Json.h"
@@ -10,13 +11,14 @@
 
 namespace ingot::checkpoint {
 
-/// The tokenizer in `directory`. tokenizer.json wins over tokenizer.model; chat_template.jinja over
-/// the template of tokenizer_config.json; tokenizer_config.json over special_tokens_map.json.
-/// Errors: INGOT-E1401 (no tokenizer there), those below and those of readText().
-Expected<TokenizerSpec> readTokenizer(const std::filesystem::path &directory);
+/// The tokenizer of the checkpoint at `path`: a directory, or a GGUF file (any part of a split
+/// one). In a directory, tokenizer.json wins over tokenizer.model; chat_template.jinja over the
+/// template of tokenizer_config.json; tokenizer_config.json over special_tokens_map.json. Errors:
+/// INGOT-E1401 (no tokenizer there), those below, those of readText() and of openGguf().
+Expected<TokenizerSpec> readTokenizer(const std::filesystem::path &path);
 
-/// The files that readTokenizer reads in `directory`, in a fixed order.
-std::vector<std::filesystem::path> tokenizerFiles(const std::filesystem::path &directory);
+/// The files beside the weights that readTokenizer reads, in a fixed order; of a GGUF file none.
+std::vector<std::filesystem::path> tokenizerFiles(const std::filesystem::path &path);
 
 /// A tokenizer.json (format of the Hugging Face tokenizers library) with a BPE model.
 /// Errors: those of Json, and INGOT-E1403 to E1412.
@@ -24,6 +26,11 @@ Expected<TokenizerSpec> parseTokenizerJson(std::string_view text, const std::str
 
 /// A sentencepiece model with a BPE vocabulary. Errors: INGOT-E1403 to E1405, E1409, E1413.
 Expected<TokenizerSpec> parseSentencePiece(std::string_view bytes, const std::string &fileName);
+
+/// The tokenizer in the metadata of a GGUF file: sentencepiece BPE or byte-level BPE. Errors: those
+/// of Json, INGOT-E1403 to E1407, E1409, E1413, INGOT-E1116 for an unknown way to cut words, and
+/// INGOT-E1117 for lists of different lengths.
+Expected<TokenizerSpec> parseGgufTokenizer(const Json &metadata);
 
 /// Adds what a parsed tokenizer_config.json says: added tokens, special ids, whether these are put
 /// around a text, where a sentencepiece model adds its first space, chat templates.

@@ -2,9 +2,12 @@
 // Building blocks shared by the tokenizer readers: pieces by id and text, merges from scores.
 #include "compiler/checkpoint/TokenizerVocabulary.h"
 
+#include <nlohmann/json.hpp>
+
 #include <algorithm>
 #include <tuple>
 #include <unordered_map>
+#include <unordered_set>
 
 namespace ingot::checkpoint {
 
@@ -143,6 +146,58 @@ Outcome mergeByScores(TokenizerSpec &spec, const std::vector<bool> &mergeable,
     spec.merges.push_back(ranked.merge);
     spec.mergeRanks.push_back(ranked.rank);
   }
+  return {};
+}
+
+static Error badMerge(const Json &merges, size_t index, std::string_view what) {
+  return merges.element(index).error("INGOT-E1407", message("merge ", index, " ", what),
+                                     "export the tokenizer again");
+}
+
+/// The two sides of a merge: "left right" or ["left", "right"]. False if it is neither.
+static bool splitMerge(const nlohmann::json &merge, std::string &left, std::string &right) {
+  if (const auto *text = merge.get_ptr<const std::string *>()) {
+    const size_t space = text->find(' ');
+    if (space == std::string::npos || text->find(' ', space + 1) != std::string::npos)
+      return false;
+    left = text->substr(0, space);
+    right = text->substr(space + 1);
+  } else {
+    if (!merge.is_array() || merge.size() != 2 || !merge[0].is_string() || !merge[1].is_string())
+      return false;
+    left = *merge[0].get_ptr<const std::string *>();
+    right = *merge[1].get_ptr<const std::string *>();
+  }
+  return !left.empty() && !right.empty();
+}
+
+Outcome readMerges(const Json &list, const TokenizerVocabulary &vocabulary, TokenizerSpec &spec) {
+  if (!list.isArray())
+    return list.wrongType("a list");
+  if (list.size() == 0)
+    return list.error("INGOT-E1406",
+                      "the merge table is empty: every text would fall into single characters",
+                      "export the tokenizer again");
+  const nlohmann::json &merges = list.raw();
+  std::string left, right;
+  for (size_t i = 0; i < merges.size(); ++i) {
+    if (!splitMerge(merges[i], left, right))
+      return badMerge(list, i, "is neither \"left right\" nor [\"left\", \"right\"]");
+    const std::optional<uint32_t> leftId = vocabulary.find(left);
+    const std::optional<uint32_t> rightId = vocabulary.find(right);
+    const std::optional<uint32_t> result = vocabulary.find(left + right);
+    if (!leftId || !rightId || !result)
+      return badMerge(list, i, "has a side or a result that is not in the vocabulary");
+    spec.merges.push_back({*leftId, *rightId, *result});
+  }
+  // Of two merges of one pair the last counts.
+  std::unordered_set<uint64_t> seen;
+  std::vector<TokenizerMerge> kept;
+  for (auto merge = spec.merges.rbegin(); merge != spec.merges.rend(); ++merge)
+    if (seen.insert(uint64_t{merge->left} << 32 | merge->right).second)
+      kept.push_back(*merge);
+  std::reverse(kept.begin(), kept.end());
+  spec.merges = std::move(kept);
   return {};
 }
 

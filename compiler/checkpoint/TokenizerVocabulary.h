@@ -17,6 +17,9 @@ constexpr uint64_t maxTokenId = uint64_t{1} << 22;
 /// Added tokens and normal sentencepiece pieces are at most this long.
 constexpr size_t maxAddedTokenBytes = 256;
 
+/// Pieces of a BPE vocabulary are at most this long.
+constexpr size_t maxPieceBytes = 64 * 1024;
+
 /// Whether `text` is UTF-8 through and through.
 bool isUtf8(std::string_view text);
 
@@ -53,6 +56,11 @@ private:
 /// part. Error: INGOT-E1406 when nothing merges.
 Outcome mergeByScores(TokenizerSpec &spec, const std::vector<bool> &mergeable,
                       const std::string &where);
+
+/// Appends the merges in `list`, "left right" or ["left", "right"] each, to `spec`; of two merges
+/// of one pair the last counts. Errors: INGOT-E1406 (none), INGOT-E1407 (malformed, or a side or
+/// the result is no piece), and wrong types.
+Outcome readMerges(const Json &list, const TokenizerVocabulary &vocabulary, TokenizerSpec &spec);
 
 /// Fills `token`, except its id, from the object behind `fields`, which remembers the first error.
 void readAddedToken(JsonFields &fields, TokenizerAddedToken &token);

@@ -38,6 +38,8 @@ static SmallVector<float> rotaryFrequencies(const ModelConfig &config, int64_t m
       else if (wavelength >= original / rope.highFrequencyFactor)
         frequency *= (1 - blend) / rope.factor + blend;
     }
+    if (!rope.divisors.empty())
+      frequency /= static_cast<double>(rope.divisors[i]);
     frequencies.push_back(static_cast<float>(frequency));
   }
   return frequencies;
@@ -74,14 +76,25 @@ private:
     return step.rmsNorm(x, step.weight(weight, {hidden}), config.rmsNormEpsilon);
   }
 
-  /// The projection `name` of layer-prefix `prefix` ("model.layers.0.").
+  /// The projection `name` of layer-prefix `prefix` ("model.layers.0."). `rotates`: its result goes
+  /// through rope.
   Value project(Value x, const std::string &prefix, StringRef name, int64_t outputs, int64_t inputs,
-                bool hasBias) {
+                bool hasBias, bool rotates = false) {
     step.setSite(StringRef(prefix).drop_front(strlen("model.")) + name);
     std::string tensor = prefix + name.str();
     Value weight = step.weight(tensor + ".weight", {outputs, inputs});
     Value bias = hasBias ? step.weight(tensor + ".bias", {outputs}) : Value();
+    if (rotates && config.rotaryPairRows) {
+      weight = byHalves(weight);
+      bias = bias ? byHalves(bias) : bias;
+    }
     return step.linear(x, weight, bias);
+  }
+
+  /// Rows 2i and 2i+1 of each head as rows i and i + headDim/2, where rope looks for them.
+  Value byHalves(Value weight) {
+    int64_t rows = cast<RankedTensorType>(weight.getType()).getShape().front();
+    return step.permuteRows(weight, {rows / headDim, headDim / 2, 2}, {0, 2, 1});
   }
 
   Value layer(Value x, int64_t index) {
@@ -99,8 +112,8 @@ private:
     int64_t queryColumns = static_cast<int64_t>(config.heads) * headDim;
     int64_t kvColumns = static_cast<int64_t>(config.kvHeads) * headDim;
     bool bias = config.attentionBias;
-    Value q = project(x, prefix, "self_attn.q_proj", queryColumns, hidden, bias);
-    Value k = project(x, prefix, "self_attn.k_proj", kvColumns, hidden, bias);
+    Value q = project(x, prefix, "self_attn.q_proj", queryColumns, hidden, bias, /*rotates=*/true);
+    Value k = project(x, prefix, "self_attn.k_proj", kvColumns, hidden, bias, /*rotates=*/true);
     Value v = project(x, prefix, "self_attn.v_proj", kvColumns, hidden, bias);
     step.setSite("layers." + Twine(index) + ".self_attn");
     Value table = step.literal("rope.inv_freq", frequencies);

@@ -101,7 +101,22 @@ void StepBuilder::begin(ArrayRef<llm::KvType> cacheTypes) {
   firstOperation = last;
 }
 
+/// A tensor that takes part in the model and is not understood must not be dropped.
+void StepBuilder::checkAllRead() {
+  if (!checkpoint.isComplete() || firstError)
+    return;
+  for (const checkpoint::Tensor &tensor : checkpoint.tensors())
+    if (!read.contains(tensor.name)) {
+      firstError = {"INGOT-E1083",
+                    "tensor " + checkpoint::inQuotes(checkpoint.shownName(tensor.name)) +
+                        " is none that " + checkpoint.config().architecture + " reads",
+                    checkpoint.fileName(tensor), "use a model of a supported architecture"};
+      return;
+    }
+}
+
 LogicalResult StepBuilder::finish(Value logits) {
+  checkAllRead();
   firstOperation->erase();
   finishFunction(builder, function, logits, {"logits"});
   if (firstError)
@@ -141,11 +156,15 @@ Value StepBuilder::weight(StringRef name, ArrayRef<int64_t> shape) {
   } else {
     const checkpoint::Tensor &found = **tensor;
     stored = found.name;
+    read.insert(stored);
     file = checkpoint.fileName(found);
     offset = static_cast<int64_t>(found.offset);
     if (!llvm::equal(found.shape, shape, [](uint64_t a, int64_t b) { return int64_t(a) == b; }))
-      fail({"INGOT-E1080", "tensor " + stored + " has another shape than config.json implies", file,
-            "check config.json against the weights: [" +
+      fail({"INGOT-E1080",
+            "tensor " + checkpoint.shownName(stored) + " has another shape than the model's" +
+                " configuration implies",
+            file,
+            "check config.json, or a GGUF file's metadata, against the weights: [" +
                 llvm::join(llvm::map_range(shape, [](int64_t n) { return std::to_string(n); }),
                            ", ") +
                 "] is expected"});
@@ -153,12 +172,18 @@ Value StepBuilder::weight(StringRef name, ArrayRef<int64_t> shape) {
       element = type;
     else
       fail({"INGOT-E1081",
-            "tensor " + stored + " holds " + std::string(dtypeName(found.dtype)) + " elements",
+            "tensor " + checkpoint.shownName(stored) + " holds " +
+                std::string(dtypeName(found.dtype)) +
+                (isBlockType(found.dtype) ? " blocks" : " elements"),
             file, "convert it to F32, F16 or BF16"});
   }
   Value value = llm::WeightOp::create(weights, atSite(builder.getContext(), name),
                                       RankedTensorType::get(shape, element), stored, file, offset);
   return known[name] = value;
+}
+
+Value StepBuilder::permuteRows(Value weight, ArrayRef<int64_t> digits, ArrayRef<int64_t> order) {
+  return llm::PermuteRowsOp::create(weights, weight.getLoc(), weight, digits, order);
 }
 
 Value StepBuilder::literal(StringRef name, ArrayRef<float> values) {

@@ -10,6 +10,7 @@
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/BuiltinOps.h"
+#include "llvm/ADT/StringSet.h"
 
 namespace ingot::compiler {
 
@@ -22,7 +23,8 @@ public:
   /// Creates @step with an input for each KV cache in `caches`.
   void begin(llvm::ArrayRef<llm::KvType> caches);
 
-  /// Returns `logits` and reports the first error, if any.
+  /// Returns `logits` and reports the first error, if any; a tensor that was not asked for is one
+  /// where the checkpoint is complete.
   mlir::LogicalResult finish(mlir::Value logits);
 
   /// Operations created from here on come from `site` of the model ("layers.0.self_attn").
@@ -31,6 +33,9 @@ public:
   /// The checkpoint's tensor `name`, which must have `shape`, or the values of a matrix that is
   /// stored quantized; one value per name.
   mlir::Value weight(llvm::StringRef name, llvm::ArrayRef<int64_t> shape);
+  /// `weight` with its rows in another order, as llm.permute_rows.
+  mlir::Value permuteRows(mlir::Value weight, llvm::ArrayRef<int64_t> digits,
+                          llvm::ArrayRef<int64_t> order);
   /// A small f32 weight computed from the configuration.
   mlir::Value literal(llvm::StringRef name, llvm::ArrayRef<float> values);
 
@@ -66,6 +71,9 @@ private:
   mlir::Value tokens, positions, tokenSequences, blockTable, logitRows;
   llvm::SmallVector<mlir::Value> caches;
   llvm::StringMap<mlir::Value> known; ///< weights made so far
+  void checkAllRead();
+
+  llvm::StringSet<> read; ///< names of stored tensors that weight() found
   std::optional<checkpoint::Error> firstError;
 };
 

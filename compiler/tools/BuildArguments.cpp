@@ -5,7 +5,9 @@
 using namespace ingot::compiler;
 
 void ingot::compiler::addBuildArguments(CLI::App &app, BuildOptions &options) {
-  app.add_option("MODEL_DIR", options.model, "Hugging Face checkpoint directory")->required();
+  app.add_option("MODEL", options.model,
+                 "Hugging Face checkpoint directory, or a GGUF file (any part of a split one)")
+      ->required();
   app.add_option("--target", options.targets,
                  "what to build for, such as x86-64-v4+vnni+bf16; may be given several times "
                  "(default: this machine)");
@@ -33,7 +35,7 @@ void ingot::compiler::addBuildArguments(CLI::App &app, BuildOptions &options) {
       ->default_str("2GiB");
   app.add_option("--random-weights", options.randomWeights,
                  "a seed: read no weights, let the engine make random ones when it is loaded; "
-                 "MODEL_DIR needs config.json and the tokenizer only");
+                 "MODEL, a directory, needs config.json and the tokenizer only");
   app.add_flag("--no-ptx", options.noPtx,
                "leave out the PTX of CUDA kernels: a smaller engine that cannot be simulated");
   app.add_option("--threads", options.threads, "threads to use (default: all)")

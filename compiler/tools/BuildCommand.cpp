@@ -12,6 +12,7 @@ using namespace ingot::compiler;
 static constexpr char kExamples[] =
     "examples:\n"
     "  ingot build examples/fables/model -o fables.ingot\n"
+    "  ingot build my-model.gguf -o my-model.ingot\n"
     "  ingot build my-model -o my-model.ingot --recipe int4.yaml --report report.json\n"
     "  ingot build my-model -o my-model.ingot --target x86-64-v4+vnni+bf16 --target x86-64-v3\n"
     "  ingot build my-model -o my-model.ingot --max-context 4096 --max-build-memory 1GiB\n"

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // ingot plan: from an engine as the runtime does it, or from a checkpoint before anything is built.
+#include "compiler/checkpoint/Gguf.h"
 #include "compiler/tools/BuildArguments.h"
 #include "compiler/tools/Commands.h"
 #include "runtime/tools/Commands.h"
@@ -13,10 +14,11 @@ static constexpr char kExamples[] =
     "  ingot plan my-model --recipe int4.yaml --target x86-64-v4 --memory 16GiB\n\n"
     "From a checkpoint only its configuration and the headers of its weights are read.\n";
 
-/// Whether the first argument that is no option names a directory: a checkpoint.
+/// Whether an argument that is no option names a directory or a GGUF file: a checkpoint.
 static bool namesCheckpoint(int argc, char **argv) {
   for (int i = 1; i < argc; ++i)
-    if (argv[i][0] != '-' && std::filesystem::is_directory(argv[i]))
+    if (argv[i][0] != '-' &&
+        (std::filesystem::is_directory(argv[i]) || checkpoint::isGguf(argv[i])))
       return true;
   return false;
 }

@@ -151,6 +151,23 @@ LogicalResult InterleaveRowsOp::verify() {
   return success();
 }
 
+LogicalResult PermuteRowsOp::verify() {
+  constexpr size_t mostDigits = 8;
+  ArrayRef<int64_t> digits = getDigits(), order = getOrder();
+  if (digits.empty() || digits.size() > mostDigits || digits.size() != order.size())
+    return emitOpError() << "needs 1 to " << mostDigits << " digits and an order of as many";
+  int64_t rows = 1;
+  for (int64_t digit : digits)
+    if (digit < 1 || llvm::MulOverflow(rows, digit, rows))
+      return emitOpError() << "digits must be positive, and their product no more than 63 bits";
+  if (rows != typeOf(getInput()).getShape().front())
+    return emitOpError() << "digits are those of " << rows << " rows";
+  for (size_t digit = 0; digit < digits.size(); ++digit)
+    if (llvm::count(order, static_cast<int64_t>(digit)) != 1)
+      return emitOpError() << "order must name each digit once";
+  return success();
+}
+
 LogicalResult ScaleColumnsOp::verify() {
   RankedTensorType input = typeOf(getInput());
   if (typeOf(getFactors()).getShape() != input.getShape().take_back())

@@ -134,6 +134,23 @@ def Llm_InterleaveRowsOp : Llm_Op<"interleave_rows", [Pure]> {
   let hasVerifier = 1;
 }
 
+def Llm_PermuteRowsOp : Llm_Op<"permute_rows", [Pure, SameOperandsAndResultType]> {
+  let summary = "Rows in another order: the digits of the row index exchanged";
+  let description = [{
+    The index of an input row is written with `digits`, radices from the outermost on, whose product
+    is the number of rows. Its place in the result has the same digits in another order: place j
+    from the outermost on takes input digit order[j].
+    ```mlir
+    // Rows 2i and 2i+1 of each of 8 heads, which rotate together, become rows i and i+8.
+    %p = llm.permute_rows %w digits [8, 8, 2] order [0, 2, 1] : tensor<128x64xf32>
+    ```
+  }];
+  let arguments = (ins Llm_AnyWeight:$input, DenseI64ArrayAttr:$digits, DenseI64ArrayAttr:$order);
+  let results = (outs Llm_AnyWeight:$result);
+  let assemblyFormat = "$input `digits` $digits `order` $order attr-dict `:` type($result)";
+  let hasVerifier = 1;
+}
+
 def Llm_ScaleColumnsOp : Llm_Op<"scale_columns", [Pure]> {
   let summary = "weight[n,k] * factors[k] in f32: a norm's weight folded into the next product";
   let arguments = (ins Llm_AnyWeight:$input, Llm_AnyWeight:$factors);

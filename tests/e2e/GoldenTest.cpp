@@ -119,7 +119,7 @@ void checkFirstLogits(const Case &wanted, const std::vector<ingot_logprob> &actu
 /// A model, the target it runs on, and how much is compared there.
 struct Subject {
   const char *name;
-  const char *model; ///< folder in the test data; null: the example model
+  const char *model; ///< folder or file in the test data; null: the example model
   const char *cases; ///< key in golden_greedy_fp64.json
   const char *target;
   size_t maxTokens; ///< of one continuation; `reference` is slow by intent
@@ -169,6 +169,22 @@ constexpr Subject subjects[] = {
     {"Stories260KHost", "stories260K-hf", "stories260K", hostTarget, all, all},
     {"Stories260KV3", "stories260K-hf", "stories260K", "x86-64-v3", all, all},
     {"Stories260KReference", "stories260K-hf", "stories260K", "reference", all, all},
+    {"TinyStoriesGgufHost", "gguf/TinyStories-656K.f32.gguf", "TinyStories-656K", hostTarget, all,
+     all},
+    {"TinyStoriesGgufReference", "gguf/TinyStories-656K.f32.gguf", "TinyStories-656K", "reference",
+     all, all},
+    // Every weight of this model is a bf16 and a f16 number: these files hold it without a loss.
+    {"TinyStoriesGgufF16", "gguf/TinyStories-656K.F16.gguf", "TinyStories-656K", hostTarget, all,
+     all},
+    {"TinyStoriesGgufF16Reference", "gguf/TinyStories-656K.F16.gguf", "TinyStories-656K",
+     "reference", all, all},
+    {"TinyStoriesGgufBF16", "gguf/TinyStories-656K.BF16.gguf", "TinyStories-656K", hostTarget, all,
+     all},
+    {"TinyStoriesGgufBF16Reference", "gguf/TinyStories-656K.BF16.gguf", "TinyStories-656K",
+     "reference", all, all},
+    // The file states a context of 128 positions.
+    {"Stories260KGgufHost", "gguf/stories260K.f32.gguf", "stories260K", hostTarget, 100, all},
+    {"Stories260KGgufReference", "gguf/stories260K.f32.gguf", "stories260K", "reference", 100, all},
 };
 INSTANTIATE_TEST_SUITE_P(Models, GoldenTest, testing::ValuesIn(subjects),
                          [](const auto &info) { return std::string(info.param.name); });

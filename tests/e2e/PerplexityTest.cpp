@@ -49,26 +49,27 @@ std::vector<LlamaCppRow> llamaCppRows() {
   return rows;
 }
 
-/// The row's perplexity, computed here.
-double measured(const std::string &modelFolder, const LlamaCppRow &row) {
+/// The row's perplexity, computed here from a folder or file of the test data.
+double measured(const std::string &model, const LlamaCppRow &row) {
   size_t length = std::stoul(row.context);
   constexpr std::string_view chunks = "--chunks ";
   size_t found = row.context.find(chunks);
   size_t most =
       found == std::string::npos ? SIZE_MAX : std::stoul(row.context.substr(found + chunks.size()));
-  Engine engine = openF32(sharedData(modelFolder));
+  Engine engine = openF32(sharedData(model));
   return perplexity(engine, engine.tokenize(readText(sharedData(row.text))),
                     llamaCppWindowing(length, most));
 }
 
-/// Compares the rows of `model` with short or with long texts; at least one must be there.
-void compareRows(const std::string &model, const std::string &folder, bool longTexts) {
+/// Compares the rows of `model` with short or with long texts; at least one must be there. `path`:
+/// the model in the test data.
+void compareRows(const std::string &model, const std::string &path, bool longTexts) {
   size_t compared = 0;
   for (const LlamaCppRow &row : llamaCppRows()) {
     bool isLong = row.text.find("tinystories") == std::string::npos;
     if (row.model != model || isLong != longTexts)
       continue;
-    double actual = measured(folder, row);
+    double actual = measured(path, row);
     std::printf("%s, %s, %s: %.4f, llama.cpp %.4f\n", row.model.c_str(), row.text.c_str(),
                 row.context.c_str(), actual, row.perplexity);
     EXPECT_NEAR(actual, row.perplexity, tolerance * row.perplexity) << row.text << row.context;
@@ -108,6 +109,17 @@ TEST(LongPerplexityTest, FablesHeldOutTextEqualsTransformers) {
 TEST(PerplexityTest, TinyStoriesEqualsLlamaCpp) {
   INGOT_NEED_SHARED_DATA();
   compareRows("TinyStories-656K.f32", "TinyStories-656K", false);
+}
+
+TEST(PerplexityTest, GgufFilesEqualLlamaCpp) {
+  INGOT_NEED_SHARED_DATA();
+  for (const char *name : {"TinyStories-656K.F16", "TinyStories-656K.BF16"})
+    compareRows(name, std::string("gguf/") + name + ".gguf", false);
+}
+
+TEST(LongPerplexityTest, GgufFileInF32EqualsLlamaCpp) {
+  INGOT_NEED_SHARED_DATA();
+  compareRows("TinyStories-656K.f32", "gguf/TinyStories-656K.f32.gguf", false);
 }
 
 TEST(PerplexityTest, Stories260KEqualsLlamaCpp) {

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // The readers of checkpoints, recipes and tuning lockfiles under mutated input.
 #include "compiler/checkpoint/Checkpoint.h"
+#include "compiler/checkpoint/Gguf.h"
 #include "compiler/checkpoint/ShardIndex.h"
 #include "compiler/recipe/Recipe.h"
 #include "compiler/tuning/TuningLock.h"
 #include "tests/fuzz/FuzzSession.h"
 #include "tests/unit/checkpoint/Fixtures.h"
+#include "tests/unit/checkpoint/GgufFixtures.h"
 
 using namespace ingot::checkpoint;
 using namespace ingot::test;
@@ -28,10 +30,7 @@ static void checkHeader(const SafetensorsHeader &header, uint64_t fileBytes) {
     EXPECT_EQ(tensor.offset, end);
     ASSERT_LE(tensor.bytes, fileBytes - tensor.offset);
     end = tensor.offset + tensor.bytes;
-    uint64_t bits = dtypeBits(tensor.dtype);
-    for (uint64_t dim : tensor.shape)
-      bits *= dim;
-    EXPECT_EQ(bits, tensor.bytes * 8);
+    EXPECT_EQ(storedBytes(tensor.dtype, tensor.shape), tensor.bytes);
   }
   EXPECT_EQ(end, fileBytes);
 }
@@ -71,6 +70,42 @@ TEST(ReadersFuzz, SafetensorsFiles) {
   session.check();
 }
 
+static std::string smallGguf() {
+  return GgufWriter()
+      .u32("general.alignment", 32)
+      .string("general.architecture", "llama")
+      .strings("tokens", {"a", "bc"})
+      .key("nested", 9, GgufWriter::array(9, 1, GgufWriter::array(1, 2, "ab")))
+      .tensor("t", 0, {2, 2}, "0123456789abcdef")
+      .tensor("q", 2, {32, 1}, "0123456789abcdefgh")
+      .str();
+}
+
+TEST(ReadersFuzz, GgufFiles) {
+  TemporaryDirectory directory;
+  FuzzSession session("gguf_files", 8);
+  session.mutator.setWords({"GGUF", std::string(8, '\0'), std::string(8, '\xff')});
+  session.run(4000, {smallGguf(), GgufWriter(2).boolean("b", true).str()},
+              [&](const std::string &bytes) -> std::string {
+                auto model = openGguf(directory.write("f.gguf", bytes));
+                if (!model)
+                  return model.error().code;
+                uint64_t end = 0;
+                std::vector<Tensor> tensors = model->tensors;
+                std::sort(tensors.begin(), tensors.end(), [](const Tensor &a, const Tensor &b) {
+                  return std::tie(a.offset, a.bytes) < std::tie(b.offset, b.bytes);
+                });
+                for (const Tensor &tensor : tensors) {
+                  EXPECT_GE(tensor.offset, end);
+                  end = tensor.offset + tensor.bytes;
+                  EXPECT_LE(end, bytes.size());
+                  EXPECT_EQ(storedBytes(tensor.dtype, tensor.shape), tensor.bytes);
+                }
+                return "";
+              });
+  session.check();
+}
+
 static const std::vector<std::string> configs = {
     R"({"architectures": ["LlamaForCausalLM"], "hidden_size": 4, "intermediate_size": 4,
   "num_hidden_layers": 1, "num_attention_heads": 2, "num_key_value_heads": 1, "vocab_size": 8,
@@ -102,6 +137,55 @@ TEST(ReadersFuzz, ModelConfigs) {
       EXPECT_LT(id, config->vocabSize);
     return "";
   });
+  session.check();
+}
+
+/// A model of one layer in a GGUF file, with the keys that config.json's settings have there.
+static std::string ggufModel(std::string_view architecture) {
+  GgufWriter writer;
+  auto key = [&](std::string_view name) { return message(architecture, ".", name); };
+  writer.string("general.architecture", architecture).u32(key("context_length"), 64);
+  writer.u32(key("embedding_length"), 8).u32(key("block_count"), 1);
+  writer.u32(key("feed_forward_length"), 12).u32(key("attention.head_count"), 2);
+  writer.numbers(key("attention.head_count_kv"), std::vector<int32_t>{1});
+  writer.f32(key("attention.layer_norm_rms_epsilon"), 1e-5f).f32(key("rope.freq_base"), 5e5f);
+  writer.string(key("rope.scaling.type"), "linear").f32(key("rope.scaling.factor"), 4);
+  writer.u32(key("expert_count"), 0).u32("tokenizer.ggml.eos_token_id", 2);
+  writer.strings("tokenizer.ggml.tokens", {"a", "b", "<|end|>"});
+  writer.numbers("tokenizer.ggml.token_type", std::vector<int32_t>{1, 1, 3});
+  writer.tensor("rope_freqs.weight", 0, {2}, GgufWriter::number(1.0f) + GgufWriter::number(8.0f));
+  writer.tensor("blk.0.attn_q.bias", 0, {4}, "0123456789abcdef");
+  return writer.str();
+}
+
+TEST(ReadersFuzz, GgufModels) {
+  TemporaryDirectory directory;
+  FuzzSession session("gguf_models", 9);
+  session.mutator.setWords(
+      {"llama", "qwen2", "yarn", std::string(4, '\0'), std::string("\1\0\0\0", 4)});
+  session.run(4000, {ggufModel("llama"), ggufModel("qwen2")},
+              [&](const std::string &bytes) -> std::string {
+                auto checkpoint = Checkpoint::open(directory.write("f.gguf", bytes));
+                if (!checkpoint)
+                  return checkpoint.error().code;
+                const ModelConfig &config = checkpoint->config();
+                EXPECT_EQ(config.heads % config.kvHeads, 0u);
+                EXPECT_EQ(config.headDim % 2, 0u);
+                EXPECT_GT(config.headDim, 0u);
+                EXPECT_GE(config.rope.factor, 1.0);
+                EXPECT_GT(config.rmsNormEpsilon, 0.0);
+                if (!config.rope.divisors.empty())
+                  EXPECT_EQ(config.rope.divisors.size(), config.headDim / 2);
+                for (float divisor : config.rope.divisors)
+                  EXPECT_GT(divisor, 0.0f);
+                for (uint64_t id : checkpoint->eosIds())
+                  EXPECT_LT(id, config.vocabSize);
+                for (const Tensor &tensor : checkpoint->tensors()) {
+                  std::vector<std::byte> read(tensor.bytes);
+                  EXPECT_TRUE(succeeds(checkpoint->read(tensor, 0, read)));
+                }
+                return "";
+              });
   session.check();
 }
 

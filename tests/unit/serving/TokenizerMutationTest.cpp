@@ -2,6 +2,8 @@
 // Damaged and hostile tokenizer.json, tokenizer.model and tokenizer sections: each is refused with
 // a code, or loads and then encodes and decodes.
 #include "tests/fuzz/FuzzSession.h"
+#include "tests/unit/checkpoint/Fixtures.h"
+#include "tests/unit/checkpoint/GgufFixtures.h"
 #include "tests/unit/serving/TokenizerFixture.h"
 
 #include <nlohmann/json.hpp>
@@ -146,6 +148,33 @@ TEST(TokenizerMutation, SentencePieceModel) {
   fuzz::FuzzSession session("tokenizer_model", 12);
   session.run(4000, corpus, [](const std::string &bytes) {
     return tryReader(checkpoint::parseSentencePiece(bytes, "tokenizer.model"));
+  });
+  session.check();
+}
+
+/// GGUF files with small vocabularies of both kinds.
+std::vector<std::string> smallGgufs() {
+  GgufWriter scored, byteLevel;
+  scored.string("tokenizer.ggml.model", "llama");
+  scored.strings("tokenizer.ggml.tokens", {"<unk>", "<s>", "<0xC3>", "<tool>", "on", "o", "n"});
+  scored.numbers("tokenizer.ggml.scores", std::vector<float>{0, 0, 0, 0, -1, -10, -10});
+  scored.numbers("tokenizer.ggml.token_type", std::vector<int32_t>{2, 3, 6, 4, 1, 1, 1});
+  scored.u32("tokenizer.ggml.bos_token_id", 1).u32("tokenizer.ggml.unknown_token_id", 0);
+  byteLevel.string("tokenizer.ggml.model", "gpt2").string("tokenizer.ggml.pre", "llama-bpe");
+  byteLevel.strings("tokenizer.ggml.tokens", {"o", "n", "on", "\u0120", "<|end|>", "[PAD]"});
+  byteLevel.numbers("tokenizer.ggml.token_type", std::vector<int32_t>{1, 1, 1, 1, 3, 5});
+  byteLevel.strings("tokenizer.ggml.merges", {"o n"});
+  byteLevel.u32("tokenizer.ggml.eos_token_id", 4).boolean("tokenizer.ggml.add_eos_token", true);
+  byteLevel.string("tokenizer.chat_template", "{{ x }}");
+  return {scored.str(), byteLevel.str()};
+}
+
+TEST(TokenizerMutation, GgufMetadata) {
+  const TemporaryDirectory directory;
+  fuzz::FuzzSession session("tokenizer_gguf", 14);
+  session.mutator.setWords({"gpt2", "llama", "qwen2", std::string(8, '\0')});
+  session.run(4000, smallGgufs(), [&](const std::string &bytes) {
+    return tryReader(checkpoint::readTokenizer(directory.write("t.gguf", bytes)));
   });
   session.check();
 }

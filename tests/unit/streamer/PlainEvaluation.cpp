@@ -56,6 +56,7 @@ private:
   Matrix unpacked(llm::UnpackOp op);
   Matrix transposed(llm::TransposeOp op);
   Matrix repeated(llm::RepeatRowsOp op);
+  Matrix permuted(llm::PermuteRowsOp op);
 
   const std::map<std::string, Matrix> &tensors;
 };
@@ -195,6 +196,23 @@ Matrix Evaluator::repeated(llm::RepeatRowsOp op) {
   return result;
 }
 
+/// Row by row of the input: its digits, and the row they name in the other order.
+Matrix Evaluator::permuted(llm::PermuteRowsOp op) {
+  Matrix input = evaluate(op.getInput()), result = input;
+  llvm::ArrayRef<int64_t> digits = op.getDigits();
+  for (int64_t row = 0; row < input.rows; ++row) {
+    std::vector<int64_t> value(digits.size());
+    int64_t rest = row, place = 0;
+    for (size_t i = digits.size(); i-- > 0; rest /= digits[i])
+      value[i] = rest % digits[i];
+    for (int64_t digit : op.getOrder())
+      place = place * digits[digit] + value[digit];
+    for (int64_t column = 0; column < input.columns; ++column)
+      result.at(place, column) = input.at(row, column);
+  }
+  return result;
+}
+
 Matrix Evaluator::evaluate(Value value) {
   Operation *op = value.getDefiningOp();
   Type element = elementOf(value);
@@ -220,6 +238,8 @@ Matrix Evaluator::evaluate(Value value) {
     return transposed(transpose);
   if (auto repeat = dyn_cast<llm::RepeatRowsOp>(op))
     return repeated(repeat);
+  if (auto permute = dyn_cast<llm::PermuteRowsOp>(op))
+    return permuted(permute);
   Matrix result = evaluate(op->getOperand(0));
   if (isa<llm::ConvertOp>(op))
     for (double &number : result.values)

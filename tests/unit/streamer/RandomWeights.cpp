@@ -194,6 +194,7 @@ private:
   Operand scale(const Operand &input);
   Operand concat(const std::vector<Operand> &inputs);
   Operand interleave(const Operand &first, const Operand &second, int64_t block);
+  Operand permute(const Operand &input);
   /// Values, scales and zeros of `input`.
   std::vector<Operand> quantize(const Operand &input, const std::string &kind, int64_t group,
                                 bool zeros);
@@ -247,6 +248,34 @@ Operand FunctionWriter::interleave(const Operand &first, const Operand &second, 
   body += result.name + " = llm.interleave_rows " + first.name + ", " + second.name + " block " +
           std::to_string(block) + " : (" + first.type() + ", " + second.type() + ") -> " +
           result.type() + "\n";
+  return result;
+}
+
+/// The rows cut into random digits, in random order.
+Operand FunctionWriter::permute(const Operand &input) {
+  std::vector<int64_t> digits, order;
+  for (int64_t rest = input.rows; rest > 1 || digits.empty();) {
+    int64_t radix = uniform(random, 1, 7);
+    radix = rest % radix == 0 ? radix : rest;
+    digits.push_back(radix);
+    order.push_back(static_cast<int64_t>(order.size()));
+    rest /= radix;
+    if (digits.size() == 7 && rest > 1) {
+      digits.push_back(rest);
+      order.push_back(7);
+      break;
+    }
+  }
+  std::shuffle(order.begin(), order.end(), random);
+  auto list = [](const std::vector<int64_t> &values) {
+    std::string text;
+    for (int64_t value : values)
+      text += (text.empty() ? "[" : ", ") + std::to_string(value);
+    return text + "]";
+  };
+  Operand result{fresh(), input.element, input.rows, input.columns};
+  body += result.name + " = llm.permute_rows " + input.name + " digits " + list(digits) +
+          " order " + list(order) + " : " + input.type() + "\n";
   return result;
 }
 
@@ -338,8 +367,12 @@ std::string FunctionWriter::write() {
     // Equal types, so that both can be interleaved.
     Operand first = convert(scale(matrices[i]), "f32"), second = convert(matrices[i + 1], "f32");
     store(convert(first, anyFloat()));
-    Operand merged = uniform(random, 0, 1) ? concat({first, second, first})
-                                           : interleave(first, second, uniform(random, 1, 20));
+    store(permute(first));
+    Operand merged = uniform(random, 0, 1)
+                         ? concat({first, permute(second), first})
+                         : interleave(permute(first), second, uniform(random, 1, 20));
+    if (uniform(random, 0, 1))
+      merged = permute(merged);
     store(merged);
     auto [kind, group] = encodings[uniform(random, 0, 5)];
     bool zeros = std::string(kind) == "int4" && uniform(random, 0, 1);

@@ -275,3 +275,59 @@ func.func @f(%a: tensor<2x8xf32>) {
   %0 = llm.repeat_rows %a count 2 : tensor<2x8xf32> -> tensor<4x8xbf16>
   return
 }
+
+// -----
+
+func.func @f(%a: tensor<16x8xf32>) {
+  // expected-error @+1 {{needs 1 to 8 digits and an order of as many}}
+  %0 = llm.permute_rows %a digits [] order [] : tensor<16x8xf32>
+  return
+}
+
+// -----
+
+func.func @f(%a: tensor<16x8xf32>) {
+  // expected-error @+1 {{needs 1 to 8 digits and an order of as many}}
+  %0 = llm.permute_rows %a digits [2, 8] order [0] : tensor<16x8xf32>
+  return
+}
+
+// -----
+
+func.func @f(%a: tensor<16x8xf32>) {
+  // expected-error @+1 {{digits must be positive, and their product no more than 63 bits}}
+  %0 = llm.permute_rows %a digits [0, 16] order [0, 1] : tensor<16x8xf32>
+  return
+}
+
+// -----
+
+func.func @f(%a: tensor<16x8xf32>) {
+  // expected-error @+1 {{digits must be positive, and their product no more than 63 bits}}
+  %0 = llm.permute_rows %a digits [9223372036854775807, 2] order [0, 1] : tensor<16x8xf32>
+  return
+}
+
+// -----
+
+func.func @f(%a: tensor<16x8xf32>) {
+  // expected-error @+1 {{digits are those of 8 rows}}
+  %0 = llm.permute_rows %a digits [2, 4] order [1, 0] : tensor<16x8xf32>
+  return
+}
+
+// -----
+
+func.func @f(%a: tensor<16x8xf32>) {
+  // expected-error @+1 {{order must name each digit once}}
+  %0 = llm.permute_rows %a digits [2, 8] order [1, 1] : tensor<16x8xf32>
+  return
+}
+
+// -----
+
+func.func @f(%a: tensor<16x8xf32>) {
+  // expected-error @+1 {{order must name each digit once}}
+  %0 = llm.permute_rows %a digits [2, 8] order [1, 2] : tensor<16x8xf32>
+  return
+}

@@ -17,6 +17,10 @@ func.func @expressions() {
   // CHECK: %[[I:.*]] = llm.interleave_rows %[[B]], %[[S]] block 4 : (tensor<6x8xf32>, tensor<6x8xf32>) -> tensor<16x8xf32>
   %i = llm.interleave_rows %b, %s block 4
       : (tensor<6x8xf32>, tensor<6x8xf32>) -> tensor<16x8xf32>
+  // CHECK: llm.permute_rows %[[I]] digits [2, 4, 2] order [0, 2, 1] : tensor<16x8xf32>
+  %r = llm.permute_rows %i digits [2, 4, 2] order [0, 2, 1] : tensor<16x8xf32>
+  // CHECK: llm.permute_rows %[[N]] digits [8] order [0] : tensor<8xf32>
+  %o = llm.permute_rows %n digits [8] order [0] : tensor<8xf32>
   // CHECK: %[[Q:.*]], %[[QS:.*]], %[[QZ:.*]] = llm.quantize %[[I]] <"int4", group = 4, zero_points = true> : (tensor<16x8xf32>) -> (tensor<16x8xi4>, tensor<16x2xbf16>, tensor<16x2xi8>)
   %q:3 = llm.quantize %i <"int4", group = 4, zero_points = true>
       : (tensor<16x8xf32>) -> (tensor<16x8xi4>, tensor<16x2xbf16>, tensor<16x2xi8>)
@@ -38,7 +42,7 @@ func.func @expressions() {
   // CHECK: llm.transpose %[[U]] : tensor<8x16xi4> -> tensor<16x8xi4>
   %t = llm.transpose %u : tensor<8x16xi4> -> tensor<16x8xi4>
   // CHECK: llm.repeat_rows %[[ES]] count 12 : tensor<1x1xf32> -> tensor<12x1xf32>
-  %r = llm.repeat_rows %e#1 count 12 : tensor<1x1xf32> -> tensor<12x1xf32>
+  %k = llm.repeat_rows %e#1 count 12 : tensor<1x1xf32> -> tensor<12x1xf32>
   // CHECK: %[[P:.*]] = llm.pack %[[C]] : tensor<12x8xf32> -> tensor<12x8xf32, #engine.layout<[0, 16, 1], [1, 1, 8], [0, 1, 16]>>
   %p = llm.pack %c : tensor<12x8xf32>
       -> tensor<12x8xf32, #engine.layout<[0, 16, 1], [1, 1, 8], [0, 1, 16]>>

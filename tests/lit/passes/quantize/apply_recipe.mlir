@@ -25,6 +25,25 @@ module attributes {engine.target = #x86} {
 
 // -----
 
+// Where rows are put in order first, the ordered weight has the format: products and the passes
+// behind this one find it there.
+#x86 = #engine.target<"x86-64-v4", backend = "x86", arch = "x86-64", preference = 40, features = ["avx512f"]>
+module attributes {engine.target = #x86} {
+  // CHECK-LABEL: @ordered
+  // CHECK: %[[P:.+]] = llm.permute_rows %{{.+}} digits [2, 2, 2] order [0, 2, 1] : tensor<8x64xf32>
+  // CHECK: %[[Q:.+]], %[[S:.+]] = llm.quantize %[[P]]
+  // CHECK: %[[D:.+]] = llm.dequantize %[[Q]], %[[S]]
+  // CHECK: llm.matmul %arg0, %[[D]]
+  func.func @ordered(%x: tensor<?x64xf32, "T">) -> tensor<?x8xf32, "T"> {
+    %a = llm.weight "a" from "f" at 0 : tensor<8x64xf32>
+    %p = llm.permute_rows %a digits [2, 2, 2] order [0, 2, 1] {llm.format = #llm.encoding<"int8", group = 0, zero_points = false>} : tensor<8x64xf32>
+    %0 = llm.matmul %x, %p : tensor<?x64xf32, "T">, tensor<8x64xf32> -> tensor<?x8xf32, "T">
+    return %0 : tensor<?x8xf32, "T">
+  }
+}
+
+// -----
+
 // Every stored activation is rounded; a product before its bias and the results are not. The KV
 // cache takes the recipe's type.
 #x86 = #engine.target<"x86-64-v4", backend = "x86", arch = "x86-64", preference = 40, features = ["avx512f"]>

@@ -1,0 +1,326 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reading the model's shape from GGUF metadata. Every architecture that is read has a row in
+// `architectures`; a key of the architecture that is in no list below is refused, because it could
+// change the numbers.
+#include "compiler/checkpoint/GgufConfig.h"
+
+#include "compiler/checkpoint/JsonFields.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <nlohmann/json.hpp>
+
+namespace ingot::checkpoint {
+
+namespace {
+
+struct Architecture {
+  std::string_view name;         ///< general.architecture
+  std::string_view architecture; ///< as config.json names it
+  bool rotaryPairRows;           ///< the converter orders rows of q and k by rotary pairs
+  bool attentionBias;            ///< always; otherwise where the tensors are there
+};
+
+constexpr Architecture architectures[] = {{"llama", "LlamaForCausalLM", true, false},
+                                          {"qwen2", "Qwen2ForCausalLM", false, true}};
+
+/// Keys behind "ARCHITECTURE." that are read below, or change no number.
+constexpr std::string_view knownKeys[] = {
+    "context_length",
+    "embedding_length",
+    "block_count",
+    "feed_forward_length",
+    "vocab_size",
+    "attention.head_count",
+    "attention.head_count_kv",
+    "attention.key_length",
+    "attention.value_length",
+    "attention.layer_norm_rms_epsilon",
+    "rope.freq_base",
+    "rope.dimension_count",
+    "rope.scaling.type",
+    "rope.scaling.factor",
+    "rope.scale_linear",
+    "rope.scaling.original_context_length", // of use to yarn only
+    "rope.scaling.finetuned",
+    "tensor_data_layout",
+};
+
+/// Keys that are accepted with this value alone: it says that the feature is not used.
+constexpr struct {
+  std::string_view key;
+  double neutral;
+} neutralKeys[] = {{"attention.sliding_window", 0}, {"expert_count", 0},
+                   {"expert_used_count", 0},        {"attn_logit_softcapping", 0},
+                   {"final_logit_softcapping", 0},  {"rope.scaling.attn_factor", 1}};
+
+constexpr std::string_view ropeDivisors = "rope_freqs.weight";
+constexpr std::string_view tokensKey = "tokenizer.ggml.tokens";
+
+/// Texts of tokens that end a turn or a text.
+constexpr std::string_view endTexts[] = {
+    "<|eot_id|>", "<|eom_id|>",    "<|end_of_text|>", "<|im_end|>",         "<|end|>", "<|return|>",
+    "<|call|>",   "<|endoftext|>", "<end_of_turn>",   "<end_of_utterance>", "<EOT>"};
+
+/// The metadata without the tokenizer's, which may take tens of megabytes.
+Json withoutVocabulary(const GgufModel &model) {
+  nlohmann::json kept = nlohmann::json::object();
+  for (const auto &[key, value] : model.metadata.raw().items())
+    if (!key.starts_with("tokenizer."))
+      kept.emplace(key, value);
+  return Json::of(std::move(kept), model.files.front().path().string());
+}
+
+class ConfigReader {
+public:
+  ConfigReader(GgufModel &model, const Architecture &architecture)
+      : model(model), architecture(architecture), fields(model.metadata),
+        config(withoutVocabulary(model)) {}
+
+  Expected<ModelConfig> read() {
+    config.architecture = architecture.architecture;
+    config.rotaryPairRows = architecture.rotaryPairRows;
+    checkKeys();
+    readSizes();
+    readHeads();
+    readRope();
+    readFromTensors();
+    if (fields.error())
+      return *fields.error();
+    if (auto taken = takeDivisors(); !taken)
+      return taken.error();
+    return std::move(config);
+  }
+
+private:
+  std::string key(std::string_view name) const { return message(architecture.name, ".", name); }
+  void fail(std::string_view name, std::string what, std::string fix,
+            std::string code = "INGOT-E1114") {
+    fields.fail(key(name), std::move(code), std::move(what), std::move(fix));
+  }
+  bool hasTensor(std::string_view name) const {
+    return std::any_of(model.tensors.begin(), model.tensors.end(),
+                       [&](const Tensor &tensor) { return tensor.name == name; });
+  }
+
+  void checkKeys();
+  std::optional<uint64_t> sameInAllLayers(std::string_view name, uint64_t least, uint64_t most);
+  uint64_t neededInAllLayers(std::string_view name, uint64_t least, uint64_t most);
+  void readSizes();
+  void readHeads();
+  void readRope();
+  void readFromTensors();
+  Outcome takeDivisors();
+
+  GgufModel &model;
+  const Architecture &architecture;
+  JsonFields fields;
+  ModelConfig config;
+};
+
+void ConfigReader::checkKeys() {
+  const std::string prefix = key("");
+  for (const std::string &full : model.metadata.keys()) {
+    if (!full.starts_with(prefix))
+      continue;
+    const std::string_view name = std::string_view(full).substr(prefix.size());
+    if (std::find(std::begin(knownKeys), std::end(knownKeys), name) != std::end(knownKeys))
+      continue;
+    const auto *neutral = std::find_if(std::begin(neutralKeys), std::end(neutralKeys),
+                                       [&](const auto &row) { return row.key == name; });
+    if (neutral == std::end(neutralKeys))
+      fail(name, "this key is not known, and it could change what the model computes",
+           "use a model without it");
+    else if (!model.metadata.find(full)->number(neutral->neutral, neutral->neutral))
+      fail(name, message("the feature behind this key is not supported for ", architecture.name),
+           message("use a model where it is absent or ", neutral->neutral));
+  }
+}
+
+/// A number, or a list with one for each layer, which must all be the same.
+std::optional<uint64_t> ConfigReader::sameInAllLayers(std::string_view name, uint64_t least,
+                                                      uint64_t most) {
+  const auto values = fields.unsignedIntegers(key(name), least, most);
+  if (!values || fields.error())
+    return std::nullopt;
+  const bool isList = model.metadata.find(key(name))->isArray();
+  const bool allSame =
+      std::adjacent_find(values->begin(), values->end(), std::not_equal_to<>()) == values->end();
+  if (allSame && values->size() == (isList ? config.layers : 1))
+    return values->front();
+  fail(name, "the layers differ in this number, which is not supported",
+       "use a model whose layers are all alike");
+  return std::nullopt;
+}
+
+uint64_t ConfigReader::neededInAllLayers(std::string_view name, uint64_t least, uint64_t most) {
+  if (!fields.has(key(name)))
+    return fields.unsignedInteger(key(name), least, most); // fails
+  return sameInAllLayers(name, least, most).value_or(least);
+}
+
+void ConfigReader::readSizes() {
+  config.layers = fields.unsignedInteger(key("block_count"), 1, ModelConfig::mostLayers);
+  config.hiddenSize = fields.unsignedInteger(key("embedding_length"), 1, ModelConfig::widest);
+  config.intermediateSize = neededInAllLayers("feed_forward_length", 1, ModelConfig::widest);
+  config.maxPositions = fields.unsignedInteger(key("context_length"), 1, Rope::mostPositions);
+  config.rmsNormEpsilon = fields.number(key("attention.layer_norm_rms_epsilon"), 1e-30, 1.0);
+  // Some files leave the size out; the list of tokens has one entry for each row.
+  const auto tokens = model.metadata.find(tokensKey);
+  const uint64_t listed = tokens ? tokens->size() : 0;
+  if (fields.has(key("vocab_size")) || listed == 0)
+    config.vocabSize = fields.unsignedInteger(key("vocab_size"), 1, ModelConfig::largestVocabulary);
+  else
+    config.vocabSize = listed;
+}
+
+void ConfigReader::readHeads() {
+  config.heads = neededInAllLayers("attention.head_count", 1, ModelConfig::mostHeads);
+  config.kvHeads =
+      sameInAllLayers("attention.head_count_kv", 1, config.heads).value_or(config.heads);
+  if (config.heads % config.kvHeads != 0)
+    fail("attention.head_count_kv",
+         message(config.kvHeads, " KV heads do not divide ", config.heads, " heads"),
+         "correct the number", "INGOT-E1051");
+  const uint64_t even = config.hiddenSize / config.heads;
+  config.headDim =
+      fields.unsignedIntegerOr(key("attention.key_length"), even, 2, ModelConfig::widestHead);
+  if (!fields.has(key("attention.key_length")) && config.hiddenSize % config.heads != 0)
+    fail("attention.head_count",
+         message(config.heads, " heads do not divide embedding_length ", config.hiddenSize),
+         "correct the two, or give attention.key_length", "INGOT-E1051");
+  if (config.headDim < 2 || config.headDim % 2 != 0 || config.headDim > ModelConfig::widestHead)
+    fail("attention.key_length",
+         message("a head of ", config.headDim,
+                 " elements cannot be rotated in pairs, or is larger ", "than ",
+                 ModelConfig::widestHead),
+         "the head size must be even", "INGOT-E1051");
+  if (fields.unsignedIntegerOr(key("attention.value_length"), config.headDim, 1,
+                               ModelConfig::widestHead) != config.headDim)
+    fail("attention.value_length", "heads of v have another size than those of k",
+         "use a model whose heads are all of one size");
+}
+
+/// As llama.cpp: a factor without a type, and the older scale_linear, mean linear scaling.
+void ConfigReader::readRope() {
+  Rope &rope = config.rope;
+  rope.theta = fields.numberOr(key("rope.freq_base"), Rope{}.theta, 1.0, 1e15);
+  if (fields.unsignedIntegerOr(key("rope.dimension_count"), config.headDim, 1,
+                               ModelConfig::widestHead) != config.headDim)
+    fail("rope.dimension_count", "rotating a part of each head is not supported",
+         "use a model that rotates whole heads");
+  const std::string type = fields.stringOr(key("rope.scaling.type"), "linear");
+  if (type != "linear" && type != "none")
+    fail("rope.scaling.type", message("rope type ", inQuotes(type), " is not supported"),
+         "supported are none and linear", "INGOT-E1052");
+  const std::string factorKey =
+      key(fields.has(key("rope.scaling.factor")) ? "rope.scaling.factor" : "rope.scale_linear");
+  const double factor = fields.numberOr(factorKey, 0, 0, 1e6);
+  if (factor == 0 || type == "none")
+    return; // nothing is scaled
+  rope.factor = fields.number(factorKey, 1.0, 1e6);
+  if (rope.factor != 1)
+    rope.type = RopeType::Linear;
+}
+
+void ConfigReader::readFromTensors() {
+  config.tiedEmbeddings = !hasTensor("output.weight");
+  config.attentionBias = architecture.attentionBias || hasTensor("blk.0.attn_q.bias");
+  config.outputBias = hasTensor("blk.0.attn_output.bias");
+  config.mlpBias = hasTensor("blk.0.ffn_down.bias");
+}
+
+Outcome ConfigReader::takeDivisors() {
+  const auto tensor =
+      std::find_if(model.tensors.begin(), model.tensors.end(),
+                   [](const Tensor &candidate) { return candidate.name == ropeDivisors; });
+  if (tensor == model.tensors.end())
+    return {};
+  const File &file = model.files[tensor->fileIndex];
+  auto unusable = [&](std::string what) {
+    return Error{"INGOT-E1115", message("tensor ", inQuotes(ropeDivisors), " ", what),
+                 printable(file.path().string()), "convert the model again"};
+  };
+  if (tensor->dtype != DType::F32 || tensor->shape != std::vector{config.headDim / 2})
+    return unusable(message("should hold ", config.headDim / 2, " numbers of type F32"));
+  std::vector<std::byte> bytes(tensor->bytes);
+  if (auto read = file.readAt(tensor->offset, bytes); !read)
+    return read;
+  config.rope.divisors.resize(config.headDim / 2);
+  std::memcpy(config.rope.divisors.data(), bytes.data(), bytes.size());
+  for (float divisor : config.rope.divisors)
+    if (!std::isfinite(divisor) || divisor <= 0)
+      return unusable("holds a number that frequencies cannot be divided by");
+  model.tensors.erase(tensor);
+  return {};
+}
+
+} // namespace
+
+Expected<ModelConfig> readGgufConfig(GgufModel &model) {
+  const auto given = model.metadata.at("general.architecture");
+  if (!given)
+    return given.error();
+  const auto name = given->string();
+  if (!name)
+    return name.error();
+  std::string supported;
+  for (const Architecture &architecture : architectures) {
+    supported += message(supported.empty() ? "" : ", ", architecture.name);
+    if (architecture.name == *name)
+      return ConfigReader(model, architecture).read();
+  }
+  return given->error("INGOT-E1113",
+                      message("the GGUF architecture ", inQuotes(*name), " is not supported"),
+                      "supported: " + supported);
+}
+
+Expected<std::optional<uint64_t>> readGgufTokenId(const Json &metadata, std::string_view key,
+                                                  uint64_t vocabSize) {
+  constexpr uint64_t none = 4294967295;
+  const auto value = metadata.find(key);
+  if (!value || value->unsignedInteger(none, none))
+    return std::optional<uint64_t>();
+  const auto id = value->unsignedInteger(0, vocabSize - 1);
+  if (!id)
+    return id.error();
+  return std::optional(*id);
+}
+
+Expected<GenerationConfig> readGgufGeneration(const Json &metadata, uint64_t vocabSize) {
+  GenerationConfig generation;
+  for (const auto &[key, member] :
+       {std::pair("tokenizer.ggml.bos_token_id", &GenerationConfig::bosId),
+        {"tokenizer.ggml.padding_token_id", &GenerationConfig::padId}}) {
+    auto id = readGgufTokenId(metadata, key, vocabSize);
+    if (!id)
+      return id.error();
+    generation.*member = *id;
+  }
+  std::vector<uint64_t> ends;
+  auto add = [&](uint64_t id) {
+    if (std::find(ends.begin(), ends.end(), id) == ends.end())
+      ends.push_back(id);
+  };
+  for (std::string_view key : {"eos", "eot", "eom"}) {
+    auto id = readGgufTokenId(metadata, message("tokenizer.ggml.", key, "_token_id"), vocabSize);
+    if (!id)
+      return id.error();
+    if (*id)
+      add(**id);
+  }
+  constexpr int control = 3;
+  const auto tokens = metadata.find(tokensKey), types = metadata.find("tokenizer.ggml.token_type");
+  for (size_t id = 0; tokens && types && id < std::min(tokens->size(), types->size()); ++id) {
+    const auto &token = tokens->raw()[id];
+    if (id < vocabSize && types->raw()[id] == control && token.is_string() &&
+        std::find(std::begin(endTexts), std::end(endTexts), token.get_ref<const std::string &>()) !=
+            std::end(endTexts))
+      add(id);
+  }
+  generation.eosIds = std::move(ends);
+  return generation;
+}
+
+} // namespace ingot::checkpoint

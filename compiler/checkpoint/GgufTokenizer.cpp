@@ -1,0 +1,286 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reads the tokenizer in a GGUF file's metadata. Keys: `gguf-py/gguf/constants.py` of llama.cpp.
+#include "compiler/checkpoint/GgufConfig.h"
+#include "compiler/checkpoint/SentencePieces.h"
+#include "compiler/checkpoint/TokenizerReader.h"
+#include "compiler/checkpoint/TokenizerSteps.h"
+
+#include <nlohmann/json.hpp>
+
+namespace ingot::checkpoint {
+
+namespace {
+
+constexpr size_t maxTemplateBytes = size_t{1} << 20;
+
+std::string tokenizerKey(std::string_view name) { return message("tokenizer.ggml.", name); }
+
+//===- Rules that cut a text into words -----------------------------------------------------===//
+
+nlohmann::json byteLevel(bool useRegex) {
+  return {{"type", "ByteLevel"}, {"add_prefix_space", false}, {"use_regex", useRegex}};
+}
+
+nlohmann::json inSequence(nlohmann::json first, nlohmann::json second) {
+  return {{"type", "Sequence"}, {"pretokenizers", {std::move(first), std::move(second)}}};
+}
+
+nlohmann::json splitBy(const char *regex) {
+  return inSequence({{"type", "Split"}, {"pattern", {{"Regex", regex}}}, {"behavior", "Isolated"}},
+                    byteLevel(false));
+}
+
+nlohmann::json gpt2Words() { return byteLevel(true); }
+
+nlohmann::json llama3Words() {
+  return splitBy(R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}|)"
+                 R"( ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)");
+}
+
+nlohmann::json qwen2Words() {
+  return splitBy(R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}|)"
+                 R"( ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)");
+}
+
+nlohmann::json digitsThenGpt2Words() {
+  return inSequence({{"type", "Digits"}, {"individual_digits", true}}, byteLevel(true));
+}
+
+/// What a value of tokenizer.ggml.pre stands for: the steps as tokenizer.json writes them.
+struct WordRule {
+  std::string_view name;
+  nlohmann::json (*steps)();
+  bool composes;     ///< NFC comes first
+  bool ignoreMerges; ///< a whole word that is a piece is not cut
+  bool addBos;       ///< unless the file says otherwise
+};
+
+constexpr WordRule wordRules[] = {
+    {"gpt-2", gpt2Words, false, false, false},
+    {"llama-bpe", llama3Words, false, true, true},
+    {"llama3", llama3Words, false, true, true},
+    {"llama-v3", llama3Words, false, true, true},
+    {"qwen2", qwen2Words, true, false, false},
+    {"deepseek-r1-qwen", qwen2Words, true, false, false},
+    {"smollm", digitsThenGpt2Words, false, false, false},
+    {"starcoder", digitsThenGpt2Words, false, false, false},
+};
+
+Expected<const WordRule *> findWordRule(const Json &metadata) {
+  JsonFields fields(metadata);
+  const std::string name = fields.stringOr(tokenizerKey("pre"), "");
+  if (fields.error())
+    return *fields.error();
+  std::string known;
+  for (const WordRule &rule : wordRules) {
+    if (rule.name == name)
+      return &rule;
+    known += message(known.empty() ? "" : ", ", rule.name);
+  }
+  return metadata.error("INGOT-E1116",
+                        name.empty()
+                            ? "the file does not say how a text is cut into words"
+                            : message("tokenizer.ggml.pre ", inQuotes(name), " is not supported"),
+                        "give a model whose tokenizer.ggml.pre is one of: " + known);
+}
+
+//===- Vocabulary ---------------------------------------------------------------------------===//
+
+/// The list under `name`; it must have one entry for each of `count` tokens.
+Expected<Json> listOf(const Json &metadata, std::string_view name, size_t count) {
+  auto list = metadata.at(tokenizerKey(name));
+  if (!list)
+    return list.error();
+  if (!list->isArray())
+    return list->wrongType("a list");
+  if (list->size() != count)
+    return list->error("INGOT-E1117",
+                       message("a list of ", list->size(), " for ", count, " tokens"),
+                       "convert the model again");
+  return list;
+}
+
+/// Text, score and type of every token; without `scored`, scores are 0.
+Expected<std::vector<ScoredPiece>> readTokens(const Json &metadata, bool scored) {
+  auto tokens = metadata.at(tokenizerKey("tokens"));
+  if (!tokens)
+    return tokens.error();
+  if (!tokens->isArray())
+    return tokens->wrongType("a list");
+  const size_t count = tokens->size();
+  std::vector<ScoredPiece> pieces(count);
+  for (size_t id = 0; id < count; ++id) {
+    const auto *text = tokens->raw()[id].get_ptr<const std::string *>();
+    if (!text)
+      return tokens->element(id).wrongType("a string");
+    pieces[id].text = *text;
+  }
+  if (scored) {
+    auto scores = listOf(metadata, "scores", count);
+    if (!scores)
+      return scores.error();
+    for (size_t id = 0; id < count; ++id) {
+      if (!scores->raw()[id].is_number())
+        return scores->element(id).wrongType("a number");
+      pieces[id].score = scores->raw()[id].get<float>();
+    }
+  }
+  if (!metadata.find(tokenizerKey("token_type")))
+    return pieces;
+  auto types = listOf(metadata, "token_type", count);
+  if (!types)
+    return types.error();
+  for (size_t id = 0; id < count; ++id) {
+    auto type = types->element(id).unsignedInteger(Normal, Byte);
+    if (!type)
+      return type.error();
+    pieces[id].type = static_cast<int>(*type);
+  }
+  return pieces;
+}
+
+/// A vocabulary of sentencepiece: merges follow from scores.
+Outcome readScored(const Json &metadata, TokenizerSpec &spec) {
+  JsonFields fields(metadata);
+  SentencePieceSettings settings;
+  settings.addPrefix = fields.booleanOr(tokenizerKey("add_space_prefix"), true);
+  settings.removeExtraSpaces = fields.booleanOr(tokenizerKey("remove_extra_whitespaces"), false);
+  if (fields.has(tokenizerKey("precompiled_charsmap")))
+    fields.fail(tokenizerKey("precompiled_charsmap"), "INGOT-E1409",
+                "a normalizer with a character map is not supported",
+                "use a model whose tokenizer does without it");
+  if (fields.error())
+    return *fields.error();
+  auto pieces = readTokens(metadata, /*scored=*/true);
+  if (!pieces)
+    return pieces.error();
+  if (Outcome added = addScoredPieces(*pieces, metadata.where(), spec); !added)
+    return added;
+  addSentencePieceSteps(settings, spec);
+  spec.byteFallback = true;
+  spec.fuseUnk = true;
+  return {};
+}
+
+/// A vocabulary of byte-level BPE. Pieces are spelled in the characters that stand for bytes, added
+/// tokens as they are; an unused entry only fills its place.
+Outcome readByteLevel(const Json &metadata, const WordRule &rule, TokenizerSpec &spec) {
+  auto tokens = readTokens(metadata, /*scored=*/false);
+  if (!tokens)
+    return tokens.error();
+  const std::string where = metadata.where() + ": " + tokenizerKey("tokens");
+  TokenizerVocabulary vocabulary(spec);
+  for (size_t id = 0; id < tokens->size(); ++id) {
+    const ScoredPiece &token = (*tokens)[id];
+    if (token.type == Unused)
+      continue;
+    Outcome added;
+    if (token.type == Normal || token.type == Byte) {
+      if (token.text.size() > maxPieceBytes || !isUtf8(token.text))
+        return Error{
+            "INGOT-E1405",
+            message("token ", id, " is longer than ", maxPieceBytes, " bytes or not UTF-8"), where,
+            "correct the token"};
+      added = vocabulary.addPiece(id, token.text, where);
+    } else {
+      TokenizerAddedToken special;
+      special.id = static_cast<uint32_t>(std::min<size_t>(id, maxTokenId));
+      special.content = token.text;
+      special.special = token.type != UserDefined;
+      added = vocabulary.addToken(special, where);
+    }
+    if (!added)
+      return added;
+  }
+  auto merges = metadata.at(tokenizerKey("merges"));
+  if (!merges)
+    return merges.error();
+  if (Outcome read = readMerges(*merges, vocabulary, spec); !read)
+    return read;
+  if (rule.composes)
+    spec.normalizer.push_back({.kind = TokenizerNormalizerStep::Nfc});
+  spec.ignoreMerges = rule.ignoreMerges;
+  spec.decoder.push_back({.kind = TokenizerDecoderStep::ByteLevel});
+  return readPreTokenizer(Json::of(rule.steps(), metadata.where()), spec);
+}
+
+//===- Special tokens and templates ---------------------------------------------------------===//
+
+Outcome readSpecialIds(const Json &metadata, bool addBos, TokenizerSpec &spec) {
+  constexpr std::pair<std::string_view, int32_t TokenizerSpec::*> ids[] = {
+      {"bos_token_id", &TokenizerSpec::bosId},
+      {"eos_token_id", &TokenizerSpec::eosId},
+      {"unknown_token_id", &TokenizerSpec::unkId},
+      {"padding_token_id", &TokenizerSpec::padId}};
+  for (const auto &[name, member] : ids) {
+    auto id = readGgufTokenId(metadata, tokenizerKey(name), spec.pieces.size());
+    if (!id)
+      return id.error();
+    if (*id)
+      spec.*member = static_cast<int32_t>(**id);
+  }
+  JsonFields fields(metadata);
+  if (fields.booleanOr(tokenizerKey("add_bos_token"), addBos) && spec.bosId >= 0)
+    spec.prefixIds.push_back(static_cast<uint32_t>(spec.bosId));
+  if (fields.booleanOr(tokenizerKey("add_eos_token"), false) && spec.eosId >= 0)
+    spec.suffixIds.push_back(static_cast<uint32_t>(spec.eosId));
+  if (fields.error())
+    return *fields.error();
+  return {};
+}
+
+Outcome readTemplates(const Json &metadata, TokenizerSpec &spec) {
+  constexpr std::string_view prefix = "tokenizer.chat_template";
+  for (const std::string &key : metadata.keys()) {
+    if (key != prefix && !key.starts_with(message(prefix, ".")))
+      continue;
+    const Json value = *metadata.find(key);
+    auto text = value.string();
+    if (!text)
+      return text.error();
+    if (text->size() > maxTemplateBytes || !isUtf8(*text) || !isUtf8(key))
+      return value.error(
+          "INGOT-E1405",
+          message("the chat template is longer than ", maxTemplateBytes, " bytes or not UTF-8"),
+          "correct the template");
+    std::string name = key == prefix ? "default" : key.substr(prefix.size() + 1);
+    spec.chatTemplates.push_back({std::move(name), *std::move(text)});
+  }
+  return {};
+}
+
+} // namespace
+
+Expected<TokenizerSpec> parseGgufTokenizer(const Json &metadata) {
+  const auto given = metadata.at(tokenizerKey("model"));
+  if (!given)
+    return given.error();
+  const auto model = given->string();
+  if (!model)
+    return model.error();
+  TokenizerSpec spec;
+  bool addBos = true;
+  Outcome done;
+  if (*model == "llama") {
+    done = readScored(metadata, spec);
+  } else if (*model == "gpt2") {
+    auto rule = findWordRule(metadata);
+    if (!rule)
+      return rule.error();
+    addBos = (*rule)->addBos;
+    done = readByteLevel(metadata, **rule, spec);
+  } else {
+    return given->error("INGOT-E1403",
+                        message("the tokenizer model ", inQuotes(*model), " is not supported"),
+                        "supported are llama (sentencepiece BPE) and gpt2 (byte-level BPE)");
+  }
+  if (done)
+    done = readSpecialIds(metadata, addBos, spec);
+  if (done)
+    done = readTemplates(metadata, spec);
+  if (!done)
+    return done.error();
+  return spec;
+}
+
+} // namespace ingot::checkpoint

@@ -1,0 +1,253 @@
+# SPDX-License-Identifier: Apache-2.0
+"""GGUF files made here from the example model, as a converter would: the engines must hold the same
+weights and the same tokenizer as those built from its directory."""
+import hashlib
+import json
+import random
+import shutil
+import struct
+
+import harness
+from qwen2_family import bf16, read_tensors, write_tensors
+
+F32, BF16 = 0, 30
+LAYER_NAMES = {"attn_norm": "input_layernorm", "attn_q": "self_attn.q_proj",
+               "attn_k": "self_attn.k_proj", "attn_v": "self_attn.v_proj",
+               "attn_output": "self_attn.o_proj", "ffn_norm": "post_attention_layernorm",
+               "ffn_gate": "mlp.gate_proj", "ffn_up": "mlp.up_proj", "ffn_down": "mlp.down_proj"}
+
+# What a diff of engines from either kind of checkpoint must not show.
+SAME_IN_BOTH = {"weights", "programs", "memory", "fusions", "coverage"}
+
+
+def text(value):
+    data = value.encode()
+    return struct.pack("<Q", len(data)) + data
+
+
+def value(item):
+    """Type and bytes of a metadata value."""
+    if isinstance(item, bool):
+        return 7, struct.pack("<B", item)
+    if isinstance(item, int):
+        return 4, struct.pack("<I", item)
+    if isinstance(item, float):
+        return 6, struct.pack("<f", item)
+    if isinstance(item, str):
+        return 8, text(item)
+    kinds = [value(element) for element in item]
+    return 9, struct.pack("<IQ", kinds[0][0], len(kinds)) + b"".join(data for _, data in kinds)
+
+
+def gguf(metadata, tensors):
+    """The bytes of a file; `tensors`: name to (type, shape with the outermost first, bytes)."""
+    head = struct.pack("<4sIQQ", b"GGUF", 3, len(tensors), len(metadata))
+    for key, item in metadata.items():
+        kind, data = value(item)
+        head += text(key) + struct.pack("<I", kind) + data
+    body = b""
+    for name, (kind, shape, data) in tensors.items():
+        body += bytes(-len(body) % 32)
+        head += text(name) + struct.pack(f"<I{len(shape)}QIQ", len(shape), *reversed(shape), kind,
+                                         len(body))
+        body += data
+    return head + bytes(-len(head) % 32) + body
+
+
+def by_pairs(data, rows, heads):
+    """The rows of each head as converters order them: row i, then row i + half, of its halves."""
+    width, half = len(data) // rows, rows // heads // 2
+    return b"".join(data[row * width:(row + 1) * width]
+                    for head in range(heads) for i in range(half)
+                    for row in (head * 2 * half + i, head * 2 * half + half + i))
+
+
+def file_tensors(config, tensors, paired):
+    """The tensors of a checkpoint as a GGUF file has them."""
+    names = {"token_embd.weight": "model.embed_tokens.weight",
+             "output_norm.weight": "model.norm.weight"}
+    for layer in range(config["num_hidden_layers"]):
+        for ours, theirs in LAYER_NAMES.items():
+            for kind in ("weight", "bias"):
+                names[f"blk.{layer}.{ours}.{kind}"] = f"model.layers.{layer}.{theirs}.{kind}"
+    heads = {"attn_q": config["num_attention_heads"], "attn_k": config["num_key_value_heads"]}
+    result = {}
+    for ours, theirs in names.items():
+        if theirs not in tensors:
+            continue
+        dtype, shape, data = tensors[theirs]
+        part = ours.split(".")[-2]
+        if paired and part in heads:
+            data = by_pairs(data, shape[0], heads[part])
+        result[ours] = ({"F32": F32, "BF16": BF16}[dtype], shape, data)
+    return result
+
+
+def metadata(architecture, config, folder):
+    keys = {"context_length": "max_position_embeddings", "embedding_length": "hidden_size",
+            "block_count": "num_hidden_layers", "feed_forward_length": "intermediate_size",
+            "attention.head_count": "num_attention_heads",
+            "attention.head_count_kv": "num_key_value_heads", "attention.key_length": "head_dim",
+            "attention.value_length": "head_dim", "rope.dimension_count": "head_dim",
+            "attention.layer_norm_rms_epsilon": "rms_norm_eps", "rope.freq_base": "rope_theta"}
+    result = {"general.architecture": architecture}
+    result.update({f"{architecture}.{ours}": config[theirs] for ours, theirs in keys.items()})
+    tokenizer = json.loads((folder / "tokenizer.json").read_text(encoding="utf-8"))
+    tokens, types = [""] * config["vocab_size"], [1] * config["vocab_size"]
+    for token, number in tokenizer["model"]["vocab"].items():
+        tokens[number] = token
+    for added in tokenizer["added_tokens"]:
+        tokens[added["id"]], types[added["id"]] = added["content"], 3
+    template = json.loads((folder / "tokenizer_config.json").read_text())["chat_template"]
+    result.update({
+        "tokenizer.ggml.model": "gpt2", "tokenizer.ggml.pre": "llama-bpe",
+        "tokenizer.ggml.tokens": tokens, "tokenizer.ggml.token_type": types,
+        "tokenizer.ggml.merges": [" ".join(merge) for merge in tokenizer["model"]["merges"]],
+        "tokenizer.ggml.bos_token_id": config["bos_token_id"],
+        "tokenizer.ggml.eos_token_id": config["eos_token_id"],
+        "tokenizer.ggml.padding_token_id": config["pad_token_id"],
+        "tokenizer.chat_template": template})
+    return result
+
+
+class GgufModels(harness.BuildTest):
+    def checkpoint_with_biases(self, architecture):
+        """The example with random biases on q, k and v, and zeros where a family needs more."""
+        folder = self.copy_of(harness.FABLES)
+        config = json.loads((folder / "config.json").read_text())
+        tensors = read_tensors(folder / "model.safetensors")
+        numbers = random.Random(5)
+        parts = {"q": config["num_attention_heads"], "k": config["num_key_value_heads"],
+                 "v": config["num_key_value_heads"]}
+        if architecture == "llama":
+            config["attention_bias"] = True
+            parts["o"] = config["hidden_size"] // config["head_dim"]
+        else:
+            config["architectures"] = ["Qwen2ForCausalLM"]
+        for layer in range(config["num_hidden_layers"]):
+            for part, heads in parts.items():
+                rows = heads * config["head_dim"]
+                tensors[f"model.layers.{layer}.self_attn.{part}_proj.bias"] = (
+                    "BF16", [rows], bf16([numbers.uniform(-1, 1) for _ in range(rows)]))
+        (folder / "config.json").write_text(json.dumps(config))
+        write_tensors(folder / "model.safetensors", tensors)
+        return folder
+
+    def converted(self, folder, architecture="llama", parts=1, paired=None):
+        """The GGUF file, or the last of several, made of a model directory. `paired`: whether rows
+        stand by rotary pairs; by default as the architecture wants them."""
+        config = json.loads((folder / "config.json").read_text())
+        paired = architecture == "llama" if paired is None else paired
+        tensors = file_tensors(config, read_tensors(folder / "model.safetensors"), paired)
+        keys = metadata(architecture, config, folder)
+        place = self.fresh(f"converted-{architecture}-{parts}-{paired}")
+        if parts == 1:
+            (place / "tale.gguf").write_bytes(gguf(keys, tensors))
+            return place / "tale.gguf"
+        names = list(tensors)
+        for number in range(parts):
+            split = {"split.no": number, "split.count": parts, "split.tensors.count": len(names)}
+            path = place / f"tale-{number + 1:05}-of-{parts:05}.gguf"
+            path.write_bytes(gguf({**(keys if number == 0 else {}), **split},
+                                  {name: tensors[name] for name in names[number::parts]}))
+        return path
+
+    def built(self, name, model, *options):
+        output = self.fresh(name) / "m.ingot"
+        self.assert_built(self.build(model, output, "--max-context", "256", *options), output)
+        return output
+
+    def differing(self, one, other):
+        """The areas in which two engines differ."""
+        result = self.ingot_run("diff", one, other, "--json")
+        self.assertIn(result.returncode, (0, 1), result.stderr)
+        return {change["category"] for change in json.loads(result.stdout)["changes"]}
+
+    def ids(self, engine):
+        result = self.ingot_run(engine, "--greedy", "-n", "24", "--ids", "--ignore-eos",
+                                "--max-sequences", "1", "-p", "Once upon 12 times, a")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        return result.stdout
+
+    def assert_same_model(self, architecture):
+        folder = self.checkpoint_with_biases(architecture)
+        theirs, ours = self.built("theirs", folder), self.built(
+            "ours", self.converted(folder, architecture))
+        self.assertEqual(self.differing(theirs, ours) & SAME_IN_BOTH, set())
+        self.assertEqual(self.ids(theirs), self.ids(ours))
+
+    def test_a_llama_with_its_rows_by_rotary_pairs(self):
+        self.assert_same_model("llama")
+
+    def test_a_qwen2_with_its_rows_as_they_are(self):
+        self.assert_same_model("qwen2")
+
+    def test_formats_of_a_recipe_come_out_the_same(self):
+        recipe = self.folder / "int4.yaml"
+        recipe.write_text("version: 1\nweights:\n"
+                          "  - {match: '*self_attn*', format: int4, group: 32}\n"
+                          "  - {match: '*', format: int8}\n")
+        options = "--recipe", recipe, "--target", "x86-64-v3"
+        theirs = self.built("theirs", harness.FABLES, *options)
+        ours = self.built("ours", self.converted(harness.FABLES), *options)
+        self.assertEqual(self.differing(theirs, ours) & SAME_IN_BOTH, set())
+
+    def test_the_engine_names_every_part_and_can_be_made_again(self):
+        last = self.converted(harness.FABLES, parts=3)
+        engine = self.built("parts", last)
+        result = self.ingot("verify", engine, "--weights", "--rebuild",
+                            last.with_name("tale-00001-of-00003.gguf"))
+        self.assertEqual(result.returncode, 0, result.stdout)
+        self.assertIn("rebuild: identical", result.stdout)
+        listed = json.loads(self.ingot_run("inspect", engine, "--section", "provenance",
+                                           "--json").stdout)["provenance"]["inputs"]
+        self.assertEqual({entry["name"]: entry["digest"] for entry in listed},
+                         {path.name: hashlib.sha256(path.read_bytes()).hexdigest()
+                          for path in last.parent.iterdir()})
+
+    def test_rows_in_the_wrong_order_would_be_noticed(self):
+        theirs = self.built("theirs", harness.FABLES)
+        ours = self.built("ours", self.converted(harness.FABLES, paired=False))
+        self.assertIn("weights", self.differing(theirs, ours))
+
+    def test_a_plan_reads_the_file_alone(self):
+        result = self.ingot("plan", self.converted(harness.FABLES), "--target", "reference")
+        self.assertEqual(result.returncode, 0, result.stdout)
+        self.assertIn("KV", result.stdout)
+
+    def refuse(self, path, code, *mentions):
+        output = self.fresh("refused") / "m.ingot"
+        result = self.build(path, output)
+        self.assert_refused(result, output, code)
+        for mention in mentions:
+            self.assertIn(mention, result.stdout)
+        shutil.rmtree(output.parent)
+
+    def test_what_is_not_understood_is_refused_by_name(self):
+        config = json.loads((harness.FABLES / "config.json").read_text())
+        keys = metadata("llama", config, harness.FABLES)
+        tensors = file_tensors(config, read_tensors(harness.FABLES / "model.safetensors"), True)
+        path = self.folder / "m.gguf"
+
+        def refuse(code, *mentions, more_keys=(), more_tensors=()):
+            path.write_bytes(gguf({**keys, **dict(more_keys)}, {**tensors, **dict(more_tensors)}))
+            self.refuse(path, code, *mentions)
+
+        blocks = (2, [256, 256], bytes(256 * 8 * 18))
+        refuse("INGOT-E1081", "blk.0.attn_q.weight", "Q4_0", "m.gguf",
+               more_tensors={"blk.0.attn_q.weight": blocks})
+        refuse("INGOT-E1083", "blk.0.attn_q_norm.weight",
+               more_tensors={"blk.0.attn_q_norm.weight": (F32, [64], bytes(256))})
+        refuse("INGOT-E1083", "blk.5.ffn_up.weight",
+               more_tensors={"blk.5.ffn_up.weight": (F32, [64], bytes(256))})
+        refuse("INGOT-E1080", "blk.1.ffn_norm.weight",
+               more_tensors={"blk.1.ffn_norm.weight": (F32, [64], bytes(256))})
+        refuse("INGOT-E1052", "yarn", more_keys={"llama.rope.scaling.type": "yarn"})
+        refuse("INGOT-E1116", "tekken", more_keys={"tokenizer.ggml.pre": "tekken"})
+        pickle = self.folder / "pytorch_model.bin"
+        pickle.write_bytes(b"PK")
+        self.refuse(pickle, "INGOT-E1031", "pickle")
+
+
+if __name__ == "__main__":
+    harness.main()
