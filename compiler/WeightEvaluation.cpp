@@ -74,6 +74,7 @@ private:
                   const Quantizer &quantizer);
   void dequantize(const Step &step, const WeightNode &node);
   void unpack(const Step &step, const WeightNode &node);
+  void sliceBlocks(const Step &step, const WeightNode &node);
   void transpose(const Step &step, const WeightNode &node);
   void repeatRows(const Step &step, const WeightNode &node);
   void concatRows(const Step &step, const WeightNode &node);
@@ -124,6 +125,9 @@ Outcome BlockPlan::Runner::run(const Step &step) {
     return {};
   case NodeKind::Unpack:
     unpack(step, node);
+    return {};
+  case NodeKind::SliceBlocks:
+    sliceBlocks(step, node);
     return {};
   case NodeKind::Transpose:
     transpose(step, node);
@@ -310,6 +314,25 @@ void BlockPlan::Runner::unpack(const Step &step, const WeightNode &node) {
   for (int64_t index = 0; index < window.rows(); ++index) {
     fields.unpack(at(step.inputs[0].view, from, index), skipped, row, count);
     std::memcpy(at(step.results[0], to, index), row + lead, static_cast<size_t>(window.columns()));
+  }
+}
+
+void BlockPlan::Runner::sliceBlocks(const Step &step, const WeightNode &node) {
+  Element element = node.results[0].element;
+  int64_t size = workingBytes(element), elements = node.slice.count / size;
+  int64_t firstBlock = step.window.column / elements;
+  for (int64_t row = 0; row < step.window.rows(); ++row) {
+    const std::byte *in = at(step.inputs[0].view, Element::I8, row);
+    std::byte *out = at(step.results[0], element, row);
+    for (int64_t column = step.window.column; column < step.window.columnEnd;) {
+      int64_t block = column / elements, place = column % elements;
+      int64_t count = std::min(elements - place, step.window.columnEnd - column);
+      std::memcpy(out,
+                  in + (block - firstBlock) * node.slice.block + node.slice.from + place * size,
+                  static_cast<size_t>(count * size));
+      out += count * size;
+      column += count;
+    }
   }
 }
 

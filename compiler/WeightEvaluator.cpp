@@ -173,6 +173,13 @@ void BlockPlan::planInputs(Step &step) {
   case NodeKind::Unpack:
     step.inputs = {input(node.operands[0], packedWindow(node, window))};
     break;
+  case NodeKind::SliceBlocks: {
+    int64_t elements = node.slice.count / workingBytes(node.results[0].element);
+    step.inputs = {input(node.operands[0],
+                         {window.row, window.rowEnd, window.column / elements * node.slice.block,
+                          (window.columnEnd + elements - 1) / elements * node.slice.block})};
+    break;
+  }
   case NodeKind::Transpose:
     step.inputs = {
         input(node.operands[0], {window.column, window.columnEnd, window.row, window.rowEnd})};

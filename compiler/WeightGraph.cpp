@@ -39,6 +39,8 @@ static std::optional<Element> elementOf(Type type) {
 }
 
 static std::optional<Element> elementOf(checkpoint::DType type) {
+  if (checkpoint::isBlockType(type))
+    return Element::I8; // as bytes
   switch (type) {
   case checkpoint::DType::F32:
     return Element::F32;
@@ -214,6 +216,12 @@ Outcome WeightGraphReader::readKind(Operation &op, WeightNode &node) {
                        {unpack.getOrder().begin(), unpack.getOrder().end()}};
         return Outcome();
       })
+      .Case([&](llm::SliceBlocksOp slice) {
+        node.kind = NodeKind::SliceBlocks;
+        node.slice = {static_cast<int64_t>(slice.getBlock()), static_cast<int64_t>(slice.getFrom()),
+                      static_cast<int64_t>(slice.getCount())};
+        return Outcome();
+      })
       .Case([&](llm::TransposeOp) {
         node.kind = NodeKind::Transpose;
         return Outcome();
@@ -258,10 +266,8 @@ Outcome WeightGraphReader::readSource(llm::WeightOp op, WeightNode &node) {
   auto type = cast<RankedTensorType>(op.getType());
   auto element = elementOf(node.tensor->dtype);
   // Row-major elements may be read in another shape.
-  uint64_t elements = 1;
-  for (uint64_t extent : node.tensor->shape)
-    elements *= extent;
-  bool sameSize = static_cast<uint64_t>(type.getNumElements()) == elements;
+  const WeightShape &shape = node.results[0];
+  bool sameSize = static_cast<uint64_t>(shape.rows * shape.rowBytes()) == node.tensor->bytes;
   if (element == node.results[0].element && sameSize && op.getOffset() == node.tensor->offset)
     return {};
   return Error{"INGOT-E3102",
@@ -311,7 +317,8 @@ std::string WeightGraphReader::keyOf(const WeightNode &node) {
   std::string key;
   auto add = [&](auto... numbers) { ((key += std::to_string(numbers) + " "), ...); };
   add(static_cast<int>(node.kind), static_cast<int>(node.encoding), node.zeroPoints, node.group,
-      node.block, node.fields.bits, node.fields.increment, node.fields.bias);
+      node.block, node.fields.bits, node.fields.increment, node.fields.bias, node.slice.block,
+      node.slice.from, node.slice.count);
   for (int64_t place : node.fields.order)
     add(place);
   for (int64_t digit : node.digits)

@@ -21,6 +21,7 @@ enum class NodeKind : uint8_t {
   Quantize,   ///< results: values, scales and, where there are zero points, zeros
   Dequantize, ///< operands: values, scales and, where there are zero points, zeros
   Unpack,
+  SliceBlocks,
   Transpose,
   RepeatRows,
   ConcatRows,
@@ -43,6 +44,11 @@ struct WeightShape {
   int64_t rowBytes() const { return columns * workingBytes(element); }
 };
 
+/// Which bytes llm.slice_blocks takes of each block.
+struct BlockSlice {
+  int64_t block = 1, from = 0, count = 1;
+};
+
 struct WeightNode {
   NodeKind kind = NodeKind::Source;
   std::vector<WeightValue> operands;
@@ -56,6 +62,7 @@ struct WeightNode {
   int64_t group = 0;   ///< Quantize, Dequantize: columns that share a scale, 0: the row, -1: all
   int64_t block = 1;   ///< InterleaveRows; RepeatRows: how often
   PackedFields fields; ///< Unpack
+  BlockSlice slice;    ///< SliceBlocks
   std::vector<int64_t> digits, order; ///< PermuteRows, as llm.permute_rows
   uint8_t padding = 0;                ///< the element that stands for zero in result 0
 };

@@ -139,6 +139,8 @@ Value StepBuilder::weight(StringRef name, ArrayRef<int64_t> shape) {
   };
   if (storedWeights.isQuantized(name)) {
     auto value = storedWeights.matrix(name, shape);
+    if (const checkpoint::Tensor *tensor = checkpoint.find(name.str()))
+      read.insert(tensor->name);
     if (value)
       return known[name] = *value;
     fail(value.error());
@@ -183,7 +185,19 @@ Value StepBuilder::weight(StringRef name, ArrayRef<int64_t> shape) {
 }
 
 Value StepBuilder::permuteRows(Value weight, ArrayRef<int64_t> digits, ArrayRef<int64_t> order) {
-  return llm::PermuteRowsOp::create(weights, weight.getLoc(), weight, digits, order);
+  auto permute = [&](Value rows) -> Value {
+    return llm::PermuteRowsOp::create(weights, weight.getLoc(), rows, digits, order);
+  };
+  auto encoded = weight.getDefiningOp<llm::DequantizeOp>();
+  if (!encoded)
+    return permute(weight);
+  // Products read the parts of an encoded weight, so these are put in order.
+  bool oneScale = encoded.getEncoding().getGroup() == -1;
+  Value scales = oneScale ? encoded.getScales() : permute(encoded.getScales());
+  Value zeros = encoded.getZeros() ? permute(encoded.getZeros()) : Value();
+  return llm::DequantizeOp::create(weights, weight.getLoc(), encoded.getType(),
+                                   permute(encoded.getValues()), scales, zeros,
+                                   encoded.getEncoding());
 }
 
 Value StepBuilder::literal(StringRef name, ArrayRef<float> values) {

@@ -67,6 +67,8 @@ bool StoredWeights::isQuantized(StringRef name) const {
     if (checkpoint.find(module + part))
       return true;
   const Tensor *weight = checkpoint.find(module + ".weight");
+  if (weight && checkpoint::isBlockType(weight->dtype))
+    return true;
   return weight && !llvm::is_contained({DType::F32, DType::F16, DType::BF16}, weight->dtype) &&
          checkpoint.quantization().method != Method::None;
 }
@@ -85,6 +87,8 @@ checkpoint::Expected<Value> StoredWeights::matrix(StringRef name, ArrayRef<int64
       return integers(shape);
     if (weight && weight->dtype == DType::F8E4M3)
       return float8(shape);
+    if (weight && checkpoint::isBlockType(weight->dtype))
+      return ggmlBlocks(shape);
     return unsupported("this way of storing it", "supported: AWQ and GPTQ words, packed and plain "
                                                  "integers, FP8");
   }();
@@ -308,6 +312,54 @@ checkpoint::Expected<StoredWeights::Parts> StoredWeights::float8(Shape shape) {
     group = whole ? -1 : 0;
   }
   parts.encoding = llm::EncodingAttr::get(builder.getContext(), "fp8", group, false);
+  return parts;
+}
+
+/// Blocks of 32 elements along K: an f16 scale, then Q8_0's bytes, or Q4_0's nibbles, of which byte
+/// j holds elements j and j + 16.
+checkpoint::Expected<StoredWeights::Parts> StoredWeights::ggmlBlocks(Shape shape) {
+  constexpr int64_t elements = 32, scaleBytes = 2;
+  auto found = part(".weight");
+  if (!found)
+    return found.error();
+  const Tensor &tensor = **found;
+  bool nibbles = tensor.dtype == DType::Q4_0;
+  if (!nibbles && tensor.dtype != DType::Q8_0)
+    return Error{"INGOT-E1081",
+                 message("tensor ", checkpoint.shownName(tensor.name), " holds ",
+                         dtypeName(tensor.dtype), " blocks"),
+                 checkpoint.fileName(tensor),
+                 "supported: F32, F16, BF16, Q8_0 and Q4_0; convert the model to one of them"};
+  int64_t rows = shape[0], columns = shape[1], blocks = columns / elements;
+  int64_t count = nibbles ? elements / 2 : elements, block = scaleBytes + count;
+  if (!llvm::equal(tensor.shape, shape,
+                   [](uint64_t a, int64_t b) { return static_cast<int64_t>(a) == b; }))
+    return Error{"INGOT-E1080",
+                 message("tensor ", checkpoint.shownName(tensor.name),
+                         " has another shape than the model's configuration implies"),
+                 checkpoint.fileName(tensor),
+                 "check the file's metadata: " + shapeText(shape) + " is expected"};
+  auto at = atSite(builder.getContext(), tensor.name);
+  Value bytes = llm::WeightOp::create(
+      builder, at, RankedTensorType::get({rows, blocks * block}, integer(8)), tensor.name,
+      checkpoint.fileName(tensor), static_cast<int64_t>(tensor.offset));
+  auto slice = [&](int64_t from, int64_t size, Type element, int64_t width) -> Value {
+    return llm::SliceBlocksOp::create(builder, *location,
+                                      RankedTensorType::get({rows, width}, element), bytes, block,
+                                      from, size);
+  };
+  Parts parts;
+  parts.scales = slice(0, scaleBytes, builder.getF16Type(), blocks);
+  parts.values = slice(scaleBytes, count, integer(8), blocks * count);
+  if (nibbles) {
+    SmallVector<int64_t> order;
+    for (int64_t k = 0; k < elements; ++k)
+      order.push_back(k < count ? 2 * k : 2 * (k - count) + 1);
+    parts.values = unpack(parts.values, columns, integer(4), kNibble, 0, 0, order);
+  }
+  int64_t group = blocks == 1 ? 0 : elements;
+  parts.encoding =
+      llm::EncodingAttr::get(builder.getContext(), nibbles ? "int4" : "int8", group, false);
   return parts;
 }
 

@@ -41,6 +41,7 @@ private:
   Expected<Parts> packedIntegers(Shape shape);
   Expected<Parts> integers(Shape shape);
   Expected<Parts> float8(Shape shape);
+  Expected<Parts> ggmlBlocks(Shape shape);
   Expected<Fields> fieldsOf(Shape shape, const checkpoint::Tensor &words, uint64_t fieldBits,
                             uint64_t groups) const;
 

@@ -97,6 +97,24 @@ LogicalResult UnpackOp::verify() {
   return success();
 }
 
+LogicalResult SliceBlocksOp::verify() {
+  RankedTensorType input = typeOf(getInput()), result = typeOf(getResult());
+  int64_t block = getBlock(), from = getFrom(), count = getCount();
+  if (!input.getElementType().isInteger(8) || input.getRank() != 2 || result.getRank() != 2)
+    return emitOpError() << "needs a matrix of bytes";
+  if (block < 1 || from < 0 || count < 1 || from > block - count)
+    return emitOpError() << "bytes do not lie in a block";
+  if (input.getShape().back() % block != 0)
+    return emitOpError() << "a row is no whole number of blocks";
+  int64_t bits = engine::elementBits(result.getElementType());
+  int64_t blocks = input.getShape().back() / block;
+  if (bits % 8 != 0 || count * 8 % bits != 0 ||
+      result.getShape() != ArrayRef<int64_t>{input.getShape().front(), blocks * count * 8 / bits})
+    return emitOpError() << "result must hold " << count << " bytes of each of " << blocks
+                         << " blocks";
+  return success();
+}
+
 LogicalResult TransposeOp::verify() {
   RankedTensorType input = typeOf(getInput()), result = typeOf(getResult());
   if (input.getRank() != 2 || result.getRank() != 2 ||

@@ -95,6 +95,24 @@ def Llm_UnpackOp : Llm_Op<"unpack", [Pure]> {
   let hasVerifier = 1;
 }
 
+def Llm_SliceBlocksOp : Llm_Op<"slice_blocks", [Pure]> {
+  let summary = "The same bytes of every block of a row, as elements";
+  let description = [{
+    A row of the input is blocks of `block` bytes. A row of the result is the bytes [from, from +
+    count) of the first block, then those of the second, and so on, little-endian.
+
+    ```mlir
+    %s = llm.slice_blocks %b block 18 from 0 count 2 : tensor<4x72xi8> -> tensor<4x4xf16>
+    ```
+  }];
+  let arguments = (ins Llm_AnyWeight:$input, I64Attr:$block, I64Attr:$from, I64Attr:$count);
+  let results = (outs Llm_AnyWeight:$result);
+  let assemblyFormat = [{
+    $input `block` $block `from` $from `count` $count attr-dict `:` type($input) `->` type($result)
+  }];
+  let hasVerifier = 1;
+}
+
 def Llm_TransposeOp : Llm_Op<"transpose", [Pure]> {
   let summary = "Rows as columns";
   let arguments = (ins Llm_AnyWeight:$input);

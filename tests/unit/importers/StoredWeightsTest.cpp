@@ -2,6 +2,7 @@
 // Real checkpoints of every stored format: the expressions that the importer makes of their
 // matrices are evaluated and compared with what the formats' own programs decoded.
 #include "compiler/WeightStreamer.h"
+#include "compiler/checkpoint/GgmlBlocks.h"
 #include "compiler/importers/Importer.h"
 #include "passes/FusionReport.h"
 
@@ -12,8 +13,8 @@
 #include "mlir/IR/IRMapping.h"
 
 #include <cstring>
-#include <fstream>
 #include <gtest/gtest.h>
+#include <map>
 
 using namespace mlir;
 using namespace ingot;
@@ -79,38 +80,45 @@ std::vector<float> floatsOf(std::span<const std::byte> bytes) {
   return values;
 }
 
-TEST_P(StoredWeights, areTheGoldenValues) {
-  auto directory = quantized / GetParam().name;
-  auto model = checkpoint::Checkpoint::open(directory);
-  ASSERT_TRUE(model) << model.error().str();
-  auto module = importModel(&context, *model, {64});
-  ASSERT_TRUE(succeeded(module));
-  func::FuncOp function = storeQuantized(**module);
-  auto streamer = WeightStreamer::create({function}, *model, {});
-  ASSERT_TRUE(streamer) << streamer.error().str();
+/// The values of every quantized matrix of a checkpoint, by name.
+std::map<std::string, std::vector<float>> valuesOf(MLIRContext &context,
+                                                   const checkpoint::Checkpoint &model) {
+  std::map<std::string, std::vector<float>> values;
+  auto module = importModel(&context, model, {64});
+  EXPECT_TRUE(succeeded(module));
+  if (failed(module))
+    return values;
+  auto streamer = WeightStreamer::create({storeQuantized(**module)}, model, {});
+  EXPECT_TRUE(streamer) << streamer.error().str();
+  if (!streamer)
+    return values;
   std::vector<std::byte> streamed(streamer->totalBytes());
   auto done = streamer->run([&](uint64_t offset, std::span<const std::byte> piece) {
     std::memcpy(streamed.data() + offset, piece.data(), piece.size());
     return checkpoint::Outcome();
   });
-  ASSERT_TRUE(done) << done.error().str();
+  EXPECT_TRUE(done) << done.error().str();
+  for (const StreamedWeight &weight : streamer->weights())
+    values[weight.name] = floatsOf(std::span(streamed).subspan(weight.offset, weight.bytes));
+  return values;
+}
 
+TEST_P(StoredWeights, areTheGoldenValues) {
+  auto directory = quantized / GetParam().name;
+  auto model = checkpoint::Checkpoint::open(directory);
+  ASSERT_TRUE(model) << model.error().str();
+  auto values = valuesOf(context, *model);
   auto file = checkpoint::File::open(directory / "golden.dequant.safetensors");
   ASSERT_TRUE(file) << file.error().str();
   auto golden = checkpoint::readSafetensors(*file);
   ASSERT_TRUE(golden) << golden.error().str();
-  EXPECT_EQ(streamer->weights().size(), golden->tensors.size());
+  EXPECT_EQ(values.size(), golden->tensors.size());
   for (const checkpoint::Tensor &tensor : golden->tensors) {
     SCOPED_TRACE(tensor.name);
-    auto weight = llvm::find_if(streamer->weights(),
-                                [&](const StreamedWeight &one) { return one.name == tensor.name; });
-    ASSERT_NE(weight, streamer->weights().end());
     std::vector<std::byte> bytes(tensor.bytes);
     ASSERT_TRUE(file->readAt(tensor.offset, bytes));
-    ASSERT_EQ(weight->bytes, bytes.size());
-    std::vector<float> wanted = floatsOf(bytes);
-    std::vector<float> actual =
-        floatsOf(std::span(streamed).subspan(weight->offset, weight->bytes));
+    std::vector<float> wanted = floatsOf(bytes), actual = values[tensor.name];
+    ASSERT_EQ(actual.size(), wanted.size());
     size_t different = 0;
     for (size_t i = 0; i < wanted.size(); ++i)
       different += std::abs(actual[i] - wanted[i]) > GetParam().tolerance * std::abs(wanted[i]);
@@ -118,16 +126,59 @@ TEST_P(StoredWeights, areTheGoldenValues) {
   }
 }
 
+/// Blocks of a GGUF file against their plain decoder; rows of q and k in the model's order.
+class StoredBlocks : public StoredWeights {};
+
+TEST_P(StoredBlocks, areTheirDecodedValues) {
+  auto model = checkpoint::Checkpoint::open(quantized.parent_path() / "gguf" / GetParam().name);
+  ASSERT_TRUE(model) << model.error().str();
+  auto values = valuesOf(context, *model);
+  auto half = static_cast<size_t>(model->config().headDim / 2);
+  size_t compared = 0;
+  for (const checkpoint::Tensor &tensor : model->tensors()) {
+    if (!checkpoint::isBlockType(tensor.dtype))
+      continue;
+    SCOPED_TRACE(tensor.name);
+    std::vector<std::byte> blocks(tensor.bytes);
+    ASSERT_TRUE(model->read(tensor, 0, blocks));
+    size_t columns = tensor.shape[1], rows = tensor.shape[0];
+    std::vector<float> stored(rows * columns);
+    ASSERT_TRUE(checkpoint::decodeGgml(tensor.dtype, blocks, stored));
+    bool byPairs = llvm::StringRef(tensor.name).contains("q_proj") ||
+                   llvm::StringRef(tensor.name).contains("k_proj");
+    std::vector<float> wanted;
+    for (size_t row = 0; row < rows; ++row) {
+      size_t place = row % (2 * half);
+      size_t from = byPairs ? row - place + place % half * 2 + place / half : row;
+      wanted.insert(wanted.end(), stored.begin() + from * columns,
+                    stored.begin() + (from + 1) * columns);
+    }
+    auto found = values.find(tensor.name);
+    // A tied matrix has the name of either use.
+    if (found == values.end())
+      found = values.find("lm_head.weight");
+    ASSERT_NE(found, values.end());
+    EXPECT_EQ(found->second, wanted);
+    ++compared;
+  }
+  EXPECT_GE(compared, 15u);
+}
+
+constexpr Variant files[] = {
+    {"TinyStories-656K.Q4_0.gguf"}, {"TinyStories-656K.Q8_0.gguf"}, {"rot256.Q8_0.gguf"}};
+
+std::string nameOf(const testing::TestParamInfo<Variant> &info) {
+  std::string name = info.param.name;
+  std::replace_if(name.begin(), name.end(), [](char c) { return c == '-' || c == '.'; }, '_');
+  return name;
+}
+INSTANTIATE_TEST_SUITE_P(Files, StoredBlocks, testing::ValuesIn(files), nameOf);
+
 /// bitsandbytes multiplies by the magnitude before it divides by 127.
 constexpr Variant variants[] = {
     {"awq-gemm-w4-g64"},     {"gptq-w2-g32-asym-v2"}, {"gptq-w4-g32-sym"},      {"gptq-w8-g64-sym"},
     {"gptq_v2-w4-g32-asym"}, {"ct-w4a16-g64-sym"},    {"ct-w8a8-int8-dynamic"}, {"ct-fp8-dynamic"},
     {"fp8-block128"},        {"modelopt-fp8"},        {"bnb-int8", 2.5e-7}};
-INSTANTIATE_TEST_SUITE_P(Variants, StoredWeights, testing::ValuesIn(variants),
-                         [](const auto &info) {
-                           std::string name = info.param.name;
-                           std::replace(name.begin(), name.end(), '-', '_');
-                           return name;
-                         });
+INSTANTIATE_TEST_SUITE_P(Variants, StoredWeights, testing::ValuesIn(variants), nameOf);
 
 } // namespace

@@ -54,6 +54,7 @@ private:
   Matrix dequantized(llm::DequantizeOp op);
   Matrix interleaved(llm::InterleaveRowsOp op);
   Matrix unpacked(llm::UnpackOp op);
+  Matrix sliced(llm::SliceBlocksOp op);
   Matrix transposed(llm::TransposeOp op);
   Matrix repeated(llm::RepeatRowsOp op);
   Matrix permuted(llm::PermuteRowsOp op);
@@ -178,6 +179,32 @@ Matrix Evaluator::unpacked(llm::UnpackOp op) {
   return result;
 }
 
+Matrix Evaluator::sliced(llm::SliceBlocksOp op) {
+  Matrix input = evaluate(op.getInput());
+  Type type = elementOf(op.getResult());
+  int64_t size = type.getIntOrFloatBitWidth() / 8;
+  Matrix result{input.rows, llm::columnsOf(op.getResult()), {}};
+  std::vector<int64_t> places; // of the bytes of a row
+  for (int64_t start = 0; start < input.columns; start += static_cast<int64_t>(op.getBlock()))
+    for (uint64_t i = 0; i < op.getCount(); ++i)
+      places.push_back(start + static_cast<int64_t>(op.getFrom() + i));
+  for (int64_t row = 0; row < result.rows; ++row)
+    for (int64_t column = 0; column < result.columns; ++column) {
+      uint64_t bits = 0;
+      for (int64_t i = size; i-- > 0;)
+        bits = bits << 8 | (static_cast<uint64_t>(input.at(row, places[column * size + i])) & 0xff);
+      if (auto number = dyn_cast<FloatType>(type)) {
+        llvm::APFloat value(number.getFloatSemantics(), llvm::APInt(8 * size, bits));
+        bool inexact = false;
+        value.convert(llvm::APFloat::IEEEdouble(), llvm::APFloat::rmNearestTiesToEven, &inexact);
+        result.values.push_back(value.convertToDouble());
+      } else {
+        result.values.push_back(static_cast<double>(bits));
+      }
+    }
+  return result;
+}
+
 Matrix Evaluator::transposed(llm::TransposeOp op) {
   Matrix input = evaluate(op.getInput());
   Matrix result{input.columns, input.rows, {}};
@@ -234,6 +261,8 @@ Matrix Evaluator::evaluate(Value value) {
     return interleaved(interleave);
   if (auto unpack = dyn_cast<llm::UnpackOp>(op))
     return unpacked(unpack);
+  if (auto slice = dyn_cast<llm::SliceBlocksOp>(op))
+    return sliced(slice);
   if (auto transpose = dyn_cast<llm::TransposeOp>(op))
     return transposed(transpose);
   if (auto repeat = dyn_cast<llm::RepeatRowsOp>(op))

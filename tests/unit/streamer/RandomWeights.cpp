@@ -353,6 +353,19 @@ void FunctionWriter::unpack(const Operand &packed) {
   store(fields);
   if (uniform(random, 0, 1))
     fields = transpose(fields);
+  if (!nibbles) { // f16 bits of an arbitrary byte may be no number; words are
+    int64_t block = uniform(random, 1, fields.columns);
+    while (fields.columns % block != 0)
+      --block;
+    bool wide = block >= 4;
+    int64_t size = wide ? block / 4 * 4 : block, from = uniform(random, 0, block - size);
+    Operand sliced{fresh(), wide ? "i32" : "i8", fields.rows,
+                   fields.columns / block * size / (wide ? 4 : 1)};
+    body += sliced.name + " = llm.slice_blocks " + fields.name + " block " + std::to_string(block) +
+            " from " + std::to_string(from) + " count " + std::to_string(size) + " : " +
+            fields.type() + " -> " + sliced.type() + "\n";
+    store(wide ? sliced : transpose(sliced));
+  }
   int64_t count = uniform(random, 1, 5), rows = fields.rows * count - uniform(random, 0, count - 1);
   Operand repeated{fresh(), fields.element, rows, fields.columns};
   body += repeated.name + " = llm.repeat_rows " + fields.name + " count " + std::to_string(count) +

@@ -331,3 +331,35 @@ func.func @f(%a: tensor<16x8xf32>) {
   %0 = llm.permute_rows %a digits [2, 8] order [1, 2] : tensor<16x8xf32>
   return
 }
+
+// -----
+
+func.func @f(%a: tensor<2x8xf32>) {
+  // expected-error @+1 {{needs a matrix of bytes}}
+  %0 = llm.slice_blocks %a block 4 from 0 count 2 : tensor<2x8xf32> -> tensor<2x2xf16>
+  return
+}
+
+// -----
+
+func.func @f(%a: tensor<2x8xi8>) {
+  // expected-error @+1 {{bytes do not lie in a block}}
+  %0 = llm.slice_blocks %a block 4 from 3 count 2 : tensor<2x8xi8> -> tensor<2x2xf16>
+  return
+}
+
+// -----
+
+func.func @f(%a: tensor<2x8xi8>) {
+  // expected-error @+1 {{a row is no whole number of blocks}}
+  %0 = llm.slice_blocks %a block 3 from 0 count 2 : tensor<2x8xi8> -> tensor<2x2xf16>
+  return
+}
+
+// -----
+
+func.func @f(%a: tensor<2x8xi8>) {
+  // expected-error @+1 {{result must hold 2 bytes of each of 2 blocks}}
+  %0 = llm.slice_blocks %a block 4 from 0 count 2 : tensor<2x8xi8> -> tensor<2x3xf16>
+  return
+}

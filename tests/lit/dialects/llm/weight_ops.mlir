@@ -39,6 +39,8 @@ func.func @expressions() {
   %u = llm.unpack %w bits 4 order [0, 4, 1, 5, 2, 6, 3, 7] : tensor<8x2xi32> -> tensor<8x16xi4>
   // CHECK: llm.unpack %[[W]] bits 3 increment 1 bias -6 : tensor<8x2xi32> -> tensor<8x20xi8>
   %v = llm.unpack %w bits 3 increment 1 bias -6 : tensor<8x2xi32> -> tensor<8x20xi8>
+  // CHECK: llm.slice_blocks %{{.*}} block 10 from 2 count 8 : tensor<8x20xi8> -> tensor<8x4xi32>
+  %b10 = llm.slice_blocks %v block 10 from 2 count 8 : tensor<8x20xi8> -> tensor<8x4xi32>
   // CHECK: llm.transpose %[[U]] : tensor<8x16xi4> -> tensor<16x8xi4>
   %t = llm.transpose %u : tensor<8x16xi4> -> tensor<16x8xi4>
   // CHECK: llm.repeat_rows %[[ES]] count 12 : tensor<1x1xf32> -> tensor<12x1xf32>
