@@ -17,7 +17,7 @@ namespace ingot::checkpoint {
 Expected<ModelConfig> readGgufConfig(GgufModel &model);
 
 /// The token that begins a text, the one that pads, and all that end one: those that keys name
-/// (eos, eot, eom) and control tokens that are known to by their text. Errors: those of Json.
+/// (eos, eot, eom) and control tokens that are known by their text. Errors: those of Json.
 Expected<GenerationConfig> readGgufGeneration(const Json &metadata, uint64_t vocabSize);
 
 /// The token id under `key`, below `vocabSize`; nothing where there is none: the key is absent, or
