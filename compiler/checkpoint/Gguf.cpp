@@ -363,7 +363,7 @@ Expected<Gguf> readGguf(const File &file, uint32_t fileIndex) {
 
 bool isGguf(const std::filesystem::path &path) {
   std::error_code ignored;
-  if (!std::filesystem::is_regular_file(path, ignored))
+  if (std::filesystem::is_directory(path, ignored))
     return false;
   if (path.extension() == ".gguf")
     return true;

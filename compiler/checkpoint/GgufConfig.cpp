@@ -173,6 +173,9 @@ void ConfigReader::readSizes() {
     config.vocabSize = fields.unsignedInteger(key("vocab_size"), 1, ModelConfig::largestVocabulary);
   else
     config.vocabSize = listed;
+  if (listed > config.vocabSize)
+    fail("vocab_size", message("the vocabulary lists ", listed, " tokens, more than this"),
+         "convert the model again", "INGOT-E1117");
 }
 
 void ConfigReader::readHeads() {

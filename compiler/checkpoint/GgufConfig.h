@@ -13,11 +13,11 @@ namespace ingot::checkpoint {
 /// embeddings and biases. `rope_freqs.weight` becomes Rope::divisors and leaves `model.tensors`.
 /// Errors: those of Json, each naming the key; INGOT-E1051, E1052; INGOT-E1113 for another
 /// architecture, INGOT-E1114 for a key that asks for what is not supported or that is not known,
-/// INGOT-E1115 for unusable rotary divisors; those of File.
+/// INGOT-E1115 for unusable rotary divisors, INGOT-E1117 for more tokens than rows; those of File.
 Expected<ModelConfig> readGgufConfig(GgufModel &model);
 
 /// The token that begins a text, the one that pads, and all that end one: those that keys name
-/// (eos, eot, eom) and control tokens that are known to by their text. Errors: those of Json.
+/// (eos, eot, eom) and control tokens that are known by their text. Errors: those of Json.
 Expected<GenerationConfig> readGgufGeneration(const Json &metadata, uint64_t vocabSize);
 
 /// The token id under `key`, below `vocabSize`; nothing where there is none: the key is absent, or

@@ -3,6 +3,7 @@
 weights and the same tokenizer as those built from its directory."""
 import hashlib
 import json
+import math
 import random
 import shutil
 import struct
@@ -133,14 +134,18 @@ class GgufModels(harness.BuildTest):
         write_tensors(folder / "model.safetensors", tensors)
         return folder
 
-    def converted(self, folder, architecture="llama", parts=1, paired=None):
+    def converted(self, folder, architecture="llama", parts=1, paired=None, divisors=()):
         """The GGUF file, or the last of several, made of a model directory. `paired`: whether rows
-        stand by rotary pairs; by default as the architecture wants them."""
+        stand by rotary pairs; by default as the architecture wants them. `divisors`: of the rotary
+        frequencies."""
         config = json.loads((folder / "config.json").read_text())
         paired = architecture == "llama" if paired is None else paired
         tensors = file_tensors(config, read_tensors(folder / "model.safetensors"), paired)
+        if divisors:
+            tensors["rope_freqs.weight"] = (F32, [len(divisors)],
+                                            struct.pack(f"<{len(divisors)}f", *divisors))
         keys = metadata(architecture, config, folder)
-        place = self.fresh(f"converted-{architecture}-{parts}-{paired}")
+        place = self.fresh("converted")
         if parts == 1:
             (place / "tale.gguf").write_bytes(gguf(keys, tensors))
             return place / "tale.gguf"
@@ -209,6 +214,23 @@ class GgufModels(harness.BuildTest):
         theirs = self.built("theirs", harness.FABLES)
         ours = self.built("ours", self.converted(harness.FABLES, paired=False))
         self.assertIn("weights", self.differing(theirs, ours))
+
+    def test_frequencies_are_divided_as_llama3_scales_them(self):
+        folder, context, factor = self.copy_of(harness.FABLES), 64, 8.0
+        config = json.loads((folder / "config.json").read_text())
+        # The blend between the two factors is so narrow that no pair lies in it.
+        config["rope_scaling"] = {"rope_type": "llama3", "factor": factor, "low_freq_factor": 1.0,
+                                  "high_freq_factor": 1.001,
+                                  "original_max_position_embeddings": context}
+        (folder / "config.json").write_text(json.dumps(config))
+        size = config["head_dim"]
+        waves = [2 * math.pi * config["rope_theta"] ** (2 * i / size) for i in range(size // 2)]
+        divisors = [factor if wave > context else 1.0 for wave in waves]
+        self.assertEqual(set(divisors), {1.0, factor})
+        theirs = self.built("theirs", folder)
+        ours = self.built("ours", self.converted(folder, divisors=divisors))
+        self.assertEqual(self.differing(theirs, ours) & SAME_IN_BOTH, set())
+        self.assertIn("weights", self.differing(theirs, self.built("plain", harness.FABLES)))
 
     def test_a_plan_reads_the_file_alone(self):
         result = self.ingot("plan", self.converted(harness.FABLES), "--target", "reference")

@@ -207,6 +207,10 @@ TEST(GgufCheckpoint, RefusesWhatItDoesNotUnderstand) {
     return openWith([&](GgufWriter &writer) { writer.u32(message("llama.", key), value); }, "llama",
                     without);
   };
+  EXPECT_TRUE(failsWith(openWith([](GgufWriter &writer) {
+                          writer.strings("tokenizer.ggml.tokens", {"a", "b", "c", "d", "e"});
+                        }),
+                        "INGOT-E1117", {"5 tokens"}));
   EXPECT_TRUE(succeeds(with("expert_count", 0)));
   EXPECT_TRUE(failsWith(with("expert_count", 8), "INGOT-E1114", {"expert_count"}));
   EXPECT_TRUE(failsWith(with("attention.sliding_window", 4096), "INGOT-E1114"));

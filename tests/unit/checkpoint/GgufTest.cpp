@@ -245,7 +245,10 @@ TEST(Gguf, IsKnownBySuffixOrFirstBytes) {
   EXPECT_FALSE(isGguf(directory.path()));
   std::filesystem::create_directory(directory.path() / "d.gguf");
   EXPECT_FALSE(isGguf(directory.path() / "d.gguf"));
-  EXPECT_FALSE(isGguf(directory.path() / "absent.gguf"));
+  // Opening it then says that it is not there.
+  EXPECT_TRUE(isGguf(directory.path() / "absent.gguf"));
+  EXPECT_FALSE(isGguf(directory.path() / "absent"));
+  EXPECT_TRUE(failsWith(openGguf(directory.path() / "absent.gguf"), "INGOT-E7001"));
 }
 
 TEST(Gguf, ReadsRealFiles) {
