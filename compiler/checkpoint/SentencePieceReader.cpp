@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads a sentencepiece model with a BPE vocabulary into a TokenizerSpec.
+// Reads a sentencepiece model with a BPE or Unigram vocabulary into a TokenizerSpec.
 #include "compiler/checkpoint/SentencePiece.pb.h"
 #include "compiler/checkpoint/TokenizerReader.h"
 #include "compiler/checkpoint/TokenizerVocabulary.h"
 
 #include <google/protobuf/io/coded_stream.h>
 
+#include <algorithm>
 #include <cmath>
+#include <unordered_set>
 
 namespace ingot::checkpoint {
 
@@ -15,10 +17,52 @@ namespace {
 constexpr size_t maxModelBytes = size_t{32} << 20;
 constexpr std::string_view spaceMark = "\u2581";
 
+/// How much worse an unknown character is than the worst piece of a Unigram model.
+constexpr double unknownPenalty = 10;
+
+enum ModelType { Unigram = 1, Bpe };
 enum PieceType { Normal = 1, Unknown, Control, UserDefined, Unused, Byte };
 
 Error damaged(const std::string &what, const std::string &where) {
   return Error{"INGOT-E1413", what, where, "copy or export the file again"};
+}
+
+/// The scores of a Unigram model. Only normal pieces are made from text, bytes from bytes.
+Outcome scorePieces(const std::vector<bool> &normal, const std::string &where,
+                    TokenizerSpec &spec) {
+  double worst = 0;
+  for (size_t id = 0; id < spec.pieces.size(); ++id) {
+    spec.pieces[id].model = normal[id];
+    spec.pieces[id].inert = !normal[id] && !spec.pieces[id].added;
+    if (normal[id])
+      worst = std::min(worst, double{spec.scores[id]});
+  }
+  if (std::find(normal.begin(), normal.end(), true) == normal.end())
+    return damaged("a Unigram vocabulary without a normal piece", where);
+  spec.unigramScores.assign(spec.scores.begin(), spec.scores.end());
+  spec.unknownScore = worst - unknownPenalty;
+  return {};
+}
+
+/// INGOT-E1409: sentencepiece's BPE would merge an unused piece out of others and take it apart
+/// again.
+Outcome checkUnused(const sentencepiece::Model &model, const TokenizerSpec &spec,
+                    const std::vector<bool> &mergeable, const std::string &where) {
+  std::unordered_set<std::string_view> texts;
+  for (size_t id = 0; id < spec.pieces.size(); ++id)
+    if (mergeable[id])
+      texts.insert(spec.pieces[id].text);
+  for (const sentencepiece::Piece &piece : model.pieces()) {
+    const std::string_view text = piece.piece();
+    for (size_t cut = 1; piece.type() == Unused && cut < text.size(); ++cut)
+      if (texts.contains(text.substr(0, cut)) && texts.contains(text.substr(cut)))
+        return Error{"INGOT-E1409",
+                     message("the unused piece ", inQuotes(text),
+                             ", which merges from others, is "
+                             "not supported"),
+                     where, "use a checkpoint whose tokenizer does without it"};
+  }
+  return {};
 }
 
 /// Added tokens: control pieces are special; user-defined ones are cut from the normalized text and
@@ -52,21 +96,25 @@ Outcome readPieces(const sentencepiece::Model &model, const std::string &where,
       spec.addedTokens.push_back(std::move(token));
     }
   }
+  if (model.trainer_spec().model_type() == Unigram)
+    return scorePieces(mergeable, where, spec);
+  if (Outcome done = checkUnused(model, spec, mergeable, where); !done)
+    return done;
   return mergeByScores(spec, mergeable, where);
 }
 
 Outcome readNormalizer(const sentencepiece::NormalizerSpec &from, const std::string &where,
                        TokenizerSpec &spec) {
-  if (!from.precompiled_charsmap().empty())
-    return Error{"INGOT-E1409",
-                 message("the sentencepiece normalizer ", inQuotes(from.name()),
-                         " (a character map) is not supported"),
-                 where, "export a tokenizer.json whose normalizer has named steps"};
   using Step = TokenizerNormalizerStep;
   const std::string space(from.escape_whitespaces() ? spaceMark : " ");
+  if (const std::string &map = from.precompiled_charsmap(); !map.empty()) {
+    if (!isCharacterMap(map))
+      return damaged("the character map of the normalizer is malformed", where);
+    spec.normalizer.push_back({.kind = Step::PrefixMap, .map = map});
+  }
   if (from.remove_extra_whitespaces()) {
-    spec.normalizer.push_back({.kind = Step::Strip, .left = true, .right = true});
     spec.normalizer.push_back({.kind = Step::ReplaceRegex, .pattern = " {2,}", .content = " "});
+    spec.normalizer.push_back({.kind = Step::ReplaceRegex, .pattern = "\\A | \\z"});
   }
   if (from.add_dummy_prefix())
     spec.normalizer.push_back({.kind = Step::Prepend, .content = space});
@@ -96,11 +144,17 @@ Expected<TokenizerSpec> parseSentencePiece(std::string_view bytes, const std::st
   if (!model.ParseFromCodedStream(&stream) || !stream.ConsumedEntireMessage())
     return damaged("not a sentencepiece model", fileName);
   const sentencepiece::TrainerSpec &trainer = model.trainer_spec();
-  if (trainer.model_type() != 2)
+  if (trainer.model_type() != Unigram && trainer.model_type() != Bpe)
     return Error{"INGOT-E1403",
                  message("a sentencepiece model of type ", trainer.model_type(),
-                         trainer.model_type() == 1 ? " (Unigram)" : "", " is not supported"),
-                 fileName, "use a checkpoint with a BPE tokenizer"};
+                         " is neither Unigram (1) nor BPE (2)"),
+                 fileName, "use a checkpoint with a Unigram or BPE tokenizer"};
+  for (const auto &[setting, name] :
+       {std::pair(trainer.treat_whitespace_as_suffix(), "treat_whitespace_as_suffix"),
+        std::pair(!model.denormalizer_spec().precompiled_charsmap().empty(), "denormalizer_spec")})
+    if (setting)
+      return Error{"INGOT-E1409", message("the setting ", inQuotes(name), " is not supported"),
+                   fileName, "use a checkpoint whose tokenizer does without it"};
   TokenizerSpec spec;
   if (Outcome read = readPieces(model, fileName, spec); !read)
     return read.error();
@@ -114,6 +168,8 @@ Expected<TokenizerSpec> parseSentencePiece(std::string_view bytes, const std::st
   spec.bosId = specialId(trainer.bos_id());
   spec.eosId = specialId(trainer.eos_id());
   spec.padId = specialId(trainer.pad_id());
+  if (trainer.model_type() == Unigram && spec.unkId < 0)
+    return damaged("a Unigram vocabulary without an unknown piece", fileName);
   spec.byteFallback = trainer.byte_fallback();
   spec.fuseUnk = true;
   if (spec.bosId >= 0)

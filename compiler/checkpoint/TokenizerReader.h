@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads the tokenizer of a checkpoint directory: tokenizer.json or sentencepiece's tokenizer.model,
-// with tokenizer_config.json, special_tokens_map.json and the chat templates beside it.
+// Reads the tokenizer of a checkpoint directory: tokenizer.json, sentencepiece's tokenizer.model or
+// a tiktoken file, with tokenizer_config.json, special_tokens_map.json and the chat templates
+// beside it.
 #pragma once
 
 #include "compiler/checkpoint/Json.h"
@@ -10,19 +11,21 @@
 
 namespace ingot::checkpoint {
 
-/// The tokenizer in `directory`. tokenizer.json wins over tokenizer.model; chat_template.jinja over
-/// the template of tokenizer_config.json; tokenizer_config.json over special_tokens_map.json.
+/// The tokenizer in `directory`. tokenizer.json wins over tokenizer.model (of either kind) and that
+/// over a tiktoken file; chat_template.jinja over the template of tokenizer_config.json;
+/// tokenizer_config.json over special_tokens_map.json.
 /// Errors: INGOT-E1401 (no tokenizer there), those below and those of readText().
 Expected<TokenizerSpec> readTokenizer(const std::filesystem::path &directory);
 
 /// The files that readTokenizer reads in `directory`, in a fixed order.
 std::vector<std::filesystem::path> tokenizerFiles(const std::filesystem::path &directory);
 
-/// A tokenizer.json (format of the Hugging Face tokenizers library) with a BPE model.
-/// Errors: those of Json, and INGOT-E1403 to E1412.
+/// A tokenizer.json (format of the Hugging Face tokenizers library) with a BPE or Unigram model.
+/// Errors: those of Json, and INGOT-E1403 to E1412, E1422.
 Expected<TokenizerSpec> parseTokenizerJson(std::string_view text, const std::string &fileName);
 
-/// A sentencepiece model with a BPE vocabulary. Errors: INGOT-E1403 to E1405, E1409, E1413.
+/// A sentencepiece model with a BPE or Unigram vocabulary. Errors: INGOT-E1403 to E1405, E1409,
+/// E1413.
 Expected<TokenizerSpec> parseSentencePiece(std::string_view bytes, const std::string &fileName);
 
 /// Adds what a parsed tokenizer_config.json says: added tokens, special ids, whether these are put

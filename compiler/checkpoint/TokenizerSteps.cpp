@@ -3,6 +3,7 @@
 // post-processor. Each is lowered to the few primitive steps of TokenizerSpec.
 #include "compiler/checkpoint/TokenizerSteps.h"
 
+#include "compiler/checkpoint/Base64.h"
 #include "compiler/checkpoint/JsonFields.h"
 #include "compiler/checkpoint/TokenizerRegex.h"
 
@@ -17,6 +18,13 @@ constexpr size_t maxAffixIds = 64;
 /// The rule by which byte-level BPE cuts words unless told otherwise.
 constexpr std::string_view gpt2Regex =
     R"('s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+)";
+
+/// ASCII punctuation and symbols, and Unicode punctuation.
+constexpr const char *punctuation = R"([!-/:-@\[-`{-~\p{P}])";
+
+/// Characters of words where the tokenizers library uses Rust's regular expressions, as the inside
+/// of a PCRE2 character class.
+constexpr std::string_view wordClass = R"(\p{Alphabetic}\p{M}\p{Nd}\p{Pc}\x{200c}\x{200d})";
 
 Error unsupported(const Json &step, const std::string &type) {
   return step.error("INGOT-E1409", message("the step ", inQuotes(type), " is not supported"),
@@ -121,6 +129,33 @@ Outcome readNormalizerStep(const Json &step, const std::string &type, TokenizerS
     return add({.kind = Step::Nfkc});
   if (type == "NFKD")
     return add({.kind = Step::Nfkd});
+  if (type == "Lowercase")
+    return add({.kind = Step::Lowercase});
+  if (type == "ByteLevel")
+    return add({.kind = Step::ByteLevel});
+  if (type == "StripAccents")
+    return add({.kind = Step::ReplaceRegex, .pattern = R"(\p{M})"});
+  if (type == "Nmt") {
+    // Control characters go; what Unicode or other programs take for space becomes one.
+    spec.normalizer.push_back({.kind = Step::ReplaceRegex,
+                               .pattern = R"([\x{1}-\x{8}\x{b}\x{e}-\x{1f}\x{7f}\x{8f}\x{9f}])"});
+    return add({.kind = Step::ReplaceRegex,
+                .pattern = R"([\t\n\f\r\x{1680}\x{200b}-\x{200f}\x{2028}\x{2029}\x{2581})"
+                           R"(\x{feff}\x{fffd}])",
+                .content = " "});
+  }
+  if (type == "Precompiled") {
+    Expected<Json> encoded = step.at("precompiled_charsmap");
+    if (!encoded)
+      return encoded.error();
+    Expected<std::string> text = encoded->string();
+    if (!text)
+      return text.error();
+    std::optional<std::string> map = decodeBase64(*text);
+    if (!map || !isCharacterMap(*map))
+      return badSetting(step, "precompiled_charsmap is not a character map in base64");
+    return add({.kind = Step::GraphemeMap, .map = *std::move(map)});
+  }
   if (type == "Prepend") {
     Expected<std::string> text = textOf(step, "prepend", "");
     if (!text)
@@ -269,19 +304,23 @@ Outcome readPreTokenizerStep(const Json &step, const std::string &type, Tokenize
       return individual.error();
     return split(R"(\p{N})", *individual ? Behavior::Isolated : Behavior::Contiguous);
   }
+  if (type == "BertPreTokenizer") {
+    spec.preTokenizer.push_back({.kind = TokenizerPreTokenizerStep::Split,
+                                 .pattern = message("[", whitespaceClass, "]"),
+                                 .behavior = Behavior::Removed});
+    return split(punctuation, Behavior::Isolated);
+  }
   if (type == "WhitespaceSplit")
     return split(message("[", whitespaceClass, "]"), Behavior::Removed);
   if (type == "Whitespace") {
-    Expected<std::string> words = translateRegex(R"(\w+|[^\w\s]+)", step.where());
-    if (!words)
-      return words.error();
-    return split(*std::move(words), Behavior::Removed, /*invert=*/true);
+    return split(message("[", wordClass, "]+|[^", wordClass, whitespaceClass, "]+"),
+                 Behavior::Removed, /*invert=*/true);
   }
   if (type == "Punctuation") {
     Expected<Behavior> behavior = behaviorOf(step, "Isolated");
     if (!behavior)
       return behavior.error();
-    return split(R"([!-/:-@\[-`{-~\p{P}])", *behavior);
+    return split(punctuation, *behavior);
   }
   if (type == "CharDelimiterSplit") {
     Expected<std::string> delimiter = textOf(step, "delimiter", "");

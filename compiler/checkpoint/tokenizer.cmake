@@ -14,9 +14,9 @@ add_custom_command(OUTPUT ${proto_stem}.pb.h ${proto_stem}.pb.cc
   COMMENT "protoc SentencePiece.proto")
 
 ingot_library(IngotTokenizerReader
-  SOURCES SentencePieceReader.cpp TokenizerConfig.cpp TokenizerJson.cpp TokenizerReader.cpp
-          TokenizerRegex.cpp TokenizerSteps.cpp TokenizerVocabulary.cpp ${proto_stem}.pb.h
-          ${proto_stem}.pb.cc
+  SOURCES Base64.cpp SentencePieceReader.cpp TiktokenReader.cpp TokenizerConfig.cpp
+          TokenizerJson.cpp TokenizerReader.cpp TokenizerRegex.cpp TokenizerSteps.cpp
+          TokenizerVocabulary.cpp ${proto_stem}.pb.h ${proto_stem}.pb.cc
   LINK IngotCheckpoint protobuf::libprotobuf-lite ${PCRE2_STATIC})
 target_include_directories(IngotTokenizerReader SYSTEM PRIVATE ${PCRE2_INCLUDE})
 target_compile_definitions(IngotTokenizerReader PRIVATE PCRE2_STATIC)
