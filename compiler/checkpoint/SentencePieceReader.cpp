@@ -18,7 +18,7 @@ constexpr size_t maxModelBytes = size_t{32} << 20;
 constexpr std::string_view spaceMark = "\u2581";
 
 /// How much worse an unknown character is than the worst piece of a Unigram model.
-constexpr double unknownPenalty = 10;
+constexpr float unknownPenalty = 10;
 
 enum ModelType { Unigram = 1, Bpe };
 enum PieceType { Normal = 1, Unknown, Control, UserDefined, Unused, Byte };
@@ -30,12 +30,12 @@ Error damaged(const std::string &what, const std::string &where) {
 /// The scores of a Unigram model. Only normal pieces are made from text, bytes from bytes.
 Outcome scorePieces(const std::vector<bool> &normal, const std::string &where,
                     TokenizerSpec &spec) {
-  double worst = 0;
+  float worst = 0;
   for (size_t id = 0; id < spec.pieces.size(); ++id) {
     spec.pieces[id].model = normal[id];
     spec.pieces[id].inert = !normal[id] && !spec.pieces[id].added;
     if (normal[id])
-      worst = std::min(worst, double{spec.scores[id]});
+      worst = std::min(worst, spec.scores[id]);
   }
   if (std::find(normal.begin(), normal.end(), true) == normal.end())
     return damaged("a Unigram vocabulary without a normal piece", where);

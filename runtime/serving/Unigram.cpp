@@ -63,6 +63,7 @@ Result<Unigram> Unigram::create(const schema::Tokenizer &description) {
     ids.push_back(id);
   }
   unigram.byteFallback = description.byte_fallback();
+  unigram.singlePrecision = description.scores() != nullptr;
   unigram.buildTrie(description, std::move(ids));
   return unigram;
 }
@@ -117,7 +118,10 @@ uint32_t Unigram::child(uint32_t node, unsigned char byte) const {
 void Unigram::extend(std::string_view word, uint32_t begin, Scratch &scratch,
                      uint32_t &reached) const {
   const double before = scratch.steps[begin].score;
-  auto offer = [&](uint32_t end, double score, uint32_t id) {
+  auto offer = [&](uint32_t end, double added, uint32_t id) {
+    double score = before + added;
+    if (singlePrecision)
+      score = static_cast<float>(score);
     Scratch::Step &step = scratch.steps[end];
     if (step.begin == none || score > step.score)
       step = {score, begin, id};
@@ -134,11 +138,11 @@ void Unigram::extend(std::string_view word, uint32_t begin, Scratch &scratch,
     const uint32_t id = nodes[node].id;
     if (id == none)
       continue;
-    offer(at + 1, before + scores[id], id);
+    offer(at + 1, scores[id], id);
     spelled |= at + 1 == character;
   }
   if (!spelled)
-    offer(character, before + unknownScore, unknownId);
+    offer(character, unknownScore, unknownId);
 }
 
 /// Appends what `characters`, which no piece spells, become.
@@ -177,15 +181,13 @@ void Unigram::encode(std::string_view word, Scratch &scratch, std::vector<int32_
   const size_t first = ids.size();
   scratch.steps.assign(word.size() + 1, {0, none, none});
   scratch.unknown = none;
-  // Where no piece lies across a place, the best way to there is final: it is taken, and the scores
-  // start again at 0.
+  // Where no piece lies across a place, the best way to there is final and is taken.
   uint32_t taken = 0, reached = 0;
   for (uint32_t at = 0; at < word.size();
        at += static_cast<uint32_t>(utf8Length(static_cast<unsigned char>(word[at])))) {
     if (at == reached && at > 0) {
       appendPath(word, taken, at, scratch, ids);
       taken = at;
-      scratch.steps[at].score = 0;
     }
     extend(word, at, scratch, reached);
   }

@@ -69,6 +69,7 @@ private:
   double unknownScore = 0;
   uint32_t unknownId = none;
   bool byteFallback = false;
+  bool singlePrecision = false; // of sums; decides between ways that are equally good
   std::array<uint32_t, 256> byteIds{};
 };
 
