@@ -130,6 +130,33 @@ TEST(TokenizerMutation, TokenizerJson) {
   session.check();
 }
 
+TEST(TokenizerMutation, TokenizerConfig) {
+  const std::vector<std::string> corpus = {
+      R"({"bos_token": {"content": "<s>"}, "eos_token": "<|end|>", "pad_token": null,
+"add_bos_token": true, "add_eos_token": false, "legacy": false,
+"clean_up_tokenization_spaces": true,
+"chat_template": [{"name": "default", "template": "D"}, {"name": "tool_use", "template": "T"}],
+"added_tokens_decoder": {"40": {"content": "<x>", "special": true, "normalized": false},
+ "41": {"content": "on a", "normalized": true, "lstrip": true, "single_word": true}}})"};
+  fuzz::FuzzSession session("tokenizer_config", 15);
+  session.mutator.setWords(
+      {"null", "\"40\"", "\"1\":", "\"<s>\"", "[]", "\"content\": \"\",", "4194303"});
+  session.run(3000, corpus, [](const std::string &text) -> std::string {
+    const auto config = checkpoint::Json::parse(text, "tokenizer_config.json");
+    if (!config)
+      return config.error().code;
+    for (const auto &base : {checkpoint::parseTokenizerJson(everyStep(), "tokenizer.json"),
+                             checkpoint::parseTokenizerJson(unigramSteps(), "tokenizer.json")}) {
+      checkpoint::TokenizerSpec spec = *base;
+      if (const auto applied = checkpoint::applyTokenizerConfig(spec, *config); !applied)
+        return applied.error().code;
+      EXPECT_EQ(tryReader(std::move(spec)), "");
+    }
+    return "";
+  });
+  session.check();
+}
+
 TEST(TokenizerMutation, SentencePieceModel) {
   const std::vector<std::string> corpus = {smallModel({}), smallUnigramModel()};
   for (const std::string &good : corpus)
