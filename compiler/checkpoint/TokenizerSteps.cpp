@@ -113,6 +113,44 @@ Expected<Pattern> patternOf(const Json &step) {
   return Pattern{*std::move(translated), true};
 }
 
+/// The normalizers of the tokenizers library without settings, or nothing.
+std::vector<TokenizerNormalizerStep> plainNormalizer(const std::string &type) {
+  using Step = TokenizerNormalizerStep;
+  constexpr std::pair<std::string_view, Step::Kind> kinds[] = {{"NFC", Step::Nfc},
+                                                               {"NFD", Step::Nfd},
+                                                               {"NFKC", Step::Nfkc},
+                                                               {"NFKD", Step::Nfkd},
+                                                               {"Lowercase", Step::Lowercase},
+                                                               {"ByteLevel", Step::ByteLevel}};
+  for (const auto &[known, kind] : kinds)
+    if (type == known)
+      return {{.kind = kind}};
+  if (type == "StripAccents")
+    return {{.kind = Step::ReplaceRegex, .pattern = R"(\p{M})"}};
+  if (type == "Nmt") // control characters go; what Unicode or other programs take for space is one
+    return {{.kind = Step::ReplaceRegex,
+             .pattern = R"([\x{1}-\x{8}\x{b}\x{e}-\x{1f}\x{7f}\x{8f}\x{9f}])"},
+            {.kind = Step::ReplaceRegex,
+             .pattern = R"([\t\n\f\r\x{1680}\x{200b}-\x{200f}\x{2028}\x{2029}\x{2581})"
+                        R"(\x{feff}\x{fffd}])",
+             .content = " "}};
+  return {};
+}
+
+Expected<TokenizerNormalizerStep> precompiledOf(const Json &step) {
+  Expected<Json> encoded = step.at("precompiled_charsmap");
+  if (!encoded)
+    return encoded.error();
+  Expected<std::string> text = encoded->string();
+  if (!text)
+    return text.error();
+  std::optional<std::string> map = decodeBase64(*text);
+  if (!map || !isCharacterMap(*map))
+    return badSetting(step, "precompiled_charsmap is not a character map in base64");
+  return TokenizerNormalizerStep{.kind = TokenizerNormalizerStep::GraphemeMap,
+                                 .map = *std::move(map)};
+}
+
 Outcome readNormalizerStep(const Json &step, const std::string &type, TokenizerSpec &spec) {
   using Step = TokenizerNormalizerStep;
   auto add = [&](Step made) -> Outcome {
@@ -121,40 +159,15 @@ Outcome readNormalizerStep(const Json &step, const std::string &type, TokenizerS
       return badSetting(step, "more than 64 steps");
     return {};
   };
-  if (type == "NFC")
-    return add({.kind = Step::Nfc});
-  if (type == "NFD")
-    return add({.kind = Step::Nfd});
-  if (type == "NFKC")
-    return add({.kind = Step::Nfkc});
-  if (type == "NFKD")
-    return add({.kind = Step::Nfkd});
-  if (type == "Lowercase")
-    return add({.kind = Step::Lowercase});
-  if (type == "ByteLevel")
-    return add({.kind = Step::ByteLevel});
-  if (type == "StripAccents")
-    return add({.kind = Step::ReplaceRegex, .pattern = R"(\p{M})"});
-  if (type == "Nmt") {
-    // Control characters go; what Unicode or other programs take for space becomes one.
-    spec.normalizer.push_back({.kind = Step::ReplaceRegex,
-                               .pattern = R"([\x{1}-\x{8}\x{b}\x{e}-\x{1f}\x{7f}\x{8f}\x{9f}])"});
-    return add({.kind = Step::ReplaceRegex,
-                .pattern = R"([\t\n\f\r\x{1680}\x{200b}-\x{200f}\x{2028}\x{2029}\x{2581})"
-                           R"(\x{feff}\x{fffd}])",
-                .content = " "});
+  if (std::vector<Step> plain = plainNormalizer(type); !plain.empty()) {
+    spec.normalizer.insert(spec.normalizer.end(), plain.begin(), plain.end() - 1);
+    return add(std::move(plain.back()));
   }
   if (type == "Precompiled") {
-    Expected<Json> encoded = step.at("precompiled_charsmap");
-    if (!encoded)
-      return encoded.error();
-    Expected<std::string> text = encoded->string();
-    if (!text)
-      return text.error();
-    std::optional<std::string> map = decodeBase64(*text);
-    if (!map || !isCharacterMap(*map))
-      return badSetting(step, "precompiled_charsmap is not a character map in base64");
-    return add({.kind = Step::GraphemeMap, .map = *std::move(map)});
+    Expected<Step> made = precompiledOf(step);
+    if (!made)
+      return made.error();
+    return add(*std::move(made));
   }
   if (type == "Prepend") {
     Expected<std::string> text = textOf(step, "prepend", "");

@@ -43,6 +43,15 @@ std::string_view lastCharacter(std::string_view text) {
   return text.substr(begin);
 }
 
+/// Links the symbols in their order; `none` marks both ends.
+void link(std::vector<Bpe::Scratch::Symbol> &symbols, uint32_t none) {
+  const auto count = static_cast<uint32_t>(symbols.size());
+  for (uint32_t i = 0; i < count; ++i) {
+    symbols[i].previous = i == 0 ? none : i - 1;
+    symbols[i].next = i + 1 == count ? none : i + 1;
+  }
+}
+
 bool later(const Bpe::Scratch::Candidate &a, const Bpe::Scratch::Candidate &b) {
   return a.rank != b.rank ? a.rank > b.rank : a.left > b.left;
 }
@@ -198,15 +207,6 @@ void Bpe::splitBytes(std::string_view word, Scratch &scratch) const {
   scratch.symbols.clear();
   for (char c : word)
     scratch.symbols.push_back({spelledByte[static_cast<unsigned char>(c)], none, none});
-}
-
-/// Links the symbols in their order.
-static void link(std::vector<Bpe::Scratch::Symbol> &symbols, uint32_t none) {
-  const auto count = static_cast<uint32_t>(symbols.size());
-  for (uint32_t i = 0; i < count; ++i) {
-    symbols[i].previous = i == 0 ? none : i - 1;
-    symbols[i].next = i + 1 == count ? none : i + 1;
-  }
 }
 
 void Bpe::pushCandidate(uint32_t left, Scratch &scratch) const {
