@@ -87,8 +87,8 @@ Expected<TokenizerSpec> readModel(const std::filesystem::path &directory,
   if (path->extension() == ".json")
     return parseTokenizerJson(*text, path->string());
   if (path->extension() == ".tiktoken" || isTiktoken(*text)) {
-    const bool listed = config && config->find("added_tokens_decoder");
-    return parseTiktoken(*text, path->string(), /*allTokens=*/!listed);
+    const std::optional<Json> listed = config ? config->find("added_tokens_decoder") : std::nullopt;
+    return parseTiktoken(*text, path->string(), /*allTokens=*/!listed || listed->size() == 0);
   }
   return parseSentencePiece(*text, path->string());
 }

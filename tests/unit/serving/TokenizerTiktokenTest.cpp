@@ -73,6 +73,7 @@ TEST(Tiktoken, DirectoriesOfRealModels) {
   const auto data = sharedData() / "tokenizers";
   TemporaryDirectory llama, configured, qwen;
   llama.write("tokenizer.model", readFile(data / "llama3/tokenizer.model"));
+  llama.write("tokenizer_config.json", R"({"added_tokens_decoder": {}})");
   configured.write("tokenizer.model", readFile(data / "llama3/tokenizer.model"));
   configured.write("tokenizer_config.json",
                    readFile(data / "llama3/llama3-8B-instruct.tokenizer_config.json"));
