@@ -224,6 +224,27 @@ TEST(TokenizerNormalizer, UnicodeFormsPrependAndStrip) {
   EXPECT_EQ(encode(loadSmall(root), " "), Ids{});
 }
 
+TEST(TokenizerNormalizer, LowercaseAndByteLevel) {
+  json root = smallJson();
+  root["normalizer"] = {{"type", "Lowercase"}};
+  EXPECT_EQ(encode(loadSmall(root), "ABcÉ"), (Ids{7, 10}));
+  root["normalizer"] = {{"type", "ByteLevel"}};
+  root["model"]["vocab"]["\u0120"] = 20;
+  root["model"]["vocab"]["\u00C3"] = 21;
+  root["model"]["vocab"]["\u00A9"] = 22;
+  EXPECT_EQ(encode(loadSmall(root), "a é"), (Ids{3, 20, 21, 22}));
+}
+
+/// Only what is not ASCII is rewritten, with the character before it that a mark may join.
+TEST(TokenizerNormalizer, UnicodeFormsBetweenAscii) {
+  json root = smallJson();
+  root["normalizer"] = {{"type", "NFC"}};
+  const LoadedTokenizer tokenizer = loadSmall(root);
+  EXPECT_EQ(encode(tokenizer, "ae\u0301be\u0301\u0301c\u00E9"), (Ids{3, 10, 4, 10, 0, 5, 10}));
+  EXPECT_EQ(encode(tokenizer, "e\u0301"), (Ids{10}));
+  EXPECT_EQ(encode(tokenizer, "\u0301a"), (Ids{0, 3}));
+}
+
 TEST(TokenizerNormalizer, EndlessMarksAreRefused) {
   json root = smallJson();
   root["normalizer"] = {{"type", "NFC"}};
@@ -277,6 +298,8 @@ TEST(TokenizerPreTokenizer, DigitsWhitespaceAndMetaspace) {
   EXPECT_EQ(encode(loadSmall(root), " a \u20051\u00852 "), (Ids{3, 11, 12}));
   root["pre_tokenizer"] = {{"type", "Whitespace"}};
   EXPECT_EQ(encode(loadSmall(root), "a . 1"), (Ids{3, 13, 11}));
+  root["pre_tokenizer"] = {{"type", "BertPreTokenizer"}};
+  EXPECT_EQ(encode(loadSmall(root), "12. 1\u30002"), (Ids{20, 13, 11, 12}));
   root["pre_tokenizer"] = {{"type", "Metaspace"}, {"prepend_scheme", "always"}};
   EXPECT_EQ(encode(loadSmall(root), "a a"), (Ids{9, 9}));
   EXPECT_EQ(encode(loadSmall(root), " a"), (Ids{9}));
