@@ -30,7 +30,8 @@ Pieces writePieces(FlatBufferBuilder &builder, const checkpoint::TokenizerSpec &
     bytes += piece.text;
     offsets.push_back(static_cast<uint32_t>(bytes.size()));
     flags.push_back((piece.model ? static_cast<uint8_t>(schema::PieceFlag::Model) : 0) |
-                    (piece.added ? static_cast<uint8_t>(schema::PieceFlag::Added) : 0));
+                    (piece.added ? static_cast<uint8_t>(schema::PieceFlag::Added) : 0) |
+                    (piece.inert ? static_cast<uint8_t>(schema::PieceFlag::Inert) : 0));
   }
   return {builder.CreateVector(reinterpret_cast<const uint8_t *>(bytes.data()), bytes.size()),
           builder.CreateVector(offsets), builder.CreateVector(flags)};
@@ -61,9 +62,13 @@ auto writeNormalizer(FlatBufferBuilder &builder, const checkpoint::TokenizerSpec
   for (const checkpoint::TokenizerNormalizerStep &step : spec.normalizer) {
     const auto pattern = text(builder, step.pattern);
     const auto content = text(builder, step.content);
+    const auto map = step.map.empty()
+                         ? 0
+                         : builder.CreateVector(reinterpret_cast<const uint8_t *>(step.map.data()),
+                                                step.map.size());
     steps.push_back(
         schema::CreateNormalizerStep(builder, static_cast<schema::NormalizerKind>(step.kind),
-                                     pattern, content, step.left, step.right, step.atStart));
+                                     pattern, content, step.left, step.right, step.atStart, map));
   }
   return builder.CreateVector(steps);
 }
@@ -119,6 +124,7 @@ std::vector<uint8_t> writeTokenizer(const checkpoint::TokenizerSpec &spec) {
   const auto prefix = builder.CreateVector(spec.prefixIds);
   const auto suffix = builder.CreateVector(spec.suffixIds);
   const auto templates = writeChatTemplates(builder, spec);
+  const auto unigram = spec.unigramScores.empty() ? 0 : builder.CreateVector(spec.unigramScores);
 
   schema::TokenizerBuilder table(builder);
   table.add_piece_bytes(pieces.bytes);
@@ -142,6 +148,8 @@ std::vector<uint8_t> writeTokenizer(const checkpoint::TokenizerSpec &spec) {
   table.add_ignore_merges(spec.ignoreMerges);
   table.add_clean_up_spaces(spec.cleanUpSpaces);
   table.add_chat_templates(templates);
+  table.add_unigram_scores(unigram);
+  table.add_unknown_score(spec.unknownScore);
   schema::FinishTokenizerBuffer(builder, table.Finish());
   return {builder.GetBufferPointer(), builder.GetBufferPointer() + builder.GetSize()};
 }

@@ -154,7 +154,7 @@ Outcome readScored(const Json &metadata, TokenizerSpec &spec) {
   auto pieces = readTokens(metadata, /*scored=*/true);
   if (!pieces)
     return pieces.error();
-  if (Outcome added = addScoredPieces(*pieces, metadata.where(), spec); !added)
+  if (Outcome added = addScoredPieces(*pieces, PieceModel::Bpe, metadata.where(), spec); !added)
     return added;
   addSentencePieceSteps(settings, spec);
   spec.byteFallback = true;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads a sentencepiece model with a BPE vocabulary into a TokenizerSpec.
+// Reads a sentencepiece model with a BPE or Unigram vocabulary into a TokenizerSpec.
 #include "compiler/checkpoint/SentencePiece.pb.h"
 #include "compiler/checkpoint/SentencePieces.h"
 #include "compiler/checkpoint/TokenizerReader.h"
@@ -11,8 +11,13 @@ namespace ingot::checkpoint {
 namespace {
 
 constexpr size_t maxModelBytes = size_t{32} << 20;
+
 Error damaged(const std::string &what, const std::string &where) {
   return Error{"INGOT-E1413", what, where, "copy or export the file again"};
+}
+
+PieceModel modelOf(const sentencepiece::TrainerSpec &trainer) {
+  return static_cast<PieceModel>(trainer.model_type());
 }
 
 Outcome readPieces(const sentencepiece::Model &model, const std::string &where,
@@ -20,16 +25,16 @@ Outcome readPieces(const sentencepiece::Model &model, const std::string &where,
   std::vector<ScoredPiece> pieces;
   for (const sentencepiece::Piece &from : model.pieces())
     pieces.push_back({from.piece(), from.score(), from.type()});
-  return addScoredPieces(pieces, where, spec);
+  return addScoredPieces(pieces, modelOf(model.trainer_spec()), where, spec);
 }
 
 Outcome readNormalizer(const sentencepiece::NormalizerSpec &from, const std::string &where,
                        TokenizerSpec &spec) {
-  if (!from.precompiled_charsmap().empty())
-    return Error{"INGOT-E1409",
-                 message("the sentencepiece normalizer ", inQuotes(from.name()),
-                         " (a character map) is not supported"),
-                 where, "export a tokenizer.json whose normalizer has named steps"};
+  if (const std::string &map = from.precompiled_charsmap(); !map.empty()) {
+    if (!isCharacterMap(map))
+      return damaged("the character map of the normalizer is malformed", where);
+    spec.normalizer.push_back({.kind = TokenizerNormalizerStep::PrefixMap, .map = map});
+  }
   addSentencePieceSteps({.addPrefix = from.add_dummy_prefix(),
                          .removeExtraSpaces = from.remove_extra_whitespaces(),
                          .escapeSpaces = from.escape_whitespaces()},
@@ -50,11 +55,17 @@ Expected<TokenizerSpec> parseSentencePiece(std::string_view bytes, const std::st
   if (!model.ParseFromCodedStream(&stream) || !stream.ConsumedEntireMessage())
     return damaged("not a sentencepiece model", fileName);
   const sentencepiece::TrainerSpec &trainer = model.trainer_spec();
-  if (trainer.model_type() != 2)
+  if (modelOf(trainer) != PieceModel::Unigram && modelOf(trainer) != PieceModel::Bpe)
     return Error{"INGOT-E1403",
                  message("a sentencepiece model of type ", trainer.model_type(),
-                         trainer.model_type() == 1 ? " (Unigram)" : "", " is not supported"),
-                 fileName, "use a checkpoint with a BPE tokenizer"};
+                         " is neither Unigram (1) nor BPE (2)"),
+                 fileName, "use a checkpoint with a Unigram or BPE tokenizer"};
+  for (const auto &[setting, name] :
+       {std::pair(trainer.treat_whitespace_as_suffix(), "treat_whitespace_as_suffix"),
+        std::pair(!model.denormalizer_spec().precompiled_charsmap().empty(), "denormalizer_spec")})
+    if (setting)
+      return Error{"INGOT-E1409", message("the setting ", inQuotes(name), " is not supported"),
+                   fileName, "use a checkpoint whose tokenizer does without it"};
   TokenizerSpec spec;
   if (Outcome read = readPieces(model, fileName, spec); !read)
     return read.error();
@@ -68,6 +79,8 @@ Expected<TokenizerSpec> parseSentencePiece(std::string_view bytes, const std::st
   spec.bosId = specialId(trainer.bos_id());
   spec.eosId = specialId(trainer.eos_id());
   spec.padId = specialId(trainer.pad_id());
+  if (modelOf(trainer) == PieceModel::Unigram && spec.unkId < 0)
+    return damaged("a Unigram vocabulary without an unknown piece", fileName);
   spec.byteFallback = trainer.byte_fallback();
   spec.fuseUnk = true;
   if (spec.bosId >= 0)

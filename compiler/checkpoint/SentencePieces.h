@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a sentencepiece vocabulary of type BPE means for a tokenizer, whichever file it came in.
+// What a sentencepiece vocabulary means for a tokenizer, whichever file it came in.
 #pragma once
 
 #include "compiler/checkpoint/TokenizerVocabulary.h"
@@ -7,6 +7,9 @@
 #include <span>
 
 namespace ingot::checkpoint {
+
+/// How pieces are made from text, as sentencepiece numbers it.
+enum class PieceModel : int { Unigram = 1, Bpe };
 
 /// Types of pieces, as sentencepiece and GGUF number them.
 enum PieceType : int { Normal = 1, Unknown, Control, UserDefined, Unused, Byte };
@@ -17,12 +20,13 @@ struct ScoredPiece {
   int type = Normal; ///< PieceType, as read
 };
 
-/// Fills an empty `spec` with `pieces`, in the order of their ids, and with the merges that their
-/// scores stand for. Control and unknown pieces become special added tokens; user-defined ones are
-/// cut from the normalized text and never merge. Errors: INGOT-E1406 when nothing merges,
-/// INGOT-E1413 for a bad number of pieces, and for text, score or type of one.
-Outcome addScoredPieces(std::span<const ScoredPiece> pieces, const std::string &where,
-                        TokenizerSpec &spec);
+/// Fills an empty `spec` with `pieces`, in the order of their ids, and with their scores or, for
+/// BPE, the merges that these stand for. Control and unknown pieces become special added tokens;
+/// user-defined ones are cut from the normalized text and never merge. Errors: INGOT-E1406 when
+/// nothing merges, INGOT-E1409 for an unused piece of BPE that merges from others, INGOT-E1413 for
+/// a bad number of pieces, for text, score or type of one, and for Unigram without a normal piece.
+Outcome addScoredPieces(std::span<const ScoredPiece> pieces, PieceModel model,
+                        const std::string &where, TokenizerSpec &spec);
 
 struct SentencePieceSettings {
   bool addPrefix = true;          ///< a space before the text

@@ -1,17 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads a tokenizer.json with a BPE model into a TokenizerSpec.
+// Reads a tokenizer.json with a BPE or Unigram model into a TokenizerSpec.
 #include "compiler/checkpoint/JsonFields.h"
 #include "compiler/checkpoint/TokenizerReader.h"
 #include "compiler/checkpoint/TokenizerSteps.h"
 
 #include <nlohmann/json.hpp>
 
+#include <cmath>
+
 namespace ingot::checkpoint {
 
 namespace {
 
-/// INGOT-E1408: the model asks for something this reader cannot express.
-Outcome checkModel(const Json &model) {
+constexpr size_t maxUnigramPieceBytes = 1024;
+
+/// How much worse an unknown character is than the worst piece of a Unigram model.
+constexpr double unknownPenalty = 10;
+
+/// The model's type, "BPE" or "Unigram". Errors: INGOT-E1403 (another type), INGOT-E1408 (the model
+/// asks for something this reader cannot express).
+Expected<std::string> checkModel(const Json &model) {
   JsonFields fields(model);
   const std::string type = fields.stringOr("type", "BPE");
   const double dropout = fields.numberOr("dropout", 0, 0, 1);
@@ -19,17 +27,17 @@ Outcome checkModel(const Json &model) {
   const std::string suffix = fields.stringOr("end_of_word_suffix", "");
   if (fields.error())
     return *fields.error();
-  if (type != "BPE")
+  if (type != "BPE" && type != "Unigram")
     return model.error("INGOT-E1403",
                        message("the tokenizer model ", inQuotes(type), " is not supported"),
-                       "use a checkpoint with a BPE tokenizer");
+                       "use a checkpoint with a BPE or Unigram tokenizer");
   if (dropout != 0)
     return model.error("INGOT-E1408", "dropout makes encoding random", "set dropout to null");
   if (!prefix.empty() || !suffix.empty())
     return model.error("INGOT-E1408",
                        "continuing_subword_prefix and end_of_word_suffix are not supported",
                        "use a checkpoint whose tokenizer does without them");
-  return {};
+  return type;
 }
 
 Outcome readVocabulary(const Json &model, TokenizerVocabulary &vocabulary) {
@@ -79,6 +87,57 @@ Outcome readUnknown(const Json &model, const TokenizerVocabulary &vocabulary, To
   return {};
 }
 
+Outcome readBpe(const Json &model, TokenizerVocabulary &vocabulary, TokenizerSpec &spec) {
+  if (Outcome done = readVocabulary(model, vocabulary); !done)
+    return done;
+  if (Outcome done = readMergesOf(model, vocabulary, spec); !done)
+    return done;
+  return readUnknown(model, vocabulary, spec);
+}
+
+/// A Unigram model: "vocab" lists pieces with their log probabilities, in order of their ids.
+Outcome readUnigram(const Json &model, TokenizerVocabulary &vocabulary, TokenizerSpec &spec) {
+  Expected<Json> member = model.at("vocab");
+  if (!member)
+    return member.error();
+  if (!member->isArray())
+    return member->wrongType("a list of pieces and scores");
+  const nlohmann::json &entries = member->raw();
+  double worst = 0;
+  std::vector<double> scores;
+  for (const nlohmann::json &entry : entries) {
+    const std::string *text =
+        entry.is_array() && entry.size() == 2 ? entry[0].get_ptr<const std::string *>() : nullptr;
+    if (!text || text->empty() || text->size() > maxUnigramPieceBytes || !isUtf8(*text) ||
+        !entry[1].is_number() || !std::isfinite(entry[1].get<double>()))
+      return member->element(scores.size())
+          .error("INGOT-E1422",
+                 message("piece ", scores.size(), " is not a text of 1 to ", maxUnigramPieceBytes,
+                         " bytes in UTF-8 and its score"),
+                 "export the tokenizer again");
+    if (Outcome done = vocabulary.addPiece(scores.size(), *text, member->where()); !done)
+      return done;
+    scores.push_back(entry[1].get<double>());
+    worst = std::min(worst, scores.back());
+  }
+  const std::optional<Json> unknown = model.find("unk_id");
+  if (!unknown || unknown->isNull() || scores.empty())
+    return model.error("INGOT-E1422", "a Unigram model without pieces or without unk_id",
+                       "export the tokenizer again");
+  Expected<uint64_t> id = unknown->unsignedInteger(0, scores.size() - 1);
+  if (!id)
+    return id.error();
+  JsonFields fields(model);
+  spec.byteFallback = fields.booleanOr("byte_fallback", false);
+  if (fields.error())
+    return *fields.error();
+  spec.unkId = static_cast<int32_t>(*id);
+  spec.fuseUnk = true;
+  spec.unigramScores = std::move(scores);
+  spec.unknownScore = worst - unknownPenalty;
+  return {};
+}
+
 Outcome readAddedTokens(const Json &list, TokenizerVocabulary &vocabulary) {
   if (!list.isArray())
     return list.wrongType("a list");
@@ -116,13 +175,11 @@ Expected<TokenizerSpec> parseTokenizerJson(std::string_view text, const std::str
 
   TokenizerSpec spec;
   TokenizerVocabulary vocabulary(spec);
-  Outcome done = checkModel(*model);
-  if (done)
-    done = readVocabulary(*model, vocabulary);
-  if (done)
-    done = readMergesOf(*model, vocabulary, spec);
-  if (done)
-    done = readUnknown(*model, vocabulary, spec);
+  Expected<std::string> type = checkModel(*model);
+  if (!type)
+    return type.error();
+  Outcome done = *type == "Unigram" ? readUnigram(*model, vocabulary, spec)
+                                    : readBpe(*model, vocabulary, spec);
   if (const auto member = given(*root, "added_tokens"); done && member)
     done = readAddedTokens(*member, vocabulary);
   if (const auto member = given(*root, "normalizer"); done && member)

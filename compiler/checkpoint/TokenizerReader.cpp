@@ -4,6 +4,7 @@
 
 #include "compiler/checkpoint/File.h"
 #include "compiler/checkpoint/Gguf.h"
+#include "compiler/checkpoint/TiktokenReader.h"
 #include "compiler/checkpoint/TokenizerVocabulary.h"
 
 #include <algorithm>
@@ -34,17 +35,22 @@ Outcome setChatTemplate(const std::string &name, const std::filesystem::path &pa
   return {};
 }
 
+/// The files of `directory` with that extension; none if there is no such directory.
+std::vector<std::filesystem::path> filesWith(const std::filesystem::path &directory,
+                                             std::string_view extension) {
+  std::error_code missing;
+  std::vector<std::filesystem::path> found;
+  for (std::filesystem::directory_iterator entry(directory, missing), end; !missing && entry != end;
+       entry.increment(missing))
+    if (entry->path().extension() == extension)
+      found.push_back(entry->path());
+  std::sort(found.begin(), found.end()); // the order on disk must not show in the engine
+  return found;
+}
+
 /// The files additional_chat_templates/NAME.jinja.
 std::vector<std::filesystem::path> additionalTemplates(const std::filesystem::path &directory) {
-  std::error_code missing;
-  std::vector<std::filesystem::path> others;
-  for (std::filesystem::directory_iterator entry(directory / "additional_chat_templates", missing),
-       end;
-       !missing && entry != end; entry.increment(missing))
-    if (entry->path().extension() == ".jinja")
-      others.push_back(entry->path());
-  std::sort(others.begin(), others.end()); // the order on disk must not show in the engine
-  return others;
+  return filesWith(directory / "additional_chat_templates", ".jinja");
 }
 
 /// chat_template.jinja is the default one, beside the additional ones.
@@ -58,18 +64,34 @@ Outcome readTemplateFiles(const std::filesystem::path &directory, TokenizerSpec 
   return {};
 }
 
-Expected<TokenizerSpec> readModel(const std::filesystem::path &directory) {
-  const std::filesystem::path json = directory / "tokenizer.json";
-  const std::filesystem::path model = directory / "tokenizer.model";
-  const bool isJson = isThere(json);
-  if (!isJson && !isThere(model))
-    return Error{"INGOT-E1401", "there is no tokenizer.json and no tokenizer.model",
+/// The file with the vocabulary: tokenizer.json before tokenizer.model before the one tiktoken
+/// file.
+std::optional<std::filesystem::path> modelFile(const std::filesystem::path &directory) {
+  for (const char *name : {"tokenizer.json", "tokenizer.model", "tiktoken.model"})
+    if (isThere(directory / name))
+      return directory / name;
+  std::vector<std::filesystem::path> others = filesWith(directory, ".tiktoken");
+  return others.size() == 1 ? std::optional(std::move(others[0])) : std::nullopt;
+}
+
+/// `config` is tokenizer_config.json, if there is one.
+Expected<TokenizerSpec> readModel(const std::filesystem::path &directory,
+                                  const std::optional<Json> &config) {
+  const std::optional<std::filesystem::path> path = modelFile(directory);
+  if (!path)
+    return Error{"INGOT-E1401",
+                 "there is no tokenizer.json, no tokenizer.model and no single tiktoken file",
                  directory.string(), "put the checkpoint's tokenizer beside its weights"};
-  Expected<std::string> text = readText(isJson ? json : model, maxTokenizerBytes);
+  Expected<std::string> text = readText(*path, maxTokenizerBytes);
   if (!text)
     return text.error();
-  return isJson ? parseTokenizerJson(*text, json.string())
-                : parseSentencePiece(*text, model.string());
+  if (path->extension() == ".json")
+    return parseTokenizerJson(*text, path->string());
+  if (path->extension() == ".tiktoken" || isTiktoken(*text)) {
+    const std::optional<Json> listed = config ? config->find("added_tokens_decoder") : std::nullopt;
+    return parseTiktoken(*text, path->string(), /*allTokens=*/!listed || listed->size() == 0);
+  }
+  return parseSentencePiece(*text, path->string());
 }
 
 } // namespace
@@ -81,16 +103,19 @@ Expected<TokenizerSpec> readTokenizer(const std::filesystem::path &directory) {
       return model.error();
     return parseGgufTokenizer(model->metadata);
   }
-  Expected<TokenizerSpec> spec = readModel(directory);
+  std::optional<Json> config;
+  if (const auto path = directory / "tokenizer_config.json"; isThere(path)) {
+    Expected<Json> parsed = Json::readFile(path);
+    if (!parsed)
+      return parsed.error();
+    config = *std::move(parsed);
+  }
+  Expected<TokenizerSpec> spec = readModel(directory, config);
   if (!spec)
     return spec;
-  if (const auto path = directory / "tokenizer_config.json"; isThere(path)) {
-    Expected<Json> config = Json::readFile(path);
-    if (!config)
-      return config.error();
+  if (config)
     if (Outcome done = applyTokenizerConfig(*spec, *config); !done)
       return done.error();
-  }
   if (const auto path = directory / "special_tokens_map.json"; isThere(path)) {
     Expected<Json> map = Json::readFile(path);
     if (!map)
@@ -107,9 +132,10 @@ std::vector<std::filesystem::path> tokenizerFiles(const std::filesystem::path &d
   std::vector<std::filesystem::path> files;
   if (isGguf(directory))
     return files;
-  const bool isJson = isThere(directory / "tokenizer.json");
-  for (const char *name : {isJson ? "tokenizer.json" : "tokenizer.model", "tokenizer_config.json",
-                           "special_tokens_map.json", "chat_template.jinja"})
+  if (const auto path = modelFile(directory))
+    files.push_back(*path);
+  for (const char *name :
+       {"tokenizer_config.json", "special_tokens_map.json", "chat_template.jinja"})
     if (isThere(directory / name))
       files.push_back(directory / name);
   for (const auto &path : additionalTemplates(directory))

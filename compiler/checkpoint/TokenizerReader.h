@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads the tokenizer of a checkpoint: of a directory tokenizer.json or sentencepiece's
-// tokenizer.model, with tokenizer_config.json, special_tokens_map.json and the chat templates
-// beside it; of a GGUF file its metadata.
+// Reads the tokenizer of a checkpoint: of a directory tokenizer.json, sentencepiece's
+// tokenizer.model or a tiktoken file, with tokenizer_config.json, special_tokens_map.json and the
+// chat templates beside it; of a GGUF file its metadata.
 #pragma once
 
 #include "compiler/checkpoint/Json.h"
@@ -12,19 +12,21 @@
 namespace ingot::checkpoint {
 
 /// The tokenizer of the checkpoint at `path`: a directory, or a GGUF file (any part of a split
-/// one). In a directory, tokenizer.json wins over tokenizer.model; chat_template.jinja over the
-/// template of tokenizer_config.json; tokenizer_config.json over special_tokens_map.json. Errors:
-/// INGOT-E1401 (no tokenizer there), those below, those of readText() and of openGguf().
+/// one). In a directory, tokenizer.json wins over tokenizer.model (of either kind) and that over a
+/// tiktoken file; chat_template.jinja over the template of tokenizer_config.json;
+/// tokenizer_config.json over special_tokens_map.json. Errors: INGOT-E1401 (no tokenizer there),
+/// those below, those of readText() and of openGguf().
 Expected<TokenizerSpec> readTokenizer(const std::filesystem::path &path);
 
 /// The files beside the weights that readTokenizer reads, in a fixed order; of a GGUF file none.
 std::vector<std::filesystem::path> tokenizerFiles(const std::filesystem::path &path);
 
-/// A tokenizer.json (format of the Hugging Face tokenizers library) with a BPE model.
-/// Errors: those of Json, and INGOT-E1403 to E1412.
+/// A tokenizer.json (format of the Hugging Face tokenizers library) with a BPE or Unigram model.
+/// Errors: those of Json, and INGOT-E1403 to E1412, E1422.
 Expected<TokenizerSpec> parseTokenizerJson(std::string_view text, const std::string &fileName);
 
-/// A sentencepiece model with a BPE vocabulary. Errors: INGOT-E1403 to E1405, E1409, E1413.
+/// A sentencepiece model with a BPE or Unigram vocabulary. Errors: INGOT-E1403 to E1405, E1409,
+/// E1413.
 Expected<TokenizerSpec> parseSentencePiece(std::string_view bytes, const std::string &fileName);
 
 /// The tokenizer in the metadata of a GGUF file: sentencepiece BPE or byte-level BPE. Errors: those

@@ -16,7 +16,10 @@ namespace {
 
 constexpr size_t maxPatternBytes = 4 * 1024;
 constexpr unsigned maxRepeatCount = 64;
-constexpr std::string_view wordClass = R"(\p{L}\p{M}\p{N}\p{Pc})";
+
+/// Oniguruma's \w: Unicode's word characters, and six digits of Latin-1 that are none.
+constexpr std::string_view wordClass =
+    R"(\p{Alphabetic}\p{M}\p{Nd}\p{Pc}\x{b2}\x{b3}\x{b9}\x{bc}-\x{be})";
 
 /// Walks over a pattern and copies it, replacing what the two dialects read differently.
 class Translator {

@@ -11,8 +11,9 @@ namespace ingot::checkpoint {
 
 struct TokenizerPiece {
   std::string text;   ///< empty: the id has no piece
-  bool model = false; ///< part of the BPE vocabulary
+  bool model = false; ///< the model makes it from text spelled like it
   bool added = false; ///< an added token
+  bool inert = false; ///< only decoded, or made for single bytes
 };
 
 struct TokenizerMerge {
@@ -31,12 +32,26 @@ struct TokenizerAddedToken {
 };
 
 struct TokenizerNormalizerStep {
-  enum Kind : uint8_t { Nfc, Nfd, Nfkc, Nfkd, Prepend, ReplaceText, ReplaceRegex, Strip } kind;
+  enum Kind : uint8_t {
+    Nfc,
+    Nfd,
+    Nfkc,
+    Nfkd,
+    Prepend,
+    ReplaceText,
+    ReplaceRegex,
+    Strip,
+    Lowercase,
+    ByteLevel,
+    GraphemeMap,
+    PrefixMap
+  } kind;
   std::string pattern{};
   std::string content{};
   bool left = false;
   bool right = false;
   bool atStart = false;
+  std::string map{};
 };
 
 enum class TokenizerSplitBehavior : uint8_t {
@@ -92,6 +107,8 @@ struct TokenizerSpec {
   bool ignoreMerges = false;
   bool cleanUpSpaces = false;
   std::vector<TokenizerChatTemplate> chatTemplates;
+  std::vector<double> unigramScores; ///< a Unigram model's, as many as pieces; else empty
+  double unknownScore = 0;           ///< Unigram: of a character that no piece spells
 };
 
 } // namespace ingot::checkpoint

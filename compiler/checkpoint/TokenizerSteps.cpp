@@ -3,6 +3,7 @@
 // post-processor. Each is lowered to the few primitive steps of TokenizerSpec.
 #include "compiler/checkpoint/TokenizerSteps.h"
 
+#include "compiler/checkpoint/Base64.h"
 #include "compiler/checkpoint/JsonFields.h"
 #include "compiler/checkpoint/TokenizerRegex.h"
 
@@ -17,6 +18,13 @@ constexpr size_t maxAffixIds = 64;
 /// The rule by which byte-level BPE cuts words unless told otherwise.
 constexpr std::string_view gpt2Regex =
     R"('s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+)";
+
+/// ASCII punctuation and symbols, and Unicode punctuation.
+constexpr const char *punctuation = R"([!-/:-@\[-`{-~\p{P}])";
+
+/// Characters of words where the tokenizers library uses Rust's regular expressions, as the inside
+/// of a PCRE2 character class.
+constexpr std::string_view wordClass = R"(\p{Alphabetic}\p{M}\p{Nd}\p{Pc}\x{200c}\x{200d})";
 
 Error unsupported(const Json &step, const std::string &type) {
   return step.error("INGOT-E1409", message("the step ", inQuotes(type), " is not supported"),
@@ -105,6 +113,44 @@ Expected<Pattern> patternOf(const Json &step) {
   return Pattern{*std::move(translated), true};
 }
 
+/// The normalizers of the tokenizers library without settings, or nothing.
+std::vector<TokenizerNormalizerStep> plainNormalizer(const std::string &type) {
+  using Step = TokenizerNormalizerStep;
+  constexpr std::pair<std::string_view, Step::Kind> kinds[] = {{"NFC", Step::Nfc},
+                                                               {"NFD", Step::Nfd},
+                                                               {"NFKC", Step::Nfkc},
+                                                               {"NFKD", Step::Nfkd},
+                                                               {"Lowercase", Step::Lowercase},
+                                                               {"ByteLevel", Step::ByteLevel}};
+  for (const auto &[known, kind] : kinds)
+    if (type == known)
+      return {{.kind = kind}};
+  if (type == "StripAccents")
+    return {{.kind = Step::ReplaceRegex, .pattern = R"(\p{M})"}};
+  if (type == "Nmt") // control characters go; what Unicode or other programs take for space is one
+    return {{.kind = Step::ReplaceRegex,
+             .pattern = R"([\x{1}-\x{8}\x{b}\x{e}-\x{1f}\x{7f}\x{8f}\x{9f}])"},
+            {.kind = Step::ReplaceRegex,
+             .pattern = R"([\t\n\f\r\x{1680}\x{200b}-\x{200f}\x{2028}\x{2029}\x{2581})"
+                        R"(\x{feff}\x{fffd}])",
+             .content = " "}};
+  return {};
+}
+
+Expected<TokenizerNormalizerStep> precompiledOf(const Json &step) {
+  Expected<Json> encoded = step.at("precompiled_charsmap");
+  if (!encoded)
+    return encoded.error();
+  Expected<std::string> text = encoded->string();
+  if (!text)
+    return text.error();
+  std::optional<std::string> map = decodeBase64(*text);
+  if (!map || !isCharacterMap(*map))
+    return badSetting(step, "precompiled_charsmap is not a character map in base64");
+  return TokenizerNormalizerStep{.kind = TokenizerNormalizerStep::GraphemeMap,
+                                 .map = *std::move(map)};
+}
+
 Outcome readNormalizerStep(const Json &step, const std::string &type, TokenizerSpec &spec) {
   using Step = TokenizerNormalizerStep;
   auto add = [&](Step made) -> Outcome {
@@ -113,14 +159,16 @@ Outcome readNormalizerStep(const Json &step, const std::string &type, TokenizerS
       return badSetting(step, "more than 64 steps");
     return {};
   };
-  if (type == "NFC")
-    return add({.kind = Step::Nfc});
-  if (type == "NFD")
-    return add({.kind = Step::Nfd});
-  if (type == "NFKC")
-    return add({.kind = Step::Nfkc});
-  if (type == "NFKD")
-    return add({.kind = Step::Nfkd});
+  if (std::vector<Step> plain = plainNormalizer(type); !plain.empty()) {
+    spec.normalizer.insert(spec.normalizer.end(), plain.begin(), plain.end() - 1);
+    return add(std::move(plain.back()));
+  }
+  if (type == "Precompiled") {
+    Expected<Step> made = precompiledOf(step);
+    if (!made)
+      return made.error();
+    return add(*std::move(made));
+  }
   if (type == "Prepend") {
     Expected<std::string> text = textOf(step, "prepend", "");
     if (!text)
@@ -269,19 +317,23 @@ Outcome readPreTokenizerStep(const Json &step, const std::string &type, Tokenize
       return individual.error();
     return split(R"(\p{N})", *individual ? Behavior::Isolated : Behavior::Contiguous);
   }
+  if (type == "BertPreTokenizer") {
+    spec.preTokenizer.push_back({.kind = TokenizerPreTokenizerStep::Split,
+                                 .pattern = message("[", whitespaceClass, "]"),
+                                 .behavior = Behavior::Removed});
+    return split(punctuation, Behavior::Isolated);
+  }
   if (type == "WhitespaceSplit")
     return split(message("[", whitespaceClass, "]"), Behavior::Removed);
   if (type == "Whitespace") {
-    Expected<std::string> words = translateRegex(R"(\w+|[^\w\s]+)", step.where());
-    if (!words)
-      return words.error();
-    return split(*std::move(words), Behavior::Removed, /*invert=*/true);
+    return split(message("[", wordClass, "]+|[^", wordClass, whitespaceClass, "]+"),
+                 Behavior::Removed, /*invert=*/true);
   }
   if (type == "Punctuation") {
     Expected<Behavior> behavior = behaviorOf(step, "Isolated");
     if (!behavior)
       return behavior.error();
-    return split(R"([!-/:-@\[-`{-~\p{P}])", *behavior);
+    return split(punctuation, *behavior);
   }
   if (type == "CharDelimiterSplit") {
     Expected<std::string> delimiter = textOf(step, "delimiter", "");

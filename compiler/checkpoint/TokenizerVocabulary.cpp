@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
+#include <cstring>
 #include <tuple>
 #include <unordered_map>
 #include <unordered_set>
@@ -30,6 +31,17 @@ bool isUtf8(std::string_view text) {
   return true;
 }
 
+bool isCharacterMap(std::string_view bytes) {
+  constexpr size_t maxMapBytes = size_t{4} << 20;
+  uint32_t trieBytes = 0;
+  if (bytes.size() < sizeof trieBytes || bytes.size() > maxMapBytes)
+    return false;
+  std::memcpy(&trieBytes, bytes.data(), sizeof trieBytes);
+  bytes.remove_prefix(sizeof trieBytes);
+  return trieBytes > 0 && trieBytes % 4 == 0 && trieBytes <= bytes.size() &&
+         bytes.ends_with('\0') && isUtf8(bytes.substr(trieBytes)) && bytes.size() > trieBytes;
+}
+
 TokenizerVocabulary::TokenizerVocabulary(TokenizerSpec &spec) : spec(spec) {
   for (size_t id = 0; id < spec.pieces.size(); ++id)
     if (!spec.pieces[id].text.empty())
@@ -43,6 +55,8 @@ TokenizerPiece &TokenizerVocabulary::pieceAt(uint32_t id) {
     spec.pieces.resize(size_t{id} + 1);
   if (!spec.scores.empty())
     spec.scores.resize(spec.pieces.size());
+  if (!spec.unigramScores.empty())
+    spec.unigramScores.resize(spec.pieces.size());
   return spec.pieces[id];
 }
 

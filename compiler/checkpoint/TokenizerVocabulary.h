@@ -23,6 +23,11 @@ constexpr size_t maxPieceBytes = 64 * 1024;
 /// Whether `text` is UTF-8 through and through.
 bool isUtf8(std::string_view text);
 
+/// Whether `bytes` have the outer form of a sentencepiece precompiled_charsmap, at most 4 MiB: the
+/// size of a trie, the trie, and replacements in UTF-8, each ended by a zero byte. The trie itself
+/// is checked where it is walked.
+bool isCharacterMap(std::string_view bytes);
+
 /// Adds to the pieces of a TokenizerSpec and finds them by text.
 class TokenizerVocabulary {
 public:

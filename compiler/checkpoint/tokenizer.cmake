@@ -14,7 +14,8 @@ add_custom_command(OUTPUT ${proto_stem}.pb.h ${proto_stem}.pb.cc
   COMMENT "protoc SentencePiece.proto")
 
 ingot_library(IngotTokenizerReader
-  SOURCES GgufTokenizer.cpp SentencePieceReader.cpp SentencePieces.cpp TokenizerConfig.cpp
+  SOURCES Base64.cpp GgufTokenizer.cpp SentencePieceReader.cpp SentencePieces.cpp
+          TiktokenReader.cpp TokenizerConfig.cpp
           TokenizerJson.cpp TokenizerReader.cpp TokenizerRegex.cpp TokenizerSteps.cpp
           TokenizerVocabulary.cpp ${proto_stem}.pb.h ${proto_stem}.pb.cc
   LINK IngotCheckpoint protobuf::libprotobuf-lite ${PCRE2_STATIC})

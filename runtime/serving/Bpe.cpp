@@ -4,6 +4,8 @@
 #include "runtime/serving/Bpe.h"
 
 #include "runtime/schema/Tokenizer_generated.h"
+#include "runtime/serving/ByteAlphabet.h"
+#include "runtime/serving/TextHash.h"
 #include "runtime/serving/Unicode.h"
 
 #include <algorithm>
@@ -15,21 +17,40 @@ namespace {
 
 constexpr uint64_t noPair = UINT64_MAX;
 
-uint64_t mix(uint64_t value) {
-  value ^= value >> 32;
-  value *= 0x9E3779B97F4A7C15u;
-  return value ^ value >> 29;
-}
-
-uint64_t hashOf(std::string_view text) {
-  uint64_t hash = 0xCBF29CE484222325u;
-  for (char c : text)
-    hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001B3u;
-  return mix(hash);
-}
-
 /// A power of two with room to spare for `entries`.
 size_t tableSize(size_t entries) { return std::bit_ceil(entries * 2 + 1); }
+
+constexpr size_t junctionBits = size_t(1) << 18;
+
+size_t junctionOf(std::string_view before, std::string_view behind) {
+  auto packed = [](std::string_view character) {
+    uint64_t bytes = 0;
+    for (char c : character)
+      bytes = bytes << 8 | static_cast<unsigned char>(c);
+    return bytes;
+  };
+  return mixBits(packed(before) << 32 | packed(behind)) % junctionBits;
+}
+
+std::string_view characterAt(std::string_view text, size_t offset) {
+  return text.substr(offset, utf8Length(static_cast<unsigned char>(text[offset])));
+}
+
+std::string_view lastCharacter(std::string_view text) {
+  size_t begin = text.size() - 1;
+  while (begin > 0 && (static_cast<unsigned char>(text[begin]) & 0xC0) == 0x80)
+    --begin;
+  return text.substr(begin);
+}
+
+/// Links the symbols in their order; `none` marks both ends.
+void link(std::vector<Bpe::Scratch::Symbol> &symbols, uint32_t none) {
+  const auto count = static_cast<uint32_t>(symbols.size());
+  for (uint32_t i = 0; i < count; ++i) {
+    symbols[i].previous = i == 0 ? none : i - 1;
+    symbols[i].next = i + 1 == count ? none : i + 1;
+  }
+}
 
 bool later(const Bpe::Scratch::Candidate &a, const Bpe::Scratch::Candidate &b) {
   return a.rank != b.rank ? a.rank > b.rank : a.left > b.left;
@@ -52,10 +73,20 @@ Result<Bpe> Bpe::create(const schema::Tokenizer &description) {
   for (unsigned byte = 0; byte < 256; ++byte) {
     const char name[] = {'<', '0', 'x', digits[byte >> 4], digits[byte & 15], '>'};
     bpe.byteIds[byte] = bpe.find({name, sizeof name});
+    const char character = static_cast<char>(byte);
+    std::string spelled;
+    appendSpelled({&character, 1}, spelled);
+    bpe.spelledByte[byte] = bpe.find(spelled);
   }
   if (Status status = bpe.indexMerges(description); !status.ok())
     return status;
+  bpe.indexJunctions(description);
   return bpe;
+}
+
+bool Bpe::takeBytes() {
+  takesBytes = std::find(spelledByte.begin(), spelledByte.end(), none) == spelledByte.end();
+  return takesBytes;
 }
 
 std::string_view Bpe::piece(uint32_t id) const {
@@ -73,7 +104,7 @@ void Bpe::indexPieces(const schema::Tokenizer &description) {
   for (uint32_t id = 0; id < flags.size(); ++id) {
     if (!(flags[id] & model))
       continue;
-    size_t slot = hashOf(piece(id)) & mask;
+    size_t slot = hashText(piece(id)) & mask;
     // Of equal pieces the first counts.
     while (pieceSlots[slot] != none && piece(pieceSlots[slot]) != piece(id))
       slot = (slot + 1) & mask;
@@ -99,7 +130,7 @@ Status Bpe::indexMerges(const schema::Tokenizer &description) {
     if (merge.left() >= pieces || merge.right() >= pieces || merge.result() >= pieces)
       return malformed("merges pieces that it does not have (merge " + std::to_string(i) + ")");
     const uint64_t pair = uint64_t(merge.left()) << 32 | merge.right();
-    size_t slot = mix(pair) & mask;
+    size_t slot = mixBits(pair) & mask;
     while (mergeSlots[slot].pair != noPair && mergeSlots[slot].pair != pair)
       slot = (slot + 1) & mask;
     if (mergeSlots[slot].pair == pair)
@@ -109,9 +140,27 @@ Status Bpe::indexMerges(const schema::Tokenizer &description) {
   return Status::success();
 }
 
+void Bpe::indexJunctions(const schema::Tokenizer &description) {
+  junctions.assign(junctionBits / 64, 0);
+  for (const schema::Merge *merge : *description.merges()) {
+    const std::string_view left = piece(merge->left()), right = piece(merge->right());
+    if (left.empty() || right.empty())
+      continue;
+    const size_t bit = junctionOf(lastCharacter(left), characterAt(right, 0));
+    junctions[bit / 64] |= uint64_t(1) << bit % 64;
+  }
+}
+
+/// Whether no merge can ever join what lies on the two sides: both characters are pieces, and none
+/// joins a piece that ends with the one to a piece that starts with the other.
+bool Bpe::isCut(std::string_view before, std::string_view behind) const {
+  const size_t bit = junctionOf(before, behind);
+  return !(junctions[bit / 64] >> bit % 64 & 1) && find(before) != none && find(behind) != none;
+}
+
 uint32_t Bpe::find(std::string_view text) const {
   const size_t mask = pieceSlots.size() - 1;
-  for (size_t slot = hashOf(text) & mask; pieceSlots[slot] != none; slot = (slot + 1) & mask)
+  for (size_t slot = hashText(text) & mask; pieceSlots[slot] != none; slot = (slot + 1) & mask)
     if (piece(pieceSlots[slot]) == text)
       return pieceSlots[slot];
   return none;
@@ -120,7 +169,8 @@ uint32_t Bpe::find(std::string_view text) const {
 const Bpe::MergeSlot *Bpe::findMerge(uint32_t left, uint32_t right) const {
   const uint64_t pair = uint64_t(left) << 32 | right;
   const size_t mask = mergeSlots.size() - 1;
-  for (size_t slot = mix(pair) & mask; mergeSlots[slot].pair != noPair; slot = (slot + 1) & mask)
+  for (size_t slot = mixBits(pair) & mask; mergeSlots[slot].pair != noPair;
+       slot = (slot + 1) & mask)
     if (mergeSlots[slot].pair == pair)
       return &mergeSlots[slot];
   return nullptr;
@@ -139,8 +189,7 @@ void Bpe::splitCharacters(std::string_view word, Scratch &scratch) const {
   scratch.symbols.clear();
   bool afterUnknown = false;
   for (size_t offset = 0; offset < word.size();) {
-    const std::string_view character =
-        word.substr(offset, utf8Length(static_cast<unsigned char>(word[offset])));
+    const std::string_view character = characterAt(word, offset);
     offset += character.size();
     const uint32_t id = find(character);
     const bool wasUnknown = std::exchange(afterUnknown, false);
@@ -152,11 +201,12 @@ void Bpe::splitCharacters(std::string_view word, Scratch &scratch) const {
         scratch.symbols.push_back({unknownId, none, none});
     }
   }
-  const auto count = static_cast<uint32_t>(scratch.symbols.size());
-  for (uint32_t i = 0; i < count; ++i) {
-    scratch.symbols[i].previous = i == 0 ? none : i - 1;
-    scratch.symbols[i].next = i + 1 == count ? none : i + 1;
-  }
+}
+
+void Bpe::splitBytes(std::string_view word, Scratch &scratch) const {
+  scratch.symbols.clear();
+  for (char c : word)
+    scratch.symbols.push_back({spelledByte[static_cast<unsigned char>(c)], none, none});
 }
 
 void Bpe::pushCandidate(uint32_t left, Scratch &scratch) const {
@@ -170,17 +220,54 @@ void Bpe::pushCandidate(uint32_t left, Scratch &scratch) const {
   }
 }
 
-void Bpe::encode(std::string_view word, Scratch &scratch, std::vector<int32_t> &ids) const {
-  if (ignoreMerges) {
-    if (const uint32_t id = find(word); id != none) {
-      ids.push_back(static_cast<int32_t>(id));
-      return;
-    }
+bool Bpe::findWhole(std::string_view word, Scratch &scratch, std::vector<int32_t> &ids) const {
+  if (takesBytes) {
+    scratch.spelled.clear();
+    appendSpelled(word, scratch.spelled);
+    word = scratch.spelled;
   }
-  splitCharacters(word, scratch);
+  const uint32_t id = find(word);
+  if (id != none)
+    ids.push_back(static_cast<int32_t>(id));
+  return id != none;
+}
+
+void Bpe::encode(std::string_view word, Scratch &scratch, std::vector<int32_t> &ids) const {
+  if (word.size() <= WordCache::maxWordBytes || takesBytes || ignoreMerges)
+    return mergeCached(word, scratch, ids);
+  // A long word is merged in parts that never meet: most of them are in the cache.
+  size_t begin = 0;
+  std::string_view before = characterAt(word, 0);
+  for (size_t at = before.size(); at < word.size();) {
+    const std::string_view character = characterAt(word, at);
+    if (isCut(before, character)) {
+      mergeCached(word.substr(begin, at - begin), scratch, ids);
+      begin = at;
+    }
+    before = character;
+    at += character.size();
+  }
+  mergeCached(word.substr(begin), scratch, ids);
+}
+
+void Bpe::mergeCached(std::string_view word, Scratch &scratch, std::vector<int32_t> &ids) const {
+  if (word.empty() || scratch.cache.find(word, ids))
+    return;
+  const size_t first = ids.size();
+  if (!ignoreMerges || !findWhole(word, scratch, ids))
+    merge(word, scratch, ids);
+  scratch.cache.insert(word, std::span(ids).subspan(first));
+}
+
+void Bpe::merge(std::string_view word, Scratch &scratch, std::vector<int32_t> &ids) const {
+  if (takesBytes)
+    splitBytes(word, scratch);
+  else
+    splitCharacters(word, scratch);
   auto &symbols = scratch.symbols;
   if (symbols.empty())
     return;
+  link(symbols, none);
   scratch.heap.clear();
   for (uint32_t i = 0; i < symbols.size(); ++i)
     pushCandidate(i, scratch);

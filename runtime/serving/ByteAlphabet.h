@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// The printable characters by which byte-level vocabularies spell bytes: 33-126, 161-172 and
-// 174-255 stand for themselves, the other 68 bytes for U+0100 upward, in order.
+// How vocabularies spell bytes. Byte-level ones use printable characters: 33-126, 161-172 and
+// 174-255 stand for themselves, the other 68 bytes for U+0100 upward, in order. Others have a piece
+// "<0xNN>" for every byte.
 #pragma once
 
 #include <array>
 #include <cstdint>
+#include <string>
+#include <string_view>
 
 namespace ingot::runtime {
 
@@ -45,6 +48,37 @@ constexpr char16_t characterOfByte(unsigned char byte) { return bytealphabet::ch
 /// The byte `character` spells, or -1.
 constexpr int byteOfCharacter(char32_t character) {
   return character < bytealphabet::limit ? bytealphabet::bytes[character] : -1;
+}
+
+/// Appends the characters that spell `bytes`, in UTF-8.
+inline void appendSpelled(std::string_view bytes, std::string &out) {
+  for (char c : bytes) {
+    const char16_t character = characterOfByte(static_cast<unsigned char>(c));
+    if (character < 0x80) {
+      out += static_cast<char>(character);
+    } else {
+      out += static_cast<char>(0xC0 | character >> 6);
+      out += static_cast<char>(0x80 | (character & 0x3F));
+    }
+  }
+}
+
+/// The byte that the piece "<0xNN>" stands for, or -1.
+inline int byteOfPiece(std::string_view piece) {
+  if (piece.size() != 6 || !piece.starts_with("<0x") || piece[5] != '>')
+    return -1;
+  int value = 0;
+  for (char c : piece.substr(3, 2)) {
+    if (c >= '0' && c <= '9')
+      value = value * 16 + (c - '0');
+    else if (c >= 'A' && c <= 'F')
+      value = value * 16 + (c - 'A' + 10);
+    else if (c >= 'a' && c <= 'f')
+      value = value * 16 + (c - 'a' + 10);
+    else
+      return -1;
+  }
+  return value;
 }
 
 } // namespace ingot::runtime

@@ -15,24 +15,6 @@ namespace {
 
 constexpr std::string_view replacementCharacter = "\xEF\xBF\xBD";
 
-/// The byte that the piece "<0xNN>" spells, or -1.
-int byteOfPiece(std::string_view piece) {
-  if (piece.size() != 6 || !piece.starts_with("<0x") || piece[5] != '>')
-    return -1;
-  int value = 0;
-  for (char c : piece.substr(3, 2)) {
-    if (c >= '0' && c <= '9')
-      value = value * 16 + (c - '0');
-    else if (c >= 'A' && c <= 'F')
-      value = value * 16 + (c - 'A' + 10);
-    else if (c >= 'a' && c <= 'f')
-      value = value * 16 + (c - 'a' + 10);
-    else
-      return -1;
-  }
-  return value;
-}
-
 /// Appends `text` to `out` with every `pattern` replaced; returns the offset behind the last match.
 size_t replaceAll(std::string_view text, const DecodeStep &step, std::string &out) {
   size_t done = 0;

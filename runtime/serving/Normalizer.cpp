@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// The steps that rewrite a text before it is cut: Unicode forms, Prepend, Replace, Strip.
+// The steps that rewrite a text before it is cut: Unicode forms, character maps, Lowercase,
+// Prepend, Replace, Strip, ByteLevel.
 #include "runtime/serving/Normalizer.h"
 
 #include "runtime/schema/Tokenizer_generated.h"
+#include "runtime/serving/ByteAlphabet.h"
 #include "runtime/serving/Unicode.h"
 
 #include <utf8proc.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <memory>
 
@@ -19,13 +22,6 @@ using schema::NormalizerKind;
 // Ordering marks is quadratic in how many follow each other. Unicode's stream-safe format
 // allows 30.
 constexpr size_t maxMarksInARow = 256;
-
-bool isAscii(std::string_view text) {
-  for (char c : text)
-    if (static_cast<unsigned char>(c) >= 0x80)
-      return false;
-  return true;
-}
 
 Status checkMarks(std::string_view text) {
   size_t marks = 0;
@@ -44,9 +40,8 @@ Status checkMarks(std::string_view text) {
   return Status::success();
 }
 
-Status toUnicodeForm(std::string &text, NormalizerKind kind) {
-  if (isAscii(text))
-    return Status::success();
+/// Appends the Unicode form `kind` of `text`, which is valid UTF-8, to `out`.
+Status appendUnicodeForm(std::string_view text, NormalizerKind kind, std::string &out) {
   if (Status status = checkMarks(text); !status.ok())
     return status;
   int options = UTF8PROC_STABLE;
@@ -54,18 +49,60 @@ Status toUnicodeForm(std::string &text, NormalizerKind kind) {
                                                                          : UTF8PROC_DECOMPOSE;
   if (kind == NormalizerKind::Nfkc || kind == NormalizerKind::Nfkd)
     options |= UTF8PROC_COMPAT;
-  utf8proc_uint8_t *out = nullptr;
+  utf8proc_uint8_t *form = nullptr;
   const utf8proc_ssize_t length = utf8proc_map(
       reinterpret_cast<const utf8proc_uint8_t *>(text.data()),
-      static_cast<utf8proc_ssize_t>(text.size()), &out, static_cast<utf8proc_option_t>(options));
-  const std::unique_ptr<utf8proc_uint8_t, decltype(&std::free)> owned(out, &std::free);
+      static_cast<utf8proc_ssize_t>(text.size()), &form, static_cast<utf8proc_option_t>(options));
+  const std::unique_ptr<utf8proc_uint8_t, decltype(&std::free)> owned(form, &std::free);
   if (length < 0)
     return Status::error("INGOT-E6404",
                          std::string("Unicode normalization failed: ") + utf8proc_errmsg(length));
-  if (static_cast<size_t>(length) > maxTextBytes)
-    return textTooLong();
-  text.assign(reinterpret_cast<const char *>(out), static_cast<size_t>(length));
+  out.append(reinterpret_cast<const char *>(form), static_cast<size_t>(length));
+  return out.size() > maxTextBytes ? textTooLong() : Status::success();
+}
+
+bool isAscii(char c) { return static_cast<unsigned char>(c) < 0x80; }
+
+/// ASCII stays as it is in every form and joins with nothing before it, so only the stretches of
+/// other characters are rewritten, each with the ASCII character that its marks may join.
+Status toUnicodeForm(std::string &text, NormalizerKind kind) {
+  std::string out;
+  size_t done = 0;
+  for (auto at = std::find_if_not(text.begin(), text.end(), isAscii); at != text.end();) {
+    const auto next = std::find_if(at, text.end(), isAscii);
+    const size_t first = static_cast<size_t>(at - text.begin());
+    const size_t begin = std::max(done, first == 0 ? 0 : first - 1);
+    const size_t end = static_cast<size_t>(next - text.begin());
+    out.append(text, done, begin - done);
+    if (Status status =
+            appendUnicodeForm(std::string_view(text).substr(begin, end - begin), kind, out);
+        !status.ok())
+      return status;
+    done = end;
+    at = std::find_if_not(next, text.end(), isAscii);
+  }
+  if (done == 0)
+    return Status::success();
+  out.append(text, done);
+  text = std::move(out);
   return Status::success();
+}
+
+std::string toLowercase(std::string_view text) {
+  std::string out;
+  out.reserve(text.size());
+  for (size_t offset = 0; offset < text.size();) {
+    const char32_t character = nextCharacter(text, offset);
+    if (character == 0x130) { // the only one that becomes two
+      out += "i\u0307";
+      continue;
+    }
+    utf8proc_uint8_t bytes[4];
+    const auto length =
+        utf8proc_encode_char(utf8proc_tolower(static_cast<utf8proc_int32_t>(character)), bytes);
+    out.append(reinterpret_cast<const char *>(bytes), static_cast<size_t>(length));
+  }
+  return out;
 }
 
 /// Replaces what `matches` cover by `content`.
@@ -116,11 +153,17 @@ Result<Normalizer> Normalizer::create(const schema::Tokenizer &description) {
               from->left(),
               from->right(),
               from->at_start(),
+              {},
               {}};
     const bool replaces =
         from->kind() == NormalizerKind::ReplaceText || from->kind() == NormalizerKind::ReplaceRegex;
+    const bool maps =
+        from->kind() == NormalizerKind::GraphemeMap || from->kind() == NormalizerKind::PrefixMap;
+    if (maps && from->map())
+      step.map = CharacterMap::parse(
+          {reinterpret_cast<const char *>(from->map()->data()), from->map()->size()});
     if (from->kind() > NormalizerKind::MAX || (replaces && step.pattern.empty()) ||
-        validUtf8Prefix(step.content) != step.content.size() ||
+        (maps && !step.map) || validUtf8Prefix(step.content) != step.content.size() ||
         validUtf8Prefix(step.pattern) != step.pattern.size())
       return Status::error("INGOT-E5403",
                            "normalizer step " + std::to_string(normalizer.steps.size()) +
@@ -163,6 +206,21 @@ Status Normalizer::normalize(std::string &text, bool atStart) const {
         status = replaceSpans(text, matches, step.content);
       break;
     }
+    case NormalizerKind::Lowercase:
+      text = toLowercase(text);
+      break;
+    case NormalizerKind::ByteLevel: {
+      std::string spelled;
+      appendSpelled(text, spelled);
+      text = std::move(spelled);
+      break;
+    }
+    case NormalizerKind::GraphemeMap:
+      text = step.map->mapGraphemes(text, maxTextBytes);
+      break;
+    case NormalizerKind::PrefixMap:
+      text = step.map->mapPrefixes(text, maxTextBytes);
+      break;
     case NormalizerKind::Strip:
       if (step.right)
         text.resize(trimWhitespace(text));

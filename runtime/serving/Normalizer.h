@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The steps that rewrite a text before it is cut: Unicode forms, Prepend, Replace, Strip.
+// The steps that rewrite a text before it is cut: Unicode forms, character maps, Lowercase,
+// Prepend, Replace, Strip, ByteLevel.
 #pragma once
 
+#include "runtime/serving/CharacterMap.h"
 #include "runtime/serving/Regex.h"
 
 #include <optional>
@@ -38,6 +40,7 @@ private:
     bool right;
     bool onlyAtStart;
     std::optional<Regex> regex;
+    std::optional<CharacterMap> map;
   };
   std::vector<Step> steps;
 };

@@ -58,18 +58,6 @@ void applyBehavior(std::vector<Part> &parts, SplitBehavior behavior, std::vector
     std::reverse(out.begin() + static_cast<std::ptrdiff_t>(first), out.end());
 }
 
-void appendByteLevel(std::string_view word, std::string &out) {
-  for (char c : word) {
-    const char16_t character = characterOfByte(static_cast<unsigned char>(c));
-    if (character < 0x80) {
-      out += static_cast<char>(character);
-    } else {
-      out += static_cast<char>(0xC0 | character >> 6);
-      out += static_cast<char>(0x80 | (character & 0x3F));
-    }
-  }
-}
-
 void appendMetaspace(std::string_view word, std::string_view replacement, bool prepend,
                      std::string &out) {
   if (prepend && !word.starts_with(replacement) && !word.starts_with(' '))
@@ -164,7 +152,7 @@ Status PreTokenizer::rewriteWords(const Step &step, bool atStart, Words &words) 
       out += text;
       break;
     case PreTokenizerKind::ByteLevel:
-      appendByteLevel(text, out);
+      appendSpelled(text, out);
       break;
     case PreTokenizerKind::Metaspace:
       appendMetaspace(
@@ -181,6 +169,11 @@ Status PreTokenizer::rewriteWords(const Step &step, bool atStart, Words &words) 
   }
   words.text = std::move(out);
   return Status::success();
+}
+
+bool PreTokenizer::endsWithByteLevel() const {
+  return !steps.empty() &&
+         static_cast<PreTokenizerKind>(steps.back().kind) == PreTokenizerKind::ByteLevel;
 }
 
 Result<Words> PreTokenizer::split(std::string text, bool atStart) const {

@@ -29,6 +29,10 @@ public:
   /// Errors: INGOT-E6402 to E6404.
   Result<Words> split(std::string text, bool atStart) const;
 
+  /// Whether the last step spells bytes by characters; dropLastStep() leaves that to the model.
+  bool endsWithByteLevel() const;
+  void dropLastStep() { steps.pop_back(); }
+
 private:
   struct Step {
     uint8_t kind;     // schema::PreTokenizerKind

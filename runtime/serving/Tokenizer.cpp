@@ -15,6 +15,10 @@ constexpr size_t maxPieces = size_t(1) << 24;
 constexpr size_t maxAffixIds = 64;
 constexpr size_t maxSteps = 64;
 
+// How much scratch memory is kept between calls: at most this many times, each of this size.
+constexpr size_t maxIdleScratch = 16;
+constexpr size_t maxKeptEntries = size_t(1) << 17;
+
 Status malformed(const std::string &what) {
   return Status::error("INGOT-E5402", "the tokenizer " + what, "build the engine again");
 }
@@ -45,7 +49,8 @@ Status checkPieces(const schema::Tokenizer &description) {
     return malformed("has pieces outside their bytes");
   const std::string_view all(reinterpret_cast<const char *>(bytes.data()), bytes.size());
   const auto known = static_cast<uint8_t>(schema::PieceFlag::Model) |
-                     static_cast<uint8_t>(schema::PieceFlag::Added);
+                     static_cast<uint8_t>(schema::PieceFlag::Added) |
+                     static_cast<uint8_t>(schema::PieceFlag::Inert);
   for (uint32_t id = 0; id < flags.size(); ++id) {
     const uint32_t begin = offsets.Get(id), end = offsets.Get(id + 1);
     if (end < begin || end > bytes.size() || (flags.Get(id) & ~known) != 0 ||
@@ -135,15 +140,31 @@ Result<Tokenizer> Tokenizer::load(std::span<const std::byte> bytes) {
   if (!preTokenizer.ok())
     return preTokenizer.status();
   tokenizer.preTokenizer = *std::move(preTokenizer);
-  Result<Bpe> bpe = Bpe::create(description);
-  if (!bpe.ok())
-    return bpe.status();
-  tokenizer.bpe = *std::move(bpe);
+  if (Status status = tokenizer.loadModel(); !status.ok())
+    return status;
   if (Status status = tokenizer.loadAddedTokens(); !status.ok())
     return status;
   if (Status status = tokenizer.loadDecoder(); !status.ok())
     return status;
   return tokenizer;
+}
+
+Status Tokenizer::loadModel() {
+  if (description->unigram_scores()) {
+    Result<Unigram> made = Unigram::create(*description);
+    if (!made.ok())
+      return made.status();
+    unigram = *std::move(made);
+    return Status::success();
+  }
+  Result<Bpe> made = Bpe::create(*description);
+  if (!made.ok())
+    return made.status();
+  bpe = *std::move(made);
+  // Words are merged, and remembered, as the bytes they are: their spelling is never made.
+  if (preTokenizer.endsWithByteLevel() && bpe.takeBytes())
+    preTokenizer.dropLastStep();
+  return Status::success();
 }
 
 Status Tokenizer::loadAddedTokens() {
@@ -212,7 +233,16 @@ Result<std::vector<int32_t>> Tokenizer::encode(std::string_view text, bool addSp
       ids.insert(ids.end(), affix->begin(), affix->end());
   };
   append(description->prefix_ids());
-  Bpe::Scratch scratch;
+  std::unique_ptr<Scratch> scratch = takeScratch();
+  if (Status status = encodeInto(text, parseSpecial, *scratch, ids); !status.ok())
+    return status;
+  giveBack(std::move(scratch));
+  append(description->suffix_ids());
+  return ids;
+}
+
+Status Tokenizer::encodeInto(std::string_view text, bool parseSpecial, Scratch &scratch,
+                             std::vector<int32_t> &ids) const {
   for (const Segment &segment : rawTokens.find(text, parseSpecial)) {
     if (segment.id >= 0) {
       ids.push_back(static_cast<int32_t>(segment.id));
@@ -223,12 +253,11 @@ Result<std::vector<int32_t>> Tokenizer::encode(std::string_view text, bool addSp
     if (!status.ok())
       return status;
   }
-  append(description->suffix_ids());
-  return ids;
+  return Status::success();
 }
 
 Status Tokenizer::encodeText(std::string_view text, bool atStart, bool parseSpecial,
-                             Bpe::Scratch &scratch, std::vector<int32_t> &ids) const {
+                             Scratch &scratch, std::vector<int32_t> &ids) const {
   std::string normalized(text);
   if (Status status = normalizer.normalize(normalized, atStart); !status.ok())
     return status;
@@ -242,11 +271,33 @@ Status Tokenizer::encodeText(std::string_view text, bool atStart, bool parseSpec
                            atStart && segment.begin == 0);
     if (!words.ok())
       return words.status();
-    for (const Span &word : words->spans)
-      bpe.encode(std::string_view(words->text).substr(word.begin, word.end - word.begin), scratch,
-                 ids);
+    const std::string_view all = words->text;
+    for (const Span &word : words->spans) {
+      if (unigram)
+        unigram->encode(all.substr(word.begin, word.end - word.begin), scratch.unigram, ids);
+      else
+        bpe.encode(all.substr(word.begin, word.end - word.begin), scratch.bpe, ids);
+    }
   }
   return Status::success();
+}
+
+std::unique_ptr<Tokenizer::Scratch> Tokenizer::takeScratch() const {
+  const std::lock_guard lock(pool->mutex);
+  if (pool->idle.empty())
+    return std::make_unique<Scratch>();
+  std::unique_ptr<Scratch> scratch = std::move(pool->idle.back());
+  pool->idle.pop_back();
+  return scratch;
+}
+
+void Tokenizer::giveBack(std::unique_ptr<Scratch> scratch) const {
+  // What an unusually long word needed is not kept.
+  const size_t entries = scratch->bpe.symbols.capacity() + scratch->bpe.heap.capacity() +
+                         scratch->bpe.spelled.capacity() + scratch->unigram.steps.capacity();
+  const std::lock_guard lock(pool->mutex);
+  if (entries <= maxKeptEntries && pool->idle.size() < maxIdleScratch)
+    pool->idle.push_back(std::move(scratch));
 }
 
 std::string Tokenizer::decode(std::span<const int32_t> ids, DecodeOptions options) const {

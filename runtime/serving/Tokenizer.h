@@ -8,9 +8,12 @@
 #include "runtime/serving/Detokenizer.h"
 #include "runtime/serving/Normalizer.h"
 #include "runtime/serving/PreTokenizer.h"
+#include "runtime/serving/Unigram.h"
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
+#include <mutex>
 #include <optional>
 #include <span>
 #include <string>
@@ -68,19 +71,37 @@ public:
   const std::vector<DecodeStep> &decodeSteps() const { return decoder; }
 
 private:
+  struct Scratch {
+    Bpe::Scratch bpe;
+    Unigram::Scratch unigram;
+  };
+
+  /// Scratch memory that no call uses, so that what calls remember of words serves the next ones.
+  struct Pool {
+    std::mutex mutex;
+    std::vector<std::unique_ptr<Scratch>> idle;
+  };
+
+  Status loadModel();
   Status loadAddedTokens();
   Status loadDecoder();
-  Status encodeText(std::string_view text, bool atStart, bool parseSpecial, Bpe::Scratch &scratch,
+  Status encodeInto(std::string_view text, bool parseSpecial, Scratch &scratch,
                     std::vector<int32_t> &ids) const;
+  Status encodeText(std::string_view text, bool atStart, bool parseSpecial, Scratch &scratch,
+                    std::vector<int32_t> &ids) const;
+  std::unique_ptr<Scratch> takeScratch() const;
+  void giveBack(std::unique_ptr<Scratch> scratch) const;
 
   const schema::Tokenizer *description = nullptr;
   Normalizer normalizer;
   PreTokenizer preTokenizer;
   Bpe bpe;
+  std::optional<Unigram> unigram; // takes the place of `bpe`
   AddedTokens rawTokens;
   AddedTokens normalizedTokens;
   std::vector<bool> special; // by id
   std::vector<DecodeStep> decoder;
+  std::unique_ptr<Pool> pool = std::make_unique<Pool>();
 };
 
 } // namespace ingot::runtime

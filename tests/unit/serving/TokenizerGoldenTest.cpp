@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Real tokenizers against the ids other implementations gave: every golden set whose tokenizer is
 // among the shared data.
+#include "compiler/checkpoint/TiktokenReader.h"
 #include "tests/unit/serving/LlamaCppCases.h"
 #include "tests/unit/serving/TokenizerFixture.h"
 
@@ -10,6 +11,11 @@ namespace ingot::test {
 namespace {
 
 using Ids = std::vector<int32_t>;
+
+LoadedTokenizer loadTiktoken(const std::filesystem::path &path) {
+  return load(
+      expectValue(checkpoint::parseTiktoken(readFile(path), path.string(), /*allTokens=*/true)));
+}
 
 /// The GPT-2 vocabulary without the white-space tokens that CodeGen adds to it.
 LoadedTokenizer loadGpt2() {
@@ -25,6 +31,10 @@ TEST(TokenizerGolden, LlamaCppVocabularies) {
   expectCases("gpt-2", loadGpt2(), readLlamaCppCases("gpt-2"));
   expectCases("llama-bpe", loadJson(readFile(data / "llama3/tokenizer.derived.json")),
               readLlamaCppCases("llama-bpe"));
+  expectCases("llama-bpe (tiktoken)", loadTiktoken(data / "llama3/tokenizer.model"),
+              readLlamaCppCases("llama-bpe"));
+  expectCases("qwen2 (tiktoken)", loadTiktoken(data / "qwen/qwen.tiktoken"),
+              readLlamaCppCases("qwen2"));
   const LoadedTokenizer qwen = loadJson(readFile(data / "qwen/tokenizer.derived.json"));
   expectCases("qwen2", qwen, readLlamaCppCases("qwen2"));
   expectCases("deepseek-r1-qwen", qwen, readLlamaCppCases("deepseek-r1-qwen"));
@@ -54,6 +64,8 @@ TEST(TokenizerGolden, Corpus) {
   const LoadedTokenizer gpt2 = loadGpt2();
   const LoadedTokenizer codegen = loadJson(readFile(data / "gpt2/tokenizer.json"));
   const LoadedTokenizer llama3 = loadJson(readFile(data / "llama3/tokenizer.derived.json"));
+  const LoadedTokenizer llama3Ranks = loadTiktoken(data / "llama3/tokenizer.model");
+  const LoadedTokenizer qwenRanks = loadTiktoken(data / "qwen/qwen.tiktoken");
   const LoadedTokenizer qwen = loadJson(readFile(data / "qwen/tokenizer.derived.json"));
   const LoadedTokenizer llama2 = loadSentencePiece(data / "llama2/tokenizer.model");
   const LoadedTokenizer mixtral = loadSentencePiece(data / "mistral/tokenizer.model.v1");
@@ -76,11 +88,16 @@ TEST(TokenizerGolden, Corpus) {
       {"Salesforce/codegen-350M-mono", &codegen},
       {"Salesforce/codegen2-1B", &codegen},
       {"NousResearch/Meta-Llama-3-8B", &llama3},
+      {"NousResearch/Meta-Llama-3-8B", &llama3Ranks},
+      {"NousResearch/Meta-Llama-3.1-8B", &llama3Ranks},
+      {"unsloth/Llama-3.2-1B-Instruct", &llama3Ranks},
       {"NousResearch/Meta-Llama-3.1-8B", &llama3},
       {"unsloth/Llama-3.2-1B-Instruct", &llama3},
       {"unsloth/Llama-3.2-3B", &llama3},
       {"Qwen/Qwen2-0.5B", &qwen},
+      {"Qwen/Qwen2-0.5B", &qwenRanks},
       {"Qwen/Qwen2.5-7B", &qwen},
+      {"Qwen/Qwen2.5-7B", &qwenRanks},
       {"Qwen/Qwen2.5-3B-Instruct", &qwen},
       {"Qwen/Qwen3-0.6B", &qwen},
       {"codellama/CodeLlama-7b-hf", &llama2},

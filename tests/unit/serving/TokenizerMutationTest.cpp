@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Damaged and hostile tokenizer.json, tokenizer.model and tokenizer sections: each is refused with
 // a code, or loads and then encodes and decodes.
+#include "compiler/checkpoint/Base64.h"
 #include "tests/fuzz/FuzzSession.h"
 #include "tests/unit/checkpoint/Fixtures.h"
 #include "tests/unit/checkpoint/GgufFixtures.h"
+#include "tests/unit/serving/SentencePieceFixture.h"
 #include "tests/unit/serving/TokenizerFixture.h"
 
 #include <nlohmann/json.hpp>
@@ -78,73 +80,89 @@ std::string everyStep() {
  "merges": ["a b", ["n", "o"], "Ġ a"]}})";
 }
 
+/// A small Unigram tokenizer.json with the steps the other one lacks.
+std::string unigramSteps() {
+  return R"({"added_tokens": [{"id": 1, "content": "<s>", "special": true, "normalized": true},
+ {"id": 9, "content": "<|end|>", "special": true, "normalized": false, "single_word": true}],
+"normalizer": {"type": "Sequence", "normalizers": [{"type": "Nmt"}, {"type": "Lowercase"},
+ {"type": "Precompiled", "precompiled_charsmap": ")" +
+         std::string(characterMap) + R"("}, {"type": "StripAccents"}]},
+"pre_tokenizer": {"type": "Sequence", "pretokenizers": [{"type": "BertPreTokenizer"},
+ {"type": "Metaspace", "replacement": "_", "prepend_scheme": "always"}]},
+"decoder": {"type": "Sequence", "decoders": [{"type": "ByteFallback"},
+ {"type": "Metaspace", "replacement": "_", "prepend_scheme": "always"}]},
+"model": {"type": "Unigram", "unk_id": 0, "byte_fallback": true,
+ "vocab": [["<unk>", 0], ["<s>", 0.5], ["_", -1.25], ["_on", -3], ["ce", -2e0], ["o", -4],
+ ["n", -5],
+ ["<0xC3>", -9], ["<0x41>", -9]]}})";
+}
+
+/// Byte-level BPE over all bytes, which the runtime merges as bytes.
+std::string everyByte() {
+  std::string vocabulary;
+  for (int character = 33; character < 256 + 68; ++character)
+    if (character < 127 || (character > 160 && character != 173)) {
+      char escaped[8];
+      std::snprintf(escaped, sizeof escaped, "\\u%04x", static_cast<unsigned>(character));
+      vocabulary += "\"" + std::string(escaped) + "\": " + std::to_string(character) + ", ";
+    }
+  return R"({"pre_tokenizer": {"type": "ByteLevel", "add_prefix_space": false},
+"decoder": {"type": "ByteLevel"},
+"model": {"type": "BPE", "ignore_merges": true, "vocab": {)" +
+         vocabulary + R"("on": 330, "Ġon": 331}, "merges": ["o n", "Ġ on"]}})";
+}
+
+std::string smallUnigramModel() {
+  return smallModel({.kind = 1, .map = *checkpoint::decodeBase64(characterMap)});
+}
+
 TEST(TokenizerMutation, TokenizerJson) {
-  std::vector<std::string> corpus = {everyStep()};
+  std::vector<std::string> corpus = {everyStep(), unigramSteps(), everyByte()};
+  for (const std::string &good : corpus)
+    ASSERT_EQ(tryReader(checkpoint::parseTokenizerJson(good, "tokenizer.json")), "") << good;
   if (std::filesystem::exists(sharedData()))
     corpus.push_back(readFile(sharedData() / "stories260K-hf/tokenizer.json"));
   fuzz::FuzzSession session("tokenizer_json", 11);
-  session.mutator.setWords({"null", "\"type\": \"Sequence\",", "\"Regex\": \"(a+)+b\"", "(?=", "[^",
-                            "{64}", "\\u0000", "\"\"", "\xC3", "\"Removed\"", "true", "\"Fuse\""});
+  session.mutator.setWords({"null", "\"type\": \"Sequence\",", "\"unk_id\": 3,", "[\"a\", -1],",
+                            "\"Regex\": \"(a+)+b\"", "(?=", "[^", "{64}", "\\u0000", "\"\"", "\xC3",
+                            "\"Removed\"", "true", "\"Fuse\""});
   session.run(4000, corpus, [](const std::string &text) {
     return tryReader(checkpoint::parseTokenizerJson(text, "tokenizer.json"));
   });
   session.check();
 }
 
-/// Appends a protobuf field: a varint, or a length-delimited one.
-void putVarint(std::string &out, uint64_t value) {
-  for (; value >= 0x80; value >>= 7)
-    out += static_cast<char>(value | 0x80);
-  out += static_cast<char>(value);
-}
-
-void putBytes(std::string &out, unsigned field, std::string_view bytes) {
-  putVarint(out, field << 3 | 2);
-  putVarint(out, bytes.size());
-  out += bytes;
-}
-
-void putNumber(std::string &out, unsigned field, uint64_t value) {
-  putVarint(out, field << 3);
-  putVarint(out, value);
-}
-
-/// A sentencepiece model of a few pieces of every type.
-std::string smallModel() {
-  std::string model;
-  auto piece = [&](std::string_view text, float score, unsigned type) {
-    std::string message;
-    putBytes(message, 1, text);
-    message += static_cast<char>(2 << 3 | 5);
-    message.append(reinterpret_cast<const char *>(&score), sizeof score);
-    putNumber(message, 3, type);
-    putBytes(model, 1, message);
-  };
-  piece("<unk>", 0, 2);
-  piece("<s>", 0, 3);
-  piece("</s>", 0, 3);
-  piece("<0xC3>", 0, 6);
-  piece("<tool>", 0, 4);
-  piece("<unused>", 0, 5);
-  piece("on", -1, 1);
-  piece("\u2581on", -2, 1);
-  for (const char *character : {"o", "n", "\u2581", "c", "e"})
-    piece(character, -10, 1);
-  std::string trainer, normalizer;
-  putNumber(trainer, 3, 2);
-  putNumber(trainer, 35, 1);
-  putNumber(trainer, 41, 1);
-  putBytes(model, 2, trainer);
-  putBytes(normalizer, 1, "identity");
-  putNumber(normalizer, 3, 1);
-  putNumber(normalizer, 4, 1);
-  putBytes(model, 3, normalizer);
-  return model;
+TEST(TokenizerMutation, TokenizerConfig) {
+  const std::vector<std::string> corpus = {
+      R"({"bos_token": {"content": "<s>"}, "eos_token": "<|end|>", "pad_token": null,
+"add_bos_token": true, "add_eos_token": false, "legacy": false,
+"clean_up_tokenization_spaces": true,
+"chat_template": [{"name": "default", "template": "D"}, {"name": "tool_use", "template": "T"}],
+"added_tokens_decoder": {"40": {"content": "<x>", "special": true, "normalized": false},
+ "41": {"content": "on a", "normalized": true, "lstrip": true, "single_word": true}}})"};
+  fuzz::FuzzSession session("tokenizer_config", 15);
+  session.mutator.setWords(
+      {"null", "\"40\"", "\"1\":", "\"<s>\"", "[]", "\"content\": \"\",", "4194303"});
+  session.run(3000, corpus, [](const std::string &text) -> std::string {
+    const auto config = checkpoint::Json::parse(text, "tokenizer_config.json");
+    if (!config)
+      return config.error().code;
+    for (const auto &base : {checkpoint::parseTokenizerJson(everyStep(), "tokenizer.json"),
+                             checkpoint::parseTokenizerJson(unigramSteps(), "tokenizer.json")}) {
+      checkpoint::TokenizerSpec spec = *base;
+      if (const auto applied = checkpoint::applyTokenizerConfig(spec, *config); !applied)
+        return applied.error().code;
+      EXPECT_EQ(tryReader(std::move(spec)), "");
+    }
+    return "";
+  });
+  session.check();
 }
 
 TEST(TokenizerMutation, SentencePieceModel) {
-  const std::vector<std::string> corpus = {smallModel()};
-  ASSERT_EQ(tryReader(checkpoint::parseSentencePiece(corpus[0], "tokenizer.model")), "");
+  const std::vector<std::string> corpus = {smallModel({}), smallUnigramModel()};
+  for (const std::string &good : corpus)
+    ASSERT_EQ(tryReader(checkpoint::parseSentencePiece(good, "tokenizer.model")), "");
   fuzz::FuzzSession session("tokenizer_model", 12);
   session.run(4000, corpus, [](const std::string &bytes) {
     return tryReader(checkpoint::parseSentencePiece(bytes, "tokenizer.model"));
@@ -181,8 +199,12 @@ TEST(TokenizerMutation, GgufMetadata) {
 
 TEST(TokenizerMutation, Section) {
   std::vector<std::string> corpus;
-  for (const auto &spec : {checkpoint::parseTokenizerJson(everyStep(), "tokenizer.json"),
-                           checkpoint::parseSentencePiece(smallModel(), "tokenizer.model")}) {
+  for (const auto &spec :
+       {checkpoint::parseTokenizerJson(everyStep(), "tokenizer.json"),
+        checkpoint::parseTokenizerJson(unigramSteps(), "tokenizer.json"),
+        checkpoint::parseTokenizerJson(everyByte(), "tokenizer.json"),
+        checkpoint::parseSentencePiece(smallModel({}), "tokenizer.model"),
+        checkpoint::parseSentencePiece(smallUnigramModel(), "tokenizer.model")}) {
     ASSERT_TRUE(spec) << spec.error().str();
     const std::vector<uint8_t> bytes = compiler::writeTokenizer(*spec);
     corpus.emplace_back(bytes.begin(), bytes.end());
