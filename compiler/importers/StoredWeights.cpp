@@ -132,43 +132,28 @@ checkpoint::Expected<StoredWeights::Parts> StoredWeights::awq(Shape shape) {
 /// along N, scales [K / group, N].
 checkpoint::Expected<StoredWeights::Parts> StoredWeights::gptq(Shape shape) {
   const QuantizationConfig &config = checkpoint.quantization();
+  bool hasZeros = !config.symmetric;
   int64_t rows = shape[0], columns = shape[1];
-  auto words = part(".qweight"), scale = part(".scales");
+  auto words = wordsOf(".qweight", ".scales", shape, 0, hasZeros);
   if (!words)
     return words.error();
-  if (!scale)
-    return scale.error();
-  if ((*words)->shape.size() != 2 || (*scale)->shape.size() != 2)
-    return unsupported("words or scales that are no matrices", "download the checkpoint again");
-  auto fields = fieldsOf(shape, **words, (*words)->shape[0] * kWordBits, (*scale)->shape[0]);
-  if (!fields)
-    return fields.error();
-  int64_t bits = fields->bits, groups = static_cast<int64_t>((*scale)->shape[0]);
-  if (bits == 8 && !config.symmetric)
-    return unsupported("GPTQ with 8 bits and zero points",
-                       "quantize symmetrically, or with 4 bits");
-  if (auto ordered = columnsInOrder(columns, *fields); !ordered)
+  if (auto ordered = columnsInOrder(columns, words->fields); !ordered)
     return ordered.error();
-  auto values = read(".qweight", integer(32), {static_cast<int64_t>((*words)->shape[0]), rows});
-  auto scales = readScales(".scales", {rows, groups}, true);
+  auto values = read(".qweight", integer(32), {words->extent, rows});
+  auto scales = readScales(".scales", {rows, words->groups}, true);
   if (!values)
     return values.error();
   if (!scales)
     return scales.error();
-  Parts parts;
+  int64_t bits = words->fields.bits;
+  Parts parts = partsOf(*words, transpose(*values), columns, hasZeros);
   parts.scales = *scales;
-  int64_t half = int64_t{1} << (bits - 1);
-  // Symmetric fields are moved so that their middle is where the encoding has its own.
-  int64_t bias = !config.symmetric ? 0 : bits == 8 ? half : half - kNibbleZero;
-  parts.values = unpack(transpose(*values), columns, integer(bits == 8 ? 8 : 4), bits, 0, bias);
-  if (!config.symmetric) {
-    auto zeros = read(".qzeros", integer(32), {groups, wordsFor(rows * bits)});
+  if (hasZeros) {
+    auto zeros = read(".qzeros", integer(32), {words->groups, wordsFor(rows * bits)});
     if (!zeros)
       return zeros.error();
     parts.zeros = transpose(unpack(*zeros, rows, integer(8), bits, config.zerosLessOne ? 1 : 0));
   }
-  parts.encoding = llm::EncodingAttr::get(builder.getContext(), bits == 8 ? "int8" : "int4",
-                                          fields->group, !config.symmetric);
   return parts;
 }
 
@@ -198,8 +183,33 @@ checkpoint::Outcome StoredWeights::columnsInOrder(int64_t columns, const Fields 
 /// weight_zero_point [N * bits / 32, groups] with words along N. Fields are signed values plus half
 /// the range; the zero points are alike, so both halves cancel.
 checkpoint::Expected<StoredWeights::Parts> StoredWeights::packedIntegers(Shape shape) {
-  int64_t rows = shape[0], columns = shape[1];
-  auto words = part(".weight_packed"), scale = part(".weight_scale");
+  bool hasZeros = checkpoint.find(module + ".weight_zero_point") != nullptr;
+  int64_t rows = shape[0];
+  auto words = wordsOf(".weight_packed", ".weight_scale", shape, 1, hasZeros);
+  if (!words)
+    return words.error();
+  auto values = read(".weight_packed", integer(32), {rows, words->extent});
+  auto scales = readScales(".weight_scale", {rows, words->groups}, false);
+  if (!values)
+    return values.error();
+  if (!scales)
+    return scales.error();
+  int64_t bits = words->fields.bits;
+  Parts parts = partsOf(*words, *values, shape[1], hasZeros);
+  parts.scales = *scales;
+  if (hasZeros) {
+    auto zeros = read(".weight_zero_point", integer(32), {wordsFor(rows * bits), words->groups});
+    if (!zeros)
+      return zeros.error();
+    parts.zeros = unpack(transpose(*zeros), rows, integer(8), bits);
+  }
+  return parts;
+}
+
+/// `axis`: that of the inputs in both tensors.
+checkpoint::Expected<StoredWeights::Words>
+StoredWeights::wordsOf(StringRef name, StringRef scales, Shape shape, size_t axis, bool hasZeros) {
+  auto words = part(name), scale = part(scales);
   if (!words)
     return words.error();
   if (!scale)
@@ -210,33 +220,25 @@ checkpoint::Expected<StoredWeights::Parts> StoredWeights::packedIntegers(Shape s
                        "supported: integers packed in I32 words");
   if ((*words)->shape.size() != 2 || (*scale)->shape.size() != 2)
     return unsupported("words or scales that are no matrices", "download the checkpoint again");
-  auto fields = fieldsOf(shape, **words, (*words)->shape[1] * kWordBits, (*scale)->shape[1]);
+  uint64_t extent = (*words)->shape[axis], groups = (*scale)->shape[axis];
+  auto fields = fieldsOf(shape, **words, extent * kWordBits, groups);
   if (!fields)
     return fields.error();
-  int64_t bits = fields->bits, groups = static_cast<int64_t>((*scale)->shape[1]);
-  bool hasZeros = checkpoint.find(module + ".weight_zero_point") != nullptr;
-  if (bits == 8 && hasZeros)
+  if (fields->bits == 8 && hasZeros)
     return unsupported("8 bits with zero points", "quantize symmetrically, or with 4 bits");
-  auto values =
-      read(".weight_packed", integer(32), {rows, static_cast<int64_t>((*words)->shape[1])});
-  auto scales = readScales(".weight_scale", {rows, groups}, false);
-  if (!values)
-    return values.error();
-  if (!scales)
-    return scales.error();
-  Parts parts;
-  parts.scales = *scales;
-  int64_t half = int64_t{1} << (bits - 1);
+  return Words{*fields, static_cast<int64_t>(extent), static_cast<int64_t>(groups)};
+}
+
+/// Values and encoding; `words` have the inputs along their rows. Symmetric fields are moved so
+/// that their middle is where the encoding has its own.
+StoredWeights::Parts StoredWeights::partsOf(const Words &words, Value packed, int64_t columns,
+                                            bool hasZeros) {
+  int64_t bits = words.fields.bits, half = int64_t{1} << (bits - 1);
   int64_t bias = hasZeros ? 0 : bits == 8 ? half : half - kNibbleZero;
-  parts.values = unpack(*values, columns, integer(bits == 8 ? 8 : 4), bits, 0, bias);
-  if (hasZeros) {
-    auto zeros = read(".weight_zero_point", integer(32), {wordsFor(rows * bits), groups});
-    if (!zeros)
-      return zeros.error();
-    parts.zeros = unpack(transpose(*zeros), rows, integer(8), bits);
-  }
+  Parts parts;
+  parts.values = unpack(packed, columns, integer(bits == 8 ? 8 : 4), bits, 0, bias);
   parts.encoding = llm::EncodingAttr::get(builder.getContext(), bits == 8 ? "int8" : "int4",
-                                          fields->group, hasZeros);
+                                          words.fields.group, hasZeros);
   return parts;
 }
 

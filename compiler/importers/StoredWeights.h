@@ -36,12 +36,21 @@ private:
     int64_t bits = 4, group = 0;
   };
 
+  /// Fields packed in words: what they are, words along the inputs, scales of a row.
+  struct Words {
+    Fields fields;
+    int64_t extent = 0, groups = 0;
+  };
+
   Expected<Parts> awq(Shape shape);
   Expected<Parts> gptq(Shape shape);
   Expected<Parts> packedIntegers(Shape shape);
   Expected<Parts> integers(Shape shape);
   Expected<Parts> float8(Shape shape);
   Expected<Parts> ggmlBlocks(Shape shape);
+  Expected<Words> wordsOf(llvm::StringRef words, llvm::StringRef scales, Shape shape, size_t axis,
+                          bool hasZeros);
+  Parts partsOf(const Words &words, mlir::Value packed, int64_t columns, bool hasZeros);
   Expected<Fields> fieldsOf(Shape shape, const checkpoint::Tensor &words, uint64_t fieldBits,
                             uint64_t groups) const;
 
