@@ -3,6 +3,7 @@
 #include "compiler/BuildRequest.h"
 
 #include "compiler/EngineAssembly.h"
+#include "compiler/importers/StoredWeights.h"
 
 using namespace mlir;
 using namespace ingot;
@@ -98,14 +99,6 @@ recipe::StoreType ownType(const checkpoint::Checkpoint &checkpoint) {
   return own == DType::BF16  ? recipe::StoreType::BF16
          : own == DType::F16 ? recipe::StoreType::F16
                              : recipe::StoreType::F32;
-}
-
-/// The name of the matrix that the tensor called `stored` is part of, as recipes have it.
-std::string weightName(llvm::StringRef stored) {
-  for (llvm::StringRef part : {".qweight", ".weight_packed", ".weight_blocks"})
-    if (stored.ends_with(part))
-      return (stored.drop_back(part.size()) + ".weight").str();
-  return stored.str();
 }
 
 /// What the checkpoint was quantized for, where the recipe leaves it open, and what the engine does
@@ -205,7 +198,7 @@ Expected<BuildRequest> compiler::readRequest(MLIRContext &context, const BuildOp
     return outcome.error();
   std::vector<std::string> names;
   for (const checkpoint::Tensor &tensor : request.checkpoint.tensors())
-    names.push_back(weightName(tensor.name));
+    names.push_back(matrixName(tensor.name));
   for (const recipe::UnusedRule &unused : request.recipe.unusedRules(names))
     progress.warn("recipe rule " + request.recipe.weights[unused.rule].match +
                   (unused.shadowed ? " is never reached: earlier rules take its tensors"

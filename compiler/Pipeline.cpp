@@ -2,10 +2,9 @@
 // Stages, and what the passes are told: target, recipe and declared shapes, as attributes.
 #include "compiler/Pipeline.h"
 
-#include "passes/FusionReport.h"
-
 #include "compiler/RegisterPasses.h"
 #include "mlir/Transforms/Passes.h"
+#include "passes/FusionReport.h"
 #include "passes/fuse/Passes.h"
 #include "passes/plan/Passes.h"
 #include "passes/quantize/Passes.h"
@@ -116,9 +115,7 @@ void annotate(ModuleOp module, const recipe::Recipe &recipe) {
     // The last operation of an expression: parts of a matrix have no format of their own.
     bool isMatrix = isa<llm::WeightOp, llm::DequantizeOp, llm::PermuteRowsOp>(op) &&
                     cast<RankedTensorType>(op->getResult(0).getType()).getRank() == 2 &&
-                    !llvm::any_of(op->getUsers(), [](Operation *user) {
-                      return user->getNumResults() > 0 && isWeight(user->getResult(0));
-                    });
+                    !llvm::any_of(op->getUsers(), isWeightOperation);
     if (!isMatrix)
       return;
     // The location bears the name that the model uses, which a tied weight may not be stored under.

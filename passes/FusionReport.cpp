@@ -44,3 +44,7 @@ bool ingot::isWeight(Value value) {
                    llm::RepeatRowsOp, llm::ConcatRowsOp, llm::InterleaveRowsOp, llm::PermuteRowsOp,
                    llm::ScaleColumnsOp, llm::PackOp, llm::LoadWeightOp>(op);
 }
+
+bool ingot::isWeightOperation(Operation *op) {
+  return op->getNumResults() > 0 && isWeight(op->getResult(0));
+}

@@ -3,6 +3,7 @@
 #include "compiler/checkpoint/GgufConfig.h"
 #include "compiler/checkpoint/SentencePieces.h"
 #include "compiler/checkpoint/TokenizerReader.h"
+#include "compiler/checkpoint/TokenizerRegex.h"
 #include "compiler/checkpoint/TokenizerSteps.h"
 
 #include <nlohmann/json.hpp>
@@ -25,22 +26,16 @@ nlohmann::json inSequence(nlohmann::json first, nlohmann::json second) {
   return {{"type", "Sequence"}, {"pretokenizers", {std::move(first), std::move(second)}}};
 }
 
-nlohmann::json splitBy(const char *regex) {
+nlohmann::json splitBy(const std::string &regex) {
   return inSequence({{"type", "Split"}, {"pattern", {{"Regex", regex}}}, {"behavior", "Isolated"}},
                     byteLevel(false));
 }
 
 nlohmann::json gpt2Words() { return byteLevel(true); }
 
-nlohmann::json llama3Words() {
-  return splitBy(R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}|)"
-                 R"( ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)");
-}
+nlohmann::json llama3Words() { return splitBy(wordRegex(R"(\p{N}{1,3})")); }
 
-nlohmann::json qwen2Words() {
-  return splitBy(R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}|)"
-                 R"( ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)");
-}
+nlohmann::json qwen2Words() { return splitBy(wordRegex(R"(\p{N})")); }
 
 nlohmann::json digitsThenGpt2Words() {
   return inSequence({{"type", "Digits"}, {"individual_digits", true}}, byteLevel(true));

@@ -10,9 +10,6 @@ namespace ingot::checkpoint {
 
 static constexpr std::string_view spaceMark = "\u2581";
 
-/// How much worse an unknown character is than the worst piece of a Unigram model.
-static constexpr float unknownPenalty = 10;
-
 static Error damaged(std::string what, const std::string &where) {
   return {"INGOT-E1413", std::move(what), where, "copy or export the file again"};
 }

@@ -37,12 +37,6 @@ struct Family {
   int32_t bosId; ///< put before a text, or -1
 };
 
-/// How both families cut words, but for digits.
-std::string wordRegex(std::string_view digits) {
-  return message(R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|)", digits,
-                 R"(| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)");
-}
-
 /// Llama 3.1 and later; Llama 3 calls some of these "reserved", and never makes them.
 std::vector<SpecialToken> furtherLlamaTokens() {
   std::vector<SpecialToken> tokens = {

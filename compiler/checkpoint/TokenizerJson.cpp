@@ -14,9 +14,6 @@ namespace {
 
 constexpr size_t maxUnigramPieceBytes = 1024;
 
-/// How much worse an unknown character is than the worst piece of a Unigram model.
-constexpr double unknownPenalty = 10;
-
 /// The model's type, "BPE" or "Unigram". Errors: INGOT-E1403 (another type), INGOT-E1408 (the model
 /// asks for something this reader cannot express).
 Expected<std::string> checkModel(const Json &model) {
@@ -134,7 +131,7 @@ Outcome readUnigram(const Json &model, TokenizerVocabulary &vocabulary, Tokenize
   spec.unkId = static_cast<int32_t>(*id);
   spec.fuseUnk = true;
   spec.unigramScores = std::move(scores);
-  spec.unknownScore = worst - unknownPenalty;
+  spec.unknownScore = worst - double{unknownPenalty};
   return {};
 }
 

@@ -240,6 +240,11 @@ Expected<std::string> translateRegex(std::string_view pattern, const std::string
   return std::move(translator.out);
 }
 
+std::string wordRegex(std::string_view digits) {
+  return message(R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|)", digits,
+                 R"(| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)");
+}
+
 std::string escapeRegex(std::string_view text) {
   std::string out;
   for (char c : text) {

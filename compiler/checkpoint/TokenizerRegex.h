@@ -13,6 +13,10 @@ constexpr std::string_view whitespaceClass = R"(\t-\r\x{20}\x{85}\p{Z})";
 /// Errors: INGOT-E1410 for what has no translation or does not compile, naming it.
 Expected<std::string> translateRegex(std::string_view pattern, const std::string &where);
 
+/// How Llama 3 and Qwen2 cut words, in the syntax of tokenizer.json; `digits` is the part for
+/// digits, in which alone they differ.
+std::string wordRegex(std::string_view digits);
+
 /// A PCRE2 pattern that matches `text` and nothing else.
 std::string escapeRegex(std::string_view text);
 

@@ -20,6 +20,9 @@ constexpr size_t maxAddedTokenBytes = 256;
 /// Pieces of a BPE vocabulary are at most this long.
 constexpr size_t maxPieceBytes = 64 * 1024;
 
+/// How much worse an unknown character is than the worst piece of a Unigram model.
+constexpr float unknownPenalty = 10;
+
 /// Whether `text` is UTF-8 through and through.
 bool isUtf8(std::string_view text);
 

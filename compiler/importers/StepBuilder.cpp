@@ -50,20 +50,6 @@ RankedTensorType rowsType(OpBuilder &builder, StringRef rows, int64_t columns, T
   return RankedTensorType::get(shape, element, builder.getStringAttr(rows));
 }
 
-/// The IR type of a stored element; null for types no operation reads.
-Type elementType(OpBuilder &builder, checkpoint::DType dtype) {
-  switch (dtype) {
-  case checkpoint::DType::F32:
-    return builder.getF32Type();
-  case checkpoint::DType::F16:
-    return builder.getF16Type();
-  case checkpoint::DType::BF16:
-    return builder.getBF16Type();
-  default:
-    return {};
-  }
-}
-
 } // namespace
 
 StepBuilder::StepBuilder(ModuleOp module, const checkpoint::Checkpoint &checkpoint)
@@ -148,7 +134,7 @@ Value StepBuilder::weight(StringRef name, ArrayRef<int64_t> shape) {
   auto tensor = checkpoint.get(name.str());
   if (auto assumed = checkpoint.assumedType()) {
     stored = checkpoint.storedName(name.str());
-    if (Type type = elementType(builder, *assumed))
+    if (Type type = plainType(builder, *assumed))
       element = type;
     else
       fail({"INGOT-E1081", "config.json says that weights are " + std::string(dtypeName(*assumed)),
@@ -161,16 +147,9 @@ Value StepBuilder::weight(StringRef name, ArrayRef<int64_t> shape) {
     read.insert(stored);
     file = checkpoint.fileName(found);
     offset = static_cast<int64_t>(found.offset);
-    if (!llvm::equal(found.shape, shape, [](uint64_t a, int64_t b) { return int64_t(a) == b; }))
-      fail({"INGOT-E1080",
-            "tensor " + checkpoint.shownName(stored) + " has another shape than the model's" +
-                " configuration implies",
-            file,
-            "check config.json, or a GGUF file's metadata, against the weights: [" +
-                llvm::join(llvm::map_range(shape, [](int64_t n) { return std::to_string(n); }),
-                           ", ") +
-                "] is expected"});
-    if (Type type = elementType(builder, found.dtype))
+    if (auto fits = expectShape(checkpoint, found, shape); !fits)
+      fail(fits.error());
+    if (Type type = plainType(builder, found.dtype))
       element = type;
     else
       fail({"INGOT-E1081",

@@ -24,6 +24,9 @@ constexpr int64_t kWordBits = 32;
 /// Bits of int4 elements, into which narrower fields are widened.
 constexpr int64_t kNibble = 4, kNibbleZero = 8;
 
+/// Parts of a module that hold the packed values of its matrix.
+constexpr StringLiteral kPackedValues[] = {".qweight", ".weight_packed", ".weight_blocks"};
+
 StringRef moduleOf(StringRef name) {
   name.consume_back(".weight");
   return name;
@@ -32,21 +35,11 @@ StringRef moduleOf(StringRef name) {
 /// Words that hold so many bits.
 int64_t wordsFor(int64_t bits) { return (bits + kWordBits - 1) / kWordBits; }
 
-std::string shapeText(ArrayRef<int64_t> shape) {
-  return "[" +
-         llvm::join(llvm::map_range(shape, [](int64_t n) { return std::to_string(n); }), ", ") +
-         "]";
-}
-
 /// The IR type of stored elements that an expression may begin with; null for others.
 Type elementType(OpBuilder &builder, DType type) {
+  if (Type plain = plainType(builder, type))
+    return plain;
   switch (type) {
-  case DType::F32:
-    return builder.getF32Type();
-  case DType::F16:
-    return builder.getF16Type();
-  case DType::BF16:
-    return builder.getBF16Type();
   case DType::F8E4M3:
     return Float8E4M3FNType::get(builder.getContext());
   case DType::I8:
@@ -61,15 +54,50 @@ Type elementType(OpBuilder &builder, DType type) {
 
 } // namespace
 
+std::string compiler::matrixName(StringRef stored) {
+  for (StringRef part : kPackedValues)
+    if (stored.ends_with(part))
+      return (stored.drop_back(part.size()) + ".weight").str();
+  return stored.str();
+}
+
+Type compiler::plainType(OpBuilder &builder, DType type) {
+  switch (type) {
+  case DType::F32:
+    return builder.getF32Type();
+  case DType::F16:
+    return builder.getF16Type();
+  case DType::BF16:
+    return builder.getBF16Type();
+  default:
+    return {};
+  }
+}
+
+checkpoint::Outcome compiler::expectShape(const checkpoint::Checkpoint &checkpoint,
+                                          const Tensor &tensor, ArrayRef<int64_t> shape) {
+  if (llvm::equal(tensor.shape, shape,
+                  [](uint64_t a, int64_t b) { return static_cast<int64_t>(a) == b; }))
+    return {};
+  return Error{
+      "INGOT-E1080",
+      message("tensor ", checkpoint.shownName(tensor.name),
+              " has another shape than the model's configuration implies"),
+      checkpoint.fileName(tensor),
+      "check config.json, or a GGUF file's metadata, against the weights: [" +
+          llvm::join(llvm::map_range(shape, [](int64_t n) { return std::to_string(n); }), ", ") +
+          "] is expected"};
+}
+
 bool StoredWeights::isQuantized(StringRef name) const {
   std::string module = moduleOf(name).str();
-  for (const char *part : {".qweight", ".weight_packed", ".weight_blocks"})
-    if (checkpoint.find(module + part))
+  for (StringRef part : kPackedValues)
+    if (checkpoint.find(module + part.str()))
       return true;
   const Tensor *weight = checkpoint.find(module + ".weight");
   if (weight && checkpoint::isBlockType(weight->dtype))
     return true;
-  return weight && !llvm::is_contained({DType::F32, DType::F16, DType::BF16}, weight->dtype) &&
+  return weight && !plainType(builder, weight->dtype) &&
          checkpoint.quantization().method != Method::None;
 }
 
@@ -334,13 +362,8 @@ checkpoint::Expected<StoredWeights::Parts> StoredWeights::ggmlBlocks(Shape shape
                  "supported: F32, F16, BF16, Q8_0 and Q4_0; convert the model to one of them"};
   int64_t rows = shape[0], columns = shape[1], blocks = columns / elements;
   int64_t count = nibbles ? elements / 2 : elements, block = scaleBytes + count;
-  if (!llvm::equal(tensor.shape, shape,
-                   [](uint64_t a, int64_t b) { return static_cast<int64_t>(a) == b; }))
-    return Error{"INGOT-E1080",
-                 message("tensor ", checkpoint.shownName(tensor.name),
-                         " has another shape than the model's configuration implies"),
-                 checkpoint.fileName(tensor),
-                 "check the file's metadata: " + shapeText(shape) + " is expected"};
+  if (auto fits = expectShape(checkpoint, tensor, shape); !fits)
+    return fits.error();
   auto at = atSite(builder.getContext(), tensor.name);
   Value bytes = llm::WeightOp::create(
       builder, at, RankedTensorType::get({rows, blocks * block}, integer(8)), tensor.name,
@@ -408,13 +431,8 @@ checkpoint::Expected<Value> StoredWeights::read(StringRef name, Type element, Sh
   if (!found)
     return found.error();
   const Tensor &tensor = **found;
-  Shape expected = stored.value_or(shape);
-  if (!llvm::equal(tensor.shape, expected,
-                   [](uint64_t a, int64_t b) { return static_cast<int64_t>(a) == b; }))
-    return Error{"INGOT-E1080",
-                 message("tensor ", tensor.name, " has another shape than its format"),
-                 checkpoint.fileName(tensor),
-                 "check config.json against the weights: " + shapeText(expected) + " is expected"};
+  if (auto fits = expectShape(checkpoint, tensor, stored.value_or(shape)); !fits)
+    return fits.error();
   if (elementType(builder, tensor.dtype) != element)
     return Error{"INGOT-E1081",
                  message("tensor ", tensor.name, " holds ", dtypeName(tensor.dtype),
@@ -431,11 +449,11 @@ checkpoint::Expected<Value> StoredWeights::readScales(StringRef name, Shape shap
   if (!found)
     return found.error();
   DType type = (*found)->dtype;
-  if (!llvm::is_contained({DType::F32, DType::F16, DType::BF16}, type))
+  Type element = plainType(builder, type);
+  if (!element)
     return Error{"INGOT-E1081",
                  message("scales ", (*found)->name, " are ", dtypeName(type), " elements"),
                  checkpoint.fileName(**found), "supported: F32, F16, BF16"};
-  Type element = elementType(builder, type);
   if (!transposed) {
     // A single scale is stored with no, one or two dimensions.
     SmallVector<int64_t> stored(llvm::map_range(
@@ -468,9 +486,9 @@ Value StoredWeights::unpack(Value input, int64_t columns, Type element, int64_t 
 }
 
 Error StoredWeights::unsupported(const std::string &what, const std::string &fix) const {
-  const Tensor *tensor = checkpoint.find(module + ".qweight");
-  for (const char *part : {".weight_packed", ".weight_blocks", ".weight"})
-    tensor = tensor ? tensor : checkpoint.find(module + part);
+  const Tensor *tensor = checkpoint.find(module + ".weight");
+  for (StringRef part : kPackedValues)
+    tensor = tensor ? tensor : checkpoint.find(module + part.str());
   return {"INGOT-E1054", message("matrix ", inQuotes(module), ": ", what, " is not supported"),
           tensor ? checkpoint.fileName(*tensor) : "", fix};
 }

@@ -8,6 +8,17 @@
 
 namespace ingot::compiler {
 
+/// The matrix that the tensor called `stored` is part of: its name as models and recipes have it.
+/// Other names are returned as they are.
+std::string matrixName(llvm::StringRef stored);
+
+/// The IR type of plain float elements; null for types that no operation reads as they are.
+mlir::Type plainType(mlir::OpBuilder &builder, checkpoint::DType type);
+
+/// INGOT-E1080 unless `tensor` has `shape`.
+checkpoint::Outcome expectShape(const checkpoint::Checkpoint &checkpoint,
+                                const checkpoint::Tensor &tensor, llvm::ArrayRef<int64_t> shape);
+
 /// Builds the values of one matrix. Which format a matrix has is told by the names and types of the
 /// tensors of its module; what these cannot say is the checkpoint's quantization().
 class StoredWeights {

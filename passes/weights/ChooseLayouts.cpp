@@ -23,7 +23,7 @@ struct ChooseLayouts : ingot::impl::ChooseLayoutsPassBase<ChooseLayouts> {
     SetVector<Value> weights;
     getOperation().walk([&](Operation *op) {
       for (Value operand : op->getOperands())
-        if (isWeight(operand) && !isWeight(op))
+        if (isWeight(operand) && !isWeightOperation(op))
           weights.insert(operand);
     });
     for (Value weight : weights)
@@ -31,17 +31,11 @@ struct ChooseLayouts : ingot::impl::ChooseLayoutsPassBase<ChooseLayouts> {
         return signalPassFailure();
   }
 
-  /// Whether `op` is itself part of a weight's expression.
-  static bool isWeight(Operation *op) {
-    return op->getNumResults() > 0 && ingot::isWeight(op->getResult(0));
-  }
-  static bool isWeight(Value value) { return ingot::isWeight(value); }
-
   LogicalResult pack(FusionReport &report, Value weight) {
     // A product's wish comes first: it reads the weight most; others cope with its layout.
     OpOperand *reader = nullptr;
     for (OpOperand &use : weight.getUses())
-      if (!isWeight(use.getOwner()) &&
+      if (!isWeightOperation(use.getOwner()) &&
           (!reader || (isa<llm::MatmulOp>(use.getOwner()) &&
                        (!isa<llm::MatmulOp>(reader->getOwner()) ||
                         use.getOwner()->isBeforeInBlock(reader->getOwner())))))
@@ -57,7 +51,7 @@ struct ChooseLayouts : ingot::impl::ChooseLayoutsPassBase<ChooseLayouts> {
         builder, weight.getLoc(),
         RankedTensorType::get(type.getShape(), type.getElementType(), *layout), weight);
     weight.replaceUsesWithIf(pack.getResult(),
-                             [](OpOperand &use) { return !isWeight(use.getOwner()); });
+                             [](OpOperand &use) { return !isWeightOperation(use.getOwner()); });
     return success();
   }
 };

@@ -107,8 +107,7 @@ struct HoistWeights : ingot::impl::HoistWeightsPassBase<HoistWeights> {
   static void eraseUnused(ModuleOp module, func::FuncOp weights) {
     for (auto function : module.getOps<func::FuncOp>())
       for (Operation &op : llvm::make_early_inc_range(llvm::reverse(function.getBody().front())))
-        if (function != weights && op.use_empty() && op.getNumResults() > 0 &&
-            isWeight(op.getResult(0)))
+        if (function != weights && op.use_empty() && isWeightOperation(&op))
           op.erase();
   }
 
