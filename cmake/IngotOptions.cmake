@@ -22,17 +22,45 @@ function(ingot_library name)
   endif()
 endfunction()
 
+# Programs are compiled as libraries are, so that both can use the same parsed headers.
+set(CMAKE_CXX_COMPILE_OPTIONS_PIE ${CMAKE_CXX_COMPILE_OPTIONS_PIC})
+
+# ingot_parsed_headers(Name LINK lib... HEADERS <header>...): a target that parses headers of
+# other projects once, for the targets that say `REUSE_FROM Name` (decision 0041). Every file still
+# includes what it uses: with a compiler cache, scripts/build leaves these headers out.
+function(ingot_parsed_headers name)
+  cmake_parse_arguments(ARG "" "" "LINK;HEADERS" ${ARGN})
+  file(CONFIGURE OUTPUT ${CMAKE_BINARY_DIR}/${name}.cpp CONTENT "")
+  add_library(${name} OBJECT ${CMAKE_BINARY_DIR}/${name}.cpp)
+  target_link_libraries(${name} PRIVATE IngotFlags ${ARG_LINK})
+  target_precompile_headers(${name} PRIVATE ${ARG_HEADERS})
+endfunction()
+
 # ingot_compiler_library: the same, for code that includes MLIR or LLVM headers.
 function(ingot_compiler_library name)
+  if(NOT TARGET IngotMlirHeaders)
+    ingot_parsed_headers(IngotMlirHeaders HEADERS <llvm/ADT/StringExtras.h>
+      <llvm/ADT/TypeSwitch.h> <mlir/Dialect/Arith/IR/Arith.h> <mlir/Dialect/Func/IR/FuncOps.h>
+      <mlir/Dialect/Math/IR/Math.h> <mlir/IR/Builders.h> <mlir/Pass/Pass.h>)
+    target_include_directories(IngotMlirHeaders SYSTEM PRIVATE
+      ${MLIR_INCLUDE_DIRS} ${LLVM_INCLUDE_DIRS})
+  endif()
   ingot_library(${name} ${ARGN})
   target_include_directories(${name} SYSTEM PUBLIC ${MLIR_INCLUDE_DIRS} ${LLVM_INCLUDE_DIRS})
   target_link_libraries(${name} PUBLIC MLIR LLVM)
+  target_precompile_headers(${name} REUSE_FROM IngotMlirHeaders)
 endfunction()
 
 # ingot_unit_test(name a_test.cpp LINK lib ...): one GoogleTest program under tests/unit.
 function(ingot_unit_test name)
+  if(NOT TARGET IngotTestHeaders)
+    ingot_parsed_headers(IngotTestHeaders LINK GTest::gmock
+      HEADERS <gmock/gmock.h> <gtest/gtest.h> <nlohmann/json.hpp> <filesystem> <map> <random>
+        <string> <vector>)
+  endif()
   cmake_parse_arguments(ARG "" "" "SOURCES;LINK" ${ARGN})
   add_executable(${name} ${ARG_SOURCES} ${ARG_UNPARSED_ARGUMENTS})
+  target_precompile_headers(${name} REUSE_FROM IngotTestHeaders)
   target_link_libraries(${name} PRIVATE IngotFlags ${ARG_LINK} GTest::gtest_main GTest::gmock)
   target_compile_definitions(${name} PRIVATE
     INGOT_SOURCE_DIR="${CMAKE_SOURCE_DIR}" INGOT_SHARED_DIR="${CMAKE_SOURCE_DIR}/../shared")
