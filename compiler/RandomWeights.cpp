@@ -49,10 +49,9 @@ static double codeSpread(const WeightNode &quantize) {
     return quantize.zeroPoints ? std::sqrt(255.0 / 6) : std::sqrt(255.0 / 12 + 0.25);
   case EncodingKind::Int8:
     return std::sqrt((255.0 * 255 - 1) / 12);
-  case EncodingKind::Fp8:
+  default: // fp8
     return 448 / std::sqrt(3.0);
   }
-  llvm_unreachable("every encoding is listed");
 }
 
 /// Of a result of llm.quantize: codes, scales, zero points.
@@ -67,10 +66,9 @@ static Range quantizedRange(const WeightNode &quantize, uint32_t result) {
     return {0, 15};
   case EncodingKind::Int8:
     return {-127, 127};
-  case EncodingKind::Fp8:
+  default: // fp8
     return {-448, 448};
   }
-  llvm_unreachable("every encoding is listed");
 }
 
 static Range rangeOf(const WeightGraph &graph, WeightValue value, const WeightNode &source) {

@@ -2,6 +2,8 @@
 // Runs the steps of a planned block, and reads its sources.
 #include "compiler/WeightEvaluator.h"
 
+#include "compiler/checkpoint/GgmlBlocks.h"
+
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -73,8 +75,10 @@ private:
   void storeScale(const Step &step, const WeightNode &node, int64_t row, int64_t index,
                   const Quantizer &quantizer);
   void dequantize(const Step &step, const WeightNode &node);
+  void dequantizeRun(const Step &step, const WeightNode &node, int64_t row, int64_t index,
+                     float scale, const uint8_t *in, float *out, int64_t count) const;
   void unpack(const Step &step, const WeightNode &node);
-  void sliceBlocks(const Step &step, const WeightNode &node);
+  void takeBlockPart(const Step &step, const WeightNode &node);
   void transpose(const Step &step, const WeightNode &node);
   void repeatRows(const Step &step, const WeightNode &node);
   void concatRows(const Step &step, const WeightNode &node);
@@ -126,8 +130,8 @@ Outcome BlockPlan::Runner::run(const Step &step) {
   case NodeKind::Unpack:
     unpack(step, node);
     return {};
-  case NodeKind::SliceBlocks:
-    sliceBlocks(step, node);
+  case NodeKind::BlockPart:
+    takeBlockPart(step, node);
     return {};
   case NodeKind::Transpose:
     transpose(step, node);
@@ -288,15 +292,32 @@ void BlockPlan::Runner::dequantize(const Step &step, const WeightNode &node) {
       int64_t index = node.group > 0 ? column / node.group - scaleWindow.column : 0;
       int64_t end = node.group > 0 ? (column / node.group + 1) * node.group : window.columnEnd;
       int64_t count = std::min(end, window.columnEnd) - column;
-      Quantizer quantizer{node.encoding, node.zeroPoints, scales[index],
-                          node.encoding == EncodingKind::Int4 ? 8 : 0};
-      if (node.zeroPoints)
-        quantizer.zero =
-            static_cast<int32_t>(at(step.inputs[2].view, Element::I8, scaleRow)[index]);
-      quantizer.dequantize(in + (column - window.column), out + (column - window.column), count);
+      dequantizeRun(step, node, scaleRow, index, scales[index], in + (column - window.column),
+                    out + (column - window.column), count);
       column += count;
     }
   }
+}
+
+/// Elements of one group, whose scale is number `index` of row `row` of the scales.
+void BlockPlan::Runner::dequantizeRun(const Step &step, const WeightNode &node, int64_t row,
+                                      int64_t index, float scale, const uint8_t *in, float *out,
+                                      int64_t count) const {
+  if (node.encoding == EncodingKind::CodeBook4) {
+    auto *book = reinterpret_cast<const float *>(at(step.inputs[2].view, Element::F32, 0));
+    return dequantizeCodes(in, out, count, scale, book);
+  }
+  if (node.encoding == EncodingKind::Affine4 || node.encoding == EncodingKind::Affine8) {
+    Element type = graph.shape(node.operands[2]).element;
+    float offset = 0;
+    widen(type, at(step.inputs[2].view, type, row) + index * workingBytes(type), &offset, 1);
+    return dequantizeAffine(in, out, count, scale, offset);
+  }
+  Quantizer quantizer{node.encoding, node.zeroPoints, scale,
+                      node.encoding == EncodingKind::Int4 ? 8 : 0};
+  if (node.zeroPoints)
+    quantizer.zero = static_cast<int32_t>(at(step.inputs[2].view, Element::I8, row)[index]);
+  quantizer.dequantize(in, out, count);
 }
 
 //===- Stored words -------------------------------------------------------------------------===//
@@ -317,19 +338,28 @@ void BlockPlan::Runner::unpack(const Step &step, const WeightNode &node) {
   }
 }
 
-void BlockPlan::Runner::sliceBlocks(const Step &step, const WeightNode &node) {
+void BlockPlan::Runner::takeBlockPart(const Step &step, const WeightNode &node) {
+  constexpr size_t mostElements = 256;
+  std::array<int8_t, mostElements> values;
+  std::array<float, mostElements> scales, offsets;
+  const BlockPart &part = node.part;
+  const Window &window = step.window;
   Element element = node.results[0].element;
-  int64_t size = workingBytes(element), elements = node.slice.count / size;
-  int64_t firstBlock = step.window.column / elements;
-  for (int64_t row = 0; row < step.window.rows(); ++row) {
+  int64_t size = workingBytes(element), firstBlock = window.column / part.elements;
+  for (int64_t row = 0; row < window.rows(); ++row) {
     const std::byte *in = at(step.inputs[0].view, Element::I8, row);
     std::byte *out = at(step.results[0], element, row);
-    for (int64_t column = step.window.column; column < step.window.columnEnd;) {
-      int64_t block = column / elements, place = column % elements;
-      int64_t count = std::min(elements - place, step.window.columnEnd - column);
-      std::memcpy(out,
-                  in + (block - firstBlock) * node.slice.block + node.slice.from + place * size,
-                  static_cast<size_t>(count * size));
+    for (int64_t column = window.column; column < window.columnEnd;) {
+      int64_t block = column / part.elements, place = column % part.elements;
+      int64_t count = std::min(part.elements - place, window.columnEnd - column);
+      checkpoint::splitGgml(part.type, in + (block - firstBlock) * part.bytes,
+                            {values.data(), scales.data(), offsets.data()});
+      if (part.part == BlockPart::Part::Values)
+        std::memcpy(out, values.data() + place, static_cast<size_t>(count));
+      else
+        narrow(element,
+               (part.part == BlockPart::Part::Scales ? scales : offsets).data() + place, out,
+               count);
       out += count * size;
       column += count;
     }

@@ -166,18 +166,23 @@ void BlockPlan::planInputs(Step &step) {
     else if (node.group > 0)
       scales = {window.row, window.rowEnd, window.column / node.group,
                 (window.columnEnd + node.group - 1) / node.group};
-    for (size_t i = 0; i < node.operands.size(); ++i)
-      step.inputs.push_back(input(node.operands[i], i == 0 ? window : scales));
+    step.inputs = {input(node.operands[0], window), input(node.operands[1], scales)};
+    if (node.operands.size() > 2) {
+      const WeightShape &book = graph.shape(node.operands[2]);
+      step.inputs.push_back(input(node.operands[2], node.encoding == EncodingKind::CodeBook4
+                                                        ? Window{0, book.rows, 0, 1}
+                                                        : scales));
+    }
     break;
   }
   case NodeKind::Unpack:
     step.inputs = {input(node.operands[0], packedWindow(node, window))};
     break;
-  case NodeKind::SliceBlocks: {
-    int64_t elements = node.slice.count / workingBytes(node.results[0].element);
+  case NodeKind::BlockPart: {
+    int64_t elements = node.part.elements, bytes = node.part.bytes;
     step.inputs = {input(node.operands[0],
-                         {window.row, window.rowEnd, window.column / elements * node.slice.block,
-                          (window.columnEnd + elements - 1) / elements * node.slice.block})};
+                         {window.row, window.rowEnd, window.column / elements * bytes,
+                          (window.columnEnd + elements - 1) / elements * bytes})};
     break;
   }
   case NodeKind::Transpose:

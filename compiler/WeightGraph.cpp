@@ -2,9 +2,11 @@
 // Reads @weights functions. A node's key spells out what it computes; equal keys are one node.
 #include "compiler/WeightGraph.h"
 
+#include "compiler/checkpoint/GgmlBlocks.h"
 #include "dialects/llm/LlmDialect.h"
 
 #include "llvm/ADT/DenseMap.h"
+#include "llvm/ADT/StringSwitch.h"
 #include "llvm/ADT/TypeSwitch.h"
 #include "llvm/Support/raw_ostream.h"
 
@@ -87,6 +89,7 @@ private:
   Outcome readSource(llm::WeightOp op, WeightNode &node);
   Outcome readLiteral(llm::LiteralOp op, WeightNode &node);
   Outcome readKind(Operation &op, WeightNode &node);
+  Outcome readBlockPart(llm::BlockPartOp op, WeightNode &node);
   void readEncoding(llm::EncodingAttr encoding, WeightNode &node);
   void findPadding(WeightNode &node) const;
   static std::string keyOf(const WeightNode &node);
@@ -216,12 +219,7 @@ Outcome WeightGraphReader::readKind(Operation &op, WeightNode &node) {
                        {unpack.getOrder().begin(), unpack.getOrder().end()}};
         return Outcome();
       })
-      .Case([&](llm::SliceBlocksOp slice) {
-        node.kind = NodeKind::SliceBlocks;
-        node.slice = {static_cast<int64_t>(slice.getBlock()), static_cast<int64_t>(slice.getFrom()),
-                      static_cast<int64_t>(slice.getCount())};
-        return Outcome();
-      })
+      .Case([&](llm::BlockPartOp part) { return readBlockPart(part, node); })
       .Case([&](llm::TransposeOp) {
         node.kind = NodeKind::Transpose;
         return Outcome();
@@ -294,10 +292,38 @@ Outcome WeightGraphReader::readLiteral(llm::LiteralOp op, WeightNode &node) {
   return {};
 }
 
+/// The type must be one that blocks are taken apart of, and the result have what its part has.
+Outcome WeightGraphReader::readBlockPart(llm::BlockPartOp op, WeightNode &node) {
+  node.kind = NodeKind::BlockPart;
+  auto type = checkpoint::blockTypeFromName(op.getFormat().str());
+  const checkpoint::GgmlEncoding *encoding = type ? checkpoint::ggmlEncoding(*type) : nullptr;
+  if (!encoding)
+    return unsupported(op, "takes no blocks apart of the type it names");
+  checkpoint::DTypeUnit unit = checkpoint::dtypeUnit(*type);
+  bool values = op.getPart() == "values";
+  node.part.type = *type;
+  node.part.part = values                    ? BlockPart::Part::Values
+                   : op.getPart() == "scales" ? BlockPart::Part::Scales
+                                              : BlockPart::Part::Offsets;
+  node.part.bytes = unit.bits / 8;
+  node.part.elements = values ? unit.elements : unit.elements / encoding->group;
+  Element element = values ? (encoding->fourBits() ? Element::I4 : Element::I8)
+                           : elementOf(encoding->scale).value_or(Element::F32);
+  const WeightShape &input = graph.shape(node.operands[0]), &result = node.results[0];
+  bool fits = result.element == element && op.getBlock() == unit.bits / 8 &&
+              input.columns / node.part.bytes * node.part.elements == result.columns &&
+              (encoding->hasOffsets() || op.getPart() != "offsets");
+  return fits ? Outcome() : unsupported(op, "has another result than its blocks");
+}
+
 void WeightGraphReader::readEncoding(llm::EncodingAttr encoding, WeightNode &node) {
-  node.encoding = encoding.getKind() == "int4"   ? EncodingKind::Int4
-                  : encoding.getKind() == "int8" ? EncodingKind::Int8
-                                                 : EncodingKind::Fp8;
+  node.encoding = *llvm::StringSwitch<std::optional<EncodingKind>>(encoding.getKind())
+                       .Case("int8", EncodingKind::Int8)
+                       .Case("int4", EncodingKind::Int4)
+                       .Case("affine4", EncodingKind::Affine4)
+                       .Case("affine8", EncodingKind::Affine8)
+                       .Case("codebook4", EncodingKind::CodeBook4)
+                       .Default(EncodingKind::Fp8);
   node.zeroPoints = encoding.getZeroPoints();
   node.group = encoding.getGroup();
 }
@@ -317,8 +343,8 @@ std::string WeightGraphReader::keyOf(const WeightNode &node) {
   std::string key;
   auto add = [&](auto... numbers) { ((key += std::to_string(numbers) + " "), ...); };
   add(static_cast<int>(node.kind), static_cast<int>(node.encoding), node.zeroPoints, node.group,
-      node.block, node.fields.bits, node.fields.increment, node.fields.bias, node.slice.block,
-      node.slice.from, node.slice.count);
+      node.block, node.fields.bits, node.fields.increment, node.fields.bias,
+      static_cast<int>(node.part.type), static_cast<int>(node.part.part));
   for (int64_t place : node.fields.order)
     add(place);
   for (int64_t digit : node.digits)

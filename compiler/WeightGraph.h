@@ -21,7 +21,7 @@ enum class NodeKind : uint8_t {
   Quantize,   ///< results: values, scales and, where there are zero points, zeros
   Dequantize, ///< operands: values, scales and, where there are zero points, zeros
   Unpack,
-  SliceBlocks,
+  BlockPart,
   Transpose,
   RepeatRows,
   ConcatRows,
@@ -44,9 +44,13 @@ struct WeightShape {
   int64_t rowBytes() const { return columns * workingBytes(element); }
 };
 
-/// Which bytes llm.slice_blocks takes of each block.
-struct BlockSlice {
-  int64_t block = 1, from = 0, count = 1;
+/// What llm.block_part takes of each block.
+struct BlockPart {
+  enum class Part : uint8_t { Values, Scales, Offsets };
+  checkpoint::DType type = checkpoint::DType::Q8_0;
+  Part part = Part::Values;
+  int64_t bytes = 1;    ///< of a block
+  int64_t elements = 1; ///< of the part
 };
 
 struct WeightNode {
@@ -62,7 +66,7 @@ struct WeightNode {
   int64_t group = 0;   ///< Quantize, Dequantize: columns that share a scale, 0: the row, -1: all
   int64_t block = 1;   ///< InterleaveRows; RepeatRows: how often
   PackedFields fields; ///< Unpack
-  BlockSlice slice;    ///< SliceBlocks
+  BlockPart part;      ///< BlockPart
   std::vector<int64_t> digits, order; ///< PermuteRows, as llm.permute_rows
   uint8_t padding = 0;                ///< the element that stands for zero in result 0
 };

@@ -243,7 +243,7 @@ Quantizer Quantizer::choose(EncodingKind kind, bool zeroPoints, Element scaleTyp
     scale = zeroPoints ? (range.most - range.least) / 15.0f
                        : (range.most > -range.least ? range.most : range.least) / -8.0f;
     break;
-  case EncodingKind::Fp8:
+  default: // fp8
     scale = largest / 448.0f;
     break;
   }
@@ -299,13 +299,28 @@ static void dequantizeF8(const uint8_t *__restrict in, float *__restrict out, in
     out[i] = scale * fromF8(in[i]);
 }
 
+INGOT_VECTOR_CLONES
+void dequantizeAffine(const uint8_t *__restrict stored, float *__restrict values, int64_t count,
+                      float scale, float offset) {
+  for (int64_t i = 0; i < count; ++i) {
+    float product = scale * static_cast<float>(static_cast<int8_t>(stored[i]));
+    values[i] = product + offset;
+  }
+}
+
+void dequantizeCodes(const uint8_t *stored, float *values, int64_t count, float scale,
+                     const float *book) {
+  for (int64_t i = 0; i < count; ++i)
+    values[i] = scale * book[stored[i]];
+}
+
 void Quantizer::quantize(const float *in, uint8_t *out, int64_t count) const {
   switch (kind) {
   case EncodingKind::Int8:
     return quantizeIntegers(in, out, count, scale, 0, -127, 127);
   case EncodingKind::Int4:
     return quantizeIntegers(in, out, count, scale, zero, 0, 15);
-  case EncodingKind::Fp8:
+  default: // fp8
     return quantizeF8(in, out, count, scale);
   }
 }
@@ -316,7 +331,7 @@ void Quantizer::dequantize(const uint8_t *in, float *out, int64_t count) const {
     return dequantizeI8(in, out, count, scale);
   case EncodingKind::Int4:
     return dequantizeI4(in, out, count, scale, zero);
-  case EncodingKind::Fp8:
+  default: // fp8
     return dequantizeF8(in, out, count, scale);
   }
 }

@@ -55,7 +55,15 @@ struct ValueRange {
   bool isFinite() const { return magnitudeBits < 0x7f800000u; }
 };
 
-enum class EncodingKind : uint8_t { Int8, Int4, Fp8 };
+/// As #llm.encoding. Weights are quantized to the first three only.
+enum class EncodingKind : uint8_t { Int8, Int4, Fp8, Affine4, Affine8, CodeBook4 };
+
+/// values[i] = scale * stored[i] + offset, rounded twice; stored as signed bytes.
+void dequantizeAffine(const uint8_t *stored, float *values, int64_t count, float scale,
+                      float offset);
+/// values[i] = scale * book[stored[i]]
+void dequantizeCodes(const uint8_t *stored, float *values, int64_t count, float scale,
+                     const float *book);
 
 struct Quantizer {
   EncodingKind kind = EncodingKind::Int8;

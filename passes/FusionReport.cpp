@@ -40,7 +40,7 @@ Location ingot::atSite(MLIRContext *context, const Twine &site) {
 bool ingot::isWeight(Value value) {
   Operation *op = value.getDefiningOp();
   return op && isa<llm::WeightOp, llm::LiteralOp, llm::ConvertOp, llm::QuantizeOp,
-                   llm::DequantizeOp, llm::UnpackOp, llm::SliceBlocksOp, llm::TransposeOp,
+                   llm::DequantizeOp, llm::UnpackOp, llm::BlockPartOp, llm::TransposeOp,
                    llm::RepeatRowsOp, llm::ConcatRowsOp, llm::InterleaveRowsOp, llm::PermuteRowsOp,
                    llm::ScaleColumnsOp, llm::PackOp, llm::LoadWeightOp>(op);
 }

@@ -90,7 +90,7 @@ void codegen::describeMatmul(CudaVariant &variant, llm::MatmulOp op, const Matmu
                                 : encoding.getGroup() < 0 ? TensorScale
                                                           : RowScale);
   variant.type("scale_type", op.getScales() ? op.getScales() : op.getInput());
-  variant.integer("zero_points", shape.zeroPoints);
+  variant.zeros(encoding);
   variant.integer("input_scales", op.getInputScales() ? 1 : 0);
   variant.integer("pair_offset", op.getPairOffset().value_or(0));
   variant.regionOperands(op.getEpilogueOperands(), op.getResult(), kEpilogueOperands);

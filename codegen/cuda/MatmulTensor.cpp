@@ -63,7 +63,7 @@ std::optional<FragmentLayout> fragmentsOf(llm::MatmulOp op, const MatmulShape &s
     return std::nullopt;
   if (halves && shape.weight == shape.input && !encoded)
     return FragmentLayout::Halves;
-  if (!encoded)
+  if (!encoded || llm::zerosOf(op.getEncodingAttr()) > llm::Zeros::Points)
     return std::nullopt;
   if (shape.weight.isInteger(4))
     return halves          ? std::optional(FragmentLayout::Nibbles)

@@ -47,7 +47,7 @@ static Declined addKernels(llm::EmbedOp op, Kernels &kernels) {
   variant.integer("row_major", rowMajor ? 1 : 0);
   variant.integer("encoded", encoding ? 1 : 0);
   variant.type("scale_type", op.getScales() ? op.getScales() : op.getTable());
-  variant.integer("zero_points", op.getZeros() ? 1 : 0);
+  variant.zeros(encoding);
   variant.integer("group", encoding ? encoding.getGroup() : 0);
   variant.type("result_type", op.getResult());
   if (!addLayout(variant, "table", op.getTable()) || !addLayout(variant, "scale", op.getScales()) ||

@@ -63,6 +63,11 @@ public:
             elementCode(llvm::cast<mlir::RankedTensorType>(tensor.getType()).getElementType()));
   }
 
+  /// What the zeros of a weight are; `encoding` may be null.
+  void zeros(llm::EncodingAttr encoding) {
+    integer("zeros", encoding ? static_cast<int64_t>(llm::zerosOf(encoding)) : kNoZeros);
+  }
+
   /// The constants of kernels/KvBlocks.h.
   void cache(llm::KvType cache) {
     integer("kv_heads", cache.getHeads());

@@ -67,7 +67,7 @@ static void addWeight(VariantBuilder &variant, Value weight, llm::EncodingAttr e
   variant.integer("encoded", encoding ? 1 : 0);
   variant.integer("group", encoding ? encoding.getGroup() : 0);
   variant.integer("groups", encoding ? llm::groupsOf(encoding, columns) : 1);
-  variant.integer("zero_points", encoding && encoding.getZeroPoints() ? 1 : 0);
+  variant.zeros(encoding);
   if (scales)
     variant.type("scale_type", scales);
   else

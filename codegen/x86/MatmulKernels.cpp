@@ -62,8 +62,10 @@ engine::LayoutAttr codegen::matmulLayout(llm::MatmulOp op, unsigned operand) {
   if (value == op.getWeight())
     return panelLayout(type,
                        panelInner(type.getElementType(), typeOf(op.getInput()).getElementType()));
-  bool tensorScale = op.getEncoding() && op.getEncoding()->getGroup() < 0;
-  if ((value == op.getScales() || value == op.getZeros()) && !tensorScale)
+  llm::EncodingAttr encoding = op.getEncodingAttr();
+  bool byRow = encoding && encoding.getGroup() >= 0;
+  bool zerosByRow = byRow && llm::zerosOf(encoding) != llm::Zeros::CodeBook;
+  if ((value == op.getScales() && byRow) || (value == op.getZeros() && zerosByRow))
     return panelLayout(type, 1);
   return rowMajorLayout(type);
 }
@@ -110,7 +112,7 @@ static KernelVariant matmulKernel(llm::MatmulOp op, int64_t tileRows, int64_t ti
                                 : encoding.getGroup() < 0 ? x86::TensorScale
                                                           : x86::RowScale);
   variant.type("scale_type", op.getScales() ? op.getScales() : op.getInput());
-  variant.integer("zero_points", op.getZeros() ? 1 : 0);
+  variant.zeros(encoding);
   variant.integer("group", groupColumns(op));
   variant.integer("input_scales", op.getInputScales() ? 1 : 0);
   variant.integer("pair_offset", op.getPairOffset().value_or(0));

@@ -104,7 +104,8 @@ static Declined addKernels(llm::EmbedOp op, llvm::ArrayRef<RangeAttr>, Kernels &
       encoding && encoding.getGroup() >= 0 ? tableInner(typeOf(op.getScales())) : 0;
   if (scaleInner != 0 && scaleInner != 1)
     return "the layout of the table's scales is unknown";
-  if (op.getZeros() && tableInner(typeOf(op.getZeros())) != scaleInner)
+  bool zerosByRow = op.getZeros() && llm::zerosOf(encoding) != llm::Zeros::CodeBook;
+  if (zerosByRow && tableInner(typeOf(op.getZeros())) != scaleInner)
     return "scales and zero points differ in their layout";
   VariantBuilder variant("Embed", op.getContext());
   variant.integer("columns", columns);
@@ -113,7 +114,7 @@ static Declined addKernels(llm::EmbedOp op, llvm::ArrayRef<RangeAttr>, Kernels &
   variant.integer("encoded", encoding ? 1 : 0);
   variant.type("scale_type", op.getScales() ? op.getScales() : op.getTable());
   variant.integer("scale_panels", scaleInner);
-  variant.integer("zero_points", op.getZeros() ? 1 : 0);
+  variant.zeros(encoding);
   variant.integer("group", encoding ? encoding.getGroup() : 0);
   variant.integer("groups", encoding ? llm::groupsOf(encoding, columns) : 1);
   variant.type("result_type", op.getResult());

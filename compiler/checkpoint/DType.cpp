@@ -81,12 +81,15 @@ static_assert(rowsFollowTheEnum());
 std::string_view dtypeName(DType dtype) { return dtypes[static_cast<size_t>(dtype)].name; }
 DTypeUnit dtypeUnit(DType dtype) { return dtypes[static_cast<size_t>(dtype)].unit; }
 
-std::optional<DType> dtypeFromName(std::string_view name) {
+static std::optional<DType> find(std::string_view name, bool blocks) {
   for (const DTypeRow &row : dtypes)
-    if (row.name == name && row.unit.elements == 1)
+    if (row.name == name && (row.unit.elements > 1) == blocks)
       return row.dtype;
   return std::nullopt;
 }
+
+std::optional<DType> dtypeFromName(std::string_view name) { return find(name, false); }
+std::optional<DType> blockTypeFromName(std::string_view name) { return find(name, true); }
 
 std::optional<uint64_t> storedBytes(DType dtype, std::span<const uint64_t> shape) {
   const DTypeUnit unit = dtypeUnit(dtype);

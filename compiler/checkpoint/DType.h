@@ -32,6 +32,8 @@ struct DTypeUnit {
 std::string_view dtypeName(DType dtype);
 /// The type a safetensors file calls `name`; nothing for unknown names and for block types.
 std::optional<DType> dtypeFromName(std::string_view name);
+/// The block type called `name`: "Q4_K"; nothing for other names.
+std::optional<DType> blockTypeFromName(std::string_view name);
 DTypeUnit dtypeUnit(DType dtype);
 inline bool isBlockType(DType dtype) { return dtypeUnit(dtype).elements > 1; }
 

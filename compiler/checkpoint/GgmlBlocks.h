@@ -13,6 +13,32 @@ namespace ingot::checkpoint {
 /// The type with this number; nothing for numbers that are unknown or no longer in use.
 std::optional<DType> dtypeFromGgml(uint32_t number);
 
+/// What the blocks of a type are: stored numbers of `kind`, with a scale and perhaps an offset for
+/// every `group` of them. The kinds are those of #llm.encoding; each holds every value exactly.
+struct GgmlEncoding {
+  enum class Kind : uint8_t { Int4, Int8, Affine4, Affine8, CodeBook4 };
+  Kind kind = Kind::Int8;
+  uint32_t group = 0;             ///< elements; divides a block's
+  DType scale = DType::F32;       ///< a type that holds scales and offsets exactly
+  std::span<const float> codeBook{}; ///< of CodeBook4: 16 numbers
+
+  bool hasOffsets() const { return kind == Kind::Affine4 || kind == Kind::Affine8; }
+  bool fourBits() const { return kind != Kind::Int8 && kind != Kind::Affine8; }
+};
+
+/// Nothing for plain types and for those that decodeGgml does not know. Lives forever.
+const GgmlEncoding *ggmlEncoding(DType dtype);
+
+/// Where the parts of one block go: `stored` has room for its elements, the others for its groups.
+/// Offsets are written only where there are any.
+struct GgmlParts {
+  int8_t *stored;
+  float *scales, *offsets;
+};
+
+/// Takes apart the block at `block` of a type that has a ggmlEncoding.
+void splitGgml(DType dtype, const std::byte *block, const GgmlParts &parts);
+
 /// Whether decodeGgml knows the type. Not known: types whose values stand in code books (most IQ),
 /// types for intermediate results (Q8_1, Q8_K), integers and F64.
 bool canDecodeGgml(DType dtype);

@@ -173,7 +173,9 @@ Value StepBuilder::permuteRows(Value weight, ArrayRef<int64_t> digits, ArrayRef<
   // Products read the parts of an encoded weight, so these are put in order.
   bool oneScale = encoded.getEncoding().getGroup() == -1;
   Value scales = oneScale ? encoded.getScales() : permute(encoded.getScales());
-  Value zeros = encoded.getZeros() ? permute(encoded.getZeros()) : Value();
+  Value zeros = encoded.getZeros();
+  if (zeros && llm::zerosOf(encoded.getEncoding()) != llm::Zeros::CodeBook)
+    zeros = permute(zeros);
   return llm::DequantizeOp::create(weights, weight.getLoc(), encoded.getType(),
                                    permute(encoded.getValues()), scales, zeros,
                                    encoded.getEncoding());

@@ -2,6 +2,7 @@
 // One function per family of formats; the layouts are those that the projects' own code writes.
 #include "compiler/importers/StoredWeights.h"
 
+#include "compiler/checkpoint/GgmlBlocks.h"
 #include "passes/FusionReport.h"
 #include "llvm/ADT/StringExtras.h"
 
@@ -345,47 +346,58 @@ checkpoint::Expected<StoredWeights::Parts> StoredWeights::float8(Shape shape) {
   return parts;
 }
 
-/// Blocks of 32 elements along K: an f16 scale, then Q8_0's bytes, or Q4_0's nibbles, of which byte
-/// j holds elements j and j + 16.
+/// The name that #llm.encoding has for a kind.
+static StringRef nameOf(checkpoint::GgmlEncoding::Kind kind) {
+  constexpr StringLiteral names[] = {"int4", "int8", "affine4", "affine8", "codebook4"};
+  return names[static_cast<size_t>(kind)];
+}
+
+/// Blocks along K, taken apart.
 checkpoint::Expected<StoredWeights::Parts> StoredWeights::ggmlBlocks(Shape shape) {
-  constexpr int64_t elements = 32, scaleBytes = 2;
   auto found = part(".weight");
   if (!found)
     return found.error();
   const Tensor &tensor = **found;
-  bool nibbles = tensor.dtype == DType::Q4_0;
-  if (!nibbles && tensor.dtype != DType::Q8_0)
+  const checkpoint::GgmlEncoding *encoding = checkpoint::ggmlEncoding(tensor.dtype);
+  if (!encoding)
     return Error{"INGOT-E1081",
                  message("tensor ", checkpoint.shownName(tensor.name), " holds ",
                          dtypeName(tensor.dtype), " blocks"),
                  checkpoint.fileName(tensor),
-                 "supported: F32, F16, BF16, Q8_0 and Q4_0; convert the model to one of them"};
-  int64_t rows = shape[0], columns = shape[1], blocks = columns / elements;
-  int64_t count = nibbles ? elements / 2 : elements, block = scaleBytes + count;
+                 "supported: F32, F16, BF16, Q4_0 to Q8_0, Q2_K to Q6_K, IQ4_NL, IQ4_XS, TQ1_0, "
+                 "TQ2_0, MXFP4 and NVFP4; convert the model to one of them"};
   if (auto fits = expectShape(checkpoint, tensor, shape); !fits)
     return fits.error();
+  checkpoint::DTypeUnit unit = checkpoint::dtypeUnit(tensor.dtype);
+  int64_t rows = shape[0], columns = shape[1], bytes = unit.bits / 8;
+  int64_t blocks = columns / unit.elements, groups = columns / encoding->group;
   auto at = atSite(builder.getContext(), tensor.name);
-  Value bytes = llm::WeightOp::create(
-      builder, at, RankedTensorType::get({rows, blocks * block}, integer(8)), tensor.name,
+  Value stored = llm::WeightOp::create(
+      builder, at, RankedTensorType::get({rows, blocks * bytes}, integer(8)), tensor.name,
       checkpoint.fileName(tensor), static_cast<int64_t>(tensor.offset));
-  auto slice = [&](int64_t from, int64_t size, Type element, int64_t width) -> Value {
-    return llm::SliceBlocksOp::create(builder, *location,
-                                      RankedTensorType::get({rows, width}, element), bytes, block,
-                                      from, size);
+  auto take = [&](StringRef name, Type element, int64_t width) -> Value {
+    return llm::BlockPartOp::create(builder, *location,
+                                    RankedTensorType::get({rows, width}, element), stored, name,
+                                    dtypeName(tensor.dtype), bytes);
   };
+  Type scale = plainType(builder, encoding->scale);
   Parts parts;
-  parts.scales = slice(0, scaleBytes, builder.getF16Type(), blocks);
-  parts.values = slice(scaleBytes, count, integer(8), blocks * count);
-  if (nibbles) {
-    SmallVector<int64_t> order;
-    for (int64_t k = 0; k < elements; ++k)
-      order.push_back(k < count ? 2 * k : 2 * (k - count) + 1);
-    parts.values = unpack(parts.values, columns, integer(4), kNibble, 0, 0, order);
-  }
-  int64_t group = blocks == 1 ? 0 : elements;
-  parts.encoding =
-      llm::EncodingAttr::get(builder.getContext(), nibbles ? "int4" : "int8", group, false);
+  parts.values = take("values", integer(encoding->fourBits() ? 4 : 8), columns);
+  parts.scales = take("scales", scale, groups);
+  if (encoding->hasOffsets())
+    parts.zeros = take("offsets", scale, groups);
+  if (!encoding->codeBook.empty())
+    parts.zeros = codeBook(dtypeName(tensor.dtype),
+                           {encoding->codeBook.data(), encoding->codeBook.size()});
+  parts.encoding = llm::EncodingAttr::get(builder.getContext(), nameOf(encoding->kind),
+                                          groups == 1 ? 0 : encoding->group, false);
   return parts;
+}
+
+Value StoredWeights::codeBook(StringRef name, ArrayRef<float> numbers) {
+  auto type = RankedTensorType::get({static_cast<int64_t>(numbers.size())}, builder.getF32Type());
+  return llm::LiteralOp::create(builder, *location, type, (name + ".codebook").str(),
+                                DenseElementsAttr::get(type, numbers));
 }
 
 //===- Parts --------------------------------------------------------------------------------===//

@@ -59,6 +59,7 @@ private:
   Expected<Parts> integers(Shape shape);
   Expected<Parts> float8(Shape shape);
   Expected<Parts> ggmlBlocks(Shape shape);
+  mlir::Value codeBook(llvm::StringRef name, llvm::ArrayRef<float> numbers);
   Expected<Words> wordsOf(llvm::StringRef words, llvm::StringRef scales, Shape shape, size_t axis,
                           bool hasZeros);
   Parts partsOf(const Words &words, mlir::Value packed, int64_t columns, bool hasZeros);

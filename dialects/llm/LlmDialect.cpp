@@ -88,7 +88,8 @@ Type KvType::parse(AsmParser &parser) {
 
 LogicalResult EncodingAttr::verify(function_ref<InFlightDiagnostic()> emitError, StringRef kind,
                                    int64_t group, bool zeroPoints) {
-  if (kind != "int8" && kind != "int4" && kind != "fp8")
+  constexpr StringLiteral kinds[] = {"int8", "int4", "fp8", "affine4", "affine8", "codebook4"};
+  if (!llvm::is_contained(kinds, kind))
     return emitError() << "unknown encoding '" << kind << "'";
   if (group < -1 || (group == -1 && kind != "fp8"))
     return emitError() << "encoding '" << kind << "' has no group " << group;
@@ -119,6 +120,16 @@ RankedTensorType llm::withColumns(RankedTensorType type, int64_t columns) {
   shape.back() = columns;
   return RankedTensorType::get(shape, type.getElementType(), type.getEncoding());
 }
+
+Zeros llm::zerosOf(EncodingAttr encoding) {
+  if (encoding.getKind().starts_with("affine"))
+    return Zeros::Offsets;
+  if (encoding.getKind() == "codebook4")
+    return Zeros::CodeBook;
+  return encoding.getZeroPoints() ? Zeros::Points : Zeros::None;
+}
+
+bool llm::isInteger(EncodingAttr encoding) { return encoding.getKind().starts_with("int"); }
 
 int64_t llm::groupsOf(EncodingAttr encoding, int64_t columns) {
   return encoding.getGroup() > 0 ? llvm::divideCeil(columns, encoding.getGroup()) : 1;

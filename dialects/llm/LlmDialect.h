@@ -32,6 +32,13 @@ mlir::RankedTensorType withElement(mlir::RankedTensorType type, mlir::Type eleme
 /// `type` with another number of columns.
 mlir::RankedTensorType withColumns(mlir::RankedTensorType type, int64_t columns);
 
+/// What the third tensor of a weight in an encoding is. The numbers are those of kernels.
+enum class Zeros : uint8_t { None, Points, Offsets, CodeBook };
+Zeros zerosOf(EncodingAttr encoding);
+
+/// Whether stored elements are integers that products with integer activations can use.
+bool isInteger(EncodingAttr encoding);
+
 /// Scale groups along a row of `columns` elements.
 int64_t groupsOf(EncodingAttr encoding, int64_t columns);
 

@@ -50,6 +50,11 @@ def Llm_EncodingAttr : AttrDef<Llm_Dialect, "Encoding"> {
     - `int4`: i4 elements read as unsigned 0 ... 15; zero is 8, or with `zero_points` stored as i8
       0 ... 15.
     - `fp8`: f8E4M3FN, zero = 0.
+    Others use the third tensor, "zeros", in another way:
+    - `affine4`, `affine8`: i4 elements 0 ... 15, or i8. value = scale * stored + zeros[n, k /
+      group], rounded after the product and after the sum; zeros have the scales' type. They are
+      ggml's minima.
+    - `codebook4`: i4 elements 0 ... 15. value = scale * zeros[stored]; zeros are 16 f32 numbers.
 
     Example: `#llm.encoding<"int4", group = 64, zero_points = false>`.
   }];

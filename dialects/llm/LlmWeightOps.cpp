@@ -32,9 +32,10 @@ LogicalResult ConvertOp::verify() {
 static LogicalResult verifyEncoded(Operation *op, EncodingAttr encoding, RankedTensorType values,
                                    RankedTensorType scales, RankedTensorType zeros) {
   Type element = values.getElementType();
-  bool fits = encoding.getKind() == "int4"   ? element.isInteger(4)
-              : encoding.getKind() == "int8" ? element.isInteger(8)
-                                             : isa<Float8E4M3FNType>(element);
+  StringRef kind = encoding.getKind();
+  bool fits = kind == "fp8"         ? isa<Float8E4M3FNType>(element)
+              : kind.ends_with("4") ? element.isInteger(4)
+                                    : element.isInteger(8);
   if (!fits)
     return op->emitOpError() << "encoding " << encoding << " does not go with " << values;
   int64_t rows = encoding.getGroup() == -1 ? 1 : values.getShape().front();
@@ -42,10 +43,21 @@ static LogicalResult verifyEncoded(Operation *op, EncodingAttr encoding, RankedT
   if (scales.getShape() != ArrayRef<int64_t>(expected))
     return op->emitOpError() << "scales must be [" << expected << "], not [" << scales.getShape()
                              << "]";
-  if (encoding.getZeroPoints() != static_cast<bool>(zeros))
+  Zeros use = zerosOf(encoding);
+  if ((use != Zeros::None) != static_cast<bool>(zeros))
     return op->emitOpError() << "zero points go with an encoding that has them, and only with it";
-  if (zeros && zeros.getShape() != scales.getShape())
+  if (!zeros)
+    return success();
+  if (use == Zeros::CodeBook)
+    return zeros.getShape() == ArrayRef<int64_t>{16} && zeros.getElementType().isF32()
+               ? success()
+               : op->emitOpError() << "a code book must be 16 f32 numbers, not " << zeros;
+  if (zeros.getShape() != scales.getShape())
     return op->emitOpError() << "zero points and scales must have the same shape";
+  Type expectedZero = use == Zeros::Offsets ? scales.getElementType()
+                                            : IntegerType::get(op->getContext(), 8);
+  if (zeros.getElementType() != expectedZero)
+    return op->emitOpError() << "zeros of " << encoding << " must be " << expectedZero;
   return success();
 }
 
@@ -97,21 +109,18 @@ LogicalResult UnpackOp::verify() {
   return success();
 }
 
-LogicalResult SliceBlocksOp::verify() {
+LogicalResult BlockPartOp::verify() {
   RankedTensorType input = typeOf(getInput()), result = typeOf(getResult());
-  int64_t block = getBlock(), from = getFrom(), count = getCount();
+  int64_t block = getBlock();
+  if (!llvm::is_contained({"values", "scales", "offsets"}, getPart()))
+    return emitOpError() << "blocks have no part '" << getPart() << "'";
   if (!input.getElementType().isInteger(8) || input.getRank() != 2 || result.getRank() != 2)
     return emitOpError() << "needs a matrix of bytes";
-  if (block < 1 || from < 0 || count < 1 || from > block - count)
-    return emitOpError() << "bytes do not lie in a block";
-  if (input.getShape().back() % block != 0)
+  if (block < 1 || input.getShape().back() % block != 0)
     return emitOpError() << "a row is no whole number of blocks";
-  int64_t bits = engine::elementBits(result.getElementType());
-  int64_t blocks = input.getShape().back() / block;
-  if (bits % 8 != 0 || count * 8 % bits != 0 ||
-      result.getShape() != ArrayRef<int64_t>{input.getShape().front(), blocks * count * 8 / bits})
-    return emitOpError() << "result must hold " << count << " bytes of each of " << blocks
-                         << " blocks";
+  if (result.getShape().front() != input.getShape().front() ||
+      result.getShape().back() % (input.getShape().back() / block) != 0)
+    return emitOpError() << "result must have as many elements of each block";
   return success();
 }
 

@@ -95,20 +95,21 @@ def Llm_UnpackOp : Llm_Op<"unpack", [Pure]> {
   let hasVerifier = 1;
 }
 
-def Llm_SliceBlocksOp : Llm_Op<"slice_blocks", [Pure]> {
-  let summary = "The same bytes of every block of a row, as elements";
+def Llm_BlockPartOp : Llm_Op<"block_part", [Pure]> {
+  let summary = "Stored numbers, scales or offsets of a row of ggml blocks";
   let description = [{
-    A row of the input is blocks of `block` bytes. A row of the result is the bytes [from, from +
-    count) of the first block, then those of the second, and so on, little-endian.
+    A row of the input is blocks of `block` bytes of the ggml type `format`. A row of the result is
+    one part of each of them: "values" has the block's elements, "scales" and "offsets" a number for
+    each group of them. What the parts of a type are stands in compiler/checkpoint/GgmlBlocks.h.
 
     ```mlir
-    %s = llm.slice_blocks %b block 18 from 0 count 2 : tensor<4x72xi8> -> tensor<4x4xf16>
+    %s = llm.block_part %b "scales" of "Q4_K" block 144 : tensor<4x288xi8> -> tensor<4x16xf32>
     ```
   }];
-  let arguments = (ins Llm_AnyWeight:$input, I64Attr:$block, I64Attr:$from, I64Attr:$count);
+  let arguments = (ins Llm_AnyWeight:$input, StrAttr:$part, StrAttr:$format, I64Attr:$block);
   let results = (outs Llm_AnyWeight:$result);
   let assemblyFormat = [{
-    $input `block` $block `from` $from `count` $count attr-dict `:` type($input) `->` type($result)
+    $input $part `of` $format `block` $block attr-dict `:` type($input) `->` type($result)
   }];
   let hasVerifier = 1;
 }

@@ -8,6 +8,17 @@
 using namespace mlir;
 using namespace ingot;
 
+static bool hasCodeBook(llm::MatmulOp product) {
+  llm::EncodingAttr encoding = product.getEncodingAttr();
+  return encoding && llm::zerosOf(encoding) == llm::Zeros::CodeBook;
+}
+
+/// The numbers of a product's code book; null where they are not known here.
+static ElementsAttr bookOf(llm::MatmulOp product) {
+  auto literal = product.getZeros().getDefiningOp<llm::LiteralOp>();
+  return literal ? literal.getValue() : ElementsAttr();
+}
+
 /// Why `products` cannot become one; empty when they can.
 static std::string obstacle(ArrayRef<llm::MatmulOp> products) {
   llm::MatmulOp first = products.front();
@@ -18,6 +29,9 @@ static std::string obstacle(ArrayRef<llm::MatmulOp> products) {
     if (product.getEncodingAttr() != first.getEncodingAttr() ||
         getElementTypeOrSelf(product.getWeight()) != getElementTypeOrSelf(first.getWeight()))
       return "the weights have different formats";
+    if (hasCodeBook(product) && product.getZeros() != first.getZeros() &&
+        (!bookOf(product) || bookOf(product) != bookOf(first)))
+      return "the weights have different code books";
     if (product.getEncoding() && product.getEncoding()->getGroup() == -1)
       return "one scale per weight: stacking would need them quantized again";
     if (getElementTypeOrSelf(product.getResult()) != getElementTypeOrSelf(first.getResult()))
@@ -66,7 +80,9 @@ void ingot::mergeProducts(FusionReport &report, ArrayRef<llm::MatmulOp> products
   using llm::MatmulOp;
   Value weight = stackOf(builder, loc, products, [](MatmulOp op) { return op.getWeight(); });
   Value scales = stackOf(builder, loc, products, [](MatmulOp op) { return op.getScales(); });
-  Value zeros = stackOf(builder, loc, products, [](MatmulOp op) { return op.getZeros(); });
+  Value zeros = hasCodeBook(first)
+                    ? first.getZeros()
+                    : stackOf(builder, loc, products, [](MatmulOp op) { return op.getZeros(); });
   SmallVector<Value> operands;
   for (size_t i = 0; i < first.getEpilogueOperands().size(); ++i)
     operands.push_back(

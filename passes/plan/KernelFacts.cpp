@@ -34,8 +34,8 @@ std::string ingot::productOf(Operation *op) {
       stream << "." << encoding.getGroup();
     else
       stream << (encoding.getGroup() == 0 ? ".row" : ".tensor");
-    if (matmul.getZeros())
-      stream << ".z";
+    constexpr llvm::StringLiteral zeros[] = {"", ".z", ".offsets", ".codebook"};
+    stream << zeros[static_cast<size_t>(llm::zerosOf(encoding))];
   }
   return text;
 }

@@ -20,6 +20,11 @@ struct Format {
   bool zeroPoints = false;
   const char *scale = "f32";
   bool encoded() const { return *encoding; }
+  bool hasOffsets() const { return llvm::StringRef(encoding).starts_with("affine"); }
+  bool hasCodeBook() const { return llvm::StringRef(encoding) == "codebook4"; }
+  bool hasZeros() const { return zeroPoints || hasOffsets() || hasCodeBook(); }
+  /// Whether products with integer inputs use it.
+  bool countsInIntegers() const { return llvm::StringRef(encoding).starts_with("int"); }
   bool integer() const { return element[0] == 'i'; }
 };
 
@@ -40,7 +45,12 @@ const Format kStoredFormats[] = {{"int4g32zh", "i4", "int4", 32, true, "f16"},
                                  {"int8g64h", "i8", "int8", 64, false, "f16"},
                                  {"int8rowb", "i8", "int8", 0, false, "bf16"},
                                  {"fp8g128", "f8E4M3FN", "fp8", 128, false, "f32"},
-                                 {"fp8rowb", "f8E4M3FN", "fp8", 0, false, "bf16"}};
+                                 {"fp8rowb", "f8E4M3FN", "fp8", 0, false, "bf16"},
+                                 {"affine4g32h", "i4", "affine4", 32, false, "f16"},
+                                 {"affine4g16", "i4", "affine4", 16, false, "f32"},
+                                 {"affine8g32", "i8", "affine8", 32, false, "f32"},
+                                 {"codebook4g32h", "i4", "codebook4", 32, false, "f16"},
+                                 {"codebook4rowb", "i4", "codebook4", 0, false, "bf16"}};
 
 /// A product's shape and types.
 struct Product {
@@ -62,7 +72,11 @@ struct Product {
     return llvm::formatv("tensor<{0}x{1}x{2}>", scaleRows(), groups(), weight.scale);
   }
   std::string zeroType() const {
-    return llvm::formatv("tensor<{0}x{1}xi8>", scaleRows(), groups());
+    if (weight.hasCodeBook())
+      return "tensor<16xf32>";
+    return weight.hasOffsets()
+               ? scaleType()
+               : llvm::formatv("tensor<{0}x{1}xi8>", scaleRows(), groups()).str();
   }
 
   /// Parameters of the function: %x, %w, %xs?, %s?, %z?; names of weights end in `suffix`.
@@ -76,8 +90,9 @@ struct Product {
     std::string text = ", %w" + suffix + ": " + weightType();
     if (weight.encoded())
       text += ", %s" + suffix + ": " + scaleType() + " {test.role = \"scales\"}";
-    if (weight.zeroPoints)
-      text += ", %z" + suffix + ": " + zeroType() + " {test.role = \"zeros\"}";
+    if (weight.hasZeros())
+      text += ", %z" + suffix + ": " + zeroType() +
+              (weight.zeroPoints ? " {test.role = \"zeros\"}" : "");
     return text;
   }
   /// The operation without epilogue operands and types.
@@ -87,7 +102,7 @@ struct Product {
       text += " input_scales(%xs : tensor<?xf32, \"T\">)";
     if (weight.encoded())
       text += " scales(%s" + suffix + " : " + scaleType() + ")";
-    if (weight.zeroPoints)
+    if (weight.hasZeros())
       text += " zeros(%z" + suffix + " : " + zeroType() + ")";
     return weight.encoded() ? text + " #encoding" : text;
   }
@@ -121,15 +136,22 @@ static Expected productOf(const Product &product, const Inputs &inputs, int64_t 
   const HostTensor *scales =
       product.weight.encoded() ? &inputs.arguments[first + 1].tensor : nullptr;
   const HostTensor *zeros =
-      product.weight.zeroPoints ? &inputs.arguments[first + 2].tensor : nullptr;
+      product.weight.hasZeros() ? &inputs.arguments[first + 2].tensor : nullptr;
   double sum = 0, magnitude = 0;
   for (int64_t k = 0; k < product.depth; ++k) {
     int64_t group = product.weight.group > 0 ? k / product.weight.group : 0;
     int64_t scaleRow = product.weight.group < 0 ? 0 : column;
-    double zero = zeros ? zeros->at(scaleRow, group) : product.weight.element[1] == '4' ? 8 : 0;
-    double value = w.at(column, k) - (product.weight.integer() ? zero : 0);
+    double value = w.at(column, k);
+    if (product.weight.hasCodeBook())
+      value = zeros->at(int64_t(value));
+    else if (product.weight.zeroPoints)
+      value -= zeros->at(scaleRow, group);
+    else if (product.weight.countsInIntegers() && product.weight.element[1] == '4')
+      value -= 8;
     if (scales)
       value *= scales->at(scaleRow, group);
+    if (product.weight.hasOffsets())
+      value += zeros->at(scaleRow, group);
     sum += x.at(row, k) * value;
     magnitude += std::abs(x.at(row, k) * value);
   }
@@ -222,7 +244,7 @@ static Case pairCase(const Product &half) {
     std::string body = interleave("w", half.weightType(), both.weightType());
     if (half.weight.encoded())
       body += interleave("s", half.scaleType(), both.scaleType());
-    if (half.weight.zeroPoints)
+    if (half.weight.hasZeros())
       body += interleave("z", half.zeroType(), both.zeroType());
     body += llvm::formatv("  %y = {0} pair_offset {1}", both.operation(), offset).str() +
             both.types(type) + " " + region + "\n";
@@ -231,7 +253,7 @@ static Case pairCase(const Product &half) {
   result.oracle = [half](const Inputs &inputs) {
     std::vector<Expected> expected;
     size_t first = half.quantized() ? 2 : 1;
-    size_t each = 1 + (half.weight.encoded() ? 1 : 0) + (half.weight.zeroPoints ? 1 : 0);
+    size_t each = 1 + (half.weight.encoded() ? 1 : 0) + (half.weight.hasZeros() ? 1 : 0);
     for (int64_t row = 0; row < inputs.dims.T; ++row)
       for (int64_t column = 0; column < half.columns; ++column) {
         Expected gate = productOf(half, inputs, row, column, first);
@@ -266,7 +288,7 @@ std::vector<Case> conformance::matmulCases() {
     }
   for (const Format &format : kStoredFormats)
     for (std::string input : {"f32", "bf16", "f16", "i8"}) {
-      if (input == "i8" && !format.integer())
+      if (input == "i8" && !format.countsInIntegers())
         continue;
       add(productCase({input, format, "f32", 43, 172}), {1, 17}, input != "bf16");
       if (input != "f32")
@@ -313,6 +335,7 @@ std::vector<Case> conformance::matmulCases() {
   cases.push_back(pairCase({"bf16", kFormats[1], "bf16", 96, 600}));
   add(pairCase({"bf16", kFormats[5], "bf16", 70, 172}), {1, 17});
   add(pairCase({"i8", kFormats[3], "f32", 43, 172}), {1, 17});
+  add(pairCase({"bf16", kStoredFormats[5], "f32", 43, 172}), {1, 17});
   add(pairCase({"bf16", kFormats[5], "bf16", 70, 640}), {1, 17});
   add(pairCase({"i8", kFormats[3], "bf16", 72, 640}), {1, 17}, true);
   add(pairCase({"i8", kFormats[5], "bf16", 43, 172}), {1, 17}, true);

@@ -22,18 +22,22 @@ static Case embedCase(const std::string &name, const std::string &element,
   constexpr int64_t kRows = 61, kColumns = 172;
   int64_t groups = group > 0 ? (kColumns + group - 1) / group : 1;
   bool zeroPoints = encoding.find("zero_points = true") != std::string::npos;
+  bool offsets = encoding.find("affine") != std::string::npos;
+  bool codeBook = encoding.find("codebook") != std::string::npos;
   std::string type = activation(kColumns, result);
   std::string table = formatv("tensor<{0}x{1}x{2}>", kRows, kColumns, element);
   std::string scales = formatv("tensor<{0}x{1}x{2}>", kRows, groups, scale);
-  std::string zeros = formatv("tensor<{0}x{1}xi8>", kRows, groups);
+  std::string zeros = codeBook  ? "tensor<16xf32>"
+                      : offsets ? scales
+                                : formatv("tensor<{0}x{1}xi8>", kRows, groups).str();
   std::string parameters = "%t: tensor<?xi32, \"T\"> {test.limit = 61 : i64}, %w: " + table;
   std::string op = "  %y = llm.embed %t, %w";
   if (!encoding.empty()) {
     parameters += ", %s: " + scales + " {test.role = \"scales\"}";
     op += " scales(%s : " + scales + ")";
   }
-  if (zeroPoints) {
-    parameters += ", %z: " + zeros + " {test.role = \"zeros\"}";
+  if (zeroPoints || offsets || codeBook) {
+    parameters += ", %z: " + zeros + (zeroPoints ? " {test.role = \"zeros\"}" : "");
     op += " zeros(%z : " + zeros + ")";
   }
   op += (encoding.empty() ? "" : " #encoding") + std::string(" : tensor<?xi32, \"T\">, ") + table +
@@ -50,10 +54,14 @@ static Case embedCase(const std::string &name, const std::string &element,
       for (int64_t column = 0; column < kColumns; ++column) {
         double value = w.at(token, column);
         int64_t g = group > 0 ? column / group : 0;
-        if (element == "i4")
+        if (codeBook)
+          value = inputs.arguments[3].tensor.at(int64_t(value));
+        else if (element == "i4" && !offsets)
           value -= zeroPoints ? inputs.arguments[3].tensor.at(token, g) : 8;
         if (!encoding.empty())
           value = double(float(inputs.arguments[2].tensor.at(token, g) * value));
+        if (offsets)
+          value = double(float(value + inputs.arguments[3].tensor.at(token, g)));
         expected.push_back({rounded(elementType(result), value), 0});
       }
     }
@@ -376,6 +384,12 @@ std::vector<Case> conformance::rowCases() {
                 32, "bf16"));
   add(embedCase("int4z", "i4", "#llm.encoding<\"int4\", group = 64, zero_points = true>", "bf16",
                 64, "f32"));
+  add(embedCase("affine4", "i4", "#llm.encoding<\"affine4\", group = 32, zero_points = false>",
+                "f16", 32, "f32"));
+  add(embedCase("affine8", "i8", "#llm.encoding<\"affine8\", group = 16, zero_points = false>",
+                "f32", 16, "bf16"));
+  add(embedCase("codebook4", "i4", "#llm.encoding<\"codebook4\", group = 32, zero_points = false>",
+                "f16", 32, "f32"));
   add(embedCase("fp8", "f8E4M3FN", "#llm.encoding<\"fp8\", group = 0, zero_points = false>", "f32",
                 0, "f16"));
   for (int64_t columns : {43, 172, 600})

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // llm.embed: a block is one token and a run of its columns, from a table in any layout. Buffers:
 // tokens, table, scales?, zeros?, result.
+#include "Encoding.cuh"
 #include "Layout.cuh"
 #include "Rows.cuh"
 
@@ -10,7 +11,7 @@ constexpr i64 kColumns = constants::columns;
 constexpr int kWidth = constants::row_major ? vectorWidth(kColumns) : 1;
 constexpr int kScales = 2;
 constexpr int kZeros = kScales + int(constants::encoded);
-constexpr int kResult = kZeros + int(constants::zero_points);
+constexpr int kResult = kZeros + int(constants::zeros != kNoZeros);
 
 INGOT_LAYOUT_TYPE(TableLayout, table);
 INGOT_LAYOUT_TYPE(ScaleLayout, scale);
@@ -21,13 +22,13 @@ INGOT_DEVICE float decode(const Launch &launch, u32 row, u32 column, float store
   if constexpr (constants::encoded) {
     u32 scaleRow = constants::group < 0 ? 0 : row;
     u32 group = constants::group > 0 ? column / u32(most(constants::group, 1)) : 0;
-    if constexpr (constants::weight_type == kI4)
-      stored -= constants::zero_points
-                    ? float(launch.buffer<const i8>(kZeros)[placeOf<ZeroLayout>(scaleRow, group)])
-                    : 8.0f;
-    return loadElement<constants::scale_type>(launch.buffers[kScales],
-                                              placeOf<ScaleLayout>(scaleRow, group)) *
-           stored;
+    const void *zeros = launch.buffers[kZeros];
+    i64 place = placeOf<ZeroLayout>(scaleRow, group);
+    float scale = loadElement<constants::scale_type>(launch.buffers[kScales],
+                                                     placeOf<ScaleLayout>(scaleRow, group));
+    float number = unscaled<constants::zeros, constants::weight_type>(stored, zeros, place);
+    return withOffset<constants::zeros, constants::scale_type>(__fmul_rn(scale, number), zeros,
+                                                               place);
   }
   return stored;
 }

@@ -3,6 +3,7 @@
 // its sum to the result.
 #pragma once
 
+#include "Encoding.cuh"
 #include "RegionMath.cuh"
 
 namespace matmul {
@@ -13,14 +14,14 @@ enum ScaleMode : i64 { kNoScale = 0, kRowScale = 1, kTensorScale = 2 };
 constexpr bool kInteger = constants::integer != 0;
 constexpr bool kPaired = constants::pair_offset != 0;
 constexpr bool kScaled = constants::scale_mode != kNoScale;
-constexpr bool kZeroPoints = constants::zero_points != 0;
+constexpr bool kHasZeros = constants::zeros != kNoZeros;
 constexpr bool kInputScaled = constants::input_scales != 0;
 
 // Buffers: input, weight, input_scales?, scales?, zeros?, epilogue operands, result, workspace?.
 constexpr int kInput = 0, kWeight = 1, kInputScales = 2;
 constexpr int kScales = kInputScales + kInputScaled;
 constexpr int kZeros = kScales + kScaled;
-constexpr int kOperands = kZeros + kZeroPoints;
+constexpr int kOperands = kZeros + kHasZeros;
 constexpr int kResult = kOperands + int(constants::operands);
 constexpr int kWorkspace = kResult + 1;
 

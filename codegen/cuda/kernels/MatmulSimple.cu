@@ -29,15 +29,17 @@ INGOT_DEVICE float scaleOf(const Launch &launch, i64 row, i64 k) {
                                             placeOf<ScaleLayout>(u32(scaleRow), u32(groupOf(k))));
 }
 
-/// stored - zero.
-INGOT_DEVICE float storedOf(const Launch &launch, i64 row, i64 k) {
-  float value = loadElement<constants::weight_type>(launch.buffers[kWeight],
-                                                    placeOf<WeightLayout>(u32(row), u32(k)));
-  if constexpr (kZeroPoints)
-    value -= float(launch.buffer<const i8>(kZeros)[placeOf<ZeroLayout>(u32(row), u32(groupOf(k)))]);
-  else if constexpr (constants::weight_type == kI4)
-    value -= 8.0f;
-  return value;
+/// The weight's value, or, for exact sums, what its scale will multiply.
+INGOT_DEVICE float weightOf(const Launch &launch, i64 row, i64 k) {
+  float stored = loadElement<constants::weight_type>(launch.buffers[kWeight],
+                                                     placeOf<WeightLayout>(u32(row), u32(k)));
+  const void *zeros = kHasZeros ? launch.buffers[kZeros] : nullptr;
+  i64 place = kHasZeros ? placeOf<ZeroLayout>(u32(row), u32(groupOf(k))) : 0;
+  float value = unscaled<constants::zeros, constants::weight_type>(stored, zeros, place);
+  if constexpr (!kScaled || kInteger)
+    return value;
+  value = __fmul_rn(scaleOf(launch, row, k), value);
+  return withOffset<constants::zeros, constants::scale_type>(value, zeros, place);
 }
 
 struct Tiles {
@@ -49,13 +51,8 @@ struct Tiles {
 INGOT_DEVICE void stage(const Launch &launch, Tiles &tiles, i64 row, i64 token, i64 first) {
   for (int i = threadIdx.x; i < kTileColumns * kTileDepth; i += constants::threads) {
     i64 n = row + i / kTileDepth, k = first + i % kTileDepth;
-    float value = 0;
-    if (n < constants::weight_rows && k < kDepth) {
-      value = storedOf(launch, n, k);
-      if constexpr (kScaled && !kInteger)
-        value = scaleOf(launch, n, k) * value;
-    }
-    tiles.weights[i / kTileDepth][i % kTileDepth] = value;
+    bool inside = n < constants::weight_rows && k < kDepth;
+    tiles.weights[i / kTileDepth][i % kTileDepth] = inside ? weightOf(launch, n, k) : 0.0f;
   }
   for (int i = threadIdx.x; i < kTileRows * kTileDepth; i += constants::threads) {
     i64 t = token + i / kTileDepth, k = first + i % kTileDepth;

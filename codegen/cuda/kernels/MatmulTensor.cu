@@ -77,7 +77,7 @@ struct Work {
     pair[1] = loadElement<constants::scale_type>(from, at + 1);
   }
   __device__ void zeros(u32 stageOffset, int r, int group, u32 (&pair)[2]) const {
-    if constexpr (kZeroPoints && kGrouped) {
+    if constexpr (kHasZeros && kGrouped) {
       int at = (warp.rowTile(r) * kStageGroups + group) * 16 + warp.lane / 4 * 2;
       pair[0] = zeroWord(shared[stageOffset + kZerosOffset + at]);
       pair[1] = zeroWord(shared[stageOffset + kZerosOffset + at + 1]);

@@ -7,6 +7,10 @@
 /// Codes of element types in the constants of kernels; ElementCode.h maps MLIR's types to them.
 enum ElementCode : int64_t { kF32 = 0, kF16, kBf16, kE4m3, kE5m2, kI8, kI4, kI32 };
 
+/// What a weight's zeros buffer holds: nothing, zero points, offsets to add, a code book.
+/// llm::Zeros has the same numbers.
+enum ZerosCode : int64_t { kNoZeros = 0, kZeroPoints, kOffsets, kCodeBook };
+
 /// Declares an integer constant of the kernel; its value comes from the op's `constants`.
 #define INGOT_CONST(name) extern "C" const int64_t ingot_const_##name
 /// Declares a real constant of the kernel.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A weight in row-major order, encoded or not: value[n,k] = scale * (stored - zero).
+// A weight in row-major order, encoded or not, as #llm.encoding says.
 #pragma once
 
 #include "codegen/native/kernels/Elements.h"
@@ -8,9 +8,9 @@ INGOT_CONST(weight_columns);
 INGOT_CONST(weight_type);
 INGOT_CONST(encoded); ///< 1: a scales buffer follows
 INGOT_CONST(scale_type);
-INGOT_CONST(group);       ///< columns of a group; 0: one per row; -1: one for the weight
-INGOT_CONST(groups);      ///< scales in a row
-INGOT_CONST(zero_points); ///< 1: a buffer of i8 zero points follows the scales
+INGOT_CONST(group);  ///< columns of a group; 0: one per row; -1: one for the weight
+INGOT_CONST(groups); ///< scales in a row
+INGOT_CONST(zeros);  ///< ZerosCode; their buffer follows the scales
 
 struct EncodedWeight {
   const void *values, *scales, *zeros;
@@ -21,7 +21,7 @@ struct EncodedWeight {
     EncodedWeight weight = {buffers[values], nullptr, nullptr};
     if (ingot_const_encoded)
       weight.scales = buffers[next++];
-    if (ingot_const_zero_points)
+    if (ingot_const_zeros)
       weight.zeros = buffers[next++];
     return weight;
   }
@@ -32,13 +32,15 @@ struct EncodedWeight {
     return ingot_const_group == 0 ? row : row * ingot_const_groups + column / ingot_const_group;
   }
 
-  /// stored - zero, exact.
+  /// What the scale multiplies, exact: stored - zero, or the number of the code book.
   float stored(int64_t row, int64_t column) const {
     float value =
         loadElement(values, row * ingot_const_weight_columns + column, ingot_const_weight_type);
-    if (ingot_const_weight_type != kI4)
+    if (ingot_const_zeros == kCodeBook)
+      return static_cast<const float *>(zeros)[int64_t(value)];
+    if (ingot_const_weight_type != kI4 || ingot_const_zeros == kOffsets)
       return value;
-    if (!ingot_const_zero_points)
+    if (ingot_const_zeros == kNoZeros)
       return value - 8.0f;
     return value - float(static_cast<const int8_t *>(zeros)[scaleIndex(row, column)]);
   }
@@ -50,6 +52,11 @@ struct EncodedWeight {
   /// The f32 that the element stands for.
   float value(int64_t row, int64_t column) const {
     float element = stored(row, column);
-    return ingot_const_encoded ? scale(row, column) * element : element;
+    if (!ingot_const_encoded)
+      return element;
+    float product = scale(row, column) * element;
+    if (ingot_const_zeros != kOffsets)
+      return product;
+    return product + loadElement(zeros, scaleIndex(row, column), ingot_const_scale_type);
   }
 };

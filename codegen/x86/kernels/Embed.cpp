@@ -10,7 +10,7 @@ INGOT_CONST(inner);   // columns stored together in a panel's row; 0: row-major
 INGOT_CONST(encoded); // 1: a scales buffer follows the table
 INGOT_CONST(scale_type);
 INGOT_CONST(scale_panels); // 1: scales and zeros are in panels, [n/16][groups][16]
-INGOT_CONST(zero_points);  // 1: a zeros buffer follows the scales
+INGOT_CONST(zeros);        // ZerosCode; their buffer follows the scales
 INGOT_CONST(group);        // columns that share a scale; 0: one per row; -1: one for the table
 INGOT_CONST(groups);       // scales in a row
 INGOT_CONST(result_type);
@@ -46,6 +46,19 @@ int64_t scaleIndex(int64_t row, int64_t column) {
   return (row / panelRows * ingot_const_groups + group) * panelRows + row % panelRows;
 }
 
+/// The value of a stored element whose scale and zero have that index.
+float decode(float stored, const void *scales, const void *zeros, int64_t index) {
+  if (ingot_const_zeros == kCodeBook)
+    stored = static_cast<const float *>(zeros)[int64_t(stored)];
+  else if (ingot_const_zeros == kZeroPoints)
+    stored -= float(static_cast<const int8_t *>(zeros)[index]);
+  else if (ingot_const_weight_type == kI4 && ingot_const_zeros == kNoZeros)
+    stored -= 8.0f;
+  float value = stored * loadOne(ingot_const_scale_type, scales, index);
+  return ingot_const_zeros == kOffsets ? value + loadOne(ingot_const_scale_type, zeros, index)
+                                       : value;
+}
+
 } // namespace
 } // namespace ingot::x86
 
@@ -55,7 +68,7 @@ extern "C" void ingot_kernel(const IngotLaunch *launch) {
   const int32_t *tokens = static_cast<const int32_t *>(*next++);
   const void *table = *next++;
   const void *scales = ingot_const_encoded ? *next++ : nullptr;
-  const int8_t *zeros = static_cast<const int8_t *>(ingot_const_zero_points ? *next++ : nullptr);
+  const void *zeros = ingot_const_zeros ? *next++ : nullptr;
   void *result = *next;
   int64_t row = launch->tile[0], token = tokens[row];
   bool contiguous = ingot_const_inner == 0 && !ingot_const_encoded;
@@ -67,13 +80,9 @@ extern "C" void ingot_kernel(const IngotLaunch *launch) {
     else
       for (int64_t i = 0; i < count; ++i) {
         float stored = storedAt(table, placeOf(token, column + i));
-        if (ingot_const_encoded) {
-          int64_t index = scaleIndex(token, column + i);
-          if (ingot_const_weight_type == kI4)
-            stored -= ingot_const_zero_points ? float(zeros[index]) : 8.0f;
-          stored *= loadOne(ingot_const_scale_type, scales, index);
-        }
-        value[i] = stored;
+        value[i] = ingot_const_encoded
+                       ? decode(stored, scales, zeros, scaleIndex(token, column + i))
+                       : stored;
       }
     store(ingot_const_result_type, result, row * ingot_const_columns + column, value, count);
   }

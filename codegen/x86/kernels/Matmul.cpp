@@ -18,8 +18,8 @@ struct Arguments {
       inputScales = static_cast<const float *>(*next++);
     if (ingot_const_scale_mode)
       weights.scales = static_cast<const char *>(*next++);
-    if (ingot_const_zero_points)
-      weights.zeros = static_cast<const uint8_t *>(*next++);
+    if (ingot_const_zeros)
+      weights.zeros = static_cast<const char *>(*next++);
     operands = next;
     result = next[ingot_const_operands];
   }

@@ -14,7 +14,7 @@ INGOT_CONST(result_type);  // kF32, kF16 or kBf16
 INGOT_CONST(integer);      // exact integer sums (i8 input)
 INGOT_CONST(scale_mode);   // ScaleMode
 INGOT_CONST(scale_type);   // kF32 or kBf16
-INGOT_CONST(zero_points);  // zeros are stored
+INGOT_CONST(zeros);        // ZerosCode
 INGOT_CONST(group);        // columns of k that share a scale; 0: all
 INGOT_CONST(input_scales); // one factor per row of the input
 INGOT_CONST(pair_offset);  // 0 or 16

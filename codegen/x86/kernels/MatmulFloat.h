@@ -7,20 +7,66 @@
 
 namespace ingot::x86 {
 
-/// stored - zero for the low four bits of each lane; higher bits are ignored.
-[[gnu::always_inline]] inline Floats decodeNibble(UInts bits, Floats zero) {
-#ifdef __AVX512F__
+/// What nibbles stand for before they meet a zero point: the code book, or i - 8, or i.
+[[gnu::always_inline]] inline Floats nibbleTable(const Weights &weights) {
+  if (ingot_const_zeros == kCodeBook)
+    return loadVector<Floats>(weights.zeros);
   Floats table = __builtin_convertvector(laneIndex(), Floats);
-  if (!ingot_const_zero_points)
-    table -= 8.0f;
-  Floats stored = (Floats)_mm512_permutexvar_ps((__m512i)bits, (__m512)table);
-#else
-  Floats stored = __builtin_convertvector((Ints)(bits & 15), Floats);
-  if (!ingot_const_zero_points)
-    stored -= 8.0f;
-#endif
-  return ingot_const_zero_points ? stored - zero : stored;
+  return ingot_const_zeros == kNoZeros ? table - 8.0f : table;
 }
+
+/// Number `i` of the table, i being the low four bits of each lane; higher bits are ignored.
+[[gnu::always_inline]] inline Floats lookUp(UInts bits, Floats table) {
+#ifdef __AVX512F__
+  return (Floats)_mm512_permutexvar_ps((__m512i)bits, (__m512)table);
+#else
+  Ints stored = (Ints)(bits & 15);
+  if (ingot_const_zeros != kCodeBook) {
+    Floats numbers = __builtin_convertvector(stored, Floats);
+    return ingot_const_zeros == kNoZeros ? numbers - 8.0f : numbers;
+  }
+  // Eight numbers a register: the low three bits choose in either half, the fourth the half.
+  struct Halves {
+    __m256 low, high;
+  };
+  struct Indices {
+    __m256i low, high;
+  };
+  Halves numbers = __builtin_bit_cast(Halves, table);
+  Indices indices = __builtin_bit_cast(Indices, stored);
+  auto choose = [&](__m256i index) __attribute__((always_inline)) {
+    __m256 fourth = _mm256_castsi256_ps(_mm256_slli_epi32(index, 28));
+    return _mm256_blendv_ps(_mm256_permutevar8x32_ps(numbers.low, index),
+                            _mm256_permutevar8x32_ps(numbers.high, index), fourth);
+  };
+  return __builtin_bit_cast(Floats, Halves{choose(indices.low), choose(indices.high)});
+#endif
+}
+
+/// What a group's scale multiplies and what is added to the product.
+struct GroupNumbers {
+  Floats scale, zero, offset;
+
+  [[gnu::always_inline]] static GroupNumbers of(const Weights &weights, int64_t panel,
+                                                int64_t group) {
+    GroupNumbers numbers = {splat(1.0f), Floats{}, Floats{}};
+    if (ingot_const_scale_mode)
+      numbers.scale = weights.scale(panel, group);
+    if (ingot_const_zeros == kZeroPoints)
+      numbers.zero = __builtin_convertvector(weights.zero(panel, group), Floats);
+    if (ingot_const_zeros == kOffsets)
+      numbers.offset = weights.offset(panel, group);
+    return numbers;
+  }
+
+  [[gnu::always_inline]] Floats value(Floats stored) const {
+    if (ingot_const_zeros == kZeroPoints)
+      stored -= zero;
+    if (ingot_const_scale_mode)
+      stored *= scale;
+    return ingot_const_zeros == kOffsets ? stored + offset : stored;
+  }
+};
 
 /// Calls use(k, w) for k in [first, end), in order, with the f32 values of column k of `Panels`
 /// panels. `first` is a multiple of 8.
@@ -30,18 +76,15 @@ template <int Panels, class Use>
   const char *values[Panels];
   for (int p = 0; p < Panels; ++p)
     values[p] = weights.panel(panel + p);
+  Floats table = nibbleTable(weights);
   while (first < end) {
     int64_t group = ingot_const_group ? first / ingot_const_group : 0;
     int64_t stop = ingot_const_group && (group + 1) * ingot_const_group < end
                        ? (group + 1) * ingot_const_group
                        : end;
-    Floats scale[Panels], zero[Panels];
-    for (int p = 0; p < Panels; ++p) {
-      scale[p] = ingot_const_scale_mode ? weights.scale(panel + p, group) : splat(1.0f);
-      zero[p] = ingot_const_zero_points
-                    ? __builtin_convertvector(weights.zero(panel + p, group), Floats)
-                    : Floats{};
-    }
+    GroupNumbers numbers[Panels];
+    for (int p = 0; p < Panels; ++p)
+      numbers[p] = GroupNumbers::of(weights, panel + p, group);
     auto decodeBlock = [&](int64_t k, int64_t count) __attribute__((always_inline)) {
       UInts bits[Panels];
       for (int p = 0; p < Panels; ++p)
@@ -52,7 +95,8 @@ template <int Panels, class Use>
           break;
         Floats column[Panels];
         for (int p = 0; p < Panels; ++p)
-          column[p] = decodeNibble(bits[p] >> ((i & 3) * 8 + (i >> 2) * 4), zero[p]) * scale[p];
+          column[p] =
+              numbers[p].value(lookUp(bits[p] >> ((i & 3) * 8 + (i >> 2) * 4), table));
         use(k + i, column);
       }
     };
@@ -65,11 +109,9 @@ template <int Panels, class Use>
 #pragma clang loop unroll_count(4)
       for (; first < stop; ++first) {
         Floats column[Panels];
-        for (int p = 0; p < Panels; ++p) {
-          column[p] = load(ingot_const_weight_type, values[p], first * panelRows);
-          if (ingot_const_scale_mode)
-            column[p] *= scale[p];
-        }
+        for (int p = 0; p < Panels; ++p)
+          column[p] =
+              numbers[p].value(load(ingot_const_weight_type, values[p], first * panelRows));
         use(first, column);
       }
     }

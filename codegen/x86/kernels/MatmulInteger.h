@@ -125,7 +125,7 @@ inline void integerColumns(const Weights &weights, int64_t panel, const IntegerI
     for (int p = 0; p < Panels; ++p) {
       Floats scale = weights.scale(panel + p, group);
       Ints bias = Ints{} + (ingot_const_weight_type == kI4 ? 8 : int8Bias);
-      if (ingot_const_zero_points)
+      if (ingot_const_zeros == kZeroPoints)
         bias = weights.zero(panel + p, group);
       for (int r = 0; r < Rows; ++r) {
         Ints exact = sum[r][p] - bias * input.sums[(row + r) * groups + group];

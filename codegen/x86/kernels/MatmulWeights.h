@@ -13,7 +13,7 @@ namespace ingot::x86 {
 struct Weights {
   const char *values;
   const char *scales;
-  const uint8_t *zeros;
+  const char *zeros;
 
   /// Bytes of one panel of values.
   static int64_t panelBytes() {
@@ -39,6 +39,11 @@ struct Weights {
   [[gnu::always_inline]] Ints zero(int64_t panel, int64_t group) const {
     return __builtin_convertvector(
         loadVector<UBytes>(zeros + (panel * groups() + group) * panelRows), Ints);
+  }
+
+  /// What affine weights add; only where that is stored.
+  [[gnu::always_inline]] Floats offset(int64_t panel, int64_t group) const {
+    return load(ingot_const_scale_type, zeros, (panel * groups() + group) * panelRows);
   }
 };
 

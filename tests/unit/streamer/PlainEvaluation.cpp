@@ -2,6 +2,7 @@
 // Weights evaluated whole, in plain loops: what the streamer is compared with.
 #include "tests/unit/streamer/PlainEvaluation.h"
 
+#include "compiler/checkpoint/GgmlBlocks.h"
 #include "dialects/llm/LlmDialect.h"
 
 #include "llvm/ADT/APFloat.h"
@@ -54,7 +55,7 @@ private:
   Matrix dequantized(llm::DequantizeOp op);
   Matrix interleaved(llm::InterleaveRowsOp op);
   Matrix unpacked(llm::UnpackOp op);
-  Matrix sliced(llm::SliceBlocksOp op);
+  Matrix blockPart(llm::BlockPartOp op);
   Matrix transposed(llm::TransposeOp op);
   Matrix repeated(llm::RepeatRowsOp op);
   Matrix permuted(llm::PermuteRowsOp op);
@@ -179,28 +180,25 @@ Matrix Evaluator::unpacked(llm::UnpackOp op) {
   return result;
 }
 
-Matrix Evaluator::sliced(llm::SliceBlocksOp op) {
+/// Block after block, whole ones.
+Matrix Evaluator::blockPart(llm::BlockPartOp op) {
   Matrix input = evaluate(op.getInput());
-  Type type = elementOf(op.getResult());
-  int64_t size = type.getIntOrFloatBitWidth() / 8;
+  auto type = *checkpoint::blockTypeFromName(op.getFormat().str());
+  auto block = static_cast<int64_t>(op.getBlock());
   Matrix result{input.rows, llm::columnsOf(op.getResult()), {}};
-  std::vector<int64_t> places; // of the bytes of a row
-  for (int64_t start = 0; start < input.columns; start += static_cast<int64_t>(op.getBlock()))
-    for (uint64_t i = 0; i < op.getCount(); ++i)
-      places.push_back(start + static_cast<int64_t>(op.getFrom() + i));
-  for (int64_t row = 0; row < result.rows; ++row)
-    for (int64_t column = 0; column < result.columns; ++column) {
-      uint64_t bits = 0;
-      for (int64_t i = size; i-- > 0;)
-        bits = bits << 8 | (static_cast<uint64_t>(input.at(row, places[column * size + i])) & 0xff);
-      if (auto number = dyn_cast<FloatType>(type)) {
-        llvm::APFloat value(number.getFloatSemantics(), llvm::APInt(8 * size, bits));
-        bool inexact = false;
-        value.convert(llvm::APFloat::IEEEdouble(), llvm::APFloat::rmNearestTiesToEven, &inexact);
-        result.values.push_back(value.convertToDouble());
-      } else {
-        result.values.push_back(static_cast<double>(bits));
-      }
+  int64_t each = result.columns / (input.columns / block);
+  for (int64_t row = 0; row < input.rows; ++row)
+    for (int64_t start = 0; start < input.columns; start += block) {
+      std::vector<std::byte> bytes;
+      for (int64_t i = 0; i < block; ++i)
+        bytes.push_back(static_cast<std::byte>(static_cast<int64_t>(input.at(row, start + i))));
+      int8_t stored[256];
+      float scales[16], offsets[16];
+      checkpoint::splitGgml(type, bytes.data(), {stored, scales, offsets});
+      for (int64_t i = 0; i < each; ++i)
+        result.values.push_back(op.getPart() == "values"   ? stored[i]
+                                : op.getPart() == "scales" ? scales[i]
+                                                           : offsets[i]);
     }
   return result;
 }
@@ -261,8 +259,8 @@ Matrix Evaluator::evaluate(Value value) {
     return interleaved(interleave);
   if (auto unpack = dyn_cast<llm::UnpackOp>(op))
     return unpacked(unpack);
-  if (auto slice = dyn_cast<llm::SliceBlocksOp>(op))
-    return sliced(slice);
+  if (auto part = dyn_cast<llm::BlockPartOp>(op))
+    return blockPart(part);
   if (auto transpose = dyn_cast<llm::TransposeOp>(op))
     return transposed(transpose);
   if (auto repeat = dyn_cast<llm::RepeatRowsOp>(op))

@@ -203,6 +203,7 @@ private:
   Operand transpose(const Operand &input);
   /// Stores integers that `packed` holds, by way of all operations on stored words.
   void unpack(const Operand &packed);
+  void takeBlocks(const Operand &words);
 
   std::mt19937 &random;
   std::string body;
@@ -337,6 +338,29 @@ Operand FunctionWriter::transpose(const Operand &input) {
   return result;
 }
 
+/// Stored numbers of arbitrary bytes as blocks; their scales might be no numbers.
+void FunctionWriter::takeBlocks(const Operand &words) {
+  struct Kind {
+    const char *name;
+    int64_t bytes, elements;
+    const char *element;
+  };
+  static constexpr Kind kinds[] = {
+      {"Q8_0", 34, 32, "i8"}, {"Q4_1", 20, 32, "i4"}, {"NVFP4", 36, 64, "i4"}};
+  const Kind &kind = kinds[uniform(random, 0, 2)];
+  int64_t blocks = words.columns * 4 / kind.bytes;
+  if (blocks == 0)
+    return;
+  Operand bytes{fresh(), "i8", words.rows, blocks * kind.bytes};
+  body += bytes.name + " = llm.unpack " + words.name + " bits 8 : " + words.type() + " -> " +
+          bytes.type() + "\n";
+  Operand values{fresh(), kind.element, words.rows, blocks * kind.elements};
+  body += values.name + " = llm.block_part " + bytes.name + " \"values\" of \"" + kind.name +
+          "\" block " + std::to_string(kind.bytes) + " : " + bytes.type() + " -> " +
+          values.type() + "\n";
+  store(uniform(random, 0, 1) ? values : transpose(values));
+}
+
 void FunctionWriter::unpack(const Operand &packed) {
   Operand input = uniform(random, 0, 1) ? transpose(packed) : packed;
   int64_t bits = uniform(random, 2, 8);
@@ -353,19 +377,6 @@ void FunctionWriter::unpack(const Operand &packed) {
   store(fields);
   if (uniform(random, 0, 1))
     fields = transpose(fields);
-  if (!nibbles) { // f16 bits of an arbitrary byte may be no number; words are
-    int64_t block = uniform(random, 1, fields.columns);
-    while (fields.columns % block != 0)
-      --block;
-    bool wide = block >= 4;
-    int64_t size = wide ? block / 4 * 4 : block, from = uniform(random, 0, block - size);
-    Operand sliced{fresh(), wide ? "i32" : "i8", fields.rows,
-                   fields.columns / block * size / (wide ? 4 : 1)};
-    body += sliced.name + " = llm.slice_blocks " + fields.name + " block " + std::to_string(block) +
-            " from " + std::to_string(from) + " count " + std::to_string(size) + " : " +
-            fields.type() + " -> " + sliced.type() + "\n";
-    store(wide ? sliced : transpose(sliced));
-  }
   int64_t count = uniform(random, 1, 5), rows = fields.rows * count - uniform(random, 0, count - 1);
   Operand repeated{fresh(), fields.element, rows, fields.columns};
   body += repeated.name + " = llm.repeat_rows " + fields.name + " count " + std::to_string(count) +
@@ -400,8 +411,10 @@ std::string FunctionWriter::write() {
     for (size_t part = 0; part < a.size(); ++part)
       store(block % 3 ? interleave(a[part], b[part], block) : concat({a[part], b[part]}));
   }
-  for (const Operand &packed : words)
+  for (const Operand &packed : words) {
     unpack(packed);
+    takeBlocks(packed);
+  }
   Operand literal{fresh(), "f32", 3, 1};
   body += literal.name +
           " = llm.literal \"three\" dense<[[1.0], [0.5], [-3.25]]> : " + literal.type() + " : " +

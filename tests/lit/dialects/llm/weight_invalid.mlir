@@ -336,15 +336,15 @@ func.func @f(%a: tensor<16x8xf32>) {
 
 func.func @f(%a: tensor<2x8xf32>) {
   // expected-error @+1 {{needs a matrix of bytes}}
-  %0 = llm.slice_blocks %a block 4 from 0 count 2 : tensor<2x8xf32> -> tensor<2x2xf16>
+  %0 = llm.block_part %a "scales" of "Q8_0" block 4 : tensor<2x8xf32> -> tensor<2x2xf16>
   return
 }
 
 // -----
 
 func.func @f(%a: tensor<2x8xi8>) {
-  // expected-error @+1 {{bytes do not lie in a block}}
-  %0 = llm.slice_blocks %a block 4 from 3 count 2 : tensor<2x8xi8> -> tensor<2x2xf16>
+  // expected-error @+1 {{blocks have no part 'bytes'}}
+  %0 = llm.block_part %a "bytes" of "Q8_0" block 4 : tensor<2x8xi8> -> tensor<2x2xf16>
   return
 }
 
@@ -352,14 +352,32 @@ func.func @f(%a: tensor<2x8xi8>) {
 
 func.func @f(%a: tensor<2x8xi8>) {
   // expected-error @+1 {{a row is no whole number of blocks}}
-  %0 = llm.slice_blocks %a block 3 from 0 count 2 : tensor<2x8xi8> -> tensor<2x2xf16>
+  %0 = llm.block_part %a "scales" of "Q8_0" block 3 : tensor<2x8xi8> -> tensor<2x2xf16>
   return
 }
 
 // -----
 
 func.func @f(%a: tensor<2x8xi8>) {
-  // expected-error @+1 {{result must hold 2 bytes of each of 2 blocks}}
-  %0 = llm.slice_blocks %a block 4 from 0 count 2 : tensor<2x8xi8> -> tensor<2x3xf16>
+  // expected-error @+1 {{result must have as many elements of each block}}
+  %0 = llm.block_part %a "scales" of "Q8_0" block 4 : tensor<2x8xi8> -> tensor<2x3xf16>
+  return
+}
+
+// -----
+
+func.func @f(%v: tensor<2x64xi4>, %s: tensor<2x2xf16>, %z: tensor<2x2xi8>) {
+  // expected-error @+1 {{zeros of #llm.encoding<"affine4", group = 32, zero_points = false> must be 'f16'}}
+  %0 = llm.dequantize %v, %s, %z <"affine4", group = 32, zero_points = false>
+      : (tensor<2x64xi4>, tensor<2x2xf16>, tensor<2x2xi8>) -> tensor<2x64xf32>
+  return
+}
+
+// -----
+
+func.func @f(%v: tensor<2x64xi4>, %s: tensor<2x2xf16>, %z: tensor<2x2xf16>) {
+  // expected-error @+1 {{a code book must be 16 f32 numbers}}
+  %0 = llm.dequantize %v, %s, %z <"codebook4", group = 32, zero_points = false>
+      : (tensor<2x64xi4>, tensor<2x2xf16>, tensor<2x2xf16>) -> tensor<2x64xf32>
   return
 }

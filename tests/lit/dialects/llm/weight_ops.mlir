@@ -39,8 +39,18 @@ func.func @expressions() {
   %u = llm.unpack %w bits 4 order [0, 4, 1, 5, 2, 6, 3, 7] : tensor<8x2xi32> -> tensor<8x16xi4>
   // CHECK: llm.unpack %[[W]] bits 3 increment 1 bias -6 : tensor<8x2xi32> -> tensor<8x20xi8>
   %v = llm.unpack %w bits 3 increment 1 bias -6 : tensor<8x2xi32> -> tensor<8x20xi8>
-  // CHECK: llm.slice_blocks %{{.*}} block 10 from 2 count 8 : tensor<8x20xi8> -> tensor<8x4xi32>
-  %b10 = llm.slice_blocks %v block 10 from 2 count 8 : tensor<8x20xi8> -> tensor<8x4xi32>
+  // CHECK: llm.block_part %{{.*}} "scales" of "Q8_0" block 10 : tensor<8x20xi8> -> tensor<8x2xf16>
+  %bs = llm.block_part %v "scales" of "Q8_0" block 10 : tensor<8x20xi8> -> tensor<8x2xf16>
+  // CHECK: %[[Q:.*]] = llm.block_part %{{.*}} "values" of "Q4_K" block 10 : tensor<8x20xi8> -> tensor<8x64xi4>
+  %bv = llm.block_part %v "values" of "Q4_K" block 10 : tensor<8x20xi8> -> tensor<8x64xi4>
+  // CHECK: llm.dequantize %[[Q]], %{{.*}}, %{{.*}} <"affine4", group = 32, zero_points = false>
+  %bf = llm.dequantize %bv, %bs, %bs <"affine4", group = 32, zero_points = false>
+      : (tensor<8x64xi4>, tensor<8x2xf16>, tensor<8x2xf16>) -> tensor<8x64xf32>
+  // CHECK: %[[BOOK:.*]] = llm.literal "book"
+  %book = llm.literal "book" dense<1.0> : tensor<16xf32> : tensor<16xf32>
+  // CHECK: llm.dequantize %[[Q]], %{{.*}}, %[[BOOK]] <"codebook4", group = 32, zero_points = false>
+  %bc = llm.dequantize %bv, %bs, %book <"codebook4", group = 32, zero_points = false>
+      : (tensor<8x64xi4>, tensor<8x2xf16>, tensor<16xf32>) -> tensor<8x64xf32>
   // CHECK: llm.transpose %[[U]] : tensor<8x16xi4> -> tensor<16x8xi4>
   %t = llm.transpose %u : tensor<8x16xi4> -> tensor<16x8xi4>
   // CHECK: llm.repeat_rows %[[ES]] count 12 : tensor<1x1xf32> -> tensor<12x1xf32>
