@@ -29,8 +29,7 @@ struct QuantizeActivations : ingot::impl::QuantizeActivationsPassBase<QuantizeAc
 
   void visit(FusionReport &report, llm::MatmulOp site, bool integers) {
     std::optional<llm::EncodingAttr> encoding = site.getEncoding();
-    bool fits =
-        encoding && (integers ? llm::isInteger(*encoding) : encoding->getKind() == "fp8");
+    bool fits = encoding && (integers ? llm::isInteger(*encoding) : encoding->getKind() == "fp8");
     if (!fits)
       return report.declined(
           site,

@@ -74,9 +74,8 @@ struct Product {
   std::string zeroType() const {
     if (weight.hasCodeBook())
       return "tensor<16xf32>";
-    return weight.hasOffsets()
-               ? scaleType()
-               : llvm::formatv("tensor<{0}x{1}xi8>", scaleRows(), groups()).str();
+    return weight.hasOffsets() ? scaleType()
+                               : llvm::formatv("tensor<{0}x{1}xi8>", scaleRows(), groups()).str();
   }
 
   /// Parameters of the function: %x, %w, %xs?, %s?, %z?; names of weights end in `suffix`.

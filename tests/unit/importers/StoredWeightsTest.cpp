@@ -164,12 +164,18 @@ TEST_P(StoredBlocks, areTheirDecodedValues) {
   EXPECT_GE(compared, 15u);
 }
 
-constexpr Variant files[] = {
-    {"TinyStories-656K.Q4_0.gguf"}, {"TinyStories-656K.Q8_0.gguf"},
-    {"TinyStories-656K.Q4_1.gguf"}, {"TinyStories-656K.Q5_0.gguf"},
-    {"TinyStories-656K.IQ4_NL.gguf"}, {"TinyStories-656K.Q4_K_M.gguf"},
-    {"rot256.Q8_0.gguf"}, {"rot256.Q2_K.gguf"}, {"rot256.Q4_K_S.gguf"}, {"rot256.Q4_K_M.gguf"},
-    {"rot256.Q5_K_M.gguf"}, {"rot256.Q6_K.gguf"}};
+constexpr Variant files[] = {{"TinyStories-656K.Q4_0.gguf"},
+                             {"TinyStories-656K.Q8_0.gguf"},
+                             {"TinyStories-656K.Q4_1.gguf"},
+                             {"TinyStories-656K.Q5_0.gguf"},
+                             {"TinyStories-656K.IQ4_NL.gguf"},
+                             {"TinyStories-656K.Q4_K_M.gguf"},
+                             {"rot256.Q8_0.gguf"},
+                             {"rot256.Q2_K.gguf"},
+                             {"rot256.Q4_K_S.gguf"},
+                             {"rot256.Q4_K_M.gguf"},
+                             {"rot256.Q5_K_M.gguf"},
+                             {"rot256.Q6_K.gguf"}};
 
 std::string nameOf(const testing::TestParamInfo<Variant> &info) {
   std::string name = info.param.name;

@@ -356,8 +356,8 @@ void FunctionWriter::takeBlocks(const Operand &words) {
           bytes.type() + "\n";
   Operand values{fresh(), kind.element, words.rows, blocks * kind.elements};
   body += values.name + " = llm.block_part " + bytes.name + " \"values\" of \"" + kind.name +
-          "\" block " + std::to_string(kind.bytes) + " : " + bytes.type() + " -> " +
-          values.type() + "\n";
+          "\" block " + std::to_string(kind.bytes) + " : " + bytes.type() + " -> " + values.type() +
+          "\n";
   store(uniform(random, 0, 1) ? values : transpose(values));
 }
 
