@@ -64,8 +64,7 @@ static Declined addKernels(llm::EmbedOp op, Kernels &kernels) {
 static Declined addKernels(llm::RmsNormOp op, Kernels &kernels) {
   // A warp takes segments of 256 columns; a thread holds 8 columns of each.
   constexpr int64_t kSegmentColumns = 256, kMostWarps = 16, kMostRounds = 10;
-  int64_t columns = llm::columnsOf(op.getInput());
-  int64_t segments = llvm::divideCeil(columns, kSegmentColumns);
+  int64_t segments = llvm::divideCeil(op.normedColumns(), kSegmentColumns);
   int64_t rounds = llvm::divideCeil(segments, kMostWarps);
   if (rounds > kMostRounds)
     return "its rows are too long";

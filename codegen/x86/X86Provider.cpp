@@ -123,10 +123,9 @@ static Declined addKernels(llm::EmbedOp op, llvm::ArrayRef<RangeAttr>, Kernels &
 }
 
 static Declined addKernels(llm::RmsNormOp op, llvm::ArrayRef<RangeAttr>, Kernels &kernels) {
-  int64_t columns = llm::columnsOf(op.getInput());
   VariantBuilder variant("RmsNorm", op.getContext());
   variant.rmsNorm(op);
-  kernels.push_back(variant.take(x86::normScratchBytes(columns)));
+  kernels.push_back(variant.take(x86::normScratchBytes(op.normedColumns())));
   return std::nullopt;
 }
 

@@ -36,18 +36,30 @@ std::optional<DType> declaredType(JsonFields &fields) {
   return std::nullopt;
 }
 
-/// Heads and their size, once the widths are known. `absentKvHeads`: what a config.json without
-/// that key means; 0: as many as there are query heads.
-void readHeads(JsonFields &fields, ModelConfig &config, uint64_t absentKvHeads) {
+/// What absent keys of a family mean in transformers.
+struct FamilyDefaults {
+  std::string_view architecture;
+  uint64_t positions;
+  uint64_t kvHeads; ///< 0: as many as there are query heads
+  std::optional<uint64_t> bos, eos;
+  uint64_t headDim = 0; ///< 0: the width divided by the query heads
+};
+
+/// Heads and their size, once the widths are known.
+void readHeads(const Json &root, JsonFields &fields, const FamilyDefaults &defaults,
+               ModelConfig &config) {
+  // A key that is null has no default of the family's.
+  uint64_t kvHeads = root.find("num_key_value_heads") ? 0 : defaults.kvHeads;
+  uint64_t headDim = root.find("head_dim") ? 0 : defaults.headDim;
   config.heads = fields.unsignedInteger("num_attention_heads", 1, ModelConfig::mostHeads);
-  config.kvHeads = fields.unsignedIntegerOr(
-      "num_key_value_heads", absentKvHeads ? absentKvHeads : config.heads, 1, config.heads);
+  config.kvHeads = fields.unsignedIntegerOr("num_key_value_heads", kvHeads ? kvHeads : config.heads,
+                                            1, config.heads);
   if (config.heads % config.kvHeads != 0)
     fields.fail("num_key_value_heads", "INGOT-E1051",
                 message(config.kvHeads, " KV heads do not divide ", config.heads, " heads"),
                 "correct num_key_value_heads");
-  if (fields.has("head_dim")) {
-    config.headDim = fields.unsignedInteger("head_dim", 2, ModelConfig::widestHead);
+  if (headDim != 0 || fields.has("head_dim")) {
+    config.headDim = fields.unsignedIntegerOr("head_dim", headDim, 2, ModelConfig::widestHead);
   } else {
     config.headDim = config.hiddenSize / config.heads;
     if (config.hiddenSize % config.heads != 0)
@@ -66,14 +78,6 @@ void readHeads(JsonFields &fields, ModelConfig &config, uint64_t absentKvHeads) 
                 "the head size must be even");
 }
 
-/// What absent keys of a family mean in transformers.
-struct FamilyDefaults {
-  std::string_view architecture;
-  uint64_t positions;
-  uint64_t kvHeads; ///< 0: as many as there are query heads
-  std::optional<uint64_t> bos, eos;
-};
-
 /// A key that is absent has transformers' default, where the vocabulary has that token; one that is
 /// null means "no such token".
 void readTokenIds(const Json &root, JsonFields &fields, const FamilyDefaults &defaults,
@@ -89,6 +93,21 @@ void readTokenIds(const Json &root, JsonFields &fields, const FamilyDefaults &de
     config.eosIds = {*defaults.eos};
 }
 
+/// Newer files say of each layer what it attends to.
+void checkLayerTypes(const Json &root, JsonFields &fields, const FamilyDefaults &defaults) {
+  auto types = root.find("layer_types");
+  bool full = !types || types->isNull() || types->isArray();
+  for (size_t i = 0; types && types->isArray() && i < types->size(); ++i) {
+    auto type = types->element(i).string();
+    full = full && type && *type == "full_attention";
+  }
+  if (!full)
+    fields.fail("layer_types", "INGOT-E1057",
+                message("layers that do not attend to all positions are not supported for ",
+                        defaults.architecture),
+                "use a checkpoint whose layers are all \"full_attention\"");
+}
+
 /// What the families have in common; `readOwn` reads a family's own keys.
 Expected<ModelConfig> readDecoder(const Json &root, const FamilyDefaults &defaults,
                                   void (*readOwn)(JsonFields &fields, ModelConfig &config)) {
@@ -97,7 +116,7 @@ Expected<ModelConfig> readDecoder(const Json &root, const FamilyDefaults &defaul
   config.hiddenSize = fields.unsignedInteger("hidden_size", 1, ModelConfig::widest);
   config.intermediateSize = fields.unsignedInteger("intermediate_size", 1, ModelConfig::widest);
   config.layers = fields.unsignedInteger("num_hidden_layers", 1, ModelConfig::mostLayers);
-  readHeads(fields, config, root.find("num_key_value_heads") ? 0 : defaults.kvHeads);
+  readHeads(root, fields, defaults, config);
   config.vocabSize = fields.unsignedInteger("vocab_size", 1, ModelConfig::largestVocabulary);
   config.maxPositions = fields.unsignedIntegerOr("max_position_embeddings", defaults.positions, 1,
                                                  Rope::mostPositions);
@@ -117,6 +136,7 @@ Expected<ModelConfig> readDecoder(const Json &root, const FamilyDefaults &defaul
         message("rotating a part of each head is not supported for ", defaults.architecture),
         "use a checkpoint that rotates whole heads");
 
+  checkLayerTypes(root, fields, defaults);
   readTokenIds(root, fields, defaults, config);
   if (fields.error())
     return *fields.error();
@@ -137,15 +157,30 @@ Expected<ModelConfig> readLlama(const Json &root) {
   });
 }
 
+/// Where it is false, the keys that describe the window mean nothing.
+void refuseSlidingWindow(JsonFields &fields) {
+  if (fields.booleanOr("use_sliding_window", false))
+    fields.fail("use_sliding_window", "INGOT-E1057",
+                "attention over a sliding window is not supported for this architecture",
+                "use a checkpoint that attends to all positions");
+}
+
 /// Qwen2ForCausalLM (Qwen2, Qwen2.5), as transformers' Qwen2Config: biases are no option.
 Expected<ModelConfig> readQwen2(const Json &root) {
   static constexpr FamilyDefaults defaults = {"Qwen2ForCausalLM", 32768, 32, {}, {}};
   return readDecoder(root, defaults, [](JsonFields &fields, ModelConfig &config) {
     config.attentionBias = true;
-    if (fields.booleanOr("use_sliding_window", false))
-      fields.fail("use_sliding_window", "INGOT-E1057",
-                  "attention over a sliding window is not supported for Qwen2ForCausalLM",
-                  "use a checkpoint that attends to all positions");
+    refuseSlidingWindow(fields);
+  });
+}
+
+/// Qwen3ForCausalLM, as transformers' Qwen3Config.
+Expected<ModelConfig> readQwen3(const Json &root) {
+  static constexpr FamilyDefaults defaults = {"Qwen3ForCausalLM", 32768, 32, {}, {}, 128};
+  return readDecoder(root, defaults, [](JsonFields &fields, ModelConfig &config) {
+    config.attentionBias = config.outputBias = fields.booleanOr("attention_bias", false);
+    config.queryKeyNorm = QueryKeyNorm::Heads;
+    refuseSlidingWindow(fields);
   });
 }
 
@@ -154,8 +189,11 @@ struct Family {
   Expected<ModelConfig> (*read)(const Json &root);
 };
 
-constexpr std::array<Family, 2> families = {
-    {{"LlamaForCausalLM", readLlama}, {"Qwen2ForCausalLM", readQwen2}}};
+constexpr Family families[] = {
+    {"LlamaForCausalLM", readLlama},
+    {"Qwen2ForCausalLM", readQwen2},
+    {"Qwen3ForCausalLM", readQwen3},
+};
 
 /// The name under `architectures`, which must be a list of one.
 Expected<std::string> readArchitecture(const Json &root) {

@@ -8,6 +8,13 @@
 
 namespace ingot::checkpoint {
 
+/// Whether q and k are normed before they rotate.
+enum class QueryKeyNorm : uint8_t {
+  None,
+  Heads, ///< every head by itself, all with the same headDim factors
+  Rows,  ///< all heads of a token together
+};
+
 struct ModelConfig {
   explicit ModelConfig(Json raw) : raw(std::move(raw)) {}
 
@@ -26,6 +33,7 @@ struct ModelConfig {
   bool attentionBias = false;  ///< on the q, k and v projections
   bool outputBias = false;     ///< on the o projection
   bool mlpBias = false;        ///< on the gate, up and down projections
+  QueryKeyNorm queryKeyNorm = QueryKeyNorm::None;
   /// Rows of q and k, biases too, are stored by rotary pairs: rows 2i and 2i+1 of a head rotate
   /// together, and not rows i and i + headDim/2, as the model is defined here.
   bool rotaryPairRows = false;

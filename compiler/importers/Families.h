@@ -7,7 +7,8 @@
 /// X(architecture as config.json names it, function that imports it)
 #define INGOT_MODEL_FAMILIES(X)                                                                    \
   X("LlamaForCausalLM", importLlama)                                                               \
-  X("Qwen2ForCausalLM", importLlama)
+  X("Qwen2ForCausalLM", importLlama)                                                               \
+  X("Qwen3ForCausalLM", importLlama)
 
 namespace ingot::compiler {
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// LlamaForCausalLM: RMSNorm, rotary positions, grouped-query attention, SwiGLU. Qwen2ForCausalLM is
-// the same with biases on q, k and v.
+// LlamaForCausalLM: RMSNorm, rotary positions, grouped-query attention, SwiGLU. Others of the table
+// in Families.h are the same but for what their ModelConfig says: biases, norms of q and k.
 #include "compiler/importers/Families.h"
 
 #include <cmath>
@@ -10,6 +10,7 @@ using namespace mlir;
 using namespace ingot;
 using namespace ingot::compiler;
 using checkpoint::ModelConfig;
+using checkpoint::QueryKeyNorm;
 using checkpoint::RopeType;
 
 /// Rotary frequencies by pair, as transformers' `modeling_rope_utils.py` defines them. Dynamic
@@ -72,6 +73,9 @@ public:
   }
 
 private:
+  /// The place in the model that tensors of `prefix` belong to.
+  static StringRef siteOf(StringRef prefix) { return prefix.drop_front(strlen("model.")); }
+
   Value norm(Value x, StringRef weight) {
     return step.rmsNorm(x, step.weight(weight, {hidden}), config.rmsNormEpsilon);
   }
@@ -80,7 +84,7 @@ private:
   /// through rope.
   Value project(Value x, const std::string &prefix, StringRef name, int64_t outputs, int64_t inputs,
                 bool hasBias, bool rotates = false) {
-    step.setSite(StringRef(prefix).drop_front(strlen("model.")) + name);
+    step.setSite(siteOf(prefix) + name);
     std::string tensor = prefix + name.str();
     Value weight = step.weight(tensor + ".weight", {outputs, inputs});
     Value bias = hasBias ? step.weight(tensor + ".bias", {outputs}) : Value();
@@ -115,6 +119,8 @@ private:
     Value q = project(x, prefix, "self_attn.q_proj", queryColumns, hidden, bias, /*rotates=*/true);
     Value k = project(x, prefix, "self_attn.k_proj", kvColumns, hidden, bias, /*rotates=*/true);
     Value v = project(x, prefix, "self_attn.v_proj", kvColumns, hidden, bias);
+    q = normed(q, prefix, "self_attn.q_norm");
+    k = normed(k, prefix, "self_attn.k_norm");
     step.setSite("layers." + Twine(index) + ".self_attn");
     Value table = step.literal("rope.inv_freq", frequencies);
     q = step.rope(q, table, headDim, 1.0);
@@ -124,10 +130,21 @@ private:
     return project(mixed, prefix, "self_attn.o_proj", hidden, queryColumns, config.outputBias);
   }
 
+  /// q or k as it is before it rotates.
+  Value normed(Value x, const std::string &prefix, StringRef name) {
+    if (config.queryKeyNorm == QueryKeyNorm::None)
+      return x;
+    step.setSite(siteOf(prefix) + name);
+    bool heads = config.queryKeyNorm == QueryKeyNorm::Heads;
+    Value weight =
+        step.weight(prefix + name.str() + ".weight", {heads ? headDim : llm::columnsOf(x)});
+    return step.rmsNorm(x, weight, config.rmsNormEpsilon, heads ? headDim : 0);
+  }
+
   Value feedForward(Value x, const std::string &prefix) {
     Value gate = project(x, prefix, "mlp.gate_proj", inner, hidden, config.mlpBias);
     Value up = project(x, prefix, "mlp.up_proj", inner, hidden, config.mlpBias);
-    step.setSite(StringRef(prefix).drop_front(strlen("model.")) + "mlp.act_fn");
+    step.setSite(siteOf(prefix) + "mlp.act_fn");
     Value product = step.siluTimes(gate, up);
     return project(product, prefix, "mlp.down_proj", hidden, inner, config.mlpBias);
   }

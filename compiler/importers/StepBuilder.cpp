@@ -203,10 +203,11 @@ Value StepBuilder::embed(Value table) {
                               table, Value(), Value(), llm::EncodingAttr());
 }
 
-Value StepBuilder::rmsNorm(Value input, Value weight, double epsilon) {
+Value StepBuilder::rmsNorm(Value input, Value weight, double epsilon, int64_t headDim) {
   return llm::RmsNormOp::create(builder, location, input.getType(), Type(), Type(), input, Value(),
                                 weight, builder.getF32FloatAttr(static_cast<float>(epsilon)),
-                                TypeAttr())
+                                TypeAttr(),
+                                headDim ? builder.getI64IntegerAttr(headDim) : IntegerAttr())
       .getResult();
 }
 

@@ -40,7 +40,8 @@ public:
   mlir::Value literal(llvm::StringRef name, llvm::ArrayRef<float> values);
 
   mlir::Value embed(mlir::Value table);
-  mlir::Value rmsNorm(mlir::Value input, mlir::Value weight, double epsilon);
+  /// `headDim`: columns that are normed together; 0: whole rows.
+  mlir::Value rmsNorm(mlir::Value input, mlir::Value weight, double epsilon, int64_t headDim = 0);
   /// input * weight^T, plus `bias` unless null.
   mlir::Value linear(mlir::Value input, mlir::Value weight, mlir::Value bias = {});
   mlir::Value add(mlir::Value a, mlir::Value b);

@@ -65,6 +65,25 @@ TEST(ModelConfig, Qwen2HasBiasesAndDefaultsOfItsOwn) {
                         {"use_sliding_window"}));
 }
 
+TEST(ModelConfig, Qwen3NormsHeads) {
+  const std::string qwen = R"("architectures": ["Qwen3ForCausalLM"])";
+  auto config = configWith("{" + qwen + R"(, "max_position_embeddings": null,
+    "use_sliding_window": false, "sliding_window": null, "max_window_layers": 28,
+    "layer_types": ["full_attention", "full_attention"]})");
+  ASSERT_TRUE(succeeds(config));
+  EXPECT_EQ(config->queryKeyNorm, QueryKeyNorm::Heads);
+  EXPECT_EQ(config->headDim, 128u);
+  EXPECT_EQ(configWith("{" + qwen + R"(, "head_dim": 32})")->headDim, 32u);
+  EXPECT_FALSE(config->attentionBias || config->outputBias || config->mlpBias);
+  EXPECT_TRUE(configWith("{" + qwen + R"(, "attention_bias": true})")->outputBias);
+  EXPECT_EQ(config->maxPositions, 32768u);
+  EXPECT_TRUE(failsWith(configWith("{" + qwen + R"(, "use_sliding_window": true})"), "INGOT-E1057",
+                        {"use_sliding_window"}));
+  for (std::string types : {R"(["full_attention", "sliding_attention"])", R"([1])", R"("full")"})
+    EXPECT_TRUE(failsWith(configWith("{" + qwen + R"(, "layer_types": )" + types + "}"),
+                          "INGOT-E1057", {"layer_types"}));
+}
+
 TEST(ModelConfig, NullMeansNoSuchToken) {
   auto config = ModelConfig::parse(R"({"architectures": ["LlamaForCausalLM"], "hidden_size": 64,
     "intermediate_size": 96, "num_hidden_layers": 2, "num_attention_heads": 4, "vocab_size": 100,
