@@ -184,6 +184,20 @@ Expected<ModelConfig> readQwen3(const Json &root) {
   });
 }
 
+/// `absent`: what a config.json without that key means; null is no window.
+void readSlidingWindow(JsonFields &fields, ModelConfig &config, uint64_t absent) {
+  config.slidingWindow = fields.unsignedIntegerOr(
+      "sliding_window", config.raw.find("sliding_window") ? 0 : absent, 1, Rope::mostPositions);
+}
+
+/// MistralForCausalLM, as transformers' MistralConfig.
+Expected<ModelConfig> readMistral(const Json &root) {
+  static constexpr FamilyDefaults defaults = {"MistralForCausalLM", 131072, 8, 1, 2};
+  return readDecoder(root, defaults, [](JsonFields &fields, ModelConfig &config) {
+    readSlidingWindow(fields, config, 4096);
+  });
+}
+
 struct Family {
   std::string_view architecture;
   Expected<ModelConfig> (*read)(const Json &root);
@@ -191,6 +205,7 @@ struct Family {
 
 constexpr Family families[] = {
     {"LlamaForCausalLM", readLlama},
+    {"MistralForCausalLM", readMistral},
     {"Qwen2ForCausalLM", readQwen2},
     {"Qwen3ForCausalLM", readQwen3},
 };

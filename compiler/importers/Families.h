@@ -7,6 +7,7 @@
 /// X(architecture as config.json names it, function that imports it)
 #define INGOT_MODEL_FAMILIES(X)                                                                    \
   X("LlamaForCausalLM", importLlama)                                                               \
+  X("MistralForCausalLM", importLlama)                                                             \
   X("Qwen2ForCausalLM", importLlama)                                                               \
   X("Qwen3ForCausalLM", importLlama)
 

@@ -84,6 +84,25 @@ TEST(ModelConfig, Qwen3NormsHeads) {
                           "INGOT-E1057", {"layer_types"}));
 }
 
+TEST(ModelConfig, MistralHasAWindowUnlessItSaysNone) {
+  auto config = [](std::string_view window) {
+    return ModelConfig::parse(R"({"architectures": ["MistralForCausalLM"], "hidden_size": 64,
+      "intermediate_size": 96, "num_hidden_layers": 2, "num_attention_heads": 8,
+      "vocab_size": 100)" + std::string(window) +
+                                  "}",
+                              "config.json");
+  };
+  auto silent = config("");
+  ASSERT_TRUE(succeeds(silent));
+  EXPECT_EQ(silent->slidingWindow, 4096u);
+  EXPECT_EQ(silent->kvHeads, 8u);
+  EXPECT_EQ(silent->maxPositions, 131072u);
+  EXPECT_EQ(silent->bosId, 1u);
+  EXPECT_EQ(config(R"(, "sliding_window": null)")->slidingWindow, 0u);
+  EXPECT_EQ(config(R"(, "sliding_window": 512)")->slidingWindow, 512u);
+  EXPECT_TRUE(failsWith(config(R"(, "sliding_window": 0)"), "INGOT-E1006", {"sliding_window"}));
+}
+
 TEST(ModelConfig, NullMeansNoSuchToken) {
   auto config = ModelConfig::parse(R"({"architectures": ["LlamaForCausalLM"], "hidden_size": 64,
     "intermediate_size": 96, "num_hidden_layers": 2, "num_attention_heads": 4, "vocab_size": 100,
