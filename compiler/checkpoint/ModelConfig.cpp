@@ -198,12 +198,27 @@ Expected<ModelConfig> readMistral(const Json &root) {
   });
 }
 
+/// GraniteForCausalLM, as transformers' GraniteConfig.
+Expected<ModelConfig> readGranite(const Json &root) {
+  static constexpr FamilyDefaults defaults = {"GraniteForCausalLM", 2048, 0, 1, 2};
+  return readDecoder(root, defaults, [](JsonFields &fields, ModelConfig &config) {
+    constexpr double least = 1e-9, most = 1e9;
+    config.attentionBias = config.outputBias = fields.booleanOr("attention_bias", false);
+    config.mlpBias = fields.booleanOr("mlp_bias", false);
+    config.embeddingMultiplier = fields.numberOr("embedding_multiplier", 1, least, most);
+    config.residualMultiplier = fields.numberOr("residual_multiplier", 1, least, most);
+    config.attentionMultiplier = fields.numberOr("attention_multiplier", 1, least, most);
+    config.logitsDivisor = fields.numberOr("logits_scaling", 1, least, most);
+  });
+}
+
 struct Family {
   std::string_view architecture;
   Expected<ModelConfig> (*read)(const Json &root);
 };
 
 constexpr Family families[] = {
+    {"GraniteForCausalLM", readGranite},
     {"LlamaForCausalLM", readLlama},
     {"MistralForCausalLM", readMistral},
     {"Qwen2ForCausalLM", readQwen2},

@@ -29,6 +29,10 @@ struct ModelConfig {
   uint64_t maxPositions = 0;
   double rmsNormEpsilon = 0;
   Rope rope;
+  double embeddingMultiplier = 1; ///< of embedded tokens
+  double residualMultiplier = 1;  ///< of what attention and feed-forward add to the residual
+  std::optional<double> attentionMultiplier; ///< of q . k; else 1 / sqrt(headDim)
+  double logitsDivisor = 1;
   bool tiedEmbeddings = false; ///< one matrix is both embedding and output head
   bool attentionBias = false;  ///< on the q, k and v projections
   bool outputBias = false;     ///< on the o projection

@@ -6,6 +6,7 @@
 
 /// X(architecture as config.json names it, function that imports it)
 #define INGOT_MODEL_FAMILIES(X)                                                                    \
+  X("GraniteForCausalLM", importLlama)                                                             \
   X("LlamaForCausalLM", importLlama)                                                               \
   X("MistralForCausalLM", importLlama)                                                             \
   X("Qwen2ForCausalLM", importLlama)                                                               \

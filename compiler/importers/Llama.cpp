@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // LlamaForCausalLM: RMSNorm, rotary positions, grouped-query attention, SwiGLU. Others of the table
-// in Families.h are the same but for what their ModelConfig says: biases, norms of q and k.
+// in Families.h are the same but for what their ModelConfig says: biases, norms of q and k,
+// multipliers.
 #include "compiler/importers/Families.h"
 
 #include <cmath>
@@ -62,14 +63,16 @@ public:
     auto vocabulary = static_cast<int64_t>(config.vocabSize);
     step.setSite("embed_tokens");
     Value table = step.weight("model.embed_tokens.weight", {vocabulary, hidden});
-    Value x = step.boundary(step.embed(table), "embed");
+    Value x =
+        step.boundary(step.multiply(step.embed(table), config.embeddingMultiplier), "embed");
     for (uint64_t i = 0; i < config.layers; ++i)
       x = layer(x, static_cast<int64_t>(i));
     step.setSite("norm");
     x = norm(step.wantedRows(x), "model.norm.weight");
     step.setSite("lm_head");
     // Of a tied pair, both names lead to the one stored tensor; recipes may treat them apart.
-    return step.finish(step.linear(x, step.weight("lm_head.weight", {vocabulary, hidden})));
+    Value logits = step.linear(x, step.weight("lm_head.weight", {vocabulary, hidden}));
+    return step.finish(step.divide(logits, config.logitsDivisor));
   }
 
 private:
@@ -105,9 +108,11 @@ private:
     std::string name = "layers." + std::to_string(index), prefix = "model." + name + ".";
     step.setSite(name + ".input_layernorm");
     Value attended = attention(norm(x, prefix + "input_layernorm.weight"), prefix, index);
+    attended = step.multiply(attended, config.residualMultiplier);
     step.setSite(name + ".post_attention_layernorm");
     Value middle = step.add(x, attended);
     Value fed = feedForward(norm(middle, prefix + "post_attention_layernorm.weight"), prefix);
+    fed = step.multiply(fed, config.residualMultiplier);
     step.setSite(name + ".output");
     return step.boundary(step.add(middle, fed), name);
   }
@@ -126,7 +131,9 @@ private:
     q = step.rope(q, table, headDim, 1.0);
     k = step.rope(k, table, headDim, 1.0);
     step.kvAppend(k, v, step.cache(index));
-    Value mixed = step.attention(q, step.cache(index), 1 / std::sqrt(static_cast<double>(headDim)));
+    double scale =
+        config.attentionMultiplier.value_or(1 / std::sqrt(static_cast<double>(headDim)));
+    Value mixed = step.attention(q, step.cache(index), scale);
     return project(mixed, prefix, "self_attn.o_proj", hidden, queryColumns, config.outputBias);
   }
 

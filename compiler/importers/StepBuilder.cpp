@@ -238,9 +238,30 @@ Value StepBuilder::add(Value a, Value b) {
   });
 }
 
+Value StepBuilder::multiply(Value input, double factor) {
+  if (factor == 1)
+    return input;
+  return pointwise(input, cast<RankedTensorType>(input.getType()), [&](ValueRange x) -> Value {
+    return arith::MulFOp::create(builder, location, x[0], scalar(factor));
+  });
+}
+
+Value StepBuilder::divide(Value input, double divisor) {
+  if (divisor == 1)
+    return input;
+  return pointwise(input, cast<RankedTensorType>(input.getType()), [&](ValueRange x) -> Value {
+    return arith::DivFOp::create(builder, location, x[0], scalar(divisor));
+  });
+}
+
+Value StepBuilder::scalar(double value) {
+  return arith::ConstantOp::create(builder, location,
+                                   builder.getF32FloatAttr(static_cast<float>(value)));
+}
+
 Value StepBuilder::siluTimes(Value gate, Value up) {
   return pointwise({gate, up}, cast<RankedTensorType>(gate.getType()), [&](ValueRange x) -> Value {
-    Value one = arith::ConstantOp::create(builder, location, builder.getF32FloatAttr(1.0f));
+    Value one = scalar(1);
     Value negative = arith::NegFOp::create(builder, location, x[0]);
     Value exponential = math::ExpOp::create(builder, location, negative);
     Value divisor = arith::AddFOp::create(builder, location, one, exponential);

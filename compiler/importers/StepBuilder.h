@@ -45,6 +45,9 @@ public:
   /// input * weight^T, plus `bias` unless null.
   mlir::Value linear(mlir::Value input, mlir::Value weight, mlir::Value bias = {});
   mlir::Value add(mlir::Value a, mlir::Value b);
+  /// input * factor and input / divisor; the input itself for 1.
+  mlir::Value multiply(mlir::Value input, double factor);
+  mlir::Value divide(mlir::Value input, double divisor);
   /// silu(gate) * up.
   mlir::Value siluTimes(mlir::Value gate, mlir::Value up);
   mlir::Value rope(mlir::Value input, mlir::Value frequencies, int64_t headDim, double factor);
@@ -60,6 +63,8 @@ private:
   mlir::RankedTensorType activation(llvm::StringRef rows, int64_t columns);
   mlir::Value pointwise(mlir::ValueRange inputs, mlir::RankedTensorType type,
                         llvm::function_ref<mlir::Value(mlir::ValueRange)> body);
+  /// A constant of the point-wise region that is being built.
+  mlir::Value scalar(double value);
 
   const checkpoint::Checkpoint &checkpoint;
   mlir::ModuleOp module;

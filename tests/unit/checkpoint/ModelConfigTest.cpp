@@ -103,6 +103,25 @@ TEST(ModelConfig, MistralHasAWindowUnlessItSaysNone) {
   EXPECT_TRUE(failsWith(config(R"(, "sliding_window": 0)"), "INGOT-E1006", {"sliding_window"}));
 }
 
+TEST(ModelConfig, GraniteHasMultipliers) {
+  const std::string granite = R"("architectures": ["GraniteForCausalLM"])";
+  auto config = configWith("{" + granite + R"(, "embedding_multiplier": 12, "mlp_bias": true,
+    "residual_multiplier": 0.22, "attention_multiplier": 0.015625, "logits_scaling": 8.0})");
+  ASSERT_TRUE(succeeds(config));
+  EXPECT_EQ(config->embeddingMultiplier, 12.0);
+  EXPECT_EQ(config->residualMultiplier, 0.22);
+  EXPECT_EQ(config->attentionMultiplier, 0.015625);
+  EXPECT_EQ(config->logitsDivisor, 8.0);
+  EXPECT_TRUE(config->mlpBias);
+  auto silent = configWith("{" + granite + "}");
+  ASSERT_TRUE(succeeds(silent));
+  EXPECT_EQ(silent->attentionMultiplier, 1.0);
+  EXPECT_EQ(silent->embeddingMultiplier * silent->residualMultiplier * silent->logitsDivisor, 1.0);
+  EXPECT_TRUE(failsWith(configWith("{" + granite + R"(, "logits_scaling": 0})"), "INGOT-E1006",
+                        {"logits_scaling"}));
+  EXPECT_FALSE(configWith("{}")->attentionMultiplier);
+}
+
 TEST(ModelConfig, NullMeansNoSuchToken) {
   auto config = ModelConfig::parse(R"({"architectures": ["LlamaForCausalLM"], "hidden_size": 64,
     "intermediate_size": 96, "num_hidden_layers": 2, "num_attention_heads": 4, "vocab_size": 100,
