@@ -43,6 +43,7 @@ struct FamilyDefaults {
   uint64_t kvHeads; ///< 0: as many as there are query heads
   std::optional<uint64_t> bos, eos;
   uint64_t headDim = 0; ///< 0: the width divided by the query heads
+  double epsilon = 1e-6;
 };
 
 /// Heads and their size, once the widths are known.
@@ -120,7 +121,7 @@ Expected<ModelConfig> readDecoder(const Json &root, const FamilyDefaults &defaul
   config.vocabSize = fields.unsignedInteger("vocab_size", 1, ModelConfig::largestVocabulary);
   config.maxPositions = fields.unsignedIntegerOr("max_position_embeddings", defaults.positions, 1,
                                                  Rope::mostPositions);
-  config.rmsNormEpsilon = fields.numberOr("rms_norm_eps", 1e-6, 1e-30, 1.0);
+  config.rmsNormEpsilon = fields.numberOr("rms_norm_eps", defaults.epsilon, 1e-30, 1.0);
   config.tiedEmbeddings = fields.booleanOr("tie_word_embeddings", false);
   config.declaredType = declaredType(fields);
   readOwn(fields, config);
@@ -212,6 +213,16 @@ Expected<ModelConfig> readGranite(const Json &root) {
   });
 }
 
+/// Olmo2ForCausalLM, as transformers' Olmo2Config.
+Expected<ModelConfig> readOlmo2(const Json &root) {
+  static constexpr FamilyDefaults defaults = {"Olmo2ForCausalLM", 2048, 0, {}, 50279, 0, 1e-5};
+  return readDecoder(root, defaults, [](JsonFields &fields, ModelConfig &config) {
+    config.attentionBias = config.outputBias = fields.booleanOr("attention_bias", false);
+    config.queryKeyNorm = QueryKeyNorm::Rows;
+    config.normsResults = true;
+  });
+}
+
 struct Family {
   std::string_view architecture;
   Expected<ModelConfig> (*read)(const Json &root);
@@ -221,6 +232,7 @@ constexpr Family families[] = {
     {"GraniteForCausalLM", readGranite},
     {"LlamaForCausalLM", readLlama},
     {"MistralForCausalLM", readMistral},
+    {"Olmo2ForCausalLM", readOlmo2},
     {"Qwen2ForCausalLM", readQwen2},
     {"Qwen3ForCausalLM", readQwen3},
 };

@@ -38,6 +38,7 @@ struct ModelConfig {
   bool outputBias = false;     ///< on the o projection
   bool mlpBias = false;        ///< on the gate, up and down projections
   QueryKeyNorm queryKeyNorm = QueryKeyNorm::None;
+  bool normsResults = false;     ///< of attention and feed-forward, and not what these are given
   uint64_t slidingWindow = 0; ///< positions that a token attends to, with its own; 0: all before it
   /// Rows of q and k, biases too, are stored by rotary pairs: rows 2i and 2i+1 of a head rotate
   /// together, and not rows i and i + headDim/2, as the model is defined here.

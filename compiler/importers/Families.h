@@ -9,6 +9,7 @@
   X("GraniteForCausalLM", importLlama)                                                             \
   X("LlamaForCausalLM", importLlama)                                                               \
   X("MistralForCausalLM", importLlama)                                                             \
+  X("Olmo2ForCausalLM", importLlama)                                                               \
   X("Qwen2ForCausalLM", importLlama)                                                               \
   X("Qwen3ForCausalLM", importLlama)
 

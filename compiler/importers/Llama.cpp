@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // LlamaForCausalLM: RMSNorm, rotary positions, grouped-query attention, SwiGLU. Others of the table
-// in Families.h are the same but for what their ModelConfig says: biases, norms of q and k,
-// multipliers.
+// in Families.h are the same but for what their ModelConfig says: biases, norms and where
+// they stand, multipliers.
 #include "compiler/importers/Families.h"
 
 #include <cmath>
@@ -106,6 +106,8 @@ private:
 
   Value layer(Value x, int64_t index) {
     std::string name = "layers." + std::to_string(index), prefix = "model." + name + ".";
+    if (config.normsResults)
+      return resultNormedLayer(x, index, name, prefix);
     step.setSite(name + ".input_layernorm");
     Value attended = attention(norm(x, prefix + "input_layernorm.weight"), prefix, index);
     attended = step.multiply(attended, config.residualMultiplier);
@@ -115,6 +117,17 @@ private:
     fed = step.multiply(fed, config.residualMultiplier);
     step.setSite(name + ".output");
     return step.boundary(step.add(middle, fed), name);
+  }
+
+  Value resultNormedLayer(Value x, int64_t index, const std::string &name,
+                          const std::string &prefix) {
+    Value attended = attention(x, prefix, index);
+    step.setSite(name + ".post_attention_layernorm");
+    Value middle = step.add(x, norm(attended, prefix + "post_attention_layernorm.weight"));
+    Value fed = feedForward(middle, prefix);
+    step.setSite(name + ".post_feedforward_layernorm");
+    Value added = step.add(middle, norm(fed, prefix + "post_feedforward_layernorm.weight"));
+    return step.boundary(added, name);
   }
 
   Value attention(Value x, const std::string &prefix, int64_t index) {

@@ -122,6 +122,19 @@ TEST(ModelConfig, GraniteHasMultipliers) {
   EXPECT_FALSE(configWith("{}")->attentionMultiplier);
 }
 
+TEST(ModelConfig, Olmo2NormsResults) {
+  const std::string olmo = R"({"architectures": ["Olmo2ForCausalLM"])";
+  auto config = configWith(olmo + R"(, "max_position_embeddings": null, "vocab_size": 50304})");
+  ASSERT_TRUE(succeeds(config));
+  EXPECT_TRUE(config->normsResults);
+  EXPECT_EQ(config->queryKeyNorm, QueryKeyNorm::Rows);
+  EXPECT_EQ(config->rmsNormEpsilon, 1e-5);
+  EXPECT_EQ(config->maxPositions, 2048u);
+  EXPECT_FALSE(config->bosId || config->attentionBias);
+  EXPECT_EQ(config->eosIds, std::vector<uint64_t>{50279});
+  EXPECT_TRUE(configWith(olmo + R"(, "attention_bias": true})")->outputBias);
+}
+
 TEST(ModelConfig, NullMeansNoSuchToken) {
   auto config = ModelConfig::parse(R"({"architectures": ["LlamaForCausalLM"], "hidden_size": 64,
     "intermediate_size": 96, "num_hidden_layers": 2, "num_attention_heads": 4, "vocab_size": 100,
