@@ -88,8 +88,15 @@ public:
     }
   }
 
-  /// The columns that llm.rms_norm takes together, how many such runs a row has, and a tile for each
-  /// of them.
+  /// The constants of rotary embedding: how many pairs of a head rotate, and the factor.
+  void rotation(mlir::Value frequencies, const llvm::APFloat &factor) {
+    integer("rotary_pairs",
+            llvm::cast<mlir::RankedTensorType>(frequencies.getType()).getNumElements());
+    real("factor", factor);
+  }
+
+  /// The columns that llm.rms_norm takes together, how many such runs a row has, and a tile for
+  /// each of them.
   void normedRows(llm::RmsNormOp op) {
     int64_t heads = llm::columnsOf(op.getInput()) / op.normedColumns();
     integer("columns", op.normedColumns());

@@ -44,6 +44,8 @@ struct FamilyDefaults {
   std::optional<uint64_t> bos, eos;
   uint64_t headDim = 0; ///< 0: the width divided by the query heads
   double epsilon = 1e-6;
+  bool rotatesParts = false;            ///< partial_rotary_factor may be below 1
+  std::optional<uint64_t> trained = {}; ///< original_max_position_embeddings
 };
 
 /// Heads and their size, once the widths are known.
@@ -109,6 +111,30 @@ void checkLayerTypes(const Json &root, JsonFields &fields, const FamilyDefaults 
                 "use a checkpoint whose layers are all \"full_attention\"");
 }
 
+/// The rotary settings against the heads.
+Outcome checkRotation(const Json &root, const FamilyDefaults &defaults, const ModelConfig &config) {
+  const Rope &rope = config.rope;
+  if (rope.rotated != 1 && !defaults.rotatesParts)
+    return root.error(
+        "INGOT-E1057",
+        message("partial_rotary_factor: rotating a part of each head is not supported for ",
+                defaults.architecture),
+        "use a checkpoint that rotates whole heads");
+  const auto columns = static_cast<uint64_t>(static_cast<double>(config.headDim) * rope.rotated);
+  if (columns < 2 || columns % 2 != 0)
+    return root.error("INGOT-E1051",
+                      message("partial_rotary_factor: ", columns, " columns of a head of ",
+                              config.headDim, " cannot be rotated in pairs"),
+                      "their number must be even");
+  for (const auto *divisors : {&rope.shortDivisors, &rope.longDivisors})
+    if (rope.type == RopeType::LongRope && divisors->size() != config.rotaryPairs())
+      return root.error("INGOT-E1051",
+                        message("short_factor and long_factor have ", divisors->size(),
+                                " numbers, but ", config.rotaryPairs(), " pairs rotate"),
+                        "give one for each pair");
+  return {};
+}
+
 /// What the families have in common; `readOwn` reads a family's own keys.
 Expected<ModelConfig> readDecoder(const Json &root, const FamilyDefaults &defaults,
                                   void (*readOwn)(JsonFields &fields, ModelConfig &config)) {
@@ -131,21 +157,17 @@ Expected<ModelConfig> readDecoder(const Json &root, const FamilyDefaults &defaul
     fields.fail("hidden_act", "INGOT-E1053",
                 message("activation ", inQuotes(activation), " is not supported"),
                 message(defaults.architecture, " is supported with silu"));
-  if (fields.numberOr("partial_rotary_factor", 1.0, 0.0, 1.0) != 1.0)
-    fields.fail(
-        "partial_rotary_factor", "INGOT-E1057",
-        message("rotating a part of each head is not supported for ", defaults.architecture),
-        "use a checkpoint that rotates whole heads");
-
   checkLayerTypes(root, fields, defaults);
   readTokenIds(root, fields, defaults, config);
   if (fields.error())
     return *fields.error();
 
-  auto rope = Rope::read(root, config.maxPositions);
+  auto rope = Rope::read(root, config.maxPositions, defaults.trained);
   if (!rope)
     return rope.error();
   config.rope = *rope;
+  if (auto fits = checkRotation(root, defaults, config); !fits)
+    return fits.error();
   return config;
 }
 
@@ -215,12 +237,42 @@ Expected<ModelConfig> readGranite(const Json &root) {
 
 /// Olmo2ForCausalLM, as transformers' Olmo2Config.
 Expected<ModelConfig> readOlmo2(const Json &root) {
-  static constexpr FamilyDefaults defaults = {"Olmo2ForCausalLM", 2048, 0, {}, 50279, 0, 1e-5};
+  static constexpr FamilyDefaults defaults = {.architecture = "Olmo2ForCausalLM",
+                                              .positions = 2048,
+                                              .kvHeads = 0,
+                                              .bos = {},
+                                              .eos = 50279,
+                                              .epsilon = 1e-5};
   return readDecoder(root, defaults, [](JsonFields &fields, ModelConfig &config) {
     config.attentionBias = config.outputBias = fields.booleanOr("attention_bias", false);
     config.queryKeyNorm = QueryKeyNorm::Rows;
     config.normsResults = true;
   });
+}
+
+/// Phi3ForCausalLM (Phi-3, Phi-3.5, Phi-4), as transformers' Phi3Config: biases are no option.
+Expected<ModelConfig> readPhi3(const Json &root) {
+  static constexpr FamilyDefaults defaults = {.architecture = "Phi3ForCausalLM",
+                                              .positions = 4096,
+                                              .kvHeads = 0,
+                                              .bos = 1,
+                                              .eos = 32000,
+                                              .epsilon = 1e-5,
+                                              .rotatesParts = true,
+                                              .trained = 4096};
+  auto config = readDecoder(root, defaults, [](JsonFields &fields, ModelConfig &config) {
+    config.fusedProjections = true;
+    readSlidingWindow(fields, config, 0);
+    for (std::string_view key : {"attention_bias", "mlp_bias"})
+      if (fields.booleanOr(key, false))
+        fields.fail(key, "INGOT-E1057", "biases are not supported for Phi3ForCausalLM",
+                    "use a checkpoint without them");
+  });
+  // transformers takes others for longrope.
+  if (config && config->rope.type != RopeType::Default && config->rope.type != RopeType::LongRope)
+    return root.error("INGOT-E1052", "the rope type is not supported for Phi3ForCausalLM",
+                      "supported are default and longrope");
+  return config;
 }
 
 struct Family {
@@ -229,11 +281,9 @@ struct Family {
 };
 
 constexpr Family families[] = {
-    {"GraniteForCausalLM", readGranite},
-    {"LlamaForCausalLM", readLlama},
-    {"MistralForCausalLM", readMistral},
-    {"Olmo2ForCausalLM", readOlmo2},
-    {"Qwen2ForCausalLM", readQwen2},
+    {"GraniteForCausalLM", readGranite}, {"LlamaForCausalLM", readLlama},
+    {"MistralForCausalLM", readMistral}, {"Olmo2ForCausalLM", readOlmo2},
+    {"Phi3ForCausalLM", readPhi3},       {"Qwen2ForCausalLM", readQwen2},
     {"Qwen3ForCausalLM", readQwen3},
 };
 

@@ -33,12 +33,13 @@ struct ModelConfig {
   double residualMultiplier = 1;  ///< of what attention and feed-forward add to the residual
   std::optional<double> attentionMultiplier; ///< of q . k; else 1 / sqrt(headDim)
   double logitsDivisor = 1;
-  bool tiedEmbeddings = false; ///< one matrix is both embedding and output head
-  bool attentionBias = false;  ///< on the q, k and v projections
-  bool outputBias = false;     ///< on the o projection
-  bool mlpBias = false;        ///< on the gate, up and down projections
+  bool tiedEmbeddings = false;   ///< one matrix is both embedding and output head
+  bool attentionBias = false;    ///< on the q, k and v projections
+  bool outputBias = false;       ///< on the o projection
+  bool mlpBias = false;          ///< on the gate, up and down projections
+  bool fusedProjections = false; ///< q, k and v are one matrix, and so are gate and up
   QueryKeyNorm queryKeyNorm = QueryKeyNorm::None;
-  bool normsResults = false;     ///< of attention and feed-forward, and not what these are given
+  bool normsResults = false;  ///< of attention and feed-forward, and not what these are given
   uint64_t slidingWindow = 0; ///< positions that a token attends to, with its own; 0: all before it
   /// Rows of q and k, biases too, are stored by rotary pairs: rows 2i and 2i+1 of a head rotate
   /// together, and not rows i and i + headDim/2, as the model is defined here.
@@ -47,6 +48,11 @@ struct ModelConfig {
   std::vector<uint64_t> eosIds; ///< GenerationConfig's list, where given, comes before this one
   std::optional<DType> declaredType; ///< for reports only: files are known to state it wrongly
   Json raw;                          ///< the whole file, for what only one family knows
+
+  /// Pairs of columns of a head that rotate; the others stay as they are.
+  uint64_t rotaryPairs() const {
+    return static_cast<uint64_t>(static_cast<double>(headDim) * rope.rotated) / 2;
+  }
 
   // Far above any known model, and low enough that no product of two of them overflows.
   static constexpr uint64_t mostLayers = 1u << 14;

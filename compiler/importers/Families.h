@@ -10,6 +10,7 @@
   X("LlamaForCausalLM", importLlama)                                                               \
   X("MistralForCausalLM", importLlama)                                                             \
   X("Olmo2ForCausalLM", importLlama)                                                               \
+  X("Phi3ForCausalLM", importLlama)                                                                \
   X("Qwen2ForCausalLM", importLlama)                                                               \
   X("Qwen3ForCausalLM", importLlama)
 

@@ -276,6 +276,11 @@ Value StepBuilder::rope(Value input, Value frequencies, int64_t headDim, double 
                              builder.getF32FloatAttr(static_cast<float>(factor)));
 }
 
+Value StepBuilder::sliceColumns(Value input, int64_t first, int64_t columns) {
+  return llm::SliceColumnsOp::create(builder, location, activation(rowsOf(input), columns), input,
+                                     first);
+}
+
 void StepBuilder::kvAppend(Value keys, Value values, Value cache) {
   llm::KvAppendOp::create(builder, location, keys, values, positions, tokenSequences, blockTable,
                           cache);

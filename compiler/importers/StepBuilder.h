@@ -51,6 +51,7 @@ public:
   /// silu(gate) * up.
   mlir::Value siluTimes(mlir::Value gate, mlir::Value up);
   mlir::Value rope(mlir::Value input, mlir::Value frequencies, int64_t headDim, double factor);
+  mlir::Value sliceColumns(mlir::Value input, int64_t first, int64_t columns);
   void kvAppend(mlir::Value keys, mlir::Value values, mlir::Value cache);
   mlir::Value attention(mlir::Value query, mlir::Value cache, double scale);
   mlir::Value boundary(mlir::Value input, llvm::StringRef segment);

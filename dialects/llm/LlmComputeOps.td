@@ -43,7 +43,8 @@ def Llm_RmsNormOp : Llm_Op<"rms_norm", [Pure, AttrSizedOperandSegments, AttrSize
   let assemblyFormat = [{
     $input (`plus` `(` $residual^ `:` type($residual) `)`)?
     (`weight` `(` $weight^ `:` type($weight) `)`)? `eps` $eps (`store` $store^)?
-    (`head_dim` $head_dim^)? attr-dict `:` type($input) `->` type($result) (`scales` type($scales)^)? (`sum` type($sum)^)?
+    (`head_dim` $head_dim^)? attr-dict
+    `:` type($input) `->` type($result) (`scales` type($scales)^)? (`sum` type($sum)^)?
   }];
   let hasVerifier = 1;
 }

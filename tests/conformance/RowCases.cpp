@@ -305,12 +305,16 @@ static Case quantizeCase(const std::string &from, const std::string &to) {
   return built;
 }
 
-static Case ropeCase(const std::string &element, int64_t heads, int64_t headDim) {
-  int64_t columns = heads * headDim, half = headDim / 2;
+/// `pairs`: that rotate; 0: all.
+static Case ropeCase(const std::string &element, int64_t heads, int64_t headDim,
+                     int64_t pairs = 0) {
+  int64_t columns = heads * headDim, half = pairs ? pairs : headDim / 2;
   std::string type = activation(columns, element);
   std::string frequencies = formatv("tensor<{0}xf32>", half);
   Case built;
   built.name = formatv("rope_{0}_{1}x{2}", element, heads, headDim);
+  if (pairs)
+    built.name += "_" + std::to_string(pairs);
   built.plain = function(
       "%x: " + type + ", %p: tensor<?xi32, \"T\"> {test.role = \"positions\"}, %f: " + frequencies +
           " {test.role = \"frequencies\"}",
@@ -325,6 +329,10 @@ static Case ropeCase(const std::string &element, int64_t heads, int64_t headDim)
     for (int64_t row = 0; row < x.rows; ++row)
       for (int64_t column = 0; column < columns; ++column) {
         int64_t i = column % headDim, pair = i % half;
+        if (i >= 2 * half) {
+          expected.push_back({x.at(row, column), 0});
+          continue;
+        }
         float angle =
             float(inputs.arguments[1].tensor.at(row)) * float(inputs.arguments[2].tensor.at(pair));
         double c = std::cos(double(angle)) * 1.25, s = std::sin(double(angle)) * 1.25;
@@ -417,6 +425,8 @@ std::vector<Case> conformance::rowCases() {
     add(sliceCase(element));
     for (int64_t headDim : {8, 16, 64, 80, 128})
       add(ropeCase(element, 3, headDim), element == "bf16" && headDim != 64);
+    for (auto [headDim, pairs] : {std::pair<int64_t, int64_t>{128, 48}, {96, 36}, {16, 3}, {14, 1}})
+      add(ropeCase(element, 3, headDim, pairs), element == "bf16" && headDim != 128);
   }
   return cases;
 }
