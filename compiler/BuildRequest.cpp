@@ -52,6 +52,14 @@ Outcome settleLimits(BuildRequest &request, EngineLimits asked) {
     request.options.push_back({item.option, given ? std::to_string(*value) : "",
                                std::to_string(*value), given ? "as asked" : item.fallbackReason});
   }
+  const checkpoint::Rope &rope = request.checkpoint.config().rope;
+  if (rope.type == checkpoint::RopeType::LongRope) {
+    bool isLong = rope.usesLongDivisors(static_cast<uint64_t>(request.limits.maxContext));
+    request.options.push_back({"longrope", "", isLong ? "long_factor" : "short_factor",
+                               std::string("--max-context is ") + (isLong ? "" : "not ") +
+                                   "above the trained length, " +
+                                   std::to_string(rope.originalPositions)});
+  }
   return {};
 }
 

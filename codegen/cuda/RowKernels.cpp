@@ -64,8 +64,7 @@ static Declined addKernels(llm::EmbedOp op, Kernels &kernels) {
 static Declined addKernels(llm::RmsNormOp op, Kernels &kernels) {
   // A warp takes segments of 256 columns; a thread holds 8 columns of each.
   constexpr int64_t kSegmentColumns = 256, kMostWarps = 16, kMostRounds = 10;
-  int64_t columns = llm::columnsOf(op.getInput());
-  int64_t segments = llvm::divideCeil(columns, kSegmentColumns);
+  int64_t segments = llvm::divideCeil(op.normedColumns(), kSegmentColumns);
   int64_t rounds = llvm::divideCeil(segments, kMostWarps);
   if (rounds > kMostRounds)
     return "its rows are too long";
@@ -171,7 +170,7 @@ static Declined addKernels(llm::RopeOp op, llvm::ArrayRef<RangeAttr> declared, K
                    variant.integer("columns", columns);
                    variant.type("input_type", op.getInput());
                    variant.type("result_type", op.getResult());
-                   variant.real("factor", op.getFactor());
+                   variant.rotation(op.getInvFreq(), op.getFactor());
                    // A cache of one head, which only gives the head's size.
                    variant.cache(llm::KvType::get(op.getContext(), 1, headDim,
                                                   Float32Type::get(op.getContext()), 1));
@@ -189,7 +188,7 @@ static Declined addKernels(llm::RopeAppendOp op, llvm::ArrayRef<RangeAttr> decla
                    variant.integer("query_heads", queryHeads);
                    variant.type("input_type", op.getQkv());
                    variant.type("result_type", op.getResult());
-                   variant.real("factor", op.getFactor());
+                   variant.rotation(op.getInvFreq(), op.getFactor());
                  });
   return std::nullopt;
 }

@@ -93,10 +93,28 @@ public:
     }
   }
 
-  /// The constants of the fused forms of llm.rms_norm, and a tile per row.
+  /// The constants of rotary embedding: how many pairs of a head rotate, and the factor.
+  void rotation(mlir::Value frequencies, const llvm::APFloat &factor) {
+    integer("rotary_pairs",
+            llvm::cast<mlir::RankedTensorType>(frequencies.getType()).getNumElements());
+    real("factor", factor);
+  }
+
+  /// The columns that llm.rms_norm takes together, how many such runs a row has, and a tile for
+  /// each of them.
+  void normedRows(llm::RmsNormOp op) {
+    int64_t heads = llm::columnsOf(op.getInput()) / op.normedColumns();
+    integer("columns", op.normedColumns());
+    integer("heads", heads);
+    rowsOf(op.getResult());
+    if (heads > 1)
+      tiles(heads);
+  }
+
+  /// The constants of the fused forms of llm.rms_norm, and its tiles.
   void rmsNorm(llm::RmsNormOp op) {
     mlir::Type f32 = builder.getF32Type();
-    integer("columns", llm::columnsOf(op.getInput()));
+    normedRows(op);
     type("input_type", op.getInput());
     integer("residual", op.getResidual() ? 1 : 0);
     type("residual_type", op.getResidual() ? op.getResidual() : op.getInput());
@@ -109,7 +127,6 @@ public:
                            : mlir::RankedTensorType();
     integer("sum_type", elementCode(sum ? sum.getElementType() : f32));
     real("eps", op.getEps());
-    rowsOf(op.getResult());
   }
 
   /// The next axis of the grid gets a tile per `each` rows of `tensor`.

@@ -86,13 +86,12 @@ static FailureOr<KernelVariant> kernelFor(llm::RmsNormOp op) {
   if (op.getResidual() || op.getSum() || op.getScales())
     return decline(op) << "it norms neither sums nor into 8 bits";
   VariantBuilder variant("RmsNorm", op.getContext());
-  variant.integer("columns", llm::columnsOf(op.getInput()));
+  variant.normedRows(op);
   variant.type("input_type", op.getInput());
   variant.integer("weighted", op.getWeight() ? 1 : 0);
   variant.type("weight_type", op.getWeight() ? op.getWeight() : op.getInput());
   variant.type("result_type", op.getResult());
   variant.real("eps", op.getEps());
-  variant.rowsOf(op.getResult());
   return variant.take();
 }
 
@@ -145,7 +144,7 @@ static FailureOr<KernelVariant> kernelFor(llm::QuantizeActivationOp op) {
 static FailureOr<KernelVariant> kernelFor(llm::RopeOp op) {
   VariantBuilder variant = rowWise("Rope", op.getInput(), op.getResult());
   variant.integer("head_dim", op.getHeadDim());
-  variant.real("factor", op.getFactor());
+  variant.rotation(op.getInvFreq(), op.getFactor());
   return variant.take();
 }
 

@@ -124,10 +124,9 @@ static Declined addKernels(llm::EmbedOp op, llvm::ArrayRef<RangeAttr>, Kernels &
 }
 
 static Declined addKernels(llm::RmsNormOp op, llvm::ArrayRef<RangeAttr>, Kernels &kernels) {
-  int64_t columns = llm::columnsOf(op.getInput());
   VariantBuilder variant("RmsNorm", op.getContext());
   variant.rmsNorm(op);
-  kernels.push_back(variant.take(x86::normScratchBytes(columns)));
+  kernels.push_back(variant.take(x86::normScratchBytes(op.normedColumns())));
   return std::nullopt;
 }
 
@@ -191,7 +190,7 @@ static Declined addKernels(llm::RopeOp op, llvm::ArrayRef<RangeAttr>, Kernels &k
   variant.integer("head_dim", op.getHeadDim());
   variant.type("input_type", op.getInput());
   variant.type("result_type", op.getResult());
-  variant.real("factor", op.getFactor());
+  variant.rotation(op.getInvFreq(), op.getFactor());
   variant.rowsOf(op.getResult());
   kernels.push_back(variant.take(rotationBytes(op.getHeadDim())));
   return std::nullopt;
@@ -204,7 +203,7 @@ static Declined addKernels(llm::RopeAppendOp op, llvm::ArrayRef<RangeAttr>, Kern
   variant.integer("query_heads", llm::columnsOf(op.getResult()) / cache.getHeadDim());
   variant.type("input_type", op.getQkv());
   variant.type("result_type", op.getResult());
-  variant.real("factor", op.getFactor());
+  variant.rotation(op.getInvFreq(), op.getFactor());
   variant.rowsOf(op.getResult());
   // The factors, then one key, read in whole vectors.
   int64_t keyBytes = 4 * llvm::alignTo(cache.getHeadDim() + 16, 16);

@@ -36,18 +36,33 @@ std::optional<DType> declaredType(JsonFields &fields) {
   return std::nullopt;
 }
 
-/// Heads and their size, once the widths are known. `absentKvHeads`: what a config.json without
-/// that key means; 0: as many as there are query heads.
-void readHeads(JsonFields &fields, ModelConfig &config, uint64_t absentKvHeads) {
+/// What absent keys of a family mean in transformers.
+struct FamilyDefaults {
+  std::string_view architecture;
+  uint64_t positions;
+  uint64_t kvHeads; ///< 0: as many as there are query heads
+  std::optional<uint64_t> bos, eos;
+  uint64_t headDim = 0; ///< 0: the width divided by the query heads
+  double epsilon = 1e-6;
+  bool rotatesParts = false;            ///< partial_rotary_factor may be below 1
+  std::optional<uint64_t> trained = {}; ///< original_max_position_embeddings
+};
+
+/// Heads and their size, once the widths are known.
+void readHeads(const Json &root, JsonFields &fields, const FamilyDefaults &defaults,
+               ModelConfig &config) {
+  // A key that is null has no default of the family's.
+  uint64_t kvHeads = root.find("num_key_value_heads") ? 0 : defaults.kvHeads;
+  uint64_t headDim = root.find("head_dim") ? 0 : defaults.headDim;
   config.heads = fields.unsignedInteger("num_attention_heads", 1, ModelConfig::mostHeads);
-  config.kvHeads = fields.unsignedIntegerOr(
-      "num_key_value_heads", absentKvHeads ? absentKvHeads : config.heads, 1, config.heads);
+  config.kvHeads = fields.unsignedIntegerOr("num_key_value_heads", kvHeads ? kvHeads : config.heads,
+                                            1, config.heads);
   if (config.heads % config.kvHeads != 0)
     fields.fail("num_key_value_heads", "INGOT-E1051",
                 message(config.kvHeads, " KV heads do not divide ", config.heads, " heads"),
                 "correct num_key_value_heads");
-  if (fields.has("head_dim")) {
-    config.headDim = fields.unsignedInteger("head_dim", 2, ModelConfig::widestHead);
+  if (headDim != 0 || fields.has("head_dim")) {
+    config.headDim = fields.unsignedIntegerOr("head_dim", headDim, 2, ModelConfig::widestHead);
   } else {
     config.headDim = config.hiddenSize / config.heads;
     if (config.hiddenSize % config.heads != 0)
@@ -66,14 +81,6 @@ void readHeads(JsonFields &fields, ModelConfig &config, uint64_t absentKvHeads) 
                 "the head size must be even");
 }
 
-/// What absent keys of a family mean in transformers.
-struct FamilyDefaults {
-  std::string_view architecture;
-  uint64_t positions;
-  uint64_t kvHeads; ///< 0: as many as there are query heads
-  std::optional<uint64_t> bos, eos;
-};
-
 /// A key that is absent has transformers' default, where the vocabulary has that token; one that is
 /// null means "no such token".
 void readTokenIds(const Json &root, JsonFields &fields, const FamilyDefaults &defaults,
@@ -89,6 +96,45 @@ void readTokenIds(const Json &root, JsonFields &fields, const FamilyDefaults &de
     config.eosIds = {*defaults.eos};
 }
 
+/// Newer files say of each layer what it attends to.
+void checkLayerTypes(const Json &root, JsonFields &fields, const FamilyDefaults &defaults) {
+  auto types = root.find("layer_types");
+  bool full = !types || types->isNull() || types->isArray();
+  for (size_t i = 0; types && types->isArray() && i < types->size(); ++i) {
+    auto type = types->element(i).string();
+    full = full && type && *type == "full_attention";
+  }
+  if (!full)
+    fields.fail("layer_types", "INGOT-E1057",
+                message("layers that do not attend to all positions are not supported for ",
+                        defaults.architecture),
+                "use a checkpoint whose layers are all \"full_attention\"");
+}
+
+/// The rotary settings against the heads.
+Outcome checkRotation(const Json &root, const FamilyDefaults &defaults, const ModelConfig &config) {
+  const Rope &rope = config.rope;
+  if (rope.rotated != 1 && !defaults.rotatesParts)
+    return root.error(
+        "INGOT-E1057",
+        message("partial_rotary_factor: rotating a part of each head is not supported for ",
+                defaults.architecture),
+        "use a checkpoint that rotates whole heads");
+  const auto columns = static_cast<uint64_t>(static_cast<double>(config.headDim) * rope.rotated);
+  if (columns < 2 || columns % 2 != 0)
+    return root.error("INGOT-E1051",
+                      message("partial_rotary_factor: ", columns, " columns of a head of ",
+                              config.headDim, " cannot be rotated in pairs"),
+                      "their number must be even");
+  for (const auto *divisors : {&rope.shortDivisors, &rope.longDivisors})
+    if (rope.type == RopeType::LongRope && divisors->size() != config.rotaryPairs())
+      return root.error("INGOT-E1051",
+                        message("short_factor and long_factor have ", divisors->size(),
+                                " numbers, but ", config.rotaryPairs(), " pairs rotate"),
+                        "give one for each pair");
+  return {};
+}
+
 /// What the families have in common; `readOwn` reads a family's own keys.
 Expected<ModelConfig> readDecoder(const Json &root, const FamilyDefaults &defaults,
                                   void (*readOwn)(JsonFields &fields, ModelConfig &config)) {
@@ -97,11 +143,11 @@ Expected<ModelConfig> readDecoder(const Json &root, const FamilyDefaults &defaul
   config.hiddenSize = fields.unsignedInteger("hidden_size", 1, ModelConfig::widest);
   config.intermediateSize = fields.unsignedInteger("intermediate_size", 1, ModelConfig::widest);
   config.layers = fields.unsignedInteger("num_hidden_layers", 1, ModelConfig::mostLayers);
-  readHeads(fields, config, root.find("num_key_value_heads") ? 0 : defaults.kvHeads);
+  readHeads(root, fields, defaults, config);
   config.vocabSize = fields.unsignedInteger("vocab_size", 1, ModelConfig::largestVocabulary);
   config.maxPositions = fields.unsignedIntegerOr("max_position_embeddings", defaults.positions, 1,
                                                  Rope::mostPositions);
-  config.rmsNormEpsilon = fields.numberOr("rms_norm_eps", 1e-6, 1e-30, 1.0);
+  config.rmsNormEpsilon = fields.numberOr("rms_norm_eps", defaults.epsilon, 1e-30, 1.0);
   config.tiedEmbeddings = fields.booleanOr("tie_word_embeddings", false);
   config.declaredType = declaredType(fields);
   readOwn(fields, config);
@@ -111,20 +157,17 @@ Expected<ModelConfig> readDecoder(const Json &root, const FamilyDefaults &defaul
     fields.fail("hidden_act", "INGOT-E1053",
                 message("activation ", inQuotes(activation), " is not supported"),
                 message(defaults.architecture, " is supported with silu"));
-  if (fields.numberOr("partial_rotary_factor", 1.0, 0.0, 1.0) != 1.0)
-    fields.fail(
-        "partial_rotary_factor", "INGOT-E1057",
-        message("rotating a part of each head is not supported for ", defaults.architecture),
-        "use a checkpoint that rotates whole heads");
-
+  checkLayerTypes(root, fields, defaults);
   readTokenIds(root, fields, defaults, config);
   if (fields.error())
     return *fields.error();
 
-  auto rope = Rope::read(root, config.maxPositions);
+  auto rope = Rope::read(root, config.maxPositions, defaults.trained);
   if (!rope)
     return rope.error();
   config.rope = *rope;
+  if (auto fits = checkRotation(root, defaults, config); !fits)
+    return fits.error();
   return config;
 }
 
@@ -137,16 +180,99 @@ Expected<ModelConfig> readLlama(const Json &root) {
   });
 }
 
+/// Where it is false, the keys that describe the window mean nothing.
+void refuseSlidingWindow(JsonFields &fields) {
+  if (fields.booleanOr("use_sliding_window", false))
+    fields.fail("use_sliding_window", "INGOT-E1057",
+                "attention over a sliding window is not supported for this architecture",
+                "use a checkpoint that attends to all positions");
+}
+
 /// Qwen2ForCausalLM (Qwen2, Qwen2.5), as transformers' Qwen2Config: biases are no option.
 Expected<ModelConfig> readQwen2(const Json &root) {
   static constexpr FamilyDefaults defaults = {"Qwen2ForCausalLM", 32768, 32, {}, {}};
   return readDecoder(root, defaults, [](JsonFields &fields, ModelConfig &config) {
     config.attentionBias = true;
-    if (fields.booleanOr("use_sliding_window", false))
-      fields.fail("use_sliding_window", "INGOT-E1057",
-                  "attention over a sliding window is not supported for Qwen2ForCausalLM",
-                  "use a checkpoint that attends to all positions");
+    refuseSlidingWindow(fields);
   });
+}
+
+/// Qwen3ForCausalLM, as transformers' Qwen3Config.
+Expected<ModelConfig> readQwen3(const Json &root) {
+  static constexpr FamilyDefaults defaults = {"Qwen3ForCausalLM", 32768, 32, {}, {}, 128};
+  return readDecoder(root, defaults, [](JsonFields &fields, ModelConfig &config) {
+    config.attentionBias = config.outputBias = fields.booleanOr("attention_bias", false);
+    config.queryKeyNorm = QueryKeyNorm::Heads;
+    refuseSlidingWindow(fields);
+  });
+}
+
+/// `absent`: what a config.json without that key means; null is no window.
+void readSlidingWindow(JsonFields &fields, ModelConfig &config, uint64_t absent) {
+  config.slidingWindow = fields.unsignedIntegerOr(
+      "sliding_window", config.raw.find("sliding_window") ? 0 : absent, 1, Rope::mostPositions);
+}
+
+/// MistralForCausalLM, as transformers' MistralConfig.
+Expected<ModelConfig> readMistral(const Json &root) {
+  static constexpr FamilyDefaults defaults = {"MistralForCausalLM", 131072, 8, 1, 2};
+  return readDecoder(root, defaults, [](JsonFields &fields, ModelConfig &config) {
+    readSlidingWindow(fields, config, 4096);
+  });
+}
+
+/// GraniteForCausalLM, as transformers' GraniteConfig.
+Expected<ModelConfig> readGranite(const Json &root) {
+  static constexpr FamilyDefaults defaults = {"GraniteForCausalLM", 2048, 0, 1, 2};
+  return readDecoder(root, defaults, [](JsonFields &fields, ModelConfig &config) {
+    constexpr double least = 1e-9, most = 1e9;
+    config.attentionBias = config.outputBias = fields.booleanOr("attention_bias", false);
+    config.mlpBias = fields.booleanOr("mlp_bias", false);
+    config.embeddingMultiplier = fields.numberOr("embedding_multiplier", 1, least, most);
+    config.residualMultiplier = fields.numberOr("residual_multiplier", 1, least, most);
+    config.attentionMultiplier = fields.numberOr("attention_multiplier", 1, least, most);
+    config.logitsDivisor = fields.numberOr("logits_scaling", 1, least, most);
+  });
+}
+
+/// Olmo2ForCausalLM, as transformers' Olmo2Config.
+Expected<ModelConfig> readOlmo2(const Json &root) {
+  static constexpr FamilyDefaults defaults = {.architecture = "Olmo2ForCausalLM",
+                                              .positions = 2048,
+                                              .kvHeads = 0,
+                                              .bos = {},
+                                              .eos = 50279,
+                                              .epsilon = 1e-5};
+  return readDecoder(root, defaults, [](JsonFields &fields, ModelConfig &config) {
+    config.attentionBias = config.outputBias = fields.booleanOr("attention_bias", false);
+    config.queryKeyNorm = QueryKeyNorm::Rows;
+    config.normsResults = true;
+  });
+}
+
+/// Phi3ForCausalLM (Phi-3, Phi-3.5, Phi-4), as transformers' Phi3Config: biases are no option.
+Expected<ModelConfig> readPhi3(const Json &root) {
+  static constexpr FamilyDefaults defaults = {.architecture = "Phi3ForCausalLM",
+                                              .positions = 4096,
+                                              .kvHeads = 0,
+                                              .bos = 1,
+                                              .eos = 32000,
+                                              .epsilon = 1e-5,
+                                              .rotatesParts = true,
+                                              .trained = 4096};
+  auto config = readDecoder(root, defaults, [](JsonFields &fields, ModelConfig &config) {
+    config.fusedProjections = true;
+    readSlidingWindow(fields, config, 0);
+    for (std::string_view key : {"attention_bias", "mlp_bias"})
+      if (fields.booleanOr(key, false))
+        fields.fail(key, "INGOT-E1057", "biases are not supported for Phi3ForCausalLM",
+                    "use a checkpoint without them");
+  });
+  // transformers takes others for longrope.
+  if (config && config->rope.type != RopeType::Default && config->rope.type != RopeType::LongRope)
+    return root.error("INGOT-E1052", "the rope type is not supported for Phi3ForCausalLM",
+                      "supported are default and longrope");
+  return config;
 }
 
 struct Family {
@@ -154,8 +280,12 @@ struct Family {
   Expected<ModelConfig> (*read)(const Json &root);
 };
 
-constexpr std::array<Family, 2> families = {
-    {{"LlamaForCausalLM", readLlama}, {"Qwen2ForCausalLM", readQwen2}}};
+constexpr Family families[] = {
+    {"GraniteForCausalLM", readGranite}, {"LlamaForCausalLM", readLlama},
+    {"MistralForCausalLM", readMistral}, {"Olmo2ForCausalLM", readOlmo2},
+    {"Phi3ForCausalLM", readPhi3},       {"Qwen2ForCausalLM", readQwen2},
+    {"Qwen3ForCausalLM", readQwen3},
+};
 
 /// The name under `architectures`, which must be a list of one.
 Expected<std::string> readArchitecture(const Json &root) {

@@ -8,6 +8,13 @@
 
 namespace ingot::checkpoint {
 
+/// Whether q and k are normed before they rotate.
+enum class QueryKeyNorm : uint8_t {
+  None,
+  Heads, ///< every head by itself, all with the same headDim factors
+  Rows,  ///< all heads of a token together
+};
+
 struct ModelConfig {
   explicit ModelConfig(Json raw) : raw(std::move(raw)) {}
 
@@ -22,10 +29,18 @@ struct ModelConfig {
   uint64_t maxPositions = 0;
   double rmsNormEpsilon = 0;
   Rope rope;
-  bool tiedEmbeddings = false; ///< one matrix is both embedding and output head
-  bool attentionBias = false;  ///< on the q, k and v projections
-  bool outputBias = false;     ///< on the o projection
-  bool mlpBias = false;        ///< on the gate, up and down projections
+  double embeddingMultiplier = 1; ///< of embedded tokens
+  double residualMultiplier = 1;  ///< of what attention and feed-forward add to the residual
+  std::optional<double> attentionMultiplier; ///< of q . k; else 1 / sqrt(headDim)
+  double logitsDivisor = 1;
+  bool tiedEmbeddings = false;   ///< one matrix is both embedding and output head
+  bool attentionBias = false;    ///< on the q, k and v projections
+  bool outputBias = false;       ///< on the o projection
+  bool mlpBias = false;          ///< on the gate, up and down projections
+  bool fusedProjections = false; ///< q, k and v are one matrix, and so are gate and up
+  QueryKeyNorm queryKeyNorm = QueryKeyNorm::None;
+  bool normsResults = false;  ///< of attention and feed-forward, and not what these are given
+  uint64_t slidingWindow = 0; ///< positions that a token attends to, with its own; 0: all before it
   /// Rows of q and k, biases too, are stored by rotary pairs: rows 2i and 2i+1 of a head rotate
   /// together, and not rows i and i + headDim/2, as the model is defined here.
   bool rotaryPairRows = false;
@@ -33,6 +48,11 @@ struct ModelConfig {
   std::vector<uint64_t> eosIds; ///< GenerationConfig's list, where given, comes before this one
   std::optional<DType> declaredType; ///< for reports only: files are known to state it wrongly
   Json raw;                          ///< the whole file, for what only one family knows
+
+  /// Pairs of columns of a head that rotate; the others stay as they are.
+  uint64_t rotaryPairs() const {
+    return static_cast<uint64_t>(static_cast<double>(headDim) * rope.rotated) / 2;
+  }
 
   // Far above any known model, and low enough that no product of two of them overflows.
   static constexpr uint64_t mostLayers = 1u << 14;

@@ -5,6 +5,7 @@
 #include "compiler/checkpoint/JsonFields.h"
 
 #include <algorithm>
+#include <cmath>
 
 namespace ingot::checkpoint {
 
@@ -13,17 +14,27 @@ namespace {
 struct RopeRow {
   std::string_view name;
   RopeType type;
-  std::vector<std::string_view> keys; ///< what it takes beside rope_theta and the type
+  std::vector<std::string_view> keys; ///< what it takes beside the type and the shared keys
 };
 
+/// Keys that may stand in config.json itself or in one of its objects.
+constexpr std::string_view thetaKey = "rope_theta", rotatedKey = "partial_rotary_factor",
+                           originalKey = "original_max_position_embeddings";
+
 const std::vector<RopeRow> &ropeTypes() {
+  static const std::vector<std::string_view> longrope = {"short_factor", "long_factor", "factor",
+                                                         "attention_factor"};
   static const std::vector<RopeRow> rows = {
-      {"default", RopeType::Default, {"original_max_position_embeddings"}},
-      {"linear", RopeType::Linear, {"factor", "original_max_position_embeddings"}},
-      {"dynamic", RopeType::Dynamic, {"factor", "original_max_position_embeddings"}},
-      {"llama3",
-       RopeType::Llama3,
-       {"factor", "low_freq_factor", "high_freq_factor", "original_max_position_embeddings"}},
+      {"default", RopeType::Default, {}},
+      {"linear", RopeType::Linear, {"factor"}},
+      {"dynamic", RopeType::Dynamic, {"factor"}},
+      {"llama3", RopeType::Llama3, {"factor", "low_freq_factor", "high_freq_factor"}},
+      {"yarn",
+       RopeType::Yarn,
+       {"factor", "beta_fast", "beta_slow", "truncate", "attention_factor", "mscale",
+        "mscale_all_dim"}},
+      {"longrope", RopeType::LongRope, longrope},
+      {"su", RopeType::LongRope, longrope}, // its older name
   };
   return rows;
 }
@@ -48,17 +59,17 @@ Expected<const RopeRow *> ropeRow(const Json &object) {
     if (row.name == wanted)
       return &row;
   return object.error("INGOT-E1052", message("rope type ", inQuotes(wanted), " is not supported"),
-                      "supported are default, linear, dynamic and llama3");
+                      "supported are default, linear, dynamic, llama3, yarn and longrope");
 }
 
 /// Refuses members the type does not take: they would change the model if they were understood.
 Outcome checkRopeKeys(const Json &object, const RopeRow &row) {
   for (const std::string &key : object.keys()) {
-    if (key == "rope_type" || key == "type" || key == "rope_theta" || object.find(key)->isNull() ||
+    if (key == "rope_type" || key == "type" || key == thetaKey || key == rotatedKey ||
+        key == originalKey || object.find(key)->isNull() ||
         std::find(row.keys.begin(), row.keys.end(), key) != row.keys.end())
       continue;
-    auto one = object.find(key)->number(1.0, 1.0);
-    if (one && (key == "factor" || key == "partial_rotary_factor"))
+    if (key == "factor" && object.find(key)->number(1.0, 1.0))
       continue; // says that nothing is scaled
     return object.find(key)->error(
         "INGOT-E1056", message("rope type ", row.name, " does not take ", inQuotes(key)),
@@ -67,10 +78,108 @@ Outcome checkRopeKeys(const Json &object, const RopeRow &row) {
   return {};
 }
 
+/// What the places that may give the shared keys give together.
+struct SharedKeys {
+  std::optional<double> theta, rotated, original;
+
+  Outcome take(const Json &object) {
+    JsonFields fields(object);
+    auto merge = [&](std::string_view key, std::optional<double> &known, auto read) {
+      if (!fields.has(key))
+        return;
+      double value = read(key);
+      if (known && *known != value)
+        fields.fail(key, "INGOT-E1056", message(key, " is given twice, with different values"),
+                    "remove one of them");
+      known = value;
+    };
+    merge(thetaKey, theta, [&](auto key) { return fields.number(key, 1.0, 1e15); });
+    merge(rotatedKey, rotated, [&](auto key) { return fields.number(key, 0.0, 1.0); });
+    merge(originalKey, original, [&](auto key) {
+      return static_cast<double>(fields.unsignedInteger(key, 1, Rope::mostPositions));
+    });
+    return fields.error() ? Outcome(*fields.error()) : Outcome();
+  }
+};
+
+/// The trained length, where the type has one.
+void readOriginal(JsonFields &fields, std::optional<double> given, uint64_t maxPositions,
+                  std::optional<uint64_t> trained, Rope &rope) {
+  if (rope.type == RopeType::Llama3 && !given)
+    fields.unsignedInteger(originalKey, 1, Rope::mostPositions); // fails
+  rope.originalPositions = given ? static_cast<uint64_t>(*given) : trained.value_or(maxPositions);
+  // transformers scales from max_position_embeddings; another length is not what it computes.
+  if (rope.type == RopeType::Dynamic && rope.originalPositions != maxPositions)
+    fields.fail(originalKey, "INGOT-E1056",
+                "differs from max_position_embeddings, from which dynamic scaling starts",
+                "make them equal, or remove this key");
+}
+
+void readLlama3(JsonFields &fields, Rope &rope) {
+  rope.lowFrequencyFactor = fields.number("low_freq_factor", 1e-6, 1e6);
+  rope.highFrequencyFactor = fields.number("high_freq_factor", 1e-6, 1e6);
+  if (rope.highFrequencyFactor <= rope.lowFrequencyFactor)
+    fields.fail("high_freq_factor", "INGOT-E1051", "is not above low_freq_factor",
+                "correct the two factors");
+}
+
+void readYarn(JsonFields &fields, Rope &rope) {
+  rope.fastTurns = fields.numberOr("beta_fast", 32, 1e-6, 1e6);
+  rope.slowTurns = fields.numberOr("beta_slow", 1, 1e-6, 1e6);
+  rope.wholePairs = fields.booleanOr("truncate", true);
+  if (rope.fastTurns < rope.slowTurns)
+    fields.fail("beta_fast", "INGOT-E1051", "is below beta_slow", "correct the two");
+  auto growth = [&](double scale) { return 0.1 * scale * std::log(rope.factor) + 1; };
+  double scale = fields.numberOr("mscale", 0, 0, 1e6),
+         allScale = fields.numberOr("mscale_all_dim", 0, 0, 1e6);
+  bool both = scale != 0 && allScale != 0;
+  rope.attentionFactor = fields.numberOr(
+      "attention_factor", both ? growth(scale) / growth(allScale) : growth(1), 1e-6, 1e6);
+}
+
+/// One divisor for each pair.
+Expected<std::vector<double>> readDivisors(const Json &object, std::string_view key) {
+  constexpr size_t most = 1u << 14;
+  auto list = object.at(key);
+  if (!list)
+    return list.error();
+  if (!list->isArray() || list->size() > most)
+    return list->wrongType("a list with a number for each pair");
+  std::vector<double> divisors;
+  for (size_t i = 0; i < list->size(); ++i) {
+    auto number = list->element(i).number(1e-6, 1e6);
+    if (!number)
+      return number.error();
+    divisors.push_back(*number);
+  }
+  return divisors;
+}
+
+/// `growth`: the model's positions over the trained ones. Releases of transformers differ in which
+/// counts where it is not `factor`.
+Outcome readLongRope(const Json &object, JsonFields &fields, std::optional<double> growth,
+                     Rope &rope) {
+  for (auto [key, divisors] : {std::pair("short_factor", &rope.shortDivisors),
+                               std::pair("long_factor", &rope.longDivisors)}) {
+    auto read = readDivisors(object, key);
+    if (!read)
+      return read.error();
+    *divisors = *std::move(read);
+  }
+  double factor = fields.numberOr("factor", growth.value_or(1), 1e-6, 1e6);
+  if (growth && std::abs(factor - *growth) > 1e-6 * *growth)
+    fields.fail("factor", "INGOT-E1056",
+                message("differs from max_position_embeddings / ", originalKey, ", ", *growth),
+                "make them equal, or remove this key");
+  double trained = std::log(std::max(2.0, static_cast<double>(rope.originalPositions)));
+  double scale = factor <= 1 ? 1 : std::sqrt(1 + std::log(factor) / trained);
+  rope.attentionFactor = fields.numberOr("attention_factor", scale, 1e-6, 1e6);
+  return {};
+}
+
 /// Reads the scaling of `rope_scaling` or `rope_parameters` into `rope`.
-Outcome readRopeObject(const Json &object, uint64_t maxPositions, Rope &rope) {
-  if (!object.isObject())
-    return object.wrongType("an object");
+Outcome readRopeObject(const Json &object, const SharedKeys &shared, uint64_t maxPositions,
+                       std::optional<uint64_t> trained, Rope &rope) {
   auto row = ropeRow(object);
   if (!row)
     return row.error();
@@ -78,41 +187,21 @@ Outcome readRopeObject(const Json &object, uint64_t maxPositions, Rope &rope) {
     return checked;
   JsonFields fields(object);
   rope.type = (*row)->type;
-  if (rope.type != RopeType::Default)
+  if (rope.type != RopeType::Default && rope.type != RopeType::LongRope)
     rope.factor = fields.number("factor", 1.0, 1e6);
-  if (rope.type == RopeType::Dynamic) {
-    // transformers scales from max_position_embeddings; another length is not what it computes.
-    rope.originalPositions = fields.unsignedIntegerOr("original_max_position_embeddings",
-                                                      maxPositions, 1, Rope::mostPositions);
-    if (rope.originalPositions != maxPositions)
-      fields.fail("original_max_position_embeddings", "INGOT-E1056",
-                  "differs from max_position_embeddings, from which dynamic scaling starts",
-                  "make them equal, or remove this key");
+  if (rope.type != RopeType::Default && rope.type != RopeType::Linear)
+    readOriginal(fields, shared.original, maxPositions, trained, rope);
+  if (rope.type == RopeType::Llama3)
+    readLlama3(fields, rope);
+  if (rope.type == RopeType::Yarn)
+    readYarn(fields, rope);
+  if (rope.type == RopeType::LongRope) {
+    std::optional<double> growth;
+    if (shared.original || trained)
+      growth = static_cast<double>(maxPositions) / static_cast<double>(rope.originalPositions);
+    if (auto read = readLongRope(object, fields, growth, rope); !read)
+      return read;
   }
-  if (rope.type == RopeType::Llama3) {
-    rope.lowFrequencyFactor = fields.number("low_freq_factor", 1e-6, 1e6);
-    rope.highFrequencyFactor = fields.number("high_freq_factor", 1e-6, 1e6);
-    rope.originalPositions =
-        fields.unsignedInteger("original_max_position_embeddings", 1, Rope::mostPositions);
-    if (rope.highFrequencyFactor <= rope.lowFrequencyFactor)
-      fields.fail("high_freq_factor", "INGOT-E1051", "is not above low_freq_factor",
-                  "correct the two factors");
-  }
-  if (fields.error())
-    return *fields.error();
-  return {};
-}
-
-/// Merges `rope_theta` of one of the places that may give it.
-Outcome takeTheta(const Json &object, std::optional<double> &theta) {
-  JsonFields fields(object);
-  if (!fields.has("rope_theta"))
-    return {};
-  double value = fields.number("rope_theta", 1.0, 1e15);
-  if (theta && *theta != value)
-    fields.fail("rope_theta", "INGOT-E1056", "rope_theta is given twice, with different values",
-                "remove one of them");
-  theta = value;
   if (fields.error())
     return *fields.error();
   return {};
@@ -120,27 +209,34 @@ Outcome takeTheta(const Json &object, std::optional<double> &theta) {
 
 } // namespace
 
-Expected<Rope> Rope::read(const Json &root, uint64_t maxPositions) {
-  std::optional<double> theta;
-  if (auto taken = takeTheta(root, theta); !taken)
+Expected<Rope> Rope::read(const Json &root, uint64_t maxPositions,
+                          std::optional<uint64_t> trained) {
+  SharedKeys shared;
+  if (auto taken = shared.take(root); !taken)
     return taken.error();
   std::optional<Rope> rope;
   for (std::string_view key : {"rope_scaling", "rope_parameters"}) {
     auto object = root.find(key);
     if (!object || object->isNull())
       continue;
-    Rope found;
-    if (auto read = readRopeObject(*object, maxPositions, found); !read)
-      return read.error();
-    if (auto taken = takeTheta(*object, theta); !taken)
+    if (!object->isObject())
+      return object->wrongType("an object");
+    if (auto taken = shared.take(*object); !taken)
       return taken.error();
+    Rope found;
+    if (auto read = readRopeObject(*object, shared, maxPositions, trained, found); !read)
+      return read.error();
     if (rope && *rope != found)
       return object->error("INGOT-E1056", "rope_parameters and rope_scaling disagree",
                            "remove one of them");
     rope = found;
   }
   Rope result = rope.value_or(Rope{});
-  result.theta = theta.value_or(Rope{}.theta);
+  result.theta = shared.theta.value_or(Rope{}.theta);
+  result.rotated = shared.rotated.value_or(1);
+  if (result.type == RopeType::Yarn && result.theta <= 1)
+    return root.error("INGOT-E1051", "rope_theta must be above 1 for rope type yarn",
+                      "correct rope_theta");
   return result;
 }
 

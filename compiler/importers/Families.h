@@ -6,8 +6,13 @@
 
 /// X(architecture as config.json names it, function that imports it)
 #define INGOT_MODEL_FAMILIES(X)                                                                    \
+  X("GraniteForCausalLM", importLlama)                                                             \
   X("LlamaForCausalLM", importLlama)                                                               \
-  X("Qwen2ForCausalLM", importLlama)
+  X("MistralForCausalLM", importLlama)                                                             \
+  X("Olmo2ForCausalLM", importLlama)                                                               \
+  X("Phi3ForCausalLM", importLlama)                                                                \
+  X("Qwen2ForCausalLM", importLlama)                                                               \
+  X("Qwen3ForCausalLM", importLlama)
 
 namespace ingot::compiler {
 

@@ -1,49 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// LlamaForCausalLM: RMSNorm, rotary positions, grouped-query attention, SwiGLU. Qwen2ForCausalLM is
-// the same with biases on q, k and v.
+// LlamaForCausalLM: RMSNorm, rotary positions, grouped-query attention, SwiGLU. Others of the table
+// in Families.h are the same but for what their ModelConfig says: biases, norms and where
+// they stand, multipliers, projections that are stored as one.
 #include "compiler/importers/Families.h"
+#include "compiler/importers/RotaryTable.h"
 
 #include <cmath>
-#include <numbers>
 
 using namespace mlir;
 using namespace ingot;
 using namespace ingot::compiler;
 using checkpoint::ModelConfig;
-using checkpoint::RopeType;
-
-/// Rotary frequencies by pair, as transformers' `modeling_rope_utils.py` defines them. Dynamic
-/// scaling is fixed at the declared context, so that a token's numbers do not depend on the length
-/// its sequence will reach.
-static SmallVector<float> rotaryFrequencies(const ModelConfig &config, int64_t maxContext) {
-  const checkpoint::Rope &rope = config.rope;
-  double dimensions = static_cast<double>(config.headDim);
-  double base = rope.theta;
-  auto original = static_cast<double>(rope.originalPositions);
-  if (rope.type == RopeType::Dynamic && static_cast<double>(maxContext) > original) {
-    double growth = rope.factor * static_cast<double>(maxContext) / original - (rope.factor - 1);
-    base *= std::pow(growth, dimensions / (dimensions - 2));
-  }
-  SmallVector<float> frequencies;
-  for (uint64_t i = 0; i < config.headDim / 2; ++i) {
-    double frequency = std::pow(base, -2.0 * static_cast<double>(i) / dimensions);
-    if (rope.type == RopeType::Linear)
-      frequency /= rope.factor;
-    if (rope.type == RopeType::Llama3) {
-      double wavelength = 2 * std::numbers::pi / frequency;
-      double blend = (original / wavelength - rope.lowFrequencyFactor) /
-                     (rope.highFrequencyFactor - rope.lowFrequencyFactor);
-      if (wavelength > original / rope.lowFrequencyFactor)
-        frequency /= rope.factor;
-      else if (wavelength >= original / rope.highFrequencyFactor)
-        frequency *= (1 - blend) / rope.factor + blend;
-    }
-    if (!rope.divisors.empty())
-      frequency /= static_cast<double>(rope.divisors[i]);
-    frequencies.push_back(static_cast<float>(frequency));
-  }
-  return frequencies;
-}
+using checkpoint::QueryKeyNorm;
 
 namespace {
 
@@ -52,7 +20,7 @@ class Llama {
 public:
   Llama(StepBuilder &step, const ModelConfig &config, int64_t maxContext)
       : step(step), config(config), hidden(config.hiddenSize), inner(config.intermediateSize),
-        headDim(config.headDim), frequencies(rotaryFrequencies(config, maxContext)) {}
+        headDim(config.headDim), rotary(rotaryTable(config, maxContext)) {}
 
   LogicalResult run(MLIRContext *context) {
     auto kv = llm::KvType::get(context, config.kvHeads, headDim, Float32Type::get(context),
@@ -61,17 +29,21 @@ public:
     auto vocabulary = static_cast<int64_t>(config.vocabSize);
     step.setSite("embed_tokens");
     Value table = step.weight("model.embed_tokens.weight", {vocabulary, hidden});
-    Value x = step.boundary(step.embed(table), "embed");
+    Value x = step.boundary(step.multiply(step.embed(table), config.embeddingMultiplier), "embed");
     for (uint64_t i = 0; i < config.layers; ++i)
       x = layer(x, static_cast<int64_t>(i));
     step.setSite("norm");
     x = norm(step.wantedRows(x), "model.norm.weight");
     step.setSite("lm_head");
     // Of a tied pair, both names lead to the one stored tensor; recipes may treat them apart.
-    return step.finish(step.linear(x, step.weight("lm_head.weight", {vocabulary, hidden})));
+    Value logits = step.linear(x, step.weight("lm_head.weight", {vocabulary, hidden}));
+    return step.finish(step.divide(logits, config.logitsDivisor));
   }
 
 private:
+  /// The place in the model that tensors of `prefix` belong to.
+  static StringRef siteOf(StringRef prefix) { return prefix.drop_front(strlen("model.")); }
+
   Value norm(Value x, StringRef weight) {
     return step.rmsNorm(x, step.weight(weight, {hidden}), config.rmsNormEpsilon);
   }
@@ -80,7 +52,7 @@ private:
   /// through rope.
   Value project(Value x, const std::string &prefix, StringRef name, int64_t outputs, int64_t inputs,
                 bool hasBias, bool rotates = false) {
-    step.setSite(StringRef(prefix).drop_front(strlen("model.")) + name);
+    step.setSite(siteOf(prefix) + name);
     std::string tensor = prefix + name.str();
     Value weight = step.weight(tensor + ".weight", {outputs, inputs});
     Value bias = hasBias ? step.weight(tensor + ".bias", {outputs}) : Value();
@@ -99,35 +71,80 @@ private:
 
   Value layer(Value x, int64_t index) {
     std::string name = "layers." + std::to_string(index), prefix = "model." + name + ".";
+    if (config.normsResults)
+      return resultNormedLayer(x, index, name, prefix);
     step.setSite(name + ".input_layernorm");
     Value attended = attention(norm(x, prefix + "input_layernorm.weight"), prefix, index);
+    attended = step.multiply(attended, config.residualMultiplier);
     step.setSite(name + ".post_attention_layernorm");
     Value middle = step.add(x, attended);
     Value fed = feedForward(norm(middle, prefix + "post_attention_layernorm.weight"), prefix);
+    fed = step.multiply(fed, config.residualMultiplier);
     step.setSite(name + ".output");
     return step.boundary(step.add(middle, fed), name);
+  }
+
+  Value resultNormedLayer(Value x, int64_t index, const std::string &name,
+                          const std::string &prefix) {
+    Value attended = attention(x, prefix, index);
+    step.setSite(name + ".post_attention_layernorm");
+    Value middle = step.add(x, norm(attended, prefix + "post_attention_layernorm.weight"));
+    Value fed = feedForward(middle, prefix);
+    step.setSite(name + ".post_feedforward_layernorm");
+    Value added = step.add(middle, norm(fed, prefix + "post_feedforward_layernorm.weight"));
+    return step.boundary(added, name);
   }
 
   Value attention(Value x, const std::string &prefix, int64_t index) {
     int64_t queryColumns = static_cast<int64_t>(config.heads) * headDim;
     int64_t kvColumns = static_cast<int64_t>(config.kvHeads) * headDim;
-    bool bias = config.attentionBias;
-    Value q = project(x, prefix, "self_attn.q_proj", queryColumns, hidden, bias, /*rotates=*/true);
-    Value k = project(x, prefix, "self_attn.k_proj", kvColumns, hidden, bias, /*rotates=*/true);
-    Value v = project(x, prefix, "self_attn.v_proj", kvColumns, hidden, bias);
+    Value q, k, v;
+    if (config.fusedProjections) {
+      Value qkv = project(x, prefix, "self_attn.qkv_proj", queryColumns + 2 * kvColumns, hidden,
+                          config.attentionBias);
+      q = step.sliceColumns(qkv, 0, queryColumns);
+      k = step.sliceColumns(qkv, queryColumns, kvColumns);
+      v = step.sliceColumns(qkv, queryColumns + kvColumns, kvColumns);
+    } else {
+      bool bias = config.attentionBias;
+      q = project(x, prefix, "self_attn.q_proj", queryColumns, hidden, bias, /*rotates=*/true);
+      k = project(x, prefix, "self_attn.k_proj", kvColumns, hidden, bias, /*rotates=*/true);
+      v = project(x, prefix, "self_attn.v_proj", kvColumns, hidden, bias);
+    }
+    q = normed(q, prefix, "self_attn.q_norm");
+    k = normed(k, prefix, "self_attn.k_norm");
     step.setSite("layers." + Twine(index) + ".self_attn");
-    Value table = step.literal("rope.inv_freq", frequencies);
-    q = step.rope(q, table, headDim, 1.0);
-    k = step.rope(k, table, headDim, 1.0);
+    Value table = step.literal("rope.inv_freq", rotary.frequencies);
+    q = step.rope(q, table, headDim, rotary.factor);
+    k = step.rope(k, table, headDim, rotary.factor);
     step.kvAppend(k, v, step.cache(index));
-    Value mixed = step.attention(q, step.cache(index), 1 / std::sqrt(static_cast<double>(headDim)));
+    double scale = config.attentionMultiplier.value_or(1 / std::sqrt(static_cast<double>(headDim)));
+    Value mixed = step.attention(q, step.cache(index), scale);
     return project(mixed, prefix, "self_attn.o_proj", hidden, queryColumns, config.outputBias);
   }
 
+  /// q or k as it is before it rotates.
+  Value normed(Value x, const std::string &prefix, StringRef name) {
+    if (config.queryKeyNorm == QueryKeyNorm::None)
+      return x;
+    step.setSite(siteOf(prefix) + name);
+    bool heads = config.queryKeyNorm == QueryKeyNorm::Heads;
+    Value weight =
+        step.weight(prefix + name.str() + ".weight", {heads ? headDim : llm::columnsOf(x)});
+    return step.rmsNorm(x, weight, config.rmsNormEpsilon, heads ? headDim : 0);
+  }
+
   Value feedForward(Value x, const std::string &prefix) {
-    Value gate = project(x, prefix, "mlp.gate_proj", inner, hidden, config.mlpBias);
-    Value up = project(x, prefix, "mlp.up_proj", inner, hidden, config.mlpBias);
-    step.setSite(StringRef(prefix).drop_front(strlen("model.")) + "mlp.act_fn");
+    Value gate, up;
+    if (config.fusedProjections) {
+      Value both = project(x, prefix, "mlp.gate_up_proj", 2 * inner, hidden, config.mlpBias);
+      gate = step.sliceColumns(both, 0, inner);
+      up = step.sliceColumns(both, inner, inner);
+    } else {
+      gate = project(x, prefix, "mlp.gate_proj", inner, hidden, config.mlpBias);
+      up = project(x, prefix, "mlp.up_proj", inner, hidden, config.mlpBias);
+    }
+    step.setSite(siteOf(prefix) + "mlp.act_fn");
     Value product = step.siluTimes(gate, up);
     return project(product, prefix, "mlp.down_proj", hidden, inner, config.mlpBias);
   }
@@ -135,7 +152,7 @@ private:
   StepBuilder &step;
   const ModelConfig &config;
   int64_t hidden, inner, headDim;
-  SmallVector<float> frequencies;
+  RotaryTable rotary;
 };
 
 } // namespace

@@ -205,10 +205,11 @@ Value StepBuilder::embed(Value table) {
                               table, Value(), Value(), llm::EncodingAttr());
 }
 
-Value StepBuilder::rmsNorm(Value input, Value weight, double epsilon) {
+Value StepBuilder::rmsNorm(Value input, Value weight, double epsilon, int64_t headDim) {
   return llm::RmsNormOp::create(builder, location, input.getType(), Type(), Type(), input, Value(),
                                 weight, builder.getF32FloatAttr(static_cast<float>(epsilon)),
-                                TypeAttr())
+                                TypeAttr(),
+                                headDim ? builder.getI64IntegerAttr(headDim) : IntegerAttr())
       .getResult();
 }
 
@@ -239,9 +240,30 @@ Value StepBuilder::add(Value a, Value b) {
   });
 }
 
+Value StepBuilder::multiply(Value input, double factor) {
+  if (factor == 1)
+    return input;
+  return pointwise(input, cast<RankedTensorType>(input.getType()), [&](ValueRange x) -> Value {
+    return arith::MulFOp::create(builder, location, x[0], scalar(factor));
+  });
+}
+
+Value StepBuilder::divide(Value input, double divisor) {
+  if (divisor == 1)
+    return input;
+  return pointwise(input, cast<RankedTensorType>(input.getType()), [&](ValueRange x) -> Value {
+    return arith::DivFOp::create(builder, location, x[0], scalar(divisor));
+  });
+}
+
+Value StepBuilder::scalar(double value) {
+  return arith::ConstantOp::create(builder, location,
+                                   builder.getF32FloatAttr(static_cast<float>(value)));
+}
+
 Value StepBuilder::siluTimes(Value gate, Value up) {
   return pointwise({gate, up}, cast<RankedTensorType>(gate.getType()), [&](ValueRange x) -> Value {
-    Value one = arith::ConstantOp::create(builder, location, builder.getF32FloatAttr(1.0f));
+    Value one = scalar(1);
     Value negative = arith::NegFOp::create(builder, location, x[0]);
     Value exponential = math::ExpOp::create(builder, location, negative);
     Value divisor = arith::AddFOp::create(builder, location, one, exponential);
@@ -254,6 +276,11 @@ Value StepBuilder::rope(Value input, Value frequencies, int64_t headDim, double 
   return llm::RopeOp::create(builder, location, input.getType(), input, positions, frequencies,
                              builder.getI64IntegerAttr(headDim),
                              builder.getF32FloatAttr(static_cast<float>(factor)));
+}
+
+Value StepBuilder::sliceColumns(Value input, int64_t first, int64_t columns) {
+  return llm::SliceColumnsOp::create(builder, location, activation(rowsOf(input), columns), input,
+                                     first);
 }
 
 void StepBuilder::kvAppend(Value keys, Value values, Value cache) {

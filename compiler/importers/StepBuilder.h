@@ -40,13 +40,18 @@ public:
   mlir::Value literal(llvm::StringRef name, llvm::ArrayRef<float> values);
 
   mlir::Value embed(mlir::Value table);
-  mlir::Value rmsNorm(mlir::Value input, mlir::Value weight, double epsilon);
+  /// `headDim`: columns that are normed together; 0: whole rows.
+  mlir::Value rmsNorm(mlir::Value input, mlir::Value weight, double epsilon, int64_t headDim = 0);
   /// input * weight^T, plus `bias` unless null.
   mlir::Value linear(mlir::Value input, mlir::Value weight, mlir::Value bias = {});
   mlir::Value add(mlir::Value a, mlir::Value b);
+  /// input * factor and input / divisor; the input itself for 1.
+  mlir::Value multiply(mlir::Value input, double factor);
+  mlir::Value divide(mlir::Value input, double divisor);
   /// silu(gate) * up.
   mlir::Value siluTimes(mlir::Value gate, mlir::Value up);
   mlir::Value rope(mlir::Value input, mlir::Value frequencies, int64_t headDim, double factor);
+  mlir::Value sliceColumns(mlir::Value input, int64_t first, int64_t columns);
   void kvAppend(mlir::Value keys, mlir::Value values, mlir::Value cache);
   mlir::Value attention(mlir::Value query, mlir::Value cache, double scale);
   mlir::Value boundary(mlir::Value input, llvm::StringRef segment);
@@ -59,6 +64,8 @@ private:
   mlir::RankedTensorType activation(llvm::StringRef rows, int64_t columns);
   mlir::Value pointwise(mlir::ValueRange inputs, mlir::RankedTensorType type,
                         llvm::function_ref<mlir::Value(mlir::ValueRange)> body);
+  /// A constant of the point-wise region that is being built.
+  mlir::Value scalar(double value);
 
   const checkpoint::Checkpoint &checkpoint;
   mlir::ModuleOp module;

@@ -8,15 +8,22 @@ using namespace ingot::llm;
 
 static RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getType()); }
 
+/// Frequencies of at most all pairs of a head.
+static LogicalResult verifyFrequencies(Operation *op, Value frequencies, int64_t headDim) {
+  int64_t pairs = typeOf(frequencies).getNumElements();
+  if (pairs < 1 || pairs > headDim / 2)
+    return op->emitOpError() << "needs one frequency for each pair that rotates, at most "
+                             << headDim / 2;
+  return success();
+}
+
 LogicalResult RopeOp::verify() {
   int64_t headDim = getHeadDim();
   if (headDim < 2 || headDim % 2 != 0 || columnsOf(getInput()) % headDim != 0)
     return emitOpError() << "columns must be whole heads of an even size";
-  if (typeOf(getInvFreq()).getNumElements() != headDim / 2)
-    return emitOpError() << "needs one frequency per pair";
   if (columnsOf(getInput()) != columnsOf(getResult()))
     return emitOpError() << "changes the shape";
-  return success();
+  return verifyFrequencies(*this, getInvFreq(), headDim);
 }
 
 LogicalResult KvAppendOp::verify() {
@@ -32,9 +39,7 @@ LogicalResult RopeAppendOp::verify() {
   int64_t kvColumns = 2 * cache.getHeads() * cache.getHeadDim();
   if (columnsOf(getQkv()) != columnsOf(getResult()) + kvColumns)
     return emitOpError() << "qkv must have the result's columns and " << kvColumns << " more";
-  if (typeOf(getInvFreq()).getNumElements() * 2 != cache.getHeadDim())
-    return emitOpError() << "needs one frequency per pair";
-  return success();
+  return verifyFrequencies(*this, getInvFreq(), cache.getHeadDim());
 }
 
 LogicalResult AttentionOp::verify() {

@@ -8,8 +8,9 @@ include "dialects/llm/LlmTypes.td"
 def Llm_RopeOp : Llm_Op<"rope", [Pure]> {
   let summary = "Rotary position embedding on heads of `head_dim` columns";
   let description = [{
-    Pairs (i, i + head_dim/2): angle = f32(position) * inv_freq[i] rounded to f32, cosine and sine
-    of that angle to f32 accuracy, both times `factor`.
+    For each of n frequencies, n <= head_dim/2, the pair (i, i + n) of a head's columns: angle =
+    f32(position) * inv_freq[i] rounded to f32, cosine and sine of that angle to f32 accuracy, both
+    times `factor`. Columns from 2n on stay as they are.
   }];
   let arguments = (ins Llm_Activation:$input, Llm_IndexTensor:$positions,
                        TensorOf<[F32]>:$inv_freq, I64Attr:$head_dim, F32Attr:$factor);
@@ -42,8 +43,9 @@ def Llm_KvAppendOp : Llm_Op<"kv_append", [MemoryEffects<[MemRead, MemWrite]>]> {
 def Llm_RopeAppendOp : Llm_Op<"rope_append", [MemoryEffects<[MemRead, MemWrite]>]> {
   let summary = "Rotary embedding of q and k from one q|k|v row, and KV append, in one pass";
   let description = [{
-    Columns of `qkv`: q heads, then k heads, then v heads. q is rotated into `result`. k is rotated,
-    rounded to `result`'s element type, and appended; v is appended as it is.
+    Columns of `qkv`: q heads, then k heads, then v heads. q is rotated into `result` as by
+    llm.rope. k is rotated, rounded to `result`'s element type, and appended; v is appended as it
+    is.
   }];
   let arguments = (ins Llm_Activation:$qkv, Llm_IndexTensor:$positions, TensorOf<[F32]>:$inv_freq,
                        Llm_IndexTensor:$token_sequences, Llm_IndexTensor:$block_table,

@@ -67,6 +67,10 @@ LogicalResult EmbedOp::verify() {
   return success();
 }
 
+int64_t RmsNormOp::normedColumns() {
+  return getHeadDim() ? static_cast<int64_t>(*getHeadDim()) : columnsOf(getInput());
+}
+
 LogicalResult RmsNormOp::verify() {
   RankedTensorType input = typeOf(getInput());
   if (failed(verifySameShape(*this, input, typeOf(getResult()))))
@@ -75,7 +79,11 @@ LogicalResult RmsNormOp::verify() {
     return failure();
   if (getSum() && failed(verifySameShape(*this, input, typeOf(getSum()))))
     return failure();
-  if (getWeight() && typeOf(getWeight()).getNumElements() != columnsOf(getInput()))
+  if (normedColumns() < 1 || columnsOf(getInput()) % normedColumns() != 0)
+    return emitOpError() << "columns must be whole heads";
+  if (getHeadDim() && (getResidual() || getSum() || getScales()))
+    return emitOpError() << "a norm of heads neither adds nor quantizes";
+  if (getWeight() && typeOf(getWeight()).getNumElements() != normedColumns())
     return emitOpError() << "weight must have one factor per column";
   bool quantized = typeOf(getResult()).getElementTypeBitWidth() == 8;
   if (quantized != static_cast<bool>(getScales()))

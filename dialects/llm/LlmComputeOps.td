@@ -20,23 +20,31 @@ def Llm_EmbedOp : Llm_Op<"embed", [Pure, AttrSizedOperandSegments]> {
 }
 
 def Llm_RmsNormOp : Llm_Op<"rms_norm", [Pure, AttrSizedOperandSegments, AttrSizedResultSegments]> {
-  let summary = "Root-mean-square norm of each row, optionally of a sum, optionally quantized";
+  let summary = "Root-mean-square norm of each row or head, optionally of a sum, or quantized";
   let description = [{
     s = round(input + residual) to the type of `sum` (s = input without residual);
     y = s / sqrt(mean(s^2) + eps) * weight (no factor without weight), rounded to `result`'s type.
     The sum of squares runs over segments of 256 columns, each in order, then over the segments in
     order. With `quantized`: y (before rounding to it, after rounding to `store`) is quantized per
     row as by llm.quantize_activation into `result` and `scales`.
+
+    With `head_dim` every run of so many columns is a row of its own, all with the same weight of
+    `head_dim` factors; there is no sum and no quantized result then.
   }];
   let arguments = (ins Llm_Activation:$input, Optional<Llm_Activation>:$residual,
                        Optional<Llm_WeightTensor>:$weight, F32Attr:$eps,
-                       OptionalAttr<TypeAttr>:$store);
+                       OptionalAttr<TypeAttr>:$store, OptionalAttr<I64Attr>:$head_dim);
   let results = (outs Llm_MatmulInput:$result, Optional<AnyRankedTensor>:$scales,
                       Optional<Llm_Activation>:$sum);
+  let extraClassDeclaration = [{
+    /// Columns that are normed together.
+    int64_t normedColumns();
+  }];
   let assemblyFormat = [{
     $input (`plus` `(` $residual^ `:` type($residual) `)`)?
     (`weight` `(` $weight^ `:` type($weight) `)`)? `eps` $eps (`store` $store^)?
-    attr-dict `:` type($input) `->` type($result) (`scales` type($scales)^)? (`sum` type($sum)^)?
+    (`head_dim` $head_dim^)? attr-dict
+    `:` type($input) `->` type($result) (`scales` type($scales)^)? (`sum` type($sum)^)?
   }];
   let hasVerifier = 1;
 }

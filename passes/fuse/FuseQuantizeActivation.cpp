@@ -29,6 +29,8 @@ struct FuseQuantizeActivation
     auto norm = site.getInput().getDefiningOp<llm::RmsNormOp>();
     if (!norm)
       return report.declined(site, "its input is not a norm");
+    if (norm.getHeadDim())
+      return report.declined(site, "each head is normed by itself");
     if (!norm.getResult().hasOneUse())
       return report.declined(site, "the norm is also used unquantized");
     if (!report.accepts(site))
@@ -38,7 +40,7 @@ struct FuseQuantizeActivation
     auto fused = llm::RmsNormOp::create(
         builder, norm.getLoc(), site.getResult().getType(), site.getScales().getType(),
         norm.getSum() ? norm.getSum().getType() : Type(), norm.getInput(), norm.getResidual(),
-        norm.getWeight(), norm.getEpsAttr(), TypeAttr::get(store));
+        norm.getWeight(), norm.getEpsAttr(), TypeAttr::get(store), IntegerAttr());
     if (norm.getSum())
       norm.getSum().replaceAllUsesWith(fused.getSum());
     site.getResult().replaceAllUsesWith(fused.getResult());

@@ -42,6 +42,8 @@ struct FuseRmsNorm : ingot::impl::FuseRmsNormPassBase<FuseRmsNorm> {
       return report.declined(site, "its input is not a sum");
     if (boundary && !sum.hasOneUse())
       return report.declined(site, "the sum is used on both sides of a segment boundary");
+    if (site.getHeadDim())
+      return report.declined(site, "each head is normed by itself");
     auto first = add.getInputs()[0], second = add.getInputs()[1];
     if (first.getType() != second.getType())
       return report.declined(site, "the terms have different types");
@@ -52,7 +54,7 @@ struct FuseRmsNorm : ingot::impl::FuseRmsNormPassBase<FuseRmsNorm> {
       builder.setInsertionPoint(add); // other users of the sum may come before the norm
     auto fused = llm::RmsNormOp::create(builder, site.getLoc(), site.getResult().getType(), Type(),
                                         sum.getType(), first, second, site.getWeight(),
-                                        site.getEpsAttr(), site.getStoreAttr());
+                                        site.getEpsAttr(), site.getStoreAttr(), IntegerAttr());
     if (boundary) {
       builder.setInsertionPointAfter(fused);
       auto cut = llm::BoundaryOp::create(builder, boundary.getLoc(), fused.getSum().getType(),

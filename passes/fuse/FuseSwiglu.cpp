@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// pointwise(gate half, up half) of a merged product becomes its pair epilogue: the weight's rows
-// are interleaved so that both members of a pair stand a fixed number of columns apart.
+// pointwise(gate half, up half) of one product becomes its pair epilogue: the weight's rows, of
+// which the halves may be stacked or stored so, are interleaved so that both members of a pair
+// stand a fixed number of columns apart.
 #include "passes/FusionReport.h"
 #include "passes/fuse/Passes.h"
 
@@ -17,6 +18,8 @@ using namespace ingot;
 
 namespace {
 
+int64_t rowsOf(Value weight) { return cast<RankedTensorType>(weight.getType()).getDimSize(0); }
+
 /// The two halves of a stacked weight; nulls when `value` is not one.
 std::pair<Value, Value> halves(Value value) {
   auto concat = value ? value.getDefiningOp<llm::ConcatRowsOp>() : llm::ConcatRowsOp();
@@ -26,11 +29,15 @@ std::pair<Value, Value> halves(Value value) {
   return {concat.getInputs()[0], concat.getInputs()[1]};
 }
 
-/// The stacked weight `value` with its halves interleaved instead; null stays null.
-Value interleaved(OpBuilder &builder, Location loc, Value value, int64_t block) {
+/// The halves of a weight of 2 * `half` rows interleaved; null and a scale of all rows stay as they
+/// are.
+Value interleaved(OpBuilder &builder, Location loc, Value value, int64_t half, int64_t block) {
   auto [first, second] = halves(value);
-  if (!first)
-    return {};
+  if (!first) {
+    if (!value || rowsOf(value) == 1)
+      return value;
+    return llm::PermuteRowsOp::create(builder, loc, value, {2, half / block, block}, {1, 0, 2});
+  }
   auto type = cast<RankedTensorType>(first.getType());
   SmallVector<int64_t> shape(type.getShape());
   shape.front() = (shape.front() + block - 1) / block * block * 2;
@@ -59,11 +66,15 @@ struct FuseSwiglu : ingot::impl::FuseSwigluPassBase<FuseSwiglu> {
       return report.declined(site, "its operands are not the two halves of one product");
     if (!gate->hasOneUse() || !up->hasOneUse() || product->getResult(0).getNumUses() != 2)
       return report.declined(site, "a half has other users");
-    bool splits = halves(product.getWeight()).first &&
-                  llvm::all_of(product.getEpilogueOperands(),
-                               [](Value operand) { return halves(operand).first != Value(); });
-    if (!splits)
-      return report.declined(site, "the weight is not two stacked halves");
+    bool stacked = halves(product.getWeight()).first != Value();
+    if (!llvm::all_of(product.getEpilogueOperands(),
+                      [](Value operand) { return halves(operand).first != Value(); }))
+      return report.declined(site, "an epilogue operand is not two stacked halves");
+    // Halves of one weight have no padding between them.
+    if (!stacked &&
+        (half % report.target().pairOffset() != 0 || rowsOf(product.getWeight()) != 2 * half))
+      return report.declined(site, "a half is no multiple of " +
+                                       Twine(report.target().pairOffset()) + " rows");
     if (!report.accepts(site))
       return;
     report.applied(fuse(report, site, product));
@@ -77,7 +88,8 @@ struct FuseSwiglu : ingot::impl::FuseSwigluPassBase<FuseSwiglu> {
     OpBuilder builder(product);
     Location loc = product.getLoc();
     int64_t offset = report.target().pairOffset();
-    auto weave = [&](Value value) { return interleaved(builder, loc, value, offset); };
+    int64_t half = llm::columnsOf(site.getResult());
+    auto weave = [&](Value value) { return interleaved(builder, loc, value, half, offset); };
     SmallVector<Value> operands;
     for (Value operand : product.getEpilogueOperands())
       llvm::append_values(operands, halves(operand).first, halves(operand).second);

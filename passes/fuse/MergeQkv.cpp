@@ -12,16 +12,12 @@ using namespace ingot;
 
 namespace {
 
-/// The product behind `value`, through operations that keep columns in place; null if none.
-llm::MatmulOp projectionOf(Value value) {
-  while (Operation *op = value.getDefiningOp()) {
-    if (auto matmul = dyn_cast<llm::MatmulOp>(op))
-      return matmul;
-    if (!isa<llm::RopeOp, llm::RoundOp>(op))
-      return {};
-    value = op->getOperand(0);
-  }
-  return {};
+/// The operation behind `value`, through those that rope_append takes up; null if none.
+Operation *originOf(Value value) {
+  Operation *op = value.getDefiningOp();
+  while (isa_and_nonnull<llm::RopeOp, llm::RoundOp>(op))
+    op = op->getOperand(0).getDefiningOp();
+  return op;
 }
 
 struct MergeQkv : ingot::impl::MergeQkvPassBase<MergeQkv> {
@@ -39,10 +35,18 @@ struct MergeQkv : ingot::impl::MergeQkvPassBase<MergeQkv> {
         append = op;
     if (!append)
       return report.declined(site, "nothing appends to its KV cache here");
-    llm::MatmulOp products[] = {projectionOf(site.getQuery()), projectionOf(append.getKeys()),
-                                projectionOf(append.getValues())};
-    if (!llvm::all_of(products, [](llm::MatmulOp op) { return static_cast<bool>(op); }) ||
-        products[0] == products[1])
+    llm::MatmulOp products[3];
+    Value values[] = {site.getQuery(), append.getKeys(), append.getValues()};
+    for (auto [product, value] : llvm::zip_equal(products, values)) {
+      Operation *origin = originOf(value);
+      // rope_append cannot take up the norm, and without it the merged row would be cut again.
+      if (isa_and_nonnull<llm::RmsNormOp>(origin))
+        return report.declined(site, "q or k is normed before it rotates");
+      product = dyn_cast_or_null<llm::MatmulOp>(origin);
+      if (!product)
+        return report.declined(site, "q, k and v are not three products");
+    }
+    if (products[0] == products[1])
       return report.declined(site, "q, k and v are not three products");
     std::string name = siteOf(products[0]);
     mergeProducts(report, products, StringRef(name).rsplit('.').first + ".qkv_proj");

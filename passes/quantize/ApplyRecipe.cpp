@@ -105,7 +105,8 @@ struct ApplyRecipe : ingot::impl::ApplyRecipePassBase<ApplyRecipe> {
   void roundActivations(func::FuncOp function, Type store) {
     OpBuilder builder(function.getContext());
     for (Operation &op : llvm::make_early_inc_range(function.getBody().front())) {
-      if (isa<llm::GatherRowsOp, llm::BoundaryOp>(op)) { // they hand on what they are given
+      // These hand on what they are given.
+      if (isa<llm::GatherRowsOp, llm::SliceColumnsOp, llm::BoundaryOp>(op)) {
         auto type = cast<RankedTensorType>(op.getResult(0).getType());
         op.getResult(0).setType(llm::withElement(type, getElementTypeOrSelf(op.getOperand(0))));
       }

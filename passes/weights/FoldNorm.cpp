@@ -24,6 +24,8 @@ struct FoldNorm : ingot::impl::FoldNormPassBase<FoldNorm> {
   }
 
   static std::string obstacle(llm::RmsNormOp site) {
+    if (site.getHeadDim())
+      return "each head is normed by itself";
     if (!getElementTypeOrSelf(site.getResult()).isF32())
       return "the norm is stored in a narrower type";
     for (Operation *user : site.getResult().getUsers()) {

@@ -17,7 +17,8 @@ struct Layer {
   int64_t heads, kvHeads, headDim;
   std::string cache, activation;
   int64_t blockTokens = 16;
-  bool fp8 = false; ///< products have e4m3 on both sides
+  bool fp8 = false;  ///< products have e4m3 on both sides
+  int64_t pairs = 0; ///< of a head that rotate; 0: all
 
   int64_t kvColumns() const { return kvHeads * headDim; }
   std::string cacheType() const {
@@ -112,7 +113,8 @@ static Case ropeAppendCase(const Layer &layer) {
   std::string qkv = activation(queryColumns + 2 * kv, layer.activation);
   std::string query = activation(queryColumns, layer.activation);
   std::string keys = activation(kv, layer.activation);
-  std::string frequencies = formatv("tensor<{0}xf32>", layer.headDim / 2);
+  int64_t pairs = layer.pairs ? layer.pairs : layer.headDim / 2;
+  std::string frequencies = formatv("tensor<{0}xf32>", pairs);
   std::string parameters = "%x: " + qkv + ", " + kIndexParameters + ", %f: " + frequencies +
                            " {test.role = \"frequencies\"}, %c: " + layer.cacheType();
   auto slice = [&](const char *name, int64_t first, const std::string &type) {
@@ -126,7 +128,8 @@ static Case ropeAppendCase(const Layer &layer) {
         .str();
   };
   Case built;
-  built.name = "rope_append_" + layer.name();
+  built.name =
+      "rope_append_" + layer.name() + (layer.pairs ? "_" + std::to_string(layer.pairs) : "");
   built.plain = "func.func @f(" + parameters + ") -> " + query + " {\n" + slice("q", 0, query) +
                 slice("k", queryColumns, keys) + slice("v", queryColumns + kv, keys) +
                 rope("y", "q", query) + rope("r", "k", keys) +
@@ -149,13 +152,21 @@ static Case ropeAppendCase(const Layer &layer) {
         std::vector<double> values;
         double largest = 0;
         for (int64_t i = 0; i < layer.headDim; ++i) {
-          int64_t half = layer.headDim / 2, pair = i % half, first = head * layer.headDim + pair;
+          int64_t pair = i % pairs, first = head * layer.headDim + pair;
           const HostTensor &x = inputs.arguments[0].tensor;
+          bool rotated = head < layer.heads + layer.kvHeads && i < 2 * pairs;
+          if (!rotated) {
+            double value = x.at(t, head * layer.headDim + i);
+            values.push_back(value);
+            largest = std::max(largest, std::abs(value));
+            if (head < layer.heads)
+              query.push_back({value, 0});
+            continue;
+          }
           float angle = float(position) * float(inputs.arguments[4].tensor.at(pair));
           double c = std::cos(double(angle)), s = std::sin(double(angle));
-          double a = x.at(t, first), b = x.at(t, first + half);
-          bool rotated = head < layer.heads + layer.kvHeads;
-          double value = rotated ? (i < half ? a * c - b * s : b * c + a * s) : i < half ? a : b;
+          double a = x.at(t, first), b = x.at(t, first + pairs);
+          double value = i < pairs ? a * c - b * s : b * c + a * s;
           values.push_back(rounded(element, value));
           largest = std::max({largest, std::abs(a), std::abs(b)});
           if (head < layer.heads)
@@ -310,6 +321,9 @@ std::vector<Case> conformance::attentionCases() {
       add(attentionCase(layer), {1, 17}, full);
       add(ropeAppendCase(layer), {3}, full || headDim == 16);
     }
+  // Heads of which a part rotates.
+  add(ropeAppendCase({4, 2, 128, "bf16", "bf16", 16, false, 48}), {1, 17});
+  add(ropeAppendCase({3, 1, 96, "i8", "f32", 16, false, 36}), {3});
   // More tokens than are decoded one by one: tiles of tokens, whose last ones are not full, of
   // sequences that cross a segment's border within the chunk.
   auto addContext = [&](const Layer &layer, std::vector<int64_t> tokens, bool full = false) {

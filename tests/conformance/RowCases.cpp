@@ -82,25 +82,28 @@ static std::vector<double> normOf(const std::vector<double> &row, const HostTens
   return result;
 }
 
+/// `heads`: that a row of `columns` has, each normed by itself.
 static Case normCase(const std::string &input, const std::string &result, int64_t columns,
-                     bool weighted) {
+                     bool weighted, int64_t heads = 1) {
   std::string in = activation(columns, input), out = activation(columns, result);
-  std::string weight = formatv("tensor<{0}xf32>", columns);
+  int64_t headDim = columns / heads;
+  std::string weight = formatv("tensor<{0}xf32>", headDim);
+  std::string perHead = heads > 1 ? formatv(" head_dim {0}", headDim).str() : "";
   Case built;
   built.name = "rms_norm_" + input + "_" + result + "_" + std::to_string(columns) +
-               (weighted ? "_weight" : "");
+               (weighted ? "_weight" : "") + (heads > 1 ? "_" + std::to_string(heads) : "");
   built.plain =
       function("%x: " + in + (weighted ? ", %w: " + weight : ""), out,
                "  %y = llm.rms_norm %x" + (weighted ? " weight(%w : " + weight + ")" : "") +
-                   " eps 1.0e-5 : " + in + " -> " + out + "\n",
+                   " eps 1.0e-5" + perHead + " : " + in + " -> " + out + "\n",
                "%y");
   built.oracle = [=](const Inputs &inputs) {
     std::vector<Expected> expected;
     const HostTensor &x = inputs.arguments[0].tensor;
-    for (int64_t row = 0; row < x.rows; ++row) {
+    for (int64_t row = 0; row < x.rows * heads; ++row) {
       std::vector<double> values;
-      for (int64_t i = 0; i < columns; ++i)
-        values.push_back(x.at(row, i));
+      for (int64_t i = 0; i < headDim; ++i)
+        values.push_back(x.at(row / heads, row % heads * headDim + i));
       for (double y : normOf(values, weighted ? &inputs.arguments[1].tensor : nullptr))
         expected.push_back(stored(elementType(result), y, 3e-6 * std::abs(y)));
     }
@@ -310,12 +313,16 @@ static Case quantizeCase(const std::string &from, const std::string &to) {
   return built;
 }
 
-static Case ropeCase(const std::string &element, int64_t heads, int64_t headDim) {
-  int64_t columns = heads * headDim, half = headDim / 2;
+/// `pairs`: that rotate; 0: all.
+static Case ropeCase(const std::string &element, int64_t heads, int64_t headDim,
+                     int64_t pairs = 0) {
+  int64_t columns = heads * headDim, half = pairs ? pairs : headDim / 2;
   std::string type = activation(columns, element);
   std::string frequencies = formatv("tensor<{0}xf32>", half);
   Case built;
   built.name = formatv("rope_{0}_{1}x{2}", element, heads, headDim);
+  if (pairs)
+    built.name += "_" + std::to_string(pairs);
   built.plain = function(
       "%x: " + type + ", %p: tensor<?xi32, \"T\"> {test.role = \"positions\"}, %f: " + frequencies +
           " {test.role = \"frequencies\"}",
@@ -330,6 +337,10 @@ static Case ropeCase(const std::string &element, int64_t heads, int64_t headDim)
     for (int64_t row = 0; row < x.rows; ++row)
       for (int64_t column = 0; column < columns; ++column) {
         int64_t i = column % headDim, pair = i % half;
+        if (i >= 2 * half) {
+          expected.push_back({x.at(row, column), 0});
+          continue;
+        }
         float angle =
             float(inputs.arguments[1].tensor.at(row)) * float(inputs.arguments[2].tensor.at(pair));
         double c = std::cos(double(angle)) * 1.25, s = std::sin(double(angle)) * 1.25;
@@ -396,6 +407,9 @@ std::vector<Case> conformance::rowCases() {
     for (std::string result : {"f32", "bf16"})
       add(normCase(columns == 43 ? "f32" : result, result, columns, columns != 43));
   add(normCase("f16", "f16", 172, true), true);
+  for (auto [heads, headDim] : {std::pair<int64_t, int64_t>{5, 16}, {3, 128}, {2, 260}})
+    add(normCase("bf16", "bf16", heads * headDim, headDim != 16, heads));
+  add(normCase("f32", "f32", 4 * 42, true, 4));
   for (std::string store : {"f32", "bf16"})
     for (std::string quantized : {"", "i8", "f8E4M3FN"}) {
       add(fusedNormCase(store, quantized, true, 172));
@@ -425,6 +439,8 @@ std::vector<Case> conformance::rowCases() {
     add(sliceCase(element));
     for (int64_t headDim : {8, 16, 64, 80, 128})
       add(ropeCase(element, 3, headDim), element == "bf16" && headDim != 64);
+    for (auto [headDim, pairs] : {std::pair<int64_t, int64_t>{128, 48}, {96, 36}, {16, 3}, {14, 1}})
+      add(ropeCase(element, 3, headDim, pairs), element == "bf16" && headDim != 128);
   }
   return cases;
 }

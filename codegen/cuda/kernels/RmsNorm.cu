@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// llm.rms_norm, with residual, sum and quantized result where the operation has them: one row a
-// block. Squares are summed by warps, a segment of 256 columns each: 8 columns of a lane in order,
+// llm.rms_norm, with residual, sum and quantized result where the operation has them: one row,
+// or one head of a row, a block. Squares are summed by warps, a segment of 256 columns each: 8 columns of a lane in order,
 // then the lanes as warpSum does; the segments in order. Buffers: input, residual?, weight?,
 // result, scales?, sum?.
 #include "Rows.cuh"
@@ -115,7 +115,7 @@ INGOT_DEVICE void storeRow(const Launch &launch, i64 first, float scale,
 } // namespace
 
 __device__ void run(const Launch &launch) {
-  i64 row = blockIdx.x, first = row * kColumns;
+  i64 row = i64(blockIdx.x) * constants::heads + blockIdx.y, first = row * kColumns;
   float values[kRounds][kLaneColumns];
   loadRow(launch, first, values);
   float mean = sumOfSquares(values) / float(kColumns);

@@ -13,7 +13,8 @@ __device__ void run(const Launch &launch) {
   for (int index = first; index < heads; index += warps) {
     i64 element = (token * heads + index) * kHeadDim;
     Head head = loadHead<constants::input_type>(launch.buffers[0], element);
-    rotate<constants::result_type>(rotation, head);
+    rotate<constants::input_type, constants::result_type>(rotation, launch.buffers[0], element,
+                                                          head);
     storeHead<constants::result_type>(launch.buffers[3], element, head);
   }
 }

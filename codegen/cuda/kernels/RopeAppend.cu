@@ -13,12 +13,13 @@ __device__ void run(const Launch &launch) {
   int warps = int(constants::threads) / kWarpSize * int(gridDim.y);
   int first = int(blockIdx.y * (constants::threads / kWarpSize) + threadIdx.x / kWarpSize);
   for (int index = first; index < heads; index += warps) {
-    Head head =
-        loadHead<constants::input_type>(launch.buffers[0], (token * heads + index) * kHeadDim);
+    i64 element = (token * heads + index) * kHeadDim;
+    Head head = loadHead<constants::input_type>(launch.buffers[0], element);
     int kvHead = (index - queryHeads) % kKvHeads;
     if (index < queryHeads + kKvHeads)
       // The key is rounded to the result's type on its way to the cache.
-      rotate<constants::result_type>(rotation, head);
+      rotate<constants::input_type, constants::result_type>(rotation, launch.buffers[0], element,
+                                                            head);
     if (index < queryHeads)
       storeHead<constants::result_type>(launch.buffers[6], (token * queryHeads + index) * kHeadDim,
                                         head);

@@ -5,16 +5,18 @@
 #include "KvBlocks.cuh"
 #include "Mathematics.cuh"
 
+constexpr int kRotaryPairs = int(constants::rotary_pairs);
+
 /// Cosines and sines of all pairs of a token, times the factor; in shared memory.
 struct Rotation {
-  float cosines[kHalf], sines[kHalf];
+  float cosines[kRotaryPairs], sines[kRotaryPairs];
 };
 
 /// Fills `rotation`; the whole block together, which may read it afterwards.
 INGOT_DEVICE void prepareRotation(i32 position, const float *inverseFrequencies,
                                   Rotation &rotation) {
   constexpr float factor = float(constants::factor);
-  for (int i = int(threadIdx.x); i < kHalf; i += int(constants::threads)) {
+  for (int i = int(threadIdx.x); i < kRotaryPairs; i += int(constants::threads)) {
     float angle = float(position) * inverseFrequencies[i];
     SineCosine exact = sineCosine(double(angle));
     rotation.cosines[i] = float(exact.cosine) * factor;
@@ -23,18 +25,43 @@ INGOT_DEVICE void prepareRotation(i32 position, const float *inverseFrequencies,
   __syncthreads();
 }
 
-/// Rotates a head and rounds it to `Code`; a warp together.
-template <i64 Code> INGOT_DEVICE void rotate(const Rotation &rotation, Head &head) {
+/// `x`, which is column `column` of the head from element `first` of `from` on, after rotation.
+/// Where a part of the head rotates, the other of its pair is in another lane: it is loaded again.
+template <i64 From>
+INGOT_DEVICE float rotated(const Rotation &rotation, const void *from, i64 first, int column,
+                           float x) {
+  if (column >= 2 * kRotaryPairs)
+    return x;
+  int pair = column % kRotaryPairs;
+  float other[1];
+  loadElements<From>(from, first + (column + kRotaryPairs) % (2 * kRotaryPairs), other);
+  float own = x * rotation.cosines[pair], added = other[0] * rotation.sines[pair];
+  return column < kRotaryPairs ? own - added : own + added;
+}
+
+/// Rotates a head that was loaded from element `first` of `from` on, and rounds it to `Code`; a warp
+/// together.
+template <i64 From, i64 Code>
+INGOT_DEVICE void rotate(const Rotation &rotation, const void *from, i64 first, Head &head) {
 #pragma unroll
   for (int piece = 0; piece < kPieces; ++piece)
 #pragma unroll
     for (int i = 0; i < kLaneWidth; ++i) {
       if (!isInLow(piece))
         continue;
-      float cosine = rotation.cosines[headElement(piece) + i];
-      float sine = rotation.sines[headElement(piece) + i];
-      float a = head.low[piece][i], b = head.high[piece][i];
-      head.low[piece][i] = roundElement<Code>(a * cosine - b * sine);
-      head.high[piece][i] = roundElement<Code>(b * cosine + a * sine);
+      if constexpr (kRotaryPairs != kHalf) {
+        int low = headElement(piece) + i, high = kHalf + low;
+        head.low[piece][i] =
+            roundElement<Code>(rotated<From>(rotation, from, first, low, head.low[piece][i]));
+        if (high < kHeadDim)
+          head.high[piece][i] =
+              roundElement<Code>(rotated<From>(rotation, from, first, high, head.high[piece][i]));
+      } else {
+        float cosine = rotation.cosines[headElement(piece) + i];
+        float sine = rotation.sines[headElement(piece) + i];
+        float a = head.low[piece][i], b = head.high[piece][i];
+        head.low[piece][i] = roundElement<Code>(a * cosine - b * sine);
+        head.high[piece][i] = roundElement<Code>(b * cosine + a * sine);
+      }
     }
 }

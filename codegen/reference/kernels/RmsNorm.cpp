@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// llm.rms_norm without residual and quantization: one row a tile. Buffers: input, weight?, result.
+// llm.rms_norm without residual and quantization: one row, or one
+// head of a row, a tile. Buffers: input, weight?, result.
 #include "codegen/native/kernels/Elements.h"
 
-INGOT_CONST(columns);
+INGOT_CONST(columns); ///< that are normed together
+INGOT_CONST(heads);   ///< runs of so many columns in a row
 INGOT_CONST(input_type);
 INGOT_CONST(weighted); ///< 1: a weight buffer follows the input
 INGOT_CONST(weight_type);
@@ -15,7 +17,8 @@ extern "C" void ingot_kernel(const IngotLaunch *launch) {
   const void *input = launch->buffers[0];
   const void *weight = launch->buffers[1];
   void *result = launch->buffers[ingot_const_weighted ? 2 : 1];
-  int64_t first = launch->tile[0] * ingot_const_columns;
+  int64_t head = ingot_const_heads > 1 ? launch->tile[1] : 0;
+  int64_t first = (launch->tile[0] * ingot_const_heads + head) * ingot_const_columns;
   float sum = 0;
   for (int64_t begin = 0; begin < ingot_const_columns; begin += kSegment) {
     float segment = 0;

@@ -5,6 +5,7 @@
 
 INGOT_CONST(columns);
 INGOT_CONST(head_dim);
+INGOT_CONST(rotary_pairs);
 INGOT_CONST(input_type);
 INGOT_CONST(result_type);
 INGOT_REAL(factor);
@@ -14,8 +15,8 @@ extern "C" void ingot_kernel(const IngotLaunch *launch) {
   void *result = launch->buffers[3];
   int64_t row = launch->tile[0];
   float position = float(static_cast<const int32_t *>(launch->buffers[1])[row]);
-  int64_t half = ingot_const_head_dim / 2;
-  for (int64_t i = 0; i < half; ++i) {
+  const int64_t pairs = ingot_const_rotary_pairs;
+  for (int64_t i = 0; i < pairs; ++i) {
     float angle = position * static_cast<const float *>(launch->buffers[2])[i];
     SineCosine exact = sineCosine(double(angle));
     float cosine = float(exact.cosine) * float(ingot_real_factor);
@@ -23,9 +24,15 @@ extern "C" void ingot_kernel(const IngotLaunch *launch) {
     for (int64_t head = 0; head < ingot_const_columns; head += ingot_const_head_dim) {
       int64_t first = row * ingot_const_columns + head + i;
       float a = loadElement(input, first, ingot_const_input_type);
-      float b = loadElement(input, first + half, ingot_const_input_type);
+      float b = loadElement(input, first + pairs, ingot_const_input_type);
       storeElement(result, first, ingot_const_result_type, a * cosine - b * sine);
-      storeElement(result, first + half, ingot_const_result_type, b * cosine + a * sine);
+      storeElement(result, first + pairs, ingot_const_result_type, b * cosine + a * sine);
     }
   }
+  for (int64_t head = 0; head < ingot_const_columns; head += ingot_const_head_dim)
+    for (int64_t i = 2 * pairs; i < ingot_const_head_dim; ++i) {
+      int64_t at = row * ingot_const_columns + head + i;
+      storeElement(result, at, ingot_const_result_type,
+                   loadElement(input, at, ingot_const_input_type));
+    }
 }

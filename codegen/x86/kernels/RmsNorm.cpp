@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// llm.rms_norm, with residual, sum and quantized result where the operation has them: one row a
-// tile. Buffers: input, residual?, weight?, result, scales?, sum?.
+// llm.rms_norm, with residual, sum and quantized result where the operation has them: one row, or
+// one head of a row, a tile. Buffers: input, residual?, weight?, result, scales?, sum?.
 #include "codegen/x86/kernels/NormBlocks.h"
 #include "codegen/x86/kernels/QuantizedRow.h"
 
-INGOT_CONST(columns);
+INGOT_CONST(columns); // that are normed together
+INGOT_CONST(heads);   // runs of so many columns in a row
 INGOT_CONST(input_type);
 INGOT_CONST(residual); // 1: a residual buffer follows the input
 INGOT_CONST(residual_type);
@@ -25,7 +26,7 @@ float sumInOrder(const float *squares) {
   for (int64_t first = 0; first < ingot_const_columns; first += normBlock) {
     // One chain of additions per segment, and as many chains as hide their latency.
     float part[normSegments] = {};
-    for (int64_t i = 0; i < normSegmentColumns; ++i)
+    for (int64_t i = 0; i < normSegmentColumns && i < ingot_const_columns; ++i)
       for (int64_t s = 0; s < normSegments; ++s)
         part[s] += squares[first + s * normSegmentColumns + i];
     for (int64_t s = 0; s < normSegments; ++s)
@@ -44,7 +45,8 @@ void normRow(const IngotLaunch *launch) {
   float *scales = static_cast<float *>(quantized ? *next++ : nullptr);
   void *sum = ingot_const_sum ? *next++ : nullptr;
 
-  int64_t row = launch->tile[0], first = row * ingot_const_columns;
+  int64_t head = ingot_const_heads > 1 ? launch->tile[1] : 0;
+  int64_t row = launch->tile[0] * ingot_const_heads + head, first = row * ingot_const_columns;
   float *values = static_cast<float *>(launch->scratch);
   float *squares = values + roundUpToBlock(ingot_const_columns);
   for (int64_t i = 0; i < roundUpToBlock(ingot_const_columns); i += lanes)

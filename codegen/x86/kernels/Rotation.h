@@ -6,6 +6,7 @@
 #include "codegen/x86/kernels/Vector.h"
 
 INGOT_CONST(head_dim);
+INGOT_CONST(rotary_pairs);
 INGOT_REAL(factor);
 
 namespace ingot::x86 {
@@ -16,7 +17,7 @@ constexpr int64_t rotationStride(int64_t headDim) { return (headDim / 2 + 15) / 
 /// The factors of all pairs at `position`. `factors`: [2][rotationStride].
 inline void rotationFactors(int32_t position, const float *inverseFrequencies, float *factors) {
   int64_t stride = rotationStride(ingot_const_head_dim);
-  for (int64_t i = 0; i < ingot_const_head_dim / 2; ++i) {
+  for (int64_t i = 0; i < ingot_const_rotary_pairs; ++i) {
     float angle = float(position) * inverseFrequencies[i];
     SineCosine exact = sineCosine(double(angle));
     factors[i] = float(exact.cosine) * float(ingot_real_factor);
@@ -24,17 +25,21 @@ inline void rotationFactors(int32_t position, const float *inverseFrequencies, f
   }
 }
 
-/// Rotates the head at element `first` of `input` into element `resultFirst` of `result`.
+/// Rotates the head at element `first` of `input` into element `resultFirst` of `result`; columns
+/// behind the pairs are only rounded.
 inline void rotateHead(int64_t inputType, const void *input, int64_t first, const float *factors,
                        int64_t resultType, void *result, int64_t resultFirst) {
-  int64_t half = ingot_const_head_dim / 2, stride = rotationStride(ingot_const_head_dim);
-  for (int64_t i = 0; i < half; i += lanes) {
-    Floats a = load(inputType, input, first + i), b = load(inputType, input, first + half + i);
+  int64_t pairs = ingot_const_rotary_pairs, stride = rotationStride(ingot_const_head_dim);
+  for (int64_t i = 0; i < pairs; i += lanes) {
+    Floats a = load(inputType, input, first + i), b = load(inputType, input, first + pairs + i);
     Floats cosine = loadVector<Floats>(factors + i),
            sine = loadVector<Floats>(factors + stride + i);
-    store(resultType, result, resultFirst + i, a * cosine - b * sine, half - i);
-    store(resultType, result, resultFirst + half + i, b * cosine + a * sine, half - i);
+    store(resultType, result, resultFirst + i, a * cosine - b * sine, pairs - i);
+    store(resultType, result, resultFirst + pairs + i, b * cosine + a * sine, pairs - i);
   }
+  for (int64_t i = 2 * pairs; i < ingot_const_head_dim; i += lanes)
+    store(resultType, result, resultFirst + i, load(inputType, input, first + i),
+          ingot_const_head_dim - i);
 }
 
 } // namespace ingot::x86

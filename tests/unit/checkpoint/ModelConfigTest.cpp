@@ -4,6 +4,7 @@
 #include "compiler/checkpoint/GenerationConfig.h"
 #include "tests/unit/checkpoint/Fixtures.h"
 
+#include <cmath>
 #include <nlohmann/json.hpp>
 
 using namespace ingot::checkpoint;
@@ -65,6 +66,76 @@ TEST(ModelConfig, Qwen2HasBiasesAndDefaultsOfItsOwn) {
                         {"use_sliding_window"}));
 }
 
+TEST(ModelConfig, Qwen3NormsHeads) {
+  const std::string qwen = R"("architectures": ["Qwen3ForCausalLM"])";
+  auto config = configWith("{" + qwen + R"(, "max_position_embeddings": null,
+    "use_sliding_window": false, "sliding_window": null, "max_window_layers": 28,
+    "layer_types": ["full_attention", "full_attention"]})");
+  ASSERT_TRUE(succeeds(config));
+  EXPECT_EQ(config->queryKeyNorm, QueryKeyNorm::Heads);
+  EXPECT_EQ(config->headDim, 128u);
+  EXPECT_EQ(configWith("{" + qwen + R"(, "head_dim": 32})")->headDim, 32u);
+  EXPECT_FALSE(config->attentionBias || config->outputBias || config->mlpBias);
+  EXPECT_TRUE(configWith("{" + qwen + R"(, "attention_bias": true})")->outputBias);
+  EXPECT_EQ(config->maxPositions, 32768u);
+  EXPECT_TRUE(failsWith(configWith("{" + qwen + R"(, "use_sliding_window": true})"), "INGOT-E1057",
+                        {"use_sliding_window"}));
+  for (std::string types : {R"(["full_attention", "sliding_attention"])", R"([1])", R"("full")"})
+    EXPECT_TRUE(failsWith(configWith("{" + qwen + R"(, "layer_types": )" + types + "}"),
+                          "INGOT-E1057", {"layer_types"}));
+}
+
+TEST(ModelConfig, MistralHasAWindowUnlessItSaysNone) {
+  auto config = [](std::string_view window) {
+    return ModelConfig::parse(R"({"architectures": ["MistralForCausalLM"], "hidden_size": 64,
+      "intermediate_size": 96, "num_hidden_layers": 2, "num_attention_heads": 8,
+      "vocab_size": 100)" + std::string(window) +
+                                  "}",
+                              "config.json");
+  };
+  auto silent = config("");
+  ASSERT_TRUE(succeeds(silent));
+  EXPECT_EQ(silent->slidingWindow, 4096u);
+  EXPECT_EQ(silent->kvHeads, 8u);
+  EXPECT_EQ(silent->maxPositions, 131072u);
+  EXPECT_EQ(silent->bosId, 1u);
+  EXPECT_EQ(config(R"(, "sliding_window": null)")->slidingWindow, 0u);
+  EXPECT_EQ(config(R"(, "sliding_window": 512)")->slidingWindow, 512u);
+  EXPECT_TRUE(failsWith(config(R"(, "sliding_window": 0)"), "INGOT-E1006", {"sliding_window"}));
+}
+
+TEST(ModelConfig, GraniteHasMultipliers) {
+  const std::string granite = R"("architectures": ["GraniteForCausalLM"])";
+  auto config = configWith("{" + granite + R"(, "embedding_multiplier": 12, "mlp_bias": true,
+    "residual_multiplier": 0.22, "attention_multiplier": 0.015625, "logits_scaling": 8.0})");
+  ASSERT_TRUE(succeeds(config));
+  EXPECT_EQ(config->embeddingMultiplier, 12.0);
+  EXPECT_EQ(config->residualMultiplier, 0.22);
+  EXPECT_EQ(config->attentionMultiplier, 0.015625);
+  EXPECT_EQ(config->logitsDivisor, 8.0);
+  EXPECT_TRUE(config->mlpBias);
+  auto silent = configWith("{" + granite + "}");
+  ASSERT_TRUE(succeeds(silent));
+  EXPECT_EQ(silent->attentionMultiplier, 1.0);
+  EXPECT_EQ(silent->embeddingMultiplier * silent->residualMultiplier * silent->logitsDivisor, 1.0);
+  EXPECT_TRUE(failsWith(configWith("{" + granite + R"(, "logits_scaling": 0})"), "INGOT-E1006",
+                        {"logits_scaling"}));
+  EXPECT_FALSE(configWith("{}")->attentionMultiplier);
+}
+
+TEST(ModelConfig, Olmo2NormsResults) {
+  const std::string olmo = R"({"architectures": ["Olmo2ForCausalLM"])";
+  auto config = configWith(olmo + R"(, "max_position_embeddings": null, "vocab_size": 50304})");
+  ASSERT_TRUE(succeeds(config));
+  EXPECT_TRUE(config->normsResults);
+  EXPECT_EQ(config->queryKeyNorm, QueryKeyNorm::Rows);
+  EXPECT_EQ(config->rmsNormEpsilon, 1e-5);
+  EXPECT_EQ(config->maxPositions, 2048u);
+  EXPECT_FALSE(config->bosId || config->attentionBias);
+  EXPECT_EQ(config->eosIds, std::vector<uint64_t>{50279});
+  EXPECT_TRUE(configWith(olmo + R"(, "attention_bias": true})")->outputBias);
+}
+
 TEST(ModelConfig, NullMeansNoSuchToken) {
   auto config = ModelConfig::parse(R"({"architectures": ["LlamaForCausalLM"], "hidden_size": 64,
     "intermediate_size": 96, "num_hidden_layers": 2, "num_attention_heads": 4, "vocab_size": 100,
@@ -114,12 +185,142 @@ TEST(ModelConfig, ReadsEveryRopeType) {
   EXPECT_EQ(rope(R"({"rope_scaling": {"type": "default", "factor": 1.0}})"), Rope{});
 }
 
+/// Phi3ForCausalLM with heads of 16 columns; `changes` as for configWith().
+static Expected<ModelConfig> phiWith(std::string_view changes) {
+  auto json = nlohmann::json::parse(changes);
+  json["architectures"] = {"Phi3ForCausalLM"};
+  return configWith(json.dump());
+}
+
+TEST(ModelConfig, Phi3FusesProjectionsAndRotatesParts) {
+  auto config = phiWith(R"({"max_position_embeddings": null, "vocab_size": 32064,
+    "sliding_window": 2047, "partial_rotary_factor": 0.75,
+    "original_max_position_embeddings": 4096, "attention_bias": false})");
+  ASSERT_TRUE(succeeds(config));
+  EXPECT_TRUE(config->fusedProjections);
+  EXPECT_EQ(config->slidingWindow, 2047u);
+  EXPECT_EQ(config->rotaryPairs(), 6u);
+  EXPECT_EQ(config->rmsNormEpsilon, 1e-5);
+  EXPECT_EQ(config->maxPositions, 4096u);
+  EXPECT_EQ(config->eosIds, std::vector<uint64_t>{32000});
+  EXPECT_EQ(phiWith("{}")->slidingWindow, 0u);
+  EXPECT_EQ(phiWith("{}")->rotaryPairs(), 8u);
+  EXPECT_EQ(phiWith(R"({"rope_parameters": {"rope_theta": 1e4, "partial_rotary_factor": 0.5}})")
+                ->rotaryPairs(),
+            4u);
+  auto refused = [](std::string_view changes, std::string_view code, std::string_view mention) {
+    return failsWith(phiWith(changes), code, {mention, "config.json"});
+  };
+  EXPECT_TRUE(refused(R"({"attention_bias": true})", "INGOT-E1057", "attention_bias"));
+  EXPECT_TRUE(refused(R"({"partial_rotary_factor": 0.32})", "INGOT-E1051", "5 columns"));
+  EXPECT_TRUE(refused(R"({"partial_rotary_factor": 0.01})", "INGOT-E1051", "0 columns"));
+  EXPECT_TRUE(refused(R"({"partial_rotary_factor": 1.5})", "INGOT-E1006", "partial"));
+  EXPECT_TRUE(refused(R"({"partial_rotary_factor": 0.5,
+                          "rope_parameters": {"partial_rotary_factor": 1}})",
+                      "INGOT-E1056", "given twice"));
+  EXPECT_TRUE(refused(R"({"rope_scaling": {"type": "linear", "factor": 2}})", "INGOT-E1052",
+                      "Phi3ForCausalLM"));
+}
+
+TEST(ModelConfig, ReadsLongRope) {
+  const std::string lists = R"("short_factor": [1, 1, 1.5, 2], "long_factor": [2, 3, 4.5, 8])";
+  auto config = phiWith(R"({"max_position_embeddings": 131072, "partial_rotary_factor": 0.5,
+    "original_max_position_embeddings": 4096, "rope_theta": 250000,
+    "rope_scaling": {"type": "longrope", )" +
+                        lists + "}}");
+  ASSERT_TRUE(succeeds(config));
+  const Rope &rope = config->rope;
+  EXPECT_EQ(rope.type, RopeType::LongRope);
+  EXPECT_EQ(rope.theta, 250000.0);
+  EXPECT_EQ(rope.shortDivisors, (std::vector<double>{1, 1, 1.5, 2}));
+  EXPECT_EQ(rope.longDivisors, (std::vector<double>{2, 3, 4.5, 8}));
+  EXPECT_EQ(rope.originalPositions, 4096u);
+  EXPECT_TRUE(rope.usesLongDivisors(4097));
+  EXPECT_FALSE(rope.usesLongDivisors(4096));
+  EXPECT_NEAR(rope.attentionFactor, 1.1902380714238083, 1e-12); // sqrt(1 + ln 32 / ln 4096)
+  // The newer spelling, with what the family means by absent keys, and the older name.
+  for (const char *name : {"longrope", "su"}) {
+    auto newer = phiWith(R"({"max_position_embeddings": 131072, "rope_parameters": {
+      "rope_type": ")" + std::string(name) +
+                         R"(", "rope_theta": 250000, "partial_rotary_factor": 0.5, )" + lists +
+                         "}}");
+    ASSERT_TRUE(succeeds(newer));
+    EXPECT_EQ(newer->rope, rope);
+  }
+  auto stated = phiWith(R"({"max_position_embeddings": 8192, "partial_rotary_factor": 0.5,
+    "rope_scaling": {"type": "longrope", "factor": 2, "attention_factor": 1.25, )" +
+                        lists + "}}");
+  ASSERT_TRUE(succeeds(stated));
+  EXPECT_EQ(stated->rope.attentionFactor, 1.25);
+  // A family without a trained length of its own scales by what is stated.
+  auto llama = configWith(R"({"head_dim": 8, "rope_scaling": {"type": "longrope", "factor": 4, )" +
+                          lists + "}}");
+  ASSERT_TRUE(succeeds(llama));
+  EXPECT_EQ(llama->rope.originalPositions, 512u);
+  EXPECT_NEAR(llama->rope.attentionFactor, std::sqrt(1 + std::log(4) / std::log(512)), 1e-12);
+  auto refused = [&](const std::string &scaling, std::string_view code, std::string_view mention) {
+    return failsWith(phiWith(R"({"partial_rotary_factor": 0.5, "max_position_embeddings": 8192,
+                                 "rope_scaling": {"type": "longrope", )" +
+                             scaling + "}}"),
+                     code, {mention, "config.json"});
+  };
+  EXPECT_TRUE(refused(R"("factor": 3, )" + lists, "INGOT-E1056", "factor"));
+  EXPECT_TRUE(refused(R"("long_factor": [1, 1, 1, 1])", "INGOT-E1005", "short_factor"));
+  EXPECT_TRUE(refused(R"("short_factor": 1, "long_factor": 1)", "INGOT-E1004", "a list"));
+  EXPECT_TRUE(refused(R"("short_factor": [1, 0, 1, 1], "long_factor": [1, 1, 1, 1])", "INGOT-E1006",
+                      "short_factor[1]"));
+  EXPECT_TRUE(refused(R"("short_factor": [1, 1, 1], "long_factor": [1, 1, 1])", "INGOT-E1051",
+                      "3 numbers"));
+  EXPECT_TRUE(refused(R"("short_mscale": 1.1, )" + lists, "INGOT-E1056", "\"short_mscale\""));
+}
+
+TEST(ModelConfig, ReadsYarn) {
+  Rope yarn{.type = RopeType::Yarn,
+            .theta = 1e6,
+            .factor = 4,
+            .fastTurns = 32,
+            .slowTurns = 1,
+            .attentionFactor = 0.1 * std::log(4) + 1,
+            .originalPositions = 128};
+  auto rope = [](std::string_view changes) {
+    auto config = configWith(changes);
+    EXPECT_TRUE(succeeds(config)) << changes;
+    return config->rope;
+  };
+  EXPECT_EQ(rope(R"({"rope_theta": 1e6, "rope_scaling": {"type": "yarn", "factor": 4.0,
+                     "original_max_position_embeddings": 128}})"),
+            yarn);
+  EXPECT_EQ(rope(R"({"rope_parameters": {"rope_type": "yarn", "rope_theta": 1e6, "factor": 4,
+                     "original_max_position_embeddings": 128, "beta_fast": 32, "beta_slow": 1,
+                     "truncate": true, "attention_factor": null}})"),
+            yarn);
+  EXPECT_EQ(rope(R"({"rope_scaling": {"type": "yarn", "factor": 4}})").originalPositions, 512u);
+  Rope other = rope(R"({"rope_scaling": {"type": "yarn", "factor": 4, "beta_fast": 16,
+                        "beta_slow": 2, "truncate": false, "attention_factor": 0.75}})");
+  EXPECT_EQ(other.fastTurns, 16.0);
+  EXPECT_EQ(other.slowTurns, 2.0);
+  EXPECT_FALSE(other.wholePairs);
+  EXPECT_EQ(other.attentionFactor, 0.75);
+  EXPECT_NEAR(rope(R"({"rope_scaling": {"type": "yarn", "factor": 4, "mscale": 1,
+                       "mscale_all_dim": 0.5}})")
+                  .attentionFactor,
+              (0.1 * std::log(4) + 1) / (0.05 * std::log(4) + 1), 1e-12);
+  EXPECT_TRUE(failsWith(configWith(R"({"rope_scaling": {"type": "yarn", "factor": 4,
+                                       "beta_fast": 1, "beta_slow": 2}})"),
+                        "INGOT-E1051", {"beta_fast"}));
+  EXPECT_TRUE(failsWith(configWith(R"({"rope_theta": 1,
+                                       "rope_scaling": {"type": "yarn", "factor": 4}})"),
+                        "INGOT-E1051", {"rope_theta"}));
+  EXPECT_TRUE(
+      failsWith(configWith(R"({"rope_scaling": {"type": "yarn"}})"), "INGOT-E1005", {"factor"}));
+}
+
 TEST(ModelConfig, RefusesBadRope) {
   auto refused = [](std::string_view changes, std::string_view code, std::string_view mention) {
     return failsWith(configWith(changes), code, {mention, "config.json"});
   };
-  EXPECT_TRUE(refused(R"({"rope_scaling": {"rope_type": "yarn", "factor": 4}})", "INGOT-E1052",
-                      "\"yarn\""));
+  EXPECT_TRUE(
+      refused(R"({"rope_scaling": {"rope_type": "ntk", "factor": 4}})", "INGOT-E1052", "\"ntk\""));
   EXPECT_TRUE(refused(R"({"rope_scaling": {"factor": 4}})", "INGOT-E1056", "\"factor\""));
   EXPECT_TRUE(refused(R"({"rope_scaling": {"type": "linear"}})", "INGOT-E1005", "factor"));
   EXPECT_TRUE(refused(R"({"rope_scaling": {"type": "linear", "factor": 0.5}})", "INGOT-E1006",

@@ -9,7 +9,7 @@ func.func @f(%x: tensor<?x8xf32, "T">, %p: tensor<?xi32, "T">, %f: tensor<4xf32>
 // -----
 
 func.func @f(%x: tensor<?x8xf32, "T">, %p: tensor<?xi32, "T">, %f: tensor<4xf32>) {
-  // expected-error @+1 {{needs one frequency per pair}}
+  // expected-error @+1 {{needs one frequency for each pair that rotates}}
   %0 = llm.rope %x, %p, %f head_dim 4 factor 1.0 : tensor<?x8xf32, "T">, tensor<?xi32, "T">, tensor<4xf32> -> tensor<?x8xf32, "T">
   return
 }
@@ -46,10 +46,10 @@ func.func @f(%x: tensor<?x8xf32, "T">, %p: tensor<?xi32, "T">, %s: tensor<?xi32,
 // -----
 
 func.func @f(%x: tensor<?x24xf32, "T">, %p: tensor<?xi32, "T">, %s: tensor<?xi32, "T">,
-    %b: tensor<?x?xi32, "S">, %c: !llm.kv<1 x 8 x f32, block = 4>, %f: tensor<2xf32>) {
-  // expected-error @+1 {{needs one frequency per pair}}
+    %b: tensor<?x?xi32, "S">, %c: !llm.kv<1 x 8 x f32, block = 4>, %f: tensor<5xf32>) {
+  // expected-error @+1 {{needs one frequency for each pair that rotates}}
   %0 = llm.rope_append %x at %p, %f, %s, %b into %c factor 1.0
-      : tensor<?x24xf32, "T">, tensor<?xi32, "T">, tensor<2xf32>, tensor<?xi32, "T">, tensor<?x?xi32, "S">, !llm.kv<1 x 8 x f32, block = 4> -> tensor<?x8xf32, "T">
+      : tensor<?x24xf32, "T">, tensor<?xi32, "T">, tensor<5xf32>, tensor<?xi32, "T">, tensor<?x?xi32, "S">, !llm.kv<1 x 8 x f32, block = 4> -> tensor<?x8xf32, "T">
   return
 }
 

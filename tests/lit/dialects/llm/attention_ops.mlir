@@ -4,11 +4,14 @@
 // CHECK-SAME: !llm.kv<2 x 8 x bf16, block = 16>
 func.func @attention(%q: tensor<?x32xf32, "T">, %k: tensor<?x16xf32, "T">,
     %qkv: tensor<?x64xf32, "T">, %positions: tensor<?xi32, "T">, %sequences: tensor<?xi32, "T">,
-    %table: tensor<?x?xi32, "S">, %frequencies: tensor<4xf32>,
+    %table: tensor<?x?xi32, "S">, %frequencies: tensor<4xf32>, %fewer: tensor<3xf32>,
     %cache: !llm.kv<2 x 8 x bf16, block = 16>, %small: !llm.kv<2 x 8 x f8E5M2, block = 4>) {
   // CHECK: llm.rope %{{.*}}, %{{.*}}, %{{.*}} head_dim 8 factor 1.000000e+00 : tensor<?x32xf32, "T">, tensor<?xi32, "T">, tensor<4xf32> -> tensor<?x32xf32, "T">
   %0 = llm.rope %q, %positions, %frequencies head_dim 8 factor 1.0
       : tensor<?x32xf32, "T">, tensor<?xi32, "T">, tensor<4xf32> -> tensor<?x32xf32, "T">
+  // CHECK: llm.rope {{.*}} tensor<3xf32> -> tensor<?x32xf32, "T">
+  %3 = llm.rope %q, %positions, %fewer head_dim 8 factor 1.0
+      : tensor<?x32xf32, "T">, tensor<?xi32, "T">, tensor<3xf32> -> tensor<?x32xf32, "T">
   // CHECK: llm.kv_append %{{.*}}, %{{.*}} at %{{.*}}, %{{.*}}, %{{.*}} into %{{.*}} : {{.*}}<2 x 8 x f8E5M2, block = 4>
   llm.kv_append %k, %k at %positions, %sequences, %table into %small
       : tensor<?x16xf32, "T">, tensor<?x16xf32, "T">, tensor<?xi32, "T">, tensor<?xi32, "T">,

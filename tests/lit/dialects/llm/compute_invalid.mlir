@@ -49,6 +49,30 @@ func.func @f(%x: tensor<?x8xf32, "T">, %w: tensor<4xf32>) {
 // -----
 
 func.func @f(%x: tensor<?x8xf32, "T">) {
+  // expected-error @+1 {{columns must be whole heads}}
+  %0 = llm.rms_norm %x eps 1.0e-5 head_dim 3 : tensor<?x8xf32, "T"> -> tensor<?x8xf32, "T">
+  return
+}
+
+// -----
+
+func.func @f(%x: tensor<?x8xf32, "T">, %w: tensor<8xf32>) {
+  // expected-error @+1 {{weight must have one factor per column}}
+  %0 = llm.rms_norm %x weight(%w : tensor<8xf32>) eps 1.0e-5 head_dim 4 : tensor<?x8xf32, "T"> -> tensor<?x8xf32, "T">
+  return
+}
+
+// -----
+
+func.func @f(%x: tensor<?x8xf32, "T">, %r: tensor<?x8xf32, "T">) {
+  // expected-error @+1 {{a norm of heads neither adds nor quantizes}}
+  %0 = llm.rms_norm %x plus(%r : tensor<?x8xf32, "T">) eps 1.0e-5 head_dim 4 : tensor<?x8xf32, "T"> -> tensor<?x8xf32, "T">
+  return
+}
+
+// -----
+
+func.func @f(%x: tensor<?x8xf32, "T">) {
   // expected-error @+1 {{scales go with an 8-bit result and only with it}}
   %0 = llm.rms_norm %x eps 1.0e-5 store f32 : tensor<?x8xf32, "T"> -> tensor<?x8xi8, "T">
   return

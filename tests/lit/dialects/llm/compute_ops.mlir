@@ -23,6 +23,14 @@ func.func @rms_norm(%x: tensor<?x8xf32, "T">, %r: tensor<?x8xf32, "T">, %w: tens
   return
 }
 
+// CHECK-LABEL: func.func @norm_of_heads
+func.func @norm_of_heads(%x: tensor<?x8xf32, "T">, %w: tensor<4xf32>) {
+  // CHECK: llm.rms_norm %{{.*}} weight(%{{.*}} : tensor<4xf32>) eps {{.*}} head_dim 4 : tensor<?x8xf32, "T"> -> tensor<?x8xf32, "T">
+  %0 = llm.rms_norm %x weight(%w : tensor<4xf32>) eps 1.0e-5 head_dim 4
+      : tensor<?x8xf32, "T"> -> tensor<?x8xf32, "T">
+  return
+}
+
 // CHECK-LABEL: func.func @matmul
 func.func @matmul(%x: tensor<?x8xf32, "T">, %w: tensor<6x8xbf16>, %bias: tensor<6xf32>,
     %residual: tensor<?x6xf32, "T">) {

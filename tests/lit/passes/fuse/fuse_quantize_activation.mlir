@@ -25,3 +25,17 @@ module attributes {engine.target = #x86} {
   }
   // CHECK: engine.note "ingot-fuse-quantize-activation" {{.*}} applied false because "its input is not a norm"
 }
+
+// -----
+
+#x86 = #engine.target<"x86-64-v4", backend = "x86", arch = "x86-64", preference = 40, features = ["avx512f"]>
+module attributes {engine.target = #x86} {
+  // CHECK-LABEL: @heads
+  // CHECK: llm.quantize_activation
+  func.func @heads(%x: tensor<?x8xf32, "T">) -> (tensor<?x8xi8, "T">, tensor<?xf32, "T">) {
+    %0 = llm.rms_norm %x eps 1.0e-5 head_dim 4 : tensor<?x8xf32, "T"> -> tensor<?x8xbf16, "T">
+    %1, %s = llm.quantize_activation %0 : tensor<?x8xbf16, "T"> -> tensor<?x8xi8, "T">, tensor<?xf32, "T">
+    return %1, %s : tensor<?x8xi8, "T">, tensor<?xf32, "T">
+  }
+  // CHECK: engine.note "ingot-fuse-quantize-activation" {{.*}} applied false because "each head is normed by itself"
+}

@@ -59,3 +59,22 @@ module attributes {engine.target = #reference} {
   }
   // CHECK: engine.note "ingot-fuse-rms-norm" {{.*}} applied false because "the reference target
 }
+
+// -----
+
+#x86 = #engine.target<"x86-64-v4", backend = "x86", arch = "x86-64", preference = 40, features = ["avx512f"]>
+module attributes {engine.target = #x86} {
+  // CHECK-LABEL: @heads
+  // CHECK: llm.pointwise
+  // CHECK: llm.rms_norm %{{[0-9]+}} eps
+  func.func @heads(%x: tensor<?x8xf32, "T">, %y: tensor<?x8xf32, "T">) -> tensor<?x8xf32, "T"> {
+    %0 = llm.pointwise %x, %y : (tensor<?x8xf32, "T">, tensor<?x8xf32, "T">) -> tensor<?x8xf32, "T"> {
+    ^bb0(%a: f32, %b: f32):
+      %s = arith.addf %a, %b : f32
+      llm.yield %s : f32
+    }
+    %1 = llm.rms_norm %0 eps 1.0e-5 head_dim 4 : tensor<?x8xf32, "T"> -> tensor<?x8xf32, "T">
+    return %1 : tensor<?x8xf32, "T">
+  }
+  // CHECK: engine.note "ingot-fuse-rms-norm" {{.*}} applied false because "each head is normed by itself"
+}

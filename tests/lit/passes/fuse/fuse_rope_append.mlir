@@ -37,3 +37,30 @@ module attributes {engine.target = #x86} {
   }
   // CHECK: engine.note "ingot-fuse-rope-append" {{.*}} applied false because "k and v are not slices of one q|k|v value"
 }
+
+// -----
+
+#x86 = #engine.target<"x86-64-v4", backend = "x86", arch = "x86-64", preference = 40, features = ["avx512f"]>
+!kv = !llm.kv<1 x 8 x f32, block = 16>
+module attributes {engine.target = #x86} {
+  // A norm stands between the slices and their rotation.
+  // CHECK-LABEL: @normed
+  // CHECK: llm.rms_norm
+  // CHECK: llm.rope
+  // CHECK: llm.kv_append
+  func.func @normed(%qkv: tensor<?x32xf32, "T">, %p: tensor<?xi32, "T">, %t: tensor<?xi32, "T">,
+                    %b: tensor<?x?xi32, "S">, %kv: !kv) -> tensor<?x16xf32, "T"> {
+    %f = llm.literal "inv_freq" dense<[1.0, 0.1, 0.01, 0.001]> : tensor<4xf32> : tensor<4xf32>
+    %q = llm.slice_columns %qkv from 0 : tensor<?x32xf32, "T"> -> tensor<?x16xf32, "T">
+    %k = llm.slice_columns %qkv from 16 : tensor<?x32xf32, "T"> -> tensor<?x8xf32, "T">
+    %v = llm.slice_columns %qkv from 24 : tensor<?x32xf32, "T"> -> tensor<?x8xf32, "T">
+    %qn = llm.rms_norm %q eps 1.0e-6 head_dim 8 : tensor<?x16xf32, "T"> -> tensor<?x16xf32, "T">
+    %kn = llm.rms_norm %k eps 1.0e-6 head_dim 8 : tensor<?x8xf32, "T"> -> tensor<?x8xf32, "T">
+    %qr = llm.rope %qn, %p, %f head_dim 8 factor 1.0 : tensor<?x16xf32, "T">, tensor<?xi32, "T">, tensor<4xf32> -> tensor<?x16xf32, "T">
+    %kr = llm.rope %kn, %p, %f head_dim 8 factor 1.0 : tensor<?x8xf32, "T">, tensor<?xi32, "T">, tensor<4xf32> -> tensor<?x8xf32, "T">
+    llm.kv_append %kr, %v at %p, %t, %b into %kv : tensor<?x8xf32, "T">, tensor<?x8xf32, "T">, tensor<?xi32, "T">, tensor<?xi32, "T">, tensor<?x?xi32, "S">, !kv
+    %0 = llm.attention %qr at %p, %t, %b over %kv scale 0.35 : tensor<?x16xf32, "T">, tensor<?xi32, "T">, tensor<?xi32, "T">, tensor<?x?xi32, "S">, !kv -> tensor<?x16xf32, "T">
+    return %0 : tensor<?x16xf32, "T">
+  }
+  // CHECK: engine.note "ingot-fuse-rope-append" {{.*}} applied false because "k and v are not slices of one q|k|v value"
+}

@@ -51,3 +51,47 @@ module attributes {engine.target = #x86} {
   }
   // CHECK: engine.note "ingot-fuse-swiglu" {{.*}} applied false because "a half has other users"
 }
+
+// -----
+
+#x86 = #engine.target<"x86-64-v4", backend = "x86", arch = "x86-64", preference = 40, features = ["avx512f"]>
+module attributes {engine.target = #x86} {
+  // CHECK-LABEL: @stored_as_one
+  // CHECK: %[[W:.+]] = llm.permute_rows %{{.+}} digits [2, 2, 16] order [1, 0, 2] : tensor<64x32xbf16>
+  // CHECK: llm.matmul %arg0, %[[W]] pair_offset 16
+  // CHECK-NOT: llm.slice_columns
+  func.func @stored_as_one(%x: tensor<?x32xf32, "T">) -> tensor<?x32xf32, "T"> {
+    %w = llm.weight "gate_up" from "f" at 0 : tensor<64x32xbf16>
+    %0 = llm.matmul %x, %w : tensor<?x32xf32, "T">, tensor<64x32xbf16> -> tensor<?x64xf32, "T">
+    %1 = llm.slice_columns %0 from 0 : tensor<?x64xf32, "T"> -> tensor<?x32xf32, "T">
+    %2 = llm.slice_columns %0 from 32 : tensor<?x64xf32, "T"> -> tensor<?x32xf32, "T">
+    %3 = llm.pointwise %1, %2 : (tensor<?x32xf32, "T">, tensor<?x32xf32, "T">) -> tensor<?x32xf32, "T"> {
+    ^bb0(%a: f32, %b: f32):
+      %4 = arith.mulf %a, %b : f32
+      llm.yield %4 : f32
+    }
+    return %3 : tensor<?x32xf32, "T">
+  }
+  // CHECK: engine.note "ingot-fuse-swiglu" {{.*}} applied true
+}
+
+// -----
+
+#x86 = #engine.target<"x86-64-v4", backend = "x86", arch = "x86-64", preference = 40, features = ["avx512f"]>
+module attributes {engine.target = #x86} {
+  // CHECK-LABEL: @halves_without_padding
+  // CHECK: llm.pointwise
+  func.func @halves_without_padding(%x: tensor<?x32xf32, "T">) -> tensor<?x24xf32, "T"> {
+    %w = llm.weight "gate_up" from "f" at 0 : tensor<48x32xbf16>
+    %0 = llm.matmul %x, %w : tensor<?x32xf32, "T">, tensor<48x32xbf16> -> tensor<?x48xf32, "T">
+    %1 = llm.slice_columns %0 from 0 : tensor<?x48xf32, "T"> -> tensor<?x24xf32, "T">
+    %2 = llm.slice_columns %0 from 24 : tensor<?x48xf32, "T"> -> tensor<?x24xf32, "T">
+    %3 = llm.pointwise %1, %2 : (tensor<?x24xf32, "T">, tensor<?x24xf32, "T">) -> tensor<?x24xf32, "T"> {
+    ^bb0(%a: f32, %b: f32):
+      %4 = arith.mulf %a, %b : f32
+      llm.yield %4 : f32
+    }
+    return %3 : tensor<?x24xf32, "T">
+  }
+  // CHECK: engine.note "ingot-fuse-swiglu" {{.*}} applied false because "a half is no multiple of 16 rows"
+}

@@ -73,3 +73,21 @@ module attributes {engine.target = #x86, llm.store = bf16, llm.kv = i8} {
     return %4 : tensor<?x8xf32, "T">
   }
 }
+
+// -----
+
+// A slice hands on what it is given.
+#x86 = #engine.target<"x86-64-v4", backend = "x86", arch = "x86-64", preference = 40, features = ["avx512f"]>
+module attributes {engine.target = #x86, llm.store = bf16} {
+  // CHECK-LABEL: @slices
+  // CHECK: %[[R:.+]] = llm.round
+  // CHECK: llm.slice_columns %[[R]] from 8 : tensor<?x16xbf16, "T"> -> tensor<?x8xbf16, "T">
+  func.func @slices(%x: tensor<?x8xf32, "T">) -> tensor<?x8xf32, "T"> {
+    %w = llm.weight "w" from "f" at 0 : tensor<16x8xf32>
+    %v = llm.weight "v" from "f" at 512 : tensor<8x8xf32>
+    %0 = llm.matmul %x, %w : tensor<?x8xf32, "T">, tensor<16x8xf32> -> tensor<?x16xf32, "T">
+    %1 = llm.slice_columns %0 from 8 : tensor<?x16xf32, "T"> -> tensor<?x8xf32, "T">
+    %2 = llm.matmul %1, %v : tensor<?x8xf32, "T">, tensor<8x8xf32> -> tensor<?x8xf32, "T">
+    return %2 : tensor<?x8xf32, "T">
+  }
+}

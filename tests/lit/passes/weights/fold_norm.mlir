@@ -49,3 +49,19 @@ module attributes {engine.target = #reference} {
   }
   // CHECK: engine.note "ingot-fold-norm" {{.*}} applied false because "a weight has other readers (a tied embedding)"
 }
+
+// -----
+
+#reference = #engine.target<"reference", backend = "reference", arch = "x86-64", preference = 0>
+module attributes {engine.target = #reference} {
+  // CHECK-LABEL: @heads
+  // CHECK-NOT: llm.scale_columns
+  func.func @heads(%x: tensor<?x16xf32, "T">) -> tensor<?x8xf32, "T"> {
+    %g = llm.weight "g" from "f" at 0 : tensor<4xf32>
+    %w = llm.weight "w" from "f" at 64 : tensor<8x16xf32>
+    %0 = llm.rms_norm %x weight(%g : tensor<4xf32>) eps 1.0e-5 head_dim 4 : tensor<?x16xf32, "T"> -> tensor<?x16xf32, "T">
+    %1 = llm.matmul %0, %w : tensor<?x16xf32, "T">, tensor<8x16xf32> -> tensor<?x8xf32, "T">
+    return %1 : tensor<?x8xf32, "T">
+  }
+  // CHECK: engine.note "ingot-fold-norm" {{.*}} applied false because "each head is normed by itself"
+}

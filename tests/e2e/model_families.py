@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Small models of every family against what transformers computes for them (tests/families)."""
+import json
+import sys
+
+import harness
+
+sys.path.append(str(harness.ROOT / "tests" / "families"))
+import models  # noqa: E402
+
+F32 = "version: 1\nweights:\n  - {match: '*', format: f32}\nactivations: f32\nkv_cache: f32\n"
+ALTERNATIVES = 20  # The most that a request may ask for; more than the goldens have.
+TOLERANCE = 1e-4  # Of a logit, relative to the largest of its step.
+
+
+class ModelFamilies(harness.BuildTest):
+    def setUp(self):
+        super().setUp()
+        self.model = self.checkpoint("--shape", "tiny")  # Its tokenizer is used.
+        self.recipe = self.folder / "f32.yaml"
+        self.recipe.write_text(F32)
+        self.goldens = json.loads(
+            (harness.ROOT / "tests" / "families" / "goldens.json").read_text())
+
+    def write(self, case, **changes):
+        (self.model / "config.json").write_text(json.dumps({**case.config, **changes}))
+        (self.model / "generation_config.json").unlink(missing_ok=True)
+        models.write_safetensors(self.model / "model.safetensors", case.checkpoint())
+
+    def steps(self, engine, target, case):
+        """What an engine says of every token that it generates."""
+        request = {"prompt_ids": case.prompt, "max_tokens": models.TOKENS, "temperature": 0,
+                   "ignore_eos": True, "logprobs": ALTERNATIVES}
+        prompts = self.folder / "prompts.jsonl"
+        prompts.write_text(json.dumps(request) + "\n")
+        result = self.ingot_run(engine, "--prompts", prompts, "--target", target, "--threads", "1",
+                                "--max-sequences", "1")
+        self.assertEqual(result.returncode, 0, result.stderr + result.stdout)
+        return json.loads(result.stdout)["logprobs"]
+
+    def compare(self, step, golden):
+        actual = {one["token"]: one["logprob"] for one in step["top"]}
+        largest = max(map(abs, golden["logits"]))
+        for token, logit in zip(golden["ids"], golden["logits"]):
+            self.assertIn(token, actual)
+            self.assertAlmostEqual(actual[token], logit - golden["logsumexp"],
+                                   delta=TOLERANCE * largest, msg=f"token {token}")
+
+    def check(self, name):
+        case, golden = models.CASES[name], self.goldens[name]
+        self.write(case)
+        output = self.fresh(name) / "m.ingot"
+        targets = [word for target in case.targets for word in ("--target", target)]
+        self.assert_built(self.build(self.model, output, *targets, "--recipe", self.recipe,
+                                     "--max-context", case.context), output)
+        for target in case.targets:
+            with self.subTest(model=name, target=target):
+                steps = self.steps(output, target, case)
+                self.assertEqual([step["token"] for step in steps], golden["greedy_ids"])
+                self.compare(steps[0], golden["first"])
+                self.compare(steps[-1], golden["last"])
+        return output
+
+    def test_phi3_says_which_factors_it_uses(self):
+        for name, factors in (("phi3_short", "short_factor"), ("phi3_long", "long_factor")):
+            provenance = self.ingot_run("inspect", self.check(name), "--section", "provenance")
+            self.assertRegex(provenance.stdout, f"longrope +{factors} .*trained length, 32")
+
+    def test_a_window_shorter_than_the_context_is_refused(self):
+        self.write(models.CASES["mistral"])
+        output = self.fresh("refused") / "m.ingot"
+        result = self.build(self.model, output, "--max-context", 65)
+        self.assert_refused(result, output, "INGOT-E1084")
+        self.assertIn("--max-context 64", result.stdout)
+
+
+for model in models.CASES.keys() - {"phi3_short", "phi3_long"}:
+    setattr(ModelFamilies, f"test_{model}", lambda self, name=model: self.check(name))
+
+if __name__ == "__main__":
+    harness.main()

@@ -1,0 +1,137 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A small model of each family: its config.json, its weights, and what it is asked."""
+import array
+import json
+import math
+import random
+import struct
+import sys
+
+VOCABULARY = 272  # Of make-checkpoint's tokenizer, with some rows to spare.
+TOKENS = 12  # That each model generates.
+
+COMMON = {
+    "vocab_size": VOCABULARY, "hidden_size": 64, "intermediate_size": 96, "num_hidden_layers": 2,
+    "num_attention_heads": 4, "num_key_value_heads": 2, "max_position_embeddings": 128,
+    "rms_norm_eps": 1e-5, "rope_theta": 10000.0, "hidden_act": "silu", "bos_token_id": 1,
+    "eos_token_id": 2, "pad_token_id": 0, "tie_word_embeddings": False, "torch_dtype": "float32",
+}
+
+PHI3 = {
+    **COMMON, "architectures": ["Phi3ForCausalLM"], "model_type": "phi3",
+    "partial_rotary_factor": 0.75, "original_max_position_embeddings": 32, "sliding_window": 128,
+}
+LONGROPE = {
+    "short_factor": [1.0, 1.1, 1.25, 1.5, 1.75, 2.0],
+    "long_factor": [1.0, 1.5, 2.25, 3.5, 6.0, 11.0],
+}
+
+
+class Case:
+    """A model, how many tokens its prompt has, and what its engine is built for."""
+
+    def __init__(self, config, prompt=20, context=64, targets=("reference", "x86-64-v3")):
+        self.config, self.targets = config, targets
+        self.prompt = [(7 * i * i + 31 * i + 5) % (VOCABULARY - 16) for i in range(prompt)]
+        self.context = context
+
+    def checkpoint(self):
+        """Name to (shape, values) of every tensor, in f32."""
+        return {name: (shape, values(name, shape)) for name, shape in tensors(self.config)}
+
+
+CASES = {
+    "qwen3": Case({
+        **COMMON, "architectures": ["Qwen3ForCausalLM"], "model_type": "qwen3", "head_dim": 32,
+        "use_sliding_window": False, "sliding_window": None, "max_window_layers": 2,
+    }),
+    "mistral": Case({
+        **COMMON, "architectures": ["MistralForCausalLM"], "model_type": "mistral",
+        "sliding_window": 64, "head_dim": 16,
+    }),
+    "granite": Case({
+        **COMMON, "architectures": ["GraniteForCausalLM"], "model_type": "granite",
+        "embedding_multiplier": 0.4, "residual_multiplier": 1.7, "attention_multiplier": 0.125,
+        "logits_scaling": 1.7, "tie_word_embeddings": True, "attention_bias": False,
+        "mlp_bias": False,
+    }),
+    "olmo2": Case({
+        **COMMON, "architectures": ["Olmo2ForCausalLM"], "model_type": "olmo2",
+        "attention_bias": False,
+    }),
+    # In a short context, as newer files spell it: other numbers in the kernels of the next one.
+    "phi3_short": Case({
+        **{key: value for key, value in PHI3.items()
+           if key not in ("rope_theta", "partial_rotary_factor")},
+        "rope_parameters": {"rope_type": "longrope", "rope_theta": 10000.0,
+                            "partial_rotary_factor": 0.75, **LONGROPE},
+    }, prompt=12, context=32, targets=("reference",)),
+    "phi3_long": Case({**PHI3, "rope_scaling": {"type": "longrope", **LONGROPE}}, prompt=40),
+    "yarn": Case({
+        **COMMON, "architectures": ["Qwen2ForCausalLM"], "model_type": "qwen2",
+        "max_position_embeddings": 256, "use_sliding_window": False,
+        "rope_scaling": {"type": "yarn", "factor": 4.0, "original_max_position_embeddings": 64},
+    }, prompt=100, context=128),
+}
+
+
+def tensors(config):
+    """Names and shapes of the tensors of a model."""
+    hidden, inner = config["hidden_size"], config["intermediate_size"]
+    heads, kv_heads = config["num_attention_heads"], config["num_key_value_heads"]
+    head = config.get("head_dim", hidden // heads)
+    family = config["model_type"]
+    yield "model.embed_tokens.weight", [VOCABULARY, hidden]
+    for layer in range(config["num_hidden_layers"]):
+        prefix = f"model.layers.{layer}."
+        parts = {"q": heads * head, "k": kv_heads * head, "v": kv_heads * head}
+        if family == "phi3":
+            yield prefix + "self_attn.qkv_proj.weight", [sum(parts.values()), hidden]
+            yield prefix + "mlp.gate_up_proj.weight", [2 * inner, hidden]
+        else:
+            for part, rows in parts.items():
+                yield f"{prefix}self_attn.{part}_proj.weight", [rows, hidden]
+                if family == "qwen2":
+                    yield f"{prefix}self_attn.{part}_proj.bias", [rows]
+            yield prefix + "mlp.gate_proj.weight", [inner, hidden]
+            yield prefix + "mlp.up_proj.weight", [inner, hidden]
+        if family in ("qwen3", "olmo2"):
+            for part in "qk":
+                columns = head if family == "qwen3" else parts[part]
+                yield f"{prefix}self_attn.{part}_norm.weight", [columns]
+        yield prefix + "self_attn.o_proj.weight", [hidden, heads * head]
+        yield prefix + "mlp.down_proj.weight", [hidden, inner]
+        second = "post_feedforward" if family == "olmo2" else "input"
+        yield prefix + second + "_layernorm.weight", [hidden]
+        yield prefix + "post_attention_layernorm.weight", [hidden]
+    yield "model.norm.weight", [hidden]
+    if not config["tie_word_embeddings"]:
+        yield "lm_head.weight", [VOCABULARY, hidden]
+
+
+def values(name, shape):
+    """Numbers that follow from the name: norms around 1, everything else around 0."""
+    numbers = random.Random(name)
+    if len(shape) == 1:
+        middle, bound = (0.0, 0.5) if name.endswith(".bias") else (1.0, 0.5)
+    else:
+        middle, bound = 0.0, 1.5 * math.sqrt(3 / shape[-1])
+    if name.startswith("model.embed_tokens"):
+        bound = 1.0
+    return array.array("f", (middle + bound * (2 * numbers.random() - 1)
+                             for _ in range(math.prod(shape))))
+
+
+def write_safetensors(path, checkpoint):
+    header, offset = {}, 0
+    for name, (shape, data) in checkpoint.items():
+        end = offset + 4 * len(data)
+        header[name] = {"dtype": "F32", "shape": shape, "data_offsets": [offset, end]}
+        offset = end
+    text = json.dumps(header).encode()
+    with open(path, "wb") as file:
+        file.write(struct.pack("<Q", len(text)) + text)
+        for _, data in checkpoint.values():
+            if sys.byteorder == "big":
+                data.byteswap()
+            file.write(data.tobytes())
