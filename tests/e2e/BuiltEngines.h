@@ -28,6 +28,9 @@ inline constexpr std::string_view f32Recipe = "version: 1\n"
                                               "activations: f32\n"
                                               "kv_cache: f32\n";
 
+/// Weights as the checkpoint holds them, everything else in f32.
+inline constexpr std::string_view storedRecipe = "version: 1\nactivations: f32\nkv_cache: f32\n";
+
 /// Path of the engine file; built at the first call. Throws std::runtime_error with the output of
 /// `ingot build` when that fails. The files are removed when the program ends.
 std::filesystem::path builtEngine(const EngineRecipe &wanted);

@@ -33,7 +33,7 @@ TEST_P(StoredFormatsTest, GreedyTokensEqualThoseOfTheGoldenWeights) {
   options.threads = 1;
   options.max_sequences = 1;
   Engine engine(builtEngine({sharedData(std::string("quantized/") + GetParam().variant),
-                             "version: 1\nactivations: f32\nkv_cache: f32\n", GetParam().target}),
+                             std::string(storedRecipe), GetParam().target}),
                 options);
   ingot_request request;
   ingot_request_init(engine.get(), &request);

@@ -51,3 +51,58 @@ module attributes {engine.target = #x86} {
   }
   // CHECK: engine.note "ingot-merge-gate-up" {{.*}} applied false because "one scale per weight: stacking would need them quantized again"
 }
+
+// -----
+
+#x86 = #engine.target<"x86-64-v4", backend = "x86", arch = "x86-64", preference = 40, features = ["avx512f"]>
+#book = #llm.encoding<"codebook4", group = 32, zero_points = false>
+module attributes {engine.target = #x86} {
+  // One code book serves both; it is not stacked.
+  // CHECK-LABEL: @one_code_book
+  // CHECK: llm.concat_rows %{{.+}}, %{{.+}} : (tensor<24x32xi4>, tensor<24x32xi4>) -> tensor<48x32xi4>
+  // CHECK: llm.concat_rows %{{.+}}, %{{.+}} : (tensor<24x1xf16>, tensor<24x1xf16>) -> tensor<48x1xf16>
+  // CHECK-NOT: llm.concat_rows
+  // CHECK: llm.matmul {{.*}} zeros(%{{.+}} : tensor<16xf32>)
+  func.func @one_code_book(%x: tensor<?x32xf32, "T">) -> tensor<?x24xf32, "T"> {
+    %g = llm.weight "g" from "f" at 0 : tensor<24x18xi8>
+    %u = llm.weight "u" from "f" at 432 : tensor<24x18xi8>
+    %gb = llm.literal "IQ4_NL.codebook" dense<1.0> : tensor<16xf32> : tensor<16xf32>
+    %ub = llm.literal "IQ4_NL.codebook" dense<1.0> : tensor<16xf32> : tensor<16xf32>
+    %gq = llm.block_part %g "values" of "IQ4_NL" block 18 : tensor<24x18xi8> -> tensor<24x32xi4>
+    %gs = llm.block_part %g "scales" of "IQ4_NL" block 18 : tensor<24x18xi8> -> tensor<24x1xf16>
+    %uq = llm.block_part %u "values" of "IQ4_NL" block 18 : tensor<24x18xi8> -> tensor<24x32xi4>
+    %us = llm.block_part %u "scales" of "IQ4_NL" block 18 : tensor<24x18xi8> -> tensor<24x1xf16>
+    %0 = llm.matmul %x, %gq scales(%gs : tensor<24x1xf16>) zeros(%gb : tensor<16xf32>) #book : tensor<?x32xf32, "T">, tensor<24x32xi4> -> tensor<?x24xf32, "T">
+    %1 = llm.matmul %x, %uq scales(%us : tensor<24x1xf16>) zeros(%ub : tensor<16xf32>) #book : tensor<?x32xf32, "T">, tensor<24x32xi4> -> tensor<?x24xf32, "T">
+    %2 = llm.pointwise %0, %1 : (tensor<?x24xf32, "T">, tensor<?x24xf32, "T">) -> tensor<?x24xf32, "T"> {
+    ^bb0(%a: f32, %b: f32):
+      %3 = arith.mulf %a, %b : f32
+      llm.yield %3 : f32
+    }
+    return %2 : tensor<?x24xf32, "T">
+  }
+  // CHECK: engine.note "ingot-merge-gate-up" {{.*}} applied true
+}
+
+// -----
+
+#x86 = #engine.target<"x86-64-v4", backend = "x86", arch = "x86-64", preference = 40, features = ["avx512f"]>
+#book = #llm.encoding<"codebook4", group = 32, zero_points = false>
+module attributes {engine.target = #x86} {
+  // CHECK-LABEL: @other_code_books
+  // CHECK-NOT: llm.concat_rows
+  func.func @other_code_books(%x: tensor<?x32xf32, "T">, %gq: tensor<24x32xi4>, %gs: tensor<24x1xf16>,
+      %uq: tensor<24x32xi4>, %us: tensor<24x1xf16>) -> tensor<?x24xf32, "T"> {
+    %gb = llm.literal "one" dense<1.0> : tensor<16xf32> : tensor<16xf32>
+    %ub = llm.literal "two" dense<2.0> : tensor<16xf32> : tensor<16xf32>
+    %0 = llm.matmul %x, %gq scales(%gs : tensor<24x1xf16>) zeros(%gb : tensor<16xf32>) #book : tensor<?x32xf32, "T">, tensor<24x32xi4> -> tensor<?x24xf32, "T">
+    %1 = llm.matmul %x, %uq scales(%us : tensor<24x1xf16>) zeros(%ub : tensor<16xf32>) #book : tensor<?x32xf32, "T">, tensor<24x32xi4> -> tensor<?x24xf32, "T">
+    %2 = llm.pointwise %0, %1 : (tensor<?x24xf32, "T">, tensor<?x24xf32, "T">) -> tensor<?x24xf32, "T"> {
+    ^bb0(%a: f32, %b: f32):
+      %3 = arith.mulf %a, %b : f32
+      llm.yield %3 : f32
+    }
+    return %2 : tensor<?x24xf32, "T">
+  }
+  // CHECK: engine.note "ingot-merge-gate-up" {{.*}} applied false because "the weights have different code books"
+}

@@ -31,3 +31,17 @@ module attributes {engine.target = #x86, llm.compute = "bf16"} {
     return %0 : tensor<?x8xf32, "T">
   }
 }
+
+// -----
+
+#x86 = #engine.target<"x86-64-v4", backend = "x86", arch = "x86-64", preference = 40, features = ["avx512f"]>
+#affine = #llm.encoding<"affine4", group = 32, zero_points = false>
+module attributes {engine.target = #x86, llm.compute = "int8-dynamic"} {
+  // CHECK-LABEL: @offsets
+  // CHECK-NOT: llm.quantize_activation
+  func.func @offsets(%x: tensor<?x64xf32, "T">, %w: tensor<8x64xi4>, %s: tensor<8x2xf32>, %z: tensor<8x2xf32>) -> tensor<?x8xf32, "T"> {
+    %0 = llm.matmul %x, %w scales(%s : tensor<8x2xf32>) zeros(%z : tensor<8x2xf32>) #affine : tensor<?x64xf32, "T">, tensor<8x64xi4> -> tensor<?x8xf32, "T">
+    return %0 : tensor<?x8xf32, "T">
+  }
+  // CHECK: engine.note "ingot-quantize-activations" {{.*}} applied false because "a weight in affine4 has no product with int8 activations"
+}
