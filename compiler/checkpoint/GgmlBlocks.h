@@ -18,8 +18,8 @@ std::optional<DType> dtypeFromGgml(uint32_t number);
 struct GgmlEncoding {
   enum class Kind : uint8_t { Int4, Int8, Affine4, Affine8, CodeBook4 };
   Kind kind = Kind::Int8;
-  uint32_t group = 0;             ///< elements; divides a block's
-  DType scale = DType::F32;       ///< a type that holds scales and offsets exactly
+  uint32_t group = 0;                ///< elements; divides a block's
+  DType scale = DType::F32;          ///< a type that holds scales and offsets exactly
   std::span<const float> codeBook{}; ///< of CodeBook4: 16 numbers
 
   bool hasOffsets() const { return kind == Kind::Affine4 || kind == Kind::Affine8; }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // LlamaForCausalLM: RMSNorm, rotary positions, grouped-query attention, SwiGLU. Others of the table
-// in Families.h are the same but for what their ModelConfig says: biases, norms and where
-// they stand, multipliers, projections that are stored as one.
+// in Families.h are the same but for what their ModelConfig says: biases, norms and where they
+// stand, multipliers, projections that are stored as one.
 #include "compiler/importers/Families.h"
 #include "compiler/importers/RotaryTable.h"
 

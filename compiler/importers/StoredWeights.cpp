@@ -387,8 +387,8 @@ checkpoint::Expected<StoredWeights::Parts> StoredWeights::ggmlBlocks(Shape shape
   if (encoding->hasOffsets())
     parts.zeros = take("offsets", scale, groups);
   if (!encoding->codeBook.empty())
-    parts.zeros = codeBook(dtypeName(tensor.dtype),
-                           {encoding->codeBook.data(), encoding->codeBook.size()});
+    parts.zeros =
+        codeBook(dtypeName(tensor.dtype), {encoding->codeBook.data(), encoding->codeBook.size()});
   parts.encoding = llm::EncodingAttr::get(builder.getContext(), nameOf(encoding->kind),
                                           groups == 1 ? 0 : encoding->group, false);
   return parts;

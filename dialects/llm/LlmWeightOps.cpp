@@ -54,8 +54,8 @@ static LogicalResult verifyEncoded(Operation *op, EncodingAttr encoding, RankedT
                : op->emitOpError() << "a code book must be 16 f32 numbers, not " << zeros;
   if (zeros.getShape() != scales.getShape())
     return op->emitOpError() << "zero points and scales must have the same shape";
-  Type expectedZero = use == Zeros::Offsets ? scales.getElementType()
-                                            : IntegerType::get(op->getContext(), 8);
+  Type expectedZero =
+      use == Zeros::Offsets ? scales.getElementType() : IntegerType::get(op->getContext(), 8);
   if (zeros.getElementType() != expectedZero)
     return op->emitOpError() << "zeros of " << encoding << " must be " << expectedZero;
   return success();

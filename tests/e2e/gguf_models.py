@@ -255,8 +255,8 @@ class GgufModels(harness.BuildTest):
             path.write_bytes(gguf({**keys, **dict(more_keys)}, {**tensors, **dict(more_tensors)}))
             self.refuse(path, code, *mentions)
 
-        blocks = (6, [256, 256], bytes(256 * 8 * 22))
-        refuse("INGOT-E1081", "blk.0.attn_q.weight", "Q5_0", "m.gguf",
+        blocks = (21, [256, 256], bytes(256 * 110))
+        refuse("INGOT-E1081", "blk.0.attn_q.weight", "IQ3_S", "m.gguf",
                more_tensors={"blk.0.attn_q.weight": blocks})
         refuse("INGOT-E1083", "blk.0.attn_q_norm.weight",
                more_tensors={"blk.0.attn_q_norm.weight": (F32, [64], bytes(256))})

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// llm.rms_norm, with residual, sum and quantized result where the operation has them: one row,
-// or one head of a row, a block. Squares are summed by warps, a segment of 256 columns each: 8 columns of a lane in order,
-// then the lanes as warpSum does; the segments in order. Buffers: input, residual?, weight?,
-// result, scales?, sum?.
+// llm.rms_norm, with residual, sum and quantized result where the operation has them: one row, or
+// one head of a row, a block. Squares are summed by warps, a segment of 256 columns each: 8 columns
+// of a lane in order, then the lanes as warpSum does; the segments in order. Buffers: input,
+// residual?, weight?, result, scales?, sum?.
 #include "Rows.cuh"
 
 namespace {

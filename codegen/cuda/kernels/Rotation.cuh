@@ -39,8 +39,8 @@ INGOT_DEVICE float rotated(const Rotation &rotation, const void *from, i64 first
   return column < kRotaryPairs ? own - added : own + added;
 }
 
-/// Rotates a head that was loaded from element `first` of `from` on, and rounds it to `Code`; a warp
-/// together.
+/// Rotates a head that was loaded from element `first` of `from` on, and rounds it to `Code`; a
+/// warp together.
 template <i64 From, i64 Code>
 INGOT_DEVICE void rotate(const Rotation &rotation, const void *from, i64 first, Head &head) {
 #pragma unroll

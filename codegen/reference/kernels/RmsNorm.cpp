@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// llm.rms_norm without residual and quantization: one row, or one
-// head of a row, a tile. Buffers: input, weight?, result.
+// llm.rms_norm without residual and quantization: one row, or one head of a row, a tile. Buffers:
+// input, weight?, result.
 #include "codegen/native/kernels/Elements.h"
 
 INGOT_CONST(columns); ///< that are normed together
