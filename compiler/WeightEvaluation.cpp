@@ -357,9 +357,8 @@ void BlockPlan::Runner::takeBlockPart(const Step &step, const WeightNode &node) 
       if (part.part == BlockPart::Part::Values)
         std::memcpy(out, values.data() + place, static_cast<size_t>(count));
       else
-        narrow(element,
-               (part.part == BlockPart::Part::Scales ? scales : offsets).data() + place, out,
-               count);
+        narrow(element, (part.part == BlockPart::Part::Scales ? scales : offsets).data() + place,
+               out, count);
       out += count * size;
       column += count;
     }

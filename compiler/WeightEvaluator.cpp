@@ -180,9 +180,9 @@ void BlockPlan::planInputs(Step &step) {
     break;
   case NodeKind::BlockPart: {
     int64_t elements = node.part.elements, bytes = node.part.bytes;
-    step.inputs = {input(node.operands[0],
-                         {window.row, window.rowEnd, window.column / elements * bytes,
-                          (window.columnEnd + elements - 1) / elements * bytes})};
+    step.inputs = {
+        input(node.operands[0], {window.row, window.rowEnd, window.column / elements * bytes,
+                                 (window.columnEnd + elements - 1) / elements * bytes})};
     break;
   }
   case NodeKind::Transpose:

@@ -302,7 +302,7 @@ Outcome WeightGraphReader::readBlockPart(llm::BlockPartOp op, WeightNode &node) 
   checkpoint::DTypeUnit unit = checkpoint::dtypeUnit(*type);
   bool values = op.getPart() == "values";
   node.part.type = *type;
-  node.part.part = values                    ? BlockPart::Part::Values
+  node.part.part = values                     ? BlockPart::Part::Values
                    : op.getPart() == "scales" ? BlockPart::Part::Scales
                                               : BlockPart::Part::Offsets;
   node.part.bytes = unit.bits / 8;
