@@ -95,8 +95,7 @@ template <int Panels, class Use>
           break;
         Floats column[Panels];
         for (int p = 0; p < Panels; ++p)
-          column[p] =
-              numbers[p].value(lookUp(bits[p] >> ((i & 3) * 8 + (i >> 2) * 4), table));
+          column[p] = numbers[p].value(lookUp(bits[p] >> ((i & 3) * 8 + (i >> 2) * 4), table));
         use(k + i, column);
       }
     };
@@ -110,8 +109,7 @@ template <int Panels, class Use>
       for (; first < stop; ++first) {
         Floats column[Panels];
         for (int p = 0; p < Panels; ++p)
-          column[p] =
-              numbers[p].value(load(ingot_const_weight_type, values[p], first * panelRows));
+          column[p] = numbers[p].value(load(ingot_const_weight_type, values[p], first * panelRows));
         use(first, column);
       }
     }
