@@ -303,11 +303,11 @@ void BlockPlan::Runner::dequantize(const Step &step, const WeightNode &node) {
 void BlockPlan::Runner::dequantizeRun(const Step &step, const WeightNode &node, int64_t row,
                                       int64_t index, float scale, const uint8_t *in, float *out,
                                       int64_t count) const {
-  if (node.encoding == EncodingKind::CodeBook4) {
+  if (node.encoding == EncodingKind::CodeBook) {
     auto *book = reinterpret_cast<const float *>(at(step.inputs[2].view, Element::F32, 0));
     return dequantizeCodes(in, out, count, scale, book);
   }
-  if (node.encoding == EncodingKind::Affine4 || node.encoding == EncodingKind::Affine8) {
+  if (node.encoding == EncodingKind::Affine) {
     Element type = graph.shape(node.operands[2]).element;
     float offset = 0;
     widen(type, at(step.inputs[2].view, type, row) + index * workingBytes(type), &offset, 1);

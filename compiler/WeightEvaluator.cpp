@@ -169,7 +169,7 @@ void BlockPlan::planInputs(Step &step) {
     step.inputs = {input(node.operands[0], window), input(node.operands[1], scales)};
     if (node.operands.size() > 2) {
       const WeightShape &book = graph.shape(node.operands[2]);
-      step.inputs.push_back(input(node.operands[2], node.encoding == EncodingKind::CodeBook4
+      step.inputs.push_back(input(node.operands[2], node.encoding == EncodingKind::CodeBook
                                                         ? Window{0, book.rows, 0, 1}
                                                         : scales));
     }

@@ -317,13 +317,12 @@ Outcome WeightGraphReader::readBlockPart(llm::BlockPartOp op, WeightNode &node) 
 }
 
 void WeightGraphReader::readEncoding(llm::EncodingAttr encoding, WeightNode &node) {
-  node.encoding = *llvm::StringSwitch<std::optional<EncodingKind>>(encoding.getKind())
-                       .Case("int8", EncodingKind::Int8)
-                       .Case("int4", EncodingKind::Int4)
-                       .Case("affine4", EncodingKind::Affine4)
-                       .Case("affine8", EncodingKind::Affine8)
-                       .Case("codebook4", EncodingKind::CodeBook4)
-                       .Default(EncodingKind::Fp8);
+  node.encoding = llvm::StringSwitch<EncodingKind>(encoding.getKind())
+                      .Case("int8", EncodingKind::Int8)
+                      .Case("int4", EncodingKind::Int4)
+                      .Cases({"affine4", "affine8"}, EncodingKind::Affine)
+                      .Case("codebook4", EncodingKind::CodeBook)
+                      .Default(EncodingKind::Fp8);
   node.zeroPoints = encoding.getZeroPoints();
   node.group = encoding.getGroup();
 }

@@ -56,7 +56,7 @@ struct ValueRange {
 };
 
 /// As #llm.encoding. Weights are quantized to the first three only.
-enum class EncodingKind : uint8_t { Int8, Int4, Fp8, Affine4, Affine8, CodeBook4 };
+enum class EncodingKind : uint8_t { Int8, Int4, Fp8, Affine, CodeBook };
 
 /// values[i] = scale * stored[i] + offset, rounded twice; stored as signed bytes.
 void dequantizeAffine(const uint8_t *stored, float *values, int64_t count, float scale,

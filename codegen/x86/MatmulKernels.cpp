@@ -64,7 +64,7 @@ engine::LayoutAttr codegen::matmulLayout(llm::MatmulOp op, unsigned operand) {
                        panelInner(type.getElementType(), typeOf(op.getInput()).getElementType()));
   llm::EncodingAttr encoding = op.getEncodingAttr();
   bool byRow = encoding && encoding.getGroup() >= 0;
-  bool zerosByRow = byRow && llm::zerosOf(encoding) != llm::Zeros::CodeBook;
+  bool zerosByRow = byRow && !llm::hasCodeBook(encoding);
   if ((value == op.getScales() && byRow) || (value == op.getZeros() && zerosByRow))
     return panelLayout(type, 1);
   return rowMajorLayout(type);

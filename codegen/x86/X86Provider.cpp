@@ -104,7 +104,7 @@ static Declined addKernels(llm::EmbedOp op, llvm::ArrayRef<RangeAttr>, Kernels &
       encoding && encoding.getGroup() >= 0 ? tableInner(typeOf(op.getScales())) : 0;
   if (scaleInner != 0 && scaleInner != 1)
     return "the layout of the table's scales is unknown";
-  bool zerosByRow = op.getZeros() && llm::zerosOf(encoding) != llm::Zeros::CodeBook;
+  bool zerosByRow = op.getZeros() && !llm::hasCodeBook(encoding);
   if (zerosByRow && tableInner(typeOf(op.getZeros())) != scaleInner)
     return "scales and zero points differ in their layout";
   VariantBuilder variant("Embed", op.getContext());

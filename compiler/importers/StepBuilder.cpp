@@ -174,7 +174,7 @@ Value StepBuilder::permuteRows(Value weight, ArrayRef<int64_t> digits, ArrayRef<
   bool oneScale = encoded.getEncoding().getGroup() == -1;
   Value scales = oneScale ? encoded.getScales() : permute(encoded.getScales());
   Value zeros = encoded.getZeros();
-  if (zeros && llm::zerosOf(encoded.getEncoding()) != llm::Zeros::CodeBook)
+  if (zeros && !llm::hasCodeBook(encoded.getEncoding()))
     zeros = permute(zeros);
   return llm::DequantizeOp::create(weights, weight.getLoc(), encoded.getType(),
                                    permute(encoded.getValues()), scales, zeros,

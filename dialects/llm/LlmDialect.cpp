@@ -129,6 +129,10 @@ Zeros llm::zerosOf(EncodingAttr encoding) {
   return encoding.getZeroPoints() ? Zeros::Points : Zeros::None;
 }
 
+bool llm::hasCodeBook(EncodingAttr encoding) {
+  return encoding && zerosOf(encoding) == Zeros::CodeBook;
+}
+
 bool llm::isInteger(EncodingAttr encoding) { return encoding.getKind().starts_with("int"); }
 
 int64_t llm::groupsOf(EncodingAttr encoding, int64_t columns) {

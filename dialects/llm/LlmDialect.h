@@ -36,6 +36,10 @@ mlir::RankedTensorType withColumns(mlir::RankedTensorType type, int64_t columns)
 enum class Zeros : uint8_t { None, Points, Offsets, CodeBook };
 Zeros zerosOf(EncodingAttr encoding);
 
+/// Whether that tensor is one table for the whole weight, and so moves with none of its rows.
+/// `encoding` may be null.
+bool hasCodeBook(EncodingAttr encoding);
+
 /// Whether stored elements are integers that products with integer activations can use.
 bool isInteger(EncodingAttr encoding);
 

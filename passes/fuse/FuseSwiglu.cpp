@@ -93,9 +93,8 @@ struct FuseSwiglu : ingot::impl::FuseSwigluPassBase<FuseSwiglu> {
     SmallVector<Value> operands;
     for (Value operand : product.getEpilogueOperands())
       llvm::append_values(operands, halves(operand).first, halves(operand).second);
-    llm::EncodingAttr encoding = product.getEncodingAttr();
-    bool codeBook = encoding && llm::zerosOf(encoding) == llm::Zeros::CodeBook;
-    Value zeros = codeBook ? product.getZeros() : weave(product.getZeros());
+    Value zeros = llm::hasCodeBook(product.getEncodingAttr()) ? product.getZeros()
+                                                              : weave(product.getZeros());
     auto fused = llm::MatmulOp::create(
         builder, loc, site.getType(), product.getInput(), weave(product.getWeight()),
         product.getInputScales(), weave(product.getScales()), zeros, operands,

@@ -8,11 +8,6 @@
 using namespace mlir;
 using namespace ingot;
 
-static bool hasCodeBook(llm::MatmulOp product) {
-  llm::EncodingAttr encoding = product.getEncodingAttr();
-  return encoding && llm::zerosOf(encoding) == llm::Zeros::CodeBook;
-}
-
 /// The numbers of a product's code book; null where they are not known here.
 static ElementsAttr bookOf(llm::MatmulOp product) {
   auto literal = product.getZeros().getDefiningOp<llm::LiteralOp>();
@@ -29,7 +24,7 @@ static std::string obstacle(ArrayRef<llm::MatmulOp> products) {
     if (product.getEncodingAttr() != first.getEncodingAttr() ||
         getElementTypeOrSelf(product.getWeight()) != getElementTypeOrSelf(first.getWeight()))
       return "the weights have different formats";
-    if (hasCodeBook(product) && product.getZeros() != first.getZeros() &&
+    if (llm::hasCodeBook(product.getEncodingAttr()) && product.getZeros() != first.getZeros() &&
         (!bookOf(product) || bookOf(product) != bookOf(first)))
       return "the weights have different code books";
     if (product.getEncoding() && product.getEncoding()->getGroup() == -1)
@@ -80,7 +75,7 @@ void ingot::mergeProducts(FusionReport &report, ArrayRef<llm::MatmulOp> products
   using llm::MatmulOp;
   Value weight = stackOf(builder, loc, products, [](MatmulOp op) { return op.getWeight(); });
   Value scales = stackOf(builder, loc, products, [](MatmulOp op) { return op.getScales(); });
-  Value zeros = hasCodeBook(first)
+  Value zeros = llm::hasCodeBook(first.getEncodingAttr())
                     ? first.getZeros()
                     : stackOf(builder, loc, products, [](MatmulOp op) { return op.getZeros(); });
   SmallVector<Value> operands;
