@@ -3,6 +3,7 @@
 #include "tests/conformance/Cases.h"
 
 #include "mlir/AsmParser/AsmParser.h"
+#include "llvm/ADT/StringMap.h"
 #include "llvm/Support/FormatVariadic.h"
 #include <cmath>
 #include <numeric>
@@ -22,7 +23,13 @@ Expected conformance::stored(Type element, double value, double tolerance) {
   return {nearest, settled ? 0 : tolerance + spacing(element, value)};
 }
 
-Type conformance::elementType(llvm::StringRef name) { return parseType(name, &sharedContext()); }
+Type conformance::elementType(llvm::StringRef name) {
+  static auto *known = new llvm::StringMap<Type>();
+  Type &type = (*known)[name];
+  if (!type)
+    type = parseType(name, &sharedContext());
+  return type;
+}
 
 std::string conformance::activation(int64_t columns, llvm::StringRef element,
                                     llvm::StringRef rows) {

@@ -45,8 +45,8 @@ const std::vector<std::string> &conformance::simulatedTargets() {
 
 namespace {
 
-/// The suite of all CUDA targets.
-constexpr const char *kCuda = "cuda";
+/// Architectures from here on start a kernel before the one before it ends.
+constexpr int kFirstProgrammatic = 90;
 
 } // namespace
 
@@ -117,91 +117,114 @@ void compare(const std::string &what, const std::vector<double> &values,
   }
 }
 
-/// One case on one target.
+/// One run of a case: its inputs, what the reference makes of them, and the oracle's values, which
+/// are empty without one.
+struct Answer {
+  Inputs inputs;
+  Output reference;
+  std::vector<Expected> oracle;
+};
+
+/// One case on all of its targets.
 class CaseTest : public testing::Test {
 public:
-  CaseTest(const Case &which, std::string target) : which(which), target(std::move(target)) {}
+  CaseTest(const Case &which, size_t index) : which(which), index(index) {}
 
   void TestBody() override {
     auto reference = CompiledFunction::compile(sharedContext(), "reference", which.plain);
     if (!reference)
       return;
-    if (target == kCuda)
-      return runOnCuda(*reference);
-    if (target == "reference") {
-      runAll([&](const Inputs &inputs,
-                 const std::string &what) { checkReference(*reference, inputs, what); },
-             *reference);
+    for (int64_t tokens : which.tokens)
+      answer(*reference, tokens);
+    if (HasFatalFailure())
       return;
-    }
-    auto compiled = compileCase(which, target);
-    if (!compiled)
-      return;
-    runAll([&](const Inputs &inputs,
-               const std::string &what) { checkTarget(*reference, *compiled, inputs, what); },
-           *reference);
+    for (size_t level = 0; level < fastTargets().size() && !which.fp8Products; ++level)
+      // The default grid gives each level of a machine but the best its share of the cases.
+      if (fullGrid() || level == 0 || (index + level) % 4 == 0)
+        runOn(fastTargets()[level]);
+    runOnCuda();
   }
 
 private:
-  /// Every architecture whose PTX differs by more than its name, each in both adversarial modes:
-  /// in turn over the rows, or with --full for all rows.
-  void runOnCuda(CompiledFunction &reference) {
-    std::set<std::string> seen;
-    for (const std::string &name : simulatedTargets()) {
-      if (!runsOn(which, name))
-        continue;
-      auto compiled = compileCase(which, name);
-      if (!compiled)
-        return;
-      if (!seen.insert(compiled->portablePtx()).second)
-        continue;
-      const SimulatedMode modes[] = {{cuda::AsyncCompletion::Late, 0x5eed, 0},
-                                     {cuda::AsyncCompletion::Early, 0, 3}};
-      size_t turn = seen.size();
-      auto check = [&](const Inputs &inputs, const std::string &what) {
-        ++turn;
-        for (size_t m = 0; m < std::size(modes); ++m)
-          if (fullGrid() || turn % std::size(modes) == m) {
-            compiled->simulateIn(modes[m]);
-            checkTarget(reference, *compiled, inputs, name + (m ? ", early, " : ", late, ") + what);
-          }
-      };
-      runAll(check, reference);
-    }
-  }
-
-  void runAll(const std::function<void(const Inputs &, const std::string &)> &check,
-              CompiledFunction &reference) {
-    for (int64_t tokens : which.tokens)
-      check(makeInputs(reference.function(), which, tokens, 1000 + tokens),
-            target + ", T = " + std::to_string(tokens));
-  }
-
-  void checkReference(CompiledFunction &reference, const Inputs &inputs, const std::string &what) {
-    Output output = runCase(reference, inputs);
-    ASSERT_FALSE(output.values.empty());
+  /// Computes the answer for one number of rows, and holds the reference to its oracle.
+  void answer(CompiledFunction &reference, int64_t tokens) {
+    Answer &made = answers.emplace_back();
+    made.inputs = makeInputs(reference.function(), which, tokens, 1000 + tokens);
+    made.reference = runCase(reference, made.inputs);
+    ASSERT_FALSE(made.reference.values.empty());
     if (!which.oracle)
       return;
-    std::vector<Expected> expected = which.oracle(inputs);
-    ASSERT_EQ(expected.size(), output.values.size()) << what;
-    compare(what + " against the oracle", output.values, [&](size_t i) { return expected[i]; });
+    made.oracle = which.oracle(made.inputs);
+    check(made, made.reference, "reference");
   }
 
-  void checkTarget(CompiledFunction &reference, CompiledFunction &compiled, const Inputs &inputs,
-                   const std::string &what) {
-    Output output = runCase(compiled, inputs), wanted = runCase(reference, inputs);
-    ASSERT_EQ(output.values.size(), wanted.values.size()) << what;
-    std::vector<Expected> oracle = which.oracle ? which.oracle(inputs) : std::vector<Expected>();
-    if (!oracle.empty())
-      compare(what + " against the oracle", output.values, [&](size_t i) { return oracle[i]; });
+  void runOn(const std::string &target) {
+    auto compiled = compileCase(which, target);
+    if (!compiled)
+      return;
+    for (const Answer &made : answers)
+      check(made, runCase(*compiled, made.inputs), target);
+  }
+
+  /// The architectures of the default grid: one with programmatic launches and one without, in turn
+  /// over the cases. With --full, every one whose PTX differs by more than its name.
+  std::vector<std::pair<std::string, std::unique_ptr<CompiledFunction>>> compileForCuda() const {
+    std::vector<std::pair<std::string, std::unique_ptr<CompiledFunction>>> compiled;
+    std::set<std::string> seen;
+    std::set<bool> kinds;
+    std::vector<std::string> names = simulatedTargets();
+    std::rotate(names.begin(), names.begin() + index % names.size(), names.end());
+    for (const std::string &name : names) {
+      const codegen::CudaArchitecture *architecture = codegen::findCudaArchitecture(name);
+      if (!runsOn(which, name) ||
+          !(kinds.insert(architecture->version >= kFirstProgrammatic).second || fullGrid()))
+        continue;
+      auto function = compileCase(which, name);
+      if (!function)
+        return {};
+      if (seen.insert(function->portablePtx()).second)
+        compiled.emplace_back(name, std::move(function));
+    }
+    return compiled;
+  }
+
+  /// Each architecture in both adversarial modes: both in turn over the rows, or with --full for
+  /// all rows.
+  void runOnCuda() {
+    const SimulatedMode modes[] = {{cuda::AsyncCompletion::Late, 0x5eed, 0},
+                                   {cuda::AsyncCompletion::Early, 0, 3}};
+    auto architectures = compileForCuda();
+    for (size_t a = 0; a < architectures.size(); ++a)
+      for (size_t m = 0; m < std::size(modes); ++m)
+        for (size_t row = 0; row < answers.size(); ++row) {
+          bool isTurn = row % architectures.size() == a &&
+                        (row / architectures.size() + index) % std::size(modes) == m;
+          if (!fullGrid() && !isTurn)
+            continue;
+          auto &[name, compiled] = architectures[a];
+          compiled->simulateIn(modes[m]);
+          check(answers[row], runCase(*compiled, answers[row].inputs),
+                name + (m ? ", early" : ", late"));
+        }
+  }
+
+  void check(const Answer &wanted, const Output &output, const std::string &target) {
+    std::string what = target + ", T = " + std::to_string(wanted.inputs.dims.T);
+    ASSERT_EQ(wanted.reference.values.size(), output.values.size()) << what;
+    if (which.oracle) {
+      ASSERT_EQ(wanted.oracle.size(), output.values.size()) << what;
+      compare(what + " against the oracle", output.values,
+              [&](size_t i) { return wanted.oracle[i]; });
+    }
     compare(what + " against the reference", output.values, [&](size_t i) -> Expected {
-      double value = wanted.values[i];
-      return {value, toleranceOf(which, oracle, i, value, wanted.elements[i])};
+      double value = wanted.reference.values[i];
+      return {value, toleranceOf(which, wanted.oracle, i, value, wanted.reference.elements[i])};
     });
   }
 
   const Case &which;
-  std::string target;
+  size_t index;
+  std::vector<Answer> answers;
 };
 
 } // namespace
@@ -209,25 +232,9 @@ private:
 void conformance::registerCases() {
   const std::vector<Case> &cases = allCases();
   registerCudaCases(cases);
-  std::vector<std::string> targets = {"reference"};
-  targets.insert(targets.end(), fastTargets().begin(), fastTargets().end());
-  targets.push_back(kCuda);
-  for (size_t t = 0; t < targets.size(); ++t) {
-    std::string suite = targets[t];
-    for (char &c : suite)
-      c = std::isalnum(static_cast<unsigned char>(c)) ? c : '_';
-    for (size_t i = 0; i < cases.size(); ++i) {
-      // The default grid gives each further level of a machine its share of the cases.
-      bool shared = t < 2 || targets[t] == kCuda || (i + t) % 4 == 0;
-      if (!fullGrid() && (cases[i].full || !shared))
-        continue;
-      if (cases[i].fp8Products && targets[t] != kCuda && targets[t] != "reference")
-        continue;
-      testing::RegisterTest(suite.c_str(), cases[i].name.c_str(), nullptr, nullptr, __FILE__,
-                            __LINE__,
-                            [which = &cases[i], target = targets[t]]() -> testing::Test * {
-                              return new CaseTest(*which, target);
-                            });
-    }
-  }
+  for (size_t i = 0; i < cases.size(); ++i)
+    if (fullGrid() || !cases[i].full)
+      testing::RegisterTest(
+          "case", cases[i].name.c_str(), nullptr, nullptr, __FILE__, __LINE__,
+          [which = &cases[i], i]() -> testing::Test * { return new CaseTest(*which, i); });
 }

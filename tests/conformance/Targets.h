@@ -38,13 +38,13 @@ Output runCase(CompiledFunction &compiled, Inputs inputs);
 double toleranceOf(const Case &which, const std::vector<Expected> &oracle, size_t index,
                    double wanted, mlir::Type element);
 
-/// Registers one test for each case and target.
+/// Registers one test for each case, which runs it on all targets.
 void registerCases();
 
 /// Registers tests of CUDA kernels on GPUs of different sizes.
 void registerMultiprocessorTests();
 
-/// Registers tests that compile cases for the CUDA targets, whose code this machine cannot run.
+/// Registers tests that compile cases for CUDA targets that are not simulated.
 void registerCudaCases(const std::vector<Case> &cases);
 
 } // namespace ingot::conformance
