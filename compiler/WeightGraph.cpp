@@ -263,8 +263,10 @@ Outcome WeightGraphReader::readSource(llm::WeightOp op, WeightNode &node) {
   node.tensor = *tensor;
   auto type = cast<RankedTensorType>(op.getType());
   auto element = elementOf(node.tensor->dtype);
-  // Row-major elements may be read in another shape.
+  // Row-major elements may be read in another shape, and any of one byte as their codes.
   const WeightShape &shape = node.results[0];
+  if (element && workingBytes(*element) == 1 && shape.element == Element::I8)
+    element = Element::I8;
   bool sameSize = static_cast<uint64_t>(shape.rows * shape.rowBytes()) == node.tensor->bytes;
   if (element == node.results[0].element && sameSize && op.getOffset() == node.tensor->offset)
     return {};
@@ -321,7 +323,7 @@ void WeightGraphReader::readEncoding(llm::EncodingAttr encoding, WeightNode &nod
                       .Case("int8", EncodingKind::Int8)
                       .Case("int4", EncodingKind::Int4)
                       .Cases({"affine4", "affine8"}, EncodingKind::Affine)
-                      .Case("codebook4", EncodingKind::CodeBook)
+                      .Cases({"codebook4", "codebook8"}, EncodingKind::CodeBook)
                       .Default(EncodingKind::Fp8);
   node.zeroPoints = encoding.getZeroPoints();
   node.group = encoding.getGroup();

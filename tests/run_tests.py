@@ -34,7 +34,7 @@ LOGS = ROOT / "build" / "test-logs"
 COUNTS = re.compile(r"^(\d+) passed, (\d+) failed, (\d+) skipped$", re.MULTILINE)
 SKIP_STATUS = 77
 SETUP_LIMIT = 2700  # Seconds for one build; a first one without a cache is the long case.
-TEST_LIMIT = 600  # Seconds for one test program that states no TIMEOUT of its own.
+TEST_LIMIT = 1800  # Seconds for one test program that states no TIMEOUT of its own.
 PROGRESS_INTERVAL = 60  # Seconds of silence before a line says what is running.
 
 printing = threading.Lock()

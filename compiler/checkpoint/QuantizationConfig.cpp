@@ -98,9 +98,10 @@ void readScheme(const Json &group, JsonFields &fields, QuantizationConfig &confi
     if (actorder == "group" || actorder == "dynamic")
       refuse(fields, "config_groups", "a column order by group (actorder)",
              "quantize with actorder weight or none");
-    if (own.stringOr("type", "int") == "float" && bits != 8)
+    bool isNvfp4 = bits == 4 && own.stringOr("strategy", "") == "tensor_group";
+    if (own.stringOr("type", "int") == "float" && bits != 8 && !isNvfp4)
       refuse(fields, "config_groups", message("a ", bits, "-bit float weight"),
-             "supported: 8 bits");
+             "supported: 8 bits, and 4 bits of strategy tensor_group");
     if (own.error())
       fields.fail("config_groups", own.error()->code, own.error()->what, own.error()->fix);
   }
@@ -111,7 +112,10 @@ void readScheme(const Json &group, JsonFields &fields, QuantizationConfig &confi
   uint64_t bits = own.unsignedIntegerOr("num_bits", 8, 1, 16);
   std::string type = own.stringOr("type", "int");
   std::string strategy = own.stringOr("strategy", own.has("group_size") ? "group" : "tensor");
-  bool dynamic = own.booleanOr("dynamic", false);
+  // "local": scales of groups are found at run time, under one of the tensor.
+  auto member = inputs->find("dynamic");
+  bool isLocal = member && member->isString();
+  bool dynamic = isLocal || own.booleanOr("dynamic", false);
   if (own.error())
     return fields.fail("config_groups", own.error()->code, own.error()->what, own.error()->fix);
   if (bits == 8 && dynamic && strategy == "token")
@@ -124,11 +128,12 @@ void readScheme(const Json &group, JsonFields &fields, QuantizationConfig &confi
 
 void readCompressedTensors(const Json &object, JsonFields &fields, QuantizationConfig &config) {
   std::string format = fields.stringOr("format", "");
-  constexpr std::array<std::string_view, 5> known = {
-      "pack-quantized", "int-quantized", "naive-quantized", "float-quantized", "mixed-precision"};
+  constexpr std::array<std::string_view, 6> known = {"pack-quantized",  "int-quantized",
+                                                     "naive-quantized", "float-quantized",
+                                                     "mixed-precision", "nvfp4-pack-quantized"};
   if (std::find(known.begin(), known.end(), format) == known.end())
     refuse(fields, "format", "compressed-tensors' format " + inQuotes(format),
-           "supported: pack-quantized, int-quantized, float-quantized");
+           "supported: pack-quantized, int-quantized, float-quantized, nvfp4-pack-quantized");
   for (std::string_view key : {"sparsity_config", "transform_config"})
     if (auto member = object.find(key); member && member->size() > 0)
       refuse(fields, key, std::string(key), "use a checkpoint without it");
@@ -169,11 +174,18 @@ void readModelOpt(const Json &object, JsonFields &fields, QuantizationConfig &co
 }
 
 void readBitsAndBytes(const Json &, JsonFields &fields, QuantizationConfig &config) {
-  if (fields.booleanOr("load_in_4bit", false) || !fields.booleanOr("load_in_8bit", false))
-    refuse(fields, "load_in_4bit", "bitsandbytes with 4 bits", "supported: load_in_8bit");
+  // The 4-bit formats say all that there is to know in their tensors.
+  if (fields.booleanOr("load_in_4bit", false))
+    return;
+  if (!fields.booleanOr("load_in_8bit", false))
+    return refuse(fields, "load_in_8bit", "bitsandbytes with neither 4 nor 8 bits",
+                  "supported: load_in_4bit, load_in_8bit");
   config.deviations.push_back({"llm_int8_threshold", "columns of large activations in f16",
                                "activations as they are stored", "all columns are computed alike"});
 }
+
+/// Blocks and exponents say all.
+void readMxFp4(const Json &, JsonFields &, QuantizationConfig &) {}
 
 struct Reader {
   std::string_view name; ///< as `quant_method` has it
@@ -181,13 +193,14 @@ struct Reader {
   void (*read)(const Json &object, JsonFields &fields, QuantizationConfig &config);
 };
 
-constexpr std::array<Reader, 6> readers = {{
+constexpr std::array<Reader, 7> readers = {{
     {"awq", Method::Awq, readAwq},
     {"gptq", Method::Gptq, readGptq},
     {"compressed-tensors", Method::CompressedTensors, readCompressedTensors},
     {"fp8", Method::Float8, readFloat8},
     {"modelopt", Method::ModelOpt, readModelOpt},
     {"bitsandbytes", Method::BitsAndBytes, readBitsAndBytes},
+    {"mxfp4", Method::MxFp4, readMxFp4},
 }};
 
 Expected<QuantizationConfig> readObject(const Json &object, std::string name) {

@@ -4,7 +4,10 @@
 
 #include "compiler/checkpoint/GgmlBlocks.h"
 #include "passes/FusionReport.h"
+#include "llvm/ADT/APFloat.h"
 #include "llvm/ADT/StringExtras.h"
+#include <cmath>
+#include <limits>
 
 using namespace mlir;
 using namespace ingot;
@@ -109,8 +112,13 @@ checkpoint::Expected<Value> StoredWeights::matrix(StringRef name, ArrayRef<int64
   auto parts = [&]() -> Expected<Parts> {
     if (has(".qweight"))
       return checkpoint.quantization().method == Method::Awq ? awq(shape) : gptq(shape);
-    if (has(".weight_packed"))
-      return packedIntegers(shape);
+    const Tensor *packed = checkpoint.find(module + ".weight_packed");
+    if (packed)
+      return packed->dtype == DType::U8 ? nvfp4(shape) : packedIntegers(shape);
+    if (has(".weight_blocks"))
+      return mxfp4(shape);
+    if (has(".weight.absmax"))
+      return bitsAndBytes4(shape);
     const Tensor *weight = checkpoint.find(module + ".weight");
     if (weight && weight->dtype == DType::I8)
       return integers(shape);
@@ -119,7 +127,7 @@ checkpoint::Expected<Value> StoredWeights::matrix(StringRef name, ArrayRef<int64
     if (weight && checkpoint::isBlockType(weight->dtype))
       return ggmlBlocks(shape);
     return unsupported("this way of storing it", "supported: AWQ and GPTQ words, packed and plain "
-                                                 "integers, FP8");
+                                                 "integers, FP8, NF4, FP4, NVFP4, MXFP4");
   }();
   if (!parts)
     return parts.error();
@@ -394,6 +402,105 @@ checkpoint::Expected<StoredWeights::Parts> StoredWeights::ggmlBlocks(Shape shape
   return parts;
 }
 
+/// The numbers of e2m1, by code.
+static ArrayRef<float> e2m1() {
+  const auto &book = checkpoint::ggmlEncoding(DType::MXFP4)->codeBook;
+  return {book.data(), book.size()};
+}
+
+/// weight [N * K / 2, 1]: the flattened matrix, two values in a byte, the first in the high half.
+/// absmax [N * K / blocksize] is what the largest number of quant_map [16] stands for.
+checkpoint::Expected<StoredWeights::Parts> StoredWeights::bitsAndBytes4(Shape shape) {
+  int64_t rows = shape[0], columns = shape[1];
+  if (checkpoint.find(module + ".weight.nested_absmax"))
+    return unsupported("4 bits with quantized scales (bnb_4bit_use_double_quant)",
+                       "quantize without double quantization");
+  auto absmax = part(".weight.absmax");
+  if (!absmax)
+    return absmax.error();
+  int64_t blocks = (*absmax)->shape.size() == 1 ? static_cast<int64_t>((*absmax)->shape[0]) : 0;
+  int64_t block = blocks > 0 ? rows * columns / blocks : 0;
+  if (block < 1 || block * blocks != rows * columns || columns % block != 0 || columns % 2 != 0)
+    return unsupported(message(blocks, " blocks of scales that cross rows of ", columns),
+                       "quantize with a block size that divides the number of inputs");
+  int64_t groups = columns / block;
+  auto values = readNibbles(".weight", shape, {rows * columns / 2, 1}, true);
+  auto scales =
+      read(".weight.absmax", builder.getF32Type(), {rows, groups}, Shape({rows * groups}));
+  auto book = numbers(".weight.quant_map", 16);
+  if (!values)
+    return values.error();
+  if (!scales)
+    return scales.error();
+  if (!book)
+    return book.error();
+  Parts parts;
+  parts.values = *values;
+  parts.scales = *scales;
+  parts.zeros = codeBook("bitsandbytes", *book);
+  parts.encoding =
+      llm::EncodingAttr::get(builder.getContext(), "codebook4", groups == 1 ? 0 : block, false);
+  return parts;
+}
+
+/// compressed-tensors: weight_packed [N, K / 2] of e2m1, weight_scale [N, K / 16] of e4m3, all of
+/// which weight_global_scale [1] divides.
+checkpoint::Expected<StoredWeights::Parts> StoredWeights::nvfp4(Shape shape) {
+  constexpr int64_t group = 16;
+  int64_t rows = shape[0], columns = shape[1];
+  auto global = numbers(".weight_global_scale", 1);
+  if (!global)
+    return global.error();
+  if (columns % group != 0)
+    return unsupported(message("NVFP4 with ", columns, " inputs"), "16 must divide them");
+  SmallVector<float> book;
+  for (unsigned code = 0; code < 256; ++code)
+    book.push_back(
+        llvm::APFloat(llvm::APFloat::Float8E4M3FN(), llvm::APInt(8, code)).convertToFloat() /
+        global->front());
+  auto values = readNibbles(".weight_packed", shape, {rows, columns / 2}, false);
+  auto scales = readCodes(".weight_scale", {rows, columns / group}, "e4m3", book);
+  if (!values)
+    return values.error();
+  if (!scales)
+    return scales.error();
+  Parts parts;
+  parts.values = *values;
+  parts.scales = *scales;
+  parts.zeros = codeBook("e2m1", e2m1());
+  parts.encoding = llm::EncodingAttr::get(builder.getContext(), "codebook4",
+                                          columns == group ? 0 : group, false);
+  return parts;
+}
+
+/// weight_blocks [N, K / 32, 16] of e2m1, weight_scales [N, K / 32]: powers of two, by their
+/// exponent plus 127. bf16 holds them all.
+checkpoint::Expected<StoredWeights::Parts> StoredWeights::mxfp4(Shape shape) {
+  constexpr int64_t group = 32;
+  constexpr int bias = 127;
+  int64_t rows = shape[0], columns = shape[1], groups = columns / group;
+  if (columns % group != 0)
+    return unsupported(message("MXFP4 with ", columns, " inputs"), "32 must divide them");
+  SmallVector<float> book;
+  for (int code = 0; code < 255; ++code)
+    book.push_back(std::ldexp(1.0f, code - bias));
+  book.push_back(std::numeric_limits<float>::quiet_NaN());
+  auto values = readNibbles(".weight_blocks", shape, {rows, groups, group / 2}, false);
+  auto scales = readCodes(".weight_scales", {rows, groups}, "e8m0", book);
+  if (!values)
+    return values.error();
+  if (!scales)
+    return scales.error();
+  Parts parts;
+  parts.values = *values;
+  parts.scales = llm::ConvertOp::create(
+      builder, *location, RankedTensorType::get({rows, groups}, builder.getBF16Type()), *scales);
+  parts.zeros = codeBook("e2m1", e2m1());
+  parts.encoding =
+      llm::EncodingAttr::get(builder.getContext(), "codebook4", groups == 1 ? 0 : group, false);
+  return parts;
+}
+
 Value StoredWeights::codeBook(StringRef name, ArrayRef<float> numbers) {
   auto type = RankedTensorType::get({static_cast<int64_t>(numbers.size())}, builder.getF32Type());
   return llm::LiteralOp::create(builder, *location, type, (name + ".codebook").str(),
@@ -476,6 +583,56 @@ checkpoint::Expected<Value> StoredWeights::readScales(StringRef name, Shape shap
   }
   auto value = read(name, element, {shape[1], shape[0]});
   return value ? Expected<Value>(transpose(*value)) : value;
+}
+
+checkpoint::Expected<Value> StoredWeights::readNibbles(StringRef name, Shape shape, Shape stored,
+                                                       bool highFirst) {
+  auto bytes = read(name, integer(8), {shape[0], shape[1] / 2}, stored);
+  if (!bytes)
+    return bytes;
+  constexpr int64_t exchanged[] = {1, 0};
+  return unpack(*bytes, shape[1], integer(4), kNibble, 0, 0,
+                highFirst ? Shape(exchanged) : Shape());
+}
+
+checkpoint::Expected<Value> StoredWeights::readCodes(StringRef name, Shape shape,
+                                                     StringRef bookName, ArrayRef<float> book) {
+  auto found = part(name);
+  if (!found)
+    return found.error();
+  const Tensor &tensor = **found;
+  if (auto fits = expectShape(checkpoint, tensor, shape); !fits)
+    return fits.error();
+  if (tensor.bytes != static_cast<uint64_t>(shape[0] * shape[1]))
+    return Error{"INGOT-E1081",
+                 message("scales ", tensor.name, " are ", dtypeName(tensor.dtype), " elements"),
+                 checkpoint.fileName(tensor), "check config.json against the weights"};
+  auto at = atSite(builder.getContext(), tensor.name);
+  Value codes =
+      llm::WeightOp::create(builder, at, RankedTensorType::get(shape, integer(8)), tensor.name,
+                            checkpoint.fileName(tensor), static_cast<int64_t>(tensor.offset));
+  auto type = RankedTensorType::get({1, 1}, builder.getF32Type());
+  Value one = llm::LiteralOp::create(builder, at, type, "one", DenseElementsAttr::get(type, 1.0f));
+  auto encoding = llm::EncodingAttr::get(builder.getContext(), "codebook8", -1, false);
+  return Value(llm::DequantizeOp::create(builder, at,
+                                         RankedTensorType::get(shape, builder.getF32Type()), codes,
+                                         one, codeBook(bookName, book), encoding));
+}
+
+checkpoint::Expected<SmallVector<float>> StoredWeights::numbers(StringRef name,
+                                                                size_t count) const {
+  auto found = part(name);
+  if (!found)
+    return found.error();
+  SmallVector<float> values(count);
+  if ((*found)->dtype != DType::F32 || (*found)->bytes != count * sizeof(float))
+    return Error{"INGOT-E1081",
+                 message("tensor ", (*found)->name, " is not ", count, " F32 numbers"),
+                 checkpoint.fileName(**found), "download the checkpoint again"};
+  if (auto done = checkpoint.read(**found, 0, std::as_writable_bytes(std::span<float>(values)));
+      !done)
+    return done.error();
+  return values;
 }
 
 Value StoredWeights::transpose(Value input) {

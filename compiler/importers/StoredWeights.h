@@ -59,7 +59,18 @@ private:
   Expected<Parts> integers(Shape shape);
   Expected<Parts> float8(Shape shape);
   Expected<Parts> ggmlBlocks(Shape shape);
+  Expected<Parts> bitsAndBytes4(Shape shape);
+  Expected<Parts> nvfp4(Shape shape);
+  Expected<Parts> mxfp4(Shape shape);
   mlir::Value codeBook(llvm::StringRef name, llvm::ArrayRef<float> numbers);
+  /// What the bytes of a part stand for, in f32.
+  Expected<mlir::Value> readCodes(llvm::StringRef part, Shape shape, llvm::StringRef bookName,
+                                  llvm::ArrayRef<float> book);
+  /// Two values of a row in each byte, the first in the low half or in the high one.
+  Expected<mlir::Value> readNibbles(llvm::StringRef part, Shape shape, Shape stored,
+                                    bool highFirst);
+  /// The f32 numbers of a part that holds `count` of them.
+  Expected<llvm::SmallVector<float>> numbers(llvm::StringRef part, size_t count) const;
   Expected<Words> wordsOf(llvm::StringRef words, llvm::StringRef scales, Shape shape, size_t axis,
                           bool hasZeros);
   Parts partsOf(const Words &words, mlir::Value packed, int64_t columns, bool hasZeros);

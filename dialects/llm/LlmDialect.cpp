@@ -88,10 +88,13 @@ Type KvType::parse(AsmParser &parser) {
 
 LogicalResult EncodingAttr::verify(function_ref<InFlightDiagnostic()> emitError, StringRef kind,
                                    int64_t group, bool zeroPoints) {
-  constexpr StringLiteral kinds[] = {"int8", "int4", "fp8", "affine4", "affine8", "codebook4"};
+  // codebook8 has i8 elements read as 0 ... 255 and 256 numbers. It is for scales, while weights
+  // are made: no kernel reads it.
+  constexpr StringLiteral kinds[] = {"int8",    "int4",      "fp8",      "affine4",
+                                     "affine8", "codebook4", "codebook8"};
   if (!llvm::is_contained(kinds, kind))
     return emitError() << "unknown encoding '" << kind << "'";
-  if (group < -1 || (group == -1 && kind != "fp8"))
+  if (group < -1 || (group == -1 && kind != "fp8" && kind != "codebook8"))
     return emitError() << "encoding '" << kind << "' has no group " << group;
   if (zeroPoints && kind != "int4")
     return emitError() << "zero points go with int4 only";
@@ -124,7 +127,7 @@ RankedTensorType llm::withColumns(RankedTensorType type, int64_t columns) {
 Zeros llm::zerosOf(EncodingAttr encoding) {
   if (encoding.getKind().starts_with("affine"))
     return Zeros::Offsets;
-  if (encoding.getKind() == "codebook4")
+  if (encoding.getKind().starts_with("codebook"))
     return Zeros::CodeBook;
   return encoding.getZeroPoints() ? Zeros::Points : Zeros::None;
 }

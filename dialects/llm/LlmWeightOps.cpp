@@ -48,10 +48,13 @@ static LogicalResult verifyEncoded(Operation *op, EncodingAttr encoding, RankedT
     return op->emitOpError() << "zero points go with an encoding that has them, and only with it";
   if (!zeros)
     return success();
-  if (use == Zeros::CodeBook)
-    return zeros.getShape() == ArrayRef<int64_t>{16} && zeros.getElementType().isF32()
+  if (use == Zeros::CodeBook) {
+    int64_t numbers = kind.ends_with("4") ? 16 : 256;
+    return zeros.getShape() == ArrayRef<int64_t>{numbers} && zeros.getElementType().isF32()
                ? success()
-               : op->emitOpError() << "a code book must be 16 f32 numbers, not " << zeros;
+               : op->emitOpError()
+                     << "a code book must be " << numbers << " f32 numbers, not " << zeros;
+  }
   if (zeros.getShape() != scales.getShape())
     return op->emitOpError() << "zero points and scales must have the same shape";
   Type expectedZero =

@@ -140,7 +140,7 @@ public:
       return;
     for (size_t level = 0; level < fastTargets().size() && !which.fp8Products; ++level)
       // The default grid gives each level of a machine but the best its share of the cases.
-      if (fullGrid() || level == 0 || (index + level) % 4 == 0)
+      if (fullGrid() || level == 0 || (index + level) % 8 == 0)
         runOn(fastTargets()[level]);
     runOnCuda();
   }

@@ -58,21 +58,38 @@ std::string nameOf(const testing::TestParamInfo<Subject> &info) {
   return name;
 }
 
-constexpr Subject common[] = {
-    {"awq-gemm-w4-g64", "reference"},      {"awq-gemm-w4-g64", hostTarget},
-    {"gptq-w2-g32-asym-v2", "reference"},  {"gptq-w4-g32-sym", "reference"},
-    {"gptq-w8-g64-sym", "reference"},      {"gptq-w8-g64-sym", hostTarget},
-    {"gptq_v2-w4-g32-asym", "reference"},  {"ct-w4a16-g64-sym", "reference"},
-    {"ct-w8a8-int8-dynamic", "reference"}, {"ct-fp8-dynamic", "reference"},
-    {"fp8-block128", "reference"},         {"fp8-block128", hostTarget},
-    {"modelopt-fp8", "reference"},         {"bnb-int8", "reference"}};
+constexpr Subject common[] = {{"awq-gemm-w4-g64", "reference"},
+                              {"awq-gemm-w4-g64", hostTarget},
+                              {"gptq-w2-g32-asym-v2", "reference"},
+                              {"gptq-w4-g32-sym", "reference"},
+                              {"gptq-w8-g64-sym", "reference"},
+                              {"gptq-w8-g64-sym", hostTarget},
+                              {"gptq_v2-w4-g32-asym", "reference"},
+                              {"ct-w4a16-g64-sym", "reference"},
+                              {"ct-w8a8-int8-dynamic", "reference"},
+                              {"ct-fp8-dynamic", "reference"},
+                              {"fp8-block128", "reference"},
+                              {"fp8-block128", hostTarget},
+                              {"modelopt-fp8", "reference"},
+                              {"bnb-int8", "reference"},
+                              {"bnb-nf4", hostTarget},
+                              {"bnb-fp4", "reference"},
+                              {"ct-nvfp4a16", hostTarget},
+                              {"mxfp4-blocks-scales", "reference"}};
 INSTANTIATE_TEST_SUITE_P(Variants, StoredFormatsTest, testing::ValuesIn(common), nameOf);
 
-constexpr Subject others[] = {
-    {"gptq-w2-g32-asym-v2", hostTarget},  {"gptq-w4-g32-sym", hostTarget},
-    {"gptq_v2-w4-g32-asym", hostTarget},  {"ct-w4a16-g64-sym", hostTarget},
-    {"ct-w8a8-int8-dynamic", hostTarget}, {"ct-fp8-dynamic", hostTarget},
-    {"modelopt-fp8", hostTarget},         {"bnb-int8", hostTarget}};
+constexpr Subject others[] = {{"gptq-w2-g32-asym-v2", hostTarget},
+                              {"gptq-w4-g32-sym", hostTarget},
+                              {"gptq_v2-w4-g32-asym", hostTarget},
+                              {"ct-w4a16-g64-sym", hostTarget},
+                              {"ct-w8a8-int8-dynamic", hostTarget},
+                              {"ct-fp8-dynamic", hostTarget},
+                              {"modelopt-fp8", hostTarget},
+                              {"bnb-int8", hostTarget},
+                              {"bnb-nf4", "reference"},
+                              {"bnb-fp4", hostTarget},
+                              {"ct-nvfp4a16", "reference"},
+                              {"mxfp4-blocks-scales", hostTarget}};
 INSTANTIATE_TEST_SUITE_P(LongVariants, StoredFormatsTest, testing::ValuesIn(others), nameOf);
 
 } // namespace

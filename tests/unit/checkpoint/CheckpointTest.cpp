@@ -194,11 +194,3 @@ TEST(Checkpoint, ReadsTheRealOnes) {
   EXPECT_EQ(rotated->config().heads, 16u);
   EXPECT_NE(rotated->find("lm_head.weight"), rotated->find("model.embed_tokens.weight"));
 }
-
-TEST(Checkpoint, RefusesByNameWhatNoKernelReads) {
-  INGOT_NEEDS_SHARED_DATA();
-  for (const char *variant : {"bnb-nf4", "bnb-fp4", "mxfp4-blocks-scales", "ct-nvfp4a16"}) {
-    auto checkpoint = Checkpoint::open(sharedData("quantized") / variant);
-    EXPECT_TRUE(failsWith(checkpoint, "INGOT-E1054")) << variant;
-  }
-}

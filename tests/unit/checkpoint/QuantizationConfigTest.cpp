@@ -81,10 +81,10 @@ TEST(QuantizationConfig, RefusesByName) {
   EXPECT_TRUE(refused(R"("quant_method": "awq", "bits": 3)", "3 bits"));
   EXPECT_TRUE(refused(R"("quant_method": "awq", "zero_point": false)", "zero points"));
   EXPECT_TRUE(refused(R"("quant_method": "gptq", "checkpoint_format": "marlin")", "\"marlin\""));
-  EXPECT_TRUE(refused(R"("quant_method": "bitsandbytes", "load_in_4bit": true)", "4 bits"));
+  EXPECT_TRUE(refused(R"("quant_method": "bitsandbytes")", "neither 4 nor 8 bits"));
   EXPECT_TRUE(refused(R"("quant_method": "modelopt", "quant_algo": "NVFP4")", "\"NVFP4\""));
   EXPECT_TRUE(refused(R"("quant_method": "fp8", "fmt": "e5m2")", "\"e5m2\""));
-  for (const char *format : {"marlin-24", "sparse-24-bitmask", "nvfp4-pack-quantized"})
+  for (const char *format : {"marlin-24", "sparse-24-bitmask", "mxfp4-pack-quantized"})
     EXPECT_TRUE(
         refused(std::string(R"("quant_method": "compressed-tensors", "format": ")") + format + "\"",
                 format));

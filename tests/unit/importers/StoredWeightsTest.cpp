@@ -59,7 +59,12 @@ Value copy(OpBuilder &builder, Value value, IRMapping &moved) {
 /// A function that stores the values of every quantized matrix of `module`, under its name.
 func::FuncOp storeQuantized(ModuleOp module) {
   SmallVector<llm::DequantizeOp> matrices;
-  module.walk([&](llm::DequantizeOp op) { matrices.push_back(op); });
+  module.walk([&](llm::DequantizeOp op) {
+    // Scales may be dequantized themselves.
+    if (llvm::none_of(op->getUsers(),
+                      [](Operation *user) { return isa<llm::DequantizeOp, llm::ConvertOp>(user); }))
+      matrices.push_back(op);
+  });
   OpBuilder builder = OpBuilder::atBlockEnd(module.getBody());
   auto function =
       func::FuncOp::create(builder, module.getLoc(), "weights", builder.getFunctionType({}, {}));
@@ -184,11 +189,23 @@ std::string nameOf(const testing::TestParamInfo<Variant> &info) {
 }
 INSTANTIATE_TEST_SUITE_P(Files, StoredBlocks, testing::ValuesIn(files), nameOf);
 
-/// bitsandbytes multiplies by the magnitude before it divides by 127.
-constexpr Variant variants[] = {
-    {"awq-gemm-w4-g64"},     {"gptq-w2-g32-asym-v2"}, {"gptq-w4-g32-sym"},      {"gptq-w8-g64-sym"},
-    {"gptq_v2-w4-g32-asym"}, {"ct-w4a16-g64-sym"},    {"ct-w8a8-int8-dynamic"}, {"ct-fp8-dynamic"},
-    {"fp8-block128"},        {"modelopt-fp8"},        {"bnb-int8", 2.5e-7}};
+/// bitsandbytes multiplies by the magnitude before it divides by 127; the golden NVFP4 values are
+/// multiplied by their scale before it is divided.
+constexpr Variant variants[] = {{"awq-gemm-w4-g64"},
+                                {"gptq-w2-g32-asym-v2"},
+                                {"gptq-w4-g32-sym"},
+                                {"gptq-w8-g64-sym"},
+                                {"gptq_v2-w4-g32-asym"},
+                                {"ct-w4a16-g64-sym"},
+                                {"ct-w8a8-int8-dynamic"},
+                                {"ct-fp8-dynamic"},
+                                {"fp8-block128"},
+                                {"modelopt-fp8"},
+                                {"bnb-int8", 2.5e-7},
+                                {"bnb-nf4"},
+                                {"bnb-fp4"},
+                                {"ct-nvfp4a16", 1.2e-7},
+                                {"mxfp4-blocks-scales"}};
 INSTANTIATE_TEST_SUITE_P(Variants, StoredWeights, testing::ValuesIn(variants), nameOf);
 
 } // namespace

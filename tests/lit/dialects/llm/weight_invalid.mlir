@@ -381,3 +381,12 @@ func.func @f(%v: tensor<2x64xi4>, %s: tensor<2x2xf16>, %z: tensor<2x2xf16>) {
       : (tensor<2x64xi4>, tensor<2x2xf16>, tensor<2x2xf16>) -> tensor<2x64xf32>
   return
 }
+
+// -----
+
+func.func @f(%v: tensor<2x64xi8>, %s: tensor<1x1xf32>, %z: tensor<16xf32>) {
+  // expected-error @+1 {{a code book must be 256 f32 numbers}}
+  %0 = llm.dequantize %v, %s, %z <"codebook8", group = -1, zero_points = false>
+      : (tensor<2x64xi8>, tensor<1x1xf32>, tensor<16xf32>) -> tensor<2x64xf32>
+  return
+}

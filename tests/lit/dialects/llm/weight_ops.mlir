@@ -51,6 +51,10 @@ func.func @expressions() {
   // CHECK: llm.dequantize %[[Q]], %{{.*}}, %[[BOOK]] <"codebook4", group = 32, zero_points = false>
   %bc = llm.dequantize %bv, %bs, %book <"codebook4", group = 32, zero_points = false>
       : (tensor<8x64xi4>, tensor<8x2xf16>, tensor<16xf32>) -> tensor<8x64xf32>
+  // CHECK: llm.dequantize %{{.*}}, %{{.*}}, %{{.*}} <"codebook8", group = -1, zero_points = false>
+  %table = llm.literal "table" dense<1.0> : tensor<256xf32> : tensor<256xf32>
+  %bt = llm.dequantize %v, %e#1, %table <"codebook8", group = -1, zero_points = false>
+      : (tensor<8x20xi8>, tensor<1x1xf32>, tensor<256xf32>) -> tensor<8x20xf32>
   // CHECK: llm.transpose %[[U]] : tensor<8x16xi4> -> tensor<16x8xi4>
   %t = llm.transpose %u : tensor<8x16xi4> -> tensor<16x8xi4>
   // CHECK: llm.repeat_rows %[[ES]] count 12 : tensor<1x1xf32> -> tensor<12x1xf32>
