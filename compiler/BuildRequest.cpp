@@ -3,7 +3,11 @@
 #include "compiler/BuildRequest.h"
 
 #include "compiler/EngineAssembly.h"
+#include "compiler/checkpoint/GgmlBlocks.h"
 #include "compiler/importers/StoredWeights.h"
+#include "llvm/Support/FormatVariadic.h"
+
+#include <set>
 
 using namespace mlir;
 using namespace ingot;
@@ -126,6 +130,24 @@ void takeQuantization(BuildRequest &request) {
         {"checkpoint: " + deviation.what, deviation.stated, deviation.effective, deviation.why});
 }
 
+/// Block types of which engines hold more bits than the file.
+void sayWidened(BuildRequest &request) {
+  std::set<checkpoint::DType> types;
+  for (const checkpoint::Tensor &tensor : request.checkpoint.tensors())
+    types.insert(tensor.dtype);
+  for (checkpoint::DType type : types) {
+    const checkpoint::GgmlEncoding *encoding = checkpoint::ggmlEncoding(type);
+    checkpoint::DTypeUnit unit = checkpoint::dtypeUnit(type);
+    double stored = double(unit.bits) / double(unit.elements);
+    if (!encoding || encoding->bitsPerElement() <= stored)
+      continue;
+    auto bits = [](double count) { return llvm::formatv("{0:f2} bits a weight", count).str(); };
+    request.options.push_back({"checkpoint: " + std::string(dtypeName(type)), bits(stored),
+                               bits(encoding->bitsPerElement()),
+                               "where a matrix stays as stored; the values are the same"});
+  }
+}
+
 /// The checkpoint, or for random weights its configuration and the tensors of its family.
 Expected<checkpoint::Checkpoint> openCheckpoint(MLIRContext &context, const BuildOptions &options) {
   if (!options.randomWeights)
@@ -190,6 +212,7 @@ Expected<BuildRequest> compiler::readRequest(MLIRContext &context, const BuildOp
     request.recipe = std::move(*recipe);
   }
   takeQuantization(request);
+  sayWidened(request);
   request.recipe = request.recipe.settled(ownType(request.checkpoint));
   if (auto outcome = settleLimits(request, options.limits); !outcome)
     return outcome.error();

@@ -24,6 +24,11 @@ struct GgmlEncoding {
 
   bool hasOffsets() const { return kind == Kind::Affine4 || kind == Kind::Affine8; }
   bool fourBits() const { return kind != Kind::Int8 && kind != Kind::Affine8; }
+  /// That an engine stores, scales and offsets included.
+  double bitsPerElement() const {
+    return (fourBits() ? 4 : 8) +
+           (hasOffsets() ? 2.0 : 1.0) * double(dtypeUnit(scale).bits) / double(group);
+  }
 };
 
 /// Nothing for plain types and for those that decodeGgml does not know. Lives forever.

@@ -34,6 +34,13 @@ void declineActivations(QuantizationConfig &config, std::string what, std::strin
                                "no kernel quantizes them this way"});
 }
 
+/// Four-bit floats: NVFP4, whose scales are e4m3 under one of the tensor, or MXFP4.
+void widenScales(QuantizationConfig &config, bool isNvfp4) {
+  config.deviations.push_back(
+      {"scales", isNvfp4 ? "8 bits for 16 weights" : "8 bits for 32 weights",
+       isNvfp4 ? "f32" : "bf16", "kernels read no scales of 8 bits; the values are the same"});
+}
+
 /// `group_size`: -1 or null stands for a whole row.
 std::optional<uint64_t> groupOf(const Json &object, JsonFields &fields, std::string_view key) {
   auto member = object.find(key);
@@ -98,10 +105,12 @@ void readScheme(const Json &group, JsonFields &fields, QuantizationConfig &confi
     if (actorder == "group" || actorder == "dynamic")
       refuse(fields, "config_groups", "a column order by group (actorder)",
              "quantize with actorder weight or none");
-    bool isNvfp4 = bits == 4 && own.stringOr("strategy", "") == "tensor_group";
-    if (own.stringOr("type", "int") == "float" && bits != 8 && !isNvfp4)
+    bool isFloat = own.stringOr("type", "int") == "float";
+    if (isFloat && bits != 8 && bits != 4)
       refuse(fields, "config_groups", message("a ", bits, "-bit float weight"),
-             "supported: 8 bits, and 4 bits of strategy tensor_group");
+             "supported: 8 and 4 bits");
+    if (isFloat && bits == 4)
+      widenScales(config, own.stringOr("strategy", "") == "tensor_group");
     if (own.error())
       fields.fail("config_groups", own.error()->code, own.error()->what, own.error()->fix);
   }
@@ -128,12 +137,13 @@ void readScheme(const Json &group, JsonFields &fields, QuantizationConfig &confi
 
 void readCompressedTensors(const Json &object, JsonFields &fields, QuantizationConfig &config) {
   std::string format = fields.stringOr("format", "");
-  constexpr std::array<std::string_view, 6> known = {"pack-quantized",  "int-quantized",
-                                                     "naive-quantized", "float-quantized",
-                                                     "mixed-precision", "nvfp4-pack-quantized"};
+  constexpr std::array<std::string_view, 7> known = {
+      "pack-quantized",  "int-quantized",        "naive-quantized",     "float-quantized",
+      "mixed-precision", "nvfp4-pack-quantized", "mxfp4-pack-quantized"};
   if (std::find(known.begin(), known.end(), format) == known.end())
     refuse(fields, "format", "compressed-tensors' format " + inQuotes(format),
-           "supported: pack-quantized, int-quantized, float-quantized, nvfp4-pack-quantized");
+           "supported: pack-quantized, int-quantized, float-quantized, nvfp4-pack-quantized, "
+           "mxfp4-pack-quantized");
   for (std::string_view key : {"sparsity_config", "transform_config"})
     if (auto member = object.find(key); member && member->size() > 0)
       refuse(fields, key, std::string(key), "use a checkpoint without it");
@@ -166,11 +176,14 @@ void readFloat8(const Json &object, JsonFields &fields, QuantizationConfig &conf
 /// ModelOpt states its method in config.json, or in a file of its own under `quantization`.
 void readModelOpt(const Json &object, JsonFields &fields, QuantizationConfig &config) {
   std::string algorithm = fields.stringOr("quant_algo", "");
-  if (algorithm != "FP8")
-    refuse(fields, "quant_algo", "ModelOpt's " + inQuotes(algorithm), "supported: FP8");
+  bool isNvfp4 = algorithm == "NVFP4";
+  if (algorithm != "FP8" && !isNvfp4)
+    refuse(fields, "quant_algo", "ModelOpt's " + inQuotes(algorithm), "supported: FP8, NVFP4");
   if (fields.has("kv_cache_quant_algo"))
     declineKvScheme(config);
-  declineActivations(config, "input_scale", "static FP8 by tensor");
+  declineActivations(config, "input_scale", isNvfp4 ? "NVFP4" : "static FP8 by tensor");
+  if (isNvfp4)
+    widenScales(config, true);
 }
 
 void readBitsAndBytes(const Json &, JsonFields &fields, QuantizationConfig &config) {
@@ -185,7 +198,9 @@ void readBitsAndBytes(const Json &, JsonFields &fields, QuantizationConfig &conf
 }
 
 /// Blocks and exponents say all.
-void readMxFp4(const Json &, JsonFields &, QuantizationConfig &) {}
+void readMxFp4(const Json &, JsonFields &, QuantizationConfig &config) {
+  widenScales(config, false);
+}
 
 struct Reader {
   std::string_view name; ///< as `quant_method` has it

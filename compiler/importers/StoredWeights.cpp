@@ -114,7 +114,11 @@ checkpoint::Expected<Value> StoredWeights::matrix(StringRef name, ArrayRef<int64
       return checkpoint.quantization().method == Method::Awq ? awq(shape) : gptq(shape);
     const Tensor *packed = checkpoint.find(module + ".weight_packed");
     if (packed)
-      return packed->dtype == DType::U8 ? nvfp4(shape) : packedIntegers(shape);
+      return packed->dtype != DType::U8    ? packedIntegers(shape)
+             : has(".weight_global_scale") ? nvfp4(shape)
+                                           : mxfp4(shape);
+    if (has(".weight_scale_2"))
+      return nvfp4(shape);
     if (has(".weight_blocks"))
       return mxfp4(shape);
     if (has(".weight.absmax"))
@@ -443,23 +447,27 @@ checkpoint::Expected<StoredWeights::Parts> StoredWeights::bitsAndBytes4(Shape sh
   return parts;
 }
 
-/// compressed-tensors: weight_packed [N, K / 2] of e2m1, weight_scale [N, K / 16] of e4m3, all of
-/// which weight_global_scale [1] divides.
+/// weight_scale [N, K / 16] of e4m3. compressed-tensors: weight_packed [N, K / 2] of e2m1, and
+/// weight_global_scale [1], which divides every scale. ModelOpt: weight [N, K / 2], and
+/// weight_scale_2, a scalar, which multiplies them.
 checkpoint::Expected<StoredWeights::Parts> StoredWeights::nvfp4(Shape shape) {
   constexpr int64_t group = 16;
   int64_t rows = shape[0], columns = shape[1];
-  auto global = numbers(".weight_global_scale", 1);
+  bool isModelOpt = checkpoint.find(module + ".weight_scale_2") != nullptr;
+  auto global = numbers(isModelOpt ? ".weight_scale_2" : ".weight_global_scale", 1);
   if (!global)
     return global.error();
   if (columns % group != 0)
     return unsupported(message("NVFP4 with ", columns, " inputs"), "16 must divide them");
   SmallVector<float> book;
-  for (unsigned code = 0; code < 256; ++code)
-    book.push_back(
-        llvm::APFloat(llvm::APFloat::Float8E4M3FN(), llvm::APInt(8, code)).convertToFloat() /
-        global->front());
-  auto values = readNibbles(".weight_packed", shape, {rows, columns / 2}, false);
-  auto scales = readCodes(".weight_scale", {rows, columns / group}, "e4m3", book);
+  for (unsigned code = 0; code < 256; ++code) {
+    llvm::APFloat scale(llvm::APFloat::Float8E4M3FN(), llvm::APInt(8, code));
+    book.push_back(isModelOpt ? scale.convertToFloat() * global->front()
+                              : scale.convertToFloat() / global->front());
+  }
+  auto values =
+      readNibbles(isModelOpt ? ".weight" : ".weight_packed", shape, {rows, columns / 2}, false);
+  auto scales = readCodes(".weight_scale", DType::F8E4M3, {rows, columns / group}, "e4m3", book);
   if (!values)
     return values.error();
   if (!scales)
@@ -474,7 +482,8 @@ checkpoint::Expected<StoredWeights::Parts> StoredWeights::nvfp4(Shape shape) {
 }
 
 /// weight_blocks [N, K / 32, 16] of e2m1, weight_scales [N, K / 32]: powers of two, by their
-/// exponent plus 127. bf16 holds them all.
+/// exponent plus 127. bf16 holds them all. compressed-tensors has weight_packed [N, K / 2] and
+/// weight_scale.
 checkpoint::Expected<StoredWeights::Parts> StoredWeights::mxfp4(Shape shape) {
   constexpr int64_t group = 32;
   constexpr int bias = 127;
@@ -485,8 +494,11 @@ checkpoint::Expected<StoredWeights::Parts> StoredWeights::mxfp4(Shape shape) {
   for (int code = 0; code < 255; ++code)
     book.push_back(std::ldexp(1.0f, code - bias));
   book.push_back(std::numeric_limits<float>::quiet_NaN());
-  auto values = readNibbles(".weight_blocks", shape, {rows, groups, group / 2}, false);
-  auto scales = readCodes(".weight_scales", {rows, groups}, "e8m0", book);
+  bool isPacked = checkpoint.find(module + ".weight_packed") != nullptr;
+  auto values = isPacked ? readNibbles(".weight_packed", shape, {rows, columns / 2}, false)
+                         : readNibbles(".weight_blocks", shape, {rows, groups, group / 2}, false);
+  auto scales = readCodes(isPacked ? ".weight_scale" : ".weight_scales", DType::U8, {rows, groups},
+                          "e8m0", book);
   if (!values)
     return values.error();
   if (!scales)
@@ -595,7 +607,7 @@ checkpoint::Expected<Value> StoredWeights::readNibbles(StringRef name, Shape sha
                 highFirst ? Shape(exchanged) : Shape());
 }
 
-checkpoint::Expected<Value> StoredWeights::readCodes(StringRef name, Shape shape,
+checkpoint::Expected<Value> StoredWeights::readCodes(StringRef name, DType dtype, Shape shape,
                                                      StringRef bookName, ArrayRef<float> book) {
   auto found = part(name);
   if (!found)
@@ -603,7 +615,7 @@ checkpoint::Expected<Value> StoredWeights::readCodes(StringRef name, Shape shape
   const Tensor &tensor = **found;
   if (auto fits = expectShape(checkpoint, tensor, shape); !fits)
     return fits.error();
-  if (tensor.bytes != static_cast<uint64_t>(shape[0] * shape[1]))
+  if (tensor.dtype != dtype)
     return Error{"INGOT-E1081",
                  message("scales ", tensor.name, " are ", dtypeName(tensor.dtype), " elements"),
                  checkpoint.fileName(tensor), "check config.json against the weights"};

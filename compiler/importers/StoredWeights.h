@@ -63,9 +63,9 @@ private:
   Expected<Parts> nvfp4(Shape shape);
   Expected<Parts> mxfp4(Shape shape);
   mlir::Value codeBook(llvm::StringRef name, llvm::ArrayRef<float> numbers);
-  /// What the bytes of a part stand for, in f32.
-  Expected<mlir::Value> readCodes(llvm::StringRef part, Shape shape, llvm::StringRef bookName,
-                                  llvm::ArrayRef<float> book);
+  /// What the bytes of a part of `type` stand for, in f32.
+  Expected<mlir::Value> readCodes(llvm::StringRef part, checkpoint::DType type, Shape shape,
+                                  llvm::StringRef bookName, llvm::ArrayRef<float> book);
   /// Two values of a row in each byte, the first in the low half or in the high one.
   Expected<mlir::Value> readNibbles(llvm::StringRef part, Shape shape, Shape stored,
                                     bool highFirst);

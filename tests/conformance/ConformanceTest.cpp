@@ -43,12 +43,7 @@ const std::vector<std::string> &conformance::simulatedTargets() {
   return fullGrid() ? all : some;
 }
 
-namespace {
-
-/// Architectures from here on start a kernel before the one before it ends.
-constexpr int kFirstProgrammatic = 90;
-
-} // namespace
+namespace {} // namespace
 
 const std::vector<Case> &conformance::allCases() {
   static const auto *cases = [] {
@@ -166,18 +161,12 @@ private:
       check(made, runCase(*compiled, made.inputs), target);
   }
 
-  /// The architectures of the default grid: one with programmatic launches and one without, in turn
-  /// over the cases. With --full, every one whose PTX differs by more than its name.
+  /// The architectures whose PTX differs by more than its name.
   std::vector<std::pair<std::string, std::unique_ptr<CompiledFunction>>> compileForCuda() const {
     std::vector<std::pair<std::string, std::unique_ptr<CompiledFunction>>> compiled;
     std::set<std::string> seen;
-    std::set<bool> kinds;
-    std::vector<std::string> names = simulatedTargets();
-    std::rotate(names.begin(), names.begin() + index % names.size(), names.end());
-    for (const std::string &name : names) {
-      const codegen::CudaArchitecture *architecture = codegen::findCudaArchitecture(name);
-      if (!runsOn(which, name) ||
-          !(kinds.insert(architecture->version >= kFirstProgrammatic).second || fullGrid()))
+    for (const std::string &name : simulatedTargets()) {
+      if (!runsOn(which, name))
         continue;
       auto function = compileCase(which, name);
       if (!function)
@@ -188,24 +177,24 @@ private:
     return compiled;
   }
 
-  /// Each architecture in both adversarial modes: both in turn over the rows, or with --full for
-  /// all rows.
+  /// Each architecture in one of the adversarial modes and on some of the rows, dealt out in turn;
+  /// with --full in both, on all of them.
   void runOnCuda() {
     const SimulatedMode modes[] = {{cuda::AsyncCompletion::Late, 0x5eed, 0},
                                    {cuda::AsyncCompletion::Early, 0, 3}};
     auto architectures = compileForCuda();
-    for (size_t a = 0; a < architectures.size(); ++a)
-      for (size_t m = 0; m < std::size(modes); ++m)
-        for (size_t row = 0; row < answers.size(); ++row) {
-          bool isTurn = row % architectures.size() == a &&
-                        (row / architectures.size() + index) % std::size(modes) == m;
-          if (!fullGrid() && !isTurn)
-            continue;
-          auto &[name, compiled] = architectures[a];
-          compiled->simulateIn(modes[m]);
-          check(answers[row], runCase(*compiled, answers[row].inputs),
-                name + (m ? ", early" : ", late"));
-        }
+    auto run = [&](size_t architecture, size_t row, size_t mode) {
+      auto &[name, compiled] = architectures[architecture];
+      compiled->simulateIn(modes[mode]);
+      check(answers[row], runCase(*compiled, answers[row].inputs),
+            name + (mode ? ", early" : ", late"));
+    };
+    size_t rows = answers.size(), all = architectures.size();
+    for (size_t i = 0; i < std::max(rows, all) && all > 0 && !fullGrid(); ++i)
+      run((i + index) % all, i % rows, (i + i / all + index / all) % std::size(modes));
+    for (size_t i = 0; i < rows * all && fullGrid(); ++i)
+      for (size_t mode = 0; mode < std::size(modes); ++mode)
+        run(i % all, i / all, mode);
   }
 
   void check(const Answer &wanted, const Output &output, const std::string &target) {

@@ -82,15 +82,33 @@ TEST(QuantizationConfig, RefusesByName) {
   EXPECT_TRUE(refused(R"("quant_method": "awq", "zero_point": false)", "zero points"));
   EXPECT_TRUE(refused(R"("quant_method": "gptq", "checkpoint_format": "marlin")", "\"marlin\""));
   EXPECT_TRUE(refused(R"("quant_method": "bitsandbytes")", "neither 4 nor 8 bits"));
-  EXPECT_TRUE(refused(R"("quant_method": "modelopt", "quant_algo": "NVFP4")", "\"NVFP4\""));
+  EXPECT_TRUE(refused(R"("quant_method": "modelopt", "quant_algo": "W4A16_AWQ")", "\"W4A16_AWQ\""));
   EXPECT_TRUE(refused(R"("quant_method": "fp8", "fmt": "e5m2")", "\"e5m2\""));
-  for (const char *format : {"marlin-24", "sparse-24-bitmask", "mxfp4-pack-quantized"})
+  for (const char *format : {"marlin-24", "sparse-24-bitmask", "float-mixed"})
     EXPECT_TRUE(
         refused(std::string(R"("quant_method": "compressed-tensors", "format": ")") + format + "\"",
                 format));
   EXPECT_TRUE(refused(R"("quant_method": "compressed-tensors", "format": "pack-quantized",
       "config_groups": {"group_0": {"weights": {"num_bits": 4, "actorder": "group"}}})",
                       "actorder"));
+}
+
+TEST(QuantizationConfig, SaysThatScalesOfFourBitFloatsAreWidened) {
+  auto scales = [](const std::string &text) {
+    auto config = parse(text);
+    return config && !config->deviations.empty() ? config->deviations.back().effective : "";
+  };
+  EXPECT_EQ(scales(R"("quant_method": "mxfp4")"), "bf16");
+  EXPECT_EQ(scales(R"("quant_method": "modelopt", "quant_algo": "NVFP4")"), "f32");
+  auto config = parse(R"("quant_method": "compressed-tensors", "format": "nvfp4-pack-quantized",
+      "config_groups": {"group_0": {
+        "weights": {"num_bits": 4, "type": "float", "strategy": "tensor_group"},
+        "input_activations": {"num_bits": 4, "type": "float", "dynamic": "local",
+                              "strategy": "tensor_group"}}})");
+  ASSERT_TRUE(succeeds(config));
+  ASSERT_EQ(config->deviations.size(), 2u);
+  EXPECT_EQ(config->deviations[0].effective, "f32");
+  EXPECT_EQ(config->deviations[1].stated, "dynamic 4-bit float by tensor_group");
 }
 
 TEST(QuantizationConfig, MalformedOnesHaveAPlace) {

@@ -1,0 +1,118 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Stored formats that name their tensors otherwise must give the same engine; what an engine holds
+in more bits than the checkpoint is said."""
+import json
+import shutil
+import struct
+import unittest
+
+import harness
+from qwen2_family import read_tensors, write_tensors
+
+DATA = harness.ROOT.parent / "shared" / "data"
+
+
+@unittest.skipUnless(DATA.exists(), "../shared/data is absent")
+class StoredCheckpoints(harness.BuildTest):
+    def variant(self, source, name, quantization, change):
+        """A copy of a quantized checkpoint whose tensors `change` has made anew, one by one: it
+        gets and returns name, dtype, shape and bytes."""
+        folder = self.fresh(name)
+        for path in (DATA / "quantized" / source).iterdir():
+            if path.suffix == ".json":
+                shutil.copyfile(path, folder / path.name)
+        config = json.loads((folder / "config.json").read_text())
+        config["quantization_config"] = quantization
+        (folder / "config.json").write_text(json.dumps(config))
+        tensors = read_tensors(DATA / "quantized" / source / "model.safetensors")
+        changed = (change(old, *tensor) for old, tensor in tensors.items())
+        write_tensors(folder / "model.safetensors", {new: rest for new, *rest in changed})
+        return folder
+
+    def report(self, name, model):
+        """Builds; the engine, and what the report says of options."""
+        folder = self.fresh(name + ".engine")
+        output = folder / "m.ingot"
+        self.assert_built(self.build(model, output, "--max-context", "256", "--report",
+                                     folder / "report.json"), output)
+        options = json.loads((folder / "report.json").read_text())["provenance"]["options"]
+        return output, {option["name"]: option for option in options}
+
+    def assert_same_weights(self, one, other):
+        result = self.ingot_run("diff", one, other, "--json")
+        self.assertIn(result.returncode, (0, 1), result.stderr)
+        categories = {change["category"] for change in json.loads(result.stdout)["changes"]}
+        self.assertNotIn("weights", categories)
+
+    def test_nvfp4_of_modelopt_is_that_of_compressed_tensors_with_the_scale_inverted(self):
+        quantization = json.loads((DATA / "quantized" / "ct-nvfp4a16" / "config.json").read_text())
+
+        def divisor(name, dtype, shape, data):
+            # A power of two, so that multiplying by its inverse rounds nothing.
+            return name, dtype, shape, (struct.pack("<f", 1024.0)
+                                        if name.endswith("global_scale") else data)
+
+        def modelopt(name, dtype, shape, data):
+            if name.endswith("weight_global_scale"):
+                return (name.replace("weight_global_scale", "weight_scale_2"), dtype, [],
+                        struct.pack("<f", 1 / 1024))
+            return name.replace("weight_packed", "weight"), dtype, shape, data
+
+        theirs, said = self.report("ct", self.variant(
+            "ct-nvfp4a16", "ct", quantization["quantization_config"], divisor))
+        self.assertEqual(said["checkpoint: scales"]["effective"], "f32")
+        ours, said = self.report("modelopt", self.variant(
+            "ct-nvfp4a16", "modelopt", {"quant_method": "modelopt", "quant_algo": "NVFP4"},
+            modelopt))
+        self.assertIn("checkpoint: input_scale", said)
+        self.assert_same_weights(theirs, ours)
+
+    def test_mxfp4_in_rows_is_mxfp4_in_blocks(self):
+        def rows(name, dtype, shape, data):
+            if name.endswith("weight_blocks"):
+                return (name.replace("weight_blocks", "weight_packed"), dtype,
+                        [shape[0], shape[1] * shape[2]], data)
+            return name.replace("weight_scales", "weight_scale"), dtype, shape, data
+
+        scheme = {"weights": {"num_bits": 4, "type": "float", "strategy": "group",
+                              "group_size": 32}}
+        ours, said = self.report("rows", self.variant(
+            "mxfp4-blocks-scales", "rows",
+            {"quant_method": "compressed-tensors", "format": "mxfp4-pack-quantized",
+             "config_groups": {"group_0": scheme}}, rows))
+        self.assertEqual(said["checkpoint: scales"]["effective"], "bf16")
+        theirs, _ = self.report("blocks", DATA / "quantized" / "mxfp4-blocks-scales")
+        self.assert_same_weights(theirs, ours)
+
+    def test_block_types_that_take_more_bits_are_said(self):
+        _, said = self.report("k", DATA / "gguf" / "rot256.Q4_K_M.gguf")
+        self.assertEqual((said["checkpoint: Q4_K"]["asked"],
+                          said["checkpoint: Q4_K"]["effective"]),
+                         ("4.50 bits a weight", "6.00 bits a weight"))
+        self.assertEqual(said["checkpoint: Q6_K"]["effective"], "10.00 bits a weight")
+        _, said = self.report("plain", DATA / "gguf" / "TinyStories-656K.Q4_0.gguf")
+        self.assertNotIn("checkpoint: Q4_0", said)
+
+    def test_scales_of_another_type_are_refused(self):
+        def wrong(name, dtype, shape, data):
+            return name, "U8" if name.endswith("weight_scale") else dtype, shape, data
+
+        quantization = json.loads((DATA / "quantized" / "ct-nvfp4a16" / "config.json").read_text())
+        output = self.fresh("out") / "m.ingot"
+        self.assert_refused(self.build(self.variant(
+            "ct-nvfp4a16", "wrong", quantization["quantization_config"], wrong), output), output,
+            "INGOT-E1081.*weight_scale")
+
+    def test_double_quantization_is_refused(self):
+        def nested(name, dtype, shape, data):
+            return name.replace("weight.quant_map", "weight.nested_absmax"), dtype, shape, data
+
+        quantization = json.loads((DATA / "quantized" / "bnb-nf4" / "config.json").read_text())
+        output = self.fresh("out") / "m.ingot"
+        self.assert_refused(self.build(self.variant(
+            "bnb-nf4", "nested", quantization["quantization_config"], nested), output), output,
+            "INGOT-E1054.*double")
+
+
+if __name__ == "__main__":
+    harness.main()
