@@ -138,6 +138,21 @@ static Declined addKernels(llm::GatherRowsOp op, Kernels &kernels) {
   return addCopy(op, op.getInput(), op.getResult(), 0, /*gather=*/true, kernels);
 }
 
+static Declined addKernels(llm::GatherColumnsOp op, Kernels &kernels) {
+  if (typeOf(op.getInput()).getElementType() != typeOf(op.getResult()).getElementType())
+    return "it does not change the element type";
+  int64_t columns = llm::columnsOf(op.getResult());
+  int64_t threads = threadsFor(columns, 256);
+  CudaVariant variant("GatherColumns", op, threads);
+  variant.integer("input_columns", llm::columnsOf(op.getInput()));
+  variant.integer("columns", columns);
+  variant.integer("element_bytes", engine::elementBits(typeOf(op.getInput()).getElementType()) / 8);
+  variant.rowsOf(op.getResult());
+  variant.tiles(llvm::divideCeil(columns, threads));
+  kernels.push_back(variant.take());
+  return std::nullopt;
+}
+
 //===- Rotary embedding and the KV cache ----------------------------------------------------===//
 
 /// Kernels whose warps take one head of a token at a time: few tokens are spread over more blocks.
@@ -256,7 +271,7 @@ Declined codegen::addRowKernels(Operation *op, const CudaArchitecture &,
                                 llvm::ArrayRef<RangeAttr> declared, Kernels &kernels) {
   return llvm::TypeSwitch<Operation *, Declined>(op)
       .Case<llm::EmbedOp, llm::RmsNormOp, llm::PointwiseOp, llm::RoundOp, llm::QuantizeActivationOp,
-            llm::SliceColumnsOp, llm::GatherRowsOp>(
+            llm::SliceColumnsOp, llm::GatherRowsOp, llm::GatherColumnsOp>(
           [&](auto known) { return addKernels(known, kernels); })
       .Case<llm::RopeOp, llm::RopeAppendOp, llm::KvAppendOp, llm::SampleOp>(
           [&](auto known) { return addKernels(known, declared, kernels); })

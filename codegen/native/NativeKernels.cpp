@@ -56,3 +56,10 @@ engine::KernelVariant codegen::sliceColumnsKernel(llm::SliceColumnsOp op) {
                     {"result_row_bytes", llm::columnsOf(op.getResult()) * bytes},
                     {"gather", 0}});
 }
+
+engine::KernelVariant codegen::gatherColumnsKernel(llm::GatherColumnsOp op) {
+  return rowKernel("GatherColumns", op.getResult(),
+                   {{"input_columns", llm::columnsOf(op.getInput())},
+                    {"columns", llm::columnsOf(op.getResult())},
+                    {"element_bytes", elementBytesOf(op.getInput())}});
+}

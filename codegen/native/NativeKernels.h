@@ -15,4 +15,7 @@ engine::KernelVariant sampleKernel(llm::SampleOp op);
 engine::KernelVariant gatherRowsKernel(llm::GatherRowsOp op);
 engine::KernelVariant sliceColumnsKernel(llm::SliceColumnsOp op);
 
+/// kernels/GatherColumns.cpp: a tile per row; likewise.
+engine::KernelVariant gatherColumnsKernel(llm::GatherColumnsOp op);
+
 } // namespace ingot::codegen

@@ -160,6 +160,12 @@ static FailureOr<KernelVariant> kernelFor(llm::GatherRowsOp op) {
   return gatherRowsKernel(op);
 }
 
+static FailureOr<KernelVariant> kernelFor(llm::GatherColumnsOp op) {
+  if (typeOf(op.getInput()).getElementType() != typeOf(op.getResult()).getElementType())
+    return decline(op) << "it does not change the element type";
+  return gatherColumnsKernel(op);
+}
+
 static FailureOr<KernelVariant> kernelFor(llm::KvAppendOp op) {
   VariantBuilder variant("KvAppend", op.getContext());
   variant.cache(op.getCache().getType());
@@ -202,7 +208,7 @@ LogicalResult ReferenceProvider::kernelsFor(Operation *op, llvm::ArrayRef<engine
       llvm::TypeSwitch<Operation *, FailureOr<KernelVariant>>(op)
           .Case<llm::EmbedOp, llm::RmsNormOp, llm::MatmulOp, llm::PointwiseOp, llm::RoundOp,
                 llm::QuantizeActivationOp, llm::RopeOp, llm::SliceColumnsOp, llm::GatherRowsOp,
-                llm::KvAppendOp, llm::AttentionOp, llm::SampleOp>(
+                llm::GatherColumnsOp, llm::KvAppendOp, llm::AttentionOp, llm::SampleOp>(
               [](auto known) { return kernelFor(known); })
           .Default([](Operation *other) {
             return decline(other) << "it is a fused form or none of the llm dialect's";

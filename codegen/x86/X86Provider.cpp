@@ -264,6 +264,13 @@ static Declined addKernels(llm::SampleOp op, llvm::ArrayRef<RangeAttr>, Kernels 
   return std::nullopt;
 }
 
+static Declined addKernels(llm::GatherColumnsOp op, llvm::ArrayRef<RangeAttr>, Kernels &kernels) {
+  if (typeOf(op.getInput()).getElementType() != typeOf(op.getResult()).getElementType())
+    return "it does not change the element type";
+  kernels.push_back(gatherColumnsKernel(op));
+  return std::nullopt;
+}
+
 LogicalResult X86Provider::kernelsFor(Operation *op, llvm::ArrayRef<RangeAttr> declared,
                                       Kernels &kernels) const {
   if (!isa<llm::MatmulOp, llm::EmbedOp>(op) && !llvm::all_of(op->getOperandTypes(), isRowMajor))
@@ -277,8 +284,9 @@ LogicalResult X86Provider::kernelsFor(Operation *op, llvm::ArrayRef<RangeAttr> d
             return declined;
           })
           .Case<llm::EmbedOp, llm::RmsNormOp, llm::PointwiseOp, llm::RoundOp,
-                llm::QuantizeActivationOp, llm::SliceColumnsOp, llm::GatherRowsOp, llm::RopeOp,
-                llm::RopeAppendOp, llm::KvAppendOp, llm::AttentionOp, llm::SampleOp>(
+                llm::QuantizeActivationOp, llm::SliceColumnsOp, llm::GatherRowsOp,
+                llm::GatherColumnsOp, llm::RopeOp, llm::RopeAppendOp, llm::KvAppendOp,
+                llm::AttentionOp, llm::SampleOp>(
               [&](auto known) { return addKernels(known, declared, kernels); })
           .Default([](Operation *) { return Declined("it is no operation of a step"); });
   return reason ? fail(op, *reason) : success();

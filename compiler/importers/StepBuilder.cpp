@@ -127,8 +127,21 @@ Value StepBuilder::weight(StringRef name, ArrayRef<int64_t> shape) {
     auto value = storedWeights.matrix(name, shape);
     if (const checkpoint::Tensor *tensor = checkpoint.find(name.str()))
       read.insert(tensor->name);
-    if (value)
+    if (value) {
+      std::vector<int32_t> order(storedWeights.columnOrder().begin(),
+                                 storedWeights.columnOrder().end());
+      if (!order.empty()) {
+        Value &literal = orders[order];
+        auto type =
+            RankedTensorType::get({static_cast<int64_t>(order.size())}, builder.getI32Type());
+        if (!literal)
+          literal = llm::LiteralOp::create(weights, atSite(builder.getContext(), name), type,
+                                           (name + ".order").str(),
+                                           DenseElementsAttr::get(type, ArrayRef(order)));
+        columnOrders[*value] = literal;
+      }
       return known[name] = *value;
+    }
     fail(value.error());
   }
   auto tensor = checkpoint.get(name.str());
@@ -176,9 +189,12 @@ Value StepBuilder::permuteRows(Value weight, ArrayRef<int64_t> digits, ArrayRef<
   Value zeros = encoded.getZeros();
   if (zeros && !llm::hasCodeBook(encoded.getEncoding()))
     zeros = permute(zeros);
-  return llm::DequantizeOp::create(weights, weight.getLoc(), encoded.getType(),
-                                   permute(encoded.getValues()), scales, zeros,
-                                   encoded.getEncoding());
+  Value result =
+      llm::DequantizeOp::create(weights, weight.getLoc(), encoded.getType(),
+                                permute(encoded.getValues()), scales, zeros, encoded.getEncoding());
+  if (Value order = columnOrders.lookup(weight))
+    columnOrders[result] = order;
+  return result;
 }
 
 Value StepBuilder::literal(StringRef name, ArrayRef<float> values) {
@@ -213,7 +229,18 @@ Value StepBuilder::rmsNorm(Value input, Value weight, double epsilon, int64_t he
       .getResult();
 }
 
+Value StepBuilder::inOrderOf(Value weight, Value input) {
+  Value order = columnOrders.lookup(weight);
+  if (!order)
+    return input;
+  Value &result = gathered[{input, order}];
+  if (!result)
+    result = llm::GatherColumnsOp::create(builder, location, input.getType(), input, order);
+  return result;
+}
+
 Value StepBuilder::linear(Value input, Value weight, Value bias) {
+  input = inOrderOf(weight, input);
   int64_t columns = cast<RankedTensorType>(weight.getType()).getShape().front();
   auto type = activation(rowsOf(input), columns);
   Value product = llm::MatmulOp::create(builder, location, type, input, weight, Value(), Value(),

@@ -107,6 +107,7 @@ bool StoredWeights::isQuantized(StringRef name) const {
 
 checkpoint::Expected<Value> StoredWeights::matrix(StringRef name, ArrayRef<int64_t> shape) {
   module = moduleOf(name).str();
+  order.clear();
   location = atSite(builder.getContext(), name);
   auto has = [&](const char *part) { return checkpoint.find(module + part) != nullptr; };
   auto parts = [&]() -> Expected<Parts> {
@@ -178,8 +179,8 @@ checkpoint::Expected<StoredWeights::Parts> StoredWeights::gptq(Shape shape) {
   auto words = wordsOf(".qweight", ".scales", shape, 0, hasZeros);
   if (!words)
     return words.error();
-  if (auto ordered = columnsInOrder(columns, words->fields); !ordered)
-    return ordered.error();
+  if (auto done = readColumnOrder(columns, words->fields); !done)
+    return done.error();
   auto values = read(".qweight", integer(32), {words->extent, rows});
   auto scales = readScales(".scales", {rows, words->groups}, true);
   if (!values)
@@ -198,26 +199,28 @@ checkpoint::Expected<StoredWeights::Parts> StoredWeights::gptq(Shape shape) {
   return parts;
 }
 
-/// g_idx, where there is one, must say that column k is of group k / group.
-checkpoint::Outcome StoredWeights::columnsInOrder(int64_t columns, const Fields &fields) const {
-  const Tensor *order = checkpoint.find(module + ".g_idx");
-  if (!order)
+/// g_idx [K]: the group of each input. Inputs are put in the order of their groups.
+checkpoint::Outcome StoredWeights::readColumnOrder(int64_t columns, const Fields &fields) {
+  const Tensor *stored = checkpoint.find(module + ".g_idx");
+  if (!stored)
     return {};
   std::vector<int32_t> groups(static_cast<size_t>(columns));
-  if (order->dtype != DType::I32 || order->bytes != groups.size() * sizeof(int32_t))
+  if (stored->dtype != DType::I32 || stored->bytes != groups.size() * sizeof(int32_t))
     return unsupported("a g_idx of another size than the inputs", "download the checkpoint again");
-  if (auto done = checkpoint.read(*order, 0, std::as_writable_bytes(std::span(groups))); !done)
+  if (auto done = checkpoint.read(*stored, 0, std::as_writable_bytes(std::span(groups))); !done)
     return done;
   // Old files have zeros where columns are in order.
-  bool inOrder = true, zero = true;
-  for (auto [k, group] : llvm::enumerate(groups)) {
-    inOrder &= group == (fields.group == 0 ? 0 : static_cast<int64_t>(k) / fields.group);
-    zero &= group == 0;
-  }
-  if (inOrder || zero)
+  if (llvm::all_of(groups, [](int32_t group) { return group == 0; }))
     return {};
-  return unsupported("GPTQ with columns ordered by group (desc_act)",
-                     "quantize with desc_act false");
+  SmallVector<int64_t> sorted = llvm::to_vector(llvm::seq<int64_t>(0, columns));
+  llvm::stable_sort(sorted, [&](int64_t a, int64_t b) { return groups[a] < groups[b]; });
+  for (auto [k, column] : llvm::enumerate(sorted))
+    if (groups[column] != (fields.group == 0 ? 0 : static_cast<int64_t>(k) / fields.group))
+      return unsupported("a g_idx whose groups have different sizes",
+                         "download the checkpoint again");
+  if (!llvm::is_sorted(sorted))
+    order = std::move(sorted);
+  return {};
 }
 
 /// compressed-tensors: weight_packed [N, K * bits / 32], weight_scale [N, groups],
@@ -277,7 +280,7 @@ StoredWeights::Parts StoredWeights::partsOf(const Words &words, Value packed, in
   int64_t bits = words.fields.bits, half = int64_t{1} << (bits - 1);
   int64_t bias = hasZeros ? 0 : bits == 8 ? half : half - kNibbleZero;
   Parts parts;
-  parts.values = unpack(packed, columns, integer(bits == 8 ? 8 : 4), bits, 0, bias);
+  parts.values = unpack(packed, columns, integer(bits == 8 ? 8 : 4), bits, 0, bias, order);
   parts.encoding = llm::EncodingAttr::get(builder.getContext(), bits == 8 ? "int8" : "int4",
                                           words.fields.group, hasZeros);
   return parts;

@@ -35,6 +35,10 @@ public:
   /// other shapes and types than the format has.
   checkpoint::Expected<mlir::Value> matrix(llvm::StringRef name, llvm::ArrayRef<int64_t> shape);
 
+  /// Of the last matrix: which of the model's inputs its column k is for. Empty: input k. Columns
+  /// that share a scale stand together in the value, whatever the model's order.
+  llvm::ArrayRef<int64_t> columnOrder() const { return order; }
+
 private:
   template <class T> using Expected = checkpoint::Expected<T>;
   using Shape = llvm::ArrayRef<int64_t>;
@@ -85,7 +89,7 @@ private:
                              std::optional<Shape> stored = {});
   /// Scales [rows, groups] of a float type, as they are stored or transposed.
   Expected<mlir::Value> readScales(llvm::StringRef part, Shape shape, bool transposed);
-  checkpoint::Outcome columnsInOrder(int64_t columns, const Fields &fields) const;
+  checkpoint::Outcome readColumnOrder(int64_t columns, const Fields &fields);
   mlir::Value transpose(mlir::Value input);
   mlir::Value repeatRows(mlir::Value input, int64_t count, int64_t rows);
   mlir::Value unpack(mlir::Value input, int64_t columns, mlir::Type element, int64_t bits,
@@ -97,6 +101,7 @@ private:
   const checkpoint::Checkpoint &checkpoint;
   std::string module; ///< of the matrix being built: its name without ".weight"
   std::optional<mlir::Location> location;
+  llvm::SmallVector<int64_t> order; ///< columnOrder
 };
 
 } // namespace ingot::compiler

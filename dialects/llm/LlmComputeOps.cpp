@@ -184,6 +184,14 @@ LogicalResult SliceColumnsOp::verify() {
   return success();
 }
 
+LogicalResult GatherColumnsOp::verify() {
+  if (typeOf(getColumns()).getShape() != ArrayRef<int64_t>{columnsOf(getResult())})
+    return emitOpError() << "needs one index for each column of the result";
+  if (!sameRows(typeOf(getInput()), typeOf(getResult())))
+    return emitOpError() << "result must have the input's rows";
+  return success();
+}
+
 LogicalResult GatherRowsOp::verify() {
   if (!sameRows(typeOf(getRows()), typeOf(getResult())) ||
       columnsOf(getInput()) != columnsOf(getResult()))

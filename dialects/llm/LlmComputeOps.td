@@ -154,6 +154,16 @@ def Llm_GatherRowsOp : Llm_Op<"gather_rows", [Pure]> {
   let hasVerifier = 1;
 }
 
+def Llm_GatherColumnsOp : Llm_Op<"gather_columns", [Pure]> {
+  let summary = "result[t,k] = input[t, columns[k]]: what a weight with reordered columns reads";
+  let arguments = (ins Llm_Activation:$input, Llm_IndexTensor:$columns);
+  let results = (outs Llm_Activation:$result);
+  let assemblyFormat = [{
+    $input `,` $columns attr-dict `:` type($input) `,` type($columns) `->` type($result)
+  }];
+  let hasVerifier = 1;
+}
+
 def Llm_BoundaryOp : Llm_Op<"boundary", [SameOperandsAndResultType]> {
   let summary = "Names a value at a cut between segments of the program; the identity";
   let description = [{

@@ -88,8 +88,6 @@ Type KvType::parse(AsmParser &parser) {
 
 LogicalResult EncodingAttr::verify(function_ref<InFlightDiagnostic()> emitError, StringRef kind,
                                    int64_t group, bool zeroPoints) {
-  // codebook8 has i8 elements read as 0 ... 255 and 256 numbers. It is for scales, while weights
-  // are made: no kernel reads it.
   constexpr StringLiteral kinds[] = {"int8",    "int4",      "fp8",      "affine4",
                                      "affine8", "codebook4", "codebook8"};
   if (!llvm::is_contained(kinds, kind))

@@ -55,6 +55,8 @@ def Llm_EncodingAttr : AttrDef<Llm_Dialect, "Encoding"> {
       group], rounded after the product and after the sum; zeros have the scales' type. They are
       ggml's minima.
     - `codebook4`: i4 elements 0 ... 15. value = scale * zeros[stored]; zeros are 16 f32 numbers.
+    - `codebook8`: i8 elements read as 0 ... 255, and 256 numbers. Of scales, while weights are
+      made: no kernel reads it.
 
     Example: `#llm.encoding<"int4", group = 64, zero_points = false>`.
   }];

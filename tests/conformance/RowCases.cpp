@@ -367,6 +367,19 @@ static Case gatherCase(const std::string &element) {
       43, /*logitRows=*/true);
 }
 
+static Case gatherColumnsCase(const std::string &element, int64_t columns) {
+  std::string in = activation(172, element), out = activation(columns, element);
+  std::string indices = formatv("tensor<{0}xi32>", columns);
+  return elementCase(
+      "gather_columns_" + element + "_" + std::to_string(columns),
+      "%x: " + in + ", %k: " + indices + " {test.limit = 172 : i64}", out,
+      "llm.gather_columns %x, %k : " + in + ", " + indices + " -> " + out,
+      [](const Inputs &inputs, int64_t row, int64_t column) {
+        return inputs.arguments[0].tensor.at(row, int64_t(inputs.arguments[1].tensor.at(column)));
+      },
+      columns);
+}
+
 static Case sliceCase(const std::string &element) {
   std::string in = activation(172, element), out = activation(43, element);
   return elementCase(
@@ -437,6 +450,8 @@ std::vector<Case> conformance::rowCases() {
   for (std::string element : {"f32", "bf16"}) {
     add(gatherCase(element));
     add(sliceCase(element));
+    add(gatherColumnsCase(element, 43));
+    add(gatherColumnsCase(element, 600));
     for (int64_t headDim : {8, 16, 64, 80, 128})
       add(ropeCase(element, 3, headDim), element == "bf16" && headDim != 64);
     for (auto [headDim, pairs] : {std::pair<int64_t, int64_t>{128, 48}, {96, 36}, {16, 3}, {14, 1}})

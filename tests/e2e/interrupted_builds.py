@@ -14,6 +14,8 @@ KILLS = 40
 class InterruptedBuilds(harness.BuildTest):
     def setUp(self):
         super().setUp()
+        # What a shell starts in the background ignores interrupts, and so would the builds.
+        signal.signal(signal.SIGINT, signal.default_int_handler)
         self.model = self.checkpoint("--shape", "tiny")
 
     def start(self, output):

@@ -103,6 +103,38 @@ class StoredCheckpoints(harness.BuildTest):
             "ct-nvfp4a16", "wrong", quantization["quantization_config"], wrong), output), output,
             "INGOT-E1081.*weight_scale")
 
+    def test_groups_of_different_sizes_are_refused(self):
+        source = "gptq-w4-g32-sym-desc_act"
+
+        def moved(name, dtype, shape, data):
+            # One column more in the first group.
+            return name, dtype, shape, (data.replace(struct.pack("<i", 1), struct.pack("<i", 0), 1)
+                                        if name.endswith("g_idx") else data)
+
+        quantization = json.loads((DATA / "quantized" / source / "config.json").read_text())
+        output = self.fresh("out") / "m.ingot"
+        self.assert_refused(self.build(self.variant(
+            source, "moved", quantization["quantization_config"], moved), output), output,
+            "INGOT-E1054.*different sizes")
+
+    def test_products_of_one_input_share_its_reordered_columns(self):
+        source, orders = "gptq-w4-g32-sym-desc_act", {}
+
+        def alike(name, dtype, shape, data):
+            # GPTQ finds the order of a product's input; these were drawn matrix by matrix.
+            return name, dtype, shape, (orders.setdefault(len(data), data)
+                                        if name.endswith("g_idx") else data)
+
+        quantization = json.loads((DATA / "quantized" / source / "config.json").read_text())
+        output, _ = self.report("ordered", self.variant(
+            source, "alike", quantization["quantization_config"], alike))
+        programs = json.loads(self.ingot_run("inspect", output, "--json").stdout)["targets"][0]
+        step = next(program for program in programs["programs"] if program["name"] == "step")
+        launches = [instruction for instruction in step["instructions"]
+                    if instruction.get("name", "").startswith("gather_columns")]
+        # In each of two layers: q, k and v; o; gate and up; down.
+        self.assertEqual(len(launches), 2 * 4)
+
     def test_double_quantization_is_refused(self):
         def nested(name, dtype, shape, data):
             return name.replace("weight.quant_map", "weight.nested_absmax"), dtype, shape, data

@@ -282,3 +282,19 @@ func.func @f(%x: tensor<?x8xf32, "T">, %r: tensor<?xi32, "L">) {
   %0 = llm.gather_rows %x, %r : tensor<?x8xf32, "T">, tensor<?xi32, "L"> -> tensor<?x8xf32, "T">
   return
 }
+
+// -----
+
+func.func @f(%x: tensor<?x8xf32, "T">, %k: tensor<7xi32>) {
+  // expected-error @+1 {{needs one index for each column of the result}}
+  %0 = llm.gather_columns %x, %k : tensor<?x8xf32, "T">, tensor<7xi32> -> tensor<?x8xf32, "T">
+  return
+}
+
+// -----
+
+func.func @f(%x: tensor<?x8xf32, "T">, %k: tensor<8xi32>) {
+  // expected-error @+1 {{result must have the input's rows}}
+  %0 = llm.gather_columns %x, %k : tensor<?x8xf32, "T">, tensor<8xi32> -> tensor<?x8xf32, "L">
+  return
+}

@@ -91,5 +91,9 @@ func.func @rows_and_columns(%x: tensor<?x8xf32, "T">, %row: tensor<?x1xf32, "T">
   // CHECK: llm.gather_rows %{{.*}}, %{{.*}} : tensor<?x4xf32, "T">, tensor<?xi32, "L"> -> tensor<?x4xf32, "L">
   %8 = llm.gather_rows %7, %rows
       : tensor<?x4xf32, "T">, tensor<?xi32, "L"> -> tensor<?x4xf32, "L">
+  %order = llm.literal "order" dense<[3, 0, 2, 1]> : tensor<4xi32> : tensor<4xi32>
+  // CHECK: llm.gather_columns %{{.*}}, %{{.*}} : tensor<?x4xf32, "T">, tensor<4xi32> -> tensor<?x4xf32, "T">
+  %9 = llm.gather_columns %7, %order
+      : tensor<?x4xf32, "T">, tensor<4xi32> -> tensor<?x4xf32, "T">
   return
 }
