@@ -435,19 +435,9 @@ checkpoint::Expected<StoredWeights::Parts> StoredWeights::bitsAndBytes4(Shape sh
   auto scales =
       read(".weight.absmax", builder.getF32Type(), {rows, groups}, Shape({rows * groups}));
   auto book = numbers(".weight.quant_map", 16);
-  if (!values)
-    return values.error();
-  if (!scales)
-    return scales.error();
   if (!book)
     return book.error();
-  Parts parts;
-  parts.values = *values;
-  parts.scales = *scales;
-  parts.zeros = codeBook("bitsandbytes", *book);
-  parts.encoding =
-      llm::EncodingAttr::get(builder.getContext(), "codebook4", groups == 1 ? 0 : block, false);
-  return parts;
+  return codes(values, scales, codeBook("bitsandbytes", *book), groups == 1 ? 0 : block);
 }
 
 /// weight_scale [N, K / 16] of e4m3. compressed-tensors: weight_packed [N, K / 2] of e2m1, and
@@ -471,17 +461,7 @@ checkpoint::Expected<StoredWeights::Parts> StoredWeights::nvfp4(Shape shape) {
   auto values =
       readNibbles(isModelOpt ? ".weight" : ".weight_packed", shape, {rows, columns / 2}, false);
   auto scales = readCodes(".weight_scale", DType::F8E4M3, {rows, columns / group}, "e4m3", book);
-  if (!values)
-    return values.error();
-  if (!scales)
-    return scales.error();
-  Parts parts;
-  parts.values = *values;
-  parts.scales = *scales;
-  parts.zeros = codeBook("e2m1", e2m1());
-  parts.encoding = llm::EncodingAttr::get(builder.getContext(), "codebook4",
-                                          columns == group ? 0 : group, false);
-  return parts;
+  return codes(values, scales, codeBook("e2m1", e2m1()), columns == group ? 0 : group);
 }
 
 /// weight_blocks [N, K / 32, 16] of e2m1, weight_scales [N, K / 32]: powers of two, by their
@@ -502,18 +482,21 @@ checkpoint::Expected<StoredWeights::Parts> StoredWeights::mxfp4(Shape shape) {
                          : readNibbles(".weight_blocks", shape, {rows, groups, group / 2}, false);
   auto scales = readCodes(isPacked ? ".weight_scale" : ".weight_scales", DType::U8, {rows, groups},
                           "e8m0", book);
+  if (scales)
+    scales = Value(llm::ConvertOp::create(
+        builder, *location, RankedTensorType::get({rows, groups}, builder.getBF16Type()), *scales));
+  return codes(values, scales, codeBook("e2m1", e2m1()), columns == group ? 0 : group);
+}
+
+checkpoint::Expected<StoredWeights::Parts> StoredWeights::codes(const Expected<Value> &values,
+                                                                const Expected<Value> &scales,
+                                                                Value book, int64_t group) {
   if (!values)
     return values.error();
   if (!scales)
     return scales.error();
-  Parts parts;
-  parts.values = *values;
-  parts.scales = llm::ConvertOp::create(
-      builder, *location, RankedTensorType::get({rows, groups}, builder.getBF16Type()), *scales);
-  parts.zeros = codeBook("e2m1", e2m1());
-  parts.encoding =
-      llm::EncodingAttr::get(builder.getContext(), "codebook4", groups == 1 ? 0 : group, false);
-  return parts;
+  return Parts{*values, *scales, book,
+               llm::EncodingAttr::get(builder.getContext(), "codebook4", group, false)};
 }
 
 Value StoredWeights::codeBook(StringRef name, ArrayRef<float> numbers) {

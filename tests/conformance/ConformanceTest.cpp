@@ -43,8 +43,6 @@ const std::vector<std::string> &conformance::simulatedTargets() {
   return fullGrid() ? all : some;
 }
 
-namespace {} // namespace
-
 const std::vector<Case> &conformance::allCases() {
   static const auto *cases = [] {
     auto *all = new std::vector<Case>();
