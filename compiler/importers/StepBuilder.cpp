@@ -128,18 +128,7 @@ Value StepBuilder::weight(StringRef name, ArrayRef<int64_t> shape) {
     if (const checkpoint::Tensor *tensor = checkpoint.find(name.str()))
       read.insert(tensor->name);
     if (value) {
-      std::vector<int32_t> order(storedWeights.columnOrder().begin(),
-                                 storedWeights.columnOrder().end());
-      if (!order.empty()) {
-        Value &literal = orders[order];
-        auto type =
-            RankedTensorType::get({static_cast<int64_t>(order.size())}, builder.getI32Type());
-        if (!literal)
-          literal = llm::LiteralOp::create(weights, atSite(builder.getContext(), name), type,
-                                           (name + ".order").str(),
-                                           DenseElementsAttr::get(type, ArrayRef(order)));
-        columnOrders[*value] = literal;
-      }
+      keepColumnOrder(name, *value);
       return known[name] = *value;
     }
     fail(value.error());
@@ -174,6 +163,19 @@ Value StepBuilder::weight(StringRef name, ArrayRef<int64_t> shape) {
   Value value = llm::WeightOp::create(weights, atSite(builder.getContext(), name),
                                       RankedTensorType::get(shape, element), stored, file, offset);
   return known[name] = value;
+}
+
+void StepBuilder::keepColumnOrder(StringRef name, Value weight) {
+  SmallVector<int32_t> order(storedWeights.columnOrder());
+  if (order.empty())
+    return;
+  auto type = RankedTensorType::get({static_cast<int64_t>(order.size())}, builder.getI32Type());
+  auto content = DenseElementsAttr::get(type, ArrayRef(order));
+  Value &literal = orders[content];
+  if (!literal)
+    literal = llm::LiteralOp::create(weights, atSite(builder.getContext(), name), type,
+                                     (name + ".order").str(), content);
+  columnOrders[weight] = literal;
 }
 
 Value StepBuilder::permuteRows(Value weight, ArrayRef<int64_t> digits, ArrayRef<int64_t> order) {

@@ -11,7 +11,6 @@
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "llvm/ADT/StringSet.h"
-#include <map>
 
 namespace ingot::compiler {
 
@@ -78,13 +77,15 @@ private:
   mlir::Operation *firstOperation = nullptr; ///< separates weights from the program while building
   mlir::Value tokens, positions, tokenSequences, blockTable, logitRows;
   llvm::SmallVector<mlir::Value> caches;
+  /// Remembers the order of the columns of `weight`, which storedWeights made last.
+  void keepColumnOrder(llvm::StringRef name, mlir::Value weight);
   /// `input` with its columns as `weight` has them.
   mlir::Value inOrderOf(mlir::Value weight, mlir::Value input);
 
   llvm::StringMap<mlir::Value> known; ///< weights made so far
   /// Of weights with reordered columns: where column k stands in an input. Equal orders are one.
   llvm::DenseMap<mlir::Value, mlir::Value> columnOrders;
-  std::map<std::vector<int32_t>, mlir::Value> orders;
+  llvm::DenseMap<mlir::Attribute, mlir::Value> orders; ///< by their content
   llvm::DenseMap<std::pair<mlir::Value, mlir::Value>, mlir::Value> gathered;
   void checkAllRead();
 

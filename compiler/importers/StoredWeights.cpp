@@ -437,7 +437,7 @@ checkpoint::Expected<StoredWeights::Parts> StoredWeights::bitsAndBytes4(Shape sh
   auto book = numbers(".weight.quant_map", 16);
   if (!book)
     return book.error();
-  return codes(values, scales, codeBook("bitsandbytes", *book), groups == 1 ? 0 : block);
+  return codes(values, scales, codeBook("bitsandbytes", *book), columns, block);
 }
 
 /// weight_scale [N, K / 16] of e4m3. compressed-tensors: weight_packed [N, K / 2] of e2m1, and
@@ -461,7 +461,7 @@ checkpoint::Expected<StoredWeights::Parts> StoredWeights::nvfp4(Shape shape) {
   auto values =
       readNibbles(isModelOpt ? ".weight" : ".weight_packed", shape, {rows, columns / 2}, false);
   auto scales = readCodes(".weight_scale", DType::F8E4M3, {rows, columns / group}, "e4m3", book);
-  return codes(values, scales, codeBook("e2m1", e2m1()), columns == group ? 0 : group);
+  return codes(values, scales, codeBook("e2m1", e2m1()), columns, group);
 }
 
 /// weight_blocks [N, K / 32, 16] of e2m1, weight_scales [N, K / 32]: powers of two, by their
@@ -485,18 +485,20 @@ checkpoint::Expected<StoredWeights::Parts> StoredWeights::mxfp4(Shape shape) {
   if (scales)
     scales = Value(llm::ConvertOp::create(
         builder, *location, RankedTensorType::get({rows, groups}, builder.getBF16Type()), *scales));
-  return codes(values, scales, codeBook("e2m1", e2m1()), columns == group ? 0 : group);
+  return codes(values, scales, codeBook("e2m1", e2m1()), columns, group);
 }
 
 checkpoint::Expected<StoredWeights::Parts> StoredWeights::codes(const Expected<Value> &values,
                                                                 const Expected<Value> &scales,
-                                                                Value book, int64_t group) {
+                                                                Value book, int64_t columns,
+                                                                int64_t group) {
   if (!values)
     return values.error();
   if (!scales)
     return scales.error();
   return Parts{*values, *scales, book,
-               llm::EncodingAttr::get(builder.getContext(), "codebook4", group, false)};
+               llm::EncodingAttr::get(builder.getContext(), "codebook4",
+                                      group == columns ? 0 : group, false)};
 }
 
 Value StoredWeights::codeBook(StringRef name, ArrayRef<float> numbers) {

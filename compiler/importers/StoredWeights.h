@@ -75,9 +75,9 @@ private:
                                     bool highFirst);
   /// The f32 numbers of a part that holds `count` of them.
   Expected<llvm::SmallVector<float>> numbers(llvm::StringRef part, size_t count) const;
-  /// Codes of four bits for the numbers of `book`.
+  /// Codes of four bits for the numbers of `book`, of rows of `columns`.
   Expected<Parts> codes(const Expected<mlir::Value> &values, const Expected<mlir::Value> &scales,
-                        mlir::Value book, int64_t group);
+                        mlir::Value book, int64_t columns, int64_t group);
   Expected<Words> wordsOf(llvm::StringRef words, llvm::StringRef scales, Shape shape, size_t axis,
                           bool hasZeros);
   Parts partsOf(const Words &words, mlir::Value packed, int64_t columns, bool hasZeros);

@@ -188,11 +188,14 @@ private:
             name + (mode ? ", early" : ", late"));
     };
     size_t rows = answers.size(), all = architectures.size();
-    for (size_t i = 0; i < std::max(rows, all) && all > 0 && !fullGrid(); ++i)
-      run((i + index) % all, i % rows, (i + i / all + index / all) % std::size(modes));
-    for (size_t i = 0; i < rows * all && fullGrid(); ++i)
-      for (size_t mode = 0; mode < std::size(modes); ++mode)
-        run(i % all, i / all, mode);
+    if (fullGrid()) {
+      for (size_t i = 0; i < rows * all; ++i)
+        for (size_t mode = 0; mode < std::size(modes); ++mode)
+          run(i % all, i / all, mode);
+    } else if (all > 0) {
+      for (size_t i = 0; i < std::max(rows, all); ++i)
+        run((i + index) % all, i % rows, (i + i / all + index / all) % std::size(modes));
+    }
   }
 
   void check(const Answer &wanted, const Output &output, const std::string &target) {

@@ -162,12 +162,6 @@ class GgufModels(harness.BuildTest):
         self.assert_built(self.build(model, output, "--max-context", "256", *options), output)
         return output
 
-    def differing(self, one, other):
-        """The areas in which two engines differ."""
-        result = self.ingot_run("diff", one, other, "--json")
-        self.assertIn(result.returncode, (0, 1), result.stderr)
-        return {change["category"] for change in json.loads(result.stdout)["changes"]}
-
     def ids(self, engine):
         result = self.ingot_run(engine, "--greedy", "-n", "24", "--ids", "--ignore-eos",
                                 "--max-sequences", "1", "-p", "Once upon 12 times, a")

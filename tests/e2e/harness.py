@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the scripts here share: where the programs are, running them, and the closing line."""
+import json
 import os
 import pathlib
 import shutil
@@ -41,6 +42,12 @@ class BuildTest(unittest.TestCase):
         return subprocess.run(
             [programs / "ingot-run", *map(str, arguments)], stdin=subprocess.DEVNULL,
             capture_output=True, text=True, errors="replace", timeout=LIMIT, check=False)
+
+    def differing(self, one, other):
+        """The areas in which two engines differ."""
+        result = self.ingot_run("diff", one, other, "--json")
+        self.assertIn(result.returncode, (0, 1), result.stderr)
+        return {change["category"] for change in json.loads(result.stdout)["changes"]}
 
     def assert_built(self, result, output):
         self.assertEqual(result.returncode, 0, result.stdout)
