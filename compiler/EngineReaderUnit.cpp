@@ -201,11 +201,20 @@ LogicalResult EngineUnitReader::read(const schema::Kernel &table) {
       return {};
     return builder.getDenseI64ArrayAttr(SmallVector<int64_t>(list->begin(), list->end()));
   };
+  SmallVector<Attribute> maps;
+  for (uint32_t i = 0; i < countOf(table.tensor_maps()); ++i) {
+    const schema::TensorMap &map = *table.tensor_maps()->Get(i);
+    maps.push_back(TensorMapAttr::getChecked(
+        [&] { return bad(""); }, builder.getContext(), int64_t(map.buffer()), int64_t(map.rows()),
+        int64_t(map.row_bytes()), int64_t(map.box_rows()), int64_t(map.box_bytes())));
+    if (!maps.back())
+      return failure();
+  }
   auto kernel = KernelOp::create(
       builder, location, builder.getStringAttr(textOf(table.name())),
       builder.getStringAttr(textOf(table.source())), constants, *guards,
       number(int64_t(table.scratch_bytes())), number(int64_t(table.shared_bytes())),
-      extents(table.block()), extents(table.cluster()),
+      extents(table.block()), extents(table.cluster()), builder.getArrayAttr(maps),
       table.spmd() ? builder.getUnitAttr() : UnitAttr(), library,
       facts.empty() ? DictionaryAttr() : facts.getDictionary(builder.getContext()));
   return readEpilogue(kernel, table);

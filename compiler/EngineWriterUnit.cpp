@@ -157,11 +157,17 @@ EngineUnitWriter::Offset<schema::Kernel> EngineUnitWriter::write(KernelOp op) {
   Tables<schema::Range> guards = ranges(op.getGuards());
   Elements<uint32_t> block = extents(op.getBlock()), cluster = extents(op.getCluster());
   auto factTables = builder.CreateVector(facts);
+  std::vector<Offset<schema::TensorMap>> maps;
+  for (TensorMapAttr map : op.getTensorMaps().getAsRange<TensorMapAttr>())
+    maps.push_back(schema::CreateTensorMap(
+        builder, uint32_t(map.getBuffer()), uint64_t(map.getRows()), uint64_t(map.getRowBytes()),
+        uint32_t(map.getBoxRows()), uint32_t(map.getBoxBytes())));
+  Tables<schema::TensorMap> mapTables = builder.CreateVector(maps);
   Text source = text(op.getSource()), constantText = optionalText(constants),
        epilogue = optionalText(epilogueText(op));
   return schema::CreateKernel(builder, name, entry, libraries.at(op.getLibraryAttr().getAttr()),
                               guards, op.getScratchBytes(), op.getSharedBytes(), block, cluster,
-                              op.getSpmd(), factTables, source, constantText, epilogue);
+                              op.getSpmd(), factTables, source, constantText, epilogue, mapTables);
 }
 
 //===- Programs -----------------------------------------------------------------------------===//

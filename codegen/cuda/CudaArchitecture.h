@@ -22,6 +22,8 @@ struct CudaArchitecture {
   int64_t fp8SumBits;
 
   bool hasFp8Products() const { return fp8SumBits > 0; }
+  /// Copies of boxes of a tensor by one thread (TMA), which barriers in shared memory count.
+  bool hasTensorCopies() const { return version >= 90; }
 };
 
 /// What a sum of 16-bit products keeps below its largest term, on every architecture.

@@ -23,6 +23,15 @@ public:
   /// Dynamic shared memory in bytes; templates find it as `extern __shared__`.
   void shared(int64_t bytes) { sharedBytes = bytes; }
 
+  /// The next tensor map: operand `value` of `op` is `rows` rows of `rowBytes`
+  /// bytes, of which a copy brings a box. Templates find the maps in `Launch::maps`.
+  void tensorMap(mlir::Operation *op, mlir::Value value, int64_t rows, int64_t rowBytes,
+                 int64_t boxRows, int64_t boxBytes) {
+    auto buffer = llvm::find(op->getOperands(), value) - op->operand_begin();
+    tensorMaps.push_back(
+        engine::TensorMapAttr::get(op->getContext(), buffer, rows, rowBytes, boxRows, boxBytes));
+  }
+
   /// Blocks that must fit on a multiprocessor together; bounds the registers of a thread.
   void blocksPerMultiprocessor(int64_t count) { integer("blocks_per_sm", count); }
 
@@ -46,11 +55,13 @@ public:
   engine::KernelVariant take() {
     integer("threads", threads);
     integer("buffers", buffers);
+    integer("tensor_maps", int64_t(tensorMaps.size()));
     if (!expected.empty())
       text("expects", llvm::join(expected, " "));
     engine::KernelVariant variant = VariantBuilder::take();
     variant.block = {threads};
     variant.sharedBytes = sharedBytes;
+    variant.tensorMaps = std::move(tensorMaps);
     if (!workspaceBytes.empty())
       variant.workspace = engine::getExpr(variant.constants.getContext(), workspaceBytes);
     return variant;
@@ -59,6 +70,7 @@ public:
 private:
   int64_t threads, buffers, sharedBytes = 0;
   std::string workspaceBytes;
+  llvm::SmallVector<engine::TensorMapAttr, 0> tensorMaps;
   llvm::SmallVector<std::string> expected;
 };
 

@@ -48,24 +48,29 @@ static llvm::SmallVector<unsigned> regionParameters(engine::KernelOp kernel) {
 
 /// The entry: parameters and launch bounds.
 static std::string entryText(engine::KernelOp kernel, int64_t buffers) {
-  std::string parameters, arguments;
+  std::string parameters, arguments, maps, mapAddresses;
   for (int64_t i = 0; i < buffers; ++i) {
     parameters += "void *b" + std::to_string(i) + ", ";
     arguments += (i ? ", b" : "b") + std::to_string(i);
+  }
+  for (size_t i = 0; i < kernel.getTensorMaps().size(); ++i) {
+    maps += ", const __grid_constant__ TensorMap m" + std::to_string(i);
+    mapAddresses += (i ? ", &m" : "&m") + std::to_string(i);
   }
   // Without a number of blocks, ptxas may trade registers for stack.
   bool bounded = kernel.getConstants().contains("blocks_per_sm");
   return std::string("\n#include \"Ptx.cuh\"\nextern \"C\" __global__ void "
                      "__launch_bounds__(constants::threads") +
          (bounded ? ", constants::blocks_per_sm" : ", 1") + ")\nINGOT_KERNEL(" + parameters +
-         "i64 t, i64 s, i64 l, i64 b) {\n"
+         "i64 t, i64 s, i64 l, i64 b" + maps +
+         ") {\n"
          "#ifndef INGOT_WAITS_ITSELF\n"
          "  ptx::letNextKernelStart();\n"
          "  ptx::waitForEarlierKernels();\n"
          "#endif\n"
          "  const Launch launch = {{" +
-         arguments +
-         "}, {t, s, l, b}};\n"
+         arguments + "}, {t, s, l, b}, {" + mapAddresses +
+         "}};\n"
          "  run(launch);\n"
          "}\n";
 }

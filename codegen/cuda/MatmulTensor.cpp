@@ -21,6 +21,8 @@ constexpr int64_t kSegment = 512;
 /// Shared memory that a block must leave alone: the driver's and the template's own.
 constexpr int64_t kOtherShared = 2048;
 constexpr int64_t kMostStages = 6;
+/// Of a stage's barrier, where tensor copies fill stages; what they write is aligned to this.
+constexpr int64_t kBarrierBytes = 128;
 /// Numbers of tokens up to which the cost model chooses.
 constexpr int64_t kMostChosen = 4096;
 /// Sums of a lane that leave room for a second block.
@@ -96,7 +98,8 @@ int64_t groupOf(const MatmulShape &shape) {
 }
 
 /// Bytes of a stage; counted as in kernels/MatmulPipeline.cuh.
-int64_t stageBytes(const Plan &plan, llm::MatmulOp op, const MatmulShape &shape) {
+int64_t stageBytes(const Plan &plan, llm::MatmulOp op, const MatmulShape &shape,
+                   const CudaArchitecture &architecture) {
   int64_t bytes = plan.tile.rows() * plan.depth * bitsOf(shape.weight) / 8 +
                   plan.tile.tokens() * plan.depth * shape.inputBytes;
   if (plan.group > 0) {
@@ -105,6 +108,7 @@ int64_t stageBytes(const Plan &plan, llm::MatmulOp op, const MatmulShape &shape)
     bytes += plan.tile.rows() * groups * bitsOf(scales.getElementType()) / 8;
     bytes += shape.zeroPoints ? plan.tile.rows() * groups : 0;
   }
+  bytes += architecture.hasTensorCopies() ? kBarrierBytes : 0;
   return bytes;
 }
 
@@ -158,7 +162,7 @@ std::optional<Plan> planFor(llm::MatmulOp op, const MatmulShape &shape, const Ti
   Plan plan = {tile, 0, groupOf(shape), 0, 0, 0};
   for (int64_t depth : depthsOf(plan, shape)) {
     plan.depth = depth;
-    plan.stageBytes = stageBytes(plan, op, shape);
+    plan.stageBytes = stageBytes(plan, op, shape, architecture);
     planMemory(plan, architecture);
     if (plan.stages >= 3 || (plan.stages == 2 && depth == 64))
       return plan;
@@ -184,7 +188,7 @@ llvm::SmallVector<Plan> plansFor(llm::MatmulOp op, const MatmulShape &shape, con
   for (int64_t depth : depthsOf(*first, shape))
     for (int64_t blocks = 1; blocks <= mostBlocks(tile); ++blocks) {
       Plan plan = {tile, depth, first->group, 0, 0, 0};
-      plan.stageBytes = stageBytes(plan, op, shape);
+      plan.stageBytes = stageBytes(plan, op, shape, architecture);
       bool known =
           !planStages(plan, architecture, blocks) || llvm::any_of(plans, [&](const Plan &other) {
             return other.depth == plan.depth && other.stages == plan.stages;
@@ -197,6 +201,30 @@ llvm::SmallVector<Plan> plansFor(llm::MatmulOp op, const MatmulShape &shape, con
     plans.push_back(*first);
   }
   return plans;
+}
+
+/// Tensor maps of the weight and of the scales and zeros by group; as kernels/MatmulPipeline.cuh
+/// counts its rows and stages.
+void addTensorMaps(CudaVariant &variant, llm::MatmulOp op, const MatmulShape &shape,
+                   const Plan &plan) {
+  int64_t tiles = llvm::divideCeil(shape.rows, kTileRows);
+  int64_t tileRows = plan.tile.rows() / kTileRows;
+  constexpr int64_t blockBytes = kWarpSize * 16; // of a warp
+  int64_t blockDepth = blockBytes * 8 / (kTileRows * bitsOf(shape.weight));
+  variant.tensorMap(op, op.getWeight(), tiles,
+                    int64_t(llvm::divideCeil(shape.k, blockDepth)) * blockBytes, tileRows,
+                    plan.depth / blockDepth * blockBytes);
+  if (plan.group == 0)
+    return;
+  int64_t groups = llvm::divideCeil(shape.k, plan.group);
+  int64_t stageGroups = std::max<int64_t>(plan.depth / plan.group, 1);
+  auto scales = cast<RankedTensorType>(op.getScales().getType());
+  int64_t scaleBytes = kTileRows * bitsOf(scales.getElementType()) / 8;
+  variant.tensorMap(op, op.getScales(), tiles, groups * scaleBytes, tileRows,
+                    stageGroups * scaleBytes);
+  if (shape.zeroPoints)
+    variant.tensorMap(op, op.getZeros(), tiles, groups * kTileRows, tileRows,
+                      stageGroups * kTileRows);
 }
 
 KernelVariant tensorKernel(llm::MatmulOp op, const MatmulShape &shape, const Plan &plan,
@@ -219,6 +247,10 @@ KernelVariant tensorKernel(llm::MatmulOp op, const MatmulShape &shape, const Pla
   variant.expects(shape.integer ? "IMMA" : float8 ? "QMMA" : "HMMA");
   variant.expects("LDSM");
   variant.expects("LDGSTS");
+  if (architecture.hasTensorCopies()) {
+    variant.expects("UTMALDG");
+    addTensorMaps(variant, op, shape, plan);
+  }
   int64_t tiles = llvm::divideCeil(shape.rows, tile.rows());
   int64_t segments = llvm::divideCeil(shape.k, kSegment);
   std::string tokenTiles =

@@ -37,6 +37,26 @@ def Engine_RangeAttr : Engine_Attr<"Range", "range"> {
   let genVerifyDecl = 1;
 }
 
+def Engine_TensorMapAttr : Engine_Attr<"TensorMap", "tensor_map"> {
+  let summary = "How tensor copies (TMA) of a kernel read a buffer: a descriptor's recipe";
+  let description = [{
+    Buffer argument number `buffer` is `rows` rows of `row_bytes` bytes, one after the other; a copy
+    brings `box_rows` rows of `box_bytes` bytes, with zeros for what lies beyond. The device encodes
+    the recipe for the buffer's address and hands it over after all other arguments. Elements have
+    8 bytes: rows and boxes are multiples of 16 bytes, a box has at most 256 rows and 256 elements
+    a row.
+
+    Example: `#engine.tensor_map<buffer = 1, rows = 256 x 8192, box = 8 x 1024>`.
+  }];
+  let parameters = (ins "int64_t":$buffer, "int64_t":$rows, "int64_t":$rowBytes,
+                        "int64_t":$boxRows, "int64_t":$boxBytes);
+  let assemblyFormat = [{
+    `<` `buffer` `=` $buffer `,` `rows` `=` $rows `x` $rowBytes `,` `box` `=` $boxRows `x`
+       $boxBytes `>`
+  }];
+  let genVerifyDecl = 1;
+}
+
 def Engine_LayoutAttr : Engine_Attr<"Layout", "layout"> {
   let summary = "Order of a weight's elements in memory: a mixed-radix permutation of digits";
   let description = [{

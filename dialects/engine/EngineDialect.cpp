@@ -72,6 +72,22 @@ LogicalResult RangeAttr::verify(function_ref<InFlightDiagnostic()> emitError, St
   return emitError() << "range of " << dim << " is empty: " << min << " to " << max;
 }
 
+LogicalResult TensorMapAttr::verify(function_ref<InFlightDiagnostic()> emitError, int64_t buffer,
+                                    int64_t rows, int64_t rowBytes, int64_t boxRows,
+                                    int64_t boxBytes) {
+  constexpr int64_t kStep = 16, kMostRows = 256, kMostBytes = 2048, kMostSize = 0xffffffff;
+  auto isRow = [](int64_t bytes, int64_t most) {
+    return bytes > 0 && bytes % kStep == 0 && bytes <= most;
+  };
+  if (buffer < 0 || rows < 1 || rows > kMostSize || !isRow(rowBytes, kMostSize))
+    return emitError() << "a tensor map reads rows of a buffer, whose bytes are a multiple of "
+                       << kStep;
+  if (boxRows < 1 || boxRows > kMostRows || !isRow(boxBytes, kMostBytes))
+    return emitError() << "a tensor map's box has 1 to " << kMostRows << " rows of at most "
+                       << kMostBytes << " bytes, a multiple of " << kStep;
+  return success();
+}
+
 //===- LayoutAttr ---------------------------------------------------------------------------===//
 
 SmallVector<LayoutAttr::Digit> LayoutAttr::digitList() const {

@@ -16,6 +16,7 @@ class Engine_UserOp<string mnemonic, list<Trait> traits = []>
 
 def Engine_ExprArray : TypedArrayAttrBase<Engine_ExprAttr, "array of expressions">;
 def Engine_RangeArray : TypedArrayAttrBase<Engine_RangeAttr, "array of ranges">;
+def Engine_TensorMapArray : TypedArrayAttrBase<Engine_TensorMapAttr, "array of tensor maps">;
 
 // ---- Attributes of instructions ---------------------------------------------------------------
 
@@ -142,14 +143,15 @@ def Engine_KernelOp : Engine_UserOp<"kernel", [Symbol, IsolatedFromAbove]> {
                        DefaultValuedAttr<I64Attr, "0">:$shared_bytes,
                        OptionalAttr<DenseI64ArrayAttr>:$block,
                        OptionalAttr<DenseI64ArrayAttr>:$cluster,
+                       DefaultValuedAttr<Engine_TensorMapArray, "{}">:$tensor_maps,
                        UnitAttr:$spmd, OptionalAttr<FlatSymbolRefAttr>:$library,
                        OptionalAttr<DictionaryAttr>:$facts);
   let regions = (region AnyRegion:$epilogue);
   let assemblyFormat = [{
     $sym_name `from` $source (`constants` $constants^)? (`guards` $guards^)?
     (`scratch` $scratch_bytes^)? (`shared` $shared_bytes^)? (`block` $block^)?
-    (`cluster` $cluster^)? (`spmd` $spmd^)? (`library` $library^)? (`facts` $facts^)?
-    attr-dict (`epilogue` $epilogue^)?
+    (`cluster` $cluster^)? (`maps` $tensor_maps^)? (`spmd` $spmd^)? (`library` $library^)?
+    (`facts` $facts^)? attr-dict (`epilogue` $epilogue^)?
   }];
   let hasVerifier = 1;
   let extraClassDeclaration = [{

@@ -34,6 +34,8 @@ struct KernelVariant {
   /// Threads of a block, blocks of a cluster and dynamic shared memory, on targets that have them.
   std::vector<int64_t> block, cluster;
   int64_t sharedBytes = 0;
+  /// Recipes of tensor maps, on targets that have tensor copies.
+  llvm::SmallVector<TensorMapAttr, 0> tensorMaps;
   /// Bytes of memory that one launch works in besides its buffers; null: none. Over the dims.
   ExprAttr workspace;
   /// What the target states of the kernel, as texts.

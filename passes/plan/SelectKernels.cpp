@@ -298,6 +298,8 @@ private:
     for (int64_t extent : variant.cluster)
       stream << " cluster " << extent;
     stream << " shared " << variant.sharedBytes;
+    for (TensorMapAttr map : variant.tensorMaps)
+      stream << map;
     for (RangeAttr guard : variant.guards)
       stream << guard;
     SmallVector<NamedAttribute> facts = workFacts(&op);
@@ -313,11 +315,12 @@ private:
 
     std::string name = uniqueName(variant.source + "_" + std::to_string(kernelNames.size()));
     SmallVector<Attribute> guards(variant.guards.begin(), variant.guards.end());
-    auto kernel =
-        KernelOp::create(kernels, op.getLoc(), name, variant.source, variant.constants,
-                         ArrayAttr::get(context, guards), variant.scratchBytes, variant.sharedBytes,
-                         extents(variant.block), extents(variant.cluster), variant.spmd,
-                         FlatSymbolRefAttr(), DictionaryAttr());
+    SmallVector<Attribute> maps(variant.tensorMaps.begin(), variant.tensorMaps.end());
+    auto kernel = KernelOp::create(kernels, op.getLoc(), name, variant.source, variant.constants,
+                                   ArrayAttr::get(context, guards), variant.scratchBytes,
+                                   variant.sharedBytes, extents(variant.block),
+                                   extents(variant.cluster), ArrayAttr::get(context, maps),
+                                   variant.spmd, FlatSymbolRefAttr(), DictionaryAttr());
     kernel.addFacts(facts);
     if (region && !region->empty())
       copyEpilogue(kernel, *region);

@@ -15,12 +15,21 @@ namespace ingot::runtime {
 /// Forms of kernel code; values as LibraryKind of Engine.fbs.
 enum class CodeKind : uint8_t { HostSharedObject, Cubin, Ptx };
 
+/// How tensor copies read a kernel's buffer; as TensorMap of Engine.fbs.
+struct TensorMapRecipe {
+  uint32_t buffer = 0; ///< index among the launch's buffers
+  uint64_t rows = 0, rowBytes = 0;
+  uint32_t boxRows = 0, boxBytes = 0;
+};
+
 /// How a kernel is launched, beside its grid.
 struct KernelShape {
   bool spmd = false; ///< host: one call per thread, with a barrier, instead of one call per tile
   uint32_t block[3] = {1, 1, 1};   ///< cuda: threads per block
   uint32_t cluster[3] = {1, 1, 1}; ///< cuda: blocks per cluster
   uint64_t sharedBytes = 0;        ///< cuda: dynamic shared memory per block
+  /// cuda: tensor maps, which are arguments after all others
+  std::vector<TensorMapRecipe> tensorMaps;
 };
 
 /// One kernel of a loaded library; owned by the device.

@@ -205,6 +205,11 @@ static KernelShape launchShapeOf(const schema::Kernel &kernel) {
     if (axis < count(kernel.cluster()))
       shape.cluster[axis] = kernel.cluster()->Get(axis);
   }
+  for (uint32_t i = 0; i < count(kernel.tensor_maps()); ++i) {
+    const schema::TensorMap &map = *kernel.tensor_maps()->Get(i);
+    shape.tensorMaps.push_back(
+        {map.buffer(), map.rows(), map.row_bytes(), map.box_rows(), map.box_bytes()});
+  }
   return shape;
 }
 

@@ -6,8 +6,9 @@
 
 #include <stdint.h>
 
-/** Raised whenever a structure below changes; an engine states the version it was built for. */
-#define INGOT_KERNEL_ABI_VERSION 1
+/** Raised whenever a structure below changes, or what any kernel is handed; an engine states the
+ *  version it was built for. 2: kernels may have tensor maps. */
+#define INGOT_KERNEL_ABI_VERSION 2
 
 /** Every buffer handed to a kernel is aligned to this many bytes, and is readable for as many
  *  bytes past its end, so that vector loads may run over. */

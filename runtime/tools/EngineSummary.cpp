@@ -123,6 +123,14 @@ private:
             {"shared_bytes", kernel.shared_bytes()},
             {"block", numbers(kernel.block())},
             {"cluster", numbers(kernel.cluster())},
+            {"tensor_maps", list(kernel.tensor_maps(),
+                                 [](const schema::TensorMap *map) {
+                                   return json{{"buffer", map->buffer()},
+                                               {"rows", map->rows()},
+                                               {"row_bytes", map->row_bytes()},
+                                               {"box_rows", map->box_rows()},
+                                               {"box_bytes", map->box_bytes()}};
+                                 })},
             {"spmd", kernel.spmd()},
             {"facts", facts},
             {"source", text(kernel.source())},

@@ -180,11 +180,13 @@ bool CompiledFunction::chooseKernels(const engine::KernelProvider &provider,
       std::string name = "k" + std::to_string(launches.size()) + "_" + std::to_string(index);
       launch.symbols.push_back(name);
       llvm::SmallVector<Attribute> guards(variant.guards.begin(), variant.guards.end());
+      llvm::SmallVector<Attribute> maps(variant.tensorMaps.begin(), variant.tensorMaps.end());
       auto kernel = engine::KernelOp::create(builder, op.getLoc(), name, variant.source,
                                              variant.constants, builder.getArrayAttr(guards),
                                              variant.scratchBytes, variant.sharedBytes,
                                              extents(variant.block), extents(variant.cluster),
-                                             variant.spmd, /*library=*/{}, /*facts=*/{});
+                                             builder.getArrayAttr(maps), variant.spmd,
+                                             /*library=*/{}, /*facts=*/{});
       if (op.getNumRegions() != 1 || op.getRegion(0).empty())
         continue;
       IRMapping mapping;
@@ -303,6 +305,10 @@ bool CompiledFunction::simulate(const Launch &launch, size_t variant, Dims dims,
   for (auto [axis, extent] : llvm::enumerate(chosen.cluster))
     call.shape.cluster[axis] = uint32_t(extent);
   call.shape.sharedBytes = uint64_t(chosen.sharedBytes);
+  for (engine::TensorMapAttr map : chosen.tensorMaps)
+    call.shape.tensorMaps.push_back({uint32_t(map.getBuffer()), uint64_t(map.getRows()),
+                                     uint64_t(map.getRowBytes()), uint32_t(map.getBoxRows()),
+                                     uint32_t(map.getBoxBytes())});
   for (auto [axis, extent] : llvm::enumerate(chosen.grid))
     call.grid[axis] = evaluate(extent, dims);
   call.scalars = {dims.T, dims.S, dims.L, dims.B};

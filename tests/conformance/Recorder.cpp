@@ -164,6 +164,14 @@ uint32_t Recorder::addKernel(const ObservedLaunch &seen) {
     kernel->block = std::make_unique<record::Extent>(extent(shape.block));
     kernel->cluster = std::make_unique<record::Extent>(extent(shape.cluster));
     kernel->shared_bytes = shape.sharedBytes;
+    for (const runtime::TensorMapRecipe &recipe : shape.tensorMaps) {
+      auto &map = kernel->tensor_maps.emplace_back(std::make_unique<record::TensorMapT>());
+      map->buffer = recipe.buffer;
+      map->rows = recipe.rows;
+      map->row_bytes = recipe.rowBytes;
+      map->box_rows = recipe.boxRows;
+      map->box_bytes = recipe.boxBytes;
+    }
     content.kernels.push_back(std::move(kernel));
   }
   return place->second;

@@ -3,6 +3,7 @@
 #include "tests/conformance/SimulatedGpu.h"
 
 #include "dialects/engine/KernelProvider.h"
+#include "runtime/devices/cuda/TensorMaps.h"
 #include <algorithm>
 #include <gtest/gtest.h>
 
@@ -120,6 +121,14 @@ bool SimulatedGpu::launch(cuda::Kernel kernel, const SimulatedLaunch &launch,
   std::vector<void *> arguments;
   for (uint64_t &value : values)
     arguments.push_back(&value);
+  std::vector<cuda::TensorMap> maps(launch.shape.tensorMaps.size());
+  for (size_t i = 0; i < maps.size(); ++i) {
+    const runtime::TensorMapRecipe &recipe = launch.shape.tensorMaps[i];
+    if (!succeeded(runtime::encodeTensorMap(*driver, recipe, values[recipe.buffer], maps[i]),
+                   "encoding a tensor map of " + launch.symbol))
+      return false;
+    arguments.push_back(&maps[i]);
+  }
   cuda::LaunchAttribute early = {};
   early.id = cuda::LaunchAttributeId::ProgrammaticStreamSerialization;
   early.value.programmaticStreamSerializationAllowed = 1;

@@ -77,7 +77,18 @@ private:
       if (total > kLargest)
         return refuse("its buffers are too large");
     }
+    for (const auto &map : record.kernels[launch.kernel]->tensor_maps)
+      if (!liesInItsBuffer(*map, launch))
+        return refuse("a tensor map reads beyond its buffer");
     return {};
+  }
+
+  bool liesInItsBuffer(const TensorMapT &map, const LaunchT &launch) const {
+    if (map.buffer >= launch.buffers.size() || map.rows > UINT32_MAX || map.row_bytes > UINT32_MAX)
+      return false;
+    const BufferT &buffer = *launch.buffers[map.buffer];
+    return map.rows * map.row_bytes <=
+           bytesOf(buffer.input != kNone ? buffer.input : buffer.output);
   }
 
   Status checkBuffer(const BufferT &buffer, uint64_t &total) const {

@@ -209,6 +209,9 @@ private:
       to[2] = from.z();
     }
     shape.sharedBytes = kernel.shared_bytes;
+    for (const auto &map : kernel.tensor_maps)
+      shape.tensorMaps.push_back(
+          {map->buffer, map->rows, map->row_bytes, map->box_rows, map->box_bytes});
     Result<runtime::DeviceKernel> loaded = device->kernel(*library, kernel.symbol, shape);
     if (!loaded.ok())
       return std::move(loaded).status();

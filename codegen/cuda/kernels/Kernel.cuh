@@ -2,7 +2,7 @@
 // What every kernel template includes first. A template defines
 //   __device__ void run(const Launch &launch);
 // and reads its constants as `constants::<name>`; the compiler appends the entry, which bears the
-// kernel's name and takes one pointer a buffer and the scalars T, S, L, B.
+// kernel's name and takes one pointer a buffer, the scalars T, S, L, B and the tensor maps.
 #pragma once
 
 using i8 = signed char;
@@ -15,16 +15,23 @@ using i64 = long long;
 using u64 = unsigned long long;
 
 // Generated: `namespace constants` with every constant of the kernel (integers as i64, reals as
-// double), and besides `threads` (of a block) and `buffers`.
+// double), and besides `threads` (of a block), `buffers` and `tensor_maps`.
 #include "Constants.cuh"
 
 #define INGOT_DEVICE static __device__ __forceinline__
+
+/// How tensor copies (TMA) read a buffer, as the driver encodes it; opaque.
+struct alignas(64) TensorMap {
+  u8 bytes[128];
+};
 
 /// The entry's arguments. Buffers are the operation's operands in order (absent ones skipped), its
 /// results, and last the workspace where the operation's kernels have one.
 struct Launch {
   void *buffers[constants::buffers];
   i64 scalars[4]; ///< T, S, L, B
+  /// In the order in which the provider stated them.
+  const TensorMap *maps[constants::tensor_maps ? constants::tensor_maps : 1];
 
   template <class Type> __device__ Type *buffer(int index) const {
     return static_cast<Type *>(buffers[index]);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The ring of stages in shared memory that MatmulTensor fills with asynchronous copies: weights as
-// packed, inputs row by row, and the scales and zeros of the stage's groups.
+// packed, inputs row by row, and the scales and zeros of the stage's groups. From sm_90 on what
+// belongs to the weight comes by tensor copies. Inputs do not: kernels before this one have written
+// them with ordinary stores, which tensor copies see only behind fences of those kernels.
 #pragma once
 
 #include "MatmulFragments.cuh"
@@ -31,13 +33,24 @@ constexpr i64 kWeightTiles = ceilDiv(constants::weight_rows, 16);
 constexpr i64 kWeightBlocks = ceilDiv(kDepth, kBlockDepth);
 constexpr int kStageBlocks = kTileDepth / kBlockDepth;
 
+/// Whether tensor copies bring weights, scales and zeros; then each stage has a barrier.
+constexpr bool kTensorCopies = constants::tensor_maps > 0;
+/// What tensor copies write stands at multiples of this.
+constexpr int kTensorAlignment = 128;
+
 // Offsets within a stage.
 constexpr int kWeightsBytes = kRowTiles * kStageBlocks * kBlockBytes;
 constexpr int kInputsOffset = kWeightsBytes;
 constexpr int kScalesOffset = kInputsOffset + kTileTokens * kRowBytes;
 constexpr int kZerosOffset = kScalesOffset + kRowTiles * kStageGroups * kScaleBytes;
-constexpr int kStageBytes = kZerosOffset + kRowTiles * kStageGroups * kZeroBytes;
+constexpr int kBarrierOffset = kZerosOffset + kRowTiles * kStageGroups * kZeroBytes;
+constexpr int kStageBytes = kBarrierOffset + (kTensorCopies ? kTensorAlignment : 0);
 static_assert(kStages * kStageBytes <= constants::shared_bytes, "the provider counts alike");
+static_assert(!kTensorCopies ||
+              (kStageBytes % kTensorAlignment == 0 && kScalesOffset % kTensorAlignment == 0 &&
+               kZerosOffset % kTensorAlignment == 0));
+/// Bytes that tensor copies bring to a stage.
+constexpr int kTensorBytes = kBarrierOffset - kTileTokens * kRowBytes;
 
 /// What a block works on.
 struct Tile {
@@ -85,29 +98,24 @@ INGOT_DEVICE u32 inputPlace(int token, int chunk) {
   return u32(kInputsOffset + token * kRowBytes + (chunk ^ (token & 7)) * 16);
 }
 
-/// A thread's part of filling stages.
-struct StageCopies {
+/// A thread's part of bringing weights, scales and zeros, by copies of 16 bytes.
+struct WeightCopies {
   static constexpr bool kAllTiles = kWeightTiles % kRowTiles == 0;
   static constexpr int kWeightChunks = kStageBlocks * kBlockBytes / 16;
-  static constexpr int kInputChunks = kRowBytes / 16;
   static constexpr int kScaleChunks = kStageGroups * kScaleBytes / 16;
   static constexpr int kZeroChunks = kStageGroups * kZeroBytes / 16;
-  static_assert(kThreads / kInputChunks % 8 == 0, "inputPlace exchanges alike for every pass");
 
   Copies<kRowTiles, kWeightChunks, kWeightBlocks * kBlockBytes, kAllTiles> weights;
-  Copies<kTileTokens, kInputChunks, kDepth * kInputBytes, false> inputs;
   Copies<kRowTiles, kScaleChunks ? kScaleChunks : 1, kGroups * kScaleBytes, kAllTiles> scales;
   Copies<kRowTiles, kZeroChunks ? kZeroChunks : 1, kGroups * kZeroBytes, kAllTiles> zeros;
-  u32 inputTo = inputPlace(int(threadIdx.x) / kInputChunks, int(threadIdx.x) % kInputChunks);
 
-  __device__ StageCopies(const Launch &launch, const Tile &tile)
+  __device__ WeightCopies(const Launch &launch, const Tile &tile, u32)
       : weights(launch.buffers[kWeight], tile.firstTile, kWeightTiles),
-        inputs(launch.buffers[kInput], tile.firstToken, tile.tokens),
         scales(kScaleChunks ? launch.buffers[kScales] : nullptr, tile.firstTile, kWeightTiles),
         zeros(kZeroChunks ? launch.buffers[kZeros] : nullptr, tile.firstTile, kWeightTiles) {}
 
-  /// Weights from column `k` on, with their scales and zeros, for the stage at `stage`.
-  __device__ void copyWeights(u32 stage, int k) const {
+  /// From column `k` on, for the stage at `stage`.
+  __device__ void copy(u32 stage, int k) const {
     u32 to = stage + threadIdx.x * 16;
     int block = k / kBlockDepth, group = k / kGroup;
     weights.copy(to, block * kBlockBytes, (int(kWeightBlocks) - block) * (kBlockBytes / 16));
@@ -117,8 +125,78 @@ struct StageCopies {
     if constexpr (kZeroChunks > 0)
       zeros.copy(to + kZerosOffset, group * kZeroBytes, int(kGroups) - group);
   }
-  __device__ void copyInputs(u32 stage, int k) const {
-    inputs.copy(stage + inputTo, k * kInputBytes, (int(kDepth) - k) * kInputBytes / 16);
+  // A thread's copies are waited for together, whatever they bring.
+  __device__ void wait(u32, u32) const {}
+  __device__ void finish() const {}
+};
+
+/// The same by tensor copies of one thread. Elements of the maps have 8 bytes.
+struct WeightTensors {
+  const Launch &launch;
+  int firstTile;
+  u32 base; ///< of the stages
+  /// Known to be the same in a warp: so the copies' operands are.
+  bool isFirstWarp = __shfl_sync(0xffffffffu, threadIdx.x / 32, 0) == 0;
+
+  __device__ WeightTensors(const Launch &launch, const Tile &tile, u32 base)
+      : launch(launch), firstTile(int(tile.firstTile)), base(base) {
+    if (threadIdx.x == 0) {
+#pragma unroll
+      for (int i = 0; i < kStages; ++i)
+        ptx::makeBarrier(base + i * kStageBytes + kBarrierOffset);
+      ptx::publishBarriers();
+    }
+    __syncthreads();
+  }
+
+  __device__ void copy(u32 stage, int k) const {
+    if (!isFirstWarp || !ptx::isElected())
+      return;
+    u32 barrier = stage + kBarrierOffset;
+    int group = k / kGroup;
+    ptx::expectBytes(barrier, kTensorBytes);
+    ptx::copyTensor(stage, launch.maps[0], k / kBlockDepth * (kBlockBytes / 8), firstTile, barrier);
+    if constexpr (kScaleBytes > 0)
+      ptx::copyTensor(stage + kScalesOffset, launch.maps[1], group * (kScaleBytes / 8), firstTile,
+                      barrier);
+    if constexpr (kZeroBytes > 0)
+      ptx::copyTensor(stage + kZerosOffset, launch.maps[2], group * (kZeroBytes / 8), firstTile,
+                      barrier);
+  }
+  /// `parity`: whether the stage has been filled an even (0) or odd number of times before.
+  __device__ void wait(u32 stage, u32 parity) const {
+    ptx::waitBytes(stage + kBarrierOffset, parity);
+  }
+  /// Lets the barriers' memory be used for other things. No thread waits any more.
+  __device__ void finish() const {
+    if (threadIdx.x == 0)
+#pragma unroll
+      for (int i = 0; i < kStages; ++i)
+        ptx::dropBarrier(base + i * kStageBytes + kBarrierOffset);
+  }
+};
+
+template <bool Tensors> struct WeightWayOf {
+  using Type = WeightCopies;
+};
+template <> struct WeightWayOf<true> {
+  using Type = WeightTensors;
+};
+using WeightWay = WeightWayOf<kTensorCopies>::Type;
+
+/// A thread's part of bringing inputs.
+struct InputCopies {
+  static constexpr int kChunks = kRowBytes / 16;
+  static_assert(kThreads / kChunks % 8 == 0, "inputPlace exchanges alike for every pass");
+
+  Copies<kTileTokens, kChunks, kDepth * kInputBytes, false> inputs;
+  u32 to = inputPlace(int(threadIdx.x) / kChunks, int(threadIdx.x) % kChunks);
+
+  __device__ InputCopies(const Launch &launch, const Tile &tile)
+      : inputs(launch.buffers[kInput], tile.firstToken, tile.tokens) {}
+
+  __device__ void copy(u32 stage, int k) const {
+    inputs.copy(stage + to, k * kInputBytes, (int(kDepth) - k) * kInputBytes / 16);
   }
 };
 

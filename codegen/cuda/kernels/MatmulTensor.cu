@@ -215,29 +215,32 @@ struct Work {
 
 /// Copies, multiplies and closes segments until the share of k is done.
 __device__ void Work::run() {
-  StageCopies copies(launch, tile);
+  WeightWay weights(launch, tile, base);
+  InputCopies inputs(launch, tile);
   int steps = (end - begin + kTileDepth - 1) / kTileDepth;
   // Weights do not depend on the kernels before this one.
 #pragma unroll
   for (int step = 0; step < kStages - 1; ++step)
     if (step < steps)
-      copies.copyWeights(base + step * kStageBytes, begin + step * kTileDepth);
+      weights.copy(base + step * kStageBytes, begin + step * kTileDepth);
   ptx::waitForEarlierKernels();
 #pragma unroll
   for (int step = 0; step < kStages - 1; ++step) {
     if (step < steps)
-      copies.copyInputs(base + step * kStageBytes, begin + step * kTileDepth);
+      inputs.copy(base + step * kStageBytes, begin + step * kTileDepth);
     ptx::commitCopies();
   }
   u32 reading = 0, writing = (kStages - 1) * kStageBytes; // stages, by their offset
+  u32 parity = 0;
 #pragma unroll 1
   for (int k = begin; k < end; k += kTileDepth) {
+    weights.wait(base + reading, parity);
     ptx::waitCopies<kStages - 2>();
     __syncthreads();
     int next = k + (kStages - 1) * kTileDepth;
     if (next < end) {
-      copies.copyWeights(base + writing, next);
-      copies.copyInputs(base + writing, next);
+      weights.copy(base + writing, next);
+      inputs.copy(base + writing, next);
     }
     ptx::commitCopies();
 #pragma unroll
@@ -248,7 +251,9 @@ __device__ void Work::run() {
         closeSegment(k / int(kSegment));
     writing = reading;
     reading = reading + kStageBytes == kStages * kStageBytes ? 0 : reading + kStageBytes;
+    parity ^= reading == 0;
   }
+  weights.finish();
   ptx::waitCopies<0>();
   __syncthreads();
 }

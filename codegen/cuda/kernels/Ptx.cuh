@@ -138,6 +138,74 @@ template <int Pending> INGOT_DEVICE void waitCopies() {
   asm volatile("cp.async.wait_group %0;" ::"n"(Pending) : "memory");
 }
 
+//===- Tensor copies, from sm_90 on ---------------------------------------------------------===//
+
+/// True for one thread of a warp that has come here whole.
+INGOT_DEVICE bool isElected() {
+  u32 elected = 0;
+#if __CUDA_ARCH__ >= 900
+  asm volatile("{\n"
+               ".reg .pred elected;\n"
+               "elect.sync _|elected, 0xffffffff;\n"
+               "selp.u32 %0, 1, 0, elected;\n"
+               "}"
+               : "=r"(elected));
+#endif
+  return elected != 0;
+}
+/// Makes a barrier in shared memory (8 bytes) for one arrival a phase.
+INGOT_DEVICE void makeBarrier(u32 barrier) {
+#if __CUDA_ARCH__ >= 900
+  asm volatile("mbarrier.init.shared.b64 [%0], 1;" ::"r"(barrier) : "memory");
+#endif
+}
+/// Ends a barrier for which no thread waits.
+INGOT_DEVICE void dropBarrier(u32 barrier) {
+#if __CUDA_ARCH__ >= 900
+  asm volatile("mbarrier.inval.shared.b64 [%0];" ::"r"(barrier) : "memory");
+#endif
+}
+/// Shows this thread's barriers to tensor copies; other threads see them after a barrier of all.
+INGOT_DEVICE void publishBarriers() {
+#if __CUDA_ARCH__ >= 900
+  asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+#endif
+}
+/// The phase's arrival: it ends once so many bytes have come.
+INGOT_DEVICE void expectBytes(u32 barrier, u32 bytes) {
+#if __CUDA_ARCH__ >= 900
+  asm volatile("mbarrier.arrive.expect_tx.shared.b64 _, [%0], %1;" ::"r"(barrier), "r"(bytes)
+               : "memory");
+#endif
+}
+/// Waits for the end of the phase of this parity: 0 for a barrier's first, 1 for its second.
+INGOT_DEVICE void waitBytes(u32 barrier, u32 parity) {
+#if __CUDA_ARCH__ >= 900
+  u32 ended;
+  do {
+    asm volatile("{\n"
+                 ".reg .pred ended;\n"
+                 "mbarrier.try_wait.parity.shared.b64 ended, [%1], %2;\n"
+                 "selp.u32 %0, 1, 0, ended;\n"
+                 "}"
+                 : "=r"(ended)
+                 : "r"(barrier), "r"(parity)
+                 : "memory");
+  } while (!ended);
+#endif
+}
+/// Copies the map's box from element `x` of row `y` on; what lies beyond the tensor becomes zeros.
+INGOT_DEVICE void copyTensor(u32 shared, const TensorMap *map, i32 x, i32 y, u32 barrier) {
+#if __CUDA_ARCH__ >= 900
+  asm volatile("cp.async.bulk.tensor.2d.shared::cta.global.mbarrier::complete_tx::bytes "
+               "[%0], [%1, {%2, %3}], [%4];" ::"r"(shared),
+               "l"(map), "r"(x), "r"(y), "r"(barrier)
+               : "memory");
+#endif
+}
+
+//===- Fragments ----------------------------------------------------------------------------===//
+
 /// Four 8x8 matrices of 16-bit elements; lane i gives the address of row i % 8 of matrix i / 8.
 INGOT_DEVICE void loadMatrix4(u32 (&values)[4], u32 shared) {
   asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"

@@ -4,6 +4,7 @@
 
 #include "runtime/devices/cuda/Cubin.h"
 #include "runtime/devices/cuda/SimulatorCpu.h"
+#include "runtime/devices/cuda/TensorMaps.h"
 
 #include "runtime/schema/KernelAbi.h"
 
@@ -274,6 +275,12 @@ void CudaDevice::launch(const DeviceLaunch &launch) {
   arguments.clear();
   for (uint64_t &value : values)
     arguments.push_back(&value);
+  maps.resize(shape.tensorMaps.size());
+  for (size_t i = 0; i < maps.size(); ++i) {
+    note(encodeTensorMap(*driver, shape.tensorMaps[i], values[shape.tensorMaps[i].buffer], maps[i]),
+         "encoding a tensor map");
+    arguments.push_back(&maps[i]);
+  }
   auto *function = static_cast<cuda::Function>(launch.kernel->entry);
   if (graph) {
     cuda::GraphNodeParameters parameters = {};

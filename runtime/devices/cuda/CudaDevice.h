@@ -89,6 +89,7 @@ private:
   std::unique_ptr<PinnedReads> reads;
   std::vector<uint64_t> values; ///< of the launch being made
   std::vector<void *> arguments;
+  std::vector<cuda::TensorMap> maps;
   Status failure;
   cuda::Event timerStart = nullptr, timerEnd = nullptr; ///< made on first use
 

@@ -97,6 +97,27 @@ TEST(EngineFileTest, ChecksTheArena) {
   EXPECT_EQ(load(makeToyEngine(options)), "INGOT-E5010");
 }
 
+TEST(EngineFileTest, ChecksTensorMaps) {
+  auto loadWith = [](const TensorMapRecipe &recipe) {
+    ToyOptions options;
+    options.tensorMaps = {recipe};
+    return load(makeToyEngine(options));
+  };
+  EXPECT_EQ(loadWith({2, 4, 64, 8, 32}), "");                      // all 256 bytes of the table
+  const TensorMapRecipe bad[] = {{2, 5, 64, 8, 32},                // beyond the table
+                                 {3, 5, 64, 8, 32},                // beyond one row of logits
+                                 {4, 4, 64, 8, 32},                // there is no such buffer
+                                 {2, 0, 64, 8, 32},                // no rows
+                                 {2, 4, 24, 8, 16},                // rows of 24 bytes
+                                 {2, 4, 64, 257, 32},              // a box too high
+                                 {2, 4, 64, 8, 40},                // of uneven bytes
+                                 {2, 4, 64, 8, 4096},              // and too wide
+                                 {2, UINT64_MAX / 16, 16, 8, 16}}; // a size that overflows
+  for (const TensorMapRecipe &recipe : bad)
+    EXPECT_EQ(loadWith(recipe), "INGOT-E5006")
+        << recipe.buffer << " " << recipe.rows << " " << recipe.rowBytes << " " << recipe.boxBytes;
+}
+
 TEST(EngineFileTest, RefusesAnUnknownDim) {
   ToyOptions options;
   options.stepDim = "Experts";

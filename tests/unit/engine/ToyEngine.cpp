@@ -206,8 +206,15 @@ private:
                constant(toyRandomBytes), 1);
   }
 
-  void kernel(const char *symbol, std::vector<Offset<Range>> guards) {
-    kernels.push_back(CreateKernelDirect(builder, symbol, symbol, 0, &guards, 64));
+  void kernel(const char *symbol, std::vector<Offset<Range>> guards,
+              const std::vector<runtime::TensorMapRecipe> &recipes = {}) {
+    std::vector<Offset<TensorMap>> maps;
+    for (const runtime::TensorMapRecipe &recipe : recipes)
+      maps.push_back(CreateTensorMap(builder, recipe.buffer, recipe.rows, recipe.rowBytes,
+                                     recipe.boxRows, recipe.boxBytes));
+    kernels.push_back(CreateKernelDirect(builder, symbol, symbol, 0, &guards, 64, 0, nullptr,
+                                         nullptr, false, nullptr, nullptr, nullptr, nullptr,
+                                         &maps));
   }
 
   Offset<Arg> bufferArg(uint32_t index) { return CreateArg(builder, ArgKind::Buffer, index); }
@@ -316,7 +323,7 @@ private:
   Offset<Target> makeTarget() {
     makeBuffers();
     kernel("toy_hidden", {});
-    kernel("toy_logits", {});
+    kernel("toy_logits", {}, options.tensorMaps);
     kernel("toy_sample", {});
     for (const ToyVariant &v : options.appendVariants)
       kernel("toy_append", {CreateRange(builder, T, v.guardMin, v.guardMax)});

@@ -3,6 +3,7 @@
 // compiler.
 #pragma once
 
+#include "runtime/devices/Device.h"
 #include "runtime/engine/EngineFile.h"
 #include "runtime/serving/Session.h"
 
@@ -52,7 +53,10 @@ struct ToyOptions {
   std::string stepDim = "T";    ///< name of the token dim
   int64_t hiddenOffset = -1;    ///< >= 0: offset of "hidden" in the arena, right or wrong
   std::vector<uint8_t> library; ///< instead of the real kernels
-  bool randomWeight = false;    ///< a weight that the loader makes: two parts in turn, in tiles
+  /// Of the kernel of the logits, whose buffers are hidden, logit_rows, the table of
+  /// toyVocabulary * 4 bytes and logits.
+  std::vector<runtime::TensorMapRecipe> tensorMaps;
+  bool randomWeight = false; ///< a weight that the loader makes: two parts in turn, in tiles
 };
 
 constexpr int64_t toyVocabulary = 64;

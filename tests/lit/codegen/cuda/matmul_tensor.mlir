@@ -1,6 +1,6 @@
 // RUN: %ingot_opt %s --ingot-choose-layouts --ingot-hoist-weights --ingot-select-kernels --ingot-plan-memory --ingot-prove-coverage | FileCheck %s
 
-// A bf16 product: weights in fragments, a tile for each number of tokens. With few tokens blocks
+// A bf16 product: weights in fragments, which tensor copies bring, a tile for each number of tokens. With few tokens blocks
 // share k; how many do is a formula of the device's multiprocessors. Sums on their way lie in the
 // unit's workspace, which begins with counters, is zero at load and lives throughout.
 #cuda = #engine.target<"sm_90a", backend = "cuda", arch = "sm_90a", preference = 90>
@@ -13,8 +13,9 @@ module attributes {engine.target = #cuda} {
   // CHECK: engine.weight @{{.*}} tensor<256x1024xbf16, #engine.layout<[0, 16, 16], [1, 16, 64], [0, 1, 8], [1, 2, 4], [1, 8, 2], [0, 8, 2], [1, 1, 2]>>
   // CHECK: engine.buffer @workspace "arena" i8 {{.*}} zeroed
   // CHECK: engine.kernel @MatmulTensor_0 from "MatmulTensor"
-  // CHECK-SAME: expects = "HMMA LDSM LDGSTS"
+  // CHECK-SAME: expects = "HMMA LDSM LDGSTS UTMALDG"
   // CHECK-SAME: block [256]
+  // CHECK-SAME: maps [#engine.tensor_map<buffer = 1, rows = 16 x 32768, box = 8 x 2048>]
   // CHECK: engine.launch "matmul tokens"
   // CHECK-SAME: where[<"T", 1, 8>] grid[<"2">, <"T ceildiv 8">, <"2 * sms floordiv (2 * (T ceildiv 8)) max 1 min 2">]
   // CHECK-SAME: where[<"T", 9, 16>]

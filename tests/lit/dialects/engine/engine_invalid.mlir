@@ -216,6 +216,20 @@ engine.unit @u <"host", backend = "x86", arch = "x86-64", preference = 1> {
 // -----
 
 engine.unit @u <"host", backend = "x86", arch = "x86-64", preference = 1> {
+  // expected-error @+1 {{a tensor map reads rows of a buffer, whose bytes are a multiple of 16}}
+  engine.kernel @k from "x" maps [#engine.tensor_map<buffer = 0, rows = 4 x 24, box = 2 x 16>]
+}
+
+// -----
+
+engine.unit @u <"host", backend = "x86", arch = "x86-64", preference = 1> {
+  // expected-error @+1 {{a tensor map's box has 1 to 256 rows of at most 2048 bytes, a multiple of 16}}
+  engine.kernel @k from "x" maps [#engine.tensor_map<buffer = 0, rows = 4 x 32, box = 2 x 4096>]
+}
+
+// -----
+
+engine.unit @u <"host", backend = "x86", arch = "x86-64", preference = 1> {
   engine.buffer @b "arena" f32 [] bytes <"4">
   // expected-error @+1 {{offset 32 must be a multiple of 64 within 64 bytes}}
   engine.arena_tier [] bytes 64 offsets [32]

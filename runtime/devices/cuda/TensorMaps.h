@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+// Descriptors of tensor copies (TMA), made from the recipes in an engine.
+#pragma once
+
+#include "runtime/devices/Device.h"
+#include "runtime/devices/cuda/Driver.h"
+
+namespace ingot::runtime {
+
+/// Encodes `recipe` for the buffer at `address` as a matrix of 8-byte elements without swizzle,
+/// whose copies fill with zeros. The driver refuses what the device cannot copy.
+cuda::DriverResult encodeTensorMap(const Driver &driver, const TensorMapRecipe &recipe,
+                                   cuda::DevicePointer address, cuda::TensorMap &map);
+
+} // namespace ingot::runtime
