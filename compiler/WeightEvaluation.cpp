@@ -194,6 +194,9 @@ void BlockPlan::Runner::convert(const Step &step, const WeightNode &node) {
     for (int64_t start = 0; start < columns; start += chunk) {
       int64_t count = std::min(chunk, columns - start);
       widen(from, in + start * workingBytes(from), floats.data(), count);
+      if (node.plus != 0)
+        for (float &number : std::span(floats).first(static_cast<size_t>(count)))
+          number += node.plus;
       narrow(to, floats.data(), out + start * workingBytes(to), count);
     }
   }

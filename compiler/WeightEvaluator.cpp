@@ -33,7 +33,7 @@ WeightView BlockPlan::request(WeightValue value, const Window &window) {
 
 /// Windows that are those of one operand need no step of their own.
 std::optional<WeightView> BlockPlan::requestOneInput(const WeightNode &node, const Window &window) {
-  if (node.kind == NodeKind::Convert &&
+  if (node.kind == NodeKind::Convert && node.plus == 0 &&
       graph.shape(node.operands[0]).element == node.results[0].element)
     return request(node.operands[0], window);
   if (node.kind != NodeKind::ConcatRows)

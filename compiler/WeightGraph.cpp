@@ -193,8 +193,9 @@ Outcome WeightGraphReader::readKind(Operation &op, WeightNode &node) {
   return llvm::TypeSwitch<Operation *, Outcome>(&op)
       .Case([&](llm::WeightOp source) { return readSource(source, node); })
       .Case([&](llm::LiteralOp literal) { return readLiteral(literal, node); })
-      .Case([&](llm::ConvertOp) {
+      .Case([&](llm::ConvertOp convert) {
         node.kind = NodeKind::Convert;
+        node.plus = convert.getPlus().convertToFloat();
         return floats(true) ? Outcome() : notFloat;
       })
       .Case([&](llm::QuantizeOp quantize) {

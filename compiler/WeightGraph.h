@@ -64,6 +64,7 @@ struct WeightNode {
   EncodingKind encoding = EncodingKind::Int8; ///< Quantize, Dequantize
   bool zeroPoints = false;                    ///< Quantize, Dequantize
   int64_t group = 0;   ///< Quantize, Dequantize: columns that share a scale, 0: the row, -1: all
+  float plus = 0;      ///< Convert: is added in f32
   int64_t block = 1;   ///< InterleaveRows; RepeatRows: how often
   PackedFields fields; ///< Unpack
   BlockPart part;      ///< BlockPart

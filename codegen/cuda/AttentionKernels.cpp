@@ -90,12 +90,7 @@ struct Shape {
 
 /// The constants that all attention templates share.
 static void describe(CudaVariant &variant, llm::AttentionOp op) {
-  Shape shape(op);
-  variant.cache(shape.cache);
-  variant.integer("query_heads", shape.queryHeads);
-  variant.type("query_type", op.getQuery());
-  variant.type("result_type", op.getResult());
-  variant.real("scale", op.getScale());
+  variant.attention(op);
   variant.integer("fp8", op.getFp8() ? 1 : 0);
 }
 

@@ -80,6 +80,18 @@ public:
     integer("value_scales_offset", cache.valueScalesOffset());
   }
 
+  /// The constants that all attention templates share. Absent: window 0, softcap 0.
+  void attention(llm::AttentionOp op) {
+    llm::KvType cache = op.getCache().getType();
+    this->cache(cache);
+    integer("query_heads", llm::columnsOf(op.getQuery()) / cache.getHeadDim());
+    type("query_type", op.getQuery());
+    type("result_type", op.getResult());
+    real("scale", op.getScale());
+    integer("window", static_cast<int64_t>(op.getWindow().value_or(0)));
+    real("softcap", op.getSoftcap().value_or(llvm::APFloat(0.0f)));
+  }
+
   /// The constants of a scalar region's operands: how many there are, and for each of the `most`
   /// that its template knows where it stands and its type (an absent one has the result's).
   void regionOperands(mlir::ValueRange operands, mlir::Value result, size_t most) {

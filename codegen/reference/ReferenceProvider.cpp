@@ -179,12 +179,8 @@ static FailureOr<KernelVariant> kernelFor(llm::AttentionOp op) {
   int64_t headDim = op.getCache().getType().getHeadDim();
   int64_t heads = llm::columnsOf(op.getQuery()) / headDim;
   VariantBuilder variant("Attention", op.getContext());
-  variant.cache(op.getCache().getType());
-  variant.integer("query_heads", heads);
+  variant.attention(op);
   variant.integer("fp8", op.getFp8() ? 1 : 0);
-  variant.type("query_type", op.getQuery());
-  variant.type("result_type", op.getResult());
-  variant.real("scale", op.getScale());
   variant.rowsOf(op.getResult());
   variant.tiles(heads);
   return variant.take(4 * (kAttentionSegment + 2 * headDim));

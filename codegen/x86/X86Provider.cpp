@@ -227,12 +227,8 @@ static KernelVariant attentionKernel(llm::AttentionOp op, int64_t rows) {
   int64_t headsPerKvHead = heads / cache.getHeads();
   int64_t tokens = std::max<int64_t>(rows / headsPerKvHead, 1);
   VariantBuilder variant("Attention", op.getContext());
-  variant.cache(cache);
-  variant.integer("query_heads", heads);
-  variant.type("query_type", op.getQuery());
-  variant.type("result_type", op.getResult());
+  variant.attention(op);
   variant.integer("tile_tokens", tokens);
-  variant.real("scale", op.getScale());
   variant.tiles(cache.getHeads());
   variant.rowsOf(op.getResult(), tokens);
   return variant.take(x86::AttentionScratch{tokens * headsPerKvHead, cache.getHeadDim()}.bytes());

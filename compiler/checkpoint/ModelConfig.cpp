@@ -7,6 +7,8 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
+#include <cmath>
 
 namespace ingot::checkpoint {
 
@@ -46,6 +48,9 @@ struct FamilyDefaults {
   double epsilon = 1e-6;
   bool rotatesParts = false;            ///< partial_rotary_factor may be below 1
   std::optional<uint64_t> trained = {}; ///< original_max_position_embeddings
+  double theta = 10000;
+  bool tied = false; ///< tie_word_embeddings
+  std::string_view activationKey = "hidden_act", activation = "silu";
 };
 
 /// Heads and their size, once the widths are known.
@@ -97,18 +102,29 @@ void readTokenIds(const Json &root, JsonFields &fields, const FamilyDefaults &de
 }
 
 /// Newer files say of each layer what it attends to.
-void checkLayerTypes(const Json &root, JsonFields &fields, const FamilyDefaults &defaults) {
+void readLayerTypes(const Json &root, JsonFields &fields, ModelConfig &config) {
   auto types = root.find("layer_types");
-  bool full = !types || types->isNull() || types->isArray();
-  for (size_t i = 0; types && types->isArray() && i < types->size(); ++i) {
+  if (!types || types->isNull())
+    return;
+  if (!types->isArray() || types->size() != config.layers)
+    return fields.fail(
+        "layer_types", "INGOT-E1057",
+        message("this is no list of one type for each of ", config.layers, " layers"),
+        "correct it, or leave it out");
+  std::vector<bool> slides;
+  for (size_t i = 0; i < types->size(); ++i) {
     auto type = types->element(i).string();
-    full = full && type && *type == "full_attention";
+    slides.push_back(type && *type == "sliding_attention");
+    if (!type || (!slides.back() && *type != "full_attention"))
+      return fields.fail("layer_types", "INGOT-E1057",
+                         message("what layer ", i, " attends to is not known"),
+                         "known are \"full_attention\" and \"sliding_attention\"");
+    if (slides.back() && config.slidingWindow == 0)
+      return fields.fail("layer_types", "INGOT-E1057",
+                         message("layer ", i, " slides, but no window is given or supported"),
+                         "use a checkpoint with sliding_window, of a family that has it");
   }
-  if (!full)
-    fields.fail("layer_types", "INGOT-E1057",
-                message("layers that do not attend to all positions are not supported for ",
-                        defaults.architecture),
-                "use a checkpoint whose layers are all \"full_attention\"");
+  config.slidingLayers = std::move(slides);
 }
 
 /// The rotary settings against the heads.
@@ -148,24 +164,35 @@ Expected<ModelConfig> readDecoder(const Json &root, const FamilyDefaults &defaul
   config.maxPositions = fields.unsignedIntegerOr("max_position_embeddings", defaults.positions, 1,
                                                  Rope::mostPositions);
   config.rmsNormEpsilon = fields.numberOr("rms_norm_eps", defaults.epsilon, 1e-30, 1.0);
-  config.tiedEmbeddings = fields.booleanOr("tie_word_embeddings", false);
+  config.tiedEmbeddings = fields.booleanOr("tie_word_embeddings", defaults.tied);
   config.declaredType = declaredType(fields);
   readOwn(fields, config);
 
-  std::string activation = fields.stringOr("hidden_act", "silu");
-  if (activation != "silu")
-    fields.fail("hidden_act", "INGOT-E1053",
+  std::string activation =
+      fields.stringOr(defaults.activationKey, std::string(defaults.activation));
+  if (activation != defaults.activation)
+    fields.fail(defaults.activationKey, "INGOT-E1053",
                 message("activation ", inQuotes(activation), " is not supported"),
-                message(defaults.architecture, " is supported with silu"));
-  checkLayerTypes(root, fields, defaults);
+                message(defaults.architecture, " is supported with ", defaults.activation));
+  readLayerTypes(root, fields, config);
   readTokenIds(root, fields, defaults, config);
   if (fields.error())
     return *fields.error();
 
-  auto rope = Rope::read(root, config.maxPositions, defaults.trained);
+  auto rope = Rope::read(root, config.maxPositions, defaults.trained, defaults.theta);
   if (!rope)
     return rope.error();
   config.rope = *rope;
+  if (auto sliding = Rope::readSliding(root, config.maxPositions); !sliding)
+    return sliding.error();
+  else if (*sliding && !config.slidingRope && **sliding != config.rope)
+    return root.error("INGOT-E1057",
+                      message("rope_parameters: layers that slide rotate otherwise, which is not "
+                              "supported for ",
+                              defaults.architecture),
+                      "use a checkpoint whose layers rotate alike");
+  else if (*sliding && config.slidingRope)
+    config.slidingRope = **sliding;
   if (auto fits = checkRotation(root, defaults, config); !fits)
     return fits.error();
   return config;
@@ -180,12 +207,20 @@ Expected<ModelConfig> readLlama(const Json &root) {
   });
 }
 
-/// Where it is false, the keys that describe the window mean nothing.
-void refuseSlidingWindow(JsonFields &fields) {
-  if (fields.booleanOr("use_sliding_window", false))
-    fields.fail("use_sliding_window", "INGOT-E1057",
-                "attention over a sliding window is not supported for this architecture",
-                "use a checkpoint that attends to all positions");
+/// `absent`: what a config.json without that key means; null is no window.
+void readSlidingWindow(JsonFields &fields, ModelConfig &config, uint64_t absent) {
+  config.slidingWindow = fields.unsignedIntegerOr(
+      "sliding_window", config.raw.find("sliding_window") ? 0 : absent, 1, Rope::mostPositions);
+}
+
+/// Where use_sliding_window is false, the keys that describe the window mean nothing.
+void readQwenWindow(JsonFields &fields, ModelConfig &config) {
+  if (!fields.booleanOr("use_sliding_window", false))
+    return;
+  readSlidingWindow(fields, config, 4096);
+  uint64_t full = fields.unsignedIntegerOr("max_window_layers", 28, 0, ModelConfig::mostLayers);
+  for (uint64_t i = 0; i < config.layers; ++i)
+    config.slidingLayers.push_back(i >= full);
 }
 
 /// Qwen2ForCausalLM (Qwen2, Qwen2.5), as transformers' Qwen2Config: biases are no option.
@@ -193,7 +228,7 @@ Expected<ModelConfig> readQwen2(const Json &root) {
   static constexpr FamilyDefaults defaults = {"Qwen2ForCausalLM", 32768, 32, {}, {}};
   return readDecoder(root, defaults, [](JsonFields &fields, ModelConfig &config) {
     config.attentionBias = true;
-    refuseSlidingWindow(fields);
+    readQwenWindow(fields, config);
   });
 }
 
@@ -203,14 +238,8 @@ Expected<ModelConfig> readQwen3(const Json &root) {
   return readDecoder(root, defaults, [](JsonFields &fields, ModelConfig &config) {
     config.attentionBias = config.outputBias = fields.booleanOr("attention_bias", false);
     config.queryKeyNorm = QueryKeyNorm::Heads;
-    refuseSlidingWindow(fields);
+    readQwenWindow(fields, config);
   });
-}
-
-/// `absent`: what a config.json without that key means; null is no window.
-void readSlidingWindow(JsonFields &fields, ModelConfig &config, uint64_t absent) {
-  config.slidingWindow = fields.unsignedIntegerOr(
-      "sliding_window", config.raw.find("sliding_window") ? 0 : absent, 1, Rope::mostPositions);
 }
 
 /// MistralForCausalLM, as transformers' MistralConfig.
@@ -246,7 +275,7 @@ Expected<ModelConfig> readOlmo2(const Json &root) {
   return readDecoder(root, defaults, [](JsonFields &fields, ModelConfig &config) {
     config.attentionBias = config.outputBias = fields.booleanOr("attention_bias", false);
     config.queryKeyNorm = QueryKeyNorm::Rows;
-    config.normsResults = true;
+    config.layerNorms = LayerNorms::Results;
   });
 }
 
@@ -275,12 +304,87 @@ Expected<ModelConfig> readPhi3(const Json &root) {
   return config;
 }
 
+/// sqrt(hidden size) in the type that the model computes with.
+double gemmaEmbeddingMultiplier(const ModelConfig &config) {
+  double root = std::sqrt(static_cast<double>(config.hiddenSize));
+  if (config.declaredType == DType::BF16) {
+    auto bits = std::bit_cast<uint32_t>(static_cast<float>(root));
+    bits = (bits + 0x7fff + (bits >> 16 & 1)) & 0xffff0000;
+    return static_cast<double>(std::bit_cast<float>(bits));
+  }
+  if (config.declaredType == DType::F16)
+    return static_cast<double>(static_cast<_Float16>(root));
+  return root;
+}
+
+/// What Gemma 2 and 3 have in common.
+void readGemma(JsonFields &fields, ModelConfig &config, uint64_t slidingPattern) {
+  constexpr double least = 1e-9, most = 1e9;
+  config.attentionBias = config.outputBias = fields.booleanOr("attention_bias", false);
+  config.layerNorms = LayerNorms::Both;
+  config.normsLessOne = true;
+  config.activation = Activation::GeluTanh;
+  config.embeddingMultiplier = gemmaEmbeddingMultiplier(config);
+  config.attentionMultiplier =
+      1 / std::sqrt(fields.numberOr("query_pre_attn_scalar", 256, 1, most));
+  if (fields.has("attn_logit_softcapping"))
+    config.attentionSoftcap = fields.number("attn_logit_softcapping", least, most);
+  if (fields.has("final_logit_softcapping"))
+    config.logitsSoftcap = fields.number("final_logit_softcapping", least, most);
+  readSlidingWindow(fields, config, 4096);
+  for (uint64_t i = 0; i < config.layers; ++i)
+    config.slidingLayers.push_back((i + 1) % slidingPattern != 0);
+}
+
+/// Gemma2ForCausalLM, as transformers' Gemma2Config.
+Expected<ModelConfig> readGemma2(const Json &root) {
+  static constexpr FamilyDefaults defaults = {.architecture = "Gemma2ForCausalLM",
+                                              .positions = 8192,
+                                              .kvHeads = 4,
+                                              .bos = 2,
+                                              .eos = 1,
+                                              .headDim = 256,
+                                              .tied = true,
+                                              .activationKey = "hidden_activation",
+                                              .activation = "gelu_pytorch_tanh"};
+  return readDecoder(root, defaults, [](JsonFields &fields, ModelConfig &config) {
+    if (!config.raw.find("attn_logit_softcapping"))
+      config.attentionSoftcap = 50;
+    if (!config.raw.find("final_logit_softcapping"))
+      config.logitsSoftcap = 30;
+    readGemma(fields, config, 2);
+  });
+}
+
+/// Gemma3ForCausalLM (text), as transformers' Gemma3TextConfig.
+Expected<ModelConfig> readGemma3(const Json &root) {
+  static constexpr FamilyDefaults defaults = {.architecture = "Gemma3ForCausalLM",
+                                              .positions = 131072,
+                                              .kvHeads = 4,
+                                              .bos = 2,
+                                              .eos = 1,
+                                              .headDim = 256,
+                                              .theta = 1e6,
+                                              .tied = true,
+                                              .activationKey = "hidden_activation",
+                                              .activation = "gelu_pytorch_tanh"};
+  return readDecoder(root, defaults, [](JsonFields &fields, ModelConfig &config) {
+    readGemma(fields, config, fields.unsignedIntegerOr("sliding_window_pattern", 6, 1, 1u << 14));
+    config.queryKeyNorm = QueryKeyNorm::Heads;
+    config.slidingRope.emplace().theta = fields.numberOr("rope_local_base_freq", 10000, 1, 1e15);
+    if (fields.booleanOr("use_bidirectional_attention", false))
+      fields.fail("use_bidirectional_attention", "INGOT-E1057",
+                  "attention to later positions is not supported", "use a causal model");
+  });
+}
+
 struct Family {
   std::string_view architecture;
   Expected<ModelConfig> (*read)(const Json &root);
 };
 
 constexpr Family families[] = {
+    {"Gemma2ForCausalLM", readGemma2},   {"Gemma3ForCausalLM", readGemma3},
     {"GraniteForCausalLM", readGranite}, {"LlamaForCausalLM", readLlama},
     {"MistralForCausalLM", readMistral}, {"Olmo2ForCausalLM", readOlmo2},
     {"Phi3ForCausalLM", readPhi3},       {"Qwen2ForCausalLM", readQwen2},

@@ -15,6 +15,14 @@ enum class QueryKeyNorm : uint8_t {
   Rows,  ///< all heads of a token together
 };
 
+/// What of a layer's attention and feed-forward is normed.
+enum class LayerNorms : uint8_t { Inputs, Results, Both };
+
+enum class Activation : uint8_t {
+  Silu,
+  GeluTanh, ///< x / 2 * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 * x^3)))
+};
+
 struct ModelConfig {
   explicit ModelConfig(Json raw) : raw(std::move(raw)) {}
 
@@ -39,8 +47,14 @@ struct ModelConfig {
   bool mlpBias = false;          ///< on the gate, up and down projections
   bool fusedProjections = false; ///< q, k and v are one matrix, and so are gate and up
   QueryKeyNorm queryKeyNorm = QueryKeyNorm::None;
-  bool normsResults = false;  ///< of attention and feed-forward, and not what these are given
+  LayerNorms layerNorms = LayerNorms::Inputs;
+  bool normsLessOne = false; ///< norms multiply by 1 + what is stored
+  Activation activation = Activation::Silu;
   uint64_t slidingWindow = 0; ///< positions that a token attends to, with its own; 0: all before it
+  std::vector<bool> slidingLayers; ///< of each layer whether it has the window; empty: all have
+  std::optional<Rope> slidingRope; ///< of the layers that slide, where it is not `rope`
+  double attentionSoftcap = 0;     ///< c of c * tanh(score / c); 0: none
+  double logitsSoftcap = 0;        ///< likewise of logits
   /// Rows of q and k, biases too, are stored by rotary pairs: rows 2i and 2i+1 of a head rotate
   /// together, and not rows i and i + headDim/2, as the model is defined here.
   bool rotaryPairRows = false;
@@ -48,6 +62,11 @@ struct ModelConfig {
   std::vector<uint64_t> eosIds; ///< GenerationConfig's list, where given, comes before this one
   std::optional<DType> declaredType; ///< for reports only: files are known to state it wrongly
   Json raw;                          ///< the whole file, for what only one family knows
+
+  /// Whether layer `layer` attends to the last slidingWindow positions only.
+  bool slides(uint64_t layer) const {
+    return slidingWindow != 0 && (slidingLayers.empty() || slidingLayers[layer]);
+  }
 
   /// Pairs of columns of a head that rotate; the others stay as they are.
   uint64_t rotaryPairs() const {

@@ -5,6 +5,7 @@
 #include "compiler/checkpoint/JsonFields.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 namespace ingot::checkpoint {
@@ -207,10 +208,44 @@ Outcome readRopeObject(const Json &object, const SharedKeys &shared, uint64_t ma
   return {};
 }
 
+/// The object of `rope_parameters` for one kind of layer; nothing where there is none for any.
+Expected<std::optional<Json>> parametersOf(const Json &object, std::string_view kind) {
+  constexpr std::array<std::string_view, 2> kinds = {"full_attention", "sliding_attention"};
+  if (!object.isObject() || !object.find(kinds[0]))
+    return std::optional<Json>();
+  for (const std::string &key : object.keys())
+    if (std::find(kinds.begin(), kinds.end(), key) == kinds.end())
+      return object.find(key)->error("INGOT-E1056", message("no kind of layer is ", inQuotes(key)),
+                                     "remove the key");
+  auto own = object.find(kind);
+  if (own && !own->isObject())
+    return own->wrongType("an object");
+  return own;
+}
+
 } // namespace
 
-Expected<Rope> Rope::read(const Json &root, uint64_t maxPositions,
-                          std::optional<uint64_t> trained) {
+Expected<std::optional<Rope>> Rope::readSliding(const Json &root, uint64_t maxPositions) {
+  auto object = root.find("rope_parameters");
+  if (!object)
+    return std::optional<Rope>();
+  auto own = parametersOf(*object, "sliding_attention");
+  if (!own)
+    return own.error();
+  if (!*own)
+    return std::optional<Rope>();
+  SharedKeys shared;
+  if (auto taken = shared.take(**own); !taken)
+    return taken.error();
+  Rope rope;
+  if (auto read = readRopeObject(**own, shared, maxPositions, {}, rope); !read)
+    return read.error();
+  rope.theta = shared.theta.value_or(rope.theta);
+  return std::optional(rope);
+}
+
+Expected<Rope> Rope::read(const Json &root, uint64_t maxPositions, std::optional<uint64_t> trained,
+                          double theta) {
   SharedKeys shared;
   if (auto taken = shared.take(root); !taken)
     return taken.error();
@@ -221,6 +256,11 @@ Expected<Rope> Rope::read(const Json &root, uint64_t maxPositions,
       continue;
     if (!object->isObject())
       return object->wrongType("an object");
+    auto own = parametersOf(*object, "full_attention");
+    if (!own)
+      return own.error();
+    if (*own)
+      object = *own;
     if (auto taken = shared.take(*object); !taken)
       return taken.error();
     Rope found;
@@ -232,7 +272,7 @@ Expected<Rope> Rope::read(const Json &root, uint64_t maxPositions,
     rope = found;
   }
   Rope result = rope.value_or(Rope{});
-  result.theta = shared.theta.value_or(Rope{}.theta);
+  result.theta = shared.theta.value_or(theta);
   result.rotated = shared.rotated.value_or(1);
   if (result.type == RopeType::Yarn && result.theta <= 1)
     return root.error("INGOT-E1051", "rope_theta must be above 1 for rope type yarn",

@@ -42,10 +42,13 @@ struct Rope {
 
   /// From a config.json: `rope_theta` and `rope_scaling`, or the newer `rope_parameters`, which may
   /// stand together when they agree. `maxPositions`: the file's max_position_embeddings;
-  /// `trained`: what an absent original_max_position_embeddings means, if not the same.
-  /// Errors: those of Json, and INGOT-E1051, E1052, E1056.
+  /// `trained`: what an absent original_max_position_embeddings means, if not the same; `theta`:
+  /// what an absent rope_theta means. Where rope_parameters has an object for each kind of layer,
+  /// it is that of "full_attention". Errors: those of Json, and INGOT-E1051, E1052, E1056.
   static Expected<Rope> read(const Json &root, uint64_t maxPositions,
-                             std::optional<uint64_t> trained = {});
+                             std::optional<uint64_t> trained = {}, double theta = 10000);
+  /// That of "sliding_attention", where rope_parameters has one.
+  static Expected<std::optional<Rope>> readSliding(const Json &root, uint64_t maxPositions);
 
   /// LongRope: which divisors an engine for so many positions has. transformers chooses them by the
   /// length that a sequence has reached; here a token's numbers do not depend on it.

@@ -6,6 +6,8 @@
 
 /// X(architecture as config.json names it, function that imports it)
 #define INGOT_MODEL_FAMILIES(X)                                                                    \
+  X("Gemma2ForCausalLM", importLlama)                                                              \
+  X("Gemma3ForCausalLM", importLlama)                                                              \
   X("GraniteForCausalLM", importLlama)                                                             \
   X("LlamaForCausalLM", importLlama)                                                               \
   X("MistralForCausalLM", importLlama)                                                             \

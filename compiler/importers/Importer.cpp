@@ -17,20 +17,6 @@ struct Family {
 constexpr Family kFamilies[] = {INGOT_MODEL_FAMILIES(INGOT_FAMILY)};
 #undef INGOT_FAMILY
 
-/// A window as long as the context hides nothing; attention has no shorter one.
-checkpoint::Outcome checkWindow(const checkpoint::ModelConfig &config,
-                                const ImportOptions &options) {
-  auto window = static_cast<int64_t>(config.slidingWindow);
-  if (window == 0 || options.maxContext <= window)
-    return {};
-  std::string positions = std::to_string(window);
-  return checkpoint::Error{"INGOT-E1084",
-                           config.architecture + " attends to the last " + positions +
-                               " positions only (sliding_window), which is not supported in a " +
-                               "context of " + std::to_string(options.maxContext),
-                           "", "build with --max-context " + positions + " or less"};
-}
-
 } // namespace
 
 FailureOr<OwningOpRef<ModuleOp>> compiler::importModel(MLIRContext *context,
@@ -43,8 +29,6 @@ FailureOr<OwningOpRef<ModuleOp>> compiler::importModel(MLIRContext *context,
   if (family == std::end(kFamilies))
     return module->emitError() << "INGOT-E1082: architecture " << architecture
                                << " is not supported; known: " << knownArchitectures();
-  if (auto fits = checkWindow(checkpoint.config(), options); !fits)
-    return module->emitError() << fits.error().str();
   if (failed(family->import(*module, checkpoint, options)))
     return failure();
   addSampleProgram(*module, static_cast<int64_t>(checkpoint.config().vocabSize));
@@ -53,7 +37,7 @@ FailureOr<OwningOpRef<ModuleOp>> compiler::importModel(MLIRContext *context,
 
 FailureOr<std::vector<checkpoint::Tensor>>
 compiler::tensorsOfFamily(MLIRContext *context, const checkpoint::Checkpoint &checkpoint) {
-  // The shortest context: no window is shorter, and tensors are the same whatever it is.
+  // Tensors are the same whatever the context is.
   auto module = importModel(context, checkpoint, {/*maxContext=*/1});
   if (failed(module))
     return failure();

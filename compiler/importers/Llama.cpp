@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // LlamaForCausalLM: RMSNorm, rotary positions, grouped-query attention, SwiGLU. Others of the table
 // in Families.h are the same but for what their ModelConfig says: biases, norms and where they
-// stand, multipliers, projections that are stored as one.
+// stand, activations, windows, multipliers, projections that are stored as one.
 #include "compiler/importers/Families.h"
 #include "compiler/importers/RotaryTable.h"
 
@@ -10,6 +10,7 @@
 using namespace mlir;
 using namespace ingot;
 using namespace ingot::compiler;
+using checkpoint::LayerNorms;
 using checkpoint::ModelConfig;
 using checkpoint::QueryKeyNorm;
 
@@ -20,7 +21,11 @@ class Llama {
 public:
   Llama(StepBuilder &step, const ModelConfig &config, int64_t maxContext)
       : step(step), config(config), hidden(config.hiddenSize), inner(config.intermediateSize),
-        headDim(config.headDim), rotary(rotaryTable(config, maxContext)) {}
+        headDim(config.headDim), wholeRotary(rotaryTable(config, maxContext)) {
+    ModelConfig sliding = config;
+    sliding.rope = config.slidingRope.value_or(config.rope);
+    slidingRotary = rotaryTable(sliding, maxContext);
+  }
 
   LogicalResult run(MLIRContext *context) {
     auto kv = llm::KvType::get(context, config.kvHeads, headDim, Float32Type::get(context),
@@ -37,7 +42,8 @@ public:
     step.setSite("lm_head");
     // Of a tied pair, both names lead to the one stored tensor; recipes may treat them apart.
     Value logits = step.linear(x, step.weight("lm_head.weight", {vocabulary, hidden}));
-    return step.finish(step.divide(logits, config.logitsDivisor));
+    return step.finish(
+        step.softcap(step.divide(logits, config.logitsDivisor), config.logitsSoftcap));
   }
 
 private:
@@ -45,7 +51,11 @@ private:
   static StringRef siteOf(StringRef prefix) { return prefix.drop_front(strlen("model.")); }
 
   Value norm(Value x, StringRef weight) {
-    return step.rmsNorm(x, step.weight(weight, {hidden}), config.rmsNormEpsilon);
+    return step.rmsNorm(x, normWeight(weight, hidden), config.rmsNormEpsilon);
+  }
+  Value normWeight(StringRef name, int64_t columns) {
+    Value weight = step.weight(name, {columns});
+    return config.normsLessOne ? step.plusOne(weight) : weight;
   }
 
   /// The projection `name` of layer-prefix `prefix` ("model.layers.0."). `rotates`: its result goes
@@ -71,28 +81,29 @@ private:
 
   Value layer(Value x, int64_t index) {
     std::string name = "layers." + std::to_string(index), prefix = "model." + name + ".";
-    if (config.normsResults)
-      return resultNormedLayer(x, index, name, prefix);
+    bool inputs = config.layerNorms != LayerNorms::Results;
+    bool results = config.layerNorms != LayerNorms::Inputs;
     step.setSite(name + ".input_layernorm");
-    Value attended = attention(norm(x, prefix + "input_layernorm.weight"), prefix, index);
-    attended = step.multiply(attended, config.residualMultiplier);
+    Value attended =
+        attention(inputs ? norm(x, prefix + "input_layernorm.weight") : x, prefix, index);
+    if (!results)
+      attended = step.multiply(attended, config.residualMultiplier);
     step.setSite(name + ".post_attention_layernorm");
-    Value middle = step.add(x, attended);
-    Value fed = feedForward(norm(middle, prefix + "post_attention_layernorm.weight"), prefix);
-    fed = step.multiply(fed, config.residualMultiplier);
-    step.setSite(name + ".output");
+    if (results)
+      attended = norm(attended, prefix + "post_attention_layernorm.weight");
+    Value middle = step.add(x, attended), input = middle;
+    if (inputs && results)
+      step.setSite(name + ".pre_feedforward_layernorm");
+    if (inputs)
+      input = norm(middle,
+                   prefix + (results ? "pre_feedforward" : "post_attention") + "_layernorm.weight");
+    Value fed = feedForward(input, prefix);
+    if (!results)
+      fed = step.multiply(fed, config.residualMultiplier);
+    step.setSite(name + (results ? ".post_feedforward_layernorm" : ".output"));
+    if (results)
+      fed = norm(fed, prefix + "post_feedforward_layernorm.weight");
     return step.boundary(step.add(middle, fed), name);
-  }
-
-  Value resultNormedLayer(Value x, int64_t index, const std::string &name,
-                          const std::string &prefix) {
-    Value attended = attention(x, prefix, index);
-    step.setSite(name + ".post_attention_layernorm");
-    Value middle = step.add(x, norm(attended, prefix + "post_attention_layernorm.weight"));
-    Value fed = feedForward(middle, prefix);
-    step.setSite(name + ".post_feedforward_layernorm");
-    Value added = step.add(middle, norm(fed, prefix + "post_feedforward_layernorm.weight"));
-    return step.boundary(added, name);
   }
 
   Value attention(Value x, const std::string &prefix, int64_t index) {
@@ -114,12 +125,16 @@ private:
     q = normed(q, prefix, "self_attn.q_norm");
     k = normed(k, prefix, "self_attn.k_norm");
     step.setSite("layers." + Twine(index) + ".self_attn");
-    Value table = step.literal("rope.inv_freq", rotary.frequencies);
+    bool slides = config.slides(static_cast<uint64_t>(index));
+    bool own = slides && config.slidingRope;
+    const RotaryTable &rotary = own ? slidingRotary : wholeRotary;
+    Value table = step.literal(own ? "rope.sliding_inv_freq" : "rope.inv_freq", rotary.frequencies);
     q = step.rope(q, table, headDim, rotary.factor);
     k = step.rope(k, table, headDim, rotary.factor);
     step.kvAppend(k, v, step.cache(index));
     double scale = config.attentionMultiplier.value_or(1 / std::sqrt(static_cast<double>(headDim)));
-    Value mixed = step.attention(q, step.cache(index), scale);
+    Value mixed = step.attention(q, step.cache(index), scale, slides ? config.slidingWindow : 0,
+                                 config.attentionSoftcap);
     return project(mixed, prefix, "self_attn.o_proj", hidden, queryColumns, config.outputBias);
   }
 
@@ -129,8 +144,7 @@ private:
       return x;
     step.setSite(siteOf(prefix) + name);
     bool heads = config.queryKeyNorm == QueryKeyNorm::Heads;
-    Value weight =
-        step.weight(prefix + name.str() + ".weight", {heads ? headDim : llm::columnsOf(x)});
+    Value weight = normWeight(prefix + name.str() + ".weight", heads ? headDim : llm::columnsOf(x));
     return step.rmsNorm(x, weight, config.rmsNormEpsilon, heads ? headDim : 0);
   }
 
@@ -145,14 +159,14 @@ private:
       up = project(x, prefix, "mlp.up_proj", inner, hidden, config.mlpBias);
     }
     step.setSite(siteOf(prefix) + "mlp.act_fn");
-    Value product = step.siluTimes(gate, up);
+    Value product = step.activatedTimes(config.activation, gate, up);
     return project(product, prefix, "mlp.down_proj", hidden, inner, config.mlpBias);
   }
 
   StepBuilder &step;
   const ModelConfig &config;
   int64_t hidden, inner, headDim;
-  RotaryTable rotary;
+  RotaryTable wholeRotary, slidingRotary;
 };
 
 } // namespace

@@ -4,6 +4,9 @@
 
 #include "passes/FusionReport.h"
 
+#include <cmath>
+#include <numbers>
+
 using namespace mlir;
 using namespace ingot;
 using namespace ingot::compiler;
@@ -199,6 +202,11 @@ Value StepBuilder::permuteRows(Value weight, ArrayRef<int64_t> digits, ArrayRef<
   return result;
 }
 
+Value StepBuilder::plusOne(Value weight) {
+  auto type = cast<RankedTensorType>(weight.getType()).clone(builder.getF32Type());
+  return llm::ConvertOp::create(weights, weight.getLoc(), type, weight, builder.getF32FloatAttr(1));
+}
+
 Value StepBuilder::literal(StringRef name, ArrayRef<float> values) {
   Value &value = known[name];
   if (!value) {
@@ -290,14 +298,43 @@ Value StepBuilder::scalar(double value) {
                                    builder.getF32FloatAttr(static_cast<float>(value)));
 }
 
-Value StepBuilder::siluTimes(Value gate, Value up) {
+Value StepBuilder::softcap(Value input, double cap) {
+  if (cap == 0)
+    return input;
+  return pointwise(input, cast<RankedTensorType>(input.getType()), [&](ValueRange x) -> Value {
+    Value share = arith::DivFOp::create(builder, location, x[0], scalar(cap));
+    Value bounded = math::TanhOp::create(builder, location, share);
+    return arith::MulFOp::create(builder, location, bounded, scalar(cap));
+  });
+}
+
+Value StepBuilder::silu(Value x) {
+  Value one = scalar(1);
+  Value negative = arith::NegFOp::create(builder, location, x);
+  Value exponential = math::ExpOp::create(builder, location, negative);
+  Value divisor = arith::AddFOp::create(builder, location, one, exponential);
+  return arith::DivFOp::create(builder, location, x, divisor);
+}
+
+Value StepBuilder::geluTanh(Value x) {
+  auto times = [&](Value a, Value b) -> Value {
+    return arith::MulFOp::create(builder, location, a, b);
+  };
+  auto plus = [&](Value a, Value b) -> Value {
+    return arith::AddFOp::create(builder, location, a, b);
+  };
+  Value cube = times(times(x, x), x);
+  Value inner = plus(x, times(scalar(0.044715), cube));
+  Value bent = math::TanhOp::create(builder, location,
+                                    times(scalar(std::sqrt(2 / std::numbers::pi)), inner));
+  return times(times(scalar(0.5), x), plus(scalar(1), bent));
+}
+
+Value StepBuilder::activatedTimes(checkpoint::Activation activation, Value gate, Value up) {
   return pointwise({gate, up}, cast<RankedTensorType>(gate.getType()), [&](ValueRange x) -> Value {
-    Value one = scalar(1);
-    Value negative = arith::NegFOp::create(builder, location, x[0]);
-    Value exponential = math::ExpOp::create(builder, location, negative);
-    Value divisor = arith::AddFOp::create(builder, location, one, exponential);
-    Value silu = arith::DivFOp::create(builder, location, x[0], divisor);
-    return arith::MulFOp::create(builder, location, silu, x[1]);
+    bool isSilu = activation == checkpoint::Activation::Silu;
+    Value activated = isSilu ? silu(x[0]) : geluTanh(x[0]);
+    return arith::MulFOp::create(builder, location, activated, x[1]);
   });
 }
 
@@ -317,10 +354,13 @@ void StepBuilder::kvAppend(Value keys, Value values, Value cache) {
                           cache);
 }
 
-Value StepBuilder::attention(Value query, Value cache, double scale) {
-  return llm::AttentionOp::create(builder, location, query.getType(), query, positions,
-                                  tokenSequences, blockTable, cache,
-                                  builder.getF32FloatAttr(static_cast<float>(scale)));
+Value StepBuilder::attention(Value query, Value cache, double scale, uint64_t window,
+                             double softcap) {
+  auto f32 = [&](double value) { return builder.getF32FloatAttr(static_cast<float>(value)); };
+  return llm::AttentionOp::create(
+      builder, location, query.getType(), query, positions, tokenSequences, blockTable, cache,
+      f32(scale), window ? builder.getI64IntegerAttr(static_cast<int64_t>(window)) : IntegerAttr(),
+      softcap != 0 ? f32(softcap) : FloatAttr());
 }
 
 Value StepBuilder::boundary(Value input, StringRef segment) {

@@ -36,6 +36,8 @@ public:
   /// `weight` with its rows in another order, as llm.permute_rows.
   mlir::Value permuteRows(mlir::Value weight, llvm::ArrayRef<int64_t> digits,
                           llvm::ArrayRef<int64_t> order);
+  /// 1 + `weight`, in f32.
+  mlir::Value plusOne(mlir::Value weight);
   /// A small f32 weight computed from the configuration.
   mlir::Value literal(llvm::StringRef name, llvm::ArrayRef<float> values);
 
@@ -48,12 +50,16 @@ public:
   /// input * factor and input / divisor; the input itself for 1.
   mlir::Value multiply(mlir::Value input, double factor);
   mlir::Value divide(mlir::Value input, double divisor);
-  /// silu(gate) * up.
-  mlir::Value siluTimes(mlir::Value gate, mlir::Value up);
+  /// cap * tanh(input / cap); the input itself for 0.
+  mlir::Value softcap(mlir::Value input, double cap);
+  /// activation(gate) * up.
+  mlir::Value activatedTimes(checkpoint::Activation activation, mlir::Value gate, mlir::Value up);
   mlir::Value rope(mlir::Value input, mlir::Value frequencies, int64_t headDim, double factor);
   mlir::Value sliceColumns(mlir::Value input, int64_t first, int64_t columns);
   void kvAppend(mlir::Value keys, mlir::Value values, mlir::Value cache);
-  mlir::Value attention(mlir::Value query, mlir::Value cache, double scale);
+  /// `window`: positions that a token attends to, 0 for all; `softcap`: 0 for none.
+  mlir::Value attention(mlir::Value query, mlir::Value cache, double scale, uint64_t window,
+                        double softcap);
   mlir::Value boundary(mlir::Value input, llvm::StringRef segment);
   /// The rows whose logits are wanted.
   mlir::Value wantedRows(mlir::Value input);
@@ -64,6 +70,9 @@ private:
   mlir::RankedTensorType activation(llvm::StringRef rows, int64_t columns);
   mlir::Value pointwise(mlir::ValueRange inputs, mlir::RankedTensorType type,
                         llvm::function_ref<mlir::Value(mlir::ValueRange)> body);
+  /// Of an element, in the point-wise region that is being built.
+  mlir::Value silu(mlir::Value x);
+  mlir::Value geluTanh(mlir::Value x);
   /// A constant of the point-wise region that is being built.
   mlir::Value scalar(double value);
 

@@ -51,6 +51,10 @@ LogicalResult AttentionOp::verify() {
     return emitOpError() << "result must have the query's shape";
   if (getFp8() && !isa<Float8E4M3FNType>(cache.getElement()))
     return emitOpError() << "fp8 needs a cache of f8E4M3FN";
+  if (getWindow() && (*getWindow() < 1 || *getWindow() > INT32_MAX))
+    return emitOpError() << "a window has 1 to 2147483647 positions";
+  if (getSoftcap() && !(getSoftcap()->isFinite() && getSoftcap()->convertToFloat() > 0))
+    return emitOpError() << "softcap must be positive";
   return success();
 }
 

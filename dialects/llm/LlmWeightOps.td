@@ -34,10 +34,10 @@ def Llm_LiteralOp : Llm_Op<"literal", [Pure]> {
 }
 
 def Llm_ConvertOp : Llm_Op<"convert", [Pure]> {
-  let summary = "Weight in another float type, rounded to nearest even";
-  let arguments = (ins Llm_AnyWeight:$input);
+  let summary = "Weight, plus a constant in f32, in another float type, rounded to nearest even";
+  let arguments = (ins Llm_AnyWeight:$input, DefaultValuedAttr<F32Attr, "0.0f">:$plus);
   let results = (outs Llm_AnyWeight:$result);
-  let assemblyFormat = "$input attr-dict `:` type($input) `to` type($result)";
+  let assemblyFormat = "$input (`plus` $plus^)? attr-dict `:` type($input) `to` type($result)";
   let hasVerifier = 1;
 }
 

@@ -19,6 +19,8 @@ struct Layer {
   int64_t blockTokens = 16;
   bool fp8 = false;  ///< products have e4m3 on both sides
   int64_t pairs = 0; ///< of a head that rotate; 0: all
+  int64_t window = 0;
+  double softcap = 0;
 
   int64_t kvColumns() const { return kvHeads * headDim; }
   std::string cacheType() const {
@@ -218,16 +220,17 @@ static std::vector<double> queryOf(const Layer &layer, const HostTensor &query, 
   return values;
 }
 
-/// Rounds the weights of runs of 64 positions, times the values' scales, to e4m3. `steps` gets how
-/// far a kernel's may be from it: a step where a weight lies beside the border of two codes.
-static void roundWeights(const std::vector<double> &scales, std::vector<double> &weights,
-                         std::vector<double> &steps) {
+/// Rounds the weights of runs of 64 positions, times the values' scales, to e4m3. The first one is
+/// of position `first`. `steps` gets how far a kernel's may be from it: a step where a weight lies
+/// beside the border of two codes.
+static void roundWeights(size_t first, const std::vector<double> &scales,
+                         std::vector<double> &weights, std::vector<double> &steps) {
   constexpr size_t kRun = 64;
   // Relative error of a kernel's weight.
   constexpr double kNear = 1e-4;
   Type e4m3 = elementType("f8E4M3FN");
-  for (size_t run = 0; run < weights.size(); run += kRun) {
-    size_t end = std::min(run + kRun, weights.size());
+  for (size_t run = 0, end = 0; run < weights.size(); run = end) {
+    end = std::min(run + kRun - (first + run) % kRun, weights.size());
     double amax = 0;
     for (size_t at = run; at < end; ++at)
       amax = std::max(amax, weights[at] * scales[at]);
@@ -250,12 +253,16 @@ static void attend(const Layer &layer, const Inputs &inputs, const std::vector<d
   int64_t kvHead = head / (layer.heads / layer.kvHeads);
   std::vector<double> weights, scales;
   double largest = -1e300;
-  for (int64_t at = 0; at <= position; ++at) {
+  int64_t first = layer.window ? std::max<int64_t>(position + 1 - layer.window, 0) : 0;
+  for (int64_t at = first; at <= position; ++at) {
     const double *key = &cache[cacheIndex(layer, inputs, sequence, at, kvHead, false)];
     double score = 0;
     for (int64_t i = 0; i < layer.headDim; ++i)
       score += query[i] * key[i];
-    weights.push_back(score * double(0.11f));
+    score *= double(0.11f);
+    if (layer.softcap != 0)
+      score = layer.softcap * std::tanh(score / layer.softcap);
+    weights.push_back(score);
     scales.push_back(valueScale(layer, inputs, sequence, at, kvHead));
     largest = std::max(largest, weights.back());
   }
@@ -264,13 +271,13 @@ static void attend(const Layer &layer, const Inputs &inputs, const std::vector<d
     sum += weight = std::exp(weight - largest);
   std::vector<double> steps(weights.size());
   if (layer.fp8)
-    roundWeights(scales, weights, steps);
+    roundWeights(size_t(first), scales, weights, steps);
   std::vector<double> values(layer.headDim), tolerances(layer.headDim);
-  for (int64_t at = 0; at <= position; ++at) {
+  for (int64_t at = first; at <= position; ++at) {
     const double *value = &cache[cacheIndex(layer, inputs, sequence, at, kvHead, true)];
     for (int64_t i = 0; i < layer.headDim; ++i) {
-      values[i] += weights[at] / sum * value[i];
-      tolerances[i] += (2e-5 * weights[at] + steps[at]) / sum * std::abs(value[i]);
+      values[i] += weights[at - first] / sum * value[i];
+      tolerances[i] += (2e-5 * weights[at - first] + steps[at - first]) / sum * std::abs(value[i]);
     }
   }
   for (int64_t i = 0; i < layer.headDim; ++i)
@@ -280,12 +287,17 @@ static void attend(const Layer &layer, const Inputs &inputs, const std::vector<d
 static Case attentionCase(const Layer &layer) {
   std::string type = activation(layer.heads * layer.headDim, layer.activation);
   Case built;
-  built.name = "attention_" + layer.name() + (layer.fp8 ? "_fp8" : "");
-  built.plain =
-      "func.func @f(%q: " + type + ", " + kIndexParameters + ", %c: " + layer.cacheType() +
-      ") -> " + type + " {\n  %y = llm.attention %q at %p, %s, %b over %c scale 0.11 " +
-      (layer.fp8 ? "fp8 : " : ": ") + type + ", " + kIndex + ", " + kIndex + ", " + kTable + ", " +
-      layer.cacheType() + " -> " + type + "\n  return %y : " + type + "\n}";
+  built.name = "attention_" + layer.name() + (layer.fp8 ? "_fp8" : "") +
+               (layer.window ? "_window" + std::to_string(layer.window) : "") +
+               (layer.softcap != 0 ? "_softcap" : "");
+  std::string kind = (layer.window ? formatv("window {0} ", layer.window).str() : "") +
+                     (layer.softcap != 0 ? formatv("softcap {0} ", layer.softcap).str() : "") +
+                     (layer.fp8 ? "fp8 " : "");
+  built.plain = "func.func @f(%q: " + type + ", " + kIndexParameters +
+                ", %c: " + layer.cacheType() + ") -> " + type +
+                " {\n  %y = llm.attention %q at %p, %s, %b over %c scale 0.11 " + kind + ": " +
+                type + ", " + kIndex + ", " + kIndex + ", " + kTable + ", " + layer.cacheType() +
+                " -> " + type + "\n  return %y : " + type + "\n}";
   built.fp8Products = layer.fp8;
   built.oracle = [layer](const Inputs &inputs) {
     std::vector<Expected> expected, before = cacheBefore(inputs, layer);
@@ -357,6 +369,22 @@ std::vector<Case> conformance::attentionCases() {
   many.sequences = 70;
   many.maxPosition = 262;
   add(many, {90});
+  // Windows: within a tile, across tiles and segments, longer than what there is; soft-capping.
+  auto addWindow = [&](Layer layer, int64_t window, double softcap, int64_t maxPosition,
+                       std::vector<int64_t> tokens, bool full = false) {
+    layer.window = window;
+    layer.softcap = softcap;
+    Case added = attentionCase(layer);
+    added.maxPosition = maxPosition;
+    add(added, std::move(tokens), full);
+  };
+  addWindow({4, 2, 80, "f32", "f32"}, 300, 2.5, 700, {2, 19});
+  addWindow({4, 2, 64, "bf16", "bf16"}, 20, 0, 300, {3, 70});
+  addWindow({4, 2, 64, "bf16", "bf16"}, 300, 2.5, 700, {2, 131});
+  addWindow({4, 1, 128, "i8", "bf16"}, 65, 0, 400, {67}, true);
+  addWindow({2, 1, 256, "bf16", "bf16"}, 257, 2.5, 600, {1, 66}, true);
+  addWindow({4, 2, 64, "f8E4M3FN", "bf16", 16, true}, 100, 0, 400, {2, 67});
+  addWindow({4, 4, 80, "f16", "f16"}, 1, 0, 300, {2, 97}, true);
   // Blocks that are no power of two, and a batch that is mostly prompt.
   add(attentionCase({4, 2, 16, "f32", "f32", 24}), {2, 129});
   add(attentionCase({4, 2, 64, "i8", "bf16", 32}), {3, 97});

@@ -25,19 +25,26 @@ LONGROPE = {
     "short_factor": [1.0, 1.1, 1.25, 1.5, 1.75, 2.0],
     "long_factor": [1.0, 1.5, 2.25, 3.5, 6.0, 11.0],
 }
+GEMMA3 = {
+    "architectures": ["Gemma3ForCausalLM"], "model_type": "gemma3_text", "head_dim": 32,
+    "num_hidden_layers": 3, "tie_word_embeddings": True, "sliding_window": 24,
+    "query_pre_attn_scalar": 40, "hidden_activation": "gelu_pytorch_tanh",
+}
 
 
 class Case:
     """A model, how many tokens its prompt has, and what its engine is built for."""
 
-    def __init__(self, config, prompt=20, context=64, targets=("reference", "x86-64-v3")):
-        self.config, self.targets = config, targets
+    def __init__(self, config, prompt=20, context=64, targets=("reference", "x86-64-v3"),
+                 embeddings=1.0):
+        self.config, self.targets, self.embeddings = config, targets, embeddings
         self.prompt = [(7 * i * i + 31 * i + 5) % (VOCABULARY - 16) for i in range(prompt)]
         self.context = context
 
     def checkpoint(self):
         """Name to (shape, values) of every tensor, in f32."""
-        return {name: (shape, values(name, shape)) for name, shape in tensors(self.config)}
+        return {name: (shape, values(name, shape, self.embeddings))
+                for name, shape in tensors(self.config)}
 
 
 CASES = {
@@ -49,6 +56,35 @@ CASES = {
         **COMMON, "architectures": ["MistralForCausalLM"], "model_type": "mistral",
         "sliding_window": 64, "head_dim": 16,
     }),
+    "mistral_sliding": Case({
+        **COMMON, "architectures": ["MistralForCausalLM"], "model_type": "mistral",
+        "sliding_window": 24, "head_dim": 16,
+    }, prompt=60, context=96),
+    # Its last two layers slide, one does not.
+    "qwen2_sliding": Case({
+        **COMMON, "architectures": ["Qwen2ForCausalLM"], "model_type": "qwen2",
+        "num_hidden_layers": 3, "use_sliding_window": True, "sliding_window": 20,
+        "max_window_layers": 1,
+    }, prompt=50, context=96),
+    "gemma2": Case({
+        **COMMON, "architectures": ["Gemma2ForCausalLM"], "model_type": "gemma2", "head_dim": 32,
+        "num_hidden_layers": 3, "tie_word_embeddings": True, "sliding_window": 24,
+        "query_pre_attn_scalar": 48, "attn_logit_softcapping": 5.0,
+        "final_logit_softcapping": 8.0, "hidden_activation": "gelu_pytorch_tanh",
+    }, prompt=60, context=96, embeddings=0.2),
+    "gemma3": Case({
+        **COMMON, **GEMMA3, "rope_theta": 100000.0, "rope_local_base_freq": 1000.0,
+        "sliding_window_pattern": 2, "rope_scaling": {"rope_type": "linear", "factor": 4.0},
+    }, prompt=60, context=96, embeddings=0.2),
+    # As newer files spell it, with other layers that slide.
+    "gemma3_v5": Case({
+        **{key: value for key, value in COMMON.items() if key != "rope_theta"}, **GEMMA3,
+        "layer_types": ["full_attention", "sliding_attention", "sliding_attention"],
+        "rope_parameters": {
+            "full_attention": {"rope_type": "default", "rope_theta": 100000.0},
+            "sliding_attention": {"rope_type": "default", "rope_theta": 1000.0},
+        },
+    }, prompt=40, context=64, targets=("reference",), embeddings=0.2),
     "granite": Case({
         **COMMON, "architectures": ["GraniteForCausalLM"], "model_type": "granite",
         "embedding_multiplier": 0.4, "residual_multiplier": 1.7, "attention_multiplier": 0.125,
@@ -95,21 +131,25 @@ def tensors(config):
                     yield f"{prefix}self_attn.{part}_proj.bias", [rows]
             yield prefix + "mlp.gate_proj.weight", [inner, hidden]
             yield prefix + "mlp.up_proj.weight", [inner, hidden]
-        if family in ("qwen3", "olmo2"):
+        if family in ("qwen3", "olmo2", "gemma3_text"):
             for part in "qk":
-                columns = head if family == "qwen3" else parts[part]
+                columns = parts[part] if family == "olmo2" else head
                 yield f"{prefix}self_attn.{part}_norm.weight", [columns]
         yield prefix + "self_attn.o_proj.weight", [hidden, heads * head]
         yield prefix + "mlp.down_proj.weight", [hidden, inner]
-        second = "post_feedforward" if family == "olmo2" else "input"
-        yield prefix + second + "_layernorm.weight", [hidden]
-        yield prefix + "post_attention_layernorm.weight", [hidden]
+        norms = {
+            "olmo2": ["post_attention", "post_feedforward"],
+            **dict.fromkeys(["gemma2", "gemma3_text"], [
+                "input", "post_attention", "pre_feedforward", "post_feedforward"]),
+        }.get(family, ["input", "post_attention"])
+        for norm in norms:
+            yield f"{prefix}{norm}_layernorm.weight", [hidden]
     yield "model.norm.weight", [hidden]
     if not config["tie_word_embeddings"]:
         yield "lm_head.weight", [VOCABULARY, hidden]
 
 
-def values(name, shape):
+def values(name, shape, embeddings):
     """Numbers that follow from the name: norms around 1, everything else around 0."""
     numbers = random.Random(name)
     if len(shape) == 1:
@@ -117,7 +157,7 @@ def values(name, shape):
     else:
         middle, bound = 0.0, 1.5 * math.sqrt(3 / shape[-1])
     if name.startswith("model.embed_tokens"):
-        bound = 1.0
+        bound = embeddings
     return array.array("f", (middle + bound * (2 * numbers.random() - 1)
                              for _ in range(math.prod(shape))))
 

@@ -40,7 +40,8 @@ static_assert(constants::shared_bytes == kSharedTotals + most(kHasWide ? totalBy
 struct Work {
   i64 first;
   int count;
-  i32 last; ///< the largest position
+  i32 last;  ///< the largest position
+  i32 begin; ///< of the first tile that any of the tokens attends to
   KvSequence sequence;
 
   __device__ __forceinline__ int rows() const { return count * kGroup; }
@@ -59,7 +60,7 @@ struct Search {
   BlockScratch<u32> sums;
   i64 first;
   int count;
-  i32 last;
+  i32 last, smallest; ///< positions
 };
 
 /// The first token of tile number `index`; the number of tokens if there is none.
@@ -104,6 +105,7 @@ INGOT_DEVICE Work findWork(const Launch &launch, u32 index, int head, Search &se
   if (threadIdx.x == 0) {
     search.count = int(least(kTileTokens, tokens - work.first));
     search.last = 0;
+    search.smallest = 0x7fffffff;
   }
   __syncthreads();
   i64 own = work.first + threadIdx.x;
@@ -112,10 +114,14 @@ INGOT_DEVICE Work findWork(const Launch &launch, u32 index, int head, Search &se
     atomicMin(&search.count, int(threadIdx.x));
   __syncthreads();
   work.count = search.count;
-  if (int(threadIdx.x) < work.count)
+  if (int(threadIdx.x) < work.count) {
     atomicMax(&search.last, positions[own]);
+    if constexpr (kWindow > 0)
+      atomicMin(&search.smallest, positions[own]);
+  }
   __syncthreads();
   work.last = search.last;
+  work.begin = kWindow > 0 ? firstSeen(search.smallest) / kTile * kTile : 0;
   work.sequence = {launch.buffers[4],
                    launch.buffer<const i32>(3) + sequences[work.first] * launch.tableColumns(),
                    head};
@@ -136,7 +142,7 @@ public:
 
   __device__ __forceinline__ void run() {
     begin();
-    for (i32 at = 0; at <= work.last; at += kTile) {
+    for (i32 at = work.begin; at <= work.last; at += kTile) {
       copyTile<false>(work.sequence, at, work.last + 1, address(kSharedValues),
                       address(kSharedValues + kValueBytes));
       ptx::commitCopies();
@@ -156,7 +162,7 @@ public:
                    reinterpret_cast<const float *>(memory + kSharedValues + kValueBytes),
                    firstPair(), sums);
       if (at % kSegment + kTile == kSegment && at + kTile <= work.last)
-        endSegment(at < kSegment);
+        endSegment(at / kSegment == work.begin / kSegment);
       __syncthreads();
     }
     state.finish();
@@ -181,7 +187,7 @@ private:
   }
 
   __device__ __forceinline__ void begin() {
-    copyTile<true>(work.sequence, 0, work.last + 1, address(kSharedKeys),
+    copyTile<true>(work.sequence, work.begin, work.last + 1, address(kSharedKeys),
                    address(kSharedKeys + kKeyBytes));
     ptx::commitCopies();
     query.load(queryRow(firstRow()), queryRow(firstRow() + 8), part() == 0);
@@ -265,7 +271,7 @@ private:
   }
 
   __device__ __forceinline__ void store() {
-    if (work.last >= kSegment)
+    if (work.last / kSegment > work.begin / kSegment)
       merge([&](int i, float value) { sums[i / 8][i % 8 / 4][i % 4] = value; });
     else
       total = state;

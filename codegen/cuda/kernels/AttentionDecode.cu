@@ -47,7 +47,15 @@ struct Work {
   __device__ __forceinline__ int heads() const {
     return kGroup % kRows == 0 ? kRows : int(least(kHeads, kGroup - firstHead % kGroup));
   }
-  __device__ __forceinline__ int segments() const { return position / kSegment + 1; }
+  /// Segments [firstSegment(), endSegment()) are attended to.
+  __device__ __forceinline__ int firstSegment() const { return firstSeen(position) / kSegment; }
+  __device__ __forceinline__ int endSegment() const { return position / kSegment + 1; }
+  __device__ __forceinline__ int segments() const { return endSegment() - firstSegment(); }
+  /// Where the tiles of segment `segment` begin.
+  __device__ __forceinline__ i32 beginOf(int segment) const {
+    i32 begin = segment * kSegment;
+    return kWindow > 0 ? i32(most(begin, firstSeen(position) / kTile * kTile)) : begin;
+  }
   /// Element of the query and of the result at which a row begins.
   __device__ __forceinline__ i64 element(int row) const {
     return (token * kQueryHeads + firstHead + row) * kHeadDim;
@@ -73,7 +81,7 @@ struct TileCursor {
   i32 begin;
 
   __device__ __forceinline__ bool exists(const Work &work) const {
-    return begin <= work.position && segment < work.segments();
+    return begin <= work.position && segment < work.endSegment();
   }
   __device__ __forceinline__ bool endsSegment(const Work &work) const {
     return begin + kTile > work.position || begin % kSegment + kTile == kSegment;
@@ -81,7 +89,7 @@ struct TileCursor {
   __device__ __forceinline__ void advance(const Work &work) {
     bool ends = endsSegment(work);
     segment += ends ? int(gridDim.x) : 0;
-    begin = ends ? segment * kSegment : begin + kTile;
+    begin = ends ? work.beginOf(segment) : begin + kTile;
   }
 };
 
@@ -170,7 +178,7 @@ INGOT_DEVICE void mergeParts(const Launch &launch, const Work &work) {
   i64 stride = partOf(launch, work, 1, 0) - partOf(launch, work, 0, 0);
   for (int i = int(threadIdx.x); i < work.heads() * kHeadDim; i += kThreads) {
     int row = i / kHeadDim, element = i % kHeadDim;
-    const float *part = partOf(launch, work, 0, row);
+    const float *part = partOf(launch, work, work.firstSegment(), row);
     float maximum = part[kHeadDim], sum = part[kHeadDim + 1], value = part[element];
     for (int segment = 1; segment < work.segments(); ++segment) {
       part += stride;
@@ -190,7 +198,8 @@ __device__ void run(const Launch &launch) {
   extern __shared__ __align__(16) u8 memory[];
   float *shared = reinterpret_cast<float *>(memory + kStages * kStageBytes);
   Work work = findWork(launch);
-  TileCursor cursor = {int(blockIdx.x), i32(blockIdx.x) * kSegment};
+  int firstSegment = work.firstSegment() + int(blockIdx.x);
+  TileCursor cursor = {firstSegment, work.beginOf(firstSegment)};
   if (!cursor.exists(work))
     return;
   TileCursor ahead = cursor;

@@ -4,8 +4,8 @@
 // that a lane has in order, then over lanes as warpSum does; weighted values are summed in order of
 // positions. One block does all segments of a token, so nothing else can change the numbers.
 // Buffers: query, positions, token_sequences, block_table, cache, result.
+#include "CapScore.cuh"
 #include "KvBlocks.cuh"
-#include "RegionMath.cuh"
 
 namespace {
 
@@ -16,6 +16,9 @@ constexpr int kQueryHeads = int(constants::query_heads);
 /// Elements of a head that a thread accumulates, and that a lane multiplies.
 constexpr int kThreadElements = int(ceilDiv(kHeadDim, kThreads));
 constexpr int kLaneElements = int(ceilDiv(kHeadDim, kWarpSize));
+
+/// Positions that a token attends to; 0: all before it.
+constexpr i32 kWindow = i32(constants::window);
 
 INGOT_DEVICE float minusInfinity() { return __uint_as_float(0xff800000); }
 
@@ -39,7 +42,7 @@ struct Query {
                (loadElement<constants::kv_type>(place.keys(), place.element(kvHead) + element) *
                 scale);
     }
-    return warpSum(sum) * float(constants::scale);
+    return capScore(warpSum(sum) * float(constants::scale));
   }
 };
 
@@ -119,8 +122,12 @@ __device__ void run(const Launch &launch) {
       query.elements[i] = loadElement<constants::query_type>(launch.buffers[0], first + element);
   }
   Partial total = {minusInfinity(), 0, {}};
-  for (i32 begin = 0; begin <= position; begin += kSegment)
-    merge(total, attend(query, begin, int(least(kSegment, position + 1 - begin)), scores));
+  bool isCut = kWindow > 0 && kWindow <= position;
+  for (i32 begin = isCut ? position + 1 - kWindow : 0; begin <= position;) {
+    i32 next = (begin / kSegment + 1) * kSegment;
+    merge(total, attend(query, begin, int(least(next, position + 1) - begin), scores));
+    begin = next;
+  }
 #pragma unroll
   for (int e = 0; e < kThreadElements; ++e) {
     int element = int(threadIdx.x) + e * kThreads;

@@ -16,6 +16,7 @@
 #pragma once
 
 #include "AttentionFp8.cuh"
+#include "CapScore.cuh"
 
 //===- Conversions --------------------------------------------------------------------------===//
 
@@ -211,12 +212,13 @@ INGOT_DEVICE void scoreTile(const Query &query, const u8 *keys, float (&scores)[
         scores[tile][i] *= query.scales.rows[i / 2];
 }
 
-/// Brings scores into powers of two and masks positions behind `last` (of either row). `scales` and
-/// `first`: of the first position of the tiles.
+/// Brings scores into powers of two and masks positions behind `last` (of either row) and before
+/// its window. `scales` and `first`: of the first position of the tiles.
 template <int Tiles>
 INGOT_DEVICE void scaleScores(const float *scales, i32 first, i32 last, i32 lastBelow,
                               float (&scores)[Tiles][4]) {
-  constexpr float factor = float(constants::scale * 1.4426950408889634);
+  constexpr double powers = 1.4426950408889634; // of two instead of e
+  constexpr float factor = float(constants::scale * powers);
 #pragma unroll
   for (int tile = 0; tile < Tiles; ++tile)
 #pragma unroll
@@ -225,8 +227,13 @@ INGOT_DEVICE void scaleScores(const float *scales, i32 first, i32 last, i32 last
       float score = scores[tile][i];
       if constexpr (kKvScaled)
         score *= scales[column];
-      scores[tile][i] =
-          first + column > (i < 2 ? last : lastBelow) ? minusInfinity() : score * factor;
+      i32 position = first + column, own = i < 2 ? last : lastBelow;
+      bool isMasked = position > own || (kWindow > 0 && position <= own - kWindow);
+      if constexpr (constants::softcap > 0)
+        score = capScore(score * float(constants::scale)) * float(powers);
+      else
+        score *= factor;
+      scores[tile][i] = isMasked ? minusInfinity() : score;
     }
 }
 
@@ -362,7 +369,9 @@ struct MergeFactors {
 };
 INGOT_DEVICE MergeFactors mergeFactors(float totalMaximum, float segmentMaximum) {
   float maximum = fmaxf(totalMaximum, segmentMaximum);
-  return {ptx::exponential2(totalMaximum - maximum), ptx::exponential2(segmentMaximum - maximum),
+  // Before a row's window both may be empty.
+  float base = kWindow > 0 && maximum == minusInfinity() ? 0.0f : maximum;
+  return {ptx::exponential2(totalMaximum - base), ptx::exponential2(segmentMaximum - base),
           maximum};
 }
 /// A sum, or a weighted value, of the total with that of the segment.

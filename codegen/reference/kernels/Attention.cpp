@@ -7,8 +7,10 @@
 INGOT_CONST(query_heads);
 INGOT_CONST(query_type);
 INGOT_CONST(result_type);
-INGOT_CONST(fp8); ///< 1: products have e4m3 on both sides
+INGOT_CONST(fp8);    ///< 1: products have e4m3 on both sides
+INGOT_CONST(window); ///< positions that a token attends to; 0: all before it
 INGOT_REAL(scale);
+INGOT_REAL(softcap); ///< 0: none
 
 constexpr int64_t kSegment = 256;
 /// Positions whose weights share a scale where products are of e4m3.
@@ -55,7 +57,10 @@ struct Query {
         key *= keyScale;
       sum += element(i) * key;
     }
-    return sum * queryScale * float(ingot_real_scale);
+    float scaled = sum * queryScale * float(ingot_real_scale);
+    if (ingot_real_softcap == 0)
+      return scaled;
+    return float(ingot_real_softcap * hyperbolicTangent(double(scaled) / ingot_real_softcap));
   }
 
   void addValue(int64_t position, float weight, float *values) const {
@@ -102,8 +107,11 @@ struct Query {
       weight = exponentialOf(weight - partial.maximum);
       partial.sum += weight;
     }
-    for (int64_t run = begin; ingot_const_fp8 && run < end; run += kRun)
-      roundWeights(run, run + kRun < end ? run + kRun : end, scores + (run - begin));
+    for (int64_t run = begin; ingot_const_fp8 && run < end;) {
+      int64_t next = (run / kRun + 1) * kRun;
+      roundWeights(run, next < end ? next : end, scores + (run - begin));
+      run = next;
+    }
     for (int64_t position = begin; position < end; ++position)
       addValue(position, scores[position - begin], partial.values);
   }
@@ -140,10 +148,12 @@ extern "C" void ingot_kernel(const IngotLaunch *launch) {
   Partial segment = {-kInfinity, 0, scratch->values + ingot_const_head_dim};
   for (int64_t i = 0; i < ingot_const_head_dim; ++i)
     total.values[i] = 0;
-  for (int64_t begin = 0; begin <= position; begin += kSegment) {
-    int64_t end = begin + kSegment <= position ? begin + kSegment : position + 1;
-    query.attend(begin, end, scratch->scores, segment);
+  bool isCut = ingot_const_window > 0 && ingot_const_window <= position;
+  for (int64_t begin = isCut ? position + 1 - ingot_const_window : 0; begin <= position;) {
+    int64_t next = (begin / kSegment + 1) * kSegment;
+    query.attend(begin, next <= position ? next : position + 1, scratch->scores, segment);
     merge(total, segment);
+    begin = next;
   }
   for (int64_t i = 0; i < ingot_const_head_dim; ++i)
     storeElement(launch->buffers[5], query.first + i, ingot_const_result_type,

@@ -12,7 +12,9 @@ INGOT_CONST(query_heads);
 INGOT_CONST(query_type);
 INGOT_CONST(result_type);
 INGOT_CONST(tile_tokens);
+INGOT_CONST(window); ///< positions that a token attends to; 0: all before it
 INGOT_REAL(scale);
+INGOT_REAL(softcap); ///< 0: none
 
 namespace ingot::x86 {
 namespace {
@@ -43,6 +45,13 @@ struct Run {
   int64_t limit(int64_t row, int64_t begin, int64_t count) const {
     int64_t seen = positions()[row / headsPerKvHead()] + 1 - begin;
     return seen < count ? seen : count;
+  }
+  /// The first of the positions from `begin` on that row `row` attends to, counted from there.
+  int64_t start(int64_t row, int64_t begin) const {
+    if (ingot_const_window == 0)
+      return 0;
+    int64_t first = positions()[row / headsPerKvHead()] + 1 - ingot_const_window - begin;
+    return first > 0 ? first : 0;
   }
   KvPlace place(int64_t position) const {
     int64_t sequence = static_cast<const int32_t *>(launch->buffers[2])[firstToken];
@@ -135,13 +144,20 @@ void loadValues(const Run &run, int64_t begin, int64_t count, float *values) {
     });
 }
 
-/// Turns `limit` of `count` scores into weights exp(score - maximum), the rest into zeros; returns
-/// the maximum of the scaled scores.
-float weigh(float *scores, int64_t limit, int64_t count) {
+/// Turns scores `start` to `limit` of `count` into weights exp(score - maximum), the rest into
+/// zeros; returns the maximum of the scaled scores.
+float weigh(float *scores, int64_t start, int64_t limit, int64_t count) {
+  if (start >= limit)
+    limit = 0;
   Floats largest = splat(-__builtin_inff());
   for (int64_t i = 0; i < limit; i += lanes) {
     Floats score = loadVector<Floats>(scores + i) * float(ingot_real_scale);
+    if (ingot_real_softcap != 0)
+      score =
+          float(ingot_real_softcap) * RegionMath<lanes>::tangent(score / float(ingot_real_softcap));
     score = laneIndex() < int32_t(limit - i) ? score : splat(-__builtin_inff());
+    if (ingot_const_window != 0)
+      score = laneIndex() < int32_t(start - i) ? splat(-__builtin_inff()) : score;
     storeVector(scores + i, score);
     largest = larger(score, largest);
   }
@@ -177,22 +193,26 @@ void attendSegment(const Run &run, int64_t begin, int64_t count) {
   multiply(run.rows(), run.scratch, layout.queryStride(), keys, ingot_const_head_dim,
            ingot_const_head_dim, (count + lanes - 1) / lanes, scores, layout.scoreStride());
   for (int64_t row = 0; row < run.rows(); ++row)
-    segmentMaxima[row] =
-        weigh(scores + row * layout.scoreStride(), run.limit(row, begin, count), count);
+    segmentMaxima[row] = weigh(scores + row * layout.scoreStride(), run.start(row, begin),
+                               run.limit(row, begin, count), count);
   multiply(run.rows(), scores, layout.scoreStride(), values, attentionSegment, count,
            layout.valuePanels(), segment, layout.valueStride());
   for (int64_t row = 0; row < run.rows(); ++row)
-    if (run.limit(row, begin, count) > 0)
+    if (run.limit(row, begin, count) > run.start(row, begin))
       merge(total + row * layout.valueStride(), totalMaxima + row,
             segment + row * layout.valueStride(), segmentMaxima[row]);
 }
 
 void attendRun(const Run &run) {
   loadQueries(run);
-  int64_t last = 0;
-  for (int64_t i = 0; i < run.tokens; ++i)
+  int64_t last = 0, first = run.start(0, 0);
+  for (int64_t i = 0; i < run.tokens; ++i) {
     last = run.positions()[i] > last ? run.positions()[i] : last;
-  for (int64_t begin = 0; begin <= last; begin += attentionSegment)
+    int64_t start = run.start(i * headsPerKvHead(), 0);
+    first = start < first ? start : first;
+  }
+  for (int64_t begin = first / attentionSegment * attentionSegment; begin <= last;
+       begin += attentionSegment)
     attendSegment(run, begin,
                   last + 1 - begin < attentionSegment ? last + 1 - begin : attentionSegment);
   int64_t stride = scratchLayout().valueStride();

@@ -62,8 +62,12 @@ TEST(ModelConfig, Qwen2HasBiasesAndDefaultsOfItsOwn) {
   // 32 KV heads where nothing is said, which do not fit 4 query heads.
   EXPECT_TRUE(failsWith(configWith("{" + qwen + R"(, "num_key_value_heads": null})"), "INGOT-E1051",
                         {"32 KV heads"}));
-  EXPECT_TRUE(failsWith(configWith("{" + qwen + R"(, "use_sliding_window": true})"), "INGOT-E1057",
-                        {"use_sliding_window"}));
+  EXPECT_EQ(config->slidingWindow, 0u);
+  auto window = configWith("{" + qwen + R"(, "use_sliding_window": true, "max_window_layers": 1})");
+  ASSERT_TRUE(succeeds(window));
+  EXPECT_EQ(window->slidingWindow, 4096u);
+  EXPECT_FALSE(window->slides(0));
+  EXPECT_TRUE(window->slides(1));
 }
 
 TEST(ModelConfig, Qwen3NormsHeads) {
@@ -78,9 +82,14 @@ TEST(ModelConfig, Qwen3NormsHeads) {
   EXPECT_FALSE(config->attentionBias || config->outputBias || config->mlpBias);
   EXPECT_TRUE(configWith("{" + qwen + R"(, "attention_bias": true})")->outputBias);
   EXPECT_EQ(config->maxPositions, 32768u);
-  EXPECT_TRUE(failsWith(configWith("{" + qwen + R"(, "use_sliding_window": true})"), "INGOT-E1057",
-                        {"use_sliding_window"}));
-  for (std::string types : {R"(["full_attention", "sliding_attention"])", R"([1])", R"("full")"})
+  auto window = configWith("{" + qwen + R"(, "use_sliding_window": true, "sliding_window": 64,
+    "layer_types": ["sliding_attention", "full_attention"]})");
+  ASSERT_TRUE(succeeds(window));
+  EXPECT_EQ(window->slidingWindow, 64u);
+  EXPECT_TRUE(window->slides(0));
+  EXPECT_FALSE(window->slides(1));
+  for (std::string types : {R"(["full_attention", "sliding_attention"])", R"([1, 2])", R"("full")",
+                            R"(["full_attention"])", R"(["full_attention", "linear_attention"])"})
     EXPECT_TRUE(failsWith(configWith("{" + qwen + R"(, "layer_types": )" + types + "}"),
                           "INGOT-E1057", {"layer_types"}));
 }
@@ -102,6 +111,63 @@ TEST(ModelConfig, MistralHasAWindowUnlessItSaysNone) {
   EXPECT_EQ(config(R"(, "sliding_window": null)")->slidingWindow, 0u);
   EXPECT_EQ(config(R"(, "sliding_window": 512)")->slidingWindow, 512u);
   EXPECT_TRUE(failsWith(config(R"(, "sliding_window": 0)"), "INGOT-E1006", {"sliding_window"}));
+}
+
+ingot::checkpoint::Expected<ModelConfig> gemmaWith(int family, std::string_view more) {
+  return ModelConfig::parse(R"({"architectures": ["Gemma)" + std::to_string(family) +
+                                R"(ForCausalLM"], "hidden_size": 60, "intermediate_size": 96,
+      "num_hidden_layers": 7, "num_attention_heads": 8, "vocab_size": 100, "head_dim": 32)" +
+                                std::string(more) + "}",
+                            "config.json");
+}
+
+TEST(ModelConfig, Gemma2SlidesEveryOtherLayer) {
+  auto config = gemmaWith(2, R"(, "torch_dtype": "bfloat16")");
+  ASSERT_TRUE(succeeds(config));
+  EXPECT_EQ(config->slidingWindow, 4096u);
+  for (uint64_t layer = 0; layer < 7; ++layer)
+    EXPECT_EQ(config->slides(layer), layer % 2 == 0);
+  EXPECT_EQ(config->layerNorms, LayerNorms::Both);
+  EXPECT_TRUE(config->normsLessOne && config->tiedEmbeddings);
+  EXPECT_EQ(config->activation, Activation::GeluTanh);
+  EXPECT_EQ(config->attentionSoftcap, 50);
+  EXPECT_EQ(config->logitsSoftcap, 30);
+  EXPECT_EQ(config->attentionMultiplier, 1.0 / 16);
+  EXPECT_EQ(config->embeddingMultiplier, 7.75); // sqrt(60) in bf16
+  EXPECT_EQ(gemmaWith(2, "")->embeddingMultiplier, std::sqrt(60.0));
+  auto bare = gemmaWith(2, R"(, "attn_logit_softcapping": null, "final_logit_softcapping": null,
+                              "sliding_window": null)");
+  ASSERT_TRUE(succeeds(bare));
+  EXPECT_EQ(bare->attentionSoftcap + bare->logitsSoftcap, 0);
+  EXPECT_FALSE(bare->slides(0));
+  EXPECT_TRUE(failsWith(gemmaWith(2, R"(, "hidden_activation": "gelu")"), "INGOT-E1053",
+                        {"hidden_activation", "gelu_pytorch_tanh"}));
+}
+
+TEST(ModelConfig, Gemma3RotatesSlidingLayersOtherwise) {
+  auto config = gemmaWith(3, R"(, "rope_scaling": {"rope_type": "linear", "factor": 8.0})");
+  ASSERT_TRUE(succeeds(config));
+  for (uint64_t layer = 0; layer < 7; ++layer)
+    EXPECT_EQ(config->slides(layer), layer != 5);
+  EXPECT_EQ(config->rope.theta, 1e6);
+  EXPECT_EQ(config->rope.factor, 8);
+  EXPECT_EQ(config->slidingRope->theta, 1e4);
+  EXPECT_EQ(config->slidingRope->factor, 1);
+  EXPECT_EQ(config->queryKeyNorm, QueryKeyNorm::Heads);
+  EXPECT_EQ(config->attentionSoftcap + config->logitsSoftcap, 0);
+  auto newer = gemmaWith(3, R"(, "rope_parameters": {
+      "full_attention": {"rope_type": "default", "rope_theta": 5e5},
+      "sliding_attention": {"rope_type": "default", "rope_theta": 2e3}})");
+  ASSERT_TRUE(succeeds(newer));
+  EXPECT_EQ(newer->rope.theta, 5e5);
+  EXPECT_EQ(newer->slidingRope->theta, 2e3);
+  // Families whose layers rotate alike.
+  EXPECT_TRUE(failsWith(gemmaWith(2, R"(, "rope_parameters": {
+      "full_attention": {"rope_type": "default", "rope_theta": 5e5},
+      "sliding_attention": {"rope_type": "default", "rope_theta": 2e3}})"),
+                        "INGOT-E1057", {"rope_parameters"}));
+  EXPECT_TRUE(failsWith(gemmaWith(3, R"(, "use_bidirectional_attention": true)"), "INGOT-E1057",
+                        {"use_bidirectional_attention"}));
 }
 
 TEST(ModelConfig, GraniteHasMultipliers) {
@@ -127,7 +193,7 @@ TEST(ModelConfig, Olmo2NormsResults) {
   const std::string olmo = R"({"architectures": ["Olmo2ForCausalLM"])";
   auto config = configWith(olmo + R"(, "max_position_embeddings": null, "vocab_size": 50304})");
   ASSERT_TRUE(succeeds(config));
-  EXPECT_TRUE(config->normsResults);
+  EXPECT_EQ(config->layerNorms, LayerNorms::Results);
   EXPECT_EQ(config->queryKeyNorm, QueryKeyNorm::Rows);
   EXPECT_EQ(config->rmsNormEpsilon, 1e-5);
   EXPECT_EQ(config->maxPositions, 2048u);
@@ -343,8 +409,9 @@ TEST(ModelConfig, RefusesBadRope) {
   EXPECT_TRUE(refused(R"({"rope_scaling": {"type": "llama3", "factor": 8, "low_freq_factor": 4,
                           "high_freq_factor": 4, "original_max_position_embeddings": 256}})",
                       "INGOT-E1051", "high_freq_factor"));
-  EXPECT_TRUE(refused(R"({"rope_parameters": {"full_attention": {"rope_type": "default"}}})",
-                      "INGOT-E1056", "full_attention"));
+  EXPECT_TRUE(
+      refused(R"({"rope_parameters": {"full_attention": {"rope_type": "default"}, "other": {}}})",
+              "INGOT-E1056", "other"));
 }
 
 TEST(ModelConfig, RefusesWhatItCannotCompute) {

@@ -268,9 +268,11 @@ Matrix Evaluator::evaluate(Value value) {
   if (auto permute = dyn_cast<llm::PermuteRowsOp>(op))
     return permuted(permute);
   Matrix result = evaluate(op->getOperand(0));
-  if (isa<llm::ConvertOp>(op))
+  if (auto convert = dyn_cast<llm::ConvertOp>(op)) {
+    double plus = convert.getPlus().convertToDouble();
     for (double &number : result.values)
-      number = roundTo(element, number);
+      number = roundTo(element, plus == 0 ? number : asF32(number + plus));
+  }
   if (auto scale = dyn_cast<llm::ScaleColumnsOp>(op)) {
     Matrix factors = evaluate(scale.getFactors());
     for (size_t i = 0; i < result.values.size(); ++i)

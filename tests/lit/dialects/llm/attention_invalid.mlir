@@ -75,6 +75,26 @@ func.func @f(%x: tensor<?x8xf32, "T">, %p: tensor<?xi32, "T">, %s: tensor<?xi32,
 
 // -----
 
+func.func @f(%x: tensor<?x8xf32, "T">, %p: tensor<?xi32, "T">, %s: tensor<?xi32, "T">,
+    %b: tensor<?x?xi32, "S">, %c: !llm.kv<1 x 8 x f32, block = 4>) {
+  // expected-error @+1 {{a window has 1 to 2147483647 positions}}
+  %0 = llm.attention %x at %p, %s, %b over %c scale 1.0 window 0 : tensor<?x8xf32, "T">, tensor<?xi32, "T">, tensor<?xi32, "T">, tensor<?x?xi32, "S">,
+      !llm.kv<1 x 8 x f32, block = 4> -> tensor<?x8xf32, "T">
+  return
+}
+
+// -----
+
+func.func @f(%x: tensor<?x8xf32, "T">, %p: tensor<?xi32, "T">, %s: tensor<?xi32, "T">,
+    %b: tensor<?x?xi32, "S">, %c: !llm.kv<1 x 8 x f32, block = 4>) {
+  // expected-error @+1 {{softcap must be positive}}
+  %0 = llm.attention %x at %p, %s, %b over %c scale 1.0 softcap -1.0 : tensor<?x8xf32, "T">, tensor<?xi32, "T">, tensor<?xi32, "T">, tensor<?x?xi32, "S">,
+      !llm.kv<1 x 8 x f32, block = 4> -> tensor<?x8xf32, "T">
+  return
+}
+
+// -----
+
 func.func @f(%l: tensor<?x64xf32, "L">, %p: tensor<?x8xi32, "L">, %i: tensor<?x4xi32, "L">,
     %v: tensor<?x4xf32, "L">, %m: tensor<?x2xi32, "L">, %c: !llm.state<tensor<64xi32>>) {
   // expected-error @+1 {{a parameter row has 16 words}}
