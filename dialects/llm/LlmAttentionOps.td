@@ -80,8 +80,9 @@ def Llm_AttentionOp : Llm_Op<"attention", [MemoryEffects<[MemRead]>]> {
   let results = (outs Llm_Activation:$result);
   let assemblyFormat = [{
     $query `at` $positions `,` $token_sequences `,` $block_table `over` $cache `scale` $scale
-    (`window` $window^)? (`softcap` $softcap^)? (`fp8` $fp8^)? attr-dict `:` type($query) `,` type($positions) `,` type($token_sequences) `,`
-    type($block_table) `,` type($cache) `->` type($result)
+    (`window` $window^)? (`softcap` $softcap^)? (`fp8` $fp8^)? attr-dict `:` type($query) `,`
+    type($positions) `,` type($token_sequences) `,` type($block_table) `,` type($cache) `->`
+    type($result)
   }];
   let hasVerifier = 1;
 }

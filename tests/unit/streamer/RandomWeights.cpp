@@ -213,9 +213,8 @@ private:
 
 Operand FunctionWriter::convert(const Operand &input, const std::string &element) {
   Operand result{fresh(), element, input.rows, input.columns};
-  std::string plus = uniform(random, 0, 2) == 0
-                         ? " plus " + std::to_string(uniform(random, -3, 3)) + ".5"
-                         : "";
+  std::string plus =
+      uniform(random, 0, 2) == 0 ? " plus " + std::to_string(uniform(random, -3, 3)) + ".5" : "";
   body += result.name + " = llm.convert " + input.name + plus + " : " + input.type() + " to " +
           result.type() + "\n";
   return result;

@@ -9,7 +9,7 @@ func.func @expressions() {
   // CHECK: %[[B:.*]] = llm.convert %[[A]] : tensor<6x8xbf16> to tensor<6x8xf32>
   %b = llm.convert %a : tensor<6x8xbf16> to tensor<6x8xf32>
   // CHECK: llm.convert %[[A]] plus 1.000000e+00 : tensor<6x8xbf16> to tensor<6x8xf32>
-  %p = llm.convert %a plus 1.0 : tensor<6x8xbf16> to tensor<6x8xf32>
+  %shifted = llm.convert %a plus 1.0 : tensor<6x8xbf16> to tensor<6x8xf32>
   // CHECK: %[[N:.*]] = llm.weight "norm"
   %n = llm.weight "norm" from "model.safetensors" at 0 : tensor<8xf32>
   // CHECK: %[[S:.*]] = llm.scale_columns %[[B]], %[[N]] : (tensor<6x8xf32>, tensor<8xf32>) -> tensor<6x8xf32>
