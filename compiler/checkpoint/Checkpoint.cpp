@@ -96,7 +96,7 @@ Expected<Checkpoint> Checkpoint::openGgufModel(const fs::path &path) {
   checkpoint.files = std::move(model->files);
   checkpoint.stored = std::move(model->tensors);
   for (Tensor &tensor : checkpoint.stored)
-    if (auto known = modelNameOf(tensor.name))
+    if (auto known = modelNameOf(tensor.name, checkpoint.config().layerNorms))
       tensor.name = *std::move(known);
   if (auto sorted = checkpoint.sortTensors(); !sorted)
     return sorted.error();
@@ -298,7 +298,8 @@ Expected<const Tensor *> Checkpoint::get(std::string_view name) const {
 }
 
 std::string Checkpoint::shownName(std::string_view name) const {
-  return fromGguf ? ggufNameOf(name).value_or(std::string(name)) : std::string(name);
+  return fromGguf ? ggufNameOf(name, config().layerNorms).value_or(std::string(name))
+                  : std::string(name);
 }
 
 std::string Checkpoint::fileName(const Tensor &tensor) const {

@@ -15,15 +15,16 @@ namespace ingot::checkpoint {
 
 namespace {
 
-struct Architecture {
-  std::string_view name;         ///< general.architecture
-  std::string_view architecture; ///< as config.json names it
-  bool rotaryPairRows;           ///< the converter orders rows of q and k by rotary pairs
-  bool attentionBias;            ///< always; otherwise where the tensors are there
-};
+class ConfigReader;
 
-constexpr Architecture architectures[] = {{"llama", "LlamaForCausalLM", true, false},
-                                          {"qwen2", "Qwen2ForCausalLM", false, true}};
+struct Architecture {
+  std::string_view name;                   ///< general.architecture
+  std::string_view architecture;           ///< as config.json names it
+  bool rotaryPairRows = false;             ///< the converter orders rows of q and k by rotary pairs
+  bool attentionBias = false;              ///< always; otherwise where the tensors are there
+  std::vector<std::string_view> ownKeys{}; ///< beside knownKeys
+  void (ConfigReader::*readOwn)() = nullptr; ///< what others do not have
+};
 
 /// Keys behind "ARCHITECTURE." that are read below, or change no number.
 constexpr std::string_view knownKeys[] = {
@@ -86,6 +87,8 @@ public:
     readHeads();
     readRope();
     readFromTensors();
+    if (architecture.readOwn)
+      (this->*architecture.readOwn)();
     if (fields.error())
       return *fields.error();
     if (auto taken = takeDivisors(); !taken)
@@ -113,11 +116,44 @@ private:
   void readFromTensors();
   Outcome takeDivisors();
 
+  // What one architecture alone has, as llama.cpp's `load_hparams` and graphs take it.
+  void readQwen3();
+  void readOlmo2();
+  void readGranite();
+  void readGemma(uint64_t slidingPattern, uint64_t layersOfLargest);
+  void readGemma2();
+  void readGemma3();
+
+  friend const std::vector<Architecture> &architectures();
+
   GgufModel &model;
   const Architecture &architecture;
   JsonFields fields;
   ModelConfig config;
 };
+
+const std::vector<Architecture> &architectures() {
+  static const std::vector<Architecture> rows = {
+      {.name = "gemma2",
+       .architecture = "Gemma2ForCausalLM",
+       .ownKeys = {"attention.sliding_window", "attn_logit_softcapping", "final_logit_softcapping"},
+       .readOwn = &ConfigReader::readGemma2},
+      {.name = "gemma3",
+       .architecture = "Gemma3ForCausalLM",
+       .ownKeys = {"attention.sliding_window", "final_logit_softcapping", "rope.freq_base_swa"},
+       .readOwn = &ConfigReader::readGemma3},
+      {.name = "granite",
+       .architecture = "GraniteForCausalLM",
+       .rotaryPairRows = true,
+       .ownKeys = {"embedding_scale", "residual_scale", "attention.scale", "logit_scale"},
+       .readOwn = &ConfigReader::readGranite},
+      {.name = "llama", .architecture = "LlamaForCausalLM", .rotaryPairRows = true},
+      {.name = "olmo2", .architecture = "Olmo2ForCausalLM", .readOwn = &ConfigReader::readOlmo2},
+      {.name = "qwen2", .architecture = "Qwen2ForCausalLM", .attentionBias = true},
+      {.name = "qwen3", .architecture = "Qwen3ForCausalLM", .readOwn = &ConfigReader::readQwen3},
+  };
+  return rows;
+}
 
 void ConfigReader::checkKeys() {
   const std::string prefix = key("");
@@ -125,7 +161,9 @@ void ConfigReader::checkKeys() {
     if (!full.starts_with(prefix))
       continue;
     const std::string_view name = std::string_view(full).substr(prefix.size());
-    if (std::find(std::begin(knownKeys), std::end(knownKeys), name) != std::end(knownKeys))
+    const auto &own = architecture.ownKeys;
+    if (std::find(std::begin(knownKeys), std::end(knownKeys), name) != std::end(knownKeys) ||
+        std::find(own.begin(), own.end(), name) != own.end())
       continue;
     const auto *neutral = std::find_if(std::begin(neutralKeys), std::end(neutralKeys),
                                        [&](const auto &row) { return row.key == name; });
@@ -234,6 +272,52 @@ void ConfigReader::readFromTensors() {
   config.mlpBias = hasTensor("blk.0.ffn_down.bias");
 }
 
+void ConfigReader::readQwen3() { config.queryKeyNorm = QueryKeyNorm::Heads; }
+
+void ConfigReader::readOlmo2() {
+  config.queryKeyNorm = QueryKeyNorm::Rows;
+  config.layerNorms = LayerNorms::Results;
+}
+
+void ConfigReader::readGranite() {
+  constexpr double least = 1e-9, most = 1e9;
+  config.embeddingMultiplier = fields.numberOr(key("embedding_scale"), 1, least, most);
+  config.residualMultiplier = fields.numberOr(key("residual_scale"), 1, least, most);
+  if (fields.has(key("attention.scale")))
+    config.attentionMultiplier = fields.number(key("attention.scale"), least, most);
+  config.logitsDivisor = fields.numberOr(key("logit_scale"), 1, least, most);
+}
+
+/// Converters add the 1 to the norms' factors. No key says what scores are multiplied by: the
+/// largest model of each family, known by its layers, differs from the others.
+void ConfigReader::readGemma(uint64_t slidingPattern, uint64_t layersOfLargest) {
+  config.layerNorms = LayerNorms::Both;
+  config.activation = Activation::GeluTanh;
+  config.embeddingMultiplier = std::sqrt(static_cast<float>(config.hiddenSize));
+  const uint64_t scaled =
+      config.layers == layersOfLargest ? config.hiddenSize / config.heads : config.headDim;
+  config.attentionMultiplier = 1 / std::sqrt(static_cast<double>(scaled));
+  config.slidingWindow = fields.unsignedIntegerOr(key("attention.sliding_window"),
+                                                  config.slidingWindow, 0, Rope::mostPositions);
+  for (uint64_t i = 0; i < config.layers; ++i)
+    config.slidingLayers.push_back((i + 1) % slidingPattern != 0);
+}
+
+void ConfigReader::readGemma2() {
+  constexpr double least = 1e-9, most = 1e9;
+  config.slidingWindow = 4096;
+  readGemma(2, 46);
+  config.attentionSoftcap = fields.numberOr(key("attn_logit_softcapping"), 50, least, most);
+  config.logitsSoftcap = fields.numberOr(key("final_logit_softcapping"), 30, least, most);
+}
+
+void ConfigReader::readGemma3() {
+  readGemma(6, 62);
+  config.queryKeyNorm = QueryKeyNorm::Heads;
+  config.slidingRope.emplace().theta = fields.numberOr(key("rope.freq_base_swa"), 10000, 1.0, 1e15);
+  config.logitsSoftcap = fields.numberOr(key("final_logit_softcapping"), 0, 0, 1e9);
+}
+
 Outcome ConfigReader::takeDivisors() {
   const auto tensor =
       std::find_if(model.tensors.begin(), model.tensors.end(),
@@ -269,7 +353,7 @@ Expected<ModelConfig> readGgufConfig(GgufModel &model) {
   if (!name)
     return name.error();
   std::string supported;
-  for (const Architecture &architecture : architectures) {
+  for (const Architecture &architecture : architectures()) {
     supported += message(supported.empty() ? "" : ", ", architecture.name);
     if (architecture.name == *name)
       return ConfigReader(model, architecture).read();

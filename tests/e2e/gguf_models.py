@@ -1,21 +1,52 @@
 # SPDX-License-Identifier: Apache-2.0
 """GGUF files made here from the example model, as a converter would: the engines must hold the same
 weights and the same tokenizer as those built from its directory."""
+import array
 import hashlib
 import json
 import math
 import random
 import shutil
 import struct
+import sys
 
 import harness
 from qwen2_family import bf16, read_tensors, write_tensors
+
+sys.path.append(str(harness.ROOT / "tests" / "families"))
+import models  # noqa: E402
 
 F32, BF16 = 0, 30
 LAYER_NAMES = {"attn_norm": "input_layernorm", "attn_q": "self_attn.q_proj",
                "attn_k": "self_attn.k_proj", "attn_v": "self_attn.v_proj",
                "attn_output": "self_attn.o_proj", "ffn_norm": "post_attention_layernorm",
-               "ffn_gate": "mlp.gate_proj", "ffn_up": "mlp.up_proj", "ffn_down": "mlp.down_proj"}
+               "ffn_gate": "mlp.gate_proj", "ffn_up": "mlp.up_proj", "ffn_down": "mlp.down_proj",
+               "attn_q_norm": "self_attn.q_norm", "attn_k_norm": "self_attn.k_norm"}
+RESULT_NORMS = {"post_attention_norm": "post_attention_layernorm",
+                "post_ffw_norm": "post_feedforward_layernorm"}
+GEMMA_NORMS = {**RESULT_NORMS, "ffn_norm": "pre_feedforward_layernorm"}
+
+# Of families that are converted here: the architecture's name, norms with other names than those
+# above, and keys of the architecture with those of config.json that they come from.
+FAMILIES = {
+    "qwen3": ("qwen3", {}, {}),
+    "olmo2": ("olmo2", {"ffn_norm": "none", **RESULT_NORMS}, {}),
+    "granite": ("granite", {}, {
+        "embedding_scale": "embedding_multiplier", "residual_scale": "residual_multiplier",
+        "attention.scale": "attention_multiplier", "logit_scale": "logits_scaling"}),
+    "gemma2": ("gemma2", GEMMA_NORMS, {
+        "attention.sliding_window": "sliding_window",
+        "attn_logit_softcapping": "attn_logit_softcapping",
+        "final_logit_softcapping": "final_logit_softcapping"}),
+    "gemma3": ("gemma3", GEMMA_NORMS, {
+        "attention.sliding_window": "sliding_window", "rope.freq_base_swa": "rope_local_base_freq"}),
+}
+# What converters can say of a model of these families.
+CONVERTIBLE = {
+    "gemma2": {"query_pre_attn_scalar": 32},
+    "gemma3": {"query_pre_attn_scalar": 32, "sliding_window_pattern": 6, "num_hidden_layers": 7,
+               "rope_scaling": None},
+}
 
 # What a diff of engines from either kind of checkpoint must not show.
 SAME_IN_BOTH = {"weights", "programs", "memory", "fusions", "coverage"}
@@ -63,12 +94,12 @@ def by_pairs(data, rows, heads):
                     for row in (head * 2 * half + i, head * 2 * half + half + i))
 
 
-def file_tensors(config, tensors, paired):
+def file_tensors(config, tensors, paired, norms=()):
     """The tensors of a checkpoint as a GGUF file has them."""
-    names = {"token_embd.weight": "model.embed_tokens.weight",
+    names = {"token_embd.weight": "model.embed_tokens.weight", "output.weight": "lm_head.weight",
              "output_norm.weight": "model.norm.weight"}
     for layer in range(config["num_hidden_layers"]):
-        for ours, theirs in LAYER_NAMES.items():
+        for ours, theirs in {**LAYER_NAMES, **dict(norms)}.items():
             for kind in ("weight", "bias"):
                 names[f"blk.{layer}.{ours}.{kind}"] = f"model.layers.{layer}.{theirs}.{kind}"
     heads = {"attn_q": config["num_attention_heads"], "attn_k": config["num_key_value_heads"]}
@@ -84,13 +115,14 @@ def file_tensors(config, tensors, paired):
     return result
 
 
-def metadata(architecture, config, folder):
+def metadata(architecture, config, folder, more=()):
     keys = {"context_length": "max_position_embeddings", "embedding_length": "hidden_size",
             "block_count": "num_hidden_layers", "feed_forward_length": "intermediate_size",
             "attention.head_count": "num_attention_heads",
             "attention.head_count_kv": "num_key_value_heads", "attention.key_length": "head_dim",
             "attention.value_length": "head_dim", "rope.dimension_count": "head_dim",
-            "attention.layer_norm_rms_epsilon": "rms_norm_eps", "rope.freq_base": "rope_theta"}
+            "attention.layer_norm_rms_epsilon": "rms_norm_eps", "rope.freq_base": "rope_theta",
+            **dict(more)}
     result = {"general.architecture": architecture}
     result.update({f"{architecture}.{ours}": config[theirs] for ours, theirs in keys.items()})
     tokenizer = json.loads((folder / "tokenizer.json").read_text(encoding="utf-8"))
@@ -181,6 +213,37 @@ class GgufModels(harness.BuildTest):
     def test_a_qwen2_with_its_rows_as_they_are(self):
         self.assert_same_model("qwen2")
 
+    def family(self, name):
+        """A model directory of that family with the example's tokenizer, and its GGUF file."""
+        architecture, norms, keys = FAMILIES[name]
+        folder = self.copy_of(harness.FABLES)
+        example = json.loads((folder / "config.json").read_text())
+        shared = {key: example[key] for key in
+                  ("vocab_size", "bos_token_id", "eos_token_id", "pad_token_id")}
+        config = {"head_dim": 16, **models.CASES[name].config, **CONVERTIBLE.get(name, {}),
+                  "max_position_embeddings": 256, **shared}
+        (folder / "config.json").write_text(json.dumps(config))
+        models.write_safetensors(folder / "model.safetensors",
+                                 models.Case(config, embeddings=0.2).checkpoint())
+        tensors = file_tensors(config, read_tensors(folder / "model.safetensors"),
+                               architecture == "granite", norms)
+        if architecture.startswith("gemma"):  # Converters add 1.
+            for tensor, (kind, shape, data) in tensors.items():
+                if tensor.endswith("norm.weight"):
+                    tensors[tensor] = kind, shape, array.array(
+                        "f", (1 + number for number in array.array("f", data))).tobytes()
+        path = self.fresh("converted") / "tale.gguf"
+        path.write_bytes(gguf(metadata(architecture, config, folder, keys), tensors))
+        return folder, path
+
+    def check_family(self, name):
+        folder, path = self.family(name)
+        theirs, ours = self.built("theirs", folder), self.built("ours", path)
+        # Norms of Gemma are sums that the build forms, or those that the file has.
+        same = SAME_IN_BOTH - ({"weights"} if name.startswith("gemma") else set())
+        self.assertEqual(self.differing(theirs, ours) & same, set())
+        self.assertEqual(self.ids(theirs), self.ids(ours))
+
     def test_formats_of_a_recipe_come_out_the_same(self):
         recipe = self.folder / "int4.yaml"
         recipe.write_text("version: 1\nweights:\n"
@@ -264,6 +327,9 @@ class GgufModels(harness.BuildTest):
         pickle.write_bytes(b"PK")
         self.refuse(pickle, "INGOT-E1031", "pickle")
 
+
+for family in FAMILIES:
+    setattr(GgufModels, f"test_{family}", lambda self, name=family: self.check_family(name))
 
 if __name__ == "__main__":
     harness.main()

@@ -117,7 +117,7 @@ def tensors(config):
     heads, kv_heads = config["num_attention_heads"], config["num_key_value_heads"]
     head = config.get("head_dim", hidden // heads)
     family = config["model_type"]
-    yield "model.embed_tokens.weight", [VOCABULARY, hidden]
+    yield "model.embed_tokens.weight", [config["vocab_size"], hidden]
     for layer in range(config["num_hidden_layers"]):
         prefix = f"model.layers.{layer}."
         parts = {"q": heads * head, "k": kv_heads * head, "v": kv_heads * head}
@@ -146,7 +146,7 @@ def tensors(config):
             yield f"{prefix}{norm}_layernorm.weight", [hidden]
     yield "model.norm.weight", [hidden]
     if not config["tie_word_embeddings"]:
-        yield "lm_head.weight", [VOCABULARY, hidden]
+        yield "lm_head.weight", [config["vocab_size"], hidden]
 
 
 def values(name, shape, embeddings):

@@ -63,14 +63,27 @@ TEST(GgufNames, AreTranslatedBothWays) {
            {"blk.3.ffn_up.weight", "model.layers.3.mlp.up_proj.weight"},
            {"blk.3.ffn_down.weight", "model.layers.3.mlp.down_proj.weight"},
        }) {
-    EXPECT_EQ(modelNameOf(gguf), model);
-    EXPECT_EQ(ggufNameOf(model), gguf);
+    EXPECT_EQ(modelNameOf(gguf, LayerNorms::Inputs), model);
+    EXPECT_EQ(ggufNameOf(model, LayerNorms::Inputs), gguf);
   }
+  for (auto [gguf, norms, model] : {
+           std::tuple("ffn_norm", LayerNorms::Both, "pre_feedforward_layernorm"),
+           {"post_attention_norm", LayerNorms::Both, "post_attention_layernorm"},
+           {"post_attention_norm", LayerNorms::Results, "post_attention_layernorm"},
+           {"post_ffw_norm", LayerNorms::Results, "post_feedforward_layernorm"},
+           {"attn_q_norm", LayerNorms::Results, "self_attn.q_norm"},
+       }) {
+    std::string inFile = message("blk.1.", gguf, ".weight"),
+                inModel = message("model.layers.1.", model, ".weight");
+    EXPECT_EQ(modelNameOf(inFile, norms), inModel);
+    EXPECT_EQ(ggufNameOf(inModel, norms), inFile);
+  }
+  EXPECT_EQ(modelNameOf("blk.1.ffn_norm.weight", LayerNorms::Results), std::nullopt);
   for (std::string_view unknown :
        {"", ".weight", "blk.", "blk..attn_q.weight", "blk.1attn_q.weight", "blk.1.weight", "blk.1",
         "blk.x.attn_q.weight", "attn_q.weight", "token_embd", "token_embd.scale",
-        "blk.0.attn_q_norm.weight", "rope_freqs.weight"})
-    EXPECT_EQ(modelNameOf(unknown), std::nullopt) << unknown;
+        "blk.0.post_ffw_norm.weight", "rope_freqs.weight"})
+    EXPECT_EQ(modelNameOf(unknown, LayerNorms::Inputs), std::nullopt) << unknown;
 }
 
 TEST(GgufCheckpoint, ReadsConfigurationAndTensors) {
@@ -196,8 +209,8 @@ TEST(GgufCheckpoint, TakesRotaryDivisors) {
 
 TEST(GgufCheckpoint, RefusesWhatItDoesNotUnderstand) {
   EXPECT_TRUE(failsWith(open(GgufWriter()), "INGOT-E1005", {"general.architecture"}));
-  EXPECT_TRUE(failsWith(open(GgufWriter().string("general.architecture", "gemma3")), "INGOT-E1113",
-                        {"\"gemma3\"", "llama, qwen2"}));
+  EXPECT_TRUE(failsWith(open(GgufWriter().string("general.architecture", "phi3")), "INGOT-E1113",
+                        {"\"phi3\"", "llama, olmo2, qwen2"}));
   for (std::string_view key :
        {"context_length", "embedding_length", "block_count", "feed_forward_length",
         "attention.head_count", "vocab_size", "attention.layer_norm_rms_epsilon"})
