@@ -20,9 +20,11 @@ struct BuildOptions {
   std::optional<EngineDescription> replay;
   EngineLimits limits;
   uint64_t maxBuildMemory = uint64_t{2} << 30;
-  unsigned threads = 0;    ///< 0: as many as the process may run on
-  std::string nvrtc;       ///< where CUDA targets find their compiler; empty: the usual places
-  std::string kernelCache; ///< folder of compiled kernels; empty: none
+  unsigned threads = 0;       ///< 0: as many as the process may run on
+  std::string nvrtc;          ///< where CUDA targets find their compiler; empty: the usual places
+  std::string kernelCache;    ///< folder of compiled kernels; empty: none
+  std::filesystem::path lora; ///< folder of an adapter that is merged; empty: none
+  double loraScale = 1;       ///< times the adapter's own
   std::optional<uint64_t> randomWeights; ///< seed; no weight file is read then
   bool noPtx = false;                    ///< leave out what only a simulator reads
   std::string dumpStage; ///< stage after which the IR is printed to stdout; empty: none

@@ -150,10 +150,15 @@ void sayWidened(BuildRequest &request) {
 
 /// The checkpoint, or for random weights its configuration and the tensors of its family.
 Expected<checkpoint::Checkpoint> openCheckpoint(MLIRContext &context, const BuildOptions &options) {
-  if (!options.randomWeights)
-    return checkpoint::Checkpoint::open(options.model);
-  auto checkpoint = checkpoint::Checkpoint::openWithoutWeights(options.model);
+  auto checkpoint = options.randomWeights
+                        ? checkpoint::Checkpoint::openWithoutWeights(options.model)
+                        : checkpoint::Checkpoint::open(options.model);
   if (!checkpoint)
+    return checkpoint;
+  if (!options.lora.empty())
+    if (auto added = checkpoint->addAdapter(options.lora, options.loraScale); !added)
+      return added.error();
+  if (!options.randomWeights)
     return checkpoint;
   DiagnosticCollector diagnostics(context);
   auto tensors = tensorsOfFamily(&context, *checkpoint);
@@ -222,6 +227,13 @@ Expected<BuildRequest> compiler::readRequest(MLIRContext &context, const BuildOp
     std::string seed = std::to_string(*options.randomWeights);
     request.options.push_back(
         {"--random-weights", seed, seed, "numbers made at load; no weight file was read"});
+  }
+  if (request.checkpoint.adapter()) {
+    // In full, so that the engine can be made again.
+    std::string scale = llvm::formatv("{0:g17}", options.loraScale);
+    request.options.push_back(
+        {"--lora", "an adapter", "merged", "before anything is quantized; see the inputs"});
+    request.options.push_back({"--lora-scale", scale, scale, "times the adapter's own"});
   }
   if (options.noPtx)
     request.options.push_back(ptxRecord(request));

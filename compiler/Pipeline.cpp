@@ -113,9 +113,10 @@ void annotate(ModuleOp module, const recipe::Recipe &recipe) {
   MLIRContext *context = module.getContext();
   module.walk([&](Operation *op) {
     // The last operation of an expression: parts of a matrix have no format of their own.
-    bool isMatrix = isa<llm::WeightOp, llm::DequantizeOp, llm::PermuteRowsOp>(op) &&
-                    cast<RankedTensorType>(op->getResult(0).getType()).getRank() == 2 &&
-                    !llvm::any_of(op->getUsers(), isWeightOperation);
+    bool isMatrix =
+        isa<llm::WeightOp, llm::DequantizeOp, llm::PermuteRowsOp, llm::AddLowRankOp>(op) &&
+        cast<RankedTensorType>(op->getResult(0).getType()).getRank() == 2 &&
+        !llvm::any_of(op->getUsers(), isWeightOperation);
     if (!isMatrix)
       return;
     // The location bears the name that the model uses, which a tied weight may not be stored under.

@@ -57,6 +57,20 @@ static void addSampleRows(const WeightGraph &graph, WeightValue value, std::set<
       for (int64_t row : inner)
         rows.insert((row / node.block * 2 + i) * node.block + row % node.block);
     }
+  } else if (node.kind == NodeKind::Reshape) {
+    // A row of the operand lies in these, and the row that needs most of them comes within a width.
+    int64_t columns = node.results[0].columns, width = graph.shape(node.operands[0]).columns;
+    std::set<int64_t> inner;
+    addSampleRows(graph, node.operands[0], inner);
+    for (int64_t row : inner)
+      rows.insert(row * width / columns);
+    auto needed = [&](int64_t row) {
+      return ((row + 1) * columns - 1) / width - row * columns / width;
+    };
+    int64_t most = 0;
+    for (int64_t row = 0; row < std::min(node.results[0].rows, width); ++row)
+      most = needed(row) > needed(most) ? row : most;
+    rows.insert(most);
   } else if (node.kind == NodeKind::PermuteRows) {
     std::set<int64_t> inner;
     addSampleRows(graph, node.operands[0], inner);

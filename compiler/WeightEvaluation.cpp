@@ -85,6 +85,8 @@ private:
   void interleaveRows(const Step &step, const WeightNode &node);
   void permuteRows(const Step &step, const WeightNode &node);
   void scaleColumns(const Step &step, const WeightNode &node);
+  void reshape(const Step &step, const WeightNode &node);
+  void addLowRank(const Step &step, const WeightNode &node);
 
   std::byte *at(WeightView view, Element element, int64_t row) const {
     return memory + view.offset + row * view.pitch * workingBytes(element);
@@ -150,6 +152,12 @@ Outcome BlockPlan::Runner::run(const Step &step) {
     return {};
   case NodeKind::ScaleColumns:
     scaleColumns(step, node);
+    return {};
+  case NodeKind::Reshape:
+    reshape(step, node);
+    return {};
+  case NodeKind::AddLowRank:
+    addLowRank(step, node);
     return {};
   }
   return {};
@@ -395,6 +403,47 @@ void BlockPlan::Runner::transpose(const Step &step, const WeightNode &node) {
     return move(uint16_t());
   default:
     return move(uint32_t());
+  }
+}
+
+void BlockPlan::Runner::reshape(const Step &step, const WeightNode &node) {
+  const WeightShape &shape = node.results[0];
+  const Input &from = step.inputs[0];
+  const int64_t width = from.window.columnEnd, size = workingBytes(shape.element);
+  for (int64_t row = step.window.row; row < step.window.rowEnd; ++row) {
+    std::byte *out = at(step.results[0], shape.element, row - step.window.row);
+    for (int64_t column = step.window.column; column < step.window.columnEnd;) {
+      int64_t place = row * shape.columns + column, source = place / width;
+      int64_t count = std::min(width - place % width, step.window.columnEnd - column);
+      std::memcpy(out,
+                  at(from.view, shape.element, source - from.window.row) + place % width * size,
+                  static_cast<size_t>(count * size));
+      out += count * size;
+      column += count;
+    }
+  }
+}
+
+void BlockPlan::Runner::addLowRank(const Step &step, const WeightNode &node) {
+  std::array<Element, 3> elements;
+  for (size_t i = 0; i < elements.size(); ++i)
+    elements[i] = graph.shape(node.operands[i]).element;
+  const int64_t columns = step.window.columns(), rank = graph.shape(node.operands[1]).columns;
+  float *sums = scratch(step), *row = sums + columns, *right = row + columns,
+        *left = right + columns;
+  for (int64_t n = 0; n < step.window.rows(); ++n) {
+    widen(elements[0], at(step.inputs[0].view, elements[0], n), row, columns);
+    widen(elements[1], at(step.inputs[1].view, elements[1], n), left, rank);
+    std::fill_n(sums, columns, 0.0f);
+    for (int64_t r = 0; r < rank; ++r) {
+      widen(elements[2], at(step.inputs[2].view, elements[2], r), right, columns);
+      for (int64_t k = 0; k < columns; ++k)
+        sums[k] += left[r] * right[k];
+    }
+    for (int64_t k = 0; k < columns; ++k)
+      row[k] += node.scale * sums[k];
+    Element to = node.results[0].element;
+    narrow(to, row, at(step.results[0], to, n), columns);
   }
 }
 

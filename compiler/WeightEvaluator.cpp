@@ -189,6 +189,21 @@ void BlockPlan::planInputs(Step &step) {
     step.inputs = {
         input(node.operands[0], {window.column, window.columnEnd, window.row, window.rowEnd})};
     break;
+  case NodeKind::Reshape: {
+    int64_t columns = node.results[0].columns, width = graph.shape(node.operands[0]).columns;
+    int64_t first = window.row * columns + window.column;
+    int64_t last = (window.rowEnd - 1) * columns + window.columnEnd - 1;
+    step.inputs = {input(node.operands[0], {first / width, last / width + 1, 0, width})};
+    break;
+  }
+  case NodeKind::AddLowRank: {
+    int64_t rank = graph.shape(node.operands[1]).columns;
+    Input weight = input(node.operands[0], window);
+    Input left = input(node.operands[1], {window.row, window.rowEnd, 0, rank});
+    step.inputs = {weight, left,
+                   input(node.operands[2], {0, rank, window.column, window.columnEnd})};
+    break;
+  }
   case NodeKind::RepeatRows:
     step.inputs = {input(node.operands[0],
                          {window.row / node.block, (window.rowEnd + node.block - 1) / node.block,
@@ -242,6 +257,9 @@ void BlockPlan::planResults(Step &step) {
     break;
   case NodeKind::ScaleColumns:
     step.scratch = allocateFloats(2 * window.columns());
+    break;
+  case NodeKind::AddLowRank: // sums, and a row of each operand
+    step.scratch = allocateFloats(3 * window.columns() + graph.shape(node.operands[1]).columns);
     break;
   case NodeKind::Unpack: // a row of whole periods
     step.scratch = allocate(1, window.columns() + 2 * node.fields.period(), Element::I8).offset;

@@ -8,6 +8,7 @@
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/StringSwitch.h"
 #include "llvm/ADT/TypeSwitch.h"
+#include "llvm/ADT/bit.h"
 #include "llvm/Support/raw_ostream.h"
 
 #include <unordered_map>
@@ -225,6 +226,15 @@ Outcome WeightGraphReader::readKind(Operation &op, WeightNode &node) {
         node.kind = NodeKind::Transpose;
         return Outcome();
       })
+      .Case([&](llm::ReshapeOp) {
+        node.kind = NodeKind::Reshape;
+        return Outcome();
+      })
+      .Case([&](llm::AddLowRankOp add) {
+        node.kind = NodeKind::AddLowRank;
+        node.scale = add.getScale().convertToFloat();
+        return floats(true) ? Outcome() : notFloat;
+      })
       .Case([&](llm::RepeatRowsOp repeat) {
         node.kind = NodeKind::RepeatRows;
         node.block = static_cast<int64_t>(repeat.getCount());
@@ -346,7 +356,8 @@ std::string WeightGraphReader::keyOf(const WeightNode &node) {
   auto add = [&](auto... numbers) { ((key += std::to_string(numbers) + " "), ...); };
   add(static_cast<int>(node.kind), static_cast<int>(node.encoding), node.zeroPoints, node.group,
       node.block, node.fields.bits, node.fields.increment, node.fields.bias,
-      static_cast<int>(node.part.type), static_cast<int>(node.part.part));
+      static_cast<int>(node.part.type), static_cast<int>(node.part.part),
+      llvm::bit_cast<uint32_t>(node.plus), llvm::bit_cast<uint32_t>(node.scale));
   for (int64_t place : node.fields.order)
     add(place);
   for (int64_t digit : node.digits)

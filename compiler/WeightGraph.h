@@ -23,11 +23,13 @@ enum class NodeKind : uint8_t {
   Unpack,
   BlockPart,
   Transpose,
+  Reshape,
   RepeatRows,
   ConcatRows,
   InterleaveRows,
   PermuteRows,
   ScaleColumns,
+  AddLowRank, ///< operands: weight, left, right
 };
 
 /// A result of a node.
@@ -65,6 +67,7 @@ struct WeightNode {
   bool zeroPoints = false;                    ///< Quantize, Dequantize
   int64_t group = 0;   ///< Quantize, Dequantize: columns that share a scale, 0: the row, -1: all
   float plus = 0;      ///< Convert: is added in f32
+  float scale = 0;     ///< AddLowRank
   int64_t block = 1;   ///< InterleaveRows; RepeatRows: how often
   PackedFields fields; ///< Unpack
   BlockPart part;      ///< BlockPart

@@ -39,10 +39,11 @@ Location ingot::atSite(MLIRContext *context, const Twine &site) {
 
 bool ingot::isWeight(Value value) {
   Operation *op = value.getDefiningOp();
-  return op && isa<llm::WeightOp, llm::LiteralOp, llm::ConvertOp, llm::QuantizeOp,
-                   llm::DequantizeOp, llm::UnpackOp, llm::BlockPartOp, llm::TransposeOp,
-                   llm::RepeatRowsOp, llm::ConcatRowsOp, llm::InterleaveRowsOp, llm::PermuteRowsOp,
-                   llm::ScaleColumnsOp, llm::PackOp, llm::LoadWeightOp>(op);
+  return op &&
+         isa<llm::WeightOp, llm::LiteralOp, llm::ConvertOp, llm::QuantizeOp, llm::DequantizeOp,
+             llm::UnpackOp, llm::BlockPartOp, llm::TransposeOp, llm::ReshapeOp, llm::AddLowRankOp,
+             llm::RepeatRowsOp, llm::ConcatRowsOp, llm::InterleaveRowsOp, llm::PermuteRowsOp,
+             llm::ScaleColumnsOp, llm::PackOp, llm::LoadWeightOp>(op);
 }
 
 bool ingot::isWeightOperation(Operation *op) {

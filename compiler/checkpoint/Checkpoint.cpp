@@ -135,6 +135,43 @@ void Checkpoint::expectTensors(std::vector<Tensor> tensors) {
             [](const Tensor &a, const Tensor &b) { return a.name < b.name; });
 }
 
+Outcome Checkpoint::addAdapter(const fs::path &directory, double factor) {
+  const std::string where = printable(directory.string());
+  if (fromGguf || weightless || !quantizationConfig.methodName.empty())
+    return Error{"INGOT-E1121",
+                 message("no adapter can be merged into ",
+                         fromGguf     ? "a GGUF file"
+                         : weightless ? "random weights"
+                                      : "weights that are quantized already"),
+                 where,
+                 "give the model that the adapter was trained on, and let a recipe quantize"};
+  auto config = AdapterConfig::read(directory / "adapter_config.json");
+  if (!config)
+    return config.error();
+  const fs::path weights = directory / "adapter_model.safetensors";
+  if (!isThere(weights)) {
+    if (const fs::path pickle = findEntry(directory, isPickle); !pickle.empty())
+      return refusePickle(pickle, where);
+    return Error{"INGOT-E1030", "there is no adapter_model.safetensors", where,
+                 "give the folder of a PEFT adapter"};
+  }
+  config->alpha *= factor;
+  adapterConfig = *config;
+  inputFiles.push_back(directory / "adapter_config.json");
+  const size_t first = stored.size();
+  if (auto added = addFile(weights); !added)
+    return added;
+  for (size_t i = first; i < stored.size(); ++i) {
+    auto name = adapterTensorNamed(stored[i].name);
+    if (!name)
+      return Error{
+          "INGOT-E1120", message("tensor ", inQuotes(stored[i].name), " is no factor of a matrix"),
+          printable(weights.string()), "merge the adapter with PEFT and give the merged model"};
+    stored[i].name = *std::move(name);
+  }
+  return sortTensors();
+}
+
 /// Everything but the weights.
 Expected<Checkpoint> Checkpoint::openConfig(const fs::path &directory) {
   if (isRegularFile(directory))

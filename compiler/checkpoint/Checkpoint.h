@@ -3,6 +3,7 @@
 // each weight lies.
 #pragma once
 
+#include "compiler/checkpoint/Adapter.h"
 #include "compiler/checkpoint/GenerationConfig.h"
 #include "compiler/checkpoint/ModelConfig.h"
 #include "compiler/checkpoint/QuantizationConfig.h"
@@ -33,6 +34,14 @@ public:
 
   /// Says which tensors a checkpoint without weights has: by name, with shapes.
   void expectTensors(std::vector<Tensor> tensors);
+
+  /// Adds the tensors of the LoRA adapter in `directory`, called as adapterTensor() says, whose
+  /// scale is multiplied by `factor`. Errors:
+  /// those of the readers, INGOT-E1030 and E1031 where no weights are, E1120 for an adapter that
+  /// cannot be merged and E1121 for a checkpoint that none can be merged into.
+  Outcome addAdapter(const std::filesystem::path &directory, double factor);
+  /// The adapter that was added.
+  const std::optional<AdapterConfig> &adapter() const { return adapterConfig; }
 
   const ModelConfig &config() const { return modelConfig; }
   const GenerationConfig &generation() const { return generationConfig; }
@@ -95,6 +104,7 @@ private:
   std::vector<std::filesystem::path> inputFiles;
   std::vector<File> files; ///< by Tensor::fileIndex
   bool fromGguf = false;
+  std::optional<AdapterConfig> adapterConfig;
   std::optional<DType> weightless;
   std::vector<Tensor> stored;
   std::map<std::string, std::string> metadata;             ///< of all files

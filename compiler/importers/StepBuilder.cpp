@@ -92,10 +92,11 @@ void StepBuilder::begin(ArrayRef<llm::KvType> cacheTypes) {
 
 /// A tensor that takes part in the model and is not understood must not be dropped.
 void StepBuilder::checkAllRead() {
-  if (!checkpoint.isComplete() || firstError)
+  if (firstError)
     return;
   for (const checkpoint::Tensor &tensor : checkpoint.tensors())
-    if (!read.contains(tensor.name)) {
+    if (!read.contains(tensor.name) &&
+        (checkpoint.isComplete() || checkpoint::isAdapterTensor(tensor.name))) {
       firstError = {"INGOT-E1083",
                     "tensor " + checkpoint::inQuotes(checkpoint.shownName(tensor.name)) +
                         " is none that " + checkpoint.config().architecture + " reads",
@@ -165,7 +166,29 @@ Value StepBuilder::weight(StringRef name, ArrayRef<int64_t> shape) {
   }
   Value value = llm::WeightOp::create(weights, atSite(builder.getContext(), name),
                                       RankedTensorType::get(shape, element), stored, file, offset);
-  return known[name] = value;
+  return known[name] = adapted(name, value);
+}
+
+Value StepBuilder::adapted(StringRef name, Value weight) {
+  std::string names[] = {checkpoint::adapterTensor(name.str(), 'A'),
+                         checkpoint::adapterTensor(name.str(), 'B')};
+  if (!checkpoint.adapter() || !(checkpoint.find(names[0]) || checkpoint.find(names[1])))
+    return weight;
+  ArrayRef<int64_t> shape = cast<RankedTensorType>(weight.getType()).getShape();
+  const checkpoint::Tensor *first = checkpoint.find(names[0]);
+  int64_t rank = first && !first->shape.empty() ? static_cast<int64_t>(first->shape[0]) : 1;
+  if (shape.size() != 2 || rank < 1) {
+    firstError = firstError.value_or(
+        checkpoint::Error{"INGOT-E1120", "tensor " + names[0] + " is no factor of a matrix", "",
+                          "check the adapter"});
+    return weight;
+  }
+  // Their own names are no matrices of the model: nothing is merged into them.
+  Value right = this->weight(names[0], {rank, shape[1]}),
+        left = this->weight(names[1], {shape[0], rank});
+  double scale = checkpoint.adapter()->scale(static_cast<uint64_t>(rank));
+  return llm::AddLowRankOp::create(weights, weight.getLoc(), weight.getType(), weight, left, right,
+                                   builder.getF32FloatAttr(static_cast<float>(scale)));
 }
 
 void StepBuilder::keepColumnOrder(StringRef name, Value weight) {

@@ -97,6 +97,8 @@ private:
   llvm::DenseMap<mlir::Attribute, mlir::Value> orders; ///< by their content
   llvm::DenseMap<std::pair<mlir::Value, mlir::Value>, mlir::Value> gathered;
   void checkAllRead();
+  /// `weight`, which the model calls `name`, with what the adapter has for it.
+  mlir::Value adapted(llvm::StringRef name, mlir::Value weight);
 
   llvm::StringSet<> read; ///< names of stored tensors that weight() found
   std::optional<checkpoint::Error> firstError;

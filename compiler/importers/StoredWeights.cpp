@@ -3,11 +3,13 @@
 #include "compiler/importers/StoredWeights.h"
 
 #include "compiler/checkpoint/GgmlBlocks.h"
+#include "compiler/checkpoint/JsonFields.h"
 #include "passes/FusionReport.h"
 #include "llvm/ADT/APFloat.h"
 #include "llvm/ADT/StringExtras.h"
 #include <cmath>
 #include <limits>
+#include <span>
 
 using namespace mlir;
 using namespace ingot;
@@ -416,12 +418,11 @@ static ArrayRef<float> e2m1() {
 }
 
 /// weight [N * K / 2, 1]: the flattened matrix, two values in a byte, the first in the high half.
-/// absmax [N * K / blocksize] is what the largest number of quant_map [16] stands for.
+/// absmax [N * K / blocksize] is what the largest number of quant_map [16] stands for. With double
+/// quantization absmax holds codes: numbers of nested_quant_map [256], times nested_absmax of every
+/// nested_blocksize of them, plus the nested_offset of quant_state.
 checkpoint::Expected<StoredWeights::Parts> StoredWeights::bitsAndBytes4(Shape shape) {
   int64_t rows = shape[0], columns = shape[1];
-  if (checkpoint.find(module + ".weight.nested_absmax"))
-    return unsupported("4 bits with quantized scales (bnb_4bit_use_double_quant)",
-                       "quantize without double quantization");
   auto absmax = part(".weight.absmax");
   if (!absmax)
     return absmax.error();
@@ -433,11 +434,69 @@ checkpoint::Expected<StoredWeights::Parts> StoredWeights::bitsAndBytes4(Shape sh
   int64_t groups = columns / block;
   auto values = readNibbles(".weight", shape, {rows * columns / 2, 1}, true);
   auto scales =
-      read(".weight.absmax", builder.getF32Type(), {rows, groups}, Shape({rows * groups}));
+      checkpoint.find(module + ".weight.nested_absmax")
+          ? nestedScales(rows, groups)
+          : read(".weight.absmax", builder.getF32Type(), {rows, groups}, Shape({rows * groups}));
   auto book = numbers(".weight.quant_map", 16);
   if (!book)
     return book.error();
   return codes(values, scales, codeBook("bitsandbytes", *book), columns, block);
+}
+
+checkpoint::Expected<Value> StoredWeights::nestedScales(int64_t rows, int64_t groups) {
+  auto state = nestedState();
+  if (!state)
+    return state.error();
+  auto book = numbers(".weight.nested_quant_map", 256);
+  if (!book)
+    return book.error();
+  // The last block may be short; where it is the only one, it is a whole one.
+  int64_t count = rows * groups, block = std::min(state->block, count), blocks = count / block;
+  if (count % block != 0)
+    return unsupported(message(count, " scales in blocks of ", block),
+                       "quantize with blocks of scales that are all full");
+  Type f32 = builder.getF32Type();
+  auto codes = read(".weight.absmax", integer(8), {blocks, block}, Shape({count}));
+  auto scales = read(".weight.nested_absmax", f32, {blocks, 1}, Shape({blocks}));
+  if (!codes || !scales)
+    return codes ? scales.error() : codes.error();
+  auto encoding = llm::EncodingAttr::get(builder.getContext(), "codebook8", 0, false);
+  auto type = RankedTensorType::get({blocks, block}, f32);
+  Value numbers = llm::DequantizeOp::create(builder, *location, type, *codes, *scales,
+                                            codeBook("bitsandbytes.nested", *book), encoding);
+  numbers = llm::ConvertOp::create(builder, *location, type, numbers,
+                                   builder.getF32FloatAttr(state->offset));
+  return Value(llm::ReshapeOp::create(builder, *location,
+                                      RankedTensorType::get({rows, groups}, f32), numbers));
+}
+
+/// Of the quant_state, a JSON object as bytes.
+checkpoint::Expected<StoredWeights::NestedState> StoredWeights::nestedState() const {
+  constexpr uint64_t longest = 1 << 16;
+  constexpr double most = 1e30;
+  const std::string prefix = module + ".weight.quant_state.bitsandbytes__";
+  const Tensor *state = checkpoint.find(prefix + "nf4");
+  state = state ? state : checkpoint.find(prefix + "fp4");
+  if (!state)
+    return Error{"INGOT-E1038", message("tensor ", prefix, "nf4 is missing"), "",
+                 "save the model with its quantization state"};
+  const std::string where = checkpoint.fileName(*state) + ", tensor " + state->name;
+  if (state->bytes > longest)
+    return Error{"INGOT-E1080", message("a quantization state of ", state->bytes, " bytes"), where,
+                 "correct the checkpoint"};
+  std::string text(state->bytes, '\0');
+  if (auto done = checkpoint.read(*state, 0, std::as_writable_bytes(std::span(text))); !done)
+    return done.error();
+  auto object = checkpoint::Json::parse(text, where);
+  if (!object)
+    return object.error();
+  checkpoint::JsonFields fields(*object);
+  NestedState nested;
+  nested.offset = static_cast<float>(fields.number("nested_offset", -most, most));
+  nested.block = static_cast<int64_t>(fields.unsignedInteger("nested_blocksize", 1, 1 << 20));
+  if (fields.error())
+    return *fields.error();
+  return nested;
 }
 
 /// weight_scale [N, K / 16] of e4m3. compressed-tensors: weight_packed [N, K / 2] of e2m1, and

@@ -57,6 +57,12 @@ private:
     int64_t extent = 0, groups = 0;
   };
 
+  /// What quantized scales of bitsandbytes are: blocks of them, and a number added to all.
+  struct NestedState {
+    int64_t block = 1;
+    float offset = 0;
+  };
+
   Expected<Parts> awq(Shape shape);
   Expected<Parts> gptq(Shape shape);
   Expected<Parts> packedIntegers(Shape shape);
@@ -64,6 +70,9 @@ private:
   Expected<Parts> float8(Shape shape);
   Expected<Parts> ggmlBlocks(Shape shape);
   Expected<Parts> bitsAndBytes4(Shape shape);
+  /// Scales [rows, groups] that are quantized themselves.
+  Expected<mlir::Value> nestedScales(int64_t rows, int64_t groups);
+  Expected<NestedState> nestedState() const;
   Expected<Parts> nvfp4(Shape shape);
   Expected<Parts> mxfp4(Shape shape);
   mlir::Value codeBook(llvm::StringRef name, llvm::ArrayRef<float> numbers);

@@ -47,10 +47,17 @@ private:
   explicit ScratchFolder(std::filesystem::path path) : path(std::move(path)) {}
 };
 
-/// The options that made `engine`, for a build from `model`.
-BuildOptions replayOptions(EngineDescription description, const std::filesystem::path &model) {
+/// What an engine is made from.
+struct Sources {
+  std::filesystem::path model, lora;
+};
+
+/// The options that made `engine`, for a build from `sources`.
+Expected<BuildOptions> replayOptions(EngineDescription description, const Sources &sources) {
   BuildOptions options;
-  options.model = model;
+  options.model = sources.model;
+  options.lora = sources.lora;
+  bool adapted = false;
   EngineLimits &limits = options.limits;
   for (const OptionRecord &record : description.provenance.options) {
     if (record.name == "--target")
@@ -64,12 +71,20 @@ BuildOptions replayOptions(EngineDescription description, const std::filesystem:
       limits.maxContext = number();
     if (record.name == "--max-logit-rows")
       limits.maxLogitRows = number();
+    adapted |= record.name == "--lora";
+    if (record.name == "--lora-scale")
+      options.loraScale = std::strtod(record.effective.c_str(), nullptr);
     if (record.name == "--no-ptx")
       options.noPtx = true;
     if (record.name == "--random-weights")
       options.randomWeights = std::strtoull(record.effective.c_str(), nullptr, 10);
     options.tuningCandidates |= record.name == "--tuning-candidates";
   }
+  if (adapted == options.lora.empty())
+    return Error{"INGOT-E3202",
+                 adapted ? "the engine was made with an adapter, and none is given"
+                         : "the engine was made without an adapter, and one is given",
+                 "--lora", adapted ? "give its folder by --lora" : "leave --lora out"};
   options.replay = std::move(description);
   return options;
 }
@@ -97,14 +112,16 @@ Expected<std::optional<uint64_t>> firstDifference(const std::filesystem::path &a
 
 /// Builds the engine again and compares bytes.
 Outcome checkRebuild(mlir::MLIRContext &context, const std::filesystem::path &engine,
-                     const EngineDescription &description, const std::filesystem::path &model,
+                     const EngineDescription &description, const Sources &sources,
                      const std::filesystem::path &folder, Progress &progress) {
-  BuildOptions options = replayOptions(description, model);
-  options.output = folder / "rebuilt.ingot";
-  auto report = buildEngine(context, options, progress);
+  auto options = replayOptions(description, sources);
+  if (!options)
+    return options.error();
+  options->output = folder / "rebuilt.ingot";
+  auto report = buildEngine(context, *options, progress);
   if (!report)
     return report.error();
-  auto difference = firstDifference(engine, options.output);
+  auto difference = firstDifference(engine, options->output);
   if (!difference)
     return difference.error();
   if (!*difference) {
@@ -128,16 +145,18 @@ Outcome checkRebuild(mlir::MLIRContext &context, const std::filesystem::path &en
 
 /// Builds the same model and recipe for the reference target and compares numbers.
 Outcome checkNumerics(mlir::MLIRContext &context, const std::filesystem::path &engine,
-                      const EngineDescription &description, const std::filesystem::path &model,
+                      const EngineDescription &description, const Sources &sources,
                       const std::filesystem::path &folder, Progress &progress) {
-  BuildOptions options = replayOptions(description, model);
-  options.targets = {"reference"};
-  options.replay->golden.clear();
-  options.output = folder / "reference.ingot";
-  auto report = buildEngine(context, options, progress);
+  auto options = replayOptions(description, sources);
+  if (!options)
+    return options.error();
+  options->targets = {"reference"};
+  options->replay->golden.clear();
+  options->output = folder / "reference.ingot";
+  auto report = buildEngine(context, *options, progress);
   if (!report)
     return report.error();
-  auto rows = compareNumerics(engine, options.output);
+  auto rows = compareNumerics(engine, options->output);
   if (!rows)
     return rows.error();
   printf("%-16s %14s %14s %14s\n", "tap", "largest", "difference", "relative RMS");
@@ -158,7 +177,7 @@ Outcome checkNumerics(mlir::MLIRContext &context, const std::filesystem::path &e
 int compiler::runVerify(int argc, char **argv) {
   CLI::App app("Checks an engine file.", argv[0]);
   app.footer(kExamples);
-  std::filesystem::path engine, rebuild, numerics;
+  std::filesystem::path engine, rebuild, numerics, lora;
   runtime::VerifyArguments arguments;
   app.add_option("ENGINE", engine, "engine file")->required();
   app.add_flag("--weights", arguments.weights, "compare the digests of all weights too");
@@ -168,6 +187,7 @@ int compiler::runVerify(int argc, char **argv) {
   app.add_option("--numerics", numerics,
                  "compare every segment and the logits with the reference target's, built from "
                  "this model");
+  app.add_option("--lora", lora, "folder of the adapter that was merged into the model");
   if (auto status = parseArguments(app, argc, argv))
     return *status;
   Progress progress(Progress::styleOfTerminal());
@@ -191,11 +211,13 @@ int compiler::runVerify(int argc, char **argv) {
   mlir::MLIRContext context(mlir::MLIRContext::Threading::DISABLED);
   prepareContext(context);
   if (!rebuild.empty())
-    if (auto done = checkRebuild(context, engine, *description, rebuild, folder->path, progress);
+    if (auto done =
+            checkRebuild(context, engine, *description, {rebuild, lora}, folder->path, progress);
         !done)
       return fail(done.error().str());
   if (!numerics.empty())
-    if (auto done = checkNumerics(context, engine, *description, numerics, folder->path, progress);
+    if (auto done =
+            checkNumerics(context, engine, *description, {numerics, lora}, folder->path, progress);
         !done)
       return fail(done.error().str());
   return 0;

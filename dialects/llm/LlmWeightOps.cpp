@@ -136,6 +136,25 @@ LogicalResult TransposeOp::verify() {
   return success();
 }
 
+LogicalResult ReshapeOp::verify() {
+  RankedTensorType input = typeOf(getInput()), result = typeOf(getResult());
+  if (input.getElementType() != result.getElementType() ||
+      input.getNumElements() != result.getNumElements())
+    return emitOpError() << "changes more than the shape";
+  return success();
+}
+
+LogicalResult AddLowRankOp::verify() {
+  ArrayRef<int64_t> weight = typeOf(getInput()).getShape(), left = typeOf(getLeft()).getShape(),
+                    right = typeOf(getRight()).getShape();
+  if (weight.size() != 2 || left.size() != 2 || right.size() != 2 || left[0] != weight[0] ||
+      right[1] != weight[1] || left[1] != right[0])
+    return emitOpError() << "left and right do not multiply to the weight's shape";
+  if (typeOf(getResult()).getShape() != weight)
+    return emitOpError() << "changes the shape";
+  return success();
+}
+
 LogicalResult RepeatRowsOp::verify() {
   RankedTensorType input = typeOf(getInput()), result = typeOf(getResult());
   int64_t count = getCount();

@@ -122,6 +122,14 @@ def Llm_TransposeOp : Llm_Op<"transpose", [Pure]> {
   let hasVerifier = 1;
 }
 
+def Llm_ReshapeOp : Llm_Op<"reshape", [Pure]> {
+  let summary = "The same elements, row after row, in rows of another width";
+  let arguments = (ins Llm_AnyWeight:$input);
+  let results = (outs Llm_AnyWeight:$result);
+  let assemblyFormat = "$input attr-dict `:` type($input) `->` type($result)";
+  let hasVerifier = 1;
+}
+
 def Llm_RepeatRowsOp : Llm_Op<"repeat_rows", [Pure]> {
   let summary = "Every row `count` times in a row: one scale for a block of rows, for each of them";
   let description = "Row n of the result is row n / count of the input; surplus rows are dropped.";
@@ -175,6 +183,21 @@ def Llm_ScaleColumnsOp : Llm_Op<"scale_columns", [Pure]> {
   let arguments = (ins Llm_AnyWeight:$input, Llm_AnyWeight:$factors);
   let results = (outs Llm_AnyWeight:$result);
   let assemblyFormat = "$input `,` $factors attr-dict `:` functional-type(operands, $result)";
+  let hasVerifier = 1;
+}
+
+def Llm_AddLowRankOp : Llm_Op<"add_low_rank", [Pure]> {
+  let summary = "weight + scale * left * right in f32: a low-rank adapter (LoRA) merged";
+  let description = [{
+    `left` is [N, r], `right` [r, K]. An element's products are rounded to f32 and added in order of
+    r; so are the product with `scale` and the sum with the weight.
+  }];
+  let arguments = (ins Llm_AnyWeight:$input, Llm_AnyWeight:$left, Llm_AnyWeight:$right,
+                       F32Attr:$scale);
+  let results = (outs Llm_AnyWeight:$result);
+  let assemblyFormat = [{
+    $input `,` $left `,` $right `scale` $scale attr-dict `:` functional-type(operands, $result)
+  }];
   let hasVerifier = 1;
 }
 

@@ -39,7 +39,8 @@ FAMILIES = {
         "attn_logit_softcapping": "attn_logit_softcapping",
         "final_logit_softcapping": "final_logit_softcapping"}),
     "gemma3": ("gemma3", GEMMA_NORMS, {
-        "attention.sliding_window": "sliding_window", "rope.freq_base_swa": "rope_local_base_freq"}),
+        "attention.sliding_window": "sliding_window",
+        "rope.freq_base_swa": "rope_local_base_freq"}),
 }
 # What converters can say of a model of these families.
 CONVERTIBLE = {

@@ -123,11 +123,48 @@ class StoredCheckpoints(harness.BuildTest):
         # In each of two layers: q, k and v; o; gate and up; down.
         self.assertEqual(len(launches), 2 * 4)
 
-    def test_double_quantization_is_refused(self):
-        def nested(name, dtype, shape, data):
-            return name.replace("weight.quant_map", "weight.nested_absmax"), dtype, shape, data
+    def test_quantized_scales_are_those_that_they_stand_for(self):
+        def f32(number):
+            return struct.unpack("<f", struct.pack("<f", number))[0]
 
-        self.assert_variant_refused("bnb-nf4", nested, "INGOT-E1054.*double")
+        nested, plain = (self.variant("bnb-nf4", name, lambda *tensor: tensor)
+                         for name in ("nested", "plain"))
+        tensors = read_tensors(plain / "model.safetensors")
+        book, offset, result = [(i - 128) / 128 for i in range(256)], f32(0.0625), {}
+        for name, (dtype, shape, data) in list(tensors.items()):
+            if not name.endswith(".absmax"):
+                result.setdefault(name, (dtype, shape, data))
+                continue
+            scales = struct.unpack(f"<{shape[0]}f", data)
+            codes, stands, outer = bytearray(), [], []
+            for start in range(0, len(scales), 256):
+                block = [scale - offset for scale in scales[start:start + 256]]
+                outer.append(f32(max(map(abs, block))))
+                for scale in block:
+                    codes.append(min(255, max(0, round(scale / outer[-1] * 128) + 128)))
+                    stands.append(f32(f32(book[codes[-1]] * outer[-1]) + offset))
+            matrix = name.removesuffix(".absmax")
+            state = matrix + ".quant_state.bitsandbytes__nf4"
+            text = json.dumps({**json.loads(tensors[state][2]), "nested_blocksize": 256,
+                               "nested_dtype": "float32", "nested_offset": offset}).encode()
+            result.update({
+                name: ("U8", shape, bytes(codes)),
+                matrix + ".nested_absmax": ("F32", [len(outer)],
+                                            struct.pack(f"<{len(outer)}f", *outer)),
+                matrix + ".nested_quant_map": ("F32", [256], struct.pack("<256f", *book)),
+                state: ("U8", [len(text)], text)})
+            tensors[name] = dtype, shape, struct.pack(f"<{len(stands)}f", *stands)
+        write_tensors(nested / "model.safetensors", result)
+        write_tensors(plain / "model.safetensors", tensors)
+        self.assert_same_weights(self.report("nested", nested)[0], self.report("plain", plain)[0])
+
+        for key, code in (("nested_offset", "INGOT-E1005"), ("nested_blocksize", "INGOT-E1005")):
+            broken = {name: (dtype, shape, data.replace(key.encode(), b"x" * len(key)))
+                      for name, (dtype, shape, data) in result.items()}
+            write_tensors(nested / "model.safetensors", broken)
+            output = self.fresh("out") / "m.ingot"
+            self.assert_refused(self.build(nested, output), output, code)
+            shutil.rmtree(output.parent)
 
 
 if __name__ == "__main__":

@@ -268,6 +268,21 @@ Matrix Evaluator::evaluate(Value value) {
   if (auto permute = dyn_cast<llm::PermuteRowsOp>(op))
     return permuted(permute);
   Matrix result = evaluate(op->getOperand(0));
+  if (isa<llm::ReshapeOp>(op)) {
+    result.rows = cast<RankedTensorType>(value.getType()).getShape().front();
+    result.columns = llm::columnsOf(value);
+  }
+  if (auto add = dyn_cast<llm::AddLowRankOp>(op)) {
+    Matrix left = evaluate(add.getLeft()), right = evaluate(add.getRight());
+    for (int64_t n = 0; n < result.rows; ++n)
+      for (int64_t k = 0; k < result.columns; ++k) {
+        double sum = 0;
+        for (int64_t r = 0; r < right.rows; ++r)
+          sum = asF32(sum + asF32(left.at(n, r) * right.at(r, k)));
+        double delta = asF32(add.getScale().convertToDouble() * sum);
+        result.at(n, k) = roundTo(element, asF32(result.at(n, k) + delta));
+      }
+  }
   if (auto convert = dyn_cast<llm::ConvertOp>(op)) {
     double plus = convert.getPlus().convertToDouble();
     for (double &number : result.values)

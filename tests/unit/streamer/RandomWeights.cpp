@@ -200,6 +200,8 @@ private:
                                 bool zeros);
   void dequantize(const std::vector<Operand> &encoded, const std::string &kind, int64_t group);
   void store(const Operand &value);
+  Operand reshape(const Operand &input);
+  Operand addLowRank(const Operand &input, const Operand &left, const Operand &right);
   Operand transpose(const Operand &input);
   /// Stores integers that `packed` holds, by way of all operations on stored words.
   void unpack(const Operand &packed);
@@ -333,6 +335,27 @@ void FunctionWriter::store(const Operand &value) {
           " format \"test\" : " + type + "\n";
 }
 
+/// Rows of a random width that divides the elements.
+Operand FunctionWriter::reshape(const Operand &input) {
+  int64_t elements = input.rows * input.columns, columns = uniform(random, 1, 2 * input.columns);
+  while (elements % columns != 0)
+    --columns;
+  Operand result{fresh(), input.element, elements / columns, columns};
+  body += result.name + " = llm.reshape " + input.name + " : " + input.type() + " -> " +
+          result.type() + "\n";
+  return result;
+}
+
+/// Of square matrices, one of them transposed.
+Operand FunctionWriter::addLowRank(const Operand &input, const Operand &left,
+                                   const Operand &right) {
+  Operand result{fresh(), anyFloat(), input.rows, input.columns};
+  body += result.name + " = llm.add_low_rank " + input.name + ", " + left.name + ", " + right.name +
+          " scale " + std::to_string(uniform(random, -4, 4)) + ".25 : (" + input.type() + ", " +
+          left.type() + ", " + right.type() + ") -> " + result.type() + "\n";
+  return result;
+}
+
 Operand FunctionWriter::transpose(const Operand &input) {
   Operand result{fresh(), input.element, input.columns, input.rows};
   body += result.name + " = llm.transpose " + input.name + " : " + input.type() + " -> " +
@@ -394,6 +417,9 @@ std::string FunctionWriter::write() {
     Operand first = convert(scale(matrices[i]), "f32"), second = convert(matrices[i + 1], "f32");
     store(convert(first, anyFloat()));
     store(permute(first));
+    store(reshape(convert(first, anyFloat())));
+    if (first.rows == first.columns)
+      store(addLowRank(convert(transpose(first), anyFloat()), first, second));
     Operand merged = uniform(random, 0, 1)
                          ? concat({first, permute(second), first})
                          : interleave(permute(first), second, uniform(random, 1, 20));

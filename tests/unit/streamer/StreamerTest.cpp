@@ -93,7 +93,8 @@ protected:
     static const char *types[] = {"f32", "f16", "bf16", "f8E4M3FN"};
     std::vector<TensorSpec> made, factors; // matrices in pairs of equal shape
     for (int pair = 0; pair < 2; ++pair) {
-      int64_t rows = extents[random() % 9], columns = extents[random() % 9];
+      int64_t rows = extents[random() % 9];
+      int64_t columns = random() % 3 ? extents[random() % 9] : rows;
       for (int i = 0; i < 2; ++i)
         made.push_back(randomTensor(context, random, "t" + std::to_string(made.size()),
                                     types[random() % 4], rows, columns));

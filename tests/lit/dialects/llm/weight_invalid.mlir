@@ -181,6 +181,22 @@ func.func @f(%a: tensor<2x8xf32>, %b: tensor<8xf32>) {
 // -----
 
 func.func @f(%a: tensor<2x8xf32>) {
+  // expected-error @+1 {{changes more than the shape}}
+  %0 = llm.reshape %a : tensor<2x8xf32> -> tensor<3x8xf32>
+  return
+}
+
+// -----
+
+func.func @f(%a: tensor<4x8xf32>, %b: tensor<4x2xf32>, %c: tensor<3x8xf32>) {
+  // expected-error @+1 {{left and right do not multiply to the weight's shape}}
+  %0 = llm.add_low_rank %a, %b, %c scale 1.0 : (tensor<4x8xf32>, tensor<4x2xf32>, tensor<3x8xf32>) -> tensor<4x8xf32>
+  return
+}
+
+// -----
+
+func.func @f(%a: tensor<2x8xf32>) {
   // expected-error @+1 {{result needs a layout}}
   %0 = llm.pack %a : tensor<2x8xf32> -> tensor<2x8xf32>
   return

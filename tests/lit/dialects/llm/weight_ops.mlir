@@ -10,6 +10,12 @@ func.func @expressions() {
   %b = llm.convert %a : tensor<6x8xbf16> to tensor<6x8xf32>
   // CHECK: llm.convert %[[A]] plus 1.000000e+00 : tensor<6x8xbf16> to tensor<6x8xf32>
   %shifted = llm.convert %a plus 1.0 : tensor<6x8xbf16> to tensor<6x8xf32>
+  // CHECK: llm.reshape %[[A]] : tensor<6x8xbf16> -> tensor<4x12xbf16>
+  %reshaped = llm.reshape %a : tensor<6x8xbf16> -> tensor<4x12xbf16>
+  %left = llm.weight "left" from "model.safetensors" at 0 : tensor<6x2xf32>
+  %right = llm.weight "right" from "model.safetensors" at 48 : tensor<2x8xf32>
+  // CHECK: llm.add_low_rank %[[A]], %{{.*}}, %{{.*}} scale 2.000000e+00 : (tensor<6x8xbf16>, tensor<6x2xf32>, tensor<2x8xf32>) -> tensor<6x8xbf16>
+  %merged = llm.add_low_rank %a, %left, %right scale 2.0 : (tensor<6x8xbf16>, tensor<6x2xf32>, tensor<2x8xf32>) -> tensor<6x8xbf16>
   // CHECK: %[[N:.*]] = llm.weight "norm"
   %n = llm.weight "norm" from "model.safetensors" at 0 : tensor<8xf32>
   // CHECK: %[[S:.*]] = llm.scale_columns %[[B]], %[[N]] : (tensor<6x8xf32>, tensor<8xf32>) -> tensor<6x8xf32>

@@ -1,0 +1,156 @@
+# SPDX-License-Identifier: Apache-2.0
+"""LoRA adapters merged by a build: the same weights as in a checkpoint that was merged before."""
+import array
+import json
+import math
+import random
+import sys
+
+import harness
+from qwen2_family import F32, read_tensors, write_tensors
+
+sys.path.append(str(harness.ROOT / "tests" / "families"))
+import models  # noqa: E402
+
+RANK, ALPHA = 4, 8
+ADAPTED = ("model.layers.0.self_attn.q_proj", "model.layers.1.self_attn.o_proj",
+           "model.layers.1.mlp.down_proj", "lm_head")
+
+
+def floats(data):
+    return array.array("f", data)
+
+
+def merged(weight, left, right, rank, scale):
+    """weight + scale * left * right; all numbers are such that nothing is rounded."""
+    rows, columns = len(left) // rank, len(right) // rank
+    return array.array("f", (
+        weight[n * columns + k] +
+        scale * sum(left[n * rank + r] * right[r * columns + k] for r in range(rank))
+        for n in range(rows) for k in range(columns)))
+
+
+class Adapters(harness.BuildTest):
+    def setUp(self):
+        super().setUp()
+        self.model = self.checkpoint("--shape", "tiny")  # Its tokenizer is used.
+        case = models.CASES["qwen3"]
+        (self.model / "config.json").write_text(json.dumps(case.config))
+        (self.model / "generation_config.json").unlink(missing_ok=True)
+        weights = {name: (shape, array.array("f", (round(value * 1024) / 1024 for value in data)))
+                   for name, (shape, data) in case.checkpoint().items()}
+        models.write_safetensors(self.model / "model.safetensors", weights)
+        self.tensors = {}
+        numbers = random.Random(11)
+        for module in ADAPTED:
+            rows, columns = weights[module + ".weight"][0]
+            for factor, shape in (("A", [RANK, columns]), ("B", [rows, RANK])):
+                self.tensors[f"base_model.model.{module}.lora_{factor}.weight"] = (
+                    shape, array.array("f", (numbers.randint(-8, 8) / 16
+                                             for _ in range(math.prod(shape)))))
+        self.adapter = self.fresh("adapter")
+        self.write_adapter()
+
+    def write_adapter(self, tensors=None, **changes):
+        config = {"peft_type": "LORA", "r": RANK, "lora_alpha": ALPHA, "bias": "none",
+                  "target_modules": ["q_proj"], "use_rslora": False, "modules_to_save": None,
+                  "rank_pattern": {}, "alpha_pattern": {}, **changes}
+        (self.adapter / "adapter_config.json").write_text(json.dumps(config))
+        models.write_safetensors(self.adapter / "adapter_model.safetensors",
+                                 self.tensors if tensors is None else tensors)
+
+    def merged_model(self, scale):
+        """The checkpoint with the adapter in its weights."""
+        folder = self.copy_of(self.model, "merged")
+        tensors = read_tensors(folder / "model.safetensors")
+        for module in ADAPTED:
+            dtype, shape, data = tensors[module + ".weight"]
+            factors = [self.tensors[f"base_model.model.{module}.lora_{factor}.weight"][1]
+                       for factor in "BA"]
+            tensors[module + ".weight"] = (
+                dtype, shape, merged(floats(data), *factors, RANK, scale).tobytes())
+        write_tensors(folder / "model.safetensors", tensors)
+        return folder
+
+    def built(self, name, model, recipe, *options):
+        output = self.fresh(name) / "m.ingot"
+        self.assert_built(self.build(model, output, "--recipe", recipe, "--max-context", 64,
+                                     *options), output)
+        return output
+
+    def recipe(self, text):
+        path = self.folder / "recipe.yaml"
+        path.write_text(text)
+        return path
+
+    def check(self, scale, recipe, *options):
+        ours = self.built("ours", self.model, recipe, "--lora", self.adapter, *options)
+        theirs = self.built("theirs", self.merged_model(scale), recipe)
+        self.assertEqual(self.differing(ours, theirs) & {"weights", "programs"}, set())
+        return ours
+
+    def test_an_adapter_is_added_to_the_weights(self):
+        recipe = self.recipe(F32)
+        ours = self.check(ALPHA / RANK, recipe)
+        self.assertIn("weights", self.differing(ours, self.built("bare", self.model, recipe)))
+        names = [entry["name"] for entry in json.loads(self.ingot_run(
+            "inspect", ours, "--section", "provenance", "--json").stdout)["provenance"]["inputs"]]
+        self.assertIn("adapter/adapter_model.safetensors", names)
+        again = "verify", ours, "--rebuild", self.model
+        result = self.ingot(*again, "--lora", self.adapter)
+        self.assertEqual(result.returncode, 0, result.stdout)
+        self.assertIn("rebuild: identical", result.stdout)
+        self.assertRegex(self.ingot(*again).stdout, "INGOT-E3202.*adapter")
+
+    def test_what_is_quantized_is_the_sum(self):
+        self.check(ALPHA / RANK, self.recipe(
+            "version: 1\nweights:\n  - {match: '*proj*', format: int4, group: 32}\n"
+            "  - {match: '*', format: f32}\nactivations: f32\nkv_cache: f32\n"))
+
+    def test_scales(self):
+        self.write_adapter(use_rslora=True)  # The square root of 4.
+        self.check(0.5 * ALPHA / 2, self.recipe(F32), "--lora-scale", 0.5)
+
+    def refuse(self, code, *mentions, model=None, tensors=None, **changes):
+        self.write_adapter(tensors, **changes)
+        output = self.folder / "refused" / "m.ingot"
+        result = self.build(model or self.model, output, "--lora", self.adapter)
+        self.assert_refused(result, output, code)
+        for mention in mentions:
+            self.assertIn(mention, result.stdout)
+
+    def test_what_cannot_be_merged_is_refused_by_name(self):
+        self.refuse("INGOT-E1120", "use_dora", use_dora=True)
+        self.refuse("INGOT-E1120", "bias", bias="all")
+        self.refuse("INGOT-E1120", "modules_to_save", modules_to_save=["lm_head"])
+        self.refuse("INGOT-E1120", "alpha_pattern", alpha_pattern={"q_proj": 3})
+        self.refuse("INGOT-E1120", "IA3", peft_type="IA3")
+        self.refuse("INGOT-E1004", "lora_alpha", lora_alpha=None)
+        name = f"base_model.model.{ADAPTED[0]}.lora_A.weight"
+        embedding = {"base_model.model.model.embed_tokens.lora_embedding_A": self.tensors[name]}
+        self.refuse("INGOT-E1120", "lora_embedding_A", tensors={**self.tensors, **embedding})
+        unknown = {name.replace("layers.0", "layers.7"): self.tensors[name]}
+        self.refuse("INGOT-E1083", "layers.7", tensors={**self.tensors, **unknown})
+        self.refuse("INGOT-E1038", "lora_A", tensors={
+            key: value for key, value in self.tensors.items() if key != name})
+        wrong = {name: self.tensors["base_model.model.model.layers.1.mlp.down_proj.lora_A.weight"]}
+        self.refuse("INGOT-E1080", "lora_A", tensors={**self.tensors, **wrong})
+
+    def test_models_that_none_can_be_merged_into(self):
+        config = json.loads((self.model / "config.json").read_text())
+        output = self.folder / "refused" / "m.ingot"
+        result = self.build(self.model, output, "--lora", self.adapter, "--random-weights", 1)
+        self.assert_refused(result, output, "INGOT-E1121.*random")
+        (self.model / "config.json").write_text(json.dumps(
+            {**config, "quantization_config": {"quant_method": "bitsandbytes",
+                                               "load_in_4bit": True}}))
+        result = self.build(self.model, output, "--lora", self.adapter)
+        self.assert_refused(result, output, "INGOT-E1121.*quantized already")
+        (self.adapter / "adapter_model.safetensors").rename(self.adapter / "adapter_model.bin")
+        (self.model / "config.json").write_text(json.dumps(config))
+        result = self.build(self.model, output, "--lora", self.adapter)
+        self.assert_refused(result, output, "INGOT-E1031.*pickle")
+
+
+if __name__ == "__main__":
+    harness.main()
