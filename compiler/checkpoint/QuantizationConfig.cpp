@@ -63,8 +63,10 @@ void readAwq(const Json &object, JsonFields &fields, QuantizationConfig &config)
   std::string version = fields.stringOr("version", "gemm");
   std::transform(version.begin(), version.end(), version.begin(),
                  [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  if (version != "gemm" || fields.stringOr("backend", "autoawq") == "llm-awq")
-    refuse(fields, "version", "AWQ's packing " + inQuotes(version), "supported: gemm");
+  config.wordsAlongInputs = version == "gemv";
+  if ((version != "gemm" && version != "gemv") ||
+      fields.stringOr("backend", "autoawq") == "llm-awq")
+    refuse(fields, "version", "AWQ's packing " + inQuotes(version), "supported: gemm and gemv");
   if (!fields.booleanOr("zero_point", true))
     refuse(fields, "zero_point", "AWQ without zero points", "supported: zero_point true");
 }
@@ -99,12 +101,6 @@ void readScheme(const Json &group, JsonFields &fields, QuantizationConfig &confi
   if (weights && weights->isObject()) {
     JsonFields own(*weights);
     uint64_t bits = own.unsignedIntegerOr("num_bits", 8, 1, 16);
-    std::string actorder = weights->find("actorder") && weights->find("actorder")->isString()
-                               ? *weights->find("actorder")->string()
-                               : "";
-    if (actorder == "group" || actorder == "dynamic")
-      refuse(fields, "config_groups", "a column order by group (actorder)",
-             "quantize with actorder weight or none");
     bool isFloat = own.stringOr("type", "int") == "float";
     if (isFloat && bits != 8 && bits != 4)
       refuse(fields, "config_groups", message("a ", bits, "-bit float weight"),
@@ -176,11 +172,17 @@ void readFloat8(const Json &object, JsonFields &fields, QuantizationConfig &conf
 /// ModelOpt states its method in config.json, or in a file of its own under `quantization`.
 void readModelOpt(const Json &object, JsonFields &fields, QuantizationConfig &config) {
   std::string algorithm = fields.stringOr("quant_algo", "");
-  bool isNvfp4 = algorithm == "NVFP4";
-  if (algorithm != "FP8" && !isNvfp4)
-    refuse(fields, "quant_algo", "ModelOpt's " + inQuotes(algorithm), "supported: FP8, NVFP4");
+  bool isNvfp4 = algorithm == "NVFP4", isAwq = algorithm == "W4A16_AWQ";
+  if (algorithm != "FP8" && !isNvfp4 && !isAwq)
+    refuse(fields, "quant_algo", "ModelOpt's " + inQuotes(algorithm),
+           "supported: FP8, NVFP4, W4A16_AWQ");
   if (fields.has("kv_cache_quant_algo"))
     declineKvScheme(config);
+  if (isAwq) {
+    config.bits = 4;
+    config.group = groupOf(object, fields, "group_size");
+    return;
+  }
   declineActivations(config, "input_scale", isNvfp4 ? "NVFP4" : "static FP8 by tensor");
   if (isNvfp4)
     widenScales(config, true);

@@ -30,8 +30,9 @@ struct QuantizationConfig {
   /// Bits and columns of a group (0: a whole row) that hold for every matrix. Nothing where the
   /// file states none, or others for some matrices.
   std::optional<uint64_t> bits, group;
-  bool symmetric = false;    ///< Gptq: every zero point is half the range
-  bool zerosLessOne = false; ///< Gptq: stored zero points are one too small
+  bool wordsAlongInputs = false; ///< Awq: packing `gemv`
+  bool symmetric = false;        ///< Gptq: every zero point is half the range
+  bool zerosLessOne = false;     ///< Gptq: stored zero points are one too small
   Activations activations = Activations::AsStored;
   /// What an engine does otherwise than the checkpoint states, for the report.
   struct Deviation {

@@ -133,6 +133,10 @@ Value StepBuilder::weight(StringRef name, ArrayRef<int64_t> shape) {
       read.insert(tensor->name);
     if (value) {
       keepColumnOrder(name, *value);
+      // ModelOpt's AWQ: the inverse is in the weight.
+      std::string scale = (name.drop_back(strlen("weight")) + "pre_quant_scale").str();
+      if (checkpoint.find(scale))
+        inputScales[*value] = weight(scale, {shape[1]});
       return known[name] = *value;
     }
     fail(value.error());
@@ -272,8 +276,18 @@ Value StepBuilder::inOrderOf(Value weight, Value input) {
   return result;
 }
 
+Value StepBuilder::scaledFor(Value weight, Value input) {
+  Value scale = inputScales.lookup(weight);
+  if (!scale)
+    return input;
+  auto type = cast<RankedTensorType>(input.getType());
+  return pointwise({input, scale}, type, [&](ValueRange x) -> Value {
+    return arith::MulFOp::create(builder, location, x[0], x[1]);
+  });
+}
+
 Value StepBuilder::linear(Value input, Value weight, Value bias) {
-  input = inOrderOf(weight, input);
+  input = inOrderOf(weight, scaledFor(weight, input));
   int64_t columns = cast<RankedTensorType>(weight.getType()).getShape().front();
   auto type = activation(rowsOf(input), columns);
   Value product = llm::MatmulOp::create(builder, location, type, input, weight, Value(), Value(),

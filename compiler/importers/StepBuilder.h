@@ -91,7 +91,11 @@ private:
   /// `input` with its columns as `weight` has them.
   mlir::Value inOrderOf(mlir::Value weight, mlir::Value input);
 
-  llvm::StringMap<mlir::Value> known; ///< weights made so far
+  /// `input` times what the checkpoint scales the inputs of `weight` by.
+  mlir::Value scaledFor(mlir::Value weight, mlir::Value input);
+
+  llvm::StringMap<mlir::Value> known;                   ///< weights made so far
+  llvm::DenseMap<mlir::Value, mlir::Value> inputScales; ///< of weights
   /// Of weights with reordered columns: where column k stands in an input. Equal orders are one.
   llvm::DenseMap<mlir::Value, mlir::Value> columnOrders;
   llvm::DenseMap<mlir::Attribute, mlir::Value> orders; ///< by their content

@@ -127,6 +127,9 @@ checkpoint::Expected<Value> StoredWeights::matrix(StringRef name, ArrayRef<int64
     if (has(".weight.absmax"))
       return bitsAndBytes4(shape);
     const Tensor *weight = checkpoint.find(module + ".weight");
+    if (weight && weight->dtype == DType::U8 &&
+        checkpoint.quantization().method == Method::ModelOpt)
+      return nibblesOfRows(shape);
     if (weight && weight->dtype == DType::I8)
       return integers(shape);
     if (weight && weight->dtype == DType::F8E4M3)
@@ -145,8 +148,70 @@ checkpoint::Expected<Value> StoredWeights::matrix(StringRef name, ArrayRef<int64
 
 //===- Formats ------------------------------------------------------------------------------===//
 
+/// ModelOpt's W4A16_AWQ: weight [N / 2, K] with rows 2n and 2n + 1 in a byte, the first in its low
+/// half, in two's complement; weight_scale [N, K / group].
+checkpoint::Expected<StoredWeights::Parts> StoredWeights::nibblesOfRows(Shape shape) {
+  int64_t rows = shape[0], columns = shape[1];
+  auto scale = part(".weight_scale"), weight = part(".weight");
+  if (!scale || !weight)
+    return scale ? weight.error() : scale.error();
+  if (rows % 2 != 0 || (*scale)->shape.size() != 2)
+    return unsupported("rows in pairs, of " + std::to_string(rows), "2 must divide them");
+  int64_t groups = static_cast<int64_t>((*scale)->shape[1]);
+  auto fields = fieldsOf(shape, **weight, llvm::alignTo(columns * kNibble, kWordBits),
+                         static_cast<uint64_t>(groups));
+  if (!fields)
+    return fields.error();
+  auto values = read(".weight", integer(8), {rows / 2, columns});
+  auto scales = readScales(".weight_scale", {rows, groups}, false);
+  if (!values || !scales)
+    return values ? scales.error() : values.error();
+  Parts parts;
+  parts.values =
+      transpose(unpack(transpose(*values), rows, integer(4), kNibble, /*increment=*/kNibbleZero));
+  parts.scales = *scales;
+  parts.encoding = llm::EncodingAttr::get(builder.getContext(), "int4", fields->group, false);
+  return parts;
+}
+
+/// Packing `gemv`: qweight [N, K / 8] with words along K, qzeros [N, Z] and scales [N, 8 * Z] for
+/// at least as many groups as there are.
+checkpoint::Expected<StoredWeights::Parts> StoredWeights::awqByRows(Shape shape) {
+  int64_t rows = shape[0], columns = shape[1];
+  auto zeroWords = part(".qzeros"), qweight = part(".qweight");
+  if (!zeroWords || !qweight)
+    return zeroWords ? qweight.error() : zeroWords.error();
+  int64_t group = static_cast<int64_t>(checkpoint.quantization().group.value_or(0));
+  int64_t groups = group > 0 ? llvm::divideCeil(columns, group) : 1;
+  auto fields = fieldsOf(shape, **qweight, llvm::alignTo(columns * kNibble, kWordBits),
+                         static_cast<uint64_t>(groups));
+  if (!fields)
+    return fields.error();
+  int64_t extent = (*zeroWords)->shape.size() == 2 ? static_cast<int64_t>((*zeroWords)->shape[1])
+                                                   : 0; // in words
+  constexpr int64_t inWord = kWordBits / kNibble;
+  if (extent * inWord < groups)
+    return unsupported(message("zero points for ", extent * inWord, " of ", groups, " groups"),
+                       "download the checkpoint again");
+  auto values = read(".qweight", integer(32), {rows, wordsFor(columns * kNibble)});
+  auto zeros = read(".qzeros", integer(32), {rows, extent});
+  auto scales = readScales(".scales", {rows, extent * inWord}, false);
+  for (const auto *value : {&values, &zeros, &scales})
+    if (!*value)
+      return value->error();
+  Parts parts;
+  parts.values = unpack(*values, columns, integer(4), kNibble);
+  parts.zeros = unpack(*zeros, groups, integer(8), kNibble);
+  parts.scales =
+      extent * inWord == groups ? *scales : transpose(repeatRows(transpose(*scales), 1, groups));
+  parts.encoding = llm::EncodingAttr::get(builder.getContext(), "int4", fields->group, true);
+  return parts;
+}
+
 /// qweight [K, N / 8], qzeros [K / group, N / 8], scales [K / group, N]; words run along N.
 checkpoint::Expected<StoredWeights::Parts> StoredWeights::awq(Shape shape) {
+  if (checkpoint.quantization().wordsAlongInputs)
+    return awqByRows(shape);
   int64_t rows = shape[0], columns = shape[1], words = rows * kNibble / kWordBits;
   auto scale = part(".scales");
   if (!scale)
@@ -181,7 +246,7 @@ checkpoint::Expected<StoredWeights::Parts> StoredWeights::gptq(Shape shape) {
   auto words = wordsOf(".qweight", ".scales", shape, 0, hasZeros);
   if (!words)
     return words.error();
-  if (auto done = readColumnOrder(columns, words->fields); !done)
+  if (auto done = readColumnOrder(".g_idx", columns, words->fields); !done)
     return done.error();
   auto values = read(".qweight", integer(32), {words->extent, rows});
   auto scales = readScales(".scales", {rows, words->groups}, true);
@@ -202,8 +267,9 @@ checkpoint::Expected<StoredWeights::Parts> StoredWeights::gptq(Shape shape) {
 }
 
 /// g_idx [K]: the group of each input. Inputs are put in the order of their groups.
-checkpoint::Outcome StoredWeights::readColumnOrder(int64_t columns, const Fields &fields) {
-  const Tensor *stored = checkpoint.find(module + ".g_idx");
+checkpoint::Outcome StoredWeights::readColumnOrder(StringRef name, int64_t columns,
+                                                   const Fields &fields) {
+  const Tensor *stored = checkpoint.find(module + name.str());
   if (!stored)
     return {};
   std::vector<int32_t> groups(static_cast<size_t>(columns));
@@ -234,6 +300,8 @@ checkpoint::Expected<StoredWeights::Parts> StoredWeights::packedIntegers(Shape s
   auto words = wordsOf(".weight_packed", ".weight_scale", shape, 1, hasZeros);
   if (!words)
     return words.error();
+  if (auto done = readColumnOrder(".weight_g_idx", shape[1], words->fields); !done)
+    return done.error();
   auto values = read(".weight_packed", integer(32), {rows, words->extent});
   auto scales = readScales(".weight_scale", {rows, words->groups}, false);
   if (!values)

@@ -64,6 +64,8 @@ private:
   };
 
   Expected<Parts> awq(Shape shape);
+  Expected<Parts> awqByRows(Shape shape);
+  Expected<Parts> nibblesOfRows(Shape shape);
   Expected<Parts> gptq(Shape shape);
   Expected<Parts> packedIntegers(Shape shape);
   Expected<Parts> integers(Shape shape);
@@ -101,7 +103,7 @@ private:
                              std::optional<Shape> stored = {});
   /// Scales [rows, groups] of a float type, as they are stored or transposed.
   Expected<mlir::Value> readScales(llvm::StringRef part, Shape shape, bool transposed);
-  checkpoint::Outcome readColumnOrder(int64_t columns, const Fields &fields);
+  checkpoint::Outcome readColumnOrder(llvm::StringRef name, int64_t columns, const Fields &fields);
   mlir::Value transpose(mlir::Value input);
   mlir::Value repeatRows(mlir::Value input, int64_t count, int64_t rows);
   mlir::Value unpack(mlir::Value input, int64_t columns, mlir::Type element, int64_t bits,

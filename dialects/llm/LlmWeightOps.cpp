@@ -163,7 +163,7 @@ LogicalResult RepeatRowsOp::verify() {
   if (input.getElementType() != result.getElementType() ||
       input.getShape().drop_front() != result.getShape().drop_front())
     return emitOpError() << "changes more than the rows";
-  if ((result.getShape().front() + count - 1) / count != input.getShape().front())
+  if ((result.getShape().front() + count - 1) / count > input.getShape().front())
     return emitOpError() << input.getShape().front() << " rows " << count << " times are not "
                          << result.getShape().front() << " rows";
   return success();

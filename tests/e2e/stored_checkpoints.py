@@ -83,6 +83,112 @@ class StoredCheckpoints(harness.BuildTest):
         theirs, _ = self.report("blocks", DATA / "quantized" / "mxfp4-blocks-scales")
         self.assert_same_weights(theirs, ours)
 
+    def test_awq_by_rows_is_awq_by_columns(self):
+        order, scheme = [0, 4, 1, 5, 2, 6, 3, 7], json.loads(
+            (DATA / "quantized" / "awq-gemm-w4-g64" / "config.json").read_text())
+
+        def nibbles(data, columns):
+            """Rows of a packing along the outputs, in the outputs' order."""
+            words = struct.unpack(f"<{len(data) // 4}I", data)
+            return [[words[i + j] >> 4 * order[n] & 15 for j in range(columns) for n in range(8)]
+                    for i in range(0, len(words), columns)]
+
+        def packed(rows, words):
+            """Each row in so many words, the first value in the lowest bits."""
+            return b"".join(struct.pack("<I", sum(
+                value << 4 * n for n, value in enumerate(row[8 * i:8 * i + 8])))
+                for row in rows for i in range(words))
+
+        def gemv(name, dtype, shape, data):
+            if name.endswith((".qweight", ".qzeros")):
+                rows = list(zip(*nibbles(data, shape[1])))
+                words = -(-len(rows[0]) // 8) + (1 if name.endswith("qzeros") else 0)  # Padded.
+                return name, dtype, [len(rows), words], packed(rows, words)
+            if name.endswith(".scales"):
+                groups, outputs = shape
+                extent = 8 * (-(-groups // 8) + 1)
+                halves = [data[2 * i:2 * i + 2] for i in range(groups * outputs)]
+                return name, dtype, [outputs, extent], b"".join(
+                    halves[g * outputs + n] if g < groups else b"\x00\x7e"
+                    for n in range(outputs) for g in range(extent))
+            return name, dtype, shape, data
+
+        ours, _ = self.report("gemv", self.variant(
+            "awq-gemm-w4-g64", "gemv-model", gemv,
+            {**scheme["quantization_config"], "version": "gemv"}))
+        theirs, _ = self.report("gemm", DATA / "quantized" / "awq-gemm-w4-g64")
+        self.assert_same_weights(theirs, ours)
+
+    def test_columns_ordered_by_group_of_compressed_tensors(self):
+        def transposed(name, dtype, shape, data, size):
+            rows, columns = shape
+            return name, dtype, [columns, rows], b"".join(
+                data[(r * columns + c) * size:(r * columns + c + 1) * size]
+                for c in range(columns) for r in range(rows))
+
+        def packed(name, dtype, shape, data):
+            module, part = name.rsplit(".", 1)
+            if part == "qweight":
+                return transposed(module + ".weight_packed", dtype, shape, data, 4)
+            if part == "scales":
+                return transposed(module + ".weight_scale", dtype, shape, data, 2)
+            names = {"g_idx": "weight_g_idx", "qzeros": "unused"}
+            return f"{module}.{names.get(part, part)}", dtype, shape, data
+
+        source = "gptq-w4-g32-sym-desc_act"
+        scheme = {"weights": {"num_bits": 4, "type": "int", "symmetric": True, "group_size": 32,
+                              "strategy": "group", "actorder": "group"}}
+        ours, _ = self.report("ct", self.variant(
+            source, "ct-model", packed,
+            {"quant_method": "compressed-tensors", "format": "pack-quantized",
+             "config_groups": {"group_0": scheme}}))
+        theirs, _ = self.report("gptq", DATA / "quantized" / source)
+        self.assertEqual(self.differing(theirs, ours) & {"weights", "programs"}, set())
+
+    def modelopt_awq(self, name, factor):
+        """The matrices of compressed-tensors, their scales divided by `factor`, which inputs are
+        multiplied by."""
+        source, done = "ct-w4a16-g64-sym", {}
+
+        def change(old, dtype, shape, data):
+            module, part = old.rsplit(".", 1)
+            if part == "weight_packed":
+                outputs, columns = shape[0], shape[1] * 8
+                words = struct.unpack(f"<{len(data) // 4}I", data)
+                rows = [[(words[n * shape[1] + k // 8] >> 4 * (k % 8) & 15) ^ 8
+                         for k in range(columns)] for n in range(outputs)]
+                done[module + ".pre_quant_scale"] = (
+                    "F32", [columns], struct.pack("<f", factor) * columns)
+                return module + ".weight", "U8", [outputs // 2, columns], bytes(
+                    low | high << 4 for n in range(0, outputs, 2)
+                    for low, high in zip(rows[n], rows[n + 1]))
+            if part == "weight_scale":  # bf16, and the factor a power of two
+                scales = struct.unpack(f"<{len(data) // 2}H", data)
+                data = b"".join(struct.pack("<f", struct.unpack("<f", struct.pack(
+                    "<I", scale << 16))[0] / factor)[2:] for scale in scales)
+            return old, dtype, shape, data
+
+        folder = self.variant(source, name, change, {
+            "quant_method": "modelopt", "quant_algo": "W4A16_AWQ", "group_size": 64})
+        tensors = read_tensors(folder / "model.safetensors")
+        write_tensors(folder / "model.safetensors", {**tensors, **done})
+        return folder
+
+    def test_modelopt_multiplies_inputs_by_what_the_weights_were_divided_by(self):
+        def logprobs(model):
+            engine, _ = self.report(model.name, model)
+            result = self.ingot_run(engine, "--greedy", "-n", "12", "--ids", "--ignore-eos",
+                                    "--max-sequences", "1", "-p", "Once upon a time")
+            self.assertEqual(result.returncode, 0, result.stderr)
+            return engine, result.stdout
+
+        _, theirs = logprobs(DATA / "quantized" / "ct-w4a16-g64-sym")
+        one, ours = logprobs(self.modelopt_awq("one", 1.0))
+        self.assertEqual(theirs, ours)
+        four, ours = logprobs(self.modelopt_awq("four", 4.0))
+        self.assertEqual(theirs, ours)
+        self.assertIn("weights", self.differing(one, four))
+
     def test_block_types_that_take_more_bits_are_said(self):
         _, said = self.report("k", DATA / "gguf" / "rot256.Q4_K_M.gguf")
         self.assertEqual((said["checkpoint: Q4_K"]["asked"],
