@@ -91,6 +91,10 @@ private:
   std::unique_ptr<SimulatedGpu> gpu; ///< during a run
 };
 
+/// Draws tokens with every filter on a CUDA target and shows the launches of llm.sample.
+void drawSamples(const std::string &target, const SimulatedMode &mode,
+                 const std::function<void(const ObservedLaunch &)> &seen);
+
 /// The context that all tests share, with diagnostics on stderr.
 mlir::MLIRContext &sharedContext();
 

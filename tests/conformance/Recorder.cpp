@@ -25,6 +25,7 @@ constexpr int64_t kMostTokens = 33;
 /// Sequences reach a second segment of attention, and no further.
 constexpr int64_t kMostPositions = 264;
 constexpr uint64_t kSeed = 1;
+constexpr const char *kSampleCase = "sample";
 
 std::optional<record::Element> elementOf(Type type) {
   if (type.isF32())
@@ -74,13 +75,15 @@ public:
   }
 
   bool add(const Case &which);
+  /// Launches of llm.sample: tokens bit for bit, logprobs as SampleTest compares them.
+  void addSamples();
   void leaveOut(const std::string &what) { content.left_out.push_back(what); }
   const RecordT &get() const { return content; }
 
 private:
   std::vector<int64_t> chooseTokens(const Case &which, CompiledFunction &compiled);
   bool addRun(const Case &which, CompiledFunction &compiled, const Inputs &inputs);
-  void addLaunch(const Case &which, const ObservedLaunch &seen);
+  void addLaunch(const std::string &name, const ObservedLaunch &seen);
   uint32_t addKernel(const ObservedLaunch &seen);
   /// Gives the buffer of `slot` its tolerances, those of its values from `first` on; their number.
   size_t addTolerances(Value slot, const std::vector<double> &tolerances, size_t first);
@@ -100,13 +103,32 @@ bool Recorder::add(const Case &which) {
   if (!compiled)
     return false;
   compiled->simulateIn({cuda::AsyncCompletion::Late, 0, content.multiprocessors});
-  compiled->observe([&](const ObservedLaunch &seen) { addLaunch(which, seen); });
+  compiled->observe([&](const ObservedLaunch &seen) { addLaunch(which.name, seen); });
   Case shorter = which;
   shorter.maxPosition = std::min(which.maxPosition, kMostPositions);
   for (int64_t tokens : chooseTokens(which, *compiled))
     if (!addRun(which, *compiled, makeInputs(compiled->function(), shorter, tokens, kSeed)))
       return false;
   return true;
+}
+
+void Recorder::addSamples() {
+  constexpr float kLogprobTolerance = 2e-6f;
+  SimulatedMode mode = {cuda::AsyncCompletion::Late, 0, content.multiprocessors};
+  drawSamples(content.architecture, mode, [&](const ObservedLaunch &seen) {
+    addLaunch(kSampleCase, seen);
+    for (auto [i, result] : llvm::enumerate(seen.op->getResults())) {
+      Type element = getElementTypeOrSelf(result.getType());
+      if (!element.isF32())
+        continue;
+      record::BufferT &buffer = *content.launches.back()->buffers[seen.op->getNumOperands() + i];
+      size_t count = content.blobs[buffer.output]->bytes.size() / sizeof(float);
+      std::vector<float> tolerances(count, shortened(kLogprobTolerance));
+      buffer.values.push_back(valuesAt(0, count, element));
+      buffer.tolerances =
+          blobs.add({reinterpret_cast<const uint8_t *>(tolerances.data()), count * sizeof(float)});
+    }
+  });
 }
 
 std::vector<int64_t> Recorder::chooseTokens(const Case &which, CompiledFunction &compiled) {
@@ -177,9 +199,9 @@ uint32_t Recorder::addKernel(const ObservedLaunch &seen) {
   return place->second;
 }
 
-void Recorder::addLaunch(const Case &which, const ObservedLaunch &seen) {
+void Recorder::addLaunch(const std::string &name, const ObservedLaunch &seen) {
   auto launch = std::make_unique<record::LaunchT>();
-  launch->case_name = which.name;
+  launch->case_name = name;
   launch->operation = seen.op->getName().getStringRef().str();
   launch->kernel = addKernel(seen);
   launch->grid = std::make_unique<record::Extent>(extent(seen.call.grid));
@@ -253,12 +275,15 @@ bool conformance::record(const RecordOptions &options) {
     return false;
   }
   Recorder recorder(options, architecture->multiprocessors);
+  auto isWanted = [&](const std::string &name) {
+    return options.prefixes.empty() ||
+           llvm::any_of(options.prefixes,
+                        [&](const std::string &prefix) { return name.starts_with(prefix); });
+  };
+  if (isWanted(kSampleCase))
+    recorder.addSamples();
   for (const Case &which : allCases()) {
-    bool wanted =
-        options.prefixes.empty() || llvm::any_of(options.prefixes, [&](const std::string &prefix) {
-          return which.name.starts_with(prefix);
-        });
-    if (!wanted)
+    if (!isWanted(which.name))
       continue;
     if (!runsOn(which, options.architecture))
       recorder.leaveOut(which.name + ": the architecture has no FP8 products");

@@ -217,6 +217,65 @@ Row randomRow(int64_t vocabulary, std::mt19937_64 &random) {
   return row;
 }
 
+/// Rows with each filter and many of their combinations.
+std::vector<Row> filteredRows(int64_t vocabulary, int count) {
+  std::mt19937_64 random(5);
+  std::vector<Row> rows;
+  for (int i = 0; i < count; ++i) {
+    Row row = randomRow(vocabulary, random);
+    row.params.temperature = i % 7 == 0 ? 0.0f : 0.3f + 0.2f * float(i % 5);
+    row.params.topK = i % 3 == 0 ? int32_t(1 + i % 40) : 0;
+    row.params.topP = i % 4 == 1 ? 0.1f + 0.08f * float(i % 11) : 1.0f;
+    row.params.minP = i % 5 == 2 ? 0.02f * float(i % 9) : 0.0f;
+    row.params.typicalP = i % 6 == 3 ? 0.2f + 0.1f * float(i % 8) : 1.0f;
+    if (i % 8 == 4) {
+      row.params.useMask = 1;
+      for (int64_t token = 0; token < vocabulary; ++token)
+        row.allowed.push_back(random() % 3 == 0);
+    }
+    if (i % 5 == 1) {
+      row.params.biasCount = 3;
+      row.biasIds = {3, 900, 1236};
+      row.biasValues = {4.0f, -5.0f, 11.0f};
+    }
+    rows.push_back(row);
+  }
+  return rows;
+}
+
+/// Rows so long that several blocks share one, with penalties, biases and logprobs.
+std::vector<Row> longRows(int64_t vocabulary) {
+  std::mt19937_64 random(19);
+  std::vector<Row> rows;
+  for (int i = 0; i < 10; ++i) {
+    Row row = randomRow(vocabulary, random);
+    row.params.temperature = i % 2 ? 0.7f : 0.0f;
+    row.params.topK = i % 4 == 3 ? 20 : 0;
+    row.params.topP = i % 4 == 1 ? 0.8f : 1.0f;
+    row.params.minP = i % 5 == 4 ? 0.05f : 0.0f;
+    row.params.logprobs = i % 3 == 0 ? INGOT_MAX_LOGPROBS : -1;
+    row.params.repetitionPenalty = 1.2f;
+    row.params.countsSlot = i % 3 == 1 ? i % int(kSlots) : -1;
+    row.params.biasCount = 4;
+    row.biasIds = {5, int32_t(vocabulary) - 1, 5, 9000};
+    row.biasValues = {3.0f, 9.0f, 4.0f, 12.0f};
+    if (i == 8) {
+      // Some parts of the row are excluded altogether.
+      row.params.useMask = 1;
+      row.allowed.assign(vocabulary, false);
+      for (int64_t token = 300; token < 380; ++token)
+        row.allowed[token] = true;
+    }
+    rows.push_back(row);
+  }
+  return rows;
+}
+
+void fillCounts(std::vector<uint32_t> &counts) {
+  for (size_t i = 0; i < counts.size(); i += 7)
+    counts[i] = i % 2 ? INGOT_COUNT_IN_PROMPT : 2;
+}
+
 /// The targets whose sampler is checked: the reference, a simulated GPU, this machine.
 std::vector<std::string> samplerTargets() {
   std::vector<std::string> targets = {"reference", "sm_90a"};
@@ -239,6 +298,22 @@ protected:
 INSTANTIATE_TEST_SUITE_P(Targets, Sampling, testing::Values(0, 1, 2));
 
 } // namespace
+
+void conformance::drawSamples(const std::string &target, const SimulatedMode &mode,
+                              const std::function<void(const ObservedLaunch &)> &seen) {
+  constexpr int64_t kShort = 1237, kLong = 16384;
+  for (int64_t vocabulary : {kShort, kLong}) {
+    Sampler sampler(target, vocabulary);
+    sampler.compiled->simulateIn(mode);
+    sampler.compiled->observe(seen);
+    fillCounts(sampler.counts);
+    std::vector<Row> rows =
+        vocabulary == kShort ? filteredRows(vocabulary, 16) : longRows(vocabulary);
+    // Logits do not compress.
+    rows.resize(vocabulary == kShort ? 16 : 5);
+    sampler.draw(rows);
+  }
+}
 
 TEST(Philox, KnownAnswers) {
   // From the authors' known-answer file.
@@ -268,27 +343,7 @@ TEST_P(Sampling, GreedyTakesTheLowestOfEquals) {
 TEST_P(Sampling, EveryFilterDrawsWhatItsDescriptionSays) {
   constexpr int64_t kVocabulary = 1237;
   Sampler sampler(target, kVocabulary);
-  std::mt19937_64 random(5);
-  std::vector<Row> rows;
-  for (int i = 0; i < (isSimulated() ? 85 : 300); ++i) {
-    Row row = randomRow(kVocabulary, random);
-    row.params.temperature = i % 7 == 0 ? 0.0f : 0.3f + 0.2f * float(i % 5);
-    row.params.topK = i % 3 == 0 ? int32_t(1 + i % 40) : 0;
-    row.params.topP = i % 4 == 1 ? 0.1f + 0.08f * float(i % 11) : 1.0f;
-    row.params.minP = i % 5 == 2 ? 0.02f * float(i % 9) : 0.0f;
-    row.params.typicalP = i % 6 == 3 ? 0.2f + 0.1f * float(i % 8) : 1.0f;
-    if (i % 8 == 4) {
-      row.params.useMask = 1;
-      for (int64_t token = 0; token < kVocabulary; ++token)
-        row.allowed.push_back(random() % 3 == 0);
-    }
-    if (i % 5 == 1) {
-      row.params.biasCount = 3;
-      row.biasIds = {3, 900, 1236};
-      row.biasValues = {4.0f, -5.0f, 11.0f};
-    }
-    rows.push_back(row);
-  }
+  std::vector<Row> rows = filteredRows(kVocabulary, isSimulated() ? 85 : 300);
   std::vector<int32_t> tokens = sampler.draw(rows).tokens;
   for (size_t i = 0; i < rows.size(); ++i)
     EXPECT_EQ(tokens[i], expectedToken(rows[i], nullptr)) << "row " << i;
@@ -419,32 +474,8 @@ TEST_P(Sampling, LargeVocabulariesAndOddLogits) {
 TEST_P(Sampling, ALongRowIsPutTogetherFromItsParts) {
   const int64_t kVocabulary = isSimulated() ? 16384 : 152064;
   Sampler sampler(target, kVocabulary);
-  std::mt19937_64 random(19);
-  std::vector<Row> rows;
-  for (int i = 0; i < 10; ++i) {
-    Row row = randomRow(kVocabulary, random);
-    row.params.temperature = i % 2 ? 0.7f : 0.0f;
-    row.params.topK = i % 4 == 3 ? 20 : 0;
-    row.params.topP = i % 4 == 1 ? 0.8f : 1.0f;
-    row.params.minP = i % 5 == 4 ? 0.05f : 0.0f;
-    row.params.logprobs = i % 3 == 0 ? INGOT_MAX_LOGPROBS : -1;
-    row.params.repetitionPenalty = 1.2f;
-    row.params.countsSlot = i % 3 == 1 ? i % int(kSlots) : -1;
-    row.params.biasCount = 4;
-    row.biasIds = {5, int32_t(kVocabulary) - 1, 5, 9000};
-    row.biasValues = {3.0f, 9.0f, 4.0f, 12.0f};
-    if (i == 8) {
-      // Some parts of the row are excluded altogether.
-      row.params.useMask = 1;
-      row.allowed.assign(kVocabulary, false);
-      for (int64_t token = 300; token < 380; ++token)
-        row.allowed[token] = true;
-    }
-    rows.push_back(row);
-  }
-  for (size_t i = 0; i < sampler.counts.size(); i += 7)
-    sampler.counts[i] = i % 2 ? INGOT_COUNT_IN_PROMPT : 2;
-  for (const Row &row : rows) {
+  fillCounts(sampler.counts);
+  for (const Row &row : longRows(kVocabulary)) {
     std::vector<uint32_t> before = sampler.counts;
     Drawn drawn = sampler.draw({row});
     const uint32_t *counts = &before[std::max(row.params.countsSlot, 0) * kVocabulary];

@@ -17,7 +17,7 @@ class GpuFolder(harness.BuildTest):
         result = subprocess.run(
             [sys.executable, PREPARE, self.prepared, "--programs", harness.programs,
              "--architecture", "sm_80", "--models", "", "--recipes", "w4a16", "--keep-ptx",
-             "--cases", "rms_norm_bf16"],
+             "--cases", "rms_norm_bf16,sample"],
             capture_output=True, text=True, timeout=harness.LIMIT, check=False)
         self.assertEqual(result.returncode, 0, result.stdout + result.stderr)
 
@@ -33,6 +33,7 @@ class GpuFolder(harness.BuildTest):
         report = json.loads((output / "result.json").read_text())
         self.assertEqual({check["outcome"] for check in report["checks"]}, {"passed"})
         self.assertEqual(report["conformance"][0]["all"]["failed"], 0)
+        self.assertIn("llm.sample", json.dumps(report["conformance"][0]))
         measured, = report["kernels"]
         self.assertEqual([step["tokens"] for step in measured["results"]], [1, 3, 70])
         self.assertTrue(all(row["seconds"] > 0 for step in measured["results"]
