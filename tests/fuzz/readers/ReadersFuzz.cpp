@@ -118,6 +118,14 @@ static const std::vector<std::string> configs = {
     R"({"architectures": ["LlamaForCausalLM"], "hidden_size": 64, "intermediate_size": 172,
   "num_hidden_layers": 5, "num_attention_heads": 8, "vocab_size": 512,
   "rope_parameters": {"rope_type": "dynamic", "factor": 2, "rope_theta": 500000}})",
+    R"({"architectures": ["Gemma3ForCausalLM"], "hidden_size": 8, "intermediate_size": 12,
+  "num_hidden_layers": 2, "num_attention_heads": 4, "vocab_size": 16, "sliding_window": 64,
+  "layer_types": ["full_attention", "sliding_attention"], "final_logit_softcapping": 30.0,
+  "query_pre_attn_scalar": 4, "rope_parameters": {"full_attention": {"rope_type": "linear",
+  "factor": 8.0, "rope_theta": 1000000}, "sliding_attention": {"rope_theta": 10000}}})",
+    R"({"architectures": ["Qwen2ForCausalLM"], "hidden_size": 8, "intermediate_size": 12,
+  "num_hidden_layers": 3, "num_attention_heads": 2, "num_key_value_heads": 1, "vocab_size": 16,
+  "use_sliding_window": true, "sliding_window": 4, "max_window_layers": 1})",
 };
 
 TEST(ReadersFuzz, ModelConfigs) {
@@ -133,6 +141,11 @@ TEST(ReadersFuzz, ModelConfigs) {
     EXPECT_GT(config->headDim, 0u);
     EXPECT_GE(config->rope.factor, 1.0);
     EXPECT_GT(config->rmsNormEpsilon, 0.0);
+    if (!config->slidingLayers.empty())
+      EXPECT_EQ(config->slidingLayers.size(), config->layers);
+    EXPECT_GE(config->attentionSoftcap, 0.0);
+    EXPECT_GE(config->logitsSoftcap, 0.0);
+    EXPECT_GT(config->attentionMultiplier.value_or(1), 0.0);
     for (uint64_t id : config->eosIds)
       EXPECT_LT(id, config->vocabSize);
     return "";
@@ -163,7 +176,7 @@ TEST(ReadersFuzz, GgufModels) {
   FuzzSession session("gguf_models", 9);
   session.mutator.setWords(
       {"llama", "qwen2", "yarn", std::string(4, '\0'), std::string("\1\0\0\0", 4)});
-  session.run(4000, {ggufModel("llama"), ggufModel("qwen2")},
+  session.run(4000, {ggufModel("llama"), ggufModel("qwen2"), ggufModel("gemma3")},
               [&](const std::string &bytes) -> std::string {
                 auto checkpoint = Checkpoint::open(directory.write("f.gguf", bytes));
                 if (!checkpoint)
@@ -233,6 +246,39 @@ TEST(ReadersFuzz, ShardIndexes) {
                 }
                 return "";
               });
+  session.check();
+}
+
+/// An adapter, its configuration before a zero byte and the header of its tensors behind.
+TEST(ReadersFuzz, Adapters) {
+  TemporaryDirectory directory;
+  directory.write("config.json", configs[0]);
+  directory.write("model.safetensors", safetensorsFile(headers[1], "0123456789abcdefg"));
+  const std::string tensors =
+      R"({"base_model.model.lm_head.lora_A.weight":{"dtype":"F32","shape":[1,2],)"
+      R"("data_offsets":[0,8]},"base_model.model.lm_head.lora_B.weight":{"dtype":"F32",)"
+      R"("shape":[2,1],"data_offsets":[8,16]}})";
+  const std::string good = R"({"peft_type": "LORA", "r": 1, "lora_alpha": 8, "bias": "none",
+      "use_rslora": false, "modules_to_save": null, "alpha_pattern": {}, "use_dora": false})";
+  FuzzSession session("adapters", 10);
+  session.mutator.setWords({"lora_A", "lora_embedding_A", ".weight", "\"bias\": \"all\",", "null"});
+  session.run(2000, {good + '\0' + tensors}, [&](const std::string &text) -> std::string {
+    size_t border = std::min(text.find('\0'), text.size());
+    directory.write("adapter_config.json", text.substr(0, border));
+    directory.write(
+        "adapter_model.safetensors",
+        safetensorsFile(text.substr(std::min(border + 1, text.size())), "0123456789abcdef"));
+    auto checkpoint = Checkpoint::open(directory.path());
+    EXPECT_TRUE(succeeds(checkpoint));
+    if (auto added = checkpoint->addAdapter(directory.path(), 1); !added)
+      return added.error().code;
+    EXPECT_TRUE(checkpoint->adapter());
+    for (const Tensor &tensor : checkpoint->tensors()) {
+      std::vector<std::byte> bytes(tensor.bytes);
+      EXPECT_TRUE(succeeds(checkpoint->read(tensor, 0, bytes)));
+    }
+    return "";
+  });
   session.check();
 }
 
