@@ -4,7 +4,7 @@
 #include "compiler/EngineAssembly.h"
 #include "compiler/GoldenTokens.h"
 #include "compiler/Version.h"
-#include "compiler/checkpoint/Gguf.h"
+#include "compiler/checkpoint/ModelFile.h"
 #include "passes/plan/Tuning.h"
 
 #include "mlir/IR/Builders.h"
@@ -33,7 +33,7 @@ EngineDescription describe(const BuildRequest &request, const checkpoint::Tokeni
   const checkpoint::GenerationConfig &generation = request.checkpoint.generation();
   EngineDescription description;
   auto model = std::filesystem::weakly_canonical(options.model);
-  description.name = (checkpoint::isGguf(model) ? model.stem() : model.filename()).string();
+  description.name = (checkpoint::isModelFile(model) ? model.stem() : model.filename()).string();
   description.architecture = config.architecture;
   Provenance &provenance = description.provenance;
   provenance.compiler = std::string("ingot ") + kVersion;

@@ -4,6 +4,7 @@
 
 #include "compiler/checkpoint/GgufConfig.h"
 #include "compiler/checkpoint/GgufNames.h"
+#include "compiler/checkpoint/ModelFile.h"
 #include "compiler/checkpoint/NearestName.h"
 #include "compiler/checkpoint/ShardIndex.h"
 
@@ -67,7 +68,7 @@ static bool isRegularFile(const fs::path &path) {
 }
 
 Expected<Checkpoint> Checkpoint::open(const fs::path &path) {
-  if (isGguf(path))
+  if (isModelFile(path))
     return openGgufModel(path);
   auto checkpoint = openConfig(path);
   if (!checkpoint)
@@ -78,7 +79,7 @@ Expected<Checkpoint> Checkpoint::open(const fs::path &path) {
 }
 
 Expected<Checkpoint> Checkpoint::openGgufModel(const fs::path &path) {
-  auto model = openGguf(path);
+  auto model = openModelFile(path);
   if (!model)
     return model.error();
   auto config = readGgufConfig(*model);
@@ -105,7 +106,7 @@ Expected<Checkpoint> Checkpoint::openGgufModel(const fs::path &path) {
 }
 
 Expected<Checkpoint> Checkpoint::openWithoutWeights(const fs::path &directory) {
-  if (isGguf(directory))
+  if (isModelFile(directory))
     return Error{"INGOT-E1119", "a model whose weights are random needs no GGUF file",
                  printable(directory.string()),
                  "give a Hugging Face model directory, or leave --random-weights out"};

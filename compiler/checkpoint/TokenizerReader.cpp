@@ -3,7 +3,7 @@
 #include "compiler/checkpoint/TokenizerReader.h"
 
 #include "compiler/checkpoint/File.h"
-#include "compiler/checkpoint/Gguf.h"
+#include "compiler/checkpoint/ModelFile.h"
 #include "compiler/checkpoint/TiktokenReader.h"
 #include "compiler/checkpoint/TokenizerVocabulary.h"
 
@@ -97,8 +97,8 @@ Expected<TokenizerSpec> readModel(const std::filesystem::path &directory,
 } // namespace
 
 Expected<TokenizerSpec> readTokenizer(const std::filesystem::path &directory) {
-  if (isGguf(directory)) {
-    Expected<GgufModel> model = openGguf(directory);
+  if (isModelFile(directory)) {
+    Expected<GgufModel> model = openModelFile(directory);
     if (!model)
       return model.error();
     return parseGgufTokenizer(model->metadata);
@@ -130,8 +130,11 @@ Expected<TokenizerSpec> readTokenizer(const std::filesystem::path &directory) {
 
 std::vector<std::filesystem::path> tokenizerFiles(const std::filesystem::path &directory) {
   std::vector<std::filesystem::path> files;
-  if (isGguf(directory))
+  if (isModelFile(directory)) {
+    if (const auto path = tokenizerOfModelFile(directory))
+      files.push_back(*path);
     return files;
+  }
   if (const auto path = modelFile(directory))
     files.push_back(*path);
   for (const char *name :

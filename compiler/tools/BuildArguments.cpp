@@ -5,8 +5,10 @@
 using namespace ingot::compiler;
 
 void ingot::compiler::addBuildArguments(CLI::App &app, BuildOptions &options) {
-  app.add_option("MODEL", options.model,
-                 "Hugging Face checkpoint directory, or a GGUF file (any part of a split one)")
+  app.add_option(
+         "MODEL", options.model,
+         "Hugging Face checkpoint directory, GGUF file (any part of a split one), or checkpoint of "
+         "llama2.c")
       ->required();
   app.add_option("--target", options.targets,
                  "what to build for, such as x86-64-v4+vnni+bf16; may be given several times "

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // ingot plan: from an engine as the runtime does it, or from a checkpoint before anything is built.
-#include "compiler/checkpoint/Gguf.h"
+#include "compiler/checkpoint/ModelFile.h"
 #include "compiler/tools/BuildArguments.h"
 #include "compiler/tools/Commands.h"
 #include "runtime/tools/Commands.h"
@@ -18,7 +18,7 @@ static constexpr char kExamples[] =
 static bool namesCheckpoint(int argc, char **argv) {
   for (int i = 1; i < argc; ++i)
     if (argv[i][0] != '-' &&
-        (std::filesystem::is_directory(argv[i]) || checkpoint::isGguf(argv[i])))
+        (std::filesystem::is_directory(argv[i]) || checkpoint::isModelFile(argv[i])))
       return true;
   return false;
 }

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""GGUF files made here from the example model, as a converter would: the engines must hold the same
-weights and the same tokenizer as those built from its directory."""
+"""Models that are one file: GGUF files made here from the example model, as a converter would, and
+a checkpoint of llama2.c. The engines must hold the same weights and the same tokenizer as those
+built from the model's directory."""
 import array
 import hashlib
 import json
@@ -9,6 +10,7 @@ import random
 import shutil
 import struct
 import sys
+import unittest
 
 import harness
 from qwen2_family import bf16, read_tensors, write_tensors
@@ -16,6 +18,7 @@ from qwen2_family import bf16, read_tensors, write_tensors
 sys.path.append(str(harness.ROOT / "tests" / "families"))
 import models  # noqa: E402
 
+DATA = harness.ROOT.parent / "shared" / "data"
 F32, BF16 = 0, 30
 LAYER_NAMES = {"attn_norm": "input_layernorm", "attn_q": "self_attn.q_proj",
                "attn_k": "self_attn.k_proj", "attn_v": "self_attn.v_proj",
@@ -327,6 +330,32 @@ class GgufModels(harness.BuildTest):
         pickle = self.folder / "pytorch_model.bin"
         pickle.write_bytes(b"PK")
         self.refuse(pickle, "INGOT-E1031", "pickle")
+
+    @unittest.skipUnless(DATA.exists(), "../shared/data is absent")
+    def test_a_checkpoint_of_llama2c(self):
+        place = self.copy_of(DATA / "stories260K", "stories")
+        model = place / "stories260K.bin"
+        theirs, ours = (self.built(name, source) for name, source in (
+            ("theirs", DATA / "stories260K-hf"), ("ours", model)))
+        self.assertEqual(self.differing(theirs, ours) & SAME_IN_BOTH, set())
+        self.assertEqual(self.ids(theirs), self.ids(ours))
+        self.assertIn("rebuild: identical", self.ingot("verify", ours, "--rebuild", model).stdout)
+        self.assertIn("KV", self.ingot("plan", model, "--target", "reference").stdout)
+
+        content = model.read_bytes()
+        model.write_bytes(content[:-4])
+        self.refuse(model, "INGOT-E1122", "1056540 bytes")
+        model.write_bytes(struct.pack("<I", 0x616b3432) + content[4:])
+        self.refuse(model, "INGOT-E1122", "version 0")
+        model.write_bytes(content)
+        tokens = place / "tok512.bin"
+        vocabulary = tokens.read_bytes()
+        tokens.write_bytes(vocabulary[:-2])
+        self.refuse(model, "INGOT-E1123", "token 511 is cut short")
+        tokens.write_bytes(vocabulary[:-11])
+        self.refuse(model, "INGOT-E1123", "511 tokens")
+        tokens.unlink()
+        self.refuse(model, "INGOT-E1123", "tokenizer.bin")
 
 
 for family in FAMILIES:

@@ -18,7 +18,7 @@ namespace {
 constexpr char kMagic[] = "INGOTREC";
 /// Of a FlatBuffer, whose offsets are 32 bits, and of all that one launch has in device memory.
 constexpr uint64_t kLargest = uint64_t{1} << 30;
-constexpr int kLevel = 12;
+constexpr int kLevel = 19;
 constexpr int kWindowLog = 30;
 constexpr uint32_t kMostThreads = 1024, kMostBlocksOfACluster = 16;
 constexpr size_t kMostScalars = 16, kMostBuffers = 64;

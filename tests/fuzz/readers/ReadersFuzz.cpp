@@ -282,6 +282,34 @@ TEST(ReadersFuzz, Adapters) {
   session.check();
 }
 
+TEST(ReadersFuzz, Llama2c) {
+  TemporaryDirectory directory;
+  auto words = [](std::initializer_list<int32_t> numbers) {
+    std::string bytes;
+    for (int32_t number : numbers)
+      bytes += GgufWriter::number(number);
+    return bytes;
+  };
+  // One layer of 4, three tokens; then what the vocabulary's file holds.
+  constexpr size_t floats = 3 * 4 + 3 * 4 + 4 * 16 + 3 * 24 + 4 * 2;
+  const std::string model = words({4, 6, 1, 2, 2, 3, 4}) + std::string(4 * floats, '\1');
+  const std::string tokens = words({3, 0, 3}) + "abc" + words({0, 1}) + "d" + words({0, 0});
+  FuzzSession session("llama2c", 11);
+  session.run(2000, {model + tokens}, [&](const std::string &bytes) -> std::string {
+    auto file = directory.write("model.bin", bytes.substr(0, std::min(model.size(), bytes.size())));
+    directory.write("tokenizer.bin", bytes.substr(std::min(model.size(), bytes.size())));
+    auto checkpoint = Checkpoint::open(file);
+    if (!checkpoint)
+      return checkpoint.error().code;
+    for (const Tensor &tensor : checkpoint->tensors()) {
+      std::vector<std::byte> read(tensor.bytes);
+      EXPECT_TRUE(succeeds(checkpoint->read(tensor, 0, read)));
+    }
+    return "";
+  });
+  session.check();
+}
+
 TEST(ReadersFuzz, Recipes) {
   FuzzSession session("recipes", 6);
   session.mutator.setWords({"- ", "? ", "&a ", "*a", "!!map", "---\n", "...\n", "<<: ", "| ", "> ",
