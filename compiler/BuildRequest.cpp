@@ -7,6 +7,9 @@
 #include "compiler/importers/StoredWeights.h"
 #include "llvm/Support/FormatVariadic.h"
 
+#include <array>
+#include <charconv>
+#include <cmath>
 #include <set>
 
 using namespace mlir;
@@ -148,6 +151,13 @@ void sayWidened(BuildRequest &request) {
   }
 }
 
+/// The shortest text that is read as this number again: an engine can be made anew from it.
+std::string exactly(double number) {
+  std::array<char, 32> text;
+  auto end = std::to_chars(text.data(), text.data() + text.size(), number).ptr;
+  return {text.data(), end};
+}
+
 /// The checkpoint, or for random weights its configuration and the tensors of its family.
 Expected<checkpoint::Checkpoint> openCheckpoint(MLIRContext &context, const BuildOptions &options) {
   auto checkpoint = options.randomWeights
@@ -155,6 +165,9 @@ Expected<checkpoint::Checkpoint> openCheckpoint(MLIRContext &context, const Buil
                         : checkpoint::Checkpoint::open(options.model);
   if (!checkpoint)
     return checkpoint;
+  if (!options.lora.empty() && !std::isfinite(options.loraScale))
+    return Error{"INGOT-E2101", "--lora-scale " + exactly(options.loraScale) + " is not possible",
+                 "", "choose a number"};
   if (!options.lora.empty())
     if (auto added = checkpoint->addAdapter(options.lora, options.loraScale); !added)
       return added.error();
@@ -229,8 +242,7 @@ Expected<BuildRequest> compiler::readRequest(MLIRContext &context, const BuildOp
         {"--random-weights", seed, seed, "numbers made at load; no weight file was read"});
   }
   if (request.checkpoint.adapter()) {
-    // In full, so that the engine can be made again.
-    std::string scale = llvm::formatv("{0:g17}", options.loraScale);
+    std::string scale = exactly(options.loraScale);
     request.options.push_back(
         {"--lora", "an adapter", "merged", "before anything is quantized; see the inputs"});
     request.options.push_back({"--lora-scale", scale, scale, "times the adapter's own"});

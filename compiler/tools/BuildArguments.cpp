@@ -35,10 +35,12 @@ void ingot::compiler::addBuildArguments(CLI::App &app, BuildOptions &options) {
                  "hard cap on the memory of this build, such as 2GiB")
       ->transform(CLI::AsSizeValue(false))
       ->default_str("2GiB");
-  app.add_option("--lora", options.lora,
-                 "folder of a LoRA adapter as PEFT saves it, to be merged into the weights before "
-                 "they are quantized");
+  CLI::Option *lora = app.add_option(
+      "--lora", options.lora,
+      "folder of a LoRA adapter as PEFT saves it, to be merged into the weights before "
+      "they are quantized");
   app.add_option("--lora-scale", options.loraScale, "factor of the adapter's own scale")
+      ->needs(lora)
       ->capture_default_str();
   app.add_option("--random-weights", options.randomWeights,
                  "a seed: read no weights, let the engine make random ones when it is loaded; "

@@ -109,7 +109,16 @@ class Adapters(harness.BuildTest):
 
     def test_scales(self):
         self.write_adapter(use_rslora=True)  # The square root of 4.
-        self.check(0.5 * ALPHA / 2, self.recipe(F32), "--lora-scale", 0.5)
+        recipe = self.recipe(F32)
+        self.check(0.5 * ALPHA / 2, recipe, "--lora-scale", 0.5)
+        odd = self.built("odd", self.model, recipe, "--lora", self.adapter, "--lora-scale", 0.3001)
+        result = self.ingot("verify", odd, "--rebuild", self.model, "--lora", self.adapter)
+        self.assertIn("rebuild: identical", result.stdout)
+        output = self.folder / "refused" / "m.ingot"
+        for options, code in (((), "INGOT-E2103.*--lora"),
+                              (("--lora", self.adapter), "INGOT-E2101.*nan")):
+            self.assert_refused(self.build(self.model, output, "--lora-scale", "nan", *options),
+                                output, code)
 
     def refuse(self, code, *mentions, model=None, tensors=None, **changes):
         self.write_adapter(tensors, **changes)
