@@ -418,7 +418,8 @@ std::string FunctionWriter::write() {
     store(convert(first, anyFloat()));
     store(permute(first));
     store(reshape(convert(first, anyFloat())));
-    if (first.rows == first.columns)
+    constexpr int64_t mostMultiplied = 64; // so many to the third power, for every tile
+    if (first.rows == first.columns && first.rows <= mostMultiplied)
       store(addLowRank(convert(transpose(first), anyFloat()), first, second));
     Operand merged = uniform(random, 0, 1)
                          ? concat({first, permute(second), first})
