@@ -87,10 +87,8 @@ Outcome digestInputs(const BuildRequest &request, const BuildOptions &options,
     if (!*digest)
       return digest->error();
     std::error_code error;
-    std::string name = file.lexically_relative(request.checkpoint.folder()).generic_string();
-    if (llvm::StringRef(name).starts_with(".."))
-      name = "adapter/" + file.filename().generic_string(); // wherever it lies
-    provenance.inputs.push_back({name, file_size(file, error), **digest});
+    provenance.inputs.push_back(
+        {request.checkpoint.inputName(file), file_size(file, error), **digest});
   }
   progress.end(std::to_string(files.size()) + " files");
   return {};

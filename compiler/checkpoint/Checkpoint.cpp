@@ -16,6 +16,8 @@ namespace fs = std::filesystem;
 
 static constexpr std::string_view embeddingName = "model.embed_tokens.weight";
 static constexpr std::string_view headName = "lm_head.weight";
+static constexpr std::string_view adapterConfigFile = "adapter_config.json",
+                                  adapterWeightsFile = "adapter_model.safetensors";
 
 static bool isThere(const fs::path &path) {
   std::error_code ignored;
@@ -146,19 +148,19 @@ Outcome Checkpoint::addAdapter(const fs::path &directory, double factor) {
                                       : "weights that are quantized already"),
                  where,
                  "give the model that the adapter was trained on, and let a recipe quantize"};
-  auto config = AdapterConfig::read(directory / "adapter_config.json");
+  auto config = AdapterConfig::read(directory / adapterConfigFile);
   if (!config)
     return config.error();
-  const fs::path weights = directory / "adapter_model.safetensors";
+  const fs::path weights = directory / adapterWeightsFile;
   if (!isThere(weights)) {
     if (const fs::path pickle = findEntry(directory, isPickle); !pickle.empty())
       return refusePickle(pickle, where);
-    return Error{"INGOT-E1030", "there is no adapter_model.safetensors", where,
+    return Error{"INGOT-E1030", message("there is no ", adapterWeightsFile), where,
                  "give the folder of a PEFT adapter"};
   }
   config->alpha *= factor;
   adapterConfig = *config;
-  inputFiles.push_back(directory / "adapter_config.json");
+  inputFiles.push_back(directory / adapterConfigFile);
   const size_t first = stored.size();
   if (auto added = addFile(weights); !added)
     return added;
@@ -338,6 +340,13 @@ Expected<const Tensor *> Checkpoint::get(std::string_view name) const {
 std::string Checkpoint::shownName(std::string_view name) const {
   return fromGguf ? ggufNameOf(name, config().layerNorms).value_or(std::string(name))
                   : std::string(name);
+}
+
+std::string Checkpoint::inputName(const fs::path &file) const {
+  const fs::path name = file.filename();
+  if (name == adapterConfigFile || name == adapterWeightsFile)
+    return ("adapter" / name).generic_string();
+  return file.lexically_relative(directory).generic_string();
 }
 
 std::string Checkpoint::fileName(const Tensor &tensor) const {

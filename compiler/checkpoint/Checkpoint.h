@@ -36,9 +36,9 @@ public:
   void expectTensors(std::vector<Tensor> tensors);
 
   /// Adds the tensors of the LoRA adapter in `directory`, called as adapterTensor() says, whose
-  /// scale is multiplied by `factor`. Errors:
-  /// those of the readers, INGOT-E1030 and E1031 where no weights are, E1120 for an adapter that
-  /// cannot be merged and E1121 for a checkpoint that none can be merged into.
+  /// scale is multiplied by `factor`. Errors: those of the readers, INGOT-E1030 and E1031 where no
+  /// weights are, E1120 for an adapter that cannot be merged and E1121 for a checkpoint that none
+  /// can be merged into.
   Outcome addAdapter(const std::filesystem::path &directory, double factor);
   /// The adapter that was added.
   const std::optional<AdapterConfig> &adapter() const { return adapterConfig; }
@@ -74,7 +74,11 @@ public:
   /// The tensor called `name` as messages call it: with the name its file has for it.
   std::string shownName(std::string_view name) const;
 
-  /// The folder that all files lie in.
+  /// What an engine calls the input `file`: its place in folder(); those of an adapter stand under
+  /// "adapter", wherever they lie.
+  std::string inputName(const std::filesystem::path &file) const;
+
+  /// The folder that the model's files lie in.
   const std::filesystem::path &folder() const { return directory; }
 
   /// Whether every tensor takes part in the model, so that one that no importer asks for shows a

@@ -299,8 +299,7 @@ void ConfigReader::readGemma(uint64_t slidingPattern, uint64_t layersOfLargest) 
   config.attentionMultiplier = 1 / std::sqrt(static_cast<double>(scaled));
   config.slidingWindow = fields.unsignedIntegerOr(key("attention.sliding_window"),
                                                   config.slidingWindow, 0, Rope::mostPositions);
-  for (uint64_t i = 0; i < config.layers; ++i)
-    config.slidingLayers.push_back((i + 1) % slidingPattern != 0);
+  config.slideButEvery(slidingPattern);
 }
 
 void ConfigReader::readGemma2() {

@@ -127,26 +127,26 @@ void readLayerTypes(const Json &root, JsonFields &fields, ModelConfig &config) {
   config.slidingLayers = std::move(slides);
 }
 
-/// The rotary settings against the heads.
-Outcome checkRotation(const Json &root, const FamilyDefaults &defaults, const ModelConfig &config) {
-  const Rope &rope = config.rope;
+/// Rotary settings against heads of `headDim` columns.
+Outcome checkRotation(const Json &root, const FamilyDefaults &defaults, uint64_t headDim,
+                      const Rope &rope) {
   if (rope.rotated != 1 && !defaults.rotatesParts)
     return root.error(
         "INGOT-E1057",
         message("partial_rotary_factor: rotating a part of each head is not supported for ",
                 defaults.architecture),
         "use a checkpoint that rotates whole heads");
-  const auto columns = static_cast<uint64_t>(static_cast<double>(config.headDim) * rope.rotated);
+  const auto columns = static_cast<uint64_t>(static_cast<double>(headDim) * rope.rotated);
   if (columns < 2 || columns % 2 != 0)
     return root.error("INGOT-E1051",
-                      message("partial_rotary_factor: ", columns, " columns of a head of ",
-                              config.headDim, " cannot be rotated in pairs"),
+                      message("partial_rotary_factor: ", columns, " columns of a head of ", headDim,
+                              " cannot be rotated in pairs"),
                       "their number must be even");
   for (const auto *divisors : {&rope.shortDivisors, &rope.longDivisors})
-    if (rope.type == RopeType::LongRope && divisors->size() != config.rotaryPairs())
+    if (rope.type == RopeType::LongRope && divisors->size() != columns / 2)
       return root.error("INGOT-E1051",
                         message("short_factor and long_factor have ", divisors->size(),
-                                " numbers, but ", config.rotaryPairs(), " pairs rotate"),
+                                " numbers, but ", columns / 2, " pairs rotate"),
                         "give one for each pair");
   return {};
 }
@@ -193,8 +193,9 @@ Expected<ModelConfig> readDecoder(const Json &root, const FamilyDefaults &defaul
                       "use a checkpoint whose layers rotate alike");
   else if (*sliding && config.slidingRope)
     config.slidingRope = **sliding;
-  if (auto fits = checkRotation(root, defaults, config); !fits)
-    return fits.error();
+  for (const Rope &each : {config.rope, config.slidingRope.value_or(config.rope)})
+    if (auto fits = checkRotation(root, defaults, config.headDim, each); !fits)
+      return fits.error();
   return config;
 }
 
@@ -332,21 +333,26 @@ void readGemma(JsonFields &fields, ModelConfig &config, uint64_t slidingPattern)
   if (fields.has("final_logit_softcapping"))
     config.logitsSoftcap = fields.number("final_logit_softcapping", least, most);
   readSlidingWindow(fields, config, 4096);
-  for (uint64_t i = 0; i < config.layers; ++i)
-    config.slidingLayers.push_back((i + 1) % slidingPattern != 0);
+  config.slideButEvery(slidingPattern);
+}
+
+constexpr FamilyDefaults gemmaDefaults(std::string_view architecture, uint64_t positions,
+                                       double theta) {
+  return {.architecture = architecture,
+          .positions = positions,
+          .kvHeads = 4,
+          .bos = 2,
+          .eos = 1,
+          .headDim = 256,
+          .theta = theta,
+          .tied = true,
+          .activationKey = "hidden_activation",
+          .activation = "gelu_pytorch_tanh"};
 }
 
 /// Gemma2ForCausalLM, as transformers' Gemma2Config.
 Expected<ModelConfig> readGemma2(const Json &root) {
-  static constexpr FamilyDefaults defaults = {.architecture = "Gemma2ForCausalLM",
-                                              .positions = 8192,
-                                              .kvHeads = 4,
-                                              .bos = 2,
-                                              .eos = 1,
-                                              .headDim = 256,
-                                              .tied = true,
-                                              .activationKey = "hidden_activation",
-                                              .activation = "gelu_pytorch_tanh"};
+  static constexpr FamilyDefaults defaults = gemmaDefaults("Gemma2ForCausalLM", 8192, 1e4);
   return readDecoder(root, defaults, [](JsonFields &fields, ModelConfig &config) {
     if (!config.raw.find("attn_logit_softcapping"))
       config.attentionSoftcap = 50;
@@ -358,16 +364,7 @@ Expected<ModelConfig> readGemma2(const Json &root) {
 
 /// Gemma3ForCausalLM (text), as transformers' Gemma3TextConfig.
 Expected<ModelConfig> readGemma3(const Json &root) {
-  static constexpr FamilyDefaults defaults = {.architecture = "Gemma3ForCausalLM",
-                                              .positions = 131072,
-                                              .kvHeads = 4,
-                                              .bos = 2,
-                                              .eos = 1,
-                                              .headDim = 256,
-                                              .theta = 1e6,
-                                              .tied = true,
-                                              .activationKey = "hidden_activation",
-                                              .activation = "gelu_pytorch_tanh"};
+  static constexpr FamilyDefaults defaults = gemmaDefaults("Gemma3ForCausalLM", 131072, 1e6);
   return readDecoder(root, defaults, [](JsonFields &fields, ModelConfig &config) {
     readGemma(fields, config, fields.unsignedIntegerOr("sliding_window_pattern", 6, 1, 1u << 14));
     config.queryKeyNorm = QueryKeyNorm::Heads;

@@ -68,6 +68,12 @@ struct ModelConfig {
     return slidingWindow != 0 && (slidingLayers.empty() || slidingLayers[layer]);
   }
 
+  /// Gives the window to all layers but each `nth`.
+  void slideButEvery(uint64_t nth) {
+    for (uint64_t layer = 1; layer <= layers; ++layer)
+      slidingLayers.push_back(layer % nth != 0);
+  }
+
   /// Pairs of columns of a head that rotate; the others stay as they are.
   uint64_t rotaryPairs() const {
     return static_cast<uint64_t>(static_cast<double>(headDim) * rope.rotated) / 2;

@@ -223,6 +223,16 @@ Expected<std::optional<Json>> parametersOf(const Json &object, std::string_view 
   return own;
 }
 
+/// Puts what the shared keys give into `rope`. `theta`: what an absent rope_theta means.
+Outcome takeShared(const Json &object, const SharedKeys &shared, double theta, Rope &rope) {
+  rope.theta = shared.theta.value_or(theta);
+  rope.rotated = shared.rotated.value_or(1);
+  if (rope.type == RopeType::Yarn && rope.theta <= 1)
+    return object.error("INGOT-E1051", "rope_theta must be above 1 for rope type yarn",
+                        "correct rope_theta");
+  return {};
+}
+
 } // namespace
 
 Expected<std::optional<Rope>> Rope::readSliding(const Json &root, uint64_t maxPositions) {
@@ -240,7 +250,8 @@ Expected<std::optional<Rope>> Rope::readSliding(const Json &root, uint64_t maxPo
   Rope rope;
   if (auto read = readRopeObject(**own, shared, maxPositions, {}, rope); !read)
     return read.error();
-  rope.theta = shared.theta.value_or(rope.theta);
+  if (auto taken = takeShared(**own, shared, rope.theta, rope); !taken)
+    return taken.error();
   return std::optional(rope);
 }
 
@@ -272,11 +283,8 @@ Expected<Rope> Rope::read(const Json &root, uint64_t maxPositions, std::optional
     rope = found;
   }
   Rope result = rope.value_or(Rope{});
-  result.theta = shared.theta.value_or(theta);
-  result.rotated = shared.rotated.value_or(1);
-  if (result.type == RopeType::Yarn && result.theta <= 1)
-    return root.error("INGOT-E1051", "rope_theta must be above 1 for rope type yarn",
-                      "correct rope_theta");
+  if (auto taken = takeShared(root, shared, theta, result); !taken)
+    return taken.error();
   return result;
 }
 

@@ -174,9 +174,11 @@ Value StepBuilder::weight(StringRef name, ArrayRef<int64_t> shape) {
 }
 
 Value StepBuilder::adapted(StringRef name, Value weight) {
+  if (!checkpoint.adapter())
+    return weight;
   std::string names[] = {checkpoint::adapterTensor(name.str(), 'A'),
                          checkpoint::adapterTensor(name.str(), 'B')};
-  if (!checkpoint.adapter() || !(checkpoint.find(names[0]) || checkpoint.find(names[1])))
+  if (!checkpoint.find(names[0]) && !checkpoint.find(names[1]))
     return weight;
   ArrayRef<int64_t> shape = cast<RankedTensorType>(weight.getType()).getShape();
   const checkpoint::Tensor *first = checkpoint.find(names[0]);

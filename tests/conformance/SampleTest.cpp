@@ -244,10 +244,10 @@ std::vector<Row> filteredRows(int64_t vocabulary, int count) {
 }
 
 /// Rows so long that several blocks share one, with penalties, biases and logprobs.
-std::vector<Row> longRows(int64_t vocabulary) {
+std::vector<Row> longRows(int64_t vocabulary, int count) {
   std::mt19937_64 random(19);
   std::vector<Row> rows;
-  for (int i = 0; i < 10; ++i) {
+  for (int i = 0; i < count; ++i) {
     Row row = randomRow(vocabulary, random);
     row.params.temperature = i % 2 ? 0.7f : 0.0f;
     row.params.topK = i % 4 == 3 ? 20 : 0;
@@ -302,15 +302,13 @@ INSTANTIATE_TEST_SUITE_P(Targets, Sampling, testing::Values(0, 1, 2));
 void conformance::drawSamples(const std::string &target, const SimulatedMode &mode,
                               const std::function<void(const ObservedLaunch &)> &seen) {
   constexpr int64_t kShort = 1237, kLong = 16384;
-  for (int64_t vocabulary : {kShort, kLong}) {
+  for (auto [vocabulary, rows] :
+       {std::pair(kShort, filteredRows(kShort, 16)), {kLong, longRows(kLong, 4)}}) {
     Sampler sampler(target, vocabulary);
     sampler.compiled->simulateIn(mode);
     sampler.compiled->observe(seen);
     fillCounts(sampler.counts);
-    std::vector<Row> rows =
-        vocabulary == kShort ? filteredRows(vocabulary, 16) : longRows(vocabulary);
-    // Few and short ones, which compress.
-    rows.resize(vocabulary == kShort ? 16 : 4);
+    // Short numbers, which compress.
     for (Row &row : rows)
       for (float &logit : row.logits)
         logit = std::round(logit * 64) / 64;
@@ -478,7 +476,7 @@ TEST_P(Sampling, ALongRowIsPutTogetherFromItsParts) {
   const int64_t kVocabulary = isSimulated() ? 16384 : 152064;
   Sampler sampler(target, kVocabulary);
   fillCounts(sampler.counts);
-  for (const Row &row : longRows(kVocabulary)) {
+  for (const Row &row : longRows(kVocabulary, 10)) {
     std::vector<uint32_t> before = sampler.counts;
     Drawn drawn = sampler.draw({row});
     const uint32_t *counts = &before[std::max(row.params.countsSlot, 0) * kVocabulary];

@@ -3,7 +3,9 @@
 import array
 import json
 import math
+import os
 import random
+import shutil
 import sys
 
 import harness
@@ -96,6 +98,14 @@ class Adapters(harness.BuildTest):
         names = [entry["name"] for entry in json.loads(self.ingot_run(
             "inspect", ours, "--section", "provenance", "--json").stdout)["provenance"]["inputs"]]
         self.assertIn("adapter/adapter_model.safetensors", names)
+        # Where the adapter lies is not part of the engine.
+        inside = self.model / "lora"
+        shutil.copytree(self.adapter, inside)
+        moved = self.fresh("moved") / "m.ingot"
+        self.assert_built(self.build(
+            self.model, moved, "--recipe", recipe, "--max-context", 64, "--lora",
+            os.path.relpath(inside)), moved)
+        self.assertEqual(moved.read_bytes(), ours.read_bytes())
         again = "verify", ours, "--rebuild", self.model
         result = self.ingot(*again, "--lora", self.adapter)
         self.assertEqual(result.returncode, 0, result.stdout)

@@ -161,6 +161,20 @@ TEST(ModelConfig, Gemma3RotatesSlidingLayersOtherwise) {
   ASSERT_TRUE(succeeds(newer));
   EXPECT_EQ(newer->rope.theta, 5e5);
   EXPECT_EQ(newer->slidingRope->theta, 2e3);
+  // The rotation of sliding layers is held to the same rules.
+  auto sliding = [](const std::string &keys) {
+    return gemmaWith(3, R"(, "rope_parameters": {"full_attention": {"rope_type": "default"},
+        "sliding_attention": {)" +
+                            keys + "}}");
+  };
+  EXPECT_TRUE(succeeds(sliding(R"("rope_type": "linear", "factor": 2)")));
+  EXPECT_TRUE(failsWith(sliding(R"("rope_type": "default", "partial_rotary_factor": 0.5)"),
+                        "INGOT-E1057", {"partial_rotary_factor"}));
+  EXPECT_TRUE(failsWith(sliding(R"("rope_type": "longrope", "short_factor": [1.0],
+      "long_factor": [1.0])"),
+                        "INGOT-E1051", {"16 pairs rotate"}));
+  EXPECT_TRUE(failsWith(sliding(R"("rope_type": "yarn", "factor": 2, "rope_theta": 1)"),
+                        "INGOT-E1051", {"yarn"}));
   // Families whose layers rotate alike.
   EXPECT_TRUE(failsWith(gemmaWith(2, R"(, "rope_parameters": {
       "full_attention": {"rope_type": "default", "rope_theta": 5e5},
