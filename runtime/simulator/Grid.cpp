@@ -49,6 +49,7 @@ private:
   bool runRound();
   int64_t turnOf(Warp &warp);
   void reportDeadlock();
+  void forgetIdleTurns();
   uint64_t progress() const;
 
   Launch *launch = nullptr;
@@ -141,6 +142,7 @@ void Unit::beginWarps(Block &block, uint8_t *registers, uint8_t *local) {
     warp.fullChecks = launch->modes.fullChecks;
     warp.gridWaited = false;
     warp.polled = false;
+    warp.idleTurns = 0;
     warp.local = local + index * program.localBytes * warpSize;
     warp.groups.clear();
     warp.rangeCache = {};
@@ -179,11 +181,19 @@ bool Unit::runRound() {
   bool ran = false;
   for (Warp *warp : order) {
     warp->run(turnOf(*warp));
-    ran |= !warp->polled;
+    warp->idleTurns = warp->polled ? warp->idleTurns + 1 : 0;
+    // Threads that have gone another way may go on where these cannot.
+    ran |= warp->idleTurns <= warp->groups.size();
     if (launch->failed.load(std::memory_order_relaxed))
       return true;
   }
   return ran;
+}
+
+void Unit::forgetIdleTurns() {
+  for (Block *block : members)
+    for (Warp &warp : block->warps)
+      warp.idleTurns = 0;
 }
 
 void Unit::reportDeadlock() {
@@ -229,8 +239,10 @@ Unit::Outcome Unit::run() {
       bool completed = false;
       for (Block *block : members)
         completed |= block->completeOneCopy(launch->modes.warpOrderSeed ? random() : 0);
-      if (completed)
+      if (completed) {
+        forgetIdleTurns();
         continue;
+      }
       if (!ran) {
         reportDeadlock();
         return Outcome::Done;
@@ -241,6 +253,7 @@ Unit::Outcome Unit::run() {
       continue;
     }
     idleRounds = 0;
+    forgetIdleTurns();
     if (launch->instructions.load(std::memory_order_relaxed) - begun > unitTurn)
       return Outcome::Stalled;
   }

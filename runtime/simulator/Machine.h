@@ -121,6 +121,7 @@ struct Warp {
   bool fullChecks = false;
   bool gridWaited = false;
   bool polled = false; // this turn ended at a barrier that is not complete
+  size_t idleTurns = 0; // that ended so one after the other, since anything happened in the unit
   uint8_t *local = nullptr;
   std::vector<LaneGroup> groups;
   std::array<AddressRange, 4> rangeCache;

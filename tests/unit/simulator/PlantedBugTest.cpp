@@ -136,8 +136,9 @@ TEST_F(ProgrammaticLaunchTest, NeverWaits) { runPair("", "without griddepcontrol
 
 struct CheckerTest : Simulator {
   /// The findings of a body run by 64 threads.
-  std::string check(const std::string &body, const Shape &shape = {.grid = 1, .block = 64}) {
-    configure(full(AsyncCompletion::Late));
+  std::string check(const std::string &body, const Shape &shape = {.grid = 1, .block = 64},
+                    uint64_t seed = 0) {
+    configure(full(AsyncCompletion::Late, seed));
     Kernel test = load(kernel(".shared .align 16 .b8 s[1024]; mov.u32 %r1, %tid.x;"
                               "mov.u32 %r2, s; shl.b32 %r3, %r1, 2; add.u32 %r4, %r2, %r3;" +
                                   body,
@@ -208,6 +209,16 @@ TEST_F(CheckerTest, BarriersAndDeadlocks) {
   EXPECT_THAT(check("and.b32 %r5, %r1, 1; setp.eq.u32 %p1, %r5, 0; @%p1 bra L;"
                     "shfl.sync.idx.b32 %r6, %r1, 0, 31, -1; ret; L: ret;"),
               AnyOf(HasSubstr("divergence"), testing::Eq("")));
+}
+
+TEST_F(CheckerTest, WaitingThreadsDoNotHoldUpTheRestOfTheirWarp) {
+  // Turns end at different places in each block.
+  EXPECT_EQ(check("setp.ne.u32 %p1, %r1, 0; @%p1 bra S; mbarrier.init.shared.b64 [%r2], 1;"
+                  "S: bar.sync 0; @%p1 bra W; mov.u32 %r5, 0; L: add.u32 %r5, %r5, 1;"
+                  "setp.lt.u32 %p2, %r5, 100; @%p2 bra L; mbarrier.arrive.shared.b64 _, [%r2];"
+                  "W: mbarrier.try_wait.parity.shared.b64 %p2, [%r2], 0; @!%p2 bra W;",
+                  {.grid = 200, .block = 32}, /*seed=*/1),
+            "");
 }
 
 TEST_F(CheckerTest, Livelock) {
