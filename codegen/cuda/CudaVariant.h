@@ -17,9 +17,6 @@ public:
       : VariantBuilder(source, op->getContext()), threads(threads),
         buffers(op->getNumOperands() + op->getNumResults()) {}
 
-  /// The next axis of the grid gets `expression` blocks.
-  void extent(llvm::StringRef expression) { grid(expression); }
-
   /// Dynamic shared memory in bytes; templates find it as `extern __shared__`.
   void shared(int64_t bytes) { sharedBytes = bytes; }
 

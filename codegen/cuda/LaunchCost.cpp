@@ -72,6 +72,9 @@ public:
     }
     if (buffer.getRole() == "state")
       return bytes * double(step.sequences);
+    // Of a stack the experts that are reached, at most one for each row.
+    if (buffer.getRole() == "weight" && isMatmul(kernel) && constant(kernel, "experts") > 0)
+      return bytes * double(reached(kernel, step)) / double(constant(kernel, "experts"));
     if (buffer.getRole() == "weight" && kernel.getSource() == "Embed") {
       auto rows = evaluate(cast<engine::ExprAttr>(buffer.getShape()[0]), step);
       return bytes * double(std::min(rows, step.tokens)) / double(std::max<int64_t>(rows, 1));
@@ -113,7 +116,8 @@ public:
       bool shares = variant.getGrid().size() > 2;
       return matmulSeconds(
           architecture,
-          {constant(kernel, "weight_rows"), k, rowsOf(kernel, step),
+          {constant(kernel, "weight_rows") * reached(kernel, step), k,
+           int64_t(llvm::divideCeil(rowsOf(kernel, step), reached(kernel, step))),
            engine::elementBits(weight.getElement()),
            constant(kernel, "warps_along") * constant(kernel, "row_tiles") * kTileRows,
            constant(kernel, "warps_across") * constant(kernel, "token_blocks") * kBlockTokens,
@@ -146,9 +150,15 @@ private:
   }
   static bool isMatmul(engine::KernelOp kernel) { return kernel.getSource().starts_with("Matmul"); }
 
-  /// Rows of a product's input; rows_dim counts T, S and L.
+  /// Rows of a product's result; rows_dim counts T, S and L.
   static int64_t rowsOf(engine::KernelOp kernel, const Step &step) {
-    return constant(kernel, "rows_dim") == 0 ? step.tokens : step.sequences;
+    return (constant(kernel, "rows_dim") == 0 ? step.tokens : step.sequences) *
+           constant(kernel, "rows_each");
+  }
+  /// Experts that a product reaches, if all rows reach different ones as long as there are some.
+  static int64_t reached(engine::KernelOp kernel, const Step &step) {
+    int64_t experts = constant(kernel, "experts");
+    return experts == 0 ? 1 : std::min(experts, rowsOf(kernel, step));
   }
 
   int64_t evaluate(engine::ExprAttr expression, const Step &step) const {

@@ -35,7 +35,7 @@ Declined obstacle(llm::MatmulOp op, const MatmulShape &shape) {
   if (op.getPairOffset() && int64_t(*op.getPairOffset()) != kCudaPairOffset)
     return ("pairs are " + llvm::Twine(kCudaPairOffset) + " columns apart").str();
   if (!shape.rowDim)
-    return "rows must be one of the dims T, S and L";
+    return "rows must be a multiple of one of the dims T, S and L";
   if (shape.weight.isInteger() && !op.getEncoding())
     return "an integer weight needs an encoding";
   if (shape.group % kSimpleGroup != 0)
@@ -56,7 +56,7 @@ FailureOr<KernelVariant> simpleKernel(llm::MatmulOp op, const MatmulShape &shape
       !addLayout(variant, "scale", op.getScales()) || !addLayout(variant, "zero", op.getZeros()))
     return failure();
   variant.tiles(llvm::divideCeil(shape.rows, kSimpleColumns));
-  variant.rowsOf(op.getInput(), tileRows);
+  addRowTiles(variant, op, tileRows);
   return variant.take();
 }
 
@@ -65,20 +65,33 @@ FailureOr<KernelVariant> simpleKernel(llm::MatmulOp op, const MatmulShape &shape
 MatmulShape::MatmulShape(llm::MatmulOp op)
     : input(typeOf(op.getInput()).getElementType()),
       weight(typeOf(op.getWeight()).getElementType()),
-      rows(typeOf(op.getWeight()).getShape().front()), columns(llm::columnsOf(op.getResult())),
-      k(llm::columnsOf(op.getInput())),
+      rows(op.expertRows()), columns(llm::columnsOf(op.getResult())),
+      k(llm::columnsOf(op.getInput())), experts(op.getOrder() ? op.experts() : 0),
       group(op.getEncoding() ? std::max<int64_t>(op.getEncoding()->getGroup(), 0) : 0),
       integer(input.isInteger(8)), zeroPoints(bool(op.getZeros())),
-      inputBytes(engine::elementBits(input) / 8) {
-  llvm::StringRef text = llm::rowsOf(typeOf(op.getInput())).getText();
-  const auto *found = llvm::find(kRowDims, text);
-  if (found != std::end(kRowDims))
-    rowDim = found - std::begin(kRowDims);
+      inputBytes(engine::elementBits(input) / 8), rowDim(rowDimOf(op.getResult())) {}
+
+int64_t MatmulShape::reached(int64_t tokens) const {
+  return experts == 0 ? 1 : std::min(experts, tokens * rowDim->each);
+}
+
+int64_t MatmulShape::rowsEach(int64_t tokens) const {
+  return llvm::divideCeil(tokens * rowDim->each, reached(tokens));
+}
+
+void codegen::addRowTiles(CudaVariant &variant, llm::MatmulOp op, int64_t tileRows) {
+  if (op.getOrder())
+    variant.extent(groupTiles(op, tileRows));
+  else
+    variant.rowsOf(op.getResult(), tileRows);
 }
 
 void codegen::describeMatmul(CudaVariant &variant, llm::MatmulOp op, const MatmulShape &shape) {
   llm::EncodingAttr encoding = op.getEncodingAttr();
-  variant.integer("rows_dim", *shape.rowDim);
+  variant.integer("rows_dim", shape.rowDim->index);
+  variant.integer("rows_each", shape.rowDim->each);
+  variant.integer("experts", shape.experts);
+  variant.integer("input_share", llm::rowsFor(op.getType(), typeOf(op.getInput())));
   variant.integer("n", shape.columns);
   variant.integer("weight_rows", shape.rows);
   variant.integer("k", shape.k);
@@ -107,7 +120,7 @@ Declined codegen::addMatmulKernels(llm::MatmulOp op, const CudaArchitecture &arc
   MatmulShape shape(op);
   if (Declined reason = obstacle(op, shape))
     return reason;
-  int64_t most = mostOf(declared, kRowDims[*shape.rowDim]), least = 1;
+  int64_t most = mostOf(declared, shape.rowDim->name()), least = 1;
   addTensorKernels(op, shape, architecture, most, kernels);
   if (!kernels.empty())
     return std::nullopt;
@@ -117,7 +130,7 @@ Declined codegen::addMatmulKernels(llm::MatmulOp op, const CudaArchitecture &arc
       return "a layout of the weight has too many digits";
     bool last = most <= tile.most;
     if (!last)
-      kernel->ranges = {RangeAttr::get(op.getContext(), kRowDims[*shape.rowDim], least, tile.most)};
+      kernel->ranges = {RangeAttr::get(op.getContext(), shape.rowDim->name(), least, tile.most)};
     kernels.push_back(std::move(*kernel));
     if (last)
       break;
@@ -130,6 +143,5 @@ void codegen::addMatmulCandidates(llm::MatmulOp op, const CudaArchitecture &arch
                                   llvm::ArrayRef<RangeAttr> declared, Kernels &kernels) {
   MatmulShape shape(op);
   if (!obstacle(op, shape))
-    addTensorCandidates(op, shape, architecture, mostOf(declared, kRowDims[*shape.rowDim]),
-                        kernels);
+    addTensorCandidates(op, shape, architecture, mostOf(declared, shape.rowDim->name()), kernels);
 }

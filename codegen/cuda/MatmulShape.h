@@ -8,21 +8,27 @@
 
 namespace ingot::codegen {
 
-/// The program's dims that count rows, in the order of a launch's scalars.
-inline constexpr llvm::StringLiteral kRowDims[] = {"T", "S", "L"};
-
 /// The sizes of a product that decide its kernels.
 struct MatmulShape {
   explicit MatmulShape(llm::MatmulOp op);
 
   mlir::Type input, weight; ///< element types
-  int64_t rows, columns, k; ///< of the weight, of the result, of both inputs
+  int64_t rows, columns, k; ///< of an expert's weight, of the result, of both inputs
+  int64_t experts;          ///< whose weights are stacked, with groups; 0: without
   int64_t group;            ///< columns of k with one scale; 0: by row or weight
   bool integer;             ///< i8 inputs
   bool zeroPoints;
   int64_t inputBytes;
-  std::optional<int64_t> rowDim; ///< index into kRowDims; nothing for another expression
+  std::optional<RowDim> rowDim; ///< of the result; nothing for another expression
+
+  /// Experts that `tokens` of the dim reach, and the rows of each of them, if all reach different
+  /// ones as long as there are some.
+  int64_t reached(int64_t tokens) const;
+  int64_t rowsEach(int64_t tokens) const;
 };
+
+/// The next axis of the grid gets the tiles along the result's rows.
+void addRowTiles(CudaVariant &variant, llm::MatmulOp op, int64_t tileRows);
 
 /// Adds the constants of kernels/MatmulEpilogue.cuh.
 void describeMatmul(CudaVariant &variant, llm::MatmulOp op, const MatmulShape &shape);

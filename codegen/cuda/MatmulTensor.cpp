@@ -63,6 +63,9 @@ std::optional<FragmentLayout> fragmentsOf(llm::MatmulOp op, const MatmulShape &s
   bool encoded = bool(op.getEncoding());
   if (shape.k * shape.inputBytes % kAlignment != 0 || shape.group % kGroupStep != 0)
     return std::nullopt;
+  // Every expert begins with a tile.
+  if (shape.experts > 1 && shape.rows % kTileRows != 0)
+    return std::nullopt;
   if (halves && shape.weight == shape.input && !encoded)
     return FragmentLayout::Halves;
   if (!encoded || llm::zerosOf(op.getEncodingAttr()) > llm::Zeros::Points)
@@ -207,7 +210,7 @@ llvm::SmallVector<Plan> plansFor(llm::MatmulOp op, const MatmulShape &shape, con
 /// counts its rows and stages.
 void addTensorMaps(CudaVariant &variant, llm::MatmulOp op, const MatmulShape &shape,
                    const Plan &plan) {
-  int64_t tiles = llvm::divideCeil(shape.rows, kTileRows);
+  int64_t tiles = llvm::divideCeil(shape.rows * std::max<int64_t>(shape.experts, 1), kTileRows);
   int64_t tileRows = plan.tile.rows() / kTileRows;
   constexpr int64_t blockBytes = kWarpSize * 16; // of a warp
   int64_t blockDepth = blockBytes * 8 / (kTileRows * bitsOf(shape.weight));
@@ -254,15 +257,14 @@ KernelVariant tensorKernel(llm::MatmulOp op, const MatmulShape &shape, const Pla
   int64_t tiles = llvm::divideCeil(shape.rows, tile.rows());
   int64_t segments = llvm::divideCeil(shape.k, kSegment);
   std::string tokenTiles =
-      ("(" + llm::rowsOf(cast<RankedTensorType>(op.getInput().getType())).getText() + ") ceildiv " +
-       llvm::Twine(tile.tokens()))
-          .str();
+      ("(" + llm::rowsOf(op.getType()).getText() + ") ceildiv " + llvm::Twine(tile.tokens())).str();
   variant.tiles(tiles);
-  variant.rowsOf(op.getInput(), tile.tokens());
+  addRowTiles(variant, op, tile.tokens());
   // Sums of the groups of a row are added in order, so integers with groups stay together.
   int64_t aside = tiles * segments * tile.threads() * tile.sums() * 4;
+  // Experts are blocks enough.
   bool shares = tile.shares && segments > 1 && !(shape.integer && plan.group > 0) &&
-                aside <= kMostWorkspace && tiles <= kMostTiles;
+                aside <= kMostWorkspace && tiles <= kMostTiles && shape.experts == 0;
   if (shares)
     variant.extent((llvm::Twine(kWantedBlocks) + " * sms floordiv (" + llvm::Twine(tiles) + " * (" +
                     tokenTiles + ")) max 1 min " + llvm::Twine(segments))
@@ -277,8 +279,8 @@ KernelVariant tensorKernel(llm::MatmulOp op, const MatmulShape &shape, const Pla
   variant.workspace(llvm::Twine(engine::kCounterBytes + (shares ? aside : 0)).str());
   KernelVariant kernel = variant.take();
   // Sums on their way have places for these rows only.
-  if (tile.most != INT64_MAX)
-    kernel.guards = {RangeAttr::get(op.getContext(), kRowDims[*shape.rowDim], 1, tile.most)};
+  if (tile.most != INT64_MAX && shape.experts == 0)
+    kernel.guards = {RangeAttr::get(op.getContext(), shape.rowDim->name(), 1, tile.most)};
   return kernel;
 }
 
@@ -304,8 +306,9 @@ double secondsOf(const Candidate &candidate, const MatmulShape &shape,
   const Tile &tile = candidate.plan.tile;
   bool shares = candidate.kernel.grid.size() > 2;
   return matmulSeconds(architecture,
-                       {shape.rows, shape.k, tokens, bitsOf(shape.weight), tile.rows(),
-                        tile.tokens(), shares ? int64_t(llvm::divideCeil(shape.k, kSegment)) : 1});
+                       {shape.rows * shape.reached(tokens), shape.k, shape.rowsEach(tokens),
+                        bitsOf(shape.weight), tile.rows(), tile.tokens(),
+                        shares ? int64_t(llvm::divideCeil(shape.k, kSegment)) : 1});
 }
 
 /// The best candidate for each number of rows up to `most`, as ranges without gaps. Near equals
@@ -321,10 +324,11 @@ llvm::SmallVector<KernelVariant> chooseByRows(const MatmulShape &shape,
     if (rows >= kMostChosen)
       next = most;
     std::optional<size_t> best;
-    if (!ends.empty() && candidates[ends.back().second].plan.tile.most >= next)
+    int64_t each = shape.rowsEach(next);
+    if (!ends.empty() && candidates[ends.back().second].plan.tile.most >= each)
       best = ends.back().second;
     for (size_t i = 0; i < candidates.size(); ++i) {
-      if (candidates[i].plan.tile.most < next)
+      if (candidates[i].plan.tile.most < each)
         continue;
       double margin = best ? kBetter : 1;
       if (!best || secondsOf(candidates[i], shape, architecture, next) <
@@ -342,7 +346,7 @@ llvm::SmallVector<KernelVariant> chooseByRows(const MatmulShape &shape,
   for (auto [end, index] : ends) {
     KernelVariant kernel = candidates[index].kernel;
     MLIRContext *context = kernel.constants.getContext();
-    llvm::StringRef dim = kRowDims[*shape.rowDim];
+    llvm::StringRef dim = shape.rowDim->name();
     if (end != most)
       kernel.ranges = {RangeAttr::get(context, dim, least, end)};
     chosen.push_back(std::move(kernel));

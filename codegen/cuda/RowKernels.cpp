@@ -153,6 +153,55 @@ static Declined addKernels(llm::GatherColumnsOp op, Kernels &kernels) {
   return std::nullopt;
 }
 
+//===- Mixtures of experts ------------------------------------------------------------------===//
+
+static Declined addKernels(llm::RouteOp op, Kernels &kernels) {
+  // A lane holds the weight of one expert of the token, and logits in registers.
+  constexpr int64_t kMostExperts = 2048;
+  if (op.topK() > kWarpSize || llm::columnsOf(op.getLogits()) > kMostExperts)
+    return ("a token has at most " + llvm::Twine(kWarpSize) + " of at most " +
+            llvm::Twine(kMostExperts) + " experts")
+        .str();
+  CudaVariant variant("Route", op, kWarpSize);
+  variant.integer("experts", llm::columnsOf(op.getLogits()));
+  variant.integer("top_k", op.topK());
+  variant.type("logits_type", op.getLogits());
+  variant.integer("sigmoid", op.getSigmoid());
+  variant.integer("normalize", op.getNormalize());
+  variant.rowsOf(op.getLogits());
+  kernels.push_back(variant.take());
+  return std::nullopt;
+}
+
+static Declined addKernels(llm::GroupRowsOp op, Kernels &kernels) {
+  std::optional<RowDim> rows = rowDimOf(op.getExperts());
+  if (!rows)
+    return "rows must be a multiple of one of the dims T, S and L";
+  int64_t experts = typeOf(op.getStarts()).getDimSize(0) - 1;
+  CudaVariant variant("GroupRows", op, /*threads=*/256);
+  variant.integer("rows_dim", rows->index);
+  variant.integer("rows_each", rows->each);
+  variant.integer("experts", experts);
+  variant.tiles(experts);
+  kernels.push_back(variant.take());
+  return std::nullopt;
+}
+
+static Declined addKernels(llm::CombineOp op, Kernels &kernels) {
+  int64_t columns = llm::columnsOf(op.getResult());
+  int64_t vectors = columns / vectorWidth(columns, 4);
+  int64_t threads = threadsFor(vectors, 256);
+  CudaVariant variant("Combine", op, threads);
+  variant.integer("columns", columns);
+  variant.integer("top_k", llm::rowsFor(typeOf(op.getInput()), typeOf(op.getResult())));
+  variant.type("input_type", op.getInput());
+  variant.type("result_type", op.getResult());
+  variant.rowsOf(op.getResult());
+  variant.tiles(llvm::divideCeil(vectors, threads));
+  kernels.push_back(variant.take());
+  return std::nullopt;
+}
+
 //===- Rotary embedding and the KV cache ----------------------------------------------------===//
 
 /// Kernels whose warps take one head of a token at a time: few tokens are spread over more blocks.
@@ -271,7 +320,8 @@ Declined codegen::addRowKernels(Operation *op, const CudaArchitecture &,
                                 llvm::ArrayRef<RangeAttr> declared, Kernels &kernels) {
   return llvm::TypeSwitch<Operation *, Declined>(op)
       .Case<llm::EmbedOp, llm::RmsNormOp, llm::PointwiseOp, llm::RoundOp, llm::QuantizeActivationOp,
-            llm::SliceColumnsOp, llm::GatherRowsOp, llm::GatherColumnsOp>(
+            llm::SliceColumnsOp, llm::GatherRowsOp, llm::GatherColumnsOp, llm::RouteOp,
+            llm::GroupRowsOp, llm::CombineOp>(
           [&](auto known) { return addKernels(known, kernels); })
       .Case<llm::RopeOp, llm::RopeAppendOp, llm::KvAppendOp, llm::SampleOp>(
           [&](auto known) { return addKernels(known, declared, kernels); })

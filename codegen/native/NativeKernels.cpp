@@ -2,6 +2,8 @@
 // Constants, grids and scratch of the shared templates.
 #include "codegen/native/NativeKernels.h"
 
+#include "codegen/native/ElementCode.h"
+#include "codegen/native/VariantBuilder.h"
 #include "codegen/native/kernels/DescendingOrder.h"
 #include "mlir/IR/Builders.h"
 
@@ -62,4 +64,39 @@ engine::KernelVariant codegen::gatherColumnsKernel(llm::GatherColumnsOp op) {
                    {{"input_columns", llm::columnsOf(op.getInput())},
                     {"columns", llm::columnsOf(op.getResult())},
                     {"element_bytes", elementBytesOf(op.getInput())}});
+}
+
+static int64_t codeOf(Value tensor) {
+  return elementCode(cast<RankedTensorType>(tensor.getType()).getElementType());
+}
+
+engine::KernelVariant codegen::routeKernel(llm::RouteOp op) {
+  return rowKernel("Route", op.getLogits(),
+                   {{"experts", llm::columnsOf(op.getLogits())},
+                    {"top_k", op.topK()},
+                    {"logits_type", codeOf(op.getLogits())},
+                    {"sigmoid", op.getSigmoid()},
+                    {"normalize", op.getNormalize()}});
+}
+
+engine::KernelVariant codegen::combineKernel(llm::CombineOp op) {
+  auto result = cast<RankedTensorType>(op.getResult().getType());
+  return rowKernel("Combine", op.getResult(),
+                   {{"columns", llm::columnsOf(op.getResult())},
+                    {"top_k", llm::rowsFor(cast<RankedTensorType>(op.getInput().getType()), result)},
+                    {"input_type", codeOf(op.getInput())},
+                    {"result_type", codeOf(op.getResult())}});
+}
+
+std::optional<engine::KernelVariant> codegen::groupRowsKernel(llm::GroupRowsOp op) {
+  std::optional<RowDim> rows = rowDimOf(op.getExperts());
+  if (!rows)
+    return std::nullopt;
+  int64_t experts = cast<RankedTensorType>(op.getStarts().getType()).getDimSize(0) - 1;
+  VariantBuilder variant("GroupRows", op.getContext());
+  variant.integer("rows_dim", rows->index);
+  variant.integer("rows_each", rows->each);
+  variant.integer("experts", experts);
+  variant.tiles(experts);
+  return variant.take();
 }

@@ -18,4 +18,11 @@ engine::KernelVariant sliceColumnsKernel(llm::SliceColumnsOp op);
 /// kernels/GatherColumns.cpp: a tile per row; likewise.
 engine::KernelVariant gatherColumnsKernel(llm::GatherColumnsOp op);
 
+/// kernels/Route.cpp and kernels/Combine.cpp: a tile per token.
+engine::KernelVariant routeKernel(llm::RouteOp op);
+engine::KernelVariant combineKernel(llm::CombineOp op);
+
+/// kernels/GroupRows.cpp: a tile per expert. Nothing where the rows are no multiple of T, S or L.
+std::optional<engine::KernelVariant> groupRowsKernel(llm::GroupRowsOp op);
+
 } // namespace ingot::codegen

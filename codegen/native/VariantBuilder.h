@@ -28,6 +28,36 @@ inline int64_t mostOf(llvm::ArrayRef<engine::RangeAttr> declared, llvm::StringRe
   return range == declared.end() ? INT64_MAX : range->getMax();
 }
 
+/// The program's dims that count rows, in the order of a launch's scalars.
+inline constexpr llvm::StringLiteral kRowDims[] = {"T", "S", "L"};
+
+/// Rows as a multiple of one of them.
+struct RowDim {
+  int64_t index; ///< into kRowDims
+  int64_t each;  ///< rows for each of it
+
+  llvm::StringRef name() const { return kRowDims[index]; }
+};
+
+/// The rows of `tensor` so; nothing if they are another expression.
+inline std::optional<RowDim> rowDimOf(mlir::Value tensor) {
+  std::optional<llm::RowCount> rows =
+      llm::rowCountOf(llvm::cast<mlir::RankedTensorType>(tensor.getType()));
+  const auto *found = rows ? llvm::find(kRowDims, rows->dim) : std::end(kRowDims);
+  if (found == std::end(kRowDims))
+    return std::nullopt;
+  return RowDim{found - std::begin(kRowDims), rows->factor};
+}
+
+/// Tiles that a product with groups needs at most along its rows, for tiles of `tileRows` rows of
+/// one expert: each expert with rows has one that is not full.
+inline std::string groupTiles(llm::MatmulOp op, int64_t tileRows) {
+  std::string rows =
+      "(" + llm::rowsOf(llvm::cast<mlir::RankedTensorType>(op.getType())).getText().str() + ")";
+  return "(" + rows + " + (" + rows + " min " + std::to_string(op.experts()) + ") * " +
+         std::to_string(tileRows - 1) + ") floordiv " + std::to_string(tileRows);
+}
+
 /// Collects the parts of a KernelVariant.
 class VariantBuilder {
 public:
@@ -145,11 +175,11 @@ public:
   void rowsOf(mlir::Value tensor, int64_t each = 1) {
     auto type = llvm::cast<mlir::RankedTensorType>(tensor.getType());
     std::string rows = llm::rowsOf(type).getText().str();
-    grid(each == 1 ? rows : "(" + rows + ") ceildiv " + std::to_string(each));
+    extent(each == 1 ? rows : "(" + rows + ") ceildiv " + std::to_string(each));
   }
 
   /// The next axis of the grid gets `tiles` tiles.
-  void tiles(int64_t tiles) { grid(std::to_string(tiles)); }
+  void tiles(int64_t tiles) { extent(std::to_string(tiles)); }
 
   engine::KernelVariant take(int64_t scratchBytes = 0) {
     variant.constants = builder.getDictionaryAttr(constants);
@@ -157,9 +187,8 @@ public:
     return std::move(variant);
   }
 
-protected:
   /// The next axis of the grid gets `expression` tiles.
-  void grid(llvm::StringRef expression) {
+  void extent(llvm::StringRef expression) {
     variant.grid.push_back(engine::getExpr(builder.getContext(), expression));
   }
 

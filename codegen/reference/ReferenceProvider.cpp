@@ -107,6 +107,8 @@ static FailureOr<KernelVariant> kernelFor(llm::MatmulOp op) {
   variant.type("result_type", op.getResult());
   variant.integer("result_columns", columns);
   variant.integer("tile_columns", kMatmulTileColumns);
+  variant.integer("experts", op.getOrder() ? op.experts() : 0);
+  variant.integer("input_share", llm::rowsFor(op.getType(), typeOf(op.getInput())));
   variant.rowsOf(op.getResult());
   variant.tiles(llvm::divideCeil(columns, kMatmulTileColumns));
   return variant.take();
@@ -166,6 +168,17 @@ static FailureOr<KernelVariant> kernelFor(llm::GatherColumnsOp op) {
   return gatherColumnsKernel(op);
 }
 
+static FailureOr<KernelVariant> kernelFor(llm::RouteOp op) { return routeKernel(op); }
+
+static FailureOr<KernelVariant> kernelFor(llm::GroupRowsOp op) {
+  std::optional<KernelVariant> kernel = groupRowsKernel(op);
+  if (!kernel)
+    return decline(op) << "rows must be a multiple of one of the dims T, S and L";
+  return std::move(*kernel);
+}
+
+static FailureOr<KernelVariant> kernelFor(llm::CombineOp op) { return combineKernel(op); }
+
 static FailureOr<KernelVariant> kernelFor(llm::KvAppendOp op) {
   VariantBuilder variant("KvAppend", op.getContext());
   variant.cache(op.getCache().getType());
@@ -204,7 +217,8 @@ LogicalResult ReferenceProvider::kernelsFor(Operation *op, llvm::ArrayRef<engine
       llvm::TypeSwitch<Operation *, FailureOr<KernelVariant>>(op)
           .Case<llm::EmbedOp, llm::RmsNormOp, llm::MatmulOp, llm::PointwiseOp, llm::RoundOp,
                 llm::QuantizeActivationOp, llm::RopeOp, llm::SliceColumnsOp, llm::GatherRowsOp,
-                llm::GatherColumnsOp, llm::KvAppendOp, llm::AttentionOp, llm::SampleOp>(
+                llm::GatherColumnsOp, llm::RouteOp, llm::GroupRowsOp, llm::CombineOp,
+                llm::KvAppendOp, llm::AttentionOp, llm::SampleOp>(
               [](auto known) { return kernelFor(known); })
           .Default([](Operation *other) {
             return decline(other) << "it is a fused form or none of the llm dialect's";

@@ -21,9 +21,6 @@ constexpr size_t kEpilogueOperands = 4;
 /// Columns of k whose products of unsigned and signed bytes cannot leave 32 bits.
 constexpr int64_t kIntegerColumns = 65536;
 
-/// The program's dims that count rows, in the order of a launch's scalars.
-constexpr llvm::StringLiteral kRowDims[] = {"T", "S", "L"};
-
 /// One way to cut the product into tiles, for at most `most` rows.
 struct Shape {
   int64_t most, tileRows, tileColumns;
@@ -41,11 +38,15 @@ constexpr struct {
 
 RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getType()); }
 
-/// Index of the dim that counts the rows of `tensor`; nothing if they are another expression.
-std::optional<int64_t> rowDim(Value tensor) {
-  llvm::StringRef text = llm::rowsOf(typeOf(tensor)).getText();
-  const auto *found = llvm::find(kRowDims, text);
-  return found == std::end(kRowDims) ? std::nullopt : std::optional(found - std::begin(kRowDims));
+/// The most of the dim that counts rows for which `shape` is meant. With experts its rows are those
+/// of one of them; single rows pay as long as hardly any expert has two.
+int64_t mostOf(const Shape &shape, llm::MatmulOp op) {
+  if (!op.getOrder() || shape.most == INT64_MAX)
+    return shape.most;
+  constexpr int64_t sparse = 4;
+  int64_t each = rowDimOf(op.getResult())->each;
+  int64_t most = shape.most == 1 ? op.experts() / (sparse * each) : shape.most * op.experts() / each;
+  return std::max<int64_t>(most, 1);
 }
 
 int64_t groupColumns(llm::MatmulOp op) {
@@ -75,8 +76,10 @@ std::optional<std::string> codegen::matmulDeclined(llm::MatmulOp op) {
     return ("an epilogue has at most " + llvm::Twine(kEpilogueOperands) + " operands").str();
   if (op.getPairOffset() && *op.getPairOffset() != x86::panelRows)
     return ("pairs are " + llvm::Twine(x86::panelRows) + " columns apart").str();
-  if (!rowDim(op.getInput()))
-    return "rows must be one of the dims T, S and L";
+  if (!rowDimOf(op.getResult()))
+    return "rows must be a multiple of one of the dims T, S and L";
+  if (op.experts() > 1 && op.expertRows() % x86::panelRows != 0)
+    return ("the rows of an expert must be a multiple of " + llvm::Twine(x86::panelRows)).str();
   if (typeOf(op.getWeight()).getElementType().isInteger() && !op.getEncoding())
     return "an integer weight needs an encoding";
   int64_t group = groupColumns(op), k = llm::columnsOf(op.getInput());
@@ -95,12 +98,16 @@ std::optional<std::string> codegen::matmulDeclined(llm::MatmulOp op) {
 /// A variant for tiles of such sizes.
 static KernelVariant matmulKernel(llm::MatmulOp op, int64_t tileRows, int64_t tileColumns,
                                   llvm::StringRef code) {
-  int64_t rows = typeOf(op.getWeight()).getShape().front(), k = llm::columnsOf(op.getInput());
-  int64_t panels = llvm::divideCeil(rows, x86::panelRows);
+  int64_t k = llm::columnsOf(op.getInput());
+  int64_t panels = llvm::divideCeil(op.expertRows(), x86::panelRows);
   int64_t tilePanels = std::min(tileColumns / x86::panelRows, panels);
   llm::EncodingAttr encoding = op.getEncodingAttr();
   VariantBuilder variant("Matmul", op.getContext());
-  variant.integer("rows_dim", *rowDim(op.getInput()));
+  RowDim rows = *rowDimOf(op.getResult());
+  variant.integer("rows_dim", rows.index);
+  variant.integer("rows_each", rows.each);
+  variant.integer("experts", op.getOrder() ? op.experts() : 0);
+  variant.integer("input_share", llm::rowsFor(op.getType(), typeOf(op.getInput())));
   variant.integer("n", llm::columnsOf(op.getResult()));
   variant.integer("panels", panels);
   variant.integer("k", k);
@@ -122,7 +129,10 @@ static KernelVariant matmulKernel(llm::MatmulOp op, int64_t tileRows, int64_t ti
   variant.candidate(
       "Matmul:r" + llvm::Twine(tileRows) + ",c" + llvm::Twine(tilePanels * x86::panelRows), code);
   variant.tiles(llvm::divideCeil(panels, tilePanels));
-  variant.rowsOf(op.getInput(), tileRows);
+  if (op.getOrder())
+    variant.extent(groupTiles(op, tileRows));
+  else
+    variant.rowsOf(op.getResult(), tileRows);
   int64_t group = groupColumns(op);
   x86::MatmulScratch scratch = {tileRows, tilePanels, k,
                                 group ? int64_t(llvm::divideCeil(k, group)) : 1, isInteger(op)};
@@ -130,25 +140,26 @@ static KernelVariant matmulKernel(llm::MatmulOp op, int64_t tileRows, int64_t ti
   // Right for more rows, but nothing that anyone should run.
   constexpr int64_t mostSingle = 16;
   if (tileRows == 1)
-    kernel.guards = {
-        engine::RangeAttr::get(op.getContext(), kRowDims[*rowDim(op.getInput())], 1, mostSingle)};
+    kernel.guards = {engine::RangeAttr::get(op.getContext(), rows.name(), 1,
+                                            std::max(mostSingle, mostOf(kShapes[0], op)))};
   return kernel;
 }
 
 void codegen::matmulKernels(llm::MatmulOp op, llvm::ArrayRef<engine::RangeAttr> declared,
                             llvm::StringRef code, llvm::SmallVectorImpl<KernelVariant> &kernels) {
-  llvm::StringRef dim = kRowDims[*rowDim(op.getInput())];
+  llvm::StringRef dim = rowDimOf(op.getResult())->name();
   int64_t most = mostOf(declared, dim);
   int64_t least = 1;
   for (const Shape &shape : kShapes) {
     KernelVariant kernel = matmulKernel(op, shape.tileRows, shape.tileColumns, code);
-    bool last = most <= shape.most;
+    int64_t end = mostOf(shape, op);
+    bool last = most <= end;
     if (!last)
-      kernel.ranges = {engine::RangeAttr::get(op.getContext(), dim, least, shape.most)};
+      kernel.ranges = {engine::RangeAttr::get(op.getContext(), dim, least, end)};
     kernels.push_back(std::move(kernel));
     if (last)
       return;
-    least = shape.most + 1;
+    least = end + 1;
   }
 }
 

@@ -267,6 +267,24 @@ static Declined addKernels(llm::GatherColumnsOp op, llvm::ArrayRef<RangeAttr>, K
   return std::nullopt;
 }
 
+static Declined addKernels(llm::RouteOp op, llvm::ArrayRef<RangeAttr>, Kernels &kernels) {
+  kernels.push_back(routeKernel(op));
+  return std::nullopt;
+}
+
+static Declined addKernels(llm::GroupRowsOp op, llvm::ArrayRef<RangeAttr>, Kernels &kernels) {
+  std::optional<KernelVariant> kernel = groupRowsKernel(op);
+  if (!kernel)
+    return "rows must be a multiple of one of the dims T, S and L";
+  kernels.push_back(std::move(*kernel));
+  return std::nullopt;
+}
+
+static Declined addKernels(llm::CombineOp op, llvm::ArrayRef<RangeAttr>, Kernels &kernels) {
+  kernels.push_back(combineKernel(op));
+  return std::nullopt;
+}
+
 LogicalResult X86Provider::kernelsFor(Operation *op, llvm::ArrayRef<RangeAttr> declared,
                                       Kernels &kernels) const {
   if (!isa<llm::MatmulOp, llm::EmbedOp>(op) && !llvm::all_of(op->getOperandTypes(), isRowMajor))
@@ -282,7 +300,7 @@ LogicalResult X86Provider::kernelsFor(Operation *op, llvm::ArrayRef<RangeAttr> d
           .Case<llm::EmbedOp, llm::RmsNormOp, llm::PointwiseOp, llm::RoundOp,
                 llm::QuantizeActivationOp, llm::SliceColumnsOp, llm::GatherRowsOp,
                 llm::GatherColumnsOp, llm::RopeOp, llm::RopeAppendOp, llm::KvAppendOp,
-                llm::AttentionOp, llm::SampleOp>(
+                llm::AttentionOp, llm::SampleOp, llm::RouteOp, llm::GroupRowsOp, llm::CombineOp>(
               [&](auto known) { return addKernels(known, declared, kernels); })
           .Default([](Operation *) { return Declined("it is no operation of a step"); });
   return reason ? fail(op, *reason) : success();

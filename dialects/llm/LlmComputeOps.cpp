@@ -127,13 +127,37 @@ static LogicalResult verifyScalarRegion(Operation *op, Region &region, size_t ar
   return success();
 }
 
+int64_t MatmulOp::experts() { return getStarts() ? typeOf(getStarts()).getDimSize(0) - 1 : 1; }
+
+int64_t MatmulOp::expertRows() { return typeOf(getWeight()).getDimSize(0) / experts(); }
+
+/// What `groups` ask of a product besides.
+static LogicalResult verifyGroups(MatmulOp op) {
+  RankedTensorType order = typeOf(op.getOrder()), starts = typeOf(op.getStarts()),
+                   result = typeOf(op.getResult());
+  if (order.getRank() != 1 || !sameRows(order, result))
+    return op.emitOpError() << "order must have the result's rows";
+  if (starts.getRank() != 1 || !starts.hasStaticShape() || starts.getDimSize(0) < 2)
+    return op.emitOpError() << "starts must have a number for each expert, and one more";
+  if (rowsFor(result, typeOf(op.getInput())) < 1)
+    return op.emitOpError() << "result must have rows for each row of the input";
+  int64_t columns = result.getShape().back() * (op.getPairOffset() ? 2 : 1);
+  if (typeOf(op.getWeight()).getDimSize(0) != op.experts() * columns)
+    return op.emitOpError() << "weight must have a row for each expert and column of the result";
+  return success();
+}
+
 LogicalResult MatmulOp::verify() {
   RankedTensorType input = typeOf(getInput()), weight = typeOf(getWeight()),
                    result = typeOf(getResult());
   if (weight.getRank() != 2 || input.getShape().back() != weight.getShape().back())
     return emitOpError() << "input " << input << " and weight " << weight
                          << " differ in their inner size";
-  if (!sameRows(input, result))
+  if (static_cast<bool>(getOrder()) != static_cast<bool>(getStarts()))
+    return emitOpError() << "order and starts go together";
+  if (getOrder() && failed(verifyGroups(*this)))
+    return failure();
+  if (!getOrder() && !sameRows(input, result))
     return emitOpError() << "result must have the input's rows";
   int64_t columns = result.getShape().back() * (getPairOffset() ? 2 : 1);
   if (weight.getShape().front() < columns)

@@ -64,6 +64,11 @@ def Llm_MatmulOp : Llm_Op<"matmul", [Pure, IsolatedFromAbove, AttrSizedOperandSe
     [T, 1] by row. It yields one f32, rounded to the result's element type. No region: identity.
     A weight may have more rows than the result needs (padding); the surplus is not stored.
 
+    With `groups` (order and starts, as llm.group_rows makes them) the weight is a stack of E
+    experts' weights, and row r of the result is the product with that of the expert e whose rows,
+    order[starts[e]] to order[starts[e + 1] - 1], it is among. An input with a row for k rows of the
+    result is read k times: row r reads row r / k. There is no padding then.
+
     ```mlir
     %y = llm.matmul %x, %w with(%b : tensor<768xf32>)
         : tensor<?x256xf32, "T">, tensor<768x256xbf16> -> tensor<?x768xf32, "T"> {
@@ -77,6 +82,7 @@ def Llm_MatmulOp : Llm_Op<"matmul", [Pure, IsolatedFromAbove, AttrSizedOperandSe
                        Optional<AnyRankedTensor>:$input_scales,
                        Optional<Llm_WeightTensor>:$scales, Optional<Llm_WeightTensor>:$zeros,
                        Variadic<AnyRankedTensor>:$epilogue_operands,
+                       Optional<Llm_IndexTensor>:$order, Optional<Llm_IndexTensor>:$starts,
                        OptionalAttr<Llm_EncodingAttr>:$encoding,
                        OptionalAttr<I64Attr>:$pair_offset);
   let results = (outs Llm_Activation:$result);
@@ -87,7 +93,14 @@ def Llm_MatmulOp : Llm_Op<"matmul", [Pure, IsolatedFromAbove, AttrSizedOperandSe
     (`zeros` `(` $zeros^ `:` type($zeros) `)`)? custom<Encoding>($encoding)
     (`pair_offset` $pair_offset^)?
     (`with` `(` $epilogue_operands^ `:` type($epilogue_operands) `)`)?
+    (`groups` `(` $order^ `,` $starts `:` type($order) `,` type($starts) `)`)?
     attr-dict `:` type($input) `,` type($weight) `->` type($result) ($epilogue^)?
+  }];
+  let extraClassDeclaration = [{
+    /// Weights that are stacked: experts with groups, 1 without.
+    int64_t experts();
+    /// Rows of the weight that belong to one of them.
+    int64_t expertRows();
   }];
   let hasVerifier = 1;
   let hasRegionVerifier = 1;

@@ -112,6 +112,25 @@ engine::ExprAttr llm::rowsOf(RankedTensorType type) {
   return engine::getExpr(type.getContext(), std::to_string(type.getShape().front()));
 }
 
+std::optional<RowCount> llm::rowCountOf(RankedTensorType type) {
+  using Op = engine::Expr::Op;
+  std::optional<engine::Expr> rows = engine::Expr::parse(rowsOf(type).getText());
+  if (!rows)
+    return std::nullopt;
+  auto is = [&](size_t index, Op op) { return rows->nodes[index].op == op; };
+  if (rows->nodes.size() == 1)
+    return is(0, Op::Dim) ? RowCount{rows->nodes[0].dim, 1} : RowCount{"", rows->nodes[0].value};
+  if (rows->nodes.size() == 3 && is(0, Op::Dim) && is(1, Op::Const) && is(2, Op::Mul))
+    return RowCount{rows->nodes[0].dim, rows->nodes[1].value};
+  return std::nullopt;
+}
+
+int64_t llm::rowsFor(RankedTensorType many, RankedTensorType few) {
+  std::optional<RowCount> a = rowCountOf(many), b = rowCountOf(few);
+  bool whole = a && b && a->dim == b->dim && b->factor > 0 && a->factor % b->factor == 0;
+  return whole ? a->factor / b->factor : 0;
+}
+
 RankedTensorType llm::withElement(RankedTensorType type, Type element) {
   return RankedTensorType::get(type.getShape(), element, type.getEncoding());
 }

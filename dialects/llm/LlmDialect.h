@@ -6,6 +6,9 @@
 #include "mlir/Interfaces/ControlFlowInterfaces.h"
 #include "mlir/Interfaces/InferTypeOpInterface.h"
 
+#include <optional>
+#include <string>
+
 #include "dialects/llm/LlmDialect.h.inc"
 
 #define GET_ATTRDEF_CLASSES
@@ -25,6 +28,17 @@ int64_t columnsOf(mlir::Value tensor);
 /// Rows of an activation as an expression over dims: its type's encoding text, or its static
 /// extent.
 engine::ExprAttr rowsOf(mlir::RankedTensorType type);
+
+/// Rows as a multiple of a dim; of no dim (empty) where they are static.
+struct RowCount {
+  std::string dim;
+  int64_t factor;
+};
+/// The rows of an activation so; nothing where they are another expression.
+std::optional<RowCount> rowCountOf(mlir::RankedTensorType type);
+
+/// How many rows `many` has for each row of `few`; 0 if that is no whole number.
+int64_t rowsFor(mlir::RankedTensorType many, mlir::RankedTensorType few);
 
 /// `type` with another element type.
 mlir::RankedTensorType withElement(mlir::RankedTensorType type, mlir::Type element);

@@ -3,3 +3,4 @@
 include "dialects/llm/LlmWeightOps.td"
 include "dialects/llm/LlmComputeOps.td"
 include "dialects/llm/LlmAttentionOps.td"
+include "dialects/llm/LlmExpertOps.td"

@@ -29,14 +29,17 @@ std::pair<Value, Value> halves(Value value) {
   return {concat.getInputs()[0], concat.getInputs()[1]};
 }
 
-/// The halves of a weight of 2 * `half` rows interleaved; null and a scale of all rows stay as they
-/// are.
-Value interleaved(OpBuilder &builder, Location loc, Value value, int64_t half, int64_t block) {
-  auto [first, second] = halves(value);
+/// The halves of a weight of 2 * `half` rows, or of each of a stack of them, interleaved; null and a
+/// scale of all rows stay as they are.
+Value interleaved(OpBuilder &builder, Location loc, Value value, int64_t half, int64_t block,
+                  bool stack) {
+  auto [first, second] = stack ? std::pair<Value, Value>() : halves(value);
   if (!first) {
     if (!value || rowsOf(value) == 1)
       return value;
-    return llm::PermuteRowsOp::create(builder, loc, value, {2, half / block, block}, {1, 0, 2});
+    return llm::PermuteRowsOp::create(builder, loc, value,
+                                      {rowsOf(value) / (2 * half), 2, half / block, block},
+                                      {0, 2, 1, 3});
   }
   auto type = cast<RankedTensorType>(first.getType());
   SmallVector<int64_t> shape(type.getShape());
@@ -66,13 +69,13 @@ struct FuseSwiglu : ingot::impl::FuseSwigluPassBase<FuseSwiglu> {
       return report.declined(site, "its operands are not the two halves of one product");
     if (!gate->hasOneUse() || !up->hasOneUse() || product->getResult(0).getNumUses() != 2)
       return report.declined(site, "a half has other users");
-    bool stacked = halves(product.getWeight()).first != Value();
+    bool stacked = !product.getOrder() && halves(product.getWeight()).first != Value();
     if (!llvm::all_of(product.getEpilogueOperands(),
                       [](Value operand) { return halves(operand).first != Value(); }))
       return report.declined(site, "an epilogue operand is not two stacked halves");
     // Halves of one weight have no padding between them.
     if (!stacked &&
-        (half % report.target().pairOffset() != 0 || rowsOf(product.getWeight()) != 2 * half))
+        (half % report.target().pairOffset() != 0 || product.expertRows() != 2 * half))
       return report.declined(site, "a half is no multiple of " +
                                        Twine(report.target().pairOffset()) + " rows");
     if (!report.accepts(site))
@@ -89,7 +92,8 @@ struct FuseSwiglu : ingot::impl::FuseSwigluPassBase<FuseSwiglu> {
     Location loc = product.getLoc();
     int64_t offset = report.target().pairOffset();
     int64_t half = llm::columnsOf(site.getResult());
-    auto weave = [&](Value value) { return interleaved(builder, loc, value, half, offset); };
+    bool stack = bool(product.getOrder());
+    auto weave = [&](Value value) { return interleaved(builder, loc, value, half, offset, stack); };
     SmallVector<Value> operands;
     for (Value operand : product.getEpilogueOperands())
       llvm::append_values(operands, halves(operand).first, halves(operand).second);
@@ -97,8 +101,8 @@ struct FuseSwiglu : ingot::impl::FuseSwigluPassBase<FuseSwiglu> {
                                                               : weave(product.getZeros());
     auto fused = llm::MatmulOp::create(
         builder, loc, site.getType(), product.getInput(), weave(product.getWeight()),
-        product.getInputScales(), weave(product.getScales()), zeros, operands,
-        product.getEncodingAttr(), builder.getI64IntegerAttr(offset));
+        product.getInputScales(), weave(product.getScales()), zeros, operands, product.getOrder(),
+        product.getStarts(), product.getEncodingAttr(), builder.getI64IntegerAttr(offset));
     buildEpilogue(builder, fused, site, product);
     site.replaceAllUsesWith(fused.getResult());
     site->erase();

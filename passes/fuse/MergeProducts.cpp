@@ -21,6 +21,8 @@ static std::string obstacle(ArrayRef<llm::MatmulOp> products) {
     if (product.getInput() != first.getInput() ||
         product.getInputScales() != first.getInputScales())
       return "the products read different inputs";
+    if (product.getOrder())
+      return "the weights are stacked by expert";
     if (product.getEncodingAttr() != first.getEncodingAttr() ||
         getElementTypeOrSelf(product.getWeight()) != getElementTypeOrSelf(first.getWeight()))
       return "the weights have different formats";
@@ -85,7 +87,8 @@ void ingot::mergeProducts(FusionReport &report, ArrayRef<llm::MatmulOp> products
   int64_t columns = cast<RankedTensorType>(weight.getType()).getShape().front();
   auto merged = MatmulOp::create(builder, loc, llm::withColumns(first.getType(), columns),
                                  first.getInput(), weight, first.getInputScales(), scales, zeros,
-                                 operands, first.getEncodingAttr(), IntegerAttr());
+                                 operands, /*order=*/Value(), /*starts=*/Value(),
+                                 first.getEncodingAttr(), IntegerAttr());
   merged.getEpilogue().takeBody(first.getEpilogue());
 
   int64_t column = 0;

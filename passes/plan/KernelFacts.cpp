@@ -37,6 +37,8 @@ std::string ingot::productOf(Operation *op) {
     constexpr llvm::StringLiteral zeros[] = {"", ".z", ".offsets", ".codebook"};
     stream << zeros[static_cast<size_t>(llm::zerosOf(encoding))];
   }
+  if (matmul.getOrder())
+    stream << ".experts" << matmul.experts();
   return text;
 }
 
@@ -50,17 +52,25 @@ llvm::SmallVector<NamedAttribute> ingot::workFacts(Operation *op) {
   // twice as much per column of the query: q . k and p . v.
   llvm::TypeSwitch<Operation *>(op)
       .Case([&](llm::MatmulOp matmul) {
-        int64_t weights =
-            typeOf(matmul.getWeight()).getShape().front() * llm::columnsOf(matmul.getInput());
+        int64_t weights = matmul.expertRows() * llm::columnsOf(matmul.getInput());
         state("product", productOf(op));
-        state("operations_per_row", llvm::Twine(2 * weights));
+        int64_t each = 1;
+        if (matmul.getOrder()) {
+          std::optional<llm::RowCount> rows = llm::rowCountOf(matmul.getType());
+          each = rows ? rows->factor : 1;
+          state("experts", llvm::Twine(matmul.experts()));
+          state("experts_per_row", llvm::Twine(each));
+        }
+        state("operations_per_row", llvm::Twine(2 * weights * each));
       })
       .Case([&](llm::AttentionOp attention) {
         state("operations_per_position", llvm::Twine(4 * llm::columnsOf(attention.getQuery())));
       })
       .Case(
           [&](llm::EmbedOp embed) { state("weight_bytes_per_row", llvm::Twine(rowBytes(embed))); });
-  if (!facts.empty())
-    state("row_dim", llm::rowsOf(typeOf(op->getResult(0))).getText());
+  std::optional<llm::RowCount> rows =
+      op->getNumResults() ? llm::rowCountOf(typeOf(op->getResult(0))) : std::nullopt;
+  if (!facts.empty() && rows)
+    state("row_dim", rows->dim);
   return facts;
 }

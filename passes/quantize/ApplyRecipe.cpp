@@ -89,7 +89,7 @@ struct ApplyRecipe : ingot::impl::ApplyRecipePassBase<ApplyRecipe> {
   /// bias is not, nor are results of the program (logits).
   static bool isStored(Operation &op) {
     if (!isa<llm::EmbedOp, llm::RmsNormOp, llm::MatmulOp, llm::PointwiseOp, llm::RopeOp,
-             llm::AttentionOp>(op))
+             llm::AttentionOp, llm::CombineOp>(op))
       return false;
     for (Operation *user : op.getResult(0).getUsers()) {
       if (isa<func::ReturnOp>(user))

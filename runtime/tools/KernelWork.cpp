@@ -21,10 +21,17 @@ double bytesOf(const Executor &executor, const schema::Kernel &kernel, uint32_t 
                const MeasuredShape &shape) {
   const schema::Buffer &buffer = *executor.target().buffers()->Get(index);
   switch (buffer.role()) {
-  case Role::Weight: // counted by row where the kernel reads some rows
-    return factTextOf(kernel, "weight_bytes_per_row").empty()
-               ? double(executor.file().weight(uint32_t(buffer.weight())).size())
-               : 0;
+  case Role::Weight: { // counted by row where the kernel reads some rows
+    if (!factTextOf(kernel, "weight_bytes_per_row").empty())
+      return 0;
+    auto bytes = double(executor.file().weight(uint32_t(buffer.weight())).size());
+    double experts = factOf(kernel, "experts");
+    if (experts == 0)
+      return bytes;
+    // Rows may all go to different experts as long as there are some.
+    double reached = double(rowsOf(kernel, shape)) * factOf(kernel, "experts_per_row");
+    return bytes * std::min(reached, experts) / experts;
+  }
   case Role::Kv: {
     int64_t block = executor.target().kv_groups()->Get(uint32_t(buffer.group()))->block_tokens();
     bool reads = factOf(kernel, "operations_per_position") > 0;

@@ -49,6 +49,7 @@ struct Case {
 std::vector<Case> matmulCases();
 std::vector<Case> rowCases();
 std::vector<Case> attentionCases();
+std::vector<Case> expertCases();
 
 /// Inputs for `function`, drawn from `seed`: index tensors are recognised by their argument's name
 /// attribute "test.role": tokens (below test.limit), positions, sequences, table, rows.

@@ -66,7 +66,9 @@ llvm::SmallVector<unsigned> weightOperands(Operation *op) {
   return result;
 }
 
-bool isWeightOperation(Operation &op) { return isa<llm::ConcatRowsOp, llm::InterleaveRowsOp>(op); }
+bool isWeightOperation(Operation &op) {
+  return isa<llm::ConcatRowsOp, llm::InterleaveRowsOp, llm::PermuteRowsOp>(op);
+}
 
 /// Evaluates a weight operation on whole tensors.
 HostTensor evaluateWeight(Operation &op, llvm::ArrayRef<const HostTensor *> inputs) {
@@ -84,6 +86,20 @@ HostTensor evaluateWeight(Operation &op, llvm::ArrayRef<const HostTensor *> inpu
       for (const HostTensor *input : inputs)
         for (int64_t i = 0; i < block; ++i)
           copyRow(*input, first + i);
+    return result;
+  }
+  if (auto permute = dyn_cast<llm::PermuteRowsOp>(op)) {
+    // Row by row of the result: the digits of its index are those of the input's in another order.
+    llvm::ArrayRef<int64_t> digits = permute.getDigits(), order = permute.getOrder();
+    while (row < result.rows) {
+      int64_t left = row, from = 0;
+      std::vector<int64_t> values(digits.size());
+      for (size_t place = digits.size(); place-- > 0; left /= digits[order[place]])
+        values[order[place]] = left % digits[order[place]];
+      for (size_t digit = 0; digit < digits.size(); ++digit)
+        from = from * digits[digit] + values[digit];
+      copyRow(*inputs[0], from);
+    }
     return result;
   }
   for (const HostTensor *input : inputs)

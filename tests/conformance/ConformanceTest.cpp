@@ -46,7 +46,7 @@ const std::vector<std::string> &conformance::simulatedTargets() {
 const std::vector<Case> &conformance::allCases() {
   static const auto *cases = [] {
     auto *all = new std::vector<Case>();
-    for (auto family : {matmulCases(), rowCases(), attentionCases()})
+    for (auto family : {matmulCases(), rowCases(), attentionCases(), expertCases()})
       all->insert(all->end(), family.begin(), family.end());
     return all;
   }();

@@ -58,6 +58,7 @@ struct Product {
   Format weight;
   std::string result;
   int64_t columns, depth;
+  std::string rows = "T"; ///< of the input
 
   bool quantized() const { return input == "i8" || input == "f8E4M3FN"; }
   bool isInteger() const { return input == "i8"; }
@@ -80,9 +81,9 @@ struct Product {
 
   /// Parameters of the function: %x, %w, %xs?, %s?, %z?; names of weights end in `suffix`.
   std::string inputParameters() const {
-    std::string text = "%x: " + activation(depth, input);
+    std::string text = "%x: " + activation(depth, input, rows);
     if (quantized())
-      text += ", %xs: tensor<?xf32, \"T\"> {test.role = \"scales\"}";
+      text += ", %xs: tensor<?xf32, \"" + rows + "\"> {test.role = \"scales\"}";
     return text;
   }
   std::string weightParameters(const std::string &suffix = "") const {
@@ -98,7 +99,7 @@ struct Product {
   std::string operation(const std::string &suffix = "") const {
     std::string text = "llm.matmul %x, %w" + suffix;
     if (quantized())
-      text += " input_scales(%xs : tensor<?xf32, \"T\">)";
+      text += " input_scales(%xs : tensor<?xf32, \"" + rows + "\">)";
     if (weight.encoded())
       text += " scales(%s" + suffix + " : " + scaleType() + ")";
     if (weight.hasZeros())
@@ -113,7 +114,7 @@ struct Product {
                          weight.encoding, weight.group, weight.zeroPoints ? "true" : "false");
   }
   std::string types(const std::string &resultType, const std::string &weight = "") const {
-    return " : " + activation(depth, input) + ", " + (weight.empty() ? weightType() : weight) +
+    return " : " + activation(depth, input, rows) + ", " + (weight.empty() ? weightType() : weight) +
            " -> " + resultType;
   }
 };
@@ -153,27 +154,33 @@ static std::vector<double> weightNumbers(const Product &product, const Inputs &i
   return numbers;
 }
 
-/// Every sum, row by row, and how far a kernel may be from it, with the weight at argument `first`.
-static std::vector<Expected> productOf(const Product &product, const Inputs &inputs, size_t first) {
-  std::vector<double> weight = weightNumbers(product, inputs, first);
+/// Appends the sums of row `row` of the input with `columns` rows of `weight` from `begin` on, and how
+/// far a kernel may be from them.
+static void addSums(const Product &product, const Inputs &inputs, const std::vector<double> &weight,
+                    int64_t row, int64_t begin, int64_t columns, std::vector<Expected> &sums) {
   // Integer sums are exact; only their scaling and the sum over groups round.
   double error = product.isInteger() ? 1e-6 : 1e-6 * std::sqrt(double(product.depth));
-  std::vector<Expected> sums;
+  double factor = product.quantized() ? inputs.arguments[1].tensor.at(row) : 1;
   std::vector<double> x(product.depth);
-  for (int64_t row = 0; row < inputs.dims.T; ++row) {
-    double factor = product.quantized() ? inputs.arguments[1].tensor.at(row) : 1;
-    for (int64_t k = 0; k < product.depth; ++k)
-      x[k] = inputs.arguments[0].tensor.at(row, k);
-    for (int64_t column = 0; column < product.columns; ++column) {
-      double sum = 0, magnitude = 0;
-      for (int64_t k = 0; k < product.depth; ++k) {
-        double term = x[k] * weight[column * product.depth + k];
-        sum += term;
-        magnitude += std::abs(term);
-      }
-      sums.push_back({sum * factor, error * magnitude * factor});
+  for (int64_t k = 0; k < product.depth; ++k)
+    x[k] = inputs.arguments[0].tensor.at(row, k);
+  for (int64_t column = begin; column < begin + columns; ++column) {
+    double sum = 0, magnitude = 0;
+    for (int64_t k = 0; k < product.depth; ++k) {
+      double term = x[k] * weight[column * product.depth + k];
+      sum += term;
+      magnitude += std::abs(term);
     }
+    sums.push_back({sum * factor, error * magnitude * factor});
   }
+}
+
+/// Every sum, row by row, with the weight at argument `first`.
+static std::vector<Expected> productOf(const Product &product, const Inputs &inputs, size_t first) {
+  std::vector<double> weight = weightNumbers(product, inputs, first);
+  std::vector<Expected> sums;
+  for (int64_t row = 0; row < inputs.dims.T; ++row)
+    addSums(product, inputs, weight, row, 0, product.columns, sums);
   return sums;
 }
 
@@ -282,6 +289,144 @@ static Case pairCase(const Product &half) {
   return result;
 }
 
+/// Products with a stack of experts, whose columns are `product`'s.
+struct Mixture {
+  Product product;
+  int64_t experts, each; ///< experts in all, and of a token
+  bool shared = true;    ///< whether the rows of a token read one row of the input
+
+  std::string rows() const { return "T * " + std::to_string(each); }
+  std::string resultType(const std::string &element) const {
+    return activation(product.columns, element, rows());
+  }
+  Product stack() const {
+    Product all = product;
+    all.columns *= experts;
+    all.rows = shared ? "T" : rows();
+    return all;
+  }
+  std::string indexType() const { return "tensor<?xi32, \"" + rows() + "\">"; }
+  std::string parameters() const {
+    return stack().inputParameters() + stack().weightParameters() + ", %e: " + indexType() +
+           llvm::formatv(" {{test.limit = {0} : i64}", experts).str();
+  }
+  /// What sorts the rows; and how the product names it.
+  std::string sorting() const {
+    return "  %o, %g = llm.group_rows %e : " + indexType() + " -> " + groups() + "\n";
+  }
+  std::string groups() const {
+    return llvm::formatv("{0}, tensor<{1}xi32>", indexType(), experts + 1);
+  }
+  std::string operation() const {
+    return stack().operation() + " groups(%o, %g : " + groups() + ")";
+  }
+};
+
+static Case mixtureCase(const Mixture &mixture) {
+  const Product &product = mixture.product;
+  Case result;
+  result.name = llvm::formatv("matmul_experts_{0}_{1}_{2}_{3}x{4}of{5}{6}", product.input,
+                              product.weight.name, product.columns, product.depth, mixture.each,
+                              mixture.experts, mixture.shared ? "" : "_own");
+  std::string type = mixture.resultType(product.result);
+  result.plain = wrap(mixture.stack(), mixture.parameters(), type,
+                      mixture.sorting() + "  %y = " + mixture.operation() +
+                          mixture.stack().types(type) + "\n");
+  result.oracle = [mixture](const Inputs &inputs) {
+    const Product &product = mixture.product;
+    std::vector<double> weight =
+        weightNumbers(mixture.stack(), inputs, product.quantized() ? 2 : 1);
+    const HostTensor &experts = inputs.arguments.back().tensor;
+    std::vector<Expected> expected;
+    for (int64_t row = 0; row < experts.size(); ++row)
+      addSums(product, inputs, weight, mixture.shared ? row / mixture.each : row,
+              int64_t(experts.at(row)) * product.columns, product.columns, expected);
+    Type element = elementType(product.result);
+    for (Expected &sum : expected)
+      sum = stored(element, sum.value, sum.tolerance);
+    return expected;
+  };
+  result.apart = product.isInteger() ? 0 : 1;
+  return result;
+}
+
+/// up * gate / (1 + |gate|) of the halves of each expert's columns, with the weight's rows
+/// interleaved at the target's offset.
+static Case mixturePairCase(const Mixture &mixture) {
+  const Product &product = mixture.product;
+  int64_t half = product.columns / 2;
+  Case result;
+  result.name = llvm::formatv("matmul_experts_pair_{0}_{1}_{2}x{3}of{4}", product.input,
+                              product.weight.name, product.columns, mixture.each, mixture.experts);
+  const std::string region = R"({
+^bb0(%left: f32, %right: f32):
+  %a = math.absf %left : f32
+  %one = arith.constant 1.0 : f32
+  %d = arith.addf %a, %one : f32
+  %q = arith.divf %left, %d : f32
+  %m = arith.mulf %q, %right : f32
+  llm.yield %m : f32
+})";
+  std::string sums = mixture.resultType("f32"),
+              part = activation(half, "f32", mixture.rows()),
+              type = activation(half, product.result, mixture.rows());
+  auto slice = [&](const char *name, int64_t first) {
+    return llvm::formatv("  %{0} = llm.slice_columns %p from {1} : {2} -> {3}\n", name, first, sums,
+                         part)
+        .str();
+  };
+  result.plain =
+      wrap(mixture.stack(), mixture.parameters(), type,
+           mixture.sorting() + "  %p = " + mixture.operation() + mixture.stack().types(sums) +
+               "\n" + slice("l", 0) + slice("r", half) + "  %y = llm.pointwise %l, %r : (" + part +
+               ", " + part + ") -> " + type + " " + region + "\n");
+  result.fused = [=](int64_t offset) {
+    Product stack = mixture.stack();
+    auto weave = [&](const std::string &name, const std::string &type) {
+      return llvm::formatv("  %{0}w = llm.permute_rows %{0} digits [{1}, 2, {2}, {3}] order "
+                           "[0, 2, 1, 3] : {4}\n",
+                           name, mixture.experts, half / offset, offset, type)
+          .str();
+    };
+    std::string body = mixture.sorting() + weave("w", stack.weightType());
+    if (stack.weight.encoded())
+      body += weave("s", stack.scaleType());
+    if (stack.weight.hasZeros())
+      body += weave("z", stack.zeroType());
+    std::string operation = stack.operation("w");
+    body += "  %y = " + operation + " pair_offset " + std::to_string(offset) + " groups(%o, %g : " +
+            mixture.groups() + ")" + stack.types(type) + " " + region + "\n";
+    return wrap(stack, mixture.parameters(), type, body);
+  };
+  result.apart = product.isInteger() ? 0 : 2e-4;
+  return result;
+}
+
+/// Formats on tensor cores and off them; experts with many rows, with few and with none.
+static void addMixtures(std::vector<Case> &cases) {
+  auto add = [&](Case added, std::vector<int64_t> tokens, bool full = false) {
+    added.tokens = std::move(tokens);
+    added.full = full;
+    cases.push_back(std::move(added));
+  };
+  Format bf16 = kFormats[1], int8 = kFormats[3], int4 = kFormats[4], zeros = kFormats[5],
+         fp8 = kFormats[9];
+  add(mixtureCase({{"f32", kFormats[0], "f32", 48, 172}, 5, 2}), {1, 3, 40});
+  add(mixtureCase({{"f32", bf16, "f32", 16, 520}, 3, 2, false}), {1, 19});
+  add(mixtureCase({{"bf16", bf16, "bf16", 48, 656}, 5, 2}), {1, 3, 40, 200});
+  add(mixtureCase({{"bf16", bf16, "bf16", 160, 64}, 40, 8, false}), {1, 2, 17, 130});
+  add(mixtureCase({{"bf16", int4, "bf16", 48, 640}, 4, 3}), {1, 50});
+  add(mixtureCase({{"bf16", zeros, "f32", 32, 128}, 70, 4, false}), {1, 9}, true);
+  add(mixtureCase({{"bf16", kStoredFormats[9], "f32", 32, 172}, 4, 2}), {1, 9}, true);
+  add(mixtureCase({{"i8", int8, "f32", 48, 640}, 5, 2}), {1, 33});
+  add(mixtureCase({{"i8", int4, "f32", 48, 128}, 5, 2, false}), {1, 33});
+  add(mixtureCase({{"f8E4M3FN", fp8, "bf16", 48, 640}, 5, 2}), {1, 33});
+  add(mixtureCase({{"bf16", bf16, "bf16", 24, 640}, 1, 1}), {1, 9});
+  add(mixturePairCase({{"bf16", bf16, "bf16", 96, 640}, 5, 2}), {1, 21});
+  add(mixturePairCase({{"f32", zeros, "f32", 64, 192}, 3, 2}), {1, 21});
+  add(mixturePairCase({{"i8", int8, "f32", 64, 192}, 3, 2}), {1, 21}, true);
+}
+
 std::vector<Case> conformance::matmulCases() {
   std::vector<Case> cases;
   auto add = [&](Case added, std::vector<int64_t> tokens, bool full = false) {
@@ -354,5 +499,6 @@ std::vector<Case> conformance::matmulCases() {
   add(pairCase({"i8", kFormats[3], "bf16", 72, 640}), {1, 17}, true);
   add(pairCase({"i8", kFormats[5], "bf16", 43, 172}), {1, 17}, true);
   add(pairCase({"f8E4M3FN", kFormats[9], "bf16", 43, 172}), {1, 17}, true);
+  addMixtures(cases);
   return cases;
 }

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "Encoding.cuh"
+#include "Reductions.cuh"
 #include "RegionMath.cuh"
 
 namespace matmul {
@@ -16,13 +17,17 @@ constexpr bool kPaired = constants::pair_offset != 0;
 constexpr bool kScaled = constants::scale_mode != kNoScale;
 constexpr bool kHasZeros = constants::zeros != kNoZeros;
 constexpr bool kInputScaled = constants::input_scales != 0;
+constexpr bool kByExpert = constants::experts != 0;
 
-// Buffers: input, weight, input_scales?, scales?, zeros?, epilogue operands, result, workspace?.
+// Buffers: input, weight, input_scales?, scales?, zeros?, epilogue operands, order?, starts?,
+// result, workspace?.
 constexpr int kInput = 0, kWeight = 1, kInputScales = 2;
 constexpr int kScales = kInputScales + kInputScaled;
 constexpr int kZeros = kScales + kScaled;
 constexpr int kOperands = kZeros + kHasZeros;
-constexpr int kResult = kOperands + int(constants::operands);
+constexpr int kOrder = kOperands + int(constants::operands);
+constexpr int kStarts = kOrder + kByExpert;
+constexpr int kResult = kStarts + kByExpert;
 constexpr int kWorkspace = kResult + 1;
 
 constexpr i64 kColumns = constants::n; ///< of the result
@@ -30,13 +35,70 @@ constexpr i64 kDepth = constants::k;
 /// Columns of k that are summed together; part of the numerics of llm.matmul.
 constexpr i64 kSegment = 512;
 
-/// Tokens of this launch.
-INGOT_DEVICE i64 rows(const Launch &launch) { return launch.scalars[constants::rows_dim]; }
+/// Rows of the weight: of all experts.
+constexpr i64 kAllWeightRows = constants::weight_rows * most(constants::experts, 1);
+
+/// Rows of the result that a block computes ("tokens"): consecutive ones, or those that an expert
+/// has in the order. Places are counted from `first` on.
+struct Tokens {
+  i64 first, count;
+  i64 expert;
+  const i32 *order;
+
+  __device__ __forceinline__ i64 result(i64 place) const {
+    return kByExpert ? i64(order[first + place]) : first + place;
+  }
+  /// What row of the input it is made of.
+  __device__ __forceinline__ i64 input(i64 place) const { return inputOf(result(place)); }
+  static __device__ __forceinline__ i64 inputOf(i64 row) { return row / constants::input_share; }
+  /// The first row of the weight of the expert.
+  __device__ __forceinline__ i64 weightRow() const { return expert * constants::weight_rows; }
+};
+
+/// Those of tile `index` of `Each` tokens; none where there is nothing to do. With experts: a tile
+/// has rows of one, and they are counted expert by expert. All threads of the block call it.
+template <int Each> INGOT_DEVICE Tokens tokensOf(const Launch &launch, i64 index) {
+  if constexpr (kByExpert) {
+    const i32 *starts = launch.buffer<const i32>(kStarts);
+    const i32 *order = launch.buffer<const i32>(kOrder);
+    // Lanes look through some experts each.
+    constexpr int kLaneExperts = int(ceilDiv(constants::experts, kWarpSize));
+    int lane = int(threadIdx.x) % kWarpSize, found = 0;
+    int begins[kLaneExperts + 1], tiles = 0;
+#pragma unroll
+    for (int i = 0; i <= kLaneExperts; ++i)
+      begins[i] = starts[least(lane * kLaneExperts + i, constants::experts)];
+#pragma unroll
+    for (int i = 0; i < kLaneExperts; ++i)
+      tiles += int(ceilDiv(begins[i + 1] - begins[i], Each));
+    int left = int(index) - (warpSumUpTo(tiles) - tiles);
+    u32 holders = __ballot_sync(kAllLanes, 0 <= left && left < tiles);
+    if (holders == 0)
+      return {0, 0, 0, order};
+    int first = 0, count = 0;
+#pragma unroll
+    for (int i = 0; i < kLaneExperts; ++i) {
+      int rows = begins[i + 1] - begins[i], own = int(ceilDiv(rows, Each));
+      if (0 <= left && left < own) {
+        found = lane * kLaneExperts + i;
+        first = begins[i] + left * Each;
+        count = int(least(rows - left * Each, Each));
+      }
+      left -= own;
+    }
+    int holder = __ffs(int(holders)) - 1;
+    return {__shfl_sync(kAllLanes, first, holder), __shfl_sync(kAllLanes, count, holder),
+            __shfl_sync(kAllLanes, found, holder), order};
+  } else {
+    i64 rows = launch.scalars[constants::rows_dim] * constants::rows_each;
+    return {index * Each, least(rows - index * Each, Each), 0, nullptr};
+  }
+}
 
 /// The result at (row, column) from its sums, before it is rounded.
 INGOT_DEVICE float finish(const Launch &launch, i64 row, i64 column, float sum, float second) {
   if constexpr (kInputScaled) {
-    float scale = launch.buffer<const float>(kInputScales)[row];
+    float scale = launch.buffer<const float>(kInputScales)[Tokens::inputOf(row)];
     sum *= scale;
     second *= scale;
   }

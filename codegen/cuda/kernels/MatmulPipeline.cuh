@@ -29,7 +29,9 @@ constexpr i64 kGroups = ceilDiv(kDepth, kGroup);
 
 /// Packed weights: tiles of 16 rows, in each blocks of kBlockDepth columns of 512 bytes.
 constexpr int kBlockBytes = 512;
-constexpr i64 kWeightTiles = ceilDiv(constants::weight_rows, 16);
+constexpr i64 kWeightTiles = ceilDiv(kAllWeightRows, 16); ///< of all experts
+constexpr i64 kExpertTiles = ceilDiv(constants::weight_rows, 16);
+static_assert(constants::experts < 2 || constants::weight_rows % 16 == 0);
 constexpr i64 kWeightBlocks = ceilDiv(kDepth, kBlockDepth);
 constexpr int kStageBlocks = kTileDepth / kBlockDepth;
 
@@ -54,9 +56,11 @@ constexpr int kTensorBytes = kBarrierOffset - kTileTokens * kRowBytes;
 
 /// What a block works on.
 struct Tile {
-  i64 firstTile; ///< of 16 rows of the weight
-  i64 firstToken;
-  i64 tokens; ///< of the launch
+  i64 firstTile; ///< of 16 rows of the expert's weight
+  Tokens tokens;
+
+  /// The same of all experts' weights.
+  __device__ i64 firstOfAll() const { return tokens.expert * kExpertTiles + firstTile; }
 };
 
 /// Whether k ends with a stage, so that no copy reaches beyond it.
@@ -92,6 +96,38 @@ template <int Rows, int PerRow, i64 Pitch, bool AllRows> struct Copies {
   }
 };
 
+/// The same of rows that stand anywhere.
+template <int Rows, int PerRow, i64 Pitch> struct GatheredCopies {
+  static_assert(kThreads % PerRow == 0, "a thread's chunks lie in one column");
+  static constexpr int kRowsAtOnce = kThreads / PerRow, kPasses = int(ceilDiv(Rows, kRowsAtOnce));
+
+  const u8 *from[kPasses]; ///< of the thread's chunks
+  int chunk = int(threadIdx.x) % PerRow;
+  int rowsLeft;
+
+  __device__ GatheredCopies(const void *rows, const Tokens &tokens) {
+    int own = int(threadIdx.x) / PerRow;
+    rowsLeft = int(tokens.count) - own;
+#pragma unroll
+    for (int i = 0; i < kPasses; ++i) {
+      int place = own + i * kRowsAtOnce;
+      i64 row = place < tokens.count ? tokens.input(place) : 0;
+      from[i] = static_cast<const u8 *>(rows) + row * Pitch + chunk * 16;
+    }
+  }
+
+  __device__ void copy(u32 to, int offset, int chunksLeft) const {
+#pragma unroll
+    for (int i = 0; i < kPasses; ++i) {
+      constexpr bool whole = Rows % kRowsAtOnce == 0;
+      if (!whole && int(threadIdx.x) / PerRow >= Rows - i * kRowsAtOnce)
+        break;
+      bool exists = i * kRowsAtOnce < rowsLeft && (kWholeStages || chunk < chunksLeft);
+      ptx::copyAsync16(to + i * kRowsAtOnce * PerRow * 16, from[i] + offset, exists ? 16 : 0);
+    }
+  }
+};
+
 /// Address of chunk `chunk` (16 bytes) of token `token` within the inputs of a stage: chunks are
 /// exchanged so that equal ones of eight tokens lie in different banks.
 INGOT_DEVICE u32 inputPlace(int token, int chunk) {
@@ -100,7 +136,7 @@ INGOT_DEVICE u32 inputPlace(int token, int chunk) {
 
 /// A thread's part of bringing weights, scales and zeros, by copies of 16 bytes.
 struct WeightCopies {
-  static constexpr bool kAllTiles = kWeightTiles % kRowTiles == 0;
+  static constexpr bool kAllTiles = kExpertTiles % kRowTiles == 0;
   static constexpr int kWeightChunks = kStageBlocks * kBlockBytes / 16;
   static constexpr int kScaleChunks = kStageGroups * kScaleBytes / 16;
   static constexpr int kZeroChunks = kStageGroups * kZeroBytes / 16;
@@ -110,9 +146,9 @@ struct WeightCopies {
   Copies<kRowTiles, kZeroChunks ? kZeroChunks : 1, kGroups * kZeroBytes, kAllTiles> zeros;
 
   __device__ WeightCopies(const Launch &launch, const Tile &tile, u32)
-      : weights(launch.buffers[kWeight], tile.firstTile, kWeightTiles),
-        scales(kScaleChunks ? launch.buffers[kScales] : nullptr, tile.firstTile, kWeightTiles),
-        zeros(kZeroChunks ? launch.buffers[kZeros] : nullptr, tile.firstTile, kWeightTiles) {}
+      : weights(launch.buffers[kWeight], tile.firstOfAll(), kWeightTiles),
+        scales(kScaleChunks ? launch.buffers[kScales] : nullptr, tile.firstOfAll(), kWeightTiles),
+        zeros(kZeroChunks ? launch.buffers[kZeros] : nullptr, tile.firstOfAll(), kWeightTiles) {}
 
   /// From column `k` on, for the stage at `stage`.
   __device__ void copy(u32 stage, int k) const {
@@ -139,7 +175,7 @@ struct WeightTensors {
   bool isFirstWarp = __shfl_sync(0xffffffffu, threadIdx.x / 32, 0) == 0;
 
   __device__ WeightTensors(const Launch &launch, const Tile &tile, u32 base)
-      : launch(launch), firstTile(int(tile.firstTile)), base(base) {
+      : launch(launch), firstTile(int(tile.firstOfAll())), base(base) {
     if (threadIdx.x == 0) {
 #pragma unroll
       for (int i = 0; i < kStages; ++i)
@@ -184,16 +220,27 @@ template <> struct WeightWayOf<true> {
 };
 using WeightWay = WeightWayOf<kTensorCopies>::Type;
 
+template <bool Gathered, int Chunks> struct InputRows {
+  struct Type : Copies<kTileTokens, Chunks, kDepth * kInputBytes, false> {
+    __device__ Type(const void *rows, const Tokens &tokens)
+        : Copies<kTileTokens, Chunks, kDepth * kInputBytes, false>(rows, tokens.first,
+                                                                   tokens.first + tokens.count) {}
+  };
+};
+template <int Chunks> struct InputRows<true, Chunks> {
+  using Type = GatheredCopies<kTileTokens, Chunks, kDepth * kInputBytes>;
+};
+
 /// A thread's part of bringing inputs.
 struct InputCopies {
   static constexpr int kChunks = kRowBytes / 16;
   static_assert(kThreads / kChunks % 8 == 0, "inputPlace exchanges alike for every pass");
 
-  Copies<kTileTokens, kChunks, kDepth * kInputBytes, false> inputs;
+  InputRows<kByExpert, kChunks>::Type inputs;
   u32 to = inputPlace(int(threadIdx.x) / kChunks, int(threadIdx.x) % kChunks);
 
   __device__ InputCopies(const Launch &launch, const Tile &tile)
-      : inputs(launch.buffers[kInput], tile.firstToken, tile.tokens) {}
+      : inputs(launch.buffers[kInput], tile.tokens) {}
 
   __device__ void copy(u32 stage, int k) const {
     inputs.copy(stage + to, k * kInputBytes, (int(kDepth) - k) * kInputBytes / 16);

@@ -47,18 +47,23 @@ struct Tiles {
   float inputs[kTileRows][kTileDepth + 1];
 };
 
-/// Stages columns [first, first + kTileDepth) of k; places beyond the ends hold zeros.
-INGOT_DEVICE void stage(const Launch &launch, Tiles &tiles, i64 row, i64 token, i64 first) {
+/// Stages columns [first, first + kTileDepth) of k; places beyond the ends hold zeros. `row`: of the
+/// expert's weight.
+INGOT_DEVICE void stage(const Launch &launch, Tiles &tiles, i64 row, const Tokens &tokens,
+                        i64 first) {
   for (int i = threadIdx.x; i < kTileColumns * kTileDepth; i += constants::threads) {
     i64 n = row + i / kTileDepth, k = first + i % kTileDepth;
     bool inside = n < constants::weight_rows && k < kDepth;
-    tiles.weights[i / kTileDepth][i % kTileDepth] = inside ? weightOf(launch, n, k) : 0.0f;
+    tiles.weights[i / kTileDepth][i % kTileDepth] =
+        inside ? weightOf(launch, tokens.weightRow() + n, k) : 0.0f;
   }
   for (int i = threadIdx.x; i < kTileRows * kTileDepth; i += constants::threads) {
-    i64 t = token + i / kTileDepth, k = first + i % kTileDepth;
-    bool inside = t < rows(launch) && k < kDepth;
+    i64 t = i / kTileDepth, k = first + i % kTileDepth;
+    bool inside = t < tokens.count && k < kDepth;
     tiles.inputs[i / kTileDepth][i % kTileDepth] =
-        inside ? loadElement<constants::input_type>(launch.buffers[kInput], t * kDepth + k) : 0.0f;
+        inside ? loadElement<constants::input_type>(launch.buffers[kInput],
+                                                    tokens.input(t) * kDepth + k)
+               : 0.0f;
   }
 }
 
@@ -75,11 +80,12 @@ INGOT_DEVICE int tileRow(int j) {
   return along / 8 * 32 + along % 8 + 8 * j;
 }
 
-INGOT_DEVICE void closeGroup(const Launch &launch, Sums &sums, i64 row, i64 k) {
+INGOT_DEVICE void closeGroup(const Launch &launch, Sums &sums, i64 row, const Tokens &tokens,
+                             i64 k) {
 #pragma unroll
   for (int j = 0; j < kEach; ++j) {
     i64 n = row + tileRow(j);
-    float scale = n < constants::weight_rows ? scaleOf(launch, n, k) : 0.0f;
+    float scale = n < constants::weight_rows ? scaleOf(launch, tokens.weightRow() + n, k) : 0.0f;
 #pragma unroll
     for (int i = 0; i < kTokens; ++i) {
       sums.total[i][j] += float(sums.exact[i][j]) * scale;
@@ -121,14 +127,17 @@ INGOT_DEVICE void addColumns(const Tiles &tiles, Sums &sums, int k) {
   }
 }
 
-INGOT_DEVICE void store(const Launch &launch, const Sums &sums, i64 row, i64 token) {
+INGOT_DEVICE void store(const Launch &launch, const Sums &sums, i64 row, const Tokens &tokens) {
 #pragma unroll
   for (int i = 0; i < kTokens; ++i) {
-    i64 t = token + threadIdx.x / kAlong + i * kAcross;
+    i64 place = threadIdx.x / kAlong + i * kAcross;
+    if (place >= tokens.count)
+      continue;
+    i64 t = tokens.result(place);
 #pragma unroll
     for (int j = 0; j < kEach; j += kPaired ? 2 : 1) {
       i64 column = resultColumn(row + tileRow(j));
-      if (t < rows(launch) && column < kColumns)
+      if (column < kColumns)
         storeElement<constants::result_type>(
             launch.buffers[kResult], t * kColumns + column,
             finish(launch, t, column, sums.total[i][j], sums.total[i][kPaired ? j + 1 : j]));
@@ -141,10 +150,13 @@ INGOT_DEVICE void store(const Launch &launch, const Sums &sums, i64 row, i64 tok
 __device__ void run(const Launch &launch) {
   static_assert(!kPaired || constants::pair_offset == 8, "pairs are 8 rows apart");
   __shared__ Tiles tiles;
-  i64 row = i64(blockIdx.x) * kTileColumns, token = i64(blockIdx.y) * kTileRows;
+  i64 row = i64(blockIdx.x) * kTileColumns;
+  Tokens tokens = tokensOf<kTileRows>(launch, blockIdx.y);
+  if (tokens.count <= 0)
+    return;
   Sums sums = {};
   for (i64 first = 0; first < kDepth; first += kTileDepth) {
-    stage(launch, tiles, row, token, first);
+    stage(launch, tiles, row, tokens, first);
     __syncthreads();
 #pragma unroll 1
     for (int k = 0; k < kTileDepth && first + k < kDepth; k += kStep) {
@@ -152,7 +164,7 @@ __device__ void run(const Launch &launch) {
       i64 end = first + k + kStep;
       if constexpr (kInteger) {
         if (end >= kDepth || (constants::group > 0 && end % most(constants::group, 1) == 0))
-          closeGroup(launch, sums, row, first + k);
+          closeGroup(launch, sums, row, tokens, first + k);
       } else {
         if (end >= kDepth || end % kSegment == 0)
           closeSegment(sums);
@@ -160,5 +172,5 @@ __device__ void run(const Launch &launch) {
     }
     __syncthreads();
   }
-  store(launch, sums, row, token);
+  store(launch, sums, row, tokens);
 }

@@ -297,19 +297,22 @@ __device__ void Work::store() {
   });
   __syncthreads();
   for (int i = int(threadIdx.x); i < kTileTokens * columns; i += kThreads) {
-    i64 token = tile.firstToken + i / columns;
+    int place = i / columns;
     int row = kPaired ? i % columns / 8 * 16 + i % 8 : i % columns;
     i64 weightRow = tile.firstTile * 16 + row, column = resultColumn(weightRow);
-    if (token >= tile.tokens || column >= kColumns)
+    if (place >= tile.tokens.count || column >= kColumns)
       continue;
-    const float *from = sums + i / columns * stride + row;
+    i64 token = tile.tokens.result(place);
+    const float *from = sums + place * stride + row;
     float pair[2] = {from[0], kPaired ? from[8] : 0.0f};
     if constexpr (kScaled && !kGrouped) {
 #pragma unroll
       for (int member = 0; member < (kPaired ? 2 : 1); ++member)
         pair[member] *= loadElement<constants::scale_type>(
             launch.buffers[kScales],
-            constants::scale_mode == kTensorScale ? 0 : scalePlace(weightRow + 8 * member));
+            constants::scale_mode == kTensorScale
+                ? 0
+                : scalePlace(tile.tokens.weightRow() + weightRow + 8 * member));
     }
     storeElement<constants::result_type>(launch.buffers[kResult], token * kColumns + column,
                                          finish(launch, token, column, pair[0], pair[1]));
@@ -320,7 +323,12 @@ __device__ void Work::store() {
 
 __device__ void run(const Launch &launch) {
   ptx::letNextKernelStart();
-  Tile tile = {i64(blockIdx.x) * kRowTiles, i64(blockIdx.y) * kTileTokens, rows(launch)};
+  // Kernels before this one say which rows are whose.
+  if constexpr (kByExpert)
+    ptx::waitForEarlierKernels();
+  Tile tile = {i64(blockIdx.x) * kRowTiles, tokensOf<kTileTokens>(launch, blockIdx.y)};
+  if (kByExpert && tile.tokens.count <= 0)
+    return;
   i64 first = kSegments * blockIdx.z / gridDim.z, last = kSegments * (blockIdx.z + 1) / gridDim.z;
   Work work = {launch,
                tile,

@@ -22,6 +22,16 @@ INGOT_DEVICE float warpMax(float value) {
   return value;
 }
 
+/// The sum of the lanes up to this one.
+INGOT_DEVICE int warpSumUpTo(int value) {
+#pragma unroll
+  for (int distance = 1; distance < kWarpSize; distance *= 2) {
+    int other = __shfl_up_sync(kAllLanes, value, distance);
+    value += int(threadIdx.x) % kWarpSize >= distance ? other : 0;
+  }
+  return value;
+}
+
 namespace reductions {
 /// `shared`: one float a warp. Its use is over when the function returns.
 template <int Threads, class Combine>

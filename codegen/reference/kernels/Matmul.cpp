@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // llm.matmul without an epilogue: a tile is one row and `tile_columns` columns of the result.
-// Buffers: input, weight, input_scales?, scales?, zeros?, result.
+// Buffers: input, weight, input_scales?, scales?, zeros?, order?, starts?, result.
+#include "codegen/native/kernels/Groups.h"
 #include "codegen/reference/kernels/EncodedWeight.h"
 
 INGOT_CONST(input_type);
 INGOT_CONST(result_type);
 INGOT_CONST(result_columns);
 INGOT_CONST(tile_columns);
+INGOT_CONST(experts);     ///< with groups; 0: without
+INGOT_CONST(input_share); ///< rows of the result that read one row of the input
 
 constexpr int64_t kSegment = 512;
 
@@ -45,15 +48,25 @@ extern "C" void ingot_kernel(const IngotLaunch *launch) {
   const void *input = launch->buffers[0];
   int64_t next = quantized ? 3 : 2;
   EncodedWeight weight = EncodedWeight::from(launch->buffers, 1, next);
+  int64_t row = launch->tile[0], firstWeight = 0;
+  if (ingot_const_experts) {
+    const auto *order = static_cast<const int32_t *>(launch->buffers[next]);
+    const auto *starts = static_cast<const int32_t *>(launch->buffers[next + 1]);
+    next += 2;
+    GroupTile tile = groupTile(starts, ingot_const_experts, 1, row);
+    row = order[tile.first];
+    firstWeight = tile.expert * ingot_const_result_columns;
+  }
+  int64_t inputRow = row / ingot_const_input_share;
   void *result = launch->buffers[next];
-  int64_t row = launch->tile[0];
   int64_t begin = launch->tile[1] * ingot_const_tile_columns;
   int64_t end = begin + ingot_const_tile_columns;
   for (int64_t column = begin; column < end && column < ingot_const_result_columns; ++column) {
-    float sum = ingot_const_input_type == kI8 ? integerSum(input, row, weight, column)
-                                              : floatSum(input, row, weight, column);
+    float sum = ingot_const_input_type == kI8
+                    ? integerSum(input, inputRow, weight, firstWeight + column)
+                    : floatSum(input, inputRow, weight, firstWeight + column);
     if (quantized)
-      sum *= static_cast<const float *>(launch->buffers[2])[row];
+      sum *= static_cast<const float *>(launch->buffers[2])[inputRow];
     storeElement(result, row * ingot_const_result_columns + column, ingot_const_result_type, sum);
   }
 }

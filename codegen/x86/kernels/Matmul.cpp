@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // llm.matmul: one tile is a block of rows by some panels of the weight. Every element is summed in
 // its own lane in the order that the operation prescribes, so tiles of all shapes agree to the bit.
+#include "codegen/native/kernels/Groups.h"
 #include "codegen/x86/kernels/Epilogue.h"
 #include "codegen/x86/kernels/MatmulFloat.h"
 #include "codegen/x86/kernels/MatmulInteger.h"
@@ -21,20 +22,49 @@ struct Arguments {
     if (ingot_const_zeros)
       weights.zeros = static_cast<const char *>(*next++);
     operands = next;
-    result = next[ingot_const_operands];
+    next += ingot_const_operands;
+    if (ingot_const_experts) {
+      order = static_cast<const int32_t *>(*next++);
+      starts = static_cast<const int32_t *>(*next++);
+    }
+    result = *next;
   }
 
   const void *input;
   Weights weights = {};
   const float *inputScales = nullptr;
   void *const *operands;
+  const int32_t *order = nullptr, *starts = nullptr;
   void *result;
 };
 
 /// The part of the product that one tile computes.
 struct Block {
-  int64_t row, rows, panel, panels;
+  Rows rows;
+  int64_t expert, panel, panels; ///< panels of the expert's
+
+  /// The first panel of the weight.
+  int64_t weightPanel() const { return expert * ingot_const_panels + panel; }
 };
+
+/// The block of this launch's tile; no rows or panels: there is nothing to do.
+Block blockOf(const IngotLaunch *launch, const Arguments &arguments) {
+  constexpr auto least = [](int64_t a, int64_t b) { return a < b ? a : b; };
+  Block block = {};
+  if (ingot_const_experts) {
+    GroupTile tile = groupTile(arguments.starts, ingot_const_experts, ingot_const_tile_rows,
+                               launch->tile[1]);
+    block.rows = {tile.first, tile.rows, arguments.order};
+    block.expert = tile.expert;
+  } else {
+    int64_t first = launch->tile[1] * ingot_const_tile_rows;
+    int64_t rows = launch->scalars[ingot_const_rows_dim] * ingot_const_rows_each;
+    block.rows = {first, least(ingot_const_tile_rows, rows - first), nullptr};
+  }
+  block.panel = launch->tile[0] * ingot_const_tile_panels;
+  block.panels = least(ingot_const_tile_panels, ingot_const_panels - block.panel);
+  return block;
+}
 
 /// Epilogue and store of sums [rows][panels * 16].
 void finish(const Arguments &arguments, const Block &block, const float *sums) {
@@ -44,9 +74,10 @@ void finish(const Arguments &arguments, const Block &block, const float *sums) {
   const int64_t type[] = {ingot_const_type_0, ingot_const_type_1, ingot_const_type_2,
                           ingot_const_type_3};
   bool paired = ingot_const_pair_offset != 0;
-  for (int64_t r = 0; r < block.rows; ++r) {
-    int64_t row = block.row + r;
-    Floats factor = splat(ingot_const_input_scales ? arguments.inputScales[row] : 1.0f);
+  for (int64_t r = 0; r < block.rows.count; ++r) {
+    int64_t row = block.rows.result(r);
+    Floats factor =
+        splat(ingot_const_input_scales ? arguments.inputScales[block.rows.input(r)] : 1.0f);
     for (int64_t p = 0; p < block.panels; p += paired ? 2 : 1) {
       int64_t column = (paired ? (block.panel + p) / 2 : block.panel + p) * step;
       if (column >= ingot_const_n)
@@ -73,53 +104,54 @@ void sumSingleRow(const Arguments &arguments, const Block &block, float *sums, c
                   char *rest) {
   if (ingot_const_integer) {
     IntegerInput input =
-        prepareInput(static_cast<const int8_t *>(arguments.input), block.row, 1, 1,
+        prepareInput(static_cast<const int8_t *>(arguments.input), block.rows, 1,
                      reinterpret_cast<int32_t *>(inputBlock), reinterpret_cast<int8_t *>(rest));
     int64_t p = 0, columns = block.panels * panelRows;
     for (; p + singleRowPanels <= block.panels; p += singleRowPanels)
-      integerColumns<1, singleRowPanels>(arguments.weights, block.panel + p, input, 0,
+      integerColumns<1, singleRowPanels>(arguments.weights, block.weightPanel() + p, input, 0,
                                          sums + p * panelRows, columns);
     for (; p < block.panels; ++p)
-      integerColumns<1, 1>(arguments.weights, block.panel + p, input, 0, sums + p * panelRows,
-                           columns);
+      integerColumns<1, 1>(arguments.weights, block.weightPanel() + p, input, 0,
+                           sums + p * panelRows, columns);
     return;
   }
-  const float *input = static_cast<const float *>(arguments.input) + block.row * ingot_const_k;
+  int64_t first = block.rows.input(0) * ingot_const_k;
+  const float *input = static_cast<const float *>(arguments.input) + first;
   if (ingot_const_input_type != kF32) {
     float *copy = reinterpret_cast<float *>(inputBlock);
     for (int64_t k = 0; k < ingot_const_k; k += lanes)
-      storeVector(copy + k,
-                  load(ingot_const_input_type, arguments.input, block.row * ingot_const_k + k));
+      storeVector(copy + k, load(ingot_const_input_type, arguments.input, first + k));
     input = copy;
   }
   int64_t p = 0;
   for (; p + singleRowPanels <= block.panels; p += singleRowPanels)
-    singleRow<singleRowPanels>(arguments.weights, block.panel + p, input, sums + p * panelRows);
+    singleRow<singleRowPanels>(arguments.weights, block.weightPanel() + p, input,
+                               sums + p * panelRows);
   for (; p < block.panels; ++p)
-    singleRow<1>(arguments.weights, block.panel + p, input, sums + p * panelRows);
+    singleRow<1>(arguments.weights, block.weightPanel() + p, input, sums + p * panelRows);
 }
 
 /// Sums of a block of rows.
 void sumManyRows(const Arguments &arguments, const Block &block, float *sums, char *inputBlock,
                  char *rest) {
   if (!ingot_const_integer) {
-    manyRows(arguments.weights, block.panel, block.panels, arguments.input, block.row, block.rows,
-             sums, reinterpret_cast<float *>(inputBlock), reinterpret_cast<float *>(rest));
+    manyRows(arguments.weights, block.weightPanel(), block.panels, arguments.input, block.rows, sums,
+             reinterpret_cast<float *>(inputBlock), reinterpret_cast<float *>(rest));
     return;
   }
   IntegerInput input =
-      prepareInput(static_cast<const int8_t *>(arguments.input), block.row, block.rows,
-                   roundUp(block.rows, registerRows), reinterpret_cast<int32_t *>(inputBlock),
+      prepareInput(static_cast<const int8_t *>(arguments.input), block.rows,
+                   roundUp(block.rows.count, registerRows), reinterpret_cast<int32_t *>(inputBlock),
                    reinterpret_cast<int8_t *>(rest));
   int64_t columns = block.panels * panelRows;
   for (int64_t p = 0; p < block.panels; p += tilePanels)
-    forRowTiles(block.rows, [&]<int Rows>(int64_t row) __attribute__((always_inline)) {
+    forRowTiles(block.rows.count, [&]<int Count>(int64_t row) __attribute__((always_inline)) {
       if (block.panels - p >= tilePanels)
-        integerColumns<Rows, tilePanels>(arguments.weights, block.panel + p, input, row,
-                                         sums + p * panelRows, columns);
+        integerColumns<Count, tilePanels>(arguments.weights, block.weightPanel() + p, input, row,
+                                          sums + p * panelRows, columns);
       else
-        integerColumns<Rows, 1>(arguments.weights, block.panel + p, input, row,
-                                sums + p * panelRows, columns);
+        integerColumns<Count, 1>(arguments.weights, block.weightPanel() + p, input, row,
+                                 sums + p * panelRows, columns);
     });
 }
 
@@ -128,13 +160,9 @@ void sumManyRows(const Arguments &arguments, const Block &block, float *sums, ch
 
 extern "C" void ingot_kernel(const IngotLaunch *launch) {
   using namespace ingot::x86;
-  constexpr auto least = [](int64_t a, int64_t b) { return a < b ? a : b; };
-  int64_t totalRows = launch->scalars[ingot_const_rows_dim];
-  Block block = {launch->tile[1] * ingot_const_tile_rows, 0,
-                 launch->tile[0] * ingot_const_tile_panels, 0};
-  block.rows = least(ingot_const_tile_rows, totalRows - block.row);
-  block.panels = least(ingot_const_tile_panels, ingot_const_panels - block.panel);
-  if (block.rows <= 0 || block.panels <= 0)
+  Arguments arguments(launch);
+  Block block = blockOf(launch, arguments);
+  if (block.rows.count <= 0 || block.panels <= 0)
     return;
 
   MatmulScratch layout = {ingot_const_tile_rows, ingot_const_tile_panels, ingot_const_k,
@@ -143,7 +171,6 @@ extern "C" void ingot_kernel(const IngotLaunch *launch) {
   float *sums = reinterpret_cast<float *>(scratch);
   char *inputBlock = scratch + layout.sumBytes();
   char *rest = inputBlock + layout.inputBytes();
-  Arguments arguments(launch);
   if (ingot_const_tile_rows == 1)
     sumSingleRow(arguments, block, sums, inputBlock, rest);
   else

@@ -4,9 +4,12 @@
 
 #include "codegen/native/kernels/Kernel.h"
 
-INGOT_CONST(rows_dim);     // scalar that counts the rows
+INGOT_CONST(rows_dim);     // scalar that counts the rows of the result,
+INGOT_CONST(rows_each);    // so many for each of it
+INGOT_CONST(experts);      // whose weights are stacked, with groups; 0: none
+INGOT_CONST(input_share);  // rows of the result that read one row of the input
 INGOT_CONST(n);            // columns of the result
-INGOT_CONST(panels);       // 16-row panels of the weight
+INGOT_CONST(panels);       // 16-row panels of the weight, of one expert
 INGOT_CONST(k);            // columns of the input
 INGOT_CONST(input_type);   // ElementCode
 INGOT_CONST(weight_type);  // ElementCode

@@ -139,15 +139,15 @@ template <int Panels>
 }
 
 /// Columns [first, end) of the rows, as f32, into `block` [rows][inputStride].
-inline void copyInput(const void *input, int64_t firstRow, int64_t rows, int64_t paddedRows,
-                      int64_t first, int64_t end, float *block) {
-  for (int64_t row = 0; row < paddedRows; ++row)
+inline void copyInput(const void *input, const Rows &rows, int64_t paddedRows, int64_t first,
+                      int64_t end, float *block) {
+  for (int64_t row = 0; row < paddedRows; ++row) {
+    int64_t from = row < rows.count ? rows.input(row) * ingot_const_k : 0;
     for (int64_t k = first; k < end; k += lanes) {
-      Floats x = row < rows
-                     ? load(ingot_const_input_type, input, (firstRow + row) * ingot_const_k + k)
-                     : Floats{};
+      Floats x = row < rows.count ? load(ingot_const_input_type, input, from + k) : Floats{};
       storeVector(block + row * inputStride + k - first, x);
     }
+  }
 }
 
 /// Adds one segment to sums [rows][columns] for `Panels` panels. `b`: [Panels][columns of k][16].
@@ -167,13 +167,13 @@ inline void multiplySegment(const float *block, const float *b, int64_t panelStr
 
 /// sums [padded rows][panels * 16] of a block of rows; `block` and `decoded` as in MatmulScratch.
 inline void manyRows(const Weights &weights, int64_t panel, int64_t panels, const void *input,
-                     int64_t firstRow, int64_t rows, float *sums, float *block, float *decoded) {
-  int64_t paddedRows = roundUp(rows, registerRows), columns = panels * panelRows;
+                     const Rows &rows, float *sums, float *block, float *decoded) {
+  int64_t paddedRows = roundUp(rows.count, registerRows), columns = panels * panelRows;
   for (int64_t i = 0; i < paddedRows * columns; i += lanes)
     storeVector(sums + i, Floats{});
   for (int64_t first = 0; first < ingot_const_k; first += segmentColumns) {
     int64_t end = first + segmentColumns < ingot_const_k ? first + segmentColumns : ingot_const_k;
-    copyInput(input, firstRow, rows, paddedRows, first, end, block);
+    copyInput(input, rows, paddedRows, first, end, block);
     for (int64_t p = 0; p < panels; p += tilePanels) {
       int64_t count = panels - p < tilePanels ? panels - p : tilePanels;
       const float *b = decoded;
@@ -190,10 +190,11 @@ inline void manyRows(const Weights &weights, int64_t panel, int64_t panels, cons
                            });
       }
       if (count == tilePanels)
-        multiplySegment<tilePanels>(block, b, stride, end - first, rows, sums + p * panelRows,
-                                    columns);
+        multiplySegment<tilePanels>(block, b, stride, end - first, rows.count,
+                                    sums + p * panelRows, columns);
       else
-        multiplySegment<1>(block, b, stride, end - first, rows, sums + p * panelRows, columns);
+        multiplySegment<1>(block, b, stride, end - first, rows.count, sums + p * panelRows,
+                           columns);
     }
   }
 }

@@ -137,19 +137,19 @@ inline void integerColumns(const Weights &weights, int64_t panel, const IntegerI
   }
 }
 
-/// Rows [firstRow, firstRow + rows) of the input for tiles that reach up to `paddedRows`, which get
-/// zeros; `rowSums` and `copy` lie in scratch. One row is read in place if it needs no padding.
-inline IntegerInput prepareInput(const int8_t *input, int64_t firstRow, int64_t rows,
-                                 int64_t paddedRows, int32_t *rowSums, int8_t *copy) {
+/// The input of `rows` for tiles that reach up to `paddedRows`, which get zeros; `rowSums` and
+/// `copy` lie in scratch. One row is read in place if it needs no padding.
+inline IntegerInput prepareInput(const int8_t *input, const Rows &rows, int64_t paddedRows,
+                                 int32_t *rowSums, int8_t *copy) {
   int64_t groups = Weights::groups();
   int64_t width = ingot_const_group ? ingot_const_group : ingot_const_k;
-  IntegerInput result = {input + firstRow * ingot_const_k, ingot_const_k, rowSums};
+  IntegerInput result = {input + rows.input(0) * ingot_const_k, ingot_const_k, rowSums};
   if (paddedRows > 1 || ingot_const_k % 8 != 0) {
     result = {copy, integerStride(ingot_const_k), rowSums};
     for (int64_t row = 0; row < paddedRows; ++row) {
       int8_t *to = copy + row * result.stride;
-      int64_t count = row < rows ? ingot_const_k : 0;
-      __builtin_memcpy(to, input + (firstRow + row) * ingot_const_k, count);
+      int64_t count = row < rows.count ? ingot_const_k : 0;
+      __builtin_memcpy(to, input + (count ? rows.input(row) * ingot_const_k : 0), count);
       __builtin_memset(to + count, 0, result.stride - count);
     }
   }

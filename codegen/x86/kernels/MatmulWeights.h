@@ -9,6 +9,19 @@
 
 namespace ingot::x86 {
 
+/// Rows of the result that a tile computes: consecutive ones, or those that an expert has in
+/// `order`.
+struct Rows {
+  int64_t first, count;
+  const int32_t *order;
+
+  int64_t result(int64_t index) const {
+    return ingot_const_experts ? order[first + index] : first + index;
+  }
+  /// What row of the input it is made of.
+  int64_t input(int64_t index) const { return result(index) / ingot_const_input_share; }
+};
+
 /// The stored weight, as the layouts of the provider order it.
 struct Weights {
   const char *values;

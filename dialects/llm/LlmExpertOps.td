@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+// Mixtures of experts: which experts a token goes to, its rows sorted by expert, and their sum. The
+// products in between are llm.matmul with `groups`.
+#ifndef INGOT_DIALECTS_LLM_LLMEXPERTOPS_TD
+#define INGOT_DIALECTS_LLM_LLMEXPERTOPS_TD
+
+include "dialects/llm/LlmTypes.td"
+
+def Llm_RouteOp : Llm_Op<"route", [Pure]> {
+  let summary = "The experts of each token, and how much each of them counts";
+  let description = [{
+    Row t of `logits` has a number for each expert. Rows t * top_k to t * top_k + top_k - 1 of the
+    results are the experts with the largest of them, the largest first and of equal ones the lower
+    index, with their weights: softmax over all experts, or with `sigmoid` 1 / (1 + e^-logit). With
+    `normalize` the weights are divided by their sum.
+
+    In f32. Softmax: e^(logit - maximum); its sum is formed of 32 sums, of the experts with equal
+    index modulo 32 in order, added in order. With `normalize` it is not divided by that sum. The
+    sum of weights is formed in their order.
+
+    ```mlir
+    %w, %e = llm.route %l normalize : tensor<?x8xf32, "T">
+        -> tensor<?xf32, "T * 2">, tensor<?xi32, "T * 2">
+    ```
+  }];
+  let arguments = (ins Llm_Activation:$logits, UnitAttr:$sigmoid, UnitAttr:$normalize);
+  let results = (outs TensorOf<[F32]>:$weights, Llm_IndexTensor:$experts);
+  let extraClassDeclaration = [{
+    /// Experts of a token.
+    int64_t topK();
+  }];
+  let assemblyFormat = [{
+    $logits (`sigmoid` $sigmoid^)? (`normalize` $normalize^)? attr-dict
+    `:` type($logits) `->` type($weights) `,` type($experts)
+  }];
+  let hasVerifier = 1;
+}
+
+def Llm_GroupRowsOp : Llm_Op<"group_rows", [Pure]> {
+  let summary = "Rows sorted by expert";
+  let description = [{
+    `order` has the indices of `experts` sorted by their expert, equal ones in order; those of
+    expert e stand from starts[e] up to starts[e + 1].
+
+    ```mlir
+    %o, %s = llm.group_rows %e : tensor<?xi32, "T * 2"> -> tensor<?xi32, "T * 2">, tensor<9xi32>
+    ```
+  }];
+  let arguments = (ins Llm_IndexTensor:$experts);
+  let results = (outs Llm_IndexTensor:$order, Llm_IndexTensor:$starts);
+  let assemblyFormat = [{
+    $experts attr-dict `:` type($experts) `->` type($order) `,` type($starts)
+  }];
+  let hasVerifier = 1;
+}
+
+def Llm_CombineOp : Llm_Op<"combine", [Pure]> {
+  let summary = "The weighted sum of each token's rows";
+  let description = [{
+    With k rows of the input for one of the result: result[t] = sum over s < k of weights[t * k + s]
+    * input[t * k + s], in f32 and in order of s.
+  }];
+  let arguments = (ins Llm_Activation:$input, TensorOf<[F32]>:$weights);
+  let results = (outs Llm_Activation:$result);
+  let assemblyFormat = [{
+    $input `,` $weights attr-dict `:` type($input) `,` type($weights) `->` type($result)
+  }];
+  let hasVerifier = 1;
+}
+
+#endif
