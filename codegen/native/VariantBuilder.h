@@ -110,7 +110,7 @@ public:
     integer("value_scales_offset", cache.valueScalesOffset());
   }
 
-  /// The constants that all attention templates share. Absent: window 0, softcap 0.
+  /// The constants that all attention templates share. Absent: window 0, softcap 0, sinks 0.
   void attention(llm::AttentionOp op) {
     llm::KvType cache = op.getCache().getType();
     this->cache(cache);
@@ -120,6 +120,8 @@ public:
     real("scale", op.getScale());
     integer("window", static_cast<int64_t>(op.getWindow().value_or(0)));
     real("softcap", op.getSoftcap().value_or(llvm::APFloat(0.0f)));
+    integer("sinks", op.getSinks() ? 1 : 0);
+    type("sink_type", op.getSinks() ? op.getSinks() : op.getQuery());
   }
 
   /// The constants of a scalar region's operands: how many there are, and for each of the `most`

@@ -394,12 +394,13 @@ void StepBuilder::kvAppend(Value keys, Value values, Value cache) {
 }
 
 Value StepBuilder::attention(Value query, Value cache, double scale, uint64_t window,
-                             double softcap) {
+                             double softcap, Value sinks) {
   auto f32 = [&](double value) { return builder.getF32FloatAttr(static_cast<float>(value)); };
-  return llm::AttentionOp::create(
-      builder, location, query.getType(), query, positions, tokenSequences, blockTable, cache,
-      f32(scale), window ? builder.getI64IntegerAttr(static_cast<int64_t>(window)) : IntegerAttr(),
-      softcap != 0 ? f32(softcap) : FloatAttr());
+  return llm::AttentionOp::create(builder, location, query.getType(), query, positions,
+                                  tokenSequences, blockTable, cache, sinks, f32(scale),
+                                  window ? builder.getI64IntegerAttr(static_cast<int64_t>(window))
+                                         : IntegerAttr(),
+                                  softcap != 0 ? f32(softcap) : FloatAttr());
 }
 
 Value StepBuilder::boundary(Value input, StringRef segment) {

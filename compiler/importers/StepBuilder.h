@@ -57,9 +57,10 @@ public:
   mlir::Value rope(mlir::Value input, mlir::Value frequencies, int64_t headDim, double factor);
   mlir::Value sliceColumns(mlir::Value input, int64_t first, int64_t columns);
   void kvAppend(mlir::Value keys, mlir::Value values, mlir::Value cache);
-  /// `window`: positions that a token attends to, 0 for all; `softcap`: 0 for none.
+  /// `window`: positions that a token attends to, 0 for all; `softcap`: 0 for none; `sinks`: one
+  /// for each query head, or null.
   mlir::Value attention(mlir::Value query, mlir::Value cache, double scale, uint64_t window,
-                        double softcap);
+                        double softcap, mlir::Value sinks = {});
   mlir::Value boundary(mlir::Value input, llvm::StringRef segment);
   /// The rows whose logits are wanted.
   mlir::Value wantedRows(mlir::Value input);

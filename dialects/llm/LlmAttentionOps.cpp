@@ -55,6 +55,8 @@ LogicalResult AttentionOp::verify() {
     return emitOpError() << "a window has 1 to 2147483647 positions";
   if (getSoftcap() && !(getSoftcap()->isFinite() && getSoftcap()->convertToFloat() > 0))
     return emitOpError() << "softcap must be positive";
+  if (getSinks() && typeOf(getSinks()).getShape() != ArrayRef(columns / cache.getHeadDim()))
+    return emitOpError() << "sinks must be one number for each query head";
   return success();
 }
 

@@ -64,10 +64,14 @@ def Llm_AttentionOp : Llm_Op<"attention", [MemoryEffects<[MemRead]>]> {
   let description = [{
     Query head h uses KV head h / (query heads / KV heads). Keys and values are read from the cache
     in its stored type, the current step's too. Softmax in f32 with a running maximum: positions are
-    taken in segments of 256, each segment's maximum, sum and weighted values are formed on their
-    own with positions in order, and merged in order of the segments. `scale` multiplies q . k. With
-    `softcap` c a score s is then c * tanh(s / c). With `window` w a token attends to the last w
-    positions only, its own among them.
+    taken in segments of 256, each segment's maximum m, sum l and weighted values v are formed on
+    their own with positions in order, and merged in order of the segments: (m, l, v) and the next
+    (m', l', v') come to M = max(m, m'), l * exp(m - M) + l' * exp(m' - M), and v likewise. The
+    result is v / l of the last. `scale` multiplies q . k. With `softcap` c a score s is then c *
+    tanh(s / c). With `window` w a token attends to the last w positions only, its own among them.
+
+    With `sinks`, one for each query head, what the segments come to is merged with one more: m' =
+    f32(sinks[h]), l' = 1, v' = 0. Neither `scale` nor `softcap` applies to a sink.
 
     With `fp8` both products have e4m3 on both sides: the query is scaled to e4m3 per token and head
     as by llm.quantize_activation; so are, after they are multiplied by the values' scales, the
@@ -75,14 +79,15 @@ def Llm_AttentionOp : Llm_Op<"attention", [MemoryEffects<[MemRead]>]> {
   }];
   let arguments = (ins Llm_Activation:$query, Llm_IndexTensor:$positions,
                        Llm_IndexTensor:$token_sequences, Llm_IndexTensor:$block_table,
-                       Llm_KvType:$cache, F32Attr:$scale, OptionalAttr<I64Attr>:$window,
-                       OptionalAttr<F32Attr>:$softcap, UnitAttr:$fp8);
+                       Llm_KvType:$cache, Optional<Llm_Activation>:$sinks, F32Attr:$scale,
+                       OptionalAttr<I64Attr>:$window, OptionalAttr<F32Attr>:$softcap,
+                       UnitAttr:$fp8);
   let results = (outs Llm_Activation:$result);
   let assemblyFormat = [{
-    $query `at` $positions `,` $token_sequences `,` $block_table `over` $cache `scale` $scale
-    (`window` $window^)? (`softcap` $softcap^)? (`fp8` $fp8^)? attr-dict `:` type($query) `,`
-    type($positions) `,` type($token_sequences) `,` type($block_table) `,` type($cache) `->`
-    type($result)
+    $query `at` $positions `,` $token_sequences `,` $block_table `over` $cache
+    (`sinks` `(` $sinks^ `:` type($sinks) `)`)? `scale` $scale (`window` $window^)?
+    (`softcap` $softcap^)? (`fp8` $fp8^)? attr-dict `:` type($query) `,` type($positions) `,`
+    type($token_sequences) `,` type($block_table) `,` type($cache) `->` type($result)
   }];
   let hasVerifier = 1;
 }

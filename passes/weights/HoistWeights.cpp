@@ -33,7 +33,7 @@ std::string roleOf(OpOperand &use) {
     if (use.get() == embed.getZeros())
       return "zeros";
   }
-  return "weight";
+  return isa<llm::AttentionOp>(use.getOwner()) ? "sinks" : "weight";
 }
 
 /// The recipe's word for the format of the weight read as `use`: "int4 group=64", "bf16".

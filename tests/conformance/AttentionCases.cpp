@@ -21,6 +21,7 @@ struct Layer {
   int64_t pairs = 0; ///< of a head that rotate; 0: all
   int64_t window = 0;
   double softcap = 0;
+  std::string sinks = {}; ///< element type; empty: none
 
   int64_t kvColumns() const { return kvHeads * headDim; }
   std::string cacheType() const {
@@ -252,7 +253,8 @@ static void attend(const Layer &layer, const Inputs &inputs, const std::vector<d
   auto sequence = int64_t(inputs.arguments[2].tensor.at(token));
   int64_t kvHead = head / (layer.heads / layer.kvHeads);
   std::vector<double> weights, scales;
-  double largest = -1e300;
+  double sink = layer.sinks.empty() ? -INFINITY : inputs.arguments[4].tensor.at(head);
+  double largest = sink;
   int64_t first = layer.window ? std::max<int64_t>(position + 1 - layer.window, 0) : 0;
   for (int64_t at = first; at <= position; ++at) {
     const double *key = &cache[cacheIndex(layer, inputs, sequence, at, kvHead, false)];
@@ -266,7 +268,7 @@ static void attend(const Layer &layer, const Inputs &inputs, const std::vector<d
     scales.push_back(valueScale(layer, inputs, sequence, at, kvHead));
     largest = std::max(largest, weights.back());
   }
-  double sum = 0;
+  double sum = std::exp(sink - largest);
   for (double &weight : weights)
     sum += weight = std::exp(weight - largest);
   std::vector<double> steps(weights.size());
@@ -289,15 +291,20 @@ static Case attentionCase(const Layer &layer) {
   Case built;
   built.name = "attention_" + layer.name() + (layer.fp8 ? "_fp8" : "") +
                (layer.window ? "_window" + std::to_string(layer.window) : "") +
-               (layer.softcap != 0 ? "_softcap" : "");
+               (layer.softcap != 0 ? "_softcap" : "") +
+               (layer.sinks.empty() ? "" : "_sinks_" + layer.sinks);
+  std::string sinks = formatv("tensor<{0}x{1}>", layer.heads, layer.sinks);
+  std::string sinksParameter =
+      layer.sinks.empty() ? "" : ", %k: " + sinks + " {test.role = \"sinks\"}";
+  std::string sinksOperand = layer.sinks.empty() ? "" : "sinks(%k : " + sinks + ") ";
   std::string kind = (layer.window ? formatv("window {0} ", layer.window).str() : "") +
                      (layer.softcap != 0 ? formatv("softcap {0} ", layer.softcap).str() : "") +
                      (layer.fp8 ? "fp8 " : "");
-  built.plain = "func.func @f(%q: " + type + ", " + kIndexParameters +
+  built.plain = "func.func @f(%q: " + type + ", " + kIndexParameters + sinksParameter +
                 ", %c: " + layer.cacheType() + ") -> " + type +
-                " {\n  %y = llm.attention %q at %p, %s, %b over %c scale 0.11 " + kind + ": " +
-                type + ", " + kIndex + ", " + kIndex + ", " + kTable + ", " + layer.cacheType() +
-                " -> " + type + "\n  return %y : " + type + "\n}";
+                " {\n  %y = llm.attention %q at %p, %s, %b over %c " + sinksOperand +
+                "scale 0.11 " + kind + ": " + type + ", " + kIndex + ", " + kIndex + ", " + kTable +
+                ", " + layer.cacheType() + " -> " + type + "\n  return %y : " + type + "\n}";
   built.fp8Products = layer.fp8;
   built.oracle = [layer](const Inputs &inputs) {
     std::vector<Expected> expected, before = cacheBefore(inputs, layer);
@@ -385,6 +392,20 @@ std::vector<Case> conformance::attentionCases() {
   addWindow({2, 1, 256, "bf16", "bf16"}, 257, 2.5, 600, {1, 66}, true);
   addWindow({4, 2, 64, "f8E4M3FN", "bf16", 16, true}, 100, 0, 400, {2, 67});
   addWindow({4, 4, 80, "f16", "f16"}, 1, 0, 300, {2, 97}, true);
+  // Sinks: by every kernel, after one segment and after several, with what else there is.
+  auto addSinks = [&](Layer layer, const std::string &sinks, int64_t window, double softcap,
+                      std::vector<int64_t> tokens, bool full = false) {
+    layer.sinks = sinks;
+    addWindow(layer, window, softcap, 600, std::move(tokens), full);
+  };
+  addSinks({4, 2, 80, "f32", "f32"}, "f32", 0, 2.5, {2, 19});
+  addSinks({24, 1, 64, "bf16", "bf16"}, "bf16", 0, 0, {2, 70});
+  addSinks({4, 2, 64, "bf16", "bf16"}, "f32", 128, 2.5, {2, 131});
+  addSinks({4, 2, 64, "i8", "bf16"}, "bf16", 0, 0, {2, 67});
+  addSinks({4, 1, 128, "i8", "f16"}, "f16", 65, 0, {67}, true);
+  addSinks({2, 1, 256, "bf16", "bf16"}, "bf16", 0, 0, {1, 66}, true);
+  addSinks({4, 2, 64, "f8E4M3FN", "bf16", 16, true}, "bf16", 0, 0, {2, 67});
+  addSinks({8, 4, 64, "f8E4M3FN", "bf16", 16, true}, "f32", 100, 0, {3, 71}, true);
   // Blocks that are no power of two, and a batch that is mostly prompt.
   add(attentionCase({4, 2, 16, "f32", "f32", 24}), {2, 129});
   add(attentionCase({4, 2, 64, "i8", "bf16", 32}), {3, 97});

@@ -159,6 +159,10 @@ Inputs conformance::makeInputs(func::FuncOp function, const Case &which, int64_t
       value.tensor.set(i, double(random() % 16));
     for (int64_t i = 0; role && role.getValue() == "frequencies" && i < value.tensor.size(); ++i)
       value.tensor.set(i, std::pow(10000.0, -double(i) / double(value.tensor.size())));
+    // Some sinks weigh less than a position, some more than all of them.
+    std::uniform_real_distribution<double> sink(-2, 8);
+    for (int64_t i = 0; role && role.getValue() == "sinks" && i < value.tensor.size(); ++i)
+      value.tensor.set(i, sink(random));
   }
   return inputs;
 }

@@ -5,8 +5,8 @@
 // too little, and where the rows are few (a token that is generated), warps with the same rows
 // share a tile's scores by positions and its values by columns, as AttentionDecode.cu does. A
 // segment's part is merged into the total before the next. Numbers as AttentionTile.cuh has them,
-// whatever the tile. Buffers: query, positions, token_sequences, block_table, cache, result,
-// workspace (unused).
+// whatever the tile. Buffers: query, positions, token_sequences, block_table, cache, sinks where
+// there are any, result, workspace (unused).
 #include "AttentionTile.cuh"
 #include "BlockSums.cuh"
 
@@ -270,11 +270,24 @@ private:
       use(i, mergeValue(factors[i % 4 / 2], totals()[i * kThreads], sums[i / 8][i % 8 / 4][i % 4]));
   }
 
+  /// Takes the sinks of this lane's rows into the total, whose weighted values are in `sums`.
+  __device__ __forceinline__ void addSinks() {
+    float factors[2];
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+      int head = work.sequence.head * kGroup + (firstRow() + half * 8) % kGroup;
+      factors[half] = addSink(launch, head, total.maximum[half], total.sum[half]);
+    }
+    scaleSums(factors, sums);
+  }
+
   __device__ __forceinline__ void store() {
     if (work.last / kSegment > work.begin / kSegment)
       merge([&](int i, float value) { sums[i / 8][i % 8 / 4][i % 4] = value; });
     else
       total = state;
+    if constexpr (constants::sinks != 0)
+      addSinks();
 #pragma unroll
     for (int pair = 0; pair < pairs; ++pair) {
       if (kPairs % (pairs * kWarps) != 0 && firstPair() + pair >= kPairs)
@@ -283,7 +296,7 @@ private:
       for (int i = 0; i < 8; ++i) {
         int half = i % 4 / 2, row = firstRow() + half * 8;
         if (row < work.rows())
-          storeElement<constants::result_type>(launch.buffers[5],
+          storeElement<constants::result_type>(launch.buffers[5 + constants::sinks],
                                                work.element(row) + elementOf(firstPair() + pair, i),
                                                sums[pair][i / 4][i % 4] / total.sum[half]);
       }

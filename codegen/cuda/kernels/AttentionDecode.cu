@@ -3,7 +3,7 @@
 // every gridDim.x-th of the token's segments. Warps share the scores of a tile by positions and its
 // weighted values by columns. The parts of segments meet in the workspace, where the block that
 // comes last merges them in order. Numbers as AttentionTile.cuh has them. Buffers: query,
-// positions, token_sequences, block_table, cache, result, workspace.
+// positions, token_sequences, block_table, cache, sinks where there are any, result, workspace.
 #include "Arrival.cuh"
 #include "AttentionTile.cuh"
 
@@ -21,6 +21,9 @@ constexpr int kStageBytes = kKeyBytes + kValueBytes + 2 * kScaleBytes;
 constexpr int kStages = int(constants::stages);
 constexpr int kScoreStride = kTile + 8;
 static_assert(constants::shared_bytes == kStages * kStageBytes + kRows * kScoreStride * 4);
+
+/// Buffers behind the sinks.
+constexpr int kResult = 5 + int(constants::sinks), kWorkspace = kResult + 1;
 
 /// A segment's part of a head in the workspace: values not yet divided by the sum.
 constexpr int kPartFloats = kHeadDim + 2;
@@ -154,8 +157,19 @@ INGOT_DEVICE void forSums(const Work &work, const float (&sums)[kWarpPairs][2][4
 INGOT_DEVICE float *partOf(const Launch &launch, const Work &work, int segment, int row) {
   i64 segments = ceilDiv(launch.tableColumns() * constants::block_tokens, kSegment);
   i64 index = (work.token * gridDim.y + work.headBlock) * segments + segment;
-  return reinterpret_cast<float *>(launch.buffer<u8>(6) + kCounterBytes) +
+  return reinterpret_cast<float *>(launch.buffer<u8>(kWorkspace) + kCounterBytes) +
          (index * kHeads + row) * kPartFloats;
+}
+
+/// Takes the sinks of this lane's rows into their one segment.
+INGOT_DEVICE void addSinks(const Launch &launch, const Work &work, RowState &state,
+                           float (&sums)[kWarpPairs][2][4]) {
+  float factors[2] = {};
+#pragma unroll
+  for (int half = 0; half < kHalves; ++half)
+    if (int row = laneRow() + half * 8; row < work.heads())
+      factors[half] = addSink(launch, work.firstHead + row, state.maximum[half], state.sum[half]);
+  scaleSums(factors, sums);
 }
 
 INGOT_DEVICE void storePart(const Launch &launch, const Work &work, int segment,
@@ -187,7 +201,9 @@ INGOT_DEVICE void mergeParts(const Launch &launch, const Work &work) {
       value = mergeValue(factors, value, part[element]);
       maximum = factors.maximum;
     }
-    storeElement<constants::result_type>(launch.buffers[5], work.element(row) + element,
+    if constexpr (constants::sinks != 0)
+      value *= addSink(launch, work.firstHead + row, maximum, sum);
+    storeElement<constants::result_type>(launch.buffers[kResult], work.element(row) + element,
                                          value / sum);
   }
 }
@@ -238,8 +254,10 @@ __device__ void run(const Launch &launch) {
       if (work.segments() > 1) {
         storePart(launch, work, cursor.segment, state, sums);
       } else {
+        if constexpr (constants::sinks != 0)
+          addSinks(launch, work, state, sums);
         forSums(work, sums, [&](int row, int half, int element, float value) {
-          storeElement<constants::result_type>(launch.buffers[5], work.element(row) + element,
+          storeElement<constants::result_type>(launch.buffers[kResult], work.element(row) + element,
                                                value / state.sum[half]);
         });
       }
@@ -254,7 +272,7 @@ __device__ void run(const Launch &launch) {
   }
   if (work.segments() == 1)
     return;
-  u32 *counter = launch.buffer<u32>(6) + work.token * gridDim.y + work.headBlock;
+  u32 *counter = launch.buffer<u32>(kWorkspace) + work.token * gridDim.y + work.headBlock;
   if (arrivesLast(counter, u32(least(gridDim.x, work.segments()))))
     mergeParts(launch, work);
 }

@@ -3,7 +3,8 @@
 // one token a block. Within a segment of 256 positions a score is the sum over the head's elements
 // that a lane has in order, then over lanes as warpSum does; weighted values are summed in order of
 // positions. One block does all segments of a token, so nothing else can change the numbers.
-// Buffers: query, positions, token_sequences, block_table, cache, result.
+// Buffers: query, positions, token_sequences, block_table, cache, sinks where there are any,
+// result.
 #include "CapScore.cuh"
 #include "KvBlocks.cuh"
 
@@ -128,11 +129,13 @@ __device__ void run(const Launch &launch) {
     merge(total, attend(query, begin, int(least(next, position + 1) - begin), scores));
     begin = next;
   }
+  if constexpr (constants::sinks != 0)
+    merge(total, {loadElement<constants::sink_type>(launch.buffers[5], head), 1, {}});
 #pragma unroll
   for (int e = 0; e < kThreadElements; ++e) {
     int element = int(threadIdx.x) + e * kThreads;
     if (element < kHeadDim)
-      storeElement<constants::result_type>(launch.buffers[5], first + element,
+      storeElement<constants::result_type>(launch.buffers[5 + constants::sinks], first + element,
                                            total.values[e] / total.sum);
   }
 }

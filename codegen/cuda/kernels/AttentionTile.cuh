@@ -8,8 +8,9 @@
 // weights 2^(score - maximum); a lane sums the weights of its columns in order; weighted values by
 // mma.sync over positions, 16 at a time in order, each weight in two parts (the rounded value and
 // what rounding left), so that no rounding point arises. Segments are merged in order by
-// mergeValue(). An element of a product depends on its row and column alone, so it does not matter
-// which warp computes it, nor what the other rows of its tile are.
+// mergeValue(), and last the sinks by addSink(). An element of a product depends on its row and
+// column alone, so it does not matter which warp computes it, nor what the other rows of its tile
+// are.
 //
 // 8-bit keys and values are converted exactly, keys to the query's type, values to bf16; their
 // scales multiply scores and weights. With fp8 all products are of e4m3: AttentionFp8.cuh.
@@ -100,6 +101,9 @@ INGOT_DEVICE void copyTile(const KvSequence &from, i32 begin, i32 end, u32 rows,
 }
 
 //===- Scores -------------------------------------------------------------------------------===//
+
+/// Brings scores from powers of e to powers of two.
+constexpr double kPowersOfTwo = 1.4426950408889634;
 
 /// What the rows of a query are divided by.
 struct QueryScales {
@@ -217,8 +221,7 @@ INGOT_DEVICE void scoreTile(const Query &query, const u8 *keys, float (&scores)[
 template <int Tiles>
 INGOT_DEVICE void scaleScores(const float *scales, i32 first, i32 last, i32 lastBelow,
                               float (&scores)[Tiles][4]) {
-  constexpr double powers = 1.4426950408889634; // of two instead of e
-  constexpr float factor = float(constants::scale * powers);
+  constexpr float factor = float(constants::scale * kPowersOfTwo);
 #pragma unroll
   for (int tile = 0; tile < Tiles; ++tile)
 #pragma unroll
@@ -230,7 +233,7 @@ INGOT_DEVICE void scaleScores(const float *scales, i32 first, i32 last, i32 last
       i32 position = first + column, own = i < 2 ? last : lastBelow;
       bool isMasked = position > own || (kWindow > 0 && position <= own - kWindow);
       if constexpr (constants::softcap > 0)
-        score = capScore(score * float(constants::scale)) * float(powers);
+        score = capScore(score * float(constants::scale)) * float(kPowersOfTwo);
       else
         score *= factor;
       scores[tile][i] = isMasked ? minusInfinity() : score;
@@ -377,4 +380,13 @@ INGOT_DEVICE MergeFactors mergeFactors(float totalMaximum, float segmentMaximum)
 /// A sum, or a weighted value, of the total with that of the segment.
 INGOT_DEVICE float mergeValue(const MergeFactors &factors, float total, float segment) {
   return total * factors.total + segment * factors.segment;
+}
+
+/// Takes the sink of a query head into a total, as a segment whose sum is 1 and whose values are
+/// zeros; returns what the total's weighted values are to be multiplied by.
+INGOT_DEVICE float addSink(const Launch &launch, int head, float maximum, float &sum) {
+  float sink = loadElement<constants::sink_type>(launch.buffers[5], head) * float(kPowersOfTwo);
+  MergeFactors factors = mergeFactors(maximum, sink);
+  sum = mergeValue(factors, sum, 1);
+  return factors.total;
 }

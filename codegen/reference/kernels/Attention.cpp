@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // llm.attention: one query head of one token a tile. Buffers: query, positions, token_sequences,
-// block_table, cache, result.
+// block_table, cache, sinks where there are any, result.
 #include "codegen/native/kernels/KvBlocks.h"
 #include "codegen/native/kernels/Mathematics.h"
 
@@ -9,6 +9,8 @@ INGOT_CONST(query_type);
 INGOT_CONST(result_type);
 INGOT_CONST(fp8);    ///< 1: products have e4m3 on both sides
 INGOT_CONST(window); ///< positions that a token attends to; 0: all before it
+INGOT_CONST(sinks);  ///< 1: each query head has one
+INGOT_CONST(sink_type);
 INGOT_REAL(scale);
 INGOT_REAL(softcap); ///< 0: none
 
@@ -155,7 +157,14 @@ extern "C" void ingot_kernel(const IngotLaunch *launch) {
     merge(total, segment);
     begin = next;
   }
+  if (ingot_const_sinks) {
+    segment.maximum = loadElement(launch->buffers[5], head, ingot_const_sink_type);
+    segment.sum = 1;
+    for (int64_t i = 0; i < ingot_const_head_dim; ++i)
+      segment.values[i] = 0;
+    merge(total, segment);
+  }
   for (int64_t i = 0; i < ingot_const_head_dim; ++i)
-    storeElement(launch->buffers[5], query.first + i, ingot_const_result_type,
+    storeElement(launch->buffers[5 + ingot_const_sinks], query.first + i, ingot_const_result_type,
                  total.values[i] / total.sum);
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // llm.attention: a tile is one KV head and `tile_tokens` tokens. Tokens of one sequence that stand
 // side by side share each segment of keys and values, decoded once to f32. Buffers: query,
-// positions, token_sequences, block_table, cache, result.
+// positions, token_sequences, block_table, cache, sinks where there are any, result.
 #include "codegen/native/kernels/KvBlocks.h"
 #include "codegen/x86/kernels/AttentionBlocks.h"
 #include "codegen/x86/kernels/Epilogue.h"
@@ -13,6 +13,8 @@ INGOT_CONST(query_type);
 INGOT_CONST(result_type);
 INGOT_CONST(tile_tokens);
 INGOT_CONST(window); ///< positions that a token attends to; 0: all before it
+INGOT_CONST(sinks);  ///< 1: each query head has one
+INGOT_CONST(sink_type);
 INGOT_REAL(scale);
 INGOT_REAL(softcap); ///< 0: none
 
@@ -35,11 +37,12 @@ struct Run {
     return static_cast<const int32_t *>(launch->buffers[1]) + firstToken;
   }
   int64_t rows() const { return tokens * headsPerKvHead(); }
+  /// Query head of row `row`.
+  int64_t head(int64_t row) const { return kvHead * headsPerKvHead() + row % headsPerKvHead(); }
   /// Element of the query, and of the result, where row `row` begins.
   int64_t element(int64_t row) const {
     int64_t token = firstToken + row / headsPerKvHead();
-    int64_t head = kvHead * headsPerKvHead() + row % headsPerKvHead();
-    return (token * ingot_const_query_heads + head) * ingot_const_head_dim;
+    return (token * ingot_const_query_heads + head(row)) * ingot_const_head_dim;
   }
   /// How many of `count` positions from `begin` on row `row` attends to; may be below 1.
   int64_t limit(int64_t row, int64_t begin, int64_t count) const {
@@ -203,6 +206,19 @@ void attendSegment(const Run &run, int64_t begin, int64_t count) {
             segment + row * layout.valueStride(), segmentMaxima[row]);
 }
 
+/// Takes the sink of a row's head into its total: a segment whose weights add up to one and whose
+/// values are zeros.
+void addSink(const Run &run, int64_t row) {
+  AttentionScratch layout = scratchLayout();
+  float *segment = run.scratch + layout.segment();
+  for (int64_t i = 0; i < layout.valueStride(); i += lanes)
+    storeVector(segment + i, Floats{});
+  segment[ingot_const_head_dim] = 1;
+  merge(run.scratch + layout.total() + row * layout.valueStride(),
+        run.scratch + layout.totalMaxima() + row, segment,
+        loadElement(run.launch->buffers[5], run.head(row), ingot_const_sink_type));
+}
+
 void attendRun(const Run &run) {
   loadQueries(run);
   int64_t last = 0, first = run.start(0, 0);
@@ -217,11 +233,13 @@ void attendRun(const Run &run) {
                   last + 1 - begin < attentionSegment ? last + 1 - begin : attentionSegment);
   int64_t stride = scratchLayout().valueStride();
   for (int64_t row = 0; row < run.rows(); ++row) {
+    if (ingot_const_sinks)
+      addSink(run, row);
     const float *total = run.scratch + scratchLayout().total() + row * stride;
     Floats sum = splat(total[ingot_const_head_dim]);
     for (int64_t i = 0; i < ingot_const_head_dim; i += lanes)
-      store(ingot_const_result_type, run.launch->buffers[5], run.element(row) + i,
-            loadVector<Floats>(total + i) / sum, ingot_const_head_dim - i);
+      store(ingot_const_result_type, run.launch->buffers[5 + ingot_const_sinks],
+            run.element(row) + i, loadVector<Floats>(total + i) / sum, ingot_const_head_dim - i);
   }
 }
 

@@ -95,6 +95,46 @@ func.func @f(%x: tensor<?x8xf32, "T">, %p: tensor<?xi32, "T">, %s: tensor<?xi32,
 
 // -----
 
+func.func @f(%x: tensor<?x8xf32, "T">, %p: tensor<?xi32, "T">, %s: tensor<?xi32, "T">,
+    %b: tensor<?x?xi32, "S">, %c: !llm.kv<1 x 8 x bf16, block = 4>) {
+  // expected-error @+1 {{fp8 needs a cache of f8E4M3FN}}
+  %0 = llm.attention %x at %p, %s, %b over %c scale 1.0 fp8 : tensor<?x8xf32, "T">, tensor<?xi32, "T">, tensor<?xi32, "T">, tensor<?x?xi32, "S">,
+      !llm.kv<1 x 8 x bf16, block = 4> -> tensor<?x8xf32, "T">
+  return
+}
+
+// -----
+
+func.func @f(%x: tensor<?x16xf32, "T">, %p: tensor<?xi32, "T">, %s: tensor<?xi32, "T">,
+    %b: tensor<?x?xi32, "S">, %c: !llm.kv<1 x 8 x f32, block = 4>, %k: tensor<3xf32>) {
+  // expected-error @+1 {{sinks must be one number for each query head}}
+  %0 = llm.attention %x at %p, %s, %b over %c sinks(%k : tensor<3xf32>) scale 1.0 : tensor<?x16xf32, "T">, tensor<?xi32, "T">, tensor<?xi32, "T">,
+      tensor<?x?xi32, "S">, !llm.kv<1 x 8 x f32, block = 4> -> tensor<?x16xf32, "T">
+  return
+}
+
+// -----
+
+func.func @f(%x: tensor<?x16xf32, "T">, %p: tensor<?xi32, "T">, %s: tensor<?xi32, "T">,
+    %b: tensor<?x?xi32, "S">, %c: !llm.kv<1 x 8 x f32, block = 4>, %k: tensor<1x2xf32>) {
+  // expected-error @+1 {{sinks must be one number for each query head}}
+  %0 = llm.attention %x at %p, %s, %b over %c sinks(%k : tensor<1x2xf32>) scale 1.0 : tensor<?x16xf32, "T">, tensor<?xi32, "T">, tensor<?xi32, "T">,
+      tensor<?x?xi32, "S">, !llm.kv<1 x 8 x f32, block = 4> -> tensor<?x16xf32, "T">
+  return
+}
+
+// -----
+
+func.func @f(%x: tensor<?x16xf32, "T">, %p: tensor<?xi32, "T">, %s: tensor<?xi32, "T">,
+    %b: tensor<?x?xi32, "S">, %c: !llm.kv<1 x 8 x f32, block = 4>, %k: tensor<2xi8>) {
+  // expected-error @+1 {{must be ranked tensor of 32-bit float or 16-bit float or bfloat16 type values}}
+  %0 = llm.attention %x at %p, %s, %b over %c sinks(%k : tensor<2xi8>) scale 1.0 : tensor<?x16xf32, "T">, tensor<?xi32, "T">, tensor<?xi32, "T">,
+      tensor<?x?xi32, "S">, !llm.kv<1 x 8 x f32, block = 4> -> tensor<?x16xf32, "T">
+  return
+}
+
+// -----
+
 func.func @f(%l: tensor<?x64xf32, "L">, %p: tensor<?x8xi32, "L">, %i: tensor<?x4xi32, "L">,
     %v: tensor<?x4xf32, "L">, %m: tensor<?x2xi32, "L">, %c: !llm.state<tensor<64xi32>>) {
   // expected-error @+1 {{a parameter row has 16 words}}

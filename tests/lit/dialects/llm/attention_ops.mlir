@@ -5,7 +5,8 @@
 func.func @attention(%q: tensor<?x32xf32, "T">, %k: tensor<?x16xf32, "T">,
     %qkv: tensor<?x64xf32, "T">, %positions: tensor<?xi32, "T">, %sequences: tensor<?xi32, "T">,
     %table: tensor<?x?xi32, "S">, %frequencies: tensor<4xf32>, %fewer: tensor<3xf32>,
-    %cache: !llm.kv<2 x 8 x bf16, block = 16>, %small: !llm.kv<2 x 8 x f8E5M2, block = 4>) {
+    %cache: !llm.kv<2 x 8 x bf16, block = 16>, %small: !llm.kv<2 x 8 x f8E5M2, block = 4>,
+    %sinks: tensor<4xbf16>, %codes: !llm.kv<2 x 8 x f8E4M3FN, block = 4>) {
   // CHECK: llm.rope %{{.*}}, %{{.*}}, %{{.*}} head_dim 8 factor 1.000000e+00 : tensor<?x32xf32, "T">, tensor<?xi32, "T">, tensor<4xf32> -> tensor<?x32xf32, "T">
   %0 = llm.rope %q, %positions, %frequencies head_dim 8 factor 1.0
       : tensor<?x32xf32, "T">, tensor<?xi32, "T">, tensor<4xf32> -> tensor<?x32xf32, "T">
@@ -28,6 +29,11 @@ func.func @attention(%q: tensor<?x32xf32, "T">, %k: tensor<?x16xf32, "T">,
   %w = llm.attention %1 at %positions, %sequences, %table over %cache scale 0.5 window 16 softcap 50.0
       : tensor<?x32xf32, "T">, tensor<?xi32, "T">, tensor<?xi32, "T">, tensor<?x?xi32, "S">,
         !llm.kv<2 x 8 x bf16, block = 16> -> tensor<?x32xf32, "T">
+  // CHECK: llm.attention %{{.*}} at %{{.*}}, %{{.*}}, %{{.*}} over %{{.*}} sinks(%{{.*}} : tensor<4xbf16>) scale 5.000000e-01 window 16 fp8 : {{.*}} -> tensor<?x32xf32, "T">
+  %s = llm.attention %1 at %positions, %sequences, %table over %codes sinks(%sinks : tensor<4xbf16>)
+      scale 0.5 window 16 fp8
+      : tensor<?x32xf32, "T">, tensor<?xi32, "T">, tensor<?xi32, "T">, tensor<?x?xi32, "S">,
+        !llm.kv<2 x 8 x f8E4M3FN, block = 4> -> tensor<?x32xf32, "T">
   return
 }
 

@@ -27,3 +27,18 @@ module attributes {engine.target = #reference} {
     return %1 : tensor<?x40xf32, "T">
   }
 }
+
+// -----
+
+#sm_80 = #engine.target<"sm_80", backend = "cuda", arch = "sm_80", preference = 100>
+!kv = !llm.kv<1 x 64 x bf16, block = 16>
+module attributes {engine.target = #sm_80} {
+  // CHECK-LABEL: @sinks
+  // CHECK: %[[K:.+]] = llm.pack {{.*}} : tensor<2xbf16> -> tensor<2xbf16, #engine.layout<[0, 1, 2], [1, 1, 1]>>
+  // CHECK: llm.attention {{.*}} sinks(%[[K]]
+  func.func @sinks(%q: tensor<?x128xbf16, "T">, %p: tensor<?xi32, "T">, %t: tensor<?xi32, "T">, %b: tensor<?x?xi32, "S">, %c: !kv) -> tensor<?x128xbf16, "T"> {
+    %k = llm.weight "k" from "f" at 0 : tensor<2xbf16>
+    %0 = llm.attention %q at %p, %t, %b over %c sinks(%k : tensor<2xbf16>) scale 0.5 : tensor<?x128xbf16, "T">, tensor<?xi32, "T">, tensor<?xi32, "T">, tensor<?x?xi32, "S">, !kv -> tensor<?x128xbf16, "T">
+    return %0 : tensor<?x128xbf16, "T">
+  }
+}
