@@ -108,6 +108,17 @@ Type kvType(MLIRContext *context, recipe::KvType type) {
   llvm_unreachable("the recipe is settled");
 }
 
+/// Whether the weight `op` decides what becomes of a token, and does little else: one row, or what
+/// llm.route reads. As with vectors, quantizing it would save nothing.
+bool isGate(Operation *op) {
+  if (cast<RankedTensorType>(op->getResult(0).getType()).getDimSize(0) == 1)
+    return true;
+  return llvm::any_of(op->getUsers(), [](Operation *user) {
+    auto isRoute = [](Operation *reader) { return isa<llm::RouteOp>(reader); };
+    return isa<llm::MatmulOp>(user) && llvm::any_of(user->getUsers(), isRoute);
+  });
+}
+
 /// Writes the recipe into the module: formats on matrices, the rest as module attributes.
 void annotate(ModuleOp module, const recipe::Recipe &recipe) {
   MLIRContext *context = module.getContext();
@@ -116,12 +127,15 @@ void annotate(ModuleOp module, const recipe::Recipe &recipe) {
     bool isMatrix =
         isa<llm::WeightOp, llm::DequantizeOp, llm::PermuteRowsOp, llm::AddLowRankOp>(op) &&
         cast<RankedTensorType>(op->getResult(0).getType()).getRank() == 2 &&
-        !llvm::any_of(op->getUsers(), isWeightOperation);
+        !llvm::any_of(op->getUsers(), [](Operation *user) {
+          return isWeightOperation(user) && !isa<llm::ConcatRowsOp>(user); // a stack of experts
+        });
     if (!isMatrix)
       return;
     // The location bears the name that the model uses, which a tied weight may not be stored under.
     auto name = op->getLoc()->findInstanceOf<NameLoc>().getName().strref();
-    if (Attribute format = formatAttribute(context, recipe.formatFor(name)))
+    Attribute format = formatAttribute(context, recipe.formatFor(name));
+    if (format && !(isa<llm::EncodingAttr>(format) && isGate(op)))
       op->setAttr("llm.format", format);
   });
   module->setAttr("llm.store", TypeAttr::get(storeType(context, recipe.activations.store)));

@@ -251,6 +251,77 @@ Expected<ModelConfig> readMistral(const Json &root) {
   });
 }
 
+/// The numbers of experts, of all and of a token; `count` and `perToken` are those of absent keys.
+void readExperts(JsonFields &fields, ModelConfig &config, std::string_view countKey, uint64_t count,
+                 uint64_t perToken) {
+  Experts &experts = config.experts.emplace();
+  experts.count = fields.unsignedIntegerOr(countKey, count, 1, Experts::most);
+  experts.perToken = fields.unsignedIntegerOr("num_experts_per_tok", perToken, 1, Experts::most);
+  experts.innerSize = config.intermediateSize;
+  if (experts.perToken > experts.count)
+    fields.fail("num_experts_per_tok", "INGOT-E1051",
+                message(experts.perToken, " experts for each token, but there are ", experts.count),
+                message("correct it or ", countKey));
+}
+
+/// MixtralForCausalLM, as transformers' MixtralConfig.
+Expected<ModelConfig> readMixtral(const Json &root) {
+  static constexpr FamilyDefaults defaults = {.architecture = "MixtralForCausalLM",
+                                              .positions = 131072,
+                                              .kvHeads = 8,
+                                              .bos = 1,
+                                              .eos = 2,
+                                              .epsilon = 1e-5,
+                                              .theta = 1e6};
+  return readDecoder(root, defaults, [](JsonFields &fields, ModelConfig &config) {
+    readSlidingWindow(fields, config, 0);
+    readExperts(fields, config, "num_local_experts", 8, 2);
+    Experts &experts = *config.experts;
+    experts.module = "block_sparse_moe";
+    experts.gate = "w1";
+    experts.up = "w3";
+    experts.down = "w2";
+  });
+}
+
+/// What Qwen's mixtures have in common. Layers without experts are as in the family without.
+void readQwenExperts(JsonFields &fields, ModelConfig &config, uint64_t count, uint64_t perToken,
+                     uint64_t innerSize) {
+  readExperts(fields, config, "num_experts", count, perToken);
+  Experts &experts = *config.experts;
+  experts.innerSize =
+      fields.unsignedIntegerOr("moe_intermediate_size", innerSize, 1, ModelConfig::widest);
+  experts.normalized = fields.booleanOr("norm_topk_prob", false);
+  uint64_t step = fields.unsignedIntegerOr("decoder_sparse_step", 1, 1, ModelConfig::mostLayers);
+  for (uint64_t layer = 1; layer <= config.layers; ++layer)
+    config.sparseLayers.push_back(layer % step == 0);
+  if (auto dense = fields.unsignedIntegers("mlp_only_layers", 0, config.layers - 1))
+    for (uint64_t layer : *dense)
+      config.sparseLayers[layer] = false;
+  readQwenWindow(fields, config);
+}
+
+/// Qwen2MoeForCausalLM (Qwen1.5-MoE, Qwen2-57B-A14B), as transformers' Qwen2MoeConfig.
+Expected<ModelConfig> readQwen2Moe(const Json &root) {
+  static constexpr FamilyDefaults defaults = {"Qwen2MoeForCausalLM", 32768, 16, {}, {}};
+  return readDecoder(root, defaults, [](JsonFields &fields, ModelConfig &config) {
+    config.attentionBias = fields.booleanOr("qkv_bias", true);
+    readQwenExperts(fields, config, 60, 4, 1408);
+    config.experts->sharedSize = fields.unsignedIntegerOr("shared_expert_intermediate_size", 5632,
+                                                          1, ModelConfig::widest);
+  });
+}
+
+/// Qwen3MoeForCausalLM, as transformers' Qwen3MoeConfig.
+Expected<ModelConfig> readQwen3Moe(const Json &root) {
+  static constexpr FamilyDefaults defaults = {"Qwen3MoeForCausalLM", 32768, 4, {}, {}};
+  return readDecoder(root, defaults, [](JsonFields &fields, ModelConfig &config) {
+    config.attentionBias = config.outputBias = fields.booleanOr("attention_bias", false);
+    config.queryKeyNorm = QueryKeyNorm::Heads;
+    readQwenExperts(fields, config, 128, 8, 768);
+  });
+}
+
 /// GraniteForCausalLM, as transformers' GraniteConfig.
 Expected<ModelConfig> readGranite(const Json &root) {
   static constexpr FamilyDefaults defaults = {"GraniteForCausalLM", 2048, 0, 1, 2};
@@ -383,9 +454,10 @@ struct Family {
 constexpr Family families[] = {
     {"Gemma2ForCausalLM", readGemma2},   {"Gemma3ForCausalLM", readGemma3},
     {"GraniteForCausalLM", readGranite}, {"LlamaForCausalLM", readLlama},
-    {"MistralForCausalLM", readMistral}, {"Olmo2ForCausalLM", readOlmo2},
-    {"Phi3ForCausalLM", readPhi3},       {"Qwen2ForCausalLM", readQwen2},
-    {"Qwen3ForCausalLM", readQwen3},
+    {"MistralForCausalLM", readMistral}, {"MixtralForCausalLM", readMixtral},
+    {"Olmo2ForCausalLM", readOlmo2},     {"Phi3ForCausalLM", readPhi3},
+    {"Qwen2ForCausalLM", readQwen2},     {"Qwen2MoeForCausalLM", readQwen2Moe},
+    {"Qwen3ForCausalLM", readQwen3},     {"Qwen3MoeForCausalLM", readQwen3Moe},
 };
 
 /// The name under `architectures`, which must be a list of one.

@@ -23,6 +23,19 @@ enum class Activation : uint8_t {
   GeluTanh, ///< x / 2 * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 * x^3)))
 };
 
+/// Feed-forward parts of which each token goes through some.
+struct Experts {
+  uint64_t count = 0;
+  uint64_t perToken = 0;   ///< of them; at most `count`
+  uint64_t innerSize = 0;  ///< of each
+  bool normalized = true;  ///< the weights of a token's experts sum to 1
+  uint64_t sharedSize = 0; ///< of one more that all tokens go through, behind a gate; 0: none
+  /// Names of the module ("mlp") and of the three matrices of an expert.
+  std::string_view module = "mlp", gate = "gate_proj", up = "up_proj", down = "down_proj";
+
+  static constexpr uint64_t most = 1u << 11;
+};
+
 struct ModelConfig {
   explicit ModelConfig(Json raw) : raw(std::move(raw)) {}
 
@@ -50,6 +63,8 @@ struct ModelConfig {
   LayerNorms layerNorms = LayerNorms::Inputs;
   bool normsLessOne = false; ///< norms multiply by 1 + what is stored
   Activation activation = Activation::Silu;
+  std::optional<Experts> experts;
+  std::vector<bool> sparseLayers; ///< of each layer whether it has experts; empty: all have
   uint64_t slidingWindow = 0; ///< positions that a token attends to, with its own; 0: all before it
   std::vector<bool> slidingLayers; ///< of each layer whether it has the window; empty: all have
   std::optional<Rope> slidingRope; ///< of the layers that slide, where it is not `rope`
@@ -66,6 +81,11 @@ struct ModelConfig {
   /// Whether layer `layer` attends to the last slidingWindow positions only.
   bool slides(uint64_t layer) const {
     return slidingWindow != 0 && (slidingLayers.empty() || slidingLayers[layer]);
+  }
+
+  /// Whether layer `layer` has experts.
+  bool isSparse(uint64_t layer) const {
+    return experts && (sparseLayers.empty() || sparseLayers[layer]);
   }
 
   /// Gives the window to all layers but each `nth`.

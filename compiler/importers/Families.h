@@ -11,10 +11,13 @@
   X("GraniteForCausalLM", importLlama)                                                             \
   X("LlamaForCausalLM", importLlama)                                                               \
   X("MistralForCausalLM", importLlama)                                                             \
+  X("MixtralForCausalLM", importLlama)                                                             \
   X("Olmo2ForCausalLM", importLlama)                                                               \
   X("Phi3ForCausalLM", importLlama)                                                                \
   X("Qwen2ForCausalLM", importLlama)                                                               \
-  X("Qwen3ForCausalLM", importLlama)
+  X("Qwen2MoeForCausalLM", importLlama)                                                            \
+  X("Qwen3ForCausalLM", importLlama)                                                               \
+  X("Qwen3MoeForCausalLM", importLlama)
 
 namespace ingot::compiler {
 

@@ -97,7 +97,9 @@ private:
     if (inputs)
       input = norm(middle,
                    prefix + (results ? "pre_feedforward" : "post_attention") + "_layernorm.weight");
-    Value fed = feedForward(input, prefix);
+    Value fed = config.isSparse(static_cast<uint64_t>(index))
+                    ? mixture(input, prefix)
+                    : feedForward(input, prefix, "mlp", inner);
     if (!results)
       fed = step.multiply(fed, config.residualMultiplier);
     step.setSite(name + (results ? ".post_feedforward_layernorm" : ".output"));
@@ -148,19 +150,59 @@ private:
     return step.rmsNorm(x, weight, config.rmsNormEpsilon, heads ? headDim : 0);
   }
 
-  Value feedForward(Value x, const std::string &prefix) {
+  /// The feed-forward part called `module`, `inner` wide.
+  Value feedForward(Value x, const std::string &prefix, const std::string &module, int64_t inner) {
     Value gate, up;
     if (config.fusedProjections) {
-      Value both = project(x, prefix, "mlp.gate_up_proj", 2 * inner, hidden, config.mlpBias);
+      Value both = project(x, prefix, module + ".gate_up_proj", 2 * inner, hidden, config.mlpBias);
       gate = step.sliceColumns(both, 0, inner);
       up = step.sliceColumns(both, inner, inner);
     } else {
-      gate = project(x, prefix, "mlp.gate_proj", inner, hidden, config.mlpBias);
-      up = project(x, prefix, "mlp.up_proj", inner, hidden, config.mlpBias);
+      gate = project(x, prefix, module + ".gate_proj", inner, hidden, config.mlpBias);
+      up = project(x, prefix, module + ".up_proj", inner, hidden, config.mlpBias);
     }
-    step.setSite(siteOf(prefix) + "mlp.act_fn");
+    step.setSite(siteOf(prefix) + module + ".act_fn");
     Value product = step.activatedTimes(config.activation, gate, up);
-    return project(product, prefix, "mlp.down_proj", hidden, inner, config.mlpBias);
+    return project(product, prefix, module + ".down_proj", hidden, inner, config.mlpBias);
+  }
+
+  /// The experts that each token of `x` goes to, weighted, and the one that all go to.
+  Value mixture(Value x, const std::string &prefix) {
+    const checkpoint::Experts &experts = *config.experts;
+    auto count = static_cast<int64_t>(experts.count), width = static_cast<int64_t>(experts.innerSize);
+    std::string module(experts.module), site = siteOf(prefix).str() + module;
+    Value logits = project(x, prefix, module + ".gate", count, hidden, false);
+    step.setSite(site + ".router");
+    StepBuilder::Routing routing =
+        step.route(logits, static_cast<int64_t>(experts.perToken), experts.normalized);
+    SmallVector<Value> inputs, outputs;
+    for (int64_t expert = 0; expert < count; ++expert) {
+      std::string name = prefix + module + ".experts." + std::to_string(expert) + ".";
+      auto matrix = [&](std::string_view part, int64_t rows, int64_t columns) {
+        return step.weight(name + std::string(part) + ".weight", {rows, columns});
+      };
+      inputs.push_back(matrix(experts.gate, width, hidden));
+      inputs.push_back(matrix(experts.up, width, hidden));
+      outputs.push_back(matrix(experts.down, hidden, width));
+    }
+    step.setSite(site + ".experts.gate_up_proj");
+    Value both = step.expertLinear(x, step.stack(inputs), routing);
+    step.setSite(site + ".experts.act_fn");
+    Value product = step.activatedTimes(config.activation, step.sliceColumns(both, 0, width),
+                                        step.sliceColumns(both, width, width));
+    step.setSite(site + ".experts.down_proj");
+    Value rows = step.expertLinear(product, step.stack(outputs), routing);
+    step.setSite(site + ".combine");
+    Value sum = step.combine(rows, routing);
+    if (experts.sharedSize == 0)
+      return sum;
+    Value shared = feedForward(x, prefix, module + ".shared_expert",
+                               static_cast<int64_t>(experts.sharedSize));
+    Value gate = project(x, prefix, module + ".shared_expert_gate", 1, hidden, false);
+    step.setSite(site + ".shared_expert");
+    shared = step.gated(shared, gate);
+    step.setSite(site);
+    return step.add(sum, shared);
   }
 
   StepBuilder &step;

@@ -293,8 +293,58 @@ Value StepBuilder::linear(Value input, Value weight, Value bias) {
   int64_t columns = cast<RankedTensorType>(weight.getType()).getShape().front();
   auto type = activation(rowsOf(input), columns);
   Value product = llm::MatmulOp::create(builder, location, type, input, weight, Value(), Value(),
-                                        Value(), ValueRange(), llm::EncodingAttr(), IntegerAttr());
+                                        Value(), ValueRange(), Value(), Value(),
+                                        llm::EncodingAttr(), IntegerAttr());
   return bias ? add(product, bias) : product;
+}
+
+StepBuilder::Routing StepBuilder::route(Value logits, int64_t perToken, bool normalized) {
+  std::string rows = rowsOf(logits).str() + " * " + std::to_string(perToken);
+  auto experts = rowsType(builder, rows, 0, builder.getI32Type());
+  auto route = llm::RouteOp::create(builder, location,
+                                    rowsType(builder, rows, 0, builder.getF32Type()), experts,
+                                    logits, /*sigmoid=*/false, normalized);
+  auto starts = RankedTensorType::get({llm::columnsOf(logits) + 1}, builder.getI32Type());
+  auto group = llm::GroupRowsOp::create(builder, location, experts, starts, route.getExperts());
+  return {route.getWeights(), route.getExperts(), group.getOrder(), group.getStarts()};
+}
+
+Value StepBuilder::stack(ArrayRef<Value> parts) {
+  int64_t rows = 0;
+  for (Value part : parts) {
+    rows += cast<RankedTensorType>(part.getType()).getDimSize(0);
+    // Each would need another form of the one input.
+    if ((columnOrders.contains(part) || inputScales.contains(part)) && !firstError)
+      firstError = {"INGOT-E1054",
+                    "experts with inputs that are scaled or ordered for each of them (" +
+                        siteOf(part.getDefiningOp()) + ") are not supported",
+                    "", "use a checkpoint without desc_act and pre_quant_scale"};
+  }
+  auto type = cast<RankedTensorType>(parts.front().getType());
+  return llm::ConcatRowsOp::create(weights, location, type.clone({rows, type.getDimSize(1)}),
+                                   parts);
+}
+
+Value StepBuilder::expertLinear(Value input, Value stack, const Routing &routing) {
+  int64_t experts = cast<RankedTensorType>(routing.starts.getType()).getDimSize(0) - 1;
+  int64_t columns = cast<RankedTensorType>(stack.getType()).getDimSize(0) / experts;
+  return llm::MatmulOp::create(builder, location, activation(rowsOf(routing.order), columns), input,
+                               stack, Value(), Value(), Value(), ValueRange(), routing.order,
+                               routing.starts, llm::EncodingAttr(), IntegerAttr());
+}
+
+Value StepBuilder::combine(Value rows, const Routing &routing) {
+  return llm::CombineOp::create(builder, location, activation("T", llm::columnsOf(rows)), rows,
+                                routing.weights);
+}
+
+Value StepBuilder::gated(Value input, Value gate) {
+  return pointwise({input, gate}, cast<RankedTensorType>(input.getType()), [&](ValueRange x) {
+    Value power = math::ExpOp::create(builder, location,
+                                      arith::NegFOp::create(builder, location, x[1]));
+    Value divisor = arith::AddFOp::create(builder, location, scalar(1), power);
+    return Value(arith::DivFOp::create(builder, location, x[0], divisor));
+  });
 }
 
 Value StepBuilder::pointwise(ValueRange inputs, RankedTensorType type,

@@ -18,6 +18,12 @@ namespace ingot::compiler {
 /// then build on a harmless placeholder value, and finish() fails.
 class StepBuilder {
 public:
+  /// Where tokens go: the rows of the operations that it is given to.
+  struct Routing {
+    mlir::Value weights, experts; ///< [T * perToken], token by token
+    mlir::Value order, starts;    ///< those rows by expert, as llm.group_rows
+  };
+
   StepBuilder(mlir::ModuleOp module, const checkpoint::Checkpoint &checkpoint);
 
   /// Creates @step with an input for each KV cache in `caches`.
@@ -46,6 +52,17 @@ public:
   mlir::Value rmsNorm(mlir::Value input, mlir::Value weight, double epsilon, int64_t headDim = 0);
   /// input * weight^T, plus `bias` unless null.
   mlir::Value linear(mlir::Value input, mlir::Value weight, mlir::Value bias = {});
+  /// The experts of the rows of `logits` [T, experts] with the largest of them.
+  Routing route(mlir::Value logits, int64_t perToken, bool normalized);
+  /// Matrices of experts on top of each other.
+  mlir::Value stack(llvm::ArrayRef<mlir::Value> weights);
+  /// Row by row of the routing, the input times the transposed matrix of the row's expert. `input`:
+  /// a row for each token, or for each row of the routing.
+  mlir::Value expertLinear(mlir::Value input, mlir::Value stack, const Routing &routing);
+  /// The weighted sum of each token's rows.
+  mlir::Value combine(mlir::Value rows, const Routing &routing);
+  /// input / (1 + e^-gate), for `gate` [T, 1].
+  mlir::Value gated(mlir::Value input, mlir::Value gate);
   mlir::Value add(mlir::Value a, mlir::Value b);
   /// input * factor and input / divisor; the input itself for 1.
   mlir::Value multiply(mlir::Value input, double factor);

@@ -2,17 +2,12 @@
 // Stacking the weights of products that read the same input.
 #include "passes/fuse/MergeProducts.h"
 
+#include "passes/StackRows.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/TypeUtilities.h"
 
 using namespace mlir;
 using namespace ingot;
-
-/// The numbers of a product's code book; null where they are not known here.
-static ElementsAttr bookOf(llm::MatmulOp product) {
-  auto literal = product.getZeros().getDefiningOp<llm::LiteralOp>();
-  return literal ? literal.getValue() : ElementsAttr();
-}
 
 /// Why `products` cannot become one; empty when they can.
 static std::string obstacle(ArrayRef<llm::MatmulOp> products) {
@@ -26,8 +21,8 @@ static std::string obstacle(ArrayRef<llm::MatmulOp> products) {
     if (product.getEncodingAttr() != first.getEncodingAttr() ||
         getElementTypeOrSelf(product.getWeight()) != getElementTypeOrSelf(first.getWeight()))
       return "the weights have different formats";
-    if (llm::hasCodeBook(product.getEncodingAttr()) && product.getZeros() != first.getZeros() &&
-        (!bookOf(product) || bookOf(product) != bookOf(first)))
+    if (llm::hasCodeBook(product.getEncodingAttr()) &&
+        !isSameBook(product.getZeros(), first.getZeros()))
       return "the weights have different code books";
     if (product.getEncoding() && product.getEncoding()->getGroup() == -1)
       return "one scale per weight: stacking would need them quantized again";
@@ -42,22 +37,10 @@ static std::string obstacle(ArrayRef<llm::MatmulOp> products) {
   return "";
 }
 
-/// The rows of `parts`, one weight of each product, stacked; null when the parts are.
-static Value stack(OpBuilder &builder, Location loc, ArrayRef<Value> parts) {
-  if (!parts.front())
-    return {};
-  auto type = cast<RankedTensorType>(parts.front().getType());
-  SmallVector<int64_t> shape(type.getShape());
-  shape.front() = 0;
-  for (Value part : parts)
-    shape.front() += cast<RankedTensorType>(part.getType()).getShape().front();
-  return llm::ConcatRowsOp::create(builder, loc, type.clone(shape), parts);
-}
-
-/// stack() of what `get` picks from each product.
+/// Stacked, what `get` picks from each product.
 static Value stackOf(OpBuilder &builder, Location loc, ArrayRef<llm::MatmulOp> products,
                      function_ref<Value(llm::MatmulOp)> get) {
-  return stack(builder, loc, llvm::map_to_vector(products, get));
+  return stackRows(builder, loc, llvm::map_to_vector(products, get));
 }
 
 void ingot::mergeProducts(FusionReport &report, ArrayRef<llm::MatmulOp> products,

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Weight formats, rounding points of activations, and the type of the KV cache.
 #include "passes/FusionReport.h"
+#include "passes/StackRows.h"
 #include "passes/quantize/Passes.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -22,6 +23,10 @@ struct ApplyRecipe : ingot::impl::ApplyRecipePassBase<ApplyRecipe> {
     module.walk([&](Operation *op) {
       if (Attribute format = op->removeAttr("llm.format"))
         formatWeight(op->getResult(0), format);
+    });
+    module.walk([&](llm::ConcatRowsOp op) {
+      settleElement(op);
+      stackEncoded(op);
     });
     for (auto function : module.getOps<func::FuncOp>()) {
       if (auto kv = module->getAttrOfType<TypeAttr>("llm.kv"))
@@ -73,6 +78,70 @@ struct ApplyRecipe : ingot::impl::ApplyRecipePassBase<ApplyRecipe> {
     made.insert(quantize);
     made.insert(dequantize);
     return dequantize.getResult();
+  }
+
+  /// A stack has its parts' type; f32 where they have several.
+  static void settleElement(llm::ConcatRowsOp stack) {
+    Type element = getElementTypeOrSelf(stack.getInputs().front());
+    Type f32 = Float32Type::get(stack.getContext());
+    if (llvm::any_of(stack.getInputs(),
+                     [&](Value part) { return getElementTypeOrSelf(part) != element; })) {
+      OpBuilder builder(stack);
+      element = f32;
+      for (OpOperand &part : stack->getOpOperands())
+        if (auto type = cast<RankedTensorType>(part.get().getType()); type.getElementType() != f32)
+          part.set(llm::ConvertOp::create(builder, stack.getLoc(), type.clone(f32), part.get()));
+    }
+    stack.getResult().setType(cast<RankedTensorType>(stack.getType()).clone(element));
+  }
+
+  /// A stack of weights in one encoding becomes a weight in it: stacked values, scales and zeros.
+  static void stackEncoded(llm::ConcatRowsOp stack) {
+    SmallVector<llm::DequantizeOp> parts;
+    for (Value input : stack.getInputs())
+      parts.push_back(input.getDefiningOp<llm::DequantizeOp>());
+    llm::DequantizeOp first = parts.front();
+    bool alike = first && llvm::all_of(parts, [&](llm::DequantizeOp part) {
+      return part && part.getEncoding() == first.getEncoding() && haveSameElements(part, first) &&
+             (!llm::hasCodeBook(first.getEncoding()) ||
+              isSameBook(part.getZeros(), first.getZeros()));
+    });
+    if (!alike || (first.getEncoding().getGroup() < 0 && first.getZeros()))
+      return; // FuseDequantize says what it cannot read
+    OpBuilder builder(stack);
+    auto stacked = [&](auto get) -> Value {
+      return stackRows(builder, stack.getLoc(), llvm::map_to_vector(parts, get));
+    };
+    auto values = stacked([](llm::DequantizeOp part) -> Value { return part.getValues(); });
+    auto scales = stacked([&](llm::DequantizeOp part) { return rowScales(builder, part); });
+    Value zeros = first.getZeros();
+    if (zeros && !llm::hasCodeBook(first.getEncoding()))
+      zeros = stacked([](llm::DequantizeOp part) -> Value { return part.getZeros(); });
+    llm::EncodingAttr encoding = first.getEncoding();
+    auto whole = llm::EncodingAttr::get(encoding.getContext(), encoding.getKind(),
+                                        std::max<int64_t>(encoding.getGroup(), 0),
+                                        encoding.getZeroPoints());
+    auto dequantize = llm::DequantizeOp::create(builder, stack.getLoc(), stack.getType(), values,
+                                                scales, zeros, whole);
+    stack.replaceAllUsesWith(dequantize.getResult());
+    stack->erase();
+    for (llm::DequantizeOp part : parts)
+      if (part->use_empty())
+        part->erase();
+  }
+
+  static bool haveSameElements(llm::DequantizeOp a, llm::DequantizeOp b) {
+    return getElementTypeOrSelf(a.getValues()) == getElementTypeOrSelf(b.getValues()) &&
+           getElementTypeOrSelf(a.getScales()) == getElementTypeOrSelf(b.getScales());
+  }
+  /// The scales of `part`; one for the whole weight for each of its rows.
+  static Value rowScales(OpBuilder &builder, llm::DequantizeOp part) {
+    if (part.getEncoding().getGroup() >= 0)
+      return part.getScales();
+    int64_t rows = cast<RankedTensorType>(part.getType()).getDimSize(0);
+    auto type = cast<RankedTensorType>(part.getScales().getType());
+    return llm::RepeatRowsOp::create(builder, part.getLoc(), type.clone({rows, 1}),
+                                     part.getScales(), rows);
   }
 
   void setKvElement(func::FuncOp function, Type element) {

@@ -3,6 +3,7 @@
 """Writes goldens.json: greedy tokens and logits of every model of models.py, by transformers."""
 import json
 import pathlib
+import re
 
 import models
 import torch
@@ -20,10 +21,30 @@ def build(case):
         config, dtype=torch.float32, attn_implementation="eager").eval()
     state = {name: torch.tensor(data).reshape(shape)
              for name, (shape, data) in case.checkpoint().items()}
+    stack_experts(state)
     if config.tie_word_embeddings:
         state["lm_head.weight"] = state["model.embed_tokens.weight"]
     model.load_state_dict(state, strict=True)
     return model
+
+
+def stack_experts(state):
+    """Experts one by one, as checkpoints have them, to what the model in memory has."""
+    pattern = re.compile(r"(.*)\.(?:mlp|block_sparse_moe)\.experts\.(\d+)\.(\w+)\.weight")
+    stacks = {}
+    for name in list(state):
+        if match := pattern.fullmatch(name):
+            part = {"w1": "gate_proj", "w3": "up_proj", "w2": "down_proj"}.get(match[3], match[3])
+            stacks.setdefault((match[1], part), {})[int(match[2])] = state.pop(name)
+        elif "block_sparse_moe" in name:
+            state[name.replace("block_sparse_moe", "mlp")] = state.pop(name)
+    stacks = {key: torch.stack([parts[i] for i in range(len(parts))])
+              for key, parts in stacks.items()}
+    for layer, part in stacks:
+        if part == "down_proj":
+            state[f"{layer}.mlp.experts.down_proj"] = stacks[layer, part]
+            state[f"{layer}.mlp.experts.gate_up_proj"] = torch.cat(
+                [stacks[layer, "gate_proj"], stacks[layer, "up_proj"]], dim=1)
 
 
 def run(case):

@@ -85,6 +85,25 @@ CASES = {
             "sliding_attention": {"rope_type": "default", "rope_theta": 1000.0},
         },
     }, prompt=40, context=64, targets=("reference",), embeddings=0.2),
+    "mixtral": Case({
+        **COMMON, "architectures": ["MixtralForCausalLM"], "model_type": "mixtral",
+        "num_local_experts": 6, "num_experts_per_tok": 2, "sliding_window": None,
+    }, prompt=40),
+    # Its first layer has no experts.
+    "qwen2_moe": Case({
+        **COMMON, "architectures": ["Qwen2MoeForCausalLM"], "model_type": "qwen2_moe",
+        "num_hidden_layers": 3, "num_experts": 9, "num_experts_per_tok": 4,
+        "moe_intermediate_size": 48, "shared_expert_intermediate_size": 80,
+        "norm_topk_prob": False, "decoder_sparse_step": 1, "mlp_only_layers": [0],
+        "use_sliding_window": False,
+    }, prompt=40),
+    # Every other layer has experts.
+    "qwen3_moe": Case({
+        **COMMON, "architectures": ["Qwen3MoeForCausalLM"], "model_type": "qwen3_moe",
+        "head_dim": 32, "num_experts": 16, "num_experts_per_tok": 3, "moe_intermediate_size": 32,
+        "norm_topk_prob": True, "decoder_sparse_step": 2, "mlp_only_layers": [],
+        "use_sliding_window": False,
+    }, prompt=40),
     "granite": Case({
         **COMMON, "architectures": ["GraniteForCausalLM"], "model_type": "granite",
         "embedding_multiplier": 0.4, "residual_multiplier": 1.7, "attention_multiplier": 0.125,
@@ -111,6 +130,38 @@ CASES = {
 }
 
 
+def is_sparse(config, layer):
+    """Whether a layer has experts."""
+    if layer in config.get("mlp_only_layers", []):
+        return False
+    return (layer + 1) % config.get("decoder_sparse_step", 1) == 0 and (
+        "num_local_experts" in config or "num_experts" in config)
+
+
+def dense(prefix, inner, hidden, names=("gate_proj", "up_proj", "down_proj")):
+    gate, up, down = names
+    yield f"{prefix}{gate}.weight", [inner, hidden]
+    yield f"{prefix}{up}.weight", [inner, hidden]
+    yield f"{prefix}{down}.weight", [hidden, inner]
+
+
+def experts(config, prefix):
+    """Tensors of a layer's router and experts, under the names of checkpoints."""
+    hidden, inner = config["hidden_size"], config["intermediate_size"]
+    mixtral = config["model_type"] == "mixtral"
+    module = prefix + ("block_sparse_moe." if mixtral else "mlp.")
+    count = config["num_local_experts" if mixtral else "num_experts"]
+    yield module + "gate.weight", [count, hidden]
+    for expert in range(count):
+        yield from dense(f"{module}experts.{expert}.",
+                         inner if mixtral else config["moe_intermediate_size"], hidden,
+                         *([("w1", "w3", "w2")] if mixtral else []))
+    if "shared_expert_intermediate_size" in config:
+        yield from dense(module + "shared_expert.", config["shared_expert_intermediate_size"],
+                         hidden)
+        yield module + "shared_expert_gate.weight", [1, hidden]
+
+
 def tensors(config):
     """Names and shapes of the tensors of a model."""
     hidden, inner = config["hidden_size"], config["intermediate_size"]
@@ -124,19 +175,19 @@ def tensors(config):
         if family == "phi3":
             yield prefix + "self_attn.qkv_proj.weight", [sum(parts.values()), hidden]
             yield prefix + "mlp.gate_up_proj.weight", [2 * inner, hidden]
+            yield prefix + "mlp.down_proj.weight", [hidden, inner]
         else:
             for part, rows in parts.items():
                 yield f"{prefix}self_attn.{part}_proj.weight", [rows, hidden]
-                if family == "qwen2":
+                if family in ("qwen2", "qwen2_moe"):
                     yield f"{prefix}self_attn.{part}_proj.bias", [rows]
-            yield prefix + "mlp.gate_proj.weight", [inner, hidden]
-            yield prefix + "mlp.up_proj.weight", [inner, hidden]
-        if family in ("qwen3", "olmo2", "gemma3_text"):
+            yield from experts(config, prefix) if is_sparse(config, layer) else dense(
+                prefix + "mlp.", inner, hidden)
+        if family in ("qwen3", "qwen3_moe", "olmo2", "gemma3_text"):
             for part in "qk":
                 columns = parts[part] if family == "olmo2" else head
                 yield f"{prefix}self_attn.{part}_norm.weight", [columns]
         yield prefix + "self_attn.o_proj.weight", [hidden, heads * head]
-        yield prefix + "mlp.down_proj.weight", [hidden, inner]
         norms = {
             "olmo2": ["post_attention", "post_feedforward"],
             **dict.fromkeys(["gemma2", "gemma3_text"], [
