@@ -108,14 +108,20 @@ Type kvType(MLIRContext *context, recipe::KvType type) {
   llvm_unreachable("the recipe is settled");
 }
 
-/// Whether the weight `op` decides what becomes of a token, and does little else: one row, or what
-/// llm.route reads. As with vectors, quantizing it would save nothing.
-bool isGate(Operation *op) {
+/// Whether the weight `op` is small though it has two dimensions, so that quantizing it would save
+/// nothing: one row, what llm.route chooses by, or biases that it chooses from.
+bool isSmall(Operation *op) {
   if (cast<RankedTensorType>(op->getResult(0).getType()).getDimSize(0) == 1)
     return true;
-  return llvm::any_of(op->getUsers(), [](Operation *user) {
-    auto isRoute = [](Operation *reader) { return isa<llm::RouteOp>(reader); };
-    return isa<llm::MatmulOp>(user) && llvm::any_of(user->getUsers(), isRoute);
+  auto chooses = [](Operation *reader) { return isa<llm::RouteOp>(reader); };
+  auto leadsToChoice = [&](Operation *reader) {
+    return chooses(reader) ||
+           (isa<llm::PointwiseOp>(reader) && llvm::any_of(reader->getUsers(), chooses));
+  };
+  return llvm::any_of(op->getUsers(), [&](Operation *user) {
+    auto embed = dyn_cast<llm::EmbedOp>(user);
+    return (embed && embed.getTokens().getDefiningOp<llm::RouteOp>()) ||
+           (isa<llm::MatmulOp>(user) && llvm::any_of(user->getUsers(), leadsToChoice));
   });
 }
 
@@ -135,7 +141,7 @@ void annotate(ModuleOp module, const recipe::Recipe &recipe) {
     // The location bears the name that the model uses, which a tied weight may not be stored under.
     auto name = op->getLoc()->findInstanceOf<NameLoc>().getName().strref();
     Attribute format = formatAttribute(context, recipe.formatFor(name));
-    if (format && !(isa<llm::EncodingAttr>(format) && isGate(op)))
+    if (format && !(isa<llm::EncodingAttr>(format) && isSmall(op)))
       op->setAttr("llm.format", format);
   });
   module->setAttr("llm.store", TypeAttr::get(storeType(context, recipe.activations.store)));

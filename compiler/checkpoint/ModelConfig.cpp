@@ -322,6 +322,34 @@ Expected<ModelConfig> readQwen3Moe(const Json &root) {
   });
 }
 
+/// GptOssForCausalLM, as transformers' GptOssConfig.
+Expected<ModelConfig> readGptOss(const Json &root) {
+  static constexpr FamilyDefaults defaults = {.architecture = "GptOssForCausalLM",
+                                              .positions = 131072,
+                                              .kvHeads = 8,
+                                              .bos = {},
+                                              .eos = {},
+                                              .headDim = 64,
+                                              .epsilon = 1e-5,
+                                              .theta = 150000};
+  return readDecoder(root, defaults, [](JsonFields &fields, ModelConfig &config) {
+    constexpr double least = 1e-3, most = 1e6;
+    config.attentionBias = config.outputBias = fields.booleanOr("attention_bias", true);
+    config.attentionSinks = true;
+    config.activation = Activation::ClampedSwiglu;
+    config.activationLimit = fields.numberOr("swiglu_limit", 7, least, most);
+    readSlidingWindow(fields, config, 128);
+    config.slideButEvery(2);
+    readExperts(fields, config, "num_local_experts", 128, 4);
+    config.experts->stacked = true;
+    config.experts->router = "router";
+    // What transformers takes then are the numbers of one checkpoint.
+    if (!fields.has("rope_scaling") && !fields.has("rope_parameters"))
+      fields.fail("rope_scaling", "INGOT-E1052", "must be given for GptOssForCausalLM",
+                  "write the type and its numbers");
+  });
+}
+
 /// GraniteForCausalLM, as transformers' GraniteConfig.
 Expected<ModelConfig> readGranite(const Json &root) {
   static constexpr FamilyDefaults defaults = {"GraniteForCausalLM", 2048, 0, 1, 2};
@@ -453,11 +481,12 @@ struct Family {
 
 constexpr Family families[] = {
     {"Gemma2ForCausalLM", readGemma2},   {"Gemma3ForCausalLM", readGemma3},
-    {"GraniteForCausalLM", readGranite}, {"LlamaForCausalLM", readLlama},
-    {"MistralForCausalLM", readMistral}, {"MixtralForCausalLM", readMixtral},
-    {"Olmo2ForCausalLM", readOlmo2},     {"Phi3ForCausalLM", readPhi3},
-    {"Qwen2ForCausalLM", readQwen2},     {"Qwen2MoeForCausalLM", readQwen2Moe},
-    {"Qwen3ForCausalLM", readQwen3},     {"Qwen3MoeForCausalLM", readQwen3Moe},
+    {"GptOssForCausalLM", readGptOss},   {"GraniteForCausalLM", readGranite},
+    {"LlamaForCausalLM", readLlama},     {"MistralForCausalLM", readMistral},
+    {"MixtralForCausalLM", readMixtral}, {"Olmo2ForCausalLM", readOlmo2},
+    {"Phi3ForCausalLM", readPhi3},       {"Qwen2ForCausalLM", readQwen2},
+    {"Qwen2MoeForCausalLM", readQwen2Moe}, {"Qwen3ForCausalLM", readQwen3},
+    {"Qwen3MoeForCausalLM", readQwen3Moe},
 };
 
 /// The name under `architectures`, which must be a list of one.

@@ -21,6 +21,9 @@ enum class LayerNorms : uint8_t { Inputs, Results, Both };
 enum class Activation : uint8_t {
   Silu,
   GeluTanh, ///< x / 2 * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 * x^3)))
+  /// Of a pair: x / (1 + e^(-1.702 x)) * (1 + up), for x = gate up to activationLimit and up within
+  /// it on both sides.
+  ClampedSwiglu,
 };
 
 /// Feed-forward parts of which each token goes through some.
@@ -30,8 +33,12 @@ struct Experts {
   uint64_t innerSize = 0;  ///< of each
   bool normalized = true;  ///< the weights of a token's experts sum to 1
   uint64_t sharedSize = 0; ///< of one more that all tokens go through, behind a gate; 0: none
-  /// Names of the module ("mlp") and of the three matrices of an expert.
-  std::string_view module = "mlp", gate = "gate_proj", up = "up_proj", down = "down_proj";
+  /// All experts' matrices are one tensor, with gate and up in turn; they and the router have
+  /// biases.
+  bool stacked = false;
+  /// Names of the module, of what chooses experts, and of the three matrices of an expert.
+  std::string_view module = "mlp", router = "gate", gate = "gate_proj", up = "up_proj",
+                   down = "down_proj";
 
   static constexpr uint64_t most = 1u << 11;
 };
@@ -57,12 +64,14 @@ struct ModelConfig {
   bool tiedEmbeddings = false;   ///< one matrix is both embedding and output head
   bool attentionBias = false;    ///< on the q, k and v projections
   bool outputBias = false;       ///< on the o projection
+  bool attentionSinks = false;   ///< each head has a score that takes weight and adds nothing
   bool mlpBias = false;          ///< on the gate, up and down projections
   bool fusedProjections = false; ///< q, k and v are one matrix, and so are gate and up
   QueryKeyNorm queryKeyNorm = QueryKeyNorm::None;
   LayerNorms layerNorms = LayerNorms::Inputs;
   bool normsLessOne = false; ///< norms multiply by 1 + what is stored
   Activation activation = Activation::Silu;
+  double activationLimit = 0;
   std::optional<Experts> experts;
   std::vector<bool> sparseLayers; ///< of each layer whether it has experts; empty: all have
   uint64_t slidingWindow = 0; ///< positions that a token attends to, with its own; 0: all before it

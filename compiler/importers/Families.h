@@ -8,6 +8,7 @@
 #define INGOT_MODEL_FAMILIES(X)                                                                    \
   X("Gemma2ForCausalLM", importLlama)                                                              \
   X("Gemma3ForCausalLM", importLlama)                                                              \
+  X("GptOssForCausalLM", importLlama)                                                              \
   X("GraniteForCausalLM", importLlama)                                                             \
   X("LlamaForCausalLM", importLlama)                                                               \
   X("MistralForCausalLM", importLlama)                                                             \

@@ -135,8 +135,11 @@ private:
     k = step.rope(k, table, headDim, rotary.factor);
     step.kvAppend(k, v, step.cache(index));
     double scale = config.attentionMultiplier.value_or(1 / std::sqrt(static_cast<double>(headDim)));
+    Value sinks = config.attentionSinks
+                      ? step.weight(prefix + "self_attn.sinks", {static_cast<int64_t>(config.heads)})
+                      : Value();
     Value mixed = step.attention(q, step.cache(index), scale, slides ? config.slidingWindow : 0,
-                                 config.attentionSoftcap);
+                                 config.attentionSoftcap, sinks);
     return project(mixed, prefix, "self_attn.o_proj", hidden, queryColumns, config.outputBias);
   }
 
@@ -162,7 +165,7 @@ private:
       up = project(x, prefix, module + ".up_proj", inner, hidden, config.mlpBias);
     }
     step.setSite(siteOf(prefix) + module + ".act_fn");
-    Value product = step.activatedTimes(config.activation, gate, up);
+    Value product = activated(gate, up);
     return project(product, prefix, module + ".down_proj", hidden, inner, config.mlpBias);
   }
 
@@ -171,27 +174,23 @@ private:
     const checkpoint::Experts &experts = *config.experts;
     auto count = static_cast<int64_t>(experts.count), width = static_cast<int64_t>(experts.innerSize);
     std::string module(experts.module), site = siteOf(prefix).str() + module;
-    Value logits = project(x, prefix, module + ".gate", count, hidden, false);
-    step.setSite(site + ".router");
+    Value logits =
+        project(x, prefix, module + "." + std::string(experts.router), count, hidden, experts.stacked);
+    step.setSite(site + ".route");
     StepBuilder::Routing routing =
         step.route(logits, static_cast<int64_t>(experts.perToken), experts.normalized);
-    SmallVector<Value> inputs, outputs;
-    for (int64_t expert = 0; expert < count; ++expert) {
-      std::string name = prefix + module + ".experts." + std::to_string(expert) + ".";
-      auto matrix = [&](std::string_view part, int64_t rows, int64_t columns) {
-        return step.weight(name + std::string(part) + ".weight", {rows, columns});
-      };
-      inputs.push_back(matrix(experts.gate, width, hidden));
-      inputs.push_back(matrix(experts.up, width, hidden));
-      outputs.push_back(matrix(experts.down, hidden, width));
-    }
     step.setSite(site + ".experts.gate_up_proj");
-    Value both = step.expertLinear(x, step.stack(inputs), routing);
+    std::string name = prefix + module + ".experts.";
+    Value both = step.expertLinear(x, gateAndUp(name), routing);
+    if (experts.stacked)
+      both = step.addExpertBias(both, inputBiases(name + "gate_up_proj_bias"), routing);
     step.setSite(site + ".experts.act_fn");
-    Value product = step.activatedTimes(config.activation, step.sliceColumns(both, 0, width),
-                                        step.sliceColumns(both, width, width));
+    Value product =
+        activated(step.sliceColumns(both, 0, width), step.sliceColumns(both, width, width));
     step.setSite(site + ".experts.down_proj");
-    Value rows = step.expertLinear(product, step.stack(outputs), routing);
+    Value rows = step.expertLinear(product, down(name), routing);
+    if (experts.stacked)
+      rows = step.addExpertBias(rows, step.weight(name + "down_proj_bias", {count, hidden}), routing);
     step.setSite(site + ".combine");
     Value sum = step.combine(rows, routing);
     if (experts.sharedSize == 0)
@@ -203,6 +202,54 @@ private:
     shared = step.gated(shared, gate);
     step.setSite(site);
     return step.add(sum, shared);
+  }
+
+  Value activated(Value gate, Value up) {
+    return step.activatedTimes(config.activation, config.activationLimit, gate, up);
+  }
+
+  /// The gate and up matrices of each expert, stacked. `name`: of the experts ("...mlp.experts.").
+  Value gateAndUp(const std::string &name) {
+    const checkpoint::Experts &experts = *config.experts;
+    auto count = static_cast<int64_t>(experts.count), width = static_cast<int64_t>(experts.innerSize);
+    if (experts.stacked)
+      return byExpertHalves(step.expertWeights(name + "gate_up_proj", count, 2 * width, hidden));
+    SmallVector<Value> parts;
+    for (int64_t expert = 0; expert < count; ++expert)
+      for (std::string_view part : {experts.gate, experts.up})
+        parts.push_back(expertMatrix(name, expert, part, width, hidden));
+    return step.stack(parts);
+  }
+
+  Value down(const std::string &name) {
+    const checkpoint::Experts &experts = *config.experts;
+    auto count = static_cast<int64_t>(experts.count), width = static_cast<int64_t>(experts.innerSize);
+    if (experts.stacked)
+      return step.expertWeights(name + "down_proj", count, hidden, width);
+    SmallVector<Value> parts;
+    for (int64_t expert = 0; expert < count; ++expert)
+      parts.push_back(expertMatrix(name, expert, experts.down, hidden, width));
+    return step.stack(parts);
+  }
+
+  Value inputBiases(const std::string &name) {
+    auto count = static_cast<int64_t>(config.experts->count),
+         columns = 2 * static_cast<int64_t>(config.experts->innerSize);
+    Value rows = step.reshape(step.weight(name, {count, columns}), {count * columns, 1});
+    return step.reshape(byExpertHalves(rows), {count, columns});
+  }
+
+  Value expertMatrix(const std::string &name, int64_t expert, std::string_view part, int64_t rows,
+                     int64_t columns) {
+    return step.weight(name + std::to_string(expert) + "." + std::string(part) + ".weight",
+                       {rows, columns});
+  }
+
+  /// What has gate and up of each expert in turn, with all gates of an expert before its ups.
+  Value byExpertHalves(Value weight) {
+    auto width = static_cast<int64_t>(config.experts->innerSize);
+    return step.permuteRows(weight, {static_cast<int64_t>(config.experts->count), width, 2},
+                            {0, 2, 1});
   }
 
   StepBuilder &step;

@@ -231,6 +231,11 @@ Value StepBuilder::permuteRows(Value weight, ArrayRef<int64_t> digits, ArrayRef<
   return result;
 }
 
+Value StepBuilder::reshape(Value weight, ArrayRef<int64_t> shape) {
+  auto type = cast<RankedTensorType>(weight.getType()).clone(shape);
+  return llm::ReshapeOp::create(weights, weight.getLoc(), type, weight);
+}
+
 Value StepBuilder::plusOne(Value weight) {
   auto type = cast<RankedTensorType>(weight.getType()).clone(builder.getF32Type());
   return llm::ConvertOp::create(weights, weight.getLoc(), type, weight, builder.getF32FloatAttr(1));
@@ -333,6 +338,13 @@ Value StepBuilder::expertLinear(Value input, Value stack, const Routing &routing
                                routing.starts, llm::EncodingAttr(), IntegerAttr());
 }
 
+Value StepBuilder::addExpertBias(Value rows, Value biases, const Routing &routing) {
+  Value own =
+      llm::EmbedOp::create(builder, location, activation(rowsOf(rows), llm::columnsOf(biases)),
+                           routing.experts, biases, Value(), Value(), llm::EncodingAttr());
+  return add(rows, own);
+}
+
 Value StepBuilder::combine(Value rows, const Routing &routing) {
   return llm::CombineOp::create(builder, location, activation("T", llm::columnsOf(rows)), rows,
                                 routing.weights);
@@ -419,8 +431,24 @@ Value StepBuilder::geluTanh(Value x) {
   return times(times(scalar(0.5), x), plus(scalar(1), bent));
 }
 
-Value StepBuilder::activatedTimes(checkpoint::Activation activation, Value gate, Value up) {
+Value StepBuilder::clampedSwiglu(Value gate, Value up, double limit) {
+  constexpr double kSlope = 1.702;
+  gate = arith::MinimumFOp::create(builder, location, gate, scalar(limit));
+  up = arith::MinimumFOp::create(builder, location, up, scalar(limit));
+  up = arith::MaximumFOp::create(builder, location, up, scalar(-limit));
+  Value power = math::ExpOp::create(
+      builder, location, arith::MulFOp::create(builder, location, gate, scalar(-kSlope)));
+  Value divisor = arith::AddFOp::create(builder, location, scalar(1), power);
+  Value activated = arith::DivFOp::create(builder, location, gate, divisor);
+  return arith::MulFOp::create(builder, location,
+                               arith::AddFOp::create(builder, location, up, scalar(1)), activated);
+}
+
+Value StepBuilder::activatedTimes(checkpoint::Activation activation, double limit, Value gate,
+                                  Value up) {
   return pointwise({gate, up}, cast<RankedTensorType>(gate.getType()), [&](ValueRange x) -> Value {
+    if (activation == checkpoint::Activation::ClampedSwiglu)
+      return clampedSwiglu(x[0], x[1], limit);
     bool isSilu = activation == checkpoint::Activation::Silu;
     Value activated = isSilu ? silu(x[0]) : geluTanh(x[0]);
     return arith::MulFOp::create(builder, location, activated, x[1]);

@@ -42,6 +42,7 @@ public:
   /// `weight` with its rows in another order, as llm.permute_rows.
   mlir::Value permuteRows(mlir::Value weight, llvm::ArrayRef<int64_t> digits,
                           llvm::ArrayRef<int64_t> order);
+  mlir::Value reshape(mlir::Value weight, llvm::ArrayRef<int64_t> shape);
   /// 1 + `weight`, in f32.
   mlir::Value plusOne(mlir::Value weight);
   /// A small f32 weight computed from the configuration.
@@ -59,6 +60,11 @@ public:
   /// Row by row of the routing, the input times the transposed matrix of the row's expert. `input`:
   /// a row for each token, or for each row of the routing.
   mlir::Value expertLinear(mlir::Value input, mlir::Value stack, const Routing &routing);
+  /// The tensor `name` of all experts' matrices [experts, columns, rows], or what is stored quantized
+  /// of [experts, rows, columns], as a stack [experts * rows, columns].
+  mlir::Value expertWeights(llvm::StringRef name, int64_t experts, int64_t rows, int64_t columns);
+  /// Adds to each row of the routing its expert's row of `biases` [experts, columns].
+  mlir::Value addExpertBias(mlir::Value rows, mlir::Value biases, const Routing &routing);
   /// The weighted sum of each token's rows.
   mlir::Value combine(mlir::Value rows, const Routing &routing);
   /// input / (1 + e^-gate), for `gate` [T, 1].
@@ -69,8 +75,9 @@ public:
   mlir::Value divide(mlir::Value input, double divisor);
   /// cap * tanh(input / cap); the input itself for 0.
   mlir::Value softcap(mlir::Value input, double cap);
-  /// activation(gate) * up.
-  mlir::Value activatedTimes(checkpoint::Activation activation, mlir::Value gate, mlir::Value up);
+  /// activation(gate) * up; `limit` is that of ClampedSwiglu.
+  mlir::Value activatedTimes(checkpoint::Activation activation, double limit, mlir::Value gate,
+                             mlir::Value up);
   mlir::Value rope(mlir::Value input, mlir::Value frequencies, int64_t headDim, double factor);
   mlir::Value sliceColumns(mlir::Value input, int64_t first, int64_t columns);
   void kvAppend(mlir::Value keys, mlir::Value values, mlir::Value cache);
@@ -91,6 +98,7 @@ private:
   /// Of an element, in the point-wise region that is being built.
   mlir::Value silu(mlir::Value x);
   mlir::Value geluTanh(mlir::Value x);
+  mlir::Value clampedSwiglu(mlir::Value gate, mlir::Value up, double limit);
   /// A constant of the point-wise region that is being built.
   mlir::Value scalar(double value);
 

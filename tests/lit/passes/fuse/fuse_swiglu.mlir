@@ -57,7 +57,7 @@ module attributes {engine.target = #x86} {
 #x86 = #engine.target<"x86-64-v4", backend = "x86", arch = "x86-64", preference = 40, features = ["avx512f"]>
 module attributes {engine.target = #x86} {
   // CHECK-LABEL: @stored_as_one
-  // CHECK: %[[W:.+]] = llm.permute_rows %{{.+}} digits [2, 2, 16] order [1, 0, 2] : tensor<64x32xbf16>
+  // CHECK: %[[W:.+]] = llm.permute_rows %{{.+}} digits [1, 2, 2, 16] order [0, 2, 1, 3] : tensor<64x32xbf16>
   // CHECK: llm.matmul %arg0, %[[W]] pair_offset 16
   // CHECK-NOT: llm.slice_columns
   func.func @stored_as_one(%x: tensor<?x32xf32, "T">) -> tensor<?x32xf32, "T"> {
@@ -94,4 +94,51 @@ module attributes {engine.target = #x86} {
     return %3 : tensor<?x24xf32, "T">
   }
   // CHECK: engine.note "ingot-fuse-swiglu" {{.*}} applied false because "a half is no multiple of 16 rows"
+}
+
+// -----
+
+#x86 = #engine.target<"x86-64-v4", backend = "x86", arch = "x86-64", preference = 40, features = ["avx512f"]>
+module attributes {engine.target = #x86} {
+  // In a stack of experts each one's halves are interleaved, two experts' weights are no halves.
+  // CHECK-LABEL: @experts
+  // CHECK: %[[W:.+]] = llm.permute_rows %{{.+}} digits [2, 2, 2, 16] order [0, 2, 1, 3] : tensor<128x32xbf16>
+  // CHECK: llm.matmul %arg0, %[[W]] pair_offset 16 groups(%arg1, %arg2 : tensor<?xi32, "T * 2">, tensor<3xi32>) : tensor<?x32xbf16, "T">, tensor<128x32xbf16> -> tensor<?x32xf32, "T * 2">
+  // CHECK-NOT: llm.pointwise
+  func.func @experts(%x: tensor<?x32xbf16, "T">, %o: tensor<?xi32, "T * 2">, %s: tensor<3xi32>) -> tensor<?x32xf32, "T * 2"> {
+    %a = llm.weight "a" from "f" at 0 : tensor<64x32xbf16>
+    %b = llm.weight "b" from "f" at 4096 : tensor<64x32xbf16>
+    %w = llm.concat_rows %a, %b : (tensor<64x32xbf16>, tensor<64x32xbf16>) -> tensor<128x32xbf16>
+    %0 = llm.matmul %x, %w groups(%o, %s : tensor<?xi32, "T * 2">, tensor<3xi32>) : tensor<?x32xbf16, "T">, tensor<128x32xbf16> -> tensor<?x64xf32, "T * 2">
+    %1 = llm.slice_columns %0 from 0 : tensor<?x64xf32, "T * 2"> -> tensor<?x32xf32, "T * 2">
+    %2 = llm.slice_columns %0 from 32 : tensor<?x64xf32, "T * 2"> -> tensor<?x32xf32, "T * 2">
+    %3 = llm.pointwise %1, %2 : (tensor<?x32xf32, "T * 2">, tensor<?x32xf32, "T * 2">) -> tensor<?x32xf32, "T * 2"> {
+    ^bb0(%p: f32, %q: f32):
+      %4 = arith.mulf %p, %q : f32
+      llm.yield %4 : f32
+    }
+    return %3 : tensor<?x32xf32, "T * 2">
+  }
+  // CHECK: engine.note "ingot-fuse-swiglu" {{.*}} applied true
+}
+
+// -----
+
+#x86 = #engine.target<"x86-64-v4", backend = "x86", arch = "x86-64", preference = 40, features = ["avx512f"]>
+module attributes {engine.target = #x86} {
+  // CHECK-LABEL: @uneven_experts
+  // CHECK: llm.pointwise
+  func.func @uneven_experts(%x: tensor<?x32xbf16, "T">, %o: tensor<?xi32, "T * 2">, %s: tensor<3xi32>) -> tensor<?x24xf32, "T * 2"> {
+    %w = llm.weight "w" from "f" at 0 : tensor<96x32xbf16>
+    %0 = llm.matmul %x, %w groups(%o, %s : tensor<?xi32, "T * 2">, tensor<3xi32>) : tensor<?x32xbf16, "T">, tensor<96x32xbf16> -> tensor<?x48xf32, "T * 2">
+    %1 = llm.slice_columns %0 from 0 : tensor<?x48xf32, "T * 2"> -> tensor<?x24xf32, "T * 2">
+    %2 = llm.slice_columns %0 from 24 : tensor<?x48xf32, "T * 2"> -> tensor<?x24xf32, "T * 2">
+    %3 = llm.pointwise %1, %2 : (tensor<?x24xf32, "T * 2">, tensor<?x24xf32, "T * 2">) -> tensor<?x24xf32, "T * 2"> {
+    ^bb0(%p: f32, %q: f32):
+      %4 = arith.mulf %p, %q : f32
+      llm.yield %4 : f32
+    }
+    return %3 : tensor<?x24xf32, "T * 2">
+  }
+  // CHECK: engine.note "ingot-fuse-swiglu" {{.*}} applied false {{.*}}a half is no multiple of 16 rows
 }

@@ -91,3 +91,47 @@ module attributes {engine.target = #x86, llm.store = bf16} {
     return %2 : tensor<?x8xf32, "T">
   }
 }
+
+// -----
+
+// A stack of weights in one encoding is encoded as a whole; one scale for a weight becomes one for
+// each of its rows.
+#x86 = #engine.target<"x86-64-v4", backend = "x86", arch = "x86-64", preference = 40, features = ["avx512f"]>
+module attributes {engine.target = #x86} {
+  // CHECK-LABEL: @stack
+  // CHECK: %[[A:.+]], %[[SA:.+]] = llm.quantize %{{.+}} <"fp8", group = -1, zero_points = false>
+  // CHECK: %[[B:.+]], %[[SB:.+]] = llm.quantize %{{.+}} <"fp8", group = -1, zero_points = false>
+  // CHECK: %[[V:.+]] = llm.concat_rows %[[A]], %[[B]] : (tensor<8x64xf8E4M3FN>, tensor<8x64xf8E4M3FN>) -> tensor<16x64xf8E4M3FN>
+  // CHECK: %[[RA:.+]] = llm.repeat_rows %[[SA]] count 8 : tensor<1x1xf32> -> tensor<8x1xf32>
+  // CHECK: %[[RB:.+]] = llm.repeat_rows %[[SB]] count 8
+  // CHECK: %[[S:.+]] = llm.concat_rows %[[RA]], %[[RB]]
+  // CHECK: %[[D:.+]] = llm.dequantize %[[V]], %[[S]] <"fp8", group = 0, zero_points = false>
+  // CHECK: llm.matmul %arg0, %[[D]] groups
+  // Plain ones keep their type, or have f32 where they differ.
+  // CHECK: %[[H:.+]] = llm.concat_rows %{{.+}}, %{{.+}} : (tensor<8x64xbf16>, tensor<8x64xbf16>) -> tensor<16x64xbf16>
+  // CHECK: llm.matmul %arg0, %[[H]] groups
+  // CHECK: llm.concat_rows %{{.+}}, %{{.+}} : (tensor<8x64xf32>, tensor<8x64xf32>) -> tensor<16x64xf32>
+  // Two encodings do not become one.
+  // CHECK: llm.dequantize
+  // CHECK: llm.dequantize
+  // CHECK: llm.concat_rows %{{.+}}, %{{.+}} : (tensor<8x64xf32>, tensor<8x64xf32>) -> tensor<16x64xf32>
+  func.func @stack(%x: tensor<?x64xf32, "T">, %o: tensor<?xi32, "T">, %s: tensor<3xi32>) -> (tensor<?x8xf32, "T">, tensor<?x8xf32, "T">, tensor<?x8xf32, "T">, tensor<?x8xf32, "T">) {
+    %a = llm.weight "a" from "f" at 0 {llm.format = #llm.encoding<"fp8", group = -1, zero_points = false>} : tensor<8x64xf32>
+    %b = llm.weight "b" from "f" at 4096 {llm.format = #llm.encoding<"fp8", group = -1, zero_points = false>} : tensor<8x64xf32>
+    %w = llm.concat_rows %a, %b : (tensor<8x64xf32>, tensor<8x64xf32>) -> tensor<16x64xf32>
+    %0 = llm.matmul %x, %w groups(%o, %s : tensor<?xi32, "T">, tensor<3xi32>) : tensor<?x64xf32, "T">, tensor<16x64xf32> -> tensor<?x8xf32, "T">
+    %c = llm.weight "c" from "f" at 8192 {llm.format = bf16} : tensor<8x64xf32>
+    %d = llm.weight "d" from "f" at 16384 {llm.format = bf16} : tensor<8x64xf32>
+    %v = llm.concat_rows %c, %d : (tensor<8x64xf32>, tensor<8x64xf32>) -> tensor<16x64xf32>
+    %1 = llm.matmul %x, %v groups(%o, %s : tensor<?xi32, "T">, tensor<3xi32>) : tensor<?x64xf32, "T">, tensor<16x64xf32> -> tensor<?x8xf32, "T">
+    %e = llm.weight "e" from "f" at 32768 {llm.format = bf16} : tensor<8x64xf32>
+    %f = llm.weight "f" from "f" at 65536 : tensor<8x64xf32>
+    %u = llm.concat_rows %e, %f : (tensor<8x64xf32>, tensor<8x64xf32>) -> tensor<16x64xf32>
+    %2 = llm.matmul %x, %u groups(%o, %s : tensor<?xi32, "T">, tensor<3xi32>) : tensor<?x64xf32, "T">, tensor<16x64xf32> -> tensor<?x8xf32, "T">
+    %g = llm.weight "g" from "f" at 131072 {llm.format = #llm.encoding<"int8", group = 0, zero_points = false>} : tensor<8x64xf32>
+    %h = llm.weight "h" from "f" at 262144 {llm.format = #llm.encoding<"int4", group = 32, zero_points = false>} : tensor<8x64xf32>
+    %t = llm.concat_rows %g, %h : (tensor<8x64xf32>, tensor<8x64xf32>) -> tensor<16x64xf32>
+    %3 = llm.matmul %x, %t groups(%o, %s : tensor<?xi32, "T">, tensor<3xi32>) : tensor<?x64xf32, "T">, tensor<16x64xf32> -> tensor<?x8xf32, "T">
+    return %0, %1, %2, %3 : tensor<?x8xf32, "T">, tensor<?x8xf32, "T">, tensor<?x8xf32, "T">, tensor<?x8xf32, "T">
+  }
+}

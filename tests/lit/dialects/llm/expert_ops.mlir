@@ -1,0 +1,16 @@
+// RUN: %ingot_opt %s | %ingot_opt | FileCheck %s
+
+// CHECK-LABEL: @mixture
+func.func @mixture(%x: tensor<?x64xbf16, "T">, %l: tensor<?x8xf32, "T">, %w: tensor<256x64xbf16>) -> tensor<?x32xbf16, "T"> {
+  // CHECK: %[[S:.+]], %[[E:.+]] = llm.route %arg1 normalize : tensor<?x8xf32, "T"> -> tensor<?xf32, "T * 2">, tensor<?xi32, "T * 2">
+  %s, %e = llm.route %l normalize : tensor<?x8xf32, "T"> -> tensor<?xf32, "T * 2">, tensor<?xi32, "T * 2">
+  // CHECK: llm.route %arg1 sigmoid : tensor<?x8xf32, "T"> -> tensor<?xf32, "T">, tensor<?xi32, "T">
+  %u, %v = llm.route %l sigmoid : tensor<?x8xf32, "T"> -> tensor<?xf32, "T">, tensor<?xi32, "T">
+  // CHECK: %[[O:.+]], %[[G:.+]] = llm.group_rows %[[E]] : tensor<?xi32, "T * 2"> -> tensor<?xi32, "T * 2">, tensor<9xi32>
+  %o, %g = llm.group_rows %e : tensor<?xi32, "T * 2"> -> tensor<?xi32, "T * 2">, tensor<9xi32>
+  // CHECK: %[[P:.+]] = llm.matmul %arg0, %arg2 groups(%[[O]], %[[G]] : tensor<?xi32, "T * 2">, tensor<9xi32>) : tensor<?x64xbf16, "T">, tensor<256x64xbf16> -> tensor<?x32xbf16, "T * 2">
+  %p = llm.matmul %x, %w groups(%o, %g : tensor<?xi32, "T * 2">, tensor<9xi32>) : tensor<?x64xbf16, "T">, tensor<256x64xbf16> -> tensor<?x32xbf16, "T * 2">
+  // CHECK: llm.combine %[[P]], %[[S]] : tensor<?x32xbf16, "T * 2">, tensor<?xf32, "T * 2"> -> tensor<?x32xbf16, "T">
+  %y = llm.combine %p, %s : tensor<?x32xbf16, "T * 2">, tensor<?xf32, "T * 2"> -> tensor<?x32xbf16, "T">
+  return %y : tensor<?x32xbf16, "T">
+}
