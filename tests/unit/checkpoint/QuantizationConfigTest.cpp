@@ -3,6 +3,8 @@
 #include "compiler/checkpoint/QuantizationConfig.h"
 #include "tests/unit/checkpoint/Fixtures.h"
 
+#include <map>
+
 using namespace ingot;
 using namespace ingot::checkpoint;
 using namespace ingot::test;
@@ -88,6 +90,32 @@ TEST(QuantizationConfig, RefusesByName) {
     EXPECT_TRUE(
         refused(std::string(R"("quant_method": "compressed-tensors", "format": ")") + format + "\"",
                 format));
+}
+
+TEST(QuantizationConfig, GoesByTheRegistry) {
+  const std::map<std::string_view, std::string> keys = {{"awq", "version"},
+                                                        {"gptq", "checkpoint_format"},
+                                                        {"compressed-tensors", "format"},
+                                                        {"fp8", "fmt"},
+                                                        {"modelopt", "quant_algo"}};
+  size_t tried = 0;
+  for (const StoredFormat &format : storedFormats()) {
+    EXPECT_NE(format.isRead(), !format.refusal.empty()) << format.method;
+    auto key = keys.find(format.method);
+    for (std::string_view packing : format.packings) {
+      if (packing.empty() || key == keys.end())
+        continue;
+      SCOPED_TRACE(message(format.method, " ", packing));
+      std::string members = message("\"quant_method\": ", inQuotes(format.method), ", \"",
+                                    key->second, "\": ", inQuotes(packing));
+      if (format.isRead())
+        EXPECT_TRUE(succeeds(parse(members)));
+      else
+        EXPECT_TRUE(refused(members, format.refusal));
+      ++tried;
+    }
+  }
+  EXPECT_GE(tried, 40u);
 }
 
 TEST(QuantizationConfig, SaysThatScalesOfFourBitFloatsAreWidened) {

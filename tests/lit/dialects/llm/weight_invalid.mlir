@@ -25,7 +25,7 @@ func.func private @f() attributes {a = #llm.encoding<"int4", group = -1, zero_po
 
 // -----
 
-// expected-error @+1 {{zero points go with int4 only}}
+// expected-error @+1 {{encoding 'fp8' has no zero points}}
 func.func private @f() attributes {a = #llm.encoding<"fp8", group = 0, zero_points = true>}
 
 // -----
