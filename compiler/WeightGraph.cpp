@@ -54,6 +54,7 @@ static std::optional<Element> elementOf(checkpoint::DType type) {
     return Element::F8E4M3;
   case checkpoint::DType::I8:
   case checkpoint::DType::U8:
+  case checkpoint::DType::I16: // as two bytes
     return Element::I8;
   case checkpoint::DType::I32:
     return Element::I32;

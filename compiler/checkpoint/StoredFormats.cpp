@@ -30,7 +30,13 @@ constexpr std::string_view oneKernels = "its words have the order of one kernel"
 constexpr StoredFormat formats[] = {
     {"awq", {"gemm"}, withZeros, Reader::AwqByColumns, 4, 16, int4Zeros},
     {"awq", {"gemv"}, withZeros, Reader::AwqByRows, 4, 16, int4Zeros},
-    {.method = "awq", .packings = {"gemv_fast"}, .refusal = "its rows are interleaved"},
+    {"awq",
+     {"gemv_fast"},
+     "integers, offsets",
+     Reader::AwqFast,
+     4,
+     16,
+     {Kind::Affine4, false, 128, DType::F16}},
     {.method = "awq", .packings = {"marlin"}, .refusal = oneKernels},
 
     {"gptq", {"gptq", "gptq_v2"}, symmetric, Reader::Gptq, 2, 16, int4},

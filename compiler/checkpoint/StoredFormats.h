@@ -30,6 +30,7 @@ enum class FormatReader : uint8_t {
   None, ///< the format is refused
   AwqByColumns,
   AwqByRows,
+  AwqFast,
   Gptq,
   PackedIntegers,
   Integers,

@@ -66,6 +66,7 @@ Type compiler::elementType(OpBuilder &builder, DType type) {
     return Float8E4M3FNType::get(builder.getContext());
   case DType::I8:
   case DType::U8:
+  case DType::I16: // as two bytes
     return builder.getI8Type();
   case DType::I32:
     return builder.getI32Type();
@@ -114,6 +115,7 @@ struct StoredWeights::Signature {
 /// The first that fits decides.
 const StoredWeights::Signature StoredWeights::signatures[] = {
     {FormatReader::AwqByRows, &StoredWeights::awqByRows, ".qweight", {}, "", Method::Awq},
+    {FormatReader::AwqFast, &StoredWeights::awqFast, ".qweight", {}, "", Method::Awq},
     {FormatReader::AwqByColumns, &StoredWeights::awq, ".qweight", {}, "", Method::Awq},
     {FormatReader::Gptq, &StoredWeights::gptq, ".qweight"},
     {FormatReader::NvFp4, &StoredWeights::nvfp4, ".weight_packed", DType::U8,

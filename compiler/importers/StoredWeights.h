@@ -79,6 +79,7 @@ private:
 
   Expected<Parts> awq(Shape shape);
   Expected<Parts> awqByRows(Shape shape);
+  Expected<Parts> awqFast(Shape shape);
   Expected<Parts> nibblesOfRows(Shape shape);
   Expected<Parts> gptq(Shape shape);
   Expected<Parts> packedIntegers(Shape shape);

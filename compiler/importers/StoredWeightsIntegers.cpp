@@ -3,6 +3,7 @@
 // layouts are those that the projects' own code writes.
 #include "compiler/importers/StoredWeights.h"
 
+#include <array>
 #include <span>
 
 using namespace mlir;
@@ -15,6 +16,13 @@ using checkpoint::Tensor;
 
 /// Where output j of eight lies in AWQ's words.
 static constexpr int64_t kAwqOrder[] = {0, 4, 1, 5, 2, 6, 3, 7};
+/// Where input j of 32 lies in the words of its packing `gemv_fast`.
+static constexpr std::array<int64_t, 32> kAwqFastOrder = [] {
+  std::array<int64_t, 32> order{};
+  for (int64_t j = 0; j < 32; ++j)
+    order[j] = j % 8 / 2 * 8 + j % 2 * 4 + j / 8;
+  return order;
+}();
 
 /// qweight [K, N / 8], qzeros [K / group, N / 8], scales [K / group, N]; words run along N.
 checkpoint::Expected<StoredWeights::Parts> StoredWeights::awq(Shape shape) {
@@ -74,6 +82,54 @@ checkpoint::Expected<StoredWeights::Parts> StoredWeights::awqByRows(Shape shape)
                extent * inWord == groups ? *scales
                                          : transpose(repeatRows(transpose(*scales), 1, groups)),
                unpack(*zeros, groups, integer(8), kNibble), *held};
+}
+
+/// Packing `gemv_fast`: qweight [N / 4, K] of I16. A row has four outputs; for every 64 inputs come
+/// the fields of the first, of the second, ... The values are scale * stored + offset, where scales
+/// and qzeros (scaled_zeros in the files of llm-awq) are [at least K / group, N].
+checkpoint::Expected<StoredWeights::Parts> StoredWeights::awqFast(Shape shape) {
+  constexpr int64_t interleaved = 4, run = 64, wordBits = 16;
+  int64_t rows = shape[0], columns = shape[1];
+  StringRef offsetName = checkpoint.find(module + ".qzeros") ? ".qzeros" : ".scaled_zeros";
+  auto words = part(".qweight"), scale = part(".scales");
+  if (!words || !scale)
+    return words ? scale.error() : words.error();
+  if (rows % interleaved != 0 || columns % run != 0)
+    return unsupported(message("packing gemv_fast of ", rows, " x ", columns),
+                       "4 must divide the outputs, and 64 the inputs");
+  if ((*words)->shape.size() != 2 || (*words)->dtype != DType::I16 || (*scale)->shape.size() != 2)
+    return unsupported("a packed weight of " + std::string(dtypeName((*words)->dtype)) +
+                           " elements",
+                       "supported: matrices of I16 words");
+  int64_t group = static_cast<int64_t>(checkpoint.quantization().group.value_or(0));
+  int64_t groups = group > 0 ? llvm::divideCeil(columns, group) : 1;
+  auto extent = static_cast<int64_t>((*scale)->shape[0]);
+  auto fields = fieldsOf(shape, **words, (*words)->shape[1] * wordBits / interleaved,
+                         static_cast<uint64_t>(groups));
+  if (!fields)
+    return fields.error();
+  if (extent < groups)
+    return unsupported(message("scales for ", extent, " of ", groups, " groups"),
+                       "download the checkpoint again");
+  const int64_t bytes = run * kNibble / 8;
+  auto values = read(".qweight", integer(8), {rows * columns / run, bytes},
+                     Shape({rows / interleaved, columns}));
+  auto scales = readScales(".scales", {extent, rows}, false);
+  auto offsets = readScales(offsetName, {extent, rows}, false);
+  auto held = encoding(kNibble, fields->group);
+  for (const auto *value : {&values, &scales, &offsets})
+    if (!*value)
+      return value->error();
+  if (!held)
+    return held.error();
+  Value inOrder = llm::PermuteRowsOp::create(
+      builder, *location, *values, ArrayRef{rows / interleaved, columns / run, interleaved},
+      ArrayRef<int64_t>{0, 2, 1});
+  inOrder = llm::ReshapeOp::create(builder, *location,
+                                   RankedTensorType::get({rows, columns / 2}, integer(8)), inOrder);
+  auto byRow = [&](Value part) { return transpose(repeatRows(part, 1, groups)); };
+  return Parts{unpack(inOrder, columns, integer(4), kNibble, 0, 0, kAwqFastOrder), byRow(*scales),
+               byRow(*offsets), *held};
 }
 
 /// qweight [K * bits / 32, N] with words along K, qzeros [K / group, N * bits / 32] with words

@@ -10,6 +10,15 @@ import harness
 from qwen2_family import read_tensors, write_tensors
 
 DATA = harness.ROOT.parent / "shared" / "data"
+AWQ = "awq-gemm-w4-g64"
+AWQ_ORDER = [0, 4, 1, 5, 2, 6, 3, 7]
+
+
+def awq_nibbles(data, columns):
+    """Rows of a packing along the outputs, in the outputs' order."""
+    words = struct.unpack(f"<{len(data) // 4}I", data)
+    return [[words[i + j] >> 4 * AWQ_ORDER[n] & 15 for j in range(columns) for n in range(8)]
+            for i in range(0, len(words), columns)]
 
 
 @unittest.skipUnless(DATA.exists(), "../shared/data is absent")
@@ -29,22 +38,24 @@ class StoredCheckpoints(harness.BuildTest):
         write_tensors(folder / "model.safetensors", {new: rest for new, *rest in changed})
         return folder
 
-    def report(self, name, model):
+    def report(self, name, model, *options):
         """Builds; the engine, and what the report says of options."""
         folder = self.fresh(name + ".engine")
         output = folder / "m.ingot"
         self.assert_built(self.build(model, output, "--max-context", "256", "--report",
-                                     folder / "report.json"), output)
+                                     folder / "report.json", *options), output)
         options = json.loads((folder / "report.json").read_text())["provenance"]["options"]
         return output, {option["name"]: option for option in options}
 
     def assert_same_weights(self, one, other):
         self.assertNotIn("weights", self.differing(one, other))
 
-    def assert_variant_refused(self, source, change, code):
+    def assert_variant_refused(self, source, change, code, quantization=None):
         output = self.fresh("out") / "m.ingot"
-        self.assert_refused(self.build(self.variant(source, "changed", change), output), output,
-                            code)
+        model = self.variant(source, "changed", change, quantization)
+        self.assert_refused(self.build(model, output), output, code)
+        shutil.rmtree(model)
+        shutil.rmtree(output.parent)
 
     def test_nvfp4_of_modelopt_is_that_of_compressed_tensors_with_the_scale_inverted(self):
         def divisor(name, dtype, shape, data):
@@ -83,15 +94,18 @@ class StoredCheckpoints(harness.BuildTest):
         theirs, _ = self.report("blocks", DATA / "quantized" / "mxfp4-blocks-scales")
         self.assert_same_weights(theirs, ours)
 
-    def test_awq_by_rows_is_awq_by_columns(self):
-        order, scheme = [0, 4, 1, 5, 2, 6, 3, 7], json.loads(
-            (DATA / "quantized" / "awq-gemm-w4-g64" / "config.json").read_text())
+    def assert_same_values(self, one, other):
+        """The numbers that the matrices of two checkpoints stand for, as f16."""
+        recipe = self.folder / "f16.yaml"
+        recipe.write_text("version: 1\nweights: [{match: '*', format: f16}]\n")
+        engines = [self.report(f"values{i}", model, "--recipe", recipe)[0]
+                   for i, model in enumerate((one, other))]
+        self.assert_same_weights(*engines)
+        for engine in engines:
+            shutil.rmtree(engine.parent)
 
-        def nibbles(data, columns):
-            """Rows of a packing along the outputs, in the outputs' order."""
-            words = struct.unpack(f"<{len(data) // 4}I", data)
-            return [[words[i + j] >> 4 * order[n] & 15 for j in range(columns) for n in range(8)]
-                    for i in range(0, len(words), columns)]
+    def test_awq_by_rows_is_awq_by_columns(self):
+        scheme = json.loads((DATA / "quantized" / AWQ / "config.json").read_text())
 
         def packed(rows, words):
             """Each row in so many words, the first value in the lowest bits."""
@@ -101,7 +115,7 @@ class StoredCheckpoints(harness.BuildTest):
 
         def gemv(name, dtype, shape, data):
             if name.endswith((".qweight", ".qzeros")):
-                rows = list(zip(*nibbles(data, shape[1])))
+                rows = list(zip(*awq_nibbles(data, shape[1])))
                 words = -(-len(rows[0]) // 8) + (1 if name.endswith("qzeros") else 0)  # Padded.
                 return name, dtype, [len(rows), words], packed(rows, words)
             if name.endswith(".scales"):
@@ -114,10 +128,58 @@ class StoredCheckpoints(harness.BuildTest):
             return name, dtype, shape, data
 
         ours, _ = self.report("gemv", self.variant(
-            "awq-gemm-w4-g64", "gemv-model", gemv,
+            AWQ, "gemv-model", gemv,
             {**scheme["quantization_config"], "version": "gemv"}))
-        theirs, _ = self.report("gemm", DATA / "quantized" / "awq-gemm-w4-g64")
+        theirs, _ = self.report("gemm", DATA / "quantized" / AWQ)
         self.assert_same_weights(theirs, ours)
+
+    def test_interleaved_awq_is_awq_by_columns(self):
+        scheme = json.loads((DATA / "quantized" / AWQ / "config.json").read_text())[
+            "quantization_config"]
+        tensors = read_tensors(DATA / "quantized" / AWQ / "model.safetensors")
+        rounded = [1, 1, 2, 2, 4, 4, 4, 4, 8, 8, 8, 8, 8, 8, 8, 8]
+
+        def points(name):
+            """Zero points whose products with scales are f16: powers of two."""
+            _, shape, data = tensors[name]
+            return [[rounded[zero] for zero in row] for row in awq_nibbles(data, shape[1])]
+
+        def gemm(name, dtype, shape, data):
+            if name.endswith(".qzeros"):
+                data = b"".join(struct.pack("<I", sum(
+                    row[n + j] << 4 * AWQ_ORDER[j] for j in range(8)))
+                    for row in points(name) for n in range(0, len(row), 8))
+            return name, dtype, shape, data
+
+        def fast(name, dtype, shape, data):
+            if name.endswith(".qweight"):
+                rows = list(zip(*awq_nibbles(data, shape[1])))
+                outputs, inputs = len(rows), len(rows[0])
+                stream = [rows[n + r][k + half + p // 8 * 2 + p % 8 // 4 + p % 4 * 8]
+                          for n in range(0, outputs, 4) for k in range(0, inputs, 64)
+                          for r in range(4) for half in (0, 32) for p in range(32)]
+                return name, "I16", [outputs // 4, inputs], bytes(
+                    low | high << 4 for low, high in zip(stream[::2], stream[1::2]))
+            if name.endswith((".scales", ".qzeros")):
+                scales = tensors[name.replace("qzeros", "scales")]
+                groups, outputs = scales[1]
+                values = struct.unpack(f"<{groups * outputs}e", scales[2])
+                if name.endswith(".qzeros"):
+                    zeros = [zero for row in points(name) for zero in row]
+                    values = [-scale * zero for scale, zero in zip(values, zeros)]
+                    name = name.replace("qzeros", self.offsets)
+                padded = [*values, *[float("nan")] * (8 * outputs)]
+                return (name, "F16", [groups + 8, outputs],
+                        struct.pack(f"<{len(padded)}e", *padded))
+            return name, dtype, shape, data
+
+        theirs = self.variant(AWQ, "gemm", gemm)
+        for self.offsets, config in (("qzeros", {**scheme, "version": "gemv_fast"}),
+                                     ("scaled_zeros", {**scheme, "backend": "llm-awq"})):
+            ours = self.variant(AWQ, self.offsets, fast, config)
+            self.assert_same_values(theirs, ours)
+        self.assert_variant_refused(AWQ, lambda *tensor: tensor, "INGOT-E1054.*I32 elements",
+                                    {**scheme, "version": "gemv_fast"})
 
     def test_columns_ordered_by_group_of_compressed_tensors(self):
         def transposed(name, dtype, shape, data, size):

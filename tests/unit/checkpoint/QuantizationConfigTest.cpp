@@ -31,6 +31,10 @@ TEST(QuantizationConfig, ReadsEachMethod) {
   ASSERT_TRUE(succeeds(awq));
   EXPECT_EQ(awq->method, Method::Awq);
   EXPECT_EQ(awq->group, 64u);
+  EXPECT_EQ(awq->packing, FormatReader::AwqByColumns);
+  auto fast = parse(R"("quant_method": "awq", "backend": "llm-awq")");
+  ASSERT_TRUE(succeeds(fast));
+  EXPECT_EQ(fast->packing, FormatReader::AwqFast);
 
   auto gptq = parse(R"("quant_method": "gptq", "bits": 4, "group_size": -1, "sym": false)");
   ASSERT_TRUE(succeeds(gptq));
@@ -78,8 +82,7 @@ TEST(QuantizationConfig, ReportsActivationsThatAreNotTaken) {
 
 TEST(QuantizationConfig, RefusesByName) {
   EXPECT_TRUE(refused(R"("quant_method": "aqlm")", "\"aqlm\""));
-  EXPECT_TRUE(refused(R"("quant_method": "awq", "version": "gemv_fast")", "\"gemv_fast\""));
-  EXPECT_TRUE(refused(R"("quant_method": "awq", "backend": "llm-awq")", "packing"));
+  EXPECT_TRUE(refused(R"("quant_method": "awq", "version": "exllama")", "\"exllama\""));
   EXPECT_TRUE(refused(R"("quant_method": "awq", "bits": 3)", "3 bits"));
   EXPECT_TRUE(refused(R"("quant_method": "awq", "zero_point": false)", "zero points"));
   EXPECT_TRUE(refused(R"("quant_method": "gptq", "checkpoint_format": "marlin")", "\"marlin\""));
