@@ -84,6 +84,9 @@ private:
   Expected<Parts> gptq(Shape shape);
   Expected<Parts> packedIntegers(Shape shape);
   Expected<Parts> integers(Shape shape);
+  Expected<mlir::Value> scalesOfMagnitudes(int64_t rows);
+  Expected<mlir::Value> zerosOfRows(llvm::StringRef name, int64_t rows);
+  Expected<mlir::Value> byRow(llvm::StringRef name, mlir::Type element, int64_t rows);
   Expected<Parts> float8(Shape shape);
   Expected<Parts> ggmlBlocks(Shape shape);
   Expected<Parts> bitsAndBytes4(Shape shape);

@@ -132,6 +132,9 @@ checkpoint::Expected<StoredWeights::Parts> StoredWeights::awqFast(Shape shape) {
                byRow(*offsets), *held};
 }
 
+/// What stored zero points are more than those of the encoding: bytes are signed there.
+static int64_t zeroBias(int64_t bits) { return bits == 8 ? 128 : 0; }
+
 /// qweight [K * bits / 32, N] with words along K, qzeros [K / group, N * bits / 32] with words
 /// along N, scales [K / group, N].
 checkpoint::Expected<StoredWeights::Parts> StoredWeights::gptq(Shape shape) {
@@ -158,7 +161,8 @@ checkpoint::Expected<StoredWeights::Parts> StoredWeights::gptq(Shape shape) {
     auto zeros = read(".qzeros", integer(32), {words->groups, wordsFor(rows * bits)});
     if (!zeros)
       return zeros.error();
-    parts->zeros = transpose(unpack(*zeros, rows, integer(8), bits, config.zerosLessOne ? 1 : 0));
+    parts->zeros = transpose(
+        unpack(*zeros, rows, integer(8), bits, config.zerosLessOne ? 1 : 0, zeroBias(bits)));
   }
   return parts;
 }
@@ -189,7 +193,7 @@ checkpoint::Expected<StoredWeights::Parts> StoredWeights::packedIntegers(Shape s
     auto zeros = read(".weight_zero_point", integer(32), {wordsFor(rows * bits), words->groups});
     if (!zeros)
       return zeros.error();
-    parts->zeros = unpack(transpose(*zeros), rows, integer(8), bits);
+    parts->zeros = transpose(unpack(transpose(*zeros), rows, integer(8), bits, 0, zeroBias(bits)));
   }
   return parts;
 }
@@ -220,7 +224,7 @@ StoredWeights::wordsOf(StringRef name, StringRef scales, Shape shape, size_t axi
 checkpoint::Expected<StoredWeights::Parts> StoredWeights::partsOf(const Words &words, Value packed,
                                                                   int64_t columns, bool hasZeros) {
   int64_t bits = words.fields.bits, half = int64_t{1} << (bits - 1);
-  int64_t bias = hasZeros ? 0 : bits == 8 ? half : half - kNibbleZero;
+  int64_t bias = bits == 8 ? half : hasZeros ? 0 : half - kNibbleZero;
   auto held = encoding(bits, words.fields.group, hasZeros);
   if (!held)
     return held.error();
@@ -253,39 +257,62 @@ checkpoint::Outcome StoredWeights::readColumnOrder(StringRef name, int64_t colum
   return {};
 }
 
-/// weight [N, K] of I8 with weight_scale [N, 1] or [1] (compressed-tensors), or with SCB [N], the
-/// largest magnitude that 127 stands for (bitsandbytes).
+/// weight [N, K] of I8 with weight_scale, and perhaps weight_zero_point, [N, 1] or [1]
+/// (compressed-tensors), or with SCB [N], the largest magnitude that 127 stands for (bitsandbytes).
 checkpoint::Expected<StoredWeights::Parts> StoredWeights::integers(Shape shape) {
-  int64_t rows = shape[0];
   auto values = read(".weight", integer(8), shape);
   if (!values)
     return values.error();
-  if (checkpoint.find(module + ".weight_zero_point"))
-    return unsupported("8 bits with zero points", "quantize symmetrically");
-  auto held = encoding(8, 0);
+  auto zeros = zerosOfRows(".weight_zero_point", shape[0]);
+  auto scales = reader == FormatReader::BitsAndBytes8 ? scalesOfMagnitudes(shape[0])
+                                                      : byRow(".weight_scale", {}, shape[0]);
+  if (!zeros || !scales)
+    return zeros ? scales.error() : zeros.error();
+  auto held = encoding(8, 0, static_cast<bool>(*zeros));
   if (!held)
     return held.error();
-  Parts parts{*values, {}, {}, *held};
-  if (reader == FormatReader::BitsAndBytes8) {
-    auto largest = read(".SCB", builder.getF32Type(), {rows, 1}, Shape({rows}));
-    if (!largest)
-      return largest.error();
-    auto one = RankedTensorType::get({1}, builder.getF32Type());
-    Value factor = llm::LiteralOp::create(builder, *location, one, "bitsandbytes.unit",
-                                          DenseElementsAttr::get(one, 1.0f / 127.0f));
-    parts.scales =
-        llm::ScaleColumnsOp::create(builder, *location, largest->getType(), *largest, factor);
-    return parts;
-  }
-  auto scale = part(".weight_scale");
-  if (!scale)
-    return scale.error();
-  bool whole = llvm::all_of((*scale)->shape, [](uint64_t extent) { return extent == 1; });
-  auto scales = readScales(".weight_scale", {whole ? 1 : rows, 1}, false);
-  if (!scales)
-    return scales.error();
-  parts.scales = whole ? repeatRows(*scales, rows, rows) : *scales;
-  return parts;
+  return Parts{*values, *scales, *zeros, *held};
+}
+
+checkpoint::Expected<Value> StoredWeights::scalesOfMagnitudes(int64_t rows) {
+  auto largest = read(".SCB", builder.getF32Type(), {rows, 1}, Shape({rows}));
+  if (!largest)
+    return largest;
+  auto one = RankedTensorType::get({1}, builder.getF32Type());
+  Value factor = llm::LiteralOp::create(builder, *location, one, "bitsandbytes.unit",
+                                        DenseElementsAttr::get(one, 1.0f / 127.0f));
+  return Value(
+      llm::ScaleColumnsOp::create(builder, *location, largest->getType(), *largest, factor));
+}
+
+/// Null where there are none, or all are zero, as files of symmetric weights have them.
+checkpoint::Expected<Value> StoredWeights::zerosOfRows(StringRef name, int64_t rows) {
+  const Tensor *stored = checkpoint.find(module + name.str());
+  if (!stored)
+    return Value();
+  if (stored->dtype != DType::I8 || stored->bytes > static_cast<uint64_t>(rows))
+    return unsupported(message(stored->bytes, " bytes of ", dtypeName(stored->dtype),
+                               " zero points of ", rows, " rows"),
+                       "supported: one I8 for a row, or for all");
+  std::vector<std::byte> bytes(stored->bytes);
+  if (auto done = checkpoint.read(*stored, 0, bytes); !done)
+    return done.error();
+  if (llvm::all_of(bytes, [](std::byte zero) { return zero == std::byte(0); }))
+    return Value();
+  return byRow(name, integer(8), rows);
+}
+
+/// The numbers [N, 1] of rows, of which the file may have one for all. Without an element: scales.
+checkpoint::Expected<Value> StoredWeights::byRow(StringRef name, Type element, int64_t rows) {
+  auto found = part(name);
+  if (!found)
+    return found.error();
+  SmallVector<int64_t> stored((*found)->shape.begin(), (*found)->shape.end());
+  bool whole = llvm::all_of(stored, [](int64_t extent) { return extent == 1; });
+  SmallVector<int64_t> shape{whole ? 1 : rows, 1};
+  auto value = element ? read(name, element, shape, whole ? Shape(stored) : Shape(shape))
+                       : readScales(name, shape, false);
+  return value && whole ? Expected<Value>(repeatRows(*value, rows, rows)) : value;
 }
 
 /// ModelOpt's W4A16_AWQ: weight [N / 2, K] with rows 2n and 2n + 1 in a byte, the first in its low

@@ -89,7 +89,7 @@ Type KvType::parse(AsmParser &parser) {
 const EncodingTraits *llm::findEncoding(StringRef kind) {
   using Element = EncodingTraits::Element;
   static constexpr EncodingTraits kinds[] = {
-      {"int8", Element::I8, Zeros::None, false, false},
+      {"int8", Element::I8, Zeros::None, true, false},
       {"int4", Element::I4, Zeros::None, true, false},
       {"fp8", Element::F8E4M3, Zeros::None, false, true},
       {"affine4", Element::I4, Zeros::Offsets, false, false},

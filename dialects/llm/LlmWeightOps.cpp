@@ -71,6 +71,8 @@ static RankedTensorType typeOrNull(Value value) {
 LogicalResult QuantizeOp::verify() {
   if (typeOf(getInput()).getShape() != typeOf(getValues()).getShape())
     return emitOpError() << "values must have the input's shape";
+  if (getEncoding().getZeroPoints() && getEncoding().getKind() != "int4")
+    return emitOpError() << "makes zero points of int4 only";
   return verifyEncoded(*this, getEncoding(), typeOf(getValues()), typeOf(getScales()),
                        typeOrNull(getZeros()));
 }

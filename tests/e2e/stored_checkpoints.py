@@ -14,6 +14,15 @@ AWQ = "awq-gemm-w4-g64"
 AWQ_ORDER = [0, 4, 1, 5, 2, 6, 3, 7]
 
 
+def transposed(name, dtype, shape, data):
+    """A tensor with rows and columns exchanged, under another name."""
+    rows, columns = shape
+    size = len(data) // (rows * columns)
+    return name, dtype, [columns, rows], b"".join(
+        data[(r * columns + c) * size:(r * columns + c + 1) * size]
+        for c in range(columns) for r in range(rows))
+
+
 def awq_nibbles(data, columns):
     """Rows of a packing along the outputs, in the outputs' order."""
     words = struct.unpack(f"<{len(data) // 4}I", data)
@@ -181,19 +190,32 @@ class StoredCheckpoints(harness.BuildTest):
         self.assert_variant_refused(AWQ, lambda *tensor: tensor, "INGOT-E1054.*I32 elements",
                                     {**scheme, "version": "gemv_fast"})
 
-    def test_columns_ordered_by_group_of_compressed_tensors(self):
-        def transposed(name, dtype, shape, data, size):
-            rows, columns = shape
-            return name, dtype, [columns, rows], b"".join(
-                data[(r * columns + c) * size:(r * columns + c + 1) * size]
-                for c in range(columns) for r in range(rows))
+    def test_zero_points_of_compressed_tensors(self):
+        def packed(name, dtype, shape, data):
+            module, part = name.rsplit(".", 1)
+            names = {"qweight": "weight_packed", "scales": "weight_scale",
+                     "qzeros": "weight_zero_point"}
+            if part in names:
+                return transposed(f"{module}.{names[part]}", dtype, shape, data)
+            return name.replace("g_idx", "weight_g_idx"), dtype, shape, data
 
+        source = "gptq_v2-w4-g32-asym"
+        scheme = {"weights": {"num_bits": 4, "type": "int", "symmetric": False, "group_size": 32,
+                              "strategy": "group"}}
+        ours, _ = self.report("ct", self.variant(
+            source, "ct-model", packed,
+            {"quant_method": "compressed-tensors", "format": "pack-quantized",
+             "config_groups": {"group_0": scheme}}))
+        theirs, _ = self.report("gptq", DATA / "quantized" / source)
+        self.assert_same_weights(theirs, ours)
+
+    def test_columns_ordered_by_group_of_compressed_tensors(self):
         def packed(name, dtype, shape, data):
             module, part = name.rsplit(".", 1)
             if part == "qweight":
-                return transposed(module + ".weight_packed", dtype, shape, data, 4)
+                return transposed(module + ".weight_packed", dtype, shape, data)
             if part == "scales":
-                return transposed(module + ".weight_scale", dtype, shape, data, 2)
+                return transposed(module + ".weight_scale", dtype, shape, data)
             names = {"g_idx": "weight_g_idx", "qzeros": "unused"}
             return f"{module}.{names.get(part, part)}", dtype, shape, data
 
@@ -206,6 +228,108 @@ class StoredCheckpoints(harness.BuildTest):
              "config_groups": {"group_0": scheme}}))
         theirs, _ = self.report("gptq", DATA / "quantized" / source)
         self.assertEqual(self.differing(theirs, ours) & {"weights", "programs"}, set())
+
+    def test_bytes_with_zero_points_are_bytes_without_that_were_moved(self):
+        source = "gptq-w8-g64-sym"
+        scheme = json.loads((DATA / "quantized" / source / "config.json").read_text())[
+            "quantization_config"]
+        tensors = read_tensors(DATA / "quantized" / source / "model.safetensors")
+
+        def moved(module):
+            """Bytes [inputs][outputs] of a matrix, and zero points [groups][outputs] of 1 to 255,
+            128 in the file, which are as far away as both can be."""
+            _, (words, outputs), data = tensors[module + ".qweight"]
+            rows = [[data[4 * (r * outputs + n) + i] for n in range(outputs)]
+                    for r in range(words) for i in range(4)]
+            groups = len(rows) // scheme["group_size"]
+            zeros = [[0] * outputs for _ in range(groups)]
+            for g in range(groups):
+                group = rows[g * len(rows) // groups:(g + 1) * len(rows) // groups]
+                for n, column in enumerate(zip(*group)):
+                    far = max(-127, -min(column)) if n % 2 else min(127, 255 - max(column))
+                    zeros[g][n] = 128 + far
+                    for row in group:
+                        row[n] += far
+            return rows, zeros
+
+        def gptq(less):
+            def change(name, dtype, shape, data):
+                module, part = name.rsplit(".", 1)
+                if part == "qweight":
+                    rows, _ = moved(module)
+                    data = b"".join(bytes(four) for k in range(0, len(rows), 4)
+                                    for four in zip(*rows[k:k + 4]))
+                if part == "qzeros":
+                    data = bytes(zero - less for row in moved(module)[1] for zero in row)
+                return name, dtype, shape, data
+            return change
+
+        def packed(name, dtype, shape, data):
+            module, part = name.rsplit(".", 1)
+            if part == "qweight":
+                return (module + ".weight_packed", dtype, shape[::-1],
+                        b"".join(map(bytes, zip(*moved(module)[0]))))
+            if part == "qzeros":
+                columns = list(zip(*moved(module)[1]))
+                return module + ".weight_zero_point", dtype, shape[::-1], b"".join(
+                    bytes(four) for n in range(0, len(columns), 4)
+                    for four in zip(*columns[n:n + 4]))
+            if part == "scales":
+                return transposed(module + ".weight_scale", dtype, shape, data)
+            return (name.replace("g_idx", "weight_g_idx"), dtype, shape, data)
+
+        group = {"weights": {"num_bits": 8, "type": "int", "symmetric": False, "group_size": 64,
+                             "strategy": "group"}}
+        for name, change, config in (
+                ("first", gptq(1), {**scheme, "sym": False}),
+                ("second", gptq(0), {**scheme, "sym": False, "checkpoint_format": "gptq_v2"}),
+                ("packed", packed, {"quant_method": "compressed-tensors",
+                                    "format": "pack-quantized",
+                                    "config_groups": {"group_0": group}})):
+            with self.subTest(name):
+                self.assert_same_values(DATA / "quantized" / source,
+                                        self.variant(source, name, change, config))
+
+    def test_rows_of_bytes_with_zero_points(self):
+        source = "ct-w8a8-int8-dynamic"
+        tensors = read_tensors(DATA / "quantized" / source / "model.safetensors")
+
+        def with_zeros(name, zeros_of, dtype="I8"):
+            """Adds zero points to every matrix; `zeros_of` gets the numbers of a row."""
+            folder, added = self.variant(source, name, lambda *tensor: tensor), {}
+            for tensor, (kind, shape, data) in tensors.items():
+                added[tensor] = kind, shape, data
+                if kind != "I8":
+                    continue
+                numbers = struct.unpack(f"<{len(data)}b", data)
+                rows = [numbers[n:n + shape[1]] for n in range(0, len(numbers), shape[1])]
+                zeros = [zeros_of(row) for row in rows]
+                added[tensor] = kind, shape, b"".join(
+                    struct.pack(f"<{len(row)}b", *(number + zero for number in row))
+                    for row, zero in zip(rows, zeros))
+                added[tensor + "_zero_point"] = dtype, [shape[0], 1], struct.pack(
+                    f"<{len(zeros)}b", *zeros)
+            write_tensors(folder / "model.safetensors", added)
+            return folder
+
+        def tokens(engine):
+            result = self.ingot_run(engine, "--greedy", "-n", "12", "--ids", "--ignore-eos",
+                                    "--max-sequences", "1", "-p", "Once upon a time")
+            self.assertEqual(result.returncode, 0, result.stderr)
+            return result.stdout
+
+        theirs, _ = self.report("symmetric", DATA / "quantized" / source)
+        # Older files have zero points of symmetric weights.
+        none, _ = self.report("none", with_zeros("none-model", lambda row: 0))
+        self.assert_same_weights(theirs, none)
+        moved = with_zeros("moved-model", lambda row: -128 - min(row))
+        ours, _ = self.report("moved", moved)
+        self.assertIn("int8 zero_points", self.ingot_run("inspect", ours, "--json").stdout)
+        self.assertEqual(tokens(theirs), tokens(ours))
+        self.assert_same_values(DATA / "quantized" / source, moved)
+        output = self.fresh("out") / "m.ingot"
+        unsigned = with_zeros("unsigned", lambda row: -128 - min(row), "U8")
+        self.assert_refused(self.build(unsigned, output), output, "INGOT-E1054.*U8 zero points")
 
     def modelopt_awq(self, name, factor):
         """The matrices of compressed-tensors, their scales divided by `factor`, which inputs are

@@ -164,8 +164,9 @@ TEST(ReadersFuzz, QuantizationConfigs) {
       4000,
       {R"({"quantization_config": {"quant_method": "awq", "bits": 4, "group_size": 64,
            "zero_point": true, "version": "gemv_fast", "backend": "autoawq"}})",
-       R"({"quantization_config": {"quant_method": "gptq", "bits": 8, "group_size": -1, "sym": false,
-           "checkpoint_format": "gptq_v2", "dynamic": {"-:.*mlp.*": {}, "a": {"bits": 2}}}})",
+       R"({"quantization_config": {"quant_method": "gptq", "bits": 8, "group_size": -1,
+           "sym": false, "checkpoint_format": "gptq_v2",
+           "dynamic": {"-:.*mlp.*": {}, "a": {"bits": 2}}}})",
        R"({"quantization_config": {"quant_method": "compressed-tensors", "format": "int-quantized",
            "kv_cache_scheme": null, "sparsity_config": {}, "config_groups": {"group_0": {
            "weights": {"num_bits": 8, "type": "int", "symmetric": false, "strategy": "channel"},
