@@ -36,7 +36,8 @@ const StoredFormat *namedFormat(JsonFields &fields, std::string_view key, std::s
       if (format.method == method && format.isRead() && !packing.empty() &&
           std::find(known.begin(), known.end(), packing) == known.end())
         known.push_back(packing);
-  std::string fix = "supported: ";
+  std::string fix = known.empty() ? "use the unquantized checkpoint and let the recipe quantize it"
+                                  : "supported: ";
   for (std::string_view packing : known)
     fix += message(packing == known.front() ? "" : ", ", packing);
   refuse(fields, key,
@@ -45,8 +46,7 @@ const StoredFormat *namedFormat(JsonFields &fields, std::string_view key, std::s
 }
 
 void declineKvScheme(QuantizationConfig &config) {
-  config.deviations.push_back({"KV cache", "8 bits with scales of the checkpoint",
-                               "as the recipe says", "8-bit caches have a scale for each token"});
+  config.deviations.push_back(QuantizationConfig::ofKvScales());
 }
 
 /// Products read activations as they are stored, not as `what` of the checkpoint states.
@@ -217,13 +217,25 @@ void readMxFp4(const Json &, JsonFields &, QuantizationConfig &config) {
   widenScales(config, false);
 }
 
+/// No configuration of TorchAO is read; `quant_type` says which it is.
+void readTorchAo(const Json &object, JsonFields &fields, QuantizationConfig &) {
+  std::string name = "of an unknown type";
+  auto type = object.find("quant_type");
+  if (type && type->isObject())
+    type = type->find("default");
+  if (auto own = type && type->isObject() ? type->find("_type") : type)
+    if (auto text = own->string())
+      name = *text;
+  namedFormat(fields, "quant_type", "torchao", name, "TorchAO's");
+}
+
 struct Reader {
   std::string_view name; ///< as `quant_method` has it
   Method method;
   void (*read)(const Json &object, JsonFields &fields, QuantizationConfig &config);
 };
 
-constexpr std::array<Reader, 7> readers = {{
+constexpr std::array<Reader, 8> readers = {{
     {"awq", Method::Awq, readAwq},
     {"gptq", Method::Gptq, readGptq},
     {"compressed-tensors", Method::CompressedTensors, readCompressedTensors},
@@ -231,12 +243,14 @@ constexpr std::array<Reader, 7> readers = {{
     {"modelopt", Method::ModelOpt, readModelOpt},
     {"bitsandbytes", Method::BitsAndBytes, readBitsAndBytes},
     {"mxfp4", Method::MxFp4, readMxFp4},
+    {"torchao", Method::None, readTorchAo},
 }};
 
 Expected<QuantizationConfig> readObject(const Json &object, std::string name) {
   std::string known;
   for (const Reader &reader : readers) {
-    known += message(known.empty() ? "" : ", ", reader.name);
+    if (reader.method != Method::None)
+      known += message(known.empty() ? "" : ", ", reader.name);
     if (reader.name != name)
       continue;
     JsonFields fields(object);
@@ -264,6 +278,11 @@ constexpr std::array<Companion, 3> companions = {{
 }};
 
 } // namespace
+
+QuantizationConfig::Deviation QuantizationConfig::ofKvScales() {
+  return {"KV cache", "8 bits with scales of the checkpoint", "as the recipe says",
+          "8-bit caches have a scale for each token"};
+}
 
 Expected<QuantizationConfig> QuantizationConfig::read(const Json &config,
                                                       const std::filesystem::path &directory,

@@ -40,6 +40,8 @@ struct QuantizationConfig {
     std::string what, stated, effective, why;
   };
   std::vector<Deviation> deviations;
+  /// Of scales for an 8-bit KV cache, which are not taken.
+  static Deviation ofKvScales();
 
   /// Reads what `config` (config.json) and the files beside it say. Adds the files it read to
   /// `inputs`. Errors: those of Json, and INGOT-E1054 for a method or a setting that is not

@@ -114,6 +114,14 @@ constexpr StoredFormat formats[] = {
      blocksOf64},
     {"bitsandbytes", {"int8"}, symmetric, Reader::BitsAndBytes8, 8, 32, int8Rows},
 
+    {.method = "torchao",
+     .packings = {"Int4WeightOnlyConfig", "Int8WeightOnlyConfig", "Float8WeightOnlyConfig"},
+     .refusal = "its files hold tensors as TorchAO's own classes lay them out"},
+    {.method = "torchao",
+     .packings = {"Int8DynamicActivationInt4WeightConfig", "Int8DynamicActivationInt8WeightConfig",
+                  "Float8DynamicActivationFloat8WeightConfig"},
+     .refusal = "its files hold tensors as TorchAO's own classes lay them out"},
+
     {"mxfp4", {""}, e2m1E8m0, Reader::MxFp4, 4, 8, mxfp4},
 };
 

@@ -71,10 +71,11 @@ private:
     int64_t extent = 0, groups = 0;
   };
 
-  /// What quantized scales of bitsandbytes are: blocks of them, and a number added to all.
-  struct NestedState {
-    int64_t block = 1;
-    float offset = 0;
+  /// How bitsandbytes divides a matrix into blocks with a scale each; and, where scales are
+  /// quantized, into blocks of scales, and a number added to all.
+  struct BlockState {
+    int64_t block = 1, nestedBlock = 1;
+    float nestedOffset = 0;
   };
 
   Expected<Parts> awq(Shape shape);
@@ -90,9 +91,8 @@ private:
   Expected<Parts> float8(Shape shape);
   Expected<Parts> ggmlBlocks(Shape shape);
   Expected<Parts> bitsAndBytes4(Shape shape);
-  /// Scales [rows, groups] that are quantized themselves.
-  Expected<mlir::Value> nestedScales(int64_t rows, int64_t groups);
-  Expected<NestedState> nestedState() const;
+  Expected<mlir::Value> nestedScales(const BlockState &state, int64_t blocks);
+  Expected<BlockState> blockState(bool nested) const;
   Expected<Parts> nvfp4(Shape shape);
   Expected<Parts> mxfp4(Shape shape);
   mlir::Value codeBook(llvm::StringRef name, llvm::ArrayRef<float> numbers);

@@ -9,6 +9,7 @@
 #include "llvm/ADT/APFloat.h"
 #include <cmath>
 #include <limits>
+#include <numeric>
 #include <span>
 
 using namespace mlir;
@@ -70,61 +71,61 @@ static ArrayRef<float> e2m1() {
 }
 
 /// weight [N * K / 2, 1]: the flattened matrix, two values in a byte, the first in the high half.
-/// absmax [N * K / blocksize] is what the largest number of quant_map [16] stands for. With double
-/// quantization absmax holds codes: numbers of nested_quant_map [256], times nested_absmax of every
-/// nested_blocksize of them, plus the nested_offset of quant_state.
+/// absmax [N * K / blocksize] is what the largest number of quant_map [16] stands for. Blocks may
+/// cross rows: then a group is as much as lies in one block and in one row wherever these begin.
 checkpoint::Expected<StoredWeights::Parts> StoredWeights::bitsAndBytes4(Shape shape) {
+  constexpr int64_t leastGroup = 8; // that kernels have
   int64_t rows = shape[0], columns = shape[1];
-  auto absmax = part(".weight.absmax");
-  if (!absmax)
-    return absmax.error();
-  int64_t blocks = (*absmax)->shape.size() == 1 ? static_cast<int64_t>((*absmax)->shape[0]) : 0;
-  int64_t block = blocks > 0 ? rows * columns / blocks : 0;
-  if (block < 1 || block * blocks != rows * columns || columns % block != 0 || columns % 2 != 0)
-    return unsupported(message(blocks, " blocks of scales that cross rows of ", columns),
-                       "quantize with a block size that divides the number of inputs");
-  int64_t groups = columns / block;
+  bool nested = checkpoint.find(module + ".weight.nested_absmax") != nullptr;
+  auto state = blockState(nested);
+  if (!state)
+    return state.error();
+  int64_t group = std::gcd(state->block, columns), block = state->block;
+  if (group < leastGroup)
+    return unsupported(message("scales for ", block, " numbers of rows of ", columns),
+                       "8 must divide both");
+  int64_t blocks = llvm::divideCeil(rows * columns, block), groups = columns / group;
+  Type f32 = builder.getF32Type();
   auto values = readNibbles(".weight", shape, {rows * columns / 2, 1}, true);
-  auto scales =
-      checkpoint.find(module + ".weight.nested_absmax")
-          ? nestedScales(rows, groups)
-          : read(".weight.absmax", builder.getF32Type(), {rows, groups}, Shape({rows * groups}));
+  auto scales = nested           ? nestedScales(*state, blocks)
+                : group == block ? read(".weight.absmax", f32, {rows, groups}, Shape({blocks}))
+                                 : read(".weight.absmax", f32, {blocks, 1}, Shape({blocks}));
+  if (scales && group < block)
+    scales = repeatRows(*scales, block / group, rows * groups);
+  if (scales && (nested || group < block))
+    scales = Value(llm::ReshapeOp::create(builder, *location,
+                                          RankedTensorType::get({rows, groups}, f32), *scales));
   auto book = numbers(".weight.quant_map", 16);
   if (!book)
     return book.error();
-  return codes(values, scales, codeBook("bitsandbytes", *book), columns, block);
+  return codes(values, scales, codeBook("bitsandbytes", *book), columns, group);
 }
 
-checkpoint::Expected<Value> StoredWeights::nestedScales(int64_t rows, int64_t groups) {
-  auto state = nestedState();
-  if (!state)
-    return state.error();
+/// Scales [blocks, 1] under double quantization, where absmax holds codes: numbers of
+/// nested_quant_map [256], times nested_absmax of every nested_blocksize of them, plus the
+/// nested_offset of quant_state.
+checkpoint::Expected<Value> StoredWeights::nestedScales(const BlockState &state, int64_t blocks) {
   auto book = numbers(".weight.nested_quant_map", 256);
   if (!book)
     return book.error();
-  // The last block may be short; where it is the only one, it is a whole one.
-  int64_t count = rows * groups, block = std::min(state->block, count), blocks = count / block;
-  if (count % block != 0)
-    return unsupported(message(count, " scales in blocks of ", block),
-                       "quantize with blocks of scales that are all full");
+  int64_t outer = llvm::divideCeil(blocks, state.nestedBlock);
   Type f32 = builder.getF32Type();
-  auto codes = read(".weight.absmax", integer(8), {blocks, block}, Shape({count}));
-  auto scales = read(".weight.nested_absmax", f32, {blocks, 1}, Shape({blocks}));
+  auto codes = read(".weight.absmax", integer(8), {blocks, 1}, Shape({blocks}));
+  auto scales = read(".weight.nested_absmax", f32, {outer, 1}, Shape({outer}));
   if (!codes || !scales)
     return codes ? scales.error() : codes.error();
   auto encoding = llm::EncodingAttr::get(builder.getContext(), "codebook8", 0, false);
-  auto type = RankedTensorType::get({blocks, block}, f32);
-  Value numbers = llm::DequantizeOp::create(builder, *location, type, *codes, *scales,
-                                            codeBook("bitsandbytes.nested", *book), encoding);
-  numbers = llm::ConvertOp::create(builder, *location, type, numbers,
-                                   builder.getF32FloatAttr(state->offset));
-  return Value(llm::ReshapeOp::create(builder, *location,
-                                      RankedTensorType::get({rows, groups}, f32), numbers));
+  Value numbers =
+      llm::DequantizeOp::create(builder, *location, RankedTensorType::get({blocks, 1}, f32), *codes,
+                                repeatRows(*scales, state.nestedBlock, blocks),
+                                codeBook("bitsandbytes.nested", *book), encoding);
+  return Value(llm::ConvertOp::create(builder, *location, numbers.getType(), numbers,
+                                      builder.getF32FloatAttr(state.nestedOffset)));
 }
 
 /// Of the quant_state, a JSON object as bytes.
-checkpoint::Expected<StoredWeights::NestedState> StoredWeights::nestedState() const {
-  constexpr uint64_t longest = 1 << 16;
+checkpoint::Expected<StoredWeights::BlockState> StoredWeights::blockState(bool nested) const {
+  constexpr uint64_t longest = 1 << 16, mostInBlock = 1 << 20;
   constexpr double most = 1e30;
   const std::string prefix = module + ".weight.quant_state.bitsandbytes__";
   const Tensor *state = checkpoint.find(prefix + "nf4");
@@ -143,12 +144,16 @@ checkpoint::Expected<StoredWeights::NestedState> StoredWeights::nestedState() co
   if (!object)
     return object.error();
   checkpoint::JsonFields fields(*object);
-  NestedState nested;
-  nested.offset = static_cast<float>(fields.number("nested_offset", -most, most));
-  nested.block = static_cast<int64_t>(fields.unsignedInteger("nested_blocksize", 1, 1 << 20));
+  BlockState result;
+  result.block = static_cast<int64_t>(fields.unsignedInteger("blocksize", 1, mostInBlock));
+  if (nested) {
+    result.nestedOffset = static_cast<float>(fields.number("nested_offset", -most, most));
+    result.nestedBlock =
+        static_cast<int64_t>(fields.unsignedInteger("nested_blocksize", 1, mostInBlock));
+  }
   if (fields.error())
     return *fields.error();
-  return nested;
+  return result;
 }
 
 /// weight_scale [N, K / 16] of e4m3. compressed-tensors: weight_packed [N, K / 2] of e2m1, and

@@ -415,11 +415,70 @@ class StoredCheckpoints(harness.BuildTest):
         # In each of two layers: q, k and v; o; gate and up; down.
         self.assertEqual(len(launches), 2 * 4)
 
+    def test_scales_of_the_cache_are_said_not_to_be_taken(self):
+        source = "modelopt-fp8"
+        tensors = read_tensors(DATA / "quantized" / source / "model.safetensors")
+        scheme = json.loads((DATA / "quantized" / source / "config.json").read_text())[
+            "quantization_config"]
+        scales = {f"model.layers.{layer}.self_attn.{name}": ("F32", [], struct.pack("<f", 0.5))
+                  for layer in range(2) for name in ("k_proj.k_scale", "v_proj.v_scale")}
+        plain, said = self.report("plain", DATA / "quantized" / source)
+        self.assertNotIn("checkpoint: KV cache", said)
+        for name, config in (("stated", {**scheme, "kv_cache_quant_algo": "FP8"}),
+                             ("unstated", scheme)):
+            model = self.variant(source, name, lambda *tensor: tensor, config)
+            write_tensors(model / "model.safetensors", {**tensors, **scales})
+            engine, said = self.report(name + "-cache", model)
+            self.assertEqual(said["checkpoint: KV cache"]["effective"], "as the recipe says")
+            self.assert_same_weights(plain, engine)
+
+    def test_blocks_that_cross_rows(self):
+        source = "bnb-nf4"
+
+        def states(block):
+            """The same numbers in larger blocks: the scale of the first of those that they join;
+            and likewise in blocks of 64."""
+            def scales(data, joins):
+                return b"".join(data[4 * (i - i % joins):4 * (i - i % joins) + 4]
+                                for i in range(len(data) // 4))
+
+            def small(name, dtype, shape, data):
+                return (name, dtype, shape, scales(data, block // 64)
+                        if name.endswith(".absmax") else data)
+
+            def large(name, dtype, shape, data):
+                if name.endswith(".absmax"):
+                    data = b"".join(data[i:i + 4] for i in range(0, len(data), 4 * (block // 64)))
+                    shape = [len(data) // 4]
+                if ".quant_state." in name:
+                    data = json.dumps({**json.loads(data), "blocksize": block}).encode()
+                    shape = [len(data)]
+                return name, dtype, shape, data
+
+            return small, large
+
+        for block in (256, 32768):  # The last of the larger ones is short.
+            with self.subTest(block):
+                self.assert_same_values(*(
+                    self.variant(source, f"{change.__name__}{block}", change)
+                    for change in states(block)))
+
+        def odd(name, dtype, shape, data):
+            return name, dtype, shape, data.replace(b'"blocksize": 64', b'"blocksize": 68')
+
+        self.assert_variant_refused(source, odd, "INGOT-E1054.*8 must divide both")
+
     def test_quantized_scales_are_those_that_they_stand_for(self):
         def f32(number):
             return struct.unpack("<f", struct.pack("<f", number))[0]
 
-        nested, plain = (self.variant("bnb-nf4", name, lambda *tensor: tensor)
+        for size in (256, 512):  # Of the larger ones some are short.
+            with self.subTest(size):
+                self.quantize_scales(size, f32)
+
+    def quantize_scales(self, size, f32):
+        """Builds checkpoints with quantized scales in blocks of `size` and with what they are."""
+        nested, plain = (self.variant("bnb-nf4", f"{name}{size}", lambda *tensor: tensor)
                          for name in ("nested", "plain"))
         tensors = read_tensors(plain / "model.safetensors")
         book, offset, result = [(i - 128) / 128 for i in range(256)], f32(0.0625), {}
@@ -429,15 +488,15 @@ class StoredCheckpoints(harness.BuildTest):
                 continue
             scales = struct.unpack(f"<{shape[0]}f", data)
             codes, stands, outer = bytearray(), [], []
-            for start in range(0, len(scales), 256):
-                block = [scale - offset for scale in scales[start:start + 256]]
+            for start in range(0, len(scales), size):
+                block = [scale - offset for scale in scales[start:start + size]]
                 outer.append(f32(max(map(abs, block))))
                 for scale in block:
                     codes.append(min(255, max(0, round(scale / outer[-1] * 128) + 128)))
                     stands.append(f32(f32(book[codes[-1]] * outer[-1]) + offset))
             matrix = name.removesuffix(".absmax")
             state = matrix + ".quant_state.bitsandbytes__nf4"
-            text = json.dumps({**json.loads(tensors[state][2]), "nested_blocksize": 256,
+            text = json.dumps({**json.loads(tensors[state][2]), "nested_blocksize": size,
                                "nested_dtype": "float32", "nested_offset": offset}).encode()
             result.update({
                 name: ("U8", shape, bytes(codes)),
@@ -448,7 +507,8 @@ class StoredCheckpoints(harness.BuildTest):
             tensors[name] = dtype, shape, struct.pack(f"<{len(stands)}f", *stands)
         write_tensors(nested / "model.safetensors", result)
         write_tensors(plain / "model.safetensors", tensors)
-        self.assert_same_weights(self.report("nested", nested)[0], self.report("plain", plain)[0])
+        self.assert_same_weights(self.report(f"nested-{size}", nested)[0],
+                                 self.report(f"plain-{size}", plain)[0])
 
         for key, code in (("nested_offset", "INGOT-E1005"), ("nested_blocksize", "INGOT-E1005")):
             broken = {name: (dtype, shape, data.replace(key.encode(), b"x" * len(key)))

@@ -174,6 +174,8 @@ TEST(ReadersFuzz, QuantizationConfigs) {
                                  "dynamic": true}}}}})",
        R"({"quantization_config": {"quant_method": "modelopt", "quant_algo": "W4A16_AWQ",
            "group_size": 64, "kv_cache_quant_algo": "FP8"}})",
+       R"({"quantization_config": {"quant_method": "torchao", "quant_type": {"default":
+           {"_type": "Int4WeightOnlyConfig", "_data": {"group_size": 128}}}}})",
        R"({"quantization_config": {"quant_method": "bitsandbytes", "load_in_4bit": true}})"},
       [](const std::string &text) -> std::string {
         auto root = Json::parse(text, "config.json");

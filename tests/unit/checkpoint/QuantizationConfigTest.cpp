@@ -89,6 +89,15 @@ TEST(QuantizationConfig, RefusesByName) {
   EXPECT_TRUE(refused(R"("quant_method": "bitsandbytes")", "neither 4 nor 8 bits"));
   EXPECT_TRUE(refused(R"("quant_method": "modelopt", "quant_algo": "W4A8_AWQ")", "\"W4A8_AWQ\""));
   EXPECT_TRUE(refused(R"("quant_method": "fp8", "fmt": "e5m2")", "\"e5m2\""));
+  EXPECT_TRUE(refused(R"("quant_method": "torchao",
+      "quant_type": {"default": {"_type": "Int4WeightOnlyConfig", "_data": {}}})",
+                      "\"Int4WeightOnlyConfig\" (its files hold tensors"));
+  EXPECT_TRUE(refused(R"("quant_method": "torchao", "quant_type": "int8_weight_only")",
+                      "TorchAO's \"int8_weight_only\""));
+  EXPECT_TRUE(refused(R"("quant_method": "torchao", "quant_type": {"default": 4})", "TorchAO's"));
+  EXPECT_TRUE(refused(R"("quant_method": "compressed-tensors", "format": "pack-quantized",
+      "sparsity_config": {"format": "sparse-24-bitmask"})",
+                      "sparsity_config"));
   for (const char *format : {"marlin-24", "sparse-24-bitmask", "float-mixed"})
     EXPECT_TRUE(
         refused(std::string(R"("quant_method": "compressed-tensors", "format": ")") + format + "\"",
