@@ -116,6 +116,17 @@ recipe::StoreType ownType(const checkpoint::Checkpoint &checkpoint) {
                              : recipe::StoreType::F32;
 }
 
+/// Whether a checkpoint has scales for an 8-bit KV cache; not every one says so in its
+/// configuration.
+bool hasKvScales(const checkpoint::Checkpoint &checkpoint) {
+  constexpr StringLiteral suffixes[] = {".k_scale", ".v_scale", ".k_proj.output_scale",
+                                        ".v_proj.output_scale"};
+  return llvm::any_of(checkpoint.tensors(), [&](const checkpoint::Tensor &tensor) {
+    return llvm::any_of(suffixes,
+                        [&](StringRef suffix) { return StringRef(tensor.name).ends_with(suffix); });
+  });
+}
+
 /// What the checkpoint was quantized for, where the recipe leaves it open, and what the engine does
 /// otherwise.
 void takeQuantization(BuildRequest &request) {
@@ -128,7 +139,12 @@ void takeQuantization(BuildRequest &request) {
     request.options.push_back({"recipe: activations", "", std::string(recipe::name(compute)),
                                "what the checkpoint was quantized for"});
   }
-  for (const auto &deviation : own.deviations)
+  auto deviations = own.deviations;
+  auto cache = checkpoint::QuantizationConfig::ofKvScales();
+  if (hasKvScales(request.checkpoint) &&
+      llvm::none_of(deviations, [&](const auto &known) { return known.what == cache.what; }))
+    deviations.push_back(cache);
+  for (const auto &deviation : deviations)
     request.options.push_back(
         {"checkpoint: " + deviation.what, deviation.stated, deviation.effective, deviation.why});
 }

@@ -327,7 +327,7 @@ void BlockPlan::Runner::dequantizeRun(const Step &step, const WeightNode &node, 
   Quantizer quantizer{node.encoding, node.zeroPoints, scale,
                       node.encoding == EncodingKind::Int4 ? 8 : 0};
   if (node.zeroPoints)
-    quantizer.zero = static_cast<int32_t>(at(step.inputs[2].view, Element::I8, row)[index]);
+    quantizer.zero = static_cast<int8_t>(at(step.inputs[2].view, Element::I8, row)[index]);
   quantizer.dequantize(in, out, count);
 }
 

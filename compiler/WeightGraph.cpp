@@ -3,10 +3,9 @@
 #include "compiler/WeightGraph.h"
 
 #include "compiler/checkpoint/GgmlBlocks.h"
-#include "dialects/llm/LlmDialect.h"
+#include "dialects/llm/LlmEncodings.h"
 
 #include "llvm/ADT/DenseMap.h"
-#include "llvm/ADT/StringSwitch.h"
 #include "llvm/ADT/TypeSwitch.h"
 #include "llvm/ADT/bit.h"
 #include "llvm/Support/raw_ostream.h"
@@ -55,6 +54,7 @@ static std::optional<Element> elementOf(checkpoint::DType type) {
     return Element::F8E4M3;
   case checkpoint::DType::I8:
   case checkpoint::DType::U8:
+  case checkpoint::DType::I16: // as two bytes
     return Element::I8;
   case checkpoint::DType::I32:
     return Element::I32;
@@ -330,12 +330,13 @@ Outcome WeightGraphReader::readBlockPart(llm::BlockPartOp op, WeightNode &node) 
 }
 
 void WeightGraphReader::readEncoding(llm::EncodingAttr encoding, WeightNode &node) {
-  node.encoding = llvm::StringSwitch<EncodingKind>(encoding.getKind())
-                      .Case("int8", EncodingKind::Int8)
-                      .Case("int4", EncodingKind::Int4)
-                      .Cases({"affine4", "affine8"}, EncodingKind::Affine)
-                      .Cases({"codebook4", "codebook8"}, EncodingKind::CodeBook)
-                      .Default(EncodingKind::Fp8);
+  using Stored = llm::EncodingTraits::Element;
+  const llm::EncodingTraits &traits = llm::traitsOf(encoding);
+  node.encoding = traits.zeros == llm::Zeros::Offsets    ? EncodingKind::Affine
+                  : traits.zeros == llm::Zeros::CodeBook ? EncodingKind::CodeBook
+                  : traits.element == Stored::I4         ? EncodingKind::Int4
+                  : traits.element == Stored::I8         ? EncodingKind::Int8
+                                                         : EncodingKind::Fp8;
   node.zeroPoints = encoding.getZeroPoints();
   node.group = encoding.getGroup();
 }

@@ -280,9 +280,9 @@ static void quantizeF8(const float *__restrict in, uint8_t *__restrict out, int6
 
 INGOT_VECTOR_CLONES
 static void dequantizeI8(const uint8_t *__restrict in, float *__restrict out, int64_t count,
-                         float scale) {
+                         float scale, int32_t zero) {
   for (int64_t i = 0; i < count; ++i)
-    out[i] = scale * static_cast<float>(static_cast<int8_t>(in[i]));
+    out[i] = scale * static_cast<float>(static_cast<int8_t>(in[i]) - zero);
 }
 
 INGOT_VECTOR_CLONES
@@ -328,7 +328,7 @@ void Quantizer::quantize(const float *in, uint8_t *out, int64_t count) const {
 void Quantizer::dequantize(const uint8_t *in, float *out, int64_t count) const {
   switch (kind) {
   case EncodingKind::Int8:
-    return dequantizeI8(in, out, count, scale);
+    return dequantizeI8(in, out, count, scale, zero);
   case EncodingKind::Int4:
     return dequantizeI4(in, out, count, scale, zero);
   default: // fp8

@@ -67,7 +67,7 @@ void dequantizeCodes(const uint8_t *stored, float *values, int64_t count, float 
 
 struct Quantizer {
   EncodingKind kind = EncodingKind::Int8;
-  bool zeroPoints = false; ///< Int4 only
+  bool zeroPoints = false; ///< integers only; quantizing makes those of Int4
   float scale = 1;         ///< as stored, so after rounding to the scale's type
   int32_t zero = 0;        ///< the stored value that stands for 0
 

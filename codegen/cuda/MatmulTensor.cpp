@@ -77,7 +77,8 @@ std::optional<FragmentLayout> fragmentsOf(llm::MatmulOp op, const MatmulShape &s
   if (shape.weight.isInteger(8) || float8) {
     if (halves)
       return FragmentLayout::Bytes;
-    if (float8 ? isa<Float8E4M3FNType>(shape.input) : shape.integer)
+    // A byte less its zero point is no byte.
+    if (float8 ? isa<Float8E4M3FNType>(shape.input) : shape.integer && !shape.zeroPoints)
       return FragmentLayout::Quads;
   }
   return std::nullopt;

@@ -81,6 +81,14 @@ static_assert(rowsFollowTheEnum());
 std::string_view dtypeName(DType dtype) { return dtypes[static_cast<size_t>(dtype)].name; }
 DTypeUnit dtypeUnit(DType dtype) { return dtypes[static_cast<size_t>(dtype)].unit; }
 
+std::vector<DType> elementTypes() {
+  std::vector<DType> types;
+  for (const DTypeRow &row : dtypes)
+    if (row.unit.elements == 1)
+      types.push_back(row.dtype);
+  return types;
+}
+
 static std::optional<DType> find(std::string_view name, bool blocks) {
   for (const DTypeRow &row : dtypes)
     if (row.name == name && (row.unit.elements > 1) == blocks)

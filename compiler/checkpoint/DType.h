@@ -6,6 +6,7 @@
 #include <optional>
 #include <span>
 #include <string_view>
+#include <vector>
 
 namespace ingot::checkpoint {
 
@@ -35,6 +36,8 @@ std::optional<DType> dtypeFromName(std::string_view name);
 /// The block type called `name`: "Q4_K"; nothing for other names.
 std::optional<DType> blockTypeFromName(std::string_view name);
 DTypeUnit dtypeUnit(DType dtype);
+/// All types that are no block types.
+std::vector<DType> elementTypes();
 inline bool isBlockType(DType dtype) { return dtypeUnit(dtype).elements > 1; }
 
 /// Bytes of a row-major tensor of `shape`. Nothing when they are more than 2^64 bits or no whole

@@ -273,6 +273,13 @@ constexpr GgmlRow types[] = {
     {40, DType::NVFP4, nullptr, splitNVFP4, {Kind::CodeBook4, 16, DType::F16, e2m1Values}},
 };
 
+constexpr auto typesByNumber = [] {
+  std::array<DType, std::size(types)> dtypes{};
+  for (size_t i = 0; i < dtypes.size(); ++i)
+    dtypes[i] = types[i].dtype;
+  return dtypes;
+}();
+
 const GgmlRow *rowOf(DType dtype) {
   for (const GgmlRow &row : types)
     if (row.dtype == dtype)
@@ -307,6 +314,8 @@ void decodeBlock(const GgmlRow &row, Block block, float *out) {
 }
 
 } // namespace
+
+std::span<const DType> ggmlTypes() { return typesByNumber; }
 
 std::optional<DType> dtypeFromGgml(uint32_t number) {
   for (const GgmlRow &row : types)

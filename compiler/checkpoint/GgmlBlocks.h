@@ -3,8 +3,8 @@
 // `ggml/src/ggml-common.h` and `ggml-quants.c` of llama.cpp. Names and sizes are in DType.h.
 #pragma once
 
-#include "compiler/checkpoint/DType.h"
 #include "compiler/checkpoint/Error.h"
+#include "compiler/checkpoint/StoredFormats.h"
 
 #include <cstddef>
 
@@ -14,22 +14,25 @@ namespace ingot::checkpoint {
 std::optional<DType> dtypeFromGgml(uint32_t number);
 
 /// What the blocks of a type are: stored numbers of `kind`, with a scale and perhaps an offset for
-/// every `group` of them. The kinds are those of #llm.encoding; each holds every value exactly.
+/// every `group` of them. Each kind holds every value exactly.
 struct GgmlEncoding {
-  enum class Kind : uint8_t { Int4, Int8, Affine4, Affine8, CodeBook4 };
+  using Kind = EncodingKind;
   Kind kind = Kind::Int8;
   uint32_t group = 0;                ///< elements; divides a block's
   DType scale = DType::F32;          ///< a type that holds scales and offsets exactly
   std::span<const float> codeBook{}; ///< of CodeBook4: 16 numbers
 
   bool hasOffsets() const { return kind == Kind::Affine4 || kind == Kind::Affine8; }
-  bool fourBits() const { return kind != Kind::Int8 && kind != Kind::Affine8; }
+  bool fourBits() const { return elementBits(kind) == 4; }
   /// That an engine stores, scales and offsets included.
   double bitsPerElement() const {
-    return (fourBits() ? 4 : 8) +
+    return elementBits(kind) +
            (hasOffsets() ? 2.0 : 1.0) * double(dtypeUnit(scale).bits) / double(group);
   }
 };
+
+/// Every type that a GGUF file may have, by its number.
+std::span<const DType> ggmlTypes();
 
 /// Nothing for plain types and for those that decodeGgml does not know. Lives forever.
 const GgmlEncoding *ggmlEncoding(DType dtype);

@@ -23,9 +23,30 @@ void refuse(JsonFields &fields, std::string_view key, const std::string &what,
   fields.fail(key, "INGOT-E1054", what + " is not supported", std::string(fix));
 }
 
+/// The format of `method` that the value of `key` names. Refuses it where the registry does, or
+/// does not have it; then null.
+const StoredFormat *namedFormat(JsonFields &fields, std::string_view key, std::string_view method,
+                                const std::string &name, std::string_view shown) {
+  const StoredFormat *found = findFormat(method, name);
+  if (found && found->isRead())
+    return found;
+  std::vector<std::string_view> known;
+  for (const StoredFormat &format : storedFormats())
+    for (std::string_view packing : format.packings)
+      if (format.method == method && format.isRead() && !packing.empty() &&
+          std::find(known.begin(), known.end(), packing) == known.end())
+        known.push_back(packing);
+  std::string fix = known.empty() ? "use the unquantized checkpoint and let the recipe quantize it"
+                                  : "supported: ";
+  for (std::string_view packing : known)
+    fix += message(packing == known.front() ? "" : ", ", packing);
+  refuse(fields, key,
+         message(shown, " ", inQuotes(name), found ? message(" (", found->refusal, ")") : ""), fix);
+  return nullptr;
+}
+
 void declineKvScheme(QuantizationConfig &config) {
-  config.deviations.push_back({"KV cache", "8 bits with scales of the checkpoint",
-                               "as the recipe says", "8-bit caches have a scale for each token"});
+  config.deviations.push_back(QuantizationConfig::ofKvScales());
 }
 
 /// Products read activations as they are stored, not as `what` of the checkpoint states.
@@ -63,10 +84,11 @@ void readAwq(const Json &object, JsonFields &fields, QuantizationConfig &config)
   std::string version = fields.stringOr("version", "gemm");
   std::transform(version.begin(), version.end(), version.begin(),
                  [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  config.wordsAlongInputs = version == "gemv";
-  if ((version != "gemm" && version != "gemv") ||
-      fields.stringOr("backend", "autoawq") == "llm-awq")
-    refuse(fields, "version", "AWQ's packing " + inQuotes(version), "supported: gemm and gemv");
+  // The same packing by its authors' name.
+  if (fields.stringOr("backend", "autoawq") == "llm-awq")
+    version = "gemv_fast";
+  if (const StoredFormat *format = namedFormat(fields, "version", "awq", version, "AWQ's packing"))
+    config.packing = format->reader;
   if (!fields.booleanOr("zero_point", true))
     refuse(fields, "zero_point", "AWQ without zero points", "supported: zero_point true");
 }
@@ -90,8 +112,7 @@ void readGptq(const Json &object, JsonFields &fields, QuantizationConfig &config
   config.symmetric = fields.booleanOr("sym", true);
   std::string key = fields.has("format") ? "format" : "checkpoint_format";
   std::string format = fields.stringOr(key, "gptq");
-  if (format != "gptq" && format != "gptq_v2")
-    refuse(fields, key, "GPTQ's packing " + inQuotes(format), "supported: gptq, gptq_v2");
+  namedFormat(fields, key, "gptq", format, "GPTQ's packing");
   config.zerosLessOne = format == "gptq";
 }
 
@@ -133,13 +154,8 @@ void readScheme(const Json &group, JsonFields &fields, QuantizationConfig &confi
 
 void readCompressedTensors(const Json &object, JsonFields &fields, QuantizationConfig &config) {
   std::string format = fields.stringOr("format", "");
-  constexpr std::array<std::string_view, 7> known = {
-      "pack-quantized",  "int-quantized",        "naive-quantized",     "float-quantized",
-      "mixed-precision", "nvfp4-pack-quantized", "mxfp4-pack-quantized"};
-  if (std::find(known.begin(), known.end(), format) == known.end())
-    refuse(fields, "format", "compressed-tensors' format " + inQuotes(format),
-           "supported: pack-quantized, int-quantized, float-quantized, nvfp4-pack-quantized, "
-           "mxfp4-pack-quantized");
+  if (format != "mixed-precision") // Its groups have formats of their own, as tensors show.
+    namedFormat(fields, "format", "compressed-tensors", format, "compressed-tensors' format");
   for (std::string_view key : {"sparsity_config", "transform_config"})
     if (auto member = object.find(key); member && member->size() > 0)
       refuse(fields, key, std::string(key), "use a checkpoint without it");
@@ -155,8 +171,7 @@ void readCompressedTensors(const Json &object, JsonFields &fields, QuantizationC
 
 void readFloat8(const Json &object, JsonFields &fields, QuantizationConfig &config) {
   std::string format = fields.stringOr("fmt", "e4m3");
-  if (format != "e4m3")
-    refuse(fields, "fmt", "FP8 weights of type " + inQuotes(format), "supported: e4m3");
+  namedFormat(fields, "fmt", "fp8", format, "FP8 weights of type");
   if (fields.has("kv_cache_scheme"))
     declineKvScheme(config);
   std::string scheme = fields.stringOr("activation_scheme", "dynamic");
@@ -173,9 +188,7 @@ void readFloat8(const Json &object, JsonFields &fields, QuantizationConfig &conf
 void readModelOpt(const Json &object, JsonFields &fields, QuantizationConfig &config) {
   std::string algorithm = fields.stringOr("quant_algo", "");
   bool isNvfp4 = algorithm == "NVFP4", isAwq = algorithm == "W4A16_AWQ";
-  if (algorithm != "FP8" && !isNvfp4 && !isAwq)
-    refuse(fields, "quant_algo", "ModelOpt's " + inQuotes(algorithm),
-           "supported: FP8, NVFP4, W4A16_AWQ");
+  namedFormat(fields, "quant_algo", "modelopt", algorithm, "ModelOpt's");
   if (fields.has("kv_cache_quant_algo"))
     declineKvScheme(config);
   if (isAwq) {
@@ -204,13 +217,25 @@ void readMxFp4(const Json &, JsonFields &, QuantizationConfig &config) {
   widenScales(config, false);
 }
 
+/// No configuration of TorchAO is read; `quant_type` says which it is.
+void readTorchAo(const Json &object, JsonFields &fields, QuantizationConfig &) {
+  std::string name = "of an unknown type";
+  auto type = object.find("quant_type");
+  if (type && type->isObject())
+    type = type->find("default");
+  if (auto own = type && type->isObject() ? type->find("_type") : type)
+    if (auto text = own->string())
+      name = *text;
+  namedFormat(fields, "quant_type", "torchao", name, "TorchAO's");
+}
+
 struct Reader {
   std::string_view name; ///< as `quant_method` has it
   Method method;
   void (*read)(const Json &object, JsonFields &fields, QuantizationConfig &config);
 };
 
-constexpr std::array<Reader, 7> readers = {{
+constexpr std::array<Reader, 8> readers = {{
     {"awq", Method::Awq, readAwq},
     {"gptq", Method::Gptq, readGptq},
     {"compressed-tensors", Method::CompressedTensors, readCompressedTensors},
@@ -218,12 +243,14 @@ constexpr std::array<Reader, 7> readers = {{
     {"modelopt", Method::ModelOpt, readModelOpt},
     {"bitsandbytes", Method::BitsAndBytes, readBitsAndBytes},
     {"mxfp4", Method::MxFp4, readMxFp4},
+    {"torchao", Method::None, readTorchAo},
 }};
 
 Expected<QuantizationConfig> readObject(const Json &object, std::string name) {
   std::string known;
   for (const Reader &reader : readers) {
-    known += message(known.empty() ? "" : ", ", reader.name);
+    if (reader.method != Method::None)
+      known += message(known.empty() ? "" : ", ", reader.name);
     if (reader.name != name)
       continue;
     JsonFields fields(object);
@@ -251,6 +278,11 @@ constexpr std::array<Companion, 3> companions = {{
 }};
 
 } // namespace
+
+QuantizationConfig::Deviation QuantizationConfig::ofKvScales() {
+  return {"KV cache", "8 bits with scales of the checkpoint", "as the recipe says",
+          "8-bit caches have a scale for each token"};
+}
 
 Expected<QuantizationConfig> QuantizationConfig::read(const Json &config,
                                                       const std::filesystem::path &directory,

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "compiler/checkpoint/Json.h"
+#include "compiler/checkpoint/StoredFormats.h"
 
 namespace ingot::checkpoint {
 
@@ -30,15 +31,17 @@ struct QuantizationConfig {
   /// Bits and columns of a group (0: a whole row) that hold for every matrix. Nothing where the
   /// file states none, or others for some matrices.
   std::optional<uint64_t> bits, group;
-  bool wordsAlongInputs = false; ///< Awq: packing `gemv`
-  bool symmetric = false;        ///< Gptq: every zero point is half the range
-  bool zerosLessOne = false;     ///< Gptq: stored zero points are one too small
+  FormatReader packing = FormatReader::None; ///< Awq: who reads the one that is stated
+  bool symmetric = false;                    ///< Gptq: every zero point is half the range
+  bool zerosLessOne = false;                 ///< Gptq: stored zero points are one too small
   Activations activations = Activations::AsStored;
   /// What an engine does otherwise than the checkpoint states, for the report.
   struct Deviation {
     std::string what, stated, effective, why;
   };
   std::vector<Deviation> deviations;
+  /// Of scales for an 8-bit KV cache, which are not taken.
+  static Deviation ofKvScales();
 
   /// Reads what `config` (config.json) and the files beside it say. Adds the files it read to
   /// `inputs`. Errors: those of Json, and INGOT-E1054 for a method or a setting that is not

@@ -15,6 +15,9 @@ std::string matrixName(llvm::StringRef stored);
 /// The IR type of plain float elements; null for types that no operation reads as they are.
 mlir::Type plainType(mlir::OpBuilder &builder, checkpoint::DType type);
 
+/// The IR type of stored elements that an expression may begin with; null for others.
+mlir::Type elementType(mlir::OpBuilder &builder, checkpoint::DType type);
+
 /// INGOT-E1080 unless `tensor` has `shape`.
 checkpoint::Outcome expectShape(const checkpoint::Checkpoint &checkpoint,
                                 const checkpoint::Tensor &tensor, llvm::ArrayRef<int64_t> shape);
@@ -40,12 +43,23 @@ public:
   llvm::ArrayRef<int64_t> columnOrder() const { return order; }
 
 private:
+  using FormatReader = checkpoint::FormatReader;
   template <class T> using Expected = checkpoint::Expected<T>;
   using Shape = llvm::ArrayRef<int64_t>;
   struct Parts {
     mlir::Value values, scales, zeros;
     llm::EncodingAttr encoding;
   };
+  struct Signature;
+  static const Signature signatures[];
+  bool fits(const Signature &signature) const;
+
+  static constexpr int64_t kWordBits = 32;
+  /// Bits of int4 elements, into which narrower fields are widened.
+  static constexpr int64_t kNibble = 4, kNibbleZero = 8;
+  /// Words that hold so many bits.
+  static int64_t wordsFor(int64_t bits) { return (bits + kWordBits - 1) / kWordBits; }
+
   /// How wide the fields of a matrix are, and how many columns share a scale.
   struct Fields {
     int64_t bits = 4, group = 0;
@@ -57,24 +71,28 @@ private:
     int64_t extent = 0, groups = 0;
   };
 
-  /// What quantized scales of bitsandbytes are: blocks of them, and a number added to all.
-  struct NestedState {
-    int64_t block = 1;
-    float offset = 0;
+  /// How bitsandbytes divides a matrix into blocks with a scale each; and, where scales are
+  /// quantized, into blocks of scales, and a number added to all.
+  struct BlockState {
+    int64_t block = 1, nestedBlock = 1;
+    float nestedOffset = 0;
   };
 
   Expected<Parts> awq(Shape shape);
   Expected<Parts> awqByRows(Shape shape);
+  Expected<Parts> awqFast(Shape shape);
   Expected<Parts> nibblesOfRows(Shape shape);
   Expected<Parts> gptq(Shape shape);
   Expected<Parts> packedIntegers(Shape shape);
   Expected<Parts> integers(Shape shape);
+  Expected<mlir::Value> scalesOfMagnitudes(int64_t rows);
+  Expected<mlir::Value> zerosOfRows(llvm::StringRef name, int64_t rows);
+  Expected<mlir::Value> byRow(llvm::StringRef name, mlir::Type element, int64_t rows);
   Expected<Parts> float8(Shape shape);
   Expected<Parts> ggmlBlocks(Shape shape);
   Expected<Parts> bitsAndBytes4(Shape shape);
-  /// Scales [rows, groups] that are quantized themselves.
-  Expected<mlir::Value> nestedScales(int64_t rows, int64_t groups);
-  Expected<NestedState> nestedState() const;
+  Expected<mlir::Value> nestedScales(const BlockState &state, int64_t blocks);
+  Expected<BlockState> blockState(bool nested) const;
   Expected<Parts> nvfp4(Shape shape);
   Expected<Parts> mxfp4(Shape shape);
   mlir::Value codeBook(llvm::StringRef name, llvm::ArrayRef<float> numbers);
@@ -91,9 +109,13 @@ private:
                         mlir::Value book, int64_t columns, int64_t group);
   Expected<Words> wordsOf(llvm::StringRef words, llvm::StringRef scales, Shape shape, size_t axis,
                           bool hasZeros);
-  Parts partsOf(const Words &words, mlir::Value packed, int64_t columns, bool hasZeros);
+  Expected<Parts> partsOf(const Words &words, mlir::Value packed, int64_t columns, bool hasZeros);
   Expected<Fields> fieldsOf(Shape shape, const checkpoint::Tensor &words, uint64_t fieldBits,
                             uint64_t groups) const;
+
+  /// What an engine holds for numbers of `bits`, as the registry says for the reader.
+  Expected<llm::EncodingAttr> encoding(int64_t bits, int64_t group, bool zeroPoints = false) const;
+  llm::EncodingAttr encodingOf(const checkpoint::HeldFormat &held, int64_t group) const;
 
   /// The tensor of the module called `part`.
   Expected<const checkpoint::Tensor *> part(llvm::StringRef part) const;
@@ -114,6 +136,7 @@ private:
   mlir::OpBuilder &builder;
   const checkpoint::Checkpoint &checkpoint;
   std::string module; ///< of the matrix being built: its name without ".weight"
+  FormatReader reader = FormatReader::None; ///< that builds it
   std::optional<mlir::Location> location;
   llvm::SmallVector<int64_t> order; ///< columnOrder
 };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The llm dialect, its types and attributes.
-#include "dialects/llm/LlmDialect.h"
+#include "dialects/llm/LlmEncodings.h"
 
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/DialectImplementation.h"
@@ -86,16 +86,34 @@ Type KvType::parse(AsmParser &parser) {
 
 //===- EncodingAttr -------------------------------------------------------------------------===//
 
+const EncodingTraits *llm::findEncoding(StringRef kind) {
+  using Element = EncodingTraits::Element;
+  static constexpr EncodingTraits kinds[] = {
+      {"int8", Element::I8, Zeros::None, true, false},
+      {"int4", Element::I4, Zeros::None, true, false},
+      {"fp8", Element::F8E4M3, Zeros::None, false, true},
+      {"affine4", Element::I4, Zeros::Offsets, false, false},
+      {"affine8", Element::I8, Zeros::Offsets, false, false},
+      {"codebook4", Element::I4, Zeros::CodeBook, false, false},
+      {"codebook8", Element::I8, Zeros::CodeBook, false, true}};
+  const auto *found =
+      llvm::find_if(kinds, [&](const EncodingTraits &traits) { return traits.name == kind; });
+  return found == std::end(kinds) ? nullptr : found;
+}
+
+const EncodingTraits &llm::traitsOf(EncodingAttr encoding) {
+  return *findEncoding(encoding.getKind());
+}
+
 LogicalResult EncodingAttr::verify(function_ref<InFlightDiagnostic()> emitError, StringRef kind,
                                    int64_t group, bool zeroPoints) {
-  constexpr StringLiteral kinds[] = {"int8",    "int4",      "fp8",      "affine4",
-                                     "affine8", "codebook4", "codebook8"};
-  if (!llvm::is_contained(kinds, kind))
+  const EncodingTraits *traits = findEncoding(kind);
+  if (!traits)
     return emitError() << "unknown encoding '" << kind << "'";
-  if (group < -1 || (group == -1 && kind != "fp8" && kind != "codebook8"))
+  if (group < -1 || (group == -1 && !traits->byTensor))
     return emitError() << "encoding '" << kind << "' has no group " << group;
-  if (zeroPoints && kind != "int4")
-    return emitError() << "zero points go with int4 only";
+  if (zeroPoints && !traits->zeroPoints)
+    return emitError() << "encoding '" << kind << "' has no zero points";
   return success();
 }
 
@@ -142,18 +160,17 @@ RankedTensorType llm::withColumns(RankedTensorType type, int64_t columns) {
 }
 
 Zeros llm::zerosOf(EncodingAttr encoding) {
-  if (encoding.getKind().starts_with("affine"))
-    return Zeros::Offsets;
-  if (encoding.getKind().starts_with("codebook"))
-    return Zeros::CodeBook;
-  return encoding.getZeroPoints() ? Zeros::Points : Zeros::None;
+  return encoding.getZeroPoints() ? Zeros::Points : traitsOf(encoding).zeros;
 }
 
 bool llm::hasCodeBook(EncodingAttr encoding) {
   return encoding && zerosOf(encoding) == Zeros::CodeBook;
 }
 
-bool llm::isInteger(EncodingAttr encoding) { return encoding.getKind().starts_with("int"); }
+bool llm::isInteger(EncodingAttr encoding) {
+  const EncodingTraits &traits = traitsOf(encoding);
+  return traits.element != EncodingTraits::Element::F8E4M3 && traits.zeros == Zeros::None;
+}
 
 int64_t llm::groupsOf(EncodingAttr encoding, int64_t columns) {
   return encoding.getGroup() > 0 ? llvm::divideCeil(columns, encoding.getGroup()) : 1;

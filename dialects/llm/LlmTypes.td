@@ -46,7 +46,7 @@ def Llm_EncodingAttr : AttrDef<Llm_Dialect, "Encoding"> {
     value[n,k] = scale[n, k / group] * (stored[n,k] - zero[n, k / group]).
     `group` = 0: one scale per row ("channel"); -1: one scale for the weight ("tensor").
     Scales are f32, f16 or bf16.
-    - `int8`: i8, symmetric (zero = 0).
+    - `int8`: i8; zero is 0, or with `zero_points` stored as i8.
     - `int4`: i4 elements read as unsigned 0 ... 15; zero is 8, or with `zero_points` stored as i8
       0 ... 15.
     - `fp8`: f8E4M3FN, zero = 0.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Verifiers of the weight operations.
-#include "dialects/llm/LlmDialect.h"
+#include "dialects/llm/LlmEncodings.h"
 
 using namespace mlir;
 using namespace ingot;
@@ -32,10 +32,10 @@ LogicalResult ConvertOp::verify() {
 static LogicalResult verifyEncoded(Operation *op, EncodingAttr encoding, RankedTensorType values,
                                    RankedTensorType scales, RankedTensorType zeros) {
   Type element = values.getElementType();
-  StringRef kind = encoding.getKind();
-  bool fits = kind == "fp8"         ? isa<Float8E4M3FNType>(element)
-              : kind.ends_with("4") ? element.isInteger(4)
-                                    : element.isInteger(8);
+  using Kind = EncodingTraits::Element;
+  Kind kind = traitsOf(encoding).element;
+  bool fits = kind == Kind::F8E4M3 ? isa<Float8E4M3FNType>(element)
+                                   : element.isInteger(kind == Kind::I4 ? 4 : 8);
   if (!fits)
     return op->emitOpError() << "encoding " << encoding << " does not go with " << values;
   int64_t rows = encoding.getGroup() == -1 ? 1 : values.getShape().front();
@@ -49,7 +49,7 @@ static LogicalResult verifyEncoded(Operation *op, EncodingAttr encoding, RankedT
   if (!zeros)
     return success();
   if (use == Zeros::CodeBook) {
-    int64_t numbers = kind.ends_with("4") ? 16 : 256;
+    int64_t numbers = kind == Kind::I4 ? 16 : 256;
     return zeros.getShape() == ArrayRef<int64_t>{numbers} && zeros.getElementType().isF32()
                ? success()
                : op->emitOpError()
@@ -71,6 +71,8 @@ static RankedTensorType typeOrNull(Value value) {
 LogicalResult QuantizeOp::verify() {
   if (typeOf(getInput()).getShape() != typeOf(getValues()).getShape())
     return emitOpError() << "values must have the input's shape";
+  if (getEncoding().getZeroPoints() && getEncoding().getKind() != "int4")
+    return emitOpError() << "makes zero points of int4 only";
   return verifyEncoded(*this, getEncoding(), typeOf(getValues()), typeOf(getScales()),
                        typeOrNull(getZeros()));
 }

@@ -44,6 +44,8 @@ const Format kFormats[] = {{"f32", "f32"},
 const Format kStoredFormats[] = {{"int4g32zh", "i4", "int4", 32, true, "f16"},
                                  {"int8g64h", "i8", "int8", 64, false, "f16"},
                                  {"int8rowb", "i8", "int8", 0, false, "bf16"},
+                                 {"int8g64zh", "i8", "int8", 64, true, "f16"},
+                                 {"int8rowz", "i8", "int8", 0, true, "f32"},
                                  {"fp8g128", "f8E4M3FN", "fp8", 128, false, "f32"},
                                  {"fp8rowb", "f8E4M3FN", "fp8", 0, false, "bf16"},
                                  {"affine4g32h", "i4", "affine4", 32, false, "f16"},
@@ -92,7 +94,9 @@ struct Product {
       text += ", %s" + suffix + ": " + scaleType() + " {test.role = \"scales\"}";
     if (weight.hasZeros())
       text += ", %z" + suffix + ": " + zeroType() +
-              (weight.zeroPoints ? " {test.role = \"zeros\"}" : "");
+              (!weight.zeroPoints         ? ""
+               : weight.element[1] == '4' ? " {test.role = \"zeros\"}"
+                                          : " {test.role = \"signed_zeros\"}");
     return text;
   }
   /// The operation without epilogue operands and types.
@@ -494,7 +498,8 @@ std::vector<Case> conformance::matmulCases() {
   cases.push_back(pairCase({"bf16", kFormats[1], "bf16", 96, 600}));
   add(pairCase({"bf16", kFormats[5], "bf16", 70, 172}), {1, 17});
   add(pairCase({"i8", kFormats[3], "f32", 43, 172}), {1, 17});
-  add(pairCase({"bf16", kStoredFormats[5], "f32", 43, 172}), {1, 17});
+  add(pairCase({"bf16", kStoredFormats[3], "f32", 43, 172}), {1, 17});
+  add(pairCase({"bf16", kStoredFormats[7], "f32", 43, 172}), {1, 17});
   add(pairCase({"bf16", kFormats[5], "bf16", 70, 640}), {1, 17});
   add(pairCase({"i8", kFormats[3], "bf16", 72, 640}), {1, 17}, true);
   add(pairCase({"i8", kFormats[5], "bf16", 43, 172}), {1, 17}, true);

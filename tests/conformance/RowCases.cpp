@@ -37,7 +37,8 @@ static Case embedCase(const std::string &name, const std::string &element,
     op += " scales(%s : " + scales + ")";
   }
   if (zeroPoints || offsets || codeBook) {
-    parameters += ", %z: " + zeros + (zeroPoints ? " {test.role = \"zeros\"}" : "");
+    std::string role = element == "i4" ? "zeros" : "signed_zeros";
+    parameters += ", %z: " + zeros + (zeroPoints ? " {test.role = \"" + role + "\"}" : "");
     op += " zeros(%z : " + zeros + ")";
   }
   op += (encoding.empty() ? "" : " #encoding") + std::string(" : tensor<?xi32, \"T\">, ") + table +
@@ -56,8 +57,10 @@ static Case embedCase(const std::string &name, const std::string &element,
         int64_t g = group > 0 ? column / group : 0;
         if (codeBook)
           value = inputs.arguments[3].tensor.at(int64_t(value));
+        else if (zeroPoints)
+          value -= inputs.arguments[3].tensor.at(token, g);
         else if (element == "i4" && !offsets)
-          value -= zeroPoints ? inputs.arguments[3].tensor.at(token, g) : 8;
+          value -= 8;
         if (!encoding.empty())
           value = double(float(inputs.arguments[2].tensor.at(token, g) * value));
         if (offsets)
@@ -408,6 +411,8 @@ std::vector<Case> conformance::rowCases() {
                 32, "bf16"));
   add(embedCase("int4z", "i4", "#llm.encoding<\"int4\", group = 64, zero_points = true>", "bf16",
                 64, "f32"));
+  add(embedCase("int8z", "i8", "#llm.encoding<\"int8\", group = 64, zero_points = true>", "f16", 64,
+                "f32"));
   add(embedCase("affine4", "i4", "#llm.encoding<\"affine4\", group = 32, zero_points = false>",
                 "f16", 32, "f32"));
   add(embedCase("affine8", "i8", "#llm.encoding<\"affine8\", group = 16, zero_points = false>",

@@ -10,6 +10,24 @@ import harness
 from qwen2_family import read_tensors, write_tensors
 
 DATA = harness.ROOT.parent / "shared" / "data"
+AWQ = "awq-gemm-w4-g64"
+AWQ_ORDER = [0, 4, 1, 5, 2, 6, 3, 7]
+
+
+def transposed(name, dtype, shape, data):
+    """A tensor with rows and columns exchanged, under another name."""
+    rows, columns = shape
+    size = len(data) // (rows * columns)
+    return name, dtype, [columns, rows], b"".join(
+        data[(r * columns + c) * size:(r * columns + c + 1) * size]
+        for c in range(columns) for r in range(rows))
+
+
+def awq_nibbles(data, columns):
+    """Rows of a packing along the outputs, in the outputs' order."""
+    words = struct.unpack(f"<{len(data) // 4}I", data)
+    return [[words[i + j] >> 4 * AWQ_ORDER[n] & 15 for j in range(columns) for n in range(8)]
+            for i in range(0, len(words), columns)]
 
 
 @unittest.skipUnless(DATA.exists(), "../shared/data is absent")
@@ -29,22 +47,24 @@ class StoredCheckpoints(harness.BuildTest):
         write_tensors(folder / "model.safetensors", {new: rest for new, *rest in changed})
         return folder
 
-    def report(self, name, model):
+    def report(self, name, model, *options):
         """Builds; the engine, and what the report says of options."""
         folder = self.fresh(name + ".engine")
         output = folder / "m.ingot"
         self.assert_built(self.build(model, output, "--max-context", "256", "--report",
-                                     folder / "report.json"), output)
+                                     folder / "report.json", *options), output)
         options = json.loads((folder / "report.json").read_text())["provenance"]["options"]
         return output, {option["name"]: option for option in options}
 
     def assert_same_weights(self, one, other):
         self.assertNotIn("weights", self.differing(one, other))
 
-    def assert_variant_refused(self, source, change, code):
+    def assert_variant_refused(self, source, change, code, quantization=None):
         output = self.fresh("out") / "m.ingot"
-        self.assert_refused(self.build(self.variant(source, "changed", change), output), output,
-                            code)
+        model = self.variant(source, "changed", change, quantization)
+        self.assert_refused(self.build(model, output), output, code)
+        shutil.rmtree(model)
+        shutil.rmtree(output.parent)
 
     def test_nvfp4_of_modelopt_is_that_of_compressed_tensors_with_the_scale_inverted(self):
         def divisor(name, dtype, shape, data):
@@ -83,15 +103,18 @@ class StoredCheckpoints(harness.BuildTest):
         theirs, _ = self.report("blocks", DATA / "quantized" / "mxfp4-blocks-scales")
         self.assert_same_weights(theirs, ours)
 
-    def test_awq_by_rows_is_awq_by_columns(self):
-        order, scheme = [0, 4, 1, 5, 2, 6, 3, 7], json.loads(
-            (DATA / "quantized" / "awq-gemm-w4-g64" / "config.json").read_text())
+    def assert_same_values(self, one, other):
+        """The numbers that the matrices of two checkpoints stand for, as f16."""
+        recipe = self.folder / "f16.yaml"
+        recipe.write_text("version: 1\nweights: [{match: '*', format: f16}]\n")
+        engines = [self.report(f"values{i}", model, "--recipe", recipe)[0]
+                   for i, model in enumerate((one, other))]
+        self.assert_same_weights(*engines)
+        for engine in engines:
+            shutil.rmtree(engine.parent)
 
-        def nibbles(data, columns):
-            """Rows of a packing along the outputs, in the outputs' order."""
-            words = struct.unpack(f"<{len(data) // 4}I", data)
-            return [[words[i + j] >> 4 * order[n] & 15 for j in range(columns) for n in range(8)]
-                    for i in range(0, len(words), columns)]
+    def test_awq_by_rows_is_awq_by_columns(self):
+        scheme = json.loads((DATA / "quantized" / AWQ / "config.json").read_text())
 
         def packed(rows, words):
             """Each row in so many words, the first value in the lowest bits."""
@@ -101,7 +124,7 @@ class StoredCheckpoints(harness.BuildTest):
 
         def gemv(name, dtype, shape, data):
             if name.endswith((".qweight", ".qzeros")):
-                rows = list(zip(*nibbles(data, shape[1])))
+                rows = list(zip(*awq_nibbles(data, shape[1])))
                 words = -(-len(rows[0]) // 8) + (1 if name.endswith("qzeros") else 0)  # Padded.
                 return name, dtype, [len(rows), words], packed(rows, words)
             if name.endswith(".scales"):
@@ -114,24 +137,85 @@ class StoredCheckpoints(harness.BuildTest):
             return name, dtype, shape, data
 
         ours, _ = self.report("gemv", self.variant(
-            "awq-gemm-w4-g64", "gemv-model", gemv,
+            AWQ, "gemv-model", gemv,
             {**scheme["quantization_config"], "version": "gemv"}))
-        theirs, _ = self.report("gemm", DATA / "quantized" / "awq-gemm-w4-g64")
+        theirs, _ = self.report("gemm", DATA / "quantized" / AWQ)
+        self.assert_same_weights(theirs, ours)
+
+    def test_interleaved_awq_is_awq_by_columns(self):
+        scheme = json.loads((DATA / "quantized" / AWQ / "config.json").read_text())[
+            "quantization_config"]
+        tensors = read_tensors(DATA / "quantized" / AWQ / "model.safetensors")
+        rounded = [1, 1, 2, 2, 4, 4, 4, 4, 8, 8, 8, 8, 8, 8, 8, 8]
+
+        def points(name):
+            """Zero points whose products with scales are f16: powers of two."""
+            _, shape, data = tensors[name]
+            return [[rounded[zero] for zero in row] for row in awq_nibbles(data, shape[1])]
+
+        def gemm(name, dtype, shape, data):
+            if name.endswith(".qzeros"):
+                data = b"".join(struct.pack("<I", sum(
+                    row[n + j] << 4 * AWQ_ORDER[j] for j in range(8)))
+                    for row in points(name) for n in range(0, len(row), 8))
+            return name, dtype, shape, data
+
+        def fast(name, dtype, shape, data):
+            if name.endswith(".qweight"):
+                rows = list(zip(*awq_nibbles(data, shape[1])))
+                outputs, inputs = len(rows), len(rows[0])
+                stream = [rows[n + r][k + half + p // 8 * 2 + p % 8 // 4 + p % 4 * 8]
+                          for n in range(0, outputs, 4) for k in range(0, inputs, 64)
+                          for r in range(4) for half in (0, 32) for p in range(32)]
+                return name, "I16", [outputs // 4, inputs], bytes(
+                    low | high << 4 for low, high in zip(stream[::2], stream[1::2]))
+            if name.endswith((".scales", ".qzeros")):
+                scales = tensors[name.replace("qzeros", "scales")]
+                groups, outputs = scales[1]
+                values = struct.unpack(f"<{groups * outputs}e", scales[2])
+                if name.endswith(".qzeros"):
+                    zeros = [zero for row in points(name) for zero in row]
+                    values = [-scale * zero for scale, zero in zip(values, zeros)]
+                    name = name.replace("qzeros", self.offsets)
+                padded = [*values, *[float("nan")] * (8 * outputs)]
+                return (name, "F16", [groups + 8, outputs],
+                        struct.pack(f"<{len(padded)}e", *padded))
+            return name, dtype, shape, data
+
+        theirs = self.variant(AWQ, "gemm", gemm)
+        for self.offsets, config in (("qzeros", {**scheme, "version": "gemv_fast"}),
+                                     ("scaled_zeros", {**scheme, "backend": "llm-awq"})):
+            ours = self.variant(AWQ, self.offsets, fast, config)
+            self.assert_same_values(theirs, ours)
+        self.assert_variant_refused(AWQ, lambda *tensor: tensor, "INGOT-E1054.*I32 elements",
+                                    {**scheme, "version": "gemv_fast"})
+
+    def test_zero_points_of_compressed_tensors(self):
+        def packed(name, dtype, shape, data):
+            module, part = name.rsplit(".", 1)
+            names = {"qweight": "weight_packed", "scales": "weight_scale",
+                     "qzeros": "weight_zero_point"}
+            if part in names:
+                return transposed(f"{module}.{names[part]}", dtype, shape, data)
+            return name.replace("g_idx", "weight_g_idx"), dtype, shape, data
+
+        source = "gptq_v2-w4-g32-asym"
+        scheme = {"weights": {"num_bits": 4, "type": "int", "symmetric": False, "group_size": 32,
+                              "strategy": "group"}}
+        ours, _ = self.report("ct", self.variant(
+            source, "ct-model", packed,
+            {"quant_method": "compressed-tensors", "format": "pack-quantized",
+             "config_groups": {"group_0": scheme}}))
+        theirs, _ = self.report("gptq", DATA / "quantized" / source)
         self.assert_same_weights(theirs, ours)
 
     def test_columns_ordered_by_group_of_compressed_tensors(self):
-        def transposed(name, dtype, shape, data, size):
-            rows, columns = shape
-            return name, dtype, [columns, rows], b"".join(
-                data[(r * columns + c) * size:(r * columns + c + 1) * size]
-                for c in range(columns) for r in range(rows))
-
         def packed(name, dtype, shape, data):
             module, part = name.rsplit(".", 1)
             if part == "qweight":
-                return transposed(module + ".weight_packed", dtype, shape, data, 4)
+                return transposed(module + ".weight_packed", dtype, shape, data)
             if part == "scales":
-                return transposed(module + ".weight_scale", dtype, shape, data, 2)
+                return transposed(module + ".weight_scale", dtype, shape, data)
             names = {"g_idx": "weight_g_idx", "qzeros": "unused"}
             return f"{module}.{names.get(part, part)}", dtype, shape, data
 
@@ -144,6 +228,108 @@ class StoredCheckpoints(harness.BuildTest):
              "config_groups": {"group_0": scheme}}))
         theirs, _ = self.report("gptq", DATA / "quantized" / source)
         self.assertEqual(self.differing(theirs, ours) & {"weights", "programs"}, set())
+
+    def test_bytes_with_zero_points_are_bytes_without_that_were_moved(self):
+        source = "gptq-w8-g64-sym"
+        scheme = json.loads((DATA / "quantized" / source / "config.json").read_text())[
+            "quantization_config"]
+        tensors = read_tensors(DATA / "quantized" / source / "model.safetensors")
+
+        def moved(module):
+            """Bytes [inputs][outputs] of a matrix, and zero points [groups][outputs] of 1 to 255,
+            128 in the file, which are as far away as both can be."""
+            _, (words, outputs), data = tensors[module + ".qweight"]
+            rows = [[data[4 * (r * outputs + n) + i] for n in range(outputs)]
+                    for r in range(words) for i in range(4)]
+            groups = len(rows) // scheme["group_size"]
+            zeros = [[0] * outputs for _ in range(groups)]
+            for g in range(groups):
+                group = rows[g * len(rows) // groups:(g + 1) * len(rows) // groups]
+                for n, column in enumerate(zip(*group)):
+                    far = max(-127, -min(column)) if n % 2 else min(127, 255 - max(column))
+                    zeros[g][n] = 128 + far
+                    for row in group:
+                        row[n] += far
+            return rows, zeros
+
+        def gptq(less):
+            def change(name, dtype, shape, data):
+                module, part = name.rsplit(".", 1)
+                if part == "qweight":
+                    rows, _ = moved(module)
+                    data = b"".join(bytes(four) for k in range(0, len(rows), 4)
+                                    for four in zip(*rows[k:k + 4]))
+                if part == "qzeros":
+                    data = bytes(zero - less for row in moved(module)[1] for zero in row)
+                return name, dtype, shape, data
+            return change
+
+        def packed(name, dtype, shape, data):
+            module, part = name.rsplit(".", 1)
+            if part == "qweight":
+                return (module + ".weight_packed", dtype, shape[::-1],
+                        b"".join(map(bytes, zip(*moved(module)[0]))))
+            if part == "qzeros":
+                columns = list(zip(*moved(module)[1]))
+                return module + ".weight_zero_point", dtype, shape[::-1], b"".join(
+                    bytes(four) for n in range(0, len(columns), 4)
+                    for four in zip(*columns[n:n + 4]))
+            if part == "scales":
+                return transposed(module + ".weight_scale", dtype, shape, data)
+            return (name.replace("g_idx", "weight_g_idx"), dtype, shape, data)
+
+        group = {"weights": {"num_bits": 8, "type": "int", "symmetric": False, "group_size": 64,
+                             "strategy": "group"}}
+        for name, change, config in (
+                ("first", gptq(1), {**scheme, "sym": False}),
+                ("second", gptq(0), {**scheme, "sym": False, "checkpoint_format": "gptq_v2"}),
+                ("packed", packed, {"quant_method": "compressed-tensors",
+                                    "format": "pack-quantized",
+                                    "config_groups": {"group_0": group}})):
+            with self.subTest(name):
+                self.assert_same_values(DATA / "quantized" / source,
+                                        self.variant(source, name, change, config))
+
+    def test_rows_of_bytes_with_zero_points(self):
+        source = "ct-w8a8-int8-dynamic"
+        tensors = read_tensors(DATA / "quantized" / source / "model.safetensors")
+
+        def with_zeros(name, zeros_of, dtype="I8"):
+            """Adds zero points to every matrix; `zeros_of` gets the numbers of a row."""
+            folder, added = self.variant(source, name, lambda *tensor: tensor), {}
+            for tensor, (kind, shape, data) in tensors.items():
+                added[tensor] = kind, shape, data
+                if kind != "I8":
+                    continue
+                numbers = struct.unpack(f"<{len(data)}b", data)
+                rows = [numbers[n:n + shape[1]] for n in range(0, len(numbers), shape[1])]
+                zeros = [zeros_of(row) for row in rows]
+                added[tensor] = kind, shape, b"".join(
+                    struct.pack(f"<{len(row)}b", *(number + zero for number in row))
+                    for row, zero in zip(rows, zeros))
+                added[tensor + "_zero_point"] = dtype, [shape[0], 1], struct.pack(
+                    f"<{len(zeros)}b", *zeros)
+            write_tensors(folder / "model.safetensors", added)
+            return folder
+
+        def tokens(engine):
+            result = self.ingot_run(engine, "--greedy", "-n", "12", "--ids", "--ignore-eos",
+                                    "--max-sequences", "1", "-p", "Once upon a time")
+            self.assertEqual(result.returncode, 0, result.stderr)
+            return result.stdout
+
+        theirs, _ = self.report("symmetric", DATA / "quantized" / source)
+        # Older files have zero points of symmetric weights.
+        none, _ = self.report("none", with_zeros("none-model", lambda row: 0))
+        self.assert_same_weights(theirs, none)
+        moved = with_zeros("moved-model", lambda row: -128 - min(row))
+        ours, _ = self.report("moved", moved)
+        self.assertIn("int8 zero_points", self.ingot_run("inspect", ours, "--json").stdout)
+        self.assertEqual(tokens(theirs), tokens(ours))
+        self.assert_same_values(DATA / "quantized" / source, moved)
+        output = self.fresh("out") / "m.ingot"
+        unsigned = with_zeros("unsigned", lambda row: -128 - min(row), "U8")
+        self.assert_refused(self.build(unsigned, output), output, "INGOT-E1054.*U8 zero points")
 
     def modelopt_awq(self, name, factor):
         """The matrices of compressed-tensors, their scales divided by `factor`, which inputs are
@@ -229,11 +415,70 @@ class StoredCheckpoints(harness.BuildTest):
         # In each of two layers: q, k and v; o; gate and up; down.
         self.assertEqual(len(launches), 2 * 4)
 
+    def test_scales_of_the_cache_are_said_not_to_be_taken(self):
+        source = "modelopt-fp8"
+        tensors = read_tensors(DATA / "quantized" / source / "model.safetensors")
+        scheme = json.loads((DATA / "quantized" / source / "config.json").read_text())[
+            "quantization_config"]
+        scales = {f"model.layers.{layer}.self_attn.{name}": ("F32", [], struct.pack("<f", 0.5))
+                  for layer in range(2) for name in ("k_proj.k_scale", "v_proj.v_scale")}
+        plain, said = self.report("plain", DATA / "quantized" / source)
+        self.assertNotIn("checkpoint: KV cache", said)
+        for name, config in (("stated", {**scheme, "kv_cache_quant_algo": "FP8"}),
+                             ("unstated", scheme)):
+            model = self.variant(source, name, lambda *tensor: tensor, config)
+            write_tensors(model / "model.safetensors", {**tensors, **scales})
+            engine, said = self.report(name + "-cache", model)
+            self.assertEqual(said["checkpoint: KV cache"]["effective"], "as the recipe says")
+            self.assert_same_weights(plain, engine)
+
+    def test_blocks_that_cross_rows(self):
+        source = "bnb-nf4"
+
+        def states(block):
+            """The same numbers in larger blocks: the scale of the first of those that they join;
+            and likewise in blocks of 64."""
+            def scales(data, joins):
+                return b"".join(data[4 * (i - i % joins):4 * (i - i % joins) + 4]
+                                for i in range(len(data) // 4))
+
+            def small(name, dtype, shape, data):
+                return (name, dtype, shape, scales(data, block // 64)
+                        if name.endswith(".absmax") else data)
+
+            def large(name, dtype, shape, data):
+                if name.endswith(".absmax"):
+                    data = b"".join(data[i:i + 4] for i in range(0, len(data), 4 * (block // 64)))
+                    shape = [len(data) // 4]
+                if ".quant_state." in name:
+                    data = json.dumps({**json.loads(data), "blocksize": block}).encode()
+                    shape = [len(data)]
+                return name, dtype, shape, data
+
+            return small, large
+
+        for block in (256, 32768):  # The last of the larger ones is short.
+            with self.subTest(block):
+                self.assert_same_values(*(
+                    self.variant(source, f"{change.__name__}{block}", change)
+                    for change in states(block)))
+
+        def odd(name, dtype, shape, data):
+            return name, dtype, shape, data.replace(b'"blocksize": 64', b'"blocksize": 68')
+
+        self.assert_variant_refused(source, odd, "INGOT-E1054.*8 must divide both")
+
     def test_quantized_scales_are_those_that_they_stand_for(self):
         def f32(number):
             return struct.unpack("<f", struct.pack("<f", number))[0]
 
-        nested, plain = (self.variant("bnb-nf4", name, lambda *tensor: tensor)
+        for size in (256, 512):  # Of the larger ones some are short.
+            with self.subTest(size):
+                self.quantize_scales(size, f32)
+
+    def quantize_scales(self, size, f32):
+        """Builds checkpoints with quantized scales in blocks of `size` and with what they are."""
+        nested, plain = (self.variant("bnb-nf4", f"{name}{size}", lambda *tensor: tensor)
                          for name in ("nested", "plain"))
         tensors = read_tensors(plain / "model.safetensors")
         book, offset, result = [(i - 128) / 128 for i in range(256)], f32(0.0625), {}
@@ -243,15 +488,15 @@ class StoredCheckpoints(harness.BuildTest):
                 continue
             scales = struct.unpack(f"<{shape[0]}f", data)
             codes, stands, outer = bytearray(), [], []
-            for start in range(0, len(scales), 256):
-                block = [scale - offset for scale in scales[start:start + 256]]
+            for start in range(0, len(scales), size):
+                block = [scale - offset for scale in scales[start:start + size]]
                 outer.append(f32(max(map(abs, block))))
                 for scale in block:
                     codes.append(min(255, max(0, round(scale / outer[-1] * 128) + 128)))
                     stands.append(f32(f32(book[codes[-1]] * outer[-1]) + offset))
             matrix = name.removesuffix(".absmax")
             state = matrix + ".quant_state.bitsandbytes__nf4"
-            text = json.dumps({**json.loads(tensors[state][2]), "nested_blocksize": 256,
+            text = json.dumps({**json.loads(tensors[state][2]), "nested_blocksize": size,
                                "nested_dtype": "float32", "nested_offset": offset}).encode()
             result.update({
                 name: ("U8", shape, bytes(codes)),
@@ -262,7 +507,8 @@ class StoredCheckpoints(harness.BuildTest):
             tensors[name] = dtype, shape, struct.pack(f"<{len(stands)}f", *stands)
         write_tensors(nested / "model.safetensors", result)
         write_tensors(plain / "model.safetensors", tensors)
-        self.assert_same_weights(self.report("nested", nested)[0], self.report("plain", plain)[0])
+        self.assert_same_weights(self.report(f"nested-{size}", nested)[0],
+                                 self.report(f"plain-{size}", plain)[0])
 
         for key, code in (("nested_offset", "INGOT-E1005"), ("nested_blocksize", "INGOT-E1005")):
             broken = {name: (dtype, shape, data.replace(key.encode(), b"x" * len(key)))

@@ -21,6 +21,8 @@ constexpr Product kProduct = constants::input_type == kBf16    ? Product::Bf16
 constexpr bool kByteProducts = kProduct == Product::Integer || kProduct == Product::Float8;
 constexpr i64 kWeightType = constants::weight_type;
 constexpr bool kNibbles = kWeightType == kI4;
+/// Decoding takes a zero off.
+constexpr bool kSubtracts = kNibbles || (kWeightType == kI8 && !kByteProducts);
 constexpr bool kWideWeights = kWeightType == kBf16 || kWeightType == kF16;
 /// Columns of k in the 16 bytes of a lane.
 constexpr int kBlockDepth = kNibbles ? 64 : kWideWeights ? 16 : 32;
@@ -64,18 +66,19 @@ template <int High> INGOT_DEVICE u32 decodeFloat8(u32 word) {
   }
 }
 
-/// Bytes 0 and 2 or 1 and 3 of a word of i8 as two halves.
-template <int High> INGOT_DEVICE u32 decodeByte(u32 word) {
+/// Bytes 0 and 2 or 1 and 3 of a word of i8 as two halves, less `zero` (2^23 + 128 + zero in f32 for
+/// bf16, the half of 1024 + 128 + zero twice for f16).
+template <int High> INGOT_DEVICE u32 decodeByte(u32 word, u32 zero) {
   u32 biased = word ^ 0x80808080u;
   if constexpr (kProduct == Product::Bf16) {
-    // 2^23 + byte in f32; the difference is a small integer, whole in the upper half.
+    // 2^23 + byte in f32; the difference is an integer of 8 bits, whole in the upper half.
     constexpr u32 low = High ? 0x7651 : 0x7650, high = High ? 0x7653 : 0x7652;
-    float a = __uint_as_float(ptx::permuteBytes(biased, 0x4b000000u, low)) - 8388736.0f;
-    float b = __uint_as_float(ptx::permuteBytes(biased, 0x4b000000u, high)) - 8388736.0f;
+    float a = __uint_as_float(ptx::permuteBytes(biased, 0x4b000000u, low)) - __uint_as_float(zero);
+    float b = __uint_as_float(ptx::permuteBytes(biased, 0x4b000000u, high)) - __uint_as_float(zero);
     return ptx::permuteBytes(__float_as_uint(a), __float_as_uint(b), 0x7632);
   } else {
     u32 packed = ptx::permuteBytes(biased, 0x64646464u, High ? 0x4341 : 0x4240);
-    return ptx::subtractF16x2(packed, 0x64806480u); // 1024 + byte, less 1024 + 128
+    return ptx::subtractF16x2(packed, zero); // from 1024 + byte
   }
 }
 
@@ -91,9 +94,14 @@ template <int Index> INGOT_DEVICE u32 decodeNibble(u32 word, u32 zero) {
   }
 }
 
-/// The zero of a row as decodeNibble wants it; for integer products in each byte.
+/// The zero of a row as decodeNibble or decodeByte wants it; for integer products in each byte.
+/// `zero`: as a byte.
 INGOT_DEVICE u32 zeroWord(u32 zero) {
-  if constexpr (kProduct == Product::Bf16)
+  if constexpr (!kNibbles && kProduct == Product::Bf16)
+    return 0x4b000000u + (zero ^ 0x80u);
+  else if constexpr (!kNibbles)
+    return (0x6400u + (zero ^ 0x80u)) * 0x10001u;
+  else if constexpr (kProduct == Product::Bf16)
     return (0x4300u + zero) * 0x10001u;
   else if constexpr (kProduct == Product::F16)
     return (0x6400u + zero) * 0x10001u;
@@ -137,8 +145,8 @@ INGOT_DEVICE void decodeWeights(u32 (&a)[4], const u32 (&words)[kStepWords],
         a[row] = decodeFloat8<0>(word);
         a[2 + row] = decodeFloat8<1>(word);
       } else {
-        a[row] = decodeByte<0>(word);
-        a[2 + row] = decodeByte<1>(word);
+        a[row] = decodeByte<0>(word, zeros[row]);
+        a[2 + row] = decodeByte<1>(word, zeros[row]);
       }
     }
   }

@@ -82,7 +82,7 @@ struct Work {
       pair[0] = zeroWord(shared[stageOffset + kZerosOffset + at]);
       pair[1] = zeroWord(shared[stageOffset + kZerosOffset + at + 1]);
     } else {
-      pair[0] = pair[1] = zeroWord(8);
+      pair[0] = pair[1] = zeroWord(kNibbles ? 8 : 0);
     }
   }
 
@@ -178,7 +178,7 @@ struct Work {
 #pragma unroll
       for (int r = 0; r < kRows; ++r) {
         u32 zero[2] = {};
-        if constexpr (kNibbles)
+        if constexpr (kSubtracts)
           zeros(stageOffset, r, group, zero);
         decodeWeights<Index>(a[r], words[r], zero);
       }

@@ -38,11 +38,9 @@ struct EncodedWeight {
         loadElement(values, row * ingot_const_weight_columns + column, ingot_const_weight_type);
     if (ingot_const_zeros == kCodeBook)
       return static_cast<const float *>(zeros)[int64_t(value)];
-    if (ingot_const_weight_type != kI4 || ingot_const_zeros == kOffsets)
-      return value;
-    if (ingot_const_zeros == kNoZeros)
-      return value - 8.0f;
-    return value - float(static_cast<const int8_t *>(zeros)[scaleIndex(row, column)]);
+    if (ingot_const_zeros == kZeroPoints)
+      return value - float(static_cast<const int8_t *>(zeros)[scaleIndex(row, column)]);
+    return ingot_const_weight_type == kI4 && ingot_const_zeros == kNoZeros ? value - 8.0f : value;
   }
 
   float scale(int64_t row, int64_t column) const {

@@ -53,7 +53,7 @@ constexpr bool unsignedWeights = false;
 #endif
 }
 
-/// What `dot` sees of a stored weight minus the weight's value, where that is the same for all.
+/// What `dot` sees of a stored byte, less the byte.
 constexpr int32_t int8Bias = unsignedWeights ? 128 : 0;
 
 /// Sums of products over columns [first, end) of `Rows` rows and `Panels` panels. `first` is a
@@ -124,9 +124,12 @@ inline void integerColumns(const Weights &weights, int64_t panel, const IntegerI
                               sum);
     for (int p = 0; p < Panels; ++p) {
       Floats scale = weights.scale(panel + p, group);
-      Ints bias = Ints{} + (ingot_const_weight_type == kI4 ? 8 : int8Bias);
+      bool nibbles = ingot_const_weight_type == kI4;
+      Ints bias = Ints{} + (nibbles ? 0 : int8Bias);
       if (ingot_const_zeros == kZeroPoints)
-        bias = weights.zero(panel + p, group);
+        bias += weights.zero(panel + p, group);
+      else if (nibbles)
+        bias += 8;
       for (int r = 0; r < Rows; ++r) {
         Ints exact = sum[r][p] - bias * input.sums[(row + r) * groups + group];
         float *to = sums + (row + r) * columns + p * panelRows;

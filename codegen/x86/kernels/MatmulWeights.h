@@ -51,7 +51,7 @@ struct Weights {
   /// Zero points; only where they are stored.
   [[gnu::always_inline]] Ints zero(int64_t panel, int64_t group) const {
     return __builtin_convertvector(
-        loadVector<UBytes>(zeros + (panel * groups() + group) * panelRows), Ints);
+        loadVector<Bytes>(zeros + (panel * groups() + group) * panelRows), Ints);
   }
 
   /// What affine weights add; only where that is stored.

@@ -153,6 +153,47 @@ TEST(ReadersFuzz, ModelConfigs) {
   session.check();
 }
 
+TEST(ReadersFuzz, QuantizationConfigs) {
+  FuzzSession session("quantization_configs", 12);
+  std::vector<std::string> words = {"null", "true", "-1", "{}", "\"strategy\":\"group\"", "[", "]"};
+  for (const StoredFormat &format : storedFormats())
+    for (std::string_view name : {format.method, format.packings[0]})
+      words.push_back(inQuotes(name));
+  session.mutator.setWords(words);
+  session.run(
+      4000,
+      {R"({"quantization_config": {"quant_method": "awq", "bits": 4, "group_size": 64,
+           "zero_point": true, "version": "gemv_fast", "backend": "autoawq"}})",
+       R"({"quantization_config": {"quant_method": "gptq", "bits": 8, "group_size": -1,
+           "sym": false, "checkpoint_format": "gptq_v2",
+           "dynamic": {"-:.*mlp.*": {}, "a": {"bits": 2}}}})",
+       R"({"quantization_config": {"quant_method": "compressed-tensors", "format": "int-quantized",
+           "kv_cache_scheme": null, "sparsity_config": {}, "config_groups": {"group_0": {
+           "weights": {"num_bits": 8, "type": "int", "symmetric": false, "strategy": "channel"},
+           "input_activations": {"num_bits": 8, "type": "int", "strategy": "token",
+                                 "dynamic": true}}}}})",
+       R"({"quantization_config": {"quant_method": "modelopt", "quant_algo": "W4A16_AWQ",
+           "group_size": 64, "kv_cache_quant_algo": "FP8"}})",
+       R"({"quantization_config": {"quant_method": "torchao", "quant_type": {"default":
+           {"_type": "Int4WeightOnlyConfig", "_data": {"group_size": 128}}}}})",
+       R"({"quantization_config": {"quant_method": "bitsandbytes", "load_in_4bit": true}})"},
+      [](const std::string &text) -> std::string {
+        auto root = Json::parse(text, "config.json");
+        if (!root)
+          return root.error().code;
+        std::vector<std::filesystem::path> inputs;
+        auto config = QuantizationConfig::read(*root, "/nonexistent", inputs);
+        if (!config)
+          return config.error().code;
+        EXPECT_TRUE(inputs.empty());
+        EXPECT_LE(config->bits.value_or(0), 8u);
+        EXPECT_EQ(config->method == QuantizationConfig::Method::Awq,
+                  config->packing != FormatReader::None);
+        return "";
+      });
+  session.check();
+}
+
 /// A model of one layer in a GGUF file, with the keys that config.json's settings have there.
 static std::string ggufModel(std::string_view architecture) {
   GgufWriter writer;

@@ -3,6 +3,8 @@
 #include "compiler/checkpoint/QuantizationConfig.h"
 #include "tests/unit/checkpoint/Fixtures.h"
 
+#include <map>
+
 using namespace ingot;
 using namespace ingot::checkpoint;
 using namespace ingot::test;
@@ -29,6 +31,10 @@ TEST(QuantizationConfig, ReadsEachMethod) {
   ASSERT_TRUE(succeeds(awq));
   EXPECT_EQ(awq->method, Method::Awq);
   EXPECT_EQ(awq->group, 64u);
+  EXPECT_EQ(awq->packing, FormatReader::AwqByColumns);
+  auto fast = parse(R"("quant_method": "awq", "backend": "llm-awq")");
+  ASSERT_TRUE(succeeds(fast));
+  EXPECT_EQ(fast->packing, FormatReader::AwqFast);
 
   auto gptq = parse(R"("quant_method": "gptq", "bits": 4, "group_size": -1, "sym": false)");
   ASSERT_TRUE(succeeds(gptq));
@@ -76,18 +82,52 @@ TEST(QuantizationConfig, ReportsActivationsThatAreNotTaken) {
 
 TEST(QuantizationConfig, RefusesByName) {
   EXPECT_TRUE(refused(R"("quant_method": "aqlm")", "\"aqlm\""));
-  EXPECT_TRUE(refused(R"("quant_method": "awq", "version": "gemv_fast")", "\"gemv_fast\""));
-  EXPECT_TRUE(refused(R"("quant_method": "awq", "backend": "llm-awq")", "packing"));
+  EXPECT_TRUE(refused(R"("quant_method": "awq", "version": "exllama")", "\"exllama\""));
   EXPECT_TRUE(refused(R"("quant_method": "awq", "bits": 3)", "3 bits"));
   EXPECT_TRUE(refused(R"("quant_method": "awq", "zero_point": false)", "zero points"));
   EXPECT_TRUE(refused(R"("quant_method": "gptq", "checkpoint_format": "marlin")", "\"marlin\""));
   EXPECT_TRUE(refused(R"("quant_method": "bitsandbytes")", "neither 4 nor 8 bits"));
   EXPECT_TRUE(refused(R"("quant_method": "modelopt", "quant_algo": "W4A8_AWQ")", "\"W4A8_AWQ\""));
   EXPECT_TRUE(refused(R"("quant_method": "fp8", "fmt": "e5m2")", "\"e5m2\""));
+  EXPECT_TRUE(refused(R"("quant_method": "torchao",
+      "quant_type": {"default": {"_type": "Int4WeightOnlyConfig", "_data": {}}})",
+                      "\"Int4WeightOnlyConfig\" (its files hold tensors"));
+  EXPECT_TRUE(refused(R"("quant_method": "torchao", "quant_type": "int8_weight_only")",
+                      "TorchAO's \"int8_weight_only\""));
+  EXPECT_TRUE(refused(R"("quant_method": "torchao", "quant_type": {"default": 4})", "TorchAO's"));
+  EXPECT_TRUE(refused(R"("quant_method": "compressed-tensors", "format": "pack-quantized",
+      "sparsity_config": {"format": "sparse-24-bitmask"})",
+                      "sparsity_config"));
   for (const char *format : {"marlin-24", "sparse-24-bitmask", "float-mixed"})
     EXPECT_TRUE(
         refused(std::string(R"("quant_method": "compressed-tensors", "format": ")") + format + "\"",
                 format));
+}
+
+TEST(QuantizationConfig, GoesByTheRegistry) {
+  const std::map<std::string_view, std::string> keys = {{"awq", "version"},
+                                                        {"gptq", "checkpoint_format"},
+                                                        {"compressed-tensors", "format"},
+                                                        {"fp8", "fmt"},
+                                                        {"modelopt", "quant_algo"}};
+  size_t tried = 0;
+  for (const StoredFormat &format : storedFormats()) {
+    EXPECT_NE(format.isRead(), !format.refusal.empty()) << format.method;
+    auto key = keys.find(format.method);
+    for (std::string_view packing : format.packings) {
+      if (packing.empty() || key == keys.end())
+        continue;
+      SCOPED_TRACE(message(format.method, " ", packing));
+      std::string members = message("\"quant_method\": ", inQuotes(format.method), ", \"",
+                                    key->second, "\": ", inQuotes(packing));
+      if (format.isRead())
+        EXPECT_TRUE(succeeds(parse(members)));
+      else
+        EXPECT_TRUE(refused(members, format.refusal));
+      ++tried;
+    }
+  }
+  EXPECT_GE(tried, 40u);
 }
 
 TEST(QuantizationConfig, SaysThatScalesOfFourBitFloatsAreWidened) {

@@ -246,9 +246,13 @@ Matrix Evaluator::evaluate(Value value) {
   if (auto literal = dyn_cast<llm::LiteralOp>(op)) {
     auto type = cast<RankedTensorType>(value.getType());
     Matrix result{type.getShape()[0], llm::columnsOf(value), {}};
-    for (const llvm::APFloat &number :
-         cast<DenseElementsAttr>(literal.getValue()).getValues<llvm::APFloat>())
-      result.values.push_back(number.convertToDouble());
+    auto numbers = cast<DenseElementsAttr>(literal.getValue());
+    if (type.getElementType().isInteger())
+      for (const llvm::APInt &number : numbers.getValues<llvm::APInt>())
+        result.values.push_back(double(number.getSExtValue()));
+    else
+      for (const llvm::APFloat &number : numbers.getValues<llvm::APFloat>())
+        result.values.push_back(number.convertToDouble());
     return result;
   }
   if (auto quantize = dyn_cast<llm::QuantizeOp>(op))

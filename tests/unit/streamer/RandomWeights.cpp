@@ -199,6 +199,8 @@ private:
   std::vector<Operand> quantize(const Operand &input, const std::string &kind, int64_t group,
                                 bool zeros);
   void dequantize(const std::vector<Operand> &encoded, const std::string &kind, int64_t group);
+  /// A column of random signed bytes.
+  Operand bytes(int64_t rows);
   void store(const Operand &value);
   Operand reshape(const Operand &input);
   Operand addLowRank(const Operand &input, const Operand &left, const Operand &right);
@@ -322,6 +324,16 @@ void FunctionWriter::dequantize(const std::vector<Operand> &encoded, const std::
   store(result);
 }
 
+Operand FunctionWriter::bytes(int64_t rows) {
+  Operand result{fresh(), "i8", rows, 1};
+  std::string numbers;
+  for (int64_t row = 0; row < rows; ++row)
+    numbers += (row > 0 ? ", [" : "[") + std::to_string(uniform(random, -128, 127)) + "]";
+  body += result.name + " = llm.literal \"bytes" + result.name.substr(1) + "\" dense<[" + numbers +
+          "]> : " + result.type() + " : " + result.type() + "\n";
+  return result;
+}
+
 void FunctionWriter::store(const Operand &value) {
   Operand stored = value;
   std::string type = value.type();
@@ -433,6 +445,8 @@ std::string FunctionWriter::write() {
     for (const Operand &part : whole)
       store(part);
     dequantize(whole, kind, group);
+    if (std::string(kind) == "int8")
+      dequantize({whole[0], whole[1], bytes(merged.rows)}, kind, group);
     if (group == -1)
       continue;
     auto a = quantize(first, kind, group, zeros), b = quantize(second, kind, group, zeros);

@@ -25,7 +25,7 @@ func.func private @f() attributes {a = #llm.encoding<"int4", group = -1, zero_po
 
 // -----
 
-// expected-error @+1 {{zero points go with int4 only}}
+// expected-error @+1 {{encoding 'fp8' has no zero points}}
 func.func private @f() attributes {a = #llm.encoding<"fp8", group = 0, zero_points = true>}
 
 // -----
@@ -66,6 +66,15 @@ func.func @f(%a: tensor<2x8xf32>) {
   // expected-error @+1 {{values must have the input's shape}}
   %0, %1 = llm.quantize %a <"int4", group = 4, zero_points = false>
       : (tensor<2x8xf32>) -> (tensor<2x4xi4>, tensor<2x1xbf16>)
+  return
+}
+
+// -----
+
+func.func @f(%a: tensor<2x8xf32>) {
+  // expected-error @+1 {{makes zero points of int4 only}}
+  %0:3 = llm.quantize %a <"int8", group = 4, zero_points = true>
+      : (tensor<2x8xf32>) -> (tensor<2x8xi8>, tensor<2x2xf32>, tensor<2x2xi8>)
   return
 }
 
