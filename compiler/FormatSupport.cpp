@@ -113,7 +113,7 @@ llm::MatmulOp FormatTables::product(Type weight, Type input, ArrayRef<RankedTens
   };
   return llm::MatmulOp::create(builder, loc, rowsOf(input), block->getArgument(0),
                                block->getArgument(1), Value(), part(0), part(1), ValueRange(),
-                               encoding, IntegerAttr());
+                               Value(), Value(), encoding, IntegerAttr());
 }
 
 llm::MatmulOp FormatTables::product(const HeldFormat &held) {

@@ -168,8 +168,11 @@ Value StepBuilder::weight(StringRef name, ArrayRef<int64_t> shape) {
                 (isBlockType(found.dtype) ? " blocks" : " elements"),
             file, "convert it to F32, F16 or BF16"});
   }
+  SmallVector<int64_t> rows(shape);
+  if (rows.size() == 3)
+    rows = {shape[0] * shape[1], shape[2]};
   Value value = llm::WeightOp::create(weights, atSite(builder.getContext(), name),
-                                      RankedTensorType::get(shape, element), stored, file, offset);
+                                      RankedTensorType::get(rows, element), stored, file, offset);
   return known[name] = adapted(name, value);
 }
 
@@ -301,6 +304,17 @@ Value StepBuilder::linear(Value input, Value weight, Value bias) {
                                         Value(), ValueRange(), Value(), Value(),
                                         llm::EncodingAttr(), IntegerAttr());
   return bias ? add(product, bias) : product;
+}
+
+Value StepBuilder::expertWeights(StringRef name, int64_t experts, int64_t rows, int64_t columns) {
+  if (storedWeights.isQuantized(name))
+    return weight(name, {experts * rows, columns});
+  // Row r of expert e is column r of its rows: a run of row r of the transposed whole.
+  Value whole = weight(name, {experts, columns, rows});
+  Type element = cast<RankedTensorType>(whole.getType()).getElementType();
+  Value turned = llm::TransposeOp::create(
+      weights, whole.getLoc(), RankedTensorType::get({rows, experts * columns}, element), whole);
+  return permuteRows(reshape(turned, {rows * experts, columns}), {rows, experts}, {1, 0});
 }
 
 StepBuilder::Routing StepBuilder::route(Value logits, int64_t perToken, bool normalized) {

@@ -37,7 +37,7 @@ public:
   void setSite(const llvm::Twine &site);
 
   /// The checkpoint's tensor `name`, which must have `shape`, or the values of a matrix that is
-  /// stored quantized; one value per name.
+  /// stored quantized; one value per name. Of three dimensions the first two are rows.
   mlir::Value weight(llvm::StringRef name, llvm::ArrayRef<int64_t> shape);
   /// `weight` with its rows in another order, as llm.permute_rows.
   mlir::Value permuteRows(mlir::Value weight, llvm::ArrayRef<int64_t> digits,

@@ -20,7 +20,8 @@ using Method = QuantizationConfig::Method;
 namespace {
 
 /// Parts of a module that hold the packed values of its matrix.
-constexpr StringLiteral kPackedValues[] = {".qweight", ".weight_packed", ".weight_blocks"};
+constexpr StringLiteral kPackedValues[] = {".qweight", ".weight_packed", ".weight_blocks",
+                                           "_blocks"};
 
 StringRef moduleOf(StringRef name) {
   name.consume_back(".weight");
@@ -41,7 +42,7 @@ std::string readableTypes() {
 std::string compiler::matrixName(StringRef stored) {
   for (StringRef part : kPackedValues)
     if (stored.ends_with(part))
-      return (stored.drop_back(part.size()) + ".weight").str();
+      return (stored.drop_back(part.size()) + (part.starts_with(".") ? ".weight" : "")).str();
   return stored.str();
 }
 
@@ -124,6 +125,7 @@ const StoredWeights::Signature StoredWeights::signatures[] = {
     {FormatReader::PackedIntegers, &StoredWeights::packedIntegers, ".weight_packed"},
     {FormatReader::NvFp4, &StoredWeights::nvfp4, ".weight_scale_2"},
     {FormatReader::MxFp4, &StoredWeights::mxfp4, ".weight_blocks"},
+    {FormatReader::MxFp4, &StoredWeights::mxfp4, "_blocks"},
     {FormatReader::BitsAndBytes4, &StoredWeights::bitsAndBytes4, ".weight.absmax"},
     {FormatReader::NibblesOfRows, &StoredWeights::nibblesOfRows, ".weight", DType::U8, "",
      Method::ModelOpt},

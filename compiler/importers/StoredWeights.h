@@ -97,8 +97,10 @@ private:
   Expected<Parts> mxfp4(Shape shape);
   mlir::Value codeBook(llvm::StringRef name, llvm::ArrayRef<float> numbers);
   /// What the bytes of a part of `type` stand for, in f32.
+  /// `stored` as for read().
   Expected<mlir::Value> readCodes(llvm::StringRef part, checkpoint::DType type, Shape shape,
-                                  llvm::StringRef bookName, llvm::ArrayRef<float> book);
+                                  llvm::StringRef bookName, llvm::ArrayRef<float> book,
+                                  std::optional<Shape> stored = {});
   /// Two values of a row in each byte, the first in the low half or in the high one.
   Expected<mlir::Value> readNibbles(llvm::StringRef part, Shape shape, Shape stored,
                                     bool highFirst);

@@ -182,7 +182,7 @@ checkpoint::Expected<StoredWeights::Parts> StoredWeights::nvfp4(Shape shape) {
 
 /// weight_blocks [N, K / 32, 16] of e2m1, weight_scales [N, K / 32]: powers of two, by their
 /// exponent plus 127. bf16 holds them all. compressed-tensors has weight_packed [N, K / 2] and
-/// weight_scale.
+/// weight_scale. Experts have NAME_blocks [E, N / E, K / 32, 16] and NAME_scales.
 checkpoint::Expected<StoredWeights::Parts> StoredWeights::mxfp4(Shape shape) {
   constexpr int64_t group = 32;
   constexpr int bias = 127;
@@ -194,10 +194,24 @@ checkpoint::Expected<StoredWeights::Parts> StoredWeights::mxfp4(Shape shape) {
     book.push_back(std::ldexp(1.0f, code - bias));
   book.push_back(std::numeric_limits<float>::quiet_NaN());
   bool isPacked = checkpoint.find(module + ".weight_packed") != nullptr;
-  auto values = isPacked ? readNibbles(".weight_packed", shape, {rows, columns / 2}, false)
-                         : readNibbles(".weight_blocks", shape, {rows, groups, group / 2}, false);
-  auto scales = readCodes(isPacked ? ".weight_scale" : ".weight_scales", DType::U8, {rows, groups},
-                          "e8m0", book);
+  const Tensor *stack = checkpoint.find(module + "_blocks");
+  std::string name = stack ? "" : ".weight";
+  SmallVector<int64_t> leading = {rows};
+  if (stack && !stack->shape.empty() && stack->shape[0] > 0) {
+    auto experts = static_cast<int64_t>(std::min(stack->shape[0], static_cast<uint64_t>(rows)));
+    leading = {experts, rows / experts};
+  }
+  auto storedAs = [&](std::initializer_list<int64_t> rest) {
+    SmallVector<int64_t> whole(leading);
+    whole.append(rest);
+    return whole;
+  };
+  auto values = isPacked
+                    ? readNibbles(".weight_packed", shape, {rows, columns / 2}, false)
+                    : readNibbles(name + "_blocks", shape, storedAs({groups, group / 2}), false);
+  SmallVector<int64_t> scaleShape = storedAs({groups});
+  auto scales = readCodes(isPacked ? ".weight_scale" : name + "_scales", DType::U8, {rows, groups},
+                          "e8m0", book, Shape(scaleShape));
   if (scales)
     scales = Value(llm::ConvertOp::create(
         builder, *location, RankedTensorType::get({rows, groups}, builder.getBF16Type()), *scales));
@@ -235,12 +249,13 @@ checkpoint::Expected<Value> StoredWeights::readNibbles(StringRef name, Shape sha
 }
 
 checkpoint::Expected<Value> StoredWeights::readCodes(StringRef name, DType dtype, Shape shape,
-                                                     StringRef bookName, ArrayRef<float> book) {
+                                                     StringRef bookName, ArrayRef<float> book,
+                                                     std::optional<Shape> stored) {
   auto found = part(name);
   if (!found)
     return found.error();
   const Tensor &tensor = **found;
-  if (auto fits = expectShape(checkpoint, tensor, shape); !fits)
+  if (auto fits = expectShape(checkpoint, tensor, stored.value_or(shape)); !fits)
     return fits.error();
   if (tensor.dtype != dtype)
     return Error{"INGOT-E1081",

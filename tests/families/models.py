@@ -104,6 +104,15 @@ CASES = {
         "norm_topk_prob": True, "decoder_sparse_step": 2, "mlp_only_layers": [],
         "use_sliding_window": False,
     }, prompt=40),
+    "gpt_oss": Case({
+        **{key: value for key, value in COMMON.items() if key != "rope_theta"},
+        "architectures": ["GptOssForCausalLM"], "model_type": "gpt_oss", "head_dim": 32,
+        "num_local_experts": 5, "num_experts_per_tok": 2, "sliding_window": 24,
+        "layer_types": ["sliding_attention", "full_attention"], "attention_bias": True,
+        "rope_parameters": {"rope_type": "yarn", "rope_theta": 150000.0, "factor": 4.0,
+                            "beta_fast": 32.0, "beta_slow": 1.0, "truncate": False,
+                            "original_max_position_embeddings": 32},
+    }, prompt=60, context=96),
     "granite": Case({
         **COMMON, "architectures": ["GraniteForCausalLM"], "model_type": "granite",
         "embedding_multiplier": 0.4, "residual_multiplier": 1.7, "attention_multiplier": 0.125,
@@ -150,6 +159,9 @@ def experts(config, prefix):
     hidden, inner = config["hidden_size"], config["intermediate_size"]
     mixtral = config["model_type"] == "mixtral"
     module = prefix + ("block_sparse_moe." if mixtral else "mlp.")
+    if config["model_type"] == "gpt_oss":
+        yield from gpt_oss_experts(config, module)
+        return
     count = config["num_local_experts" if mixtral else "num_experts"]
     yield module + "gate.weight", [count, hidden]
     for expert in range(count):
@@ -160,6 +172,17 @@ def experts(config, prefix):
         yield from dense(module + "shared_expert.", config["shared_expert_intermediate_size"],
                          hidden)
         yield module + "shared_expert_gate.weight", [1, hidden]
+
+
+def gpt_oss_experts(config, module):
+    hidden, inner = config["hidden_size"], config["intermediate_size"]
+    count = config["num_local_experts"]
+    yield module + "router.weight", [count, hidden]
+    yield module + "router.bias", [count]
+    yield module + "experts.gate_up_proj", [count, hidden, 2 * inner]
+    yield module + "experts.gate_up_proj_bias", [count, 2 * inner]
+    yield module + "experts.down_proj", [count, inner, hidden]
+    yield module + "experts.down_proj_bias", [count, hidden]
 
 
 def tensors(config):
@@ -179,7 +202,7 @@ def tensors(config):
         else:
             for part, rows in parts.items():
                 yield f"{prefix}self_attn.{part}_proj.weight", [rows, hidden]
-                if family in ("qwen2", "qwen2_moe"):
+                if family in ("qwen2", "qwen2_moe", "gpt_oss"):
                     yield f"{prefix}self_attn.{part}_proj.bias", [rows]
             yield from experts(config, prefix) if is_sparse(config, layer) else dense(
                 prefix + "mlp.", inner, hidden)
@@ -188,6 +211,9 @@ def tensors(config):
                 columns = parts[part] if family == "olmo2" else head
                 yield f"{prefix}self_attn.{part}_norm.weight", [columns]
         yield prefix + "self_attn.o_proj.weight", [hidden, heads * head]
+        if family == "gpt_oss":
+            yield prefix + "self_attn.o_proj.bias", [hidden]
+            yield prefix + "self_attn.sinks", [heads]
         norms = {
             "olmo2": ["post_attention", "post_feedforward"],
             **dict.fromkeys(["gemma2", "gemma3_text"], [
@@ -203,8 +229,12 @@ def tensors(config):
 def values(name, shape, embeddings):
     """Numbers that follow from the name: norms around 1, everything else around 0."""
     numbers = random.Random(name)
-    if len(shape) == 1:
-        middle, bound = (0.0, 0.5) if name.endswith(".bias") else (1.0, 0.5)
+    if name.endswith("bias"):
+        middle, bound = 0.0, 0.5
+    elif len(shape) == 1:
+        middle, bound = 1.0, 0.5
+    elif len(shape) == 3:  # Rows of inputs.
+        middle, bound = 0.0, 1.5 * math.sqrt(3 / shape[1])
     else:
         middle, bound = 0.0, 1.5 * math.sqrt(3 / shape[-1])
     if name.startswith("model.embed_tokens"):
