@@ -345,7 +345,7 @@ Expected<ModelConfig> readGptOss(const Json &root) {
     config.experts->router = "router";
     // What transformers takes then are the numbers of one checkpoint.
     if (!fields.has("rope_scaling") && !fields.has("rope_parameters"))
-      fields.fail("rope_scaling", "INGOT-E1052", "must be given for GptOssForCausalLM",
+      fields.fail("rope_scaling", "INGOT-E1052", "rope_scaling must be given for GptOssForCausalLM",
                   "write the type and its numbers");
   });
 }
