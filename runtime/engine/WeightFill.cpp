@@ -115,7 +115,8 @@ std::vector<Band> bandsOf(const schema::Fill &fill) {
   uint64_t block = fill.block(), first = 0;
   std::vector<Band> bands;
   if (block) {
-    for (uint32_t i = 0; i < fill.parts()->size(); i += 2) { // the last blocks may be filled in part
+    for (uint32_t i = 0; i < fill.parts()->size();
+         i += 2) { // the last blocks may be filled in part
       uint64_t rows = fill.parts()->Get(i)->rows();
       bands.push_back({first, first + rows / block * block * 2, 2 * fill.period()});
       first += pairRows(rows, block);
