@@ -4,6 +4,7 @@
 
 #include "compiler/checkpoint/GgufConfig.h"
 #include "compiler/checkpoint/GgufNames.h"
+#include "compiler/checkpoint/MistralFiles.h"
 #include "compiler/checkpoint/ModelFile.h"
 #include "compiler/checkpoint/NearestName.h"
 #include "compiler/checkpoint/ShardIndex.h"
@@ -47,12 +48,12 @@ static fs::path findEntry(const fs::path &directory, bool (*matches)(const fs::p
 }
 
 /// Why a directory without safetensors files is refused: by what lies there instead.
-static Error noWeights(const fs::path &directory) {
+static Error noWeights(const fs::path &directory, const std::string &name) {
   const std::string where = printable(directory.string());
   if (const fs::path pickle = findEntry(directory, isPickle); !pickle.empty())
     return refusePickle(pickle, where);
-  return Error{"INGOT-E1030", "there is no model.safetensors and no model.safetensors.index.json",
-               where, "give a Hugging Face model directory with safetensors weights"};
+  return Error{"INGOT-E1030", message("there is no ", name, " and no ", name, ".index.json"), where,
+               "give a Hugging Face model directory with safetensors weights"};
 }
 
 /// Why a file is refused that is no GGUF file.
@@ -185,12 +186,16 @@ Expected<Checkpoint> Checkpoint::openConfig(const fs::path &directory) {
           "INGOT-E1030",
           message("there is no config.json, but a GGUF file, ", inQuotes(gguf.filename().string())),
           printable(directory.string()), "give the file itself"};
-  auto config = ModelConfig::read(directory / "config.json");
+  const bool published =
+      !isThere(directory / "config.json") && isThere(directory / mistralParamsFile);
+  const fs::path file = directory / (published ? mistralParamsFile : "config.json");
+  auto config = published ? readMistralParams(file) : ModelConfig::read(file);
   if (!config)
     return config.error();
   Checkpoint checkpoint(*std::move(config));
   checkpoint.directory = directory;
-  checkpoint.inputFiles.push_back(directory / "config.json");
+  checkpoint.fromMistral = published;
+  checkpoint.inputFiles.push_back(file);
 
   auto quantization =
       QuantizationConfig::read(checkpoint.modelConfig.raw, directory, checkpoint.inputFiles);
@@ -210,17 +215,22 @@ Expected<Checkpoint> Checkpoint::openConfig(const fs::path &directory) {
 }
 
 Outcome Checkpoint::openWeights(const fs::path &directory) {
-  fs::path single = directory / "model.safetensors";
-  fs::path index = directory / "model.safetensors.index.json";
+  const std::string name = fromMistral ? "consolidated.safetensors" : "model.safetensors";
+  fs::path single = directory / name;
+  fs::path index = directory / (name + ".index.json");
   Outcome opened;
   if (isThere(single))
     opened = openSingle(single);
   else if (isThere(index))
     opened = openShards(directory, index);
   else
-    opened = noWeights(directory);
+    opened = noWeights(directory, name);
   if (!opened)
     return opened;
+  if (fromMistral)
+    for (const Tensor &tensor : stored)
+      if (auto known = modelNameOfMistral(tensor.name))
+        aliases.emplace(*std::move(known), tensor.name);
   resolveAliases();
   return {};
 }
@@ -297,8 +307,8 @@ void Checkpoint::resolveAliases() {
     return;
   // A tied model stores the matrix under either name. Where both are stored, the embedding
   // counts, as when transformers ties the weights after loading them.
-  if (findStored(embeddingName))
-    aliases.insert_or_assign(std::string(headName), std::string(embeddingName));
+  if (find(embeddingName))
+    aliases.insert_or_assign(std::string(headName), storedName(embeddingName));
   else if (findStored(headName))
     aliases.insert_or_assign(std::string(embeddingName), std::string(headName));
 }

@@ -82,8 +82,9 @@ public:
   const std::filesystem::path &folder() const { return directory; }
 
   /// Whether every tensor takes part in the model, so that one that no importer asks for shows a
-  /// model that is not understood. True of GGUF files; others may hold leftovers of training.
-  bool isComplete() const { return fromGguf; }
+  /// model that is not understood. True of GGUF files and of what Mistral publishes; others may hold
+  /// leftovers of training.
+  bool isComplete() const { return fromGguf || fromMistral; }
 
   /// Every file this checkpoint was read from, in a fixed order: what an engine's provenance
   /// digests, together with the tokenizer's files.
@@ -108,6 +109,7 @@ private:
   std::vector<std::filesystem::path> inputFiles;
   std::vector<File> files; ///< by Tensor::fileIndex
   bool fromGguf = false;
+  bool fromMistral = false; ///< as Mistral publishes models
   std::optional<AdapterConfig> adapterConfig;
   std::optional<DType> weightless;
   std::vector<Tensor> stored;

@@ -64,10 +64,12 @@ Outcome readTemplateFiles(const std::filesystem::path &directory, TokenizerSpec 
   return {};
 }
 
-/// The file with the vocabulary: tokenizer.json before tokenizer.model before the one tiktoken
-/// file.
+/// The file with the vocabulary: tokenizer.json before tokenizer.model, which Mistral publishes
+/// with a version, before the one tiktoken file.
 std::optional<std::filesystem::path> modelFile(const std::filesystem::path &directory) {
-  for (const char *name : {"tokenizer.json", "tokenizer.model", "tiktoken.model"})
+  for (const char *name :
+       {"tokenizer.json", "tokenizer.model", "tokenizer.model.v7", "tokenizer.model.v3",
+        "tokenizer.model.v2", "tokenizer.model.v1", "tiktoken.model"})
     if (isThere(directory / name))
       return directory / name;
   std::vector<std::filesystem::path> others = filesWith(directory, ".tiktoken");
@@ -81,7 +83,10 @@ Expected<TokenizerSpec> readModel(const std::filesystem::path &directory,
   if (!path)
     return Error{"INGOT-E1401",
                  "there is no tokenizer.json, no tokenizer.model and no single tiktoken file",
-                 directory.string(), "put the checkpoint's tokenizer beside its weights"};
+                 directory.string(),
+                 isThere(directory / "tekken.json")
+                     ? "tekken.json is not read; put the tokenizer.json of the model beside it"
+                     : "put the checkpoint's tokenizer beside its weights"};
   Expected<std::string> text = readText(*path, maxTokenizerBytes);
   if (!text)
     return text.error();

@@ -61,6 +61,26 @@ class ModelFamilies(harness.BuildTest):
                 self.compare(steps[-1], golden["last"])
         return output
 
+    def test_files_as_mistral_publishes_them(self):
+        for name in ("mistral_sliding", "mixtral"):
+            case, golden = models.CASES[name], self.goldens[name]
+            params, checkpoint = models.as_mistral(case.config, case.checkpoint())
+            for file in self.model.glob("*config.json"):
+                file.unlink()
+            (self.model / "model.safetensors").unlink(missing_ok=True)
+            (self.model / "params.json").write_text(json.dumps(params))
+            models.write_safetensors(self.model / "consolidated.safetensors", checkpoint)
+            output = self.fresh(name) / "m.ingot"
+            self.assert_built(self.build(self.model, output, "--recipe", self.recipe, "--target",
+                                         "reference", "--max-context", case.context), output)
+            steps = self.steps(output, "reference", case)
+            self.assertEqual([step["token"] for step in steps], golden["greedy_ids"])
+            self.compare(steps[-1], golden["last"])
+        (self.model / "params.json").write_text(json.dumps({**params, "quantization": {}}))
+        result = self.build(self.model, output.with_name("n.ingot"), "--target", "reference")
+        self.assertNotEqual(result.returncode, 0)
+        self.assertRegex(result.stdout, "INGOT-E1057.*quantization")
+
     def test_mxfp4_experts_are_what_they_stand_for(self):
         case = models.CASES["gpt_oss"]
         method = {"quantization_config": {"quant_method": "mxfp4"}}

@@ -243,6 +243,43 @@ def values(name, shape, embeddings):
                              for _ in range(math.prod(shape))))
 
 
+MISTRAL_NAMES = {
+    "model.embed_tokens": "tok_embeddings", "model.norm": "norm", "lm_head": "output",
+    "model.layers": "layers", "self_attn.q_proj": "attention.wq", "self_attn.k_proj": "attention.wk",
+    "self_attn.v_proj": "attention.wv", "self_attn.o_proj": "attention.wo",
+    "input_layernorm": "attention_norm", "post_attention_layernorm": "ffn_norm",
+    "mlp.gate_proj": "feed_forward.w1", "mlp.down_proj": "feed_forward.w2",
+    "mlp.up_proj": "feed_forward.w3", "block_sparse_moe": "feed_forward",
+}
+
+
+def as_mistral(config, checkpoint):
+    """A Mistral or Mixtral as its makers publish it: params.json and the weights."""
+    params = {
+        "dim": config["hidden_size"], "n_layers": config["num_hidden_layers"],
+        "head_dim": config.get("head_dim", config["hidden_size"] // config["num_attention_heads"]),
+        "hidden_dim": config["intermediate_size"], "n_heads": config["num_attention_heads"],
+        "n_kv_heads": config["num_key_value_heads"], "norm_eps": config["rms_norm_eps"],
+        "vocab_size": config["vocab_size"], "rope_theta": config["rope_theta"],
+        "sliding_window": config["sliding_window"],
+    }
+    if "num_local_experts" in config:
+        params["moe"] = {"num_experts": config["num_local_experts"],
+                         "num_experts_per_tok": config["num_experts_per_tok"]}
+    stored, half = {}, params["head_dim"] // 2
+    for name, (shape, data) in checkpoint.items():
+        for known, own in MISTRAL_NAMES.items():
+            name = name.replace(known, own)
+        if name.endswith(("wq.weight", "wk.weight")):  # Rows that rotate together stand together.
+            rows = [data[i * shape[1]:(i + 1) * shape[1]] for i in range(shape[0])]
+            data = array.array("f")
+            for row in range(shape[0]):
+                head, place = divmod(row, 2 * half)
+                data.extend(rows[head * 2 * half + place // 2 + place % 2 * half])
+        stored[name] = shape, data
+    return params, stored
+
+
 E2M1 = [0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0]
 
 
