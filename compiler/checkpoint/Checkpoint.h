@@ -82,8 +82,8 @@ public:
   const std::filesystem::path &folder() const { return directory; }
 
   /// Whether every tensor takes part in the model, so that one that no importer asks for shows a
-  /// model that is not understood. True of GGUF files and of what Mistral publishes; others may hold
-  /// leftovers of training.
+  /// model that is not understood. True of GGUF files and of what Mistral publishes; others may
+  /// hold leftovers of training.
   bool isComplete() const { return fromGguf || fromMistral; }
 
   /// Every file this checkpoint was read from, in a fixed order: what an engine's provenance

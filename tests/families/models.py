@@ -245,8 +245,9 @@ def values(name, shape, embeddings):
 
 MISTRAL_NAMES = {
     "model.embed_tokens": "tok_embeddings", "model.norm": "norm", "lm_head": "output",
-    "model.layers": "layers", "self_attn.q_proj": "attention.wq", "self_attn.k_proj": "attention.wk",
-    "self_attn.v_proj": "attention.wv", "self_attn.o_proj": "attention.wo",
+    "model.layers": "layers", "self_attn.q_proj": "attention.wq",
+    "self_attn.k_proj": "attention.wk", "self_attn.v_proj": "attention.wv",
+    "self_attn.o_proj": "attention.wo",
     "input_layernorm": "attention_norm", "post_attention_layernorm": "ffn_norm",
     "mlp.gate_proj": "feed_forward.w1", "mlp.down_proj": "feed_forward.w2",
     "mlp.up_proj": "feed_forward.w3", "block_sparse_moe": "feed_forward",

@@ -2,6 +2,7 @@
 // The readers of checkpoints, recipes and tuning lockfiles under mutated input.
 #include "compiler/checkpoint/Checkpoint.h"
 #include "compiler/checkpoint/Gguf.h"
+#include "compiler/checkpoint/MistralFiles.h"
 #include "compiler/checkpoint/ShardIndex.h"
 #include "compiler/recipe/Recipe.h"
 #include "compiler/tuning/TuningLock.h"
@@ -158,6 +159,27 @@ TEST(ReadersFuzz, ModelConfigs) {
       EXPECT_LT(id, config->vocabSize);
     return "";
   });
+  session.check();
+}
+
+TEST(ReadersFuzz, MistralParams) {
+  FuzzSession session("mistral_params", 14);
+  session.mutator.setWords({"\"moe\":", "\"n_heads\":", "null", "{}", "0", "4294967296"});
+  session.run(1500,
+              {R"({"dim": 8, "n_layers": 2, "head_dim": 4, "hidden_dim": 12, "n_heads": 2,
+                   "n_kv_heads": 1, "norm_eps": 1e-5, "vocab_size": 16, "sliding_window": 4})",
+               R"({"dim": 8, "n_layers": 2, "head_dim": 4, "hidden_dim": 12, "n_heads": 2,
+                   "n_kv_heads": 2, "norm_eps": 1e-5, "vocab_size": 16,
+                   "moe": {"num_experts": 4, "num_experts_per_tok": 2}})"},
+              [](const std::string &text) -> std::string {
+                auto config = parseMistralParams(text, "params.json");
+                if (!config)
+                  return config.error().code;
+                EXPECT_EQ(config->heads % config->kvHeads, 0u);
+                EXPECT_TRUE(!config->experts ||
+                            config->experts->perToken <= config->experts->count);
+                return "";
+              });
   session.check();
 }
 
