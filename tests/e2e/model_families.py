@@ -81,22 +81,27 @@ class ModelFamilies(harness.BuildTest):
         self.assertNotEqual(result.returncode, 0)
         self.assertRegex(result.stdout, "INGOT-E1057.*quantization")
 
-    def test_mxfp4_experts_are_what_they_stand_for(self):
-        case = models.CASES["gpt_oss"]
-        method = {"quantization_config": {"quant_method": "mxfp4"}}
+    def test_quantized_experts_are_what_they_stand_for(self):
+        for name, quantize, method, held in (
+                ("gpt_oss", models.mxfp4, {"quant_method": "mxfp4"}, "codebook4 group=32"),
+                ("qwen3_moe", models.int8, models.INT8_METHOD, "int8")):
+            with self.subTest(name):
+                self.check_quantized(models.CASES[name], quantize, method, held)
+
+    def check_quantized(self, case, quantize, method, held):
         answers = []
-        for name, checkpoint, changes in zip(("stored", "meant"), models.mxfp4(case.checkpoint()),
-                                             (method, {})):
+        for name, checkpoint, changes in zip(("stored", "meant"), quantize(case.checkpoint()),
+                                             ({"quantization_config": method}, {})):
             self.write(case, **changes)
             models.write_safetensors(self.model / "model.safetensors", checkpoint)
-            output = self.fresh(name) / "m.ingot"
+            output = self.fresh(case.config["model_type"] + name) / "m.ingot"
             self.assert_built(self.build(self.model, output, "--recipe", self.recipe, "--target",
                                          "reference", "--target", "x86-64-v3", "--max-context",
                                          case.context), output)
             answers.append({target: self.steps(output, target, case)
                             for target in ("reference", "x86-64-v3")})
             weights = self.ingot_run("inspect", output, "--section", "weights").stdout
-            self.assertEqual("codebook4 group=32" in weights, name == "stored", weights)
+            self.assertEqual(held in weights, name == "stored", weights)
         for target in answers[0]:
             for stored, meant in zip(answers[0][target], answers[1][target]):
                 self.assertEqual(stored["token"], meant["token"])

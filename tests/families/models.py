@@ -315,11 +315,39 @@ def mxfp4(checkpoint):
     return stored, meant
 
 
+INT8_METHOD = {
+    "quant_method": "compressed-tensors", "format": "int-quantized",
+    "ignore": ["lm_head", "re:.*mlp.gate$"],
+    "config_groups": {"group_0": {"targets": ["Linear"], "weights": {
+        "num_bits": 8, "type": "int", "strategy": "channel", "symmetric": True}}},
+}
+
+
+def int8(checkpoint):
+    """Matrices of experts as compressed-tensors stores them, and what these stand for."""
+    stored, meant = {}, {}
+    for name, (shape, data) in checkpoint.items():
+        stored[name] = meant[name] = shape, data
+        if ".experts." not in name:
+            continue
+        codes, scales, values = array.array("b"), array.array("f"), array.array("f")
+        for first in range(0, len(data), shape[1]):
+            row = data[first:first + shape[1]]
+            scales.append(max(map(abs, row)) / 127)
+            own = [round(value / scales[-1]) for value in row]
+            codes.extend(own)
+            values.extend(code * scales[-1] for code in own)
+        stored[name] = shape, codes
+        stored[name + "_scale"] = [shape[0], 1], scales
+        meant[name] = shape, values
+    return stored, meant
+
+
 def write_safetensors(path, checkpoint):
     header, offset = {}, 0
     for name, (shape, data) in checkpoint.items():
         end = offset + data.itemsize * len(data)
-        dtype = "F32" if data.typecode == "f" else "U8"
+        dtype = {"f": "F32", "B": "U8", "b": "I8"}[data.typecode]
         header[name] = {"dtype": dtype, "shape": shape, "data_offsets": [offset, end]}
         offset = end
     text = json.dumps(header).encode()
