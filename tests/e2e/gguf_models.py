@@ -19,7 +19,7 @@ sys.path.append(str(harness.ROOT / "tests" / "families"))
 import models  # noqa: E402
 
 DATA = harness.ROOT.parent / "shared" / "data"
-F32, Q8_0, Q4_K, BF16 = 0, 8, 12, 30
+F32, Q8_0, Q4_K, BF16, MXFP4 = 0, 8, 12, 30, 39
 LAYER_NAMES = {"attn_norm": "input_layernorm", "attn_q": "self_attn.q_proj",
                "attn_k": "self_attn.k_proj", "attn_v": "self_attn.v_proj",
                "attn_output": "self_attn.o_proj", "ffn_norm": "post_attention_layernorm",
@@ -238,6 +238,34 @@ def gpt_oss_stacks(config, tensors):
     return result
 
 
+def mxfp4_stacks(config, tensors):
+    """The same with random matrices in blocks of MXFP4."""
+    result, numbers = gpt_oss_stacks(config, tensors), random.Random(11)
+    for name, (_, shape, _) in result.items():
+        if name.endswith("exps.weight"):
+            result[name] = MXFP4, shape, b"".join(
+                bytes([numbers.randint(120, 124)]) + numbers.randbytes(16)
+                for _ in range(math.prod(shape) // 32))
+    return result
+
+
+def paired_nibbles(halves):
+    """The values of a block two by two, of which its bytes hold one of either half."""
+    values = [byte & 15 for byte in halves] + [byte >> 4 for byte in halves]
+    return bytes(low | high << 4 for low, high in zip(values[::2], values[1::2]))
+
+
+def mxfp4_of_directory(stacked):
+    """Blocks and scales as a directory has them: a row of each of the stacks in turn."""
+    count, rows, columns = stacked[0][1]
+    groups = columns // 32
+    blocks = [data[at:at + 17] for row in range(count * rows) for _, _, data in stacked
+              for at in range(row * groups * 17, (row + 1) * groups * 17, 17)]
+    shape = [count, rows * len(stacked), groups]
+    return (("U8", [*shape, 16], b"".join(paired_nibbles(block[1:]) for block in blocks)),
+            ("U8", shape, bytes(block[0] for block in blocks)))
+
+
 def metadata(architecture, config, folder, more=()):
     keys = {"context_length": "max_position_embeddings", "embedding_length": "hidden_size",
             "block_count": "num_hidden_layers", "feed_forward_length": "intermediate_size",
@@ -377,6 +405,26 @@ class GgufModels(harness.BuildTest):
         folder, path = self.family("mixtral", single_experts)
         theirs, ours = self.built("theirs", folder), self.built("ours", path)
         self.assertEqual(self.differing(theirs, ours) & SAME_IN_BOTH, set())
+
+    def test_experts_of_gpt_oss_in_mxfp4(self):
+        folder, path = self.family("gpt_oss", mxfp4_stacks)
+        config = json.loads((folder / "config.json").read_text())
+        (folder / "config.json").write_text(json.dumps({
+            **config, "quantization_config": {"quant_method": "mxfp4"}}))
+        tensors = read_tensors(folder / "model.safetensors")
+        stacked = mxfp4_stacks(config, tensors)
+        for layer in range(config["num_hidden_layers"]):
+            for name, parts in (("gate_up_proj", ("gate", "up")), ("down_proj", ("down",))):
+                name = f"model.layers.{layer}.mlp.experts.{name}"
+                del tensors[name]
+                tensors[name + "_blocks"], tensors[name + "_scales"] = mxfp4_of_directory(
+                    [stacked[f"blk.{layer}.ffn_{part}_exps.weight"] for part in parts])
+        write_tensors(folder / "model.safetensors", tensors)
+        theirs, ours = self.built("theirs", folder), self.built("ours", path)
+        changes = json.loads(self.ingot_run("diff", theirs, ours, "--json").stdout)["changes"]
+        self.assertEqual({change["what"] for change in changes if change["category"] == "weights"},
+                         {"weights 'MXFP4.codebook'", "weights 'e2m1.codebook'"})
+        self.assertEqual(self.ids(theirs), self.ids(ours))
 
     def test_experts_in_blocks(self):
         folder = self.copy_of(harness.FABLES)
