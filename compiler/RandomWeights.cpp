@@ -72,12 +72,30 @@ static Range quantizedRange(const WeightNode &quantize, uint32_t result) {
 }
 
 static Range rangeOf(const WeightGraph &graph, WeightValue value, const WeightNode &source) {
+  while (graph.node(value).kind == NodeKind::RepeatRows)
+    value = graph.node(value).operands.front();
   if (graph.node(value).kind == NodeKind::Quantize)
     return quantizedRange(graph.node(value), value.result);
   if (source.tensor->shape.size() == 1)
     return source.name.ends_with(".bias") ? Range{-0.1, 0.1} : Range{0.75, 1.25};
   double most = std::sqrt(3 / static_cast<double>(graph.shape(value).columns));
   return {-most, most};
+}
+
+/// The block of the exchange of the halves of each of a stack's parts, two and two, for blocks of
+/// them; 0 for others. As FuseSwiglu makes it of experts.
+static int64_t stackBlock(const WeightGraph &graph, const WeightNode &node) {
+  const std::vector<int64_t> &digits = node.digits;
+  if (node.kind != NodeKind::PermuteRows || digits.size() != 4 || digits[1] != 2 ||
+      node.order != std::vector<int64_t>{0, 2, 1, 3})
+    return 0;
+  const WeightNode &stack = graph.node(node.operands.front());
+  bool halves = stack.kind == NodeKind::ConcatRows &&
+                static_cast<int64_t>(stack.operands.size()) == 2 * digits[0] &&
+                llvm::all_of(stack.operands, [&](WeightValue part) {
+                  return graph.shape(part).rows == digits[2] * digits[3];
+                });
+  return halves ? digits[3] : 0;
 }
 
 static Error unmade(const StoredWeight &stored, const char *why) {
@@ -93,6 +111,10 @@ Expected<WeightFill> fillOf(const WeightGraph &graph, const StoredWeight &stored
     values = top.operands;
   if (top.kind == NodeKind::InterleaveRows)
     fill.block = static_cast<uint64_t>(top.block);
+  if (int64_t block = stackBlock(graph, top)) {
+    values = graph.node(top.operands.front()).operands;
+    fill.block = static_cast<uint64_t>(block);
+  }
   for (WeightValue value : values) {
     const WeightNode *source = sourceOf(graph, value);
     if (!source || graph.node(value).kind == NodeKind::ConcatRows ||

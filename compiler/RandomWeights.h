@@ -13,7 +13,8 @@ struct WeightFill {
   };
   double low = 0, high = 0;
   std::vector<Part> parts;
-  uint64_t block = 0;  ///< rows of the two parts in turn; 0: parts one after the other
+  uint64_t block =
+      0; ///< rows of two parts in turn, then of the next two; 0: parts one after the other
   uint64_t period = 0; ///< rows
   uint64_t columns = 0;
   std::vector<engine::LayoutAttr::Digit> digits;

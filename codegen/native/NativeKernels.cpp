@@ -81,11 +81,12 @@ engine::KernelVariant codegen::routeKernel(llm::RouteOp op) {
 
 engine::KernelVariant codegen::combineKernel(llm::CombineOp op) {
   auto result = cast<RankedTensorType>(op.getResult().getType());
-  return rowKernel("Combine", op.getResult(),
-                   {{"columns", llm::columnsOf(op.getResult())},
-                    {"top_k", llm::rowsFor(cast<RankedTensorType>(op.getInput().getType()), result)},
-                    {"input_type", codeOf(op.getInput())},
-                    {"result_type", codeOf(op.getResult())}});
+  return rowKernel(
+      "Combine", op.getResult(),
+      {{"columns", llm::columnsOf(op.getResult())},
+       {"top_k", llm::rowsFor(cast<RankedTensorType>(op.getInput().getType()), result)},
+       {"input_type", codeOf(op.getInput())},
+       {"result_type", codeOf(op.getResult())}});
 }
 
 std::optional<engine::KernelVariant> codegen::groupRowsKernel(llm::GroupRowsOp op) {

@@ -45,7 +45,8 @@ int64_t mostOf(const Shape &shape, llm::MatmulOp op) {
     return shape.most;
   constexpr int64_t sparse = 4;
   int64_t each = rowDimOf(op.getResult())->each;
-  int64_t most = shape.most == 1 ? op.experts() / (sparse * each) : shape.most * op.experts() / each;
+  int64_t most =
+      shape.most == 1 ? op.experts() / (sparse * each) : shape.most * op.experts() / each;
   return std::max<int64_t>(most, 1);
 }
 

@@ -307,8 +307,8 @@ Expected<ModelConfig> readQwen2Moe(const Json &root) {
   return readDecoder(root, defaults, [](JsonFields &fields, ModelConfig &config) {
     config.attentionBias = fields.booleanOr("qkv_bias", true);
     readQwenExperts(fields, config, 60, 4, 1408);
-    config.experts->sharedSize = fields.unsignedIntegerOr("shared_expert_intermediate_size", 5632,
-                                                          1, ModelConfig::widest);
+    config.experts->sharedSize =
+        fields.unsignedIntegerOr("shared_expert_intermediate_size", 5632, 1, ModelConfig::widest);
   });
 }
 
@@ -345,7 +345,7 @@ Expected<ModelConfig> readGptOss(const Json &root) {
     config.experts->router = "router";
     // What transformers takes then are the numbers of one checkpoint.
     if (!fields.has("rope_scaling") && !fields.has("rope_parameters"))
-      fields.fail("rope_scaling", "INGOT-E1052", "must be given for GptOssForCausalLM",
+      fields.fail("rope_scaling", "INGOT-E1052", "rope_scaling must be given for GptOssForCausalLM",
                   "write the type and its numbers");
   });
 }
@@ -480,11 +480,11 @@ struct Family {
 };
 
 constexpr Family families[] = {
-    {"Gemma2ForCausalLM", readGemma2},   {"Gemma3ForCausalLM", readGemma3},
-    {"GptOssForCausalLM", readGptOss},   {"GraniteForCausalLM", readGranite},
-    {"LlamaForCausalLM", readLlama},     {"MistralForCausalLM", readMistral},
-    {"MixtralForCausalLM", readMixtral}, {"Olmo2ForCausalLM", readOlmo2},
-    {"Phi3ForCausalLM", readPhi3},       {"Qwen2ForCausalLM", readQwen2},
+    {"Gemma2ForCausalLM", readGemma2},     {"Gemma3ForCausalLM", readGemma3},
+    {"GptOssForCausalLM", readGptOss},     {"GraniteForCausalLM", readGranite},
+    {"LlamaForCausalLM", readLlama},       {"MistralForCausalLM", readMistral},
+    {"MixtralForCausalLM", readMixtral},   {"Olmo2ForCausalLM", readOlmo2},
+    {"Phi3ForCausalLM", readPhi3},         {"Qwen2ForCausalLM", readQwen2},
     {"Qwen2MoeForCausalLM", readQwen2Moe}, {"Qwen3ForCausalLM", readQwen3},
     {"Qwen3MoeForCausalLM", readQwen3Moe},
 };

@@ -135,9 +135,9 @@ private:
     k = step.rope(k, table, headDim, rotary.factor);
     step.kvAppend(k, v, step.cache(index));
     double scale = config.attentionMultiplier.value_or(1 / std::sqrt(static_cast<double>(headDim)));
-    Value sinks = config.attentionSinks
-                      ? step.weight(prefix + "self_attn.sinks", {static_cast<int64_t>(config.heads)})
-                      : Value();
+    Value sinks = config.attentionSinks ? step.weight(prefix + "self_attn.sinks",
+                                                      {static_cast<int64_t>(config.heads)})
+                                        : Value();
     Value mixed = step.attention(q, step.cache(index), scale, slides ? config.slidingWindow : 0,
                                  config.attentionSoftcap, sinks);
     return project(mixed, prefix, "self_attn.o_proj", hidden, queryColumns, config.outputBias);
@@ -172,7 +172,8 @@ private:
   /// The experts that each token of `x` goes to, weighted, and the one that all go to.
   Value mixture(Value x, const std::string &prefix) {
     const checkpoint::Experts &experts = *config.experts;
-    auto count = static_cast<int64_t>(experts.count), width = static_cast<int64_t>(experts.innerSize);
+    auto count = static_cast<int64_t>(experts.count),
+         width = static_cast<int64_t>(experts.innerSize);
     std::string module(experts.module), site = siteOf(prefix).str() + module;
     Value logits = project(x, prefix, module + "." + std::string(experts.router), count, hidden,
                            experts.biases);
@@ -190,13 +191,14 @@ private:
     step.setSite(site + ".experts.down_proj");
     Value rows = step.expertLinear(product, down(name), routing);
     if (experts.biases)
-      rows = step.addExpertBias(rows, step.weight(name + "down_proj_bias", {count, hidden}), routing);
+      rows =
+          step.addExpertBias(rows, step.weight(name + "down_proj_bias", {count, hidden}), routing);
     step.setSite(site + ".combine");
     Value sum = step.combine(rows, routing);
     if (experts.sharedSize == 0)
       return sum;
-    Value shared = feedForward(x, prefix, module + ".shared_expert",
-                               static_cast<int64_t>(experts.sharedSize));
+    Value shared =
+        feedForward(x, prefix, module + ".shared_expert", static_cast<int64_t>(experts.sharedSize));
     Value gate = project(x, prefix, module + ".shared_expert_gate", 1, hidden, false);
     step.setSite(site + ".shared_expert");
     shared = step.gated(shared, gate);
@@ -211,7 +213,8 @@ private:
   /// The gate and up matrices of each expert, stacked. `name`: of the experts ("...mlp.experts.").
   Value gateAndUp(const std::string &name) {
     const checkpoint::Experts &experts = *config.experts;
-    auto count = static_cast<int64_t>(experts.count), width = static_cast<int64_t>(experts.innerSize);
+    auto count = static_cast<int64_t>(experts.count),
+         width = static_cast<int64_t>(experts.innerSize);
     if (experts.stacked)
       return byExpertHalves(step.expertWeights(name + "gate_up_proj", count, 2 * width, hidden));
     SmallVector<Value> parts;
@@ -223,7 +226,8 @@ private:
 
   Value down(const std::string &name) {
     const checkpoint::Experts &experts = *config.experts;
-    auto count = static_cast<int64_t>(experts.count), width = static_cast<int64_t>(experts.innerSize);
+    auto count = static_cast<int64_t>(experts.count),
+         width = static_cast<int64_t>(experts.innerSize);
     if (experts.stacked)
       return step.expertWeights(name + "down_proj", count, hidden, width);
     SmallVector<Value> parts;

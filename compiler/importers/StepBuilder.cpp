@@ -300,9 +300,9 @@ Value StepBuilder::linear(Value input, Value weight, Value bias) {
   input = inOrderOf(weight, scaledFor(weight, input));
   int64_t columns = cast<RankedTensorType>(weight.getType()).getShape().front();
   auto type = activation(rowsOf(input), columns);
-  Value product = llm::MatmulOp::create(builder, location, type, input, weight, Value(), Value(),
-                                        Value(), ValueRange(), Value(), Value(),
-                                        llm::EncodingAttr(), IntegerAttr());
+  Value product =
+      llm::MatmulOp::create(builder, location, type, input, weight, Value(), Value(), Value(),
+                            ValueRange(), Value(), Value(), llm::EncodingAttr(), IntegerAttr());
   return bias ? add(product, bias) : product;
 }
 
@@ -320,9 +320,9 @@ Value StepBuilder::expertWeights(StringRef name, int64_t experts, int64_t rows, 
 StepBuilder::Routing StepBuilder::route(Value logits, int64_t perToken, bool normalized) {
   std::string rows = rowsOf(logits).str() + " * " + std::to_string(perToken);
   auto experts = rowsType(builder, rows, 0, builder.getI32Type());
-  auto route = llm::RouteOp::create(builder, location,
-                                    rowsType(builder, rows, 0, builder.getF32Type()), experts,
-                                    logits, /*sigmoid=*/false, normalized);
+  auto route =
+      llm::RouteOp::create(builder, location, rowsType(builder, rows, 0, builder.getF32Type()),
+                           experts, logits, /*sigmoid=*/false, normalized);
   auto starts = RankedTensorType::get({llm::columnsOf(logits) + 1}, builder.getI32Type());
   auto group = llm::GroupRowsOp::create(builder, location, experts, starts, route.getExperts());
   return {route.getWeights(), route.getExperts(), group.getOrder(), group.getStarts()};
@@ -366,8 +366,8 @@ Value StepBuilder::combine(Value rows, const Routing &routing) {
 
 Value StepBuilder::gated(Value input, Value gate) {
   return pointwise({input, gate}, cast<RankedTensorType>(input.getType()), [&](ValueRange x) {
-    Value power = math::ExpOp::create(builder, location,
-                                      arith::NegFOp::create(builder, location, x[1]));
+    Value power =
+        math::ExpOp::create(builder, location, arith::NegFOp::create(builder, location, x[1]));
     Value divisor = arith::AddFOp::create(builder, location, scalar(1), power);
     return Value(arith::DivFOp::create(builder, location, x[0], divisor));
   });

@@ -60,8 +60,8 @@ public:
   /// Row by row of the routing, the input times the transposed matrix of the row's expert. `input`:
   /// a row for each token, or for each row of the routing.
   mlir::Value expertLinear(mlir::Value input, mlir::Value stack, const Routing &routing);
-  /// The tensor `name` of all experts' matrices [experts, columns, rows], or what is stored quantized
-  /// of [experts, rows, columns], as a stack [experts * rows, columns].
+  /// The tensor `name` of all experts' matrices [experts, columns, rows], or what is stored
+  /// quantized of [experts, rows, columns], as a stack [experts * rows, columns].
   mlir::Value expertWeights(llvm::StringRef name, int64_t experts, int64_t rows, int64_t columns);
   /// Adds to each row of the routing its expert's row of `biases` [experts, columns].
   mlir::Value addExpertBias(mlir::Value rows, mlir::Value biases, const Routing &routing);

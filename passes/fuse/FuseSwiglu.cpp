@@ -29,17 +29,16 @@ std::pair<Value, Value> halves(Value value) {
   return {concat.getInputs()[0], concat.getInputs()[1]};
 }
 
-/// The halves of a weight of 2 * `half` rows, or of each of a stack of them, interleaved; null and a
-/// scale of all rows stay as they are.
+/// The halves of a weight of 2 * `half` rows, or of each of a stack of them, interleaved; null and
+/// a scale of all rows stay as they are.
 Value interleaved(OpBuilder &builder, Location loc, Value value, int64_t half, int64_t block,
                   bool stack) {
   auto [first, second] = stack ? std::pair<Value, Value>() : halves(value);
   if (!first) {
     if (!value || rowsOf(value) == 1)
       return value;
-    return llm::PermuteRowsOp::create(builder, loc, value,
-                                      {rowsOf(value) / (2 * half), 2, half / block, block},
-                                      {0, 2, 1, 3});
+    return llm::PermuteRowsOp::create(
+        builder, loc, value, {rowsOf(value) / (2 * half), 2, half / block, block}, {0, 2, 1, 3});
   }
   auto type = cast<RankedTensorType>(first.getType());
   SmallVector<int64_t> shape(type.getShape());
@@ -74,8 +73,7 @@ struct FuseSwiglu : ingot::impl::FuseSwigluPassBase<FuseSwiglu> {
                       [](Value operand) { return halves(operand).first != Value(); }))
       return report.declined(site, "an epilogue operand is not two stacked halves");
     // Halves of one weight have no padding between them.
-    if (!stacked &&
-        (half % report.target().pairOffset() != 0 || product.expertRows() != 2 * half))
+    if (!stacked && (half % report.target().pairOffset() != 0 || product.expertRows() != 2 * half))
       return report.declined(site, "a half is no multiple of " +
                                        Twine(report.target().pairOffset()) + " rows");
     if (!report.accepts(site))

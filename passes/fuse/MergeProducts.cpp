@@ -2,9 +2,9 @@
 // Stacking the weights of products that read the same input.
 #include "passes/fuse/MergeProducts.h"
 
-#include "passes/StackRows.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/TypeUtilities.h"
+#include "passes/StackRows.h"
 
 using namespace mlir;
 using namespace ingot;
@@ -68,10 +68,10 @@ void ingot::mergeProducts(FusionReport &report, ArrayRef<llm::MatmulOp> products
     operands.push_back(
         stackOf(builder, loc, products, [i](MatmulOp op) { return op.getEpilogueOperands()[i]; }));
   int64_t columns = cast<RankedTensorType>(weight.getType()).getShape().front();
-  auto merged = MatmulOp::create(builder, loc, llm::withColumns(first.getType(), columns),
-                                 first.getInput(), weight, first.getInputScales(), scales, zeros,
-                                 operands, /*order=*/Value(), /*starts=*/Value(),
-                                 first.getEncodingAttr(), IntegerAttr());
+  auto merged =
+      MatmulOp::create(builder, loc, llm::withColumns(first.getType(), columns), first.getInput(),
+                       weight, first.getInputScales(), scales, zeros, operands, /*order=*/Value(),
+                       /*starts=*/Value(), first.getEncodingAttr(), IntegerAttr());
   merged.getEpilogue().takeBody(first.getEpilogue());
 
   int64_t column = 0;

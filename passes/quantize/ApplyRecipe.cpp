@@ -102,10 +102,11 @@ struct ApplyRecipe : ingot::impl::ApplyRecipePassBase<ApplyRecipe> {
       parts.push_back(input.getDefiningOp<llm::DequantizeOp>());
     llm::DequantizeOp first = parts.front();
     bool alike = first && llvm::all_of(parts, [&](llm::DequantizeOp part) {
-      return part && part.getEncoding() == first.getEncoding() && haveSameElements(part, first) &&
-             (!llm::hasCodeBook(first.getEncoding()) ||
-              isSameBook(part.getZeros(), first.getZeros()));
-    });
+                   return part && part.getEncoding() == first.getEncoding() &&
+                          haveSameElements(part, first) &&
+                          (!llm::hasCodeBook(first.getEncoding()) ||
+                           isSameBook(part.getZeros(), first.getZeros()));
+                 });
     if (!alike || (first.getEncoding().getGroup() < 0 && first.getZeros()))
       return; // FuseDequantize says what it cannot read
     OpBuilder builder(stack);
@@ -118,9 +119,9 @@ struct ApplyRecipe : ingot::impl::ApplyRecipePassBase<ApplyRecipe> {
     if (zeros && !llm::hasCodeBook(first.getEncoding()))
       zeros = stacked([](llm::DequantizeOp part) -> Value { return part.getZeros(); });
     llm::EncodingAttr encoding = first.getEncoding();
-    auto whole = llm::EncodingAttr::get(encoding.getContext(), encoding.getKind(),
-                                        std::max<int64_t>(encoding.getGroup(), 0),
-                                        encoding.getZeroPoints());
+    auto whole =
+        llm::EncodingAttr::get(encoding.getContext(), encoding.getKind(),
+                               std::max<int64_t>(encoding.getGroup(), 0), encoding.getZeroPoints());
     auto dequantize = llm::DequantizeOp::create(builder, stack.getLoc(), stack.getType(), values,
                                                 scales, zeros, whole);
     stack.replaceAllUsesWith(dequantize.getResult());

@@ -108,11 +108,21 @@ struct Band {
   uint64_t first, end, period;
 };
 
+/// Stored rows of two parts of `rows` in turn.
+uint64_t pairRows(uint64_t rows, uint64_t block) { return (rows + block - 1) / block * block * 2; }
+
 std::vector<Band> bandsOf(const schema::Fill &fill) {
   uint64_t block = fill.block(), first = 0;
-  if (block) // the last blocks may be filled in part
-    return {{0, fill.parts()->Get(0)->rows() / block * block * 2, 2 * fill.period()}};
   std::vector<Band> bands;
+  if (block) {
+    for (uint32_t i = 0; i < fill.parts()->size();
+         i += 2) { // the last blocks may be filled in part
+      uint64_t rows = fill.parts()->Get(i)->rows();
+      bands.push_back({first, first + rows / block * block * 2, 2 * fill.period()});
+      first += pairRows(rows, block);
+    }
+    return bands;
+  }
   for (const schema::FillPart *part : *fill.parts()) {
     bands.push_back({first, first + part->rows(), fill.period()});
     first += part->rows();
@@ -173,7 +183,10 @@ private:
   std::pair<const schema::FillPart *, uint64_t> find(uint64_t row) const {
     const auto &parts = *fill.parts();
     if (uint64_t block = fill.block()) {
-      const schema::FillPart *part = parts.Get(uint32_t(row / block % 2));
+      uint32_t pair = 0;
+      for (; pair + 2 < parts.size() && row >= pairRows(parts.Get(pair)->rows(), block); pair += 2)
+        row -= pairRows(parts.Get(pair)->rows(), block);
+      const schema::FillPart *part = parts.Get(pair + uint32_t(row / block % 2));
       uint64_t own = row / (2 * block) * block + row % block;
       return {own < part->rows() ? part : nullptr, own};
     }
@@ -238,10 +251,14 @@ std::string partsFault(const schema::Fill &fill) {
   if (fill.period() == 0 || fill.period() > kLargest)
     return "its period is impossible";
   uint64_t block = fill.block();
-  if (block && (parts != 2 || fill.parts()->Get(0)->rows() != fill.parts()->Get(1)->rows() ||
-                block > kLargest || fill.period() % block))
-    return "its blocks are impossible";
-  return "";
+  if (block == 0)
+    return "";
+  bool pairs = parts % 2 == 0 && block <= kLargest && fill.period() % block == 0;
+  for (uint32_t i = 0; pairs && i < parts; i += 2) {
+    uint64_t rows = fill.parts()->Get(i)->rows();
+    pairs = fill.parts()->Get(i + 1)->rows() == rows && (parts == 2 || rows % block == 0);
+  }
+  return pairs ? "" : "its blocks are impossible";
 }
 
 std::string layoutFault(const schema::Weight &weight) {

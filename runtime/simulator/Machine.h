@@ -120,7 +120,7 @@ struct Warp {
   uint32_t barrierResult = noSlot; // predicate or register that the barrier's reduction sets
   bool fullChecks = false;
   bool gridWaited = false;
-  bool polled = false; // this turn ended at a barrier that is not complete
+  bool polled = false;  // this turn ended at a barrier that is not complete
   size_t idleTurns = 0; // that ended so one after the other, since anything happened in the unit
   uint8_t *local = nullptr;
   std::vector<LaneGroup> groups;

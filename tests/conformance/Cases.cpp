@@ -41,6 +41,7 @@ namespace {
 /// A ragged batch: each sequence's tokens are consecutive positions.
 struct Batch {
   std::vector<int32_t> positions, sequences, table;
+  std::vector<int32_t> starts; ///< of experts, for the order that was drawn last
   int64_t blocks = 0;
 };
 
@@ -105,9 +106,27 @@ llm::KvType cacheOf(func::FuncOp function) {
 
 } // namespace
 
-/// Index values of a role: "positions", "sequences", "table", or below "limit".
-static HostTensor indexTensor(func::FuncOp function, unsigned argument, const Batch &batch,
-                              Dims dims, std::mt19937_64 &random) {
+/// `rows` rows in the order of experts that are drawn for them; says in `starts` where each begins.
+static std::vector<int32_t> drawOrder(int64_t rows, int64_t experts, std::vector<int32_t> &starts,
+                                      std::mt19937_64 &random) {
+  std::vector<int64_t> drawn(rows);
+  for (int64_t &expert : drawn)
+    expert = static_cast<int64_t>(random() % static_cast<uint64_t>(experts));
+  std::vector<int32_t> order;
+  starts.assign(1, 0);
+  for (int64_t expert = 0; expert < experts; ++expert) {
+    for (int64_t row = 0; row < rows; ++row)
+      if (drawn[row] == expert)
+        order.push_back(static_cast<int32_t>(row));
+    starts.push_back(static_cast<int32_t>(order.size()));
+  }
+  return order;
+}
+
+/// Index values of a role: "positions", "sequences", "table", "order" and then "starts" of "limit"
+/// experts, or below "limit".
+static HostTensor indexTensor(func::FuncOp function, unsigned argument, Batch &batch, Dims dims,
+                              std::mt19937_64 &random) {
   auto type = cast<RankedTensorType>(function.getBody().front().getArgument(argument).getType());
   auto role = function.getArgAttrOfType<StringAttr>(argument, "test.role");
   if (role && role.getValue() == "positions")
@@ -117,6 +136,11 @@ static HostTensor indexTensor(func::FuncOp function, unsigned argument, const Ba
   if (role && role.getValue() == "table")
     return fromInts(type.getElementType(), batch.table, dims.B);
   auto limit = function.getArgAttrOfType<IntegerAttr>(argument, "test.limit");
+  if (role && role.getValue() == "order")
+    return fromInts(type.getElementType(),
+                    drawOrder(rowsOf(type, dims), limit.getInt(), batch.starts, random), 1);
+  if (role && role.getValue() == "starts")
+    return fromInts(type.getElementType(), batch.starts, 1);
   std::uniform_int_distribution<int32_t> below(
       0, static_cast<int32_t>(limit ? limit.getInt() : dims.T) - 1);
   std::vector<int32_t> values(rowsOf(type, dims));

@@ -52,7 +52,8 @@ std::vector<Case> attentionCases();
 std::vector<Case> expertCases();
 
 /// Inputs for `function`, drawn from `seed`: index tensors are recognised by their argument's name
-/// attribute "test.role": tokens (below test.limit), positions, sequences, table, rows.
+/// attribute "test.role": tokens (below test.limit), positions, sequences, table, rows, order (of
+/// the rows of test.limit experts) and starts.
 Inputs makeInputs(mlir::func::FuncOp function, const Case &which, int64_t tokens, uint64_t seed);
 
 /// `values` as they compare: results, then the cache's elements times their scales.

@@ -118,8 +118,8 @@ struct Product {
                          weight.encoding, weight.group, weight.zeroPoints ? "true" : "false");
   }
   std::string types(const std::string &resultType, const std::string &weight = "") const {
-    return " : " + activation(depth, input, rows) + ", " + (weight.empty() ? weightType() : weight) +
-           " -> " + resultType;
+    return " : " + activation(depth, input, rows) + ", " +
+           (weight.empty() ? weightType() : weight) + " -> " + resultType;
   }
 };
 
@@ -158,8 +158,8 @@ static std::vector<double> weightNumbers(const Product &product, const Inputs &i
   return numbers;
 }
 
-/// Appends the sums of row `row` of the input with `columns` rows of `weight` from `begin` on, and how
-/// far a kernel may be from them.
+/// Appends the sums of row `row` of the input with `columns` rows of `weight` from `begin` on, and
+/// how far a kernel may be from them.
 static void addSums(const Product &product, const Inputs &inputs, const std::vector<double> &weight,
                     int64_t row, int64_t begin, int64_t columns, std::vector<Expected> &sums) {
   // Integer sums are exact; only their scaling and the sum over groups round.
@@ -309,18 +309,14 @@ struct Mixture {
     all.rows = shared ? "T" : rows();
     return all;
   }
-  std::string indexType() const { return "tensor<?xi32, \"" + rows() + "\">"; }
+  std::string orderType() const { return "tensor<?xi32, \"" + rows() + "\">"; }
+  std::string startsType() const { return llvm::formatv("tensor<{0}xi32>", experts + 1); }
   std::string parameters() const {
-    return stack().inputParameters() + stack().weightParameters() + ", %e: " + indexType() +
-           llvm::formatv(" {{test.limit = {0} : i64}", experts).str();
+    return stack().inputParameters() + stack().weightParameters() + ", %o: " + orderType() +
+           llvm::formatv(" {{test.role = \"order\", test.limit = {0} : i64}", experts).str() +
+           ", %g: " + startsType() + " {test.role = \"starts\"}";
   }
-  /// What sorts the rows; and how the product names it.
-  std::string sorting() const {
-    return "  %o, %g = llm.group_rows %e : " + indexType() + " -> " + groups() + "\n";
-  }
-  std::string groups() const {
-    return llvm::formatv("{0}, tensor<{1}xi32>", indexType(), experts + 1);
-  }
+  std::string groups() const { return orderType() + ", " + startsType(); }
   std::string operation() const {
     return stack().operation() + " groups(%o, %g : " + groups() + ")";
   }
@@ -334,17 +330,24 @@ static Case mixtureCase(const Mixture &mixture) {
                               mixture.experts, mixture.shared ? "" : "_own");
   std::string type = mixture.resultType(product.result);
   result.plain = wrap(mixture.stack(), mixture.parameters(), type,
-                      mixture.sorting() + "  %y = " + mixture.operation() +
-                          mixture.stack().types(type) + "\n");
+                      "  %y = " + mixture.operation() + mixture.stack().types(type) + "\n");
   result.oracle = [mixture](const Inputs &inputs) {
     const Product &product = mixture.product;
     std::vector<double> weight =
         weightNumbers(mixture.stack(), inputs, product.quantized() ? 2 : 1);
-    const HostTensor &experts = inputs.arguments.back().tensor;
+    const HostTensor &starts = inputs.arguments.back().tensor;
+    const HostTensor &order = inputs.arguments[inputs.arguments.size() - 2].tensor;
+    std::vector<std::vector<Expected>> rows(order.size());
+    for (int64_t expert = 0; expert < mixture.experts; ++expert)
+      for (auto place = int64_t(starts.at(expert)); place < int64_t(starts.at(expert + 1));
+           ++place) {
+        auto row = int64_t(order.at(place));
+        addSums(product, inputs, weight, mixture.shared ? row / mixture.each : row,
+                expert * product.columns, product.columns, rows[row]);
+      }
     std::vector<Expected> expected;
-    for (int64_t row = 0; row < experts.size(); ++row)
-      addSums(product, inputs, weight, mixture.shared ? row / mixture.each : row,
-              int64_t(experts.at(row)) * product.columns, product.columns, expected);
+    for (const std::vector<Expected> &row : rows)
+      expected.insert(expected.end(), row.begin(), row.end());
     Type element = elementType(product.result);
     for (Expected &sum : expected)
       sum = stored(element, sum.value, sum.tolerance);
@@ -371,19 +374,17 @@ static Case mixturePairCase(const Mixture &mixture) {
   %m = arith.mulf %q, %right : f32
   llm.yield %m : f32
 })";
-  std::string sums = mixture.resultType("f32"),
-              part = activation(half, "f32", mixture.rows()),
+  std::string sums = mixture.resultType("f32"), part = activation(half, "f32", mixture.rows()),
               type = activation(half, product.result, mixture.rows());
   auto slice = [&](const char *name, int64_t first) {
     return llvm::formatv("  %{0} = llm.slice_columns %p from {1} : {2} -> {3}\n", name, first, sums,
                          part)
         .str();
   };
-  result.plain =
-      wrap(mixture.stack(), mixture.parameters(), type,
-           mixture.sorting() + "  %p = " + mixture.operation() + mixture.stack().types(sums) +
-               "\n" + slice("l", 0) + slice("r", half) + "  %y = llm.pointwise %l, %r : (" + part +
-               ", " + part + ") -> " + type + " " + region + "\n");
+  result.plain = wrap(mixture.stack(), mixture.parameters(), type,
+                      "  %p = " + mixture.operation() + mixture.stack().types(sums) + "\n" +
+                          slice("l", 0) + slice("r", half) + "  %y = llm.pointwise %l, %r : (" +
+                          part + ", " + part + ") -> " + type + " " + region + "\n");
   result.fused = [=](int64_t offset) {
     Product stack = mixture.stack();
     auto weave = [&](const std::string &name, const std::string &type) {
@@ -392,14 +393,14 @@ static Case mixturePairCase(const Mixture &mixture) {
                            name, mixture.experts, half / offset, offset, type)
           .str();
     };
-    std::string body = mixture.sorting() + weave("w", stack.weightType());
+    std::string body = weave("w", stack.weightType());
     if (stack.weight.encoded())
       body += weave("s", stack.scaleType());
     if (stack.weight.hasZeros())
       body += weave("z", stack.zeroType());
     std::string operation = stack.operation("w");
-    body += "  %y = " + operation + " pair_offset " + std::to_string(offset) + " groups(%o, %g : " +
-            mixture.groups() + ")" + stack.types(type) + " " + region + "\n";
+    body += "  %y = " + operation + " pair_offset " + std::to_string(offset) +
+            " groups(%o, %g : " + mixture.groups() + ")" + stack.types(type) + " " + region + "\n";
     return wrap(stack, mixture.parameters(), type, body);
   };
   result.apart = product.isInteger() ? 0 : 2e-4;

@@ -61,6 +61,27 @@ class ModelFamilies(harness.BuildTest):
                 self.compare(steps[-1], golden["last"])
         return output
 
+    def test_mxfp4_experts_are_what_they_stand_for(self):
+        case = models.CASES["gpt_oss"]
+        method = {"quantization_config": {"quant_method": "mxfp4"}}
+        answers = []
+        for name, checkpoint, changes in zip(("stored", "meant"), models.mxfp4(case.checkpoint()),
+                                             (method, {})):
+            self.write(case, **changes)
+            models.write_safetensors(self.model / "model.safetensors", checkpoint)
+            output = self.fresh(name) / "m.ingot"
+            self.assert_built(self.build(self.model, output, "--recipe", self.recipe, "--target",
+                                         "reference", "--target", "x86-64-v3", "--max-context",
+                                         case.context), output)
+            answers.append({target: self.steps(output, target, case)
+                            for target in ("reference", "x86-64-v3")})
+            weights = self.ingot_run("inspect", output, "--section", "weights").stdout
+            self.assertEqual("codebook4 group=32" in weights, name == "stored", weights)
+        for target in answers[0]:
+            for stored, meant in zip(answers[0][target], answers[1][target]):
+                self.assertEqual(stored["token"], meant["token"])
+                self.assertAlmostEqual(stored["logprob"], meant["logprob"], delta=1e-4)
+
     def test_phi3_says_which_factors_it_uses(self):
         for name, factors in (("phi3_short", "short_factor"), ("phi3_long", "long_factor")):
             provenance = self.ingot_run("inspect", self.check(name), "--section", "provenance")

@@ -47,6 +47,18 @@ class RandomWeights(harness.BuildTest):
         self.assertEqual(result.returncode, 0, result.stdout + result.stderr)
         self.assertRegex(result.stdout, r"memory +passed")
 
+    def test_experts_agree_whatever_their_layouts(self):
+        config = json.loads((self.model / "config.json").read_text())
+        config.update(architectures=["Qwen3MoeForCausalLM"], num_experts=8, num_experts_per_tok=3,
+                      moe_intermediate_size=96, norm_topk_prob=True)
+        (self.model / "config.json").write_text(json.dumps(config))
+        engine = self.made("mixture", "--target", "reference", "--target", "x86-64-v3")
+        texts = [self.tokens(engine, "--target", name) for name in ("reference", "x86-64-v3")]
+        self.assertEqual(texts[0], texts[1])
+        engine = self.made("gpu", "--target", "reference", "--target", "sm_90a", recipe=W4A16)
+        self.assertEqual(self.tokens(engine, "--simulate", "sm_90a"),
+                         self.tokens(engine, "--target", "reference"))
+
     def test_weight_files_are_not_read_and_bytes_are_equal(self):
         first = self.made("first")
         (self.model / "model.safetensors").write_text("no weights at all")

@@ -243,11 +243,46 @@ def values(name, shape, embeddings):
                              for _ in range(math.prod(shape))))
 
 
+E2M1 = [0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0]
+
+
+def mxfp4(checkpoint):
+    """gpt-oss experts [E, K, N] as its checkpoints store them, [E, N, K / 32, 16] and scales; and
+    the checkpoint with the values that these stand for."""
+    stored, meant = dict(checkpoint), dict(checkpoint)
+    for name, (shape, data) in checkpoint.items():
+        if len(shape) != 3:
+            continue
+        count, depth, rows = shape
+        blocks, scales = array.array("B"), array.array("B")
+        values = array.array("f", data)
+        for row in range(count * rows):
+            places = [(row // rows * depth + k) * rows + row % rows for k in range(depth)]
+            for first in range(0, depth, 32):
+                block = places[first:first + 32]
+                exponent = math.frexp(max(abs(data[place]) for place in block))[1] - 3
+                codes = []
+                for place in block:
+                    share = abs(data[place]) / 2.0 ** exponent
+                    code = min(range(8), key=lambda i: abs(E2M1[i] - share))
+                    sign = data[place] < 0
+                    values[place] = math.copysign(E2M1[code] * 2.0 ** exponent, data[place])
+                    codes.append(code + 8 * sign)
+                blocks.extend(codes[i] + 16 * codes[i + 1] for i in range(0, 32, 2))
+                scales.append(exponent + 127)
+        del stored[name]
+        stored[name + "_blocks"] = [count, rows, depth // 32, 16], blocks
+        stored[name + "_scales"] = [count, rows, depth // 32], scales
+        meant[name] = shape, values
+    return stored, meant
+
+
 def write_safetensors(path, checkpoint):
     header, offset = {}, 0
     for name, (shape, data) in checkpoint.items():
-        end = offset + 4 * len(data)
-        header[name] = {"dtype": "F32", "shape": shape, "data_offsets": [offset, end]}
+        end = offset + data.itemsize * len(data)
+        dtype = "F32" if data.typecode == "f" else "U8"
+        header[name] = {"dtype": dtype, "shape": shape, "data_offsets": [offset, end]}
         offset = end
     text = json.dumps(header).encode()
     with open(path, "wb") as file:

@@ -52,8 +52,8 @@ Block blockOf(const IngotLaunch *launch, const Arguments &arguments) {
   constexpr auto least = [](int64_t a, int64_t b) { return a < b ? a : b; };
   Block block = {};
   if (ingot_const_experts) {
-    GroupTile tile = groupTile(arguments.starts, ingot_const_experts, ingot_const_tile_rows,
-                               launch->tile[1]);
+    GroupTile tile =
+        groupTile(arguments.starts, ingot_const_experts, ingot_const_tile_rows, launch->tile[1]);
     block.rows = {tile.first, tile.rows, arguments.order};
     block.expert = tile.expert;
   } else {
@@ -135,8 +135,8 @@ void sumSingleRow(const Arguments &arguments, const Block &block, float *sums, c
 void sumManyRows(const Arguments &arguments, const Block &block, float *sums, char *inputBlock,
                  char *rest) {
   if (!ingot_const_integer) {
-    manyRows(arguments.weights, block.weightPanel(), block.panels, arguments.input, block.rows, sums,
-             reinterpret_cast<float *>(inputBlock), reinterpret_cast<float *>(rest));
+    manyRows(arguments.weights, block.weightPanel(), block.panels, arguments.input, block.rows,
+             sums, reinterpret_cast<float *>(inputBlock), reinterpret_cast<float *>(rest));
     return;
   }
   IntegerInput input =

@@ -190,8 +190,8 @@ inline void manyRows(const Weights &weights, int64_t panel, int64_t panels, cons
                            });
       }
       if (count == tilePanels)
-        multiplySegment<tilePanels>(block, b, stride, end - first, rows.count,
-                                    sums + p * panelRows, columns);
+        multiplySegment<tilePanels>(block, b, stride, end - first, rows.count, sums + p * panelRows,
+                                    columns);
       else
         multiplySegment<1>(block, b, stride, end - first, rows.count, sums + p * panelRows,
                            columns);

@@ -184,6 +184,64 @@ TEST(ModelConfig, Gemma3RotatesSlidingLayersOtherwise) {
                         {"use_bidirectional_attention"}));
 }
 
+TEST(ModelConfig, MixtralHasExperts) {
+  const std::string mixtral = R"({"architectures": ["MixtralForCausalLM"])";
+  auto config = configWith(mixtral + "}");
+  ASSERT_TRUE(succeeds(config));
+  ASSERT_TRUE(config->experts);
+  EXPECT_EQ(config->experts->count, 8u);
+  EXPECT_EQ(config->experts->perToken, 2u);
+  EXPECT_EQ(config->experts->innerSize, 96u);
+  EXPECT_EQ(config->experts->module, "block_sparse_moe");
+  EXPECT_TRUE(config->experts->normalized && config->isSparse(0) && config->isSparse(1));
+  EXPECT_EQ(config->rope.theta, 1e6);
+  EXPECT_FALSE(configWith("{}")->isSparse(0));
+  EXPECT_TRUE(failsWith(configWith(mixtral + R"(, "num_experts_per_tok": 9})"), "INGOT-E1051",
+                        {"num_experts_per_tok", "9 experts", "are 8"}));
+  EXPECT_TRUE(failsWith(configWith(mixtral + R"(, "num_local_experts": 2049})"), "INGOT-E1006",
+                        {"num_local_experts"}));
+  EXPECT_TRUE(failsWith(configWith(mixtral + R"(, "num_local_experts": 0})"), "INGOT-E1006",
+                        {"num_local_experts"}));
+}
+
+TEST(ModelConfig, QwenMixturesHaveLayersWithoutExperts) {
+  auto config = configWith(R"({"architectures": ["Qwen3MoeForCausalLM"], "num_hidden_layers": 6,
+    "decoder_sparse_step": 2, "mlp_only_layers": [3], "moe_intermediate_size": 32})");
+  ASSERT_TRUE(succeeds(config));
+  for (uint64_t layer = 0; layer < 6; ++layer)
+    EXPECT_EQ(config->isSparse(layer), layer == 1 || layer == 5) << layer;
+  EXPECT_EQ(config->experts->count, 128u);
+  EXPECT_EQ(config->experts->perToken, 8u);
+  EXPECT_EQ(config->experts->innerSize, 32u);
+  EXPECT_EQ(config->intermediateSize, 96u);
+  EXPECT_FALSE(config->experts->normalized);
+  EXPECT_EQ(config->queryKeyNorm, QueryKeyNorm::Heads);
+  auto shared = configWith(R"({"architectures": ["Qwen2MoeForCausalLM"], "norm_topk_prob": true,
+    "shared_expert_intermediate_size": 48})");
+  ASSERT_TRUE(succeeds(shared));
+  EXPECT_EQ(shared->experts->sharedSize, 48u);
+  EXPECT_EQ(shared->experts->innerSize, 1408u);
+  EXPECT_TRUE(shared->experts->normalized && shared->attentionBias);
+  EXPECT_TRUE(failsWith(configWith(R"({"architectures": ["Qwen2MoeForCausalLM"],
+                                       "mlp_only_layers": [2]})"),
+                        "INGOT-E1006", {"mlp_only_layers"}));
+}
+
+TEST(ModelConfig, GptOssHasSinksAndStackedExperts) {
+  const std::string gptOss = R"({"architectures": ["GptOssForCausalLM"], "head_dim": 16)";
+  auto config = configWith(gptOss + R"(, "rope_scaling": {"rope_type": "yarn", "factor": 32.0,
+    "original_max_position_embeddings": 16, "truncate": false}, "swiglu_limit": 5.0})");
+  ASSERT_TRUE(succeeds(config));
+  EXPECT_TRUE(config->attentionSinks && config->attentionBias && config->outputBias);
+  EXPECT_TRUE(config->experts->stacked && config->experts->normalized);
+  EXPECT_EQ(config->activation, Activation::ClampedSwiglu);
+  EXPECT_EQ(config->activationLimit, 5);
+  EXPECT_EQ(config->slidingWindow, 128u);
+  EXPECT_TRUE(config->slides(0) && !config->slides(1));
+  EXPECT_FALSE(config->rope.wholePairs);
+  EXPECT_TRUE(failsWith(configWith(gptOss + "}"), "INGOT-E1052", {"rope_scaling"}));
+}
+
 TEST(ModelConfig, GraniteHasMultipliers) {
   const std::string granite = R"("architectures": ["GraniteForCausalLM"])";
   auto config = configWith("{" + granite + R"(, "embedding_multiplier": 12, "mlp_bias": true,
