@@ -367,10 +367,13 @@ void ConfigReader::readLlama() {
 }
 
 /// The window is the one that the checkpoint was trained with, although llama.cpp leaves it out.
+/// Older converters did not write it: Phi-3 mini and medium with 4096 positions have one.
 void ConfigReader::readPhi3() {
   config.fusedProjections = true;
-  config.slidingWindow =
-      fields.unsignedIntegerOr(key("attention.sliding_window"), 0, 0, Rope::mostPositions);
+  const bool isSmallContext =
+      config.maxPositions == 4096 && (config.layers == 32 || config.layers == 40);
+  config.slidingWindow = fields.unsignedIntegerOr(
+      key("attention.sliding_window"), isSmallContext ? 2047 : 0, 0, Rope::mostPositions);
   Rope &rope = config.rope;
   rope.attentionFactor = fields.numberOr(key("rope.scaling.attn_factor"), 1, 1e-6, 1e6);
   const bool divided = hasTensor(longDivisors);

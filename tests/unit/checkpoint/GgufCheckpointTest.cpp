@@ -359,7 +359,16 @@ TEST(GgufCheckpoint, ReadsPhi3) {
   EXPECT_EQ(config.rope.longDivisors, std::vector<double>{4});
   EXPECT_TRUE(scaled->tensors().empty());
 
-  EXPECT_TRUE(succeeds(phi([](GgufWriter &) {})));
+  auto old = phi([](GgufWriter &) {});
+  ASSERT_TRUE(succeeds(old));
+  EXPECT_EQ(old->config().slidingWindow, 0u);
+  auto mini = openWith(
+      [](GgufWriter &writer) {
+        writer.u32("phi3.context_length", 4096).u32("phi3.block_count", 32);
+      },
+      "phi3", {"context_length", "block_count"});
+  ASSERT_TRUE(succeeds(mini));
+  EXPECT_EQ(mini->config().slidingWindow, 2047u);
   EXPECT_TRUE(
       failsWith(phi([&](GgufWriter &writer) { divisors(writer, "rope_factors_long.weight", 4); }),
                 "INGOT-E1114", {"\"rope_factors_short.weight\" is missing"}));
