@@ -98,10 +98,11 @@ Expected<Checkpoint> Checkpoint::openGgufModel(const fs::path &path) {
   for (const File &file : model->files)
     checkpoint.inputFiles.push_back(file.path());
   checkpoint.files = std::move(model->files);
-  checkpoint.stored = std::move(model->tensors);
-  for (Tensor &tensor : checkpoint.stored)
-    if (auto known = modelNameOf(tensor.name, checkpoint.config().layerNorms))
-      tensor.name = *std::move(known);
+  auto named =
+      nameTensors(std::move(model->tensors), checkpoint.config(), printable(path.string()));
+  if (!named)
+    return named.error();
+  checkpoint.stored = *std::move(named);
   if (auto sorted = checkpoint.sortTensors(); !sorted)
     return sorted.error();
   checkpoint.resolveAliases();
@@ -348,8 +349,7 @@ Expected<const Tensor *> Checkpoint::get(std::string_view name) const {
 }
 
 std::string Checkpoint::shownName(std::string_view name) const {
-  return fromGguf ? ggufNameOf(name, config().layerNorms).value_or(std::string(name))
-                  : std::string(name);
+  return fromGguf ? ggufNameOf(name, config()).value_or(std::string(name)) : std::string(name);
 }
 
 std::string Checkpoint::inputName(const fs::path &file) const {

@@ -22,6 +22,8 @@ struct Architecture {
   std::string_view architecture;           ///< as config.json names it
   bool rotaryPairRows = false;             ///< the converter orders rows of q and k by rotary pairs
   bool attentionBias = false;              ///< always; otherwise where the tensors are there
+  bool rotatesParts = false;               ///< rope.dimension_count may be below a head's size
+  std::string_view ropeType{};             ///< of rope.scaling.type, beside none and linear
   std::vector<std::string_view> ownKeys{}; ///< beside knownKeys
   void (ConfigReader::*readOwn)() = nullptr; ///< what others do not have
 };
@@ -52,11 +54,18 @@ constexpr std::string_view knownKeys[] = {
 constexpr struct {
   std::string_view key;
   double neutral;
-} neutralKeys[] = {{"attention.sliding_window", 0}, {"expert_count", 0},
-                   {"expert_used_count", 0},        {"attn_logit_softcapping", 0},
-                   {"final_logit_softcapping", 0},  {"rope.scaling.attn_factor", 1}};
+} neutralKeys[] = {{"attention.sliding_window", 0},
+                   {"expert_count", 0},
+                   {"expert_used_count", 0},
+                   {"attn_logit_softcapping", 0},
+                   {"final_logit_softcapping", 0},
+                   {"rope.scaling.attn_factor", 1},
+                   {"rope.scaling.yarn_ext_factor", 1},
+                   {"rope.scaling.yarn_attn_factor", 1}};
 
-constexpr std::string_view ropeDivisors = "rope_freqs.weight";
+constexpr std::string_view ropeDivisors = "rope_freqs.weight",
+                           shortDivisors = "rope_factors_short.weight",
+                           longDivisors = "rope_factors_long.weight";
 constexpr std::string_view tokensKey = "tokenizer.ggml.tokens";
 
 /// Texts of tokens that end a turn or a text.
@@ -91,7 +100,7 @@ public:
       (this->*architecture.readOwn)();
     if (fields.error())
       return *fields.error();
-    if (auto taken = takeDivisors(); !taken)
+    if (auto taken = takeRopeTensors(); !taken)
       return taken.error();
     return std::move(config);
   }
@@ -113,11 +122,19 @@ private:
   void readSizes();
   void readHeads();
   void readRope();
+  void readYarn();
   void readFromTensors();
-  Outcome takeDivisors();
+  void readExperts(uint64_t innerSize);
+  Outcome takeRopeTensors();
+  Outcome takeDivisors(std::string_view name, std::vector<float> &divisors);
 
   // What one architecture alone has, as llama.cpp's `load_hparams` and graphs take it.
+  void readLlama();
+  void readPhi3();
+  void readQwen2Moe();
   void readQwen3();
+  void readQwen3Moe();
+  void readGptOss();
   void readOlmo2();
   void readGranite();
   void readGemma(uint64_t slidingPattern, uint64_t layersOfLargest);
@@ -142,15 +159,41 @@ const std::vector<Architecture> &architectures() {
        .architecture = "Gemma3ForCausalLM",
        .ownKeys = {"attention.sliding_window", "final_logit_softcapping", "rope.freq_base_swa"},
        .readOwn = &ConfigReader::readGemma3},
+      {.name = "gpt-oss",
+       .architecture = "GptOssForCausalLM",
+       .ropeType = "yarn",
+       .ownKeys = {"attention.sliding_window", "expert_count", "expert_used_count",
+                   "expert_feed_forward_length", "rope.scaling.yarn_beta_fast",
+                   "rope.scaling.yarn_beta_slow"},
+       .readOwn = &ConfigReader::readGptOss},
       {.name = "granite",
        .architecture = "GraniteForCausalLM",
        .rotaryPairRows = true,
        .ownKeys = {"embedding_scale", "residual_scale", "attention.scale", "logit_scale"},
        .readOwn = &ConfigReader::readGranite},
-      {.name = "llama", .architecture = "LlamaForCausalLM", .rotaryPairRows = true},
+      {.name = "llama",
+       .architecture = "LlamaForCausalLM",
+       .rotaryPairRows = true,
+       .ownKeys = {"expert_count", "expert_used_count", "expert_feed_forward_length"},
+       .readOwn = &ConfigReader::readLlama},
       {.name = "olmo2", .architecture = "Olmo2ForCausalLM", .readOwn = &ConfigReader::readOlmo2},
+      {.name = "phi3",
+       .architecture = "Phi3ForCausalLM",
+       .rotatesParts = true,
+       .ropeType = "longrope",
+       .ownKeys = {"attention.sliding_window", "rope.scaling.attn_factor"},
+       .readOwn = &ConfigReader::readPhi3},
       {.name = "qwen2", .architecture = "Qwen2ForCausalLM", .attentionBias = true},
+      {.name = "qwen2moe",
+       .architecture = "Qwen2MoeForCausalLM",
+       .ownKeys = {"expert_count", "expert_used_count", "expert_feed_forward_length",
+                   "expert_shared_feed_forward_length"},
+       .readOwn = &ConfigReader::readQwen2Moe},
       {.name = "qwen3", .architecture = "Qwen3ForCausalLM", .readOwn = &ConfigReader::readQwen3},
+      {.name = "qwen3moe",
+       .architecture = "Qwen3MoeForCausalLM",
+       .ownKeys = {"expert_count", "expert_used_count", "expert_feed_forward_length"},
+       .readOwn = &ConfigReader::readQwen3Moe},
   };
   return rows;
 }
@@ -247,14 +290,27 @@ void ConfigReader::readHeads() {
 void ConfigReader::readRope() {
   Rope &rope = config.rope;
   rope.theta = fields.numberOr(key("rope.freq_base"), Rope{}.theta, 1.0, 1e15);
-  if (fields.unsignedIntegerOr(key("rope.dimension_count"), config.headDim, 1,
-                               ModelConfig::widestHead) != config.headDim)
+  const uint64_t columns = fields.unsignedIntegerOr(key("rope.dimension_count"), config.headDim, 1,
+                                                    ModelConfig::widestHead);
+  if (columns != config.headDim && !architecture.rotatesParts)
     fail("rope.dimension_count", "rotating a part of each head is not supported",
          "use a model that rotates whole heads");
+  else if (columns > config.headDim || columns % 2 != 0)
+    fail("rope.dimension_count",
+         message(columns, " columns of a head of ", config.headDim, " cannot be rotated in pairs"),
+         "their number must be even", "INGOT-E1051");
+  // Rounded up, so that the share of the head is no column less.
+  if (columns < config.headDim)
+    rope.rotated =
+        std::nextafter(static_cast<double>(columns) / static_cast<double>(config.headDim), 1.0);
   const std::string type = fields.stringOr(key("rope.scaling.type"), "linear");
-  if (type != "linear" && type != "none")
+  if (type != "linear" && type != "none" && type != architecture.ropeType)
     fail("rope.scaling.type", message("rope type ", inQuotes(type), " is not supported"),
-         "supported are none and linear", "INGOT-E1052");
+         message("supported are none and linear", architecture.ropeType.empty() ? "" : ", ",
+                 architecture.ropeType),
+         "INGOT-E1052");
+  if (type == "yarn")
+    return readYarn();
   const std::string factorKey =
       key(fields.has(key("rope.scaling.factor")) ? "rope.scaling.factor" : "rope.scale_linear");
   const double factor = fields.numberOr(factorKey, 0, 0, 1e6);
@@ -265,6 +321,23 @@ void ConfigReader::readRope() {
     rope.type = RopeType::Linear;
 }
 
+/// As transformers, with the numbers that llama.cpp takes for those that are not given.
+void ConfigReader::readYarn() {
+  Rope &rope = config.rope;
+  rope.type = RopeType::Yarn;
+  rope.factor = fields.number(key("rope.scaling.factor"), 1.0, 1e6);
+  rope.originalPositions =
+      fields.unsignedInteger(key("rope.scaling.original_context_length"), 1, Rope::mostPositions);
+  rope.fastTurns = fields.numberOr(key("rope.scaling.yarn_beta_fast"), 32, 1e-6, 1e6);
+  rope.slowTurns = fields.numberOr(key("rope.scaling.yarn_beta_slow"), 1, 1e-6, 1e6);
+  rope.attentionFactor = 0.1 * std::log(rope.factor) + 1;
+  if (rope.fastTurns < rope.slowTurns)
+    fail("rope.scaling.yarn_beta_fast", "is below yarn_beta_slow", "correct the two",
+         "INGOT-E1051");
+  if (rope.theta <= 1)
+    fail("rope.freq_base", "must be above 1 for rope type yarn", "correct it", "INGOT-E1051");
+}
+
 void ConfigReader::readFromTensors() {
   config.tiedEmbeddings = !hasTensor("output.weight");
   config.attentionBias = architecture.attentionBias || hasTensor("blk.0.attn_q.bias");
@@ -272,7 +345,81 @@ void ConfigReader::readFromTensors() {
   config.mlpBias = hasTensor("blk.0.ffn_down.bias");
 }
 
+/// `innerSize`: of each expert, where no key says it.
+void ConfigReader::readExperts(uint64_t innerSize) {
+  Experts &experts = config.experts.emplace();
+  experts.count = fields.unsignedInteger(key("expert_count"), 1, Experts::most);
+  experts.perToken = fields.unsignedInteger(key("expert_used_count"), 1, experts.count);
+  experts.innerSize = fields.unsignedIntegerOr(key("expert_feed_forward_length"), innerSize, 1,
+                                               ModelConfig::widest);
+}
+
+/// Mixtral is a llama with experts.
+void ConfigReader::readLlama() {
+  if (fields.unsignedIntegerOr(key("expert_count"), 0, 0, Experts::most) == 0)
+    return;
+  config.architecture = "MixtralForCausalLM";
+  readExperts(config.intermediateSize);
+  config.experts->module = "block_sparse_moe";
+  config.experts->gate = "w1";
+  config.experts->up = "w3";
+  config.experts->down = "w2";
+}
+
+/// The window is the one that the checkpoint was trained with, although llama.cpp leaves it out.
+/// Older converters did not write it: Phi-3 mini and medium with 4096 positions have one.
+void ConfigReader::readPhi3() {
+  config.fusedProjections = true;
+  const bool isSmallContext =
+      config.maxPositions == 4096 && (config.layers == 32 || config.layers == 40);
+  config.slidingWindow = fields.unsignedIntegerOr(
+      key("attention.sliding_window"), isSmallContext ? 2047 : 0, 0, Rope::mostPositions);
+  Rope &rope = config.rope;
+  rope.attentionFactor = fields.numberOr(key("rope.scaling.attn_factor"), 1, 1e-6, 1e6);
+  const bool divided = hasTensor(longDivisors);
+  if (divided != hasTensor(shortDivisors) ||
+      (!divided && fields.stringOr(key("rope.scaling.type"), "") == "longrope"))
+    fail("rope.scaling.type",
+         message("tensor ", inQuotes(divided ? shortDivisors : longDivisors), " is missing"),
+         "convert the model again");
+  if (!divided)
+    return;
+  if (rope.type != RopeType::Default)
+    fail("rope.scaling.factor", "frequencies are scaled linearly and by tensors",
+         "use a model with one of the two");
+  rope.type = RopeType::LongRope;
+  rope.attentionFactor = fields.number(key("rope.scaling.attn_factor"), 1e-6, 1e6);
+  rope.originalPositions = fields.unsignedIntegerOr(key("rope.scaling.original_context_length"),
+                                                    config.maxPositions, 1, Rope::mostPositions);
+}
+
+void ConfigReader::readQwen2Moe() {
+  readExperts(config.intermediateSize);
+  config.experts->normalized = false;
+  config.experts->sharedSize = fields.unsignedIntegerOr(
+      key("expert_shared_feed_forward_length"), config.intermediateSize, 1, ModelConfig::widest);
+}
+
 void ConfigReader::readQwen3() { config.queryKeyNorm = QueryKeyNorm::Heads; }
+
+void ConfigReader::readQwen3Moe() {
+  readQwen3();
+  readExperts(config.intermediateSize);
+}
+
+/// No key says what clamps the activation, or that the blend of frequencies begins within a pair.
+void ConfigReader::readGptOss() {
+  config.attentionSinks = true;
+  config.activation = Activation::ClampedSwiglu;
+  config.activationLimit = 7;
+  config.rope.wholePairs = config.rope.type != RopeType::Yarn;
+  config.slidingWindow =
+      fields.unsignedInteger(key("attention.sliding_window"), 0, Rope::mostPositions);
+  config.slideButEvery(2);
+  readExperts(config.intermediateSize);
+  config.experts->biases = true;
+  config.experts->router = "router";
+}
 
 void ConfigReader::readOlmo2() {
   config.queryKeyNorm = QueryKeyNorm::Rows;
@@ -317,25 +464,41 @@ void ConfigReader::readGemma3() {
   config.logitsSoftcap = fields.numberOr(key("final_logit_softcapping"), 0, 0, 1e9);
 }
 
-Outcome ConfigReader::takeDivisors() {
-  const auto tensor =
-      std::find_if(model.tensors.begin(), model.tensors.end(),
-                   [](const Tensor &candidate) { return candidate.name == ropeDivisors; });
+Outcome ConfigReader::takeRopeTensors() {
+  if (auto taken = takeDivisors(ropeDivisors, config.rope.divisors); !taken)
+    return taken;
+  if (config.rope.type != RopeType::LongRope)
+    return {};
+  for (auto [name, divisors] : {std::pair(shortDivisors, &config.rope.shortDivisors),
+                                std::pair(longDivisors, &config.rope.longDivisors)}) {
+    std::vector<float> stored;
+    if (auto taken = takeDivisors(name, stored); !taken)
+      return taken;
+    divisors->assign(stored.begin(), stored.end());
+  }
+  return {};
+}
+
+/// Moves the tensor `name`, where there is one, to `divisors`, one for each pair that rotates.
+Outcome ConfigReader::takeDivisors(std::string_view name, std::vector<float> &divisors) {
+  const auto tensor = std::find_if(model.tensors.begin(), model.tensors.end(),
+                                   [&](const Tensor &candidate) { return candidate.name == name; });
   if (tensor == model.tensors.end())
     return {};
   const File &file = model.files[tensor->fileIndex];
   auto unusable = [&](std::string what) {
-    return Error{"INGOT-E1115", message("tensor ", inQuotes(ropeDivisors), " ", what),
+    return Error{"INGOT-E1115", message("tensor ", inQuotes(name), " ", what),
                  printable(file.path().string()), "convert the model again"};
   };
-  if (tensor->dtype != DType::F32 || tensor->shape != std::vector{config.headDim / 2})
-    return unusable(message("should hold ", config.headDim / 2, " numbers of type F32"));
+  const uint64_t pairs = config.rotaryPairs();
+  if (tensor->dtype != DType::F32 || tensor->shape != std::vector{pairs})
+    return unusable(message("should hold ", pairs, " numbers of type F32"));
   std::vector<std::byte> bytes(tensor->bytes);
   if (auto read = file.readAt(tensor->offset, bytes); !read)
     return read;
-  config.rope.divisors.resize(config.headDim / 2);
-  std::memcpy(config.rope.divisors.data(), bytes.data(), bytes.size());
-  for (float divisor : config.rope.divisors)
+  divisors.resize(pairs);
+  std::memcpy(divisors.data(), bytes.data(), bytes.size());
+  for (float divisor : divisors)
     if (!std::isfinite(divisor) || divisor <= 0)
       return unusable("holds a number that frequencies cannot be divided by");
   model.tensors.erase(tensor);

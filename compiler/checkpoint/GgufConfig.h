@@ -10,7 +10,8 @@
 namespace ingot::checkpoint {
 
 /// The model's shape. Tensors, under the names the file gives them, decide what no key states: tied
-/// embeddings and biases. `rope_freqs.weight` becomes Rope::divisors and leaves `model.tensors`.
+/// embeddings and biases. `rope_freqs.weight` becomes Rope::divisors and leaves `model.tensors`;
+/// likewise `rope_factors_short.weight` and `rope_factors_long.weight` of longrope.
 /// Errors: those of Json, each naming the key; INGOT-E1051, E1052; INGOT-E1113 for another
 /// architecture, INGOT-E1114 for a key that asks for what is not supported or that is not known,
 /// INGOT-E1115 for unusable rotary divisors, INGOT-E1117 for more tokens than rows; those of File.

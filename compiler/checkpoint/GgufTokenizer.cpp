@@ -37,6 +37,17 @@ nlohmann::json llama3Words() { return splitBy(wordRegex(R"(\p{N}{1,3})")); }
 
 nlohmann::json qwen2Words() { return splitBy(wordRegex(R"(\p{N})")); }
 
+/// Words end where small letters do.
+nlohmann::json gpt4oWords() {
+  constexpr std::string_view large = R"([\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}])",
+                             small = R"([\p{Ll}\p{Lm}\p{Lo}\p{M}])",
+                             before = R"([^\r\n\p{L}\p{N}]?)",
+                             behind = R"((?i:'s|'t|'re|'ve|'m|'ll|'d)?|)";
+  return splitBy(message(before, large, "*", small, "+", behind, before, large, "+", small, "*",
+                         behind, R"(\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|)",
+                         R"(\s+(?!\S)|\s+)"));
+}
+
 nlohmann::json digitsThenGpt2Words() {
   return inSequence({{"type", "Digits"}, {"individual_digits", true}}, byteLevel(true));
 }
@@ -55,6 +66,8 @@ constexpr WordRule wordRules[] = {
     {"llama-bpe", llama3Words, false, true, true},
     {"llama3", llama3Words, false, true, true},
     {"llama-v3", llama3Words, false, true, true},
+    {"dbrx", llama3Words, false, false, false},
+    {"gpt-4o", gpt4oWords, false, false, false},
     {"qwen2", qwen2Words, true, false, false},
     {"deepseek-r1-qwen", qwen2Words, true, false, false},
     {"smollm", digitsThenGpt2Words, false, false, false},

@@ -341,7 +341,7 @@ Expected<ModelConfig> readGptOss(const Json &root) {
     readSlidingWindow(fields, config, 128);
     config.slideButEvery(2);
     readExperts(fields, config, "num_local_experts", 128, 4);
-    config.experts->stacked = true;
+    config.experts->biases = config.experts->stacked = true;
     config.experts->router = "router";
     // What transformers takes then are the numbers of one checkpoint.
     if (!fields.has("rope_scaling") && !fields.has("rope_parameters"))

@@ -33,9 +33,8 @@ struct Experts {
   uint64_t innerSize = 0;  ///< of each
   bool normalized = true;  ///< the weights of a token's experts sum to 1
   uint64_t sharedSize = 0; ///< of one more that all tokens go through, behind a gate; 0: none
-  /// All experts' matrices are one tensor, with gate and up in turn; they and the router have
-  /// biases.
-  bool stacked = false;
+  bool biases = false;     ///< on the router and on what experts compute
+  bool stacked = false;    ///< all experts' matrices are one tensor, with gate and up in turn
   /// Names of the module, of what chooses experts, and of the three matrices of an expert.
   std::string_view module = "mlp", router = "gate", gate = "gate_proj", up = "up_proj",
                    down = "down_proj";

@@ -176,21 +176,21 @@ private:
          width = static_cast<int64_t>(experts.innerSize);
     std::string module(experts.module), site = siteOf(prefix).str() + module;
     Value logits = project(x, prefix, module + "." + std::string(experts.router), count, hidden,
-                           experts.stacked);
+                           experts.biases);
     step.setSite(site + ".route");
     StepBuilder::Routing routing =
         step.route(logits, static_cast<int64_t>(experts.perToken), experts.normalized);
     step.setSite(site + ".experts.gate_up_proj");
     std::string name = prefix + module + ".experts.";
     Value both = step.expertLinear(x, gateAndUp(name), routing);
-    if (experts.stacked)
-      both = step.addExpertBias(both, inputBiases(name + "gate_up_proj_bias"), routing);
+    if (experts.biases)
+      both = step.addExpertBias(both, inputBiases(name), routing);
     step.setSite(site + ".experts.act_fn");
     Value product =
         activated(step.sliceColumns(both, 0, width), step.sliceColumns(both, width, width));
     step.setSite(site + ".experts.down_proj");
     Value rows = step.expertLinear(product, down(name), routing);
-    if (experts.stacked)
+    if (experts.biases)
       rows =
           step.addExpertBias(rows, step.weight(name + "down_proj_bias", {count, hidden}), routing);
     step.setSite(site + ".combine");
@@ -236,11 +236,22 @@ private:
     return step.stack(parts);
   }
 
+  /// What is added to products with gateAndUp().
   Value inputBiases(const std::string &name) {
     auto count = static_cast<int64_t>(config.experts->count),
-         columns = 2 * static_cast<int64_t>(config.experts->innerSize);
-    Value rows = step.reshape(step.weight(name, {count, columns}), {count * columns, 1});
-    return step.reshape(byExpertHalves(rows), {count, columns});
+         width = static_cast<int64_t>(config.experts->innerSize);
+    auto ofPart = [&](std::string_view part, int64_t columns) {
+      Value biases = step.weight(name + std::string(part) + "_bias", {count, columns});
+      return step.reshape(biases, {count * columns, 1});
+    };
+    Value rows;
+    if (config.experts->stacked)
+      rows = byExpertHalves(ofPart("gate_up_proj", 2 * width));
+    else // all gates before all ups
+      rows = step.permuteRows(
+          step.stack({ofPart(config.experts->gate, width), ofPart(config.experts->up, width)}),
+          {2, count, width}, {1, 0, 2});
+    return step.reshape(rows, {count, 2 * width});
   }
 
   Value expertMatrix(const std::string &name, int64_t expert, std::string_view part, int64_t rows,

@@ -19,7 +19,7 @@ sys.path.append(str(harness.ROOT / "tests" / "families"))
 import models  # noqa: E402
 
 DATA = harness.ROOT.parent / "shared" / "data"
-F32, BF16 = 0, 30
+F32, Q8_0, Q4_K, BF16, MXFP4 = 0, 8, 12, 30, 39
 LAYER_NAMES = {"attn_norm": "input_layernorm", "attn_q": "self_attn.q_proj",
                "attn_k": "self_attn.k_proj", "attn_v": "self_attn.v_proj",
                "attn_output": "self_attn.o_proj", "ffn_norm": "post_attention_layernorm",
@@ -28,10 +28,44 @@ LAYER_NAMES = {"attn_norm": "input_layernorm", "attn_q": "self_attn.q_proj",
 RESULT_NORMS = {"post_attention_norm": "post_attention_layernorm",
                 "post_ffw_norm": "post_feedforward_layernorm"}
 GEMMA_NORMS = {**RESULT_NORMS, "ffn_norm": "pre_feedforward_layernorm"}
+ROUTED = {"ffn_gate_inp": "mlp.gate", "ffn_gate_inp_shexp": "mlp.shared_expert_gate",
+          **{f"ffn_{part}_shexp": f"mlp.shared_expert.{part}_proj"
+             for part in ("gate", "up", "down")}}
+EXPERT_KEYS = {"expert_count": "num_experts", "expert_used_count": "num_experts_per_tok",
+               "expert_feed_forward_length": "moe_intermediate_size"}
 
-# Of families that are converted here: the architecture's name, norms with other names than those
+
+def attention_factor(config):
+    trained = config["original_max_position_embeddings"]
+    growth = config["max_position_embeddings"] / trained
+    return math.sqrt(1 + math.log(growth) / math.log(trained))
+
+
+# Of families that are converted here: the architecture's name, tensors with other names than those
 # above, and keys of the architecture with those of config.json that they come from.
 FAMILIES = {
+    "phi3_long": ("phi3", {"attn_qkv": "self_attn.qkv_proj", "ffn_up": "mlp.gate_up_proj"}, {
+        "attention.sliding_window": "sliding_window", "rope.dimension_count": lambda config: round(
+            config["partial_rotary_factor"] * config["head_dim"]),
+        "rope.scaling.original_context_length": "original_max_position_embeddings",
+        "rope.scaling.attn_factor": attention_factor}),
+    "mixtral": ("llama", {"ffn_gate_inp": "block_sparse_moe.gate"}, {
+        "expert_count": "num_local_experts", "expert_used_count": "num_experts_per_tok"}),
+    "qwen2_moe": ("qwen2moe", ROUTED, {
+        **EXPERT_KEYS, "expert_shared_feed_forward_length": "shared_expert_intermediate_size"}),
+    "qwen3_moe": ("qwen3moe", ROUTED, EXPERT_KEYS),
+    "gpt_oss": ("gpt-oss", {
+        "ffn_norm": "none", "post_attention_norm": "post_attention_layernorm",
+        "ffn_gate_inp": "mlp.router"}, {
+            "expert_count": "num_local_experts", "expert_used_count": "num_experts_per_tok",
+            "expert_feed_forward_length": "intermediate_size",
+            "attention.sliding_window": "sliding_window",
+            **{ours: lambda config, theirs=theirs: config["rope_parameters"][theirs]
+               for ours, theirs in (
+                   ("rope.freq_base", "rope_theta"), ("rope.scaling.type", "rope_type"),
+                   ("rope.scaling.factor", "factor"), (
+                       "rope.scaling.original_context_length",
+                       "original_max_position_embeddings"))}}),
     "qwen3": ("qwen3", {}, {}),
     "olmo2": ("olmo2", {"ffn_norm": "none", **RESULT_NORMS}, {}),
     "granite": ("granite", {}, {
@@ -50,6 +84,11 @@ CONVERTIBLE = {
     "gemma2": {"query_pre_attn_scalar": 32},
     "gemma3": {"query_pre_attn_scalar": 32, "sliding_window_pattern": 6, "num_hidden_layers": 7,
                "rope_scaling": None},
+    "phi3_long": {"sliding_window": 24, "rope_scaling": {
+        "type": "longrope", "short_factor": [1.0, 1.125, 1.25, 1.5, 1.75, 2.0],
+        "long_factor": [1.0, 1.5, 2.25, 3.5, 6.0, 11.0]}},
+    "qwen2_moe": {"mlp_only_layers": []},
+    "qwen3_moe": {"decoder_sparse_step": 1},
 }
 
 # What a diff of engines from either kind of checkpoint must not show.
@@ -119,6 +158,114 @@ def file_tensors(config, tensors, paired, norms=()):
     return result
 
 
+def stacks(config, tensors):
+    """Matrices of experts as a GGUF file has them: one tensor for all."""
+    result = {}
+    module, parts, count = (
+        ("block_sparse_moe", ("w1", "w3", "w2"), config["num_local_experts"])
+        if config["model_type"] == "mixtral" else
+        ("mlp", ("gate_proj", "up_proj", "down_proj"), config.get("num_experts", 0)))
+    for layer in range(config["num_hidden_layers"] if count else 0):
+        for ours, theirs in zip(("gate", "up", "down"), parts):
+            matrices = [tensors[f"model.layers.{layer}.{module}.experts.{expert}.{theirs}.weight"]
+                        for expert in range(count)]
+            result[f"blk.{layer}.ffn_{ours}_exps.weight"] = (
+                F32, [count, *matrices[0][1]], b"".join(data for _, _, data in matrices))
+    return result
+
+
+def single_experts(config, tensors):
+    """The same as older converters wrote them: a tensor for each expert."""
+    return {name.replace("_exps", f".{expert}"): (
+        kind, shape, data[expert * len(data) // count:(expert + 1) * len(data) // count])
+            for name, (kind, (count, *shape), data) in stacks(config, tensors).items()
+            for expert in range(count)}
+
+
+def q4_k(count, numbers):
+    """Random super-blocks of Q4_K and the values they stand for."""
+    blocks, values = b"", array.array("f")
+    for _ in range(count):
+        packed, quants = numbers.randbytes(12), numbers.randbytes(128)
+        blocks += struct.pack("<ee", 2**-12, 2**-9) + packed + quants
+        for group in range(8):
+            if group < 4:
+                scale, offset = packed[group] & 63, packed[group + 4] & 63
+            else:
+                scale = packed[group + 4] & 15 | packed[group - 4] >> 6 << 4
+                offset = packed[group + 4] >> 4 | packed[group] >> 6 << 4
+            half = quants[32 * (group // 2):32 * (group // 2 + 1)]
+            values.extend(2**-12 * scale * (byte >> 4 * (group % 2) & 15) - 2**-9 * offset
+                          for byte in half)
+    return blocks, values
+
+
+def q8_0(count, numbers):
+    blocks, values = b"", array.array("f")
+    for _ in range(count):
+        quants = array.array("b", numbers.randbytes(32))
+        blocks += struct.pack("<e", 2**-10) + quants.tobytes()
+        values.extend(2**-10 * quant for quant in quants)
+    return blocks, values
+
+
+def gpt_oss_stacks(config, tensors):
+    """The same of gpt-oss, where gate and up stand in turn and matrices are transposed."""
+    result = {}
+    count, hidden, inner = (config[key] for key in (
+        "num_local_experts", "hidden_size", "intermediate_size"))
+
+    def add(name, shape, numbers):
+        result[name] = F32, shape, array.array("f", numbers).tobytes()
+
+    for layer in range(config["num_hidden_layers"]):
+        prefix, name = f"model.layers.{layer}.mlp.experts.", f"blk.{layer}.ffn_"
+        both, both_biases, down = (
+            array.array("f", tensors[prefix + part][2])
+            for part in ("gate_up_proj", "gate_up_proj_bias", "down_proj"))
+        for first, part in enumerate(("gate", "up")):
+            add(f"{name}{part}_exps.weight", [count, inner, hidden], (
+                both[(expert * hidden + column) * 2 * inner + 2 * row + first]
+                for expert in range(count) for row in range(inner) for column in range(hidden)))
+            add(f"{name}{part}_exps.bias", [count, inner], both_biases[first::2])
+        add(name + "down_exps.weight", [count, hidden, inner], (
+            down[(expert * inner + column) * hidden + row]
+            for expert in range(count) for row in range(hidden) for column in range(inner)))
+        _, shape, data = tensors[prefix + "down_proj_bias"]
+        result[name + "down_exps.bias"] = F32, shape, data
+        _, shape, data = tensors[f"model.layers.{layer}.self_attn.sinks"]
+        result[f"blk.{layer}.attn_sinks.weight"] = F32, shape, data
+    return result
+
+
+def mxfp4_stacks(config, tensors):
+    """The same with random matrices in blocks of MXFP4."""
+    result, numbers = gpt_oss_stacks(config, tensors), random.Random(11)
+    for name, (_, shape, _) in result.items():
+        if name.endswith("exps.weight"):
+            result[name] = MXFP4, shape, b"".join(
+                bytes([numbers.randint(120, 124)]) + numbers.randbytes(16)
+                for _ in range(math.prod(shape) // 32))
+    return result
+
+
+def paired_nibbles(halves):
+    """The values of a block two by two, of which its bytes hold one of either half."""
+    values = [byte & 15 for byte in halves] + [byte >> 4 for byte in halves]
+    return bytes(low | high << 4 for low, high in zip(values[::2], values[1::2]))
+
+
+def mxfp4_of_directory(stacked):
+    """Blocks and scales as a directory has them: a row of each of the stacks in turn."""
+    count, rows, columns = stacked[0][1]
+    groups = columns // 32
+    blocks = [data[at:at + 17] for row in range(count * rows) for _, _, data in stacked
+              for at in range(row * groups * 17, (row + 1) * groups * 17, 17)]
+    shape = [count, rows * len(stacked), groups]
+    return (("U8", [*shape, 16], b"".join(paired_nibbles(block[1:]) for block in blocks)),
+            ("U8", shape, bytes(block[0] for block in blocks)))
+
+
 def metadata(architecture, config, folder, more=()):
     keys = {"context_length": "max_position_embeddings", "embedding_length": "hidden_size",
             "block_count": "num_hidden_layers", "feed_forward_length": "intermediate_size",
@@ -128,7 +275,8 @@ def metadata(architecture, config, folder, more=()):
             "attention.layer_norm_rms_epsilon": "rms_norm_eps", "rope.freq_base": "rope_theta",
             **dict(more)}
     result = {"general.architecture": architecture}
-    result.update({f"{architecture}.{ours}": config[theirs] for ours, theirs in keys.items()})
+    result.update({f"{architecture}.{ours}": theirs(config) if callable(theirs) else config[theirs]
+                   for ours, theirs in keys.items()})
     tokenizer = json.loads((folder / "tokenizer.json").read_text(encoding="utf-8"))
     tokens, types = [""] * config["vocab_size"], [1] * config["vocab_size"]
     for token, number in tokenizer["model"]["vocab"].items():
@@ -217,9 +365,9 @@ class GgufModels(harness.BuildTest):
     def test_a_qwen2_with_its_rows_as_they_are(self):
         self.assert_same_model("qwen2")
 
-    def family(self, name):
+    def family(self, name, convert_experts=stacks):
         """A model directory of that family with the example's tokenizer, and its GGUF file."""
-        architecture, norms, keys = FAMILIES[name]
+        architecture, other_names, keys = FAMILIES[name]
         folder = self.copy_of(harness.FABLES)
         example = json.loads((folder / "config.json").read_text())
         shared = {key: example[key] for key in
@@ -229,8 +377,13 @@ class GgufModels(harness.BuildTest):
         (folder / "config.json").write_text(json.dumps(config))
         models.write_safetensors(folder / "model.safetensors",
                                  models.Case(config, embeddings=0.2).checkpoint())
-        tensors = file_tensors(config, read_tensors(folder / "model.safetensors"),
-                               architecture == "granite", norms)
+        stored = read_tensors(folder / "model.safetensors")
+        tensors = file_tensors(config, stored, architecture in ("granite", "llama"), other_names)
+        tensors.update(convert_experts(config, stored))
+        if name == "phi3_long":
+            for kind in ("short", "long"):
+                numbers = array.array("f", config["rope_scaling"][f"{kind}_factor"])
+                tensors[f"rope_factors_{kind}.weight"] = F32, [len(numbers)], numbers.tobytes()
         if architecture.startswith("gemma"):  # Converters add 1.
             for tensor, (kind, shape, data) in tensors.items():
                 if tensor.endswith("norm.weight"):
@@ -241,12 +394,73 @@ class GgufModels(harness.BuildTest):
         return folder, path
 
     def check_family(self, name):
-        folder, path = self.family(name)
+        folder, path = self.family(name, gpt_oss_stacks if name == "gpt_oss" else stacks)
         theirs, ours = self.built("theirs", folder), self.built("ours", path)
         # Norms of Gemma are sums that the build forms, or those that the file has.
         same = SAME_IN_BOTH - ({"weights"} if name.startswith("gemma") else set())
         self.assertEqual(self.differing(theirs, ours) & same, set())
         self.assertEqual(self.ids(theirs), self.ids(ours))
+
+    def test_experts_of_older_files(self):
+        folder, path = self.family("mixtral", single_experts)
+        theirs, ours = self.built("theirs", folder), self.built("ours", path)
+        self.assertEqual(self.differing(theirs, ours) & SAME_IN_BOTH, set())
+
+    def test_experts_of_gpt_oss_in_mxfp4(self):
+        folder, path = self.family("gpt_oss", mxfp4_stacks)
+        config = json.loads((folder / "config.json").read_text())
+        (folder / "config.json").write_text(json.dumps({
+            **config, "quantization_config": {"quant_method": "mxfp4"}}))
+        tensors = read_tensors(folder / "model.safetensors")
+        stacked = mxfp4_stacks(config, tensors)
+        for layer in range(config["num_hidden_layers"]):
+            for name, parts in (("gate_up_proj", ("gate", "up")), ("down_proj", ("down",))):
+                name = f"model.layers.{layer}.mlp.experts.{name}"
+                del tensors[name]
+                tensors[name + "_blocks"], tensors[name + "_scales"] = mxfp4_of_directory(
+                    [stacked[f"blk.{layer}.ffn_{part}_exps.weight"] for part in parts])
+        write_tensors(folder / "model.safetensors", tensors)
+        theirs, ours = self.built("theirs", folder), self.built("ours", path)
+        changes = json.loads(self.ingot_run("diff", theirs, ours, "--json").stdout)["changes"]
+        self.assertEqual({change["what"] for change in changes if change["category"] == "weights"},
+                         {"weights 'MXFP4.codebook'", "weights 'e2m1.codebook'"})
+        self.assertEqual(self.ids(theirs), self.ids(ours))
+
+    def test_experts_in_blocks(self):
+        folder = self.copy_of(harness.FABLES)
+        example = json.loads((folder / "config.json").read_text())
+        config = {**models.CASES["qwen3_moe"].config, **CONVERTIBLE["qwen3_moe"],
+                  **{key: example[key] for key in ("vocab_size", "bos_token_id", "eos_token_id",
+                                                   "pad_token_id")},
+                  "hidden_size": 256, "moe_intermediate_size": 256, "num_experts": 4,
+                  "max_position_embeddings": 256}
+        checkpoint = models.Case(config).checkpoint()
+        tensors, numbers = {}, random.Random(3)
+        for layer in range(config["num_hidden_layers"]):
+            for part, (kind, encode, width) in (
+                    ("gate", (Q4_K, q4_k, 256)), ("up", (Q4_K, q4_k, 256)),
+                    ("down", (Q8_0, q8_0, 32))):
+                whole = b""
+                for expert in range(config["num_experts"]):
+                    blocks, values = encode(256 * 256 // width, numbers)
+                    whole += blocks
+                    checkpoint[f"model.layers.{layer}.mlp.experts.{expert}.{part}_proj.weight"] = (
+                        [256, 256], values)
+                tensors[f"blk.{layer}.ffn_{part}_exps.weight"] = (
+                    kind, [config["num_experts"], 256, 256], whole)
+        (folder / "config.json").write_text(json.dumps(config))
+        models.write_safetensors(folder / "model.safetensors", checkpoint)
+        _, other_names, keys = FAMILIES["qwen3_moe"]
+        tensors.update(file_tensors(config, read_tensors(folder / "model.safetensors"), False,
+                                    other_names))
+        path = self.fresh("converted") / "tale.gguf"
+        path.write_bytes(gguf(metadata("qwen3moe", config, folder, keys), tensors))
+        theirs = self.ids(self.built("theirs", folder))
+        recipe = self.folder / "f32.yaml"
+        recipe.write_text("version: 1\nactivations: f32\n")
+        for target in "reference", "x86-64-v3":
+            ours = self.built(target, path, "--target", target, "--recipe", recipe)
+            self.assertEqual(theirs, self.ids(ours))
 
     def test_formats_of_a_recipe_come_out_the_same(self):
         recipe = self.folder / "int4.yaml"

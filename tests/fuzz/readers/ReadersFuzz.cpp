@@ -242,12 +242,33 @@ static std::string ggufModel(std::string_view architecture) {
   return writer.str();
 }
 
+/// One of the families with experts, whose matrices are one tensor.
+static std::string ggufExperts(std::string_view architecture) {
+  GgufWriter writer;
+  auto key = [&](std::string_view name) { return message(architecture, ".", name); };
+  writer.string("general.architecture", architecture).u32(key("context_length"), 64);
+  writer.u32(key("embedding_length"), 8).u32(key("block_count"), 1).u32(key("vocab_size"), 4);
+  writer.u32(key("feed_forward_length"), 12).u32(key("attention.head_count"), 2);
+  writer.f32(key("attention.layer_norm_rms_epsilon"), 1e-5f).u32(key("expert_count"), 2);
+  writer.u32(key("expert_used_count"), 1).u32(key("expert_feed_forward_length"), 4);
+  if (architecture == "gpt-oss")
+    writer.u32(key("attention.sliding_window"), 8);
+  writer.tensor("blk.0.ffn_up_exps.weight", 0, {8, 1, 2},
+                "0123456789abcdef0123456789abcdef"
+                "0123456789abcdef0123456789abcdef");
+  writer.tensor("blk.0.ffn_up.1.weight", 0, {4}, "0123456789abcdef");
+  writer.tensor("blk.0.ffn_gate_inp_shexp.weight", 0, {4}, "0123456789abcdef");
+  return writer.str();
+}
+
 TEST(ReadersFuzz, GgufModels) {
   TemporaryDirectory directory;
   FuzzSession session("gguf_models", 9);
   session.mutator.setWords(
       {"llama", "qwen2", "yarn", std::string(4, '\0'), std::string("\1\0\0\0", 4)});
-  session.run(4000, {ggufModel("llama"), ggufModel("qwen2"), ggufModel("gemma3")},
+  session.run(4000,
+              {ggufModel("llama"), ggufModel("qwen2"), ggufModel("gemma3"), ggufModel("phi3"),
+               ggufExperts("llama"), ggufExperts("qwen2moe"), ggufExperts("gpt-oss")},
               [&](const std::string &bytes) -> std::string {
                 auto checkpoint = Checkpoint::open(directory.write("f.gguf", bytes));
                 if (!checkpoint)
@@ -259,12 +280,15 @@ TEST(ReadersFuzz, GgufModels) {
                 EXPECT_GE(config.rope.factor, 1.0);
                 EXPECT_GT(config.rmsNormEpsilon, 0.0);
                 if (!config.rope.divisors.empty())
-                  EXPECT_EQ(config.rope.divisors.size(), config.headDim / 2);
+                  EXPECT_EQ(config.rope.divisors.size(), config.rotaryPairs());
                 for (float divisor : config.rope.divisors)
                   EXPECT_GT(divisor, 0.0f);
                 for (uint64_t id : checkpoint->eosIds())
                   EXPECT_LT(id, config.vocabSize);
+                if (config.experts)
+                  EXPECT_LE(config.experts->perToken, config.experts->count);
                 for (const Tensor &tensor : checkpoint->tensors()) {
+                  EXPECT_EQ(storedBytes(tensor.dtype, tensor.shape), tensor.bytes);
                   std::vector<std::byte> read(tensor.bytes);
                   EXPECT_TRUE(succeeds(checkpoint->read(tensor, 0, read)));
                 }

@@ -48,6 +48,14 @@ static Expected<Checkpoint> openWith(const std::function<void(GgufWriter &)> &ad
 
 static const std::string four(16, '\0'); ///< four f32 elements
 
+static ModelConfig configWith(const std::function<void(ModelConfig &)> &change) {
+  ModelConfig config(*Json::parse("{}", "m.gguf"));
+  change(config);
+  return config;
+}
+
+static const ModelConfig plain = configWith([](ModelConfig &) {});
+
 TEST(GgufNames, AreTranslatedBothWays) {
   for (auto [gguf, model] : {
            std::pair("token_embd.weight", "model.embed_tokens.weight"),
@@ -63,8 +71,8 @@ TEST(GgufNames, AreTranslatedBothWays) {
            {"blk.3.ffn_up.weight", "model.layers.3.mlp.up_proj.weight"},
            {"blk.3.ffn_down.weight", "model.layers.3.mlp.down_proj.weight"},
        }) {
-    EXPECT_EQ(modelNameOf(gguf, LayerNorms::Inputs), model);
-    EXPECT_EQ(ggufNameOf(model, LayerNorms::Inputs), gguf);
+    EXPECT_EQ(modelNameOf(gguf, plain), model);
+    EXPECT_EQ(ggufNameOf(model, plain), gguf);
   }
   for (auto [gguf, norms, model] : {
            std::tuple("ffn_norm", LayerNorms::Both, "pre_feedforward_layernorm"),
@@ -75,15 +83,49 @@ TEST(GgufNames, AreTranslatedBothWays) {
        }) {
     std::string inFile = message("blk.1.", gguf, ".weight"),
                 inModel = message("model.layers.1.", model, ".weight");
-    EXPECT_EQ(modelNameOf(inFile, norms), inModel);
-    EXPECT_EQ(ggufNameOf(inModel, norms), inFile);
+    const ModelConfig config = configWith([&](ModelConfig &c) { c.layerNorms = norms; });
+    EXPECT_EQ(modelNameOf(inFile, config), inModel);
+    EXPECT_EQ(ggufNameOf(inModel, config), inFile);
   }
-  EXPECT_EQ(modelNameOf("blk.1.ffn_norm.weight", LayerNorms::Results), std::nullopt);
+  const ModelConfig results =
+      configWith([](ModelConfig &config) { config.layerNorms = LayerNorms::Results; });
+  EXPECT_EQ(modelNameOf("blk.1.ffn_norm.weight", results), std::nullopt);
   for (std::string_view unknown :
        {"", ".weight", "blk.", "blk..attn_q.weight", "blk.1attn_q.weight", "blk.1.weight", "blk.1",
         "blk.x.attn_q.weight", "attn_q.weight", "token_embd", "token_embd.scale",
-        "blk.0.post_ffw_norm.weight", "rope_freqs.weight"})
-    EXPECT_EQ(modelNameOf(unknown, LayerNorms::Inputs), std::nullopt) << unknown;
+        "blk.0.post_ffw_norm.weight", "rope_freqs.weight", "blk.0.attn_sinks.weight",
+        "blk.0.attn_qkv.weight", "blk.0.ffn_gate_inp.weight", "blk.0.ffn_gate.0.weight"})
+    EXPECT_EQ(modelNameOf(unknown, plain), std::nullopt) << unknown;
+}
+
+TEST(GgufNames, DependOnHowAModelIsStored) {
+  auto same = [](const ModelConfig &config, std::string_view gguf, std::string_view model) {
+    const std::string inFile = message("blk.7.", gguf), inModel = message("model.layers.7.", model);
+    EXPECT_EQ(modelNameOf(inFile, config), inModel);
+    EXPECT_EQ(ggufNameOf(inModel, config), inFile);
+  };
+  const ModelConfig fused = configWith([](ModelConfig &config) { config.fusedProjections = true; });
+  same(fused, "attn_qkv.weight", "self_attn.qkv_proj.weight");
+  same(fused, "ffn_up.weight", "mlp.gate_up_proj.weight");
+  same(fused, "ffn_down.weight", "mlp.down_proj.weight");
+  EXPECT_EQ(modelNameOf("blk.7.ffn_gate.weight", fused), std::nullopt);
+
+  const ModelConfig experts = configWith([](ModelConfig &config) { config.experts.emplace(); });
+  same(experts, "ffn_gate_inp.weight", "mlp.gate.weight");
+  same(experts, "ffn_gate_inp_shexp.weight", "mlp.shared_expert_gate.weight");
+  same(experts, "ffn_up_shexp.weight", "mlp.shared_expert.up_proj.weight");
+  same(experts, "ffn_down_exps.bias", "mlp.experts.down_proj_bias");
+  EXPECT_EQ(modelNameOf("blk.7.ffn_up.12.weight", experts),
+            "model.layers.7.mlp.experts.12.up_proj.weight");
+  EXPECT_EQ(ggufNameOf("model.layers.7.mlp.experts.12.up_proj.weight", experts),
+            "blk.7.ffn_up_exps.weight");
+  for (std::string_view unknown : {"blk.7.ffn_up.x.weight", "blk.7.ffn_up.1.bias", "blk.7.ffn_up."})
+    EXPECT_EQ(modelNameOf(unknown, experts), std::nullopt) << unknown;
+
+  const ModelConfig sinks = configWith([](ModelConfig &config) { config.attentionSinks = true; });
+  same(sinks, "attn_sinks.weight", "self_attn.sinks");
+  same(sinks, "post_attention_norm.weight", "post_attention_layernorm.weight");
+  EXPECT_EQ(modelNameOf("blk.7.attn_sinks.bias", sinks), std::nullopt);
 }
 
 TEST(GgufCheckpoint, ReadsConfigurationAndTensors) {
@@ -207,10 +249,150 @@ TEST(GgufCheckpoint, TakesRotaryDivisors) {
     EXPECT_TRUE(failsWith(divided(0, {2}, bad), "INGOT-E1115")) << bad;
 }
 
+/// A model with three experts, each of four by eight numbers, in one tensor of `count`.
+static Expected<Checkpoint> openExperts(std::string_view architecture, uint64_t count = 3,
+                                        const std::function<void(GgufWriter &)> &add = {}) {
+  return openWith(
+      [&](GgufWriter &writer) {
+        auto key = [&](std::string_view name) { return message(architecture, ".", name); };
+        writer.u32(key("expert_count"), 3).u32(key("expert_used_count"), 2);
+        writer.u32(key("expert_feed_forward_length"), 4);
+        writer.tensor("blk.1.ffn_up_exps.weight", 0, {8, 4, count}, std::string(128 * count, 'u'));
+        writer.tensor("blk.1.ffn_gate_inp_shexp.weight", 0, {8}, std::string(32, 's'));
+        if (add)
+          add(writer);
+      },
+      architecture);
+}
+
+TEST(GgufCheckpoint, TakesStacksOfExpertsApart) {
+  auto qwen = openExperts("qwen2moe", 3, [](GgufWriter &writer) {
+    writer.u32("qwen2moe.expert_shared_feed_forward_length", 16);
+  });
+  ASSERT_TRUE(succeeds(qwen));
+  const Experts &experts = *qwen->config().experts;
+  EXPECT_EQ(experts.count, 3u);
+  EXPECT_EQ(experts.perToken, 2u);
+  EXPECT_EQ(experts.innerSize, 4u);
+  EXPECT_EQ(experts.sharedSize, 16u);
+  EXPECT_FALSE(experts.normalized);
+  EXPECT_FALSE(experts.biases);
+  EXPECT_EQ(qwen->tensors().size(), 4u);
+  uint64_t first = qwen->find("model.layers.1.mlp.experts.0.up_proj.weight")->offset;
+  for (uint64_t expert = 0; expert < 3; ++expert) {
+    const auto *matrix =
+        qwen->find(message("model.layers.1.mlp.experts.", expert, ".up_proj.weight"));
+    ASSERT_NE(matrix, nullptr);
+    EXPECT_EQ(matrix->shape, (std::vector<uint64_t>{4, 8}));
+    EXPECT_EQ(matrix->bytes, 128u);
+    EXPECT_EQ(matrix->offset, first + 128 * expert);
+    EXPECT_EQ(qwen->shownName(matrix->name), "blk.1.ffn_up_exps.weight");
+  }
+  EXPECT_EQ(qwen->find("model.layers.1.mlp.shared_expert_gate.weight")->shape,
+            (std::vector<uint64_t>{1, 8}));
+
+  auto mixtral = openExperts("llama", 3, [](GgufWriter &writer) {
+    writer.tensor("blk.0.ffn_down.2.weight", 0, {4}, four); // of an older converter
+  });
+  ASSERT_TRUE(succeeds(mixtral));
+  EXPECT_EQ(mixtral->config().architecture, "MixtralForCausalLM");
+  EXPECT_TRUE(mixtral->config().experts->normalized);
+  EXPECT_NE(mixtral->find("model.layers.1.block_sparse_moe.experts.2.w3.weight"), nullptr);
+  EXPECT_NE(mixtral->find("model.layers.0.block_sparse_moe.experts.2.w2.weight"), nullptr);
+  auto qwen3 = openExperts("qwen3moe");
+  ASSERT_TRUE(succeeds(qwen3));
+  EXPECT_TRUE(qwen3->config().experts->normalized);
+  EXPECT_EQ(qwen3->config().queryKeyNorm, QueryKeyNorm::Heads);
+  EXPECT_TRUE(failsWith(openExperts("qwen3moe", 2), "INGOT-E1124",
+                        {"\"blk.1.ffn_up_exps.weight\"", "3 matrices"}));
+  EXPECT_TRUE(failsWith(openWith([](GgufWriter &) {}, "qwen3moe"), "INGOT-E1005",
+                        {"qwen3moe.expert_count"}));
+}
+
+TEST(GgufCheckpoint, ReadsGptOss) {
+  auto model = openExperts("gpt-oss", 3, [](GgufWriter &writer) {
+    writer.u32("gpt-oss.attention.sliding_window", 32).string("gpt-oss.rope.scaling.type", "yarn");
+    writer.f32("gpt-oss.rope.scaling.factor", 32);
+    writer.u32("gpt-oss.rope.scaling.original_context_length", 4096);
+    writer.tensor("blk.1.ffn_up_exps.bias", 0, {4, 3}, std::string(48, 'b'));
+  });
+  ASSERT_TRUE(succeeds(model));
+  const ModelConfig &config = model->config();
+  EXPECT_TRUE(config.attentionSinks);
+  EXPECT_EQ(config.activation, Activation::ClampedSwiglu);
+  EXPECT_EQ(config.slidingLayers, (std::vector<bool>{true, false}));
+  EXPECT_TRUE(config.experts->biases);
+  EXPECT_FALSE(config.experts->stacked);
+  EXPECT_EQ(config.rope, (Rope{.type = RopeType::Yarn,
+                               .factor = 32,
+                               .fastTurns = 32,
+                               .slowTurns = 1,
+                               .wholePairs = false,
+                               .attentionFactor = 0.1 * std::log(32.0) + 1,
+                               .originalPositions = 4096}));
+  EXPECT_EQ(model->find("model.layers.1.mlp.experts.up_proj_bias")->shape,
+            (std::vector<uint64_t>{3, 4}));
+}
+
+TEST(GgufCheckpoint, ReadsPhi3) {
+  auto phi = [](const std::function<void(GgufWriter &)> &add) { return openWith(add, "phi3"); };
+  auto divisors = [](GgufWriter &writer, std::string_view name, float value) {
+    writer.tensor(name, 0, {1}, GgufWriter::number(value));
+  };
+  auto scaled = phi([&](GgufWriter &writer) {
+    writer.u32("phi3.rope.dimension_count", 2).u32("phi3.attention.sliding_window", 16);
+    writer.u32("phi3.rope.scaling.original_context_length", 32);
+    writer.f32("phi3.rope.scaling.attn_factor", 1.25f);
+    divisors(writer, "rope_factors_long.weight", 4);
+    divisors(writer, "rope_factors_short.weight", 2);
+  });
+  ASSERT_TRUE(succeeds(scaled));
+  const ModelConfig &config = scaled->config();
+  EXPECT_TRUE(config.fusedProjections);
+  EXPECT_EQ(config.rotaryPairs(), 1u);
+  EXPECT_EQ(config.slidingWindow, 16u);
+  EXPECT_TRUE(config.slides(1));
+  EXPECT_EQ(config.rope.type, RopeType::LongRope);
+  EXPECT_EQ(config.rope.originalPositions, 32u);
+  EXPECT_EQ(config.rope.attentionFactor, 1.25);
+  EXPECT_EQ(config.rope.shortDivisors, std::vector<double>{2});
+  EXPECT_EQ(config.rope.longDivisors, std::vector<double>{4});
+  EXPECT_TRUE(scaled->tensors().empty());
+
+  auto old = phi([](GgufWriter &) {});
+  ASSERT_TRUE(succeeds(old));
+  EXPECT_EQ(old->config().slidingWindow, 0u);
+  auto mini = openWith(
+      [](GgufWriter &writer) {
+        writer.u32("phi3.context_length", 4096).u32("phi3.block_count", 32);
+      },
+      "phi3", {"context_length", "block_count"});
+  ASSERT_TRUE(succeeds(mini));
+  EXPECT_EQ(mini->config().slidingWindow, 2047u);
+  EXPECT_TRUE(
+      failsWith(phi([&](GgufWriter &writer) { divisors(writer, "rope_factors_long.weight", 4); }),
+                "INGOT-E1114", {"\"rope_factors_short.weight\" is missing"}));
+  auto both = [&](const std::function<void(GgufWriter &)> &add) {
+    return phi([&](GgufWriter &writer) {
+      divisors(writer, "rope_factors_long.weight", 4);
+      divisors(writer, "rope_factors_short.weight", 2);
+      add(writer);
+    });
+  };
+  EXPECT_TRUE(failsWith(both([](GgufWriter &) {}), "INGOT-E1005", {"attn_factor"}));
+  EXPECT_TRUE(
+      failsWith(both([](GgufWriter &writer) { writer.f32("phi3.rope.scaling.attn_factor", 1); }),
+                "INGOT-E1115", {"2 numbers"}));
+  EXPECT_TRUE(failsWith(both([](GgufWriter &writer) { writer.f32("phi3.rope.scaling.factor", 2); }),
+                        "INGOT-E1114", {"linearly"}));
+  EXPECT_TRUE(failsWith(phi([](GgufWriter &writer) { writer.u32("phi3.rope.dimension_count", 3); }),
+                        "INGOT-E1051"));
+}
+
 TEST(GgufCheckpoint, RefusesWhatItDoesNotUnderstand) {
   EXPECT_TRUE(failsWith(open(GgufWriter()), "INGOT-E1005", {"general.architecture"}));
-  EXPECT_TRUE(failsWith(open(GgufWriter().string("general.architecture", "phi3")), "INGOT-E1113",
-                        {"\"phi3\"", "llama, olmo2, qwen2"}));
+  EXPECT_TRUE(failsWith(open(GgufWriter().string("general.architecture", "phi2")), "INGOT-E1113",
+                        {"\"phi2\"", "llama, olmo2, phi3, qwen2, qwen2moe"}));
   for (std::string_view key :
        {"context_length", "embedding_length", "block_count", "feed_forward_length",
         "attention.head_count", "vocab_size", "attention.layer_norm_rms_epsilon"})
@@ -225,7 +407,9 @@ TEST(GgufCheckpoint, RefusesWhatItDoesNotUnderstand) {
                         }),
                         "INGOT-E1117", {"5 tokens"}));
   EXPECT_TRUE(succeeds(with("expert_count", 0)));
-  EXPECT_TRUE(failsWith(with("expert_count", 8), "INGOT-E1114", {"expert_count"}));
+  EXPECT_TRUE(failsWith(with("expert_count", 8), "INGOT-E1005", {"expert_used_count"}));
+  EXPECT_TRUE(failsWith(with("expert_shared_feed_forward_length", 8), "INGOT-E1114"));
+  EXPECT_TRUE(failsWith(with("expert_weights_scale", 2), "INGOT-E1114", {"not known"}));
   EXPECT_TRUE(failsWith(with("attention.sliding_window", 4096), "INGOT-E1114"));
   EXPECT_TRUE(failsWith(with("attention.new_idea", 1), "INGOT-E1114", {"not known"}));
   EXPECT_TRUE(failsWith(with("rope.dimension_count", 2), "INGOT-E1114", {"part of each head"}));
