@@ -68,8 +68,11 @@ std::optional<FragmentLayout> fragmentsOf(llm::MatmulOp op, const MatmulShape &s
     return std::nullopt;
   if (halves && shape.weight == shape.input && !encoded)
     return FragmentLayout::Halves;
-  if (!encoded || llm::zerosOf(op.getEncodingAttr()) > llm::Zeros::Points)
+  if (!encoded || shape.zeros == llm::Zeros::Offsets)
     return std::nullopt;
+  if (shape.zeros == llm::Zeros::CodeBook)
+    return halves && shape.weight.isInteger(4) ? std::optional(FragmentLayout::NibblePairs)
+                                               : std::nullopt;
   if (shape.weight.isInteger(4))
     return halves          ? std::optional(FragmentLayout::Nibbles)
            : shape.integer ? std::optional(FragmentLayout::NibbleQuads)
@@ -78,7 +81,8 @@ std::optional<FragmentLayout> fragmentsOf(llm::MatmulOp op, const MatmulShape &s
     if (halves)
       return FragmentLayout::Bytes;
     // A byte less its zero point is no byte.
-    if (float8 ? isa<Float8E4M3FNType>(shape.input) : shape.integer && !shape.zeroPoints)
+    if (float8 ? isa<Float8E4M3FNType>(shape.input)
+               : shape.integer && shape.zeros == llm::Zeros::None)
       return FragmentLayout::Quads;
   }
   return std::nullopt;
@@ -96,10 +100,13 @@ int64_t bitsOf(Type type) { return engine::elementBits(type); }
 
 /// The group that the template closes sums by: zero points of whole rows are one long group.
 int64_t groupOf(const MatmulShape &shape) {
-  if (shape.group == 0 && shape.zeroPoints)
+  if (shape.group == 0 && shape.zeros == llm::Zeros::Points)
     return llvm::alignTo(shape.k, kSegment);
   return shape.group;
 }
+
+/// Bits of what a group of a row has in the third tensor.
+int64_t zeroBits(const MatmulShape &shape) { return shape.zeros == llm::Zeros::Points ? 8 : 0; }
 
 /// Bytes of a stage; counted as in kernels/MatmulPipeline.cuh.
 int64_t stageBytes(const Plan &plan, llm::MatmulOp op, const MatmulShape &shape,
@@ -110,7 +117,7 @@ int64_t stageBytes(const Plan &plan, llm::MatmulOp op, const MatmulShape &shape,
     int64_t groups = std::max<int64_t>(plan.depth / plan.group, 1);
     auto scales = cast<RankedTensorType>(op.getScales().getType());
     bytes += plan.tile.rows() * groups * bitsOf(scales.getElementType()) / 8;
-    bytes += shape.zeroPoints ? plan.tile.rows() * groups : 0;
+    bytes += plan.tile.rows() * groups * zeroBits(shape) / 8;
   }
   bytes += architecture.hasTensorCopies() ? kBarrierBytes : 0;
   return bytes;
@@ -226,9 +233,9 @@ void addTensorMaps(CudaVariant &variant, llm::MatmulOp op, const MatmulShape &sh
   int64_t scaleBytes = kTileRows * bitsOf(scales.getElementType()) / 8;
   variant.tensorMap(op, op.getScales(), tiles, groups * scaleBytes, tileRows,
                     stageGroups * scaleBytes);
-  if (shape.zeroPoints)
-    variant.tensorMap(op, op.getZeros(), tiles, groups * kTileRows, tileRows,
-                      stageGroups * kTileRows);
+  if (int64_t zeroBytes = kTileRows * zeroBits(shape) / 8)
+    variant.tensorMap(op, op.getZeros(), tiles, groups * zeroBytes, tileRows,
+                      stageGroups * zeroBytes);
 }
 
 KernelVariant tensorKernel(llm::MatmulOp op, const MatmulShape &shape, const Plan &plan,
@@ -367,7 +374,8 @@ LayoutAttr codegen::tensorLayout(llm::MatmulOp op, const MatmulShape &shape, uns
   if (value == op.getWeight())
     return fragmentLayout(type, *fragments);
   bool byRow = op.getEncoding() && op.getEncoding()->getGroup() >= 0;
-  if (byRow && (value == op.getScales() || value == op.getZeros()))
+  bool isBook = value == op.getZeros() && shape.zeros == llm::Zeros::CodeBook;
+  if (byRow && !isBook && (value == op.getScales() || value == op.getZeros()))
     return fragmentScales(type);
   return {};
 }

@@ -21,8 +21,10 @@ constexpr Product kProduct = constants::input_type == kBf16    ? Product::Bf16
 constexpr bool kByteProducts = kProduct == Product::Integer || kProduct == Product::Float8;
 constexpr i64 kWeightType = constants::weight_type;
 constexpr bool kNibbles = kWeightType == kI4;
+/// Stored elements are places in a code book (MatmulCodeBook.cuh).
+constexpr bool kLooksUp = constants::zeros == kCodeBook;
 /// Decoding takes a zero off.
-constexpr bool kSubtracts = kNibbles || (kWeightType == kI8 && !kByteProducts);
+constexpr bool kSubtracts = !kLooksUp && (kNibbles || (kWeightType == kI8 && !kByteProducts));
 constexpr bool kWideWeights = kWeightType == kBf16 || kWeightType == kF16;
 /// Columns of k in the 16 bytes of a lane.
 constexpr int kBlockDepth = kNibbles ? 64 : kWideWeights ? 16 : 32;

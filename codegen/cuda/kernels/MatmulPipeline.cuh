@@ -24,7 +24,7 @@ constexpr bool kGrouped = constants::group > 0;
 constexpr int kGroup = kGrouped ? int(constants::group) : kTileDepth;
 constexpr int kStageGroups = kTileDepth > kGroup ? kTileDepth / kGroup : 1;
 constexpr int kScaleBytes = kGrouped ? 16 * int(elementBytes(constants::scale_type)) : 0;
-constexpr int kZeroBytes = kGrouped && kHasZeros ? 16 : 0;
+constexpr int kZeroBytes = kGrouped && constants::zeros == kZeroPoints ? 16 : 0;
 constexpr i64 kGroups = ceilDiv(kDepth, kGroup);
 
 /// Packed weights: tiles of 16 rows, in each blocks of kBlockDepth columns of 512 bytes.
