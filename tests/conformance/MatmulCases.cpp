@@ -54,7 +54,12 @@ const Format kStoredFormats[] = {{"int4g32zh", "i4", "int4", 32, true, "f16"},
                                  {"affine8g32", "i8", "affine8", 32, false, "f32"},
                                  {"codebook4g32h", "i4", "codebook4", 32, false, "f16"},
                                  {"codebook4rowb", "i4", "codebook4", 0, false, "bf16"},
-                                 {"codebook4g32eb", "i4", "codebook4", 32, false, "bf16", true}};
+                                 {"codebook4g32eb", "i4", "codebook4", 32, false, "bf16", true},
+                                 {"codebook4g16eh", "i4", "codebook4", 16, false, "f16", true},
+                                 {"int4g16", "i4", "int4", 16, false, "f32"},
+                                 {"int8g16", "i8", "int8", 16, false, "f32"},
+                                 {"affine4g128h", "i4", "affine4", 128, false, "f16"},
+                                 {"affine8rowb", "i8", "affine8", 0, false, "bf16"}};
 
 /// A product's shape and types.
 struct Product {
@@ -437,6 +442,7 @@ static void addMixtures(std::vector<Case> &cases) {
   add(mixtureCase({{"bf16", kStoredFormats[9], "f32", 32, 172}, 4, 2}), {1, 9}, true);
   add(mixtureCase({{"bf16", kStoredFormats[10], "bf16", 48, 640}, 4, 3}), {1, 50}, true);
   add(mixtureCase({{"bf16", kStoredFormats[12], "bf16", 48, 640}, 5, 2}), {1, 50});
+  add(mixtureCase({{"bf16", kStoredFormats[7], "f32", 48, 640}, 4, 3}), {1, 50});
   add(mixtureCase({{"i8", int8, "f32", 48, 640}, 5, 2}), {1, 33});
   add(mixtureCase({{"i8", int4, "f32", 48, 128}, 5, 2, false}), {1, 33});
   add(mixtureCase({{"f8E4M3FN", fp8, "bf16", 48, 640}, 5, 2}), {1, 33});
@@ -517,6 +523,7 @@ std::vector<Case> conformance::matmulCases() {
   add(pairCase({"bf16", kStoredFormats[3], "f32", 43, 172}), {1, 17});
   add(pairCase({"bf16", kStoredFormats[7], "f32", 43, 172}), {1, 17});
   add(pairCase({"bf16", kFormats[5], "bf16", 70, 640}), {1, 17});
+  add(pairCase({"bf16", kStoredFormats[9], "f32", 72, 640}), {1, 17});
   add(pairCase({"bf16", kStoredFormats[10], "f32", 72, 640}), {1, 17});
   add(pairCase({"i8", kFormats[3], "bf16", 72, 640}), {1, 17}, true);
   add(pairCase({"i8", kFormats[5], "bf16", 43, 172}), {1, 17}, true);

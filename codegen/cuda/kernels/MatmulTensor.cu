@@ -45,6 +45,34 @@ template <class Visit> INGOT_DEVICE void forEachSum(Visit visit) {
         visit(r, c, i);
 }
 
+/// With offsets: sums of the open group's inputs, as the product with a fragment of ones, whose
+/// rows are all alike. Those of tokens 2t and 2t + 1 are the first two of four.
+template <bool Needed> struct InputSums {
+  float of[kBlocks][4];
+
+  __device__ void add(int c, const u32 (&b)[2]) {
+    constexpr u32 ones = kProduct == Product::Bf16 ? 0x3f803f80u : 0x3c003c00u;
+    constexpr u32 fragment[4] = {ones, ones, ones, ones};
+    multiply(of[c], fragment, b);
+  }
+  __device__ void clear() {
+#pragma unroll
+    for (int c = 0; c < kBlocks; ++c)
+#pragma unroll
+      for (int i = 0; i < 4; ++i)
+        of[c][i] = 0;
+  }
+  /// The group's sum with what `offset` adds to each of its weights.
+  __device__ float withOffset(float sum, int c, int token, float offset) const {
+    return __fmaf_rn(of[c][token], offset, sum);
+  }
+};
+template <> struct InputSums<false> {
+  __device__ void add(int, const u32 (&)[2]) {}
+  __device__ void clear() {}
+  __device__ float withOffset(float sum, int, int, float) const { return sum; }
+};
+
 struct Warp {
   int lane = int(threadIdx.x) % 32;
   int along = int(threadIdx.x) / 32 % int(constants::warps_along);
@@ -70,6 +98,7 @@ struct Work {
   Sums<Accumulator> open; ///< of the group, or of the segment where there are no groups
   Sums<float> segment;    ///< of closed groups
   Sums<float> total;      ///< of closed segments, or of groups of integers
+  InputSums<kAddsOffsets> inputSums;
 
   /// The scales, or the zeros, of rows g and g + 8 of a tile for group `group` of the stage.
   __device__ void scales(u32 stageOffset, int r, int group, float (&pair)[2]) const {
@@ -79,12 +108,25 @@ struct Work {
     pair[1] = loadElement<constants::scale_type>(from, at + 1);
   }
   __device__ void zeros(u32 stageOffset, int r, int group, u32 (&pair)[2]) const {
-    if constexpr (kZeroBytes > 0) {
+    if constexpr (kZeroBytes > 0 && !kAddsOffsets) {
       int at = (warp.rowTile(r) * kStageGroups + group) * 16 + warp.lane / 4 * 2;
       pair[0] = zeroWord(shared[stageOffset + kZerosOffset + at]);
       pair[1] = zeroWord(shared[stageOffset + kZerosOffset + at + 1]);
     } else {
-      pair[0] = pair[1] = zeroWord(kNibbles ? 8 : 0);
+      pair[0] = pair[1] = zeroWord(kMiddle);
+    }
+  }
+
+  /// What must be added to the weights of rows g and g + 8 after they are scaled by `scale`.
+  __device__ void offsets(u32 stageOffset, int r, int group, const float (&scale)[2],
+                          float (&pair)[2]) const {
+    if constexpr (kAddsOffsets) {
+      int at = (warp.rowTile(r) * kStageGroups + group) * 16 + warp.lane / 4 * 2;
+      const u8 *from = shared + stageOffset + kZerosOffset;
+#pragma unroll
+      for (int i = 0; i < 2; ++i)
+        pair[i] =
+            __fmaf_rn(scale[i], float(kMiddle), loadElement<constants::scale_type>(from, at + i));
     }
   }
 
@@ -92,8 +134,9 @@ struct Work {
   __device__ void closeGroup(u32 stageOffset, int group) {
 #pragma unroll
     for (int r = 0; r < kRows; ++r) {
-      float scale[2];
+      float scale[2], offset[2] = {};
       scales(stageOffset, r, group, scale);
+      offsets(stageOffset, r, group, scale, offset);
 #pragma unroll
       for (int c = 0; c < kBlocks; ++c)
 #pragma unroll
@@ -101,10 +144,13 @@ struct Work {
           if constexpr (kInteger)
             total.of[r][c][i] += float(open.of[r][c][i]) * scale[i / 2];
           else
-            segment.of[r][c][i] = __fmaf_rn(open.of[r][c][i], scale[i / 2], segment.of[r][c][i]);
+            segment.of[r][c][i] =
+                inputSums.withOffset(__fmaf_rn(open.of[r][c][i], scale[i / 2], segment.of[r][c][i]),
+                                     c, i % 2, offset[i / 2]);
           open.of[r][c][i] = 0;
         }
     }
+    inputSums.clear();
   }
 
   /// This block's part of the workspace for segment (for integers: share) `part`.
@@ -189,6 +235,7 @@ struct Work {
           decodeWeights<Index>(a[r], words[r], zero);
       }
       multiplyFragments<Index>(a, inputs);
+      addInputs<Index>(inputs);
       if constexpr (Rest) {
 #pragma unroll
         for (int r = 0; r < kRows; ++r)
@@ -196,7 +243,7 @@ struct Work {
         multiplyFragments<Index>(a, inputs);
       }
       constexpr int last = (Index + 1) * kProductDepth; // columns of the step that are done
-      if constexpr (kGrouped && last % 32 == 0)
+      if constexpr (kGrouped && last % kGroupStep == 0)
         if (groupEnds(depth + last, k))
           closeGroup(stageOffset, group);
       multiplyProducts<Index + 1, End, Rest>(stageOffset, depth, words, inputs, k);
@@ -213,6 +260,16 @@ struct Work {
 #pragma unroll
       for (int r = 0; r < kRows; ++r)
         multiply(open.of[r][c], a[r], b);
+    }
+  }
+
+  /// Adds step `Index` of the inputs to their sums.
+  template <int Index> __device__ void addInputs(const u32 (&inputs)[kBlocks][4]) {
+#pragma unroll
+    for (int c = 0; c < kBlocks; ++c) {
+      u32 b[2];
+      decodeInputs<Index>(b, inputs[c]);
+      inputSums.add(c, b);
     }
   }
 
@@ -355,6 +412,7 @@ __device__ void run(const Launch &launch) {
                int(first * kSegment),
                int(least(last * kSegment, kDepth)),
                Book(kLooksUp ? launch.buffers[kZeros] : nullptr),
+               {},
                {},
                {},
                {}};
