@@ -68,7 +68,8 @@ MatmulShape::MatmulShape(llm::MatmulOp op)
       columns(llm::columnsOf(op.getResult())), k(llm::columnsOf(op.getInput())),
       experts(op.getOrder() ? op.experts() : 0),
       group(op.getEncoding() ? std::max<int64_t>(op.getEncoding()->getGroup(), 0) : 0),
-      integer(input.isInteger(8)), zeroPoints(bool(op.getZeros())),
+      integer(input.isInteger(8)),
+      zeros(op.getEncoding() ? llm::zerosOf(op.getEncodingAttr()) : llm::Zeros::None),
       inputBytes(engine::elementBits(input) / 8), rowDim(rowDimOf(op.getResult())) {}
 
 int64_t MatmulShape::reached(int64_t tokens) const {

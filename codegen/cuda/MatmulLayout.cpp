@@ -27,6 +27,8 @@ static std::pair<int64_t, SmallVector<int64_t>> blockDigits(FragmentLayout layou
     return {32, {0, 1, 8, 1, 4, 4, 1, 16, 2, 0, 8, 2, 1, 1, 4}};
   case FragmentLayout::Nibbles:
     return {64, {0, 1, 8, 1, 2, 4, 1, 16, 4, 1, 1, 2, 1, 8, 2, 0, 8, 2}};
+  case FragmentLayout::NibblePairs:
+    return {64, {0, 1, 8, 1, 2, 4, 1, 16, 4, 1, 8, 2, 0, 8, 2, 1, 1, 2}};
   case FragmentLayout::NibbleQuads:
     return {64, {0, 1, 8, 1, 4, 4, 1, 32, 2, 0, 8, 2, 1, 1, 4, 1, 16, 2}};
   }

@@ -17,7 +17,7 @@ struct MatmulShape {
   int64_t experts;          ///< whose weights are stacked, with groups; 0: without
   int64_t group;            ///< columns of k with one scale; 0: by row or weight
   bool integer;             ///< i8 inputs
-  bool zeroPoints;
+  llm::Zeros zeros;
   int64_t inputBytes;
   std::optional<RowDim> rowDim; ///< of the result; nothing for another expression
 

@@ -52,24 +52,29 @@ constexpr Tile kFewTokens[] = {
 /// Many tokens: the tile is as near to square as registers allow. Sums by group need some for each
 /// group besides those of the segment and of all.
 constexpr Tile kManyGrouped = {INT64_MAX, 4, 2, 2, 4, false};
+constexpr Tile kManyCrowded = {INT64_MAX, 4, 2, 2, 2, false};
 constexpr Tile kManyHalves = {INT64_MAX, 2, 4, 4, 4, false};
 constexpr Tile kManyBytes = {INT64_MAX, 4, 2, 2, 8, false};
 
 /// The layout in which tensor cores take the weight; nothing where they cannot.
 std::optional<FragmentLayout> fragmentsOf(llm::MatmulOp op, const MatmulShape &shape) {
-  constexpr int64_t kAlignment = 16, kGroupStep = 32;
+  constexpr int64_t kAlignment = 16;
   bool halves = shape.input.isBF16() || shape.input.isF16();
+  // What one instruction multiplies.
+  const int64_t groupStep = halves ? 16 : 32;
   bool float8 = isa<Float8E4M3FNType>(shape.weight);
   bool encoded = bool(op.getEncoding());
-  if (shape.k * shape.inputBytes % kAlignment != 0 || shape.group % kGroupStep != 0)
+  if (shape.k * shape.inputBytes % kAlignment != 0 || shape.group % groupStep != 0)
     return std::nullopt;
   // Every expert begins with a tile.
   if (shape.experts > 1 && shape.rows % kTileRows != 0)
     return std::nullopt;
   if (halves && shape.weight == shape.input && !encoded)
     return FragmentLayout::Halves;
-  if (!encoded || llm::zerosOf(op.getEncodingAttr()) > llm::Zeros::Points)
+  if (!encoded || (shape.zeros > llm::Zeros::Points && !halves))
     return std::nullopt;
+  if (shape.zeros == llm::Zeros::CodeBook)
+    return shape.weight.isInteger(4) ? std::optional(FragmentLayout::NibblePairs) : std::nullopt;
   if (shape.weight.isInteger(4))
     return halves          ? std::optional(FragmentLayout::Nibbles)
            : shape.integer ? std::optional(FragmentLayout::NibbleQuads)
@@ -78,7 +83,8 @@ std::optional<FragmentLayout> fragmentsOf(llm::MatmulOp op, const MatmulShape &s
     if (halves)
       return FragmentLayout::Bytes;
     // A byte less its zero point is no byte.
-    if (float8 ? isa<Float8E4M3FNType>(shape.input) : shape.integer && !shape.zeroPoints)
+    if (float8 ? isa<Float8E4M3FNType>(shape.input)
+               : shape.integer && shape.zeros == llm::Zeros::None)
       return FragmentLayout::Quads;
   }
   return std::nullopt;
@@ -94,11 +100,24 @@ struct Plan {
 
 int64_t bitsOf(Type type) { return engine::elementBits(type); }
 
-/// The group that the template closes sums by: zero points of whole rows are one long group.
-int64_t groupOf(const MatmulShape &shape) {
-  if (shape.group == 0 && shape.zeroPoints)
+/// Bits of what a group of a row has in the third tensor.
+int64_t zeroBits(llm::MatmulOp op, const MatmulShape &shape) {
+  bool byGroup = shape.zeros == llm::Zeros::Points || shape.zeros == llm::Zeros::Offsets;
+  return byGroup ? bitsOf(cast<RankedTensorType>(op.getZeros().getType()).getElementType()) : 0;
+}
+
+/// The group that the template closes sums by: zero points and offsets of whole rows are one long
+/// group.
+int64_t groupOf(llm::MatmulOp op, const MatmulShape &shape) {
+  if (shape.group == 0 && zeroBits(op, shape) > 0)
     return llvm::alignTo(shape.k, kSegment);
   return shape.group;
+}
+
+/// Whether groups are so short that many are open at once, and need registers besides those of the
+/// sums: tables, zeros, or sums of inputs.
+bool isCrowded(const MatmulShape &shape) {
+  return shape.group > 0 && shape.group < 32 && shape.zeros > llm::Zeros::None;
 }
 
 /// Bytes of a stage; counted as in kernels/MatmulPipeline.cuh.
@@ -110,7 +129,7 @@ int64_t stageBytes(const Plan &plan, llm::MatmulOp op, const MatmulShape &shape,
     int64_t groups = std::max<int64_t>(plan.depth / plan.group, 1);
     auto scales = cast<RankedTensorType>(op.getScales().getType());
     bytes += plan.tile.rows() * groups * bitsOf(scales.getElementType()) / 8;
-    bytes += shape.zeroPoints ? plan.tile.rows() * groups : 0;
+    bytes += plan.tile.rows() * groups * zeroBits(op, shape) / 8;
   }
   bytes += architecture.hasTensorCopies() ? kBarrierBytes : 0;
   return bytes;
@@ -149,7 +168,8 @@ llvm::SmallVector<int64_t, 2> depthsOf(const Plan &plan, const MatmulShape &shap
   // Rows of tokens are at least 128 bytes; weights of few bits get deeper stages.
   bool wide = plan.tile.tokens() > 64 && shape.inputBytes == 2;
   // Every group of a stage costs registers beside the sums.
-  bool crowded = plan.group > 0 && plan.group < 64 && plan.tile.sums() > kFewSums;
+  bool crowded =
+      plan.group > 0 && plan.group < 64 && plan.tile.sums() + (isCrowded(shape) ? 1 : 0) > kFewSums;
   bool deep = bitsOf(shape.weight) <= 8 && !wide && !crowded;
   llvm::SmallVector<int64_t, 2> depths;
   for (int64_t depth : {128, 64}) {
@@ -163,7 +183,7 @@ llvm::SmallVector<int64_t, 2> depthsOf(const Plan &plan, const MatmulShape &shap
 /// The sizes for `tile`; nothing if the architecture has too little shared memory.
 std::optional<Plan> planFor(llm::MatmulOp op, const MatmulShape &shape, const Tile &tile,
                             const CudaArchitecture &architecture) {
-  Plan plan = {tile, 0, groupOf(shape), 0, 0, 0};
+  Plan plan = {tile, 0, groupOf(op, shape), 0, 0, 0};
   for (int64_t depth : depthsOf(plan, shape)) {
     plan.depth = depth;
     plan.stageBytes = stageBytes(plan, op, shape, architecture);
@@ -226,9 +246,9 @@ void addTensorMaps(CudaVariant &variant, llm::MatmulOp op, const MatmulShape &sh
   int64_t scaleBytes = kTileRows * bitsOf(scales.getElementType()) / 8;
   variant.tensorMap(op, op.getScales(), tiles, groups * scaleBytes, tileRows,
                     stageGroups * scaleBytes);
-  if (shape.zeroPoints)
-    variant.tensorMap(op, op.getZeros(), tiles, groups * kTileRows, tileRows,
-                      stageGroups * kTileRows);
+  if (int64_t zeroBytes = kTileRows * zeroBits(op, shape) / 8)
+    variant.tensorMap(op, op.getZeros(), tiles, groups * zeroBytes, tileRows,
+                      stageGroups * zeroBytes);
 }
 
 KernelVariant tensorKernel(llm::MatmulOp op, const MatmulShape &shape, const Plan &plan,
@@ -292,12 +312,17 @@ struct Candidate {
 };
 
 /// The tiles to choose from, those for few tokens first; the last one takes any number.
-llvm::SmallVector<Tile> tilesFor(const MatmulShape &shape) {
+llvm::SmallVector<Tile> tilesFor(llm::MatmulOp op, const MatmulShape &shape) {
   llvm::SmallVector<Tile> tiles(std::begin(kFewTokens), std::end(kFewTokens));
+  if (isCrowded(shape)) {
+    llvm::erase_if(tiles, [](const Tile &tile) { return tile.sums() > kFewSums; });
+    tiles.push_back(kManyCrowded);
+    return tiles;
+  }
   tiles.push_back(kManyGrouped);
   if (shape.inputBytes == 1)
     tiles.push_back(kManyBytes);
-  else if (groupOf(shape) == 0)
+  else if (groupOf(op, shape) == 0)
     tiles.push_back(kManyHalves);
   return tiles;
 }
@@ -367,7 +392,8 @@ LayoutAttr codegen::tensorLayout(llm::MatmulOp op, const MatmulShape &shape, uns
   if (value == op.getWeight())
     return fragmentLayout(type, *fragments);
   bool byRow = op.getEncoding() && op.getEncoding()->getGroup() >= 0;
-  if (byRow && (value == op.getScales() || value == op.getZeros()))
+  bool isBook = value == op.getZeros() && shape.zeros == llm::Zeros::CodeBook;
+  if (byRow && !isBook && (value == op.getScales() || value == op.getZeros()))
     return fragmentScales(type);
   return {};
 }
@@ -394,7 +420,7 @@ void codegen::addTensorKernels(llm::MatmulOp op, const MatmulShape &shape,
   if (!takesOperands(op, shape))
     return;
   std::vector<Candidate> candidates;
-  for (const Tile &tile : tilesFor(shape))
+  for (const Tile &tile : tilesFor(op, shape))
     if (std::optional<Plan> plan = planFor(op, shape, tile, architecture))
       candidates.push_back({*plan, tensorKernel(op, shape, *plan, architecture)});
   if (!candidates.empty() && candidates.back().plan.tile.most == INT64_MAX)
@@ -406,7 +432,7 @@ void codegen::addTensorCandidates(llm::MatmulOp op, const MatmulShape &shape,
                                   Kernels &kernels) {
   if (!takesOperands(op, shape))
     return;
-  for (const Tile &tile : tilesFor(shape)) {
+  for (const Tile &tile : tilesFor(op, shape)) {
     for (const Plan &plan : plansFor(op, shape, tile, architecture))
       kernels.push_back(tensorKernel(op, shape, plan, architecture));
     // Larger tiles would be empty for the most part.

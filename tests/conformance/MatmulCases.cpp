@@ -19,6 +19,7 @@ struct Format {
   int64_t group = 0;
   bool zeroPoints = false;
   const char *scale = "f32";
+  bool exactBook = false; ///< whether 16 bits hold the code book's numbers
   bool encoded() const { return *encoding; }
   bool hasOffsets() const { return llvm::StringRef(encoding).starts_with("affine"); }
   bool hasCodeBook() const { return llvm::StringRef(encoding) == "codebook4"; }
@@ -52,7 +53,13 @@ const Format kStoredFormats[] = {{"int4g32zh", "i4", "int4", 32, true, "f16"},
                                  {"affine4g16", "i4", "affine4", 16, false, "f32"},
                                  {"affine8g32", "i8", "affine8", 32, false, "f32"},
                                  {"codebook4g32h", "i4", "codebook4", 32, false, "f16"},
-                                 {"codebook4rowb", "i4", "codebook4", 0, false, "bf16"}};
+                                 {"codebook4rowb", "i4", "codebook4", 0, false, "bf16"},
+                                 {"codebook4g32eb", "i4", "codebook4", 32, false, "bf16", true},
+                                 {"codebook4g16eh", "i4", "codebook4", 16, false, "f16", true},
+                                 {"int4g16", "i4", "int4", 16, false, "f32"},
+                                 {"int8g16", "i8", "int8", 16, false, "f32"},
+                                 {"affine4g128h", "i4", "affine4", 128, false, "f16"},
+                                 {"affine8rowb", "i8", "affine8", 0, false, "bf16"}};
 
 /// A product's shape and types.
 struct Product {
@@ -81,6 +88,14 @@ struct Product {
                                : llvm::formatv("tensor<{0}x{1}xi8>", scaleRows(), groups()).str();
   }
 
+  /// Two weights of a pair share their code book.
+  std::string zeros(const std::string &suffix) const {
+    return "%z" + (weight.hasCodeBook() ? "" : suffix);
+  }
+  bool hasOwnZeros(const std::string &suffix) const {
+    return weight.hasZeros() && !(weight.hasCodeBook() && suffix == "b");
+  }
+
   /// Parameters of the function: %x, %w, %xs?, %s?, %z?; names of weights end in `suffix`.
   std::string inputParameters() const {
     std::string text = "%x: " + activation(depth, input, rows);
@@ -92,9 +107,10 @@ struct Product {
     std::string text = ", %w" + suffix + ": " + weightType();
     if (weight.encoded())
       text += ", %s" + suffix + ": " + scaleType() + " {test.role = \"scales\"}";
-    if (weight.hasZeros())
-      text += ", %z" + suffix + ": " + zeroType() +
-              (!weight.zeroPoints         ? ""
+    if (hasOwnZeros(suffix))
+      text += ", " + zeros(suffix) + ": " + zeroType() +
+              (weight.exactBook           ? " {test.role = \"halves\"}"
+               : !weight.zeroPoints       ? ""
                : weight.element[1] == '4' ? " {test.role = \"zeros\"}"
                                           : " {test.role = \"signed_zeros\"}");
     return text;
@@ -107,7 +123,7 @@ struct Product {
     if (weight.encoded())
       text += " scales(%s" + suffix + " : " + scaleType() + ")";
     if (weight.hasZeros())
-      text += " zeros(%z" + suffix + " : " + zeroType() + ")";
+      text += " zeros(" + zeros(suffix) + " : " + zeroType() + ")";
     return weight.encoded() ? text + " #encoding" : text;
   }
   /// What stands before the function.
@@ -132,13 +148,14 @@ static std::string wrap(const Product &product, const std::string &parameters,
 }
 
 /// The numbers that a weight stands for, row by row: it and what follows it stand from `first` on
-/// among the arguments.
-static std::vector<double> weightNumbers(const Product &product, const Inputs &inputs,
-                                         size_t first) {
+/// among the arguments, its zeros at `zerosAt` (0: as the third).
+static std::vector<double> weightNumbers(const Product &product, const Inputs &inputs, size_t first,
+                                         size_t zerosAt = 0) {
   const Format &format = product.weight;
   const HostTensor &w = inputs.arguments[first].tensor;
   const HostTensor *scales = format.encoded() ? &inputs.arguments[first + 1].tensor : nullptr;
-  const HostTensor *zeros = format.hasZeros() ? &inputs.arguments[first + 2].tensor : nullptr;
+  const HostTensor *zeros =
+      format.hasZeros() ? &inputs.arguments[zerosAt ? zerosAt : first + 2].tensor : nullptr;
   bool codeBook = format.hasCodeBook(), offsets = format.hasOffsets();
   double middle = format.countsInIntegers() && format.element[1] == '4' ? 8 : 0;
   std::vector<double> numbers;
@@ -180,8 +197,9 @@ static void addSums(const Product &product, const Inputs &inputs, const std::vec
 }
 
 /// Every sum, row by row, with the weight at argument `first`.
-static std::vector<Expected> productOf(const Product &product, const Inputs &inputs, size_t first) {
-  std::vector<double> weight = weightNumbers(product, inputs, first);
+static std::vector<Expected> productOf(const Product &product, const Inputs &inputs, size_t first,
+                                       size_t zerosAt = 0) {
+  std::vector<double> weight = weightNumbers(product, inputs, first, zerosAt);
   std::vector<Expected> sums;
   for (int64_t row = 0; row < inputs.dims.T; ++row)
     addSums(product, inputs, weight, row, 0, product.columns, sums);
@@ -268,7 +286,7 @@ static Case pairCase(const Product &half) {
     std::string body = interleave("w", half.weightType(), both.weightType());
     if (half.weight.encoded())
       body += interleave("s", half.scaleType(), both.scaleType());
-    if (half.weight.hasZeros())
+    if (half.weight.hasZeros() && !half.weight.hasCodeBook())
       body += interleave("z", half.zeroType(), both.zeroType());
     body += llvm::formatv("  %y = {0} pair_offset {1}", both.operation(), offset).str() +
             both.types(type) + " " + region + "\n";
@@ -279,7 +297,8 @@ static Case pairCase(const Product &half) {
     size_t first = half.quantized() ? 2 : 1;
     size_t each = 1 + (half.weight.encoded() ? 1 : 0) + (half.weight.hasZeros() ? 1 : 0);
     std::vector<Expected> gates = productOf(half, inputs, first);
-    std::vector<Expected> ups = productOf(half, inputs, first + each);
+    size_t zeros = half.weight.hasCodeBook() ? first + 2 : 0; // the first one's
+    std::vector<Expected> ups = productOf(half, inputs, first + each, zeros);
     for (auto [gate, up] : llvm::zip_equal(gates, ups)) {
       double silu = gate.value / (1 + std::exp(-gate.value));
       // |silu'| <= 1.1 and |silu(g)| <= |g|.
@@ -396,7 +415,7 @@ static Case mixturePairCase(const Mixture &mixture) {
     std::string body = weave("w", stack.weightType());
     if (stack.weight.encoded())
       body += weave("s", stack.scaleType());
-    if (stack.weight.hasZeros())
+    if (stack.weight.hasZeros() && !stack.weight.hasCodeBook())
       body += weave("z", stack.zeroType());
     std::string operation = stack.operation("w");
     body += "  %y = " + operation + " pair_offset " + std::to_string(offset) +
@@ -423,11 +442,15 @@ static void addMixtures(std::vector<Case> &cases) {
   add(mixtureCase({{"bf16", int4, "bf16", 48, 640}, 4, 3}), {1, 50});
   add(mixtureCase({{"bf16", zeros, "f32", 32, 128}, 70, 4, false}), {1, 9}, true);
   add(mixtureCase({{"bf16", kStoredFormats[9], "f32", 32, 172}, 4, 2}), {1, 9}, true);
+  add(mixtureCase({{"bf16", kStoredFormats[10], "bf16", 48, 640}, 4, 3}), {1, 50}, true);
+  add(mixtureCase({{"bf16", kStoredFormats[12], "bf16", 48, 640}, 5, 2}), {1, 50});
+  add(mixtureCase({{"bf16", kStoredFormats[7], "f32", 48, 640}, 4, 3}), {1, 50});
   add(mixtureCase({{"i8", int8, "f32", 48, 640}, 5, 2}), {1, 33});
   add(mixtureCase({{"i8", int4, "f32", 48, 128}, 5, 2, false}), {1, 33});
   add(mixtureCase({{"f8E4M3FN", fp8, "bf16", 48, 640}, 5, 2}), {1, 33});
   add(mixtureCase({{"bf16", bf16, "bf16", 24, 640}, 1, 1}), {1, 9});
   add(mixturePairCase({{"bf16", bf16, "bf16", 96, 640}, 5, 2}), {1, 21});
+  add(mixturePairCase({{"bf16", kStoredFormats[12], "bf16", 96, 640}, 5, 2}), {1, 21});
   add(mixturePairCase({{"f32", zeros, "f32", 64, 192}, 3, 2}), {1, 21});
   add(mixturePairCase({{"i8", int8, "f32", 64, 192}, 3, 2}), {1, 21}, true);
 }
@@ -502,6 +525,8 @@ std::vector<Case> conformance::matmulCases() {
   add(pairCase({"bf16", kStoredFormats[3], "f32", 43, 172}), {1, 17});
   add(pairCase({"bf16", kStoredFormats[7], "f32", 43, 172}), {1, 17});
   add(pairCase({"bf16", kFormats[5], "bf16", 70, 640}), {1, 17});
+  add(pairCase({"bf16", kStoredFormats[9], "f32", 72, 640}), {1, 17});
+  add(pairCase({"bf16", kStoredFormats[10], "f32", 72, 640}), {1, 17});
   add(pairCase({"i8", kFormats[3], "bf16", 72, 640}), {1, 17}, true);
   add(pairCase({"i8", kFormats[5], "bf16", 43, 172}), {1, 17}, true);
   add(pairCase({"f8E4M3FN", kFormats[9], "bf16", 43, 172}), {1, 17}, true);

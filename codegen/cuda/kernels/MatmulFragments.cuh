@@ -21,8 +21,12 @@ constexpr Product kProduct = constants::input_type == kBf16    ? Product::Bf16
 constexpr bool kByteProducts = kProduct == Product::Integer || kProduct == Product::Float8;
 constexpr i64 kWeightType = constants::weight_type;
 constexpr bool kNibbles = kWeightType == kI4;
+/// Stored elements are places in a code book (MatmulCodeBook.cuh).
+constexpr bool kLooksUp = constants::zeros == kCodeBook;
+/// Groups have offsets beside their scales.
+constexpr bool kAddsOffsets = constants::zeros == kOffsets;
 /// Decoding takes a zero off.
-constexpr bool kSubtracts = kNibbles || (kWeightType == kI8 && !kByteProducts);
+constexpr bool kSubtracts = !kLooksUp && (kNibbles || (kWeightType == kI8 && !kByteProducts));
 constexpr bool kWideWeights = kWeightType == kBf16 || kWeightType == kF16;
 /// Columns of k in the 16 bytes of a lane.
 constexpr int kBlockDepth = kNibbles ? 64 : kWideWeights ? 16 : 32;
@@ -66,8 +70,8 @@ template <int High> INGOT_DEVICE u32 decodeFloat8(u32 word) {
   }
 }
 
-/// Bytes 0 and 2 or 1 and 3 of a word of i8 as two halves, less `zero` (2^23 + 128 + zero in f32 for
-/// bf16, the half of 1024 + 128 + zero twice for f16).
+/// Bytes 0 and 2 or 1 and 3 of a word of i8 as two halves, less `zero` (2^23 + 128 + zero in f32
+/// for bf16, the half of 1024 + 128 + zero twice for f16).
 template <int High> INGOT_DEVICE u32 decodeByte(u32 word, u32 zero) {
   u32 biased = word ^ 0x80808080u;
   if constexpr (kProduct == Product::Bf16) {
@@ -93,6 +97,10 @@ template <int Index> INGOT_DEVICE u32 decodeNibble(u32 word, u32 zero) {
     return ptx::subtractF16x2(raised, zero);
   }
 }
+
+/// The zero of weights without zero points. Where offsets are added it is made up for in them: so
+/// sums stay small.
+constexpr u32 kMiddle = kNibbles ? 8 : 0;
 
 /// The zero of a row as decodeNibble or decodeByte wants it; for integer products in each byte.
 /// `zero`: as a byte.

@@ -22,9 +22,14 @@ static_assert(kRowBytes >= 128, "eight tokens' chunks must reach all banks");
 /// Groups along k, scaled one by one; without them scales are applied to whole sums.
 constexpr bool kGrouped = constants::group > 0;
 constexpr int kGroup = kGrouped ? int(constants::group) : kTileDepth;
+/// Columns at whose multiples groups may end.
+constexpr int kGroupStep = kGroup % 32 == 0 ? 32 : 16;
 constexpr int kStageGroups = kTileDepth > kGroup ? kTileDepth / kGroup : 1;
 constexpr int kScaleBytes = kGrouped ? 16 * int(elementBytes(constants::scale_type)) : 0;
-constexpr int kZeroBytes = kGrouped && kHasZeros ? 16 : 0;
+constexpr int kZeroBytes = !kGrouped                         ? 0
+                           : constants::zeros == kZeroPoints ? 16
+                           : kAddsOffsets                    ? kScaleBytes
+                                                             : 0;
 constexpr i64 kGroups = ceilDiv(kDepth, kGroup);
 
 /// Packed weights: tiles of 16 rows, in each blocks of kBlockDepth columns of 512 bytes.
@@ -159,7 +164,7 @@ struct WeightCopies {
       scales.copy(to + kScalesOffset, group * kScaleBytes,
                   (int(kGroups) - group) * (kScaleBytes / 16));
     if constexpr (kZeroChunks > 0)
-      zeros.copy(to + kZerosOffset, group * kZeroBytes, int(kGroups) - group);
+      zeros.copy(to + kZerosOffset, group * kZeroBytes, (int(kGroups) - group) * (kZeroBytes / 16));
   }
   // A thread's copies are waited for together, whatever they bring.
   __device__ void wait(u32, u32) const {}

@@ -5,6 +5,7 @@
 // result does not depend on them.
 #define INGOT_WAITS_ITSELF
 #include "Arrival.cuh"
+#include "MatmulCodeBook.cuh"
 #include "MatmulPipeline.cuh"
 
 extern __shared__ __align__(128) u8 shared[];
@@ -44,6 +45,34 @@ template <class Visit> INGOT_DEVICE void forEachSum(Visit visit) {
         visit(r, c, i);
 }
 
+/// With offsets: sums of the open group's inputs, as the product with a fragment of ones, whose
+/// rows are all alike. Those of tokens 2t and 2t + 1 are the first two of four.
+template <bool Needed> struct InputSums {
+  float of[kBlocks][4];
+
+  __device__ void add(int c, const u32 (&b)[2]) {
+    constexpr u32 ones = kProduct == Product::Bf16 ? 0x3f803f80u : 0x3c003c00u;
+    constexpr u32 fragment[4] = {ones, ones, ones, ones};
+    multiply(of[c], fragment, b);
+  }
+  __device__ void clear() {
+#pragma unroll
+    for (int c = 0; c < kBlocks; ++c)
+#pragma unroll
+      for (int i = 0; i < 4; ++i)
+        of[c][i] = 0;
+  }
+  /// The group's sum with what `offset` adds to each of its weights.
+  __device__ float withOffset(float sum, int c, int token, float offset) const {
+    return __fmaf_rn(of[c][token], offset, sum);
+  }
+};
+template <> struct InputSums<false> {
+  __device__ void add(int, const u32 (&)[2]) {}
+  __device__ void clear() {}
+  __device__ float withOffset(float sum, int, int, float) const { return sum; }
+};
+
 struct Warp {
   int lane = int(threadIdx.x) % 32;
   int along = int(threadIdx.x) / 32 % int(constants::warps_along);
@@ -63,11 +92,13 @@ struct Work {
   const Launch &launch;
   Tile tile;
   Warp warp;
-  u32 base;               ///< of the stages
-  int begin, end;         ///< of k
+  u32 base;       ///< of the stages
+  int begin, end; ///< of k
+  Book book;
   Sums<Accumulator> open; ///< of the group, or of the segment where there are no groups
   Sums<float> segment;    ///< of closed groups
   Sums<float> total;      ///< of closed segments, or of groups of integers
+  InputSums<kAddsOffsets> inputSums;
 
   /// The scales, or the zeros, of rows g and g + 8 of a tile for group `group` of the stage.
   __device__ void scales(u32 stageOffset, int r, int group, float (&pair)[2]) const {
@@ -77,12 +108,25 @@ struct Work {
     pair[1] = loadElement<constants::scale_type>(from, at + 1);
   }
   __device__ void zeros(u32 stageOffset, int r, int group, u32 (&pair)[2]) const {
-    if constexpr (kHasZeros && kGrouped) {
+    if constexpr (kZeroBytes > 0 && !kAddsOffsets) {
       int at = (warp.rowTile(r) * kStageGroups + group) * 16 + warp.lane / 4 * 2;
       pair[0] = zeroWord(shared[stageOffset + kZerosOffset + at]);
       pair[1] = zeroWord(shared[stageOffset + kZerosOffset + at + 1]);
     } else {
-      pair[0] = pair[1] = zeroWord(kNibbles ? 8 : 0);
+      pair[0] = pair[1] = zeroWord(kMiddle);
+    }
+  }
+
+  /// What must be added to the weights of rows g and g + 8 after they are scaled by `scale`.
+  __device__ void offsets(u32 stageOffset, int r, int group, const float (&scale)[2],
+                          float (&pair)[2]) const {
+    if constexpr (kAddsOffsets) {
+      int at = (warp.rowTile(r) * kStageGroups + group) * 16 + warp.lane / 4 * 2;
+      const u8 *from = shared + stageOffset + kZerosOffset;
+#pragma unroll
+      for (int i = 0; i < 2; ++i)
+        pair[i] =
+            __fmaf_rn(scale[i], float(kMiddle), loadElement<constants::scale_type>(from, at + i));
     }
   }
 
@@ -90,8 +134,9 @@ struct Work {
   __device__ void closeGroup(u32 stageOffset, int group) {
 #pragma unroll
     for (int r = 0; r < kRows; ++r) {
-      float scale[2];
+      float scale[2], offset[2] = {};
       scales(stageOffset, r, group, scale);
+      offsets(stageOffset, r, group, scale, offset);
 #pragma unroll
       for (int c = 0; c < kBlocks; ++c)
 #pragma unroll
@@ -99,10 +144,13 @@ struct Work {
           if constexpr (kInteger)
             total.of[r][c][i] += float(open.of[r][c][i]) * scale[i / 2];
           else
-            segment.of[r][c][i] = __fmaf_rn(open.of[r][c][i], scale[i / 2], segment.of[r][c][i]);
+            segment.of[r][c][i] =
+                inputSums.withOffset(__fmaf_rn(open.of[r][c][i], scale[i / 2], segment.of[r][c][i]),
+                                     c, i % 2, offset[i / 2]);
           open.of[r][c][i] = 0;
         }
     }
+    inputSums.clear();
   }
 
   /// This block's part of the workspace for segment (for integers: share) `part`.
@@ -134,8 +182,9 @@ struct Work {
     });
   }
 
-  /// Multiplies kStepDepth columns of the stage from `depth` on.
-  __device__ void multiplyStep(u32 stageOffset, int depth, int k) {
+  /// Multiplies kStepDepth columns of the stage from `depth` on. `Rest`: with what halves leave of
+  /// the code book's numbers.
+  template <bool Rest> __device__ void multiplyStep(u32 stageOffset, int depth, int k) {
     u32 words[kRows][kStepWords];
 #pragma unroll
     for (int r = 0; r < kRows; ++r)
@@ -149,13 +198,13 @@ struct Work {
         words[r][w + 2] = four.z;
         words[r][w + 3] = four.w;
       }
-    multiplyHalf<0>(stageOffset, depth, words, k);
+    multiplyHalf<0, Rest>(stageOffset, depth, words, k);
     if constexpr (kHalves == 2)
-      multiplyHalf<1>(stageOffset, depth, words, k);
+      multiplyHalf<1, Rest>(stageOffset, depth, words, k);
   }
 
   /// One load of inputs for each block of tokens, and the products with it.
-  template <int Half>
+  template <int Half, bool Rest>
   __device__ void multiplyHalf(u32 stageOffset, int depth, const u32 (&words)[kRows][kStepWords],
                                int k) {
     u32 inputs[kBlocks][4];
@@ -164,11 +213,11 @@ struct Work {
 #pragma unroll
     for (int c = 0; c < kBlocks; ++c)
       ptx::loadMatrix4(inputs[c], from + c * 8 * kRowBytes);
-    multiplyProducts<Half * kHalfProducts, (Half + 1) * kHalfProducts>(stageOffset, depth, words,
-                                                                       inputs, k);
+    multiplyProducts<Half * kHalfProducts, (Half + 1) * kHalfProducts, Rest>(stageOffset, depth,
+                                                                             words, inputs, k);
   }
 
-  template <int Index, int End>
+  template <int Index, int End, bool Rest>
   __device__ void multiplyProducts(u32 stageOffset, int depth,
                                    const u32 (&words)[kRows][kStepWords],
                                    const u32 (&inputs)[kBlocks][4], int k) {
@@ -180,21 +229,47 @@ struct Work {
         u32 zero[2] = {};
         if constexpr (kSubtracts)
           zeros(stageOffset, r, group, zero);
-        decodeWeights<Index>(a[r], words[r], zero);
+        if constexpr (kLooksUp)
+          book.lookUp<false>(a[r], words[r][Index]);
+        else
+          decodeWeights<Index>(a[r], words[r], zero);
       }
-#pragma unroll
-      for (int c = 0; c < kBlocks; ++c) {
-        u32 b[2];
-        decodeInputs<Index>(b, inputs[c]);
+      multiplyFragments<Index>(a, inputs);
+      addInputs<Index>(inputs);
+      if constexpr (Rest) {
 #pragma unroll
         for (int r = 0; r < kRows; ++r)
-          multiply(open.of[r][c], a[r], b);
+          book.lookUp<true>(a[r], words[r][Index]);
+        multiplyFragments<Index>(a, inputs);
       }
       constexpr int last = (Index + 1) * kProductDepth; // columns of the step that are done
-      if constexpr (kGrouped && last % 32 == 0)
+      if constexpr (kGrouped && last % kGroupStep == 0)
         if (groupEnds(depth + last, k))
           closeGroup(stageOffset, group);
-      multiplyProducts<Index + 1, End>(stageOffset, depth, words, inputs, k);
+      multiplyProducts<Index + 1, End, Rest>(stageOffset, depth, words, inputs, k);
+    }
+  }
+
+  /// Adds the products of the weights' fragments and step `Index` of the inputs.
+  template <int Index>
+  __device__ void multiplyFragments(const u32 (&a)[kRows][4], const u32 (&inputs)[kBlocks][4]) {
+#pragma unroll
+    for (int c = 0; c < kBlocks; ++c) {
+      u32 b[2];
+      decodeInputs<Index>(b, inputs[c]);
+#pragma unroll
+      for (int r = 0; r < kRows; ++r)
+        multiply(open.of[r][c], a[r], b);
+    }
+  }
+
+  /// Adds step `Index` of the inputs to their sums.
+  template <int Index> __device__ void addInputs(const u32 (&inputs)[kBlocks][4]) {
+#pragma unroll
+    for (int c = 0; c < kBlocks; ++c) {
+      u32 b[2];
+      decodeInputs<Index>(b, inputs[c]);
+      inputSums.add(c, b);
     }
   }
 
@@ -208,13 +283,13 @@ struct Work {
     return column == kTileDepth && (done % kGroup == 0 || segmentEnds || done >= kDepth);
   }
 
-  __device__ void run();
+  template <bool Rest> __device__ void run();
   __device__ bool addShares();
   __device__ void store();
 };
 
 /// Copies, multiplies and closes segments until the share of k is done.
-__device__ void Work::run() {
+template <bool Rest> __device__ void Work::run() {
   WeightWay weights(launch, tile, base);
   InputCopies inputs(launch, tile);
   int steps = (end - begin + kTileDepth - 1) / kTileDepth;
@@ -245,7 +320,7 @@ __device__ void Work::run() {
     ptx::commitCopies();
 #pragma unroll
     for (int depth = 0; depth < kTileDepth; depth += kStepDepth)
-      multiplyStep(reading, depth, k);
+      multiplyStep<Rest>(reading, depth, k);
     if constexpr (!kInteger)
       if ((k + kTileDepth) % kSegment == 0 || k + kTileDepth >= end)
         closeSegment(k / int(kSegment));
@@ -293,7 +368,7 @@ __device__ void Work::store() {
     float sum = kInteger && !kGrouped ? float(open.of[r][c][i]) : total.of[r][c][i];
     int row = warp.rowTile(r) * 16 + warp.lane / 4 + (i / 2) * 8;
     int token = warp.token(c) + warp.lane % 4 * 2 + i % 2;
-    sums[token * stride + row] = sum * kDecodedUnit;
+    sums[token * stride + row] = sum * kDecodedUnit * book.unit;
   });
   __syncthreads();
   for (int i = int(threadIdx.x); i < kTileTokens * columns; i += kThreads) {
@@ -336,10 +411,15 @@ __device__ void run(const Launch &launch) {
                ptx::sharedAddress(shared),
                int(first * kSegment),
                int(least(last * kSegment, kDepth)),
+               Book(kLooksUp ? launch.buffers[kZeros] : nullptr),
+               {},
                {},
                {},
                {}};
-  work.run();
+  if (work.book.hasRest)
+    work.run<kLooksUp>();
+  else
+    work.run<false>();
   if (work.addShares())
     work.store();
 }
