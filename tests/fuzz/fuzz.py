@@ -3,8 +3,9 @@
 """Runs one libFuzzer target of the preset `fuzz`, from its seeds and its packed corpus.
 
 The last line says what the run did. A crash, a leak, more than 2 GiB or an input that takes more
-than ten seconds is a failure; libFuzzer leaves that input in build/fuzz/findings. With --update the
-inputs that reach all that was reached are packed anew into tests/fuzz/corpora.
+than ten seconds is a failure; libFuzzer leaves that input in build/fuzz/findings. With --pack
+nothing is run: the inputs that reach every branch the last run reached are packed anew into
+tests/fuzz/corpora.
 """
 import argparse
 import pathlib
@@ -17,6 +18,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 BUILD = ROOT / "build" / "fuzz"
 MOST_BYTES = 150_000  # Of one packed corpus.
 MOST_INPUTS = 300
+LIMITS = ["-rss_limit_mb=2048", "-timeout=10"]
 
 
 def unpack(packed):
@@ -46,52 +48,65 @@ def number(pattern, output):
     return int(found[-1]) if found else 0
 
 
+class Target:
+    """The files of one target."""
+
+    def __init__(self, name):
+        self.name = name
+        self.program = BUILD / "bin" / f"{name}_fuzz"
+        self.committed = ROOT / "tests" / "fuzz" / "corpora" / f"{name}.corpus"
+        self.corpus = BUILD / "corpora" / name
+
+    def start(self):
+        """Fills the corpus; returns the path of the dictionary."""
+        shutil.rmtree(self.corpus, ignore_errors=True)
+        self.corpus.mkdir(parents=True)
+        dictionary = BUILD / "corpora" / f"{self.name}.dict"
+        subprocess.run([self.program, "--write-seeds", self.corpus, dictionary], check=True)
+        if self.committed.exists():
+            for index, content in enumerate(unpack(self.committed.read_bytes())):
+                (self.corpus / f"packed-{index}").write_bytes(content)
+        return dictionary
+
+    def run(self, seconds):
+        dictionary = self.start()
+        findings = BUILD / "findings"
+        findings.mkdir(exist_ok=True)
+        run = subprocess.run(
+            [self.program, self.corpus, f"-dict={dictionary}", f"-max_total_time={seconds}",
+             *LIMITS, f"-artifact_prefix={findings}/{self.name}-", "-print_final_stats=1"],
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
+        output = run.stdout.decode(errors="replace")
+        print(output)
+        executions = number(r"number_of_executed_units: +(\d+)", output)
+        edges = number(r"cov: (\d+)", output)
+        new = number(r"new_units_added: +(\d+)", output)
+        print(f"FUZZ {self.name}: {executions} executions, {edges} edges, {new} new inputs, "
+              f"status {run.returncode}")
+        return 1 if run.returncode else 0
+
+    def pack(self):
+        """Without counters an input is kept for the edges it takes, not for how often."""
+        merged = BUILD / "corpora" / f"{self.name}-merged"
+        shutil.rmtree(merged, ignore_errors=True)
+        merged.mkdir()
+        subprocess.run([self.program, "-set_cover_merge=1", "-use_counters=0", *LIMITS, merged,
+                        self.corpus], check=True, stderr=subprocess.DEVNULL)
+        inputs = [path.read_bytes() for path in merged.iterdir()]
+        packed, count = pack(inputs)
+        self.committed.write_bytes(packed)
+        print(f"{self.name}: packed {count} of {len(inputs)} inputs, {len(packed)} bytes")
+        return 0
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("target")
     parser.add_argument("--seconds", type=int, default=300)
-    parser.add_argument("--update", action="store_true", help="pack the corpus anew")
+    parser.add_argument("--pack", action="store_true", help="pack the corpus of the last run")
     arguments = parser.parse_args()
-    name = arguments.target
-
-    program = BUILD / "bin" / f"{name}_fuzz"
-    committed = ROOT / "tests" / "fuzz" / "corpora" / f"{name}.corpus"
-    corpus = BUILD / "corpora" / name
-    dictionary = BUILD / "corpora" / f"{name}.dict"
-    findings = BUILD / "findings"
-    shutil.rmtree(corpus, ignore_errors=True)
-    corpus.mkdir(parents=True)
-    findings.mkdir(exist_ok=True)
-    subprocess.run([program, "--write-seeds", corpus, dictionary], check=True)
-    if committed.exists():
-        for index, content in enumerate(unpack(committed.read_bytes())):
-            (corpus / f"packed-{index}").write_bytes(content)
-
-    limits = ["-rss_limit_mb=2048", "-timeout=10"]
-    run = subprocess.run(
-        [program, corpus, f"-dict={dictionary}", f"-max_total_time={arguments.seconds}", *limits,
-         f"-artifact_prefix={findings}/{name}-", "-print_final_stats=1"],
-        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
-    output = run.stdout.decode(errors="replace")
-    print(output)
-    executions = number(r"number_of_executed_units: +(\d+)", output)
-    edges = number(r"cov: (\d+)", output)
-    new = number(r"new_units_added: +(\d+)", output)
-    print(f"FUZZ {name}: {executions} executions, {edges} edges, {new} new inputs, "
-          f"status {run.returncode}", flush=True)
-    if run.returncode != 0 or not arguments.update:
-        return 1 if run.returncode else 0
-
-    merged = BUILD / "corpora" / f"{name}-merged"
-    shutil.rmtree(merged, ignore_errors=True)
-    merged.mkdir()
-    subprocess.run([program, "-merge=1", *limits, merged, corpus], check=True,
-                   stderr=subprocess.DEVNULL)
-    inputs = [path.read_bytes() for path in merged.iterdir()]
-    packed, count = pack(inputs)
-    committed.write_bytes(packed)
-    print(f"packed {count} of {len(inputs)} inputs, {len(packed)} bytes")
-    return 0
+    target = Target(arguments.target)
+    return target.pack() if arguments.pack else target.run(arguments.seconds)
 
 
 if __name__ == "__main__":
