@@ -11,6 +11,10 @@ if(INGOT_SANITIZE)
     -fno-sanitize-recover=undefined)
   target_link_options(IngotFlags INTERFACE -fsanitize=address,undefined)
 endif()
+if(INGOT_FUZZ)
+  target_compile_options(IngotFlags INTERFACE -fsanitize=fuzzer-no-link)
+  target_link_options(IngotFlags INTERFACE -fsanitize=fuzzer-no-link)
+endif()
 
 # ingot_library(Name SOURCES a.cpp ... LINK lib ...): a static library with the project's flags.
 function(ingot_library name)

@@ -9,9 +9,9 @@ How a program's results are counted:
     `SKIP name: reason` for each test it skips;
   - otherwise the program is one test: status 0 passed, 77 skipped, anything else failed.
 Tests labelled `full` run only with --full; those labelled `fuzz` run under the sanitizers, and with
---full everywhere. The last line of the output is `N passed, N failed, N skipped`. The exit status
-is 0 if nothing failed and, where the test data stands beside the checkout, every skipped test is
-listed in tests/expected_skips.txt.
+--full everywhere. With --full each libFuzzer target runs for five minutes too. The last line of the
+output is `N passed, N failed, N skipped`. The exit status is 0 if nothing failed and, where the
+test data stands beside the checkout, every skipped test is listed in tests/expected_skips.txt.
 """
 import argparse
 import collections
@@ -144,10 +144,11 @@ def report(outcome):
     say(text)
 
 
-def build(preset):
-    """Configures and builds a preset. Counted only when it fails: the tests show the rest."""
+def build(preset, *targets):
+    """Configures and builds a preset, or `targets` of it. Counted only when it fails: the tests
+    show the rest."""
     name = f"{preset}/build"
-    status, seconds, output = run(name, ["scripts/build", preset], SETUP_LIMIT)
+    status, seconds, output = run(name, ["scripts/build", preset, *targets], SETUP_LIMIT)
     if status == 0:
         say(f"{name:<44} {'built':<34} {seconds:8.1f} s")
         return []
@@ -190,6 +191,18 @@ def run_tests(preset, left_out, slower=1):
     return outcomes + [start(test) for test in tests if test["serial"]]
 
 
+def run_fuzzing():
+    """Runs each libFuzzer target for a while, as many at a time as there are processors."""
+    def start(target):
+        outcome = run_test(f"fuzz/{target}", [sys.executable, "tests/fuzz/fuzz.py", target])
+        say("\n".join(line for line in outcome.output.splitlines() if line.startswith("FUZZ ")))
+        return outcome
+
+    targets = [path.stem for path in sorted((ROOT / "tests" / "fuzz" / "corpora").glob("*.corpus"))]
+    with concurrent.futures.ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
+        return list(pool.map(start, targets))
+
+
 def expected_skips():
     """Patterns of the skips that are right where the test data is present."""
     lines = (ROOT / "tests" / "expected_skips.txt").read_text().splitlines()
@@ -211,6 +224,9 @@ def main():
         outcomes += run_tests("release", left_out | (set() if full else {"fuzz"}))
     failures = build("asan")
     outcomes += failures or run_tests("asan", left_out, slower=4)
+
+    if full:
+        outcomes += build("fuzz", "fuzzers") or run_fuzzing()
 
     patterns = expected_skips()
     surprises = [f"{outcome.name}: {skip}" for outcome in outcomes for skip in outcome.skipped

@@ -3,6 +3,7 @@
 #include "compiler/checkpoint/Json.h"
 
 #include "compiler/checkpoint/File.h"
+#include "compiler/checkpoint/JsonPlace.h"
 
 #include <algorithm>
 #include <iterator>
@@ -13,6 +14,8 @@ namespace ingot::checkpoint {
 struct Json::Document {
   nlohmann::json root;
   std::string fileName;
+  std::string text; ///< empty when another reader made the value
+  uint64_t firstByte = 0;
 };
 
 namespace {
@@ -141,12 +144,14 @@ std::string_view typeName(const nlohmann::json &value) {
   }
 }
 
-/// "file:line:column" of a position in a text.
-std::string lineAndColumn(std::string_view text, size_t position, const std::string &fileName) {
+/// "file:line:column, byte n" of a position in a text.
+std::string lineAndColumn(std::string_view text, size_t position, const std::string &fileName,
+                          uint64_t firstByte) {
   std::string_view before = text.substr(0, std::min(position, text.size()));
   auto line = 1 + std::count(before.begin(), before.end(), '\n');
   size_t lineStart = before.rfind('\n') + 1; // npos + 1 is 0
-  return message(printable(fileName), ":", line, ":", before.size() - lineStart);
+  return message(printable(fileName), ":", line, ":", before.size() - lineStart, ", byte ",
+                 firstByte + before.size());
 }
 
 } // namespace
@@ -163,11 +168,13 @@ Expected<Json> Json::parse(std::string_view text, std::string fileName, const Js
       nlohmann::json::sax_parse(PositionIterator(text.data(), &furthest),
                                 PositionIterator(text.data() + text.size(), &furthest), &builder);
   if (!good)
-    return Error{
-        builder.code, builder.what,
-        lineAndColumn(text, static_cast<size_t>(furthest - text.data()), document->fileName),
-        builder.code == "INGOT-E1002" ? "no known file of this kind needs that"
-                                      : "correct the file, or download it again"};
+    return Error{builder.code, builder.what,
+                 lineAndColumn(text, static_cast<size_t>(furthest - text.data()),
+                               document->fileName, limits.firstByte),
+                 builder.code == "INGOT-E1002" ? "no known file of this kind needs that"
+                                               : "correct the file, or download it again"};
+  document->text = text;
+  document->firstByte = limits.firstByte;
   const nlohmann::json *root = &document->root;
   return Json(std::move(document), root, "");
 }
@@ -180,7 +187,9 @@ Expected<Json> Json::readFile(const std::filesystem::path &path, const JsonLimit
 }
 
 Json Json::of(nlohmann::json value, std::string fileName) {
-  auto document = std::make_shared<Document>(std::move(value), std::move(fileName));
+  auto document = std::make_shared<Document>();
+  document->root = std::move(value);
+  document->fileName = std::move(fileName);
   const nlohmann::json *root = &document->root;
   return Json(std::move(document), root, "");
 }
@@ -211,7 +220,7 @@ std::optional<Json> Json::find(std::string_view key) const {
   auto member = value->find(key);
   if (member == value->end())
     return std::nullopt;
-  return Json(document, &*member, path.empty() ? printable(key) : path + "." + printable(key));
+  return Json(document, &*member, memberPath(path, key));
 }
 
 Expected<Json> Json::at(std::string_view key) const {
@@ -224,7 +233,7 @@ Expected<Json> Json::at(std::string_view key) const {
 
 Json Json::element(size_t index) const {
   return Json(document, &value->get_ref<const nlohmann::json::array_t &>()[index],
-              message(path, "[", index, "]"));
+              elementPath(path, index));
 }
 
 Expected<bool> Json::boolean() const {
@@ -269,7 +278,11 @@ std::string Json::where() const {
 }
 
 Error Json::error(std::string code, std::string what, std::string fix) const {
-  return Error{std::move(code), std::move(what), where(), std::move(fix)};
+  std::string place = where();
+  if (!document->text.empty())
+    if (const auto byte = byteOfValue(document->text, path))
+      place += message(", byte ", document->firstByte + *byte);
+  return Error{std::move(code), std::move(what), std::move(place), std::move(fix)};
 }
 
 Error Json::wrongType(std::string_view expected) const {

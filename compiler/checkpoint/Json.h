@@ -20,13 +20,15 @@ struct JsonLimits {
   uint32_t maxDepth = 64;
   /// Values of any kind, members of containers included: bounds the memory of the parsed form.
   uint64_t maxValues = uint64_t{16} << 20;
+  /// Where in its file the text begins; messages count bytes from there.
+  uint64_t firstByte = 0;
 };
 
 /// A value inside a parsed document, which it keeps alive. Cheap to copy.
 class Json {
 public:
   /// Parses `text`; `fileName` is used in messages only. Errors: INGOT-E1001 (syntax), E1002
-  /// (a limit), E1003 (a key twice in one object), each with line and column.
+  /// (a limit), E1003 (a key twice in one object), each with line, column and byte.
   static Expected<Json> parse(std::string_view text, std::string fileName,
                               const JsonLimits &limits = {});
 
@@ -70,7 +72,7 @@ public:
   /// "file: key.path".
   std::string where() const;
 
-  /// An error at this value.
+  /// An error at this value, with the byte where it begins when it stands in a text.
   Error error(std::string code, std::string what, std::string fix = "") const;
 
   /// INGOT-E1004: this value is not what was expected ("a string", "an object", ...).

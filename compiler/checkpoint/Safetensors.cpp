@@ -137,11 +137,13 @@ Expected<SafetensorsHeader> parseSafetensors(std::string_view json, uint64_t fil
   if (fileBytes < lengthBytes || json.size() > fileBytes - lengthBytes)
     return Error{"INGOT-E1010", "the header is longer than the file", shownName, copyAgain};
   if (json.empty() || json.front() != '{')
-    return Error{"INGOT-E1011", "the header does not start with '{'", shownName,
+    return Error{"INGOT-E1011", "the header does not start with '{'",
+                 message(shownName, ": byte ", lengthBytes),
                  "check that this is a safetensors file"};
   JsonLimits limits;
   limits.maxBytes = longestHeader;
   limits.maxDepth = 4;
+  limits.firstByte = lengthBytes;
   limits.maxValues = uint64_t{4} << 20;
   auto root = Json::parse(json, fileName, limits);
   if (!root)
@@ -186,7 +188,8 @@ Expected<SafetensorsHeader> readSafetensors(const File &file, uint32_t fileIndex
     return Error{"INGOT-E1010",
                  message("the header says it has ", length, " bytes; the file has ", file.size(),
                          ", and a header at most ", longestHeader),
-                 printable(name), "check that this is a safetensors file and that it is complete"};
+                 message(printable(name), ": byte 0"),
+                 "check that this is a safetensors file and that it is complete"};
   std::string json(length, '\0');
   if (auto read = file.readAt(lengthBytes, std::as_writable_bytes(std::span(json))); !read)
     return read.error();

@@ -5,6 +5,7 @@
 #include "compiler/checkpoint/TokenizerReader.h"
 
 #include <google/protobuf/io/coded_stream.h>
+#include <google/protobuf/wire_format_lite.h>
 
 namespace ingot::checkpoint {
 
@@ -42,6 +43,22 @@ Outcome readNormalizer(const sentencepiece::NormalizerSpec &from, const std::str
   return {};
 }
 
+/// The byte where the first field begins that cannot be read.
+size_t faultIn(std::string_view bytes) {
+  google::protobuf::io::CodedInputStream stream(reinterpret_cast<const uint8_t *>(bytes.data()),
+                                                static_cast<int>(bytes.size()));
+  for (;;) {
+    const auto begin = static_cast<size_t>(stream.CurrentPosition());
+    const uint32_t tag = stream.ReadTag();
+    if (tag == 0 || !google::protobuf::internal::WireFormatLite::SkipField(&stream, tag))
+      return begin;
+    sentencepiece::Model field;
+    if (!field.ParseFromArray(bytes.data() + begin,
+                              stream.CurrentPosition() - static_cast<int>(begin)))
+      return begin;
+  }
+}
+
 } // namespace
 
 Expected<TokenizerSpec> parseSentencePiece(std::string_view bytes, const std::string &fileName) {
@@ -53,7 +70,8 @@ Expected<TokenizerSpec> parseSentencePiece(std::string_view bytes, const std::st
   stream.SetRecursionLimit(8);
   sentencepiece::Model model;
   if (!model.ParseFromCodedStream(&stream) || !stream.ConsumedEntireMessage())
-    return damaged("not a sentencepiece model", fileName);
+    return damaged("not a sentencepiece model",
+                   message(printable(fileName), ": byte ", faultIn(bytes)));
   const sentencepiece::TrainerSpec &trainer = model.trainer_spec();
   if (modelOf(trainer) != PieceModel::Unigram && modelOf(trainer) != PieceModel::Bpe)
     return Error{"INGOT-E1403",

@@ -4,6 +4,8 @@
 #include "compiler/checkpoint/JsonFields.h"
 #include "tests/unit/checkpoint/Fixtures.h"
 
+#include <nlohmann/json.hpp>
+
 using namespace ingot::checkpoint;
 using namespace ingot::test;
 
@@ -39,7 +41,7 @@ TEST(Json, OutlivesTheDocumentItCameFrom) {
 }
 
 TEST(Json, SyntaxErrorsNameLineAndColumn) {
-  EXPECT_TRUE(failsWith(parse("{\n  \"a\": 1,\n  b\n}"), "INGOT-E1001", {"f.json:3:3"}));
+  EXPECT_TRUE(failsWith(parse("{\n  \"a\": 1,\n  b\n}"), "INGOT-E1001", {"f.json:3:3, byte 15"}));
   EXPECT_TRUE(failsWith(parse(""), "INGOT-E1001", {"f.json:1:"}));
   EXPECT_TRUE(failsWith(parse("{} x"), "INGOT-E1001"));
   EXPECT_TRUE(failsWith(parse("\"\xff\""), "INGOT-E1001"));
@@ -53,7 +55,8 @@ TEST(Json, KeepsToItsLimits) {
   limits.maxValues = 5;
   limits.maxBytes = 20;
   EXPECT_TRUE(succeeds(parse("[[[]]]", limits)));
-  EXPECT_TRUE(failsWith(parse("[[[[]]]]", limits), "INGOT-E1002", {"f.json:1:4", "3 levels"}));
+  EXPECT_TRUE(
+      failsWith(parse("[[[[]]]]", limits), "INGOT-E1002", {"f.json:1:4, byte 4", "3 levels"}));
   EXPECT_TRUE(succeeds(parse("[1,2,3,4]", limits)));
   EXPECT_TRUE(failsWith(parse("[1,2,3,4,5]", limits), "INGOT-E1002", {"5 values"}));
   EXPECT_TRUE(failsWith(parse(std::string(21, ' '), limits), "INGOT-E1002", {"20 bytes"}));
@@ -62,8 +65,35 @@ TEST(Json, KeepsToItsLimits) {
 }
 
 TEST(Json, RefusesAKeyGivenTwice) {
-  EXPECT_TRUE(failsWith(parse("{\"a\": 1,\n \"a\": 2}"), "INGOT-E1003", {"f.json:2:4", "\"a\""}));
+  EXPECT_TRUE(
+      failsWith(parse("{\"a\": 1,\n \"a\": 2}"), "INGOT-E1003", {"f.json:2:4, byte 13", "\"a\""}));
   EXPECT_TRUE(succeeds(parse(R"([{"a": 1}, {"a": 2}])")));
+}
+
+TEST(Json, ErrorsAtAValueNameItsByte) {
+  const std::string text =
+      R"({"a,]": ["}\"", {"b" : [1, -2.5e3 ,true]}], "n\u006f" :"x", "a": 18446744073709551616})";
+  JsonLimits limits;
+  for (uint64_t firstByte : {0, 100}) {
+    limits.firstByte = firstByte;
+    const auto root = parse(text, limits);
+    ASSERT_TRUE(succeeds(root));
+    auto at = [&](std::string_view value) {
+      return message(", byte ", firstByte + text.find(value));
+    };
+    EXPECT_TRUE(failsWith(root->string(), "INGOT-E1004", {at("{")}));
+    const Json list = root->find("a,]")->element(1).find("b").value();
+    EXPECT_TRUE(failsWith(list.string(), "INGOT-E1004", {at("[1")}));
+    EXPECT_TRUE(failsWith(list.element(1).string(), "INGOT-E1004", {at("-2.5")}));
+    EXPECT_TRUE(failsWith(list.element(2).string(), "INGOT-E1004", {at("true")}));
+    EXPECT_TRUE(failsWith(root->find("no")->boolean(), "INGOT-E1004", {at("\"x\"")}));
+    EXPECT_TRUE(failsWith(root->find("a")->unsignedInteger(), "INGOT-E1004", {at("1844")}));
+  }
+}
+
+TEST(Json, ErrorsAtAValueWithoutATextNameItsPathAlone) {
+  const Json root = Json::of({{"a", {1, 2}}}, "f.gguf");
+  EXPECT_EQ(root.find("a")->element(1).error("INGOT-E1004", "wrong").where, "f.gguf: a[1]");
 }
 
 TEST(Json, WrongTypesNameThePath) {
@@ -91,7 +121,7 @@ TEST(JsonFields, RemembersTheFirstError) {
   EXPECT_FALSE(fields.booleanOr("b", false));
   EXPECT_EQ(fields.unsignedInteger("c", 0, 1), 0u);
   ASSERT_TRUE(fields.error());
-  EXPECT_EQ(fields.error()->where, "f.json: b");
+  EXPECT_EQ(fields.error()->where, "f.json: b, byte 14");
 }
 
 TEST(JsonFields, ReadsOneIntegerOrAList) {
@@ -102,7 +132,7 @@ TEST(JsonFields, ReadsOneIntegerOrAList) {
   EXPECT_FALSE(fields.error());
   fields.unsignedIntegers("bad", 0, 9);
   ASSERT_TRUE(fields.error());
-  EXPECT_EQ(fields.error()->where, "f.json: bad[1]");
+  EXPECT_EQ(fields.error()->where, "f.json: bad[1], byte 38");
 }
 
 TEST(JsonFields, RefusesWhatIsNoObject) {

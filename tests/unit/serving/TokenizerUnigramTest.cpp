@@ -193,5 +193,19 @@ TEST(TokenizerSentencePiece, RefusesWhatItCannotExpress) {
   EXPECT_EQ(refusalOf(model), "INGOT-E1409");
 }
 
+TEST(TokenizerSentencePiece, NamesTheByteOfAFieldThatCannotBeRead) {
+  auto placeOf = [](const std::string &model) {
+    auto spec = checkpoint::parseSentencePiece(model, "tokenizer.model");
+    return spec ? "" : spec.error().where;
+  };
+  std::string one, model;
+  putBytes(one, 1, "one");
+  putBytes(model, 1, one); // 7 bytes
+  EXPECT_EQ(placeOf(model + "\x0a\x7f"), "tokenizer.model: byte 7") << "longer than the file";
+  EXPECT_EQ(placeOf(model + "\x0a\x02\x0a\x7f" + model), "tokenizer.model: byte 7")
+      << "a piece whose text is longer than the piece";
+  EXPECT_EQ(placeOf(model + std::string(11, '\xff')), "tokenizer.model: byte 7");
+}
+
 } // namespace
 } // namespace ingot::test
