@@ -25,6 +25,10 @@ public:
     ModelConfig sliding = config;
     sliding.rope = config.slidingRope.value_or(config.rope);
     slidingRotary = rotaryTable(sliding, maxContext);
+    if (config.experts) {
+      count = static_cast<int64_t>(config.experts->count);
+      width = static_cast<int64_t>(config.experts->innerSize);
+    }
   }
 
   LogicalResult run(MLIRContext *context) {
@@ -172,8 +176,6 @@ private:
   /// The experts that each token of `x` goes to, weighted, and the one that all go to.
   Value mixture(Value x, const std::string &prefix) {
     const checkpoint::Experts &experts = *config.experts;
-    auto count = static_cast<int64_t>(experts.count),
-         width = static_cast<int64_t>(experts.innerSize);
     std::string module(experts.module), site = siteOf(prefix).str() + module;
     Value logits = project(x, prefix, module + "." + std::string(experts.router), count, hidden,
                            experts.biases);
@@ -213,8 +215,6 @@ private:
   /// The gate and up matrices of each expert, stacked. `name`: of the experts ("...mlp.experts.").
   Value gateAndUp(const std::string &name) {
     const checkpoint::Experts &experts = *config.experts;
-    auto count = static_cast<int64_t>(experts.count),
-         width = static_cast<int64_t>(experts.innerSize);
     if (experts.stacked)
       return byExpertHalves(step.expertWeights(name + "gate_up_proj", count, 2 * width, hidden));
     SmallVector<Value> parts;
@@ -226,8 +226,6 @@ private:
 
   Value down(const std::string &name) {
     const checkpoint::Experts &experts = *config.experts;
-    auto count = static_cast<int64_t>(experts.count),
-         width = static_cast<int64_t>(experts.innerSize);
     if (experts.stacked)
       return step.expertWeights(name + "down_proj", count, hidden, width);
     SmallVector<Value> parts;
@@ -238,8 +236,6 @@ private:
 
   /// What is added to products with gateAndUp().
   Value inputBiases(const std::string &name) {
-    auto count = static_cast<int64_t>(config.experts->count),
-         width = static_cast<int64_t>(config.experts->innerSize);
     auto ofPart = [&](std::string_view part, int64_t columns) {
       Value biases = step.weight(name + std::string(part) + "_bias", {count, columns});
       return step.reshape(biases, {count * columns, 1});
@@ -262,14 +258,13 @@ private:
 
   /// What has gate and up of each expert in turn, with all gates of an expert before its ups.
   Value byExpertHalves(Value weight) {
-    auto width = static_cast<int64_t>(config.experts->innerSize);
-    return step.permuteRows(weight, {static_cast<int64_t>(config.experts->count), width, 2},
-                            {0, 2, 1});
+    return step.permuteRows(weight, {count, width, 2}, {0, 2, 1});
   }
 
   StepBuilder &step;
   const ModelConfig &config;
   int64_t hidden, inner, headDim;
+  int64_t count = 0, width = 0; ///< of experts, and of each one
   RotaryTable wholeRotary, slidingRotary;
 };
 

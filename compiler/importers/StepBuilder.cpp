@@ -365,12 +365,8 @@ Value StepBuilder::combine(Value rows, const Routing &routing) {
 }
 
 Value StepBuilder::gated(Value input, Value gate) {
-  return pointwise({input, gate}, cast<RankedTensorType>(input.getType()), [&](ValueRange x) {
-    Value power =
-        math::ExpOp::create(builder, location, arith::NegFOp::create(builder, location, x[1]));
-    Value divisor = arith::AddFOp::create(builder, location, scalar(1), power);
-    return Value(arith::DivFOp::create(builder, location, x[0], divisor));
-  });
+  return pointwise({input, gate}, cast<RankedTensorType>(input.getType()),
+                   [&](ValueRange x) { return sigmoidTimes(x[0], x[1]); });
 }
 
 Value StepBuilder::pointwise(ValueRange inputs, RankedTensorType type,
@@ -423,9 +419,9 @@ Value StepBuilder::softcap(Value input, double cap) {
   });
 }
 
-Value StepBuilder::silu(Value x) {
+Value StepBuilder::sigmoidTimes(Value x, Value y) {
   Value one = scalar(1);
-  Value negative = arith::NegFOp::create(builder, location, x);
+  Value negative = arith::NegFOp::create(builder, location, y);
   Value exponential = math::ExpOp::create(builder, location, negative);
   Value divisor = arith::AddFOp::create(builder, location, one, exponential);
   return arith::DivFOp::create(builder, location, x, divisor);
@@ -450,10 +446,8 @@ Value StepBuilder::clampedSwiglu(Value gate, Value up, double limit) {
   gate = arith::MinimumFOp::create(builder, location, gate, scalar(limit));
   up = arith::MinimumFOp::create(builder, location, up, scalar(limit));
   up = arith::MaximumFOp::create(builder, location, up, scalar(-limit));
-  Value power = math::ExpOp::create(
-      builder, location, arith::MulFOp::create(builder, location, gate, scalar(-kSlope)));
-  Value divisor = arith::AddFOp::create(builder, location, scalar(1), power);
-  Value activated = arith::DivFOp::create(builder, location, gate, divisor);
+  Value activated =
+      sigmoidTimes(gate, arith::MulFOp::create(builder, location, gate, scalar(kSlope)));
   return arith::MulFOp::create(builder, location,
                                arith::AddFOp::create(builder, location, up, scalar(1)), activated);
 }
@@ -464,7 +458,7 @@ Value StepBuilder::activatedTimes(checkpoint::Activation activation, double limi
     if (activation == checkpoint::Activation::ClampedSwiglu)
       return clampedSwiglu(x[0], x[1], limit);
     bool isSilu = activation == checkpoint::Activation::Silu;
-    Value activated = isSilu ? silu(x[0]) : geluTanh(x[0]);
+    Value activated = isSilu ? sigmoidTimes(x[0], x[0]) : geluTanh(x[0]);
     return arith::MulFOp::create(builder, location, activated, x[1]);
   });
 }

@@ -95,8 +95,8 @@ private:
   mlir::RankedTensorType activation(llvm::StringRef rows, int64_t columns);
   mlir::Value pointwise(mlir::ValueRange inputs, mlir::RankedTensorType type,
                         llvm::function_ref<mlir::Value(mlir::ValueRange)> body);
-  /// Of an element, in the point-wise region that is being built.
-  mlir::Value silu(mlir::Value x);
+  /// Of elements, in the point-wise region that is being built: x / (1 + e^-y).
+  mlir::Value sigmoidTimes(mlir::Value x, mlir::Value y);
   mlir::Value geluTanh(mlir::Value x);
   mlir::Value clampedSwiglu(mlir::Value gate, mlir::Value up, double limit);
   /// A constant of the point-wise region that is being built.
