@@ -158,11 +158,12 @@ void sayWidened(BuildRequest &request) {
     const checkpoint::GgmlEncoding *encoding = checkpoint::ggmlEncoding(type);
     checkpoint::DTypeUnit unit = checkpoint::dtypeUnit(type);
     double stored = double(unit.bits) / double(unit.elements);
-    if (!encoding || encoding->bitsPerElement() <= stored)
+    double held = encoding ? encoding->bitsPerElement(unit.elements) : 0;
+    if (held <= stored)
       continue;
     auto bits = [](double count) { return llvm::formatv("{0:f2} bits a weight", count).str(); };
     request.options.push_back({"checkpoint: " + std::string(dtypeName(type)), bits(stored),
-                               bits(encoding->bitsPerElement()),
+                               bits(held),
                                "where a matrix stays as stored; the values are the same"});
   }
 }

@@ -35,8 +35,16 @@ Type compiler::elementOf(MLIRContext *context, DType dtype) {
     return Float8E5M2Type::get(context);
   case DType::F64:
     return Float64Type::get(context);
+  case DType::I2:
+    return integer(2, signless);
+  case DType::I3:
+    return integer(3, signless);
   case DType::I4:
     return integer(4, signless);
+  case DType::I5:
+    return integer(5, signless);
+  case DType::I6:
+    return integer(6, signless);
   case DType::U4:
     return integer(4, withoutSign);
   case DType::I8:

@@ -42,11 +42,16 @@ std::string shown(const HeldFormat &held) {
   std::string text = code(checkpoint::encodingName(held.kind));
   if (held.zeroPoints)
     text += " with zero points";
-  StringRef scale = checkpoint::dtypeName(held.scale);
-  text += ", " + scale.lower();
-  return text + (held.group > 0    ? " for " + std::to_string(held.group)
-                 : held.group == 0 ? std::string(" for a row")
-                                   : std::string(" for all"));
+  std::string scale = StringRef(checkpoint::dtypeName(held.scale)).lower();
+  std::string code = std::to_string(held.codeBits) + " bits";
+  text += ", " + (held.codeBits ? code : scale);
+  text += held.group > 0    ? " for " + std::to_string(held.group)
+          : held.group == 0 ? std::string(" for a row")
+                            : std::string(" for all");
+  if (held.codeBits)
+    text += ", " + scale +
+            (held.scaleTable ? " in a table" : " for " + std::to_string(llm::kSuperColumns));
+  return text;
 }
 
 class FormatTables {
@@ -97,47 +102,59 @@ RankedTensorType FormatTables::rowsOf(Type element) {
                                builder.getStringAttr("T"));
 }
 
-/// A function with one product in a module of its own; `parts`: scales and zeros.
+/// A function with one product in a module of its own; `parts`: none, or scales, zeros and supers,
+/// of which those that are null do not exist.
 llm::MatmulOp FormatTables::product(Type weight, Type input, ArrayRef<RankedTensorType> parts,
                                     llm::EncodingAttr encoding) {
   Location loc = builder.getUnknownLoc();
   ModuleOp module = ModuleOp::create(loc);
   SmallVector<Type> types{rowsOf(input), RankedTensorType::get({kExtent, kExtent}, weight)};
-  llvm::append_range(types, parts);
+  for (RankedTensorType part : parts)
+    if (part)
+      types.push_back(part);
   builder.setInsertionPointToEnd(module.getBody());
   auto function = func::FuncOp::create(builder, loc, "product", builder.getFunctionType(types, {}));
   Block *block = function.addEntryBlock();
   builder.setInsertionPointToEnd(block);
-  auto part = [&](size_t index) {
-    return index < parts.size() ? Value(block->getArgument(2 + index)) : Value();
-  };
+  unsigned next = 2;
+  std::array<Value, 3> values; // in their order
+  for (size_t i = 0; i < parts.size(); ++i)
+    if (parts[i])
+      values[i] = block->getArgument(next++);
   return llm::MatmulOp::create(builder, loc, rowsOf(input), block->getArgument(0),
-                               block->getArgument(1), Value(), part(0), part(1), ValueRange(),
+                               block->getArgument(1), Value(), values[0], values[1], values[2], ValueRange(),
                                Value(), Value(), encoding, IntegerAttr());
 }
 
 llm::MatmulOp FormatTables::product(const HeldFormat &held) {
+  using Form = llm::ScaleForm;
+  Form form = held.scaleTable ? Form::Table : held.codeBits ? Form::Blocks : Form::Plain;
   auto encoding = llm::EncodingAttr::get(builder.getContext(), checkpoint::encodingName(held.kind),
-                                         held.group, held.zeroPoints);
+                                         held.group, held.zeroPoints, form);
   auto type = [&](ArrayRef<int64_t> shape, Type element) {
     return RankedTensorType::get(shape, element);
   };
   int64_t scaleRows = held.group < 0 ? 1 : kExtent;
   SmallVector<int64_t> shape{scaleRows, llm::groupsOf(encoding, kExtent)};
-  SmallVector<RankedTensorType> parts{type(shape, plainType(builder, held.scale))};
+  Type number = plainType(builder, held.scale);
+  Type scale = held.codeBits ? builder.getIntegerType(held.codeBits) : number;
+  SmallVector<RankedTensorType> parts{type(shape, scale), {}, {}};
   switch (llm::zerosOf(encoding)) {
   case llm::Zeros::None:
     break;
   case llm::Zeros::Points:
-    parts.push_back(type(shape, builder.getI8Type()));
+    parts[1] = type(shape, builder.getI8Type());
     break;
   case llm::Zeros::Offsets:
-    parts.push_back(parts.front());
+    parts[1] = parts.front();
     break;
   case llm::Zeros::CodeBook:
-    parts.push_back(type({16}, builder.getF32Type()));
+    parts[1] = type({16}, builder.getF32Type());
     break;
   }
+  int64_t supers = kExtent / llm::kSuperColumns * (parts[1] == parts[0] ? 2 : 1);
+  if (form != Form::Plain)
+    parts[2] = held.scaleTable ? type({256}, number) : type({kExtent, supers}, number);
   return product(elementOf(held.kind), builder.getBF16Type(), parts, encoding);
 }
 
@@ -207,9 +224,12 @@ FormatTable FormatTables::blockTypes() {
     double stored = double(unit.bits) / unit.elements;
     Row row{std::string(dtypeName(type)), bits(stored)};
     if (const checkpoint::GgmlEncoding *encoding = checkpoint::ggmlEncoding(type)) {
-      HeldFormat held{encoding->kind, false, encoding->group, encoding->scale};
-      llvm::append_values(row, shown(held), bits(encoding->bitsPerElement()));
-      ask(row, encoding->bitsPerElement() > stored ? "widened" : "native", held);
+      HeldFormat held{encoding->kind,  false,
+                      encoding->group, encoding->scale,
+                      encoding->codeBits, !encoding->scaleTable.empty()};
+      double bitsHeld = encoding->bitsPerElement(unit.elements);
+      llvm::append_values(row, shown(held), bits(bitsHeld));
+      ask(row, bitsHeld > stored ? "widened" : "native", held);
     } else if (Type plain = plainType(builder, type)) {
       llvm::append_values(row, "the same", bits(stored));
       ask(row, "native", [&] { return product(plain, plain, {}, {}); });

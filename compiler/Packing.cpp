@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <numeric>
 
 namespace ingot::compiler {
 
@@ -63,8 +64,10 @@ void PackedLayout::findCuts() {
     cut.unitRows = extent[0];
     cut.unitColumns = extent[1];
     cut.alongRows = outer.axis == 0;
-    cut.granule = cut.unitPlaces * bits % 8 == 0 ? 1 : 2;
-    // Only the last byte of the whole weight may be filled in part.
+    // Tiles are whole bytes, or whole blocks of planes.
+    int64_t whole = engine::hasPlanes(bits) ? engine::kPlanePlaces : bits < 8 ? 2 : 1;
+    cut.granule = whole / std::gcd(cut.unitPlaces, whole);
+    // Only the last of the whole weight may be filled in part.
     if (cut.runs == 1 || cut.units % cut.granule == 0)
       allCuts.push_back(cut);
   }

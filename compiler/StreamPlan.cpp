@@ -139,7 +139,10 @@ void StreamPlan::addToPass(uint32_t weight) {
 }
 
 int64_t StreamPlan::memoryOf(const PackedWeight &weight, int64_t places) const {
-  return places * workingBytes(weight.element) + tileAlignment + TilePacker::memory(weight.layout);
+  // Planes fill the last of their blocks.
+  int64_t padding = engine::hasPlanes(storedBits(weight.element)) ? engine::kPlanePlaces : 0;
+  return places * workingBytes(weight.element) + padding + tileAlignment +
+         TilePacker::memory(weight.layout);
 }
 
 int64_t StreamPlan::arenaForRow(const std::vector<WeightValue> &values) const {

@@ -171,7 +171,8 @@ std::byte *StreamRun::startTile(const StreamPass &pass, int64_t tile, std::byte 
     targets.push_back({member, *part, TilePacker(weight.layout, *part, size), memory});
     if (targets.back().packer.hasPadding())
       std::memset(memory, weight.padding, static_cast<size_t>(part->places * size));
-    memory += aligned(part->places * size);
+    memory += std::max(aligned(part->places * size),
+                       aligned(weight.layout.bytesOf(part->places)));
   }
   return memory;
 }
@@ -224,8 +225,11 @@ Outcome StreamRun::computeTile(const StreamPass &pass, int64_t tile, std::byte *
   for (const Target &target : targets) {
     const PackedWeight &weight = weights[pass.members[target.member]];
     auto *bytes = reinterpret_cast<uint8_t *>(target.places);
+    int64_t bits = storedBits(weight.element);
     if (weight.element == Element::I4)
       joinNibbles(bytes, bytes, target.tile.places);
+    else if (engine::hasPlanes(bits))
+      joinPlanes(bytes, bytes, target.tile.places, bits, engine::kPlanePlaces);
     auto count = static_cast<size_t>(weight.layout.bytesOf(target.tile.places));
     pieces.push_back({target.member, {target.places, count}});
   }

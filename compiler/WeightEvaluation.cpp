@@ -75,6 +75,8 @@ private:
   void storeScale(const Step &step, const WeightNode &node, int64_t row, int64_t index,
                   const Quantizer &quantizer);
   void dequantize(const Step &step, const WeightNode &node);
+  void widenScales(const Step &step, const WeightNode &node, size_t operand, int64_t row,
+                   float *out) const;
   void dequantizeRun(const Step &step, const WeightNode &node, int64_t row, int64_t index,
                      float scale, const uint8_t *in, float *out, int64_t count) const;
   void unpack(const Step &step, const WeightNode &node);
@@ -291,22 +293,58 @@ Outcome BlockPlan::Runner::quantizeByTensor(const Step &step, const WeightNode &
 }
 
 void BlockPlan::Runner::dequantize(const Step &step, const WeightNode &node) {
-  Element scaleType = graph.shape(node.operands[1]).element;
   const Window &window = step.window, &scaleWindow = step.inputs[1].window;
-  float *scales = scratch(step);
+  float *scales = scratch(step), *offsets = scales + scaleWindow.columns();
   for (int64_t row = 0; row < window.rows(); ++row) {
     int64_t scaleRow = node.group == -1 ? 0 : row;
-    widen(scaleType, at(step.inputs[1].view, scaleType, scaleRow), scales, scaleWindow.columns());
+    widenScales(step, node, 1, scaleRow, scales);
+    if (node.encoding == EncodingKind::Affine)
+      widenScales(step, node, 2, scaleRow, offsets);
     auto *in = reinterpret_cast<const uint8_t *>(at(step.inputs[0].view, Element::I8, row));
     auto *out = reinterpret_cast<float *>(at(step.results[0], Element::F32, row));
     for (int64_t column = window.column; column < window.columnEnd;) {
       int64_t index = node.group > 0 ? column / node.group - scaleWindow.column : 0;
       int64_t end = node.group > 0 ? (column / node.group + 1) * node.group : window.columnEnd;
       int64_t count = std::min(end, window.columnEnd) - column;
-      dequantizeRun(step, node, scaleRow, index, scales[index], in + (column - window.column),
-                    out + (column - window.column), count);
+      const uint8_t *from = in + (column - window.column);
+      float *to = out + (column - window.column);
+      if (node.encoding == EncodingKind::Affine)
+        dequantizeAffine(from, to, count, scales[index], offsets[index]);
+      else
+        dequantizeRun(step, node, scaleRow, index, scales[index], from, to, count);
       column += count;
     }
+  }
+}
+
+/// Row `row` of operand `operand`, scales or offsets, in f32.
+void BlockPlan::Runner::widenScales(const Step &step, const WeightNode &node, size_t operand,
+                                    int64_t row, float *out) const {
+  const Window &window = step.inputs[operand].window;
+  Element type = graph.shape(node.operands[operand]).element;
+  const std::byte *in = at(step.inputs[operand].view, type, row);
+  const Input &supers = step.inputs.back();
+  switch (node.scales) {
+  case llm::ScaleForm::Plain:
+    return widen(type, in, out, window.columns());
+  case llm::ScaleForm::Table:
+    for (int64_t i = 0; i < window.columns(); ++i)
+      out[i] = *reinterpret_cast<const float *>(
+          at(supers.view, Element::F32, static_cast<int64_t>(in[i])));
+    return;
+  case llm::ScaleForm::Blocks:
+    break;
+  }
+  bool affine = node.encoding == EncodingKind::Affine;
+  widenCodes(type, in, out, window.columns(), affine ? 0 : 1 << (storedBits(type) - 1));
+  Element superType = graph.shape(node.operands.back()).element;
+  for (int64_t i = 0; i < window.columns(); ++i) {
+    int64_t block = (window.column + i) * node.group / llm::kSuperColumns;
+    int64_t place = affine ? 2 * block + static_cast<int64_t>(operand) - 1 : block;
+    float super = 0;
+    widen(superType,
+          at(supers.view, superType, row) + place * workingBytes(superType), &super, 1);
+    out[i] *= super;
   }
 }
 
@@ -318,14 +356,7 @@ void BlockPlan::Runner::dequantizeRun(const Step &step, const WeightNode &node, 
     auto *book = reinterpret_cast<const float *>(at(step.inputs[2].view, Element::F32, 0));
     return dequantizeCodes(in, out, count, scale, book);
   }
-  if (node.encoding == EncodingKind::Affine) {
-    Element type = graph.shape(node.operands[2]).element;
-    float offset = 0;
-    widen(type, at(step.inputs[2].view, type, row) + index * workingBytes(type), &offset, 1);
-    return dequantizeAffine(in, out, count, scale, offset);
-  }
-  Quantizer quantizer{node.encoding, node.zeroPoints, scale,
-                      node.encoding == EncodingKind::Int4 ? 8 : 0};
+  Quantizer quantizer{node.encoding, node.zeroPoints, scale, node.middle};
   if (node.zeroPoints)
     quantizer.zero = static_cast<int8_t>(at(step.inputs[2].view, Element::I8, row)[index]);
   quantizer.dequantize(in, out, count);
@@ -350,9 +381,7 @@ void BlockPlan::Runner::unpack(const Step &step, const WeightNode &node) {
 }
 
 void BlockPlan::Runner::takeBlockPart(const Step &step, const WeightNode &node) {
-  constexpr size_t mostElements = 256;
-  std::array<int8_t, mostElements> values;
-  std::array<float, mostElements> scales, offsets;
+  checkpoint::GgmlBlock parts;
   const BlockPart &part = node.part;
   const Window &window = step.window;
   Element element = node.results[0].element;
@@ -363,13 +392,17 @@ void BlockPlan::Runner::takeBlockPart(const Step &step, const WeightNode &node) 
     for (int64_t column = window.column; column < window.columnEnd;) {
       int64_t block = column / part.elements, place = column % part.elements;
       int64_t count = std::min(part.elements - place, window.columnEnd - column);
-      checkpoint::splitGgml(part.type, in + (block - firstBlock) * part.bytes,
-                            {values.data(), scales.data(), offsets.data()});
+      checkpoint::splitGgml(part.type, in + (block - firstBlock) * part.bytes, parts);
+      bool ofScales = part.part == BlockPart::Part::Scales;
       if (part.part == BlockPart::Part::Values)
-        std::memcpy(out, values.data() + place, static_cast<size_t>(count));
+        std::memcpy(out, parts.stored + place, static_cast<size_t>(count));
+      else if (part.part == BlockPart::Part::Supers)
+        narrow(element, parts.supers + place, out, count);
+      else if (isFloat(element))
+        narrow(element, (ofScales ? parts.scales : parts.offsets) + place, out, count);
       else
-        narrow(element, (part.part == BlockPart::Part::Scales ? scales : offsets).data() + place,
-               out, count);
+        std::memcpy(out, (ofScales ? parts.scaleCodes : parts.offsetCodes) + place,
+                    static_cast<size_t>(count));
       out += count * size;
       column += count;
     }

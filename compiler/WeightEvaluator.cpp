@@ -167,11 +167,19 @@ void BlockPlan::planInputs(Step &step) {
       scales = {window.row, window.rowEnd, window.column / node.group,
                 (window.columnEnd + node.group - 1) / node.group};
     step.inputs = {input(node.operands[0], window), input(node.operands[1], scales)};
-    if (node.operands.size() > 2) {
-      const WeightShape &book = graph.shape(node.operands[2]);
-      step.inputs.push_back(input(node.operands[2], node.encoding == EncodingKind::CodeBook
-                                                        ? Window{0, book.rows, 0, 1}
-                                                        : scales));
+    auto whole = [&](WeightValue table) { return Window{0, graph.shape(table).rows, 0, 1}; };
+    bool supers = node.scales != llm::ScaleForm::Plain;
+    if (node.operands.size() > (supers ? 3 : 2)) {
+      WeightValue zeros = node.operands[2];
+      step.inputs.push_back(
+          input(zeros, node.encoding == EncodingKind::CodeBook ? whole(zeros) : scales));
+    }
+    if (supers) {
+      WeightValue last = node.operands.back();
+      step.inputs.push_back(input(last, node.scales == llm::ScaleForm::Table
+                                            ? whole(last)
+                                            : Window{window.row, window.rowEnd, 0,
+                                                     graph.shape(last).columns}));
     }
     break;
   }
@@ -252,8 +260,8 @@ void BlockPlan::planResults(Step &step) {
       step.results[i] = allocate(rows, groups, node.results[i].element);
     break;
   }
-  case NodeKind::Dequantize:
-    step.scratch = allocateFloats(step.inputs[1].window.columns());
+  case NodeKind::Dequantize: // a row of scales and one of offsets
+    step.scratch = allocateFloats(2 * step.inputs[1].window.columns());
     break;
   case NodeKind::ScaleColumns:
     step.scratch = allocateFloats(2 * window.columns());

@@ -31,12 +31,10 @@ static std::optional<Element> elementOf(Type type) {
     return Element::BF16;
   if (isa<Float8E4M3FNType>(type))
     return Element::F8E4M3;
-  if (type.isInteger(8))
-    return Element::I8;
-  if (type.isInteger(4))
-    return Element::I4;
-  if (type.isInteger(32))
-    return Element::I32;
+  for (Element element :
+       {Element::I2, Element::I3, Element::I4, Element::I5, Element::I6, Element::I8, Element::I32})
+    if (type.isInteger(static_cast<unsigned>(storedBits(element))))
+      return element;
   return std::nullopt;
 }
 
@@ -292,7 +290,7 @@ Outcome WeightGraphReader::readLiteral(llm::LiteralOp op, WeightNode &node) {
   node.name = op.getName().str();
   auto dense = dyn_cast<DenseElementsAttr>(op.getValue());
   Element element = node.results[0].element;
-  if (!dense || element == Element::I4)
+  if (!dense || storedBits(element) < 8)
     return unsupported(op, "needs a dense value of whole bytes");
   ArrayRef<char> raw = dense.getRawData();
   size_t bytes =
@@ -313,30 +311,52 @@ Outcome WeightGraphReader::readBlockPart(llm::BlockPartOp op, WeightNode &node) 
   if (!encoding)
     return unsupported(op, "takes no blocks apart of the type it names");
   checkpoint::DTypeUnit unit = checkpoint::dtypeUnit(*type);
-  bool values = op.getPart() == "values";
+  using Part = BlockPart::Part;
+  static constexpr std::pair<llvm::StringLiteral, Part> parts[] = {{"values", Part::Values},
+                                                                   {"scales", Part::Scales},
+                                                                   {"offsets", Part::Offsets},
+                                                                   {"supers", Part::Supers}};
+  for (auto [name, part] : parts)
+    if (op.getPart() == name)
+      node.part.part = part;
   node.part.type = *type;
-  node.part.part = values                     ? BlockPart::Part::Values
-                   : op.getPart() == "scales" ? BlockPart::Part::Scales
-                                              : BlockPart::Part::Offsets;
   node.part.bytes = unit.bits / 8;
-  node.part.elements = values ? unit.elements : unit.elements / encoding->group;
-  Element element = values ? (encoding->fourBits() ? Element::I4 : Element::I8)
-                           : elementOf(encoding->scale).value_or(Element::F32);
+  Element number = elementOf(encoding->scale).value_or(Element::F32);
+  int64_t bits = storedBits(number);
+  switch (node.part.part) {
+  case Part::Values:
+    node.part.elements = unit.elements;
+    bits = checkpoint::elementBits(encoding->kind);
+    break;
+  case Part::Scales:
+  case Part::Offsets:
+    node.part.elements = unit.elements / encoding->group;
+    bits = encoding->codeBits > 0 ? encoding->codeBits : bits;
+    break;
+  case Part::Supers:
+    node.part.elements = encoding->supers();
+    break;
+  }
+  bool isPlain = node.part.part == Part::Supers || bits == storedBits(number);
+  Type element = cast<RankedTensorType>(op.getType()).getElementType();
   const WeightShape &input = graph.shape(node.operands[0]), &result = node.results[0];
-  bool fits = result.element == element && op.getBlock() == unit.bits / 8 &&
+  bool fits = (isPlain ? result.element == number
+                       : element.isInteger(static_cast<unsigned>(bits))) &&
+              op.getBlock() == unit.bits / 8 && node.part.elements > 0 &&
               input.columns / node.part.bytes * node.part.elements == result.columns &&
               (encoding->hasOffsets() || op.getPart() != "offsets");
   return fits ? Outcome() : unsupported(op, "has another result than its blocks");
 }
 
 void WeightGraphReader::readEncoding(llm::EncodingAttr encoding, WeightNode &node) {
-  using Stored = llm::EncodingTraits::Element;
   const llm::EncodingTraits &traits = llm::traitsOf(encoding);
   node.encoding = traits.zeros == llm::Zeros::Offsets    ? EncodingKind::Affine
                   : traits.zeros == llm::Zeros::CodeBook ? EncodingKind::CodeBook
-                  : traits.element == Stored::I4         ? EncodingKind::Int4
-                  : traits.element == Stored::I8         ? EncodingKind::Int8
-                                                         : EncodingKind::Fp8;
+                  : traits.isFloat                       ? EncodingKind::Fp8
+                  : traits.bits == 8                     ? EncodingKind::Int8
+                                                         : EncodingKind::Int4;
+  node.middle = node.encoding == EncodingKind::Int4 ? 1 << (traits.bits - 1) : 0;
+  node.scales = encoding.getScales();
   node.zeroPoints = encoding.getZeroPoints();
   node.group = encoding.getGroup();
 }
@@ -344,7 +364,7 @@ void WeightGraphReader::readEncoding(llm::EncodingAttr encoding, WeightNode &nod
 /// Symmetric int4 stores zero as 8; operations that only move elements keep that.
 void WeightGraphReader::findPadding(WeightNode &node) const {
   if (node.kind == NodeKind::Quantize)
-    node.padding = node.encoding == EncodingKind::Int4 && !node.zeroPoints ? 8 : 0;
+    node.padding = static_cast<uint8_t>(node.zeroPoints ? 0 : node.middle);
   if (node.kind == NodeKind::ConcatRows || node.kind == NodeKind::InterleaveRows ||
       node.kind == NodeKind::PermuteRows) {
     WeightValue first = node.operands.front();
@@ -355,7 +375,8 @@ void WeightGraphReader::findPadding(WeightNode &node) const {
 std::string WeightGraphReader::keyOf(const WeightNode &node) {
   std::string key;
   auto add = [&](auto... numbers) { ((key += std::to_string(numbers) + " "), ...); };
-  add(static_cast<int>(node.kind), static_cast<int>(node.encoding), node.zeroPoints, node.group,
+  add(static_cast<int>(node.kind), static_cast<int>(node.encoding), node.middle,
+      static_cast<int>(node.scales), node.zeroPoints, node.group,
       node.block, node.fields.bits, node.fields.increment, node.fields.bias,
       static_cast<int>(node.part.type), static_cast<int>(node.part.part),
       llvm::bit_cast<uint32_t>(node.plus), llvm::bit_cast<uint32_t>(node.scale));

@@ -6,6 +6,7 @@
 #include "compiler/Packing.h"
 #include "compiler/WeightNumerics.h"
 #include "compiler/checkpoint/Checkpoint.h"
+#include "dialects/llm/LlmDialect.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 
@@ -19,7 +20,7 @@ enum class NodeKind : uint8_t {
   Literal,
   Convert,
   Quantize,   ///< results: values, scales and, where there are zero points, zeros
-  Dequantize, ///< operands: values, scales and, where there are zero points, zeros
+  Dequantize, ///< operands: values, scales and, where there are any, zeros and supers
   Unpack,
   BlockPart,
   Transpose,
@@ -48,7 +49,7 @@ struct WeightShape {
 
 /// What llm.block_part takes of each block.
 struct BlockPart {
-  enum class Part : uint8_t { Values, Scales, Offsets };
+  enum class Part : uint8_t { Values, Scales, Offsets, Supers };
   checkpoint::DType type = checkpoint::DType::Q8_0;
   Part part = Part::Values;
   int64_t bytes = 1;    ///< of a block
@@ -64,7 +65,9 @@ struct WeightNode {
   std::string name;                           ///< Source and Literal
   std::vector<std::byte> literal;             ///< Literal: row-major elements
   EncodingKind encoding = EncodingKind::Int8; ///< Quantize, Dequantize
+  int32_t middle = 0;                         ///< Quantize, Dequantize: the zero where none is stored
   bool zeroPoints = false;                    ///< Quantize, Dequantize
+  llm::ScaleForm scales = llm::ScaleForm::Plain; ///< Dequantize
   int64_t group = 0;   ///< Quantize, Dequantize: columns that share a scale, 0: the row, -1: all
   float plus = 0;      ///< Convert: is added in f32
   float scale = 0;     ///< AddLowRank

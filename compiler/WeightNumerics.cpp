@@ -29,8 +29,16 @@ int64_t storedBits(Element element) {
   case Element::F8E4M3:
   case Element::I8:
     return 8;
+  case Element::I6:
+    return 6;
+  case Element::I5:
+    return 5;
   case Element::I4:
     return 4;
+  case Element::I3:
+    return 3;
+  case Element::I2:
+    return 2;
   }
   return 0;
 }
@@ -38,7 +46,7 @@ int64_t storedBits(Element element) {
 int64_t workingBytes(Element element) { return std::max<int64_t>(storedBits(element) / 8, 1); }
 
 bool isFloat(Element element) {
-  return element != Element::I8 && element != Element::I4 && element != Element::I32;
+  return element <= Element::F8E4M3;
 }
 
 //===- Single elements ----------------------------------------------------------------------===//
@@ -154,9 +162,7 @@ void widen(Element from, const std::byte *in, float *out, int64_t count) {
     return widenBf16(in, out, count);
   case Element::F8E4M3:
     return widenF8(in, out, count);
-  case Element::I8:
-  case Element::I4:
-  case Element::I32:
+  default: // integers
     return;
   }
 }
@@ -172,9 +178,7 @@ void narrow(Element to, const float *in, std::byte *out, int64_t count) {
     return narrowBf16(in, out, count);
   case Element::F8E4M3:
     return narrowF8(in, out, count);
-  case Element::I8:
-  case Element::I4:
-  case Element::I32:
+  default: // integers
     return;
   }
 }
@@ -353,6 +357,33 @@ void joinNibbles(const uint8_t *in, uint8_t *out, int64_t places) {
   }
   if (places != even)
     out[even / 2] = in[even];
+}
+
+void joinPlanes(const uint8_t *in, uint8_t *out, int64_t places, int64_t bits,
+                int64_t blockPlaces) {
+  constexpr int64_t most = 128;
+  const int64_t low = bits >= 4 ? 4 : 2; // of the first plane
+  for (int64_t start = 0; start < places; start += blockPlaces) {
+    uint8_t elements[most] = {}, packed[most] = {};
+    std::memcpy(elements, in + start, static_cast<size_t>(std::min(blockPlaces, places - start)));
+    uint8_t *plane = packed;
+    for (int64_t first = 0, width = low; first < bits; first += width, width = bits - low) {
+      for (int64_t i = 0; i < blockPlaces; ++i)
+        plane[i * width / 8] |= static_cast<uint8_t>((elements[i] >> first & ((1 << width) - 1))
+                                                     << (i * width % 8));
+      plane += blockPlaces * width / 8;
+    }
+    std::memcpy(out, packed, static_cast<size_t>(blockPlaces * bits / 8));
+    out += blockPlaces * bits / 8;
+  }
+}
+
+void widenCodes(Element type, const std::byte *in, float *out, int64_t count, int32_t middle) {
+  for (int64_t i = 0; i < count; ++i) {
+    auto code = static_cast<uint8_t>(in[i]);
+    out[i] = type == Element::I8 ? static_cast<float>(static_cast<int8_t>(code))
+                                 : static_cast<float>(static_cast<int32_t>(code) - middle);
+  }
 }
 
 } // namespace ingot::compiler

@@ -9,9 +9,9 @@
 
 namespace ingot::compiler {
 
-/// Element types of weights. An I4 is unsigned and, until it is packed, takes a byte of its own.
-/// I32: words of packed fields, in checkpoints only.
-enum class Element : uint8_t { F32, F16, BF16, F8E4M3, I8, I4, I32 };
+/// Element types of weights. Integers below I8 are unsigned and, until they are packed, take a byte
+/// each. I32: words of packed fields, in checkpoints only.
+enum class Element : uint8_t { F32, F16, BF16, F8E4M3, I8, I6, I5, I4, I3, I2, I32 };
 
 /// Bits of one element in an engine file.
 int64_t storedBits(Element element);
@@ -55,7 +55,8 @@ struct ValueRange {
   bool isFinite() const { return magnitudeBits < 0x7f800000u; }
 };
 
-/// As #llm.encoding. Weights are quantized to the first three only.
+/// As #llm.encoding, kinds that differ in their bits alone taken together: Int4 is all integers
+/// below 8 bits. Weights are quantized to the first three only, with 4 bits.
 enum class EncodingKind : uint8_t { Int8, Int4, Fp8, Affine, CodeBook };
 
 /// values[i] = scale * stored[i] + offset, rounded twice; stored as signed bytes.
@@ -85,5 +86,12 @@ struct Quantizer {
 /// Puts pairs of `places` bytes 0 ... 15 into single bytes, the first of a pair in the low bits.
 /// An odd last one is paired with 0. `out` may be `in`.
 void joinNibbles(const uint8_t *in, uint8_t *out, int64_t places);
+
+/// Puts the bytes of `places` elements of 2, 3, 5 or 6 bits into blocks of `blockPlaces` (at most
+/// 128), as engine::kPlanePlaces says; the last block is filled with zeros. `out` may be `in`.
+void joinPlanes(const uint8_t *in, uint8_t *out, int64_t places, int64_t bits, int64_t blockPlaces);
+
+/// What scale codes stand for before they meet their supers: `codes` less `middle`, or as i8.
+void widenCodes(Element type, const std::byte *in, float *out, int64_t count, int32_t middle);
 
 } // namespace ingot::compiler

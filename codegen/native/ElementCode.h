@@ -23,6 +23,14 @@ inline int64_t elementCode(mlir::Type type) {
     return kI8;
   if (type.isInteger(4))
     return kI4;
+  if (type.isInteger(2))
+    return kI2;
+  if (type.isInteger(3))
+    return kI3;
+  if (type.isInteger(5))
+    return kI5;
+  if (type.isInteger(6))
+    return kI6;
   return type.isInteger(32) ? kI32 : -1;
 }
 

@@ -98,6 +98,15 @@ public:
     integer("zeros", encoding ? static_cast<int64_t>(llm::zerosOf(encoding)) : kNoZeros);
   }
 
+  /// How the scales of a weight are stored: scale_type, scale_form and super_type. Null ones have
+  /// the type of `other`.
+  void scales(llm::EncodingAttr encoding, mlir::Value scales, mlir::Value supers,
+              mlir::Value other) {
+    type("scale_type", scales ? scales : other);
+    integer("scale_form", encoding ? static_cast<int64_t>(encoding.getScales()) : kPlainScales);
+    type("super_type", supers ? supers : other);
+  }
+
   /// The constants of kernels/KvBlocks.h.
   void cache(llm::KvType cache) {
     integer("kv_heads", cache.getHeads());

@@ -60,7 +60,7 @@ FailureOr<LayoutAttr> ReferenceProvider::weightLayout(Operation *user, unsigned 
 
 /// The constants of EncodedWeight.h; `encoding` may be null.
 static void addWeight(VariantBuilder &variant, Value weight, llm::EncodingAttr encoding,
-                      Value scales) {
+                      Value scales, Value supers) {
   int64_t columns = llm::columnsOf(weight);
   variant.integer("weight_columns", columns);
   variant.type("weight_type", weight);
@@ -68,15 +68,12 @@ static void addWeight(VariantBuilder &variant, Value weight, llm::EncodingAttr e
   variant.integer("group", encoding ? encoding.getGroup() : 0);
   variant.integer("groups", encoding ? llm::groupsOf(encoding, columns) : 1);
   variant.zeros(encoding);
-  if (scales)
-    variant.type("scale_type", scales);
-  else
-    variant.integer("scale_type", kF32);
+  variant.scales(encoding, scales, supers, weight);
 }
 
 static FailureOr<KernelVariant> kernelFor(llm::EmbedOp op) {
   VariantBuilder variant("Embed", op.getContext());
-  addWeight(variant, op.getTable(), op.getEncodingAttr(), op.getScales());
+  addWeight(variant, op.getTable(), op.getEncodingAttr(), op.getScales(), op.getSupers());
   variant.type("result_type", op.getResult());
   variant.rowsOf(op.getResult());
   return variant.take();
@@ -102,7 +99,7 @@ static FailureOr<KernelVariant> kernelFor(llm::MatmulOp op) {
     return decline(op) << "an integer weight needs an encoding";
   int64_t columns = llm::columnsOf(op.getResult());
   VariantBuilder variant("Matmul", op.getContext());
-  addWeight(variant, op.getWeight(), op.getEncodingAttr(), op.getScales());
+  addWeight(variant, op.getWeight(), op.getEncodingAttr(), op.getScales(), op.getSupers());
   variant.type("input_type", op.getInput());
   variant.type("result_type", op.getResult());
   variant.integer("result_columns", columns);

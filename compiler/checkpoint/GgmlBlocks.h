@@ -18,16 +18,20 @@ std::optional<DType> dtypeFromGgml(uint32_t number);
 struct GgmlEncoding {
   using Kind = EncodingKind;
   Kind kind = Kind::Int8;
-  uint32_t group = 0;                ///< elements; divides a block's
-  DType scale = DType::F32;          ///< a type that holds scales and offsets exactly
-  std::span<const float> codeBook{}; ///< of CodeBook4: 16 numbers
+  uint32_t group = 0;                  ///< elements; divides a block's
+  DType scale = DType::F32;            ///< holds scales and offsets, or what codes stand for, exactly
+  uint32_t codeBits = 0;               ///< of scales that are codes themselves; 0: they are not
+  std::span<const float> codeBook{};   ///< of CodeBook4: 16 numbers
+  std::span<const float> scaleTable{}; ///< what codes of scales stand for: 256 numbers
 
-  bool hasOffsets() const { return kind == Kind::Affine4 || kind == Kind::Affine8; }
-  bool fourBits() const { return elementBits(kind) == 4; }
-  /// That an engine stores, scales and offsets included.
-  double bitsPerElement() const {
+  bool hasOffsets() const { return codeBook.empty() && encodingName(kind).starts_with("affine"); }
+  /// Of a block, that its codes are multiplied by.
+  uint32_t supers() const { return codeBits == 0 || !scaleTable.empty() ? 0 : hasOffsets() ? 2 : 1; }
+  /// That an engine stores, scales and offsets included; `block`: elements.
+  double bitsPerElement(uint32_t block) const {
+    const uint32_t number = dtypeUnit(scale).bits, groups = block / group * (hasOffsets() ? 2 : 1);
     return elementBits(kind) +
-           (hasOffsets() ? 2.0 : 1.0) * double(dtypeUnit(scale).bits) / double(group);
+           double(groups * (codeBits ? codeBits : number) + supers() * number) / double(block);
   }
 };
 
@@ -37,15 +41,17 @@ std::span<const DType> ggmlTypes();
 /// Nothing for plain types and for those that decodeGgml does not know. Lives forever.
 const GgmlEncoding *ggmlEncoding(DType dtype);
 
-/// Where the parts of one block go: `stored` has room for its elements, the others for its groups.
-/// Offsets are written only where there are any.
-struct GgmlParts {
-  int8_t *stored;
-  float *scales, *offsets;
+/// The parts of one block. Which are there follows from its GgmlEncoding; others are not written.
+struct GgmlBlock {
+  static constexpr uint32_t kMostElements = 256, kMostGroups = 16;
+  uint8_t stored[kMostElements]; ///< i8 for Int8 and Affine8
+  float scales[kMostGroups], offsets[kMostGroups];
+  uint8_t scaleCodes[kMostGroups], offsetCodes[kMostGroups]; ///< as #llm.encoding has them
+  float supers[2];
 };
 
 /// Takes apart the block at `block` of a type that has a ggmlEncoding.
-void splitGgml(DType dtype, const std::byte *block, const GgmlParts &parts);
+void splitGgml(DType dtype, const std::byte *block, GgmlBlock &parts);
 
 /// Whether decodeGgml knows the type. Not known: types whose values stand in code books (most IQ),
 /// types for intermediate results (Q8_1, Q8_K), integers and F64.

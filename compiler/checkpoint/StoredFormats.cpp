@@ -12,12 +12,15 @@ namespace {
 using Kind = EncodingKind;
 using Reader = FormatReader;
 
-constexpr HeldFormat int4{Kind::Int4, false, 128, DType::F16},
+constexpr HeldFormat int2{Kind::Int2, false, 128, DType::F16},
+    int2Zeros{Kind::Int2, true, 128, DType::F16}, int3{Kind::Int3, false, 128, DType::F16},
+    int3Zeros{Kind::Int3, true, 128, DType::F16}, int4{Kind::Int4, false, 128, DType::F16},
     int4Zeros{Kind::Int4, true, 128, DType::F16}, int8{Kind::Int8, false, 128, DType::F16},
     int8Zeros{Kind::Int8, true, 128, DType::F16}, int8RowZeros{Kind::Int8, true, 0, DType::F32},
     int8Rows{Kind::Int8, false, 0, DType::F32}, fp8Blocks{Kind::Fp8, false, 128, DType::F32},
     fp8Rows{Kind::Fp8, false, 0, DType::F32}, fp8Tensor{Kind::Fp8, false, -1, DType::F32},
-    nvfp4{Kind::CodeBook4, false, 16, DType::F32}, mxfp4{Kind::CodeBook4, false, 32, DType::BF16},
+    nvfp4{Kind::CodeBook4, false, 16, DType::F32, 8, true},
+    mxfp4{Kind::CodeBook4, false, 32, DType::F32, 8, true},
     blocksOf64{Kind::CodeBook4, false, 64, DType::F32};
 
 constexpr std::string_view symmetric = "integers", withZeros = "integers, zero points",
@@ -40,10 +43,10 @@ constexpr StoredFormat formats[] = {
      {Kind::Affine4, false, 128, DType::F16}},
     {.method = "awq", .packings = {"marlin"}, .refusal = oneKernels},
 
-    {"gptq", {"gptq", "gptq_v2"}, symmetric, Reader::Gptq, 2, 16, int4},
-    {"gptq", {"gptq", "gptq_v2"}, withZeros, Reader::Gptq, 2, 16, int4Zeros},
-    {"gptq", {"gptq", "gptq_v2"}, symmetric, Reader::Gptq, 3, 16, int4},
-    {"gptq", {"gptq", "gptq_v2"}, withZeros, Reader::Gptq, 3, 16, int4Zeros},
+    {"gptq", {"gptq", "gptq_v2"}, symmetric, Reader::Gptq, 2, 16, int2},
+    {"gptq", {"gptq", "gptq_v2"}, withZeros, Reader::Gptq, 2, 16, int2Zeros},
+    {"gptq", {"gptq", "gptq_v2"}, symmetric, Reader::Gptq, 3, 16, int3},
+    {"gptq", {"gptq", "gptq_v2"}, withZeros, Reader::Gptq, 3, 16, int3Zeros},
     {"gptq", {"gptq", "gptq_v2"}, symmetric, Reader::Gptq, 4, 16, int4},
     {"gptq", {"gptq", "gptq_v2"}, withZeros, Reader::Gptq, 4, 16, int4Zeros},
     {"gptq", {"gptq", "gptq_v2"}, symmetric, Reader::Gptq, 8, 16, int8},
@@ -51,10 +54,10 @@ constexpr StoredFormat formats[] = {
     {.method = "gptq", .packings = {"marlin"}, .refusal = oneKernels},
     {.method = "gptq", .packings = {"gptq_p"}, .refusal = "numbers of 5 to 7 bits in planes"},
 
-    {"compressed-tensors", {"pack-quantized"}, symmetric, Reader::PackedIntegers, 2, 16, int4},
-    {"compressed-tensors", {"pack-quantized"}, withZeros, Reader::PackedIntegers, 2, 16, int4Zeros},
-    {"compressed-tensors", {"pack-quantized"}, symmetric, Reader::PackedIntegers, 3, 16, int4},
-    {"compressed-tensors", {"pack-quantized"}, withZeros, Reader::PackedIntegers, 3, 16, int4Zeros},
+    {"compressed-tensors", {"pack-quantized"}, symmetric, Reader::PackedIntegers, 2, 16, int2},
+    {"compressed-tensors", {"pack-quantized"}, withZeros, Reader::PackedIntegers, 2, 16, int2Zeros},
+    {"compressed-tensors", {"pack-quantized"}, symmetric, Reader::PackedIntegers, 3, 16, int3},
+    {"compressed-tensors", {"pack-quantized"}, withZeros, Reader::PackedIntegers, 3, 16, int3Zeros},
     {"compressed-tensors", {"pack-quantized"}, symmetric, Reader::PackedIntegers, 4, 16, int4},
     {"compressed-tensors", {"pack-quantized"}, withZeros, Reader::PackedIntegers, 4, 16, int4Zeros},
     {"compressed-tensors", {"pack-quantized"}, symmetric, Reader::PackedIntegers, 8, 16, int8},
@@ -128,15 +131,18 @@ constexpr StoredFormat formats[] = {
 } // namespace
 
 std::string_view encodingName(EncodingKind kind) {
-  constexpr std::array<std::string_view, 6> names = {"int4",    "int8",    "fp8",
-                                                     "affine4", "affine8", "codebook4"};
+  constexpr std::array<std::string_view, 12> names = {
+      "int2", "int3",    "int4",    "int5",    "int6",    "int8",
+      "fp8",  "affine2", "affine4", "affine5", "affine8", "codebook4"};
   return names[static_cast<size_t>(kind)];
 }
 
-uint32_t elementBits(EncodingKind kind) { return encodingName(kind).ends_with('4') ? 4 : 8; }
+uint32_t elementBits(EncodingKind kind) {
+  return static_cast<uint32_t>(encodingName(kind).back() - '0');
+}
 
 bool StoredFormat::isWidened() const {
-  return elementBits(held.kind) > bits || dtypeUnit(held.scale).bits > scaleBits;
+  return elementBits(held.kind) > bits || (held.codeBits ? held.codeBits : dtypeUnit(held.scale).bits) > scaleBits;
 }
 
 std::span<const StoredFormat> storedFormats() { return formats; }

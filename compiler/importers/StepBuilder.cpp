@@ -226,9 +226,12 @@ Value StepBuilder::permuteRows(Value weight, ArrayRef<int64_t> digits, ArrayRef<
   Value zeros = encoded.getZeros();
   if (zeros && !llm::hasCodeBook(encoded.getEncoding()))
     zeros = permute(zeros);
-  Value result =
-      llm::DequantizeOp::create(weights, weight.getLoc(), encoded.getType(),
-                                permute(encoded.getValues()), scales, zeros, encoded.getEncoding());
+  Value supers = encoded.getSupers();
+  if (llm::hasRowSupers(encoded.getEncoding()))
+    supers = permute(supers);
+  Value result = llm::DequantizeOp::create(weights, weight.getLoc(), encoded.getType(),
+                                           permute(encoded.getValues()), scales, zeros, supers,
+                                           encoded.getEncoding());
   if (Value order = columnOrders.lookup(weight))
     columnOrders[result] = order;
   return result;
@@ -265,7 +268,7 @@ static StringRef rowsOf(Value value) {
 
 Value StepBuilder::embed(Value table) {
   return llm::EmbedOp::create(builder, location, activation("T", llm::columnsOf(table)), tokens,
-                              table, Value(), Value(), llm::EncodingAttr());
+                              table, Value(), Value(), Value(), llm::EncodingAttr());
 }
 
 Value StepBuilder::rmsNorm(Value input, Value weight, double epsilon, int64_t headDim) {
@@ -302,7 +305,8 @@ Value StepBuilder::linear(Value input, Value weight, Value bias) {
   auto type = activation(rowsOf(input), columns);
   Value product =
       llm::MatmulOp::create(builder, location, type, input, weight, Value(), Value(), Value(),
-                            ValueRange(), Value(), Value(), llm::EncodingAttr(), IntegerAttr());
+                            Value(), ValueRange(), Value(), Value(), llm::EncodingAttr(),
+                            IntegerAttr());
   return bias ? add(product, bias) : product;
 }
 
@@ -348,14 +352,14 @@ Value StepBuilder::expertLinear(Value input, Value stack, const Routing &routing
   int64_t experts = cast<RankedTensorType>(routing.starts.getType()).getDimSize(0) - 1;
   int64_t columns = cast<RankedTensorType>(stack.getType()).getDimSize(0) / experts;
   return llm::MatmulOp::create(builder, location, activation(rowsOf(routing.order), columns), input,
-                               stack, Value(), Value(), Value(), ValueRange(), routing.order,
-                               routing.starts, llm::EncodingAttr(), IntegerAttr());
+                               stack, Value(), Value(), Value(), Value(), ValueRange(),
+                               routing.order, routing.starts, llm::EncodingAttr(), IntegerAttr());
 }
 
 Value StepBuilder::addExpertBias(Value rows, Value biases, const Routing &routing) {
   Value own =
       llm::EmbedOp::create(builder, location, activation(rowsOf(rows), llm::columnsOf(biases)),
-                           routing.experts, biases, Value(), Value(), llm::EncodingAttr());
+                           routing.experts, biases, Value(), Value(), Value(), llm::EncodingAttr());
   return add(rows, own);
 }
 

@@ -163,7 +163,7 @@ checkpoint::Expected<Value> StoredWeights::matrix(StringRef name, ArrayRef<int64
     return parts.error();
   auto type = RankedTensorType::get(shape, builder.getF32Type());
   return Value(llm::DequantizeOp::create(builder, *location, type, parts->values, parts->scales,
-                                         parts->zeros, parts->encoding));
+                                         parts->zeros, parts->supers, parts->encoding));
 }
 
 /// Blocks along K, taken apart.
@@ -193,16 +193,25 @@ checkpoint::Expected<StoredWeights::Parts> StoredWeights::ggmlBlocks(Shape shape
                                     RankedTensorType::get({rows, width}, element), stored, name,
                                     dtypeName(tensor.dtype), bytes);
   };
-  Type scale = plainType(builder, encoding->scale);
+  Type number = plainType(builder, encoding->scale);
+  Type scale = encoding->codeBits ? integer(encoding->codeBits) : number;
   Parts parts;
-  parts.values = take("values", integer(encoding->fourBits() ? 4 : 8), columns);
+  parts.values = take("values", integer(checkpoint::elementBits(encoding->kind)), columns);
   parts.scales = take("scales", scale, groups);
   if (encoding->hasOffsets())
     parts.zeros = take("offsets", scale, groups);
   if (!encoding->codeBook.empty())
     parts.zeros =
         codeBook(dtypeName(tensor.dtype), {encoding->codeBook.data(), encoding->codeBook.size()});
-  parts.encoding = encodingOf({encoding->kind}, groups == 1 ? 0 : encoding->group);
+  if (encoding->supers())
+    parts.supers = take("supers", number, blocks * encoding->supers());
+  if (!encoding->scaleTable.empty())
+    parts.supers = codeBook(message(dtypeName(tensor.dtype), ".scales"),
+                            {encoding->scaleTable.data(), encoding->scaleTable.size()});
+  parts.encoding = encodingOf({.kind = encoding->kind,
+                               .codeBits = encoding->codeBits,
+                               .scaleTable = !encoding->scaleTable.empty()},
+                              groups == 1 && !encoding->supers() ? 0 : encoding->group);
   return parts;
 }
 
@@ -252,8 +261,12 @@ checkpoint::Expected<llm::EncodingAttr> StoredWeights::encoding(int64_t bits, in
 
 llm::EncodingAttr StoredWeights::encodingOf(const checkpoint::HeldFormat &held,
                                             int64_t group) const {
+  using Form = llm::ScaleForm;
   return llm::EncodingAttr::get(builder.getContext(), checkpoint::encodingName(held.kind), group,
-                                held.zeroPoints);
+                                held.zeroPoints,
+                                held.scaleTable ? Form::Table
+                                : held.codeBits ? Form::Blocks
+                                                : Form::Plain);
 }
 
 checkpoint::Expected<const Tensor *> StoredWeights::part(StringRef part) const {

@@ -49,13 +49,14 @@ private:
   struct Parts {
     mlir::Value values, scales, zeros;
     llm::EncodingAttr encoding;
+    mlir::Value supers = {};
   };
   struct Signature;
   static const Signature signatures[];
   bool fits(const Signature &signature) const;
 
   static constexpr int64_t kWordBits = 32;
-  /// Bits of int4 elements, into which narrower fields are widened.
+  /// Bits of int4 elements, and their zero.
   static constexpr int64_t kNibble = 4, kNibbleZero = 8;
   /// Words that hold so many bits.
   static int64_t wordsFor(int64_t bits) { return (bits + kWordBits - 1) / kWordBits; }
@@ -96,10 +97,8 @@ private:
   Expected<Parts> nvfp4(Shape shape);
   Expected<Parts> mxfp4(Shape shape);
   mlir::Value codeBook(llvm::StringRef name, llvm::ArrayRef<float> numbers);
-  /// What the bytes of a part of `type` stand for, in f32.
-  /// `stored` as for read().
-  Expected<mlir::Value> readCodes(llvm::StringRef part, checkpoint::DType type, Shape shape,
-                                  llvm::StringRef bookName, llvm::ArrayRef<float> book,
+  /// The bytes of a part of `type`. `stored` as for read().
+  Expected<mlir::Value> readBytes(llvm::StringRef part, checkpoint::DType type, Shape shape,
                                   std::optional<Shape> stored = {});
   /// Two values of a row in each byte, the first in the low half or in the high one.
   Expected<mlir::Value> readNibbles(llvm::StringRef part, Shape shape, Shape stored,
@@ -107,8 +106,9 @@ private:
   /// The f32 numbers of a part that holds `count` of them.
   Expected<llvm::SmallVector<float>> numbers(llvm::StringRef part, size_t count) const;
   /// Codes of four bits for the numbers of `book`, of rows of `columns`.
+  /// `table`: what scales stand for that are codes themselves.
   Expected<Parts> codes(const Expected<mlir::Value> &values, const Expected<mlir::Value> &scales,
-                        mlir::Value book, int64_t columns, int64_t group);
+                        mlir::Value book, int64_t columns, int64_t group, mlir::Value table = {});
   Expected<Words> wordsOf(llvm::StringRef words, llvm::StringRef scales, Shape shape, size_t axis,
                           bool hasZeros);
   Expected<Parts> partsOf(const Words &words, mlir::Value packed, int64_t columns, bool hasZeros);

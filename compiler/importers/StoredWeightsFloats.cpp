@@ -7,8 +7,6 @@
 #include "compiler/checkpoint/JsonFields.h"
 #include "passes/FusionReport.h"
 #include "llvm/ADT/APFloat.h"
-#include <cmath>
-#include <limits>
 #include <numeric>
 #include <span>
 
@@ -118,7 +116,7 @@ checkpoint::Expected<Value> StoredWeights::nestedScales(const BlockState &state,
   Value numbers =
       llm::DequantizeOp::create(builder, *location, RankedTensorType::get({blocks, 1}, f32), *codes,
                                 repeatRows(*scales, state.nestedBlock, blocks),
-                                codeBook("bitsandbytes.nested", *book), encoding);
+                                codeBook("bitsandbytes.nested", *book), Value(), encoding);
   return Value(llm::ConvertOp::create(builder, *location, numbers.getType(), numbers,
                                       builder.getF32FloatAttr(state.nestedOffset)));
 }
@@ -176,23 +174,18 @@ checkpoint::Expected<StoredWeights::Parts> StoredWeights::nvfp4(Shape shape) {
   }
   auto values =
       readNibbles(isModelOpt ? ".weight" : ".weight_packed", shape, {rows, columns / 2}, false);
-  auto scales = readCodes(".weight_scale", DType::F8E4M3, {rows, columns / group}, "e4m3", book);
-  return codes(values, scales, codeBook("e2m1", e2m1()), columns, group);
+  auto scales = readBytes(".weight_scale", DType::F8E4M3, {rows, columns / group});
+  return codes(values, scales, codeBook("e2m1", e2m1()), columns, group, codeBook("e4m3", book));
 }
 
 /// weight_blocks [N, K / 32, 16] of e2m1, weight_scales [N, K / 32]: powers of two, by their
-/// exponent plus 127. bf16 holds them all. compressed-tensors has weight_packed [N, K / 2] and
+/// exponent plus 127. compressed-tensors has weight_packed [N, K / 2] and
 /// weight_scale. Experts have NAME_blocks [E, N / E, K / 32, 16] and NAME_scales.
 checkpoint::Expected<StoredWeights::Parts> StoredWeights::mxfp4(Shape shape) {
   constexpr int64_t group = 32;
-  constexpr int bias = 127;
   int64_t rows = shape[0], columns = shape[1], groups = columns / group;
   if (columns % group != 0)
     return unsupported(message("MXFP4 with ", columns, " inputs"), "32 must divide them");
-  SmallVector<float> book;
-  for (int code = 0; code < 255; ++code)
-    book.push_back(std::ldexp(1.0f, code - bias));
-  book.push_back(std::numeric_limits<float>::quiet_NaN());
   bool isPacked = checkpoint.find(module + ".weight_packed") != nullptr;
   const Tensor *stack = checkpoint.find(module + "_blocks");
   std::string name = stack ? "" : ".weight";
@@ -210,18 +203,17 @@ checkpoint::Expected<StoredWeights::Parts> StoredWeights::mxfp4(Shape shape) {
                     ? readNibbles(".weight_packed", shape, {rows, columns / 2}, false)
                     : readNibbles(name + "_blocks", shape, storedAs({groups, group / 2}), false);
   SmallVector<int64_t> scaleShape = storedAs({groups});
-  auto scales = readCodes(isPacked ? ".weight_scale" : name + "_scales", DType::U8, {rows, groups},
-                          "e8m0", book, Shape(scaleShape));
-  if (scales)
-    scales = Value(llm::ConvertOp::create(
-        builder, *location, RankedTensorType::get({rows, groups}, builder.getBF16Type()), *scales));
-  return codes(values, scales, codeBook("e2m1", e2m1()), columns, group);
+  auto scales = readBytes(isPacked ? ".weight_scale" : name + "_scales", DType::U8, {rows, groups},
+                          Shape(scaleShape));
+  const auto &table = checkpoint::ggmlEncoding(DType::MXFP4)->scaleTable;
+  return codes(values, scales, codeBook("e2m1", e2m1()), columns, group,
+               codeBook("e8m0", {table.data(), table.size()}));
 }
 
 checkpoint::Expected<StoredWeights::Parts> StoredWeights::codes(const Expected<Value> &values,
                                                                 const Expected<Value> &scales,
                                                                 Value book, int64_t columns,
-                                                                int64_t group) {
+                                                                int64_t group, Value table) {
   if (!values)
     return values.error();
   if (!scales)
@@ -229,7 +221,7 @@ checkpoint::Expected<StoredWeights::Parts> StoredWeights::codes(const Expected<V
   auto held = encoding(kNibble, group == columns ? 0 : group);
   if (!held)
     return held.error();
-  return Parts{*values, *scales, book, *held};
+  return Parts{*values, *scales, book, *held, table};
 }
 
 Value StoredWeights::codeBook(StringRef name, ArrayRef<float> numbers) {
@@ -248,8 +240,7 @@ checkpoint::Expected<Value> StoredWeights::readNibbles(StringRef name, Shape sha
                 highFirst ? Shape(exchanged) : Shape());
 }
 
-checkpoint::Expected<Value> StoredWeights::readCodes(StringRef name, DType dtype, Shape shape,
-                                                     StringRef bookName, ArrayRef<float> book,
+checkpoint::Expected<Value> StoredWeights::readBytes(StringRef name, DType dtype, Shape shape,
                                                      std::optional<Shape> stored) {
   auto found = part(name);
   if (!found)
@@ -261,16 +252,10 @@ checkpoint::Expected<Value> StoredWeights::readCodes(StringRef name, DType dtype
     return Error{"INGOT-E1081",
                  message("scales ", tensor.name, " are ", dtypeName(tensor.dtype), " elements"),
                  checkpoint.fileName(tensor), "check config.json against the weights"};
-  auto at = atSite(builder.getContext(), tensor.name);
-  Value codes =
-      llm::WeightOp::create(builder, at, RankedTensorType::get(shape, integer(8)), tensor.name,
-                            checkpoint.fileName(tensor), static_cast<int64_t>(tensor.offset));
-  auto type = RankedTensorType::get({1, 1}, builder.getF32Type());
-  Value one = llm::LiteralOp::create(builder, at, type, "one", DenseElementsAttr::get(type, 1.0f));
-  auto encoding = llm::EncodingAttr::get(builder.getContext(), "codebook8", -1, false);
-  return Value(llm::DequantizeOp::create(builder, at,
-                                         RankedTensorType::get(shape, builder.getF32Type()), codes,
-                                         one, codeBook(bookName, book), encoding));
+  return Value(llm::WeightOp::create(builder, atSite(builder.getContext(), tensor.name),
+                                     RankedTensorType::get(shape, integer(8)), tensor.name,
+                                     checkpoint.fileName(tensor),
+                                     static_cast<int64_t>(tensor.offset)));
 }
 
 checkpoint::Expected<SmallVector<float>> StoredWeights::numbers(StringRef name,

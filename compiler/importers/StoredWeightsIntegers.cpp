@@ -219,17 +219,15 @@ StoredWeights::wordsOf(StringRef name, StringRef scales, Shape shape, size_t axi
   return Words{*fields, static_cast<int64_t>(extent), static_cast<int64_t>(groups)};
 }
 
-/// Values and encoding; `words` have the inputs along their rows. Symmetric fields are moved so
-/// that their middle is where the encoding has its own.
+/// Values and encoding; `words` have the inputs along their rows. Bytes become signed ones.
 checkpoint::Expected<StoredWeights::Parts> StoredWeights::partsOf(const Words &words, Value packed,
                                                                   int64_t columns, bool hasZeros) {
-  int64_t bits = words.fields.bits, half = int64_t{1} << (bits - 1);
-  int64_t bias = bits == 8 ? half : hasZeros ? 0 : half - kNibbleZero;
+  int64_t bits = words.fields.bits, bias = bits == 8 ? 128 : 0;
   auto held = encoding(bits, words.fields.group, hasZeros);
   if (!held)
     return held.error();
-  return Parts{
-      unpack(packed, columns, integer(bits == 8 ? 8 : 4), bits, 0, bias, order), {}, {}, *held};
+  Type element = integer(static_cast<unsigned>(bits));
+  return Parts{unpack(packed, columns, element, bits, 0, bias, order), {}, {}, *held};
 }
 
 /// g_idx [K]: the group of each input. Inputs are put in the order of their groups.

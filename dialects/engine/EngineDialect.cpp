@@ -181,7 +181,7 @@ Attribute LayoutAttr::parse(AsmParser &parser, Type) {
 
 int64_t ingot::engine::elementBits(Type element) {
   if (isa<IntegerType>(element) && !element.isSignedInteger() &&
-      llvm::is_contained({4, 8, 16, 32, 64}, element.getIntOrFloatBitWidth()))
+      llvm::is_contained({2, 3, 4, 5, 6, 8, 16, 32, 64}, element.getIntOrFloatBitWidth()))
     return element.getIntOrFloatBitWidth();
   if (isa<Float16Type, BFloat16Type, Float32Type, Float64Type, Float8E4M3FNType, Float8E5M2Type>(
           element))
@@ -192,7 +192,13 @@ int64_t ingot::engine::elementBits(Type element) {
 int64_t ingot::engine::storedBytes(RankedTensorType type) {
   auto layout = dyn_cast_or_null<LayoutAttr>(type.getEncoding());
   int64_t places = layout ? layout.places() : type.getNumElements();
-  return (places * elementBits(type.getElementType()) + 7) / 8;
+  return bytesOfPlaces(places, elementBits(type.getElementType()));
+}
+
+int64_t ingot::engine::bytesOfPlaces(int64_t places, int64_t bits) {
+  if (hasPlanes(bits))
+    places = llvm::alignTo(places, kPlanePlaces);
+  return (places * bits + 7) / 8;
 }
 
 ExprAttr ingot::engine::getExpr(MLIRContext *context, StringRef text) {

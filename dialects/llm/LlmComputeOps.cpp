@@ -26,14 +26,21 @@ static ParseResult parseEncoding(OpAsmParser &parser, EncodingAttr &encoding) {
   StringRef zeroPoints;
   if (parser.parseString(&kind) || parser.parseComma() || parser.parseKeyword("group") ||
       parser.parseEqual() || parser.parseInteger(group) || parser.parseComma() ||
-      parser.parseKeyword("zero_points") || parser.parseEqual() ||
-      parser.parseKeyword(&zeroPoints) || parser.parseGreater())
+      parser.parseKeyword("zero_points") || parser.parseEqual() || parser.parseKeyword(&zeroPoints))
+    return failure();
+  FailureOr<ScaleForm> scales = ScaleForm::Plain;
+  if (succeeded(parser.parseOptionalComma())) {
+    if (parser.parseKeyword("scales") || parser.parseEqual())
+      return failure();
+    scales = parseScaleForm(parser);
+  }
+  if (failed(scales) || parser.parseGreater())
     return failure();
   if (zeroPoints != "true" && zeroPoints != "false")
     return parser.emitError(location, "zero_points must be true or false");
   encoding =
       EncodingAttr::getChecked([&] { return parser.emitError(location); }, parser.getContext(),
-                               StringRef(kind), group, zeroPoints == "true");
+                               StringRef(kind), group, zeroPoints == "true", *scales);
   return success(encoding != nullptr);
 }
 

@@ -9,11 +9,13 @@ def Llm_EmbedOp : Llm_Op<"embed", [Pure, AttrSizedOperandSegments]> {
   let summary = "Rows of the embedding table: result[t] = table[tokens[t]]";
   let arguments = (ins Llm_IndexTensor:$tokens, Llm_WeightTensor:$table,
                        Optional<Llm_WeightTensor>:$scales, Optional<Llm_WeightTensor>:$zeros,
+                       Optional<Llm_WeightTensor>:$supers,
                        OptionalAttr<Llm_EncodingAttr>:$encoding);
   let results = (outs Llm_Activation:$result);
   let assemblyFormat = [{
     $tokens `,` $table (`scales` `(` $scales^ `:` type($scales) `)`)?
-    (`zeros` `(` $zeros^ `:` type($zeros) `)`)? custom<Encoding>($encoding) attr-dict
+    (`zeros` `(` $zeros^ `:` type($zeros) `)`)?
+    (`supers` `(` $supers^ `:` type($supers) `)`)? custom<Encoding>($encoding) attr-dict
     `:` type($tokens) `,` type($table) `->` type($result)
   }];
   let hasVerifier = 1;
@@ -83,6 +85,7 @@ def Llm_MatmulOp : Llm_Op<"matmul", [Pure, IsolatedFromAbove, AttrSizedOperandSe
   let arguments = (ins Llm_MatmulInput:$input, Llm_WeightTensor:$weight,
                        Optional<AnyRankedTensor>:$input_scales,
                        Optional<Llm_WeightTensor>:$scales, Optional<Llm_WeightTensor>:$zeros,
+                       Optional<Llm_WeightTensor>:$supers,
                        Variadic<AnyRankedTensor>:$epilogue_operands,
                        Optional<Llm_IndexTensor>:$order, Optional<Llm_IndexTensor>:$starts,
                        OptionalAttr<Llm_EncodingAttr>:$encoding,
@@ -92,7 +95,8 @@ def Llm_MatmulOp : Llm_Op<"matmul", [Pure, IsolatedFromAbove, AttrSizedOperandSe
   let assemblyFormat = [{
     $input `,` $weight (`input_scales` `(` $input_scales^ `:` type($input_scales) `)`)?
     (`scales` `(` $scales^ `:` type($scales) `)`)?
-    (`zeros` `(` $zeros^ `:` type($zeros) `)`)? custom<Encoding>($encoding)
+    (`zeros` `(` $zeros^ `:` type($zeros) `)`)?
+    (`supers` `(` $supers^ `:` type($supers) `)`)? custom<Encoding>($encoding)
     (`pair_offset` $pair_offset^)?
     (`with` `(` $epilogue_operands^ `:` type($epilogue_operands) `)`)?
     (`groups` `(` $order^ `,` $starts `:` type($order) `,` type($starts) `)`)?

@@ -11,6 +11,18 @@
 
 #include "dialects/llm/LlmDialect.h.inc"
 
+namespace ingot::llm {
+
+/// How scales are stored, as #llm.encoding says. The numbers are those of kernels.
+enum class ScaleForm : uint8_t { Plain, Blocks, Table };
+mlir::AsmPrinter &operator<<(mlir::AsmPrinter &printer, ScaleForm form);
+mlir::FailureOr<ScaleForm> parseScaleForm(mlir::AsmParser &parser);
+
+/// Columns of a block of scale codes.
+inline constexpr int64_t kSuperColumns = 256;
+
+} // namespace ingot::llm
+
 #define GET_ATTRDEF_CLASSES
 #include "dialects/llm/LlmAttributes.h.inc"
 
@@ -59,5 +71,8 @@ bool isInteger(EncodingAttr encoding);
 
 /// Scale groups along a row of `columns` elements.
 int64_t groupsOf(EncodingAttr encoding, int64_t columns);
+
+/// Whether a weight in the encoding has supers that belong to its rows. `encoding` may be null.
+bool hasRowSupers(EncodingAttr encoding);
 
 } // namespace ingot::llm

@@ -47,27 +47,45 @@ def Llm_EncodingAttr : AttrDef<Llm_Dialect, "Encoding"> {
     `group` = 0: one scale per row ("channel"); -1: one scale for the weight ("tensor").
     Scales are f32, f16 or bf16.
     - `int8`: i8; zero is 0, or with `zero_points` stored as i8.
-    - `int4`: i4 elements read as unsigned 0 ... 15; zero is 8, or with `zero_points` stored as i8
-      0 ... 15.
+    - `int2`, `int3`, `int4`, `int5`, `int6`: integers of so many bits, read as unsigned; zero is
+      half of their range (8 for int4), or with `zero_points` stored as i8 within the range.
     - `fp8`: f8E4M3FN, zero = 0.
     Others use the third tensor, "zeros", in another way:
-    - `affine4`, `affine8`: i4 elements 0 ... 15, or i8. value = scale * stored + zeros[n, k /
-      group], rounded after the product and after the sum; zeros have the scales' type. They are
-      ggml's minima.
+    - `affine2`, `affine4`, `affine5`: unsigned integers; `affine8`: i8. value = scale * stored +
+      zeros[n, k / group], rounded after the product and after the sum; zeros have the scales' type.
+      They are ggml's minima.
     - `codebook4`: i4 elements 0 ... 15. value = scale * zeros[stored]; zeros are 16 f32 numbers.
     - `codebook8`: i8 elements read as 0 ... 255, and 256 numbers. Of scales, while weights are
       made: no kernel reads it.
 
+    Scales themselves may be stored in fewer bits, with a fourth tensor, "supers":
+    - `scales = blocks`: scale[n, g] = supers[n, b] * code[n, g] in f32, where b is the block of 256
+      columns that group g is in; codes are i4 or i6, less half of their range, or i8. Of affine
+      encodings codes of scales and of zeros are both unsigned, and supers have two numbers for each
+      block: of scales (column 2b) and of zeros (2b + 1). Supers are f16 or f32. Rows are whole
+      blocks.
+    - `scales = table`: scale[n, g] = supers[code[n, g]]; codes are i8 read as 0 ... 255, supers 256
+      f32 numbers.
+
     Example: `#llm.encoding<"int4", group = 64, zero_points = false>`.
   }];
-  let parameters = (ins StringRefParameter<>:$kind, "int64_t":$group, "bool":$zeroPoints);
-  let assemblyFormat = "`<` $kind `,` `group` `=` $group `,` `zero_points` `=` $zeroPoints `>`";
+  let parameters = (ins StringRefParameter<>:$kind, "int64_t":$group, "bool":$zeroPoints,
+                        DefaultValuedParameter<"ScaleForm", "ScaleForm::Plain">:$scales);
+  let builders = [AttrBuilder<(ins "::llvm::StringRef":$kind, "int64_t":$group,
+                                   "bool":$zeroPoints), [{
+    return $_get($_ctxt, kind, group, zeroPoints, ScaleForm::Plain);
+  }]>];
+  let assemblyFormat = [{
+    `<` $kind `,` `group` `=` $group `,` `zero_points` `=` $zeroPoints
+    (`,` `scales` `=` $scales^)? `>`
+  }];
   let genVerifyDecl = 1;
 }
 
 def Llm_Activation : RankedTensorOf<[F32, F16, BF16]>;
 def Llm_MatmulInput : RankedTensorOf<[F32, F16, BF16, F8E4M3FN, I8]>;
-def Llm_WeightTensor : RankedTensorOf<[F32, F16, BF16, F8E4M3FN, I8, I<4>]>;
+def Llm_WeightTensor : RankedTensorOf<[F32, F16, BF16, F8E4M3FN, I8, I<2>, I<3>, I<4>, I<5>,
+                                        I<6>]>;
 def Llm_IndexTensor : RankedTensorOf<[I32]>;
 
 #endif

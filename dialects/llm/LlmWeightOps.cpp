@@ -28,14 +28,40 @@ LogicalResult ConvertOp::verify() {
   return success();
 }
 
+/// Checks how the scales of an encoded weight are stored.
+static LogicalResult verifySupers(Operation *op, EncodingAttr encoding, RankedTensorType values,
+                                  RankedTensorType scales, RankedTensorType supers) {
+  ScaleForm form = encoding.getScales();
+  Type code = scales.getElementType();
+  if ((form != ScaleForm::Plain) != static_cast<bool>(supers))
+    return op->emitOpError() << "supers go with an encoding that has them, and only with it";
+  if (form == ScaleForm::Plain)
+    return success();
+  if (form == ScaleForm::Table)
+    return code.isInteger(8) && supers.getElementType().isF32() &&
+                   supers.getShape() == ArrayRef<int64_t>{256}
+               ? success()
+               : op->emitOpError() << "scales of a table are i8, and the table 256 f32 numbers";
+  bool isCode = code.isInteger(4) || code.isInteger(6) || code.isInteger(8);
+  if (!isCode || !(supers.getElementType().isF16() || supers.getElementType().isF32()))
+    return op->emitOpError() << "scales of blocks are i4, i6 or i8, and their supers f16 or f32";
+  int64_t rows = values.getShape().front(), columns = values.getShape().back();
+  int64_t each = zerosOf(encoding) == Zeros::Offsets ? 2 : 1;
+  SmallVector<int64_t> expected{rows, columns / kSuperColumns * each};
+  if (columns % kSuperColumns != 0 || supers.getShape() != ArrayRef<int64_t>(expected))
+    return op->emitOpError() << "supers must be [" << expected << "] of whole blocks of "
+                             << kSuperColumns << " columns";
+  return success();
+}
+
 /// Checks the tensors of an encoded weight of `rows` x `columns` against its encoding.
 static LogicalResult verifyEncoded(Operation *op, EncodingAttr encoding, RankedTensorType values,
-                                   RankedTensorType scales, RankedTensorType zeros) {
+                                   RankedTensorType scales, RankedTensorType zeros,
+                                   RankedTensorType supers = {}) {
   Type element = values.getElementType();
-  using Kind = EncodingTraits::Element;
-  Kind kind = traitsOf(encoding).element;
-  bool fits = kind == Kind::F8E4M3 ? isa<Float8E4M3FNType>(element)
-                                   : element.isInteger(kind == Kind::I4 ? 4 : 8);
+  const EncodingTraits &traits = traitsOf(encoding);
+  bool fits =
+      traits.isFloat ? isa<Float8E4M3FNType>(element) : element.isInteger(traits.bits);
   if (!fits)
     return op->emitOpError() << "encoding " << encoding << " does not go with " << values;
   int64_t rows = encoding.getGroup() == -1 ? 1 : values.getShape().front();
@@ -43,13 +69,15 @@ static LogicalResult verifyEncoded(Operation *op, EncodingAttr encoding, RankedT
   if (scales.getShape() != ArrayRef<int64_t>(expected))
     return op->emitOpError() << "scales must be [" << expected << "], not [" << scales.getShape()
                              << "]";
+  if (failed(verifySupers(op, encoding, values, scales, supers)))
+    return failure();
   Zeros use = zerosOf(encoding);
   if ((use != Zeros::None) != static_cast<bool>(zeros))
     return op->emitOpError() << "zero points go with an encoding that has them, and only with it";
   if (!zeros)
     return success();
   if (use == Zeros::CodeBook) {
-    int64_t numbers = kind == Kind::I4 ? 16 : 256;
+    int64_t numbers = int64_t{1} << traits.bits;
     return zeros.getShape() == ArrayRef<int64_t>{numbers} && zeros.getElementType().isF32()
                ? success()
                : op->emitOpError()
@@ -81,7 +109,7 @@ LogicalResult DequantizeOp::verify() {
   if (typeOf(getValues()).getShape() != typeOf(getResult()).getShape())
     return emitOpError() << "result must have the values' shape";
   return verifyEncoded(*this, getEncoding(), typeOf(getValues()), typeOf(getScales()),
-                       typeOrNull(getZeros()));
+                       typeOrNull(getZeros()), typeOrNull(getSupers()));
 }
 
 LogicalResult UnpackOp::verify() {
@@ -96,11 +124,12 @@ LogicalResult UnpackOp::verify() {
       input.getShape().front() != result.getShape().front())
     return emitOpError() << "needs matrices of equally many rows";
   int64_t least = -static_cast<int64_t>(getBias()), most = least + (int64_t{1} << bits) - 1;
-  bool nibble = result.getElementType().isInteger(4);
-  if (!nibble && !result.getElementType().isInteger(8))
-    return emitOpError() << "makes i4 and i8 elements only";
+  auto narrow = dyn_cast<IntegerType>(result.getElementType());
+  if (!narrow || narrow.getWidth() > 8 || engine::elementBits(narrow) == 0)
+    return emitOpError() << "makes integers of at most 8 bits only";
   // Bytes may be signed or not.
-  if (nibble ? least < 0 || most > 15 : least < -128 || most > 255)
+  bool isByte = narrow.getWidth() == 8;
+  if (isByte ? least < -128 || most > 255 : least < 0 || most >= 1 << narrow.getWidth())
     return emitOpError() << "result cannot hold every field";
   SmallVector<int64_t> order(getOrder()),
       inOrder = llvm::to_vector(llvm::seq<int64_t>(0, order.size()));
@@ -117,7 +146,7 @@ LogicalResult UnpackOp::verify() {
 LogicalResult BlockPartOp::verify() {
   RankedTensorType input = typeOf(getInput()), result = typeOf(getResult());
   int64_t block = getBlock();
-  if (!llvm::is_contained({"values", "scales", "offsets"}, getPart()))
+  if (!llvm::is_contained({"values", "scales", "offsets", "supers"}, getPart()))
     return emitOpError() << "blocks have no part '" << getPart() << "'";
   if (!input.getElementType().isInteger(8) || input.getRank() != 2 || result.getRank() != 2)
     return emitOpError() << "needs a matrix of bytes";

@@ -59,13 +59,15 @@ def Llm_QuantizeOp : Llm_Op<"quantize", [Pure]> {
   let hasVerifier = 1;
 }
 
-def Llm_DequantizeOp : Llm_Op<"dequantize", [Pure]> {
+def Llm_DequantizeOp : Llm_Op<"dequantize", [Pure, AttrSizedOperandSegments]> {
   let summary = "The f32 values that an encoded weight stands for";
   let arguments = (ins Llm_AnyWeight:$values, Llm_AnyWeight:$scales,
-                       Optional<Llm_AnyWeight>:$zeros, Llm_EncodingAttr:$encoding);
+                       Optional<Llm_AnyWeight>:$zeros, Optional<Llm_AnyWeight>:$supers,
+                       Llm_EncodingAttr:$encoding);
   let results = (outs Llm_AnyWeight:$result);
   let assemblyFormat = [{
-    $values `,` $scales (`,` $zeros^)? $encoding attr-dict `:` functional-type(operands, results)
+    $values `,` $scales (`,` $zeros^)? (`supers` $supers^)? $encoding attr-dict
+    `:` functional-type(operands, results)
   }];
   let hasVerifier = 1;
 }
@@ -96,11 +98,11 @@ def Llm_UnpackOp : Llm_Op<"unpack", [Pure]> {
 }
 
 def Llm_BlockPartOp : Llm_Op<"block_part", [Pure]> {
-  let summary = "Stored numbers, scales or offsets of a row of ggml blocks";
+  let summary = "Stored numbers, scales, offsets or supers of a row of ggml blocks";
   let description = [{
     A row of the input is blocks of `block` bytes of the ggml type `format`. A row of the result is
-    one part of each of them: "values" has the block's elements, "scales" and "offsets" a number for
-    each group of them. What the parts of a type are stands in compiler/checkpoint/GgmlBlocks.h.
+    one part of each of them: "values" has the block's elements, "scales" and "offsets" a number or
+    a code for each group of them, "supers" what codes are multiplied by. What the parts of a type are stands in compiler/checkpoint/GgmlBlocks.h.
 
     ```mlir
     %s = llm.block_part %b "scales" of "Q4_K" block 144 : tensor<4x288xi8> -> tensor<4x16xf32>

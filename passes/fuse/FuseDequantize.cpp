@@ -21,6 +21,8 @@ template <class Op> void readEncoded(Op op, MutableOperandRange weight, llm::Deq
   op.getScalesMutable().assign(source.getScales());
   if (source.getZeros())
     op.getZerosMutable().assign(source.getZeros());
+  if (source.getSupers())
+    op.getSupersMutable().assign(source.getSupers());
   op.setEncodingAttr(source.getEncodingAttr());
 }
 

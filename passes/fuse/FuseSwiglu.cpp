@@ -97,9 +97,11 @@ struct FuseSwiglu : ingot::impl::FuseSwigluPassBase<FuseSwiglu> {
       llvm::append_values(operands, halves(operand).first, halves(operand).second);
     Value zeros = llm::hasCodeBook(product.getEncodingAttr()) ? product.getZeros()
                                                               : weave(product.getZeros());
+    Value supers = llm::hasRowSupers(product.getEncodingAttr()) ? weave(product.getSupers())
+                                                                : product.getSupers();
     auto fused = llm::MatmulOp::create(
         builder, loc, site.getType(), product.getInput(), weave(product.getWeight()),
-        product.getInputScales(), weave(product.getScales()), zeros, operands, product.getOrder(),
+        product.getInputScales(), weave(product.getScales()), zeros, supers, operands, product.getOrder(),
         product.getStarts(), product.getEncodingAttr(), builder.getI64IntegerAttr(offset));
     buildEpilogue(builder, fused, site, product);
     site.replaceAllUsesWith(fused.getResult());

@@ -24,6 +24,9 @@ static std::string obstacle(ArrayRef<llm::MatmulOp> products) {
     if (llm::hasCodeBook(product.getEncodingAttr()) &&
         !isSameBook(product.getZeros(), first.getZeros()))
       return "the weights have different code books";
+    if (product.getEncoding() && product.getEncoding()->getScales() == llm::ScaleForm::Table &&
+        !isSameBook(product.getSupers(), first.getSupers()))
+      return "the weights have different tables of scales";
     if (product.getEncoding() && product.getEncoding()->getGroup() == -1)
       return "one scale per weight: stacking would need them quantized again";
     if (getElementTypeOrSelf(product.getResult()) != getElementTypeOrSelf(first.getResult()))
@@ -63,6 +66,9 @@ void ingot::mergeProducts(FusionReport &report, ArrayRef<llm::MatmulOp> products
   Value zeros = llm::hasCodeBook(first.getEncodingAttr())
                     ? first.getZeros()
                     : stackOf(builder, loc, products, [](MatmulOp op) { return op.getZeros(); });
+  Value supers = llm::hasRowSupers(first.getEncodingAttr())
+                     ? stackOf(builder, loc, products, [](MatmulOp op) { return op.getSupers(); })
+                     : first.getSupers();
   SmallVector<Value> operands;
   for (size_t i = 0; i < first.getEpilogueOperands().size(); ++i)
     operands.push_back(
@@ -70,7 +76,7 @@ void ingot::mergeProducts(FusionReport &report, ArrayRef<llm::MatmulOp> products
   int64_t columns = cast<RankedTensorType>(weight.getType()).getShape().front();
   auto merged =
       MatmulOp::create(builder, loc, llm::withColumns(first.getType(), columns), first.getInput(),
-                       weight, first.getInputScales(), scales, zeros, operands, /*order=*/Value(),
+                       weight, first.getInputScales(), scales, zeros, supers, operands, /*order=*/Value(),
                        /*starts=*/Value(), first.getEncodingAttr(), IntegerAttr());
   merged.getEpilogue().takeBody(first.getEpilogue());
 

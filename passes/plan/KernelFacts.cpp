@@ -14,7 +14,7 @@ static RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(valu
 /// Bytes of a row of the embedding table with its scales and zero points.
 static int64_t rowBytes(llm::EmbedOp op) {
   int64_t bits = 0;
-  for (Value weight : {op.getTable(), op.getScales(), op.getZeros()})
+  for (Value weight : {op.getTable(), op.getScales(), op.getZeros(), op.getSupers()})
     if (weight && typeOf(weight).getRank() == 2)
       bits += llm::columnsOf(weight) * engine::elementBits(typeOf(weight).getElementType());
   return (bits + 7) / 8;
@@ -36,6 +36,8 @@ std::string ingot::productOf(Operation *op) {
       stream << (encoding.getGroup() == 0 ? ".row" : ".tensor");
     constexpr llvm::StringLiteral zeros[] = {"", ".z", ".offsets", ".codebook"};
     stream << zeros[static_cast<size_t>(llm::zerosOf(encoding))];
+    if (encoding.getScales() != llm::ScaleForm::Plain)
+      stream << ".s" << typeOf(matmul.getScales()).getElementTypeBitWidth();
   }
   if (matmul.getOrder())
     stream << ".experts" << matmul.experts();

@@ -74,7 +74,7 @@ struct ApplyRecipe : ingot::impl::ApplyRecipePassBase<ApplyRecipe> {
                                 RankedTensorType::get(groups, scale), zeros, value, encoding);
     auto dequantize =
         llm::DequantizeOp::create(builder, loc, type.clone(f32), quantize.getValues(),
-                                  quantize.getScales(), quantize.getZeros(), encoding);
+                                  quantize.getScales(), quantize.getZeros(), Value(), encoding);
     made.insert(quantize);
     made.insert(dequantize);
     return dequantize.getResult();
@@ -100,12 +100,15 @@ struct ApplyRecipe : ingot::impl::ApplyRecipePassBase<ApplyRecipe> {
     SmallVector<llm::DequantizeOp> parts;
     for (Value input : stack.getInputs())
       parts.push_back(input.getDefiningOp<llm::DequantizeOp>());
+    widenTables(parts);
     llm::DequantizeOp first = parts.front();
     bool alike = first && llvm::all_of(parts, [&](llm::DequantizeOp part) {
                    return part && part.getEncoding() == first.getEncoding() &&
                           haveSameElements(part, first) &&
                           (!llm::hasCodeBook(first.getEncoding()) ||
-                           isSameBook(part.getZeros(), first.getZeros()));
+                           isSameBook(part.getZeros(), first.getZeros())) &&
+                          (part.getEncoding().getScales() != llm::ScaleForm::Table ||
+                           isSameBook(part.getSupers(), first.getSupers()));
                  });
     if (!alike || (first.getEncoding().getGroup() < 0 && first.getZeros()))
       return; // FuseDequantize says what it cannot read
@@ -118,17 +121,52 @@ struct ApplyRecipe : ingot::impl::ApplyRecipePassBase<ApplyRecipe> {
     Value zeros = first.getZeros();
     if (zeros && !llm::hasCodeBook(first.getEncoding()))
       zeros = stacked([](llm::DequantizeOp part) -> Value { return part.getZeros(); });
+    Value supers = first.getSupers();
+    if (llm::hasRowSupers(first.getEncoding()))
+      supers = stacked([](llm::DequantizeOp part) -> Value { return part.getSupers(); });
     llm::EncodingAttr encoding = first.getEncoding();
-    auto whole =
-        llm::EncodingAttr::get(encoding.getContext(), encoding.getKind(),
-                               std::max<int64_t>(encoding.getGroup(), 0), encoding.getZeroPoints());
+    auto whole = llm::EncodingAttr::get(encoding.getContext(), encoding.getKind(),
+                                        std::max<int64_t>(encoding.getGroup(), 0),
+                                        encoding.getZeroPoints(), encoding.getScales());
     auto dequantize = llm::DequantizeOp::create(builder, stack.getLoc(), stack.getType(), values,
-                                                scales, zeros, whole);
+                                                scales, zeros, supers, whole);
     stack.replaceAllUsesWith(dequantize.getResult());
     stack->erase();
     for (llm::DequantizeOp part : parts)
       if (part->use_empty())
         part->erase();
+  }
+
+  /// Scales that name numbers of a table become these numbers where the parts' tables differ.
+  static void widenTables(SmallVectorImpl<llm::DequantizeOp> &parts) {
+    using Form = llm::ScaleForm;
+    auto hasTable = [](llm::DequantizeOp part) {
+      return part && part.getEncoding().getScales() == Form::Table;
+    };
+    if (!llvm::all_of(parts, hasTable) || llvm::all_of(parts, [&](llm::DequantizeOp part) {
+          return isSameBook(part.getSupers(), parts.front().getSupers());
+        }))
+      return;
+    for (llm::DequantizeOp &part : parts) {
+      OpBuilder builder(part);
+      Location loc = part.getLoc();
+      Type f32 = builder.getF32Type();
+      auto type = RankedTensorType::get({1, 1}, f32);
+      Value one =
+          llm::LiteralOp::create(builder, loc, type, "one", DenseElementsAttr::get(type, 1.0f));
+      auto scaleType = cast<RankedTensorType>(part.getScales().getType()).clone(f32);
+      Value scales = llm::DequantizeOp::create(
+          builder, loc, scaleType, part.getScales(), one, part.getSupers(), Value(),
+          llm::EncodingAttr::get(builder.getContext(), "codebook8", -1, false));
+      llm::EncodingAttr encoding = part.getEncoding();
+      auto widened = llm::DequantizeOp::create(
+          builder, loc, part.getType(), part.getValues(), scales, part.getZeros(), Value(),
+          llm::EncodingAttr::get(builder.getContext(), encoding.getKind(), encoding.getGroup(),
+                                 encoding.getZeroPoints()));
+      part.replaceAllUsesWith(widened.getResult());
+      part.erase();
+      part = widened;
+    }
   }
 
   static bool haveSameElements(llm::DequantizeOp a, llm::DequantizeOp b) {

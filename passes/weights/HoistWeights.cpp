@@ -24,6 +24,8 @@ std::string roleOf(OpOperand &use) {
       return "scales";
     if (use.get() == matmul.getZeros())
       return "zeros";
+    if (use.get() == matmul.getSupers())
+      return "supers";
     if (use.get() != matmul.getWeight())
       return "bias";
   }
@@ -32,6 +34,8 @@ std::string roleOf(OpOperand &use) {
       return "scales";
     if (use.get() == embed.getZeros())
       return "zeros";
+    if (use.get() == embed.getSupers())
+      return "supers";
   }
   return isa<llm::AttentionOp>(use.getOwner()) ? "sinks" : "weight";
 }

@@ -31,6 +31,11 @@ Status badContract(const std::string &where, const std::string &what) {
 /// Bytes of `elements` elements, rounded up; -1 on overflow.
 int64_t bytesOf(int64_t elements, schema::DType type) {
   int64_t bits;
+  if (hasPlanes(type)) {
+    if (elements > INT64_MAX - kPlanePlaces)
+      return -1;
+    elements = (elements + kPlanePlaces - 1) / kPlanePlaces * kPlanePlaces;
+  }
   if (__builtin_mul_overflow(elements, bitsOf(type), &bits) || bits > INT64_MAX - 7)
     return -1;
   return (bits + 7) / 8;
@@ -612,8 +617,18 @@ Status StructureVerifier::verifyCoverageRows(const schema::Target &target,
 
 } // namespace
 
+bool hasPlanes(schema::DType type) { return bitsOf(type) < 8 && bitsOf(type) != 4; }
+
 int64_t bitsOf(schema::DType type) {
   switch (type) {
+  case schema::DType::I2:
+    return 2;
+  case schema::DType::I3:
+    return 3;
+  case schema::DType::I5:
+    return 5;
+  case schema::DType::I6:
+    return 6;
   case schema::DType::I4:
   case schema::DType::U4:
     return 4;

@@ -110,7 +110,35 @@ INGOT_INLINE int64_t elementBytes(int64_t code) {
   return code == kF32 || code == kI32 ? 4 : code == kF16 || code == kBf16 ? 2 : 1;
 }
 
-/// Element `index` of an array as f32; i4 elements are unsigned, two a byte, low bits first.
+/// Bits of an element that has less than a byte; 8 for others.
+INGOT_INLINE int64_t fieldBits(int64_t code) {
+  return code == kI2   ? 2
+         : code == kI3 ? 3
+         : code == kI4 ? 4
+         : code == kI5 ? 5
+         : code == kI6 ? 6
+                       : 8;
+}
+
+/// What unsigned integers of the type stand around; 0 for i8.
+INGOT_INLINE int64_t middleOf(int64_t code) {
+  return code == kI8 ? 0 : int64_t(1) << (fieldBits(code) - 1);
+}
+
+/// Element `index` of planes in blocks of 128 places (engine::kPlanePlaces).
+INGOT_INLINE int64_t loadPlanes(const void *base, int64_t index, int64_t bits) {
+  constexpr int64_t kPlaces = 128;
+  const uint8_t *block = static_cast<const uint8_t *>(base) + index / kPlaces * (kPlaces * bits / 8);
+  int64_t place = index % kPlaces, low = bits >= 4 ? 4 : 2, high = bits - low;
+  int64_t value = block[place * low / 8] >> (place * low % 8) & ((1 << low) - 1);
+  if (high)
+    value |= (block[kPlaces * low / 8 + place * high / 8] >> (place * high % 8) & ((1 << high) - 1))
+             << low;
+  return value;
+}
+
+/// Element `index` of an array as f32; elements of less than a byte are unsigned; of i4 two are in
+/// a byte, low bits first.
 INGOT_INLINE float loadElement(const void *base, int64_t index, int64_t code) {
   switch (code) {
   case kF32:
@@ -125,9 +153,24 @@ INGOT_INLINE float loadElement(const void *base, int64_t index, int64_t code) {
     return floatFromE5m2(static_cast<const uint8_t *>(base)[index]);
   case kI4:
     return float(static_cast<const uint8_t *>(base)[index / 2] >> (index % 2 * 4) & 15);
+  case kI2:
+  case kI3:
+  case kI5:
+  case kI6:
+    return float(loadPlanes(base, index, fieldBits(code)));
   default:
     return float(static_cast<const int8_t *>(base)[index]);
   }
+}
+
+/// What scale code `index` stands for before it meets its super. `affine`: codes count from 0.
+INGOT_INLINE float loadScaleCode(const void *codes, int64_t index, int64_t code, bool affine) {
+  return loadElement(codes, index, code) - float(affine ? 0 : middleOf(code));
+}
+
+/// The scale that byte `index` of `codes` names.
+INGOT_INLINE float loadTableScale(const void *codes, int64_t index, const void *table) {
+  return static_cast<const float *>(table)[static_cast<const uint8_t *>(codes)[index]];
 }
 
 /// Stores `value`, rounded to the element type (i8: to nearest even, clamped).

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// llm.embed: one token a tile. Buffers: tokens, table, scales?, zeros?, result.
+// llm.embed: one token a tile. Buffers: tokens, table, scales?, zeros?, supers?, result.
 #include "codegen/reference/kernels/EncodedWeight.h"
 
 INGOT_CONST(result_type);

@@ -8,21 +8,25 @@ INGOT_CONST(weight_columns);
 INGOT_CONST(weight_type);
 INGOT_CONST(encoded); ///< 1: a scales buffer follows
 INGOT_CONST(scale_type);
+INGOT_CONST(scale_form); ///< ScaleFormCode; a buffer of supers follows the zeros
+INGOT_CONST(super_type);
 INGOT_CONST(group);  ///< columns of a group; 0: one per row; -1: one for the weight
 INGOT_CONST(groups); ///< scales in a row
 INGOT_CONST(zeros);  ///< ZerosCode; their buffer follows the scales
 
 struct EncodedWeight {
-  const void *values, *scales, *zeros;
+  const void *values, *scales, *zeros, *supers;
 
-  /// The buffers of the weight at `values` and, in order from `next` on, its scales and zeros;
-  /// leaves `next` behind them.
+  /// The buffers of the weight at `values` and, in order from `next` on, its scales, zeros and
+  /// supers; leaves `next` behind them.
   static EncodedWeight from(void *const *buffers, int64_t values, int64_t &next) {
-    EncodedWeight weight = {buffers[values], nullptr, nullptr};
+    EncodedWeight weight = {buffers[values], nullptr, nullptr, nullptr};
     if (ingot_const_encoded)
       weight.scales = buffers[next++];
     if (ingot_const_zeros)
       weight.zeros = buffers[next++];
+    if (ingot_const_scale_form)
+      weight.supers = buffers[next++];
     return weight;
   }
 
@@ -40,12 +44,26 @@ struct EncodedWeight {
       return static_cast<const float *>(zeros)[int64_t(value)];
     if (ingot_const_zeros == kZeroPoints)
       return value - float(static_cast<const int8_t *>(zeros)[scaleIndex(row, column)]);
-    return ingot_const_weight_type == kI4 && ingot_const_zeros == kNoZeros ? value - 8.0f : value;
+    bool centred = ingot_const_zeros == kNoZeros && fieldBits(ingot_const_weight_type) < 8;
+    return centred ? value - float(middleOf(ingot_const_weight_type)) : value;
   }
 
-  float scale(int64_t row, int64_t column) const {
-    return loadElement(scales, scaleIndex(row, column), ingot_const_scale_type);
+  /// What the scale (`part` = 0) or offset (1) of an element is, from `numbers`, which has them or
+  /// their codes.
+  float scaleFrom(const void *numbers, int64_t row, int64_t column, int64_t part) const {
+    int64_t index = scaleIndex(row, column);
+    if (ingot_const_scale_form == kTableScales)
+      return loadTableScale(numbers, index, supers);
+    if (ingot_const_scale_form == kPlainScales)
+      return loadElement(numbers, index, ingot_const_scale_type);
+    bool affine = ingot_const_zeros == kOffsets;
+    int64_t parts = affine ? 2 : 1;
+    int64_t block = row * (ingot_const_weight_columns / kSuperColumns) + column / kSuperColumns;
+    return loadElement(supers, block * parts + part, ingot_const_super_type) *
+           loadScaleCode(numbers, index, ingot_const_scale_type, affine);
   }
+
+  float scale(int64_t row, int64_t column) const { return scaleFrom(scales, row, column, 0); }
 
   /// The f32 that the element stands for.
   float value(int64_t row, int64_t column) const {
@@ -55,6 +73,6 @@ struct EncodedWeight {
     float product = scale(row, column) * element;
     if (ingot_const_zeros != kOffsets)
       return product;
-    return product + loadElement(zeros, scaleIndex(row, column), ingot_const_scale_type);
+    return product + scaleFrom(zeros, row, column, 1);
   }
 };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // llm.matmul without an epilogue: a tile is one row and `tile_columns` columns of the result.
-// Buffers: input, weight, input_scales?, scales?, zeros?, order?, starts?, result.
+// Buffers: input, weight, input_scales?, scales?, zeros?, supers?, order?, starts?, result.
 #include "codegen/native/kernels/Groups.h"
 #include "codegen/reference/kernels/EncodedWeight.h"
 

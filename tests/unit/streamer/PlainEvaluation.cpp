@@ -192,13 +192,19 @@ Matrix Evaluator::blockPart(llm::BlockPartOp op) {
       std::vector<std::byte> bytes;
       for (int64_t i = 0; i < block; ++i)
         bytes.push_back(static_cast<std::byte>(static_cast<int64_t>(input.at(row, start + i))));
-      int8_t stored[256];
-      float scales[16], offsets[16];
-      checkpoint::splitGgml(type, bytes.data(), {stored, scales, offsets});
+      checkpoint::GgmlBlock parts;
+      checkpoint::splitGgml(type, bytes.data(), parts);
+      Type element = elementOf(op.getResult());
+      auto integer = [&](uint8_t code) -> double {
+        return element.isInteger(8) ? double(static_cast<int8_t>(code)) : code;
+      };
+      bool scales = op.getPart() == "scales", coded = element.isInteger();
       for (int64_t i = 0; i < each; ++i)
-        result.values.push_back(op.getPart() == "values"   ? stored[i]
-                                : op.getPart() == "scales" ? scales[i]
-                                                           : offsets[i]);
+        result.values.push_back(
+            op.getPart() == "values"   ? integer(parts.stored[i])
+            : op.getPart() == "supers" ? parts.supers[i]
+            : coded ? integer(scales ? parts.scaleCodes[i] : parts.offsetCodes[i])
+                    : (scales ? parts.scales[i] : parts.offsets[i]));
     }
   return result;
 }
