@@ -67,7 +67,8 @@ engine::LayoutAttr codegen::matmulLayout(llm::MatmulOp op, unsigned operand) {
   llm::EncodingAttr encoding = op.getEncodingAttr();
   bool byRow = encoding && encoding.getGroup() >= 0;
   bool zerosByRow = byRow && !llm::hasCodeBook(encoding);
-  if ((value == op.getScales() && byRow) || (value == op.getZeros() && zerosByRow))
+  if ((value == op.getScales() && byRow) || (value == op.getZeros() && zerosByRow) ||
+      (value == op.getSupers() && llm::hasRowSupers(encoding)))
     return panelLayout(type, 1);
   return rowMajorLayout(type);
 }
@@ -119,7 +120,7 @@ static KernelVariant matmulKernel(llm::MatmulOp op, int64_t tileRows, int64_t ti
   variant.integer("scale_mode", !encoding                 ? x86::NoScale
                                 : encoding.getGroup() < 0 ? x86::TensorScale
                                                           : x86::RowScale);
-  variant.type("scale_type", op.getScales() ? op.getScales() : op.getInput());
+  variant.scales(encoding, op.getScales(), op.getSupers(), op.getInput());
   variant.zeros(encoding);
   variant.integer("group", groupColumns(op));
   variant.integer("input_scales", op.getInputScales() ? 1 : 0);

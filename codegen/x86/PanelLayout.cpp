@@ -11,7 +11,7 @@ using namespace ingot::codegen;
 using engine::LayoutAttr;
 
 int64_t codegen::panelInner(Type weightElement, Type inputElement) {
-  if (weightElement.isInteger(4))
+  if (engine::elementBits(weightElement) < 8)
     return 8;
   return weightElement.isInteger(8) && inputElement.isInteger(8) ? 4 : 1;
 }

@@ -7,10 +7,10 @@
 namespace ingot::codegen {
 
 /// Columns that a row of a panel holds side by side: 1 for float sums; 4 bytes for integer sums of
-/// int8; 8 nibbles for int4, which serves float and integer sums alike.
+/// int8; 8 for integers of fewer bits, which serve float and integer sums alike.
 int64_t panelInner(mlir::Type weightElement, mlir::Type inputElement);
 
-/// [rows / 16][columns / inner][16][inner], zero-padded. The 8 nibbles of int4 lie as two groups of
+/// [rows / 16][columns / inner][16][inner], zero-padded. Eight lie as two groups of
 /// 4 columns, one in the low and one in the high halves of 4 bytes: [4][2].
 engine::LayoutAttr panelLayout(mlir::RankedTensorType type, int64_t inner);
 

@@ -95,8 +95,8 @@ static int64_t tableInner(RankedTensorType type) {
 
 static Declined addKernels(llm::EmbedOp op, llvm::ArrayRef<RangeAttr>, Kernels &kernels) {
   int64_t inner = tableInner(typeOf(op.getTable()));
-  bool nibbles = typeOf(op.getTable()).getElementType().isInteger(4);
-  if (inner < 0 || (inner != 0 && nibbles != (inner == 8)))
+  bool fields = engine::elementBits(typeOf(op.getTable()).getElementType()) < 8;
+  if (inner < 0 || (inner != 0 && fields != (inner == 8)))
     return "the table's layout is unknown";
   llm::EncodingAttr encoding = op.getEncodingAttr();
   int64_t columns = llm::columnsOf(op.getTable());
@@ -107,12 +107,14 @@ static Declined addKernels(llm::EmbedOp op, llvm::ArrayRef<RangeAttr>, Kernels &
   bool zerosByRow = op.getZeros() && !llm::hasCodeBook(encoding);
   if (zerosByRow && tableInner(typeOf(op.getZeros())) != scaleInner)
     return "scales and zero points differ in their layout";
+  if (llm::hasRowSupers(encoding) && tableInner(typeOf(op.getSupers())) != scaleInner)
+    return "scales and their supers differ in their layout";
   VariantBuilder variant("Embed", op.getContext());
   variant.integer("columns", columns);
   variant.type("weight_type", op.getTable());
   variant.integer("inner", inner);
   variant.integer("encoded", encoding ? 1 : 0);
-  variant.type("scale_type", op.getScales() ? op.getScales() : op.getTable());
+  variant.scales(encoding, op.getScales(), op.getSupers(), op.getTable());
   variant.integer("scale_panels", scaleInner);
   variant.zeros(encoding);
   variant.integer("group", encoding ? encoding.getGroup() : 0);

@@ -21,6 +21,8 @@ struct Arguments {
       weights.scales = static_cast<const char *>(*next++);
     if (ingot_const_zeros)
       weights.zeros = static_cast<const char *>(*next++);
+    if (ingot_const_scale_form)
+      weights.supers = static_cast<const char *>(*next++);
     operands = next;
     next += ingot_const_operands;
     if (ingot_const_experts) {

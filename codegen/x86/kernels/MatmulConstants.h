@@ -2,7 +2,7 @@
 // The constants that specialise the matmul kernel.
 #pragma once
 
-#include "codegen/native/kernels/Kernel.h"
+#include "codegen/native/kernels/Elements.h"
 
 INGOT_CONST(rows_dim);     // scalar that counts the rows of the result,
 INGOT_CONST(rows_each);    // so many for each of it
@@ -16,7 +16,9 @@ INGOT_CONST(weight_type);  // ElementCode
 INGOT_CONST(result_type);  // kF32, kF16 or kBf16
 INGOT_CONST(integer);      // exact integer sums (i8 input)
 INGOT_CONST(scale_mode);   // ScaleMode
-INGOT_CONST(scale_type);   // kF32 or kBf16
+INGOT_CONST(scale_type);   // ElementCode
+INGOT_CONST(scale_form);   // ScaleFormCode
+INGOT_CONST(super_type);   // kF16 or kF32
 INGOT_CONST(zeros);        // ZerosCode
 INGOT_CONST(group);        // columns of k that share a scale; 0: all
 INGOT_CONST(input_scales); // one factor per row of the input
@@ -36,5 +38,11 @@ INGOT_CONST(type_3);
 namespace ingot::x86 {
 
 enum ScaleMode : int64_t { NoScale = 0, TensorScale = 1, RowScale = 2 };
+
+/// Weights of less than a byte, with the type for PanelFields.
+inline bool hasFields() { return fieldBits(ingot_const_weight_type) < 8; }
+struct WeightFields {
+  static int64_t code() { return ingot_const_weight_type; }
+};
 
 } // namespace ingot::x86

@@ -7,12 +7,13 @@
 
 namespace ingot::x86 {
 
-/// What nibbles stand for before they meet a zero point: the code book, or i - 8, or i.
-[[gnu::always_inline]] inline Floats nibbleTable(const Weights &weights) {
+/// What elements of up to four bits stand for before they meet a zero point: the code book, or i
+/// less the middle, or i.
+[[gnu::always_inline]] inline Floats fieldTable(const Weights &weights) {
   if (ingot_const_zeros == kCodeBook)
     return loadVector<Floats>(weights.zeros);
   Floats table = __builtin_convertvector(laneIndex(), Floats);
-  return ingot_const_zeros == kNoZeros ? table - 8.0f : table;
+  return ingot_const_zeros == kNoZeros ? table - float(middleOf(ingot_const_weight_type)) : table;
 }
 
 /// Number `i` of the table, i being the low four bits of each lane; higher bits are ignored.
@@ -23,7 +24,8 @@ namespace ingot::x86 {
   Ints stored = (Ints)(bits & 15);
   if (ingot_const_zeros != kCodeBook) {
     Floats numbers = __builtin_convertvector(stored, Floats);
-    return ingot_const_zeros == kNoZeros ? numbers - 8.0f : numbers;
+    return ingot_const_zeros == kNoZeros ? numbers - float(middleOf(ingot_const_weight_type))
+                                         : numbers;
   }
   // Eight numbers a register: the low three bits choose in either half, the fourth the half.
   struct Halves {
@@ -41,6 +43,16 @@ namespace ingot::x86 {
   };
   return __builtin_bit_cast(Floats, Halves{choose(indices.low), choose(indices.high)});
 #endif
+}
+
+/// What elements of any bits below 8 stand for, likewise; of up to four bits higher ones are
+/// ignored.
+[[gnu::always_inline]] inline Floats numberOf(UInts bits, Floats table) {
+  if (fieldBits(ingot_const_weight_type) <= 4)
+    return lookUp(bits, table);
+  Floats numbers = __builtin_convertvector((Ints)bits, Floats);
+  return ingot_const_zeros == kNoZeros ? numbers - float(middleOf(ingot_const_weight_type))
+                                       : numbers;
 }
 
 /// What a group's scale multiplies and what is added to the product.
@@ -76,7 +88,7 @@ template <int Panels, class Use>
   const char *values[Panels];
   for (int p = 0; p < Panels; ++p)
     values[p] = weights.panel(panel + p);
-  Floats table = nibbleTable(weights);
+  Floats table = fieldTable(weights);
   while (first < end) {
     int64_t group = ingot_const_group ? first / ingot_const_group : 0;
     int64_t stop = ingot_const_group && (group + 1) * ingot_const_group < end
@@ -86,20 +98,20 @@ template <int Panels, class Use>
     for (int p = 0; p < Panels; ++p)
       numbers[p] = GroupNumbers::of(weights, panel + p, group);
     auto decodeBlock = [&](int64_t k, int64_t count) __attribute__((always_inline)) {
-      UInts bits[Panels];
+      PanelFields<WeightFields> fields[Panels];
       for (int p = 0; p < Panels; ++p)
-        bits[p] = loadVector<UInts>(values[p] + k * (panelRows / 2));
+        fields[p] = PanelFields<WeightFields>::load(values[p], k);
 #pragma clang loop unroll(full)
       for (int i = 0; i < 8; ++i) {
         if (i >= count)
           break;
         Floats column[Panels];
         for (int p = 0; p < Panels; ++p)
-          column[p] = numbers[p].value(lookUp(bits[p] >> ((i & 3) * 8 + (i >> 2) * 4), table));
+          column[p] = numbers[p].value(numberOf(fields[p].column(i), table));
         use(k + i, column);
       }
     };
-    if (ingot_const_weight_type == kI4) {
+    if (hasFields()) {
       for (; first + 8 <= stop; first += 8)
         decodeBlock(first, 8);
       if (first < stop)

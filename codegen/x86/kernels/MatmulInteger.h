@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Integer sums of the matmul kernel: i8 inputs times int8 or int4 weights, exact within a group.
+// Integer sums of the matmul kernel: i8 inputs times integer weights, exact within a group.
 #pragma once
 
 #include "codegen/x86/kernels/MatmulWeights.h"
@@ -63,15 +63,12 @@ template <int Rows, int Panels>
                                                const char *const (&values)[Panels], int64_t first,
                                                int64_t end, Ints (&result)[Rows][Panels]) {
   Ints sum[Rows][Panels] = {};
-  if (ingot_const_weight_type == kI4) {
+  if (hasFields()) {
 #pragma clang loop unroll(disable)
     for (int64_t k = first; k < end; k += 8) {
       Ints low[Panels], high[Panels];
-      for (int p = 0; p < Panels; ++p) {
-        UInts bits = loadVector<UInts>(values[p] + k * (panelRows / 2));
-        low[p] = (Ints)(bits & 0x0f0f0f0fu);
-        high[p] = (Ints)((bits >> 4) & 0x0f0f0f0fu);
-      }
+      for (int p = 0; p < Panels; ++p)
+        PanelFields<WeightFields>::load(values[p], k).toBytes(low[p], high[p]);
       for (int r = 0; r < Rows; ++r) {
         Ints lowInput = splatBytes(x + r * stride + k),
              highInput = splatBytes(x + r * stride + k + 4);
@@ -124,12 +121,11 @@ inline void integerColumns(const Weights &weights, int64_t panel, const IntegerI
                               sum);
     for (int p = 0; p < Panels; ++p) {
       Floats scale = weights.scale(panel + p, group);
-      bool nibbles = ingot_const_weight_type == kI4;
-      Ints bias = Ints{} + (nibbles ? 0 : int8Bias);
+      Ints bias = Ints{} + (hasFields() ? 0 : int8Bias);
       if (ingot_const_zeros == kZeroPoints)
         bias += weights.zero(panel + p, group);
-      else if (nibbles)
-        bias += 8;
+      else
+        bias += int32_t(middleOf(ingot_const_weight_type));
       for (int r = 0; r < Rows; ++r) {
         Ints exact = sum[r][p] - bias * input.sums[(row + r) * groups + group];
         float *to = sums + (row + r) * columns + p * panelRows;

@@ -4,7 +4,7 @@
 
 #include "codegen/x86/kernels/MatmulBlocks.h"
 #include "codegen/x86/kernels/MatmulConstants.h"
-#include "codegen/x86/kernels/Vector.h"
+#include "codegen/x86/kernels/PanelFields.h"
 #include <immintrin.h>
 
 namespace ingot::x86 {
@@ -27,11 +27,12 @@ struct Weights {
   const char *values;
   const char *scales;
   const char *zeros;
+  const char *supers;
 
   /// Bytes of one panel of values.
   static int64_t panelBytes() {
-    if (ingot_const_weight_type == kI4)
-      return roundUp(ingot_const_k, 8) * panelRows / 2;
+    if (hasFields())
+      return PanelFields<WeightFields>::bytes(roundUp(ingot_const_k, 8));
     return (ingot_const_integer ? roundUp(ingot_const_k, 4) : ingot_const_k) * panelRows *
            sizeOf(ingot_const_weight_type);
   }
@@ -45,7 +46,7 @@ struct Weights {
   [[gnu::always_inline]] Floats scale(int64_t panel, int64_t group) const {
     if (ingot_const_scale_mode == TensorScale)
       return splat(loadOne(ingot_const_scale_type, scales, 0));
-    return load(ingot_const_scale_type, scales, (panel * groups() + group) * panelRows);
+    return scaleFrom(scales, panel, group, 0);
   }
 
   /// Zero points; only where they are stored.
@@ -56,7 +57,44 @@ struct Weights {
 
   /// What affine weights add; only where that is stored.
   [[gnu::always_inline]] Floats offset(int64_t panel, int64_t group) const {
-    return load(ingot_const_scale_type, zeros, (panel * groups() + group) * panelRows);
+    return scaleFrom(zeros, panel, group, 1);
+  }
+
+private:
+  /// Scales (`part` = 0) or offsets (1) of a panel from `numbers`, which has them or their codes.
+  [[gnu::always_inline]] Floats scaleFrom(const char *numbers, int64_t panel, int64_t group,
+                                          int64_t part) const {
+    int64_t place = (panel * groups() + group) * panelRows;
+    if (ingot_const_scale_form == kPlainScales)
+      return load(ingot_const_scale_type, numbers, place);
+    Ints codes = loadCodes(ingot_const_scale_type, numbers, place);
+    if (ingot_const_scale_form == kTableScales)
+      return gather(reinterpret_cast<const float *>(supers), codes & 255);
+    bool affine = ingot_const_zeros == kOffsets;
+    if (!affine)
+      codes -= int32_t(middleOf(ingot_const_scale_type));
+    int64_t parts = affine ? 2 : 1, blocks = ingot_const_k / kSuperColumns;
+    int64_t block = group * ingot_const_group / kSuperColumns;
+    Floats super = load(ingot_const_super_type, supers,
+                        ((panel * blocks + block) * parts + part) * panelRows);
+    return super * __builtin_convertvector(codes, Floats);
+  }
+
+  /// table[index] in each lane.
+  [[gnu::always_inline]] static Floats gather(const float *table, Ints index) {
+#ifdef __AVX512F__
+    return (Floats)_mm512_i32gather_ps((__m512i)index, table, 4);
+#else
+    struct Halves {
+      __m256i low, high;
+    };
+    struct Numbers {
+      __m256 low, high;
+    };
+    Halves of = __builtin_bit_cast(Halves, index);
+    return __builtin_bit_cast(Floats, Numbers{_mm256_i32gather_ps(table, of.low, 4),
+                                              _mm256_i32gather_ps(table, of.high, 4)});
+#endif
   }
 };
 
