@@ -101,4 +101,37 @@ TEST_F(Numerics, NibblesJoinInPlace) {
   }
 }
 
+/// In blocks of 128: the low plane, then the bits above it.
+TEST_F(Numerics, PlanesJoinInPlace) {
+  for (int64_t bits : {2, 3, 5, 6})
+    for (int64_t places : {1, 127, 128, 129, 5000}) {
+      int64_t stored = (places + 127) / 128 * 128, low = bits >= 4 ? 4 : 2, high = bits - low;
+      std::vector<uint8_t> bytes(stored);
+      for (int64_t i = 0; i < places; ++i)
+        bytes[i] = static_cast<uint8_t>((i * 11 + i / 64) % (1 << bits));
+      std::vector<uint8_t> given = bytes;
+      joinPlanes(bytes.data(), bytes.data(), places, bits, 128);
+      for (int64_t i = 0; i < stored; ++i) {
+        const uint8_t *block = bytes.data() + i / 128 * 16 * bits;
+        int64_t place = i % 128;
+        int value = block[place * low / 8] >> (place * low % 8) & ((1 << low) - 1);
+        if (high)
+          value |= (block[16 * low + place * high / 8] >> (place * high % 8) & ((1 << high) - 1))
+                   << low;
+        ASSERT_EQ(value, given[i]) << i << " of " << places << ", " << bits << " bits";
+      }
+    }
+}
+
+TEST_F(Numerics, CodesOfScalesStandAroundTheirMiddle) {
+  const std::byte codes[] = {std::byte(0), std::byte(31), std::byte(63), std::byte(0xff)};
+  float numbers[4];
+  widenCodes(Element::I6, codes, numbers, 3, 32);
+  EXPECT_EQ(numbers[0], -32);
+  EXPECT_EQ(numbers[1], -1);
+  EXPECT_EQ(numbers[2], 31);
+  widenCodes(Element::I8, codes, numbers, 4, 128);
+  EXPECT_EQ(numbers[3], -1); // i8 has a sign and no middle
+}
+
 } // namespace

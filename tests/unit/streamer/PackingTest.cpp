@@ -41,6 +41,17 @@ TEST(Packing, TilesOfNibblesStartAtWholeBytes) {
       EXPECT_EQ(odd.tile(cut, run, 0, 1).firstPlace % 2, 0);
 }
 
+TEST(Packing, TilesOfPlanesAreWholeBlocks) {
+  PackedLayout layout({{0, 16, 3}, {1, 8, 5}, {0, 1, 16}, {1, 1, 8}}, 48, 40, 5);
+  EXPECT_EQ(layout.bytesOf(layout.places()), 3 * 5 * 128 * 5 / 8);
+  for (const LayoutCut &cut : layout.cuts())
+    for (int64_t run = 0; run < cut.runs; ++run)
+      EXPECT_EQ(layout.tile(cut, run, 0, 1).firstPlace % 128, 0);
+  PackedLayout odd({{0, 1, 5}, {1, 1, 173}}, 5, 173, 6);
+  EXPECT_EQ(odd.bytesOf(odd.places()), (5 * 173 + 127) / 128 * 96);
+  EXPECT_EQ(odd.cuts().front().granule, 128);
+}
+
 TEST(Packing, DigitsOutOfOrderHaveNoBoxesOutsideThem) {
   // Rows of a unit below the first digit would be 0, 4, 8, ...: not a box.
   PackedLayout layout({{0, 1, 4}, {0, 4, 4}, {1, 1, 8}}, 16, 8, 32);

@@ -324,7 +324,20 @@ std::vector<uint8_t> packed(const Matrix &matrix, RankedTensorType type) {
   int64_t places = 1;
   for (auto digit : digits)
     places *= digit.radix;
-  std::vector<uint8_t> bytes((places * bits + 7) / 8);
+  bool planes = bits < 8 && bits != 4;
+  constexpr int64_t blockPlaces = 128;
+  int64_t stored = planes ? (places + blockPlaces - 1) / blockPlaces * blockPlaces : places;
+  std::vector<uint8_t> bytes((stored * bits + 7) / 8);
+  // The bit of memory where bit `bit` of an element stands.
+  auto positionOf = [&](int64_t place, unsigned bit) -> uint64_t {
+    if (!planes)
+      return static_cast<uint64_t>(place) * bits + bit;
+    unsigned low = bits >= 4 ? 4 : 2;
+    uint64_t start = static_cast<uint64_t>(place / blockPlaces) * blockPlaces * bits;
+    uint64_t inBlock = static_cast<uint64_t>(place % blockPlaces);
+    return bit < low ? start + inBlock * low + bit
+                     : start + blockPlaces * low + inBlock * (bits - low) + (bit - low);
+  };
   for (int64_t place = 0; place < places; ++place) {
     int64_t index[2] = {0, 0}, rest = place;
     for (size_t i = digits.size(); i-- > 0; rest /= digits[i].radix)
@@ -334,7 +347,7 @@ std::vector<uint8_t> packed(const Matrix &matrix, RankedTensorType type) {
         bitsOf(type.getElementType(), inside ? matrix.at(index[0], index[1]) : matrix.padding);
     for (unsigned bit = 0; bit < bits; ++bit)
       if (element >> bit & 1) {
-        uint64_t position = static_cast<uint64_t>(place) * bits + bit;
+        uint64_t position = positionOf(place, bit);
         bytes[position / 8] |= static_cast<uint8_t>(1u << (position % 8));
       }
   }

@@ -383,8 +383,10 @@ void FunctionWriter::takeBlocks(const Operand &words) {
     const char *element;
   };
   static constexpr Kind kinds[] = {
-      {"Q8_0", 34, 32, "i8"}, {"Q4_1", 20, 32, "i4"}, {"NVFP4", 36, 64, "i4"}};
-  const Kind &kind = kinds[uniform(random, 0, 2)];
+      {"Q8_0", 34, 32, "i8"}, {"Q4_1", 20, 32, "i4"},   {"NVFP4", 36, 64, "i4"},
+      {"Q5_0", 22, 32, "i5"}, {"Q2_K", 84, 256, "i2"},  {"Q3_K", 110, 256, "i3"},
+      {"Q6_K", 210, 256, "i6"}};
+  const Kind &kind = kinds[uniform(random, 0, 6)];
   int64_t blocks = words.columns * 4 / kind.bytes;
   if (blocks == 0)
     return;
@@ -404,9 +406,11 @@ void FunctionWriter::unpack(const Operand &packed) {
   int64_t most = input.columns * 32 / bits;
   bool ordered = most >= 8 && uniform(random, 0, 1);
   int64_t columns = uniform(random, 1, ordered ? most / 8 * 8 : most);
-  bool nibbles = bits <= 4 && uniform(random, 0, 1);
-  int64_t bias = nibbles ? -uniform(random, 0, 16 - (int64_t{1} << bits)) : uniform(random, 0, 128);
-  Operand fields{fresh(), nibbles ? "i4" : "i8", input.rows, columns};
+  bool narrow = bits <= 6 && uniform(random, 0, 1);
+  int64_t width = narrow ? uniform(random, bits, 6) : 8;
+  int64_t bias = narrow ? -uniform(random, 0, (int64_t{1} << width) - (int64_t{1} << bits))
+                        : uniform(random, 0, 128);
+  Operand fields{fresh(), "i" + std::to_string(width), input.rows, columns};
   body += fields.name + " = llm.unpack " + input.name + " bits " + std::to_string(bits) +
           " increment " + std::to_string(uniform(random, 0, 1)) + " bias " + std::to_string(bias) +
           (ordered ? " order [0, 4, 1, 5, 2, 6, 3, 7]" : "") + " : " + input.type() + " -> " +

@@ -16,7 +16,7 @@ engine.weight @w tensor<?x2xf32>
 // -----
 
 // expected-error @+1 {{must be a static tensor of storable integers or floats}}
-engine.weight @w tensor<2xi3>
+engine.weight @w tensor<2xi7>
 
 // -----
 
@@ -430,8 +430,8 @@ engine.unit @u <"host", backend = "x86", arch = "x86-64", preference = 1> {
   engine.kernel @k from "x"
   engine.rank_group @g [0]
   engine.program @p dims [] inputs [] outputs [] {
-    // expected-error @+1 {{element type 'i3' has no storage}}
-    engine.collective "x" "all_reduce" i3 @b to @b count <"1"> over @g
+    // expected-error @+1 {{element type 'i7' has no storage}}
+    engine.collective "x" "all_reduce" i7 @b to @b count <"1"> over @g
   }
 }
 

@@ -38,3 +38,22 @@ module attributes {engine.target = #x86} {
   }
   // CHECK: engine.note "ingot-fuse-dequantize" {{.*}} applied false because "only products and embeddings read encoded weights"
 }
+
+// -----
+
+#x86 = #engine.target<"x86-64-v4", backend = "x86", arch = "x86-64", preference = 40, features = ["avx512f"]>
+module attributes {engine.target = #x86} {
+  // CHECK-LABEL: @scales_in_two_levels
+  // CHECK-NOT: llm.dequantize
+  // CHECK: llm.matmul %arg0, %{{.+}} scales(%{{.+}} : tensor<48x16xi8>) supers(%{{.+}} : tensor<48x1xf16>) <"int6", group = 16, zero_points = false, scales = blocks>
+  func.func @scales_in_two_levels(%x: tensor<?x256xf32, "T">) -> tensor<?x48xf32, "T"> {
+    %w = llm.weight "w" from "f" at 0 : tensor<48x210xi8>
+    %q = llm.block_part %w "values" of "Q6_K" block 210 : tensor<48x210xi8> -> tensor<48x256xi6>
+    %s = llm.block_part %w "scales" of "Q6_K" block 210 : tensor<48x210xi8> -> tensor<48x16xi8>
+    %d = llm.block_part %w "supers" of "Q6_K" block 210 : tensor<48x210xi8> -> tensor<48x1xf16>
+    %v = llm.dequantize %q, %s supers %d <"int6", group = 16, zero_points = false, scales = blocks> : (tensor<48x256xi6>, tensor<48x16xi8>, tensor<48x1xf16>) -> tensor<48x256xf32>
+    %0 = llm.matmul %x, %v : tensor<?x256xf32, "T">, tensor<48x256xf32> -> tensor<?x48xf32, "T">
+    return %0 : tensor<?x48xf32, "T">
+  }
+  // CHECK: engine.note "ingot-fuse-dequantize" {{.*}} applied true
+}

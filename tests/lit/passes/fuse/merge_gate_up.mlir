@@ -106,3 +106,60 @@ module attributes {engine.target = #x86} {
   }
   // CHECK: engine.note "ingot-merge-gate-up" {{.*}} applied false because "the weights have different code books"
 }
+
+// -----
+
+#x86 = #engine.target<"x86-64-v4", backend = "x86", arch = "x86-64", preference = 40, features = ["avx512f"]>
+#table = #llm.encoding<"codebook4", group = 32, zero_points = false, scales = table>
+module attributes {engine.target = #x86} {
+  // CHECK-LABEL: @one_table
+  // CHECK: llm.concat_rows %{{.+}}, %{{.+}} : (tensor<24x32xi4>, tensor<24x32xi4>) -> tensor<48x32xi4>
+  // CHECK: llm.concat_rows %{{.+}}, %{{.+}} : (tensor<24x1xi8>, tensor<24x1xi8>) -> tensor<48x1xi8>
+  // CHECK-NOT: llm.concat_rows
+  // CHECK: llm.matmul {{.*}} supers(%{{.+}} : tensor<256xf32>)
+  func.func @one_table(%x: tensor<?x32xf32, "T">) -> tensor<?x24xf32, "T"> {
+    %gq = llm.weight "gq" from "f" at 0 : tensor<24x32xi4>
+    %gs = llm.weight "gs" from "f" at 384 : tensor<24x1xi8>
+    %uq = llm.weight "uq" from "f" at 512 : tensor<24x32xi4>
+    %us = llm.weight "us" from "f" at 896 : tensor<24x1xi8>
+    %b = llm.literal "book" dense<1.0> : tensor<16xf32> : tensor<16xf32>
+    %gt = llm.literal "gate" dense<1.0> : tensor<256xf32> : tensor<256xf32>
+    %ut = llm.literal "up" dense<1.0> : tensor<256xf32> : tensor<256xf32>
+    %0 = llm.matmul %x, %gq scales(%gs : tensor<24x1xi8>) zeros(%b : tensor<16xf32>) supers(%gt : tensor<256xf32>) #table : tensor<?x32xf32, "T">, tensor<24x32xi4> -> tensor<?x24xf32, "T">
+    %1 = llm.matmul %x, %uq scales(%us : tensor<24x1xi8>) zeros(%b : tensor<16xf32>) supers(%ut : tensor<256xf32>) #table : tensor<?x32xf32, "T">, tensor<24x32xi4> -> tensor<?x24xf32, "T">
+    %2 = llm.pointwise %0, %1 : (tensor<?x24xf32, "T">, tensor<?x24xf32, "T">) -> tensor<?x24xf32, "T"> {
+    ^bb0(%a: f32, %c: f32):
+      %3 = arith.mulf %a, %c : f32
+      llm.yield %3 : f32
+    }
+    return %2 : tensor<?x24xf32, "T">
+  }
+  // CHECK: engine.note "ingot-merge-gate-up" {{.*}} applied true
+}
+
+// -----
+
+#x86 = #engine.target<"x86-64-v4", backend = "x86", arch = "x86-64", preference = 40, features = ["avx512f"]>
+#table = #llm.encoding<"codebook4", group = 32, zero_points = false, scales = table>
+module attributes {engine.target = #x86} {
+  // CHECK-LABEL: @other_tables
+  // CHECK-NOT: llm.concat_rows
+  func.func @other_tables(%x: tensor<?x32xf32, "T">) -> tensor<?x24xf32, "T"> {
+    %gq = llm.weight "gq" from "f" at 0 : tensor<24x32xi4>
+    %gs = llm.weight "gs" from "f" at 384 : tensor<24x1xi8>
+    %uq = llm.weight "uq" from "f" at 512 : tensor<24x32xi4>
+    %us = llm.weight "us" from "f" at 896 : tensor<24x1xi8>
+    %b = llm.literal "book" dense<1.0> : tensor<16xf32> : tensor<16xf32>
+    %gt = llm.literal "gate" dense<1.0> : tensor<256xf32> : tensor<256xf32>
+    %ut = llm.literal "up" dense<2.0> : tensor<256xf32> : tensor<256xf32>
+    %0 = llm.matmul %x, %gq scales(%gs : tensor<24x1xi8>) zeros(%b : tensor<16xf32>) supers(%gt : tensor<256xf32>) #table : tensor<?x32xf32, "T">, tensor<24x32xi4> -> tensor<?x24xf32, "T">
+    %1 = llm.matmul %x, %uq scales(%us : tensor<24x1xi8>) zeros(%b : tensor<16xf32>) supers(%ut : tensor<256xf32>) #table : tensor<?x32xf32, "T">, tensor<24x32xi4> -> tensor<?x24xf32, "T">
+    %2 = llm.pointwise %0, %1 : (tensor<?x24xf32, "T">, tensor<?x24xf32, "T">) -> tensor<?x24xf32, "T"> {
+    ^bb0(%a: f32, %c: f32):
+      %3 = arith.mulf %a, %c : f32
+      llm.yield %3 : f32
+    }
+    return %2 : tensor<?x24xf32, "T">
+  }
+  // CHECK: engine.note "ingot-merge-gate-up" {{.*}} applied false because "the weights have different tables of scales"
+}

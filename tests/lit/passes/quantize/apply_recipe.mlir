@@ -135,3 +135,30 @@ module attributes {engine.target = #x86} {
     return %0, %1, %2, %3 : tensor<?x8xf32, "T">, tensor<?x8xf32, "T">, tensor<?x8xf32, "T">, tensor<?x8xf32, "T">
   }
 }
+
+// -----
+
+// Stacked experts whose tables of scales differ have their scales themselves.
+#x86 = #engine.target<"x86-64-v4", backend = "x86", arch = "x86-64", preference = 40, features = ["avx512f"]>
+#table = #llm.encoding<"codebook4", group = 32, zero_points = false, scales = table>
+module attributes {engine.target = #x86} {
+  // CHECK-LABEL: @stack_of_tables
+  // CHECK: llm.dequantize %{{.+}}, %{{.+}}, %{{.+}} <"codebook8", group = -1, zero_points = false> : (tensor<8x2xi8>
+  // CHECK: llm.dequantize %{{.+}}, %{{.+}}, %{{.+}} <"codebook8", group = -1, zero_points = false> : (tensor<8x2xi8>
+  // CHECK: %[[S:.+]] = llm.concat_rows %{{.+}}, %{{.+}} : (tensor<8x2xf32>, tensor<8x2xf32>) -> tensor<16x2xf32>
+  // CHECK: llm.dequantize %{{.+}}, %[[S]], %{{.+}} <"codebook4", group = 32, zero_points = false> :
+  func.func @stack_of_tables(%x: tensor<?x64xf32, "T">, %o: tensor<?xi32, "T">, %n: tensor<3xi32>) -> tensor<?x8xf32, "T"> {
+    %aq = llm.weight "aq" from "f" at 0 : tensor<8x64xi4>
+    %as = llm.weight "as" from "f" at 256 : tensor<8x2xi8>
+    %bq = llm.weight "bq" from "f" at 512 : tensor<8x64xi4>
+    %bs = llm.weight "bs" from "f" at 768 : tensor<8x2xi8>
+    %k = llm.literal "book" dense<1.0> : tensor<16xf32> : tensor<16xf32>
+    %at = llm.literal "a" dense<1.0> : tensor<256xf32> : tensor<256xf32>
+    %bt = llm.literal "b" dense<2.0> : tensor<256xf32> : tensor<256xf32>
+    %a = llm.dequantize %aq, %as, %k supers %at #table : (tensor<8x64xi4>, tensor<8x2xi8>, tensor<16xf32>, tensor<256xf32>) -> tensor<8x64xf32>
+    %b = llm.dequantize %bq, %bs, %k supers %bt #table : (tensor<8x64xi4>, tensor<8x2xi8>, tensor<16xf32>, tensor<256xf32>) -> tensor<8x64xf32>
+    %w = llm.concat_rows %a, %b : (tensor<8x64xf32>, tensor<8x64xf32>) -> tensor<16x64xf32>
+    %0 = llm.matmul %x, %w groups(%o, %n : tensor<?xi32, "T">, tensor<3xi32>) : tensor<?x64xf32, "T">, tensor<16x64xf32> -> tensor<?x8xf32, "T">
+    return %0 : tensor<?x8xf32, "T">
+  }
+}
