@@ -141,9 +141,10 @@ void splitQ6_K(Block at, GgmlBlock &parts) {
 
 constexpr std::array<float, 16> iq4Values = {-127, -104, -83, -65, -49, -35, -22, -10,
                                              1,    13,   25,  38,  53,  69,  89,  113};
-/// Four-bit floats: sign, two bits of exponent, one of mantissa.
-constexpr std::array<float, 16> e2m1Values = {0,     0.5f,  1,  1.5f,  2,  3,  4,  6,
-                                              -0.0f, -0.5f, -1, -1.5f, -2, -3, -4, -6};
+/// Four-bit floats (sign, two bits of exponent, one of mantissa), doubled: so they are integers.
+/// The tables of their scales have halves.
+constexpr std::array<float, 16> e2m1Values = {0,     1,  2,  3,  4,  6,  8,  12,
+                                              -0.0f, -1, -2, -3, -4, -6, -8, -12};
 
 /// d, u16 high bits of the scales, scales[4], codes[128]. Of scales 32 stands for zero.
 void splitIQ4_XS(Block at, GgmlBlock &parts) {
@@ -162,16 +163,16 @@ constexpr float powerOfTwo(int exponent) {
                                               : 1u << (149 + exponent));
 }
 
-/// Powers of two with bias 127; 255 is not a number.
+/// Halves of powers of two with bias 127; 255 is not a number.
 constexpr auto e8m0Values = [] {
   std::array<float, 256> values{};
   for (int code = 0; code < 255; ++code)
-    values[static_cast<size_t>(code)] = powerOfTwo(code - 127);
+    values[static_cast<size_t>(code)] = powerOfTwo(code - 128);
   values[255] = std::numeric_limits<float>::quiet_NaN();
   return values;
 }();
 
-/// e4m3 without its sign. ggml takes what is not a number for zero.
+/// Halves of e4m3 without its sign. ggml takes what is not a number for zero.
 constexpr auto ue4m3Values = [] {
   std::array<float, 256> values{};
   for (int code = 0; code < 256; ++code) {
@@ -179,8 +180,8 @@ constexpr auto ue4m3Values = [] {
     const bool isNumber = exponent < 15 || mantissa < 7;
     values[static_cast<size_t>(code)] =
         !isNumber       ? 0.0f
-        : exponent == 0 ? static_cast<float>(mantissa) * powerOfTwo(-9)
-                        : static_cast<float>(8 + mantissa) * powerOfTwo(exponent - 10);
+        : exponent == 0 ? static_cast<float>(mantissa) * powerOfTwo(-10)
+                        : static_cast<float>(8 + mantissa) * powerOfTwo(exponent - 11);
   }
   return values;
 }();

@@ -62,7 +62,7 @@ checkpoint::Expected<StoredWeights::Parts> StoredWeights::float8(Shape shape) {
   return parts;
 }
 
-/// The numbers of e2m1, by code.
+/// The doubled numbers of e2m1, by code.
 static ArrayRef<float> e2m1() {
   const auto &book = checkpoint::ggmlEncoding(DType::MXFP4)->codeBook;
   return {book.data(), book.size()};
@@ -169,8 +169,9 @@ checkpoint::Expected<StoredWeights::Parts> StoredWeights::nvfp4(Shape shape) {
   SmallVector<float> book;
   for (unsigned code = 0; code < 256; ++code) {
     llvm::APFloat scale(llvm::APFloat::Float8E4M3FN(), llvm::APInt(8, code));
-    book.push_back(isModelOpt ? scale.convertToFloat() * global->front()
-                              : scale.convertToFloat() / global->front());
+    float whole = isModelOpt ? scale.convertToFloat() * global->front()
+                             : scale.convertToFloat() / global->front();
+    book.push_back(whole / 2);
   }
   auto values =
       readNibbles(isModelOpt ? ".weight" : ".weight_packed", shape, {rows, columns / 2}, false);

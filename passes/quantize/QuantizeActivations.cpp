@@ -29,13 +29,16 @@ struct QuantizeActivations : ingot::impl::QuantizeActivationsPassBase<QuantizeAc
 
   void visit(FusionReport &report, llm::MatmulOp site, bool integers) {
     std::optional<llm::EncodingAttr> encoding = site.getEncoding();
-    bool fits = encoding && (integers ? llm::isInteger(*encoding) : encoding->getKind() == "fp8");
+    bool fits =
+        encoding && (integers ? hasIntegers(site, *encoding) : encoding->getKind() == "fp8");
     if (!fits)
       return report.declined(
           site,
           std::string("a weight ") +
               (encoding ? "in " + encoding->getKind().str() : std::string("without encoding")) +
               " has no product with " + (integers ? "int8" : "fp8") + " activations");
+    if (!report.accepts(site))
+      return;
     // Products of one input share its quantized form.
     llm::QuantizeActivationOp &quantized = quantizedForms[site.getInput()];
     if (!quantized) {
@@ -52,6 +55,17 @@ struct QuantizeActivations : ingot::impl::QuantizeActivationsPassBase<QuantizeAc
     site.getInputMutable().assign(quantized.getResult());
     site.getInputScalesMutable().assign(quantized.getScales());
     report.applied(site);
+  }
+
+  /// Whether what scales multiply are integers of at most 8 bits.
+  static bool hasIntegers(llm::MatmulOp site, llm::EncodingAttr encoding) {
+    if (!llm::hasCodeBook(encoding))
+      return llm::isInteger(encoding) || llm::zerosOf(encoding) == llm::Zeros::Offsets;
+    auto book = site.getZeros().getDefiningOp<llm::LiteralOp>();
+    auto numbers = book ? dyn_cast<DenseFPElementsAttr>(book.getValue()) : DenseFPElementsAttr();
+    return numbers && llvm::all_of(numbers.getValues<float>(), [](float number) {
+             return number >= -127 && number <= 127 && number == float(int(number));
+           });
   }
 
   DenseMap<Value, llm::QuantizeActivationOp> quantizedForms;

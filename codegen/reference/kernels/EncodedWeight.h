@@ -64,6 +64,7 @@ struct EncodedWeight {
   }
 
   float scale(int64_t row, int64_t column) const { return scaleFrom(scales, row, column, 0); }
+  float offset(int64_t row, int64_t column) const { return scaleFrom(zeros, row, column, 1); }
 
   /// The f32 that the element stands for.
   float value(int64_t row, int64_t column) const {
@@ -73,6 +74,6 @@ struct EncodedWeight {
     float product = scale(row, column) * element;
     if (ingot_const_zeros != kOffsets)
       return product;
-    return product + scaleFrom(zeros, row, column, 1);
+    return product + offset(row, column);
   }
 };

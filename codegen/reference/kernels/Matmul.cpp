@@ -27,7 +27,7 @@ static float floatSum(const void *input, int64_t row, const EncodedWeight &weigh
   return sum;
 }
 
-/// Exact integer sums per group, each times its scale.
+/// Exact integer sums per group, each times its scale; sums of the input times the offsets.
 static float integerSum(const void *input, int64_t row, const EncodedWeight &weight,
                         int64_t column) {
   int64_t size = ingot_const_weight_columns;
@@ -35,10 +35,14 @@ static float integerSum(const void *input, int64_t row, const EncodedWeight &wei
   const int8_t *values = static_cast<const int8_t *>(input) + row * size;
   float sum = 0;
   for (int64_t begin = 0; begin < size; begin += group) {
-    int64_t exact = 0;
-    for (int64_t k = begin; k < begin + group && k < size; ++k)
+    int64_t exact = 0, inputs = 0;
+    for (int64_t k = begin; k < begin + group && k < size; ++k) {
       exact += int64_t(values[k]) * int64_t(weight.stored(column, k));
+      inputs += values[k];
+    }
     sum += float(exact) * weight.scale(column, begin);
+    if (ingot_const_zeros == kOffsets)
+      sum += float(inputs) * weight.offset(column, begin);
   }
   return sum;
 }

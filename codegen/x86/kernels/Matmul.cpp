@@ -105,16 +105,21 @@ void finish(const Arguments &arguments, const Block &block, const float *sums) {
 void sumSingleRow(const Arguments &arguments, const Block &block, float *sums, char *inputBlock,
                   char *rest) {
   if (ingot_const_integer) {
-    IntegerInput input =
-        prepareInput(static_cast<const int8_t *>(arguments.input), block.rows, 1,
-                     reinterpret_cast<int32_t *>(inputBlock), reinterpret_cast<int8_t *>(rest));
-    int64_t p = 0, columns = block.panels * panelRows;
+    const int8_t *x =
+        static_cast<const int8_t *>(arguments.input) + block.rows.input(0) * ingot_const_k;
+    auto *inputs = reinterpret_cast<int32_t *>(inputBlock);
+    sumGroups(x, inputs);
+    if (ingot_const_k % 8 != 0) { // zeros meet the weights' padding
+      __builtin_memset(rest, 0, roundUp(ingot_const_k, 8));
+      __builtin_memcpy(rest, x, ingot_const_k);
+      x = reinterpret_cast<const int8_t *>(rest);
+    }
+    int64_t p = 0;
     for (; p + singleRowPanels <= block.panels; p += singleRowPanels)
-      integerColumns<1, singleRowPanels>(arguments.weights, block.weightPanel() + p, input, 0,
-                                         sums + p * panelRows, columns);
+      integerRow<singleRowPanels>(arguments.weights, block.weightPanel() + p, x, inputs,
+                                  sums + p * panelRows);
     for (; p < block.panels; ++p)
-      integerColumns<1, 1>(arguments.weights, block.weightPanel() + p, input, 0,
-                           sums + p * panelRows, columns);
+      integerRow<1>(arguments.weights, block.weightPanel() + p, x, inputs, sums + p * panelRows);
     return;
   }
   int64_t first = block.rows.input(0) * ingot_const_k;
@@ -141,20 +146,13 @@ void sumManyRows(const Arguments &arguments, const Block &block, float *sums, ch
              sums, reinterpret_cast<float *>(inputBlock), reinterpret_cast<float *>(rest));
     return;
   }
-  IntegerInput input =
-      prepareInput(static_cast<const int8_t *>(arguments.input), block.rows,
-                   roundUp(block.rows.count, registerRows), reinterpret_cast<int32_t *>(inputBlock),
-                   reinterpret_cast<int8_t *>(rest));
-  int64_t columns = block.panels * panelRows;
-  for (int64_t p = 0; p < block.panels; p += tilePanels)
-    forRowTiles(block.rows.count, [&]<int Count>(int64_t row) __attribute__((always_inline)) {
-      if (block.panels - p >= tilePanels)
-        integerColumns<Count, tilePanels>(arguments.weights, block.weightPanel() + p, input, row,
-                                          sums + p * panelRows, columns);
-      else
-        integerColumns<Count, 1>(arguments.weights, block.weightPanel() + p, input, row,
-                                 sums + p * panelRows, columns);
-    });
+  auto *words = reinterpret_cast<int32_t *>(rest);
+  PackedInput input = packInput(static_cast<const int8_t *>(arguments.input), block.rows, words,
+                                reinterpret_cast<int32_t *>(inputBlock));
+  constexpr auto paddedRows = [](int64_t rows) { return roundUp(rows, registerRows); };
+  char *memory = rest + roundUp(paddedRows(ingot_const_tile_rows) * roundUp(ingot_const_k, 8), 64);
+  integerBlock(arguments.weights, block.weightPanel(), block.panels, input, block.rows.count, sums,
+               memory);
 }
 
 } // namespace

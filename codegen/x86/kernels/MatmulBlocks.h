@@ -19,6 +19,11 @@ constexpr int64_t inputStride = segmentColumns + 16;
 /// Rows of the largest register tile: blocks are padded to a multiple.
 constexpr int64_t registerRows = 12;
 
+/// Rows of the register tile of integer sums, which has as many f32 sums beside them.
+constexpr int integerRows = 6;
+/// Panels that are expanded to bytes together, at most.
+constexpr int64_t expandedPanels = 2;
+
 /// Panels that the path for single rows keeps in flight.
 constexpr int64_t singleRowPanels = 4;
 
@@ -26,13 +31,11 @@ constexpr int64_t roundUp(int64_t value, int64_t multiple) {
   return (value + multiple - 1) / multiple * multiple;
 }
 
-/// Bytes from one row to the next of a copied i8 input: zero-padded, and odd in cache lines.
-constexpr int64_t integerStride(int64_t k) { return roundUp(k + 64, 128) + 64; }
-
 /// Scratch of one tile, in this order, each part a multiple of 64 bytes: sums [rows][panels * 16]
 /// f32; for float sums the input block [rows][inputStride] f32 (single rows: [k] f32) and two
-/// decoded panels [2][segmentColumns][16] f32; for integer sums the input's sums [rows][groups] i32
-/// and its copy [rows][integerStride] i8.
+/// decoded panels [2][segmentColumns][16] f32; for integer sums the input's sums [rows][groups] i32,
+/// its copy [rows][k] i8, and for blocks of rows two panels as bytes [k][32] with the scales and
+/// offsets or zero points [groups][32] of four bytes each.
 struct MatmulScratch {
   int64_t rows, panels, k, groups;
   bool integer;
@@ -45,8 +48,11 @@ struct MatmulScratch {
     return rows == 1 ? roundUp(k, 16) * 4 : paddedRows() * inputStride * 4;
   }
   constexpr int64_t weightBytes() const {
-    if (integer)
-      return paddedRows() * integerStride(k);
+    if (integer) {
+      int64_t columns = roundUp(k, 8), lanes = expandedPanels * panelRows;
+      int64_t copied = roundUp(paddedRows() * columns, 64);
+      return rows == 1 ? copied : copied + (columns + 2 * groups * 4) * lanes;
+    }
     return rows == 1 ? 0 : 2 * segmentColumns * panelRows * 4;
   }
   constexpr int64_t bytes() const { return sumBytes() + inputBytes() + weightBytes(); }

@@ -53,115 +53,293 @@ constexpr bool unsignedWeights = false;
 #endif
 }
 
-/// What `dot` sees of a stored byte, less the byte.
+/// What `dot` sees of a signed byte, less the byte.
 constexpr int32_t int8Bias = unsignedWeights ? 128 : 0;
 
-/// Sums of products over columns [first, end) of `Rows` rows and `Panels` panels. `first` is a
-/// multiple of 8; where `end` is not, the weight is padded and the input rows hold zeros.
-template <int Rows, int Panels>
-[[gnu::always_inline]] inline void integerTile(const int8_t *x, int64_t stride,
-                                               const char *const (&values)[Panels], int64_t first,
-                                               int64_t end, Ints (&result)[Rows][Panels]) {
-  Ints sum[Rows][Panels] = {};
-  if (hasFields()) {
+/// Bytes as `dot` wants them.
+[[gnu::always_inline]] inline Ints biased(Ints bytes) {
+  return unsignedWeights ? (Ints)((UInts)bytes ^ 0x80808080u) : bytes;
+}
+
+/// A code book of integers as 16 bytes, in every quarter of the vector.
+[[gnu::always_inline]] inline Ints byteBook(const Weights &weights) {
+  if (ingot_const_zeros != kCodeBook)
+    return Ints{};
+  Ints numbers = __builtin_convertvector(loadVector<Floats>(weights.zeros), Ints);
+  UBytes bytes = __builtin_convertvector(numbers & 255, UBytes);
+  struct Quarters {
+    UBytes of[4];
+  };
+  return __builtin_bit_cast(Ints, Quarters{{bytes, bytes, bytes, bytes}});
+}
+
+/// The numbers of the book that the bytes of `places` name.
+[[gnu::always_inline]] inline Ints lookUpBytes(Ints places, Ints book) {
+#ifdef __AVX512BW__
+  return (Ints)_mm512_shuffle_epi8((__m512i)book, (__m512i)places);
+#else
+  struct Halves {
+    __m256i low, high;
+  };
+  Halves of = __builtin_bit_cast(Halves, places), in = __builtin_bit_cast(Halves, book);
+  return __builtin_bit_cast(Ints, Halves{_mm256_shuffle_epi8(in.low, of.low),
+                                         _mm256_shuffle_epi8(in.high, of.high)});
+#endif
+}
+
+/// What the bytes that weights are expanded to have been moved by, in all lanes alike: codes stay
+/// as they are stored, books and bytes are signed.
+inline int32_t uniformBias() {
+  if (!hasFields() || ingot_const_zeros == kCodeBook)
+    return int8Bias;
+  return ingot_const_zeros == kNoZeros ? int32_t(middleOf(ingot_const_weight_type)) : 0;
+}
+
+/// Whether zero points are taken off bytes as they are expanded: of int8 the difference is no byte.
+inline bool subtractsZeros() { return ingot_const_zeros == kZeroPoints && hasFields(); }
+
+/// `bytes` less the zero point of their lane, as `dot` wants them.
+[[gnu::always_inline]] inline Ints lessZero(Ints bytes, Ints zero) {
+  using ByteLanes = uint8_t __attribute__((vector_size(64)));
+  return biased((Ints)((ByteLanes)bytes - (ByteLanes)(zero * 0x01010101)));
+}
+
+/// Columns [k, k + 8) of a panel as bytes; of int8 columns [k, k + 4), in `low`.
+[[gnu::always_inline]] inline void expandColumns(const char *panel, int64_t k, Ints book, Ints &low,
+                                                 Ints &high) {
+  if (!hasFields()) {
+    low = biased(loadVector<Ints>(panel + k * panelRows));
+    return;
+  }
+  PanelFields<WeightFields>::load(panel, k).toBytes(low, high);
+  if (ingot_const_zeros == kCodeBook) {
+    low = biased(lookUpBytes(low, book));
+    high = biased(lookUpBytes(high, book));
+  }
+}
+
+/// `total` with a group's exact sums of products and of inputs.
+[[gnu::always_inline]] inline Floats closeGroup(Floats total, Ints exact, Floats scale,
+                                                Floats offset, int32_t inputs) {
+  total = fma(__builtin_convertvector(exact, Floats), scale, total);
+  return ingot_const_zeros == kOffsets ? fma(splat(float(inputs)), offset, total) : total;
+}
+
+/// A group of k.
+struct GroupColumns {
+  int64_t first, end;
+
+  static GroupColumns of(int64_t group) {
+    int64_t width = ingot_const_group ? ingot_const_group : ingot_const_k;
+    int64_t first = group * width, end = first + width;
+    return {first, end < ingot_const_k ? end : ingot_const_k};
+  }
+};
+
+/// Sums of one row whose bytes are `x`, for `Panels` panels. `inputs`: its sums over each group.
+template <int Panels>
+inline void integerRow(const Weights &weights, int64_t panel, const int8_t *x,
+                       const int32_t *inputs, float *sums) {
+  const char *values[Panels];
+  for (int p = 0; p < Panels; ++p)
+    values[p] = weights.panel(panel + p);
+  Ints book = byteBook(weights);
+  Floats total[Panels] = {};
+  int64_t step = hasFields() ? 8 : 4;
+  for (int64_t group = 0; group < Weights::groups(); ++group) {
+    GroupColumns columns = GroupColumns::of(group);
+    Ints sum[Panels];
+    for (int p = 0; p < Panels; ++p)
+      sum[p] = Ints{} - uniformBias() * inputs[group];
 #pragma clang loop unroll(disable)
-    for (int64_t k = first; k < end; k += 8) {
-      Ints low[Panels], high[Panels];
-      for (int p = 0; p < Panels; ++p)
-        PanelFields<WeightFields>::load(values[p], k).toBytes(low[p], high[p]);
-      for (int r = 0; r < Rows; ++r) {
-        Ints lowInput = splatBytes(x + r * stride + k),
-             highInput = splatBytes(x + r * stride + k + 4);
-        for (int p = 0; p < Panels; ++p)
-          sum[r][p] = dot(dot(sum[r][p], low[p], lowInput), high[p], highInput);
+    for (int64_t k = columns.first; k < columns.end; k += step) {
+      Ints lowInput = splatBytes(x + k);
+      Ints highInput = hasFields() ? splatBytes(x + k + 4) : Ints{};
+      for (int p = 0; p < Panels; ++p) {
+        Ints low, high;
+        expandColumns(values[p], k, book, low, high);
+        sum[p] = dot(sum[p], low, lowInput);
+        if (hasFields())
+          sum[p] = dot(sum[p], high, highInput);
       }
     }
-  } else {
-#pragma clang loop unroll(disable)
-    for (int64_t k = first; k < end; k += 4) {
-      Ints weight[Panels];
+    for (int p = 0; p < Panels; ++p) {
+      if (ingot_const_zeros == kZeroPoints)
+        sum[p] -= weights.zero(panel + p, group) * inputs[group];
+      Floats offset = ingot_const_zeros == kOffsets ? weights.offset(panel + p, group) : Floats{};
+      total[p] =
+          closeGroup(total[p], sum[p], weights.scale(panel + p, group), offset, inputs[group]);
+    }
+  }
+  for (int p = 0; p < Panels; ++p)
+    storeVector(sums + p * panelRows, total[p]);
+}
+
+/// `Panels` panels as bytes and f32 numbers, for all rows of a block.
+template <int Panels> struct Expanded {
+  Ints *values;   // [k / 4][Panels][16] of four bytes
+  Floats *scales; // [groups][Panels][16]
+  Floats *offsets;
+  Ints *zeros; // those that bytes still have
+
+  /// In scratch memory, as MatmulScratch counts it.
+  static Expanded at(char *memory) {
+    Expanded expanded = {};
+    expanded.values = reinterpret_cast<Ints *>(memory);
+    expanded.scales =
+        reinterpret_cast<Floats *>(expanded.values + Panels * roundUp(ingot_const_k, 8) / 4);
+    expanded.offsets = expanded.scales + Panels * Weights::groups();
+    expanded.zeros = reinterpret_cast<Ints *>(expanded.offsets);
+    return expanded;
+  }
+
+  void fill(const Weights &weights, int64_t panel) {
+    Ints book = byteBook(weights);
+    for (int64_t group = 0; group < Weights::groups(); ++group)
       for (int p = 0; p < Panels; ++p) {
-        weight[p] = loadVector<Ints>(values[p] + k * panelRows);
-        if (unsignedWeights)
-          weight[p] = (Ints)((UInts)weight[p] ^ 0x80808080u);
+        int64_t place = group * Panels + p;
+        scales[place] = weights.scale(panel + p, group);
+        if (ingot_const_zeros == kOffsets)
+          offsets[place] = weights.offset(panel + p, group);
+        Ints zero = ingot_const_zeros == kZeroPoints ? weights.zero(panel + p, group) : Ints{};
+        if (ingot_const_zeros == kZeroPoints && !subtractsZeros())
+          zeros[place] = zero;
+        GroupColumns columns = GroupColumns::of(group);
+        const char *from = weights.panel(panel + p);
+        Ints *to = values + p;
+        for (int64_t k = columns.first; k < columns.end; k += hasFields() ? 8 : 4) {
+          Ints low, high;
+          expandColumns(from, k, book, low, high);
+          if (subtractsZeros()) {
+            low = lessZero(low, zero);
+            high = lessZero(high, zero);
+          }
+          to[k / 4 * Panels] = low;
+          if (hasFields())
+            to[(k / 4 + 1) * Panels] = high;
+        }
       }
+  }
+};
+
+/// Rows of the input as tiles read them: [tile][k / 4][rows of the tile] of four bytes, and their
+/// sums [row][groups].
+struct PackedInput {
+  const int32_t *words;
+  const int32_t *sums;
+
+  static int64_t rowWords() { return roundUp(ingot_const_k, 8) / 4; }
+};
+
+/// Calls tile.operator()<Rows>(row) for tiles of rows that cover `rows`.
+template <class Tile> [[gnu::always_inline]] inline void forIntegerTiles(int64_t rows, Tile tile) {
+  int64_t row = 0;
+  for (; rows - row >= integerRows; row += integerRows)
+    tile.template operator()<integerRows>(row);
+  if (rows - row > 4)
+    tile.template operator()<integerRows>(row);
+  else if (rows - row > 2)
+    tile.template operator()<4>(row);
+  else if (rows - row > 0)
+    tile.template operator()<2>(row);
+}
+
+/// sums [rows][columns] of `Rows` rows from `row` on.
+template <int Rows, int Panels>
+inline void integerTile(const Expanded<Panels> &weights, const PackedInput &input, int64_t row,
+                        float *sums, int64_t columns) {
+  const int32_t *words = input.words + row * PackedInput::rowWords();
+  int64_t groups = Weights::groups();
+  const int32_t *inputs = input.sums + row * groups;
+  Floats total[Rows][Panels] = {};
+  for (int64_t group = 0; group < groups; ++group) {
+    GroupColumns range = GroupColumns::of(group);
+    Ints sum[Rows][Panels];
+    int32_t bias = subtractsZeros() ? int8Bias : uniformBias();
+    for (int r = 0; r < Rows; ++r)
+      for (int p = 0; p < Panels; ++p)
+        sum[r][p] = Ints{} - bias * inputs[r * groups + group];
+#pragma clang loop unroll(disable)
+    for (int64_t k = range.first / 4; k < (range.end + 3) / 4; ++k)
       for (int r = 0; r < Rows; ++r) {
-        Ints input = splatBytes(x + r * stride + k);
+        Ints x = Ints{} + words[k * Rows + r];
         for (int p = 0; p < Panels; ++p)
-          sum[r][p] = dot(sum[r][p], weight[p], input);
+          sum[r][p] = dot(sum[r][p], weights.values[k * Panels + p], x);
+      }
+    for (int p = 0; p < Panels; ++p) {
+      int64_t place = group * Panels + p;
+      for (int r = 0; r < Rows; ++r) {
+        int32_t own = inputs[r * groups + group];
+        Ints exact = sum[r][p];
+        if (ingot_const_zeros == kZeroPoints && !subtractsZeros())
+          exact -= weights.zeros[place] * own;
+        Floats offset = ingot_const_zeros == kOffsets ? weights.offsets[place] : Floats{};
+        total[r][p] = closeGroup(total[r][p], exact, weights.scales[place], offset, own);
       }
     }
   }
   for (int r = 0; r < Rows; ++r)
     for (int p = 0; p < Panels; ++p)
-      result[r][p] = sum[r][p];
+      storeVector(sums + (row + r) * columns + p * panelRows, total[r][p]);
 }
 
-/// Rows of the input as the tiles read them, and their sums over each group.
-struct IntegerInput {
-  const int8_t *rows;
-  int64_t stride;
-  const int32_t *sums; // [rows][groups]
-};
+/// The sums of a row's bytes over each group.
+inline void sumGroups(const int8_t *x, int32_t *sums) {
+  for (int64_t group = 0; group < Weights::groups(); ++group) {
+    GroupColumns columns = GroupColumns::of(group);
+    int32_t sum = 0;
+    for (int64_t k = columns.first; k < columns.end; ++k)
+      sum += x[k];
+    sums[group] = sum;
+  }
+}
 
-/// sums [rows][columns] for `Panels` panels and `Rows` rows, all groups.
-template <int Rows, int Panels>
-inline void integerColumns(const Weights &weights, int64_t panel, const IntegerInput &input,
-                           int64_t row, float *sums, int64_t columns) {
-  const char *values[Panels];
-  for (int p = 0; p < Panels; ++p)
-    values[p] = weights.panel(panel + p);
-  int64_t groups = Weights::groups();
-  int64_t width = ingot_const_group ? ingot_const_group : ingot_const_k;
-  for (int64_t group = 0; group < groups; ++group) {
-    int64_t first = group * width;
-    int64_t end = first + width < ingot_const_k ? first + width : ingot_const_k;
-    Ints sum[Rows][Panels];
-    integerTile<Rows, Panels>(input.rows + row * input.stride, input.stride, values, first, end,
-                              sum);
-    for (int p = 0; p < Panels; ++p) {
-      Floats scale = weights.scale(panel + p, group);
-      Ints bias = Ints{} + (hasFields() ? 0 : int8Bias);
-      if (ingot_const_zeros == kZeroPoints)
-        bias += weights.zero(panel + p, group);
-      else
-        bias += int32_t(middleOf(ingot_const_weight_type));
-      for (int r = 0; r < Rows; ++r) {
-        Ints exact = sum[r][p] - bias * input.sums[(row + r) * groups + group];
-        float *to = sums + (row + r) * columns + p * panelRows;
-        Floats before = group ? loadVector<Floats>(to) : Floats{};
-        storeVector(to, before + __builtin_convertvector(exact, Floats) * scale);
+/// The rows packed into `words` and summed into `sums`, both in scratch. Rows that tiles reach
+/// beyond `rows` are zeros.
+inline PackedInput packInput(const int8_t *input, const Rows &rows, int32_t *words, int32_t *sums) {
+  forIntegerTiles(rows.count, [&]<int Count>(int64_t first) {
+    int32_t *tile = words + first * PackedInput::rowWords();
+    for (int64_t r = 0; r < Count; ++r) {
+      int64_t row = first + r;
+      if (row >= rows.count) {
+        for (int64_t k = 0; k < PackedInput::rowWords(); ++k)
+          tile[k * Count + r] = 0;
+        for (int64_t group = 0; group < Weights::groups(); ++group)
+          sums[row * Weights::groups() + group] = 0;
+        continue;
       }
+      const int8_t *x = input + rows.input(row) * ingot_const_k;
+      for (int64_t k = 0; k < PackedInput::rowWords(); ++k) {
+        int32_t word = 0;
+        int64_t left = ingot_const_k - 4 * k;
+        if (left >= 4)
+          __builtin_memcpy(&word, x + 4 * k, 4);
+        else if (left > 0)
+          __builtin_memcpy(&word, x + 4 * k, left);
+        tile[k * Count + r] = word;
+      }
+      sumGroups(x, sums + row * Weights::groups());
     }
-  }
+  });
+  return {words, sums};
 }
 
-/// The input of `rows` for tiles that reach up to `paddedRows`, which get zeros; `rowSums` and
-/// `copy` lie in scratch. One row is read in place if it needs no padding.
-inline IntegerInput prepareInput(const int8_t *input, const Rows &rows, int64_t paddedRows,
-                                 int32_t *rowSums, int8_t *copy) {
-  int64_t groups = Weights::groups();
-  int64_t width = ingot_const_group ? ingot_const_group : ingot_const_k;
-  IntegerInput result = {input + rows.input(0) * ingot_const_k, ingot_const_k, rowSums};
-  if (paddedRows > 1 || ingot_const_k % 8 != 0) {
-    result = {copy, integerStride(ingot_const_k), rowSums};
-    for (int64_t row = 0; row < paddedRows; ++row) {
-      int8_t *to = copy + row * result.stride;
-      int64_t count = row < rows.count ? ingot_const_k : 0;
-      __builtin_memcpy(to, input + (count ? rows.input(row) * ingot_const_k : 0), count);
-      __builtin_memset(to + count, 0, result.stride - count);
-    }
-  }
-  for (int64_t row = 0; row < paddedRows; ++row)
-    for (int64_t group = 0; group < groups; ++group) {
-      int64_t first = group * width;
-      int64_t end = first + width < ingot_const_k ? first + width : ingot_const_k;
-      int32_t sum = 0;
-      for (int64_t k = first; k < end; ++k)
-        sum += result.rows[row * result.stride + k];
-      rowSums[row * groups + group] = sum;
-    }
-  return result;
+/// sums [rows][panels * 16] of a block of rows; `memory` is for Expanded.
+inline void integerBlock(const Weights &weights, int64_t panel, int64_t panels,
+                         const PackedInput &input, int64_t rows, float *sums, char *memory) {
+  int64_t columns = panels * panelRows;
+  auto take = [&]<int Panels>(int64_t p) {
+    Expanded<Panels> expanded = Expanded<Panels>::at(memory);
+    expanded.fill(weights, panel + p);
+    forIntegerTiles(rows, [&]<int Count>(int64_t row) {
+      integerTile<Count, Panels>(expanded, input, row, sums + p * panelRows, columns);
+    });
+  };
+  int64_t p = 0;
+  for (; p + tilePanels <= panels; p += tilePanels)
+    take.template operator()<tilePanels>(p);
+  for (; p < panels; ++p)
+    take.template operator()<1>(p);
 }
 
 } // namespace ingot::x86

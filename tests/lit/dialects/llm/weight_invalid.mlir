@@ -418,7 +418,8 @@ func.func @f(%v: tensor<2x64xi8>, %s: tensor<1x1xf32>, %z: tensor<16xf32>) {
 
 // -----
 
-// expected-error @+1 {{scales must be plain, blocks or table}}
+// expected-error @+2 {{scales must be plain, blocks or table}}
+// expected-error @+1 {{failed to parse Llm_EncodingAttr parameter 'scales'}}
 func.func private @f() attributes {a = #llm.encoding<"int6", group = 16, zero_points = false, scales = tables>}
 
 // -----

@@ -140,7 +140,6 @@ module attributes {engine.target = #x86} {
 
 // Stacked experts whose tables of scales differ have their scales themselves.
 #x86 = #engine.target<"x86-64-v4", backend = "x86", arch = "x86-64", preference = 40, features = ["avx512f"]>
-#table = #llm.encoding<"codebook4", group = 32, zero_points = false, scales = table>
 module attributes {engine.target = #x86} {
   // CHECK-LABEL: @stack_of_tables
   // CHECK: llm.dequantize %{{.+}}, %{{.+}}, %{{.+}} <"codebook8", group = -1, zero_points = false> : (tensor<8x2xi8>
@@ -155,8 +154,8 @@ module attributes {engine.target = #x86} {
     %k = llm.literal "book" dense<1.0> : tensor<16xf32> : tensor<16xf32>
     %at = llm.literal "a" dense<1.0> : tensor<256xf32> : tensor<256xf32>
     %bt = llm.literal "b" dense<2.0> : tensor<256xf32> : tensor<256xf32>
-    %a = llm.dequantize %aq, %as, %k supers %at #table : (tensor<8x64xi4>, tensor<8x2xi8>, tensor<16xf32>, tensor<256xf32>) -> tensor<8x64xf32>
-    %b = llm.dequantize %bq, %bs, %k supers %bt #table : (tensor<8x64xi4>, tensor<8x2xi8>, tensor<16xf32>, tensor<256xf32>) -> tensor<8x64xf32>
+    %a = llm.dequantize %aq, %as, %k supers %at <"codebook4", group = 32, zero_points = false, scales = table> : (tensor<8x64xi4>, tensor<8x2xi8>, tensor<16xf32>, tensor<256xf32>) -> tensor<8x64xf32>
+    %b = llm.dequantize %bq, %bs, %k supers %bt <"codebook4", group = 32, zero_points = false, scales = table> : (tensor<8x64xi4>, tensor<8x2xi8>, tensor<16xf32>, tensor<256xf32>) -> tensor<8x64xf32>
     %w = llm.concat_rows %a, %b : (tensor<8x64xf32>, tensor<8x64xf32>) -> tensor<16x64xf32>
     %0 = llm.matmul %x, %w groups(%o, %n : tensor<?xi32, "T">, tensor<3xi32>) : tensor<?x64xf32, "T">, tensor<16x64xf32> -> tensor<?x8xf32, "T">
     return %0 : tensor<?x8xf32, "T">

@@ -38,10 +38,43 @@ module attributes {engine.target = #x86, llm.compute = "bf16"} {
 #affine = #llm.encoding<"affine4", group = 32, zero_points = false>
 module attributes {engine.target = #x86, llm.compute = "int8-dynamic"} {
   // CHECK-LABEL: @offsets
-  // CHECK-NOT: llm.quantize_activation
+  // CHECK: llm.quantize_activation
   func.func @offsets(%x: tensor<?x64xf32, "T">, %w: tensor<8x64xi4>, %s: tensor<8x2xf32>, %z: tensor<8x2xf32>) -> tensor<?x8xf32, "T"> {
     %0 = llm.matmul %x, %w scales(%s : tensor<8x2xf32>) zeros(%z : tensor<8x2xf32>) #affine : tensor<?x64xf32, "T">, tensor<8x64xi4> -> tensor<?x8xf32, "T">
     return %0 : tensor<?x8xf32, "T">
   }
-  // CHECK: engine.note "ingot-quantize-activations" {{.*}} applied false because "a weight in affine4 has no product with int8 activations"
+  // CHECK: engine.note "ingot-quantize-activations" {{.*}} applied true
+}
+
+// -----
+
+#x86 = #engine.target<"x86-64-v4", backend = "x86", arch = "x86-64", preference = 40, features = ["avx512f"]>
+#book = #llm.encoding<"codebook4", group = 32, zero_points = false>
+module attributes {engine.target = #x86, llm.compute = "int8-dynamic"} {
+  // CHECK-LABEL: @code_books
+  // CHECK: llm.quantize_activation
+  // CHECK-NOT: llm.quantize_activation
+  func.func @code_books(%x: tensor<?x64xf32, "T">, %w: tensor<8x64xi4>, %s: tensor<8x2xf32>) -> (tensor<?x8xf32, "T">, tensor<?x8xf32, "T">) {
+    %integers = llm.literal "integers" dense<3.0> : tensor<16xf32> : tensor<16xf32>
+    %others = llm.literal "others" dense<1.5> : tensor<16xf32> : tensor<16xf32>
+    %0 = llm.matmul %x, %w scales(%s : tensor<8x2xf32>) zeros(%integers : tensor<16xf32>) #book : tensor<?x64xf32, "T">, tensor<8x64xi4> -> tensor<?x8xf32, "T">
+    %1 = llm.matmul %x, %w scales(%s : tensor<8x2xf32>) zeros(%others : tensor<16xf32>) #book : tensor<?x64xf32, "T">, tensor<8x64xi4> -> tensor<?x8xf32, "T">
+    return %0, %1 : tensor<?x8xf32, "T">, tensor<?x8xf32, "T">
+  }
+  // CHECK: engine.note "ingot-quantize-activations" {{.*}} applied true
+  // CHECK: engine.note "ingot-quantize-activations" {{.*}} applied false because "a weight in codebook4 has no product with int8 activations"
+}
+
+// -----
+
+#cuda = #engine.target<"sm_90a", backend = "cuda", arch = "sm_90a", preference = 100>
+#affine = #llm.encoding<"affine4", group = 32, zero_points = false>
+module attributes {engine.target = #cuda, llm.compute = "int8-dynamic"} {
+  // CHECK-LABEL: @offsets_on_cuda
+  // CHECK-NOT: llm.quantize_activation
+  func.func @offsets_on_cuda(%x: tensor<?x64xf32, "T">, %w: tensor<8x64xi4>, %s: tensor<8x2xf32>, %z: tensor<8x2xf32>) -> tensor<?x8xf32, "T"> {
+    %0 = llm.matmul %x, %w scales(%s : tensor<8x2xf32>) zeros(%z : tensor<8x2xf32>) #affine : tensor<?x64xf32, "T">, tensor<8x64xi4> -> tensor<?x8xf32, "T">
+    return %0 : tensor<?x8xf32, "T">
+  }
+  // CHECK: engine.note "ingot-quantize-activations" {{.*}} applied false because "integer products have neither offsets nor code books here"
 }
