@@ -326,6 +326,11 @@ std::string Checkpoint::storedName(std::string_view name) const {
   return alias == aliases.end() ? std::string(name) : alias->second;
 }
 
+const std::string *Checkpoint::fileMetadata(std::string_view key) const {
+  const auto found = metadata.find(key);
+  return found == metadata.end() ? nullptr : &found->second;
+}
+
 const Tensor *Checkpoint::find(std::string_view name) const { return findStored(storedName(name)); }
 
 const Tensor *Checkpoint::findStored(std::string_view name) const {

@@ -95,6 +95,8 @@ private:
   Expected<BlockState> blockState(bool nested) const;
   Expected<Parts> nvfp4(Shape shape);
   Expected<Parts> mxfp4(Shape shape);
+  Expected<Parts> torchAoInt4(Shape shape);
+  Expected<int64_t> torchAoGroup(Shape shape) const;
   mlir::Value codeBook(llvm::StringRef name, llvm::ArrayRef<float> numbers);
   /// What the bytes of a part of `type` stand for, in f32.
   /// `stored` as for read().
