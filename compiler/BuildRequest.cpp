@@ -263,6 +263,10 @@ Expected<BuildRequest> compiler::readRequest(MLIRContext &context, const BuildOp
     request.options.push_back(
         {"--lora", "an adapter", "merged", "before anything is quantized; see the inputs"});
     request.options.push_back({"--lora-scale", scale, scale, "times the adapter's own"});
+    for (const checkpoint::AdapterPattern &pattern : request.checkpoint.adapter()->patterns)
+      if (!pattern.isUsed)
+        request.options.push_back({"adapter: " + pattern.key, checkpoint::inQuotes(pattern.text),
+                                   "not used", "no matrix of the adapter needs it"});
   }
   if (options.noPtx)
     request.options.push_back(ptxRecord(request));

@@ -23,11 +23,83 @@ void refuseMembers(const Json &root, JsonFields &fields, std::string_view key,
                 "merge the adapter with PEFT and give the merged model");
 }
 
+/// As many as keep the time bounded that hostile patterns take.
+constexpr size_t maxPatterns = 4096, maxMatches = size_t{1} << 20;
+constexpr std::string_view alphaPattern = "alpha_pattern", rankPattern = "rank_pattern";
+
+/// Appends the patterns of `key`.
+Outcome readPatterns(const Json &root, std::string_view key, double least, double most,
+                     std::vector<AdapterPattern> &patterns) {
+  const auto member = root.find(key);
+  if (!member || member->isNull())
+    return {};
+  if (!member->isObject())
+    return member->wrongType("an object");
+  if (member->size() > maxPatterns)
+    return member->error("INGOT-E1120", message("more than ", maxPatterns, " patterns"),
+                         "name modules with patterns that match many");
+  for (const std::string &text : member->keysInOrder()) {
+    const Json value = *member->find(text);
+    auto number = value.number(least, most);
+    auto pattern = ModulePattern::compile(text, value.where());
+    if (!number || !pattern)
+      return number ? pattern.error() : number.error();
+    patterns.push_back({std::string(key), text, *std::move(pattern), *number});
+  }
+  return {};
+}
+
+std::string_view moduleOf(std::string_view matrix) {
+  if (matrix.ends_with(matrixSuffix))
+    matrix.remove_suffix(matrixSuffix.size());
+  return matrix;
+}
+
 } // namespace
 
-double AdapterConfig::scale(uint64_t rank) const {
+double AdapterConfig::scale(std::string_view matrix, uint64_t rank) const {
+  const auto own = alphas.find(moduleOf(matrix));
   const auto count = static_cast<double>(rank);
-  return alpha / (rootOfRank ? std::sqrt(count) : count);
+  return (own == alphas.end() ? alpha : own->second) * factor /
+         (rootOfRank ? std::sqrt(count) : count);
+}
+
+Outcome AdapterConfig::settle(std::span<const Tensor> tensors, const std::string &where) {
+  size_t tries = 0;
+  for (const Tensor &tensor : tensors) {
+    std::string_view module = tensor.name;
+    if (!module.ends_with(firstSuffix))
+      continue;
+    module.remove_suffix(firstSuffix.size());
+    std::optional<double> ownAlpha, ownRank;
+    for (AdapterPattern &pattern : patterns) {
+      std::optional<double> &own = pattern.key == alphaPattern ? ownAlpha : ownRank;
+      if (own)
+        continue;
+      if (++tries > maxMatches)
+        return Error{"INGOT-E1120", "too many patterns for so many matrices", where,
+                     "name modules with patterns that match many"};
+      auto matches = pattern.pattern.matches(module);
+      if (!matches)
+        return matches.error();
+      if (!*matches)
+        continue;
+      pattern.isUsed = true;
+      own = pattern.number;
+    }
+    if (ownAlpha)
+      alphas.emplace(module, *ownAlpha);
+    if (ownRank || rank) {
+      const double stated = ownRank ? *ownRank : static_cast<double>(*rank);
+      if (!tensor.shape.empty() && static_cast<double>(tensor.shape[0]) != stated)
+        return Error{"INGOT-E1080",
+                     message("tensor ", tensor.name, " has rank ", tensor.shape[0],
+                             ", adapter_config.json says ", stated),
+                     where,
+                     "configuration and weights do not belong together; download both again"};
+    }
+  }
+  return {};
 }
 
 Expected<AdapterConfig> AdapterConfig::read(const std::filesystem::path &path) {
@@ -53,17 +125,23 @@ Expected<AdapterConfig> AdapterConfig::read(const std::filesystem::path &path) {
   if (const std::string bias = fields.stringOr("bias", "none"); bias != "none")
     refuse("bias", message("trained biases (", inQuotes(bias), ") cannot be merged"));
   refuseMembers(*root, fields, "modules_to_save", "a module that was trained whole");
-  refuseMembers(*root, fields, "alpha_pattern", "lora_alpha that differs from matrix to matrix");
   refuseMembers(*root, fields, "layer_replication", "a model with repeated layers");
+  constexpr uint64_t maxRank = uint64_t{1} << 31;
+  if (fields.has("r"))
+    config.rank = fields.unsignedInteger("r", 1, maxRank);
   if (fields.error())
     return *fields.error();
+  if (auto read = readPatterns(*root, alphaPattern, -1e9, 1e9, config.patterns); !read)
+    return read.error();
+  if (auto read =
+          readPatterns(*root, rankPattern, 1, static_cast<double>(maxRank), config.patterns);
+      !read)
+    return read.error();
   return config;
 }
 
 std::string adapterTensor(std::string_view matrix, char factor) {
-  if (matrix.ends_with(matrixSuffix))
-    matrix.remove_suffix(matrixSuffix.size());
-  return message(matrix, factor == 'A' ? firstSuffix : secondSuffix);
+  return message(moduleOf(matrix), factor == 'A' ? firstSuffix : secondSuffix);
 }
 
 std::optional<std::string> adapterTensorNamed(std::string_view stored) {

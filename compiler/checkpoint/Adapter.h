@@ -3,21 +3,39 @@
 // adapter_model.safetensors.
 #pragma once
 
-#include "compiler/checkpoint/Error.h"
+#include "compiler/checkpoint/ModulePattern.h"
+#include "compiler/checkpoint/Tensor.h"
 
 #include <filesystem>
+#include <map>
 #include <optional>
-#include <string>
-#include <string_view>
+#include <span>
 
 namespace ingot::checkpoint {
 
-/// What of adapter_config.json counts for merging: W + scale(r) * B * A, with A [r, K], B [N, r].
-struct AdapterConfig {
-  double alpha = 0;        ///< lora_alpha, times what the user asks for
-  bool rootOfRank = false; ///< use_rslora: alpha is divided by sqrt(r) instead of r
+/// A number for the modules whose names match.
+struct AdapterPattern {
+  std::string key; ///< alpha_pattern or rank_pattern
+  std::string text;
+  ModulePattern pattern;
+  double number = 0;
+  bool isUsed = false; ///< by a module
+};
 
-  double scale(uint64_t rank) const;
+/// What of adapter_config.json counts for merging: W + scale * B * A, with A [r, K], B [N, r].
+struct AdapterConfig {
+  double alpha = 0;                     ///< lora_alpha
+  std::optional<uint64_t> rank;         ///< r
+  double factor = 1;                    ///< what the user asks for
+  bool rootOfRank = false;              ///< use_rslora: alpha is divided by sqrt(r) instead of r
+  std::vector<AdapterPattern> patterns; ///< as the file has them: of each key the first one counts
+  std::map<std::string, double, std::less<>> alphas; ///< of modules that have their own
+
+  double scale(std::string_view matrix, uint64_t rank) const;
+
+  /// Says which matrices there are, by the tensors of their first factors: finds their numbers.
+  /// Errors: INGOT-E1120 for a pattern that takes too long, E1080 for another rank than is stated.
+  Outcome settle(std::span<const Tensor> tensors, const std::string &where);
 
   /// Errors: those of Json, and INGOT-E1120 for what cannot be merged into weights alone (DoRA,
   /// biases, modules saved whole) or is no LoRA, naming the key.

@@ -160,8 +160,7 @@ Outcome Checkpoint::addAdapter(const fs::path &directory, double factor) {
     return Error{"INGOT-E1030", message("there is no ", adapterWeightsFile), where,
                  "give the folder of a PEFT adapter"};
   }
-  config->alpha *= factor;
-  adapterConfig = *config;
+  config->factor = factor;
   inputFiles.push_back(directory / adapterConfigFile);
   const size_t first = stored.size();
   if (auto added = addFile(weights); !added)
@@ -174,6 +173,10 @@ Outcome Checkpoint::addAdapter(const fs::path &directory, double factor) {
           printable(weights.string()), "merge the adapter with PEFT and give the merged model"};
     stored[i].name = *std::move(name);
   }
+  if (auto settled = config->settle(std::span(stored).subspan(first), printable(weights.string()));
+      !settled)
+    return settled;
+  adapterConfig = *std::move(config);
   return sortTensors();
 }
 
@@ -321,6 +324,11 @@ const std::vector<uint64_t> &Checkpoint::eosIds() const {
 std::string Checkpoint::storedName(std::string_view name) const {
   auto alias = aliases.find(name);
   return alias == aliases.end() ? std::string(name) : alias->second;
+}
+
+const std::string *Checkpoint::fileMetadata(std::string_view key) const {
+  const auto found = metadata.find(key);
+  return found == metadata.end() ? nullptr : &found->second;
 }
 
 const Tensor *Checkpoint::find(std::string_view name) const { return findStored(storedName(name)); }

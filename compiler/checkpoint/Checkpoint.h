@@ -68,6 +68,9 @@ public:
   /// The name under which the tensor called `name` is stored, if it is.
   std::string storedName(std::string_view name) const;
 
+  /// What the `__metadata__` of a weight file says of `key`; null where none does.
+  const std::string *fileMetadata(std::string_view key) const;
+
   /// The file that holds `tensor`, relative to folder().
   std::string fileName(const Tensor &tensor) const;
 
@@ -113,8 +116,8 @@ private:
   std::optional<AdapterConfig> adapterConfig;
   std::optional<DType> weightless;
   std::vector<Tensor> stored;
-  std::map<std::string, std::string> metadata;             ///< of all files
-  std::map<std::string, std::string, std::less<>> aliases; ///< second name → stored name
+  std::map<std::string, std::string, std::less<>> metadata; ///< of all files
+  std::map<std::string, std::string, std::less<>> aliases;  ///< second name → stored name
 };
 
 } // namespace ingot::checkpoint

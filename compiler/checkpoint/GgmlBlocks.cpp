@@ -4,6 +4,9 @@
 // contract them into one rounding, the bits would differ from ggml's.
 #include "compiler/checkpoint/GgmlBlocks.h"
 
+#include "compiler/checkpoint/GgmlBytes.h"
+#include "compiler/checkpoint/GgmlGridBlocks.h"
+
 #include <array>
 #include <bit>
 #include <cmath>
@@ -13,11 +16,7 @@ namespace ingot::checkpoint {
 
 namespace {
 
-using Block = const uint8_t *;
-
-uint16_t u16At(Block at) { return static_cast<uint16_t>(at[0] | at[1] << 8); }
-uint32_t u32At(Block at) { return u16At(at) | static_cast<uint32_t>(u16At(at + 2)) << 16; }
-float halfAt(Block at) { return static_cast<float>(std::bit_cast<_Float16>(u16At(at))); }
+using namespace ggml;
 
 //===- Plain types --------------------------------------------------------------------------===//
 
@@ -262,20 +261,20 @@ constexpr GgmlRow types[] = {
     {13, DType::Q5_K, nullptr, splitQ45_K<true>, {Kind::Affine5, 32, DType::F16, 6}},
     {14, DType::Q6_K, nullptr, splitQ6_K, {Kind::Int6, 16, DType::F16, 8}},
     {15, DType::Q8_K},
-    {16, DType::IQ2_XXS},
-    {17, DType::IQ2_XS},
-    {18, DType::IQ3_XXS},
-    {19, DType::IQ1_S},
+    {16, DType::IQ2_XXS, nullptr, splitIQ2_XXS, {Kind::CodeBook4, 32, DType::F32, 0, iq2Values}},
+    {17, DType::IQ2_XS, nullptr, splitIQ2_XS, {Kind::CodeBook4, 16, DType::F32, 0, iq2Values}},
+    {18, DType::IQ3_XXS, nullptr, splitIQ3_XXS, {Kind::CodeBook4, 32, DType::F32, 0, iq3xxsValues}},
+    {19, DType::IQ1_S, nullptr, splitIQ1_S, {Kind::CodeBook4, 32, DType::F32, 0, iq1Values}},
     {20, DType::IQ4_NL, nullptr, splitCodes, {Kind::CodeBook4, 32, DType::F16, 0, iq4Values}},
-    {21, DType::IQ3_S},
-    {22, DType::IQ2_S},
+    {21, DType::IQ3_S, nullptr, splitIQ3_S, {Kind::CodeBook4, 32, DType::F32, 0, iq3sValues}},
+    {22, DType::IQ2_S, nullptr, splitIQ2_S, {Kind::CodeBook4, 16, DType::F32, 0, iq2Values}},
     {23, DType::IQ4_XS, nullptr, splitIQ4_XS, {Kind::CodeBook4, 32, DType::F16, 6, iq4Values}},
     {24, DType::I8},
     {25, DType::I16},
     {26, DType::I32},
     {27, DType::I64},
     {28, DType::F64},
-    {29, DType::IQ1_M},
+    {29, DType::IQ1_M, nullptr, splitIQ1_M, {Kind::CodeBook4, 16, DType::F32, 0, iq1Values}},
     {30, DType::BF16, decodeBF16},
     {34, DType::TQ1_0, nullptr, splitTQ1_0, {Kind::Int4, 256, DType::F16}},
     {35, DType::TQ2_0, nullptr, splitTQ2_0, {Kind::Int4, 256, DType::F16}},

@@ -53,8 +53,8 @@ struct GgmlBlock {
 /// Takes apart the block at `block` of a type that has a ggmlEncoding.
 void splitGgml(DType dtype, const std::byte *block, GgmlBlock &parts);
 
-/// Whether decodeGgml knows the type. Not known: types whose values stand in code books (most IQ),
-/// types for intermediate results (Q8_1, Q8_K), integers and F64.
+/// Whether decodeGgml knows the type. Not known: types for intermediate results (Q8_1, Q8_K),
+/// integers and F64.
 bool canDecodeGgml(DType dtype);
 
 /// The f32 values of whole blocks, bit for bit those of ggml's own scalar code. `out` has room for

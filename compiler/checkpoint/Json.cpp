@@ -214,6 +214,12 @@ std::vector<std::string> Json::keys() const {
   return names;
 }
 
+std::vector<std::string> Json::keysInOrder() const {
+  if (!value->is_object() || document->text.empty())
+    return keys();
+  return keysInText(document->text, path);
+}
+
 std::optional<Json> Json::find(std::string_view key) const {
   if (!value->is_object())
     return std::nullopt;

@@ -50,6 +50,8 @@ public:
 
   /// Keys of an object, sorted; empty for anything else.
   std::vector<std::string> keys() const;
+  /// The same in the order of the text.
+  std::vector<std::string> keysInOrder() const;
 
   /// The member `key`, or nothing when it is absent or this is not an object.
   std::optional<Json> find(std::string_view key) const;

@@ -37,6 +37,14 @@ public:
 
   size_t position() const { return at; }
 
+  /// The keys of the object that begins here.
+  std::vector<std::string> keys() {
+    std::vector<std::string> names;
+    for (++at; skipSpace(), next() != '}'; skipValue())
+      names.push_back(readKey());
+    return names;
+  }
+
 private:
   char next() const { return at < text.size() ? text[at] : '}'; }
 
@@ -94,6 +102,13 @@ std::optional<size_t> byteOfValue(std::string_view text, std::string_view path) 
   if (!walk.find(""))
     return std::nullopt;
   return walk.position();
+}
+
+std::vector<std::string> keysInText(std::string_view text, std::string_view path) {
+  Walk walk(text, path);
+  if (!walk.find(""))
+    return {};
+  return walk.keys();
 }
 
 } // namespace ingot::checkpoint

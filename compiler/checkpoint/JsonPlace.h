@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace ingot::checkpoint {
 
@@ -16,5 +17,8 @@ std::string elementPath(const std::string &path, size_t index);
 /// The byte of `text`, which is good JSON, at which the value at `path` begins. Of two values whose
 /// paths look the same it is the first one.
 std::optional<size_t> byteOfValue(std::string_view text, std::string_view path);
+
+/// The keys of the object at `path` in the order in which `text` has them.
+std::vector<std::string> keysInText(std::string_view text, std::string_view path);
 
 } // namespace ingot::checkpoint

@@ -217,8 +217,9 @@ void readMxFp4(const Json &, JsonFields &, QuantizationConfig &config) {
   widenScales(config, false);
 }
 
-/// No configuration of TorchAO is read; `quant_type` says which it is.
-void readTorchAo(const Json &object, JsonFields &fields, QuantizationConfig &) {
+/// `quant_type` says which configuration it is. What is read of it holds for all matrices that are
+/// quantized; the metadata of their files say the rest.
+void readTorchAo(const Json &object, JsonFields &fields, QuantizationConfig &config) {
   std::string name = "of an unknown type";
   auto type = object.find("quant_type");
   if (type && type->isObject())
@@ -226,7 +227,22 @@ void readTorchAo(const Json &object, JsonFields &fields, QuantizationConfig &) {
   if (auto own = type && type->isObject() ? type->find("_type") : type)
     if (auto text = own->string())
       name = *text;
-  namedFormat(fields, "quant_type", "torchao", name, "TorchAO's");
+  if (!namedFormat(fields, "quant_type", "torchao", name, "TorchAO's"))
+    return;
+  auto data = type->find("_data");
+  auto packing = data ? data->find("int4_packing_format") : std::nullopt;
+  if (packing && packing->isObject())
+    packing = packing->find("_data");
+  if (packing && !packing->isNull()) {
+    const auto text = packing->string();
+    if (const std::string stated = text ? *text : ""; stated != "PLAIN" && stated != "plain")
+      refuse(fields, "quant_type", message("TorchAO's packing ", inQuotes(stated)),
+             "supported: plain");
+  }
+  config.deviations.push_back({"scales", "bf16, with the value of the middle",
+                               "f32, with that of "
+                               "the least code",
+                               "kernels count codes from the least one"});
 }
 
 struct Reader {
@@ -243,14 +259,13 @@ constexpr std::array<Reader, 8> readers = {{
     {"modelopt", Method::ModelOpt, readModelOpt},
     {"bitsandbytes", Method::BitsAndBytes, readBitsAndBytes},
     {"mxfp4", Method::MxFp4, readMxFp4},
-    {"torchao", Method::None, readTorchAo},
+    {"torchao", Method::TorchAo, readTorchAo},
 }};
 
 Expected<QuantizationConfig> readObject(const Json &object, std::string name) {
   std::string known;
   for (const Reader &reader : readers) {
-    if (reader.method != Method::None)
-      known += message(known.empty() ? "" : ", ", reader.name);
+    known += message(known.empty() ? "" : ", ", reader.name);
     if (reader.name != name)
       continue;
     JsonFields fields(object);

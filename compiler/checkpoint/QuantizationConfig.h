@@ -11,7 +11,7 @@ namespace ingot::checkpoint {
 /// A checkpoint's own quantization, from `quantization_config` of config.json, or from
 /// quant_config.json, quantize_config.json or hf_quant_config.json beside it. Formats: AutoAWQ,
 /// AutoGPTQ and GPTQModel, compressed-tensors, fine-grained FP8 (DeepSeek-V3), AutoFP8, ModelOpt,
-/// bitsandbytes and MXFP4 (gpt-oss), as their projects write them.
+/// bitsandbytes, MXFP4 (gpt-oss) and TorchAO, as their projects write them.
 struct QuantizationConfig {
   enum class Method : uint8_t {
     None,
@@ -22,6 +22,7 @@ struct QuantizationConfig {
     ModelOpt,
     BitsAndBytes,
     MxFp4,
+    TorchAo,
   };
   /// What products read, where the checkpoint was made for other than 16-bit activations.
   enum class Activations : uint8_t { AsStored, Int8PerToken, Float8PerToken };

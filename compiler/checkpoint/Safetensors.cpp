@@ -116,7 +116,7 @@ Outcome checkTiling(std::vector<Tensor> &tensors, uint64_t dataBytes, const std:
   return {};
 }
 
-Outcome readMetadata(const Json &entry, std::map<std::string, std::string> &metadata) {
+Outcome readMetadata(const Json &entry, std::map<std::string, std::string, std::less<>> &metadata) {
   if (!entry.isObject())
     return entry.error("INGOT-E1017", "__metadata__ is not an object of strings", copyAgain);
   for (const std::string &key : entry.keys()) {

@@ -12,8 +12,8 @@
 namespace ingot::checkpoint {
 
 struct SafetensorsHeader {
-  std::vector<Tensor> tensors;                 ///< in file order
-  std::map<std::string, std::string> metadata; ///< `__metadata__`
+  std::vector<Tensor> tensors;                              ///< in file order
+  std::map<std::string, std::string, std::less<>> metadata; ///< `__metadata__`
 };
 
 /// Reads and checks the header of a file: afterwards every tensor lies inside the file, its bytes

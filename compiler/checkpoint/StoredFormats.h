@@ -55,6 +55,7 @@ enum class FormatReader : uint8_t {
   NibblesOfRows,
   BitsAndBytes4,
   BitsAndBytes8,
+  TorchAoInt4,
 };
 
 struct StoredFormat {

@@ -2,8 +2,6 @@
 # The tokenizer readers, and the writer of the engine's tokenizer section: it stands in compiler/
 # because only EngineWriter* may know the schema, and is built here because it needs no MLIR.
 find_package(Protobuf REQUIRED)
-find_path(PCRE2_INCLUDE pcre2.h REQUIRED)
-find_library(PCRE2_STATIC libpcre2-8.a REQUIRED)
 
 set(proto_stem ${CMAKE_BINARY_DIR}/compiler/checkpoint/SentencePiece)
 add_custom_command(OUTPUT ${proto_stem}.pb.h ${proto_stem}.pb.cc

@@ -195,7 +195,7 @@ Value StepBuilder::adapted(StringRef name, Value weight) {
   // Their own names are no matrices of the model: nothing is merged into them.
   Value right = this->weight(names[0], {rank, shape[1]}),
         left = this->weight(names[1], {shape[0], rank});
-  double scale = checkpoint.adapter()->scale(static_cast<uint64_t>(rank));
+  double scale = checkpoint.adapter()->scale(name.str(), static_cast<uint64_t>(rank));
   return llm::AddLowRankOp::create(weights, weight.getLoc(), weight.getType(), weight, left, right,
                                    builder.getF32FloatAttr(static_cast<float>(scale)));
 }

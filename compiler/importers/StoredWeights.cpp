@@ -21,7 +21,7 @@ namespace {
 
 /// Parts of a module that hold the packed values of its matrix.
 constexpr StringLiteral kPackedValues[] = {".qweight", ".weight_packed", ".weight_blocks",
-                                           "_blocks"};
+                                           "._weight_qdata", "_blocks"};
 
 StringRef moduleOf(StringRef name) {
   name.consume_back(".weight");
@@ -126,6 +126,7 @@ const StoredWeights::Signature StoredWeights::signatures[] = {
     {FormatReader::NvFp4, &StoredWeights::nvfp4, ".weight_scale_2"},
     {FormatReader::MxFp4, &StoredWeights::mxfp4, ".weight_blocks"},
     {FormatReader::MxFp4, &StoredWeights::mxfp4, "_blocks"},
+    {FormatReader::TorchAoInt4, &StoredWeights::torchAoInt4, "._weight_qdata"},
     {FormatReader::BitsAndBytes4, &StoredWeights::bitsAndBytes4, ".weight.absmax"},
     {FormatReader::NibblesOfRows, &StoredWeights::nibblesOfRows, ".weight", DType::U8, "",
      Method::ModelOpt},
@@ -155,7 +156,7 @@ checkpoint::Expected<Value> StoredWeights::matrix(StringRef name, ArrayRef<int64
     if (found == std::end(signatures))
       return unsupported("this way of storing it",
                          "supported: AWQ and GPTQ words, packed and plain "
-                         "integers, FP8, NF4, FP4, NVFP4, MXFP4");
+                         "integers, FP8, NF4, FP4, NVFP4, MXFP4, TorchAO's Int4Tensor");
     reader = found->format;
     return (this->*found->read)(shape);
   }();

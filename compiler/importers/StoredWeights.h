@@ -96,6 +96,8 @@ private:
   Expected<BlockState> blockState(bool nested) const;
   Expected<Parts> nvfp4(Shape shape);
   Expected<Parts> mxfp4(Shape shape);
+  Expected<Parts> torchAoInt4(Shape shape);
+  Expected<int64_t> torchAoGroup(Shape shape) const;
   mlir::Value codeBook(llvm::StringRef name, llvm::ArrayRef<float> numbers);
   /// The bytes of a part of `type`. `stored` as for read().
   Expected<mlir::Value> readBytes(llvm::StringRef part, checkpoint::DType type, Shape shape,

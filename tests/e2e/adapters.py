@@ -61,8 +61,8 @@ class Adapters(harness.BuildTest):
         models.write_safetensors(self.adapter / "adapter_model.safetensors",
                                  self.tensors if tensors is None else tensors)
 
-    def merged_model(self, scale):
-        """The checkpoint with the adapter in its weights."""
+    def merged_model(self, scale, scales=()):
+        """The checkpoint with the adapter in its weights; `scales`: of modules with their own."""
         folder = self.copy_of(self.model, "merged")
         tensors = read_tensors(folder / "model.safetensors")
         for module in ADAPTED:
@@ -70,7 +70,8 @@ class Adapters(harness.BuildTest):
             factors = [self.tensors[f"base_model.model.{module}.lora_{factor}.weight"][1]
                        for factor in "BA"]
             tensors[module + ".weight"] = (
-                dtype, shape, merged(floats(data), *factors, RANK, scale).tobytes())
+                dtype, shape, merged(floats(data), *factors, len(factors[0]) // shape[0],
+                                     dict(scales).get(module, scale)).tobytes())
         write_tensors(folder / "model.safetensors", tensors)
         return folder
 
@@ -85,9 +86,9 @@ class Adapters(harness.BuildTest):
         path.write_text(text)
         return path
 
-    def check(self, scale, recipe, *options):
+    def check(self, scale, recipe, *options, scales=()):
         ours = self.built("ours", self.model, recipe, "--lora", self.adapter, *options)
-        theirs = self.built("theirs", self.merged_model(scale), recipe)
+        theirs = self.built("theirs", self.merged_model(scale, scales), recipe)
         self.assertEqual(self.differing(ours, theirs) & {"weights", "programs"}, set())
         return ours
 
@@ -130,6 +131,26 @@ class Adapters(harness.BuildTest):
             self.assert_refused(self.build(self.model, output, "--lora-scale", "nan", *options),
                                 output, code)
 
+    def test_matrices_with_a_scale_of_their_own(self):
+        first, second, third, head = ADAPTED
+        for factor in "AB":  # Rank 2 for one matrix.
+            name = f"base_model.model.{head}.lora_{factor}.weight"
+            (rows, columns), data = self.tensors[name]
+            self.tensors[name] = (([2, columns], data[:2 * columns]) if factor == "A"
+                                  else ([rows, 2], data[:2 * rows]))
+        # Of two that match the first one counts, whatever the order of their letters.
+        self.write_adapter(
+            rank_pattern={"lm_head": 2},
+            alpha_pattern={r"layers\.1\.self_attn\..*": 16, "o_proj": 1,
+                           "^model.layers.1.mlp.down_proj": 2, "q_pro": 64})
+        recipe = self.recipe(F32)
+        engine = self.check(ALPHA / RANK, recipe, scales={
+            second: 16 / RANK, third: 2 / RANK, head: ALPHA / 2})
+        report = self.ingot_run("inspect", engine, "--section", "provenance").stdout
+        for pattern in "o_proj", "q_pro":
+            self.assertRegex(report, f'alpha_pattern.*"{pattern}".*not used')
+        self.assertNotIn("down_proj", report)
+
     def refuse(self, code, *mentions, model=None, tensors=None, **changes):
         self.write_adapter(tensors, **changes)
         output = self.folder / "refused" / "m.ingot"
@@ -142,7 +163,9 @@ class Adapters(harness.BuildTest):
         self.refuse("INGOT-E1120", "use_dora", use_dora=True)
         self.refuse("INGOT-E1120", "bias", bias="all")
         self.refuse("INGOT-E1120", "modules_to_save", modules_to_save=["lm_head"])
-        self.refuse("INGOT-E1120", "alpha_pattern", alpha_pattern={"q_proj": 3})
+        self.refuse("INGOT-E1120", "alpha_pattern", "(?=", alpha_pattern={"(?=q)q_proj": 3})
+        self.refuse("INGOT-E1120", "steps", alpha_pattern={"((.*)*)*[!?]": 3})
+        self.refuse("INGOT-E1080", "rank", rank_pattern={"q_proj": 3})
         self.refuse("INGOT-E1120", "IA3", peft_type="IA3")
         self.refuse("INGOT-E1004", "lora_alpha", lora_alpha=None)
         name = f"base_model.model.{ADAPTED[0]}.lora_A.weight"

@@ -19,7 +19,7 @@ sys.path.append(str(harness.ROOT / "tests" / "families"))
 import models  # noqa: E402
 
 DATA = harness.ROOT.parent / "shared" / "data"
-F32, Q8_0, Q4_K, BF16, MXFP4 = 0, 8, 12, 30, 39
+F32, Q8_0, Q4_K, Q8_K, IQ3_S, IQ2_S, BF16, MXFP4 = 0, 8, 12, 15, 21, 22, 30, 39
 LAYER_NAMES = {"attn_norm": "input_layernorm", "attn_q": "self_attn.q_proj",
                "attn_k": "self_attn.k_proj", "attn_v": "self_attn.v_proj",
                "attn_output": "self_attn.o_proj", "ffn_norm": "post_attention_layernorm",
@@ -206,6 +206,31 @@ def q8_0(count, numbers):
         quants = array.array("b", numbers.randbytes(32))
         blocks += struct.pack("<e", 2**-10) + quants.tobytes()
         values.extend(2**-10 * quant for quant in quants)
+    return blocks, values
+
+
+def first_row(signs, scales, group):
+    """Values of which each is the least one of its type, here 2**-10, times a sign and an odd
+    scale: those of the first row of a grid."""
+    return (2**-10 * (2 * (scales[i // group // 2] >> 4 * (i // group % 2) & 15) + 1)
+            * (-1 if signs[i // 8] >> i % 8 & 1 else 1) for i in range(256))
+
+
+def iq2_s(count, numbers):
+    blocks, values = b"", array.array("f")
+    for _ in range(count):
+        signs, scales = numbers.randbytes(32), numbers.randbytes(8)
+        blocks += struct.pack("<e", 2**-10) + bytes(32) + signs + bytes(8) + scales
+        values.extend(first_row(signs, scales, 16))
+    return blocks, values
+
+
+def iq3_s(count, numbers):
+    blocks, values = b"", array.array("f")
+    for _ in range(count):
+        signs, scales = numbers.randbytes(32), numbers.randbytes(4)
+        blocks += struct.pack("<e", 2**-10) + bytes(72) + signs + scales
+        values.extend(first_row(signs, scales, 32))
     return blocks, values
 
 
@@ -427,6 +452,14 @@ class GgufModels(harness.BuildTest):
         self.assertEqual(self.ids(theirs), self.ids(ours))
 
     def test_experts_in_blocks(self):
+        self.check_blocks((Q4_K, q4_k, 256), (Q8_0, q8_0, 32))
+
+    def test_experts_in_rows_of_grids(self):
+        self.check_blocks((IQ2_S, iq2_s, 256), (IQ3_S, iq3_s, 256))
+
+    def check_blocks(self, both, down):
+        """A mixture of experts with gate and up matrices in blocks of one type and the down
+        matrices in another's; a type is its number, a function and the elements of a block."""
         folder = self.copy_of(harness.FABLES)
         example = json.loads((folder / "config.json").read_text())
         config = {**models.CASES["qwen3_moe"].config, **CONVERTIBLE["qwen3_moe"],
@@ -437,9 +470,7 @@ class GgufModels(harness.BuildTest):
         checkpoint = models.Case(config).checkpoint()
         tensors, numbers = {}, random.Random(3)
         for layer in range(config["num_hidden_layers"]):
-            for part, (kind, encode, width) in (
-                    ("gate", (Q4_K, q4_k, 256)), ("up", (Q4_K, q4_k, 256)),
-                    ("down", (Q8_0, q8_0, 32))):
+            for part, (kind, encode, width) in ("gate", both), ("up", both), ("down", down):
                 whole = b""
                 for expert in range(config["num_experts"]):
                     blocks, values = encode(256 * 256 // width, numbers)
@@ -530,8 +561,8 @@ class GgufModels(harness.BuildTest):
             path.write_bytes(gguf({**keys, **dict(more_keys)}, {**tensors, **dict(more_tensors)}))
             self.refuse(path, code, *mentions)
 
-        blocks = (21, [256, 256], bytes(256 * 110))
-        refuse("INGOT-E1081", "blk.0.attn_q.weight", "IQ3_S", "m.gguf",
+        blocks = (Q8_K, [256, 256], bytes(256 * 292))
+        refuse("INGOT-E1081", "blk.0.attn_q.weight", "Q8_K", "m.gguf",
                more_tensors={"blk.0.attn_q.weight": blocks})
         refuse("INGOT-E1083", "blk.0.attn_q_norm.weight",
                more_tensors={"blk.0.attn_q_norm.weight": (F32, [64], bytes(256))})

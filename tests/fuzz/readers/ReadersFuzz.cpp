@@ -136,9 +136,11 @@ TEST(ReadersFuzz, Adapters) {
       R"("data_offsets":[0,8]},"base_model.model.lm_head.lora_B.weight":{"dtype":"F32",)"
       R"("shape":[2,1],"data_offsets":[8,16]}})";
   const std::string good = R"({"peft_type": "LORA", "r": 1, "lora_alpha": 8, "bias": "none",
-      "use_rslora": false, "modules_to_save": null, "alpha_pattern": {}, "use_dora": false})";
+      "use_rslora": false, "modules_to_save": null, "alpha_pattern": {".*head": 4},
+      "rank_pattern": {"lm_head": 1}, "use_dora": false})";
   FuzzSession session("adapters", 10);
-  session.mutator.setWords({"lora_A", "lora_embedding_A", ".weight", "\"bias\": \"all\",", "null"});
+  session.mutator.setWords({"lora_A", "lora_embedding_A", ".weight", "\"bias\": \"all\",", "null",
+                            "(?:", ".*)*", "[^.]+"});
   session.run(2000, {good + '\0' + tensors}, [&](const std::string &text) -> std::string {
     size_t border = std::min(text.find('\0'), text.size());
     directory.write("adapter_config.json", text.substr(0, border));

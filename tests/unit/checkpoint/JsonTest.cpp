@@ -19,6 +19,8 @@ TEST(Json, ReadsEveryType) {
   ASSERT_TRUE(succeeds(root));
   EXPECT_EQ(root->size(), 8u);
   EXPECT_EQ(root->keys(), (std::vector<std::string>{"a", "b", "d", "i", "m", "n", "o", "s"}));
+  EXPECT_EQ(root->keysInOrder(),
+            (std::vector<std::string>{"n", "b", "i", "m", "d", "s", "a", "o"}));
   EXPECT_TRUE(root->find("n")->isNull());
   EXPECT_TRUE(*root->find("b")->boolean());
   EXPECT_EQ(*root->find("i")->unsignedInteger(), UINT64_MAX);

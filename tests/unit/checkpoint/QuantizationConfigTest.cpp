@@ -90,8 +90,11 @@ TEST(QuantizationConfig, RefusesByName) {
   EXPECT_TRUE(refused(R"("quant_method": "modelopt", "quant_algo": "W4A8_AWQ")", "\"W4A8_AWQ\""));
   EXPECT_TRUE(refused(R"("quant_method": "fp8", "fmt": "e5m2")", "\"e5m2\""));
   EXPECT_TRUE(refused(R"("quant_method": "torchao",
-      "quant_type": {"default": {"_type": "Int4WeightOnlyConfig", "_data": {}}})",
-                      "\"Int4WeightOnlyConfig\" (its files hold tensors"));
+      "quant_type": {"default": {"_type": "Int8WeightOnlyConfig", "_data": {}}})",
+                      "\"Int8WeightOnlyConfig\" (its files hold tensors"));
+  EXPECT_TRUE(refused(R"("quant_method": "torchao", "quant_type": {"default":
+      {"_type": "Int4WeightOnlyConfig", "_data": {"int4_packing_format": "preshuffled"}}})",
+                      "TorchAO's packing \"preshuffled\""));
   EXPECT_TRUE(refused(R"("quant_method": "torchao", "quant_type": "int8_weight_only")",
                       "TorchAO's \"int8_weight_only\""));
   EXPECT_TRUE(refused(R"("quant_method": "torchao", "quant_type": {"default": 4})", "TorchAO's"));

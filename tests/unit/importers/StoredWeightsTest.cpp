@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Real checkpoints of every stored format: the expressions that the importer makes of their
 // matrices are evaluated and compared with what the formats' own programs decoded.
+#include "compiler/importers/StoredWeights.h"
 #include "compiler/WeightStreamer.h"
 #include "compiler/checkpoint/GgmlBlocks.h"
 #include "compiler/importers/Importer.h"
@@ -13,6 +14,7 @@
 #include "mlir/IR/IRMapping.h"
 
 #include <cstring>
+#include <fstream>
 #include <gtest/gtest.h>
 #include <map>
 
@@ -32,18 +34,22 @@ struct Variant {
 
 void PrintTo(const Variant &variant, std::ostream *stream) { *stream << variant.name; }
 
-class StoredWeights : public testing::TestWithParam<Variant> {
+class StoredMatrices : public testing::Test {
 protected:
-  StoredWeights() {
+  StoredMatrices() {
     context.loadDialect<arith::ArithDialect, func::FuncDialect, math::MathDialect, llm::LlmDialect,
                         engine::EngineDialect>();
   }
+
+  MLIRContext context;
+};
+
+class StoredWeights : public StoredMatrices, public testing::WithParamInterface<Variant> {
+protected:
   void SetUp() override {
     if (!std::filesystem::exists(quantized))
       GTEST_SKIP() << "../shared/data is absent";
   }
-
-  MLIRContext context;
 };
 
 /// The expression behind `value`, cloned to where `builder` is.
@@ -85,27 +91,33 @@ std::vector<float> floatsOf(std::span<const std::byte> bytes) {
   return values;
 }
 
-/// The values of every quantized matrix of a checkpoint, by name.
-std::map<std::string, std::vector<float>> valuesOf(MLIRContext &context,
+/// What is stored by a function that storeQuantized made, by name.
+std::map<std::string, std::vector<float>> streamed(func::FuncOp weights,
                                                    const checkpoint::Checkpoint &model) {
   std::map<std::string, std::vector<float>> values;
-  auto module = importModel(&context, model, {64});
-  EXPECT_TRUE(succeeded(module));
-  if (failed(module))
-    return values;
-  auto streamer = WeightStreamer::create({storeQuantized(**module)}, model, {});
+  auto streamer = WeightStreamer::create({weights}, model, {});
   EXPECT_TRUE(streamer) << streamer.error().str();
   if (!streamer)
     return values;
-  std::vector<std::byte> streamed(streamer->totalBytes());
+  std::vector<std::byte> bytes(streamer->totalBytes());
   auto done = streamer->run([&](uint64_t offset, std::span<const std::byte> piece) {
-    std::memcpy(streamed.data() + offset, piece.data(), piece.size());
+    std::memcpy(bytes.data() + offset, piece.data(), piece.size());
     return checkpoint::Outcome();
   });
   EXPECT_TRUE(done) << done.error().str();
   for (const StreamedWeight &weight : streamer->weights())
-    values[weight.name] = floatsOf(std::span(streamed).subspan(weight.offset, weight.bytes));
+    values[weight.name] = floatsOf(std::span(bytes).subspan(weight.offset, weight.bytes));
   return values;
+}
+
+/// The values of every quantized matrix of a checkpoint, by name.
+std::map<std::string, std::vector<float>> valuesOf(MLIRContext &context,
+                                                   const checkpoint::Checkpoint &model) {
+  auto module = importModel(&context, model, {64});
+  EXPECT_TRUE(succeeded(module));
+  if (failed(module))
+    return {};
+  return streamed(storeQuantized(**module), model);
 }
 
 TEST_P(StoredWeights, areTheGoldenValues) {
@@ -129,6 +141,38 @@ TEST_P(StoredWeights, areTheGoldenValues) {
       different += std::abs(actual[i] - wanted[i]) > GetParam().tolerance * std::abs(wanted[i]);
     EXPECT_EQ(different, 0u) << "of " << wanted.size();
   }
+}
+
+/// A matrix that torchao saved, beside its values; there is no whole model of it.
+TEST_F(StoredMatrices, ofTorchAoAreItsValues) {
+  const std::filesystem::path folder =
+      std::filesystem::path(testing::TempDir()) / "ingot-torchao-int4";
+  std::filesystem::create_directories(folder);
+  std::filesystem::copy_file(
+      std::filesystem::path(INGOT_SOURCE_DIR) / "tests/e2e/torchao_int4.safetensors",
+      folder / "model.safetensors", std::filesystem::copy_options::overwrite_existing);
+  std::ofstream(folder / "config.json") << R"({"architectures": ["LlamaForCausalLM"],
+      "model_type": "llama", "hidden_size": 64, "intermediate_size": 96, "num_hidden_layers": 1,
+      "num_attention_heads": 4, "num_key_value_heads": 2, "vocab_size": 272,
+      "max_position_embeddings": 128, "rms_norm_eps": 1e-5, "rope_theta": 10000.0,
+      "torch_dtype": "bfloat16", "tie_word_embeddings": false, "quantization_config": {
+        "quant_method": "torchao", "quant_type": {"default": {"_type": "Int4WeightOnlyConfig"}}}})";
+  auto model = checkpoint::Checkpoint::open(folder);
+  ASSERT_TRUE(model) << model.error().str();
+  OwningOpRef<ModuleOp> module = ModuleOp::create(UnknownLoc::get(&context));
+  OpBuilder builder = OpBuilder::atBlockEnd(module->getBody());
+  const std::string name = "model.layers.0.self_attn.k_proj.weight";
+  compiler::StoredWeights weights(builder, *model);
+  ASSERT_TRUE(weights.isQuantized(name));
+  auto matrix = weights.matrix(name, {32, 64});
+  ASSERT_TRUE(matrix) << matrix.error().str();
+  auto values = streamed(storeQuantized(*module), *model)[name];
+  std::vector<float> wanted(values.size());
+  const checkpoint::Tensor *golden = model->find("values");
+  ASSERT_EQ(golden->bytes, wanted.size() * sizeof(float));
+  ASSERT_TRUE(model->read(*golden, 0, std::as_writable_bytes(std::span(wanted))));
+  EXPECT_EQ(values, wanted);
+  std::filesystem::remove_all(folder);
 }
 
 /// Blocks of a GGUF file against their plain decoder; rows of q and k in the model's order.

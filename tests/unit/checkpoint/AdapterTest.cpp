@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+// What of a PEFT adapter's configuration is read, and its patterns over names of modules.
+#include "compiler/checkpoint/Adapter.h"
+#include "tests/unit/checkpoint/Fixtures.h"
+
+using namespace ingot::checkpoint;
+using namespace ingot::test;
+
+static Expected<bool> matches(std::string_view pattern, std::string_view module) {
+  auto compiled = ModulePattern::compile(pattern, "here");
+  if (!compiled)
+    return compiled.error();
+  return compiled->matches(module);
+}
+
+TEST(ModulePattern, NamesAModuleOrItsEndBehindADot) {
+  constexpr std::string_view module = "model.layers.10.self_attn.q_proj";
+  for (const char *pattern :
+       {"q_proj", "self_attn.q_proj", "model.layers.10.self_attn.q_proj", "^model.layers.10.*",
+        ".*proj", R"(layers\.\d+\.self_attn\.(q|k)_proj)", "[^.]+", "layers.(?:0|10).*",
+        "k_proj|q_proj", R"(layers.[0-9]{1,2}.\w+.q_proj$)"}) {
+    auto found = matches(pattern, module);
+    EXPECT_TRUE(found && *found) << pattern;
+  }
+  for (const char *pattern : {"proj", "q_pro", "layers.1", "^self_attn.q_proj", "self_attn",
+                              "layers.1.self_attn.q_proj", ""}) {
+    auto found = matches(pattern, module);
+    EXPECT_TRUE(found && !*found) << pattern;
+  }
+}
+
+TEST(ModulePattern, RefusesWhatItCannotReadAsPythonDoes) {
+  for (const char *pattern : {"(?=q)q_proj", "(?i)q_proj", "(?P<a>q)", R"((q)\1)", R"(\Aq)", "q*+",
+                              "q{,2}", "[[:alpha:]]", "(*COMMIT)q", "(q", "[q", "*q", "\\"})
+    EXPECT_TRUE(failsWith(matches(pattern, "q_proj"), "INGOT-E1120", {"here"})) << pattern;
+  EXPECT_TRUE(failsWith(matches(std::string(2000, 'q'), "q_proj"), "INGOT-E1120", {"longer"}));
+}
+
+TEST(ModulePattern, EndsWhereMatchingTakesTooLong) {
+  EXPECT_TRUE(failsWith(matches("((.*)*)*[!?]", std::string(60, 'a')), "INGOT-E1120", {"steps"}));
+  EXPECT_TRUE(failsWith(matches("q", std::string(5000, 'a')), "INGOT-E1120", {"longer"}));
+}
+
+static Expected<AdapterConfig> read(const std::string &members) {
+  const TemporaryDirectory directory;
+  return AdapterConfig::read(directory.write(
+      "adapter_config.json", R"({"peft_type": "LORA", "r": 4, "lora_alpha": 8)" + members + "}"));
+}
+
+static std::vector<Tensor> factorsOf(std::initializer_list<std::string_view> modules,
+                                     uint64_t rank) {
+  std::vector<Tensor> tensors;
+  for (const std::string_view module : modules)
+    tensors.push_back({.name = adapterTensor(module, 'A'), .shape = {rank, 8}});
+  return tensors;
+}
+
+TEST(AdapterConfig, TheFirstPatternOfTheFileCounts) {
+  auto config = read(R"(, "alpha_pattern": {"q_proj": 2, "a.q_proj": 3, "b.*": 5, "x": 7})");
+  ASSERT_TRUE(succeeds(config));
+  ASSERT_TRUE(
+      succeeds(config->settle(factorsOf({"a.q_proj", "b.q_proj", "b.v_proj", "c"}, 4), "weights")));
+  EXPECT_EQ(config->scale("a.q_proj.weight", 4), 0.5);
+  EXPECT_EQ(config->scale("b.q_proj.weight", 4), 0.5);
+  EXPECT_EQ(config->scale("b.v_proj.weight", 4), 1.25);
+  EXPECT_EQ(config->scale("c.weight", 4), 2);
+  std::vector<std::string> unused;
+  for (const AdapterPattern &pattern : config->patterns)
+    if (!pattern.isUsed)
+      unused.push_back(pattern.text);
+  EXPECT_EQ(unused, (std::vector<std::string>{"a.q_proj", "x"}));
+}
+
+TEST(AdapterConfig, RanksAreThoseThatAreStated) {
+  auto config = read(R"(, "rank_pattern": {"q_proj": 2}, "use_rslora": true)");
+  ASSERT_TRUE(succeeds(config));
+  EXPECT_TRUE(succeeds(config->settle(factorsOf({"a.q_proj"}, 2), "weights")));
+  EXPECT_TRUE(succeeds(config->settle(factorsOf({"a.k_proj"}, 4), "weights")));
+  EXPECT_EQ(config->scale("a.k_proj", 4), 4);
+  for (const auto &[module, rank] : {std::pair("a.q_proj", 4), {"a.k_proj", 2}})
+    EXPECT_TRUE(failsWith(config->settle(factorsOf({module}, rank), "weights"), "INGOT-E1080",
+                          {module, "weights"}));
+}
+
+TEST(AdapterConfig, RefusesNumbersThatAreNone) {
+  EXPECT_TRUE(failsWith(read(R"(, "alpha_pattern": {"q": "2"})"), "INGOT-E1004", {"q"}));
+  EXPECT_TRUE(failsWith(read(R"(, "alpha_pattern": ["q"])"), "INGOT-E1004", {"alpha_pattern"}));
+  EXPECT_TRUE(failsWith(read(R"(, "rank_pattern": {"q": 0})"), "INGOT-E1006", {"rank_pattern"}));
+}
+
+/// Patterns and matrices in numbers that would take minutes.
+TEST(AdapterConfig, RefusesTooManyPatterns) {
+  std::string patterns;
+  for (int i = 0; i < 2000; ++i)
+    patterns += (i ? ", \"x" : "\"x") + std::to_string(i) + "\": 1";
+  auto config = read(", \"alpha_pattern\": {" + patterns + "}");
+  ASSERT_TRUE(succeeds(config));
+  const std::vector<Tensor> tensors(1000, factorsOf({"q"}, 4)[0]);
+  EXPECT_TRUE(failsWith(config->settle(tensors, "weights"), "INGOT-E1120", {"too many"}));
+}
