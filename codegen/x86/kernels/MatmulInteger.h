@@ -121,8 +121,8 @@ inline bool subtractsZeros() { return ingot_const_zeros == kZeroPoints && hasFie
 /// `total` with a group's exact sums of products and of inputs.
 [[gnu::always_inline]] inline Floats closeGroup(Floats total, Ints exact, Floats scale,
                                                 Floats offset, int32_t inputs) {
-  total = fma(__builtin_convertvector(exact, Floats), scale, total);
-  return ingot_const_zeros == kOffsets ? fma(splat(float(inputs)), offset, total) : total;
+  total += __builtin_convertvector(exact, Floats) * scale;
+  return ingot_const_zeros == kOffsets ? total + splat(float(inputs)) * offset : total;
 }
 
 /// A group of k.
