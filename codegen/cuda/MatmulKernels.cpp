@@ -50,10 +50,12 @@ FailureOr<KernelVariant> simpleKernel(llm::MatmulOp op, const MatmulShape &shape
                                       int64_t tileRows) {
   CudaVariant variant("MatmulSimple", op, kSimpleThreads);
   describeMatmul(variant, op, shape);
-  variant.integer("group", shape.group);
+  variant.integer("encoded", op.getEncoding() ? 1 : 0);
+  variant.integer("group", op.getEncoding() ? op.getEncoding()->getGroup() : 0);
   variant.integer("tile_rows", tileRows);
   if (!addLayout(variant, "weight", op.getWeight()) ||
-      !addLayout(variant, "scale", op.getScales()) || !addLayout(variant, "zero", op.getZeros()))
+      !addLayout(variant, "scale", op.getScales()) || !addLayout(variant, "zero", op.getZeros()) ||
+      !addLayout(variant, "super", op.getSupers()))
     return failure();
   variant.tiles(llvm::divideCeil(shape.rows, kSimpleColumns));
   addRowTiles(variant, op, tileRows);
@@ -103,7 +105,7 @@ void codegen::describeMatmul(CudaVariant &variant, llm::MatmulOp op, const Matmu
   variant.integer("scale_mode", !encoding                 ? NoScale
                                 : encoding.getGroup() < 0 ? TensorScale
                                                           : RowScale);
-  variant.type("scale_type", op.getScales() ? op.getScales() : op.getInput());
+  variant.scales(encoding, op.getScales(), op.getSupers(), op.getInput());
   variant.zeros(encoding);
   variant.integer("input_scales", op.getInputScales() ? 1 : 0);
   variant.integer("pair_offset", op.getPairOffset().value_or(0));

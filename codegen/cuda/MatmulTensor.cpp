@@ -71,6 +71,8 @@ std::optional<FragmentLayout> fragmentsOf(llm::MatmulOp op, const MatmulShape &s
     return std::nullopt;
   if (halves && shape.weight == shape.input && !encoded)
     return FragmentLayout::Halves;
+  if (op.getSupers())
+    return std::nullopt;
   if (!encoded || (shape.zeros > llm::Zeros::Points && !halves))
     return std::nullopt;
   if (shape.zeros == llm::Zeros::CodeBook)

@@ -46,12 +46,13 @@ static Declined addKernels(llm::EmbedOp op, Kernels &kernels) {
   variant.type("weight_type", op.getTable());
   variant.integer("row_major", rowMajor ? 1 : 0);
   variant.integer("encoded", encoding ? 1 : 0);
-  variant.type("scale_type", op.getScales() ? op.getScales() : op.getTable());
+  variant.scales(encoding, op.getScales(), op.getSupers(), op.getTable());
   variant.zeros(encoding);
   variant.integer("group", encoding ? encoding.getGroup() : 0);
   variant.type("result_type", op.getResult());
-  if (!addLayout(variant, "table", op.getTable()) || !addLayout(variant, "scale", op.getScales()) ||
-      !addLayout(variant, "zero", op.getZeros()))
+  if (!addLayout(variant, "weight", op.getTable()) ||
+      !addLayout(variant, "scale", op.getScales()) || !addLayout(variant, "zero", op.getZeros()) ||
+      !addLayout(variant, "super", op.getSupers()))
     return "a layout of the table has too many digits";
   variant.rowsOf(op.getResult());
   variant.tiles(llvm::divideCeil(items, threads));

@@ -176,11 +176,14 @@ Inputs conformance::makeInputs(func::FuncOp function, const Case &which, int64_t
     fillRandom(value.tensor, random, which.scale);
     // Scales and frequencies are positive and small.
     auto role = function.getArgAttrOfType<StringAttr>(argument.getArgNumber(), "test.role");
+    auto limit = function.getArgAttrOfType<IntegerAttr>(argument.getArgNumber(), "test.limit");
     std::uniform_real_distribution<double> positive(0.001, 0.01);
     for (int64_t i = 0; role && role.getValue() == "scales" && i < value.tensor.size(); ++i)
       value.tensor.set(i, positive(random));
     for (int64_t i = 0; role && role.getValue() == "zeros" && i < value.tensor.size(); ++i)
-      value.tensor.set(i, double(random() % 16));
+      value.tensor.set(i, double(random() % uint64_t(limit ? limit.getInt() : 16)));
+    for (int64_t i = 0; role && role.getValue() == "supers" && i < value.tensor.size(); ++i)
+      value.tensor.set(i, random() % 2 ? positive(random) : -positive(random));
     for (int64_t i = 0; role && role.getValue() == "signed_zeros" && i < value.tensor.size(); ++i)
       value.tensor.set(i, double(random() % 256) - 128);
     for (int64_t i = 0; role && role.getValue() == "halves" && i < value.tensor.size(); ++i)

@@ -40,7 +40,7 @@ static double decodeFloat(mlir::FloatType type, uint32_t code) {
 }
 
 double conformance::decode(mlir::Type element, uint32_t code) {
-  if (element.isInteger(4))
+  if (element.isInteger() && element.getIntOrFloatBitWidth() < 8)
     return code;
   if (element.isInteger(8))
     return static_cast<int8_t>(code);
@@ -89,10 +89,24 @@ double HostTensor::at(int64_t index) const { return decode(element, codes[index]
 
 void HostTensor::set(int64_t index, double value) { codes[index] = encode(element, value); }
 
+/// Adds an element at `place` to zeroed bytes.
+static void putElement(std::vector<uint8_t> &bytes, int64_t place, int64_t bits, uint32_t code) {
+  auto put = [&](int64_t bit, int64_t width, uint32_t part) {
+    for (int64_t i = 0; i < width; ++i)
+      bytes[(bit + i) / 8] |= (part >> i & 1) << ((bit + i) % 8);
+  };
+  if (!engine::hasPlanes(bits))
+    return put(place * bits, bits, code);
+  int64_t places = engine::kPlanePlaces, low = bits < 4 ? 2 : 4;
+  int64_t block = place / places * places * bits, at = place % places;
+  put(block + at * low, low, code);
+  put(block + places * low + at * (bits - low), bits - low, code >> low);
+}
+
 std::vector<uint8_t> HostTensor::pack(engine::LayoutAttr layout) const {
   int64_t bits = engine::elementBits(element);
   int64_t places = layout ? layout.places() : rows * columns;
-  std::vector<uint8_t> bytes((places * bits + 7) / 8);
+  std::vector<uint8_t> bytes(engine::bytesOfPlaces(places, bits));
   auto digits = layout ? layout.digitList() : llvm::SmallVector<engine::LayoutAttr::Digit>();
   for (int64_t place = 0; place < places; ++place) {
     int64_t index[2] = {place / columns, place % columns};
@@ -104,11 +118,8 @@ std::vector<uint8_t> HostTensor::pack(engine::LayoutAttr layout) const {
         rest /= digit.radix;
       }
     }
-    if (index[0] >= rows || index[1] >= columns)
-      continue;
-    uint32_t code = codes[index[0] * columns + index[1]];
-    for (int64_t bit = 0; bit < bits; bit += 4)
-      bytes[(place * bits + bit) / 8] |= (code >> bit & 15) << ((place * bits + bit) % 8);
+    if (index[0] < rows && index[1] < columns)
+      putElement(bytes, place, bits, codes[index[0] * columns + index[1]]);
   }
   return bytes;
 }
@@ -124,8 +135,9 @@ void HostTensor::unpack(const uint8_t *bytes) {
 
 void conformance::fillRandom(HostTensor &tensor, std::mt19937_64 &random, double scale) {
   std::normal_distribution<double> normal;
-  int64_t least = tensor.element.isInteger(4) ? 0 : -127;
-  std::uniform_int_distribution<int64_t> integers(least, tensor.element.isInteger(4) ? 15 : 127);
+  unsigned bits = tensor.element.getIntOrFloatBitWidth();
+  std::uniform_int_distribution<int64_t> integers(bits < 8 ? 0 : -127,
+                                                  bits < 8 ? (1 << bits) - 1 : 127);
   for (int64_t i = 0; i < tensor.size(); ++i)
     tensor.set(i, tensor.element.isInteger() ? double(integers(random)) : normal(random) * scale);
 }

@@ -19,14 +19,22 @@ struct Format {
   int64_t group = 0;
   bool zeroPoints = false;
   const char *scale = "f32";
-  bool exactBook = false; ///< whether 16 bits hold the code book's numbers
+  bool exactBook = false;  ///< whether 16 bits hold the code book's numbers
+  const char *scales = ""; ///< how they are stored, unless plainly: `scale` are codes
+  const char *super = "f16";
   bool encoded() const { return *encoding; }
   bool hasOffsets() const { return llvm::StringRef(encoding).starts_with("affine"); }
   bool hasCodeBook() const { return llvm::StringRef(encoding) == "codebook4"; }
   bool hasZeros() const { return zeroPoints || hasOffsets() || hasCodeBook(); }
+  bool hasSupers() const { return *scales; }
+  bool hasTable() const { return llvm::StringRef(scales) == "table"; }
   /// Whether products with integer inputs use it.
   bool countsInIntegers() const { return llvm::StringRef(encoding).starts_with("int"); }
   bool integer() const { return element[0] == 'i'; }
+  /// What unsigned integers of so many bits stand around.
+  static int64_t middleOf(const char *integer) {
+    return integer[1] == '8' ? 0 : int64_t(1) << (integer[1] - '1');
+  }
 };
 
 const Format kFormats[] = {{"f32", "f32"},
@@ -42,24 +50,44 @@ const Format kFormats[] = {{"f32", "f32"},
                            {"fp8tensor", "f8E4M3FN", "fp8", -1, false, "f32"}};
 
 /// What recipes do not make, but checkpoints hold.
-const Format kStoredFormats[] = {{"int4g32zh", "i4", "int4", 32, true, "f16"},
-                                 {"int8g64h", "i8", "int8", 64, false, "f16"},
-                                 {"int8rowb", "i8", "int8", 0, false, "bf16"},
-                                 {"int8g64zh", "i8", "int8", 64, true, "f16"},
-                                 {"int8rowz", "i8", "int8", 0, true, "f32"},
-                                 {"fp8g128", "f8E4M3FN", "fp8", 128, false, "f32"},
-                                 {"fp8rowb", "f8E4M3FN", "fp8", 0, false, "bf16"},
-                                 {"affine4g32h", "i4", "affine4", 32, false, "f16"},
-                                 {"affine4g16", "i4", "affine4", 16, false, "f32"},
-                                 {"affine8g32", "i8", "affine8", 32, false, "f32"},
-                                 {"codebook4g32h", "i4", "codebook4", 32, false, "f16"},
-                                 {"codebook4rowb", "i4", "codebook4", 0, false, "bf16"},
-                                 {"codebook4g32eb", "i4", "codebook4", 32, false, "bf16", true},
-                                 {"codebook4g16eh", "i4", "codebook4", 16, false, "f16", true},
-                                 {"int4g16", "i4", "int4", 16, false, "f32"},
-                                 {"int8g16", "i8", "int8", 16, false, "f32"},
-                                 {"affine4g128h", "i4", "affine4", 128, false, "f16"},
-                                 {"affine8rowb", "i8", "affine8", 0, false, "bf16"}};
+const Format kStoredFormats[] = {
+    {"int4g32zh", "i4", "int4", 32, true, "f16"},
+    {"int8g64h", "i8", "int8", 64, false, "f16"},
+    {"int8rowb", "i8", "int8", 0, false, "bf16"},
+    {"int8g64zh", "i8", "int8", 64, true, "f16"},
+    {"int8rowz", "i8", "int8", 0, true, "f32"},
+    {"fp8g128", "f8E4M3FN", "fp8", 128, false, "f32"},
+    {"fp8rowb", "f8E4M3FN", "fp8", 0, false, "bf16"},
+    {"affine4g32h", "i4", "affine4", 32, false, "f16"},
+    {"affine4g16", "i4", "affine4", 16, false, "f32"},
+    {"affine8g32", "i8", "affine8", 32, false, "f32"},
+    {"codebook4g32h", "i4", "codebook4", 32, false, "f16"},
+    {"codebook4rowb", "i4", "codebook4", 0, false, "bf16"},
+    {"codebook4g32eb", "i4", "codebook4", 32, false, "bf16", true},
+    {"codebook4g16eh", "i4", "codebook4", 16, false, "f16", true},
+    {"int4g16", "i4", "int4", 16, false, "f32"},
+    {"int8g16", "i8", "int8", 16, false, "f32"},
+    {"affine4g128h", "i4", "affine4", 128, false, "f16"},
+    {"affine8rowb", "i8", "affine8", 0, false, "bf16"},
+    {"int5g32h", "i5", "int5", 32, false, "f16"},
+    {"affine5g32h", "i5", "affine5", 32, false, "f16"},
+    {"int2g64h", "i2", "int2", 64, false, "f16"},
+    {"int2g32zh", "i2", "int2", 32, true, "f16"},
+    {"int3g128zh", "i3", "int3", 128, true, "f16"},
+    {"int3rowh", "i3", "int3", 0, false, "f16"},
+    {"int6g32h", "i6", "int6", 32, false, "f16"},
+    {"mxfp4", "i4", "codebook4", 32, false, "i8", true, "table", "f32"},
+    {"nvfp4", "i4", "codebook4", 16, false, "i8", true, "table", "f32"}};
+
+/// The k-quants, whose rows are whole blocks of 256 columns, and what they come near to.
+const Format kBlockFormats[] = {
+    {"q2_k", "i2", "affine2", 16, false, "i4", false, "blocks"},
+    {"q3_k", "i3", "int3", 16, false, "i6", false, "blocks"},
+    {"q4_k", "i4", "affine4", 32, false, "i6", false, "blocks"},
+    {"q5_k", "i5", "affine5", 32, false, "i6", false, "blocks"},
+    {"q6_k", "i6", "int6", 16, false, "i8", false, "blocks"},
+    {"iq4_xs", "i4", "codebook4", 32, false, "i6", true, "blocks"},
+    {"int4blocks", "i4", "int4", 64, false, "i4", false, "blocks", "f32"}};
 
 /// A product's shape and types.
 struct Product {
@@ -88,7 +116,15 @@ struct Product {
                                : llvm::formatv("tensor<{0}x{1}xi8>", scaleRows(), groups()).str();
   }
 
-  /// Two weights of a pair share their code book.
+  /// Their codes meet them in blocks of 256 columns.
+  std::string superType() const {
+    if (weight.hasTable())
+      return "tensor<256xf32>";
+    return llvm::formatv("tensor<{0}x{1}x{2}>", columns,
+                         depth / 256 * (weight.hasOffsets() ? 2 : 1), weight.super);
+  }
+
+  /// Two weights of a pair share their code book and table.
   std::string zeros(const std::string &suffix) const {
     return "%z" + (weight.hasCodeBook() ? "" : suffix);
   }
@@ -96,7 +132,14 @@ struct Product {
     return weight.hasZeros() && !(weight.hasCodeBook() && suffix == "b");
   }
 
-  /// Parameters of the function: %x, %w, %xs?, %s?, %z?; names of weights end in `suffix`.
+  std::string supers(const std::string &suffix) const {
+    return "%c" + (weight.hasTable() ? "" : suffix);
+  }
+  bool hasOwnSupers(const std::string &suffix) const {
+    return weight.hasSupers() && !(weight.hasTable() && suffix == "b");
+  }
+
+  /// Parameters of the function: %x, %xs?, %w, %s?, %z?, %c?; names of weights end in `suffix`.
   std::string inputParameters() const {
     std::string text = "%x: " + activation(depth, input, rows);
     if (quantized())
@@ -106,13 +149,19 @@ struct Product {
   std::string weightParameters(const std::string &suffix = "") const {
     std::string text = ", %w" + suffix + ": " + weightType();
     if (weight.encoded())
-      text += ", %s" + suffix + ": " + scaleType() + " {test.role = \"scales\"}";
+      text += ", %s" + suffix + ": " + scaleType() +
+              (weight.hasSupers() ? "" : " {test.role = \"scales\"}");
     if (hasOwnZeros(suffix))
       text += ", " + zeros(suffix) + ": " + zeroType() +
               (weight.exactBook           ? " {test.role = \"halves\"}"
                : !weight.zeroPoints       ? ""
-               : weight.element[1] == '4' ? " {test.role = \"zeros\"}"
-                                          : " {test.role = \"signed_zeros\"}");
+               : weight.element[1] == '8' ? " {test.role = \"signed_zeros\"}"
+                                          : llvm::formatv(" {{test.role = \"zeros\", test.limit = "
+                                                          "{0} : i64}",
+                                                          2 * Format::middleOf(weight.element))
+                                                .str());
+    if (hasOwnSupers(suffix))
+      text += ", " + supers(suffix) + ": " + superType() + " {test.role = \"supers\"}";
     return text;
   }
   /// The operation without epilogue operands and types.
@@ -124,14 +173,18 @@ struct Product {
       text += " scales(%s" + suffix + " : " + scaleType() + ")";
     if (weight.hasZeros())
       text += " zeros(" + zeros(suffix) + " : " + zeroType() + ")";
+    if (weight.hasSupers())
+      text += " supers(" + supers(suffix) + " : " + superType() + ")";
     return weight.encoded() ? text + " #encoding" : text;
   }
   /// What stands before the function.
   std::string aliases() const {
     if (!weight.encoded())
       return "";
-    return llvm::formatv("#encoding = #llm.encoding<\"{0}\", group = {1}, zero_points = {2}>\n",
-                         weight.encoding, weight.group, weight.zeroPoints ? "true" : "false");
+    std::string scales = weight.hasSupers() ? std::string(", scales = ") + weight.scales : "";
+    return llvm::formatv("#encoding = #llm.encoding<\"{0}\", group = {1}, zero_points = {2}{3}>\n",
+                         weight.encoding, weight.group, weight.zeroPoints ? "true" : "false",
+                         scales);
   }
   std::string types(const std::string &resultType, const std::string &weight = "") const {
     return " : " + activation(depth, input, rows) + ", " +
@@ -147,30 +200,62 @@ static std::string wrap(const Product &product, const std::string &parameters,
          "  return %y : " + result + "\n}";
 }
 
-/// The numbers that a weight stands for, row by row: it and what follows it stand from `first` on
-/// among the arguments, its zeros at `zerosAt` (0: as the third).
-static std::vector<double> weightNumbers(const Product &product, const Inputs &inputs, size_t first,
-                                         size_t zerosAt = 0) {
+namespace {
+
+/// The tensors of a weight among the arguments; null where it has none.
+struct WeightTensors {
+  const HostTensor *values, *scales = nullptr, *zeros = nullptr, *supers = nullptr;
+
+  /// From argument `next` on, which is left behind them; what `first`, the other weight of a pair,
+  /// shares with it is taken from there.
+  WeightTensors(const Product &product, const Inputs &inputs, size_t &next,
+                const WeightTensors *first = nullptr)
+      : values(&inputs.arguments[next++].tensor) {
+    const Format &format = product.weight;
+    if (format.encoded())
+      scales = &inputs.arguments[next++].tensor;
+    if (format.hasZeros())
+      zeros = first && format.hasCodeBook() ? first->zeros : &inputs.arguments[next++].tensor;
+    if (format.hasSupers())
+      supers = first && format.hasTable() ? first->supers : &inputs.arguments[next++].tensor;
+  }
+};
+
+} // namespace
+
+/// The scale (`part` = 0) or offset (1) that element (row, k) has, from `numbers`, which holds them
+/// or their codes.
+static double scaleOf(const Format &format, const HostTensor &numbers, const HostTensor *supers,
+                      int64_t row, int64_t k, int64_t part) {
+  double number = numbers.at(format.group < 0 ? 0 : row, format.group > 0 ? k / format.group : 0);
+  if (!supers)
+    return number;
+  if (format.hasTable())
+    return supers->at(int64_t(number) & 255);
+  int64_t parts = format.hasOffsets() ? 2 : 1;
+  double middle = format.hasOffsets() ? 0 : double(Format::middleOf(format.scale));
+  return supers->at(row, k / 256 * parts + part) * (number - middle);
+}
+
+/// The numbers that a weight stands for, row by row.
+static std::vector<double> weightNumbers(const Product &product, const WeightTensors &tensors) {
   const Format &format = product.weight;
-  const HostTensor &w = inputs.arguments[first].tensor;
-  const HostTensor *scales = format.encoded() ? &inputs.arguments[first + 1].tensor : nullptr;
-  const HostTensor *zeros =
-      format.hasZeros() ? &inputs.arguments[zerosAt ? zerosAt : first + 2].tensor : nullptr;
-  bool codeBook = format.hasCodeBook(), offsets = format.hasOffsets();
-  double middle = format.countsInIntegers() && format.element[1] == '4' ? 8 : 0;
+  bool centred = format.countsInIntegers() && !format.zeroPoints;
+  double middle = centred ? double(Format::middleOf(format.element)) : 0;
   std::vector<double> numbers;
   for (int64_t column = 0; column < product.columns; ++column)
     for (int64_t k = 0; k < product.depth; ++k) {
-      int64_t group = format.group > 0 ? k / format.group : 0;
-      int64_t scaleRow = format.group < 0 ? 0 : column;
-      double value = w.at(column, k);
-      if (codeBook)
-        value = zeros->at(int64_t(value));
-      else
-        value -= format.zeroPoints ? zeros->at(scaleRow, group) : middle;
-      if (scales)
-        value *= scales->at(scaleRow, group);
-      numbers.push_back(offsets ? value + zeros->at(scaleRow, group) : value);
+      double value = tensors.values->at(column, k) - middle;
+      if (format.hasCodeBook())
+        value = tensors.zeros->at(int64_t(value));
+      else if (format.zeroPoints)
+        value -= tensors.zeros->at(format.group < 0 ? 0 : column,
+                                   format.group > 0 ? k / format.group : 0);
+      if (tensors.scales)
+        value *= scaleOf(format, *tensors.scales, tensors.supers, column, k, 0);
+      if (format.hasOffsets())
+        value += scaleOf(format, *tensors.zeros, tensors.supers, column, k, 1);
+      numbers.push_back(value);
     }
   return numbers;
 }
@@ -196,10 +281,10 @@ static void addSums(const Product &product, const Inputs &inputs, const std::vec
   }
 }
 
-/// Every sum, row by row, with the weight at argument `first`.
-static std::vector<Expected> productOf(const Product &product, const Inputs &inputs, size_t first,
-                                       size_t zerosAt = 0) {
-  std::vector<double> weight = weightNumbers(product, inputs, first, zerosAt);
+/// Every sum, row by row.
+static std::vector<Expected> productOf(const Product &product, const Inputs &inputs,
+                                       const WeightTensors &tensors) {
+  std::vector<double> weight = weightNumbers(product, tensors);
   std::vector<Expected> sums;
   for (int64_t row = 0; row < inputs.dims.T; ++row)
     addSums(product, inputs, weight, row, 0, product.columns, sums);
@@ -214,7 +299,9 @@ static Case productCase(const Product &product) {
   result.plain = wrap(product, product.inputParameters() + product.weightParameters(), type,
                       "  %y = " + product.operation() + product.types(type) + "\n");
   result.oracle = [product](const Inputs &inputs) {
-    std::vector<Expected> expected = productOf(product, inputs, product.quantized() ? 2 : 1);
+    size_t next = product.quantized() ? 2 : 1;
+    std::vector<Expected> expected =
+        productOf(product, inputs, WeightTensors(product, inputs, next));
     Type element = elementType(product.result);
     for (Expected &sum : expected)
       sum = stored(element, sum.value, sum.tolerance);
@@ -288,17 +375,19 @@ static Case pairCase(const Product &half) {
       body += interleave("s", half.scaleType(), both.scaleType());
     if (half.weight.hasZeros() && !half.weight.hasCodeBook())
       body += interleave("z", half.zeroType(), both.zeroType());
+    if (half.weight.hasSupers() && !half.weight.hasTable())
+      body += interleave("c", half.superType(), both.superType());
     body += llvm::formatv("  %y = {0} pair_offset {1}", both.operation(), offset).str() +
             both.types(type) + " " + region + "\n";
     return wrap(half, parameters, type, body);
   };
   result.oracle = [half](const Inputs &inputs) {
     std::vector<Expected> expected;
-    size_t first = half.quantized() ? 2 : 1;
-    size_t each = 1 + (half.weight.encoded() ? 1 : 0) + (half.weight.hasZeros() ? 1 : 0);
-    std::vector<Expected> gates = productOf(half, inputs, first);
-    size_t zeros = half.weight.hasCodeBook() ? first + 2 : 0; // the first one's
-    std::vector<Expected> ups = productOf(half, inputs, first + each, zeros);
+    size_t next = half.quantized() ? 2 : 1;
+    WeightTensors left(half, inputs, next);
+    WeightTensors right(half, inputs, next, &left);
+    std::vector<Expected> gates = productOf(half, inputs, left);
+    std::vector<Expected> ups = productOf(half, inputs, right);
     for (auto [gate, up] : llvm::zip_equal(gates, ups)) {
       double silu = gate.value / (1 + std::exp(-gate.value));
       // |silu'| <= 1.1 and |silu(g)| <= |g|.
@@ -352,8 +441,9 @@ static Case mixtureCase(const Mixture &mixture) {
                       "  %y = " + mixture.operation() + mixture.stack().types(type) + "\n");
   result.oracle = [mixture](const Inputs &inputs) {
     const Product &product = mixture.product;
+    size_t next = product.quantized() ? 2 : 1;
     std::vector<double> weight =
-        weightNumbers(mixture.stack(), inputs, product.quantized() ? 2 : 1);
+        weightNumbers(mixture.stack(), WeightTensors(mixture.stack(), inputs, next));
     const HostTensor &starts = inputs.arguments.back().tensor;
     const HostTensor &order = inputs.arguments[inputs.arguments.size() - 2].tensor;
     std::vector<std::vector<Expected>> rows(order.size());
@@ -417,6 +507,8 @@ static Case mixturePairCase(const Mixture &mixture) {
       body += weave("s", stack.scaleType());
     if (stack.weight.hasZeros() && !stack.weight.hasCodeBook())
       body += weave("z", stack.zeroType());
+    if (stack.weight.hasSupers() && !stack.weight.hasTable())
+      body += weave("c", stack.superType());
     std::string operation = stack.operation("w");
     body += "  %y = " + operation + " pair_offset " + std::to_string(offset) +
             " groups(%o, %g : " + mixture.groups() + ")" + stack.types(type) + " " + region + "\n";
@@ -452,6 +544,9 @@ static void addMixtures(std::vector<Case> &cases) {
   add(mixturePairCase({{"bf16", bf16, "bf16", 96, 640}, 5, 2}), {1, 21});
   add(mixturePairCase({{"bf16", kStoredFormats[12], "bf16", 96, 640}, 5, 2}), {1, 21});
   add(mixturePairCase({{"f32", zeros, "f32", 64, 192}, 3, 2}), {1, 21});
+  add(mixtureCase({{"bf16", kBlockFormats[2], "f32", 48, 512}, 4, 3}), {1, 50});
+  add(mixtureCase({{"f16", kBlockFormats[4], "f16", 48, 512}, 5, 2}), {1, 21});
+  add(mixturePairCase({{"bf16", kBlockFormats[3], "f32", 96, 512}, 5, 2}), {1, 21});
   add(mixturePairCase({{"i8", int8, "f32", 64, 192}, 3, 2}), {1, 21}, true);
 }
 
@@ -478,6 +573,15 @@ std::vector<Case> conformance::matmulCases() {
       add(productCase({input, format, "f32", 43, 172}), {1, 17}, input != "bf16");
       if (input != "f32")
         add(productCase({input, format, "f32", 72, 656}), {1, 9, 70}, input == "f16");
+    }
+  for (const Format &format : kBlockFormats)
+    for (std::string input : {"f32", "bf16", "f16", "i8"}) {
+      if (input == "i8" && !format.countsInIntegers())
+        continue;
+      bool rare = input == "f32" || input == "f16";
+      add(productCase({input, format, "f32", 43, 256}), {1, 17}, rare);
+      if (input != "f32")
+        add(productCase({input, format, "f32", 72, 768}), {1, 9, 70}, input != "bf16");
     }
   // Several segments, tile borders, one column, and products wider than any tile.
   for (auto [columns, depth] : {std::pair<int64_t, int64_t>{172, 1100}, {1, 513}, {700, 64}})
@@ -527,6 +631,9 @@ std::vector<Case> conformance::matmulCases() {
   add(pairCase({"bf16", kFormats[5], "bf16", 70, 640}), {1, 17});
   add(pairCase({"bf16", kStoredFormats[9], "f32", 72, 640}), {1, 17});
   add(pairCase({"bf16", kStoredFormats[10], "f32", 72, 640}), {1, 17});
+  add(pairCase({"bf16", kBlockFormats[0], "f32", 72, 512}), {1, 17});
+  add(pairCase({"bf16", kBlockFormats[4], "bf16", 43, 512}), {1, 17});
+  add(pairCase({"bf16", kStoredFormats[25], "f32", 72, 640}), {1, 17});
   add(pairCase({"i8", kFormats[3], "bf16", 72, 640}), {1, 17}, true);
   add(pairCase({"i8", kFormats[5], "bf16", 43, 172}), {1, 17}, true);
   add(pairCase({"f8E4M3FN", kFormats[9], "bf16", 43, 172}), {1, 17}, true);

@@ -19,7 +19,9 @@ static std::string function(const std::string &parameters, const std::string &re
 static Case embedCase(const std::string &name, const std::string &element,
                       const std::string &encoding, const std::string &scale, int64_t group,
                       const std::string &result) {
-  constexpr int64_t kRows = 61, kColumns = 172;
+  bool blocks = encoding.find("scales = blocks") != std::string::npos;
+  bool listed = encoding.find("scales = table") != std::string::npos;
+  const int64_t kRows = 61, kColumns = blocks ? 512 : 172;
   int64_t groups = group > 0 ? (kColumns + group - 1) / group : 1;
   bool zeroPoints = encoding.find("zero_points = true") != std::string::npos;
   bool offsets = encoding.find("affine") != std::string::npos;
@@ -32,14 +34,21 @@ static Case embedCase(const std::string &name, const std::string &element,
                                 : formatv("tensor<{0}x{1}xi8>", kRows, groups).str();
   std::string parameters = "%t: tensor<?xi32, \"T\"> {test.limit = 61 : i64}, %w: " + table;
   std::string op = "  %y = llm.embed %t, %w";
+  int64_t parts = offsets ? 2 : 1;
+  std::string supers = blocks ? formatv("tensor<{0}x{1}xf16>", kRows, kColumns / 256 * parts).str()
+                              : "tensor<256xf32>";
   if (!encoding.empty()) {
-    parameters += ", %s: " + scales + " {test.role = \"scales\"}";
+    parameters += ", %s: " + scales + (blocks || listed ? "" : " {test.role = \"scales\"}");
     op += " scales(%s : " + scales + ")";
   }
   if (zeroPoints || offsets || codeBook) {
     std::string role = element == "i4" ? "zeros" : "signed_zeros";
     parameters += ", %z: " + zeros + (zeroPoints ? " {test.role = \"" + role + "\"}" : "");
     op += " zeros(%z : " + zeros + ")";
+  }
+  if (blocks || listed) {
+    parameters += ", %u: " + supers + " {test.role = \"supers\"}";
+    op += " supers(%u : " + supers + ")";
   }
   op += (encoding.empty() ? "" : " #encoding") + std::string(" : tensor<?xi32, \"T\">, ") + table +
         " -> " + type + "\n";
@@ -50,21 +59,34 @@ static Case embedCase(const std::string &name, const std::string &element,
   built.oracle = [=](const Inputs &inputs) {
     std::vector<Expected> expected;
     const HostTensor &w = inputs.arguments[1].tensor;
+    auto middleOf = [](const std::string &integer) {
+      return integer[1] == '8' ? 0 : 1 << (integer[1] - '1');
+    };
+    // The scale or offset that argument `argument` holds, or has the code of.
+    auto numberOf = [&](size_t argument, int64_t token, int64_t column, int64_t part) {
+      double number = inputs.arguments[argument].tensor.at(token, group > 0 ? column / group : 0);
+      const HostTensor &supers = inputs.arguments.back().tensor;
+      if (listed)
+        return supers.at(int64_t(number) & 255);
+      if (!blocks)
+        return number;
+      number -= offsets ? 0 : middleOf(scale);
+      return double(float(supers.at(token, column / 256 * parts + part) * number));
+    };
     for (int64_t row = 0; row < inputs.dims.T; ++row) {
       auto token = int64_t(inputs.arguments[0].tensor.at(row));
       for (int64_t column = 0; column < kColumns; ++column) {
         double value = w.at(token, column);
-        int64_t g = group > 0 ? column / group : 0;
         if (codeBook)
           value = inputs.arguments[3].tensor.at(int64_t(value));
         else if (zeroPoints)
-          value -= inputs.arguments[3].tensor.at(token, g);
-        else if (element == "i4" && !offsets)
-          value -= 8;
+          value -= inputs.arguments[3].tensor.at(token, group > 0 ? column / group : 0);
+        else if (element[0] == 'i' && !offsets)
+          value -= middleOf(element);
         if (!encoding.empty())
-          value = double(float(inputs.arguments[2].tensor.at(token, g) * value));
+          value = double(float(numberOf(2, token, column, 0) * value));
         if (offsets)
-          value = double(float(value + inputs.arguments[3].tensor.at(token, g)));
+          value = double(float(value + numberOf(3, token, column, 1)));
         expected.push_back({rounded(elementType(result), value), 0});
       }
     }
@@ -413,6 +435,17 @@ std::vector<Case> conformance::rowCases() {
                 64, "f32"));
   add(embedCase("int8z", "i8", "#llm.encoding<\"int8\", group = 64, zero_points = true>", "f16", 64,
                 "f32"));
+  add(embedCase("int3", "i3", "#llm.encoding<\"int3\", group = 0, zero_points = false>", "f16", 0,
+                "f32"));
+  add(embedCase("q5_k", "i5",
+                "#llm.encoding<\"affine5\", group = 32, zero_points = false, scales = blocks>",
+                "i6", 32, "f32"));
+  add(embedCase("q6_k", "i6",
+                "#llm.encoding<\"int6\", group = 16, zero_points = false, scales = blocks>", "i8",
+                16, "bf16"));
+  add(embedCase("mxfp4", "i4",
+                "#llm.encoding<\"codebook4\", group = 32, zero_points = false, scales = table>",
+                "i8", 32, "f32"));
   add(embedCase("affine4", "i4", "#llm.encoding<\"affine4\", group = 32, zero_points = false>",
                 "f16", 32, "f32"));
   add(embedCase("affine8", "i8", "#llm.encoding<\"affine8\", group = 16, zero_points = false>",

@@ -6,7 +6,20 @@
 #include "Ptx.cuh"
 
 /// As codegen/native/kernels/Kernel.h.
-enum ElementCode : i64 { kF32 = 0, kF16, kBf16, kE4m3, kE5m2, kI8, kI4, kI32 };
+enum ElementCode : i64 {
+  kF32 = 0,
+  kF16,
+  kBf16,
+  kE4m3,
+  kE5m2,
+  kI8,
+  kI4,
+  kI32,
+  kI2,
+  kI3,
+  kI5,
+  kI6
+};
 
 /// A float format of 8 bits, with the codes (without sign) of its largest finite value and of NaN.
 /// Values that round beyond the largest become the largest.
@@ -78,7 +91,43 @@ INGOT_DEVICE constexpr i64 elementBytes(i64 code) {
   return code == kF32 || code == kI32 ? 4 : code == kF16 || code == kBf16 ? 2 : 1;
 }
 
-/// Element `index` of an array as f32; i4 elements are unsigned, two a byte, low bits first.
+/// Bits of an element that has less than a byte; 8 for others.
+INGOT_DEVICE constexpr int fieldBits(i64 code) {
+  return code == kI2   ? 2
+         : code == kI3 ? 3
+         : code == kI4 ? 4
+         : code == kI5 ? 5
+         : code == kI6 ? 6
+                       : 8;
+}
+/// Whether elements lie in planes.
+INGOT_DEVICE constexpr bool hasPlanes(i64 code) { return fieldBits(code) < 8 && code != kI4; }
+
+/// What unsigned integers of the type stand around; 0 for i8.
+INGOT_DEVICE constexpr int middleOf(i64 code) {
+  return code == kI8 ? 0 : 1 << (fieldBits(code) - 1);
+}
+
+/// Places of a block of planes; as engine::kPlanePlaces.
+constexpr int kPlanePlaces = 128;
+/// Bits of an element in the lower plane; the upper one has the rest.
+INGOT_DEVICE constexpr int lowBits(i64 code) { return fieldBits(code) >= 4 ? 4 : 2; }
+
+/// Element `index` of planes.
+template <i64 Code> INGOT_DEVICE u32 loadPlanes(const void *base, i64 index) {
+  constexpr int bits = fieldBits(Code), low = lowBits(Code), high = bits - low;
+  const u8 *block = static_cast<const u8 *>(base) + index / kPlanePlaces * (kPlanePlaces * bits / 8);
+  u32 place = u32(index % kPlanePlaces);
+  u32 value = block[place * low / 8] >> (place * low % 8) & ((1 << low) - 1);
+  if constexpr (high > 0) {
+    u32 byte = block[kPlanePlaces * low / 8 + place * high / 8];
+    value |= (byte >> (place * high % 8) & ((1 << high) - 1)) << low;
+  }
+  return value;
+}
+
+/// Element `index` of an array as f32; elements of less than a byte are unsigned; of i4 two are in
+/// a byte, low bits first.
 template <i64 Code> INGOT_DEVICE float loadElement(const void *base, i64 index) {
   if constexpr (Code == kF32)
     return static_cast<const float *>(base)[index];
@@ -92,6 +141,8 @@ template <i64 Code> INGOT_DEVICE float loadElement(const void *base, i64 index) 
     return floatFromE5m2(static_cast<const u8 *>(base)[index]);
   else if constexpr (Code == kI4)
     return float(static_cast<const u8 *>(base)[index / 2] >> (index % 2 * 4) & 15);
+  else if constexpr (hasPlanes(Code))
+    return float(loadPlanes<Code>(base, index));
   else
     return float(static_cast<const i8 *>(base)[index]);
 }
@@ -141,7 +192,7 @@ template <int Bytes> INGOT_DEVICE void copyBytes(void *to, const void *from) {
 }
 
 /// Elements [index, index + Count) as f32: the memory they fill is aligned to its size (at most 16
-/// bytes). Not for i4.
+/// bytes). Of types of whole bytes.
 template <i64 Code, int Count>
 INGOT_DEVICE void loadElements(const void *base, i64 index, float (&values)[Count]) {
   constexpr int bytes = int(Count * elementBytes(Code));

@@ -16,15 +16,17 @@ constexpr bool kInteger = constants::integer != 0;
 constexpr bool kPaired = constants::pair_offset != 0;
 constexpr bool kScaled = constants::scale_mode != kNoScale;
 constexpr bool kHasZeros = constants::zeros != kNoZeros;
+constexpr bool kHasSupers = constants::scale_form != kPlainScales;
 constexpr bool kInputScaled = constants::input_scales != 0;
 constexpr bool kByExpert = constants::experts != 0;
 
-// Buffers: input, weight, input_scales?, scales?, zeros?, epilogue operands, order?, starts?,
-// result, workspace?.
+// Buffers: input, weight, input_scales?, scales?, zeros?, supers?, epilogue operands, order?,
+// starts?, result, workspace?.
 constexpr int kInput = 0, kWeight = 1, kInputScales = 2;
 constexpr int kScales = kInputScales + kInputScaled;
 constexpr int kZeros = kScales + kScaled;
-constexpr int kOperands = kZeros + kHasZeros;
+constexpr int kSupers = kZeros + kHasZeros;
+constexpr int kOperands = kSupers + kHasSupers;
 constexpr int kOrder = kOperands + int(constants::operands);
 constexpr int kStarts = kOrder + kByExpert;
 constexpr int kResult = kStarts + kByExpert;

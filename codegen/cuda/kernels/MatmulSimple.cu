@@ -2,7 +2,7 @@
 // llm.matmul without tensor cores, for every type of input and weight in every layout: a block is
 // 64 rows of the weight by `tile_rows` tokens. Every element is summed by one thread in the order
 // that the operation prescribes.
-#include "Layout.cuh"
+#include "EncodedWeight.cuh"
 #include "MatmulEpilogue.cuh"
 
 namespace {
@@ -17,29 +17,17 @@ constexpr int kEach = kTileColumns / kAlong, kTokens = kTileRows / kAcross;
 /// Sums of integers are closed at the ends of groups, which are multiples of this.
 constexpr int kStep = 8;
 
-INGOT_LAYOUT_TYPE(WeightLayout, weight);
-INGOT_LAYOUT_TYPE(ScaleLayout, scale);
-INGOT_LAYOUT_TYPE(ZeroLayout, zero);
-
-INGOT_DEVICE i64 groupOf(i64 k) { return constants::group > 0 ? k / constants::group : 0; }
-
-INGOT_DEVICE float scaleOf(const Launch &launch, i64 row, i64 k) {
-  i64 scaleRow = constants::scale_mode == kTensorScale ? 0 : row;
-  return loadElement<constants::scale_type>(launch.buffers[kScales],
-                                            placeOf<ScaleLayout>(u32(scaleRow), u32(groupOf(k))));
+INGOT_DEVICE EncodedWeight weightOf(const Launch &launch) {
+  return {launch.buffers[kWeight], kScaled ? launch.buffers[kScales] : nullptr,
+          kHasZeros ? launch.buffers[kZeros] : nullptr,
+          kHasSupers ? launch.buffers[kSupers] : nullptr};
 }
 
 /// The weight's value, or, for exact sums, what its scale will multiply.
-INGOT_DEVICE float weightOf(const Launch &launch, i64 row, i64 k) {
-  float stored = loadElement<constants::weight_type>(launch.buffers[kWeight],
-                                                     placeOf<WeightLayout>(u32(row), u32(k)));
-  const void *zeros = kHasZeros ? launch.buffers[kZeros] : nullptr;
-  i64 place = kHasZeros ? placeOf<ZeroLayout>(u32(row), u32(groupOf(k))) : 0;
-  float value = unscaled<constants::zeros, constants::weight_type>(stored, zeros, place);
-  if constexpr (!kScaled || kInteger)
-    return value;
-  value = __fmul_rn(scaleOf(launch, row, k), value);
-  return withOffset<constants::zeros, constants::scale_type>(value, zeros, place);
+INGOT_DEVICE float numberOf(const EncodedWeight &weight, i64 row, i64 k) {
+  float stored = weight.element(u32(row), u32(k));
+  return kInteger ? weight.unscaled(stored, u32(row), u32(k))
+                  : weight.value(stored, u32(row), u32(k));
 }
 
 struct Tiles {
@@ -51,11 +39,12 @@ struct Tiles {
 /// expert's weight.
 INGOT_DEVICE void stage(const Launch &launch, Tiles &tiles, i64 row, const Tokens &tokens,
                         i64 first) {
+  EncodedWeight weight = weightOf(launch);
   for (int i = threadIdx.x; i < kTileColumns * kTileDepth; i += constants::threads) {
     i64 n = row + i / kTileDepth, k = first + i % kTileDepth;
     bool inside = n < constants::weight_rows && k < kDepth;
     tiles.weights[i / kTileDepth][i % kTileDepth] =
-        inside ? weightOf(launch, tokens.weightRow() + n, k) : 0.0f;
+        inside ? numberOf(weight, tokens.weightRow() + n, k) : 0.0f;
   }
   for (int i = threadIdx.x; i < kTileRows * kTileDepth; i += constants::threads) {
     i64 t = i / kTileDepth, k = first + i % kTileDepth;
@@ -85,7 +74,9 @@ INGOT_DEVICE void closeGroup(const Launch &launch, Sums &sums, i64 row, const To
 #pragma unroll
   for (int j = 0; j < kEach; ++j) {
     i64 n = row + tileRow(j);
-    float scale = n < constants::weight_rows ? scaleOf(launch, tokens.weightRow() + n, k) : 0.0f;
+    float scale = n < constants::weight_rows
+                      ? weightOf(launch).scale(u32(tokens.weightRow() + n), u32(k))
+                      : 0.0f;
 #pragma unroll
     for (int i = 0; i < kTokens; ++i) {
       sums.total[i][j] += float(sums.exact[i][j]) * scale;
