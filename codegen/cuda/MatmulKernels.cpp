@@ -72,6 +72,7 @@ MatmulShape::MatmulShape(llm::MatmulOp op)
       group(op.getEncoding() ? std::max<int64_t>(op.getEncoding()->getGroup(), 0) : 0),
       integer(input.isInteger(8)),
       zeros(op.getEncoding() ? llm::zerosOf(op.getEncodingAttr()) : llm::Zeros::None),
+      scales(op.getEncoding() ? op.getEncoding()->getScales() : llm::ScaleForm::Plain),
       inputBytes(engine::elementBits(input) / 8), rowDim(rowDimOf(op.getResult())) {}
 
 int64_t MatmulShape::reached(int64_t tokens) const {

@@ -21,15 +21,29 @@ enum class FragmentLayout {
   Nibbles,     ///< int4 that meets 16-bit inputs: 64 columns
   NibblePairs, ///< places in a code book, likewise: columns 2t and 2t + 1 side by side
   NibbleQuads, ///< int4 that meets i8 inputs: 64 columns
+  Planes,      ///< elements in planes that meet 16-bit inputs: 64 columns
+  PlaneQuads,  ///< the same that meet i8 inputs
 };
 
 /// The packed order of `type` in `layout`: tiles of 16 rows, zero-padded; in each, blocks of
-/// columns of 512 bytes, 16 for each lane of a warp.
+/// columns: 16 bytes for each lane of a warp, or 32 elements of planes.
 engine::LayoutAttr fragmentLayout(mlir::RankedTensorType type, FragmentLayout layout);
 
 /// The packed order of scales or zero points [rows, groups] beside it: in tiles of 16 rows, group
 /// by group, rows g and g + 8 side by side.
 engine::LayoutAttr fragmentScales(mlir::RankedTensorType type);
+
+/// Groups whose codes lie together in fragmentCodes.
+inline constexpr int64_t kCodeGroups = 8;
+
+/// The packed order of scales or offsets stored as codes [rows, groups]: in tiles of 16 rows, in
+/// records of kCodeGroups groups; in each row by row of the first eight, group by group, rows g and
+/// g + 8 side by side.
+engine::LayoutAttr fragmentCodes(mlir::RankedTensorType type);
+
+/// The packed order of supers [rows, blocks * parts] beside them: in tiles of 16 rows, block by
+/// block, rows g and g + 8 side by side, parts of a row together.
+engine::LayoutAttr fragmentSupers(mlir::RankedTensorType type, int64_t parts);
 
 /// Adds the digits of kernels/Layout.cuh for `weight` (null: unused) under `name`; false if there
 /// are too many.

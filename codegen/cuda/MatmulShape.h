@@ -18,6 +18,7 @@ struct MatmulShape {
   int64_t group;            ///< columns of k with one scale; 0: by row or weight
   bool integer;             ///< i8 inputs
   llm::Zeros zeros;
+  llm::ScaleForm scales;
   int64_t inputBytes;
   std::optional<RowDim> rowDim; ///< of the result; nothing for another expression
 

@@ -71,15 +71,20 @@ std::optional<FragmentLayout> fragmentsOf(llm::MatmulOp op, const MatmulShape &s
     return std::nullopt;
   if (halves && shape.weight == shape.input && !encoded)
     return FragmentLayout::Halves;
-  if (op.getSupers())
-    return std::nullopt;
   if (!encoded || (shape.zeros > llm::Zeros::Points && !halves))
+    return std::nullopt;
+  // A stage has whole groups of one record of codes.
+  if (op.getSupers() && shape.group != 16 && shape.group != 32)
     return std::nullopt;
   if (shape.zeros == llm::Zeros::CodeBook)
     return shape.weight.isInteger(4) ? std::optional(FragmentLayout::NibblePairs) : std::nullopt;
   if (shape.weight.isInteger(4))
     return halves          ? std::optional(FragmentLayout::Nibbles)
            : shape.integer ? std::optional(FragmentLayout::NibbleQuads)
+                           : std::nullopt;
+  if (shape.weight.isInteger() && engine::hasPlanes(engine::elementBits(shape.weight)))
+    return halves          ? std::optional(FragmentLayout::Planes)
+           : shape.integer ? std::optional(FragmentLayout::PlaneQuads)
                            : std::nullopt;
   if (shape.weight.isInteger(8) || float8) {
     if (halves)
@@ -97,23 +102,65 @@ struct Plan {
   Tile tile;
   int64_t depth; ///< columns of k in a stage
   int64_t group; ///< 0: scales are applied to whole sums
-  int64_t stageBytes, stages, shared;
+  int64_t stageBytes = 0, decodedBytes = 0, stages = 0, shared = 0;
 };
 
 int64_t bitsOf(Type type) { return engine::elementBits(type); }
-
-/// Bits of what a group of a row has in the third tensor.
-int64_t zeroBits(llm::MatmulOp op, const MatmulShape &shape) {
-  bool byGroup = shape.zeros == llm::Zeros::Points || shape.zeros == llm::Zeros::Offsets;
-  return byGroup ? bitsOf(cast<RankedTensorType>(op.getZeros().getType()).getElementType()) : 0;
+int64_t bitsOf(Value tensor) {
+  return bitsOf(cast<RankedTensorType>(tensor.getType()).getElementType());
 }
+
+/// Whether the third tensor has a number for each group.
+bool hasGroupZeros(const MatmulShape &shape) {
+  return shape.zeros == llm::Zeros::Points || shape.zeros == llm::Zeros::Offsets;
+}
+
+/// Numbers that a scale and what goes with it are.
+int64_t partsOf(const MatmulShape &shape) { return shape.zeros == llm::Zeros::Offsets ? 2 : 1; }
 
 /// The group that the template closes sums by: zero points and offsets of whole rows are one long
 /// group.
-int64_t groupOf(llm::MatmulOp op, const MatmulShape &shape) {
-  if (shape.group == 0 && zeroBits(op, shape) > 0)
-    return llvm::alignTo(shape.k, kSegment);
-  return shape.group;
+int64_t groupOf(const MatmulShape &shape) {
+  return shape.group == 0 && hasGroupZeros(shape) ? llvm::alignTo(shape.k, kSegment) : shape.group;
+}
+
+/// A weight's numbers by group beside it: for 16 rows, records of so many bytes for so many columns
+/// of k; as Records of kernels/MatmulPipeline.cuh.
+struct Records {
+  Value tensor;
+  int64_t columns, bytes;
+
+  int64_t inStage(int64_t depth) const { return std::max<int64_t>(depth / columns, 1); }
+};
+
+/// Those that stages hold: of scales, of zeros, of supers.
+llvm::SmallVector<Records, 3> recordsOf(llm::MatmulOp op, const MatmulShape &shape, int64_t group) {
+  llvm::SmallVector<Records, 3> records;
+  if (group == 0)
+    return records;
+  auto plain = [&](Value tensor) {
+    records.push_back({tensor, group, kTileRows * bitsOf(tensor) / 8});
+  };
+  auto codes = [&](Value tensor) {
+    records.push_back({tensor, kCodeGroups * group, kCodeGroups * kTileRows * bitsOf(tensor) / 8});
+  };
+  bool blocks = shape.scales == llm::ScaleForm::Blocks;
+  shape.scales == llm::ScaleForm::Plain ? plain(op.getScales()) : codes(op.getScales());
+  if (hasGroupZeros(shape))
+    blocks ? codes(op.getZeros()) : plain(op.getZeros());
+  if (blocks)
+    records.push_back({op.getSupers(), llm::kSuperColumns,
+                       kTileRows * partsOf(shape) * bitsOf(op.getSupers()) / 8});
+  return records;
+}
+
+/// Columns of k in a packed block of 16 rows, and its bytes; as kernels/MatmulFragments.cuh.
+int64_t blockDepth(const MatmulShape &shape) {
+  int64_t bits = bitsOf(shape.weight);
+  return bits < 8 ? 64 : bits == 8 ? 32 : 16;
+}
+int64_t blockBytes(const MatmulShape &shape) {
+  return blockDepth(shape) * kTileRows * bitsOf(shape.weight) / 8;
 }
 
 /// Whether groups are so short that many are open at once, and need registers besides those of the
@@ -122,19 +169,19 @@ bool isCrowded(const MatmulShape &shape) {
   return shape.group > 0 && shape.group < 32 && shape.zeros > llm::Zeros::None;
 }
 
-/// Bytes of a stage; counted as in kernels/MatmulPipeline.cuh.
-int64_t stageBytes(const Plan &plan, llm::MatmulOp op, const MatmulShape &shape,
-                   const CudaArchitecture &architecture) {
-  int64_t bytes = plan.tile.rows() * plan.depth * bitsOf(shape.weight) / 8 +
-                  plan.tile.tokens() * plan.depth * shape.inputBytes;
-  if (plan.group > 0) {
-    int64_t groups = std::max<int64_t>(plan.depth / plan.group, 1);
-    auto scales = cast<RankedTensorType>(op.getScales().getType());
-    bytes += plan.tile.rows() * groups * bitsOf(scales.getElementType()) / 8;
-    bytes += plan.tile.rows() * groups * zeroBits(op, shape) / 8;
-  }
-  bytes += architecture.hasTensorCopies() ? kBarrierBytes : 0;
-  return bytes;
+/// Sets the bytes of a stage and of decoded scales; counted as in kernels/MatmulPipeline.cuh and
+/// kernels/MatmulScales.cuh.
+void planBytes(Plan &plan, llm::MatmulOp op, const MatmulShape &shape,
+               const CudaArchitecture &architecture) {
+  plan.stageBytes = plan.tile.rows() * plan.depth * bitsOf(shape.weight) / 8 +
+                    plan.tile.tokens() * plan.depth * shape.inputBytes;
+  for (const Records &records : recordsOf(op, shape, plan.group))
+    plan.stageBytes += plan.tile.rows() / kTileRows * records.inStage(plan.depth) * records.bytes;
+  plan.stageBytes += architecture.hasTensorCopies() ? kBarrierBytes : 0;
+  // Every warp decodes those of its own rows, as f32.
+  if (shape.scales != llm::ScaleForm::Plain)
+    plan.decodedBytes = plan.tile.along * plan.tile.across * plan.tile.rowTiles * kTileRows *
+                        (plan.depth / plan.group) * partsOf(shape) * 4;
 }
 
 /// Blocks that may share a multiprocessor: larger tiles have its registers to themselves.
@@ -145,11 +192,11 @@ bool planStages(Plan &plan, const CudaArchitecture &architecture, int64_t blocks
   int64_t sums = plan.tile.tokens() * (plan.tile.rows() + 4) * 4;
   int64_t room = std::min(architecture.sharedPerMultiprocessor / blocks - kOtherShared,
                           architecture.sharedPerBlock - kOtherShared);
-  int64_t stages = std::min(room / plan.stageBytes, kMostStages);
+  int64_t stages = std::min((room - plan.decodedBytes) / plan.stageBytes, kMostStages);
   if (stages < 2 || sums > room)
     return false;
   plan.stages = stages;
-  plan.shared = std::max(stages * plan.stageBytes, sums);
+  plan.shared = std::max(stages * plan.stageBytes + plan.decodedBytes, sums);
   return true;
 }
 
@@ -185,10 +232,10 @@ llvm::SmallVector<int64_t, 2> depthsOf(const Plan &plan, const MatmulShape &shap
 /// The sizes for `tile`; nothing if the architecture has too little shared memory.
 std::optional<Plan> planFor(llm::MatmulOp op, const MatmulShape &shape, const Tile &tile,
                             const CudaArchitecture &architecture) {
-  Plan plan = {tile, 0, groupOf(op, shape), 0, 0, 0};
+  Plan plan = {tile, 0, groupOf(shape)};
   for (int64_t depth : depthsOf(plan, shape)) {
     plan.depth = depth;
-    plan.stageBytes = stageBytes(plan, op, shape, architecture);
+    planBytes(plan, op, shape, architecture);
     planMemory(plan, architecture);
     if (plan.stages >= 3 || (plan.stages == 2 && depth == 64))
       return plan;
@@ -213,8 +260,8 @@ llvm::SmallVector<Plan> plansFor(llm::MatmulOp op, const MatmulShape &shape, con
   llvm::SmallVector<Plan> plans = {*first};
   for (int64_t depth : depthsOf(*first, shape))
     for (int64_t blocks = 1; blocks <= mostBlocks(tile); ++blocks) {
-      Plan plan = {tile, depth, first->group, 0, 0, 0};
-      plan.stageBytes = stageBytes(plan, op, shape, architecture);
+      Plan plan = {tile, depth, first->group};
+      planBytes(plan, op, shape, architecture);
       bool known =
           !planStages(plan, architecture, blocks) || llvm::any_of(plans, [&](const Plan &other) {
             return other.depth == plan.depth && other.stages == plan.stages;
@@ -229,28 +276,19 @@ llvm::SmallVector<Plan> plansFor(llm::MatmulOp op, const MatmulShape &shape, con
   return plans;
 }
 
-/// Tensor maps of the weight and of the scales and zeros by group; as kernels/MatmulPipeline.cuh
+/// Tensor maps of the weight and of what stages hold beside it; as kernels/MatmulPipeline.cuh
 /// counts its rows and stages.
 void addTensorMaps(CudaVariant &variant, llm::MatmulOp op, const MatmulShape &shape,
                    const Plan &plan) {
   int64_t tiles = llvm::divideCeil(shape.rows * std::max<int64_t>(shape.experts, 1), kTileRows);
   int64_t tileRows = plan.tile.rows() / kTileRows;
-  constexpr int64_t blockBytes = kWarpSize * 16; // of a warp
-  int64_t blockDepth = blockBytes * 8 / (kTileRows * bitsOf(shape.weight));
-  variant.tensorMap(op, op.getWeight(), tiles,
-                    int64_t(llvm::divideCeil(shape.k, blockDepth)) * blockBytes, tileRows,
-                    plan.depth / blockDepth * blockBytes);
-  if (plan.group == 0)
-    return;
-  int64_t groups = llvm::divideCeil(shape.k, plan.group);
-  int64_t stageGroups = std::max<int64_t>(plan.depth / plan.group, 1);
-  auto scales = cast<RankedTensorType>(op.getScales().getType());
-  int64_t scaleBytes = kTileRows * bitsOf(scales.getElementType()) / 8;
-  variant.tensorMap(op, op.getScales(), tiles, groups * scaleBytes, tileRows,
-                    stageGroups * scaleBytes);
-  if (int64_t zeroBytes = kTileRows * zeroBits(op, shape) / 8)
-    variant.tensorMap(op, op.getZeros(), tiles, groups * zeroBytes, tileRows,
-                      stageGroups * zeroBytes);
+  auto add = [&](const Records &records) {
+    int64_t all = llvm::divideCeil(shape.k, records.columns);
+    variant.tensorMap(op, records.tensor, tiles, all * records.bytes, tileRows,
+                      records.inStage(plan.depth) * records.bytes);
+  };
+  add({op.getWeight(), blockDepth(shape), blockBytes(shape)});
+  llvm::for_each(recordsOf(op, shape, plan.group), add);
 }
 
 KernelVariant tensorKernel(llm::MatmulOp op, const MatmulShape &shape, const Plan &plan,
@@ -324,7 +362,7 @@ llvm::SmallVector<Tile> tilesFor(llm::MatmulOp op, const MatmulShape &shape) {
   tiles.push_back(kManyGrouped);
   if (shape.inputBytes == 1)
     tiles.push_back(kManyBytes);
-  else if (groupOf(op, shape) == 0)
+  else if (groupOf(shape) == 0)
     tiles.push_back(kManyHalves);
   return tiles;
 }
@@ -394,17 +432,21 @@ LayoutAttr codegen::tensorLayout(llm::MatmulOp op, const MatmulShape &shape, uns
   if (value == op.getWeight())
     return fragmentLayout(type, *fragments);
   bool byRow = op.getEncoding() && op.getEncoding()->getGroup() >= 0;
-  bool isBook = value == op.getZeros() && shape.zeros == llm::Zeros::CodeBook;
-  if (byRow && !isBook && (value == op.getScales() || value == op.getZeros()))
-    return fragmentScales(type);
-  return {};
+  bool isScale = value == op.getScales(), isZero = value == op.getZeros() && hasGroupZeros(shape);
+  if (shape.scales == llm::ScaleForm::Blocks && value == op.getSupers())
+    return fragmentSupers(type, partsOf(shape));
+  if (!byRow || !(isScale || isZero))
+    return {};
+  bool codes =
+      isScale ? shape.scales != llm::ScaleForm::Plain : shape.scales == llm::ScaleForm::Blocks;
+  return codes ? fragmentCodes(type) : fragmentScales(type);
 }
 
 /// Whether tensor cores can form the product as its operands are stored.
 static bool takesOperands(llm::MatmulOp op, const MatmulShape &shape) {
   if (!fragmentsOf(op, shape))
     return false;
-  for (Value operand : {op.getWeight(), op.getScales(), op.getZeros()}) {
+  for (Value operand : {op.getWeight(), op.getScales(), op.getZeros(), op.getSupers()}) {
     if (!operand)
       continue;
     unsigned index = llvm::find(op->getOperands(), operand).getIndex();

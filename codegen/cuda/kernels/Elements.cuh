@@ -6,20 +6,7 @@
 #include "Ptx.cuh"
 
 /// As codegen/native/kernels/Kernel.h.
-enum ElementCode : i64 {
-  kF32 = 0,
-  kF16,
-  kBf16,
-  kE4m3,
-  kE5m2,
-  kI8,
-  kI4,
-  kI32,
-  kI2,
-  kI3,
-  kI5,
-  kI6
-};
+enum ElementCode : i64 { kF32 = 0, kF16, kBf16, kE4m3, kE5m2, kI8, kI4, kI32, kI2, kI3, kI5, kI6 };
 
 /// A float format of 8 bits, with the codes (without sign) of its largest finite value and of NaN.
 /// Values that round beyond the largest become the largest.
@@ -116,7 +103,8 @@ INGOT_DEVICE constexpr int lowBits(i64 code) { return fieldBits(code) >= 4 ? 4 :
 /// Element `index` of planes.
 template <i64 Code> INGOT_DEVICE u32 loadPlanes(const void *base, i64 index) {
   constexpr int bits = fieldBits(Code), low = lowBits(Code), high = bits - low;
-  const u8 *block = static_cast<const u8 *>(base) + index / kPlanePlaces * (kPlanePlaces * bits / 8);
+  const u8 *block =
+      static_cast<const u8 *>(base) + index / kPlanePlaces * (kPlanePlaces * bits / 8);
   u32 place = u32(index % kPlanePlaces);
   u32 value = block[place * low / 8] >> (place * low % 8) & ((1 << low) - 1);
   if constexpr (high > 0) {

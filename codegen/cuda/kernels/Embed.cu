@@ -22,8 +22,7 @@ __device__ void run(const Launch &launch) {
   i64 column = (i64(blockIdx.y) * constants::threads + threadIdx.x) * kWidth;
   if (column >= kColumns)
     return;
-  EncodedWeight table = {launch.buffers[1],
-                         constants::encoded ? launch.buffers[kScales] : nullptr,
+  EncodedWeight table = {launch.buffers[1], constants::encoded ? launch.buffers[kScales] : nullptr,
                          kHasZeros ? launch.buffers[kZeros] : nullptr,
                          kHasSupers ? launch.buffers[kSupers] : nullptr};
   u32 token = u32(launch.buffer<const i32>(0)[row]);

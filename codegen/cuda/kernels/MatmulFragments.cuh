@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Fragments of tensor-core products. The weight is the m16 side, tokens are the n8 side; packed
-// weights hold in 16 bytes what one lane needs of 16 rows (codegen/cuda/MatmulLayout.cpp). Every
+// weights hold together what one lane needs of 16 rows (codegen/cuda/MatmulLayout.cpp). Every
 // decoding is exact: integers and 8-bit floats are numbers that f16 and bf16 hold.
 #pragma once
 
-#include "MatmulEpilogue.cuh"
+#include "MatmulPlanes.cuh"
 
 namespace matmul {
 
@@ -21,18 +21,21 @@ constexpr Product kProduct = constants::input_type == kBf16    ? Product::Bf16
 constexpr bool kByteProducts = kProduct == Product::Integer || kProduct == Product::Float8;
 constexpr i64 kWeightType = constants::weight_type;
 constexpr bool kNibbles = kWeightType == kI4;
+constexpr bool kPlanes = hasPlanes(kWeightType);
 /// Stored elements are places in a code book (MatmulCodeBook.cuh).
 constexpr bool kLooksUp = constants::zeros == kCodeBook;
 /// Groups have offsets beside their scales.
 constexpr bool kAddsOffsets = constants::zeros == kOffsets;
 /// Decoding takes a zero off.
-constexpr bool kSubtracts = !kLooksUp && (kNibbles || (kWeightType == kI8 && !kByteProducts));
+constexpr bool kSubtracts =
+    !kLooksUp && (kNibbles || kPlanes || (kWeightType == kI8 && !kByteProducts));
 constexpr bool kWideWeights = kWeightType == kBf16 || kWeightType == kF16;
-/// Columns of k in the 16 bytes of a lane.
-constexpr int kBlockDepth = kNibbles ? 64 : kWideWeights ? 16 : 32;
-/// Columns of k whose fragments are loaded together, and the words of weights they are.
+/// Columns of k in a packed block of 16 rows, and its bytes.
+constexpr int kBlockDepth = kNibbles || kPlanes ? 64 : kWideWeights ? 16 : 32;
+constexpr int kBlockBytes = kWideWeights ? 512 : kBlockDepth * 16 * fieldBits(kWeightType) / 8;
+/// Columns of k whose fragments are loaded together, and the words that the lane then has of them.
 constexpr int kStepDepth = 64;
-constexpr int kStepWords = 4 * kStepDepth / kBlockDepth;
+constexpr int kStepWords = kPlanes ? 8 : 4 * kStepDepth / kBlockDepth;
 /// Columns of k that one instruction multiplies.
 constexpr int kProductDepth = kByteProducts ? 32 : 16;
 
@@ -86,38 +89,46 @@ template <int High> INGOT_DEVICE u32 decodeByte(u32 word, u32 zero) {
   }
 }
 
-/// Nibbles i and i + 4 as two halves, less `zero` (the half of 128 + zero for bf16, 1024 + zero for
-/// f16, twice).
-template <int Index> INGOT_DEVICE u32 decodeNibble(u32 word, u32 zero) {
-  if constexpr (kProduct == Product::Bf16) {
-    u32 raised = ptx::andOr(word >> (4 * Index), 0x000f000fu, 0x43004300u);
+/// The halves 128 (bf16) or 1024 (f16), twice: a small integer in their lowest bits is added.
+constexpr u32 kRaise = kProduct == Product::Bf16 ? 0x43004300u : 0x64006400u;
+
+/// Raised integers less `zero`, which is raised, too.
+INGOT_DEVICE u32 lessRaised(u32 raised, u32 zero) {
+  if constexpr (kProduct == Product::Bf16)
     return ptx::fmaBf16x2(raised, 0x3f803f80u, zero ^ 0x80008000u);
-  } else {
-    u32 raised = ptx::andOr(word >> (4 * Index), 0x000f000fu, 0x64006400u);
+  else
     return ptx::subtractF16x2(raised, zero);
-  }
+}
+
+/// Nibbles i and i + 4 as two halves, less `zero`, raised twice.
+template <int Index> INGOT_DEVICE u32 decodeNibble(u32 word, u32 zero) {
+  return lessRaised(ptx::andOr(word >> (4 * Index), 0x000f000fu, kRaise), zero);
+}
+
+/// Bytes 0 and 2 or 1 and 3, of less than 128, likewise.
+template <int High> INGOT_DEVICE u32 decodeSmallByte(u32 word, u32 zero) {
+  return lessRaised(ptx::permuteBytes(word, kRaise >> 8, High ? 0x4341 : 0x4240), zero);
 }
 
 /// The zero of weights without zero points. Where offsets are added it is made up for in them: so
 /// sums stay small.
-constexpr u32 kMiddle = kNibbles ? 8 : 0;
+constexpr u32 kMiddle = kNibbles || kPlanes ? middleOf(kWeightType) : 0;
 
-/// The zero of a row as decodeNibble or decodeByte wants it; for integer products in each byte.
+/// The zero of a row as lessRaised or decodeByte wants it; for integer products in each byte.
 /// `zero`: as a byte.
 INGOT_DEVICE u32 zeroWord(u32 zero) {
-  if constexpr (!kNibbles && kProduct == Product::Bf16)
+  constexpr bool narrow = kNibbles || kPlanes;
+  if constexpr (!narrow && kProduct == Product::Bf16)
     return 0x4b000000u + (zero ^ 0x80u);
-  else if constexpr (!kNibbles)
+  else if constexpr (!narrow)
     return (0x6400u + (zero ^ 0x80u)) * 0x10001u;
-  else if constexpr (kProduct == Product::Bf16)
-    return (0x4300u + zero) * 0x10001u;
-  else if constexpr (kProduct == Product::F16)
-    return (0x6400u + zero) * 0x10001u;
-  else
+  else if constexpr (kProduct == Product::Integer)
     return zero * 0x01010101u;
+  else
+    return kRaise + zero * 0x10001u;
 }
 
-/// Four bytes of 0 to 15, each less the zero.
+/// Four bytes of 0 to 63, each less the zero.
 INGOT_DEVICE u32 subtractZero(u32 bytes, u32 zero) {
   return ((bytes | 0x80808080u) - zero) ^ 0x80808080u;
 }
@@ -134,6 +145,10 @@ INGOT_DEVICE void decodeWeights(u32 (&a)[4], const u32 (&words)[kStepWords],
       a[row] = subtractZero(word & 0x0f0f0f0fu, zeros[row]);
       a[2 + row] = subtractZero(word >> 4 & 0x0f0f0f0fu, zeros[row]);
     }
+  } else if constexpr (kProduct == Product::Integer && kPlanes) {
+#pragma unroll
+    for (int i = 0; i < 4; ++i)
+      a[i] = subtractZero(words[4 * Index + i], zeros[i % 2]);
   } else if constexpr (kByteProducts || kWideWeights) {
 #pragma unroll
     for (int i = 0; i < 4; ++i)
@@ -152,6 +167,9 @@ INGOT_DEVICE void decodeWeights(u32 (&a)[4], const u32 (&words)[kStepWords],
       if constexpr (kWeightType == kE4m3) {
         a[row] = decodeFloat8<0>(word);
         a[2 + row] = decodeFloat8<1>(word);
+      } else if constexpr (kPlanes) {
+        a[row] = decodeSmallByte<0>(word, zeros[row]);
+        a[2 + row] = decodeSmallByte<1>(word, zeros[row]);
       } else {
         a[row] = decodeByte<0>(word, zeros[row]);
         a[2 + row] = decodeByte<1>(word, zeros[row]);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The ring of stages in shared memory that MatmulTensor fills with asynchronous copies: weights as
-// packed, inputs row by row, and the scales and zeros of the stage's groups. From sm_90 on what
-// belongs to the weight comes by tensor copies. Inputs do not: kernels before this one have written
-// them with ordinary stores, which tensor copies see only behind fences of those kernels.
+// packed, inputs row by row, and the scales, zeros and supers of the stage's groups. From sm_90 on
+// what belongs to the weight comes by tensor copies. Inputs do not: kernels before this one have
+// written them with ordinary stores, which tensor copies see only behind fences of those kernels.
 #pragma once
 
 #include "MatmulFragments.cuh"
@@ -25,20 +25,53 @@ constexpr int kGroup = kGrouped ? int(constants::group) : kTileDepth;
 /// Columns at whose multiples groups may end.
 constexpr int kGroupStep = kGroup % 32 == 0 ? 32 : 16;
 constexpr int kStageGroups = kTileDepth > kGroup ? kTileDepth / kGroup : 1;
-constexpr int kScaleBytes = kGrouped ? 16 * int(elementBytes(constants::scale_type)) : 0;
-constexpr int kZeroBytes = !kGrouped                         ? 0
-                           : constants::zeros == kZeroPoints ? 16
-                           : kAddsOffsets                    ? kScaleBytes
-                                                             : 0;
-constexpr i64 kGroups = ceilDiv(kDepth, kGroup);
+/// Scales are codes, which a stage's supers or a table of the kernel give numbers.
+constexpr bool kScaleCodes = constants::scale_form != kPlainScales;
+/// Groups whose codes lie together.
+constexpr int kCodeGroups = 8;
+/// Numbers of a group: its scale, and where there is one its offset.
+constexpr int kParts = kAddsOffsets ? 2 : 1;
 
-/// Packed weights: tiles of 16 rows, in each blocks of kBlockDepth columns of 512 bytes.
-constexpr int kBlockBytes = 512;
+/// Packed numbers by group: for tiles of 16 rows, records of `Bytes` bytes (0: there are none) for
+/// `Columns` columns of k.
+template <int Columns, int Bytes> struct Records {
+  static constexpr int kBytes = Bytes;
+  /// In a stage, of one tile.
+  static constexpr int kCount = kTileDepth > Columns ? kTileDepth / Columns : 1;
+  static constexpr int kTileBytes = kCount * Bytes;
+  /// Of all columns.
+  static constexpr i64 kAll = ceilDiv(kDepth, Columns);
+
+  static __device__ int at(int k) { return k / Columns; }
+};
+
+template <bool Codes> struct NumbersOf {
+  using Type = Records<kGroup, kGrouped ? 16 * int(elementBytes(constants::scale_type)) : 0>;
+};
+template <> struct NumbersOf<true> {
+  using Type =
+      Records<kCodeGroups * kGroup, kCodeGroups * 16 * fieldBits(constants::scale_type) / 8>;
+};
+using Scales = NumbersOf<kScaleCodes>::Type;
+template <i64 Zeros> struct ZerosOf {
+  using Type = Records<kGroup, 0>;
+};
+template <> struct ZerosOf<kZeroPoints> {
+  using Type = Records<kGroup, kGrouped ? 16 : 0>;
+};
+template <> struct ZerosOf<kOffsets> {
+  using Type = Scales;
+};
+using Zeros = ZerosOf<constants::zeros>::Type;
+constexpr bool kHasBlockSupers = constants::scale_form == kBlockScales;
+constexpr int kSuperBytes = 16 * kParts * int(elementBytes(constants::super_type));
+using Supers = Records<int(kSuperColumns), kHasBlockSupers ? kSuperBytes : 0>;
+
+/// Packed weights: tiles of 16 rows, in each blocks of kBlockDepth columns.
 constexpr i64 kWeightTiles = ceilDiv(kAllWeightRows, 16); ///< of all experts
 constexpr i64 kExpertTiles = ceilDiv(constants::weight_rows, 16);
 static_assert(constants::experts < 2 || constants::weight_rows % 16 == 0);
-constexpr i64 kWeightBlocks = ceilDiv(kDepth, kBlockDepth);
-constexpr int kStageBlocks = kTileDepth / kBlockDepth;
+using Weights = Records<kBlockDepth, kBlockBytes>;
 
 /// Whether tensor copies bring weights, scales and zeros; then each stage has a barrier.
 constexpr bool kTensorCopies = constants::tensor_maps > 0;
@@ -46,16 +79,17 @@ constexpr bool kTensorCopies = constants::tensor_maps > 0;
 constexpr int kTensorAlignment = 128;
 
 // Offsets within a stage.
-constexpr int kWeightsBytes = kRowTiles * kStageBlocks * kBlockBytes;
+constexpr int kWeightsBytes = kRowTiles * Weights::kTileBytes;
 constexpr int kInputsOffset = kWeightsBytes;
 constexpr int kScalesOffset = kInputsOffset + kTileTokens * kRowBytes;
-constexpr int kZerosOffset = kScalesOffset + kRowTiles * kStageGroups * kScaleBytes;
-constexpr int kBarrierOffset = kZerosOffset + kRowTiles * kStageGroups * kZeroBytes;
+constexpr int kZerosOffset = kScalesOffset + kRowTiles * Scales::kTileBytes;
+constexpr int kSupersOffset = kZerosOffset + kRowTiles * Zeros::kTileBytes;
+constexpr int kBarrierOffset = kSupersOffset + kRowTiles * Supers::kTileBytes;
 constexpr int kStageBytes = kBarrierOffset + (kTensorCopies ? kTensorAlignment : 0);
 static_assert(kStages * kStageBytes <= constants::shared_bytes, "the provider counts alike");
 static_assert(!kTensorCopies ||
               (kStageBytes % kTensorAlignment == 0 && kScalesOffset % kTensorAlignment == 0 &&
-               kZerosOffset % kTensorAlignment == 0));
+               kZerosOffset % kTensorAlignment == 0 && kSupersOffset % kTensorAlignment == 0));
 /// Bytes that tensor copies bring to a stage.
 constexpr int kTensorBytes = kBarrierOffset - kTileTokens * kRowBytes;
 
@@ -75,7 +109,7 @@ constexpr bool kWholeStages = kDepth % kTileDepth == 0;
 /// apart in global memory and side by side in a stage. What does not change from stage to stage is
 /// worked out once. Rows and chunks that do not exist become zeros; `AllRows`: every row exists.
 template <int Rows, int PerRow, i64 Pitch, bool AllRows> struct Copies {
-  static_assert(kThreads % PerRow == 0, "a thread's chunks lie in one column");
+  // A thread's chunks lie in one column; threads that make no whole row copy nothing.
   static constexpr int kRowsAtOnce = kThreads / PerRow;
 
   const u8 *from; ///< of the thread's first chunk
@@ -91,6 +125,8 @@ template <int Rows, int PerRow, i64 Pitch, bool AllRows> struct Copies {
   /// Copies the chunks from byte `offset` of the rows on, of which `chunksLeft` exist. `to`: the
   /// place in shared memory of the thread's first chunk.
   __device__ void copy(u32 to, int offset, int chunksLeft) const {
+    if (kThreads % PerRow != 0 && int(threadIdx.x) >= kRowsAtOnce * PerRow)
+      return;
 #pragma unroll
     for (int first = 0; first < Rows; first += kRowsAtOnce) {
       if (first + kRowsAtOnce > Rows && int(threadIdx.x) / PerRow >= Rows - first)
@@ -139,32 +175,47 @@ INGOT_DEVICE u32 inputPlace(int token, int chunk) {
   return u32(kInputsOffset + token * kRowBytes + (chunk ^ (token & 7)) * 16);
 }
 
-/// A thread's part of bringing weights, scales and zeros, by copies of 16 bytes.
+/// The same of records from one tensor to its part of a stage, `Offset` bytes behind the first.
+template <class Kind, int Offset, bool AllTiles> struct RecordCopies {
+  static constexpr int kChunks = Kind::kTileBytes / 16;
+
+  Copies<kRowTiles, kChunks, Kind::kAll * Kind::kBytes, AllTiles> rows;
+
+  __device__ RecordCopies(const Launch &launch, int buffer, i64 firstTile)
+      : rows(launch.buffers[buffer], firstTile, kWeightTiles) {}
+
+  /// `to`: the place of the thread's first chunk in the stage.
+  __device__ void copy(u32 to, int k) const {
+    int record = Kind::at(k);
+    rows.copy(to + Offset, record * Kind::kBytes, (int(Kind::kAll) - record) * (Kind::kBytes / 16));
+  }
+};
+template <class Kind, int Offset, bool AllTiles>
+  requires(Kind::kBytes == 0)
+struct RecordCopies<Kind, Offset, AllTiles> {
+  __device__ RecordCopies(const Launch &, int, i64) {}
+  __device__ void copy(u32, int) const {}
+};
+
+/// A thread's part of bringing weights and what goes with them, by copies of 16 bytes.
 struct WeightCopies {
   static constexpr bool kAllTiles = kExpertTiles % kRowTiles == 0;
-  static constexpr int kWeightChunks = kStageBlocks * kBlockBytes / 16;
-  static constexpr int kScaleChunks = kStageGroups * kScaleBytes / 16;
-  static constexpr int kZeroChunks = kStageGroups * kZeroBytes / 16;
-
-  Copies<kRowTiles, kWeightChunks, kWeightBlocks * kBlockBytes, kAllTiles> weights;
-  Copies<kRowTiles, kScaleChunks ? kScaleChunks : 1, kGroups * kScaleBytes, kAllTiles> scales;
-  Copies<kRowTiles, kZeroChunks ? kZeroChunks : 1, kGroups * kZeroBytes, kAllTiles> zeros;
+  RecordCopies<Weights, 0, kAllTiles> weights;
+  RecordCopies<Scales, kScalesOffset, kAllTiles> scales;
+  RecordCopies<Zeros, kZerosOffset, kAllTiles> zeros;
+  RecordCopies<Supers, kSupersOffset, kAllTiles> supers;
 
   __device__ WeightCopies(const Launch &launch, const Tile &tile, u32)
-      : weights(launch.buffers[kWeight], tile.firstOfAll(), kWeightTiles),
-        scales(kScaleChunks ? launch.buffers[kScales] : nullptr, tile.firstOfAll(), kWeightTiles),
-        zeros(kZeroChunks ? launch.buffers[kZeros] : nullptr, tile.firstOfAll(), kWeightTiles) {}
+      : weights(launch, kWeight, tile.firstOfAll()), scales(launch, kScales, tile.firstOfAll()),
+        zeros(launch, kZeros, tile.firstOfAll()), supers(launch, kSupers, tile.firstOfAll()) {}
 
   /// From column `k` on, for the stage at `stage`.
   __device__ void copy(u32 stage, int k) const {
     u32 to = stage + threadIdx.x * 16;
-    int block = k / kBlockDepth, group = k / kGroup;
-    weights.copy(to, block * kBlockBytes, (int(kWeightBlocks) - block) * (kBlockBytes / 16));
-    if constexpr (kScaleChunks > 0)
-      scales.copy(to + kScalesOffset, group * kScaleBytes,
-                  (int(kGroups) - group) * (kScaleBytes / 16));
-    if constexpr (kZeroChunks > 0)
-      zeros.copy(to + kZerosOffset, group * kZeroBytes, (int(kGroups) - group) * (kZeroBytes / 16));
+    weights.copy(to, k);
+    scales.copy(to, k);
+    zeros.copy(to, k);
+    supers.copy(to, k);
   }
   // A thread's copies are waited for together, whatever they bring.
   __device__ void wait(u32, u32) const {}
@@ -194,15 +245,15 @@ struct WeightTensors {
     if (!isFirstWarp || !ptx::isElected())
       return;
     u32 barrier = stage + kBarrierOffset;
-    int group = k / kGroup;
     ptx::expectBytes(barrier, kTensorBytes);
-    ptx::copyTensor(stage, launch.maps[0], k / kBlockDepth * (kBlockBytes / 8), firstTile, barrier);
-    if constexpr (kScaleBytes > 0)
-      ptx::copyTensor(stage + kScalesOffset, launch.maps[1], group * (kScaleBytes / 8), firstTile,
-                      barrier);
-    if constexpr (kZeroBytes > 0)
-      ptx::copyTensor(stage + kZerosOffset, launch.maps[2], group * (kZeroBytes / 8), firstTile,
-                      barrier);
+    bring<Weights>(stage, 0, k, barrier);
+    bring<Scales>(stage + kScalesOffset, 1, k, barrier);
+    bring<Zeros>(stage + kZerosOffset, 2, k, barrier);
+    bring<Supers>(stage + kSupersOffset, Zeros::kBytes > 0 ? 3 : 2, k, barrier);
+  }
+  template <class Kind> __device__ void bring(u32 to, int map, int k, u32 barrier) const {
+    if constexpr (Kind::kBytes > 0)
+      ptx::copyTensor(to, launch.maps[map], Kind::at(k) * (Kind::kBytes / 8), firstTile, barrier);
   }
   /// `parity`: whether the stage has been filled an even (0) or odd number of times before.
   __device__ void wait(u32 stage, u32 parity) const {

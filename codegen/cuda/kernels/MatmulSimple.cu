@@ -35,8 +35,8 @@ struct Tiles {
   float inputs[kTileRows][kTileDepth + 1];
 };
 
-/// Stages columns [first, first + kTileDepth) of k; places beyond the ends hold zeros. `row`: of the
-/// expert's weight.
+/// Stages columns [first, first + kTileDepth) of k; places beyond the ends hold zeros. `row`: of
+/// the expert's weight.
 INGOT_DEVICE void stage(const Launch &launch, Tiles &tiles, i64 row, const Tokens &tokens,
                         i64 first) {
   EncodedWeight weight = weightOf(launch);

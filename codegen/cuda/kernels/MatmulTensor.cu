@@ -6,7 +6,7 @@
 #define INGOT_WAITS_ITSELF
 #include "Arrival.cuh"
 #include "MatmulCodeBook.cuh"
-#include "MatmulPipeline.cuh"
+#include "MatmulScales.cuh"
 
 extern __shared__ __align__(128) u8 shared[];
 
@@ -73,10 +73,12 @@ template <> struct InputSums<false> {
   __device__ float withOffset(float sum, int, int, float) const { return sum; }
 };
 
+using Decoded = DecodedScales<kRows>;
+
 struct Warp {
-  int lane = int(threadIdx.x) % 32;
-  int along = int(threadIdx.x) / 32 % int(constants::warps_along);
-  int across = int(threadIdx.x) / 32 / int(constants::warps_along);
+  int lane = int(threadIdx.x) % 32, index = int(threadIdx.x) / 32;
+  int along = index % int(constants::warps_along);
+  int across = index / int(constants::warps_along);
 
   __device__ int rowTile(int r) const { return along * kRows + r; }
   __device__ int token(int c) const { return (across * kBlocks + c) * 8; }
@@ -100,15 +102,9 @@ struct Work {
   Sums<float> total;      ///< of closed segments, or of groups of integers
   InputSums<kAddsOffsets> inputSums;
 
-  /// The scales, or the zeros, of rows g and g + 8 of a tile for group `group` of the stage.
-  __device__ void scales(u32 stageOffset, int r, int group, float (&pair)[2]) const {
-    int at = (warp.rowTile(r) * kStageGroups + group) * 16 + warp.lane / 4 * 2;
-    const u8 *from = shared + stageOffset + kScalesOffset;
-    pair[0] = loadElement<constants::scale_type>(from, at);
-    pair[1] = loadElement<constants::scale_type>(from, at + 1);
-  }
+  /// The zeros of rows g and g + 8 of a tile for group `group` of the stage.
   __device__ void zeros(u32 stageOffset, int r, int group, u32 (&pair)[2]) const {
-    if constexpr (kZeroBytes > 0 && !kAddsOffsets) {
+    if constexpr (Zeros::kBytes > 0 && !kAddsOffsets) {
       int at = (warp.rowTile(r) * kStageGroups + group) * 16 + warp.lane / 4 * 2;
       pair[0] = zeroWord(shared[stageOffset + kZerosOffset + at]);
       pair[1] = zeroWord(shared[stageOffset + kZerosOffset + at + 1]);
@@ -117,26 +113,35 @@ struct Work {
     }
   }
 
-  /// What must be added to the weights of rows g and g + 8 after they are scaled by `scale`.
-  __device__ void offsets(u32 stageOffset, int r, int group, const float (&scale)[2],
-                          float (&pair)[2]) const {
-    if constexpr (kAddsOffsets) {
+  /// What the sums of rows g and g + 8 of a tile are scaled by, and what must be added to their
+  /// weights then.
+  __device__ GroupNumbers groupNumbers(u32 stageOffset, int r, int group) const {
+    GroupNumbers numbers = {};
+    if constexpr (kScaleCodes) {
+      numbers = Decoded::load(shared, warp.index, r, group);
+    } else {
       int at = (warp.rowTile(r) * kStageGroups + group) * 16 + warp.lane / 4 * 2;
-      const u8 *from = shared + stageOffset + kZerosOffset;
+      const u8 *stage = shared + stageOffset;
 #pragma unroll
-      for (int i = 0; i < 2; ++i)
-        pair[i] =
-            __fmaf_rn(scale[i], float(kMiddle), loadElement<constants::scale_type>(from, at + i));
+      for (int i = 0; i < 2; ++i) {
+        numbers.scale[i] = loadElement<constants::scale_type>(stage + kScalesOffset, at + i);
+        if constexpr (kAddsOffsets)
+          numbers.offset[i] = loadElement<constants::scale_type>(stage + kZerosOffset, at + i);
+      }
     }
+    // Nibbles and planes were taken less the middle of their range.
+#pragma unroll
+    for (int i = 0; i < 2; ++i)
+      if constexpr (kAddsOffsets)
+        numbers.offset[i] = __fmaf_rn(numbers.scale[i], float(kMiddle), numbers.offset[i]);
+    return numbers;
   }
 
   /// Adds the open group, whose scales lie in the stage.
   __device__ void closeGroup(u32 stageOffset, int group) {
 #pragma unroll
     for (int r = 0; r < kRows; ++r) {
-      float scale[2], offset[2] = {};
-      scales(stageOffset, r, group, scale);
-      offsets(stageOffset, r, group, scale, offset);
+      auto [scale, offset] = groupNumbers(stageOffset, r, group);
 #pragma unroll
       for (int c = 0; c < kBlocks; ++c)
 #pragma unroll
@@ -182,22 +187,33 @@ struct Work {
     });
   }
 
+  /// The lane's words of a step, whose blocks begin at `block`.
+  __device__ void loadWeights(u32 (&words)[kStepWords], const u8 *block) const {
+    if constexpr (kPlanes) {
+      LanePlanes<kWeightType> planes(block, warp.lane);
+#pragma unroll
+      for (int w = 0; w < kStepWords; ++w)
+        words[w] = planes.bytes[w];
+    } else {
+#pragma unroll
+      for (int w = 0; w < kStepWords; w += 4) {
+        uint4 four = *reinterpret_cast<const uint4 *>(block + w / 4 * kBlockBytes + warp.lane * 16);
+        words[w] = four.x;
+        words[w + 1] = four.y;
+        words[w + 2] = four.z;
+        words[w + 3] = four.w;
+      }
+    }
+  }
+
   /// Multiplies kStepDepth columns of the stage from `depth` on. `Rest`: with what halves leave of
   /// the code book's numbers.
   template <bool Rest> __device__ void multiplyStep(u32 stageOffset, int depth, int k) {
     u32 words[kRows][kStepWords];
 #pragma unroll
     for (int r = 0; r < kRows; ++r)
-#pragma unroll
-      for (int w = 0; w < kStepWords; w += 4) {
-        int block = warp.rowTile(r) * kStageBlocks + depth / kBlockDepth + w / 4;
-        uint4 four = *reinterpret_cast<const uint4 *>(shared + stageOffset + block * kBlockBytes +
-                                                      warp.lane * 16);
-        words[r][w] = four.x;
-        words[r][w + 1] = four.y;
-        words[r][w + 2] = four.z;
-        words[r][w + 3] = four.w;
-      }
+      loadWeights(words[r], shared + stageOffset + warp.rowTile(r) * Weights::kTileBytes +
+                                depth / kBlockDepth * kBlockBytes);
     multiplyHalf<0, Rest>(stageOffset, depth, words, k);
     if constexpr (kHalves == 2)
       multiplyHalf<1, Rest>(stageOffset, depth, words, k);
@@ -318,6 +334,9 @@ template <bool Rest> __device__ void Work::run() {
       inputs.copy(base + writing, next);
     }
     ptx::commitCopies();
+    if constexpr (kScaleCodes)
+      Decoded::decode(shared, reading, warp.index, warp.rowTile(0), k,
+                      launch.buffer<const float>(kSupers));
 #pragma unroll
     for (int depth = 0; depth < kTileDepth; depth += kStepDepth)
       multiplyStep<Rest>(reading, depth, k);
