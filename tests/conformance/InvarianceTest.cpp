@@ -130,10 +130,12 @@ private:
 };
 
 /// Cases whose kernels divide their work by the number of multiprocessors.
-constexpr llvm::StringLiteral kDivided[] = {
-    "matmul_bf16_int4g128_f32_200x2080", "matmul_i8_int8_f32_200x2080",
-    "matmul_pair_bf16_int4g64z_bf16_70x640", "attention_bf16_bf16_8_4x64",
-    "attention_bf16_i8_4_2x64"};
+constexpr llvm::StringLiteral kDivided[] = {"matmul_bf16_int4g128_f32_200x2080",
+                                            "matmul_i8_int8_f32_200x2080",
+                                            "matmul_pair_bf16_int4g64z_bf16_70x640",
+                                            "matmul_bf16_q4_k_f32_200x2048",
+                                            "attention_bf16_bf16_8_4x64",
+                                            "attention_bf16_i8_4_2x64"};
 
 } // namespace
 

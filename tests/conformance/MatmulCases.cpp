@@ -604,6 +604,7 @@ std::vector<Case> conformance::matmulCases() {
   // Segments enough that few multiprocessors share them and many do not.
   add(productCase({"bf16", kFormats[6], "f32", 200, 2080}), {9, 70}, true);
   add(productCase({"i8", kFormats[3], "f32", 200, 2080}), {9, 70}, true);
+  add(productCase({"bf16", kBlockFormats[2], "f32", 200, 2048}), {9, 70}, true);
   add(productCase({"f16", kFormats[2], "f16", 65, 96}), {1, 17});
 
   const std::string addRegion = R"({

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Scales and offsets that are stored as codes: for every stage each warp decodes those of its own
-// rows into shared memory behind the stages, each lane another group of its row, so that the four
+// rows into shared memory behind the stages, each lane other groups of its row, so that the four
 // lanes of a row need not do it four times.
 #pragma once
 
@@ -12,6 +12,14 @@ namespace matmul {
 struct GroupNumbers {
   float scale[2], offset[2];
 };
+
+/// Weights of less than a byte are taken less the middle of their range; offsets make up for it.
+INGOT_DEVICE void moveToMiddle(GroupNumbers &numbers) {
+#pragma unroll
+  for (int i = 0; i < 2; ++i)
+    if constexpr (kAddsOffsets)
+      numbers.offset[i] = __fmaf_rn(numbers.scale[i], float(kMiddle), numbers.offset[i]);
+}
 
 /// Two codes of `record`, a tile's: of group `group` for rows `row` and row + 8.
 template <i64 Code>
@@ -55,22 +63,21 @@ public:
                                 const float *table) {
     int lane = int(threadIdx.x) % 32, row = lane / 4;
     int first = k / kGroup % kCodeGroups;
+    constexpr int all = RowTiles * kStageGroups;
 #pragma unroll
-    for (int r = 0; r < RowTiles; ++r)
-#pragma unroll
-      for (int base = 0; base < kStageGroups; base += 4) {
-        int group = base + lane % 4;
-        if (kStageGroups < 4 && group >= kStageGroups)
-          continue;
-        GroupNumbers numbers =
-            decodeGroup(shared + stage, firstTile + r, row, first + group, table);
-        float *to = place(shared, warp, r, group, row);
-        if constexpr (kAddsOffsets)
-          *reinterpret_cast<float4 *>(to) = {numbers.scale[0], numbers.scale[1], numbers.offset[0],
-                                             numbers.offset[1]};
-        else
-          *reinterpret_cast<float2 *>(to) = {numbers.scale[0], numbers.scale[1]};
-      }
+    for (int base = 0; base < all; base += 4) {
+      int r = base / kStageGroups + (kStageGroups < 4 ? lane % 4 / kStageGroups : 0);
+      int group = base % kStageGroups + lane % 4 % kStageGroups;
+      if (all < 4 && r >= RowTiles)
+        continue;
+      GroupNumbers numbers = decodeGroup(shared + stage, firstTile + r, row, first + group, table);
+      float *to = place(shared, warp, r, group, row);
+      if constexpr (kAddsOffsets)
+        *reinterpret_cast<float4 *>(to) = {numbers.scale[0], numbers.scale[1], numbers.offset[0],
+                                           numbers.offset[1]};
+      else
+        *reinterpret_cast<float2 *>(to) = {numbers.scale[0], numbers.scale[1]};
+    }
     __syncwarp();
   }
 
@@ -122,6 +129,7 @@ private:
       for (int i = 0; i < 2; ++i)
         numbers.offset[i] = supers[i * kParts + 1] * codeNumber<constants::scale_type>(codes[i]);
     }
+    moveToMiddle(numbers);
     return numbers;
   }
 };

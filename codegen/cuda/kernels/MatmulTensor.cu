@@ -116,24 +116,18 @@ struct Work {
   /// What the sums of rows g and g + 8 of a tile are scaled by, and what must be added to their
   /// weights then.
   __device__ GroupNumbers groupNumbers(u32 stageOffset, int r, int group) const {
+    if constexpr (kScaleCodes)
+      return Decoded::load(shared, warp.index, r, group);
     GroupNumbers numbers = {};
-    if constexpr (kScaleCodes) {
-      numbers = Decoded::load(shared, warp.index, r, group);
-    } else {
-      int at = (warp.rowTile(r) * kStageGroups + group) * 16 + warp.lane / 4 * 2;
-      const u8 *stage = shared + stageOffset;
+    int at = (warp.rowTile(r) * kStageGroups + group) * 16 + warp.lane / 4 * 2;
+    const u8 *stage = shared + stageOffset;
 #pragma unroll
-      for (int i = 0; i < 2; ++i) {
-        numbers.scale[i] = loadElement<constants::scale_type>(stage + kScalesOffset, at + i);
-        if constexpr (kAddsOffsets)
-          numbers.offset[i] = loadElement<constants::scale_type>(stage + kZerosOffset, at + i);
-      }
-    }
-    // Nibbles and planes were taken less the middle of their range.
-#pragma unroll
-    for (int i = 0; i < 2; ++i)
+    for (int i = 0; i < 2; ++i) {
+      numbers.scale[i] = loadElement<constants::scale_type>(stage + kScalesOffset, at + i);
       if constexpr (kAddsOffsets)
-        numbers.offset[i] = __fmaf_rn(numbers.scale[i], float(kMiddle), numbers.offset[i]);
+        numbers.offset[i] = loadElement<constants::scale_type>(stage + kZerosOffset, at + i);
+    }
+    moveToMiddle(numbers);
     return numbers;
   }
 
