@@ -175,7 +175,7 @@ INGOT_DEVICE u32 inputPlace(int token, int chunk) {
   return u32(kInputsOffset + token * kRowBytes + (chunk ^ (token & 7)) * 16);
 }
 
-/// The same of records from one tensor to its part of a stage, `Offset` bytes behind the first.
+/// Copies of one tensor's records to their part of a stage, `Offset` bytes behind its begin.
 template <class Kind, int Offset, bool AllTiles> struct RecordCopies {
   static constexpr int kChunks = Kind::kTileBytes / 16;
 

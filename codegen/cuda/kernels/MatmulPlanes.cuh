@@ -7,6 +7,7 @@
 
 namespace matmul {
 
+/// A lane's elements of one block.
 template <i64 Code> struct LanePlanes {
   static constexpr int kBits = fieldBits(Code);
   /// Words of each plane.
@@ -33,7 +34,7 @@ template <i64 Code> struct LanePlanes {
   }
 
 private:
-  /// Bits [From, From + Width) of each byte, at bit To; Mask: where they are then.
+  /// Bits [From, From + Width) of each byte, moved to bit To.
   template <int From, int To, int Width> static __device__ __forceinline__ u32 field(u32 word) {
     constexpr u32 mask = ((1u << Width) - 1) * 0x01010101u << To;
     if constexpr (From > To)
