@@ -38,6 +38,8 @@ Declined obstacle(llm::MatmulOp op, const MatmulShape &shape) {
     return "rows must be a multiple of one of the dims T, S and L";
   if (shape.weight.isInteger() && !op.getEncoding())
     return "an integer weight needs an encoding";
+  if (shape.integer && shape.zeros > llm::Zeros::Points)
+    return "integer products have neither offsets nor code books";
   if (shape.group % kSimpleGroup != 0)
     return ("groups must be multiples of " + llvm::Twine(kSimpleGroup) + " columns").str();
   if (shape.integer && (shape.group ? shape.group : shape.k) > kIntegerColumns)
