@@ -122,8 +122,8 @@ llm::MatmulOp FormatTables::product(Type weight, Type input, ArrayRef<RankedTens
     if (parts[i])
       values[i] = block->getArgument(next++);
   return llm::MatmulOp::create(builder, loc, rowsOf(input), block->getArgument(0),
-                               block->getArgument(1), Value(), values[0], values[1], values[2], ValueRange(),
-                               Value(), Value(), encoding, IntegerAttr());
+                               block->getArgument(1), Value(), values[0], values[1], values[2],
+                               ValueRange(), Value(), Value(), encoding, IntegerAttr());
 }
 
 llm::MatmulOp FormatTables::product(const HeldFormat &held) {
@@ -224,8 +224,8 @@ FormatTable FormatTables::blockTypes() {
     double stored = double(unit.bits) / unit.elements;
     Row row{std::string(dtypeName(type)), bits(stored)};
     if (const checkpoint::GgmlEncoding *encoding = checkpoint::ggmlEncoding(type)) {
-      HeldFormat held{encoding->kind,  false,
-                      encoding->group, encoding->scale,
+      HeldFormat held{encoding->kind,     false,
+                      encoding->group,    encoding->scale,
                       encoding->codeBits, !encoding->scaleTable.empty()};
       double bitsHeld = encoding->bitsPerElement(unit.elements);
       llvm::append_values(row, shown(held), bits(bitsHeld));

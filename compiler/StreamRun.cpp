@@ -171,8 +171,7 @@ std::byte *StreamRun::startTile(const StreamPass &pass, int64_t tile, std::byte 
     targets.push_back({member, *part, TilePacker(weight.layout, *part, size), memory});
     if (targets.back().packer.hasPadding())
       std::memset(memory, weight.padding, static_cast<size_t>(part->places * size));
-    memory += std::max(aligned(part->places * size),
-                       aligned(weight.layout.bytesOf(part->places)));
+    memory += std::max(aligned(part->places * size), aligned(weight.layout.bytesOf(part->places)));
   }
   return memory;
 }

@@ -342,8 +342,7 @@ void BlockPlan::Runner::widenScales(const Step &step, const WeightNode &node, si
     int64_t block = (window.column + i) * node.group / llm::kSuperColumns;
     int64_t place = affine ? 2 * block + static_cast<int64_t>(operand) - 1 : block;
     float super = 0;
-    widen(superType,
-          at(supers.view, superType, row) + place * workingBytes(superType), &super, 1);
+    widen(superType, at(supers.view, superType, row) + place * workingBytes(superType), &super, 1);
     out[i] *= super;
   }
 }

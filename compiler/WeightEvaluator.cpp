@@ -176,10 +176,10 @@ void BlockPlan::planInputs(Step &step) {
     }
     if (supers) {
       WeightValue last = node.operands.back();
-      step.inputs.push_back(input(last, node.scales == llm::ScaleForm::Table
-                                            ? whole(last)
-                                            : Window{window.row, window.rowEnd, 0,
-                                                     graph.shape(last).columns}));
+      step.inputs.push_back(
+          input(last, node.scales == llm::ScaleForm::Table
+                          ? whole(last)
+                          : Window{window.row, window.rowEnd, 0, graph.shape(last).columns}));
     }
     break;
   }

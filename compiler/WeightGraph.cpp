@@ -340,11 +340,11 @@ Outcome WeightGraphReader::readBlockPart(llm::BlockPartOp op, WeightNode &node) 
   bool isPlain = node.part.part == Part::Supers || bits == storedBits(number);
   Type element = cast<RankedTensorType>(op.getType()).getElementType();
   const WeightShape &input = graph.shape(node.operands[0]), &result = node.results[0];
-  bool fits = (isPlain ? result.element == number
-                       : element.isInteger(static_cast<unsigned>(bits))) &&
-              op.getBlock() == unit.bits / 8 && node.part.elements > 0 &&
-              input.columns / node.part.bytes * node.part.elements == result.columns &&
-              (encoding->hasOffsets() || op.getPart() != "offsets");
+  bool fits =
+      (isPlain ? result.element == number : element.isInteger(static_cast<unsigned>(bits))) &&
+      op.getBlock() == unit.bits / 8 && node.part.elements > 0 &&
+      input.columns / node.part.bytes * node.part.elements == result.columns &&
+      (encoding->hasOffsets() || op.getPart() != "offsets");
   return fits ? Outcome() : unsupported(op, "has another result than its blocks");
 }
 
@@ -376,10 +376,10 @@ std::string WeightGraphReader::keyOf(const WeightNode &node) {
   std::string key;
   auto add = [&](auto... numbers) { ((key += std::to_string(numbers) + " "), ...); };
   add(static_cast<int>(node.kind), static_cast<int>(node.encoding), node.middle,
-      static_cast<int>(node.scales), node.zeroPoints, node.group,
-      node.block, node.fields.bits, node.fields.increment, node.fields.bias,
-      static_cast<int>(node.part.type), static_cast<int>(node.part.part),
-      llvm::bit_cast<uint32_t>(node.plus), llvm::bit_cast<uint32_t>(node.scale));
+      static_cast<int>(node.scales), node.zeroPoints, node.group, node.block, node.fields.bits,
+      node.fields.increment, node.fields.bias, static_cast<int>(node.part.type),
+      static_cast<int>(node.part.part), llvm::bit_cast<uint32_t>(node.plus),
+      llvm::bit_cast<uint32_t>(node.scale));
   for (int64_t place : node.fields.order)
     add(place);
   for (int64_t digit : node.digits)

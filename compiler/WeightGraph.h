@@ -65,8 +65,8 @@ struct WeightNode {
   std::string name;                           ///< Source and Literal
   std::vector<std::byte> literal;             ///< Literal: row-major elements
   EncodingKind encoding = EncodingKind::Int8; ///< Quantize, Dequantize
-  int32_t middle = 0;                         ///< Quantize, Dequantize: the zero where none is stored
-  bool zeroPoints = false;                    ///< Quantize, Dequantize
+  int32_t middle = 0;      ///< Quantize, Dequantize: the zero where none is stored
+  bool zeroPoints = false; ///< Quantize, Dequantize
   llm::ScaleForm scales = llm::ScaleForm::Plain; ///< Dequantize
   int64_t group = 0;   ///< Quantize, Dequantize: columns that share a scale, 0: the row, -1: all
   float plus = 0;      ///< Convert: is added in f32

@@ -45,9 +45,7 @@ int64_t storedBits(Element element) {
 
 int64_t workingBytes(Element element) { return std::max<int64_t>(storedBits(element) / 8, 1); }
 
-bool isFloat(Element element) {
-  return element <= Element::F8E4M3;
-}
+bool isFloat(Element element) { return element <= Element::F8E4M3; }
 
 //===- Single elements ----------------------------------------------------------------------===//
 // Without branches, so that loops over them vectorise.
@@ -369,8 +367,8 @@ void joinPlanes(const uint8_t *in, uint8_t *out, int64_t places, int64_t bits,
     uint8_t *plane = packed;
     for (int64_t first = 0, width = low; first < bits; first += width, width = bits - low) {
       for (int64_t i = 0; i < blockPlaces; ++i)
-        plane[i * width / 8] |= static_cast<uint8_t>((elements[i] >> first & ((1 << width) - 1))
-                                                     << (i * width % 8));
+        plane[i * width / 8] |=
+            static_cast<uint8_t>((elements[i] >> first & ((1 << width) - 1)) << (i * width % 8));
       plane += blockPlaces * width / 8;
     }
     std::memcpy(out, packed, static_cast<size_t>(blockPlaces * bits / 8));

@@ -278,8 +278,16 @@ constexpr GgmlRow types[] = {
     {30, DType::BF16, decodeBF16},
     {34, DType::TQ1_0, nullptr, splitTQ1_0, {Kind::Int4, 256, DType::F16}},
     {35, DType::TQ2_0, nullptr, splitTQ2_0, {Kind::Int4, 256, DType::F16}},
-    {39, DType::MXFP4, nullptr, splitMXFP4, {Kind::CodeBook4, 32, DType::F32, 8, e2m1Values, e8m0Values}},
-    {40, DType::NVFP4, nullptr, splitNVFP4, {Kind::CodeBook4, 16, DType::F32, 8, e2m1Values, ue4m3Values}},
+    {39,
+     DType::MXFP4,
+     nullptr,
+     splitMXFP4,
+     {Kind::CodeBook4, 32, DType::F32, 8, e2m1Values, e8m0Values}},
+    {40,
+     DType::NVFP4,
+     nullptr,
+     splitNVFP4,
+     {Kind::CodeBook4, 16, DType::F32, 8, e2m1Values, ue4m3Values}},
 };
 
 constexpr auto typesByNumber = [] {

@@ -18,15 +18,17 @@ std::optional<DType> dtypeFromGgml(uint32_t number);
 struct GgmlEncoding {
   using Kind = EncodingKind;
   Kind kind = Kind::Int8;
-  uint32_t group = 0;                  ///< elements; divides a block's
-  DType scale = DType::F32;            ///< holds scales and offsets, or what codes stand for, exactly
-  uint32_t codeBits = 0;               ///< of scales that are codes themselves; 0: they are not
-  std::span<const float> codeBook{};   ///< of CodeBook4: 16 numbers
+  uint32_t group = 0;                ///< elements; divides a block's
+  DType scale = DType::F32;          ///< holds scales and offsets, or what codes stand for, exactly
+  uint32_t codeBits = 0;             ///< of scales that are codes themselves; 0: they are not
+  std::span<const float> codeBook{}; ///< of CodeBook4: 16 numbers
   std::span<const float> scaleTable{}; ///< what codes of scales stand for: 256 numbers
 
   bool hasOffsets() const { return codeBook.empty() && encodingName(kind).starts_with("affine"); }
   /// Of a block, that its codes are multiplied by.
-  uint32_t supers() const { return codeBits == 0 || !scaleTable.empty() ? 0 : hasOffsets() ? 2 : 1; }
+  uint32_t supers() const {
+    return codeBits == 0 || !scaleTable.empty() ? 0 : hasOffsets() ? 2 : 1;
+  }
   /// That an engine stores, scales and offsets included; `block`: elements.
   double bitsPerElement(uint32_t block) const {
     const uint32_t number = dtypeUnit(scale).bits, groups = block / group * (hasOffsets() ? 2 : 1);

@@ -138,9 +138,9 @@ constexpr StoredFormat formats[] = {
 } // namespace
 
 std::string_view encodingName(EncodingKind kind) {
-  constexpr std::array<std::string_view, 12> names = {
-      "int2", "int3",    "int4",    "int5",    "int6",    "int8",
-      "fp8",  "affine2", "affine4", "affine5", "affine8", "codebook4"};
+  constexpr std::array<std::string_view, 12> names = {"int2",    "int3",    "int4",    "int5",
+                                                      "int6",    "int8",    "fp8",     "affine2",
+                                                      "affine4", "affine5", "affine8", "codebook4"};
   return names[static_cast<size_t>(kind)];
 }
 
@@ -149,7 +149,8 @@ uint32_t elementBits(EncodingKind kind) {
 }
 
 bool StoredFormat::isWidened() const {
-  return elementBits(held.kind) > bits || (held.codeBits ? held.codeBits : dtypeUnit(held.scale).bits) > scaleBits;
+  return elementBits(held.kind) > bits ||
+         (held.codeBits ? held.codeBits : dtypeUnit(held.scale).bits) > scaleBits;
 }
 
 std::span<const StoredFormat> storedFormats() { return formats; }

@@ -34,10 +34,10 @@ uint32_t elementBits(EncodingKind kind);
 struct HeldFormat {
   EncodingKind kind = EncodingKind::Int4;
   bool zeroPoints = false;
-  int64_t group = 128; ///< as of #llm.encoding; where matrices differ, the usual one
-  DType scale = DType::F16;   ///< or what codes of scales are multiplied by
-  uint32_t codeBits = 0;      ///< of scales that are codes; 0: they are not
-  bool scaleTable = false;    ///< codes name numbers of a table
+  int64_t group = 128;      ///< as of #llm.encoding; where matrices differ, the usual one
+  DType scale = DType::F16; ///< or what codes of scales are multiplied by
+  uint32_t codeBits = 0;    ///< of scales that are codes; 0: they are not
+  bool scaleTable = false;  ///< codes name numbers of a table
 };
 
 /// Who takes the tensors of a matrix apart (compiler/importers/StoredWeights.cpp has the list).

@@ -303,10 +303,9 @@ Value StepBuilder::linear(Value input, Value weight, Value bias) {
   input = inOrderOf(weight, scaledFor(weight, input));
   int64_t columns = cast<RankedTensorType>(weight.getType()).getShape().front();
   auto type = activation(rowsOf(input), columns);
-  Value product =
-      llm::MatmulOp::create(builder, location, type, input, weight, Value(), Value(), Value(),
-                            Value(), ValueRange(), Value(), Value(), llm::EncodingAttr(),
-                            IntegerAttr());
+  Value product = llm::MatmulOp::create(builder, location, type, input, weight, Value(), Value(),
+                                        Value(), Value(), ValueRange(), Value(), Value(),
+                                        llm::EncodingAttr(), IntegerAttr());
   return bias ? add(product, bias) : product;
 }
 

@@ -253,10 +253,9 @@ checkpoint::Expected<Value> StoredWeights::readBytes(StringRef name, DType dtype
     return Error{"INGOT-E1081",
                  message("scales ", tensor.name, " are ", dtypeName(tensor.dtype), " elements"),
                  checkpoint.fileName(tensor), "check config.json against the weights"};
-  return Value(llm::WeightOp::create(builder, atSite(builder.getContext(), tensor.name),
-                                     RankedTensorType::get(shape, integer(8)), tensor.name,
-                                     checkpoint.fileName(tensor),
-                                     static_cast<int64_t>(tensor.offset)));
+  return Value(llm::WeightOp::create(
+      builder, atSite(builder.getContext(), tensor.name), RankedTensorType::get(shape, integer(8)),
+      tensor.name, checkpoint.fileName(tensor), static_cast<int64_t>(tensor.offset)));
 }
 
 checkpoint::Expected<SmallVector<float>> StoredWeights::numbers(StringRef name,

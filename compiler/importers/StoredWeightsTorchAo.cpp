@@ -94,8 +94,8 @@ checkpoint::Expected<StoredWeights::Parts> StoredWeights::torchAoInt4(Shape shap
   Value scaleColumn = inColumn(*scales);
   Value offsets = llm::DequantizeOp::create(
       builder, *location, typed(f32, groups * rows, 1),
-      repeatRows(least, groups * rows, groups * rows), scaleColumn, inColumn(*middles),
-      Value(), llm::EncodingAttr::get(builder.getContext(), "affine8", 0, false));
+      repeatRows(least, groups * rows, groups * rows), scaleColumn, inColumn(*middles), Value(),
+      llm::EncodingAttr::get(builder.getContext(), "affine8", 0, false));
   return Parts{unpack(*bytes, columns, integer(4), kNibble, /*increment=*/kNibbleZero),
                byRow(scaleColumn), byRow(offsets), *held};
 }

@@ -45,7 +45,6 @@ inline bool hasPlanes(int64_t bits) { return bits < 8 && bits != 4; }
 /// Bytes of `places` elements of `bits` in memory.
 int64_t bytesOfPlaces(int64_t places, int64_t bits);
 
-
 /// Bytes that `type` occupies, its layout's padding included; sub-byte elements fill bytes.
 int64_t storedBytes(mlir::RankedTensorType type);
 

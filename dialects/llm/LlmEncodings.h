@@ -9,8 +9,8 @@ namespace ingot::llm {
 /// What distinguishes a kind from the others.
 struct EncodingTraits {
   llvm::StringLiteral name;
-  uint8_t bits; ///< of an element
-  bool isFloat; ///< f8E4M3FN; integers otherwise
+  uint8_t bits;    ///< of an element
+  bool isFloat;    ///< f8E4M3FN; integers otherwise
   Zeros zeros;     ///< the third tensor; None: zero points where the attribute says so
   bool zeroPoints; ///< whether it may
   bool byTensor;   ///< whether one scale may be for the whole weight

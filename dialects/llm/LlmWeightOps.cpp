@@ -60,8 +60,7 @@ static LogicalResult verifyEncoded(Operation *op, EncodingAttr encoding, RankedT
                                    RankedTensorType supers = {}) {
   Type element = values.getElementType();
   const EncodingTraits &traits = traitsOf(encoding);
-  bool fits =
-      traits.isFloat ? isa<Float8E4M3FNType>(element) : element.isInteger(traits.bits);
+  bool fits = traits.isFloat ? isa<Float8E4M3FNType>(element) : element.isInteger(traits.bits);
   if (!fits)
     return op->emitOpError() << "encoding " << encoding << " does not go with " << values;
   int64_t rows = encoding.getGroup() == -1 ? 1 : values.getShape().front();

@@ -101,8 +101,9 @@ struct FuseSwiglu : ingot::impl::FuseSwigluPassBase<FuseSwiglu> {
                                                                 : product.getSupers();
     auto fused = llm::MatmulOp::create(
         builder, loc, site.getType(), product.getInput(), weave(product.getWeight()),
-        product.getInputScales(), weave(product.getScales()), zeros, supers, operands, product.getOrder(),
-        product.getStarts(), product.getEncodingAttr(), builder.getI64IntegerAttr(offset));
+        product.getInputScales(), weave(product.getScales()), zeros, supers, operands,
+        product.getOrder(), product.getStarts(), product.getEncodingAttr(),
+        builder.getI64IntegerAttr(offset));
     buildEpilogue(builder, fused, site, product);
     site.replaceAllUsesWith(fused.getResult());
     site->erase();

@@ -188,6 +188,8 @@ Inputs conformance::makeInputs(func::FuncOp function, const Case &which, int64_t
       value.tensor.set(i, double(random() % 256) - 128);
     for (int64_t i = 0; role && role.getValue() == "halves" && i < value.tensor.size(); ++i)
       value.tensor.set(i, (double(random() % 31) - 15) / 2);
+    for (int64_t i = 0; role && role.getValue() == "integers" && i < value.tensor.size(); ++i)
+      value.tensor.set(i, double(random() % 255) - 127);
     for (int64_t i = 0; role && role.getValue() == "frequencies" && i < value.tensor.size(); ++i)
       value.tensor.set(i, std::pow(10000.0, -double(i) / double(value.tensor.size())));
     // Some sinks weigh less than a position, some more than all of them.

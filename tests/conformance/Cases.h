@@ -43,6 +43,8 @@ struct Case {
   bool stepsApart = false;
   /// Only the reference and architectures with FP8 products of mma.sync run it.
   bool fp8Products = false;
+  /// CUDA targets have no kernel for it.
+  bool nativeOnly = false;
 };
 
 /// All cases, family by family.

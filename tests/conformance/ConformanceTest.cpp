@@ -54,7 +54,8 @@ const std::vector<Case> &conformance::allCases() {
 }
 
 bool conformance::runsOn(const Case &which, llvm::StringRef architecture) {
-  return !which.fp8Products || codegen::findCudaArchitecture(architecture)->hasFp8Products();
+  return !which.nativeOnly &&
+         (!which.fp8Products || codegen::findCudaArchitecture(architecture)->hasFp8Products());
 }
 
 std::unique_ptr<CompiledFunction> conformance::compileCase(const Case &which,

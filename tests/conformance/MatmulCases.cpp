@@ -28,8 +28,11 @@ struct Format {
   bool hasZeros() const { return zeroPoints || hasOffsets() || hasCodeBook(); }
   bool hasSupers() const { return *scales; }
   bool hasTable() const { return llvm::StringRef(scales) == "table"; }
-  /// Whether products with integer inputs use it.
   bool countsInIntegers() const { return llvm::StringRef(encoding).starts_with("int"); }
+  /// Whether products with integer inputs use it.
+  bool meetsIntegers() const {
+    return countsInIntegers() || hasOffsets() || (hasCodeBook() && exactBook);
+  }
   bool integer() const { return element[0] == 'i'; }
   /// What unsigned integers of so many bits stand around.
   static int64_t middleOf(const char *integer) {
@@ -153,8 +156,9 @@ struct Product {
               (weight.hasSupers() ? "" : " {test.role = \"scales\"}");
     if (hasOwnZeros(suffix))
       text += ", " + zeros(suffix) + ": " + zeroType() +
-              (weight.exactBook           ? " {test.role = \"halves\"}"
-               : !weight.zeroPoints       ? ""
+              (weight.exactBook && isInteger() ? " {test.role = \"integers\"}"
+               : weight.exactBook              ? " {test.role = \"halves\"}"
+               : !weight.zeroPoints            ? ""
                : weight.element[1] == '8' ? " {test.role = \"signed_zeros\"}"
                                           : llvm::formatv(" {{test.role = \"zeros\", test.limit = "
                                                           "{0} : i64}",
@@ -308,6 +312,7 @@ static Case productCase(const Product &product) {
     return expected;
   };
   result.apart = product.isInteger() ? 0 : 1;
+  result.nativeOnly = product.isInteger() && !product.weight.countsInIntegers();
   return result;
 }
 
@@ -568,7 +573,7 @@ std::vector<Case> conformance::matmulCases() {
     }
   for (const Format &format : kStoredFormats)
     for (std::string input : {"f32", "bf16", "f16", "i8"}) {
-      if (input == "i8" && !format.countsInIntegers())
+      if (input == "i8" && !format.meetsIntegers())
         continue;
       add(productCase({input, format, "f32", 43, 172}), {1, 17}, input != "bf16");
       if (input != "f32")
@@ -576,7 +581,7 @@ std::vector<Case> conformance::matmulCases() {
     }
   for (const Format &format : kBlockFormats)
     for (std::string input : {"f32", "bf16", "f16", "i8"}) {
-      if (input == "i8" && !format.countsInIntegers())
+      if (input == "i8" && !format.meetsIntegers())
         continue;
       bool rare = input == "f32" || input == "f16";
       add(productCase({input, format, "f32", 43, 256}), {1, 17}, rare);

@@ -128,7 +128,8 @@ INGOT_INLINE int64_t middleOf(int64_t code) {
 /// Element `index` of planes in blocks of 128 places (engine::kPlanePlaces).
 INGOT_INLINE int64_t loadPlanes(const void *base, int64_t index, int64_t bits) {
   constexpr int64_t kPlaces = 128;
-  const uint8_t *block = static_cast<const uint8_t *>(base) + index / kPlaces * (kPlaces * bits / 8);
+  const uint8_t *block =
+      static_cast<const uint8_t *>(base) + index / kPlaces * (kPlaces * bits / 8);
   int64_t place = index % kPlaces, low = bits >= 4 ? 4 : 2, high = bits - low;
   int64_t value = block[place * low / 8] >> (place * low % 8) & ((1 << low) - 1);
   if (high)

@@ -33,9 +33,9 @@ constexpr int64_t roundUp(int64_t value, int64_t multiple) {
 
 /// Scratch of one tile, in this order, each part a multiple of 64 bytes: sums [rows][panels * 16]
 /// f32; for float sums the input block [rows][inputStride] f32 (single rows: [k] f32) and two
-/// decoded panels [2][segmentColumns][16] f32; for integer sums the input's sums [rows][groups] i32,
-/// its copy [rows][k] i8, and for blocks of rows two panels as bytes [k][32] with the scales and
-/// offsets or zero points [groups][32] of four bytes each.
+/// decoded panels [2][segmentColumns][16] f32; for integer sums the input's sums [rows][groups]
+/// i32, its copy [rows][k] i8, and for blocks of rows two panels as bytes [k][32] with the scales
+/// and offsets or zero points [groups][32] of four bytes each.
 struct MatmulScratch {
   int64_t rows, panels, k, groups;
   bool integer;

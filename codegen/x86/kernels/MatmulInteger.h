@@ -82,8 +82,8 @@ constexpr int32_t int8Bias = unsignedWeights ? 128 : 0;
     __m256i low, high;
   };
   Halves of = __builtin_bit_cast(Halves, places), in = __builtin_bit_cast(Halves, book);
-  return __builtin_bit_cast(Ints, Halves{_mm256_shuffle_epi8(in.low, of.low),
-                                         _mm256_shuffle_epi8(in.high, of.high)});
+  return __builtin_bit_cast(
+      Ints, Halves{_mm256_shuffle_epi8(in.low, of.low), _mm256_shuffle_epi8(in.high, of.high)});
 #endif
 }
 

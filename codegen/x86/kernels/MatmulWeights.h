@@ -75,8 +75,8 @@ private:
       codes -= int32_t(middleOf(ingot_const_scale_type));
     int64_t parts = affine ? 2 : 1, blocks = ingot_const_k / kSuperColumns;
     int64_t block = group * ingot_const_group / kSuperColumns;
-    Floats super = load(ingot_const_super_type, supers,
-                        ((panel * blocks + block) * parts + part) * panelRows);
+    Floats super =
+        load(ingot_const_super_type, supers, ((panel * blocks + block) * parts + part) * panelRows);
     return super * __builtin_convertvector(codes, Floats);
   }
 

@@ -44,7 +44,8 @@ template <class Type> struct PanelFields {
       return value;
     value &= (1u << lowBits()) - 1;
     if (highBits())
-      value |= (high >> uint32_t(place * highBits()) & ((1u << highBits()) - 1)) << uint32_t(lowBits());
+      value |= (high >> uint32_t(place * highBits()) & ((1u << highBits()) - 1))
+               << uint32_t(lowBits());
     return value;
   }
 

@@ -200,11 +200,11 @@ Matrix Evaluator::blockPart(llm::BlockPartOp op) {
       };
       bool scales = op.getPart() == "scales", coded = element.isInteger();
       for (int64_t i = 0; i < each; ++i)
-        result.values.push_back(
-            op.getPart() == "values"   ? integer(parts.stored[i])
-            : op.getPart() == "supers" ? parts.supers[i]
-            : coded ? integer(scales ? parts.scaleCodes[i] : parts.offsetCodes[i])
-                    : (scales ? parts.scales[i] : parts.offsets[i]));
+        result.values.push_back(op.getPart() == "values"   ? integer(parts.stored[i])
+                                : op.getPart() == "supers" ? parts.supers[i]
+                                : coded
+                                    ? integer(scales ? parts.scaleCodes[i] : parts.offsetCodes[i])
+                                    : (scales ? parts.scales[i] : parts.offsets[i]));
     }
   return result;
 }

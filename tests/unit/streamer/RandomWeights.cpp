@@ -382,10 +382,10 @@ void FunctionWriter::takeBlocks(const Operand &words) {
     int64_t bytes, elements;
     const char *element;
   };
-  static constexpr Kind kinds[] = {
-      {"Q8_0", 34, 32, "i8"}, {"Q4_1", 20, 32, "i4"},   {"NVFP4", 36, 64, "i4"},
-      {"Q5_0", 22, 32, "i5"}, {"Q2_K", 84, 256, "i2"},  {"Q3_K", 110, 256, "i3"},
-      {"Q6_K", 210, 256, "i6"}};
+  static constexpr Kind kinds[] = {{"Q8_0", 34, 32, "i8"},  {"Q4_1", 20, 32, "i4"},
+                                   {"NVFP4", 36, 64, "i4"}, {"Q5_0", 22, 32, "i5"},
+                                   {"Q2_K", 84, 256, "i2"}, {"Q3_K", 110, 256, "i3"},
+                                   {"Q6_K", 210, 256, "i6"}};
   const Kind &kind = kinds[uniform(random, 0, 6)];
   int64_t blocks = words.columns * 4 / kind.bytes;
   if (blocks == 0)
