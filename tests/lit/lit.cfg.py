@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # lit tests mirror the source folders; each .mlir file states its own commands.
 import os
+import sys
 
 import lit.formats
 
@@ -10,6 +11,7 @@ config.suffixes = [".mlir", ".test"]
 config.test_source_root = os.path.dirname(__file__)
 config.test_exec_root = config.ingot_lit_output
 
+config.substitutions.append(("%python", sys.executable))
 config.substitutions.append(("%ingot_opt", os.path.join(config.ingot_programs, "ingot-opt")))
 config.environment["PATH"] = os.pathsep.join(
     [config.llvm_tools, config.ingot_programs, config.environment.get("PATH", "")]

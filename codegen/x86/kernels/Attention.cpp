@@ -84,11 +84,13 @@ void loadQueries(const Run &run) {
 void loadKeys(const Run &run, int64_t begin, int64_t count, float *keys) {
   for (int64_t first = 0; first < count; first += lanes) {
     KvPlace place[lanes];
-    for (int64_t i = 0; i < lanes; ++i)
+#pragma clang loop unroll(full)
+    for (int i = 0; i < lanes; ++i)
       place[i] = run.place(begin + (first + i < count ? first + i : 0));
     for (int64_t d = 0; d < ingot_const_head_dim; d += lanes) {
       Floats block[lanes];
-      for (int64_t i = 0; i < lanes; ++i) {
+#pragma clang loop unroll(full)
+      for (int i = 0; i < lanes; ++i) {
         block[i] = load(ingot_const_kv_type, place[i].keys(), place[i].element(run.kvHead) + d);
         if (kvScaled())
           block[i] *= splat(*place[i].keyScale(run.kvHead));
@@ -96,8 +98,12 @@ void loadKeys(const Run &run, int64_t begin, int64_t count, float *keys) {
           block[i] = Floats{};
       }
       transpose(block);
-      for (int64_t i = 0; i < lanes && d + i < ingot_const_head_dim; ++i)
+#pragma clang loop unroll(full)
+      for (int i = 0; i < lanes; ++i) {
+        if (d + i >= ingot_const_head_dim)
+          break;
         storeVector(keys + (first * ingot_const_head_dim + (d + i) * lanes), block[i]);
+      }
     }
   }
 }
@@ -132,7 +138,9 @@ void loadValues(const Run &run, int64_t begin, int64_t count, float *values) {
     Floats sum[Rows][Panels];
     multiplyTile<Rows, Panels>(a + row * aStride, aStride, b + panel * bDepth * lanes,
                                bDepth * lanes, depth, sum);
+#pragma clang loop unroll(full)
     for (int r = 0; r < Rows; ++r)
+#pragma clang loop unroll(full)
       for (int p = 0; p < Panels; ++p)
         storeVector(result + (row + r) * resultStride + (panel + p) * lanes, sum[r][p]);
   };

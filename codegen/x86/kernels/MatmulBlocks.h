@@ -19,8 +19,6 @@ constexpr int64_t inputStride = segmentColumns + 16;
 /// Rows of the largest register tile: blocks are padded to a multiple.
 constexpr int64_t registerRows = 12;
 
-/// Rows of the register tile of integer sums, which has as many f32 sums beside them.
-constexpr int integerRows = 6;
 /// Panels that are expanded to bytes together, at most.
 constexpr int64_t expandedPanels = 2;
 

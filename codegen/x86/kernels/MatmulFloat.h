@@ -86,6 +86,7 @@ template <int Panels, class Use>
 [[gnu::always_inline]] inline void decodeColumns(const Weights &weights, int64_t panel,
                                                  int64_t first, int64_t end, Use use) {
   const char *values[Panels];
+#pragma clang loop unroll(full)
   for (int p = 0; p < Panels; ++p)
     values[p] = weights.panel(panel + p);
   Floats table = fieldTable(weights);
@@ -95,10 +96,12 @@ template <int Panels, class Use>
                        ? (group + 1) * ingot_const_group
                        : end;
     GroupNumbers numbers[Panels];
+#pragma clang loop unroll(full)
     for (int p = 0; p < Panels; ++p)
       numbers[p] = GroupNumbers::of(weights, panel + p, group);
     auto decodeBlock = [&](int64_t k, int64_t count) __attribute__((always_inline)) {
       PanelFields<WeightFields> fields[Panels];
+#pragma clang loop unroll(full)
       for (int p = 0; p < Panels; ++p)
         fields[p] = PanelFields<WeightFields>::load(values[p], k);
 #pragma clang loop unroll(full)
@@ -106,6 +109,7 @@ template <int Panels, class Use>
         if (i >= count)
           break;
         Floats column[Panels];
+#pragma clang loop unroll(full)
         for (int p = 0; p < Panels; ++p)
           column[p] = numbers[p].value(numberOf(fields[p].column(i), table));
         use(k + i, column);
@@ -120,6 +124,7 @@ template <int Panels, class Use>
 #pragma clang loop unroll_count(4)
       for (; first < stop; ++first) {
         Floats column[Panels];
+#pragma clang loop unroll(full)
         for (int p = 0; p < Panels; ++p)
           column[p] = numbers[p].value(load(ingot_const_weight_type, values[p], first * panelRows));
         use(first, column);
@@ -140,12 +145,15 @@ template <int Panels>
     decodeColumns<Panels>(weights, panel, first, end,
                           [&](int64_t k, const Floats(&column)[Panels])
                               __attribute__((always_inline)) {
+#pragma clang loop unroll(full)
                                 for (int p = 0; p < Panels; ++p)
                                   sum[p] = fma(column[p], splat(input[k]), sum[p]);
                               });
+#pragma clang loop unroll(full)
     for (int p = 0; p < Panels; ++p)
       total[p] += sum[p];
   }
+#pragma clang loop unroll(full)
   for (int p = 0; p < Panels; ++p)
     storeVector(sums + p * panelRows, total[p]);
 }
@@ -169,7 +177,9 @@ inline void multiplySegment(const float *block, const float *b, int64_t panelStr
   forRowTiles(rows, [&]<int Rows>(int64_t row) __attribute__((always_inline)) {
     Floats sum[Rows][Panels];
     multiplyTile<Rows, Panels>(block + row * inputStride, inputStride, b, panelStride, count, sum);
+#pragma clang loop unroll(full)
     for (int r = 0; r < Rows; ++r)
+#pragma clang loop unroll(full)
       for (int p = 0; p < Panels; ++p) {
         float *to = sums + (row + r) * columns + p * panelRows;
         storeVector(to, loadVector<Floats>(to) + sum[r][p]);

@@ -141,6 +141,7 @@ template <int Panels>
 inline void integerRow(const Weights &weights, int64_t panel, const int8_t *x,
                        const int32_t *inputs, float *sums) {
   const char *values[Panels];
+#pragma clang loop unroll(full)
   for (int p = 0; p < Panels; ++p)
     values[p] = weights.panel(panel + p);
   Ints book = byteBook(weights);
@@ -149,12 +150,14 @@ inline void integerRow(const Weights &weights, int64_t panel, const int8_t *x,
   for (int64_t group = 0; group < Weights::groups(); ++group) {
     GroupColumns columns = GroupColumns::of(group);
     Ints sum[Panels];
+#pragma clang loop unroll(full)
     for (int p = 0; p < Panels; ++p)
       sum[p] = Ints{} - uniformBias() * inputs[group];
 #pragma clang loop unroll(disable)
     for (int64_t k = columns.first; k < columns.end; k += step) {
       Ints lowInput = splatBytes(x + k);
       Ints highInput = hasFields() ? splatBytes(x + k + 4) : Ints{};
+#pragma clang loop unroll(full)
       for (int p = 0; p < Panels; ++p) {
         Ints low, high;
         expandColumns(values[p], k, book, low, high);
@@ -163,6 +166,7 @@ inline void integerRow(const Weights &weights, int64_t panel, const int8_t *x,
           sum[p] = dot(sum[p], high, highInput);
       }
     }
+#pragma clang loop unroll(full)
     for (int p = 0; p < Panels; ++p) {
       if (ingot_const_zeros == kZeroPoints)
         sum[p] -= weights.zero(panel + p, group) * inputs[group];
@@ -171,54 +175,92 @@ inline void integerRow(const Weights &weights, int64_t panel, const int8_t *x,
           closeGroup(total[p], sum[p], weights.scale(panel + p, group), offset, inputs[group]);
     }
   }
+#pragma clang loop unroll(full)
   for (int p = 0; p < Panels; ++p)
     storeVector(sums + p * panelRows, total[p]);
 }
 
-/// `Panels` panels as bytes and f32 numbers, for all rows of a block.
-template <int Panels> struct Expanded {
+/// Panels as they are stored, whose bytes cost next to nothing: int8, and nibbles as they are.
+template <int Panels> struct StoredPanels {
+  static bool fits() {
+    bool nibbles = ingot_const_weight_type == kI4 && ingot_const_zeros != kCodeBook;
+    return (nibbles || !hasFields()) && ingot_const_zeros != kZeroPoints;
+  }
+  static int64_t step() { return hasFields() ? 8 : 4; }
+
+  const Weights &weights;
+  int64_t panel;
+
+  [[gnu::always_inline]] void columns(int64_t k, int p, Ints &low, Ints &high) const {
+    expandColumns(weights.panel(panel + p), k, Ints{}, low, high);
+  }
+  [[gnu::always_inline]] Floats scale(int64_t group, int p) const {
+    return weights.scale(panel + p, group);
+  }
+  [[gnu::always_inline]] Floats offset(int64_t group, int p) const {
+    return weights.offset(panel + p, group);
+  }
+  [[gnu::always_inline]] Ints zero(int64_t group, int p) const {
+    return weights.zero(panel + p, group);
+  }
+};
+
+/// Panels as bytes and f32 numbers, in scratch memory, for all rows of a block.
+template <int Panels> struct ExpandedPanels {
+  static int64_t step() { return 4; }
+
   Ints *values;   // [k / 4][Panels][16] of four bytes
   Floats *scales; // [groups][Panels][16]
   Floats *offsets;
-  Ints *zeros; // those that bytes still have
+  Ints *zeros; // those that bytes still have, in place of offsets
 
-  /// In scratch memory, as MatmulScratch counts it.
-  static Expanded at(char *memory) {
-    Expanded expanded = {};
-    expanded.values = reinterpret_cast<Ints *>(memory);
-    expanded.scales =
-        reinterpret_cast<Floats *>(expanded.values + Panels * roundUp(ingot_const_k, 8) / 4);
-    expanded.offsets = expanded.scales + Panels * Weights::groups();
-    expanded.zeros = reinterpret_cast<Ints *>(expanded.offsets);
-    return expanded;
-  }
-
-  void fill(const Weights &weights, int64_t panel) {
+  /// `memory` is as MatmulScratch counts it.
+  ExpandedPanels(char *memory, const Weights &weights, int64_t panel) {
+    values = reinterpret_cast<Ints *>(memory);
+    scales = reinterpret_cast<Floats *>(values + Panels * roundUp(ingot_const_k, 8) / 4);
+    offsets = scales + Panels * Weights::groups();
+    zeros = reinterpret_cast<Ints *>(offsets);
     Ints book = byteBook(weights);
     for (int64_t group = 0; group < Weights::groups(); ++group)
-      for (int p = 0; p < Panels; ++p) {
-        int64_t place = group * Panels + p;
-        scales[place] = weights.scale(panel + p, group);
-        if (ingot_const_zeros == kOffsets)
-          offsets[place] = weights.offset(panel + p, group);
-        Ints zero = ingot_const_zeros == kZeroPoints ? weights.zero(panel + p, group) : Ints{};
-        if (ingot_const_zeros == kZeroPoints && !subtractsZeros())
-          zeros[place] = zero;
-        GroupColumns columns = GroupColumns::of(group);
-        const char *from = weights.panel(panel + p);
-        Ints *to = values + p;
-        for (int64_t k = columns.first; k < columns.end; k += hasFields() ? 8 : 4) {
-          Ints low, high;
-          expandColumns(from, k, book, low, high);
-          if (subtractsZeros()) {
-            low = lessZero(low, zero);
-            high = lessZero(high, zero);
-          }
-          to[k / 4 * Panels] = low;
-          if (hasFields())
-            to[(k / 4 + 1) * Panels] = high;
-        }
+#pragma clang loop unroll(full)
+      for (int p = 0; p < Panels; ++p)
+        expand(weights, panel + p, p, group, book);
+  }
+
+  [[gnu::always_inline]] void columns(int64_t k, int p, Ints &low, Ints &) const {
+    low = values[k / 4 * Panels + p];
+  }
+  [[gnu::always_inline]] Floats scale(int64_t group, int p) const {
+    return scales[group * Panels + p];
+  }
+  [[gnu::always_inline]] Floats offset(int64_t group, int p) const {
+    return offsets[group * Panels + p];
+  }
+  [[gnu::always_inline]] Ints zero(int64_t group, int p) const { return zeros[group * Panels + p]; }
+
+private:
+  void expand(const Weights &weights, int64_t panel, int p, int64_t group, Ints book) {
+    int64_t place = group * Panels + p;
+    scales[place] = weights.scale(panel, group);
+    if (ingot_const_zeros == kOffsets)
+      offsets[place] = weights.offset(panel, group);
+    Ints zero = ingot_const_zeros == kZeroPoints ? weights.zero(panel, group) : Ints{};
+    if (ingot_const_zeros == kZeroPoints && !subtractsZeros())
+      zeros[place] = zero;
+    GroupColumns columns = GroupColumns::of(group);
+    const char *from = weights.panel(panel);
+    Ints *to = values + p;
+    for (int64_t k = columns.first; k < columns.end; k += hasFields() ? 8 : 4) {
+      Ints low, high;
+      expandColumns(from, k, book, low, high);
+      if (subtractsZeros()) {
+        low = lessZero(low, zero);
+        high = lessZero(high, zero);
       }
+      to[k / 4 * Panels] = low;
+      if (hasFields())
+        to[(k / 4 + 1) * Panels] = high;
+    }
   }
 };
 
@@ -231,109 +273,117 @@ struct PackedInput {
   static int64_t rowWords() { return roundUp(ingot_const_k, 8) / 4; }
 };
 
-/// Calls tile.operator()<Rows>(row) for tiles of rows that cover `rows`.
-template <class Tile> [[gnu::always_inline]] inline void forIntegerTiles(int64_t rows, Tile tile) {
-  int64_t row = 0;
-  for (; rows - row >= integerRows; row += integerRows)
-    tile.template operator()<integerRows>(row);
-  if (rows - row > 4)
-    tile.template operator()<integerRows>(row);
-  else if (rows - row > 2)
-    tile.template operator()<4>(row);
-  else if (rows - row > 0)
-    tile.template operator()<2>(row);
-}
-
-/// sums [rows][columns] of `Rows` rows from `row` on.
-template <int Rows, int Panels>
-inline void integerTile(const Expanded<Panels> &weights, const PackedInput &input, int64_t row,
-                        float *sums, int64_t columns) {
+/// sums [rows][columns] of `Rows` rows from `row` on. What groups add is summed in memory:
+/// registers hold the exact sums.
+template <int Rows, int Panels, class Source>
+inline void integerTile(const Source &weights, const PackedInput &input, int64_t row, float *sums,
+                        int64_t columns) {
   const int32_t *words = input.words + row * PackedInput::rowWords();
   int64_t groups = Weights::groups();
   const int32_t *inputs = input.sums + row * groups;
-  Floats total[Rows][Panels] = {};
+  int32_t bias = subtractsZeros() ? int8Bias : uniformBias();
   for (int64_t group = 0; group < groups; ++group) {
     GroupColumns range = GroupColumns::of(group);
     Ints sum[Rows][Panels];
-    int32_t bias = subtractsZeros() ? int8Bias : uniformBias();
+#pragma clang loop unroll(full)
     for (int r = 0; r < Rows; ++r)
+#pragma clang loop unroll(full)
       for (int p = 0; p < Panels; ++p)
         sum[r][p] = Ints{} - bias * inputs[r * groups + group];
 #pragma clang loop unroll(disable)
-    for (int64_t k = range.first / 4; k < (range.end + 3) / 4; ++k)
-      for (int r = 0; r < Rows; ++r) {
-        Ints x = Ints{} + words[k * Rows + r];
+    for (int64_t k = range.first; k < range.end; k += Source::step()) {
+      Ints low[Panels], high[Panels];
+#pragma clang loop unroll(full)
+      for (int p = 0; p < Panels; ++p)
+        weights.columns(k, p, low[p], high[p]);
+      const int32_t *x = words + k / 4 * Rows;
+#pragma clang loop unroll(full)
+      for (int r = 0; r < Rows; ++r)
+#pragma clang loop unroll(full)
         for (int p = 0; p < Panels; ++p)
-          sum[r][p] = dot(sum[r][p], weights.values[k * Panels + p], x);
-      }
+          sum[r][p] = dot(sum[r][p], low[p], Ints{} + x[r]);
+      if (Source::step() == 8)
+#pragma clang loop unroll(full)
+        for (int r = 0; r < Rows; ++r)
+#pragma clang loop unroll(full)
+          for (int p = 0; p < Panels; ++p)
+            sum[r][p] = dot(sum[r][p], high[p], Ints{} + x[Rows + r]);
+    }
+#pragma clang loop unroll(full)
     for (int p = 0; p < Panels; ++p) {
-      int64_t place = group * Panels + p;
+      Floats scale = weights.scale(group, p);
+      Floats offset = ingot_const_zeros == kOffsets ? weights.offset(group, p) : Floats{};
+#pragma clang loop unroll(full)
       for (int r = 0; r < Rows; ++r) {
         int32_t own = inputs[r * groups + group];
         Ints exact = sum[r][p];
         if (ingot_const_zeros == kZeroPoints && !subtractsZeros())
-          exact -= weights.zeros[place] * own;
-        Floats offset = ingot_const_zeros == kOffsets ? weights.offsets[place] : Floats{};
-        total[r][p] = closeGroup(total[r][p], exact, weights.scales[place], offset, own);
+          exact -= weights.zero(group, p) * own;
+        float *to = sums + (row + r) * columns + p * panelRows;
+        Floats before = group ? loadVector<Floats>(to) : Floats{};
+        storeVector(to, closeGroup(before, exact, scale, offset, own));
       }
     }
   }
-  for (int r = 0; r < Rows; ++r)
-    for (int p = 0; p < Panels; ++p)
-      storeVector(sums + (row + r) * columns + p * panelRows, total[r][p]);
 }
 
 /// The sums of a row's bytes over each group.
 inline void sumGroups(const int8_t *x, int32_t *sums) {
   for (int64_t group = 0; group < Weights::groups(); ++group) {
     GroupColumns columns = GroupColumns::of(group);
-    int32_t sum = 0;
-    for (int64_t k = columns.first; k < columns.end; ++k)
+    int64_t k = columns.first;
+    Ints many = {};
+    for (; k + lanes <= columns.end; k += lanes)
+      many += __builtin_convertvector(loadVector<Bytes>(x + k), Ints);
+    int32_t sum = __builtin_reduce_add(many);
+    for (; k < columns.end; ++k)
       sum += x[k];
     sums[group] = sum;
   }
 }
 
-/// The rows packed into `words` and summed into `sums`, both in scratch. Rows that tiles reach
-/// beyond `rows` are zeros.
+/// The rows packed into `words` and summed into `sums`, both in scratch. In place of rows that
+/// tiles reach beyond `rows` is their first one.
 inline PackedInput packInput(const int8_t *input, const Rows &rows, int32_t *words, int32_t *sums) {
-  forIntegerTiles(rows.count, [&]<int Count>(int64_t first) {
+  const int64_t whole = ingot_const_k / 4, groups = Weights::groups();
+  forRowTiles(rows.count, [&]<int Count>(int64_t first) {
     int32_t *tile = words + first * PackedInput::rowWords();
-    for (int64_t r = 0; r < Count; ++r) {
-      int64_t row = first + r;
-      if (row >= rows.count) {
-        for (int64_t k = 0; k < PackedInput::rowWords(); ++k)
-          tile[k * Count + r] = 0;
-        for (int64_t group = 0; group < Weights::groups(); ++group)
-          sums[row * Weights::groups() + group] = 0;
-        continue;
-      }
-      const int8_t *x = input + rows.input(row) * ingot_const_k;
-      for (int64_t k = 0; k < PackedInput::rowWords(); ++k) {
+    const int8_t *from[Count];
+    for (int r = 0; r < Count; ++r) {
+      bool exists = first + r < rows.count;
+      from[r] = input + rows.input(exists ? first + r : first) * ingot_const_k;
+      sumGroups(from[r], sums + (first + r) * groups);
+    }
+    for (int64_t k = 0; k < whole; ++k)
+#pragma clang loop unroll(full)
+      for (int r = 0; r < Count; ++r)
+        __builtin_memcpy(tile + k * Count + r, from[r] + 4 * k, 4);
+    for (int64_t k = whole; k < PackedInput::rowWords(); ++k)
+      for (int r = 0; r < Count; ++r) {
         int32_t word = 0;
         int64_t left = ingot_const_k - 4 * k;
-        if (left >= 4)
-          __builtin_memcpy(&word, x + 4 * k, 4);
-        else if (left > 0)
-          __builtin_memcpy(&word, x + 4 * k, left);
+        if (left > 0)
+          __builtin_memcpy(&word, from[r] + 4 * k, left);
         tile[k * Count + r] = word;
       }
-      sumGroups(x, sums + row * Weights::groups());
-    }
   });
   return {words, sums};
 }
 
-/// sums [rows][panels * 16] of a block of rows; `memory` is for Expanded.
+/// sums [rows][panels * 16] of a block of rows; `memory` is for ExpandedPanels.
 inline void integerBlock(const Weights &weights, int64_t panel, int64_t panels,
                          const PackedInput &input, int64_t rows, float *sums, char *memory) {
   int64_t columns = panels * panelRows;
   auto take = [&]<int Panels>(int64_t p) {
-    Expanded<Panels> expanded = Expanded<Panels>::at(memory);
-    expanded.fill(weights, panel + p);
-    forIntegerTiles(rows, [&]<int Count>(int64_t row) {
-      integerTile<Count, Panels>(expanded, input, row, sums + p * panelRows, columns);
-    });
+    auto multiply = [&](const auto &source) {
+      forRowTiles(rows, [&]<int Count>(int64_t row) {
+        integerTile<Count, Panels>(source, input, row, sums + p * panelRows, columns);
+      });
+    };
+    if (StoredPanels<Panels>::fits())
+      multiply(StoredPanels<Panels>{weights, panel + p});
+    else
+      multiply(ExpandedPanels<Panels>(memory, weights, panel + p));
   };
   int64_t p = 0;
   for (; p + tilePanels <= panels; p += tilePanels)

@@ -24,15 +24,20 @@ template <int Rows, int Panels>
 #pragma clang loop unroll(disable)
   for (int64_t i = 0; i < count; ++i) {
     Floats column[Panels];
+#pragma clang loop unroll(full)
     for (int p = 0; p < Panels; ++p)
       column[p] = loadVector<Floats>(b + p * panelStride + i * lanes);
+#pragma clang loop unroll(full)
     for (int r = 0; r < Rows; ++r) {
       Floats factor = splat(a[r * aStride + i]);
+#pragma clang loop unroll(full)
       for (int p = 0; p < Panels; ++p)
         sum[r][p] = fma(column[p], factor, sum[r][p]);
     }
   }
+#pragma clang loop unroll(full)
   for (int r = 0; r < Rows; ++r)
+#pragma clang loop unroll(full)
     for (int p = 0; p < Panels; ++p)
       result[r][p] = sum[r][p];
 }
