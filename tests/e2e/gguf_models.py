@@ -448,18 +448,25 @@ class GgufModels(harness.BuildTest):
         theirs, ours = self.built("theirs", folder), self.built("ours", path)
         changes = json.loads(self.ingot_run("diff", theirs, ours, "--json").stdout)["changes"]
         self.assertEqual({change["what"] for change in changes if change["category"] == "weights"},
-                         {"weights 'MXFP4.codebook'", "weights 'e2m1.codebook'"})
+                         {"weights 'MXFP4.codebook'", "weights 'e2m1.codebook'",
+                          "weights 'MXFP4.scales.codebook'", "weights 'e8m0.codebook'"})
         self.assertEqual(self.ids(theirs), self.ids(ours))
 
     def test_experts_in_blocks(self):
         self.check_blocks((Q4_K, q4_k, 256), (Q8_0, q8_0, 32))
 
     def test_experts_in_rows_of_grids(self):
-        self.check_blocks((IQ2_S, iq2_s, 256), (IQ3_S, iq3_s, 256))
+        report = self.check_blocks((IQ2_S, iq2_s, 256), (IQ3_S, iq3_s, 256))
+        # Engines hold more bits of these than the file, and say so.
+        said = {option["name"]: (option["asked"], option["effective"])
+                for option in report["provenance"]["options"]}
+        self.assertEqual(said["checkpoint: IQ2_S"], ("2.56 bits a weight", "6.00 bits a weight"))
+        self.assertEqual(said["checkpoint: IQ3_S"], ("3.44 bits a weight", "5.00 bits a weight"))
 
     def check_blocks(self, both, down):
         """A mixture of experts with gate and up matrices in blocks of one type and the down
-        matrices in another's; a type is its number, a function and the elements of a block."""
+        matrices in another's; a type is its number, a function and the elements of a block. The
+        report of the last build."""
         folder = self.copy_of(harness.FABLES)
         example = json.loads((folder / "config.json").read_text())
         config = {**models.CASES["qwen3_moe"].config, **CONVERTIBLE["qwen3_moe"],
@@ -489,9 +496,12 @@ class GgufModels(harness.BuildTest):
         theirs = self.ids(self.built("theirs", folder))
         recipe = self.folder / "f32.yaml"
         recipe.write_text("version: 1\nactivations: f32\n")
+        report = self.folder / "report.json"
         for target in "reference", "x86-64-v3":
-            ours = self.built(target, path, "--target", target, "--recipe", recipe)
+            ours = self.built(target, path, "--target", target, "--recipe", recipe, "--report",
+                              report)
             self.assertEqual(theirs, self.ids(ours))
+        return json.loads(report.read_text())
 
     def test_formats_of_a_recipe_come_out_the_same(self):
         recipe = self.folder / "int4.yaml"

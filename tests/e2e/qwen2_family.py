@@ -24,8 +24,8 @@ def read_tensors(path):
             for name, entry in header.items()}
 
 
-def write_tensors(path, tensors):
-    header, offset = {}, 0
+def write_tensors(path, tensors, metadata=None):
+    header, offset = {"__metadata__": metadata} if metadata else {}, 0
     for name, (dtype, shape, data) in tensors.items():
         header[name] = {"dtype": dtype, "shape": shape,
                         "data_offsets": [offset, offset + len(data)]}

@@ -10,7 +10,7 @@ import struct
 import sys
 
 import harness
-from qwen2_family import read_tensors
+from qwen2_family import read_tensors, write_tensors
 
 sys.path.append(str(harness.ROOT / "tests" / "families"))
 import models  # noqa: E402
@@ -21,18 +21,6 @@ CONFIG = {"quant_method": "torchao", "modules_to_not_convert": ["lm_head"], "qua
     "default": {"_type": "Int4WeightOnlyConfig", "_version": 2, "_data": {
         "group_size": GROUP, "int4_packing_format": {
             "_type": "Int4PackingFormat", "_data": "PLAIN"}}}}}
-
-
-def write_file(path, tensors, metadata):
-    """`tensors`: name to (dtype, shape, bytes)."""
-    header, offset = {"__metadata__": metadata}, 0
-    for name, (dtype, shape, data) in tensors.items():
-        header[name] = {"dtype": dtype, "shape": shape,
-                        "data_offsets": [offset, offset + len(data)]}
-        offset += len(data)
-    text = json.dumps(header).encode()
-    path.write_bytes(struct.pack("<Q", len(text)) + text +
-                     b"".join(data for _, _, data in tensors.values()))
 
 
 def metadata_of(path):
@@ -113,7 +101,7 @@ class TorchAoCheckpoints(harness.BuildTest):
                 content = json.loads(text)
                 content["_data"].update(said.get("data", {}))
                 metadata[name] = json.dumps({**content, **said.get("own", {})})
-        write_file(self.packed / "model.safetensors", {**self.tensors, **dict(tensors)}, metadata)
+        write_tensors(self.packed / "model.safetensors", {**self.tensors, **dict(tensors)}, metadata)
 
     def built(self, name, model, *options):
         output = self.fresh(name) / "m.ingot"
