@@ -101,7 +101,8 @@ class TorchAoCheckpoints(harness.BuildTest):
                 content = json.loads(text)
                 content["_data"].update(said.get("data", {}))
                 metadata[name] = json.dumps({**content, **said.get("own", {})})
-        write_tensors(self.packed / "model.safetensors", {**self.tensors, **dict(tensors)}, metadata)
+        write_tensors(self.packed / "model.safetensors", {**self.tensors, **dict(tensors)},
+                      metadata)
 
     def built(self, name, model, *options):
         output = self.fresh(name) / "m.ingot"
