@@ -127,10 +127,7 @@ llm::MatmulOp FormatTables::product(Type weight, Type input, ArrayRef<RankedTens
 }
 
 llm::MatmulOp FormatTables::product(const HeldFormat &held) {
-  using Form = llm::ScaleForm;
-  Form form = held.scaleTable ? Form::Table : held.codeBits ? Form::Blocks : Form::Plain;
-  auto encoding = llm::EncodingAttr::get(builder.getContext(), checkpoint::encodingName(held.kind),
-                                         held.group, held.zeroPoints, form);
+  llm::EncodingAttr encoding = encodingOf(builder.getContext(), held, held.group);
   auto type = [&](ArrayRef<int64_t> shape, Type element) {
     return RankedTensorType::get(shape, element);
   };
@@ -153,7 +150,7 @@ llm::MatmulOp FormatTables::product(const HeldFormat &held) {
     break;
   }
   int64_t supers = kExtent / llm::kSuperColumns * (parts[1] == parts[0] ? 2 : 1);
-  if (form != Form::Plain)
+  if (held.codeBits)
     parts[2] = held.scaleTable ? type({256}, number) : type({kExtent, supers}, number);
   return product(elementOf(held.kind), builder.getBF16Type(), parts, encoding);
 }

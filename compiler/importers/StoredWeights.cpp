@@ -76,6 +76,14 @@ Type compiler::elementType(OpBuilder &builder, DType type) {
   }
 }
 
+llm::EncodingAttr compiler::encodingOf(MLIRContext *context, const checkpoint::HeldFormat &held,
+                                       int64_t group) {
+  using Form = llm::ScaleForm;
+  Form form = held.scaleTable ? Form::Table : held.codeBits ? Form::Blocks : Form::Plain;
+  return llm::EncodingAttr::get(context, checkpoint::encodingName(held.kind), group,
+                                held.zeroPoints, form);
+}
+
 checkpoint::Outcome compiler::expectShape(const checkpoint::Checkpoint &checkpoint,
                                           const Tensor &tensor, ArrayRef<int64_t> shape) {
   if (llvm::equal(tensor.shape, shape,
@@ -209,7 +217,8 @@ checkpoint::Expected<StoredWeights::Parts> StoredWeights::ggmlBlocks(Shape shape
   if (!encoding->scaleTable.empty())
     parts.supers = codeBook(message(dtypeName(tensor.dtype), ".scales"),
                             {encoding->scaleTable.data(), encoding->scaleTable.size()});
-  parts.encoding = encodingOf({.kind = encoding->kind,
+  parts.encoding = encodingOf(builder.getContext(),
+                              {.kind = encoding->kind,
                                .codeBits = encoding->codeBits,
                                .scaleTable = !encoding->scaleTable.empty()},
                               groups == 1 && !encoding->supers() ? 0 : encoding->group);
@@ -257,17 +266,7 @@ checkpoint::Expected<llm::EncodingAttr> StoredWeights::encoding(int64_t bits, in
   if (!format)
     return unsupported(message(bits, " bits", zeroPoints ? " with zero points" : ""),
                        "docs/formats.md lists what is");
-  return encodingOf(format->held, group);
-}
-
-llm::EncodingAttr StoredWeights::encodingOf(const checkpoint::HeldFormat &held,
-                                            int64_t group) const {
-  using Form = llm::ScaleForm;
-  return llm::EncodingAttr::get(builder.getContext(), checkpoint::encodingName(held.kind), group,
-                                held.zeroPoints,
-                                held.scaleTable ? Form::Table
-                                : held.codeBits ? Form::Blocks
-                                                : Form::Plain);
+  return encodingOf(builder.getContext(), format->held, group);
 }
 
 checkpoint::Expected<const Tensor *> StoredWeights::part(StringRef part) const {

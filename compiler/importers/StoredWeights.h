@@ -18,6 +18,10 @@ mlir::Type plainType(mlir::OpBuilder &builder, checkpoint::DType type);
 /// The IR type of stored elements that an expression may begin with; null for others.
 mlir::Type elementType(mlir::OpBuilder &builder, checkpoint::DType type);
 
+/// What the registry says an engine holds, as an encoding in groups of `group`.
+llm::EncodingAttr encodingOf(mlir::MLIRContext *context, const checkpoint::HeldFormat &held,
+                             int64_t group);
+
 /// INGOT-E1080 unless `tensor` has `shape`.
 checkpoint::Outcome expectShape(const checkpoint::Checkpoint &checkpoint,
                                 const checkpoint::Tensor &tensor, llvm::ArrayRef<int64_t> shape);
@@ -119,7 +123,6 @@ private:
 
   /// What an engine holds for numbers of `bits`, as the registry says for the reader.
   Expected<llm::EncodingAttr> encoding(int64_t bits, int64_t group, bool zeroPoints = false) const;
-  llm::EncodingAttr encodingOf(const checkpoint::HeldFormat &held, int64_t group) const;
 
   /// The tensor of the module called `part`.
   Expected<const checkpoint::Tensor *> part(llvm::StringRef part) const;

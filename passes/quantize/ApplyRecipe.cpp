@@ -106,9 +106,7 @@ struct ApplyRecipe : ingot::impl::ApplyRecipePassBase<ApplyRecipe> {
                    return part && part.getEncoding() == first.getEncoding() &&
                           haveSameElements(part, first) &&
                           (!llm::hasCodeBook(first.getEncoding()) ||
-                           isSameBook(part.getZeros(), first.getZeros())) &&
-                          (part.getEncoding().getScales() != llm::ScaleForm::Table ||
-                           isSameBook(part.getSupers(), first.getSupers()));
+                           isSameBook(part.getZeros(), first.getZeros()));
                  });
     if (!alike || (first.getEncoding().getGroup() < 0 && first.getZeros()))
       return; // FuseDequantize says what it cannot read

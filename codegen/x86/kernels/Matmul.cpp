@@ -138,9 +138,9 @@ void sumSingleRow(const Arguments &arguments, const Block &block, float *sums, c
     singleRow<1>(arguments.weights, block.weightPanel() + p, input, sums + p * panelRows);
 }
 
-/// Sums of a block of rows.
+/// Sums of a block of rows. `copiedBytes`: as MatmulScratch has it.
 void sumManyRows(const Arguments &arguments, const Block &block, float *sums, char *inputBlock,
-                 char *rest) {
+                 char *rest, int64_t copiedBytes) {
   if (!ingot_const_integer) {
     manyRows(arguments.weights, block.weightPanel(), block.panels, arguments.input, block.rows,
              sums, reinterpret_cast<float *>(inputBlock), reinterpret_cast<float *>(rest));
@@ -149,10 +149,8 @@ void sumManyRows(const Arguments &arguments, const Block &block, float *sums, ch
   auto *words = reinterpret_cast<int32_t *>(rest);
   PackedInput input = packInput(static_cast<const int8_t *>(arguments.input), block.rows, words,
                                 reinterpret_cast<int32_t *>(inputBlock));
-  constexpr auto paddedRows = [](int64_t rows) { return roundUp(rows, registerRows); };
-  char *memory = rest + roundUp(paddedRows(ingot_const_tile_rows) * roundUp(ingot_const_k, 8), 64);
   integerBlock(arguments.weights, block.weightPanel(), block.panels, input, block.rows.count, sums,
-               memory);
+               rest + copiedBytes);
 }
 
 } // namespace
@@ -174,6 +172,6 @@ extern "C" void ingot_kernel(const IngotLaunch *launch) {
   if (ingot_const_tile_rows == 1)
     sumSingleRow(arguments, block, sums, inputBlock, rest);
   else
-    sumManyRows(arguments, block, sums, inputBlock, rest);
+    sumManyRows(arguments, block, sums, inputBlock, rest, layout.copiedBytes());
   finish(arguments, block, sums);
 }

@@ -19,7 +19,7 @@ constexpr int64_t inputStride = segmentColumns + 16;
 /// Rows of the largest register tile: blocks are padded to a multiple.
 constexpr int64_t registerRows = 12;
 
-/// Panels that are expanded to bytes together, at most.
+/// Panels that are expanded to bytes together, at most: those of a register tile.
 constexpr int64_t expandedPanels = 2;
 
 /// Panels that the path for single rows keeps in flight.
@@ -45,11 +45,12 @@ struct MatmulScratch {
       return roundUp(paddedRows() * groups * 4, 64);
     return rows == 1 ? roundUp(k, 16) * 4 : paddedRows() * inputStride * 4;
   }
+  /// Of the copy of an i8 input, before the panels as bytes.
+  constexpr int64_t copiedBytes() const { return roundUp(paddedRows() * roundUp(k, 8), 64); }
   constexpr int64_t weightBytes() const {
     if (integer) {
-      int64_t columns = roundUp(k, 8), lanes = expandedPanels * panelRows;
-      int64_t copied = roundUp(paddedRows() * columns, 64);
-      return rows == 1 ? copied : copied + (columns + 2 * groups * 4) * lanes;
+      int64_t lanes = expandedPanels * panelRows;
+      return copiedBytes() + (rows == 1 ? 0 : (roundUp(k, 8) + 2 * groups * 4) * lanes);
     }
     return rows == 1 ? 0 : 2 * segmentColumns * panelRows * 4;
   }

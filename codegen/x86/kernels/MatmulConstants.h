@@ -39,10 +39,7 @@ namespace ingot::x86 {
 
 enum ScaleMode : int64_t { NoScale = 0, TensorScale = 1, RowScale = 2 };
 
-/// Weights of less than a byte, with the type for PanelFields.
+/// Whether weights have less than a byte.
 inline bool hasFields() { return fieldBits(ingot_const_weight_type) < 8; }
-struct WeightFields {
-  static int64_t code() { return ingot_const_weight_type; }
-};
 
 } // namespace ingot::x86

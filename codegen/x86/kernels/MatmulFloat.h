@@ -7,13 +7,18 @@
 
 namespace ingot::x86 {
 
+/// Unsigned integers less the middle of their range, where no zero point will be taken off.
+[[gnu::always_inline]] inline Floats lessMiddle(Floats numbers) {
+  return ingot_const_zeros == kNoZeros ? numbers - float(middleOf(ingot_const_weight_type))
+                                       : numbers;
+}
+
 /// What elements of up to four bits stand for before they meet a zero point: the code book, or i
 /// less the middle, or i.
 [[gnu::always_inline]] inline Floats fieldTable(const Weights &weights) {
   if (ingot_const_zeros == kCodeBook)
     return loadVector<Floats>(weights.zeros);
-  Floats table = __builtin_convertvector(laneIndex(), Floats);
-  return ingot_const_zeros == kNoZeros ? table - float(middleOf(ingot_const_weight_type)) : table;
+  return lessMiddle(__builtin_convertvector(laneIndex(), Floats));
 }
 
 /// Number `i` of the table, i being the low four bits of each lane; higher bits are ignored.
@@ -22,11 +27,8 @@ namespace ingot::x86 {
   return (Floats)_mm512_permutexvar_ps((__m512i)bits, (__m512)table);
 #else
   Ints stored = (Ints)(bits & 15);
-  if (ingot_const_zeros != kCodeBook) {
-    Floats numbers = __builtin_convertvector(stored, Floats);
-    return ingot_const_zeros == kNoZeros ? numbers - float(middleOf(ingot_const_weight_type))
-                                         : numbers;
-  }
+  if (ingot_const_zeros != kCodeBook)
+    return lessMiddle(__builtin_convertvector(stored, Floats));
   // Eight numbers a register: the low three bits choose in either half, the fourth the half.
   struct Halves {
     __m256 low, high;
@@ -50,9 +52,7 @@ namespace ingot::x86 {
 [[gnu::always_inline]] inline Floats numberOf(UInts bits, Floats table) {
   if (fieldBits(ingot_const_weight_type) <= 4)
     return lookUp(bits, table);
-  Floats numbers = __builtin_convertvector((Ints)bits, Floats);
-  return ingot_const_zeros == kNoZeros ? numbers - float(middleOf(ingot_const_weight_type))
-                                       : numbers;
+  return lessMiddle(__builtin_convertvector((Ints)bits, Floats));
 }
 
 /// What a group's scale multiplies and what is added to the product.
@@ -100,10 +100,10 @@ template <int Panels, class Use>
     for (int p = 0; p < Panels; ++p)
       numbers[p] = GroupNumbers::of(weights, panel + p, group);
     auto decodeBlock = [&](int64_t k, int64_t count) __attribute__((always_inline)) {
-      PanelFields<WeightFields> fields[Panels];
+      PanelFields fields[Panels];
 #pragma clang loop unroll(full)
       for (int p = 0; p < Panels; ++p)
-        fields[p] = PanelFields<WeightFields>::load(values[p], k);
+        fields[p] = PanelFields::load(values[p], k);
 #pragma clang loop unroll(full)
       for (int i = 0; i < 8; ++i) {
         if (i >= count)

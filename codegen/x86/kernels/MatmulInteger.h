@@ -104,6 +104,9 @@ inline bool subtractsZeros() { return ingot_const_zeros == kZeroPoints && hasFie
   return biased((Ints)((ByteLanes)bytes - (ByteLanes)(zero * 0x01010101)));
 }
 
+/// Columns that expandColumns takes at once.
+inline int64_t columnStep() { return hasFields() ? 8 : 4; }
+
 /// Columns [k, k + 8) of a panel as bytes; of int8 columns [k, k + 4), in `low`.
 [[gnu::always_inline]] inline void expandColumns(const char *panel, int64_t k, Ints book, Ints &low,
                                                  Ints &high) {
@@ -111,7 +114,7 @@ inline bool subtractsZeros() { return ingot_const_zeros == kZeroPoints && hasFie
     low = biased(loadVector<Ints>(panel + k * panelRows));
     return;
   }
-  PanelFields<WeightFields>::load(panel, k).toBytes(low, high);
+  PanelFields::load(panel, k).toBytes(low, high);
   if (ingot_const_zeros == kCodeBook) {
     low = biased(lookUpBytes(low, book));
     high = biased(lookUpBytes(high, book));
@@ -146,7 +149,7 @@ inline void integerRow(const Weights &weights, int64_t panel, const int8_t *x,
     values[p] = weights.panel(panel + p);
   Ints book = byteBook(weights);
   Floats total[Panels] = {};
-  int64_t step = hasFields() ? 8 : 4;
+  int64_t step = columnStep();
   for (int64_t group = 0; group < Weights::groups(); ++group) {
     GroupColumns columns = GroupColumns::of(group);
     Ints sum[Panels];
@@ -186,7 +189,7 @@ template <int Panels> struct StoredPanels {
     bool nibbles = ingot_const_weight_type == kI4 && ingot_const_zeros != kCodeBook;
     return (nibbles || !hasFields()) && ingot_const_zeros != kZeroPoints;
   }
-  static int64_t step() { return hasFields() ? 8 : 4; }
+  static int64_t step() { return columnStep(); }
 
   const Weights &weights;
   int64_t panel;
@@ -250,7 +253,7 @@ private:
     GroupColumns columns = GroupColumns::of(group);
     const char *from = weights.panel(panel);
     Ints *to = values + p;
-    for (int64_t k = columns.first; k < columns.end; k += hasFields() ? 8 : 4) {
+    for (int64_t k = columns.first; k < columns.end; k += columnStep()) {
       Ints low, high;
       expandColumns(from, k, book, low, high);
       if (subtractsZeros()) {

@@ -32,7 +32,7 @@ struct Weights {
   /// Bytes of one panel of values.
   static int64_t panelBytes() {
     if (hasFields())
-      return PanelFields<WeightFields>::bytes(roundUp(ingot_const_k, 8));
+      return PanelFields::bytes(roundUp(ingot_const_k, 8));
     return (ingot_const_integer ? roundUp(ingot_const_k, 4) : ingot_const_k) * panelRows *
            sizeOf(ingot_const_weight_type);
   }

@@ -2,7 +2,7 @@
 // Elements of less than a byte in the panels of PanelLayout.h: values, and codes of scales.
 #pragma once
 
-#include "codegen/native/kernels/Elements.h"
+#include "codegen/x86/kernels/MatmulConstants.h"
 #include "codegen/x86/kernels/Vector.h"
 
 namespace ingot::x86 {
@@ -15,12 +15,13 @@ namespace ingot::x86 {
                     : __builtin_convertvector(loadVector<UBytes>(from), UInts);
 }
 
-/// Eight columns of the 16 rows of a panel: 128 places, a block of planes (engine::kPlanePlaces).
-/// A lane holds its row's part of each plane, in which column j + 4h stands at place 2j + h.
-template <class Type> struct PanelFields {
+/// Eight columns of the 16 rows of a panel of weights: 128 places, a block of planes
+/// (engine::kPlanePlaces). A lane holds its row's part of each plane, in which column j + 4h stands
+/// at place 2j + h.
+struct PanelFields {
   UInts low, high; ///< of the lowest four (or two) bits of an element, and of those above
 
-  static int64_t bits() { return fieldBits(Type::code()); }
+  static int64_t bits() { return fieldBits(ingot_const_weight_type); }
   static int64_t lowBits() { return bits() >= 4 ? 4 : 2; }
   static int64_t highBits() { return bits() - lowBits(); }
   /// Of a panel with so many columns, which are whole eights.
