@@ -4,6 +4,7 @@
 
 #include "compiler/EngineAssembly.h"
 #include "compiler/checkpoint/GgmlBlocks.h"
+#include "compiler/importers/StoredScales.h"
 #include "compiler/importers/StoredWeights.h"
 #include "llvm/Support/FormatVariadic.h"
 
@@ -116,37 +117,93 @@ recipe::StoreType ownType(const checkpoint::Checkpoint &checkpoint) {
                              : recipe::StoreType::F32;
 }
 
-/// Whether a checkpoint has scales for an 8-bit KV cache; not every one says so in its
-/// configuration.
-bool hasKvScales(const checkpoint::Checkpoint &checkpoint) {
-  constexpr StringLiteral suffixes[] = {".k_scale", ".v_scale", ".k_proj.output_scale",
-                                        ".v_proj.output_scale"};
+bool hasTensor(const checkpoint::Checkpoint &checkpoint, StringRef suffix, StringRef part = "") {
   return llvm::any_of(checkpoint.tensors(), [&](const checkpoint::Tensor &tensor) {
-    return llvm::any_of(suffixes,
-                        [&](StringRef suffix) { return StringRef(tensor.name).ends_with(suffix); });
+    return StringRef(tensor.name).ends_with(suffix) && StringRef(tensor.name).contains(part);
   });
 }
 
-/// What the checkpoint was quantized for, where the recipe leaves it open, and what the engine does
-/// otherwise.
-void takeQuantization(BuildRequest &request) {
+Error withoutScales(std::string_view asked, const char *of) {
+  return {"INGOT-E2011",
+          "the recipe asks for " + std::string(asked) + ", and the checkpoint has no scales of " +
+              of,
+          "", "use a calibrated checkpoint, or another value"};
+}
+
+/// What products read: what the checkpoint was quantized for, where the recipe leaves it open.
+Outcome settleActivations(BuildRequest &request) {
   using Activations = checkpoint::QuantizationConfig::Activations;
-  const checkpoint::QuantizationConfig &own = request.checkpoint.quantization();
-  recipe::ActivationType &compute = request.recipe.activations.compute;
-  if (compute == recipe::ActivationType::Stored && own.activations != Activations::AsStored) {
-    compute = own.activations == Activations::Int8PerToken ? recipe::ActivationType::Int8Dynamic
-                                                           : recipe::ActivationType::Fp8Dynamic;
-    request.options.push_back({"recipe: activations", "", std::string(recipe::name(compute)),
-                               "what the checkpoint was quantized for"});
+  using recipe::ActivationType;
+  static constexpr std::pair<Activations, ActivationType> types[] = {
+      {Activations::Int8PerToken, ActivationType::Int8Dynamic},
+      {Activations::Float8PerToken, ActivationType::Fp8Dynamic},
+      {Activations::Int8PerTensor, ActivationType::Int8Static},
+      {Activations::Float8PerTensor, ActivationType::Fp8Static},
+  };
+  const auto *own = llvm::find_if(types, [&](const auto &type) {
+    return type.first == request.checkpoint.quantization().activations;
+  });
+  ActivationType &compute = request.recipe.activations.compute;
+  bool hasScales = hasTensor(request.checkpoint, ".input_scale");
+  if (recipe::isStatic(compute) && !hasScales)
+    return withoutScales(recipe::name(compute), "products' inputs");
+  if (own == std::end(types))
+    return {};
+  std::string name(recipe::name(own->second));
+  bool isPossible = hasScales || !recipe::isStatic(own->second);
+  if (compute == ActivationType::Stored && isPossible) {
+    compute = own->second;
+    request.options.push_back(
+        {"recipe: activations", "", name, "what the checkpoint was quantized for"});
+  } else if (compute != own->second) {
+    request.options.push_back({"checkpoint: activations", name, std::string(recipe::name(compute)),
+                               isPossible ? "the recipe says so" : "it has no scales for them"});
   }
-  auto deviations = own.deviations;
-  auto cache = checkpoint::QuantizationConfig::ofKvScales();
-  if (hasKvScales(request.checkpoint) &&
-      llvm::none_of(deviations, [&](const auto &known) { return known.what == cache.what; }))
-    deviations.push_back(cache);
-  for (const auto &deviation : deviations)
+  return {};
+}
+
+/// What the KV cache holds, likewise.
+Outcome settleCache(BuildRequest &request) {
+  using KvCache = checkpoint::QuantizationConfig::KvCache;
+  using recipe::KvType;
+  recipe::KvType &cache = request.recipe.kvCache;
+  uint64_t layers = request.checkpoint.config().layers;
+  uint64_t scaled = layersWithKvScales(request.checkpoint);
+  if (recipe::isStatic(cache) && scaled < layers)
+    return withoutScales(recipe::name(cache), "each layer's keys and values");
+  // Not every checkpoint that has scales says so in its configuration.
+  KvCache stated = request.checkpoint.quantization().kvCache;
+  if (stated == KvCache::Unstated && scaled == 0)
+    return {};
+  KvType own = stated == KvCache::Int8 ? KvType::Int8Static : KvType::E4M3Static;
+  std::string name(recipe::name(own));
+  if (cache == KvType::Stored && scaled == layers) {
+    cache = own;
+    request.options.push_back(
+        {"recipe: kv_cache", "", name, "what the checkpoint was quantized for"});
+  } else if (cache != own) {
+    request.options.push_back({"checkpoint: KV cache", name, std::string(recipe::name(cache)),
+                               scaled == layers ? "the recipe says so"
+                                                : "it has scales for " + std::to_string(scaled) +
+                                                      " of " + std::to_string(layers) + " layers"});
+  }
+  return {};
+}
+
+/// What the checkpoint was quantized for, and what the engine does otherwise.
+Outcome takeQuantization(BuildRequest &request) {
+  for (auto settle : {settleActivations, settleCache})
+    if (auto outcome = settle(request); !outcome)
+      return outcome;
+  for (const auto &deviation : request.checkpoint.quantization().deviations)
     request.options.push_back(
         {"checkpoint: " + deviation.what, deviation.stated, deviation.effective, deviation.why});
+  if (hasTensor(request.checkpoint, ".weight_scale_2", ".experts.") ||
+      hasTensor(request.checkpoint, ".weight_global_scale", ".experts."))
+    request.options.push_back({"checkpoint: scales of experts", "8 bits",
+                               "f32 where experts' own scales differ",
+                               "kernels read one table of scales; the values are the same"});
+  return {};
 }
 
 /// Block types of which engines hold more bits than the file.
@@ -246,7 +303,8 @@ Expected<BuildRequest> compiler::readRequest(MLIRContext &context, const BuildOp
       return recipe.error();
     request.recipe = std::move(*recipe);
   }
-  takeQuantization(request);
+  if (auto outcome = takeQuantization(request); !outcome)
+    return outcome.error();
   sayWidened(request);
   request.recipe = request.recipe.settled(ownType(request.checkpoint));
   if (auto outcome = settleLimits(request, options.limits); !outcome)

@@ -27,10 +27,8 @@ static constexpr float kMarginStep = 1.0f / 16;
 static float allowance(const recipe::Recipe &recipe) {
   using namespace recipe;
   const Activations &activations = recipe.activations;
-  bool eightBits = activations.compute == ActivationType::Int8Dynamic ||
-                   activations.compute == ActivationType::Fp8Dynamic ||
-                   recipe.kvCache == KvType::Int8 || recipe.kvCache == KvType::E4M3 ||
-                   recipe.kvCache == KvType::E5M2 || recipe.attention == AttentionType::Fp8;
+  bool eightBits = isEightBits(activations.compute) || recipe.kvCache >= KvType::Int8 ||
+                   recipe.attention == AttentionType::Fp8;
   bool sixteenBits = activations.compute != ActivationType::F32 ||
                      activations.store != StoreType::F32 || recipe.kvCache != KvType::F32;
   return eightBits ? 4 * kMarginStep : sixteenBits ? kMarginStep : 0;

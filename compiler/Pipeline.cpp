@@ -97,8 +97,10 @@ Type kvType(MLIRContext *context, recipe::KvType type) {
   case recipe::KvType::F16:
     return Float16Type::get(context);
   case recipe::KvType::Int8:
+  case recipe::KvType::Int8Static:
     return IntegerType::get(context, 8);
   case recipe::KvType::E4M3:
+  case recipe::KvType::E4M3Static:
     return Float8E4M3FNType::get(context);
   case recipe::KvType::E5M2:
     return Float8E5M2Type::get(context);
@@ -208,7 +210,9 @@ compiler::runPipeline(MLIRContext &context, const checkpoint::Checkpoint &checkp
                       const recipe::Recipe &recipe, engine::TargetAttr target,
                       const EngineLimits &limits, const KernelTuning &tuning,
                       const StageObserver &observer) {
-  auto module = importModel(&context, checkpoint, {limits.maxContext});
+  auto module = importModel(&context, checkpoint,
+                            {limits.maxContext, recipe::isStatic(recipe.activations.compute),
+                             recipe::isStatic(recipe.kvCache)});
   if (failed(module))
     return failure();
   (**module)->setAttr("engine.target", target);

@@ -106,6 +106,7 @@ static Declined addKernels(llm::QuantizeActivationOp op, Kernels &kernels) {
   variant.integer("columns", columns);
   variant.type("input_type", op.getInput());
   variant.type("result_type", op.getResult());
+  variant.integer("static_scale", op.getStaticScale() ? 1 : 0);
   variant.rowsOf(op.getResult());
   kernels.push_back(variant.take());
   return std::nullopt;
@@ -254,6 +255,7 @@ static Declined addKernels(llm::RopeAppendOp op, llvm::ArrayRef<RangeAttr> decla
                    variant.type("input_type", op.getQkv());
                    variant.type("result_type", op.getResult());
                    variant.rotation(op.getInvFreq(), op.getFactor());
+                   variant.integer("static_scales", op.getStaticScales() ? 1 : 0);
                  });
   return std::nullopt;
 }
@@ -266,6 +268,7 @@ static Declined addKernels(llm::KvAppendOp op, llvm::ArrayRef<RangeAttr> declare
                    variant.cache(cache);
                    variant.type("keys_type", op.getKeys());
                    variant.type("values_type", op.getValues());
+                   variant.integer("static_scales", op.getStaticScales() ? 1 : 0);
                  });
   return std::nullopt;
 }

@@ -173,6 +173,7 @@ public:
     type("residual_type", op.getResidual() ? op.getResidual() : op.getInput());
     integer("weighted", op.getWeight() ? 1 : 0);
     type("weight_type", op.getWeight() ? op.getWeight() : op.getInput());
+    integer("static_scale", op.getStaticScale() ? 1 : 0);
     type("result_type", op.getResult());
     integer("store_type", elementCode(op.getStore().value_or(f32)));
     integer("sum", op.getSum() ? 1 : 0);

@@ -26,9 +26,10 @@ constexpr int64_t kAttentionSegment = 256;
 class ReferenceProvider final : public engine::KernelProvider {
 public:
   std::optional<std::string> declines(llvm::StringRef pass, Operation *) const override {
-    // Encoded weights stay encoded: they are decoded element by element. FP8 attention is no
-    // fusion: it changes numbers.
-    if (pass == "ingot-fuse-dequantize" || pass == "ingot-fp8-context-attention")
+    // Encoded weights stay encoded: they are decoded element by element. Inputs of 8 bits and FP8
+    // attention are no fusions: they change numbers.
+    if (pass == "ingot-fuse-dequantize" || pass == "ingot-quantize-activations" ||
+        pass == "ingot-fp8-context-attention")
       return std::nullopt;
     return "the reference target executes every operation by itself";
   }
@@ -137,7 +138,9 @@ static FailureOr<KernelVariant> kernelFor(llm::RoundOp op) {
 }
 
 static FailureOr<KernelVariant> kernelFor(llm::QuantizeActivationOp op) {
-  return rowWise("QuantizeActivation", op.getInput(), op.getResult()).take();
+  VariantBuilder variant = rowWise("QuantizeActivation", op.getInput(), op.getResult());
+  variant.integer("static_scale", op.getStaticScale() ? 1 : 0);
+  return variant.take();
 }
 
 static FailureOr<KernelVariant> kernelFor(llm::RopeOp op) {
@@ -181,6 +184,7 @@ static FailureOr<KernelVariant> kernelFor(llm::KvAppendOp op) {
   variant.cache(op.getCache().getType());
   variant.type("keys_type", op.getKeys());
   variant.type("values_type", op.getValues());
+  variant.integer("static_scales", op.getStaticScales() ? 1 : 0);
   variant.rowsOf(op.getKeys());
   return variant.take();
 }

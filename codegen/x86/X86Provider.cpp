@@ -162,6 +162,7 @@ static Declined addKernels(llm::QuantizeActivationOp op, llvm::ArrayRef<RangeAtt
   variant.integer("columns", llm::columnsOf(op.getInput()));
   variant.type("input_type", op.getInput());
   variant.type("result_type", op.getResult());
+  variant.integer("static_scale", op.getStaticScale() ? 1 : 0);
   variant.rowsOf(op.getResult());
   kernels.push_back(variant.take());
   return std::nullopt;
@@ -206,6 +207,7 @@ static Declined addKernels(llm::RopeAppendOp op, llvm::ArrayRef<RangeAttr>, Kern
   variant.type("input_type", op.getQkv());
   variant.type("result_type", op.getResult());
   variant.rotation(op.getInvFreq(), op.getFactor());
+  variant.integer("static_scales", op.getStaticScales() ? 1 : 0);
   variant.rowsOf(op.getResult());
   // The factors, then one key, read in whole vectors.
   int64_t keyBytes = 4 * llvm::alignTo(cache.getHeadDim() + 16, 16);
@@ -218,6 +220,7 @@ static Declined addKernels(llm::KvAppendOp op, llvm::ArrayRef<RangeAttr>, Kernel
   variant.cache(op.getCache().getType());
   variant.type("keys_type", op.getKeys());
   variant.type("values_type", op.getValues());
+  variant.integer("static_scales", op.getStaticScales() ? 1 : 0);
   variant.rowsOf(op.getKeys());
   kernels.push_back(variant.take());
   return std::nullopt;

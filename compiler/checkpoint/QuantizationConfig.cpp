@@ -14,6 +14,7 @@ namespace {
 
 using Method = QuantizationConfig::Method;
 using Activations = QuantizationConfig::Activations;
+using KvCache = QuantizationConfig::KvCache;
 
 constexpr uint64_t mostColumns = 1u << 24;
 
@@ -45,8 +46,9 @@ const StoredFormat *namedFormat(JsonFields &fields, std::string_view key, std::s
   return nullptr;
 }
 
-void declineKvScheme(QuantizationConfig &config) {
-  config.deviations.push_back(QuantizationConfig::ofKvScales());
+void declineCache(QuantizationConfig &config, std::string stated) {
+  config.deviations.push_back({"KV cache", std::move(stated), "as the recipe says",
+                               "no kernel stores keys and values this way"});
 }
 
 /// Products read activations as they are stored, not as `what` of the checkpoint states.
@@ -55,11 +57,35 @@ void declineActivations(QuantizationConfig &config, std::string what, std::strin
                                "no kernel quantizes them this way"});
 }
 
-/// Four-bit floats: NVFP4, whose scales are e4m3 under one of the tensor, or MXFP4.
-void widenScales(QuantizationConfig &config, bool isNvfp4) {
-  config.deviations.push_back(
-      {"scales", isNvfp4 ? "8 bits for 16 weights" : "8 bits for 32 weights",
-       isNvfp4 ? "f32" : "bf16", "kernels read no scales of 8 bits; the values are the same"});
+/// How compressed-tensors quantizes values of one kind.
+struct Scheme {
+  uint64_t bits = 8;
+  bool isFloat = false, dynamic = false, symmetric = true;
+  std::string strategy;
+
+  std::string str() const {
+    return message(dynamic     ? "dynamic "
+                   : symmetric ? "static "
+                               : "static, asymmetric, ",
+                   bits, "-bit ", isFloat ? "float" : "int", " by ", strategy);
+  }
+};
+
+/// `object` is the value of `key` in the configuration that `fields` reads.
+Scheme readScheme(const Json &object, JsonFields &fields, std::string_view key) {
+  JsonFields own(object);
+  Scheme scheme;
+  scheme.bits = own.unsignedIntegerOr("num_bits", 8, 1, 16);
+  scheme.isFloat = own.stringOr("type", "int") == "float";
+  scheme.symmetric = own.booleanOr("symmetric", true);
+  scheme.strategy = own.stringOr("strategy", own.has("group_size") ? "group" : "tensor");
+  // "local": scales of groups are found at run time, under one of the tensor.
+  auto member = object.find("dynamic");
+  bool isLocal = member && member->isString();
+  scheme.dynamic = isLocal || own.booleanOr("dynamic", false);
+  if (own.error())
+    fields.fail(key, own.error()->code, own.error()->what, own.error()->fix);
+  return scheme;
 }
 
 /// `group_size`: -1 or null stands for a whole row.
@@ -96,19 +122,8 @@ void readAwq(const Json &object, JsonFields &fields, QuantizationConfig &config)
 void readGptq(const Json &object, JsonFields &fields, QuantizationConfig &config) {
   config.bits = fields.unsignedIntegerOr("bits", 4, 1, 8);
   config.group = groupOf(object, fields, "group_size");
-  std::vector<uint64_t> widths = {*config.bits};
-  if (auto dynamic = object.find("dynamic"); dynamic && dynamic->size() > 0) {
-    for (const std::string &pattern : dynamic->keys())
-      if (auto own = dynamic->find(pattern)->find("bits"))
-        if (auto bits = own->unsignedInteger(1, 8))
-          widths.push_back(*bits);
+  if (auto dynamic = object.find("dynamic"); dynamic && dynamic->size() > 0)
     config.bits = config.group = std::nullopt;
-  }
-  for (uint64_t width : {2, 3})
-    if (std::find(widths.begin(), widths.end(), width) != widths.end())
-      config.deviations.push_back({"bits", message(width), "4",
-                                   "kernels read 4 bits; the values are "
-                                   "the same"});
   config.symmetric = fields.booleanOr("sym", true);
   std::string key = fields.has("format") ? "format" : "checkpoint_format";
   std::string format = fields.stringOr(key, "gptq");
@@ -117,39 +132,33 @@ void readGptq(const Json &object, JsonFields &fields, QuantizationConfig &config
 }
 
 /// Refuses a group of weights that no reader of tensors knows; sets what its products read.
-void readScheme(const Json &group, JsonFields &fields, QuantizationConfig &config) {
+void readGroup(const Json &group, JsonFields &fields, QuantizationConfig &config) {
   auto weights = group.find("weights");
   if (weights && weights->isObject()) {
-    JsonFields own(*weights);
-    uint64_t bits = own.unsignedIntegerOr("num_bits", 8, 1, 16);
-    bool isFloat = own.stringOr("type", "int") == "float";
-    if (isFloat && bits != 8 && bits != 4)
-      refuse(fields, "config_groups", message("a ", bits, "-bit float weight"),
+    Scheme scheme = readScheme(*weights, fields, "config_groups");
+    if (scheme.isFloat && scheme.bits != 8 && scheme.bits != 4)
+      refuse(fields, "config_groups", message("a ", scheme.bits, "-bit float weight"),
              "supported: 8 and 4 bits");
-    if (isFloat && bits == 4)
-      widenScales(config, own.stringOr("strategy", "") == "tensor_group");
-    if (own.error())
-      fields.fail("config_groups", own.error()->code, own.error()->what, own.error()->fix);
   }
   auto inputs = group.find("input_activations");
   if (!inputs || !inputs->isObject())
     return;
-  JsonFields own(*inputs);
-  uint64_t bits = own.unsignedIntegerOr("num_bits", 8, 1, 16);
-  std::string type = own.stringOr("type", "int");
-  std::string strategy = own.stringOr("strategy", own.has("group_size") ? "group" : "tensor");
-  // "local": scales of groups are found at run time, under one of the tensor.
-  auto member = inputs->find("dynamic");
-  bool isLocal = member && member->isString();
-  bool dynamic = isLocal || own.booleanOr("dynamic", false);
-  if (own.error())
-    return fields.fail("config_groups", own.error()->code, own.error()->what, own.error()->fix);
-  if (bits == 8 && dynamic && strategy == "token")
-    config.activations = type == "int" ? Activations::Int8PerToken : Activations::Float8PerToken;
+  Scheme scheme = readScheme(*inputs, fields, "config_groups");
+  if (scheme.bits == 8 && scheme.dynamic && scheme.strategy == "token")
+    config.activations = scheme.isFloat ? Activations::Float8PerToken : Activations::Int8PerToken;
+  else if (scheme.bits == 8 && !scheme.dynamic && scheme.symmetric && scheme.strategy == "tensor")
+    config.activations = scheme.isFloat ? Activations::Float8PerTensor : Activations::Int8PerTensor;
   else
-    declineActivations(
-        config, "input_activations",
-        message(dynamic ? "dynamic " : "static ", bits, "-bit ", type, " by ", strategy));
+    declineActivations(config, "input_activations", scheme.str());
+}
+
+/// `kv_cache_scheme`, an object.
+void readCacheScheme(const Json &object, JsonFields &fields, QuantizationConfig &config) {
+  Scheme scheme = readScheme(object, fields, "kv_cache_scheme");
+  if (scheme.bits == 8 && !scheme.dynamic && scheme.symmetric && scheme.strategy == "tensor")
+    config.kvCache = scheme.isFloat ? KvCache::Float8 : KvCache::Int8;
+  else
+    declineCache(config, scheme.str());
 }
 
 void readCompressedTensors(const Json &object, JsonFields &fields, QuantizationConfig &config) {
@@ -159,25 +168,27 @@ void readCompressedTensors(const Json &object, JsonFields &fields, QuantizationC
   for (std::string_view key : {"sparsity_config", "transform_config"})
     if (auto member = object.find(key); member && member->size() > 0)
       refuse(fields, key, std::string(key), "use a checkpoint without it");
-  if (fields.has("kv_cache_scheme"))
-    declineKvScheme(config);
+  if (auto scheme = object.find("kv_cache_scheme"); scheme && scheme->isObject())
+    readCacheScheme(*scheme, fields, config);
   auto groups = object.find("config_groups");
   if (!groups)
     return;
   for (const std::string &key : groups->keys())
     if (auto group = groups->find(key); group && group->isObject())
-      readScheme(*group, fields, config);
+      readGroup(*group, fields, config);
 }
 
 void readFloat8(const Json &object, JsonFields &fields, QuantizationConfig &config) {
   std::string format = fields.stringOr("fmt", "e4m3");
   namedFormat(fields, "fmt", "fp8", format, "FP8 weights of type");
   if (fields.has("kv_cache_scheme"))
-    declineKvScheme(config);
+    config.kvCache = KvCache::Float8;
   std::string scheme = fields.stringOr("activation_scheme", "dynamic");
   bool blocks = object.find("weight_block_size") && !object.find("weight_block_size")->isNull();
   if (scheme == "dynamic" && !blocks)
     config.activations = Activations::Float8PerToken;
+  else if (scheme == "static" && !blocks)
+    config.activations = Activations::Float8PerTensor;
   else
     declineActivations(config, "activation_scheme",
                        scheme == "dynamic" ? "dynamic FP8 by 128 channels"
@@ -189,22 +200,31 @@ void readModelOpt(const Json &object, JsonFields &fields, QuantizationConfig &co
   std::string algorithm = fields.stringOr("quant_algo", "");
   bool isNvfp4 = algorithm == "NVFP4", isAwq = algorithm == "W4A16_AWQ";
   namedFormat(fields, "quant_algo", "modelopt", algorithm, "ModelOpt's");
-  if (fields.has("kv_cache_quant_algo"))
-    declineKvScheme(config);
+  if (auto scheme = object.find("kv_cache_scheme"); scheme && scheme->isObject())
+    readCacheScheme(*scheme, fields, config);
+  else if (std::string cache = fields.stringOr("kv_cache_quant_algo", ""); cache == "FP8")
+    config.kvCache = KvCache::Float8;
+  else if (!cache.empty())
+    declineCache(config, printable(cache));
   if (isAwq) {
     config.bits = 4;
     config.group = groupOf(object, fields, "group_size");
     return;
   }
-  declineActivations(config, "input_scale", isNvfp4 ? "NVFP4" : "static FP8 by tensor");
   if (isNvfp4)
-    widenScales(config, true);
+    declineActivations(config, "input_scale", "NVFP4");
+  else
+    config.activations = Activations::Float8PerTensor;
 }
 
 void readBitsAndBytes(const Json &, JsonFields &fields, QuantizationConfig &config) {
   // The 4-bit formats say all that there is to know in their tensors.
-  if (fields.booleanOr("load_in_4bit", false))
+  if (fields.booleanOr("load_in_4bit", false)) {
+    if (fields.booleanOr("bnb_4bit_use_double_quant", false))
+      config.deviations.push_back({"scales", "quantized twice, 8 bits", "f32",
+                                   "kernels read no such scales; the values are the same"});
     return;
+  }
   if (!fields.booleanOr("load_in_8bit", false))
     return refuse(fields, "load_in_8bit", "bitsandbytes with neither 4 nor 8 bits",
                   "supported: load_in_4bit, load_in_8bit");
@@ -213,9 +233,7 @@ void readBitsAndBytes(const Json &, JsonFields &fields, QuantizationConfig &conf
 }
 
 /// Blocks and exponents say all.
-void readMxFp4(const Json &, JsonFields &, QuantizationConfig &config) {
-  widenScales(config, false);
-}
+void readMxFp4(const Json &, JsonFields &, QuantizationConfig &) {}
 
 /// `quant_type` says which configuration it is. What is read of it holds for all matrices that are
 /// quantized; the metadata of their files say the rest.
@@ -293,11 +311,6 @@ constexpr std::array<Companion, 3> companions = {{
 }};
 
 } // namespace
-
-QuantizationConfig::Deviation QuantizationConfig::ofKvScales() {
-  return {"KV cache", "8 bits with scales of the checkpoint", "as the recipe says",
-          "8-bit caches have a scale for each token"};
-}
 
 Expected<QuantizationConfig> QuantizationConfig::read(const Json &config,
                                                       const std::filesystem::path &directory,

@@ -25,7 +25,15 @@ struct QuantizationConfig {
     TorchAo,
   };
   /// What products read, where the checkpoint was made for other than 16-bit activations.
-  enum class Activations : uint8_t { AsStored, Int8PerToken, Float8PerToken };
+  enum class Activations : uint8_t {
+    AsStored,
+    Int8PerToken,
+    Float8PerToken,
+    Int8PerTensor, ///< with the scale of each product's input, as Float8PerTensor
+    Float8PerTensor,
+  };
+  /// What the KV cache holds, with scales of the checkpoint.
+  enum class KvCache : uint8_t { Unstated, Int8, Float8 };
 
   Method method = Method::None;
   std::string methodName; ///< as the file has it; empty for Method::None
@@ -36,13 +44,12 @@ struct QuantizationConfig {
   bool symmetric = false;                    ///< Gptq: every zero point is half the range
   bool zerosLessOne = false;                 ///< Gptq: stored zero points are one too small
   Activations activations = Activations::AsStored;
+  KvCache kvCache = KvCache::Unstated;
   /// What an engine does otherwise than the checkpoint states, for the report.
   struct Deviation {
     std::string what, stated, effective, why;
   };
   std::vector<Deviation> deviations;
-  /// Of scales for an 8-bit KV cache, which are not taken.
-  static Deviation ofKvScales();
 
   /// Reads what `config` (config.json) and the files beside it say. Adds the files it read to
   /// `inputs`. Errors: those of Json, and INGOT-E1054 for a method or a setting that is not

@@ -13,10 +13,13 @@ constexpr int64_t kKvBlockTokens = 16;
 
 struct ImportOptions {
   int64_t maxContext = 0; ///< positions the engine is declared for; dynamic rotary scaling needs it
+  bool inputScales = false; ///< products get the checkpoint's scale of their input
+  bool kvScales = false;    ///< KV caches get the checkpoint's scales
 };
 
 /// The programs @step and @sample of `checkpoint`'s model, in f32 with weights as stored. Weight
-/// data is not read. Errors come as diagnostics with code INGOT-E10nn.
+/// data is not read, but for code books and scales of one number. Errors come as diagnostics with
+/// code INGOT-E10nn.
 mlir::FailureOr<mlir::OwningOpRef<mlir::ModuleOp>>
 importModel(mlir::MLIRContext *context, const checkpoint::Checkpoint &checkpoint,
             const ImportOptions &options);

@@ -137,7 +137,7 @@ private:
     Value table = step.literal(own ? "rope.sliding_inv_freq" : "rope.inv_freq", rotary.frequencies);
     q = step.rope(q, table, headDim, rotary.factor);
     k = step.rope(k, table, headDim, rotary.factor);
-    step.kvAppend(k, v, step.cache(index));
+    step.kvAppend(k, v, step.cache(index), prefix + "self_attn.");
     double scale = config.attentionMultiplier.value_or(1 / std::sqrt(static_cast<double>(headDim)));
     Value sinks = config.attentionSinks ? step.weight(prefix + "self_attn.sinks",
                                                       {static_cast<int64_t>(config.heads)})
@@ -272,6 +272,6 @@ private:
 
 LogicalResult compiler::importLlama(ModuleOp module, const checkpoint::Checkpoint &checkpoint,
                                     const ImportOptions &options) {
-  StepBuilder step(module, checkpoint);
+  StepBuilder step(module, checkpoint, options);
   return Llama(step, checkpoint.config(), options.maxContext).run(module.getContext());
 }

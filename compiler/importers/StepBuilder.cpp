@@ -2,6 +2,8 @@
 // Shorthands for building @step, and the sampling program.
 #include "compiler/importers/StepBuilder.h"
 
+#include "compiler/importers/StoredScales.h"
+
 #include "passes/FusionReport.h"
 
 #include <cmath>
@@ -55,8 +57,9 @@ RankedTensorType rowsType(OpBuilder &builder, StringRef rows, int64_t columns, T
 
 } // namespace
 
-StepBuilder::StepBuilder(ModuleOp module, const checkpoint::Checkpoint &checkpoint)
-    : checkpoint(checkpoint), module(module), builder(module.getContext()),
+StepBuilder::StepBuilder(ModuleOp module, const checkpoint::Checkpoint &checkpoint,
+                         const ImportOptions &options)
+    : checkpoint(checkpoint), options(options), module(module), builder(module.getContext()),
       weights(module.getContext()), storedWeights(weights, checkpoint), location(module.getLoc()) {}
 
 void StepBuilder::begin(ArrayRef<llm::KvType> cacheTypes) {
@@ -137,6 +140,9 @@ Value StepBuilder::weight(StringRef name, ArrayRef<int64_t> shape) {
       std::string scale = (name.drop_back(strlen("weight")) + "pre_quant_scale").str();
       if (checkpoint.find(scale))
         inputScales[*value] = weight(scale, {shape[1]});
+      if (std::string scale = inputScaleOf(name.str());
+          options.inputScales && checkpoint.find(scale))
+        staticScales[*value] = staticScale(scale);
       return known[name] = *value;
     }
     fail(value.error());
@@ -174,6 +180,13 @@ Value StepBuilder::weight(StringRef name, ArrayRef<int64_t> shape) {
   Value value = llm::WeightOp::create(weights, atSite(builder.getContext(), name),
                                       RankedTensorType::get(rows, element), stored, file, offset);
   return known[name] = adapted(name, value);
+}
+
+float StepBuilder::staticScale(const std::string &name) {
+  auto scale = storedScale(checkpoint, name);
+  if (!scale && !firstError)
+    firstError = scale.error();
+  return scale ? *scale : 1;
 }
 
 Value StepBuilder::adapted(StringRef name, Value weight) {
@@ -234,6 +247,8 @@ Value StepBuilder::permuteRows(Value weight, ArrayRef<int64_t> digits, ArrayRef<
                                            encoded.getEncoding());
   if (Value order = columnOrders.lookup(weight))
     columnOrders[result] = order;
+  if (auto scale = staticScales.find(weight); scale != staticScales.end())
+    staticScales[result] = float(scale->second);
   return result;
 }
 
@@ -273,8 +288,8 @@ Value StepBuilder::embed(Value table) {
 
 Value StepBuilder::rmsNorm(Value input, Value weight, double epsilon, int64_t headDim) {
   return llm::RmsNormOp::create(builder, location, input.getType(), Type(), Type(), input, Value(),
-                                weight, builder.getF32FloatAttr(static_cast<float>(epsilon)),
-                                TypeAttr(),
+                                weight, Value(),
+                                builder.getF32FloatAttr(static_cast<float>(epsilon)), TypeAttr(),
                                 headDim ? builder.getI64IntegerAttr(headDim) : IntegerAttr())
       .getResult();
 }
@@ -303,9 +318,11 @@ Value StepBuilder::linear(Value input, Value weight, Value bias) {
   input = inOrderOf(weight, scaledFor(weight, input));
   int64_t columns = cast<RankedTensorType>(weight.getType()).getShape().front();
   auto type = activation(rowsOf(input), columns);
-  Value product = llm::MatmulOp::create(builder, location, type, input, weight, Value(), Value(),
-                                        Value(), Value(), ValueRange(), Value(), Value(),
-                                        llm::EncodingAttr(), IntegerAttr());
+  auto product = llm::MatmulOp::create(builder, location, type, input, weight, Value(), Value(),
+                                       Value(), Value(), ValueRange(), Value(), Value(),
+                                       llm::EncodingAttr(), IntegerAttr());
+  if (auto scale = staticScales.find(weight); scale != staticScales.end())
+    product->setAttr("llm.static_scale", builder.getF32FloatAttr(scale->second));
   return bias ? add(product, bias) : product;
 }
 
@@ -477,9 +494,14 @@ Value StepBuilder::sliceColumns(Value input, int64_t first, int64_t columns) {
                                      first);
 }
 
-void StepBuilder::kvAppend(Value keys, Value values, Value cache) {
-  llm::KvAppendOp::create(builder, location, keys, values, positions, tokenSequences, blockTable,
-                          cache);
+void StepBuilder::kvAppend(Value keys, Value values, Value cache, const std::string &prefix) {
+  auto append = llm::KvAppendOp::create(builder, location, keys, values, positions, tokenSequences,
+                                        blockTable, cache, Value());
+  auto names = options.kvScales ? kvScaleNames(checkpoint, prefix) : std::nullopt;
+  if (names)
+    append->setAttr(
+        "llm.static_scales",
+        builder.getDenseF32ArrayAttr({staticScale(names->keys), staticScale(names->values)}));
 }
 
 Value StepBuilder::attention(Value query, Value cache, double scale, uint64_t window,

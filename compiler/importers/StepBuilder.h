@@ -24,7 +24,8 @@ public:
     mlir::Value order, starts;    ///< those rows by expert, as llm.group_rows
   };
 
-  StepBuilder(mlir::ModuleOp module, const checkpoint::Checkpoint &checkpoint);
+  StepBuilder(mlir::ModuleOp module, const checkpoint::Checkpoint &checkpoint,
+              const ImportOptions &options);
 
   /// Creates @step with an input for each KV cache in `caches`.
   void begin(llvm::ArrayRef<llm::KvType> caches);
@@ -80,7 +81,8 @@ public:
                              mlir::Value up);
   mlir::Value rope(mlir::Value input, mlir::Value frequencies, int64_t headDim, double factor);
   mlir::Value sliceColumns(mlir::Value input, int64_t first, int64_t columns);
-  void kvAppend(mlir::Value keys, mlir::Value values, mlir::Value cache);
+  /// `prefix`: of the attention's tensors, among which the cache's scales are.
+  void kvAppend(mlir::Value keys, mlir::Value values, mlir::Value cache, const std::string &prefix);
   /// `window`: positions that a token attends to, 0 for all; `softcap`: 0 for none; `sinks`: one
   /// for each query head, or null.
   mlir::Value attention(mlir::Value query, mlir::Value cache, double scale, uint64_t window,
@@ -103,6 +105,7 @@ private:
   mlir::Value scalar(double value);
 
   const checkpoint::Checkpoint &checkpoint;
+  const ImportOptions &options;
   mlir::ModuleOp module;
   mlir::OpBuilder builder; ///< the program's operations
   mlir::OpBuilder weights; ///< weight operations, at the start of the function
@@ -122,11 +125,14 @@ private:
 
   llvm::StringMap<mlir::Value> known;                   ///< weights made so far
   llvm::DenseMap<mlir::Value, mlir::Value> inputScales; ///< of weights
+  llvm::DenseMap<mlir::Value, float> staticScales;      ///< of the 8-bit inputs of weights
   /// Of weights with reordered columns: where column k stands in an input. Equal orders are one.
   llvm::DenseMap<mlir::Value, mlir::Value> columnOrders;
   llvm::DenseMap<mlir::Attribute, mlir::Value> orders; ///< by their content
   llvm::DenseMap<std::pair<mlir::Value, mlir::Value>, mlir::Value> gathered;
   void checkAllRead();
+  /// storedScale(); an error is remembered.
+  float staticScale(const std::string &name);
   /// `weight`, which the model calls `name`, with what the adapter has for it.
   mlir::Value adapted(llvm::StringRef name, mlir::Value weight);
 

@@ -19,8 +19,8 @@ std::string_view name(ScaleShape shape) {
 }
 
 std::string_view name(ActivationType type) {
-  constexpr std::array<std::string_view, 6> names = {"stored", "f32",          "bf16",
-                                                     "f16",    "int8-dynamic", "fp8-dynamic"};
+  constexpr std::array<std::string_view, 8> names = {
+      "stored", "f32", "bf16", "f16", "int8-dynamic", "fp8-dynamic", "int8-static", "fp8-static"};
   return names[static_cast<size_t>(type)];
 }
 
@@ -30,10 +30,14 @@ std::string_view name(StoreType type) {
 }
 
 std::string_view name(KvType type) {
-  constexpr std::array<std::string_view, 7> names = {"stored", "f32",  "bf16", "f16",
-                                                     "int8",   "e4m3", "e5m2"};
+  constexpr std::array<std::string_view, 9> names = {
+      "stored", "f32", "bf16", "f16", "int8", "e4m3", "e5m2", "int8-static", "e4m3-static"};
   return names[static_cast<size_t>(type)];
 }
+
+bool isEightBits(ActivationType type) { return type >= ActivationType::Int8Dynamic; }
+bool isStatic(ActivationType type) { return type >= ActivationType::Int8Static; }
+bool isStatic(KvType type) { return type >= KvType::Int8Static; }
 
 std::string_view name(AttentionType type) { return type == AttentionType::Fp8 ? "fp8" : "stored"; }
 
@@ -112,9 +116,7 @@ std::string Recipe::str() const {
     if (format.type == WeightType::Fp8)
       out += message("    scale: ", name(format.scale), "\n");
   }
-  bool dynamic = activations.compute == ActivationType::Int8Dynamic ||
-                 activations.compute == ActivationType::Fp8Dynamic;
-  if (dynamic)
+  if (isEightBits(activations.compute))
     out += message("activations: {compute: ", name(activations.compute),
                    ", store: ", name(activations.store), "}\n");
   else

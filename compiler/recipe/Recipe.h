@@ -18,9 +18,19 @@ using checkpoint::Expected;
 enum class WeightType : uint8_t { Stored, F32, BF16, F16, Int8, Int4, Fp8 };
 enum class ScaleShape : uint8_t { Tensor, Channel };
 // `Stored` is the checkpoint's own type; settled() leaves it to weights and attention alone.
-enum class ActivationType : uint8_t { Stored, F32, BF16, F16, Int8Dynamic, Fp8Dynamic };
+// `Static`: with the scales of the checkpoint.
+enum class ActivationType : uint8_t {
+  Stored,
+  F32,
+  BF16,
+  F16,
+  Int8Dynamic,
+  Fp8Dynamic,
+  Int8Static,
+  Fp8Static,
+};
 enum class StoreType : uint8_t { Stored, F32, BF16, F16 };
-enum class KvType : uint8_t { Stored, F32, BF16, F16, Int8, E4M3, E5M2 };
+enum class KvType : uint8_t { Stored, F32, BF16, F16, Int8, E4M3, E5M2, Int8Static, E4M3Static };
 enum class AttentionType : uint8_t { Stored, Fp8 };
 
 // The names used in recipes.
@@ -30,6 +40,12 @@ std::string_view name(ActivationType type);
 std::string_view name(StoreType type);
 std::string_view name(KvType type);
 std::string_view name(AttentionType type);
+
+/// Whether products read 8 bits.
+bool isEightBits(ActivationType type);
+/// Whether the scales are the checkpoint's.
+bool isStatic(ActivationType type);
+bool isStatic(KvType type);
 
 /// How one weight matrix [out, in] is stored. Fields that its type does not use keep their
 /// defaults.
@@ -57,7 +73,7 @@ struct WeightRule {
 struct Activations {
   ActivationType compute = ActivationType::Stored; ///< what a matrix product reads
   StoreType store =
-      StoreType::Stored; ///< what results are rounded to; `compute` itself, unless dynamic
+      StoreType::Stored; ///< what results are rounded to; `compute` itself, unless it has 8 bits
 
   bool operator==(const Activations &) const = default;
 };

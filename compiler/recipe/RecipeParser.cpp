@@ -57,10 +57,6 @@ const YamlNode *find(const YamlNode &map, std::string_view key) {
   return nullptr;
 }
 
-bool isDynamic(ActivationType type) {
-  return type == ActivationType::Int8Dynamic || type == ActivationType::Fp8Dynamic;
-}
-
 /// What values of a 16 or 32-bit `type` are stored as; for 8 bits unless the recipe says.
 StoreType storeOf(ActivationType type) {
   switch (type) {
@@ -234,16 +230,16 @@ Expected<Activations> Parser::activations(const YamlNode &node) const {
     storeNode = find(node, "store");
   }
   using enum ActivationType;
-  auto compute =
-      choice(*computeNode, "activation format", {Stored, F32, BF16, F16, Int8Dynamic, Fp8Dynamic});
+  auto compute = choice(*computeNode, "activation format",
+                        {Stored, F32, BF16, F16, Int8Dynamic, Fp8Dynamic, Int8Static, Fp8Static});
   if (!compute)
     return compute.error();
   Activations result{*compute, storeOf(*compute)};
   if (!storeNode)
     return result;
-  if (!isDynamic(*compute))
+  if (!isEightBits(*compute))
     return error(*storeNode, "INGOT-E2008",
-                 message("store goes with int8-dynamic and fp8-dynamic; ", name(*compute),
+                 message("store goes with activations of 8 bits; ", name(*compute),
                          " values are stored as they are"),
                  "remove store");
   auto store = choice(*storeNode, "store type",
@@ -285,7 +281,8 @@ Expected<Recipe> Parser::recipe(const YamlNode &root) const {
   }
   if (const YamlNode *node = find(root, "kv_cache")) {
     using enum KvType;
-    auto read = choice(*node, "KV cache format", {Stored, F32, BF16, F16, Int8, E4M3, E5M2});
+    auto read = choice(*node, "KV cache format",
+                       {Stored, F32, BF16, F16, Int8, E4M3, E5M2, Int8Static, E4M3Static});
     if (!read)
       return read.error();
     recipe.kvCache = *read;

@@ -17,6 +17,17 @@ static LogicalResult verifyFrequencies(Operation *op, Value frequencies, int64_t
   return success();
 }
 
+/// Scales of the checkpoint for the keys and the values of an 8-bit cache, where there are any.
+static LogicalResult verifyStaticScales(Operation *op, Value scales, KvType cache) {
+  if (!scales)
+    return success();
+  if (!typeOf(scales).getElementType().isF32() || typeOf(scales).getShape() != ArrayRef<int64_t>{2})
+    return op->emitOpError() << "static scales are an f32 for the keys and one for the values";
+  if (cache.getElement().getIntOrFloatBitWidth() != 8)
+    return op->emitOpError() << "static scales need a cache of 8 bits";
+  return success();
+}
+
 LogicalResult RopeOp::verify() {
   int64_t headDim = getHeadDim();
   if (headDim < 2 || headDim % 2 != 0 || columnsOf(getInput()) % headDim != 0)
@@ -31,7 +42,7 @@ LogicalResult KvAppendOp::verify() {
   int64_t columns = cache.getHeads() * cache.getHeadDim();
   if (columnsOf(getKeys()) != columns || columnsOf(getValues()) != columns)
     return emitOpError() << "keys and values must have " << columns << " columns for " << cache;
-  return success();
+  return verifyStaticScales(*this, getStaticScales(), cache);
 }
 
 LogicalResult RopeAppendOp::verify() {
@@ -39,6 +50,8 @@ LogicalResult RopeAppendOp::verify() {
   int64_t kvColumns = 2 * cache.getHeads() * cache.getHeadDim();
   if (columnsOf(getQkv()) != columnsOf(getResult()) + kvColumns)
     return emitOpError() << "qkv must have the result's columns and " << kvColumns << " more";
+  if (failed(verifyStaticScales(*this, getStaticScales(), cache)))
+    return failure();
   return verifyFrequencies(*this, getInvFreq(), cache.getHeadDim());
 }
 

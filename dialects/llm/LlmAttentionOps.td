@@ -27,13 +27,16 @@ def Llm_KvAppendOp : Llm_Op<"kv_append", [MemoryEffects<[MemRead, MemWrite]>]> {
   let description = [{
     Token t of sequence row s = token_sequences[t] at position p goes to block block_table[s, p /
     blockTokens], place p % blockTokens. A rounding point: 16-bit elements round to nearest even;
-    8-bit ones are scaled per token and head by amax / (127 | 448 | 57344), scale 1 for zeros.
+    8-bit ones are scaled per token and head by amax / (127 | 448 | 57344), scale 1 for zeros. With
+    `static_scales`, f32 [2], all keys of an 8-bit cache have the first scale and all values the
+    second, as llm.quantize_activation applies one.
   }];
   let arguments = (ins Llm_Activation:$keys, Llm_Activation:$values, Llm_IndexTensor:$positions,
                        Llm_IndexTensor:$token_sequences, Llm_IndexTensor:$block_table,
-                       Llm_KvType:$cache);
+                       Llm_KvType:$cache, Optional<Llm_WeightTensor>:$static_scales);
   let assemblyFormat = [{
-    $keys `,` $values `at` $positions `,` $token_sequences `,` $block_table `into` $cache attr-dict
+    $keys `,` $values `at` $positions `,` $token_sequences `,` $block_table `into` $cache
+    (`static` `(` $static_scales^ `:` type($static_scales) `)`)? attr-dict
     `:` type($keys) `,` type($values) `,` type($positions) `,` type($token_sequences) `,`
     type($block_table) `,` type($cache)
   }];
@@ -45,15 +48,17 @@ def Llm_RopeAppendOp : Llm_Op<"rope_append", [MemoryEffects<[MemRead, MemWrite]>
   let description = [{
     Columns of `qkv`: q heads, then k heads, then v heads. q is rotated into `result` as by
     llm.rope. k is rotated, rounded to `result`'s element type, and appended; v is appended as it
-    is.
+    is; both as by llm.kv_append.
   }];
   let arguments = (ins Llm_Activation:$qkv, Llm_IndexTensor:$positions, TensorOf<[F32]>:$inv_freq,
                        Llm_IndexTensor:$token_sequences, Llm_IndexTensor:$block_table,
-                       Llm_KvType:$cache, F32Attr:$factor);
+                       Llm_KvType:$cache, Optional<Llm_WeightTensor>:$static_scales,
+                       F32Attr:$factor);
   let results = (outs Llm_Activation:$result);
   let assemblyFormat = [{
     $qkv `at` $positions `,` $inv_freq `,` $token_sequences `,` $block_table `into` $cache
-    `factor` $factor attr-dict `:` type($qkv) `,` type($positions) `,` type($inv_freq) `,`
+    (`static` `(` $static_scales^ `:` type($static_scales) `)`)? `factor` $factor attr-dict
+    `:` type($qkv) `,` type($positions) `,` type($inv_freq) `,`
     type($token_sequences) `,` type($block_table) `,` type($cache) `->` type($result)
   }];
   let hasVerifier = 1;

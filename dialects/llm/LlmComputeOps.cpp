@@ -78,6 +78,14 @@ int64_t RmsNormOp::normedColumns() {
   return getHeadDim() ? static_cast<int64_t>(*getHeadDim()) : columnsOf(getInput());
 }
 
+/// A scale of the checkpoint that all rows have, where there is one.
+static LogicalResult verifyStaticScale(Operation *op, Value scale) {
+  if (scale &&
+      (!typeOf(scale).getElementType().isF32() || typeOf(scale).getShape() != ArrayRef<int64_t>{1}))
+    return op->emitOpError() << "a static scale is one f32";
+  return success();
+}
+
 LogicalResult RmsNormOp::verify() {
   RankedTensorType input = typeOf(getInput());
   if (failed(verifySameShape(*this, input, typeOf(getResult()))))
@@ -97,7 +105,9 @@ LogicalResult RmsNormOp::verify() {
     return emitOpError() << "scales go with an 8-bit result and only with it";
   if (quantized != getStore().has_value())
     return emitOpError() << "a store type goes with an 8-bit result and only with it";
-  return success();
+  if (getStaticScale() && !quantized)
+    return emitOpError() << "a static scale needs an 8-bit result";
+  return verifyStaticScale(*this, getStaticScale());
 }
 
 /// An operand of an epilogue must be addressed by row and column, by column, or by row.
@@ -203,6 +213,8 @@ LogicalResult QuantizeActivationOp::verify() {
   RankedTensorType scales = typeOf(getScales());
   if (scales.getRank() != 1 || !sameRows(scales, typeOf(getInput())))
     return emitOpError() << "needs one scale per row";
+  if (failed(verifyStaticScale(*this, getStaticScale())))
+    return failure();
   return verifySameShape(*this, typeOf(getInput()), typeOf(getResult()));
 }
 

@@ -28,13 +28,14 @@ def Llm_RmsNormOp : Llm_Op<"rms_norm", [Pure, AttrSizedOperandSegments, AttrSize
     y = s / sqrt(mean(s^2) + eps) * weight (no factor without weight), rounded to `result`'s type.
     The sum of squares runs over segments of 256 columns, each in order, then over the segments in
     order. With `quantized`: y (before rounding to it, after rounding to `store`) is quantized per
-    row as by llm.quantize_activation into `result` and `scales`.
+    row as by llm.quantize_activation, with its `static_scale`, into `result` and `scales`.
 
     With `head_dim` every run of so many columns is a row of its own, all with the same weight of
     `head_dim` factors; there is no sum and no quantized result then.
   }];
   let arguments = (ins Llm_Activation:$input, Optional<Llm_Activation>:$residual,
-                       Optional<Llm_WeightTensor>:$weight, F32Attr:$eps,
+                       Optional<Llm_WeightTensor>:$weight,
+                       Optional<Llm_WeightTensor>:$static_scale, F32Attr:$eps,
                        OptionalAttr<TypeAttr>:$store, OptionalAttr<I64Attr>:$head_dim);
   let results = (outs Llm_MatmulInput:$result, Optional<AnyRankedTensor>:$scales,
                       Optional<Llm_Activation>:$sum);
@@ -44,7 +45,8 @@ def Llm_RmsNormOp : Llm_Op<"rms_norm", [Pure, AttrSizedOperandSegments, AttrSize
   }];
   let assemblyFormat = [{
     $input (`plus` `(` $residual^ `:` type($residual) `)`)?
-    (`weight` `(` $weight^ `:` type($weight) `)`)? `eps` $eps (`store` $store^)?
+    (`weight` `(` $weight^ `:` type($weight) `)`)?
+    (`static` `(` $static_scale^ `:` type($static_scale) `)`)? `eps` $eps (`store` $store^)?
     (`head_dim` $head_dim^)? attr-dict
     `:` type($input) `->` type($result) (`scales` type($scales)^)? (`sum` type($sum)^)?
   }];
@@ -146,14 +148,18 @@ def Llm_RoundOp : Llm_Op<"round", [Pure]> {
 }
 
 def Llm_QuantizeActivationOp : Llm_Op<"quantize_activation", [Pure]> {
-  let summary = "A rounding point: each row scaled to 8 bits by its absolute maximum";
+  let summary = "A rounding point: rows scaled to 8 bits, by their absolute maximum or all alike";
   let description = [{
     i8: scale = amax / 127, value = rne(x / scale); f8E4M3FN: scale = amax / 448, value = e4m3(x /
-    scale). Division in f32. A zero row has scale 1.
+    scale). Division in f32. A zero row has scale 1. With `static_scale`, f32 [1], every row has
+    that scale, and x / scale is clamped to -127 ... 127 or -448 ... 448 first.
   }];
-  let arguments = (ins Llm_Activation:$input);
+  let arguments = (ins Llm_Activation:$input, Optional<Llm_WeightTensor>:$static_scale);
   let results = (outs TensorOf<[I8, F8E4M3FN]>:$result, TensorOf<[F32]>:$scales);
-  let assemblyFormat = "$input attr-dict `:` type($input) `->` type($result) `,` type($scales)";
+  let assemblyFormat = [{
+    $input (`static` `(` $static_scale^ `:` type($static_scale) `)`)? attr-dict
+    `:` type($input) `->` type($result) `,` type($scales)
+  }];
   let hasVerifier = 1;
 }
 

@@ -40,7 +40,8 @@ struct FuseQuantizeActivation
     auto fused = llm::RmsNormOp::create(
         builder, norm.getLoc(), site.getResult().getType(), site.getScales().getType(),
         norm.getSum() ? norm.getSum().getType() : Type(), norm.getInput(), norm.getResidual(),
-        norm.getWeight(), norm.getEpsAttr(), TypeAttr::get(store), IntegerAttr());
+        norm.getWeight(), site.getStaticScale(), norm.getEpsAttr(), TypeAttr::get(store),
+        IntegerAttr());
     if (norm.getSum())
       norm.getSum().replaceAllUsesWith(fused.getSum());
     site.getResult().replaceAllUsesWith(fused.getResult());

@@ -53,7 +53,7 @@ struct FuseRmsNorm : ingot::impl::FuseRmsNormPassBase<FuseRmsNorm> {
     if (!boundary)
       builder.setInsertionPoint(add); // other users of the sum may come before the norm
     auto fused = llm::RmsNormOp::create(builder, site.getLoc(), site.getResult().getType(), Type(),
-                                        sum.getType(), first, second, site.getWeight(),
+                                        sum.getType(), first, second, site.getWeight(), Value(),
                                         site.getEpsAttr(), site.getStoreAttr(), IntegerAttr());
     if (boundary) {
       builder.setInsertionPointAfter(fused);

@@ -44,9 +44,10 @@ struct FuseRopeAppend : ingot::impl::FuseRopeAppendPassBase<FuseRopeAppend> {
     if (!report.accepts(site))
       return;
     OpBuilder builder(query);
-    auto fused = llm::RopeAppendOp::create(
-        builder, site.getLoc(), query.getType(), qkv, keys.getPositions(), keys.getInvFreq(),
-        site.getTokenSequences(), site.getBlockTable(), site.getCache(), keys.getFactorAttr());
+    auto fused =
+        llm::RopeAppendOp::create(builder, site.getLoc(), query.getType(), qkv, keys.getPositions(),
+                                  keys.getInvFreq(), site.getTokenSequences(), site.getBlockTable(),
+                                  site.getCache(), site.getStaticScales(), keys.getFactorAttr());
     query.replaceAllUsesWith(fused.getResult());
     query->erase();
     site->erase();

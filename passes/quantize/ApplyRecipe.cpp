@@ -31,6 +31,11 @@ struct ApplyRecipe : ingot::impl::ApplyRecipePassBase<ApplyRecipe> {
     for (auto function : module.getOps<func::FuncOp>()) {
       if (auto kv = module->getAttrOfType<TypeAttr>("llm.kv"))
         setKvElement(function, kv.getValue());
+      function.walk([&](llm::KvAppendOp op) {
+        auto scales = dyn_cast_or_null<DenseF32ArrayAttr>(op->removeAttr("llm.static_scales"));
+        if (scales)
+          setStaticScales(op, scales);
+      });
       if (auto store = module->getAttrOfType<TypeAttr>("llm.store"))
         if (!store.getValue().isF32())
           roundActivations(function, store.getValue());
@@ -189,6 +194,14 @@ struct ApplyRecipe : ingot::impl::ApplyRecipePassBase<ApplyRecipe> {
     function.setType(FunctionType::get(function.getContext(),
                                        function.getBody().front().getArgumentTypes(),
                                        function.getResultTypes()));
+  }
+
+  static void setStaticScales(llm::KvAppendOp append, ArrayRef<float> scales) {
+    OpBuilder builder = OpBuilder::atBlockBegin(append->getBlock());
+    auto type = RankedTensorType::get({2}, builder.getF32Type());
+    append.getStaticScalesMutable().assign(
+        llm::LiteralOp::create(builder, append.getLoc(), type, siteOf(append) + ".kv_scales",
+                               DenseElementsAttr::get(type, scales)));
   }
 
   /// Whether the result of `op` is a value that a step stores. A product that only feeds its own

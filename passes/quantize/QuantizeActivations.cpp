@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Inserts llm.quantize_activation before products whose encoded weight goes with 8-bit inputs.
+// Inserts llm.quantize_activation before products whose encoded weight goes with 8-bit inputs, with
+// a scale found at run time or the checkpoint's.
 #include "passes/FusionReport.h"
 #include "passes/quantize/Passes.h"
 
@@ -17,17 +18,20 @@ namespace {
 
 struct QuantizeActivations : ingot::impl::QuantizeActivationsPassBase<QuantizeActivations> {
   void runOnOperation() override {
-    auto compute = getOperation()->getAttrOfType<StringAttr>("llm.compute");
-    if (!compute || !compute.getValue().ends_with("-dynamic"))
-      return;
-    FusionReport report(getOperation(), getArgument());
-    if (!report)
-      return signalPassFailure();
-    bool integers = compute.getValue() == "int8-dynamic";
-    report.forEach<llm::MatmulOp>([&](llm::MatmulOp op) { visit(report, op, integers); });
+    auto attribute = getOperation()->getAttrOfType<StringAttr>("llm.compute");
+    StringRef compute = attribute ? attribute.getValue() : StringRef();
+    isStatic = compute.ends_with("-static");
+    integers = compute.starts_with("int8");
+    if (isStatic || compute.ends_with("-dynamic")) {
+      FusionReport report(getOperation(), getArgument());
+      if (!report)
+        return signalPassFailure();
+      report.forEach<llm::MatmulOp>([&](llm::MatmulOp op) { visit(report, op); });
+    }
+    getOperation()->walk([](llm::MatmulOp op) { op->removeAttr(kStaticScale); });
   }
 
-  void visit(FusionReport &report, llm::MatmulOp site, bool integers) {
+  void visit(FusionReport &report, llm::MatmulOp site) {
     std::optional<llm::EncodingAttr> encoding = site.getEncoding();
     bool fits =
         encoding && (integers ? hasIntegers(site, *encoding) : encoding->getKind() == "fp8");
@@ -37,24 +41,38 @@ struct QuantizeActivations : ingot::impl::QuantizeActivationsPassBase<QuantizeAc
           std::string("a weight ") +
               (encoding ? "in " + encoding->getKind().str() : std::string("without encoding")) +
               " has no product with " + (integers ? "int8" : "fp8") + " activations");
+    FloatAttr scale;
+    if (isStatic && !(scale = site->getAttrOfType<FloatAttr>(kStaticScale)))
+      return report.declined(site, "the checkpoint has no scale for its input");
     if (!report.accepts(site))
       return;
-    // Products of one input share its quantized form.
-    llm::QuantizeActivationOp &quantized = quantizedForms[site.getInput()];
+    // Products of one input and one scale share its quantized form.
+    llm::QuantizeActivationOp &quantized = quantizedForms[{site.getInput(), scale}];
     if (!quantized) {
       OpBuilder builder(site);
-      builder.setInsertionPointAfterValue(site.getInput());
+      Value literal = scale ? literalOf(builder, site, scale) : Value();
+      builder.setInsertionPointAfterValue(
+          literal && isa<BlockArgument>(site.getInput()) ? literal : site.getInput());
       auto type = cast<RankedTensorType>(site.getInput().getType());
       Type element =
           integers ? Type(builder.getI8Type()) : Type(Float8E4M3FNType::get(builder.getContext()));
       auto scales = RankedTensorType::get(type.getShape().take_front(), builder.getF32Type(),
                                           type.getEncoding());
-      quantized = llm::QuantizeActivationOp::create(
-          builder, site.getLoc(), llm::withElement(type, element), scales, site.getInput());
+      quantized =
+          llm::QuantizeActivationOp::create(builder, site.getLoc(), llm::withElement(type, element),
+                                            scales, site.getInput(), literal);
     }
     site.getInputMutable().assign(quantized.getResult());
     site.getInputScalesMutable().assign(quantized.getScales());
     report.applied(site);
+  }
+
+  /// `scale` as a weight of the step, among the others at its start.
+  static Value literalOf(OpBuilder &builder, llm::MatmulOp site, FloatAttr scale) {
+    builder.setInsertionPointToStart(site->getBlock());
+    auto type = RankedTensorType::get({1}, builder.getF32Type());
+    return llm::LiteralOp::create(builder, site.getLoc(), type, siteOf(site) + ".input_scale",
+                                  DenseElementsAttr::get(type, scale.getValue()));
   }
 
   /// Whether what scales multiply are integers of at most 8 bits.
@@ -68,7 +86,11 @@ struct QuantizeActivations : ingot::impl::QuantizeActivationsPassBase<QuantizeAc
            });
   }
 
-  DenseMap<Value, llm::QuantizeActivationOp> quantizedForms;
+  /// On a product: the scale that the checkpoint has for its input, an f32.
+  static constexpr StringLiteral kStaticScale = "llm.static_scale";
+
+  bool isStatic = false, integers = false;
+  DenseMap<std::pair<Value, Attribute>, llm::QuantizeActivationOp> quantizedForms;
 };
 
 } // namespace

@@ -3,6 +3,7 @@
 #include "tests/conformance/Cases.h"
 
 #include "llvm/Support/FormatVariadic.h"
+#include <algorithm>
 #include <cmath>
 
 using namespace mlir;
@@ -21,14 +22,25 @@ struct Layer {
   int64_t pairs = 0; ///< of a head that rotate; 0: all
   int64_t window = 0;
   double softcap = 0;
-  std::string sinks = {}; ///< element type; empty: none
+  std::string sinks = {};    ///< element type; empty: none
+  bool staticScales = false; ///< of an 8-bit cache that is appended to
 
   int64_t kvColumns() const { return kvHeads * headDim; }
   std::string cacheType() const {
     return formatv("!llm.kv<{0} x {1} x {2}, block = {3}>", kvHeads, headDim, cache, blockTokens);
   }
   std::string name() const {
-    return formatv("{0}_{1}_{2}_{3}x{4}", activation, cache, heads, kvHeads, headDim);
+    return formatv("{0}_{1}_{2}_{3}x{4}", activation, cache, heads, kvHeads, headDim).str() +
+           (staticScales ? "_static" : "");
+  }
+  /// The parameter of static scales, argument 5, and how operations take it.
+  std::string scalesParameter() const {
+    return staticScales ? ", %w: tensor<2xf32> {test.role = \"scales\"}" : "";
+  }
+  std::string scalesOperand() const { return staticScales ? " static(%w : tensor<2xf32>)" : ""; }
+  /// The static scale of keys or values; 0 for none.
+  float staticScale(const Inputs &inputs, bool value) const {
+    return staticScales ? float(inputs.arguments[5].tensor.at(value ? 1 : 0)) : 0;
   }
 };
 
@@ -52,18 +64,19 @@ int64_t cacheIndex(const Layer &layer, const Inputs &inputs, int64_t sequence, i
          (head * layer.blockTokens + position % layer.blockTokens) * layer.headDim;
 }
 
-/// Puts one head, as the cache stores it, into `cache` from `first` on.
-void storeHead(const Layer &layer, const std::vector<double> &head, double tolerance,
+/// Puts one head, as the cache stores it, into `cache` from `first` on. `fixed`: its scale, or 0.
+void storeHead(const Layer &layer, const std::vector<double> &head, float fixed, double tolerance,
                std::vector<Expected> &cache, int64_t first) {
   Type element = elementType(layer.cache);
   bool scaled = element.getIntOrFloatBitWidth() == 8;
   float amax = 0;
   for (double value : head)
     amax = std::max(amax, float(std::abs(value)));
-  double limit = layer.cache == "i8" ? 127 : layer.cache == "f8E4M3FN" ? 448 : 57344;
-  float scale = scaled && amax > 0 ? amax / float(limit) : 1.0f;
+  float limit = layer.cache == "i8" ? 127 : layer.cache == "f8E4M3FN" ? 448 : 57344;
+  float scale = fixed > 0 ? fixed : scaled && amax > 0 ? amax / limit : 1.0f;
   for (size_t i = 0; i < head.size(); ++i) {
     float quotient = float(head[i]) / scale;
+    quotient = fixed > 0 ? std::clamp(quotient, -limit, limit) : quotient;
     double code = layer.cache == "i8" ? std::nearbyint(quotient) : rounded(element, quotient);
     // With inexact inputs the code may be its neighbour.
     double step = tolerance > 0 ? 1.01 * spacing(element, code) * scale + tolerance : 0;
@@ -89,7 +102,8 @@ static Case appendCase(const Layer &layer) {
   Case built;
   built.name = "kv_append_" + layer.name();
   built.plain = "func.func @f(%k: " + type + ", %v: " + type + ", " + kIndexParameters +
-                ", %c: " + layer.cacheType() + ") {\n  llm.kv_append %k, %v at %p, %s, %b into %c" +
+                layer.scalesParameter() + ", %c: " + layer.cacheType() +
+                ") {\n  llm.kv_append %k, %v at %p, %s, %b into %c" + layer.scalesOperand() +
                 " : " + type + ", " + type + ", " + kIndex + ", " + kIndex + ", " + kTable + ", " +
                 layer.cacheType() + "\n  return\n}";
   built.oracle = [layer](const Inputs &inputs) {
@@ -103,7 +117,7 @@ static Case appendCase(const Layer &layer) {
                 inputs.arguments[value ? 1 : 0].tensor.at(t, head * layer.headDim + i));
           auto position = int64_t(inputs.arguments[2].tensor.at(t));
           auto sequence = int64_t(inputs.arguments[3].tensor.at(t));
-          storeHead(layer, values, 0, expected,
+          storeHead(layer, values, layer.staticScale(inputs, value), 0, expected,
                     cacheIndex(layer, inputs, sequence, position, head, value));
         }
     return expected;
@@ -119,7 +133,8 @@ static Case ropeAppendCase(const Layer &layer) {
   int64_t pairs = layer.pairs ? layer.pairs : layer.headDim / 2;
   std::string frequencies = formatv("tensor<{0}xf32>", pairs);
   std::string parameters = "%x: " + qkv + ", " + kIndexParameters + ", %f: " + frequencies +
-                           " {test.role = \"frequencies\"}, %c: " + layer.cacheType();
+                           " {test.role = \"frequencies\"}" + layer.scalesParameter() +
+                           ", %c: " + layer.cacheType();
   auto slice = [&](const char *name, int64_t first, const std::string &type) {
     return formatv("  %{0} = llm.slice_columns %x from {1} : {2} -> {3}\n", name, first, qkv, type)
         .str();
@@ -136,14 +151,14 @@ static Case ropeAppendCase(const Layer &layer) {
   built.plain = "func.func @f(" + parameters + ") -> " + query + " {\n" + slice("q", 0, query) +
                 slice("k", queryColumns, keys) + slice("v", queryColumns + kv, keys) +
                 rope("y", "q", query) + rope("r", "k", keys) +
-                "  llm.kv_append %r, %v at %p, %s, %b into %c : " + keys + ", " + keys + ", " +
-                kIndex + ", " + kIndex + ", " + kTable + ", " + layer.cacheType() +
-                "\n  return %y : " + query + "\n}";
-  std::string fused =
-      "func.func @f(" + parameters + ") -> " + query +
-      " {\n  %y = llm.rope_append %x at %p, %f, %s, %b into %c factor 1.0 : " + qkv + ", " +
-      kIndex + ", " + frequencies + ", " + kIndex + ", " + kTable + ", " + layer.cacheType() +
-      " -> " + query + "\n  return %y : " + query + "\n}";
+                "  llm.kv_append %r, %v at %p, %s, %b into %c" + layer.scalesOperand() + " : " +
+                keys + ", " + keys + ", " + kIndex + ", " + kIndex + ", " + kTable + ", " +
+                layer.cacheType() + "\n  return %y : " + query + "\n}";
+  std::string fused = "func.func @f(" + parameters + ") -> " + query +
+                      " {\n  %y = llm.rope_append %x at %p, %f, %s, %b into %c" +
+                      layer.scalesOperand() + " factor 1.0 : " + qkv + ", " + kIndex + ", " +
+                      frequencies + ", " + kIndex + ", " + kTable + ", " + layer.cacheType() +
+                      " -> " + query + "\n  return %y : " + query + "\n}";
   built.fused = [fused](int64_t) { return fused; };
   built.oracle = [=](const Inputs &inputs) {
     Type element = elementType(layer.activation);
@@ -178,7 +193,8 @@ static Case ropeAppendCase(const Layer &layer) {
         int64_t kvHead = head - layer.heads;
         bool isValue = kvHead >= layer.kvHeads;
         if (kvHead >= 0)
-          storeHead(layer, values, isValue ? 0 : 1e-6 * largest + spacing(element, largest), cache,
+          storeHead(layer, values, layer.staticScale(inputs, isValue),
+                    isValue ? 0 : 1e-6 * largest + spacing(element, largest), cache,
                     cacheIndex(layer, inputs, sequence, position, kvHead % layer.kvHeads, isValue));
       }
     }
@@ -340,6 +356,13 @@ std::vector<Case> conformance::attentionCases() {
       add(attentionCase(layer), {1, 17}, full);
       add(ropeAppendCase(layer), {3}, full || headDim == 16);
     }
+  // Scales of the checkpoint, some of them too small for the largest values.
+  for (std::string cache : {"i8", "f8E4M3FN"}) {
+    Layer fixed = {4, 2, 80, cache, "bf16"};
+    fixed.staticScales = true;
+    add(appendCase(fixed), {1, 7});
+    add(ropeAppendCase(fixed), {1, 17});
+  }
   // Heads of which a part rotates.
   add(ropeAppendCase({4, 2, 128, "bf16", "bf16", 16, false, 48}), {1, 17});
   add(ropeAppendCase({3, 1, 96, "i8", "f32", 16, false, 36}), {3});

@@ -3,6 +3,7 @@
 #include "tests/conformance/Cases.h"
 
 #include "llvm/Support/FormatVariadic.h"
+#include <algorithm>
 #include <cmath>
 
 using namespace mlir;
@@ -137,14 +138,20 @@ static Case normCase(const std::string &input, const std::string &result, int64_
   return built;
 }
 
-/// The fused norm: of a sum, into 8 bits, or both.
+/// A static scale as a parameter, and how operations take it.
+static const std::string kScaleParameter = ", %k: tensor<1xf32> {test.role = \"scales\"}";
+static const std::string kScaleOperand = " static(%k : tensor<1xf32>)";
+
+/// The fused norm: of a sum, into 8 bits, or both. `fixed`: with a static scale.
 static Case fusedNormCase(const std::string &store, const std::string &quantized, bool residual,
-                          int64_t columns) {
+                          int64_t columns, bool fixed = false) {
   std::string in = activation(columns, store), wide = activation(columns, "f32");
   std::string weight = formatv("tensor<{0}xbf16>", columns);
   std::string out = quantized.empty() ? in : activation(columns, quantized);
   std::string scales = "tensor<?xf32, \"T\">";
-  std::string parameters = "%x: " + in + (residual ? ", %r: " + in : "") + ", %w: " + weight;
+  std::string parameters = "%x: " + in + (residual ? ", %r: " + in : "") + ", %w: " + weight +
+                           (fixed ? kScaleParameter : "");
+  std::string scale = fixed ? kScaleOperand : "";
   std::string results = out, returned = "%y";
   std::string plain, op = "llm.rms_norm %x", types = " : " + in + " -> " + out;
   std::string source = "%x";
@@ -167,16 +174,16 @@ static Case fusedNormCase(const std::string &store, const std::string &quantized
   if (quantized.empty())
     plain += "  %y = " + norm + " -> " + in + "\n";
   else
-    plain += "  %n = " + norm + " -> " + in + "\n  %y, %q = llm.quantize_activation %n : " + in +
-             " -> " + out + ", " + scales + "\n";
-  op += " weight(%w : " + weight + ") eps 1.0e-5" + (quantized.empty() ? "" : " store " + store) +
-        types;
+    plain += "  %n = " + norm + " -> " + in + "\n  %y, %q = llm.quantize_activation %n" + scale +
+             " : " + in + " -> " + out + ", " + scales + "\n";
+  op += " weight(%w : " + weight + ")" + scale + " eps 1.0e-5" +
+        (quantized.empty() ? "" : " store " + store) + types;
   std::string names =
       "%y" + std::string(quantized.empty() ? "" : ", %q") + (residual ? ", %s" : "");
   std::string fused = function(parameters, results, "  " + names + " = " + op + "\n", returned);
   Case built;
   built.name = "rms_norm_fused_" + store + "_" + quantized + (residual ? "_residual" : "") + "_" +
-               std::to_string(columns);
+               std::to_string(columns) + (fixed ? "_static" : "");
   built.plain = function(parameters, results, plain, returned);
   built.fused = [fused](int64_t) { return fused; };
   built.apart = 1e-5;
@@ -307,26 +314,30 @@ static Case roundCase(const std::string &from, const std::string &to) {
       43);
 }
 
-static Case quantizeCase(const std::string &from, const std::string &to) {
+static Case quantizeCase(const std::string &from, const std::string &to, bool fixed = false) {
   constexpr int64_t kColumns = 172;
   std::string in = activation(kColumns, from), out = activation(kColumns, to);
   std::string scales = "tensor<?xf32, \"T\">";
   Case built;
-  built.name = "quantize_activation_" + from + "_" + to;
-  built.plain = function("%x: " + in, out + ", " + scales,
-                         "  %y, %s = llm.quantize_activation %x : " + in + " -> " + out + ", " +
-                             scales + "\n",
+  built.name = "quantize_activation_" + from + "_" + to + (fixed ? "_static" : "");
+  built.plain = function("%x: " + in + (fixed ? kScaleParameter : ""), out + ", " + scales,
+                         "  %y, %s = llm.quantize_activation %x" + (fixed ? kScaleOperand : "") +
+                             " : " + in + " -> " + out + ", " + scales + "\n",
                          "%y, %s");
-  built.oracle = [to](const Inputs &inputs) {
+  built.oracle = [to, fixed](const Inputs &inputs) {
+    float limit = to == "i8" ? 127.0f : 448.0f;
     const HostTensor &x = inputs.arguments[0].tensor;
     std::vector<Expected> values, scales;
     for (int64_t row = 0; row < x.rows; ++row) {
       float amax = 0;
       for (int64_t i = 0; i < x.columns; ++i)
         amax = std::max(amax, float(std::abs(x.at(row, i))));
-      float scale = amax > 0 ? amax / (to == "i8" ? 127.0f : 448.0f) : 1.0f;
+      float scale = fixed      ? float(inputs.arguments[1].tensor.at(0))
+                    : amax > 0 ? amax / limit
+                               : 1.0f;
       for (int64_t i = 0; i < x.columns; ++i) {
         float quotient = float(x.at(row, i)) / scale;
+        quotient = fixed ? std::clamp(quotient, -limit, limit) : quotient;
         values.push_back(
             {to == "i8" ? std::nearbyint(quotient) : rounded(elementType(to), quotient), 0});
       }
@@ -467,6 +478,10 @@ std::vector<Case> conformance::rowCases() {
       if (!quantized.empty())
         add(fusedNormCase(store, quantized, false, 600), store == "f32");
     }
+  for (std::string quantized : {"i8", "f8E4M3FN"}) {
+    add(fusedNormCase("bf16", quantized, true, 172, /*fixed=*/true));
+    add(quantizeCase("bf16", quantized, /*fixed=*/true));
+  }
   add(functionCase("math.exp", std::exp));
   add(functionCase("math.tanh", std::tanh));
   add(functionCase("math.sqrt", std::sqrt));

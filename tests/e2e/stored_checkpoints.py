@@ -56,6 +56,10 @@ class StoredCheckpoints(harness.BuildTest):
         options = json.loads((folder / "report.json").read_text())["provenance"]["options"]
         return output, {option["name"]: option for option in options}
 
+    def assert_sound(self, engine, *options):
+        result = self.ingot_run("selftest", engine, *options)
+        self.assertEqual(result.returncode, 0, result.stdout + result.stderr)
+
     def assert_same_weights(self, one, other):
         self.assertNotIn("weights", self.differing(one, other))
 
@@ -79,7 +83,7 @@ class StoredCheckpoints(harness.BuildTest):
             return name.replace("weight_packed", "weight"), dtype, shape, data
 
         theirs, said = self.report("ct", self.variant("ct-nvfp4a16", "ct", divisor))
-        self.assertEqual(said["checkpoint: scales"]["effective"], "f32")
+        self.assertNotIn("checkpoint: scales", said)
         ours, said = self.report("modelopt", self.variant(
             "ct-nvfp4a16", "modelopt", modelopt,
             {"quant_method": "modelopt", "quant_algo": "NVFP4"}))
@@ -99,7 +103,7 @@ class StoredCheckpoints(harness.BuildTest):
             "mxfp4-blocks-scales", "rows", rows,
             {"quant_method": "compressed-tensors", "format": "mxfp4-pack-quantized",
              "config_groups": {"group_0": scheme}}))
-        self.assertEqual(said["checkpoint: scales"]["effective"], "bf16")
+        self.assertNotIn("checkpoint: scales", said)
         theirs, _ = self.report("blocks", DATA / "quantized" / "mxfp4-blocks-scales")
         self.assert_same_weights(theirs, ours)
 
@@ -415,22 +419,89 @@ class StoredCheckpoints(harness.BuildTest):
         # In each of two layers: q, k and v; o; gate and up; down.
         self.assertEqual(len(launches), 2 * 4)
 
-    def test_scales_of_the_cache_are_said_not_to_be_taken(self):
-        source = "modelopt-fp8"
-        tensors = read_tensors(DATA / "quantized" / source / "model.safetensors")
-        scheme = json.loads((DATA / "quantized" / source / "config.json").read_text())[
-            "quantization_config"]
-        scales = {f"model.layers.{layer}.self_attn.{name}": ("F32", [], struct.pack("<f", 0.5))
-                  for layer in range(2) for name in ("k_proj.k_scale", "v_proj.v_scale")}
-        plain, said = self.report("plain", DATA / "quantized" / source)
-        self.assertNotIn("checkpoint: KV cache", said)
-        for name, config in (("stated", {**scheme, "kv_cache_quant_algo": "FP8"}),
-                             ("unstated", scheme)):
-            model = self.variant(source, name, lambda *tensor: tensor, config)
-            write_tensors(model / "model.safetensors", {**tensors, **scales})
-            engine, said = self.report(name + "-cache", model)
-            self.assertEqual(said["checkpoint: KV cache"]["effective"], "as the recipe says")
-            self.assert_same_weights(plain, engine)
+    def cache_scales(self, name, scales, config=None):
+        """modelopt-fp8 with these tensors beside its own: names are of a layer's attention."""
+        source = DATA / "quantized" / "modelopt-fp8"
+        config = config or json.loads((source / "config.json").read_text())["quantization_config"]
+        model = self.variant("modelopt-fp8", name, lambda *tensor: tensor, config)
+        scales = {f"model.layers.{layer}.self_attn.{part}": tensor
+                  for layer in range(2) for part, tensor in scales.items()}
+        write_tensors(model / "model.safetensors",
+                      {**read_tensors(source / "model.safetensors"), **scales})
+        return model
+
+    def test_scales_of_the_cache_are_taken(self):
+        keys, values = (("F32", [], struct.pack("<f", scale)) for scale in (0.5, 0.25))
+        _, said = self.report("plain", DATA / "quantized" / "modelopt-fp8")
+        self.assertNotIn("recipe: kv_cache", said)
+        names = (("k_scale", "v_scale"), ("k_proj.k_scale", "v_proj.v_scale"),
+                 ("k_proj.output_scale", "v_proj.output_scale"))
+        engines = []
+        for number, (key, value) in enumerate(names):
+            model = self.cache_scales(f"cache{number}", {key: keys, value: values})
+            engine, said = self.report(f"cache-engine{number}", model)
+            self.assertEqual(said["recipe: kv_cache"]["effective"], "e4m3-static")
+            self.assert_sound(engine)
+            engines.append(engine)
+        for other in engines[1:]:
+            self.assert_same_weights(engines[0], other)
+
+        gpu, _ = self.report("cache-gpu", self.folder / "cache0", "--target", "sm_90a")
+        self.assert_sound(gpu, "--simulate", "sm_90a")
+
+        # Other scales are other numbers in the engine; without them there is nothing to take.
+        half = self.cache_scales("half", {"k_scale": values, "v_scale": values})
+        self.assertIn("weights", self.differing(engines[0], self.report("half-engine", half)[0]))
+        recipe = self.folder / "cache.yaml"
+        recipe.write_text("version: 1\nkv_cache: e4m3\n")
+        _, said = self.report("own", half, "--recipe", recipe)
+        self.assertEqual(said["checkpoint: KV cache"]["reason"], "the recipe says so")
+        recipe.write_text("version: 1\nkv_cache: e4m3-static\n")
+        output = self.fresh("out") / "m.ingot"
+        self.assert_refused(self.build(DATA / "quantized" / "modelopt-fp8", output, "--recipe",
+                                       recipe), output, "INGOT-E2011")
+
+    def test_scales_of_inputs_are_taken(self):
+        source = DATA / "quantized" / "modelopt-fp8"
+        engine, said = self.report("static", source)
+        self.assertEqual(said["recipe: activations"]["effective"], "fp8-static")
+        self.assert_sound(engine)
+
+        # In the type that the model's other numbers have.
+        def short(name, dtype, shape, data):
+            if not name.endswith("input_scale"):
+                return name, dtype, shape, data
+            return name, "BF16", shape, data[2:]
+
+        def rounded(name, dtype, shape, data):
+            return name, dtype, shape, (b"\0\0" + data[2:] if name.endswith("input_scale")
+                                        else data)
+
+        self.assert_same_weights(*(
+            self.report(f"{change.__name__}-engine",
+                        self.variant("modelopt-fp8", change.__name__, change))[0]
+            for change in (short, rounded)))
+
+        def changed(dtype, shape, data):
+            return lambda *tensor: ((tensor[0], dtype, shape, data)
+                                    if tensor[0].endswith("input_scale") else tensor)
+
+        for tensor, code in ((("F32", [1], struct.pack("<f", 0)), "INGOT-E1125.*input_scale is 0"),
+                             (("F32", [1], struct.pack("<f", -1)), "INGOT-E1125"),
+                             (("F32", [1], b"\0\0\xc0\x7f"), "INGOT-E1125.*nan"),
+                             (("F32", [2], bytes(8)), "INGOT-E1054.*several numbers"),
+                             (("I32", [1], bytes(4)), "INGOT-E1081.*I32")):
+            self.assert_variant_refused("modelopt-fp8", changed(*tensor), code)
+        # Where the recipe reads other activations, they do not matter.
+        recipe = self.folder / "bf16.yaml"
+        recipe.write_text("version: 1\nactivations: bf16\n")
+        broken = self.variant("modelopt-fp8", "broken", changed("F32", [1], bytes(4)))
+        _, said = self.report("bf16", broken, "--recipe", recipe)
+        self.assertEqual(said["checkpoint: activations"]["asked"], "fp8-static")
+        recipe.write_text("version: 1\nactivations: fp8-static\n")
+        output = self.fresh("out") / "m.ingot"
+        self.assert_refused(self.build(DATA / "quantized" / "fp8-block128", output, "--recipe",
+                                       recipe), output, "INGOT-E2011")
 
     def test_blocks_that_cross_rows(self):
         source = "bnb-nf4"

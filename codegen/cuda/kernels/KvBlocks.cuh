@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Addresses in a paged KV cache, by the layout of !llm.kv, and what appends to it.
+// Addresses in a paged KV cache, by the layout of !llm.kv, and heads as warps hold them.
 #pragma once
 
 #include "Rows.cuh"
@@ -94,17 +94,4 @@ template <class Change> INGOT_DEVICE void forElements(Head &head, Change change)
       change(head.low[piece][i]);
       change(head.high[piece][i]);
     }
-}
-
-/// Rounds a head to the cache's type; a warp together. `scale` is set where the cache has scales.
-INGOT_DEVICE void appendHead(Head head, void *to, i64 first, float *scale) {
-  if constexpr (kKvScaled) {
-    float amax = 0;
-    forElements(head, [&](float &value) { amax = fmaxf(amax, fabsf(value)); });
-    float divisor = quantizedScale<constants::kv_type>(warpMax(amax));
-    forElements(head, [&](float &value) { value = value / divisor; });
-    if (threadIdx.x % kWarpSize == 0)
-      *scale = divisor;
-  }
-  storeHead<constants::kv_type>(to, first, head);
 }

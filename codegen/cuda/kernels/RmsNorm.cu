@@ -2,7 +2,7 @@
 // llm.rms_norm, with residual, sum and quantized result where the operation has them: one row, or
 // one head of a row, a block. Squares are summed by warps, a segment of 256 columns each: 8 columns
 // of a lane in order, then the lanes as warpSum does; the segments in order. Buffers: input,
-// residual?, weight?, result, scales?, sum?.
+// residual?, weight?, static_scale?, result, scales?, sum?.
 #include "Rows.cuh"
 
 namespace {
@@ -17,7 +17,8 @@ constexpr bool kQuantized = elementBytes(constants::result_type) == 1;
 
 /// Buffers behind the input, in order; absent ones have the index of the next.
 constexpr int kWeight = 1 + int(constants::residual);
-constexpr int kResult = kWeight + int(constants::weighted);
+constexpr int kStaticScale = kWeight + int(constants::weighted);
+constexpr int kResult = kStaticScale + int(constants::static_scale);
 constexpr int kScales = kResult + 1;
 constexpr int kSum = kScales + (kQuantized ? 1 : 0);
 
@@ -94,6 +95,19 @@ INGOT_DEVICE void norm(const Launch &launch, float root, float (&values)[kRounds
     }
 }
 
+/// The scale of the normed row: the checkpoint's, or by its largest magnitude.
+INGOT_DEVICE float scaleOf(const Launch &launch, const float (&values)[kRounds][kLaneColumns]) {
+  if constexpr (constants::static_scale != 0)
+    return launch.buffer<const float>(kStaticScale)[0];
+  float amax = 0;
+#pragma unroll
+  for (int round = 0; round < kRounds; ++round)
+#pragma unroll
+    for (int i = 0; i < kLaneColumns; ++i)
+      amax = fmaxf(amax, fabsf(values[round][i]));
+  return quantizedScale<constants::result_type>(blockMax<constants::threads>(amax));
+}
+
 /// Stores the row times `1 / scale`.
 template <bool Scaled>
 INGOT_DEVICE void storeRow(const Launch &launch, i64 first, float scale,
@@ -106,7 +120,9 @@ INGOT_DEVICE void storeRow(const Launch &launch, i64 first, float scale,
       float y[kWidth];
 #pragma unroll
       for (int i = 0; i < kWidth; ++i)
-        y[i] = Scaled ? values[round][part + i] / scale : values[round][part + i];
+        y[i] = Scaled ? scaled<constants::result_type, constants::static_scale != 0>(
+                            values[round][part + i], scale)
+                      : values[round][part + i];
       if (column < kColumns)
         storeElements<constants::result_type>(launch.buffers[kResult], first + column, y);
     }
@@ -123,13 +139,7 @@ __device__ void run(const Launch &launch) {
   if constexpr (!kQuantized) {
     storeRow<false>(launch, first, 1.0f, values);
   } else {
-    float amax = 0;
-#pragma unroll
-    for (int round = 0; round < kRounds; ++round)
-#pragma unroll
-      for (int i = 0; i < kLaneColumns; ++i)
-        amax = fmaxf(amax, fabsf(values[round][i]));
-    float scale = quantizedScale<constants::result_type>(blockMax<constants::threads>(amax));
+    float scale = scaleOf(launch, values);
     storeRow<true>(launch, first, scale, values);
     if (threadIdx.x == 0)
       launch.buffer<float>(kScales)[row] = scale;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // llm.rope_append: a block is one token and a run of its heads, a warp one head at a time. Buffers:
-// qkv, positions, inv_freq, token_sequences, block_table, cache, result.
+// qkv, positions, inv_freq, token_sequences, block_table, cache, static_scales?, result.
+#include "CacheWriter.cuh"
 #include "Rotation.cuh"
 
 __device__ void run(const Launch &launch) {
@@ -21,11 +22,13 @@ __device__ void run(const Launch &launch) {
       rotate<constants::input_type, constants::result_type>(rotation, launch.buffers[0], element,
                                                             head);
     if (index < queryHeads)
-      storeHead<constants::result_type>(launch.buffers[6], (token * queryHeads + index) * kHeadDim,
-                                        head);
+      storeHead<constants::result_type>(launch.buffers[kStaticScales ? 7 : 6],
+                                        (token * queryHeads + index) * kHeadDim, head);
     else if (index < queryHeads + kKvHeads)
-      appendHead(head, place.keys(), place.element(kvHead), place.keyScale(kvHead));
+      appendHead(head, place.keys(), place.element(kvHead), place.keyScale(kvHead),
+                 fixedScale(launch, 0));
     else
-      appendHead(head, place.values(), place.element(kvHead), place.valueScale(kvHead));
+      appendHead(head, place.values(), place.element(kvHead), place.valueScale(kvHead),
+                 fixedScale(launch, 1));
   }
 }

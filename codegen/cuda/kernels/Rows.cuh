@@ -23,3 +23,9 @@ template <i64 Code> INGOT_DEVICE float quantizedScale(float amax) {
   float scale = amax / quantizedLimit(Code);
   return scale > 0 ? scale : 1.0f;
 }
+
+/// value / scale, as near as an 8-bit type comes to it where the scale may be too small.
+template <i64 Code, bool Clamped> INGOT_DEVICE float scaled(float value, float scale) {
+  value = value / scale;
+  return Clamped ? fminf(fmaxf(value, -quantizedLimit(Code)), quantizedLimit(Code)) : value;
+}

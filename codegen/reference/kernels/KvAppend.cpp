@@ -1,18 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 // llm.kv_append: one token a tile. Buffers: keys, values, positions, token_sequences, block_table,
-// cache.
+// cache, static_scales?.
 #include "codegen/native/kernels/KvBlocks.h"
 #include "codegen/reference/kernels/QuantizedRow.h"
 
 INGOT_CONST(keys_type);
 INGOT_CONST(values_type);
+INGOT_CONST(static_scales); // 1: their buffer is there
 
-/// Rounds one head to the cache's type.
+/// Rounds one head to the cache's type; `fixed`: its scale, or null for the head's own.
 static void append(const void *from, int64_t first, int64_t fromType, void *to, int64_t toFirst,
-                   float *scale) {
+                   float *scale, const float *fixed) {
   if (kvScaled()) {
-    *scale =
-        quantizeRow(from, first, fromType, ingot_const_head_dim, to, toFirst, ingot_const_kv_type);
+    *scale = quantizeRow(from, first, fromType, ingot_const_head_dim, to, toFirst,
+                         ingot_const_kv_type, fixed);
     return;
   }
   for (int64_t i = 0; i < ingot_const_head_dim; ++i)
@@ -26,11 +27,13 @@ extern "C" void ingot_kernel(const IngotLaunch *launch) {
   const int32_t *table =
       static_cast<const int32_t *>(launch->buffers[4]) + sequence * launch->scalars[3];
   KvPlace place = KvPlace::of(launch->buffers[5], table, position);
+  const float *fixed =
+      ingot_const_static_scales ? static_cast<const float *>(launch->buffers[6]) : nullptr;
   for (int64_t head = 0; head < ingot_const_kv_heads; ++head) {
     int64_t first = (token * ingot_const_kv_heads + head) * ingot_const_head_dim;
     append(launch->buffers[0], first, ingot_const_keys_type, place.keys(), place.element(head),
-           place.keyScale(head));
+           place.keyScale(head), fixed);
     append(launch->buffers[1], first, ingot_const_values_type, place.values(), place.element(head),
-           place.valueScale(head));
+           place.valueScale(head), fixed ? fixed + 1 : nullptr);
   }
 }

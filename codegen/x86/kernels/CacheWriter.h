@@ -5,6 +5,8 @@
 #include "codegen/native/kernels/KvBlocks.h"
 #include "codegen/x86/kernels/QuantizedRow.h"
 
+INGOT_CONST(static_scales); // 1: their buffer follows the cache
+
 namespace ingot::x86 {
 
 /// Where a token's keys and values go. `tokenSequences`, `blockTable` as in llm.kv_append.
@@ -15,13 +17,19 @@ inline KvPlace placeOf(const IngotLaunch *launch, void *cache, int32_t position,
       cache, static_cast<const int32_t *>(blockTable) + sequence * launch->scalars[3], position);
 }
 
+/// The cache's scales in the buffer that follows it: of keys, of values; null where each head has
+/// its own.
+inline const float *fixedScales(void *const *cache) {
+  return ingot_const_static_scales ? static_cast<const float *>(cache[1]) : nullptr;
+}
+
 /// Rounds the head at element `first` of `from` to the cache's type, at element `toFirst` of `to`;
-/// `scale` is set where the cache has scales.
+/// `scale` is set where the cache has scales: to *fixed, or where that is null to the head's own.
 inline void appendHead(int64_t fromType, const void *from, int64_t first, void *to, int64_t toFirst,
-                       float *scale) {
+                       float *scale, const float *fixed) {
   if (kvScaled()) {
     *scale = quantizeRow(
-        ingot_const_head_dim, ingot_const_kv_type, to, toFirst,
+        ingot_const_head_dim, ingot_const_kv_type, to, toFirst, fixed,
         [&](int64_t i) __attribute__((always_inline)) { return load(fromType, from, first + i); });
     return;
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Scaling a run of values to an 8-bit type by its absolute maximum.
+// Scaling a run of values to an 8-bit type.
 #pragma once
 
 #include "codegen/x86/kernels/Vector.h"
@@ -12,10 +12,21 @@ constexpr float quantizedLimit(int64_t type) {
 }
 
 /// Stores values [0, count) as value / scale in the 8-bit `type` at element `first` of `to`, and
-/// returns the scale: amax / limit, or 1 for zeros. valuesAt(i) gives sixteen values from i on.
+/// returns the scale: amax / limit, or 1 for zeros. With `fixed`, *fixed; what is out of the type's
+/// range is clamped then. valuesAt(i) gives sixteen values from i on.
 template <class ValuesAt>
 [[gnu::always_inline]] inline float quantizeRow(int64_t count, int64_t type, void *to,
-                                                int64_t first, ValuesAt valuesAt) {
+                                                int64_t first, const float *fixed,
+                                                ValuesAt valuesAt) {
+  Floats limit = splat(quantizedLimit(type));
+  if (fixed) {
+    for (int64_t i = 0; i < count; i += lanes) {
+      Floats value = valuesAt(i) / splat(*fixed);
+      value = value > limit ? limit : value;
+      store(type, to, first + i, value < -limit ? -limit : value, count - i);
+    }
+    return *fixed;
+  }
   Floats largest = {};
   for (int64_t i = 0; i < count; i += lanes) {
     Floats magnitude = absolute(valuesAt(i));

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // llm.rms_norm, with residual, sum and quantized result where the operation has them: one row, or
-// one head of a row, a tile. Buffers: input, residual?, weight?, result, scales?, sum?.
+// one head of a row, a tile. Buffers: input, residual?, weight?, static_scale?, result, scales?,
+// sum?.
 #include "codegen/x86/kernels/NormBlocks.h"
 #include "codegen/x86/kernels/QuantizedRow.h"
 
@@ -11,10 +12,11 @@ INGOT_CONST(residual); // 1: a residual buffer follows the input
 INGOT_CONST(residual_type);
 INGOT_CONST(weighted); // 1: a weight buffer follows
 INGOT_CONST(weight_type);
-INGOT_CONST(result_type); // kI8 or kE4m3: quantized, with scales
-INGOT_CONST(store_type);  // what quantized results are rounded to before
-INGOT_CONST(sum);         // 1: the sum is stored
-INGOT_CONST(sum_type);    // what the sum is rounded to
+INGOT_CONST(static_scale); // 1: a buffer of it follows
+INGOT_CONST(result_type);  // kI8 or kE4m3: quantized, with scales
+INGOT_CONST(store_type);   // what quantized results are rounded to before
+INGOT_CONST(sum);          // 1: the sum is stored
+INGOT_CONST(sum_type);     // what the sum is rounded to
 INGOT_REAL(eps);
 
 namespace ingot::x86 {
@@ -40,6 +42,7 @@ void normRow(const IngotLaunch *launch) {
   const void *input = *next++;
   const void *residual = ingot_const_residual ? *next++ : nullptr;
   const void *weight = ingot_const_weighted ? *next++ : nullptr;
+  const void *fixed = ingot_const_static_scale ? *next++ : nullptr;
   void *result = *next++;
   bool quantized = sizeOf(ingot_const_result_type) == 1;
   float *scales = static_cast<float *>(quantized ? *next++ : nullptr);
@@ -75,6 +78,7 @@ void normRow(const IngotLaunch *launch) {
   if (quantized)
     scales[row] = quantizeRow(
         ingot_const_columns, ingot_const_result_type, result, first,
+        static_cast<const float *>(fixed),
         [&](int64_t i) __attribute__((always_inline)) { return loadVector<Floats>(values + i); });
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // llm.rope_append: one token a tile. Buffers: qkv, positions, inv_freq, token_sequences,
-// block_table, cache, result.
+// block_table, cache, static_scales?, result.
 #include "codegen/x86/kernels/CacheWriter.h"
 #include "codegen/x86/kernels/Rotation.h"
 
@@ -21,11 +21,12 @@ extern "C" void ingot_kernel(const IngotLaunch *launch) {
       token * (ingot_const_query_heads + 2 * ingot_const_kv_heads) * ingot_const_head_dim;
   for (int64_t head = 0; head < ingot_const_query_heads; ++head)
     rotateHead(ingot_const_input_type, qkv, first + head * ingot_const_head_dim, factors,
-               ingot_const_result_type, launch->buffers[6],
+               ingot_const_result_type, launch->buffers[6 + ingot_const_static_scales],
                (token * ingot_const_query_heads + head) * ingot_const_head_dim);
 
   KvPlace place =
       placeOf(launch, launch->buffers[5], position, launch->buffers[3], launch->buffers[4], token);
+  const float *fixed = fixedScales(launch->buffers + 5);
   int64_t keys = first + ingot_const_query_heads * ingot_const_head_dim;
   int64_t values = keys + ingot_const_kv_heads * ingot_const_head_dim;
   for (int64_t head = 0; head < ingot_const_kv_heads; ++head) {
@@ -33,8 +34,8 @@ extern "C" void ingot_kernel(const IngotLaunch *launch) {
     rotateHead(ingot_const_input_type, qkv, keys + head * ingot_const_head_dim, factors,
                ingot_const_result_type, key, 0);
     appendHead(ingot_const_result_type, key, 0, place.keys(), place.element(head),
-               place.keyScale(head));
+               place.keyScale(head), fixed);
     appendHead(ingot_const_input_type, qkv, values + head * ingot_const_head_dim, place.values(),
-               place.element(head), place.valueScale(head));
+               place.element(head), place.valueScale(head), fixed ? fixed + 1 : nullptr);
   }
 }

@@ -44,8 +44,7 @@ TEST(QuantizationConfig, ReadsEachMethod) {
   auto second = parse(R"("quant_method": "gptq", "bits": 3, "checkpoint_format": "gptq_v2")");
   ASSERT_TRUE(succeeds(second));
   EXPECT_FALSE(second->zerosLessOne);
-  ASSERT_EQ(second->deviations.size(), 1u);
-  EXPECT_EQ(second->deviations[0].stated, "3");
+  EXPECT_TRUE(second->deviations.empty());
 
   auto integers = parse(R"("quant_method": "compressed-tensors", "format": "int-quantized",
       "config_groups": {"group_0": {"weights": {"num_bits": 8, "type": "int"},
@@ -62,22 +61,55 @@ TEST(QuantizationConfig, OverridesLeaveBitsAndGroupToTheTensors) {
   ASSERT_TRUE(succeeds(gptq));
   EXPECT_FALSE(gptq->bits);
   EXPECT_FALSE(gptq->group);
-  ASSERT_EQ(gptq->deviations.size(), 1u);
-  EXPECT_EQ(gptq->deviations[0].stated, "2");
+  EXPECT_TRUE(gptq->deviations.empty());
 }
 
-TEST(QuantizationConfig, ReportsActivationsThatAreNotTaken) {
+TEST(QuantizationConfig, TakesScalesOfActivationsAndOfTheCache) {
+  using KvCache = QuantizationConfig::KvCache;
   auto fixed = parse(R"("quant_method": "fp8", "activation_scheme": "static")");
   ASSERT_TRUE(succeeds(fixed));
-  EXPECT_EQ(fixed->activations, Activations::AsStored);
-  ASSERT_EQ(fixed->deviations.size(), 1u);
-  EXPECT_EQ(fixed->deviations[0].stated, "static FP8");
+  EXPECT_EQ(fixed->activations, Activations::Float8PerTensor);
+  EXPECT_EQ(fixed->kvCache, KvCache::Unstated);
+  auto cache = parse(R"("quant_method": "fp8", "kv_cache_scheme": "static")");
+  ASSERT_TRUE(succeeds(cache));
+  EXPECT_EQ(cache->kvCache, KvCache::Float8);
+  auto modelOpt = parse(R"("quant_method": "modelopt", "quant_algo": "FP8",
+      "kv_cache_quant_algo": "FP8")");
+  ASSERT_TRUE(succeeds(modelOpt));
+  EXPECT_EQ(modelOpt->activations, Activations::Float8PerTensor);
+  EXPECT_EQ(modelOpt->kvCache, KvCache::Float8);
+  auto integers = parse(R"("quant_method": "compressed-tensors", "format": "int-quantized",
+      "kv_cache_scheme": {"num_bits": 8, "type": "int", "strategy": "tensor", "dynamic": false},
+      "config_groups": {"group_0": {"weights": {"num_bits": 8, "type": "int"},
+          "input_activations": {"num_bits": 8, "type": "int", "strategy": "tensor"}}})");
+  ASSERT_TRUE(succeeds(integers));
+  EXPECT_EQ(integers->activations, Activations::Int8PerTensor);
+  EXPECT_EQ(integers->kvCache, KvCache::Int8);
+  for (const auto *config : {&*fixed, &*cache, &*modelOpt, &*integers})
+    EXPECT_TRUE(config->deviations.empty());
+}
+
+TEST(QuantizationConfig, ReportsWhatIsNotTaken) {
   auto blocks = parse(R"("quant_method": "fp8", "weight_block_size": [128, 128])");
   ASSERT_TRUE(succeeds(blocks));
   EXPECT_EQ(blocks->deviations.size(), 1u);
-  auto cache = parse(R"("quant_method": "fp8", "kv_cache_scheme": "static")");
+  auto uneven = parse(R"("quant_method": "compressed-tensors", "format": "int-quantized",
+      "kv_cache_scheme": {"num_bits": 8, "type": "float", "strategy": "attn_head"},
+      "config_groups": {"group_0": {"weights": {"num_bits": 8, "type": "int"},
+          "input_activations": {"num_bits": 8, "type": "int", "symmetric": false}}})");
+  ASSERT_TRUE(succeeds(uneven));
+  EXPECT_EQ(uneven->activations, Activations::AsStored);
+  EXPECT_EQ(uneven->kvCache, QuantizationConfig::KvCache::Unstated);
+  ASSERT_EQ(uneven->deviations.size(), 2u);
+  EXPECT_EQ(uneven->deviations[0].stated, "static 8-bit float by attn_head");
+  EXPECT_EQ(uneven->deviations[1].stated, "static, asymmetric, 8-bit int by tensor");
+  auto cache = parse(R"("quant_method": "modelopt", "quant_algo": "FP8",
+      "kv_cache_quant_algo": "NVFP4")");
   ASSERT_TRUE(succeeds(cache));
   EXPECT_EQ(cache->deviations.at(0).what, "KV cache");
+  EXPECT_TRUE(failsWith(parse(R"("quant_method": "compressed-tensors", "format": "int-quantized",
+      "kv_cache_scheme": {"num_bits": "eight"})"),
+                        "INGOT-E1004", {"kv_cache_scheme"}));
 }
 
 TEST(QuantizationConfig, RefusesByName) {
@@ -133,22 +165,21 @@ TEST(QuantizationConfig, GoesByTheRegistry) {
   EXPECT_GE(tried, 40u);
 }
 
-TEST(QuantizationConfig, SaysThatScalesOfFourBitFloatsAreWidened) {
-  auto scales = [](const std::string &text) {
-    auto config = parse(text);
-    return config && !config->deviations.empty() ? config->deviations.back().effective : "";
-  };
-  EXPECT_EQ(scales(R"("quant_method": "mxfp4")"), "bf16");
-  EXPECT_EQ(scales(R"("quant_method": "modelopt", "quant_algo": "NVFP4")"), "f32");
+TEST(QuantizationConfig, SaysWhatIsWidened) {
+  auto twice = parse(R"("quant_method": "bitsandbytes", "load_in_4bit": true,
+      "bnb_4bit_use_double_quant": true)");
+  ASSERT_TRUE(succeeds(twice));
+  ASSERT_EQ(twice->deviations.size(), 1u);
+  EXPECT_EQ(twice->deviations[0].effective, "f32");
+  EXPECT_TRUE(parse(R"("quant_method": "mxfp4")")->deviations.empty());
   auto config = parse(R"("quant_method": "compressed-tensors", "format": "nvfp4-pack-quantized",
       "config_groups": {"group_0": {
         "weights": {"num_bits": 4, "type": "float", "strategy": "tensor_group"},
         "input_activations": {"num_bits": 4, "type": "float", "dynamic": "local",
                               "strategy": "tensor_group"}}})");
   ASSERT_TRUE(succeeds(config));
-  ASSERT_EQ(config->deviations.size(), 2u);
-  EXPECT_EQ(config->deviations[0].effective, "f32");
-  EXPECT_EQ(config->deviations[1].stated, "dynamic 4-bit float by tensor_group");
+  ASSERT_EQ(config->deviations.size(), 1u);
+  EXPECT_EQ(config->deviations[0].stated, "dynamic 4-bit float by tensor_group");
 }
 
 TEST(QuantizationConfig, MalformedOnesHaveAPlace) {

@@ -152,7 +152,7 @@ TEST_P(BrokenWeights, areRefusedOrValid) {
       ++refused;
       continue;
     }
-    auto module = importModel(&context, *model, {64});
+    auto module = importModel(&context, *model, {64, true, true});
     if (failed(module)) {
       EXPECT_NE(said.find("INGOT-E1"), std::string::npos) << said;
       ++refused;

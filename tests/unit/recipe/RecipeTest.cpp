@@ -97,6 +97,8 @@ TEST(Recipe, ReadsEveryActivationFormat) {
         {"{compute: f16}", Activations{F16, StoreType::F16}},
         {"int8-dynamic", Activations{Int8Dynamic, StoreType::Stored}},
         {"fp8-dynamic", Activations{Fp8Dynamic, StoreType::Stored}},
+        {"int8-static", Activations{Int8Static, StoreType::Stored}},
+        {"{compute: fp8-static, store: bf16}", Activations{Fp8Static, StoreType::BF16}},
         {"{compute: fp8-dynamic}", Activations{Fp8Dynamic, StoreType::Stored}},
         {"{compute: fp8-dynamic, store: f16}", Activations{Fp8Dynamic, StoreType::F16}}}) {
     auto recipe = parse(message("version: 1\nactivations: ", text, "\n"));
@@ -106,7 +108,8 @@ TEST(Recipe, ReadsEveryActivationFormat) {
 }
 
 TEST(Recipe, ReadsEveryKvFormat) {
-  for (std::string_view text : {"stored", "f32", "bf16", "f16", "int8", "e4m3", "e5m2"}) {
+  for (std::string_view text :
+       {"stored", "f32", "bf16", "f16", "int8", "e4m3", "e5m2", "int8-static", "e4m3-static"}) {
     auto recipe = parse(message("version: 1\nkv_cache: ", text, "\n"));
     ASSERT_TRUE(succeeds(recipe)) << text;
     EXPECT_EQ(name(recipe->kvCache), text);
@@ -137,7 +140,8 @@ TEST(Recipe, ItsTextReadsBackAsItself) {
   Recipe recipe;
   for (const WeightFormat &format : formats)
     recipe.weights.push_back({message("layer.", recipe.weights.size(), ".*#?:-'&%"), format});
-  for (ActivationType compute : {ActivationType::Int8Dynamic, ActivationType::Fp8Dynamic})
+  for (ActivationType compute : {ActivationType::Int8Dynamic, ActivationType::Fp8Dynamic,
+                                 ActivationType::Int8Static, ActivationType::Fp8Static})
     for (StoreType store : {StoreType::F32, StoreType::BF16, StoreType::F16}) {
       recipe.activations = {compute, store};
       auto again = parse(recipe.str());

@@ -35,6 +35,27 @@ func.func @f(%k: tensor<?x4xf32, "T">, %p: tensor<?xi32, "T">, %s: tensor<?xi32,
 
 // -----
 
+func.func @f(%k: tensor<?x8xf32, "T">, %p: tensor<?xi32, "T">, %s: tensor<?xi32, "T">,
+    %b: tensor<?x?xi32, "S">, %c: !llm.kv<1 x 8 x f32, block = 4>, %w: tensor<2xf32>) {
+  // expected-error @+1 {{static scales need a cache of 8 bits}}
+  llm.kv_append %k, %k at %p, %s, %b into %c static(%w : tensor<2xf32>)
+      : tensor<?x8xf32, "T">, tensor<?x8xf32, "T">, tensor<?xi32, "T">, tensor<?xi32, "T">, tensor<?x?xi32, "S">,
+      !llm.kv<1 x 8 x f32, block = 4>
+  return
+}
+
+// -----
+
+func.func @f(%x: tensor<?x24xf32, "T">, %p: tensor<?xi32, "T">, %s: tensor<?xi32, "T">,
+    %b: tensor<?x?xi32, "S">, %c: !llm.kv<1 x 8 x i8, block = 4>, %f: tensor<4xf32>, %w: tensor<1xf32>) {
+  // expected-error @+1 {{static scales are an f32 for the keys and one for the values}}
+  %0 = llm.rope_append %x at %p, %f, %s, %b into %c static(%w : tensor<1xf32>) factor 1.0
+      : tensor<?x24xf32, "T">, tensor<?xi32, "T">, tensor<4xf32>, tensor<?xi32, "T">, tensor<?x?xi32, "S">, !llm.kv<1 x 8 x i8, block = 4> -> tensor<?x8xf32, "T">
+  return
+}
+
+// -----
+
 func.func @f(%x: tensor<?x8xf32, "T">, %p: tensor<?xi32, "T">, %s: tensor<?xi32, "T">,
     %b: tensor<?x?xi32, "S">, %c: !llm.kv<1 x 8 x f32, block = 4>, %f: tensor<4xf32>) {
   // expected-error @+1 {{qkv must have the result's columns and 16 more}}

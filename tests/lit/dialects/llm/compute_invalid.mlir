@@ -245,6 +245,22 @@ func.func @f(%x: tensor<?x8xf32, "T">) {
 
 // -----
 
+func.func @f(%x: tensor<?x8xf32, "T">, %k: tensor<2xf32>) {
+  // expected-error @+1 {{a static scale is one f32}}
+  %0, %1 = llm.quantize_activation %x static(%k : tensor<2xf32>) : tensor<?x8xf32, "T"> -> tensor<?x8xi8, "T">, tensor<?xf32, "T">
+  return
+}
+
+// -----
+
+func.func @f(%x: tensor<?x8xf32, "T">, %k: tensor<1xf32>) {
+  // expected-error @+1 {{a static scale needs an 8-bit result}}
+  %0 = llm.rms_norm %x static(%k : tensor<1xf32>) eps 1.0e-5 : tensor<?x8xf32, "T"> -> tensor<?x8xf32, "T">
+  return
+}
+
+// -----
+
 func.func @f(%x: tensor<?x8xf32, "T">) {
   // expected-error @+1 {{needs one scale per row}}
   %0, %1 = llm.quantize_activation %x : tensor<?x8xf32, "T"> -> tensor<?x8xi8, "T">, tensor<?xf32, "L">

@@ -84,6 +84,13 @@ func.func @rows_and_columns(%x: tensor<?x8xf32, "T">, %row: tensor<?x1xf32, "T">
   // CHECK: llm.quantize_activation %{{.*}} : tensor<?x8xbf16, "T"> -> tensor<?x8xf8E4M3FN, "T">, tensor<?xf32, "T">
   %4, %5 = llm.quantize_activation %3
       : tensor<?x8xbf16, "T"> -> tensor<?x8xf8E4M3FN, "T">, tensor<?xf32, "T">
+  %scale = llm.literal "scale" dense<0.5> : tensor<1xf32> : tensor<1xf32>
+  // CHECK: llm.quantize_activation %{{.*}} static(%{{.*}} : tensor<1xf32>) : tensor<?x8xbf16, "T"> -> tensor<?x8xi8, "T">, tensor<?xf32, "T">
+  %s0, %s1 = llm.quantize_activation %3 static(%scale : tensor<1xf32>)
+      : tensor<?x8xbf16, "T"> -> tensor<?x8xi8, "T">, tensor<?xf32, "T">
+  // CHECK: llm.rms_norm %{{.*}} static(%{{.*}} : tensor<1xf32>) eps {{.*}} store bf16 : tensor<?x8xbf16, "T"> -> tensor<?x8xi8, "T"> scales tensor<?xf32, "T">
+  %n0, %n1 = llm.rms_norm %3 static(%scale : tensor<1xf32>) eps 1.0e-5 store bf16
+      : tensor<?x8xbf16, "T"> -> tensor<?x8xi8, "T"> scales tensor<?xf32, "T">
   // CHECK: llm.slice_columns %{{.*}} from 4 : tensor<?x8xf32, "T"> -> tensor<?x4xf32, "T">
   %6 = llm.slice_columns %0 from 4 : tensor<?x8xf32, "T"> -> tensor<?x4xf32, "T">
   // CHECK: llm.boundary %{{.*}} ends "layers.0" : tensor<?x4xf32, "T">

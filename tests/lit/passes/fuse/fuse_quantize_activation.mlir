@@ -39,3 +39,18 @@ module attributes {engine.target = #x86} {
   }
   // CHECK: engine.note "ingot-fuse-quantize-activation" {{.*}} applied false because "each head is normed by itself"
 }
+
+// -----
+
+#x86 = #engine.target<"x86-64-v4", backend = "x86", arch = "x86-64", preference = 40, features = ["avx512f"]>
+module attributes {engine.target = #x86} {
+  // CHECK-LABEL: @static_scale
+  // CHECK: llm.rms_norm %arg0 static(%arg1 : tensor<1xf32>) eps {{.*}} store bf16 : tensor<?x8xf32, "T"> -> tensor<?x8xi8, "T"> scales tensor<?xf32, "T">
+  // CHECK-NOT: llm.quantize_activation
+  func.func @static_scale(%x: tensor<?x8xf32, "T">, %k: tensor<1xf32>) -> (tensor<?x8xi8, "T">, tensor<?xf32, "T">) {
+    %0 = llm.rms_norm %x eps 1.0e-5 : tensor<?x8xf32, "T"> -> tensor<?x8xbf16, "T">
+    %1, %s = llm.quantize_activation %0 static(%k : tensor<1xf32>) : tensor<?x8xbf16, "T"> -> tensor<?x8xi8, "T">, tensor<?xf32, "T">
+    return %1, %s : tensor<?x8xi8, "T">, tensor<?xf32, "T">
+  }
+  // CHECK: engine.note "ingot-fuse-quantize-activation" {{.*}} applied true
+}

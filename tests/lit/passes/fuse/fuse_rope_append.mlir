@@ -26,6 +26,27 @@ module attributes {engine.target = #x86} {
 // -----
 
 #x86 = #engine.target<"x86-64-v4", backend = "x86", arch = "x86-64", preference = 40, features = ["avx512f"]>
+!kv = !llm.kv<1 x 8 x i8, block = 16>
+module attributes {engine.target = #x86} {
+  // CHECK-LABEL: @static_scales
+  // CHECK: llm.rope_append %arg0 at {{.*}} static(%arg5 : tensor<2xf32>) factor
+  func.func @static_scales(%qkv: tensor<?x32xf32, "T">, %p: tensor<?xi32, "T">, %t: tensor<?xi32, "T">,
+                           %b: tensor<?x?xi32, "S">, %kv: !kv, %w: tensor<2xf32>) -> tensor<?x16xf32, "T"> {
+    %f = llm.literal "inv_freq" dense<[1.0, 0.1, 0.01, 0.001]> : tensor<4xf32> : tensor<4xf32>
+    %q = llm.slice_columns %qkv from 0 : tensor<?x32xf32, "T"> -> tensor<?x16xf32, "T">
+    %k = llm.slice_columns %qkv from 16 : tensor<?x32xf32, "T"> -> tensor<?x8xf32, "T">
+    %v = llm.slice_columns %qkv from 24 : tensor<?x32xf32, "T"> -> tensor<?x8xf32, "T">
+    %qr = llm.rope %q, %p, %f head_dim 8 factor 1.0 : tensor<?x16xf32, "T">, tensor<?xi32, "T">, tensor<4xf32> -> tensor<?x16xf32, "T">
+    %kr = llm.rope %k, %p, %f head_dim 8 factor 1.0 : tensor<?x8xf32, "T">, tensor<?xi32, "T">, tensor<4xf32> -> tensor<?x8xf32, "T">
+    llm.kv_append %kr, %v at %p, %t, %b into %kv static(%w : tensor<2xf32>) : tensor<?x8xf32, "T">, tensor<?x8xf32, "T">, tensor<?xi32, "T">, tensor<?xi32, "T">, tensor<?x?xi32, "S">, !kv
+    return %qr : tensor<?x16xf32, "T">
+  }
+  // CHECK: engine.note "ingot-fuse-rope-append" {{.*}} applied true
+}
+
+// -----
+
+#x86 = #engine.target<"x86-64-v4", backend = "x86", arch = "x86-64", preference = 40, features = ["avx512f"]>
 !kv = !llm.kv<1 x 8 x f32, block = 16>
 module attributes {engine.target = #x86} {
   // CHECK-LABEL: @separate_values

@@ -161,3 +161,18 @@ module attributes {engine.target = #x86} {
     return %0 : tensor<?x8xf32, "T">
   }
 }
+
+// -----
+
+// The checkpoint's scales of keys and values become an operand of what appends them.
+#x86 = #engine.target<"x86-64-v4", backend = "x86", arch = "x86-64", preference = 40, features = ["avx512f"]>
+module attributes {engine.target = #x86, llm.kv = f8E4M3FN} {
+  // CHECK-LABEL: @kv_scales
+  // CHECK: %[[K:.+]] = llm.literal "{{.+}}.kv_scales" dense<[2.500000e-01, 5.000000e-01]> : tensor<2xf32>
+  // CHECK: llm.kv_append {{.*}} into %{{.+}} static(%[[K]] : tensor<2xf32>) :
+  // CHECK-NOT: llm.static_scales
+  func.func @kv_scales(%k: tensor<?x8xf32, "T">, %p: tensor<?xi32, "T">, %t: tensor<?xi32, "T">, %b: tensor<?x?xi32, "S">, %kv: !llm.kv<1 x 8 x f32, block = 16>) {
+    llm.kv_append %k, %k at %p, %t, %b into %kv {llm.static_scales = array<f32: 0.25, 0.5>} : tensor<?x8xf32, "T">, tensor<?x8xf32, "T">, tensor<?xi32, "T">, tensor<?xi32, "T">, tensor<?x?xi32, "S">, !llm.kv<1 x 8 x f32, block = 16>
+    return
+  }
+}

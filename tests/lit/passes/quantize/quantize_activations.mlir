@@ -78,3 +78,45 @@ module attributes {engine.target = #cuda, llm.compute = "int8-dynamic"} {
   }
   // CHECK: engine.note "ingot-quantize-activations" {{.*}} applied false because "integer products have neither offsets nor code books here"
 }
+
+// -----
+
+// Scales of the checkpoint: products that share one share the quantized input.
+#cuda = #engine.target<"sm_90a", backend = "cuda", arch = "sm_90a", preference = 100>
+#fp8 = #llm.encoding<"fp8", group = 0, zero_points = false>
+module attributes {engine.target = #cuda, llm.compute = "fp8-static"} {
+  // CHECK-LABEL: @static
+  // CHECK-DAG: %[[A:.+]] = llm.literal "{{.+}}.input_scale" dense<2.500000e-01> : tensor<1xf32>
+  // CHECK-DAG: %[[B:.+]] = llm.literal "{{.+}}.input_scale" dense<5.000000e-01> : tensor<1xf32>
+  // CHECK-DAG: %[[QA:.+]], %[[SA:.+]] = llm.quantize_activation %arg0 static(%[[A]] : tensor<1xf32>)
+  // CHECK-DAG: %[[QB:.+]], %[[SB:.+]] = llm.quantize_activation %arg0 static(%[[B]] : tensor<1xf32>)
+  // CHECK: llm.matmul %[[QA]], %{{.+}} input_scales(%[[SA]]
+  // CHECK: llm.matmul %[[QA]], %{{.+}} input_scales(%[[SA]]
+  // CHECK: llm.matmul %[[QB]], %{{.+}} input_scales(%[[SB]]
+  // CHECK: llm.matmul %arg0
+  // CHECK-NOT: llm.static_scale
+  func.func @static(%x: tensor<?x64xbf16, "T">, %w: tensor<16x64xf8E4M3FN>, %s: tensor<16x1xf32>)
+      -> (tensor<?x16xf32, "T">, tensor<?x16xf32, "T">, tensor<?x16xf32, "T">, tensor<?x16xf32, "T">) {
+    %0 = llm.matmul %x, %w scales(%s : tensor<16x1xf32>) #fp8 {llm.static_scale = 0.25 : f32} : tensor<?x64xbf16, "T">, tensor<16x64xf8E4M3FN> -> tensor<?x16xf32, "T">
+    %1 = llm.matmul %x, %w scales(%s : tensor<16x1xf32>) #fp8 {llm.static_scale = 0.25 : f32} : tensor<?x64xbf16, "T">, tensor<16x64xf8E4M3FN> -> tensor<?x16xf32, "T">
+    %2 = llm.matmul %x, %w scales(%s : tensor<16x1xf32>) #fp8 {llm.static_scale = 0.5 : f32} : tensor<?x64xbf16, "T">, tensor<16x64xf8E4M3FN> -> tensor<?x16xf32, "T">
+    %3 = llm.matmul %x, %w scales(%s : tensor<16x1xf32>) #fp8 : tensor<?x64xbf16, "T">, tensor<16x64xf8E4M3FN> -> tensor<?x16xf32, "T">
+    return %0, %1, %2, %3 : tensor<?x16xf32, "T">, tensor<?x16xf32, "T">, tensor<?x16xf32, "T">, tensor<?x16xf32, "T">
+  }
+  // CHECK: engine.note "ingot-quantize-activations" {{.*}} applied true
+  // CHECK: engine.note "ingot-quantize-activations" {{.*}} applied false because "the checkpoint has no scale for its input"
+}
+
+// -----
+
+// What the recipe does not ask for is not taken.
+#cuda = #engine.target<"sm_90a", backend = "cuda", arch = "sm_90a", preference = 100>
+#fp8 = #llm.encoding<"fp8", group = 0, zero_points = false>
+module attributes {engine.target = #cuda, llm.compute = "bf16"} {
+  // CHECK-LABEL: @not_static
+  // CHECK-NOT: static
+  func.func @not_static(%x: tensor<?x64xbf16, "T">, %w: tensor<16x64xf8E4M3FN>, %s: tensor<16x1xf32>) -> tensor<?x16xf32, "T"> {
+    %0 = llm.matmul %x, %w scales(%s : tensor<16x1xf32>) #fp8 {llm.static_scale = 0.25 : f32} : tensor<?x64xbf16, "T">, tensor<16x64xf8E4M3FN> -> tensor<?x16xf32, "T">
+    return %0 : tensor<?x16xf32, "T">
+  }
+}

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+// Finds scales by the names that the field gives them, and reads their one number.
+#include "compiler/importers/StoredScales.h"
+
+#include "llvm/ADT/APFloat.h"
+#include "llvm/Support/Endian.h"
+
+#include <array>
+#include <cmath>
+
+using namespace ingot;
+using namespace ingot::compiler;
+using checkpoint::DType;
+using checkpoint::Error;
+using checkpoint::Expected;
+using checkpoint::message;
+using checkpoint::Tensor;
+
+static const llvm::fltSemantics *semanticsOf(DType type) {
+  switch (type) {
+  case DType::F32:
+    return &llvm::APFloat::IEEEsingle();
+  case DType::BF16:
+    return &llvm::APFloat::BFloat();
+  case DType::F16:
+    return &llvm::APFloat::IEEEhalf();
+  default:
+    return nullptr;
+  }
+}
+
+Expected<float> compiler::storedScale(const checkpoint::Checkpoint &checkpoint,
+                                      const std::string &name) {
+  auto found = checkpoint.get(name);
+  if (!found)
+    return found.error();
+  const Tensor &tensor = **found;
+  const llvm::fltSemantics *semantics = semanticsOf(tensor.dtype);
+  if (!semantics)
+    return Error{"INGOT-E1081",
+                 message("scale ", name, " holds ", dtypeName(tensor.dtype), " elements"),
+                 checkpoint.fileName(tensor), "a scale is F32, BF16 or F16"};
+  unsigned bits = llvm::APFloat::getSizeInBits(*semantics);
+  if (tensor.bytes != bits / 8)
+    return Error{"INGOT-E1054", message("a scale of several numbers, ", name, ", is not supported"),
+                 checkpoint.fileName(tensor), "supported: one for the tensor"};
+  std::array<std::byte, 4> bytes{};
+  if (auto done = checkpoint.read(tensor, 0, std::span(bytes).first(bits / 8)); !done)
+    return done.error();
+  llvm::APFloat value(*semantics, llvm::APInt(bits, llvm::support::endian::read32le(bytes.data())));
+  float scale = value.convertToFloat();
+  if (!std::isfinite(scale) || !(scale > 0))
+    return Error{"INGOT-E1125", message("scale ", name, " is ", scale), checkpoint.fileName(tensor),
+                 "calibrate the checkpoint again, or let a recipe say what is read: activations, "
+                 "kv_cache"};
+  return scale;
+}
+
+std::string compiler::inputScaleOf(const std::string &weight) {
+  return weight.substr(0, weight.rfind('.')) + ".input_scale";
+}
+
+std::optional<KvScaleNames> compiler::kvScaleNames(const checkpoint::Checkpoint &checkpoint,
+                                                   const std::string &prefix) {
+  constexpr std::array<std::pair<const char *, const char *>, 3> known = {{
+      {"k_scale", "v_scale"},
+      {"k_proj.k_scale", "v_proj.v_scale"},
+      {"k_proj.output_scale", "v_proj.output_scale"},
+  }};
+  for (auto [keys, values] : known)
+    if (checkpoint.find(prefix + keys) && checkpoint.find(prefix + values))
+      return KvScaleNames{prefix + keys, prefix + values};
+  return std::nullopt;
+}
+
+uint64_t compiler::layersWithKvScales(const checkpoint::Checkpoint &checkpoint) {
+  uint64_t layers = 0;
+  for (uint64_t i = 0; i < checkpoint.config().layers; ++i)
+    layers += kvScaleNames(checkpoint, message("model.layers.", i, ".self_attn.")).has_value();
+  return layers;
+}

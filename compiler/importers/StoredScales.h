@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// Scales that a checkpoint was calibrated with: of the inputs of its products, and of its KV cache.
+#pragma once
+
+#include "compiler/checkpoint/Checkpoint.h"
+
+namespace ingot::compiler {
+
+/// What a value is divided by before it is rounded to 8 bits: the one number, of type F32, BF16 or
+/// F16, in the tensor called `name`. Errors: INGOT-E1038 for a missing tensor, E1054 for several
+/// numbers, E1081 for other types, and E1125 unless it is finite and positive.
+checkpoint::Expected<float> storedScale(const checkpoint::Checkpoint &checkpoint,
+                                        const std::string &name);
+
+/// The tensor that has the scale of the inputs of the matrix called `weight`
+/// ("model.layers.0.mlp.up_proj.weight").
+std::string inputScaleOf(const std::string &weight);
+
+/// Tensors with the scales of keys and of values.
+struct KvScaleNames {
+  std::string keys, values;
+};
+
+/// Those of the attention that `prefix` stands for ("model.layers.0.self_attn."), by the names that
+/// compressed-tensors, ModelOpt or AutoFP8 give them; nothing where one is missing.
+std::optional<KvScaleNames> kvScaleNames(const checkpoint::Checkpoint &checkpoint,
+                                         const std::string &prefix);
+
+/// Layers that have scales of their keys and values.
+uint64_t layersWithKvScales(const checkpoint::Checkpoint &checkpoint);
+
+} // namespace ingot::compiler
