@@ -24,17 +24,27 @@ constexpr int64_t kIntegerColumns = 65536;
 /// One way to cut the product into tiles, for at most `most` rows.
 struct Shape {
   int64_t most, tileRows, tileColumns;
+  bool amx = false; ///< with tiles of AMX
 };
 
 /// Single rows get narrow tiles, so that many threads share the weight. Blocks of rows are wider
 /// the more rows there are to pay for decoding the weight and packing the input.
 constexpr Shape kShapes[] = {{1, 1, 64}, {32, 36, 64}, {INT64_MAX, 96, 256}};
 
-/// What tuning may choose from: single rows, and blocks of whole register tiles (6 or 12 rows).
+/// Tiles of AMX pay from more than half a tile of rows on. Inputs are read where they are, so that
+/// many rows can share what weights are expanded to.
+constexpr Shape kAmxShapes[] = {
+    {1, 1, 64}, {8, 36, 64}, {32, 32, 64, true}, {INT64_MAX, 256, 128, true}};
+
+/// What tuning may choose from: single rows, blocks of whole register tiles (6 or 12 rows), and of
+/// tiles of AMX.
 constexpr struct {
   int64_t tileRows, tileColumns;
-} kCandidates[] = {{1, 32},   {1, 64},   {1, 128},  {12, 64}, {36, 64},
-                   {36, 128}, {36, 256}, {96, 128}, {96, 256}};
+  bool amx = false;
+} kCandidates[] = {{1, 32},         {1, 64},          {1, 128},        {12, 64},
+                   {36, 64},        {36, 128},        {36, 256},       {96, 128},
+                   {96, 256},       {16, 64, true},   {32, 64, true},  {96, 128, true},
+                   {96, 256, true}, {192, 128, true}, {256, 256, true}};
 
 RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getType()); }
 
@@ -97,8 +107,21 @@ std::optional<std::string> codegen::matmulDeclined(llm::MatmulOp op) {
   return std::nullopt;
 }
 
-/// A variant for tiles of such sizes.
-static KernelVariant matmulKernel(llm::MatmulOp op, int64_t tileRows, int64_t tileColumns,
+/// Whether the groups of an integer product are whole tiles of AMX, or parts of one.
+static bool fitsTiles(llm::MatmulOp op) {
+  constexpr int64_t bytes = 64;
+  int64_t group = groupColumns(op), k = llm::columnsOf(op.getInput());
+  int64_t width = group ? group : k;
+  return isInteger(op) && k % width == 0 && (width % bytes == 0 || (group && width < bytes));
+}
+
+/// Whether a block's rows of the input do not follow each other.
+static bool gathersRows(llm::MatmulOp op) {
+  return op.getOrder() || llm::rowsFor(op.getType(), typeOf(op.getInput())) != 1;
+}
+
+/// A variant for tiles of such sizes; `amx`: by AMX, which `fitsTiles` accepts.
+static KernelVariant matmulKernel(llm::MatmulOp op, int64_t tileRows, int64_t tileColumns, bool amx,
                                   llvm::StringRef code) {
   int64_t k = llm::columnsOf(op.getInput());
   int64_t panels = llvm::divideCeil(op.expertRows(), x86::panelRows);
@@ -117,6 +140,7 @@ static KernelVariant matmulKernel(llm::MatmulOp op, int64_t tileRows, int64_t ti
   variant.type("weight_type", op.getWeight());
   variant.type("result_type", op.getResult());
   variant.integer("integer", isInteger(op));
+  variant.integer("amx", amx);
   variant.integer("scale_mode", !encoding                 ? x86::NoScale
                                 : encoding.getGroup() < 0 ? x86::TensorScale
                                                           : x86::RowScale);
@@ -128,16 +152,18 @@ static KernelVariant matmulKernel(llm::MatmulOp op, int64_t tileRows, int64_t ti
   variant.integer("tile_panels", tilePanels);
   variant.integer("tile_rows", tileRows);
   variant.regionOperands(op.getEpilogueOperands(), op.getResult(), kEpilogueOperands);
-  variant.candidate(
-      "Matmul:r" + llvm::Twine(tileRows) + ",c" + llvm::Twine(tilePanels * x86::panelRows), code);
+  variant.candidate((amx ? "Matmul:t" : "Matmul:r") + llvm::Twine(tileRows) + ",c" +
+                        llvm::Twine(tilePanels * x86::panelRows),
+                    code);
   variant.tiles(llvm::divideCeil(panels, tilePanels));
   if (op.getOrder())
     variant.extent(groupTiles(op, tileRows));
   else
     variant.rowsOf(op.getResult(), tileRows);
   int64_t group = groupColumns(op);
-  x86::MatmulScratch scratch = {tileRows, tilePanels, k,
-                                group ? int64_t(llvm::divideCeil(k, group)) : 1, isInteger(op)};
+  x86::MatmulScratch scratch = {
+      tileRows, tilePanels,     k, group ? int64_t(llvm::divideCeil(k, group)) : 1, isInteger(op),
+      amx,      gathersRows(op)};
   KernelVariant kernel = variant.take(scratch.bytes());
   // Right for more rows, but nothing that anyone should run.
   constexpr int64_t mostSingle = 16;
@@ -148,12 +174,15 @@ static KernelVariant matmulKernel(llm::MatmulOp op, int64_t tileRows, int64_t ti
 }
 
 void codegen::matmulKernels(llm::MatmulOp op, llvm::ArrayRef<engine::RangeAttr> declared,
-                            llvm::StringRef code, llvm::SmallVectorImpl<KernelVariant> &kernels) {
+                            const MatmulTemplate &made,
+                            llvm::SmallVectorImpl<KernelVariant> &kernels) {
   llvm::StringRef dim = rowDimOf(op.getResult())->name();
   int64_t most = mostOf(declared, dim);
   int64_t least = 1;
-  for (const Shape &shape : kShapes) {
-    KernelVariant kernel = matmulKernel(op, shape.tileRows, shape.tileColumns, code);
+  bool amx = made.amx && fitsTiles(op);
+  for (const Shape &shape : amx ? ArrayRef(kAmxShapes) : ArrayRef(kShapes)) {
+    KernelVariant kernel =
+        matmulKernel(op, shape.tileRows, shape.tileColumns, shape.amx, made.code);
     int64_t end = mostOf(shape, op);
     bool last = most <= end;
     if (!last)
@@ -165,10 +194,12 @@ void codegen::matmulKernels(llm::MatmulOp op, llvm::ArrayRef<engine::RangeAttr> 
   }
 }
 
-void codegen::matmulCandidates(llm::MatmulOp op, llvm::StringRef code,
+void codegen::matmulCandidates(llm::MatmulOp op, const MatmulTemplate &made,
                                llvm::SmallVectorImpl<KernelVariant> &kernels) {
-  for (auto [tileRows, tileColumns] : kCandidates) {
-    KernelVariant kernel = matmulKernel(op, tileRows, tileColumns, code);
+  for (auto [tileRows, tileColumns, amx] : kCandidates) {
+    if (amx && !(made.amx && fitsTiles(op)))
+      continue;
+    KernelVariant kernel = matmulKernel(op, tileRows, tileColumns, amx, made.code);
     // Tiles that are wider than the product are cut to it, and are the same kernel then.
     if (llvm::none_of(kernels, [&](const KernelVariant &other) {
           return other.constants == kernel.constants;

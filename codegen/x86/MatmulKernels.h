@@ -14,13 +14,19 @@ engine::LayoutAttr matmulLayout(llm::MatmulOp op, unsigned operand);
 /// Why there is no kernel for `op`; nothing if there is one.
 std::optional<std::string> matmulDeclined(llm::MatmulOp op);
 
+/// The compiled template.
+struct MatmulTemplate {
+  llvm::StringRef code; ///< of the process's lifetime
+  bool amx;             ///< whether it may use the tiles of AMX
+};
+
 /// Kernels for `op`, which matmulDeclined accepts: one for single rows, two for blocks of rows.
-/// `code` is the compiled template.
 void matmulKernels(llm::MatmulOp op, llvm::ArrayRef<engine::RangeAttr> declared,
-                   llvm::StringRef code, llvm::SmallVectorImpl<engine::KernelVariant> &kernels);
+                   const MatmulTemplate &made,
+                   llvm::SmallVectorImpl<engine::KernelVariant> &kernels);
 
 /// What tuning may choose from instead.
-void matmulCandidates(llm::MatmulOp op, llvm::StringRef code,
+void matmulCandidates(llm::MatmulOp op, const MatmulTemplate &made,
                       llvm::SmallVectorImpl<engine::KernelVariant> &kernels);
 
 } // namespace ingot::codegen

@@ -36,8 +36,8 @@ using Kernels = llvm::SmallVectorImpl<KernelVariant>;
 
 class X86Provider final : public engine::KernelProvider {
 public:
-  X86Provider(engine::TargetAttr target, llvm::StringRef matmulCode)
-      : target(target), matmulCode(matmulCode) {}
+  X86Provider(engine::TargetAttr target, const MatmulTemplate &matmul)
+      : target(target), matmulTemplate(matmul) {}
 
   std::optional<std::string> declines(llvm::StringRef pass, Operation *site) const override;
   int64_t pairOffset() const override { return x86::panelRows; }
@@ -54,7 +54,7 @@ private:
   }
 
   engine::TargetAttr target;
-  llvm::StringRef matmulCode; ///< of the process's lifetime
+  MatmulTemplate matmulTemplate;
 };
 
 } // namespace
@@ -299,7 +299,7 @@ LogicalResult X86Provider::kernelsFor(Operation *op, llvm::ArrayRef<RangeAttr> d
           .Case([&](llm::MatmulOp matmul) {
             Declined declined = matmulDeclined(matmul);
             if (!declined)
-              matmulKernels(matmul, declared, matmulCode, kernels);
+              matmulKernels(matmul, declared, matmulTemplate, kernels);
             return declined;
           })
           .Case<llm::EmbedOp, llm::RmsNormOp, llm::PointwiseOp, llm::RoundOp,
@@ -314,10 +314,10 @@ LogicalResult X86Provider::kernelsFor(Operation *op, llvm::ArrayRef<RangeAttr> d
 void X86Provider::candidatesFor(Operation *op, llvm::ArrayRef<RangeAttr>, Kernels &kernels) const {
   auto matmul = dyn_cast<llm::MatmulOp>(op);
   if (matmul && !matmulDeclined(matmul))
-    matmulCandidates(matmul, matmulCode, kernels);
+    matmulCandidates(matmul, matmulTemplate, kernels);
 }
 
 std::unique_ptr<engine::KernelProvider> codegen::createX86Provider(engine::TargetAttr target,
-                                                                   llvm::StringRef matmulCode) {
-  return std::make_unique<X86Provider>(target, matmulCode);
+                                                                   const MatmulTemplate &matmul) {
+  return std::make_unique<X86Provider>(target, matmul);
 }

@@ -16,6 +16,7 @@ llvm::ArrayRef<KernelTemplate> x86V3Templates();
 llvm::ArrayRef<KernelTemplate> x86V3VnniTemplates();
 llvm::ArrayRef<KernelTemplate> x86V4Templates();
 llvm::ArrayRef<KernelTemplate> x86V4VnniTemplates();
+llvm::ArrayRef<KernelTemplate> x86V4AmxTemplates();
 } // namespace ingot::codegen
 
 namespace {
@@ -31,6 +32,7 @@ struct Level {
   llvm::ArrayRef<llvm::StringLiteral> required;
   int64_t preference;
   llvm::ArrayRef<KernelTemplate> (*templates)();
+  bool amx = false; ///< kernels use the tiles of AMX, or their twin in plain code
 };
 
 constexpr llvm::StringLiteral kV3[] = {"avx2", "fma", "f16c", "bmi2"};
@@ -44,15 +46,25 @@ constexpr llvm::StringLiteral kV4Bf16[] = {"avx2",     "fma",        "f16c",    
                                            "avx512f",  "avx512bw",   "avx512vl",  "avx512dq",
                                            "avx512cd", "avx512vnni", "avx512bf16"};
 
+constexpr llvm::StringLiteral kV4Amx[] = {
+    "avx2",     "fma",      "f16c",       "bmi2",       "avx512f",  "avx512bw", "avx512vl",
+    "avx512dq", "avx512cd", "avx512vnni", "avx512bf16", "amx-tile", "amx-int8"};
+
+/// The kernels for AMX with plain code in place of its instructions: for tests on other machines.
+constexpr llvm::StringLiteral kTwin = "x86-64-v4+vnni+amx-twin";
+
 /// All targets, the least capable first. No instruction of AVX512-BF16 keeps the order of sums that
 /// llm.matmul prescribes, so the last one has the templates of the one before.
 constexpr Level kLevels[] = {
+    {kTwin, "x86-64-v4", "+avx512vnni", kV4Vnni, 1, x86V4VnniTemplates, true},
     {"x86-64-v3", "x86-64-v3", "", kV3, 30, x86V3Templates},
     {"x86-64-v3+avxvnni", "x86-64-v3", "+avxvnni", kV3Vnni, 35, x86V3VnniTemplates},
     {"x86-64-v4", "x86-64-v4", "", kV4, 40, x86V4Templates},
     {"x86-64-v4+vnni", "x86-64-v4", "+avx512vnni", kV4Vnni, 45, x86V4VnniTemplates},
     {"x86-64-v4+vnni+bf16", "x86-64-v4", "+avx512vnni,+avx512bf16", kV4Bf16, 50,
      x86V4VnniTemplates},
+    {"x86-64-v4+vnni+bf16+amx", "x86-64-v4", "+avx512vnni,+avx512bf16,+amx-tile,+amx-int8", kV4Amx,
+     55, x86V4AmxTemplates, true},
 };
 
 const Level *findLevel(llvm::StringRef name) {
@@ -64,6 +76,8 @@ const Level *findLevel(llvm::StringRef name) {
 /// `name` with its features in the order of the list, each once; nothing, with `error`, for a
 /// feature that the level does not have.
 std::optional<std::string> canonicalName(llvm::StringRef name, std::string &error) {
+  if (name == kTwin)
+    return name.str();
   llvm::SmallVector<llvm::StringRef> parts;
   name.split(parts, '+');
   llvm::StringRef base = parts.front();
@@ -71,17 +85,13 @@ std::optional<std::string> canonicalName(llvm::StringRef name, std::string &erro
   if (base == "x86-64-v3")
     known = {"avxvnni"};
   else if (base == "x86-64-v4")
-    known = {"vnni", "bf16"};
+    known = {"vnni", "bf16", "amx"};
   else {
     error = ("level '" + base + "' is unknown").str();
     return std::nullopt;
   }
   size_t last = 0; // features up to here, in the list's order: each one implies those before
   for (llvm::StringRef feature : llvm::drop_begin(parts)) {
-    if (feature == "amx" && base == "x86-64-v4") {
-      error = "feature 'amx' has no kernels yet; leave '+amx' out";
-      return std::nullopt;
-    }
     auto *found = llvm::find(known, feature);
     if (found == known.end()) {
       error = ("feature '" + feature + "' is not one of " + base).str();
@@ -108,7 +118,7 @@ public:
   llvm::StringRef backend() const override { return "x86"; }
 
   std::string namesAccepted() const override {
-    return "x86-64-v3[+avxvnni], x86-64-v4[+vnni][+bf16]";
+    return "x86-64-v3[+avxvnni], x86-64-v4[+vnni][+bf16][+amx]";
   }
 
   bool claims(llvm::StringRef name) const override { return name.starts_with(kFamily); }
@@ -133,14 +143,16 @@ public:
   std::optional<std::string> hostTarget() const override {
     llvm::StringMap<bool> host = llvm::sys::getHostCPUFeatures();
     for (const Level &level : llvm::reverse(kLevels))
-      if (llvm::all_of(level.required, [&](llvm::StringRef name) { return host.lookup(name); }))
+      if (level.name != kTwin &&
+          llvm::all_of(level.required, [&](llvm::StringRef name) { return host.lookup(name); }))
         return level.name.str();
     return std::nullopt;
   }
 
   std::unique_ptr<engine::KernelProvider> createProvider(engine::TargetAttr target) const override {
     const Level *level = findLevel(target.getName());
-    return level ? createX86Provider(target, matmulCode(level->templates())) : nullptr;
+    return level ? createX86Provider(target, {matmulCode(level->templates()), level->amx})
+                 : nullptr;
   }
 
   FailureOr<llvm::SmallVector<CompiledLibrary>>

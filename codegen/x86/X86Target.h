@@ -3,15 +3,15 @@
 #pragma once
 
 #include "codegen/Target.h"
+#include "codegen/x86/MatmulKernels.h"
 
 namespace ingot::codegen {
 
 /// The one instance.
 const Target &x86Target();
 
-/// The provider of its kernels. `target` names the target in messages and decides block sizes;
-/// `matmulCode` is the compiled template of products.
+/// The provider of its kernels. `target` names the target in messages.
 std::unique_ptr<engine::KernelProvider> createX86Provider(engine::TargetAttr target,
-                                                          llvm::StringRef matmulCode);
+                                                          const MatmulTemplate &matmul);
 
 } // namespace ingot::codegen

@@ -59,10 +59,10 @@ def Llm_MatmulOp : Llm_Op<"matmul", [Pure, IsolatedFromAbove, AttrSizedOperandSe
     Floats: the weight's f32 value times the input's, summed in f32 over segments of 512 columns of
     k, each segment in order of k, then the segments in order. i8 input with an integer weight, or
     with places in a code book of integers of at most 8 bits: exact integer sums per weight group
-    (per row without groups), each times its scale in f32, and where there are offsets the exact sum
-    of the group's inputs times the offset, groups in order. Of a float input a target may also sum,
-    group by group, the products with what the scales multiply, and then scale the sums; an offset
-    is added times the sum of inputs.
+    (per row without groups), each times its scale, and where there are offsets the exact sum of the
+    group's inputs times the offset, added in f32 in order of the groups by fused multiply-adds. Of
+    a float input a target may also sum, group by group, the products with what the scales multiply,
+    and then scale the sums; an offset is added times the sum of inputs.
     With `input_scales` ([T], one per row) the sum is multiplied by the row's scale last, before the
     epilogue.
 

@@ -606,6 +606,21 @@ std::vector<Case> conformance::matmulCases() {
       if (!other)
         add(productCase({input, format, "f32", 72, 656}), {1, 9, 33, 70}, input == "f16");
     }
+  // Whole tiles of AMX, in all of their shapes: one row of tiles and two, one panel and two.
+  auto addTiled = [&](const Format &format, int64_t depth) {
+    Case tiled = productCase({"i8", format, "f32", 72, depth});
+    tiled.nativeOnly = true;
+    add(tiled, {33, 70});
+  };
+  for (const Format &format : kFormats)
+    if (format.integer())
+      addTiled(format, 640);
+  for (const Format &format : kStoredFormats)
+    if (format.meetsIntegers())
+      addTiled(format, 384);
+  for (const Format &format : kBlockFormats)
+    if (format.meetsIntegers())
+      addTiled(format, 512);
   // Segments enough that few multiprocessors share them and many do not.
   add(productCase({"bf16", kFormats[6], "f32", 200, 2080}), {9, 70}, true);
   add(productCase({"i8", kFormats[3], "f32", 200, 2080}), {9, 70}, true);

@@ -79,7 +79,7 @@ INGOT_DEVICE void closeGroup(const Launch &launch, Sums &sums, i64 row, const To
                       : 0.0f;
 #pragma unroll
     for (int i = 0; i < kTokens; ++i) {
-      sums.total[i][j] += float(sums.exact[i][j]) * scale;
+      sums.total[i][j] = __fmaf_rn(float(sums.exact[i][j]), scale, sums.total[i][j]);
       sums.exact[i][j] = 0;
     }
   }

@@ -141,7 +141,8 @@ struct Work {
 #pragma unroll
         for (int i = 0; i < 4; ++i) {
           if constexpr (kInteger)
-            total.of[r][c][i] += float(open.of[r][c][i]) * scale[i / 2];
+            total.of[r][c][i] =
+                __fmaf_rn(float(open.of[r][c][i]), scale[i / 2], total.of[r][c][i]);
           else
             segment.of[r][c][i] =
                 inputSums.withOffset(__fmaf_rn(open.of[r][c][i], scale[i / 2], segment.of[r][c][i]),

@@ -13,6 +13,18 @@ INGOT_INLINE double roundEven(double value) {
   return (value + kShift) - kShift;
 }
 
+/// a * b + c rounded once, where the processor may have no such instruction: the product is exact
+/// in double precision, and the sum is rounded to an odd last bit, which keeps what decides the
+/// second rounding (Boldo and Melquiond, Emulation of FMA and Correctly Rounded Sums, 2008).
+INGOT_INLINE float multiplyAdd(float a, float b, float c) {
+  double product = double(a) * double(b), sum = product + double(c);
+  double other = sum - product, lost = (product - (sum - other)) + (double(c) - other);
+  auto bits = bitCast<uint64_t>(sum);
+  if (lost != 0 && (bits & 1) == 0)
+    bits += (lost > 0) == (sum > 0) ? 1 : uint64_t(-1);
+  return float(bitCast<double>(bits));
+}
+
 /// 2^exponent for exponents of normal numbers.
 INGOT_INLINE double powerOfTwo(int64_t exponent) {
   return bitCast<double>(uint64_t(exponent + 1023) << 52);

@@ -2,6 +2,7 @@
 // llm.matmul without an epilogue: a tile is one row and `tile_columns` columns of the result.
 // Buffers: input, weight, input_scales?, scales?, zeros?, supers?, order?, starts?, result.
 #include "codegen/native/kernels/Groups.h"
+#include "codegen/native/kernels/Mathematics.h"
 #include "codegen/reference/kernels/EncodedWeight.h"
 
 INGOT_CONST(input_type);
@@ -27,7 +28,7 @@ static float floatSum(const void *input, int64_t row, const EncodedWeight &weigh
   return sum;
 }
 
-/// Exact integer sums per group, each times its scale; sums of the input times the offsets.
+/// Exact integer sums per group, each times its scale, fused; sums of the input times the offsets.
 static float integerSum(const void *input, int64_t row, const EncodedWeight &weight,
                         int64_t column) {
   int64_t size = ingot_const_weight_columns;
@@ -40,9 +41,9 @@ static float integerSum(const void *input, int64_t row, const EncodedWeight &wei
       exact += int64_t(values[k]) * int64_t(weight.stored(column, k));
       inputs += values[k];
     }
-    sum += float(exact) * weight.scale(column, begin);
+    sum = multiplyAdd(float(exact), weight.scale(column, begin), sum);
     if (ingot_const_zeros == kOffsets)
-      sum += float(inputs) * weight.offset(column, begin);
+      sum = multiplyAdd(float(inputs), weight.offset(column, begin), sum);
   }
   return sum;
 }

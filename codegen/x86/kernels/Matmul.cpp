@@ -4,7 +4,7 @@
 #include "codegen/native/kernels/Groups.h"
 #include "codegen/x86/kernels/Epilogue.h"
 #include "codegen/x86/kernels/MatmulFloat.h"
-#include "codegen/x86/kernels/MatmulInteger.h"
+#include "codegen/x86/kernels/MatmulTiles.h"
 
 namespace ingot::x86 {
 namespace {
@@ -146,6 +146,14 @@ void sumManyRows(const Arguments &arguments, const Block &block, float *sums, ch
              sums, reinterpret_cast<float *>(inputBlock), reinterpret_cast<float *>(rest));
     return;
   }
+  if (ingot_const_amx) {
+    TileInput input =
+        TileInput::of(static_cast<const int8_t *>(arguments.input), block.rows,
+                      reinterpret_cast<int8_t *>(rest), reinterpret_cast<int32_t *>(inputBlock));
+    tiledIntegerBlock(arguments.weights, block.weightPanel(), block.panels, input, block.rows.count,
+                      sums, rest + copiedBytes);
+    return;
+  }
   auto *words = reinterpret_cast<int32_t *>(rest);
   PackedInput input = packInput(static_cast<const int8_t *>(arguments.input), block.rows, words,
                                 reinterpret_cast<int32_t *>(inputBlock));
@@ -163,8 +171,9 @@ extern "C" void ingot_kernel(const IngotLaunch *launch) {
   if (block.rows.count <= 0 || block.panels <= 0)
     return;
 
-  MatmulScratch layout = {ingot_const_tile_rows, ingot_const_tile_panels, ingot_const_k,
-                          Weights::groups(), ingot_const_integer != 0};
+  MatmulScratch layout = {ingot_const_tile_rows,  ingot_const_tile_panels,  ingot_const_k,
+                          Weights::groups(),      ingot_const_integer != 0, ingot_const_amx != 0,
+                          TileInput::isGathered()};
   char *scratch = static_cast<char *>(launch->scratch);
   float *sums = reinterpret_cast<float *>(scratch);
   char *inputBlock = scratch + layout.sumBytes();

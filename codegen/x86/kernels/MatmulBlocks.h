@@ -19,6 +19,12 @@ constexpr int64_t inputStride = segmentColumns + 16;
 /// Rows of the largest register tile: blocks are padded to a multiple.
 constexpr int64_t registerRows = 12;
 
+/// Rows of an AMX tile: blocks of the kernel on AMX are padded to a multiple.
+constexpr int64_t amxTileRows = 16;
+
+/// What the kernel on AMX keeps: the sums of twenty tiles.
+constexpr int64_t tileSumBytes = 20 * amxTileRows * panelRows * 4;
+
 /// Panels that are expanded to bytes together, at most: those of a register tile.
 constexpr int64_t expandedPanels = 2;
 
@@ -29,16 +35,23 @@ constexpr int64_t roundUp(int64_t value, int64_t multiple) {
   return (value + multiple - 1) / multiple * multiple;
 }
 
+/// Bytes from one row to the next of the i8 input of the kernel on AMX: whole lines, and not a
+/// power of two.
+constexpr int64_t tileStride(int64_t k) { return roundUp(k, 64) + 64; }
+
 /// Scratch of one tile, in this order, each part a multiple of 64 bytes: sums [rows][panels * 16]
 /// f32; for float sums the input block [rows][inputStride] f32 (single rows: [k] f32) and two
 /// decoded panels [2][segmentColumns][16] f32; for integer sums the input's sums [rows][groups]
-/// i32, its copy [rows][k] i8, and for blocks of rows two panels as bytes [k][32] with the scales
-/// and offsets or zero points [groups][32] of four bytes each.
+/// i32, its copy [rows][k] i8, on AMX [rows][tileStride(k)] of the rows that are copied and the
+/// tiles' sums, and for blocks of rows two panels as bytes [k][32] with the scales and offsets or
+/// zero points [groups][32] of four bytes each.
 struct MatmulScratch {
   int64_t rows, panels, k, groups;
-  bool integer;
+  bool integer, amx, gathered; ///< gathered: rows of the input do not follow each other
 
-  constexpr int64_t paddedRows() const { return rows == 1 ? 1 : roundUp(rows, registerRows); }
+  constexpr int64_t paddedRows() const {
+    return rows == 1 ? 1 : roundUp(rows, amx ? amxTileRows : registerRows);
+  }
   constexpr int64_t sumBytes() const { return paddedRows() * panels * panelRows * 4; }
   constexpr int64_t inputBytes() const {
     if (integer)
@@ -46,11 +59,16 @@ struct MatmulScratch {
     return rows == 1 ? roundUp(k, 16) * 4 : paddedRows() * inputStride * 4;
   }
   /// Of the copy of an i8 input, before the panels as bytes.
-  constexpr int64_t copiedBytes() const { return roundUp(paddedRows() * roundUp(k, 8), 64); }
+  constexpr int64_t copiedBytes() const {
+    if (amx)
+      return (gathered ? paddedRows() : amxTileRows) * tileStride(k);
+    return roundUp(paddedRows() * roundUp(k, 8), 64);
+  }
   constexpr int64_t weightBytes() const {
     if (integer) {
       int64_t lanes = expandedPanels * panelRows;
-      return copiedBytes() + (rows == 1 ? 0 : (roundUp(k, 8) + 2 * groups * 4) * lanes);
+      return copiedBytes() + (amx ? tileSumBytes : 0) +
+             (rows == 1 ? 0 : (roundUp(k, 8) + 2 * groups * 4) * lanes);
     }
     return rows == 1 ? 0 : 2 * segmentColumns * panelRows * 4;
   }

@@ -15,6 +15,7 @@ INGOT_CONST(input_type);   // ElementCode
 INGOT_CONST(weight_type);  // ElementCode
 INGOT_CONST(result_type);  // kF32, kF16 or kBf16
 INGOT_CONST(integer);      // exact integer sums (i8 input)
+INGOT_CONST(amx);          // with AMX
 INGOT_CONST(scale_mode);   // ScaleMode
 INGOT_CONST(scale_type);   // ElementCode
 INGOT_CONST(scale_form);   // ScaleFormCode

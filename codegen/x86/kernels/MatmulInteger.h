@@ -53,12 +53,15 @@ constexpr bool unsignedWeights = false;
 #endif
 }
 
-/// What `dot` sees of a signed byte, less the byte.
-constexpr int32_t int8Bias = unsignedWeights ? 128 : 0;
+/// Whether bytes of weights get 128 added; those for AMX are signed.
+inline bool hasBias() { return unsignedWeights && !ingot_const_amx; }
 
-/// Bytes as `dot` wants them.
+/// What products see of a signed byte, less the byte.
+inline int32_t int8Bias() { return hasBias() ? 128 : 0; }
+
+/// Bytes as `dot`, or AMX, wants them.
 [[gnu::always_inline]] inline Ints biased(Ints bytes) {
-  return unsignedWeights ? (Ints)((UInts)bytes ^ 0x80808080u) : bytes;
+  return hasBias() ? (Ints)((UInts)bytes ^ 0x80808080u) : bytes;
 }
 
 /// A code book of integers as 16 bytes, in every quarter of the vector.
@@ -91,17 +94,20 @@ constexpr int32_t int8Bias = unsignedWeights ? 128 : 0;
 /// as they are stored, books and bytes are signed.
 inline int32_t uniformBias() {
   if (!hasFields() || ingot_const_zeros == kCodeBook)
-    return int8Bias;
+    return int8Bias();
   return ingot_const_zeros == kNoZeros ? int32_t(middleOf(ingot_const_weight_type)) : 0;
 }
 
 /// Whether zero points are taken off bytes as they are expanded: of int8 the difference is no byte.
 inline bool subtractsZeros() { return ingot_const_zeros == kZeroPoints && hasFields(); }
 
-/// `bytes` less the zero point of their lane, as `dot` wants them.
-[[gnu::always_inline]] inline Ints lessZero(Ints bytes, Ints zero) {
+/// `bytes` less that of their lane.
+[[gnu::always_inline]] inline Ints lessByte(Ints bytes, Ints byte) {
   using ByteLanes = uint8_t __attribute__((vector_size(64)));
-  return biased((Ints)((ByteLanes)bytes - (ByteLanes)(zero * 0x01010101)));
+  return (Ints)((ByteLanes)bytes - (ByteLanes)(byte * 0x01010101));
+}
+[[gnu::always_inline]] inline Ints lessByte(Ints bytes, int32_t byte) {
+  return lessByte(bytes, Ints{} + byte);
 }
 
 /// Columns that expandColumns takes at once.
@@ -115,6 +121,10 @@ inline int64_t columnStep() { return hasFields() ? 8 : 4; }
     return;
   }
   PanelFields::load(panel, k).toBytes(low, high);
+  if (ingot_const_amx && ingot_const_zeros == kNoZeros) {
+    low = lessByte(low, int32_t(middleOf(ingot_const_weight_type)));
+    high = lessByte(high, int32_t(middleOf(ingot_const_weight_type)));
+  }
   if (ingot_const_zeros == kCodeBook) {
     low = biased(lookUpBytes(low, book));
     high = biased(lookUpBytes(high, book));
@@ -124,8 +134,8 @@ inline int64_t columnStep() { return hasFields() ? 8 : 4; }
 /// `total` with a group's exact sums of products and of inputs.
 [[gnu::always_inline]] inline Floats closeGroup(Floats total, Ints exact, Floats scale,
                                                 Floats offset, int32_t inputs) {
-  total += __builtin_convertvector(exact, Floats) * scale;
-  return ingot_const_zeros == kOffsets ? total + splat(float(inputs)) * offset : total;
+  total = fma(__builtin_convertvector(exact, Floats), scale, total);
+  return ingot_const_zeros == kOffsets ? fma(splat(float(inputs)), offset, total) : total;
 }
 
 /// A group of k.
@@ -210,6 +220,7 @@ template <int Panels> struct StoredPanels {
 
 /// Panels as bytes and f32 numbers, in scratch memory, for all rows of a block.
 template <int Panels> struct ExpandedPanels {
+  static constexpr int count = Panels;
   static int64_t step() { return 4; }
 
   Ints *values;   // [k / 4][Panels][16] of four bytes
@@ -229,6 +240,13 @@ template <int Panels> struct ExpandedPanels {
       for (int p = 0; p < Panels; ++p)
         expand(weights, panel + p, p, group, book);
   }
+
+  /// Four bytes of each row of panel `p`, of columns k to k + 3; those behind come `wordStride`
+  /// bytes later.
+  [[gnu::always_inline]] const Ints *words(int64_t k, int p) const {
+    return values + k / 4 * Panels + p;
+  }
+  static int64_t wordStride() { return Panels * int64_t(sizeof(Ints)); }
 
   [[gnu::always_inline]] void columns(int64_t k, int p, Ints &low, Ints &) const {
     low = values[k / 4 * Panels + p];
@@ -257,8 +275,8 @@ private:
       Ints low, high;
       expandColumns(from, k, book, low, high);
       if (subtractsZeros()) {
-        low = lessZero(low, zero);
-        high = lessZero(high, zero);
+        low = biased(lessByte(low, zero));
+        high = biased(lessByte(high, zero));
       }
       to[k / 4 * Panels] = low;
       if (hasFields())
@@ -284,7 +302,7 @@ inline void integerTile(const Source &weights, const PackedInput &input, int64_t
   const int32_t *words = input.words + row * PackedInput::rowWords();
   int64_t groups = Weights::groups();
   const int32_t *inputs = input.sums + row * groups;
-  int32_t bias = subtractsZeros() ? int8Bias : uniformBias();
+  int32_t bias = subtractsZeros() ? int8Bias() : uniformBias();
   for (int64_t group = 0; group < groups; ++group) {
     GroupColumns range = GroupColumns::of(group);
     Ints sum[Rows][Panels];

@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: Apache-2.0
+// Integer sums of the matmul kernel on AMX, in blocks of two tiles of rows by two panels. The exact
+// sums of two groups are scaled while those of the next two are made.
+#pragma once
+
+#include "codegen/x86/kernels/AmxTiles.h"
+#include "codegen/x86/kernels/MatmulInteger.h"
+
+namespace ingot::x86 {
+
+/// Columns of a group that one tile takes.
+inline int64_t tileColumns() {
+  int64_t width = ingot_const_group ? ingot_const_group : ingot_const_k;
+  return width < amxRowBytes ? width : amxRowBytes;
+}
+
+/// Rows of an i8 input by tiles. Rows that follow each other are read where they are; others, and
+/// those of a tile that is not full, from a copy.
+struct TileInput {
+  const int8_t *rows;  ///< of the block, [row][k]; null where there is no order to read them in
+  const int8_t *copy;  ///< of tiles from copyFrom on, tileStride(k) bytes apart
+  int64_t copyFrom;    ///< a multiple of amxRows
+  const int32_t *sums; ///< over groups [row][groups], where products need them
+
+  struct Tile {
+    const int8_t *first;
+    int64_t stride;
+  };
+  [[gnu::always_inline]] Tile tile(int64_t row) const {
+    if (row < copyFrom)
+      return {rows + row * ingot_const_k, ingot_const_k};
+    return {copy + (row - copyFrom) * tileStride(ingot_const_k), tileStride(ingot_const_k)};
+  }
+
+  /// Whether rows do not follow each other.
+  static bool isGathered() { return ingot_const_experts || ingot_const_input_share != 1; }
+  static bool needsSums() {
+    return ingot_const_zeros == kOffsets || (ingot_const_zeros == kZeroPoints && !hasFields());
+  }
+
+  static TileInput of(const int8_t *input, const Rows &rows, int8_t *copy, int32_t *sums) {
+    int64_t copyFrom = isGathered() ? 0 : rows.count / amxRows * amxRows;
+    for (int64_t row = 0; row < rows.count; ++row) {
+      const int8_t *from = input + rows.input(row) * ingot_const_k;
+      if (row >= copyFrom)
+        __builtin_memcpy(copy + (row - copyFrom) * tileStride(ingot_const_k), from, ingot_const_k);
+      if (needsSums())
+        sumGroups(from, sums + row * Weights::groups());
+    }
+    return {input + rows.first * ingot_const_k, copy, copyFrom, sums};
+  }
+};
+
+/// Words of a tile's sums.
+constexpr int64_t tileWords = amxRows * panelRows;
+/// Sums of a block of two tiles of rows by two panels.
+constexpr int64_t blockWords = 4 * tileWords;
+static_assert(tileSumBytes == 5 * blockWords * 4);
+
+/// A block of tiles: `RowTiles` of rows by the panels of `weights`.
+template <int RowTiles, class Panels> struct TileBlock {
+  AmxTiles &tiles;
+  const Panels &weights;
+  TileInput::Tile left[RowTiles];
+  const int32_t *inputs; ///< sums of its rows, [row][groups]
+  int32_t *exact;        ///< [2][2] blocks: of two groups, and of the two before
+  float *totals;         ///< one block
+
+  TileBlock(AmxTiles &tiles, const Panels &weights, const TileInput &input, int64_t row,
+            char *memory)
+      : tiles(tiles), weights(weights), inputs(input.sums + row * Weights::groups()),
+        exact(reinterpret_cast<int32_t *>(memory)),
+        totals(reinterpret_cast<float *>(exact + 4 * blockWords)) {
+    for (int i = 0; i < RowTiles; ++i)
+      left[i] = input.tile(row + i * amxRows);
+  }
+
+  float *totalsOf(int rowTile, int panel) const {
+    return totals + (2 * rowTile + panel) * tileWords;
+  }
+
+  void run() const {
+    int64_t groups = Weights::groups(), whole = groups / 2 * 2;
+    __builtin_memset(totals, 0, blockWords * 4);
+#pragma clang loop unroll(disable)
+    for (int64_t group = 0; group < whole; group += 2) {
+      makeGroup<0>(group);
+      makeGroup<1>(group);
+    }
+    if (whole)
+      closeAll<2>(whole - 2);
+    if (whole == groups)
+      return;
+    multiply<0>(whole);
+    storeExact<0>(whole);
+    if (RowTiles == 2) {
+      multiply<RowTiles - 1>(whole);
+      storeExact<RowTiles - 1>(whole);
+    }
+    closeAll<1>(whole);
+  }
+
+private:
+  int32_t *exactOf(int64_t group) const { return exact + (group & 3) * blockWords; }
+
+  /// The exact sums of one of the two groups from `pair` on. Sums that tiles have just made are
+  /// stored later: what is done until then, scaling sums of the two groups before, overlaps.
+  template <int Member> [[gnu::always_inline]] void makeGroup(int64_t pair) const {
+    multiply<0>(pair + Member);
+    if (pair)
+      close<2>(pair - 2, RowTiles * Member);
+    storeExact<0>(pair + Member);
+    if (RowTiles == 1)
+      return;
+    multiply<RowTiles - 1>(pair + Member);
+    if (pair)
+      close<2>(pair - 2, RowTiles * Member + 1);
+    storeExact<RowTiles - 1>(pair + Member);
+  }
+
+  /// The products of a tile of rows in tiles 0 and 1, or 2 and 3.
+  template <int RowTile> [[gnu::always_inline]] void multiply(int64_t group) const {
+    GroupColumns range = GroupColumns::of(group);
+    bool isOne = range.end - range.first == tileColumns();
+    tiles.zero<2 * RowTile>();
+    if (Panels::count == 2)
+      tiles.zero<2 * RowTile + 1>();
+#pragma clang loop unroll(disable)
+    for (int64_t k = range.first; k < range.end; k += tileColumns()) {
+      tiles.load<4 + RowTile>(left[RowTile].first + k, left[RowTile].stride);
+      // The second tile of rows finds the only one of the weights where it is.
+      if (RowTile == 0 || !isOne)
+        tiles.load<6>(weights.words(k, 0), weights.wordStride());
+      tiles.multiply<2 * RowTile, 4 + RowTile, 6>();
+      if (Panels::count == 2) {
+        if (RowTile == 0 || !isOne)
+          tiles.load<7>(weights.words(k, 1), weights.wordStride());
+        tiles.multiply<2 * RowTile + 1, 4 + RowTile, 7>();
+      }
+    }
+  }
+
+  template <int RowTile> [[gnu::always_inline]] void storeExact(int64_t group) const {
+    int32_t *to = exactOf(group) + 2 * RowTile * tileWords;
+    tiles.store<2 * RowTile>(to);
+    if (Panels::count == 2)
+      tiles.store<2 * RowTile + 1>(to + tileWords);
+  }
+
+  template <int Count> [[gnu::always_inline]] void closeAll(int64_t group) const {
+    for (int tile = 0; tile < RowTiles * Panels::count; ++tile)
+      close<Count>(group, tile);
+  }
+
+  /// Adds the exact sums of `Count` groups from `group` on to the totals of one tile, scaled.
+  template <int Count> [[gnu::always_inline]] void close(int64_t group, int tile) const {
+    if (tile >= RowTiles * Panels::count)
+      return;
+    int rowTile = tile / Panels::count, panel = tile % Panels::count;
+    Floats scale[Count], offset[Count];
+    Ints zero[Count];
+    constexpr auto hasZeros = [] { return ingot_const_zeros == kZeroPoints && !subtractsZeros(); };
+#pragma clang loop unroll(full)
+    for (int i = 0; i < Count; ++i) {
+      scale[i] = weights.scale(group + i, panel);
+      offset[i] = ingot_const_zeros == kOffsets ? weights.offset(group + i, panel) : Floats{};
+      zero[i] = hasZeros() ? weights.zero(group + i, panel) : Ints{};
+    }
+    const int64_t place = (2 * rowTile + panel) * tileWords;
+    const int32_t *sums = inputs + rowTile * amxRows * Weights::groups() + group;
+    const int32_t *of[Count];
+#pragma clang loop unroll(full)
+    for (int i = 0; i < Count; ++i)
+      of[i] = exactOf(group + i) + place;
+    float *to = totals + place;
+#pragma clang loop unroll(full)
+    for (int r = 0; r < amxRows; ++r) {
+      Floats total = loadVector<Floats>(to + r * panelRows);
+#pragma clang loop unroll(full)
+      for (int i = 0; i < Count; ++i) {
+        int32_t own = TileInput::needsSums() ? sums[r * Weights::groups() + i] : 0;
+        Ints sum = loadVector<Ints>(of[i] + r * panelRows);
+        if (hasZeros())
+          sum -= zero[i] * own;
+        total = closeGroup(total, sum, scale[i], offset[i], own);
+      }
+      storeVector(to + r * panelRows, total);
+    }
+  }
+};
+
+/// Copies the first `rows` rows of [16][16] totals to rows `columns` apart.
+inline void storeTile(const float *totals, int64_t rows, float *to, int64_t columns) {
+  for (int64_t r = 0; r < rows && r < amxRows; ++r)
+    storeVector(to + r * columns, loadVector<Floats>(totals + r * panelRows));
+}
+
+/// sums [rows][columns] of the rows of a block from `row` on by the panels of `weights`.
+template <int RowTiles, class Panels>
+inline void tiledRows(AmxTiles &tiles, const Panels &weights, const TileInput &input, int64_t row,
+                      int64_t rows, float *sums, int64_t columns, char *memory) {
+  TileBlock<RowTiles, Panels> block(tiles, weights, input, row, memory);
+  block.run();
+  for (int tile = 0; tile < RowTiles; ++tile)
+    for (int p = 0; p < Panels::count; ++p)
+      storeTile(block.totalsOf(tile, p), rows - tile * amxRows,
+                sums + (row + tile * amxRows) * columns + p * panelRows, columns);
+}
+
+/// sums [rows][panels * 16] of a block of rows; `memory` is for the tiles' sums and ExpandedPanels.
+inline void tiledIntegerBlock(const Weights &weights, int64_t panel, int64_t panels,
+                              const TileInput &input, int64_t rows, float *sums, char *memory) {
+  int64_t columns = panels * panelRows;
+  AmxTiles tiles(rows < amxRows ? rows : amxRows, tileColumns());
+  auto take = [&]<int Panels>(int64_t p) {
+    ExpandedPanels<Panels> source(memory + tileSumBytes, weights, panel + p);
+    for (int64_t row = 0; row < rows; row += 2 * amxRows) {
+      if (rows - row > amxRows)
+        tiledRows<2>(tiles, source, input, row, rows - row, sums + p * panelRows, columns, memory);
+      else
+        tiledRows<1>(tiles, source, input, row, rows - row, sums + p * panelRows, columns, memory);
+    }
+  };
+  int64_t p = 0;
+  for (; p + 2 <= panels; p += 2)
+    take.template operator()<2>(p);
+  if (p < panels)
+    take.template operator()<1>(p);
+}
+
+} // namespace ingot::x86
