@@ -109,10 +109,10 @@ std::optional<std::string> codegen::matmulDeclined(llm::MatmulOp op) {
 
 /// Whether the groups of an integer product are whole tiles of AMX, or parts of one.
 static bool fitsTiles(llm::MatmulOp op) {
-  constexpr int64_t bytes = 64;
   int64_t group = groupColumns(op), k = llm::columnsOf(op.getInput());
   int64_t width = group ? group : k;
-  return isInteger(op) && k % width == 0 && (width % bytes == 0 || (group && width < bytes));
+  return isInteger(op) && k % width == 0 &&
+         (width % x86::amxRowBytes == 0 || (group && width < x86::amxRowBytes));
 }
 
 /// Whether a block's rows of the input do not follow each other.

@@ -4,15 +4,13 @@
 #pragma once
 
 #include "codegen/native/kernels/Kernel.h"
+#include "codegen/x86/kernels/MatmulBlocks.h"
 
 #ifdef __AMX_INT8__
 #include <immintrin.h>
 #endif
 
 namespace ingot::x86 {
-
-/// Rows of a tile, and bytes of a row, at most.
-constexpr int64_t amxRows = 16, amxRowBytes = 64;
 
 /// Eight tile registers, for sums of products of bytes: 0 to 3 hold sums, 4 and 5 rows of the left
 /// side, 6 and 7 columns of the right side, four bytes of a column in a lane. A thread has one such

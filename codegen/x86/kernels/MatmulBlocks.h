@@ -19,11 +19,12 @@ constexpr int64_t inputStride = segmentColumns + 16;
 /// Rows of the largest register tile: blocks are padded to a multiple.
 constexpr int64_t registerRows = 12;
 
-/// Rows of an AMX tile: blocks of the kernel on AMX are padded to a multiple.
-constexpr int64_t amxTileRows = 16;
+/// Rows of a tile of AMX, and bytes of a row, at most. Blocks of the kernel on AMX are padded to
+/// whole tiles.
+constexpr int64_t amxRows = 16, amxRowBytes = 64;
 
 /// What the kernel on AMX keeps: the sums of twenty tiles.
-constexpr int64_t tileSumBytes = 20 * amxTileRows * panelRows * 4;
+constexpr int64_t tileSumBytes = 20 * amxRows * panelRows * 4;
 
 /// Panels that are expanded to bytes together, at most: those of a register tile.
 constexpr int64_t expandedPanels = 2;
@@ -37,7 +38,7 @@ constexpr int64_t roundUp(int64_t value, int64_t multiple) {
 
 /// Bytes from one row to the next of the i8 input of the kernel on AMX: whole lines, and not a
 /// power of two.
-constexpr int64_t tileStride(int64_t k) { return roundUp(k, 64) + 64; }
+constexpr int64_t tileStride(int64_t k) { return roundUp(k, amxRowBytes) + amxRowBytes; }
 
 /// Scratch of one tile, in this order, each part a multiple of 64 bytes: sums [rows][panels * 16]
 /// f32; for float sums the input block [rows][inputStride] f32 (single rows: [k] f32) and two
@@ -50,7 +51,7 @@ struct MatmulScratch {
   bool integer, amx, gathered; ///< gathered: rows of the input do not follow each other
 
   constexpr int64_t paddedRows() const {
-    return rows == 1 ? 1 : roundUp(rows, amx ? amxTileRows : registerRows);
+    return rows == 1 ? 1 : roundUp(rows, amx ? amxRows : registerRows);
   }
   constexpr int64_t sumBytes() const { return paddedRows() * panels * panelRows * 4; }
   constexpr int64_t inputBytes() const {
@@ -61,7 +62,7 @@ struct MatmulScratch {
   /// Of the copy of an i8 input, before the panels as bytes.
   constexpr int64_t copiedBytes() const {
     if (amx)
-      return (gathered ? paddedRows() : amxTileRows) * tileStride(k);
+      return (gathered ? paddedRows() : amxRows) * tileStride(k);
     return roundUp(paddedRows() * roundUp(k, 8), 64);
   }
   constexpr int64_t weightBytes() const {

@@ -17,7 +17,7 @@ inline int64_t tileColumns() {
 /// Rows of an i8 input by tiles. Rows that follow each other are read where they are; others, and
 /// those of a tile that is not full, from a copy.
 struct TileInput {
-  const int8_t *rows;  ///< of the block, [row][k]; null where there is no order to read them in
+  const int8_t *rows;  ///< of the block where they follow each other, [row][k]
   const int8_t *copy;  ///< of tiles from copyFrom on, tileStride(k) bytes apart
   int64_t copyFrom;    ///< a multiple of amxRows
   const int32_t *sums; ///< over groups [row][groups], where products need them
