@@ -168,12 +168,13 @@ Outcome settleCache(BuildRequest &request) {
   using recipe::KvType;
   recipe::KvType &cache = request.recipe.kvCache;
   uint64_t layers = request.checkpoint.config().layers;
-  uint64_t scaled = layersWithKvScales(request.checkpoint);
+  KvCache stated = request.checkpoint.quantization().kvCache;
+  // Scales of a scheme that is declined mean something else.
+  uint64_t scaled = stated == KvCache::Declined ? 0 : layersWithKvScales(request.checkpoint);
   if (recipe::isStatic(cache) && scaled < layers)
     return withoutScales(recipe::name(cache), "each layer's keys and values");
   // Not every checkpoint that has scales says so in its configuration.
-  KvCache stated = request.checkpoint.quantization().kvCache;
-  if (stated == KvCache::Unstated && scaled == 0)
+  if (stated <= KvCache::Declined && scaled == 0)
     return {};
   KvType own = stated == KvCache::Int8 ? KvType::Int8Static : KvType::E4M3Static;
   std::string name(recipe::name(own));

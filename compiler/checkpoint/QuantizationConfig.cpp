@@ -47,6 +47,7 @@ const StoredFormat *namedFormat(JsonFields &fields, std::string_view key, std::s
 }
 
 void declineCache(QuantizationConfig &config, std::string stated) {
+  config.kvCache = KvCache::Declined;
   config.deviations.push_back({"KV cache", std::move(stated), "as the recipe says",
                                "no kernel stores keys and values this way"});
 }
@@ -62,6 +63,9 @@ struct Scheme {
   uint64_t bits = 8;
   bool isFloat = false, dynamic = false, symmetric = true;
   std::string strategy;
+
+  /// One scale for all values, of the checkpoint.
+  bool hasStaticScale() const { return bits == 8 && !dynamic && symmetric && strategy == "tensor"; }
 
   std::string str() const {
     return message(dynamic     ? "dynamic "
@@ -146,7 +150,7 @@ void readGroup(const Json &group, JsonFields &fields, QuantizationConfig &config
   Scheme scheme = readScheme(*inputs, fields, "config_groups");
   if (scheme.bits == 8 && scheme.dynamic && scheme.strategy == "token")
     config.activations = scheme.isFloat ? Activations::Float8PerToken : Activations::Int8PerToken;
-  else if (scheme.bits == 8 && !scheme.dynamic && scheme.symmetric && scheme.strategy == "tensor")
+  else if (scheme.hasStaticScale())
     config.activations = scheme.isFloat ? Activations::Float8PerTensor : Activations::Int8PerTensor;
   else
     declineActivations(config, "input_activations", scheme.str());
@@ -155,7 +159,7 @@ void readGroup(const Json &group, JsonFields &fields, QuantizationConfig &config
 /// `kv_cache_scheme`, an object.
 void readCacheScheme(const Json &object, JsonFields &fields, QuantizationConfig &config) {
   Scheme scheme = readScheme(object, fields, "kv_cache_scheme");
-  if (scheme.bits == 8 && !scheme.dynamic && scheme.symmetric && scheme.strategy == "tensor")
+  if (scheme.hasStaticScale())
     config.kvCache = scheme.isFloat ? KvCache::Float8 : KvCache::Int8;
   else
     declineCache(config, scheme.str());

@@ -32,8 +32,8 @@ struct QuantizationConfig {
     Int8PerTensor, ///< with the scale of each product's input, as Float8PerTensor
     Float8PerTensor,
   };
-  /// What the KV cache holds, with scales of the checkpoint.
-  enum class KvCache : uint8_t { Unstated, Int8, Float8 };
+  /// What the KV cache holds, with scales of the checkpoint; Declined: what no engine can do.
+  enum class KvCache : uint8_t { Unstated, Declined, Int8, Float8 };
 
   Method method = Method::None;
   std::string methodName; ///< as the file has it; empty for Method::None

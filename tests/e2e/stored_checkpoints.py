@@ -430,6 +430,25 @@ class StoredCheckpoints(harness.BuildTest):
                       {**read_tensors(source / "model.safetensors"), **scales})
         return model
 
+    def assert_no_scales(self, source, asked):
+        """A recipe that asks for scales which the checkpoint does not have is refused."""
+        recipe = self.folder / "scales.yaml"
+        recipe.write_text(f"version: 1\n{asked}\n")
+        output = self.fresh("out") / "m.ingot"
+        self.assert_refused(self.build(DATA / "quantized" / source, output, "--recipe", recipe),
+                            output, "INGOT-E2011")
+
+    def test_scales_of_an_uneven_cache_are_not_taken(self):
+        config = json.loads((DATA / "quantized" / "modelopt-fp8" / "config.json").read_text())[
+            "quantization_config"]
+        scheme = {"num_bits": 8, "type": "int", "symmetric": False, "strategy": "tensor"}
+        scale = "F32", [], struct.pack("<f", 0.5)
+        model = self.cache_scales("uneven", {"k_scale": scale, "v_scale": scale},
+                                  {**config, "kv_cache_scheme": scheme})
+        _, said = self.report("uneven-engine", model)
+        self.assertNotIn("recipe: kv_cache", said)
+        self.assertIn("asymmetric", said["checkpoint: KV cache"]["asked"])
+
     def test_scales_of_the_cache_are_taken(self):
         keys, values = (("F32", [], struct.pack("<f", scale)) for scale in (0.5, 0.25))
         _, said = self.report("plain", DATA / "quantized" / "modelopt-fp8")
@@ -456,10 +475,7 @@ class StoredCheckpoints(harness.BuildTest):
         recipe.write_text("version: 1\nkv_cache: e4m3\n")
         _, said = self.report("own", half, "--recipe", recipe)
         self.assertEqual(said["checkpoint: KV cache"]["reason"], "the recipe says so")
-        recipe.write_text("version: 1\nkv_cache: e4m3-static\n")
-        output = self.fresh("out") / "m.ingot"
-        self.assert_refused(self.build(DATA / "quantized" / "modelopt-fp8", output, "--recipe",
-                                       recipe), output, "INGOT-E2011")
+        self.assert_no_scales("modelopt-fp8", "kv_cache: e4m3-static")
 
     def test_scales_of_inputs_are_taken(self):
         source = DATA / "quantized" / "modelopt-fp8"
@@ -498,10 +514,7 @@ class StoredCheckpoints(harness.BuildTest):
         broken = self.variant("modelopt-fp8", "broken", changed("F32", [1], bytes(4)))
         _, said = self.report("bf16", broken, "--recipe", recipe)
         self.assertEqual(said["checkpoint: activations"]["asked"], "fp8-static")
-        recipe.write_text("version: 1\nactivations: fp8-static\n")
-        output = self.fresh("out") / "m.ingot"
-        self.assert_refused(self.build(DATA / "quantized" / "fp8-block128", output, "--recipe",
-                                       recipe), output, "INGOT-E2011")
+        self.assert_no_scales("fp8-block128", "activations: fp8-static")
 
     def test_blocks_that_cross_rows(self):
         source = "bnb-nf4"

@@ -99,7 +99,7 @@ TEST(QuantizationConfig, ReportsWhatIsNotTaken) {
           "input_activations": {"num_bits": 8, "type": "int", "symmetric": false}}})");
   ASSERT_TRUE(succeeds(uneven));
   EXPECT_EQ(uneven->activations, Activations::AsStored);
-  EXPECT_EQ(uneven->kvCache, QuantizationConfig::KvCache::Unstated);
+  EXPECT_EQ(uneven->kvCache, QuantizationConfig::KvCache::Declined);
   ASSERT_EQ(uneven->deviations.size(), 2u);
   EXPECT_EQ(uneven->deviations[0].stated, "static 8-bit float by attn_head");
   EXPECT_EQ(uneven->deviations[1].stated, "static, asymmetric, 8-bit int by tensor");
