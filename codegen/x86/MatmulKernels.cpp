@@ -31,10 +31,12 @@ struct Shape {
 /// the more rows there are to pay for decoding the weight and packing the input.
 constexpr Shape kShapes[] = {{1, 1, 64}, {32, 36, 64}, {INT64_MAX, 96, 256}};
 
-/// Tiles of AMX pay from more than half a tile of rows on. Inputs are read where they are, so that
-/// many rows can share what weights are expanded to.
-constexpr Shape kAmxShapes[] = {
+/// Tiles of AMX pay from more than half a tile of rows on, for bf16 from the first. Inputs are read
+/// where they are, so that many rows can share what weights are expanded to.
+constexpr Shape kTileGroupShapes[] = {
     {1, 1, 64}, {8, 36, 64}, {32, 32, 64, true}, {INT64_MAX, 256, 128, true}};
+constexpr Shape kTilePairShapes[] = {
+    {16, 16, 64, true}, {32, 32, 64, true}, {INT64_MAX, 256, 128, true}};
 
 /// What tuning may choose from: single rows, blocks of whole register tiles (6 or 12 rows), and of
 /// tiles of AMX.
@@ -65,6 +67,12 @@ int64_t groupColumns(llm::MatmulOp op) {
 }
 
 bool isInteger(llm::MatmulOp op) { return typeOf(op.getInput()).getElementType().isInteger(8); }
+
+/// Whether both sides are bf16 as it is, so that two columns make a dot product.
+bool isPairs(llm::MatmulOp op) {
+  return typeOf(op.getInput()).getElementType().isBF16() &&
+         typeOf(op.getWeight()).getElementType().isBF16() && !op.getEncoding();
+}
 
 } // namespace
 
@@ -107,12 +115,31 @@ std::optional<std::string> codegen::matmulDeclined(llm::MatmulOp op) {
   return std::nullopt;
 }
 
-/// Whether the groups of an integer product are whole tiles of AMX, or parts of one.
-static bool fitsTiles(llm::MatmulOp op) {
+/// How the sums of `op` are made in tiles of AMX; nothing where its columns are no whole tiles.
+static std::optional<x86::SumMethod> tileMethod(llm::MatmulOp op) {
   int64_t group = groupColumns(op), k = llm::columnsOf(op.getInput());
+  if (isPairs(op))
+    return k % (x86::amxRowBytes / 2) == 0 ? std::optional(x86::TileRows) : std::nullopt;
+  if (!isInteger(op))
+    return std::nullopt;
   int64_t width = group ? group : k;
-  return isInteger(op) && k % width == 0 &&
-         (width % x86::amxRowBytes == 0 || (group && width < x86::amxRowBytes));
+  // Groups are whole tiles, or parts of one.
+  if (k % width != 0 || (width % x86::amxRowBytes != 0 && (!group || width > x86::amxRowBytes)))
+    return std::nullopt;
+  bool isPlain = typeOf(op.getWeight()).getElementType().isInteger(8) && !op.getZeros();
+  return width == k && isPlain ? x86::TileRows : x86::TileGroups;
+}
+
+/// How the sums of `op` are made without AMX.
+static x86::SumMethod registerMethod(llm::MatmulOp op) {
+  return isPairs(op) ? x86::PairDots : isInteger(op) ? x86::ByteDots : x86::FloatColumns;
+}
+
+/// The shapes of the kernels for `op`, on a target with AMX or without.
+static ArrayRef<Shape> shapesFor(llm::MatmulOp op, bool amx) {
+  if (!amx || !tileMethod(op))
+    return kShapes;
+  return isPairs(op) ? ArrayRef(kTilePairShapes) : ArrayRef(kTileGroupShapes);
 }
 
 /// Whether a block's rows of the input do not follow each other.
@@ -120,7 +147,7 @@ static bool gathersRows(llm::MatmulOp op) {
   return op.getOrder() || llm::rowsFor(op.getType(), typeOf(op.getInput())) != 1;
 }
 
-/// A variant for tiles of such sizes; `amx`: by AMX, which `fitsTiles` accepts.
+/// A variant for tiles of such sizes; `amx`: of AMX, for which there is a method.
 static KernelVariant matmulKernel(llm::MatmulOp op, int64_t tileRows, int64_t tileColumns, bool amx,
                                   llvm::StringRef code) {
   int64_t k = llm::columnsOf(op.getInput());
@@ -139,8 +166,8 @@ static KernelVariant matmulKernel(llm::MatmulOp op, int64_t tileRows, int64_t ti
   variant.type("input_type", op.getInput());
   variant.type("weight_type", op.getWeight());
   variant.type("result_type", op.getResult());
-  variant.integer("integer", isInteger(op));
-  variant.integer("amx", amx);
+  x86::SumMethod method = amx ? *tileMethod(op) : registerMethod(op);
+  variant.integer("method", method);
   variant.integer("scale_mode", !encoding                 ? x86::NoScale
                                 : encoding.getGroup() < 0 ? x86::TensorScale
                                                           : x86::RowScale);
@@ -161,9 +188,13 @@ static KernelVariant matmulKernel(llm::MatmulOp op, int64_t tileRows, int64_t ti
   else
     variant.rowsOf(op.getResult(), tileRows);
   int64_t group = groupColumns(op);
-  x86::MatmulScratch scratch = {
-      tileRows, tilePanels,     k, group ? int64_t(llvm::divideCeil(k, group)) : 1, isInteger(op),
-      amx,      gathersRows(op)};
+  x86::MatmulScratch scratch = {method,
+                                tileRows,
+                                tilePanels,
+                                k,
+                                group ? int64_t(llvm::divideCeil(k, group)) : 1,
+                                engine::elementBits(typeOf(op.getInput()).getElementType()) / 8,
+                                gathersRows(op)};
   KernelVariant kernel = variant.take(scratch.bytes());
   // Right for more rows, but nothing that anyone should run.
   constexpr int64_t mostSingle = 16;
@@ -179,8 +210,7 @@ void codegen::matmulKernels(llm::MatmulOp op, llvm::ArrayRef<engine::RangeAttr> 
   llvm::StringRef dim = rowDimOf(op.getResult())->name();
   int64_t most = mostOf(declared, dim);
   int64_t least = 1;
-  bool amx = made.amx && fitsTiles(op);
-  for (const Shape &shape : amx ? ArrayRef(kAmxShapes) : ArrayRef(kShapes)) {
+  for (const Shape &shape : shapesFor(op, made.amx)) {
     KernelVariant kernel =
         matmulKernel(op, shape.tileRows, shape.tileColumns, shape.amx, made.code);
     int64_t end = mostOf(shape, op);
@@ -197,7 +227,9 @@ void codegen::matmulKernels(llm::MatmulOp op, llvm::ArrayRef<engine::RangeAttr> 
 void codegen::matmulCandidates(llm::MatmulOp op, const MatmulTemplate &made,
                                llvm::SmallVectorImpl<KernelVariant> &kernels) {
   for (auto [tileRows, tileColumns, amx] : kCandidates) {
-    if (amx && !(made.amx && fitsTiles(op)))
+    // The sums of all kernels of an operation agree; those of bf16 on AMX with no others.
+    bool fits = made.amx && tileMethod(op);
+    if (amx ? !fits : fits && isPairs(op))
       continue;
     KernelVariant kernel = matmulKernel(op, tileRows, tileColumns, amx, made.code);
     // Tiles that are wider than the product are cut to it, and are the same kernel then.

@@ -13,6 +13,8 @@ using engine::LayoutAttr;
 int64_t codegen::panelInner(Type weightElement, Type inputElement) {
   if (engine::elementBits(weightElement) < 8)
     return 8;
+  if (weightElement.isBF16() && inputElement.isBF16())
+    return 2;
   return weightElement.isInteger(8) && inputElement.isInteger(8) ? 4 : 1;
 }
 

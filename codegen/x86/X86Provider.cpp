@@ -87,7 +87,7 @@ using Declined = std::optional<std::string>;
 static int64_t tableInner(RankedTensorType type) {
   if (layoutOf(type) == rowMajorLayout(type))
     return 0;
-  for (int64_t inner : {1, 4, 8})
+  for (int64_t inner : {1, 2, 4, 8})
     if (layoutOf(type) == panelLayout(type, inner))
       return inner;
   return -1;

@@ -16,6 +16,7 @@ llvm::ArrayRef<KernelTemplate> x86V3Templates();
 llvm::ArrayRef<KernelTemplate> x86V3VnniTemplates();
 llvm::ArrayRef<KernelTemplate> x86V4Templates();
 llvm::ArrayRef<KernelTemplate> x86V4VnniTemplates();
+llvm::ArrayRef<KernelTemplate> x86V4Bf16Templates();
 llvm::ArrayRef<KernelTemplate> x86V4AmxTemplates();
 } // namespace ingot::codegen
 
@@ -48,13 +49,12 @@ constexpr llvm::StringLiteral kV4Bf16[] = {"avx2",     "fma",        "f16c",    
 
 constexpr llvm::StringLiteral kV4Amx[] = {
     "avx2",     "fma",      "f16c",       "bmi2",       "avx512f",  "avx512bw", "avx512vl",
-    "avx512dq", "avx512cd", "avx512vnni", "avx512bf16", "amx-tile", "amx-int8"};
+    "avx512dq", "avx512cd", "avx512vnni", "avx512bf16", "amx-tile", "amx-int8", "amx-bf16"};
 
 /// The kernels for AMX with plain code in place of its instructions: for tests on other machines.
 constexpr llvm::StringLiteral kTwin = "x86-64-v4+vnni+amx-twin";
 
-/// All targets, the least capable first. No instruction of AVX512-BF16 keeps the order of sums that
-/// llm.matmul prescribes, so the last one has the templates of the one before.
+/// All targets, the least capable first.
 constexpr Level kLevels[] = {
     {kTwin, "x86-64-v4", "+avx512vnni", kV4Vnni, 1, x86V4VnniTemplates, true},
     {"x86-64-v3", "x86-64-v3", "", kV3, 30, x86V3Templates},
@@ -62,9 +62,9 @@ constexpr Level kLevels[] = {
     {"x86-64-v4", "x86-64-v4", "", kV4, 40, x86V4Templates},
     {"x86-64-v4+vnni", "x86-64-v4", "+avx512vnni", kV4Vnni, 45, x86V4VnniTemplates},
     {"x86-64-v4+vnni+bf16", "x86-64-v4", "+avx512vnni,+avx512bf16", kV4Bf16, 50,
-     x86V4VnniTemplates},
-    {"x86-64-v4+vnni+bf16+amx", "x86-64-v4", "+avx512vnni,+avx512bf16,+amx-tile,+amx-int8", kV4Amx,
-     55, x86V4AmxTemplates, true},
+     x86V4Bf16Templates},
+    {"x86-64-v4+vnni+bf16+amx", "x86-64-v4",
+     "+avx512vnni,+avx512bf16,+amx-tile,+amx-int8,+amx-bf16", kV4Amx, 55, x86V4AmxTemplates, true},
 };
 
 const Level *findLevel(llvm::StringRef name) {

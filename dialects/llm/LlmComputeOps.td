@@ -57,7 +57,9 @@ def Llm_MatmulOp : Llm_Op<"matmul", [Pure, IsolatedFromAbove, AttrSizedOperandSe
   let summary = "result[t,n] = epilogue(sum over k of input[t,k] * weight[n,k])";
   let description = [{
     Floats: the weight's f32 value times the input's, summed in f32 over segments of 512 columns of
-    k, each segment in order of k, then the segments in order. i8 input with an integer weight, or
+    k, each segment in order of k, then the segments in order. Of a bf16 input and a bf16 weight a
+    target may sum as its dot products do: the two columns of each pair in the other order, or the
+    even and the odd columns of each 32 apart. i8 input with an integer weight, or
     with places in a code book of integers of at most 8 bits: exact integer sums per weight group
     (per row without groups), each times its scale, and where there are offsets the exact sum of the
     group's inputs times the offset, added in f32 in order of the groups by fused multiply-adds. Of

@@ -159,6 +159,7 @@ void conformance::registerMultiprocessorTests() {
 TEST(Invariance, Matmul) { checkFamily(matmulCases(), "matmul_f32", 8); }
 TEST(Invariance, IntegerMatmul) { checkFamily(matmulCases(), "matmul_i8", 3); }
 TEST(Invariance, NarrowMatmul) { checkFamily(matmulCases(), "matmul_bf16", 4); }
+TEST(Invariance, PairMatmul) { checkFamily(matmulCases(), "matmul_bf16_bf16", 3); }
 TEST(Invariance, Epilogue) { checkFamily(matmulCases(), "matmul_epilogue_random", 2); }
 TEST(Invariance, Pair) { checkFamily(matmulCases(), "matmul_pair", 2); }
 TEST(Invariance, RmsNorm) { checkFamily(rowCases(), "rms_norm", 8); }

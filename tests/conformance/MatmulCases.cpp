@@ -621,6 +621,10 @@ std::vector<Case> conformance::matmulCases() {
   for (const Format &format : kBlockFormats)
     if (format.meetsIntegers())
       addTiled(format, 512);
+  // bf16 by bf16 on AMX: rows of less than a tile, and blocks of k.
+  Case pairs = productCase({"bf16", kFormats[1], "f32", 72, 640});
+  pairs.nativeOnly = true;
+  add(pairs, {1, 5, 17, 33, 70, 300});
   // Segments enough that few multiprocessors share them and many do not.
   add(productCase({"bf16", kFormats[6], "f32", 200, 2080}), {9, 70}, true);
   add(productCase({"i8", kFormats[3], "f32", 200, 2080}), {9, 70}, true);

@@ -4,6 +4,8 @@
 #include "codegen/native/kernels/Groups.h"
 #include "codegen/x86/kernels/Epilogue.h"
 #include "codegen/x86/kernels/MatmulFloat.h"
+#include "codegen/x86/kernels/MatmulPairs.h"
+#include "codegen/x86/kernels/MatmulTileRows.h"
 #include "codegen/x86/kernels/MatmulTiles.h"
 
 namespace ingot::x86 {
@@ -68,7 +70,11 @@ Block blockOf(const IngotLaunch *launch, const Arguments &arguments) {
   return block;
 }
 
-/// Epilogue and store of sums [rows][panels * 16].
+int64_t sumColumnsOf(const Block &block) {
+  return MatmulScratch::sumColumns(SumMethod(ingot_const_method), block.panels);
+}
+
+/// Epilogue and store of sums [rows][sumColumns].
 void finish(const Arguments &arguments, const Block &block, const float *sums) {
   constexpr int64_t step = panelRows;
   const int64_t address[] = {ingot_const_address_0, ingot_const_address_1, ingot_const_address_2,
@@ -76,6 +82,7 @@ void finish(const Arguments &arguments, const Block &block, const float *sums) {
   const int64_t type[] = {ingot_const_type_0, ingot_const_type_1, ingot_const_type_2,
                           ingot_const_type_3};
   bool paired = ingot_const_pair_offset != 0;
+  const int64_t sumColumns = sumColumnsOf(block);
   for (int64_t r = 0; r < block.rows.count; ++r) {
     int64_t row = block.rows.result(r);
     Floats factor =
@@ -86,7 +93,7 @@ void finish(const Arguments &arguments, const Block &block, const float *sums) {
         break;
       Floats x[regionOperands] = {};
       for (int i = 0; i < (paired ? 2 : 1); ++i) {
-        x[i] = loadVector<Floats>(sums + (r * block.panels + p + i) * step);
+        x[i] = loadVector<Floats>(sums + r * sumColumns + (p + i) * step);
         if (ingot_const_input_scales)
           x[i] *= factor;
       }
@@ -101,64 +108,91 @@ void finish(const Arguments &arguments, const Block &block, const float *sums) {
   }
 }
 
-/// Sums of one row.
-void sumSingleRow(const Arguments &arguments, const Block &block, float *sums, char *inputBlock,
-                  char *rest) {
-  if (ingot_const_integer) {
-    const int8_t *x =
-        static_cast<const int8_t *>(arguments.input) + block.rows.input(0) * ingot_const_k;
-    auto *inputs = reinterpret_cast<int32_t *>(inputBlock);
-    sumGroups(x, inputs);
-    if (ingot_const_k % 8 != 0) { // zeros meet the weights' padding
-      __builtin_memset(rest, 0, roundUp(ingot_const_k, 8));
-      __builtin_memcpy(rest, x, ingot_const_k);
-      x = reinterpret_cast<const int8_t *>(rest);
+/// Scratch memory by parts, as MatmulScratch has them.
+struct Scratch {
+  float *sums;
+  char *block;   ///< what is known of the input
+  char *copied;  ///< copies of the input
+  char *weights; ///< decoded weights, and sums of tiles
+
+  Scratch(void *memory, const MatmulScratch &layout)
+      : sums(static_cast<float *>(memory)), block(static_cast<char *>(memory) + layout.sumBytes()),
+        copied(block + layout.blockBytes()), weights(copied + layout.copiedBytes()) {}
+
+  template <class T> static T *as(char *memory) { return reinterpret_cast<T *>(memory); }
+};
+
+/// Sums of one row by the path for single rows.
+void sumSingleRow(const Arguments &arguments, const Block &block, const Scratch &scratch) {
+  float *sums = scratch.sums;
+  const char *row =
+      static_cast<const char *>(arguments.input) + block.rows.input(0) * inputRowBytes();
+  if (ingot_const_method == FloatColumns) {
+    const float *input = reinterpret_cast<const float *>(row);
+    if (ingot_const_input_type != kF32) {
+      float *copy = Scratch::as<float>(scratch.block);
+      for (int64_t k = 0; k < ingot_const_k; k += lanes)
+        storeVector(copy + k, load(ingot_const_input_type, row, k));
+      input = copy;
     }
     int64_t p = 0;
     for (; p + singleRowPanels <= block.panels; p += singleRowPanels)
-      integerRow<singleRowPanels>(arguments.weights, block.weightPanel() + p, x, inputs,
-                                  sums + p * panelRows);
+      singleRow<singleRowPanels>(arguments.weights, block.weightPanel() + p, input,
+                                 sums + p * panelRows);
     for (; p < block.panels; ++p)
-      integerRow<1>(arguments.weights, block.weightPanel() + p, x, inputs, sums + p * panelRows);
+      singleRow<1>(arguments.weights, block.weightPanel() + p, input, sums + p * panelRows);
     return;
   }
-  int64_t first = block.rows.input(0) * ingot_const_k;
-  const float *input = static_cast<const float *>(arguments.input) + first;
-  if (ingot_const_input_type != kF32) {
-    float *copy = reinterpret_cast<float *>(inputBlock);
-    for (int64_t k = 0; k < ingot_const_k; k += lanes)
-      storeVector(copy + k, load(ingot_const_input_type, arguments.input, first + k));
-    input = copy;
+  if (inputRowBytes() % 8 != 0) { // zeros meet the weights' padding
+    __builtin_memset(scratch.copied, 0, roundUp(inputRowBytes(), 8));
+    __builtin_memcpy(scratch.copied, row, inputRowBytes());
   }
+  const char *padded = inputRowBytes() % 8 != 0 ? scratch.copied : row;
+  if (ingot_const_method == PairDots) {
+    pairBlock(arguments.weights, block.weightPanel(), block.panels,
+              {reinterpret_cast<const int32_t *>(padded)}, 1, sums);
+    return;
+  }
+  auto *inputs = Scratch::as<int32_t>(scratch.block);
+  sumGroups(reinterpret_cast<const int8_t *>(row), inputs);
+  const auto *x = reinterpret_cast<const int8_t *>(padded);
   int64_t p = 0;
   for (; p + singleRowPanels <= block.panels; p += singleRowPanels)
-    singleRow<singleRowPanels>(arguments.weights, block.weightPanel() + p, input,
-                               sums + p * panelRows);
+    integerRow<singleRowPanels>(arguments.weights, block.weightPanel() + p, x, inputs,
+                                sums + p * panelRows);
   for (; p < block.panels; ++p)
-    singleRow<1>(arguments.weights, block.weightPanel() + p, input, sums + p * panelRows);
+    integerRow<1>(arguments.weights, block.weightPanel() + p, x, inputs, sums + p * panelRows);
 }
 
-/// Sums of a block of rows. `copiedBytes`: as MatmulScratch has it.
-void sumManyRows(const Arguments &arguments, const Block &block, float *sums, char *inputBlock,
-                 char *rest, int64_t copiedBytes) {
-  if (!ingot_const_integer) {
-    manyRows(arguments.weights, block.weightPanel(), block.panels, arguments.input, block.rows,
-             sums, reinterpret_cast<float *>(inputBlock), reinterpret_cast<float *>(rest));
-    return;
+/// Sums of a block of rows.
+void sumManyRows(const Arguments &arguments, const Block &block, const Scratch &scratch) {
+  float *sums = scratch.sums;
+  int64_t panel = block.weightPanel(), rows = block.rows.count;
+  switch (ingot_const_method) {
+  case FloatColumns:
+    return manyRows(arguments.weights, panel, block.panels, arguments.input, block.rows, sums,
+                    Scratch::as<float>(scratch.block), Scratch::as<float>(scratch.weights));
+  case PairDots:
+    return pairBlock(
+        arguments.weights, panel, block.panels,
+        PackedInput::of(arguments.input, block.rows, Scratch::as<int32_t>(scratch.copied)), rows,
+        sums);
+  case ByteDots:
+    return integerBlock(arguments.weights, panel, block.panels,
+                        packAndSum(arguments.input, block.rows,
+                                   Scratch::as<int32_t>(scratch.copied),
+                                   Scratch::as<int32_t>(scratch.block)),
+                        rows, sums, scratch.weights);
+  case TileGroups:
+    return tiledIntegerBlock(arguments.weights, panel, block.panels,
+                             SummedTiles::of(arguments.input, block.rows, scratch.copied,
+                                             Scratch::as<int32_t>(scratch.block)),
+                             rows, sums, scratch.weights);
+  case TileRows:
+    return tileRowsBlock(arguments.weights, panel, block.panels,
+                         TileInput::of(arguments.input, block.rows, scratch.copied), rows, sums,
+                         sumColumnsOf(block));
   }
-  if (ingot_const_amx) {
-    TileInput input =
-        TileInput::of(static_cast<const int8_t *>(arguments.input), block.rows,
-                      reinterpret_cast<int8_t *>(rest), reinterpret_cast<int32_t *>(inputBlock));
-    tiledIntegerBlock(arguments.weights, block.weightPanel(), block.panels, input, block.rows.count,
-                      sums, rest + copiedBytes);
-    return;
-  }
-  auto *words = reinterpret_cast<int32_t *>(rest);
-  PackedInput input = packInput(static_cast<const int8_t *>(arguments.input), block.rows, words,
-                                reinterpret_cast<int32_t *>(inputBlock));
-  integerBlock(arguments.weights, block.weightPanel(), block.panels, input, block.rows.count, sums,
-               rest + copiedBytes);
 }
 
 } // namespace
@@ -171,16 +205,17 @@ extern "C" void ingot_kernel(const IngotLaunch *launch) {
   if (block.rows.count <= 0 || block.panels <= 0)
     return;
 
-  MatmulScratch layout = {ingot_const_tile_rows,  ingot_const_tile_panels,  ingot_const_k,
-                          Weights::groups(),      ingot_const_integer != 0, ingot_const_amx != 0,
+  MatmulScratch layout = {SumMethod(ingot_const_method),
+                          ingot_const_tile_rows,
+                          ingot_const_tile_panels,
+                          ingot_const_k,
+                          Weights::groups(),
+                          sizeOf(ingot_const_input_type),
                           TileInput::isGathered()};
-  char *scratch = static_cast<char *>(launch->scratch);
-  float *sums = reinterpret_cast<float *>(scratch);
-  char *inputBlock = scratch + layout.sumBytes();
-  char *rest = inputBlock + layout.inputBytes();
+  Scratch scratch(launch->scratch, layout);
   if (ingot_const_tile_rows == 1)
-    sumSingleRow(arguments, block, sums, inputBlock, rest);
+    sumSingleRow(arguments, block, scratch);
   else
-    sumManyRows(arguments, block, sums, inputBlock, rest, layout.copiedBytes());
-  finish(arguments, block, sums);
+    sumManyRows(arguments, block, scratch);
+  finish(arguments, block, scratch.sums);
 }

@@ -23,8 +23,12 @@ constexpr int64_t registerRows = 12;
 /// whole tiles.
 constexpr int64_t amxRows = 16, amxRowBytes = 64;
 
-/// What the kernel on AMX keeps: the sums of twenty tiles.
+/// What TileGroups keeps: the sums of twenty tiles.
 constexpr int64_t tileSumBytes = 20 * amxRows * panelRows * 4;
+
+/// Bytes of each row that TileRows multiplies by all panels before it goes on in k: so much of two
+/// panels stays in the first-level cache for all rows.
+constexpr int64_t tileBlockBytes = 512;
 
 /// Panels that are expanded to bytes together, at most: those of a register tile.
 constexpr int64_t expandedPanels = 2;
@@ -36,44 +40,72 @@ constexpr int64_t roundUp(int64_t value, int64_t multiple) {
   return (value + multiple - 1) / multiple * multiple;
 }
 
-/// Bytes from one row to the next of the i8 input of the kernel on AMX: whole lines, and not a
-/// power of two.
-constexpr int64_t tileStride(int64_t k) { return roundUp(k, amxRowBytes) + amxRowBytes; }
+/// Bytes from one row to the next of copies of the input for AMX: whole lines, and not a power of
+/// two.
+constexpr int64_t tileStride(int64_t rowBytes) {
+  return roundUp(rowBytes, amxRowBytes) + amxRowBytes;
+}
 
-/// Scratch of one tile, in this order, each part a multiple of 64 bytes: sums [rows][panels * 16]
-/// f32; for float sums the input block [rows][inputStride] f32 (single rows: [k] f32) and two
-/// decoded panels [2][segmentColumns][16] f32; for integer sums the input's sums [rows][groups]
-/// i32, its copy [rows][k] i8, on AMX [rows][tileStride(k)] of the rows that are copied and the
-/// tiles' sums, and for blocks of rows two panels as bytes [k][32] with the scales and offsets or
-/// zero points [groups][32] of four bytes each.
+/// How sums are made.
+enum SumMethod : int64_t {
+  FloatColumns, ///< in f32, column after column
+  PairDots,     ///< of bf16 by bf16, two columns at a time
+  ByteDots,     ///< of bytes, exact within a group
+  TileGroups,   ///< of bytes on AMX, exact within a group
+  TileRows,     ///< of bytes or of bf16 on AMX, over all of k
+};
+
+/// Scratch of one tile, in this order, each part a multiple of 64 bytes: sums [rows][sumColumns]
+/// of 32 bits; then for
+/// - FloatColumns the input block [rows][inputStride] f32 (single rows: [k] f32) and two decoded
+///   panels [2][segmentColumns][16] f32;
+/// - PairDots the rows packed by words of two columns;
+/// - ByteDots and TileGroups the input's sums [rows][groups] i32, its copy [rows][k] i8 (on AMX
+///   [rows][tileStride] of the rows that are copied, and the tiles' sums), and for blocks of rows
+///   two panels as bytes [k][32] with the scales and offsets or zero points [groups][32] of four
+///   bytes each;
+/// - TileRows the rows that are copied, [rows][tileStride].
 struct MatmulScratch {
+  SumMethod method;
   int64_t rows, panels, k, groups;
-  bool integer, amx, gathered; ///< gathered: rows of the input do not follow each other
+  int64_t inputBytes; ///< of an element
+  bool gathered;      ///< rows of the input do not follow each other
 
+  constexpr bool usesTiles() const { return method == TileGroups || method == TileRows; }
   constexpr int64_t paddedRows() const {
-    return rows == 1 ? 1 : roundUp(rows, amx ? amxRows : registerRows);
+    return rows == 1 ? 1 : roundUp(rows, usesTiles() ? amxRows : registerRows);
   }
-  constexpr int64_t sumBytes() const { return paddedRows() * panels * panelRows * 4; }
-  constexpr int64_t inputBytes() const {
-    if (integer)
-      return roundUp(paddedRows() * groups * 4, 64);
-    return rows == 1 ? roundUp(k, 16) * 4 : paddedRows() * inputStride * 4;
+  /// Of a row; for TileRows not a power of two, so that stores of tiles fall into different sets of
+  /// the cache.
+  static constexpr int64_t sumColumns(SumMethod method, int64_t panels) {
+    return panels * panelRows + (method == TileRows ? panelRows : 0);
   }
-  /// Of the copy of an i8 input, before the panels as bytes.
+  constexpr int64_t sumBytes() const { return paddedRows() * sumColumns(method, panels) * 4; }
+  /// Of what is known of the input before it is copied.
+  constexpr int64_t blockBytes() const {
+    if (method == FloatColumns)
+      return rows == 1 ? roundUp(k, 16) * 4 : paddedRows() * inputStride * 4;
+    bool bytes = method == ByteDots || method == TileGroups;
+    return bytes ? roundUp(paddedRows() * groups * 4, 64) : 0;
+  }
   constexpr int64_t copiedBytes() const {
-    if (amx)
-      return (gathered ? paddedRows() : amxRows) * tileStride(k);
-    return roundUp(paddedRows() * roundUp(k, 8), 64);
+    if (method == FloatColumns)
+      return 0;
+    if (usesTiles())
+      return (gathered ? paddedRows() : amxRows) * tileStride(k * inputBytes);
+    return roundUp(paddedRows() * roundUp(k * inputBytes, 8), 64);
   }
   constexpr int64_t weightBytes() const {
-    if (integer) {
-      int64_t lanes = expandedPanels * panelRows;
-      return copiedBytes() + (amx ? tileSumBytes : 0) +
-             (rows == 1 ? 0 : (roundUp(k, 8) + 2 * groups * 4) * lanes);
-    }
-    return rows == 1 ? 0 : 2 * segmentColumns * panelRows * 4;
+    if (rows == 1 || method == PairDots || method == TileRows)
+      return 0;
+    if (method == FloatColumns)
+      return 2 * segmentColumns * panelRows * 4;
+    int64_t lanes = expandedPanels * panelRows;
+    return (method == TileGroups ? tileSumBytes : 0) + (roundUp(k, 8) + 2 * groups * 4) * lanes;
   }
-  constexpr int64_t bytes() const { return sumBytes() + inputBytes() + weightBytes(); }
+  constexpr int64_t bytes() const {
+    return sumBytes() + blockBytes() + copiedBytes() + weightBytes();
+  }
 };
 
 } // namespace ingot::x86

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "codegen/native/kernels/Elements.h"
+#include "codegen/x86/kernels/MatmulBlocks.h"
 
 INGOT_CONST(rows_dim);     // scalar that counts the rows of the result,
 INGOT_CONST(rows_each);    // so many for each of it
@@ -14,8 +15,7 @@ INGOT_CONST(k);            // columns of the input
 INGOT_CONST(input_type);   // ElementCode
 INGOT_CONST(weight_type);  // ElementCode
 INGOT_CONST(result_type);  // kF32, kF16 or kBf16
-INGOT_CONST(integer);      // exact integer sums (i8 input)
-INGOT_CONST(amx);          // with AMX
+INGOT_CONST(method);       // SumMethod
 INGOT_CONST(scale_mode);   // ScaleMode
 INGOT_CONST(scale_type);   // ElementCode
 INGOT_CONST(scale_form);   // ScaleFormCode
@@ -39,6 +39,9 @@ INGOT_CONST(type_3);
 namespace ingot::x86 {
 
 enum ScaleMode : int64_t { NoScale = 0, TensorScale = 1, RowScale = 2 };
+
+/// Whether tiles of AMX are used.
+inline bool usesTiles() { return ingot_const_method >= TileGroups; }
 
 /// Whether weights have less than a byte.
 inline bool hasFields() { return fieldBits(ingot_const_weight_type) < 8; }

@@ -3,16 +3,10 @@
 #pragma once
 
 #include "codegen/x86/kernels/MatmulWeights.h"
+#include "codegen/x86/kernels/PackedInput.h"
 #include "codegen/x86/kernels/RegisterTile.h"
 
 namespace ingot::x86 {
-
-/// Four bytes of the input in every lane.
-[[gnu::always_inline]] inline Ints splatBytes(const int8_t *x) {
-  int32_t word;
-  __builtin_memcpy(&word, x, 4);
-  return Ints{} + word;
-}
 
 #if defined(__AVX512VNNI__) || defined(__AVXVNNI__)
 /// Unsigned weights: int8 ones get 128 added, which the input's sum takes off again.
@@ -54,7 +48,7 @@ constexpr bool unsignedWeights = false;
 }
 
 /// Whether bytes of weights get 128 added; those for AMX are signed.
-inline bool hasBias() { return unsignedWeights && !ingot_const_amx; }
+inline bool hasBias() { return unsignedWeights && !usesTiles(); }
 
 /// What products see of a signed byte, less the byte.
 inline int32_t int8Bias() { return hasBias() ? 128 : 0; }
@@ -121,7 +115,7 @@ inline int64_t columnStep() { return hasFields() ? 8 : 4; }
     return;
   }
   PanelFields::load(panel, k).toBytes(low, high);
-  if (ingot_const_amx && ingot_const_zeros == kNoZeros) {
+  if (usesTiles() && ingot_const_zeros == kNoZeros) {
     low = lessByte(low, int32_t(middleOf(ingot_const_weight_type)));
     high = lessByte(high, int32_t(middleOf(ingot_const_weight_type)));
   }
@@ -168,8 +162,8 @@ inline void integerRow(const Weights &weights, int64_t panel, const int8_t *x,
       sum[p] = Ints{} - uniformBias() * inputs[group];
 #pragma clang loop unroll(disable)
     for (int64_t k = columns.first; k < columns.end; k += step) {
-      Ints lowInput = splatBytes(x + k);
-      Ints highInput = hasFields() ? splatBytes(x + k + 4) : Ints{};
+      Ints lowInput = splatWord(x + k);
+      Ints highInput = hasFields() ? splatWord(x + k + 4) : Ints{};
 #pragma clang loop unroll(full)
       for (int p = 0; p < Panels; ++p) {
         Ints low, high;
@@ -285,21 +279,18 @@ private:
   }
 };
 
-/// Rows of the input as tiles read them: [tile][k / 4][rows of the tile] of four bytes, and their
-/// sums [row][groups].
-struct PackedInput {
-  const int32_t *words;
+/// Packed rows with their sums [row][groups].
+struct SummedInput {
+  PackedInput rows;
   const int32_t *sums;
-
-  static int64_t rowWords() { return roundUp(ingot_const_k, 8) / 4; }
 };
 
 /// sums [rows][columns] of `Rows` rows from `row` on. What groups add is summed in memory:
 /// registers hold the exact sums.
 template <int Rows, int Panels, class Source>
-inline void integerTile(const Source &weights, const PackedInput &input, int64_t row, float *sums,
+inline void integerTile(const Source &weights, const SummedInput &input, int64_t row, float *sums,
                         int64_t columns) {
-  const int32_t *words = input.words + row * PackedInput::rowWords();
+  const int32_t *words = input.rows.row(row);
   int64_t groups = Weights::groups();
   const int32_t *inputs = input.sums + row * groups;
   int32_t bias = subtractsZeros() ? int8Bias() : uniformBias();
@@ -363,37 +354,18 @@ inline void sumGroups(const int8_t *x, int32_t *sums) {
   }
 }
 
-/// The rows packed into `words` and summed into `sums`, both in scratch. In place of rows that
-/// tiles reach beyond `rows` is their first one.
-inline PackedInput packInput(const int8_t *input, const Rows &rows, int32_t *words, int32_t *sums) {
-  const int64_t whole = ingot_const_k / 4, groups = Weights::groups();
-  forRowTiles(rows.count, [&]<int Count>(int64_t first) {
-    int32_t *tile = words + first * PackedInput::rowWords();
-    const int8_t *from[Count];
-    for (int r = 0; r < Count; ++r) {
-      bool exists = first + r < rows.count;
-      from[r] = input + rows.input(exists ? first + r : first) * ingot_const_k;
-      sumGroups(from[r], sums + (first + r) * groups);
-    }
-    for (int64_t k = 0; k < whole; ++k)
-#pragma clang loop unroll(full)
-      for (int r = 0; r < Count; ++r)
-        __builtin_memcpy(tile + k * Count + r, from[r] + 4 * k, 4);
-    for (int64_t k = whole; k < PackedInput::rowWords(); ++k)
-      for (int r = 0; r < Count; ++r) {
-        int32_t word = 0;
-        int64_t left = ingot_const_k - 4 * k;
-        if (left > 0)
-          __builtin_memcpy(&word, from[r] + 4 * k, left);
-        tile[k * Count + r] = word;
-      }
-  });
-  return {words, sums};
+/// The rows packed into `words` and summed into `sums`, both in scratch.
+inline SummedInput packAndSum(const void *input, const Rows &rows, int32_t *words, int32_t *sums) {
+  PackedInput packed = PackedInput::of(input, rows, words);
+  for (int64_t row = 0; row < rows.count; ++row)
+    sumGroups(static_cast<const int8_t *>(input) + rows.input(row) * ingot_const_k,
+              sums + row * Weights::groups());
+  return {packed, sums};
 }
 
 /// sums [rows][panels * 16] of a block of rows; `memory` is for ExpandedPanels.
 inline void integerBlock(const Weights &weights, int64_t panel, int64_t panels,
-                         const PackedInput &input, int64_t rows, float *sums, char *memory) {
+                         const SummedInput &input, int64_t rows, float *sums, char *memory) {
   int64_t columns = panels * panelRows;
   auto take = [&]<int Panels>(int64_t p) {
     auto multiply = [&](const auto &source) {

@@ -3,8 +3,8 @@
 // sums of two groups are scaled while those of the next two are made.
 #pragma once
 
-#include "codegen/x86/kernels/AmxTiles.h"
 #include "codegen/x86/kernels/MatmulInteger.h"
+#include "codegen/x86/kernels/TileInput.h"
 
 namespace ingot::x86 {
 
@@ -14,40 +14,22 @@ inline int64_t tileColumns() {
   return width < amxRowBytes ? width : amxRowBytes;
 }
 
-/// Rows of an i8 input by tiles. Rows that follow each other are read where they are; others, and
-/// those of a tile that is not full, from a copy.
-struct TileInput {
-  const int8_t *rows;  ///< of the block where they follow each other, [row][k]
-  const int8_t *copy;  ///< of tiles from copyFrom on, tileStride(k) bytes apart
-  int64_t copyFrom;    ///< a multiple of amxRows
+/// The input of integer products by tiles.
+struct SummedTiles {
+  TileInput rows;
   const int32_t *sums; ///< over groups [row][groups], where products need them
 
-  struct Tile {
-    const int8_t *first;
-    int64_t stride;
-  };
-  [[gnu::always_inline]] Tile tile(int64_t row) const {
-    if (row < copyFrom)
-      return {rows + row * ingot_const_k, ingot_const_k};
-    return {copy + (row - copyFrom) * tileStride(ingot_const_k), tileStride(ingot_const_k)};
-  }
-
-  /// Whether rows do not follow each other.
-  static bool isGathered() { return ingot_const_experts || ingot_const_input_share != 1; }
   static bool needsSums() {
     return ingot_const_zeros == kOffsets || (ingot_const_zeros == kZeroPoints && !hasFields());
   }
 
-  static TileInput of(const int8_t *input, const Rows &rows, int8_t *copy, int32_t *sums) {
-    int64_t copyFrom = isGathered() ? 0 : rows.count / amxRows * amxRows;
-    for (int64_t row = 0; row < rows.count; ++row) {
-      const int8_t *from = input + rows.input(row) * ingot_const_k;
-      if (row >= copyFrom)
-        __builtin_memcpy(copy + (row - copyFrom) * tileStride(ingot_const_k), from, ingot_const_k);
-      if (needsSums())
-        sumGroups(from, sums + row * Weights::groups());
-    }
-    return {input + rows.first * ingot_const_k, copy, copyFrom, sums};
+  static SummedTiles of(const void *input, const Rows &rows, char *copy, int32_t *sums) {
+    TileInput tiles = TileInput::of(input, rows, copy);
+    if (needsSums())
+      for (int64_t row = 0; row < rows.count; ++row)
+        sumGroups(static_cast<const int8_t *>(input) + rows.input(row) * ingot_const_k,
+                  sums + row * Weights::groups());
+    return {tiles, sums};
   }
 };
 
@@ -66,13 +48,13 @@ template <int RowTiles, class Panels> struct TileBlock {
   int32_t *exact;        ///< [2][2] blocks: of two groups, and of the two before
   float *totals;         ///< one block
 
-  TileBlock(AmxTiles &tiles, const Panels &weights, const TileInput &input, int64_t row,
+  TileBlock(AmxTiles &tiles, const Panels &weights, const SummedTiles &input, int64_t row,
             char *memory)
       : tiles(tiles), weights(weights), inputs(input.sums + row * Weights::groups()),
         exact(reinterpret_cast<int32_t *>(memory)),
         totals(reinterpret_cast<float *>(exact + 4 * blockWords)) {
     for (int i = 0; i < RowTiles; ++i)
-      left[i] = input.tile(row + i * amxRows);
+      left[i] = input.rows.tile(row + i * amxRows);
   }
 
   float *totalsOf(int rowTile, int panel) const {
@@ -142,9 +124,9 @@ private:
 
   template <int RowTile> [[gnu::always_inline]] void storeExact(int64_t group) const {
     int32_t *to = exactOf(group) + 2 * RowTile * tileWords;
-    tiles.store<2 * RowTile>(to);
+    tiles.store<2 * RowTile>(to, amxRowBytes);
     if (Panels::count == 2)
-      tiles.store<2 * RowTile + 1>(to + tileWords);
+      tiles.store<2 * RowTile + 1>(to + tileWords, amxRowBytes);
   }
 
   template <int Count> [[gnu::always_inline]] void closeAll(int64_t group) const {
@@ -178,7 +160,7 @@ private:
       Floats total = loadVector<Floats>(to + r * panelRows);
 #pragma clang loop unroll(full)
       for (int i = 0; i < Count; ++i) {
-        int32_t own = TileInput::needsSums() ? sums[r * Weights::groups() + i] : 0;
+        int32_t own = SummedTiles::needsSums() ? sums[r * Weights::groups() + i] : 0;
         Ints sum = loadVector<Ints>(of[i] + r * panelRows);
         if (hasZeros())
           sum -= zero[i] * own;
@@ -197,7 +179,7 @@ inline void storeTile(const float *totals, int64_t rows, float *to, int64_t colu
 
 /// sums [rows][columns] of the rows of a block from `row` on by the panels of `weights`.
 template <int RowTiles, class Panels>
-inline void tiledRows(AmxTiles &tiles, const Panels &weights, const TileInput &input, int64_t row,
+inline void tiledRows(AmxTiles &tiles, const Panels &weights, const SummedTiles &input, int64_t row,
                       int64_t rows, float *sums, int64_t columns, char *memory) {
   TileBlock<RowTiles, Panels> block(tiles, weights, input, row, memory);
   block.run();
@@ -209,7 +191,7 @@ inline void tiledRows(AmxTiles &tiles, const Panels &weights, const TileInput &i
 
 /// sums [rows][panels * 16] of a block of rows; `memory` is for the tiles' sums and ExpandedPanels.
 inline void tiledIntegerBlock(const Weights &weights, int64_t panel, int64_t panels,
-                              const TileInput &input, int64_t rows, float *sums, char *memory) {
+                              const SummedTiles &input, int64_t rows, float *sums, char *memory) {
   int64_t columns = panels * panelRows;
   AmxTiles tiles(rows < amxRows ? rows : amxRows, tileColumns());
   auto take = [&]<int Panels>(int64_t p) {

@@ -2,7 +2,6 @@
 // The matmul kernel's view of a packed weight.
 #pragma once
 
-#include "codegen/x86/kernels/MatmulBlocks.h"
 #include "codegen/x86/kernels/MatmulConstants.h"
 #include "codegen/x86/kernels/PanelFields.h"
 #include <immintrin.h>
@@ -33,8 +32,10 @@ struct Weights {
   static int64_t panelBytes() {
     if (hasFields())
       return PanelFields::bytes(roundUp(ingot_const_k, 8));
-    return (ingot_const_integer ? roundUp(ingot_const_k, 4) : ingot_const_k) * panelRows *
-           sizeOf(ingot_const_weight_type);
+    int64_t together = ingot_const_input_type == kI8        ? 4
+                       : ingot_const_method == FloatColumns ? 1
+                                                            : 2;
+    return roundUp(ingot_const_k, together) * panelRows * sizeOf(ingot_const_weight_type);
   }
 
   static int64_t groups() {

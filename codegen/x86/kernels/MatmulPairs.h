@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+// Sums of bf16 products, two columns of k at a time, as AVX512-BF16 orders them: in f32 the odd
+// column's product is added first, then the even one's, each fused (Intel SDM, VDPBF16PS).
+#pragma once
+
+#include "codegen/x86/kernels/PackedInput.h"
+
+namespace ingot::x86 {
+
+/// sum[lane] with the two products of the lane's columns.
+[[gnu::always_inline]] inline Floats dotPairs(Floats sum, Ints weight, Ints x) {
+#ifdef __AVX512BF16__
+  return (Floats)_mm512_dpbf16_ps((__m512)sum, (__m512bh)weight, (__m512bh)x);
+#else
+  auto odd = [](Ints pair) { return (Floats)((UInts)pair & 0xffff0000u); };
+  auto even = [](Ints pair) { return (Floats)((UInts)pair << 16); };
+  return fma(even(weight), even(x), fma(odd(weight), odd(x), sum));
+#endif
+}
+
+/// sums [rows][columns] of `Rows` rows by `Panels` panels. `words`: of the rows, [word][Rows].
+template <int Rows, int Panels>
+[[gnu::always_inline]] inline void pairTile(const char *const (&panels)[Panels],
+                                            const int32_t *words, float *sums, int64_t columns) {
+  constexpr int64_t panelWords = panelRows * 4;
+  int64_t end = (ingot_const_k + 1) / 2;
+  for (int64_t first = 0; first < end; first += segmentColumns / 2) {
+    int64_t stop = end - first < segmentColumns / 2 ? end : first + segmentColumns / 2;
+    Floats sum[Rows][Panels] = {};
+#pragma clang loop unroll(disable)
+    for (int64_t i = first; i < stop; ++i) {
+      Ints weight[Panels];
+#pragma clang loop unroll(full)
+      for (int p = 0; p < Panels; ++p)
+        weight[p] = loadVector<Ints>(panels[p] + i * panelWords);
+#pragma clang loop unroll(full)
+      for (int r = 0; r < Rows; ++r)
+#pragma clang loop unroll(full)
+        for (int p = 0; p < Panels; ++p)
+          sum[r][p] = dotPairs(sum[r][p], weight[p], Ints{} + words[i * Rows + r]);
+    }
+#pragma clang loop unroll(full)
+    for (int r = 0; r < Rows; ++r)
+#pragma clang loop unroll(full)
+      for (int p = 0; p < Panels; ++p) {
+        float *to = sums + r * columns + p * panelRows;
+        storeVector(to, first ? loadVector<Floats>(to) + sum[r][p] : sum[r][p]);
+      }
+  }
+}
+
+/// sums [rows][panels * 16] of a block of rows. `input` of a single row has its words as they are.
+inline void pairBlock(const Weights &weights, int64_t panel, int64_t panels,
+                      const PackedInput &input, int64_t rows, float *sums) {
+  int64_t columns = panels * panelRows;
+  auto take = [&]<int Panels>(int64_t p) {
+    const char *values[Panels];
+#pragma clang loop unroll(full)
+    for (int i = 0; i < Panels; ++i)
+      values[i] = weights.panel(panel + p + i);
+    float *to = sums + p * panelRows;
+    if (ingot_const_tile_rows == 1)
+      return pairTile<1, Panels>(values, input.words, to, columns);
+    if constexpr (Panels <= tilePanels)
+      forRowTiles(rows, [&]<int Count>(int64_t row) {
+        pairTile<Count, Panels>(values, input.row(row), to + row * columns, columns);
+      });
+  };
+  int64_t p = 0;
+  if (ingot_const_tile_rows == 1)
+    for (; p + singleRowPanels <= panels; p += singleRowPanels)
+      take.template operator()<singleRowPanels>(p);
+  else
+    for (; p + tilePanels <= panels; p += tilePanels)
+      take.template operator()<tilePanels>(p);
+  for (; p < panels; ++p)
+    take.template operator()<1>(p);
+}
+
+} // namespace ingot::x86
