@@ -31,12 +31,13 @@ struct Shape {
 /// the more rows there are to pay for decoding the weight and packing the input.
 constexpr Shape kShapes[] = {{1, 1, 64}, {32, 36, 64}, {INT64_MAX, 96, 256}};
 
-/// Tiles of AMX pay from more than half a tile of rows on, for bf16 from the first. Inputs are read
-/// where they are, so that many rows can share what weights are expanded to.
+/// Tiles of AMX pay from more than half a tile of rows on where groups are scaled, of bytes with one
+/// scale a row from two rows on, and of bf16 from the first. Inputs are read where they are, so that
+/// many rows can share what weights are expanded to.
 constexpr Shape kTileGroupShapes[] = {
     {1, 1, 64}, {8, 36, 64}, {32, 32, 64, true}, {INT64_MAX, 256, 128, true}};
-constexpr Shape kTilePairShapes[] = {
-    {16, 16, 64, true}, {32, 32, 64, true}, {INT64_MAX, 256, 128, true}};
+constexpr Shape kTileRowShapes[] = {
+    {1, 1, 64}, {16, 16, 64, true}, {32, 32, 64, true}, {INT64_MAX, 256, 128, true}};
 
 /// What tuning may choose from: single rows, blocks of whole register tiles (6 or 12 rows), and of
 /// tiles of AMX.
@@ -137,9 +138,12 @@ static x86::SumMethod registerMethod(llm::MatmulOp op) {
 
 /// The shapes of the kernels for `op`, on a target with AMX or without.
 static ArrayRef<Shape> shapesFor(llm::MatmulOp op, bool amx) {
-  if (!amx || !tileMethod(op))
+  std::optional<x86::SumMethod> method = amx ? tileMethod(op) : std::nullopt;
+  if (!method)
     return kShapes;
-  return isPairs(op) ? ArrayRef(kTilePairShapes) : ArrayRef(kTileGroupShapes);
+  if (*method == x86::TileGroups)
+    return kTileGroupShapes;
+  return ArrayRef(kTileRowShapes).drop_front(isPairs(op) ? 1 : 0);
 }
 
 /// Whether a block's rows of the input do not follow each other.

@@ -33,6 +33,7 @@ struct PackedInput {
     forRowTiles(rows.count, [&]<int Count>(int64_t first) {
       int32_t *tile = words + first * rowWords();
       const char *from[Count];
+#pragma clang loop unroll(full)
       for (int r = 0; r < Count; ++r) {
         int64_t row = first + r < rows.count ? first + r : first;
         from[r] = static_cast<const char *>(input) + rows.input(row) * bytes;
