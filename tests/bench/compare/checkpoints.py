@@ -4,10 +4,9 @@
 Weights are normally distributed and the vocabulary is made up, so that a file says everything of
 speed and nothing of quality."""
 import dataclasses
+import math
 import struct
 import subprocess
-
-import numpy as np
 
 SIGMA = 0.02
 ALIGNMENT = 32
@@ -62,8 +61,10 @@ SHAPES = {
     "llama-3-8b": Shape("llama", "llama-bpe", 32, 4096, 14336, 32, 8, 128, 128256, False, False,
                         8192, 5e5, 1e-5, 128000, 128001),
 }
-# Bits of a weight in the file, and the name that the peers' quantizer has for the type.
-FORMATS = {"q4_0": (4.5, "Q4_0"), "q8_0": (8.5, "Q8_0"), "bf16": (16.0, None)}
+# Bits of a weight in the file.
+FORMATS = {"q4_0": 4.5, "q8_0": 8.5, "bf16": 16.0}
+# The names that the peers' quantizer has for the types it makes from bf16.
+QUANTIZER_NAMES = {"q4_0": "Q4_0", "q8_0": "Q8_0", "f16": "F16"}
 
 
 def byte_letters():
@@ -139,6 +140,7 @@ def tensors(shape):
 
 def write_values(out, name, count, kind, random):
     """The numbers of one tensor: ones for a norm, else normally distributed."""
+    import numpy as np
     if name.endswith("norm.weight"):
         out.write(np.ones(count, np.float32).tobytes())
         return
@@ -153,6 +155,7 @@ def write_values(out, name, count, kind, random):
 
 def write_model(path, name, shape):
     """Writes the bf16 model of that shape."""
+    import numpy as np  # here, so that reports need no package
     listed = list(tensors(shape))
     header = [b"GGUF", struct.pack("<IQQ", 3, len(listed), len(metadata(name, shape)))]
     header += [text(key) + packed(kind, value) for key, kind, value in metadata(name, shape)]
@@ -161,7 +164,7 @@ def write_model(path, name, shape):
     for tensor, dims, kind in listed:
         header.append(text(tensor) + struct.pack(f"<I{len(dims)}QIQ", len(dims), *dims, kind,
                                                  offset))
-        sizes.append(int(np.prod(dims)) * (2 if kind == BF16 else 4))
+        sizes.append(math.prod(dims) * (2 if kind == BF16 else 4))
         offset += -(-sizes[-1] // ALIGNMENT) * ALIGNMENT
     random = np.random.Generator(np.random.SFC64(1))
     unfinished = path.with_suffix(".unfinished")
@@ -169,7 +172,7 @@ def write_model(path, name, shape):
         out.write(b"".join(header))
         out.write(bytes(-out.tell() % ALIGNMENT))
         for (tensor, dims, kind), size in zip(listed, sizes):
-            write_values(out, tensor, int(np.prod(dims)), kind, random)
+            write_values(out, tensor, math.prod(dims), kind, random)
             out.write(bytes(-size % ALIGNMENT))
     unfinished.rename(path)
 
@@ -181,13 +184,13 @@ def model_file(folder, name, model_format, quantizer):
     if path.exists():
         return path
     print(f"making {path.name}", flush=True)
-    kind = FORMATS[model_format][1]
-    if kind is None:
+    if model_format == "bf16":
         write_model(path, name, SHAPES[name])
         return path
     source = model_file(folder, name, "bf16", quantizer)
     unfinished = path.with_suffix(".unfinished")
-    result = subprocess.run([quantizer, "--pure", source, unfinished, kind],
+    result = subprocess.run([quantizer, "--pure", source, unfinished,
+                             QUANTIZER_NAMES[model_format]],
                             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
     if result.returncode != 0:
         raise RuntimeError(f"{quantizer}:\n{result.stdout.decode(errors='replace')[-2000:]}")

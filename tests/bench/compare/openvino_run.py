@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""openvino_run.py MODEL THREADS VOCABULARY: loads a GGUF file with OpenVINO GenAI and measures what
-each line of input asks for: {"prompt": N} or {"sequences": N, "depth": N, "steps": N}. Prints
+"""openvino_run.py MODEL THREADS VOCABULARY PRECISION: loads a GGUF file with OpenVINO GenAI, to be
+computed in that precision or the `default` one, and measures what each line of input asks for:
+ {"prompt": N} or {"sequences": N, "depth": N, "steps": N}. Prints
 `RESULT` and tokens per second (seconds where there are no steps) for each."""
 import json
 import random
@@ -49,9 +50,10 @@ def main():
     scheduler.max_num_batched_tokens = MOST_TOKENS
     scheduler.max_num_seqs = MOST_SEQUENCES
     scheduler.enable_prefix_caching = False
-    pipeline = openvino_genai.ContinuousBatchingPipeline(
-        model, scheduler, "CPU",
-        {"INFERENCE_NUM_THREADS": threads, "PERFORMANCE_HINT": "LATENCY"})
+    properties = {"INFERENCE_NUM_THREADS": threads, "PERFORMANCE_HINT": "LATENCY"}
+    if sys.argv[4] != "default":
+        properties["INFERENCE_PRECISION_HINT"] = sys.argv[4]
+    pipeline = openvino_genai.ContinuousBatchingPipeline(model, scheduler, "CPU", properties)
     for line in sys.stdin:
         asked = json.loads(line)
         if "prompt" in asked:

@@ -13,7 +13,8 @@ import time
 
 import checkpoints
 
-INGOT, LLAMA_CLANG, IK_LLAMA, OPENVINO = "Ingot", "llama.cpp clang", "ik_llama.cpp", "OpenVINO GenAI"
+INGOT, LLAMA_CLANG, IK_LLAMA = "Ingot", "llama.cpp clang", "ik_llama.cpp"
+OPENVINO = "OpenVINO GenAI"
 # Positions in the cache before many sequences generate.
 DEPTH = 16
 TIME_LIMIT = 1200
@@ -40,7 +41,7 @@ class Figure:
 
 
 def run(command):
-    """Runs a program to its end: what it printed to both streams, wall-clock seconds, peak bytes."""
+    """Runs a program to its end: what it printed to both streams, seconds, peak bytes."""
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as errors, \
             tempfile.TemporaryDirectory() as folder:
         start = time.monotonic()
@@ -66,7 +67,7 @@ def run(command):
 
 
 class Program:
-    """What all have in common. `files`: (shape, format) to its path, as `prepare` needs it."""
+    """What all have in common."""
     name = ""
     file_formats = {}  # where another file than that of the format's name is read
 
@@ -199,15 +200,16 @@ class IkLlama(LlamaCpp):
 class OpenVino(Program):
     """A pipeline with continuous batching in a process that stays while a cell is measured, since
     compiling the model takes longer than measuring it."""
-    name = OPENVINO
     file_formats = {"bf16": "f16"}  # it reads no bf16 from GGUF, and computes in bf16 by itself
 
-    def __init__(self, python):
+    def __init__(self, python, precision):
         super().__init__()
-        self.python, self.process, self.errors = python, None, None
+        self.python, self.precision, self.process, self.errors = python, precision, None, None
+        self.name = OPENVINO if precision == "default" else f"{OPENVINO} {precision}"
 
     def version(self):
-        return run([self.python, "-c", "import openvino_genai as o; print(o.__version__)"])[0].strip()
+        say = "import openvino_genai; print(openvino_genai.__version__)"
+        return run([self.python, "-c", say])[0].strip()
 
     def close(self):
         if self.process:
@@ -243,7 +245,7 @@ class OpenVino(Program):
         script = pathlib.Path(__file__).with_name("openvino_run.py")
         self.process = subprocess.Popen(
             [self.python, script, self.file, str(self.model.threads),
-             str(checkpoints.SHAPES[self.model.shape].vocabulary)],
+             str(checkpoints.SHAPES[self.model.shape].vocabulary), self.precision],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.errors, text=True)
         _, peak = self.ask(sequences=1, depth=1, steps=0)
         return Figure(time.monotonic() - start, peak)

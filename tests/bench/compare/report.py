@@ -34,7 +34,7 @@ def limit(shape, model_format, metric, probes):
         return most / (2 * described.linear()) or None
     if kind != "generate" or not most or not probes.get("dram"):
         return None
-    size = described.read() * checkpoints.FORMATS[model_format][0] / 8
+    size = described.read() * checkpoints.FORMATS[model_format] / 8
     return int(number) / max(size / probes["dram"], 2 * described.read() * int(number) / most)
 
 
@@ -164,7 +164,7 @@ def section(raw, plot):
     counts = f"{min(passes)} to {max(passes)}" if passes and min(passes) != max(passes) \
         else f"{max(passes, default=0)}"
     lines = [BEGIN, heading, "", f"    {raw['command']}", ""]
-    lines += [f"{raw['date']}, {raw['machine']}. Medians of {counts} measurements; programs in turn "
+    lines += [f"{raw['date']}, {raw['machine']}. Medians of {counts} passes; programs in turn "
               "for each figure. Weights are synthetic, and one GGUF file is read by all programs. "
               "`share of limit`: Ingot's rate over what the probes taken right before and after it "
               "allow (weights read once a step, two operations for each weight and token). Load is "
