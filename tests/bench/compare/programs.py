@@ -16,13 +16,17 @@ import checkpoints
 INGOT, LLAMA_CLANG, IK_LLAMA = "Ingot", "llama.cpp clang", "ik_llama.cpp"
 OPENVINO = "OpenVINO GenAI"
 # Positions in the cache before many sequences generate.
-DEPTH = 16
+DEPTH = 4
 TIME_LIMIT = 1200
 KEPT_OUTPUT = 1500
 
 
 class Failure(Exception):
     """A program did not measure what it was asked to."""
+
+
+class NotLoaded(Failure):
+    """It failed before, when the model was loaded."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -61,8 +65,8 @@ def run(command):
             stream.seek(0)
             texts.append(stream.read().decode(errors="replace"))
     if process.returncode != 0:
-        raise Failure(f"{' '.join(map(str, command))}: status {process.returncode}\n"
-                      + (texts[0] + texts[1])[-KEPT_OUTPUT:])
+        raise Failure(f"{' '.join(map(str, command))}\n{(texts[0] + texts[1])[-KEPT_OUTPUT:]}\n"
+                      f"{pathlib.Path(command[0]).name}: status {process.returncode}")
     return texts[0], texts[1], seconds, usage.ru_maxrss * 1024
 
 
@@ -222,7 +226,7 @@ class OpenVino(Program):
 
     def ask(self, **request):
         if not self.process:
-            raise Failure("the model was not loaded")
+            raise NotLoaded("the model was not loaded")
         try:
             self.process.stdin.write(json.dumps(request) + "\n")
             self.process.stdin.flush()
@@ -232,11 +236,11 @@ class OpenVino(Program):
             if line.startswith("RESULT "):
                 result = json.loads(line[len("RESULT "):])
                 return result["value"], result["peak_bytes"]
-        self.process.wait()
+        status = self.process.wait()
         self.errors.seek(0)
         message = self.errors.read().decode(errors="replace")[-KEPT_OUTPUT:]
         self.close()
-        raise Failure(message)
+        raise Failure(f"{message}\nstatus {status}")
 
     def load(self):
         self.close()

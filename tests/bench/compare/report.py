@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """From raw figures to the section of docs/benchmarks.md: medians, ratios, shares of the limit."""
 import collections
+import re
 import statistics
 
 import checkpoints
@@ -126,15 +127,17 @@ def tables(figures, programs):
 
 
 def errors(figures):
-    """What each program could not do, once, with the end of what it said."""
-    seen = set()
+    """What each program could not do, with the end of what it said first."""
+    failed = collections.defaultdict(list)
     for figure in figures:
-        key = figure["program"], figure["shape"], figure["format"], figure["metric"]
-        if "error" in figure and key not in seen:
-            seen.add(key)
-            said = [line for line in figure["error"].splitlines() if line.strip()] or ["nothing"]
-            yield f"- {figure['program']}, {figure['shape']}, {figure['format']}, " \
-                  f"{figure['metric']}: failed: `{said[-1][:160]}`"
+        if "error" in figure:
+            failed[figure["program"], figure["shape"], figure["format"],
+                   figure["threads"]].append(figure)
+    for (program, shape, model_format, threads), found in failed.items():
+        lines = [line for line in found[0]["error"].splitlines() if line.strip()]
+        said = re.sub(r"/\S*/", "", lines[-1] if lines else "nothing")[:160]
+        metrics = ", ".join(dict.fromkeys(figure["metric"] for figure in found))
+        yield f"- {program} failed: {shape}, {model_format}, {threads} threads, {metrics}: `{said}`"
 
 
 def absent(programs):
