@@ -12,6 +12,8 @@ REQUIRED = (LLAMA_CLANG, IK_LLAMA)
 # The probes that may bound products with weights of a format: bytes or bf16, at least plain floats.
 PEAKS = {"q4_0": ("vnni_int8", "amx_int8", "fp32"), "q8_0": ("vnni_int8", "amx_int8", "fp32"),
          "bf16": ("avx512_bf16", "amx_bf16", "fp32")}
+# Less than this part of the best probe says that a figure was disturbed.
+DISTURBED = 0.75
 UNITS = {"load": "s", "memory": "MiB"}
 
 Row = collections.namedtuple("Row", "shape format threads metric values ratio share dram peak")
@@ -37,6 +39,30 @@ def limit(shape, model_format, metric, probes):
         return None
     size = described.read() * checkpoints.FORMATS[model_format] / 8
     return int(number) / max(size / probes["dram"], 2 * described.read() * int(number) / most)
+
+
+def disturbed(figures):
+    """Which figures (their places) have a probe of peaks beside them far below the best of the
+    run with as many threads: something else used the CPU."""
+    best = collections.defaultdict(float)
+    peaks = [[peak(figure["format"], figure[when]) for when in ("before", "after")]
+             for figure in figures]
+    keys = [(figure["format"], figure["threads"]) for figure in figures]
+    for key, found in zip(keys, peaks):
+        best[key] = max(best[key], *found)
+    return {place for place, (key, found) in enumerate(zip(keys, peaks))
+            if min(found) < DISTURBED * best[key]}
+
+
+def quiet(figures):
+    """The figures without the disturbed ones, of what has others."""
+    def key(figure):
+        return tuple(figure[name] for name in ("shape", "format", "threads", "metric", "program"))
+    left_out = disturbed(figures)
+    good = {key(figure) for place, figure in enumerate(figures)
+            if place not in left_out and "value" in figure}
+    return [figure for place, figure in enumerate(figures)
+            if place not in left_out or key(figure) not in good]
 
 
 def medians(figures):
@@ -66,6 +92,7 @@ def metric_order(metric):
 
 def rows(figures):
     """The rows of all tables. A ratio above 1 says that Ingot is better than the best peer."""
+    figures = quiet(figures)
     described = medians(figures)
     order = {"shape": list(checkpoints.SHAPES), "format": list(checkpoints.FORMATS)}
     for key in sorted(described, key=lambda key: (order["shape"].index(key[0]), -key[2],
@@ -167,13 +194,21 @@ def section(raw, plot):
     counts = f"{min(passes)} to {max(passes)}" if passes and min(passes) != max(passes) \
         else f"{max(passes, default=0)}"
     lines = [BEGIN, heading, "", f"    {raw['command']}", ""]
-    lines += [f"{raw['date']}, {raw['machine']}. Medians of {counts} passes; programs in turn "
-              "for each figure. Weights are synthetic, and one GGUF file is read by all programs. "
+    lines += [f"{raw['date']}, {raw['machine']}. Medians; passes: {counts}; programs in turn for "
+              "each figure. Weights are synthetic, and one GGUF file is read by all programs. "
               "`share of limit`: Ingot's rate over what the probes taken right before and after it "
               "allow (weights read once a step, two operations for each weight and token). Load is "
               "the whole run of one token, from the page cache; memory is the largest of all runs "
               "of one sequence. Bold: the best.", ""]
     lines += [f"- {name}: {version}" for name, version in raw["programs"].items()]
+    if raw.get("busy"):
+        lines += ["- other work, looked at before each row of each pass: a median of "
+                  f"{statistics.median(raw['busy']):.1f} CPUs, at most {max(raw['busy']):.1f} "
+                  "(programs whose threads spin suffer most from it)"]
+    if count := len(disturbed(figures)):
+        lines += [f"- {count} of {len(figures)} figures were disturbed: beside them the peak was "
+                  f"below {DISTURBED:.0%} of the run's best; they count only where a row of a "
+                  "program has no others"]
     lines += [f"- {note}" for note in raw.get("notes", [])]
     lines += list(errors(figures))
     lines += ["", summary(figures), "", f"![Rates over the best peer's]({plot})", ""]

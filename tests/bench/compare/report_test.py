@@ -46,6 +46,14 @@ class Report(unittest.TestCase):
         self.assertAlmostEqual(row.share, 50 / (20e9 / (493961216 * 4.5 / 8)))
         self.assertEqual((row.dram, row.peak), (20e9, 4e12))
 
+    def test_disturbed(self):
+        slow = {**figure(INGOT, "generate 1", 1.0), "after": {**PROBES, "amx_int8": 2e12}}
+        rows = {row.metric: row for row in report.rows([*FIGURES, slow, slow, slow, slow])}
+        self.assertEqual(rows["generate 1"].values[INGOT], 50)
+        other = {**slow, "metric": "generate 4"}
+        rows = {row.metric: row for row in report.rows([*FIGURES, other])}
+        self.assertEqual(rows["generate 4"].values[INGOT], 1)
+
     def test_less_is_better(self):
         rows = self.rows()
         self.assertAlmostEqual(rows["load"].ratio, 4)

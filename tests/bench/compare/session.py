@@ -16,6 +16,7 @@ import report
 FEWEST_STEPS = 8
 # With more sequences each generates fewer tokens.
 MANY = 4
+BUSY_SECONDS = 0.2
 
 
 def machine():
@@ -32,6 +33,16 @@ def machine():
            f"{size:.0f} GiB"
 
 
+def busy_cpus(seconds):
+    """How many CPUs work while this process sleeps."""
+    def busy():
+        fields = pathlib.Path("/proc/stat").read_text().split("\n", 1)[0].split()[1:9]
+        return sum(map(int, fields)) - int(fields[3]) - int(fields[4])  # idle, waiting for disks
+    before = busy()
+    time.sleep(seconds)
+    return (busy() - before) / os.sysconf("SC_CLK_TCK") / seconds
+
+
 class Run:
     """One run of the command: its figures, and the probes between them."""
 
@@ -42,7 +53,7 @@ class Run:
         self.last_probe = None, None, 0.0
         self.seconds = {}  # of each cell, when it was measured last
         self.raw = {"date": datetime.date.today().isoformat(), "machine": machine(),
-                    "command": self.command(), "notes": list(options.note),
+                    "command": self.command(), "notes": list(options.note), "busy": [],
                     "programs": {p.name: p.version() for p in found}, "figures": []}
 
     def command(self):
@@ -114,6 +125,7 @@ class Run:
         for program in self.found:
             program.open(model, files.get(program.name))
         for metric in metrics:
+            self.raw["busy"].append(busy_cpus(BUSY_SECONDS))
             for program in self.found[turn:] + self.found[:turn]:
                 if files.get(program.name):
                     self.figure(program, model, metric, number)
