@@ -1,0 +1,198 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Synthetic GGUF models of published shapes: what they hold, and the files that programs measure.
+
+Weights are normally distributed and the vocabulary is made up, so that a file says everything of
+speed and nothing of quality."""
+import dataclasses
+import math
+import struct
+import subprocess
+
+SIGMA = 0.02
+ALIGNMENT = 32
+BLOCK = 1 << 22
+F32, BF16 = 0, 30
+# Types of metadata values in GGUF.
+UINT32, INT32, FLOAT32, BOOL, STRING, ARRAY = 4, 5, 6, 7, 8, 9
+NORMAL_TOKEN, CONTROL_TOKEN = 1, 3
+
+
+@dataclasses.dataclass(frozen=True)
+class Shape:
+    """The numbers of a published model. `bias`: of the query, key and value products."""
+    architecture: str
+    tokenizer: str
+    layers: int
+    width: int
+    inner: int
+    heads: int
+    kv_heads: int
+    head: int
+    vocabulary: int
+    tied: bool
+    bias: bool
+    context: int
+    rope_base: float
+    epsilon: float
+    bos: int
+    eos: int
+
+    def matrices(self):
+        """(name, rows, columns) of the matrices of one layer."""
+        q, kv = self.heads * self.head, self.kv_heads * self.head
+        return [("attn_q", q, self.width), ("attn_k", kv, self.width), ("attn_v", kv, self.width),
+                ("attn_output", self.width, q), ("ffn_gate", self.inner, self.width),
+                ("ffn_up", self.inner, self.width), ("ffn_down", self.width, self.inner)]
+
+    def linear(self):
+        """Weights of the products of all layers: each token of a prompt meets them once."""
+        return self.layers * sum(rows * columns for _, rows, columns in self.matrices())
+
+    def read(self):
+        """Weights that one step of generation reads: the layers and the head."""
+        return self.linear() + self.vocabulary * self.width
+
+
+SHAPES = {
+    "llama-3.2-1b": Shape("llama", "llama-bpe", 16, 2048, 8192, 32, 8, 64, 128256, True, False,
+                          8192, 5e5, 1e-5, 128000, 128001),
+    "qwen2.5-0.5b": Shape("qwen2", "qwen2", 24, 896, 4864, 14, 2, 64, 151936, True, True,
+                          32768, 1e6, 1e-6, 151643, 151645),
+    "llama-3-8b": Shape("llama", "llama-bpe", 32, 4096, 14336, 32, 8, 128, 128256, False, False,
+                        8192, 5e5, 1e-5, 128000, 128001),
+}
+# Bits of a weight in the file.
+FORMATS = {"q4_0": 4.5, "q8_0": 8.5, "bf16": 16.0}
+# The names that the peers' quantizer has for the types it makes from bf16.
+QUANTIZER_NAMES = {"q4_0": "Q4_0", "q8_0": "Q8_0", "f16": "F16"}
+
+
+def byte_letters():
+    """The letter that stands for each byte in vocabularies like GPT-2's."""
+    plain = [*range(33, 127), *range(161, 173), *range(174, 256)]
+    others = iter(range(256, 512))
+    return [chr(byte) if byte in plain else chr(next(others)) for byte in range(256)]
+
+
+def vocabulary(shape):
+    """Tokens, their types and merges: bytes, pairs of small letters, then names without a rule."""
+    letters = [chr(c) for c in range(ord("a"), ord("z") + 1)]
+    pairs = [(first, second) for first in letters for second in letters]
+    tokens = byte_letters() + [first + second for first, second in pairs]
+    tokens += [f"unused{number}" for number in range(shape.vocabulary - len(tokens))]
+    types = [NORMAL_TOKEN] * len(tokens)
+    for place, text in ((shape.bos, "<|begin_of_text|>"), (shape.eos, "<|end_of_text|>")):
+        tokens[place], types[place] = text, CONTROL_TOKEN
+    return tokens, types, [f"{first} {second}" for first, second in pairs]
+
+
+def text(value):
+    data = value.encode()
+    return struct.pack("<Q", len(data)) + data
+
+
+def packed(kind, value):
+    """A metadata value; `kind` of an array is [kind of its items]."""
+    if isinstance(kind, list):
+        items = b"".join(packed(kind[0], item)[4:] for item in value)
+        return struct.pack("<IIQ", ARRAY, kind[0], len(value)) + items
+    form = {UINT32: "<I", INT32: "<i", FLOAT32: "<f", BOOL: "<?"}
+    data = text(value) if kind == STRING else struct.pack(form[kind], value)
+    return struct.pack("<I", kind) + data
+
+
+def metadata(name, shape):
+    tokens, types, merges = vocabulary(shape)
+    a, t = shape.architecture, "tokenizer.ggml"
+    return [
+        ("general.architecture", STRING, a), ("general.name", STRING, name),
+        ("general.file_type", UINT32, 32), ("general.quantization_version", UINT32, 2),
+        (f"{a}.block_count", UINT32, shape.layers), (f"{a}.context_length", UINT32, shape.context),
+        (f"{a}.embedding_length", UINT32, shape.width),
+        (f"{a}.feed_forward_length", UINT32, shape.inner),
+        (f"{a}.attention.head_count", UINT32, shape.heads),
+        (f"{a}.attention.head_count_kv", UINT32, shape.kv_heads),
+        (f"{a}.attention.layer_norm_rms_epsilon", FLOAT32, shape.epsilon),
+        (f"{a}.rope.freq_base", FLOAT32, shape.rope_base),
+        (f"{a}.rope.dimension_count", UINT32, shape.head),
+        (f"{a}.vocab_size", UINT32, shape.vocabulary),
+        (f"{t}.model", STRING, "gpt2"), (f"{t}.pre", STRING, shape.tokenizer),
+        (f"{t}.tokens", [STRING], tokens), (f"{t}.token_type", [INT32], types),
+        (f"{t}.merges", [STRING], merges), (f"{t}.bos_token_id", UINT32, shape.bos),
+        (f"{t}.eos_token_id", UINT32, shape.eos), (f"{t}.padding_token_id", UINT32, shape.eos),
+        (f"{t}.add_bos_token", BOOL, False)]
+
+
+def tensors(shape):
+    """(name, numbers per dimension, the inner one first, type) of every tensor."""
+    yield "token_embd.weight", (shape.width, shape.vocabulary), BF16
+    for layer in range(shape.layers):
+        for norm in "attn_norm", "ffn_norm":
+            yield f"blk.{layer}.{norm}.weight", (shape.width,), F32
+        for name, rows, columns in shape.matrices():
+            yield f"blk.{layer}.{name}.weight", (columns, rows), BF16
+            if shape.bias and name in ("attn_q", "attn_k", "attn_v"):
+                yield f"blk.{layer}.{name}.bias", (rows,), F32
+    yield "output_norm.weight", (shape.width,), F32
+    if not shape.tied:
+        yield "output.weight", (shape.width, shape.vocabulary), BF16
+
+
+def write_values(out, name, count, kind, random):
+    """The numbers of one tensor: ones for a norm, else normally distributed."""
+    import numpy as np
+    if name.endswith("norm.weight"):
+        out.write(np.ones(count, np.float32).tobytes())
+        return
+    for start in range(0, count, BLOCK):
+        values = random.standard_normal(min(BLOCK, count - start), np.float32) * np.float32(SIGMA)
+        if kind == BF16:
+            bits = values.view(np.uint32)
+            bits += 0x7FFF + ((bits >> 16) & 1)  # to the nearest, ties to even
+            values = (bits >> 16).astype(np.uint16)
+        out.write(values.tobytes())
+
+
+def write_model(path, name, shape):
+    """Writes the bf16 model of that shape."""
+    import numpy as np  # here, so that reports need no package
+    listed = list(tensors(shape))
+    header = [b"GGUF", struct.pack("<IQQ", 3, len(listed), len(metadata(name, shape)))]
+    header += [text(key) + packed(kind, value) for key, kind, value in metadata(name, shape)]
+    offset = 0
+    sizes = []
+    for tensor, dims, kind in listed:
+        header.append(text(tensor) + struct.pack(f"<I{len(dims)}QIQ", len(dims), *dims, kind,
+                                                 offset))
+        sizes.append(math.prod(dims) * (2 if kind == BF16 else 4))
+        offset += -(-sizes[-1] // ALIGNMENT) * ALIGNMENT
+    random = np.random.Generator(np.random.SFC64(1))
+    unfinished = path.with_suffix(".unfinished")
+    with open(unfinished, "wb") as out:
+        out.write(b"".join(header))
+        out.write(bytes(-out.tell() % ALIGNMENT))
+        for (tensor, dims, kind), size in zip(listed, sizes):
+            write_values(out, tensor, math.prod(dims), kind, random)
+            out.write(bytes(-size % ALIGNMENT))
+    unfinished.rename(path)
+
+
+def model_file(folder, name, model_format, quantizer):
+    """The GGUF file of a shape and a format, made where there is none. `quantizer`: a peer's
+    llama-quantize, which makes the same file for all programs."""
+    path = folder / f"{name}-{model_format}.gguf"
+    if path.exists():
+        return path
+    print(f"making {path.name}", flush=True)
+    if model_format == "bf16":
+        write_model(path, name, SHAPES[name])
+        return path
+    source = model_file(folder, name, "bf16", quantizer)
+    unfinished = path.with_suffix(".unfinished")
+    result = subprocess.run([quantizer, "--pure", source, unfinished,
+                             QUANTIZER_NAMES[model_format]],
+                            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
+    if result.returncode != 0:
+        raise RuntimeError(f"{quantizer}:\n{result.stdout.decode(errors='replace')[-2000:]}")
+    unfinished.rename(path)
+    return path

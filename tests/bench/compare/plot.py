@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The plot of a comparison as SVG: for each shape and number of threads, every program's rate over
+the best peer's."""
+import html
+
+from programs import INGOT
+
+COLOURS = ("#1b6ac9", "#e07b1f", "#f2b872", "#4d9a57", "#8d6cb8", "#8a8a8a")
+BAR, GAP, PANEL, LEFT, TOP = 9, 14, 150, 46, 58
+UNDER = 64  # below a panel, for its labels
+
+
+def written(x, y, words, size=11, anchor="middle", extra=""):
+    return f'<text x="{x:.1f}" y="{y:.1f}" font-size="{size}" text-anchor="{anchor}"{extra}>' \
+           f"{html.escape(words)}</text>"
+
+
+def short(metric):
+    kind, _, amount = metric.partition(" ")
+    return f"prompt {amount}" if kind == "prompt" else f"decode x{amount}"
+
+
+def panel(title, rows, programs, top, width, most):
+    """One panel; its rows are groups of bars."""
+    bottom = top + PANEL
+    height = lambda value: PANEL * min(value, most) / most
+    yield written(LEFT, top - 8, title, 13, "start", ' font-weight="bold"')
+    for mark in range(int(most) + 1):
+        y = bottom - height(mark)
+        yield f'<line x1="{LEFT}" x2="{width - 10}" y1="{y:.1f}" y2="{y:.1f}" ' \
+              f'stroke="{"#333" if mark == 1 else "#ddd"}"/>'
+        yield written(LEFT - 6, y + 4, str(mark), 11, "end")
+    step = BAR * len(programs) + GAP
+    for place, row in enumerate(rows):
+        x = LEFT + GAP / 2 + place * step
+        best = max((value for name, value in row.values.items() if name != INGOT), default=None)
+        for number, program in enumerate(programs):
+            value = row.values.get(program)
+            if value is None or not best:
+                continue
+            tall = height(value / best)
+            yield f'<rect x="{x + number * BAR:.1f}" y="{bottom - tall:.1f}" width="{BAR - 1}" ' \
+                  f'height="{tall:.1f}" fill="{COLOURS[number % len(COLOURS)]}">' \
+                  f"<title>{html.escape(program)}: {value:.1f} tokens/s</title></rect>"
+        middle = x + BAR * len(programs) / 2
+        yield written(middle, bottom + 14, short(row.metric), 9)
+        if place == 0 or rows[place - 1].format != row.format:
+            alike = sum(other.format == row.format for other in rows)
+            yield written(x + (alike * step - GAP) / 2, bottom + 30, row.format, 12)
+        if row.ratio is not None:
+            yield written(x + BAR / 2, bottom - height(row.values[INGOT] / best) - 3,
+                          f"{row.ratio:.1f}", 9)
+
+
+def svg(rows, programs):
+    """The whole picture of these rows of a report."""
+    rates = [row for row in rows if row.metric not in ("load", "memory")]
+    panels = list(dict.fromkeys((row.shape, row.threads) for row in rates))
+    groups = {key: [row for row in rates if (row.shape, row.threads) == key] for key in panels}
+    widest = max((len(group) for group in groups.values()), default=1)
+    width = max(LEFT + widest * (BAR * len(programs) + GAP) + 20, 130 * len(programs) + LEFT)
+    high = TOP + len(panels) * (PANEL + UNDER)
+    ratios = [row.ratio for row in rates if row.ratio is not None]
+    most = max(1, int(max(ratios, default=1)) + 1)
+    lines = [f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {high}" '
+             f'width="{width}" height="{high}" font-family="sans-serif">',
+             f'<rect width="{width}" height="{high}" fill="white"/>']
+    for number, program in enumerate(programs):
+        x = LEFT + 130 * number
+        lines.append(f'<rect x="{x}" y="10" width="10" height="10" '
+                     f'fill="{COLOURS[number % len(COLOURS)]}"/>')
+        lines.append(written(x + 14, 19, program, 11, "start"))
+    for place, (shape, threads) in enumerate(panels):
+        plural = "thread" if threads == 1 else "threads"
+        lines += panel(f"{shape}, {threads} {plural}: rate over the best peer's",
+                       groups[shape, threads], programs, TOP + place * (PANEL + UNDER), width, most)
+    return "\n".join([*lines, "</svg>", ""])
