@@ -104,6 +104,11 @@ inline bool subtractsZeros() { return ingot_const_zeros == kZeroPoints && hasFie
   return lessByte(bytes, Ints{} + byte);
 }
 
+/// Bytes of a panel before column `k`, a multiple of columnStep().
+inline int64_t panelOffset(int64_t k) {
+  return hasFields() ? PanelFields::bytes(k) : k * panelRows;
+}
+
 /// Columns that expandColumns takes at once.
 inline int64_t columnStep() { return hasFields() ? 8 : 4; }
 
@@ -153,15 +158,19 @@ inline void integerRow(const Weights &weights, int64_t panel, const int8_t *x,
     values[p] = weights.panel(panel + p);
   Ints book = byteBook(weights);
   Floats total[Panels] = {};
+  PanelsAhead<Panels> next = {values[0], Weights::panelBytes()};
   int64_t step = columnStep();
   for (int64_t group = 0; group < Weights::groups(); ++group) {
     GroupColumns columns = GroupColumns::of(group);
     Ints sum[Panels];
 #pragma clang loop unroll(full)
-    for (int p = 0; p < Panels; ++p)
+    for (int p = 0; p < Panels; ++p) {
       sum[p] = Ints{} - uniformBias() * inputs[group];
+      weights.askScale(panel + Panels + p, group);
+    }
 #pragma clang loop unroll(disable)
     for (int64_t k = columns.first; k < columns.end; k += step) {
+      next.ask(panelOffset(k));
       Ints lowInput = splatWord(x + k);
       Ints highInput = hasFields() ? splatWord(x + k + 4) : Ints{};
 #pragma clang loop unroll(full)
@@ -189,6 +198,7 @@ inline void integerRow(const Weights &weights, int64_t panel, const int8_t *x,
 
 /// Panels as they are stored, whose bytes cost next to nothing: int8, and nibbles as they are.
 template <int Panels> struct StoredPanels {
+  static constexpr int count = Panels;
   static bool fits() {
     bool nibbles = ingot_const_weight_type == kI4 && ingot_const_zeros != kCodeBook;
     return (nibbles || !hasFields()) && ingot_const_zeros != kZeroPoints;
@@ -198,6 +208,16 @@ template <int Panels> struct StoredPanels {
   const Weights &weights;
   int64_t panel;
 
+  /// As ExpandedPanels has them; of int8.
+  [[gnu::always_inline]] const Ints *words(int64_t k, int p) const {
+    return reinterpret_cast<const Ints *>(weights.panel(panel + p) + panelOffset(k));
+  }
+  static int64_t wordStride() { return sizeof(Ints); }
+
+  /// Asks memory for what follows column `k`.
+  [[gnu::always_inline]] void ask(int64_t k) const {
+    PanelsAhead<Panels>{weights.panel(panel), Weights::panelBytes()}.ask(panelOffset(k));
+  }
   [[gnu::always_inline]] void columns(int64_t k, int p, Ints &low, Ints &high) const {
     expandColumns(weights.panel(panel + p), k, Ints{}, low, high);
   }
@@ -242,6 +262,7 @@ template <int Panels> struct ExpandedPanels {
   }
   static int64_t wordStride() { return Panels * int64_t(sizeof(Ints)); }
 
+  [[gnu::always_inline]] void ask(int64_t) const {}
   [[gnu::always_inline]] void columns(int64_t k, int p, Ints &low, Ints &) const {
     low = values[k / 4 * Panels + p];
   }
@@ -304,6 +325,8 @@ inline void integerTile(const Source &weights, const SummedInput &input, int64_t
         sum[r][p] = Ints{} - bias * inputs[r * groups + group];
 #pragma clang loop unroll(disable)
     for (int64_t k = range.first; k < range.end; k += Source::step()) {
+      if (row == 0)
+        weights.ask(k);
       Ints low[Panels], high[Panels];
 #pragma clang loop unroll(full)
       for (int p = 0; p < Panels; ++p)
@@ -339,8 +362,54 @@ inline void integerTile(const Source &weights, const SummedInput &input, int64_t
   }
 }
 
+using Longs = int64_t __attribute__((vector_size(64)));
+
+/// Sums of eight bytes each.
+[[gnu::always_inline]] inline Longs sumEights(const int8_t *x) {
+  UInts moved = loadVector<UInts>(x) ^ 0x80808080u; // 128 more, without sign
+#ifdef __AVX512BW__
+  Longs sums = (Longs)_mm512_sad_epu8((__m512i)moved, __m512i{});
+#else
+  struct Halves {
+    __m256i low, high;
+  };
+  Halves of = __builtin_bit_cast(Halves, moved);
+  Longs sums = __builtin_bit_cast(
+      Longs, Halves{_mm256_sad_epu8(of.low, __m256i{}), _mm256_sad_epu8(of.high, __m256i{})});
+#endif
+  return sums - 8 * 128;
+}
+
+/// The sums of a row's bytes over each group; groups are parts of 64 columns, or whole 64s.
+inline void sumEqualGroups(const int8_t *x, int32_t *sums, int64_t width) {
+  constexpr int64_t step = 8 * 8;
+  Longs many = {};
+  for (int64_t k = 0; k < ingot_const_k; k += step) {
+    Longs eights = sumEights(x + k);
+    if (width >= step) {
+      many += eights;
+      if ((k + step) % width == 0) {
+        *sums++ = int32_t(__builtin_reduce_add(many));
+        many = Longs{};
+      }
+      continue;
+    }
+    if (width > 8)
+      eights += __builtin_shufflevector(eights, eights, 1, 0, 3, 2, 5, 4, 7, 6);
+    if (width > 16)
+      eights += __builtin_shufflevector(eights, eights, 2, 3, 0, 1, 6, 7, 4, 5);
+#pragma clang loop unroll(full)
+    for (int64_t i = 0; i < 8; ++i)
+      if (i * 8 % width == 0)
+        *sums++ = int32_t(eights[i]);
+  }
+}
+
 /// The sums of a row's bytes over each group.
 inline void sumGroups(const int8_t *x, int32_t *sums) {
+  const int64_t width = ingot_const_group ? ingot_const_group : ingot_const_k;
+  if (ingot_const_k % 64 == 0 && ingot_const_k % width == 0 && (width % 64 == 0 || 64 % width == 0))
+    return sumEqualGroups(x, sums, width);
   for (int64_t group = 0; group < Weights::groups(); ++group) {
     GroupColumns columns = GroupColumns::of(group);
     int64_t k = columns.first;

@@ -8,19 +8,22 @@
 
 namespace ingot::x86 {
 
-/// What is asked for from memory while a block is multiplied: the panels that come next, a share in
-/// each step of k.
+/// What is asked for from memory while a block is multiplied, a share in each step of k.
 struct NextPanels {
   const char *at[2];
   int64_t step; ///< bytes of each panel
+  int64_t left; ///< bytes of each panel until `jump` bytes are left out
+  int64_t jump;
 
   [[gnu::always_inline]] void ask() {
     for (int64_t i = 0; i < step; i += 64)
 #pragma clang loop unroll(full)
       for (const char *panel : at)
         __builtin_prefetch(panel + i, 0, 2);
-    at[0] += step;
-    at[1] += step;
+    left -= step;
+    int64_t go = left ? step : step + jump;
+    at[0] += go;
+    at[1] += go;
   }
 };
 
@@ -105,11 +108,13 @@ inline void tileRowsBlock(const Weights &weights, int64_t panel, int64_t panels,
   AmxTiles tiles(rows < amxRows ? rows : amxRows, amxRowBytes);
   TileRowsBlock block = {tiles, input, sums, columns};
   const int64_t bytes = inputRowBytes();
-  // Few rows need no second look at what they are multiplied by.
+  // Few rows need no second look at what they are multiplied by, and ask for it a little ahead.
+  constexpr int64_t ahead = 3 * amxRows * amxRowBytes;
+  const int64_t panelBytes = Weights::panelBytes();
   const int64_t width = rows <= rowStep ? bytes : tileBlockBytes;
   const int64_t rowBlocks = (rows + rowStep - 1) / rowStep;
   const int64_t steps = rowBlocks * (width / amxRowBytes);
-  const int64_t ask = rowBlocks == 1 ? 0 : roundUp(width * panelShare / steps, 64);
+  const int64_t ask = roundUp(width * panelShare / steps, 64);
   for (int64_t first = 0; first < bytes; first += width) {
     int64_t end = first + width < bytes ? first + width : bytes;
     for (int64_t p = 0; p < panels; p += 2) {
@@ -124,10 +129,11 @@ inline void tileRowsBlock(const Weights &weights, int64_t panel, int64_t panels,
                       : weights.panel(panel + (i < panels ? i : 0)) + end * panelShare;
       }
       for (int64_t row = 0; row < rows; row += rowStep) {
-        NextPanels asked = {{next[0], next[1]}, ask};
-        int64_t done = row / rowStep * (width / amxRowBytes) * ask;
-        asked.at[0] += done;
-        asked.at[1] += done;
+        NextPanels asked = {{of[0] + ahead, of[1] + ahead}, ask, panelBytes - ahead, panelBytes};
+        if (rowBlocks > 1) {
+          int64_t done = row / rowStep * (width / amxRowBytes) * ask;
+          asked = {{next[0] + done, next[1] + done}, ask, 0, 0};
+        }
         bool two = rows - row > amxRows;
         if (p + 1 < panels && two)
           block.multiply<2, 2>(row, of, p, first, end, asked);

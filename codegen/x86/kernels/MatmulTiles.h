@@ -39,18 +39,31 @@ constexpr int64_t tileWords = amxRows * panelRows;
 constexpr int64_t blockWords = 4 * tileWords;
 static_assert(tileSumBytes == 5 * blockWords * 4);
 
+/// What is asked for from memory while one block of tiles is multiplied: its share of the panels
+/// that are expanded next.
+struct BlockAhead {
+  const char *first;
+  int64_t step; ///< bytes for each two groups
+
+  [[gnu::always_inline]] void ask(int64_t index) const {
+    for (int64_t i = 0; i < step; i += 64)
+      __builtin_prefetch(first + index * step + i, 0, 2);
+  }
+};
+
 /// A block of tiles: `RowTiles` of rows by the panels of `weights`.
 template <int RowTiles, class Panels> struct TileBlock {
   AmxTiles &tiles;
   const Panels &weights;
   TileInput::Tile left[RowTiles];
   const int32_t *inputs; ///< sums of its rows, [row][groups]
-  int32_t *exact;        ///< [2][2] blocks: of two groups, and of the two before
-  float *totals;         ///< one block
+  BlockAhead next;
+  int32_t *exact; ///< [2][2] blocks: of two groups, and of the two before
+  float *totals;  ///< one block
 
   TileBlock(AmxTiles &tiles, const Panels &weights, const SummedTiles &input, int64_t row,
-            char *memory)
-      : tiles(tiles), weights(weights), inputs(input.sums + row * Weights::groups()),
+            const BlockAhead &next, char *memory)
+      : tiles(tiles), weights(weights), inputs(input.sums + row * Weights::groups()), next(next),
         exact(reinterpret_cast<int32_t *>(memory)),
         totals(reinterpret_cast<float *>(exact + 4 * blockWords)) {
     for (int i = 0; i < RowTiles; ++i)
@@ -66,6 +79,7 @@ template <int RowTiles, class Panels> struct TileBlock {
     __builtin_memset(totals, 0, blockWords * 4);
 #pragma clang loop unroll(disable)
     for (int64_t group = 0; group < whole; group += 2) {
+      next.ask(group / 2);
       makeGroup<0>(group);
       makeGroup<1>(group);
     }
@@ -180,8 +194,9 @@ inline void storeTile(const float *totals, int64_t rows, float *to, int64_t colu
 /// sums [rows][columns] of the rows of a block from `row` on by the panels of `weights`.
 template <int RowTiles, class Panels>
 inline void tiledRows(AmxTiles &tiles, const Panels &weights, const SummedTiles &input, int64_t row,
-                      int64_t rows, float *sums, int64_t columns, char *memory) {
-  TileBlock<RowTiles, Panels> block(tiles, weights, input, row, memory);
+                      int64_t rows, const BlockAhead &next, float *sums, int64_t columns,
+                      char *memory) {
+  TileBlock<RowTiles, Panels> block(tiles, weights, input, row, next, memory);
   block.run();
   for (int tile = 0; tile < RowTiles; ++tile)
     for (int p = 0; p < Panels::count; ++p)
@@ -194,14 +209,26 @@ inline void tiledIntegerBlock(const Weights &weights, int64_t panel, int64_t pan
                               const SummedTiles &input, int64_t rows, float *sums, char *memory) {
   int64_t columns = panels * panelRows;
   AmxTiles tiles(rows < amxRows ? rows : amxRows, tileColumns());
+  const int64_t steps = Weights::groups() / 2;
+  const int64_t asks = roundUp(rows, 2 * amxRows) / (2 * amxRows) * steps;
+  const int64_t share = asks ? roundUp(2 * Weights::panelBytes() / asks, 64) : 0;
   auto take = [&]<int Panels>(int64_t p) {
-    ExpandedPanels<Panels> source(memory + tileSumBytes, weights, panel + p);
-    for (int64_t row = 0; row < rows; row += 2 * amxRows) {
-      if (rows - row > amxRows)
-        tiledRows<2>(tiles, source, input, row, rows - row, sums + p * panelRows, columns, memory);
-      else
-        tiledRows<1>(tiles, source, input, row, rows - row, sums + p * panelRows, columns, memory);
-    }
+    auto multiply = [&](const auto &source) {
+      float *to = sums + p * panelRows;
+      for (int64_t row = 0; row < rows; row += 2 * amxRows) {
+        BlockAhead next = {weights.panel(panel + p + Panels) + row / (2 * amxRows) * steps * share,
+                           share};
+        if (rows - row > amxRows)
+          tiledRows<2>(tiles, source, input, row, rows - row, next, to, columns, memory);
+        else
+          tiledRows<1>(tiles, source, input, row, rows - row, next, to, columns, memory);
+      }
+    };
+    // Signed bytes are read where they are.
+    if (!hasFields() && ingot_const_zeros == kNoZeros)
+      multiply(StoredPanels<Panels>{weights, panel + p});
+    else
+      multiply(ExpandedPanels<Panels>(memory + tileSumBytes, weights, panel + p));
   };
   int64_t p = 0;
   for (; p + 2 <= panels; p += 2)

@@ -21,6 +21,25 @@ struct Rows {
   int64_t input(int64_t index) const { return result(index) / ingot_const_input_share; }
 };
 
+/// What is asked for from memory while `Panels` panels that follow each other are read side by
+/// side: each panel so many bytes ahead, behind its end the panel that will be read in its place.
+/// Hardware looks ahead within a page only.
+template <int Panels> struct PanelsAhead {
+  static constexpr int64_t distance = 3072;
+  const char *first; ///< of the first panel
+  int64_t bytes;     ///< of a panel
+
+  /// Asks for the line that is needed a while after `offset` of each panel.
+  [[gnu::always_inline]] void ask(int64_t offset) const {
+    int64_t ahead = offset + distance;
+    if (ahead >= bytes)
+      ahead += (Panels - 1) * bytes;
+#pragma clang loop unroll(full)
+    for (int p = 0; p < Panels; ++p)
+      __builtin_prefetch(first + p * bytes + ahead);
+  }
+};
+
 /// The stored weight, as the layouts of the provider order it.
 struct Weights {
   const char *values;
@@ -48,6 +67,13 @@ struct Weights {
     if (ingot_const_scale_mode == TensorScale)
       return splat(loadOne(ingot_const_scale_type, scales, 0));
     return scaleFrom(scales, panel, group, 0);
+  }
+
+  /// Asks memory for the scales of a group.
+  [[gnu::always_inline]] void askScale(int64_t panel, int64_t group) const {
+    if (ingot_const_scale_mode == RowScale && ingot_const_scale_form == kPlainScales)
+      __builtin_prefetch(scales +
+                         (panel * groups() + group) * panelRows * sizeOf(ingot_const_scale_type));
   }
 
   /// Zero points; only where they are stored.
