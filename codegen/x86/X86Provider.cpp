@@ -226,21 +226,32 @@ static Declined addKernels(llm::KvAppendOp op, llvm::ArrayRef<RangeAttr>, Kernel
   return std::nullopt;
 }
 
-static KernelVariant attentionKernel(llm::AttentionOp op, int64_t rows) {
+/// Whether AMX has the products of `op`.
+static bool fitsTiles(llm::AttentionOp op) {
   llm::KvType cache = op.getCache().getType();
+  return typeOf(op.getQuery()).getElementType().isBF16() && cache.getElement().isBF16() &&
+         cache.getHeadDim() % (x86::amxRowBytes / 2) == 0;
+}
+
+/// `amx`: the target has it.
+static KernelVariant attentionKernel(llm::AttentionOp op, int64_t rows, bool amx) {
+  llm::KvType cache = op.getCache().getType();
+  bool tiles = amx && fitsTiles(op);
   int64_t heads = llm::columnsOf(op.getQuery()) / cache.getHeadDim();
   int64_t headsPerKvHead = heads / cache.getHeads();
   int64_t tokens = std::max<int64_t>(rows / headsPerKvHead, 1);
   VariantBuilder variant("Attention", op.getContext());
   variant.attention(op);
   variant.integer("tile_tokens", tokens);
+  variant.integer("tiles", tiles);
   variant.tiles(cache.getHeads());
   variant.rowsOf(op.getResult(), tokens);
-  return variant.take(x86::AttentionScratch{tokens * headsPerKvHead, cache.getHeadDim()}.bytes());
+  x86::AttentionScratch scratch = {tokens * headsPerKvHead, cache.getHeadDim(), tiles};
+  return variant.take(scratch.bytes());
 }
 
-static Declined addKernels(llm::AttentionOp op, llvm::ArrayRef<RangeAttr> declared,
-                           Kernels &kernels) {
+static Declined addAttention(llm::AttentionOp op, llvm::ArrayRef<RangeAttr> declared, bool amx,
+                             Kernels &kernels) {
   if (llm::rowsOf(typeOf(op.getQuery())).getText() != "T")
     return "its rows must be the dim T";
   if (op.getFp8())
@@ -248,7 +259,7 @@ static Declined addKernels(llm::AttentionOp op, llvm::ArrayRef<RangeAttr> declar
   int64_t most = mostOf(declared, "T");
   int64_t least = 1;
   for (const AttentionShape &shape : kAttentionShapes) {
-    KernelVariant kernel = attentionKernel(op, shape.rows);
+    KernelVariant kernel = attentionKernel(op, shape.rows, amx);
     bool last = most <= shape.most;
     if (!last)
       kernel.ranges = {RangeAttr::get(op.getContext(), "T", least, shape.most)};
@@ -302,10 +313,13 @@ LogicalResult X86Provider::kernelsFor(Operation *op, llvm::ArrayRef<RangeAttr> d
               matmulKernels(matmul, declared, matmulTemplate, kernels);
             return declined;
           })
+          .Case([&](llm::AttentionOp attention) {
+            return addAttention(attention, declared, matmulTemplate.amx, kernels);
+          })
           .Case<llm::EmbedOp, llm::RmsNormOp, llm::PointwiseOp, llm::RoundOp,
                 llm::QuantizeActivationOp, llm::SliceColumnsOp, llm::GatherRowsOp,
                 llm::GatherColumnsOp, llm::RopeOp, llm::RopeAppendOp, llm::KvAppendOp,
-                llm::AttentionOp, llm::SampleOp, llm::RouteOp, llm::GroupRowsOp, llm::CombineOp>(
+                llm::SampleOp, llm::RouteOp, llm::GroupRowsOp, llm::CombineOp>(
               [&](auto known) { return addKernels(known, declared, kernels); })
           .Default([](Operation *) { return Declined("it is no operation of a step"); });
   return reason ? fail(op, *reason) : success();

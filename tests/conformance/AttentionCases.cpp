@@ -378,6 +378,14 @@ std::vector<Case> conformance::attentionCases() {
   addContext({8, 1, 128, "i8", "bf16"}, {67}, true);
   addContext({8, 4, 64, "bf16", "bf16"}, {65, 257}, true);
   addContext({4, 4, 80, "f16", "f16"}, {97}, true);
+  // Tiles of AMX, of one row and of several, the last ones not full.
+  for (int64_t headDim : {64, 96}) {
+    Case tiled = attentionCase({8, 2, headDim, "bf16", "bf16"});
+    tiled.name += "_tiles";
+    tiled.maxPosition = 264;
+    tiled.nativeOnly = true;
+    add(tiled, {1, 5, 97});
+  }
   // FP8 products, where an architecture has them.
   addContext({4, 2, 64, "f8E4M3FN", "bf16", 16, true}, {7, 130});
   addContext({4, 1, 128, "f8E4M3FN", "bf16", 16, true}, {67});

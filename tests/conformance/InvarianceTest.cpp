@@ -167,3 +167,4 @@ TEST(Invariance, Pointwise) { checkFamily(rowCases(), "pointwise_random", 4); }
 TEST(Invariance, Quantize) { checkFamily(rowCases(), "quantize", 4); }
 TEST(Invariance, Rope) { checkFamily(rowCases(), "rope", 3); }
 TEST(Invariance, Attention) { checkFamily(attentionCases(), "attention", 3); }
+TEST(Invariance, NarrowAttention) { checkFamily(attentionCases(), "attention_bf16_bf16", 3); }

@@ -9,30 +9,45 @@ namespace ingot::x86 {
 /// Positions that are taken together; part of the numerics of llm.attention.
 constexpr int64_t attentionSegment = 256;
 
-/// Scratch of one tile of `rows` (tokens times query heads of a KV head), all f32, in this order:
-/// queries [rows][queryStride], keys [segment / 16][headDim][16], values
-/// [valuePanels][segment][16], scores [rows][scoreStride], weighted values of a segment and in all
-/// [rows][valueStride] each, maxima in all and of a segment [rows] each. Rows are padded for the
-/// register tiles.
+/// Scratch of one tile of `rows` (tokens times query heads of a KV head), in f32 words, in this
+/// order: queries [rows][queryStride], keys [segment / 16][headDim][16], values
+/// [valuePanels][segment][16], weights of softmax (on AMX only), scores [rows][scoreStride],
+/// weighted values of a segment and in all [rows][valueStride] each, maxima in all and of a segment
+/// [rows] each. On AMX queries, keys, values and weights are bf16, the last in two parts, and
+/// queries have no stride. Rows are padded for the register tiles.
 struct AttentionScratch {
   int64_t rows, headDim;
+  bool tiles; ///< products on AMX
 
-  constexpr int64_t paddedRows() const { return (rows + 11) / 12 * 12; }
+  constexpr int64_t paddedRows() const {
+    return tiles ? (rows + 15) / 16 * 16 : (rows + 11) / 12 * 12;
+  }
   /// Strides that are no powers of two, so that rows fall into different sets of the cache.
   constexpr int64_t queryStride() const { return (headDim + 15) / 16 * 16 + 16; }
   constexpr int64_t scoreStride() const { return attentionSegment + 16; }
+  /// Of bf16.
+  constexpr int64_t weightStride() const { return attentionSegment + 32; }
   /// A column of ones follows the head's columns: its weighted sum is the sum of the weights.
   constexpr int64_t valuePanels() const { return headDim / 16 + 1; }
   constexpr int64_t valueStride() const { return valuePanels() * 16; }
 
-  constexpr int64_t keys() const { return paddedRows() * queryStride(); }
-  constexpr int64_t values() const { return keys() + attentionSegment * headDim; }
-  constexpr int64_t scores() const { return values() + attentionSegment * valueStride(); }
+  constexpr int64_t keys() const {
+    return tiles ? paddedRows() * headDim / 2 : paddedRows() * queryStride();
+  }
+  constexpr int64_t values() const { return keys() + cached(attentionSegment * headDim); }
+  constexpr int64_t weights() const { return values() + cached(attentionSegment * valueStride()); }
+  constexpr int64_t scores() const {
+    return weights() + (tiles ? paddedRows() * weightStride() : 0);
+  }
   constexpr int64_t segment() const { return scores() + paddedRows() * scoreStride(); }
   constexpr int64_t total() const { return segment() + paddedRows() * valueStride(); }
   constexpr int64_t totalMaxima() const { return total() + paddedRows() * valueStride(); }
   constexpr int64_t segmentMaxima() const { return totalMaxima() + paddedRows(); }
   constexpr int64_t bytes() const { return (segmentMaxima() + paddedRows()) * 4; }
+
+private:
+  /// Words of so many elements of the cache.
+  constexpr int64_t cached(int64_t elements) const { return tiles ? elements / 2 : elements; }
 };
 
 } // namespace ingot::x86

@@ -43,6 +43,13 @@ def busy_cpus(seconds):
     return (busy() - before) / os.sysconf("SC_CLK_TCK") / seconds
 
 
+def read_through(file):
+    """Reads a file, so that what loads it finds it in the page cache."""
+    with open(file, "rb", buffering=0) as stream:
+        while stream.read(1 << 24):
+            pass
+
+
 class Run:
     """One run of the command: its figures, and the probes between them."""
 
@@ -122,6 +129,8 @@ class Run:
         metrics = ["load", *(f"prompt {n}" for n in sorted(self.options.prompts)),
                    *(f"generate {n}" for n in sorted(self.options.batch))]
         turn = number % len(self.found)
+        for file in {file for file in files.values() if file}:
+            read_through(file)
         for program in self.found:
             program.open(model, files.get(program.name))
         for metric in metrics:

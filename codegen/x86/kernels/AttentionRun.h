@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+// What one tile of llm.attention computes, and softmax over a segment, however products are made.
+#pragma once
+
+#include "codegen/native/kernels/KvBlocks.h"
+#include "codegen/x86/kernels/AttentionBlocks.h"
+#include "codegen/x86/kernels/Epilogue.h"
+
+INGOT_CONST(query_heads);
+INGOT_CONST(query_type);
+INGOT_CONST(result_type);
+INGOT_CONST(tile_tokens);
+INGOT_CONST(window); ///< positions that a token attends to; 0: all before it
+INGOT_CONST(sinks);  ///< 1: each query head has one
+INGOT_CONST(sink_type);
+INGOT_CONST(tiles); ///< 1: products on AMX
+INGOT_REAL(scale);
+INGOT_REAL(softcap); ///< 0: none
+
+namespace ingot::x86 {
+
+inline int64_t headsPerKvHead() { return ingot_const_query_heads / ingot_const_kv_heads; }
+
+inline AttentionScratch scratchLayout() {
+  return {ingot_const_tile_tokens * headsPerKvHead(), ingot_const_head_dim, ingot_const_tiles != 0};
+}
+
+/// Consecutive tokens of one sequence, for one KV head.
+struct Run {
+  const IngotLaunch *launch;
+  int64_t kvHead, firstToken, tokens;
+  float *scratch;
+
+  const int32_t *positions() const {
+    return static_cast<const int32_t *>(launch->buffers[1]) + firstToken;
+  }
+  int64_t rows() const { return tokens * headsPerKvHead(); }
+  /// Query head of row `row`.
+  int64_t head(int64_t row) const { return kvHead * headsPerKvHead() + row % headsPerKvHead(); }
+  /// Element of the query, and of the result, where row `row` begins.
+  int64_t element(int64_t row) const {
+    int64_t token = firstToken + row / headsPerKvHead();
+    return (token * ingot_const_query_heads + head(row)) * ingot_const_head_dim;
+  }
+  /// How many of `count` positions from `begin` on row `row` attends to; may be below 1.
+  int64_t limit(int64_t row, int64_t begin, int64_t count) const {
+    int64_t seen = positions()[row / headsPerKvHead()] + 1 - begin;
+    return seen < count ? seen : count;
+  }
+  /// The first of the positions from `begin` on that row `row` attends to, counted from there.
+  int64_t start(int64_t row, int64_t begin) const {
+    if (ingot_const_window == 0)
+      return 0;
+    int64_t first = positions()[row / headsPerKvHead()] + 1 - ingot_const_window - begin;
+    return first > 0 ? first : 0;
+  }
+  KvPlace place(int64_t position) const {
+    int64_t sequence = static_cast<const int32_t *>(launch->buffers[2])[firstToken];
+    const int32_t *table =
+        static_cast<const int32_t *>(launch->buffers[3]) + sequence * launch->scalars[3];
+    return KvPlace::of(launch->buffers[4], table, position);
+  }
+};
+
+/// Turns scores `start` to `limit` of `count` into weights exp(score - maximum), the rest into
+/// zeros; returns the maximum of the scaled scores.
+inline float weigh(float *scores, int64_t start, int64_t limit, int64_t count) {
+  if (start >= limit)
+    limit = 0;
+  Floats largest = splat(-__builtin_inff());
+  for (int64_t i = 0; i < limit; i += lanes) {
+    Floats score = loadVector<Floats>(scores + i) * float(ingot_real_scale);
+    if (ingot_real_softcap != 0)
+      score =
+          float(ingot_real_softcap) * RegionMath<lanes>::tangent(score / float(ingot_real_softcap));
+    score = laneIndex() < int32_t(limit - i) ? score : splat(-__builtin_inff());
+    if (ingot_const_window != 0)
+      score = laneIndex() < int32_t(start - i) ? splat(-__builtin_inff()) : score;
+    storeVector(scores + i, score);
+    largest = larger(score, largest);
+  }
+  float maximum = maximumLane(largest);
+  for (int64_t i = 0; i < count; i += lanes)
+    storeVector(scores + i, i < limit ? RegionMath<lanes>::exponential(
+                                            loadVector<Floats>(scores + i) - splat(maximum))
+                                      : Floats{});
+  return maximum;
+}
+
+/// Takes a segment's weighted values into the total of one row.
+inline void merge(float *total, float *totalMaximum, const float *segment, float maximum) {
+  float both = maximum > *totalMaximum ? maximum : *totalMaximum;
+  Floats before = RegionMath<lanes>::exponential(splat(*totalMaximum - both));
+  Floats now = RegionMath<lanes>::exponential(splat(maximum - both));
+  for (int64_t i = 0; i < scratchLayout().valueStride(); i += lanes)
+    storeVector(total + i,
+                loadVector<Floats>(total + i) * before + loadVector<Floats>(segment + i) * now);
+  *totalMaximum = both;
+}
+
+} // namespace ingot::x86
