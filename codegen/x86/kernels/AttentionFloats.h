@@ -24,9 +24,7 @@ inline void loadQueries(const Run &run) {
 inline void loadKeys(const Run &run, int64_t begin, int64_t count, float *keys) {
   for (int64_t first = 0; first < count; first += lanes) {
     KvPlace place[lanes];
-#pragma clang loop unroll(full)
-    for (int i = 0; i < lanes; ++i)
-      place[i] = run.place(begin + (first + i < count ? first + i : 0));
+    run.places(begin, first, count, place);
     for (int64_t d = 0; d < ingot_const_head_dim; d += lanes) {
       Floats block[lanes];
 #pragma clang loop unroll(full)

@@ -60,6 +60,13 @@ struct Run {
         static_cast<const int32_t *>(launch->buffers[3]) + sequence * launch->scalars[3];
     return KvPlace::of(launch->buffers[4], table, position);
   }
+  /// Those of sixteen of `count` positions, the first one's in place of those behind them.
+  [[gnu::always_inline]] void places(int64_t begin, int64_t first, int64_t count,
+                                     KvPlace (&place)[lanes]) const {
+#pragma clang loop unroll(full)
+    for (int i = 0; i < lanes; ++i)
+      place[i] = this->place(begin + (first + i < count ? first + i : 0));
+  }
 };
 
 /// Turns scores `start` to `limit` of `count` into weights exp(score - maximum), the rest into

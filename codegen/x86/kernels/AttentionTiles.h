@@ -110,9 +110,7 @@ inline void tileKeys(const Run &run, int64_t begin, int64_t count, char *keys) {
   const int64_t panelBytes = ingot_const_head_dim / tileDepth * tileBytes;
   for (int64_t first = 0; first < count; first += lanes) {
     KvPlace place[lanes];
-#pragma clang loop unroll(full)
-    for (int i = 0; i < lanes; ++i)
-      place[i] = run.place(begin + (first + i < count ? first + i : 0));
+    run.places(begin, first, count, place);
     for (int64_t d = 0; d < ingot_const_head_dim; d += tileDepth) {
       Floats words[lanes];
 #pragma clang loop unroll(full)
