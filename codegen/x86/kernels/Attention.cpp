@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // llm.attention: a tile is one KV head and `tile_tokens` tokens. Tokens of one sequence that stand
-// side by side share each segment of keys and values, decoded once to f32. Buffers: query,
+// side by side share each segment of keys and values, decoded or packed once. Buffers: query,
 // positions, token_sequences, block_table, cache, sinks where there are any, result.
 #include "codegen/x86/kernels/AttentionFloats.h"
 #include "codegen/x86/kernels/AttentionTiles.h"

@@ -423,13 +423,17 @@ inline void sumGroups(const int8_t *x, int32_t *sums) {
   }
 }
 
-/// The rows packed into `words` and summed into `sums`, both in scratch.
-inline SummedInput packAndSum(const void *input, const Rows &rows, int32_t *words, int32_t *sums) {
-  PackedInput packed = PackedInput::of(input, rows, words);
+/// The sums of all rows, [row][groups].
+inline void sumRows(const void *input, const Rows &rows, int32_t *sums) {
   for (int64_t row = 0; row < rows.count; ++row)
     sumGroups(static_cast<const int8_t *>(input) + rows.input(row) * ingot_const_k,
               sums + row * Weights::groups());
-  return {packed, sums};
+}
+
+/// The rows packed into `words` and summed into `sums`, both in scratch.
+inline SummedInput packAndSum(const void *input, const Rows &rows, int32_t *words, int32_t *sums) {
+  sumRows(input, rows, sums);
+  return {PackedInput::of(input, rows, words), sums};
 }
 
 /// sums [rows][panels * 16] of a block of rows; `memory` is for ExpandedPanels.

@@ -24,12 +24,9 @@ struct SummedTiles {
   }
 
   static SummedTiles of(const void *input, const Rows &rows, char *copy, int32_t *sums) {
-    TileInput tiles = TileInput::of(input, rows, copy);
     if (needsSums())
-      for (int64_t row = 0; row < rows.count; ++row)
-        sumGroups(static_cast<const int8_t *>(input) + rows.input(row) * ingot_const_k,
-                  sums + row * Weights::groups());
-    return {tiles, sums};
+      sumRows(input, rows, sums);
+    return {TileInput::of(input, rows, copy), sums};
   }
 };
 
