@@ -31,11 +31,11 @@ struct Shape {
 /// the more rows there are to pay for decoding the weight and packing the input.
 constexpr Shape kShapes[] = {{1, 1, 64}, {32, 36, 64}, {INT64_MAX, 96, 256}};
 
-/// Tiles of AMX pay from more than half a tile of rows on where groups are scaled, of bytes with
+/// Tiles of AMX pay from five rows on where groups are scaled, of bytes with
 /// one scale a row from two rows on, and of bf16 from the first. Inputs are read where they are, so
 /// that many rows can share what weights are expanded to.
 constexpr Shape kTileGroupShapes[] = {
-    {1, 1, 64}, {8, 36, 64}, {32, 32, 64, true}, {INT64_MAX, 256, 128, true}};
+    {1, 1, 64}, {4, 36, 64}, {32, 32, 64, true}, {INT64_MAX, 256, 256, true}};
 constexpr Shape kTileRowShapes[] = {
     {1, 1, 64}, {16, 16, 64, true}, {32, 32, 64, true}, {INT64_MAX, 256, 128, true}};
 

@@ -606,21 +606,21 @@ std::vector<Case> conformance::matmulCases() {
       if (!other)
         add(productCase({input, format, "f32", 72, 656}), {1, 9, 33, 70}, input == "f16");
     }
-  // Whole tiles of AMX, in all of their shapes: one row of tiles and two, one panel and two.
+  // Whole tiles of AMX, in all of their shapes: full, half and rests of a row; two blocks of k.
   auto addTiled = [&](const Format &format, int64_t depth) {
     Case tiled = productCase({"i8", format, "f32", 72, depth});
     tiled.nativeOnly = true;
-    add(tiled, {33, 70});
+    add(tiled, {7, 33, 70});
   };
   for (const Format &format : kFormats)
     if (format.integer())
-      addTiled(format, 640);
+      addTiled(format, 1280);
   for (const Format &format : kStoredFormats)
     if (format.meetsIntegers())
-      addTiled(format, 384);
+      addTiled(format, 1152);
   for (const Format &format : kBlockFormats)
     if (format.meetsIntegers())
-      addTiled(format, 512);
+      addTiled(format, 1280);
   // bf16 by bf16 on AMX: rows of less than a tile, and blocks of k.
   Case pairs = productCase({"bf16", kFormats[1], "f32", 72, 640});
   pairs.nativeOnly = true;

@@ -78,10 +78,24 @@ static void applyPenalties(const Row &row, const uint32_t *counts, float *values
   }
 }
 
+/// Values that are looked at together.
+constexpr int64_t kStep = 16;
+
+/// The largest number; -infinity if there is none.
 static float maximumOf(const float *values) {
-  float maximum = -kInfinity;
-  for (int64_t i = 0; i < ingot_const_vocabulary; ++i)
-    maximum = values[i] > maximum ? values[i] : maximum;
+  // Each lane's own maximum: one chain of comparisons would be as slow as its latency.
+  float lanes[kStep];
+  for (float &lane : lanes)
+    lane = -kInfinity;
+  int64_t i = 0;
+  for (; i + kStep <= ingot_const_vocabulary; i += kStep)
+    for (int64_t j = 0; j < kStep; ++j)
+      lanes[j] = values[i + j] > lanes[j] ? values[i + j] : lanes[j];
+  for (; i < ingot_const_vocabulary; ++i)
+    lanes[0] = values[i] > lanes[0] ? values[i] : lanes[0];
+  float maximum = lanes[0];
+  for (float lane : lanes)
+    maximum = lane > maximum ? lane : maximum;
   return maximum;
 }
 
@@ -97,12 +111,19 @@ static double sumOfWeights(const float *values, float maximum) {
   return sum;
 }
 
-static int64_t greedy(const float *values) {
-  int64_t best = 0;
-  for (int64_t i = 1; i < ingot_const_vocabulary; ++i)
-    if (values[i] > values[best] || !(values[best] == values[best]))
-      best = i;
-  return best;
+/// The first place of `maximum`; the last one where there are no numbers.
+static int64_t greedy(const float *values, float maximum) {
+  int64_t i = 0;
+  for (; i + kStep <= ingot_const_vocabulary; i += kStep) {
+    int32_t found = 0;
+    for (int64_t j = 0; j < kStep; ++j)
+      found |= values[i + j] == maximum;
+    if (found)
+      break;
+  }
+  while (i < ingot_const_vocabulary - 1 && values[i] != maximum)
+    ++i;
+  return i;
 }
 
 /// Excludes all but the `k` largest values.
@@ -188,12 +209,12 @@ static int64_t draw(const Row &row, const Scratch &scratch) {
   float maximum = maximumOf(values);
   bool finite = maximum > -kInfinity && maximum < kInfinity;
   if (!(params.temperature > 0) || !finite)
-    return greedy(values);
+    return greedy(values, maximum);
   for (int64_t i = 0; i < ingot_const_vocabulary; ++i)
     values[i] = values[i] == values[i] ? values[i] / params.temperature : -kInfinity;
   maximum = maximumOf(values);
   if (!(maximum > -kInfinity && maximum < kInfinity))
-    return greedy(values);
+    return greedy(values, maximum);
   if (params.topK > 0 && params.topK < ingot_const_vocabulary)
     keepTop(values, params.topK, scratch.order);
   if (params.typicalP < 1)

@@ -184,10 +184,10 @@ void sumManyRows(const Arguments &arguments, const Block &block, const Scratch &
                                    Scratch::as<int32_t>(scratch.block)),
                         rows, sums, scratch.weights);
   case TileGroups:
-    return tiledIntegerBlock(arguments.weights, panel, block.panels,
-                             SummedTiles::of(arguments.input, block.rows, scratch.copied,
-                                             Scratch::as<int32_t>(scratch.block)),
-                             rows, sums, scratch.weights);
+    return tileGroupsBlock(arguments.weights, panel, block.panels, arguments.input, block.rows,
+                           TiledInput::of(arguments.input, block.rows, scratch.copied,
+                                          Scratch::as<int32_t>(scratch.block)),
+                           sums, sumColumnsOf(block), scratch.weights);
   case TileRows:
     return tileRowsBlock(arguments.weights, panel, block.panels,
                          TileInput::of(arguments.input, block.rows, scratch.copied), rows, sums,

@@ -23,8 +23,8 @@ constexpr int64_t registerRows = 12;
 /// whole tiles.
 constexpr int64_t amxRows = 16, amxRowBytes = 64;
 
-/// What TileGroups keeps: the sums of twenty tiles.
-constexpr int64_t tileSumBytes = 20 * amxRows * panelRows * 4;
+/// Words of a tile's sums, and bytes of those that TileGroups keeps: of two tiles.
+constexpr int64_t tileWords = amxRows * panelRows, tileSumBytes = 2 * tileWords * 4;
 
 /// Bytes of each row that TileRows multiplies by all panels before it goes on in k: so much of two
 /// panels stays in the first-level cache for all rows.
@@ -46,6 +46,12 @@ constexpr int64_t tileStride(int64_t rowBytes) {
   return roundUp(rowBytes, amxRowBytes) + amxRowBytes;
 }
 
+/// Columns that TileGroups multiplies by all panels before it goes on in k: whole groups of `group`
+/// columns. A panel of so many stays in the first-level cache, rows in the second.
+constexpr int64_t tileBlockColumns(int64_t group) {
+  return group < 1024 ? 1024 / group * group : group;
+}
+
 /// How sums are made.
 enum SumMethod : int64_t {
   FloatColumns, ///< in f32, column after column
@@ -60,10 +66,10 @@ enum SumMethod : int64_t {
 /// - FloatColumns the input block [rows][inputStride] f32 (single rows: [k] f32) and two decoded
 ///   panels [2][segmentColumns][16] f32;
 /// - PairDots the rows packed by words of two columns;
-/// - ByteDots and TileGroups the input's sums [rows][groups] i32, its copy [rows][k] i8 (on AMX
-///   [rows][tileStride] of the rows that are copied, and the tiles' sums), and for blocks of rows
-///   two panels as bytes [k][32] with the scales and offsets or zero points [groups][32] of four
-///   bytes each;
+/// - ByteDots and TileGroups the input's sums [rows][groups] i32, its copy [rows][k] i8, and for
+///   blocks of rows two panels as bytes [k][32] with the scales and offsets or zero points
+///   [groups][32] of four bytes each; TileGroups has tileBlockColumns of k and one panel, and
+///   before it the tiles' sums;
 /// - TileRows the rows that are copied, [rows][tileStride].
 struct MatmulScratch {
   SumMethod method;
@@ -75,10 +81,15 @@ struct MatmulScratch {
   constexpr int64_t paddedRows() const {
     return rows == 1 ? 1 : roundUp(rows, usesTiles() ? amxRows : registerRows);
   }
-  /// Of a row; for TileRows not a power of two, so that stores of tiles fall into different sets of
-  /// the cache.
+  /// Of a row; on AMX not a power of two, so that rows of tiles fall into different sets of the
+  /// cache.
   static constexpr int64_t sumColumns(SumMethod method, int64_t panels) {
-    return panels * panelRows + (method == TileRows ? panelRows : 0);
+    return (panels + (method >= TileGroups ? 1 : 0)) * panelRows;
+  }
+  /// Columns that TileGroups copies and expands at a time.
+  constexpr int64_t blockColumns() const {
+    int64_t most = tileBlockColumns(k / groups);
+    return most < k ? most : k;
   }
   constexpr int64_t sumBytes() const { return paddedRows() * sumColumns(method, panels) * 4; }
   /// Of what is known of the input before it is copied.
@@ -91,7 +102,9 @@ struct MatmulScratch {
   constexpr int64_t copiedBytes() const {
     if (method == FloatColumns)
       return 0;
-    if (usesTiles())
+    if (method == TileGroups)
+      return roundUp(paddedRows() * blockColumns(), 64);
+    if (method == TileRows)
       return (gathered ? paddedRows() : amxRows) * tileStride(k * inputBytes);
     return roundUp(paddedRows() * roundUp(k * inputBytes, 8), 64);
   }
@@ -100,8 +113,12 @@ struct MatmulScratch {
       return 0;
     if (method == FloatColumns)
       return 2 * segmentColumns * panelRows * 4;
-    int64_t lanes = expandedPanels * panelRows;
-    return (method == TileGroups ? tileSumBytes : 0) + (roundUp(k, 8) + 2 * groups * 4) * lanes;
+    constexpr auto expanded = [](int64_t columns, int64_t groups) {
+      return (roundUp(columns, 8) + 2 * groups * 4) * panelRows;
+    };
+    if (method == TileGroups)
+      return tileSumBytes + expanded(blockColumns(), blockColumns() / (k / groups));
+    return expandedPanels * expanded(k, groups);
   }
   constexpr int64_t bytes() const {
     return sumBytes() + blockBytes() + copiedBytes() + weightBytes();

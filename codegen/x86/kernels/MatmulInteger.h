@@ -132,9 +132,9 @@ inline int64_t columnStep() { return hasFields() ? 8 : 4; }
 
 /// `total` with a group's exact sums of products and of inputs.
 [[gnu::always_inline]] inline Floats closeGroup(Floats total, Ints exact, Floats scale,
-                                                Floats offset, int32_t inputs) {
+                                                Floats offset, Floats inputs) {
   total = fma(__builtin_convertvector(exact, Floats), scale, total);
-  return ingot_const_zeros == kOffsets ? fma(splat(float(inputs)), offset, total) : total;
+  return ingot_const_zeros == kOffsets ? fma(inputs, offset, total) : total;
 }
 
 /// A group of k.
@@ -146,6 +146,14 @@ struct GroupColumns {
     int64_t first = group * width, end = first + width;
     return {first, end < ingot_const_k ? end : ingot_const_k};
   }
+};
+
+/// Some groups of k.
+struct GroupRange {
+  int64_t first, end;
+
+  int64_t count() const { return end - first; }
+  static GroupRange all() { return {0, Weights::groups()}; }
 };
 
 /// Sums of one row whose bytes are `x`, for `Panels` panels. `inputs`: its sums over each group.
@@ -187,8 +195,8 @@ inline void integerRow(const Weights &weights, int64_t panel, const int8_t *x,
       if (ingot_const_zeros == kZeroPoints)
         sum[p] -= weights.zero(panel + p, group) * inputs[group];
       Floats offset = ingot_const_zeros == kOffsets ? weights.offset(panel + p, group) : Floats{};
-      total[p] =
-          closeGroup(total[p], sum[p], weights.scale(panel + p, group), offset, inputs[group]);
+      total[p] = closeGroup(total[p], sum[p], weights.scale(panel + p, group), offset,
+                            splat(float(inputs[group])));
     }
   }
 #pragma clang loop unroll(full)
@@ -197,6 +205,7 @@ inline void integerRow(const Weights &weights, int64_t panel, const int8_t *x,
 }
 
 /// Panels as they are stored, whose bytes cost next to nothing: int8, and nibbles as they are.
+/// Columns and groups count from `firstGroup` on.
 template <int Panels> struct StoredPanels {
   static constexpr int count = Panels;
   static bool fits() {
@@ -206,13 +215,13 @@ template <int Panels> struct StoredPanels {
   static int64_t step() { return columnStep(); }
 
   const Weights &weights;
-  int64_t panel;
+  int64_t panel, firstGroup;
 
   /// As ExpandedPanels has them; of int8.
   [[gnu::always_inline]] const Ints *words(int64_t k, int p) const {
-    return reinterpret_cast<const Ints *>(weights.panel(panel + p) + panelOffset(k));
+    return reinterpret_cast<const Ints *>(weights.panel(panel + p) +
+                                          panelOffset(GroupColumns::of(firstGroup).first + k));
   }
-  static int64_t wordStride() { return sizeof(Ints); }
 
   /// Asks memory for what follows column `k`.
   [[gnu::always_inline]] void ask(int64_t k) const {
@@ -222,17 +231,18 @@ template <int Panels> struct StoredPanels {
     expandColumns(weights.panel(panel + p), k, Ints{}, low, high);
   }
   [[gnu::always_inline]] Floats scale(int64_t group, int p) const {
-    return weights.scale(panel + p, group);
+    return weights.scale(panel + p, firstGroup + group);
   }
   [[gnu::always_inline]] Floats offset(int64_t group, int p) const {
-    return weights.offset(panel + p, group);
+    return weights.offset(panel + p, firstGroup + group);
   }
   [[gnu::always_inline]] Ints zero(int64_t group, int p) const {
-    return weights.zero(panel + p, group);
+    return weights.zero(panel + p, firstGroup + group);
   }
 };
 
-/// Panels as bytes and f32 numbers, in scratch memory, for all rows of a block.
+/// Panels as bytes and f32 numbers, in scratch memory, for all rows of a block. Columns and groups
+/// count from the first of a range on.
 template <int Panels> struct ExpandedPanels {
   static constexpr int count = Panels;
   static int64_t step() { return 4; }
@@ -243,24 +253,25 @@ template <int Panels> struct ExpandedPanels {
   Ints *zeros; // those that bytes still have, in place of offsets
 
   /// `memory` is as MatmulScratch counts it.
-  ExpandedPanels(char *memory, const Weights &weights, int64_t panel) {
+  ExpandedPanels(char *memory, const Weights &weights, int64_t panel, GroupRange range)
+      : range(range) {
+    const int64_t columns = GroupColumns::of(range.end - 1).end - firstColumn();
     values = reinterpret_cast<Ints *>(memory);
-    scales = reinterpret_cast<Floats *>(values + Panels * roundUp(ingot_const_k, 8) / 4);
-    offsets = scales + Panels * Weights::groups();
+    scales = reinterpret_cast<Floats *>(values + Panels * roundUp(columns, 8) / 4);
+    offsets = scales + Panels * range.count();
     zeros = reinterpret_cast<Ints *>(offsets);
     Ints book = byteBook(weights);
-    for (int64_t group = 0; group < Weights::groups(); ++group)
+    for (int64_t group = range.first; group < range.end; ++group)
 #pragma clang loop unroll(full)
       for (int p = 0; p < Panels; ++p)
         expand(weights, panel + p, p, group, book);
   }
 
-  /// Four bytes of each row of panel `p`, of columns k to k + 3; those behind come `wordStride`
-  /// bytes later.
+  /// Four bytes of each row of panel `p`, of columns k to k + 3; those behind come `Panels` vectors
+  /// later.
   [[gnu::always_inline]] const Ints *words(int64_t k, int p) const {
     return values + k / 4 * Panels + p;
   }
-  static int64_t wordStride() { return Panels * int64_t(sizeof(Ints)); }
 
   [[gnu::always_inline]] void ask(int64_t) const {}
   [[gnu::always_inline]] void columns(int64_t k, int p, Ints &low, Ints &) const {
@@ -275,8 +286,12 @@ template <int Panels> struct ExpandedPanels {
   [[gnu::always_inline]] Ints zero(int64_t group, int p) const { return zeros[group * Panels + p]; }
 
 private:
+  GroupRange range;
+
+  int64_t firstColumn() const { return GroupColumns::of(range.first).first; }
+
   void expand(const Weights &weights, int64_t panel, int p, int64_t group, Ints book) {
-    int64_t place = group * Panels + p;
+    int64_t place = (group - range.first) * Panels + p;
     scales[place] = weights.scale(panel, group);
     if (ingot_const_zeros == kOffsets)
       offsets[place] = weights.offset(panel, group);
@@ -285,7 +300,7 @@ private:
       zeros[place] = zero;
     GroupColumns columns = GroupColumns::of(group);
     const char *from = weights.panel(panel);
-    Ints *to = values + p;
+    Ints *to = values + p - firstColumn() / 4 * Panels;
     for (int64_t k = columns.first; k < columns.end; k += columnStep()) {
       Ints low, high;
       expandColumns(from, k, book, low, high);
@@ -356,7 +371,7 @@ inline void integerTile(const Source &weights, const SummedInput &input, int64_t
           exact -= weights.zero(group, p) * own;
         float *to = sums + (row + r) * columns + p * panelRows;
         Floats before = group ? loadVector<Floats>(to) : Floats{};
-        storeVector(to, closeGroup(before, exact, scale, offset, own));
+        storeVector(to, closeGroup(before, exact, scale, offset, splat(float(own))));
       }
     }
   }
@@ -447,9 +462,9 @@ inline void integerBlock(const Weights &weights, int64_t panel, int64_t panels,
       });
     };
     if (StoredPanels<Panels>::fits())
-      multiply(StoredPanels<Panels>{weights, panel + p});
+      multiply(StoredPanels<Panels>{weights, panel + p, 0});
     else
-      multiply(ExpandedPanels<Panels>(memory, weights, panel + p));
+      multiply(ExpandedPanels<Panels>(memory, weights, panel + p, GroupRange::all()));
   };
   int64_t p = 0;
   for (; p + tilePanels <= panels; p += tilePanels)

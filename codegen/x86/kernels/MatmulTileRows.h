@@ -96,7 +96,7 @@ inline void scaleRows(const Weights &weights, int64_t panel, int64_t panels, int
     Floats scale = weights.scale(panel + p, 0);
     for (int64_t row = 0; row < rows; ++row) {
       float *at = sums + row * columns + p * panelRows;
-      storeVector(at, closeGroup(Floats{}, loadVector<Ints>(at), scale, Floats{}, 0));
+      storeVector(at, closeGroup(Floats{}, loadVector<Ints>(at), scale, Floats{}, Floats{}));
     }
   }
 }

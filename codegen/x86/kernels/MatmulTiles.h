@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Integer sums of the matmul kernel on AMX, in blocks of two tiles of rows by two panels. The exact
-// sums of two groups are scaled while those of the next two are made.
+// Integer sums of the matmul kernel on AMX: exact within a group, scaled outside of the tiles.
 #pragma once
 
+#include "codegen/x86/kernels/AmxTiles.h"
 #include "codegen/x86/kernels/MatmulInteger.h"
-#include "codegen/x86/kernels/TileInput.h"
 
 namespace ingot::x86 {
 
@@ -14,224 +13,168 @@ inline int64_t tileColumns() {
   return width < amxRowBytes ? width : amxRowBytes;
 }
 
-/// The input of integer products by tiles.
-struct SummedTiles {
-  TileInput rows;
-  const int32_t *sums; ///< over groups [row][groups], where products need them
+/// The input of products by tiles, of some columns of k.
+struct TiledInput {
+  char *tiles;         ///< [tile of rows][tile of columns][16][tileColumns()]
+  const int32_t *sums; ///< over groups [row][groups], where products need them; f32 for offsets
 
   static bool needsSums() {
     return ingot_const_zeros == kOffsets || (ingot_const_zeros == kZeroPoints && !hasFields());
   }
 
-  static SummedTiles of(const void *input, const Rows &rows, char *copy, int32_t *sums) {
+  /// Nothing is in the tiles yet.
+  static TiledInput of(const void *input, const Rows &rows, char *tiles, int32_t *sums) {
     if (needsSums())
       sumRows(input, rows, sums);
-    return {TileInput::of(input, rows, copy), sums};
+    if (ingot_const_zeros == kOffsets)
+      for (int64_t i = 0; i < rows.count * Weights::groups(); ++i)
+        sums[i] = bitCast<int32_t>(float(sums[i]));
+    return {tiles, sums};
+  }
+
+  /// Copies columns [first, end) of the rows to the tiles.
+  void take(const void *input, const Rows &rows, int64_t first, int64_t end) const {
+    for (int64_t row = 0; row < rows.count; ++row) {
+      const char *from = static_cast<const char *>(input) + rows.input(row) * ingot_const_k;
+      char *to = tile(row / amxRows, end - first) + row % amxRows * tileColumns();
+      for (int64_t k = first; k < end; k += tileColumns(), to += amxRows * tileColumns())
+        __builtin_memcpy(to, from + k, tileColumns());
+    }
+  }
+
+  /// The tiles of a row of them, where so many columns were taken.
+  char *tile(int64_t index, int64_t columns) const { return tiles + index * amxRows * columns; }
+};
+
+/// What is asked for from memory while tiles are multiplied.
+struct BytesAhead {
+  const char *next, *end;
+
+  /// Asks for `bytes` of what is left.
+  [[gnu::always_inline]] void ask(int64_t bytes) {
+    for (int64_t i = 0; i < bytes && next < end; i += 64, next += 64)
+      __builtin_prefetch(next, 0, 2);
   }
 };
 
-/// Words of a tile's sums.
-constexpr int64_t tileWords = amxRows * panelRows;
-/// Sums of a block of two tiles of rows by two panels.
-constexpr int64_t blockWords = 4 * tileWords;
-static_assert(tileSumBytes == 5 * blockWords * 4);
-
-/// What is asked for from memory while one block of tiles is multiplied: its share of the panels
-/// that are expanded next.
-struct BlockAhead {
-  const char *first;
-  int64_t step; ///< bytes for each two groups
-
-  [[gnu::always_inline]] void ask(int64_t index) const {
-    for (int64_t i = 0; i < step; i += 64)
-      __builtin_prefetch(first + index * step + i, 0, 2);
-  }
-};
-
-/// A block of tiles: `RowTiles` of rows by the panels of `weights`.
-template <int RowTiles, class Panels> struct TileBlock {
+/// A tile of rows by a panel. The products of four groups are in the tiles: what was just made is
+/// slow to store, and what was just stored slow to load, so a group's sums are stored when the
+/// fourth behind is about to be made, and scaled one later. Totals stay in registers.
+template <class Panel, int Rows> struct TileOfSums {
   AmxTiles &tiles;
-  const Panels &weights;
-  TileInput::Tile left[RowTiles];
-  const int32_t *inputs; ///< sums of its rows, [row][groups]
-  BlockAhead next;
-  int32_t *exact; ///< [2][2] blocks: of two groups, and of the two before
-  float *totals;  ///< one block
+  const Panel &panel;
+  const char *left;      ///< [tile of columns][16][tileColumns()]
+  const int32_t *inputs; ///< TiledInput::sums of the first row and group
+  int32_t *exact;        ///< two tiles
 
-  TileBlock(AmxTiles &tiles, const Panels &weights, const SummedTiles &input, int64_t row,
-            const BlockAhead &next, char *memory)
-      : tiles(tiles), weights(weights), inputs(input.sums + row * Weights::groups()), next(next),
-        exact(reinterpret_cast<int32_t *>(memory)),
-        totals(reinterpret_cast<float *>(exact + 4 * blockWords)) {
-    for (int i = 0; i < RowTiles; ++i)
-      left[i] = input.rows.tile(row + i * amxRows);
-  }
-
-  float *totalsOf(int rowTile, int panel) const {
-    return totals + (2 * rowTile + panel) * tileWords;
-  }
-
-  void run() const {
-    int64_t groups = Weights::groups(), whole = groups / 2 * 2;
-    __builtin_memset(totals, 0, blockWords * 4);
+  /// Adds `groups` groups to totals [Rows][columns], the first ones if `isFirst`.
+  void add(int64_t groups, BytesAhead ahead, float *totals, int64_t columns, bool isFirst) const {
+    Floats total[Rows];
+#pragma clang loop unroll(full)
+    for (int r = 0; r < Rows; ++r)
+      total[r] = isFirst ? Floats{} : loadVector<Floats>(totals + r * columns);
+    const int64_t each = roundUp((ahead.end - ahead.next) / groups, 64);
 #pragma clang loop unroll(disable)
-    for (int64_t group = 0; group < whole; group += 2) {
-      next.ask(group / 2);
-      makeGroup<0>(group);
-      makeGroup<1>(group);
+    for (int64_t group = 0; group < groups + scaleDistance; group += 4) {
+      step<0>(group, groups, total);
+      ahead.ask(each);
+      step<1>(group, groups, total);
+      ahead.ask(each);
+      step<2>(group, groups, total);
+      ahead.ask(each);
+      step<3>(group, groups, total);
+      ahead.ask(each);
     }
-    if (whole)
-      closeAll<2>(whole - 2);
-    if (whole == groups)
-      return;
-    multiply<0>(whole);
-    storeExact<0>(whole);
-    if (RowTiles == 2) {
-      multiply<RowTiles - 1>(whole);
-      storeExact<RowTiles - 1>(whole);
-    }
-    closeAll<1>(whole);
+#pragma clang loop unroll(full)
+    for (int r = 0; r < Rows; ++r)
+      storeVector(totals + r * columns, total[r]);
   }
 
 private:
-  int32_t *exactOf(int64_t group) const { return exact + (group & 3) * blockWords; }
+  /// Groups from a product to its store, and to its scaling.
+  static constexpr int64_t storeDistance = 4, scaleDistance = 5;
 
-  /// The exact sums of one of the two groups from `pair` on. Sums that tiles have just made are
-  /// stored later: what is done until then, scaling sums of the two groups before, overlaps.
-  template <int Member> [[gnu::always_inline]] void makeGroup(int64_t pair) const {
-    multiply<0>(pair + Member);
-    if (pair)
-      close<2>(pair - 2, RowTiles * Member);
-    storeExact<0>(pair + Member);
-    if (RowTiles == 1)
-      return;
-    multiply<RowTiles - 1>(pair + Member);
-    if (pair)
-      close<2>(pair - 2, RowTiles * Member + 1);
-    storeExact<RowTiles - 1>(pair + Member);
+  template <int I>
+  [[gnu::always_inline]] void step(int64_t first, int64_t groups, Floats *total) const {
+    const int64_t group = first + I, stored = group - storeDistance, scaled = group - scaleDistance;
+    if (stored >= 0 && stored < groups)
+      tiles.store<I>(exact + I % 2 * tileWords, amxRowBytes);
+    if (group < groups)
+      multiply<I>(group);
+    if (scaled >= 0 && scaled < groups)
+      scale(scaled, exact + (I + 1) % 2 * tileWords, total);
   }
 
-  /// The products of a tile of rows in tiles 0 and 1, or 2 and 3.
-  template <int RowTile> [[gnu::always_inline]] void multiply(int64_t group) const {
-    GroupColumns range = GroupColumns::of(group);
-    bool isOne = range.end - range.first == tileColumns();
-    tiles.zero<2 * RowTile>();
-    if (Panels::count == 2)
-      tiles.zero<2 * RowTile + 1>();
+  template <int Sum> [[gnu::always_inline]] void multiply(int64_t group) const {
+    constexpr int Left = 4 + Sum % 2, Right = 6 + Sum % 2;
+    const int64_t width = ingot_const_group ? ingot_const_group : ingot_const_k;
+    tiles.zero<Sum>();
 #pragma clang loop unroll(disable)
-    for (int64_t k = range.first; k < range.end; k += tileColumns()) {
-      tiles.load<4 + RowTile>(left[RowTile].first + k, left[RowTile].stride);
-      // The second tile of rows finds the only one of the weights where it is.
-      if (RowTile == 0 || !isOne)
-        tiles.load<6>(weights.words(k, 0), weights.wordStride());
-      tiles.multiply<2 * RowTile, 4 + RowTile, 6>();
-      if (Panels::count == 2) {
-        if (RowTile == 0 || !isOne)
-          tiles.load<7>(weights.words(k, 1), weights.wordStride());
-        tiles.multiply<2 * RowTile + 1, 4 + RowTile, 7>();
-      }
+    for (int64_t k = group * width; k < (group + 1) * width; k += tileColumns()) {
+      tiles.load<Left>(left + k * amxRows, tileColumns());
+      tiles.load<Right>(panel.words(k, 0), sizeof(Ints));
+      tiles.multiply<Sum, Left, Right>();
     }
   }
 
-  template <int RowTile> [[gnu::always_inline]] void storeExact(int64_t group) const {
-    int32_t *to = exactOf(group) + 2 * RowTile * tileWords;
-    tiles.store<2 * RowTile>(to, amxRowBytes);
-    if (Panels::count == 2)
-      tiles.store<2 * RowTile + 1>(to + tileWords, amxRowBytes);
-  }
-
-  template <int Count> [[gnu::always_inline]] void closeAll(int64_t group) const {
-    for (int tile = 0; tile < RowTiles * Panels::count; ++tile)
-      close<Count>(group, tile);
-  }
-
-  /// Adds the exact sums of `Count` groups from `group` on to the totals of one tile, scaled.
-  template <int Count> [[gnu::always_inline]] void close(int64_t group, int tile) const {
-    if (tile >= RowTiles * Panels::count)
-      return;
-    int rowTile = tile / Panels::count, panel = tile % Panels::count;
-    Floats scale[Count], offset[Count];
-    Ints zero[Count];
+  /// Adds the exact sums of a group to the totals.
+  [[gnu::always_inline]] void scale(int64_t group, const int32_t *sums, Floats *total) const {
     constexpr auto hasZeros = [] { return ingot_const_zeros == kZeroPoints && !subtractsZeros(); };
+    Floats scale = panel.scale(group, 0);
+    Floats offset = ingot_const_zeros == kOffsets ? panel.offset(group, 0) : Floats{};
+    Ints zero = hasZeros() ? panel.zero(group, 0) : Ints{};
 #pragma clang loop unroll(full)
-    for (int i = 0; i < Count; ++i) {
-      scale[i] = weights.scale(group + i, panel);
-      offset[i] = ingot_const_zeros == kOffsets ? weights.offset(group + i, panel) : Floats{};
-      zero[i] = hasZeros() ? weights.zero(group + i, panel) : Ints{};
-    }
-    const int64_t place = (2 * rowTile + panel) * tileWords;
-    const int32_t *sums = inputs + rowTile * amxRows * Weights::groups() + group;
-    const int32_t *of[Count];
-#pragma clang loop unroll(full)
-    for (int i = 0; i < Count; ++i)
-      of[i] = exactOf(group + i) + place;
-    float *to = totals + place;
-#pragma clang loop unroll(full)
-    for (int r = 0; r < amxRows; ++r) {
-      Floats total = loadVector<Floats>(to + r * panelRows);
-#pragma clang loop unroll(full)
-      for (int i = 0; i < Count; ++i) {
-        int32_t own = SummedTiles::needsSums() ? sums[r * Weights::groups() + i] : 0;
-        Ints sum = loadVector<Ints>(of[i] + r * panelRows);
-        if (hasZeros())
-          sum -= zero[i] * own;
-        total = closeGroup(total, sum, scale[i], offset[i], own);
-      }
-      storeVector(to + r * panelRows, total);
+    for (int r = 0; r < Rows; ++r) {
+      int32_t own = TiledInput::needsSums() ? inputs[r * Weights::groups() + group] : 0;
+      Ints sum = loadVector<Ints>(sums + r * panelRows);
+      if (hasZeros())
+        sum -= zero * own;
+      total[r] = closeGroup(total[r], sum, scale, offset, splat(bitCast<float>(own)));
     }
   }
 };
 
-/// Copies the first `rows` rows of [16][16] totals to rows `columns` apart.
-inline void storeTile(const float *totals, int64_t rows, float *to, int64_t columns) {
-  for (int64_t r = 0; r < rows && r < amxRows; ++r)
-    storeVector(to + r * columns, loadVector<Floats>(totals + r * panelRows));
-}
-
-/// sums [rows][columns] of the rows of a block from `row` on by the panels of `weights`.
-template <int RowTiles, class Panels>
-inline void tiledRows(AmxTiles &tiles, const Panels &weights, const SummedTiles &input, int64_t row,
-                      int64_t rows, const BlockAhead &next, float *sums, int64_t columns,
-                      char *memory) {
-  TileBlock<RowTiles, Panels> block(tiles, weights, input, row, next, memory);
-  block.run();
-  for (int tile = 0; tile < RowTiles; ++tile)
-    for (int p = 0; p < Panels::count; ++p)
-      storeTile(block.totalsOf(tile, p), rows - tile * amxRows,
-                sums + (row + tile * amxRows) * columns + p * panelRows, columns);
-}
-
-/// sums [rows][panels * 16] of a block of rows; `memory` is for the tiles' sums and ExpandedPanels.
-inline void tiledIntegerBlock(const Weights &weights, int64_t panel, int64_t panels,
-                              const SummedTiles &input, int64_t rows, float *sums, char *memory) {
-  int64_t columns = panels * panelRows;
-  AmxTiles tiles(rows < amxRows ? rows : amxRows, tileColumns());
-  const int64_t steps = Weights::groups() / 2;
-  const int64_t asks = roundUp(rows, 2 * amxRows) / (2 * amxRows) * steps;
-  const int64_t share = asks ? roundUp(2 * Weights::panelBytes() / asks, 64) : 0;
-  auto take = [&]<int Panels>(int64_t p) {
-    auto multiply = [&](const auto &source) {
-      float *to = sums + p * panelRows;
-      for (int64_t row = 0; row < rows; row += 2 * amxRows) {
-        BlockAhead next = {weights.panel(panel + p + Panels) + row / (2 * amxRows) * steps * share,
-                           share};
-        if (rows - row > amxRows)
-          tiledRows<2>(tiles, source, input, row, rows - row, next, to, columns, memory);
-        else
-          tiledRows<1>(tiles, source, input, row, rows - row, next, to, columns, memory);
-      }
-    };
-    // Signed bytes are read where they are.
-    if (!hasFields() && ingot_const_zeros == kNoZeros)
-      multiply(StoredPanels<Panels>{weights, panel + p});
-    else
-      multiply(ExpandedPanels<Panels>(memory + tileSumBytes, weights, panel + p));
-  };
-  int64_t p = 0;
-  for (; p + 2 <= panels; p += 2)
-    take.template operator()<2>(p);
-  if (p < panels)
-    take.template operator()<1>(p);
+/// sums [rows][columns] of a block of rows; `memory` is for two tiles and an ExpandedPanels.
+inline void tileGroupsBlock(const Weights &weights, int64_t panel, int64_t panels,
+                            const void *input, const Rows &rows, const TiledInput &tiled,
+                            float *sums, int64_t columns, char *memory) {
+  AmxTiles tiles(rows.count < amxRows ? rows.count : amxRows, tileColumns());
+  auto *exact = reinterpret_cast<int32_t *>(memory);
+  const int64_t width = ingot_const_group ? ingot_const_group : ingot_const_k;
+  const int64_t blockGroups = tileBlockColumns(width) / width;
+  const int64_t rowTiles = (rows.count + amxRows - 1) / amxRows;
+  for (int64_t first = 0; first < Weights::groups(); first += blockGroups) {
+    GroupRange range = {first, first + blockGroups};
+    if (range.end > Weights::groups())
+      range.end = Weights::groups();
+    const int64_t taken = range.count() * width;
+    tiled.take(input, rows, range.first * width, range.end * width);
+    for (int64_t p = 0; p < panels; ++p) {
+      auto multiply = [&]<class Panel>(const Panel &source) {
+        // The same columns of the next panel, a share with each tile of rows.
+        const char *next = weights.panel(panel + p + 1) + panelOffset(range.first * width);
+        const int64_t share = roundUp(panelOffset(taken) / rowTiles, 64);
+        for (int64_t tile = 0; tile < rowTiles; ++tile) {
+          auto add = [&]<int Rows>() {
+            TileOfSums<Panel, Rows> block = {
+                tiles, source, tiled.tile(tile, taken),
+                tiled.sums + tile * amxRows * Weights::groups() + range.first, exact};
+            block.add(range.count(), {next + tile * share, next + (tile + 1) * share},
+                      sums + tile * amxRows * columns + p * panelRows, columns, range.first == 0);
+          };
+          if (rows.count - tile * amxRows > amxRows / 2)
+            add.template operator()<amxRows>();
+          else
+            add.template operator()<amxRows / 2>();
+        }
+      };
+      // Signed bytes are read where they are.
+      if (!hasFields() && ingot_const_zeros == kNoZeros)
+        multiply(StoredPanels<1>{weights, panel + p, range.first});
+      else
+        multiply(ExpandedPanels<1>(memory + tileSumBytes, weights, panel + p, range));
+    }
+  }
 }
 
 } // namespace ingot::x86
