@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Mapping a file over a larger anonymous reservation, so that reads may run past its end.
+// Mapping a file over a larger anonymous reservation, so that reads may run past its end, and where
+// the system can give it large pages.
 #include "runtime/core/MappedFile.h"
 
 #include <cerrno>
@@ -13,6 +14,25 @@ namespace ingot::runtime {
 namespace {
 
 constexpr size_t pageBytes = 4096;
+
+/// Of a large page; a file can only have such where it begins at a multiple of them.
+constexpr size_t largePageBytes = size_t(2) << 20;
+
+/// Address space of `bytes` bytes at a multiple of largePageBytes; null where there is none.
+uint8_t *reserve(size_t bytes) {
+  size_t total = 0;
+  if (__builtin_add_overflow(bytes, largePageBytes, &total))
+    return nullptr;
+  void *space = mmap(nullptr, total, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (space == MAP_FAILED)
+    return nullptr;
+  auto *first = static_cast<uint8_t *>(space);
+  size_t before = -reinterpret_cast<uintptr_t>(first) % largePageBytes;
+  if (before)
+    munmap(first, before);
+  munmap(first + before + bytes, largePageBytes - before);
+  return first + before;
+}
 
 Status failed(const std::string &path, const char *action) {
   return Status::error("INGOT-E7101", path + ": cannot " + action + ": " + std::strerror(errno),
@@ -45,18 +65,19 @@ Result<MappedFile> MappedFile::open(const std::string &path) {
   MappedFile file;
   file.size = size_t(facts.st_size);
   file.reserved = (file.size + pageBytes - 1) / pageBytes * pageBytes + pageBytes;
-  void *space = mmap(nullptr, file.reserved, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  if (space == MAP_FAILED) {
+  file.base = reserve(file.reserved);
+  if (!file.base) {
     ::close(descriptor);
     return failed(path, "reserve address space for");
   }
-  file.base = static_cast<uint8_t *>(space);
   if (file.size &&
-      mmap(space, file.size, PROT_READ, MAP_SHARED | MAP_FIXED, descriptor, 0) == MAP_FAILED) {
+      mmap(file.base, file.size, PROT_READ, MAP_SHARED | MAP_FIXED, descriptor, 0) == MAP_FAILED) {
     Status status = failed(path, "map");
     ::close(descriptor);
     return status;
   }
+  // A hint: pages that are yet to be read come in large ones.
+  madvise(file.base, file.size, MADV_HUGEPAGE);
   ::close(descriptor);
   return file;
 }

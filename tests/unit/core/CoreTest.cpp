@@ -41,6 +41,8 @@ TEST(MappedFileTest, ReadsPastTheEnd) {
     auto file = MappedFile::open(path.string());
     ASSERT_TRUE(file.ok()) << file.status().toString();
     ASSERT_EQ(file->bytes().size(), size);
+    EXPECT_EQ(reinterpret_cast<uintptr_t>(file->bytes().data()) % (2 << 20), 0u)
+        << "a file that begins there can have large pages";
     int sum = 0;
     for (size_t i = 0; i < size + 64; ++i)
       sum += static_cast<const volatile uint8_t *>(file->bytes().data())[i];
