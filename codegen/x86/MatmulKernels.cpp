@@ -24,18 +24,26 @@ constexpr int64_t kIntegerColumns = 65536;
 /// One way to cut the product into tiles, for at most `most` rows.
 struct Shape {
   int64_t most, tileRows, tileColumns;
-  bool amx = false; ///< with tiles of AMX
+  bool amx = false;   ///< with tiles of AMX
+  int64_t widest = 0; ///< columns of a tile where that leaves leastTiles
 };
+
+/// Tiles of columns that are enough for many threads to share a weight.
+constexpr int64_t leastTiles = 32;
 
 /// Single rows get narrow tiles, so that many threads share the weight. Blocks of rows are wider
 /// the more rows there are to pay for decoding the weight and packing the input.
 constexpr Shape kShapes[] = {{1, 1, 64}, {32, 36, 64}, {INT64_MAX, 96, 256}};
 
-/// Tiles of AMX pay from five rows on where groups are scaled, of bytes with
-/// one scale a row from two rows on, and of bf16 from the first. Inputs are read where they are, so
-/// that many rows can share what weights are expanded to.
+/// Of bytes. Every tile packs its rows of the input and sums them, which the fewer rows there are
+/// the fewer products pay for.
+constexpr Shape kByteShapes[] = {{1, 1, 64}, {32, 36, 64, false, 256}, {INT64_MAX, 96, 256}};
+
+/// Tiles of AMX pay from more than half a tile of rows on where groups are scaled, of bytes with
+/// one scale a row from two rows on, and of bf16 from the first. Many rows share what weights are
+/// expanded to.
 constexpr Shape kTileGroupShapes[] = {
-    {1, 1, 64}, {4, 36, 64}, {32, 32, 64, true}, {INT64_MAX, 256, 256, true}};
+    {1, 1, 64}, {8, 12, 64, false, 256}, {32, 32, 64, true, 256}, {INT64_MAX, 256, 256, true}};
 constexpr Shape kTileRowShapes[] = {
     {1, 1, 64}, {16, 16, 64, true}, {32, 32, 64, true}, {INT64_MAX, 256, 128, true}};
 
@@ -140,10 +148,18 @@ static x86::SumMethod registerMethod(llm::MatmulOp op) {
 static ArrayRef<Shape> shapesFor(llm::MatmulOp op, bool amx) {
   std::optional<x86::SumMethod> method = amx ? tileMethod(op) : std::nullopt;
   if (!method)
-    return kShapes;
+    return isInteger(op) ? ArrayRef(kByteShapes) : ArrayRef(kShapes);
   if (*method == x86::TileGroups)
     return kTileGroupShapes;
   return ArrayRef(kTileRowShapes).drop_front(isPairs(op) ? 1 : 0);
+}
+
+/// Columns of a tile.
+static int64_t columnsOf(const Shape &shape, llm::MatmulOp op) {
+  int64_t columns = shape.tileColumns;
+  while (columns < shape.widest && op.expertRows() >= 2 * columns * leastTiles)
+    columns *= 2;
+  return columns;
 }
 
 /// Whether a block's rows of the input do not follow each other.
@@ -216,7 +232,7 @@ void codegen::matmulKernels(llm::MatmulOp op, llvm::ArrayRef<engine::RangeAttr> 
   int64_t least = 1;
   for (const Shape &shape : shapesFor(op, made.amx)) {
     KernelVariant kernel =
-        matmulKernel(op, shape.tileRows, shape.tileColumns, shape.amx, made.code);
+        matmulKernel(op, shape.tileRows, columnsOf(shape, op), shape.amx, made.code);
     int64_t end = mostOf(shape, op);
     bool last = most <= end;
     if (!last)

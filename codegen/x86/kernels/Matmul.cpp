@@ -136,9 +136,9 @@ void sumSingleRow(const Arguments &arguments, const Block &block, const Scratch 
       input = copy;
     }
     int64_t p = 0;
-    for (; p + singleRowPanels <= block.panels; p += singleRowPanels)
-      singleRow<singleRowPanels>(arguments.weights, block.weightPanel() + p, input,
-                                 sums + p * panelRows);
+    for (; p + floatRowPanels <= block.panels; p += floatRowPanels)
+      singleRow<floatRowPanels>(arguments.weights, block.weightPanel() + p, input,
+                                sums + p * panelRows);
     for (; p < block.panels; ++p)
       singleRow<1>(arguments.weights, block.weightPanel() + p, input, sums + p * panelRows);
     return;
@@ -157,9 +157,9 @@ void sumSingleRow(const Arguments &arguments, const Block &block, const Scratch 
   sumGroups(reinterpret_cast<const int8_t *>(row), inputs);
   const auto *x = reinterpret_cast<const int8_t *>(padded);
   int64_t p = 0;
-  for (; p + singleRowPanels <= block.panels; p += singleRowPanels)
-    integerRow<singleRowPanels>(arguments.weights, block.weightPanel() + p, x, inputs,
-                                sums + p * panelRows);
+  for (; p + byteRowPanels <= block.panels; p += byteRowPanels)
+    integerRow<byteRowPanels>(arguments.weights, block.weightPanel() + p, x, inputs,
+                              sums + p * panelRows);
   for (; p < block.panels; ++p)
     integerRow<1>(arguments.weights, block.weightPanel() + p, x, inputs, sums + p * panelRows);
 }

@@ -137,14 +137,18 @@ inline int64_t columnStep() { return hasFields() ? 8 : 4; }
   return ingot_const_zeros == kOffsets ? fma(inputs, offset, total) : total;
 }
 
+/// Columns of a group.
+inline int64_t groupWidth() { return ingot_const_group ? ingot_const_group : ingot_const_k; }
+
 /// A group of k.
 struct GroupColumns {
   int64_t first, end;
 
   static GroupColumns of(int64_t group) {
-    int64_t width = ingot_const_group ? ingot_const_group : ingot_const_k;
-    int64_t first = group * width, end = first + width;
-    return {first, end < ingot_const_k ? end : ingot_const_k};
+    const int64_t width = groupWidth(), first = group * width, end = first + width;
+    // Groups of one known width are loops of one known length.
+    bool whole = ingot_const_k % width == 0 || end < ingot_const_k;
+    return {first, whole ? end : ingot_const_k};
   }
 };
 
@@ -299,9 +303,11 @@ private:
     if (ingot_const_zeros == kZeroPoints && !subtractsZeros())
       zeros[place] = zero;
     GroupColumns columns = GroupColumns::of(group);
-    const char *from = weights.panel(panel);
-    Ints *to = values + p - firstColumn() / 4 * Panels;
-    for (int64_t k = columns.first; k < columns.end; k += columnStep()) {
+    const char *from = weights.panel(panel) + panelOffset(columns.first);
+    Ints *to = values + p + (columns.first - firstColumn()) / 4 * Panels;
+    const int64_t count = columns.end - columns.first;
+#pragma clang loop unroll_count(4)
+    for (int64_t k = 0; k < count; k += columnStep()) {
       Ints low, high;
       expandColumns(from, k, book, low, high);
       if (subtractsZeros()) {
@@ -422,7 +428,7 @@ inline void sumEqualGroups(const int8_t *x, int32_t *sums, int64_t width) {
 
 /// The sums of a row's bytes over each group.
 inline void sumGroups(const int8_t *x, int32_t *sums) {
-  const int64_t width = ingot_const_group ? ingot_const_group : ingot_const_k;
+  const int64_t width = groupWidth();
   if (ingot_const_k % 64 == 0 && ingot_const_k % width == 0 && (width % 64 == 0 || 64 % width == 0))
     return sumEqualGroups(x, sums, width);
   for (int64_t group = 0; group < Weights::groups(); ++group) {

@@ -68,8 +68,8 @@ inline void pairBlock(const Weights &weights, int64_t panel, int64_t panels,
   };
   int64_t p = 0;
   if (ingot_const_tile_rows == 1)
-    for (; p + singleRowPanels <= panels; p += singleRowPanels)
-      take.template operator()<singleRowPanels>(p);
+    for (; p + floatRowPanels <= panels; p += floatRowPanels)
+      take.template operator()<floatRowPanels>(p);
   else
     for (; p + tilePanels <= panels; p += tilePanels)
       take.template operator()<tilePanels>(p);

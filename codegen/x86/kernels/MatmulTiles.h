@@ -8,10 +8,7 @@
 namespace ingot::x86 {
 
 /// Columns of a group that one tile takes.
-inline int64_t tileColumns() {
-  int64_t width = ingot_const_group ? ingot_const_group : ingot_const_k;
-  return width < amxRowBytes ? width : amxRowBytes;
-}
+inline int64_t tileColumns() { return groupWidth() < amxRowBytes ? groupWidth() : amxRowBytes; }
 
 /// The input of products by tiles, of some columns of k.
 struct TiledInput {
@@ -107,7 +104,7 @@ private:
 
   template <int Sum> [[gnu::always_inline]] void multiply(int64_t group) const {
     constexpr int Left = 4 + Sum % 2, Right = 6 + Sum % 2;
-    const int64_t width = ingot_const_group ? ingot_const_group : ingot_const_k;
+    const int64_t width = groupWidth();
     tiles.zero<Sum>();
 #pragma clang loop unroll(disable)
     for (int64_t k = group * width; k < (group + 1) * width; k += tileColumns()) {
@@ -140,7 +137,7 @@ inline void tileGroupsBlock(const Weights &weights, int64_t panel, int64_t panel
                             float *sums, int64_t columns, char *memory) {
   AmxTiles tiles(rows.count < amxRows ? rows.count : amxRows, tileColumns());
   auto *exact = reinterpret_cast<int32_t *>(memory);
-  const int64_t width = ingot_const_group ? ingot_const_group : ingot_const_k;
+  const int64_t width = groupWidth();
   const int64_t blockGroups = tileBlockColumns(width) / width;
   const int64_t rowTiles = (rows.count + amxRows - 1) / amxRows;
   for (int64_t first = 0; first < Weights::groups(); first += blockGroups) {
@@ -150,6 +147,8 @@ inline void tileGroupsBlock(const Weights &weights, int64_t panel, int64_t panel
     const int64_t taken = range.count() * width;
     tiled.take(input, rows, range.first * width, range.end * width);
     for (int64_t p = 0; p < panels; ++p) {
+      for (int64_t group = range.first; group < range.end; ++group)
+        weights.askScale(panel + p + 1, group);
       auto multiply = [&]<class Panel>(const Panel &source) {
         // The same columns of the next panel, a share with each tile of rows.
         const char *next = weights.panel(panel + p + 1) + panelOffset(range.first * width);
