@@ -184,7 +184,7 @@ void sumManyRows(const Arguments &arguments, const Block &block, const Scratch &
                                    Scratch::as<int32_t>(scratch.block)),
                         rows, sums, scratch.weights);
   case TileGroups:
-    return tileGroupsBlock(arguments.weights, panel, block.panels, arguments.input, block.rows,
+    return tileGroupsBlock(arguments.weights, panel, block.panels,
                            TiledInput::of(arguments.input, block.rows, scratch.copied,
                                           Scratch::as<int32_t>(scratch.block)),
                            sums, sumColumnsOf(block), scratch.weights);

@@ -63,6 +63,9 @@ enum SumMethod : int64_t {
   TileRows,     ///< of bytes or of bf16 on AMX, over all of k
 };
 
+/// Whether sums are made in tiles of AMX.
+constexpr bool usesTiles(SumMethod method) { return method >= TileGroups; }
+
 /// Scratch of one tile, in this order, each part a multiple of 64 bytes: sums [rows][sumColumns]
 /// of 32 bits; then for
 /// - FloatColumns the input block [rows][inputStride] f32 (single rows: [k] f32) and two decoded
@@ -79,14 +82,13 @@ struct MatmulScratch {
   int64_t inputBytes; ///< of an element
   bool gathered;      ///< rows of the input do not follow each other
 
-  constexpr bool usesTiles() const { return method == TileGroups || method == TileRows; }
   constexpr int64_t paddedRows() const {
-    return rows == 1 ? 1 : roundUp(rows, usesTiles() ? amxRows : registerRows);
+    return rows == 1 ? 1 : roundUp(rows, usesTiles(method) ? amxRows : registerRows);
   }
   /// Of a row; on AMX not a power of two, so that rows of tiles fall into different sets of the
   /// cache.
   static constexpr int64_t sumColumns(SumMethod method, int64_t panels) {
-    return (panels + (method >= TileGroups ? 1 : 0)) * panelRows;
+    return (panels + (usesTiles(method) ? 1 : 0)) * panelRows;
   }
   /// Columns that TileGroups copies and expands at a time.
   constexpr int64_t blockColumns() const {

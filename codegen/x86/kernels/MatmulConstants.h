@@ -41,7 +41,7 @@ namespace ingot::x86 {
 enum ScaleMode : int64_t { NoScale = 0, TensorScale = 1, RowScale = 2 };
 
 /// Whether tiles of AMX are used.
-inline bool usesTiles() { return ingot_const_method >= TileGroups; }
+inline bool usesTiles() { return usesTiles(SumMethod(ingot_const_method)); }
 
 /// Whether weights have less than a byte.
 inline bool hasFields() { return fieldBits(ingot_const_weight_type) < 8; }

@@ -221,18 +221,21 @@ template <int Panels> struct StoredPanels {
   const Weights &weights;
   int64_t panel, firstGroup;
 
+  /// Bytes of a panel before column `k`.
+  [[gnu::always_inline]] int64_t offsetOf(int64_t k) const {
+    return panelOffset(GroupColumns::of(firstGroup).first + k);
+  }
   /// As ExpandedPanels has them; of int8.
   [[gnu::always_inline]] const Ints *words(int64_t k, int p) const {
-    return reinterpret_cast<const Ints *>(weights.panel(panel + p) +
-                                          panelOffset(GroupColumns::of(firstGroup).first + k));
+    return reinterpret_cast<const Ints *>(weights.panel(panel + p) + offsetOf(k));
   }
 
   /// Asks memory for what follows column `k`.
   [[gnu::always_inline]] void ask(int64_t k) const {
-    PanelsAhead<Panels>{weights.panel(panel), Weights::panelBytes()}.ask(panelOffset(k));
+    PanelsAhead<Panels>{weights.panel(panel), Weights::panelBytes()}.ask(offsetOf(k));
   }
   [[gnu::always_inline]] void columns(int64_t k, int p, Ints &low, Ints &high) const {
-    expandColumns(weights.panel(panel + p), k, Ints{}, low, high);
+    expandColumns(weights.panel(panel + p) + offsetOf(0), k, Ints{}, low, high);
   }
   [[gnu::always_inline]] Floats scale(int64_t group, int p) const {
     return weights.scale(panel + p, firstGroup + group);

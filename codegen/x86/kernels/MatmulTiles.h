@@ -12,6 +12,8 @@ inline int64_t tileColumns() { return groupWidth() < amxRowBytes ? groupWidth() 
 
 /// The input of products by tiles, of some columns of k.
 struct TiledInput {
+  const void *input;
+  Rows rows;
   char *tiles;         ///< [tile of rows][tile of columns][16][tileColumns()]
   const int32_t *sums; ///< over groups [row][groups], where products need them; f32 for offsets
 
@@ -26,11 +28,11 @@ struct TiledInput {
     if (ingot_const_zeros == kOffsets)
       for (int64_t i = 0; i < rows.count * Weights::groups(); ++i)
         sums[i] = bitCast<int32_t>(float(sums[i]));
-    return {tiles, sums};
+    return {input, rows, tiles, sums};
   }
 
   /// Copies columns [first, end) of the rows to the tiles.
-  void take(const void *input, const Rows &rows, int64_t first, int64_t end) const {
+  void take(int64_t first, int64_t end) const {
     for (int64_t row = 0; row < rows.count; ++row) {
       const char *from = static_cast<const char *>(input) + rows.input(row) * ingot_const_k;
       char *to = tile(row / amxRows, end - first) + row % amxRows * tileColumns();
@@ -131,47 +133,53 @@ private:
   }
 };
 
+/// Adds the groups of `range` of all rows, which were taken, by a panel to sums [rows][columns].
+template <class Panel>
+inline void addPanel(AmxTiles &tiles, const Panel &panel, const TiledInput &input, GroupRange range,
+                     const BytesAhead &ahead, int32_t *exact, float *sums, int64_t columns) {
+  const int64_t rows = input.rows.count, rowTiles = (rows + amxRows - 1) / amxRows;
+  const int64_t share = roundUp((ahead.end - ahead.next) / rowTiles, 64);
+  for (int64_t tile = 0; tile < rowTiles; ++tile) {
+    const int64_t row = tile * amxRows;
+    auto add = [&]<int Rows>() {
+      TileOfSums<Panel, Rows> block = {tiles, panel, input.tile(tile, range.count() * groupWidth()),
+                                       input.sums + row * Weights::groups() + range.first, exact};
+      block.add(range.count(), {ahead.next + tile * share, ahead.next + (tile + 1) * share},
+                sums + row * columns, columns, range.first == 0);
+    };
+    if (rows - row > amxRows / 2)
+      add.template operator()<amxRows>();
+    else
+      add.template operator()<amxRows / 2>();
+  }
+}
+
 /// sums [rows][columns] of a block of rows; `memory` is for two tiles and an ExpandedPanels.
 inline void tileGroupsBlock(const Weights &weights, int64_t panel, int64_t panels,
-                            const void *input, const Rows &rows, const TiledInput &tiled,
-                            float *sums, int64_t columns, char *memory) {
-  AmxTiles tiles(rows.count < amxRows ? rows.count : amxRows, tileColumns());
+                            const TiledInput &input, float *sums, int64_t columns, char *memory) {
+  const int64_t rows = input.rows.count, width = groupWidth();
+  AmxTiles tiles(rows < amxRows ? rows : amxRows, tileColumns());
   auto *exact = reinterpret_cast<int32_t *>(memory);
-  const int64_t width = groupWidth();
   const int64_t blockGroups = tileBlockColumns(width) / width;
-  const int64_t rowTiles = (rows.count + amxRows - 1) / amxRows;
   for (int64_t first = 0; first < Weights::groups(); first += blockGroups) {
     GroupRange range = {first, first + blockGroups};
     if (range.end > Weights::groups())
       range.end = Weights::groups();
-    const int64_t taken = range.count() * width;
-    tiled.take(input, rows, range.first * width, range.end * width);
+    input.take(range.first * width, range.end * width);
     for (int64_t p = 0; p < panels; ++p) {
+      // The same columns of the next panel.
+      const char *next = weights.panel(panel + p + 1) + panelOffset(range.first * width);
+      const BytesAhead ahead = {next, next + panelOffset(range.count() * width)};
       for (int64_t group = range.first; group < range.end; ++group)
         weights.askScale(panel + p + 1, group);
-      auto multiply = [&]<class Panel>(const Panel &source) {
-        // The same columns of the next panel, a share with each tile of rows.
-        const char *next = weights.panel(panel + p + 1) + panelOffset(range.first * width);
-        const int64_t share = roundUp(panelOffset(taken) / rowTiles, 64);
-        for (int64_t tile = 0; tile < rowTiles; ++tile) {
-          auto add = [&]<int Rows>() {
-            TileOfSums<Panel, Rows> block = {
-                tiles, source, tiled.tile(tile, taken),
-                tiled.sums + tile * amxRows * Weights::groups() + range.first, exact};
-            block.add(range.count(), {next + tile * share, next + (tile + 1) * share},
-                      sums + tile * amxRows * columns + p * panelRows, columns, range.first == 0);
-          };
-          if (rows.count - tile * amxRows > amxRows / 2)
-            add.template operator()<amxRows>();
-          else
-            add.template operator()<amxRows / 2>();
-        }
+      auto add = [&](const auto &source) {
+        addPanel(tiles, source, input, range, ahead, exact, sums + p * panelRows, columns);
       };
       // Signed bytes are read where they are.
       if (!hasFields() && ingot_const_zeros == kNoZeros)
-        multiply(StoredPanels<1>{weights, panel + p, range.first});
+        add(StoredPanels<1>{weights, panel + p, range.first});
       else
-        multiply(ExpandedPanels<1>(memory + tileSumBytes, weights, panel + p, range));
+        add(ExpandedPanels<1>(memory + tileSumBytes, weights, panel + p, range));
     }
   }
 }
