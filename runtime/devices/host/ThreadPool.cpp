@@ -19,6 +19,9 @@ namespace {
 /// the gap between two requests.
 constexpr int spinRounds = 2000;
 
+/// Claims that a thread has of a launch with many tiles, at least; less than twice as many.
+constexpr int64_t claimsOfThread = 16;
+
 void pause() {
 #if defined(__x86_64__)
   _mm_pause();
@@ -49,8 +52,28 @@ void pinTo(pthread_t thread, int cpu) {
 
 } // namespace
 
+void ThreadPool::Part::set(uint64_t first, uint64_t end) {
+  left.store(end << 32 | first, std::memory_order_relaxed);
+}
+
+int64_t ThreadPool::Part::takeFront() {
+  uint64_t now = left.load(std::memory_order_relaxed);
+  while (uint32_t(now) < now >> 32)
+    if (left.compare_exchange_weak(now, now + 1, std::memory_order_relaxed))
+      return int64_t(uint32_t(now));
+  return -1;
+}
+
+int64_t ThreadPool::Part::takeBack() {
+  uint64_t now = left.load(std::memory_order_relaxed);
+  while (uint32_t(now) < now >> 32)
+    if (left.compare_exchange_weak(now, now - (uint64_t{1} << 32), std::memory_order_relaxed))
+      return int64_t(now >> 32) - 1;
+  return -1;
+}
+
 ThreadPool::ThreadPool(int64_t threads, std::vector<void *> scratch)
-    : threadCount(threads), scratch(std::move(scratch)) {}
+    : threadCount(threads), scratch(std::move(scratch)), parts(size_t(threads)) {}
 
 Result<std::unique_ptr<ThreadPool>> ThreadPool::start(int64_t threads,
                                                       std::vector<void *> scratch) {
@@ -100,8 +123,11 @@ void ThreadPool::run(IngotKernel kernel, bool spmd, void *const *buffers, const 
   job.barrierState = this;
   entry = kernel;
   jobIsSpmd = spmd;
-  tilesPerClaim = std::max<int64_t>(1, tileCount / (threadCount * 16));
-  nextTile.store(0, std::memory_order_relaxed);
+  tilesPerClaim = std::max<int64_t>(1, tileCount / (threadCount * claimsOfThread));
+  const int64_t claims = (tileCount + tilesPerClaim - 1) / tilesPerClaim;
+  for (int64_t thread = 0; thread < threadCount; ++thread)
+    parts[size_t(thread)].set(uint64_t(claims * thread / threadCount),
+                              uint64_t(claims * (thread + 1) / threadCount));
   if (threadCount == 1 || (!spmd && tileCount == 1))
     return runTiles(0);
 
@@ -163,16 +189,20 @@ void ThreadPool::runTiles(int64_t thread) {
     entry(&call);
     return;
   }
-  while (true) {
-    int64_t first = nextTile.fetch_add(tilesPerClaim, std::memory_order_relaxed);
-    if (first >= tileCount)
-      return;
-    for (int64_t tile = first; tile < std::min(first + tilesPerClaim, tileCount); ++tile) {
-      call.tile[0] = tile % call.grid[0];
-      call.tile[1] = tile / call.grid[0] % call.grid[1];
-      call.tile[2] = tile / call.grid[0] / call.grid[1];
-      entry(&call);
-    }
+  for (int64_t claim; (claim = parts[size_t(thread)].takeFront()) >= 0;)
+    runClaim(claim, call);
+  for (int64_t i = 1; i < threadCount; ++i)
+    for (int64_t claim; (claim = parts[size_t((thread + i) % threadCount)].takeBack()) >= 0;)
+      runClaim(claim, call);
+}
+
+void ThreadPool::runClaim(int64_t claim, IngotLaunch &call) const {
+  const int64_t first = claim * tilesPerClaim;
+  for (int64_t tile = first; tile < std::min(first + tilesPerClaim, tileCount); ++tile) {
+    call.tile[0] = tile % call.grid[0];
+    call.tile[1] = tile / call.grid[0] % call.grid[1];
+    call.tile[2] = tile / call.grid[0] / call.grid[1];
+    entry(&call);
   }
 }
 

@@ -13,10 +13,13 @@
 
 namespace ingot::runtime {
 
-/// The calling thread is thread 0 and works along. Tiles are handed out by an atomic counter in
-/// the order x, y, z; idle threads spin for a moment, then park. A thread that the system has not
-/// woken by the time the tiles run out is not waited for. Threads are pinned to the CPUs of the
-/// affinity mask when there is one for each CPU, otherwise the system places them.
+/// The calling thread is thread 0 and works along. Each thread has an equal part of the tiles, in
+/// the order x, y, z, and goes through it from its front, so that what a kernel asks memory for
+/// ahead of a tile's end is read by the same thread, and a launch after the other by the same; who
+/// has done his own takes from the back of others'. Idle threads spin for a moment, then park. A
+/// thread that the system has not woken by the time the tiles run out is not waited for. Threads
+/// are pinned to the CPUs of the affinity mask when there is one for each CPU, otherwise the system
+/// places them.
 class ThreadPool {
 public:
   /// Starts `threads - 1` threads, 1 <= threads <= maximumThreads. `scratch[i]` is the scratch
@@ -35,6 +38,16 @@ public:
 private:
   static constexpr uint64_t insideMask = 0xffff, closed = 0x10000, generationUnit = 0x20000;
 
+  /// Claims [first, end) of a thread that nobody has taken: `first` in the low half.
+  struct alignas(64) Part {
+    std::atomic<uint64_t> left{0};
+
+    void set(uint64_t first, uint64_t end);
+    /// The number of a claim, which is the caller's now, or -1.
+    int64_t takeFront();
+    int64_t takeBack();
+  };
+
   ThreadPool(int64_t threads, std::vector<void *> scratch);
   Status startThreads();
   void work(int64_t thread);
@@ -42,6 +55,7 @@ private:
   uint64_t enter(uint64_t seen);
   void leave();
   void runTiles(int64_t thread);
+  void runClaim(int64_t claim, IngotLaunch &call) const;
   void meet();
 
   int64_t threadCount;
@@ -53,7 +67,7 @@ private:
   bool jobIsSpmd = false;
   int64_t tileCount = 0, tilesPerClaim = 1;
 
-  alignas(64) std::atomic<int64_t> nextTile{0};
+  std::vector<Part> parts; ///< of each thread
   /// Number of the launch, whether it no longer lets threads in, and how many are inside. A thread
   /// enters each launch at most once.
   alignas(64) std::atomic<uint64_t> gate{closed};
