@@ -6,6 +6,10 @@
 #include "codegen/native/kernels/Elements.h"
 #include "codegen/native/kernels/Mathematics.h"
 
+#ifdef __AVX512F__
+#include <immintrin.h>
+#endif
+
 /// The functions for vectors of `lanes` floats; each lane's result depends on that lane alone.
 template <int lanes> struct RegionMath {
   using Floats = float __attribute__((vector_size(4 * lanes)));
@@ -16,10 +20,9 @@ template <int lanes> struct RegionMath {
   static Floats splat(float value) { return Floats{} + value; }
   static Floats fma(Floats a, Floats b, Floats c) { return __builtin_elementwise_fma(a, b, c); }
 
-  /// e^x = 2^exponent * (1 + rest), |rest| < 0.42, for -88 < x < 90.
+  /// e^x = 2^exponent * (1 + rest), |rest| < 0.42, for -88 < x < 90; the exponent is whole.
   struct Split {
-    Ints exponent;
-    Floats rest;
+    Floats exponent, rest;
   };
   static Split split(Floats x) {
     constexpr float kShift = 12582912.0f; // 1.5 * 2^23 rounds to integers
@@ -32,18 +35,25 @@ template <int lanes> struct RegionMath {
     p = fma(p, r, splat(1.0f / 24));
     p = fma(p, r, splat(1.0f / 6));
     p = fma(p, r, splat(0.5f));
-    return {__builtin_convertvector(n, Ints), fma(p * r, r, r)};
+    return {n, fma(p * r, r, r)};
   }
   static Floats powerOfTwo(Ints exponent) { return (Floats)((exponent + 127) << 23); }
+  /// x * 2^exponent, which may be no float's power of two: 2^128 is none, though e^88.7 is a float.
+  static Floats scale(Floats x, Floats exponent) {
+#ifdef __AVX512F__
+    if constexpr (lanes == 16)
+      return (Floats)_mm512_scalef_ps((__m512)x, (__m512)exponent);
+#endif
+    Ints whole = __builtin_convertvector(exponent, Ints), half = whole >> 1;
+    return x * powerOfTwo(half) * powerOfTwo(whole - half);
+  }
 
   /// Within 2 units in the last place; 0 below -87.3, infinity above 88.72.
   static Floats exponential(Floats x) {
     Floats bounded = x < -87.3f ? splat(-87.3f) : x;
     bounded = bounded > 89.0f ? splat(89.0f) : bounded;
     Split parts = split(bounded);
-    // Two factors: 2^128 is no float, though e^88.7 is one.
-    Ints half = parts.exponent >> 1;
-    Floats result = (parts.rest + 1.0f) * powerOfTwo(half) * powerOfTwo(parts.exponent - half);
+    Floats result = scale(parts.rest + 1.0f, parts.exponent);
     result = x < -87.3f ? splat(0.0f) : result;
     return x == x ? result : x;
   }
@@ -55,13 +65,17 @@ template <int lanes> struct RegionMath {
     Floats bounded = magnitude > 10.0f ? splat(10.0f) : magnitude;
     // (e^2x - 1) / (e^2x + 1), with e^2x - 1 formed without cancelling.
     Split parts = split(2.0f * bounded);
-    Floats scale = powerOfTwo(parts.exponent);
+    Floats scale = powerOfTwo(__builtin_convertvector(parts.exponent, Ints));
     Floats minusOne = fma(scale, parts.rest, scale - 1.0f);
     Floats result = (Floats)((Bits)(minusOne / (minusOne + 2.0f)) | sign);
     return x == x ? result : x;
   }
 
   static Floats roundBf16(Floats x) {
+#ifdef __AVX512BF16__
+    if constexpr (lanes == 16)
+      return (Floats)_mm512_cvtpbh_ps(_mm512_cvtneps_pbh((__m512)x));
+#endif
     Bits bits = (Bits)x;
     Bits rounded = (bits + 0x7fffu + (bits >> 16 & 1u)) & 0xffff0000u;
     return x == x ? (Floats)rounded : (Floats)((bits & 0xffff0000u) | 0x400000u);

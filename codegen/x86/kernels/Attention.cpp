@@ -30,14 +30,14 @@ void attendSegment(const Run &run, int64_t begin, int64_t count) {
   else
     scoreFloats(run, begin, count, scores);
   for (int64_t row = 0; row < run.rows(); ++row)
-    segmentMaxima[row] = weigh(scores + row * layout.scoreStride(), run.start(row, begin),
-                               run.limit(row, begin, count), count);
+    segmentMaxima[row] = scaleScores(scores + row * layout.scoreStride(), run.start(row, begin),
+                                     run.end(row, begin, count));
   if (ingot_const_tiles)
-    weighTiles(run, begin, count, scores, segment);
+    weighTiles(run, begin, count, scores, segmentMaxima, segment);
   else
-    weighFloats(run, begin, count, scores, segment);
+    weighFloats(run, begin, count, scores, segmentMaxima, segment);
   for (int64_t row = 0; row < run.rows(); ++row)
-    if (run.limit(row, begin, count) > run.start(row, begin))
+    if (run.end(row, begin, count))
       merge(total + row * layout.valueStride(), totalMaxima + row,
             segment + row * layout.valueStride(), segmentMaxima[row]);
 }

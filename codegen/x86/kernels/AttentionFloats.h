@@ -102,10 +102,16 @@ inline void scoreFloats(const Run &run, int64_t begin, int64_t count, float *sco
            ingot_const_head_dim, (count + lanes - 1) / lanes, scores, layout.scoreStride());
 }
 
-/// Weights (in place of scores) times values.
-inline void weighFloats(const Run &run, int64_t begin, int64_t count, const float *scores,
-                        float *segment) {
+/// Weights (in place of scores, of which each row has a maximum) times values.
+inline void weighFloats(const Run &run, int64_t begin, int64_t count, float *scores,
+                        const float *maxima, float *segment) {
   AttentionScratch layout = scratchLayout();
+  for (int64_t row = 0; row < run.rows(); ++row) {
+    float *of = scores + row * layout.scoreStride();
+    const int64_t end = run.end(row, begin, count);
+    for (int64_t i = 0; i < count; i += lanes)
+      storeVector(of + i, weightsAt(of, i, end, maxima[row]));
+  }
   float *values = run.scratch + layout.values();
   loadValues(run, begin, count, values);
   multiply(run.rows(), scores, layout.scoreStride(), values, attentionSegment, count,

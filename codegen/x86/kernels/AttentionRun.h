@@ -54,6 +54,11 @@ struct Run {
     int64_t first = positions()[row / headsPerKvHead()] + 1 - ingot_const_window - begin;
     return first > 0 ? first : 0;
   }
+  /// Behind the last of `count` positions that row `row` attends to; 0 when there is none.
+  int64_t end(int64_t row, int64_t begin, int64_t count) const {
+    int64_t behind = limit(row, begin, count);
+    return behind > start(row, begin) ? behind : 0;
+  }
   KvPlace place(int64_t position) const {
     int64_t sequence = static_cast<const int32_t *>(launch->buffers[2])[firstToken];
     const int32_t *table =
@@ -69,29 +74,30 @@ struct Run {
   }
 };
 
-/// Turns scores `start` to `limit` of `count` into weights exp(score - maximum), the rest into
-/// zeros; returns the maximum of the scaled scores.
-inline float weigh(float *scores, int64_t start, int64_t limit, int64_t count) {
-  if (start >= limit)
-    limit = 0;
+/// Scales a row's scores [0, end) and makes those before `start` and behind `end`, up to sixteen,
+/// minus infinity; returns the maximum.
+inline float scaleScores(float *scores, int64_t start, int64_t end) {
   Floats largest = splat(-__builtin_inff());
-  for (int64_t i = 0; i < limit; i += lanes) {
+  for (int64_t i = 0; i < end; i += lanes) {
     Floats score = loadVector<Floats>(scores + i) * float(ingot_real_scale);
     if (ingot_real_softcap != 0)
       score =
           float(ingot_real_softcap) * RegionMath<lanes>::tangent(score / float(ingot_real_softcap));
-    score = laneIndex() < int32_t(limit - i) ? score : splat(-__builtin_inff());
+    score = laneIndex() < int32_t(end - i) ? score : splat(-__builtin_inff());
     if (ingot_const_window != 0)
       score = laneIndex() < int32_t(start - i) ? splat(-__builtin_inff()) : score;
     storeVector(scores + i, score);
     largest = larger(score, largest);
   }
-  float maximum = maximumLane(largest);
-  for (int64_t i = 0; i < count; i += lanes)
-    storeVector(scores + i, i < limit ? RegionMath<lanes>::exponential(
-                                            loadVector<Floats>(scores + i) - splat(maximum))
-                                      : Floats{});
-  return maximum;
+  return maximumLane(largest);
+}
+
+/// Weights exp(score - maximum) of positions [i, i + 16); those from `end` on have none.
+[[gnu::always_inline]] inline Floats weightsAt(const float *scores, int64_t i, int64_t end,
+                                               float maximum) {
+  if (i >= end)
+    return Floats{};
+  return RegionMath<lanes>::exponential(loadVector<Floats>(scores + i) - splat(maximum));
 }
 
 /// Takes a segment's weighted values into the total of one row.

@@ -170,9 +170,10 @@ inline void scoreTiles(const Run &run, int64_t begin, int64_t count, float *scor
   return x[0] + x[1];
 }
 
-/// Weights (in place of scores) times values, the sum of weights behind them.
+/// Weights of scores, of which each row has a maximum, times values, the sum of weights behind
+/// them.
 inline void weighTiles(const Run &run, int64_t begin, int64_t count, const float *scores,
-                       float *segment) {
+                       const float *maxima, float *segment) {
   AttentionScratch layout = scratchLayout();
   char *values = reinterpret_cast<char *>(run.scratch + layout.values());
   tileValues(run, begin, count, values);
@@ -181,17 +182,18 @@ inline void weighTiles(const Run &run, int64_t begin, int64_t count, const float
   char *lower = upper + layout.paddedRows() * stride;
   const int64_t depth = (count + tileDepth - 1) / tileDepth;
   for (int64_t row = 0; row < run.rows(); ++row) {
+    const float *of = scores + row * layout.scoreStride();
+    const int64_t end = run.end(row, begin, count);
     Floats sum = {};
-    for (int64_t i = 0; i < depth * tileDepth; i += lanes) {
-      // Weights behind `count` have been left as they were.
-      Floats weight = loadVector<Floats>(scores + row * layout.scoreStride() + i);
-      if (i + lanes > count)
-        weight = laneIndex() < int32_t(count - i) ? weight : Floats{};
-      sum += weight;
-      Shorts rounded = narrowBf16(weight);
-      storeVector(upper + row * stride + i * 2, rounded);
-      storeVector(lower + row * stride + i * 2, narrowBf16(weight - widenBf16(rounded)));
-    }
+    for (int64_t k = 0; k < depth * tileDepth; k += tileDepth)
+#pragma clang loop unroll(full)
+      for (int64_t i = k; i < k + tileDepth; i += lanes) {
+        Floats weight = weightsAt(of, i, end, maxima[row]);
+        sum += weight;
+        Shorts rounded = narrowBf16(weight);
+        storeVector(upper + row * stride + i * 2, rounded);
+        storeVector(lower + row * stride + i * 2, narrowBf16(weight - widenBf16(rounded)));
+      }
     storeVector(segment + row * layout.valueStride() + ingot_const_head_dim, Floats{sumLanes(sum)});
   }
   const int64_t panelBytes = attentionSegment / tileDepth * tileBytes;

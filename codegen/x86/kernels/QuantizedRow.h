@@ -20,8 +20,9 @@ template <class ValuesAt>
                                                 ValuesAt valuesAt) {
   Floats limit = splat(quantizedLimit(type));
   if (fixed) {
+    Divisor scale(*fixed);
     for (int64_t i = 0; i < count; i += lanes) {
-      Floats value = valuesAt(i) / splat(*fixed);
+      Floats value = scale.divide(valuesAt(i));
       value = value > limit ? limit : value;
       store(type, to, first + i, value < -limit ? -limit : value, count - i);
     }
@@ -36,8 +37,9 @@ template <class ValuesAt>
   float scale = maximumLane(largest) / quantizedLimit(type);
   if (!(scale > 0))
     scale = 1;
+  Divisor divisor(scale);
   for (int64_t i = 0; i < count; i += lanes)
-    store(type, to, first + i, valuesAt(i) / splat(scale), count - i);
+    store(type, to, first + i, divisor.divide(valuesAt(i)), count - i);
   return scale;
 }
 

@@ -65,9 +65,9 @@ void normRow(const IngotLaunch *launch) {
     storeVector(squares + i, laneIndex() < int32_t(left) ? x * x : Floats{});
   }
   float mean = sumInOrder(squares) / float(ingot_const_columns);
-  Floats root = splat(__builtin_sqrtf(mean + float(ingot_real_eps)));
+  Divisor root(__builtin_sqrtf(mean + float(ingot_real_eps)));
   for (int64_t i = 0; i < ingot_const_columns; i += lanes) {
-    Floats y = loadVector<Floats>(values + i) / root;
+    Floats y = root.divide(loadVector<Floats>(values + i));
     if (ingot_const_weighted)
       y *= load(ingot_const_weight_type, weight, i);
     if (quantized)
