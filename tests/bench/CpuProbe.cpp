@@ -224,7 +224,12 @@ struct Probe {
 } // namespace
 
 int main(int count, char **arguments) {
-  Buffer buffer(count > 1 ? std::strtoull(arguments[1], nullptr, 10) : uint64_t{1} << 30);
+  const uint64_t bytes = count > 1 ? std::strtoull(arguments[1], nullptr, 10) : uint64_t{1} << 30;
+  if (count > 2 || bytes == 0) {
+    std::fprintf(stderr, "usage: cpu-probe [BYTES], and lines `THREADS SECONDS NAME...` to it\n");
+    return 1;
+  }
+  Buffer buffer(bytes);
   if (!buffer.ok()) {
     std::fprintf(stderr, "cpu-probe: there is no memory for a buffer to read\n");
     return 1;

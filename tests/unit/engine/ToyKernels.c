@@ -114,6 +114,14 @@ EXPORT void toy_spmd(const IngotLaunch *launch) {
   numbers[launch->thread] = sum;
 }
 
+/* Buffers: who. Scalars: a thread that takes longer. Notes which thread ran a tile. */
+EXPORT void toy_who(const IngotLaunch *launch) {
+  int32_t *who = launch->buffers[0];
+  for (volatile int i = 0; launch->thread == launch->scalars[0] && i < 20000; ++i)
+    ;
+  who[launch->tile[0]] = (int32_t)launch->thread;
+}
+
 /* Buffers: counters, one per tile. Adds 1 and leaves a mark in the scratch memory. */
 EXPORT void toy_count(const IngotLaunch *launch) {
   int64_t tile =

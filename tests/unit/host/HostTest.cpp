@@ -100,6 +100,26 @@ TEST_P(LaunchTest, EveryTileRunsOnce) {
   EXPECT_EQ(counters[0], rounds) << "an empty grid runs nothing";
 }
 
+// A thread goes through its part from the front; others take what is left from the back.
+TEST_P(LaunchTest, EachThreadBeginsItsOwnPart) {
+  auto kernel = device.kernel(index, "toy_who", {.spmd = false});
+  ASSERT_TRUE(kernel.ok()) << kernel.status().toString();
+  constexpr int64_t part = 16;
+  const int64_t threads = GetParam();
+  std::vector<int32_t> who(size_t(threads * part));
+  void *buffers[] = {who.data()};
+  for (int64_t slow = 0; slow < threads; ++slow) {
+    std::fill(who.begin(), who.end(), -1);
+    device.launch({&*kernel, buffers, {{slow}}, {threads * part, 1, 1}});
+    for (int64_t thread = 0; thread < threads; ++thread) {
+      auto first = who.begin() + thread * part, end = first + part;
+      auto taken = std::find_if(first, end, [&](int32_t other) { return other != thread; });
+      EXPECT_EQ(std::find(taken, end, int32_t(thread)), end) << "part of thread " << thread;
+      EXPECT_EQ(std::count(first, end, -1), 0);
+    }
+  }
+}
+
 TEST_P(LaunchTest, SpmdThreadsMeetAtTheBarrier) {
   auto kernel = device.kernel(index, "toy_spmd", {.spmd = true});
   ASSERT_TRUE(kernel.ok());
