@@ -128,11 +128,12 @@ private:
 [[gnu::always_inline]] inline Shorts narrowBf16(Floats x) {
 #ifdef __AVX512BF16__
   return (Shorts)_mm512_cvtneps_pbh((__m512)x); // takes denormals as zeros
-#endif
+#else
   UInts bits = (UInts)x;
   UInts rounded = (bits + 0x7fff + ((bits >> 16) & 1)) >> 16;
   UInts quiet = (bits >> 16) | 0x40;
   return __builtin_convertvector((Ints)(x != x) ? quiet : rounded, Shorts);
+#endif
 }
 
 /// Rounds to a float of `fraction` bits whose least exponent is `leastExponent` (of normal numbers)
