@@ -42,16 +42,23 @@ def limit(shape, model_format, metric, probes):
 
 
 def disturbed(figures):
-    """Which figures (their places) have a probe of peaks beside them far below the best of the
-    run with as many threads: something else used the CPU."""
+    """Which figures (their places) have a probe beside them far below the best of the run with as
+    many threads: something else used the CPU or, where many weights are read for few products, the
+    memory."""
     best = collections.defaultdict(float)
-    peaks = [[peak(figure["format"], figure[when]) for when in ("before", "after")]
-             for figure in figures]
-    keys = [(figure["format"], figure["threads"]) for figure in figures]
-    for key, found in zip(keys, peaks):
-        best[key] = max(best[key], *found)
-    return {place for place, (key, found) in enumerate(zip(keys, peaks))
-            if min(found) < DISTURBED * best[key]}
+    lowest = []
+    for figure in figures:
+        probes = {("peak", figure["format"]): lambda found: peak(figure["format"], found)}
+        if figure["metric"].startswith("generate"):
+            probes["dram"] = lambda found: found.get("dram", 0.0)
+        lowest.append({})
+        for name, of in probes.items():
+            found = [of(figure[when]) for when in ("before", "after")]
+            key = name, figure["threads"]
+            lowest[-1][key] = min(found)
+            best[key] = max(best[key], *found)
+    return {place for place, found in enumerate(lowest)
+            if any(value < DISTURBED * best[key] for key, value in found.items())}
 
 
 def quiet(figures):
@@ -206,9 +213,10 @@ def section(raw, plot):
                   f"{statistics.median(raw['busy']):.1f} CPUs, at most {max(raw['busy']):.1f} "
                   "(programs whose threads spin suffer most from it)"]
     if count := len(disturbed(figures)):
-        lines += [f"- {count} of {len(figures)} figures were disturbed: beside them the peak was "
-                  f"below {DISTURBED:.0%} of the run's best; they count only where a row of a "
-                  "program has no others"]
+        lines += [f"- {count} of {len(figures)} figures were disturbed: beside them the peak or, "
+                  "of generation, the memory's rate was below "
+                  f"{DISTURBED:.0%} of the run's best; they count only where a row of a program "
+                  "has no others"]
     lines += [f"- {note}" for note in raw.get("notes", [])]
     lines += list(errors(figures))
     lines += ["", summary(figures), "", f"![Rates over the best peer's]({plot})", ""]

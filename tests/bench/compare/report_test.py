@@ -50,6 +50,9 @@ class Report(unittest.TestCase):
         slow = {**figure(INGOT, "generate 1", 1.0), "after": {**PROBES, "amx_int8": 2e12}}
         rows = {row.metric: row for row in report.rows([*FIGURES, slow, slow, slow, slow])}
         self.assertEqual(rows["generate 1"].values[INGOT], 50)
+        waiting = {**figure(INGOT, "generate 1", 1.0), "before": {**PROBES, "dram": 14e9}}
+        loading = {**waiting, "metric": "load"}
+        self.assertEqual(report.disturbed([*FIGURES, waiting, loading]), {len(FIGURES)})
         other = {**slow, "metric": "generate 4"}
         rows = {row.metric: row for row in report.rows([*FIGURES, other])}
         self.assertEqual(rows["generate 4"].values[INGOT], 1)

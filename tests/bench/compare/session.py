@@ -17,6 +17,8 @@ FEWEST_STEPS = 8
 # With more sequences each generates fewer tokens.
 MANY = 4
 BUSY_SECONDS = 0.2
+# A figure that was disturbed is measured again, of all programs alike.
+MOST_TRIES = 3
 
 
 def machine():
@@ -140,8 +142,11 @@ class Run:
         for metric in metrics:
             self.raw["busy"].append(busy_cpus(BUSY_SECONDS))
             for program in self.found[turn:] + self.found[:turn]:
-                if files.get(program.name):
+                for _ in range(MOST_TRIES if files.get(program.name) else 0):
                     self.figure(program, model, metric, number)
+                    figures = self.raw["figures"]
+                    if len(figures) - 1 not in report.disturbed(figures):
+                        break
         for program in self.found:
             program.close()
         self.seconds[model] = time.monotonic() - begun
