@@ -14,12 +14,12 @@
 namespace ingot::runtime {
 
 /// The calling thread is thread 0 and works along. Each thread has an equal part of the tiles, in
-/// the order x, y, z, and goes through it from its front, so that what a kernel asks memory for
-/// ahead of a tile's end is read by the same thread, and a launch after the other by the same; who
-/// has done his own takes from the back of others'. Idle threads spin for a moment, then park. A
-/// thread that the system has not woken by the time the tiles run out is not waited for. Threads
-/// are pinned to the CPUs of the affinity mask when there is one for each CPU, otherwise the system
-/// places them.
+/// the order x, y, z, and goes through it from the front; who is done with his own takes from the
+/// back of others'. So what a kernel asks memory for ahead of a tile's end is read by the thread
+/// that asked, and the same thread reads the same weights in every step. Idle threads spin for a
+/// moment, then park. A thread that the system has not woken by the time the tiles run out is not
+/// waited for. Threads are pinned to the CPUs of the affinity mask when there is one for each CPU,
+/// otherwise the system places them.
 class ThreadPool {
 public:
   /// Starts `threads - 1` threads, 1 <= threads <= maximumThreads. `scratch[i]` is the scratch
