@@ -33,7 +33,8 @@ public:
   /// Names it accepts, for messages: "x86-64-v3[+avxvnni], ...".
   virtual std::string namesAccepted() const = 0;
 
-  /// Whether `name` is of this backend's family ("x86-64..." ), even if misspelt further on.
+  /// Whether `name` is of this backend's family ("x86-64...", "znver5"), even if misspelt further
+  /// on.
   virtual bool claims(llvm::StringRef name) const = 0;
 
   /// The target that `name` asks for; on failure `error` says what is wrong with the name.

@@ -86,14 +86,18 @@ Outcome settleTargets(MLIRContext &context, BuildRequest &request, const BuildOp
                    colon == std::string::npos ? why : why.substr(colon + 2), "--target " + name,
                    ""};
     }
+    std::string resolved = target->second.getName().str();
     for (const auto &other : request.targets)
       if (other.second == target->second)
-        return Error{"INGOT-E2102", "target " + name + " is given twice", "--target",
-                     "name each target once"};
+        return Error{"INGOT-E2102",
+                     "target " + name + " is given twice" +
+                         (name == resolved ? "" : ": it stands for " + resolved),
+                     "--target", "name each target once"};
     request.targets.push_back(*target);
-    request.options.push_back(
-        {"--target", options.targets.empty() ? "" : name, target->second.getName().str(),
-         options.targets.empty() ? "the best this machine runs" : "as asked"});
+    request.options.push_back({"--target", options.targets.empty() ? "" : name, resolved,
+                               options.targets.empty() ? "the best this machine runs"
+                               : name == resolved      ? "as asked"
+                                                       : "what the name stands for"});
   }
   return {};
 }

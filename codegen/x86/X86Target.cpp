@@ -5,6 +5,7 @@
 #include "codegen/native/KernelLibrary.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/TargetParser/Host.h"
+#include "llvm/TargetParser/X86TargetParser.h"
 
 using namespace mlir;
 using namespace ingot;
@@ -73,11 +74,43 @@ const Level *findLevel(llvm::StringRef name) {
   return found == std::end(kLevels) ? nullptr : found;
 }
 
-/// `name` with its features in the order of the list, each once; nothing, with `error`, for a
-/// feature that the level does not have.
+/// The most capable level of which `has` every feature; never the twin.
+std::optional<std::string> bestLevel(llvm::function_ref<bool(llvm::StringRef)> has) {
+  for (const Level &level : llvm::reverse(kLevels))
+    if (level.name != kTwin && llvm::all_of(level.required, has))
+      return level.name.str();
+  return std::nullopt;
+}
+
+/// Whether `name` is a CPU that LLVM knows by a name: "znver5", "sapphirerapids".
+bool isCpu(llvm::StringRef name) {
+  return !name.starts_with(kFamily) && llvm::X86::parseArchX86(name, true) != llvm::X86::CK_None;
+}
+
+/// The target for a CPU of that name; nothing, with `error`, for one that has too little.
+std::optional<std::string> levelOfCpu(llvm::StringRef cpu, std::string &error) {
+  // The list leaves out what other features imply.
+  llvm::SmallVector<llvm::StringRef> listed;
+  llvm::X86::getFeaturesForCPU(cpu, listed);
+  llvm::StringMap<bool> features;
+  for (llvm::StringRef feature : listed) {
+    features[feature] = true;
+    llvm::X86::updateImpliedFeatures(feature, true, features);
+  }
+  std::optional<std::string> level =
+      bestLevel([&](llvm::StringRef feature) { return features.lookup(feature); });
+  if (!level)
+    error = "the CPU has less than x86-64-v3";
+  return level;
+}
+
+/// `name` with its features in the order of the list, each once; of a CPU, the level that it has.
+/// Nothing, with `error`, for a feature that the level does not have.
 std::optional<std::string> canonicalName(llvm::StringRef name, std::string &error) {
   if (name == kTwin)
     return name.str();
+  if (isCpu(name))
+    return levelOfCpu(name, error);
   llvm::SmallVector<llvm::StringRef> parts;
   name.split(parts, '+');
   llvm::StringRef base = parts.front();
@@ -118,10 +151,12 @@ public:
   llvm::StringRef backend() const override { return "x86"; }
 
   std::string namesAccepted() const override {
-    return "x86-64-v3[+avxvnni], x86-64-v4[+vnni][+bf16][+amx]";
+    return "x86-64-v3[+avxvnni], x86-64-v4[+vnni][+bf16][+amx], or a CPU by its name for -march";
   }
 
-  bool claims(llvm::StringRef name) const override { return name.starts_with(kFamily); }
+  bool claims(llvm::StringRef name) const override {
+    return name.starts_with(kFamily) || isCpu(name);
+  }
 
   FailureOr<engine::TargetAttr> parse(MLIRContext *context, llvm::StringRef name,
                                       std::string &error) const override {
@@ -142,11 +177,7 @@ public:
 
   std::optional<std::string> hostTarget() const override {
     llvm::StringMap<bool> host = llvm::sys::getHostCPUFeatures();
-    for (const Level &level : llvm::reverse(kLevels))
-      if (level.name != kTwin &&
-          llvm::all_of(level.required, [&](llvm::StringRef name) { return host.lookup(name); }))
-        return level.name.str();
-    return std::nullopt;
+    return bestLevel([&](llvm::StringRef feature) { return host.lookup(feature); });
   }
 
   std::unique_ptr<engine::KernelProvider> createProvider(engine::TargetAttr target) const override {
