@@ -37,7 +37,7 @@ constexpr Shape kShapes[] = {{1, 1, 64}, {32, 36, 64}, {INT64_MAX, 96, 256}};
 
 /// Of bytes. Every tile packs its rows of the input and sums them, which the fewer rows there are
 /// the fewer products pay for.
-constexpr Shape kByteShapes[] = {{1, 1, 64}, {32, 36, 64, false, 256}, {INT64_MAX, 96, 256}};
+constexpr Shape kByteShapes[] = {{1, 1, 64}, {32, 36, 64, false, 256}, {INT64_MAX, 192, 256}};
 
 /// Tiles of AMX pay from more than half a tile of rows on where groups are scaled, of bytes with
 /// one scale a row from two rows on, and of bf16 from the first. Many rows share what weights are
@@ -212,7 +212,7 @@ static KernelVariant matmulKernel(llm::MatmulOp op, int64_t tileRows, int64_t ti
                                 tileRows,
                                 tilePanels,
                                 k,
-                                group ? int64_t(llvm::divideCeil(k, group)) : 1,
+                                group ? group : k,
                                 engine::elementBits(typeOf(op.getInput()).getElementType()) / 8,
                                 gathersRows(op)};
   KernelVariant kernel = variant.take(scratch.bytes());

@@ -7,8 +7,8 @@
 #include <stdint.h>
 
 /** Raised whenever a structure below changes, or what any kernel is handed; an engine states the
- *  version it was built for. 2: kernels may have tensor maps. */
-#define INGOT_KERNEL_ABI_VERSION 2
+ *  version it was built for. 2: kernels may have tensor maps. 3: `isFirst`. */
+#define INGOT_KERNEL_ABI_VERSION 3
 
 /** Every buffer handed to a kernel is aligned to this many bytes, and is readable for as many
  *  bytes past its end, so that vector loads may run over. */
@@ -21,7 +21,10 @@ typedef struct IngotLaunch {
   const int64_t *scalars; /**< values of the launch's scalar arguments, in order */
   int64_t grid[3];        /**< number of tiles along x, y, z */
   int64_t tile[3];        /**< this tile; 0 <= tile[i] < grid[i] */
-  void *scratch;          /**< this thread's scratch memory, of the kernel's declared size */
+  void *scratch;          /**< this thread's scratch memory, of the kernel's declared size; what a
+                               tile leaves there is there for this thread's next one */
+  int64_t isFirst;        /**< 1: this thread has run no tile of the launch yet, and scratch may
+                               hold anything; otherwise 0 */
   int64_t thread;         /**< index of the calling thread, 0 <= thread < threads */
   int64_t threads;        /**< threads executing this launch */
   void (*barrier)(void *state); /**< all threads of the launch meet; SPMD kernels only */

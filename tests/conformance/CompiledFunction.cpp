@@ -280,6 +280,7 @@ static void launchTiles(IngotKernel kernel, const engine::KernelVariant &variant
     IngotLaunch launch = base;
     launch.thread = thread;
     launch.scratch = scratch.data();
+    launch.isFirst = 1;
     if (variant.spmd) {
       launch.tile[0] = thread;
       kernel(&launch);
@@ -290,6 +291,7 @@ static void launchTiles(IngotKernel kernel, const engine::KernelVariant &variant
         launch.tile[1] = tile / base.grid[0] % base.grid[1];
         launch.tile[2] = tile / base.grid[0] / base.grid[1];
         kernel(&launch);
+        launch.isFirst = 0;
       }
     }
     EXPECT_TRUE(scratch.intact()) << "writes beyond its scratch";

@@ -10,7 +10,7 @@
 namespace ingot::x86 {
 
 /// Columns that a tile takes at once, and bytes of a tile of the right side.
-constexpr int64_t tileDepth = amxRowBytes / 2, tileBytes = amxRows * amxRowBytes;
+constexpr int64_t tileDepth = amxRowBytes / 2;
 
 /// A product: rows of bf16 (rowStride bytes apart) by panels of tiles [columns / 32][16][16][2].
 struct TileTerm {

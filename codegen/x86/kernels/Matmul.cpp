@@ -108,33 +108,61 @@ void finish(const Arguments &arguments, const Block &block, const float *sums) {
   }
 }
 
+/// What scratch memory has of the input from one tile to the next that a thread runs of a launch:
+/// tiles that are side by side share their rows.
+struct KeptInput {
+  int64_t rowTile; ///< tile[1] of the tiles whose input it is; -1: none
+};
+
 /// Scratch memory by parts, as MatmulScratch has them.
 struct Scratch {
+  KeptInput *kept;
   float *sums;
   char *block;   ///< what is known of the input
   char *copied;  ///< copies of the input
   char *weights; ///< decoded weights, and sums of tiles
 
   Scratch(void *memory, const MatmulScratch &layout)
-      : sums(static_cast<float *>(memory)), block(static_cast<char *>(memory) + layout.sumBytes()),
+      : kept(static_cast<KeptInput *>(memory)),
+        sums(reinterpret_cast<float *>(static_cast<char *>(memory) + MatmulScratch::keptBytes)),
+        block(reinterpret_cast<char *>(sums) + layout.sumBytes()),
         copied(block + layout.blockBytes()), weights(copied + layout.copiedBytes()) {}
 
   template <class T> static T *as(char *memory) { return reinterpret_cast<T *>(memory); }
 };
 
+/// A single row of the input, where it is.
+const char *singleRowOf(const Arguments &arguments, const Block &block) {
+  return static_cast<const char *>(arguments.input) + block.rows.input(0) * inputRowBytes();
+}
+
+/// Whether a single row is read from a copy, whose zeros meet the weights' padding.
+bool isPadded() { return inputRowBytes() % 8 != 0; }
+
+/// What scratch has of a single row.
+void takeSingleRow(const Arguments &arguments, const Block &block, const Scratch &scratch) {
+  const char *row = singleRowOf(arguments, block);
+  if (ingot_const_method == FloatColumns) {
+    if (ingot_const_input_type != kF32)
+      for (int64_t k = 0; k < ingot_const_k; k += lanes)
+        storeVector(Scratch::as<float>(scratch.block) + k, load(ingot_const_input_type, row, k));
+    return;
+  }
+  if (isPadded()) {
+    __builtin_memset(scratch.copied, 0, roundUp(inputRowBytes(), 8));
+    __builtin_memcpy(scratch.copied, row, inputRowBytes());
+  }
+  if (ingot_const_method == ByteDots)
+    sumGroups(reinterpret_cast<const int8_t *>(row), 1, 1, Scratch::as<int32_t>(scratch.block));
+}
+
 /// Sums of one row by the path for single rows.
 void sumSingleRow(const Arguments &arguments, const Block &block, const Scratch &scratch) {
   float *sums = scratch.sums;
-  const char *row =
-      static_cast<const char *>(arguments.input) + block.rows.input(0) * inputRowBytes();
+  const char *row = singleRowOf(arguments, block);
   if (ingot_const_method == FloatColumns) {
-    const float *input = reinterpret_cast<const float *>(row);
-    if (ingot_const_input_type != kF32) {
-      float *copy = Scratch::as<float>(scratch.block);
-      for (int64_t k = 0; k < ingot_const_k; k += lanes)
-        storeVector(copy + k, load(ingot_const_input_type, row, k));
-      input = copy;
-    }
+    const char *from = ingot_const_input_type == kF32 ? row : scratch.block;
+    const auto *input = reinterpret_cast<const float *>(from);
     int64_t p = 0;
     for (; p + floatRowPanels <= block.panels; p += floatRowPanels)
       singleRow<floatRowPanels>(arguments.weights, block.weightPanel() + p, input,
@@ -143,18 +171,13 @@ void sumSingleRow(const Arguments &arguments, const Block &block, const Scratch 
       singleRow<1>(arguments.weights, block.weightPanel() + p, input, sums + p * panelRows);
     return;
   }
-  if (inputRowBytes() % 8 != 0) { // zeros meet the weights' padding
-    __builtin_memset(scratch.copied, 0, roundUp(inputRowBytes(), 8));
-    __builtin_memcpy(scratch.copied, row, inputRowBytes());
-  }
-  const char *padded = inputRowBytes() % 8 != 0 ? scratch.copied : row;
+  const char *padded = isPadded() ? scratch.copied : row;
   if (ingot_const_method == PairDots) {
     pairBlock(arguments.weights, block.weightPanel(), block.panels,
               {reinterpret_cast<const int32_t *>(padded)}, 1, sums);
     return;
   }
-  auto *inputs = Scratch::as<int32_t>(scratch.block);
-  sumGroups(reinterpret_cast<const int8_t *>(row), inputs);
+  const auto *inputs = Scratch::as<int32_t>(scratch.block);
   const auto *x = reinterpret_cast<const int8_t *>(padded);
   int64_t p = 0;
   for (; p + byteRowPanels <= block.panels; p += byteRowPanels)
@@ -164,29 +187,41 @@ void sumSingleRow(const Arguments &arguments, const Block &block, const Scratch 
     integerRow<1>(arguments.weights, block.weightPanel() + p, x, inputs, sums + p * panelRows);
 }
 
+/// What scratch has of a block of rows, but for FloatColumns, which copies segments of k.
+void takeManyRows(const Arguments &arguments, const Block &block, const Scratch &scratch) {
+  auto *sums = Scratch::as<int32_t>(scratch.block), *words = Scratch::as<int32_t>(scratch.copied);
+  switch (ingot_const_method) {
+  case PairDots:
+    return PackedInput::take<tileRows>(arguments.input, block.rows, words);
+  case ByteDots:
+    return withByteTiles(
+        [&]<int Most>() { SummedInput::take<Most>(arguments.input, block.rows, words, sums); });
+  case TileGroups:
+    return TiledInput::take(arguments.input, block.rows, scratch.copied, sums);
+  case TileRows:
+    return TileInput::take(arguments.input, block.rows, scratch.copied);
+  }
+}
+
 /// Sums of a block of rows.
 void sumManyRows(const Arguments &arguments, const Block &block, const Scratch &scratch) {
   float *sums = scratch.sums;
   int64_t panel = block.weightPanel(), rows = block.rows.count;
+  PackedInput packed = {Scratch::as<int32_t>(scratch.copied)};
+  const auto *inputs = Scratch::as<int32_t>(scratch.block);
   switch (ingot_const_method) {
   case FloatColumns:
     return manyRows(arguments.weights, panel, block.panels, arguments.input, block.rows, sums,
                     Scratch::as<float>(scratch.block), Scratch::as<float>(scratch.weights));
   case PairDots:
-    return pairBlock(
-        arguments.weights, panel, block.panels,
-        PackedInput::of(arguments.input, block.rows, Scratch::as<int32_t>(scratch.copied)), rows,
-        sums);
+    return pairBlock(arguments.weights, panel, block.panels, packed, rows, sums);
   case ByteDots:
-    return integerBlock(arguments.weights, panel, block.panels,
-                        packAndSum(arguments.input, block.rows,
-                                   Scratch::as<int32_t>(scratch.copied),
-                                   Scratch::as<int32_t>(scratch.block)),
-                        rows, sums, scratch.weights);
+    return withByteTiles([&]<int Most>() {
+      integerBlock<Most>(arguments.weights, panel, block.panels, {packed, inputs}, rows, sums,
+                         scratch.weights);
+    });
   case TileGroups:
-    return tileGroupsBlock(arguments.weights, panel, block.panels,
-                           TiledInput::of(arguments.input, block.rows, scratch.copied,
-                                          Scratch::as<int32_t>(scratch.block)),
+    return tileGroupsBlock(arguments.weights, panel, block.panels, {rows, scratch.copied, inputs},
                            sums, sumColumnsOf(block), scratch.weights);
   case TileRows:
     return tileRowsBlock(arguments.weights, panel, block.panels,
@@ -201,19 +236,29 @@ void sumManyRows(const Arguments &arguments, const Block &block, const Scratch &
 extern "C" void ingot_kernel(const IngotLaunch *launch) {
   using namespace ingot::x86;
   Arguments arguments(launch);
-  Block block = blockOf(launch, arguments);
-  if (block.rows.count <= 0 || block.panels <= 0)
-    return;
-
   MatmulScratch layout = {SumMethod(ingot_const_method),
                           ingot_const_tile_rows,
                           ingot_const_tile_panels,
                           ingot_const_k,
-                          Weights::groups(),
+                          groupWidth(),
                           sizeOf(ingot_const_input_type),
                           TileInput::isGathered()};
   Scratch scratch(launch->scratch, layout);
-  if (ingot_const_tile_rows == 1)
+  if (launch->isFirst)
+    scratch.kept->rowTile = -1;
+  Block block = blockOf(launch, arguments);
+  if (block.rows.count <= 0 || block.panels <= 0)
+    return;
+
+  constexpr auto isSingle = [] { return ingot_const_tile_rows == 1; };
+  if (scratch.kept->rowTile != launch->tile[1]) {
+    if (isSingle())
+      takeSingleRow(arguments, block, scratch);
+    else
+      takeManyRows(arguments, block, scratch);
+    scratch.kept->rowTile = launch->tile[1];
+  }
+  if (isSingle())
     sumSingleRow(arguments, block, scratch);
   else
     sumManyRows(arguments, block, scratch);

@@ -42,17 +42,8 @@ constexpr int64_t roundUp(int64_t value, int64_t multiple) {
   return (value + multiple - 1) / multiple * multiple;
 }
 
-/// Bytes from one row to the next of copies of the input for AMX: whole lines, and not a power of
-/// two.
-constexpr int64_t tileStride(int64_t rowBytes) {
-  return roundUp(rowBytes, amxRowBytes) + amxRowBytes;
-}
-
-/// Columns that TileGroups multiplies by all panels before it goes on in k: whole groups of `group`
-/// columns. A panel of so many stays in the first-level cache, rows in the second.
-constexpr int64_t tileBlockColumns(int64_t group) {
-  return group < 1024 ? 1024 / group * group : group;
-}
+/// Bytes of a tile of AMX.
+constexpr int64_t tileBytes = amxRows * amxRowBytes;
 
 /// How sums are made.
 enum SumMethod : int64_t {
@@ -63,24 +54,39 @@ enum SumMethod : int64_t {
   TileRows,     ///< of bytes or of bf16 on AMX, over all of k
 };
 
+/// Columns that ByteDots and TileGroups multiply by all rows before they go on in k: whole groups
+/// of `group` columns. The panels that are multiplied together are 16 KB, which stay in the
+/// first-level cache; TileGroups goes through all panels first, so that rows stay in the second.
+constexpr int64_t blockColumns(SumMethod method, int64_t group) {
+  const int64_t most = method == TileGroups ? 1024 : 1024 / expandedPanels;
+  return group < most ? most / group * group : group;
+}
+
 /// Whether sums are made in tiles of AMX.
 constexpr bool usesTiles(SumMethod method) { return method >= TileGroups; }
 
-/// Scratch of one tile, in this order, each part a multiple of 64 bytes: sums [rows][sumColumns]
-/// of 32 bits; then for
+/// Rows of a tile from which on TileRows copies all of them: fewer are read where they are, since
+/// weights take longer to come.
+constexpr int64_t tileCopiedRows = 64;
+
+/// Scratch of one tile, in this order, each part a multiple of 64 bytes: what is said of the input
+/// in it (KeptInput); sums [rows][sumColumns] of 32 bits; then for
 /// - FloatColumns the input block [rows][inputStride] f32 (single rows: [k] f32) and two decoded
 ///   panels [2][segmentColumns][16] f32;
 /// - PairDots the rows packed by words of two columns;
-/// - ByteDots and TileGroups the input's sums [rows][groups] i32, its copy [rows][k] i8, and for
-///   blocks of rows two panels as bytes [k][32] with the scales and offsets or zero points
-///   [groups][32] of four bytes each; TileGroups has tileBlockColumns of k and one panel, and
-///   before it the tiles' sums;
-/// - TileRows the rows that are copied, [rows][tileStride].
+/// - ByteDots and TileGroups the input's sums of each row and group i32, its copy [rows][k] i8, and
+///   for blocks of rows two panels as bytes [blockColumns][32] with the scales and offsets or zero
+///   points [groups][32] of four bytes each; TileGroups has one panel, and before it the tiles'
+///   sums;
+/// - TileRows the rows that are copied, [tile of rows][tile of columns][16][64] bytes.
 struct MatmulScratch {
   SumMethod method;
-  int64_t rows, panels, k, groups;
+  int64_t rows, panels, k;
+  int64_t group;      ///< columns that share a scale
   int64_t inputBytes; ///< of an element
   bool gathered;      ///< rows of the input do not follow each other
+
+  static constexpr int64_t keptBytes = 64;
 
   constexpr int64_t paddedRows() const {
     return rows == 1 ? 1 : roundUp(rows, usesTiles(method) ? amxRows : registerRows);
@@ -90,26 +96,23 @@ struct MatmulScratch {
   static constexpr int64_t sumColumns(SumMethod method, int64_t panels) {
     return (panels + (usesTiles(method) ? 1 : 0)) * panelRows;
   }
-  /// Columns that TileGroups copies and expands at a time.
-  constexpr int64_t blockColumns() const {
-    int64_t most = tileBlockColumns(k / groups);
-    return most < k ? most : k;
-  }
+  constexpr int64_t groups() const { return (k + group - 1) / group; }
   constexpr int64_t sumBytes() const { return paddedRows() * sumColumns(method, panels) * 4; }
   /// Of what is known of the input before it is copied.
   constexpr int64_t blockBytes() const {
     if (method == FloatColumns)
       return rows == 1 ? roundUp(k, 16) * 4 : paddedRows() * inputStride * 4;
     bool bytes = method == ByteDots || method == TileGroups;
-    return bytes ? roundUp(paddedRows() * groups * 4, 64) : 0;
+    return bytes ? roundUp(paddedRows() * groups() * 4, 64) : 0;
   }
   constexpr int64_t copiedBytes() const {
     if (method == FloatColumns)
       return 0;
     if (method == TileGroups)
-      return roundUp(paddedRows() * blockColumns(), 64);
+      return roundUp(paddedRows() * k, 64);
     if (method == TileRows)
-      return (gathered ? paddedRows() : amxRows) * tileStride(k * inputBytes);
+      return (gathered || rows >= tileCopiedRows ? paddedRows() : amxRows) *
+             roundUp(k * inputBytes, amxRowBytes);
     return roundUp(paddedRows() * roundUp(k * inputBytes, 8), 64);
   }
   constexpr int64_t weightBytes() const {
@@ -117,15 +120,13 @@ struct MatmulScratch {
       return 0;
     if (method == FloatColumns)
       return 2 * segmentColumns * panelRows * 4;
-    constexpr auto expanded = [](int64_t columns, int64_t groups) {
-      return (roundUp(columns, 8) + 2 * groups * 4) * panelRows;
-    };
-    if (method == TileGroups)
-      return tileSumBytes + expanded(blockColumns(), blockColumns() / (k / groups));
-    return expandedPanels * expanded(k, groups);
+    const int64_t block = blockColumns(method, group), columns = block < k ? block : k;
+    const int64_t numbers = (columns + group - 1) / group;
+    const int64_t expanded = (roundUp(columns, 8) + 2 * numbers * 4) * panelRows;
+    return method == TileGroups ? tileSumBytes + expanded : expandedPanels * expanded;
   }
   constexpr int64_t bytes() const {
-    return sumBytes() + blockBytes() + copiedBytes() + weightBytes();
+    return keptBytes + sumBytes() + blockBytes() + copiedBytes() + weightBytes();
   }
 };
 

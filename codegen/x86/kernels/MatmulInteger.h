@@ -92,9 +92,6 @@ inline int32_t uniformBias() {
   return ingot_const_zeros == kNoZeros ? int32_t(middleOf(ingot_const_weight_type)) : 0;
 }
 
-/// Whether zero points are taken off bytes as they are expanded: of int8 the difference is no byte.
-inline bool subtractsZeros() { return ingot_const_zeros == kZeroPoints && hasFields(); }
-
 /// `bytes` less that of their lane.
 [[gnu::always_inline]] inline Ints lessByte(Ints bytes, Ints byte) {
   using ByteLanes = uint8_t __attribute__((vector_size(64)));
@@ -130,15 +127,28 @@ inline int64_t columnStep() { return hasFields() ? 8 : 4; }
   }
 }
 
+[[gnu::always_inline]] inline Floats toFloats(Ints sum) {
+  return __builtin_convertvector(sum, Floats);
+}
+
 /// `total` with a group's exact sums of products and of inputs.
-[[gnu::always_inline]] inline Floats closeGroup(Floats total, Ints exact, Floats scale,
+[[gnu::always_inline]] inline Floats closeGroup(Floats total, Floats exact, Floats scale,
                                                 Floats offset, Floats inputs) {
-  total = fma(__builtin_convertvector(exact, Floats), scale, total);
+  total = fma(exact, scale, total);
   return ingot_const_zeros == kOffsets ? fma(inputs, offset, total) : total;
 }
 
 /// Columns of a group.
 inline int64_t groupWidth() { return ingot_const_group ? ingot_const_group : ingot_const_k; }
+
+/// A group's sum less what zero points have added to it; `inputs` is the sum of the inputs.
+[[gnu::always_inline]] inline Floats lessZeros(Ints sum, Ints zero, int32_t inputs) {
+  // In f32 where all numbers are whole there: products of 32 bits take four times as long.
+  constexpr int64_t inputBits = 7, wholeBits = 24;
+  if (groupWidth() << (inputBits + fieldBits(ingot_const_weight_type)) <= int64_t{1} << wholeBits)
+    return fma(-toFloats(zero), splat(float(inputs)), toFloats(sum));
+  return toFloats(sum - zero * inputs);
+}
 
 /// A group of k.
 struct GroupColumns {
@@ -157,7 +167,13 @@ struct GroupRange {
   int64_t first, end;
 
   int64_t count() const { return end - first; }
-  static GroupRange all() { return {0, Weights::groups()}; }
+
+  /// The first `most` groups, or all where there are fewer.
+  static GroupRange leading(int64_t most) { return GroupRange{0, 0}.next(most); }
+  /// The `most` groups behind, or those that are left.
+  GroupRange next(int64_t most) const {
+    return {end, end + most < Weights::groups() ? end + most : Weights::groups()};
+  }
 };
 
 /// Sums of one row whose bytes are `x`, for `Panels` panels. `inputs`: its sums over each group.
@@ -196,10 +212,11 @@ inline void integerRow(const Weights &weights, int64_t panel, const int8_t *x,
     }
 #pragma clang loop unroll(full)
     for (int p = 0; p < Panels; ++p) {
-      if (ingot_const_zeros == kZeroPoints)
-        sum[p] -= weights.zero(panel + p, group) * inputs[group];
+      Floats exact = ingot_const_zeros == kZeroPoints
+                         ? lessZeros(sum[p], weights.zero(panel + p, group), inputs[group])
+                         : toFloats(sum[p]);
       Floats offset = ingot_const_zeros == kOffsets ? weights.offset(panel + p, group) : Floats{};
-      total[p] = closeGroup(total[p], sum[p], weights.scale(panel + p, group), offset,
+      total[p] = closeGroup(total[p], exact, weights.scale(panel + p, group), offset,
                             splat(float(inputs[group])));
     }
   }
@@ -208,14 +225,22 @@ inline void integerRow(const Weights &weights, int64_t panel, const int8_t *x,
     storeVector(sums + p * panelRows, total[p]);
 }
 
-/// Panels as they are stored, whose bytes cost next to nothing: int8, and nibbles as they are.
-/// Columns and groups count from `firstGroup` on.
+/// Whether tiles have so many rows that what is done once for all of them costs little.
+inline bool hasManyRows() { return ingot_const_tile_rows > 3 * registerRows; }
+
+/// Panels as they are stored, whose bytes cost next to nothing: int8, and for few rows nibbles as
+/// they are. Columns and groups count from `firstGroup` on.
 template <int Panels> struct StoredPanels {
   static constexpr int count = Panels;
-  static bool fits() {
-    bool nibbles = ingot_const_weight_type == kI4 && ingot_const_zeros != kCodeBook;
-    return (nibbles || !hasFields()) && ingot_const_zeros != kZeroPoints;
+  static bool fits(int64_t rows) {
+    // Zero points cost as much for each tile of rows as to expand nibbles for all.
+    const bool isCheap = ingot_const_zeros != kZeroPoints || rows <= registerRows;
+    const bool nibbles = ingot_const_weight_type == kI4 && ingot_const_zeros != kCodeBook;
+    return !hasFields() || (nibbles && isCheap && !hasManyRows());
   }
+  static int32_t bias() { return uniformBias(); }
+  /// Whether sums have what zero points add.
+  static bool hasZeros() { return ingot_const_zeros == kZeroPoints; }
   static int64_t step() { return columnStep(); }
 
   const Weights &weights;
@@ -233,6 +258,12 @@ template <int Panels> struct StoredPanels {
   /// Asks memory for what follows column `k`.
   [[gnu::always_inline]] void ask(int64_t k) const {
     PanelsAhead<Panels>{weights.panel(panel), Weights::panelBytes()}.ask(offsetOf(k));
+  }
+  /// Asks memory for the scales of `group` of the next panels.
+  [[gnu::always_inline]] void askScales(int64_t group) const {
+#pragma clang loop unroll(full)
+    for (int p = 0; p < Panels; ++p)
+      weights.askScale(panel + Panels + p, firstGroup + group);
   }
   [[gnu::always_inline]] void columns(int64_t k, int p, Ints &low, Ints &high) const {
     expandColumns(weights.panel(panel + p) + offsetOf(0), k, Ints{}, low, high);
@@ -252,6 +283,12 @@ template <int Panels> struct StoredPanels {
 /// count from the first of a range on.
 template <int Panels> struct ExpandedPanels {
   static constexpr int count = Panels;
+  static int32_t bias() {
+    return ingot_const_zeros == kZeroPoints && hasFields() ? int8Bias() : uniformBias();
+  }
+  /// Whether sums have what zero points add: those of fields are taken off as these are expanded;
+  /// of int8 the difference is no byte.
+  static bool hasZeros() { return ingot_const_zeros == kZeroPoints && !hasFields(); }
   static int64_t step() { return 4; }
 
   Ints *values;   // [k / 4][Panels][16] of four bytes
@@ -271,7 +308,7 @@ template <int Panels> struct ExpandedPanels {
     for (int64_t group = range.first; group < range.end; ++group)
 #pragma clang loop unroll(full)
       for (int p = 0; p < Panels; ++p)
-        expand(weights, panel + p, p, group, book);
+        expand(weights, panel, p, group, book);
   }
 
   /// Four bytes of each row of panel `p`, of columns k to k + 3; those behind come `Panels` vectors
@@ -281,6 +318,7 @@ template <int Panels> struct ExpandedPanels {
   }
 
   [[gnu::always_inline]] void ask(int64_t) const {}
+  [[gnu::always_inline]] void askScales(int64_t) const {}
   [[gnu::always_inline]] void columns(int64_t k, int p, Ints &low, Ints &) const {
     low = values[k / 4 * Panels + p];
   }
@@ -297,13 +335,18 @@ private:
 
   int64_t firstColumn() const { return GroupColumns::of(range.first).first; }
 
-  void expand(const Weights &weights, int64_t panel, int p, int64_t group, Ints book) {
-    int64_t place = (group - range.first) * Panels + p;
+  /// Panel `first + p`. Tiles of AMX ask for what follows while they multiply, others here.
+  void expand(const Weights &weights, int64_t first, int p, int64_t group, Ints book) {
+    const int64_t panel = first + p, place = (group - range.first) * Panels + p;
+    const PanelsAhead<Panels> next = {weights.panel(first), Weights::panelBytes()};
+    if (!usesTiles())
+      weights.askScale(panel + Panels, group);
     scales[place] = weights.scale(panel, group);
     if (ingot_const_zeros == kOffsets)
       offsets[place] = weights.offset(panel, group);
     Ints zero = ingot_const_zeros == kZeroPoints ? weights.zero(panel, group) : Ints{};
-    if (ingot_const_zeros == kZeroPoints && !subtractsZeros())
+    const bool lessens = ingot_const_zeros == kZeroPoints && !hasZeros();
+    if (hasZeros())
       zeros[place] = zero;
     GroupColumns columns = GroupColumns::of(group);
     const char *from = weights.panel(panel) + panelOffset(columns.first);
@@ -311,9 +354,11 @@ private:
     const int64_t count = columns.end - columns.first;
 #pragma clang loop unroll_count(4)
     for (int64_t k = 0; k < count; k += columnStep()) {
+      if (!usesTiles() && p == 0)
+        next.ask(panelOffset(columns.first + k));
       Ints low, high;
       expandColumns(from, k, book, low, high);
-      if (subtractsZeros()) {
+      if (lessens) {
         low = biased(lessByte(low, zero));
         high = biased(lessByte(high, zero));
       }
@@ -323,68 +368,6 @@ private:
     }
   }
 };
-
-/// Packed rows with their sums [row][groups].
-struct SummedInput {
-  PackedInput rows;
-  const int32_t *sums;
-};
-
-/// sums [rows][columns] of `Rows` rows from `row` on. What groups add is summed in memory:
-/// registers hold the exact sums.
-template <int Rows, int Panels, class Source>
-inline void integerTile(const Source &weights, const SummedInput &input, int64_t row, float *sums,
-                        int64_t columns) {
-  const int32_t *words = input.rows.row(row);
-  int64_t groups = Weights::groups();
-  const int32_t *inputs = input.sums + row * groups;
-  int32_t bias = subtractsZeros() ? int8Bias() : uniformBias();
-  for (int64_t group = 0; group < groups; ++group) {
-    GroupColumns range = GroupColumns::of(group);
-    Ints sum[Rows][Panels];
-#pragma clang loop unroll(full)
-    for (int r = 0; r < Rows; ++r)
-#pragma clang loop unroll(full)
-      for (int p = 0; p < Panels; ++p)
-        sum[r][p] = Ints{} - bias * inputs[r * groups + group];
-#pragma clang loop unroll(disable)
-    for (int64_t k = range.first; k < range.end; k += Source::step()) {
-      if (row == 0)
-        weights.ask(k);
-      Ints low[Panels], high[Panels];
-#pragma clang loop unroll(full)
-      for (int p = 0; p < Panels; ++p)
-        weights.columns(k, p, low[p], high[p]);
-      const int32_t *x = words + k / 4 * Rows;
-#pragma clang loop unroll(full)
-      for (int r = 0; r < Rows; ++r)
-#pragma clang loop unroll(full)
-        for (int p = 0; p < Panels; ++p)
-          sum[r][p] = dot(sum[r][p], low[p], Ints{} + x[r]);
-      if (Source::step() == 8)
-#pragma clang loop unroll(full)
-        for (int r = 0; r < Rows; ++r)
-#pragma clang loop unroll(full)
-          for (int p = 0; p < Panels; ++p)
-            sum[r][p] = dot(sum[r][p], high[p], Ints{} + x[Rows + r]);
-    }
-#pragma clang loop unroll(full)
-    for (int p = 0; p < Panels; ++p) {
-      Floats scale = weights.scale(group, p);
-      Floats offset = ingot_const_zeros == kOffsets ? weights.offset(group, p) : Floats{};
-#pragma clang loop unroll(full)
-      for (int r = 0; r < Rows; ++r) {
-        int32_t own = inputs[r * groups + group];
-        Ints exact = sum[r][p];
-        if (ingot_const_zeros == kZeroPoints && !subtractsZeros())
-          exact -= weights.zero(group, p) * own;
-        float *to = sums + (row + r) * columns + p * panelRows;
-        Floats before = group ? loadVector<Floats>(to) : Floats{};
-        storeVector(to, closeGroup(before, exact, scale, offset, splat(float(own))));
-      }
-    }
-  }
-}
 
 using Longs = int64_t __attribute__((vector_size(64)));
 
@@ -404,8 +387,9 @@ using Longs = int64_t __attribute__((vector_size(64)));
   return sums - 8 * 128;
 }
 
-/// The sums of a row's bytes over each group; groups are parts of 64 columns, or whole 64s.
-inline void sumEqualGroups(const int8_t *x, int32_t *sums, int64_t width) {
+/// put(sum) for each group of a row's bytes, in order; groups are parts of 64 columns, or whole
+/// 64s.
+template <class Put> inline void sumEqualGroups(const int8_t *x, int64_t width, Put put) {
   constexpr int64_t step = 8 * 8;
   Longs many = {};
   for (int64_t k = 0; k < ingot_const_k; k += step) {
@@ -413,7 +397,7 @@ inline void sumEqualGroups(const int8_t *x, int32_t *sums, int64_t width) {
     if (width >= step) {
       many += eights;
       if ((k + step) % width == 0) {
-        *sums++ = int32_t(__builtin_reduce_add(many));
+        put(int32_t(__builtin_reduce_add(many)));
         many = Longs{};
       }
       continue;
@@ -425,15 +409,19 @@ inline void sumEqualGroups(const int8_t *x, int32_t *sums, int64_t width) {
 #pragma clang loop unroll(full)
     for (int64_t i = 0; i < 8; ++i)
       if (i * 8 % width == 0)
-        *sums++ = int32_t(eights[i]);
+        put(int32_t(eights[i]));
   }
 }
 
-/// The sums of a row's bytes over each group.
-inline void sumGroups(const int8_t *x, int32_t *sums) {
+/// The sums of a row's bytes over each group times `factor`, each `stride` numbers after the other.
+inline void sumGroups(const int8_t *x, int32_t factor, int64_t stride, int32_t *sums) {
+  auto put = [&](int32_t sum) {
+    *sums = sum * factor;
+    sums += stride;
+  };
   const int64_t width = groupWidth();
   if (ingot_const_k % 64 == 0 && ingot_const_k % width == 0 && (width % 64 == 0 || 64 % width == 0))
-    return sumEqualGroups(x, sums, width);
+    return sumEqualGroups(x, width, put);
   for (int64_t group = 0; group < Weights::groups(); ++group) {
     GroupColumns columns = GroupColumns::of(group);
     int64_t k = columns.first;
@@ -443,37 +431,148 @@ inline void sumGroups(const int8_t *x, int32_t *sums) {
     int32_t sum = __builtin_reduce_add(many);
     for (; k < columns.end; ++k)
       sum += x[k];
-    sums[group] = sum;
+    put(sum);
   }
+}
+
+/// What sums of inputs are multiplied by for products to begin with them.
+inline int32_t startFactor(int32_t bias) { return bias ? -bias : 1; }
+
+/// use.operator()<Most>() for the most rows of a register tile: few rows fill the registers with
+/// exact sums, to take weights apart for as many; many leave half of them for totals.
+template <class Use> [[gnu::always_inline]] inline void withByteTiles(Use use) {
+  constexpr int beside = tilePanels > 1 ? tileRows / 2 : tileRows;
+  return hasManyRows() ? use.template operator()<beside>() : use.template operator()<tileRows>();
+}
+
+/// Rows as tiles read them: packed, and their sums as products begin with them.
+struct SummedInput {
+  PackedInput rows;
+  const int32_t *sums; ///< [tile][group][rows of the tile]
+
+  /// Fills `words` and `sums`, for tiles of at most `Most` rows.
+  template <int Most>
+  static void take(const void *input, const Rows &rows, int32_t *words, int32_t *sums) {
+    PackedInput::take<Most>(input, rows, words);
+    const int32_t bias =
+        StoredPanels<1>::fits(rows.count) ? StoredPanels<1>::bias() : ExpandedPanels<1>::bias();
+    forRowTiles<Most>(rows.count, [&]<int Count>(int64_t first) {
+      for (int64_t row = first; row < rows.count && row < first + Count; ++row) {
+        const auto *x = static_cast<const int8_t *>(input) + rows.input(row) * ingot_const_k;
+        sumGroups(x, startFactor(bias), Count, sums + first * Weights::groups() + row - first);
+      }
+    });
+  }
+};
+
+/// Adds the groups of `range` of `Rows` rows from `row` on to sums [rows][columns].
+template <int Rows, int Panels, class Source>
+inline void integerTile(const Source &weights, const SummedInput &input, GroupRange range,
+                        int64_t row, float *sums, int64_t columns) {
+  // Registers hold exact sums and, where that many are enough for both, totals.
+  constexpr int sumRegisters = tilePanels * tileRows;
+  constexpr bool keepsTotals = tilePanels > 1 && 2 * Rows * Panels <= sumRegisters;
+  const int64_t firstColumn = GroupColumns::of(range.first).first;
+  const int32_t *words = input.rows.row(row) + firstColumn / 4 * Rows;
+  Floats total[Rows][Panels];
+  auto forTotals = [&](auto use) __attribute__((always_inline)) {
+#pragma clang loop unroll(full)
+    for (int r = 0; r < Rows; ++r)
+#pragma clang loop unroll(full)
+      for (int p = 0; p < Panels; ++p)
+        use(total[r][p], sums + (row + r) * columns + p * panelRows);
+  };
+  auto loadTotals = [&](int64_t group) __attribute__((always_inline)) {
+    forTotals([&](Floats &sum, const float *from) __attribute__((always_inline)) {
+      sum = group ? loadVector<Floats>(from) : Floats{};
+    });
+  };
+  auto storeTotals = [&]() __attribute__((always_inline)) {
+    forTotals([](Floats sum, float *to) __attribute__((always_inline)) { storeVector(to, sum); });
+  };
+  if (keepsTotals)
+    loadTotals(range.first);
+  for (int64_t group = range.first; group < range.end; ++group) {
+    GroupColumns own = GroupColumns::of(group);
+    const int32_t *inputs = input.sums + row * Weights::groups() + group * Rows;
+    Ints sum[Rows][Panels];
+#pragma clang loop unroll(full)
+    for (int r = 0; r < Rows; ++r)
+#pragma clang loop unroll(full)
+      for (int p = 0; p < Panels; ++p)
+        sum[r][p] = Source::bias() ? Ints{} + inputs[r] : Ints{};
+    if (row == 0)
+      weights.askScales(group);
+#pragma clang loop unroll(disable)
+    for (int64_t k = own.first - firstColumn; k < own.end - firstColumn; k += Source::step()) {
+      if (row == 0)
+        weights.ask(k);
+      Ints low[Panels], high[Panels];
+#pragma clang loop unroll(full)
+      for (int p = 0; p < Panels; ++p)
+        weights.columns(k, p, low[p], high[p]);
+      const int32_t *x = words + k / 4 * Rows;
+#pragma clang loop unroll(full)
+      for (int r = 0; r < Rows; ++r)
+#pragma clang loop unroll(full)
+        for (int p = 0; p < Panels; ++p)
+          sum[r][p] = dot(sum[r][p], low[p], Ints{} + x[r]);
+      if (Source::step() == 8)
+#pragma clang loop unroll(full)
+        for (int r = 0; r < Rows; ++r)
+#pragma clang loop unroll(full)
+          for (int p = 0; p < Panels; ++p)
+            sum[r][p] = dot(sum[r][p], high[p], Ints{} + x[Rows + r]);
+    }
+    if (!keepsTotals)
+      loadTotals(group);
+    const int64_t place = group - range.first;
+#pragma clang loop unroll(full)
+    for (int p = 0; p < Panels; ++p) {
+      Floats scale = weights.scale(place, p);
+      Floats offset = ingot_const_zeros == kOffsets ? weights.offset(place, p) : Floats{};
+      Ints zero = Source::hasZeros() ? weights.zero(place, p) : Ints{};
+#pragma clang loop unroll(full)
+      for (int r = 0; r < Rows; ++r) {
+        const int32_t inputSum = inputs[r] / startFactor(Source::bias());
+        Floats exact =
+            Source::hasZeros() ? lessZeros(sum[r][p], zero, inputSum) : toFloats(sum[r][p]);
+        total[r][p] = closeGroup(total[r][p], exact, scale, offset, splat(float(inputSum)));
+      }
+    }
+    if (!keepsTotals)
+      storeTotals();
+  }
+  if (keepsTotals)
+    storeTotals();
 }
 
 /// The sums of all rows, [row][groups].
 inline void sumRows(const void *input, const Rows &rows, int32_t *sums) {
   for (int64_t row = 0; row < rows.count; ++row)
-    sumGroups(static_cast<const int8_t *>(input) + rows.input(row) * ingot_const_k,
+    sumGroups(static_cast<const int8_t *>(input) + rows.input(row) * ingot_const_k, 1, 1,
               sums + row * Weights::groups());
 }
 
-/// The rows packed into `words` and summed into `sums`, both in scratch.
-inline SummedInput packAndSum(const void *input, const Rows &rows, int32_t *words, int32_t *sums) {
-  sumRows(input, rows, sums);
-  return {PackedInput::of(input, rows, words), sums};
-}
-
 /// sums [rows][panels * 16] of a block of rows; `memory` is for ExpandedPanels.
+template <int Most>
 inline void integerBlock(const Weights &weights, int64_t panel, int64_t panels,
                          const SummedInput &input, int64_t rows, float *sums, char *memory) {
   int64_t columns = panels * panelRows;
+  const int64_t blockGroups = blockColumns(ByteDots, groupWidth()) / groupWidth();
   auto take = [&]<int Panels>(int64_t p) {
-    auto multiply = [&](const auto &source) {
-      forRowTiles(rows, [&]<int Count>(int64_t row) {
-        integerTile<Count, Panels>(source, input, row, sums + p * panelRows, columns);
-      });
-    };
-    if (StoredPanels<Panels>::fits())
-      multiply(StoredPanels<Panels>{weights, panel + p, 0});
-    else
-      multiply(ExpandedPanels<Panels>(memory, weights, panel + p, GroupRange::all()));
+    for (GroupRange range = GroupRange::leading(blockGroups); range.count() > 0;
+         range = range.next(blockGroups)) {
+      auto multiply = [&](const auto &source) {
+        forRowTiles<Most>(rows, [&]<int Count>(int64_t row) {
+          integerTile<Count, Panels>(source, input, range, row, sums + p * panelRows, columns);
+        });
+      };
+      if (StoredPanels<Panels>::fits(rows))
+        multiply(StoredPanels<Panels>{weights, panel + p, range.first});
+      else
+        multiply(ExpandedPanels<Panels>(memory, weights, panel + p, range));
+    }
   };
   int64_t p = 0;
   for (; p + tilePanels <= panels; p += tilePanels)

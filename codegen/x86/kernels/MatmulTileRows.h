@@ -50,7 +50,7 @@ struct TileRowsBlock {
     TileInput::Tile upper = input.tile(row), lower = input.tile(row + amxRows);
 #pragma clang loop unroll(disable)
     for (int64_t k = first; k < end; k += amxRowBytes) {
-      tiles.load<4>(upper.first + k, upper.stride);
+      tiles.load<4>(upper.at(k), upper.stride);
       tiles.load<6>(panels[0] + k * panelShare, amxRowBytes);
       product<0, 4, 6>();
       if (Panels == 2) {
@@ -58,7 +58,7 @@ struct TileRowsBlock {
         product<1, 4, 7>();
       }
       if (RowTiles == 2) {
-        tiles.load<5>(lower.first + k, lower.stride);
+        tiles.load<5>(lower.at(k), lower.stride);
         product<2, 5, 6>();
         if (Panels == 2)
           product<3, 5, 7>();
@@ -96,7 +96,8 @@ inline void scaleRows(const Weights &weights, int64_t panel, int64_t panels, int
     Floats scale = weights.scale(panel + p, 0);
     for (int64_t row = 0; row < rows; ++row) {
       float *at = sums + row * columns + p * panelRows;
-      storeVector(at, closeGroup(Floats{}, loadVector<Ints>(at), scale, Floats{}, Floats{}));
+      storeVector(at,
+                  closeGroup(Floats{}, toFloats(loadVector<Ints>(at)), scale, Floats{}, Floats{}));
     }
   }
 }

@@ -2,47 +2,38 @@
 // Integer sums of the matmul kernel on AMX: exact within a group, scaled outside of the tiles.
 #pragma once
 
-#include "codegen/x86/kernels/AmxTiles.h"
 #include "codegen/x86/kernels/MatmulInteger.h"
+#include "codegen/x86/kernels/TileInput.h"
 
 namespace ingot::x86 {
 
 /// Columns of a group that one tile takes.
 inline int64_t tileColumns() { return groupWidth() < amxRowBytes ? groupWidth() : amxRowBytes; }
 
-/// The input of products by tiles, of some columns of k.
+/// The input of products by tiles.
 struct TiledInput {
-  const void *input;
-  Rows rows;
-  char *tiles;         ///< [tile of rows][tile of columns][16][tileColumns()]
+  int64_t rows;
+  const char *tiles;   ///< [tile of rows][tile of columns][16][tileColumns()]
   const int32_t *sums; ///< over groups [row][groups], where products need them; f32 for offsets
 
   static bool needsSums() {
     return ingot_const_zeros == kOffsets || (ingot_const_zeros == kZeroPoints && !hasFields());
   }
 
-  /// Nothing is in the tiles yet.
-  static TiledInput of(const void *input, const Rows &rows, char *tiles, int32_t *sums) {
+  /// Fills `tiles` and `sums`.
+  static void take(const void *input, const Rows &rows, char *tiles, int32_t *sums) {
+    copyTiles(static_cast<const char *>(input), rows, 0, tileColumns(), tiles);
     if (needsSums())
       sumRows(input, rows, sums);
     if (ingot_const_zeros == kOffsets)
       for (int64_t i = 0; i < rows.count * Weights::groups(); ++i)
         sums[i] = bitCast<int32_t>(float(sums[i]));
-    return {input, rows, tiles, sums};
   }
 
-  /// Copies columns [first, end) of the rows to the tiles.
-  void take(int64_t first, int64_t end) const {
-    for (int64_t row = 0; row < rows.count; ++row) {
-      const char *from = static_cast<const char *>(input) + rows.input(row) * ingot_const_k;
-      char *to = tile(row / amxRows, end - first) + row % amxRows * tileColumns();
-      for (int64_t k = first; k < end; k += tileColumns(), to += amxRows * tileColumns())
-        __builtin_memcpy(to, from + k, tileColumns());
-    }
+  /// The tiles of a row of them, from column `k` on.
+  const char *tile(int64_t index, int64_t k) const {
+    return tiles + index * amxRows * ingot_const_k + k * amxRows;
   }
-
-  /// The tiles of a row of them, where so many columns were taken.
-  char *tile(int64_t index, int64_t columns) const { return tiles + index * amxRows * columns; }
 };
 
 /// What is asked for from memory while tiles are multiplied.
@@ -118,31 +109,29 @@ private:
 
   /// Adds the exact sums of a group to the totals.
   [[gnu::always_inline]] void scale(int64_t group, const int32_t *sums, Floats *total) const {
-    constexpr auto hasZeros = [] { return ingot_const_zeros == kZeroPoints && !subtractsZeros(); };
     Floats scale = panel.scale(group, 0);
     Floats offset = ingot_const_zeros == kOffsets ? panel.offset(group, 0) : Floats{};
-    Ints zero = hasZeros() ? panel.zero(group, 0) : Ints{};
+    Ints zero = Panel::hasZeros() ? panel.zero(group, 0) : Ints{};
 #pragma clang loop unroll(full)
     for (int r = 0; r < Rows; ++r) {
       int32_t own = TiledInput::needsSums() ? inputs[r * Weights::groups() + group] : 0;
       Ints sum = loadVector<Ints>(sums + r * panelRows);
-      if (hasZeros())
-        sum -= zero * own;
-      total[r] = closeGroup(total[r], sum, scale, offset, splat(bitCast<float>(own)));
+      Floats exact = Panel::hasZeros() ? lessZeros(sum, zero, own) : toFloats(sum);
+      total[r] = closeGroup(total[r], exact, scale, offset, splat(bitCast<float>(own)));
     }
   }
 };
 
-/// Adds the groups of `range` of all rows, which were taken, by a panel to sums [rows][columns].
+/// Adds the groups of `range` of all rows by a panel to sums [rows][columns].
 template <class Panel>
 inline void addPanel(AmxTiles &tiles, const Panel &panel, const TiledInput &input, GroupRange range,
                      const BytesAhead &ahead, int32_t *exact, float *sums, int64_t columns) {
-  const int64_t rows = input.rows.count, rowTiles = (rows + amxRows - 1) / amxRows;
+  const int64_t rows = input.rows, rowTiles = (rows + amxRows - 1) / amxRows;
   const int64_t share = roundUp((ahead.end - ahead.next) / rowTiles, 64);
   for (int64_t tile = 0; tile < rowTiles; ++tile) {
     const int64_t row = tile * amxRows;
     auto add = [&]<int Rows>() {
-      TileOfSums<Panel, Rows> block = {tiles, panel, input.tile(tile, range.count() * groupWidth()),
+      TileOfSums<Panel, Rows> block = {tiles, panel, input.tile(tile, range.first * groupWidth()),
                                        input.sums + row * Weights::groups() + range.first, exact};
       block.add(range.count(), {ahead.next + tile * share, ahead.next + (tile + 1) * share},
                 sums + row * columns, columns, range.first == 0);
@@ -157,15 +146,12 @@ inline void addPanel(AmxTiles &tiles, const Panel &panel, const TiledInput &inpu
 /// sums [rows][columns] of a block of rows; `memory` is for two tiles and an ExpandedPanels.
 inline void tileGroupsBlock(const Weights &weights, int64_t panel, int64_t panels,
                             const TiledInput &input, float *sums, int64_t columns, char *memory) {
-  const int64_t rows = input.rows.count, width = groupWidth();
+  const int64_t rows = input.rows, width = groupWidth();
   AmxTiles tiles(rows < amxRows ? rows : amxRows, tileColumns());
   auto *exact = reinterpret_cast<int32_t *>(memory);
-  const int64_t blockGroups = tileBlockColumns(width) / width;
-  for (int64_t first = 0; first < Weights::groups(); first += blockGroups) {
-    GroupRange range = {first, first + blockGroups};
-    if (range.end > Weights::groups())
-      range.end = Weights::groups();
-    input.take(range.first * width, range.end * width);
+  const int64_t blockGroups = blockColumns(TileGroups, width) / width;
+  for (GroupRange range = GroupRange::leading(blockGroups); range.count() > 0;
+       range = range.next(blockGroups)) {
     for (int64_t p = 0; p < panels; ++p) {
       // The same columns of the next panel.
       const char *next = weights.panel(panel + p + 1) + panelOffset(range.first * width);

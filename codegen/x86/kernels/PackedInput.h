@@ -27,10 +27,11 @@ struct PackedInput {
   /// The tile that begins with row `row`.
   const int32_t *row(int64_t row) const { return words + row * rowWords(); }
 
-  /// Packs into `words`. In place of rows that tiles reach beyond `rows` is their first one.
-  static PackedInput of(const void *input, const Rows &rows, int32_t *words) {
+  /// Packs into `words`, for tiles of at most `Most` rows. In place of rows that tiles reach beyond
+  /// `rows` is their first one.
+  template <int Most> static void take(const void *input, const Rows &rows, int32_t *words) {
     const int64_t bytes = inputRowBytes(), whole = bytes / 4;
-    forRowTiles(rows.count, [&]<int Count>(int64_t first) {
+    forRowTiles<Most>(rows.count, [&]<int Count>(int64_t first) {
       int32_t *tile = words + first * rowWords();
       const char *from[Count];
 #pragma clang loop unroll(full)
@@ -51,7 +52,6 @@ struct PackedInput {
           tile[i * Count + r] = word;
         }
     });
-    return {words};
   }
 };
 

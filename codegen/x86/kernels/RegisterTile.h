@@ -42,21 +42,22 @@ template <int Rows, int Panels>
       result[r][p] = sum[r][p];
 }
 
-/// Calls tile.operator()<Rows>(row) for tiles that cover `rows` rows; the last one may reach past
-/// them, up to a multiple of tileRows.
-template <class Tile> [[gnu::always_inline]] inline void forRowTiles(int64_t rows, Tile tile) {
+/// Calls tile.operator()<Rows>(row) for tiles of at most `Most` rows, a multiple of 6, that cover
+/// `rows` rows; the last one may reach past them, up to a multiple of tileRows.
+template <int Most = tileRows, class Tile>
+[[gnu::always_inline]] inline void forRowTiles(int64_t rows, Tile tile) {
   int64_t row = 0;
-  for (; rows - row >= tileRows; row += tileRows)
-    tile.template operator()<tileRows>(row);
+  for (; rows - row >= Most; row += Most)
+    tile.template operator()<Most>(row);
   int64_t left = rows - row;
-  if (left > tileRows * 2 / 3)
-    tile.template operator()<tileRows>(row);
-  else if (left > tileRows / 3)
-    tile.template operator()<tileRows * 2 / 3>(row);
-  else if (left > tileRows / 6)
-    tile.template operator()<tileRows / 3>(row);
+  if (left > Most * 2 / 3)
+    tile.template operator()<Most>(row);
+  else if (left > Most / 3)
+    tile.template operator()<Most * 2 / 3>(row);
+  else if (left > Most / 6)
+    tile.template operator()<Most / 3>(row);
   else if (left > 0)
-    tile.template operator()<tileRows / 6>(row);
+    tile.template operator()<Most / 6>(row);
 }
 
 } // namespace ingot::x86

@@ -184,6 +184,7 @@ void ThreadPool::runTiles(int64_t thread) {
   IngotLaunch call = job;
   call.thread = thread;
   call.scratch = scratch[size_t(thread)];
+  call.isFirst = 1;
   if (jobIsSpmd) {
     call.tile[0] = thread;
     entry(&call);
@@ -203,6 +204,7 @@ void ThreadPool::runClaim(int64_t claim, IngotLaunch &call) const {
     call.tile[1] = tile / call.grid[0] % call.grid[1];
     call.tile[2] = tile / call.grid[0] / call.grid[1];
     entry(&call);
+    call.isFirst = 0;
   }
 }
 

@@ -114,9 +114,13 @@ EXPORT void toy_spmd(const IngotLaunch *launch) {
   numbers[launch->thread] = sum;
 }
 
-/* Buffers: who. Scalars: a thread that takes longer. Notes which thread ran a tile. */
+/* Buffers: who, place, one number per tile. Scalars: a thread that takes longer. Notes which thread
+ * ran a tile and, counted in scratch memory, as which of its tiles. */
 EXPORT void toy_who(const IngotLaunch *launch) {
-  int32_t *who = launch->buffers[0];
+  int32_t *who = launch->buffers[0], *place = launch->buffers[1], *count = launch->scratch;
+  if (launch->isFirst)
+    *count = 0;
+  place[launch->tile[0]] = (*count)++;
   for (volatile int i = 0; launch->thread == launch->scalars[0] && i < 20000; ++i)
     ;
   who[launch->tile[0]] = (int32_t)launch->thread;

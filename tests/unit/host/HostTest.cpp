@@ -12,6 +12,7 @@
 #include <filesystem>
 #include <fstream>
 #include <gtest/gtest.h>
+#include <set>
 
 using namespace ingot::runtime;
 using namespace ingot::test;
@@ -100,14 +101,15 @@ TEST_P(LaunchTest, EveryTileRunsOnce) {
   EXPECT_EQ(counters[0], rounds) << "an empty grid runs nothing";
 }
 
-// A thread goes through its part from the front; others take what is left from the back.
+// A thread goes through its part from the front; others take what is left from the back. Scratch
+// memory is kept from one tile to the next, and the first one is told.
 TEST_P(LaunchTest, EachThreadBeginsItsOwnPart) {
   auto kernel = device.kernel(index, "toy_who", {.spmd = false});
   ASSERT_TRUE(kernel.ok()) << kernel.status().toString();
   constexpr int64_t part = 16;
   const int64_t threads = GetParam();
-  std::vector<int32_t> who(size_t(threads * part));
-  void *buffers[] = {who.data()};
+  std::vector<int32_t> who(size_t(threads * part)), place(who.size());
+  void *buffers[] = {who.data(), place.data()};
   for (int64_t slow = 0; slow < threads; ++slow) {
     std::fill(who.begin(), who.end(), -1);
     device.launch({&*kernel, buffers, {{slow}}, {threads * part, 1, 1}});
@@ -116,6 +118,11 @@ TEST_P(LaunchTest, EachThreadBeginsItsOwnPart) {
       auto taken = std::find_if(first, end, [&](int32_t other) { return other != thread; });
       EXPECT_EQ(std::find(taken, end, int32_t(thread)), end) << "part of thread " << thread;
       EXPECT_EQ(std::count(first, end, -1), 0);
+      std::set<int32_t> places;
+      for (size_t tile = 0; tile < who.size(); ++tile)
+        if (who[tile] == thread)
+          EXPECT_TRUE(places.insert(place[tile]).second);
+      EXPECT_TRUE(places.empty() || *places.rbegin() == int32_t(places.size()) - 1);
     }
   }
 }
