@@ -228,15 +228,18 @@ inline void integerRow(const Weights &weights, int64_t panel, const int8_t *x,
 /// Whether tiles have so many rows that what is done once for all of them costs little.
 inline bool hasManyRows() { return ingot_const_tile_rows > 3 * registerRows; }
 
-/// Panels as they are stored, whose bytes cost next to nothing: int8, and for few rows nibbles as
-/// they are. Columns and groups count from `firstGroup` on.
+/// Panels as they are stored, whose bytes cost next to nothing: for few rows int8 and nibbles as
+/// they are, for many only what needs no step before the product. Columns and groups count from
+/// `firstGroup` on.
 template <int Panels> struct StoredPanels {
   static constexpr int count = Panels;
   static bool fits(int64_t rows) {
+    if (hasManyRows())
+      return !hasFields() && !hasBias();
     // Zero points cost as much for each tile of rows as to expand nibbles for all.
     const bool isCheap = ingot_const_zeros != kZeroPoints || rows <= registerRows;
     const bool nibbles = ingot_const_weight_type == kI4 && ingot_const_zeros != kCodeBook;
-    return !hasFields() || (nibbles && isCheap && !hasManyRows());
+    return !hasFields() || (nibbles && isCheap);
   }
   static int32_t bias() { return uniformBias(); }
   /// Whether sums have what zero points add.
