@@ -35,8 +35,7 @@ constexpr int64_t leastTiles = 32;
 /// the more rows there are to pay for decoding the weight and packing the input.
 constexpr Shape kShapes[] = {{1, 1, 64}, {32, 36, 64}, {INT64_MAX, 96, 256}};
 
-/// Of bytes. Every tile packs its rows of the input and sums them, which the fewer rows there are
-/// the fewer products pay for.
+/// Of bytes. Many rows share what weights are expanded to.
 constexpr Shape kByteShapes[] = {{1, 1, 64}, {32, 36, 64, false, 256}, {INT64_MAX, 192, 256}};
 
 /// Tiles of AMX pay from more than half a tile of rows on where groups are scaled, of bytes with

@@ -69,6 +69,12 @@ constexpr bool usesTiles(SumMethod method) { return method >= TileGroups; }
 /// weights take longer to come.
 constexpr int64_t tileCopiedRows = 64;
 
+/// Whether TileRows copies all rows of a tile of so many; `gathered`: they do not follow each
+/// other.
+constexpr bool copiesAllRows(int64_t rows, bool gathered) {
+  return gathered || rows >= tileCopiedRows;
+}
+
 /// Scratch of one tile, in this order, each part a multiple of 64 bytes: what is said of the input
 /// in it (KeptInput); sums [rows][sumColumns] of 32 bits; then for
 /// - FloatColumns the input block [rows][inputStride] f32 (single rows: [k] f32) and two decoded
@@ -111,7 +117,7 @@ struct MatmulScratch {
     if (method == TileGroups)
       return roundUp(paddedRows() * k, 64);
     if (method == TileRows)
-      return (gathered || rows >= tileCopiedRows ? paddedRows() : amxRows) *
+      return (copiesAllRows(rows, gathered) ? paddedRows() : amxRows) *
              roundUp(k * inputBytes, amxRowBytes);
     return roundUp(paddedRows() * roundUp(k * inputBytes, 8), 64);
   }

@@ -43,7 +43,7 @@ template <int Rows, int Panels>
 }
 
 /// Calls tile.operator()<Rows>(row) for tiles of at most `Most` rows, a multiple of 6, that cover
-/// `rows` rows; the last one may reach past them, up to a multiple of tileRows.
+/// `rows` rows; the last one may reach past them, up to a multiple of `Most`.
 template <int Most = tileRows, class Tile>
 [[gnu::always_inline]] inline void forRowTiles(int64_t rows, Tile tile) {
   int64_t row = 0;

@@ -46,7 +46,7 @@ struct TileInput {
 
   /// The first row that is copied.
   static int64_t firstCopied(const Rows &rows) {
-    if (isGathered() || ingot_const_tile_rows >= tileCopiedRows)
+    if (copiesAllRows(ingot_const_tile_rows, isGathered()))
       return 0;
     // Fewer rows than a tile has make a tile of so many.
     return rows.count < amxRows ? rows.count : rows.count / amxRows * amxRows;
