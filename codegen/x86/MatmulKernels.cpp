@@ -2,6 +2,7 @@
 // Layouts, limits, constants and shape ranges of the matmul template.
 #include "codegen/x86/MatmulKernels.h"
 
+#include "codegen/native/ElementCode.h"
 #include "codegen/native/VariantBuilder.h"
 #include "codegen/x86/PanelLayout.h"
 #include "codegen/x86/kernels/MatmulBlocks.h"
@@ -45,6 +46,9 @@ constexpr Shape kTileGroupShapes[] = {
     {1, 1, 64}, {8, 12, 64, false, 256}, {32, 32, 64, true, 256}, {INT64_MAX, 256, 256, true}};
 constexpr Shape kTileRowShapes[] = {
     {1, 1, 64}, {16, 16, 64, true}, {32, 32, 64, true}, {INT64_MAX, 256, 128, true}};
+
+constexpr Shape kTilePairShapes[] = {
+    {16, 16, 64, true}, {32, 32, 64, true}, {INT64_MAX, 128, 256, true}};
 
 /// What tuning may choose from: single rows, blocks of whole register tiles (6 or 12 rows), and of
 /// tiles of AMX.
@@ -128,9 +132,14 @@ static std::optional<x86::SumMethod> tileMethod(llm::MatmulOp op) {
   int64_t group = groupColumns(op), k = llm::columnsOf(op.getInput());
   if (isPairs(op))
     return k % (x86::amxRowBytes / 2) == 0 ? std::optional(x86::TileRows) : std::nullopt;
-  if (!isInteger(op))
-    return std::nullopt;
   int64_t width = group ? group : k;
+  if (!isInteger(op)) {
+    bool fits = width % (x86::amxRowBytes / 2) == 0 || width == x86::amxRows;
+    // What is no bf16 as it is stored, nor becomes one by a scale.
+    Type element = typeOf(op.getWeight()).getElementType();
+    bool isWide = !op.getEncoding() && !element.isBF16();
+    return fits && k % width == 0 && !isWide ? std::optional(x86::TilePairs) : std::nullopt;
+  }
   // Groups are whole tiles, or parts of one.
   if (k % width != 0 || (width % x86::amxRowBytes != 0 && (!group || width > x86::amxRowBytes)))
     return std::nullopt;
@@ -150,6 +159,8 @@ static ArrayRef<Shape> shapesFor(llm::MatmulOp op, bool amx) {
     return isInteger(op) ? ArrayRef(kByteShapes) : ArrayRef(kShapes);
   if (*method == x86::TileGroups)
     return kTileGroupShapes;
+  if (*method == x86::TilePairs)
+    return kTilePairShapes;
   return ArrayRef(kTileRowShapes).drop_front(isPairs(op) ? 1 : 0);
 }
 
@@ -207,13 +218,15 @@ static KernelVariant matmulKernel(llm::MatmulOp op, int64_t tileRows, int64_t ti
   else
     variant.rowsOf(op.getResult(), tileRows);
   int64_t group = groupColumns(op);
-  x86::MatmulScratch scratch = {method,
-                                tileRows,
-                                tilePanels,
-                                k,
-                                group ? group : k,
-                                engine::elementBits(typeOf(op.getInput()).getElementType()) / 8,
-                                gathersRows(op)};
+  Type input = typeOf(op.getInput()).getElementType();
+  x86::MatmulScratch scratch = {
+      method,
+      tileRows,
+      tilePanels,
+      k,
+      x86::summedColumns(method, group ? group : k),
+      x86::copiedElementBytes(method, elementCode(input), engine::elementBits(input) / 8),
+      gathersRows(op)};
   KernelVariant kernel = variant.take(scratch.bytes());
   // Right for more rows, but nothing that anyone should run.
   constexpr int64_t mostSingle = 16;
@@ -246,9 +259,9 @@ void codegen::matmulKernels(llm::MatmulOp op, llvm::ArrayRef<engine::RangeAttr> 
 void codegen::matmulCandidates(llm::MatmulOp op, const MatmulTemplate &made,
                                llvm::SmallVectorImpl<KernelVariant> &kernels) {
   for (auto [tileRows, tileColumns, amx] : kCandidates) {
-    // The sums of all kernels of an operation agree; those of bf16 on AMX with no others.
+    // The sums of all kernels of an operation agree; those of floats on AMX with no others.
     bool fits = made.amx && tileMethod(op);
-    if (amx ? !fits : fits && isPairs(op))
+    if (amx ? !fits : fits && !isInteger(op))
       continue;
     KernelVariant kernel = matmulKernel(op, tileRows, tileColumns, amx, made.code);
     // Tiles that are wider than the product are cut to it, and are the same kernel then.

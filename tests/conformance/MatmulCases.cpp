@@ -606,21 +606,29 @@ std::vector<Case> conformance::matmulCases() {
       if (!other)
         add(productCase({input, format, "f32", 72, 656}), {1, 9, 33, 70}, input == "f16");
     }
-  // Whole tiles of AMX, in all of their shapes: full, half and rests of a row; two blocks of k.
+  // Whole tiles of AMX, in all of their shapes: full, half and rests of a row; blocks of k.
   auto addTiled = [&](const Format &format, int64_t depth) {
-    Case tiled = productCase({"i8", format, "f32", 72, depth});
-    tiled.nativeOnly = true;
-    add(tiled, {7, 33, 70});
+    for (std::string input : {"i8", "bf16", "f16", "f32"}) {
+      if (input == "i8" ? !format.meetsIntegers() : !format.encoded())
+        continue;
+      Case tiled = productCase({input, format, "f32", 72, depth});
+      tiled.nativeOnly = true;
+      bool rare = format.group != 128;
+      add(tiled, input == "i8" ? std::vector<int64_t>{7, 33, 70} : std::vector<int64_t>{1, 7, 70},
+          input[0] == 'f' && rare);
+    }
   };
   for (const Format &format : kFormats)
-    if (format.integer())
-      addTiled(format, 1280);
+    addTiled(format, 1280);
   for (const Format &format : kStoredFormats)
-    if (format.meetsIntegers())
-      addTiled(format, 1152);
+    addTiled(format, 1152);
   for (const Format &format : kBlockFormats)
-    if (format.meetsIntegers())
-      addTiled(format, 1280);
+    addTiled(format, 1280);
+  for (auto [input, format] : {std::pair("f8E4M3FN", 9), {"f32", 1}, {"f16", 1}, {"f32", 5}}) {
+    Case tiled = productCase({input, kFormats[format], "f32", 72, 640});
+    tiled.nativeOnly = true;
+    add(tiled, {1, 17, 300});
+  }
   // bf16 by bf16 on AMX: rows of less than a tile, and blocks of k.
   Case pairs = productCase({"bf16", kFormats[1], "f32", 72, 640});
   pairs.nativeOnly = true;

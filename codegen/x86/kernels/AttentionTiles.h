@@ -162,14 +162,6 @@ inline void scoreTiles(const Run &run, int64_t begin, int64_t count, float *scor
                  layout.scoreStride());
 }
 
-/// The lanes' sum, halves first.
-[[gnu::always_inline]] inline float sumLanes(Floats x) {
-  x += __builtin_shufflevector(x, x, 8, 9, 10, 11, 12, 13, 14, 15, 0, 1, 2, 3, 4, 5, 6, 7);
-  x += __builtin_shufflevector(x, x, 4, 5, 6, 7, 0, 1, 2, 3, 12, 13, 14, 15, 8, 9, 10, 11);
-  x += __builtin_shufflevector(x, x, 2, 3, 0, 1, 6, 7, 4, 5, 10, 11, 8, 9, 14, 15, 12, 13);
-  return x[0] + x[1];
-}
-
 /// Weights of scores, of which each row has a maximum, times values, the sum of weights behind
 /// them.
 inline void weighTiles(const Run &run, int64_t begin, int64_t count, const float *scores,

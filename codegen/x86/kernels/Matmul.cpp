@@ -5,6 +5,7 @@
 #include "codegen/x86/kernels/Epilogue.h"
 #include "codegen/x86/kernels/MatmulFloat.h"
 #include "codegen/x86/kernels/MatmulPairs.h"
+#include "codegen/x86/kernels/MatmulTilePairs.h"
 #include "codegen/x86/kernels/MatmulTileRows.h"
 #include "codegen/x86/kernels/MatmulTiles.h"
 
@@ -198,6 +199,9 @@ void takeManyRows(const Arguments &arguments, const Block &block, const Scratch 
         [&]<int Most>() { SummedInput::take<Most>(arguments.input, block.rows, words, sums); });
   case TileGroups:
     return TiledInput::take(arguments.input, block.rows, scratch.copied, sums);
+  case TilePairs:
+    return PairedInput::take(arguments.input, block.rows, scratch.copied,
+                             Scratch::as<float>(scratch.block));
   case TileRows:
     return TileInput::take(arguments.input, block.rows, scratch.copied);
   }
@@ -220,6 +224,9 @@ void sumManyRows(const Arguments &arguments, const Block &block, const Scratch &
       integerBlock<Most>(arguments.weights, panel, block.panels, {packed, inputs}, rows, sums,
                          scratch.weights);
     });
+  case TilePairs:
+    return tilePairsBlock(arguments.weights, panel, block.panels, {rows, scratch.copied, inputs},
+                          sums, sumColumnsOf(block), scratch.weights);
   case TileGroups:
     return tileGroupsBlock(arguments.weights, panel, block.panels, {rows, scratch.copied, inputs},
                            sums, sumColumnsOf(block), scratch.weights);
@@ -240,8 +247,9 @@ extern "C" void ingot_kernel(const IngotLaunch *launch) {
                           ingot_const_tile_rows,
                           ingot_const_tile_panels,
                           ingot_const_k,
-                          groupWidth(),
-                          sizeOf(ingot_const_input_type),
+                          summedColumns(SumMethod(ingot_const_method), groupWidth()),
+                          copiedElementBytes(SumMethod(ingot_const_method), ingot_const_input_type,
+                                             sizeOf(ingot_const_input_type)),
                           TileInput::isGathered()};
   Scratch scratch(launch->scratch, layout);
   if (launch->isFirst)

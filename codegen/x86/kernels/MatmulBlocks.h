@@ -2,7 +2,7 @@
 // Block sizes of the matmul kernel and the scratch memory they need; also read by the provider.
 #pragma once
 
-#include <stdint.h>
+#include "codegen/native/kernels/Kernel.h"
 
 namespace ingot::x86 {
 
@@ -23,7 +23,7 @@ constexpr int64_t registerRows = 12;
 /// whole tiles.
 constexpr int64_t amxRows = 16, amxRowBytes = 64;
 
-/// Words of a tile's sums, and bytes of those that TileGroups keeps: of two tiles.
+/// Words of a tile's sums, and bytes of those that TileGroups and TilePairs keep: of two tiles.
 constexpr int64_t tileWords = amxRows * panelRows, tileSumBytes = 2 * tileWords * 4;
 
 /// Bytes of each row that TileRows multiplies by all panels before it goes on in k: so much of two
@@ -51,19 +51,43 @@ enum SumMethod : int64_t {
   PairDots,     ///< of bf16 by bf16, two columns at a time
   ByteDots,     ///< of bytes, exact within a group
   TileGroups,   ///< of bytes on AMX, exact within a group
+  TilePairs,    ///< of floats as parts of bf16 on AMX, scaled outside of the tiles
   TileRows,     ///< of bytes or of bf16 on AMX, over all of k
 };
 
-/// Columns that ByteDots and TileGroups multiply by all rows before they go on in k: whole groups
-/// of `group` columns. The panels that are multiplied together are 16 KB, which stay in the
-/// first-level cache; TileGroups goes through all panels first, so that rows stay in the second.
+/// Columns whose products are summed before they are scaled, of groups of `group` columns.
+/// TilePairs cuts long groups into equal parts.
+constexpr int64_t summedColumns(SumMethod method, int64_t group) {
+  int64_t columns = group;
+  if (method == TilePairs && group > segmentColumns)
+    for (columns = segmentColumns; group % columns != 0;)
+      columns -= amxRowBytes / 2;
+  return columns;
+}
+
+/// Columns that ByteDots, TileGroups and TilePairs multiply by all rows before they go on in k:
+/// whole groups of `group` columns. The panels that are multiplied together are 16 KB, which stay
+/// in the first-level cache, beside a tile of rows as large; tiles go through all panels first, so
+/// that rows stay in the second.
 constexpr int64_t blockColumns(SumMethod method, int64_t group) {
-  const int64_t most = method == TileGroups ? 1024 : 1024 / expandedPanels;
+  const int64_t bytes = method == TilePairs ? 2 : 1;
+  const int64_t most = 1024 / bytes / (method == TileGroups ? 1 : expandedPanels);
   return group < most ? most / group * group : group;
 }
 
 /// Whether sums are made in tiles of AMX.
 constexpr bool usesTiles(SumMethod method) { return method >= TileGroups; }
+
+/// Parts of bf16 whose sum is an element of the input, without rounding.
+constexpr int64_t inputParts(int64_t type) { return type == kF32 ? 3 : type == kF16 ? 2 : 1; }
+
+/// Parts of bf16 that weights are expanded to at most, as books of f32 numbers need.
+constexpr int64_t weightParts = 3;
+
+/// Bytes of an element of the input, of type `type` and `bytes` bytes, where it is copied.
+constexpr int64_t copiedElementBytes(SumMethod method, int64_t type, int64_t bytes) {
+  return method == TilePairs ? 2 * inputParts(type) : bytes;
+}
 
 /// Rows of a tile from which on TileRows copies all of them: fewer are read where they are, since
 /// weights take longer to come.
@@ -84,12 +108,13 @@ constexpr bool copiesAllRows(int64_t rows, bool gathered) {
 ///   for blocks of rows two panels as bytes [blockColumns][32] with the scales and offsets or zero
 ///   points [groups][32] of four bytes each; TileGroups has one panel, and before it the tiles'
 ///   sums;
+/// - TilePairs likewise, with sums f32, two panels, and panels and copy as parts of bf16;
 /// - TileRows the rows that are copied, [tile of rows][tile of columns][16][64] bytes.
 struct MatmulScratch {
   SumMethod method;
   int64_t rows, panels, k;
-  int64_t group;      ///< columns that share a scale
-  int64_t inputBytes; ///< of an element
+  int64_t group;      ///< columns that are summed together
+  int64_t inputBytes; ///< of an element where it is copied
   bool gathered;      ///< rows of the input do not follow each other
 
   static constexpr int64_t keptBytes = 64;
@@ -108,14 +133,14 @@ struct MatmulScratch {
   constexpr int64_t blockBytes() const {
     if (method == FloatColumns)
       return rows == 1 ? roundUp(k, 16) * 4 : paddedRows() * inputStride * 4;
-    bool bytes = method == ByteDots || method == TileGroups;
-    return bytes ? roundUp(paddedRows() * groups() * 4, 64) : 0;
+    bool sums = method == ByteDots || method == TileGroups || method == TilePairs;
+    return sums ? roundUp(paddedRows() * groups() * 4, 64) : 0;
   }
   constexpr int64_t copiedBytes() const {
     if (method == FloatColumns)
       return 0;
-    if (method == TileGroups)
-      return roundUp(paddedRows() * k, 64);
+    if (method == TileGroups || method == TilePairs)
+      return roundUp(paddedRows() * k * inputBytes, 64);
     if (method == TileRows)
       return (copiesAllRows(rows, gathered) ? paddedRows() : amxRows) *
              roundUp(k * inputBytes, amxRowBytes);
@@ -128,8 +153,14 @@ struct MatmulScratch {
       return 2 * segmentColumns * panelRows * 4;
     const int64_t block = blockColumns(method, group), columns = block < k ? block : k;
     const int64_t numbers = (columns + group - 1) / group;
+    if (method == TilePairs)
+      return tileSumBytes + expandedPanels * pairedPanelBytes(block, block / group);
     const int64_t expanded = (roundUp(columns, 8) + 2 * numbers * 4) * panelRows;
     return method == TileGroups ? tileSumBytes + expanded : expandedPanels * expanded;
+  }
+  /// Of a panel that TilePairs has expanded: values, scales and offsets.
+  static constexpr int64_t pairedPanelBytes(int64_t columns, int64_t groups) {
+    return (columns * 2 * weightParts + 2 * groups * 4) * panelRows;
   }
   constexpr int64_t bytes() const {
     return keptBytes + sumBytes() + blockBytes() + copiedBytes() + weightBytes();

@@ -103,7 +103,7 @@ inline int32_t uniformBias() {
 
 /// Bytes of a panel before column `k`, a multiple of columnStep().
 inline int64_t panelOffset(int64_t k) {
-  return hasFields() ? PanelFields::bytes(k) : k * panelRows;
+  return hasFields() ? PanelFields::bytes(k) : k * panelRows * sizeOf(ingot_const_weight_type);
 }
 
 /// Columns that expandColumns takes at once.

@@ -47,15 +47,44 @@ struct BytesAhead {
   }
 };
 
+/// Products of bytes with a panel, exact within a group.
+template <class Panel> struct ByteProducts {
+  const Panel &panel;
+
+  /// Whether totals take sums of inputs, and their number for a row.
+  static bool needsSums() { return TiledInput::needsSums(); }
+  static int64_t groups() { return Weights::groups(); }
+
+  /// Tile `Sum` += those of `group`; `left`: [tile of columns][16][tileColumns()].
+  template <int Sum>
+  [[gnu::always_inline]] void multiply(AmxTiles &tiles, const char *left, int64_t group) const {
+    constexpr int Left = 4 + Sum % 2, Right = 6 + Sum % 2;
+    const int64_t width = groupWidth();
+#pragma clang loop unroll(disable)
+    for (int64_t k = group * width; k < (group + 1) * width; k += tileColumns()) {
+      tiles.load<Left>(left + k * amxRows, tileColumns());
+      tiles.load<Right>(panel.words(k, 0), sizeof(Ints));
+      tiles.multiply<Sum, Left, Right>();
+    }
+  }
+
+  /// `total` with the sums of `group`; `input`: that of the row's inputs.
+  [[gnu::always_inline]] Floats close(Floats total, Ints sum, int64_t group, int32_t input) const {
+    Floats offset = ingot_const_zeros == kOffsets ? panel.offset(group, 0) : Floats{};
+    Floats exact = Panel::hasZeros() ? lessZeros(sum, panel.zero(group, 0), input) : toFloats(sum);
+    return closeGroup(total, exact, panel.scale(group, 0), offset, splat(bitCast<float>(input)));
+  }
+};
+
 /// A tile of rows by a panel. The products of four groups are in the tiles: what was just made is
 /// slow to store, and what was just stored slow to load, so a group's sums are stored when the
 /// fourth behind is about to be made, and scaled one later. Totals stay in registers.
-template <class Panel, int Rows> struct TileOfSums {
+template <class Products, int Rows> struct TileOfSums {
   AmxTiles &tiles;
-  const Panel &panel;
-  const char *left;      ///< [tile of columns][16][tileColumns()]
-  const int32_t *inputs; ///< TiledInput::sums of the first row and group
-  int32_t *exact;        ///< two tiles
+  Products products;
+  const char *left;      ///< the input's tiles from the first group on
+  const int32_t *inputs; ///< its sums of the first row and group
+  int32_t *stored;       ///< two tiles
 
   /// Adds `groups` groups to totals [Rows][columns], the first ones if `isFirst`.
   void add(int64_t groups, BytesAhead ahead, float *totals, int64_t columns, bool isFirst) const {
@@ -88,36 +117,21 @@ private:
   [[gnu::always_inline]] void step(int64_t first, int64_t groups, Floats *total) const {
     const int64_t group = first + I, stored = group - storeDistance, scaled = group - scaleDistance;
     if (stored >= 0 && stored < groups)
-      tiles.store<I>(exact + I % 2 * tileWords, amxRowBytes);
-    if (group < groups)
-      multiply<I>(group);
-    if (scaled >= 0 && scaled < groups)
-      scale(scaled, exact + (I + 1) % 2 * tileWords, total);
-  }
-
-  template <int Sum> [[gnu::always_inline]] void multiply(int64_t group) const {
-    constexpr int Left = 4 + Sum % 2, Right = 6 + Sum % 2;
-    const int64_t width = groupWidth();
-    tiles.zero<Sum>();
-#pragma clang loop unroll(disable)
-    for (int64_t k = group * width; k < (group + 1) * width; k += tileColumns()) {
-      tiles.load<Left>(left + k * amxRows, tileColumns());
-      tiles.load<Right>(panel.words(k, 0), sizeof(Ints));
-      tiles.multiply<Sum, Left, Right>();
+      tiles.store<I>(this->stored + I % 2 * tileWords, amxRowBytes);
+    if (group < groups) {
+      tiles.zero<I>();
+      products.template multiply<I>(tiles, left, group);
     }
+    if (scaled >= 0 && scaled < groups)
+      scale(scaled, this->stored + (I + 1) % 2 * tileWords, total);
   }
 
-  /// Adds the exact sums of a group to the totals.
+  /// Adds the sums of a group to the totals.
   [[gnu::always_inline]] void scale(int64_t group, const int32_t *sums, Floats *total) const {
-    Floats scale = panel.scale(group, 0);
-    Floats offset = ingot_const_zeros == kOffsets ? panel.offset(group, 0) : Floats{};
-    Ints zero = Panel::hasZeros() ? panel.zero(group, 0) : Ints{};
 #pragma clang loop unroll(full)
     for (int r = 0; r < Rows; ++r) {
-      int32_t own = TiledInput::needsSums() ? inputs[r * Weights::groups() + group] : 0;
-      Ints sum = loadVector<Ints>(sums + r * panelRows);
-      Floats exact = Panel::hasZeros() ? lessZeros(sum, zero, own) : toFloats(sum);
-      total[r] = closeGroup(total[r], exact, scale, offset, splat(bitCast<float>(own)));
+      int32_t own = Products::needsSums() ? inputs[r * Products::groups() + group] : 0;
+      total[r] = products.close(total[r], loadVector<Ints>(sums + r * panelRows), group, own);
     }
   }
 };
@@ -131,8 +145,12 @@ inline void addPanel(AmxTiles &tiles, const Panel &panel, const TiledInput &inpu
   for (int64_t tile = 0; tile < rowTiles; ++tile) {
     const int64_t row = tile * amxRows;
     auto add = [&]<int Rows>() {
-      TileOfSums<Panel, Rows> block = {tiles, panel, input.tile(tile, range.first * groupWidth()),
-                                       input.sums + row * Weights::groups() + range.first, exact};
+      TileOfSums<ByteProducts<Panel>, Rows> block = {tiles,
+                                                     {panel},
+                                                     input.tile(tile, range.first * groupWidth()),
+                                                     input.sums + row * Weights::groups() +
+                                                         range.first,
+                                                     exact};
       block.add(range.count(), {ahead.next + tile * share, ahead.next + (tile + 1) * share},
                 sums + row * columns, columns, range.first == 0);
     };

@@ -58,6 +58,14 @@ template <class V> [[gnu::always_inline]] inline void storeVector(void *to, V va
   return x[0] > x[1] ? x[0] : x[1];
 }
 
+/// The lanes' sum, halves first.
+[[gnu::always_inline]] inline float sumLanes(Floats x) {
+  x += __builtin_shufflevector(x, x, 8, 9, 10, 11, 12, 13, 14, 15, 0, 1, 2, 3, 4, 5, 6, 7);
+  x += __builtin_shufflevector(x, x, 4, 5, 6, 7, 0, 1, 2, 3, 12, 13, 14, 15, 8, 9, 10, 11);
+  x += __builtin_shufflevector(x, x, 2, 3, 0, 1, 6, 7, 4, 5, 10, 11, 8, 9, 14, 15, 12, 13);
+  return x[0] + x[1];
+}
+
 /// Divides many numbers by a positive one. As division rounds them, in a third of its time: the
 /// inverse is rounded once, a first step brings the quotient within a unit in the last place, and
 /// from there a second one finds the nearest (Markstein, "Computation of elementary functions on
