@@ -47,6 +47,7 @@ constexpr Shape kTileGroupShapes[] = {
 constexpr Shape kTileRowShapes[] = {
     {1, 1, 64}, {16, 16, 64, true}, {32, 32, 64, true}, {INT64_MAX, 256, 128, true}};
 
+/// Floats as parts of bf16 take twice the bytes or more, so half of the rows.
 constexpr Shape kTilePairShapes[] = {
     {16, 16, 64, true}, {32, 32, 64, true}, {INT64_MAX, 128, 256, true}};
 
@@ -135,9 +136,11 @@ static std::optional<x86::SumMethod> tileMethod(llm::MatmulOp op) {
   int64_t width = group ? group : k;
   if (!isInteger(op)) {
     bool fits = width % (x86::amxRowBytes / 2) == 0 || width == x86::amxRows;
-    // What is no bf16 as it is stored, nor becomes one by a scale.
+    // Weights that are no bf16 as they are stored, nor become one by a scale; f32 would be three
+    // parts, with which single rows take longer than in f32.
+    Type input = typeOf(op.getInput()).getElementType();
     Type element = typeOf(op.getWeight()).getElementType();
-    bool isWide = !op.getEncoding() && !element.isBF16();
+    bool isWide = input.isF32() || (!op.getEncoding() && !element.isBF16());
     return fits && k % width == 0 && !isWide ? std::optional(x86::TilePairs) : std::nullopt;
   }
   // Groups are whole tiles, or parts of one.

@@ -65,8 +65,8 @@ def Llm_MatmulOp : Llm_Op<"matmul", [Pure, IsolatedFromAbove, AttrSizedOperandSe
     group's inputs times the offset, added in f32 in order of the groups by fused multiply-adds. Of
     a float input a target may also sum, group by group or in equal parts of a long group, the
     products with what the scales multiply, and then scale the sums; an offset is added times the
-    sum of inputs. These sums, and those with a bf16 weight, may take the input as parts of bf16 that
-    add up to it, and the even and the odd columns of each 32 apart.
+    sum of inputs. These sums, and those with a bf16 weight, may take the input as parts of bf16
+    that add up to it, and the even and the odd columns of each 32 apart.
     With `input_scales` ([T], one per row) the sum is multiplied by the row's scale last, before the
     epilogue.
 

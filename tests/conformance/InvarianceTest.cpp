@@ -162,7 +162,7 @@ TEST(Invariance, NarrowMatmul) { checkFamily(matmulCases(), "matmul_bf16", 4); }
 TEST(Invariance, PairMatmul) { checkFamily(matmulCases(), "matmul_bf16_bf16", 3); }
 TEST(Invariance, TiledFloats) {
   checkFamily(matmulCases(), "matmul_bf16_int4g64z_f32_72x1280", 1);
-  checkFamily(matmulCases(), "matmul_f32_int4g64z_f32_72x640", 1);
+  checkFamily(matmulCases(), "matmul_f16_int4g64z_f32_72x640", 1);
 }
 TEST(Invariance, Epilogue) { checkFamily(matmulCases(), "matmul_epilogue_random", 2); }
 TEST(Invariance, Pair) { checkFamily(matmulCases(), "matmul_pair", 2); }

@@ -78,8 +78,8 @@ constexpr int64_t blockColumns(SumMethod method, int64_t group) {
 /// Whether sums are made in tiles of AMX.
 constexpr bool usesTiles(SumMethod method) { return method >= TileGroups; }
 
-/// Parts of bf16 whose sum is an element of the input, without rounding.
-constexpr int64_t inputParts(int64_t type) { return type == kF32 ? 3 : type == kF16 ? 2 : 1; }
+/// Parts of bf16 whose sum is an element of the input of TilePairs, without rounding.
+constexpr int64_t inputParts(int64_t type) { return type == kF16 ? 2 : 1; }
 
 /// Parts of bf16 that weights are expanded to at most, as books of f32 numbers need.
 constexpr int64_t weightParts = 3;

@@ -202,8 +202,6 @@ struct PairedPanel {
         multiplyPart<Sum, 4 + Sum % 2>(tiles, next);
         if (PairedInput::parts() > 1)
           multiplyPart<Sum, 5 - Sum % 2>(tiles, next + pairTileBytes());
-        if (PairedInput::parts() > 2)
-          multiplyPart<Sum, 4 + Sum % 2>(tiles, next + 2 * pairTileBytes());
       }
   }
 
