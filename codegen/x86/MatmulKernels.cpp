@@ -136,8 +136,8 @@ static std::optional<x86::SumMethod> tileMethod(llm::MatmulOp op) {
   int64_t width = group ? group : k;
   if (!isInteger(op)) {
     bool fits = width % (x86::amxRowBytes / 2) == 0 || width == x86::amxRows;
-    // Weights that are no bf16 as they are stored, nor become one by a scale; f32 would be three
-    // parts, with which single rows take longer than in f32.
+    // Inputs of f32 would be three parts, with which single rows take longer than in f32; weights
+    // without an encoding are one part only if they are bf16.
     Type input = typeOf(op.getInput()).getElementType();
     Type element = typeOf(op.getWeight()).getElementType();
     bool isWide = input.isF32() || (!op.getEncoding() && !element.isBF16());

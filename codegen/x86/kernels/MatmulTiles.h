@@ -84,7 +84,7 @@ template <class Products, int Rows> struct TileOfSums {
   Products products;
   const char *left;      ///< the input's tiles from the first group on
   const int32_t *inputs; ///< its sums of the first row and group
-  int32_t *stored;       ///< two tiles
+  int32_t *memory;       ///< for sums of two tiles
 
   /// Adds `groups` groups to totals [Rows][columns], the first ones if `isFirst`.
   void add(int64_t groups, BytesAhead ahead, float *totals, int64_t columns, bool isFirst) const {
@@ -117,13 +117,13 @@ private:
   [[gnu::always_inline]] void step(int64_t first, int64_t groups, Floats *total) const {
     const int64_t group = first + I, stored = group - storeDistance, scaled = group - scaleDistance;
     if (stored >= 0 && stored < groups)
-      tiles.store<I>(this->stored + I % 2 * tileWords, amxRowBytes);
+      tiles.store<I>(memory + I % 2 * tileWords, amxRowBytes);
     if (group < groups) {
       tiles.zero<I>();
       products.template multiply<I>(tiles, left, group);
     }
     if (scaled >= 0 && scaled < groups)
-      scale(scaled, this->stored + (I + 1) % 2 * tileWords, total);
+      scale(scaled, memory + (I + 1) % 2 * tileWords, total);
   }
 
   /// Adds the sums of a group to the totals.
