@@ -226,32 +226,34 @@ static Declined addKernels(llm::KvAppendOp op, llvm::ArrayRef<RangeAttr>, Kernel
   return std::nullopt;
 }
 
-/// Whether AMX has the products of `op`.
-static bool fitsTiles(llm::AttentionOp op) {
+/// How the products of `op` are made: by the widest of what the target has that fits.
+static x86::AttentionMethod attentionMethod(llm::AttentionOp op, bool amx, bool bf16) {
   llm::KvType cache = op.getCache().getType();
-  return typeOf(op.getQuery()).getElementType().isBF16() && cache.getElement().isBF16() &&
-         cache.getHeadDim() % (x86::amxRowBytes / 2) == 0;
+  bool fits = typeOf(op.getQuery()).getElementType().isBF16() && cache.getElement().isBF16() &&
+              cache.getHeadDim() % (x86::amxRowBytes / 2) == 0;
+  if (!fits)
+    return x86::FloatAttention;
+  return amx ? x86::TileAttention : bf16 ? x86::PairAttention : x86::FloatAttention;
 }
 
-/// `amx`: the target has it.
-static KernelVariant attentionKernel(llm::AttentionOp op, int64_t rows, bool amx) {
+static KernelVariant attentionKernel(llm::AttentionOp op, int64_t rows,
+                                     x86::AttentionMethod method) {
   llm::KvType cache = op.getCache().getType();
-  bool tiles = amx && fitsTiles(op);
   int64_t heads = llm::columnsOf(op.getQuery()) / cache.getHeadDim();
   int64_t headsPerKvHead = heads / cache.getHeads();
   int64_t tokens = std::max<int64_t>(rows / headsPerKvHead, 1);
   VariantBuilder variant("Attention", op.getContext());
   variant.attention(op);
   variant.integer("tile_tokens", tokens);
-  variant.integer("tiles", tiles);
+  variant.integer("method", method);
   variant.tiles(cache.getHeads());
   variant.rowsOf(op.getResult(), tokens);
-  x86::AttentionScratch scratch = {tokens * headsPerKvHead, cache.getHeadDim(), tiles};
+  x86::AttentionScratch scratch = {tokens * headsPerKvHead, cache.getHeadDim(), method};
   return variant.take(scratch.bytes());
 }
 
-static Declined addAttention(llm::AttentionOp op, llvm::ArrayRef<RangeAttr> declared, bool amx,
-                             Kernels &kernels) {
+static Declined addAttention(llm::AttentionOp op, llvm::ArrayRef<RangeAttr> declared,
+                             x86::AttentionMethod method, Kernels &kernels) {
   if (llm::rowsOf(typeOf(op.getQuery())).getText() != "T")
     return "its rows must be the dim T";
   if (op.getFp8())
@@ -259,7 +261,7 @@ static Declined addAttention(llm::AttentionOp op, llvm::ArrayRef<RangeAttr> decl
   int64_t most = mostOf(declared, "T");
   int64_t least = 1;
   for (const AttentionShape &shape : kAttentionShapes) {
-    KernelVariant kernel = attentionKernel(op, shape.rows, amx);
+    KernelVariant kernel = attentionKernel(op, shape.rows, method);
     bool last = most <= shape.most;
     if (!last)
       kernel.ranges = {RangeAttr::get(op.getContext(), "T", least, shape.most)};
@@ -314,7 +316,11 @@ LogicalResult X86Provider::kernelsFor(Operation *op, llvm::ArrayRef<RangeAttr> d
             return declined;
           })
           .Case([&](llm::AttentionOp attention) {
-            return addAttention(attention, declared, matmulTemplate.amx, kernels);
+            bool bf16 = llvm::any_of(target.getFeatures(), [](StringAttr feature) {
+              return feature.getValue() == "avx512bf16";
+            });
+            return addAttention(attention, declared,
+                                attentionMethod(attention, matmulTemplate.amx, bf16), kernels);
           })
           .Case<llm::EmbedOp, llm::RmsNormOp, llm::PointwiseOp, llm::RoundOp,
                 llm::QuantizeActivationOp, llm::SliceColumnsOp, llm::GatherRowsOp,

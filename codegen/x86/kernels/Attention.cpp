@@ -3,7 +3,7 @@
 // side by side share each segment of keys and values, decoded or packed once. Buffers: query,
 // positions, token_sequences, block_table, cache, sinks where there are any, result.
 #include "codegen/x86/kernels/AttentionFloats.h"
-#include "codegen/x86/kernels/AttentionTiles.h"
+#include "codegen/x86/kernels/AttentionPairs.h"
 
 namespace ingot::x86 {
 namespace {
@@ -25,15 +25,15 @@ void attendSegment(const Run &run, int64_t begin, int64_t count) {
   float *total = run.scratch + layout.total();
   float *totalMaxima = run.scratch + layout.totalMaxima();
   float *segmentMaxima = run.scratch + layout.segmentMaxima();
-  if (ingot_const_tiles)
-    scoreTiles(run, begin, count, scores);
+  if (layout.pairs())
+    scorePairs(run, begin, count, scores);
   else
     scoreFloats(run, begin, count, scores);
   for (int64_t row = 0; row < run.rows(); ++row)
     segmentMaxima[row] = scaleScores(scores + row * layout.scoreStride(), run.start(row, begin),
                                      run.end(row, begin, count));
-  if (ingot_const_tiles)
-    weighTiles(run, begin, count, scores, segmentMaxima, segment);
+  if (layout.pairs())
+    weighPairs(run, begin, count, scores, segmentMaxima, segment);
   else
     weighFloats(run, begin, count, scores, segmentMaxima, segment);
   for (int64_t row = 0; row < run.rows(); ++row)
@@ -56,7 +56,7 @@ void addSink(const Run &run, int64_t row) {
 }
 
 void attendRun(const Run &run) {
-  if (ingot_const_tiles)
+  if (scratchLayout().pairs())
     copyQueries(run);
   else
     loadQueries(run);

@@ -9,18 +9,26 @@ namespace ingot::x86 {
 /// Positions that are taken together; part of the numerics of llm.attention.
 constexpr int64_t attentionSegment = 256;
 
+/// How products are made.
+enum AttentionMethod : int64_t {
+  FloatAttention, ///< in f32
+  PairAttention,  ///< of bf16, two columns at a time
+  TileAttention,  ///< of bf16 on AMX
+};
+
 /// Scratch of one tile of `rows` (tokens times query heads of a KV head), in f32 words, in this
 /// order: queries [rows][queryStride], keys [segment / 16][headDim][16], values
-/// [valuePanels][segment][16], weights of softmax (on AMX only), scores [rows][scoreStride],
+/// [valuePanels][segment][16], weights of softmax (not in f32), scores [rows][scoreStride],
 /// weighted values of a segment and in all [rows][valueStride] each, maxima in all and of a segment
-/// [rows] each. On AMX queries, keys, values and weights are bf16, the last in two parts, and
-/// queries have no stride. Rows are padded for the register tiles.
+/// [rows] each. Where products are of bf16, queries, keys, values and weights are, the last in two
+/// parts, and queries have no stride. Rows are padded for the register tiles.
 struct AttentionScratch {
   int64_t rows, headDim;
-  bool tiles; ///< products on AMX
+  AttentionMethod method;
 
+  constexpr bool pairs() const { return method != FloatAttention; }
   constexpr int64_t paddedRows() const {
-    return tiles ? (rows + 15) / 16 * 16 : (rows + 11) / 12 * 12;
+    return method == TileAttention ? (rows + 15) / 16 * 16 : (rows + 11) / 12 * 12;
   }
   /// Strides that are no powers of two, so that rows fall into different sets of the cache.
   constexpr int64_t queryStride() const { return (headDim + 15) / 16 * 16 + 16; }
@@ -32,12 +40,12 @@ struct AttentionScratch {
   constexpr int64_t valueStride() const { return valuePanels() * 16; }
 
   constexpr int64_t keys() const {
-    return tiles ? paddedRows() * headDim / 2 : paddedRows() * queryStride();
+    return pairs() ? paddedRows() * headDim / 2 : paddedRows() * queryStride();
   }
   constexpr int64_t values() const { return keys() + cached(attentionSegment * headDim); }
   constexpr int64_t weights() const { return values() + cached(attentionSegment * valueStride()); }
   constexpr int64_t scores() const {
-    return weights() + (tiles ? paddedRows() * weightStride() : 0);
+    return weights() + (pairs() ? paddedRows() * weightStride() : 0);
   }
   constexpr int64_t segment() const { return scores() + paddedRows() * scoreStride(); }
   constexpr int64_t total() const { return segment() + paddedRows() * valueStride(); }
@@ -47,7 +55,7 @@ struct AttentionScratch {
 
 private:
   /// Words of so many elements of the cache.
-  constexpr int64_t cached(int64_t elements) const { return tiles ? elements / 2 : elements; }
+  constexpr int64_t cached(int64_t elements) const { return pairs() ? elements / 2 : elements; }
 };
 
 } // namespace ingot::x86

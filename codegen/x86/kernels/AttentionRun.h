@@ -13,7 +13,7 @@ INGOT_CONST(tile_tokens);
 INGOT_CONST(window); ///< positions that a token attends to; 0: all before it
 INGOT_CONST(sinks);  ///< 1: each query head has one
 INGOT_CONST(sink_type);
-INGOT_CONST(tiles); ///< 1: products on AMX
+INGOT_CONST(method); ///< AttentionMethod
 INGOT_REAL(scale);
 INGOT_REAL(softcap); ///< 0: none
 
@@ -22,7 +22,8 @@ namespace ingot::x86 {
 inline int64_t headsPerKvHead() { return ingot_const_query_heads / ingot_const_kv_heads; }
 
 inline AttentionScratch scratchLayout() {
-  return {ingot_const_tile_tokens * headsPerKvHead(), ingot_const_head_dim, ingot_const_tiles != 0};
+  return {ingot_const_tile_tokens * headsPerKvHead(), ingot_const_head_dim,
+          AttentionMethod(ingot_const_method)};
 }
 
 /// Consecutive tokens of one sequence, for one KV head.

@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Products of llm.attention on AMX, of bf16 queries with keys and values of bf16. The weights of
-// softmax are split into two parts of bf16, whose sum is a weight up to 2^-17.
+// Products of bf16 in tiles of AMX, for llm.attention.
 #pragma once
 
 #include "codegen/x86/kernels/AmxTiles.h"
-#include "codegen/x86/kernels/AttentionRun.h"
-#include "codegen/x86/kernels/Transpose.h"
+#include "codegen/x86/kernels/Vector.h"
 
 namespace ingot::x86 {
 
@@ -13,7 +11,7 @@ namespace ingot::x86 {
 constexpr int64_t tileDepth = amxRowBytes / 2;
 
 /// A product: rows of bf16 (rowStride bytes apart) by panels of tiles [columns / 32][16][16][2].
-struct TileTerm {
+struct PairTerm {
   const char *rows;
   int64_t rowStride;
   const char *panels;
@@ -23,7 +21,7 @@ struct TileTerm {
 /// result [rows][stride] = the sum of `terms` over `depth` tiles, for two tiles of rows by two
 /// panels, or one by up to four: each sum waits for its last product, so that few make slow work.
 template <int RowTiles, int Panels, int Terms>
-[[gnu::always_inline]] inline void multiplyTerms(AmxTiles &tiles, const TileTerm (&terms)[Terms],
+[[gnu::always_inline]] inline void multiplyTerms(AmxTiles &tiles, const PairTerm (&terms)[Terms],
                                                  int64_t row, int64_t panel, int64_t depth,
                                                  float *result, int64_t stride) {
   static_assert(RowTiles * Panels <= 4);
@@ -34,7 +32,7 @@ template <int RowTiles, int Panels, int Terms>
 #pragma clang loop unroll(disable)
   for (int64_t k = 0; k < depth; ++k)
 #pragma clang loop unroll(full)
-    for (const TileTerm &term : terms) {
+    for (const PairTerm &term : terms) {
       const char *left = term.rows + row * term.rowStride + k * amxRowBytes;
       const char *right = term.panels + panel * term.panelStride + k * tileBytes;
       tiles.load<4>(left, term.rowStride);
@@ -67,9 +65,10 @@ template <int RowTiles, int Panels, int Terms>
     tiles.store<3>(second + lanes, stride * 4);
 }
 
+/// The same for all rows and panels.
 template <int Terms>
-inline void multiplyAll(int64_t rows, const TileTerm (&terms)[Terms], int64_t depth, int64_t panels,
-                        float *result, int64_t stride) {
+inline void multiplyTiles(int64_t rows, const PairTerm (&terms)[Terms], int64_t depth,
+                          int64_t panels, float *result, int64_t stride) {
   AmxTiles tiles(rows < amxRows ? rows : amxRows, amxRowBytes);
   for (int64_t row = 0; row < rows; row += 2 * amxRows) {
     bool two = rows - row > amxRows;
@@ -88,111 +87,6 @@ inline void multiplyAll(int64_t rows, const TileTerm (&terms)[Terms], int64_t de
         multiplyTerms<1, 1>(tiles, terms, row, panel, depth, result, stride);
     }
   }
-}
-
-/// Queries as they are, [rows][headDim].
-inline void copyQueries(const Run &run) {
-  const char *queries = static_cast<const char *>(run.launch->buffers[0]);
-  char *to = reinterpret_cast<char *>(run.scratch);
-  const int64_t bytes = ingot_const_head_dim * 2;
-  for (int64_t row = 0; row < run.rows(); ++row)
-    __builtin_memcpy(to + row * bytes, queries + run.element(row) * 2, bytes);
-}
-
-/// Sixteen values of the cache, or columns of a key by twos.
-template <class V> [[gnu::always_inline]] inline V loadCached(const void *base, int64_t element) {
-  return loadVector<V>(static_cast<const char *>(base) + element * 2);
-}
-
-/// Keys of `count` positions from `begin` on as tiles, [segment / 16][headDim / 32], zeros behind
-/// them.
-inline void tileKeys(const Run &run, int64_t begin, int64_t count, char *keys) {
-  const int64_t panelBytes = ingot_const_head_dim / tileDepth * tileBytes;
-  for (int64_t first = 0; first < count; first += lanes) {
-    KvPlace place[lanes];
-    run.places(begin, first, count, place);
-    for (int64_t d = 0; d < ingot_const_head_dim; d += tileDepth) {
-      Floats words[lanes];
-#pragma clang loop unroll(full)
-      for (int i = 0; i < lanes; ++i) {
-        words[i] = loadCached<Floats>(place[i].keys(), place[i].element(run.kvHead) + d);
-        if (first + i >= count)
-          words[i] = Floats{};
-      }
-      transpose(words);
-      char *to = keys + first / lanes * panelBytes + d / tileDepth * tileBytes;
-#pragma clang loop unroll(full)
-      for (int i = 0; i < lanes; ++i)
-        storeVector(to + i * amxRowBytes, words[i]);
-    }
-  }
-}
-
-/// Values of `count` positions from `begin` on as tiles, [headDim / 16][segment / 32], zeros behind
-/// them, up to whole tiles.
-inline void tileValues(const Run &run, int64_t begin, int64_t count, char *values) {
-  const int64_t panelBytes = attentionSegment / tileDepth * tileBytes;
-  const int64_t end = (count + tileDepth - 1) / tileDepth * tileDepth;
-  for (int64_t i = 0; i < end; i += 2) {
-    // The words of a pair of positions are those of a column.
-    int64_t last = count - 1;
-    KvPlace even = run.place(begin + (i < last ? i : last));
-    KvPlace odd = run.place(begin + (i + 1 < last ? i + 1 : last));
-    for (int64_t d = 0; d < ingot_const_head_dim; d += lanes) {
-      Shorts left = loadCached<Shorts>(even.values(), even.element(run.kvHead) + d);
-      Shorts right = loadCached<Shorts>(odd.values(), odd.element(run.kvHead) + d);
-      left = i < count ? left : Shorts{};
-      right = i + 1 < count ? right : Shorts{};
-      storeVector(values + d / lanes * panelBytes + i / 2 * amxRowBytes,
-                  __builtin_convertvector(left, UInts) | __builtin_convertvector(right, UInts)
-                                                             << 16);
-    }
-  }
-}
-
-/// Scores of all rows with positions [begin, begin + count).
-inline void scoreTiles(const Run &run, int64_t begin, int64_t count, float *scores) {
-  AttentionScratch layout = scratchLayout();
-  char *keys = reinterpret_cast<char *>(run.scratch + layout.keys());
-  tileKeys(run, begin, count, keys);
-  const int64_t depth = ingot_const_head_dim / tileDepth, panelBytes = depth * tileBytes;
-  const char *rows = reinterpret_cast<const char *>(run.scratch);
-  TileTerm term = {rows, ingot_const_head_dim * 2, keys, panelBytes};
-  multiplyAll<1>(run.rows(), {term}, depth, (count + lanes - 1) / lanes, scores,
-                 layout.scoreStride());
-}
-
-/// Weights of scores, of which each row has a maximum, times values, the sum of weights behind
-/// them.
-inline void weighTiles(const Run &run, int64_t begin, int64_t count, const float *scores,
-                       const float *maxima, float *segment) {
-  AttentionScratch layout = scratchLayout();
-  char *values = reinterpret_cast<char *>(run.scratch + layout.values());
-  tileValues(run, begin, count, values);
-  char *upper = reinterpret_cast<char *>(run.scratch + layout.weights());
-  const int64_t stride = layout.weightStride() * 2;
-  char *lower = upper + layout.paddedRows() * stride;
-  const int64_t depth = (count + tileDepth - 1) / tileDepth;
-  for (int64_t row = 0; row < run.rows(); ++row) {
-    const float *of = scores + row * layout.scoreStride();
-    const int64_t end = run.end(row, begin, count);
-    Floats sum = {};
-    for (int64_t k = 0; k < depth * tileDepth; k += tileDepth)
-#pragma clang loop unroll(full)
-      for (int64_t i = k; i < k + tileDepth; i += lanes) {
-        Floats weight = weightsAt(of, i, end, maxima[row]);
-        sum += weight;
-        Shorts rounded = narrowBf16(weight);
-        storeVector(upper + row * stride + i * 2, rounded);
-        storeVector(lower + row * stride + i * 2, narrowBf16(weight - widenBf16(rounded)));
-      }
-    storeVector(segment + row * layout.valueStride() + ingot_const_head_dim, Floats{sumLanes(sum)});
-  }
-  const int64_t panelBytes = attentionSegment / tileDepth * tileBytes;
-  TileTerm first = {upper, stride, values, panelBytes}, second = first;
-  second.rows = lower;
-  multiplyAll<2>(run.rows(), {first, second}, depth, ingot_const_head_dim / lanes, segment,
-                 layout.valueStride());
 }
 
 } // namespace ingot::x86

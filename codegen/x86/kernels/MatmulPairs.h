@@ -1,22 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sums of bf16 products, two columns of k at a time, as AVX512-BF16 orders them: in f32 the odd
-// column's product is added first, then the even one's, each fused (Intel SDM, VDPBF16PS).
+// Sums of bf16 products, two columns of k at a time.
 #pragma once
 
 #include "codegen/x86/kernels/PackedInput.h"
 
 namespace ingot::x86 {
-
-/// sum[lane] with the two products of the lane's columns.
-[[gnu::always_inline]] inline Floats dotPairs(Floats sum, Ints weight, Ints x) {
-#ifdef __AVX512BF16__
-  return (Floats)_mm512_dpbf16_ps((__m512)sum, (__m512bh)weight, (__m512bh)x);
-#else
-  auto odd = [](Ints pair) { return (Floats)((UInts)pair & 0xffff0000u); };
-  auto even = [](Ints pair) { return (Floats)((UInts)pair << 16); };
-  return fma(even(weight), even(x), fma(odd(weight), odd(x), sum));
-#endif
-}
 
 /// sums [rows][columns] of `Rows` rows by `Panels` panels. `words`: of the rows, [word][Rows].
 template <int Rows, int Panels>

@@ -11,13 +11,6 @@ namespace ingot::x86 {
 /// Bytes of a row of the input.
 inline int64_t inputRowBytes() { return ingot_const_k * sizeOf(ingot_const_input_type); }
 
-/// The word at `from` in every lane.
-[[gnu::always_inline]] inline Ints splatWord(const void *from) {
-  int32_t word;
-  __builtin_memcpy(&word, from, 4);
-  return Ints{} + word;
-}
-
 /// Rows of the input as tiles read them: [tile][word][rows of the tile]. Words behind k are zeros.
 struct PackedInput {
   const int32_t *words;

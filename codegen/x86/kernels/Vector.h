@@ -239,4 +239,25 @@ template <class V> [[gnu::always_inline]] inline void storeSome(void *to, V valu
   return type == kI8 ? float(*from) : load(type, from, 0)[0];
 }
 
+// ---- Products of words ------------------------------------------------------------------------
+
+/// The word at `from` in every lane.
+[[gnu::always_inline]] inline Ints splatWord(const void *from) {
+  int32_t word;
+  __builtin_memcpy(&word, from, 4);
+  return Ints{} + word;
+}
+
+/// sum[lane] with the products of the lane's two bf16, in f32 as AVX512-BF16 orders them: the odd
+/// one's is added first, then the even one's, each fused (Intel SDM, VDPBF16PS).
+[[gnu::always_inline]] inline Floats dotPairs(Floats sum, Ints weight, Ints x) {
+#ifdef __AVX512BF16__
+  return (Floats)_mm512_dpbf16_ps((__m512)sum, (__m512bh)weight, (__m512bh)x);
+#else
+  auto odd = [](Ints pair) { return (Floats)((UInts)pair & 0xffff0000u); };
+  auto even = [](Ints pair) { return (Floats)((UInts)pair << 16); };
+  return fma(even(weight), even(x), fma(odd(weight), odd(x), sum));
+#endif
+}
+
 } // namespace ingot::x86

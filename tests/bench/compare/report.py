@@ -7,13 +7,15 @@ import statistics
 import checkpoints
 from programs import IK_LLAMA, INGOT, LLAMA_CLANG
 
-BEGIN, END = "<!-- compare_cpu begins -->", "<!-- compare_cpu ends -->"
+# Around the section of one kind of machine.
+BEGIN, END = "<!-- compare_cpu begins: {} -->", "<!-- compare_cpu ends: {} -->"
 REQUIRED = (LLAMA_CLANG, IK_LLAMA)
 # The probes that may bound products with weights of a format: bytes or bf16, at least plain floats.
 PEAKS = {"q4_0": ("vnni_int8", "amx_int8", "fp32"), "q8_0": ("vnni_int8", "amx_int8", "fp32"),
          "bf16": ("avx512_bf16", "amx_bf16", "fp32")}
-# Less than this part of the best probe says that a figure was disturbed.
-DISTURBED = 0.75
+# Less than this part of the best probe says that a figure was disturbed; a figure is not begun
+# below the second, for as long as the run's patience lasts.
+DISTURBED, QUIET = 0.75, 0.9
 UNITS = {"load": "s", "memory": "MiB"}
 
 Row = collections.namedtuple("Row", "shape format threads metric values ratio share dram peak")
@@ -41,24 +43,41 @@ def limit(shape, model_format, metric, probes):
     return int(number) / max(size / probes["dram"], 2 * described.read() * int(number) / most)
 
 
+def bounds(metric, model_format, threads, *probes):
+    """The lowest and the highest of these probes of each kind that bounds a figure, by kind."""
+    of = {("peak", model_format): lambda found: peak(model_format, found)}
+    if metric.startswith("generate"):
+        of["dram"] = lambda found: found.get("dram", 0.0)
+    found = {(name, threads): [rate(probe) for probe in probes] for name, rate in of.items()}
+    return {key: (min(rates), max(rates)) for key, rates in found.items()}
+
+
+def bounds_of(figure):
+    return bounds(figure["metric"], figure["format"], figure["threads"], figure["before"],
+                  figure["after"])
+
+
+def best_bounds(figures):
+    """The best probe of the run, of each kind and number of threads."""
+    best = collections.defaultdict(float)
+    for figure in figures:
+        for key, (_, most) in bounds_of(figure).items():
+            best[key] = max(best[key], most)
+    return best
+
+
+def share_of_best(found, best):
+    """The smallest part that any of these bounds is of the run's best."""
+    return min((least / best[key] for key, (least, _) in found.items() if best[key]), default=1.0)
+
+
 def disturbed(figures):
     """Which figures (their places) have a probe beside them far below the best of the run with as
     many threads: something else used the CPU or, where many weights are read for few products, the
     memory."""
-    best = collections.defaultdict(float)
-    lowest = []
-    for figure in figures:
-        probes = {("peak", figure["format"]): lambda found: peak(figure["format"], found)}
-        if figure["metric"].startswith("generate"):
-            probes["dram"] = lambda found: found.get("dram", 0.0)
-        lowest.append({})
-        for name, of in probes.items():
-            found = [of(figure[when]) for when in ("before", "after")]
-            key = name, figure["threads"]
-            lowest[-1][key] = min(found)
-            best[key] = max(best[key], *found)
-    return {place for place, found in enumerate(lowest)
-            if any(value < DISTURBED * best[key] for key, value in found.items())}
+    best = best_bounds(figures)
+    return {place for place, figure in enumerate(figures)
+            if share_of_best(bounds_of(figure), best) < DISTURBED}
 
 
 def quiet(figures):
@@ -193,14 +212,14 @@ def section(raw, plot):
     """The Markdown between the two comments, from the raw results. `plot`: its path from docs/."""
     figures, programs = raw["figures"], list(raw["programs"])
     missing = absent(programs)
-    heading = "## Beside other programs on a CPU"
+    heading = f"## Beside other programs on a CPU with {raw['kind']}"
     if missing:
         heading += f" (does not count: without {' and '.join(missing)})"
     passes = collections.Counter((f["shape"], f["format"], f["threads"], f["metric"], f["program"])
                                  for f in figures if "value" in f).values()
     counts = f"{min(passes)} to {max(passes)}" if passes and min(passes) != max(passes) \
         else f"{max(passes, default=0)}"
-    lines = [BEGIN, heading, "", f"    {raw['command']}", ""]
+    lines = [BEGIN.format(raw["kind"]), heading, "", f"    {raw['command']}", ""]
     lines += [f"{raw['date']}, {raw['machine']}. Medians; passes: {counts}; programs in turn for "
               "each figure. Weights are synthetic, and one GGUF file is read by all programs. "
               "`share of limit`: Ingot's rate over what the probes taken right before and after it "
@@ -212,6 +231,9 @@ def section(raw, plot):
         lines += ["- other work, looked at before each row of each pass: a median of "
                   f"{statistics.median(raw['busy']):.1f} CPUs, at most {max(raw['busy']):.1f} "
                   "(programs whose threads spin suffer most from it)"]
+    if raw.get("waited"):
+        lines += [f"- {raw['waited']:.1f} minutes were waited for probes of {QUIET:.0%} of the "
+                  "run's best before figures were measured"]
     if count := len(disturbed(figures)):
         lines += [f"- {count} of {len(figures)} figures were disturbed: beside them the peak or, "
                   "of generation, the memory's rate was below "
@@ -220,12 +242,12 @@ def section(raw, plot):
     lines += [f"- {note}" for note in raw.get("notes", [])]
     lines += list(errors(figures))
     lines += ["", summary(figures), "", f"![Rates over the best peer's]({plot})", ""]
-    return "\n".join([*lines, *tables(figures, programs), END])
+    return "\n".join([*lines, *tables(figures, programs), END.format(raw["kind"])])
 
 
-def replace_section(document, text):
-    """The document with the section between the comments replaced, or put at its end."""
-    if BEGIN not in document:
+def replace_section(document, kind, text):
+    """The document with the section of this kind of machine replaced, or put at its end."""
+    if BEGIN.format(kind) not in document:
         return f"{document.rstrip()}\n\n{text}\n"
-    before, _, rest = document.partition(BEGIN)
-    return before + text + rest.partition(END)[2]
+    before, _, rest = document.partition(BEGIN.format(kind))
+    return before + text + rest.partition(END.format(kind))[2]

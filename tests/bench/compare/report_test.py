@@ -31,7 +31,7 @@ del FIGURES[-1]["value"], FIGURES[-1]["peak_bytes"]
 
 def raw(programs):
     return {"figures": FIGURES, "programs": {name: "1.0" for name in programs}, "machine": "2 CPUs",
-            "date": "2026-01-02", "command": "tests/bench/compare_cpu"}
+            "kind": "AVX2", "date": "2026-01-02", "command": "tests/bench/compare_cpu"}
 
 
 class Report(unittest.TestCase):
@@ -57,6 +57,15 @@ class Report(unittest.TestCase):
         rows = {row.metric: row for row in report.rows([*FIGURES, other])}
         self.assertEqual(rows["generate 4"].values[INGOT], 1)
 
+    def test_quiet(self):
+        best = report.best_bounds(FIGURES)
+        for metric, share in (("generate 1", 0.5), ("prompt 512", 0.9)):
+            probes = {**PROBES, "dram": 10e9, "amx_int8": 3.6e12}
+            found = report.bounds(metric, FORMAT, 2, probes)
+            self.assertAlmostEqual(report.share_of_best(found, best), share)
+        # Nothing is known of other threads yet.
+        self.assertEqual(report.share_of_best(report.bounds("load", FORMAT, 1, PROBES), best), 1)
+
     def test_less_is_better(self):
         rows = self.rows()
         self.assertAlmostEqual(rows["load"].ratio, 4)
@@ -75,7 +84,7 @@ class Report(unittest.TestCase):
 
     def test_section(self):
         text = report.section(raw([INGOT, LLAMA_CLANG, IK_LLAMA]), "plot.svg")
-        self.assertIn("\n## Beside other programs on a CPU\n", text)
+        self.assertIn("\n## Beside other programs on a CPU with AVX2\n", text)
         self.assertIn("| q4_0 | 2 | decode x 1, tokens/s | **50.0** | 20.0 | 25.0 | 2.00 | 0.69 | "
                       "20.0 | 4.00 |", text)
         self.assertIn(f"{IK_LLAMA} failed: {SHAPE}, q4_0, 2 threads, prompt 512: `no such type`",
@@ -85,10 +94,12 @@ class Report(unittest.TestCase):
 
     def test_document(self):
         section = report.section(raw([INGOT]), "plot.svg")
-        once = report.replace_section("# Title\n\n## Next\n", section)
-        self.assertEqual(report.replace_section(once, section), once)
-        begun = f"a\n{report.BEGIN}\nold\n{report.END}\nb\n"
-        self.assertEqual(report.replace_section(begun, section), f"a\n{section}\nb\n")
+        once = report.replace_section("# Title\n\n## Next\n", "AVX2", section)
+        self.assertEqual(report.replace_section(once, "AVX2", section), once)
+        old, other = ("{}\nold\n{}".format(report.BEGIN.format(kind), report.END.format(kind))
+                      for kind in ("AVX2", "AMX"))
+        self.assertEqual(report.replace_section(f"a\n{old}\nb\n{other}\n", "AVX2", section),
+                         f"a\n{section}\nb\n{other}\n")
 
     def test_plot(self):
         picture = xml.etree.ElementTree.fromstring(

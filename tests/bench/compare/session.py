@@ -19,13 +19,30 @@ MANY = 4
 BUSY_SECONDS = 0.2
 # A figure that was disturbed is measured again, of all programs alike.
 MOST_TRIES = 3
+# Between two looks at whether the machine is quiet again, and how long that may take at most
+# before one figure.
+LOOK_SECONDS, LONGEST_WAIT = 1.0, 30.0
+
+
+# What machines are told apart by: those with other vectors or tiles have tables of their own.
+KINDS = (("AMX", "amx_tile"), ("AVX-512", "avx512f"), ("AVX2", "avx2"))
+
+
+def cpu_fields():
+    text = pathlib.Path("/proc/cpuinfo").read_text()
+    fields = dict(line.split(":", 1) for line in text.splitlines() if ":" in line)
+    return {name.strip(): value.strip() for name, value in fields.items()}
+
+
+def kind():
+    """The widest of KINDS that the CPU has."""
+    flags = cpu_fields().get("flags", "").split()
+    return next((name for name, flag in KINDS if flag in flags), platform.machine())
 
 
 def machine():
     """The CPU, its instruction sets that matter here, and memory."""
-    text = pathlib.Path("/proc/cpuinfo").read_text()
-    fields = dict(line.split(":", 1) for line in text.splitlines() if ":" in line)
-    fields = {name.strip(): value.strip() for name, value in fields.items()}
+    fields = cpu_fields()
     sets = [name for name, flag in (("AVX-512", "avx512f"), ("VNNI", "avx512_vnni"),
                                     ("BF16", "avx512_bf16"), ("AMX", "amx_tile"))
             if flag in fields.get("flags", "").split()]
@@ -64,9 +81,11 @@ class Run:
         self.start = time.monotonic()
         self.probe = programs.Probe(options.programs.resolve(), options.probe_seconds)
         self.last_probe = None, None, 0.0
+        self.patience = options.wait * 60  # seconds left to wait in
         self.seconds = {}  # of each cell, when it was measured last
         self.raw = {"date": datetime.date.today().isoformat(), "machine": machine(),
-                    "command": self.command(), "notes": list(options.note), "busy": [],
+                    "kind": kind(), "command": self.command(),
+                    "notes": list(options.note), "busy": [],
                     "programs": {p.name: p.version() for p in found}, "figures": []}
 
     def command(self):
@@ -98,11 +117,26 @@ class Run:
         self.last_probe = (model.threads, wanted), measured, time.monotonic()
         return measured
 
+    def quiet_probes(self, model, metric):
+        """The same, once the machine is quiet again or its time to become so is over."""
+        best = report.best_bounds(self.raw["figures"])
+        begun = time.monotonic()
+        while True:
+            measured = self.probes(model)
+            found = report.bounds(metric, model.format, model.threads, measured)
+            waited = time.monotonic() - begun
+            if report.share_of_best(found, best) >= report.QUIET \
+                    or waited > min(LONGEST_WAIT, self.patience):
+                break
+            time.sleep(LOOK_SECONDS)
+        self.patience -= waited
+        return measured
+
     def figure(self, program, model, metric, number):
         kind, _, amount = metric.partition(" ")
         figure = {"shape": model.shape, "format": model.format, "threads": model.threads,
                   "metric": metric, "program": program.name, "pass": number}
-        figure["before"] = self.probes(model)
+        figure["before"] = self.quiet_probes(model, metric)
         begun = time.monotonic()
         try:
             if kind == "load":
@@ -201,6 +235,7 @@ class Run:
         if left_out:
             self.raw["notes"].append(f"{left_out} combinations of shape, weights and threads were "
                                      f"left out after {self.options.minutes:g} minutes")
+        self.raw["waited"] = self.options.wait - self.patience / 60
         self.raw["minutes"] = (time.monotonic() - self.start) / 60
         self.probe.close()
         print(f"took {self.raw['minutes']:.1f} minutes\n")
