@@ -128,21 +128,26 @@ std::optional<std::string> codegen::matmulDeclined(llm::MatmulOp op) {
   return std::nullopt;
 }
 
+/// Whether both sides of `op` are floats in parts of bf16 whose sums are scaled by groups.
+static bool isPairGroups(llm::MatmulOp op) {
+  int64_t group = groupColumns(op), k = llm::columnsOf(op.getInput()), width = group ? group : k;
+  bool fits = width % (x86::amxRowBytes / 2) == 0 || width == x86::amxRows;
+  // Inputs of f32 would be three parts, with which single rows take longer than in f32; weights
+  // without an encoding are one part only if they are bf16.
+  Type input = typeOf(op.getInput()).getElementType();
+  Type element = typeOf(op.getWeight()).getElementType();
+  bool isWide = input.isF32() || (!op.getEncoding() && !element.isBF16());
+  return !isInteger(op) && !isPairs(op) && fits && k % width == 0 && !isWide;
+}
+
 /// How the sums of `op` are made in tiles of AMX; nothing where its columns are no whole tiles.
 static std::optional<x86::SumMethod> tileMethod(llm::MatmulOp op) {
   int64_t group = groupColumns(op), k = llm::columnsOf(op.getInput());
   if (isPairs(op))
     return k % (x86::amxRowBytes / 2) == 0 ? std::optional(x86::TileRows) : std::nullopt;
   int64_t width = group ? group : k;
-  if (!isInteger(op)) {
-    bool fits = width % (x86::amxRowBytes / 2) == 0 || width == x86::amxRows;
-    // Inputs of f32 would be three parts, with which single rows take longer than in f32; weights
-    // without an encoding are one part only if they are bf16.
-    Type input = typeOf(op.getInput()).getElementType();
-    Type element = typeOf(op.getWeight()).getElementType();
-    bool isWide = input.isF32() || (!op.getEncoding() && !element.isBF16());
-    return fits && k % width == 0 && !isWide ? std::optional(x86::TilePairs) : std::nullopt;
-  }
+  if (!isInteger(op))
+    return isPairGroups(op) ? std::optional(x86::TilePairs) : std::nullopt;
   // Groups are whole tiles, or parts of one.
   if (k % width != 0 || (width % x86::amxRowBytes != 0 && (!group || width > x86::amxRowBytes)))
     return std::nullopt;
@@ -150,9 +155,13 @@ static std::optional<x86::SumMethod> tileMethod(llm::MatmulOp op) {
   return width == k && isPlain ? x86::TileRows : x86::TileGroups;
 }
 
-/// How the sums of `op` are made without AMX.
-static x86::SumMethod registerMethod(llm::MatmulOp op) {
-  return isPairs(op) ? x86::PairDots : isInteger(op) ? x86::ByteDots : x86::FloatColumns;
+/// How the sums of `op` are made without AMX; `bf16`: with its dot products.
+static x86::SumMethod registerMethod(llm::MatmulOp op, bool bf16) {
+  if (isPairs(op))
+    return x86::PairDots;
+  if (isInteger(op))
+    return x86::ByteDots;
+  return bf16 && isPairGroups(op) ? x86::PairGroups : x86::FloatColumns;
 }
 
 /// The shapes of the kernels for `op`, on a target with AMX or without.
@@ -182,7 +191,7 @@ static bool gathersRows(llm::MatmulOp op) {
 
 /// A variant for tiles of such sizes; `amx`: of AMX, for which there is a method.
 static KernelVariant matmulKernel(llm::MatmulOp op, int64_t tileRows, int64_t tileColumns, bool amx,
-                                  llvm::StringRef code) {
+                                  const MatmulTemplate &made) {
   int64_t k = llm::columnsOf(op.getInput());
   int64_t panels = llvm::divideCeil(op.expertRows(), x86::panelRows);
   int64_t tilePanels = std::min(tileColumns / x86::panelRows, panels);
@@ -199,7 +208,7 @@ static KernelVariant matmulKernel(llm::MatmulOp op, int64_t tileRows, int64_t ti
   variant.type("input_type", op.getInput());
   variant.type("weight_type", op.getWeight());
   variant.type("result_type", op.getResult());
-  x86::SumMethod method = amx ? *tileMethod(op) : registerMethod(op);
+  x86::SumMethod method = amx ? *tileMethod(op) : registerMethod(op, made.bf16);
   variant.integer("method", method);
   variant.integer("scale_mode", !encoding                 ? x86::NoScale
                                 : encoding.getGroup() < 0 ? x86::TensorScale
@@ -214,7 +223,7 @@ static KernelVariant matmulKernel(llm::MatmulOp op, int64_t tileRows, int64_t ti
   variant.regionOperands(op.getEpilogueOperands(), op.getResult(), kEpilogueOperands);
   variant.candidate((amx ? "Matmul:t" : "Matmul:r") + llvm::Twine(tileRows) + ",c" +
                         llvm::Twine(tilePanels * x86::panelRows),
-                    code);
+                    made.code);
   variant.tiles(llvm::divideCeil(panels, tilePanels));
   if (op.getOrder())
     variant.extent(groupTiles(op, tileRows));
@@ -246,8 +255,7 @@ void codegen::matmulKernels(llm::MatmulOp op, llvm::ArrayRef<engine::RangeAttr> 
   int64_t most = mostOf(declared, dim);
   int64_t least = 1;
   for (const Shape &shape : shapesFor(op, made.amx)) {
-    KernelVariant kernel =
-        matmulKernel(op, shape.tileRows, columnsOf(shape, op), shape.amx, made.code);
+    KernelVariant kernel = matmulKernel(op, shape.tileRows, columnsOf(shape, op), shape.amx, made);
     int64_t end = mostOf(shape, op);
     bool last = most <= end;
     if (!last)
@@ -266,7 +274,7 @@ void codegen::matmulCandidates(llm::MatmulOp op, const MatmulTemplate &made,
     bool fits = made.amx && tileMethod(op);
     if (amx ? !fits : fits && !isInteger(op))
       continue;
-    KernelVariant kernel = matmulKernel(op, tileRows, tileColumns, amx, made.code);
+    KernelVariant kernel = matmulKernel(op, tileRows, tileColumns, amx, made);
     // Tiles that are wider than the product are cut to it, and are the same kernel then.
     if (llvm::none_of(kernels, [&](const KernelVariant &other) {
           return other.constants == kernel.constants;

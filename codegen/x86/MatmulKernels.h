@@ -14,10 +14,11 @@ engine::LayoutAttr matmulLayout(llm::MatmulOp op, unsigned operand);
 /// Why there is no kernel for `op`; nothing if there is one.
 std::optional<std::string> matmulDeclined(llm::MatmulOp op);
 
-/// The compiled template.
+/// The compiled template, and what its target has.
 struct MatmulTemplate {
   llvm::StringRef code; ///< of the process's lifetime
-  bool amx;             ///< whether it may use the tiles of AMX
+  bool amx;             ///< the tiles of AMX, or their twin
+  bool bf16;            ///< dot products of bf16
 };
 
 /// Kernels for `op`, which matmulDeclined accepts: one for single rows, two for blocks of rows.

@@ -227,13 +227,13 @@ static Declined addKernels(llm::KvAppendOp op, llvm::ArrayRef<RangeAttr>, Kernel
 }
 
 /// How the products of `op` are made: by the widest of what the target has that fits.
-static x86::AttentionMethod attentionMethod(llm::AttentionOp op, bool amx, bool bf16) {
+static x86::AttentionMethod attentionMethod(llm::AttentionOp op, const MatmulTemplate &has) {
   llm::KvType cache = op.getCache().getType();
   bool fits = typeOf(op.getQuery()).getElementType().isBF16() && cache.getElement().isBF16() &&
               cache.getHeadDim() % (x86::amxRowBytes / 2) == 0;
   if (!fits)
     return x86::FloatAttention;
-  return amx ? x86::TileAttention : bf16 ? x86::PairAttention : x86::FloatAttention;
+  return has.amx ? x86::TileAttention : has.bf16 ? x86::PairAttention : x86::FloatAttention;
 }
 
 static KernelVariant attentionKernel(llm::AttentionOp op, int64_t rows,
@@ -316,11 +316,8 @@ LogicalResult X86Provider::kernelsFor(Operation *op, llvm::ArrayRef<RangeAttr> d
             return declined;
           })
           .Case([&](llm::AttentionOp attention) {
-            bool bf16 = llvm::any_of(target.getFeatures(), [](StringAttr feature) {
-              return feature.getValue() == "avx512bf16";
-            });
-            return addAttention(attention, declared,
-                                attentionMethod(attention, matmulTemplate.amx, bf16), kernels);
+            return addAttention(attention, declared, attentionMethod(attention, matmulTemplate),
+                                kernels);
           })
           .Case<llm::EmbedOp, llm::RmsNormOp, llm::PointwiseOp, llm::RoundOp,
                 llm::QuantizeActivationOp, llm::SliceColumnsOp, llm::GatherRowsOp,

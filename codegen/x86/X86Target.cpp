@@ -182,7 +182,8 @@ public:
 
   std::unique_ptr<engine::KernelProvider> createProvider(engine::TargetAttr target) const override {
     const Level *level = findLevel(target.getName());
-    return level ? createX86Provider(target, {matmulCode(level->templates()), level->amx})
+    return level ? createX86Provider(target, {matmulCode(level->templates()), level->amx,
+                                              llvm::is_contained(level->required, "avx512bf16")})
                  : nullptr;
   }
 

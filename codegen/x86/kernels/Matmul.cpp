@@ -4,6 +4,7 @@
 #include "codegen/native/kernels/Groups.h"
 #include "codegen/x86/kernels/Epilogue.h"
 #include "codegen/x86/kernels/MatmulFloat.h"
+#include "codegen/x86/kernels/MatmulPairGroups.h"
 #include "codegen/x86/kernels/MatmulPairs.h"
 #include "codegen/x86/kernels/MatmulTilePairs.h"
 #include "codegen/x86/kernels/MatmulTileRows.h"
@@ -197,6 +198,8 @@ void takeManyRows(const Arguments &arguments, const Block &block, const Scratch 
   case ByteDots:
     return withByteTiles(
         [&]<int Most>() { SummedInput::take<Most>(arguments.input, block.rows, words, sums); });
+  case PairGroups:
+    return PackedPairs::take(arguments.input, block.rows, words, Scratch::as<float>(scratch.block));
   case TileGroups:
     return TiledInput::take(arguments.input, block.rows, scratch.copied, sums);
   case TilePairs:
@@ -224,6 +227,10 @@ void sumManyRows(const Arguments &arguments, const Block &block, const Scratch &
       integerBlock<Most>(arguments.weights, panel, block.panels, {packed, inputs}, rows, sums,
                          scratch.weights);
     });
+  case PairGroups:
+    return pairGroupsBlock(arguments.weights, panel, block.panels,
+                           {packed.words, Scratch::as<float>(scratch.block)}, rows, sums,
+                           scratch.weights);
   case TilePairs:
     return tilePairsBlock(arguments.weights, panel, block.panels, {rows, scratch.copied, inputs},
                           sums, sumColumnsOf(block), scratch.weights);
@@ -258,7 +265,9 @@ extern "C" void ingot_kernel(const IngotLaunch *launch) {
   if (block.rows.count <= 0 || block.panels <= 0)
     return;
 
-  constexpr auto isSingle = [] { return ingot_const_tile_rows == 1; };
+  constexpr auto isSingle = [] {
+    return ingot_const_tile_rows == 1 && ingot_const_method != PairGroups;
+  };
   if (scratch.kept->rowTile != launch->tile[1]) {
     if (isSingle())
       takeSingleRow(arguments, block, scratch);

@@ -50,27 +50,33 @@ enum SumMethod : int64_t {
   FloatColumns, ///< in f32, column after column
   PairDots,     ///< of bf16 by bf16, two columns at a time
   ByteDots,     ///< of bytes, exact within a group
+  PairGroups,   ///< of floats as parts of bf16, two columns at a time, scaled by groups
   TileGroups,   ///< of bytes on AMX, exact within a group
-  TilePairs,    ///< of floats as parts of bf16 on AMX, scaled outside of the tiles
+  TilePairs,    ///< of floats as parts of bf16 on AMX, scaled by groups
   TileRows,     ///< of bytes or of bf16 on AMX, over all of k
 };
 
-/// Columns whose products are summed before they are scaled, of groups of `group` columns.
-/// TilePairs cuts long groups into equal parts.
+/// Whether floats are multiplied as parts of bf16, and scaled by groups.
+constexpr bool hasPairGroups(SumMethod method) {
+  return method == PairGroups || method == TilePairs;
+}
+
+/// Columns whose products are summed before they are scaled, of groups of `group` columns. Of pairs
+/// long groups are cut into equal parts.
 constexpr int64_t summedColumns(SumMethod method, int64_t group) {
   int64_t columns = group;
-  if (method == TilePairs && group > segmentColumns)
+  if (hasPairGroups(method) && group > segmentColumns)
     for (columns = segmentColumns; group % columns != 0;)
       columns -= amxRowBytes / 2;
   return columns;
 }
 
-/// Columns that ByteDots, TileGroups and TilePairs multiply by all rows before they go on in k:
-/// whole groups of `group` columns. The panels that are multiplied together are 16 KB, which stay
-/// in the first-level cache, beside a tile of rows as large; tiles go through all panels first, so
-/// that rows stay in the second.
+/// Columns that products by groups multiply by all rows before they go on in k: whole groups of
+/// `group` columns. The panels that are multiplied together are 16 KB, which stay in the
+/// first-level cache, beside a tile of rows as large; tiles go through all panels first, so that
+/// rows stay in the second.
 constexpr int64_t blockColumns(SumMethod method, int64_t group) {
-  const int64_t bytes = method == TilePairs ? 2 : 1;
+  const int64_t bytes = hasPairGroups(method) ? 2 : 1;
   const int64_t most = 1024 / bytes / (method == TileGroups ? 1 : expandedPanels);
   return group < most ? most / group * group : group;
 }
@@ -78,7 +84,7 @@ constexpr int64_t blockColumns(SumMethod method, int64_t group) {
 /// Whether sums are made in tiles of AMX.
 constexpr bool usesTiles(SumMethod method) { return method >= TileGroups; }
 
-/// Parts of bf16 whose sum is an element of the input of TilePairs, without rounding.
+/// Parts of bf16 whose sum is an element of such an input, without rounding.
 constexpr int64_t inputParts(int64_t type) { return type == kF16 ? 2 : 1; }
 
 /// Parts of bf16 that weights are expanded to at most, as books of f32 numbers need.
@@ -86,7 +92,7 @@ constexpr int64_t weightParts = 3;
 
 /// Bytes of an element of the input, of type `type` and `bytes` bytes, where it is copied.
 constexpr int64_t copiedElementBytes(SumMethod method, int64_t type, int64_t bytes) {
-  return method == TilePairs ? 2 * inputParts(type) : bytes;
+  return hasPairGroups(method) ? 2 * inputParts(type) : bytes;
 }
 
 /// Rows of a tile from which on TileRows copies all of them: fewer are read where they are, since
@@ -108,7 +114,8 @@ constexpr bool copiesAllRows(int64_t rows, bool gathered) {
 ///   for blocks of rows two panels as bytes [blockColumns][32] with the scales and offsets or zero
 ///   points [groups][32] of four bytes each; TileGroups has one panel, and before it the tiles'
 ///   sums;
-/// - TilePairs likewise, with sums f32, two panels, and panels and copy as parts of bf16;
+/// - TilePairs likewise, with sums f32, two panels, and panels and copy as parts of bf16, and so
+///   PairGroups, without the tiles' sums;
 /// - TileRows the rows that are copied, [tile of rows][tile of columns][16][64] bytes.
 struct MatmulScratch {
   SumMethod method;
@@ -133,13 +140,13 @@ struct MatmulScratch {
   constexpr int64_t blockBytes() const {
     if (method == FloatColumns)
       return rows == 1 ? roundUp(k, 16) * 4 : paddedRows() * inputStride * 4;
-    bool sums = method == ByteDots || method == TileGroups || method == TilePairs;
+    bool sums = method == ByteDots || method == TileGroups || hasPairGroups(method);
     return sums ? roundUp(paddedRows() * groups() * 4, 64) : 0;
   }
   constexpr int64_t copiedBytes() const {
     if (method == FloatColumns)
       return 0;
-    if (method == TileGroups || method == TilePairs)
+    if (method == TileGroups || hasPairGroups(method))
       return roundUp(paddedRows() * k * inputBytes, 64);
     if (method == TileRows)
       return (copiesAllRows(rows, gathered) ? paddedRows() : amxRows) *
@@ -153,12 +160,13 @@ struct MatmulScratch {
       return 2 * segmentColumns * panelRows * 4;
     const int64_t block = blockColumns(method, group), columns = block < k ? block : k;
     const int64_t numbers = (columns + group - 1) / group;
-    if (method == TilePairs)
-      return tileSumBytes + expandedPanels * pairedPanelBytes(block, block / group);
+    if (hasPairGroups(method))
+      return (usesTiles(method) ? tileSumBytes : 0) +
+             expandedPanels * pairedPanelBytes(block, block / group);
     const int64_t expanded = (roundUp(columns, 8) + 2 * numbers * 4) * panelRows;
     return method == TileGroups ? tileSumBytes + expanded : expandedPanels * expanded;
   }
-  /// Of a panel that TilePairs has expanded: values, scales and offsets.
+  /// Of a panel expanded to pairs: values, scales and offsets.
   static constexpr int64_t pairedPanelBytes(int64_t columns, int64_t groups) {
     return (columns * 2 * weightParts + 2 * groups * 4) * panelRows;
   }

@@ -472,29 +472,10 @@ struct SummedInput {
 template <int Rows, int Panels, class Source>
 inline void integerTile(const Source &weights, const SummedInput &input, GroupRange range,
                         int64_t row, float *sums, int64_t columns) {
-  // Registers hold exact sums and, where that many are enough for both, totals.
-  constexpr int sumRegisters = tilePanels * tileRows;
-  constexpr bool keepsTotals = tilePanels > 1 && 2 * Rows * Panels <= sumRegisters;
   const int64_t firstColumn = GroupColumns::of(range.first).first;
   const int32_t *words = input.rows.row(row) + firstColumn / 4 * Rows;
-  Floats total[Rows][Panels];
-  auto forTotals = [&](auto use) __attribute__((always_inline)) {
-#pragma clang loop unroll(full)
-    for (int r = 0; r < Rows; ++r)
-#pragma clang loop unroll(full)
-      for (int p = 0; p < Panels; ++p)
-        use(total[r][p], sums + (row + r) * columns + p * panelRows);
-  };
-  auto loadTotals = [&](int64_t group) __attribute__((always_inline)) {
-    forTotals([&](Floats &sum, const float *from) __attribute__((always_inline)) {
-      sum = group ? loadVector<Floats>(from) : Floats{};
-    });
-  };
-  auto storeTotals = [&]() __attribute__((always_inline)) {
-    forTotals([](Floats sum, float *to) __attribute__((always_inline)) { storeVector(to, sum); });
-  };
-  if (keepsTotals)
-    loadTotals(range.first);
+  RegisterTotals<Rows, Panels> totals(sums + row * columns, columns);
+  totals.begin(range.first == 0);
   for (int64_t group = range.first; group < range.end; ++group) {
     GroupColumns own = GroupColumns::of(group);
     const int32_t *inputs = input.sums + row * Weights::groups() + group * Rows;
@@ -527,8 +508,7 @@ inline void integerTile(const Source &weights, const SummedInput &input, GroupRa
           for (int p = 0; p < Panels; ++p)
             sum[r][p] = dot(sum[r][p], high[p], Ints{} + x[Rows + r]);
     }
-    if (!keepsTotals)
-      loadTotals(group);
+    totals.beginGroup(group == 0);
     const int64_t place = group - range.first;
 #pragma clang loop unroll(full)
     for (int p = 0; p < Panels; ++p) {
@@ -540,14 +520,12 @@ inline void integerTile(const Source &weights, const SummedInput &input, GroupRa
         const int32_t inputSum = inputs[r] / startFactor(Source::bias());
         Floats exact =
             Source::hasZeros() ? lessZeros(sum[r][p], zero, inputSum) : toFloats(sum[r][p]);
-        total[r][p] = closeGroup(total[r][p], exact, scale, offset, splat(float(inputSum)));
+        totals.of[r][p] = closeGroup(totals.of[r][p], exact, scale, offset, splat(float(inputSum)));
       }
     }
-    if (!keepsTotals)
-      storeTotals();
+    totals.endGroup();
   }
-  if (keepsTotals)
-    storeTotals();
+  totals.end();
 }
 
 /// The sums of all rows, [row][groups].

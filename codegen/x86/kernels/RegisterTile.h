@@ -42,6 +42,57 @@ template <int Rows, int Panels>
       result[r][p] = sum[r][p];
 }
 
+/// Totals of a register tile whose groups are summed on their own and then scaled: in registers
+/// where these hold sums and totals, else in memory from one group to the next.
+template <int Rows, int Panels> struct RegisterTotals {
+  static constexpr bool stay = tilePanels > 1 && 2 * Rows *Panels <= tilePanels *tileRows;
+
+  Floats of[Rows][Panels];
+
+  /// `sums`: [Rows][columns].
+  [[gnu::always_inline]] RegisterTotals(float *sums, int64_t columns)
+      : sums(sums), columns(columns) {}
+
+  /// Before the first group of a range, and behind its last; `isFirst`: of all.
+  [[gnu::always_inline]] void begin(bool isFirst) {
+    if (stay)
+      load(isFirst);
+  }
+  [[gnu::always_inline]] void end() {
+    if (stay)
+      store();
+  }
+  /// Before a group is added, and behind it.
+  [[gnu::always_inline]] void beginGroup(bool isFirst) {
+    if (!stay)
+      load(isFirst);
+  }
+  [[gnu::always_inline]] void endGroup() {
+    if (!stay)
+      store();
+  }
+
+private:
+  float *sums;
+  int64_t columns;
+
+  template <class Use> [[gnu::always_inline]] void forAll(Use use) {
+#pragma clang loop unroll(full)
+    for (int r = 0; r < Rows; ++r)
+#pragma clang loop unroll(full)
+      for (int p = 0; p < Panels; ++p)
+        use(of[r][p], sums + r * columns + p * lanes);
+  }
+  [[gnu::always_inline]] void load(bool isFirst) {
+    forAll([&](Floats &total, const float *from) __attribute__((always_inline)) {
+      total = isFirst ? Floats{} : loadVector<Floats>(from);
+    });
+  }
+  [[gnu::always_inline]] void store() {
+    forAll([](Floats total, float *to) __attribute__((always_inline)) { storeVector(to, total); });
+  }
+};
+
 /// Calls tile.operator()<Rows>(row) for tiles of at most `Most` rows, a multiple of 6, that cover
 /// `rows` rows; the last one may reach past them, up to a multiple of `Most`.
 template <int Most = tileRows, class Tile>

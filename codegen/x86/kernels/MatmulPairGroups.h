@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: Apache-2.0
+// Products of floats with encoded weights by dot products of bf16: registers sum a group, whose
+// sums are scaled outside.
+#pragma once
+
+#include "codegen/x86/kernels/PairedWeights.h"
+
+namespace ingot::x86 {
+
+/// Whether so few rows are multiplied that panels are taken apart for each tile of them.
+constexpr bool readsStored(int64_t rows) { return rows <= registerRows; }
+
+/// Calls tile.operator()<Rows>(row) for register tiles that cover `rows` rows: their sums, totals
+/// and a panel's columns stay in registers.
+template <class Tile> [[gnu::always_inline]] inline void forPairTiles(int64_t rows, Tile tile) {
+  constexpr int most = 4, expandedMost = tilePanels > 1 ? tileRows / 2 : tileRows;
+  if (!readsStored(rows))
+    return forRowTiles<expandedMost>(rows, tile);
+  int64_t row = 0;
+  for (; rows - row > 2; row += most)
+    tile.template operator()<most>(row);
+  if (rows - row == 2)
+    tile.template operator()<2>(row);
+  else if (rows - row == 1)
+    tile.template operator()<1>(row);
+}
+
+/// Rows of the input as register tiles read them.
+struct PackedPairs {
+  const int32_t *words; ///< [tile][k / 8][part][4][rows of the tile]
+  const float *sums;    ///< over groups [row][groups], where products need them
+
+  /// Words of eight columns of a row.
+  static int64_t blockWords() { return 4 * pairInputParts(); }
+
+  /// Those of the tile that begins with row `row`.
+  const int32_t *row(int64_t row) const { return words + row * (ingot_const_k / 8) * blockWords(); }
+
+  /// Fills `words` and `sums`. In place of rows that tiles reach beyond `rows` is their first one.
+  static void take(const void *input, const Rows &rows, int32_t *words, float *sums) {
+    forPairTiles(rows.count, [&]<int Count>(int64_t first) {
+      int32_t *tile = words + first * (ingot_const_k / 8) * blockWords();
+      for (int64_t r = 0; r < Count; ++r) {
+        const int64_t row = first + r < rows.count ? first + r : first;
+        splitRow(input, rows, row, sums + row * pairedGroups(),
+                 [&](int64_t k, int64_t part, Shorts pairs) {
+                   int32_t word[8];
+                   storeVector(word, pairs);
+#pragma clang loop unroll(full)
+                   for (int64_t i = 0; i < 8; ++i)
+                     tile[((k / 8 + i / 4) * blockWords() + part * 4 + i % 4) * Count + r] =
+                         word[i];
+                 });
+      }
+    });
+  }
+};
+
+/// Panels as they are stored. Groups count from the first of all on.
+template <int Panels> struct StoredPairs {
+  static constexpr int count = Panels;
+  using Columns = PairColumns;
+
+  const Weights &weights;
+  int64_t panel, parts;
+  PairNumbers numbers[weightParts];
+
+  StoredPairs(const Weights &weights, int64_t panel)
+      : weights(weights), panel(panel), parts(PairNumbers::parts(weights)),
+        numbers{{weights, 0}, {weights, 1}, {weights, 2}} {}
+
+  /// Asks memory for what follows column `k`, and for the scales of `group`, of the next panels.
+  [[gnu::always_inline]] void ask(int64_t k) const {
+    PanelsAhead<Panels>{weights.panel(panel), Weights::panelBytes()}.ask(panelOffset(k));
+  }
+  [[gnu::always_inline]] void askScales(int64_t group) const {
+#pragma clang loop unroll(full)
+    for (int p = 0; p < Panels; ++p)
+      weights.askScale(panel + Panels + p, group * pairedWidth() / groupWidth());
+  }
+
+  [[gnu::always_inline]] Columns columns(int64_t k, int p) const {
+    return PairColumns::load(weights.panel(panel + p), k);
+  }
+  [[gnu::always_inline]] Ints pair(const Columns &columns, int64_t part, int i) const {
+    return columns.pair(i, numbers[part]);
+  }
+  [[gnu::always_inline]] Floats scale(int64_t group, int p) const {
+    return pairedScale(weights, panel + p, group);
+  }
+  [[gnu::always_inline]] Floats offset(int64_t group, int p, Floats scale) const {
+    return pairedOffset(weights, panel + p, group, scale);
+  }
+};
+
+/// Some groups of panels in scratch memory.
+template <int Panels> struct ExpandedPairs {
+  static constexpr int count = Panels;
+  using Columns = const Ints *;
+
+  int64_t parts, first;
+  PairedPanel panels[Panels];
+
+  ExpandedPairs(char *memory, const Weights &weights, int64_t panel, GroupRange range)
+      : parts(PairNumbers::parts(weights)), first(range.first) {
+#pragma clang loop unroll(full)
+    for (int p = 0; p < Panels; ++p)
+      panels[p] = PairedPanel::expand(memory + p * PairedPanel::bytes(), weights, panel + p, range);
+  }
+
+  [[gnu::always_inline]] void ask(int64_t) const {}
+  [[gnu::always_inline]] void askScales(int64_t) const {}
+  [[gnu::always_inline]] Columns columns(int64_t k, int p) const {
+    return panels[p].values + (k - first * pairedWidth()) / 2;
+  }
+  [[gnu::always_inline]] Ints pair(Columns columns, int64_t part, int i) const {
+    return columns[part * panels[0].partWords + i];
+  }
+  [[gnu::always_inline]] Floats scale(int64_t group, int p) const {
+    return panels[p].scales[group - first];
+  }
+  [[gnu::always_inline]] Floats offset(int64_t group, int p, Floats) const {
+    return panels[p].offsets[group - first];
+  }
+};
+
+/// Adds the groups of `range` of `Rows` rows from `row` on to sums [rows][columns].
+template <int Rows, class Source>
+inline void pairGroupsTile(const Source &source, const PackedPairs &input, GroupRange range,
+                           int64_t row, float *sums, int64_t columns) {
+  constexpr int Panels = Source::count;
+  RegisterTotals<Rows, Panels> totals(sums + row * columns, columns);
+  totals.begin(range.first == 0);
+  for (int64_t group = range.first; group < range.end; ++group) {
+    Floats sum[Rows][Panels] = {};
+    if (row == 0)
+      source.askScales(group);
+#pragma clang loop unroll(disable)
+    for (int64_t k = group * pairedWidth(); k < (group + 1) * pairedWidth(); k += 8) {
+      if (row == 0)
+        source.ask(k);
+      typename Source::Columns stored[Panels];
+#pragma clang loop unroll(full)
+      for (int p = 0; p < Panels; ++p)
+        stored[p] = source.columns(k, p);
+      const int32_t *words = input.row(row) + k / 8 * PackedPairs::blockWords() * Rows;
+#pragma clang loop unroll(disable)
+      for (int64_t part = 0; part < source.parts; ++part)
+#pragma clang loop unroll(full)
+        for (int i = 0; i < 4; ++i) {
+          Ints pair[Panels];
+#pragma clang loop unroll(full)
+          for (int p = 0; p < Panels; ++p)
+            pair[p] = source.pair(stored[p], part, i);
+          for (int64_t x = 0; x < pairInputParts(); ++x)
+#pragma clang loop unroll(full)
+            for (int r = 0; r < Rows; ++r)
+#pragma clang loop unroll(full)
+              for (int p = 0; p < Panels; ++p)
+                sum[r][p] = dotPairs(sum[r][p], pair[p], Ints{} + words[(x * 4 + i) * Rows + r]);
+        }
+    }
+    totals.beginGroup(group == 0);
+#pragma clang loop unroll(full)
+    for (int p = 0; p < Panels; ++p) {
+      Floats scale = source.scale(group, p);
+      Floats offset = needsGroupSums() ? source.offset(group, p, scale) : Floats{};
+#pragma clang loop unroll(full)
+      for (int r = 0; r < Rows; ++r) {
+        float inputs = needsGroupSums() ? input.sums[(row + r) * pairedGroups() + group] : 0.0f;
+        totals.of[r][p] = closePairs(totals.of[r][p], sum[r][p], scale, &offset, inputs);
+      }
+    }
+    totals.endGroup();
+  }
+  totals.end();
+}
+
+/// sums [rows][panels * 16] of a block of rows; `memory` is for ExpandedPairs.
+inline void pairGroupsBlock(const Weights &weights, int64_t panel, int64_t panels,
+                            const PackedPairs &input, int64_t rows, float *sums, char *memory) {
+  const int64_t columns = panels * panelRows;
+  auto take = [&]<int Panels>(int64_t p) {
+    if (readsStored(rows)) {
+      const StoredPairs<Panels> source(weights, panel + p);
+      return forPairTiles(rows, [&]<int Rows>(int64_t row) {
+        pairGroupsTile<Rows>(source, input, {0, pairedGroups()}, row, sums + p * panelRows,
+                             columns);
+      });
+    }
+    if constexpr (Panels <= tilePanels)
+      for (int64_t first = 0; first < pairedGroups(); first += pairedBlock()) {
+        const int64_t end = first + pairedBlock();
+        const GroupRange range = {first, end < pairedGroups() ? end : pairedGroups()};
+        const ExpandedPairs<Panels> source(memory, weights, panel + p, range);
+        forPairTiles(rows, [&]<int Rows>(int64_t row) {
+          pairGroupsTile<Rows>(source, input, range, row, sums + p * panelRows, columns);
+        });
+      }
+  };
+  constexpr int fewRows = 2;
+  int64_t p = 0;
+  if (rows <= fewRows) // more sums, to hide the time that one takes
+    for (; p + floatRowPanels <= panels; p += floatRowPanels)
+      take.template operator()<floatRowPanels>(p);
+  for (; p + tilePanels <= panels; p += tilePanels)
+    take.template operator()<tilePanels>(p);
+  for (; p < panels; ++p)
+    take.template operator()<1>(p);
+}
+
+} // namespace ingot::x86
