@@ -21,6 +21,16 @@ struct Rows {
   int64_t input(int64_t index) const { return result(index) / ingot_const_input_share; }
 };
 
+/// Asks memory for a line of weights: into the first-level cache, but where there is AVX512-BF16
+/// and no AMX, which are AMD's CPUs, into the second, since the first waits for few lines at once.
+[[gnu::always_inline]] inline void askLine(const char *line) {
+#if defined(__AVX512BF16__) && !defined(__AMX_TILE__)
+  __builtin_prefetch(line, 0, 2);
+#else
+  __builtin_prefetch(line);
+#endif
+}
+
 /// What is asked for from memory while `Panels` panels that follow each other are read side by
 /// side: each panel so many bytes ahead, behind its end the panel that will be read in its place.
 /// Hardware looks ahead within a page only.
@@ -36,7 +46,7 @@ template <int Panels> struct PanelsAhead {
       ahead += (Panels - 1) * bytes;
 #pragma clang loop unroll(full)
     for (int p = 0; p < Panels; ++p)
-      __builtin_prefetch(first + p * bytes + ahead);
+      askLine(first + p * bytes + ahead);
   }
 };
 
@@ -72,8 +82,7 @@ struct Weights {
   /// Asks memory for the scales of a group.
   [[gnu::always_inline]] void askScale(int64_t panel, int64_t group) const {
     if (ingot_const_scale_mode == RowScale && ingot_const_scale_form == kPlainScales)
-      __builtin_prefetch(scales +
-                         (panel * groups() + group) * panelRows * sizeOf(ingot_const_scale_type));
+      askLine(scales + (panel * groups() + group) * panelRows * sizeOf(ingot_const_scale_type));
   }
 
   /// Zero points; only where they are stored.
