@@ -1,22 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
-// Products of floats with encoded weights by dot products of bf16: registers
-// sum a group, whose sums are scaled outside.
+// Products of floats with encoded weights by dot products of bf16: registers sum a group, whose
+// sums are scaled outside.
 #pragma once
 
 #include "codegen/x86/kernels/PairedWeights.h"
 
 namespace ingot::x86 {
 
-/// Sums of a register tile of panels that are taken apart, at most: beside them
-/// are totals, the columns of two panels and a pair.
+/// Sums of a register tile of panels that are taken apart, at most: beside them are totals, the
+/// columns of two panels and a pair.
 constexpr int pairSums = 8;
 
-/// Whether so few rows are multiplied that panels are taken apart for each tile
-/// of them.
+/// Whether so few rows are multiplied that panels are taken apart for each tile of them.
 constexpr bool readsStored(int64_t rows) { return rows <= registerRows; }
 
-/// Calls tile.operator()<Rows>(row) for register tiles that cover `rows` rows:
-/// their sums, totals and a panel's columns stay in registers.
+/// Calls tile.operator()<Rows>(row) for register tiles that cover `rows` rows: their sums, totals
+/// and a panel's columns stay in registers.
 template <class Tile> [[gnu::always_inline]] inline void forPairTiles(int64_t rows, Tile tile) {
   constexpr int most = pairSums / 2, expandedMost = tilePanels > 1 ? tileRows / 2 : tileRows;
   if (!readsStored(rows))
@@ -41,8 +40,7 @@ struct PackedPairs {
   /// Those of the tile that begins with row `row`.
   const int32_t *row(int64_t row) const { return words + row * (ingot_const_k / 8) * blockWords(); }
 
-  /// Fills `words` and `sums`. In place of rows that tiles reach beyond `rows`
-  /// is their first one.
+  /// Fills `words` and `sums`. In place of rows that tiles reach beyond `rows` is their first one.
   static void take(const void *input, const Rows &rows, int32_t *words, float *sums) {
     forPairTiles(rows.count, [&]<int Count>(int64_t first) {
       int32_t *tile = words + first * (ingot_const_k / 8) * blockWords();
@@ -75,8 +73,7 @@ template <int Panels> struct StoredPairs {
       : weights(weights), panel(panel), parts(PairNumbers::parts(weights)),
         numbers{{weights, 0}, {weights, 1}, {weights, 2}} {}
 
-  /// Asks memory for what follows column `k`, and for the scales of `group`, of
-  /// the next panels.
+  /// Asks memory for what follows column `k`, and for the scales of `group`, of the next panels.
   [[gnu::always_inline]] void ask(int64_t k) const {
     PanelsAhead<Panels>{weights.panel(panel), Weights::panelBytes()}.ask(panelOffset(k));
   }
@@ -131,8 +128,7 @@ template <int Panels> struct ExpandedPairs {
   }
 };
 
-/// Adds the groups of `range` of `Rows` rows from `row` on to sums
-/// [rows][columns].
+/// Adds the groups of `range` of `Rows` rows from `row` on to sums [rows][columns].
 template <int Rows, class Source>
 inline void pairGroupsTile(const Source &source, const PackedPairs &input, GroupRange range,
                            int64_t row, float *sums, int64_t columns) {
@@ -184,8 +180,7 @@ inline void pairGroupsTile(const Source &source, const PackedPairs &input, Group
   totals.end();
 }
 
-/// Sums of `rows` rows by `Panels` panels, [rows][columns]; `memory` is for
-/// ExpandedPairs.
+/// Sums of `rows` rows by `Panels` panels, [rows][columns]; `memory` is for ExpandedPairs.
 template <int Panels>
 inline void pairGroupsPanels(const Weights &weights, int64_t panel, const PackedPairs &input,
                              int64_t rows, float *sums, int64_t columns, char *memory) {
@@ -198,8 +193,7 @@ inline void pairGroupsPanels(const Weights &weights, int64_t panel, const Packed
   }
   if constexpr (Panels <= tilePanels)
     for (int64_t first = 0; first < pairedGroups(); first += pairedBlock()) {
-      const int64_t end = first + pairedBlock();
-      const GroupRange range = {first, end < pairedGroups() ? end : pairedGroups()};
+      const GroupRange range = pairedRange(first);
       const ExpandedPairs<Panels> source(memory, weights, panel, range);
       forPairTiles(rows, [&]<int Rows>(int64_t row) {
         pairGroupsTile<Rows>(source, input, range, row, sums, columns);

@@ -106,10 +106,7 @@ struct PairSteps {
 private:
   int64_t times() const { return (panels + expandedPanels - 1) / expandedPanels; }
   static int64_t ranges() { return (pairedGroups() + pairedBlock() - 1) / pairedBlock(); }
-  static GroupRange rangeAt(int64_t index) {
-    int64_t first = index * pairedBlock(), end = first + pairedBlock();
-    return {first, end < pairedGroups() ? end : pairedGroups()};
-  }
+  static GroupRange rangeAt(int64_t index) { return pairedRange(index * pairedBlock()); }
 };
 
 /// Adds the groups of `step` to sums [rows][columns]; the weights of `next` are asked for

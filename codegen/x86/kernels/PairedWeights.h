@@ -19,6 +19,12 @@ inline int64_t pairedBlock() {
   return blockColumns(SumMethod(ingot_const_method), pairedWidth()) / pairedWidth();
 }
 
+/// The groups of such a block from `first` on.
+inline GroupRange pairedRange(int64_t first) {
+  const int64_t end = first + pairedBlock();
+  return {first, end < pairedGroups() ? end : pairedGroups()};
+}
+
 /// Parts of an element of the input.
 inline int64_t pairInputParts() { return inputParts(ingot_const_input_type); }
 
