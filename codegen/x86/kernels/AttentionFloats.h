@@ -5,7 +5,6 @@
 
 #include "codegen/x86/kernels/AttentionRun.h"
 #include "codegen/x86/kernels/RegisterTile.h"
-#include "codegen/x86/kernels/Transpose.h"
 
 namespace ingot::x86 {
 
@@ -22,28 +21,15 @@ inline void loadQueries(const Run &run) {
 
 /// Keys of `count` positions from `begin` on: [positions / 16][headDim][16], zero-padded.
 inline void loadKeys(const Run &run, int64_t begin, int64_t count, float *keys) {
-  for (int64_t first = 0; first < count; first += lanes) {
-    KvPlace place[lanes];
-    run.places(begin, first, count, place);
-    for (int64_t d = 0; d < ingot_const_head_dim; d += lanes) {
-      Floats block[lanes];
-#pragma clang loop unroll(full)
-      for (int i = 0; i < lanes; ++i) {
-        block[i] = load(ingot_const_kv_type, place[i].keys(), place[i].element(run.kvHead) + d);
-        if (kvScaled())
-          block[i] *= splat(*place[i].keyScale(run.kvHead));
-        if (first + i >= count)
-          block[i] = Floats{};
-      }
-      transpose(block);
-#pragma clang loop unroll(full)
-      for (int i = 0; i < lanes; ++i) {
-        if (d + i >= ingot_const_head_dim)
-          break;
-        storeVector(keys + (first * ingot_const_head_dim + (d + i) * lanes), block[i]);
-      }
-    }
-  }
+  auto load = [&](const KvPlace &place, int64_t d) __attribute__((always_inline)) {
+    Floats key = x86::load(ingot_const_kv_type, place.keys(), place.element(run.kvHead) + d);
+    return kvScaled() ? key * splat(*place.keyScale(run.kvHead)) : key;
+  };
+  transposeKeys(run, begin, count, lanes, load,
+                [&](int64_t first, int64_t d, int i, Floats column) __attribute__((always_inline)) {
+                  if (d + i < ingot_const_head_dim)
+                    storeVector(keys + first * ingot_const_head_dim + (d + i) * lanes, column);
+                });
 }
 
 /// Values of `count` positions from `begin` on, a column of ones after them:

@@ -7,7 +7,6 @@
 #include "codegen/x86/kernels/AttentionRun.h"
 #include "codegen/x86/kernels/AttentionTiles.h"
 #include "codegen/x86/kernels/RegisterTile.h"
-#include "codegen/x86/kernels/Transpose.h"
 
 namespace ingot::x86 {
 
@@ -85,24 +84,14 @@ template <class V> [[gnu::always_inline]] inline V loadCached(const void *base, 
 /// them.
 inline void tileKeys(const Run &run, int64_t begin, int64_t count, char *keys) {
   const int64_t panelBytes = ingot_const_head_dim / tileDepth * tileBytes;
-  for (int64_t first = 0; first < count; first += lanes) {
-    KvPlace place[lanes];
-    run.places(begin, first, count, place);
-    for (int64_t d = 0; d < ingot_const_head_dim; d += tileDepth) {
-      Floats words[lanes];
-#pragma clang loop unroll(full)
-      for (int i = 0; i < lanes; ++i) {
-        words[i] = loadCached<Floats>(place[i].keys(), place[i].element(run.kvHead) + d);
-        if (first + i >= count)
-          words[i] = Floats{};
-      }
-      transpose(words);
-      char *to = keys + first / lanes * panelBytes + d / tileDepth * tileBytes;
-#pragma clang loop unroll(full)
-      for (int i = 0; i < lanes; ++i)
-        storeVector(to + i * amxRowBytes, words[i]);
-    }
-  }
+  auto load = [&](const KvPlace &place, int64_t d) __attribute__((always_inline)) {
+    return loadCached<Floats>(place.keys(), place.element(run.kvHead) + d);
+  };
+  transposeKeys(run, begin, count, tileDepth, load,
+                [&](int64_t first, int64_t d, int i, Floats words) __attribute__((always_inline)) {
+                  char *tile = keys + first / lanes * panelBytes + d / tileDepth * tileBytes;
+                  storeVector(tile + i * amxRowBytes, words);
+                });
 }
 
 /// Values of `count` positions from `begin` on as tiles, [headDim / 16][segment / 32], zeros behind

@@ -5,6 +5,7 @@
 #include "codegen/native/kernels/KvBlocks.h"
 #include "codegen/x86/kernels/AttentionBlocks.h"
 #include "codegen/x86/kernels/Epilogue.h"
+#include "codegen/x86/kernels/Transpose.h"
 
 INGOT_CONST(query_heads);
 INGOT_CONST(query_type);
@@ -74,6 +75,31 @@ struct Run {
       place[i] = this->place(begin + (first + i < count ? first + i : 0));
   }
 };
+
+/// Keys of `count` positions from `begin` on, zeros behind them, transposed: load(place, d) gives a
+/// position's columns from `d` on, `step` of them; store(first, d, i, vector) takes lane `i` of
+/// those of 16 positions from `first` on.
+template <class Load, class Store>
+[[gnu::always_inline]] inline void transposeKeys(const Run &run, int64_t begin, int64_t count,
+                                                 int64_t step, Load load, Store store) {
+  for (int64_t first = 0; first < count; first += lanes) {
+    KvPlace place[lanes];
+    run.places(begin, first, count, place);
+    for (int64_t d = 0; d < ingot_const_head_dim; d += step) {
+      Floats block[lanes];
+#pragma clang loop unroll(full)
+      for (int i = 0; i < lanes; ++i) {
+        block[i] = load(place[i], d);
+        if (first + i >= count)
+          block[i] = Floats{};
+      }
+      transpose(block);
+#pragma clang loop unroll(full)
+      for (int i = 0; i < lanes; ++i)
+        store(first, d, i, block[i]);
+    }
+  }
+}
 
 /// Scales a row's scores [0, end) and makes those before `start` and behind `end`, up to sixteen,
 /// minus infinity; returns the maximum.
