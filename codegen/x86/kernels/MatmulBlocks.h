@@ -33,10 +33,9 @@ constexpr int64_t tileBlockBytes = 512;
 /// Panels that are expanded to bytes together, at most: those of a register tile.
 constexpr int64_t expandedPanels = 2;
 
-/// Panels that the path for single rows keeps in flight: of floats as many as hide a fused
-/// multiply-add, of bytes two, since memory is fastest with few streams and one is too few for the
-/// dot products.
-constexpr int64_t floatRowPanels = 4, byteRowPanels = 2;
+/// Panels of floats that the path for single rows keeps in flight: as many as hide a fused
+/// multiply-add.
+constexpr int64_t floatRowPanels = 4;
 
 constexpr int64_t roundUp(int64_t value, int64_t multiple) {
   return (value + multiple - 1) / multiple * multiple;

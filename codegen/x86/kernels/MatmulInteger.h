@@ -176,6 +176,11 @@ struct GroupRange {
   }
 };
 
+/// Panels of bytes that the path for single rows keeps in flight: where requests are for lines two,
+/// since memory is fastest with few streams and one is too few for the dot products; hardware that
+/// follows pages reads more of them ahead the more there are.
+constexpr int64_t byteRowPanels = asksPages ? 4 : 2;
+
 /// Sums of one row whose bytes are `x`, for `Panels` panels. `inputs`: its sums over each group.
 template <int Panels>
 inline void integerRow(const Weights &weights, int64_t panel, const int8_t *x,

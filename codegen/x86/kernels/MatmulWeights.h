@@ -21,21 +21,27 @@ struct Rows {
   int64_t input(int64_t index) const { return result(index) / ingot_const_input_share; }
 };
 
-/// Asks memory for a line of weights: into the first-level cache, but where there is AVX512-BF16
-/// and no AMX, which are AMD's CPUs, into the second, since the first waits for few lines at once.
-[[gnu::always_inline]] inline void askLine(const char *line) {
 #if defined(__AVX512BF16__) && !defined(__AMX_TILE__)
-  __builtin_prefetch(line, 0, 2);
+/// Whether weights are asked for by the first lines of pages alone, as AMD's CPUs want it, which
+/// are those with AVX512-BF16 and without AMX: their second-level cache follows the rest of a page
+/// on its own, faster than requests of every line, and the first level waits for few lines at once.
+constexpr bool asksPages = true;
 #else
-  __builtin_prefetch(line);
+constexpr bool asksPages = false;
 #endif
+
+/// Asks memory for a line of weights: into the first-level cache, or where pages are followed by
+/// the second, into that.
+[[gnu::always_inline]] inline void askLine(const char *line) {
+  __builtin_prefetch(line, 0, asksPages ? 2 : 3);
 }
 
 /// What is asked for from memory while `Panels` panels that follow each other are read side by
 /// side: each panel so many bytes ahead, behind its end the panel that will be read in its place.
 /// Hardware looks ahead within a page only.
 template <int Panels> struct PanelsAhead {
-  static constexpr int64_t distance = 3072;
+  static constexpr int64_t pageBytes = 4096, entryBytes = 256;
+  static constexpr int64_t distance = asksPages ? pageBytes : 3072;
   const char *first; ///< of the first panel
   int64_t bytes;     ///< of a panel
 
@@ -45,8 +51,11 @@ template <int Panels> struct PanelsAhead {
     if (ahead >= bytes)
       ahead += (Panels - 1) * bytes;
 #pragma clang loop unroll(full)
-    for (int p = 0; p < Panels; ++p)
-      askLine(first + p * bytes + ahead);
+    for (int p = 0; p < Panels; ++p) {
+      const char *line = first + p * bytes + ahead;
+      if (!asksPages || reinterpret_cast<uintptr_t>(line) % pageBytes < entryBytes)
+        askLine(line);
+    }
   }
 };
 

@@ -22,17 +22,40 @@ INGOT_REAL(eps);
 namespace ingot::x86 {
 namespace {
 
+static_assert(normSegments == 8);
+using Four = float __attribute__((vector_size(16)));
+constexpr int64_t fourSegments = 4 * normSegmentColumns;
+
+/// sum[s] += the squares of segment `s` of four, columns [i, i + 4), one after the other.
+[[gnu::always_inline]] inline Four addColumns(Four sum, const float *squares, int64_t i) {
+  Four of[4];
+#pragma clang loop unroll(full)
+  for (int64_t s = 0; s < 4; ++s)
+    of[s] = loadVector<Four>(squares + s * normSegmentColumns + i);
+  Four low = __builtin_shufflevector(of[0], of[1], 0, 4, 1, 5),
+       lowBehind = __builtin_shufflevector(of[2], of[3], 0, 4, 1, 5),
+       high = __builtin_shufflevector(of[0], of[1], 2, 6, 3, 7),
+       highBehind = __builtin_shufflevector(of[2], of[3], 2, 6, 3, 7);
+  sum += __builtin_shufflevector(low, lowBehind, 0, 1, 4, 5);
+  sum += __builtin_shufflevector(low, lowBehind, 2, 3, 6, 7);
+  sum += __builtin_shufflevector(high, highBehind, 0, 1, 4, 5);
+  return sum + __builtin_shufflevector(high, highBehind, 2, 3, 6, 7);
+}
+
 /// Sum of [columns] squares that are followed by zeros up to a multiple of normBlock.
 float sumInOrder(const float *squares) {
   float total = 0;
   for (int64_t first = 0; first < ingot_const_columns; first += normBlock) {
-    // One chain of additions per segment, and as many chains as hide their latency.
-    float part[normSegments] = {};
-    for (int64_t i = 0; i < normSegmentColumns && i < ingot_const_columns; ++i)
-      for (int64_t s = 0; s < normSegments; ++s)
-        part[s] += squares[first + s * normSegmentColumns + i];
+    // One chain of additions per segment, a lane each, and as many as hide their latency.
+    const bool hasHalf = ingot_const_columns - first <= fourSegments;
+    Four part[2] = {};
+    for (int64_t i = 0; i < normSegmentColumns && i < ingot_const_columns; i += 4) {
+      part[0] = addColumns(part[0], squares + first, i);
+      if (!hasHalf)
+        part[1] = addColumns(part[1], squares + first + fourSegments, i);
+    }
     for (int64_t s = 0; s < normSegments; ++s)
-      total += part[s];
+      total += part[s / 4][s % 4];
   }
   return total;
 }
