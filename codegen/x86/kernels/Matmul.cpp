@@ -72,11 +72,7 @@ Block blockOf(const IngotLaunch *launch, const Arguments &arguments) {
   return block;
 }
 
-int64_t sumColumnsOf(const Block &block) {
-  return MatmulScratch::sumColumns(SumMethod(ingot_const_method), block.panels);
-}
-
-/// Epilogue and store of sums [rows][sumColumns].
+/// Epilogue and store of sums [rows][sumColumns()].
 void finish(const Arguments &arguments, const Block &block, const float *sums) {
   constexpr int64_t step = panelRows;
   const int64_t address[] = {ingot_const_address_0, ingot_const_address_1, ingot_const_address_2,
@@ -84,7 +80,6 @@ void finish(const Arguments &arguments, const Block &block, const float *sums) {
   const int64_t type[] = {ingot_const_type_0, ingot_const_type_1, ingot_const_type_2,
                           ingot_const_type_3};
   bool paired = ingot_const_pair_offset != 0;
-  const int64_t sumColumns = sumColumnsOf(block);
   for (int64_t r = 0; r < block.rows.count; ++r) {
     int64_t row = block.rows.result(r);
     Floats factor =
@@ -95,7 +90,7 @@ void finish(const Arguments &arguments, const Block &block, const float *sums) {
         break;
       Floats x[regionOperands] = {};
       for (int i = 0; i < (paired ? 2 : 1); ++i) {
-        x[i] = loadVector<Floats>(sums + r * sumColumns + (p + i) * step);
+        x[i] = loadVector<Floats>(sums + r * sumColumns() + (p + i) * step);
         if (ingot_const_input_scales)
           x[i] *= factor;
       }
@@ -233,14 +228,13 @@ void sumManyRows(const Arguments &arguments, const Block &block, const Scratch &
                            scratch.weights);
   case TilePairs:
     return tilePairsBlock(arguments.weights, panel, block.panels, {rows, scratch.copied, inputs},
-                          sums, sumColumnsOf(block), scratch.weights);
+                          sums, scratch.weights);
   case TileGroups:
     return tileGroupsBlock(arguments.weights, panel, block.panels, {rows, scratch.copied, inputs},
-                           sums, sumColumnsOf(block), scratch.weights);
+                           sums, scratch.weights);
   case TileRows:
     return tileRowsBlock(arguments.weights, panel, block.panels,
-                         TileInput::of(arguments.input, block.rows, scratch.copied), rows, sums,
-                         sumColumnsOf(block));
+                         TileInput::of(arguments.input, block.rows, scratch.copied), rows, sums);
   }
 }
 

@@ -43,6 +43,12 @@ enum ScaleMode : int64_t { NoScale = 0, TensorScale = 1, RowScale = 2 };
 /// Whether tiles of AMX are used.
 inline bool usesTiles() { return usesTiles(SumMethod(ingot_const_method)); }
 
+/// Columns of a block's sums, from one row to the next: as of a whole tile, so that the places of a
+/// register tile's rows are known.
+inline int64_t sumColumns() {
+  return MatmulScratch::sumColumns(SumMethod(ingot_const_method), ingot_const_tile_panels);
+}
+
 /// Whether weights have less than a byte.
 inline bool hasFields() { return fieldBits(ingot_const_weight_type) < 8; }
 

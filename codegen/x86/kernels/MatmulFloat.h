@@ -170,10 +170,11 @@ inline void copyInput(const void *input, const Rows &rows, int64_t paddedRows, i
   }
 }
 
-/// Adds one segment to sums [rows][columns] for `Panels` panels. `b`: [Panels][columns of k][16].
+/// Adds one segment to sums [rows][sumColumns()] for `Panels` panels. `b`: [Panels][columns of
+/// k][16].
 template <int Panels>
 inline void multiplySegment(const float *block, const float *b, int64_t panelStride, int64_t count,
-                            int64_t rows, float *sums, int64_t columns) {
+                            int64_t rows, float *sums) {
   forRowTiles(rows, [&]<int Rows>(int64_t row) __attribute__((always_inline)) {
     Floats sum[Rows][Panels];
     multiplyTile<Rows, Panels>(block + row * inputStride, inputStride, b, panelStride, count, sum);
@@ -181,17 +182,17 @@ inline void multiplySegment(const float *block, const float *b, int64_t panelStr
     for (int r = 0; r < Rows; ++r)
 #pragma clang loop unroll(full)
       for (int p = 0; p < Panels; ++p) {
-        float *to = sums + (row + r) * columns + p * panelRows;
+        float *to = sums + (row + r) * sumColumns() + p * panelRows;
         storeVector(to, loadVector<Floats>(to) + sum[r][p]);
       }
   });
 }
 
-/// sums [padded rows][panels * 16] of a block of rows; `block` and `decoded` as in MatmulScratch.
+/// sums [padded rows][sumColumns()] of a block of rows; `block` and `decoded` as in MatmulScratch.
 inline void manyRows(const Weights &weights, int64_t panel, int64_t panels, const void *input,
                      const Rows &rows, float *sums, float *block, float *decoded) {
-  int64_t paddedRows = roundUp(rows.count, registerRows), columns = panels * panelRows;
-  for (int64_t i = 0; i < paddedRows * columns; i += lanes)
+  int64_t paddedRows = roundUp(rows.count, registerRows);
+  for (int64_t i = 0; i < paddedRows * sumColumns(); i += lanes)
     storeVector(sums + i, Floats{});
   for (int64_t first = 0; first < ingot_const_k; first += segmentColumns) {
     int64_t end = first + segmentColumns < ingot_const_k ? first + segmentColumns : ingot_const_k;
@@ -212,11 +213,10 @@ inline void manyRows(const Weights &weights, int64_t panel, int64_t panels, cons
                            });
       }
       if (count == tilePanels)
-        multiplySegment<tilePanels>(block, b, stride, end - first, rows.count, sums + p * panelRows,
-                                    columns);
+        multiplySegment<tilePanels>(block, b, stride, end - first, rows.count,
+                                    sums + p * panelRows);
       else
-        multiplySegment<1>(block, b, stride, end - first, rows.count, sums + p * panelRows,
-                           columns);
+        multiplySegment<1>(block, b, stride, end - first, rows.count, sums + p * panelRows);
     }
   }
 }

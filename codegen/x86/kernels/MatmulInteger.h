@@ -473,13 +473,13 @@ struct SummedInput {
   }
 };
 
-/// Adds the groups of `range` of `Rows` rows from `row` on to sums [rows][columns].
+/// Adds the groups of `range` of `Rows` rows from `row` on to sums [rows][sumColumns()].
 template <int Rows, int Panels, class Source>
 inline void integerTile(const Source &weights, const SummedInput &input, GroupRange range,
-                        int64_t row, float *sums, int64_t columns) {
+                        int64_t row, float *sums) {
   const int64_t firstColumn = GroupColumns::of(range.first).first;
   const int32_t *words = input.rows.row(row) + firstColumn / 4 * Rows;
-  RegisterTotals<Rows, Panels> totals(sums + row * columns, columns);
+  RegisterTotals<Rows, Panels> totals(sums + row * sumColumns(), sumColumns());
   totals.begin(range.first == 0);
   for (int64_t group = range.first; group < range.end; ++group) {
     GroupColumns own = GroupColumns::of(group);
@@ -540,18 +540,17 @@ inline void sumRows(const void *input, const Rows &rows, int32_t *sums) {
               sums + row * Weights::groups());
 }
 
-/// sums [rows][panels * 16] of a block of rows; `memory` is for ExpandedPanels.
+/// sums [rows][sumColumns()] of a block of rows; `memory` is for ExpandedPanels.
 template <int Most>
 inline void integerBlock(const Weights &weights, int64_t panel, int64_t panels,
                          const SummedInput &input, int64_t rows, float *sums, char *memory) {
-  int64_t columns = panels * panelRows;
   const int64_t blockGroups = blockColumns(ByteDots, groupWidth()) / groupWidth();
   auto take = [&]<int Panels>(int64_t p) {
     for (GroupRange range = GroupRange::leading(blockGroups); range.count() > 0;
          range = range.next(blockGroups)) {
       auto multiply = [&](const auto &source) {
         forRowTiles<Most>(rows, [&]<int Count>(int64_t row) {
-          integerTile<Count, Panels>(source, input, range, row, sums + p * panelRows, columns);
+          integerTile<Count, Panels>(source, input, range, row, sums + p * panelRows);
         });
       };
       if (StoredPanels<Panels>::fits(rows))

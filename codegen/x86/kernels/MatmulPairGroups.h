@@ -128,12 +128,12 @@ template <int Panels> struct ExpandedPairs {
   }
 };
 
-/// Adds the groups of `range` of `Rows` rows from `row` on to sums [rows][columns].
+/// Adds the groups of `range` of `Rows` rows from `row` on to sums [rows][sumColumns()].
 template <int Rows, class Source>
 inline void pairGroupsTile(const Source &source, const PackedPairs &input, GroupRange range,
-                           int64_t row, float *sums, int64_t columns) {
+                           int64_t row, float *sums) {
   constexpr int Panels = Source::count;
-  RegisterTotals<Rows, Panels> totals(sums + row * columns, columns);
+  RegisterTotals<Rows, Panels> totals(sums + row * sumColumns(), sumColumns());
   totals.begin(range.first == 0);
   for (int64_t group = range.first; group < range.end; ++group) {
     Floats sum[Rows][Panels] = {};
@@ -180,15 +180,15 @@ inline void pairGroupsTile(const Source &source, const PackedPairs &input, Group
   totals.end();
 }
 
-/// Sums of `rows` rows by `Panels` panels, [rows][columns]; `memory` is for ExpandedPairs.
+/// Sums of `rows` rows by `Panels` panels, [rows][sumColumns()]; `memory` is for ExpandedPairs.
 template <int Panels>
 inline void pairGroupsPanels(const Weights &weights, int64_t panel, const PackedPairs &input,
-                             int64_t rows, float *sums, int64_t columns, char *memory) {
+                             int64_t rows, float *sums, char *memory) {
   if (readsStored(rows)) {
     const StoredPairs<Panels> source(weights, panel);
     return forPairTiles(rows, [&]<int Rows>(int64_t row) {
       if constexpr (Rows * Panels <= pairSums)
-        pairGroupsTile<Rows>(source, input, {0, pairedGroups()}, row, sums, columns);
+        pairGroupsTile<Rows>(source, input, {0, pairedGroups()}, row, sums);
     });
   }
   if constexpr (Panels <= tilePanels)
@@ -196,20 +196,19 @@ inline void pairGroupsPanels(const Weights &weights, int64_t panel, const Packed
       const GroupRange range = pairedRange(first);
       const ExpandedPairs<Panels> source(memory, weights, panel, range);
       forPairTiles(rows, [&]<int Rows>(int64_t row) {
-        pairGroupsTile<Rows>(source, input, range, row, sums, columns);
+        pairGroupsTile<Rows>(source, input, range, row, sums);
       });
     }
 }
 
-/// sums [rows][panels * 16] of a block of rows; `memory` is for ExpandedPairs.
+/// sums [rows][sumColumns()] of a block of rows; `memory` is for ExpandedPairs.
 inline void pairGroupsBlock(const Weights &weights, int64_t panel, int64_t panels,
                             const PackedPairs &input, int64_t rows, float *sums, char *memory) {
-  const int64_t columns = panels * panelRows, most = ingot_const_tile_rows == 1 ? 1 : rows;
+  const int64_t most = ingot_const_tile_rows == 1 ? 1 : rows;
   // Left out of the code where no tile has an odd number of panels.
   const bool hasOdd = ingot_const_panels % tilePanels || ingot_const_tile_panels % tilePanels;
   auto take = [&]<int Panels>(int64_t p) __attribute__((always_inline)) {
-    pairGroupsPanels<Panels>(weights, panel + p, input, most, sums + p * panelRows, columns,
-                             memory);
+    pairGroupsPanels<Panels>(weights, panel + p, input, most, sums + p * panelRows, memory);
   };
   int64_t p = 0;
   if (rows <= pairSums / floatRowPanels) // more sums, to hide the time that one takes

@@ -6,10 +6,10 @@
 
 namespace ingot::x86 {
 
-/// sums [rows][columns] of `Rows` rows by `Panels` panels. `words`: of the rows, [word][Rows].
+/// sums [rows][sumColumns()] of `Rows` rows by `Panels` panels. `words`: of the rows, [word][Rows].
 template <int Rows, int Panels>
 [[gnu::always_inline]] inline void pairTile(const char *const (&panels)[Panels],
-                                            const int32_t *words, float *sums, int64_t columns) {
+                                            const int32_t *words, float *sums) {
   constexpr int64_t panelWords = panelRows * 4;
   int64_t end = (ingot_const_k + 1) / 2;
   for (int64_t first = 0; first < end; first += segmentColumns / 2) {
@@ -31,7 +31,7 @@ template <int Rows, int Panels>
     for (int r = 0; r < Rows; ++r)
 #pragma clang loop unroll(full)
       for (int p = 0; p < Panels; ++p) {
-        float *to = sums + r * columns + p * panelRows;
+        float *to = sums + r * sumColumns() + p * panelRows;
         storeVector(to, first ? loadVector<Floats>(to) + sum[r][p] : sum[r][p]);
       }
   }
@@ -40,7 +40,6 @@ template <int Rows, int Panels>
 /// sums [rows][panels * 16] of a block of rows. `input` of a single row has its words as they are.
 inline void pairBlock(const Weights &weights, int64_t panel, int64_t panels,
                       const PackedInput &input, int64_t rows, float *sums) {
-  int64_t columns = panels * panelRows;
   auto take = [&]<int Panels>(int64_t p) {
     const char *values[Panels];
 #pragma clang loop unroll(full)
@@ -48,10 +47,10 @@ inline void pairBlock(const Weights &weights, int64_t panel, int64_t panels,
       values[i] = weights.panel(panel + p + i);
     float *to = sums + p * panelRows;
     if (ingot_const_tile_rows == 1)
-      return pairTile<1, Panels>(values, input.words, to, columns);
+      return pairTile<1, Panels>(values, input.words, to);
     if constexpr (Panels <= tilePanels)
       forRowTiles(rows, [&]<int Count>(int64_t row) {
-        pairTile<Count, Panels>(values, input.row(row), to + row * columns, columns);
+        pairTile<Count, Panels>(values, input.row(row), to + row * sumColumns());
       });
   };
   int64_t p = 0;

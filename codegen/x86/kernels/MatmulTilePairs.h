@@ -109,11 +109,10 @@ private:
   static GroupRange rangeAt(int64_t index) { return pairedRange(index * pairedBlock()); }
 };
 
-/// Adds the groups of `step` to sums [rows][columns]; the weights of `next` are asked for
+/// Adds the groups of `step` to sums [rows][sumColumns()]; the weights of `next` are asked for
 /// meanwhile. The second panel finds a tile of rows in the first-level cache.
 inline void addPairs(AmxTiles &tiles, const Weights &weights, int64_t panel, PairSteps::Step step,
-                     PairSteps::Step next, const PairedInput &input, float *sums, int64_t columns,
-                     char *memory) {
+                     PairSteps::Step next, const PairedInput &input, float *sums, char *memory) {
   PairedPanel paired[expandedPanels];
   for (int64_t p = 0; p < step.panels; ++p)
     paired[p] = PairedPanel::expand(memory + tileSumBytes + p * PairedPanel::bytes(), weights,
@@ -134,8 +133,7 @@ inline void addPairs(AmxTiles &tiles, const Weights &weights, int64_t panel, Pai
                                                     step.range.first,
                                                 reinterpret_cast<int32_t *>(memory)};
         block.add(step.range.count(), {from, from + share},
-                  sums + row * columns + (step.panel + p) * panelRows, columns,
-                  step.range.first == 0);
+                  sums + row * sumColumns() + (step.panel + p) * panelRows, step.range.first == 0);
       };
       if (left > amxRows / 2)
         add.template operator()<amxRows>();
@@ -146,9 +144,9 @@ inline void addPairs(AmxTiles &tiles, const Weights &weights, int64_t panel, Pai
     }
 }
 
-/// sums [rows][columns] of a block of rows; `memory` as MatmulScratch has it.
+/// sums [rows][sumColumns()] of a block of rows; `memory` as MatmulScratch has it.
 inline void tilePairsBlock(const Weights &weights, int64_t panel, int64_t panels,
-                           const PairedInput &input, float *sums, int64_t columns, char *memory) {
+                           const PairedInput &input, float *sums, char *memory) {
   AmxTiles tiles(input.rows < amxRows ? input.rows : amxRows, pairTileColumns() * 2);
   const PairSteps steps = {panels};
   for (int64_t i = 0; i < steps.count(); ++i) {
@@ -156,7 +154,7 @@ inline void tilePairsBlock(const Weights &weights, int64_t panel, int64_t panels
     for (int64_t group = next.range.first; group < next.range.end; ++group)
       for (int64_t p = 0; p < next.panels; ++p)
         weights.askScale(panel + next.panel + p, group * pairedWidth() / groupWidth());
-    addPairs(tiles, weights, panel, steps.at(i), next, input, sums, columns, memory);
+    addPairs(tiles, weights, panel, steps.at(i), next, input, sums, memory);
   }
 }
 

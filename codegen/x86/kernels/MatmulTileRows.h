@@ -33,15 +33,14 @@ constexpr int64_t panelShare = panelRows;
 struct TileRowsBlock {
   AmxTiles &tiles;
   const TileInput &input;
-  float *sums; ///< [row][columns], of bytes i32
-  int64_t columns;
+  float *sums; ///< [row][sumColumns()], of bytes i32
 
   /// Adds bytes [first, end) of the rows of `RowTiles` tiles times those of `Panels` panels to the
   /// sums.
   template <int RowTiles, int Panels>
   [[gnu::always_inline]] void multiply(int64_t row, const char *const *panels, int64_t panel,
                                        int64_t first, int64_t end, NextPanels next) const {
-    float *to = sums + row * columns + panel * panelRows;
+    float *to = sums + row * sumColumns() + panel * panelRows;
     if (first) {
       move<0, RowTiles, Panels>(to, [&]<int Sum>(float *at) { tiles.load<Sum>(at, stride()); });
     } else {
@@ -69,14 +68,14 @@ struct TileRowsBlock {
   }
 
 private:
-  int64_t stride() const { return columns * 4; }
+  int64_t stride() const { return sumColumns() * 4; }
 
   /// Calls use<Sum>(place) for the sums of the block.
   template <int Sum, int RowTiles, int Panels, class Use>
   [[gnu::always_inline]] void move(float *to, Use use) const {
     if constexpr (Sum < 4) {
       if (Sum / 2 < RowTiles && Sum % 2 < Panels)
-        use.template operator()<Sum>(to + Sum / 2 * amxRows * columns + Sum % 2 * panelRows);
+        use.template operator()<Sum>(to + Sum / 2 * amxRows * sumColumns() + Sum % 2 * panelRows);
       move<Sum + 1, RowTiles, Panels>(to, use);
     }
   }
@@ -91,23 +90,23 @@ private:
 
 /// Turns exact sums of bytes into scaled ones, in place.
 inline void scaleRows(const Weights &weights, int64_t panel, int64_t panels, int64_t rows,
-                      float *sums, int64_t columns) {
+                      float *sums) {
   for (int64_t p = 0; p < panels; ++p) {
     Floats scale = weights.scale(panel + p, 0);
     for (int64_t row = 0; row < rows; ++row) {
-      float *at = sums + row * columns + p * panelRows;
+      float *at = sums + row * sumColumns() + p * panelRows;
       storeVector(at,
                   closeGroup(Floats{}, toFloats(loadVector<Ints>(at)), scale, Floats{}, Floats{}));
     }
   }
 }
 
-/// sums [rows][columns] of a block of rows.
+/// sums [rows][sumColumns()] of a block of rows.
 inline void tileRowsBlock(const Weights &weights, int64_t panel, int64_t panels,
-                          const TileInput &input, int64_t rows, float *sums, int64_t columns) {
+                          const TileInput &input, int64_t rows, float *sums) {
   constexpr int64_t rowStep = 2 * amxRows;
   AmxTiles tiles(rows < amxRows ? rows : amxRows, amxRowBytes);
-  TileRowsBlock block = {tiles, input, sums, columns};
+  TileRowsBlock block = {tiles, input, sums};
   const int64_t bytes = inputRowBytes();
   // Few rows need no second look at what they are multiplied by, and ask for it a little ahead.
   constexpr int64_t ahead = 3 * amxRows * amxRowBytes;
@@ -148,7 +147,7 @@ inline void tileRowsBlock(const Weights &weights, int64_t panel, int64_t panels,
     }
   }
   if (ingot_const_input_type == kI8)
-    scaleRows(weights, panel, panels, rows, sums, columns);
+    scaleRows(weights, panel, panels, rows, sums);
 }
 
 } // namespace ingot::x86

@@ -86,12 +86,12 @@ template <class Products, int Rows> struct TileOfSums {
   const int32_t *inputs; ///< its sums of the first row and group
   int32_t *memory;       ///< for sums of two tiles
 
-  /// Adds `groups` groups to totals [Rows][columns], the first ones if `isFirst`.
-  void add(int64_t groups, BytesAhead ahead, float *totals, int64_t columns, bool isFirst) const {
+  /// Adds `groups` groups to totals [Rows][sumColumns()], the first ones if `isFirst`.
+  void add(int64_t groups, BytesAhead ahead, float *totals, bool isFirst) const {
     Floats total[Rows];
 #pragma clang loop unroll(full)
     for (int r = 0; r < Rows; ++r)
-      total[r] = isFirst ? Floats{} : loadVector<Floats>(totals + r * columns);
+      total[r] = isFirst ? Floats{} : loadVector<Floats>(totals + r * sumColumns());
     const int64_t each = roundUp((ahead.end - ahead.next) / groups, 64);
 #pragma clang loop unroll(disable)
     for (int64_t group = 0; group < groups + scaleDistance; group += 4) {
@@ -106,7 +106,7 @@ template <class Products, int Rows> struct TileOfSums {
     }
 #pragma clang loop unroll(full)
     for (int r = 0; r < Rows; ++r)
-      storeVector(totals + r * columns, total[r]);
+      storeVector(totals + r * sumColumns(), total[r]);
   }
 
 private:
@@ -136,10 +136,10 @@ private:
   }
 };
 
-/// Adds the groups of `range` of all rows by a panel to sums [rows][columns].
+/// Adds the groups of `range` of all rows by a panel to sums [rows][sumColumns()].
 template <class Panel>
 inline void addPanel(AmxTiles &tiles, const Panel &panel, const TiledInput &input, GroupRange range,
-                     const BytesAhead &ahead, int32_t *exact, float *sums, int64_t columns) {
+                     const BytesAhead &ahead, int32_t *exact, float *sums) {
   const int64_t rows = input.rows, rowTiles = (rows + amxRows - 1) / amxRows;
   const int64_t share = roundUp((ahead.end - ahead.next) / rowTiles, 64);
   for (int64_t tile = 0; tile < rowTiles; ++tile) {
@@ -152,7 +152,7 @@ inline void addPanel(AmxTiles &tiles, const Panel &panel, const TiledInput &inpu
                                                          range.first,
                                                      exact};
       block.add(range.count(), {ahead.next + tile * share, ahead.next + (tile + 1) * share},
-                sums + row * columns, columns, range.first == 0);
+                sums + row * sumColumns(), range.first == 0);
     };
     if (rows - row > amxRows / 2)
       add.template operator()<amxRows>();
@@ -161,9 +161,9 @@ inline void addPanel(AmxTiles &tiles, const Panel &panel, const TiledInput &inpu
   }
 }
 
-/// sums [rows][columns] of a block of rows; `memory` is for two tiles and an ExpandedPanels.
+/// sums [rows][sumColumns()] of a block of rows; `memory` is for two tiles and an ExpandedPanels.
 inline void tileGroupsBlock(const Weights &weights, int64_t panel, int64_t panels,
-                            const TiledInput &input, float *sums, int64_t columns, char *memory) {
+                            const TiledInput &input, float *sums, char *memory) {
   const int64_t rows = input.rows, width = groupWidth();
   AmxTiles tiles(rows < amxRows ? rows : amxRows, tileColumns());
   auto *exact = reinterpret_cast<int32_t *>(memory);
@@ -177,7 +177,7 @@ inline void tileGroupsBlock(const Weights &weights, int64_t panel, int64_t panel
       for (int64_t group = range.first; group < range.end; ++group)
         weights.askScale(panel + p + 1, group);
       auto add = [&](const auto &source) {
-        addPanel(tiles, source, input, range, ahead, exact, sums + p * panelRows, columns);
+        addPanel(tiles, source, input, range, ahead, exact, sums + p * panelRows);
       };
       // Signed bytes are read where they are.
       if (!hasFields() && ingot_const_zeros == kNoZeros)
