@@ -37,7 +37,7 @@ template <int Rows, int Panels>
   }
 }
 
-/// sums [rows][panels * 16] of a block of rows. `input` of a single row has its words as they are.
+/// sums [rows][sumColumns()] of a block of rows. `input` of a single row has its words as they are.
 inline void pairBlock(const Weights &weights, int64_t panel, int64_t panels,
                       const PackedInput &input, int64_t rows, float *sums) {
   auto take = [&]<int Panels>(int64_t p) {

@@ -38,7 +38,8 @@ constexpr bool asksPages = false;
 
 /// What is asked for from memory while `Panels` panels that follow each other are read side by
 /// side: each panel so many bytes ahead, behind its end the panel that will be read in its place.
-/// Hardware looks ahead within a page only.
+/// Hardware looks ahead within a page only; where pages are asked for, it is given the first
+/// entryBytes of each.
 template <int Panels> struct PanelsAhead {
   static constexpr int64_t pageBytes = 4096, entryBytes = 256;
   static constexpr int64_t distance = asksPages ? pageBytes : 3072;

@@ -22,9 +22,8 @@ INGOT_REAL(eps);
 namespace ingot::x86 {
 namespace {
 
-static_assert(normSegments == 8);
 using Four = float __attribute__((vector_size(16)));
-constexpr int64_t fourSegments = 4 * normSegmentColumns;
+constexpr int64_t fours = normSegments / 4;
 
 /// sum[s] += the squares of segment `s` of four, columns [i, i + 4), one after the other.
 [[gnu::always_inline]] inline Four addColumns(Four sum, const float *squares, int64_t i) {
@@ -47,13 +46,11 @@ float sumInOrder(const float *squares) {
   float total = 0;
   for (int64_t first = 0; first < ingot_const_columns; first += normBlock) {
     // One chain of additions per segment, a lane each, and as many as hide their latency.
-    const bool hasHalf = ingot_const_columns - first <= fourSegments;
-    Four part[2] = {};
-    for (int64_t i = 0; i < normSegmentColumns && i < ingot_const_columns; i += 4) {
-      part[0] = addColumns(part[0], squares + first, i);
-      if (!hasHalf)
-        part[1] = addColumns(part[1], squares + first + fourSegments, i);
-    }
+    Four part[fours] = {};
+    for (int64_t i = 0; i < normSegmentColumns && i < ingot_const_columns; i += 4)
+#pragma clang loop unroll(full)
+      for (int64_t four = 0; four < fours; ++four)
+        part[four] = addColumns(part[four], squares + first + four * 4 * normSegmentColumns, i);
     for (int64_t s = 0; s < normSegments; ++s)
       total += part[s / 4][s % 4];
   }
