@@ -179,7 +179,7 @@ struct GroupRange {
 /// Panels of bytes that the path for single rows keeps in flight: where requests are for lines two,
 /// since memory is fastest with few streams and one is too few for the dot products; hardware that
 /// follows pages reads more of them ahead the more there are.
-constexpr int64_t byteRowPanels = asksPages ? 4 : 2;
+constexpr int64_t byteRowPanels = asksSecondLevel ? 1 : 2;
 
 /// Sums of one row whose bytes are `x`, for `Panels` panels. `inputs`: its sums over each group.
 template <int Panels>
@@ -513,7 +513,6 @@ inline void integerTile(const Source &weights, const SummedInput &input, GroupRa
           for (int p = 0; p < Panels; ++p)
             sum[r][p] = dot(sum[r][p], high[p], Ints{} + x[Rows + r]);
     }
-    totals.beginGroup(group == 0);
     const int64_t place = group - range.first;
 #pragma clang loop unroll(full)
     for (int p = 0; p < Panels; ++p) {
@@ -525,10 +524,11 @@ inline void integerTile(const Source &weights, const SummedInput &input, GroupRa
         const int32_t inputSum = inputs[r] / startFactor(Source::bias());
         Floats exact =
             Source::hasZeros() ? lessZeros(sum[r][p], zero, inputSum) : toFloats(sum[r][p]);
-        totals.of[r][p] = closeGroup(totals.of[r][p], exact, scale, offset, splat(float(inputSum)));
+        totals.add(r, p, [&](Floats total) __attribute__((always_inline)) {
+          return closeGroup(total, exact, scale, offset, splat(float(inputSum)));
+        });
       }
     }
-    totals.endGroup();
   }
   totals.end();
 }

@@ -164,7 +164,6 @@ inline void pairGroupsTile(const Source &source, const PackedPairs &input, Group
                 sum[r][p] = dotPairs(sum[r][p], pair[p], Ints{} + words[(x * 4 + i) * Rows + r]);
         }
     }
-    totals.beginGroup(group == 0);
 #pragma clang loop unroll(full)
     for (int p = 0; p < Panels; ++p) {
       Floats scale = source.scale(group, p);
@@ -172,10 +171,11 @@ inline void pairGroupsTile(const Source &source, const PackedPairs &input, Group
 #pragma clang loop unroll(full)
       for (int r = 0; r < Rows; ++r) {
         float inputs = needsGroupSums() ? input.sums[(row + r) * pairedGroups() + group] : 0.0f;
-        totals.of[r][p] = closePairs(totals.of[r][p], sum[r][p], scale, &offset, inputs);
+        totals.add(r, p, [&](Floats total) __attribute__((always_inline)) {
+          return closePairs(total, sum[r][p], scale, &offset, inputs);
+        });
       }
     }
-    totals.endGroup();
   }
   totals.end();
 }

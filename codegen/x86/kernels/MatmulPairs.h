@@ -6,21 +6,27 @@
 
 namespace ingot::x86 {
 
-/// sums [rows][sumColumns()] of `Rows` rows by `Panels` panels. `words`: of the rows, [word][Rows].
+/// sums [rows][sumColumns()] of `Rows` rows by `Panels` panels that follow each other from `panel`
+/// on. `words`: of the rows, [word][Rows]. `isFirst`: no tile has read these panels before.
 template <int Rows, int Panels>
-[[gnu::always_inline]] inline void pairTile(const char *const (&panels)[Panels],
-                                            const int32_t *words, float *sums) {
+[[gnu::always_inline]] inline void pairTile(const char *panel, const int32_t *words, bool isFirst,
+                                            float *sums) {
   constexpr int64_t panelWords = panelRows * 4;
+  // Hardware follows the panels of few rows on its own, faster than requests.
+  const bool asks = isFirst && Rows > 4;
+  const PanelsAhead<Panels> next = {panel, Weights::panelBytes()};
   int64_t end = (ingot_const_k + 1) / 2;
   for (int64_t first = 0; first < end; first += segmentColumns / 2) {
     int64_t stop = end - first < segmentColumns / 2 ? end : first + segmentColumns / 2;
     Floats sum[Rows][Panels] = {};
 #pragma clang loop unroll(disable)
     for (int64_t i = first; i < stop; ++i) {
+      if (asks)
+        next.ask(i * panelWords);
       Ints weight[Panels];
 #pragma clang loop unroll(full)
       for (int p = 0; p < Panels; ++p)
-        weight[p] = loadVector<Ints>(panels[p] + i * panelWords);
+        weight[p] = loadVector<Ints>(panel + p * Weights::panelBytes() + i * panelWords);
 #pragma clang loop unroll(full)
       for (int r = 0; r < Rows; ++r)
 #pragma clang loop unroll(full)
@@ -41,16 +47,13 @@ template <int Rows, int Panels>
 inline void pairBlock(const Weights &weights, int64_t panel, int64_t panels,
                       const PackedInput &input, int64_t rows, float *sums) {
   auto take = [&]<int Panels>(int64_t p) {
-    const char *values[Panels];
-#pragma clang loop unroll(full)
-    for (int i = 0; i < Panels; ++i)
-      values[i] = weights.panel(panel + p + i);
+    const char *values = weights.panel(panel + p);
     float *to = sums + p * panelRows;
     if (ingot_const_tile_rows == 1)
-      return pairTile<1, Panels>(values, input.words, to);
+      return pairTile<1, Panels>(values, input.words, true, to);
     if constexpr (Panels <= tilePanels)
       forRowTiles(rows, [&]<int Count>(int64_t row) {
-        pairTile<Count, Panels>(values, input.row(row), to + row * sumColumns());
+        pairTile<Count, Panels>(values, input.row(row), row == 0, to + row * sumColumns());
       });
   };
   int64_t p = 0;

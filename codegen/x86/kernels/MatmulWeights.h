@@ -22,18 +22,21 @@ struct Rows {
 };
 
 #if defined(__AVX512BF16__) && !defined(__AMX_TILE__)
-/// Whether weights are asked for by the first lines of pages alone, as AMD's CPUs want it, which
-/// are those with AVX512-BF16 and without AMX: their second-level cache follows the rest of a page
-/// on its own, faster than requests of every line, and the first level waits for few lines at once.
-constexpr bool asksPages = true;
+/// Whether weights are asked for into the second-level cache, as AMD's CPUs want it, which are
+/// those with AVX512-BF16 and without AMX: their first level waits for few lines at once.
+constexpr bool asksSecondLevel = true;
 #else
-constexpr bool asksPages = false;
+constexpr bool asksSecondLevel = false;
 #endif
 
-/// Asks memory for a line of weights: into the first-level cache, or where pages are followed by
-/// the second, into that.
+/// Whether they are asked for by the first lines of pages alone: the second level follows the rest
+/// of a page on its own, faster than requests of every line, as single rows want it. Blocks of rows
+/// read more slowly than it follows, and would wait where it has lost a stream.
+inline bool asksPages() { return asksSecondLevel && ingot_const_tile_rows == 1; }
+
+/// Asks memory for a line of weights.
 [[gnu::always_inline]] inline void askLine(const char *line) {
-  __builtin_prefetch(line, 0, asksPages ? 2 : 3);
+  __builtin_prefetch(line, 0, asksSecondLevel ? 2 : 3);
 }
 
 /// What is asked for from memory while `Panels` panels that follow each other are read side by
@@ -42,7 +45,7 @@ constexpr bool asksPages = false;
 /// entryBytes of each.
 template <int Panels> struct PanelsAhead {
   static constexpr int64_t pageBytes = 4096, entryBytes = 256;
-  static constexpr int64_t distance = asksPages ? pageBytes : 3072;
+  static constexpr int64_t distance = asksSecondLevel ? pageBytes : 3072;
   const char *first; ///< of the first panel
   int64_t bytes;     ///< of a panel
 
@@ -54,7 +57,7 @@ template <int Panels> struct PanelsAhead {
 #pragma clang loop unroll(full)
     for (int p = 0; p < Panels; ++p) {
       const char *line = first + p * bytes + ahead;
-      if (!asksPages || reinterpret_cast<uintptr_t>(line) % pageBytes < entryBytes)
+      if (!asksPages() || reinterpret_cast<uintptr_t>(line) % pageBytes < entryBytes)
         askLine(line);
     }
   }

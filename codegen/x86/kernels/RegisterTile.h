@@ -43,53 +43,50 @@ template <int Rows, int Panels>
 }
 
 /// Totals of a register tile whose groups are summed on their own and then scaled: in registers
-/// where these hold sums and totals, else in memory from one group to the next.
+/// where these hold sums and totals, else in memory from one group to the next, each taken from
+/// there and put back on its own, since all of them together leave no registers to the sums.
 template <int Rows, int Panels> struct RegisterTotals {
   static constexpr bool stay = tilePanels > 1 && 2 * Rows *Panels <= tilePanels *tileRows;
-
-  Floats of[Rows][Panels];
 
   /// `sums`: [Rows][columns].
   [[gnu::always_inline]] RegisterTotals(float *sums, int64_t columns)
       : sums(sums), columns(columns) {}
 
-  /// Before the first group of a range, and behind its last; `isFirst`: of all.
+  /// Before the first group of a range; `isFirst`: of all.
   [[gnu::always_inline]] void begin(bool isFirst) {
-    if (stay)
-      load(isFirst);
+    forAll([&](Floats &total, float *kept) __attribute__((always_inline)) {
+      if (stay)
+        total = isFirst ? Floats{} : loadVector<Floats>(kept);
+      else if (isFirst)
+        storeVector(kept, Floats{});
+    });
   }
+  /// Behind the last group of a range.
   [[gnu::always_inline]] void end() {
     if (stay)
-      store();
+      forAll([](Floats &total, float *kept)
+                 __attribute__((always_inline)) { storeVector(kept, total); });
   }
-  /// Before a group is added, and behind it.
-  [[gnu::always_inline]] void beginGroup(bool isFirst) {
-    if (!stay)
-      load(isFirst);
-  }
-  [[gnu::always_inline]] void endGroup() {
-    if (!stay)
-      store();
+  /// total = add(total), of a row and a panel.
+  template <class Add> [[gnu::always_inline]] void add(int r, int p, Add add) {
+    if (stay)
+      of[r][p] = add(of[r][p]);
+    else
+      storeVector(place(r, p), add(loadVector<Floats>(place(r, p))));
   }
 
 private:
   float *sums;
   int64_t columns;
+  Floats of[Rows][Panels];
 
+  [[gnu::always_inline]] float *place(int r, int p) const { return sums + r * columns + p * lanes; }
   template <class Use> [[gnu::always_inline]] void forAll(Use use) {
 #pragma clang loop unroll(full)
     for (int r = 0; r < Rows; ++r)
 #pragma clang loop unroll(full)
       for (int p = 0; p < Panels; ++p)
-        use(of[r][p], sums + r * columns + p * lanes);
-  }
-  [[gnu::always_inline]] void load(bool isFirst) {
-    forAll([&](Floats &total, const float *from) __attribute__((always_inline)) {
-      total = isFirst ? Floats{} : loadVector<Floats>(from);
-    });
-  }
-  [[gnu::always_inline]] void store() {
-    forAll([](Floats total, float *to) __attribute__((always_inline)) { storeVector(to, total); });
+        use(of[r][p], place(r, p));
   }
 };
 
