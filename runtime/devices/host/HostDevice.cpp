@@ -4,6 +4,7 @@
 
 #include "runtime/devices/host/CpuCount.h"
 #include "runtime/devices/host/CpuFeatures.h"
+#include "runtime/devices/host/MemoryNodes.h"
 
 #include <algorithm>
 #include <cerrno>
@@ -16,7 +17,8 @@ namespace ingot::runtime {
 HostDevice::HostDevice(int64_t threads)
     : threads(threads > 0 ? std::min(threads, ThreadPool::maximumThreads)
                           : std::min<int64_t>(usableCpus(), ThreadPool::maximumThreads)),
-      features(detectCpuFeatures()) {}
+      features(detectCpuFeatures()), nodes(memoryNodes(affinityCpus())), spreads(nodes.size() > 1) {
+}
 
 HostDevice::~HostDevice() {
   pool.reset();
@@ -28,7 +30,13 @@ bool HostDevice::hasFeature(std::string_view feature) const {
   return std::binary_search(features.begin(), features.end(), feature);
 }
 
-std::string HostDevice::description() const { return cpuModelName(); }
+std::string HostDevice::description() const {
+  std::string text = cpuModelName();
+  if (nodes.size() > 1)
+    text += ", " + std::to_string(nodes.size()) + " memory nodes" +
+            (spreads ? "" : " over which the system spreads no memory");
+  return text;
+}
 
 int64_t HostDevice::dimension(std::string_view name) const {
   return name == "threads" ? threads : -1;
@@ -49,12 +57,13 @@ Status HostDevice::start(int64_t count, uint64_t scratchBytes) {
       __builtin_mul_overflow(stride / granule * granule, uint64_t(count), &total))
     return Status::error("INGOT-E6010", "the kernels' scratch memory is too large to address");
   stride = stride / granule * granule;
-  Result<void *> memory = allocate(total);
+  // Not spread over nodes: each thread is the first to touch its own.
+  Result<Region> memory = map(total);
   if (!memory.ok())
     return std::move(memory).status();
   std::vector<void *> scratch;
   for (int64_t thread = 0; thread < count; ++thread)
-    scratch.push_back(static_cast<uint8_t *>(*memory) + uint64_t(thread) * stride);
+    scratch.push_back(static_cast<uint8_t *>(memory->base) + uint64_t(thread) * stride);
   Result<std::unique_ptr<ThreadPool>> started = ThreadPool::start(count, std::move(scratch));
   if (!started.ok())
     return std::move(started).status();
@@ -63,6 +72,14 @@ Status HostDevice::start(int64_t count, uint64_t scratchBytes) {
 }
 
 Result<void *> HostDevice::allocate(uint64_t bytes) {
+  Result<Region> memory = map(bytes);
+  if (!memory.ok())
+    return std::move(memory).status();
+  spreads = spreads && spreadOverNodes(memory->base, memory->bytes, nodes);
+  return memory->base;
+}
+
+Result<HostDevice::Region> HostDevice::map(uint64_t bytes) {
   constexpr uint64_t page = 4096;
   uint64_t rounded = 0;
   if (__builtin_add_overflow(bytes, page - 1 + INGOT_BUFFER_ALIGNMENT, &rounded))
@@ -76,7 +93,7 @@ Result<void *> HostDevice::allocate(uint64_t bytes) {
                              " bytes: " + std::strerror(errno),
                          "lower --memory, --max-sequences, --max-context or --max-tokens");
   regions.push_back({base, rounded});
-  return base;
+  return regions.back();
 }
 
 Result<void *> HostDevice::adopt(std::span<const uint8_t> bytes) {

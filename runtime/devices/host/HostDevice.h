@@ -25,6 +25,7 @@ public:
   uint64_t availableMemory(uint64_t weightBytes) const override;
 
   Status start(int64_t threads, uint64_t scratchBytes) override;
+  /// Memory of several nodes is spread over them, since all threads read it.
   Result<void *> allocate(uint64_t bytes) override;
   Result<void *> adopt(std::span<const uint8_t> bytes) override;
   bool loads(CodeKind kind) const override { return kind == CodeKind::HostSharedObject; }
@@ -48,8 +49,13 @@ private:
     size_t bytes;
   };
 
+  /// Untouched memory, zeros, until the device ends.
+  Result<Region> map(uint64_t bytes);
+
   int64_t threads;
   std::vector<std::string_view> features;
+  std::vector<int> nodes; ///< of memory
+  bool spreads;           ///< whether there are several and the system spreads memory over them
   std::vector<Region> regions;
   std::vector<SharedObject> libraries;
   std::unique_ptr<ThreadPool> pool;

@@ -3,6 +3,7 @@
 #include "runtime/devices/host/CpuCount.h"
 #include "runtime/devices/host/CpuFeatures.h"
 #include "runtime/devices/host/HostDevice.h"
+#include "runtime/devices/host/MemoryNodes.h"
 #include "tests/unit/engine/ToyEngine.h"
 
 #include <algorithm>
@@ -12,7 +13,11 @@
 #include <filesystem>
 #include <fstream>
 #include <gtest/gtest.h>
+#include <linux/mempolicy.h>
 #include <set>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 using namespace ingot::runtime;
 using namespace ingot::test;
@@ -29,6 +34,9 @@ public:
     std::ofstream(root / path) << text;
   }
   int quota() const { return quotaCpus(root.string()); }
+  std::vector<int> nodes(const std::vector<int> &cpus) const {
+    return memoryNodes(cpus, root.string());
+  }
 
 private:
   fs::path root;
@@ -61,6 +69,39 @@ TEST(CpuCountTest, UsableCpusAreWithinTheAffinity) {
   EXPECT_GE(usableCpus(), 1);
   EXPECT_LE(size_t(usableCpus()), affinityCpus().size());
   EXPECT_GT(availableMemory(), 0u);
+}
+
+TEST(MemoryNodesTest, ThoseOfTheCpusInAnyOrder) {
+  FakeRoot root;
+  EXPECT_EQ(root.nodes({0, 1}), std::vector<int>());
+  for (auto [cpu, node] : {std::pair(0, 2), {1, 2}, {8, 0}, {9, 11}})
+    root.write("sys/devices/system/cpu/cpu" + std::to_string(cpu) + "/node" + std::to_string(node) +
+                   "/cpulist",
+               "");
+  root.write("sys/devices/system/cpu/cpu9/nodes", "");
+  root.write("sys/devices/system/cpu/cpu9/topology/core_id", "");
+  EXPECT_EQ(root.nodes({0, 1}), std::vector<int>{2});
+  EXPECT_EQ(root.nodes({9, 1, 8, 77}), (std::vector<int>{0, 2, 11}));
+}
+
+TEST(MemoryNodesTest, SpreadMemorySaysSo) {
+  const std::vector<int> nodes = memoryNodes(affinityCpus());
+  constexpr size_t bytes = 1 << 16;
+  void *base = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  ASSERT_NE(base, MAP_FAILED);
+  auto policy = [](void *address) {
+    int mode = -1;
+    syscall(SYS_get_mempolicy, &mode, nullptr, 0, address, MPOL_F_ADDR);
+    return mode;
+  };
+  const int before = policy(base);
+  const bool spread = spreadOverNodes(base, bytes, nodes);
+  // Containers may refuse, and a kernel may know no nodes.
+  EXPECT_EQ(policy(base), spread ? MPOL_INTERLEAVE : before);
+  EXPECT_FALSE(spreadOverNodes(base, bytes, {1023}));
+  EXPECT_FALSE(spreadOverNodes(base, bytes, {1024}));
+  EXPECT_FALSE(spreadOverNodes(base, bytes, {-1}));
+  munmap(base, bytes);
 }
 
 TEST(CpuFeaturesTest, ListIsSortedAndHasTheBaseline) {
