@@ -176,9 +176,9 @@ struct GroupRange {
   }
 };
 
-/// Panels of bytes that the path for single rows keeps in flight: where requests are for lines two,
-/// since memory is fastest with few streams and one is too few for the dot products; hardware that
-/// follows pages reads more of them ahead the more there are.
+/// Panels of bytes that the path for single rows keeps in flight: memory is fastest with few
+/// streams. One is too few for the dot products where lines are asked for, but not where hardware
+/// follows pages.
 constexpr int64_t byteRowPanels = asksSecondLevel ? 1 : 2;
 
 /// Sums of one row whose bytes are `x`, for `Panels` panels. `inputs`: its sums over each group.
