@@ -43,27 +43,29 @@ template <int Rows, int Panels, int Terms>
       storeVector(result + (row + r) * stride + (panel + p) * lanes, sum[r][p]);
 }
 
-/// The same for all rows and panels, however the target does it.
+/// The same for all rows and panels, however the target does it. Registers take panels by twos; of
+/// an odd number the one behind, whose result nobody reads, is multiplied too.
 template <int Terms>
 inline void multiplyPairs(int64_t rows, const PairTerm (&terms)[Terms], int64_t depth,
                           int64_t panels, float *result, int64_t stride) {
   if (ingot_const_method == TileAttention)
     return multiplyTiles(rows, terms, depth, panels, result, stride);
   constexpr int fewRows = 4, manyPanels = 4; // enough sums to hide the time that one takes
-  auto take = [&]<int Panels>(int64_t panel) {
-    forRowTiles(rows, [&]<int Rows>(int64_t row) {
-      if constexpr (Rows <= fewRows || Panels <= tilePanels)
-        multiplyWords<Rows, Panels>(terms, row, panel, depth, result, stride);
-    });
+  auto take = [&]<int Panels>(int64_t panel, int64_t atMost) {
+    forRowTiles(
+        rows,
+        [&]<int Rows>(int64_t row) {
+          if constexpr (Rows <= fewRows || Panels <= tilePanels)
+            multiplyWords<Rows, Panels>(terms, row, panel, depth, result, stride);
+        },
+        atMost);
   };
   int64_t panel = 0;
   if (rows <= fewRows)
     for (; panel + manyPanels <= panels; panel += manyPanels)
-      take.template operator()<manyPanels>(panel);
-  for (; panel + tilePanels <= panels; panel += tilePanels)
-    take.template operator()<tilePanels>(panel);
-  for (; panel < panels; ++panel)
-    take.template operator()<1>(panel);
+      take.template operator()<manyPanels>(panel, fewRows);
+  for (; panel < panels; panel += tilePanels)
+    take.template operator()<tilePanels>(panel, scratchLayout().rows);
 }
 
 /// Queries as they are, [rows][headDim].

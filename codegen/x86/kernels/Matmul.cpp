@@ -164,7 +164,7 @@ void sumSingleRow(const Arguments &arguments, const Block &block, const Scratch 
     for (; p + floatRowPanels <= block.panels; p += floatRowPanels)
       singleRow<floatRowPanels>(arguments.weights, block.weightPanel() + p, input,
                                 sums + p * panelRows);
-    for (; p < block.panels; ++p)
+    for (; leavesPanels(floatRowPanels) && p < block.panels; ++p)
       singleRow<1>(arguments.weights, block.weightPanel() + p, input, sums + p * panelRows);
     return;
   }
@@ -180,7 +180,7 @@ void sumSingleRow(const Arguments &arguments, const Block &block, const Scratch 
   for (; p + byteRowPanels <= block.panels; p += byteRowPanels)
     integerRow<byteRowPanels>(arguments.weights, block.weightPanel() + p, x, inputs,
                               sums + p * panelRows);
-  for (; p < block.panels; ++p)
+  for (; leavesPanels(byteRowPanels) && p < block.panels; ++p)
     integerRow<1>(arguments.weights, block.weightPanel() + p, x, inputs, sums + p * panelRows);
 }
 

@@ -49,6 +49,12 @@ inline int64_t sumColumns() {
   return MatmulScratch::sumColumns(SumMethod(ingot_const_method), ingot_const_tile_panels);
 }
 
+/// Whether a tile may have panels left over by steps of `step` panels. Code for those is left out
+/// of kernels that have none.
+inline bool leavesPanels(int64_t step) {
+  return ingot_const_panels % step != 0 || ingot_const_tile_panels % step != 0;
+}
+
 /// Whether weights have less than a byte.
 inline bool hasFields() { return fieldBits(ingot_const_weight_type) < 8; }
 

@@ -212,7 +212,7 @@ inline void manyRows(const Weights &weights, int64_t panel, int64_t panels, cons
                              storeVector(decoded + i * stride + (k - first) * panelRows, column[0]);
                            });
       }
-      if (count == tilePanels)
+      if (!leavesPanels(tilePanels) || count == tilePanels)
         multiplySegment<tilePanels>(block, b, stride, end - first, rows.count,
                                     sums + p * panelRows);
       else

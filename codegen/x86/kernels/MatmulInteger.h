@@ -562,7 +562,7 @@ inline void integerBlock(const Weights &weights, int64_t panel, int64_t panels,
   int64_t p = 0;
   for (; p + tilePanels <= panels; p += tilePanels)
     take.template operator()<tilePanels>(p);
-  for (; p < panels; ++p)
+  for (; leavesPanels(tilePanels) && p < panels; ++p)
     take.template operator()<1>(p);
 }
 

@@ -205,8 +205,6 @@ inline void pairGroupsPanels(const Weights &weights, int64_t panel, const Packed
 inline void pairGroupsBlock(const Weights &weights, int64_t panel, int64_t panels,
                             const PackedPairs &input, int64_t rows, float *sums, char *memory) {
   const int64_t most = ingot_const_tile_rows == 1 ? 1 : rows;
-  // Left out of the code where no tile has an odd number of panels.
-  const bool hasOdd = ingot_const_panels % tilePanels || ingot_const_tile_panels % tilePanels;
   auto take = [&]<int Panels>(int64_t p) __attribute__((always_inline)) {
     pairGroupsPanels<Panels>(weights, panel + p, input, most, sums + p * panelRows, memory);
   };
@@ -216,7 +214,7 @@ inline void pairGroupsBlock(const Weights &weights, int64_t panel, int64_t panel
       take.template operator()<floatRowPanels>(p);
   for (; p + tilePanels <= panels; p += tilePanels)
     take.template operator()<tilePanels>(p);
-  for (; hasOdd && p < panels; ++p)
+  for (; leavesPanels(tilePanels) && p < panels; ++p)
     take.template operator()<1>(p);
 }
 

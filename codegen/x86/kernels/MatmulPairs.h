@@ -56,14 +56,15 @@ inline void pairBlock(const Weights &weights, int64_t panel, int64_t panels,
         pairTile<Count, Panels>(values, input.row(row), row == 0, to + row * sumColumns());
       });
   };
+  const bool isSingle = ingot_const_tile_rows == 1;
   int64_t p = 0;
-  if (ingot_const_tile_rows == 1)
+  if (isSingle)
     for (; p + floatRowPanels <= panels; p += floatRowPanels)
       take.template operator()<floatRowPanels>(p);
   else
     for (; p + tilePanels <= panels; p += tilePanels)
       take.template operator()<tilePanels>(p);
-  for (; p < panels; ++p)
+  for (; leavesPanels(isSingle ? floatRowPanels : tilePanels) && p < panels; ++p)
     take.template operator()<1>(p);
 }
 

@@ -91,18 +91,21 @@ private:
 };
 
 /// Calls tile.operator()<Rows>(row) for tiles of at most `Most` rows, a multiple of 6, that cover
-/// `rows` rows; the last one may reach past them, up to a multiple of `Most`.
+/// `rows` rows; the last one may reach past them, up to a multiple of `Most`. Tiles that `atMost`
+/// rows never take, where that is known, are left out of the code.
 template <int Most = tileRows, class Tile>
-[[gnu::always_inline]] inline void forRowTiles(int64_t rows, Tile tile) {
+[[gnu::always_inline]] inline void forRowTiles(int64_t rows, Tile tile,
+                                               int64_t atMost = INT64_MAX) {
   int64_t row = 0;
-  for (; rows - row >= Most; row += Most)
+  for (; atMost >= Most && rows - row >= Most; row += Most)
     tile.template operator()<Most>(row);
   int64_t left = rows - row;
-  if (left > Most * 2 / 3)
+  auto isMore = [&](int64_t count) { return atMost > count && left > count; };
+  if (isMore(Most * 2 / 3))
     tile.template operator()<Most>(row);
-  else if (left > Most / 3)
+  else if (isMore(Most / 3))
     tile.template operator()<Most * 2 / 3>(row);
-  else if (left > Most / 6)
+  else if (isMore(Most / 6))
     tile.template operator()<Most / 3>(row);
   else if (left > 0)
     tile.template operator()<Most / 6>(row);
