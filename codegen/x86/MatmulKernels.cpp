@@ -36,8 +36,10 @@ constexpr int64_t leastTiles = 32;
 /// the more rows there are to pay for decoding the weight and packing the input.
 constexpr Shape kShapes[] = {{1, 1, 64}, {32, 36, 64}, {INT64_MAX, 96, 256}};
 
-/// Of bytes. Many rows share what weights are expanded to.
-constexpr Shape kByteShapes[] = {{1, 1, 64}, {32, 36, 64, false, 256}, {INT64_MAX, 192, 256}};
+/// Of bytes. Many rows share what weights are expanded to, and narrow products are cut finely, so
+/// that threads share them evenly.
+constexpr Shape kByteShapes[] = {
+    {1, 1, 64}, {32, 36, 64, false, 256}, {INT64_MAX, 192, 64, false, 256}};
 
 /// Tiles of AMX pay from more than half a tile of rows on where groups are scaled, of bytes with
 /// one scale a row from two rows on, and of bf16 from the first. Many rows share what weights are

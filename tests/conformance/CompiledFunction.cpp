@@ -128,8 +128,10 @@ int64_t conformance::rowsOf(RankedTensorType type, Dims dims) {
 
 func::FuncOp CompiledFunction::function() { return *module->getOps<func::FuncOp>().begin(); }
 
-std::unique_ptr<CompiledFunction>
-CompiledFunction::compile(MLIRContext &context, const std::string &name, const std::string &text) {
+std::unique_ptr<CompiledFunction> CompiledFunction::compile(MLIRContext &context,
+                                                            const std::string &name,
+                                                            const std::string &text,
+                                                            llvm::ArrayRef<Dims> runs) {
   auto compiled = std::make_unique<CompiledFunction>();
   compiled->module = parseSourceString<ModuleOp>(text, &context);
   std::string error;
@@ -144,7 +146,7 @@ CompiledFunction::compile(MLIRContext &context, const std::string &name, const s
                              /*ranks=*/1, /*toolkit=*/{}, /*minimum_driver=*/{});
   compiled->unit.getBody().emplaceBlock();
   auto provider = target->first->createProvider(target->second);
-  if (!compiled->chooseKernels(*provider, target->second)) {
+  if (!compiled->chooseKernels(*provider, target->second, runs)) {
     ADD_FAILURE() << name << " has no kernel for\n" << text;
     return nullptr;
   }
@@ -167,7 +169,7 @@ CompiledFunction::~CompiledFunction() {
 }
 
 bool CompiledFunction::chooseKernels(const engine::KernelProvider &provider,
-                                     engine::TargetAttr target) {
+                                     engine::TargetAttr target, llvm::ArrayRef<Dims> runs) {
   llvm::SmallVector<engine::RangeAttr> declared;
   for (const auto &[name, range] : kDeclared)
     declared.push_back(
@@ -193,8 +195,13 @@ bool CompiledFunction::chooseKernels(const engine::KernelProvider &provider,
       return values.empty() ? DenseI64ArrayAttr() : builder.getDenseI64ArrayAttr(values);
     };
     for (auto [index, variant] : llvm::enumerate(launch.variants)) {
+      bool runsNever = !runs.empty() && llvm::none_of(runs, [&](Dims dims) {
+        return kernelAt(launch, dims) == index;
+      });
       std::string name = "k" + std::to_string(launches.size()) + "_" + std::to_string(index);
-      launch.symbols.push_back(name);
+      launch.symbols.push_back(runsNever ? "" : name);
+      if (runsNever)
+        continue;
       llvm::SmallVector<Attribute> guards(variant.guards.begin(), variant.guards.end());
       llvm::SmallVector<Attribute> maps(variant.tensorMaps.begin(), variant.tensorMaps.end());
       auto kernel = engine::KernelOp::create(builder, op.getLoc(), name, variant.source,
@@ -226,6 +233,8 @@ bool CompiledFunction::load(llvm::ArrayRef<codegen::CompiledLibrary> libraries) 
   // Kernels of equal sources share a library, whose entry has its name.
   for (Launch &launch : launches)
     for (std::string &symbol : launch.symbols) {
+      if (symbol.empty())
+        continue;
       auto kernel = cast<engine::KernelOp>(SymbolTable::lookupSymbolIn(unit, symbol));
       symbol = kernel.getLibrary()->drop_back(strlen(".cubin")).str();
     }
@@ -248,15 +257,14 @@ bool CompiledFunction::loadHost(const std::string &bytes) {
   library = written ? dlopen(("/proc/self/fd/" + std::to_string(file)).c_str(), RTLD_NOW) : nullptr;
   if (!library)
     ADD_FAILURE() << "cannot load the library: " << dlerror();
-  for (size_t i = 0; library && i < launches.size(); ++i)
-    for (size_t j = 0; j < launches[i].variants.size(); ++j) {
-      std::string name = "k" + std::to_string(i + 1) + "_" + std::to_string(j);
-      auto kernel = reinterpret_cast<IngotKernel>(dlsym(library, name.c_str()));
-      if (!kernel) {
+  for (Launch &launch : launches)
+    for (const std::string &symbol : launch.symbols) {
+      void *kernel = library && !symbol.empty() ? dlsym(library, symbol.c_str()) : nullptr;
+      if (library && !symbol.empty() && !kernel) {
         ADD_FAILURE() << "the library has no kernel: " << dlerror();
         return false;
       }
-      launches[i].kernels.push_back(kernel);
+      launch.kernels.push_back(reinterpret_cast<IngotKernel>(kernel));
     }
   return library;
 }
@@ -367,7 +375,7 @@ std::vector<size_t> CompiledFunction::kernelsAt(Dims dims) const {
 bool CompiledFunction::execute(const Launch &launch, std::map<void *, HostValue> &values,
                                Dims dims) {
   size_t chosen = kernelAt(launch, dims);
-  if (chosen == launch.variants.size()) {
+  if (chosen == launch.variants.size() || launch.symbols[chosen].empty()) {
     ADD_FAILURE() << "no kernel fits T = " << dims.T;
     return false;
   }

@@ -40,8 +40,11 @@ class CompiledFunction {
 public:
   /// Compiles `text`, a module of one func.func; reports a GoogleTest failure and returns null if
   /// that does not work. `context` has the dialects loaded. Only functions for the host can run.
-  static std::unique_ptr<CompiledFunction>
-  compile(mlir::MLIRContext &context, const std::string &target, const std::string &text);
+  /// Where `runs` lists dims, kernels that none of them takes are left out, and no others may run.
+  static std::unique_ptr<CompiledFunction> compile(mlir::MLIRContext &context,
+                                                   const std::string &target,
+                                                   const std::string &text,
+                                                   llvm::ArrayRef<Dims> runs = {});
   ~CompiledFunction();
 
   /// Runs the function; `arguments` in order, memory ones are updated. Returns what it returns.
@@ -66,11 +69,12 @@ private:
   struct Launch {
     mlir::Operation *op;
     std::vector<engine::KernelVariant> variants;
-    std::vector<IngotKernel> kernels;
-    std::vector<std::string> symbols;
+    std::vector<IngotKernel> kernels; ///< null and
+    std::vector<std::string> symbols; ///< empty: left out
   };
 
-  bool chooseKernels(const engine::KernelProvider &provider, engine::TargetAttr target);
+  bool chooseKernels(const engine::KernelProvider &provider, engine::TargetAttr target,
+                     llvm::ArrayRef<Dims> runs);
   bool load(llvm::ArrayRef<codegen::CompiledLibrary> libraries);
   bool loadHost(const std::string &bytes);
   static size_t kernelAt(const Launch &launch, Dims dims);

@@ -23,8 +23,10 @@ const std::vector<Case> &allCases();
 /// Whether a CUDA target runs `which`.
 bool runsOn(const Case &which, llvm::StringRef architecture);
 
-/// `which` compiled for a target, in its fused form where it has one; null after a failure.
-std::unique_ptr<CompiledFunction> compileCase(const Case &which, const std::string &target);
+/// `which` compiled for a target, in its fused form where it has one, for such `runs` or all; null
+/// after a failure.
+std::unique_ptr<CompiledFunction> compileCase(const Case &which, const std::string &target,
+                                              llvm::ArrayRef<Dims> runs = {});
 
 /// The values of a run as they compare, with the element type of each result; null in the cache.
 struct Output {

@@ -62,13 +62,14 @@ def busy_cpus(seconds):
     return (busy() - before) / os.sysconf("SC_CLK_TCK") / seconds
 
 
-def read_through(file):
-    """Reads a file from the disk, so that what loads it finds it in the page cache, and in pieces
-    as large as reading ahead makes them: what a program just wrote lies in the sizes it was
-    written in."""
+def read_through(file, anew=True):
+    """Reads a file, so that what loads it finds it in the page cache; `anew`: from the disk, in
+    pieces as large as reading ahead makes them, since what a program just wrote lies in the sizes
+    it was written in."""
     with open(file, "rb", buffering=0) as stream:
-        os.fsync(stream.fileno())
-        os.posix_fadvise(stream.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
+        if anew:
+            os.fsync(stream.fileno())
+            os.posix_fadvise(stream.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
         while stream.read(1 << 24):
             pass
 
@@ -177,6 +178,8 @@ class Run:
             self.raw["busy"].append(busy_cpus(BUSY_SECONDS))
             for program in self.found[turn:] + self.found[:turn]:
                 for _ in range(MOST_TRIES if files.get(program.name) else 0):
+                    if metric == "load":  # a program before may have taken the memory of the file
+                        read_through(files[program.name], anew=False)
                     self.figure(program, model, metric, number)
                     figures = self.raw["figures"]
                     if len(figures) - 1 not in report.disturbed(figures):
