@@ -255,18 +255,20 @@ bool CompiledFunction::loadHost(const std::string &bytes) {
   file = memfd_create("kernels", 0);
   bool written = file >= 0 && write(file, bytes.data(), bytes.size()) == ssize_t(bytes.size());
   library = written ? dlopen(("/proc/self/fd/" + std::to_string(file)).c_str(), RTLD_NOW) : nullptr;
-  if (!library)
+  if (!library) {
     ADD_FAILURE() << "cannot load the library: " << dlerror();
+    return false;
+  }
   for (Launch &launch : launches)
     for (const std::string &symbol : launch.symbols) {
-      void *kernel = library && !symbol.empty() ? dlsym(library, symbol.c_str()) : nullptr;
-      if (library && !symbol.empty() && !kernel) {
+      void *kernel = symbol.empty() ? nullptr : dlsym(library, symbol.c_str());
+      if (!symbol.empty() && !kernel) {
         ADD_FAILURE() << "the library has no kernel: " << dlerror();
         return false;
       }
       launch.kernels.push_back(reinterpret_cast<IngotKernel>(kernel));
     }
-  return library;
+  return true;
 }
 
 /// Runs all tiles; an SPMD kernel once on each of the device's threads.

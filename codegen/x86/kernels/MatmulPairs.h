@@ -46,17 +46,17 @@ template <int Rows, int Panels>
 /// sums [rows][sumColumns()] of a block of rows. `input` of a single row has its words as they are.
 inline void pairBlock(const Weights &weights, int64_t panel, int64_t panels,
                       const PackedInput &input, int64_t rows, float *sums) {
+  const bool isSingle = ingot_const_tile_rows == 1;
   auto take = [&]<int Panels>(int64_t p) {
     const char *values = weights.panel(panel + p);
     float *to = sums + p * panelRows;
-    if (ingot_const_tile_rows == 1)
+    if (isSingle)
       return pairTile<1, Panels>(values, input.words, true, to);
     if constexpr (Panels <= tilePanels)
       forRowTiles(rows, [&]<int Count>(int64_t row) {
         pairTile<Count, Panels>(values, input.row(row), row == 0, to + row * sumColumns());
       });
   };
-  const bool isSingle = ingot_const_tile_rows == 1;
   int64_t p = 0;
   if (isSingle)
     for (; p + floatRowPanels <= panels; p += floatRowPanels)
