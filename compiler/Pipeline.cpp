@@ -150,6 +150,9 @@ void annotate(ModuleOp module, const recipe::Recipe &recipe) {
   module->setAttr("llm.kv", TypeAttr::get(kvType(context, recipe.kvCache)));
   module->setAttr("llm.compute",
                   StringAttr::get(context, recipe::name(recipe.activations.compute)));
+  if (recipe.activations.group != recipe::Activations::wholeRow)
+    module->setAttr("llm.compute_group",
+                    IntegerAttr::get(IntegerType::get(context, 64), recipe.activations.group));
   if (recipe.attention == recipe::AttentionType::Fp8)
     module->setAttr("llm.fp8_attention", UnitAttr::get(context));
 }

@@ -21,6 +21,7 @@ public:
 
   std::optional<std::string> declines(llvm::StringRef pass, Operation *site) const override;
   int64_t pairOffset() const override { return kCudaPairOffset; }
+  bool scalesInputGroups() const override { return false; }
   FailureOr<LayoutAttr> weightLayout(Operation *user, unsigned operand) const override;
   LogicalResult kernelsFor(Operation *op, llvm::ArrayRef<RangeAttr> declared,
                            Kernels &kernels) const override;

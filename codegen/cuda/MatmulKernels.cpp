@@ -40,6 +40,8 @@ Declined obstacle(llm::MatmulOp op, const MatmulShape &shape) {
     return "an integer weight needs an encoding";
   if (shape.integer && shape.zeros > llm::Zeros::Points)
     return "integer products have neither offsets nor code books";
+  if (op.getInputScales() && llm::columnsOf(op.getInputScales()) > 1)
+    return kInputGroups;
   if (shape.group % kSimpleGroup != 0)
     return ("groups must be multiples of " + llvm::Twine(kSimpleGroup) + " columns").str();
   if (shape.integer && (shape.group ? shape.group : shape.k) > kIntegerColumns)

@@ -69,6 +69,8 @@ static Declined addKernels(llm::RmsNormOp op, Kernels &kernels) {
   int64_t rounds = llvm::divideCeil(segments, kMostWarps);
   if (rounds > kMostRounds)
     return "its rows are too long";
+  if (op.getScales() && llm::columnsOf(op.getScales()) > 1)
+    return kInputGroups;
   CudaVariant variant("RmsNorm", op, llvm::divideCeil(segments, rounds) * kWarpSize);
   variant.rmsNorm(op);
   kernels.push_back(variant.take());
@@ -101,6 +103,8 @@ static Declined addKernels(llm::RoundOp op, Kernels &kernels) {
 }
 
 static Declined addKernels(llm::QuantizeActivationOp op, Kernels &kernels) {
+  if (llm::columnsOf(op.getScales()) > 1)
+    return kInputGroups;
   int64_t columns = llm::columnsOf(op.getInput());
   CudaVariant variant("QuantizeActivation", op, threadsFor(columns / vectorWidth(columns), 512));
   variant.integer("columns", columns);

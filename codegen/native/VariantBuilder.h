@@ -153,6 +153,17 @@ public:
     real("factor", factor);
   }
 
+  /// The constants of llm.quantize_activation on CPUs, and a tile for each row.
+  void quantizedRows(llm::QuantizeActivationOp op) {
+    int64_t groups = llm::columnsOf(op.getScales());
+    integer("columns", llm::columnsOf(op.getInput()) / groups);
+    integer("groups", groups);
+    type("input_type", op.getInput());
+    type("result_type", op.getResult());
+    integer("static_scale", op.getStaticScale() ? 1 : 0);
+    rowsOf(op.getResult());
+  }
+
   /// The columns that llm.rms_norm takes together, how many such runs a row has, and a tile for
   /// each of them.
   void normedRows(llm::RmsNormOp op) {

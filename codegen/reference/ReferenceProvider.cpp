@@ -35,6 +35,7 @@ public:
   }
 
   int64_t pairOffset() const override { return 1; }
+  bool scalesInputGroups() const override { return true; }
 
   FailureOr<LayoutAttr> weightLayout(Operation *user, unsigned operand) const override;
   LogicalResult kernelsFor(Operation *op, llvm::ArrayRef<engine::RangeAttr> declared,
@@ -107,6 +108,7 @@ static FailureOr<KernelVariant> kernelFor(llm::MatmulOp op) {
   variant.integer("tile_columns", kMatmulTileColumns);
   variant.integer("experts", op.getOrder() ? op.experts() : 0);
   variant.integer("input_share", llm::rowsFor(op.getType(), typeOf(op.getInput())));
+  variant.integer("input_scales", op.getInputScales() ? llm::columnsOf(op.getInputScales()) : 0);
   variant.rowsOf(op.getResult());
   variant.tiles(llvm::divideCeil(columns, kMatmulTileColumns));
   return variant.take();
@@ -138,8 +140,8 @@ static FailureOr<KernelVariant> kernelFor(llm::RoundOp op) {
 }
 
 static FailureOr<KernelVariant> kernelFor(llm::QuantizeActivationOp op) {
-  VariantBuilder variant = rowWise("QuantizeActivation", op.getInput(), op.getResult());
-  variant.integer("static_scale", op.getStaticScale() ? 1 : 0);
+  VariantBuilder variant("QuantizeActivation", op.getContext());
+  variant.quantizedRows(op);
   return variant.take();
 }
 

@@ -81,6 +81,17 @@ int64_t groupColumns(llm::MatmulOp op) {
   return op.getEncoding() ? std::max<int64_t>(op.getEncoding()->getGroup(), 0) : 0;
 }
 
+/// Scales of a row of the input.
+int64_t inputScales(llm::MatmulOp op) {
+  return op.getInputScales() ? llm::columnsOf(op.getInputScales()) : 0;
+}
+
+/// Columns that are scaled alike.
+int64_t groupWidth(llm::MatmulOp op) {
+  int64_t group = groupColumns(op), k = llm::columnsOf(op.getInput());
+  return std::min(group ? group : k, k / std::max<int64_t>(inputScales(op), 1));
+}
+
 bool isInteger(llm::MatmulOp op) { return typeOf(op.getInput()).getElementType().isInteger(8); }
 
 /// Whether both sides are bf16 as it is, so that two columns make a dot product.
@@ -117,10 +128,9 @@ std::optional<std::string> codegen::matmulDeclined(llm::MatmulOp op) {
     return ("the rows of an expert must be a multiple of " + llvm::Twine(x86::panelRows)).str();
   if (typeOf(op.getWeight()).getElementType().isInteger() && !op.getEncoding())
     return "an integer weight needs an encoding";
-  int64_t group = groupColumns(op), k = llm::columnsOf(op.getInput());
-  if (group % 8 != 0)
+  if (groupColumns(op) % 8 != 0 || (inputScales(op) > 1 && groupWidth(op) % 8 != 0))
     return "groups must be multiples of 8 columns";
-  if (isInteger(op) && (group ? group : k) > kIntegerColumns)
+  if (isInteger(op) && groupWidth(op) > kIntegerColumns)
     return ("integer sums are exact up to " + llvm::Twine(kIntegerColumns) + " columns").str();
   for (auto [index, operand] : llvm::enumerate(op->getOperands())) {
     auto layout = dyn_cast_or_null<engine::LayoutAttr>(typeOf(operand).getEncoding());
@@ -144,14 +154,14 @@ static bool isPairGroups(llm::MatmulOp op) {
 
 /// How the sums of `op` are made in tiles of AMX; nothing where its columns are no whole tiles.
 static std::optional<x86::SumMethod> tileMethod(llm::MatmulOp op) {
-  int64_t group = groupColumns(op), k = llm::columnsOf(op.getInput());
+  int64_t width = groupWidth(op), k = llm::columnsOf(op.getInput());
   if (isPairs(op))
     return k % (x86::amxRowBytes / 2) == 0 ? std::optional(x86::TileRows) : std::nullopt;
-  int64_t width = group ? group : k;
   if (!isInteger(op))
     return isPairGroups(op) ? std::optional(x86::TilePairs) : std::nullopt;
   // Groups are whole tiles, or parts of one.
-  if (k % width != 0 || (width % x86::amxRowBytes != 0 && (!group || width > x86::amxRowBytes)))
+  bool isGrouped = groupColumns(op) || inputScales(op) > 1;
+  if (k % width != 0 || (width % x86::amxRowBytes != 0 && (!isGrouped || width > x86::amxRowBytes)))
     return std::nullopt;
   bool isPlain = typeOf(op.getWeight()).getElementType().isInteger(8) && !op.getZeros();
   return width == k && isPlain ? x86::TileRows : x86::TileGroups;
@@ -218,7 +228,7 @@ static KernelVariant matmulKernel(llm::MatmulOp op, int64_t tileRows, int64_t ti
   variant.scales(encoding, op.getScales(), op.getSupers(), op.getInput());
   variant.zeros(encoding);
   variant.integer("group", groupColumns(op));
-  variant.integer("input_scales", op.getInputScales() ? 1 : 0);
+  variant.integer("input_scales", inputScales(op));
   variant.integer("pair_offset", op.getPairOffset().value_or(0));
   variant.integer("tile_panels", tilePanels);
   variant.integer("tile_rows", tileRows);
@@ -231,16 +241,16 @@ static KernelVariant matmulKernel(llm::MatmulOp op, int64_t tileRows, int64_t ti
     variant.extent(groupTiles(op, tileRows));
   else
     variant.rowsOf(op.getResult(), tileRows);
-  int64_t group = groupColumns(op);
   Type input = typeOf(op.getInput()).getElementType();
   x86::MatmulScratch scratch = {
       method,
       tileRows,
       tilePanels,
       k,
-      x86::summedColumns(method, group ? group : k),
+      x86::summedColumns(method, groupWidth(op)),
       x86::copiedElementBytes(method, elementCode(input), engine::elementBits(input) / 8),
-      gathersRows(op)};
+      gathersRows(op),
+      inputScales(op) > 1};
   KernelVariant kernel = variant.take(scratch.bytes());
   // Right for more rows, but nothing that anyone should run.
   constexpr int64_t mostSingle = 16;

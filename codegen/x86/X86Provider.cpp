@@ -41,6 +41,7 @@ public:
 
   std::optional<std::string> declines(llvm::StringRef pass, Operation *site) const override;
   int64_t pairOffset() const override { return x86::panelRows; }
+  bool scalesInputGroups() const override { return true; }
   FailureOr<LayoutAttr> weightLayout(Operation *user, unsigned operand) const override;
   LogicalResult kernelsFor(Operation *op, llvm::ArrayRef<RangeAttr> declared,
                            Kernels &kernels) const override;
@@ -128,6 +129,7 @@ static Declined addKernels(llm::EmbedOp op, llvm::ArrayRef<RangeAttr>, Kernels &
 static Declined addKernels(llm::RmsNormOp op, llvm::ArrayRef<RangeAttr>, Kernels &kernels) {
   VariantBuilder variant("RmsNorm", op.getContext());
   variant.rmsNorm(op);
+  variant.integer("scales", op.getScales() ? llm::columnsOf(op.getScales()) : 1);
   kernels.push_back(variant.take(x86::normScratchBytes(op.normedColumns())));
   return std::nullopt;
 }
@@ -159,11 +161,7 @@ static Declined addKernels(llm::RoundOp op, llvm::ArrayRef<RangeAttr>, Kernels &
 static Declined addKernels(llm::QuantizeActivationOp op, llvm::ArrayRef<RangeAttr>,
                            Kernels &kernels) {
   VariantBuilder variant("QuantizeActivation", op.getContext());
-  variant.integer("columns", llm::columnsOf(op.getInput()));
-  variant.type("input_type", op.getInput());
-  variant.type("result_type", op.getResult());
-  variant.integer("static_scale", op.getStaticScale() ? 1 : 0);
-  variant.rowsOf(op.getResult());
+  variant.quantizedRows(op);
   kernels.push_back(variant.take());
   return std::nullopt;
 }

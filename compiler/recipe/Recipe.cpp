@@ -117,8 +117,12 @@ std::string Recipe::str() const {
       out += message("    scale: ", name(format.scale), "\n");
   }
   if (isEightBits(activations.compute))
-    out += message("activations: {compute: ", name(activations.compute),
-                   ", store: ", name(activations.store), "}\n");
+    out += message(
+        "activations: {compute: ", name(activations.compute), ", store: ", name(activations.store),
+        activations.compute != ActivationType::Int8Dynamic ? ""
+        : activations.group == Activations::wholeRow       ? ", group: token"
+                                                     : message(", group: ", activations.group),
+        "}\n");
   else
     out += message("activations: ", name(activations.compute), "\n");
   out += message("kv_cache: ", name(kvCache), "\n");

@@ -71,9 +71,13 @@ struct WeightRule {
 };
 
 struct Activations {
+  /// `group` of a scale for each whole row.
+  static constexpr uint32_t wholeRow = 0;
+
   ActivationType compute = ActivationType::Stored; ///< what a matrix product reads
   StoreType store =
       StoreType::Stored; ///< what results are rounded to; `compute` itself, unless it has 8 bits
+  uint32_t group = wholeRow; ///< Int8Dynamic: elements of a token that share a scale, as in weights
 
   bool operator==(const Activations &) const = default;
 };

@@ -42,6 +42,7 @@ private:
 
   Outcome version(const YamlNode &root) const;
   Expected<WeightRule> weightRule(const YamlNode &node) const;
+  Expected<uint32_t> group(const YamlNode &node, const std::string &whole) const;
   Outcome int4Options(const YamlNode &node, WeightFormat &format) const;
   Expected<std::string> pattern(const YamlNode &node) const;
   Expected<Activations> activations(const YamlNode &node) const;
@@ -157,18 +158,25 @@ Expected<std::string> Parser::pattern(const YamlNode &node) const {
   return text;
 }
 
+/// Elements of a row that share a scale; 0 where all do, which is called `whole`.
+Expected<uint32_t> Parser::group(const YamlNode &node, const std::string &whole) const {
+  auto text = word(node, "a group size");
+  if (!text)
+    return text.error();
+  if (*text == whole)
+    return uint32_t{0};
+  if (*text == "32" || *text == "64" || *text == "128")
+    return static_cast<uint32_t>(std::stoul(*text));
+  return notOneOf(node, "group size", {"32", "64", "128", whole});
+}
+
 Outcome Parser::int4Options(const YamlNode &node, WeightFormat &format) const {
   format.group = WeightFormat::defaultGroup;
-  if (const YamlNode *group = find(node, "group")) {
-    auto text = word(*group, "a group size");
-    if (!text)
-      return text.error();
-    if (*text == "channel")
-      format.group = WeightFormat::wholeRow;
-    else if (*text == "32" || *text == "64" || *text == "128")
-      format.group = static_cast<uint32_t>(std::stoul(*text));
-    else
-      return notOneOf(*group, "group size", {"32", "64", "128", "channel"});
+  if (const YamlNode *groupNode = find(node, "group")) {
+    auto read = group(*groupNode, "channel");
+    if (!read)
+      return read.error();
+    format.group = *read;
   }
   if (const YamlNode *zeroPoints = find(node, "zero_points")) {
     auto text = word(*zeroPoints, "true or false");
@@ -219,15 +227,16 @@ Expected<WeightRule> Parser::weightRule(const YamlNode &node) const {
 
 Expected<Activations> Parser::activations(const YamlNode &node) const {
   const YamlNode *computeNode = &node;
-  const YamlNode *storeNode = nullptr;
+  const YamlNode *storeNode = nullptr, *groupNode = nullptr;
   if (node.kind == YamlNode::Kind::Map) {
-    if (auto checked = checkKeys(node, {"compute", "store"}); !checked)
+    if (auto checked = checkKeys(node, {"compute", "store", "group"}); !checked)
       return checked.error();
     auto compute = required(node, "compute");
     if (!compute)
       return compute.error();
     computeNode = *compute;
     storeNode = find(node, "store");
+    groupNode = find(node, "group");
   }
   using enum ActivationType;
   auto compute = choice(*computeNode, "activation format",
@@ -235,6 +244,17 @@ Expected<Activations> Parser::activations(const YamlNode &node) const {
   if (!compute)
     return compute.error();
   Activations result{*compute, storeOf(*compute)};
+  if (groupNode) {
+    if (*compute != Int8Dynamic)
+      return error(*groupNode, "INGOT-E2008",
+                   message("group goes with activations of ", name(Int8Dynamic), ", not with ",
+                           name(*compute)),
+                   message("remove group, or compute with ", name(Int8Dynamic)));
+    auto read = group(*groupNode, "token");
+    if (!read)
+      return read.error();
+    result.group = *read;
+  }
   if (!storeNode)
     return result;
   if (!isEightBits(*compute))

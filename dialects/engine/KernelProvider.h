@@ -55,6 +55,9 @@ public:
   /// Columns between the two members of a pair in pair epilogues.
   virtual int64_t pairOffset() const = 0;
 
+  /// Whether products of integers take a scale for each group of a row of the input.
+  virtual bool scalesInputGroups() const = 0;
+
   /// The memory order in which `user` wants its weight operand number `operand` (of static 1-D or
   /// 2-D type; scales and zero points are [rows, groups]); failure with a diagnostic if it has
   /// none. A weight used by several operations (a tied embedding) is asked for once, at its first

@@ -78,10 +78,28 @@ int64_t RmsNormOp::normedColumns() {
   return getHeadDim() ? static_cast<int64_t>(*getHeadDim()) : columnsOf(getInput());
 }
 
-/// A scale of the checkpoint that all rows have, where there is one.
-static LogicalResult verifyStaticScale(Operation *op, Value scale) {
-  if (scale &&
-      (!typeOf(scale).getElementType().isF32() || typeOf(scale).getShape() != ArrayRef<int64_t>{1}))
+/// The scales of `values`, an 8-bit activation: by rows, or by equal groups of their columns.
+static LogicalResult verifyInputScales(Operation *op, Value values, Value scales) {
+  RankedTensorType type = typeOf(scales);
+  if (type.getRank() > 2 || !sameRows(type, typeOf(values)))
+    return op->emitOpError() << "needs one scale per row";
+  int64_t each = columnsOf(scales);
+  if (each < 1 || columnsOf(values) % each != 0)
+    return op->emitOpError() << "columns must be whole groups of equal size";
+  if (type.getRank() == 2 && !typeOf(values).getElementType().isInteger(8))
+    return op->emitOpError() << "only integers are scaled by groups";
+  return success();
+}
+
+/// `scale`: of the checkpoint, which all rows have in place of their own, if there is one.
+static LogicalResult verifyQuantized(Operation *op, Value values, Value scales, Value scale) {
+  if (failed(verifyInputScales(op, values, scales)))
+    return failure();
+  if (!scale)
+    return success();
+  if (typeOf(scales).getRank() == 2)
+    return op->emitOpError() << "groups have scales of their own";
+  if (!typeOf(scale).getElementType().isF32() || typeOf(scale).getShape() != ArrayRef<int64_t>{1})
     return op->emitOpError() << "a static scale is one f32";
   return success();
 }
@@ -107,7 +125,7 @@ LogicalResult RmsNormOp::verify() {
     return emitOpError() << "a store type goes with an 8-bit result and only with it";
   if (getStaticScale() && !quantized)
     return emitOpError() << "a static scale needs an 8-bit result";
-  return verifyStaticScale(*this, getStaticScale());
+  return quantized ? verifyQuantized(*this, getResult(), getScales(), getStaticScale()) : success();
 }
 
 /// An operand of an epilogue must be addressed by row and column, by column, or by row.
@@ -164,6 +182,18 @@ static LogicalResult verifyGroups(MatmulOp op) {
   return success();
 }
 
+/// Integers that are scaled by groups on both sides are summed over the shorter ones.
+static LogicalResult verifyInputGroups(MatmulOp op) {
+  if (failed(verifyInputScales(op, op.getInput(), op.getInputScales())))
+    return failure();
+  int64_t columns = columnsOf(op.getInput()), own = columns / columnsOf(op.getInputScales());
+  int64_t stored = op.getEncoding() ? op.getEncoding()->getGroup() : 0;
+  if (own != columns && stored > 0 && own % stored != 0 && stored % own != 0)
+    return op.emitOpError() << "groups of " << own << " columns of the input and of " << stored
+                            << " of the weight do not fit each other";
+  return success();
+}
+
 LogicalResult MatmulOp::verify() {
   RankedTensorType input = typeOf(getInput()), weight = typeOf(getWeight()),
                    result = typeOf(getResult());
@@ -183,6 +213,8 @@ LogicalResult MatmulOp::verify() {
     return emitOpError() << "a pair needs a positive offset and an epilogue";
   if ((input.getElementTypeBitWidth() == 8) != static_cast<bool>(getInputScales()))
     return emitOpError() << "input scales go with an 8-bit input and only with it";
+  if (getInputScales() && failed(verifyInputGroups(*this)))
+    return failure();
   if (getEncoding().has_value() != static_cast<bool>(getScales()))
     return emitOpError() << "scales go with an encoding and only with it";
   if (input.getElementType().isInteger(8) && !weight.getElementType().isInteger())
@@ -210,12 +242,9 @@ LogicalResult RoundOp::verify() {
 }
 
 LogicalResult QuantizeActivationOp::verify() {
-  RankedTensorType scales = typeOf(getScales());
-  if (scales.getRank() != 1 || !sameRows(scales, typeOf(getInput())))
-    return emitOpError() << "needs one scale per row";
-  if (failed(verifyStaticScale(*this, getStaticScale())))
+  if (failed(verifySameShape(*this, typeOf(getInput()), typeOf(getResult()))))
     return failure();
-  return verifySameShape(*this, typeOf(getInput()), typeOf(getResult()));
+  return verifyQuantized(*this, getResult(), getScales(), getStaticScale());
 }
 
 LogicalResult SliceColumnsOp::verify() {

@@ -27,8 +27,8 @@ def Llm_RmsNormOp : Llm_Op<"rms_norm", [Pure, AttrSizedOperandSegments, AttrSize
     s = round(input + residual) to the type of `sum` (s = input without residual);
     y = s / sqrt(mean(s^2) + eps) * weight (no factor without weight), rounded to `result`'s type.
     The sum of squares runs over segments of 256 columns, each in order, then over the segments in
-    order. With `quantized`: y (before rounding to it, after rounding to `store`) is quantized per
-    row as by llm.quantize_activation, with its `static_scale`, into `result` and `scales`.
+    order. With `quantized`: y (before rounding to it, after rounding to `store`) is quantized as by
+    llm.quantize_activation, with its `static_scale`, into `result` and `scales`.
 
     With `head_dim` every run of so many columns is a row of its own, all with the same weight of
     `head_dim` factors; there is no sum and no quantized result then.
@@ -68,7 +68,10 @@ def Llm_MatmulOp : Llm_Op<"matmul", [Pure, IsolatedFromAbove, AttrSizedOperandSe
     sum of inputs. These sums, and those with a bf16 weight, may take the input as parts of bf16
     that add up to it, and the even and the odd columns of each 32 apart.
     With `input_scales` ([T], one per row) the sum is multiplied by the row's scale last, before the
-    epilogue.
+    epilogue. An i8 input may have one for each group of K / G columns ([T, G]), where groups of
+    input or weight are multiples of the other's: exact sums are those of the narrower ones. Each
+    is multiplied by the weight's scale, the sum of its inputs times the offset joins it by a fused
+    multiply-add, and the product of that and the input's scale joins the total by another.
 
     The epilogue region gets the sum as f32 (with `pair_offset` = p two sums: columns c and c + p,
     where c runs over the even blocks of p columns, so the result has half the columns), then one
@@ -156,7 +159,8 @@ def Llm_QuantizeActivationOp : Llm_Op<"quantize_activation", [Pure]> {
   let description = [{
     i8: scale = amax / 127, value = rne(x / scale); f8E4M3FN: scale = amax / 448, value = e4m3(x /
     scale). Division in f32. A zero row has scale 1. With `static_scale`, f32 [1], every row has
-    that scale, and x / scale is clamped to -127 ... 127 or -448 ... 448 first.
+    that scale, and x / scale is clamped to -127 ... 127 or -448 ... 448 first. Scales of shape
+    [T, G], in i8, are those of runs of columns / G columns each; a static one has none.
   }];
   let arguments = (ins Llm_Activation:$input, Optional<Llm_WeightTensor>:$static_scale);
   let results = (outs TensorOf<[I8, F8E4M3FN]>:$result, TensorOf<[F32]>:$scales);

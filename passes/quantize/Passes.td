@@ -21,6 +21,8 @@ def QuantizeActivationsPass : QuantizePass<"ingot-quantize-activations"> {
   let description = [{
     Reads `llm.compute` on the module: "int8-dynamic" or "fp8-dynamic", or with "-static" where
     products have the scale of their input as `llm.static_scale` (f32); anything else leaves the
-    program as it is. Runs after ingot-fuse-dequantize.
+    program as it is. `llm.compute_group` (i64) beside "int8-dynamic": so many columns have a scale;
+    without it, or where it is no less than the columns of an input, its row has one. Runs after
+    ingot-fuse-dequantize.
   }];
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Inserts llm.quantize_activation before products whose encoded weight goes with 8-bit inputs, with
-// a scale found at run time or the checkpoint's.
+// scales found at run time, of rows or groups of their columns, or the checkpoint's.
 #include "passes/FusionReport.h"
 #include "passes/quantize/Passes.h"
 
@@ -22,6 +22,8 @@ struct QuantizeActivations : ingot::impl::QuantizeActivationsPassBase<QuantizeAc
     StringRef compute = attribute ? attribute.getValue() : StringRef();
     isStatic = compute.ends_with("-static");
     integers = compute.starts_with("int8");
+    if (auto columns = getOperation()->getAttrOfType<IntegerAttr>("llm.compute_group"))
+      group = columns.getInt();
     if (isStatic || compute.ends_with("-dynamic")) {
       FusionReport report(getOperation(), getArgument());
       if (!report)
@@ -44,6 +46,8 @@ struct QuantizeActivations : ingot::impl::QuantizeActivationsPassBase<QuantizeAc
     FloatAttr scale;
     if (isStatic && !(scale = site->getAttrOfType<FloatAttr>(kStaticScale)))
       return report.declined(site, "the checkpoint has no scale for its input");
+    if (std::string reason = groupObstacle(report, site, *encoding); !reason.empty())
+      return report.declined(site, reason);
     if (!report.accepts(site))
       return;
     // Products of one input and one scale share its quantized form.
@@ -56,8 +60,10 @@ struct QuantizeActivations : ingot::impl::QuantizeActivationsPassBase<QuantizeAc
       auto type = cast<RankedTensorType>(site.getInput().getType());
       Type element =
           integers ? Type(builder.getI8Type()) : Type(Float8E4M3FNType::get(builder.getContext()));
-      auto scales = RankedTensorType::get(type.getShape().take_front(), builder.getF32Type(),
-                                          type.getEncoding());
+      SmallVector<int64_t> shape{type.getShape().front()};
+      if (hasGroups(site))
+        shape.push_back(type.getShape().back() / group);
+      auto scales = RankedTensorType::get(shape, builder.getF32Type(), type.getEncoding());
       quantized =
           llm::QuantizeActivationOp::create(builder, site.getLoc(), llm::withElement(type, element),
                                             scales, site.getInput(), literal);
@@ -65,6 +71,27 @@ struct QuantizeActivations : ingot::impl::QuantizeActivationsPassBase<QuantizeAc
     site.getInputMutable().assign(quantized.getResult());
     site.getInputScalesMutable().assign(quantized.getScales());
     report.applied(site);
+  }
+
+  /// Whether a row of the input of `site` has several scales.
+  bool hasGroups(llm::MatmulOp site) const {
+    return group > 0 && group < llm::columnsOf(site.getInput());
+  }
+
+  /// Why the input of `site` has no scales by groups where these are asked for; empty if it can.
+  std::string groupObstacle(const FusionReport &report, llm::MatmulOp site,
+                            llm::EncodingAttr encoding) const {
+    if (!hasGroups(site))
+      return "";
+    if (!report.target().scalesInputGroups())
+      return "the target's products have one scale for each row of inputs";
+    std::string groups = "groups of " + std::to_string(group) + " columns";
+    int64_t columns = llm::columnsOf(site.getInput()), stored = encoding.getGroup();
+    if (columns % group != 0)
+      return "its " + std::to_string(columns) + " columns are no whole " + groups;
+    if (stored > 0 && group % stored != 0 && stored % group != 0)
+      return groups + " do not fit the weight's of " + std::to_string(stored);
+    return "";
   }
 
   /// `scale` as a weight of the step, among the others at its start.
@@ -90,6 +117,7 @@ struct QuantizeActivations : ingot::impl::QuantizeActivationsPassBase<QuantizeAc
   static constexpr StringLiteral kStaticScale = "llm.static_scale";
 
   bool isStatic = false, integers = false;
+  int64_t group = 0; ///< columns of an input that share a scale; 0: all
   DenseMap<std::pair<Value, Attribute>, llm::QuantizeActivationOp> quantizedForms;
 };
 

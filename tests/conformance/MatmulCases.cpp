@@ -99,7 +99,15 @@ struct Product {
   std::string result;
   int64_t columns, depth;
   std::string rows = "T"; ///< of the input
+  int64_t inputGroup = 0; ///< columns of it that share a scale; 0: all
 
+  /// The scales of an input of 8 bits.
+  std::string inputScaleType() const {
+    std::string groups = inputGroup ? std::to_string(depth / inputGroup) + "x" : "";
+    return "tensor<?x" + groups + "f32, \"" + rows + "\">";
+  }
+  /// What names of cases end in.
+  std::string groupName() const { return inputGroup ? "_by" + std::to_string(inputGroup) : ""; }
   bool quantized() const { return input == "i8" || input == "f8E4M3FN"; }
   bool isInteger() const { return input == "i8"; }
   int64_t scaleRows() const { return weight.group < 0 ? 1 : columns; }
@@ -146,7 +154,7 @@ struct Product {
   std::string inputParameters() const {
     std::string text = "%x: " + activation(depth, input, rows);
     if (quantized())
-      text += ", %xs: tensor<?xf32, \"" + rows + "\"> {test.role = \"scales\"}";
+      text += ", %xs: " + inputScaleType() + " {test.role = \"scales\"}";
     return text;
   }
   std::string weightParameters(const std::string &suffix = "") const {
@@ -172,7 +180,7 @@ struct Product {
   std::string operation(const std::string &suffix = "") const {
     std::string text = "llm.matmul %x, %w" + suffix;
     if (quantized())
-      text += " input_scales(%xs : tensor<?xf32, \"" + rows + "\">)";
+      text += " input_scales(%xs : " + inputScaleType() + ")";
     if (weight.encoded())
       text += " scales(%s" + suffix + " : " + scaleType() + ")";
     if (weight.hasZeros())
@@ -270,10 +278,12 @@ static void addSums(const Product &product, const Inputs &inputs, const std::vec
                     int64_t row, int64_t begin, int64_t columns, std::vector<Expected> &sums) {
   // Integer sums are exact; only their scaling and the sum over groups round.
   double error = product.isInteger() ? 1e-6 : 1e-6 * std::sqrt(double(product.depth));
-  double factor = product.quantized() ? inputs.arguments[1].tensor.at(row) : 1;
   std::vector<double> x(product.depth);
-  for (int64_t k = 0; k < product.depth; ++k)
+  for (int64_t k = 0; k < product.depth; ++k) {
     x[k] = inputs.arguments[0].tensor.at(row, k);
+    if (product.quantized())
+      x[k] *= inputs.arguments[1].tensor.at(row, product.inputGroup ? k / product.inputGroup : 0);
+  }
   for (int64_t column = begin; column < begin + columns; ++column) {
     double sum = 0, magnitude = 0;
     for (int64_t k = 0; k < product.depth; ++k) {
@@ -281,7 +291,7 @@ static void addSums(const Product &product, const Inputs &inputs, const std::vec
       sum += term;
       magnitude += std::abs(term);
     }
-    sums.push_back({sum * factor, error * magnitude * factor});
+    sums.push_back({sum, error * magnitude});
   }
 }
 
@@ -298,7 +308,8 @@ static std::vector<Expected> productOf(const Product &product, const Inputs &inp
 static Case productCase(const Product &product) {
   Case result;
   result.name = "matmul_" + product.input + "_" + product.weight.name + "_" + product.result + "_" +
-                std::to_string(product.columns) + "x" + std::to_string(product.depth);
+                std::to_string(product.columns) + "x" + std::to_string(product.depth) +
+                product.groupName();
   std::string type = activation(product.columns, product.result);
   result.plain = wrap(product, product.inputParameters() + product.weightParameters(), type,
                       "  %y = " + product.operation() + product.types(type) + "\n");
@@ -312,7 +323,8 @@ static Case productCase(const Product &product) {
     return expected;
   };
   result.apart = product.isInteger() ? 0 : 1;
-  result.nativeOnly = product.isInteger() && !product.weight.countsInIntegers();
+  result.nativeOnly =
+      product.isInteger() && (!product.weight.countsInIntegers() || product.inputGroup);
   return result;
 }
 
@@ -346,7 +358,8 @@ static Case epilogueCase(const Product &product, const std::string &name,
 static Case pairCase(const Product &half) {
   Case result;
   result.name = std::string("matmul_pair_") + half.input + "_" + half.weight.name + "_" +
-                half.result + "_" + std::to_string(half.columns) + "x" + std::to_string(half.depth);
+                half.result + "_" + std::to_string(half.columns) + "x" +
+                std::to_string(half.depth) + half.groupName();
   const std::string region = R"({
 ^bb0(%left: f32, %right: f32):
   %n = arith.negf %left : f32
@@ -403,6 +416,7 @@ static Case pairCase(const Product &half) {
     return expected;
   };
   result.tokens = {1, 3, 17};
+  result.nativeOnly = half.inputGroup != 0;
   return result;
 }
 
@@ -440,7 +454,9 @@ static Case mixtureCase(const Mixture &mixture) {
   Case result;
   result.name = llvm::formatv("matmul_experts_{0}_{1}_{2}_{3}x{4}of{5}{6}", product.input,
                               product.weight.name, product.columns, product.depth, mixture.each,
-                              mixture.experts, mixture.shared ? "" : "_own");
+                              mixture.experts, mixture.shared ? "" : "_own")
+                    .str() +
+                product.groupName();
   std::string type = mixture.resultType(product.result);
   result.plain = wrap(mixture.stack(), mixture.parameters(), type,
                       "  %y = " + mixture.operation() + mixture.stack().types(type) + "\n");
@@ -468,6 +484,7 @@ static Case mixtureCase(const Mixture &mixture) {
     return expected;
   };
   result.apart = product.isInteger() ? 0 : 1;
+  result.nativeOnly = product.inputGroup != 0;
   return result;
 }
 
@@ -553,6 +570,9 @@ static void addMixtures(std::vector<Case> &cases) {
   add(mixtureCase({{"f16", kBlockFormats[4], "f16", 48, 512}, 5, 2}), {1, 21});
   add(mixturePairCase({{"bf16", kBlockFormats[3], "f32", 96, 512}, 5, 2}), {1, 21});
   add(mixturePairCase({{"i8", int8, "f32", 64, 192}, 3, 2}), {1, 21}, true);
+  Product grouped = {"i8", int4, "f32", 48, 128};
+  grouped.inputGroup = 64;
+  add(mixtureCase({grouped, 5, 2}), {1, 33});
 }
 
 std::vector<Case> conformance::matmulCases() {
@@ -638,6 +658,30 @@ std::vector<Case> conformance::matmulCases() {
   add(productCase({"i8", kFormats[3], "f32", 200, 2080}), {9, 70}, true);
   add(productCase({"bf16", kBlockFormats[2], "f32", 200, 2048}), {9, 70}, true);
   add(productCase({"f16", kFormats[2], "f16", 65, 96}), {1, 17});
+
+  // Groups of the input with scales of their own: narrower than the weight's, wider, or the same.
+  auto addGrouped = [&](const Format &format, int64_t group, int64_t columns, int64_t depth,
+                        std::vector<int64_t> tokens, bool full = false) {
+    Product product = {"i8", format, "f32", columns, depth};
+    product.inputGroup = group;
+    add(productCase(product), std::move(tokens), full);
+  };
+  for (int64_t group : {32, 64, 128}) {
+    for (const Format &format : kFormats)
+      if (format.integer())
+        addGrouped(format, group, 72, 1280, {1, 9, 70}, group == 64);
+    for (const Format &format : kStoredFormats)
+      if (format.meetsIntegers())
+        addGrouped(format, group, 72, 1152, {1, 9, 70}, group != 64);
+    for (const Format &format : kBlockFormats)
+      if (format.meetsIntegers())
+        addGrouped(format, group, 72, 768, {1, 9, 70}, group != 32);
+  }
+  for (size_t format : {3, 4, 8})
+    addGrouped(kFormats[format], 32, 43, 96, {1, 3, 17});
+  Product grouped = {"i8", kFormats[4], "bf16", 43, 384};
+  grouped.inputGroup = 128;
+  add(pairCase(grouped), {1, 17});
 
   const std::string addRegion = R"({
 ^bb0(%sum: f32, %bias: f32, %rest: f32, %factor: f32):

@@ -142,13 +142,19 @@ static Case normCase(const std::string &input, const std::string &result, int64_
 static const std::string kScaleParameter = ", %k: tensor<1xf32> {test.role = \"scales\"}";
 static const std::string kScaleOperand = " static(%k : tensor<1xf32>)";
 
+/// The type of the scales of quantized rows.
+static std::string scaleType(int64_t columns, int64_t group) {
+  return "tensor<?x" + (group ? std::to_string(columns / group) + "x" : "") + "f32, \"T\">";
+}
+
 /// The fused norm: of a sum, into 8 bits, or both. `fixed`: with a static scale.
+/// `group`: columns of the quantized row that share a scale; 0: all.
 static Case fusedNormCase(const std::string &store, const std::string &quantized, bool residual,
-                          int64_t columns, bool fixed = false) {
+                          int64_t columns, bool fixed = false, int64_t group = 0) {
   std::string in = activation(columns, store), wide = activation(columns, "f32");
   std::string weight = formatv("tensor<{0}xbf16>", columns);
   std::string out = quantized.empty() ? in : activation(columns, quantized);
-  std::string scales = "tensor<?xf32, \"T\">";
+  std::string scales = scaleType(columns, group);
   std::string parameters = "%x: " + in + (residual ? ", %r: " + in : "") + ", %w: " + weight +
                            (fixed ? kScaleParameter : "");
   std::string scale = fixed ? kScaleOperand : "";
@@ -183,7 +189,9 @@ static Case fusedNormCase(const std::string &store, const std::string &quantized
   std::string fused = function(parameters, results, "  " + names + " = " + op + "\n", returned);
   Case built;
   built.name = "rms_norm_fused_" + store + "_" + quantized + (residual ? "_residual" : "") + "_" +
-               std::to_string(columns) + (fixed ? "_static" : "");
+               std::to_string(columns) + (fixed ? "_static" : "") +
+               (group ? "_by" + std::to_string(group) : "");
+  built.nativeOnly = group != 0;
   built.plain = function(parameters, results, plain, returned);
   built.fused = [fused](int64_t) { return fused; };
   built.apart = 1e-5;
@@ -314,29 +322,33 @@ static Case roundCase(const std::string &from, const std::string &to) {
       43);
 }
 
-static Case quantizeCase(const std::string &from, const std::string &to, bool fixed = false) {
-  constexpr int64_t kColumns = 172;
+static Case quantizeCase(const std::string &from, const std::string &to, bool fixed = false,
+                         int64_t group = 0) {
+  const int64_t kColumns = group ? 5 * group : 172;
   std::string in = activation(kColumns, from), out = activation(kColumns, to);
-  std::string scales = "tensor<?xf32, \"T\">";
+  std::string scales = scaleType(kColumns, group);
   Case built;
-  built.name = "quantize_activation_" + from + "_" + to + (fixed ? "_static" : "");
+  built.name = "quantize_activation_" + from + "_" + to + (fixed ? "_static" : "") +
+               (group ? "_by" + std::to_string(group) : "");
+  built.nativeOnly = group != 0;
   built.plain = function("%x: " + in + (fixed ? kScaleParameter : ""), out + ", " + scales,
                          "  %y, %s = llm.quantize_activation %x" + (fixed ? kScaleOperand : "") +
                              " : " + in + " -> " + out + ", " + scales + "\n",
                          "%y, %s");
-  built.oracle = [to, fixed](const Inputs &inputs) {
+  const int64_t each = group ? group : kColumns;
+  built.oracle = [to, fixed, each](const Inputs &inputs) {
     float limit = to == "i8" ? 127.0f : 448.0f;
     const HostTensor &x = inputs.arguments[0].tensor;
     std::vector<Expected> values, scales;
-    for (int64_t row = 0; row < x.rows; ++row) {
+    for (int64_t first = 0; first < x.rows * x.columns; first += each) {
       float amax = 0;
-      for (int64_t i = 0; i < x.columns; ++i)
-        amax = std::max(amax, float(std::abs(x.at(row, i))));
+      for (int64_t i = first; i < first + each; ++i)
+        amax = std::max(amax, float(std::abs(x.at(i))));
       float scale = fixed      ? float(inputs.arguments[1].tensor.at(0))
                     : amax > 0 ? amax / limit
                                : 1.0f;
-      for (int64_t i = 0; i < x.columns; ++i) {
-        float quotient = float(x.at(row, i)) / scale;
+      for (int64_t i = first; i < first + each; ++i) {
+        float quotient = float(x.at(i)) / scale;
         quotient = fixed ? std::clamp(quotient, -limit, limit) : quotient;
         values.push_back(
             {to == "i8" ? std::nearbyint(quotient) : rounded(elementType(to), quotient), 0});
@@ -500,6 +512,10 @@ std::vector<Case> conformance::rowCases() {
   for (std::string from : {"f32", "bf16", "f16"})
     for (std::string to : {"i8", "f8E4M3FN"})
       add(quantizeCase(from, to), from == "f16");
+  for (int64_t group : {32, 128}) {
+    add(quantizeCase("bf16", "i8", /*fixed=*/false, group));
+    add(fusedNormCase("bf16", "i8", true, 5 * group, /*fixed=*/false, group));
+  }
   for (std::string element : {"f32", "bf16"}) {
     add(gatherCase(element));
     add(sliceCase(element));

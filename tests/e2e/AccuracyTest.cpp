@@ -30,6 +30,8 @@ constexpr Format shortList[] = {
     {"int8", everything, "int8", "f32", "f32", 0.01},
     {"int4, groups of 32", layers, "int4, group: 32", "f32", "f32", 0.08},
     {"int8, int8-dynamic", everything, "int8", "{compute: int8-dynamic, store: f32}", "int8", 0.02},
+    {"int8, int8-dynamic, groups of 32", everything, "int8",
+     "{compute: int8-dynamic, store: f32, group: 32}", "f32", 0.005},
 };
 
 constexpr Format longList[] = {
@@ -49,6 +51,12 @@ constexpr Format longList[] = {
     {"fp8, channels", everything, "fp8", "f32", "f32", 0.02},
     {"fp8, whole tensors", everything, "fp8, scale: tensor", "f32", "f32", 0.03},
     {"int8, int8-dynamic", everything, "int8", "{compute: int8-dynamic, store: f32}", "f32", 0.02},
+    {"int8, int8-dynamic, groups of 32", everything, "int8",
+     "{compute: int8-dynamic, store: f32, group: 32}", "f32", 0.005},
+    {"int8, int8-dynamic, groups of 64", everything, "int8",
+     "{compute: int8-dynamic, store: f32, group: 64}", "f32", 0.005},
+    {"int8, int8-dynamic, groups of 128", everything, "int8",
+     "{compute: int8-dynamic, store: f32, group: 128}", "f32", 0.01},
     {"fp8, fp8-dynamic", everything, "fp8", "{compute: fp8-dynamic, store: f32}", "f32", 0.04},
     {"f32, KV cache in int8", everything, "f32", "f32", "int8", 0.005},
     {"f32, KV cache in e4m3", everything, "f32", "f32", "e4m3", 0.02},

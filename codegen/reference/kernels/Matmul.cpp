@@ -9,8 +9,9 @@ INGOT_CONST(input_type);
 INGOT_CONST(result_type);
 INGOT_CONST(result_columns);
 INGOT_CONST(tile_columns);
-INGOT_CONST(experts);     ///< with groups; 0: without
-INGOT_CONST(input_share); ///< rows of the result that read one row of the input
+INGOT_CONST(experts);      ///< with groups; 0: without
+INGOT_CONST(input_share);  ///< rows of the result that read one row of the input
+INGOT_CONST(input_scales); ///< of a row of the input
 
 constexpr int64_t kSegment = 512;
 
@@ -29,10 +30,13 @@ static float floatSum(const void *input, int64_t row, const EncodedWeight &weigh
 }
 
 /// Exact integer sums per group, each times its scale, fused; sums of the input times the offsets.
-static float integerSum(const void *input, int64_t row, const EncodedWeight &weight,
-                        int64_t column) {
-  int64_t size = ingot_const_weight_columns;
-  int64_t group = ingot_const_group > 0 ? ingot_const_group : size;
+/// `scales`: of groups of the input, of which the sum of a group is multiplied by its own.
+static float integerSum(const void *input, const float *scales, int64_t row,
+                        const EncodedWeight &weight, int64_t column) {
+  int64_t size = ingot_const_weight_columns, inputGroup = size / ingot_const_input_scales;
+  int64_t group =
+      ingot_const_group > 0 && ingot_const_group < inputGroup ? ingot_const_group : inputGroup;
+  bool hasGroups = ingot_const_input_scales > 1;
   const int8_t *values = static_cast<const int8_t *>(input) + row * size;
   float sum = 0;
   for (int64_t begin = 0; begin < size; begin += group) {
@@ -41,9 +45,12 @@ static float integerSum(const void *input, int64_t row, const EncodedWeight &wei
       exact += int64_t(values[k]) * int64_t(weight.stored(column, k));
       inputs += values[k];
     }
-    sum = multiplyAdd(float(exact), weight.scale(column, begin), sum);
+    float part = multiplyAdd(float(exact), weight.scale(column, begin), hasGroups ? 0.0f : sum);
     if (ingot_const_zeros == kOffsets)
-      sum = multiplyAdd(float(inputs), weight.offset(column, begin), sum);
+      part = multiplyAdd(float(inputs), weight.offset(column, begin), part);
+    sum = hasGroups
+              ? multiplyAdd(part, scales[row * ingot_const_input_scales + begin / inputGroup], sum)
+              : part;
   }
   return sum;
 }
@@ -63,15 +70,16 @@ extern "C" void ingot_kernel(const IngotLaunch *launch) {
     firstWeight = tile.expert * ingot_const_result_columns;
   }
   int64_t inputRow = row / ingot_const_input_share;
+  const auto *scales = static_cast<const float *>(quantized ? launch->buffers[2] : nullptr);
   void *result = launch->buffers[next];
   int64_t begin = launch->tile[1] * ingot_const_tile_columns;
   int64_t end = begin + ingot_const_tile_columns;
   for (int64_t column = begin; column < end && column < ingot_const_result_columns; ++column) {
     float sum = ingot_const_input_type == kI8
-                    ? integerSum(input, inputRow, weight, firstWeight + column)
+                    ? integerSum(input, scales, inputRow, weight, firstWeight + column)
                     : floatSum(input, inputRow, weight, firstWeight + column);
-    if (quantized)
-      sum *= static_cast<const float *>(launch->buffers[2])[inputRow];
+    if (ingot_const_input_scales == 1)
+      sum *= scales[inputRow];
     storeElement(result, row * ingot_const_result_columns + column, ingot_const_result_type, sum);
   }
 }

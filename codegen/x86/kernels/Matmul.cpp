@@ -79,11 +79,11 @@ void finish(const Arguments &arguments, const Block &block, const float *sums) {
                              ingot_const_address_3};
   const int64_t type[] = {ingot_const_type_0, ingot_const_type_1, ingot_const_type_2,
                           ingot_const_type_3};
+  constexpr auto hasRowScales = [] { return ingot_const_input_scales == 1; };
   bool paired = ingot_const_pair_offset != 0;
   for (int64_t r = 0; r < block.rows.count; ++r) {
     int64_t row = block.rows.result(r);
-    Floats factor =
-        splat(ingot_const_input_scales ? arguments.inputScales[block.rows.input(r)] : 1.0f);
+    Floats factor = splat(hasRowScales() ? arguments.inputScales[block.rows.input(r)] : 1.0f);
     for (int64_t p = 0; p < block.panels; p += paired ? 2 : 1) {
       int64_t column = (paired ? (block.panel + p) / 2 : block.panel + p) * step;
       if (column >= ingot_const_n)
@@ -91,7 +91,7 @@ void finish(const Arguments &arguments, const Block &block, const float *sums) {
       Floats x[regionOperands] = {};
       for (int i = 0; i < (paired ? 2 : 1); ++i) {
         x[i] = loadVector<Floats>(sums + r * sumColumns() + (p + i) * step);
-        if (ingot_const_input_scales)
+        if (hasRowScales())
           x[i] *= factor;
       }
 #pragma clang loop unroll(full)
@@ -116,6 +116,7 @@ struct Scratch {
   KeptInput *kept;
   float *sums;
   char *block;   ///< what is known of the input
+  float *scales; ///< of its groups
   char *copied;  ///< copies of the input
   char *weights; ///< decoded weights, and sums of tiles
 
@@ -123,6 +124,7 @@ struct Scratch {
       : kept(static_cast<KeptInput *>(memory)),
         sums(reinterpret_cast<float *>(static_cast<char *>(memory) + MatmulScratch::keptBytes)),
         block(reinterpret_cast<char *>(sums) + layout.sumBytes()),
+        scales(reinterpret_cast<float *>(block + layout.inputSumBytes())),
         copied(block + layout.blockBytes()), weights(copied + layout.copiedBytes()) {}
 
   template <class T> static T *as(char *memory) { return reinterpret_cast<T *>(memory); }
@@ -175,13 +177,13 @@ void sumSingleRow(const Arguments &arguments, const Block &block, const Scratch 
     return;
   }
   const auto *inputs = Scratch::as<int32_t>(scratch.block);
-  const auto *x = reinterpret_cast<const int8_t *>(padded);
+  const SummedRow x = {reinterpret_cast<const int8_t *>(padded), inputs,
+                       scalesOf(arguments.inputScales, block.rows.input(0))};
   int64_t p = 0;
   for (; p + byteRowPanels <= block.panels; p += byteRowPanels)
-    integerRow<byteRowPanels>(arguments.weights, block.weightPanel() + p, x, inputs,
-                              sums + p * panelRows);
+    integerRow<byteRowPanels>(arguments.weights, block.weightPanel() + p, x, sums + p * panelRows);
   for (; leavesPanels(byteRowPanels) && p < block.panels; ++p)
-    integerRow<1>(arguments.weights, block.weightPanel() + p, x, inputs, sums + p * panelRows);
+    integerRow<1>(arguments.weights, block.weightPanel() + p, x, sums + p * panelRows);
 }
 
 /// What scratch has of a block of rows, but for FloatColumns, which copies segments of k.
@@ -191,12 +193,15 @@ void takeManyRows(const Arguments &arguments, const Block &block, const Scratch 
   case PairDots:
     return PackedInput::take<tileRows>(arguments.input, block.rows, words);
   case ByteDots:
-    return withByteTiles(
-        [&]<int Most>() { SummedInput::take<Most>(arguments.input, block.rows, words, sums); });
+    return withByteTiles([&]<int Most>() {
+      SummedInput::take<Most>(arguments.input, arguments.inputScales, block.rows, words, sums,
+                              scratch.scales);
+    });
   case PairGroups:
     return PackedPairs::take(arguments.input, block.rows, words, Scratch::as<float>(scratch.block));
   case TileGroups:
-    return TiledInput::take(arguments.input, block.rows, scratch.copied, sums);
+    return TiledInput::take(arguments.input, arguments.inputScales, block.rows, scratch.copied,
+                            sums, scratch.scales);
   case TilePairs:
     return PairedInput::take(arguments.input, block.rows, scratch.copied,
                              Scratch::as<float>(scratch.block));
@@ -219,8 +224,8 @@ void sumManyRows(const Arguments &arguments, const Block &block, const Scratch &
     return pairBlock(arguments.weights, panel, block.panels, packed, rows, sums);
   case ByteDots:
     return withByteTiles([&]<int Most>() {
-      integerBlock<Most>(arguments.weights, panel, block.panels, {packed, inputs}, rows, sums,
-                         scratch.weights);
+      integerBlock<Most>(arguments.weights, panel, block.panels, {packed, inputs, scratch.scales},
+                         rows, sums, scratch.weights);
     });
   case PairGroups:
     return pairGroupsBlock(arguments.weights, panel, block.panels,
@@ -230,8 +235,8 @@ void sumManyRows(const Arguments &arguments, const Block &block, const Scratch &
     return tilePairsBlock(arguments.weights, panel, block.panels, {rows, scratch.copied, inputs},
                           sums, scratch.weights);
   case TileGroups:
-    return tileGroupsBlock(arguments.weights, panel, block.panels, {rows, scratch.copied, inputs},
-                           sums, scratch.weights);
+    return tileGroupsBlock(arguments.weights, panel, block.panels,
+                           {rows, scratch.copied, inputs, scratch.scales}, sums, scratch.weights);
   case TileRows:
     return tileRowsBlock(arguments.weights, panel, block.panels,
                          TileInput::of(arguments.input, block.rows, scratch.copied), rows, sums);
@@ -251,7 +256,8 @@ extern "C" void ingot_kernel(const IngotLaunch *launch) {
                           summedColumns(SumMethod(ingot_const_method), groupWidth()),
                           copiedElementBytes(SumMethod(ingot_const_method), ingot_const_input_type,
                                              sizeOf(ingot_const_input_type)),
-                          TileInput::isGathered()};
+                          TileInput::isGathered(),
+                          hasInputGroups()};
   Scratch scratch(launch->scratch, layout);
   if (launch->isFirst)
     scratch.kept->rowTile = -1;

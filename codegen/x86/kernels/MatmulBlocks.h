@@ -109,7 +109,8 @@ constexpr bool copiesAllRows(int64_t rows, bool gathered) {
 /// - FloatColumns the input block [rows][inputStride] f32 (single rows: [k] f32) and two decoded
 ///   panels [2][segmentColumns][16] f32;
 /// - PairDots the rows packed by words of two columns;
-/// - ByteDots and TileGroups the input's sums of each row and group i32, its copy [rows][k] i8, and
+/// - ByteDots and TileGroups the input's sums of each row and group i32, where groups of it have
+///   scales of their own as many of these, its copy [rows][k] i8, and
 ///   for blocks of rows two panels as bytes [blockColumns][32] with the scales and offsets or zero
 ///   points [groups][32] of four bytes each; TileGroups has one panel, and before it the tiles'
 ///   sums;
@@ -119,9 +120,10 @@ constexpr bool copiesAllRows(int64_t rows, bool gathered) {
 struct MatmulScratch {
   SumMethod method;
   int64_t rows, panels, k;
-  int64_t group;      ///< columns that are summed together
-  int64_t inputBytes; ///< of an element where it is copied
-  bool gathered;      ///< rows of the input do not follow each other
+  int64_t group;       ///< columns that are summed together
+  int64_t inputBytes;  ///< of an element where it is copied
+  bool gathered;       ///< rows of the input do not follow each other
+  bool hasInputGroups; ///< groups of a row of the input have scales of their own
 
   static constexpr int64_t keptBytes = 64;
 
@@ -135,12 +137,16 @@ struct MatmulScratch {
   }
   constexpr int64_t groups() const { return (k + group - 1) / group; }
   constexpr int64_t sumBytes() const { return paddedRows() * sumColumns(method, panels) * 4; }
+  /// Of the input's sums.
+  constexpr int64_t inputSumBytes() const {
+    bool sums = method == ByteDots || method == TileGroups || hasPairGroups(method);
+    return sums ? roundUp(paddedRows() * groups() * 4, 64) : 0;
+  }
   /// Of what is known of the input before it is copied.
   constexpr int64_t blockBytes() const {
     if (method == FloatColumns)
       return rows == 1 ? roundUp(k, 16) * 4 : paddedRows() * inputStride * 4;
-    bool sums = method == ByteDots || method == TileGroups || hasPairGroups(method);
-    return sums ? roundUp(paddedRows() * groups() * 4, 64) : 0;
+    return inputSumBytes() * (hasInputGroups ? 2 : 1);
   }
   constexpr int64_t copiedBytes() const {
     if (method == FloatColumns)

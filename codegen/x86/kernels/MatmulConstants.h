@@ -22,7 +22,7 @@ INGOT_CONST(scale_form);   // ScaleFormCode
 INGOT_CONST(super_type);   // kF16 or kF32
 INGOT_CONST(zeros);        // ZerosCode
 INGOT_CONST(group);        // columns of k that share a scale; 0: all
-INGOT_CONST(input_scales); // one factor per row of the input
+INGOT_CONST(input_scales); // of a row of the input: one, or one for each of its groups; 0: none
 INGOT_CONST(pair_offset);  // 0 or 16
 INGOT_CONST(tile_panels);  // panels of one tile
 INGOT_CONST(tile_rows);    // rows of one tile; 1: the path for single rows
@@ -54,6 +54,24 @@ inline int64_t sumColumns() {
 inline bool leavesPanels(int64_t step) {
   return ingot_const_panels % step != 0 || ingot_const_tile_panels % step != 0;
 }
+
+/// Whether groups of a row of the input have scales of their own.
+inline bool hasInputGroups() { return ingot_const_input_scales > 1; }
+
+/// Columns that share a scale of the weight.
+inline int64_t storedWidth() { return ingot_const_group ? ingot_const_group : ingot_const_k; }
+
+/// Columns that share a scale of the input.
+inline int64_t inputWidth() {
+  return hasInputGroups() ? ingot_const_k / ingot_const_input_scales : ingot_const_k;
+}
+
+/// Columns of a group, which are scaled alike: the narrower of both, since one is a multiple of the
+/// other.
+inline int64_t groupWidth() { return storedWidth() < inputWidth() ? storedWidth() : inputWidth(); }
+
+/// Groups of a row.
+inline int64_t groupCount() { return (ingot_const_k + groupWidth() - 1) / groupWidth(); }
 
 /// Whether weights have less than a byte.
 inline bool hasFields() { return fieldBits(ingot_const_weight_type) < 8; }

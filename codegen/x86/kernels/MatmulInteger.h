@@ -131,15 +131,15 @@ inline int64_t columnStep() { return hasFields() ? 8 : 4; }
   return __builtin_convertvector(sum, Floats);
 }
 
-/// `total` with a group's exact sums of products and of inputs.
+/// `total` with a group's exact sums of products and of inputs; `factor`: the inputs' scale, where
+/// groups have one.
 [[gnu::always_inline]] inline Floats closeGroup(Floats total, Floats exact, Floats scale,
-                                                Floats offset, Floats inputs) {
-  total = fma(exact, scale, total);
-  return ingot_const_zeros == kOffsets ? fma(inputs, offset, total) : total;
+                                                Floats offset, Floats inputs, float factor = 1) {
+  Floats part = hasInputGroups() ? exact * scale : fma(exact, scale, total);
+  if (ingot_const_zeros == kOffsets)
+    part = fma(inputs, offset, part);
+  return hasInputGroups() ? fma(part, splat(factor), total) : part;
 }
-
-/// Columns of a group.
-inline int64_t groupWidth() { return ingot_const_group ? ingot_const_group : ingot_const_k; }
 
 /// A group's sum less what zero points have added to it; `inputs` is the sum of the inputs.
 [[gnu::always_inline]] inline Floats lessZeros(Ints sum, Ints zero, int32_t inputs) {
@@ -148,6 +148,11 @@ inline int64_t groupWidth() { return ingot_const_group ? ingot_const_group : ing
   if (groupWidth() << (inputBits + fieldBits(ingot_const_weight_type)) <= int64_t{1} << wholeBits)
     return fma(-toFloats(zero), splat(float(inputs)), toFloats(sum));
   return toFloats(sum - zero * inputs);
+}
+
+/// The scale that `group` has among those of a row of the input.
+inline float scaleOf(const float *scales, int64_t group) {
+  return hasInputGroups() ? scales[group * groupWidth() / inputWidth()] : 1.0f;
 }
 
 /// A group of k.
@@ -172,7 +177,7 @@ struct GroupRange {
   static GroupRange leading(int64_t most) { return GroupRange{0, 0}.next(most); }
   /// The `most` groups behind, or those that are left.
   GroupRange next(int64_t most) const {
-    return {end, end + most < Weights::groups() ? end + most : Weights::groups()};
+    return {end, end + most < groupCount() ? end + most : groupCount()};
   }
 };
 
@@ -181,10 +186,18 @@ struct GroupRange {
 /// follows pages.
 constexpr int64_t byteRowPanels = asksSecondLevel ? 1 : 2;
 
-/// Sums of one row whose bytes are `x`, for `Panels` panels. `inputs`: its sums over each group.
+/// A row of the input.
+struct SummedRow {
+  const int8_t *bytes;
+  const int32_t *sums; ///< over each group
+  const float *scales; ///< of the input's groups
+};
+
+/// Sums of one row for `Panels` panels.
 template <int Panels>
-inline void integerRow(const Weights &weights, int64_t panel, const int8_t *x,
-                       const int32_t *inputs, float *sums) {
+inline void integerRow(const Weights &weights, int64_t panel, const SummedRow &row, float *sums) {
+  const int8_t *x = row.bytes;
+  const int32_t *inputs = row.sums;
   const char *values[Panels];
 #pragma clang loop unroll(full)
   for (int p = 0; p < Panels; ++p)
@@ -193,7 +206,7 @@ inline void integerRow(const Weights &weights, int64_t panel, const int8_t *x,
   Floats total[Panels] = {};
   PanelsAhead<Panels> next = {values[0], Weights::panelBytes()};
   int64_t step = columnStep();
-  for (int64_t group = 0; group < Weights::groups(); ++group) {
+  for (int64_t group = 0; group < groupCount(); ++group) {
     GroupColumns columns = GroupColumns::of(group);
     Ints sum[Panels];
 #pragma clang loop unroll(full)
@@ -222,7 +235,7 @@ inline void integerRow(const Weights &weights, int64_t panel, const int8_t *x,
                          : toFloats(sum[p]);
       Floats offset = ingot_const_zeros == kOffsets ? weights.offset(panel + p, group) : Floats{};
       total[p] = closeGroup(total[p], exact, weights.scale(panel + p, group), offset,
-                            splat(float(inputs[group])));
+                            splat(float(inputs[group])), scaleOf(row.scales, group));
     }
   }
 #pragma clang loop unroll(full)
@@ -430,7 +443,7 @@ inline void sumGroups(const int8_t *x, int32_t factor, int64_t stride, int32_t *
   const int64_t width = groupWidth();
   if (ingot_const_k % 64 == 0 && ingot_const_k % width == 0 && (width % 64 == 0 || 64 % width == 0))
     return sumEqualGroups(x, width, put);
-  for (int64_t group = 0; group < Weights::groups(); ++group) {
+  for (int64_t group = 0; group < groupCount(); ++group) {
     GroupColumns columns = GroupColumns::of(group);
     int64_t k = columns.first;
     Ints many = {};
@@ -453,21 +466,32 @@ template <class Use> [[gnu::always_inline]] inline void withByteTiles(Use use) {
   return hasManyRows() ? use.template operator()<beside>() : use.template operator()<tileRows>();
 }
 
-/// Rows as tiles read them: packed, and their sums as products begin with them.
+/// The scales of the input's row `row`.
+inline const float *scalesOf(const float *scales, int64_t row) {
+  return scales + row * ingot_const_input_scales;
+}
+
+/// Rows as tiles read them: packed, their sums as products begin with them, and the scales of their
+/// groups.
 struct SummedInput {
   PackedInput rows;
   const int32_t *sums; ///< [tile][group][rows of the tile]
+  const float *scales; ///< likewise; nothing where rows have one
 
-  /// Fills `words` and `sums`, for tiles of at most `Most` rows.
+  /// Fills `words`, `sums` and `scales`, for tiles of at most `Most` rows; `given`: the input's.
   template <int Most>
-  static void take(const void *input, const Rows &rows, int32_t *words, int32_t *sums) {
+  static void take(const void *input, const float *given, const Rows &rows, int32_t *words,
+                   int32_t *sums, float *scales) {
     PackedInput::take<Most>(input, rows, words);
     const int32_t bias =
         StoredPanels<1>::fits(rows.count) ? StoredPanels<1>::bias() : ExpandedPanels<1>::bias();
     forRowTiles<Most>(rows.count, [&]<int Count>(int64_t first) {
       for (int64_t row = first; row < rows.count && row < first + Count; ++row) {
         const auto *x = static_cast<const int8_t *>(input) + rows.input(row) * ingot_const_k;
-        sumGroups(x, startFactor(bias), Count, sums + first * Weights::groups() + row - first);
+        const int64_t place = first * groupCount() + row - first;
+        sumGroups(x, startFactor(bias), Count, sums + place);
+        for (int64_t group = 0; hasInputGroups() && group < groupCount(); ++group)
+          scales[place + group * Count] = scaleOf(scalesOf(given, rows.input(row)), group);
       }
     });
   }
@@ -483,7 +507,8 @@ inline void integerTile(const Source &weights, const SummedInput &input, GroupRa
   totals.begin(range.first == 0);
   for (int64_t group = range.first; group < range.end; ++group) {
     GroupColumns own = GroupColumns::of(group);
-    const int32_t *inputs = input.sums + row * Weights::groups() + group * Rows;
+    const int64_t first = row * groupCount() + group * Rows;
+    const int32_t *inputs = input.sums + first;
     Ints sum[Rows][Panels];
 #pragma clang loop unroll(full)
     for (int r = 0; r < Rows; ++r)
@@ -525,7 +550,8 @@ inline void integerTile(const Source &weights, const SummedInput &input, GroupRa
         Floats exact =
             Source::hasZeros() ? lessZeros(sum[r][p], zero, inputSum) : toFloats(sum[r][p]);
         totals.add(r, p, [&](Floats total) __attribute__((always_inline)) {
-          return closeGroup(total, exact, scale, offset, splat(float(inputSum)));
+          return closeGroup(total, exact, scale, offset, splat(float(inputSum)),
+                            hasInputGroups() ? input.scales[first + r] : 1.0f);
         });
       }
     }
@@ -537,7 +563,7 @@ inline void integerTile(const Source &weights, const SummedInput &input, GroupRa
 inline void sumRows(const void *input, const Rows &rows, int32_t *sums) {
   for (int64_t row = 0; row < rows.count; ++row)
     sumGroups(static_cast<const int8_t *>(input) + rows.input(row) * ingot_const_k, 1, 1,
-              sums + row * Weights::groups());
+              sums + row * groupCount());
 }
 
 /// sums [rows][sumColumns()] of a block of rows; `memory` is for ExpandedPanels.

@@ -46,9 +46,7 @@ private:
 /// Products of pairs with a panel.
 struct PairProducts {
   const PairedPanel &panel;
-
-  static bool needsSums() { return needsGroupSums(); }
-  static int64_t groups() { return pairedGroups(); }
+  const int32_t *inputs; ///< sums of inputs, of the first row and group
 
   /// Tile `Sum` += the products of `group`; `left`: [tile of columns][part][16][pairTileColumns()].
   template <int Sum>
@@ -66,8 +64,9 @@ struct PairProducts {
       }
   }
 
-  /// `total` with the sums of `group`; `input`: that of the row's inputs.
-  [[gnu::always_inline]] Floats close(Floats total, Ints sum, int64_t group, int32_t input) const {
+  /// `total` of a row with its sums of `group`.
+  [[gnu::always_inline]] Floats close(Floats total, Ints sum, int64_t group, int64_t row) const {
+    const int32_t input = needsGroupSums() ? inputs[row * pairedGroups() + group] : 0;
     return closePairs(total, (Floats)sum, panel.scales[group], panel.offsets + group,
                       bitCast<float>(input));
   }
@@ -126,12 +125,11 @@ inline void addPairs(AmxTiles &tiles, const Weights &weights, int64_t panel, Pai
       const int64_t row = tile * amxRows, left = input.rows - row;
       const char *from = weights.panel(panel + next.panel + p) + first + tile * share;
       auto add = [&]<int Rows>() {
-        TileOfSums<PairProducts, Rows> block = {tiles,
-                                                {paired[p]},
-                                                input.tile(row, step.range.first),
-                                                input.sums + row * pairedGroups() +
-                                                    step.range.first,
-                                                reinterpret_cast<int32_t *>(memory)};
+        TileOfSums<PairProducts, Rows> block = {
+            tiles,
+            {paired[p], input.sums + row * pairedGroups() + step.range.first},
+            input.tile(row, step.range.first),
+            reinterpret_cast<int32_t *>(memory)};
         block.add(step.range.count(), {from, from + share},
                   sums + row * sumColumns() + (step.panel + p) * panelRows, step.range.first == 0);
       };

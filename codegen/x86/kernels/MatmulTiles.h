@@ -15,19 +15,24 @@ struct TiledInput {
   int64_t rows;
   const char *tiles;   ///< [tile of rows][tile of columns][16][tileColumns()]
   const int32_t *sums; ///< over groups [row][groups], where products need them; f32 for offsets
+  const float *scales; ///< of groups, likewise, where the input has them
 
   static bool needsSums() {
     return ingot_const_zeros == kOffsets || (ingot_const_zeros == kZeroPoints && !hasFields());
   }
 
-  /// Fills `tiles` and `sums`.
-  static void take(const void *input, const Rows &rows, char *tiles, int32_t *sums) {
+  /// Fills `tiles`, `sums` and `scales`; `given`: the input's.
+  static void take(const void *input, const float *given, const Rows &rows, char *tiles,
+                   int32_t *sums, float *scales) {
     copyTiles(static_cast<const char *>(input), rows, 0, tileColumns(), tiles);
     if (needsSums())
       sumRows(input, rows, sums);
     if (ingot_const_zeros == kOffsets)
-      for (int64_t i = 0; i < rows.count * Weights::groups(); ++i)
+      for (int64_t i = 0; i < rows.count * groupCount(); ++i)
         sums[i] = bitCast<int32_t>(float(sums[i]));
+    for (int64_t row = 0; hasInputGroups() && row < rows.count; ++row)
+      for (int64_t group = 0; group < groupCount(); ++group)
+        scales[row * groupCount() + group] = scaleOf(scalesOf(given, rows.input(row)), group);
   }
 
   /// The tiles of a row of them, from column `k` on.
@@ -50,10 +55,8 @@ struct BytesAhead {
 /// Products of bytes with a panel, exact within a group.
 template <class Panel> struct ByteProducts {
   const Panel &panel;
-
-  /// Whether totals take sums of inputs, and their number for a row.
-  static bool needsSums() { return TiledInput::needsSums(); }
-  static int64_t groups() { return Weights::groups(); }
+  const int32_t *inputs; ///< sums of inputs, of the first row and group
+  const float *scales;   ///< of inputs, likewise
 
   /// Tile `Sum` += those of `group`; `left`: [tile of columns][16][tileColumns()].
   template <int Sum>
@@ -68,11 +71,14 @@ template <class Panel> struct ByteProducts {
     }
   }
 
-  /// `total` with the sums of `group`; `input`: that of the row's inputs.
-  [[gnu::always_inline]] Floats close(Floats total, Ints sum, int64_t group, int32_t input) const {
+  /// `total` of a row with its sums of `group`.
+  [[gnu::always_inline]] Floats close(Floats total, Ints sum, int64_t group, int64_t row) const {
+    const int64_t place = row * groupCount() + group;
+    const int32_t input = TiledInput::needsSums() ? inputs[place] : 0;
     Floats offset = ingot_const_zeros == kOffsets ? panel.offset(group, 0) : Floats{};
     Floats exact = Panel::hasZeros() ? lessZeros(sum, panel.zero(group, 0), input) : toFloats(sum);
-    return closeGroup(total, exact, panel.scale(group, 0), offset, splat(bitCast<float>(input)));
+    return closeGroup(total, exact, panel.scale(group, 0), offset, splat(bitCast<float>(input)),
+                      hasInputGroups() ? scales[place] : 1.0f);
   }
 };
 
@@ -82,9 +88,8 @@ template <class Panel> struct ByteProducts {
 template <class Products, int Rows> struct TileOfSums {
   AmxTiles &tiles;
   Products products;
-  const char *left;      ///< the input's tiles from the first group on
-  const int32_t *inputs; ///< its sums of the first row and group
-  int32_t *memory;       ///< for sums of two tiles
+  const char *left; ///< the input's tiles from the first group on
+  int32_t *memory;  ///< for sums of two tiles
 
   /// Adds `groups` groups to totals [Rows][sumColumns()], the first ones if `isFirst`.
   void add(int64_t groups, BytesAhead ahead, float *totals, bool isFirst) const {
@@ -129,10 +134,8 @@ private:
   /// Adds the sums of a group to the totals.
   [[gnu::always_inline]] void scale(int64_t group, const int32_t *sums, Floats *total) const {
 #pragma clang loop unroll(full)
-    for (int r = 0; r < Rows; ++r) {
-      int32_t own = Products::needsSums() ? inputs[r * Products::groups() + group] : 0;
-      total[r] = products.close(total[r], loadVector<Ints>(sums + r * panelRows), group, own);
-    }
+    for (int r = 0; r < Rows; ++r)
+      total[r] = products.close(total[r], loadVector<Ints>(sums + r * panelRows), group, r);
   }
 };
 
@@ -145,12 +148,12 @@ inline void addPanel(AmxTiles &tiles, const Panel &panel, const TiledInput &inpu
   for (int64_t tile = 0; tile < rowTiles; ++tile) {
     const int64_t row = tile * amxRows;
     auto add = [&]<int Rows>() {
-      TileOfSums<ByteProducts<Panel>, Rows> block = {tiles,
-                                                     {panel},
-                                                     input.tile(tile, range.first * groupWidth()),
-                                                     input.sums + row * Weights::groups() +
-                                                         range.first,
-                                                     exact};
+      const int64_t place = row * groupCount() + range.first;
+      TileOfSums<ByteProducts<Panel>, Rows> block = {
+          tiles,
+          {panel, input.sums + place, input.scales + place},
+          input.tile(tile, range.first * groupWidth()),
+          exact};
       block.add(range.count(), {ahead.next + tile * share, ahead.next + (tile + 1) * share},
                 sums + row * sumColumns(), range.first == 0);
     };

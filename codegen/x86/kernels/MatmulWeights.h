@@ -80,8 +80,10 @@ struct Weights {
     return roundUp(ingot_const_k, together) * panelRows * sizeOf(ingot_const_weight_type);
   }
 
-  static int64_t groups() {
-    return ingot_const_group ? (ingot_const_k + ingot_const_group - 1) / ingot_const_group : 1;
+  /// Where scales of `group` of a panel are among those that are stored.
+  static int64_t groupPlace(int64_t panel, int64_t group) {
+    const int64_t stored = (ingot_const_k + storedWidth() - 1) / storedWidth();
+    return (panel * stored + storedGroup(group)) * panelRows;
   }
 
   const char *panel(int64_t index) const { return values + index * panelBytes(); }
@@ -95,13 +97,12 @@ struct Weights {
   /// Asks memory for the scales of a group.
   [[gnu::always_inline]] void askScale(int64_t panel, int64_t group) const {
     if (ingot_const_scale_mode == RowScale && ingot_const_scale_form == kPlainScales)
-      askLine(scales + (panel * groups() + group) * panelRows * sizeOf(ingot_const_scale_type));
+      askLine(scales + groupPlace(panel, group) * sizeOf(ingot_const_scale_type));
   }
 
   /// Zero points; only where they are stored.
   [[gnu::always_inline]] Ints zero(int64_t panel, int64_t group) const {
-    return __builtin_convertvector(
-        loadVector<Bytes>(zeros + (panel * groups() + group) * panelRows), Ints);
+    return __builtin_convertvector(loadVector<Bytes>(zeros + groupPlace(panel, group)), Ints);
   }
 
   /// What affine weights add; only where that is stored.
@@ -110,10 +111,15 @@ struct Weights {
   }
 
 private:
+  /// The group that has the scales of `group`, which may be a part of it.
+  static int64_t storedGroup(int64_t group) {
+    return hasInputGroups() ? group * groupWidth() / storedWidth() : group;
+  }
+
   /// Scales (`part` = 0) or offsets (1) of a panel from `numbers`, which has them or their codes.
   [[gnu::always_inline]] Floats scaleFrom(const char *numbers, int64_t panel, int64_t group,
                                           int64_t part) const {
-    int64_t place = (panel * groups() + group) * panelRows;
+    int64_t place = groupPlace(panel, group);
     if (ingot_const_scale_form == kPlainScales)
       return load(ingot_const_scale_type, numbers, place);
     Ints codes = loadCodes(ingot_const_scale_type, numbers, place);
@@ -123,7 +129,7 @@ private:
     if (!affine)
       codes -= int32_t(middleOf(ingot_const_scale_type));
     int64_t parts = affine ? 2 : 1, blocks = ingot_const_k / kSuperColumns;
-    int64_t block = group * ingot_const_group / kSuperColumns;
+    int64_t block = storedGroup(group) * ingot_const_group / kSuperColumns;
     Floats super =
         load(ingot_const_super_type, supers, ((panel * blocks + block) * parts + part) * panelRows);
     return super * __builtin_convertvector(codes, Floats);

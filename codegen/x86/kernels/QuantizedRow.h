@@ -43,4 +43,18 @@ template <class ValuesAt>
   return scale;
 }
 
+/// Row `row` of `to` and its scales: each of its groups of `columns` values has one. valuesAt(i)
+/// gives sixteen values of the row from i on.
+template <class ValuesAt>
+[[gnu::always_inline]] inline void quantizeGroups(int64_t row, int64_t groups, int64_t columns,
+                                                  int64_t type, void *to, float *scales,
+                                                  const float *fixed, ValuesAt valuesAt) {
+  for (int64_t group = 0; group < groups; ++group) {
+    const int64_t place = row * groups + group;
+    scales[place] = quantizeRow(
+        columns, type, to, place * columns, fixed,
+        [&](int64_t i) __attribute__((always_inline)) { return valuesAt(group * columns + i); });
+  }
+}
+
 } // namespace ingot::x86

@@ -14,6 +14,7 @@ INGOT_CONST(weighted); // 1: a weight buffer follows
 INGOT_CONST(weight_type);
 INGOT_CONST(static_scale); // 1: a buffer of it follows
 INGOT_CONST(result_type);  // kI8 or kE4m3: quantized, with scales
+INGOT_CONST(scales);       // of a quantized row: one for each of so many groups
 INGOT_CONST(store_type);   // what quantized results are rounded to before
 INGOT_CONST(sum);          // 1: the sum is stored
 INGOT_CONST(sum_type);     // what the sum is rounded to
@@ -96,10 +97,10 @@ void normRow(const IngotLaunch *launch) {
       store(ingot_const_result_type, result, first + i, y, ingot_const_columns - i);
   }
   if (quantized)
-    scales[row] = quantizeRow(
-        ingot_const_columns, ingot_const_result_type, result, first,
-        static_cast<const float *>(fixed),
-        [&](int64_t i) __attribute__((always_inline)) { return loadVector<Floats>(values + i); });
+    quantizeGroups(row, ingot_const_scales, ingot_const_columns / ingot_const_scales,
+                   ingot_const_result_type, result, scales, static_cast<const float *>(fixed),
+                   [&](int64_t i)
+                       __attribute__((always_inline)) { return loadVector<Floats>(values + i); });
 }
 
 } // namespace

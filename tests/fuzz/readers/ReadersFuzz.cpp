@@ -204,7 +204,7 @@ weights:
     group: 64
     zero_points: false
   - {match: "*", format: fp8, scale: tensor}
-activations: {compute: int8-dynamic, store: bf16}
+activations: {compute: int8-dynamic, store: bf16, group: 64}
 kv_cache: e4m3
 )",
                "version: 1\nactivations: bf16\nkv_cache: f16\n",

@@ -24,7 +24,7 @@ weights:
     format: int4
     group: 64
     zero_points: false
-activations: {compute: int8-dynamic, store: bf16}
+activations: {compute: int8-dynamic, store: bf16, group: token}
 kv_cache: int8
 )";
 
@@ -100,6 +100,8 @@ TEST(Recipe, ReadsEveryActivationFormat) {
         {"int8-static", Activations{Int8Static, StoreType::Stored}},
         {"{compute: fp8-static, store: bf16}", Activations{Fp8Static, StoreType::BF16}},
         {"{compute: fp8-dynamic}", Activations{Fp8Dynamic, StoreType::Stored}},
+        {"{compute: int8-dynamic, group: 64}", Activations{Int8Dynamic, StoreType::Stored, 64}},
+        {"{compute: int8-dynamic, group: token}", Activations{Int8Dynamic, StoreType::Stored}},
         {"{compute: fp8-dynamic, store: f16}", Activations{Fp8Dynamic, StoreType::F16}}}) {
     auto recipe = parse(message("version: 1\nactivations: ", text, "\n"));
     ASSERT_TRUE(succeeds(recipe)) << text;
@@ -149,6 +151,12 @@ TEST(Recipe, ItsTextReadsBackAsItself) {
       EXPECT_EQ(*again, recipe);
       EXPECT_EQ(again->str(), recipe.str());
     }
+  for (uint32_t group : {32u, 64u, 128u}) {
+    recipe.activations = {ActivationType::Int8Dynamic, StoreType::BF16, group};
+    auto again = parse(recipe.str());
+    ASSERT_TRUE(succeeds(again));
+    EXPECT_EQ(*again, recipe);
+  }
 }
 
 TEST(Recipe, PatternsMatchWholeNames) {
@@ -209,7 +217,7 @@ TEST(Recipe, RefusesUnknownKeys) {
                         {"r.yaml:2:1", "did you mean \"kv_cache\""}));
   EXPECT_TRUE(failsWith(withRule("fromat: f32"), "INGOT-E2003", {"did you mean \"format\""}));
   EXPECT_TRUE(failsWith(parse("version: 1\nactivations: {compute: f32, xyz: 1}\n"), "INGOT-E2003",
-                        {"r.yaml:2:29", "compute, store"}));
+                        {"r.yaml:2:29", "compute, store, group"}));
 }
 
 TEST(Recipe, RefusesMissingKeysAndWrongKinds) {
@@ -233,6 +241,8 @@ TEST(Recipe, RefusesUnknownValues) {
       failsWith(withRule("format: in4"), "INGOT-E2007", {"did you mean \"int4\"", "r.yaml:3:"}));
   EXPECT_TRUE(
       failsWith(withRule("format: int4, group: 48"), "INGOT-E2007", {"32, 64, 128, channel"}));
+  EXPECT_TRUE(failsWith(parse("version: 1\nactivations: {compute: int8-dynamic, group: channel}\n"),
+                        "INGOT-E2007", {"32, 64, 128, token"}));
   EXPECT_TRUE(failsWith(withRule("format: int4, zero_points: yes"), "INGOT-E2007"));
   EXPECT_TRUE(failsWith(withRule("format: int4, zero_points: \"true\""), "INGOT-E2007"));
   EXPECT_TRUE(failsWith(withRule("format: fp8, scale: row"), "INGOT-E2007"));
@@ -248,6 +258,10 @@ TEST(Recipe, RefusesKeysThatDoNotGoTogether) {
   EXPECT_TRUE(failsWith(withRule("format: int8, scale: channel"), "INGOT-E2008", {"fp8"}));
   EXPECT_TRUE(failsWith(parse("version: 1\nactivations: {compute: bf16, store: bf16}\n"),
                         "INGOT-E2008", {"store"}));
+  for (std::string_view compute : {"bf16", "fp8-dynamic", "int8-static"})
+    EXPECT_TRUE(
+        failsWith(parse(message("version: 1\nactivations: {compute: ", compute, ", group: 64}\n")),
+                  "INGOT-E2008", {"int8-dynamic"}));
 }
 
 TEST(Recipe, RefusesBadPatterns) {

@@ -314,3 +314,42 @@ func.func @f(%x: tensor<?x8xf32, "T">, %k: tensor<8xi32>) {
   %0 = llm.gather_columns %x, %k : tensor<?x8xf32, "T">, tensor<8xi32> -> tensor<?x8xf32, "L">
   return
 }
+
+// -----
+
+func.func @f(%x: tensor<?x8xf32, "T">) {
+  // expected-error @+1 {{columns must be whole groups of equal size}}
+  %0, %1 = llm.quantize_activation %x
+      : tensor<?x8xf32, "T"> -> tensor<?x8xi8, "T">, tensor<?x3xf32, "T">
+  return
+}
+
+// -----
+
+func.func @f(%x: tensor<?x8xf32, "T">) {
+  // expected-error @+1 {{only integers are scaled by groups}}
+  %0, %1 = llm.quantize_activation %x
+      : tensor<?x8xf32, "T"> -> tensor<?x8xf8E4M3FN, "T">, tensor<?x2xf32, "T">
+  return
+}
+
+// -----
+
+func.func @f(%x: tensor<?x8xf32, "T">) {
+  %scale = llm.literal "scale" dense<0.5> : tensor<1xf32> : tensor<1xf32>
+  // expected-error @+1 {{groups have scales of their own}}
+  %0, %1 = llm.rms_norm %x static(%scale : tensor<1xf32>) eps 1.0e-5 store f32
+      : tensor<?x8xf32, "T"> -> tensor<?x8xi8, "T"> scales tensor<?x2xf32, "T">
+  return
+}
+
+// -----
+
+func.func @f(%x: tensor<?x12xi8, "T">, %xs: tensor<?x2xf32, "T">, %w: tensor<4x12xi4>,
+             %s: tensor<4x3xf32>) {
+  // expected-error @+1 {{groups of 6 columns of the input and of 4 of the weight do not fit each other}}
+  %0 = llm.matmul %x, %w input_scales(%xs : tensor<?x2xf32, "T">) scales(%s : tensor<4x3xf32>)
+      <"int4", group = 4, zero_points = false>
+      : tensor<?x12xi8, "T">, tensor<4x12xi4> -> tensor<?x4xf32, "T">
+  return
+}

@@ -68,6 +68,21 @@ func.func @quantized_matmul(%x: tensor<?x8xi8, "T">, %xs: tensor<?xf32, "T">, %w
   return
 }
 
+// CHECK-LABEL: func.func @input_groups
+func.func @input_groups(%x: tensor<?x8xf32, "T">, %w: tensor<6x8xi8>, %s: tensor<6x1xf32>) {
+  // CHECK: llm.quantize_activation %{{.*}} : tensor<?x8xf32, "T"> -> tensor<?x8xi8, "T">, tensor<?x4xf32, "T">
+  %q, %qs = llm.quantize_activation %x
+      : tensor<?x8xf32, "T"> -> tensor<?x8xi8, "T">, tensor<?x4xf32, "T">
+  // CHECK: llm.rms_norm %{{.*}} eps {{.*}} store f32 : tensor<?x8xf32, "T"> -> tensor<?x8xi8, "T"> scales tensor<?x2xf32, "T">
+  %n, %ns = llm.rms_norm %x eps 1.0e-5 store f32
+      : tensor<?x8xf32, "T"> -> tensor<?x8xi8, "T"> scales tensor<?x2xf32, "T">
+  // CHECK: llm.matmul %{{.*}}, %{{.*}} input_scales(%{{.*}} : tensor<?x4xf32, "T">)
+  %0 = llm.matmul %q, %w input_scales(%qs : tensor<?x4xf32, "T">) scales(%s : tensor<6x1xf32>)
+      <"int8", group = 0, zero_points = false>
+      : tensor<?x8xi8, "T">, tensor<6x8xi8> -> tensor<?x6xf32, "T">
+  return
+}
+
 // CHECK-LABEL: func.func @rows_and_columns
 func.func @rows_and_columns(%x: tensor<?x8xf32, "T">, %row: tensor<?x1xf32, "T">,
     %rows: tensor<?xi32, "L">) {

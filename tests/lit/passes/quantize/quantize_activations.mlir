@@ -120,3 +120,46 @@ module attributes {engine.target = #cuda, llm.compute = "bf16"} {
     return %0 : tensor<?x16xf32, "T">
   }
 }
+
+// -----
+
+#x86 = #engine.target<"x86-64-v4", backend = "x86", arch = "x86-64", preference = 40, features = ["avx512f"]>
+#int8 = #llm.encoding<"int8", group = 0, zero_points = false>
+#int4 = #llm.encoding<"int4", group = 48, zero_points = false>
+module attributes {engine.target = #x86, llm.compute = "int8-dynamic", llm.compute_group = 32 : i64} {
+  // CHECK-LABEL: @groups
+  // CHECK: %[[Q:.+]], %[[S:.+]] = llm.quantize_activation %arg0 : tensor<?x96xf32, "T"> -> tensor<?x96xi8, "T">, tensor<?x3xf32, "T">
+  // CHECK: llm.matmul %[[Q]], %{{.+}} input_scales(%[[S]] : tensor<?x3xf32, "T">)
+  // CHECK: llm.matmul %arg0
+  // CHECK: llm.matmul %arg1
+  // A row that is one group has one scale.
+  // CHECK: llm.quantize_activation %arg2 : tensor<?x32xf32, "T"> -> tensor<?x32xi8, "T">, tensor<?xf32, "T">
+  func.func @groups(%x: tensor<?x96xf32, "T">, %y: tensor<?x70xf32, "T">, %z: tensor<?x32xf32, "T">,
+      %w: tensor<8x96xi8>, %v: tensor<8x96xi4>, %u: tensor<8x70xi8>, %t: tensor<8x32xi8>,
+      %s: tensor<8x1xf32>, %r: tensor<8x2xf32>)
+      -> (tensor<?x8xf32, "T">, tensor<?x8xf32, "T">, tensor<?x8xf32, "T">, tensor<?x8xf32, "T">) {
+    %0 = llm.matmul %x, %w scales(%s : tensor<8x1xf32>) #int8 : tensor<?x96xf32, "T">, tensor<8x96xi8> -> tensor<?x8xf32, "T">
+    %1 = llm.matmul %x, %v scales(%r : tensor<8x2xf32>) #int4 : tensor<?x96xf32, "T">, tensor<8x96xi4> -> tensor<?x8xf32, "T">
+    %2 = llm.matmul %y, %u scales(%s : tensor<8x1xf32>) #int8 : tensor<?x70xf32, "T">, tensor<8x70xi8> -> tensor<?x8xf32, "T">
+    %3 = llm.matmul %z, %t scales(%s : tensor<8x1xf32>) #int8 : tensor<?x32xf32, "T">, tensor<8x32xi8> -> tensor<?x8xf32, "T">
+    return %0, %1, %2, %3 : tensor<?x8xf32, "T">, tensor<?x8xf32, "T">, tensor<?x8xf32, "T">, tensor<?x8xf32, "T">
+  }
+  // CHECK: engine.note "ingot-quantize-activations" {{.*}} applied true
+  // CHECK: engine.note "ingot-quantize-activations" {{.*}} applied false because "groups of 32 columns do not fit the weight's of 48"
+  // CHECK: engine.note "ingot-quantize-activations" {{.*}} applied false because "its 70 columns are no whole groups of 32 columns"
+  // CHECK: engine.note "ingot-quantize-activations" {{.*}} applied true
+}
+
+// -----
+
+#cuda = #engine.target<"sm_90a", backend = "cuda", arch = "sm_90a", preference = 100>
+#int8 = #llm.encoding<"int8", group = 0, zero_points = false>
+module attributes {engine.target = #cuda, llm.compute = "int8-dynamic", llm.compute_group = 32 : i64} {
+  // CHECK-LABEL: @no_groups
+  // CHECK-NOT: llm.quantize_activation
+  func.func @no_groups(%x: tensor<?x64xf32, "T">, %w: tensor<8x64xi8>, %s: tensor<8x1xf32>) -> tensor<?x8xf32, "T"> {
+    %0 = llm.matmul %x, %w scales(%s : tensor<8x1xf32>) #int8 : tensor<?x64xf32, "T">, tensor<8x64xi8> -> tensor<?x8xf32, "T">
+    return %0 : tensor<?x8xf32, "T">
+  }
+  // CHECK: engine.note "ingot-quantize-activations" {{.*}} applied false because "the target's products have one scale for each row of inputs"
+}
