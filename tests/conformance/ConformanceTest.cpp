@@ -170,6 +170,9 @@ private:
       return;
     for (const Answer &made : answers)
       check(made, runCase(*compiled, made.inputs), target);
+    SCOPED_TRACE(target);
+    if (fullGrid() && hasInvariantRows(which))
+      checkInvariance(which, *compiled);
   }
 
   /// The architectures whose PTX differs by more than its name.

@@ -40,6 +40,13 @@ Output runCase(CompiledFunction &compiled, Inputs inputs);
 double toleranceOf(const Case &which, const std::vector<Expected> &oracle, size_t index,
                    double wanted, mlir::Type element);
 
+/// Checks that rows of `which` do not depend on the batch they are in, on the target it was
+/// compiled for: all rows, each of a few alone, and a shuffled half of them.
+void checkInvariance(const Case &which, CompiledFunction &compiled);
+
+/// Whether that holds for `which`, whose rows are those of its inputs.
+bool hasInvariantRows(const Case &which);
+
 /// Registers one test for each case, which runs it on all targets.
 void registerCases();
 

@@ -128,12 +128,12 @@ module attributes {engine.target = #cuda, llm.compute = "bf16"} {
 #int4 = #llm.encoding<"int4", group = 48, zero_points = false>
 module attributes {engine.target = #x86, llm.compute = "int8-dynamic", llm.compute_group = 32 : i64} {
   // CHECK-LABEL: @groups
+  // A row that is one group has one scale.
+  // CHECK: llm.quantize_activation %arg2 : tensor<?x32xf32, "T"> -> tensor<?x32xi8, "T">, tensor<?xf32, "T">
   // CHECK: %[[Q:.+]], %[[S:.+]] = llm.quantize_activation %arg0 : tensor<?x96xf32, "T"> -> tensor<?x96xi8, "T">, tensor<?x3xf32, "T">
   // CHECK: llm.matmul %[[Q]], %{{.+}} input_scales(%[[S]] : tensor<?x3xf32, "T">)
   // CHECK: llm.matmul %arg0
   // CHECK: llm.matmul %arg1
-  // A row that is one group has one scale.
-  // CHECK: llm.quantize_activation %arg2 : tensor<?x32xf32, "T"> -> tensor<?x32xi8, "T">, tensor<?xf32, "T">
   func.func @groups(%x: tensor<?x96xf32, "T">, %y: tensor<?x70xf32, "T">, %z: tensor<?x32xf32, "T">,
       %w: tensor<8x96xi8>, %v: tensor<8x96xi4>, %u: tensor<8x70xi8>, %t: tensor<8x32xi8>,
       %s: tensor<8x1xf32>, %r: tensor<8x2xf32>)
