@@ -78,19 +78,24 @@ bool conformance::hasInvariantRows(const Case &which) {
 
 namespace {
 
-/// The first cases whose names begin so, `most` of them, on the best target; with --full each case
-/// is checked on every target where it is compared with the reference.
+/// The first cases whose names begin so, `most` of them, on the best target and the twin of AMX;
+/// with --full each case is checked on every target where it is compared with the reference.
 void checkFamily(const std::vector<Case> &cases, const std::string &prefix, size_t most) {
   if (fastTargets().empty())
     GTEST_SKIP() << "this machine runs no target but the reference";
-  size_t done = 0;
-  for (const Case &which : cases)
-    if (which.name.starts_with(prefix) && hasInvariantRows(which) && !which.full && done++ < most) {
-      SCOPED_TRACE(which.name);
-      auto compiled = compileCase(which, fastTargets().front());
-      ASSERT_TRUE(compiled);
-      checkInvariance(which, *compiled);
-    }
+  for (const std::string &target : fastTargets()) {
+    if (target != fastTargets().front() && target != kTwin)
+      continue;
+    size_t done = 0;
+    for (const Case &which : cases)
+      if (which.name.starts_with(prefix) && hasInvariantRows(which) && !which.full &&
+          done++ < most) {
+        SCOPED_TRACE(which.name + " on " + target);
+        auto compiled = compileCase(which, target);
+        ASSERT_TRUE(compiled);
+        checkInvariance(which, *compiled);
+      }
+  }
 }
 
 /// One case on simulated GPUs of different sizes: the same bits.

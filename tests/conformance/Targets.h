@@ -11,6 +11,9 @@ namespace ingot::conformance {
 /// Names of all targets other than the reference whose code this machine can run, best first.
 const std::vector<std::string> &fastTargets();
 
+/// The one whose tiles of AMX are scalar code, for machines that have none.
+inline constexpr const char *kTwin = "x86-64-v4+vnni+amx-twin";
+
 /// CUDA targets that the simulator runs: those whose kernels differ, or all with --full.
 const std::vector<std::string> &simulatedTargets();
 

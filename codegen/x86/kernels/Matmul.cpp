@@ -181,9 +181,11 @@ void sumSingleRow(const Arguments &arguments, const Block &block, const Scratch 
                        scalesOf(arguments.inputScales, block.rows.input(0))};
   int64_t p = 0;
   for (; p + byteRowPanels <= block.panels; p += byteRowPanels)
-    integerRow<byteRowPanels>(arguments.weights, block.weightPanel() + p, x, sums + p * panelRows);
+    integerRow<byteRowPanels>(arguments.weights, block.weightPanel() + p, x, sums + p * panelRows,
+                              scratch.weights);
   for (; leavesPanels(byteRowPanels) && p < block.panels; ++p)
-    integerRow<1>(arguments.weights, block.weightPanel() + p, x, sums + p * panelRows);
+    integerRow<1>(arguments.weights, block.weightPanel() + p, x, sums + p * panelRows,
+                  scratch.weights);
 }
 
 /// What scratch has of a block of rows, but for FloatColumns, which copies segments of k.

@@ -33,6 +33,9 @@ constexpr int64_t tileBlockBytes = 512;
 /// Panels that are expanded to bytes together, at most: those of a register tile.
 constexpr int64_t expandedPanels = 2;
 
+/// Groups whose numbers a single row copies at once.
+constexpr int64_t copiedGroups = 8;
+
 /// Panels of floats that the path for single rows keeps in flight: as many as hide a fused
 /// multiply-add.
 constexpr int64_t floatRowPanels = 4;
@@ -112,8 +115,8 @@ constexpr bool copiesAllRows(int64_t rows, bool gathered) {
 /// - ByteDots and TileGroups the input's sums of each row and group i32, where groups of it have
 ///   scales of their own as many of these, its copy [rows][k] i8, and
 ///   for blocks of rows two panels as bytes [blockColumns][32] with the scales and offsets or zero
-///   points [groups][32] of four bytes each; TileGroups has one panel, and before it the tiles'
-///   sums;
+///   points [groups][32] of four bytes each, single rows these numbers alone; TileGroups has one
+///   panel, and before it the tiles' sums;
 /// - TilePairs likewise, with sums f32, two panels, and panels and copy as parts of bf16, and so
 ///   PairGroups, without the tiles' sums;
 /// - TileRows the rows that are copied, [tile of rows][tile of columns][16][64] bytes.
@@ -159,6 +162,8 @@ struct MatmulScratch {
     return roundUp(paddedRows() * roundUp(k * inputBytes, 8), 64);
   }
   constexpr int64_t weightBytes() const {
+    if (rows == 1 && (method == ByteDots || method == PairGroups))
+      return expandedPanels * numberBytes(copiedGroups);
     if (rows == 1 || method == PairDots || method == TileRows)
       return 0;
     if (method == FloatColumns)
@@ -168,12 +173,14 @@ struct MatmulScratch {
     if (hasPairGroups(method))
       return (usesTiles(method) ? tileSumBytes : 0) +
              expandedPanels * pairedPanelBytes(block, block / group);
-    const int64_t expanded = (roundUp(columns, 8) + 2 * numbers * 4) * panelRows;
+    const int64_t expanded = roundUp(columns, 8) * panelRows + numberBytes(numbers);
     return method == TileGroups ? tileSumBytes + expanded : expandedPanels * expanded;
   }
+  /// Of scales, and offsets or zero points, of groups of a panel.
+  static constexpr int64_t numberBytes(int64_t groups) { return 2 * groups * 4 * panelRows; }
   /// Of a panel expanded to pairs: values, scales and offsets.
   static constexpr int64_t pairedPanelBytes(int64_t columns, int64_t groups) {
-    return (columns * 2 * weightParts + 2 * groups * 4) * panelRows;
+    return columns * 2 * weightParts * panelRows + numberBytes(groups);
   }
   constexpr int64_t bytes() const {
     return keptBytes + sumBytes() + blockBytes() + copiedBytes() + weightBytes();

@@ -181,6 +181,58 @@ struct GroupRange {
   }
 };
 
+/// Scales of some groups of panels, and their offsets or zero points, in scratch memory.
+template <int Panels> struct PanelNumbers {
+  Floats *scales; ///< [group][Panels][16]
+  Floats *others; ///< likewise: offsets, or zero points, which are whole numbers
+
+  /// `memory` is as MatmulScratch counts it, for so many groups.
+  PanelNumbers(void *memory, int64_t groups)
+      : scales(static_cast<Floats *>(memory)), others(scales + groups * Panels) {}
+
+  /// Copies those of `group` of a panel, as number `place` of panel `p`.
+  [[gnu::always_inline]] void copy(const Weights &weights, int64_t panel, int64_t group,
+                                   int64_t place, int p) {
+    scales[place * Panels + p] = weights.scale(panel, group);
+    if (ingot_const_zeros == kOffsets)
+      others[place * Panels + p] = weights.offset(panel, group);
+    if (ingot_const_zeros == kZeroPoints)
+      others[place * Panels + p] = (Floats)weights.zero(panel, group);
+  }
+
+  [[gnu::always_inline]] Floats scale(int64_t place, int p) const {
+    return scales[place * Panels + p];
+  }
+  [[gnu::always_inline]] Floats offset(int64_t place, int p) const {
+    return others[place * Panels + p];
+  }
+  [[gnu::always_inline]] Ints zero(int64_t place, int p) const {
+    return (Ints)others[place * Panels + p];
+  }
+};
+
+/// The numbers that a single row needs next, asked for while it uses those that were copied before.
+template <int Panels> struct NumbersAhead {
+  GroupRange used;
+  int64_t panel, first; ///< of the next ones
+
+  /// `groups`: of a panel.
+  NumbersAhead(int64_t panel, GroupRange used, int64_t groups)
+      : used(used), panel(used.end < groups ? panel : panel + Panels),
+        first(used.end < groups ? used.end : 0) {}
+
+  /// ask(panel, group) for some of them in each of the last groups: what comes earlier is replaced
+  /// by values again.
+  template <class Ask> [[gnu::always_inline]] void ask(int64_t group, Ask ask) const {
+    constexpr int64_t each = 4;
+    const int64_t times = (used.count() + each - 1) / each, time = group - (used.end - times);
+    for (int64_t i = 0; time >= 0 && i < each; ++i)
+#pragma clang loop unroll(full)
+      for (int p = 0; p < Panels; ++p)
+        ask(panel + p, first + time * each + i);
+  }
+};
+
 /// Panels of bytes that the path for single rows keeps in flight: memory is fastest with few
 /// streams. One is too few for the dot products where lines are asked for, but not where hardware
 /// follows pages.
@@ -193,9 +245,13 @@ struct SummedRow {
   const float *scales; ///< of the input's groups
 };
 
-/// Sums of one row for `Panels` panels.
+/// Adds the groups of `range` of one row to the totals of `Panels` panels. Their numbers are copied
+/// to `memory` first: where they come among the values, line by line from behind the first-level
+/// cache, hardware loses the stream of these.
 template <int Panels>
-inline void integerRow(const Weights &weights, int64_t panel, const SummedRow &row, float *sums) {
+[[gnu::always_inline]] inline void addGroups(const Weights &weights, int64_t panel,
+                                             const SummedRow &row, GroupRange range,
+                                             Floats (&total)[Panels], void *memory) {
   const int8_t *x = row.bytes;
   const int32_t *inputs = row.sums;
   const char *values[Panels];
@@ -203,12 +259,21 @@ inline void integerRow(const Weights &weights, int64_t panel, const SummedRow &r
   for (int p = 0; p < Panels; ++p)
     values[p] = weights.panel(panel + p);
   Ints book = byteBook(weights);
-  Floats total[Panels] = {};
   PanelsAhead<Panels> next = {values[0], Weights::panelBytes()};
+  NumbersAhead<Panels> nextNumbers(panel, range, groupCount());
+  PanelNumbers<Panels> numbers(memory, range.count());
+  for (int64_t group = range.first; group < range.end; ++group)
+#pragma clang loop unroll(full)
+    for (int p = 0; p < Panels; ++p)
+      numbers.copy(weights, panel + p, group, group - range.first, p);
   int64_t step = columnStep();
-  for (int64_t group = 0; group < groupCount(); ++group) {
+  for (int64_t group = range.first; group < range.end; ++group) {
     GroupColumns columns = GroupColumns::of(group);
+    const int64_t place = group - range.first;
     Ints sum[Panels];
+    nextNumbers.ask(group, [&](int64_t panel, int64_t group) __attribute__((always_inline)) {
+      weights.askNumbers(panel, group);
+    });
 #pragma clang loop unroll(full)
     for (int p = 0; p < Panels; ++p) {
       sum[p] = Ints{} - uniformBias() * inputs[group];
@@ -231,13 +296,23 @@ inline void integerRow(const Weights &weights, int64_t panel, const SummedRow &r
 #pragma clang loop unroll(full)
     for (int p = 0; p < Panels; ++p) {
       Floats exact = ingot_const_zeros == kZeroPoints
-                         ? lessZeros(sum[p], weights.zero(panel + p, group), inputs[group])
+                         ? lessZeros(sum[p], numbers.zero(place, p), inputs[group])
                          : toFloats(sum[p]);
-      Floats offset = ingot_const_zeros == kOffsets ? weights.offset(panel + p, group) : Floats{};
-      total[p] = closeGroup(total[p], exact, weights.scale(panel + p, group), offset,
+      Floats offset = ingot_const_zeros == kOffsets ? numbers.offset(place, p) : Floats{};
+      total[p] = closeGroup(total[p], exact, numbers.scale(place, p), offset,
                             splat(float(inputs[group])), scaleOf(row.scales, group));
     }
   }
+}
+
+/// Sums of one row for `Panels` panels; `memory` is for the numbers of groups.
+template <int Panels>
+inline void integerRow(const Weights &weights, int64_t panel, const SummedRow &row, float *sums,
+                       void *memory) {
+  Floats total[Panels] = {};
+  for (GroupRange range = GroupRange::leading(copiedGroups); range.count() > 0;
+       range = range.next(copiedGroups))
+    addGroups(weights, panel, row, range, total, memory);
 #pragma clang loop unroll(full)
   for (int p = 0; p < Panels; ++p)
     storeVector(sums + p * panelRows, total[p]);
@@ -312,19 +387,13 @@ template <int Panels> struct ExpandedPanels {
   static bool hasZeros() { return ingot_const_zeros == kZeroPoints && !hasFields(); }
   static int64_t step() { return 4; }
 
-  Ints *values;   // [k / 4][Panels][16] of four bytes
-  Floats *scales; // [groups][Panels][16]
-  Floats *offsets;
-  Ints *zeros; // those that bytes still have, in place of offsets
+  Ints *values; // [k / 4][Panels][16] of four bytes
+  PanelNumbers<Panels> numbers;
 
   /// `memory` is as MatmulScratch counts it.
   ExpandedPanels(char *memory, const Weights &weights, int64_t panel, GroupRange range)
-      : range(range) {
-    const int64_t columns = GroupColumns::of(range.end - 1).end - firstColumn();
-    values = reinterpret_cast<Ints *>(memory);
-    scales = reinterpret_cast<Floats *>(values + Panels * roundUp(columns, 8) / 4);
-    offsets = scales + Panels * range.count();
-    zeros = reinterpret_cast<Ints *>(offsets);
+      : values(reinterpret_cast<Ints *>(memory)),
+        numbers(values + Panels * roundUp(columnsOf(range), 8) / 4, range.count()), range(range) {
     Ints book = byteBook(weights);
     for (int64_t group = range.first; group < range.end; ++group)
 #pragma clang loop unroll(full)
@@ -344,31 +413,31 @@ template <int Panels> struct ExpandedPanels {
     low = values[k / 4 * Panels + p];
   }
   [[gnu::always_inline]] Floats scale(int64_t group, int p) const {
-    return scales[group * Panels + p];
+    return numbers.scale(group, p);
   }
   [[gnu::always_inline]] Floats offset(int64_t group, int p) const {
-    return offsets[group * Panels + p];
+    return numbers.offset(group, p);
   }
-  [[gnu::always_inline]] Ints zero(int64_t group, int p) const { return zeros[group * Panels + p]; }
+  [[gnu::always_inline]] Ints zero(int64_t group, int p) const { return numbers.zero(group, p); }
 
 private:
   GroupRange range;
+
+  static int64_t columnsOf(GroupRange range) {
+    return GroupColumns::of(range.end - 1).end - GroupColumns::of(range.first).first;
+  }
 
   int64_t firstColumn() const { return GroupColumns::of(range.first).first; }
 
   /// Panel `first + p`. Tiles of AMX ask for what follows while they multiply, others here.
   void expand(const Weights &weights, int64_t first, int p, int64_t group, Ints book) {
-    const int64_t panel = first + p, place = (group - range.first) * Panels + p;
+    const int64_t panel = first + p, place = group - range.first;
     const PanelsAhead<Panels> next = {weights.panel(first), Weights::panelBytes()};
     if (!usesTiles())
       weights.askScale(panel + Panels, group);
-    scales[place] = weights.scale(panel, group);
-    if (ingot_const_zeros == kOffsets)
-      offsets[place] = weights.offset(panel, group);
-    Ints zero = ingot_const_zeros == kZeroPoints ? weights.zero(panel, group) : Ints{};
+    numbers.copy(weights, panel, group, place, p);
     const bool lessens = ingot_const_zeros == kZeroPoints && !hasZeros();
-    if (hasZeros())
-      zeros[place] = zero;
+    Ints zero = lessens ? numbers.zero(place, p) : Ints{};
     GroupColumns columns = GroupColumns::of(group);
     const char *from = weights.panel(panel) + panelOffset(columns.first);
     Ints *to = values + p + (columns.first - firstColumn()) / 4 * Panels;

@@ -128,6 +128,42 @@ template <int Panels> struct ExpandedPairs {
   }
 };
 
+/// A panel as it is stored, for a single row, with the numbers of some groups in scratch memory
+/// (see addGroups).
+struct RowPairs : StoredPairs<1> {
+  PanelNumbers<1> copied;
+  GroupRange range = {0, 0};
+
+  /// `memory` is for copiedGroups.
+  RowPairs(const Weights &weights, int64_t panel, void *memory)
+      : StoredPairs(weights, panel), copied(memory, copiedGroups) {}
+
+  /// Copies the numbers of `groups`.
+  void take(GroupRange groups) {
+    range = groups;
+    for (int64_t group = range.first; group < range.end; ++group) {
+      const int64_t place = group - range.first;
+      copied.scales[place] = pairedScale(weights, panel, group);
+      if (needsGroupSums())
+        copied.others[place] = pairedOffset(weights, panel, group, copied.scales[place]);
+    }
+  }
+
+  [[gnu::always_inline]] void askScales(int64_t group) const {
+    StoredPairs::askScales(group);
+    NumbersAhead<1>(panel, range, pairedGroups())
+        .ask(group, [&](int64_t panel, int64_t group) __attribute__((always_inline)) {
+          weights.askNumbers(panel, group * pairedWidth() / groupWidth());
+        });
+  }
+  [[gnu::always_inline]] Floats scale(int64_t group, int) const {
+    return copied.scale(group - range.first, 0);
+  }
+  [[gnu::always_inline]] Floats offset(int64_t group, int, Floats) const {
+    return copied.offset(group - range.first, 0);
+  }
+};
+
 /// Adds the groups of `range` of `Rows` rows from `row` on to sums [rows][sumColumns()].
 template <int Rows, class Source>
 inline void pairGroupsTile(const Source &source, const PackedPairs &input, GroupRange range,
@@ -201,12 +237,27 @@ inline void pairGroupsPanels(const Weights &weights, int64_t panel, const Packed
     }
 }
 
-/// sums [rows][sumColumns()] of a block of rows; `memory` is for ExpandedPairs.
+/// Sums of a single row by a panel, [16]; `memory` is for RowPairs.
+inline void pairGroupsRow(const Weights &weights, int64_t panel, const PackedPairs &input,
+                          float *sums, void *memory) {
+  RowPairs source(weights, panel, memory);
+  for (int64_t first = 0; first < pairedGroups(); first += copiedGroups) {
+    const int64_t end = first + copiedGroups;
+    source.take({first, end < pairedGroups() ? end : pairedGroups()});
+    pairGroupsTile<1>(source, input, source.range, 0, sums);
+  }
+}
+
+/// sums [rows][sumColumns()] of a block of rows; `memory` is for ExpandedPairs or RowPairs.
 inline void pairGroupsBlock(const Weights &weights, int64_t panel, int64_t panels,
                             const PackedPairs &input, int64_t rows, float *sums, char *memory) {
-  const int64_t most = ingot_const_tile_rows == 1 ? 1 : rows;
+  if (ingot_const_tile_rows == 1) {
+    for (int64_t p = 0; p < panels; ++p)
+      pairGroupsRow(weights, panel + p, input, sums + p * panelRows, memory);
+    return;
+  }
   auto take = [&]<int Panels>(int64_t p) __attribute__((always_inline)) {
-    pairGroupsPanels<Panels>(weights, panel + p, input, most, sums + p * panelRows, memory);
+    pairGroupsPanels<Panels>(weights, panel + p, input, rows, sums + p * panelRows, memory);
   };
   int64_t p = 0;
   if (rows <= pairSums / floatRowPanels) // more sums, to hide the time that one takes

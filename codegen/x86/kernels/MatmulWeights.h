@@ -100,6 +100,19 @@ struct Weights {
       askLine(scales + groupPlace(panel, group) * sizeOf(ingot_const_scale_type));
   }
 
+  /// Asks for the numbers of a group, its scales and what goes with them, into the first level.
+  [[gnu::always_inline]] void askNumbers(int64_t panel, int64_t group) const {
+    const int64_t place = groupPlace(panel, group);
+    const int64_t bits = ingot_const_scale_form == kPlainScales ? 8 * sizeOf(ingot_const_scale_type)
+                                                                : fieldBits(ingot_const_scale_type);
+    if (ingot_const_scale_mode == RowScale)
+      __builtin_prefetch(scales + place * bits / 8);
+    if (ingot_const_zeros == kOffsets)
+      __builtin_prefetch(zeros + place * bits / 8);
+    if (ingot_const_zeros == kZeroPoints)
+      __builtin_prefetch(zeros + place);
+  }
+
   /// Zero points; only where they are stored.
   [[gnu::always_inline]] Ints zero(int64_t panel, int64_t group) const {
     return __builtin_convertvector(loadVector<Bytes>(zeros + groupPlace(panel, group)), Ints);
