@@ -261,7 +261,7 @@ template <int Panels>
   Ints book = byteBook(weights);
   PanelsAhead<Panels> next = {values[0], Weights::panelBytes()};
   NumbersAhead<Panels> nextNumbers(panel, range, groupCount());
-  PanelNumbers<Panels> numbers(memory, range.count());
+  PanelNumbers<Panels> numbers(memory, copiedGroups);
   for (int64_t group = range.first; group < range.end; ++group)
 #pragma clang loop unroll(full)
     for (int p = 0; p < Panels; ++p)
@@ -305,7 +305,7 @@ template <int Panels>
   }
 }
 
-/// Sums of one row for `Panels` panels; `memory` is for the numbers of groups.
+/// Sums of one row for `Panels` panels; `memory` is for the numbers of copiedGroups.
 template <int Panels>
 inline void integerRow(const Weights &weights, int64_t panel, const SummedRow &row, float *sums,
                        void *memory) {
