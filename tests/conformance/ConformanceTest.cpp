@@ -136,7 +136,7 @@ public:
     for (size_t level = 0; level < fastTargets().size() && !which.fp8Products; ++level) {
       // The default grid gives each level of a machine but the best its share of the cases.
       const std::string &target = fastTargets()[level];
-      size_t share = target == kTwin ? 2 : 8;
+      size_t share = target == kTwin ? 4 : 8;
       if (fullGrid() || level == 0 || (index + level) % share == 0)
         runOn(target);
     }

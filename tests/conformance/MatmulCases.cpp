@@ -669,13 +669,13 @@ std::vector<Case> conformance::matmulCases() {
   for (int64_t group : {32, 64, 128}) {
     for (const Format &format : kFormats)
       if (format.integer())
-        addGrouped(format, group, 72, 1280, {1, 9, 70}, group == 64);
+        addGrouped(format, group, 72, 1280, {1, 9, 70}, group != 32);
     for (const Format &format : kStoredFormats)
       if (format.meetsIntegers())
-        addGrouped(format, group, 72, 1152, {1, 9, 70}, group != 64);
+        addGrouped(format, group, 72, 1152, {1, 9, 70}, group != 64 || !format.hasZeros());
     for (const Format &format : kBlockFormats)
       if (format.meetsIntegers())
-        addGrouped(format, group, 72, 768, {1, 9, 70}, group != 32);
+        addGrouped(format, group, 72, 768, {1, 9, 70}, group != 128 || !format.hasOffsets());
   }
   for (size_t format : {3, 4, 8})
     addGrouped(kFormats[format], 32, 43, 96, {1, 3, 17});
