@@ -250,7 +250,7 @@ struct SummedRow {
 /// cache, hardware loses the stream of these.
 template <int Panels>
 [[gnu::always_inline]] inline void addGroups(const Weights &weights, int64_t panel,
-                                             const SummedRow &row, GroupRange range,
+                                             const SummedRow &row, GroupRange range, Ints book,
                                              Floats (&total)[Panels], void *memory) {
   const int8_t *x = row.bytes;
   const int32_t *inputs = row.sums;
@@ -258,7 +258,6 @@ template <int Panels>
 #pragma clang loop unroll(full)
   for (int p = 0; p < Panels; ++p)
     values[p] = weights.panel(panel + p);
-  Ints book = byteBook(weights);
   PanelsAhead<Panels> next = {values[0], Weights::panelBytes()};
   NumbersAhead<Panels> nextNumbers(panel, range, groupCount());
   PanelNumbers<Panels> numbers(memory, copiedGroups);
@@ -310,9 +309,10 @@ template <int Panels>
 inline void integerRow(const Weights &weights, int64_t panel, const SummedRow &row, float *sums,
                        void *memory) {
   Floats total[Panels] = {};
+  Ints book = byteBook(weights);
   for (GroupRange range = GroupRange::leading(copiedGroups); range.count() > 0;
        range = range.next(copiedGroups))
-    addGroups(weights, panel, row, range, total, memory);
+    addGroups(weights, panel, row, range, book, total, memory);
 #pragma clang loop unroll(full)
   for (int p = 0; p < Panels; ++p)
     storeVector(sums + p * panelRows, total[p]);

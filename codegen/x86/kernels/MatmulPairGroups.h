@@ -242,8 +242,7 @@ inline void pairGroupsRow(const Weights &weights, int64_t panel, const PackedPai
                           float *sums, void *memory) {
   RowPairs source(weights, panel, memory);
   for (int64_t first = 0; first < pairedGroups(); first += copiedGroups) {
-    const int64_t end = first + copiedGroups;
-    source.take({first, end < pairedGroups() ? end : pairedGroups()});
+    source.take(pairedRange(first, copiedGroups));
     pairGroupsTile<1>(source, input, source.range, 0, sums);
   }
 }

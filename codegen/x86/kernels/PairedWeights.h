@@ -19,9 +19,9 @@ inline int64_t pairedBlock() {
   return blockColumns(SumMethod(ingot_const_method), pairedWidth()) / pairedWidth();
 }
 
-/// The groups of such a block from `first` on.
-inline GroupRange pairedRange(int64_t first) {
-  const int64_t end = first + pairedBlock();
+/// The groups from `first` on, `most` or those that are left; of such a block unless stated.
+inline GroupRange pairedRange(int64_t first, int64_t most = pairedBlock()) {
+  const int64_t end = first + most;
   return {first, end < pairedGroups() ? end : pairedGroups()};
 }
 
