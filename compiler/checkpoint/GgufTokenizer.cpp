@@ -220,12 +220,22 @@ Outcome readSpecialIds(const Json &metadata, bool addBos, TokenizerSpec &spec) {
       {"eos_token_id", &TokenizerSpec::eosId},
       {"unknown_token_id", &TokenizerSpec::unkId},
       {"padding_token_id", &TokenizerSpec::padId}};
+  const auto tokens = metadata.at(tokenizerKey("tokens"));
+  if (!tokens)
+    return tokens.error();
   for (const auto &[name, member] : ids) {
-    auto id = readGgufTokenId(metadata, tokenizerKey(name), spec.pieces.size());
+    auto id = readGgufTokenId(metadata, tokenizerKey(name), tokens->size());
     if (!id)
       return id.error();
-    if (*id)
+    if (!*id)
+      continue;
+    if (**id < spec.pieces.size() && !spec.pieces[**id].text.empty())
       spec.*member = static_cast<int32_t>(**id);
+    else if (member != &TokenizerSpec::padId) // Padding needs a number alone.
+      return tokens->element(**id).error(
+          "INGOT-E1404",
+          message("tokenizer.ggml.", name, " is ", **id, ", a token that is unused or has no text"),
+          "name a token that has a text, or convert the model again");
   }
   JsonFields fields(metadata);
   if (fields.booleanOr(tokenizerKey("add_bos_token"), addBos) && spec.bosId >= 0)

@@ -91,6 +91,12 @@ TEST(GgufTokenizer, TakesBosFromTheRuleOrTheFlag) {
       std::vector<uint32_t>{5});
 }
 
+TEST(GgufTokenizer, PaddingMayBeAnUnusedToken) {
+  auto spec = expectValue(parse(byteLevel().u32("tokenizer.ggml.padding_token_id", 7)));
+  EXPECT_EQ(spec.padId, -1);
+  EXPECT_EQ(encode(load(spec), "ab"), (Ids{2}));
+}
+
 TEST(GgufTokenizer, CutsDigitsFirstWhereTheRuleSaysSo) {
   GgufWriter writer = byteLevel("smollm");
   const LoadedTokenizer tokenizer = load(expectValue(parse(writer)));
@@ -132,6 +138,8 @@ TEST(GgufTokenizer, RefusesWhatItDoesNotUnderstand) {
                         "INGOT-E1409", {"precompiled_charsmap"}));
   EXPECT_TRUE(failsWith(parse(byteLevel().u32("tokenizer.ggml.bos_token_id", 8)), "INGOT-E1006",
                         {"bos_token_id"}));
+  EXPECT_TRUE(failsWith(parse(byteLevel().u32("tokenizer.ggml.eos_token_id", 7)), "INGOT-E1404",
+                        {"eos_token_id is 7", "unused"}));
   EXPECT_TRUE(failsWith(parse(byteLevel().string("tokenizer.chat_template", "\xff")), "INGOT-E1405",
                         {"chat_template"}));
 }
