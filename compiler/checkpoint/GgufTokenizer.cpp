@@ -234,7 +234,7 @@ Outcome readSpecialIds(const Json &metadata, bool addBos, TokenizerSpec &spec) {
     else if (member != &TokenizerSpec::padId) // Padding needs a number alone.
       return tokens->element(**id).error(
           "INGOT-E1404",
-          message("tokenizer.ggml.", name, " is ", **id, ", a token that is unused or has no text"),
+          message(tokenizerKey(name), " is ", **id, ", a token that is unused or has no text"),
           "name a token that has a text, or convert the model again");
   }
   JsonFields fields(metadata);
