@@ -61,6 +61,9 @@ public:
 /// The only list of targets, in order of preference for names that several could claim.
 llvm::ArrayRef<const Target *> targets();
 
+/// The name that stands for the best target of the build machine, as for compilers' -march.
+inline constexpr llvm::StringLiteral kNativeTarget = "native";
+
 /// The target that claims `name`, parsed; on failure `error` lists what is known.
 mlir::FailureOr<std::pair<const Target *, engine::TargetAttr>>
 findTarget(mlir::MLIRContext *context, llvm::StringRef name, std::string &error);

@@ -20,6 +20,13 @@ llvm::ArrayRef<const Target *> codegen::targets() {
 
 mlir::FailureOr<std::pair<const Target *, engine::TargetAttr>>
 codegen::findTarget(mlir::MLIRContext *context, llvm::StringRef name, std::string &error) {
+  std::string host;
+  if (name == kNativeTarget) {
+    for (const Target *target : targets())
+      if (host.empty())
+        host = target->hostTarget().value_or("");
+    name = host;
+  }
   for (const Target *target : targets()) {
     if (!target->claims(name))
       continue;
@@ -28,8 +35,8 @@ codegen::findTarget(mlir::MLIRContext *context, llvm::StringRef name, std::strin
       return mlir::failure();
     return std::pair(target, *parsed);
   }
-  error = ("INGOT-E4000: no target is called '" + name + "'; known are").str();
+  error = ("INGOT-E4000: no target is called '" + name + "'; known are " + kNativeTarget).str();
   for (const Target *target : targets())
-    error += (target == targets().front() ? " " : "; ") + target->namesAccepted();
+    error += "; " + target->namesAccepted();
   return mlir::failure();
 }

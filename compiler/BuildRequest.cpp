@@ -74,9 +74,7 @@ Outcome settleLimits(BuildRequest &request, EngineLimits asked) {
 Outcome settleTargets(MLIRContext &context, BuildRequest &request, const BuildOptions &options) {
   std::vector<std::string> names = options.targets;
   if (names.empty())
-    for (const codegen::Target *target : codegen::targets())
-      if (auto host = target->hostTarget(); host && names.empty())
-        names.push_back(*host);
+    names.push_back(codegen::kNativeTarget.str());
   for (const std::string &name : names) {
     std::string why;
     auto target = codegen::findTarget(&context, name, why);

@@ -12,7 +12,7 @@ void ingot::compiler::addBuildArguments(CLI::App &app, BuildOptions &options) {
       ->required();
   app.add_option("--target", options.targets,
                  "what to build for, such as x86-64-v4+vnni+bf16, znver5 or sm_90a; may be given "
-                 "several times (default: this machine)");
+                 "several times (default: native, this machine)");
   app.add_option("--recipe", options.recipe, "recipe file (default: the checkpoint's own types)");
   app.add_option("--tuning", options.tuning,
                  "tuning lockfile that chooses kernels (default: the targets' cost models)");

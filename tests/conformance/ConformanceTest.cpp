@@ -18,6 +18,15 @@ bool &conformance::fullGrid() {
   return full;
 }
 
+std::vector<std::string> &conformance::chosenTargets() {
+  static std::vector<std::string> names;
+  return names;
+}
+
+bool conformance::isChosen(llvm::StringRef target) {
+  return chosenTargets().empty() || llvm::is_contained(chosenTargets(), target);
+}
+
 const std::vector<std::string> &conformance::fastTargets() {
   static const auto *names = [] {
     auto *found = new std::vector<std::string>();
@@ -27,7 +36,8 @@ const std::vector<std::string> &conformance::fastTargets() {
                              kTwin, "x86-64-v4", "x86-64-v3+avxvnni", "x86-64-v3"}) {
       std::string error;
       auto target = codegen::findTarget(&sharedContext(), name, error);
-      if (succeeded(target) && llvm::all_of(target->second.getFeatures(), [&](StringAttr feature) {
+      if (isChosen(name) && succeeded(target) &&
+          llvm::all_of(target->second.getFeatures(), [&](StringAttr feature) {
             return llvm::is_contained(host, std::string_view(feature.getValue()));
           }))
         found->push_back(name);
@@ -38,10 +48,16 @@ const std::vector<std::string> &conformance::fastTargets() {
 }
 
 const std::vector<std::string> &conformance::simulatedTargets() {
-  static const std::vector<std::string> all = {"sm_80", "sm_89", "sm_90a", "sm_120a",
-                                               "sm_86", "sm_87", "sm_100a"};
-  static const std::vector<std::string> some(all.begin(), all.begin() + 4);
-  return fullGrid() ? all : some;
+  static const auto *names = [] {
+    constexpr llvm::StringLiteral all[] = {"sm_80", "sm_89", "sm_90a", "sm_120a",
+                                           "sm_86", "sm_87", "sm_100a"};
+    auto *found = new std::vector<std::string>();
+    for (llvm::StringRef name : llvm::ArrayRef(all).take_front(fullGrid() ? std::size(all) : 4))
+      if (isChosen(name))
+        found->push_back(name.str());
+    return found;
+  }();
+  return *names;
 }
 
 const std::vector<Case> &conformance::allCases() {

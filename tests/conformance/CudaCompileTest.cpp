@@ -28,7 +28,8 @@ private:
 void conformance::registerCudaCases(const std::vector<Case> &cases) {
   std::vector<std::string> others;
   for (const codegen::CudaArchitecture &architecture : codegen::cudaArchitectures())
-    if (!llvm::is_contained(simulatedTargets(), architecture.name.str()))
+    if (isChosen(architecture.name) &&
+        !llvm::is_contained(simulatedTargets(), architecture.name.str()))
       others.push_back(architecture.name.str());
   for (size_t a = 0; a < others.size(); ++a)
     for (size_t i = 0; i < cases.size(); ++i) {

@@ -161,7 +161,7 @@ void conformance::registerMultiprocessorTests() {
   for (const Case &which : allCases()) {
     bool divided = llvm::is_contained(kDivided, which.name);
     for (const std::string &target : targets)
-      if ((divided || fullGrid()) && runsOn(which, target))
+      if ((divided || fullGrid()) && isChosen(target) && runsOn(which, target))
         testing::RegisterTest(("multiprocessors_" + target).c_str(), which.name.c_str(), nullptr,
                               nullptr, __FILE__, __LINE__, [=, &which]() -> testing::Test * {
                                 return new MultiprocessorTest(which, target, divided);

@@ -3,8 +3,10 @@
 #include "tests/conformance/Recorder.h"
 #include "tests/conformance/Targets.h"
 
+#include "codegen/cuda/CudaArchitecture.h"
 #include <CLI/CLI.hpp>
 #include <gtest/gtest.h>
+#include <iostream>
 
 using namespace ingot;
 
@@ -16,6 +18,10 @@ int main(int argc, char **argv) {
   app.add_flag("--full", conformance::fullGrid(), "the larger grid, on every target");
   CLI::Option *file = app.add_option(
       "--record", record.file, "run the cases in the simulator and write their launches here");
+  app.add_option("--targets", conformance::chosenTargets(),
+                 "check these alone, as on a new machine")
+      ->excludes(file)
+      ->delimiter(',');
   app.add_option("--architecture", record.architecture, "of the record")
       ->needs(file)
       ->capture_default_str();
@@ -27,6 +33,12 @@ int main(int argc, char **argv) {
   CLI11_PARSE(app, argc, argv);
   if (!record.file.empty())
     return conformance::record(record) ? 0 : 1;
+  for (const std::string &name : conformance::chosenTargets())
+    if (!llvm::is_contained(conformance::fastTargets(), name) &&
+        !codegen::findCudaArchitecture(name)) {
+      std::cerr << "conformance: " << name << " is no target that this machine runs\n";
+      return 1;
+    }
   conformance::registerCases();
   conformance::registerMultiprocessorTests();
   return RUN_ALL_TESTS();

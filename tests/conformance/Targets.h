@@ -8,6 +8,10 @@
 
 namespace ingot::conformance {
 
+/// Names given with --targets: no others are compared with the reference. Empty: all are.
+std::vector<std::string> &chosenTargets();
+bool isChosen(llvm::StringRef target);
+
 /// Names of all targets other than the reference whose code this machine can run, best first.
 const std::vector<std::string> &fastTargets();
 
