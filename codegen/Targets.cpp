@@ -20,13 +20,10 @@ llvm::ArrayRef<const Target *> codegen::targets() {
 
 mlir::FailureOr<std::pair<const Target *, engine::TargetAttr>>
 codegen::findTarget(mlir::MLIRContext *context, llvm::StringRef name, std::string &error) {
-  std::string host;
-  if (name == kNativeTarget) {
+  if (name == kNativeTarget)
     for (const Target *target : targets())
-      if (host.empty())
-        host = target->hostTarget().value_or("");
-    name = host;
-  }
+      if (std::optional<std::string> host = target->hostTarget())
+        return findTarget(context, *host, error);
   for (const Target *target : targets()) {
     if (!target->claims(name))
       continue;
