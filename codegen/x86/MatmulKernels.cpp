@@ -49,6 +49,11 @@ constexpr Shape kTileGroupShapes[] = {
 constexpr Shape kTileRowShapes[] = {
     {1, 1, 64}, {16, 16, 64, true}, {32, 32, 64, true}, {INT64_MAX, 256, 128, true}};
 
+/// Sums over blocks of scale codes, from so few rows on that expanding weights takes less than
+/// their dot products.
+constexpr Shape kTileBlockShapes[] = {
+    {1, 1, 64}, {4, 12, 64, false, 256}, {32, 32, 64, true, 256}, {INT64_MAX, 256, 256, true}};
+
 /// Floats as parts of bf16 take twice the bytes or more, so half of the rows.
 constexpr Shape kTilePairShapes[] = {
     {16, 16, 64, true}, {32, 32, 64, true}, {INT64_MAX, 128, 256, true}};
@@ -140,6 +145,12 @@ std::optional<std::string> codegen::matmulDeclined(llm::MatmulOp op) {
   return std::nullopt;
 }
 
+/// Whether sums on AMX are exact over blocks of scale codes, whose inputs are scaled alike.
+static bool hasExactBlocks(llm::MatmulOp op) {
+  return isInteger(op) && inputScales(op) <= 1 && llm::hasRowSupers(op.getEncodingAttr()) &&
+         kSuperColumns / groupColumns(op) <= x86::mostBlockGroups;
+}
+
 /// Whether both sides of `op` are floats in parts of bf16 whose sums are scaled by groups.
 static bool isPairGroups(llm::MatmulOp op) {
   int64_t group = groupColumns(op), k = llm::columnsOf(op.getInput()), width = group ? group : k;
@@ -163,6 +174,8 @@ static std::optional<x86::SumMethod> tileMethod(llm::MatmulOp op) {
   bool isGrouped = groupColumns(op) || inputScales(op) > 1;
   if (k % width != 0 || (width % x86::amxRowBytes != 0 && (!isGrouped || width > x86::amxRowBytes)))
     return std::nullopt;
+  if (hasExactBlocks(op))
+    return x86::TileBlocks;
   bool isPlain = typeOf(op.getWeight()).getElementType().isInteger(8) && !op.getZeros();
   return width == k && isPlain ? x86::TileRows : x86::TileGroups;
 }
@@ -183,6 +196,8 @@ static ArrayRef<Shape> shapesFor(llm::MatmulOp op, bool amx) {
     return isInteger(op) ? ArrayRef(kByteShapes) : ArrayRef(kShapes);
   if (*method == x86::TileGroups)
     return kTileGroupShapes;
+  if (*method == x86::TileBlocks)
+    return kTileBlockShapes;
   if (*method == x86::TilePairs)
     return kTilePairShapes;
   return ArrayRef(kTileRowShapes).drop_front(isPairs(op) ? 1 : 0);
@@ -229,6 +244,7 @@ static KernelVariant matmulKernel(llm::MatmulOp op, int64_t tileRows, int64_t ti
   variant.zeros(encoding);
   variant.integer("group", groupColumns(op));
   variant.integer("input_scales", inputScales(op));
+  variant.integer("exact_blocks", made.amx && hasExactBlocks(op));
   variant.integer("pair_offset", op.getPairOffset().value_or(0));
   variant.integer("tile_panels", tilePanels);
   variant.integer("tile_rows", tileRows);

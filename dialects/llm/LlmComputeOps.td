@@ -62,11 +62,14 @@ def Llm_MatmulOp : Llm_Op<"matmul", [Pure, IsolatedFromAbove, AttrSizedOperandSe
     even and the odd columns of each 32 apart. i8 input with an integer weight, or
     with places in a code book of integers of at most 8 bits: exact integer sums per weight group
     (per row without groups), each times its scale, and where there are offsets the exact sum of the
-    group's inputs times the offset, added in f32 in order of the groups by fused multiply-adds. Of
-    a float input a target may also sum, group by group or in equal parts of a long group, the
-    products with what the scales multiply, and then scale the sums; an offset is added times the
-    sum of inputs. These sums, and those with a bf16 weight, may take the input as parts of bf16
-    that add up to it, and the even and the odd columns of each 32 apart.
+    group's inputs times the offset, added in f32 in order of the groups by fused multiply-adds.
+    Where scales are codes of blocks and the input has one scale for a row, a target may also sum
+    exactly over a block the products of inputs, weights and codes, and of inputs and codes of
+    offsets, which then are groups with the supers as their scale and offset. Of a float input a
+    target may also sum, group by group or in equal parts of a long group, the products with what
+    the scales multiply, and then scale the sums; an offset is added times the sum of inputs. These
+    sums, and those with a bf16 weight, may take the input as parts of bf16 that add up to it, and
+    the even and the odd columns of each 32 apart.
     With `input_scales` ([T], one per row) the sum is multiplied by the row's scale last, before the
     epilogue. An i8 input may have one for each group of K / G columns ([T, G]), where groups of
     input or weight are multiples of the other's: exact sums are those of the narrower ones. Each

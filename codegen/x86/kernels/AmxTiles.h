@@ -13,8 +13,8 @@
 namespace ingot::x86 {
 
 /// Eight tile registers, for sums of products of bytes or of bf16: 0 to 3 hold sums, 4 and 5 rows
-/// of the left side, 6 and 7 columns of the right side, four bytes of a column in a lane. A thread
-/// has one such object at a time.
+/// of the left side (5, where these are 64 bytes, sums too), 6 and 7 columns of the right side,
+/// four bytes of a column in a lane. A thread has one such object at a time.
 class AmxTiles {
 public:
   /// Sums are [rows][16] of 32 bits, the left side [rows][bytes], the right side [bytes / 4][16] of
@@ -68,11 +68,17 @@ public:
 #ifdef __AMX_TILE__
     _tile_dpbssd(Sum, Left, Right);
 #else
-    for (int64_t row = 0; row < sumRows; ++row)
-      for (int64_t k = 0; k < 4 * depth; ++k)
-        for (int64_t lane = 0; lane < 16; ++lane)
-          words[Sum][row][lane] +=
-              byteOf(words[Left][row][k / 4], k % 4) * byteOf(words[Right][k / 4][lane], k % 4);
+    addProducts<Sum, Left, Right>(byteOf);
+#endif
+  }
+
+  /// Likewise, the right side's bytes without signs.
+  template <int Sum, int Left, int Right> [[gnu::always_inline]] void multiplyUnsigned() {
+#ifdef __AMX_TILE__
+    _tile_dpbsud(Sum, Left, Right);
+#else
+    addProducts<Sum, Left, Right>(
+        [](int32_t word, int64_t k) { return int32_t(uint8_t(byteOf(word, k))); });
 #endif
   }
 
@@ -111,6 +117,14 @@ private:
 #ifndef __AMX_TILE__
   static int32_t byteOf(int32_t word, int64_t index) {
     return int8_t(uint32_t(word) >> (8 * index));
+  }
+  /// Products of bytes; those of the right side are rightOf(word, index).
+  template <int Sum, int Left, int Right, class Of> void addProducts(Of rightOf) {
+    for (int64_t row = 0; row < sumRows; ++row)
+      for (int64_t k = 0; k < 4 * depth; ++k)
+        for (int64_t lane = 0; lane < 16; ++lane)
+          words[Sum][row][lane] +=
+              byteOf(words[Left][row][k / 4], k % 4) * rightOf(words[Right][k / 4][lane], k % 4);
   }
   static float evenOf(int32_t word) { return bitCast<float>(uint32_t(word) << 16); }
   static float oddOf(int32_t word) { return bitCast<float>(uint32_t(word) & 0xffff0000u); }

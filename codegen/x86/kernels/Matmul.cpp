@@ -6,6 +6,7 @@
 #include "codegen/x86/kernels/MatmulFloat.h"
 #include "codegen/x86/kernels/MatmulPairGroups.h"
 #include "codegen/x86/kernels/MatmulPairs.h"
+#include "codegen/x86/kernels/MatmulTileBlocks.h"
 #include "codegen/x86/kernels/MatmulTilePairs.h"
 #include "codegen/x86/kernels/MatmulTileRows.h"
 #include "codegen/x86/kernels/MatmulTiles.h"
@@ -204,6 +205,8 @@ void takeManyRows(const Arguments &arguments, const Block &block, const Scratch 
   case TileGroups:
     return TiledInput::take(arguments.input, arguments.inputScales, block.rows, scratch.copied,
                             sums, scratch.scales);
+  case TileBlocks:
+    return BlockInput::take(arguments.input, block.rows, scratch.copied, sums);
   case TilePairs:
     return PairedInput::take(arguments.input, block.rows, scratch.copied,
                              Scratch::as<float>(scratch.block));
@@ -239,6 +242,9 @@ void sumManyRows(const Arguments &arguments, const Block &block, const Scratch &
   case TileGroups:
     return tileGroupsBlock(arguments.weights, panel, block.panels,
                            {rows, scratch.copied, inputs, scratch.scales}, sums, scratch.weights);
+  case TileBlocks:
+    return tileBlocksBlock(arguments.weights, {panel, block.panels}, {rows, scratch.copied, inputs},
+                           sums, scratch.weights);
   case TileRows:
     return tileRowsBlock(arguments.weights, panel, block.panels,
                          TileInput::of(arguments.input, block.rows, scratch.copied), rows, sums);

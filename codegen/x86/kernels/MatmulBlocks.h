@@ -54,6 +54,7 @@ enum SumMethod : int64_t {
   ByteDots,     ///< of bytes, exact within a group
   PairGroups,   ///< of floats as parts of bf16, two columns at a time, scaled by groups
   TileGroups,   ///< of bytes on AMX, exact within a group
+  TileBlocks,   ///< of bytes on AMX, exact over blocks of scale codes
   TilePairs,    ///< of floats as parts of bf16 on AMX, scaled by groups
   TileRows,     ///< of bytes or of bf16 on AMX, over all of k
 };
@@ -97,6 +98,14 @@ constexpr int64_t copiedElementBytes(SumMethod method, int64_t type, int64_t byt
   return hasPairGroups(method) ? 2 * inputParts(type) : bytes;
 }
 
+/// Groups that a block of scale codes has at most where TileBlocks sums it.
+constexpr int64_t mostBlockGroups = amxRows;
+
+/// Bytes of the sums that TileBlocks keeps, of three tiles, and of an expanded block of a panel.
+constexpr int64_t blockSumBytes = 3 * tileWords * 4;
+constexpr int64_t blockPanelBytes =
+    2 * kSuperColumns * panelRows + mostBlockGroups * panelRows * 4 + 2 * panelRows * 4;
+
 /// Rows of a tile from which on TileRows copies all of them: fewer are read where they are, since
 /// weights take longer to come.
 constexpr int64_t tileCopiedRows = 64;
@@ -117,7 +126,10 @@ constexpr bool copiesAllRows(int64_t rows, bool gathered) {
 ///   for blocks of rows two panels as bytes [blockColumns][32] with the scales and offsets or zero
 ///   points [groups][32] of four bytes each, single rows these numbers alone; TileGroups has one
 ///   panel, and before it the tiles' sums;
-/// - TilePairs likewise, with sums f32, two panels, and panels and copy as parts of bf16, and so
+/// - TileBlocks those sums as tiles of two bf16, the copy, the tiles' sums, and two expanded
+/// panels;
+/// - TilePairs as TileGroups, with sums f32, two panels, and panels and copy as parts of bf16, and
+/// so
 ///   PairGroups, without the tiles' sums;
 /// - TileRows the rows that are copied, [tile of rows][tile of columns][16][64] bytes.
 struct MatmulScratch {
@@ -142,6 +154,8 @@ struct MatmulScratch {
   constexpr int64_t sumBytes() const { return paddedRows() * sumColumns(method, panels) * 4; }
   /// Of the input's sums.
   constexpr int64_t inputSumBytes() const {
+    if (method == TileBlocks)
+      return paddedRows() * k / kSuperColumns * mostBlockGroups * 4;
     bool sums = method == ByteDots || method == TileGroups || hasPairGroups(method);
     return sums ? roundUp(paddedRows() * groups() * 4, 64) : 0;
   }
@@ -154,7 +168,7 @@ struct MatmulScratch {
   constexpr int64_t copiedBytes() const {
     if (method == FloatColumns)
       return 0;
-    if (method == TileGroups || hasPairGroups(method))
+    if (method == TileGroups || method == TileBlocks || hasPairGroups(method))
       return roundUp(paddedRows() * k * inputBytes, 64);
     if (method == TileRows)
       return (copiesAllRows(rows, gathered) ? paddedRows() : amxRows) *
@@ -168,6 +182,8 @@ struct MatmulScratch {
       return 0;
     if (method == FloatColumns)
       return 2 * segmentColumns * panelRows * 4;
+    if (method == TileBlocks)
+      return blockSumBytes + expandedPanels * blockPanelBytes;
     const int64_t block = blockColumns(method, group), columns = block < k ? block : k;
     const int64_t numbers = (columns + group - 1) / group;
     if (hasPairGroups(method))

@@ -23,6 +23,7 @@ INGOT_CONST(super_type);   // kF16 or kF32
 INGOT_CONST(zeros);        // ZerosCode
 INGOT_CONST(group);        // columns of k that share a scale; 0: all
 INGOT_CONST(input_scales); // of a row of the input: one, or one for each of its groups; 0: none
+INGOT_CONST(exact_blocks); // 1: sums are exact over blocks of scale codes
 INGOT_CONST(pair_offset);  // 0 or 16
 INGOT_CONST(tile_panels);  // panels of one tile
 INGOT_CONST(tile_rows);    // rows of one tile; 1: the path for single rows
@@ -72,6 +73,13 @@ inline int64_t groupWidth() { return storedWidth() < inputWidth() ? storedWidth(
 
 /// Groups of a row.
 inline int64_t groupCount() { return (ingot_const_k + groupWidth() - 1) / groupWidth(); }
+
+/// Whether sums are exact over blocks of scale codes: products of inputs, weights and codes are
+/// whole numbers, which the block's super scales at its end.
+inline bool hasExactBlocks() { return ingot_const_exact_blocks != 0; }
+
+/// Groups of a block of scale codes.
+inline int64_t blockGroups() { return kSuperColumns / groupWidth(); }
 
 /// Whether weights have less than a byte.
 inline bool hasFields() { return fieldBits(ingot_const_weight_type) < 8; }

@@ -141,6 +141,32 @@ inline int64_t columnStep() { return hasFields() ? 8 : 4; }
   return hasInputGroups() ? fma(part, splat(factor), total) : part;
 }
 
+/// Sums over the groups of a block of scale codes, exact.
+struct BlockSums {
+  Ints products;  ///< of inputs, weights and codes of scales
+  Floats offsets; ///< of inputs and codes of offsets, whole numbers of less than 24 bits
+
+  /// Adds a group with its numbers in units of the supers; `inputs`: the sum of its inputs.
+  [[gnu::always_inline]] void add(Ints sum, Floats scale, Floats offset, int32_t inputs) {
+    products += sum * __builtin_convertvector(scale, Ints);
+    if (ingot_const_zeros == kOffsets)
+      offsets = fma(offset, splat(float(inputs)), offsets);
+  }
+
+  /// `total` with the block's sums, which begin anew; `group`: one of the block.
+  [[gnu::always_inline]] Floats close(Floats total, const Weights &weights, int64_t panel,
+                                      int64_t group) {
+    total = fma(toFloats(products), weights.super(panel, group, 0), total);
+    if (ingot_const_zeros == kOffsets)
+      total = fma(offsets, weights.super(panel, group, 1), total);
+    *this = BlockSums{};
+    return total;
+  }
+};
+
+/// Whether `group` is the last one of a block of scale codes.
+inline bool endsBlock(int64_t group) { return (group + 1) % blockGroups() == 0; }
+
 /// A group's sum less what zero points have added to it; `inputs` is the sum of the inputs.
 [[gnu::always_inline]] inline Floats lessZeros(Ints sum, Ints zero, int32_t inputs) {
   // In f32 where all numbers are whole there: products of 32 bits take four times as long.
@@ -249,9 +275,9 @@ struct SummedRow {
 /// to `memory` first: where they come among the values, line by line from behind the first-level
 /// cache, hardware loses the stream of these.
 template <int Panels>
-[[gnu::always_inline]] inline void addGroups(const Weights &weights, int64_t panel,
-                                             const SummedRow &row, GroupRange range, Ints book,
-                                             Floats (&total)[Panels], void *memory) {
+[[gnu::always_inline]] inline void
+addGroups(const Weights &weights, int64_t panel, const SummedRow &row, GroupRange range, Ints book,
+          Floats (&total)[Panels], BlockSums (&block)[Panels], void *memory) {
   const int8_t *x = row.bytes;
   const int32_t *inputs = row.sums;
   const char *values[Panels];
@@ -298,8 +324,14 @@ template <int Panels>
                          ? lessZeros(sum[p], numbers.zero(place, p), inputs[group])
                          : toFloats(sum[p]);
       Floats offset = ingot_const_zeros == kOffsets ? numbers.offset(place, p) : Floats{};
-      total[p] = closeGroup(total[p], exact, numbers.scale(place, p), offset,
-                            splat(float(inputs[group])), scaleOf(row.scales, group));
+      if (!hasExactBlocks()) {
+        total[p] = closeGroup(total[p], exact, numbers.scale(place, p), offset,
+                              splat(float(inputs[group])), scaleOf(row.scales, group));
+        continue;
+      }
+      block[p].add(sum[p], numbers.scale(place, p), offset, inputs[group]);
+      if (endsBlock(group))
+        total[p] = block[p].close(total[p], weights, panel + p, group);
     }
   }
 }
@@ -309,10 +341,11 @@ template <int Panels>
 inline void integerRow(const Weights &weights, int64_t panel, const SummedRow &row, float *sums,
                        void *memory) {
   Floats total[Panels] = {};
+  BlockSums block[Panels] = {};
   Ints book = byteBook(weights);
   for (GroupRange range = GroupRange::leading(copiedGroups); range.count() > 0;
        range = range.next(copiedGroups))
-    addGroups(weights, panel, row, range, book, total, memory);
+    addGroups(weights, panel, row, range, book, total, block, memory);
 #pragma clang loop unroll(full)
   for (int p = 0; p < Panels; ++p)
     storeVector(sums + p * panelRows, total[p]);
@@ -387,18 +420,20 @@ template <int Panels> struct ExpandedPanels {
   static bool hasZeros() { return ingot_const_zeros == kZeroPoints && !hasFields(); }
   static int64_t step() { return 4; }
 
+  const Weights &weights;
+  int64_t panel;
   Ints *values; // [k / 4][Panels][16] of four bytes
   PanelNumbers<Panels> numbers;
 
   /// `memory` is as MatmulScratch counts it.
   ExpandedPanels(char *memory, const Weights &weights, int64_t panel, GroupRange range)
-      : values(reinterpret_cast<Ints *>(memory)),
+      : weights(weights), panel(panel), values(reinterpret_cast<Ints *>(memory)),
         numbers(values + Panels * roundUp(columnsOf(range), 8) / 4, range.count()), range(range) {
     Ints book = byteBook(weights);
     for (int64_t group = range.first; group < range.end; ++group)
 #pragma clang loop unroll(full)
       for (int p = 0; p < Panels; ++p)
-        expand(weights, panel, p, group, book);
+        expand(p, group, book);
   }
 
   /// Four bytes of each row of panel `p`, of columns k to k + 3; those behind come `Panels` vectors
@@ -429,17 +464,17 @@ private:
 
   int64_t firstColumn() const { return GroupColumns::of(range.first).first; }
 
-  /// Panel `first + p`. Tiles of AMX ask for what follows while they multiply, others here.
-  void expand(const Weights &weights, int64_t first, int p, int64_t group, Ints book) {
-    const int64_t panel = first + p, place = group - range.first;
-    const PanelsAhead<Panels> next = {weights.panel(first), Weights::panelBytes()};
+  /// Panel `p` of them. Tiles of AMX ask for what follows while they multiply, others here.
+  void expand(int p, int64_t group, Ints book) {
+    const int64_t place = group - range.first;
+    const PanelsAhead<Panels> next = {weights.panel(panel), Weights::panelBytes()};
     if (!usesTiles())
-      weights.askScale(panel + Panels, group);
-    numbers.copy(weights, panel, group, place, p);
+      weights.askScale(panel + p + Panels, group);
+    numbers.copy(weights, panel + p, group, place, p);
     const bool lessens = ingot_const_zeros == kZeroPoints && !hasZeros();
     Ints zero = lessens ? numbers.zero(place, p) : Ints{};
     GroupColumns columns = GroupColumns::of(group);
-    const char *from = weights.panel(panel) + panelOffset(columns.first);
+    const char *from = weights.panel(panel + p) + panelOffset(columns.first);
     Ints *to = values + p + (columns.first - firstColumn()) / 4 * Panels;
     const int64_t count = columns.end - columns.first;
 #pragma clang loop unroll_count(4)
@@ -574,6 +609,7 @@ inline void integerTile(const Source &weights, const SummedInput &input, GroupRa
   const int32_t *words = input.rows.row(row) + firstColumn / 4 * Rows;
   RegisterTotals<Rows, Panels> totals(sums + row * sumColumns(), sumColumns());
   totals.begin(range.first == 0);
+  BlockSums block[Rows][Panels] = {};
   for (int64_t group = range.first; group < range.end; ++group) {
     GroupColumns own = GroupColumns::of(group);
     const int64_t first = row * groupCount() + group * Rows;
@@ -618,6 +654,14 @@ inline void integerTile(const Source &weights, const SummedInput &input, GroupRa
         const int32_t inputSum = inputs[r] / startFactor(Source::bias());
         Floats exact =
             Source::hasZeros() ? lessZeros(sum[r][p], zero, inputSum) : toFloats(sum[r][p]);
+        if (hasExactBlocks()) {
+          block[r][p].add(sum[r][p], scale, offset, inputSum);
+          if (endsBlock(group))
+            totals.add(r, p, [&](Floats total) __attribute__((always_inline)) {
+              return block[r][p].close(total, weights.weights, weights.panel + p, group);
+            });
+          continue;
+        }
         totals.add(r, p, [&](Floats total) __attribute__((always_inline)) {
           return closeGroup(total, exact, scale, offset, splat(float(inputSum)),
                             hasInputGroups() ? input.scales[first + r] : 1.0f);

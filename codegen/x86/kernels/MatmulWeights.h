@@ -88,6 +88,7 @@ struct Weights {
 
   const char *panel(int64_t index) const { return values + index * panelBytes(); }
 
+  /// Scales; with exact blocks in units of the block's super, and so offsets.
   [[gnu::always_inline]] Floats scale(int64_t panel, int64_t group) const {
     if (ingot_const_scale_mode == TensorScale)
       return splat(loadOne(ingot_const_scale_type, scales, 0));
@@ -111,6 +112,8 @@ struct Weights {
       __builtin_prefetch(zeros + place * bits / 8);
     if (ingot_const_zeros == kZeroPoints)
       __builtin_prefetch(zeros + place);
+    if (hasExactBlocks() && group % blockGroups() == 0)
+      __builtin_prefetch(supers + superPlace(panel, group, 0) * sizeOf(ingot_const_super_type));
   }
 
   /// Zero points; only where they are stored.
@@ -123,6 +126,12 @@ struct Weights {
     return scaleFrom(zeros, panel, group, 1);
   }
 
+  /// What the codes of the block of `group` are multiplied by: of scales (`part` = 0) or of
+  /// offsets (1).
+  [[gnu::always_inline]] Floats super(int64_t panel, int64_t group, int64_t part) const {
+    return load(ingot_const_super_type, supers, superPlace(panel, group, part));
+  }
+
 private:
   /// The group that has the scales of `group`, which may be a part of it.
   static int64_t storedGroup(int64_t group) {
@@ -132,20 +141,24 @@ private:
   /// Scales (`part` = 0) or offsets (1) of a panel from `numbers`, which has them or their codes.
   [[gnu::always_inline]] Floats scaleFrom(const char *numbers, int64_t panel, int64_t group,
                                           int64_t part) const {
-    int64_t place = groupPlace(panel, group);
     if (ingot_const_scale_form == kPlainScales)
-      return load(ingot_const_scale_type, numbers, place);
-    Ints codes = loadCodes(ingot_const_scale_type, numbers, place);
+      return load(ingot_const_scale_type, numbers, groupPlace(panel, group));
     if (ingot_const_scale_form == kTableScales)
-      return gather(reinterpret_cast<const float *>(supers), codes & 255);
-    bool affine = ingot_const_zeros == kOffsets;
-    if (!affine)
+      return gather(reinterpret_cast<const float *>(supers),
+                    loadCodes(ingot_const_scale_type, numbers, groupPlace(panel, group)) & 255);
+    Ints codes = loadCodes(ingot_const_scale_type, numbers, groupPlace(panel, group));
+    if (ingot_const_zeros != kOffsets)
       codes -= int32_t(middleOf(ingot_const_scale_type));
-    int64_t parts = affine ? 2 : 1, blocks = ingot_const_k / kSuperColumns;
-    int64_t block = storedGroup(group) * ingot_const_group / kSuperColumns;
-    Floats super =
-        load(ingot_const_super_type, supers, ((panel * blocks + block) * parts + part) * panelRows);
-    return super * __builtin_convertvector(codes, Floats);
+    Floats units = __builtin_convertvector(codes, Floats);
+    return hasExactBlocks() ? units : super(panel, group, part) * units;
+  }
+
+  /// Where a super is among all.
+  static int64_t superPlace(int64_t panel, int64_t group, int64_t part) {
+    const int64_t parts = ingot_const_zeros == kOffsets ? 2 : 1;
+    const int64_t blocks = ingot_const_k / kSuperColumns;
+    const int64_t block = storedGroup(group) * ingot_const_group / kSuperColumns;
+    return ((panel * blocks + block) * parts + part) * panelRows;
   }
 
   /// table[index] in each lane.
