@@ -126,11 +126,9 @@ constexpr bool copiesAllRows(int64_t rows, bool gathered) {
 ///   for blocks of rows two panels as bytes [blockColumns][32] with the scales and offsets or zero
 ///   points [groups][32] of four bytes each, single rows these numbers alone; TileGroups has one
 ///   panel, and before it the tiles' sums;
-/// - TileBlocks those sums as tiles of two bf16, the copy, the tiles' sums, and two expanded
-/// panels;
+/// - TileBlocks those sums as tiles of two bf16, the copy, the tiles' sums, two expanded panels;
 /// - TilePairs as TileGroups, with sums f32, two panels, and panels and copy as parts of bf16, and
-/// so
-///   PairGroups, without the tiles' sums;
+///   so PairGroups, without the tiles' sums;
 /// - TileRows the rows that are copied, [tile of rows][tile of columns][16][64] bytes.
 struct MatmulScratch {
   SumMethod method;
