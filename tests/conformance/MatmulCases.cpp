@@ -113,6 +113,10 @@ struct Product {
   /// Whether all targets round alike: exact sums may be those of groups or of blocks of scale
   /// codes.
   bool isDetermined() const { return isInteger() && !(weight.hasSupers() && !weight.hasTable()); }
+  /// What GPUs have no integer products for: offsets, code books, and inputs by groups.
+  bool isNativeOnly() const {
+    return isInteger() && (!weight.countsInIntegers() || inputGroup != 0);
+  }
   int64_t scaleRows() const { return weight.group < 0 ? 1 : columns; }
   int64_t groups() const {
     return weight.group > 0 ? (depth + weight.group - 1) / weight.group : 1;
@@ -326,8 +330,7 @@ static Case productCase(const Product &product) {
     return expected;
   };
   result.apart = product.isDetermined() ? 0 : 1;
-  result.nativeOnly =
-      product.isInteger() && (!product.weight.countsInIntegers() || product.inputGroup);
+  result.nativeOnly = product.isNativeOnly();
   return result;
 }
 
@@ -419,7 +422,7 @@ static Case pairCase(const Product &half) {
     return expected;
   };
   result.tokens = {1, 3, 17};
-  result.nativeOnly = half.inputGroup != 0;
+  result.nativeOnly = half.isNativeOnly();
   return result;
 }
 
@@ -487,7 +490,7 @@ static Case mixtureCase(const Mixture &mixture) {
     return expected;
   };
   result.apart = product.isDetermined() ? 0 : 1;
-  result.nativeOnly = product.inputGroup != 0;
+  result.nativeOnly = product.isNativeOnly();
   return result;
 }
 
