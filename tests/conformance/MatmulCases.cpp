@@ -28,6 +28,7 @@ struct Format {
   bool hasZeros() const { return zeroPoints || hasOffsets() || hasCodeBook(); }
   bool hasSupers() const { return *scales; }
   bool hasTable() const { return llvm::StringRef(scales) == "table"; }
+  bool hasBlocks() const { return hasSupers() && !hasTable(); }
   bool countsInIntegers() const { return llvm::StringRef(encoding).starts_with("int"); }
   /// Whether products with integer inputs use it.
   bool meetsIntegers() const {
@@ -112,7 +113,7 @@ struct Product {
   bool isInteger() const { return input == "i8"; }
   /// Whether all targets round alike: exact sums may be those of groups or of blocks of scale
   /// codes.
-  bool isDetermined() const { return isInteger() && !(weight.hasSupers() && !weight.hasTable()); }
+  bool isDetermined() const { return isInteger() && !weight.hasBlocks(); }
   /// What GPUs have no integer products for: offsets, code books, and inputs by groups.
   bool isNativeOnly() const {
     return isInteger() && (!weight.countsInIntegers() || inputGroup != 0);
@@ -399,7 +400,7 @@ static Case pairCase(const Product &half) {
       body += interleave("s", half.scaleType(), both.scaleType());
     if (half.weight.hasZeros() && !half.weight.hasCodeBook())
       body += interleave("z", half.zeroType(), both.zeroType());
-    if (half.weight.hasSupers() && !half.weight.hasTable())
+    if (half.weight.hasBlocks())
       body += interleave("c", half.superType(), both.superType());
     body += llvm::formatv("  %y = {0} pair_offset {1}", both.operation(), offset).str() +
             both.types(type) + " " + region + "\n";
@@ -535,7 +536,7 @@ static Case mixturePairCase(const Mixture &mixture) {
       body += weave("s", stack.scaleType());
     if (stack.weight.hasZeros() && !stack.weight.hasCodeBook())
       body += weave("z", stack.zeroType());
-    if (stack.weight.hasSupers() && !stack.weight.hasTable())
+    if (stack.weight.hasBlocks())
       body += weave("c", stack.superType());
     std::string operation = stack.operation("w");
     body += "  %y = " + operation + " pair_offset " + std::to_string(offset) +

@@ -156,9 +156,8 @@ struct BlockSums {
   /// `total` with the block's sums, which begin anew; `group`: one of the block.
   [[gnu::always_inline]] Floats close(Floats total, const Weights &weights, int64_t panel,
                                       int64_t group) {
-    total = fma(toFloats(products), weights.super(panel, group, 0), total);
-    if (ingot_const_zeros == kOffsets)
-      total = fma(offsets, weights.super(panel, group, 1), total);
+    const Floats offset = ingot_const_zeros == kOffsets ? weights.super(panel, group, 1) : Floats{};
+    total = closeGroup(total, toFloats(products), weights.super(panel, group, 0), offset, offsets);
     *this = BlockSums{};
     return total;
   }

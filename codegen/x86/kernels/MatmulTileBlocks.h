@@ -16,7 +16,8 @@ inline PlaneForm planeForm() {
   const int64_t codeBits = fieldBits(ingot_const_scale_type);
   const int64_t value = (1 << bits) - 1, code = (1 << codeBits) - 1;
   const int64_t digit = (1 << codeBits / 2) - 1;
-  if (ingot_const_zeros != kOffsets || bits == 8 || codeBits == 8 || value * digit > 255)
+  const bool isSigned = ingot_const_zeros != kOffsets || ingot_const_scale_type == kI8;
+  if (isSigned || value * digit > 255)
     return BytePlanes;
   return value * code <= 255 ? OnePlane : DigitPlanes;
 }
@@ -29,7 +30,7 @@ inline int64_t planeShift() {
 /// A block of a panel, expanded.
 struct BlockPanel {
   Ints low[kSuperColumns / 4], high[kSuperColumns / 4]; ///< [k / 4] of four bytes of 16 rows
-  Ints offsets[amxRows];                                ///< [group] of codes twice as bf16
+  Ints offsets[mostBlockGroups];                        ///< [group] of codes twice as bf16
   Floats scale, offset;                                 ///< supers
 
   /// Expands a block, and asks for what is needed later.
@@ -56,7 +57,7 @@ struct BlockPanel {
     if (ingot_const_zeros != kOffsets)
       return;
     offset = weights.super(panel, first, 1);
-    for (int64_t i = 0; i < amxRows; ++i) {
+    for (int64_t i = 0; i < mostBlockGroups; ++i) {
       // Codes have eight bits at most, so that bf16 holds them.
       const Ints code = i < blockGroups() ? (Ints)weights.offset(panel, first + i) : Ints{};
       offsets[i] = code | (Ints)((UInts)code >> 16);
@@ -98,14 +99,15 @@ struct BlockInput {
   static void take(const void *input, const Rows &rows, char *tiles, int32_t *offsets) {
     copyTiles(static_cast<const char *>(input), rows, 0, amxRowBytes, tiles);
     for (int64_t row = 0; ingot_const_zeros == kOffsets && row < rows.count; ++row) {
-      int32_t *to = offsets + row / amxRows * blocks() * tileWords + row % amxRows * amxRows;
+      int32_t *to =
+          offsets + row / amxRows * blocks() * tileWords + row % amxRows * mostBlockGroups;
       int64_t group = 0;
       sumEqualGroups(static_cast<const int8_t *>(input) + rows.input(row) * ingot_const_k,
                      groupWidth(), [&](int32_t sum) {
                        to[group] = inPairs(sum);
                        if (++group < blockGroups())
                          return;
-                       for (; group < amxRows; ++group)
+                       for (; group < mostBlockGroups; ++group)
                          to[group] = 0;
                        group = 0;
                        to += tileWords;
@@ -124,9 +126,9 @@ struct BlockInput {
 private:
   /// A sum of at most 16 bits as the sum of two bf16.
   static int32_t inPairs(int32_t sum) {
-    const uint32_t high = bitCast<uint32_t>(float(sum)) & 0xffff0000u;
-    const float rest = float(sum) - bitCast<float>(high);
-    return int32_t(high | bitCast<uint32_t>(rest) >> 16);
+    const uint16_t high = bf16FromFloat(float(sum));
+    const uint16_t rest = bf16FromFloat(float(sum) - floatFromBf16(high));
+    return int32_t(uint32_t(high) << 16 | rest);
   }
 };
 
@@ -154,8 +156,6 @@ public:
 
   /// Adds the products that are still in tiles.
   void finish() {
-    if (!last.panel)
-      return;
     isOdd ? store<0>() : store<1>();
     close(last);
     last = Item{};
@@ -226,10 +226,8 @@ private:
       if (planeForm() != OnePlane)
         sum += loadVector<Ints>(sums + tileWords + row * panelRows) << int32_t(planeShift());
       float *at = totals + row * sumColumns();
-      Floats total = fma(toFloats(sum), scale, loadVector<Floats>(at));
-      if (ingot_const_zeros == kOffsets)
-        total = fma(loadVector<Floats>(sums + 2 * tileWords + row * panelRows), offset, total);
-      storeVector(at, total);
+      storeVector(at, closeGroup(loadVector<Floats>(at), toFloats(sum), scale, offset,
+                                 loadVector<Floats>(sums + 2 * tileWords + row * panelRows)));
     }
   }
 };
@@ -264,23 +262,23 @@ inline void tileBlocksBlock(const Weights &weights, const BlockOrder &order,
   for (int64_t index = 0; index < order.count(); index += expandedPanels) {
     const int64_t left = order.count() - index;
     const int64_t count = left < expandedPanels ? left : expandedPanels;
+    BlockOrder::Place place[expandedPanels];
     const char *next[expandedPanels];
     for (int64_t i = 0; i < count; ++i) {
-      const BlockOrder::Place place = order.at(index + i),
-                              behind = order.at(index + expandedPanels + i);
+      place[i] = order.at(index + i);
+      const BlockOrder::Place behind = order.at(index + expandedPanels + i);
       next[i] = weights.panel(behind.panel) + panelOffset(behind.block * kSuperColumns);
       weights.askNumbers(behind.panel, behind.block * blockGroups());
       weights.askNumbers(behind.panel, (behind.block + 1) * blockGroups() - 1);
-      expanded[i].expand(weights, place.panel, place.block, {next[i], next[i] + half});
+      expanded[i].expand(weights, place[i].panel, place[i].block, {next[i], next[i] + half});
     }
     for (int64_t tile = 0; tile < rowTiles; ++tile)
       for (int64_t i = 0; i < count; ++i) {
-        const BlockOrder::Place place = order.at(index + i);
         const int64_t row = tile * amxRows, wanted = rows - row;
         const char *asked = next[i] + half + tile * share, *end = next[i] + bytes;
-        products.add({&expanded[i], input.tile(tile, place.block),
-                      input.offsetTile(tile, place.block),
-                      sums + row * sumColumns() + (place.panel - order.panel) * panelRows,
+        products.add({&expanded[i], input.tile(tile, place[i].block),
+                      input.offsetTile(tile, place[i].block),
+                      sums + row * sumColumns() + (place[i].panel - order.panel) * panelRows,
                       wanted < amxRows ? wanted : amxRows},
                      {asked, asked + share < end ? asked + share : end});
       }

@@ -141,12 +141,12 @@ private:
   /// Scales (`part` = 0) or offsets (1) of a panel from `numbers`, which has them or their codes.
   [[gnu::always_inline]] Floats scaleFrom(const char *numbers, int64_t panel, int64_t group,
                                           int64_t part) const {
+    const int64_t place = groupPlace(panel, group);
     if (ingot_const_scale_form == kPlainScales)
-      return load(ingot_const_scale_type, numbers, groupPlace(panel, group));
+      return load(ingot_const_scale_type, numbers, place);
+    Ints codes = loadCodes(ingot_const_scale_type, numbers, place);
     if (ingot_const_scale_form == kTableScales)
-      return gather(reinterpret_cast<const float *>(supers),
-                    loadCodes(ingot_const_scale_type, numbers, groupPlace(panel, group)) & 255);
-    Ints codes = loadCodes(ingot_const_scale_type, numbers, groupPlace(panel, group));
+      return gather(reinterpret_cast<const float *>(supers), codes & 255);
     if (ingot_const_zeros != kOffsets)
       codes -= int32_t(middleOf(ingot_const_scale_type));
     Floats units = __builtin_convertvector(codes, Floats);
