@@ -21,8 +21,10 @@ using checkpoint::Outcome;
 static constexpr uint64_t slack = uint64_t{32} << 20;
 /// A thread's stack, hash states and allocator, beside its tile.
 static constexpr uint64_t threadOverhead = uint64_t{1} << 20;
-/// Minimums are stated in multiples of this.
 static constexpr uint64_t mebi = uint64_t{1} << 20;
+/// Minimums are stated in multiples of this, at least half of it above the need: the next process
+/// to be given one measures itself anew, and is never of quite the same size.
+static constexpr uint64_t step = 16 * mebi;
 
 struct WeightStreamer::State {
   const checkpoint::Checkpoint *checkpoint = nullptr;
@@ -115,8 +117,9 @@ Outcome WeightStreamer::layOut(State &state, std::optional<uint64_t> randomWeigh
 Outcome WeightStreamer::divideMemory(State &state, StreamOptions options) {
   uint64_t reserved = residentMemory() + slack + options.reserve;
   uint64_t perThread = static_cast<uint64_t>(state.plan->leastMemory()) + threadOverhead;
-  state.minimum = (reserved + perThread + 16 * mebi - 1) / (16 * mebi) * (16 * mebi);
-  if (options.memoryCap < state.minimum)
+  uint64_t needed = reserved + perThread;
+  state.minimum = (needed + step / 2 + step - 1) / step * step;
+  if (options.memoryCap < needed)
     return Error{"INGOT-E3100",
                  message("--max-build-memory ", options.memoryCap / mebi,
                          "MiB is too small; this model needs at least ", state.minimum / mebi,

@@ -56,7 +56,7 @@ public:
   WeightStreamer &operator=(WeightStreamer &&) noexcept;
   ~WeightStreamer();
 
-  /// The smallest cap that create() accepts in this process.
+  /// A cap that create() accepts in this process, and in another that is up to 8 MiB larger.
   uint64_t minimumMemory() const;
   /// Threads that run() uses, fewer than asked for where the cap is small.
   unsigned threads() const;
