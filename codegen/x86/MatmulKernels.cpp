@@ -180,13 +180,16 @@ static std::optional<x86::SumMethod> tileMethod(llm::MatmulOp op) {
   return width == k && isPlain ? x86::TileRows : x86::TileGroups;
 }
 
-/// How the sums of `op` are made without AMX; `bf16`: with its dot products.
-static x86::SumMethod registerMethod(llm::MatmulOp op, bool bf16) {
+/// How the sums of `op` are made without AMX.
+static x86::SumMethod registerMethod(llm::MatmulOp op, const MatmulTemplate &made) {
   if (isPairs(op))
-    return x86::PairDots;
-  if (isInteger(op))
-    return x86::ByteDots;
-  return bf16 && isPairGroups(op) ? x86::PairGroups : x86::FloatColumns;
+    return made.bf16 ? x86::PairDots : x86::FloatPairs;
+  if (isInteger(op)) {
+    bool hasCodes = engine::elementBits(typeOf(op.getWeight()).getElementType()) < 8 &&
+                    !llm::hasCodeBook(op.getEncodingAttr());
+    return made.vnni ? x86::ByteDots : hasCodes ? x86::ByteHalves : x86::ByteWords;
+  }
+  return made.bf16 && isPairGroups(op) ? x86::PairGroups : x86::FloatColumns;
 }
 
 /// The shapes of the kernels for `op`, on a target with AMX or without.
@@ -235,7 +238,7 @@ static KernelVariant matmulKernel(llm::MatmulOp op, int64_t tileRows, int64_t ti
   variant.type("input_type", op.getInput());
   variant.type("weight_type", op.getWeight());
   variant.type("result_type", op.getResult());
-  x86::SumMethod method = amx ? *tileMethod(op) : registerMethod(op, made.bf16);
+  x86::SumMethod method = amx ? *tileMethod(op) : registerMethod(op, made);
   variant.integer("method", method);
   variant.integer("scale_mode", !encoding                 ? x86::NoScale
                                 : encoding.getGroup() < 0 ? x86::TensorScale

@@ -19,6 +19,7 @@ struct MatmulTemplate {
   llvm::StringRef code; ///< of the process's lifetime
   bool amx;             ///< the tiles of AMX, or their twin
   bool bf16;            ///< dot products of bf16
+  bool vnni;            ///< dot products of bytes
 };
 
 /// Kernels for `op`, which matmulDeclined accepts: one for single rows, two for blocks of rows.

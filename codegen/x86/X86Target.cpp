@@ -182,9 +182,13 @@ public:
 
   std::unique_ptr<engine::KernelProvider> createProvider(engine::TargetAttr target) const override {
     const Level *level = findLevel(target.getName());
-    return level ? createX86Provider(target, {matmulCode(level->templates()), level->amx,
-                                              llvm::is_contained(level->required, "avx512bf16")})
-                 : nullptr;
+    if (!level)
+      return nullptr;
+    auto has = [&](llvm::StringRef feature) {
+      return llvm::is_contained(level->required, feature);
+    };
+    return createX86Provider(target, {matmulCode(level->templates()), level->amx, has("avx512bf16"),
+                                      has("avx512vnni") || has("avxvnni")});
   }
 
   FailureOr<llvm::SmallVector<CompiledLibrary>>

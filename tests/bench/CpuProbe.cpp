@@ -80,6 +80,62 @@ __attribute__((target("avx512f,avx512bf16"))) double bf16() {
   return 2.0 * 32 * chains * rounds;
 }
 
+__attribute__((target("avx2,fma"))) double fmaAvx2() {
+  __m256 sums[chains - 2], a = _mm256_set1_ps(1.0f), b = _mm256_set1_ps(0.5f);
+  for (__m256 &sum : sums)
+    sum = _mm256_setzero_ps();
+  for (int round = 0; round < rounds; ++round) {
+    asm volatile("" : "+x"(a));
+#pragma GCC unroll 16
+    for (int i = 0; i < chains - 2; ++i)
+      sums[i] = _mm256_fmadd_ps(a, b, sums[i]);
+  }
+  for (__m256 &sum : sums)
+    asm volatile("" : "+x"(sum));
+  return 2.0 * 8 * (chains - 2) * rounds;
+}
+
+/// Products of two registers that do not change, added to `chains - 4` sums; `lanes` of each.
+template <typename Multiply, typename Add>
+[[gnu::always_inline, gnu::target("avx2")]] inline double sumAvx2(int lanes, Multiply multiply,
+                                                                  Add add) {
+  __m256i sums[chains - 4], a = _mm256_set1_epi8(1), b = _mm256_set1_epi8(2);
+  for (__m256i &sum : sums)
+    sum = _mm256_setzero_si256();
+  for (int round = 0; round < rounds; ++round) {
+#pragma GCC unroll 16
+    for (__m256i &sum : sums) {
+      asm volatile("" : "+x"(a));
+      sum = add(sum, multiply(a, b));
+    }
+  }
+  for (__m256i &sum : sums)
+    asm volatile("" : "+x"(sum));
+  return 2.0 * lanes * (chains - 4) * rounds;
+}
+
+/// Of codes without sign by bytes, in sums of 16 bits.
+__attribute__((target("avx2"))) double codesAvx2() {
+  return sumAvx2(
+      32, [](__m256i a, __m256i b) __attribute__((target("avx2"), always_inline)) {
+        return _mm256_maddubs_epi16(a, b);
+      },
+      [](__m256i a, __m256i b) __attribute__((target("avx2"), always_inline)) {
+        return _mm256_add_epi16(a, b);
+      });
+}
+
+/// Of bytes as words of 16 bits.
+__attribute__((target("avx2"))) double wordsAvx2() {
+  return sumAvx2(
+      16, [](__m256i a, __m256i b) __attribute__((target("avx2"), always_inline)) {
+        return _mm256_madd_epi16(a, b);
+      },
+      [](__m256i a, __m256i b) __attribute__((target("avx2"), always_inline)) {
+        return _mm256_add_epi32(a, b);
+      });
+}
+
 /// Four products of tiles of 16 rows of 64 bytes, two by two, as a kernel keeps them in registers.
 struct alignas(64) TileShapes {
   uint8_t palette = 1, startRow = 0, reserved[14] = {};
@@ -236,9 +292,13 @@ int main(int count, char **arguments) {
   }
   __builtin_cpu_init();
   const bool wide = __builtin_cpu_supports("avx512f");
+  const bool narrow = !wide && __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
   const bool tiles = __builtin_cpu_supports("amx-tile") && mayUseTiles();
   const Probe probes[] = {
       {"fp32", wide, fma},
+      {"avx2_fp32", narrow, fmaAvx2},
+      {"avx2_codes", narrow, codesAvx2},
+      {"avx2_words", narrow, wordsAvx2},
       {"vnni_int8", wide && __builtin_cpu_supports("avx512vnni"), vnni},
       {"avx512_bf16", wide && __builtin_cpu_supports("avx512bf16"), bf16},
       {"amx_int8", tiles && __builtin_cpu_supports("amx-int8"), amxInt8},

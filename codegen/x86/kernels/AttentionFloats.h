@@ -60,8 +60,8 @@ inline void loadValues(const Run &run, int64_t begin, int64_t count, float *valu
                                             int64_t panels, float *result, int64_t resultStride) {
   auto tile = [&]<int Rows, int Panels>(int64_t row, int64_t panel) __attribute__((always_inline)) {
     Floats sum[Rows][Panels];
-    multiplyTile<Rows, Panels>(a + row * aStride, aStride, b + panel * bDepth * lanes,
-                               bDepth * lanes, depth, sum);
+    const FloatPanels columns = {b + panel * bDepth * lanes, bDepth * lanes};
+    multiplyTile<Rows, Panels>(a + row * aStride, aStride, columns, depth, sum);
 #pragma clang loop unroll(full)
     for (int r = 0; r < Rows; ++r)
 #pragma clang loop unroll(full)

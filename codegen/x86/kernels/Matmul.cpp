@@ -142,17 +142,17 @@ bool isPadded() { return inputRowBytes() % 8 != 0; }
 /// What scratch has of a single row.
 void takeSingleRow(const Arguments &arguments, const Block &block, const Scratch &scratch) {
   const char *row = singleRowOf(arguments, block);
-  if (ingot_const_method == FloatColumns) {
+  if (hasFloats(SumMethod(ingot_const_method))) {
     if (ingot_const_input_type != kF32)
       for (int64_t k = 0; k < ingot_const_k; k += lanes)
-        storeVector(Scratch::as<float>(scratch.block) + k, load(ingot_const_input_type, row, k));
+        storeVector(Scratch::as<float>(scratch.block) + k, inputColumns(row, 0, k));
     return;
   }
   if (isPadded()) {
     __builtin_memset(scratch.copied, 0, roundUp(inputRowBytes(), 8));
     __builtin_memcpy(scratch.copied, row, inputRowBytes());
   }
-  if (ingot_const_method == ByteDots)
+  if (hasBytes(SumMethod(ingot_const_method)))
     sumGroups(reinterpret_cast<const int8_t *>(row), 1, 1, Scratch::as<int32_t>(scratch.block));
 }
 
@@ -160,7 +160,7 @@ void takeSingleRow(const Arguments &arguments, const Block &block, const Scratch
 void sumSingleRow(const Arguments &arguments, const Block &block, const Scratch &scratch) {
   float *sums = scratch.sums;
   const char *row = singleRowOf(arguments, block);
-  if (ingot_const_method == FloatColumns) {
+  if (hasFloats(SumMethod(ingot_const_method))) {
     const char *from = ingot_const_input_type == kF32 ? row : scratch.block;
     const auto *input = reinterpret_cast<const float *>(from);
     int64_t p = 0;
@@ -189,13 +189,15 @@ void sumSingleRow(const Arguments &arguments, const Block &block, const Scratch 
                   scratch.weights);
 }
 
-/// What scratch has of a block of rows, but for FloatColumns, which copies segments of k.
+/// What scratch has of a block of rows, but for floats, which copy segments of k.
 void takeManyRows(const Arguments &arguments, const Block &block, const Scratch &scratch) {
   auto *sums = Scratch::as<int32_t>(scratch.block), *words = Scratch::as<int32_t>(scratch.copied);
   switch (ingot_const_method) {
   case PairDots:
     return PackedInput::take<tileRows>(arguments.input, block.rows, words);
   case ByteDots:
+  case ByteHalves:
+  case ByteWords:
     return withByteTiles([&]<int Most>() {
       SummedInput::take<Most>(arguments.input, arguments.inputScales, block.rows, words, sums,
                               scratch.scales);
@@ -223,11 +225,14 @@ void sumManyRows(const Arguments &arguments, const Block &block, const Scratch &
   const auto *inputs = Scratch::as<int32_t>(scratch.block);
   switch (ingot_const_method) {
   case FloatColumns:
+  case FloatPairs:
     return manyRows(arguments.weights, panel, block.panels, arguments.input, block.rows, sums,
                     Scratch::as<float>(scratch.block), Scratch::as<float>(scratch.weights));
   case PairDots:
     return pairBlock(arguments.weights, panel, block.panels, packed, rows, sums);
   case ByteDots:
+  case ByteHalves:
+  case ByteWords:
     return withByteTiles([&]<int Most>() {
       integerBlock<Most>(arguments.weights, panel, block.panels, {packed, inputs, scratch.scales},
                          rows, sums, scratch.weights);

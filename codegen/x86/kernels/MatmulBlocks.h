@@ -50,18 +50,33 @@ constexpr int64_t tileBytes = amxRows * amxRowBytes;
 /// How sums are made.
 enum SumMethod : int64_t {
   FloatColumns, ///< in f32, column after column
-  PairDots,     ///< of bf16 by bf16, two columns at a time
-  ByteDots,     ///< of bytes, exact within a group
-  PairGroups,   ///< of floats as parts of bf16, two columns at a time, scaled by groups
-  TileGroups,   ///< of bytes on AMX, exact within a group
-  TileBlocks,   ///< of bytes on AMX, exact over blocks of scale codes
-  TilePairs,    ///< of floats as parts of bf16 on AMX, scaled by groups
-  TileRows,     ///< of bytes or of bf16 on AMX, over all of k
+  FloatPairs, ///< of bf16 by bf16 in f32, in the order of PairDots: of each pair the odd one first
+  PairDots,   ///< of bf16 by bf16, two columns at a time
+  ByteDots,   ///< of bytes, exact within a group
+  ByteHalves, ///< likewise without VNNI, of stored codes without sign: some sums have 16 bits
+  ByteWords,  ///< likewise without VNNI, of bytes with sign: as words of 16 bits
+  PairGroups, ///< of floats as parts of bf16, two columns at a time, scaled by groups
+  TileGroups, ///< of bytes on AMX, exact within a group
+  TileBlocks, ///< of bytes on AMX, exact over blocks of scale codes
+  TilePairs,  ///< of floats as parts of bf16 on AMX, scaled by groups
+  TileRows,   ///< of bytes or of bf16 on AMX, over all of k
 };
 
 /// Whether floats are multiplied as parts of bf16, and scaled by groups.
 constexpr bool hasPairGroups(SumMethod method) {
   return method == PairGroups || method == TilePairs;
+}
+
+/// Whether weights are decoded to f32.
+constexpr bool hasFloats(SumMethod method) { return method <= FloatPairs; }
+
+/// Whether bytes are multiplied in registers.
+constexpr bool hasBytes(SumMethod method) { return method >= ByteDots && method <= ByteWords; }
+
+/// Columns whose products of codes of `bits` bits by bytes have sums of 16 bits, of two columns in
+/// each step of four.
+constexpr int64_t halfColumns(int64_t bits) {
+  return 32767 / (2 * 128 * ((int64_t{1} << bits) - 1)) * 4;
 }
 
 /// Columns whose products are summed before they are scaled, of groups of `group` columns. Of pairs
@@ -95,7 +110,7 @@ constexpr int64_t weightParts = 3;
 
 /// Bytes of an element of the input, of type `type` and `bytes` bytes, where it is copied.
 constexpr int64_t copiedElementBytes(SumMethod method, int64_t type, int64_t bytes) {
-  return hasPairGroups(method) ? 2 * inputParts(type) : bytes;
+  return hasPairGroups(method) ? 2 * inputParts(type) : method == ByteWords ? 2 : bytes;
 }
 
 /// Groups that a block of scale codes has at most where TileBlocks sums it.
@@ -118,11 +133,12 @@ constexpr bool copiesAllRows(int64_t rows, bool gathered) {
 
 /// Scratch of one tile, in this order, each part a multiple of 64 bytes: what is said of the input
 /// in it (KeptInput); sums [rows][sumColumns] of 32 bits; then for
-/// - FloatColumns the input block [rows][inputStride] f32 (single rows: [k] f32) and two decoded
+/// - FloatColumns and FloatPairs the input block [rows][inputStride] f32 (single rows: [k] f32) and
+/// two decoded
 ///   panels [2][segmentColumns][16] f32;
 /// - PairDots the rows packed by words of two columns;
 /// - ByteDots and TileGroups the input's sums of each row and group i32, where groups of it have
-///   scales of their own as many of these, its copy [rows][k] i8, and
+///   scales of their own as many of these, its copy [rows][k] i8 (ByteWords: i16), and
 ///   for blocks of rows two panels as bytes [blockColumns][32] with the scales and offsets or zero
 ///   points [groups][32] of four bytes each, single rows these numbers alone; TileGroups has one
 ///   panel, and before it the tiles' sums;
@@ -154,31 +170,31 @@ struct MatmulScratch {
   constexpr int64_t inputSumBytes() const {
     if (method == TileBlocks)
       return paddedRows() * k / kSuperColumns * mostBlockGroups * 4;
-    bool sums = method == ByteDots || method == TileGroups || hasPairGroups(method);
+    bool sums = hasBytes(method) || method == TileGroups || hasPairGroups(method);
     return sums ? roundUp(paddedRows() * groups() * 4, 64) : 0;
   }
   /// Of what is known of the input before it is copied.
   constexpr int64_t blockBytes() const {
-    if (method == FloatColumns)
+    if (hasFloats(method))
       return rows == 1 ? roundUp(k, 16) * 4 : paddedRows() * inputStride * 4;
     return inputSumBytes() * (hasInputGroups ? 2 : 1);
   }
   constexpr int64_t copiedBytes() const {
-    if (method == FloatColumns)
+    if (hasFloats(method))
       return 0;
     if (method == TileGroups || method == TileBlocks || hasPairGroups(method))
       return roundUp(paddedRows() * k * inputBytes, 64);
     if (method == TileRows)
       return (copiesAllRows(rows, gathered) ? paddedRows() : amxRows) *
              roundUp(k * inputBytes, amxRowBytes);
-    return roundUp(paddedRows() * roundUp(k * inputBytes, 8), 64);
+    return roundUp(paddedRows() * roundUp(k, 8) * inputBytes, 64);
   }
   constexpr int64_t weightBytes() const {
-    if (rows == 1 && (method == ByteDots || method == PairGroups))
+    if (rows == 1 && (hasBytes(method) || method == PairGroups))
       return expandedPanels * numberBytes(copiedGroups);
-    if (rows == 1 || method == PairDots || method == TileRows)
+    if (rows == 1 || method == FloatPairs || method == PairDots || method == TileRows)
       return 0;
-    if (method == FloatColumns)
+    if (hasFloats(method))
       return 2 * segmentColumns * panelRows * 4;
     if (method == TileBlocks)
       return blockSumBytes + expandedPanels * blockPanelBytes;

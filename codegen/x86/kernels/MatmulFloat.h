@@ -7,6 +7,9 @@
 
 namespace ingot::x86 {
 
+/// Whether columns come in pairs, of each the odd one first, as dotPairs takes them.
+inline bool usesFloatPairs() { return ingot_const_method == FloatPairs; }
+
 /// Unsigned integers less the middle of their range, where no zero point will be taken off.
 [[gnu::always_inline]] inline Floats lessMiddle(Floats numbers) {
   return ingot_const_zeros == kNoZeros ? numbers - float(middleOf(ingot_const_weight_type))
@@ -134,6 +137,22 @@ template <int Panels, class Use>
   }
 }
 
+/// Panels of bf16 that follow each other, in pairs of columns as they are stored.
+struct PairPanels {
+  static constexpr int64_t step = 2;
+  const char *first; ///< the first panel
+  int64_t offset;    ///< of a segment's first column
+  bool asks = false; ///< for what follows
+
+  [[gnu::always_inline]] Floats column(int64_t i, int64_t j, int p) const {
+    const int64_t place = offset + i * panelRows * 2;
+    if (asks && j == 0)
+      PanelsAhead<1>{first + p * Weights::panelBytes(), Weights::panelBytes()}.ask(place);
+    auto pair = loadVector<UInts>(first + p * Weights::panelBytes() + place);
+    return (Floats)(j == 0 ? pair & 0xffff0000u : pair << 16);
+  }
+};
+
 /// sums[panel * 16 + lane] of one row, `Panels` panels at once. `input`: [k] f32.
 template <int Panels>
 [[gnu::always_inline]] inline void singleRow(const Weights &weights, int64_t panel,
@@ -141,6 +160,15 @@ template <int Panels>
   Floats total[Panels] = {};
   for (int64_t first = 0; first < ingot_const_k; first += segmentColumns) {
     int64_t end = first + segmentColumns < ingot_const_k ? first + segmentColumns : ingot_const_k;
+    if (usesFloatPairs()) {
+      const PairPanels columns = {weights.panel(panel), first * panelRows * 2};
+      Floats sum[1][Panels];
+      multiplyTile<1, Panels>(input + first, 0, columns, roundUp(end - first, 2), sum);
+#pragma clang loop unroll(full)
+      for (int p = 0; p < Panels; ++p)
+        total[p] += sum[0][p];
+      continue;
+    }
     Floats sum[Panels] = {};
     decodeColumns<Panels>(weights, panel, first, end,
                           [&](int64_t k, const Floats(&column)[Panels])
@@ -158,26 +186,36 @@ template <int Panels>
     storeVector(sums + p * panelRows, total[p]);
 }
 
+/// Columns [k, k + 16) of a row that begins with element `row`, as f32 and in the order that
+/// weights have; zeros complete the last pair.
+[[gnu::always_inline]] inline Floats inputColumns(const void *input, int64_t row, int64_t k) {
+  Floats x = load(ingot_const_input_type, input, row + k);
+  if (!usesFloatPairs())
+    return x;
+  if (ingot_const_k % 2 != 0)
+    x = laneIndex() < int32_t(ingot_const_k - k) ? x : Floats{};
+  return __builtin_shufflevector(x, x, 1, 0, 3, 2, 5, 4, 7, 6, 9, 8, 11, 10, 13, 12, 15, 14);
+}
+
 /// Columns [first, end) of the rows, as f32, into `block` [rows][inputStride].
 inline void copyInput(const void *input, const Rows &rows, int64_t paddedRows, int64_t first,
                       int64_t end, float *block) {
   for (int64_t row = 0; row < paddedRows; ++row) {
     int64_t from = row < rows.count ? rows.input(row) * ingot_const_k : 0;
     for (int64_t k = first; k < end; k += lanes) {
-      Floats x = row < rows.count ? load(ingot_const_input_type, input, from + k) : Floats{};
+      Floats x = row < rows.count ? inputColumns(input, from, k) : Floats{};
       storeVector(block + row * inputStride + k - first, x);
     }
   }
 }
 
-/// Adds one segment to sums [rows][sumColumns()] for `Panels` panels. `b`: [Panels][columns of
-/// k][16].
-template <int Panels>
-inline void multiplySegment(const float *block, const float *b, int64_t panelStride, int64_t count,
-                            int64_t rows, float *sums) {
+/// Adds one segment to sums [rows][sumColumns()] for `Panels` panels.
+template <int Panels, class ColumnsFor>
+inline void multiplySegment(const float *block, ColumnsFor columnsFor, int64_t count, int64_t rows,
+                            float *sums) {
   forRowTiles(rows, [&]<int Rows>(int64_t row) __attribute__((always_inline)) {
     Floats sum[Rows][Panels];
-    multiplyTile<Rows, Panels>(block + row * inputStride, inputStride, b, panelStride, count, sum);
+    multiplyTile<Rows, Panels>(block + row * inputStride, inputStride, columnsFor(row), count, sum);
 #pragma clang loop unroll(full)
     for (int r = 0; r < Rows; ++r)
 #pragma clang loop unroll(full)
@@ -186,6 +224,35 @@ inline void multiplySegment(const float *block, const float *b, int64_t panelStr
         storeVector(to, loadVector<Floats>(to) + sum[r][p]);
       }
   });
+}
+
+/// Adds columns [first, end) of `Panels` panels for all rows; `decoded` as in MatmulScratch.
+template <int Panels>
+inline void addSegment(const Weights &weights, int64_t panel, const float *block, int64_t first,
+                       int64_t end, int64_t rows, float *sums, float *decoded) {
+  if (usesFloatPairs()) {
+    PairPanels columns = {weights.panel(panel), first * panelRows * 2};
+    return multiplySegment<Panels>(
+        block,
+        [=](int64_t row) mutable {
+          columns.asks = row == 0;
+          return columns;
+        },
+        roundUp(end - first, 2), rows, sums);
+  }
+  FloatPanels columns = {decoded, segmentColumns * panelRows};
+  if (ingot_const_weight_type == kF32 && !ingot_const_scale_mode) {
+    columns.stride = ingot_const_k * panelRows;
+    columns.first = reinterpret_cast<const float *>(weights.panel(panel)) + first * panelRows;
+  } else {
+    for (int64_t p = 0; p < Panels; ++p)
+      decodeColumns<1>(weights, panel + p, first, end,
+                       [&](int64_t k, const Floats(&column)[1]) __attribute__((always_inline)) {
+                         storeVector(decoded + p * columns.stride + (k - first) * panelRows,
+                                     column[0]);
+                       });
+  }
+  multiplySegment<Panels>(block, [=](int64_t) { return columns; }, end - first, rows, sums);
 }
 
 /// sums [padded rows][sumColumns()] of a block of rows; `block` and `decoded` as in MatmulScratch.
@@ -197,27 +264,15 @@ inline void manyRows(const Weights &weights, int64_t panel, int64_t panels, cons
   for (int64_t first = 0; first < ingot_const_k; first += segmentColumns) {
     int64_t end = first + segmentColumns < ingot_const_k ? first + segmentColumns : ingot_const_k;
     copyInput(input, rows, paddedRows, first, end, block);
-    for (int64_t p = 0; p < panels; p += tilePanels) {
-      int64_t count = panels - p < tilePanels ? panels - p : tilePanels;
-      const float *b = decoded;
-      int64_t stride = segmentColumns * panelRows;
-      if (ingot_const_weight_type == kF32 && !ingot_const_scale_mode) {
-        stride = ingot_const_k * panelRows;
-        b = reinterpret_cast<const float *>(weights.values) + (panel + p) * stride +
-            first * panelRows;
-      } else {
-        for (int64_t i = 0; i < count; ++i)
-          decodeColumns<1>(weights, panel + p + i, first, end,
-                           [&](int64_t k, const Floats(&column)[1]) __attribute__((always_inline)) {
-                             storeVector(decoded + i * stride + (k - first) * panelRows, column[0]);
-                           });
-      }
-      if (!leavesPanels(tilePanels) || count == tilePanels)
-        multiplySegment<tilePanels>(block, b, stride, end - first, rows.count,
-                                    sums + p * panelRows);
-      else
-        multiplySegment<1>(block, b, stride, end - first, rows.count, sums + p * panelRows);
-    }
+    auto add = [&]<int Panels>(int64_t p) {
+      addSegment<Panels>(weights, panel + p, block, first, end, rows.count, sums + p * panelRows,
+                         decoded);
+    };
+    int64_t p = 0;
+    for (; p + tilePanels <= panels; p += tilePanels)
+      add.template operator()<tilePanels>(p);
+    for (; leavesPanels(tilePanels) && p < panels; ++p)
+      add.template operator()<1>(p);
   }
 }
 

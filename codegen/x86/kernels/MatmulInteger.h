@@ -2,50 +2,11 @@
 // Integer sums of the matmul kernel: i8 inputs times integer weights, exact within a group.
 #pragma once
 
-#include "codegen/x86/kernels/MatmulWeights.h"
+#include "codegen/x86/kernels/ByteProducts.h"
 #include "codegen/x86/kernels/PackedInput.h"
 #include "codegen/x86/kernels/RegisterTile.h"
 
 namespace ingot::x86 {
-
-#if defined(__AVX512VNNI__) || defined(__AVXVNNI__)
-/// Unsigned weights: int8 ones get 128 added, which the input's sum takes off again.
-constexpr bool unsignedWeights = true;
-#else
-constexpr bool unsignedWeights = false;
-#endif
-
-/// sum[lane] += the four products of the lane's bytes.
-[[gnu::always_inline]] inline Ints dot(Ints sum, Ints weight, Ints x) {
-#if defined(__AVX512VNNI__)
-  return (Ints)_mm512_dpbusd_epi32((__m512i)sum, (__m512i)weight, (__m512i)x);
-#elif defined(__AVXVNNI__)
-  struct Halves {
-    __m256i low, high;
-  };
-  Halves s = __builtin_bit_cast(Halves, sum), w = __builtin_bit_cast(Halves, weight),
-         v = __builtin_bit_cast(Halves, x);
-  return __builtin_bit_cast(Ints, Halves{_mm256_dpbusd_avx_epi32(s.low, w.low, v.low),
-                                         _mm256_dpbusd_avx_epi32(s.high, w.high, v.high)});
-#else
-  // Even and odd bytes as 16-bit numbers, two products of which fit 32 bits.
-  using Words = int16_t __attribute__((vector_size(64)));
-  auto multiply = [](Words a, Words b) __attribute__((always_inline)) {
-#if defined(__AVX512BW__)
-    return (Ints)_mm512_madd_epi16((__m512i)a, (__m512i)b);
-#else
-    struct Halves {
-      __m256i low, high;
-    };
-    Halves p = __builtin_bit_cast(Halves, a), q = __builtin_bit_cast(Halves, b);
-    return __builtin_bit_cast(
-        Ints, Halves{_mm256_madd_epi16(p.low, q.low), _mm256_madd_epi16(p.high, q.high)});
-#endif
-  };
-  Words w = (Words)weight, v = (Words)x;
-  return sum + multiply((w << 8) >> 8, (v << 8) >> 8) + multiply(w >> 8, v >> 8);
-#endif
-}
 
 /// Whether bytes of weights get 128 added; those for AMX are signed.
 inline bool hasBias() { return unsignedWeights && !usesTiles(); }
@@ -294,41 +255,45 @@ addGroups(const Weights &weights, int64_t panel, const SummedRow &row, GroupRang
   for (int64_t group = range.first; group < range.end; ++group) {
     GroupColumns columns = GroupColumns::of(group);
     const int64_t place = group - range.first;
-    Ints sum[Panels];
+    Ints sum[1][Panels];
     nextNumbers.ask(group, [&](int64_t panel, int64_t group) __attribute__((always_inline)) {
       weights.askNumbers(panel, group);
     });
 #pragma clang loop unroll(full)
     for (int p = 0; p < Panels; ++p) {
-      sum[p] = Ints{} - uniformBias() * inputs[group];
+      sum[0][p] = Ints{} - uniformBias() * inputs[group];
       weights.askScale(panel + Panels + p, group);
     }
+    addColumns(sum, columns.first, columns.end,
+               [&](Ints(&sum)[1][Panels], int64_t first, int64_t end)
+                   __attribute__((always_inline)) {
 #pragma clang loop unroll(disable)
-    for (int64_t k = columns.first; k < columns.end; k += step) {
-      next.ask(panelOffset(k));
-      Ints lowInput = splatWord(x + k);
-      Ints highInput = hasFields() ? splatWord(x + k + 4) : Ints{};
+                     for (int64_t k = first; k < end; k += step) {
+                       next.ask(panelOffset(k));
+                       Ints lowInput = splatWord(x + k);
+                       Ints highInput = hasFields() ? splatWord(x + k + 4) : Ints{};
 #pragma clang loop unroll(full)
-      for (int p = 0; p < Panels; ++p) {
-        Ints low, high;
-        expandColumns(values[p], k, book, low, high);
-        sum[p] = dot(sum[p], low, lowInput);
-        if (hasFields())
-          sum[p] = dot(sum[p], high, highInput);
-      }
-    }
+                       for (int p = 0; p < Panels; ++p) {
+                         Ints low, high;
+                         expandColumns(values[p], k, book, low, high);
+                         sum[0][p] = dot(sum[0][p], low, lowInput);
+                         if (hasFields())
+                           sum[0][p] = dot(sum[0][p], high, highInput);
+                       }
+                     }
+                   });
 #pragma clang loop unroll(full)
     for (int p = 0; p < Panels; ++p) {
       Floats exact = ingot_const_zeros == kZeroPoints
-                         ? lessZeros(sum[p], numbers.zero(place, p), inputs[group])
-                         : toFloats(sum[p]);
+                         ? lessZeros(sum[0][p], numbers.zero(place, p), inputs[group])
+                         : toFloats(sum[0][p]);
       Floats offset = ingot_const_zeros == kOffsets ? numbers.offset(place, p) : Floats{};
       if (!hasExactBlocks()) {
         total[p] = closeGroup(total[p], exact, numbers.scale(place, p), offset,
                               splat(float(inputs[group])), scaleOf(row.scales, group));
         continue;
       }
-      block[p].add(sum[p], numbers.scale(place, p), offset, inputs[group]);
+      block[p].add(sum[0][p], numbers.scale(place, p), offset, inputs[group]);
       if (endsBlock(group))
         total[p] = block[p].close(total[p], weights, panel + p, group);
     }
@@ -414,9 +379,11 @@ template <int Panels> struct ExpandedPanels {
   static int32_t bias() {
     return ingot_const_zeros == kZeroPoints && hasFields() ? int8Bias() : uniformBias();
   }
-  /// Whether sums have what zero points add: those of fields are taken off as these are expanded;
-  /// of int8 the difference is no byte.
-  static bool hasZeros() { return ingot_const_zeros == kZeroPoints && !hasFields(); }
+  /// Whether sums have what zero points add: those of fields are taken off as these are expanded,
+  /// unless these stay without sign; of int8 the difference is no byte.
+  static bool hasZeros() {
+    return ingot_const_zeros == kZeroPoints && (!hasFields() || usesHalves());
+  }
   static int64_t step() { return 4; }
 
   const Weights &weights;
@@ -600,12 +567,48 @@ struct SummedInput {
   }
 };
 
+/// Adds the products of columns [first, end) to `sum`, or to halves of it. `words`: of the rows,
+/// from column 0 on. `isFirst`: no tile has read these panels before.
+template <int Rows, int Panels, class Source>
+[[gnu::always_inline]] inline void addTile(const Source &weights, const int32_t *words,
+                                           bool isFirst, int64_t first, int64_t end,
+                                           Ints (&sum)[Rows][Panels]) {
+  constexpr auto parts = [] { return Source::step() == 8 || usesWords() ? 2 : 1; };
+#pragma clang loop unroll(disable)
+  for (int64_t k = first; k < end; k += Source::step()) {
+    if (isFirst)
+      weights.ask(k);
+#pragma clang loop unroll(full)
+    for (int part = 0; part < 2; ++part) {
+      if (part == parts())
+        break;
+      if (part > 0)
+        readLater();
+      Ints low[Panels], high[Panels];
+#pragma clang loop unroll(full)
+      for (int p = 0; p < Panels; ++p) {
+        weights.columns(k, p, low[p], high[p]);
+        if (usesWords())
+          low[p] = part == 0 ? evenWords(low[p]) : oddWords(low[p]);
+        else if (part > 0)
+          low[p] = high[p];
+      }
+      const int32_t *x = words + PackedInput::wordsOf(k) * Rows + part * Rows;
+#pragma clang loop unroll(full)
+      for (int r = 0; r < Rows; ++r)
+#pragma clang loop unroll(full)
+        for (int p = 0; p < Panels; ++p)
+          sum[r][p] = dotTile(sum[r][p], low[p], Ints{} + x[r]);
+    }
+  }
+}
+
 /// Adds the groups of `range` of `Rows` rows from `row` on to sums [rows][sumColumns()].
 template <int Rows, int Panels, class Source>
 inline void integerTile(const Source &weights, const SummedInput &input, GroupRange range,
                         int64_t row, float *sums) {
   const int64_t firstColumn = GroupColumns::of(range.first).first;
-  const int32_t *words = input.rows.row(row) + firstColumn / 4 * Rows;
+  const int32_t *words = input.rows.row(row) + PackedInput::wordsOf(firstColumn) * Rows;
   RegisterTotals<Rows, Panels> totals(sums + row * sumColumns(), sumColumns());
   totals.begin(range.first == 0);
   BlockSums block[Rows][Panels] = {};
@@ -614,34 +617,22 @@ inline void integerTile(const Source &weights, const SummedInput &input, GroupRa
     const int64_t first = row * groupCount() + group * Rows;
     const int32_t *inputs = input.sums + first;
     Ints sum[Rows][Panels];
+    auto start = [&](int r) __attribute__((always_inline)) {
+      return Source::bias() ? Ints{} + inputs[r] : Ints{};
+    };
 #pragma clang loop unroll(full)
     for (int r = 0; r < Rows; ++r)
 #pragma clang loop unroll(full)
       for (int p = 0; p < Panels; ++p)
-        sum[r][p] = Source::bias() ? Ints{} + inputs[r] : Ints{};
+        sum[r][p] = usesHalves() ? Ints{} : start(r);
     if (row == 0)
       weights.askScales(group);
-#pragma clang loop unroll(disable)
-    for (int64_t k = own.first - firstColumn; k < own.end - firstColumn; k += Source::step()) {
-      if (row == 0)
-        weights.ask(k);
-      Ints low[Panels], high[Panels];
-#pragma clang loop unroll(full)
-      for (int p = 0; p < Panels; ++p)
-        weights.columns(k, p, low[p], high[p]);
-      const int32_t *x = words + k / 4 * Rows;
-#pragma clang loop unroll(full)
-      for (int r = 0; r < Rows; ++r)
-#pragma clang loop unroll(full)
-        for (int p = 0; p < Panels; ++p)
-          sum[r][p] = dot(sum[r][p], low[p], Ints{} + x[r]);
-      if (Source::step() == 8)
-#pragma clang loop unroll(full)
-        for (int r = 0; r < Rows; ++r)
-#pragma clang loop unroll(full)
-          for (int p = 0; p < Panels; ++p)
-            sum[r][p] = dot(sum[r][p], high[p], Ints{} + x[Rows + r]);
-    }
+    readLater();
+    addColumns(sum, own.first - firstColumn, own.end - firstColumn,
+               [&](auto &sum, int64_t first, int64_t end) __attribute__((always_inline)) {
+                 addTile(weights, words, row == 0, first, end, sum);
+               });
+    readLater();
     const int64_t place = group - range.first;
 #pragma clang loop unroll(full)
     for (int p = 0; p < Panels; ++p) {
@@ -650,6 +641,8 @@ inline void integerTile(const Source &weights, const SummedInput &input, GroupRa
       Ints zero = Source::hasZeros() ? weights.zero(place, p) : Ints{};
 #pragma clang loop unroll(full)
       for (int r = 0; r < Rows; ++r) {
+        if (usesHalves())
+          sum[r][p] += start(r);
         const int32_t inputSum = inputs[r] / startFactor(Source::bias());
         Floats exact =
             Source::hasZeros() ? lessZeros(sum[r][p], zero, inputSum) : toFloats(sum[r][p]);

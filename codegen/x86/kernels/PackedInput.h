@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The input of dot products: words of four bytes or two bf16 columns, those of a tile's rows side
-// by side.
+// The input of dot products: words of four bytes, two bf16 columns, or two bytes of 16 bits, those
+// of a tile's rows side by side.
 #pragma once
 
-#include "codegen/x86/kernels/MatmulWeights.h"
+#include "codegen/x86/kernels/ByteProducts.h"
 #include "codegen/x86/kernels/RegisterTile.h"
 
 namespace ingot::x86 {
@@ -15,7 +15,9 @@ inline int64_t inputRowBytes() { return ingot_const_k * sizeOf(ingot_const_input
 struct PackedInput {
   const int32_t *words;
 
-  static int64_t rowWords() { return roundUp(inputRowBytes(), 8) / 4; }
+  /// Words of so many bytes.
+  static int64_t wordsOf(int64_t bytes) { return bytes / 4 * (usesWords() ? 2 : 1); }
+  static int64_t rowWords() { return wordsOf(roundUp(inputRowBytes(), 8)); }
 
   /// The tile that begins with row `row`.
   const int32_t *row(int64_t row) const { return words + row * rowWords(); }
@@ -35,16 +37,31 @@ struct PackedInput {
       for (int64_t i = 0; i < whole; ++i)
 #pragma clang loop unroll(full)
         for (int r = 0; r < Count; ++r)
-          __builtin_memcpy(tile + i * Count + r, from[r] + 4 * i, 4);
-      for (int64_t i = whole; i < rowWords(); ++i)
-        for (int r = 0; r < Count; ++r) {
-          int32_t word = 0;
-          int64_t left = bytes - 4 * i;
-          if (left > 0)
-            __builtin_memcpy(&word, from[r] + 4 * i, left);
-          tile[i * Count + r] = word;
-        }
+          put<Count>(tile, i, r, wordFrom(from[r] + 4 * i, 4));
+      for (int64_t i = whole; i < roundUp(bytes, 8) / 4; ++i)
+        for (int r = 0; r < Count; ++r)
+          put<Count>(tile, i, r, wordFrom(from[r] + 4 * i, bytes > 4 * i ? bytes - 4 * i : 0));
     });
+  }
+
+private:
+  /// The first `bytes` bytes at `from`, and zeros.
+  static int32_t wordFrom(const char *from, int64_t bytes) {
+    int32_t word = 0;
+    __builtin_memcpy(&word, from, bytes);
+    return word;
+  }
+
+  /// Puts the word `i` of row `r` in its place in `tile`, of words of 16 bits both.
+  template <int Count>
+  [[gnu::always_inline]] static void put(int32_t *tile, int64_t i, int r, int32_t word) {
+    if (!usesWords()) {
+      tile[i * Count + r] = word;
+      return;
+    }
+    using Pair = int16_t __attribute__((vector_size(4)));
+    tile[2 * i * Count + r] = (int32_t)((Pair)(int32_t)((uint32_t)word << 8) >> 8);
+    tile[(2 * i + 1) * Count + r] = (int32_t)((Pair)word >> 8);
   }
 };
 

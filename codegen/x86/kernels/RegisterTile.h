@@ -14,27 +14,50 @@ constexpr int tilePanels = 1; // 6 x 2 sums, 2 column halves, 1 factor: 15 of 16
 constexpr int tileRows = 6;
 #endif
 
-/// sum[r][p] = sum over i < count, in order, of a[r * aStride + i] * b[p * panelStride + 16 i +
-/// lane].
-template <int Rows, int Panels>
-[[gnu::always_inline]] inline void multiplyTile(const float *a, int64_t aStride, const float *b,
-                                                int64_t panelStride, int64_t count,
+/// Lets nothing be read before that is needed behind: sums take all but a few of 16 registers, and
+/// are spilled for what is read early.
+[[gnu::always_inline]] inline void readLater() {
+  if (tilePanels == 1)
+    __asm__ volatile("" ::: "memory");
+}
+
+/// Panels of f32, each [column][16].
+struct FloatPanels {
+  static constexpr int64_t step = 1; ///< columns that are taken from memory at once
+  const float *first;
+  int64_t stride; ///< from one panel to the next
+
+  /// Column i + j of panel `p`; `j` is below the step.
+  [[gnu::always_inline]] Floats column(int64_t i, int64_t, int p) const {
+    return loadVector<Floats>(first + p * stride + i * lanes);
+  }
+};
+
+/// sum[r][p] = sum over i < count, in order, of a[r * aStride + i] * column i of panel p. `count`
+/// is a multiple of the columns' step.
+template <int Rows, int Panels, class Columns>
+[[gnu::always_inline]] inline void multiplyTile(const float *a, int64_t aStride,
+                                                const Columns &columns, int64_t count,
                                                 Floats (&result)[Rows][Panels]) {
   Floats sum[Rows][Panels] = {};
 #pragma clang loop unroll(disable)
-  for (int64_t i = 0; i < count; ++i) {
-    Floats column[Panels];
+  for (int64_t i = 0; i < count; i += Columns::step)
 #pragma clang loop unroll(full)
-    for (int p = 0; p < Panels; ++p)
-      column[p] = loadVector<Floats>(b + p * panelStride + i * lanes);
-#pragma clang loop unroll(full)
-    for (int r = 0; r < Rows; ++r) {
-      Floats factor = splat(a[r * aStride + i]);
+    for (int64_t j = 0; j < Columns::step; ++j) {
+      if (j > 0)
+        readLater();
+      Floats column[Panels];
 #pragma clang loop unroll(full)
       for (int p = 0; p < Panels; ++p)
-        sum[r][p] = fma(column[p], factor, sum[r][p]);
+        column[p] = columns.column(i, j, p);
+#pragma clang loop unroll(full)
+      for (int r = 0; r < Rows; ++r) {
+        Floats factor = splat(a[r * aStride + i + j]);
+#pragma clang loop unroll(full)
+        for (int p = 0; p < Panels; ++p)
+          sum[r][p] = fma(column[p], factor, sum[r][p]);
+      }
     }
-  }
 #pragma clang loop unroll(full)
   for (int r = 0; r < Rows; ++r)
 #pragma clang loop unroll(full)

@@ -11,8 +11,9 @@ from programs import IK_LLAMA, INGOT, LLAMA_CLANG
 BEGIN, END = "<!-- compare_cpu begins: {} -->", "<!-- compare_cpu ends: {} -->"
 REQUIRED = (LLAMA_CLANG, IK_LLAMA)
 # The probes that may bound products with weights of a format: bytes or bf16, at least plain floats.
-PEAKS = {"q4_0": ("vnni_int8", "amx_int8", "fp32"), "q8_0": ("vnni_int8", "amx_int8", "fp32"),
-         "bf16": ("avx512_bf16", "amx_bf16", "fp32")}
+PEAKS = {"q4_0": ("vnni_int8", "amx_int8", "fp32", "avx2_codes"),
+         "q8_0": ("vnni_int8", "amx_int8", "fp32", "avx2_words"),
+         "bf16": ("avx512_bf16", "amx_bf16", "fp32", "avx2_fp32")}
 # Less than this part of the best probe says that a figure was disturbed; a figure is not begun
 # below the second, for as long as the run's patience lasts.
 DISTURBED, QUIET = 0.75, 0.9
