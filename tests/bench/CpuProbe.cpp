@@ -117,23 +117,21 @@ template <typename Multiply, typename Add>
 /// Of codes without sign by bytes, in sums of 16 bits.
 __attribute__((target("avx2"))) double codesAvx2() {
   return sumAvx2(
-      32, [](__m256i a, __m256i b) __attribute__((target("avx2"), always_inline)) {
-        return _mm256_maddubs_epi16(a, b);
-      },
-      [](__m256i a, __m256i b) __attribute__((target("avx2"), always_inline)) {
-        return _mm256_add_epi16(a, b);
-      });
+      32,
+      [](__m256i a, __m256i b)
+          __attribute__((target("avx2"), always_inline)) { return _mm256_maddubs_epi16(a, b); },
+      [](__m256i a, __m256i b)
+          __attribute__((target("avx2"), always_inline)) { return _mm256_add_epi16(a, b); });
 }
 
 /// Of bytes as words of 16 bits.
 __attribute__((target("avx2"))) double wordsAvx2() {
   return sumAvx2(
-      16, [](__m256i a, __m256i b) __attribute__((target("avx2"), always_inline)) {
-        return _mm256_madd_epi16(a, b);
-      },
-      [](__m256i a, __m256i b) __attribute__((target("avx2"), always_inline)) {
-        return _mm256_add_epi32(a, b);
-      });
+      16,
+      [](__m256i a, __m256i b)
+          __attribute__((target("avx2"), always_inline)) { return _mm256_madd_epi16(a, b); },
+      [](__m256i a, __m256i b)
+          __attribute__((target("avx2"), always_inline)) { return _mm256_add_epi32(a, b); });
 }
 
 /// Four products of tiles of 16 rows of 64 bytes, two by two, as a kernel keeps them in registers.

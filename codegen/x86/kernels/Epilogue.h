@@ -25,6 +25,7 @@ constexpr int regionOperands = 6;
   return ingot_epilogue(x[0], x[1], x[2], x[3], x[4], x[5]);
 #else
   Vec part[2][regionOperands];
+#pragma clang loop unroll(full)
   for (int i = 0; i < regionOperands; ++i) {
     part[0][i] = __builtin_shufflevector(x[i], x[i], 0, 1, 2, 3, 4, 5, 6, 7);
     part[1][i] = __builtin_shufflevector(x[i], x[i], 8, 9, 10, 11, 12, 13, 14, 15);
