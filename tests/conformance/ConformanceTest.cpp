@@ -99,6 +99,21 @@ double conformance::toleranceOf(const Case &which, const std::vector<Expected> &
   return which.apart * (1 + std::abs(wanted)) + step;
 }
 
+double conformance::worstError(const Case &which, CompiledFunction &compiled, int64_t tokens,
+                               llvm::function_ref<void(std::vector<HostValue> &)> fill) {
+  Inputs inputs = makeInputs(compiled.function(), which, tokens, 3);
+  fill(inputs.arguments);
+  std::vector<Expected> expected = which.oracle(inputs);
+  std::vector<HostValue> results = compiled.run(inputs.arguments, inputs.dims);
+  if (results.empty())
+    return INFINITY;
+  double worst = 0;
+  for (size_t i = 0; i < expected.size(); ++i)
+    worst = std::max(worst, std::abs(results[0].tensor.at(int64_t(i)) - expected[i].value) /
+                                expected[i].tolerance);
+  return worst;
+}
+
 Output conformance::runCase(CompiledFunction &compiled, Inputs inputs) {
   std::vector<HostValue> results = compiled.run(inputs.arguments, inputs.dims);
   Output output;

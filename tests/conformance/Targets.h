@@ -47,6 +47,12 @@ Output runCase(CompiledFunction &compiled, Inputs inputs);
 double toleranceOf(const Case &which, const std::vector<Expected> &oracle, size_t index,
                    double wanted, mlir::Type element);
 
+/// The largest distance of a result of `which`, on the target it was compiled for, from the sum in
+/// double precision, in units of the tolerance; infinite after a failure. fill(arguments) changes
+/// those that makeInputs gives for so many tokens.
+double worstError(const Case &which, CompiledFunction &compiled, int64_t tokens,
+                  llvm::function_ref<void(std::vector<HostValue> &)> fill);
+
 /// Checks that rows of `which` do not depend on the batch they are in, on the target it was
 /// compiled for: all rows, each of a few alone, and a shuffled half of them.
 void checkInvariance(const Case &which, CompiledFunction &compiled);
