@@ -23,14 +23,21 @@ struct Halves {
   __m256i low, high;
 };
 
+/// use(...) of the vectors' low halves, and of their high ones.
+template <class To, class Use, class... Of>
+[[gnu::always_inline]] inline To byHalves(Use use, Of... of) {
+  return __builtin_bit_cast(To, Halves{use(__builtin_bit_cast(Halves, of).low...),
+                                       use(__builtin_bit_cast(Halves, of).high...)});
+}
+
 /// The four products of a lane's bytes, weights without sign, in two words; limited to 16 bits.
 [[gnu::always_inline]] inline Words multiplyBytes(Ints weight, Ints x) {
 #ifdef __AVX512BW__
   return (Words)_mm512_maddubs_epi16((__m512i)weight, (__m512i)x);
 #else
-  Halves w = __builtin_bit_cast(Halves, weight), v = __builtin_bit_cast(Halves, x);
-  return __builtin_bit_cast(
-      Words, Halves{_mm256_maddubs_epi16(w.low, v.low), _mm256_maddubs_epi16(w.high, v.high)});
+  return byHalves<Words>([](__m256i w, __m256i x)
+                             __attribute__((always_inline)) { return _mm256_maddubs_epi16(w, x); },
+                         weight, x);
 #endif
 }
 
@@ -39,9 +46,9 @@ struct Halves {
 #ifdef __AVX512BW__
   return (Ints)_mm512_madd_epi16((__m512i)a, (__m512i)b);
 #else
-  Halves p = __builtin_bit_cast(Halves, a), q = __builtin_bit_cast(Halves, b);
-  return __builtin_bit_cast(
-      Ints, Halves{_mm256_madd_epi16(p.low, q.low), _mm256_madd_epi16(p.high, q.high)});
+  return byHalves<Ints>([](__m256i a, __m256i b)
+                            __attribute__((always_inline)) { return _mm256_madd_epi16(a, b); },
+                        a, b);
 #endif
 }
 
@@ -62,10 +69,9 @@ inline bool usesWords() { return ingot_const_method == ByteWords; }
 #if defined(__AVX512VNNI__)
   return (Ints)_mm512_dpbusd_epi32((__m512i)sum, (__m512i)weight, (__m512i)x);
 #elif defined(__AVXVNNI__)
-  Halves s = __builtin_bit_cast(Halves, sum), w = __builtin_bit_cast(Halves, weight),
-         v = __builtin_bit_cast(Halves, x);
-  return __builtin_bit_cast(Ints, Halves{_mm256_dpbusd_avx_epi32(s.low, w.low, v.low),
-                                         _mm256_dpbusd_avx_epi32(s.high, w.high, v.high)});
+  return byHalves<Ints>([](__m256i sum, __m256i w, __m256i x) __attribute__((
+                            always_inline)) { return _mm256_dpbusd_avx_epi32(sum, w, x); },
+                        sum, weight, x);
 #else
   if (usesHalves())
     return (Ints)((Words)sum + multiplyBytes(weight, x));

@@ -36,12 +36,9 @@ inline int32_t int8Bias() { return hasBias() ? 128 : 0; }
 #ifdef __AVX512BW__
   return (Ints)_mm512_shuffle_epi8((__m512i)book, (__m512i)places);
 #else
-  struct Halves {
-    __m256i low, high;
-  };
-  Halves of = __builtin_bit_cast(Halves, places), in = __builtin_bit_cast(Halves, book);
-  return __builtin_bit_cast(
-      Ints, Halves{_mm256_shuffle_epi8(in.low, of.low), _mm256_shuffle_epi8(in.high, of.high)});
+  return byHalves<Ints>([](__m256i in, __m256i of)
+                            __attribute__((always_inline)) { return _mm256_shuffle_epi8(in, of); },
+                        book, places);
 #endif
 }
 
@@ -468,12 +465,9 @@ using Longs = int64_t __attribute__((vector_size(64)));
 #ifdef __AVX512BW__
   Longs sums = (Longs)_mm512_sad_epu8((__m512i)moved, __m512i{});
 #else
-  struct Halves {
-    __m256i low, high;
-  };
-  Halves of = __builtin_bit_cast(Halves, moved);
-  Longs sums = __builtin_bit_cast(
-      Longs, Halves{_mm256_sad_epu8(of.low, __m256i{}), _mm256_sad_epu8(of.high, __m256i{})});
+  Longs sums = byHalves<Longs>(
+      [](__m256i of) __attribute__((always_inline)) { return _mm256_sad_epu8(of, __m256i{}); },
+      moved);
 #endif
   return sums - 8 * 128;
 }

@@ -266,9 +266,6 @@ class OpenVino(Program):
 
 class Probe:
     """`cpu-probe`, which stays and keeps its buffer."""
-    names = {"dram": None, "fp32": None, "vnni_int8": "int8", "amx_int8": "int8",
-             "avx512_bf16": "bf16", "amx_bf16": "bf16", "avx2_fp32": "bf16", "avx2_codes": "int8",
-             "avx2_words": "int8"}
 
     def __init__(self, programs, seconds):
         self.seconds = seconds
