@@ -20,6 +20,7 @@
 #include "llvm/Target/TargetMachine.h"
 #include "llvm/TargetParser/Triple.h"
 #include <mutex>
+#include <set>
 
 using namespace llvm;
 using namespace ingot;
@@ -124,12 +125,14 @@ Error Specializer::checkFeatures() {
     return info->getFeatureBits();
   };
   FeatureBitset allowed = bitsOf(machine.cpu, machine.features);
+  // A thousand functions share a few of them, and each takes long to read.
+  std::set<std::pair<StringRef, StringRef>> seen;
   for (Function &function : *module) {
     if (function.isDeclaration())
       continue;
     StringRef cpu = function.getFnAttribute("target-cpu").getValueAsString();
     StringRef features = function.getFnAttribute("target-features").getValueAsString();
-    if ((bitsOf(cpu, features) & ~allowed).any())
+    if (seen.insert({cpu, features}).second && (bitsOf(cpu, features) & ~allowed).any())
       return makeError("INGOT-E4004", "function '" + function.getName() + "' was compiled for '" +
                                           cpu + "' " + features + ", beyond '" + machine.cpu +
                                           "' " + machine.features);

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+// compileKernels: what a template is held to before it becomes code.
+#include "codegen/native/KernelLibrary.h"
+
+#include "mlir/Parser/Parser.h"
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <variant>
+
+using namespace mlir;
+using namespace ingot;
+using namespace ingot::codegen;
+using testing::AllOf;
+using testing::HasSubstr;
+
+namespace ingot::codegen {
+/// Generated when the project was built.
+llvm::ArrayRef<KernelTemplate> x86V3Templates();
+llvm::ArrayRef<KernelTemplate> x86V3VnniTemplates();
+} // namespace ingot::codegen
+
+namespace {
+
+constexpr const char *constants =
+    "first_byte = 0 : i64, gather = 1 : i64, input_row_bytes = 64 : i64, "
+    "result_row_bytes = 64 : i64";
+
+class KernelLibraryTest : public testing::Test {
+protected:
+  KernelLibraryTest() { context.loadDialect<engine::EngineDialect>(); }
+
+  /// The size of the library with one kernel, or the error that there is none.
+  std::variant<size_t, std::string> compile(const std::string &source, const std::string &given,
+                                            const KernelMachine &machine) {
+    std::string text = "engine.unit @host <\"x86-64-v3\", backend = \"x86\", arch = \"x86-64\", "
+                       "preference = 30> {\n  engine.kernel @copy from \"" +
+                       source + "\" constants {" + given + "}\n}\n";
+    OwningOpRef<ModuleOp> module = parseSourceString<ModuleOp>(text, ParserConfig(&context));
+    EXPECT_TRUE(module);
+    std::string error;
+    ScopedDiagnosticHandler handler(&context, [&](Diagnostic &diagnostic) {
+      error += diagnostic.str();
+      return success();
+    });
+    auto made = compileKernels(*module->getOps<engine::UnitOp>().begin(), machine, /*threads=*/1);
+    if (failed(made))
+      return error;
+    EXPECT_EQ(made->size(), 1u);
+    return made->front().bytes.size();
+  }
+
+  std::string errorOf(const std::string &source, const std::string &given,
+                      const KernelMachine &machine) {
+    auto made = compile(source, given, machine);
+    EXPECT_TRUE(std::holds_alternative<std::string>(made));
+    return std::get<std::string>(made);
+  }
+
+  static KernelMachine machineOf(std::string cpu, std::string features,
+                                 llvm::ArrayRef<KernelTemplate> templates) {
+    KernelMachine machine;
+    machine.cpu = std::move(cpu);
+    machine.features = std::move(features);
+    machine.templates = templates;
+    return machine;
+  }
+
+  MLIRContext context;
+};
+
+TEST_F(KernelLibraryTest, TemplatesCompileForTheFeaturesTheyWereMadeWith) {
+  auto plain = compile("CopyRows", constants, machineOf("x86-64-v3", "", x86V3Templates()));
+  EXPECT_TRUE(std::holds_alternative<size_t>(plain));
+  auto more = compile("CopyRows", constants, machineOf("x86-64-v3", "+avxvnni", x86V3Templates()));
+  EXPECT_TRUE(std::holds_alternative<size_t>(more));
+}
+
+TEST_F(KernelLibraryTest, FeaturesBeyondTheMachineAreRefused) {
+  EXPECT_THAT(errorOf("CopyRows", constants, machineOf("x86-64-v2", "", x86V3Templates())),
+              AllOf(HasSubstr("INGOT-E4004"), HasSubstr("x86-64-v3"), HasSubstr("'x86-64-v2'")));
+  EXPECT_THAT(errorOf("CopyRows", constants, machineOf("x86-64-v3", "", x86V3VnniTemplates())),
+              AllOf(HasSubstr("INGOT-E4004"), HasSubstr("+avxvnni")));
+}
+
+TEST_F(KernelLibraryTest, AKernelNeedsItsTemplateAndItsConstants) {
+  const KernelMachine machine = machineOf("x86-64-v3", "", x86V3Templates());
+  EXPECT_THAT(errorOf("CopyColumns", constants, machine),
+              AllOf(HasSubstr("INGOT-E4001"), HasSubstr("'CopyColumns'")));
+  EXPECT_THAT(errorOf("CopyRows", "gather = 1 : i64", machine),
+              AllOf(HasSubstr("INGOT-E4002"), HasSubstr("is missing")));
+  std::string wrong = constants;
+  wrong.replace(wrong.find("1 : i64"), 7, "\"yes\"");
+  EXPECT_THAT(errorOf("CopyRows", wrong, machine),
+              AllOf(HasSubstr("INGOT-E4002"), HasSubstr("'gather' is of the wrong kind")));
+}
+
+} // namespace
