@@ -12,6 +12,7 @@
 #include "llvm/ADT/ScopeExit.h"
 #include "llvm/ADT/StringExtras.h"
 #include <barrier>
+#include <deque>
 #include <dlfcn.h>
 #include <gtest/gtest.h>
 #include <sys/mman.h>
@@ -158,6 +159,9 @@ std::unique_ptr<CompiledFunction> CompiledFunction::compile(MLIRContext &context
     ADD_FAILURE() << name << " does not compile\n" << text;
     return nullptr;
   }
+  if (emulating() && compiled->library && target->first->backend() != "reference" &&
+      !(compiled->emulated = EmulatedCpu::open(compiled->file)))
+    return nullptr;
   return compiled;
 }
 
@@ -271,47 +275,66 @@ bool CompiledFunction::loadHost(const std::string &bytes) {
   return true;
 }
 
+/// The calls of one thread: all of its tiles, or one of an SPMD kernel.
+static std::vector<IngotLaunch> callsOf(int64_t thread, bool spmd, IngotLaunch launch) {
+  launch.thread = thread;
+  launch.isFirst = 1;
+  std::vector<IngotLaunch> calls;
+  int64_t tiles = spmd ? kThreads : launch.grid[0] * launch.grid[1] * launch.grid[2];
+  for (int64_t tile = thread; tile < tiles; tile += kThreads) {
+    launch.tile[0] = spmd ? tile : tile % launch.grid[0];
+    launch.tile[1] = spmd ? 0 : tile / launch.grid[0] % launch.grid[1];
+    launch.tile[2] = spmd ? 0 : tile / launch.grid[0] / launch.grid[1];
+    calls.push_back(launch);
+    launch.isFirst = 0;
+  }
+  return calls;
+}
+
 /// Runs all tiles; an SPMD kernel once on each of the device's threads.
-static void launchTiles(IngotKernel kernel, const engine::KernelVariant &variant, Dims dims,
-                        void *const *buffers) {
-  const int64_t scalars[] = {dims.T, dims.S, dims.L, dims.B};
+bool CompiledFunction::runTiles(const Launch &launch, size_t variant, Dims dims,
+                                std::vector<KernelBuffer> &buffers) {
+  const engine::KernelVariant &chosen = launch.variants[variant];
+  EmulatedCpu::Launch call;
+  call.symbol = launch.symbols[variant];
+  call.scalars = {dims.T, dims.S, dims.L, dims.B};
+  std::vector<KernelBuffer *> memory;
+  for (KernelBuffer &buffer : buffers) {
+    call.buffers.push_back(buffer.data());
+    memory.push_back(&buffer);
+  }
   IngotLaunch base = {};
-  base.buffers = buffers;
-  base.scalars = scalars;
+  base.buffers = call.buffers.data();
+  base.scalars = call.scalars.data();
   base.threads = kThreads;
   for (int axis = 0; axis < 3; ++axis)
     base.grid[axis] =
-        axis < int(variant.grid.size()) ? evaluate(variant.grid[axis], dims) : int64_t(1);
+        axis < int(chosen.grid.size()) ? evaluate(chosen.grid[axis], dims) : int64_t(1);
   std::barrier<> meeting(kThreads);
   base.barrierState = &meeting;
   base.barrier = [](void *state) { static_cast<std::barrier<> *>(state)->arrive_and_wait(); };
-  auto work = [&](int64_t thread) {
-    KernelBuffer scratch(variant.scratchBytes);
-    IngotLaunch launch = base;
-    launch.thread = thread;
-    launch.scratch = scratch.data();
-    launch.isFirst = 1;
-    if (variant.spmd) {
-      launch.tile[0] = thread;
-      kernel(&launch);
-    } else {
-      int64_t tiles = base.grid[0] * base.grid[1] * base.grid[2];
-      for (int64_t tile = thread; tile < tiles; tile += kThreads) {
-        launch.tile[0] = tile % base.grid[0];
-        launch.tile[1] = tile / base.grid[0] % base.grid[1];
-        launch.tile[2] = tile / base.grid[0] / base.grid[1];
-        kernel(&launch);
-        launch.isFirst = 0;
-      }
-    }
-    EXPECT_TRUE(scratch.intact()) << "writes beyond its scratch";
-  };
-  std::vector<std::thread> others;
-  for (int64_t thread = 1; thread < kThreads; ++thread)
-    others.emplace_back(work, thread);
-  work(0);
-  for (std::thread &other : others)
-    other.join();
+  std::deque<KernelBuffer> scratch;
+  for (int64_t thread = 0; thread < kThreads; ++thread) {
+    memory.push_back(&scratch.emplace_back(chosen.scratchBytes));
+    base.scratch = scratch.back().data();
+    call.threads.push_back(callsOf(thread, chosen.spmd, base));
+  }
+  if (emulated) {
+    if (!emulated->run(call, memory))
+      return false;
+  } else {
+    std::vector<std::thread> threads;
+    for (const std::vector<IngotLaunch> &calls : call.threads)
+      threads.emplace_back([&calls, kernel = launch.kernels[variant]] {
+        for (const IngotLaunch &tile : calls)
+          kernel(&tile);
+      });
+    for (std::thread &thread : threads)
+      thread.join();
+  }
+  for (const KernelBuffer &own : scratch)
+    EXPECT_TRUE(own.intact()) << "writes beyond its scratch";
+  return true;
 }
 
 /// -1: no kernel of the launch takes a workspace.
@@ -382,7 +405,6 @@ bool CompiledFunction::execute(const Launch &launch, std::map<void *, HostValue>
     return false;
   }
   std::vector<KernelBuffer> buffers;
-  std::vector<void *> addresses;
   llvm::SmallVector<Value> slots(launch.op->getOperands());
   llvm::append_range(slots, launch.op->getResults());
   for (Value slot : slots) {
@@ -399,11 +421,8 @@ bool CompiledFunction::execute(const Launch &launch, std::map<void *, HostValue>
     KernelBuffer &buffer = buffers.emplace_back(bytes.size());
     if (!isResult)
       std::copy(bytes.begin(), bytes.end(), buffer.data());
-    addresses.push_back(buffer.data());
   }
-  if (!gpu)
-    launchTiles(launch.kernels[chosen], launch.variants[chosen], dims, addresses.data());
-  else if (!simulate(launch, chosen, dims, buffers))
+  if (!(gpu ? simulate(launch, chosen, dims, buffers) : runTiles(launch, chosen, dims, buffers)))
     return false;
   for (auto [slot, buffer] : llvm::zip_equal(slots, buffers)) {
     EXPECT_TRUE(buffer.intact()) << "writes beyond a buffer of type " << [&] {

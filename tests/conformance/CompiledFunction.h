@@ -7,6 +7,7 @@
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/OwningOpRef.h"
 #include "runtime/schema/KernelAbi.h"
+#include "tests/conformance/EmulatedCpu.h"
 #include "tests/conformance/SimulatedGpu.h"
 #include <functional>
 #include <map>
@@ -78,6 +79,8 @@ private:
   bool load(llvm::ArrayRef<codegen::CompiledLibrary> libraries);
   bool loadHost(const std::string &bytes);
   static size_t kernelAt(const Launch &launch, Dims dims);
+  bool runTiles(const Launch &launch, size_t variant, Dims dims,
+                std::vector<KernelBuffer> &buffers);
   int64_t workspaceBytes(const Launch &launch, Dims dims) const;
   bool simulate(const Launch &launch, size_t variant, Dims dims,
                 std::vector<KernelBuffer> &buffers);
@@ -88,6 +91,7 @@ private:
   std::vector<Launch> launches;
   int file = -1; ///< holds the library
   void *library = nullptr;
+  std::unique_ptr<EmulatedCpu> emulated;          ///< runs the library's kernels; null: this CPU
   std::string architecture;                       ///< of a CUDA target; empty for the host's
   std::map<std::string, std::string> ptx, cubins; ///< by kernel
   std::function<void(const ObservedLaunch &)> observer;

@@ -16,6 +16,8 @@ public:
   explicit KernelBuffer(size_t size, uint8_t fill = 0xff);
   uint8_t *data() { return begin; }
   size_t size() const { return bytes; }
+  /// All of its memory: the buffer somewhere between its canaries.
+  llvm::MutableArrayRef<uint8_t> withCanaries() { return memory; }
   /// Whether nothing was written before or after the buffer.
   bool intact() const;
 

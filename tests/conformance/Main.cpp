@@ -22,6 +22,9 @@ int main(int argc, char **argv) {
                  "check these alone, as on a new machine")
       ->excludes(file)
       ->delimiter(',');
+  app.add_flag("--emulate", conformance::emulating(),
+               "run x86-64-v4 and x86-64-v4+vnni, on any machine, in an emulated CPU")
+      ->excludes(file);
   app.add_option("--architecture", record.architecture, "of the record")
       ->needs(file)
       ->capture_default_str();
@@ -33,6 +36,8 @@ int main(int argc, char **argv) {
   CLI11_PARSE(app, argc, argv);
   if (!record.file.empty())
     return conformance::record(record) ? 0 : 1;
+  if (conformance::emulating() && conformance::chosenTargets().empty())
+    conformance::chosenTargets() = conformance::fastTargets();
   for (const std::string &name : conformance::chosenTargets())
     if (!llvm::is_contained(conformance::fastTargets(), name) &&
         !codegen::findCudaArchitecture(name)) {
@@ -41,5 +46,7 @@ int main(int argc, char **argv) {
     }
   conformance::registerCases();
   conformance::registerMultiprocessorTests();
+  if (conformance::emulating())
+    conformance::registerEmulatedCpuTests();
   return RUN_ALL_TESTS();
 }

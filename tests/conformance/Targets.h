@@ -12,7 +12,8 @@ namespace ingot::conformance {
 std::vector<std::string> &chosenTargets();
 bool isChosen(llvm::StringRef target);
 
-/// Names of all targets other than the reference whose code this machine can run, best first.
+/// Names of all targets other than the reference whose code this machine can run, best first; with
+/// --emulate those of the emulated CPU.
 const std::vector<std::string> &fastTargets();
 
 /// The one whose tiles of AMX are scalar code, for machines that have none.
@@ -65,6 +66,9 @@ void registerCases();
 
 /// Registers tests of CUDA kernels on GPUs of different sizes.
 void registerMultiprocessorTests();
+
+/// Registers tests of the emulated CPU itself.
+void registerEmulatedCpuTests();
 
 /// Registers tests that compile cases for CUDA targets that are not simulated.
 void registerCudaCases(const std::vector<Case> &cases);
