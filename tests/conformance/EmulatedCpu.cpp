@@ -3,6 +3,7 @@
 #include "tests/conformance/EmulatedCpu.h"
 
 #include "llvm/ADT/ScopeExit.h"
+#include "llvm/Support/ErrorHandling.h"
 #include "llvm/Support/JSON.h"
 #include <cstring>
 #include <gtest/gtest.h>
@@ -91,7 +92,9 @@ EmulatedCpu::~EmulatedCpu() {
 uint8_t *EmulatedCpu::allocate(size_t bytes, size_t offset) {
   uint8_t *place = arena + used + offset;
   used += (offset + bytes + kPage - 1) / kPage * kPage;
-  return used <= kArenaBytes ? place : nullptr;
+  if (used > kArenaBytes)
+    llvm::report_fatal_error("a launch needs more memory than the emulated CPU has");
+  return place;
 }
 
 bool EmulatedCpu::ask(const std::string &line, std::string &answer) {
@@ -119,10 +122,6 @@ bool EmulatedCpu::run(const Launch &launch, llvm::ArrayRef<KernelBuffer *> memor
   for (KernelBuffer *buffer : memory) {
     llvm::MutableArrayRef<uint8_t> whole = buffer->withCanaries();
     uint8_t *copy = allocate(whole.size(), uintptr_t(whole.data()) % kPage);
-    if (!copy) {
-      ADD_FAILURE() << "the buffers of " << launch.symbol << " are more than the emulated CPU has";
-      return false;
-    }
     std::copy(whole.begin(), whole.end(), copy);
     copies.emplace_back(buffer, copy);
   }

@@ -38,7 +38,8 @@ public:
 
 private:
   EmulatedCpu() = default;
-  /// Memory of the arena: `bytes` at a multiple of a page and `offset`.
+  /// Memory of the arena: `bytes` at a multiple of a page and `offset`. Ends the program where
+  /// there is no more.
   uint8_t *allocate(size_t bytes, size_t offset = 0);
   /// Sends a line and reads the answer; false when the child is gone.
   bool ask(const std::string &line, std::string &answer);
