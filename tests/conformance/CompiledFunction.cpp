@@ -280,11 +280,12 @@ static std::vector<IngotLaunch> callsOf(int64_t thread, bool spmd, IngotLaunch l
   launch.thread = thread;
   launch.isFirst = 1;
   std::vector<IngotLaunch> calls;
-  int64_t tiles = spmd ? kThreads : launch.grid[0] * launch.grid[1] * launch.grid[2];
-  for (int64_t tile = thread; tile < tiles; tile += kThreads) {
-    launch.tile[0] = spmd ? tile : tile % launch.grid[0];
-    launch.tile[1] = spmd ? 0 : tile / launch.grid[0] % launch.grid[1];
-    launch.tile[2] = spmd ? 0 : tile / launch.grid[0] / launch.grid[1];
+  int64_t x = spmd ? kThreads : launch.grid[0], y = spmd ? 1 : launch.grid[1],
+          z = spmd ? 1 : launch.grid[2];
+  for (int64_t tile = thread; tile < x * y * z; tile += kThreads) {
+    launch.tile[0] = tile % x;
+    launch.tile[1] = tile / x % y;
+    launch.tile[2] = tile / x / y;
     calls.push_back(launch);
     launch.isFirst = 0;
   }

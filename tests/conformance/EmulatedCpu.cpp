@@ -162,7 +162,8 @@ bool EmulatedCpu::run(const Launch &launch, llvm::ArrayRef<KernelBuffer *> memor
                                         {"symbol", launch.symbol}, {"threads", std::move(threads)}})
                                  << "\n";
   if (!ask(line, answer)) {
-    ADD_FAILURE() << "the emulated CPU is gone; scripts/setup --full installs it";
+    ADD_FAILURE() << "the emulated CPU is gone: an earlier failure or stderr says why; where it "
+                     "is missing, scripts/setup --full installs it";
     return false;
   }
   if (!answer.empty())

@@ -14,8 +14,9 @@ namespace ingot::conformance {
 /// Whether --emulate was given: host kernels run in the emulated CPU, on the levels that it has.
 bool &emulating();
 
-/// The kernels of one library and the CPU that runs them. It reaches them and the buffers of a
-/// launch; another access is a failure, and so is an instruction that it does not have.
+/// The kernels of one library and the CPU that runs them. It reaches them, its stacks and an arena
+/// with the buffers of a launch; an access beyond these is a failure, and so is an instruction that
+/// it does not have. It ends with the first.
 class EmulatedCpu {
 public:
   /// `library`: the descriptor of a file with the kernels, which must stay open for a child

@@ -57,7 +57,7 @@ def own_memory(size):
 def mappings_of(inode):
     """Where the file of this inode is mapped: (start, end) of each part."""
     found = []
-    for line in open("/proc/self/maps", encoding="ascii"):
+    for line in pathlib.Path("/proc/self/maps").read_text(encoding="ascii").splitlines():
         fields = line.split()
         if int(fields[4]) == inode:
             start, end = (int(part, 16) for part in fields[0].split("-"))
@@ -116,7 +116,7 @@ class Cpu:
     def start(self, entry, stack, argument):
         """The state of a call of entry(argument)."""
         state = bochscpu.State()
-        state.cr0, state.cr4, state.efer = 0x80010033, 0x406A0 | 0x600, 0xD01
+        state.cr0, state.cr4, state.efer = 0x80010033, 0x406A0, 0xD01
         state.cr3, state.xcr0 = 0, 0xE7
         state.mxcsr, state.mxcsr_mask = 0x1F80, 0xFFFF
         for name in ("cs", "ss", "ds", "es", "fs", "gs"):
@@ -165,7 +165,8 @@ class Thread:
 
 def run_launch(cpu, arena, stacks, entry, launches):
     """Runs the threads of a launch in turns, from barrier to barrier."""
-    threads = [Thread(cpu, arena, stack, entry, own) for stack, own in zip(stacks, launches)]
+    threads = [Thread(cpu, arena, stack, entry, own)
+               for stack, own in zip(stacks, launches, strict=True)]
     running = threads
     while running:
         running = [thread for thread in running if thread.proceed()]
