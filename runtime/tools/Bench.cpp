@@ -27,10 +27,11 @@ struct BenchOptions {
   uint64_t probeBytes = uint64_t(1) << 30;
   int64_t warmUps = 1;
   bool json = false;
-  std::string jsonFile;
+  std::string lines; ///< file that every result is appended to
   SessionOptions session;
   bool kernels = false;        ///< measure kernels alone
-  std::vector<int64_t> tokens; ///< of their steps
+  bool serving = true;         ///< measure prompts and generation
+  std::vector<int64_t> tokens; ///< of the kernels' steps
   int64_t context = 0;         ///< of their sequences
 };
 
@@ -184,36 +185,113 @@ Result<Row> measure(Session &session, BandwidthProbe *probe, const BenchOptions 
   return row;
 }
 
-/// All batches at one number of threads.
-Status measureThreads(BenchOptions &options, int64_t threads, std::vector<Row> &rows,
-                      std::string &target) {
-  options.session.device.threads = threads;
-  auto start = std::chrono::steady_clock::now();
-  Result<std::unique_ptr<Session>> session = Session::open(options.engine, options.session);
-  double loadSeconds = secondsSince(start);
-  if (!session.ok())
-    return std::move(session).status();
-  target = (*session)->engine().target().name()->str();
+nlohmann::json jsonOf(const BenchOptions &options, const Row &row) {
+  return {{"threads", row.threads},
+          {"batch", row.batch},
+          {"depth", options.depth},
+          {"prompt_tokens", options.promptTokens},
+          {"prompt_tokens_per_second", row.promptRate},
+          {"generated_tokens_per_second", row.generationRate},
+          {"steps_per_second", row.stepRate},
+          {"decode_bytes_per_second", row.generationBytesPerSecond},
+          {"dram_bytes_per_second", row.probeBytesPerSecond},
+          {"load_seconds", row.loadSeconds}};
+}
+
+/// What is measured with one load of the engine, and what came of it.
+class Bench {
+public:
+  explicit Bench(BenchOptions options) : options(std::move(options)) {}
+
+  /// Everything that is asked for at one number of threads.
+  Status measureThreads(int64_t threads);
+
+  std::vector<Row> rows;
+  std::vector<nlohmann::json> steps; ///< of the kernels
+  std::string target, device;
+
+private:
+  Status measureKernels(MeasuredEngine &engine, BandwidthProbe *probe);
+  Status measureServing(Session &session, BandwidthProbe *probe, double loadSeconds);
+  /// Appends a result to the file of lines, with what it is of.
+  Status addLine(const char *kind, const nlohmann::json &result) const;
+
+  BenchOptions options;
+};
+
+Status Bench::addLine(const char *kind, const nlohmann::json &result) const {
+  if (options.lines.empty())
+    return {};
+  return appendLine(options.lines, {{"engine", options.engine},
+                                    {"target", target},
+                                    {"device", device},
+                                    {kind, result}});
+}
+
+Status Bench::measureKernels(MeasuredEngine &engine, BandwidthProbe *probe) {
+  if (!options.json)
+    std::printf("%s, target %s on %s; medians of %s\n", printable(options.engine).c_str(),
+                printable(target).c_str(), printable(device).c_str(),
+                grouped(uint64_t(options.repeats)).c_str());
+  KernelBenchOptions kernels = {options.tokens, options.context, options.repeats, !options.json};
+  Status written;
+  Status status = benchKernels(engine, kernels, probe, [&](const nlohmann::json &step) {
+    steps.push_back(step);
+    if (Status added = addLine("step", step); written.ok())
+      written = std::move(added);
+    std::fflush(stdout);
+  });
+  return status.ok() ? std::move(written) : std::move(status);
+}
+
+Status Bench::measureServing(Session &session, BandwidthProbe *probe, double loadSeconds) {
   int64_t positions = std::max(options.promptTokens, options.depth + options.generatedTokens);
   for (int64_t batch : options.batches)
-    if (Status status = checkBatch(**session, batch, positions); !status.ok())
+    if (Status status = checkBatch(session, batch, positions); !status.ok())
       return status;
-  std::unique_ptr<BandwidthProbe> probe;
-  if (options.probeBytes) {
-    Result<std::unique_ptr<BandwidthProbe>> created = BandwidthProbe::create(
-        (*session)->engine().device(), options.probeBytes, (*session)->memoryPlan().threads);
-    if (!created.ok())
-      return std::move(created).status();
-    probe = std::move(*created);
-  }
   for (int64_t batch : options.batches) {
-    Result<Row> row = measure(**session, probe.get(), options, batch);
+    Result<Row> row = measure(session, probe, options, batch);
     if (!row.ok())
       return std::move(row).status();
     row->loadSeconds = loadSeconds;
     rows.push_back(*row);
+    if (Status status = addLine("serving", jsonOf(options, *row)); !status.ok())
+      return status;
   }
   return {};
+}
+
+Status Bench::measureThreads(int64_t threads) {
+  options.session.device.threads = threads;
+  auto start = std::chrono::steady_clock::now();
+  Result<std::unique_ptr<MeasuredEngine>> engine =
+      MeasuredEngine::open(options.engine, options.session);
+  double loadSeconds = secondsSince(start);
+  if (!engine.ok())
+    return std::move(engine).status();
+  Executor &executor = (*engine)->executor();
+  target = executor.target().name()->str();
+  device = executor.device().description();
+  if (executor.device().loads(CodeKind::HostSharedObject))
+    device += ", " + counted(uint64_t(executor.plan().threads), "thread");
+  std::unique_ptr<BandwidthProbe> probe;
+  if (options.probeBytes) {
+    Result<std::unique_ptr<BandwidthProbe>> created =
+        BandwidthProbe::create(executor.device(), options.probeBytes, executor.plan().threads);
+    if (!created.ok())
+      return std::move(created).status();
+    probe = std::move(*created);
+  }
+  if (options.kernels)
+    if (Status status = measureKernels(**engine, probe.get()); !status.ok())
+      return status;
+  if (!options.serving)
+    return {};
+  Result<std::unique_ptr<Session>> session =
+      Session::createWith(std::move(**engine).release());
+  if (!session.ok())
+    return std::move(session).status();
+  return measureServing(**session, probe.get(), loadSeconds);
 }
 
 void printRows(const BenchOptions &options, const std::vector<Row> &rows,
@@ -238,25 +316,22 @@ void printRows(const BenchOptions &options, const std::vector<Row> &rows,
   table.print(stdout);
 }
 
-std::string jsonOf(const BenchOptions &options, const std::vector<Row> &rows,
-                   const std::string &target) {
+/// All results as one document.
+nlohmann::json jsonOf(const BenchOptions &options, const Bench &bench) {
   nlohmann::json out = {{"engine", options.engine},
-                        {"target", target},
-                        {"prompt_tokens", options.promptTokens},
-                        {"generated_tokens", options.generatedTokens},
-                        {"depth", options.depth},
+                        {"target", bench.target},
+                        {"device", bench.device},
                         {"repeats", options.repeats},
                         {"results", nlohmann::json::array()}};
-  for (const Row &row : rows)
-    out["results"].push_back({{"threads", row.threads},
-                              {"batch", row.batch},
-                              {"prompt_tokens_per_second", row.promptRate},
-                              {"generated_tokens_per_second", row.generationRate},
-                              {"steps_per_second", row.stepRate},
-                              {"decode_bytes_per_second", row.generationBytesPerSecond},
-                              {"dram_bytes_per_second", row.probeBytesPerSecond},
-                              {"load_seconds", row.loadSeconds}});
-  return jsonText(out);
+  if (options.serving)
+    out.update({{"prompt_tokens", options.promptTokens},
+                {"generated_tokens", options.generatedTokens},
+                {"depth", options.depth}});
+  for (const nlohmann::json &step : bench.steps)
+    out["results"].push_back(step);
+  for (const Row &row : bench.rows)
+    out["results"].push_back(jsonOf(options, row));
+  return out;
 }
 
 void addOptions(CLI::App &app, BenchOptions &options) {
@@ -288,9 +363,12 @@ void addOptions(CLI::App &app, BenchOptions &options) {
                  "default: 1GiB")
       ->transform(CLI::AsSizeValue(false));
   app.add_flag("--json", options.json, "print JSON");
-  app.add_option("--json-file", options.jsonFile, "file that the JSON is written to as well");
+  app.add_option("--lines", options.lines,
+                 "file that every result is appended to as a line of JSON as soon as it is there");
   CLI::Option *kernels = app.add_flag("--kernels", options.kernels,
-                                      "time every kernel of a step alone, beside the whole step");
+                                      "time every kernel of a step alone, beside the whole step; "
+                                      "prompts and generation too where an option of theirs is "
+                                      "given, in the same load");
   app.add_option("--tokens", options.tokens,
                  "tokens of the steps of --kernels; a list; up to the most sequences of a step "
                  "each is of a sequence of its own, beyond all are of one; default: 1,10,64,512")
@@ -301,26 +379,18 @@ void addOptions(CLI::App &app, BenchOptions &options) {
                  "positions of every sequence of --kernels; default: 1024, or the engine's most")
       ->check(CLI::PositiveNumber)
       ->needs(kernels);
-  for (const char *name :
-       {"--prompt-tokens", "--generated-tokens", "--depth", "--batch", "--warm-ups"})
-    kernels->excludes(app.get_option(name));
   addMemoryOptions(app, options.session.memory);
   addSimulatorOptions(app, options.session.device);
   addTargetOption(app, options.session.target);
 }
 
-Status measureKernels(const BenchOptions &options) {
-  KernelBenchOptions kernels;
-  kernels.engine = options.engine;
-  kernels.tokens = options.tokens;
-  kernels.context = options.context;
-  kernels.repeats = options.repeats;
-  kernels.probeBytes = options.probeBytes;
-  kernels.json = options.json;
-  kernels.jsonFile = options.jsonFile;
-  kernels.session = options.session;
-  kernels.threads = options.threads;
-  return benchKernels(kernels);
+/// Whether an option about prompts or generation is given.
+bool asksForServing(const CLI::App &app) {
+  for (const char *name :
+       {"--prompt-tokens", "--generated-tokens", "--depth", "--batch", "--warm-ups"})
+    if (app.get_option(name)->count() > 0)
+      return true;
+  return false;
 }
 
 } // namespace
@@ -332,31 +402,24 @@ int runBench(int argc, char **argv) {
                "  bench model.ingot\n"
                "  bench model.ingot -p 512 -n 128 --batch 1,4,8,32 --threads 4,8 --json\n"
                "  bench model.ingot -p 0 -n 16 --batch 10 --depth 1024 -r 1 --warm-ups 0\n"
-               "  bench model.ingot --kernels --tokens 1,10,64,512 --context 1024",
+               "  bench model.ingot --kernels --tokens 1,10,64,512 --context 1024\n"
+               "  bench model.ingot --kernels --batch 10 -p 0 -n 32 --lines results.jsonl",
                argv[0]);
   BenchOptions options;
   addOptions(app, options);
   int exitStatus = 0;
   if (!parseArguments(app, argc, argv, exitStatus))
     return exitStatus;
-  if (options.kernels) {
-    Status status = measureKernels(options);
-    if (status.ok())
-      status = flushOutput();
-    return status.ok() ? 0 : reportError(status);
-  }
-  std::vector<Row> rows;
-  std::string target;
+  options.serving = !options.kernels || asksForServing(app);
+  Bench bench(options);
   for (int64_t threads : options.threads)
-    if (Status status = measureThreads(options, threads, rows, target); !status.ok())
+    if (Status status = bench.measureThreads(threads); !status.ok())
       return reportError(status);
   if (options.json)
-    std::printf("%s\n", jsonOf(options, rows, target).c_str());
-  else
-    printRows(options, rows, target);
+    std::printf("%s\n", jsonText(jsonOf(options, bench)).c_str());
+  else if (options.serving)
+    printRows(options, bench.rows, bench.target);
   Status written = flushOutput();
-  if (written.ok() && !options.jsonFile.empty())
-    written = writeTextFile(options.jsonFile, jsonOf(options, rows, target));
   return written.ok() ? 0 : reportError(written);
 }
 

@@ -2,10 +2,7 @@
 // Instructions that do the same work are one row; each row is timed alone.
 #include "runtime/tools/BenchKernels.h"
 
-#include "runtime/tools/BandwidthProbe.h"
-#include "runtime/tools/EngineSummary.h"
 #include "runtime/tools/KernelWork.h"
-#include "runtime/tools/SessionArguments.h"
 #include "runtime/tools/Table.h"
 
 #include "runtime/engine/Verify.h"
@@ -18,6 +15,7 @@ namespace {
 
 constexpr int64_t kUsualTokens[] = {1, 10, 64, 512};
 constexpr int64_t kUsualContext = 1024;
+constexpr std::string_view kStepDoesNotFit = "INGOT-E6022";
 constexpr double kGiga = 1e9, kTera = 1e12, kMicro = 1e6;
 
 /// Instructions that run the same kernel on arguments of the same sizes.
@@ -27,6 +25,7 @@ struct Row {
   KernelWork work;     ///< of one
   double seconds = 0;  ///< of one
   bool cached = false; ///< all of them together fit the cache
+  double predicted = 0; ///< seconds of one by the compiler's cost model; 0: it does not say
 
   double perStep() const { return seconds * double(instructions.size()); }
 };
@@ -71,6 +70,9 @@ std::vector<Row> rowsOf(MeasuredEngine &engine, const MeasuredShape &shape) {
                          ? "copy"
                          : executor.target().kernels()->Get(timed.variant->kernel())->name()->str();
         row.work = workOf(executor, timed, shape);
+        if (!isCopy)
+          row.predicted = predictedSeconds(
+              *executor.target().kernels()->Get(timed.variant->kernel()), shape.tokens);
         rows.push_back(std::move(row));
       }
       rows[place->second].instructions.push_back(timed);
@@ -156,6 +158,7 @@ nlohmann::json jsonOf(const Measurement &measurement, int64_t threads) {
                     {"operations", row.work.operations},
                     {"peak_operations_per_second", row.work.peak},
                     {"floor_seconds", measurement.floorOf(row)},
+                    {"predicted_seconds", row.predicted},
                     {"may_be_cached", row.cached}});
   return {{"threads", threads},
           {"tokens", shape.tokens},
@@ -167,68 +170,46 @@ nlohmann::json jsonOf(const Measurement &measurement, int64_t threads) {
           {"step_seconds", measurement.stepSeconds}};
 }
 
-/// Measures at one number of threads; prints, or adds to `json`.
-Status benchAt(const KernelBenchOptions &options, nlohmann::json &json) {
-  Result<std::unique_ptr<MeasuredEngine>> engine =
-      MeasuredEngine::open(options.engine, options.session);
-  if (!engine.ok())
-    return std::move(engine).status();
-  Executor &executor = (*engine)->executor();
-  const MemoryPlan &plan = executor.plan();
-  int64_t context = options.context ? options.context : std::min(kUsualContext, plan.maxContext);
-  std::vector<int64_t> tokens = options.tokens;
-  if (tokens.empty())
-    for (int64_t usual : kUsualTokens)
-      if (usual <= plan.maxTokens)
-        tokens.push_back(usual);
-  std::unique_ptr<BandwidthProbe> probe;
-  if (options.probeBytes) {
-    Result<std::unique_ptr<BandwidthProbe>> created =
-        BandwidthProbe::create(executor.device(), options.probeBytes, plan.threads);
-    if (!created.ok())
-      return std::move(created).status();
-    probe = std::move(*created);
-  }
-  std::string target = executor.target().name()->str();
-  std::string device = executor.device().description();
-  bool isHost = executor.device().loads(CodeKind::HostSharedObject);
-  if (!options.json)
-    std::printf(
-        "%s, target %s on %s; medians of %s\n", printable(options.engine).c_str(),
-        printable(target).c_str(),
-        printable(isHost ? device + ", " + counted(uint64_t(plan.threads), "thread") : device)
-            .c_str(),
-        grouped(uint64_t(options.repeats)).c_str());
-  json.update({{"engine", options.engine},
-               {"target", target},
-               {"device", device},
-               {"repeats", options.repeats}});
-  for (int64_t each : tokens) {
-    Result<Measurement> measured = measure(**engine, options, probe.get(), each, context);
-    if (!measured.ok())
-      return std::move(measured).status();
-    json["results"].push_back(jsonOf(*measured, plan.threads));
-    if (!options.json)
-      print(*measured);
-  }
-  return {};
+/// Steps up to the usual sizes that the engine takes.
+std::vector<int64_t> usualTokens(const MemoryPlan &plan) {
+  std::vector<int64_t> tokens;
+  for (int64_t usual : kUsualTokens)
+    if (usual <= plan.maxTokens)
+      tokens.push_back(usual);
+  return tokens;
 }
 
 } // namespace
 
-Status benchKernels(const KernelBenchOptions &options) {
-  nlohmann::json json = {{"results", nlohmann::json::array()}};
-  KernelBenchOptions each = options;
-  for (int64_t threads : options.threads) {
-    each.session.device.threads = threads;
-    if (Status status = benchAt(each, json); !status.ok())
-      return status;
+Status benchKernels(MeasuredEngine &engine, const KernelBenchOptions &options,
+                    BandwidthProbe *probe,
+                    const std::function<void(const nlohmann::json &)> &take) {
+  Executor &executor = engine.executor();
+  const MemoryPlan &plan = executor.plan();
+  int64_t context = options.context ? options.context : std::min(kUsualContext, plan.maxContext);
+  Status unfit;
+  bool measuredAny = false;
+  for (int64_t each : options.tokens.empty() ? usualTokens(plan) : options.tokens) {
+    Result<Measurement> measured = measure(engine, options, probe, each, context);
+    if (measured.ok()) {
+      measuredAny = true;
+      if (options.print)
+        print(*measured);
+      take(jsonOf(*measured, plan.threads));
+      continue;
+    }
+    if (measured.status().code() != kStepDoesNotFit)
+      return std::move(measured).status();
+    take({{"tokens", each}, {"context", context}, {"skipped", measured.status().toString()}});
+    if (options.print)
+      std::printf("\n%s: not measured: %s\n", counted(uint64_t(each), "token").c_str(),
+                  printable(measured.status().toString()).c_str());
+    if (unfit.ok())
+      unfit = std::move(measured).status();
   }
-  if (options.json)
-    std::printf("%s\n", jsonText(json).c_str());
-  else
+  if (options.print && measuredAny)
     std::printf("\n* all launches together fit the device's cache\n");
-  return options.jsonFile.empty() ? Status() : writeTextFile(options.jsonFile, jsonText(json));
+  return measuredAny ? Status() : std::move(unfit);
 }
 
 } // namespace ingot::runtime

@@ -6,6 +6,8 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cstdlib>
+#include <sstream>
 
 namespace ingot::runtime {
 
@@ -67,6 +69,16 @@ int64_t rowsOf(const schema::Kernel &kernel, const MeasuredShape &shape) {
          : dim == "S" ? shape.sequences
          : dim == "L" ? shape.logitRows
                       : 0;
+}
+
+double predictedSeconds(const schema::Kernel &kernel, int64_t tokens) {
+  constexpr double micro = 1e-6;
+  std::istringstream facts{std::string(factTextOf(kernel, "predicted_us"))};
+  std::string wanted = std::to_string(tokens) + ":";
+  for (std::string fact; facts >> fact;)
+    if (fact.starts_with(wanted))
+      return std::strtod(fact.c_str() + wanted.size(), nullptr) * micro;
+  return 0;
 }
 
 KernelWork workOf(const Executor &executor, const TimedInstruction &timed,

@@ -22,6 +22,10 @@ std::string_view factTextOf(const schema::Kernel &kernel, std::string_view key);
 /// Rows of the step that the kernel's facts are about; 0 when they are about none.
 int64_t rowsOf(const schema::Kernel &kernel, const MeasuredShape &shape);
 
+/// Seconds of one launch in a step of so many tokens as the compiler's cost model has them
+/// (predicted_us of docs/cuda-kernels.md); 0 where the kernel does not state them.
+double predictedSeconds(const schema::Kernel &kernel, int64_t tokens);
+
 /// The work of an instruction at the step that the executor is at. Each buffer counts once, in
 /// full, with these exceptions: of weights and the KV cache what the kernel's facts say, of the
 /// workspace and of state rows nothing.

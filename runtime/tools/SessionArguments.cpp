@@ -4,6 +4,7 @@
 
 #include <cstdio>
 #include <fstream>
+#include <nlohmann/json.hpp>
 
 namespace ingot::runtime {
 
@@ -108,6 +109,11 @@ Result<std::string> readTextFile(const std::string &path, uint64_t limit) {
   return text;
 }
 
+static Status cannotWrite(const std::string &path) {
+  return Status::error("INGOT-E7103", path + ": cannot be written",
+                       "choose a path in a folder that can be written");
+}
+
 Status writeTextFile(const std::string &path, const std::string &text) {
   std::string temporary = path + ".part";
   std::ofstream file(temporary, std::ios::binary | std::ios::trunc);
@@ -115,10 +121,16 @@ Status writeTextFile(const std::string &path, const std::string &text) {
   file.close();
   if (!file || std::rename(temporary.c_str(), path.c_str()) != 0) {
     std::remove(temporary.c_str());
-    return Status::error("INGOT-E7103", path + ": cannot be written",
-                         "choose a path in a folder that can be written");
+    return cannotWrite(path);
   }
   return {};
+}
+
+Status appendLine(const std::string &path, const nlohmann::json &line) {
+  std::ofstream file(path, std::ios::app);
+  file << line.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) << "\n";
+  file.close();
+  return file ? Status() : cannotWrite(path);
 }
 
 } // namespace ingot::runtime

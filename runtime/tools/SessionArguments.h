@@ -5,6 +5,7 @@
 #include "runtime/serving/Session.h"
 
 #include <CLI/CLI.hpp>
+#include <nlohmann/json_fwd.hpp>
 
 namespace ingot::runtime {
 
@@ -39,5 +40,7 @@ Status flushOutput();
 Result<std::string> readTextFile(const std::string &path, uint64_t limit);
 /// Writes a whole text file, or leaves what was there. INGOT-E7103.
 Status writeTextFile(const std::string &path, const std::string &text);
+/// Appends one line of JSON, which is in the file when this returns. INGOT-E7103.
+Status appendLine(const std::string &path, const nlohmann::json &line);
 
 } // namespace ingot::runtime

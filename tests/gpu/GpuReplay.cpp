@@ -1,78 +1,149 @@
 // SPDX-License-Identifier: Apache-2.0
-// gpu-replay: runs the launches of a record on this machine's GPU, or on a simulated one.
+// gpu-replay: runs the launches of a record on this machine's GPU, or on a simulated one; tries a
+// driver; and prints the table of a whole run.
 #include "runtime/core/MappedFile.h"
 #include "runtime/devices/cuda/CudaDevice.h"
-#include "tests/gpu/ReplayReport.h"
+#include "runtime/tools/SessionArguments.h"
+#include "tests/gpu/ReplayRun.h"
+#include "tests/gpu/RunTable.h"
+#include "tests/gpu/Smoke.h"
 
 #include <CLI/CLI.hpp>
+#include <fstream>
 
 using namespace ingot;
 
 namespace {
 
 struct Options {
-  std::string file, json;
+  std::string file, lines;
+  record::ReplayOptions replay;
+  bool untimed = false;
   runtime::CudaOptions device;
 };
 
 int fail(const runtime::Status &status) {
-  std::fprintf(stderr, "gpu-replay: %s\n", status.toString().c_str());
+  std::fflush(stdout);
+  std::fprintf(stderr, "error %s\n", status.toString().c_str());
   return 1;
 }
 
-bool writeText(const std::string &path, const std::string &text) {
-  std::FILE *file = std::fopen(path.c_str(), "w");
-  if (!file)
-    return false;
-  bool written = std::fwrite(text.data(), 1, text.size(), file) == text.size();
-  return std::fclose(file) == 0 && written;
-}
+using Record = std::unique_ptr<record::RecordT>;
 
-int run(const Options &options) {
-  auto mapped = runtime::MappedFile::open(options.file);
+runtime::Result<Record> readRecord(const std::string &path) {
+  auto mapped = runtime::MappedFile::open(path);
   if (!mapped.ok())
-    return fail(mapped.status());
+    return std::move(mapped).status();
   auto record = record::unpackRecord(mapped->bytes());
   if (!record.ok())
-    return fail(std::move(record).status().in(options.file));
-  std::string description;
-  auto open = [&]() -> runtime::Result<std::unique_ptr<runtime::Device>> {
-    runtime::CudaOptions wanted = options.device;
-    if (!wanted.simulate.empty())
-      wanted.simulatedSms = (*record)->multiprocessors;
-    auto opened = runtime::CudaDevice::open(wanted);
+    return std::move(record).status().in(path);
+  return record;
+}
+
+record::OpenDevice deviceFor(const record::RecordT &record, runtime::CudaOptions options) {
+  if (!options.simulate.empty())
+    options.simulatedSms = record.multiprocessors;
+  return [options]() -> runtime::Result<std::unique_ptr<runtime::Device>> {
+    auto opened = runtime::CudaDevice::open(options);
     if (!opened.ok())
       return std::move(opened).status();
-    description =
-        (*opened)->description() + ", driver " + std::to_string((*opened)->driverVersion());
     return std::unique_ptr<runtime::Device>(std::move(*opened));
   };
-  auto outcomes = record::replay(**record, open);
-  if (!outcomes.ok())
-    return fail(outcomes.status());
-  std::printf("%s, recorded for %u multiprocessors\n", description.c_str(),
-              (*record)->multiprocessors);
-  record::printReport(stdout, **record, *outcomes);
-  std::printf("%zu lines about what was not recorded are in the JSON report\n",
-              (*record)->left_out.size());
-  if (!options.json.empty() &&
-      !writeText(options.json, record::jsonReport(**record, *outcomes, description)))
-    return fail(runtime::Status::error("INGOT-E7102", "cannot write " + options.json));
-  return record::total(*outcomes).failed ? 1 : 0;
+}
+
+/// Appends to the file of lines, if there is one; `written` keeps the first failure.
+void addLine(const Options &options, const nlohmann::json &line, runtime::Status &written) {
+  if (options.lines.empty())
+    return;
+  if (runtime::Status status = runtime::appendLine(options.lines, line); written.ok())
+    written = std::move(status);
+}
+
+int runLaunches(const Options &options) {
+  auto record = readRecord(options.file);
+  if (!record.ok())
+    return fail(record.status());
+  std::vector<nlohmann::json> lines;
+  runtime::Status written;
+  bool failed = false;
+  auto device = record::replayAll(**record, deviceFor(**record, options.device), options.replay,
+                                  [&](const nlohmann::json &line) {
+                                    addLine(options, line, written);
+                                    if (record::isFailure(line)) {
+                                      failed = true;
+                                      std::printf("%s\n", record::textOf(line).c_str());
+                                      std::fflush(stdout);
+                                    }
+                                    lines.push_back(line);
+                                  });
+  if (!device.ok())
+    return fail(device.status());
+  std::printf("%s, recorded for %u multiprocessors\n", device->c_str(), (*record)->multiprocessors);
+  record::printReport(stdout, lines);
+  std::printf("%zu cases and sizes were not recorded\n", (*record)->left_out.size());
+  for (const std::string &line : (*record)->left_out)
+    addLine(options, {{"left_out", line}}, written);
+  return written.ok() ? int(failed) : fail(written);
+}
+
+int runSmoke(const Options &options) {
+  auto record = readRecord(options.file);
+  if (!record.ok())
+    return fail(record.status());
+  auto facts = record::smokeTest(**record, deviceFor(**record, options.device));
+  if (!facts.ok())
+    return fail(facts.status());
+  runtime::Status written;
+  addLine(options, {{"smoke", *facts}}, written);
+  return written.ok() ? 0 : fail(written);
+}
+
+int printTable(const Options &options) {
+  std::ifstream file(options.file);
+  auto result = nlohmann::json::parse(file, nullptr, false);
+  if (!result.is_object())
+    return fail(runtime::Status::error("INGOT-E7101", options.file + ": is no result of run",
+                                       "name the result.json that tests/gpu/run wrote"));
+  record::printRunTable(stdout, result);
+  return 0;
+}
+
+void addDevice(CLI::App &app, Options &options) {
+  app.add_option("record", options.file, "the record")->required();
+  app.add_option("--lines", options.lines, "file that every result is appended to, as JSON");
+  app.add_option("--simulate", options.device.simulate,
+                 "architecture to simulate instead of using a GPU");
+  app.add_option("--device", options.device.ordinal, "ordinal of the GPU")
+      ->check(CLI::NonNegativeNumber);
 }
 
 } // namespace
 
 int main(int argc, char **argv) {
   Options options;
-  CLI::App app("Runs the launches of a record made by `conformance --record` and compares what "
-               "they leave with what the simulator left. The exit status is 1 if any failed.");
-  app.add_option("record", options.file, "the record")->required();
-  app.add_option("--simulate", options.device.simulate,
-                 "architecture to simulate instead of using a GPU");
-  app.add_option("--device", options.device.ordinal, "ordinal of the GPU")
-      ->check(CLI::NonNegativeNumber);
-  app.add_option("--json", options.json, "file for the report as JSON");
+  CLI::App app("Kernels of a record made by `conformance --record`, on a GPU.\n\nexamples:\n"
+               "  gpu-replay launches launches.rec --lines launches.jsonl\n"
+               "  gpu-replay smoke launches.rec\n"
+               "  gpu-replay table result.json");
+  app.require_subcommand(1);
+  CLI::App *launches = app.add_subcommand(
+      "launches", "run every launch in child processes, alone and in graphs, and compare what they "
+                  "leave with what the simulator left; the exit status is 1 if any failed");
+  addDevice(*launches, options);
+  launches
+      ->add_option("--launch-limit", options.replay.launchLimit, "seconds that one launch may take")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  launches
+      ->add_option("--open-limit", options.replay.openLimit, "seconds that opening the GPU may take")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  launches->add_flag("--untimed", options.untimed, "do not time the launches");
+  CLI::App *smoke = app.add_subcommand("smoke", "try the driver, step by step");
+  addDevice(*smoke, options);
+  CLI::App *table = app.add_subcommand("table", "print the table of a run's result.json");
+  table->add_option("result", options.file, "the result.json")->required();
   CLI11_PARSE(app, argc, argv);
-  return run(options);
+  options.replay.timed = !options.untimed;
+  return *launches ? runLaunches(options) : *smoke ? runSmoke(options) : printTable(options);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tables and JSON of a replay.
+// Lines and tables of a replay.
 #include "tests/gpu/ReplayReport.h"
 
 #include "runtime/tools/Table.h"
@@ -7,131 +7,153 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
-#include <nlohmann/json.hpp>
 
 namespace ingot::record {
 
+using nlohmann::json;
 using runtime::printable;
 
 namespace {
 
-std::map<std::string, Tally> byOperation(const RecordT &record,
-                                         const std::vector<Outcome> &outcomes) {
-  std::map<std::string, Tally> tallies;
-  for (const Outcome &outcome : outcomes)
-    tallies[record.launches[outcome.launch]->operation].add(outcome);
-  return tallies;
-}
-
 /// Four digits: what differs is read, not computed with.
-std::string shortNumber(double value) {
+std::string shortNumber(const json &value) {
+  if (!value.is_number())
+    return value.is_string() ? value.get<std::string>() : "-";
   char text[32];
-  std::snprintf(text, sizeof text, "%.4g", value);
+  std::snprintf(text, sizeof text, "%.4g", value.get<double>());
   return text;
 }
 
-std::string longNumber(double value) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%.9g", value);
-  return text;
-}
-
-std::vector<std::string> cells(const std::string &name, const Tally &tally) {
-  auto number = [](size_t value) { return std::to_string(value); };
-  return {name,
-          number(tally.launches),
-          number(tally.bitEqual),
-          number(tally.within),
-          number(tally.failed),
-          shortNumber(tally.worst)};
-}
-
-std::string verdict(const Outcome &outcome) {
-  return outcome.failed() ? "failed" : outcome.bitEqual ? "bit-equal" : "within";
+std::string plainNumber(const json &value) {
+  return value.is_string() ? value.get<std::string>() : value.dump();
 }
 
 /// JSON has no infinity.
-nlohmann::json jsonNumber(double value) {
-  return std::isfinite(value) ? nlohmann::json(value) : nlohmann::json(longNumber(value));
+json jsonNumber(double value) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.9g", value);
+  return std::isfinite(value) ? json(value) : json(text);
 }
 
-nlohmann::json jsonTally(const Tally &tally) {
-  return {{"launches", tally.launches},
-          {"bit_equal", tally.bitEqual},
-          {"within", tally.within},
-          {"failed", tally.failed},
-          {"worst", jsonNumber(tally.worst)}};
-}
+json axes(const Extent &extent) { return {extent.x(), extent.y(), extent.z()}; }
 
-nlohmann::json jsonLaunch(const LaunchT &launch, const Outcome &outcome) {
-  nlohmann::json json = {{"case", launch.case_name},
-                         {"operation", launch.operation},
-                         {"scalars", launch.scalars},
-                         {"verdict", verdict(outcome)},
-                         {"worst", jsonNumber(outcome.worst)}};
+/// Launches of one operation, or all.
+struct Tally {
+  size_t launches = 0, bitEqual = 0, within = 0, failed = 0;
+  double worst = 0;
+
+  void add(const json &line) {
+    ++launches;
+    ++(isFailure(line) ? failed : line["verdict"] == "bit-equal" ? bitEqual : within);
+    const json &own = line["worst"];
+    worst = std::max(worst, own.is_number() ? own.get<double>()
+                                            : std::numeric_limits<double>::infinity());
+  }
+  std::vector<std::string> cells(const std::string &name) const {
+    auto number = [](size_t value) { return std::to_string(value); };
+    return {name,           number(launches), number(bitEqual),
+            number(within), number(failed),   shortNumber(jsonNumber(worst))};
+  }
+};
+
+} // namespace
+
+json launchLine(const RecordT &record, size_t index, const Outcome &outcome) {
+  const LaunchT &launch = *record.launches[index];
+  const KernelT &kernel = *record.kernels[launch.kernel];
+  json line = {{"launch", index},
+               {"case", launch.case_name},
+               {"operation", launch.operation},
+               {"kernel", kernel.symbol},
+               {"grid", axes(*launch.grid)},
+               {"block", axes(*kernel.block)},
+               {"shared_bytes", kernel.shared_bytes},
+               {"scalars", launch.scalars},
+               {"verdict", outcome.verdict()},
+               {"worst", jsonNumber(outcome.worst)}};
+  if (outcome.seconds > 0)
+    line["seconds"] = outcome.seconds;
   if (!outcome.error.empty())
-    json["error"] = outcome.error;
+    line["error"] = outcome.error;
   if (outcome.first)
-    json["first"] = {{"buffer", outcome.first->buffer},
+    line["first"] = {{"buffer", outcome.first->buffer},
                      {"element", outcome.first->element},
                      {"recorded", jsonNumber(outcome.first->recorded)},
                      {"found", jsonNumber(outcome.first->found)},
                      {"tolerance", jsonNumber(outcome.first->tolerance)}};
-  return json;
+  return line;
 }
 
-} // namespace
-
-void Tally::add(const Outcome &outcome) {
-  ++launches;
-  ++(outcome.failed() ? failed : outcome.bitEqual ? bitEqual : within);
-  worst = std::max(worst, outcome.worst);
+json graphLine(const RecordT &record, std::span<const size_t> launches,
+               const GraphOutcome &outcome) {
+  json line = {{"graph", {launches.front(), launches.back()}},
+               {"launches", launches.size()},
+               {"verdict", outcome.error.empty() ? "bit-equal" : "failed"}};
+  if (outcome.error.empty())
+    return line;
+  line["error"] = outcome.error;
+  if (outcome.deviceFailed)
+    return line;
+  auto at = std::ranges::find(launches, outcome.launch);
+  auto kernelOf = [&](size_t launch) {
+    return record.kernels[record.launches[launch]->kernel]->symbol;
+  };
+  line.update({{"launch", outcome.launch},
+               {"case", record.launches[outcome.launch]->case_name},
+               {"kernel", kernelOf(outcome.launch)},
+               {"before", at == launches.begin() ? "" : kernelOf(*std::prev(at))},
+               {"pass", outcome.pass},
+               {"byte", outcome.byte}});
+  return line;
 }
 
-Tally total(const std::vector<Outcome> &outcomes) {
-  Tally all;
-  for (const Outcome &outcome : outcomes)
-    all.add(outcome);
-  return all;
-}
+bool isFailure(const json &line) { return line.value("verdict", "") == "failed"; }
 
-void printReport(FILE *stream, const RecordT &record, const std::vector<Outcome> &outcomes) {
-  runtime::Table table({"operation", ">launches", ">bit-equal", ">within", ">failed", ">worst"});
-  for (const auto &[operation, tally] : byOperation(record, outcomes))
-    table.add(cells(operation, tally));
-  table.addTotal(cells("all", total(outcomes)));
-  table.print(stream);
-  for (const Outcome &outcome : outcomes) {
-    if (outcome.bitEqual && !outcome.failed())
-      continue;
-    const LaunchT &launch = *record.launches[outcome.launch];
-    std::string line = verdict(outcome) + " " + launch.case_name;
-    for (int64_t scalar : launch.scalars)
-      line += " " + std::to_string(scalar);
-    if (outcome.first)
-      line += ": argument " + std::to_string(outcome.first->buffer) + ", element " +
-              std::to_string(outcome.first->element) + " is " + longNumber(outcome.first->found) +
-              " instead of " + longNumber(outcome.first->recorded) + " +- " +
-              shortNumber(outcome.first->tolerance);
-    if (!outcome.error.empty())
-      line += ": " + outcome.error;
-    std::fprintf(stream, "%s\n", printable(line).c_str());
+std::string textOf(const json &line) {
+  std::string text = line.value("verdict", "");
+  if (line.contains("graph"))
+    text += " graph of launches " + line["graph"][0].dump() + " to " + line["graph"][1].dump();
+  if (line.contains("case"))
+    text += " " + line["case"].get<std::string>();
+  for (const json &scalar : line.value("scalars", json::array()))
+    text += " " + scalar.dump();
+  if (line.contains("kernel"))
+    text += " (" + line["kernel"].get<std::string>() +
+            (line.contains("before") ? ", after " + line["before"].get<std::string>() : "") + ")";
+  if (line.contains("first")) {
+    const json &first = line["first"];
+    text += ": argument " + first["buffer"].dump() + ", element " + first["element"].dump() +
+            " is " + plainNumber(first["found"]) + " instead of " +
+            plainNumber(first["recorded"]) + " +- " + shortNumber(first["tolerance"]);
   }
+  if (line.contains("error"))
+    text += ": " + line["error"].get<std::string>();
+  return printable(text);
 }
 
-std::string jsonReport(const RecordT &record, const std::vector<Outcome> &outcomes,
-                       const std::string &device) {
-  nlohmann::json json = {{"device", device},
-                         {"architecture", record.architecture},
-                         {"multiprocessors", record.multiprocessors},
-                         {"left_out", record.left_out},
-                         {"all", jsonTally(total(outcomes))}};
-  for (const auto &[operation, tally] : byOperation(record, outcomes))
-    json["operations"][operation] = jsonTally(tally);
-  for (const Outcome &outcome : outcomes)
-    if (!outcome.bitEqual || outcome.failed())
-      json["different"].push_back(jsonLaunch(*record.launches[outcome.launch], outcome));
-  return json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
+void printReport(FILE *stream, const std::vector<json> &lines) {
+  std::map<std::string, Tally> tallies;
+  Tally all, graphs;
+  for (const json &line : lines) {
+    if (line.contains("graph")) {
+      ++graphs.launches;
+      graphs.failed += isFailure(line);
+      continue;
+    }
+    tallies[line["operation"]].add(line);
+    all.add(line);
+  }
+  runtime::Table table({"operation", ">launches", ">bit-equal", ">within", ">failed", ">worst"});
+  for (const auto &[operation, tally] : tallies)
+    table.add(tally.cells(operation));
+  table.addTotal(all.cells("all"));
+  table.print(stream);
+  if (graphs.launches)
+    std::fprintf(stream, "%zu graphs of these launches, each run twice: %zu failed\n",
+                 graphs.launches, graphs.failed);
+  for (const json &line : lines)
+    if (line["verdict"] != "bit-equal")
+      std::fprintf(stream, "%s\n", textOf(line).c_str());
 }
 
 } // namespace ingot::record
