@@ -305,7 +305,7 @@ void addOptions(CLI::App &app, BenchOptions &options) {
        {"--prompt-tokens", "--generated-tokens", "--depth", "--batch", "--warm-ups"})
     kernels->excludes(app.get_option(name));
   addMemoryOptions(app, options.session.memory);
-  addSimulatorOptions(app, options.session.device);
+  addGpuOptions(app, options.session.device);
   addTargetOption(app, options.session.target);
 }
 
