@@ -29,13 +29,14 @@ struct KernelShape {
   uint32_t cluster[3] = {1, 1, 1}; ///< cuda: blocks per cluster
   uint64_t sharedBytes = 0;        ///< cuda: dynamic shared memory per block
   /// cuda: tensor maps, which are arguments after all others
-  std::vector<TensorMapRecipe> tensorMaps;
+  std::vector<TensorMapRecipe> tensorMaps = {};
 };
 
 /// One kernel of a loaded library; owned by the device.
 struct DeviceKernel {
   void *entry = nullptr; ///< host: an IngotKernel; cuda: a function of the driver
   KernelShape shape;
+  std::string name = {}; ///< for messages
 };
 
 /// One launch, fully evaluated. The pointed-to arrays live for the call.
@@ -43,7 +44,17 @@ struct DeviceLaunch {
   const DeviceKernel *kernel;
   std::span<void *const> buffers;
   std::span<const int64_t> scalars;
-  int64_t grid[3]; ///< tiles, or blocks; ignored for SPMD kernels
+  int64_t grid[3];                 ///< tiles, or blocks; ignored for SPMD kernels
+  std::string_view operation = {}; ///< the instruction's name, for messages
+};
+
+/// How a GPU runs launches while somebody looks for the one that fails. Slower; the same results.
+struct LaunchDiagnosis {
+  bool noGraphs = false;          ///< every launch is made alone, nothing is recorded
+  bool noDependentLaunch = false; ///< a kernel starts only after the one before it has ended
+  bool syncEach = false;          ///< waits after every launch and copy; implies noGraphs
+
+  bool any() const { return noGraphs || noDependentLaunch || syncEach; }
 };
 
 /// A device that executes engines. Calls come from one thread at a time; launches and copies take

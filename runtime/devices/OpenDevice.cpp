@@ -15,6 +15,7 @@ Result<std::unique_ptr<Device>> openDevice(const DeviceRequest &request,
   cuda.simulate = request.simulate;
   cuda.simulatedSms = request.simulatedSms;
   cuda.simulateStrictly = request.simulateStrictly;
+  cuda.diagnosis = request.diagnosis;
   auto forCuda = [](std::string_view name) { return name.starts_with("sm_"); };
   bool onlyCuda = std::all_of(architectures.begin(), architectures.end(), forCuda);
   if (!request.simulate.empty() ||
@@ -24,9 +25,14 @@ Result<std::unique_ptr<Device>> openDevice(const DeviceRequest &request,
                                            (*device)->architecture()) != architectures.end();
     if (device.ok() && (wanted || onlyCuda || !request.simulate.empty()))
       return std::unique_ptr<Device>(std::move(*device));
-    if (onlyCuda || !request.simulate.empty())
+    if (onlyCuda || !request.simulate.empty() || (!device.ok() && request.diagnosis.any()))
       return std::move(device).status();
   }
+  if (request.diagnosis.any())
+    return Status::error("INGOT-E6505",
+                         "--no-graphs, --no-dependent-launch and --sync-each are about launches on "
+                         "a GPU, and the engine would run on the host",
+                         "leave them out, or name a target of the GPU with --target");
   return std::unique_ptr<Device>(std::make_unique<HostDevice>(request.threads));
 }
 

@@ -224,7 +224,8 @@ Status Executor::loadKernels() {
         executionDevice->kernel(*library, kernel.symbol()->str(), launchShapeOf(kernel));
     if (!found.ok())
       return std::move(found).status().in("kernel '" + kernel.name()->str() + "'");
-    kernels.push_back(*found);
+    found->name = kernel.name()->str();
+    kernels.push_back(std::move(*found));
   }
   return {};
 }
@@ -395,8 +396,11 @@ void Executor::runLaunch(const Step &step, const VariantChoice &choice) {
     else
       scalarArgs[scalars++] = std::bit_cast<int64_t>(arg.real());
   }
-  DeviceLaunch call = {
-      &choice.kernel, {bufferArgs.data(), buffers}, {scalarArgs.data(), scalars}, {1, 1, 1}};
+  DeviceLaunch call = {&choice.kernel,
+                       {bufferArgs.data(), buffers},
+                       {scalarArgs.data(), scalars},
+                       {1, 1, 1},
+                       step.instruction->name()->string_view()};
   for (uint32_t i = 0; i < count(choice.variant->grid()); ++i)
     call.grid[i] = evaluate(*choice.variant->grid()->Get(i), dims);
   executionDevice->launch(call);

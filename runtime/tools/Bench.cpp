@@ -380,7 +380,7 @@ void addOptions(CLI::App &app, BenchOptions &options) {
       ->check(CLI::PositiveNumber)
       ->needs(kernels);
   addMemoryOptions(app, options.session.memory);
-  addSimulatorOptions(app, options.session.device);
+  addGpuOptions(app, options.session.device);
   addTargetOption(app, options.session.target);
 }
 

@@ -39,21 +39,40 @@ void addThreadsOption(CLI::App &app, int64_t &threads) {
       ->group("Limits");
 }
 
-void addSimulatorOptions(CLI::App &app, DeviceRequest &device) {
-  app.add_option("--simulate", device.simulate,
-                 "run the target of this GPU architecture (sm_80 ... sm_120a) on the CPU, checked")
-      ->group("Limits");
+static void addDiagnosisOptions(CLI::App &app, LaunchDiagnosis &diagnosis) {
+  const char *group = "Diagnosis, of a GPU's launches";
+  app.add_flag("--no-graphs", diagnosis.noGraphs,
+               "make every launch alone: record and replay no graphs")
+      ->group(group);
+  app.add_flag("--no-dependent-launch", diagnosis.noDependentLaunch,
+               "start no kernel before the one ahead of it has ended")
+      ->group(group);
+  app.add_flag("--sync-each", diagnosis.syncEach,
+               "wait after every launch, so that a failure names its operation and kernel; no "
+               "graphs either")
+      ->group(group);
+}
+
+void addGpuOptions(CLI::App &app, DeviceRequest &device) {
+  CLI::Option *simulate =
+      app.add_option("--simulate", device.simulate,
+                     "run the target of this GPU architecture (sm_80 ... sm_120a) on the CPU, "
+                     "checked")
+          ->group("Limits");
   app.add_option("--simulated-sms", device.simulatedSms, "multiprocessors of the simulated GPU")
       ->check(CLI::Range(1, 1024))
+      ->needs(simulate)
       ->group("Limits");
   app.add_flag("--strict", device.simulateStrictly,
                "simulate with the checks for races, missing waits and uninitialised memory")
+      ->needs(simulate)
       ->group("Limits");
+  addDiagnosisOptions(app, device.diagnosis);
 }
 
 void addDeviceOptions(CLI::App &app, DeviceRequest &device) {
   addThreadsOption(app, device.threads);
-  addSimulatorOptions(app, device);
+  addGpuOptions(app, device);
 }
 
 void addSessionOptions(CLI::App &app, SessionOptions &options) {

@@ -17,10 +17,10 @@ void addMemoryOptions(CLI::App &app, MemoryRequest &request);
 void addTargetOption(CLI::App &app, std::string &target);
 void addThreadsOption(CLI::App &app, int64_t &threads);
 
-/// Adds --simulate, --simulated-sms and --strict.
-void addSimulatorOptions(CLI::App &app, DeviceRequest &device);
+/// Adds --simulate, --simulated-sms, --strict, and the options that look for a launch that fails.
+void addGpuOptions(CLI::App &app, DeviceRequest &device);
 
-/// Adds --threads and the options of the simulator.
+/// Adds --threads and the options of GPUs.
 void addDeviceOptions(CLI::App &app, DeviceRequest &device);
 
 /// Adds all of these and --verify-weights.

@@ -55,7 +55,6 @@ std::string architectureOf(int32_t major, int32_t minor) {
 } // namespace
 
 Result<std::unique_ptr<CudaDevice>> CudaDevice::open(const CudaOptions &options) {
-  std::unique_ptr<CudaDevice> opened(new CudaDevice());
   if (!options.simulate.empty())
     if (Status status = checkSimulatorCpu(simulatorFeatures()); !status.ok())
       return status;
@@ -63,7 +62,14 @@ Result<std::unique_ptr<CudaDevice>> CudaDevice::open(const CudaOptions &options)
       Driver::load(options.simulate.empty() ? Driver::systemLibrary : findSimulator());
   if (!loaded.ok())
     return std::move(loaded).status();
-  opened->driver = std::move(*loaded);
+  return openOn(std::move(*loaded), options);
+}
+
+Result<std::unique_ptr<CudaDevice>> CudaDevice::openOn(std::unique_ptr<Driver> loaded,
+                                                       const CudaOptions &options) {
+  std::unique_ptr<CudaDevice> opened(new CudaDevice());
+  opened->driver = std::move(loaded);
+  opened->diagnosis = options.diagnosis;
   const Driver &driver = *opened->driver;
   if (Status status = opened->configureSimulator(options); !status.ok())
     return status;
@@ -133,7 +139,8 @@ Status CudaDevice::readFacts() {
   arch = architectureOf(attribute(DeviceAttribute::ComputeCapabilityMajor),
                         attribute(DeviceAttribute::ComputeCapabilityMinor));
   sms = attribute(DeviceAttribute::MultiprocessorCount);
-  programmatic = attribute(DeviceAttribute::ComputeCapabilityMajor) >= kFirstProgrammatic;
+  programmatic = attribute(DeviceAttribute::ComputeCapabilityMajor) >= kFirstProgrammatic &&
+                 !diagnosis.noDependentLaunch;
   name = std::string(text) + ", " + arch + ", " + std::to_string(sms) + " multiprocessors";
   return driver->check(driver->cuDriverGetVersion(&version), "INGOT-E6502",
                        "asking for the driver's version");
@@ -147,9 +154,25 @@ int32_t CudaDevice::attribute(DeviceAttribute attribute) const {
 
 void CudaDevice::enter() const { driver->cuCtxSetCurrent(context); }
 
-void CudaDevice::note(DriverResult result, const char *what) {
-  if (result != DriverResult::Success && failure.ok())
-    failure = driver->check(result, "INGOT-E6504", what);
+void CudaDevice::note(DriverResult result, const std::string &what) {
+  if (result == DriverResult::Success || !failure.ok())
+    return;
+  // An earlier launch's failure arrives with any later call.
+  failure = driver->check(result, "INGOT-E6504", what,
+                          diagnosis.syncEach
+                              ? "report it with the output of selftest --simulate for this target"
+                              : "run again with --sync-each, which names the launch that fails");
+}
+
+template <class Text> void CudaDevice::settle(DriverResult result, const Text &what) {
+  if (result == DriverResult::Success && diagnosis.syncEach)
+    result = driver->cuStreamSynchronize(stream);
+  if (result == DriverResult::Success)
+    return;
+  if constexpr (std::is_invocable_v<Text>)
+    note(result, what());
+  else
+    note(result, what);
 }
 
 int64_t CudaDevice::dimension(std::string_view dim) const {
@@ -253,20 +276,44 @@ Result<DeviceKernel> CudaDevice::kernel(size_t library, const std::string &symbo
     status = driver->check(driver->cuKernelGetFunction(&function, kernel), code, "loading it");
   if (!status.ok())
     return status;
-  return DeviceKernel{function, shape};
+  return DeviceKernel{function, shape, symbol};
+}
+
+/// Everything that the driver was told of a launch, for messages.
+static std::string describe(const DeviceLaunch &launch, const char *doing) {
+  const KernelShape &shape = launch.kernel->shape;
+  auto extents = [](const auto &of) {
+    return std::to_string(of[0]) + "x" + std::to_string(of[1]) + "x" + std::to_string(of[2]);
+  };
+  std::string text = std::string(doing) + " kernel '" + launch.kernel->name + "'";
+  if (!launch.operation.empty())
+    text += " of op '" + std::string(launch.operation) + "'";
+  text += ", grid " + extents(launch.grid) + ", block " + extents(shape.block);
+  if (isCluster(shape))
+    text += ", cluster " + extents(shape.cluster);
+  return text + ", " + std::to_string(shape.sharedBytes) + " bytes of dynamic shared memory";
 }
 
 void CudaDevice::launch(const DeviceLaunch &launch) {
-  const KernelShape &shape = launch.kernel->shape;
   uint32_t grid[3];
   for (int axis = 0; axis < 3; ++axis) {
     if (launch.grid[axis] <= 0)
       return;
     constexpr int64_t limits[] = {INT_MAX, USHRT_MAX, USHRT_MAX};
     if (launch.grid[axis] > limits[axis])
-      return note(DriverResult::InvalidValue, "launching a grid that is too large");
+      return note(DriverResult::InvalidValue,
+                  describe(launch, "launching") + ", a grid that is too large");
     grid[axis] = uint32_t(launch.grid[axis]);
   }
+  if (!bindArguments(launch))
+    return;
+  if (graph)
+    recordLaunch(launch, grid);
+  else
+    launchAlone(launch, grid);
+}
+
+bool CudaDevice::bindArguments(const DeviceLaunch &launch) {
   values.clear();
   for (void *buffer : launch.buffers)
     values.push_back(addressOf(buffer));
@@ -275,31 +322,23 @@ void CudaDevice::launch(const DeviceLaunch &launch) {
   arguments.clear();
   for (uint64_t &value : values)
     arguments.push_back(&value);
-  maps.resize(shape.tensorMaps.size());
+  const std::vector<TensorMapRecipe> &recipes = launch.kernel->shape.tensorMaps;
+  maps.resize(recipes.size());
   for (size_t i = 0; i < maps.size(); ++i) {
-    note(encodeTensorMap(*driver, shape.tensorMaps[i], values[shape.tensorMaps[i].buffer], maps[i]),
-         "encoding a tensor map");
+    DriverResult result = encodeTensorMap(*driver, recipes[i], values[recipes[i].buffer], maps[i]);
+    if (result != DriverResult::Success) {
+      note(result, describe(launch, "encoding a tensor map of"));
+      return false;
+    }
     arguments.push_back(&maps[i]);
   }
-  auto *function = static_cast<cuda::Function>(launch.kernel->entry);
-  if (graph) {
-    cuda::GraphNodeParameters parameters = {};
-    parameters.type = cuda::GraphNodeType::Kernel;
-    parameters.kernel = {
-        function,         grid[0],        grid[1],        grid[2],
-        shape.block[0],   shape.block[1], shape.block[2], uint32_t(shape.sharedBytes),
-        arguments.data(), nullptr,        nullptr,        nullptr};
-    addNode(parameters, "recording a launch");
-    if (isCluster(shape)) {
-      cuda::LaunchAttributeValue cluster = {};
-      cluster.clusterDimension = {shape.cluster[0], shape.cluster[1], shape.cluster[2]};
-      note(driver->cuGraphKernelNodeSetAttribute(
-               lastNode, cuda::LaunchAttributeId::ClusterDimension, &cluster),
-           "recording a cluster");
-    }
-    return;
-  }
+  return true;
+}
+
+void CudaDevice::launchAlone(const DeviceLaunch &launch, const uint32_t (&grid)[3]) {
   enter();
+  const KernelShape &shape = launch.kernel->shape;
+  cuda::LaunchAttribute attributes[2] = {};
   cuda::LaunchConfig config = {grid[0],
                                grid[1],
                                grid[2],
@@ -308,10 +347,8 @@ void CudaDevice::launch(const DeviceLaunch &launch) {
                                shape.block[2],
                                uint32_t(shape.sharedBytes),
                                stream,
-                               nullptr,
+                               attributes,
                                0};
-  cuda::LaunchAttribute attributes[2] = {};
-  config.attributes = attributes;
   if (programmatic) {
     cuda::LaunchAttribute &early = attributes[config.attributeCount++];
     early.id = cuda::LaunchAttributeId::ProgrammaticStreamSerialization;
@@ -322,8 +359,36 @@ void CudaDevice::launch(const DeviceLaunch &launch) {
     cluster.id = cuda::LaunchAttributeId::ClusterDimension;
     cluster.value.clusterDimension = {shape.cluster[0], shape.cluster[1], shape.cluster[2]};
   }
-  note(driver->cuLaunchKernelEx(&config, function, arguments.data(), nullptr),
-       "launching a kernel");
+  auto *function = static_cast<cuda::Function>(launch.kernel->entry);
+  settle(driver->cuLaunchKernelEx(&config, function, arguments.data(), nullptr),
+         [&] { return describe(launch, "launching"); });
+}
+
+void CudaDevice::recordLaunch(const DeviceLaunch &launch, const uint32_t (&grid)[3]) {
+  const KernelShape &shape = launch.kernel->shape;
+  cuda::GraphNodeParameters parameters = {};
+  parameters.type = cuda::GraphNodeType::Kernel;
+  parameters.kernel = {static_cast<cuda::Function>(launch.kernel->entry),
+                       grid[0],
+                       grid[1],
+                       grid[2],
+                       shape.block[0],
+                       shape.block[1],
+                       shape.block[2],
+                       uint32_t(shape.sharedBytes),
+                       arguments.data(),
+                       nullptr,
+                       nullptr,
+                       nullptr};
+  DriverResult result = addNode(parameters);
+  if (result == DriverResult::Success && isCluster(shape)) {
+    cuda::LaunchAttributeValue cluster = {};
+    cluster.clusterDimension = {shape.cluster[0], shape.cluster[1], shape.cluster[2]};
+    result = driver->cuGraphKernelNodeSetAttribute(
+        lastNode, cuda::LaunchAttributeId::ClusterDimension, &cluster);
+  }
+  if (result != DriverResult::Success)
+    note(result, describe(launch, "recording"));
 }
 
 void CudaDevice::copy(void *destination, const void *source, uint64_t bytes) {
@@ -331,7 +396,7 @@ void CudaDevice::copy(void *destination, const void *source, uint64_t bytes) {
     return;
   if (!graph) {
     enter();
-    return note(
+    return settle(
         driver->cuMemcpyDtoDAsync_v2(addressOf(destination), addressOf(source), bytes, stream),
         "copying on the device");
   }
@@ -343,19 +408,19 @@ void CudaDevice::copy(void *destination, const void *source, uint64_t bytes) {
   box.targetDevice = addressOf(destination);
   box.widthBytes = bytes;
   box.height = box.depth = 1;
-  addNode(parameters, "recording a copy");
+  note(addNode(parameters), "recording a copy");
 }
 
 void CudaDevice::zero(void *destination, uint64_t bytes) {
   enter();
   if (bytes)
-    note(driver->cuMemsetD8Async(addressOf(destination), 0, bytes, stream),
-         "clearing device memory");
+    settle(driver->cuMemsetD8Async(addressOf(destination), 0, bytes, stream),
+           "clearing device memory");
 }
 
 void CudaDevice::write(void *destination, const void *hostSource, uint64_t bytes) {
   enter();
-  note(ring->toDevice(addressOf(destination), hostSource, bytes), "writing to the device");
+  settle(ring->toDevice(addressOf(destination), hostSource, bytes), "writing to the device");
 }
 
 Status CudaDevice::read(void *hostDestination, const void *source, uint64_t bytes) {
@@ -389,6 +454,8 @@ bool CudaDevice::replay(uint64_t key) {
 }
 
 void CudaDevice::beginRecording(uint64_t key) {
+  if (diagnosis.noGraphs || diagnosis.syncEach)
+    return;
   enter();
   recordingKey = key;
   lastNode = nullptr;
@@ -396,7 +463,7 @@ void CudaDevice::beginRecording(uint64_t key) {
   note(driver->cuGraphCreate(&graph, 0), "making a graph");
 }
 
-void CudaDevice::addNode(cuda::GraphNodeParameters &parameters, const char *what) {
+DriverResult CudaDevice::addNode(cuda::GraphNodeParameters &parameters) {
   cuda::GraphNode node = nullptr;
   bool isKernel = parameters.type == cuda::GraphNodeType::Kernel;
   cuda::GraphEdge edge = {};
@@ -404,10 +471,11 @@ void CudaDevice::addNode(cuda::GraphNodeParameters &parameters, const char *what
     edge.fromPort = cuda::GraphPort::Programmatic;
     edge.type = cuda::GraphDependencyType::Programmatic;
   }
-  note(driver->cuGraphAddNode_v2(&node, graph, &lastNode, &edge, lastNode ? 1 : 0, &parameters),
-       what);
+  DriverResult result =
+      driver->cuGraphAddNode_v2(&node, graph, &lastNode, &edge, lastNode ? 1 : 0, &parameters);
   lastNode = node;
   lastIsKernel = isKernel;
+  return result;
 }
 
 void CudaDevice::endRecording() {

@@ -14,15 +14,19 @@ namespace ingot::runtime {
 /// Which GPU, or which simulated one.
 struct CudaOptions {
   int32_t ordinal = 0;
-  std::string simulate;          ///< architecture to simulate ("sm_90a"); empty: the real device
+  std::string simulate = {};     ///< architecture to simulate ("sm_90a"); empty: the real device
   uint32_t simulatedSms = 0;     ///< multiprocessors of the simulated device; 0: its usual number
   bool simulateStrictly = false; ///< with the checks for races, missing waits and the like
+  LaunchDiagnosis diagnosis = {};
 };
 
 class CudaDevice final : public Device {
 public:
   /// Takes the device's primary context. INGOT-E6501 to E6503.
   static Result<std::unique_ptr<CudaDevice>> open(const CudaOptions &options);
+  /// The same with a driver that is loaded already.
+  static Result<std::unique_ptr<CudaDevice>> openOn(std::unique_ptr<Driver> driver,
+                                                    const CudaOptions &options);
   ~CudaDevice() override;
 
   std::string_view architecture() const override { return arch; }
@@ -70,9 +74,16 @@ private:
   int32_t attribute(cuda::DeviceAttribute attribute) const;
   /// Makes the context current on the calling thread.
   void enter() const;
-  /// Keeps the first failure of calls that cannot report one.
-  void note(cuda::DriverResult result, const char *what);
-  void addNode(cuda::GraphNodeParameters &parameters, const char *what);
+  /// Keeps the first failure of calls that cannot report one. `what` was being done.
+  void note(cuda::DriverResult result, const std::string &what);
+  /// `note` of what was put on the stream; waits for it first where that is asked for. `what`: a
+  /// text, or a function that makes one, which only a failure calls.
+  template <class Text> void settle(cuda::DriverResult result, const Text &what);
+  /// The arguments of a launch in the driver's form; false: it cannot be made, which was noted.
+  bool bindArguments(const DeviceLaunch &launch);
+  void launchAlone(const DeviceLaunch &launch, const uint32_t (&grid)[3]);
+  void recordLaunch(const DeviceLaunch &launch, const uint32_t (&grid)[3]);
+  cuda::DriverResult addNode(cuda::GraphNodeParameters &parameters);
 
   std::unique_ptr<Driver> driver;
   cuda::DeviceOrdinal device = 0;
@@ -81,6 +92,7 @@ private:
   std::string arch, name;
   int32_t version = 0, sms = 0;
   bool programmatic = false; ///< kernels overlap with the one before
+  LaunchDiagnosis diagnosis;
 
   std::vector<cuda::DevicePointer> allocations;
   std::map<const uint8_t *, std::pair<void *, uint64_t>> adopted;

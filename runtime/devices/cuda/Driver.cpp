@@ -43,7 +43,8 @@ Status Driver::resolve(const std::string &library) {
   return {};
 }
 
-Status Driver::check(cuda::DriverResult result, const char *code, const std::string &what) const {
+Status Driver::check(cuda::DriverResult result, const char *code, const std::string &what,
+                     std::string_view fix) const {
   if (result == cuda::DriverResult::Success)
     return {};
   const char *name = nullptr, *text = nullptr;
@@ -52,9 +53,13 @@ Status Driver::check(cuda::DriverResult result, const char *code, const std::str
   const char *detail = nullptr;
   if (ingotSimulatorLastError)
     ingotSimulatorLastError(&detail);
-  return Status::error(code, what + ": " + (name ? name : "unknown error") +
-                                 (text ? std::string(" (") + text + ")" : std::string()) +
-                                 (detail && *detail ? std::string(": ") + detail : std::string()));
+  std::string unknown =
+      "error " + std::to_string(uint32_t(result)) + ", which the driver has no name for";
+  return Status::error(code,
+                       what + ": " + (name ? name : unknown) +
+                           (text ? std::string(" (") + text + ")" : std::string()) +
+                           (detail && *detail ? std::string(": ") + detail : std::string()),
+                       fix);
 }
 
 } // namespace ingot::runtime

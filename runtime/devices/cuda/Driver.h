@@ -22,8 +22,10 @@ public:
 
   bool isSimulator() const { return ingotSimulatorConfigure != nullptr; }
 
-  /// Success, or `code` with the driver's name and text for `result`. `what` was being done.
-  Status check(cuda::DriverResult result, const char *code, const std::string &what) const;
+  /// Success, or `code` with the driver's name and text for `result`. `what` was being done; `fix`
+  /// is what the user can change.
+  Status check(cuda::DriverResult result, const char *code, const std::string &what,
+               std::string_view fix = {}) const;
 
 private:
   Driver() = default;

@@ -116,7 +116,7 @@ Result<DeviceKernel> HostDevice::kernel(size_t library, const std::string &symbo
   if (!entry)
     return Status::error("INGOT-E5021", "no symbol '" + symbol + "' in its kernel library",
                          "rebuild the engine");
-  return DeviceKernel{entry, shape};
+  return DeviceKernel{entry, shape, symbol};
 }
 
 void HostDevice::launch(const DeviceLaunch &launch) {

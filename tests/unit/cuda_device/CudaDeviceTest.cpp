@@ -1,102 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // The CUDA device on the simulator.
-#include "runtime/devices/cuda/CudaDevice.h"
+#include "runtime/devices/OpenDevice.h"
 #include "runtime/devices/cuda/SimulatorCpu.h"
-
-#include <gtest/gtest.h>
-#include <numeric>
+#include "tests/unit/cuda_device/DeviceFixture.h"
 
 using namespace ingot::runtime;
-
-namespace {
-
-/// out[i] = 2 * in[i] for i < T; the other dims are not used.
-constexpr const char *kPtx = R"(.version 8.0
-.target sm_80
-.address_size 64
-
-.visible .entry twice(
-  .param .u64 twice_in,
-  .param .u64 twice_out,
-  .param .u64 twice_T,
-  .param .u64 twice_S
-)
-{
-  .reg .pred %p<2>;
-  .reg .f32 %f<3>;
-  .reg .b32 %r<5>;
-  .reg .b64 %rd<9>;
-
-  ld.param.u64 %rd1, [twice_in];
-  ld.param.u64 %rd2, [twice_out];
-  ld.param.u64 %rd3, [twice_T];
-  mov.u32 %r1, %ctaid.x;
-  mov.u32 %r2, %ntid.x;
-  mov.u32 %r3, %tid.x;
-  mad.lo.s32 %r4, %r1, %r2, %r3;
-  cvt.u64.u32 %rd4, %r4;
-  setp.ge.s64 %p1, %rd4, %rd3;
-  @%p1 bra $L_done;
-  shl.b64 %rd5, %rd4, 2;
-  add.s64 %rd6, %rd1, %rd5;
-  add.s64 %rd7, %rd2, %rd5;
-  ld.global.f32 %f1, [%rd6];
-  add.f32 %f2, %f1, %f1;
-  st.global.f32 [%rd7], %f2;
-$L_done:
-  ret;
-}
-)";
-
-class CudaDeviceTest : public testing::Test {
-protected:
-  void SetUp() override {
-    CudaOptions options;
-    options.simulate = "sm_80";
-    options.simulatedSms = 3;
-    Result<std::unique_ptr<CudaDevice>> opened = CudaDevice::open(options);
-    ASSERT_TRUE(opened.ok()) << opened.status().toString();
-    device = std::move(*opened);
-    std::string text = kPtx;
-    Result<size_t> library =
-        device->loadLibrary({reinterpret_cast<const uint8_t *>(text.data()), text.size()}, "k");
-    ASSERT_TRUE(library.ok()) << library.status().toString();
-    Result<DeviceKernel> found = device->kernel(*library, "twice", {.block = {32, 1, 1}});
-    ASSERT_TRUE(found.ok()) << found.status().toString();
-    kernel = *found;
-    for (void **buffer : {&in, &out}) {
-      Result<void *> memory = device->allocate(kCount * sizeof(float));
-      ASSERT_TRUE(memory.ok());
-      *buffer = *memory;
-    }
-  }
-
-  void launch(int64_t tokens, int64_t blocks = 4) {
-    void *buffers[] = {in, out};
-    int64_t scalars[] = {tokens, 1};
-    device->launch({&kernel, buffers, scalars, {blocks, 1, 1}});
-  }
-
-  std::vector<float> output() {
-    std::vector<float> values(kCount);
-    Status status = device->read(values.data(), out, kCount * sizeof(float));
-    EXPECT_TRUE(status.ok()) << status.toString();
-    return values;
-  }
-
-  void writeInput(float first) {
-    std::vector<float> values(kCount);
-    std::iota(values.begin(), values.end(), first);
-    device->write(in, values.data(), kCount * sizeof(float));
-  }
-
-  static constexpr size_t kCount = 100;
-  std::unique_ptr<CudaDevice> device;
-  DeviceKernel kernel;
-  void *in = nullptr, *out = nullptr;
-};
-
-} // namespace
 
 TEST_F(CudaDeviceTest, StatesWhatItIs) {
   EXPECT_EQ(device->architecture(), "sm_80");
@@ -165,6 +73,71 @@ TEST_F(CudaDeviceTest, AFailedLaunchIsReportedByTheNextRead) {
   Status status = device->read(&value, out, sizeof value);
   EXPECT_EQ(status.code(), "INGOT-E6504") << status.toString();
   EXPECT_EQ(device->read(&value, out, sizeof value).code(), "INGOT-E6504");
+}
+
+TEST_F(CudaDeviceTest, WithAWaitAfterEachTheFailureNamesTheLaunch) {
+  open({.diagnosis = {.syncEach = true}});
+  launch(int64_t{1} << 40, 1000);
+  launch(1);
+  float value = 0;
+  std::string message(device->read(&value, out, sizeof value).message());
+  EXPECT_NE(message.find("launching kernel 'twice' of op 'layer.0.twice', grid 1000x1x1, block "
+                         "32x1x1, 0 bytes of dynamic shared memory: CUDA_ERROR_"),
+            std::string::npos)
+      << message;
+}
+
+TEST_F(CudaDeviceTest, RefusedLaunchesAreNamed) {
+  launch(1, int64_t{1} << 40);
+  float value = 0;
+  std::string message(device->read(&value, out, sizeof value).message());
+  EXPECT_NE(message.find("kernel 'twice' of op 'layer.0.twice', grid 1099511627776x1x1"),
+            std::string::npos)
+      << message;
+}
+
+TEST_F(CudaDeviceTest, RecordsNothingWhenToldSo) {
+  for (LaunchDiagnosis diagnosis :
+       {LaunchDiagnosis{.noGraphs = true}, LaunchDiagnosis{.syncEach = true}}) {
+    open({.diagnosis = diagnosis});
+    writeInput(1);
+    device->beginRecording(7);
+    launch(kCount);
+    device->endRecording();
+    EXPECT_EQ(output()[49], 100);
+    EXPECT_FALSE(device->replay(7));
+  }
+}
+
+TEST_F(CudaDeviceTest, KernelsOverlapUnlessToldNotTo) {
+  // The kernel never waits for the one before it, which the simulator finds over such an edge only.
+  for (bool recorded : {false, true})
+    for (bool apart : {false, true}) {
+      open({.simulate = "sm_90a",
+            .simulateStrictly = true,
+            .diagnosis = {.noDependentLaunch = apart}});
+      if (recorded)
+        device->beginRecording(7);
+      writeInput(1);
+      launch(kCount);
+      launch(kCount);
+      if (recorded)
+        device->endRecording();
+      output();
+      EXPECT_EQ(device->findings().find("over a programmatic edge") == std::string::npos, apart)
+          << (recorded ? "recorded: " : "launched: ") << device->findings();
+    }
+}
+
+TEST(OpenDevice, ADiagnosisOfTheHostIsAnError) {
+  DeviceRequest request;
+  request.diagnosis.syncEach = true;
+  const std::string_view host[] = {"x86-64"};
+  Result<std::unique_ptr<Device>> device = openDevice(request, host);
+  ASSERT_FALSE(device.ok());
+  EXPECT_EQ(device.status().code(), "INGOT-E6505") << device.status().toString();
+  request.diagnosis = {};
+  EXPECT_TRUE(openDevice(request, host).ok());
 }
 
 TEST_F(CudaDeviceTest, NamesWhatCannotBeLoaded) {
@@ -293,5 +266,10 @@ TEST(CudaDevice, ClustersInLaunchesAndRecordings) {
   device.launch({&*kernel, buffers, {}, {3, 1, 1}});
   device.endRecording();
   uint32_t word = 0;
-  EXPECT_EQ(device.read(&word, *out, sizeof word).code(), "INGOT-E6504");
+  Status status = device.read(&word, *out, sizeof word);
+  EXPECT_EQ(status.code(), "INGOT-E6504");
+  EXPECT_NE(status.message().find("recording kernel 'exchange', grid 3x1x1, block 32x1x1, cluster "
+                                  "2x1x1, 0 bytes"),
+            std::string_view::npos)
+      << status.toString();
 }

@@ -66,3 +66,14 @@ TEST(SelfTestTest, SaysThatThereAreNoGoldenCasesAndChecksTheRest) {
   EXPECT_THAT(result.output, HasSubstr("memory    passed"));
   EXPECT_THAT(result.output, HasSubstr("batches   passed"));
 }
+
+TEST(SelfTestTest, RefusesOptionsThatWouldHaveNoEffect) {
+  TemporaryFile toy = toyFile();
+  for (const char *option : {"--no-graphs", "--no-dependent-launch", "--sync-each"}) {
+    ToolResult result = runTool("selftest", {toy.path(), option});
+    EXPECT_EQ(result.status, 1) << option;
+    EXPECT_THAT(result.errors, HasSubstr("INGOT-E6505")) << option;
+  }
+  EXPECT_EQ(runTool("selftest", {toy.path(), "--strict"}).status, 2);
+  EXPECT_EQ(runTool("selftest", {toy.path(), "--simulated-sms", "3"}).status, 2);
+}
