@@ -20,7 +20,7 @@ constexpr double kGiga = 1e9, kTera = 1e12, kMicro = 1e6;
 
 /// Instructions that run the same kernel on arguments of the same sizes.
 struct Row {
-  std::string kernel, site; ///< of the first one
+  std::string kernel, symbol, site; ///< of the first one; `symbol`: of its code
   std::vector<TimedInstruction> instructions;
   KernelWork work;     ///< of one
   double seconds = 0;  ///< of one
@@ -66,13 +66,15 @@ std::vector<Row> rowsOf(MeasuredEngine &engine, const MeasuredShape &shape) {
       if (isNew) {
         Row row;
         row.site = instructions->Get(i)->name()->str();
-        row.kernel = isCopy
-                         ? "copy"
-                         : executor.target().kernels()->Get(timed.variant->kernel())->name()->str();
+        row.kernel = "copy";
+        if (!isCopy) {
+          const schema::Kernel &kernel =
+              *executor.target().kernels()->Get(timed.variant->kernel());
+          row.kernel = kernel.name()->str();
+          row.symbol = kernel.symbol()->str();
+          row.predicted = predictedSeconds(kernel, shape.tokens);
+        }
         row.work = workOf(executor, timed, shape);
-        if (!isCopy)
-          row.predicted = predictedSeconds(
-              *executor.target().kernels()->Get(timed.variant->kernel()), shape.tokens);
         rows.push_back(std::move(row));
       }
       rows[place->second].instructions.push_back(timed);
@@ -151,6 +153,7 @@ nlohmann::json jsonOf(const Measurement &measurement, int64_t threads) {
   nlohmann::json rows = nlohmann::json::array();
   for (const Row &row : measurement.rows)
     rows.push_back({{"kernel", row.kernel},
+                    {"symbol", row.symbol},
                     {"site", row.site},
                     {"launches", row.instructions.size()},
                     {"seconds", row.seconds},

@@ -352,6 +352,7 @@ bool CompiledFunction::simulate(const Launch &launch, size_t variant, Dims dims,
   const engine::KernelVariant &chosen = launch.variants[variant];
   SimulatedLaunch call;
   call.symbol = launch.symbols[variant];
+  call.source = chosen.source;
   for (auto [axis, extent] : llvm::enumerate(chosen.block))
     call.shape.block[axis] = uint32_t(extent);
   for (auto [axis, extent] : llvm::enumerate(chosen.cluster))

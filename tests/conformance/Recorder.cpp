@@ -181,6 +181,7 @@ uint32_t Recorder::addKernel(const ObservedLaunch &seen) {
   if (isNew) {
     auto kernel = std::make_unique<record::KernelT>();
     kernel->symbol = seen.call.symbol;
+    kernel->source = seen.call.source;
     kernel->cubin = cubin;
     kernel->ptx = blobs.add(bytesOf(noPtx ? std::string() : seen.ptx));
     kernel->block = std::make_unique<record::Extent>(extent(shape.block));

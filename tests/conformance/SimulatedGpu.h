@@ -24,6 +24,7 @@ struct SimulatedMode {
 /// One launch.
 struct SimulatedLaunch {
   std::string symbol;
+  std::string source; ///< the kernel's template
   runtime::KernelShape shape;
   int64_t grid[3] = {1, 1, 1};
   std::vector<int64_t> scalars;

@@ -19,6 +19,7 @@ struct Options {
   std::string file, lines;
   record::ReplayOptions replay;
   bool untimed = false;
+  size_t count = 0; ///< of kernels to name
   runtime::CudaOptions device;
 };
 
@@ -98,13 +99,17 @@ int runSmoke(const Options &options) {
   return written.ok() ? 0 : fail(written);
 }
 
-int printTable(const Options &options) {
+/// Of a whole run: its table, or with a `count` its costliest kernels.
+int printResult(const Options &options) {
   std::ifstream file(options.file);
   auto result = nlohmann::json::parse(file, nullptr, false);
   if (!result.is_object())
     return fail(runtime::Status::error("INGOT-E7101", options.file + ": is no result of run",
                                        "name the result.json that tests/gpu/run wrote"));
-  record::printRunTable(stdout, result);
+  if (options.count)
+    record::printCostliest(stdout, result, options.count);
+  else
+    record::printRunTable(stdout, result);
   return 0;
 }
 
@@ -143,7 +148,13 @@ int main(int argc, char **argv) {
   addDevice(*smoke, options);
   CLI::App *table = app.add_subcommand("table", "print the table of a run's result.json");
   table->add_option("result", options.file, "the result.json")->required();
+  CLI::App *costliest = app.add_subcommand(
+      "costliest", "name engine, symbol and tokens of a run's costliest kernels, a line each");
+  costliest->add_option("result", options.file, "the result.json")->required();
+  costliest->add_option("--count", options.count, "kernels to name")
+      ->check(CLI::PositiveNumber)
+      ->required();
   CLI11_PARSE(app, argc, argv);
   options.replay.timed = !options.untimed;
-  return *launches ? runLaunches(options) : *smoke ? runSmoke(options) : printTable(options);
+  return *launches ? runLaunches(options) : *smoke ? runSmoke(options) : printResult(options);
 }

@@ -137,7 +137,7 @@ uint64_t unpackedBytes(const Record &record) {
   for (const Blob *blob : *record.blobs())
     bytes += sizeOf(blob->bytes());
   for (const Kernel *kernel : *record.kernels())
-    bytes += sizeOf(kernel->symbol());
+    bytes += sizeOf(kernel->symbol()) + sizeOf(kernel->source());
   if (record.left_out())
     for (const flatbuffers::String *line : *record.left_out())
       bytes += sizeOf(line);

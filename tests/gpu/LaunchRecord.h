@@ -15,7 +15,7 @@
 namespace ingot::record {
 
 constexpr uint32_t kNone = UINT32_MAX;
-constexpr uint32_t kVersion = 2;
+constexpr uint32_t kVersion = 3;
 
 /// What stands before the compressed FlatBuffer.
 struct FileHeader {

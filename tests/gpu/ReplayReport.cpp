@@ -64,7 +64,7 @@ json launchLine(const RecordT &record, size_t index, const Outcome &outcome) {
   json line = {{"launch", index},
                {"case", launch.case_name},
                {"operation", launch.operation},
-               {"kernel", kernel.symbol},
+               {"kernel", kernel.source},
                {"grid", axes(*launch.grid)},
                {"block", axes(*kernel.block)},
                {"shared_bytes", kernel.shared_bytes},
@@ -96,7 +96,7 @@ json graphLine(const RecordT &record, std::span<const size_t> launches,
     return line;
   auto at = std::ranges::find(launches, outcome.launch);
   auto kernelOf = [&](size_t launch) {
-    return record.kernels[record.launches[launch]->kernel]->symbol;
+    return record.kernels[record.launches[launch]->kernel]->source;
   };
   line.update({{"launch", outcome.launch},
                {"case", record.launches[outcome.launch]->case_name},

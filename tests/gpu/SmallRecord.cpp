@@ -45,6 +45,7 @@ record::RecordT smallRecord() {
   record.left_out = {"nothing"};
   auto kernel = std::make_unique<record::KernelT>();
   kernel->symbol = "twice";
+  kernel->source = "Twice";
   kernel->cubin = kernel->ptx = addBlob(record, std::vector<char>(kPtx, kPtx + sizeof kPtx - 1));
   kernel->block = std::make_unique<record::Extent>(32, 1, 1);
   kernel->cluster = std::make_unique<record::Extent>(1, 1, 1);

@@ -81,7 +81,7 @@ Status launchFirst(const RecordT &record, const OpenDevice &open, json &facts) {
   if (record.launches.empty())
     return {};
   Outcome outcome = replayer.run(0);
-  const std::string &symbol = record.kernels[record.launches[0]->kernel]->symbol;
+  const std::string &symbol = record.kernels[record.launches[0]->kernel]->source;
   if (outcome.failed())
     return failed("launch", "kernel '" + symbol + "': " +
                                 (outcome.error.empty() ? "wrong values" : outcome.error));
