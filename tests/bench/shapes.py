@@ -39,3 +39,31 @@ def write_model(folder, name):
     for file in ("tokenizer.json", "tokenizer_config.json"):
         shutil.copy(ROOT / "examples/fables/model" / file, model)
     return model
+
+
+def product_shapes(name):
+    """The matrix products of one layer and the head, merged as engines have them: n outputs of k
+    inputs each."""
+    model = MODELS[name]
+    hidden, inner = model["hidden_size"], model["intermediate_size"]
+    shape = attention_shape(name)
+    queries, cached = (shape[key] * shape["head_dim"] for key in ("heads", "kv_heads"))
+    sizes = {"qkv_proj": (queries + 2 * cached, hidden), "o_proj": (hidden, queries),
+             "gate_up_proj": (2 * inner, hidden), "down_proj": (hidden, inner),
+             "lm_head": (model["vocab_size"], hidden)}
+    return [{"model": name, "name": product, "n": n, "k": k} for product, (n, k) in sizes.items()]
+
+
+def attention_shape(name):
+    """Heads that share a cache of kv_heads heads, each of head_dim values."""
+    model = MODELS[name]
+    heads = model["num_attention_heads"]
+    return {"model": name, "heads": heads, "kv_heads": model["num_key_value_heads"],
+            "head_dim": model["hidden_size"] // heads}
+
+
+def write_shapes(file, names):
+    """The shapes that tests/gpu/peers.py measures."""
+    file.write_text(json.dumps({
+        "products": [shape for name in names for shape in product_shapes(name)],
+        "attention": [attention_shape(name) for name in names]}, indent=1) + "\n")
