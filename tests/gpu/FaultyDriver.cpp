@@ -2,7 +2,7 @@
 // The simulated driver with planted faults: stands in its place under its name, beside a file
 // `faults`, and passes everything else on to it. One fault a line:
 //
-//   hang KERNEL                    launching it never returns
+//   hang KERNEL                    it never ends
 //   trap KERNEL                    it ends the context, as an illegal address does
 //   flip KERNEL ARGUMENT BYTE      it leaves one bit of an argument's memory wrong
 //   overlap KERNEL ARGUMENT BYTE   the same where it may start before the kernel ahead has ended
@@ -43,6 +43,7 @@ struct State {
   std::map<GraphExec, std::vector<Deed>> executables;
   uint64_t allocated = 0;
   bool broken = false; ///< the context, for good
+  bool hung = false;   ///< the device is at work, for good
 };
 
 State readFaults() {
@@ -66,10 +67,7 @@ State &state() {
 }
 
 /// The real function of that name.
-template <class Function> Function *real(Function *, const char *name) {
-  return reinterpret_cast<Function *>(dlsym(RTLD_NEXT, name));
-}
-#define REAL(name) real(&name, #name)
+#define REAL(name) reinterpret_cast<decltype(DriverFunctions::name)>(dlsym(RTLD_NEXT, #name))
 
 /// The code that a function must return; Success: none.
 DriverResult planted(const char *function) {
@@ -109,8 +107,7 @@ std::vector<Deed> deedsOf(Function function, const uint32_t (&grid)[3], void **a
 /// After a launch or a graph.
 void perform(const std::vector<Deed> &deeds, Stream stream) {
   for (const Deed &deed : deeds) {
-    while (deed.kind == "hang")
-      sleep(1);
+    state().hung |= deed.kind == "hang";
     state().broken |= deed.kind == "trap";
     if (deed.kind != "flip")
       continue;
@@ -205,11 +202,20 @@ DriverResult cuGraphLaunch(GraphExec executable, Stream stream) {
 
 DriverResult cuStreamSynchronize(Stream stream) {
   FAIL_IF_PLANTED(cuStreamSynchronize)
+  while (state().hung)
+    sleep(1);
   return REAL(cuStreamSynchronize)(stream);
+}
+
+DriverResult cuEventQuery(Event event) {
+  FAIL_IF_PLANTED(cuEventQuery)
+  return state().hung ? DriverResult::NotReady : REAL(cuEventQuery)(event);
 }
 
 DriverResult cuEventSynchronize(Event event) {
   FAIL_IF_PLANTED(cuEventSynchronize)
+  while (state().hung)
+    sleep(1);
   return REAL(cuEventSynchronize)(event);
 }
 

@@ -107,28 +107,42 @@ json graphLine(const RecordT &record, std::span<const size_t> launches,
   return line;
 }
 
-bool isFailure(const json &line) { return line.value("verdict", "") == "failed"; }
+bool isFailure(const json &line) {
+  auto verdict = line.find("verdict");
+  return verdict != line.end() && *verdict == "failed";
+}
 
-std::string textOf(const json &line) {
+/// As textOf; json's exception where the line is not as this file makes them.
+static std::string textOfWhole(const json &line) {
   std::string text = line.value("verdict", "");
   if (line.contains("graph"))
-    text += " graph of launches " + line["graph"][0].dump() + " to " + line["graph"][1].dump();
+    text += " graph of launches " + line.at("graph").at(0).dump() + " to " +
+            line.at("graph").at(1).dump();
   if (line.contains("case"))
-    text += " " + line["case"].get<std::string>();
+    text += " " + line.at("case").get<std::string>();
   for (const json &scalar : line.value("scalars", json::array()))
     text += " " + scalar.dump();
   if (line.contains("kernel"))
-    text += " (" + line["kernel"].get<std::string>() +
-            (line.contains("before") ? ", after " + line["before"].get<std::string>() : "") + ")";
+    text += " (" + line.at("kernel").get<std::string>() +
+            (line.contains("before") ? ", after " + line.at("before").get<std::string>() : "") +
+            ")";
   if (line.contains("first")) {
-    const json &first = line["first"];
-    text += ": argument " + first["buffer"].dump() + ", element " + first["element"].dump() +
-            " is " + plainNumber(first["found"]) + " instead of " +
-            plainNumber(first["recorded"]) + " +- " + shortNumber(first["tolerance"]);
+    const json &first = line.at("first");
+    text += ": argument " + first.at("buffer").dump() + ", element " + first.at("element").dump() +
+            " is " + plainNumber(first.at("found")) + " instead of " +
+            plainNumber(first.at("recorded")) + " +- " + shortNumber(first.at("tolerance"));
   }
   if (line.contains("error"))
-    text += ": " + line["error"].get<std::string>();
-  return printable(text);
+    text += ": " + line.at("error").get<std::string>();
+  return text;
+}
+
+std::string textOf(const json &line) {
+  try {
+    return printable(textOfWhole(line));
+  } catch (const json::exception &) {
+    return printable(line.dump(-1, ' ', false, json::error_handler_t::replace));
+  }
 }
 
 void printReport(FILE *stream, const std::vector<json> &lines) {
@@ -151,9 +165,13 @@ void printReport(FILE *stream, const std::vector<json> &lines) {
   if (graphs.launches)
     std::fprintf(stream, "%zu graphs of these launches, each run twice: %zu failed\n",
                  graphs.launches, graphs.failed);
-  for (const json &line : lines)
+  for (const json &line : lines) {
     if (line["verdict"] != "bit-equal")
       std::fprintf(stream, "%s\n", textOf(line).c_str());
+    if (line.contains("untimed"))
+      std::fprintf(stream, "not timed: %s: %s\n", textOf(line).c_str(),
+                   printable(line["untimed"].get<std::string>()).c_str());
+  }
 }
 
 } // namespace ingot::record

@@ -10,7 +10,7 @@
 namespace ingot::record {
 
 /// {"launch": index, "case", "operation", "kernel", "grid", "block", "shared_bytes", "scalars",
-/// "verdict": "bit-equal", "within" or "failed", "worst", "seconds", "first": {...}, "error"}.
+/// "verdict": "bit-equal", "within" or "failed", "worst", "seconds" or "untimed": why, "first": {...}, "error"}.
 nlohmann::json launchLine(const RecordT &record, size_t index, const Outcome &outcome);
 
 /// {"graph": [first, last launch], "launches", "verdict": "bit-equal" or "failed", "error", and of

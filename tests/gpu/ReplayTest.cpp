@@ -2,11 +2,12 @@
 // Replays of a small record in the simulator, and records that are refused.
 #include "runtime/devices/cuda/CudaDevice.h"
 #include "tests/gpu/Elements.h"
-#include "tests/gpu/ReplayReport.h"
+#include "tests/gpu/ReplayRun.h"
 #include "tests/gpu/SmallRecord.h"
 
 #include <cmath>
 #include <cstring>
+#include <numeric>
 #include <gmock/gmock.h>
 #include <nlohmann/json.hpp>
 
@@ -27,15 +28,25 @@ runtime::Result<std::unique_ptr<runtime::Device>> openSimulated() {
 
 class Replay : public testing::Test {
 protected:
+  /// Every launch alone, each on a device that no other has broken.
   std::vector<Outcome> run() {
     // Through the file's form: what tests change must survive it.
     auto unpacked = unpackRecord(packRecord(record));
     EXPECT_TRUE(unpacked.ok()) << unpacked.status().toString();
+    std::vector<Outcome> outcomes;
     if (!unpacked.ok())
-      return {};
-    auto outcomes = replay(**unpacked, openSimulated);
-    EXPECT_TRUE(outcomes.ok()) << outcomes.status().toString();
-    return outcomes.ok() ? *outcomes : std::vector<Outcome>();
+      return outcomes;
+    Replayer replayer(**unpacked);
+    bool broken = true;
+    for (size_t i = 0; i < record.launches.size(); ++i) {
+      if (broken) {
+        runtime::Status status = replayer.open(openSimulated);
+        EXPECT_TRUE(status.ok()) << status.toString();
+      }
+      outcomes.push_back(replayer.run(i));
+      broken = outcomes.back().deviceFailed;
+    }
+    return outcomes;
   }
   LaunchT &launch() { return *record.launches.front(); }
   BufferT &result() { return *launch().buffers[1]; }
@@ -153,22 +164,69 @@ TEST_F(Replay, AFailedLaunchLeavesTheOthers) {
 
 TEST_F(Replay, AnotherArchitectureIsRefused) {
   record.architecture = "sm_90a";
-  EXPECT_EQ(replay(record, openSimulated).status().code(), "INGOT-E7031");
+  EXPECT_EQ(Replayer(record).open(openSimulated).code(), "INGOT-E7031");
 }
 
-TEST_F(Replay, ReportsCountByOperation) {
-  record.launches.push_back(std::make_unique<LaunchT>(launch()));
-  record.launches[1]->operation = "test.other";
-  record.launches[1]->buffers[1]->output =
-      addBlob(record, std::vector<float>(test::kSmallCount, NAN));
-  std::vector<Outcome> outcomes = run();
-  auto json = nlohmann::json::parse(jsonReport(record, outcomes, "a device"));
-  EXPECT_EQ(json["operations"]["test.twice"]["bit_equal"], 1);
-  EXPECT_EQ(json["operations"]["test.other"]["failed"], 1);
-  EXPECT_EQ(json["all"]["launches"], 2);
-  EXPECT_EQ(json["different"].size(), 1u);
-  EXPECT_EQ(json["left_out"][0], "nothing");
-  EXPECT_EQ(total(outcomes).failed, 1u);
+TEST_F(Replay, LaunchesAreTimed) {
+  Replayer replayer(record);
+  ASSERT_TRUE(replayer.open(openSimulated).ok());
+  ASSERT_TRUE(replayer.run(0).bitEqual);
+  auto seconds = replayer.time(0, 0);
+  ASSERT_TRUE(seconds.ok()) << seconds.status().toString();
+  EXPECT_GT(*seconds, 0);
+}
+
+TEST_F(Replay, GraphsLeaveTheSameBits) {
+  for (int i = 0; i < 3; ++i)
+    record.launches.push_back(std::make_unique<LaunchT>(launch()));
+  Replayer replayer(record);
+  ASSERT_TRUE(replayer.open(openSimulated).ok());
+  const size_t launches[] = {0, 1, 3};
+  GraphOutcome outcome = replayer.runGraph(launches);
+  EXPECT_EQ(outcome.error, "");
+  EXPECT_EQ(outcome.pass, 3); // both passes went by
+}
+
+TEST_F(Replay, AGraphWithAnotherResultNamesItsLaunch) {
+  // The second launch stores how often it has run, which the workspace that all share says.
+  auto counting = std::make_unique<LaunchT>(launch());
+  counting->kernel = test::addKernel(record, "Count", R"(
+    .reg .b32 %r<2>;
+    .reg .b64 %rd<3>;
+    ld.param.u64 %rd1, [p_0];
+    ld.param.u64 %rd2, [p_1];
+    atom.global.add.u32 %r1, [%rd2], 1;
+    st.global.u32 [%rd1], %r1;
+    ret;
+  )");
+  counting->case_name = "counting";
+  counting->grid = std::make_unique<Extent>(1, 1, 1);
+  counting->buffers.erase(counting->buffers.begin());
+  counting->workspace_bytes = 4;
+  *record.kernels[1]->block = Extent(1, 1, 1);
+  record.launches.push_back(std::move(counting));
+  Replayer replayer(record);
+  ASSERT_TRUE(replayer.open(openSimulated).ok());
+  const size_t launches[] = {0, 1};
+  GraphOutcome outcome = replayer.runGraph(launches);
+  EXPECT_THAT(outcome.error, testing::HasSubstr("other bits"));
+  EXPECT_EQ(outcome.launch, 1u);
+  auto line = graphLine(record, launches, outcome);
+  EXPECT_EQ(line["case"], "counting");
+  EXPECT_EQ(line["before"], "Twice");
+  EXPECT_TRUE(isFailure(line));
+}
+
+TEST_F(Replay, ChunksAreSmallAndComplete) {
+  for (int i = 0; i < 149; ++i)
+    record.launches.push_back(std::make_unique<LaunchT>(launch()));
+  std::vector<size_t> launches(record.launches.size());
+  std::iota(launches.begin(), launches.end(), size_t(0));
+  auto chunks = Replayer::chunksOf(record, launches);
+  ASSERT_EQ(chunks.size(), 3u);
+  EXPECT_EQ(chunks[0].first, 0u);
+  EXPECT_EQ(chunks[1].first, chunks[0].last);
+  EXPECT_EQ(chunks[2].last, 150u);
 }
 
 TEST(Elements, ValuesOfEveryFormat) {

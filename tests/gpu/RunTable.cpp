@@ -34,12 +34,25 @@ std::string text(const json &object, const char *key) {
   return found != object.end() && found->is_string() ? found->get<std::string>() : std::string();
 }
 
+/// The objects of a list; what is none is left out.
+std::vector<json> objects(const json &object, const char *key) {
+  std::vector<json> list;
+  auto found = object.find(key);
+  if (found != object.end() && found->is_array())
+    std::ranges::copy_if(*found, std::back_inserter(list),
+                         [](const json &element) { return element.is_object(); });
+  return list;
+}
+
+bool has(const json &line, const char *key) {
+  return line.contains(key) && line[key].is_object();
+}
+
 /// Calls visit(line) for every result of every attempt.
 template <class Visit> void forEachResult(const json &result, const Visit &visit) {
-  for (const json &attempt : result.value("attempts", json::array()))
-    for (const json &line : attempt.value("results", json::array()))
-      if (line.is_object())
-        visit(line);
+  for (const json &attempt : objects(result, "attempts"))
+    for (const json &line : objects(attempt, "results"))
+      visit(line);
 }
 
 /// "llama-3-8b-w4a16" of "/somewhere/bench-llama-3-8b-w4a16.ingot".
@@ -66,7 +79,7 @@ std::string withoutProj(std::string name) {
 void printAttempts(FILE *stream, const json &result) {
   std::map<std::string, size_t> outcomes;
   size_t shown = 0, all = 0;
-  for (const json &attempt : result.value("attempts", json::array())) {
+  for (const json &attempt : objects(result, "attempts")) {
     ++all;
     std::string outcome = text(attempt, "outcome");
     ++outcomes[outcome];
@@ -105,7 +118,7 @@ void printLaunches(FILE *stream, const json &result) {
                        "%zu failed%s\n",
                launches, verdicts["bit-equal"], verdicts["within"], verdicts["failed"], graphs,
                failedGraphs,
-               result.value("dropped", false) ? " (launches that passed were dropped)" : "");
+               result.contains("dropped") && result["dropped"] == true ? " (launches that passed were dropped)" : "");
   for (size_t i = 0; i < std::min(failures.size(), kMostLaunches); ++i)
     std::fprintf(stream, "  %s\n", shortened(failures[i], kWidth).c_str());
 }
@@ -115,7 +128,7 @@ void printLaunches(FILE *stream, const json &result) {
 /// Seconds of a step's kernels by `key`, all launches together; 0 if one does not state any.
 double sumOf(const json &step, const char *key) {
   double sum = 0;
-  for (const json &kernel : step.value("kernels", json::array())) {
+  for (const json &kernel : objects(step, "kernels")) {
     double seconds = number(kernel, key);
     if (seconds <= 0 && text(kernel, "kernel") != "copy")
       return 0;
@@ -128,7 +141,7 @@ std::string stepCell(const json &step) {
   if (step.contains("skipped"))
     return "does not fit";
   double predicted = sumOf(step, "predicted_seconds"), floor = 0;
-  for (const json &kernel : step.value("kernels", json::array()))
+  for (const json &kernel : objects(step, "kernels"))
     floor += number(kernel, "floor_seconds") * number(kernel, "launches");
   return fixedPoint(number(step, "step_seconds") * kMilli, 2) + " (" +
          (predicted > 0 ? fixedPoint(predicted * kMilli, 1) : "-") + ", " +
@@ -140,11 +153,11 @@ void printSteps(FILE *stream, const json &result) {
   std::map<std::string, std::map<int64_t, std::string>> cells;
   std::map<std::string, std::string> serving;
   forEachResult(result, [&](const json &line) {
-    if (line.contains("step")) {
+    if (has(line, "step")) {
       auto tokens = int64_t(number(line["step"], "tokens"));
       sizes.insert(tokens);
       cells[engineOf(line)][tokens] = stepCell(line["step"]);
-    } else if (line.contains("serving")) {
+    } else if (has(line, "serving")) {
       const json &row = line["serving"];
       serving[engineOf(line)] = fixedPoint(number(row, "generated_tokens_per_second"), 0) + " (x" +
                                 std::to_string(int64_t(number(row, "batch"))) + ")";
@@ -184,9 +197,9 @@ struct KernelRow {
 std::vector<KernelRow> kernelRows(const json &result) {
   std::vector<KernelRow> rows;
   forEachResult(result, [&](const json &line) {
-    if (!line.contains("step"))
+    if (!has(line, "step"))
       return;
-    for (const json &kernel : line["step"].value("kernels", json::array()))
+    for (const json &kernel : objects(line["step"], "kernels"))
       if (number(kernel, "operations") > 0)
         rows.push_back({engineOf(line), int64_t(number(line["step"], "tokens")), kernel});
   });
@@ -258,7 +271,7 @@ void printRunTable(FILE *stream, const json &result) {
   printAttempts(stream, result);
   printLaunches(stream, result);
   forEachResult(result, [&](const json &line) {
-    if (line.contains("smoke"))
+    if (has(line, "smoke"))
       std::fprintf(stream, "memory: %s GB/s copied (read and written)\n",
                    fixedPoint(number(line["smoke"], "copy_bytes_per_second") / kGiga, 0).c_str());
   });

@@ -6,20 +6,15 @@
 
 namespace ingot::test {
 
-static constexpr char kPtx[] = R"(.version 8.0
-.target sm_80
-.address_size 64
-
-.visible .entry twice(.param .u64 p_in, .param .u64 p_out, .param .u64 p_T)
-{
+static constexpr char kTwice[] = R"(
   .reg .pred %p<2>;
   .reg .f32 %f<3>;
   .reg .b32 %r<5>;
   .reg .b64 %rd<8>;
 
-  ld.param.u64 %rd1, [p_in];
-  ld.param.u64 %rd2, [p_out];
-  ld.param.u64 %rd3, [p_T];
+  ld.param.u64 %rd1, [p_0];
+  ld.param.u64 %rd2, [p_1];
+  ld.param.u64 %rd3, [p_2];
   mov.u32 %r1, %ctaid.x;
   mov.u32 %r2, %ntid.x;
   mov.u32 %r3, %tid.x;
@@ -35,21 +30,28 @@ static constexpr char kPtx[] = R"(.version 8.0
   st.global.f32 [%rd7], %f2;
 $L_done:
   ret;
-}
 )";
+
+uint32_t addKernel(record::RecordT &record, const std::string &source, const std::string &body) {
+  std::string symbol = "k" + std::to_string(record.kernels.size());
+  std::string ptx = ".version 8.0\n.target sm_80\n.address_size 64\n.visible .entry " + symbol +
+                    "(.param .u64 p_0, .param .u64 p_1, .param .u64 p_2)\n{" + body + "}\n";
+  auto kernel = std::make_unique<record::KernelT>();
+  kernel->symbol = symbol;
+  kernel->source = source;
+  kernel->cubin = kernel->ptx = addBlob(record, std::vector<char>(ptx.begin(), ptx.end()));
+  kernel->block = std::make_unique<record::Extent>(32, 1, 1);
+  kernel->cluster = std::make_unique<record::Extent>(1, 1, 1);
+  record.kernels.push_back(std::move(kernel));
+  return uint32_t(record.kernels.size() - 1);
+}
 
 record::RecordT smallRecord() {
   record::RecordT record;
   record.architecture = "sm_80";
   record.multiprocessors = 3;
   record.left_out = {"nothing"};
-  auto kernel = std::make_unique<record::KernelT>();
-  kernel->symbol = "twice";
-  kernel->source = "Twice";
-  kernel->cubin = kernel->ptx = addBlob(record, std::vector<char>(kPtx, kPtx + sizeof kPtx - 1));
-  kernel->block = std::make_unique<record::Extent>(32, 1, 1);
-  kernel->cluster = std::make_unique<record::Extent>(1, 1, 1);
-  record.kernels.push_back(std::move(kernel));
+  addKernel(record, "Twice", kTwice);
   std::vector<float> in(kSmallCount), out;
   std::iota(in.begin(), in.end(), 1.0f);
   for (float value : in)

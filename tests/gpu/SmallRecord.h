@@ -6,10 +6,13 @@
 
 namespace ingot::test {
 
-/// One launch of the kernel `twice` for sm_80 over buffers of `kSmallCount` f32, its output exact;
+/// One launch of a kernel called Twice for sm_80 over buffers of `kSmallCount` f32, its output exact;
 /// the tests change what they are about.
 record::RecordT smallRecord();
 constexpr size_t kSmallCount = 100;
+
+/// Adds a kernel of three 8-byte parameters, p_0 to p_2, with this body in PTX; its index.
+uint32_t addKernel(record::RecordT &record, const std::string &source, const std::string &body);
 
 /// Adds content; its index.
 template <class T> uint32_t addBlob(record::RecordT &record, const std::vector<T> &values) {
