@@ -102,7 +102,8 @@ public:
   virtual void copy(void *destination, const void *source, uint64_t bytes) = 0;
   virtual void zero(void *destination, uint64_t bytes) = 0;
   virtual void write(void *destination, const void *hostSource, uint64_t bytes) = 0;
-  /// INGOT-E6504 when anything since the last read went wrong on the device.
+  /// INGOT-E6504 when anything since the last read went wrong on the device, E6506 when the device
+  /// is of no more use. Either is final: every later call fails in the same way.
   virtual Status read(void *hostDestination, const void *source, uint64_t bytes) = 0;
 
   /// Bytes that reads may hold between `startRead` and `finishRead`; 0 from a device whose calls
@@ -114,7 +115,7 @@ public:
     (void)source;
     (void)bytes;
   }
-  /// Waits for the oldest started read and delivers all of its bytes. INGOT-E6504 as `read`.
+  /// Waits for the oldest started read and delivers all of its bytes. Errors as of `read`.
   virtual Status finishRead(void *hostDestination) {
     (void)hostDestination;
     return {};
@@ -133,7 +134,7 @@ public:
   virtual void forget(uint64_t key) { (void)key; }
 
   /// Seconds on the device's own clock between the launches and copies before `startTimer` and the
-  /// end of the last one before `stopTimer`, which waits for it. INGOT-E6504 when anything failed.
+  /// end of the last one before `stopTimer`, which waits for it. Errors as of `read`.
   virtual Status startTimer() = 0;
   virtual Result<double> stopTimer() = 0;
   /// Bytes of the largest cache in front of the device's memory; 0: unknown.

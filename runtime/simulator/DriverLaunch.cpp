@@ -150,6 +150,26 @@ int64_t positionOf(const GraphState &graph, GraphNode node) {
   return -1;
 }
 
+/// What the driver's documentation asks of a copy in a graph.
+DriverResult checkCopy(Driver &driver, const MemcpyNodeParameters &node) {
+  constexpr size_t mostPitch = 0x7fffffff;
+  const Memcpy3d &copy = node.copy;
+  auto refuse = [&](const char *why) {
+    return driver.fail(DriverResult::InvalidValue, std::string("a memcpy node: ") + why);
+  };
+  if (!node.context || node.flags || node.reserved)
+    return refuse("it needs a context and no flags");
+  if (copy.widthBytes == 0 || copy.height == 0 || copy.depth == 0)
+    return refuse("it copies nothing");
+  const std::pair<size_t, size_t> rows[] = {
+      {copy.sourcePitch, copy.widthBytes + copy.sourceXBytes},
+      {copy.targetPitch, copy.widthBytes + copy.targetXBytes}};
+  for (auto [pitch, bytes] : rows)
+    if (pitch ? pitch < bytes || pitch > mostPitch : copy.height * copy.depth > 1)
+      return refuse("a pitch is less than its row, more than 2^31 - 1, or missing");
+  return DriverResult::Success;
+}
+
 DriverResult fillNode(Driver &driver, GraphNodeState &node, GraphNodeParameters &parameters) {
   node.type = parameters.type;
   switch (parameters.type) {
@@ -166,7 +186,7 @@ DriverResult fillNode(Driver &driver, GraphNodeState &node, GraphNodeParameters 
   }
   case GraphNodeType::Memcpy:
     node.copy = parameters.memcpy.copy;
-    return DriverResult::Success;
+    return checkCopy(driver, parameters.memcpy);
   case GraphNodeType::Memset:
     node.fill = parameters.memset;
     return DriverResult::Success;
@@ -241,6 +261,13 @@ DriverResult cuKernelSetAttribute(FunctionAttribute attribute, int32_t value, Ke
 DriverResult cuKernelGetAttribute(int32_t *value, FunctionAttribute attribute, Kernel kernel,
                                   DeviceOrdinal) {
   return cuFuncGetAttribute(value, attribute, reinterpret_cast<Function>(kernel));
+}
+
+DriverResult cuFuncLoad(Function function) {
+  Driver &driver = Driver::get();
+  std::lock_guard<std::mutex> lock(driver.mutex);
+  return function ? DriverResult::Success
+                  : driver.fail(DriverResult::InvalidHandle, "not a function");
 }
 
 DriverResult cuFuncSetAttribute(Function function, FunctionAttribute attribute, int32_t value) {

@@ -158,7 +158,7 @@ TEST_F(Replay, AFailedLaunchLeavesTheOthers) {
   launch().grid = std::make_unique<Extent>(1000, 1, 1);
   std::vector<Outcome> outcomes = run();
   ASSERT_EQ(outcomes.size(), 2u);
-  EXPECT_THAT(outcomes[0].error, testing::HasSubstr("INGOT-E6504"));
+  EXPECT_THAT(outcomes[0].error, testing::HasSubstr("INGOT-E6506"));
   EXPECT_TRUE(outcomes[1].bitEqual);
 }
 

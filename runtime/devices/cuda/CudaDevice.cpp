@@ -24,8 +24,6 @@ constexpr const char *kSimulatorLibrary = "libingot-cuda-sim.so";
 /// From this architecture on a kernel may start before the one before it has ended, and waits for
 /// it by itself (docs/cuda-kernels.md).
 constexpr int32_t kFirstProgrammatic = 9;
-/// Beyond this a kernel must be told that it may have so much.
-constexpr uint64_t kUsualSharedBytes = 48 << 10;
 
 bool isCluster(const KernelShape &shape) {
   return shape.cluster[0] * shape.cluster[1] * shape.cluster[2] > 1;
@@ -73,15 +71,8 @@ Result<std::unique_ptr<CudaDevice>> CudaDevice::openOn(std::unique_ptr<Driver> l
   const Driver &driver = *opened->driver;
   if (Status status = opened->configureSimulator(options); !status.ok())
     return status;
-  const std::pair<DriverResult, const char *> steps[] = {
-      {driver.cuDeviceGet(&opened->device, options.ordinal), "finding the CUDA device"},
-      {driver.cuDevicePrimaryCtxRetain(&opened->context, opened->device), "taking its context"},
-      {driver.cuCtxSetCurrent(opened->context), "entering its context"},
-      {driver.cuStreamCreate(&opened->stream, cuda::StreamFlags::NonBlocking), "making a stream"},
-  };
-  for (auto [result, what] : steps)
-    if (Status status = driver.check(result, "INGOT-E6502", what); !status.ok())
-      return status;
+  if (Status status = opened->takeContext(options.ordinal); !status.ok())
+    return status;
   if (Status status = opened->readFacts(); !status.ok())
     return status;
   Result<std::unique_ptr<PinnedRing>> ring = PinnedRing::create(driver, opened->stream);
@@ -98,11 +89,14 @@ Result<std::unique_ptr<CudaDevice>> CudaDevice::openOn(std::unique_ptr<Driver> l
 CudaDevice::~CudaDevice() {
   if (!driver || !context)
     return;
-  enter();
-  if (stream)
+  driver->cuCtxSetCurrent(context);
+  // What follows only answers with the error again where the context is at its end.
+  if (stream && !lost)
     driver->cuStreamSynchronize(stream);
   for (auto [key, recording] : recordings)
     driver->cuGraphExecDestroy(recording);
+  if (graph)
+    driver->cuGraphDestroy(graph);
   for (cuda::Event event : {timerStart, timerEnd})
     if (event)
       driver->cuEventDestroy_v2(event);
@@ -130,6 +124,24 @@ Status CudaDevice::configureSimulator(const CudaOptions &options) {
                        "simulating '" + options.simulate + "'");
 }
 
+Status CudaDevice::takeContext(int32_t ordinal) {
+  const char *what = "finding the CUDA device";
+  DriverResult result = driver->cuDeviceGet(&device, ordinal);
+  if (result == DriverResult::Success) {
+    what = "taking its context";
+    result = driver->cuDevicePrimaryCtxRetain(&context, device);
+  }
+  if (result == DriverResult::Success) {
+    what = "entering its context";
+    result = driver->cuCtxSetCurrent(context);
+  }
+  if (result == DriverResult::Success) {
+    what = "making a stream";
+    result = driver->cuStreamCreate(&stream, cuda::StreamFlags::NonBlocking);
+  }
+  return driver->check(result, "INGOT-E6502", what);
+}
+
 Status CudaDevice::readFacts() {
   char text[256] = {};
   if (Status status = driver->check(driver->cuDeviceGetName(text, sizeof text, device),
@@ -139,6 +151,12 @@ Status CudaDevice::readFacts() {
   arch = architectureOf(attribute(DeviceAttribute::ComputeCapabilityMajor),
                         attribute(DeviceAttribute::ComputeCapabilityMinor));
   sms = attribute(DeviceAttribute::MultiprocessorCount);
+  if (sms <= 0 || attribute(DeviceAttribute::ComputeCapabilityMajor) <= 0)
+    return Status::error("INGOT-E6502",
+                         "the CUDA driver does not say how many multiprocessors of which "
+                         "architecture '" +
+                             std::string(text) + "' has",
+                         "check the device with the driver's own tools");
   programmatic = attribute(DeviceAttribute::ComputeCapabilityMajor) >= kFirstProgrammatic &&
                  !diagnosis.noDependentLaunch;
   name = std::string(text) + ", " + arch + ", " + std::to_string(sms) + " multiprocessors";
@@ -152,16 +170,35 @@ int32_t CudaDevice::attribute(DeviceAttribute attribute) const {
   return value;
 }
 
-void CudaDevice::enter() const { driver->cuCtxSetCurrent(context); }
+bool CudaDevice::enter() {
+  if (failure.ok())
+    note(driver->cuCtxSetCurrent(context), "entering the device's context");
+  return failure.ok();
+}
+
+Status CudaDevice::checked(DriverResult result, const char *code, const std::string &what) {
+  if (!endsContext(result))
+    return driver->check(result, code, what);
+  note(result, what);
+  return failure;
+}
 
 void CudaDevice::note(DriverResult result, const std::string &what) {
   if (result == DriverResult::Success || !failure.ok())
     return;
+  lost = endsContext(result);
   // An earlier launch's failure arrives with any later call.
-  failure = driver->check(result, "INGOT-E6504", what,
-                          diagnosis.syncEach
-                              ? "report it with the output of selftest --simulate for this target"
-                              : "run again with --sync-each, which names the launch that fails");
+  std::string fix = diagnosis.syncEach
+                        ? "report it with the output of selftest --simulate for this target"
+                        : "run it with --sync-each, which names the launch that fails";
+  failure = lost ? driver->check(result, "INGOT-E6506", what,
+                                 "this process cannot use the GPU any more: end it and " + fix)
+                 : driver->check(result, "INGOT-E6504", what, fix);
+}
+
+void CudaDevice::fail(Status status) {
+  if (failure.ok())
+    failure = std::move(status);
 }
 
 template <class Text> void CudaDevice::settle(DriverResult result, const Text &what) {
@@ -180,10 +217,10 @@ int64_t CudaDevice::dimension(std::string_view dim) const {
 }
 
 uint64_t CudaDevice::availableMemory(uint64_t) const {
-  enter();
   constexpr uint64_t kept = 20; // leaves a twentieth to the driver's modules and graphs
   size_t free = 0, total = 0;
-  if (driver->cuMemGetInfo_v2(&free, &total) != DriverResult::Success)
+  if (lost || driver->cuCtxSetCurrent(context) != DriverResult::Success ||
+      driver->cuMemGetInfo_v2(&free, &total) != DriverResult::Success)
     return UINT64_MAX;
   return free - free / kept;
 }
@@ -210,18 +247,19 @@ Status CudaDevice::start(int64_t, uint64_t scratchBytes) {
 }
 
 Result<void *> CudaDevice::allocate(uint64_t bytes) {
-  enter();
+  if (!enter())
+    return failure;
   uint64_t whole = 0;
   DevicePointer memory = 0;
   if (__builtin_add_overflow(bytes, uint64_t{INGOT_BUFFER_ALIGNMENT}, &whole))
     return Status::error("INGOT-E6010", "a buffer is too large to address");
-  Status status = driver->check(driver->cuMemAlloc_v2(&memory, whole), "INGOT-E6010",
-                                "allocating " + std::to_string(bytes) + " bytes on the device");
+  Status status = checked(driver->cuMemAlloc_v2(&memory, whole), "INGOT-E6010",
+                          "allocating " + std::to_string(bytes) + " bytes on the device");
   if (!status.ok())
     return status;
   allocations.push_back(memory);
-  status = driver->check(driver->cuMemsetD8Async(memory, 0, whole, stream), "INGOT-E6504",
-                         "clearing device memory");
+  status = checked(driver->cuMemsetD8Async(memory, 0, whole, stream), "INGOT-E6504",
+                   "clearing device memory");
   if (!status.ok())
     return status;
   return reinterpret_cast<void *>(memory);
@@ -234,8 +272,8 @@ Result<void *> CudaDevice::adopt(std::span<const uint8_t> bytes) {
   Result<void *> memory = allocate(bytes.size());
   if (!memory.ok())
     return memory;
-  Status status = driver->check(ring->toDevice(addressOf(*memory), bytes.data(), bytes.size()),
-                                "INGOT-E6504", "copying weights to the device");
+  Status status = checked(ring->toDevice(addressOf(*memory), bytes.data(), bytes.size()),
+                          "INGOT-E6504", "copying weights to the device");
   if (!status.ok())
     return status;
   adopted[bytes.data()] = {*memory, bytes.size()};
@@ -243,7 +281,8 @@ Result<void *> CudaDevice::adopt(std::span<const uint8_t> bytes) {
 }
 
 Result<size_t> CudaDevice::loadLibrary(std::span<const uint8_t> code, const std::string &name) {
-  enter();
+  if (!enter())
+    return failure;
   if (!driver->isSimulator())
     if (Status status = verifyCubin(code, arch, name); !status.ok())
       return status;
@@ -251,7 +290,7 @@ Result<size_t> CudaDevice::loadLibrary(std::span<const uint8_t> code, const std:
   std::vector<uint64_t> copy(code.size() / sizeof(uint64_t) + 1);
   std::copy(code.begin(), code.end(), reinterpret_cast<uint8_t *>(copy.data()));
   cuda::Library library = nullptr;
-  Status status = driver->check(
+  Status status = checked(
       driver->cuLibraryLoadData(&library, copy.data(), nullptr, nullptr, 0, nullptr, nullptr, 0),
       "INGOT-E5021", "loading kernel library '" + name + "'");
   if (!status.ok())
@@ -262,21 +301,50 @@ Result<size_t> CudaDevice::loadLibrary(std::span<const uint8_t> code, const std:
 
 Result<DeviceKernel> CudaDevice::kernel(size_t library, const std::string &symbol,
                                         const KernelShape &shape) {
+  if (!enter())
+    return failure;
+  for (size_t i = 0; i < shape.tensorMaps.size(); ++i)
+    if (std::string fault = tensorMapFault(shape.tensorMaps[i]); !fault.empty())
+      return Status::error("INGOT-E5012",
+                           "tensor map " + std::to_string(i) + " of buffer " +
+                               std::to_string(shape.tensorMaps[i].buffer) + " has " + fault,
+                           "rebuild the engine");
+  const char *code = "INGOT-E5021";
   cuda::Kernel kernel = nullptr;
   cuda::Function function = nullptr;
-  const char *code = "INGOT-E5021";
-  Status status = driver->check(
-      driver->cuLibraryGetKernel(&kernel, libraries[library], symbol.c_str()), code, "finding it");
-  if (status.ok() && shape.sharedBytes > kUsualSharedBytes)
-    status = driver->check(
-        driver->cuKernelSetAttribute(cuda::FunctionAttribute::MaxDynamicSharedBytes,
-                                     int32_t(shape.sharedBytes), kernel, device),
-        code, "giving it " + std::to_string(shape.sharedBytes) + " bytes of shared memory");
+  Status status = checked(driver->cuLibraryGetKernel(&kernel, libraries[library], symbol.c_str()),
+                          code, "finding it");
   if (status.ok())
-    status = driver->check(driver->cuKernelGetFunction(&function, kernel), code, "loading it");
+    status = prepareKernel(kernel, shape);
+  if (status.ok())
+    status = checked(driver->cuKernelGetFunction(&function, kernel), code, "loading it");
+  // The driver may put loading off to the first launch, and wait there for all that runs.
+  if (status.ok())
+    status = checked(driver->cuFuncLoad(function), code, "loading it");
   if (!status.ok())
     return status;
   return DeviceKernel{function, shape, symbol};
+}
+
+/// Decision 0073 says why.
+Status CudaDevice::prepareKernel(cuda::Kernel kernel, const KernelShape &shape) {
+  const char *code = "INGOT-E5021";
+  if (shape.sharedBytes > INT_MAX)
+    return Status::error(code,
+                         "it wants " + std::to_string(shape.sharedBytes) +
+                             " bytes of shared memory, which no device has",
+                         "rebuild the engine");
+  if (shape.sharedBytes > 0)
+    if (Status status = checked(
+            driver->cuKernelSetAttribute(cuda::FunctionAttribute::MaxDynamicSharedBytes,
+                                         int32_t(shape.sharedBytes), kernel, device),
+            code, "giving it " + std::to_string(shape.sharedBytes) + " bytes of shared memory");
+        !status.ok())
+      return status;
+  return checked(
+      driver->cuKernelSetAttribute(cuda::FunctionAttribute::PreferredSharedMemoryCarveout,
+                                   int32_t(cuda::SharedMemoryCarveout::MostShared), kernel, device),
+      code, "asking for the most shared memory");
 }
 
 /// Everything that the driver was told of a launch, for messages.
@@ -295,14 +363,19 @@ static std::string describe(const DeviceLaunch &launch, const char *doing) {
 }
 
 void CudaDevice::launch(const DeviceLaunch &launch) {
+  if (!enter())
+    return;
   uint32_t grid[3];
   for (int axis = 0; axis < 3; ++axis) {
     if (launch.grid[axis] <= 0)
       return;
     constexpr int64_t limits[] = {INT_MAX, USHRT_MAX, USHRT_MAX};
     if (launch.grid[axis] > limits[axis])
-      return note(DriverResult::InvalidValue,
-                  describe(launch, "launching") + ", a grid that is too large");
+      return fail(Status::error("INGOT-E6504",
+                                describe(launch, "launching") + ": the device's largest grid is " +
+                                    std::to_string(limits[0]) + "x" + std::to_string(limits[1]) +
+                                    "x" + std::to_string(limits[2]),
+                                "rebuild the engine"));
     grid[axis] = uint32_t(launch.grid[axis]);
   }
   if (!bindArguments(launch))
@@ -322,21 +395,38 @@ bool CudaDevice::bindArguments(const DeviceLaunch &launch) {
   arguments.clear();
   for (uint64_t &value : values)
     arguments.push_back(&value);
-  const std::vector<TensorMapRecipe> &recipes = launch.kernel->shape.tensorMaps;
-  maps.resize(recipes.size());
-  for (size_t i = 0; i < maps.size(); ++i) {
-    DriverResult result = encodeTensorMap(*driver, recipes[i], values[recipes[i].buffer], maps[i]);
-    if (result != DriverResult::Success) {
-      note(result, describe(launch, "encoding a tensor map of"));
+  for (const TensorMapRecipe &recipe : launch.kernel->shape.tensorMaps) {
+    const cuda::TensorMap *map = tensorMap(recipe, launch);
+    if (!map)
       return false;
-    }
-    arguments.push_back(&maps[i]);
+    arguments.push_back(const_cast<cuda::TensorMap *>(map));
   }
   return true;
 }
 
+const cuda::TensorMap *CudaDevice::tensorMap(const TensorMapRecipe &recipe,
+                                             const DeviceLaunch &launch) {
+  DevicePointer address = values[recipe.buffer];
+  std::array<uint64_t, 5> key = {address, recipe.rows, recipe.rowBytes, recipe.boxRows,
+                                 recipe.boxBytes};
+  if (auto known = maps.find(key); known != maps.end())
+    return &known->second;
+  std::string what = "making the tensor map of buffer " + std::to_string(recipe.buffer) + ", for " +
+                     describe(launch, "launching");
+  if (address % kTensorMapAlignment) {
+    fail(Status::error("INGOT-E6504",
+                       what + ": the buffer's address " + std::to_string(address) +
+                           " is no multiple of " + std::to_string(kTensorMapAlignment),
+                       "rebuild the engine"));
+    return nullptr;
+  }
+  cuda::TensorMap map = {};
+  DriverResult result = encodeTensorMap(*driver, recipe, address, map);
+  note(result, what);
+  return result == DriverResult::Success ? &maps.emplace(key, map).first->second : nullptr;
+}
+
 void CudaDevice::launchAlone(const DeviceLaunch &launch, const uint32_t (&grid)[3]) {
-  enter();
   const KernelShape &shape = launch.kernel->shape;
   cuda::LaunchAttribute attributes[2] = {};
   cuda::LaunchConfig config = {grid[0],
@@ -392,16 +482,15 @@ void CudaDevice::recordLaunch(const DeviceLaunch &launch, const uint32_t (&grid)
 }
 
 void CudaDevice::copy(void *destination, const void *source, uint64_t bytes) {
-  if (bytes == 0)
+  if (bytes == 0 || !enter())
     return;
-  if (!graph) {
-    enter();
+  if (!graph)
     return settle(
         driver->cuMemcpyDtoDAsync_v2(addressOf(destination), addressOf(source), bytes, stream),
         "copying on the device");
-  }
   cuda::GraphNodeParameters parameters = {};
   parameters.type = cuda::GraphNodeType::Memcpy;
+  parameters.memcpy.context = context;
   cuda::Memcpy3d &box = parameters.memcpy.copy;
   box.sourceType = box.targetType = cuda::MemoryType::Device;
   box.sourceDevice = addressOf(source);
@@ -412,32 +501,29 @@ void CudaDevice::copy(void *destination, const void *source, uint64_t bytes) {
 }
 
 void CudaDevice::zero(void *destination, uint64_t bytes) {
-  enter();
-  if (bytes)
+  if (bytes && enter())
     settle(driver->cuMemsetD8Async(addressOf(destination), 0, bytes, stream),
            "clearing device memory");
 }
 
 void CudaDevice::write(void *destination, const void *hostSource, uint64_t bytes) {
-  enter();
-  settle(ring->toDevice(addressOf(destination), hostSource, bytes), "writing to the device");
+  if (enter())
+    settle(ring->toDevice(addressOf(destination), hostSource, bytes), "writing to the device");
 }
 
 Status CudaDevice::read(void *hostDestination, const void *source, uint64_t bytes) {
-  enter();
-  if (failure.ok())
+  if (enter())
     note(ring->fromDevice(hostDestination, addressOf(source), bytes), "reading from the device");
   return failure;
 }
 
 void CudaDevice::startRead(const void *source, uint64_t bytes) {
-  enter();
-  note(reads->start(addressOf(source), bytes), "starting a read from the device");
+  if (enter())
+    note(reads->start(addressOf(source), bytes), "starting a read from the device");
 }
 
 Status CudaDevice::finishRead(void *hostDestination) {
-  enter();
-  if (failure.ok())
+  if (enter())
     note(reads->finish(hostDestination), "reading from the device");
   return failure;
 }
@@ -448,15 +534,14 @@ bool CudaDevice::replay(uint64_t key) {
   auto known = recordings.find(key);
   if (known == recordings.end())
     return false;
-  enter();
-  note(driver->cuGraphLaunch(known->second, stream), "launching a graph");
+  if (enter())
+    note(driver->cuGraphLaunch(known->second, stream), "launching a graph");
   return true;
 }
 
 void CudaDevice::beginRecording(uint64_t key) {
-  if (diagnosis.noGraphs || diagnosis.syncEach)
+  if (diagnosis.noGraphs || diagnosis.syncEach || !enter())
     return;
-  enter();
   recordingKey = key;
   lastNode = nullptr;
   lastIsKernel = false;
@@ -483,7 +568,8 @@ void CudaDevice::endRecording() {
     return;
   cuda::GraphExec executable = nullptr;
   if (failure.ok())
-    note(driver->cuGraphInstantiateWithFlags(&executable, graph, 0), "instantiating a graph");
+    note(driver->cuGraphInstantiateWithFlags(&executable, graph, 0),
+         "instantiating a graph, which --no-graphs does without");
   driver->cuGraphDestroy(graph);
   graph = nullptr;
   if (!executable)
@@ -496,8 +582,8 @@ void CudaDevice::forget(uint64_t key) {
   auto known = recordings.find(key);
   if (known == recordings.end())
     return;
-  enter();
-  note(driver->cuStreamSynchronize(stream), "waiting for a graph");
+  if (enter())
+    note(driver->cuStreamSynchronize(stream), "waiting for a graph");
   driver->cuGraphExecDestroy(known->second);
   recordings.erase(known);
 }
@@ -505,19 +591,17 @@ void CudaDevice::forget(uint64_t key) {
 //===- Timing -------------------------------------------------------------------------------===//
 
 Status CudaDevice::startTimer() {
-  enter();
   for (cuda::Event *event : {&timerStart, &timerEnd})
-    if (!*event)
+    if (!*event && enter())
       note(driver->cuEventCreate(event, cuda::EventFlags::Default), "making an event");
-  if (failure.ok())
+  if (enter())
     note(driver->cuEventRecord(timerStart, stream), "recording an event");
   return failure;
 }
 
 Result<double> CudaDevice::stopTimer() {
-  enter();
   float milliseconds = 0;
-  if (failure.ok())
+  if (enter())
     note(driver->cuEventRecord(timerEnd, stream), "recording an event");
   if (failure.ok())
     note(driver->cuEventSynchronize(timerEnd), "waiting for an event");

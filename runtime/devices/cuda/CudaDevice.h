@@ -7,6 +7,7 @@
 #include "runtime/devices/cuda/PinnedReads.h"
 #include "runtime/devices/cuda/PinnedRing.h"
 
+#include <array>
 #include <map>
 
 namespace ingot::runtime {
@@ -70,17 +71,27 @@ public:
 private:
   CudaDevice() = default;
   Status configureSimulator(const CudaOptions &options);
+  Status takeContext(int32_t ordinal);
   Status readFacts();
+  /// 0 where the driver does not know it.
   int32_t attribute(cuda::DeviceAttribute attribute) const;
-  /// Makes the context current on the calling thread.
-  void enter() const;
-  /// Keeps the first failure of calls that cannot report one. `what` was being done.
+  /// Makes the context current on the calling thread; false after the first failure, when nothing
+  /// is asked of the driver any more.
+  bool enter();
+  /// Success, or an error with `code`: the device's failure where the context is at its end.
+  Status checked(cuda::DriverResult result, const char *code, const std::string &what);
+  Status prepareKernel(cuda::Kernel kernel, const KernelShape &shape);
+  /// Keeps the first failure: INGOT-E6504, or E6506 where the context is at its end. `what` was
+  /// being done.
   void note(cuda::DriverResult result, const std::string &what);
+  void fail(Status status);
   /// `note` of what was put on the stream; waits for it first where that is asked for. `what`: a
   /// text, or a function that makes one, which only a failure calls.
   template <class Text> void settle(cuda::DriverResult result, const Text &what);
   /// The arguments of a launch in the driver's form; false: it cannot be made, which was noted.
   bool bindArguments(const DeviceLaunch &launch);
+  /// Made once for an address and a recipe; null: it cannot be made, which was noted.
+  const cuda::TensorMap *tensorMap(const TensorMapRecipe &recipe, const DeviceLaunch &launch);
   void launchAlone(const DeviceLaunch &launch, const uint32_t (&grid)[3]);
   void recordLaunch(const DeviceLaunch &launch, const uint32_t (&grid)[3]);
   cuda::DriverResult addNode(cuda::GraphNodeParameters &parameters);
@@ -101,8 +112,10 @@ private:
   std::unique_ptr<PinnedReads> reads;
   std::vector<uint64_t> values; ///< of the launch being made
   std::vector<void *> arguments;
-  std::vector<cuda::TensorMap> maps;
-  Status failure;
+  /// What has been encoded: the map of an address and a recipe.
+  std::map<std::array<uint64_t, 5>, cuda::TensorMap> maps;
+  Status failure;    ///< the first one; every later call returns it
+  bool lost = false; ///< the failure ended the context
   cuda::Event timerStart = nullptr, timerEnd = nullptr; ///< made on first use
 
   /// The program being recorded, and what was recorded before.

@@ -6,6 +6,33 @@
 
 namespace ingot::runtime {
 
+using cuda::DriverResult;
+
+bool endsContext(DriverResult result) {
+  switch (result) {
+  case DriverResult::Deinitialized:
+  case DriverResult::EccUncorrectable:
+  case DriverResult::NvlinkUncorrectable:
+  case DriverResult::Contained:
+  case DriverResult::IllegalAddress:
+  case DriverResult::LaunchTimeout:
+  case DriverResult::ContextIsDestroyed:
+  case DriverResult::Assert:
+  case DriverResult::HardwareStackError:
+  case DriverResult::IllegalInstruction:
+  case DriverResult::MisalignedAddress:
+  case DriverResult::InvalidAddressSpace:
+  case DriverResult::InvalidPc:
+  case DriverResult::LaunchFailed:
+  case DriverResult::TensorMemoryLeak:
+  case DriverResult::MpsClientTerminated:
+  case DriverResult::ExternalDevice:
+    return true;
+  default:
+    return false;
+  }
+}
+
 Result<std::unique_ptr<Driver>> Driver::load(const std::string &library) {
   std::unique_ptr<Driver> driver(new Driver());
   // Never closed: the driver has threads and the simulator state of their own.
@@ -30,6 +57,8 @@ Status Driver::resolve(const std::string &library) {
   INGOT_DRIVER_FUNCTIONS(INGOT_RESOLVE)
   INGOT_SIMULATOR_FUNCTIONS(INGOT_RESOLVE)
 #undef INGOT_RESOLVE
+  if (Status status = checkVersion(library); !status.ok())
+    return status;
   const char *missing = nullptr;
 #define INGOT_REQUIRE(name, ...)                                                                   \
   if (!name && !missing)                                                                           \
@@ -43,9 +72,26 @@ Status Driver::resolve(const std::string &library) {
   return {};
 }
 
-Status Driver::check(cuda::DriverResult result, const char *code, const std::string &what,
+Status Driver::checkVersion(const std::string &library) const {
+  constexpr int32_t perMajor = 1000, perMinor = 10;
+  auto text = [](int32_t version) {
+    return std::to_string(version / perMajor) + "." + std::to_string(version % perMajor / perMinor);
+  };
+  int32_t version = 0;
+  if (!cuDriverGetVersion || cuDriverGetVersion(&version) != DriverResult::Success)
+    return Status::error("INGOT-E6501", "'" + library + "' is no CUDA driver",
+                         "install the NVIDIA driver, or use a target of the host");
+  if (version >= minimumVersion)
+    return {};
+  return Status::error("INGOT-E6501",
+                       "the CUDA driver '" + library + "' is of CUDA " + text(version) +
+                           ", and engines need one of CUDA " + text(minimumVersion) + " or newer",
+                       "install a newer NVIDIA driver (580 on Linux)");
+}
+
+Status Driver::check(DriverResult result, const char *code, const std::string &what,
                      std::string_view fix) const {
-  if (result == cuda::DriverResult::Success)
+  if (result == DriverResult::Success)
     return {};
   const char *name = nullptr, *text = nullptr;
   cuGetErrorName(result, &name);

@@ -31,24 +31,36 @@ enum class DriverResult : uint32_t {
   InvalidValue = 1,
   OutOfMemory = 2,
   NotInitialized = 3,
+  Deinitialized = 4,
   NoDevice = 100,
   InvalidDevice = 101,
   InvalidImage = 200,
   InvalidContext = 201,
   NoBinaryForGpu = 209,
+  EccUncorrectable = 214,
   InvalidPtx = 218,
+  NvlinkUncorrectable = 220,
   UnsupportedPtxVersion = 222,
+  Contained = 226,
   InvalidHandle = 400,
   NotFound = 500,
   NotReady = 600,
   IllegalAddress = 700,
   LaunchOutOfResources = 701,
   LaunchTimeout = 702,
+  ContextIsDestroyed = 709,
+  Assert = 710,
+  HardwareStackError = 714,
   IllegalInstruction = 715,
   MisalignedAddress = 716,
+  InvalidAddressSpace = 717,
+  InvalidPc = 718,
   LaunchFailed = 719,
+  TensorMemoryLeak = 721,
   NotPermitted = 800,
   NotSupported = 801,
+  MpsClientTerminated = 810,
+  ExternalDevice = 911,
   InvalidClusterSize = 912,
   Unknown = 999,
 };
@@ -89,6 +101,9 @@ enum class FunctionAttribute : uint32_t {
   PreferredSharedMemoryCarveout = 9,
   NonPortableClusterSizeAllowed = 14,
 };
+
+/// Values of FunctionAttribute::PreferredSharedMemoryCarveout are percents, or the driver's choice.
+enum class SharedMemoryCarveout : int32_t { Default = -1, MostL1 = 0, MostShared = 100 };
 
 enum class StreamFlags : uint32_t { Default = 0, NonBlocking = 1 };
 enum class EventFlags : uint32_t { Default = 0, BlockingSync = 1, DisableTiming = 2 };
@@ -149,7 +164,9 @@ static_assert(sizeof(KernelNodeParameters) == 72);
 
 enum class MemoryType : uint32_t { Host = 1, Device = 2, Unified = 4 };
 
-/// A copy of a box. A plain copy sets widthBytes, height = depth = 1 and zero offsets.
+/// A copy of a box. A plain copy sets widthBytes, height = depth = 1 and zero offsets. A pitch of 0
+/// is none, as is a height of 0 where the depth is 1; a pitch that is given is at least as large as
+/// the width and at most 2^31 - 1, so a plain copy of more bytes must leave it out.
 struct Memcpy3d {
   size_t sourceXBytes, sourceY, sourceZ, sourceLod;
   MemoryType sourceType;
@@ -172,7 +189,7 @@ static_assert(sizeof(Memcpy3d) == 200);
 struct MemcpyNodeParameters {
   int32_t flags;    // 0
   int32_t reserved; // 0
-  Context context;
+  Context context;  // never null
   Memcpy3d copy;
 };
 static_assert(sizeof(MemcpyNodeParameters) == 216);
@@ -322,6 +339,7 @@ struct SimulatorCounters {
   X(cuLibraryUnload, Library library)                                                              \
   X(cuLibraryGetKernel, Kernel *kernel, Library library, const char *name)                         \
   X(cuKernelGetFunction, Function *function, Kernel kernel)                                        \
+  X(cuFuncLoad, Function function)                                                                 \
   X(cuKernelSetAttribute, FunctionAttribute attribute, int32_t value, Kernel kernel,               \
     DeviceOrdinal device)                                                                          \
   X(cuKernelGetAttribute, int32_t *value, FunctionAttribute attribute, Kernel kernel,              \

@@ -7,6 +7,12 @@
 
 namespace ingot::runtime {
 
+/// Why no tensor map can be made of `recipe`, by the limits that the driver states; empty: one can.
+std::string tensorMapFault(const TensorMapRecipe &recipe);
+
+/// Bytes that the address of a tensor map's buffer is a multiple of.
+inline constexpr uint64_t kTensorMapAlignment = 16;
+
 /// Encodes `recipe` for the buffer at `address` as a matrix of 8-byte elements without swizzle,
 /// whose copies fill with zeros. The driver refuses what the device cannot copy.
 cuda::DriverResult encodeTensorMap(const Driver &driver, const TensorMapRecipe &recipe,

@@ -71,8 +71,8 @@ TEST_F(CudaDeviceTest, AFailedLaunchIsReportedByTheNextRead) {
   launch(int64_t{1} << 40, 1000); // reads beyond both buffers
   float value = 0;
   Status status = device->read(&value, out, sizeof value);
-  EXPECT_EQ(status.code(), "INGOT-E6504") << status.toString();
-  EXPECT_EQ(device->read(&value, out, sizeof value).code(), "INGOT-E6504");
+  EXPECT_EQ(status.code(), "INGOT-E6506") << status.toString();
+  EXPECT_EQ(device->read(&value, out, sizeof value).code(), "INGOT-E6506");
 }
 
 TEST_F(CudaDeviceTest, WithAWaitAfterEachTheFailureNamesTheLaunch) {

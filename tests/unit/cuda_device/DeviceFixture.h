@@ -52,7 +52,7 @@ protected:
   void SetUp() override { open({}); }
 
   /// Puts functions of a test in the place of the simulator's.
-  virtual void plantFaults(Driver &driver) {}
+  virtual void plantFaults(Driver &) {}
 
   void open(CudaOptions options) {
     device.reset();

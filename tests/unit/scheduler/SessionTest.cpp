@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Requests through a toy engine: what a request gets never depends on who runs beside it.
+#include "runtime/devices/host/HostDevice.h"
 #include "tests/unit/engine/ToyEngine.h"
 
 #include <cmath>
@@ -150,6 +151,46 @@ TEST(SessionTest, WorkingAheadChangesNothing) {
     EXPECT_EQ(ahead->counters().generatedTokens, plain->counters().generatedTokens);
     EXPECT_EQ(ahead->counters().promptTokens, plain->counters().promptTokens);
   }
+}
+
+namespace {
+
+/// Fails for good at the `last` read, as a GPU whose context is lost.
+class LostDevice final : public HostDevice {
+public:
+  explicit LostDevice(int last) : HostDevice(1), left(last) {}
+  Status read(void *hostDestination, const void *source, uint64_t bytes) override {
+    if (left-- <= 0)
+      return Status::error("INGOT-E6506", "the context is lost");
+    return HostDevice::read(hostDestination, source, bytes);
+  }
+
+private:
+  int left;
+};
+
+} // namespace
+
+TEST(SessionTest, EndsWithTheErrorOfALostDevice) {
+  AlignedBytes bytes(makeToyEngine());
+  auto file = EngineFile::openBytes(bytes.view(), ".", {true});
+  ASSERT_TRUE(file.ok());
+  auto session = Session::createOn(std::make_unique<LostDevice>(2), std::move(*file), {});
+  ASSERT_TRUE(session.ok()) << session.status().toString();
+  Request request = makeRequest(0);
+  request.sampling.ignoreEos = true;
+  request.sampling.maxTokens = 20;
+  ASSERT_TRUE((*session)->submit(request).ok());
+  int steps = 0;
+  Result<bool> active = true;
+  for (; active.ok() && *active; ++steps)
+    active = (*session)->step();
+  EXPECT_LT(steps, 20);
+  for (int again = 0; again < 5; ++again) {
+    EXPECT_EQ(active.status().code(), "INGOT-E6506");
+    active = (*session)->step();
+  }
+  EXPECT_EQ((*session)->score(std::vector<int32_t>{1, 2, 3}).status().code(), "INGOT-E6506");
 }
 
 TEST(SessionTest, TheHostIsOneStepBehind) {
