@@ -2,9 +2,9 @@
 // Loading (allocate, resolve, check against the plan) and running (evaluate, launch).
 #include "runtime/engine/Executor.h"
 
+#include "runtime/devices/host/CpuCount.h"
 #include "runtime/engine/Coverage.h"
 #include "runtime/engine/Verify.h"
-#include "runtime/engine/WeightFill.h"
 #include "runtime/schema/KernelAbi.h"
 
 #include <algorithm>
@@ -117,6 +117,7 @@ Status Executor::allocate() {
           executionDevice->start(memoryPlan.threads, chosen->memory()->scratch_bytes_per_thread());
       !status.ok())
     return status;
+  weightFiller.emplace(*executionDevice, usableCpus());
   Result<void *> arena = executionDevice->allocate(memoryPlan.arenaBytes);
   if (!arena.ok())
     return std::move(arena).status();
@@ -151,7 +152,7 @@ Result<void *> Executor::weightMemory(uint32_t index) {
   if (!allocated.ok())
     return allocated;
   memory = *allocated;
-  fillWeight(*executionDevice, memory, weight);
+  weightFiller->fill(memory, weight);
   return memory;
 }
 
@@ -429,6 +430,17 @@ void Executor::write(uint32_t buffer, const void *source, uint64_t bytes) {
 
 Status Executor::read(uint32_t buffer, void *destination, uint64_t bytes) {
   return executionDevice->read(destination, bases[buffer], std::min(bytes, bufferBytes(buffer)));
+}
+
+void Executor::zero(uint32_t buffer, uint64_t bytes) {
+  executionDevice->zero(bases[buffer], std::min(bytes, bufferBytes(buffer)));
+}
+
+Status Executor::makeValues(uint32_t buffer, double low, double high, uint64_t key) {
+  std::vector<int64_t> shape = shapeOf(buffer);
+  uint64_t columns = shape.empty() ? 1 : uint64_t(std::max<int64_t>(shape.back(), 1));
+  return weightFiller->fillRows(bases[buffer], chosen->buffers()->Get(buffer)->dtype(), columns,
+                                bufferBytes(buffer), {low, high}, key);
 }
 
 void Executor::copy(uint32_t target, uint64_t targetOffset, uint32_t source, uint64_t sourceOffset,

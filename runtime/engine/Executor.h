@@ -5,6 +5,7 @@
 #include "runtime/devices/Device.h"
 #include "runtime/engine/EngineFile.h"
 #include "runtime/engine/MemoryPlan.h"
+#include "runtime/engine/WeightFill.h"
 
 #include <map>
 #include <optional>
@@ -61,6 +62,11 @@ public:
   void write(uint32_t buffer, const void *source, uint64_t bytes);
   /// INGOT-E6504 when the device failed since the last read.
   Status read(uint32_t buffer, void *destination, uint64_t bytes);
+  /// Zeroes the front of a buffer in the arena.
+  void zero(uint32_t buffer, uint64_t bytes);
+  /// Fills a buffer in the arena, at the step's shape, with numbers from `low` to `high` that `key`
+  /// names. INGOT-E5006 when its type cannot be filled.
+  Status makeValues(uint32_t buffer, double low, double high, uint64_t key);
   /// Copies bytes at the front of `source`, from `sourceOffset` on, to `target` from `targetOffset`
   /// on; both buffers lie in the arena and hold them.
   void copy(uint32_t target, uint64_t targetOffset, uint32_t source, uint64_t sourceOffset,
@@ -114,6 +120,7 @@ private:
   std::vector<int64_t> dims;              ///< of the current step
   std::vector<uint8_t *> bases;           ///< of every buffer
   std::map<uint32_t, void *> madeWeights; ///< those with a fill, by index
+  std::optional<WeightFiller> weightFiller;
   std::vector<DeviceKernel> kernels;
   std::vector<std::vector<Step>> programs;
   std::vector<void *> bufferArgs; ///< room for the longest argument list

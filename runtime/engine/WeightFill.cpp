@@ -6,9 +6,13 @@
 #include "runtime/engine/Verify.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <cstring>
+#include <functional>
 #include <optional>
+#include <system_error>
+#include <thread>
 
 namespace ingot::runtime {
 namespace {
@@ -130,28 +134,61 @@ std::vector<Band> bandsOf(const schema::Fill &fill) {
   return bands;
 }
 
+/// Tiles that a thread makes before it asks for more; fewer elements are not worth a thread.
+constexpr uint64_t kElementsAtOnce = 1 << 16;
+
+/// Calls `work` for each of [0, count) on up to `threads` threads, of which the caller is one, in
+/// runs of `atOnce`.
+void onThreads(int threads, uint64_t count, uint64_t atOnce,
+               const std::function<void(uint64_t index)> &work) {
+  std::atomic<uint64_t> next{0};
+  auto takeRuns = [&] {
+    for (uint64_t first; (first = next.fetch_add(atOnce)) < count;)
+      for (uint64_t index = first; index < std::min(first + atOnce, count); ++index)
+        work(index);
+  };
+  std::vector<std::thread> helpers;
+  uint64_t runs = (count + atOnce - 1) / atOnce;
+  try {
+    while (int(helpers.size()) + 1 < threads && helpers.size() + 1 < runs)
+      helpers.emplace_back(takeRuns);
+  } catch (const std::system_error &) {
+    // The system has no more threads: those that there are do all of it.
+  }
+  takeRuns();
+  for (std::thread &helper : helpers)
+    helper.join();
+}
+
 class TileMaker {
 public:
-  explicit TileMaker(const schema::Weight &weight)
-      : fill(*weight.fill()), tiles(weight),
-        elements(elementTable(weight.dtype(), fill.low(), fill.high())),
+  TileMaker(const schema::Weight &weight, const std::vector<uint32_t> &elements, int threads)
+      : fill(*weight.fill()), tiles(weight), threads(threads), elements(elements),
         rowPlaces(placesAlong(0, tiles.rows)), columnPlaces(placesAlong(1, fill.columns())) {}
 
   /// The bytes of `count` tiles from tile `first` on.
   std::vector<uint8_t> make(uint64_t first, uint64_t count) const {
     std::vector<uint8_t> bytes(count * tiles.bytes());
-    for (uint64_t i = 0; i < count; ++i) {
-      uint8_t *tile = bytes.data() + i * tiles.bytes();
-      if (fill.padding())
-        for (uint64_t place = 0; place < tiles.places; ++place)
-          put(tile, place, fill.padding());
-      for (uint64_t row = 0; row < tiles.rows; ++row)
-        makeRow((first + i) * tiles.rows + row, rowPlaces[row], tile);
-    }
+    uint64_t atOnce = std::max<uint64_t>(kElementsAtOnce / tiles.places, 1);
+    auto makeTile = tiles.bits == 4    ? &TileMaker::makeTile<4>
+                    : tiles.bits == 8  ? &TileMaker::makeTile<8>
+                    : tiles.bits == 16 ? &TileMaker::makeTile<16>
+                                       : &TileMaker::makeTile<32>;
+    onThreads(threads, count, atOnce, [&](uint64_t index) {
+      (this->*makeTile)(first + index, bytes.data() + index * tiles.bytes());
+    });
     return bytes;
   }
 
 private:
+  template <int Bits> void makeTile(uint64_t index, uint8_t *tile) const {
+    if (fill.padding())
+      for (uint64_t place = 0; place < tiles.places; ++place)
+        put<Bits>(tile, place, fill.padding());
+    for (uint64_t row = 0; row < tiles.rows; ++row)
+      makeRow<Bits>(index * tiles.rows + row, rowPlaces[row], tile);
+  }
+
   /// What each index below `extent` along `axis` adds to an element's place in a tile.
   std::vector<uint32_t> placesAlong(uint32_t axis, uint64_t extent) const {
     std::vector<uint32_t> places(extent);
@@ -165,18 +202,14 @@ private:
     return places;
   }
 
-  void put(uint8_t *tile, uint64_t place, uint32_t element) const {
-    if (tiles.bits == 4) {
+  template <int Bits> static void put(uint8_t *tile, uint64_t place, uint32_t element) {
+    if constexpr (Bits == 4) {
       uint8_t &pair = tile[place / 2];
       int shift = place % 2 ? 4 : 0;
       pair = uint8_t((pair & (0xf0 >> shift)) | ((element & 0xf) << shift));
-      return;
+    } else {
+      std::memcpy(tile + place * (Bits / 8), &element, Bits / 8); // little-endian, as files are
     }
-    uint8_t *at = tile + place * (tiles.bits / 8);
-    if (tiles.bits == 8)
-      *at = uint8_t(element);
-    else
-      std::memcpy(at, &element, tiles.bits == 16 ? 2 : 4); // little-endian, as engine files are
   }
 
   /// The part that stored row `row` belongs to and its row there; null for padding.
@@ -198,24 +231,28 @@ private:
     return {nullptr, 0};
   }
 
-  void makeRow(uint64_t row, uint64_t rowPlace, uint8_t *tile) const {
+  template <int Bits> void makeRow(uint64_t row, uint64_t rowPlace, uint8_t *tile) const {
     auto [part, own] = find(row);
     if (!part)
       return;
     uint64_t columns = fill.columns();
     uint64_t hashes = (columns + kNumbersPerHash - 1) / kNumbersPerHash;
     uint64_t first = own % fill.period() * hashes;
+    const uint32_t *places = columnPlaces.data(), *table = elements.data();
+    uint64_t key = part->key();
     for (uint64_t i = 0; i < hashes; ++i) {
-      uint64_t hash = mix(part->key() + (first + i) * 0x9E3779B97F4A7C15u);
+      uint64_t hash = mix(key + (first + i) * 0x9E3779B97F4A7C15u);
       uint64_t end = std::min(columns, (i + 1) * kNumbersPerHash);
       for (uint64_t k = i * kNumbersPerHash; k < end; ++k, hash >>= 16)
-        put(tile, rowPlace + columnPlaces[k], elements[hash % kNumbers]);
+        put<Bits>(tile, rowPlace + places[k], table[hash % kNumbers]);
     }
   }
 
   const schema::Fill &fill;
   Tiles tiles;
-  std::vector<uint32_t> elements, rowPlaces, columnPlaces;
+  int threads;
+  const std::vector<uint32_t> &elements;
+  std::vector<uint32_t> rowPlaces, columnPlaces;
 };
 
 //===- Verification -------------------------------------------------------------------------===//
@@ -306,9 +343,19 @@ Status verifyFill(const schema::Weight &weight) {
                        "rebuild the engine");
 }
 
-void fillWeight(Device &device, void *memory, const schema::Weight &weight) {
+const std::vector<uint32_t> &WeightFiller::tableFor(DType type, double low, double high) {
+  if (tables.size() >= kMostTables)
+    tables.clear();
+  std::vector<uint32_t> &table = tables[{type, low, high}];
+  if (table.empty())
+    table = elementTable(type, low, high);
+  return table;
+}
+
+void WeightFiller::fill(void *memory, const schema::Weight &weight) {
   Tiles tiles(weight);
-  TileMaker maker(weight);
+  TileMaker maker(weight, tableFor(weight.dtype(), weight.fill()->low(), weight.fill()->high()),
+                  threads);
   auto *bytes = static_cast<uint8_t *>(memory);
   uint64_t done = 0;
   auto makeUntil = [&](uint64_t end) { // tiles that belong to no band as a whole
@@ -331,6 +378,26 @@ void fillWeight(Device &device, void *memory, const schema::Weight &weight) {
     done = end;
   }
   makeUntil(tiles.count);
+}
+
+Status WeightFiller::fillRows(void *memory, DType type, uint64_t columns, uint64_t bytes,
+                              std::pair<double, double> range, uint64_t key) {
+  uint64_t rowBytes = std::max<uint64_t>(columns * uint64_t(bitsOf(type)) / 8, 1);
+  uint64_t rows = bytes / rowBytes;
+  // An odd period: rows that repeat would hide a tile taken for another.
+  uint64_t period = (std::clamp<uint64_t>(kLongestPattern / rowBytes, 2, rows + 2) - 1) | 1;
+  std::vector<schema::FillPart> parts = {{key, rows}};
+  std::vector<schema::LayoutDigit> digits = {{1, rows, 0}, {1, columns, 1}};
+  flatbuffers::FlatBufferBuilder builder;
+  auto fill = schema::CreateFillDirect(builder, range.first, range.second, &parts, 0, period,
+                                       columns, &digits);
+  builder.Finish(schema::CreateWeightDirect(builder, "made values", type, "", nullptr, "", 0, 0,
+                                            bytes, nullptr, fill));
+  const auto &weight = *flatbuffers::GetRoot<schema::Weight>(builder.GetBufferPointer());
+  if (Status status = verifyFill(weight); !status.ok())
+    return status;
+  this->fill(memory, weight);
+  return {};
 }
 
 } // namespace ingot::runtime

@@ -86,7 +86,7 @@ void makeWeights(const ingot::schema::Engine &engine) {
   for (const ingot::schema::Weight *weight : *engine.weights())
     if (weight->fill() && weight->bytes() <= uint64_t(1) << 20) {
       std::vector<uint8_t> memory(weight->bytes());
-      fillWeight(device, memory.data(), *weight);
+      WeightFiller(device, 2).fill(memory.data(), *weight);
     }
 }
 

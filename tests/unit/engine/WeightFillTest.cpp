@@ -40,8 +40,10 @@ struct Made {
     const Weight &weight = table();
     EXPECT_TRUE(verifyFill(weight).ok()) << verifyFill(weight).toString();
     HostDevice device(1);
-    std::vector<uint8_t> memory(bytes, 0xee);
-    fillWeight(device, memory.data(), weight);
+    std::vector<uint8_t> memory(bytes, 0xee), byOne(bytes, 0xee);
+    WeightFiller(device, 3).fill(memory.data(), weight);
+    WeightFiller(device, 1).fill(byOne.data(), weight);
+    EXPECT_EQ(memory, byOne);
     return memory;
   }
 
@@ -166,6 +168,40 @@ TEST(WeightFillTest, NarrowFloatsCoverTheirRangeWithoutSpecialValues) {
   EXPECT_EQ(halfAt(made.fill(), 5), 0x3c00);
   made.low = made.high = 2 - 0x1p-12; // rounds into the next power of two
   EXPECT_EQ(halfAt(made.fill(), 5), 0x4000);
+}
+
+TEST(WeightFillTest, ManyTilesAreMadeByThreadsAsByOne) {
+  // A pattern of 4 MiB, in which every thread makes several runs of tiles.
+  Made made;
+  made.dtype = DType::I4;
+  made.low = 0;
+  made.high = 15;
+  made.parts = {{1, 4096}};
+  made.period = 4096;
+  made.columns = 2048;
+  made.digits = {{16, 256, 0}, {1, 2048, 1}, {1, 16, 0}};
+  made.bytes = 4096 * 2048 / 2;
+  std::vector<uint8_t> memory = made.fill();
+  for (uint64_t place = 0; place < 4096 * 2048; place += 997) {
+    auto [row, column] = indexOf(made.digits, place);
+    ASSERT_EQ(memory[place / 2] >> (place % 2 * 4) & 15,
+              numberAt(1, row, column, 4096, 2048) * 16 / 65536)
+        << row << ", " << column;
+  }
+}
+
+TEST(WeightFillTest, RowsOfValuesAreFilledInTheirRange) {
+  HostDevice device(1);
+  WeightFiller filler(device, 2);
+  std::vector<float> values(37 * 20 + 1, 7);
+  ASSERT_TRUE(filler.fillRows(values.data(), DType::F32, 20, 37 * 20 * 4, {-1, 1}, 5).ok());
+  std::set<float> different(values.begin(), values.end() - 1);
+  EXPECT_GT(different.size(), 720u);
+  EXPECT_GE(*different.begin(), -1);
+  EXPECT_LE(*different.rbegin(), 1);
+  EXPECT_EQ(values.back(), 7);
+  Status refused = filler.fillRows(values.data(), DType::I32, 20, 37 * 20 * 4, {-1, 1}, 5);
+  EXPECT_EQ(refused.code(), "INGOT-E5006");
 }
 
 TEST(WeightFillTest, ImpossibleFillsAreRefused) {
