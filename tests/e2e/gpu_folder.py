@@ -32,7 +32,7 @@ class GpuFolder(harness.BuildTest):
         result = subprocess.run(
             [sys.executable, PREPARE, cls.made / "prepared", "--programs", harness.programs,
              "--architecture", ARCHITECTURE, "--models", "", "--recipes", "w4a16", "--keep-ptx",
-             "--cases", "rms_norm_bf16_bf16_172", "sample"],
+             "--cases", "rms_norm_bf16_bf16_172,sample"],
             capture_output=True, text=True, timeout=harness.LIMIT, check=False)
         cls.said = result.stdout + result.stderr
         if result.returncode:
