@@ -36,12 +36,18 @@ class SimulatedEngines(harness.BuildTest):
             self.assertRegex(result.stdout, r"golden +passed")
             self.assertRegex(result.stdout, r"simulator +passed +no finding")
             self.assertIn(f"with target {name} ", result.stdout)
+        return output
 
     def test_bf16(self):
         self.prove("bf16", "sm_80", *(["sm_89", "sm_90a"] if FULL else []))
 
     def test_w4a16(self):
-        self.prove("w4a16", "sm_90a", *(["sm_80", "sm_89"] if FULL else []))
+        output = self.prove("w4a16", "sm_90a", *(["sm_80", "sm_89"] if FULL else []))
+        for options in (["--no-graphs", "--no-dependent-launch"], ["--sync-each"]):
+            result = self.ingot_run("selftest", output, "--simulate", "sm_90a", "--max-tokens", 8,
+                                    *options)
+            self.assertEqual(result.returncode, 0, result.stdout + result.stderr)
+            self.assertRegex(result.stdout, r"golden +passed")
 
     def test_int8(self):
         self.prove("int8", "sm_80", *(["sm_89", "sm_90a"] if FULL else []))
