@@ -49,10 +49,9 @@ Declined obstacle(llm::MatmulOp op, const MatmulShape &shape) {
   return std::nullopt;
 }
 
-/// A variant of MatmulSimple.
-FailureOr<KernelVariant> simpleKernel(llm::MatmulOp op, const MatmulShape &shape,
-                                      int64_t tileRows) {
-  CudaVariant variant("MatmulSimple", op, kSimpleThreads);
+/// Describes a variant of MatmulSimple; false where it cannot read a weight.
+bool describeSimple(CudaVariant &variant, llm::MatmulOp op, const MatmulShape &shape,
+                    int64_t tileRows) {
   describeMatmul(variant, op, shape);
   variant.integer("encoded", op.getEncoding() ? 1 : 0);
   variant.integer("group", op.getEncoding() ? op.getEncoding()->getGroup() : 0);
@@ -60,9 +59,28 @@ FailureOr<KernelVariant> simpleKernel(llm::MatmulOp op, const MatmulShape &shape
   if (!addLayout(variant, "weight", op.getWeight()) ||
       !addLayout(variant, "scale", op.getScales()) || !addLayout(variant, "zero", op.getZeros()) ||
       !addLayout(variant, "super", op.getSupers()))
-    return failure();
+    return false;
   variant.tiles(llvm::divideCeil(shape.rows, kSimpleColumns));
   addRowTiles(variant, op, tileRows);
+  return true;
+}
+
+/// A variant of MatmulSimple.
+FailureOr<KernelVariant> simpleKernel(llm::MatmulOp op, const MatmulShape &shape,
+                                      int64_t tileRows) {
+  CudaVariant variant("MatmulSimple", op, kSimpleThreads);
+  if (!describeSimple(variant, op, shape, tileRows))
+    return failure();
+  return variant.take();
+}
+
+/// A variant of MatmulSimple for any number of rows, beside kernels that have a workspace.
+FailureOr<KernelVariant> plainKernel(llm::MatmulOp op, const MatmulShape &shape) {
+  CudaVariant variant("MatmulSimple", op, kSimpleThreads);
+  if (!describeSimple(variant, op, shape, std::rbegin(kSimpleTiles)->rows))
+    return failure();
+  variant.workspace(std::to_string(engine::kCounterBytes));
+  variant.fact(engine::kPlainKernel, "for comparison only");
   return variant.take();
 }
 
@@ -150,6 +168,13 @@ Declined codegen::addMatmulKernels(llm::MatmulOp op, const CudaArchitecture &arc
 void codegen::addMatmulCandidates(llm::MatmulOp op, const CudaArchitecture &architecture,
                                   llvm::ArrayRef<RangeAttr> declared, Kernels &kernels) {
   MatmulShape shape(op);
-  if (!obstacle(op, shape))
-    addTensorCandidates(op, shape, architecture, mostOf(declared, shape.rowDim->name()), kernels);
+  if (obstacle(op, shape))
+    return;
+  size_t before = kernels.size();
+  addTensorCandidates(op, shape, architecture, mostOf(declared, shape.rowDim->name()), kernels);
+  if (kernels.size() == before)
+    return;
+  // Another way to the same numbers, and one that knows nothing of packed weights but their digits.
+  if (FailureOr<KernelVariant> plain = plainKernel(op, shape); succeeded(plain))
+    kernels.push_back(std::move(*plain));
 }

@@ -20,6 +20,9 @@ inline constexpr llvm::StringLiteral kMultiprocessors = "sms";
 inline constexpr llvm::StringLiteral kCandidate = "tuning_candidate";
 inline constexpr llvm::StringLiteral kCandidateDigest = "tuning_digest";
 
+/// Fact of a kernel that is slow and simple, for self-tests to compare others with.
+inline constexpr llvm::StringLiteral kPlainKernel = "plain_kernel";
+
 /// One kernel that executes an operation of the llm dialect.
 struct KernelVariant {
   /// Kernel template of the target and the constants that specialise it.
@@ -81,7 +84,8 @@ public:
   /// What tuning may choose from: kernels of `op`, each right for all shapes within its guards and
   /// without ranges, that state the facts kCandidate, a name of its own among those of `op` without
   /// spaces, and kCandidateDigest. Kernels of kernelsFor that are among them state the same. None
-  /// where the target has no alternatives.
+  /// where the target has no alternatives. One kernel behind them may state kPlainKernel instead:
+  /// it is there to be compared with and is never chosen.
   virtual void candidatesFor(mlir::Operation *op, llvm::ArrayRef<RangeAttr> declared,
                              llvm::SmallVectorImpl<KernelVariant> &kernels) const {}
 };

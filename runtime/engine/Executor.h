@@ -65,7 +65,7 @@ public:
   /// Zeroes the front of a buffer in the arena.
   void zero(uint32_t buffer, uint64_t bytes);
   /// Fills a buffer in the arena, at the step's shape, with numbers from `low` to `high` that `key`
-  /// names. INGOT-E5006 when its type cannot be filled.
+  /// names. For tests: takes host memory. INGOT-E5006 when its type cannot be filled.
   Status makeValues(uint32_t buffer, double low, double high, uint64_t key);
   /// Copies bytes at the front of `source`, from `sourceOffset` on, to `target` from `targetOffset`
   /// on; both buffers lie in the arena and hold them.

@@ -2,58 +2,13 @@
 // Running given tokens through "step" outside the queue: log-probabilities of a text, and taps.
 #include "runtime/serving/Session.h"
 
+#include "runtime/engine/ElementValue.h"
 #include "runtime/engine/Verify.h"
 
-#include <bit>
 #include <cmath>
-#include <cstring>
 
 namespace ingot::runtime {
 namespace {
-
-float halfToFloat(uint16_t half) {
-  uint32_t sign = uint32_t(half & 0x8000) << 16;
-  uint32_t exponent = half >> 10 & 31, mantissa = half & 1023;
-  if (exponent == 31)
-    return std::bit_cast<float>(sign | 0x7f800000 | mantissa << 13);
-  if (exponent == 0) {
-    float value = std::ldexp(float(mantissa), -24);
-    return sign ? -value : value;
-  }
-  return std::bit_cast<float>(sign | (exponent + 112) << 23 | mantissa << 13);
-}
-
-template <class T> T load(const uint8_t *data, size_t index) {
-  T value;
-  std::memcpy(&value, data + index * sizeof(T), sizeof(T));
-  return value;
-}
-
-/// One element of a tap; false when its type has no meaning as a single f32.
-bool convert(schema::DType type, const uint8_t *data, size_t index, float &value) {
-  switch (type) {
-  case schema::DType::F32:
-    value = load<float>(data, index);
-    return true;
-  case schema::DType::F64:
-    value = float(load<double>(data, index));
-    return true;
-  case schema::DType::F16:
-    value = halfToFloat(load<uint16_t>(data, index));
-    return true;
-  case schema::DType::BF16:
-    value = std::bit_cast<float>(uint32_t(load<uint16_t>(data, index)) << 16);
-    return true;
-  case schema::DType::I32:
-    value = float(load<int32_t>(data, index));
-    return true;
-  case schema::DType::I8:
-    value = load<int8_t>(data, index);
-    return true;
-  default:
-    return false;
-  }
-}
 
 /// log(exp(logits[token]) / sum exp(logits)), summed in f64 in the order of the vocabulary.
 float logProbability(std::span<const float> logits, int32_t token) {
@@ -68,10 +23,15 @@ float logProbability(std::span<const float> logits, int32_t token) {
 
 } // namespace
 
-/// Feeds `tokens` in steps with logits for every token. `run` executes the prepared step; `visit`
-/// sees the result of tokens [first, first + count).
-Status Session::runAlone(std::span<const int32_t> tokens, const std::function<Status()> &run,
-                         const std::function<Status(int64_t first, int64_t count)> &visit) {
+/// The most tokens of a step that gives logits for all of them.
+int64_t Session::mostScored() const {
+  return std::min(memoryPlan().maxTokens, memoryPlan().maxLogitRows);
+}
+
+/// Feeds `tokens` in steps of the sizes `steps` in turn. `run` executes the prepared step and takes
+/// its results; the sequence counts the tokens of the steps before.
+Status Session::runAlone(std::span<const int32_t> tokens, std::span<const int64_t> steps,
+                         const std::function<Status(const BatchEntry &)> &run) {
   if (Status status = checkPrompt(tokens, memoryPlan().maxContext); !status.ok())
     return status;
   // Its steps overwrite what the next one of the requests would read.
@@ -89,43 +49,45 @@ Status Session::runAlone(std::span<const int32_t> tokens, const std::function<St
                          "let running requests finish first");
   executor->clearState(sequence.slot);
   Status status;
-  while (status.ok() && sequence.pending() > 0) {
-    int64_t chunk =
-        std::min({memoryPlan().maxTokens, memoryPlan().maxLogitRows, sequence.pending()});
-    BatchEntry entry = {&sequence, chunk, chunk};
+  for (size_t i = 0; status.ok() && sequence.pending() > 0; ++i) {
+    int64_t chunk = std::min({steps[i % steps.size()], memoryPlan().maxTokens, sequence.pending()});
+    BatchEntry entry = {&sequence, chunk, std::min(chunk, memoryPlan().maxLogitRows)};
     status = stepProgram->prepare({&entry, 1}, *cache);
-    if (!status.ok())
-      break;
-    status = run();
     if (status.ok())
-      status = visit(sequence.computed, chunk);
+      status = run(entry);
     sequence.computed += chunk;
   }
   scheduler->giveBack(sequence);
   return status;
 }
 
-Result<std::vector<float>> Session::score(std::span<const int32_t> tokens) {
+Status Session::readLogits(
+    std::span<const int32_t> tokens, std::span<const int64_t> steps,
+    const std::function<void(int64_t position, std::span<const float> logits)> &visit) {
   size_t vocabulary = size_t(stepProgram->vocabulary());
-  std::vector<float> scores(tokens.size(), 0);
   std::vector<float> logits;
-  auto visit = [&](int64_t first, int64_t count) -> Status {
-    logits.resize(size_t(count) * vocabulary);
-    if (Status status =
-            executor->read(stepProgram->logits(), logits.data(), logits.size() * sizeof(float));
-        !status.ok())
-      return status;
-    for (int64_t i = 0; i < count && size_t(first + i + 1) < tokens.size(); ++i)
-      scores[size_t(first + i + 1)] =
-          logProbability(std::span(logits).subspan(size_t(i) * vocabulary, vocabulary),
-                         tokens[size_t(first + i + 1)]);
-    return {};
-  };
-  auto run = [&]() -> Status {
+  auto run = [&](const BatchEntry &entry) -> Status {
     stepProgram->run();
-    return {};
+    logits.resize(size_t(entry.logitRows) * vocabulary);
+    Status status =
+        executor->read(stepProgram->logits(), logits.data(), logits.size() * sizeof(float));
+    int64_t first = entry.sequence->computed + entry.tokens - entry.logitRows;
+    for (int64_t i = 0; status.ok() && i < entry.logitRows; ++i)
+      visit(first + i, std::span(logits).subspan(size_t(i) * vocabulary, vocabulary));
+    return status;
   };
-  if (Status status = runAlone(tokens, run, visit); !status.ok())
+  return runAlone(tokens, steps, run);
+}
+
+Result<std::vector<float>> Session::score(std::span<const int32_t> tokens) {
+  std::vector<float> scores(tokens.size(), 0);
+  auto visit = [&](int64_t position, std::span<const float> logits) {
+    size_t next = size_t(position) + 1;
+    if (next < tokens.size())
+      scores[next] = logProbability(logits, tokens[next]);
+  };
+  int64_t most = mostScored();
+  if (Status status = readLogits(tokens, {&most, 1}, visit); !status.ok())
     return status;
   return scores;
 }
@@ -165,7 +127,7 @@ Result<std::vector<float>> Session::readTap(std::span<const int32_t> tokens, std
   std::vector<float> values;
   std::vector<uint8_t> bytes;
   bool convertible = true;
-  auto run = [&]() -> Status {
+  auto run = [&](const BatchEntry &) -> Status {
     executor->runPart(stepProgram->index(), 0, end);
     size_t elements = 1;
     for (int64_t extent : executor->shapeOf(buffer))
@@ -176,16 +138,14 @@ Result<std::vector<float>> Session::readTap(std::span<const int32_t> tokens, std
       return status;
     for (size_t i = 0; i < elements && convertible; ++i) {
       float value = 0;
-      convertible = convert(type, bytes.data(), i, value);
+      convertible = elementValue(type, bytes.data(), i, value);
       values.push_back(value);
     }
     executor->runPart(stepProgram->index(), end, total - end);
-    return {};
-  };
-  auto visit = [&](int64_t, int64_t) -> Status {
     return convertible ? Status() : refuse("has an element type that does not become f32");
   };
-  if (Status status = runAlone(tokens, run, visit); !status.ok())
+  int64_t most = mostScored();
+  if (Status status = runAlone(tokens, {&most, 1}, run); !status.ok())
     return status;
   return values;
 }

@@ -103,6 +103,13 @@ public:
   /// long as a slot and blocks are free (INGOT-E6016 otherwise).
   Result<std::vector<float>> score(std::span<const int32_t> tokens);
 
+  /// Computes `tokens` as one sequence in steps of steps[0], steps[1], ... tokens, in turn, each at
+  /// most the plan's, and calls `visit` with the logits that stand at a position. Those of the last
+  /// maxLogitRows tokens of a step are computed, in the order of positions. Fails as `score`.
+  Status
+  readLogits(std::span<const int32_t> tokens, std::span<const int64_t> steps,
+             const std::function<void(int64_t position, std::span<const float> logits)> &visit);
+
   /// Names of the taps of the program "step".
   std::vector<std::string> taps() const;
   /// Runs `tokens` as one sequence and returns a tap's values as f32, the rows of all tokens after
@@ -127,8 +134,9 @@ private:
   void drop(Sequence &sequence);
   void accept(const SampleRow &sample, size_t row);
   FinishReason finishOf(const Sequence &sequence, int32_t token, int64_t generated) const;
-  Status runAlone(std::span<const int32_t> tokens, const std::function<Status()> &run,
-                  const std::function<Status(int64_t first, int64_t count)> &visit);
+  int64_t mostScored() const;
+  Status runAlone(std::span<const int32_t> tokens, std::span<const int64_t> steps,
+                  const std::function<Status(const BatchEntry &)> &run);
 
   std::unique_ptr<Executor> executor;
   std::optional<Tokenizer> textTokenizer;

@@ -14,6 +14,29 @@ int64_t MeasuredShape::visiblePositions() const {
   return sequences * (each * context - each * (each - 1) / 2);
 }
 
+Result<std::unique_ptr<MeasuredEngine>> MeasuredEngine::over(Executor &executor) {
+  std::unique_ptr<MeasuredEngine> engine(new MeasuredEngine());
+  engine->loaded = &executor;
+  // Programs are bound at the largest step, as after loading: inputs must have room for it.
+  const MemoryPlan &plan = executor.plan();
+  if (Status status = executor.beginStep({plan.maxTokens, plan.maxSequences, plan.maxLogitRows});
+      !status.ok())
+    return status;
+  Result<StepProgram> step = StepProgram::bind(executor);
+  if (!step.ok())
+    return std::move(step).status();
+  engine->step = std::move(*step);
+  engine->indices = {engine->step->index()};
+  Result<SampleProgram> sample =
+      SampleProgram::bind(executor, uint32_t(engine->step->vocabulary()));
+  if (sample.ok()) {
+    engine->sample = std::move(*sample);
+    engine->indices.push_back(*executor.findProgram("sample"));
+  }
+  engine->cache.emplace(executor.plan().groups);
+  return engine;
+}
+
 Result<std::unique_ptr<MeasuredEngine>> MeasuredEngine::open(const std::string &path,
                                                              const SessionOptions &options) {
   Result<std::shared_ptr<const EngineFile>> file =
@@ -23,20 +46,9 @@ Result<std::unique_ptr<MeasuredEngine>> MeasuredEngine::open(const std::string &
   Result<std::unique_ptr<Executor>> executor = Session::load(std::move(*file), options);
   if (!executor.ok())
     return std::move(executor).status();
-  std::unique_ptr<MeasuredEngine> engine(new MeasuredEngine());
-  engine->loaded = std::move(*executor);
-  Result<StepProgram> step = StepProgram::bind(*engine->loaded);
-  if (!step.ok())
-    return std::move(step).status();
-  engine->step = std::move(*step);
-  engine->indices = {engine->step->index()};
-  Result<SampleProgram> sample =
-      SampleProgram::bind(*engine->loaded, uint32_t(engine->step->vocabulary()));
-  if (sample.ok()) {
-    engine->sample = std::move(*sample);
-    engine->indices.push_back(*engine->loaded->findProgram("sample"));
-  }
-  engine->cache.emplace(engine->loaded->plan().groups);
+  Result<std::unique_ptr<MeasuredEngine>> engine = over(**executor);
+  if (engine.ok())
+    (*engine)->owned = std::move(*executor);
   return engine;
 }
 

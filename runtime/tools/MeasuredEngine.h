@@ -22,6 +22,10 @@ class MeasuredEngine {
 public:
   MeasuredEngine(const MeasuredEngine &) = delete;
 
+  /// Binds the programs of `executor`, which outlives this. Its KV cache and state rows are this
+  /// object's from now on. INGOT-E5011 or E5022.
+  static Result<std::unique_ptr<MeasuredEngine>> over(Executor &executor);
+
   /// Opens, verifies and loads. INGOT-E5xxx, E6xxx or E71xx.
   static Result<std::unique_ptr<MeasuredEngine>> open(const std::string &path,
                                                       const SessionOptions &options);
@@ -45,7 +49,8 @@ private:
   MeasuredEngine() = default;
   Status reserve(const MeasuredShape &shape);
 
-  std::unique_ptr<Executor> loaded;
+  std::unique_ptr<Executor> owned; ///< null over an executor of the caller's
+  Executor *loaded = nullptr;
   std::optional<StepProgram> step;
   std::optional<SampleProgram> sample;
   std::optional<KvCache> cache;

@@ -10,7 +10,8 @@
 
 namespace ingot::runtime {
 
-/// Forwards everything to `device` and adds up the bytes.
+/// Forwards every call to `device`, so that what runs here runs as it does without this class, and
+/// adds up the bytes.
 class MeasuringDevice final : public Device {
 public:
   explicit MeasuringDevice(std::unique_ptr<Device> device) : device(std::move(device)) {}
@@ -30,6 +31,8 @@ public:
   bool hasFeature(std::string_view feature) const override { return device->hasFeature(feature); }
   std::string description() const override { return device->description(); }
   int64_t dimension(std::string_view name) const override { return device->dimension(name); }
+  int32_t driverVersion() const override { return device->driverVersion(); }
+  std::string findings() const override { return device->findings(); }
   uint64_t availableMemory(uint64_t weightBytes) const override {
     return device->availableMemory(weightBytes);
   }
@@ -68,6 +71,10 @@ public:
   uint64_t startedReadBytes() const override { return device->startedReadBytes(); }
   void startRead(const void *source, uint64_t bytes) override { device->startRead(source, bytes); }
   Status finishRead(void *hostDestination) override { return device->finishRead(hostDestination); }
+  bool replay(uint64_t key) override { return device->replay(key); }
+  void beginRecording(uint64_t key) override { device->beginRecording(key); }
+  void endRecording() override { device->endRecording(); }
+  void forget(uint64_t key) override { device->forget(key); }
   Status startTimer() override { return device->startTimer(); }
   Result<double> stopTimer() override { return device->stopTimer(); }
   uint64_t cacheBytes() const override { return device->cacheBytes(); }

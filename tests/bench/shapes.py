@@ -31,11 +31,13 @@ RECIPES = {
 }
 
 
-def write_model(folder, name):
-    """A folder for `ingot build --random-weights`: the model's config.json and any tokenizer."""
-    model = folder / name
+def write_model(folder, name, layers=None):
+    """A folder for `ingot build --random-weights`: the model's config.json, with `layers` layers
+    where that is given, and any tokenizer."""
+    model = folder / (name if layers is None else f"{name}-{layers}")
     model.mkdir(parents=True, exist_ok=True)
-    (model / "config.json").write_text(json.dumps(MODELS[name]))
+    config = {**MODELS[name], **({} if layers is None else {"num_hidden_layers": layers})}
+    (model / "config.json").write_text(json.dumps(config))
     for file in ("tokenizer.json", "tokenizer_config.json"):
         shutil.copy(ROOT / "examples/fables/model" / file, model)
     return model

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Kernels measured alone, and chosen by what was measured: candidates, tune, lockfile, rebuild."""
+import hashlib
 import json
 import re
+import struct
 
 import harness
 
@@ -40,9 +42,52 @@ class TunedEngines(harness.BuildTest):
                     yield (facts[variants[0]["kernel"]]["product"],
                            [facts[variant["kernel"]]["tuning_candidate"] for variant in variants])
 
+    def damaged(self, engine, kernel):
+        """A copy of the engine in which sums of the kernel's PTX are products; whole otherwise."""
+        data = bytearray(engine.read_bytes())
+        section = next(section for section in json.loads(self.run_tool("inspect", engine, "--json"))
+                       ["sections"] if section["name"].endswith(f"/{kernel}.ptx"))
+        place = slice(section["offset"], section["offset"] + section["bytes"])
+        right = bytes(data[place])
+        wrong = right.replace(b"add.rn.f32", b"mul.rn.f32")
+        self.assertNotEqual(right, wrong)
+        data[place] = wrong
+        first, size = struct.unpack("<QQ", data[16:32])
+        metadata = bytes(data[first:first + size]).replace(hashlib.sha256(right).digest(),
+                                                           hashlib.sha256(wrong).digest())
+        data[first:first + size] = metadata
+        data[32:64] = hashlib.sha256(metadata).digest()
+        copy = self.folder / "damaged.ingot"
+        copy.write_bytes(data)
+        return copy
+
+    def assert_faults_are_named(self, engine, device):
+        """A wrong kernel that serves nobody, and a wrong plain kernel, are found by comparison."""
+        target = json.loads(self.run_tool("inspect", engine, "--json"))["targets"][0]
+        launch = next(one for program in target["programs"] for one in program["instructions"]
+                      if any("MatmulSimple" in variant["kernel"] for variant in
+                             one.get("variants", [])))
+        kernels = [variant["kernel"] for variant in launch["variants"]]
+        plain = next(name for name in kernels if "MatmulSimple" in name)
+        # The first variant without ranges takes all that is left.
+        last = next(i for i, one in enumerate(launch["variants"]) if not one["ranges"])
+        unused = next(name for name in kernels if name not in [*kernels[:last + 1], plain])
+        for kernel, says in ((unused, f"kernel '{unused}' .* differ"),
+                             (plain, f"the plain kernel '{plain}' gives .* \\+- ")):
+            result = self.ingot_run("selftest", self.damaged(engine, kernel), *device)
+            self.assertEqual(result.returncode, 1, result.stdout)
+            self.assertRegex(result.stdout, r"steps +passed")
+            self.assertRegex(result.stderr, "INGOT-E6020.*" + re.escape(launch["name"]) +
+                             r".*\d+ rows?, row \d+, column \d+ is .*" + says)
+
     def prove(self, target, *device):
         candidates, _ = self.engine("candidates", "--target", target, "--tuning-candidates")
-        self.run_tool("selftest", candidates, *device)
+        tested = self.run_tool("selftest", candidates, *device)
+        self.assertRegex(tested, r"products +passed +\d+ kernels of \d products equal bit for bit "
+                                 r"at 1, 10, 16 rows")
+        if device:
+            self.assertIn("of the tolerance of the plain kernel", tested)
+            self.assert_faults_are_named(candidates, device)
         lock = self.folder / "tuning.lock"
         self.run_tool("tune", candidates, "-o", lock, "--tokens", "1,16", "-r", 1, *device)
         lines = [line.split("#")[0].split() for line in lock.read_text().splitlines()]

@@ -23,6 +23,8 @@ using namespace ingot::schema;
 using flatbuffers::FlatBufferBuilder;
 using flatbuffers::Offset;
 
+constexpr int64_t kWorkspaceBytes = 20000;
+
 enum DimIndex : uint32_t { T, S, L, B, Threads };
 enum BufferIndex : uint32_t {
   Tokens,
@@ -157,9 +159,9 @@ private:
 
   void buffer(const char *name, Role role, DType type, std::vector<Offset<Expr>> shape,
               Offset<Expr> bytes, int32_t weight = -1, int32_t group = -1,
-              const char *tap = nullptr) {
+              const char *tap = nullptr, bool zeroed = false) {
     buffers.push_back(
-        CreateBufferDirect(builder, name, role, type, &shape, bytes, weight, group, tap));
+        CreateBufferDirect(builder, name, role, type, &shape, bytes, weight, group, tap, zeroed));
   }
 
   void makeBuffers() {
@@ -200,21 +202,40 @@ private:
     buffer("top_logprobs", Role::Output, DType::F32, {dimension(L), constant(20)}, times(L, 80));
     if (!options.extraInput.empty())
       buffer(options.extraInput.c_str(), Role::Input, DType::I32, {dimension(T)}, times(T, 4));
+    if (!options.productKernels.empty())
+      buffer("workspace", Role::Arena, DType::U8, {constant(kWorkspaceBytes)},
+             constant(kWorkspaceBytes), -1, -1, nullptr, true);
     if (options.randomWeight) // read twice, made once
       for (const char *name : {"random", "random again"})
         buffer(name, Role::Weight, DType::I4, {constant(320), constant(48)},
                constant(toyRandomBytes), 1);
   }
 
+  /// The buffer behind those that every toy has; the workspace excludes the unknown input.
+  uint32_t workspaceBuffer() const { return Unknown; }
+
+  /// Facts of a kernel of the product.
+  std::vector<Offset<Fact>> factsOf(const ToyProductKernel &kernel) {
+    std::vector<Offset<Fact>> facts = {CreateFactDirect(builder, "product", "matmul 64 1 f32*u32"),
+                                       CreateFactDirect(builder, "row_dim", "L")};
+    if (kernel.plain) {
+      facts.push_back(CreateFactDirect(builder, "plain_kernel", "for comparison only"));
+    } else {
+      facts.push_back(CreateFactDirect(builder, "tuning_candidate", kernel.symbol.c_str()));
+      facts.push_back(CreateFactDirect(builder, "tuning_digest", "0123456789abcdef"));
+    }
+    return facts;
+  }
+
   void kernel(const char *symbol, std::vector<Offset<Range>> guards,
-              const std::vector<runtime::TensorMapRecipe> &recipes = {}) {
+              const std::vector<runtime::TensorMapRecipe> &recipes = {},
+              const std::vector<Offset<Fact>> &facts = {}) {
     std::vector<Offset<TensorMap>> maps;
     for (const runtime::TensorMapRecipe &recipe : recipes)
       maps.push_back(CreateTensorMap(builder, recipe.buffer, recipe.rows, recipe.rowBytes,
                                      recipe.boxRows, recipe.boxBytes));
     kernels.push_back(CreateKernelDirect(builder, symbol, symbol, 0, &guards, 64, 0, nullptr,
-                                         nullptr, false, nullptr, nullptr, nullptr, nullptr,
-                                         &maps));
+                                         nullptr, false, &facts, nullptr, nullptr, nullptr, &maps));
   }
 
   Offset<Arg> bufferArg(uint32_t index) { return CreateArg(builder, ArgKind::Buffer, index); }
@@ -249,12 +270,20 @@ private:
       return std::vector<Offset<Arg>>{integerArg(dimension(B)),
                                       integerArg(constant(options.blockTokens))};
     };
+    std::vector<Offset<Variant>> logits;
+    std::vector<uint32_t> logitsArgs = {Hidden, LogitRows, WeightTable, Logits};
+    for (size_t i = 0; i < options.productKernels.size(); ++i)
+      logits.push_back(variant(uint32_t(3 + options.appendVariants.size() + i), L));
+    if (logits.empty())
+      logits.push_back(variant(1, L));
+    else
+      logitsArgs.push_back(workspaceBuffer());
     std::vector<Offset<Instruction>> instructions = {
         launch("append", appends, {Tokens, Positions, TokenSequences, BlockTable, Kv}, paging()),
         launch("hidden", {variant(0, T)}, {Positions, TokenSequences, BlockTable, Kv, Hidden},
                paging()),
         launch(
-            "logits", {variant(1, L)}, {Hidden, LogitRows, WeightTable, Logits},
+            "logits", logits, logitsArgs,
             {integerArg(constant(toyVocabulary)), CreateArg(builder, ArgKind::Real, 0, 0, 0.5)})};
     std::vector<Offset<Segment>> segments = {CreateSegmentDirect(builder, "body", 0, 2, Hidden),
                                              CreateSegmentDirect(builder, "head", 2, 1, Logits)};
@@ -301,6 +330,8 @@ private:
                                   l * 80};
     if (!options.extraInput.empty())
       bytes.push_back(t * 4);
+    if (!options.productKernels.empty())
+      bytes.push_back(kWorkspaceBytes);
     return bytes;
   }
 
@@ -322,11 +353,13 @@ private:
 
   Offset<Target> makeTarget() {
     makeBuffers();
-    kernel("toy_hidden", {});
+    kernel(options.hiddenKernel.c_str(), {});
     kernel("toy_logits", {}, options.tensorMaps);
     kernel("toy_sample", {});
     for (const ToyVariant &v : options.appendVariants)
       kernel("toy_append", {CreateRange(builder, T, v.guardMin, v.guardMax)});
+    for (const ToyProductKernel &product : options.productKernels)
+      kernel(product.symbol.c_str(), {}, {}, factsOf(product));
     std::vector<Offset<Library>> libraries = {
         CreateLibraryDirect(builder, "kernels", LibraryKind::HostSharedObject, 0)};
     std::vector<Offset<KvGroup>> groups = {CreateKvGroupDirect(

@@ -33,6 +33,12 @@ struct ToyVariant {
   int64_t rangeMin, rangeMax, guardMin, guardMax;
 };
 
+/// A kernel that forms the toy's product.
+struct ToyProductKernel {
+  std::string symbol;
+  bool plain = false;
+};
+
 struct ToyOptions {
   int64_t maxTokens = 32;
   int64_t maxSequences = 8;
@@ -56,6 +62,10 @@ struct ToyOptions {
   /// Of the kernel of the logits, whose buffers are hidden, logit_rows, the table of
   /// toyVocabulary * 4 bytes and logits.
   std::vector<runtime::TensorMapRecipe> tensorMaps;
+  std::string hiddenKernel = "toy_hidden";
+  /// Not empty: the logits are a product of a workspace, and these kernels may form it. The first
+  /// one runs; all but one that is called plain state themselves as candidates.
+  std::vector<ToyProductKernel> productKernels;
   bool randomWeight = false; ///< a weight that the loader makes: two parts in turn, in tiles
 };
 

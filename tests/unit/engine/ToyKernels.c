@@ -31,6 +31,14 @@ EXPORT void toy_hidden(const IngotLaunch *launch) {
   hidden[token] = (float)(hash & 0xfffff);
 }
 
+/* As toy_hidden, but a token's number depends on its place in the step. */
+EXPORT void toy_hidden_placed(const IngotLaunch *launch) {
+  toy_hidden(launch);
+  float *hidden = launch->buffers[4];
+  if (launch->tile[0] >= 20)
+    hidden[launch->tile[0]] += 1;
+}
+
 /* Buffers: hidden, logit_rows, weight, logits. Scalars: vocabulary, a real that must be 0.5. */
 EXPORT void toy_logits(const IngotLaunch *launch) {
   const float *hidden = launch->buffers[0];
@@ -47,6 +55,38 @@ EXPORT void toy_logits(const IngotLaunch *launch) {
     hash ^= hash >> 13;
     logits[row * vocabulary + v] = (float)((hash & 0xffff) * half.real / 4096.0);
   }
+}
+
+/* A product of the same buffers, and a workspace: hidden times what the weight's bits say. */
+EXPORT void toy_product(const IngotLaunch *launch) {
+  const float *hidden = launch->buffers[0];
+  const int32_t *rows = launch->buffers[1];
+  const uint32_t *weight = launch->buffers[2];
+  float *logits = launch->buffers[3];
+  int64_t row = launch->tile[0], vocabulary = launch->scalars[0];
+  for (int64_t v = 0; v < vocabulary; ++v)
+    logits[row * vocabulary + v] = hidden[rows[row]] * (float)(weight[v] >> 24);
+}
+
+/* The same, but for one element. */
+EXPORT void toy_product_wrong(const IngotLaunch *launch) {
+  toy_product(launch);
+  if (launch->tile[0] == 9)
+    ((float *)launch->buffers[3])[9 * launch->scalars[0] + 5] += 1;
+}
+
+/* The same, but all elements are wrong by a rounding. */
+EXPORT void toy_product_rounded(const IngotLaunch *launch) {
+  toy_product(launch);
+  float *logits = (float *)launch->buffers[3] + launch->tile[0] * launch->scalars[0];
+  for (int64_t v = 0; v < launch->scalars[0]; ++v)
+    logits[v] *= 1.0f + 1e-7f;
+}
+
+/* The same, but the workspace's counter 3 stays behind. */
+EXPORT void toy_product_counting(const IngotLaunch *launch) {
+  toy_product(launch);
+  ((uint32_t *)launch->buffers[4])[3] = 1;
 }
 
 /* Buffers: params, logits, bias_ids, bias_values, mask, counts, tokens, logprobs, top_tokens,

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <gtest/gtest.h>
 #include <map>
+#include <numeric>
 
 using namespace ingot::runtime;
 using namespace ingot::test;
@@ -377,6 +378,35 @@ TEST(SessionTest, ScoresAreTheSameInAnyChunksAndSumToOne) {
       sum += std::exp(double((*toy->score(std::vector<int32_t>{1, 2, last}))[2]));
     EXPECT_NEAR(sum, 1, 1e-5);
   }
+}
+
+TEST(SessionTest, LogitsAreReadInStepsOfAnySizes) {
+  ToySession toy = openToy({}, limits(32, 2, 8, 2));
+  ASSERT_TRUE(toy.session);
+  std::vector<int32_t> tokens;
+  for (int i = 0; i < 40; ++i)
+    tokens.push_back(i * 13 % 64);
+  std::map<int64_t, std::vector<float>> every;
+  auto read = [&](std::vector<int64_t> steps) {
+    std::vector<int64_t> positions;
+    Status status = toy->readLogits(tokens, steps, [&](int64_t position, auto logits) {
+      positions.push_back(position);
+      std::vector<float> row(logits.begin(), logits.end());
+      EXPECT_EQ(every.emplace(position, row).first->second, row) << position;
+    });
+    EXPECT_TRUE(status.ok()) << status.toString();
+    return positions;
+  };
+  std::vector<int64_t> all(tokens.size());
+  std::iota(all.begin(), all.end(), 0);
+  EXPECT_EQ(read({8}), all);
+  EXPECT_EQ(read({1, 7, 3}), all);
+  // Steps of 32 and 8 tokens with 8 rows of logits each.
+  std::vector<int64_t> last(16);
+  std::iota(last.begin(), last.end(), 24);
+  EXPECT_EQ(read({100}), last);
+  std::vector<int32_t> none;
+  EXPECT_EQ(toy->readLogits(none, all, [](int64_t, auto) {}).code(), "INGOT-E6003");
 }
 
 TEST(SessionTest, RefusesWhatCannotRun) {
