@@ -93,12 +93,8 @@ Result<std::unique_ptr<Session>> Session::createOn(std::unique_ptr<Device> devic
   Result<std::unique_ptr<Executor>> executor = loadOn(std::move(device), std::move(file), options);
   if (!executor.ok())
     return std::move(executor).status();
-  return createWith(std::move(*executor));
-}
-
-Result<std::unique_ptr<Session>> Session::createWith(std::unique_ptr<Executor> executor) {
   std::unique_ptr<Session> session(new Session());
-  session->executor = std::move(executor);
+  session->executor = std::move(*executor);
   if (Status status = session->bind(); !status.ok())
     return status;
   return session;

@@ -71,8 +71,6 @@ public:
   static Result<std::unique_ptr<Session>> createOn(std::unique_ptr<Device> device,
                                                    std::shared_ptr<const EngineFile> file,
                                                    const SessionOptions &options);
-  /// The same with an engine that `load` has loaded.
-  static Result<std::unique_ptr<Session>> createWith(std::unique_ptr<Executor> executor);
   /// The engine alone, loaded by the same rules.
   static Result<std::unique_ptr<Executor>> load(std::shared_ptr<const EngineFile> file,
                                                 const SessionOptions &options);

@@ -264,12 +264,11 @@ Status Bench::measureServing(Session &session, BandwidthProbe *probe, double loa
 Status Bench::measureThreads(int64_t threads) {
   options.session.device.threads = threads;
   auto start = std::chrono::steady_clock::now();
-  Result<std::unique_ptr<MeasuredEngine>> engine =
-      MeasuredEngine::open(options.engine, options.session);
+  Result<std::unique_ptr<Session>> session = Session::open(options.engine, options.session);
   double loadSeconds = secondsSince(start);
-  if (!engine.ok())
-    return std::move(engine).status();
-  Executor &executor = (*engine)->executor();
+  if (!session.ok())
+    return std::move(session).status();
+  Executor &executor = (*session)->engine();
   target = executor.target().name()->str();
   device = executor.device().description();
   if (executor.device().loads(CodeKind::HostSharedObject))
@@ -282,16 +281,14 @@ Status Bench::measureThreads(int64_t threads) {
       return std::move(created).status();
     probe = std::move(*created);
   }
-  if (options.kernels)
+  if (options.kernels) { // before the session serves anything: cache and slots are this one's
+    Result<std::unique_ptr<MeasuredEngine>> engine = MeasuredEngine::over(executor);
+    if (!engine.ok())
+      return std::move(engine).status();
     if (Status status = measureKernels(**engine, probe.get()); !status.ok())
       return status;
-  if (!options.serving)
-    return {};
-  Result<std::unique_ptr<Session>> session =
-      Session::createWith(std::move(**engine).release());
-  if (!session.ok())
-    return std::move(session).status();
-  return measureServing(**session, probe.get(), loadSeconds);
+  }
+  return options.serving ? measureServing(**session, probe.get(), loadSeconds) : Status();
 }
 
 void printRows(const BenchOptions &options, const std::vector<Row> &rows,

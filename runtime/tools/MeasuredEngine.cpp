@@ -52,13 +52,6 @@ Result<std::unique_ptr<MeasuredEngine>> MeasuredEngine::open(const std::string &
   return engine;
 }
 
-std::unique_ptr<Executor> MeasuredEngine::release() && {
-  const MemoryPlan &plan = loaded->plan();
-  // As it was loaded: at the largest step, which is within the plan.
-  (void)loaded->beginStep({plan.maxTokens, plan.maxSequences, plan.maxLogitRows});
-  return std::move(loaded);
-}
-
 Status MeasuredEngine::reserve(const MeasuredShape &shape) {
   for (const std::unique_ptr<Sequence> &old : sequences)
     cache->release(old->blocks);

@@ -31,8 +31,6 @@ public:
                                                       const SessionOptions &options);
 
   Executor &executor() { return *loaded; }
-  /// The loaded engine for another use; this object is of none any more.
-  std::unique_ptr<Executor> release() &&;
   /// The programs that a step runs: "step", then "sample" where the engine has it.
   const std::vector<uint32_t> &programs() const { return indices; }
 

@@ -144,10 +144,9 @@ class GpuFolder(harness.BuildTest):
 
     def test_a_kernel_that_never_ends_is_named(self):
         self.plant(f"hang {self.kernel_of('matmul layers.0.mlp.down_proj', 1)}")
-        report = self.run_folder("--only", "smoke,conformance,selftest-*", "--limit-percent", "9",
-                                 expected=1)
+        report = self.run_folder("--only", "smoke,selftest-*", "--limit-percent", "6", expected=1)
         outcomes = self.outcomes(report)
-        self.assertEqual((outcomes["smoke"], outcomes["conformance"]), ("passed", "passed"))
+        self.assertEqual(outcomes["smoke"], "passed")
         self.assertEqual(outcomes[SMALL], "hung")
         reason = report["by_name"][f"{SMALL} --sync-each"]["reason"]
         self.assertIn(self.kernel_of("matmul layers.0.mlp.down_proj", 1), reason)
@@ -173,7 +172,7 @@ class GpuFolder(harness.BuildTest):
         self.assertIn("first", failed)
 
     def test_an_engine_that_does_not_fit(self):
-        self.plant("memory 40000000")
+        self.plant("memory 8000000")
         report = self.run_folder("--only", "conformance,bench-*", expected=1)
         self.assertEqual(report["by_name"]["conformance"]["outcome"], "passed")
         self.assertIn("INGOT-E6", report["by_name"]["bench-fables-w4a16"]["reason"])
@@ -226,7 +225,7 @@ class GpuFolder(harness.BuildTest):
         self.assertEqual(result.returncode, 1, result.stdout + result.stderr)
         self.assertIn("result.json cannot be written", result.stdout)
         self.assertIn("llm.sample", result.stdout)
-        self.assertIn("2 attempts, 0 failed", result.stdout)
+        self.assertIn("2 attempts, 1 failed", result.stdout)
         self.assertFalse((self.output / "result.json").exists())
 
     def test_no_room_for_an_engine(self):

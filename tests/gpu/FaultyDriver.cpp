@@ -44,6 +44,7 @@ struct State {
   uint64_t allocated = 0;
   bool broken = false; ///< the context, for good
   bool hung = false;   ///< the device is at work, for good
+  bool atWork = false; ///< something was launched that nobody has waited for
 };
 
 State readFaults() {
@@ -106,6 +107,7 @@ std::vector<Deed> deedsOf(Function function, const uint32_t (&grid)[3], void **a
 
 /// After a launch or a graph.
 void perform(const std::vector<Deed> &deeds, Stream stream) {
+  state().atWork = true;
   for (const Deed &deed : deeds) {
     state().hung |= deed.kind == "hang";
     state().broken |= deed.kind == "trap";
@@ -163,7 +165,8 @@ DriverResult cuLaunchKernelEx(const LaunchConfig *config, Function function, voi
   FAIL_IF_PLANTED(cuLaunchKernelEx)
   bool overlaps = false;
   for (uint32_t i = 0; i < config->attributeCount; ++i)
-    overlaps |= config->attributes[i].id == LaunchAttributeId::ProgrammaticStreamSerialization;
+    overlaps |= state().atWork &&
+                config->attributes[i].id == LaunchAttributeId::ProgrammaticStreamSerialization;
   auto deeds = deedsOf(function, {config->gridDimX, config->gridDimY, config->gridDimZ}, arguments,
                        overlaps);
   DriverResult result = REAL(cuLaunchKernelEx)(config, function, arguments, extra);
@@ -204,18 +207,23 @@ DriverResult cuStreamSynchronize(Stream stream) {
   FAIL_IF_PLANTED(cuStreamSynchronize)
   while (state().hung)
     sleep(1);
+  state().atWork = false;
   return REAL(cuStreamSynchronize)(stream);
 }
 
 DriverResult cuEventQuery(Event event) {
   FAIL_IF_PLANTED(cuEventQuery)
-  return state().hung ? DriverResult::NotReady : REAL(cuEventQuery)(event);
+  if (state().hung)
+    return DriverResult::NotReady;
+  state().atWork = false;
+  return REAL(cuEventQuery)(event);
 }
 
 DriverResult cuEventSynchronize(Event event) {
   FAIL_IF_PLANTED(cuEventSynchronize)
   while (state().hung)
     sleep(1);
+  state().atWork = false;
   return REAL(cuEventSynchronize)(event);
 }
 

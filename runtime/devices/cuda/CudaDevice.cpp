@@ -9,8 +9,10 @@
 #include "runtime/schema/KernelAbi.h"
 
 #include <algorithm>
+#include <chrono>
 #include <climits>
 #include <filesystem>
+#include <thread>
 
 namespace ingot::runtime {
 
@@ -24,6 +26,9 @@ constexpr const char *kSimulatorLibrary = "libingot-cuda-sim.so";
 /// From this architecture on a kernel may start before the one before it has ended, and waits for
 /// it by itself (docs/cuda-kernels.md).
 constexpr int32_t kFirstProgrammatic = 9;
+
+/// Far more than a launch of any step takes.
+constexpr std::chrono::seconds kLongestLaunch(5);
 
 bool isCluster(const KernelShape &shape) {
   return shape.cluster[0] * shape.cluster[1] * shape.cluster[2] > 1;
@@ -89,6 +94,11 @@ Result<std::unique_ptr<CudaDevice>> CudaDevice::openOn(std::unique_ptr<Driver> l
 CudaDevice::~CudaDevice() {
   if (!driver || !context)
     return;
+  if (stuck) { // the driver would wait for what never ends; the process must
+    (void)ring.release();
+    (void)reads.release();
+    return;
+  }
   driver->cuCtxSetCurrent(context);
   // What follows only answers with the error again where the context is at its end.
   if (stream && !lost)
@@ -97,7 +107,7 @@ CudaDevice::~CudaDevice() {
     driver->cuGraphExecDestroy(recording);
   if (graph)
     driver->cuGraphDestroy(graph);
-  for (cuda::Event event : {timerStart, timerEnd})
+  for (cuda::Event event : {timerStart, timerEnd, each})
     if (event)
       driver->cuEventDestroy_v2(event);
   ring.reset();
@@ -201,15 +211,41 @@ void CudaDevice::fail(Status status) {
     failure = std::move(status);
 }
 
+/// Waits for what was put on the stream, so long as anything may take; NotReady beyond that.
+DriverResult CudaDevice::waitForEach() {
+  auto deadline = std::chrono::steady_clock::now() + kLongestLaunch;
+  DriverResult result =
+      each ? DriverResult::Success : driver->cuEventCreate(&each, cuda::EventFlags::DisableTiming);
+  if (result == DriverResult::Success)
+    result = driver->cuEventRecord(each, stream);
+  while (result == DriverResult::Success) {
+    result = driver->cuEventQuery(each);
+    if (result != DriverResult::NotReady || std::chrono::steady_clock::now() > deadline)
+      return result;
+    std::this_thread::yield();
+    result = DriverResult::Success;
+  }
+  return result;
+}
+
 template <class Text> void CudaDevice::settle(DriverResult result, const Text &what) {
   if (result == DriverResult::Success && diagnosis.syncEach)
-    result = driver->cuStreamSynchronize(stream);
+    result = waitForEach();
   if (result == DriverResult::Success)
     return;
+  std::string text;
   if constexpr (std::is_invocable_v<Text>)
-    note(result, what());
+    text = what();
   else
-    note(result, what);
+    text = what;
+  if (result != DriverResult::NotReady)
+    return note(result, text);
+  stuck = lost = true;
+  fail(Status::error("INGOT-E6506",
+                     text + ": it has not ended within " +
+                         std::to_string(kLongestLaunch.count()) + " s",
+                     "end this process and report it with the output of selftest --simulate for "
+                     "this target"));
 }
 
 int64_t CudaDevice::dimension(std::string_view dim) const {

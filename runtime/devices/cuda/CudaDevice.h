@@ -87,6 +87,7 @@ private:
   void fail(Status status);
   /// `note` of what was put on the stream; waits for it first where that is asked for. `what`: a
   /// text, or a function that makes one, which only a failure calls.
+  cuda::DriverResult waitForEach();
   template <class Text> void settle(cuda::DriverResult result, const Text &what);
   /// The arguments of a launch in the driver's form; false: it cannot be made, which was noted.
   bool bindArguments(const DeviceLaunch &launch);
@@ -115,8 +116,9 @@ private:
   /// What has been encoded: the map of an address and a recipe.
   std::map<std::array<uint64_t, 5>, cuda::TensorMap> maps;
   Status failure;    ///< the first one; every later call returns it
-  bool lost = false; ///< the failure ended the context
-  cuda::Event timerStart = nullptr, timerEnd = nullptr; ///< made on first use
+  bool lost = false;  ///< the failure ended the context
+  bool stuck = false; ///< something on the stream never ends
+  cuda::Event timerStart = nullptr, timerEnd = nullptr, each = nullptr; ///< made on first use
 
   /// The program being recorded, and what was recorded before.
   cuda::Graph graph = nullptr;
