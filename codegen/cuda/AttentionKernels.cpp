@@ -139,7 +139,7 @@ static KernelVariant decodeKernel(llm::AttentionOp op, const CudaArchitecture &a
                     std::to_string(shape.partBytes()));
   // Registers for two blocks: without a bound the assembler spills a few for the sake of more.
   variant.blocksPerMultiprocessor(2);
-  variant.peak(architecture, op.getFp8() ? 1 : 2);
+  variant.peak(architecture, op.getFp8() ? ProductType::Float8 : ProductType::Halves);
   variant.expects(op.getFp8() ? "QMMA" : "HMMA");
   variant.expects("LDGSTS");
   return variant.take();
@@ -160,7 +160,7 @@ static KernelVariant contextKernel(llm::AttentionOp op, const CudaArchitecture &
   variant.workspace(std::to_string(engine::kCounterBytes));
   // Registers for two blocks: without a bound the assembler spills a few for the sake of more.
   variant.blocksPerMultiprocessor(2);
-  variant.peak(architecture, op.getFp8() ? 1 : 2);
+  variant.peak(architecture, op.getFp8() ? ProductType::Float8 : ProductType::Halves);
   variant.expects(op.getFp8() ? "QMMA" : "HMMA");
   variant.expects("LDGSTS");
   return variant.take();
