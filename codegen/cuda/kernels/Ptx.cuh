@@ -190,33 +190,29 @@ INGOT_DEVICE void expectBytes(u32 barrier, u32 bytes) {
                : "memory");
 #endif
 }
-/// Whether the phase of this parity has ended; waits for a while.
-INGOT_DEVICE bool hasEnded(u32 barrier, u32 parity) {
-  u32 ended = 1;
+/// Waits for the end of the phase of this parity: 0 for a barrier's first, 1 for its second. Bytes
+/// that never come end the launch with an error instead of hanging the device: four million waits,
+/// each of some time, take tens of milliseconds at least, and bytes come within microseconds. One
+/// statement, so that the loop that waits is for the compiler one without loops in it.
+INGOT_DEVICE void waitBytes(u32 barrier, u32 parity) {
 #if __CUDA_ARCH__ >= 900
   asm volatile("{\n"
-               ".reg .pred ended;\n"
-               "mbarrier.try_wait.parity.shared.b64 ended, [%1], %2;\n"
-               "selp.u32 %0, 1, 0, ended;\n"
-               "}"
-               : "=r"(ended)
-               : "r"(barrier), "r"(parity)
+               ".reg .pred ended, late;\n"
+               ".reg .u32 waits;\n"
+               "mbarrier.try_wait.parity.shared.b64 ended, [%0], %1;\n"
+               "@ended bra DONE;\n"
+               "mov.u32 waits, 0;\n"
+               "WAIT:\n"
+               "add.u32 waits, waits, 1;\n"
+               "setp.eq.u32 late, waits, 4194304;\n"
+               "@late trap;\n"
+               "mbarrier.try_wait.parity.shared.b64 ended, [%0], %1;\n"
+               "@!ended bra WAIT;\n"
+               "DONE:\n"
+               "}" ::"r"(barrier),
+               "r"(parity)
                : "memory");
 #endif
-  return ended != 0;
-}
-/// Ends the launch with an error.
-INGOT_DEVICE void trap() { asm volatile("trap;"); }
-/// Waits for the end of the phase of this parity: 0 for a barrier's first, 1 for its second. Bytes
-/// that never come end the launch instead of hanging the device: so many waits take tens of
-/// milliseconds at least, and bytes come within microseconds.
-INGOT_DEVICE void waitBytes(u32 barrier, u32 parity) {
-  constexpr u32 kMostWaits = 1u << 22;
-  u32 waits = 0;
-#pragma unroll 1
-  while (!hasEnded(barrier, parity))
-    if (++waits == kMostWaits)
-      trap();
 }
 /// Copies the map's box from element `x` of row `y` on; what lies beyond the tensor becomes zeros.
 INGOT_DEVICE void copyTensor(u32 shared, const TensorMap *map, i32 x, i32 y, u32 barrier) {

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writes one layer of a model of tests/bench/shapes.py and recipes whose head has a format of its own.
+"""Writes one layer of a model of tests/bench/shapes.py, and recipes with formats of the head.
 
 usage: one_layer.py MODEL FOLDER
 """
