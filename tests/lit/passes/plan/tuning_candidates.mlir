@@ -14,8 +14,8 @@ module attributes {engine.target = #cuda, engine.tuning_candidates} {
   // CHECK: tuning_candidate = "MatmulTensor:8x1x1x1,d64,s[[#]]"
   // CHECK: engine.launch "matmul tokens"
   // CHECK-SAME: <@[[FIRST]] where[<"T", 1, 8>]
-  // CHECK-SAME: <@[[FIRST]] grid[<"2">, <"T ceildiv 8">, <"2 * sms
-  // CHECK-SAME: grid[<"2">, <"T ceildiv 8">]>
+  // CHECK-SAME: <@[[FIRST]] grid[<"T ceildiv 8">, <"2">, <"2 * sms
+  // CHECK-SAME: grid[<"T ceildiv 8">, <"2">]>
   func.func @step(%x: tensor<?x1024xbf16, "T"> {llm.input = "x"}) -> (tensor<?x256xbf16, "T"> {llm.output = "y"}) {
     %w = llm.weight "w" from "model.safetensors" at 0 : tensor<256x1024xbf16>
     %0 = llm.matmul %x, %w : tensor<?x1024xbf16, "T">, tensor<256x1024xbf16> -> tensor<?x256xbf16, "T"> loc("tokens")
