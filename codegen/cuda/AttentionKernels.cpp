@@ -14,13 +14,14 @@ using engine::RangeAttr;
 static constexpr int64_t kThreads = 128, kWarps = kThreads / 32;
 static constexpr int64_t kRows = 16; ///< of a product
 static constexpr int64_t kSegment = 256;
+static constexpr int64_t kReserved = 1024; ///< shared memory that the driver takes for a block
 /// Up to this many tokens each has blocks of its own, which share its segments; and up to so many
 /// where hardly any sequence has more than one.
 static constexpr int64_t kDecodeTokens = 64, kDecodeSequences = 256;
 /// Memory that parts of segments may take for the sake of more than kDecodeTokens.
 static constexpr int64_t kMostParts = int64_t{256} << 20;
-/// Blocks of a multiprocessor that decoding is spread over.
-static constexpr int64_t kDecodeBlocks = 4;
+/// Waves of blocks where there are more tokens and heads than blocks run at the same time.
+static constexpr int64_t kDecodeWaves = 4;
 
 namespace {
 
@@ -55,13 +56,17 @@ struct Shape {
   int64_t decodeBytes(int64_t stages) const { return stages * stageBytes() + scoreBytes(); }
   /// Tiles that AttentionDecode holds: as many as let two blocks share a multiprocessor.
   int64_t decodeStages(const CudaArchitecture &architecture) const {
-    constexpr int64_t kMost = 4, kReserved = 1024;
+    constexpr int64_t kMost = 4;
     int64_t stages = kMost;
-    while (stages > 2 &&
-           (2 * (decodeBytes(stages) + kReserved) > architecture.sharedPerMultiprocessor ||
-            decodeBytes(stages) > architecture.sharedPerBlock))
+    while (stages > 2 && (decodeBlocks(architecture, stages) < 2 ||
+                          decodeBytes(stages) > architecture.sharedPerBlock))
       --stages;
     return stages;
+  }
+
+  /// Blocks of AttentionDecode that a multiprocessor has room for.
+  int64_t decodeBlocks(const CudaArchitecture &architecture, int64_t stages) const {
+    return 2 * (decodeBytes(stages) + kReserved) <= architecture.sharedPerMultiprocessor ? 2 : 1;
   }
 
   /// AttentionContext with `rowWarps` warps that have rows of their own: tokens of a block, whose
@@ -118,6 +123,18 @@ struct DecodeTokens {
   int64_t few, many;
 };
 
+/// Blocks that share the segments of a token's KV head, so that all blocks fit whole waves of
+/// `places`: one wave where `works`, of which each has a block at least, are no more than places;
+/// up to kDecodeWaves beyond, whose last one is less empty for it.
+static std::string decodeSplit(const std::string &places, const std::string &works) {
+  std::string one = "(" + places + " floordiv " + works + ")";
+  std::string waves = std::to_string(kDecodeWaves);
+  std::string some = "((" + waves + " * " + places + ") floordiv " + works + ")";
+  // Nothing where one wave has them all, and fewer than kDecodeWaves else.
+  std::string none = "(" + waves + " - " + waves + " * (" + one + " min 1))";
+  return one + " max (" + some + " min " + none + ") max 1";
+}
+
 static KernelVariant decodeKernel(llm::AttentionOp op, const CudaArchitecture &architecture,
                                   const DecodeTokens &tokens) {
   Shape shape(op);
@@ -130,8 +147,11 @@ static KernelVariant decodeKernel(llm::AttentionOp op, const CudaArchitecture &a
   variant.integer("stages", stages);
   variant.integer("shared_bytes", shape.decodeBytes(stages));
   variant.shared(shape.decodeBytes(stages));
-  variant.extent(segments + " min ((" + std::to_string(kDecodeBlocks) + " * sms) ceildiv (T * " +
-                 heads + "))");
+  variant.extent(
+      segments + " min (" +
+      decodeSplit("(" + std::to_string(shape.decodeBlocks(architecture, stages)) + " * sms)",
+                  "(T * " + heads + ")") +
+      ")");
   variant.extent(heads);
   variant.extent("T");
   variant.workspace(std::to_string(engine::kCounterBytes) + " + (T min " +
@@ -139,7 +159,7 @@ static KernelVariant decodeKernel(llm::AttentionOp op, const CudaArchitecture &a
                     std::to_string(shape.partBytes()));
   // Registers for two blocks: without a bound the assembler spills a few for the sake of more.
   variant.blocksPerMultiprocessor(2);
-  variant.peak(architecture, op.getFp8() ? 1 : 2);
+  variant.peak(architecture, op.getFp8() ? ProductType::Float8 : ProductType::Halves);
   variant.expects(op.getFp8() ? "QMMA" : "HMMA");
   variant.expects("LDGSTS");
   return variant.take();
@@ -160,7 +180,7 @@ static KernelVariant contextKernel(llm::AttentionOp op, const CudaArchitecture &
   variant.workspace(std::to_string(engine::kCounterBytes));
   // Registers for two blocks: without a bound the assembler spills a few for the sake of more.
   variant.blocksPerMultiprocessor(2);
-  variant.peak(architecture, op.getFp8() ? 1 : 2);
+  variant.peak(architecture, op.getFp8() ? ProductType::Float8 : ProductType::Halves);
   variant.expects(op.getFp8() ? "QMMA" : "HMMA");
   variant.expects("LDGSTS");
   return variant.take();

@@ -43,10 +43,10 @@ public:
   /// An opcode of the SASS that the kernel must contain ("HMMA", "IMMA", "QMMA", "LDGSTS").
   void expects(llvm::StringRef instruction) { expected.push_back(instruction.str()); }
 
-  /// States the published rate of the products that the kernel forms, on the architecture's typical
-  /// part: `bytes` is the size of their operands' elements.
-  void peak(const CudaArchitecture &architecture, int64_t bytes) {
-    fact("peak_teraflops", llvm::Twine(int64_t(architecture.halfTeraflops * (bytes == 1 ? 2 : 1))));
+  /// States the data sheet's rate of the products that the kernel forms, on the architecture's
+  /// typical part.
+  void peak(const CudaArchitecture &architecture, ProductType type) {
+    fact("peak_teraflops", llvm::Twine(int64_t(architecture.typicalPart().peak(type) / 1e12)));
   }
 
   engine::KernelVariant take() {

@@ -22,9 +22,9 @@ constexpr int64_t kMostDecoded = 64, kDecodeContext = 1024;
 /// Columns that MatmulTensor sums alone, the least that blocks share.
 constexpr int64_t kSegment = 512;
 constexpr int64_t kTileRows = 16, kBlockTokens = 8;
-/// The share of the tensor cores' rate that attention reaches.
+/// A guess: the share of what mma.sync does that attention reaches.
 constexpr double kAttentionShare = 0.5;
-/// Tensor cores' operations for each one of MatmulSimple, which uses none.
+/// A guess: tensor cores' operations for each one of MatmulSimple, which uses none.
 constexpr double kSimpleSlowdown = 16;
 
 /// Dims of a step.
@@ -43,7 +43,8 @@ struct Step {
 /// What one launch moves and computes.
 struct Work {
   double bytes = 0, operations = 0;
-  double rate = 0; ///< operations a second
+  double peak = 0; ///< operations a second for these operands, of the data sheet
+  double rate = 0; ///< of the instructions that the kernel uses
 };
 
 int64_t constant(engine::KernelOp kernel, llvm::StringRef name) {
@@ -53,8 +54,8 @@ int64_t constant(engine::KernelOp kernel, llvm::StringRef name) {
 
 class CostModel {
 public:
-  CostModel(engine::UnitOp unit, const CudaArchitecture &architecture)
-      : unit(unit), architecture(architecture) {}
+  CostModel(engine::UnitOp unit, const CudaArchitecture &architecture, const CudaPart &part)
+      : unit(unit), architecture(architecture), part(part) {}
 
   /// Bytes of a launch's argument that the kernel reads or writes; 0 for scalars.
   double bytesOf(Attribute argument, engine::KernelOp kernel, const Step &step) const {
@@ -86,12 +87,10 @@ public:
     Work work;
     for (Attribute argument : launch.getArgs())
       work.bytes += bytesOf(argument, kernel, step);
-    work.rate = architecture.halfTeraflops * 1e12;
+    work.peak = part.peak(isMatmul(kernel) ? inputOf(kernel) : ProductType::Halves);
+    work.rate =
+        part.peak(isMatmul(kernel) ? productOf(kernel) : ProductType::Halves) * part.mmaShare;
     if (isMatmul(kernel)) {
-      int64_t input = constant(kernel, "input_type");
-      bool bytesNatively =
-          input == kI8 || (input == kE4m3 && architecture.fp8SumBits >= kHalfSumBits);
-      work.rate *= bytesNatively ? 2 : 1;
       work.operations = 2.0 * double(constant(kernel, "weight_rows")) *
                         double(constant(kernel, "k")) * double(rowsOf(kernel, step));
     }
@@ -102,8 +101,7 @@ public:
   }
 
   double floorOf(const Work &work) const {
-    return std::max(work.bytes / (architecture.gigabytesPerSecond * 1e9),
-                    work.operations / work.rate);
+    return std::max(work.bytes / (part.gigabytesPerSecond * 1e9), work.operations / work.peak);
   }
 
   double predict(engine::LaunchOp launch, engine::VariantAttr variant, engine::KernelOp kernel,
@@ -113,21 +111,21 @@ public:
       int64_t k = constant(kernel, "k");
       engine::BufferOp weight =
           bufferOf(cast<FlatSymbolRefAttr>(launch.getArgs()[1])); // behind the input
-      bool shares = variant.getGrid().size() > 2;
+      llvm::ArrayRef<engine::ExprAttr> grid = variant.getGrid();
       return matmulSeconds(
-          architecture,
-          {constant(kernel, "weight_rows") * reached(kernel, step), k,
-           int64_t(llvm::divideCeil(rowsOf(kernel, step), reached(kernel, step))),
-           engine::elementBits(weight.getElement()),
-           constant(kernel, "warps_along") * constant(kernel, "row_tiles") * kTileRows,
-           constant(kernel, "warps_across") * constant(kernel, "token_blocks") * kBlockTokens,
-           shares ? int64_t(llvm::divideCeil(k, kSegment)) : 1});
+          part, {constant(kernel, "weight_rows") * reached(kernel, step), k,
+                 int64_t(llvm::divideCeil(rowsOf(kernel, step), reached(kernel, step))),
+                 engine::elementBits(weight.getElement()), productOf(kernel),
+                 constant(kernel, "warps_along") * constant(kernel, "row_tiles") * kTileRows,
+                 constant(kernel, "warps_across") * constant(kernel, "token_blocks") * kBlockTokens,
+                 grid.size() > 2 ? evaluate(grid[2], step) : 1,
+                 int64_t(llvm::divideCeil(k, kSegment)), constant(kernel, "token_group")});
     }
     if (isAttention(kernel))
       work.rate *= kAttentionShare;
     if (kernel.getSource() == "MatmulSimple")
       work.rate /= kSimpleSlowdown;
-    return streamSeconds(architecture, work.bytes, work.operations / work.rate);
+    return streamSeconds(part, work.bytes, work.operations / work.rate);
   }
 
   /// Whether the step is within the variant's ranges.
@@ -150,6 +148,19 @@ private:
   }
   static bool isMatmul(engine::KernelOp kernel) { return kernel.getSource().starts_with("Matmul"); }
 
+  static ProductType inputOf(engine::KernelOp kernel) {
+    int64_t input = constant(kernel, "input_type");
+    return input == kI8     ? ProductType::Integers
+           : input == kE4m3 ? ProductType::Float8
+                            : ProductType::Halves;
+  }
+  /// What the instructions multiply: e4m3 goes by way of f16 where its own sums are short.
+  ProductType productOf(engine::KernelOp kernel) const {
+    ProductType input = inputOf(kernel);
+    bool widened = input == ProductType::Float8 && architecture.fp8SumBits < kHalfSumBits;
+    return widened ? ProductType::Halves : input;
+  }
+
   /// Rows of a product's result; rows_dim counts T, S and L.
   static int64_t rowsOf(engine::KernelOp kernel, const Step &step) {
     return (constant(kernel, "rows_dim") == 0 ? step.tokens : step.sequences) *
@@ -168,13 +179,14 @@ private:
                          return step.tokens;
                        if (dim == "B") // entries of a block table: a few bytes
                          return llvm::divideCeil(step.context, kTileRows);
-                       return dim == "sms" ? architecture.multiprocessors : step.sequences;
+                       return dim == "sms" ? part.multiprocessors : step.sequences;
                      });
     return value.value_or(0);
   }
 
   engine::UnitOp unit;
   const CudaArchitecture &architecture;
+  const CudaPart &part;
 };
 
 /// The texts of one kernel's facts.
@@ -189,8 +201,8 @@ void append(std::string &text, int64_t tokens, double seconds) {
 
 } // namespace
 
-void codegen::stateCosts(engine::UnitOp unit, const CudaArchitecture &architecture) {
-  CostModel model(unit, architecture);
+/// What each kernel that launches of `unit` run takes.
+static llvm::MapVector<Operation *, Texts> textsOf(engine::UnitOp unit, const CostModel &model) {
   llvm::MapVector<Operation *, Texts> texts;
   unit.walk([&](engine::LaunchOp launch) {
     llvm::MapVector<Operation *, Texts> own;
@@ -209,12 +221,22 @@ void codegen::stateCosts(engine::UnitOp unit, const CudaArchitecture &architectu
     for (auto &[kernel, text] : own)
       texts.try_emplace(kernel, text); // equal kernels do equal work
   });
+  return texts;
+}
+
+void codegen::stateCosts(engine::UnitOp unit, const CudaArchitecture &architecture) {
   Builder builder(unit.getContext());
-  for (auto &[op, text] : texts) {
-    auto kernel = cast<engine::KernelOp>(op);
-    NamedAttrList facts(kernel.getFacts().value_or(builder.getDictionaryAttr({})));
-    facts.set("predicted_us", builder.getStringAttr(text.predicted));
-    facts.set("floor_us", builder.getStringAttr(text.floor));
-    kernel.setFactsAttr(facts.getDictionary(unit.getContext()));
+  for (const CudaPart &part : architecture.parts) {
+    bool typical = &part == &architecture.typicalPart();
+    std::string suffix = typical ? "" : "_" + part.name.str();
+    for (auto &[op, text] : textsOf(unit, CostModel(unit, architecture, part))) {
+      auto kernel = cast<engine::KernelOp>(op);
+      NamedAttrList facts(kernel.getFacts().value_or(builder.getDictionaryAttr({})));
+      facts.set("predicted_us" + suffix, builder.getStringAttr(text.predicted));
+      facts.set("floor_us" + suffix, builder.getStringAttr(text.floor));
+      if (typical)
+        facts.set("predicted_part", builder.getStringAttr(part.name));
+      kernel.setFactsAttr(facts.getDictionary(unit.getContext()));
+    }
   }
 }

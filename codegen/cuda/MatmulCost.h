@@ -10,15 +10,18 @@ namespace ingot::codegen {
 struct MatmulWork {
   int64_t rows, k, tokens;      ///< of the product
   int64_t weightBits;           ///< of an element
+  ProductType type;             ///< of the instructions
   int64_t tileRows, tileTokens; ///< of a block
-  int64_t shares;               ///< blocks that may share k
+  int64_t shares, segments;     ///< blocks that share k, and what they share
+  /// Tiles of tokens that go over the weight together; 0: all.
+  int64_t tokenGroup;
 };
 
-/// Seconds on the architecture's typical part: the roofline of tensor cores and memory, whole waves
-/// of blocks, and the launch.
-double matmulSeconds(const CudaArchitecture &architecture, const MatmulWork &work);
+/// Seconds on `part`: the roofline of tensor cores and memory, whole waves of blocks, adding what
+/// shares have put aside, and the launch.
+double matmulSeconds(const CudaPart &part, const MatmulWork &work);
 
 /// Seconds of a launch that moves `bytes` while it computes for `computing` seconds.
-double streamSeconds(const CudaArchitecture &architecture, double bytes, double computing);
+double streamSeconds(const CudaPart &part, double bytes, double computing);
 
 } // namespace ingot::codegen

@@ -5,6 +5,7 @@
 #include "codegen/cuda/MatmulCost.h"
 #include "codegen/cuda/MatmulLayout.h"
 #include "codegen/cuda/MatmulShape.h"
+#include <cmath>
 
 using namespace mlir;
 using namespace ingot;
@@ -27,11 +28,9 @@ constexpr int64_t kBarrierBytes = 128;
 constexpr int64_t kMostChosen = 4096;
 /// Sums of a lane that leave room for a second block.
 constexpr int64_t kFewSums = 16;
-/// Memory that sums of segments may take on their way to the block that adds them.
-constexpr int64_t kMostWorkspace = int64_t{32} << 20;
 constexpr int64_t kMostTiles = engine::kCounterBytes / 4;
-/// Blocks that a multiprocessor is given before k is no further shared.
-constexpr int64_t kWantedBlocks = 2;
+/// Of a grid along rows of the weight (gridDim.y).
+constexpr int64_t kMostRowTiles = 65535;
 
 /// How a block's warps share a tile; for at most `most` tokens.
 struct Tile {
@@ -56,6 +55,8 @@ constexpr Tile kManyCrowded = {INT64_MAX, 4, 2, 2, 2, false};
 constexpr Tile kManyHalves = {INT64_MAX, 2, 4, 4, 4, false};
 constexpr Tile kManyBytes = {INT64_MAX, 4, 2, 2, 8, false};
 
+constexpr int64_t kLeastTileRows = 128; ///< of all tiles above
+
 /// The layout in which tensor cores take the weight; nothing where they cannot.
 std::optional<FragmentLayout> fragmentsOf(llm::MatmulOp op, const MatmulShape &shape) {
   constexpr int64_t kAlignment = 16;
@@ -65,6 +66,8 @@ std::optional<FragmentLayout> fragmentsOf(llm::MatmulOp op, const MatmulShape &s
   bool float8 = isa<Float8E4M3FNType>(shape.weight);
   bool encoded = bool(op.getEncoding());
   if (shape.k * shape.inputBytes % kAlignment != 0 || shape.group % groupStep != 0)
+    return std::nullopt;
+  if (shape.rows > kMostRowTiles * kLeastTileRows)
     return std::nullopt;
   // Every expert begins with a tile.
   if (shape.experts > 1 && shape.rows % kTileRows != 0)
@@ -103,6 +106,7 @@ struct Plan {
   int64_t depth; ///< columns of k in a stage
   int64_t group; ///< 0: scales are applied to whole sums
   int64_t stageBytes = 0, decodedBytes = 0, stages = 0, shared = 0;
+  int64_t blocks = 0; ///< that a multiprocessor has room for
 };
 
 int64_t bitsOf(Type type) { return engine::elementBits(type); }
@@ -196,6 +200,7 @@ bool planStages(Plan &plan, const CudaArchitecture &architecture, int64_t blocks
   if (stages < 2 || sums > room)
     return false;
   plan.stages = stages;
+  plan.blocks = blocks;
   plan.shared = std::max(stages * plan.stageBytes + plan.decodedBytes, sums);
   return true;
 }
@@ -276,6 +281,45 @@ llvm::SmallVector<Plan> plansFor(llm::MatmulOp op, const MatmulShape &shape, con
   return plans;
 }
 
+/// What the kernel's instructions multiply.
+ProductType productOf(const MatmulShape &shape, const CudaArchitecture &architecture) {
+  return shape.integer                           ? ProductType::Integers
+         : multipliesFloat8(shape, architecture) ? ProductType::Float8
+                                                 : ProductType::Halves;
+}
+
+/// Whether blocks may share k: there are segments, and tiles are so few that the architecture's
+/// parts have room for two blocks for each. Sums on their way then have a place for each segment
+/// and element of a result of `tile.most` rows: at most half a byte for each element of this
+/// weight.
+bool sharesDepth(const Plan &plan, const MatmulShape &shape, const CudaArchitecture &architecture) {
+  int64_t tiles = llvm::divideCeil(shape.rows, plan.tile.rows()), most = 0;
+  for (const CudaPart &part : architecture.parts)
+    most = std::max(most, part.multiprocessors);
+  // Sums of the groups of a row are added in order, so integers with groups stay together. Experts
+  // are blocks enough.
+  return plan.tile.shares && shape.k > kSegment && !(shape.integer && plan.group > 0) &&
+         2 * tiles <= plan.blocks * most && tiles <= kMostTiles && shape.experts == 0 &&
+         shape.rowDim->each == 1;
+}
+
+/// Whether one tile of tokens reads the weight: a tile for few tokens takes all of them, and those
+/// of an expert with few exceptions.
+bool readsOnce(const Tile &tile) { return tile.most != INT64_MAX; }
+
+/// Tiles of tokens after which blocks come to the next rows of the weight; 0: all of them. A square
+/// of blocks at work reads least; and as long as L2 keeps the inputs of more tiles, weights are
+/// read less often.
+int64_t tokenGroup(const Plan &plan, const MatmulShape &shape, const CudaPart &part) {
+  const Tile &tile = plan.tile;
+  if (tile.most != INT64_MAX && shape.experts == 0)
+    return 0;
+  double places = double(plan.blocks * part.multiprocessors);
+  auto square = int64_t(std::sqrt(places * double(tile.rows()) / double(tile.tokens())));
+  int64_t kept = part.cacheBytes / 2 / (tile.tokens() * shape.k * shape.inputBytes);
+  return std::max<int64_t>({square, kept, 1});
+}
+
 /// Tensor maps of the weight and of what stages hold beside it; as kernels/MatmulPipeline.cuh
 /// counts its rows and stages.
 void addTensorMaps(CudaVariant &variant, llm::MatmulOp op, const MatmulShape &shape,
@@ -305,10 +349,16 @@ KernelVariant tensorKernel(llm::MatmulOp op, const MatmulShape &shape, const Pla
   variant.integer("stages", plan.stages);
   variant.integer("shared_bytes", plan.shared);
   variant.shared(plan.shared);
-  bool float8 = multipliesFloat8(shape, architecture);
-  variant.integer("float8_products", float8);
-  variant.peak(architecture, shape.integer || float8 ? 1 : 2);
-  variant.expects(shape.integer ? "IMMA" : float8 ? "QMMA" : "HMMA");
+  bool shares = sharesDepth(plan, shape, architecture);
+  variant.integer("shares_depth", shares);
+  variant.integer("weights_once", readsOnce(tile));
+  variant.integer("token_group", tokenGroup(plan, shape, architecture.typicalPart()));
+  ProductType type = productOf(shape, architecture);
+  variant.integer("float8_products", type == ProductType::Float8);
+  variant.peak(architecture, type);
+  variant.expects(type == ProductType::Integers ? "IMMA"
+                  : type == ProductType::Float8 ? "QMMA"
+                                                : "HMMA");
   variant.expects("LDSM");
   variant.expects("LDGSTS");
   if (architecture.hasTensorCopies()) {
@@ -317,19 +367,14 @@ KernelVariant tensorKernel(llm::MatmulOp op, const MatmulShape &shape, const Pla
   }
   int64_t tiles = llvm::divideCeil(shape.rows, tile.rows());
   int64_t segments = llvm::divideCeil(shape.k, kSegment);
-  std::string tokenTiles =
-      ("(" + llm::rowsOf(op.getType()).getText() + ") ceildiv " + llvm::Twine(tile.tokens())).str();
-  variant.tiles(tiles);
   addRowTiles(variant, op, tile.tokens());
-  // Sums of the groups of a row are added in order, so integers with groups stay together.
-  int64_t aside = tiles * segments * tile.threads() * tile.sums() * 4;
-  // Experts are blocks enough.
-  bool shares = tile.shares && segments > 1 && !(shape.integer && plan.group > 0) &&
-                aside <= kMostWorkspace && tiles <= kMostTiles && shape.experts == 0;
+  variant.tiles(tiles);
+  // As many shares as all run at the same time.
   if (shares)
-    variant.extent((llvm::Twine(kWantedBlocks) + " * sms floordiv (" + llvm::Twine(tiles) + " * (" +
-                    tokenTiles + ")) max 1 min " + llvm::Twine(segments))
+    variant.extent((llvm::Twine(plan.blocks) + " * sms floordiv " + llvm::Twine(tiles) +
+                    " max 1 min " + llvm::Twine(segments))
                        .str());
+  int64_t aside = tiles * segments * tile.threads() * tile.sums() * 4;
   static const std::string madeFrom = cudaTemplateText("MatmulTensor.cu");
   variant.candidate("MatmulTensor:" + llvm::Twine(tile.along) + "x" + llvm::Twine(tile.across) +
                         "x" + llvm::Twine(tile.rowTiles) + "x" + llvm::Twine(tile.tokenBlocks) +
@@ -369,12 +414,17 @@ llvm::SmallVector<Tile> tilesFor(llm::MatmulOp op, const MatmulShape &shape) {
 
 double secondsOf(const Candidate &candidate, const MatmulShape &shape,
                  const CudaArchitecture &architecture, int64_t tokens) {
-  const Tile &tile = candidate.plan.tile;
-  bool shares = candidate.kernel.grid.size() > 2;
-  return matmulSeconds(architecture,
+  const Plan &plan = candidate.plan;
+  const CudaPart &part = architecture.typicalPart();
+  int64_t segments = llvm::divideCeil(shape.k, kSegment), shares = 1;
+  if (sharesDepth(plan, shape, architecture))
+    shares = std::clamp<int64_t>(plan.blocks * part.multiprocessors /
+                                     int64_t(llvm::divideCeil(shape.rows, plan.tile.rows())),
+                                 1, segments);
+  return matmulSeconds(part,
                        {shape.rows * shape.reached(tokens), shape.k, shape.rowsEach(tokens),
-                        bitsOf(shape.weight), tile.rows(), tile.tokens(),
-                        shares ? int64_t(llvm::divideCeil(shape.k, kSegment)) : 1});
+                        bitsOf(shape.weight), productOf(shape, architecture), plan.tile.rows(),
+                        plan.tile.tokens(), shares, segments, tokenGroup(plan, shape, part)});
 }
 
 /// The best candidate for each number of rows up to `most`, as ranges without gaps. Near equals

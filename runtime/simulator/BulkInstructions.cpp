@@ -188,10 +188,8 @@ struct TensorCopy {
   }
 };
 
-/// Reads the map and the coordinates (the op's list) of a tensor copy; checks that the whole tensor
-/// lies in one object of global memory.
-bool readTensor(Warp &warp, const Op &op, Slot map, uint32_t lane, TensorCopy &copy) {
-  uint64_t address = warp.lanes<uint64_t>(map)[lane];
+/// Reads the map at `address`.
+bool readMap(Warp &warp, uint64_t address, uint32_t lane, TensorRecipe &recipe) {
   Space space = spaceOf(address);
   const uint8_t *from = nullptr;
   if (space == Space::Param && address % 64 == 0 && address + 128 <= warp.launch->parameters.size())
@@ -199,13 +197,32 @@ bool readTensor(Warp &warp, const Op &op, Slot map, uint32_t lane, TensorCopy &c
   else if (space == Space::Global)
     from = globalPointer(warp, lane, address, 128, 64);
   if (from)
-    std::memcpy(&copy.recipe, from, sizeof copy.recipe);
-  if (!from || copy.recipe.magic != tensorRecipeMagic || copy.recipe.rank != op.count) {
+    std::memcpy(&recipe, from, sizeof recipe);
+  if (from && recipe.magic == tensorRecipeMagic)
+    return true;
+  warp.fault(lane, FindingKind::Descriptor, "there is no tensor map at this address", address);
+  return false;
+}
+
+/// A prefetched map: slot[1]. It has no effect, but what is no map is a mistake.
+void executeMapPrefetch(Warp &warp, const Op &op) {
+  TensorRecipe recipe;
+  for (uint32_t left = warp.mask; left; left &= left - 1) {
+    uint32_t lane = uint32_t(std::countr_zero(left));
+    if (!readMap(warp, warp.lanes<uint64_t>(op.slot[1])[lane], lane, recipe))
+      return;
+  }
+}
+
+/// Reads the map and the coordinates (the op's list) of a tensor copy; checks that the whole tensor
+/// lies in one object of global memory.
+bool readTensor(Warp &warp, const Op &op, Slot map, uint32_t lane, TensorCopy &copy) {
+  uint64_t address = warp.lanes<uint64_t>(map)[lane];
+  if (!readMap(warp, address, lane, copy.recipe))
+    return false;
+  if (copy.recipe.rank != op.count) {
     warp.fault(lane, FindingKind::Descriptor,
-               !from || copy.recipe.magic != tensorRecipeMagic
-                   ? "there is no tensor map at this address"
-                   : "the tensor map has rank " + std::to_string(copy.recipe.rank),
-               address);
+               "the tensor map has rank " + std::to_string(copy.recipe.rank), address);
     return false;
   }
   uint64_t last = copy.recipe.address;
@@ -367,6 +384,13 @@ void completeBulkStores(Warp &warp, uint32_t mask, uint32_t keep, bool all) {
     warp.bulkStores.pop_front();
   if (warp.block->races && (all || keep == 0))
     warp.block->races->endBulkReads(warp);
+}
+
+void decodeMapPrefetch(Decoder &d) {
+  d.expectOperands(1, 1);
+  takeAddress(d, 1, 0, Space::Generic, 0);
+  d.op.run = executeMapPrefetch;
+  d.emit();
 }
 
 void decodeBulkReduction(Decoder &d) { d.fail("this instruction is not supported"); }

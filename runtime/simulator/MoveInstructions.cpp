@@ -4,6 +4,8 @@
 
 namespace ingot::simulator {
 
+void decodeMapPrefetch(Decoder &d);
+
 void executeClock(Warp &warp, const Op &op) {
   for (uint32_t i = 0; i < warpSize; ++i)
     if (warp.mask >> i & 1) {
@@ -187,6 +189,8 @@ void decodeAdvice(Decoder &d) {
   d.emit();
 }
 
+void decodePrefetch(Decoder &d) { d.take("tensormap") ? decodeMapPrefetch(d) : decodeAdvice(d); }
+
 struct Zero {
   uint64_t operator()(uint64_t) const { return 0; }
 };
@@ -206,7 +210,7 @@ void addMoveInstructions(InstructionTable &table) {
   table["mov"] = decodeMove;
   table["cvta"] = decodeCvta;
   table["isspacep"] = decodeIsSpace;
-  table["prefetch"] = decodeAdvice;
+  table["prefetch"] = decodePrefetch;
   table["prefetchu"] = decodeAdvice;
   table["applypriority"] = decodeAdvice;
   table["discard"] = decodeAdvice;

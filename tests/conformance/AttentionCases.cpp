@@ -407,6 +407,15 @@ std::vector<Case> conformance::attentionCases() {
   many.sequences = 70;
   many.maxPosition = 262;
   add(many, {90});
+  // More segments than a block merges at once.
+  for (Layer layer : {Layer{10, 2, 64, "bf16", "bf16"}, Layer{16, 1, 128, "i8", "bf16"}}) {
+    layer.sinks = layer.headDim == 128 ? "f32" : "";
+    Case longest = attentionCase(layer);
+    longest.name += "_long";
+    longest.maxPosition = 8700;
+    longest.sequences = 2;
+    add(longest, {2}, layer.headDim == 128);
+  }
   // Windows: within a tile, across tiles and segments, longer than what there is; soft-capping.
   auto addWindow = [&](Layer layer, int64_t window, double softcap, int64_t maxPosition,
                        std::vector<int64_t> tokens, bool full = false) {

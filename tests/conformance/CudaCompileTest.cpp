@@ -25,6 +25,19 @@ private:
 
 } // namespace
 
+/// A simulator ends a launch that waits in vain; a device would hang if kernels did not end it.
+TEST(CudaKernels, WaitsForCopiesEnd) {
+  auto which = llvm::find_if(
+      allCases(), [](const Case &one) { return one.name == "matmul_bf16_int4g128_f32_200x2080"; });
+  ASSERT_NE(which, allCases().end());
+  auto compiled = compileCase(*which, "sm_90a");
+  ASSERT_TRUE(compiled);
+  std::string text = compiled->portablePtx();
+  llvm::StringRef ptx = text;
+  EXPECT_GT(ptx.count("mbarrier.try_wait"), 0u);
+  EXPECT_EQ(ptx.count("mbarrier.try_wait"), 2 * ptx.count("trap;")); // before the loop and in it
+}
+
 void conformance::registerCudaCases(const std::vector<Case> &cases) {
   std::vector<std::string> others;
   for (const codegen::CudaArchitecture &architecture : codegen::cudaArchitectures())

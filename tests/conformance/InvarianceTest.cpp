@@ -5,6 +5,7 @@
 #include "tests/conformance/Targets.h"
 
 #include <gtest/gtest.h>
+#include <numeric>
 #include <set>
 
 using namespace mlir;
@@ -166,6 +167,42 @@ void conformance::registerMultiprocessorTests() {
                               nullptr, __FILE__, __LINE__, [=, &which]() -> testing::Test * {
                                 return new MultiprocessorTest(which, target, divided);
                               });
+  }
+}
+
+/// Tiles of tokens go over the weight in groups, here of four: all rows of three groups at once,
+/// and some at a time, which have one tile.
+TEST(Invariance, GroupsOfTokenTiles) {
+  const std::string target = "sm_87"; // few multiprocessors and a small L2 make groups small
+  if (!isChosen(target))
+    GTEST_SKIP() << "another target was chosen";
+  Case which;
+  which.plain = "func.func @f(%x: tensor<?x4096xbf16, \"T\">, %w: tensor<136x4096xbf16>) -> "
+                "tensor<?x136xf32, \"T\"> {\n  %y = llm.matmul %x, %w : tensor<?x4096xbf16, \"T\">,"
+                " tensor<136x4096xbf16> -> tensor<?x136xf32, \"T\">\n"
+                "  return %y : tensor<?x136xf32, \"T\">\n}\n";
+  auto compiled = CompiledFunction::compile(sharedContext(), target, which.plain);
+  ASSERT_TRUE(compiled);
+  constexpr int64_t kAll = 1100, kSome = 55, kGroup = 4;
+  std::vector<int64_t> grid;
+  compiled->observe([&](const ObservedLaunch &seen) {
+    grid.assign(std::begin(seen.call.grid), std::end(seen.call.grid));
+  });
+  Inputs all = makeInputs(compiled->function(), which, kAll, 7);
+  Inputs whole = all;
+  std::vector<HostValue> expected = compiled->run(whole.arguments, whole.dims);
+  ASSERT_EQ(expected.size(), 1u);
+  EXPECT_GT(grid.front(), 2 * kGroup);
+  const HostTensor &wanted = expected.front().tensor;
+  for (int64_t first = 0; first < kAll; first += kSome) {
+    std::vector<int64_t> picked(kSome);
+    std::iota(picked.begin(), picked.end(), first);
+    Inputs some = pickRows(all, picked, compiled->function());
+    std::vector<HostValue> results = compiled->run(some.arguments, some.dims);
+    ASSERT_EQ(results.size(), 1u);
+    EXPECT_TRUE(std::equal(results.front().tensor.codes.begin(), results.front().tensor.codes.end(),
+                           wanted.codes.begin() + first * wanted.columns))
+        << "rows from " << first;
   }
 }
 

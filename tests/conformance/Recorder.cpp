@@ -275,7 +275,7 @@ bool conformance::record(const RecordOptions &options) {
                  options.architecture.c_str());
     return false;
   }
-  Recorder recorder(options, architecture->multiprocessors);
+  Recorder recorder(options, architecture->typicalPart().multiprocessors);
   auto isWanted = [&](const std::string &name) {
     return options.prefixes.empty() ||
            llvm::any_of(options.prefixes,

@@ -5,12 +5,11 @@
 // comes last merges them in order. Numbers as AttentionTile.cuh has them. Buffers: query,
 // positions, token_sequences, block_table, cache, sinks where there are any, result, workspace.
 #include "Arrival.cuh"
-#include "AttentionTile.cuh"
+#include "AttentionMerge.cuh"
 
 namespace {
 
-/// Heads of one block, and blocks that share a KV head.
-constexpr int kHeads = int(least(kGroup, kRows));
+/// Blocks that share a KV head.
 constexpr int kHeadBlocks = int(ceilDiv(kGroup, kRows));
 constexpr int kHalves = kHeads > 8 ? 2 : 1;
 constexpr int kWarpColumnTiles = kColumnTiles / kWarps;
@@ -21,12 +20,10 @@ constexpr int kStageBytes = kKeyBytes + kValueBytes + 2 * kScaleBytes;
 constexpr int kStages = int(constants::stages);
 constexpr int kScoreStride = kTile + 8;
 static_assert(constants::shared_bytes == kStages * kStageBytes + kRows * kScoreStride * 4);
+static_assert(int(sizeof(MergeSpace)) <= kStages * kStageBytes, "merging takes the stages' memory");
 
 /// Buffers behind the sinks.
 constexpr int kResult = 5 + int(constants::sinks), kWorkspace = kResult + 1;
-
-/// A segment's part of a head in the workspace: values not yet divided by the sum.
-constexpr int kPartFloats = kHeadDim + 2;
 
 struct Stage {
   u8 *keys;
@@ -187,25 +184,17 @@ INGOT_DEVICE void storePart(const Launch &launch, const Work &work, int segment,
     }
 }
 
-/// Merges the parts of all segments in order into the result.
-INGOT_DEVICE void mergeParts(const Launch &launch, const Work &work) {
-  i64 stride = partOf(launch, work, 1, 0) - partOf(launch, work, 0, 0);
-  for (int i = int(threadIdx.x); i < work.heads() * kHeadDim; i += kThreads) {
-    int row = i / kHeadDim, element = i % kHeadDim;
-    const float *part = partOf(launch, work, work.firstSegment(), row);
-    float maximum = part[kHeadDim], sum = part[kHeadDim + 1], value = part[element];
-    for (int segment = 1; segment < work.segments(); ++segment) {
-      part += stride;
-      MergeFactors factors = mergeFactors(maximum, part[kHeadDim]);
-      sum = mergeValue(factors, sum, part[kHeadDim + 1]);
-      value = mergeValue(factors, value, part[element]);
-      maximum = factors.maximum;
-    }
+/// Merges the parts of all segments into the result.
+INGOT_DEVICE void storeMerged(const Launch &launch, const Work &work, MergeSpace &space) {
+  auto store = [&](int row, int element, float value, float maximum, float sum) {
     if constexpr (constants::sinks != 0)
       value *= addSink(launch, work.firstHead + row, maximum, sum);
     storeElement<constants::result_type>(launch.buffers[kResult], work.element(row) + element,
                                          value / sum);
-  }
+  };
+  constexpr i64 stride = i64(kHeads) * kPartFloats;
+  mergeParts(partOf(launch, work, work.firstSegment(), 0), stride, work.segments(), work.heads(),
+             space, store);
 }
 
 } // namespace
@@ -274,5 +263,5 @@ __device__ void run(const Launch &launch) {
     return;
   u32 *counter = launch.buffer<u32>(kWorkspace) + work.token * gridDim.y + work.headBlock;
   if (arrivesLast(counter, u32(least(gridDim.x, work.segments()))))
-    mergeParts(launch, work);
+    storeMerged(launch, work, *reinterpret_cast<MergeSpace *>(memory));
 }

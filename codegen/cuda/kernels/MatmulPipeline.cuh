@@ -93,6 +93,10 @@ static_assert(!kTensorCopies ||
 /// Bytes that tensor copies bring to a stage.
 constexpr int kTensorBytes = kBarrierOffset - kTileTokens * kRowBytes;
 
+/// Whether one tile of tokens reads the weight, which then need not stay in L2. Several tiles find
+/// there what the first one has read.
+constexpr bool kReadOnce = constants::weights_once != 0;
+
 /// What a block works on.
 struct Tile {
   i64 firstTile; ///< of 16 rows of the expert's weight
@@ -108,7 +112,8 @@ constexpr bool kWholeStages = kDepth % kTileDepth == 0;
 /// A thread's part of copying `Rows` rows of `PerRow` chunks of 16 bytes, which lie `Pitch` bytes
 /// apart in global memory and side by side in a stage. What does not change from stage to stage is
 /// worked out once. Rows and chunks that do not exist become zeros; `AllRows`: every row exists.
-template <int Rows, int PerRow, i64 Pitch, bool AllRows> struct Copies {
+/// `Once`: the chunks need not stay in L2.
+template <int Rows, int PerRow, i64 Pitch, bool AllRows, bool Once> struct Copies {
   // A thread's chunks lie in one column; threads that make no whole row copy nothing.
   static constexpr int kRowsAtOnce = kThreads / PerRow;
 
@@ -132,7 +137,11 @@ template <int Rows, int PerRow, i64 Pitch, bool AllRows> struct Copies {
       if (first + kRowsAtOnce > Rows && int(threadIdx.x) / PerRow >= Rows - first)
         break;
       bool exists = (AllRows || first < rowsLeft) && (kWholeStages || chunk < chunksLeft);
-      ptx::copyAsync16(to + first * PerRow * 16, from + first * Pitch + offset, exists ? 16 : 0);
+      u32 chunkTo = to + first * PerRow * 16, bytes = exists ? 16 : 0;
+      if constexpr (Once)
+        ptx::copyAsync16(chunkTo, from + first * Pitch + offset, bytes, ptx::evictFirst());
+      else
+        ptx::copyAsync16(chunkTo, from + first * Pitch + offset, bytes);
     }
   }
 };
@@ -179,7 +188,7 @@ INGOT_DEVICE u32 inputPlace(int token, int chunk) {
 template <class Kind, int Offset, bool AllTiles> struct RecordCopies {
   static constexpr int kChunks = Kind::kTileBytes / 16;
 
-  Copies<kRowTiles, kChunks, Kind::kAll * Kind::kBytes, AllTiles> rows;
+  Copies<kRowTiles, kChunks, Kind::kAll * Kind::kBytes, AllTiles, kReadOnce> rows;
 
   __device__ RecordCopies(const Launch &launch, int buffer, i64 firstTile)
       : rows(launch.buffers[buffer], firstTile, kWeightTiles) {}
@@ -234,6 +243,9 @@ struct WeightTensors {
       : launch(launch), firstTile(int(tile.firstOfAll())), base(base) {
     if (threadIdx.x == 0) {
 #pragma unroll
+      for (int i = 0; i < int(constants::tensor_maps); ++i)
+        ptx::prefetchTensor(launch.maps[i]);
+#pragma unroll
       for (int i = 0; i < kStages; ++i)
         ptx::makeBarrier(base + i * kStageBytes + kBarrierOffset);
       ptx::publishBarriers();
@@ -252,8 +264,13 @@ struct WeightTensors {
     bring<Supers>(stage + kSupersOffset, Zeros::kBytes > 0 ? 3 : 2, k, barrier);
   }
   template <class Kind> __device__ void bring(u32 to, int map, int k, u32 barrier) const {
-    if constexpr (Kind::kBytes > 0)
-      ptx::copyTensor(to, launch.maps[map], Kind::at(k) * (Kind::kBytes / 8), firstTile, barrier);
+    if constexpr (Kind::kBytes > 0) {
+      int x = Kind::at(k) * (Kind::kBytes / 8);
+      if constexpr (kReadOnce)
+        ptx::copyTensor(to, launch.maps[map], x, firstTile, barrier, ptx::evictFirst());
+      else
+        ptx::copyTensor(to, launch.maps[map], x, firstTile, barrier);
+    }
   }
   /// `parity`: whether the stage has been filled an even (0) or odd number of times before.
   __device__ void wait(u32 stage, u32 parity) const {
@@ -277,10 +294,10 @@ template <> struct WeightWayOf<true> {
 using WeightWay = WeightWayOf<kTensorCopies>::Type;
 
 template <bool Gathered, int Chunks> struct InputRows {
-  struct Type : Copies<kTileTokens, Chunks, kDepth * kInputBytes, false> {
+  struct Type : Copies<kTileTokens, Chunks, kDepth * kInputBytes, false, false> {
     __device__ Type(const void *rows, const Tokens &tokens)
-        : Copies<kTileTokens, Chunks, kDepth * kInputBytes, false>(rows, tokens.first,
-                                                                   tokens.first + tokens.count) {}
+        : Copies<kTileTokens, Chunks, kDepth * kInputBytes, false, false>(
+              rows, tokens.first, tokens.first + tokens.count) {}
   };
 };
 template <int Chunks> struct InputRows<true, Chunks> {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // llm.matmul on tensor cores (mma.sync), for every architecture: a block is some rows of the weight
-// by some tokens, and with gridDim.z > 1 a share of the segments of k. Sums of segments are formed
-// alone and added in order, whatever the tile, the grid and the number of shares: so a token's
-// result does not depend on them.
+// (blockIdx.y) by some tokens (blockIdx.x), and with gridDim.z > 1 a share of the segments of k.
+// Sums of segments are formed alone and added in order, whatever the tile, the grid and the number
+// of shares: so a token's result does not depend on them.
 #define INGOT_WAITS_ITSELF
 #include "Arrival.cuh"
 #include "MatmulCodeBook.cuh"
@@ -18,10 +18,28 @@ constexpr int kRows = int(constants::row_tiles), kBlocks = int(constants::token_
 constexpr int kHalves = kInputBytes == 2 ? 2 : 1; ///< loads of inputs in a step
 constexpr int kHalfProducts = kStepDepth / kHalves / kProductDepth;
 constexpr i64 kSegments = ceilDiv(kDepth, kSegment);
+constexpr int kQuads = kRows * kBlocks; ///< a lane's sums, by four
+/// Whether gridDim.z may be more than 1.
+constexpr bool kShares = constants::shares_depth != 0;
 
 /// The lane's sums over its warp's tiles: rows g and g + 8 by tokens 2t and 2t + 1.
 template <class Number> struct Sums {
   Number of[kRows][kBlocks][4];
+
+  __device__ uint4 quad(int r, int c) const {
+    const Number(&sums)[4] = of[r][c];
+    return {bits(sums[0]), bits(sums[1]), bits(sums[2]), bits(sums[3])};
+  }
+  __device__ void addQuad(int r, int c, const uint4 &quad) {
+    addBits(of[r][c][0], quad.x);
+    addBits(of[r][c][1], quad.y);
+    addBits(of[r][c][2], quad.z);
+    addBits(of[r][c][3], quad.w);
+  }
+  static __device__ u32 bits(float sum) { return __float_as_uint(sum); }
+  static __device__ u32 bits(i32 sum) { return u32(sum); }
+  static __device__ void addBits(float &sum, u32 bits) { sum += __uint_as_float(bits); }
+  static __device__ void addBits(i32 &sum, u32 bits) { sum += i32(bits); }
 
   __device__ void clear() {
 #pragma unroll
@@ -96,6 +114,7 @@ struct Work {
   Warp warp;
   u32 base;       ///< of the stages
   int begin, end; ///< of k
+  uint4 *aside;   ///< place of the segment, where shares put it aside
   Book book;
   Sums<Accumulator> open; ///< of the group, or of the segment where there are no groups
   Sums<float> segment;    ///< of closed groups
@@ -153,33 +172,33 @@ struct Work {
     inputSums.clear();
   }
 
-  /// This block's part of the workspace for segment (for integers: share) `part`.
-  __device__ void *place(i64 part) const {
-    constexpr i64 parts = kInteger ? 1 : kSegments;
+  /// This thread's quads of sums in the workspace, kThreads apart, for segment (for integers: share)
+  /// `part` of the block's tile.
+  __device__ uint4 *place(i64 part) const {
     i64 block = blockIdx.y * i64(gridDim.x) + blockIdx.x;
-    i64 count = kInteger ? i64(gridDim.z) : parts;
-    return launch.buffer<u8>(kWorkspace) + kCounterBytes +
-           ((block * count + part) * kThreads * (kRows * kBlocks * 4) + threadIdx.x) * 4;
+    i64 count = kInteger ? i64(gridDim.z) : kSegments;
+    return reinterpret_cast<uint4 *>(launch.buffer<u8>(kWorkspace) + kCounterBytes) +
+           (block * count + part) * kThreads * kQuads + threadIdx.x;
+  }
+  template <class Number>
+  static __device__ void putAside(uint4 *aside, const Sums<Number> &sums) {
+#pragma unroll
+    for (int r = 0; r < kRows; ++r)
+#pragma unroll
+      for (int c = 0; c < kBlocks; ++c)
+        aside[(r * kBlocks + c) * kThreads] = sums.quad(r, c);
   }
 
-  /// Adds the segment that ends, or puts it aside for the block that adds all.
-  __device__ void closeSegment(i64 index) {
-    bool shares = gridDim.z > 1;
-    float *aside = shares ? static_cast<float *>(place(index)) : nullptr;
-    forEachSum([&](int r, int c, int i) {
-      float sum;
-      if constexpr (kGrouped) {
-        sum = segment.of[r][c][i];
-        segment.of[r][c][i] = 0;
-      } else {
-        sum = float(open.of[r][c][i]);
-        open.of[r][c][i] = 0;
-      }
-      if (shares)
-        aside[((r * kBlocks + c) * 4 + i) * kThreads] = sum;
-      else
-        total.of[r][c][i] += sum;
-    });
+  /// Adds the segment that ends, whose sums these are. A share but the first one, whose sums come
+  /// before all others, puts it aside for the block that adds them.
+  template <class Number> __device__ void closeSegment(Sums<Number> &sums) {
+    if (kShares && blockIdx.z > 0) {
+      putAside(aside, sums);
+      aside += kThreads * kQuads;
+    } else {
+      forEachSum([&](int r, int c, int i) { total.of[r][c][i] += float(sums.of[r][c][i]); });
+    }
+    sums.clear();
   }
 
   /// The lane's words of a step, whose blocks begin at `block`.
@@ -295,6 +314,7 @@ struct Work {
   }
 
   template <bool Rest> __device__ void run();
+  template <class Number> __device__ void addParts(Sums<Number> &sums, i64 part, i64 end);
   __device__ bool addShares();
   __device__ void store();
 };
@@ -336,8 +356,12 @@ template <bool Rest> __device__ void Work::run() {
     for (int depth = 0; depth < kTileDepth; depth += kStepDepth)
       multiplyStep<Rest>(reading, depth, k);
     if constexpr (!kInteger)
-      if ((k + kTileDepth) % kSegment == 0 || k + kTileDepth >= end)
-        closeSegment(k / int(kSegment));
+      if ((k + kTileDepth) % kSegment == 0 || k + kTileDepth >= end) {
+        if constexpr (kGrouped)
+          closeSegment(segment);
+        else
+          closeSegment(open);
+      }
     writing = reading;
     reading = reading + kStageBytes == kStages * kStageBytes ? 0 : reading + kStageBytes;
     parity ^= reading == 0;
@@ -347,28 +371,47 @@ template <bool Rest> __device__ void Work::run() {
   __syncthreads();
 }
 
+/// Adds the parts [part, end) in order to `sums`. So many loads are under way at once that memory's
+/// latency counts once for some parts and not for each; the order of additions is the same.
+template <class Number> __device__ void Work::addParts(Sums<Number> &sums, i64 part, i64 end) {
+  constexpr int kLoads = 12; // of 16 bytes
+  constexpr int kParts = int(most(kLoads / kQuads, 1));
+  const uint4 *from = place(part);
+#pragma unroll 1
+  for (int left = int(end - part); left > 0; left -= kParts, from += kParts * kQuads * kThreads) {
+    uint4 loaded[kParts][kQuads];
+#pragma unroll
+    for (int p = 0; p < kParts; ++p)
+      if (p < left)
+#pragma unroll
+        for (int q = 0; q < kQuads; ++q)
+          loaded[p][q] = __ldcg(from + (p * kQuads + q) * kThreads);
+#pragma unroll
+    for (int p = 0; p < kParts; ++p)
+      if (p < left)
+#pragma unroll
+        for (int q = 0; q < kQuads; ++q)
+          sums.addQuad(q / kBlocks, q % kBlocks, loaded[p][q]);
+  }
+}
+
 /// With shares: whether this block is the last of its tile, which then has all sums.
 __device__ bool Work::addShares() {
-  if (gridDim.z == 1)
-    return true;
+  // The first share has added its own segments; their sum stands in the place of the last of them.
+  i64 first = kInteger ? 0 : kSegments / gridDim.z - 1;
   if constexpr (kInteger)
-    forEachSum([&](int r, int c, int i) {
-      static_cast<i32 *>(place(blockIdx.z))[((r * kBlocks + c) * 4 + i) * kThreads] =
-          open.of[r][c][i];
-    });
+    putAside(place(blockIdx.z), open);
+  else if (blockIdx.z == 0)
+    putAside(place(first), total);
   if (!arrivesLast(launch.buffer<u32>(kWorkspace) + blockIdx.y * gridDim.x + blockIdx.x, gridDim.z))
     return false;
-  open.clear();
-  i64 parts = kInteger ? i64(gridDim.z) : kSegments;
-#pragma unroll 1
-  for (i64 part = 0; part < parts; ++part)
-    forEachSum([&](int r, int c, int i) {
-      int at = ((r * kBlocks + c) * 4 + i) * kThreads;
-      if constexpr (kInteger)
-        open.of[r][c][i] += __ldcg(static_cast<const i32 *>(place(part)) + at);
-      else
-        total.of[r][c][i] += __ldcg(static_cast<const float *>(place(part)) + at);
-    });
+  if constexpr (kInteger) {
+    open.clear();
+    addParts(open, first, gridDim.z);
+  } else {
+    total.clear();
+    addParts(total, first, kSegments);
+  }
   return true;
 }
 
@@ -408,6 +451,25 @@ __device__ void Work::store() {
   }
 }
 
+/// What tile a block has, as indices along the weight's rows and along tokens. Blocks that run at
+/// the same time have all tiles of a few rows and a group of token tiles, so that L2 serves what
+/// one of them has brought.
+struct TileIndex {
+  u32 rows, tokens;
+};
+INGOT_DEVICE TileIndex tileIndex() {
+  if constexpr (constants::token_group == 0) {
+    return {blockIdx.y, blockIdx.x};
+  } else {
+    // A result is far smaller than 2^32 tiles.
+    constexpr u32 group = u32(constants::token_group);
+    u32 block = blockIdx.y * gridDim.x + blockIdx.x, groupBlocks = group * gridDim.y;
+    u32 first = block / groupBlocks * group, place = block % groupBlocks;
+    u32 width = u32(least(group, gridDim.x - first));
+    return {place / width, first + place % width};
+  }
+}
+
 } // namespace
 
 __device__ void run(const Launch &launch) {
@@ -415,25 +477,30 @@ __device__ void run(const Launch &launch) {
   // Kernels before this one say which rows are whose.
   if constexpr (kByExpert)
     ptx::waitForEarlierKernels();
-  Tile tile = {i64(blockIdx.x) * kRowTiles, tokensOf<kTileTokens>(launch, blockIdx.y)};
+  TileIndex index = tileIndex();
+  Tile tile = {i64(index.rows) * kRowTiles, tokensOf<kTileTokens>(launch, index.tokens)};
   if (kByExpert && tile.tokens.count <= 0)
     return;
-  i64 first = kSegments * blockIdx.z / gridDim.z, last = kSegments * (blockIdx.z + 1) / gridDim.z;
+  i64 share = kShares ? blockIdx.z : 0, shares = kShares ? gridDim.z : 1;
+  i64 first = kSegments * share / shares, last = kSegments * (share + 1) / shares;
   Work work = {launch,
                tile,
                {},
                ptx::sharedAddress(shared),
                int(first * kSegment),
                int(least(last * kSegment, kDepth)),
+               nullptr,
                Book(kLooksUp ? launch.buffers[kZeros] : nullptr),
                {},
                {},
                {},
                {}};
+  if constexpr (kShares && !kInteger)
+    work.aside = work.place(first);
   if (work.book.hasRest)
     work.run<kLooksUp>();
   else
     work.run<false>();
-  if (work.addShares())
+  if (!kShares || gridDim.z == 1 || work.addShares())
     work.store();
 }

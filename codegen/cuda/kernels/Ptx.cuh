@@ -125,6 +125,18 @@ INGOT_DEVICE void copyAsync16(u32 shared, const void *global, u32 bytes = 16) {
                "l"(__cvta_generic_to_global(global)), "r"(bytes)
                : "memory");
 }
+/// An L2 policy for what nobody reads again: it is the first to be evicted.
+INGOT_DEVICE u64 evictFirst() {
+  u64 policy;
+  asm("createpolicy.fractional.L2::evict_first.b64 %0, 1.0;" : "=l"(policy));
+  return policy;
+}
+/// copyAsync16 under an L2 policy.
+INGOT_DEVICE void copyAsync16(u32 shared, const void *global, u32 bytes, u64 policy) {
+  asm volatile("cp.async.cg.shared.global.L2::cache_hint [%0], [%1], 16, %2, %3;" ::"r"(shared),
+               "l"(__cvta_generic_to_global(global)), "r"(bytes), "l"(policy)
+               : "memory");
+}
 /// The same for 4 bytes.
 INGOT_DEVICE void copyAsync4(u32 shared, const void *global, u32 bytes = 4) {
   asm volatile("cp.async.ca.shared.global [%0], [%1], 4, %2;" ::"r"(shared),
@@ -178,20 +190,28 @@ INGOT_DEVICE void expectBytes(u32 barrier, u32 bytes) {
                : "memory");
 #endif
 }
-/// Waits for the end of the phase of this parity: 0 for a barrier's first, 1 for its second.
+/// Waits for the end of the phase of this parity: 0 for a barrier's first, 1 for its second. Bytes
+/// that never come end the launch with an error instead of hanging the device: four million waits,
+/// each of some time, take tens of milliseconds at least, and bytes come within microseconds. One
+/// statement, so that the loop that waits is for the compiler one without loops in it.
 INGOT_DEVICE void waitBytes(u32 barrier, u32 parity) {
 #if __CUDA_ARCH__ >= 900
-  u32 ended;
-  do {
-    asm volatile("{\n"
-                 ".reg .pred ended;\n"
-                 "mbarrier.try_wait.parity.shared.b64 ended, [%1], %2;\n"
-                 "selp.u32 %0, 1, 0, ended;\n"
-                 "}"
-                 : "=r"(ended)
-                 : "r"(barrier), "r"(parity)
-                 : "memory");
-  } while (!ended);
+  asm volatile("{\n"
+               ".reg .pred ended, late;\n"
+               ".reg .u32 waits;\n"
+               "mbarrier.try_wait.parity.shared.b64 ended, [%0], %1;\n"
+               "@ended bra DONE;\n"
+               "mov.u32 waits, 0;\n"
+               "WAIT:\n"
+               "add.u32 waits, waits, 1;\n"
+               "setp.eq.u32 late, waits, 4194304;\n"
+               "@late trap;\n"
+               "mbarrier.try_wait.parity.shared.b64 ended, [%0], %1;\n"
+               "@!ended bra WAIT;\n"
+               "DONE:\n"
+               "}" ::"r"(barrier),
+               "r"(parity)
+               : "memory");
 #endif
 }
 /// Copies the map's box from element `x` of row `y` on; what lies beyond the tensor becomes zeros.
@@ -201,6 +221,23 @@ INGOT_DEVICE void copyTensor(u32 shared, const TensorMap *map, i32 x, i32 y, u32
                "[%0], [%1, {%2, %3}], [%4];" ::"r"(shared),
                "l"(map), "r"(x), "r"(y), "r"(barrier)
                : "memory");
+#endif
+}
+
+/// The same under an L2 policy.
+INGOT_DEVICE void copyTensor(u32 shared, const TensorMap *map, i32 x, i32 y, u32 barrier,
+                             u64 policy) {
+#if __CUDA_ARCH__ >= 900
+  asm volatile("cp.async.bulk.tensor.2d.shared::cta.global.mbarrier::complete_tx::bytes"
+               ".L2::cache_hint [%0], [%1, {%2, %3}], [%4], %5;" ::"r"(shared),
+               "l"(map), "r"(x), "r"(y), "r"(barrier), "l"(policy)
+               : "memory");
+#endif
+}
+/// Fetches a map ahead of the first copy by it.
+INGOT_DEVICE void prefetchTensor(const TensorMap *map) {
+#if __CUDA_ARCH__ >= 900
+  asm volatile("prefetch.tensormap [%0];" ::"l"(map) : "memory");
 #endif
 }
 

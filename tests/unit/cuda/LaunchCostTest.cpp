@@ -67,7 +67,8 @@ TEST(LaunchCost, StatesWhatEachLaunchMovesAndComputes) {
   engine::UnitOp unit = *module->getOps<engine::UnitOp>().begin();
   const CudaArchitecture &hopper = *findCudaArchitecture("sm_90a");
   stateCosts(unit, hopper);
-  double bandwidth = hopper.gigabytesPerSecond * 1e3, rate = hopper.halfTeraflops * 1e6; // per us
+  const CudaPart &part = hopper.typicalPart();
+  double bandwidth = part.gigabytesPerSecond * 1e3, rate = part.halves * 1e6; // per us
 
   auto floor = numbers(unit, "product", "floor_us");
   EXPECT_NEAR(floor.at(1), (67108864.0 + 16384 + 8192) / bandwidth, 0.01);

@@ -126,6 +126,51 @@ TEST_F(AsyncCopyTest, TensorMulticast) {
   });
 }
 
+TEST_F(AsyncCopyTest, CachePoliciesChangeNothing) {
+  // Row 2 of the map by a tensor copy, then 16 bytes of it again by each of two threads, one of
+  // which fills with zeros, all under a policy.
+  eachCompletion([&](SimulatorOptions options) {
+    configure(options);
+    Kernel test = load(tensorKernel(
+        "createpolicy.fractional.L2::evict_first.b64 %d20, 1.0; ld.global.u64 %d21, [%d1+128];"
+        "@%p1 bra READY; mbarrier.init.shared.b64 [%r21], 1; prefetch.tensormap [%d3];"
+        "fence.proxy.async.shared::cta; mbarrier.arrive.expect_tx.shared.b64 _, [%r21], 128;"
+        "READY: bar.sync 0; mov.u32 %r6, 16; mov.u32 %r7, 2; @%p1 bra TRY;"
+        "cp.async.bulk.tensor.2d.shared::cta.global.mbarrier::complete_tx::bytes.L2::cache_hint"
+        " [%r20], [%d3, {%r6, %r7}], [%r21], %d20;"
+        "TRY: mbarrier.try_wait.parity.shared.b64 %p2, [%r21], 0; @!%p2 bra TRY;"
+        "setp.gt.u32 %p3, %r1, 1; @%p3 bra READ; shl.b32 %r8, %r1, 4; add.u32 %r9, %r20, %r8;"
+        "sub.u32 %r12, 16, %r8;"
+        "cp.async.cg.shared.global.L2::cache_hint [%r9+256], [%d21], 16, %r12, %d20;"
+        "cp.async.wait_all; READ: bar.sync 0; ld.shared.u32 %r2, [%r11];"
+        "setp.gt.u32 %p3, %r1, 7; add.u32 %r13, %r11, 224; @%p3 ld.shared.u32 %r2, [%r13];"
+        "add.u64 %d1, %d1, %d10; setp.lt.u32 %p4, %r1, 16; @%p4 st.global.u32 [%d1], %r2;"));
+    Words in = sequence(32 * 8), room(34);
+    DeviceArray<uint32_t> source(in);
+    room[32] = uint32_t(source.address);
+    room[33] = uint32_t(source.address >> 32);
+    DeviceArray<uint32_t> out(room);
+    TensorMap map = mapOf(source.address, 8);
+    ASSERT_EQ(launch(test, {.grid = 1, .block = 16}, {&map, &out.address}), DriverResult::Success)
+        << lastError();
+    EXPECT_EQ(findings(), "");
+    Words found = out.read();
+    for (size_t i = 0; i < 8; ++i)
+      EXPECT_EQ(found[i], in[2 * 32 + 16 + i]) << "word " << i;
+    for (size_t i = 0; i < 8; ++i)
+      EXPECT_EQ(found[8 + i], i < 4 ? in[i] : 0) << "word " << i;
+  });
+}
+
+TEST_F(AsyncCopyTest, WhatIsNoMapCannotBePrefetched) {
+  configure({.architecture = "sm_90a"});
+  Kernel test = load(tensorKernel("prefetch.tensormap [%d1];"));
+  DeviceArray<uint32_t> out(Words(32));
+  TensorMap map = mapOf(out.address, 1);
+  EXPECT_NE(launch(test, {.grid = 1, .block = 1}, {&map, &out.address}), DriverResult::Success);
+  EXPECT_THAT(findings(), testing::HasSubstr("no tensor map"));
+}
+
 TEST_F(AsyncCopyTest, TensorStoresLeaveOutWhatIsOutside) {
   eachCompletion([&](SimulatorOptions options) {
     configure(options);

@@ -1,7 +1,7 @@
 // RUN: %ingot_opt %s --ingot-choose-layouts --ingot-hoist-weights --ingot-select-kernels --ingot-plan-memory --ingot-prove-coverage | FileCheck %s
 
-// A bf16 product: weights in fragments, which tensor copies bring, a tile for each number of tokens. With few tokens blocks
-// share k; how many do is a formula of the device's multiprocessors. Sums on their way lie in the
+// A bf16 product: weights in fragments, which tensor copies bring, a tile for each number of tokens. Tiles of tokens are
+// the first axis of the grid. With few tokens blocks share k; how many do is a formula of the device's multiprocessors. Sums on their way lie in the
 // unit's workspace, which begins with counters, is zero at load and lives throughout.
 #cuda = #engine.target<"sm_90a", backend = "cuda", arch = "sm_90a", preference = 90>
 module attributes {engine.target = #cuda} {
@@ -17,10 +17,10 @@ module attributes {engine.target = #cuda} {
   // CHECK-SAME: block [256]
   // CHECK-SAME: maps [#engine.tensor_map<buffer = 1, rows = 16 x 32768, box = 8 x 2048>]
   // CHECK: engine.launch "matmul tokens"
-  // CHECK-SAME: where[<"T", 1, 8>] grid[<"2">, <"T ceildiv 8">, <"2 * sms floordiv (2 * (T ceildiv 8)) max 1 min 2">]
+  // CHECK-SAME: where[<"T", 1, 8>] grid[<"T ceildiv 8">, <"2">, <"2 * sms floordiv 2 max 1 min 2">]
   // CHECK-SAME: where[<"T", 9, 16>]
   // CHECK-SAME: where[<"T", 33, 64>]
-  // CHECK-SAME: <@MatmulTensor_4 grid[<"2">, <"T ceildiv 64">]>
+  // CHECK-SAME: <@MatmulTensor_4 grid[<"T ceildiv 64">, <"2">]>
   // CHECK-SAME: args [@x, @{{[^,]*}}, @y, @workspace, #engine.expr<"T">
   func.func @step(%x: tensor<?x1024xbf16, "T"> {llm.input = "x"}) -> (tensor<?x256xbf16, "T"> {llm.output = "y"}) {
     %w = llm.weight "w" from "model.safetensors" at 0 : tensor<256x1024xbf16>

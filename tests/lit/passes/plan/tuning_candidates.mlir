@@ -18,8 +18,8 @@ module attributes {engine.target = #cuda, engine.tuning_candidates} {
   // CHECK-NOT: tuning_candidate
   // CHECK: engine.launch "matmul tokens"
   // CHECK-SAME: <@[[FIRST]] where[<"T", 1, 8>]
-  // CHECK-SAME: <@[[FIRST]] grid[<"2">, <"T ceildiv 8">, <"2 * sms
-  // CHECK-SAME: grid[<"2">, <"T ceildiv 8">]>
+  // CHECK-SAME: <@[[FIRST]] grid[<"T ceildiv 8">, <"2">, <"2 * sms
+  // CHECK-SAME: grid[<"T ceildiv 8">, <"2">]>
   // CHECK-SAME: <@[[PLAIN]] grid[<"4">, <"T ceildiv 32">]>]
   func.func @step(%x: tensor<?x1024xbf16, "T"> {llm.input = "x"}) -> (tensor<?x256xbf16, "T"> {llm.output = "y"}) {
     %w = llm.weight "w" from "model.safetensors" at 0 : tensor<256x1024xbf16>
