@@ -222,10 +222,9 @@ private:
 Status Bench::addLine(const char *kind, const nlohmann::json &result) const {
   if (options.lines.empty())
     return {};
-  return appendLine(options.lines, {{"engine", options.engine},
-                                    {"target", target},
-                                    {"device", device},
-                                    {kind, result}});
+  return appendLine(
+      options.lines,
+      {{"engine", options.engine}, {"target", target}, {"device", device}, {kind, result}});
 }
 
 Status Bench::measureKernels(MeasuredEngine &engine, BandwidthProbe *probe) {

@@ -22,9 +22,9 @@ constexpr double kGiga = 1e9, kTera = 1e12, kMicro = 1e6;
 struct Row {
   std::string kernel, symbol, site; ///< of the first one; `symbol`: of its code
   std::vector<TimedInstruction> instructions;
-  KernelWork work;     ///< of one
-  double seconds = 0;  ///< of one
-  bool cached = false; ///< all of them together fit the cache
+  KernelWork work;      ///< of one
+  double seconds = 0;   ///< of one
+  bool cached = false;  ///< all of them together fit the cache
   double predicted = 0; ///< seconds of one by the compiler's cost model; 0: it does not say
 
   double perStep() const { return seconds * double(instructions.size()); }
@@ -68,8 +68,7 @@ std::vector<Row> rowsOf(MeasuredEngine &engine, const MeasuredShape &shape) {
         row.site = instructions->Get(i)->name()->str();
         row.kernel = "copy";
         if (!isCopy) {
-          const schema::Kernel &kernel =
-              *executor.target().kernels()->Get(timed.variant->kernel());
+          const schema::Kernel &kernel = *executor.target().kernels()->Get(timed.variant->kernel());
           row.kernel = kernel.name()->str();
           row.symbol = kernel.symbol()->str();
           row.predicted = predictedSeconds(kernel, shape.tokens);

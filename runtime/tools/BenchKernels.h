@@ -13,14 +13,13 @@ struct KernelBenchOptions {
   std::vector<int64_t> tokens; ///< of the steps; empty: 1, 10, 64, 512, as far as the engine goes
   int64_t context = 0;         ///< positions of every sequence; 0: 1024, or what the engine takes
   int64_t repeats = 5;
-  bool print = true;       ///< a table for each step
+  bool print = true; ///< a table for each step
 };
 
-/// Measures one step after the other, with `probe` unless it is null; `take` gets each as JSON as soon as it is there: its kernels,
-/// or {"tokens", "context", "skipped": why} where it does not fit. INGOT-E6022 if none fits;
-/// INGOT-E6010 and E650x.
+/// Measures one step after the other, with `probe` unless it is null; `take` gets each as JSON as
+/// soon as it is there: its kernels, or {"tokens", "context", "skipped": why} where it does not
+/// fit. INGOT-E6022 if none fits; INGOT-E6010 and E650x.
 Status benchKernels(MeasuredEngine &engine, const KernelBenchOptions &options,
-                    BandwidthProbe *probe,
-                    const std::function<void(const nlohmann::json &)> &take);
+                    BandwidthProbe *probe, const std::function<void(const nlohmann::json &)> &take);
 
 } // namespace ingot::runtime

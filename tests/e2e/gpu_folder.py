@@ -207,8 +207,8 @@ class GpuFolder(harness.BuildTest):
     def test_a_machine_without_python(self):
         tools = self.fresh("tools")
         for name in ("bash", "basename", "cat", "chmod", "cut", "date", "dirname", "grep", "gzip",
-                     "head", "mkdir", "mktemp", "mv", "paste", "rm", "sed", "tail", "tee", "timeout",
-                     "tr", "wc", "env"):
+                     "head", "mkdir", "mktemp", "mv", "paste", "rm", "sed", "tail", "tee",
+                     "timeout", "tr", "wc", "env"):
             (tools / name).symlink_to(shutil.which(name))
         report = self.run_folder("--only", "smoke,peers", expected=0,
                                  env={"PATH": str(tools), "TMPDIR": str(self.folder)})

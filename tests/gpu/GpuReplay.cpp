@@ -140,7 +140,8 @@ int main(int argc, char **argv) {
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
   launches
-      ->add_option("--open-limit", options.replay.openLimit, "seconds that opening the GPU may take")
+      ->add_option("--open-limit", options.replay.openLimit,
+                   "seconds that opening the GPU may take")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
   launches->add_flag("--untimed", options.untimed, "do not time the launches");

@@ -14,9 +14,7 @@ struct Layout {
   uint64_t bytes; ///< of all, margins included; a multiple of kBufferAlignment
 
   Layout(const RecordT &record, const LaunchT &launch, bool withWorkspace);
-  bool hasWorkspace(const LaunchT &launch) const {
-    return offsets.size() > launch.buffers.size();
-  }
+  bool hasWorkspace(const LaunchT &launch) const { return offsets.size() > launch.buffers.size(); }
 
 private:
   void add(uint64_t size);

@@ -62,9 +62,9 @@ Status Replayer::load(uint32_t index) {
   const KernelT &kernel = *record.kernels[index];
   uint32_t code = device->loads(CodeKind::Ptx) ? kernel.ptx : kernel.cubin;
   if (record.blobs[code]->bytes.empty())
-    return Status::error(
-        "INGOT-E7030", "the record has no code of kernel '" + kernel.symbol + "' for this device",
-        "a simulator needs PTX: make the record again without --no-ptx");
+    return Status::error("INGOT-E7030",
+                         "the record has no code of kernel '" + kernel.symbol + "' for this device",
+                         "a simulator needs PTX: make the record again without --no-ptx");
   Result<size_t> library = device->loadLibrary(record.blobs[code]->bytes, kernel.symbol);
   if (!library.ok())
     return std::move(library).status();
@@ -150,9 +150,8 @@ Result<double> Replayer::time(size_t index, double warmUp) {
     estimate = *seconds / kPasses;
   }
   warm = true;
-  int64_t repeats =
-      std::clamp(int64_t(std::ceil(kPassSeconds / std::max(*estimate, 1e-9))), int64_t(1),
-                 kMostRepeats);
+  int64_t repeats = std::clamp(int64_t(std::ceil(kPassSeconds / std::max(*estimate, 1e-9))),
+                               int64_t(1), kMostRepeats);
   std::vector<double> passes;
   for (int i = 0; i <= kPasses; ++i) {
     Result<double> seconds = timed([&] {
@@ -240,8 +239,8 @@ GraphOutcome Replayer::runGraph(std::span<const size_t> launches) {
     for (size_t i = 0; i < launches.size(); ++i) {
       launchOne(i);
       uint64_t bytes = layout.layouts[i].bytes; // reading waits: nothing overlaps
-      if (Status read = device->read(alone.data() + layout.bases[i], memory + layout.bases[i],
-                                     bytes);
+      if (Status read =
+              device->read(alone.data() + layout.bases[i], memory + layout.bases[i], bytes);
           !read.ok())
         return read;
     }

@@ -22,10 +22,10 @@ struct Chunk {
 
 /// What became of a graph.
 struct GraphOutcome {
-  std::string error;     ///< empty: all launches left the same bits as alone, both times
-  size_t launch = 0;     ///< of the record: the first that left others
-  int pass = 0;          ///< 1: the first time the graph ran, 2: its replay
-  uint64_t byte = 0;     ///< of the launch's image
+  std::string error; ///< empty: all launches left the same bits as alone, both times
+  size_t launch = 0; ///< of the record: the first that left others
+  int pass = 0;      ///< 1: the first time the graph ran, 2: its replay
+  uint64_t byte = 0; ///< of the launch's image
   bool deviceFailed = false;
 };
 

@@ -46,8 +46,8 @@ struct Tally {
     ++launches;
     ++(isFailure(line) ? failed : line["verdict"] == "bit-equal" ? bitEqual : within);
     const json &own = line["worst"];
-    worst = std::max(worst, own.is_number() ? own.get<double>()
-                                            : std::numeric_limits<double>::infinity());
+    worst = std::max(worst,
+                     own.is_number() ? own.get<double>() : std::numeric_limits<double>::infinity());
   }
   std::vector<std::string> cells(const std::string &name) const {
     auto number = [](size_t value) { return std::to_string(value); };

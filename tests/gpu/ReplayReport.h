@@ -10,7 +10,8 @@
 namespace ingot::record {
 
 /// {"launch": index, "case", "operation", "kernel", "grid", "block", "shared_bytes", "scalars",
-/// "verdict": "bit-equal", "within" or "failed", "worst", "seconds" or "untimed": why, "first": {...}, "error"}.
+/// "verdict": "bit-equal", "within" or "failed", "worst", "seconds" or "untimed": why, "first":
+/// {...}, "error"}.
 nlohmann::json launchLine(const RecordT &record, size_t index, const Outcome &outcome);
 
 /// {"graph": [first, last launch], "launches", "verdict": "bit-equal" or "failed", "error", and of
@@ -22,8 +23,8 @@ nlohmann::json graphLine(const RecordT &record, std::span<const size_t> launches
 /// Whether a line is of a failure.
 bool isFailure(const nlohmann::json &line);
 
-/// A table by operation, then a line of text for each launch that is not bit for bit as recorded and
-/// for each graph that failed.
+/// A table by operation, then a line of text for each launch that is not bit for bit as recorded
+/// and for each graph that failed.
 void printReport(FILE *stream, const std::vector<nlohmann::json> &lines);
 
 /// The text of a failure or difference: "failed matmul_x 5 5: argument 3, element 7 is ...".

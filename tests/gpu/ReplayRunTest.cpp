@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Faults that are planted in the simulator: each costs its own launch, which is named, and no other.
-#include "runtime/devices/cuda/CudaDevice.h"
+// Faults that are planted in the simulator: each costs its own launch, which is named, and no
+// other.
 #include "tests/gpu/ReplayRun.h"
+#include "runtime/devices/cuda/CudaDevice.h"
 #include "tests/gpu/SmallRecord.h"
 #include "tests/gpu/Supervisor.h"
 
@@ -34,9 +35,7 @@ protected:
     launch->case_name = source;
     record.launches.push_back(std::move(launch));
   }
-  void addGood() {
-    record.launches.push_back(std::make_unique<LaunchT>(*record.launches.front()));
-  }
+  void addGood() { record.launches.push_back(std::make_unique<LaunchT>(*record.launches.front())); }
 
   /// The lines of all launches by their index, and those of graphs.
   void replay() {

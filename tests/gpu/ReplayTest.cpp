@@ -7,9 +7,9 @@
 
 #include <cmath>
 #include <cstring>
-#include <numeric>
 #include <gmock/gmock.h>
 #include <nlohmann/json.hpp>
+#include <numeric>
 
 using namespace ingot;
 using namespace ingot::record;

@@ -44,9 +44,7 @@ std::vector<json> objects(const json &object, const char *key) {
   return list;
 }
 
-bool has(const json &line, const char *key) {
-  return line.contains(key) && line[key].is_object();
-}
+bool has(const json &line, const char *key) { return line.contains(key) && line[key].is_object(); }
 
 /// Calls visit(line) for every result of every attempt.
 template <class Visit> void forEachResult(const json &result, const Visit &visit) {
@@ -114,11 +112,14 @@ void printLaunches(FILE *stream, const json &result) {
   });
   if (launches == 0)
     return;
-  std::fprintf(stream, "%zu launches: %zu bit-equal, %zu within tolerance, %zu failed; %zu graphs, "
-                       "%zu failed%s\n",
+  std::fprintf(stream,
+               "%zu launches: %zu bit-equal, %zu within tolerance, %zu failed; %zu graphs, "
+               "%zu failed%s\n",
                launches, verdicts["bit-equal"], verdicts["within"], verdicts["failed"], graphs,
                failedGraphs,
-               result.contains("dropped") && result["dropped"] == true ? " (launches that passed were dropped)" : "");
+               result.contains("dropped") && result["dropped"] == true
+                   ? " (launches that passed were dropped)"
+                   : "");
   for (size_t i = 0; i < std::min(failures.size(), kMostLaunches); ++i)
     std::fprintf(stream, "  %s\n", shortened(failures[i], kWidth).c_str());
 }
@@ -203,9 +204,8 @@ std::vector<KernelRow> kernelRows(const json &result) {
       if (number(kernel, "operations") > 0)
         rows.push_back({engineOf(line), int64_t(number(line["step"], "tokens")), kernel});
   });
-  std::ranges::stable_sort(rows, [](const KernelRow &a, const KernelRow &b) {
-    return a.perStep() > b.perStep();
-  });
+  std::ranges::stable_sort(
+      rows, [](const KernelRow &a, const KernelRow &b) { return a.perStep() > b.perStep(); });
   return rows;
 }
 
@@ -216,10 +216,10 @@ std::string peerOf(const json &result, const KernelRow &row) {
   double seconds = 0;
   forEachResult(result, [&](const json &line) {
     double own = number(line, "seconds");
-    bool same = own > 0 && row.engine.starts_with(text(line, "model") + "-") &&
-                int64_t(number(line, "m")) == row.tokens &&
-                (isAttention ? text(line, "kind") == "attention"
-                             : withoutProj(text(line, "name")) == site);
+    bool same =
+        own > 0 && row.engine.starts_with(text(line, "model") + "-") &&
+        int64_t(number(line, "m")) == row.tokens &&
+        (isAttention ? text(line, "kind") == "attention" : withoutProj(text(line, "name")) == site);
     if (same && line.contains("peer") && (seconds == 0 || own < seconds)) {
       seconds = own;
       best = text(line, "peer") + " " + fixedPoint(own * kMicro, 1);

@@ -11,8 +11,8 @@ namespace ingot::record {
 /// floors, the costliest kernels beside their peers. Sections without results are left out.
 void printRunTable(FILE *stream, const nlohmann::json &result);
 
-/// "ENGINE SYMBOL TOKENS" of the `count` kernels that take the most of a measured step, a line each,
-/// the costliest first.
+/// "ENGINE SYMBOL TOKENS" of the `count` kernels that take the most of a measured step, a line
+/// each, the costliest first.
 void printCostliest(FILE *stream, const nlohmann::json &result, size_t count);
 
 } // namespace ingot::record

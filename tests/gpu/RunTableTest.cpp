@@ -23,9 +23,15 @@ std::string printed(const std::function<void(FILE *)> &print) {
 }
 
 json kernel(const std::string &site, double seconds) {
-  return {{"kernel", "MatmulTensor_3"}, {"symbol", "MatmulTensor_1"}, {"site", site},
-          {"launches", 10},             {"seconds", seconds},         {"bytes", 1e6},
-          {"operations", 2e9},          {"floor_seconds", 1e-5},      {"predicted_seconds", 2e-5}};
+  return {{"kernel", "MatmulTensor_3"},
+          {"symbol", "MatmulTensor_1"},
+          {"site", site},
+          {"launches", 10},
+          {"seconds", seconds},
+          {"bytes", 1e6},
+          {"operations", 2e9},
+          {"floor_seconds", 1e-5},
+          {"predicted_seconds", 2e-5}};
 }
 
 json step(const std::string &engine, int tokens, std::vector<json> kernels) {
@@ -49,10 +55,17 @@ TEST(RunTable, ShowsStepsKernelsAndTheirPeers) {
         {"step", {{"tokens", 64}, {"context", 1024}, {"skipped", "too large"}}}},
        {{"engine", "bench-m-w4a16.ingot"},
         {"serving", {{"batch", 10}, {"generated_tokens_per_second", 1234.4}}}},
-       {{"peer", "cuBLAS bf16"}, {"model", "m"}, {"name", "down_proj"}, {"m", 10},
-        {"seconds", 4e-5}, {"kind", "matmul"}},
+       {{"peer", "cuBLAS bf16"},
+        {"model", "m"},
+        {"name", "down_proj"},
+        {"m", 10},
+        {"seconds", 4e-5},
+        {"kind", "matmul"}},
        {{"peer", "slow"}, {"model", "m"}, {"name", "down_proj"}, {"m", 10}, {"seconds", 9e-5}},
-       {{"peer", "other rows"}, {"model", "m"}, {"name", "down_proj"}, {"m", 32},
+       {{"peer", "other rows"},
+        {"model", "m"},
+        {"name", "down_proj"},
+        {"m", 32},
         {"seconds", 1e-5}}});
   std::string text = printed([&](FILE *stream) { printRunTable(stream, result); });
   EXPECT_THAT(text, HasSubstr("4.00 (0.2, 0.1)"));
@@ -69,8 +82,11 @@ TEST(RunTable, FitsOnAScreenAndNamesFailures) {
       results.push_back(step("m" + std::to_string(engine), tokens,
                              std::vector<json>(9, kernel("matmul x.down_proj", 1e-5))));
   for (int i = 0; i < 500; ++i)
-    results.push_back({{"launch", i}, {"case", "c" + std::to_string(i)}, {"kernel", "K"},
-                       {"verdict", i % 2 ? "failed" : "bit-equal"}, {"error", "it differs"}});
+    results.push_back({{"launch", i},
+                       {"case", "c" + std::to_string(i)},
+                       {"kernel", "K"},
+                       {"verdict", i % 2 ? "failed" : "bit-equal"},
+                       {"error", "it differs"}});
   for (int i = 0; i < 30; ++i)
     failed.push_back({{"name", "attempt " + std::to_string(i)},
                       {"outcome", "hung"},

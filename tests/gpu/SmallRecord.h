@@ -6,8 +6,8 @@
 
 namespace ingot::test {
 
-/// One launch of a kernel called Twice for sm_80 over buffers of `kSmallCount` f32, its output exact;
-/// the tests change what they are about.
+/// One launch of a kernel called Twice for sm_80 over buffers of `kSmallCount` f32, its output
+/// exact; the tests change what they are about.
 record::RecordT smallRecord();
 constexpr size_t kSmallCount = 100;
 

@@ -83,8 +83,8 @@ Status launchFirst(const RecordT &record, const OpenDevice &open, json &facts) {
   Outcome outcome = replayer.run(0);
   const std::string &symbol = record.kernels[record.launches[0]->kernel]->source;
   if (outcome.failed())
-    return failed("launch", "kernel '" + symbol + "': " +
-                                (outcome.error.empty() ? "wrong values" : outcome.error));
+    return failed("launch", "kernel '" + symbol +
+                                "': " + (outcome.error.empty() ? "wrong values" : outcome.error));
   Result<double> seconds = replayer.time(0, 0);
   if (!seconds.ok())
     return failed("launch", "kernel '" + symbol + "' in a graph: " + seconds.status().toString());

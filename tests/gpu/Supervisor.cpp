@@ -117,7 +117,7 @@ std::string shortSeconds(double seconds) {
 
 /// Where a supervision stands.
 struct Progress {
-  size_t next = 0; ///< item
+  size_t next = 0;  ///< item
   int unopened = 0; ///< children in a row
   std::string device, error;
 };

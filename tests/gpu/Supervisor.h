@@ -15,9 +15,9 @@ using Say = std::function<void(const nlohmann::json &line)>;
 
 /// How a child ended.
 enum class ChildEnd : int {
-  Done = 0,      ///< the last item is done
+  Done = 0,       ///< the last item is done
   CannotOpen = 2, ///< {"error"} says why
-  GoOn = 3,      ///< the item said last broke the device: another child goes on behind it
+  GoOn = 3,       ///< the item said last broke the device: another child goes on behind it
 };
 
 struct SupervisedItems {

@@ -242,8 +242,8 @@ template <class Text> void CudaDevice::settle(DriverResult result, const Text &w
     return note(result, text);
   stuck = lost = true;
   fail(Status::error("INGOT-E6506",
-                     text + ": it has not ended within " +
-                         std::to_string(kLongestLaunch.count()) + " s",
+                     text + ": it has not ended within " + std::to_string(kLongestLaunch.count()) +
+                         " s",
                      "end this process and report it with the output of selftest --simulate for "
                      "this target"));
 }

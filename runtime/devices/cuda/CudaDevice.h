@@ -115,7 +115,7 @@ private:
   std::vector<void *> arguments;
   /// What has been encoded: the map of an address and a recipe.
   std::map<std::array<uint64_t, 5>, cuda::TensorMap> maps;
-  Status failure;    ///< the first one; every later call returns it
+  Status failure;     ///< the first one; every later call returns it
   bool lost = false;  ///< the failure ended the context
   bool stuck = false; ///< something on the stream never ends
   cuda::Event timerStart = nullptr, timerEnd = nullptr, each = nullptr; ///< made on first use
