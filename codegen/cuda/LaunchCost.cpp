@@ -17,7 +17,7 @@ using namespace ingot::codegen;
 namespace {
 
 /// Tokens of the steps that are stated.
-constexpr int64_t kTokens[] = {1, 10, 16, 32, 64, 512};
+constexpr int64_t kTokens[] = {1, 10, 16, 32, 64, 512, 2048};
 constexpr int64_t kMostDecoded = 64, kDecodeContext = 1024;
 /// Columns that MatmulTensor sums alone, the least that blocks share.
 constexpr int64_t kSegment = 512;

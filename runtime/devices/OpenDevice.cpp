@@ -17,6 +17,7 @@ Result<std::unique_ptr<Device>> openDevice(const DeviceRequest &request,
   cuda.simulateStrictly = request.simulateStrictly;
   cuda.diagnosis = request.diagnosis;
   auto forCuda = [](std::string_view name) { return name.starts_with("sm_"); };
+  std::string remark;
   bool onlyCuda = std::all_of(architectures.begin(), architectures.end(), forCuda);
   if (!request.simulate.empty() ||
       std::any_of(architectures.begin(), architectures.end(), forCuda)) {
@@ -27,13 +28,16 @@ Result<std::unique_ptr<Device>> openDevice(const DeviceRequest &request,
       return std::unique_ptr<Device>(std::move(*device));
     if (onlyCuda || !request.simulate.empty() || (!device.ok() && request.diagnosis.any()))
       return std::move(device).status();
+    remark =
+        "not on a GPU: " + (device.ok() ? "the engine has no code for " + (*device)->description()
+                                        : device.status().toString());
   }
   if (request.diagnosis.any())
     return Status::error("INGOT-E6505",
                          "--no-graphs, --no-dependent-launch and --sync-each are about launches on "
                          "a GPU, and the engine would run on the host",
                          "leave them out, or name a target of the GPU with --target");
-  return std::unique_ptr<Device>(std::make_unique<HostDevice>(request.threads));
+  return std::unique_ptr<Device>(std::make_unique<HostDevice>(request.threads, std::move(remark)));
 }
 
 } // namespace ingot::runtime

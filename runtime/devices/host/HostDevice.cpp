@@ -14,11 +14,11 @@
 
 namespace ingot::runtime {
 
-HostDevice::HostDevice(int64_t threads)
+HostDevice::HostDevice(int64_t threads, std::string remark)
     : threads(threads > 0 ? std::min(threads, ThreadPool::maximumThreads)
                           : std::min<int64_t>(usableCpus(), ThreadPool::maximumThreads)),
-      features(detectCpuFeatures()), nodes(memoryNodes(affinityCpus())), spreads(nodes.size() > 1) {
-}
+      remark(std::move(remark)), features(detectCpuFeatures()), nodes(memoryNodes(affinityCpus())),
+      spreads(nodes.size() > 1) {}
 
 HostDevice::~HostDevice() {
   pool.reset();
@@ -35,7 +35,7 @@ std::string HostDevice::description() const {
   if (nodes.size() > 1)
     text += ", " + std::to_string(nodes.size()) + " memory nodes" +
             (spreads ? "" : " over which the system spreads no memory");
-  return text;
+  return text + (remark.empty() ? "" : ", " + remark);
 }
 
 int64_t HostDevice::dimension(std::string_view name) const {

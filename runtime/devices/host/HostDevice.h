@@ -12,8 +12,9 @@ namespace ingot::runtime {
 
 class HostDevice : public Device {
 public:
-  /// Reads the CPU's features; `threads` 0 means as many as this process may use.
-  explicit HostDevice(int64_t threads = 0);
+  /// Reads the CPU's features; `threads` 0 means as many as this process may use. `remark` ends the
+  /// description: why it is this device.
+  explicit HostDevice(int64_t threads = 0, std::string remark = {});
   ~HostDevice() override;
 
   std::string_view architecture() const override { return "x86-64"; }
@@ -53,6 +54,7 @@ private:
   Result<Region> map(uint64_t bytes);
 
   int64_t threads;
+  std::string remark;
   std::vector<std::string_view> features;
   std::vector<int> nodes; ///< of memory
   bool spreads;           ///< whether there are several and the system spreads memory over them

@@ -140,6 +140,17 @@ TEST(OpenDevice, ADiagnosisOfTheHostIsAnError) {
   EXPECT_TRUE(openDevice(request, host).ok());
 }
 
+TEST(OpenDevice, TheHostSaysWhyItIsNoGpu) {
+  // No GPU is of an architecture that does not exist.
+  const std::string_view both[] = {"sm_9999", "x86-64"}, host[] = {"x86-64"};
+  Result<std::unique_ptr<Device>> device = openDevice({}, both);
+  ASSERT_TRUE(device.ok());
+  EXPECT_NE((*device)->description().find("not on a GPU: "), std::string::npos);
+  device = openDevice({}, host);
+  ASSERT_TRUE(device.ok());
+  EXPECT_EQ((*device)->description().find("GPU"), std::string::npos);
+}
+
 TEST_F(CudaDeviceTest, NamesWhatCannotBeLoaded) {
   std::string text = "this is no PTX";
   Result<size_t> library =

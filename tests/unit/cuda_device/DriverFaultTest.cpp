@@ -145,7 +145,7 @@ TEST_F(DriverFaultTest, ALostContextIsLeftWithoutWaiting) {
 
 TEST_F(DriverFaultTest, AnErrorFoundWhileWaitingNamesTheLaunchBefore) {
   open({.diagnosis = {.syncEach = true}});
-  plant(Call::cuStreamSynchronize, DriverResult::IllegalAddress, 1);
+  plant(Call::cuEventQuery, DriverResult::IllegalAddress, 1);
   launch(kCount, 3);
   launch(kCount, 4);
   launch(kCount, 5);
