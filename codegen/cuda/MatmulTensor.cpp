@@ -288,19 +288,37 @@ ProductType productOf(const MatmulShape &shape, const CudaArchitecture &architec
                                                  : ProductType::Halves;
 }
 
-/// Whether blocks may share k: there are segments, and tiles are so few that the architecture's
-/// parts have room for two blocks for each. Sums on their way then have a place for each segment
-/// and element of a result of `tile.most` rows: at most half a byte for each element of this
-/// weight.
-bool sharesDepth(const Plan &plan, const MatmulShape &shape, const CudaArchitecture &architecture) {
-  int64_t tiles = llvm::divideCeil(shape.rows, plan.tile.rows()), most = 0;
-  for (const CudaPart &part : architecture.parts)
-    most = std::max(most, part.multiprocessors);
+/// Blocks along k for each tile of the weight, where so many places are to be filled.
+int64_t sharesOf(int64_t tiles, int64_t segments, int64_t places) {
+  return std::clamp<int64_t>(places / tiles, 1, segments);
+}
+
+/// Blocks that share k, for each multiprocessor: those that run at the same time, or some waves of
+/// them where one wave would leave many places empty; 0 where k is not shared, as when tiles fill
+/// the typical part. Sums on their way have a place for each segment and element of a result of
+/// `tile.most` rows: at most half a byte for each element of this weight.
+int64_t sharingBlocks(const Plan &plan, const MatmulShape &shape,
+                      const CudaArchitecture &architecture) {
+  int64_t tiles = llvm::divideCeil(shape.rows, plan.tile.rows());
+  int64_t segments = llvm::divideCeil(shape.k, kSegment);
+  int64_t places = plan.blocks * architecture.typicalPart().multiprocessors;
   // Sums of the groups of a row are added in order, so integers with groups stay together. Experts
   // are blocks enough.
-  return plan.tile.shares && shape.k > kSegment && !(shape.integer && plan.group > 0) &&
-         2 * tiles <= plan.blocks * most && tiles <= kMostTiles && shape.experts == 0 &&
-         shape.rowDim->each == 1;
+  if (!plan.tile.shares || segments == 1 || (shape.integer && plan.group > 0) || tiles > places ||
+      tiles > kMostTiles || shape.experts > 0 || shape.rowDim->each != 1)
+    return 0;
+  // Half segments, one more in each wave for filling the ring.
+  auto length = [&](int64_t shares) {
+    return llvm::divideCeil(tiles * shares, places) * (2 * llvm::divideCeil(segments, shares) + 1);
+  };
+  constexpr int64_t kMostWaves = 3;
+  constexpr double kBetter = 0.9;
+  int64_t waves = 1;
+  for (int64_t more = 2; more <= kMostWaves; ++more)
+    if (double(length(sharesOf(tiles, segments, more * places))) <
+        kBetter * double(length(sharesOf(tiles, segments, waves * places))))
+      waves = more;
+  return sharesOf(tiles, segments, waves * places) > 1 ? waves * plan.blocks : 0;
 }
 
 /// Whether one tile of tokens reads the weight: a tile for few tokens takes all of them, and those
@@ -349,7 +367,8 @@ KernelVariant tensorKernel(llm::MatmulOp op, const MatmulShape &shape, const Pla
   variant.integer("stages", plan.stages);
   variant.integer("shared_bytes", plan.shared);
   variant.shared(plan.shared);
-  bool shares = sharesDepth(plan, shape, architecture);
+  int64_t sharing = sharingBlocks(plan, shape, architecture);
+  bool shares = sharing > 0;
   variant.integer("shares_depth", shares);
   variant.integer("weights_once", readsOnce(tile));
   variant.integer("token_group", tokenGroup(plan, shape, architecture.typicalPart()));
@@ -369,10 +388,9 @@ KernelVariant tensorKernel(llm::MatmulOp op, const MatmulShape &shape, const Pla
   int64_t segments = llvm::divideCeil(shape.k, kSegment);
   addRowTiles(variant, op, tile.tokens());
   variant.tiles(tiles);
-  // As many shares as all run at the same time.
   if (shares)
-    variant.extent((llvm::Twine(plan.blocks) + " * sms floordiv " + llvm::Twine(tiles) +
-                    " max 1 min " + llvm::Twine(segments))
+    variant.extent((llvm::Twine(sharing) + " * sms floordiv " + llvm::Twine(tiles) + " max 1 min " +
+                    llvm::Twine(segments))
                        .str());
   int64_t aside = tiles * segments * tile.threads() * tile.sums() * 4;
   static const std::string madeFrom = cudaTemplateText("MatmulTensor.cu");
@@ -416,11 +434,9 @@ double secondsOf(const Candidate &candidate, const MatmulShape &shape,
                  const CudaArchitecture &architecture, int64_t tokens) {
   const Plan &plan = candidate.plan;
   const CudaPart &part = architecture.typicalPart();
-  int64_t segments = llvm::divideCeil(shape.k, kSegment), shares = 1;
-  if (sharesDepth(plan, shape, architecture))
-    shares = std::clamp<int64_t>(plan.blocks * part.multiprocessors /
-                                     int64_t(llvm::divideCeil(shape.rows, plan.tile.rows())),
-                                 1, segments);
+  int64_t segments = llvm::divideCeil(shape.k, kSegment);
+  int64_t shares = sharesOf(llvm::divideCeil(shape.rows, plan.tile.rows()), segments,
+                            sharingBlocks(plan, shape, architecture) * part.multiprocessors);
   return matmulSeconds(part,
                        {shape.rows * shape.reached(tokens), shape.k, shape.rowsEach(tokens),
                         bitsOf(shape.weight), productOf(shape, architecture), plan.tile.rows(),
