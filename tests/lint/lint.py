@@ -11,11 +11,12 @@ import documents
 import formatting
 import layering
 import layout
+import pages
 import selftest
 import tree
 import wording
 
-SOURCE_RULES = [*layering.RULES, *layout.RULES, *wording.RULES, *documents.RULES]
+SOURCE_RULES = [*layering.RULES, *layout.RULES, *wording.RULES, *documents.RULES, *pages.RULES]
 
 
 def main():

@@ -22,6 +22,9 @@ KEPT = {
     "passes/fuse/README.md": "Passes.\n",
     "tests/lit/fuse_pairs.mlir": LICENCE + "// RUN: ingot-opt --ingot-fuse-pairs %s\n",
     "docs/errors/E5.md": f"| {ERROR}5001 | What | Change |\n",
+    "docs/README.md": "# Documents\n\nWho reads what: [running](running.md#a-session).\n",
+    "docs/running.md": "# Running\n\nHow to run.\n\n## A `session`\n\n```\n# no title\n```\n\n"
+                       f"| a | {'[x](running.md) ' * 40}|\n",
     "LICENSE": "The licence.\n",
 }
 
@@ -89,6 +92,18 @@ BROKEN = {
         {"runtime/engine/Load.cpp": None},
         {"docs/errors/E6.md": f"| {ERROR}6001 | What | Change |\n"},
         {"docs/errors/E6.md": f"| {ERROR}5001 | What | Change |\n"},
+    ],
+    "table-cells": [{"docs/running.md": "# Running\n\nHow.\n\n| a | " + "x" * 161 + " |\n"}],
+    "page-length": [{"docs/running.md": "# Running\n\n" + "word " * 1500}],
+    "page-openings": [
+        {"docs/running.md": "How to run.\n"},
+        {"docs/running.md": "# Running\n\n| a | b |\n"},
+        {"docs/running.md": "# Running\n"},
+    ],
+    "docs-index": [{"docs/tuning.md": "# Tuning\n\nHow.\n"}],
+    "anchors": [
+        {"README.md": "See [this](docs/running.md#no-title).\n"},
+        {"README.md": "# Here\n\nSee [above](#there).\n"},
     ],
     "pass-tests": [
         {"tests/lit/fuse_pairs.mlir": None},

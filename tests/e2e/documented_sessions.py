@@ -1,0 +1,142 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Types the sessions of the documents and compares what is printed.
+
+A session is what follows a line `$ COMMAND` of an indented block, up to the next such line or the
+end of the block. All share a folder that has the repository's examples, and a command that stands
+on two pages is typed once. Not compared:
+  - numbers before a unit that says they are of this run or machine: seconds, bytes, rates, kernels;
+  - the name of an x86-64 target, which is this machine's;
+  - how much white space there is, so long lines may be broken;
+  - what stands where the page has `...`.
+The manual of ingot-run is also held to the program's options and to the keys of a request, and code
+on the page about embedding to the examples it is from."""
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import tempfile
+import unittest
+
+import harness
+
+UNITS = re.compile(r"(?<![\w.])\d[\d,]*(?:\.\d+)? (s|[KMG]iB|bytes|tokens/s|kernels)(?![\w/])")
+TARGET = re.compile(r"x86-64-v\d[+\w]*")
+ELLIPSIS = "..."
+
+
+def sessions(page):
+    """The (command, shown output) of a page, in its order."""
+    found, open_block = [], False
+    for line in (harness.ROOT / page).read_text(encoding="utf-8").splitlines():
+        if line.startswith("    $ "):
+            found.append((line[6:], []))
+            open_block = True
+        elif open_block and (line.startswith("    ") or not line.strip()):
+            found[-1][1].append(line.strip())
+        else:
+            open_block = False
+    return [(command, "\n".join(shown)) for command, shown in found]
+
+
+def settled(text):
+    """`text` without what differs from run to run."""
+    return " ".join(TARGET.sub("TARGET", UNITS.sub(r"N \1", text)).split())
+
+
+def agrees(shown, printed):
+    """Whether a page shows what was printed."""
+    parts = [re.escape(part.strip()) for part in settled(shown).split(ELLIPSIS)]
+    return re.fullmatch(r"\s*.*\s*".join(parts), settled(printed)) is not None
+
+
+class DocumentedSessions(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = pathlib.Path(tempfile.mkdtemp(prefix="ingot-e2e-"))
+        cls.addClassCleanup(shutil.rmtree, cls.folder, ignore_errors=True)
+        os.symlink(harness.ROOT / "examples", cls.folder / "examples")
+        cls.printed = {}
+
+    def output(self, command):
+        """What a terminal shows of a command."""
+        if command not in self.printed:
+            path = f"{harness.programs}:{os.environ['PATH']}"
+            self.printed[command] = subprocess.run(
+                ["bash", "-c", command], cwd=self.folder, env={**os.environ, "PATH": path},
+                check=False, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT, text=True, errors="replace", timeout=harness.LIMIT).stdout
+        return self.printed[command]
+
+    def compare(self, page):
+        found = sessions(page)
+        self.assertTrue(found, page)
+        for command, shown in found:
+            with self.subTest(page=page, command=command):
+                printed = self.output(command)
+                self.assertTrue(agrees(shown, printed), f"\nshown:\n{shown}\nprinted:\n{printed}")
+
+    def test_readme(self):
+        self.compare("README.md")
+
+    def test_running(self):
+        self.compare("docs/running.md")
+
+
+class Comparison(unittest.TestCase):
+    """What the comparison above takes as equal, and what it does not."""
+
+    def test_equal(self):
+        for shown, printed in [
+                ("took 1.5 s,\n2,048 bytes", "took 20.25 s, 3 bytes"),
+                ("target x86-64-v3 runs", "target x86-64-v4+vnni runs"),
+                ("one ... three", "one two three"), ("one\n...", "one"), ("...", "")]:
+            self.assertTrue(agrees(shown, printed), shown)
+
+    def test_unequal(self):
+        for shown, printed in [
+                ("31 tokens equal", "30 tokens equal"), ("one", "one two"), ("one", ""),
+                ("one ... three", "one two"), ("1.5 s", "1.5 ms"), ("sm_90a", "sm_80")]:
+            self.assertFalse(agrees(shown, printed), shown)
+
+
+class Manual(unittest.TestCase):
+    """docs/running.md has every option of ingot-run, and every key of a request."""
+
+    def setUp(self):
+        self.text = (harness.ROOT / "docs/running.md").read_text(encoding="utf-8")
+
+    def named(self, pattern):
+        return set(re.findall(pattern, self.text))
+
+    def test_options(self):
+        printed = subprocess.run([harness.programs / "ingot-run", "--help"], check=True, text=True,
+                                 stdout=subprocess.PIPE, timeout=harness.LIMIT).stdout
+        told = set(re.findall(r"(?<!\w)--[a-z][\w-]*", printed))
+        self.assertIn("--prompts", told)
+        self.assertEqual(sorted(told - {"--help"} - self.named(r"--[a-z][\w-]*")), [])
+
+    def test_keys(self):
+        source = (harness.ROOT / "runtime/tools/RequestJson.cpp").read_text(encoding="utf-8")
+        keys = set(re.findall(r'^ +\{"(\w+)", ', source, re.MULTILINE))
+        self.assertIn("temperature", keys)
+        self.assertEqual(sorted(keys - self.named(r"`(\w+)`")), [])
+
+
+class Embedding(unittest.TestCase):
+    """Code in docs/embedding.md is that of the examples, lines left out."""
+
+    def test_code(self):
+        text = (harness.ROOT / "docs/embedding.md").read_text(encoding="utf-8")
+        for language, path in [("c", "embed-c/Story.c"), ("cpp", "embed-cpp/Batch.cpp"),
+                               ("cmake", "embed-cpp/CMakeLists.txt")]:
+            example = (harness.ROOT / "examples" / path).read_text(encoding="utf-8")
+            known = {line.strip() for line in example.splitlines()}
+            blocks = re.findall(rf"^```{language}\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+            self.assertTrue(blocks, language)
+            for line in "".join(blocks).splitlines():
+                self.assertIn(line.strip(), known, path)
+
+
+if __name__ == "__main__":
+    harness.main()
