@@ -24,7 +24,8 @@ KEPT = {
     "docs/errors/E5.md": f"| {ERROR}5001 | What | Change |\n",
     "docs/README.md": "# Documents\n\nWho reads what: [running](running.md#a-session).\n",
     "docs/running.md": "# Running\n\nHow to run.\n\n## A `session`\n\n```\n# no title\n```\n\n"
-                       f"| a | {'[x](running.md) ' * 40}|\n",
+                       f"| a | {'[x](running.md) ' * 40}|\n"
+                       f"<!-- results begin: x -->\n{'word ' * 1500}<!-- results end: x -->\n",
     "LICENSE": "The licence.\n",
 }
 
@@ -94,7 +95,10 @@ BROKEN = {
         {"docs/errors/E6.md": f"| {ERROR}5001 | What | Change |\n"},
     ],
     "table-cells": [{"docs/running.md": "# Running\n\nHow.\n\n| a | " + "x" * 161 + " |\n"}],
-    "page-length": [{"docs/running.md": "# Running\n\n" + "word " * 1500}],
+    "page-length": [
+        {"docs/running.md": "# Running\n\n" + "word " * 1500},
+        {"docs/running.md": "# Running\n\n<!-- results begin: x -->\n" + "word " * 1500},
+    ],
     "page-openings": [
         {"docs/running.md": "How to run.\n"},
         {"docs/running.md": "# Running\n\n| a | b |\n"},
