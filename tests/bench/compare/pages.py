@@ -12,10 +12,10 @@ from report import DISTURBED, QUIET, REQUIRED, UNITS, Row
 SHOWN = "llama-3.2-1b"
 
 METHOD = """
-Medians; programs in turn for each figure. Weights are synthetic, and one GGUF file is read by all
-programs. First token: a whole run of one token, loaded from the page cache. Memory: the most of all
-runs of one sequence. Share of limit: Ingot's rate over what the probes right before and after it
-allow (weights read once a step, two operations a weight and token). Bold: the best.
+Medians, programs in turn, one GGUF file of synthetic weights for all. First token: a whole run of
+one token, from the page cache. Memory: the most of all runs of one sequence. Share of limit:
+Ingot's rate over what probes right before and after it allow (weights read once a step, two
+operations a weight and token). Bold: the best.
 """
 
 
@@ -167,20 +167,33 @@ def both(row):
         else f"{number(ours)} / {number(theirs)}"
 
 
+def percents(values):
+    """Several of them in one cell."""
+    said = ["-" if value is None else f"{value * 100:.0f}" for value in values]
+    return " / ".join(said) + (" %" if any(value is not None for value in values) else "")
+
+
+def probe(cell, field, kind):
+    """The median of a probe beside the rates of this kind."""
+    values = [getattr(row, field) for row in cell.values() if row.metric.startswith(kind)]
+    return statistics.median(found) if (found := [v for v in values if v is not None]) else None
+
+
 def limits(summaries):
-    """Ingot's share of what the probes allow, with one thread and with all."""
+    """Ingot's share of what the probes allow, with each number of threads, and the probes: of
+    memory beside decode, of products beside prompts."""
+    found = {summary["kind"]: [row for row in shown(summary) if row.metric not in UNITS]
+             for summary in summaries}
+    metrics = metrics_of(row for rows in found.values() for row in rows)
     lines = []
-    metrics = None
-    for summary in summaries:
-        rows = [row for row in shown(summary) if row.metric not in UNITS]
-        metrics = metrics or metrics_of(rows)
-        found = cells(rows)
-        for weights in dict.fromkeys(weights for weights, _ in found):
-            threads = sorted(count for other, count in found if other == weights)
-            of = [found[weights, count] for count in threads]
-            said = [" / ".join(percent(cell[metric].share) for cell in of) for metric in metrics]
-            rates = [" / ".join(number(getattr(cell[metric], field)) for cell in of)
-                     for field, metric in (("dram", "generate 1"), ("peak", metrics[0]))]
-            lines.append([summary["kind"], weights, "/".join(map(str, threads)), *said, *rates])
+    for kind, rows in found.items():
+        for weights in dict.fromkeys(row.format for row in rows):
+            of = sorted((threads, cell) for (other, threads), cell in cells(rows).items()
+                        if other == weights)
+            lines.append([kind, weights, "/".join(str(threads) for threads, _ in of),
+                          *(percents([cell[metric].share if metric in cell else None
+                                      for _, cell in of]) for metric in metrics),
+                          *(" / ".join(number(probe(cell, *wanted)) for _, cell in of)
+                            for wanted in (("dram", "generate"), ("peak", "prompt")))])
     return tables.lines(["CPU with", "weights", "threads", *map(label, metrics), "DRAM GB/s",
                          "peak Top/s"], lines)

@@ -20,8 +20,9 @@ def short(metric):
     return f"prompt {amount}" if kind == "prompt" else f"decode x{amount}"
 
 
-def panel(title, rows, programs, top, width, most):
+def panel(title, rows, programs, top, width):
     """One panel; its rows are groups of bars."""
+    most = max(1, int(max((row.ratio for row in rows if row.ratio is not None), default=1)) + 1)
     bottom = top + PANEL
     height = lambda value: PANEL * min(value, most) / most
     yield written(LEFT, top - 8, title, 13, "start", ' font-weight="bold"')
@@ -72,8 +73,6 @@ def svg(panels, programs):
     widest = max((len(rows) for _, rows in panels), default=1)
     width = max(LEFT + widest * (BAR * len(programs) + GAP) + 20, 130 * len(programs) + LEFT)
     high = TOP + len(panels) * (PANEL + UNDER)
-    ratios = [row.ratio for _, rows in panels for row in rows if row.ratio is not None]
-    most = max(1, int(max(ratios, default=1)) + 1)
     lines = [f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {high}" '
              f'width="{width}" height="{high}" font-family="sans-serif">',
              f'<rect width="{width}" height="{high}" fill="white"/>']
@@ -83,5 +82,5 @@ def svg(panels, programs):
                      f'fill="{COLOURS[number % len(COLOURS)]}"/>')
         lines.append(written(x + 14, 19, program, 11, "start"))
     for place, (title, rows) in enumerate(panels):
-        lines += panel(title, rows, programs, TOP + place * (PANEL + UNDER), width, most)
+        lines += panel(title, rows, programs, TOP + place * (PANEL + UNDER), width)
     return "\n".join([*lines, "</svg>", ""])

@@ -112,7 +112,7 @@ class Report(unittest.TestCase):
                           "150 / 100 |", text)
         both = [*summary["rows"], *({**row, "threads": 1, "share": 0.5} for row in summary["rows"])]
         text = "\n".join(pages.limits([{**summary, "rows": both}]))
-        self.assertIn("| AVX2 | q4_0 | 1/2 | 50 % / 69 % |", text)
+        self.assertIn("| AVX2 | q4_0 | 1/2 | 50 / 69 % |", text)
 
     def test_tables(self):
         table = {"columns": [{"title": "recipe"}, {"title": "change", "format": "{:+.2f} %"}],
