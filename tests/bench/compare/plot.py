@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The plot of a comparison as SVG: for each shape and number of threads, every program's rate over
-the best peer's."""
+"""Plots of comparisons as SVG: a panel for each shape and number of threads, or each machine, with
+every program's rate over the best peer's."""
 import html
 
 from programs import INGOT
@@ -20,8 +20,9 @@ def short(metric):
     return f"prompt {amount}" if kind == "prompt" else f"decode x{amount}"
 
 
-def panel(title, rows, programs, top, width, most):
+def panel(title, rows, programs, top, width):
     """One panel; its rows are groups of bars."""
+    most = max(1, int(max((row.ratio for row in rows if row.ratio is not None), default=1)) + 1)
     bottom = top + PANEL
     height = lambda value: PANEL * min(value, most) / most
     yield written(LEFT, top - 8, title, 13, "start", ' font-weight="bold"')
@@ -52,16 +53,26 @@ def panel(title, rows, programs, top, width, most):
                           f"{row.ratio:.1f}", 9)
 
 
-def svg(rows, programs):
-    """The whole picture of these rows of a report."""
-    rates = [row for row in rows if row.metric not in ("load", "memory")]
-    panels = list(dict.fromkeys((row.shape, row.threads) for row in rates))
-    groups = {key: [row for row in rates if (row.shape, row.threads) == key] for key in panels}
-    widest = max((len(group) for group in groups.values()), default=1)
+def rates(rows):
+    """The rows that a plot shows."""
+    return [row for row in rows if row.metric not in ("load", "memory")]
+
+
+def panels_of(rows):
+    """The rows of one machine as (title, rows), by shape and number of threads."""
+    rows = rates(rows)
+    for shape, threads in dict.fromkeys((row.shape, row.threads) for row in rows):
+        plural = "thread" if threads == 1 else "threads"
+        yield f"{shape}, {threads} {plural}: rate over the best peer's", [
+            row for row in rows if (row.shape, row.threads) == (shape, threads)]
+
+
+def svg(panels, programs):
+    """The whole picture of panels, (title, rows) each."""
+    panels = list(panels)
+    widest = max((len(rows) for _, rows in panels), default=1)
     width = max(LEFT + widest * (BAR * len(programs) + GAP) + 20, 130 * len(programs) + LEFT)
     high = TOP + len(panels) * (PANEL + UNDER)
-    ratios = [row.ratio for row in rates if row.ratio is not None]
-    most = max(1, int(max(ratios, default=1)) + 1)
     lines = [f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {high}" '
              f'width="{width}" height="{high}" font-family="sans-serif">',
              f'<rect width="{width}" height="{high}" fill="white"/>']
@@ -70,8 +81,6 @@ def svg(rows, programs):
         lines.append(f'<rect x="{x}" y="10" width="10" height="10" '
                      f'fill="{COLOURS[number % len(COLOURS)]}"/>')
         lines.append(written(x + 14, 19, program, 11, "start"))
-    for place, (shape, threads) in enumerate(panels):
-        plural = "thread" if threads == 1 else "threads"
-        lines += panel(f"{shape}, {threads} {plural}: rate over the best peer's",
-                       groups[shape, threads], programs, TOP + place * (PANEL + UNDER), width, most)
+    for place, (title, rows) in enumerate(panels):
+        lines += panel(title, rows, programs, TOP + place * (PANEL + UNDER), width)
     return "\n".join([*lines, "</svg>", ""])

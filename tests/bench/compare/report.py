@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From raw figures to the section of docs/benchmarks.md: medians, ratios, shares of the limit."""
+"""From raw figures to a summary of them: medians, ratios, shares of the limit."""
 import collections
 import re
 import statistics
@@ -7,8 +7,7 @@ import statistics
 import checkpoints
 from programs import IK_LLAMA, INGOT, LLAMA_CLANG
 
-# Around the section of one kind of machine.
-BEGIN, END = "<!-- compare_cpu begins: {} -->", "<!-- compare_cpu ends: {} -->"
+# Without these a comparison does not count.
 REQUIRED = (LLAMA_CLANG, IK_LLAMA)
 # The probes that may bound products with weights of a format: bytes or bf16, at least plain floats.
 PEAKS = {"q4_0": ("vnni_int8", "amx_int8", "fp32", "avx2_codes"),
@@ -19,6 +18,8 @@ PEAKS = {"q4_0": ("vnni_int8", "amx_int8", "fp32", "avx2_codes"),
 DISTURBED, QUIET = 0.75, 0.9
 UNITS = {"load": "s", "memory": "MiB"}
 
+# One line of figures: `values` by program; `dram` in GB/s and `peak` in Top/s of the probes beside
+# them.
 Row = collections.namedtuple("Row", "shape format threads metric values ratio share dram peak")
 
 
@@ -137,51 +138,16 @@ def rows(figures):
         shares = [figure["value"] / most for figure, probes in probed
                   if figure["program"] == INGOT
                   and (most := limit(shape, model_format, metric, probes))]
-        dram = [probes["dram"] for _, probes in probed if "dram" in probes]
-        peaks = [peak(model_format, probes) for _, probes in probed]
+        dram = [probes["dram"] / 1e9 for _, probes in probed if "dram" in probes]
+        peaks = [peak(model_format, probes) / 1e12 for _, probes in probed]
         rate = metric not in UNITS
         yield Row(*key, values, ratio, statistics.median(shares) if shares else None,
                   statistics.median(dram) if rate and dram else None,
                   statistics.median(peaks) if rate and peaks else None)
 
 
-def number(value):
-    """Three digits, or all before the point."""
-    if value is None:
-        return "-"
-    return f"{value:.0f}" if value >= 100 else f"{value:.1f}" if value >= 10 else f"{value:.2f}"
-
-
-def label(metric):
-    kind, _, amount = metric.partition(" ")
-    return {"prompt": f"prompt of {amount}, tokens/s", "generate": f"decode x {amount}, tokens/s",
-            "load": "load and first token, s", "memory": "peak memory, MiB"}[kind]
-
-
-def tables(figures, programs):
-    """One table for each shape."""
-    all_rows = list(rows(figures))
-    for shape in dict.fromkeys(row.shape for row in all_rows):
-        yield f"**{shape}**"
-        yield ""
-        yield "| weights | threads | measured | " + " | ".join(programs) \
-            + " | Ingot to best peer | share of limit | DRAM GB/s | peak Top/s |"
-        yield "|" + "---|" * (len(programs) + 7)
-        for row in all_rows:
-            if row.shape != shape:
-                continue
-            best = max(row.values.values()) if row.metric not in UNITS else min(row.values.values())
-            cells = [number(row.values.get(program)) for program in programs]
-            cells = [f"**{cell}**" if row.values.get(program) == best else cell
-                     for cell, program in zip(cells, programs)]
-            yield f"| {row.format} | {row.threads} | {label(row.metric)} | " + " | ".join(
-                [*cells, number(row.ratio), number(row.share),
-                 number(row.dram and row.dram / 1e9), number(row.peak and row.peak / 1e12)]) + " |"
-        yield ""
-
-
 def errors(figures):
-    """What each program could not do, with the end of what it said first."""
+    """What each program could not do, with the end of what it said first; a line for each."""
     failed = collections.defaultdict(list)
     for figure in figures:
         if "error" in figure:
@@ -191,64 +157,30 @@ def errors(figures):
         lines = [line for line in found[0]["error"].splitlines() if line.strip()]
         said = re.sub(r"/\S*/", "", lines[-1] if lines else "nothing")[:160]
         metrics = ", ".join(dict.fromkeys(figure["metric"] for figure in found))
-        yield f"- {program} failed: {shape}, {model_format}, {threads} threads, {metrics}: `{said}`"
+        yield f"{program} failed: {shape}, {model_format}, {threads} threads, {metrics}: `{said}`"
 
 
-def absent(programs):
-    return [name for name in REQUIRED if name not in programs]
+def rounded(value):
+    """Four digits, which is more than figures repeat to."""
+    return value and float(f"{value:.4g}")
 
 
-def summary(figures):
-    """How many cells each side wins, in a sentence."""
-    ratios = [row.ratio for row in rows(figures) if row.ratio is not None and row.metric != "memory"
-              and row.metric != "load"]
-    if not ratios:
-        return ""
-    return (f"Ingot's rate is above the best peer's in {sum(r > 1 for r in ratios)} of "
-            f"{len(ratios)} rows; the ratio is {min(ratios):.2f} to {max(ratios):.2f}, its median "
-            f"{statistics.median(ratios):.2f}.")
-
-
-def section(raw, plot):
-    """The Markdown between the two comments, from the raw results. `plot`: its path from docs/."""
-    figures, programs = raw["figures"], list(raw["programs"])
-    missing = absent(programs)
-    heading = f"## Beside other programs on a CPU with {raw['kind']}"
-    if missing:
-        heading += f" (does not count: without {' and '.join(missing)})"
+def summary(raw):
+    """What docs/results/cpu-*.json keeps of the raw results."""
+    figures = raw["figures"]
     passes = collections.Counter((f["shape"], f["format"], f["threads"], f["metric"], f["program"])
                                  for f in figures if "value" in f).values()
-    counts = f"{min(passes)} to {max(passes)}" if passes and min(passes) != max(passes) \
-        else f"{max(passes, default=0)}"
-    lines = [BEGIN.format(raw["kind"]), heading, "", f"    {raw['command']}", ""]
-    lines += [f"{raw['date']}, {raw['machine']}. Medians; passes: {counts}; programs in turn for "
-              "each figure. Weights are synthetic, and one GGUF file is read by all programs. "
-              "`share of limit`: Ingot's rate over what the probes taken right before and after it "
-              "allow (weights read once a step, two operations for each weight and token). Load is "
-              "the whole run of one token, from the page cache; memory is the largest of all runs "
-              "of one sequence. Bold: the best.", ""]
-    lines += [f"- {name}: {version}" for name, version in raw["programs"].items()]
+    result = {key: raw[key] for key in ("kind", "date", "machine", "command", "programs")}
+    result |= {"passes": [min(passes, default=0), max(passes, default=0)],
+               "figures": len(figures), "disturbed": len(disturbed(figures)),
+               "notes": raw.get("notes", []), "failures": list(errors(figures))}
     if raw.get("busy"):
-        lines += ["- other work, looked at before each row of each pass: a median of "
-                  f"{statistics.median(raw['busy']):.1f} CPUs, at most {max(raw['busy']):.1f} "
-                  "(programs whose threads spin suffer most from it)"]
+        result["busy"] = [rounded(statistics.median(raw["busy"])), rounded(max(raw["busy"]))]
     if raw.get("waited"):
-        lines += [f"- {raw['waited']:.1f} minutes were waited for probes of {QUIET:.0%} of the "
-                  "run's best before figures were measured"]
-    if count := len(disturbed(figures)):
-        lines += [f"- {count} of {len(figures)} figures were disturbed: beside them the peak or, "
-                  "of generation, the memory's rate was below "
-                  f"{DISTURBED:.0%} of the run's best; they count only where a row of a program "
-                  "has no others"]
-    lines += [f"- {note}" for note in raw.get("notes", [])]
-    lines += list(errors(figures))
-    lines += ["", summary(figures), "", f"![Rates over the best peer's]({plot})", ""]
-    return "\n".join([*lines, *tables(figures, programs), END.format(raw["kind"])])
-
-
-def replace_section(document, kind, text):
-    """The document with the section of this kind of machine replaced, or put at its end."""
-    if BEGIN.format(kind) not in document:
-        return f"{document.rstrip()}\n\n{text}\n"
-    before, _, rest = document.partition(BEGIN.format(kind))
-    return before + text + rest.partition(END.format(kind))[2]
+        result["waited"] = rounded(raw["waited"])
+    result["rows"] = [
+        row._replace(values={name: rounded(value) for name, value in row.values.items()},
+                     **{name: rounded(getattr(row, name))
+                        for name in ("ratio", "share", "dram", "peak")})._asdict()
+        for row in rows(figures)]
+    return result

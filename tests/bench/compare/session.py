@@ -10,6 +10,7 @@ import sys
 import time
 
 import checkpoints
+import pages
 import programs
 import report
 
@@ -148,7 +149,7 @@ class Run:
                 steps = self.options.generate * MANY // max(MANY, int(amount))
                 result = program.generate(int(amount), max(FEWEST_STEPS, steps))
             figure |= {"value": result.value, "peak_bytes": result.peak_bytes}
-            said = report.number(result.value)
+            said = pages.number(result.value)
         except (programs.Failure, OSError, ValueError, KeyError, IndexError) as error:
             figure["error"] = str(error)
             said = "failed: " + (str(error).strip().splitlines() or ["?"])[-1][:100]
