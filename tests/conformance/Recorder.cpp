@@ -22,8 +22,9 @@ namespace {
 
 /// Preferred rows: more make a record large, fewer leave the ends of tiles out.
 constexpr int64_t kMostTokens = 33;
-/// Sequences reach a second segment of attention, and no further.
-constexpr int64_t kMostPositions = 264;
+/// Sequences reach a second segment of attention, and no further; where nothing attends, or so many
+/// do that their caches are large, some blocks.
+constexpr int64_t kMostPositions = 264, kFewPositions = 40, kManySequences = 16;
 constexpr uint64_t kSeed = 1;
 constexpr const char *kSampleCase = "sample";
 
@@ -105,7 +106,10 @@ bool Recorder::add(const Case &which) {
   compiled->simulateIn({cuda::AsyncCompletion::Late, 0, content.multiprocessors});
   compiled->observe([&](const ObservedLaunch &seen) { addLaunch(which.name, seen); });
   Case shorter = which;
-  shorter.maxPosition = std::min(which.maxPosition, kMostPositions);
+  bool attends = false;
+  compiled->function().walk([&](llm::AttentionOp) { attends = true; });
+  bool reaches = attends && which.sequences <= kManySequences;
+  shorter.maxPosition = std::min(which.maxPosition, reaches ? kMostPositions : kFewPositions);
   for (int64_t tokens : chooseTokens(which, *compiled))
     if (!addRun(which, *compiled, makeInputs(compiled->function(), shorter, tokens, kSeed)))
       return false;
