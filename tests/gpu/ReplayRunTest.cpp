@@ -2,7 +2,7 @@
 // Faults that are planted in the simulator: each costs its own launch, which is named, and no
 // other.
 #include "tests/gpu/ReplayRun.h"
-#include "runtime/devices/cuda/CudaDevice.h"
+#include "tests/gpu/SimulatedDevice.h"
 #include "tests/gpu/SmallRecord.h"
 #include "tests/gpu/Supervisor.h"
 
@@ -13,18 +13,10 @@
 using namespace ingot;
 using namespace ingot::record;
 using nlohmann::json;
+using test::openSimulated;
 using testing::HasSubstr;
 
 namespace {
-
-runtime::Result<std::unique_ptr<runtime::Device>> openSimulated() {
-  runtime::CudaOptions options;
-  options.simulate = "sm_80";
-  auto opened = runtime::CudaDevice::open(options);
-  if (!opened.ok())
-    return std::move(opened).status();
-  return std::unique_ptr<runtime::Device>(std::move(*opened));
-}
 
 class ReplayRun : public testing::Test {
 protected:

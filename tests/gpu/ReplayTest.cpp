@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Replays of a small record in the simulator, and records that are refused.
-#include "runtime/devices/cuda/CudaDevice.h"
 #include "tests/gpu/Elements.h"
 #include "tests/gpu/ReplayRun.h"
+#include "tests/gpu/SimulatedDevice.h"
 #include "tests/gpu/SmallRecord.h"
 
 #include <cmath>
@@ -14,17 +14,9 @@
 using namespace ingot;
 using namespace ingot::record;
 using test::addBlob;
+using test::openSimulated;
 
 namespace {
-
-runtime::Result<std::unique_ptr<runtime::Device>> openSimulated() {
-  runtime::CudaOptions options;
-  options.simulate = "sm_80";
-  auto opened = runtime::CudaDevice::open(options);
-  if (!opened.ok())
-    return std::move(opened).status();
-  return std::unique_ptr<runtime::Device>(std::move(*opened));
-}
 
 class Replay : public testing::Test {
 protected:
