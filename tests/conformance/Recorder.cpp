@@ -22,8 +22,9 @@ namespace {
 
 /// Preferred rows: more make a record large, fewer leave the ends of tiles out.
 constexpr int64_t kMostTokens = 33;
-/// Sequences reach a second segment of attention, and no further; where nothing attends, or so many
-/// do that their caches are large, some blocks.
+/// Sequences reach a second segment of attention, and no further; some blocks of the cache where
+/// nothing attends, where so many do that their caches are large, and in f32, which no model
+/// serves.
 constexpr int64_t kMostPositions = 264, kFewPositions = 40, kManySequences = 16;
 constexpr uint64_t kSeed = 1;
 constexpr const char *kSampleCase = "sample";
@@ -106,9 +107,10 @@ bool Recorder::add(const Case &which) {
   compiled->simulateIn({cuda::AsyncCompletion::Late, 0, content.multiprocessors});
   compiled->observe([&](const ObservedLaunch &seen) { addLaunch(which.name, seen); });
   Case shorter = which;
-  bool attends = false;
-  compiled->function().walk([&](llm::AttentionOp) { attends = true; });
-  bool reaches = attends && which.sequences <= kManySequences;
+  bool reaches = false;
+  compiled->function().walk([&](llm::AttentionOp op) {
+    reaches = which.sequences <= kManySequences && !getElementTypeOrSelf(op.getQuery()).isF32();
+  });
   shorter.maxPosition = std::min(which.maxPosition, reaches ? kMostPositions : kFewPositions);
   for (int64_t tokens : chooseTokens(which, *compiled))
     if (!addRun(which, *compiled, makeInputs(compiled->function(), shorter, tokens, kSeed)))
