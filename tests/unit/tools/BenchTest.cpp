@@ -2,6 +2,7 @@
 // bench: figures for every asked combination; what cannot run is refused. No speed is tested.
 #include "tests/unit/tools/ToolRun.h"
 
+#include <fstream>
 #include <gmock/gmock.h>
 
 using namespace ingot::test;
@@ -86,5 +87,30 @@ TEST(BenchTest, RefusesKernelStepsOutsideTheEngine) {
     EXPECT_THAT(result.errors, HasSubstr("INGOT-E6022"));
   }
   EXPECT_EQ(runTool("bench", {file.path(), "--tokens", "1"}).status, 2);
-  EXPECT_EQ(runTool("bench", {file.path(), "--kernels", "--batch", "1"}).status, 2);
+}
+
+TEST(BenchTest, OneLoadMeasuresKernelsAndServing) {
+  TemporaryFile file = toyFile(), lines("");
+  ToolResult result = runTool("bench", {file.path(), "--kernels", "--tokens", "1,33,3", "--context",
+                                        "40", "-p", "0", "-n", "2", "--batch", "2,1", "-r", "1",
+                                        "--probe", "0", "--lines", lines.path()});
+  ASSERT_EQ(result.status, 0) << result.errors;
+  EXPECT_THAT(result.output, HasSubstr("33 tokens: not measured: INGOT-E6022"));
+  std::ifstream read(lines.path());
+  std::vector<nlohmann::json> found;
+  for (std::string line; std::getline(read, line);)
+    found.push_back(nlohmann::json::parse(line));
+  ASSERT_EQ(found.size(), 5u);
+  for (const nlohmann::json &line : found)
+    EXPECT_EQ(line["engine"], file.path());
+  EXPECT_GT(found[0]["step"]["step_seconds"].get<double>(), 0);
+  EXPECT_THAT(found[1]["step"]["skipped"].get<std::string>(), HasSubstr("INGOT-E6022"));
+  EXPECT_EQ(found[2]["step"]["tokens"], 3);
+  EXPECT_EQ(found[3]["serving"]["batch"], 2);
+  EXPECT_GT(found[4]["serving"]["generated_tokens_per_second"].get<double>(), 0);
+
+  result = runTool("bench", {file.path(), "-p", "4", "-n", "0", "-r", "1", "--probe", "0",
+                             "--lines", "/nowhere/lines"});
+  EXPECT_EQ(result.status, 1);
+  EXPECT_THAT(result.errors, HasSubstr("INGOT-E7103"));
 }
