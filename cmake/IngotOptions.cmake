@@ -29,9 +29,15 @@ endfunction()
 # Programs are compiled as libraries are, so that both can use the same parsed headers.
 set(CMAKE_CXX_COMPILE_OPTIONS_PIE ${CMAKE_CXX_COMPILE_OPTIONS_PIC})
 
+# Parsed headers that know no time of their files: equal content gives equal bytes, which is what a
+# compiler cache goes by.
+if(CMAKE_CXX_COMPILER_ID MATCHES "Clang")
+  list(APPEND CMAKE_CXX_COMPILE_OPTIONS_CREATE_PCH -Xclang -fno-pch-timestamp)
+endif()
+
 # ingot_parsed_headers(Name LINK lib... HEADERS <header>...): a target that parses headers of
 # other projects once, for the targets that say `REUSE_FROM Name` (decision 0041). Every file still
-# includes what it uses: with a compiler cache, scripts/build leaves these headers out.
+# includes what it uses: the preset `dev` leaves these headers out.
 function(ingot_parsed_headers name)
   cmake_parse_arguments(ARG "" "" "LINK;HEADERS" ${ARGN})
   file(CONFIGURE OUTPUT ${CMAKE_BINARY_DIR}/${name}.cpp CONTENT "")

@@ -10,8 +10,10 @@ How a program's results are counted:
   - otherwise the program is one test: status 0 passed, 77 skipped, anything else failed.
 Tests labelled `full` run only with --full; those labelled `fuzz` run under the sanitizers, and with
 --full everywhere. With --full each libFuzzer target runs for five minutes too. The last line of the
-output is `N passed, N failed, N skipped`. The exit status is 0 if nothing failed and, where the
-test data stands beside the checkout, every skipped test is listed in tests/expected_skips.txt.
+output is `N passed, N failed, N skipped`, after a table of the CPU seconds by kind of work and by
+program (time_spent.py), which also goes into a JSON file; without --full each kind has a budget in
+tests/budget.json. The exit status is 0 if nothing failed, no budget was passed and, where the test
+data stands beside the checkout, every skipped test is listed in tests/expected_skips.txt.
 """
 import argparse
 import collections
@@ -20,6 +22,7 @@ import fnmatch
 import json
 import os
 import pathlib
+import queue
 import re
 import signal
 import subprocess
@@ -27,6 +30,8 @@ import sys
 import threading
 import time
 import xml.etree.ElementTree as ElementTree
+
+import time_spent
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 DATA = ROOT.parent / "shared" / "data"
@@ -38,10 +43,20 @@ TEST_LIMIT = 1800  # Seconds for one test program that states no TIMEOUT of its 
 PROGRESS_INTERVAL = 60  # Seconds of silence before a line says what is running.
 
 printing = threading.Lock()
+spent = time_spent.Seconds()
 
 
 class Outcome(collections.namedtuple("Outcome", "name passed failed skipped seconds output")):
     """What one program did: `passed` is a number, `failed` and `skipped` are lists of names."""
+
+    @property
+    def tests(self):
+        return self.passed + len(self.failed) + len(self.skipped)
+
+
+class Run(collections.namedtuple("Run", "status seconds cpu output")):
+    """A program that ended: its exit status, None if it passed its limit; seconds of the clock, and
+    of CPU with those of the programs it waited for."""
 
 
 def say(text):
@@ -50,8 +65,8 @@ def say(text):
 
 
 def run(name, command, limit, environment=None, folder=ROOT):
-    """Runs `command` with its output in a log; returns (status, seconds, output). A program that
-    passes its limit is ended together with what it started, and its status is None."""
+    """Runs `command` with its output in a log. A program that passes its limit is ended together
+    with what it started."""
     LOGS.mkdir(parents=True, exist_ok=True)
     log = LOGS / (name.replace("/", "-") + ".log")
     start = time.monotonic()
@@ -59,22 +74,27 @@ def run(name, command, limit, environment=None, folder=ROOT):
         process = subprocess.Popen(
             command, cwd=folder, env=environment, stdin=subprocess.DEVNULL, stdout=output,
             stderr=subprocess.STDOUT, start_new_session=True)
-        status, waited = None, 0
-        while waited < limit:
+        ended = queue.Queue()
+        threading.Thread(target=lambda: ended.put(os.wait4(process.pid, 0)), daemon=True).start()
+        entry, waited = None, 0
+        while entry is None and waited < limit:
             try:
-                status = process.wait(min(PROGRESS_INTERVAL, limit - waited))
-                break
-            except subprocess.TimeoutExpired:
+                entry = ended.get(timeout=min(PROGRESS_INTERVAL, limit - waited))
+            except queue.Empty:
                 waited = time.monotonic() - start
                 if waited < limit:
                     say(f"  ... {name}, {waited:.0f} s")
-        if status is None:
+        in_time = entry is not None
+        if not in_time:
             os.killpg(process.pid, signal.SIGKILL)
-            process.wait()
+            entry = ended.get()
+        _, status, usage = entry
+        process.returncode = os.waitstatus_to_exitcode(status)
     text = log.read_text(encoding="utf-8", errors="replace")
-    if status is None:
+    if not in_time:
         text += f"\nstopped after {limit} s\n"
-    return status, time.monotonic() - start, text
+    return Run(process.returncode if in_time else None, time.monotonic() - start,
+               usage.ru_utime + usage.ru_stime, text)
 
 
 def read_xml(path):
@@ -107,16 +127,16 @@ def read_counts(output):
     return passed, ["see the output"] * failed, names
 
 
-def run_test(name, command, limit=TEST_LIMIT, environment=None, folder=ROOT):
-    """Runs one test program and prints its line."""
+def run_test(name, kind, command, limit=TEST_LIMIT, environment=None, folder=ROOT):
+    """Runs one test program, whose seconds go to `kind`, and prints its line."""
     results = LOGS / (name.replace("/", "-") + ".xml")
     results.unlink(missing_ok=True)
     environment = {**os.environ, **(environment or {}), "GTEST_OUTPUT": f"xml:{results}",
                    "LIT_OPTS": f"-v --xunit-xml-output={results}"}
     if not command:
-        status, seconds, output = 1, 0.0, "this program was not built\n"
+        status, seconds, cpu, output = Run(1, 0.0, 0.0, "this program was not built\n")
     else:
-        status, seconds, output = run(name, command, limit, environment, folder)
+        status, seconds, cpu, output = run(name, command, limit, environment, folder)
     counts = read_xml(results) or read_counts(output)
     if counts is None:
         counts = {0: (1, [], []), SKIP_STATUS: (0, [], ["program"])}.get(status)
@@ -126,6 +146,8 @@ def run_test(name, command, limit=TEST_LIMIT, environment=None, folder=ROOT):
     if status not in (0, SKIP_STATUS) and not failed:
         failed = [f"status {status}" if status is not None else "time limit"]
     outcome = Outcome(name, passed, failed, skipped, seconds, output)
+    spent.add_program(name, kind, cpu, seconds, output, outcome.tests,
+                      time_spent.case_seconds(results))
     report(outcome)
     return outcome
 
@@ -148,7 +170,11 @@ def build(preset, *targets):
     """Configures and builds a preset, or `targets` of it. Counted only when it fails: the tests
     show the rest."""
     name = f"{preset}/build"
-    status, seconds, output = run(name, ["scripts/build", preset, *targets], SETUP_LIMIT)
+    folder = ROOT / "build" / preset
+    before = time_spent.log_lines(folder)
+    status, seconds, cpu, output = run(name, ["scripts/build", preset, *targets], SETUP_LIMIT)
+    spent.add_build(name, cpu, seconds,
+                    time_spent.build_steps(time_spent.log_lines(folder) - before))
     if status == 0:
         say(f"{name:<44} {'built':<34} {seconds:8.1f} s")
         return []
@@ -182,8 +208,8 @@ def run_tests(preset, left_out, slower=1):
     """Runs a preset's tests: as many at a time as there are processors, then those that say they
     must run alone. Returns their outcomes."""
     def start(test):
-        return run_test(test["name"], test["command"], test["limit"] * slower, test["environment"],
-                        test["folder"])
+        return run_test(test["name"], (test["labels"] or ["other"])[0], test["command"],
+                        test["limit"] * slower, test["environment"], test["folder"])
 
     tests = [test for test in declared_tests(preset) if not left_out.intersection(test["labels"])]
     with concurrent.futures.ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
@@ -194,7 +220,7 @@ def run_tests(preset, left_out, slower=1):
 def run_fuzzing():
     """Runs each libFuzzer target for a while, as many at a time as there are processors."""
     def start(target):
-        outcome = run_test(f"fuzz/{target}", [sys.executable, "tests/fuzz/fuzz.py", target])
+        outcome = run_test(f"fuzz/{target}", "fuzz", [sys.executable, "tests/fuzz/fuzz.py", target])
         say("\n".join(line for line in outcome.output.splitlines() if line.startswith("FUZZ ")))
         return outcome
 
@@ -209,17 +235,35 @@ def expected_skips():
     return [line.split("#")[0].strip() for line in lines if line.split("#")[0].strip()]
 
 
+def show_seconds(path, full):
+    """Prints the table and writes it to `path`; returns the outcome of the budgets, which are for
+    the default tests alone."""
+    budget, usual = time_spent.read_budget(ROOT / "tests" / "budget.json")
+    speed = time_spent.probe()
+    say("\n".join(["", *spent.table({} if full else budget), ""]))
+    spent.write(path, speed)
+    if full:
+        return []
+    over = list(time_spent.over_budget(spent.kinds, budget, max(1, speed / usual)))
+    for line in over:
+        say(f"over budget: {line}")
+    return [Outcome("seconds", int(not over), over, [], 0.0, "")]
+
+
 def main():
     parser = argparse.ArgumentParser(description="Builds and runs every test.")
     parser.add_argument("--full", action="store_true",
                         help="also the longer grids, soaks and fuzzing")
-    full = parser.parse_args().full
+    parser.add_argument("--json", type=pathlib.Path, default=ROOT / "build" / "test-seconds.json",
+                        help="where the table of seconds goes", metavar="FILE")
+    arguments = parser.parse_args()
+    full = arguments.full
     left_out = set() if full else {"full"}
 
     outcomes = build("release")
     release_built = not outcomes
     outcomes += build("runtime-only")
-    outcomes.append(run_test("lint", [sys.executable, "tests/lint/lint.py"]))
+    outcomes.append(run_test("lint", "lint", [sys.executable, "tests/lint/lint.py"]))
     if release_built:
         outcomes += run_tests("release", left_out | (set() if full else {"fuzz"}))
     failures = build("asan")
@@ -228,6 +272,7 @@ def main():
     if full:
         outcomes += build("fuzz", "fuzzers") or run_fuzzing()
 
+    outcomes += show_seconds(arguments.json, full)
     patterns = expected_skips()
     surprises = [f"{outcome.name}: {skip}" for outcome in outcomes for skip in outcome.skipped
                  if not any(fnmatch.fnmatchcase(f"{outcome.name}: {skip}", pattern)

@@ -9,12 +9,14 @@
 #include "mlir/IR/IRMapping.h"
 #include "mlir/IR/Verifier.h"
 #include "mlir/Parser/Parser.h"
+#include "tests/conformance/StageSeconds.h"
 #include "llvm/ADT/ScopeExit.h"
 #include "llvm/ADT/StringExtras.h"
 #include <barrier>
 #include <deque>
 #include <dlfcn.h>
 #include <gtest/gtest.h>
+#include <optional>
 #include <sys/mman.h>
 #include <thread>
 #include <unistd.h>
@@ -153,8 +155,10 @@ std::unique_ptr<CompiledFunction> CompiledFunction::compile(MLIRContext &context
   }
   if (target->first->backend() == "cuda")
     compiled->architecture = target->second.getArch().str();
-  auto libraries =
-      target->first->compile(compiled->unit, codegen::CompileOptions{int(kThreads), "", ""});
+  auto libraries = [&] {
+    StageTimer timer("compile " + name);
+    return target->first->compile(compiled->unit, codegen::CompileOptions{int(kThreads), "", ""});
+  }();
   if (failed(libraries) || failed(verify(compiled->unit)) || !compiled->load(*libraries)) {
     ADD_FAILURE() << name << " does not compile\n" << text;
     return nullptr;
@@ -442,7 +446,9 @@ bool CompiledFunction::execute(const Launch &launch, std::map<void *, HostValue>
 }
 
 std::vector<HostValue> CompiledFunction::run(std::vector<HostValue> &arguments, Dims dims) {
+  std::optional<StageTimer> timer;
   if (!architecture.empty()) {
+    timer.emplace("simulate " + architecture);
     if (mode.multiprocessors == 0)
       mode.multiprocessors = kMultiprocessors;
     dims.sms = mode.multiprocessors;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The program: GoogleTest over all cases, or a record of their CUDA launches.
 #include "tests/conformance/Recorder.h"
+#include "tests/conformance/StageSeconds.h"
 #include "tests/conformance/Targets.h"
 
 #include "codegen/cuda/CudaArchitecture.h"
@@ -48,5 +49,7 @@ int main(int argc, char **argv) {
   conformance::registerMultiprocessorTests();
   if (conformance::emulating())
     conformance::registerEmulatedCpuTests();
-  return RUN_ALL_TESTS();
+  int status = RUN_ALL_TESTS();
+  conformance::printStageSeconds();
+  return status;
 }

@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <fcntl.h>
 #include <fstream>
+#include <iostream>
 #include <map>
 #include <spawn.h>
 #include <sstream>
@@ -83,11 +84,14 @@ std::filesystem::path builtEngine(const EngineRecipe &wanted) {
   }
   command.insert(command.end(), wanted.options.begin(), wanted.options.end());
   std::filesystem::path log = stem.string() + ".log";
-  if (int status = run(command, log); status != 0) {
+  int status = run(command, log);
+  std::string said = readText(log);
+  if (status != 0) {
     known.erase(entry);
     throw std::runtime_error("ingot build " + wanted.model.string() + " for " + wanted.target +
-                             " ended with " + std::to_string(status) + ":\n" + readText(log));
+                             " ended with " + std::to_string(status) + ":\n" + said);
   }
+  std::cout << said << std::flush; // among it the seconds of its stages, for tests/time_spent.py
   return entry->second = engine;
 }
 

@@ -3,18 +3,23 @@
 import json
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 FABLES = ROOT / "examples" / "fables" / "model"
 LIMIT = 300  # Seconds for one program; far more than any takes.
+STAGE = re.compile(r"^compile \S+ +[\d.]+ s\b", re.MULTILINE)  # of `ingot build`
 
 # Set by main() from the command line.
 programs = tools = None
+# What builds and simulators took, as lines for tests/time_spent.py, which main() prints.
+stages = []
 
 
 class BuildTest(unittest.TestCase):
@@ -26,10 +31,12 @@ class BuildTest(unittest.TestCase):
 
     def ingot(self, *arguments, **options):
         """Runs ingot to its end; returns the finished process with its output as text."""
-        return subprocess.run(
+        result = subprocess.run(
             [programs / "ingot", *map(str, arguments)], stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace",
             timeout=LIMIT, check=False, **options)
+        stages.extend(STAGE.findall(result.stdout))
+        return result
 
     def build(self, model, output, *options, **more):
         """Builds for the reference target, whose kernels take the least time to compile."""
@@ -39,9 +46,14 @@ class BuildTest(unittest.TestCase):
 
     def ingot_run(self, *arguments):
         """Runs ingot-run to its end; its text and its messages apart."""
-        return subprocess.run(
+        start = time.monotonic()
+        result = subprocess.run(
             [programs / "ingot-run", *map(str, arguments)], stdin=subprocess.DEVNULL,
             capture_output=True, text=True, errors="replace", timeout=LIMIT, check=False)
+        if "--simulate" in arguments:
+            target = arguments[arguments.index("--simulate") + 1]
+            stages.append(f"simulate {target} {time.monotonic() - start:.2f} s")
+        return result
 
     def differing(self, one, other):
         """The areas in which two engines differ."""
@@ -90,6 +102,7 @@ def main():
     sys.modules["harness"].__dict__.update(programs=programs, tools=tools)
     suite = unittest.defaultTestLoader.loadTestsFromModule(sys.modules["__main__"])
     result = unittest.TextTestRunner(stream=sys.stdout, verbosity=2).run(suite)
+    print("\n".join(stages))
     for test, reason in result.skipped:
         print(f"SKIP {test.id().removeprefix('__main__.')}: {reason}")
     failed = len({test.id().split(" ")[0] for test, _ in result.failures + result.errors})
