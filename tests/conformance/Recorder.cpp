@@ -26,6 +26,8 @@ constexpr int64_t kMostTokens = 33;
 /// nothing attends, where so many do that their caches are large, and in f32, which no model
 /// serves.
 constexpr int64_t kMostPositions = 264, kFewPositions = 40, kManySequences = 16;
+/// Elements of a weight beyond which products of f32, which no model serves either, are left out.
+constexpr int64_t kMostOfF32 = 40000;
 constexpr uint64_t kSeed = 1;
 constexpr const char *kSampleCase = "sample";
 
@@ -100,10 +102,25 @@ private:
 
 } // namespace
 
+/// Whether a function has a product of f32 that would make the record large.
+static bool isLargeF32(CompiledFunction &compiled) {
+  bool found = false;
+  compiled.function().walk([&](llm::MatmulOp op) {
+    auto weight = cast<RankedTensorType>(op.getWeight().getType());
+    found |= getElementTypeOrSelf(op.getInput()).isF32() && weight.hasStaticShape() &&
+             weight.getNumElements() > kMostOfF32;
+  });
+  return found;
+}
+
 bool Recorder::add(const Case &which) {
   auto compiled = compileCase(which, content.architecture);
   if (!compiled)
     return false;
+  if (isLargeF32(*compiled)) {
+    leaveOut(which.name + ": large, and of f32");
+    return true;
+  }
   compiled->simulateIn({cuda::AsyncCompletion::Late, 0, content.multiprocessors});
   compiled->observe([&](const ObservedLaunch &seen) { addLaunch(which.name, seen); });
   Case shorter = which;
