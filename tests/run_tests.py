@@ -197,6 +197,7 @@ def declared_tests(preset):
             "command": test.get("command"),
             "labels": properties.get("LABELS", []),
             "serial": properties.get("RUN_SERIAL", False),
+            "cost": properties.get("COST", 0),
             "limit": properties.get("TIMEOUT", TEST_LIMIT),
             "folder": properties.get("WORKING_DIRECTORY", ROOT),
             "environment": dict(item.split("=", 1) for item in properties.get("ENVIRONMENT", [])),
@@ -205,13 +206,15 @@ def declared_tests(preset):
 
 
 def run_tests(preset, left_out, slower=1):
-    """Runs a preset's tests: as many at a time as there are processors, then those that say they
-    must run alone. Returns their outcomes."""
+    """Runs a preset's tests: as many at a time as there are processors, those of the highest COST
+    first, so that none is long when the others have ended; then those that say they must run
+    alone. Returns their outcomes."""
     def start(test):
         return run_test(test["name"], (test["labels"] or ["other"])[0], test["command"],
                         test["limit"] * slower, test["environment"], test["folder"])
 
     tests = [test for test in declared_tests(preset) if not left_out.intersection(test["labels"])]
+    tests.sort(key=lambda test: -test["cost"])
     with concurrent.futures.ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
         outcomes = list(pool.map(start, [test for test in tests if not test["serial"]]))
     return outcomes + [start(test) for test in tests if test["serial"]]

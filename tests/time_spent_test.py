@@ -156,6 +156,19 @@ class Runner(unittest.TestCase):
         self.assertEqual(outcome.failed, ["time limit"])
         self.assertIn("stopped after 0.3 s", outcome.output)
 
+    def test_the_longest_start_first(self):
+        def test(name, **more):
+            return {"name": f"release/{name}", "command": [sys.executable, "-c", "pass"],
+                    "labels": [], "serial": False, "cost": 0, "limit": 60, "folder": self.folder,
+                    "environment": {}, **more}
+
+        tests = [test("a"), test("alone", serial=True, cost=9), test("b", cost=2), test("c"),
+                 test("d", cost=3), test("long", labels=["full"])]
+        with unittest.mock.patch.object(run_tests, "declared_tests", lambda preset: tests):
+            outcomes = run_tests.run_tests("release", {"full"})
+        self.assertEqual([outcome.name.removeprefix("release/") for outcome in outcomes],
+                         ["d", "b", "a", "c", "alone"])
+
     def test_over_budget(self):
         self.spent.add_program("asan/new", "a kind of its own", 1, 1)
         path = self.folder / "seconds.json"
