@@ -26,8 +26,8 @@ constexpr int64_t kMostTokens = 33;
 /// nothing attends, where so many do that their caches are large, and in f32, which no model
 /// serves.
 constexpr int64_t kMostPositions = 264, kFewPositions = 40, kManySequences = 16;
-/// Elements of a weight beyond which products of f32, which no model serves either, are left out.
-constexpr int64_t kMostOfF32 = 40000;
+/// Elements of a weight beyond which products are left out; of f32, which no model serves, sooner.
+constexpr int64_t kMostElements = 400000, kMostOfF32 = 40000;
 constexpr uint64_t kSeed = 1;
 constexpr const char *kSampleCase = "sample";
 
@@ -102,13 +102,13 @@ private:
 
 } // namespace
 
-/// Whether a function has a product of f32 that would make the record large.
-static bool isLargeF32(CompiledFunction &compiled) {
+/// Whether a function has a product that would make the record large.
+static bool isLarge(CompiledFunction &compiled) {
   bool found = false;
   compiled.function().walk([&](llm::MatmulOp op) {
     auto weight = cast<RankedTensorType>(op.getWeight().getType());
-    found |= getElementTypeOrSelf(op.getInput()).isF32() && weight.hasStaticShape() &&
-             weight.getNumElements() > kMostOfF32;
+    int64_t most = getElementTypeOrSelf(op.getInput()).isF32() ? kMostOfF32 : kMostElements;
+    found |= weight.hasStaticShape() && weight.getNumElements() > most;
   });
   return found;
 }
@@ -117,8 +117,8 @@ bool Recorder::add(const Case &which) {
   auto compiled = compileCase(which, content.architecture);
   if (!compiled)
     return false;
-  if (isLargeF32(*compiled)) {
-    leaveOut(which.name + ": large, and of f32");
+  if (isLarge(*compiled)) {
+    leaveOut(which.name + ": a large weight");
     return true;
   }
   compiled->simulateIn({cuda::AsyncCompletion::Late, 0, content.multiprocessors});
