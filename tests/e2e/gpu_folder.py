@@ -153,6 +153,15 @@ class GpuFolder(harness.BuildTest):
         self.assertIn("down_proj", reason)
         self.assertIn("a kernel", report["by_name"][f"{SMALL} diagnosis"]["reason"])
 
+    def test_a_process_that_is_left_behind_holds_nothing_up(self):
+        with gzip.open(self.prepared / "bin" / "gpu-replay.gz", "wt") as file:
+            file.write("#!/bin/sh\nsleep 77 &\necho left behind\n")
+        start = time.monotonic()
+        report = self.run_folder("--only", "smoke,check-*", expected=0)
+        self.assertEqual(self.outcomes(report),
+                         {"smoke": "passed", "check-fables-w4a16": "passed"})
+        self.assertLess(time.monotonic() - start, 70)
+
     def test_a_kernel_that_traps_is_named(self):
         self.plant(f"trap {self.kernel_of('matmul layers.0.mlp.down_proj', 1)}")
         report = self.run_folder("--only", "smoke,selftest-*", expected=1)
