@@ -246,6 +246,7 @@ void printKernels(FILE *stream, const json &result) {
       continue;
     ++shown[row.engine];
     double seconds = number(row.kernel, "seconds"), total = 0;
+    double predicted = number(row.kernel, "predicted_seconds");
     for (const KernelRow &other : rows)
       if (other.engine == row.engine && other.tokens == row.tokens)
         total += other.perStep();
@@ -254,8 +255,8 @@ void printKernels(FILE *stream, const json &result) {
     };
     table.add({row.engine, siteOf(row.kernel), std::to_string(row.tokens),
                fixedPoint(seconds * kMicro, 1),
-               fixedPoint(number(row.kernel, "predicted_seconds") * kMicro, 1),
-               rate("bytes", kGiga), rate("operations", kTera),
+               predicted > 0 ? fixedPoint(predicted * kMicro, 1) : "-", rate("bytes", kGiga),
+               rate("operations", kTera),
                seconds > 0 ? fixedPoint(number(row.kernel, "floor_seconds") / seconds, 2) : "-",
                fixedPoint(100 * row.perStep() / total, 0), peerOf(result, row)});
   }
