@@ -141,7 +141,8 @@ class Seconds:
         """The table, as lines: every kind with its budget, then the dearest programs."""
         lines = [f"{'kind of work':<48} {'CPU s':>8} {'budget':>8}"]
         for kind, seconds in sorted(self.kinds.items()):
-            lines.append(f"{kind:<48} {seconds:8.1f} {budget.get(kind, '-'):>8}")
+            own = budget.get(kind, budget.get("*", "-"))
+            lines.append(f"{kind:<48} {seconds:8.1f} {own:>8}")
         lines.append(f"{'in all':<48} {sum(self.kinds.values()):8.1f}")
         lines += ["", f"{'dearest programs':<48} {'CPU s':>8} {'clock s':>8}"]
         dearest = sorted(self.programs, key=lambda program: -program["cpu"])
@@ -173,10 +174,12 @@ def read_budget(path):
 
 
 def over_budget(kinds, budget, scale):
-    """A line for each kind of work above `scale` times its budget, or without one."""
+    """A line for each kind of work above `scale` times its budget, which for kinds without one of
+    their own is that of "*"; and for each kind without any."""
     for kind, seconds in sorted(kinds.items()):
-        if kind not in budget:
+        own = budget.get(kind, budget.get("*"))
+        if own is None:
             yield f"{kind}: {seconds:.1f} s of CPU and no budget; give it one in tests/budget.json"
-        elif seconds > budget[kind] * scale:
-            yield (f"{kind}: {seconds:.1f} s of CPU, over its budget of {budget[kind] * scale:.0f} "
-                   f"s ({budget[kind]} in tests/budget.json, times {scale:.2f} for this machine)")
+        elif seconds > own * scale:
+            yield (f"{kind}: {seconds:.1f} s of CPU, over its budget of {own * scale:.0f} "
+                   f"s ({own} in tests/budget.json, times {scale:.2f} for this machine)")

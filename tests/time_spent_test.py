@@ -95,6 +95,8 @@ class Account(unittest.TestCase):
         self.assertRegex(over[0], "asan/unit: 1.0 s.*no budget.*tests/budget.json")
         self.assertRegex(over[1], "lint: 5.0 s of CPU, over its budget of 4 s")
         self.assertEqual(len(list(time_spent.over_budget({"lint": 5}, {"lint": 4}, 1.5))), 0)
+        over = list(time_spent.over_budget({"lint": 5, "new": 3, "old": 9}, {"lint": 9, "*": 4}, 1))
+        self.assertEqual([line.split(":")[0] for line in over], ["old"])
 
     def test_the_table_and_its_file(self):
         spent = time_spent.Seconds()
@@ -170,11 +172,11 @@ class Runner(unittest.TestCase):
                          ["d", "b", "a", "c", "alone"])
 
     def test_over_budget(self):
-        self.spent.add_program("asan/new", "a kind of its own", 1, 1)
+        self.spent.add_program("asan/new", "a kind of its own", 90000, 1)
         path = self.folder / "seconds.json"
         outcome, = run_tests.show_seconds(path, full=False)
         self.assertEqual((outcome.passed, len(outcome.failed)), (0, 1))
-        self.assertIn("over budget: asan/a kind of its own: 1.0 s", self.printed.getvalue())
+        self.assertIn("over budget: asan/a kind of its own: 90000.0 s", self.printed.getvalue())
         self.assertEqual(run_tests.show_seconds(path, full=True), [])
         self.assertTrue(path.is_file())
 
