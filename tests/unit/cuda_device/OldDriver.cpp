@@ -1,6 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // A library that says to be the driver of CUDA 12.4.
-extern "C" __attribute__((visibility("default"))) int cuDriverGetVersion(int *version) {
+#include "runtime/devices/cuda/DriverApi.h"
+
+using ingot::cuda::DriverResult;
+
+extern "C" __attribute__((visibility("default"))) DriverResult
+cuDriverGetVersion(int32_t *version) {
   *version = 12040;
-  return 0;
+  return DriverResult::Success;
 }
