@@ -61,15 +61,15 @@ std::string engineOf(const json &line) {
   return name.starts_with("bench-") ? name.substr(6) : name;
 }
 
+/// "qkv" of "qkv_proj".
+std::string withoutProj(std::string name) {
+  return name.ends_with("_proj") ? name.substr(0, name.size() - 5) : name;
+}
+
 /// "qkv" of "matmul layers.0.self_attn.qkv_proj".
 std::string siteOf(const json &kernel) {
   std::string site = text(kernel, "site");
-  site = site.substr(site.find_last_of(". ") + 1);
-  return site.ends_with("_proj") ? site.substr(0, site.size() - 5) : site;
-}
-
-std::string withoutProj(std::string name) {
-  return name.ends_with("_proj") ? name.substr(0, name.size() - 5) : name;
+  return withoutProj(site.substr(site.find_last_of(". ") + 1));
 }
 
 //===- Attempts and launches ----------------------------------------------------------------===//

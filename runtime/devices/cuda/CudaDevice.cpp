@@ -462,6 +462,12 @@ const cuda::TensorMap *CudaDevice::tensorMap(const TensorMapRecipe &recipe,
   return result == DriverResult::Success ? &maps.emplace(key, map).first->second : nullptr;
 }
 
+static cuda::LaunchAttributeValue clusterOf(const KernelShape &shape) {
+  cuda::LaunchAttributeValue value = {};
+  value.clusterDimension = {shape.cluster[0], shape.cluster[1], shape.cluster[2]};
+  return value;
+}
+
 void CudaDevice::launchAlone(const DeviceLaunch &launch, const uint32_t (&grid)[3]) {
   const KernelShape &shape = launch.kernel->shape;
   cuda::LaunchAttribute attributes[2] = {};
@@ -483,7 +489,7 @@ void CudaDevice::launchAlone(const DeviceLaunch &launch, const uint32_t (&grid)[
   if (isCluster(shape)) {
     cuda::LaunchAttribute &cluster = attributes[config.attributeCount++];
     cluster.id = cuda::LaunchAttributeId::ClusterDimension;
-    cluster.value.clusterDimension = {shape.cluster[0], shape.cluster[1], shape.cluster[2]};
+    cluster.value = clusterOf(shape);
   }
   auto *function = static_cast<cuda::Function>(launch.kernel->entry);
   settle(driver->cuLaunchKernelEx(&config, function, arguments.data(), nullptr),
@@ -508,8 +514,7 @@ void CudaDevice::recordLaunch(const DeviceLaunch &launch, const uint32_t (&grid)
                        nullptr};
   DriverResult result = addNode(parameters);
   if (result == DriverResult::Success && isCluster(shape)) {
-    cuda::LaunchAttributeValue cluster = {};
-    cluster.clusterDimension = {shape.cluster[0], shape.cluster[1], shape.cluster[2]};
+    cuda::LaunchAttributeValue cluster = clusterOf(shape);
     result = driver->cuGraphKernelNodeSetAttribute(
         lastNode, cuda::LaunchAttributeId::ClusterDimension, &cluster);
   }
