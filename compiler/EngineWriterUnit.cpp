@@ -133,10 +133,10 @@ FailureOr<EngineUnitWriter::Offset<schema::Library>> EngineUnitWriter::write(Lib
                                uint32_t(section - sections.begin()));
 }
 
-/// The entry of `op` in its library: in cubin "K.cubin", which kernels may share, it is K.
+/// The entry of `op` in its library: in "K.cubin" or "K.ptx", which kernels may share, it is K.
 static StringRef entryOf(KernelOp op) {
   StringRef library = op.getLibraryAttr().getValue();
-  return library.consume_back(".cubin") ? library : op.getSymName();
+  return library.consume_back(".cubin") || library.consume_back(".ptx") ? library : op.getSymName();
 }
 
 EngineUnitWriter::Offset<schema::Kernel> EngineUnitWriter::write(KernelOp op) {

@@ -13,8 +13,9 @@ Result<std::unique_ptr<Device>> openDevice(const DeviceRequest &request,
                                            std::span<const std::string_view> architectures) {
   CudaOptions cuda;
   cuda.simulate = request.simulate;
-  cuda.simulatedSms = request.simulatedSms;
-  cuda.simulateStrictly = request.simulateStrictly;
+  cuda.simulator.multiprocessors = request.simulatedSms;
+  cuda.simulator.checks =
+      request.simulateStrictly ? cuda::SimulatorChecks::Full : cuda::SimulatorChecks::Bounds;
   cuda.diagnosis = request.diagnosis;
   auto forCuda = [](std::string_view name) { return name.starts_with("sm_"); };
   std::string remark;

@@ -76,7 +76,7 @@ std::vector<uint8_t> randomCache(llm::KvType type, int64_t blocks, std::mt19937_
     for (int64_t offset : {int64_t(0), type.valuesOffset()}) {
       HostTensor elements(type.getElement(), slots, type.getHeadDim());
       fillRandom(elements, random, type.hasScales() ? 60 : 1);
-      std::vector<uint8_t> packed = elements.pack({});
+      std::vector<uint8_t> packed = elements.bytes();
       std::copy(packed.begin(), packed.end(), bytes.begin() + offset);
     }
     if (type.hasScales())
@@ -149,20 +149,24 @@ static HostTensor indexTensor(func::FuncOp function, unsigned argument, Batch &b
   return fromInts(type.getElementType(), values, 1);
 }
 
+/// All runs of a case have the same weights.
+constexpr uint64_t kWeightSeed = 4711;
+
 Inputs conformance::makeInputs(func::FuncOp function, const Case &which, int64_t tokens,
                                uint64_t seed) {
   // The cache has its own, so that it begins alike for every case of an element type: launch
-  // records hold equal content once.
-  std::mt19937_64 random(seed), cacheRandom(seed);
+  // records hold equal content once. So have weights, which all runs of an engine share.
+  std::mt19937_64 activations(seed), cacheRandom(seed), weightRandom(kWeightSeed);
   Inputs inputs;
   inputs.dims.T = tokens;
-  inputs.dims.L = std::max<int64_t>(1, tokens / 2);
+  inputs.dims.L = std::clamp<int64_t>(tokens / 2, 1, kMostLogitRows);
   llm::KvType cache = cacheOf(function);
-  Batch batch = makeBatch(inputs.dims, cache ? cache.getBlockTokens() : 16, which, random);
+  Batch batch = makeBatch(inputs.dims, cache ? cache.getBlockTokens() : 16, which, activations);
   Block &body = function.getBody().front();
   for (BlockArgument argument : body.getArguments()) {
     HostValue &value = inputs.arguments.emplace_back();
     auto type = dyn_cast<RankedTensorType>(argument.getType());
+    std::mt19937_64 &random = type && type.hasStaticShape() ? weightRandom : activations;
     if (!type) {
       value.memory = randomCache(cache, batch.blocks, cacheRandom);
       continue;
@@ -207,7 +211,8 @@ std::vector<double> conformance::decodeCache(llm::KvType type, const std::vector
     const uint8_t *base = memory.data() + block;
     for (bool second : {false, true}) {
       HostTensor elements(type.getElement(), slots, type.getHeadDim());
-      elements.unpack(base + (second ? type.valuesOffset() : 0));
+      const uint8_t *first = base + (second ? type.valuesOffset() : 0);
+      elements.unpack({first, size_t(type.blockBytes() - (first - base))});
       for (int64_t slot = 0; slot < slots; ++slot) {
         float scale = 1;
         if (type.hasScales())

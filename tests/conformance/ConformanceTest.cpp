@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Every case on the reference against its oracle, and on every other target against the reference.
 #include "tests/conformance/Cases.h"
+#include "tests/conformance/EmulatedDevice.h"
 #include "tests/conformance/Targets.h"
 
 #include "codegen/cuda/CudaArchitecture.h"

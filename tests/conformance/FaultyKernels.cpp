@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Kernels for EmulatedCpuTest: one does what kernels may, the others what the emulated CPU must
-// see.
+// Kernels for EmulatedDeviceTest and GuardedDeviceTest: some do what kernels may, the others what
+// must be seen.
 #include "runtime/schema/KernelAbi.h"
 
 #include <immintrin.h>
@@ -15,6 +15,19 @@ KERNEL void meets(const IngotLaunch *launch) {
   __m512 other = _mm512_loadu_ps(lines + 16 * (1 - launch->thread));
   launch->barrier(launch->barrierState);
   _mm512_storeu_ps(lines + 16 * launch->thread, _mm512_add_ps(other, other));
+}
+
+KERNEL void writesInside(const IngotLaunch *launch) {
+  static_cast<char *>(launch->buffers[0])[launch->scalars[0] - 1] = 1;
+}
+
+KERNEL void writesBefore(const IngotLaunch *launch) {
+  static_cast<char *>(launch->buffers[0])[-1] = 1;
+}
+
+/// Its scratch memory has as many bytes as its buffer.
+KERNEL void writesBeyondScratch(const IngotLaunch *launch) {
+  static_cast<char *>(launch->scratch)[launch->scalars[0]] = 1;
 }
 
 /// One byte more than the buffer has.

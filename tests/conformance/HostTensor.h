@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tensors of the conformance tests: element codes, exact conversions (by APFloat, independent of
-// the kernels' own) and packing by a layout, written as its description reads.
+// Tensors of the conformance tests: element codes and exact conversions, by APFloat, independent of
+// the kernels' own.
 #pragma once
 
 #include "dialects/engine/EngineDialect.h"
@@ -8,24 +8,6 @@
 #include <vector>
 
 namespace ingot::conformance {
-
-/// Memory as kernels get it: aligned, readable past its end, and with canaries that show a write
-/// beyond it.
-class KernelBuffer {
-public:
-  explicit KernelBuffer(size_t size, uint8_t fill = 0xff);
-  uint8_t *data() { return begin; }
-  size_t size() const { return bytes; }
-  /// All of its memory: the buffer somewhere between its canaries.
-  llvm::MutableArrayRef<uint8_t> withCanaries() { return memory; }
-  /// Whether nothing was written before or after the buffer.
-  bool intact() const;
-
-private:
-  std::vector<uint8_t> memory;
-  uint8_t *begin;
-  size_t bytes;
-};
 
 /// A matrix of `rows` x `columns` elements (columns = 1 for vectors), row by row, as bit patterns.
 struct HostTensor {
@@ -43,10 +25,9 @@ struct HostTensor {
   void set(int64_t index, double value);
   int64_t size() const { return static_cast<int64_t>(codes.size()); }
 
-  /// Bytes in the order of `layout`; row-major without one.
-  std::vector<uint8_t> pack(engine::LayoutAttr layout) const;
-  /// Reads row-major elements of whole bytes.
-  void unpack(const uint8_t *bytes);
+  /// Row-major elements of whole bytes.
+  std::vector<uint8_t> bytes() const;
+  void unpack(llvm::ArrayRef<uint8_t> bytes);
 };
 
 /// The value of a bit pattern of `element`, and the bit pattern nearest to a value (ties to even).

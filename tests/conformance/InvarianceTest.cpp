@@ -110,7 +110,7 @@ public:
     ASSERT_TRUE(compiled);
     std::set<std::vector<int64_t>> grids;
     compiled->observe([&](const ObservedLaunch &seen) {
-      grids.insert({std::begin(seen.call.grid), std::end(seen.call.grid)});
+      grids.insert({std::begin(seen.launch.call.grid), std::end(seen.launch.call.grid)});
     });
     // Enough rows for tiles, few enough for four simulations.
     constexpr int64_t kMost = 17;
@@ -186,7 +186,7 @@ TEST(Invariance, GroupsOfTokenTiles) {
   constexpr int64_t kAll = 1100, kSome = 55, kGroup = 4;
   std::vector<int64_t> grid;
   compiled->observe([&](const ObservedLaunch &seen) {
-    grid.assign(std::begin(seen.call.grid), std::end(seen.call.grid));
+    grid.assign(std::begin(seen.launch.call.grid), std::end(seen.launch.call.grid));
   });
   Inputs all = makeInputs(compiled->function(), which, kAll, 7);
   Inputs whole = all;

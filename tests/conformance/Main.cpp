@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The program: GoogleTest over all cases, or a record of their CUDA launches.
+#include "tests/conformance/EmulatedDevice.h"
 #include "tests/conformance/Recorder.h"
 #include "tests/conformance/StageSeconds.h"
 #include "tests/conformance/Targets.h"
@@ -48,7 +49,7 @@ int main(int argc, char **argv) {
   conformance::registerCases();
   conformance::registerMultiprocessorTests();
   if (conformance::emulating())
-    conformance::registerEmulatedCpuTests();
+    conformance::registerEmulatedDeviceTests();
   int status = RUN_ALL_TESTS();
   conformance::printStageSeconds();
   return status;

@@ -30,6 +30,8 @@ constexpr int64_t kMostPositions = 264, kFewPositions = 40, kManySequences = 16;
 constexpr int64_t kMostElements = 400000, kMostOfF32 = 40000;
 constexpr uint64_t kSeed = 1;
 constexpr const char *kSampleCase = "sample";
+/// Which results of llm.sample are logprobs.
+constexpr unsigned kSampleLogprobs[] = {1, 3};
 
 std::optional<record::Element> elementOf(Type type) {
   if (type.isF32())
@@ -89,14 +91,15 @@ private:
   bool addRun(const Case &which, CompiledFunction &compiled, const Inputs &inputs);
   void addLaunch(const std::string &name, const ObservedLaunch &seen);
   uint32_t addKernel(const ObservedLaunch &seen);
-  /// Gives the buffer of `slot` its tolerances, those of its values from `first` on; their number.
-  size_t addTolerances(Value slot, const std::vector<double> &tolerances, size_t first);
+  /// Gives a buffer its tolerances, those of its values from `first` on; their number.
+  size_t addTolerances(const std::string &name, Type type, const std::vector<double> &tolerances,
+                       size_t first);
 
   const bool noPtx;
   RecordT content;
   record::BlobStore blobs{content};
   std::map<std::pair<uint32_t, uint32_t>, uint32_t> kernels; ///< by cubin and dynamic memory
-  Operation *recorded = nullptr;                             ///< the operation of the last launch
+  std::map<std::string, record::BufferT *> recorded;         ///< the last launch's, by their names
   size_t launchesOfRun = 0;
 };
 
@@ -140,14 +143,11 @@ void Recorder::addSamples() {
   SimulatedMode mode = {cuda::AsyncCompletion::Late, 0, content.multiprocessors};
   drawSamples(content.architecture, mode, [&](const ObservedLaunch &seen) {
     addLaunch(kSampleCase, seen);
-    for (auto [i, result] : llvm::enumerate(seen.op->getResults())) {
-      Type element = getElementTypeOrSelf(result.getType());
-      if (!element.isF32())
-        continue;
-      record::BufferT &buffer = *content.launches.back()->buffers[seen.op->getNumOperands() + i];
+    for (unsigned i : kSampleLogprobs) {
+      record::BufferT &buffer = *recorded.at(outputName(i));
       size_t count = content.blobs[buffer.output]->bytes.size() / sizeof(float);
       std::vector<float> tolerances(count, shortened(kLogprobTolerance));
-      buffer.values.push_back(valuesAt(0, count, element));
+      buffer.values.push_back(valuesAt(0, count, elementType("f32")));
       buffer.tolerances =
           blobs.add({reinterpret_cast<const uint8_t *>(tolerances.data()), count * sizeof(float)});
     }
@@ -187,24 +187,25 @@ bool Recorder::addRun(const Case &which, CompiledFunction &compiled, const Input
     tolerances.push_back(toleranceOf(which, oracle, i, output.values[i], output.elements[i]));
   size_t done = 0;
   Block &body = compiled.function().getBody().front();
-  for (Value result : body.getTerminator()->getOperands())
-    done += addTolerances(result, tolerances, done);
+  for (auto [i, type] : llvm::enumerate(compiled.function().getResultTypes()))
+    done += addTolerances(outputName(unsigned(i)), type, tolerances, done);
   for (BlockArgument argument : body.getArguments())
     if (isa<llm::KvType>(argument.getType()))
-      done += addTolerances(argument, tolerances, done);
+      done +=
+          addTolerances(inputName(argument.getArgNumber()), argument.getType(), tolerances, done);
   EXPECT_EQ(done, tolerances.size()) << which.name;
   return true;
 }
 
 uint32_t Recorder::addKernel(const ObservedLaunch &seen) {
   uint32_t cubin = blobs.add(bytesOf(seen.cubin));
-  const runtime::KernelShape &shape = seen.call.shape;
+  const runtime::KernelShape &shape = seen.launch.call.shape;
   auto [place, isNew] =
       kernels.try_emplace({cubin, uint32_t(shape.sharedBytes)}, uint32_t(content.kernels.size()));
   if (isNew) {
     auto kernel = std::make_unique<record::KernelT>();
-    kernel->symbol = seen.call.symbol;
-    kernel->source = seen.call.source;
+    kernel->symbol = seen.symbol;
+    kernel->source = seen.source;
     kernel->cubin = cubin;
     kernel->ptx = blobs.add(bytesOf(noPtx ? std::string() : seen.ptx));
     kernel->block = std::make_unique<record::Extent>(extent(shape.block));
@@ -226,43 +227,38 @@ uint32_t Recorder::addKernel(const ObservedLaunch &seen) {
 void Recorder::addLaunch(const std::string &name, const ObservedLaunch &seen) {
   auto launch = std::make_unique<record::LaunchT>();
   launch->case_name = name;
-  launch->operation = seen.op->getName().getStringRef().str();
+  launch->operation = seen.launch.operation;
   launch->kernel = addKernel(seen);
-  launch->grid = std::make_unique<record::Extent>(extent(seen.call.grid));
-  launch->scalars = seen.call.scalars;
-  launch->workspace_bytes = seen.call.workspaceBytes;
+  launch->grid = std::make_unique<record::Extent>(extent(seen.launch.call.grid));
+  launch->scalars = seen.launch.call.scalars;
+  launch->workspace_bytes = seen.launch.workspaceBytes;
   launch->counter_bytes =
-      uint64_t(std::max<int64_t>(std::min(seen.call.workspaceBytes, engine::kCounterBytes), 0));
-  for (size_t i = 0; i < seen.after.size(); ++i) {
+      uint64_t(std::max<int64_t>(std::min(seen.launch.workspaceBytes, engine::kCounterBytes), 0));
+  recorded.clear();
+  for (const EngineRun::Seen::Buffer &held : seen.launch.buffers) {
     auto buffer = std::make_unique<record::BufferT>();
-    bool isResult = i >= seen.op->getNumOperands();
-    if (!isResult)
-      buffer->input = blobs.add(seen.before[i]);
-    if (isResult || seen.before[i] != seen.after[i])
-      buffer->output = blobs.add(seen.after[i]);
+    if (!held.isResult)
+      buffer->input = blobs.add(held.before);
+    if (held.isResult || held.before != held.after)
+      buffer->output = blobs.add(held.after);
+    recorded[held.name] = buffer.get();
     launch->buffers.push_back(std::move(buffer));
   }
   content.launches.push_back(std::move(launch));
-  recorded = seen.op;
   ++launchesOfRun;
 }
 
-size_t Recorder::addTolerances(Value slot, const std::vector<double> &tolerances, size_t first) {
-  record::LaunchT &launch = *content.launches.back();
-  size_t place = 0;
-  if (slot.getDefiningOp() == recorded)
-    place = recorded->getNumOperands() + cast<OpResult>(slot).getResultNumber();
-  else
-    place = llvm::find(recorded->getOperands(), slot) - recorded->operand_begin();
-  record::BufferT &buffer = *launch.buffers[place];
+size_t Recorder::addTolerances(const std::string &name, Type slot,
+                               const std::vector<double> &tolerances, size_t first) {
+  record::BufferT &buffer = *recorded.at(name);
   uint32_t held = buffer.output != record::kNone ? buffer.output : buffer.input;
   uint64_t bytes = content.blobs[held]->bytes.size();
   std::vector<std::unique_ptr<record::ValuesT>> values;
-  if (auto type = dyn_cast<RankedTensorType>(slot.getType())) {
+  if (auto type = dyn_cast<RankedTensorType>(slot)) {
     values.push_back(
         valuesAt(0, bytes * 8 / engine::elementBits(type.getElementType()), type.getElementType()));
   } else {
-    auto cache = cast<llm::KvType>(slot.getType());
+    auto cache = cast<llm::KvType>(slot);
     int64_t slots = cache.getHeads() * cache.getBlockTokens();
     for (uint64_t block = 0; block < bytes; block += uint64_t(cache.blockBytes()))
       for (bool second : {false, true}) {

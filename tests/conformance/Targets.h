@@ -68,7 +68,7 @@ void registerCases();
 void registerMultiprocessorTests();
 
 /// Registers tests of the emulated CPU itself.
-void registerEmulatedCpuTests();
+void registerEmulatedDeviceTests();
 
 /// Registers tests that compile cases for CUDA targets that are not simulated.
 void registerCudaCases(const std::vector<Case> &cases);

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Runs kernels in the CPU of Bochs, a Tiger Lake: the child process of EmulatedCpu.cpp.
+"""Runs kernels in the CPU of Bochs, a Tiger Lake: the child process of EmulatedDevice.cpp.
 
 usage: emulate_cpu.py LIBRARY ARENA ADDRESS SIZE
 

@@ -43,7 +43,7 @@ runtime::Result<Record> readRecord(const std::string &path) {
 
 record::OpenDevice deviceFor(const record::RecordT &record, runtime::CudaOptions options) {
   if (!options.simulate.empty())
-    options.simulatedSms = record.multiprocessors;
+    options.simulator.multiprocessors = record.multiprocessors;
   return [options]() -> runtime::Result<std::unique_ptr<runtime::Device>> {
     auto opened = runtime::CudaDevice::open(options);
     if (!opened.ok())

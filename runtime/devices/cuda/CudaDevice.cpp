@@ -124,12 +124,9 @@ CudaDevice::~CudaDevice() {
 Status CudaDevice::configureSimulator(const CudaOptions &options) {
   if (!driver->isSimulator())
     return {};
-  cuda::SimulatorOptions simulator = {};
+  cuda::SimulatorOptions simulator = options.simulator;
   simulator.structBytes = sizeof simulator;
   simulator.architecture = options.simulate.c_str();
-  simulator.multiprocessors = options.simulatedSms;
-  simulator.checks =
-      options.simulateStrictly ? cuda::SimulatorChecks::Full : cuda::SimulatorChecks::Bounds;
   return driver->check(driver->ingotSimulatorConfigure(&simulator), "INGOT-E6502",
                        "simulating '" + options.simulate + "'");
 }

@@ -15,9 +15,8 @@ namespace ingot::runtime {
 /// Which GPU, or which simulated one.
 struct CudaOptions {
   int32_t ordinal = 0;
-  std::string simulate = {};     ///< architecture to simulate ("sm_90a"); empty: the real device
-  uint32_t simulatedSms = 0;     ///< multiprocessors of the simulated device; 0: its usual number
-  bool simulateStrictly = false; ///< with the checks for races, missing waits and the like
+  std::string simulate = {}; ///< architecture to simulate ("sm_90a"); empty: the real device
+  cuda::SimulatorOptions simulator = {}; ///< of the simulated device, but for the architecture
   LaunchDiagnosis diagnosis = {};
 };
 

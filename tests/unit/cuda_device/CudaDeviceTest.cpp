@@ -114,7 +114,7 @@ TEST_F(CudaDeviceTest, KernelsOverlapUnlessToldNotTo) {
   for (bool recorded : {false, true})
     for (bool apart : {false, true}) {
       open({.simulate = "sm_90a",
-            .simulateStrictly = true,
+            .simulator = {.checks = ingot::cuda::SimulatorChecks::Full},
             .diagnosis = {.noDependentLaunch = apart}});
       if (recorded)
         device->beginRecording(7);

@@ -58,7 +58,7 @@ protected:
     device.reset();
     if (options.simulate.empty())
       options.simulate = "sm_80";
-    options.simulatedSms = 3;
+    options.simulator.multiprocessors = 3;
     Result<std::unique_ptr<Driver>> driver = Driver::load(INGOT_SIMULATOR);
     ASSERT_TRUE(driver.ok()) << driver.status().toString();
     ASSERT_EQ((*driver)->ingotSimulatorReset(), ingot::cuda::DriverResult::Success);
