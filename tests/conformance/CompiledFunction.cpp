@@ -10,6 +10,7 @@
 #include "mlir/IR/Verifier.h"
 #include "mlir/Parser/Parser.h"
 #include "tests/conformance/StageSeconds.h"
+#include "tests/conformance/Targets.h"
 #include "llvm/ADT/ScopeExit.h"
 #include "llvm/ADT/StringExtras.h"
 #include <barrier>
@@ -157,7 +158,10 @@ std::unique_ptr<CompiledFunction> CompiledFunction::compile(MLIRContext &context
     compiled->architecture = target->second.getArch().str();
   auto libraries = [&] {
     StageTimer timer("compile " + name);
-    return target->first->compile(compiled->unit, codegen::CompileOptions{int(kThreads), "", ""});
+    codegen::CompileOptions options;
+    options.threads = int(kThreads);
+    options.cache = buildCache().get();
+    return target->first->compile(compiled->unit, options);
   }();
   if (failed(libraries) || failed(verify(compiled->unit)) || !compiled->load(*libraries)) {
     ADD_FAILURE() << name << " does not compile\n" << text;
