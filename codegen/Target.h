@@ -7,6 +7,8 @@
 
 namespace ingot::codegen {
 
+class BuildCache;
+
 /// A compiled library of kernels, before it becomes a section of the engine file.
 struct CompiledLibrary {
   std::string name;
@@ -17,9 +19,12 @@ struct CompiledLibrary {
 /// How kernels are compiled; what it says changes no kernel.
 struct CompileOptions {
   int threads = 1;
-  std::string nvrtc;       ///< NVRTC's library or folder, for targets that need it; empty: look
-  std::string kernelCache; ///< folder of compiled kernels; empty: none
-  bool keepPtx = true;     ///< CUDA: PTX beside the binaries, for the simulator
+  std::string nvrtc;           ///< NVRTC's library or folder, for CUDA targets; empty: look
+  BuildCache *cache = nullptr; ///< where compiled kernels are looked for and kept; null: nowhere
+  bool keepPtx = true;         ///< CUDA: PTX beside the binaries, for the simulator
+  /// CUDA: only what a simulator runs. Libraries are named "K.ptx", and no kernel has the evidence
+  /// that its binary gives.
+  bool ptxOnly = false;
 };
 
 /// One backend. Stateless; instances live in Targets.cpp for the whole process.

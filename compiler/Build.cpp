@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // From options to a finished engine file.
+#include "codegen/BuildCache.h"
 #include "codegen/native/ForEachParallel.h"
 #include "compiler/EngineAssembly.h"
 #include "compiler/GoldenTokens.h"
@@ -125,6 +126,12 @@ void warnOfTuning(llvm::ArrayRef<CompiledTarget> targets, Progress &progress) {
     });
 }
 
+BuildReport::CacheReport reportCache(const BuildOptions &options) {
+  if (!options.cache)
+    return {"", options.whyNoCache};
+  return {options.cache->folder(), "", options.cache->hits(), options.cache->misses()};
+}
+
 void reportTarget(BuildReport &report, engine::UnitOp unit, const CompiledTarget &compiled) {
   BuildReport::TargetReport target;
   target.name = unit.getTarget().getName().str();
@@ -191,6 +198,7 @@ Expected<BuildReport> compiler::buildEngine(MLIRContext &context, const BuildOpt
   if (auto outcome = finishEngineFile(file, *metadata); !outcome)
     return outcome.error();
 
+  report.cache = reportCache(options);
   for (auto [unit, compiled] : llvm::zip(report.ir->getOps<engine::UnitOp>(), *targets))
     reportTarget(report, unit, compiled);
   report.minimumMemory = streamer->minimumMemory();

@@ -20,11 +20,12 @@ struct BuildOptions {
   std::optional<EngineDescription> replay;
   EngineLimits limits;
   uint64_t maxBuildMemory = uint64_t{2} << 30;
-  unsigned threads = 0;       ///< 0: as many as the process may run on
-  std::string nvrtc;          ///< where CUDA targets find their compiler; empty: the usual places
-  std::string kernelCache;    ///< folder of compiled kernels; empty: none
-  std::filesystem::path lora; ///< folder of an adapter that is merged; empty: none
-  double loraScale = 1;       ///< times the adapter's own
+  unsigned threads = 0; ///< 0: as many as the process may run on
+  std::string nvrtc;    ///< where CUDA targets find their compiler; empty: the usual places
+  codegen::BuildCache *cache = nullptr;  ///< of compiled kernels; null: none
+  std::string whyNoCache;                ///< for the report
+  std::filesystem::path lora;            ///< folder of an adapter that is merged; empty: none
+  double loraScale = 1;                  ///< times the adapter's own
   std::optional<uint64_t> randomWeights; ///< seed; no weight file is read then
   bool noPtx = false;                    ///< leave out what only a simulator reads
   std::string dumpStage; ///< stage after which the IR is printed to stdout; empty: none
@@ -42,6 +43,10 @@ struct BuildReport {
   std::vector<TargetReport> targets;
   uint64_t weightBytes = 0, fileBytes = 0, peakMemory = 0, minimumMemory = 0;
   double seconds = 0;
+  struct CacheReport {
+    std::string folder, whyNone;   ///< one of the two
+    uint64_t hits = 0, misses = 0; ///< since the cache was opened
+  } cache;
   mlir::OwningOpRef<mlir::ModuleOp> ir; ///< the engine dialect of the whole engine
 };
 

@@ -41,6 +41,12 @@ static Json provenanceJson(const Provenance &provenance) {
           {"inputs", std::move(inputs)},       {"options", std::move(options)}};
 }
 
+static Json cacheJson(const BuildReport::CacheReport &cache) {
+  if (cache.folder.empty())
+    return {{"folder", nullptr}, {"because", cache.whyNone}};
+  return {{"folder", cache.folder}, {"hits", cache.hits}, {"misses", cache.misses}};
+}
+
 checkpoint::Outcome compiler::writeReport(BuildReport &report, const std::filesystem::path &path) {
   Json targets = Json::array();
   for (BuildReport::TargetReport &target : report.targets)
@@ -52,6 +58,7 @@ checkpoint::Outcome compiler::writeReport(BuildReport &report, const std::filesy
             {"peak_memory_bytes", report.peakMemory},
             {"minimum_memory_bytes", report.minimumMemory},
             {"seconds", report.seconds},
+            {"cache", cacheJson(report.cache)},
             {"provenance", provenanceJson(report.description.provenance)},
             {"targets", std::move(targets)}};
   std::ofstream stream(path);

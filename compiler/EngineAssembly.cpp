@@ -2,6 +2,7 @@
 // Runs the stages for every target and lays their results out in one file.
 #include "compiler/EngineAssembly.h"
 
+#include "codegen/BuildCache.h"
 #include "compiler/EngineWriterTokenizer.h"
 
 #include "mlir/IR/Builders.h"
@@ -92,8 +93,10 @@ Outcome compiler::compileKernels(MLIRContext &context, const BuildRequest &reque
     codegen::CompileOptions compile;
     compile.threads = static_cast<int>(usableThreads(options.threads));
     compile.nvrtc = options.nvrtc;
-    compile.kernelCache = options.kernelCache;
+    compile.cache = options.cache;
     compile.keepPtx = !options.noPtx;
+    const codegen::BuildCache *cache = options.cache;
+    uint64_t hits = cache ? cache->hits() : 0, misses = cache ? cache->misses() : 0;
     auto libraries = target.first->compile(compiled.unit(), compile);
     if (failed(libraries))
       return diagnostics.error();
@@ -101,7 +104,11 @@ Outcome compiler::compileKernels(MLIRContext &context, const BuildRequest &reque
     uint64_t bytes = 0;
     for (const codegen::CompiledLibrary &library : compiled.libraries)
       bytes += library.bytes.size();
-    progress.end(readableBytes(bytes));
+    std::string detail = readableBytes(bytes);
+    if (cache)
+      detail += "; cache: " + std::to_string(cache->hits() - hits) + " hits, " +
+                std::to_string(cache->misses() - misses) + " misses";
+    progress.end(detail);
   }
   return {};
 }

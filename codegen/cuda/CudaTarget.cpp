@@ -3,10 +3,11 @@
 // once.
 #include "codegen/cuda/CudaTarget.h"
 
+#include "codegen/BuildCache.h"
 #include "codegen/cuda/CudaArchitecture.h"
-#include "codegen/cuda/KernelCache.h"
 #include "codegen/cuda/KernelEvidence.h"
 #include "codegen/cuda/LaunchCost.h"
+#include "codegen/cuda/Nvrtc.h"
 #include "codegen/native/ForEachParallel.h"
 #include "mlir/IR/Builders.h"
 
@@ -64,15 +65,54 @@ public:
   compile(engine::UnitOp unit, const CompileOptions &options) const override;
 };
 
-/// Compiles and inspects one kernel.
-Outcome compileOne(const KernelSource &source, const Nvrtc &nvrtc, KernelCache &cache) {
+/// Kinds of the entries in a BuildCache.
+constexpr llvm::StringLiteral kPtxKind = "cuda-ptx";
+constexpr llvm::StringLiteral kCubinKind = "cuda-cubin";
+
+/// What `nvrtc` makes of `source`, or the cache has: PTX, and a cubin where it is wanted. Both come
+/// of one run of the compiler, to which PTX alone is the shorter part.
+llvm::Expected<CompiledKernel> codeOf(const KernelSource &source, const Nvrtc &nvrtc,
+                                      const CompileOptions &options) {
+  std::string key;
+  CompiledKernel code;
+  if (options.cache) {
+    key = CacheKey().add(nvrtc.identity()).add(source.digest()).add(source.name).text();
+    std::optional<std::string> ptx = options.cache->get(kPtxKind, key), cubin;
+    if (!options.ptxOnly)
+      cubin = options.cache->get(kCubinKind, key);
+    if (ptx && (cubin || options.ptxOnly))
+      return CompiledKernel{std::move(cubin).value_or(""), std::move(*ptx)};
+  }
+  if (options.ptxOnly) {
+    llvm::Expected<std::string> ptx = nvrtc.compilePtx(source);
+    if (!ptx)
+      return ptx.takeError();
+    code.ptx = std::move(*ptx);
+  } else {
+    llvm::Expected<CompiledKernel> both = nvrtc.compile(source);
+    if (!both)
+      return both.takeError();
+    code = std::move(*both);
+  }
+  if (options.cache) {
+    options.cache->put(kPtxKind, key, code.ptx);
+    if (!options.ptxOnly)
+      options.cache->put(kCubinKind, key, code.cubin);
+  }
+  return code;
+}
+
+/// Compiles one kernel, and inspects its binary.
+Outcome compileOne(const KernelSource &source, const Nvrtc &nvrtc, const CompileOptions &options) {
   Outcome outcome;
-  llvm::Expected<CompiledKernel> compiled = cache.get(nvrtc, source);
+  llvm::Expected<CompiledKernel> compiled = codeOf(source, nvrtc, options);
   if (!compiled) {
     outcome.error = llvm::toString(compiled.takeError());
     return outcome;
   }
   outcome.compiled = std::move(*compiled);
+  if (options.ptxOnly)
+    return outcome;
   llvm::Expected<CubinFacts> facts = inspectCubin(outcome.compiled.cubin);
   if (facts)
     outcome.facts = std::move(*facts);
@@ -114,9 +154,8 @@ CompiledKernels compileAll(engine::UnitOp unit, const CudaArchitecture &architec
   // The kernel of @sample stands last and takes the longest: it must not be what the others wait
   // for.
   std::reverse(wanted.begin(), wanted.end());
-  KernelCache cache(options.kernelCache);
   forEachParallel(wanted.size(), std::max(options.threads, 1), [&](size_t i) {
-    all.outcomes[wanted[i]] = compileOne(sources[wanted[i]], nvrtc, cache);
+    all.outcomes[wanted[i]] = compileOne(sources[wanted[i]], nvrtc, options);
   });
   return all;
 }
@@ -132,16 +171,22 @@ CudaTarget::compile(engine::UnitOp unit, const CompileOptions &options) const {
     return unit.emitError(llvm::toString(nvrtc.takeError()));
   CompiledKernels all = compileAll(unit, *architecture, **nvrtc, options);
 
-  Builder builder(unit.getContext());
   auto libraries = OpBuilder::atBlockBegin(&unit.getBody().front());
   llvm::SmallVector<CompiledLibrary> compiled;
+  auto add = [&](engine::KernelOp kernel, llvm::StringRef kind, const std::string &bytes) {
+    std::string name = (kernel.getSymName() + "." + kind).str();
+    engine::LibraryOp::create(libraries, kernel.getLoc(), name, kind);
+    compiled.push_back({name, kind.str(), bytes});
+  };
+  const char *holder = options.ptxOnly ? ".ptx" : ".cubin";
   bool failed = false;
   for (auto [i, kernel] : llvm::enumerate(all.kernels)) {
     engine::KernelOp first = all.kernels[all.compiledAs[i]];
     Outcome &outcome = all.outcomes[all.compiledAs[i]];
-    std::string error = outcome.error, name = first.getSymName().str();
-    kernel.setLibraryAttr(FlatSymbolRefAttr::get(unit.getContext(), name + ".cubin"));
-    if (error.empty())
+    std::string error = outcome.error;
+    kernel.setLibraryAttr(
+        FlatSymbolRefAttr::get(unit.getContext(), first.getSymName().str() + holder));
+    if (error.empty() && !options.ptxOnly)
       if (auto missing = missingEvidence(kernel, outcome.facts, *architecture))
         error = "INGOT-E4304: " + *missing;
     if (!error.empty()) {
@@ -152,16 +197,15 @@ CudaTarget::compile(engine::UnitOp unit, const CompileOptions &options) const {
       failed = true;
       continue;
     }
-    kernel.addFacts(evidenceFacts(kernel, outcome.facts, *architecture,
-                                  outcome.compiled.cubin.size(), outcome.compiled.ptx));
+    if (!options.ptxOnly)
+      kernel.addFacts(evidenceFacts(kernel, outcome.facts, *architecture,
+                                    outcome.compiled.cubin.size(), outcome.compiled.ptx));
     if (first != kernel)
       continue;
-    engine::LibraryOp::create(libraries, kernel.getLoc(), name + ".cubin", "cubin");
-    compiled.push_back({name + ".cubin", "cubin", outcome.compiled.cubin});
-    if (!options.keepPtx)
-      continue;
-    engine::LibraryOp::create(libraries, kernel.getLoc(), name + ".ptx", "ptx");
-    compiled.push_back({name + ".ptx", "ptx", outcome.compiled.ptx});
+    if (!options.ptxOnly)
+      add(kernel, "cubin", outcome.compiled.cubin);
+    if (options.keepPtx || options.ptxOnly)
+      add(kernel, "ptx", outcome.compiled.ptx);
   }
   if (failed)
     return failure();

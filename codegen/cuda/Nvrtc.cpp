@@ -7,6 +7,7 @@
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Path.h"
 #include <dlfcn.h>
+#include <sys/stat.h>
 
 using namespace ingot::codegen;
 
@@ -104,14 +105,40 @@ std::string Nvrtc::toolkit() const {
   return "NVRTC " + std::to_string(major) + "." + std::to_string(minor);
 }
 
+/// A library of the same version may be of another build: the size and age of its file tell.
+std::string Nvrtc::identity() const {
+  Dl_info info;
+  struct stat facts = {};
+  if (dladdr(reinterpret_cast<void *>(functions->version), &info) && info.dli_fname)
+    (void)stat(info.dli_fname, &facts);
+  return toolkit() + ", " + std::to_string(facts.st_size) + " bytes, " +
+         std::to_string(facts.st_mtim.tv_sec) + "." + std::to_string(facts.st_mtim.tv_nsec);
+}
+
 llvm::Expected<CompiledKernel> Nvrtc::compile(const KernelSource &source) const {
+  return run(source, /*ptxOnly=*/false);
+}
+
+llvm::Expected<std::string> Nvrtc::compilePtx(const KernelSource &source) const {
+  llvm::Expected<CompiledKernel> compiled = run(source, /*ptxOnly=*/true);
+  if (!compiled)
+    return compiled.takeError();
+  return std::move(compiled->ptx);
+}
+
+llvm::Expected<CompiledKernel> Nvrtc::run(const KernelSource &source, bool ptxOnly) const {
   std::vector<const char *> texts, names, options;
   for (const auto &[name, text] : source.headers) {
     names.push_back(name.c_str());
     texts.push_back(text.c_str());
   }
-  for (const std::string &option : source.options)
+  std::vector<std::string> asked = source.options;
+  for (std::string &option : asked) {
+    // An architecture that is virtual ends at PTX.
+    if (llvm::StringRef name = option; ptxOnly && name.consume_front("-arch=sm_"))
+      option = "-arch=compute_" + name.str();
     options.push_back(option.c_str());
+  }
   std::string entry = "-DINGOT_KERNEL=" + source.name;
   options.push_back(entry.c_str());
   Program program = nullptr;
@@ -136,11 +163,12 @@ llvm::Expected<CompiledKernel> Nvrtc::compile(const KernelSource &source) const 
     return llvm::createStringError("INGOT-E4301: NVRTC does not compile it:\n" +
                                    llvm::StringRef(log.c_str()).trim());
   }
-  CompiledKernel compiled = {text(functions->cubinSize, functions->cubin),
-                             text(functions->ptxSize, functions->ptx)};
+  CompiledKernel compiled = {"", text(functions->ptxSize, functions->ptx)};
+  if (!ptxOnly)
+    compiled.cubin = text(functions->cubinSize, functions->cubin);
   while (!compiled.ptx.empty() && compiled.ptx.back() == '\0')
     compiled.ptx.pop_back();
-  if (compiled.cubin.empty() || compiled.ptx.empty())
+  if (compiled.ptx.empty() || (compiled.cubin.empty() && !ptxOnly))
     return llvm::createStringError("INGOT-E4301: NVRTC returned no code");
   return compiled;
 }

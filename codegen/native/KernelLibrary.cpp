@@ -3,6 +3,7 @@
 #include "codegen/native/KernelLibrary.h"
 
 #include "codegen/native/ForEachParallel.h"
+#include "codegen/native/KernelKey.h"
 #include "codegen/native/KernelSpecializer.h"
 #include "codegen/native/SharedObjectLinker.h"
 #include "mlir/IR/Builders.h"
@@ -23,12 +24,22 @@ struct Outcome {
 
 } // namespace
 
-/// The outcomes of `kernels`, in their order, worked out on up to `threads` threads.
+/// The object that `make` makes, or `cache` (null: none) has under the key that `key` gives.
+static llvm::Expected<std::string>
+objectFor(BuildCache *cache, llvm::function_ref<std::string()> key,
+          llvm::function_ref<llvm::Expected<std::string>()> make) {
+  return cache ? cachedOrMade(*cache, kObjectKind, key(), make) : make();
+}
+
+/// The outcomes of `kernels`, in their order, worked out on up to as many threads as `options` say.
 static std::vector<Outcome> specializeAll(llvm::ArrayRef<engine::KernelOp> kernels,
-                                          const KernelMachine &machine, int threads) {
+                                          const KernelMachine &machine,
+                                          const CompileOptions &options) {
   std::vector<Outcome> outcomes(kernels.size());
-  forEachParallel(kernels.size(), std::max(threads, 1), [&](size_t i) {
-    llvm::Expected<std::string> object = specializeKernel(kernels[i], machine);
+  forEachParallel(kernels.size(), std::max(options.threads, 1), [&](size_t i) {
+    llvm::Expected<std::string> object = objectFor(
+        options.cache, [&] { return kernelKey(kernels[i], machine); },
+        [&] { return specializeKernel(kernels[i], machine); });
     if (object)
       outcomes[i].object = std::move(*object);
     else
@@ -38,11 +49,12 @@ static std::vector<Outcome> specializeAll(llvm::ArrayRef<engine::KernelOp> kerne
 }
 
 FailureOr<llvm::SmallVector<CompiledLibrary>>
-codegen::compileKernels(engine::UnitOp unit, const KernelMachine &machine, int threads) {
+codegen::compileKernels(engine::UnitOp unit, const KernelMachine &machine,
+                        const CompileOptions &options) {
   llvm::SmallVector<engine::KernelOp> kernels(unit.getBody().getOps<engine::KernelOp>());
   if (kernels.empty())
     return llvm::SmallVector<CompiledLibrary>();
-  std::vector<Outcome> outcomes = specializeAll(kernels, machine, threads);
+  std::vector<Outcome> outcomes = specializeAll(kernels, machine, options);
 
   bool failed = false;
   std::vector<std::string> objects;
@@ -59,7 +71,9 @@ codegen::compileKernels(engine::UnitOp unit, const KernelMachine &machine, int t
   if (failed)
     return failure();
 
-  llvm::Expected<std::string> memory = compileMemoryFunctions(machine);
+  llvm::Expected<std::string> memory = objectFor(
+      options.cache, [&] { return memoryFunctionsKey(machine); },
+      [&] { return compileMemoryFunctions(machine); });
   if (!memory)
     return unit.emitError(llvm::toString(memory.takeError()));
   Builder builder(unit.getContext());

@@ -39,6 +39,6 @@ struct KernelMachine {
 /// memcpy, memmove, memset and memcmp are provided; nothing else is, and a kernel with another
 /// undefined symbol, inline assembly or a missing constant is an error.
 mlir::FailureOr<llvm::SmallVector<CompiledLibrary>>
-compileKernels(engine::UnitOp unit, const KernelMachine &machine, int threads);
+compileKernels(engine::UnitOp unit, const KernelMachine &machine, const CompileOptions &options);
 
 } // namespace ingot::codegen

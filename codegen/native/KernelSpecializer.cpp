@@ -32,7 +32,6 @@ constexpr StringLiteral kEntry = "ingot_kernel";
 constexpr StringLiteral kEpilogue = "ingot_epilogue";
 constexpr StringLiteral kIntegerPrefix = "ingot_const_";
 constexpr StringLiteral kRealPrefix = "ingot_real_";
-constexpr StringLiteral kMemoryTemplate = "Memory";
 constexpr StringLiteral kMemoryFunctions[] = {"memcpy", "memmove", "memset", "memcmp"};
 
 /// One module on its way from a template to an object.

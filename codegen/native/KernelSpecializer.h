@@ -11,6 +11,9 @@ namespace ingot::codegen {
 /// Errors begin with their code. May run on several threads at a time.
 llvm::Expected<std::string> specializeKernel(engine::KernelOp kernel, const KernelMachine &machine);
 
+/// The template of the functions below.
+inline constexpr llvm::StringLiteral kMemoryTemplate = "Memory";
+
 /// The object file of the functions that compiled code may call by itself: memcpy and its like,
 /// hidden from outside the library.
 llvm::Expected<std::string> compileMemoryFunctions(const KernelMachine &machine);

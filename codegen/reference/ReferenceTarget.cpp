@@ -49,7 +49,7 @@ public:
     KernelMachine machine;
     machine.cpu = "x86-64";
     machine.templates = referenceTemplates();
-    return compileKernels(unit, machine, options.threads);
+    return compileKernels(unit, machine, options);
   }
 };
 

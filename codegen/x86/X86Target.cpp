@@ -201,7 +201,7 @@ public:
     machine.cpu = level->cpu.str();
     machine.features = level->features.str();
     machine.templates = level->templates();
-    return compileKernels(unit, machine, options.threads);
+    return compileKernels(unit, machine, options);
   }
 };
 

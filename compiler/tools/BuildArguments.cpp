@@ -2,6 +2,7 @@
 // Binding of build options to the command line.
 #include "compiler/tools/BuildArguments.h"
 
+using namespace ingot;
 using namespace ingot::compiler;
 
 void ingot::compiler::addBuildArguments(CLI::App &app, BuildOptions &options) {
@@ -51,8 +52,31 @@ void ingot::compiler::addBuildArguments(CLI::App &app, BuildOptions &options) {
       ->check(CLI::PositiveNumber);
   app.add_option("--nvrtc", options.nvrtc,
                  "library or folder of NVRTC, for CUDA targets (default: the usual places)");
-  app.add_option("--kernel-cache", options.kernelCache,
-                 "folder that keeps compiled CUDA kernels for later builds (default: none)");
+}
+
+void ingot::compiler::addCacheArguments(CLI::App &app, codegen::BuildCache::Choice &choice) {
+  CLI::Option *folder = app.add_option("--cache", choice.folder,
+                                       "folder that keeps compiled kernels for later builds "
+                                       "(default: ingot in $XDG_CACHE_HOME or in ~/.cache)");
+  app.add_option("--cache-limit", choice.limit, "what that folder may grow to, such as 2GiB")
+      ->transform(CLI::AsSizeValue(false))
+      ->default_str("2GiB");
+  app.add_flag("--no-cache", choice.none, "compile every kernel, and keep none")->excludes(folder);
+}
+
+checkpoint::Expected<std::unique_ptr<codegen::BuildCache>>
+ingot::compiler::openCache(const codegen::BuildCache::Choice &choice, BuildOptions &options,
+                           Progress &progress) {
+  auto cache = codegen::BuildCache::open(choice, options.whyNoCache);
+  if (!cache) {
+    std::string text = llvm::toString(cache.takeError());
+    auto [code, what] = llvm::StringRef(text).split(": ");
+    return checkpoint::Error{code.str(), what.str(), "", ""};
+  }
+  if (llvm::StringRef(options.whyNoCache).starts_with("INGOT-E"))
+    progress.warn(options.whyNoCache);
+  options.cache = cache->get();
+  return std::move(*cache);
 }
 
 std::optional<int> ingot::compiler::parseArguments(CLI::App &app, int argc, char **argv) {

@@ -2,6 +2,7 @@
 // Command-line options that say what to build; shared by the commands that compile.
 #pragma once
 
+#include "codegen/BuildCache.h"
 #include "compiler/Build.h"
 
 #include <CLI/CLI.hpp>
@@ -10,6 +11,14 @@ namespace ingot::compiler {
 
 /// Adds the options of a build, except the output, to `app`; parsing fills `options`.
 void addBuildArguments(CLI::App &app, BuildOptions &options);
+
+/// Adds the options that say where compiled kernels are kept; for the commands that compile.
+void addCacheArguments(CLI::App &app, codegen::BuildCache::Choice &choice);
+
+/// Opens what is chosen and lets `options` use it; null where there is to be none. A default folder
+/// that is refused is a warning.
+checkpoint::Expected<std::unique_ptr<codegen::BuildCache>>
+openCache(const codegen::BuildCache::Choice &choice, BuildOptions &options, Progress &progress);
 
 /// Parses; nothing when the command may go on, else the exit status (2 for a wrong option, with
 /// code INGOT-E2103 on stderr).

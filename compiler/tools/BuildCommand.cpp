@@ -17,7 +17,8 @@ static constexpr char kExamples[] =
     "  ingot build my-model -o my-model.ingot --target x86-64-v4+vnni+bf16 --target x86-64-v3\n"
     "  ingot build my-model -o my-model.ingot --max-context 4096 --max-build-memory 1GiB\n"
     "  ingot build my-model -o candidates.ingot --target sm_90a --tuning-candidates\n"
-    "  ingot build my-model -o my-model.ingot --target sm_90a --tuning tuning.lock\n";
+    "  ingot build my-model -o my-model.ingot --target sm_90a --tuning tuning.lock\n"
+    "  ingot build my-model -o my-model.ingot --cache /fast/disk/kernels --cache-limit 8GiB\n";
 
 int compiler::runBuild(int argc, char **argv) {
   CLI::App app("Compiles a checkpoint to one engine file.", argv[0]);
@@ -25,7 +26,9 @@ int compiler::runBuild(int argc, char **argv) {
   BuildOptions options;
   std::filesystem::path reportPath;
   bool jsonEvents = false;
+  codegen::BuildCache::Choice choice;
   addBuildArguments(app, options);
+  addCacheArguments(app, choice);
   app.add_option("-o,--output", options.output, "the engine file to write")->required();
   app.add_option("--report", reportPath, "write what was done, and why not, to this JSON file");
   app.add_option("--dump-stage", options.dumpStage, "print the IR after this stage to stdout")
@@ -35,6 +38,11 @@ int compiler::runBuild(int argc, char **argv) {
     return *status;
 
   Progress progress(jsonEvents ? ProgressStyle::Json : Progress::styleOfTerminal());
+  auto cache = openCache(choice, options, progress);
+  if (!cache) {
+    progress.failed(cache.error().str());
+    return 1;
+  }
   mlir::MLIRContext context(mlir::MLIRContext::Threading::DISABLED);
   prepareContext(context);
   auto report = buildEngine(context, options, progress);

@@ -110,7 +110,7 @@ Expected<std::optional<uint64_t>> firstDifference(const std::filesystem::path &a
   return first->size() == second->size() ? std::nullopt : std::optional(common);
 }
 
-/// Builds the engine again and compares bytes.
+/// Builds the engine again, every kernel of it, and compares bytes.
 Outcome checkRebuild(mlir::MLIRContext &context, const std::filesystem::path &engine,
                      const EngineDescription &description, const Sources &sources,
                      const std::filesystem::path &folder, Progress &progress) {
@@ -118,6 +118,8 @@ Outcome checkRebuild(mlir::MLIRContext &context, const std::filesystem::path &en
   if (!options)
     return options.error();
   options->output = folder / "rebuilt.ingot";
+  // A kernel that an earlier build kept would prove nothing.
+  options->whyNoCache = "a rebuild makes everything anew";
   auto report = buildEngine(context, *options, progress);
   if (!report)
     return report.error();
@@ -146,10 +148,14 @@ Outcome checkRebuild(mlir::MLIRContext &context, const std::filesystem::path &en
 /// Builds the same model and recipe for the reference target and compares numbers.
 Outcome checkNumerics(mlir::MLIRContext &context, const std::filesystem::path &engine,
                       const EngineDescription &description, const Sources &sources,
-                      const std::filesystem::path &folder, Progress &progress) {
+                      const std::filesystem::path &folder,
+                      const codegen::BuildCache::Choice &choice, Progress &progress) {
   auto options = replayOptions(description, sources);
   if (!options)
     return options.error();
+  auto cache = openCache(choice, *options, progress);
+  if (!cache)
+    return cache.error();
   options->targets = {"reference"};
   options->replay->golden.clear();
   options->output = folder / "reference.ingot";
@@ -183,11 +189,14 @@ int compiler::runVerify(int argc, char **argv) {
   app.add_flag("--weights", arguments.weights, "compare the digests of all weights too");
   app.add_option("--require-digest", arguments.requireDigest,
                  "SHA-256 that the file's metadata must have");
-  app.add_option("--rebuild", rebuild, "make the engine again from this model and compare bytes");
+  app.add_option("--rebuild", rebuild,
+                 "make the engine again from this model, without any cache, and compare bytes");
   app.add_option("--numerics", numerics,
                  "compare every segment and the logits with the reference target's, built from "
                  "this model");
   app.add_option("--lora", lora, "folder of the adapter that was merged into the model");
+  codegen::BuildCache::Choice choice;
+  addCacheArguments(app, choice);
   if (auto status = parseArguments(app, argc, argv))
     return *status;
   Progress progress(Progress::styleOfTerminal());
@@ -216,8 +225,8 @@ int compiler::runVerify(int argc, char **argv) {
         !done)
       return fail(done.error().str());
   if (!numerics.empty())
-    if (auto done =
-            checkNumerics(context, engine, *description, {numerics, lora}, folder->path, progress);
+    if (auto done = checkNumerics(context, engine, *description, {numerics, lora}, folder->path,
+                                  choice, progress);
         !done)
       return fail(done.error().str());
   return 0;

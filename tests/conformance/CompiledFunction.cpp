@@ -7,6 +7,7 @@
 #include "mlir/IR/Builders.h"
 #include "mlir/Parser/Parser.h"
 #include "tests/conformance/StageSeconds.h"
+#include "tests/conformance/Targets.h"
 #include "llvm/ADT/StringExtras.h"
 #include <gtest/gtest.h>
 #include <set>
@@ -43,10 +44,9 @@ int64_t conformance::rowsOf(RankedTensorType type, Dims dims) {
 
 func::FuncOp CompiledFunction::function() { return *source->getOps<func::FuncOp>().begin(); }
 
-std::unique_ptr<CompiledFunction> CompiledFunction::compile(MLIRContext &context,
-                                                            const std::string &name,
-                                                            const std::string &text,
-                                                            llvm::ArrayRef<Dims> runs) {
+std::unique_ptr<CompiledFunction>
+CompiledFunction::compile(MLIRContext &context, const std::string &name, const std::string &text,
+                          llvm::ArrayRef<Dims> runs, CudaCode code) {
   auto made = std::make_unique<CompiledFunction>();
   made->source = parseSourceString<ModuleOp>(text, &context);
   std::string error;
@@ -69,7 +69,7 @@ std::unique_ptr<CompiledFunction> CompiledFunction::compile(MLIRContext &context
       return nullptr;
     }
   }
-  if (made->compileKernels(*target->first, runs))
+  if (made->compileKernels(*target->first, runs, code))
     return made;
   ADD_FAILURE() << name << " does not compile\n" << text;
   return nullptr;
@@ -141,13 +141,18 @@ static void takeLibraries(engine::UnitOp whole, engine::UnitOp part) {
   }
 }
 
-bool CompiledFunction::compileKernels(const codegen::Target &backend, llvm::ArrayRef<Dims> runs) {
+bool CompiledFunction::compileKernels(const codegen::Target &backend, llvm::ArrayRef<Dims> runs,
+                                      CudaCode code) {
   engine::UnitOp whole = compiled.unit();
   whole.setSymName(target.getName());
   OwningOpRef<engine::UnitOp> part = whole.clone();
   if (!runs.empty())
     leaveOut(*part, runs);
-  auto libraries = backend.compile(*part, codegen::CompileOptions{kThreads, "", ""});
+  codegen::CompileOptions options;
+  options.threads = kThreads;
+  options.cache = buildCache().get();
+  options.ptxOnly = code == CudaCode::Ptx;
+  auto libraries = backend.compile(*part, options);
   if (failed(libraries))
     return false;
   compiled.libraries = std::move(*libraries);

@@ -23,19 +23,22 @@ struct HostValue {
 /// A launch that was run, with the code of its kernel.
 struct ObservedLaunch {
   const EngineRun::Seen &launch;
-  std::string symbol, source; ///< the kernel's entry and its template
-  const std::string &cubin, &ptx;
+  std::string symbol, source;     ///< the kernel's entry and its template
+  const std::string &cubin, &ptx; ///< the first empty unless binaries are compiled
 };
+
+/// What CUDA targets compile: what the simulator runs, or binaries too, with all the evidence that
+/// a build asks of them.
+enum class CudaCode : uint8_t { Ptx, PtxAndBinary };
 
 class CompiledFunction {
 public:
   /// Compiles `text`, a module of one func.func; reports a GoogleTest failure and returns null if
   /// that does not work. `context` has the dialects loaded.
   /// Where `runs` lists dims, kernels that none of them takes are left out, and no others may run.
-  static std::unique_ptr<CompiledFunction> compile(mlir::MLIRContext &context,
-                                                   const std::string &target,
-                                                   const std::string &text,
-                                                   llvm::ArrayRef<Dims> runs = {});
+  static std::unique_ptr<CompiledFunction>
+  compile(mlir::MLIRContext &context, const std::string &target, const std::string &text,
+          llvm::ArrayRef<Dims> runs = {}, CudaCode code = CudaCode::Ptx);
 
   /// Runs the function; `arguments` in order, memory ones are updated. Returns what it returns, and
   /// nothing after a failure. GoogleTest failures report what the runtime refuses, writes beyond a
@@ -58,7 +61,7 @@ public:
   mlir::func::FuncOp function();
 
 private:
-  bool compileKernels(const codegen::Target &target, llvm::ArrayRef<Dims> runs);
+  bool compileKernels(const codegen::Target &target, llvm::ArrayRef<Dims> runs, CudaCode code);
   /// Writes the engine anew where `arguments` hold other weights than it has.
   bool load(const std::vector<HostValue> &arguments);
   bool writeEngine(llvm::ArrayRef<const HostTensor *> values);

@@ -81,8 +81,10 @@ bool conformance::runsOn(const Case &which, llvm::StringRef architecture) {
          (!which.fp8Products || codegen::findCudaArchitecture(architecture)->hasFp8Products());
 }
 
-std::unique_ptr<CompiledFunction>
-conformance::compileCase(const Case &which, const std::string &target, llvm::ArrayRef<Dims> runs) {
+std::unique_ptr<CompiledFunction> conformance::compileCase(const Case &which,
+                                                           const std::string &target,
+                                                           llvm::ArrayRef<Dims> runs,
+                                                           CudaCode code) {
   std::string error;
   auto found = codegen::findTarget(&sharedContext(), target, error);
   if (failed(found)) {
@@ -91,7 +93,7 @@ conformance::compileCase(const Case &which, const std::string &target, llvm::Arr
   }
   int64_t offset = found->first->createProvider(found->second)->pairOffset();
   return CompiledFunction::compile(sharedContext(), target,
-                                   which.fused ? which.fused(offset) : which.plain, runs);
+                                   which.fused ? which.fused(offset) : which.plain, runs, code);
 }
 
 double conformance::toleranceOf(const Case &which, const std::vector<Expected> &oracle,

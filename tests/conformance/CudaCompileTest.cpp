@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Cases compile, with all evidence that a build asks for, for the CUDA architectures on which the
-// default grid does not run them; the larger grid runs them on all.
+// Cases assemble, with all evidence that a build asks of binaries, for CUDA architectures. What the
+// simulator runs is PTX alone.
 #include "tests/conformance/Targets.h"
 
 #include "codegen/cuda/CudaArchitecture.h"
@@ -16,7 +16,7 @@ public:
   CudaCompileTest(const Case &which, std::string target)
       : which(which), target(std::move(target)) {}
 
-  void TestBody() override { EXPECT_TRUE(compileCase(which, target)); }
+  void TestBody() override { EXPECT_TRUE(compileCase(which, target, {}, CudaCode::PtxAndBinary)); }
 
 private:
   const Case &which;
@@ -39,20 +39,28 @@ TEST(CudaKernels, WaitsForCopiesEnd) {
 }
 
 void conformance::registerCudaCases(const std::vector<Case> &cases) {
+  auto add = [&](const Case &which, const std::string &target) {
+    if (runsOn(which, target) && isChosen(target))
+      testing::RegisterTest(
+          ("compile_" + target).c_str(), which.name.c_str(), nullptr, nullptr, __FILE__, __LINE__,
+          [=, &which]() -> testing::Test * { return new CudaCompileTest(which, target); });
+  };
   std::vector<std::string> others;
   for (const codegen::CudaArchitecture &architecture : codegen::cudaArchitectures())
-    if (isChosen(architecture.name) &&
-        !llvm::is_contained(simulatedTargets(), architecture.name.str()))
+    if (!llvm::is_contained(simulatedTargets(), architecture.name.str()))
       others.push_back(architecture.name.str());
-  for (size_t a = 0; a < others.size(); ++a)
-    for (size_t i = 0; i < cases.size(); ++i) {
-      // A third of the cases, each for one of them.
-      if (cases[i].full || i % (3 * others.size()) != a || !runsOn(cases[i], others[a]))
-        continue;
-      testing::RegisterTest(("compile_" + others[a]).c_str(), cases[i].name.c_str(), nullptr,
-                            nullptr, __FILE__, __LINE__,
-                            [which = &cases[i], target = others[a]]() -> testing::Test * {
-                              return new CudaCompileTest(*which, target);
-                            });
+  for (auto [i, which] : llvm::enumerate(cases)) {
+    if (fullGrid()) {
+      for (const std::string &target : simulatedTargets())
+        add(which, target);
+      continue;
     }
+    if (which.full)
+      continue;
+    // Each case for one of the architectures that run it, and a third of them for one of the rest.
+    if (!simulatedTargets().empty())
+      add(which, simulatedTargets()[i % simulatedTargets().size()]);
+    if (size_t place = i % (3 * others.size()); place < others.size())
+      add(which, others[place]);
+  }
 }

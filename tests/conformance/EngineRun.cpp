@@ -188,7 +188,7 @@ Status EngineRun::runLaunch(uint32_t instruction, const Observer &observer) {
   Seen seen = {operationOf(described), device->lastLaunch(), {}};
   for (size_t argument : arguments) {
     if (observer && argument != workspace) {
-      auto before = device->content(argument);
+      auto before = content(argument);
       if (!before.ok())
         return std::move(before).status();
       seen.buffers.push_back({buffers[argument].name, !written[argument], *before, {}});
@@ -208,7 +208,7 @@ Status EngineRun::runLaunch(uint32_t instruction, const Observer &observer) {
   for (size_t argument : arguments) {
     if (argument == workspace)
       continue;
-    auto after = device->content(argument);
+    auto after = content(argument);
     if (!after.ok())
       return std::move(after).status();
     seen.buffers[next++].after = *after;
@@ -217,12 +217,21 @@ Status EngineRun::runLaunch(uint32_t instruction, const Observer &observer) {
   return {};
 }
 
+/// What a buffer holds; a weight what the file has.
+Result<std::vector<uint8_t>> EngineRun::content(size_t buffer) {
+  int32_t weight = executor->target().buffers()->Get(uint32_t(buffer))->weight();
+  if (weight < 0)
+    return device->content(buffer);
+  std::span<const uint8_t> bytes = file->weight(uint32_t(weight));
+  return std::vector<uint8_t>(bytes.begin(), bytes.end());
+}
+
 Status EngineRun::checkCounters(size_t workspace) {
-  auto content = device->content(workspace);
-  if (!content.ok())
-    return std::move(content).status();
-  content->resize(std::min<size_t>(content->size(), engine::kCounterBytes));
-  if (std::all_of(content->begin(), content->end(), [](uint8_t byte) { return byte == 0; }))
+  auto counters = device->content(workspace);
+  if (!counters.ok())
+    return std::move(counters).status();
+  counters->resize(std::min<size_t>(counters->size(), engine::kCounterBytes));
+  if (std::all_of(counters->begin(), counters->end(), [](uint8_t byte) { return byte == 0; }))
     return {};
   return Status::error("INGOT-E6504", "counters of the workspace are not left zero");
 }

@@ -72,6 +72,7 @@ private:
                        const std::map<std::string, size_t> &memoryBytes);
   runtime::Status place(const std::map<std::string, size_t> &memoryBytes);
   runtime::Status runLaunch(uint32_t instruction, const Observer &observer);
+  runtime::Result<std::vector<uint8_t>> content(size_t buffer);
   runtime::Status checkCounters(size_t workspace);
 
   std::shared_ptr<const runtime::EngineFile> file;

@@ -12,6 +12,28 @@
 
 using namespace ingot;
 
+/// Of the kernels that tests compile more than once.
+static constexpr uint64_t kKeptBytes = uint64_t{64} << 20;
+
+std::unique_ptr<codegen::BuildCache> &conformance::buildCache() {
+  static std::unique_ptr<codegen::BuildCache> cache;
+  return cache;
+}
+
+/// Opens what is asked for; says what is wrong with it, or why there is none.
+static bool openCache(const codegen::BuildCache::Choice &choice) {
+  std::string why;
+  auto cache = codegen::BuildCache::open(choice, why, kKeptBytes);
+  if (!cache) {
+    std::cerr << "conformance: " << llvm::toString(cache.takeError()) << "\n";
+    return false;
+  }
+  if (!why.empty())
+    std::cerr << "conformance: no cache: " << why << "\n";
+  conformance::buildCache() = std::move(*cache);
+  return true;
+}
+
 int main(int argc, char **argv) {
   testing::InitGoogleTest(&argc, argv);
   conformance::RecordOptions record;
@@ -35,7 +57,13 @@ int main(int argc, char **argv) {
       ->delimiter(',');
   app.add_flag("--no-ptx", record.noPtx, "a record for devices only, which no simulator loads")
       ->needs(file);
+  codegen::BuildCache::Choice cache;
+  CLI::Option *folder = app.add_option("--cache", cache.folder,
+                                       "folder of compiled kernels (default: that of ingot build)");
+  app.add_flag("--no-cache", cache.none, "compile every kernel")->excludes(folder);
   CLI11_PARSE(app, argc, argv);
+  if (!openCache(cache))
+    return 1;
   if (!record.file.empty())
     return conformance::record(record) ? 0 : 1;
   if (conformance::emulating() && conformance::chosenTargets().empty())

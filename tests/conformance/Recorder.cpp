@@ -117,7 +117,7 @@ static bool isLarge(CompiledFunction &compiled) {
 }
 
 bool Recorder::add(const Case &which) {
-  auto compiled = compileCase(which, content.architecture);
+  auto compiled = compileCase(which, content.architecture, {}, CudaCode::PtxAndBinary);
   if (!compiled)
     return false;
   if (isLarge(*compiled)) {

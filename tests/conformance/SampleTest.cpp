@@ -38,7 +38,8 @@ struct Drawn {
 /// The operation compiled for one vocabulary, with its counts.
 class Sampler {
 public:
-  Sampler(const std::string &target, int64_t vocabulary) : vocabulary(vocabulary) {
+  Sampler(const std::string &target, int64_t vocabulary, CudaCode code = CudaCode::Ptx)
+      : vocabulary(vocabulary) {
     std::string words = std::to_string((vocabulary + 31) / 32);
     std::string text = llvm::formatv(
         R"(func.func @f(%l: tensor<?x{0}xf32, "L">, %p: tensor<?x16xi32, "L">,
@@ -55,7 +56,7 @@ public:
              tensor<?x{3}xi32, "L">, tensor<?x{3}xf32, "L">
        })",
         vocabulary, words, kBiasColumns, kTopColumns);
-    compiled = CompiledFunction::compile(sharedContext(), target, text);
+    compiled = CompiledFunction::compile(sharedContext(), target, text, {}, code);
     counts.assign(kSlots * vocabulary, 0);
   }
 
@@ -304,7 +305,7 @@ void conformance::drawSamples(const std::string &target, const SimulatedMode &mo
   constexpr int64_t kShort = 1237, kLong = 16384;
   for (auto [vocabulary, rows] :
        {std::pair(kShort, filteredRows(kShort, 16)), {kLong, longRows(kLong, 4)}}) {
-    Sampler sampler(target, vocabulary);
+    Sampler sampler(target, vocabulary, CudaCode::PtxAndBinary);
     sampler.compiled->simulateIn(mode);
     sampler.compiled->observe(seen);
     fillCounts(sampler.counts);

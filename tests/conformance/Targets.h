@@ -2,6 +2,7 @@
 // The targets that conformance runs on this machine, and the command line of the tests.
 #pragma once
 
+#include "codegen/BuildCache.h"
 #include "tests/conformance/Cases.h"
 #include <string>
 #include <vector>
@@ -25,6 +26,9 @@ const std::vector<std::string> &simulatedTargets();
 /// Whether --full was given: the larger grid, on every target.
 bool &fullGrid();
 
+/// What kernels are looked for in before they are compiled; null with --no-cache.
+std::unique_ptr<codegen::BuildCache> &buildCache();
+
 /// All cases of all families, for the whole program.
 const std::vector<Case> &allCases();
 
@@ -34,7 +38,8 @@ bool runsOn(const Case &which, llvm::StringRef architecture);
 /// `which` compiled for a target, in its fused form where it has one, for such `runs` or all; null
 /// after a failure.
 std::unique_ptr<CompiledFunction> compileCase(const Case &which, const std::string &target,
-                                              llvm::ArrayRef<Dims> runs = {});
+                                              llvm::ArrayRef<Dims> runs = {},
+                                              CudaCode code = CudaCode::Ptx);
 
 /// The values of a run as they compare, with the element type of each result; null in the cache.
 struct Output {

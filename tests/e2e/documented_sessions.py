@@ -4,7 +4,8 @@
 A session is what follows a line `$ COMMAND` of an indented block, up to the next such line or the
 end of the block. All share a folder that has the repository's examples, and a command that stands
 on two pages is typed once. Not compared:
-  - numbers before a unit that says they are of this run or machine: seconds, bytes, rates, kernels;
+  - numbers before a unit that says they are of this run or machine: seconds, bytes, rates, kernels,
+    what was in the cache;
   - the name of an x86-64 target, which is this machine's;
   - how much white space there is, so long lines may be broken;
   - what stands where the page has `...`.
@@ -20,7 +21,8 @@ import unittest
 
 import harness
 
-UNITS = re.compile(r"(?<![\w.])\d[\d,]*(?:\.\d+)? (s|[KMG]iB|bytes|tokens/s|kernels)(?![\w/])")
+UNITS = re.compile(r"(?<![\w.])\d[\d,]*(?:\.\d+)? "
+                   r"(s|[KMG]iB|bytes|tokens/s|kernels|hits|misses)(?![\w/])")
 TARGET = re.compile(r"x86-64-v\d[+\w]*")
 ELLIPSIS = "..."
 

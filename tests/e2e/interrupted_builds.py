@@ -21,8 +21,8 @@ class InterruptedBuilds(harness.BuildTest):
     def start(self, output):
         return subprocess.Popen(
             [harness.programs / "ingot", "build", self.model, "-o", output,
-             "--target", "reference"], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL)
+             "--target", "reference", "--no-cache"], stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
     def interrupted(self, signal_number, kills):
         """Ends builds at random moments of their run; returns how many were ended in time."""

@@ -21,8 +21,7 @@ class TunedEngines(harness.BuildTest):
     def engine(self, name, *options):
         """Builds an engine; it and what the build said."""
         output = self.fresh(name) / "m.ingot"
-        result = self.build(harness.FABLES, output, "--recipe", self.recipe,
-                            "--kernel-cache", self.folder / "cache", *LIMITS, *options)
+        result = self.build(harness.FABLES, output, "--recipe", self.recipe, *LIMITS, *options)
         self.assert_built(result, output)
         return output, result.stdout
 

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Loading NVRTC, its errors, and that equal sources give equal bytes, through the cache and not.
-#include "codegen/cuda/KernelCache.h"
+// Loading NVRTC, its errors, and that equal sources give equal bytes.
+#include "codegen/cuda/Nvrtc.h"
 
 #include "llvm/Support/Path.h"
 
 #include <dlfcn.h>
-#include <filesystem>
 #include <gtest/gtest.h>
 #include <thread>
 
@@ -99,26 +98,25 @@ TEST(Nvrtc, equalSourcesGiveEqualBytes) {
   EXPECT_EQ(cubins[0], cubins[1]);
 }
 
-TEST(KernelCache, keepsKernelsInAFolder) {
+TEST(Nvrtc, ptxAloneIsThatBesideACubin) {
   auto nvrtc = nvrtcOrNull();
   if (!nvrtc)
     GTEST_SKIP() << "no NVRTC";
-  namespace fs = std::filesystem;
-  fs::path folder = fs::path(testing::TempDir()) / "kernel-cache";
-  fs::remove_all(folder);
-  CompiledKernel first = llvm::cantFail(KernelCache(folder).get(*nvrtc, tinySource("sm_80")));
-  ASSERT_EQ(std::distance(fs::directory_iterator(folder), fs::directory_iterator()), 1);
-  fs::path file = fs::directory_iterator(folder)->path();
-  // Another architecture is another kernel.
-  llvm::cantFail(KernelCache(folder).get(*nvrtc, tinySource("sm_90a")));
-  EXPECT_EQ(std::distance(fs::directory_iterator(folder), fs::directory_iterator()), 2);
-  CompiledKernel second = llvm::cantFail(KernelCache(folder).get(*nvrtc, tinySource("sm_80")));
-  EXPECT_EQ(first.cubin, second.cubin);
-  EXPECT_EQ(first.ptx, second.ptx);
-  // A damaged file is compiled again.
-  fs::resize_file(file, fs::file_size(file) - 1);
-  CompiledKernel third = llvm::cantFail(KernelCache(folder).get(*nvrtc, tinySource("sm_80")));
-  EXPECT_EQ(first.cubin, third.cubin);
+  for (const char *architecture : {"sm_80", "sm_90a", "sm_120a"}) {
+    KernelSource source = tinySource(architecture);
+    CompiledKernel both = llvm::cantFail(nvrtc->compile(source));
+    EXPECT_EQ(llvm::cantFail(nvrtc->compilePtx(source)), both.ptx) << architecture;
+    EXPECT_NE(both.ptx.find((".target " + std::string(architecture))), std::string::npos);
+  }
+}
+
+TEST(Nvrtc, identityKnowsTheFile) {
+  auto nvrtc = nvrtcOrNull();
+  if (!nvrtc)
+    GTEST_SKIP() << "no NVRTC";
+  std::string identity = nvrtc->identity();
+  EXPECT_TRUE(llvm::StringRef(identity).starts_with(nvrtc->toolkit() + ", ")) << identity;
+  EXPECT_EQ(identity.find(", 0 bytes"), std::string::npos) << identity;
 }
 
 } // namespace

@@ -41,7 +41,8 @@ protected:
       error += diagnostic.str();
       return success();
     });
-    auto made = compileKernels(*module->getOps<engine::UnitOp>().begin(), machine, /*threads=*/1);
+    auto made =
+        compileKernels(*module->getOps<engine::UnitOp>().begin(), machine, CompileOptions());
     EXPECT_EQ(failed(made), !error.empty());
     if (succeeded(made)) {
       EXPECT_EQ(made->size(), 1u);
