@@ -309,6 +309,7 @@ DriverResult cuStreamSynchronize(Stream) {
   std::lock_guard<std::mutex> lock(driver.mutex);
   if (driver.sticky != DriverResult::Success)
     return driver.fail(driver.sticky, "an earlier launch failed; see ingotSimulatorFindings");
+  driver.predecessor = {}; // what is launched from now on begins after all of it has ended
   return DriverResult::Success;
 }
 
@@ -426,6 +427,7 @@ DriverResult ingotSimulatorReset() {
   std::lock_guard<std::mutex> lock(driver.mutex);
   driver.log.clear();
   driver.counters = {};
+  driver.predecessor = {};
   return DriverResult::Success;
 }
 

@@ -132,6 +132,32 @@ TEST_F(ProgrammaticLaunchTest, ReadsBeforeItWaits) {
           "reads global memory that test writes, before griddepcontrol.wait");
 }
 
+TEST_F(ProgrammaticLaunchTest, NothingBeforeASynchronizedStreamIsStillRunning) {
+  SimulatorOptions options = full(AsyncCompletion::Late);
+  options.architecture = "sm_90";
+  configure(options);
+  Kernel reader = load(kernel("ld.global.u32 %r2, [%d0]; griddepcontrol.wait; "
+                              "st.global.u32 [%d0], %r2;",
+                              1, "sm_90"));
+  Function function = nullptr;
+  ASSERT_EQ(cuKernelGetFunction(&function, reader), DriverResult::Success);
+  DeviceArray<uint32_t> data(1);
+  void *arguments[] = {&data.address};
+  LaunchAttribute early = {};
+  early.id = LaunchAttributeId::ProgrammaticStreamSerialization;
+  early.value.programmaticStreamSerializationAllowed = 1;
+  LaunchConfig config = {1, 1, 1, 1, 1, 1, 0, nullptr, &early, 1};
+  for (bool synchronized : {true, false}) {
+    ASSERT_EQ(ingotSimulatorReset(), DriverResult::Success);
+    for (int i = 0; i < 2; ++i) {
+      ASSERT_EQ(cuLaunchKernelEx(&config, function, arguments, nullptr), DriverResult::Success);
+      if (synchronized)
+        ASSERT_EQ(cuStreamSynchronize(nullptr), DriverResult::Success);
+    }
+    EXPECT_EQ(findings().find("before griddepcontrol.wait") == std::string::npos, synchronized);
+  }
+}
+
 TEST_F(ProgrammaticLaunchTest, NeverWaits) { runPair("", "without griddepcontrol.wait"); }
 
 struct CheckerTest : Simulator {
