@@ -41,8 +41,9 @@ public:
           llvm::ArrayRef<Dims> runs = {}, CudaCode code = CudaCode::Ptx);
 
   /// Runs the function; `arguments` in order, memory ones are updated. Returns what it returns, and
-  /// nothing after a failure. GoogleTest failures report what the runtime refuses, writes beyond a
-  /// buffer, and what a simulator finds.
+  /// nothing after a failure. What the reference answers is looked for in the cache first.
+  /// GoogleTest failures report what the runtime refuses, writes beyond a buffer, and what a
+  /// simulator finds.
   std::vector<HostValue> run(std::vector<HostValue> &arguments, Dims dims);
 
   /// How the next runs are simulated, on CUDA targets.
@@ -64,6 +65,8 @@ private:
   bool compileKernels(const codegen::Target &target, llvm::ArrayRef<Dims> runs, CudaCode code);
   /// Writes the engine anew where `arguments` hold other weights than it has.
   bool load(const std::vector<HostValue> &arguments);
+  /// Runs on a device; `answer` gets the bytes of memory arguments, then of results.
+  bool execute(const std::vector<HostValue> &arguments, Dims dims, std::vector<uint8_t> &answer);
   bool writeEngine(llvm::ArrayRef<const HostTensor *> values);
   bool isCuda() const { return target.getBackend() == "cuda"; }
   const std::string *library(llvm::StringRef name) const;
