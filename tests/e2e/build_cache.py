@@ -113,9 +113,10 @@ class Folders(harness.BuildTest):
         self.assert_refused(self.build(self.model, self.output, "--cache", folder), self.output,
                             "error: INGOT-E7040: .*" + re.escape(str(folder)))
 
-    def test_both_options(self):
-        self.assert_refused(self.build(self.model, self.output, "--cache", self.caches,
-                                       "--no-cache"), self.output, "INGOT-E2103")
+    def test_options_that_contradict(self):
+        for option in (("--cache", self.caches), ("--cache-limit", "1GiB")):
+            self.assert_refused(self.build(self.model, self.output, "--no-cache", *option),
+                                self.output, "INGOT-E2103")
 
     def test_a_rebuild_uses_none(self):
         cache = ("--cache", self.caches / "one")
