@@ -7,7 +7,7 @@
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/Endian.h"
 #include "llvm/Support/FileSystem.h"
-#include "llvm/Support/Path.h"
+#include "llvm/Support/Process.h"
 #include <algorithm>
 #include <cassert>
 #include <cerrno>
@@ -16,7 +16,6 @@
 #include <ctime>
 #include <dirent.h>
 #include <fcntl.h>
-#include <random>
 #include <sys/stat.h>
 #include <tuple>
 #include <unistd.h>
@@ -266,9 +265,8 @@ std::optional<std::string> BuildCache::read(const std::string &name) const {
 
 bool BuildCache::write(llvm::StringRef kind, const std::string &name, llvm::StringRef bytes) const {
   mkdirat(descriptor, kind.str().c_str(), 0700); // it may be there
-  std::random_device random;
-  std::string part =
-      name + "." + llvm::utohexstr(uint64_t(random()) << 32 | random()) + kPartSuffix.str();
+  std::string part = name + "." + std::to_string(getpid()) + "-" +
+                     std::to_string(llvm::sys::Process::GetRandomNumber()) + kPartSuffix.str();
   bool whole;
   {
     Descriptor file = openat(descriptor, part.c_str(),

@@ -8,6 +8,7 @@
 #include "mlir/IR/AsmState.h"
 #include "llvm-c/Core.h"
 #include <map>
+#include <mutex>
 
 using namespace mlir;
 using namespace ingot;

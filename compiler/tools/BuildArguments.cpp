@@ -58,10 +58,13 @@ void ingot::compiler::addCacheArguments(CLI::App &app, codegen::BuildCache::Choi
   CLI::Option *folder = app.add_option("--cache", choice.folder,
                                        "folder that keeps compiled kernels for later builds "
                                        "(default: ingot in $XDG_CACHE_HOME or in ~/.cache)");
-  app.add_option("--cache-limit", choice.limit, "what that folder may grow to, such as 2GiB")
-      ->transform(CLI::AsSizeValue(false))
-      ->default_str("2GiB");
-  app.add_flag("--no-cache", choice.none, "compile every kernel, and keep none")->excludes(folder);
+  CLI::Option *limit =
+      app.add_option("--cache-limit", choice.limit, "what that folder may grow to, such as 2GiB")
+          ->transform(CLI::AsSizeValue(false))
+          ->default_str("2GiB");
+  app.add_flag("--no-cache", choice.none, "compile every kernel, and keep none")
+      ->excludes(folder)
+      ->excludes(limit);
 }
 
 checkpoint::Expected<std::unique_ptr<codegen::BuildCache>>

@@ -9,6 +9,7 @@ namespace {
 
 constexpr Command commands[] = {
     {"build", "compile a checkpoint to an engine file", runBuild},
+    {"cache", "list or remove the compiled kernels that builds have kept", runCache},
     {"formats", "how stored formats are read, and which kernels they have", runFormats},
     {"plan", "which batch and context fit in memory, from an engine or a checkpoint", runPlan},
     {"verify", "check an engine: structure, digests, rebuild, numbers", runVerify},

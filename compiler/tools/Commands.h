@@ -17,6 +17,7 @@ const Command *findCommand(const char *name);
 const Command *allCommands();
 
 int runBuild(int argc, char **argv);
+int runCache(int argc, char **argv);
 int runFormats(int argc, char **argv);
 int runPlan(int argc, char **argv);
 int runVerify(int argc, char **argv);

@@ -113,9 +113,10 @@ class Folders(harness.BuildTest):
         self.assert_refused(self.build(self.model, self.output, "--cache", folder), self.output,
                             "error: INGOT-E7040: .*" + re.escape(str(folder)))
 
-    def test_both_options(self):
-        self.assert_refused(self.build(self.model, self.output, "--cache", self.caches,
-                                       "--no-cache"), self.output, "INGOT-E2103")
+    def test_options_that_contradict(self):
+        for option in (("--cache", self.caches), ("--cache-limit", "1GiB")):
+            self.assert_refused(self.build(self.model, self.output, "--no-cache", *option),
+                                self.output, "INGOT-E2103")
 
     def test_a_rebuild_uses_none(self):
         cache = ("--cache", self.caches / "one")
@@ -131,6 +132,50 @@ class Folders(harness.BuildTest):
         self.assertEqual(result.returncode, 0, result.stdout)
         self.assertRegex(result.stdout, r"cache: \d\d hits, 0 misses")
         self.assertTrue(all(entry.stat().st_mtime > 0 for entry in entries))
+
+
+class Command(harness.BuildTest):
+    def test_list_and_clear(self):
+        cache, output = self.folder / "cache", self.fresh("out") / "m.ingot"
+        result = self.ingot("cache", "list", "--cache", cache)
+        self.assertEqual((result.returncode, result.stdout),
+                         (0, f"{cache}\n  there is no such folder\n"))
+        self.assertFalse(cache.exists())
+        self.assert_built(self.build(self.checkpoint("--shape", "tiny"), output, "--cache", cache),
+                          output)
+        files = list((cache / "native-object").iterdir())
+        os.utime(files[0], (1e9, 1e9))
+        listed = self.ingot("cache", "list", "--cache", cache)
+        self.assertEqual(listed.returncode, 0, listed.stdout)
+        row = rf" +{len(files)} +\d[\d.]* KiB +2001-09-0[89] \d\d:\d\d +20[2-9]\d-[\d -]+:\d\d\n"
+        self.assertRegex(listed.stdout, rf"^{re.escape(str(cache))}\n  kind .*\n"
+                         rf"  native-object{row}  all{row}  builds let it grow to 2.0 GiB, .*\n$")
+        (cache / "mine.txt").write_text("stays")
+        cleared = self.ingot("cache", "clear", "--cache", cache)
+        self.assertEqual(cleared.returncode, 0, cleared.stdout)
+        self.assertRegex(cleared.stdout, rf"removed {len(files)} entries, \d[\d.]* KiB")
+        self.assertEqual(os.listdir(cache), ["mine.txt"])
+        self.assertIn("no entries", self.ingot("cache", "list", "--cache", cache).stdout)
+
+    def test_what_is_refused(self):
+        folder = self.fresh("open")
+        folder.chmod(0o777)
+        for action in ("list", "clear"):
+            result = self.ingot("cache", action, "--cache", folder)
+            self.assertEqual(result.returncode, 1, result.stdout)
+            self.assertIn("error: INGOT-E7040: ", result.stdout)
+            result = self.ingot("cache", action, env={})
+            self.assertEqual(result.returncode, 1, result.stdout)
+            self.assertIn("error: INGOT-E7041: ", result.stdout)
+        result = self.ingot("cache")
+        self.assertEqual(result.returncode, 2, result.stdout)
+        self.assertIn("INGOT-E2103", result.stdout)
+
+    def test_examples_are_in_the_help(self):
+        for words in (("cache",), ("cache", "list"), ("cache", "clear")):
+            result = self.ingot(*words, "--help")
+            self.assertEqual(result.returncode, 0, result.stdout)
+            self.assertIn("ingot cache list --cache kernels", result.stdout)
 
 
 if __name__ == "__main__":

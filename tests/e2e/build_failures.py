@@ -179,7 +179,7 @@ class BadDisks(harness.BuildTest):
         self.folder.chmod(0o755)
         folder.chmod(0o555)
         output = folder / "m.ingot"
-        result = self.build(harness.FABLES, output, preexec_fn=become_nobody)
+        result = self.build(harness.FABLES, output, "--no-cache", preexec_fn=become_nobody)
         self.assert_refused(result, output, "INGOT-E7")
 
     def test_output_in_an_absent_folder(self):

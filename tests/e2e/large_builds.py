@@ -59,7 +59,7 @@ class LargeBuilds(harness.BuildTest):
             process = subprocess.Popen(
                 [harness.programs / "ingot", "build", model, "-o", output, "--target", "x86-64-v3",
                  "--recipe", recipe, "--max-context", "4096", "--max-build-memory",
-                 str(BUILD_MEMORY)],
+                 str(BUILD_MEMORY), "--no-cache"],
                 stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                 text=True, preexec_fn=group.join)
             text = process.stdout.read()

@@ -16,3 +16,7 @@ config.substitutions.append(("%ingot_opt", os.path.join(config.ingot_programs, "
 config.environment["PATH"] = os.pathsep.join(
     [config.llvm_tools, config.ingot_programs, config.environment.get("PATH", "")]
 )
+# `ingot build` finds the kernels that earlier runs compiled.
+for name in ("HOME", "XDG_CACHE_HOME"):
+    if name in os.environ:
+        config.environment[name] = os.environ[name]

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+// ingot cache: what builds have kept, and removing it.
+#include "compiler/tools/BuildArguments.h"
+#include "compiler/tools/Commands.h"
+
+#include <ctime>
+
+using namespace ingot;
+using namespace ingot::compiler;
+
+static constexpr char kExamples[] = "examples:\n"
+                                    "  ingot cache list\n"
+                                    "  ingot cache list --cache kernels\n"
+                                    "  ingot cache clear\n";
+
+static std::string readableTime(int64_t seconds) {
+  auto time = static_cast<time_t>(seconds);
+  std::tm local{};
+  char text[32];
+  localtime_r(&time, &local);
+  strftime(text, sizeof text, "%Y-%m-%d %H:%M", &local);
+  return text;
+}
+
+static void printKind(const codegen::BuildCache::Kind &kind) {
+  printf("  %-16s %8llu %12s  %-16s  %s\n", kind.name.c_str(),
+         static_cast<unsigned long long>(kind.entries), readableBytes(kind.bytes).c_str(),
+         readableTime(kind.oldestUse).c_str(), readableTime(kind.newestUse).c_str());
+}
+
+static void list(const codegen::BuildCache &cache) {
+  codegen::BuildCache::Kind all{"all"};
+  printf("%s\n", cache.folder().c_str());
+  for (const codegen::BuildCache::Kind &kind : cache.kinds()) {
+    if (all.entries == 0)
+      printf("  %-16s %8s %12s  %-16s  %s\n", "kind", "entries", "size", "oldest use",
+             "newest use");
+    printKind(kind);
+    all.oldestUse = all.entries == 0 ? kind.oldestUse : std::min(all.oldestUse, kind.oldestUse);
+    all.newestUse = std::max(all.newestUse, kind.newestUse);
+    all.entries += kind.entries;
+    all.bytes += kind.bytes;
+  }
+  if (all.entries > 0)
+    printKind(all);
+  else
+    printf("  no entries\n");
+  printf("  builds let it grow to %s, or to their --cache-limit\n",
+         readableBytes(cache.limit()).c_str());
+}
+
+static void clear(codegen::BuildCache &cache) {
+  codegen::BuildCache::Kind removed = cache.clear();
+  printf("%s: removed %llu entries, %s\n", cache.folder().c_str(),
+         static_cast<unsigned long long>(removed.entries), readableBytes(removed.bytes).c_str());
+}
+
+int compiler::runCache(int argc, char **argv) {
+  CLI::App app("Lists or removes the compiled kernels that builds have kept.", argv[0]);
+  app.footer(kExamples);
+  app.require_subcommand(1);
+  std::string folder;
+  CLI::App *clearing = nullptr;
+  for (auto [name, what] : {std::pair("list", "what is kept: per kind entries, size and last use"),
+                            std::pair("clear", "remove every entry")}) {
+    clearing = app.add_subcommand(name, what);
+    clearing->footer(kExamples);
+    clearing->add_option("--cache", folder,
+                         "the folder (default: ingot in $XDG_CACHE_HOME or in ~/.cache)");
+  }
+  if (auto status = parseArguments(app, argc, argv))
+    return *status;
+  if (folder.empty())
+    folder = codegen::BuildCache::defaultFolder().value_or("");
+  if (folder.empty()) {
+    fprintf(stderr, "error: INGOT-E7041: neither XDG_CACHE_HOME nor HOME names a folder; name one "
+                    "by --cache\n");
+    return 1;
+  }
+  if (!std::filesystem::exists(folder)) {
+    printf("%s\n  there is no such folder\n", folder.c_str());
+    return 0;
+  }
+  auto cache = codegen::BuildCache::open(folder);
+  if (!cache) {
+    fprintf(stderr, "error: %s\n", llvm::toString(cache.takeError()).c_str());
+    return 1;
+  }
+  if (clearing->parsed())
+    clear(**cache);
+  else
+    list(**cache);
+  return 0;
+}

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+// What compiling a unit for a GPU gives: with binaries, as PTX alone, and out of a cache.
+#include "codegen/cuda/CudaTarget.h"
+#include "codegen/BuildCache.h"
+#include "codegen/cuda/Nvrtc.h"
+
+#include "mlir/IR/Verifier.h"
+#include "mlir/Parser/Parser.h"
+#include <filesystem>
+#include <gtest/gtest.h>
+#include <map>
+
+using namespace mlir;
+using namespace ingot;
+using namespace ingot::codegen;
+
+namespace {
+
+constexpr const char *kKernel =
+    " from \"CopyRows\" constants {buffers = 2 : i64, first_byte = 0 : i64, gather = 0 : i64, "
+    "input_row_bytes = 64 : i64, result_row_bytes = 64 : i64, tensor_maps = 0 : i64, threads = 32 "
+    ": i64} "
+    "block [32, 1, 1]\n";
+
+class CudaTargetTest : public testing::Test {
+protected:
+  void SetUp() override {
+    auto nvrtc = Nvrtc::load("");
+    if (!nvrtc) {
+      llvm::consumeError(nvrtc.takeError());
+      GTEST_SKIP() << "no NVRTC";
+    }
+    context.loadDialect<engine::EngineDialect>();
+    std::string pattern = testing::TempDir() + "ingot-cuda-XXXXXX";
+    ASSERT_NE(mkdtemp(pattern.data()), nullptr);
+    folder = pattern;
+    cache = llvm::cantFail(BuildCache::open(pattern));
+  }
+  void TearDown() override { std::filesystem::remove_all(folder); }
+
+  /// Two kernels of one source; their libraries by name.
+  std::map<std::string, CompiledLibrary> compile(const CompileOptions &options) {
+    std::string text = "engine.unit @gpu <\"sm_80\", backend = \"cuda\", arch = \"sm_80\", "
+                       "preference = 80> {\n  engine.kernel @one" +
+                       std::string(kKernel) + "  engine.kernel @two" + kKernel + "}\n";
+    module = parseSourceString<ModuleOp>(text, ParserConfig(&context));
+    EXPECT_TRUE(module);
+    auto made = cudaTarget().compile(unit(), options);
+    EXPECT_TRUE(succeeded(made) && succeeded(verify(module.get())));
+    std::map<std::string, CompiledLibrary> libraries;
+    if (succeeded(made))
+      for (CompiledLibrary &library : *made)
+        libraries[library.name] = library;
+    return libraries;
+  }
+
+  engine::UnitOp unit() { return *module->getOps<engine::UnitOp>().begin(); }
+
+  /// The library of each kernel, and whether it has a fact that only a binary gives.
+  std::string kernels() {
+    std::string text;
+    for (auto kernel : unit().getBody().getOps<engine::KernelOp>()) {
+      auto facts = kernel.getFacts();
+      text += kernel.getLibrary()->str() + (facts && facts->contains("registers") ? "+ " : " ");
+    }
+    return text;
+  }
+
+  MLIRContext context;
+  OwningOpRef<ModuleOp> module;
+  std::filesystem::path folder;
+  std::unique_ptr<BuildCache> cache;
+};
+
+TEST_F(CudaTargetTest, KernelsOfOneSourceShareABinaryAndItsPtx) {
+  auto libraries = compile({});
+  EXPECT_EQ(libraries.size(), 2u);
+  EXPECT_EQ(libraries["one.cubin"].kind, "cubin");
+  EXPECT_EQ(libraries["one.ptx"].kind, "ptx");
+  EXPECT_EQ(kernels(), "one.cubin+ one.cubin+ ");
+}
+
+TEST_F(CudaTargetTest, PtxAloneIsTheSamePtx) {
+  std::string ptx = compile({})["one.ptx"].bytes;
+  CompileOptions options;
+  options.ptxOnly = true;
+  options.keepPtx = false; // has nothing to leave out
+  auto libraries = compile(options);
+  EXPECT_EQ(libraries.size(), 1u);
+  EXPECT_EQ(libraries["one.ptx"].kind, "ptx");
+  EXPECT_EQ(libraries["one.ptx"].bytes, ptx);
+  EXPECT_FALSE(ptx.empty());
+  EXPECT_EQ(kernels(), "one.ptx one.ptx ");
+}
+
+TEST_F(CudaTargetTest, PtxAndBinaryAreKeptApart) {
+  auto plain = compile({});
+  CompileOptions options;
+  options.cache = cache.get();
+  options.ptxOnly = true;
+  compile(options);
+  ASSERT_EQ(cache->kinds().size(), 1u);
+  EXPECT_EQ(cache->kinds().front().name, "cuda-ptx");
+  EXPECT_EQ(cache->misses(), 1u);
+  compile(options);
+  EXPECT_EQ(cache->hits(), 1u);
+
+  options.ptxOnly = false;
+  EXPECT_EQ(compile(options)["one.cubin"].bytes, plain["one.cubin"].bytes);
+  EXPECT_EQ(cache->misses(), 2u); // the cubin
+  EXPECT_EQ(cache->kinds().size(), 2u);
+  auto kept = compile(options);
+  EXPECT_EQ(cache->misses(), 2u);
+  EXPECT_EQ(kernels(), "one.cubin+ one.cubin+ ");
+  for (const char *name : {"one.cubin", "one.ptx"})
+    EXPECT_EQ(kept[name].bytes, plain[name].bytes) << name;
+}
+
+} // namespace
