@@ -8,6 +8,7 @@
 #include "codegen/cuda/KernelEvidence.h"
 #include "codegen/cuda/LaunchCost.h"
 #include "codegen/native/ForEachParallel.h"
+#include "dialects/engine/EngineOps.h"
 #include "mlir/IR/Builders.h"
 
 using namespace mlir;

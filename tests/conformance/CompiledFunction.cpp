@@ -2,7 +2,9 @@
 // Plays the parts of the passes (layouts, kernels, regions) and of the host device (launches).
 #include "tests/conformance/CompiledFunction.h"
 
+#include "dialects/engine/EngineOps.h"
 #include "dialects/llm/LlmDialect.h"
+#include "dialects/llm/LlmWeightOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/IR/Builders.h"

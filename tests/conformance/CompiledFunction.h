@@ -4,6 +4,7 @@
 #pragma once
 
 #include "codegen/Target.h"
+#include "dialects/engine/EngineOps.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/OwningOpRef.h"
 #include "runtime/schema/KernelAbi.h"
