@@ -24,7 +24,7 @@ def Llm_Dialect : Dialect {
   let dependentDialects = ["::ingot::engine::EngineDialect"];
   let extraClassDeclaration = [{
   private:
-    // Each in the .cpp of its family: a change of an operation rebuilds that file alone here.
+    // Each in the .cpp of its family, so that the dialect's own needs no operation.
     void addWeightOps();
     void addComputeOps();
     void addMatmulOps();
