@@ -5,6 +5,10 @@
 #include "dialects/engine/KernelProvider.h"
 #include <memory>
 
+namespace ingot::engine {
+class UnitOp;
+} // namespace ingot::engine
+
 namespace ingot::codegen {
 
 class BuildCache;

@@ -6,6 +6,7 @@
 #include "compiler/GoldenTokens.h"
 #include "compiler/Version.h"
 #include "compiler/checkpoint/ModelFile.h"
+#include "dialects/engine/EngineOps.h"
 #include "passes/plan/Tuning.h"
 
 #include "mlir/IR/Builders.h"

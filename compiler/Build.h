@@ -38,7 +38,7 @@ struct BuildReport {
     std::string name;
     size_t kernels = 0, launches = 0;
     uint64_t libraryBytes = 0;
-    std::vector<engine::NoteOp> notes; ///< owned by the module in `ir`
+    std::vector<mlir::Operation *> notes; ///< each an engine.note of the module in `ir`
   };
   std::vector<TargetReport> targets;
   uint64_t weightBytes = 0, fileBytes = 0, peakMemory = 0, minimumMemory = 0;

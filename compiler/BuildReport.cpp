@@ -2,6 +2,7 @@
 // The report for --report.
 #include "compiler/BuildReport.h"
 
+#include "dialects/engine/EngineOps.h"
 #include <fstream>
 #include <nlohmann/json.hpp>
 
@@ -11,7 +12,8 @@ using Json = nlohmann::ordered_json;
 
 static Json targetJson(BuildReport::TargetReport &target) {
   Json notes = Json::array();
-  for (engine::NoteOp note : target.notes) {
+  for (mlir::Operation *op : target.notes) {
+    auto note = mlir::cast<engine::NoteOp>(op);
     Json entry{{"pass", note.getPass().str()},
                {"site", note.getSite().str()},
                {"applied", note.getApplied()}};

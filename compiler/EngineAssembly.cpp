@@ -4,6 +4,7 @@
 
 #include "codegen/BuildCache.h"
 #include "compiler/EngineWriterTokenizer.h"
+#include "dialects/engine/EngineOps.h"
 
 #include "mlir/IR/Builders.h"
 #include <thread>
@@ -14,6 +15,11 @@ using namespace ingot::compiler;
 using checkpoint::Error;
 using checkpoint::Expected;
 using checkpoint::Outcome;
+
+engine::UnitOp CompiledTarget::unit() const {
+  ModuleOp whole = module.get();
+  return *whole.getOps<engine::UnitOp>().begin();
+}
 
 DiagnosticCollector::DiagnosticCollector(MLIRContext &context)
     : handler(&context, [this](Diagnostic &diagnostic) {

@@ -10,10 +10,7 @@ namespace ingot::compiler {
 
 /// One target's result: its module (with @weights and the unit) and its libraries.
 struct CompiledTarget {
-  engine::UnitOp unit() const {
-    mlir::ModuleOp whole = module.get();
-    return *whole.getOps<engine::UnitOp>().begin();
-  }
+  engine::UnitOp unit() const;
   mlir::func::FuncOp weights() const {
     mlir::ModuleOp whole = module.get();
     return whole.lookupSymbol<mlir::func::FuncOp>("weights");

@@ -6,6 +6,7 @@
 #include "compiler/EngineWriterTypes.h"
 #include "compiler/checkpoint/Digest.h"
 #include "compiler/checkpoint/File.h"
+#include "dialects/engine/EngineOps.h"
 #include "mlir/AsmParser/AsmParser.h"
 #include "mlir/IR/Verifier.h"
 #include "runtime/schema/FileHeader.h"

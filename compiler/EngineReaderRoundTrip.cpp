@@ -4,6 +4,7 @@
 
 #include "compiler/EngineReader.h"
 #include "compiler/EngineWriter.h"
+#include "dialects/engine/EngineOps.h"
 
 using namespace mlir;
 using namespace ingot;

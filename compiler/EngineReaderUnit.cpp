@@ -3,6 +3,7 @@
 #include "compiler/EngineReaderUnit.h"
 
 #include "compiler/EngineWriterTypes.h"
+#include "dialects/engine/EngineOps.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/Parser/Parser.h"
 

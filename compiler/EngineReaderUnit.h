@@ -6,6 +6,10 @@
 #include "mlir/IR/Builders.h"
 #include "runtime/schema/Engine_generated.h"
 
+namespace ingot::engine {
+class KernelOp;
+} // namespace ingot::engine
+
 namespace ingot::compiler {
 
 /// Names of the tables of one kind, by index.

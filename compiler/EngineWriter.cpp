@@ -4,6 +4,7 @@
 
 #include "compiler/EngineWriterTypes.h"
 #include "compiler/EngineWriterUnit.h"
+#include "dialects/engine/EngineOps.h"
 #include "mlir/IR/Verifier.h"
 #include "runtime/schema/FileHeader.h"
 #include "llvm/ADT/StringMap.h"

@@ -10,6 +10,10 @@
 #include <string>
 #include <vector>
 
+namespace ingot::engine {
+class UnitOp;
+} // namespace ingot::engine
+
 namespace ingot::compiler {
 
 /// A file the engine was made from.

@@ -2,6 +2,7 @@
 // Element types, layouts and epilogues of the engine dialect as the schema spells them.
 #include "compiler/EngineWriterTypes.h"
 
+#include "dialects/engine/EngineOps.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/IRMapping.h"
 #include "llvm/Support/raw_ostream.h"

@@ -8,6 +8,10 @@
 #include <array>
 #include <optional>
 
+namespace ingot::engine {
+class KernelOp;
+} // namespace ingot::engine
+
 namespace ingot::compiler {
 
 /// The dialect's words for an enum of the schema, in the enum's order.

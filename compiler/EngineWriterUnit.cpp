@@ -3,6 +3,7 @@
 #include "compiler/EngineWriterUnit.h"
 
 #include "compiler/EngineWriterTypes.h"
+#include "dialects/engine/EngineOps.h"
 #include "runtime/schema/KernelAbi.h"
 #include "llvm/ADT/TypeSwitch.h"
 #include <set>

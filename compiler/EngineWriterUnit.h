@@ -3,6 +3,7 @@
 #pragma once
 
 #include "compiler/EngineWriter.h"
+#include "dialects/engine/EngineOps.h"
 #include "runtime/schema/Engine_generated.h"
 #include "llvm/ADT/DenseMap.h"
 

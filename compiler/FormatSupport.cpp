@@ -4,6 +4,7 @@
 
 #include "compiler/checkpoint/GgmlBlocks.h"
 #include "compiler/importers/StoredWeights.h"
+#include "dialects/llm/LlmMatmulOps.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/Verifier.h"

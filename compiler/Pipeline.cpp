@@ -3,6 +3,11 @@
 #include "compiler/Pipeline.h"
 
 #include "compiler/RegisterPasses.h"
+#include "dialects/engine/EngineOps.h"
+#include "dialects/llm/LlmComputeOps.h"
+#include "dialects/llm/LlmExpertOps.h"
+#include "dialects/llm/LlmMatmulOps.h"
+#include "dialects/llm/LlmWeightOps.h"
 #include "mlir/Transforms/Passes.h"
 #include "passes/FusionReport.h"
 #include "passes/fuse/Passes.h"

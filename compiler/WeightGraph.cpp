@@ -4,6 +4,7 @@
 
 #include "compiler/checkpoint/GgmlBlocks.h"
 #include "dialects/llm/LlmEncodings.h"
+#include "dialects/llm/LlmWeightOps.h"
 
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/TypeSwitch.h"

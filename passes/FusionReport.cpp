@@ -2,7 +2,9 @@
 // Notes of what passes did, and small questions about sites.
 #include "passes/FusionReport.h"
 
+#include "dialects/engine/EngineOps.h"
 #include "dialects/llm/LlmDialect.h"
+#include "dialects/llm/LlmWeightOps.h"
 #include "mlir/IR/Builders.h"
 
 using namespace mlir;

@@ -2,6 +2,8 @@
 // One concatenation; nothing is evaluated here.
 #include "passes/StackRows.h"
 
+#include "dialects/llm/LlmWeightOps.h"
+
 using namespace mlir;
 using namespace ingot;
 

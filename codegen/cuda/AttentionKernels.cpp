@@ -3,6 +3,7 @@
 #include "codegen/cuda/AttentionKernels.h"
 
 #include "codegen/cuda/CudaVariant.h"
+#include "dialects/llm/LlmAttentionOps.h"
 #include "llvm/Support/MathExtras.h"
 
 using namespace mlir;

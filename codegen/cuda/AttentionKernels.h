@@ -4,6 +4,10 @@
 
 #include "codegen/cuda/RowKernels.h"
 
+namespace ingot::llm {
+class AttentionOp;
+} // namespace ingot::llm
+
 namespace ingot::codegen {
 
 /// Adds the kernels of `op`, which together cover `declared`.

@@ -4,6 +4,9 @@
 #include "codegen/cuda/CudaTarget.h"
 #include "codegen/cuda/MatmulKernels.h"
 #include "codegen/cuda/MatmulLayout.h"
+#include "dialects/llm/LlmAttentionOps.h"
+#include "dialects/llm/LlmComputeOps.h"
+#include "dialects/llm/LlmMatmulOps.h"
 #include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;

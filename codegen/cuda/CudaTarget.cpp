@@ -9,6 +9,7 @@
 #include "codegen/cuda/LaunchCost.h"
 #include "codegen/cuda/Nvrtc.h"
 #include "codegen/native/ForEachParallel.h"
+#include "dialects/engine/EngineOps.h"
 #include "mlir/IR/Builders.h"
 
 using namespace mlir;

@@ -2,6 +2,7 @@
 // Checks and records; occupancy follows the CUDA programming guide.
 #include "codegen/cuda/KernelEvidence.h"
 
+#include "dialects/engine/EngineOps.h"
 #include "mlir/IR/Builders.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/MathExtras.h"

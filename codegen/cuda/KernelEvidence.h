@@ -6,6 +6,10 @@
 #include "codegen/cuda/CudaArchitecture.h"
 #include "dialects/engine/EngineDialect.h"
 
+namespace ingot::engine {
+class KernelOp;
+} // namespace ingot::engine
+
 namespace ingot::codegen {
 
 /// Blocks of a kernel that a multiprocessor runs at a time.

@@ -4,6 +4,7 @@
 
 #include "codegen/cuda/CudaTemplates.h"
 #include "codegen/cuda/RegionText.h"
+#include "dialects/engine/EngineOps.h"
 #include "mlir/IR/BuiltinAttributes.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/Endian.h"

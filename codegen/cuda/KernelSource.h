@@ -8,6 +8,10 @@
 #include <string>
 #include <vector>
 
+namespace ingot::engine {
+class KernelOp;
+} // namespace ingot::engine
+
 namespace ingot::codegen {
 
 /// What is compiled. Equal sources give equal binaries.

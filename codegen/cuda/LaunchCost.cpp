@@ -4,6 +4,7 @@
 
 #include "codegen/cuda/MatmulCost.h"
 #include "codegen/native/ElementCode.h"
+#include "dialects/engine/EngineOps.h"
 #include "mlir/IR/Builders.h"
 #include "llvm/ADT/MapVector.h"
 #include "llvm/Support/Format.h"

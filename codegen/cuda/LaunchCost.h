@@ -5,6 +5,10 @@
 #include "codegen/cuda/CudaArchitecture.h"
 #include "dialects/engine/EngineDialect.h"
 
+namespace ingot::engine {
+class UnitOp;
+} // namespace ingot::engine
+
 namespace ingot::codegen {
 
 /// Adds facts to the kernels that launches of `unit` run at the steps stated below: "predicted_us",

@@ -4,6 +4,7 @@
 
 #include "codegen/cuda/MatmulLayout.h"
 #include "codegen/cuda/MatmulShape.h"
+#include "dialects/llm/LlmMatmulOps.h"
 
 using namespace mlir;
 using namespace ingot;
@@ -107,7 +108,7 @@ int64_t MatmulShape::rowsEach(int64_t tokens) const {
 
 void codegen::addRowTiles(CudaVariant &variant, llm::MatmulOp op, int64_t tileRows) {
   if (op.getOrder())
-    variant.extent(groupTiles(op, tileRows));
+    variant.extent(groupTiles(op.getResult(), op.experts(), tileRows));
   else
     variant.rowsOf(op.getResult(), tileRows);
 }

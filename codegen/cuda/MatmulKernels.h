@@ -4,6 +4,10 @@
 
 #include "codegen/cuda/RowKernels.h"
 
+namespace ingot::llm {
+class MatmulOp;
+} // namespace ingot::llm
+
 namespace ingot::codegen {
 
 /// Operands that an epilogue may have besides the sums.

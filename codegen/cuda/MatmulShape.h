@@ -6,6 +6,10 @@
 #include "codegen/cuda/RowKernels.h"
 #include "llvm/Support/MathExtras.h"
 
+namespace ingot::llm {
+class MatmulOp;
+} // namespace ingot::llm
+
 namespace ingot::codegen {
 
 /// The sizes of a product that decide its kernels.

@@ -5,6 +5,7 @@
 #include "codegen/cuda/MatmulCost.h"
 #include "codegen/cuda/MatmulLayout.h"
 #include "codegen/cuda/MatmulShape.h"
+#include "dialects/llm/LlmMatmulOps.h"
 #include <cmath>
 
 using namespace mlir;

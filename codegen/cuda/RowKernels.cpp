@@ -4,6 +4,9 @@
 
 #include "codegen/cuda/CudaVariant.h"
 #include "codegen/cuda/MatmulLayout.h"
+#include "dialects/llm/LlmAttentionOps.h"
+#include "dialects/llm/LlmComputeOps.h"
+#include "dialects/llm/LlmExpertOps.h"
 #include "llvm/ADT/TypeSwitch.h"
 #include "llvm/Support/MathExtras.h"
 

@@ -4,6 +4,7 @@
 
 #include "codegen/native/KernelSpecializer.h"
 #include "codegen/native/SourceDigest.h"
+#include "dialects/engine/EngineOps.h"
 
 #include "mlir/IR/AsmState.h"
 #include "llvm-c/Core.h"

@@ -5,6 +5,10 @@
 #include "codegen/BuildCache.h"
 #include "codegen/native/KernelLibrary.h"
 
+namespace ingot::engine {
+class KernelOp;
+} // namespace ingot::engine
+
 namespace ingot::codegen {
 
 /// The kind of the entries: one object file each.

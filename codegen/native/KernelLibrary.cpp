@@ -6,6 +6,7 @@
 #include "codegen/native/KernelKey.h"
 #include "codegen/native/KernelSpecializer.h"
 #include "codegen/native/SharedObjectLinker.h"
+#include "dialects/engine/EngineOps.h"
 #include "mlir/IR/Builders.h"
 
 using namespace mlir;

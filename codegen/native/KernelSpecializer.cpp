@@ -3,6 +3,7 @@
 #include "codegen/native/KernelSpecializer.h"
 
 #include "codegen/native/RegionPrinter.h"
+#include "dialects/engine/EngineOps.h"
 #include "llvm/Analysis/TargetLibraryInfo.h"
 #include "llvm/Bitcode/BitcodeReader.h"
 #include "llvm/IR/IRBuilder.h"

@@ -5,6 +5,10 @@
 #include "codegen/native/KernelLibrary.h"
 #include "llvm/Support/Error.h"
 
+namespace ingot::engine {
+class KernelOp;
+} // namespace ingot::engine
+
 namespace ingot::codegen {
 
 /// The object file of `kernel` (which is only read), whose one exported symbol is the op's name.

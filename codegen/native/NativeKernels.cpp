@@ -5,6 +5,9 @@
 #include "codegen/native/ElementCode.h"
 #include "codegen/native/VariantBuilder.h"
 #include "codegen/native/kernels/DescendingOrder.h"
+#include "dialects/llm/LlmAttentionOps.h"
+#include "dialects/llm/LlmComputeOps.h"
+#include "dialects/llm/LlmExpertOps.h"
 #include "mlir/IR/Builders.h"
 
 using namespace mlir;

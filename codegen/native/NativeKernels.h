@@ -3,7 +3,16 @@
 #pragma once
 
 #include "dialects/engine/KernelProvider.h"
-#include "dialects/llm/LlmDialect.h"
+
+namespace ingot::llm {
+class CombineOp;
+class GatherColumnsOp;
+class GatherRowsOp;
+class GroupRowsOp;
+class RouteOp;
+class SampleOp;
+class SliceColumnsOp;
+} // namespace ingot::llm
 
 namespace ingot::codegen {
 

@@ -9,6 +9,12 @@
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/SHA256.h"
 
+namespace ingot::llm {
+class AttentionOp;
+class QuantizeActivationOp;
+class RmsNormOp;
+} // namespace ingot::llm
+
 namespace ingot::codegen {
 
 /// How a kernel addresses an operand of a scalar region: 1 by row and column, 2 by column, 3 by
@@ -49,12 +55,12 @@ inline std::optional<RowDim> rowDimOf(mlir::Value tensor) {
   return RowDim{found - std::begin(kRowDims), rows->factor};
 }
 
-/// Tiles that a product with groups needs at most along its rows, for tiles of `tileRows` rows of
-/// one expert: each expert with rows has one that is not full.
-inline std::string groupTiles(llm::MatmulOp op, int64_t tileRows) {
+/// Tiles that a product with groups needs at most along the rows of its result, for tiles of
+/// `tileRows` rows of one of `experts` experts: each expert with rows has one that is not full.
+inline std::string groupTiles(mlir::Value result, int64_t experts, int64_t tileRows) {
   std::string rows =
-      "(" + llm::rowsOf(llvm::cast<mlir::RankedTensorType>(op.getType())).getText().str() + ")";
-  return "(" + rows + " + (" + rows + " min " + std::to_string(op.experts()) + ") * " +
+      "(" + llm::rowsOf(llvm::cast<mlir::RankedTensorType>(result.getType())).getText().str() + ")";
+  return "(" + rows + " + (" + rows + " min " + std::to_string(experts) + ") * " +
          std::to_string(tileRows - 1) + ") floordiv " + std::to_string(tileRows);
 }
 
@@ -120,18 +126,7 @@ public:
   }
 
   /// The constants that all attention templates share. Absent: window 0, softcap 0, sinks 0.
-  void attention(llm::AttentionOp op) {
-    llm::KvType cache = op.getCache().getType();
-    this->cache(cache);
-    integer("query_heads", llm::columnsOf(op.getQuery()) / cache.getHeadDim());
-    type("query_type", op.getQuery());
-    type("result_type", op.getResult());
-    real("scale", op.getScale());
-    integer("window", static_cast<int64_t>(op.getWindow().value_or(0)));
-    real("softcap", op.getSoftcap().value_or(llvm::APFloat(0.0f)));
-    integer("sinks", op.getSinks() ? 1 : 0);
-    type("sink_type", op.getSinks() ? op.getSinks() : op.getQuery());
-  }
+  void attention(llm::AttentionOp op);
 
   /// The constants of a scalar region's operands: how many there are, and for each of the `most`
   /// that its template knows where it stands and its type (an absent one has the result's).
@@ -154,45 +149,14 @@ public:
   }
 
   /// The constants of llm.quantize_activation on CPUs, and a tile for each row.
-  void quantizedRows(llm::QuantizeActivationOp op) {
-    int64_t groups = llm::columnsOf(op.getScales());
-    integer("columns", llm::columnsOf(op.getInput()) / groups);
-    integer("groups", groups);
-    type("input_type", op.getInput());
-    type("result_type", op.getResult());
-    integer("static_scale", op.getStaticScale() ? 1 : 0);
-    rowsOf(op.getResult());
-  }
+  void quantizedRows(llm::QuantizeActivationOp op);
 
   /// The columns that llm.rms_norm takes together, how many such runs a row has, and a tile for
   /// each of them.
-  void normedRows(llm::RmsNormOp op) {
-    int64_t heads = llm::columnsOf(op.getInput()) / op.normedColumns();
-    integer("columns", op.normedColumns());
-    integer("heads", heads);
-    rowsOf(op.getResult());
-    if (heads > 1)
-      tiles(heads);
-  }
+  void normedRows(llm::RmsNormOp op);
 
   /// The constants of the fused forms of llm.rms_norm, and its tiles.
-  void rmsNorm(llm::RmsNormOp op) {
-    mlir::Type f32 = builder.getF32Type();
-    normedRows(op);
-    type("input_type", op.getInput());
-    integer("residual", op.getResidual() ? 1 : 0);
-    type("residual_type", op.getResidual() ? op.getResidual() : op.getInput());
-    integer("weighted", op.getWeight() ? 1 : 0);
-    type("weight_type", op.getWeight() ? op.getWeight() : op.getInput());
-    integer("static_scale", op.getStaticScale() ? 1 : 0);
-    type("result_type", op.getResult());
-    integer("store_type", elementCode(op.getStore().value_or(f32)));
-    integer("sum", op.getSum() ? 1 : 0);
-    auto sum = op.getSum() ? llvm::cast<mlir::RankedTensorType>(op.getSum().getType())
-                           : mlir::RankedTensorType();
-    integer("sum_type", elementCode(sum ? sum.getElementType() : f32));
-    real("eps", op.getEps());
-  }
+  void rmsNorm(llm::RmsNormOp op);
 
   /// The next axis of the grid gets a tile per `each` rows of `tensor`.
   void rowsOf(mlir::Value tensor, int64_t each = 1) {

@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // One kernel per operation of the llm dialect; no fused form, no layout but row-major.
 #include "codegen/reference/ReferenceTarget.h"
+#include "dialects/llm/LlmAttentionOps.h"
+#include "dialects/llm/LlmComputeOps.h"
+#include "dialects/llm/LlmExpertOps.h"
+#include "dialects/llm/LlmMatmulOps.h"
 
 #include "codegen/native/NativeKernels.h"
 #include "codegen/native/VariantBuilder.h"

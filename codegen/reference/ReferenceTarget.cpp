@@ -3,6 +3,7 @@
 #include "codegen/reference/ReferenceTarget.h"
 
 #include "codegen/native/KernelLibrary.h"
+#include "dialects/engine/EngineOps.h"
 
 using namespace mlir;
 using namespace ingot;

@@ -7,6 +7,7 @@
 #include "codegen/x86/PanelLayout.h"
 #include "codegen/x86/kernels/MatmulBlocks.h"
 #include "codegen/x86/kernels/MatmulConstants.h"
+#include "dialects/llm/LlmMatmulOps.h"
 #include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
@@ -257,7 +258,7 @@ static KernelVariant matmulKernel(llm::MatmulOp op, int64_t tileRows, int64_t ti
                     made.code);
   variant.tiles(llvm::divideCeil(panels, tilePanels));
   if (op.getOrder())
-    variant.extent(groupTiles(op, tileRows));
+    variant.extent(groupTiles(op.getResult(), op.experts(), tileRows));
   else
     variant.rowsOf(op.getResult(), tileRows);
   Type input = typeOf(op.getInput()).getElementType();

@@ -3,7 +3,10 @@
 #pragma once
 
 #include "dialects/engine/KernelProvider.h"
-#include "dialects/llm/LlmDialect.h"
+
+namespace ingot::llm {
+class MatmulOp;
+} // namespace ingot::llm
 
 namespace ingot::codegen {
 

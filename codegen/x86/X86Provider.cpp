@@ -8,6 +8,10 @@
 #include "codegen/x86/kernels/AttentionBlocks.h"
 #include "codegen/x86/kernels/MatmulBlocks.h"
 #include "codegen/x86/kernels/NormBlocks.h"
+#include "dialects/llm/LlmAttentionOps.h"
+#include "dialects/llm/LlmComputeOps.h"
+#include "dialects/llm/LlmExpertOps.h"
+#include "dialects/llm/LlmMatmulOps.h"
 #include "llvm/ADT/TypeSwitch.h"
 #include "llvm/Support/MathExtras.h"
 

@@ -3,6 +3,7 @@
 #include "codegen/x86/X86Target.h"
 
 #include "codegen/native/KernelLibrary.h"
+#include "dialects/engine/EngineOps.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/TargetParser/Host.h"
 #include "llvm/TargetParser/X86TargetParser.h"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Finds the family of a checkpoint and lets it import.
 #include "compiler/importers/Families.h"
+#include "dialects/llm/LlmWeightOps.h"
 
 using namespace mlir;
 using namespace ingot;

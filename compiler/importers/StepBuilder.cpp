@@ -3,6 +3,11 @@
 #include "compiler/importers/StepBuilder.h"
 
 #include "compiler/importers/StoredScales.h"
+#include "dialects/llm/LlmAttentionOps.h"
+#include "dialects/llm/LlmComputeOps.h"
+#include "dialects/llm/LlmExpertOps.h"
+#include "dialects/llm/LlmMatmulOps.h"
+#include "dialects/llm/LlmWeightOps.h"
 
 #include "passes/FusionReport.h"
 

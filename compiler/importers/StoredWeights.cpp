@@ -3,6 +3,7 @@
 #include "compiler/importers/StoredWeights.h"
 
 #include "compiler/checkpoint/GgmlBlocks.h"
+#include "dialects/llm/LlmWeightOps.h"
 #include "passes/FusionReport.h"
 #include "llvm/ADT/StringExtras.h"
 

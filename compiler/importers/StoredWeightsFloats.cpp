@@ -2,6 +2,7 @@
 // Matrices of small floats: FP8, and four-bit codes with their code books. The layouts are those
 // that the projects' own code writes.
 #include "compiler/importers/StoredWeights.h"
+#include "dialects/llm/LlmWeightOps.h"
 
 #include "compiler/checkpoint/GgmlBlocks.h"
 #include "compiler/checkpoint/JsonFields.h"

@@ -2,6 +2,7 @@
 // Matrices of integers: packed words of AWQ, GPTQ and compressed-tensors, nibbles and bytes. The
 // layouts are those that the projects' own code writes.
 #include "compiler/importers/StoredWeights.h"
+#include "dialects/llm/LlmWeightOps.h"
 
 #include <array>
 #include <span>

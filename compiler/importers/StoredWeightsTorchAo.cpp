@@ -4,6 +4,7 @@
 // of.
 #include "compiler/checkpoint/JsonFields.h"
 #include "compiler/importers/StoredWeights.h"
+#include "dialects/llm/LlmWeightOps.h"
 
 using namespace mlir;
 using namespace ingot;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Attributes of the engine dialect: expressions, ranges, layouts and targets.
+// Attributes of the engine dialect: expressions, ranges, layouts and targets, and arguments and
+// variants of launches.
 #ifndef INGOT_DIALECTS_ENGINE_ENGINEATTRIBUTES_TD
 #define INGOT_DIALECTS_ENGINE_ENGINEATTRIBUTES_TD
 
@@ -122,6 +123,22 @@ def Engine_TargetAttr : Engine_Attr<"Target", "target"> {
   let assemblyFormat = [{
     `<` $name `,` `backend` `=` $backend `,` `arch` `=` $arch `,` `preference` `=` $preference
        (`,` `features` `=` `[` $features^ `]`)? `>`
+  }];
+}
+
+def Engine_BufferArgAttr : Engine_Attr<"BufferArg", "buffer"> {
+  let summary = "A buffer at a byte offset, as a launch argument";
+  let parameters = (ins "::mlir::FlatSymbolRefAttr":$buffer, "::ingot::engine::ExprAttr":$offset);
+  let assemblyFormat = "`<` $buffer `at` $offset `>`";
+}
+
+def Engine_VariantAttr : Engine_Attr<"Variant", "variant"> {
+  let summary = "One kernel of a launch: taken where all ranges hold; the first match wins";
+  let parameters = (ins "::mlir::FlatSymbolRefAttr":$kernel,
+                        OptionalArrayRefParameter<"::ingot::engine::RangeAttr">:$ranges,
+                        ArrayRefParameter<"::ingot::engine::ExprAttr">:$grid);
+  let assemblyFormat = [{
+    `<` $kernel (`where` `[` $ranges^ `]`)? `grid` `[` $grid `]` `>`
   }];
 }
 

@@ -20,10 +20,7 @@ void EngineDialect::initialize() {
 #define GET_ATTRDEF_LIST
 #include "dialects/engine/EngineAttributes.cpp.inc"
       >();
-  addOperations<
-#define GET_OP_LIST
-#include "dialects/engine/EngineOps.cpp.inc"
-      >();
+  addOps();
 }
 
 std::unique_ptr<KernelProvider> EngineDialect::providerFor(ModuleOp module) {

@@ -1,17 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// The engine dialect's classes and its integer expressions.
+// The engine dialect, its attributes and integer expressions. Operations: EngineOps.h.
 #pragma once
 
-#include "mlir/Bytecode/BytecodeOpInterface.h"
 #include "mlir/IR/BuiltinAttributes.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/BuiltinTypes.h"
 #include "mlir/IR/Dialect.h"
-#include "mlir/IR/OpDefinition.h"
-#include "mlir/IR/OpImplementation.h"
-#include "mlir/IR/RegionKindInterface.h"
-#include "mlir/IR/SymbolTable.h"
-#include "mlir/Interfaces/SideEffectInterfaces.h"
 
 #include <functional>
 #include <memory>
@@ -26,9 +20,6 @@ class TargetAttr;
 
 #define GET_ATTRDEF_CLASSES
 #include "dialects/engine/EngineAttributes.h.inc"
-
-#define GET_OP_CLASSES
-#include "dialects/engine/EngineOps.h.inc"
 
 namespace ingot::engine {
 

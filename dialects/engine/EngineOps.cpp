@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Verifiers of the engine dialect.
-#include "dialects/engine/EngineDialect.h"
+#include "dialects/engine/EngineOps.h"
 
 #include "mlir/IR/Builders.h"
 #include "llvm/ADT/StringExtras.h"
@@ -10,6 +10,13 @@ using namespace ingot::engine;
 
 #define GET_OP_CLASSES
 #include "dialects/engine/EngineOps.cpp.inc"
+
+void EngineDialect::addOps() {
+  addOperations<
+#define GET_OP_LIST
+#include "dialects/engine/EngineOps.cpp.inc"
+      >();
+}
 
 /// Fails unless `value` is one of `allowed`, listing them.
 static LogicalResult verifyWord(Operation *op, StringRef attribute, StringRef value,

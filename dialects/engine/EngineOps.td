@@ -18,24 +18,6 @@ def Engine_ExprArray : TypedArrayAttrBase<Engine_ExprAttr, "array of expressions
 def Engine_RangeArray : TypedArrayAttrBase<Engine_RangeAttr, "array of ranges">;
 def Engine_TensorMapArray : TypedArrayAttrBase<Engine_TensorMapAttr, "array of tensor maps">;
 
-// ---- Attributes of instructions ---------------------------------------------------------------
-
-def Engine_BufferArgAttr : Engine_Attr<"BufferArg", "buffer"> {
-  let summary = "A buffer at a byte offset, as a launch argument";
-  let parameters = (ins "::mlir::FlatSymbolRefAttr":$buffer, "::ingot::engine::ExprAttr":$offset);
-  let assemblyFormat = "`<` $buffer `at` $offset `>`";
-}
-
-def Engine_VariantAttr : Engine_Attr<"Variant", "variant"> {
-  let summary = "One kernel of a launch: taken where all ranges hold; the first match wins";
-  let parameters = (ins "::mlir::FlatSymbolRefAttr":$kernel,
-                        OptionalArrayRefParameter<"::ingot::engine::RangeAttr">:$ranges,
-                        ArrayRefParameter<"::ingot::engine::ExprAttr">:$grid);
-  let assemblyFormat = [{
-    `<` $kernel (`where` `[` $ranges^ `]`)? `grid` `[` $grid `]` `>`
-  }];
-}
-
 // ---- Declarations of an engine ----------------------------------------------------------------
 
 def Engine_DimOp : Engine_Op<"dim", [Symbol]> {

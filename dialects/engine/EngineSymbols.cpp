@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Verifies that every name an engine operation gives stands for something of the right kind.
-#include "dialects/engine/EngineDialect.h"
+#include "dialects/engine/EngineOps.h"
 
 using namespace mlir;
 using namespace ingot::engine;

@@ -1,12 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 // Verifiers of rotary embedding, KV cache, attention and sampling.
-#include "dialects/llm/LlmDialect.h"
+#include "dialects/llm/LlmAttentionOps.h"
+
+#include "dialects/llm/LlmVerifiers.h"
+#include "mlir/IR/Builders.h"
+#include "mlir/IR/DialectImplementation.h"
 
 using namespace mlir;
 using namespace ingot;
 using namespace ingot::llm;
 
-static RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getType()); }
+#define GET_OP_CLASSES
+#include "dialects/llm/LlmAttentionOps.cpp.inc"
+
+void LlmDialect::addAttentionOps() {
+  addOperations<
+#define GET_OP_LIST
+#include "dialects/llm/LlmAttentionOps.cpp.inc"
+      >();
+}
 
 /// Frequencies of at most all pairs of a head.
 static LogicalResult verifyFrequencies(Operation *op, Value frequencies, int64_t headDim) {

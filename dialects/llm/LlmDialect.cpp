@@ -32,10 +32,11 @@ void LlmDialect::initialize() {
 #define GET_TYPEDEF_LIST
 #include "dialects/llm/LlmTypes.cpp.inc"
       >();
-  addOperations<
-#define GET_OP_LIST
-#include "dialects/llm/LlmOps.cpp.inc"
-      >();
+  addWeightOps();
+  addComputeOps();
+  addMatmulOps();
+  addAttentionOps();
+  addExpertOps();
 }
 
 //===- KvType -------------------------------------------------------------------------------===//

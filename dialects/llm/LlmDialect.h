@@ -1,11 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The llm dialect's classes.
+// The llm dialect, its attributes and types. Operations: one header per family, `Llm*Ops.h`.
 #pragma once
 
 #include "dialects/engine/EngineDialect.h"
-#include "mlir/Interfaces/ControlFlowInterfaces.h"
-#include "mlir/Interfaces/InferTypeOpInterface.h"
-
 #include <optional>
 #include <string>
 
@@ -28,9 +25,6 @@ inline constexpr int64_t kSuperColumns = 256;
 
 #define GET_TYPEDEF_CLASSES
 #include "dialects/llm/LlmTypes.h.inc"
-
-#define GET_OP_CLASSES
-#include "dialects/llm/LlmOps.h.inc"
 
 namespace ingot::llm {
 

@@ -22,6 +22,16 @@ def Llm_Dialect : Dialect {
   let useDefaultAttributePrinterParser = 1;
   let useDefaultTypePrinterParser = 1;
   let dependentDialects = ["::ingot::engine::EngineDialect"];
+  let extraClassDeclaration = [{
+  private:
+    // Each in the .cpp of its family, so that the dialect's own needs no operation.
+    void addWeightOps();
+    void addComputeOps();
+    void addMatmulOps();
+    void addAttentionOps();
+    void addExpertOps();
+  public:
+  }];
 }
 
 class Llm_Op<string mnemonic, list<Trait> traits = []> : Op<Llm_Dialect, mnemonic, traits>;

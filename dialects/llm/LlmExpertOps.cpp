@@ -1,15 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 // Verifiers of the operations of mixtures of experts.
-#include "dialects/llm/LlmDialect.h"
+#include "dialects/llm/LlmExpertOps.h"
+
+#include "dialects/llm/LlmVerifiers.h"
+#include "mlir/IR/Builders.h"
+#include "mlir/IR/DialectImplementation.h"
 
 using namespace mlir;
 using namespace ingot;
 using namespace ingot::llm;
 
-static RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getType()); }
+#define GET_OP_CLASSES
+#include "dialects/llm/LlmExpertOps.cpp.inc"
 
-static bool sameRows(RankedTensorType a, RankedTensorType b) {
-  return a.getShape().front() == b.getShape().front() && a.getEncoding() == b.getEncoding();
+void LlmDialect::addExpertOps() {
+  addOperations<
+#define GET_OP_LIST
+#include "dialects/llm/LlmExpertOps.cpp.inc"
+      >();
 }
 
 int64_t RouteOp::topK() { return rowsFor(typeOf(getWeights()), typeOf(getLogits())); }

@@ -1,12 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 // Verifiers of the weight operations.
+#include "dialects/llm/LlmWeightOps.h"
+
 #include "dialects/llm/LlmEncodings.h"
+#include "dialects/llm/LlmVerifiers.h"
+#include "mlir/IR/Builders.h"
+#include "mlir/IR/DialectImplementation.h"
 
 using namespace mlir;
 using namespace ingot;
 using namespace ingot::llm;
 
-static RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getType()); }
+#define GET_OP_CLASSES
+#include "dialects/llm/LlmWeightOps.cpp.inc"
+
+void LlmDialect::addWeightOps() {
+  addOperations<
+#define GET_OP_LIST
+#include "dialects/llm/LlmWeightOps.cpp.inc"
+      >();
+}
 
 LogicalResult WeightOp::verify() {
   if (getName().empty() || getFile().empty())

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // llm.attention over a cache of e4m3 gets the attribute `fp8`. That changes numbers, so the recipe
 // must ask for it: the module's attribute llm.fp8_attention.
+#include "dialects/llm/LlmAttentionOps.h"
 #include "passes/FusionReport.h"
 #include "passes/fuse/Passes.h"
 

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // matmul(x, dequantize(w)) and embed(ids, dequantize(w)) read the encoded weight themselves.
+#include "dialects/llm/LlmComputeOps.h"
+#include "dialects/llm/LlmMatmulOps.h"
+#include "dialects/llm/LlmWeightOps.h"
 #include "passes/FusionReport.h"
 #include "passes/fuse/Passes.h"
 

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // pointwise(matmul, weights...) becomes the product's epilogue: biases.
+#include "dialects/llm/LlmComputeOps.h"
+#include "dialects/llm/LlmMatmulOps.h"
 #include "passes/FusionReport.h"
 #include "passes/fuse/Passes.h"
 

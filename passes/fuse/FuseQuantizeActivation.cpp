@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // quantize_activation(rms_norm) becomes a norm with an 8-bit result.
+#include "dialects/llm/LlmComputeOps.h"
 #include "passes/FusionReport.h"
 #include "passes/fuse/Passes.h"
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // rms_norm(a + b) computes the sum itself and returns it beside the norm.
+#include "dialects/llm/LlmComputeOps.h"
 #include "passes/FusionReport.h"
 #include "passes/fuse/Passes.h"
 

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // rope(q), rope(k) and kv_append(k, v) of one q|k|v product become rope_append.
+#include "dialects/llm/LlmAttentionOps.h"
+#include "dialects/llm/LlmComputeOps.h"
 #include "passes/FusionReport.h"
 #include "passes/fuse/Passes.h"
 

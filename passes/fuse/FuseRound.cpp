@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // round(op) becomes op with a narrower result type: the store is the rounding point.
+#include "dialects/llm/LlmAttentionOps.h"
+#include "dialects/llm/LlmComputeOps.h"
+#include "dialects/llm/LlmExpertOps.h"
+#include "dialects/llm/LlmMatmulOps.h"
 #include "passes/FusionReport.h"
 #include "passes/fuse/Passes.h"
 

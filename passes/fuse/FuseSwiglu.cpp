@@ -2,6 +2,9 @@
 // pointwise(gate half, up half) of one product becomes its pair epilogue: the weight's rows, of
 // which the halves may be stacked or stored so, are interleaved so that both members of a pair
 // stand a fixed number of columns apart.
+#include "dialects/llm/LlmComputeOps.h"
+#include "dialects/llm/LlmMatmulOps.h"
+#include "dialects/llm/LlmWeightOps.h"
 #include "passes/FusionReport.h"
 #include "passes/fuse/Passes.h"
 

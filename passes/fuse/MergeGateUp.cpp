@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Finds two products of one input that meet in a point-wise operation (gate and up) and merges
 // them.
+#include "dialects/llm/LlmComputeOps.h"
+#include "dialects/llm/LlmMatmulOps.h"
 #include "passes/fuse/MergeProducts.h"
 
 namespace ingot {

@@ -2,6 +2,8 @@
 // Stacking the weights of products that read the same input.
 #include "passes/fuse/MergeProducts.h"
 
+#include "dialects/llm/LlmComputeOps.h"
+#include "dialects/llm/LlmMatmulOps.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/TypeUtilities.h"
 #include "passes/StackRows.h"

@@ -5,6 +5,10 @@
 #include "passes/FusionReport.h"
 #include "passes/fuse/Passes.h"
 
+namespace ingot::llm {
+class MatmulOp;
+} // namespace ingot::llm
+
 namespace ingot {
 
 /// Merges `products` (in column order; all of one input) at the place of the first in their block,

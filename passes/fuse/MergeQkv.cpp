@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Finds the q, k and v projections of each attention and merges them.
+#include "dialects/llm/LlmAttentionOps.h"
+#include "dialects/llm/LlmComputeOps.h"
+#include "dialects/llm/LlmMatmulOps.h"
 #include "passes/fuse/MergeProducts.h"
 
 namespace ingot {

@@ -2,7 +2,10 @@
 // One rule per kind of operation, the same for every target.
 #include "passes/plan/KernelFacts.h"
 
+#include "dialects/llm/LlmAttentionOps.h"
+#include "dialects/llm/LlmComputeOps.h"
 #include "dialects/llm/LlmDialect.h"
+#include "dialects/llm/LlmMatmulOps.h"
 #include "mlir/IR/Builders.h"
 #include "llvm/ADT/TypeSwitch.h"
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Arena offsets. Values that live at the same time get different places; the largest are placed
 // first, each at the lowest free offset (greedy by size, as in TFLite's memory planner).
+#include "dialects/engine/EngineOps.h"
 #include "passes/plan/Passes.h"
 
 #include "mlir/IR/Builders.h"

@@ -2,6 +2,7 @@
 // Every launch must have a kernel for every shape in the declared ranges: boxes of dims are cut
 // away by the kernels that cover them, and nothing may be left. (The runtime's own checker does the
 // same from the file alone.)
+#include "dialects/engine/EngineOps.h"
 #include "passes/plan/Passes.h"
 
 #include "mlir/IR/Builders.h"

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Programs become launches over buffers; kernels are asked from the target and shared when equal.
+#include "dialects/engine/EngineOps.h"
+#include "dialects/llm/LlmComputeOps.h"
+#include "dialects/llm/LlmWeightOps.h"
 #include "passes/FusionReport.h"
 #include "passes/plan/KernelFacts.h"
 #include "passes/plan/Passes.h"

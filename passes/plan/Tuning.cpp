@@ -2,7 +2,9 @@
 // Entries of a product become ranges of its rows.
 #include "passes/plan/Tuning.h"
 
+#include "dialects/engine/EngineOps.h"
 #include "dialects/llm/LlmDialect.h"
+#include "mlir/IR/Builders.h"
 #include "passes/plan/KernelFacts.h"
 
 using namespace mlir;

@@ -1,5 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Weight formats, rounding points of activations, and the type of the KV cache.
+#include "dialects/llm/LlmAttentionOps.h"
+#include "dialects/llm/LlmComputeOps.h"
+#include "dialects/llm/LlmExpertOps.h"
+#include "dialects/llm/LlmMatmulOps.h"
+#include "dialects/llm/LlmWeightOps.h"
 #include "passes/FusionReport.h"
 #include "passes/StackRows.h"
 #include "passes/quantize/Passes.h"

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Inserts llm.quantize_activation before products whose encoded weight goes with 8-bit inputs, with
 // scales found at run time, of rows or groups of their columns, or the checkpoint's.
+#include "dialects/llm/LlmComputeOps.h"
+#include "dialects/llm/LlmMatmulOps.h"
+#include "dialects/llm/LlmWeightOps.h"
 #include "passes/FusionReport.h"
 #include "passes/quantize/Passes.h"
 

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Gives every weight that a program reads the layout its target wants.
+#include "dialects/llm/LlmMatmulOps.h"
+#include "dialects/llm/LlmWeightOps.h"
 #include "passes/FusionReport.h"
 #include "passes/weights/Passes.h"
 

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // rms_norm(x) * g followed by products with f32 weights W: the products use W * g instead.
+#include "dialects/llm/LlmComputeOps.h"
+#include "dialects/llm/LlmMatmulOps.h"
+#include "dialects/llm/LlmWeightOps.h"
 #include "passes/FusionReport.h"
 #include "passes/weights/Passes.h"
 

@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Moves weight expressions into @weights and leaves named loads in the programs.
+#include "dialects/llm/LlmAttentionOps.h"
+#include "dialects/llm/LlmComputeOps.h"
+#include "dialects/llm/LlmMatmulOps.h"
+#include "dialects/llm/LlmWeightOps.h"
 #include "passes/FusionReport.h"
 #include "passes/weights/Passes.h"
 

@@ -2,8 +2,8 @@
 // The file is one safetensors file whose header the types determine.
 #include "tests/conformance/CaseModel.h"
 
-#include "dialects/engine/KernelProvider.h"
-#include "dialects/llm/LlmDialect.h"
+#include "dialects/engine/EngineOps.h"
+#include "dialects/llm/LlmWeightOps.h"
 #include "mlir/IR/Builders.h"
 #include "llvm/Support/JSON.h"
 

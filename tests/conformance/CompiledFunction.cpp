@@ -3,6 +3,7 @@
 #include "tests/conformance/CompiledFunction.h"
 
 #include "compiler/Pipeline.h"
+#include "dialects/engine/EngineOps.h"
 #include "dialects/llm/LlmDialect.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/Parser/Parser.h"

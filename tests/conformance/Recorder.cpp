@@ -4,6 +4,8 @@
 
 #include "codegen/cuda/CudaArchitecture.h"
 #include "dialects/engine/KernelProvider.h"
+#include "dialects/llm/LlmAttentionOps.h"
+#include "dialects/llm/LlmMatmulOps.h"
 #include "tests/conformance/Targets.h"
 #include "tests/gpu/LaunchRecord.h"
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Who may include whom: `runtime/schema` <- `runtime`, and MLIR <- `dialects` <- `passes` <-
-`codegen` <- `compiler`, read from the #include lines."""
+`codegen` <- `compiler`, read from the #include lines; and how many files an operation reaches."""
 import os
 import re
 
@@ -46,6 +46,11 @@ NAMED_EXCEPTIONS = [
 ]
 WITHOUT_MLIR = ("runtime", "compiler/checkpoint", "compiler/recipe", "compiler/tuning",
                 "codegen/native/kernels", "codegen/reference/kernels", "codegen/x86/kernels")
+
+# Sources that a change of one operation may rebuild, by what is generated of its family (decision
+# 0078).
+REACH = 30
+REACH_OF = {"dialects/engine/EngineOps": 45}
 
 
 def _within(path, folder):
@@ -102,4 +107,27 @@ def include_paths(tree):
                 yield f"{path}:{number}: no file {target} from the root of the repository"
 
 
-RULES = [("includes", includes), ("include-paths", include_paths)]
+def reach(tree):
+    """A family of operations is included, directly or not, by few sources."""
+    includers = {}
+    for path, text in tree.with_suffix(".h", ".cpp"):
+        for _, line in lines(text):
+            match = INCLUDE.match(line)
+            if match and match.group(1) == '"':
+                includers.setdefault(match.group(2), set()).add(path)
+    families = {family.group(1) for target in includers
+                if (family := re.fullmatch(r"(.*Ops)\.(h|cpp)\.inc", target))}
+    for family in sorted(families):
+        found, ahead = set(), [f"{family}.h.inc", f"{family}.cpp.inc"]
+        while ahead:
+            new = includers.get(ahead.pop(), set()) - found
+            found |= new
+            ahead += new
+        sources = sum(path.endswith(".cpp") for path in found)
+        cap = REACH_OF.get(family, REACH)
+        if sources > cap:
+            yield (f"{family}.h:1: {sources} sources include this, of at most {cap}: include "
+                   "attributes alone, or name the class, where that is enough")
+
+
+RULES = [("includes", includes), ("include-paths", include_paths), ("reach", reach)]

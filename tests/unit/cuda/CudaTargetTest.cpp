@@ -3,6 +3,7 @@
 #include "codegen/cuda/CudaTarget.h"
 #include "codegen/BuildCache.h"
 #include "codegen/cuda/Nvrtc.h"
+#include "dialects/engine/EngineOps.h"
 
 #include "mlir/IR/Verifier.h"
 #include "mlir/Parser/Parser.h"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Predicted and least times of kernels, against the sums that they are made of.
 #include "codegen/cuda/LaunchCost.h"
+#include "dialects/engine/EngineOps.h"
 
 #include "mlir/Parser/Parser.h"
 

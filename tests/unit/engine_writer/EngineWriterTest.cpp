@@ -2,6 +2,7 @@
 // EngineWriter and EngineReader: whole files, the runtime's verdict on them, and hostile metadata.
 #include "compiler/EngineWriter.h"
 #include "compiler/EngineReader.h"
+#include "dialects/engine/EngineOps.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"

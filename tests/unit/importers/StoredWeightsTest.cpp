@@ -5,6 +5,7 @@
 #include "compiler/WeightStreamer.h"
 #include "compiler/checkpoint/GgmlBlocks.h"
 #include "compiler/importers/Importer.h"
+#include "dialects/llm/LlmWeightOps.h"
 #include "passes/FusionReport.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"

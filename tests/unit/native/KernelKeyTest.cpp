@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // kernelKey: everything that the code follows from changes it, and nothing else does.
 #include "codegen/native/KernelKey.h"
+#include "dialects/engine/EngineOps.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Parser/Parser.h"

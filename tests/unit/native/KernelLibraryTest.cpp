@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // compileKernels: what a template is held to before it becomes code.
 #include "codegen/native/KernelLibrary.h"
+#include "dialects/engine/EngineOps.h"
 
 #include "mlir/Parser/Parser.h"
 #include <gmock/gmock.h>

@@ -4,6 +4,7 @@
 
 #include "compiler/checkpoint/GgmlBlocks.h"
 #include "dialects/llm/LlmDialect.h"
+#include "dialects/llm/LlmWeightOps.h"
 
 #include "llvm/ADT/APFloat.h"
 

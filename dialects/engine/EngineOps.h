@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+// The classes of the engine dialect's operations. What needs attributes alone includes
+// EngineDialect.h.
+#pragma once
+
+#include "dialects/engine/EngineDialect.h"
+#include "mlir/Bytecode/BytecodeOpInterface.h"
+#include "mlir/IR/OpDefinition.h"
+#include "mlir/IR/OpImplementation.h"
+#include "mlir/IR/RegionKindInterface.h"
+#include "mlir/IR/SymbolTable.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+
+#define GET_OP_CLASSES
+#include "dialects/engine/EngineOps.h.inc"

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+// Products of activations and weights.
+#ifndef INGOT_DIALECTS_LLM_LLMMATMULOPS_TD
+#define INGOT_DIALECTS_LLM_LLMMATMULOPS_TD
+
+include "dialects/llm/LlmTypes.td"
+
+def Llm_MatmulOp : Llm_Op<"matmul", [Pure, IsolatedFromAbove, AttrSizedOperandSegments]> {
+  let summary = "result[t,n] = epilogue(sum over k of input[t,k] * weight[n,k])";
+  let description = [{
+    Floats: the weight's f32 value times the input's, summed in f32 over segments of 512 columns of
+    k, each segment in order of k, then the segments in order. Of a bf16 input and a bf16 weight a
+    target may sum as its dot products do: the two columns of each pair in the other order, or the
+    even and the odd columns of each 32 apart. i8 input with an integer weight, or
+    with places in a code book of integers of at most 8 bits: exact integer sums per weight group
+    (per row without groups), each times its scale, and where there are offsets the exact sum of the
+    group's inputs times the offset, added in f32 in order of the groups by fused multiply-adds.
+    Where scales are codes of blocks and the input has one scale for a row, a target may also sum
+    exactly over a block the products of inputs, weights and codes, and of inputs and codes of
+    offsets, which then are groups with the supers as their scale and offset. Of a float input a
+    target may also sum, group by group or in equal parts of a long group, the products with what
+    the scales multiply, and then scale the sums; an offset is added times the sum of inputs. These
+    sums, and those with a bf16 weight, may take the input as parts of bf16 that add up to it, and
+    the even and the odd columns of each 32 apart.
+    With `input_scales` ([T], one per row) the sum is multiplied by the row's scale last, before the
+    epilogue. An i8 input may have one for each group of K / G columns ([T, G]), where groups of
+    input or weight are multiples of the other's: exact sums are those of the narrower ones. Each
+    is multiplied by the weight's scale, the sum of its inputs times the offset joins it by a fused
+    multiply-add, and the product of that and the input's scale joins the total by another.
+
+    The epilogue region gets the sum as f32 (with `pair_offset` = p two sums: columns c and c + p,
+    where c runs over the even blocks of p columns, so the result has half the columns), then one
+    f32 per epilogue operand: operands of shape [T, N'] by row and column, [N'] by column, [T] or
+    [T, 1] by row. It yields one f32, rounded to the result's element type. No region: identity.
+    A weight may have more rows than the result needs (padding); the surplus is not stored.
+
+    With `groups` (order and starts, as llm.group_rows makes them) the weight is a stack of E
+    experts' weights, and row r of the result is the product with that of the expert e whose rows,
+    order[starts[e]] to order[starts[e + 1] - 1], it is among. An input with a row for k rows of the
+    result is read k times: row r reads row r / k. There is no padding then.
+
+    ```mlir
+    %y = llm.matmul %x, %w with(%b : tensor<768xf32>)
+        : tensor<?x256xf32, "T">, tensor<768x256xbf16> -> tensor<?x768xf32, "T"> {
+    ^bb0(%sum: f32, %bias: f32):
+      %0 = arith.addf %sum, %bias : f32
+      llm.yield %0 : f32
+    }
+    ```
+  }];
+  let arguments = (ins Llm_MatmulInput:$input, Llm_WeightTensor:$weight,
+                       Optional<AnyRankedTensor>:$input_scales,
+                       Optional<Llm_WeightTensor>:$scales, Optional<Llm_WeightTensor>:$zeros,
+                       Optional<Llm_WeightTensor>:$supers,
+                       Variadic<AnyRankedTensor>:$epilogue_operands,
+                       Optional<Llm_IndexTensor>:$order, Optional<Llm_IndexTensor>:$starts,
+                       OptionalAttr<Llm_EncodingAttr>:$encoding,
+                       OptionalAttr<I64Attr>:$pair_offset);
+  let results = (outs Llm_Activation:$result);
+  let regions = (region AnyRegion:$epilogue);
+  let assemblyFormat = [{
+    $input `,` $weight (`input_scales` `(` $input_scales^ `:` type($input_scales) `)`)?
+    (`scales` `(` $scales^ `:` type($scales) `)`)?
+    (`zeros` `(` $zeros^ `:` type($zeros) `)`)?
+    (`supers` `(` $supers^ `:` type($supers) `)`)? custom<Encoding>($encoding)
+    (`pair_offset` $pair_offset^)?
+    (`with` `(` $epilogue_operands^ `:` type($epilogue_operands) `)`)?
+    (`groups` `(` $order^ `,` $starts `:` type($order) `,` type($starts) `)`)?
+    attr-dict `:` type($input) `,` type($weight) `->` type($result) ($epilogue^)?
+  }];
+  let extraClassDeclaration = [{
+    /// Weights that are stacked: experts with groups, 1 without.
+    int64_t experts();
+    /// Rows of the weight that belong to one of them.
+    int64_t expertRows();
+  }];
+  let hasVerifier = 1;
+  let hasRegionVerifier = 1;
+}
+
+#endif

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the families' verifiers and text forms have in common.
+#include "dialects/llm/LlmVerifiers.h"
+
+#include "dialects/llm/LlmComputeOps.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+
+using namespace mlir;
+using namespace ingot;
+using namespace ingot::llm;
+
+ParseResult llm::parseEncoding(OpAsmParser &parser, EncodingAttr &encoding) {
+  SMLoc location = parser.getCurrentLocation();
+  if (failed(parser.parseOptionalLess())) {
+    Attribute alias;
+    OptionalParseResult found = parser.parseOptionalAttribute(alias);
+    if (!found.has_value())
+      return success();
+    encoding = dyn_cast_or_null<EncodingAttr>(alias);
+    return encoding ? success() : parser.emitError(location, "expected an encoding");
+  }
+  std::string kind;
+  int64_t group = 0;
+  StringRef zeroPoints;
+  if (parser.parseString(&kind) || parser.parseComma() || parser.parseKeyword("group") ||
+      parser.parseEqual() || parser.parseInteger(group) || parser.parseComma() ||
+      parser.parseKeyword("zero_points") || parser.parseEqual() || parser.parseKeyword(&zeroPoints))
+    return failure();
+  FailureOr<ScaleForm> scales = ScaleForm::Plain;
+  if (succeeded(parser.parseOptionalComma())) {
+    if (parser.parseKeyword("scales") || parser.parseEqual())
+      return failure();
+    scales = parseScaleForm(parser);
+  }
+  if (failed(scales) || parser.parseGreater())
+    return failure();
+  if (zeroPoints != "true" && zeroPoints != "false")
+    return parser.emitError(location, "zero_points must be true or false");
+  encoding =
+      EncodingAttr::getChecked([&] { return parser.emitError(location); }, parser.getContext(),
+                               StringRef(kind), group, zeroPoints == "true", *scales);
+  return success(encoding != nullptr);
+}
+
+void llm::printEncoding(OpAsmPrinter &printer, Operation *, EncodingAttr encoding) {
+  if (encoding)
+    printer.printStrippedAttrOrType(encoding);
+}
+
+LogicalResult llm::verifyInputScales(Operation *op, Value values, Value scales) {
+  RankedTensorType type = typeOf(scales);
+  if (type.getRank() > 2 || !sameRows(type, typeOf(values)))
+    return op->emitOpError() << "needs one scale per row";
+  int64_t each = columnsOf(scales);
+  if (each < 1 || columnsOf(values) % each != 0)
+    return op->emitOpError() << "columns must be whole groups of equal size";
+  if (type.getRank() == 2 && !typeOf(values).getElementType().isInteger(8))
+    return op->emitOpError() << "only integers are scaled by groups";
+  return success();
+}
+
+LogicalResult llm::verifyScalarOperands(Operation *op, OperandRange operands,
+                                        RankedTensorType result) {
+  for (Value operand : operands) {
+    RankedTensorType type = typeOf(operand);
+    bool full = type.getRank() == 2 && sameRows(type, result) &&
+                columnsOf(operand) == result.getShape().back();
+    bool column = type.hasStaticShape() && type.getNumElements() == result.getShape().back();
+    bool row = sameRows(type, result) && columnsOf(operand) == 1;
+    if (!full && !column && !row)
+      return op->emitOpError() << "operand " << type << " does not fit result " << result;
+  }
+  return success();
+}
+
+LogicalResult llm::verifyScalarRegion(Operation *op, Region &region, size_t arguments) {
+  Block &block = region.front();
+  if (block.getNumArguments() != arguments)
+    return op->emitOpError() << "region must take " << arguments << " values";
+  for (BlockArgument argument : block.getArguments())
+    if (!argument.getType().isF32())
+      return op->emitOpError() << "region arguments must be f32";
+  if (block.empty() || !isa<YieldOp>(block.back()))
+    return op->emitOpError() << "region must end in llm.yield";
+  for (Operation &inner : block.without_terminator())
+    if (!isa<arith::AddFOp, arith::SubFOp, arith::MulFOp, arith::DivFOp, arith::NegFOp,
+             arith::MaximumFOp, arith::MinimumFOp, arith::MaxNumFOp, arith::MinNumFOp,
+             arith::CmpFOp, arith::SelectOp, arith::ExtFOp, arith::TruncFOp, arith::ConstantOp,
+             math::ExpOp, math::TanhOp, math::RsqrtOp, math::SqrtOp, math::AbsFOp>(inner))
+      return inner.emitOpError() << "is not allowed in a scalar region";
+  return success();
+}
