@@ -3,16 +3,15 @@
 #pragma once
 
 #include "compiler/Build.h"
-
-#include <CLI/CLI.hpp>
+#include "runtime/tools/CommandLine.h"
 
 namespace ingot::compiler {
 
 /// Adds the options of a build, except the output, to `app`; parsing fills `options`.
-void addBuildArguments(CLI::App &app, BuildOptions &options);
+void addBuildArguments(runtime::CommandLine &app, BuildOptions &options);
 
 /// Parses; nothing when the command may go on, else the exit status (2 for a wrong option, with
 /// code INGOT-E2103 on stderr).
-std::optional<int> parseArguments(CLI::App &app, int argc, char **argv);
+std::optional<int> parseArguments(runtime::CommandLine &app, int argc, char **argv);
 
 } // namespace ingot::compiler
