@@ -61,7 +61,8 @@ function(ingot_compiler_library name)
   target_precompile_headers(${name} REUSE_FROM IngotMlirHeaders)
 endfunction()
 
-# ingot_unit_test(name a_test.cpp LINK lib ...): one GoogleTest program under tests/unit.
+# ingot_unit_test(name a_test.cpp LINK lib ...): one GoogleTest program. The target `unit_tests`
+# builds all of them and what they start.
 function(ingot_unit_test name)
   if(NOT TARGET IngotTestHeaders)
     ingot_parsed_headers(IngotTestHeaders LINK GTest::gmock
@@ -76,4 +77,8 @@ function(ingot_unit_test name)
     INGOT_SOURCE_DIR="${CMAKE_SOURCE_DIR}" INGOT_SHARED_DIR="${CMAKE_SOURCE_DIR}/../shared")
   add_test(NAME ${name} COMMAND ${name})
   set_tests_properties(${name} PROPERTIES LABELS unit)
+  if(NOT TARGET unit_tests)
+    add_custom_target(unit_tests)
+  endif()
+  add_dependencies(unit_tests ${name})
 endfunction()
