@@ -16,6 +16,14 @@ if(INGOT_FUZZ)
   target_link_options(IngotFlags INTERFACE -fsanitize=fuzzer-no-link)
 endif()
 
+# ingot_quick_to_compile(Name): under the sanitizers this target is not optimised; for what is dear
+# to compile and takes next to no time to run (decision 0079).
+function(ingot_quick_to_compile name)
+  if(INGOT_SANITIZE)
+    target_compile_options(${name} PRIVATE -O0)
+  endif()
+endfunction()
+
 # ingot_library(Name SOURCES a.cpp ... LINK lib ...): a static library with the project's flags.
 function(ingot_library name)
   cmake_parse_arguments(ARG "" "" "SOURCES;LINK;DEPENDS" ${ARGN})
@@ -68,9 +76,11 @@ function(ingot_unit_test name)
     ingot_parsed_headers(IngotTestHeaders LINK GTest::gmock
       HEADERS <gmock/gmock.h> <gtest/gtest.h> <nlohmann/json.hpp> <filesystem> <map> <random>
         <string> <vector>)
+    ingot_quick_to_compile(IngotTestHeaders)
   endif()
   cmake_parse_arguments(ARG "" "" "SOURCES;LINK" ${ARGN})
   add_executable(${name} ${ARG_SOURCES} ${ARG_UNPARSED_ARGUMENTS})
+  ingot_quick_to_compile(${name})
   target_precompile_headers(${name} REUSE_FROM IngotTestHeaders)
   target_link_libraries(${name} PRIVATE IngotFlags ${ARG_LINK} GTest::gtest_main GTest::gmock)
   target_compile_definitions(${name} PRIVATE
