@@ -16,6 +16,14 @@ if(INGOT_FUZZ)
   target_link_options(IngotFlags INTERFACE -fsanitize=fuzzer-no-link)
 endif()
 
+# ingot_quick_to_compile(Name): under the sanitizers this target is not optimised; for what is dear
+# to compile and takes next to no time to run (decision 0079).
+function(ingot_quick_to_compile name)
+  if(INGOT_SANITIZE)
+    target_compile_options(${name} PRIVATE -O0)
+  endif()
+endfunction()
+
 # ingot_library(Name SOURCES a.cpp ... LINK lib ...): a static library with the project's flags.
 function(ingot_library name)
   cmake_parse_arguments(ARG "" "" "SOURCES;LINK;DEPENDS" ${ARGN})
@@ -61,19 +69,26 @@ function(ingot_compiler_library name)
   target_precompile_headers(${name} REUSE_FROM IngotMlirHeaders)
 endfunction()
 
-# ingot_unit_test(name a_test.cpp LINK lib ...): one GoogleTest program under tests/unit.
+# ingot_unit_test(name a_test.cpp LINK lib ...): one GoogleTest program. The target `unit_tests`
+# builds all of them and what they start.
 function(ingot_unit_test name)
   if(NOT TARGET IngotTestHeaders)
     ingot_parsed_headers(IngotTestHeaders LINK GTest::gmock
       HEADERS <gmock/gmock.h> <gtest/gtest.h> <nlohmann/json.hpp> <filesystem> <map> <random>
         <string> <vector>)
+    ingot_quick_to_compile(IngotTestHeaders)
   endif()
   cmake_parse_arguments(ARG "" "" "SOURCES;LINK" ${ARGN})
   add_executable(${name} ${ARG_SOURCES} ${ARG_UNPARSED_ARGUMENTS})
+  ingot_quick_to_compile(${name})
   target_precompile_headers(${name} REUSE_FROM IngotTestHeaders)
   target_link_libraries(${name} PRIVATE IngotFlags ${ARG_LINK} GTest::gtest_main GTest::gmock)
   target_compile_definitions(${name} PRIVATE
     INGOT_SOURCE_DIR="${CMAKE_SOURCE_DIR}" INGOT_SHARED_DIR="${CMAKE_SOURCE_DIR}/../shared")
   add_test(NAME ${name} COMMAND ${name})
   set_tests_properties(${name} PROPERTIES LABELS unit)
+  if(NOT TARGET unit_tests)
+    add_custom_target(unit_tests)
+  endif()
+  add_dependencies(unit_tests ${name})
 endfunction()

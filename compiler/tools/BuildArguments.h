@@ -4,16 +4,15 @@
 
 #include "codegen/BuildCache.h"
 #include "compiler/Build.h"
-
-#include <CLI/CLI.hpp>
+#include "runtime/tools/CommandLine.h"
 
 namespace ingot::compiler {
 
 /// Adds the options of a build, except the output, to `app`; parsing fills `options`.
-void addBuildArguments(CLI::App &app, BuildOptions &options);
+void addBuildArguments(runtime::CommandLine &app, BuildOptions &options);
 
 /// Adds the options that say where compiled kernels are kept; for the commands that compile.
-void addCacheArguments(CLI::App &app, codegen::BuildCache::Choice &choice);
+void addCacheArguments(runtime::CommandLine &app, codegen::BuildCache::Choice &choice);
 
 /// Opens what is chosen and lets `options` use it; null where there is to be none. A default folder
 /// that is refused is a warning.
@@ -22,6 +21,6 @@ openCache(const codegen::BuildCache::Choice &choice, BuildOptions &options, Prog
 
 /// Parses; nothing when the command may go on, else the exit status (2 for a wrong option, with
 /// code INGOT-E2103 on stderr).
-std::optional<int> parseArguments(CLI::App &app, int argc, char **argv);
+std::optional<int> parseArguments(runtime::CommandLine &app, int argc, char **argv);
 
 } // namespace ingot::compiler

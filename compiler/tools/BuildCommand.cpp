@@ -21,19 +21,18 @@ static constexpr char kExamples[] =
     "  ingot build my-model -o my-model.ingot --cache /fast/disk/kernels --cache-limit 8GiB\n";
 
 int compiler::runBuild(int argc, char **argv) {
-  CLI::App app("Compiles a checkpoint to one engine file.", argv[0]);
-  app.footer(kExamples);
+  runtime::CommandLine app("Compiles a checkpoint to one engine file.", argv[0], kExamples);
   BuildOptions options;
   std::filesystem::path reportPath;
   bool jsonEvents = false;
   codegen::BuildCache::Choice choice;
   addBuildArguments(app, options);
   addCacheArguments(app, choice);
-  app.add_option("-o,--output", options.output, "the engine file to write")->required();
-  app.add_option("--report", reportPath, "write what was done, and why not, to this JSON file");
-  app.add_option("--dump-stage", options.dumpStage, "print the IR after this stage to stdout")
-      ->check(CLI::IsMember(stageNames()));
-  app.add_flag("--json-events", jsonEvents, "progress as one JSON object per line, for CI");
+  app.addOption("-o,--output", options.output, "the engine file to write").required();
+  app.addOption("--report", reportPath, "write what was done, and why not, to this JSON file");
+  app.addOption("--dump-stage", options.dumpStage, "print the IR after this stage to stdout")
+      .oneOf(stageNames());
+  app.addFlag("--json-events", jsonEvents, "progress as one JSON object per line, for CI");
   if (auto status = parseArguments(app, argc, argv))
     return *status;
 

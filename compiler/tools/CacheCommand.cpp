@@ -56,18 +56,15 @@ static void clear(codegen::BuildCache &cache) {
 }
 
 int compiler::runCache(int argc, char **argv) {
-  CLI::App app("Lists or removes the compiled kernels that builds have kept.", argv[0]);
-  app.footer(kExamples);
-  app.require_subcommand(1);
-  std::string folder;
-  CLI::App *clearing = nullptr;
-  for (auto [name, what] : {std::pair("list", "what is kept: per kind entries, size and last use"),
-                            std::pair("clear", "remove every entry")}) {
-    clearing = app.add_subcommand(name, what);
-    clearing->footer(kExamples);
-    clearing->add_option("--cache", folder,
-                         "the folder (default: ingot in $XDG_CACHE_HOME or in ~/.cache)");
-  }
+  runtime::CommandLine app("Lists or removes the compiled kernels that builds have kept.", argv[0],
+                           kExamples);
+  std::string folder, action;
+  app.addOption(
+         "ACTION", action,
+         "list: what is kept, per kind entries, size and last use; clear: remove every entry")
+      .required()
+      .oneOf({"list", "clear"});
+  app.addOption("--cache", folder, "the folder (default: ingot in $XDG_CACHE_HOME or in ~/.cache)");
   if (auto status = parseArguments(app, argc, argv))
     return *status;
   if (folder.empty())
@@ -86,7 +83,7 @@ int compiler::runCache(int argc, char **argv) {
     fprintf(stderr, "error: %s\n", llvm::toString(cache.takeError()).c_str());
     return 1;
   }
-  if (clearing->parsed())
+  if (action == "clear")
     clear(**cache);
   else
     list(**cache);

@@ -36,11 +36,10 @@ static void printTable(const FormatTable &table) {
 }
 
 int compiler::runFormats(int argc, char **argv) {
-  CLI::App app("Tells, in Markdown, how stored formats are read and which kernels they have.",
-               argv[0]);
+  runtime::CommandLine app(
+      "Tells, in Markdown, how stored formats are read and which kernels they have.", argv[0]);
   std::vector<std::string> names = {"reference", "x86-64-v3", "sm_90a"};
-  app.add_option("--target", names, "a target to ask; may be given several times")
-      ->capture_default_str();
+  app.addOption("--target", names, "a target to ask; may be given several times").showDefault();
   if (auto status = parseArguments(app, argc, argv))
     return *status;
   mlir::MLIRContext context(mlir::MLIRContext::Threading::DISABLED);

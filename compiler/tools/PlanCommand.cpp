@@ -26,14 +26,12 @@ static bool namesCheckpoint(int argc, char **argv) {
 int compiler::runPlan(int argc, char **argv) {
   if (!namesCheckpoint(argc, argv))
     return runtime::runPlan(argc, argv);
-  CLI::App app("Tells which batch and context fit in memory.", argv[0]);
-  app.footer(kExamples);
+  runtime::CommandLine app("Tells which batch and context fit in memory.", argv[0], kExamples);
   BuildOptions options;
   runtime::PlanArguments arguments;
   addBuildArguments(app, options);
-  app.add_option("--memory", arguments.memory, "bytes for everything, such as 16GiB")
-      ->transform(CLI::AsSizeValue(false));
-  app.add_flag("--json", arguments.json, "JSON instead of tables");
+  app.addOption("--memory", arguments.memory, "bytes for everything, such as 16GiB").bytes();
+  app.addFlag("--json", arguments.json, "JSON instead of tables");
   if (auto status = parseArguments(app, argc, argv))
     return *status;
   Progress progress(ProgressStyle::Silent);

@@ -181,20 +181,19 @@ Outcome checkNumerics(mlir::MLIRContext &context, const std::filesystem::path &e
 } // namespace
 
 int compiler::runVerify(int argc, char **argv) {
-  CLI::App app("Checks an engine file.", argv[0]);
-  app.footer(kExamples);
+  runtime::CommandLine app("Checks an engine file.", argv[0], kExamples);
   std::filesystem::path engine, rebuild, numerics, lora;
   runtime::VerifyArguments arguments;
-  app.add_option("ENGINE", engine, "engine file")->required();
-  app.add_flag("--weights", arguments.weights, "compare the digests of all weights too");
-  app.add_option("--require-digest", arguments.requireDigest,
-                 "SHA-256 that the file's metadata must have");
-  app.add_option("--rebuild", rebuild,
-                 "make the engine again from this model, without any cache, and compare bytes");
-  app.add_option("--numerics", numerics,
-                 "compare every segment and the logits with the reference target's, built from "
-                 "this model");
-  app.add_option("--lora", lora, "folder of the adapter that was merged into the model");
+  app.addOption("ENGINE", engine, "engine file").required();
+  app.addFlag("--weights", arguments.weights, "compare the digests of all weights too");
+  app.addOption("--require-digest", arguments.requireDigest,
+                "SHA-256 that the file's metadata must have");
+  app.addOption("--rebuild", rebuild,
+                "make the engine again from this model, without any cache, and compare bytes");
+  app.addOption("--numerics", numerics,
+                "compare every segment and the logits with the reference target's, built from "
+                "this model");
+  app.addOption("--lora", lora, "folder of the adapter that was merged into the model");
   codegen::BuildCache::Choice choice;
   addCacheArguments(app, choice);
   if (auto status = parseArguments(app, argc, argv))

@@ -330,61 +330,61 @@ nlohmann::json jsonOf(const BenchOptions &options, const Bench &bench) {
   return out;
 }
 
-void addOptions(CLI::App &app, BenchOptions &options) {
-  app.add_option("engine", options.engine, "engine file")->required();
-  app.add_option("-p,--prompt-tokens", options.promptTokens, "tokens of each prompt; 0: no prompts")
-      ->check(CLI::NonNegativeNumber)
-      ->capture_default_str();
-  app.add_option("-n,--generated-tokens", options.generatedTokens,
-                 "tokens generated in each sequence; 0: none")
-      ->check(CLI::NonNegativeNumber)
-      ->capture_default_str();
-  app.add_option("--depth", options.depth, "tokens in the context before generation starts")
-      ->check(CLI::PositiveNumber)
-      ->capture_default_str();
-  app.add_option("--batch", options.batches, "sequences at once; a list, as in 1,4,8,32")
-      ->delimiter(',')
-      ->check(CLI::PositiveNumber);
-  app.add_option("--threads", options.threads, "threads; a list; default: as many as CPUs to use")
-      ->delimiter(',')
-      ->check(CLI::PositiveNumber);
-  app.add_option("-r,--repeats", options.repeats, "measurements of each figure")
-      ->check(CLI::PositiveNumber)
-      ->capture_default_str();
-  app.add_option("--warm-ups", options.warmUps, "repeats beforehand that do not count; 0: none")
-      ->check(CLI::NonNegativeNumber)
-      ->capture_default_str();
-  app.add_option("--probe", options.probeBytes,
-                 "bytes of the bandwidth probe, more than the caches hold; 0: no probe; "
-                 "default: 1GiB")
-      ->transform(CLI::AsSizeValue(false));
-  app.add_flag("--json", options.json, "print JSON");
-  app.add_option("--lines", options.lines,
-                 "file that every result is appended to as a line of JSON as soon as it is there");
-  CLI::Option *kernels = app.add_flag("--kernels", options.kernels,
+void addOptions(CommandLine &app, BenchOptions &options) {
+  app.addOption("engine", options.engine, "engine file").required();
+  app.addOption("-p,--prompt-tokens", options.promptTokens, "tokens of each prompt; 0: no prompts")
+      .notNegative()
+      .showDefault();
+  app.addOption("-n,--generated-tokens", options.generatedTokens,
+                "tokens generated in each sequence; 0: none")
+      .notNegative()
+      .showDefault();
+  app.addOption("--depth", options.depth, "tokens in the context before generation starts")
+      .positive()
+      .showDefault();
+  app.addOption("--batch", options.batches, "sequences at once; a list, as in 1,4,8,32")
+      .separatedBy(',')
+      .positive();
+  app.addOption("--threads", options.threads, "threads; a list; default: as many as CPUs to use")
+      .separatedBy(',')
+      .positive();
+  app.addOption("-r,--repeats", options.repeats, "measurements of each figure")
+      .positive()
+      .showDefault();
+  app.addOption("--warm-ups", options.warmUps, "repeats beforehand that do not count; 0: none")
+      .notNegative()
+      .showDefault();
+  app.addOption("--probe", options.probeBytes,
+                "bytes of the bandwidth probe, more than the caches hold; 0: no probe; "
+                "default: 1GiB")
+      .bytes();
+  app.addFlag("--json", options.json, "print JSON");
+  app.addOption("--lines", options.lines,
+                "file that every result is appended to as a line of JSON as soon as it is there");
+  CommandOption kernels = app.addFlag("--kernels", options.kernels,
                                       "time every kernel of a step alone, beside the whole step; "
                                       "prompts and generation too where an option of theirs is "
                                       "given, in the same load");
-  app.add_option("--tokens", options.tokens,
-                 "tokens of the steps of --kernels; a list; up to the most sequences of a step "
-                 "each is of a sequence of its own, beyond all are of one; default: 1,10,64,512")
-      ->delimiter(',')
-      ->check(CLI::PositiveNumber)
-      ->needs(kernels);
-  app.add_option("--context", options.context,
-                 "positions of every sequence of --kernels; default: 1024, or the engine's most")
-      ->check(CLI::PositiveNumber)
-      ->needs(kernels);
+  app.addOption("--tokens", options.tokens,
+                "tokens of the steps of --kernels; a list; up to the most sequences of a step "
+                "each is of a sequence of its own, beyond all are of one; default: 1,10,64,512")
+      .separatedBy(',')
+      .positive()
+      .needs(kernels);
+  app.addOption("--context", options.context,
+                "positions of every sequence of --kernels; default: 1024, or the engine's most")
+      .positive()
+      .needs(kernels);
   addMemoryOptions(app, options.session.memory);
   addGpuOptions(app, options.session.device);
   addTargetOption(app, options.session.target);
 }
 
 /// Whether an option about prompts or generation is given.
-bool asksForServing(const CLI::App &app) {
+bool asksForServing(const CommandLine &app) {
   for (const char *name :
        {"--prompt-tokens", "--generated-tokens", "--depth", "--batch", "--warm-ups"})
-    if (app.get_option(name)->count() > 0)
+    if (app.count(name) > 0)
       return true;
   return false;
 }
@@ -392,15 +392,16 @@ bool asksForServing(const CLI::App &app) {
 } // namespace
 
 int runBench(int argc, char **argv) {
-  CLI::App app("Measures an engine on this machine: prompt and generation tokens/s, load time, and "
-               "how much of the\nmemory's bandwidth generation uses; or every kernel of a step "
-               "alone.\n\nexamples:\n"
-               "  bench model.ingot\n"
-               "  bench model.ingot -p 512 -n 128 --batch 1,4,8,32 --threads 4,8 --json\n"
-               "  bench model.ingot -p 0 -n 16 --batch 10 --depth 1024 -r 1 --warm-ups 0\n"
-               "  bench model.ingot --kernels --tokens 1,10,64,512 --context 1024\n"
-               "  bench model.ingot --kernels --batch 10 -p 0 -n 32 --lines results.jsonl",
-               argv[0]);
+  CommandLine app(
+      "Measures an engine on this machine: prompt and generation tokens/s, load time, and "
+      "how much of the\nmemory's bandwidth generation uses; or every kernel of a step "
+      "alone.\n\nexamples:\n"
+      "  bench model.ingot\n"
+      "  bench model.ingot -p 512 -n 128 --batch 1,4,8,32 --threads 4,8 --json\n"
+      "  bench model.ingot -p 0 -n 16 --batch 10 --depth 1024 -r 1 --warm-ups 0\n"
+      "  bench model.ingot --kernels --tokens 1,10,64,512 --context 1024\n"
+      "  bench model.ingot --kernels --batch 10 -p 0 -n 32 --lines results.jsonl",
+      argv[0]);
   BenchOptions options;
   addOptions(app, options);
   int exitStatus = 0;

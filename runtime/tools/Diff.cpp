@@ -231,16 +231,17 @@ std::vector<Change> findChanges(const EngineFile &before, const EngineFile &afte
 } // namespace
 
 int runDiff(int argc, char **argv) {
-  CLI::App app("Compares two engines by what they say and by their digests; the data of weights is "
-               "not read.\nExit status: 0 equal, 1 different, 2 an error.\n\nexamples:\n"
-               "  diff old.ingot new.ingot\n"
-               "  diff old.ingot new.ingot --json | jq '.changes[].category'",
-               argv[0]);
+  CommandLine app(
+      "Compares two engines by what they say and by their digests; the data of weights is "
+      "not read.\nExit status: 0 equal, 1 different, 2 an error.\n\nexamples:\n"
+      "  diff old.ingot new.ingot\n"
+      "  diff old.ingot new.ingot --json | jq '.changes[].category'",
+      argv[0]);
   std::string paths[2];
   bool asJson = false;
-  app.add_option("before", paths[0], "engine file")->required();
-  app.add_option("after", paths[1], "engine file")->required();
-  app.add_flag("--json", asJson, "print JSON");
+  app.addOption("before", paths[0], "engine file").required();
+  app.addOption("after", paths[1], "engine file").required();
+  app.addFlag("--json", asJson, "print JSON");
   int exitStatus = 0;
   if (!parseArguments(app, argc, argv, exitStatus))
     return exitStatus;

@@ -173,33 +173,35 @@ Status evaluate(EvalOptions &options) {
 } // namespace
 
 int runEval(int argc, char **argv) {
-  CLI::App app(std::string("Measures the perplexity of a text.\n\n") + windowing +
-                   "\n\nexamples:\n"
-                   "  eval model.ingot --text wiki.test.raw\n"
-                   "  eval model.ingot --text wiki.test.raw --scoring second-half "
-                   "--bos-each-window",
-               argv[0]);
+  CommandLine app(std::string("Measures the perplexity of a text.\n\n") + windowing +
+                      "\n\nexamples:\n"
+                      "  eval model.ingot --text wiki.test.raw\n"
+                      "  eval model.ingot --text wiki.test.raw --scoring second-half "
+                      "--bos-each-window",
+                  argv[0]);
   EvalOptions options;
-  app.add_option("engine", options.engine, "engine file")->required();
-  app.add_option("--text", options.text, "UTF-8 text to score")->required();
-  app.add_option("--window", options.window, "tokens of a window")
-      ->check(CLI::Range(size_t(2), size_t(1) << 31))
-      ->capture_default_str();
-  app.add_option("--scoring", options.scoring, "all or second-half; default: all")
-      ->transform(CLI::Transformer(std::map<std::string, Scoring>{
-          {"all", Scoring::All}, {"second-half", Scoring::SecondHalf}}))
-      ->type_name("RULE");
-  app.add_flag("--bos-each-window", options.bosEachWindow, "begin each window with BOS");
-  app.add_option("--max-tokens", options.maxTokens, "score only so many tokens of the text")
-      ->check(CLI::PositiveNumber);
-  app.add_flag("--no-special", options.noSpecial, "leave out the model's prefix and suffix");
-  app.add_flag("--parse-special", options.parseSpecial, "recognise special tokens in the text");
-  app.add_flag("--json", options.json, "print JSON");
+  std::string scoring;
+  app.addOption("engine", options.engine, "engine file").required();
+  app.addOption("--text", options.text, "UTF-8 text to score").required();
+  app.addOption("--window", options.window, "tokens of a window")
+      .between(2, int64_t(1) << 31)
+      .showDefault();
+  app.addOption("--scoring", scoring, "all or second-half; default: all")
+      .oneOf({"all", "second-half"})
+      .typeName("RULE");
+  app.addFlag("--bos-each-window", options.bosEachWindow, "begin each window with BOS");
+  app.addOption("--max-tokens", options.maxTokens, "score only so many tokens of the text")
+      .positive();
+  app.addFlag("--no-special", options.noSpecial, "leave out the model's prefix and suffix");
+  app.addFlag("--parse-special", options.parseSpecial, "recognise special tokens in the text");
+  app.addFlag("--json", options.json, "print JSON");
   addTargetOption(app, options.session.target);
   addDeviceOptions(app, options.session.device);
   int exitStatus = 0;
   if (!parseArguments(app, argc, argv, exitStatus))
     return exitStatus;
+  if (scoring == "second-half")
+    options.scoring = Scoring::SecondHalf;
   Status status = evaluate(options);
   return status.ok() ? 0 : reportError(status);
 }

@@ -61,54 +61,54 @@ private:
   double promptSeconds = 0, generationSeconds = 0;
 };
 
-void addSamplingOptions(CLI::App &app, GenerateOptions &options) {
+void addSamplingOptions(CommandLine &app, GenerateOptions &options) {
   SamplingParameters &sampling = options.request.sampling;
   const char *group = "Sampling (default: the engine's)";
-  app.add_flag("--greedy", options.greedy, "always the likeliest token")->group(group);
-  app.add_option("--temp", sampling.temperature, "temperature; 0 = greedy")->group(group);
-  app.add_option("--top-k", sampling.topK, "the k likeliest; 0 = off")->group(group);
-  app.add_option("--top-p", sampling.topP, "the likeliest of this mass; 1 = off")->group(group);
-  app.add_option("--min-p", sampling.minP, "above this share of the best; 0 = off")->group(group);
-  app.add_option("--typical-p", sampling.typicalP, "locally typical mass; 1 = off")->group(group);
-  app.add_option("--repeat-penalty", sampling.repetitionPenalty, "1 = off")->group(group);
-  app.add_option("--presence-penalty", sampling.presencePenalty, "0 = off")->group(group);
-  app.add_option("--frequency-penalty", sampling.frequencyPenalty, "0 = off")->group(group);
-  app.add_option("--seed", sampling.seed, "random stream of the request")->group(group);
-  app.add_option("--logprobs", sampling.logprobs, "log-probabilities with so many alternatives")
-      ->group(group);
-  app.add_option("-n,--tokens", sampling.maxTokens, "tokens to generate; 0 = up to the context")
-      ->group("Text");
-  app.add_option("--stop", sampling.stopStrings, "text that ends the answer; may be repeated")
-      ->allow_extra_args(false)
-      ->group("Text");
-  app.add_flag("--ignore-eos", sampling.ignoreEos, "go on after the model's end token")
-      ->group("Text");
+  app.addFlag("--greedy", options.greedy, "always the likeliest token").group(group);
+  app.addOption("--temp", sampling.temperature, "temperature; 0 = greedy").group(group);
+  app.addOption("--top-k", sampling.topK, "the k likeliest; 0 = off").group(group);
+  app.addOption("--top-p", sampling.topP, "the likeliest of this mass; 1 = off").group(group);
+  app.addOption("--min-p", sampling.minP, "above this share of the best; 0 = off").group(group);
+  app.addOption("--typical-p", sampling.typicalP, "locally typical mass; 1 = off").group(group);
+  app.addOption("--repeat-penalty", sampling.repetitionPenalty, "1 = off").group(group);
+  app.addOption("--presence-penalty", sampling.presencePenalty, "0 = off").group(group);
+  app.addOption("--frequency-penalty", sampling.frequencyPenalty, "0 = off").group(group);
+  app.addOption("--seed", sampling.seed, "random stream of the request").group(group);
+  app.addOption("--logprobs", sampling.logprobs, "log-probabilities with so many alternatives")
+      .group(group);
+  app.addOption("-n,--tokens", sampling.maxTokens, "tokens to generate; 0 = up to the context")
+      .group("Text");
+  app.addOption("--stop", sampling.stopStrings, "text that ends the answer; may be repeated")
+      .oneValueEach()
+      .group("Text");
+  app.addFlag("--ignore-eos", sampling.ignoreEos, "go on after the model's end token")
+      .group("Text");
 }
 
-void addOptions(CLI::App &app, GenerateOptions &options) {
-  app.add_option("engine", options.engine, "engine file")->required();
-  auto *text = app.add_option("-p,--prompt", options.prompt, "prompt")->group("Text");
-  auto *ids = app.add_option("--prompt-ids", options.promptIds, "prompt as token ids")
-                  ->delimiter(',')
-                  ->group("Text");
-  auto *file =
-      app.add_option("--prompts", options.promptsFile,
-                     "one JSON object per line: prompt or prompt_ids, id, and any sampling "
-                     "parameter; '-' reads from standard input")
-          ->group("Text");
-  text->excludes(ids)->excludes(file);
-  ids->excludes(file);
-  app.add_flag("--parse-special", options.request.parseSpecial,
-               "recognise special tokens written in the prompt")
-      ->group("Text");
-  app.add_flag("--ids", options.printIds, "print token ids instead of text")->group("Text");
-  app.add_flag("--echo", options.echo, "print the prompt before the answer")->group("Text");
+void addOptions(CommandLine &app, GenerateOptions &options) {
+  app.addOption("engine", options.engine, "engine file").required();
+  CommandOption text = app.addOption("-p,--prompt", options.prompt, "prompt").group("Text");
+  CommandOption ids = app.addOption("--prompt-ids", options.promptIds, "prompt as token ids")
+                          .separatedBy(',')
+                          .group("Text");
+  CommandOption file =
+      app.addOption("--prompts", options.promptsFile,
+                    "one JSON object per line: prompt or prompt_ids, id, and any sampling "
+                    "parameter; '-' reads from standard input")
+          .group("Text");
+  text.excludes(ids).excludes(file);
+  ids.excludes(file);
+  app.addFlag("--parse-special", options.request.parseSpecial,
+              "recognise special tokens written in the prompt")
+      .group("Text");
+  app.addFlag("--ids", options.printIds, "print token ids instead of text").group("Text");
+  app.addFlag("--echo", options.echo, "print the prompt before the answer").group("Text");
   addSamplingOptions(app, options);
   addSessionOptions(app, options.session);
 }
 
 /// Parameters not given on the command line come from the engine.
-void applyDefaults(const CLI::App &app, const Session &session, GenerateOptions &options) {
+void applyDefaults(const CommandLine &app, const Session &session, GenerateOptions &options) {
   SamplingParameters defaults = session.defaultSampling();
   SamplingParameters &sampling = options.request.sampling;
   if (options.greedy) {
@@ -272,8 +272,8 @@ int answerFile(Session &session, GenerateOptions &options) {
 } // namespace
 
 int runGenerate(int argc, char **argv) {
-  CLI::App app("Runs an engine made by 'ingot build'. Other commands: ingot-run --list-commands",
-               "ingot-run");
+  CommandLine app("Runs an engine made by 'ingot build'. Other commands: ingot-run --list-commands",
+                  "ingot-run");
   GenerateOptions options;
   addOptions(app, options);
   int exitStatus = 0;

@@ -328,24 +328,24 @@ void select(const json &engine, const View &view, json &out) {
 } // namespace
 
 int runInspect(int argc, char **argv) {
-  CLI::App app("Shows what is in an engine.\n\nexamples:\n"
-               "  inspect model.ingot\n"
-               "  inspect model.ingot --section kernels --section memory\n"
-               "  inspect model.ingot --json | jq '.targets[].kernels[].name'",
-               argv[0]);
+  CommandLine app("Shows what is in an engine.\n\nexamples:\n"
+                  "  inspect model.ingot\n"
+                  "  inspect model.ingot --section kernels --section memory\n"
+                  "  inspect model.ingot --json | jq '.targets[].kernels[].name'",
+                  argv[0]);
   std::string path;
   std::vector<std::string> chosen;
   bool asJson = false;
   std::vector<std::string> names = {"all"};
   for (const View &view : allViews())
     names.push_back(view.name);
-  app.add_option("engine", path, "engine file")->required();
-  app.add_option("--section", chosen,
-                 "what to show; may be repeated; default: summary, sections, "
-                 "memory (with --json: all)")
-      ->check(CLI::IsMember(names))
-      ->allow_extra_args(false);
-  app.add_flag("--json", asJson, "print JSON");
+  app.addOption("engine", path, "engine file").required();
+  app.addOption("--section", chosen,
+                "what to show; may be repeated; default: summary, sections, "
+                "memory (with --json: all)")
+      .oneOf(names)
+      .oneValueEach();
+  app.addFlag("--json", asJson, "print JSON");
   int exitStatus = 0;
   if (!parseArguments(app, argc, argv, exitStatus))
     return exitStatus;

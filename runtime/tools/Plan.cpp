@@ -199,19 +199,19 @@ Status planMetadata(std::span<const std::byte> metadata, const PlanArguments &ar
 }
 
 int runPlan(int argc, char **argv) {
-  CLI::App app("Says whether an engine fits into memory, at which batch and context. Nothing is "
-               "loaded.\n\nexamples:\n"
-               "  plan model.ingot --memory 16GiB\n"
-               "  plan model.ingot --memory 16GiB --max-sequences 32 --max-context 8192 --json",
-               argv[0]);
+  CommandLine app("Says whether an engine fits into memory, at which batch and context. Nothing is "
+                  "loaded.\n\nexamples:\n"
+                  "  plan model.ingot --memory 16GiB\n"
+                  "  plan model.ingot --memory 16GiB --max-sequences 32 --max-context 8192 --json",
+                  argv[0]);
   std::string path;
   PlanArguments arguments;
   MemoryRequest request;
-  app.add_option("engine", path, "engine file")->required();
+  app.addOption("engine", path, "engine file").required();
   addMemoryOptions(app, request);
   addThreadsOption(app, arguments.threads);
   addTargetOption(app, arguments.target);
-  app.add_flag("--json", arguments.json, "print JSON");
+  app.addFlag("--json", arguments.json, "print JSON");
   int exitStatus = 0;
   if (!parseArguments(app, argc, argv, exitStatus))
     return exitStatus;

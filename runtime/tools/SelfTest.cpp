@@ -147,20 +147,21 @@ Status selfTest(const SelfTestOptions &options) {
 } // namespace
 
 int runSelfTest(int argc, char **argv) {
-  CLI::App app("Runs an engine's golden cases on this machine, and compares what is allocated with "
-               "the memory\ncontract, prompts alone with prompts together, prompts in one step "
-               "with prompts in many, and,\nwhere the engine was built with "
-               "--tuning-candidates, every kernel of a product with the others.\n\nexamples:\n"
-               "  selftest model.ingot\n"
-               "  selftest model.ingot --target reference --threads 4\n"
-               "  selftest model.ingot --simulate sm_90a",
-               argv[0]);
+  CommandLine app(
+      "Runs an engine's golden cases on this machine, and compares what is allocated with "
+      "the memory\ncontract, prompts alone with prompts together, prompts in one step "
+      "with prompts in many, and,\nwhere the engine was built with "
+      "--tuning-candidates, every kernel of a product with the others.\n\nexamples:\n"
+      "  selftest model.ingot\n"
+      "  selftest model.ingot --target reference --threads 4\n"
+      "  selftest model.ingot --simulate sm_90a",
+      argv[0]);
   SelfTestOptions options;
-  app.add_option("engine", options.engine, "engine file")->required();
-  app.add_option("--tolerance", options.tolerance,
-                 "a token may differ where the two best logits were at most so far apart")
-      ->check(CLI::NonNegativeNumber)
-      ->capture_default_str();
+  app.addOption("engine", options.engine, "engine file").required();
+  app.addOption("--tolerance", options.tolerance,
+                "a token may differ where the two best logits were at most so far apart")
+      .notNegative()
+      .showDefault();
   addMemoryOptions(app, options.session.memory);
   addDeviceOptions(app, options.session.device);
   addTargetOption(app, options.session.target);

@@ -8,79 +8,77 @@
 
 namespace ingot::runtime {
 
-void addMemoryOptions(CLI::App &app, MemoryRequest &request) {
+void addMemoryOptions(CommandLine &app, MemoryRequest &request) {
   const char *group = "Limits";
-  app.add_option("--memory", request.memory,
-                 "bytes for weights, activations and KV cache, as in 16GiB")
-      ->transform(CLI::AsSizeValue(false))
-      ->group(group);
-  app.add_option("--max-sequences", request.maxSequences, "sequences in one step")
-      ->check(CLI::PositiveNumber)
-      ->group(group);
-  app.add_option("--max-context", request.maxContext, "positions of one sequence")
-      ->check(CLI::PositiveNumber)
-      ->group(group);
-  app.add_option("--max-tokens", request.maxTokens, "tokens of one step")
-      ->check(CLI::PositiveNumber)
-      ->group(group);
-  app.add_option("--max-logit-rows", request.maxLogitRows, "logit rows of one step")
-      ->check(CLI::PositiveNumber)
-      ->group(group);
+  app.addOption("--memory", request.memory,
+                "bytes for weights, activations and KV cache, as in 16GiB")
+      .bytes()
+      .group(group);
+  app.addOption("--max-sequences", request.maxSequences, "sequences in one step")
+      .positive()
+      .group(group);
+  app.addOption("--max-context", request.maxContext, "positions of one sequence")
+      .positive()
+      .group(group);
+  app.addOption("--max-tokens", request.maxTokens, "tokens of one step").positive().group(group);
+  app.addOption("--max-logit-rows", request.maxLogitRows, "logit rows of one step")
+      .positive()
+      .group(group);
 }
 
-void addTargetOption(CLI::App &app, std::string &target) {
-  app.add_option("--target", target, "name of the target to run; default: the best one")
-      ->group("Limits");
+void addTargetOption(CommandLine &app, std::string &target) {
+  app.addOption("--target", target, "name of the target to run; default: the best one")
+      .group("Limits");
 }
 
-void addThreadsOption(CLI::App &app, int64_t &threads) {
-  app.add_option("--threads", threads, "threads; default: as many as there are CPUs to use")
-      ->check(CLI::PositiveNumber)
-      ->group("Limits");
+void addThreadsOption(CommandLine &app, int64_t &threads) {
+  app.addOption("--threads", threads, "threads; default: as many as there are CPUs to use")
+      .positive()
+      .group("Limits");
 }
 
-static void addDiagnosisOptions(CLI::App &app, LaunchDiagnosis &diagnosis) {
+static void addDiagnosisOptions(CommandLine &app, LaunchDiagnosis &diagnosis) {
   const char *group = "Diagnosis, of a GPU's launches";
-  app.add_flag("--no-graphs", diagnosis.noGraphs,
-               "make every launch alone: record and replay no graphs")
-      ->group(group);
-  app.add_flag("--no-dependent-launch", diagnosis.noDependentLaunch,
-               "start no kernel before the one ahead of it has ended")
-      ->group(group);
-  app.add_flag("--sync-each", diagnosis.syncEach,
-               "wait after every launch, so that a failure names its operation and kernel; no "
-               "graphs either")
-      ->group(group);
+  app.addFlag("--no-graphs", diagnosis.noGraphs,
+              "make every launch alone: record and replay no graphs")
+      .group(group);
+  app.addFlag("--no-dependent-launch", diagnosis.noDependentLaunch,
+              "start no kernel before the one ahead of it has ended")
+      .group(group);
+  app.addFlag("--sync-each", diagnosis.syncEach,
+              "wait after every launch, so that a failure names its operation and kernel; no "
+              "graphs either")
+      .group(group);
 }
 
-void addGpuOptions(CLI::App &app, DeviceRequest &device) {
-  CLI::Option *simulate =
-      app.add_option("--simulate", device.simulate,
-                     "run the target of this GPU architecture (sm_80 ... sm_120a) on the CPU, "
-                     "checked")
-          ->group("Limits");
-  app.add_option("--simulated-sms", device.simulatedSms, "multiprocessors of the simulated GPU")
-      ->check(CLI::Range(1, 1024))
-      ->needs(simulate)
-      ->group("Limits");
-  app.add_flag("--strict", device.simulateStrictly,
-               "simulate with the checks for races, missing waits and uninitialised memory")
-      ->needs(simulate)
-      ->group("Limits");
+void addGpuOptions(CommandLine &app, DeviceRequest &device) {
+  CommandOption simulate =
+      app.addOption("--simulate", device.simulate,
+                    "run the target of this GPU architecture (sm_80 ... sm_120a) on the CPU, "
+                    "checked")
+          .group("Limits");
+  app.addOption("--simulated-sms", device.simulatedSms, "multiprocessors of the simulated GPU")
+      .between(1, 1024)
+      .needs(simulate)
+      .group("Limits");
+  app.addFlag("--strict", device.simulateStrictly,
+              "simulate with the checks for races, missing waits and uninitialised memory")
+      .needs(simulate)
+      .group("Limits");
   addDiagnosisOptions(app, device.diagnosis);
 }
 
-void addDeviceOptions(CLI::App &app, DeviceRequest &device) {
+void addDeviceOptions(CommandLine &app, DeviceRequest &device) {
   addThreadsOption(app, device.threads);
   addGpuOptions(app, device);
 }
 
-void addSessionOptions(CLI::App &app, SessionOptions &options) {
+void addSessionOptions(CommandLine &app, SessionOptions &options) {
   addMemoryOptions(app, options.memory);
   addDeviceOptions(app, options.device);
   addTargetOption(app, options.target);
-  app.add_flag("--verify-weights", options.verifyWeights, "compare the digests of all weights")
-      ->group("Limits");
+  app.addFlag("--verify-weights", options.verifyWeights, "compare the digests of all weights")
+      .group("Limits");
 }
 
 int reportError(const Status &status) {
@@ -89,20 +87,16 @@ int reportError(const Status &status) {
   return 1;
 }
 
-bool parseArguments(CLI::App &app, int argc, char **argv, int &exitStatus) {
-  try {
-    app.parse(argc, argv);
-    return true;
-  } catch (const CLI::ParseError &error) {
-    if (error.get_exit_code() == 0) {
-      exitStatus = app.exit(error);
-      return false;
-    }
-    std::fprintf(stderr, "error INGOT-E2103: %s; '%s --help' tells the options\n", error.what(),
-                 app.get_name().c_str());
-    exitStatus = 2;
-    return false;
+bool parseArguments(CommandLine &app, int argc, char **argv, int &exitStatus) {
+  CommandLine::Outcome outcome = app.parse(argc, argv);
+  if (outcome.error.empty()) {
+    exitStatus = 0;
+    return outcome.goesOn;
   }
+  std::fprintf(stderr, "error INGOT-E2103: %s; '%s --help' tells the options\n",
+               outcome.error.c_str(), app.name().c_str());
+  exitStatus = 2;
+  return false;
 }
 
 Status flushOutput() {

@@ -3,35 +3,35 @@
 #pragma once
 
 #include "runtime/serving/Session.h"
+#include "runtime/tools/CommandLine.h"
 
-#include <CLI/CLI.hpp>
 #include <nlohmann/json_fwd.hpp>
 
 namespace ingot::runtime {
 
 /// Adds --memory, --max-sequences, --max-context, --max-tokens and --max-logit-rows; parsing fills
 /// `request`, which must outlive `app`.
-void addMemoryOptions(CLI::App &app, MemoryRequest &request);
+void addMemoryOptions(CommandLine &app, MemoryRequest &request);
 
 /// Adds --target and --threads.
-void addTargetOption(CLI::App &app, std::string &target);
-void addThreadsOption(CLI::App &app, int64_t &threads);
+void addTargetOption(CommandLine &app, std::string &target);
+void addThreadsOption(CommandLine &app, int64_t &threads);
 
 /// Adds --simulate, --simulated-sms, --strict, and the options that look for a launch that fails.
-void addGpuOptions(CLI::App &app, DeviceRequest &device);
+void addGpuOptions(CommandLine &app, DeviceRequest &device);
 
 /// Adds --threads and the options of GPUs.
-void addDeviceOptions(CLI::App &app, DeviceRequest &device);
+void addDeviceOptions(CommandLine &app, DeviceRequest &device);
 
 /// Adds all of these and --verify-weights.
-void addSessionOptions(CLI::App &app, SessionOptions &options);
+void addSessionOptions(CommandLine &app, SessionOptions &options);
 
 /// Prints "error INGOT-Ennnn: message" to stderr and returns 1.
 int reportError(const Status &status);
 
 /// Parses. False when the command ends here (help, or an error that was printed): `exitStatus` is
 /// set, to 0 or 2.
-bool parseArguments(CLI::App &app, int argc, char **argv, int &exitStatus);
+bool parseArguments(CommandLine &app, int argc, char **argv, int &exitStatus);
 
 /// Success, or INGOT-E7102 when something printed to standard output could not be written.
 Status flushOutput();

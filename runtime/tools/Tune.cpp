@@ -248,23 +248,24 @@ Status tune(const TuneOptions &options) {
 } // namespace
 
 int runTune(int argc, char **argv) {
-  CLI::App app("Times every kernel of an engine that was built with --tuning-candidates and writes "
-               "the fastest ones\nto a lockfile, which 'ingot build --tuning' follows.\n\n"
-               "examples:\n"
-               "  tune candidates.ingot -o tuning.lock\n"
-               "  tune candidates.ingot -o tuning.lock --tokens 1,8,16,64,512 -r 9",
-               argv[0]);
+  CommandLine app(
+      "Times every kernel of an engine that was built with --tuning-candidates and writes "
+      "the fastest ones\nto a lockfile, which 'ingot build --tuning' follows.\n\n"
+      "examples:\n"
+      "  tune candidates.ingot -o tuning.lock\n"
+      "  tune candidates.ingot -o tuning.lock --tokens 1,8,16,64,512 -r 9",
+      argv[0]);
   TuneOptions options;
-  app.add_option("engine", options.engine, "engine file")->required();
-  app.add_option("-o,--output", options.output, "lockfile to write")->required();
-  app.add_option("--tokens", options.tokens,
-                 "numbers of rows to measure at; a list; each stands for those down to the one "
-                 "before; default: 1,2,4,8,16,24,... up to the engine's most tokens")
-      ->delimiter(',')
-      ->check(CLI::PositiveNumber);
-  app.add_option("-r,--repeats", options.repeats, "measurements of each figure")
-      ->check(CLI::PositiveNumber)
-      ->capture_default_str();
+  app.addOption("engine", options.engine, "engine file").required();
+  app.addOption("-o,--output", options.output, "lockfile to write").required();
+  app.addOption("--tokens", options.tokens,
+                "numbers of rows to measure at; a list; each stands for those down to the one "
+                "before; default: 1,2,4,8,16,24,... up to the engine's most tokens")
+      .separatedBy(',')
+      .positive();
+  app.addOption("-r,--repeats", options.repeats, "measurements of each figure")
+      .positive()
+      .showDefault();
   addMemoryOptions(app, options.session.memory);
   addDeviceOptions(app, options.session.device);
   addTargetOption(app, options.session.target);

@@ -128,20 +128,21 @@ Status verifyEngine(const std::string &path, const VerifyArguments &arguments, F
 }
 
 int runVerify(int argc, char **argv) {
-  CLI::App app("Verifies an engine from the file alone: structure, digests, code, coverage proof."
-               "\n\nexamples:\n"
-               "  verify model.ingot\n"
-               "  verify model.ingot --weights\n"
-               "  verify model.ingot --require-digest "
-               "$(ingot-run inspect model.ingot --json | jq -r .digest)",
-               argv[0]);
+  CommandLine app(
+      "Verifies an engine from the file alone: structure, digests, code, coverage proof."
+      "\n\nexamples:\n"
+      "  verify model.ingot\n"
+      "  verify model.ingot --weights\n"
+      "  verify model.ingot --require-digest "
+      "$(ingot-run inspect model.ingot --json | jq -r .digest)",
+      argv[0]);
   std::string path;
   VerifyArguments arguments;
-  app.add_option("engine", path, "engine file")->required();
-  app.add_flag("--weights", arguments.weights, "also compare the digests of all weights");
-  app.add_option("--require-digest", arguments.requireDigest,
-                 "refuse every engine but the one of this digest (64 hexadecimal digits)")
-      ->check([](const std::string &text) {
+  app.addOption("engine", path, "engine file").required();
+  app.addFlag("--weights", arguments.weights, "also compare the digests of all weights");
+  app.addOption("--require-digest", arguments.requireDigest,
+                "refuse every engine but the one of this digest (64 hexadecimal digits)")
+      .check([](const std::string &text) {
         return isDigest(text) ? std::string() : "a digest has 64 hexadecimal digits";
       });
   int exitStatus = 0;

@@ -41,8 +41,10 @@ MAY_INCLUDE = {
 # Files that may include one thing more than their folder.
 NAMED_EXCEPTIONS = [
     (re.compile(r"compiler/Engine(Writer|Reader)\w*\.(h|cpp)"), "runtime/schema"),
-    # `ingot` forwards the commands that only read an engine to the runtime's tools.
+    # `ingot` forwards the commands that only read an engine to the runtime's tools, and declares
+    # its options as they do.
     (re.compile(r"compiler/tools/\w+\.(h|cpp)"), "runtime/tools/Commands.h"),
+    (re.compile(r"compiler/tools/\w+\.(h|cpp)"), "runtime/tools/CommandLine.h"),
 ]
 WITHOUT_MLIR = ("runtime", "compiler/checkpoint", "compiler/recipe", "compiler/tuning",
                 "codegen/native/kernels", "codegen/reference/kernels", "codegen/x86/kernels")

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+// The options of a command. A layer over CLI11, which CommandLine.cpp alone includes: its classes
+// are all in headers, and each file that used them compiled them again.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace CLI {
+class App;
+class Option;
+} // namespace CLI
+
+namespace ingot::runtime {
+
+/// An option or argument of a command line, to say more about. A reference: it ends with its
+/// CommandLine. Each function returns the same option.
+class CommandOption {
+public:
+  explicit CommandOption(CLI::Option *option) : option(option) {}
+
+  CommandOption required();
+  CommandOption positive();    ///< numbers above 0 only
+  CommandOption notNegative(); ///< numbers from 0 up only
+  CommandOption between(int64_t least, int64_t most);
+  CommandOption oneOf(std::vector<std::string> words);
+  CommandOption bytes(); ///< a number of bytes, or with a unit as in 16GiB
+  /// `problem` says what is wrong with a value, or nothing.
+  CommandOption check(std::string (*problem)(const std::string &value));
+  CommandOption separatedBy(char between); ///< one word may hold several values
+  CommandOption oneValueEach();            ///< to have several values it is given several times
+  CommandOption needs(CommandOption other);
+  CommandOption excludes(CommandOption other);
+  CommandOption group(const char *heading);    ///< where help lists it
+  CommandOption typeName(const char *name);    ///< what help calls its value
+  CommandOption showDefault();                 ///< help tells the value that the variable has now
+  CommandOption showDefault(const char *text); ///< help tells this value
+
+private:
+  CLI::Option *option;
+};
+
+/// A command's options: they are added, each with the variable that parsing fills, which must
+/// outlive this; then `parse` is called once.
+class CommandLine {
+public:
+  /// `name`: what help and errors call the program. `footer`: the end of the help.
+  CommandLine(const std::string &description, const std::string &name,
+              const std::string &footer = "");
+  ~CommandLine();
+
+  /// Adds "-x,--long-name", or an argument where the name begins with a letter. CommandLine.cpp
+  /// lists the types there are.
+  template <class T> CommandOption addOption(const char *name, T &value, const std::string &help);
+  CommandOption addFlag(const char *name, bool &value, const std::string &help);
+
+  /// How often an option was given.
+  size_t count(const char *name) const;
+  std::string name() const;
+
+  struct Outcome {
+    bool goesOn = true; ///< false: help was printed, or there is an error
+    std::string error;  ///< what is wrong with the arguments; empty: nothing
+  };
+  Outcome parse(int argc, const char *const *argv);
+
+private:
+  std::unique_ptr<CLI::App> app;
+};
+
+} // namespace ingot::runtime
