@@ -41,7 +41,8 @@ public:
           llvm::ArrayRef<Dims> runs = {}, CudaCode code = CudaCode::Ptx);
 
   /// Runs the function; `arguments` in order, memory ones are updated. Returns what it returns, and
-  /// nothing after a failure. What the reference answers is looked for in the cache first.
+  /// nothing after a failure. What the reference and
+  /// simulators answer is looked for in the cache first, unless launches are observed.
   /// GoogleTest failures report what the runtime refuses, writes beyond a buffer, and what a
   /// simulator finds.
   std::vector<HostValue> run(std::vector<HostValue> &arguments, Dims dims);
@@ -65,6 +66,8 @@ private:
   bool compileKernels(const codegen::Target &target, llvm::ArrayRef<Dims> runs, CudaCode code);
   /// Writes the engine anew where `arguments` hold other weights than it has.
   bool load(const std::vector<HostValue> &arguments);
+  /// Of everything that the answer to a run of the loaded engine follows from.
+  std::string keyOf(const std::vector<HostValue> &arguments, Dims dims) const;
   /// Runs on a device; `answer` gets the bytes of memory arguments, then of results.
   bool execute(const std::vector<HostValue> &arguments, Dims dims, std::vector<uint8_t> &answer);
   bool writeEngine(llvm::ArrayRef<const HostTensor *> values);

@@ -8,7 +8,7 @@ from tree import lines
 
 INCLUDE = re.compile(r'^\s*#\s*include\s+(["<])([^">]+)[">]')
 COMPILER_HEADERS = ("mlir/", "llvm/", "llvm-c/", "lld/", "clang/")
-GENERATED = (".inc", "_generated.h", ".pb.h")
+GENERATED = (".inc", "_generated.h", ".pb.h", "/SourceDigest.h")
 
 RUNTIME_ORDER = ["runtime/schema", "runtime/core", "runtime/devices", "runtime/engine",
                  "runtime/serving", "runtime/api", "runtime/tools"]

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# Run as a script: writes to TO, made from FROM, the SHA-256 of FILES, names included.
+# Run as a script: writes to TO, made from FROM, the SHA-256 of FILES, names included,
+# as a constant of the namespace INGOT_DIGEST_NAMESPACE.
 set(all "")
 foreach(file ${FILES})
   file(SHA256 ${file} digest)
