@@ -93,13 +93,14 @@ function(ingot_unit_test name)
   add_dependencies(unit_tests ${name})
 endfunction()
 
-# ingot_source_digest(TARGET NAMESPACE FILE...): gives TARGET a header SourceDigest.h with the digest
-# of the files, in the folder of the generated ones.
+# ingot_source_digest(TARGET NAMESPACE FILE...): gives TARGET a header SourceDigest.h with the
+# digest of the files, in the folder of the generated ones.
 function(ingot_source_digest target namespace)
   set(header ${CMAKE_CURRENT_BINARY_DIR}/SourceDigest.h)
   add_custom_command(OUTPUT ${header}
     COMMAND ${CMAKE_COMMAND} "-DFILES=${ARGN}"
-      -DFROM=${CMAKE_SOURCE_DIR}/cmake/SourceDigest.h.in -DTO=${header} -DINGOT_DIGEST_NAMESPACE=${namespace}
+      -DFROM=${CMAKE_SOURCE_DIR}/cmake/SourceDigest.h.in -DTO=${header}
+      -DINGOT_DIGEST_NAMESPACE=${namespace}
       -P ${CMAKE_SOURCE_DIR}/cmake/SourceDigest.cmake
     DEPENDS ${ARGN} ${CMAKE_SOURCE_DIR}/cmake/SourceDigest.h.in
       ${CMAKE_SOURCE_DIR}/cmake/SourceDigest.cmake
