@@ -456,6 +456,27 @@ struct Mixture {
   }
 };
 
+/// The products' sums, row by row.
+static std::vector<Expected> sumsOf(const Mixture &mixture, const Inputs &inputs) {
+  const Product &product = mixture.product;
+  size_t next = product.quantized() ? 2 : 1;
+  std::vector<double> weight =
+      weightNumbers(mixture.stack(), WeightTensors(mixture.stack(), inputs, next));
+  const HostTensor &starts = inputs.arguments.back().tensor;
+  const HostTensor &order = inputs.arguments[inputs.arguments.size() - 2].tensor;
+  std::vector<std::vector<Expected>> rows(order.size());
+  for (int64_t expert = 0; expert < mixture.experts; ++expert)
+    for (auto place = int64_t(starts.at(expert)); place < int64_t(starts.at(expert + 1)); ++place) {
+      auto row = int64_t(order.at(place));
+      addSums(product, inputs, weight, mixture.shared ? row / mixture.each : row,
+              expert * product.columns, product.columns, rows[row]);
+    }
+  std::vector<Expected> sums;
+  for (const std::vector<Expected> &row : rows)
+    sums.insert(sums.end(), row.begin(), row.end());
+  return sums;
+}
+
 static Case mixtureCase(const Mixture &mixture) {
   const Product &product = mixture.product;
   Case result;
@@ -468,24 +489,8 @@ static Case mixtureCase(const Mixture &mixture) {
   result.plain = wrap(mixture.stack(), mixture.parameters(), type,
                       "  %y = " + mixture.operation() + mixture.stack().types(type) + "\n");
   result.oracle = [mixture](const Inputs &inputs) {
-    const Product &product = mixture.product;
-    size_t next = product.quantized() ? 2 : 1;
-    std::vector<double> weight =
-        weightNumbers(mixture.stack(), WeightTensors(mixture.stack(), inputs, next));
-    const HostTensor &starts = inputs.arguments.back().tensor;
-    const HostTensor &order = inputs.arguments[inputs.arguments.size() - 2].tensor;
-    std::vector<std::vector<Expected>> rows(order.size());
-    for (int64_t expert = 0; expert < mixture.experts; ++expert)
-      for (auto place = int64_t(starts.at(expert)); place < int64_t(starts.at(expert + 1));
-           ++place) {
-        auto row = int64_t(order.at(place));
-        addSums(product, inputs, weight, mixture.shared ? row / mixture.each : row,
-                expert * product.columns, product.columns, rows[row]);
-      }
-    std::vector<Expected> expected;
-    for (const std::vector<Expected> &row : rows)
-      expected.insert(expected.end(), row.begin(), row.end());
-    Type element = elementType(product.result);
+    std::vector<Expected> expected = sumsOf(mixture, inputs);
+    Type element = elementType(mixture.product.result);
     for (Expected &sum : expected)
       sum = stored(element, sum.value, sum.tolerance);
     return expected;
@@ -543,7 +548,21 @@ static Case mixturePairCase(const Mixture &mixture) {
             " groups(%o, %g : " + mixture.groups() + ")" + stack.types(type) + " " + region + "\n";
     return wrap(stack, mixture.parameters(), type, body);
   };
-  result.apart = product.isDetermined() ? 0 : 2e-4;
+  result.oracle = [mixture, half](const Inputs &inputs) {
+    std::vector<Expected> sums = sumsOf(mixture, inputs), expected;
+    Type element = elementType(mixture.product.result);
+    for (size_t row = 0; row < sums.size(); row += size_t(2 * half))
+      for (size_t column = row; column < row + size_t(half); ++column) {
+        const Expected &left = sums[column], &right = sums[column + size_t(half)];
+        // The quotient's slope is at most 1.
+        double quotient = left.value / (1 + std::abs(left.value)), value = quotient * right.value;
+        double tolerance = left.tolerance * std::abs(right.value) +
+                           std::abs(quotient) * right.tolerance + 2e-6 * std::abs(value);
+        expected.push_back(stored(element, value, tolerance));
+      }
+    return expected;
+  };
+  result.apart = product.isDetermined() ? 0 : 1;
   return result;
 }
 
