@@ -13,6 +13,16 @@ namespace ingot::checkpoint {
 
 static std::string systemText(int number) { return std::strerror(number); }
 
+/// Whether the file is what Git LFS keeps in place of a large one, by its specification: less than
+/// 1024 bytes of text, of which the first line is the version's.
+static bool isLfsPointer(const File &file) {
+  constexpr uint64_t limit = 1024;
+  std::string text(std::min(file.size(), limit), '\0');
+  return file.size() < limit && file.readAt(0, std::as_writable_bytes(std::span(text))) &&
+         text.starts_with("version ") &&
+         text.substr(0, text.find('\n')).find("//git-lfs.github.com/spec/") != text.npos;
+}
+
 Expected<File> File::open(const std::filesystem::path &path) {
   // Without O_NONBLOCK, opening a FIFO would wait for its writer.
   int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
@@ -25,7 +35,11 @@ Expected<File> File::open(const std::filesystem::path &path) {
     return Error{"INGOT-E7002", "not a regular file", printable(path.string()),
                  "give a file, not a directory, pipe or device"};
   }
-  return File(descriptor, static_cast<uint64_t>(status.st_size), path);
+  File file(descriptor, static_cast<uint64_t>(status.st_size), path);
+  if (isLfsPointer(file))
+    return Error{"INGOT-E7007", "this is a pointer of Git LFS, not the file that it stands for",
+                 printable(path.string()), "get the file by `git lfs pull` in its repository"};
+  return file;
 }
 
 File::File(int descriptor, uint64_t bytes, std::filesystem::path path)

@@ -15,8 +15,8 @@ namespace ingot::checkpoint {
 /// An open regular file. Movable; closes itself. Safe to read from several threads at once.
 class File {
 public:
-  /// Opens `path` for reading. Follows symbolic links; refuses anything but a regular file.
-  /// Errors: INGOT-E7001, E7002.
+  /// Opens `path` for reading. Follows symbolic links; refuses anything but a regular file, and
+  /// what Git LFS leaves in a file's place. Errors: INGOT-E7001, E7002, E7007.
   static Expected<File> open(const std::filesystem::path &path);
 
   File(File &&other) noexcept;

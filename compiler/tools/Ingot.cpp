@@ -3,6 +3,7 @@
 #include "compiler/Version.h"
 #include "compiler/tools/Commands.h"
 #include "runtime/tools/Commands.h"
+#include "runtime/tools/Program.h"
 
 #include <cstdio>
 #include <cstring>
@@ -28,7 +29,7 @@ static void printHelp(FILE *stream) {
                   "`ingot COMMAND --help` tells the options of a command.\n");
 }
 
-int main(int argc, char **argv) {
+static int run(int argc, char **argv) {
   const char *name = argc > 1 ? argv[1] : "";
   if (!strcmp(name, "") || !strcmp(name, "--help") || !strcmp(name, "-h") ||
       !strcmp(name, "help")) {
@@ -49,3 +50,5 @@ int main(int argc, char **argv) {
           name);
   return 2;
 }
+
+int main(int argc, char **argv) { return runtime::runProgram(argc, argv, run); }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // ingot-run: runs an engine, or one of the commands that read one.
+#include "runtime/api/Version.h"
 #include "runtime/tools/Commands.h"
+#include "runtime/tools/Program.h"
 
 #include <cstdio>
 #include <cstring>
@@ -8,7 +10,7 @@
 
 using namespace ingot::runtime;
 
-int main(int argc, char **argv) {
+static int run(int argc, char **argv) {
   if (argc > 1)
     if (const Command *command = findCommand(argv[1])) {
       std::string name = std::string("ingot-run ") + argv[1];
@@ -20,5 +22,11 @@ int main(int argc, char **argv) {
       std::printf("%-10s %s\n", command->name, command->summary);
     return 0;
   }
+  if (argc > 1 && std::strcmp(argv[1], "--version") == 0) {
+    std::printf("ingot-run %s\n", versionText);
+    return 0;
+  }
   return runGenerate(argc, argv);
 }
+
+int main(int argc, char **argv) { return runProgram(argc, argv, run); }

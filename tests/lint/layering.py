@@ -45,6 +45,7 @@ NAMED_EXCEPTIONS = [
     # its options as they do.
     (re.compile(r"compiler/tools/\w+\.(h|cpp)"), "runtime/tools/Commands.h"),
     (re.compile(r"compiler/tools/\w+\.(h|cpp)"), "runtime/tools/CommandLine.h"),
+    (re.compile(r"compiler/tools/Ingot\.cpp"), "runtime/tools/Program.h"),
 ]
 WITHOUT_MLIR = ("runtime", "compiler/checkpoint", "compiler/recipe", "compiler/tuning",
                 "codegen/native/kernels", "codegen/reference/kernels", "codegen/x86/kernels")

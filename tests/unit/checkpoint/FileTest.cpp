@@ -48,6 +48,19 @@ TEST(File, RefusesWhatIsNoRegularFile) {
   EXPECT_TRUE(failsWith(File::open(fifo), "INGOT-E7002", {"fifo"}));
 }
 
+TEST(File, NamesWhatGitLfsLeavesInItsPlace) {
+  TemporaryDirectory directory;
+  std::string pointer = "version https:"
+                        "//git-lfs.github.com/spec/v1\n"
+                        "oid sha256:" +
+                        std::string(64, 'a') + "\nsize 4997744872\n";
+  auto file = File::open(directory.write("model.safetensors", pointer));
+  ASSERT_FALSE(file);
+  EXPECT_EQ(file.error().code, "INGOT-E7007");
+  // A longer file that begins so is a file.
+  EXPECT_TRUE(succeeds(File::open(directory.write("notes", pointer + std::string(2000, 'x')))));
+}
+
 TEST(File, NoticesThatBytesAreMissing) {
   TemporaryDirectory directory;
   auto path = directory.write("a", "0123456789");
