@@ -20,6 +20,8 @@ constexpr const char *kCases[] = {"matmul_i8_int4row_f32_43x172",  "matmul_i8_in
 /// Where the cases' functions have their inputs and their weights.
 constexpr size_t kInput = 0, kWeight = 2;
 
+constexpr int64_t kTokens[] = {1, 9, 40};
+
 /// The least and the largest number of an integer type, as codes.
 std::array<uint32_t, 2> endsOf(Type element) {
   unsigned bits = element.getIntOrFloatBitWidth();
@@ -56,11 +58,12 @@ TEST(ByteProducts, AreExactAtTheEndsOfTheirTypes) {
     for (const std::string &target : fastTargets()) {
       if (!isChosen(target))
         continue;
-      auto compiled = CompiledFunction::compile(sharedContext(), target, which->plain);
+      auto compiled = CompiledFunction::compile(sharedContext(), target, which->plain,
+                                                stepsOf(*which, kTokens));
       ASSERT_TRUE(compiled) << name << " on " << target;
       for (auto [input, weight] :
            {std::pair(Ends::Least, Ends::Largest), std::pair(Ends::Largest, Ends::Both)})
-        for (int64_t tokens : {1, 9, 40})
+        for (int64_t tokens : kTokens)
           EXPECT_LE(worstErrorAt(*which, *compiled, input, weight, tokens), 1)
               << name << " on " << target << ", ends " << int(input) << " by " << int(weight)
               << ", T = " << tokens;

@@ -3,6 +3,7 @@
 #include "tests/conformance/Cases.h"
 
 #include "mlir/AsmParser/AsmParser.h"
+#include "mlir/Parser/Parser.h"
 #include "llvm/ADT/StringMap.h"
 #include "llvm/Support/FormatVariadic.h"
 #include <cmath>
@@ -202,6 +203,14 @@ Inputs conformance::makeInputs(func::FuncOp function, const Case &which, int64_t
       value.tensor.set(i, sink(random));
   }
   return inputs;
+}
+
+std::vector<Dims> conformance::stepsOf(const Case &which, llvm::ArrayRef<int64_t> tokens) {
+  auto module = parseSourceString<ModuleOp>(which.plain, &sharedContext());
+  std::vector<Dims> steps;
+  for (int64_t each : tokens)
+    steps.push_back(makeInputs(*module->getOps<func::FuncOp>().begin(), which, each, 0).dims);
+  return steps;
 }
 
 std::vector<double> conformance::decodeCache(llm::KvType type, const std::vector<uint8_t> &memory) {

@@ -58,6 +58,9 @@ std::vector<Case> expertCases();
 /// the rows of test.limit experts) and starts.
 Inputs makeInputs(mlir::func::FuncOp function, const Case &which, int64_t tokens, uint64_t seed);
 
+/// The dims of steps of so many tokens.
+std::vector<Dims> stepsOf(const Case &which, llvm::ArrayRef<int64_t> tokens);
+
 /// `values` as they compare: results, then the cache's elements times their scales.
 std::vector<double> flatten(const std::vector<HostValue> &results, const Inputs &inputs,
                             mlir::func::FuncOp function);

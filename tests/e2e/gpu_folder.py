@@ -172,7 +172,7 @@ class GpuFolder(harness.BuildTest):
 
     def test_a_wrong_element_is_named(self):
         # The largest grid of the case is that of one launch.
-        self.plant("flip k1_0@4x4x1 1 0")
+        self.plant("flip Sample_0@4x4x1 1 0")
         report = self.run_folder("--only", "conformance,selftest-*", expected=1)
         self.assertEqual(report["by_name"][SMALL]["outcome"], "passed")
         failed, = [line for line in report["by_name"]["conformance"]["results"]
