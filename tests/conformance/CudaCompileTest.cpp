@@ -13,14 +13,20 @@ namespace {
 
 class CudaCompileTest : public testing::Test {
 public:
-  CudaCompileTest(const Case &which, std::string target)
-      : which(which), target(std::move(target)) {}
+  CudaCompileTest(const Case &which, std::string target, bool all)
+      : which(which), target(std::move(target)), all(all) {}
 
-  void TestBody() override { EXPECT_TRUE(compileCase(which, target, {}, CudaCode::PtxAndBinary)); }
+  void TestBody() override {
+    std::vector<Dims> runs;
+    if (!all)
+      runs = stepsOf(which, which.tokens);
+    EXPECT_TRUE(compileCase(which, target, runs, CudaCode::PtxAndBinary));
+  }
 
 private:
   const Case &which;
   std::string target;
+  bool all; ///< kernels, or those that the case's runs take
 };
 
 } // namespace
@@ -39,11 +45,11 @@ TEST(CudaKernels, WaitsForCopiesEnd) {
 }
 
 void conformance::registerCudaCases(const std::vector<Case> &cases) {
-  auto add = [&](const Case &which, const std::string &target) {
+  auto add = [&](const Case &which, const std::string &target, bool all) {
     if (runsOn(which, target) && isChosen(target))
       testing::RegisterTest(
           ("compile_" + target).c_str(), which.name.c_str(), nullptr, nullptr, __FILE__, __LINE__,
-          [=, &which]() -> testing::Test * { return new CudaCompileTest(which, target); });
+          [=, &which]() -> testing::Test * { return new CudaCompileTest(which, target, all); });
   };
   std::vector<std::string> others;
   for (const codegen::CudaArchitecture &architecture : codegen::cudaArchitectures())
@@ -52,15 +58,15 @@ void conformance::registerCudaCases(const std::vector<Case> &cases) {
   for (auto [i, which] : llvm::enumerate(cases)) {
     if (fullGrid()) {
       for (const std::string &target : simulatedTargets())
-        add(which, target);
+        add(which, target, /*all=*/true);
       continue;
     }
     if (which.full)
       continue;
     // Each case for one of the architectures that run it, and a third of them for one of the rest.
     if (!simulatedTargets().empty())
-      add(which, simulatedTargets()[i % simulatedTargets().size()]);
+      add(which, simulatedTargets()[i % simulatedTargets().size()], /*all=*/false);
     if (size_t place = i % (3 * others.size()); place < others.size())
-      add(which, others[place]);
+      add(which, others[place], /*all=*/true);
   }
 }
