@@ -75,7 +75,6 @@ constexpr llvm::StringLiteral kCubinKind = "cuda-cubin";
 llvm::Expected<CompiledKernel> codeOf(const KernelSource &source, const Nvrtc &nvrtc,
                                       const CompileOptions &options) {
   std::string key;
-  CompiledKernel code;
   if (options.cache) {
     key = CacheKey().add(nvrtc.identity()).add(source.digest()).add(source.name).text();
     std::optional<std::string> ptx = options.cache->get(kPtxKind, key), cubin;
@@ -84,21 +83,11 @@ llvm::Expected<CompiledKernel> codeOf(const KernelSource &source, const Nvrtc &n
     if (ptx && (cubin || options.ptxOnly))
       return CompiledKernel{std::move(cubin).value_or(""), std::move(*ptx)};
   }
-  if (options.ptxOnly) {
-    llvm::Expected<std::string> ptx = nvrtc.compilePtx(source);
-    if (!ptx)
-      return ptx.takeError();
-    code.ptx = std::move(*ptx);
-  } else {
-    llvm::Expected<CompiledKernel> both = nvrtc.compile(source);
-    if (!both)
-      return both.takeError();
-    code = std::move(*both);
-  }
-  if (options.cache) {
-    options.cache->put(kPtxKind, key, code.ptx);
+  llvm::Expected<CompiledKernel> code = nvrtc.compile(source, options.ptxOnly);
+  if (code && options.cache) {
+    options.cache->put(kPtxKind, key, code->ptx);
     if (!options.ptxOnly)
-      options.cache->put(kCubinKind, key, code.cubin);
+      options.cache->put(kCubinKind, key, code->cubin);
   }
   return code;
 }

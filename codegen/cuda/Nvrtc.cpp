@@ -115,18 +115,7 @@ std::string Nvrtc::identity() const {
          std::to_string(facts.st_mtim.tv_sec) + "." + std::to_string(facts.st_mtim.tv_nsec);
 }
 
-llvm::Expected<CompiledKernel> Nvrtc::compile(const KernelSource &source) const {
-  return run(source, /*ptxOnly=*/false);
-}
-
-llvm::Expected<std::string> Nvrtc::compilePtx(const KernelSource &source) const {
-  llvm::Expected<CompiledKernel> compiled = run(source, /*ptxOnly=*/true);
-  if (!compiled)
-    return compiled.takeError();
-  return std::move(compiled->ptx);
-}
-
-llvm::Expected<CompiledKernel> Nvrtc::run(const KernelSource &source, bool ptxOnly) const {
+llvm::Expected<CompiledKernel> Nvrtc::compile(const KernelSource &source, bool ptxOnly) const {
   std::vector<const char *> texts, names, options;
   for (const auto &[name, text] : source.headers) {
     names.push_back(name.c_str());

@@ -25,15 +25,11 @@ public:
   /// What tells this library from another one, of the same version too: for keys of a BuildCache.
   std::string identity() const;
 
-  /// Compiles `source`; errors start with INGOT-E4301 and hold the compiler's messages.
-  llvm::Expected<CompiledKernel> compile(const KernelSource &source) const;
-
-  /// The PTX that compile() gives, without the work of making a cubin of it.
-  llvm::Expected<std::string> compilePtx(const KernelSource &source) const;
+  /// Compiles `source`; errors start with INGOT-E4301 and hold the compiler's messages. `ptxOnly`:
+  /// gives the same PTX, without the work of making a cubin of it, which is empty then.
+  llvm::Expected<CompiledKernel> compile(const KernelSource &source, bool ptxOnly = false) const;
 
 private:
-  llvm::Expected<CompiledKernel> run(const KernelSource &source, bool ptxOnly) const;
-
   struct Functions;
   explicit Nvrtc(std::shared_ptr<const Functions> functions) : functions(std::move(functions)) {}
 

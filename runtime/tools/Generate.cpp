@@ -166,8 +166,8 @@ int streamOne(Session &session, GenerateOptions &options) {
     }
   }
   std::fputc('\n', stdout);
-  if (std::fflush(stdout) != 0 || std::ferror(stdout))
-    return reportError(Status::error("INGOT-E7102", "standard output cannot be written"));
+  if (Status written = flushOutput(); !written.ok())
+    return reportError(written);
   speed.report();
   return 0;
 }
@@ -263,8 +263,8 @@ int answerFile(Session &session, GenerateOptions &options) {
       answers.erase(answer);
     }
   }
-  if (!std::cout.flush())
-    return reportError(Status::error("INGOT-E7102", "standard output cannot be written"));
+  if (Status written = flushOutput(); !written.ok())
+    return reportError(written);
   speed.report();
   return accepted ? 0 : 1;
 }

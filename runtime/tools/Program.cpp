@@ -2,11 +2,12 @@
 // The first and the last things that a program does.
 #include "runtime/tools/Program.h"
 
+#include "runtime/tools/SessionArguments.h"
+
 #include <cerrno>
 #include <cstdio>
 #include <exception>
 #include <fcntl.h>
-#include <iostream>
 #include <new>
 #include <unistd.h>
 
@@ -41,11 +42,10 @@ static int guarded(int argc, char **argv, int (*work)(int argc, char **argv)) {
 int runProgram(int argc, char **argv, int (*work)(int argc, char **argv)) {
   occupyStandardStreams();
   int status = guarded(argc, argv, work);
-  std::cout.flush();
-  bool written = std::fflush(stdout) == 0 && !std::ferror(stdout) && std::cout.good();
-  if (written || status != 0)
+  Status written = flushOutput();
+  if (written.ok() || status != 0)
     return status;
-  std::fputs("error: INGOT-E7102: standard output cannot be written\n", stderr);
+  std::fprintf(stderr, "error: %s\n", written.toString().c_str());
   return 1;
 }
 

@@ -5,11 +5,8 @@
 #include "dialects/engine/EngineOps.h"
 #include "dialects/llm/LlmWeightOps.h"
 #include "mlir/IR/Builders.h"
-#include "llvm/Support/JSON.h"
 
 #include <cstring>
-#include <fstream>
-#include <stdlib.h>
 
 using namespace mlir;
 using namespace ingot;
@@ -18,39 +15,25 @@ using namespace ingot::conformance;
 namespace {
 
 constexpr llvm::StringLiteral kFile = "model.safetensors";
-/// Nothing of it is used: the model is the case's.
-constexpr llvm::StringLiteral kConfig =
-    R"({"architectures":["LlamaForCausalLM"],"model_type":"llama","hidden_act":"silu",)"
-    R"("hidden_size":64,"intermediate_size":64,"num_hidden_layers":1,"num_attention_heads":1,)"
-    R"("num_key_value_heads":1,"vocab_size":64,"max_position_embeddings":64,)"
-    R"("rms_norm_eps":1e-5,"rope_theta":10000.0})";
-
-llvm::StringRef storedName(Type element) {
+checkpoint::DType storedType(Type element) {
+  using checkpoint::DType;
   if (element.isF32())
-    return "F32";
+    return DType::F32;
   if (element.isF16())
-    return "F16";
+    return DType::F16;
   if (element.isBF16())
-    return "BF16";
+    return DType::BF16;
   if (isa<Float8E4M3FNType>(element))
-    return "F8_E4M3";
-  return isa<Float8E5M2Type>(element) ? "F8_E5M2" : "I8";
+    return DType::F8E4M3;
+  return isa<Float8E5M2Type>(element) ? DType::F8E5M2 : DType::I8;
 }
 
-std::string headerOf(llvm::ArrayRef<CaseWeight> weights) {
-  std::string header = "{";
-  uint64_t end = 0;
-  for (const CaseWeight &weight : weights) {
-    std::string shape;
-    for (int64_t extent : weight.stored.getShape())
-      shape += (shape.empty() ? "" : ",") + std::to_string(extent);
-    header += (header.size() > 1 ? ",\"" : "\"") + weight.name + "\":{\"dtype\":\"" +
-              storedName(weight.stored.getElementType()).str() + "\",\"shape\":[" + shape +
-              "],\"data_offsets\":[" + std::to_string(end) + "," +
-              std::to_string(end + weight.bytes) + "]}";
-    end += weight.bytes;
-  }
-  return header + "}";
+/// The tensors of a file with these weights.
+std::vector<checkpoint::Tensor> tensorsOf(llvm::ArrayRef<CaseWeight> weights) {
+  std::vector<checkpoint::Tensor> tensors;
+  for (const CaseWeight &weight : weights)
+    tensors.push_back(weight.tensor);
+  return tensors;
 }
 
 /// Rows of elements, least significant bits first, each row in whole bytes.
@@ -98,20 +81,21 @@ std::vector<CaseWeight> conformance::weightsOf(func::FuncOp function) {
     CaseWeight &weight = weights.emplace_back();
     weight.argument = argument.getArgNumber();
     weight.type = weight.stored = type;
-    weight.name = "w" + std::to_string(weights.size());
     int64_t bits = engine::elementBits(type.getElementType());
     if (bits < 8)
       weight.stored =
           RankedTensorType::get({type.getDimSize(0), (type.getDimSize(1) * bits + 7) / 8},
                                 IntegerType::get(type.getContext(), 8));
-    weight.bytes =
+    weight.tensor.name = "w" + std::to_string(weights.size());
+    weight.tensor.dtype = storedType(weight.stored.getElementType());
+    weight.tensor.shape.assign(weight.stored.getShape().begin(), weight.stored.getShape().end());
+    weight.tensor.bytes =
         uint64_t(weight.stored.getNumElements()) * (weight.stored.getElementTypeBitWidth() / 8);
   }
-  uint64_t next = sizeof(uint64_t) + headerOf(weights).size();
-  for (CaseWeight &weight : weights) {
-    weight.offset = next;
-    next += weight.bytes;
-  }
+  std::vector<checkpoint::Tensor> tensors = tensorsOf(weights);
+  (void)test::safetensorsHeader(tensors);
+  for (auto [weight, tensor] : llvm::zip_equal(weights, tensors))
+    weight.tensor.offset = tensor.offset;
   return weights;
 }
 
@@ -132,8 +116,8 @@ OwningOpRef<ModuleOp> conformance::modelOf(func::FuncOp function,
   auto builder = OpBuilder::atBlockBegin(&step.getBody().front());
   llvm::BitVector erased(step.getNumArguments());
   for (const CaseWeight &weight : weights) {
-    Value value = llm::WeightOp::create(builder, step.getLoc(), weight.stored, weight.name, kFile,
-                                        int64_t(weight.offset));
+    Value value = llm::WeightOp::create(builder, step.getLoc(), weight.stored, weight.tensor.name,
+                                        kFile, int64_t(weight.tensor.offset));
     if (weight.stored != weight.type)
       value = llm::UnpackOp::create(builder, step.getLoc(), weight.type, value,
                                     engine::elementBits(weight.type.getElementType()));
@@ -145,33 +129,18 @@ OwningOpRef<ModuleOp> conformance::modelOf(func::FuncOp function,
 }
 
 checkpoint::Expected<checkpoint::Checkpoint>
-conformance::writeCheckpoint(const std::filesystem::path &folder,
-                             llvm::ArrayRef<CaseWeight> weights,
+conformance::writeCheckpoint(llvm::ArrayRef<CaseWeight> weights,
                              llvm::ArrayRef<const HostTensor *> values) {
-  std::ofstream(folder / "config.json") << kConfig.str();
-  std::string header = headerOf(weights);
-  uint64_t length = header.size();
-  std::ofstream file(folder / kFile.str(), std::ios::binary);
-  file.write(reinterpret_cast<const char *>(&length), sizeof length);
-  file << header;
+  std::vector<checkpoint::Tensor> tensors = tensorsOf(weights);
+  std::string header = test::safetensorsHeader(tensors), data;
   for (auto [weight, tensor] : llvm::zip_equal(weights, values))
-    file << packedRows(weight, *tensor);
-  file.close();
-  return checkpoint::Checkpoint::open(folder);
+    data += packedRows(weight, *tensor);
+  temporaryFolder().write("config.json", test::plainConfig);
+  temporaryFolder().write(kFile.str(), test::safetensorsFile(header, data));
+  return checkpoint::Checkpoint::open(temporaryFolder().path());
 }
 
-const std::filesystem::path &conformance::temporaryFolder() {
-  struct Folder {
-    Folder() {
-      std::string name = (std::filesystem::temp_directory_path() / "conformance.XXXXXX").string();
-      path = mkdtemp(name.data());
-    }
-    ~Folder() {
-      std::error_code error;
-      std::filesystem::remove_all(path, error);
-    }
-    std::filesystem::path path;
-  };
-  static const Folder folder;
-  return folder.path;
+const test::TemporaryDirectory &conformance::temporaryFolder() {
+  static const test::TemporaryDirectory folder;
+  return folder;
 }

@@ -6,8 +6,8 @@
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/OwningOpRef.h"
 #include "tests/conformance/HostTensor.h"
+#include "tests/unit/checkpoint/CheckpointFiles.h"
 
-#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -22,8 +22,7 @@ struct CaseWeight {
   unsigned argument = 0;
   mlir::RankedTensorType type;
   mlir::RankedTensorType stored; ///< bytes, each row's elements packed, where these are narrower
-  std::string name;
-  uint64_t offset = 0, bytes = 0; ///< in the file
+  checkpoint::Tensor tensor;     ///< in the file
 };
 
 /// The weights of `function`, in the order of its arguments.
@@ -38,12 +37,11 @@ std::string outputName(unsigned result);
 mlir::OwningOpRef<mlir::ModuleOp>
 modelOf(mlir::func::FuncOp function, llvm::ArrayRef<CaseWeight> weights, engine::TargetAttr target);
 
-/// A checkpoint in `folder` with `values`, one for each of `weights`.
+/// A checkpoint in the temporary folder with `values`, one for each of `weights`.
 checkpoint::Expected<checkpoint::Checkpoint>
-writeCheckpoint(const std::filesystem::path &folder, llvm::ArrayRef<CaseWeight> weights,
-                llvm::ArrayRef<const HostTensor *> values);
+writeCheckpoint(llvm::ArrayRef<CaseWeight> weights, llvm::ArrayRef<const HostTensor *> values);
 
 /// A folder of this process, removed when it ends.
-const std::filesystem::path &temporaryFolder();
+const test::TemporaryDirectory &temporaryFolder();
 
 } // namespace ingot::conformance

@@ -46,13 +46,11 @@ struct Batch {
   int64_t blocks = 0;
 };
 
-Batch makeBatch(Dims &dims, int64_t blockTokens, const Case &which, std::mt19937_64 &random) {
+Batch makeBatch(Dims dims, const Case &which, std::mt19937_64 &random) {
   int64_t maxPosition = which.maxPosition;
   // Starts on both sides of a segment's and a block's border.
   const int64_t starts[] = {0, 250, maxPosition - 1, 15};
   Batch batch;
-  dims.S = std::min(dims.T, which.sequences);
-  dims.B = (maxPosition + dims.T + blockTokens - 1) / blockTokens;
   for (int64_t sequence = 0; sequence < dims.S; ++sequence) {
     int64_t count = dims.T / dims.S + (sequence < dims.T % dims.S ? 1 : 0);
     int64_t first = std::min(starts[(sequence + dims.T) % 4], maxPosition);
@@ -150,6 +148,18 @@ static HostTensor indexTensor(func::FuncOp function, unsigned argument, Batch &b
   return fromInts(type.getElementType(), values, 1);
 }
 
+/// The dims of a step of `function` with so many tokens.
+static Dims stepOf(func::FuncOp function, const Case &which, int64_t tokens) {
+  llm::KvType cache = cacheOf(function);
+  int64_t blockTokens = cache ? cache.getBlockTokens() : 16;
+  Dims dims;
+  dims.T = tokens;
+  dims.S = std::min(tokens, which.sequences);
+  dims.L = std::clamp<int64_t>(tokens / 2, 1, kMostLogitRows);
+  dims.B = (which.maxPosition + tokens + blockTokens - 1) / blockTokens;
+  return dims;
+}
+
 /// All runs of a case have the same weights.
 constexpr uint64_t kWeightSeed = 4711;
 
@@ -159,10 +169,9 @@ Inputs conformance::makeInputs(func::FuncOp function, const Case &which, int64_t
   // records hold equal content once. So have weights, which all runs of an engine share.
   std::mt19937_64 activations(seed), cacheRandom(seed), weightRandom(kWeightSeed);
   Inputs inputs;
-  inputs.dims.T = tokens;
-  inputs.dims.L = std::clamp<int64_t>(tokens / 2, 1, kMostLogitRows);
+  inputs.dims = stepOf(function, which, tokens);
   llm::KvType cache = cacheOf(function);
-  Batch batch = makeBatch(inputs.dims, cache ? cache.getBlockTokens() : 16, which, activations);
+  Batch batch = makeBatch(inputs.dims, which, activations);
   Block &body = function.getBody().front();
   for (BlockArgument argument : body.getArguments()) {
     HostValue &value = inputs.arguments.emplace_back();
@@ -209,7 +218,7 @@ std::vector<Dims> conformance::stepsOf(const Case &which, llvm::ArrayRef<int64_t
   auto module = parseSourceString<ModuleOp>(which.plain, &sharedContext());
   std::vector<Dims> steps;
   for (int64_t each : tokens)
-    steps.push_back(makeInputs(*module->getOps<func::FuncOp>().begin(), which, each, 0).dims);
+    steps.push_back(stepOf(*module->getOps<func::FuncOp>().begin(), which, each));
   return steps;
 }
 

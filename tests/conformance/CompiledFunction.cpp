@@ -82,8 +82,8 @@ CompiledFunction::compile(MLIRContext &context, const std::string &name, const s
 
 //===- Kernels ------------------------------------------------------------------------------===//
 
-static bool holds(ArrayAttr ranges, Dims dims) {
-  return llvm::all_of(ranges.getAsRange<engine::RangeAttr>(), [&](engine::RangeAttr range) {
+static bool holds(const auto &ranges, Dims dims) {
+  return llvm::all_of(ranges, [&](engine::RangeAttr range) {
     std::optional<int64_t> value = dimValue(range.getDim(), dims);
     return value && range.getMin() <= *value && *value <= range.getMax();
   });
@@ -94,9 +94,8 @@ static size_t variantAt(engine::UnitOp unit, engine::LaunchOp launch, Dims dims)
   size_t place = 0;
   for (auto variant : launch.getVariants().getAsRange<engine::VariantAttr>()) {
     auto kernel = cast<engine::KernelOp>(SymbolTable::lookupSymbolIn(unit, variant.getKernel()));
-    Builder builder(unit.getContext());
-    SmallVector<Attribute> ranges(variant.getRanges().begin(), variant.getRanges().end());
-    if (holds(builder.getArrayAttr(ranges), dims) && holds(kernel.getGuards(), dims))
+    if (holds(variant.getRanges(), dims) &&
+        holds(kernel.getGuards().getAsRange<engine::RangeAttr>(), dims))
       return place;
     ++place;
   }
@@ -213,7 +212,7 @@ template <class T> static T *reported(checkpoint::Expected<T> &expected) {
 }
 
 bool CompiledFunction::writeEngine(llvm::ArrayRef<const HostTensor *> values) {
-  auto checkpoint = writeCheckpoint(temporaryFolder(), weights, values);
+  auto checkpoint = writeCheckpoint(weights, values);
   if (!reported(checkpoint))
     return false;
   SmallVector<compiler::CompiledTarget> targets;
@@ -226,7 +225,7 @@ bool CompiledFunction::writeEngine(llvm::ArrayRef<const HostTensor *> values) {
   if (!reported(streamer))
     return false;
   compiler::BuildOptions options;
-  options.output = temporaryFolder() / "case.ingot";
+  options.output = temporaryFolder().path() / "case.ingot";
   compiler::Progress progress(compiler::ProgressStyle::Silent);
   auto assembly =
       compiler::assemble(*target.getContext(), targets, *streamer, {}, options, progress);

@@ -252,10 +252,9 @@ void EmulatedDevice::launch(const runtime::DeviceLaunch &launch) {
                      "missing, scripts/setup --full installs it");
   else if (!answer.empty())
     failure = failed("in the emulated CPU, " + answer);
-  auto isCanary = [](uint8_t byte) { return byte == kCanary; };
   for (uint8_t *own : scratch)
-    scratchIsBroken |= !std::all_of(own - kMargin, own, isCanary) ||
-                       !std::all_of(own + scratchBytes, own + scratchBytes + kMargin, isCanary);
+    scratchIsBroken |=
+        !areIntact({own - kMargin, kMargin}) || !areIntact({own + scratchBytes, kMargin});
 }
 
 std::string EmulatedDevice::findings() const {

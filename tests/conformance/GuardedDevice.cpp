@@ -12,6 +12,11 @@ using namespace ingot::conformance;
 using runtime::Result;
 using runtime::Status;
 
+bool conformance::areIntact(std::span<const uint8_t> canaries) {
+  return std::all_of(canaries.begin(), canaries.end(),
+                     [](uint8_t byte) { return byte == kCanary; });
+}
+
 //===- Scratch memory -----------------------------------------------------------------------===//
 
 /// The kernel that is running and the scratch memory that it may use; kernels are called without a
@@ -31,9 +36,7 @@ static void callGuarded(const IngotLaunch *launch) {
   IngotLaunch inner = *launch;
   inner.scratch = before + kMargin;
   running.kernel(&inner);
-  auto isCanary = [](uint8_t byte) { return byte == kCanary; };
-  if (!std::all_of(before, before + kMargin, isCanary) ||
-      !std::all_of(behind, behind + kMargin, isCanary))
+  if (!areIntact({before, kMargin}) || !areIntact({behind, kMargin}))
     running.isBroken = true;
 }
 
@@ -250,8 +253,7 @@ void GuardedDevice::checkMargin(const Placed &one, uint8_t *margin, uint64_t byt
   std::vector<uint8_t> held(bytes);
   if (Status status = device->read(held.data(), margin, bytes); !status.ok() && failure.ok())
     failure = std::move(status);
-  if (failure.ok() &&
-      !std::all_of(held.begin(), held.end(), [](uint8_t b) { return b == kCanary; }))
+  if (failure.ok() && !areIntact(held))
     find(last.kernel + " writes " + where + " buffer " + one.buffer.name);
 }
 

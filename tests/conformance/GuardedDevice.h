@@ -16,6 +16,9 @@ namespace ingot::conformance {
 inline constexpr uint64_t kMargin = 5 * INGOT_BUFFER_ALIGNMENT;
 inline constexpr uint8_t kCanary = 0xcb;
 
+/// Whether nothing was written over these canaries.
+bool areIntact(std::span<const uint8_t> canaries);
+
 /// A library of this name has no code: kernels that it stands for load, and must not be launched.
 inline constexpr const char *kLeftOut = "left out";
 

@@ -1,49 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// What tests of the readers share: temporary directories, safetensors files made on the spot, and
-// the question whether a reader failed with the right code.
+// What tests of the readers share: the question whether a reader failed with the right code, and
+// where test data is.
 #pragma once
 
 #include "compiler/checkpoint/Error.h"
+#include "tests/unit/checkpoint/CheckpointFiles.h"
 
-#include <cstdlib>
 #include <filesystem>
-#include <fstream>
 #include <gtest/gtest.h>
 #include <string>
 
 namespace ingot::test {
-
-/// A directory that is gone when the test ends.
-class TemporaryDirectory {
-public:
-  TemporaryDirectory() {
-    std::string pattern = (std::filesystem::temp_directory_path() / "ingot-test-XXXXXX").string();
-    root = ::mkdtemp(pattern.data());
-  }
-  TemporaryDirectory(const TemporaryDirectory &) = delete;
-  TemporaryDirectory &operator=(const TemporaryDirectory &) = delete;
-  ~TemporaryDirectory() { std::filesystem::remove_all(root); }
-
-  const std::filesystem::path &path() const { return root; }
-
-  std::filesystem::path write(const std::string &name, std::string_view content) const {
-    // Some file systems write a truncated file to disk at once, but not a new one.
-    std::filesystem::remove(root / name);
-    std::ofstream(root / name, std::ios::binary) << content;
-    return root / name;
-  }
-
-private:
-  std::filesystem::path root;
-};
-
-/// A safetensors file: `json` with its length before and `data` behind.
-inline std::string safetensorsFile(std::string_view json, std::string_view data = "") {
-  std::string file;
-  for (int i = 0; i < 8; ++i)
-    file += static_cast<char>(static_cast<uint64_t>(json.size()) >> (8 * i) & 0xff);
-  return file.append(json).append(data);
-}
 
 /// Whether `result` failed with `code`, and its message names each of `mentions`.
 template <class T>

@@ -105,7 +105,8 @@ TEST(Nvrtc, ptxAloneIsThatBesideACubin) {
   for (const char *architecture : {"sm_80", "sm_90a", "sm_120a"}) {
     KernelSource source = tinySource(architecture);
     CompiledKernel both = llvm::cantFail(nvrtc->compile(source));
-    EXPECT_EQ(llvm::cantFail(nvrtc->compilePtx(source)), both.ptx) << architecture;
+    EXPECT_EQ(llvm::cantFail(nvrtc->compile(source, /*ptxOnly=*/true)).ptx, both.ptx)
+        << architecture;
     EXPECT_NE(both.ptx.find((".target " + std::string(architecture))), std::string::npos);
   }
 }

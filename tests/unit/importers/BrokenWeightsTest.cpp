@@ -8,6 +8,7 @@
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/Verifier.h"
+#include "tests/unit/checkpoint/CheckpointFiles.h"
 
 #include <fstream>
 #include <gtest/gtest.h>
@@ -23,16 +24,6 @@ using checkpoint::Tensor;
 namespace {
 
 const std::filesystem::path quantized = std::filesystem::path(INGOT_SHARED_DIR) / "data/quantized";
-
-/// A folder that is removed with all in it.
-struct Folder {
-  Folder() {
-    std::string pattern = (std::filesystem::temp_directory_path() / "ingot-broken-XXXXXX").string();
-    path = mkdtemp(pattern.data());
-  }
-  ~Folder() { std::filesystem::remove_all(path); }
-  std::filesystem::path path;
-};
 
 /// Another type of the same size.
 DType otherType(DType type, std::mt19937 &random) {
@@ -113,7 +104,7 @@ TEST_P(BrokenWeights, areRefusedOrValid) {
   if (!std::filesystem::exists(quantized))
     GTEST_SKIP() << "../shared/data is absent";
   constexpr int kCases = 60;
-  Folder folder;
+  test::TemporaryDirectory folder;
   const std::filesystem::path source = quantized / GetParam().name;
   std::stringstream config;
   config << std::ifstream(source / "config.json").rdbuf();
@@ -121,7 +112,7 @@ TEST_P(BrokenWeights, areRefusedOrValid) {
   size_t at = text.find(GetParam().stated);
   ASSERT_NE(at, std::string::npos);
   text.replace(at, GetParam().stated.size(), GetParam().instead);
-  std::ofstream(folder.path / "config.json") << text;
+  std::ofstream(folder.path() / "config.json") << text;
   auto file = checkpoint::File::open(source / "model.safetensors");
   ASSERT_TRUE(file);
   auto header = checkpoint::readSafetensors(*file);
@@ -140,13 +131,13 @@ TEST_P(BrokenWeights, areRefusedOrValid) {
     SCOPED_TRACE(number);
     std::vector<Tensor> tensors = good;
     breakTensors(tensors, random);
-    write(folder.path / "model.safetensors", tensors, data, begin);
+    write(folder.path() / "model.safetensors", tensors, data, begin);
     std::string said;
     ScopedDiagnosticHandler handler(&context, [&](Diagnostic &diagnostic) {
       said += diagnostic.str();
       return success();
     });
-    auto model = checkpoint::Checkpoint::open(folder.path);
+    auto model = checkpoint::Checkpoint::open(folder.path());
     if (!model) {
       EXPECT_TRUE(model.error().code.starts_with("INGOT-E1")) << model.error().str();
       ++refused;

@@ -12,17 +12,6 @@ using namespace mlir;
 
 namespace ingot::compiler::test {
 
-Folder::Folder() {
-  std::string name = (std::filesystem::temp_directory_path() / "streamer-XXXXXX").string();
-  path = ::mkdtemp(name.data()) ? name : "";
-}
-
-Folder::~Folder() {
-  std::error_code ignored;
-  if (!path.empty())
-    std::filesystem::remove_all(path, ignored);
-}
-
 static Type typeNamed(MLIRContext &context, const std::string &name) {
   Builder builder(&context);
   if (name == "f32")
@@ -71,36 +60,36 @@ std::string typeOf(const TensorSpec &tensor) {
   return typeText(tensor.matrix.rows, tensor.matrix.columns, tensor.type);
 }
 
-void writeCheckpoint(MLIRContext &context, const std::filesystem::path &directory,
+void writeCheckpoint(MLIRContext &context, const ingot::test::TemporaryDirectory &directory,
                      std::vector<TensorSpec> &tensors) {
-  std::ofstream(directory / "config.json")
-      << R"({"architectures":["LlamaForCausalLM"],"model_type":"llama","hidden_act":"silu",)"
-      << R"("hidden_size":64,"intermediate_size":64,"num_hidden_layers":1,)"
-      << R"("num_attention_heads":1,"num_key_value_heads":1,"vocab_size":64,)"
-      << R"("max_position_embeddings":64,"rms_norm_eps":1e-5,"rope_theta":10000.0})";
-  const std::map<std::string, std::string> names{
-      {"f32", "F32"}, {"f16", "F16"}, {"bf16", "BF16"}, {"f8E4M3FN", "F8_E4M3"}, {"i32", "I32"}};
-  std::string header = "{", data;
-  for (TensorSpec &tensor : tensors) {
+  using checkpoint::DType;
+  const std::map<std::string, DType> types{{"f32", DType::F32},
+                                           {"f16", DType::F16},
+                                           {"bf16", DType::BF16},
+                                           {"f8E4M3FN", DType::F8E4M3},
+                                           {"i32", DType::I32}};
+  std::vector<checkpoint::Tensor> stored;
+  std::string data;
+  for (const TensorSpec &tensor : tensors) {
     Type element = typeNamed(context, tensor.type);
-    tensor.offset = data.size();
+    size_t begin = data.size();
     for (double value : tensor.matrix.values) {
       uint64_t bits = bitsOf(element, value);
       data.append(reinterpret_cast<const char *>(&bits), element.getIntOrFloatBitWidth() / 8);
     }
-    header += (header.size() > 1 ? ",\"" : "\"") + tensor.name + "\":{\"dtype\":\"" +
-              names.at(tensor.type) + "\",\"shape\":[" + std::to_string(tensor.matrix.rows) +
-              (tensor.oneDimensional ? "" : "," + std::to_string(tensor.matrix.columns)) +
-              "],\"data_offsets\":[" + std::to_string(tensor.offset) + "," +
-              std::to_string(data.size()) + "]}";
+    checkpoint::Tensor &one = stored.emplace_back();
+    one.name = tensor.name;
+    one.dtype = types.at(tensor.type);
+    one.shape = {uint64_t(tensor.matrix.rows)};
+    if (!tensor.oneDimensional)
+      one.shape.push_back(uint64_t(tensor.matrix.columns));
+    one.bytes = data.size() - begin;
   }
-  header += "}";
-  for (TensorSpec &tensor : tensors)
-    tensor.offset += 8 + header.size();
-  std::ofstream file(directory / "model.safetensors", std::ios::binary);
-  uint64_t length = header.size();
-  file.write(reinterpret_cast<const char *>(&length), sizeof(length));
-  file << header << data;
+  std::string header = ingot::test::safetensorsHeader(stored);
+  for (size_t i = 0; i < tensors.size(); ++i)
+    tensors[i].offset = stored[i].offset;
+  directory.write("config.json", ingot::test::plainConfig);
+  directory.write("model.safetensors", ingot::test::safetensorsFile(header, data));
 }
 
 std::map<std::string, Matrix> matricesOf(const std::vector<TensorSpec> &tensors) {

@@ -2,20 +2,12 @@
 // Random checkpoints, and random @weights functions over them, from seeds.
 #pragma once
 
+#include "tests/unit/checkpoint/CheckpointFiles.h"
 #include "tests/unit/streamer/PlainEvaluation.h"
 
-#include <filesystem>
 #include <random>
 
 namespace ingot::compiler::test {
-
-/// A temporary folder, removed with this.
-class Folder {
-public:
-  Folder();
-  ~Folder();
-  std::filesystem::path path;
-};
 
 /// A tensor to be written: values are those its type holds.
 struct TensorSpec {
@@ -34,7 +26,7 @@ TensorSpec randomTensor(mlir::MLIRContext &context, std::mt19937 &random, std::s
 TensorSpec randomWords(std::mt19937 &random, std::string name, int64_t rows, int64_t columns);
 
 /// Writes config.json and model.safetensors, and fills in offsets.
-void writeCheckpoint(mlir::MLIRContext &context, const std::filesystem::path &directory,
+void writeCheckpoint(mlir::MLIRContext &context, const ingot::test::TemporaryDirectory &directory,
                      std::vector<TensorSpec> &tensors);
 
 std::map<std::string, Matrix> matricesOf(const std::vector<TensorSpec> &tensors);

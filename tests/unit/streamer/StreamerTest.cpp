@@ -28,8 +28,8 @@ protected:
 
   void open(std::vector<TensorSpec> given) {
     tensors = std::move(given);
-    writeCheckpoint(context, folder.path, tensors);
-    auto opened = checkpoint::Checkpoint::open(folder.path);
+    writeCheckpoint(context, folder, tensors);
+    auto opened = checkpoint::Checkpoint::open(folder.path());
     ASSERT_TRUE(opened) << opened.error().str();
     model.emplace(*std::move(opened));
   }
@@ -109,7 +109,7 @@ protected:
   }
 
   MLIRContext context;
-  Folder folder;
+  ingot::test::TemporaryDirectory folder;
   std::vector<TensorSpec> tensors;
   std::optional<checkpoint::Checkpoint> model;
   OwningOpRef<ModuleOp> module;
@@ -271,7 +271,7 @@ TEST_F(Streamer, AFileCutShortIsAnError) {
   std::mt19937 random(8);
   open({randomTensor(context, random, "a", "f32", 172, 173)});
   parse({weightLine(tensors[0]) + "llm.store_weight \"w\" %a : tensor<172x173xf32>\n"});
-  std::filesystem::resize_file(folder.path / "model.safetensors", 4096);
+  std::filesystem::resize_file(folder.path() / "model.safetensors", 4096);
   auto streamer = create(plenty);
   ASSERT_TRUE(streamer);
   auto done =
