@@ -82,12 +82,33 @@ runPrompts(const std::filesystem::path &path, const EngineLimits &limits, float 
   }
 }
 
+/// Why the reference target is not asked.
+static GoldenTokens tooSlow() {
+  return {{},
+          "the reference target is too slow for a model of more than " + readableBytes(kWeights)};
+}
+
+/// What the weights take up at least, whatever the recipe: their stored bytes, or 4 bits each.
+static uint64_t leastBytes(const checkpoint::Checkpoint &model) {
+  uint64_t bytes = 0;
+  for (const checkpoint::Tensor &tensor : model.tensors()) {
+    uint64_t halves = 1;
+    for (uint64_t size : tensor.shape)
+      halves *= size;
+    bytes += std::min(tensor.bytes, halves / 2);
+  }
+  return bytes;
+}
+
 checkpoint::Expected<GoldenTokens>
 compiler::makeGoldenTokens(mlir::MLIRContext &context, BuildRequest &request,
                            const checkpoint::TokenizerSpec &tokenizer, const BuildOptions &options,
                            const EngineDescription &description) {
   if (options.randomWeights)
     return GoldenTokens{{}, "the weights are random"};
+  // Known before anything is compiled for it.
+  if (leastBytes(request.checkpoint) > kWeights)
+    return tooSlow();
   std::string error;
   auto reference = codegen::findTarget(&context, "reference", error);
   if (failed(reference))
@@ -105,8 +126,7 @@ compiler::makeGoldenTokens(mlir::MLIRContext &context, BuildRequest &request,
   if (!streamer)
     return streamer.error();
   if (streamer->totalBytes() > kWeights)
-    return GoldenTokens{
-        {}, "the reference target is too slow for a model of more than " + readableBytes(kWeights)};
+    return tooSlow();
   if (kMemory + streamer->totalBytes() > options.maxBuildMemory)
     return GoldenTokens{{},
                         "running the model needs --max-build-memory " +

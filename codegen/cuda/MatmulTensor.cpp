@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which products tensor cores form, in which layouts, and the tiles of MatmulTensor for each number
 // of tokens.
+#include "codegen/BuildCache.h"
 #include "codegen/cuda/CudaTemplates.h"
 #include "codegen/cuda/MatmulCost.h"
 #include "codegen/cuda/MatmulLayout.h"
@@ -394,7 +395,7 @@ KernelVariant tensorKernel(llm::MatmulOp op, const MatmulShape &shape, const Pla
                     llvm::Twine(segments))
                        .str());
   int64_t aside = tiles * segments * tile.threads() * tile.sums() * 4;
-  static const std::string madeFrom = cudaTemplateText("MatmulTensor.cu");
+  static const std::string madeFrom = CacheKey().add(cudaTemplateText("MatmulTensor.cu")).text();
   variant.candidate("MatmulTensor:" + llvm::Twine(tile.along) + "x" + llvm::Twine(tile.across) +
                         "x" + llvm::Twine(tile.rowTiles) + "x" + llvm::Twine(tile.tokenBlocks) +
                         ",d" + llvm::Twine(plan.depth) + ",s" + llvm::Twine(plan.stages) +

@@ -2,6 +2,7 @@
 # Compiles kernel templates to LLVM bitcode and embeds them in a library of the compiler.
 
 find_program(INGOT_KERNEL_CLANG clang++ PATHS ${LLVM_TOOLS_BINARY_DIR} NO_DEFAULT_PATH REQUIRED)
+find_program(INGOT_KERNEL_OPT opt PATHS ${LLVM_TOOLS_BINARY_DIR} NO_DEFAULT_PATH REQUIRED)
 
 # Templates that every native target takes into its sets as they are.
 file(GLOB INGOT_NATIVE_KERNELS ${CMAKE_CURRENT_LIST_DIR}/kernels/*.cpp)
@@ -9,8 +10,9 @@ file(GLOB INGOT_NATIVE_KERNELS ${CMAKE_CURRENT_LIST_DIR}/kernels/*.cpp)
 # ingot_kernel_bitcode(library SET functionName FLAGS -march=... SOURCES A.cpp ...)
 # Defines in `library` the function
 #   llvm::ArrayRef<ingot::codegen::KernelTemplate> ingot::codegen::functionName();
-# with one template per source, named after the file ("A"). A kernel is specialised from bitcode
-# that no pass has touched: everything is optimised once, with the constants known.
+# with one template per source, named after the file ("A"). Only what needs no constants was done to
+# the bitcode that a kernel is specialised from, the passes that an optimiser begins with: all else
+# is done once, with the constants known.
 function(ingot_kernel_bitcode library)
   cmake_parse_arguments(ARG "" "SET" "FLAGS;SOURCES" ${ARGN})
   set(folder ${CMAKE_CURRENT_BINARY_DIR}/${ARG_SET})
@@ -27,7 +29,9 @@ function(ingot_kernel_bitcode library)
         -ffreestanding -fno-builtin -fno-exceptions -fno-rtti -fno-math-errno -ffp-contract=off
         -fno-asynchronous-unwind-tables -fno-stack-protector -fno-threadsafe-statics -nostdlib -fPIC
         -Wall -Wextra -Werror --target=x86_64-unknown-linux-gnu -I ${CMAKE_SOURCE_DIR} ${ARG_FLAGS}
-        -MD -MF ${bitcode}.d -MT ${bitcode} -o ${bitcode} ${source}
+        -MD -MF ${bitcode}.d -MT ${bitcode} -o ${bitcode}.raw ${source}
+      COMMAND ${INGOT_KERNEL_OPT} "-passes=function(lower-expect,simplifycfg,sroa,early-cse)"
+        ${bitcode}.raw -o ${bitcode}
       DEPENDS ${source} DEPFILE ${bitcode}.d
       COMMENT "Kernel template ${ARG_SET}/${name}" VERBATIM)
     list(APPEND bitcodes ${bitcode})

@@ -15,8 +15,7 @@ using namespace mlir;
 using namespace ingot;
 using namespace ingot::codegen;
 
-/// The SHA-256 of an embedded template, which lasts as long as the process; worked out once.
-static std::string digestOf(const KernelTemplate &which) {
+llvm::StringRef codegen::digestOf(const KernelTemplate &which) {
   static std::mutex mutex;
   static std::map<const char *, std::string> known;
   std::lock_guard lock(mutex);

@@ -15,6 +15,10 @@ struct KernelTemplate {
   Bytes bitcode;
 };
 
+/// The SHA-256 of an embedded template, which lasts as long as the process, in hexadecimal digits;
+/// worked out once.
+llvm::StringRef digestOf(const KernelTemplate &which);
+
 /// What kernels are compiled for. `cpu` and `features` ("+avx512vnni,+avx512bf16") are in LLVM's
 /// spelling; a template that was compiled with features beyond them is refused.
 struct KernelMachine {

@@ -84,7 +84,8 @@ public:
   void fact(llvm::StringRef name, const llvm::Twine &value) {
     variant.facts.push_back(builder.getNamedAttr(name, builder.getStringAttr(value)));
   }
-  /// States what tuning knows the kernel by: `madeFrom` is what its template's code comes from.
+  /// States what tuning knows the kernel by: `madeFrom` is the digest of what its template's
+  /// code comes from.
   void candidate(const llvm::Twine &name, llvm::StringRef madeFrom) {
     constexpr size_t digits = 16;
     std::string text = name.str();

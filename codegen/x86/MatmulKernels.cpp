@@ -255,7 +255,7 @@ static KernelVariant matmulKernel(llm::MatmulOp op, int64_t tileRows, int64_t ti
   variant.regionOperands(op.getEpilogueOperands(), op.getResult(), kEpilogueOperands);
   variant.candidate((amx ? "Matmul:t" : "Matmul:r") + llvm::Twine(tileRows) + ",c" +
                         llvm::Twine(tilePanels * x86::panelRows),
-                    made.code);
+                    made.digest);
   variant.tiles(llvm::divideCeil(panels, tilePanels));
   if (op.getOrder())
     variant.extent(groupTiles(op.getResult(), op.experts(), tileRows));

@@ -19,10 +19,10 @@ std::optional<std::string> matmulDeclined(llm::MatmulOp op);
 
 /// The compiled template, and what its target has.
 struct MatmulTemplate {
-  llvm::StringRef code; ///< of the process's lifetime
-  bool amx;             ///< the tiles of AMX, or their twin
-  bool bf16;            ///< dot products of bf16
-  bool vnni;            ///< dot products of bytes
+  llvm::StringRef digest; ///< of the process's lifetime
+  bool amx;               ///< the tiles of AMX, or their twin
+  bool bf16;              ///< dot products of bf16
+  bool vnni;              ///< dot products of bytes
 };
 
 /// Kernels for `op`, which matmulDeclined accepts: one for single rows, two for blocks of rows.

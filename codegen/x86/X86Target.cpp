@@ -139,11 +139,11 @@ std::optional<std::string> canonicalName(llvm::StringRef name, std::string &erro
   return canonical;
 }
 
-/// The bitcode of the template "Matmul".
-llvm::StringRef matmulCode(llvm::ArrayRef<KernelTemplate> templates) {
+/// The digest of the template "Matmul".
+llvm::StringRef matmulDigest(llvm::ArrayRef<KernelTemplate> templates) {
   for (const KernelTemplate &one : templates)
     if (llvm::StringRef(one.name) == "Matmul")
-      return {one.bitcode.begin, size_t(one.bitcode.end - one.bitcode.begin)};
+      return digestOf(one);
   return {};
 }
 
@@ -188,8 +188,8 @@ public:
     auto has = [&](llvm::StringRef feature) {
       return llvm::is_contained(level->required, feature);
     };
-    return createX86Provider(target, {matmulCode(level->templates()), level->amx, has("avx512bf16"),
-                                      has("avx512vnni") || has("avxvnni")});
+    return createX86Provider(target, {matmulDigest(level->templates()), level->amx,
+                                      has("avx512bf16"), has("avx512vnni") || has("avxvnni")});
   }
 
   FailureOr<llvm::SmallVector<CompiledLibrary>>
