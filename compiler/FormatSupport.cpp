@@ -11,6 +11,7 @@
 #include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FormatVariadic.h"
+#include <map>
 
 using namespace mlir;
 using namespace ingot;
@@ -57,20 +58,18 @@ std::string shown(const HeldFormat &held) {
 
 class FormatTables {
 public:
-  FormatTables(MLIRContext &context, ArrayRef<FormatTarget> targets)
-      : builder(&context), targets(targets) {}
+  FormatTables(MLIRContext &context, ArrayRef<FormatTarget> targets);
 
   FormatTable checkpoints();
   FormatTable blockTypes();
   FormatTable elementTypes();
 
 private:
-  /// An empty table with a column for each target after `columns`.
+  /// An empty table with one more column, which names the targets and their usual templates.
   FormatTable table(const char *title, Row columns) const;
-  /// Appends to `row` what each target does with a weight: `use`, and the template that does it.
+  /// Appends to `row` what targets do with a weight: `use`, and those that do otherwise.
   void ask(Row &row, StringRef use, const HeldFormat &held);
   void ask(Row &row, StringRef use, llvm::function_ref<llm::MatmulOp()> makeProduct);
-  void refuse(Row &row) const { row.insert(row.end(), targets.size(), kRefused); }
 
   Type elementOf(EncodingKind kind);
   RankedTensorType rowsOf(Type element);
@@ -81,11 +80,25 @@ private:
 
   OpBuilder builder;
   ArrayRef<FormatTarget> targets;
+  /// Of each target, the templates for a product of bf16.
+  std::vector<std::string> usual;
 };
 
+FormatTables::FormatTables(MLIRContext &context, ArrayRef<FormatTarget> targets)
+    : builder(&context), targets(targets) {
+  Type type = builder.getBF16Type();
+  for (const FormatTarget &target : targets) {
+    llm::MatmulOp op = product(type, type, {}, {});
+    usual.push_back(kernelsOf(target, op));
+    op->getParentOfType<ModuleOp>()->erase();
+  }
+}
+
 FormatTable FormatTables::table(const char *title, Row columns) const {
-  for (const FormatTarget &target : targets)
-    columns.push_back(target.second.getName().str());
+  std::string all;
+  for (auto [target, kernels] : llvm::zip_equal(targets, usual))
+    all += (all.empty() ? "" : ", ") + target.second.getName().str() + " (" + kernels + ")";
+  columns.push_back(all);
   return {title, std::move(columns), {}};
 }
 
@@ -181,12 +194,15 @@ std::string FormatTables::kernelsOf(const FormatTarget &target, llm::MatmulOp op
 }
 
 void FormatTables::ask(Row &row, StringRef use, llvm::function_ref<llm::MatmulOp()> makeProduct) {
-  for (const FormatTarget &target : targets) {
+  std::string said = use.str();
+  for (auto [target, usualKernels] : llvm::zip_equal(targets, usual)) {
     llm::MatmulOp op = makeProduct();
     std::string kernels = kernelsOf(target, op);
-    row.push_back(kernels.empty() ? kRefused : (use + ", " + kernels).str());
+    if (kernels != usualKernels)
+      said += "; " + target.second.getName().str() + ": " + (kernels.empty() ? kRefused : kernels);
     op->getParentOfType<ModuleOp>()->erase();
   }
+  row.push_back(said);
 }
 
 void FormatTables::ask(Row &row, StringRef use, const HeldFormat &held) {
@@ -205,8 +221,7 @@ FormatTable FormatTables::checkpoints() {
                           shown(format.held));
       ask(row, format.isWidened() ? "widened" : "native", format.held);
     } else {
-      llvm::append_values(row, std::string(format.refusal), kNothing, kNothing);
-      refuse(row);
+      llvm::append_values(row, std::string(format.refusal), kNothing, kNothing, kRefused);
     }
     result.rows.push_back(std::move(row));
   }
@@ -232,8 +247,7 @@ FormatTable FormatTables::blockTypes() {
       llvm::append_values(row, "the same", bits(stored));
       ask(row, "native", [&] { return product(plain, plain, {}, {}); });
     } else {
-      llvm::append_values(row, kNothing, kNothing);
-      refuse(row);
+      llvm::append_values(row, kNothing, kNothing, kRefused);
     }
     result.rows.push_back(std::move(row));
   }
@@ -242,18 +256,23 @@ FormatTable FormatTables::blockTypes() {
 
 FormatTable FormatTables::elementTypes() {
   FormatTable result = table("Element types of safetensors files", {"type", "where"});
+  std::map<Row, std::string> typesOf; // of which the same is said
   for (DType type : checkpoint::elementTypes()) {
-    Row row{std::string(dtypeName(type))};
+    Row row;
     if (Type plain = plainType(builder, type)) {
       row.push_back("weights, scales");
       ask(row, "native", [&] { return product(plain, plain, {}, {}); });
     } else if (elementType(builder, type)) {
-      row.push_back("the formats above");
-      row.insert(row.end(), targets.size(), kNothing);
+      llvm::append_values(row, "the formats above", kNothing);
     } else {
-      row.push_back(kNothing);
-      refuse(row);
+      llvm::append_values(row, kNothing, kRefused);
     }
+    std::string &types = typesOf[row];
+    types += (types.empty() ? "" : ", ") + std::string(dtypeName(type));
+  }
+  for (auto &[said, types] : typesOf) {
+    Row row{types};
+    llvm::append_range(row, said);
     result.rows.push_back(std::move(row));
   }
   return result;

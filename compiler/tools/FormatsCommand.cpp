@@ -11,18 +11,19 @@ using namespace ingot::compiler;
 
 static constexpr char kAbout[] = R"(# Stored formats
 
-Printed by `ingot formats`; a test compares. The rows are those that the readers go by
-(`compiler/checkpoint/StoredFormats.cpp`, `compiler/checkpoint/GgmlBlocks.cpp`), and each target was
-asked for the kernels it has for a product of such a weight with 16-bit activations, or for a weight
-of f32 with those of f32.
+What becomes of each stored format on each target. Printed by `ingot formats`; a test compares. The
+rows are those of the readers (`compiler/checkpoint/StoredFormats.cpp`,
+`compiler/checkpoint/GgmlBlocks.cpp`). Each target was asked for its kernels for a product of such a
+weight with 16-bit activations, or of an f32 weight with f32 ones.
 
 - *native*: a kernel reads the numbers as they are stored.
 - *widened*: the engine holds more bits than the file, with the same values.
 - *refused*: the build ends with an error that names the format. So it does for methods that are not
   listed.
 
-Then comes the kernel's template. On GPUs `MatmulTensor` uses tensor cores and `MatmulSimple` does
-not. Where groups and types of scales differ from checkpoint to checkpoint, the usual ones are here.
+The last heading has each target's usual kernel template; a cell names a target that takes another.
+On GPUs `MatmulTensor` uses tensor cores, `MatmulSimple` does not.
+Where groups and scale types vary from checkpoint to checkpoint, the usual ones are here.
 )";
 
 static void printTable(const FormatTable &table) {
