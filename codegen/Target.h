@@ -31,6 +31,13 @@ struct CompileOptions {
   bool ptxOnly = false;
 };
 
+/// What products of weights that are stored in few bits are fast in.
+enum class FastProducts : uint8_t {
+  Any,       ///< it is never fast
+  Int8,      ///< integers, with scales for groups of the input
+  SixteenBit ///< floats of 16 bits
+};
+
 /// One backend. Stateless; instances live in Targets.cpp for the whole process.
 class Target {
 public:
@@ -52,6 +59,9 @@ public:
 
   /// The best target of this backend that the build machine itself can run; nothing if none.
   virtual std::optional<std::string> hostTarget() const = 0;
+
+  /// What builds without a recipe go by.
+  virtual FastProducts fastProducts() const = 0;
 
   /// The kernel provider that passes ask.
   virtual std::unique_ptr<engine::KernelProvider>

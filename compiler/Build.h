@@ -12,7 +12,7 @@ struct BuildOptions {
   std::filesystem::path model;      ///< checkpoint directory or GGUF file
   std::filesystem::path output;     ///< engine file
   std::vector<std::string> targets; ///< as asked; empty: the best one for this machine
-  std::filesystem::path recipe;     ///< empty: Recipe::defaults()
+  std::filesystem::path recipe;     ///< a file or a preset's name; empty: defaultRecipe()
   std::filesystem::path tuning;     ///< lockfile that chooses kernels; empty: the cost model
   bool tuningCandidates = false;    ///< with every kernel that `ingot-run tune` may choose
   /// To make an engine again: what it states of itself. Its name, recipe, option records and golden

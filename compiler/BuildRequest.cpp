@@ -2,10 +2,13 @@
 // Checks of a build's options against the model.
 #include "compiler/BuildRequest.h"
 
+#include "compiler/DefaultRecipe.h"
 #include "compiler/EngineAssembly.h"
 #include "compiler/checkpoint/GgmlBlocks.h"
+#include "compiler/checkpoint/ModelFile.h"
 #include "compiler/importers/StoredScales.h"
 #include "compiler/importers/StoredWeights.h"
+#include "compiler/recipe/Presets.h"
 #include "llvm/Support/FormatVariadic.h"
 
 #include <array>
@@ -100,23 +103,27 @@ Outcome settleTargets(MLIRContext &context, BuildRequest &request, const BuildOp
   return {};
 }
 
-/// The type that most of the checkpoint's numbers have. What config.json states is known to be
-/// wrong in places; it decides where no tensor is of such a type.
-recipe::StoreType ownType(const checkpoint::Checkpoint &checkpoint) {
-  using checkpoint::DType;
-  std::map<DType, uint64_t> bytes;
-  for (const checkpoint::Tensor &tensor : checkpoint.tensors())
-    bytes[tensor.dtype] += tensor.bytes;
-  DType own = checkpoint.config().declaredType.value_or(DType::F32);
-  uint64_t most = 0;
-  for (DType type : {DType::F32, DType::BF16, DType::F16})
-    if (uint64_t elements = bytes[type] * 8 / checkpoint::dtypeUnit(type).bits; elements > most) {
-      own = type;
-      most = elements;
-    }
-  return own == DType::BF16  ? recipe::StoreType::BF16
-         : own == DType::F16 ? recipe::StoreType::F16
-                             : recipe::StoreType::F32;
+/// The recipe that is asked for, or the default one; types of the checkpoint's own stay open.
+Outcome settleRecipe(BuildRequest &request, const BuildOptions &options) {
+  if (options.replay || !options.recipe.empty()) {
+    auto recipe = options.replay ? recipe::Recipe::parse(options.replay->provenance.recipe,
+                                                         "the engine's recipe")
+                                 : recipe::presetOrFile(options.recipe);
+    if (!recipe)
+      return recipe.error();
+    request.recipe = *std::move(recipe);
+    std::string name =
+        recipe::presetCalled(options.recipe.string()) ? options.recipe.string() : "a file";
+    request.options.push_back({"--recipe", name, name, "as asked"});
+    return {};
+  }
+  auto chosen =
+      defaultRecipe(request.checkpoint, checkpoint::isModelFile(options.model), request.targets);
+  if (!chosen)
+    return chosen.error();
+  request.recipe = std::move(chosen->recipe);
+  request.options.push_back({"--recipe", "", chosen->name, chosen->reason});
+  return {};
 }
 
 bool hasTensor(const checkpoint::Checkpoint &checkpoint, StringRef suffix, StringRef part = "") {
@@ -298,21 +305,17 @@ Expected<BuildRequest> compiler::readRequest(MLIRContext &context, const BuildOp
   if (!checkpoint)
     return checkpoint.error();
   BuildRequest request{std::move(*checkpoint), recipe::Recipe::defaults(), {}, {}, {}, {}};
-  if (options.replay || !options.recipe.empty()) {
-    auto recipe = options.replay ? recipe::Recipe::parse(options.replay->provenance.recipe,
-                                                         "the engine's recipe")
-                                 : recipe::Recipe::read(options.recipe);
-    if (!recipe)
-      return recipe.error();
-    request.recipe = std::move(*recipe);
-  }
+  if (auto outcome = settleTargets(context, request, options); !outcome)
+    return outcome.error();
+  progress.begin("recipe");
+  if (auto outcome = settleRecipe(request, options); !outcome)
+    return outcome.error();
+  progress.end(request.options.back().effective);
   if (auto outcome = takeQuantization(request); !outcome)
     return outcome.error();
   sayWidened(request);
   request.recipe = request.recipe.settled(ownType(request.checkpoint));
   if (auto outcome = settleLimits(request, options.limits); !outcome)
-    return outcome.error();
-  if (auto outcome = settleTargets(context, request, options); !outcome)
     return outcome.error();
   if (options.randomWeights) {
     std::string seed = std::to_string(*options.randomWeights);
@@ -336,9 +339,12 @@ Expected<BuildRequest> compiler::readRequest(MLIRContext &context, const BuildOp
   std::vector<std::string> names;
   for (const checkpoint::Tensor &tensor : request.checkpoint.tensors())
     names.push_back(matrixName(tensor.name));
+  // Recipes by name are made for all models.
+  bool isOwn = !options.recipe.empty() && !recipe::presetCalled(options.recipe.string());
   for (const recipe::UnusedRule &unused : request.recipe.unusedRules(names))
-    progress.warn("recipe rule " + request.recipe.weights[unused.rule].match +
-                  (unused.shadowed ? " is never reached: earlier rules take its tensors"
-                                   : " matches no tensor"));
+    if (isOwn)
+      progress.warn("recipe rule " + request.recipe.weights[unused.rule].match +
+                    (unused.shadowed ? " is never reached: earlier rules take its tensors"
+                                     : " matches no tensor"));
   return request;
 }

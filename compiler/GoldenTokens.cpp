@@ -114,7 +114,7 @@ compiler::makeGoldenTokens(mlir::MLIRContext &context, BuildRequest &request,
   if (failed(reference))
     return checkpoint::Error{"INGOT-E3001", error, "golden tokens", ""};
   auto targets = std::exchange(request.targets, {*reference});
-  auto restore = llvm::make_scope_exit([&] { request.targets = std::move(targets); });
+  llvm::scope_exit restore([&] { request.targets = std::move(targets); });
   BuildOptions quiet = options;
   quiet.dumpStage.clear();
   Progress silent(ProgressStyle::Silent);

@@ -55,6 +55,8 @@ public:
 
   std::optional<std::string> hostTarget() const override { return std::nullopt; }
 
+  FastProducts fastProducts() const override { return FastProducts::SixteenBit; }
+
   std::unique_ptr<engine::KernelProvider> createProvider(engine::TargetAttr target) const override {
     return createCudaProvider(target);
   }

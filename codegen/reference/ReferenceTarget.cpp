@@ -41,6 +41,8 @@ public:
 #endif
   }
 
+  FastProducts fastProducts() const override { return FastProducts::Any; }
+
   std::unique_ptr<engine::KernelProvider> createProvider(engine::TargetAttr) const override {
     return createReferenceProvider();
   }

@@ -181,6 +181,8 @@ public:
     return bestLevel([&](llvm::StringRef feature) { return host.lookup(feature); });
   }
 
+  FastProducts fastProducts() const override { return FastProducts::Int8; }
+
   std::unique_ptr<engine::KernelProvider> createProvider(engine::TargetAttr target) const override {
     const Level *level = findLevel(target.getName());
     if (!level)

@@ -2,6 +2,9 @@
 // Binding of build options to the command line.
 #include "compiler/tools/BuildArguments.h"
 
+#include "compiler/recipe/Presets.h"
+#include "llvm/Support/FormatVariadic.h"
+
 using namespace ingot;
 using namespace ingot::compiler;
 
@@ -14,7 +17,9 @@ void ingot::compiler::addBuildArguments(runtime::CommandLine &app, BuildOptions 
   app.addOption("--target", options.targets,
                 "what to build for, such as x86-64-v4+vnni+bf16, znver5 or sm_90a; may be given "
                 "several times (default: native, this machine)");
-  app.addOption("--recipe", options.recipe, "recipe file (default: the checkpoint's own types)");
+  app.addOption(
+      "--recipe", options.recipe,
+      "recipe file, or the name of one listed below (default: by the checkpoint and the targets)");
   app.addOption("--tuning", options.tuning,
                 "tuning lockfile that chooses kernels (default: the targets' cost models)");
   app.addFlag("--tuning-candidates", options.tuningCandidates,
@@ -51,6 +56,13 @@ void ingot::compiler::addBuildArguments(runtime::CommandLine &app, BuildOptions 
   app.addOption("--threads", options.threads, "threads to use (default: all)").positive();
   app.addOption("--nvrtc", options.nvrtc,
                 "library or folder of NVRTC, for CUDA targets (default: the usual places)");
+}
+
+std::string ingot::compiler::recipesByName() {
+  std::string text = "recipes by name:\n";
+  for (const recipe::Preset &preset : recipe::presets())
+    text += llvm::formatv("  {0,-6} {1}\n", preset.name, preset.summary);
+  return text + "\n";
 }
 
 void ingot::compiler::addCacheArguments(runtime::CommandLine &app,

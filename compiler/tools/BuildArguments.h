@@ -11,6 +11,9 @@ namespace ingot::compiler {
 /// Adds the options of a build, except the output, to `app`; parsing fills `options`.
 void addBuildArguments(runtime::CommandLine &app, BuildOptions &options);
 
+/// The recipes that `--recipe` takes by name, a line each, for the end of a command's help.
+std::string recipesByName();
+
 /// Adds the options that say where compiled kernels are kept; for the commands that compile.
 void addCacheArguments(runtime::CommandLine &app, codegen::BuildCache::Choice &choice);
 

@@ -13,6 +13,7 @@ static constexpr char kExamples[] =
     "examples:\n"
     "  ingot build examples/fables/model -o fables.ingot\n"
     "  ingot build my-model.gguf -o my-model.ingot\n"
+    "  ingot build my-model -o my-model.ingot --recipe int4\n"
     "  ingot build my-model -o my-model.ingot --recipe int4.yaml --report report.json\n"
     "  ingot build my-model -o my-model.ingot --target x86-64-v4+vnni+bf16 --target x86-64-v3\n"
     "  ingot build my-model -o my-model.ingot --max-context 4096 --max-build-memory 1GiB\n"
@@ -21,7 +22,8 @@ static constexpr char kExamples[] =
     "  ingot build my-model -o my-model.ingot --cache /fast/disk/kernels --cache-limit 8GiB\n";
 
 int compiler::runBuild(int argc, char **argv) {
-  runtime::CommandLine app("Compiles a checkpoint to one engine file.", argv[0], kExamples);
+  runtime::CommandLine app("Compiles a checkpoint to one engine file.", argv[0],
+                           recipesByName() + kExamples);
   BuildOptions options;
   std::filesystem::path reportPath;
   bool jsonEvents = false;

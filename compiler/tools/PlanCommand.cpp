@@ -26,7 +26,8 @@ static bool namesCheckpoint(int argc, char **argv) {
 int compiler::runPlan(int argc, char **argv) {
   if (!namesCheckpoint(argc, argv))
     return runtime::runPlan(argc, argv);
-  runtime::CommandLine app("Tells which batch and context fit in memory.", argv[0], kExamples);
+  runtime::CommandLine app("Tells which batch and context fit in memory.", argv[0],
+                           recipesByName() + kExamples);
   BuildOptions options;
   runtime::PlanArguments arguments;
   addBuildArguments(app, options);

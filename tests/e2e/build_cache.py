@@ -23,8 +23,8 @@ class SameBytes(harness.BuildTest):
         self.builds += 1
         output = self.fresh(f"engine-{self.builds}") / "m.ingot"
         report = self.folder / "report.json"
-        self.assert_built(self.build(self.model, output, *TARGETS, *LIMITS, "--report", report,
-                                     *options), output)
+        self.assert_built(self.build(self.model, output, *TARGETS, *LIMITS, "--recipe",
+                                     "exact", "--report", report, *options), output)
         return output.read_bytes(), json.loads(report.read_text())["cache"]
 
     def entries(self):

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Recipes: reading, matching, the canonical text, and every refusal.
 #include "compiler/recipe/Recipe.h"
+#include "compiler/recipe/Presets.h"
 #include "tests/unit/checkpoint/Fixtures.h"
 
 #include <sstream>
@@ -304,4 +305,29 @@ TEST(Recipe, ReadsTheExamplesOfItsManual) {
     example.clear();
   }
   EXPECT_GE(examples, 7u);
+}
+
+TEST(Presets, AreRecipes) {
+  for (const Preset &preset : presets()) {
+    auto parsed = parse(std::string(preset.text));
+    ASSERT_TRUE(succeeds(parsed)) << preset.name;
+    EXPECT_EQ(presetCalled(preset.name), *parsed);
+    auto found = presetOrFile(preset.name);
+    ASSERT_TRUE(succeeds(found));
+    EXPECT_EQ(*found, *parsed);
+  }
+  EXPECT_EQ(*presetCalled("exact"), Recipe::defaults());
+  EXPECT_EQ(presetCalled("int4")->formatFor("model.embed_tokens.weight").type, WeightType::Int8);
+  EXPECT_EQ(presetCalled("w4a8")->activations.group, 32u);
+}
+
+TEST(Presets, GiveWayToFilesInFolders) {
+  EXPECT_FALSE(presetCalled("int5"));
+  EXPECT_TRUE(failsWith(presetOrFile("int5"), "INGOT-E2012", {"did you mean", "exact, bf16"}));
+  EXPECT_TRUE(failsWith(presetOrFile("./int4"), "INGOT-E7001", {"./int4"}));
+  EXPECT_TRUE(failsWith(presetOrFile("int4.yaml"), "INGOT-E7001", {"int4.yaml"}));
+  TemporaryDirectory directory;
+  auto recipe = presetOrFile(directory.write("int4", full));
+  ASSERT_TRUE(succeeds(recipe));
+  EXPECT_EQ(recipe->str(), full);
 }

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+// The recipes by name. Embeddings and heads keep more bits than the other matrices: each token of
+// an answer depends on them directly.
+#include "compiler/recipe/Presets.h"
+
+#include "compiler/checkpoint/NearestName.h"
+
+#include <array>
+
+namespace ingot::recipe {
+
+constexpr std::array<Preset, 8> kPresets = {{
+    {"exact", "everything in the checkpoint's own types", "version: 1\n"},
+    {"bf16", "16-bit weights, activations and KV cache",
+     "version: 1\n"
+     "weights: [{match: \"*\", format: bf16}]\n"
+     "activations: bf16\n"
+     "kv_cache: bf16\n"},
+    {"f16", "likewise, in f16: more digits, a smaller range",
+     "version: 1\n"
+     "weights: [{match: \"*\", format: f16}]\n"
+     "activations: f16\n"
+     "kv_cache: f16\n"},
+    {"fp8", "FP8 weights and activations (W8A8); embedding and head in bf16",
+     "version: 1\n"
+     "weights:\n"
+     "  - {match: \"*embed*\", format: bf16}\n"
+     "  - {match: \"*lm_head*\", format: bf16}\n"
+     "  - {match: \"*\", format: fp8}\n"
+     "activations: {compute: fp8-dynamic, store: bf16}\n"
+     "kv_cache: bf16\n"},
+    {"int8", "8-bit weights, bf16 activations (W8A16)",
+     "version: 1\n"
+     "weights: [{match: \"*\", format: int8}]\n"
+     "activations: bf16\n"
+     "kv_cache: bf16\n"},
+    {"w8a8", "8-bit weights, 8-bit activations with a scale for each token",
+     "version: 1\n"
+     "weights: [{match: \"*\", format: int8}]\n"
+     "activations: {compute: int8-dynamic, store: bf16}\n"
+     "kv_cache: bf16\n"},
+    {"int4",
+     "4-bit weights in groups of 32, bf16 activations (W4A16); embedding and head in 8 bits",
+     "version: 1\n"
+     "weights:\n"
+     "  - {match: \"*embed*\", format: int8}\n"
+     "  - {match: \"*lm_head*\", format: int8}\n"
+     "  - {match: \"*\", format: int4, group: 32}\n"
+     "activations: bf16\n"
+     "kv_cache: bf16\n"},
+    {"w4a8", "likewise, with 8-bit activations in groups of 32; for CPUs",
+     "version: 1\n"
+     "weights:\n"
+     "  - {match: \"*embed*\", format: int8}\n"
+     "  - {match: \"*lm_head*\", format: int8}\n"
+     "  - {match: \"*\", format: int4, group: 32}\n"
+     "activations: {compute: int8-dynamic, group: 32, store: bf16}\n"
+     "kv_cache: bf16\n"},
+}};
+
+std::span<const Preset> presets() { return kPresets; }
+
+std::optional<Recipe> presetCalled(std::string_view name) {
+  for (const Preset &preset : kPresets)
+    if (preset.name == name)
+      return *Recipe::parse(std::string(preset.text), std::string(preset.name));
+  return std::nullopt;
+}
+
+Expected<Recipe> presetOrFile(const std::filesystem::path &asked) {
+  if (std::optional<Recipe> preset = presetCalled(asked.string()))
+    return *std::move(preset);
+  if (std::error_code unknown;
+      asked.has_parent_path() || asked.has_extension() || exists(asked, unknown))
+    return Recipe::read(asked);
+  std::vector<std::string> names;
+  std::string list;
+  for (const Preset &preset : kPresets) {
+    names.emplace_back(preset.name);
+    list += (list.empty() ? "" : ", ") + names.back();
+  }
+  return Error{"INGOT-E2012",
+               "there is no recipe and no file called " + checkpoint::inQuotes(asked.string()) +
+                   checkpoint::didYouMean(asked.string(), names),
+               "--recipe", "give a file, or one of " + list};
+}
+
+} // namespace ingot::recipe
