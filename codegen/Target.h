@@ -29,6 +29,7 @@ struct CompileOptions {
   /// CUDA: only what a simulator runs. Libraries are named "K.ptx", and no kernel has the evidence
   /// that its binary gives.
   bool ptxOnly = false;
+  bool takeFallbacks = false; ///< for tests: in place of all kernels that have some
 };
 
 /// What products of weights that are stored in few bits are fast in.

@@ -166,9 +166,10 @@ static KernelVariant decodeKernel(llm::AttentionOp op, const CudaArchitecture &a
   return variant.take();
 }
 
-static KernelVariant contextKernel(llm::AttentionOp op, const CudaArchitecture &architecture) {
+static KernelVariant contextKernel(llm::AttentionOp op, const CudaArchitecture &architecture,
+                                   int64_t rowWarps) {
   Shape shape(op);
-  int64_t rowWarps = shape.rowWarps(architecture), bytes = shape.contextBytes(rowWarps);
+  int64_t bytes = shape.contextBytes(rowWarps);
   int64_t tokens = shape.contextTokens(rowWarps);
   CudaVariant variant("AttentionContext", op, kThreads);
   describe(variant, op);
@@ -245,7 +246,19 @@ Declined codegen::addAttentionKernels(llm::AttentionOp op, const CudaArchitectur
       least = last + 1;
     }
   }
-  if (most > tokens.few)
-    kernels.push_back(contextKernel(op, architecture));
+  if (most > tokens.few) {
+    Shape shape(op);
+    int64_t warps = shape.rowWarps(architecture);
+    kernels.push_back(contextKernel(op, architecture, warps));
+    // Whether registers suffice depends on the compiler's version; with fewer rows each warp has
+    // fewer sums.
+    while ((warps /= 2) > 0 && shape.contextTokens(warps) > 0) {
+      kernels.push_back(contextKernel(op, architecture, warps));
+      kernels.back().facts.push_back(
+          Builder(op.getContext())
+              .getNamedAttr(engine::kFallback,
+                            Builder(op.getContext()).getStringAttr("fewer rows")));
+    }
+  }
   return std::nullopt;
 }

@@ -11,6 +11,7 @@
 #include "codegen/native/ForEachParallel.h"
 #include "dialects/engine/EngineOps.h"
 #include "mlir/IR/Builders.h"
+#include "llvm/ADT/StringSet.h"
 
 using namespace mlir;
 using namespace ingot;
@@ -26,6 +27,8 @@ struct Outcome {
   CompiledKernel compiled;
   CubinFacts facts;
   std::string error;
+
+  bool spills() const { return error.empty() && facts.localAccesses() + facts.stackBytes != 0; }
 };
 
 class CudaTarget final : public Target {
@@ -121,11 +124,12 @@ struct CompiledKernels {
   std::vector<Outcome> outcomes;
 };
 
-/// Compiles the kernels of `unit` on up to `threads` threads.
-CompiledKernels compileAll(engine::UnitOp unit, const CudaArchitecture &architecture,
-                           const Nvrtc &nvrtc, const CompileOptions &options) {
+/// Compiles `kernels` on up to `threads` threads.
+CompiledKernels compileAll(llvm::SmallVector<engine::KernelOp> kernels,
+                           const CudaArchitecture &architecture, const Nvrtc &nvrtc,
+                           const CompileOptions &options) {
   CompiledKernels all;
-  llvm::append_range(all.kernels, unit.getBody().getOps<engine::KernelOp>());
+  all.kernels = std::move(kernels);
   all.outcomes.resize(all.kernels.size());
   std::vector<KernelSource> sources(all.kernels.size());
   llvm::StringMap<size_t> known;
@@ -152,6 +156,144 @@ CompiledKernels compileAll(engine::UnitOp unit, const CudaArchitecture &architec
   return all;
 }
 
+/// The kernels that may take others' places: each one's fallback by its name.
+using Fallbacks = llvm::StringMap<engine::KernelOp>;
+
+Fallbacks fallbacksOf(engine::UnitOp unit) {
+  Fallbacks fallbacks;
+  unit.walk([&](engine::LaunchOp launch) {
+    auto variants = launch.getVariants().getAsRange<engine::VariantAttr>();
+    llvm::StringRef before;
+    for (engine::VariantAttr variant : variants) {
+      llvm::StringRef name = variant.getKernel().getValue();
+      auto kernel = cast<engine::KernelOp>(SymbolTable::lookupSymbolIn(unit, name));
+      if (DictionaryAttr facts = kernel.getFactsAttr(); facts && facts.get(engine::kFallback))
+        fallbacks[before] = kernel;
+      before = name;
+    }
+  });
+  return fallbacks;
+}
+
+/// Takes the kernels that `dropped` names out of the unit. What takes their places has the same
+/// guards, so that the rows of the proof of coverage still hold.
+void drop(engine::UnitOp unit, const llvm::StringSet<> &dropped) {
+  auto without = [&](ArrayAttr list, auto nameOf) {
+    llvm::SmallVector<Attribute> kept(llvm::make_filter_range(
+        list, [&](Attribute entry) { return !dropped.contains(nameOf(entry)); }));
+    return ArrayAttr::get(unit.getContext(), kept);
+  };
+  auto symbol = [](Attribute name) { return cast<FlatSymbolRefAttr>(name).getValue(); };
+  unit.walk([&](Operation *op) {
+    if (auto launch = dyn_cast<engine::LaunchOp>(op))
+      launch.setVariantsAttr(without(launch.getVariants(), [&](Attribute variant) {
+        return symbol(cast<engine::VariantAttr>(variant).getKernel());
+      }));
+    else if (auto row = dyn_cast<engine::CoverageOp>(op))
+      row.setKernelsAttr(without(row.getKernels(), symbol));
+  });
+  for (engine::KernelOp kernel :
+       llvm::make_early_inc_range(unit.getBody().getOps<engine::KernelOp>()))
+    if (dropped.contains(kernel.getSymName()))
+      kernel.erase();
+}
+
+/// Compiles the kernels of `unit`, and of fallbacks those that are needed; the others, and what
+/// they stand for, leave the unit.
+std::vector<CompiledKernels> compileUnit(engine::UnitOp unit, const CudaArchitecture &architecture,
+                                         const Nvrtc &nvrtc, const CompileOptions &options) {
+  Fallbacks fallbacks = fallbacksOf(unit);
+  llvm::StringSet<> dropped;
+  for (auto &[before, kernel] : fallbacks)
+    dropped.insert(kernel.getSymName());
+  llvm::SmallVector<engine::KernelOp> wanted;
+  for (engine::KernelOp kernel : unit.getBody().getOps<engine::KernelOp>())
+    if (!dropped.contains(kernel.getSymName()))
+      wanted.push_back(kernel);
+  std::vector<CompiledKernels> rounds;
+  auto notes = OpBuilder::atBlockEnd(&unit.getBody().front());
+  while (!wanted.empty()) {
+    CompiledKernels round = compileAll(std::exchange(wanted, {}), architecture, nvrtc, options);
+    for (auto [i, kernel] : llvm::enumerate(round.kernels)) {
+      auto fallback = fallbacks.find(kernel.getSymName());
+      bool isTaken = options.takeFallbacks || round.outcomes[round.compiledAs[i]].spills();
+      if (fallback == fallbacks.end() || !isTaken)
+        continue;
+      engine::NoteOp::create(notes, kernel.getLoc(), "kernel-fallback", kernel.getSymName(), false,
+                             ("the compiler has too few registers for it: " +
+                              fallback->second.getSymName() + " runs instead")
+                                 .str());
+      dropped.insert(kernel.getSymName());
+      dropped.erase(fallback->second.getSymName());
+      wanted.push_back(fallback->second);
+      round.kernels[i] = nullptr;
+    }
+    rounds.push_back(std::move(round));
+  }
+  drop(unit, dropped);
+  return rounds;
+}
+
+/// States what became of kernels, and gathers their binaries.
+class Libraries {
+public:
+  Libraries(engine::UnitOp unit, const CudaArchitecture &architecture,
+            const CompileOptions &options)
+      : unit(unit), architecture(architecture), options(options),
+        builder(OpBuilder::atBlockBegin(&unit.getBody().front())) {}
+
+  LogicalResult add(CompiledKernels &all) {
+    bool failed = false;
+    for (size_t i = 0; i < all.kernels.size(); ++i)
+      if (all.kernels[i])
+        failed |= mlir::failed(add(all, i));
+    return failure(failed);
+  }
+
+  llvm::SmallVector<CompiledLibrary> compiled;
+
+private:
+  void add(engine::KernelOp kernel, llvm::StringRef kind, const std::string &bytes) {
+    std::string name = (kernel.getSymName() + "." + kind).str();
+    engine::LibraryOp::create(builder, kernel.getLoc(), name, kind);
+    compiled.push_back({name, kind.str(), bytes});
+  }
+
+  LogicalResult add(CompiledKernels &all, size_t i);
+
+  engine::UnitOp unit;
+  const CudaArchitecture &architecture;
+  const CompileOptions &options;
+  OpBuilder builder;
+};
+
+LogicalResult Libraries::add(CompiledKernels &all, size_t i) {
+  engine::KernelOp kernel = all.kernels[i], first = all.kernels[all.compiledAs[i]];
+  Outcome &outcome = all.outcomes[all.compiledAs[i]];
+  std::string error = outcome.error;
+  kernel.setLibraryAttr(FlatSymbolRefAttr::get(
+      unit.getContext(), first.getSymName().str() + (options.ptxOnly ? ".ptx" : ".cubin")));
+  if (error.empty() && !options.ptxOnly)
+    if (auto missing = missingEvidence(kernel, outcome.facts, architecture))
+      error = "INGOT-E4304: " + *missing;
+  if (!error.empty()) {
+    auto at = llvm::StringRef(error).split(": ");
+    return kernel.emitError() << at.first << ": kernel '" << kernel.getSymName()
+                              << "' from template '" << kernel.getSource() << "' for target '"
+                              << unit.getTarget().getName() << "': " << at.second;
+  }
+  if (!options.ptxOnly)
+    kernel.addFacts(evidenceFacts(kernel, outcome.facts, architecture,
+                                  outcome.compiled.cubin.size(), outcome.compiled.ptx));
+  if (first != kernel)
+    return success();
+  if (!options.ptxOnly)
+    add(kernel, "cubin", outcome.compiled.cubin);
+  if (options.keepPtx || options.ptxOnly)
+    add(kernel, "ptx", outcome.compiled.ptx);
+  return success();
+}
+
 FailureOr<llvm::SmallVector<CompiledLibrary>>
 CudaTarget::compile(engine::UnitOp unit, const CompileOptions &options) const {
   const CudaArchitecture *architecture = findCudaArchitecture(unit.getTarget().getArch());
@@ -161,50 +303,17 @@ CudaTarget::compile(engine::UnitOp unit, const CompileOptions &options) const {
   llvm::Expected<std::shared_ptr<const Nvrtc>> nvrtc = Nvrtc::load(options.nvrtc);
   if (!nvrtc)
     return unit.emitError(llvm::toString(nvrtc.takeError()));
-  CompiledKernels all = compileAll(unit, *architecture, **nvrtc, options);
-
-  auto libraries = OpBuilder::atBlockBegin(&unit.getBody().front());
-  llvm::SmallVector<CompiledLibrary> compiled;
-  auto add = [&](engine::KernelOp kernel, llvm::StringRef kind, const std::string &bytes) {
-    std::string name = (kernel.getSymName() + "." + kind).str();
-    engine::LibraryOp::create(libraries, kernel.getLoc(), name, kind);
-    compiled.push_back({name, kind.str(), bytes});
-  };
-  const char *holder = options.ptxOnly ? ".ptx" : ".cubin";
+  std::vector<CompiledKernels> rounds = compileUnit(unit, *architecture, **nvrtc, options);
+  Libraries libraries(unit, *architecture, options);
   bool failed = false;
-  for (auto [i, kernel] : llvm::enumerate(all.kernels)) {
-    engine::KernelOp first = all.kernels[all.compiledAs[i]];
-    Outcome &outcome = all.outcomes[all.compiledAs[i]];
-    std::string error = outcome.error;
-    kernel.setLibraryAttr(
-        FlatSymbolRefAttr::get(unit.getContext(), first.getSymName().str() + holder));
-    if (error.empty() && !options.ptxOnly)
-      if (auto missing = missingEvidence(kernel, outcome.facts, *architecture))
-        error = "INGOT-E4304: " + *missing;
-    if (!error.empty()) {
-      auto at = llvm::StringRef(error).split(": ");
-      kernel.emitError() << at.first << ": kernel '" << kernel.getSymName() << "' from template '"
-                         << kernel.getSource() << "' for target '" << unit.getTarget().getName()
-                         << "': " << at.second;
-      failed = true;
-      continue;
-    }
-    if (!options.ptxOnly)
-      kernel.addFacts(evidenceFacts(kernel, outcome.facts, *architecture,
-                                    outcome.compiled.cubin.size(), outcome.compiled.ptx));
-    if (first != kernel)
-      continue;
-    if (!options.ptxOnly)
-      add(kernel, "cubin", outcome.compiled.cubin);
-    if (options.keepPtx || options.ptxOnly)
-      add(kernel, "ptx", outcome.compiled.ptx);
-  }
+  for (CompiledKernels &round : rounds)
+    failed |= mlir::failed(libraries.add(round));
   if (failed)
     return failure();
   stateCosts(unit, *architecture);
   unit.setToolkit((*nvrtc)->toolkit());
   unit.setMinimumDriver(kMinimumDriver);
-  return compiled;
+  return std::move(libraries.compiled);
 }
 
 } // namespace

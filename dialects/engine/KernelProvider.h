@@ -23,6 +23,10 @@ inline constexpr llvm::StringLiteral kCandidateDigest = "tuning_digest";
 /// Fact of a kernel that is slow and simple, for self-tests to compare others with.
 inline constexpr llvm::StringLiteral kPlainKernel = "plain_kernel";
 
+/// Fact of a kernel that does what the one before it of the same operation does and may be compiled
+/// where that cannot be; only one of the two gets into an engine.
+inline constexpr llvm::StringLiteral kFallback = "fallback";
+
 /// One kernel that executes an operation of the llm dialect.
 struct KernelVariant {
   /// Kernel template of the target and the constants that specialise it.

@@ -145,6 +145,18 @@ static void takeLibraries(engine::UnitOp whole, engine::UnitOp part) {
   }
 }
 
+/// Gives the launches of `whole`, and the proof, the kernels that those of `part` have left.
+static void takeVariants(engine::UnitOp whole, engine::UnitOp part) {
+  llvm::SmallVector<Operation *> to, from;
+  for (auto [unit, list] : {std::pair(whole, &to), std::pair(part, &from)})
+    unit.walk([list = list](Operation *op) {
+      if (isa<engine::LaunchOp, engine::CoverageOp>(op))
+        list->push_back(op);
+    });
+  for (auto [mine, other] : llvm::zip_equal(to, from))
+    mine->setAttrs(other->getAttrs());
+}
+
 bool CompiledFunction::compileKernels(const codegen::Target &backend, llvm::ArrayRef<Dims> runs,
                                       CudaCode code) {
   engine::UnitOp whole = compiled.unit();
@@ -155,12 +167,15 @@ bool CompiledFunction::compileKernels(const codegen::Target &backend, llvm::Arra
   codegen::CompileOptions options;
   options.threads = kThreads;
   options.cache = buildCache().get();
-  options.ptxOnly = code == CudaCode::Ptx;
+  options.ptxOnly = code != CudaCode::PtxAndBinary;
+  options.takeFallbacks = code == CudaCode::PtxOfFallbacks;
   auto libraries = backend.compile(*part, options);
   if (failed(libraries))
     return false;
   compiled.libraries = std::move(*libraries);
   takeLibraries(whole, *part);
+  if (options.takeFallbacks)
+    takeVariants(whole, *part);
   std::string kind = isCuda() ? "ptx" : compiled.libraries.front().kind;
   auto builder = OpBuilder::atBlockBegin(&whole.getBody().front());
   engine::LibraryOp::create(builder, whole.getLoc(), kLeftOut, kind);

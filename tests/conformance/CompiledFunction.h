@@ -28,8 +28,9 @@ struct ObservedLaunch {
 };
 
 /// What CUDA targets compile: what the simulator runs, or binaries too, with all the evidence that
-/// a build asks of them.
-enum class CudaCode : uint8_t { Ptx, PtxAndBinary };
+/// a build asks of them; or what the simulator runs, with fallbacks in the place of kernels that have
+/// some.
+enum class CudaCode : uint8_t { Ptx, PtxAndBinary, PtxOfFallbacks };
 
 class CompiledFunction {
 public:
