@@ -71,9 +71,16 @@ static Range quantizedRange(const WeightNode &quantize, uint32_t result) {
   }
 }
 
-static Range rangeOf(const WeightGraph &graph, WeightValue value, const WeightNode &source) {
-  while (graph.node(value).kind == NodeKind::RepeatRows)
+/// What `value` has the elements of, in another order of rows.
+static WeightValue withoutMoves(const WeightGraph &graph, WeightValue value) {
+  constexpr NodeKind moves[] = {NodeKind::RepeatRows, NodeKind::PermuteRows};
+  while (llvm::is_contained(moves, graph.node(value).kind))
     value = graph.node(value).operands.front();
+  return value;
+}
+
+/// Of a value without moves.
+static Range rangeOf(const WeightGraph &graph, WeightValue value, const WeightNode &source) {
   if (graph.node(value).kind == NodeKind::Quantize)
     return quantizedRange(graph.node(value), value.result);
   if (source.tensor->shape.size() == 1)
@@ -120,11 +127,12 @@ Expected<WeightFill> fillOf(const WeightGraph &graph, const StoredWeight &stored
     if (!source || graph.node(value).kind == NodeKind::ConcatRows ||
         graph.node(value).kind == NodeKind::InterleaveRows)
       return unmade(stored, "it merges what does not come from one tensor each");
+    WeightValue made = withoutMoves(graph, value);
     std::string identity = message(seed, " ", source->name, " ",
-                                   graph.node(value).kind == NodeKind::Quantize, " ", value.result);
+                                   graph.node(made).kind == NodeKind::Quantize, " ", made.result);
     fill.parts.push_back(
         {llvm::xxh3_64bits(identity), static_cast<uint64_t>(graph.shape(value).rows)});
-    Range range = rangeOf(graph, value, *source);
+    Range range = rangeOf(graph, made, *source);
     fill.low = range.low;
     fill.high = range.high;
   }

@@ -59,6 +59,16 @@ class RandomWeights(harness.BuildTest):
         self.assertEqual(self.tokens(engine, "--simulate", "sm_90a"),
                          self.tokens(engine, "--target", "reference"))
 
+    def test_matrices_that_are_stored_fused_agree(self):
+        config = json.loads((self.model / "config.json").read_text())
+        config.update(architectures=["Phi3ForCausalLM"], sliding_window=None)
+        (self.model / "config.json").write_text(json.dumps(config))
+        for recipe in (W4A32, W4A32.replace("int4, group: 64, zero_points: true", "int8")):
+            engine = self.made(f"fused{len(recipe)}", "--target", "reference", "--target",
+                               "x86-64-v3", recipe=recipe)
+            texts = [self.tokens(engine, "--target", name) for name in ("reference", "x86-64-v3")]
+            self.assertEqual(texts[0], texts[1])
+
     def test_weight_files_are_not_read_and_bytes_are_equal(self):
         first = self.made("first")
         (self.model / "model.safetensors").write_text("no weights at all")
