@@ -198,15 +198,24 @@ Outcome takeQuantization(BuildRequest &request) {
   for (auto settle : {settleActivations, settleCache})
     if (auto outcome = settle(request); !outcome)
       return outcome;
-  for (const auto &deviation : request.checkpoint.quantization().deviations)
-    request.options.push_back(
-        {"checkpoint: " + deviation.what, deviation.stated, deviation.effective, deviation.why});
   if (hasTensor(request.checkpoint, ".weight_scale_2", ".experts.") ||
       hasTensor(request.checkpoint, ".weight_global_scale", ".experts."))
     request.options.push_back({"checkpoint: scales of experts", "8 bits",
                                "f32 where experts' own scales differ",
                                "kernels read one table of scales; the values are the same"});
   return {};
+}
+
+/// Puts what the checkpoint states and the engine does otherwise into the report.
+void sayDeviations(BuildRequest &request, llvm::ArrayRef<checkpoint::Deviation> deviations,
+                   Progress &progress) {
+  for (const checkpoint::Deviation &deviation : deviations) {
+    request.options.push_back(
+        {"checkpoint: " + deviation.what, deviation.stated, deviation.effective, deviation.why});
+    if (deviation.isTold)
+      progress.warn(deviation.what + " " + deviation.stated + ": " + deviation.effective + "; " +
+                    deviation.why);
+  }
 }
 
 /// Block types of which engines hold more bits than the file.
@@ -308,6 +317,8 @@ Expected<BuildRequest> compiler::readRequest(MLIRContext &context, const BuildOp
   }
   if (auto outcome = takeQuantization(request); !outcome)
     return outcome.error();
+  sayDeviations(request, request.checkpoint.quantization().deviations, progress);
+  sayDeviations(request, request.checkpoint.deviations(), progress);
   sayWidened(request);
   request.recipe = request.recipe.settled(ownType(request.checkpoint));
   if (auto outcome = settleLimits(request, options.limits); !outcome)

@@ -105,7 +105,8 @@ Expected<Checkpoint> Checkpoint::openGgufModel(const fs::path &path) {
   checkpoint.stored = *std::move(named);
   if (auto sorted = checkpoint.sortTensors(); !sorted)
     return sorted.error();
-  checkpoint.resolveAliases();
+  if (auto resolved = checkpoint.resolveAliases(); !resolved)
+    return resolved.error();
   return checkpoint;
 }
 
@@ -235,8 +236,7 @@ Outcome Checkpoint::openWeights(const fs::path &directory) {
     for (const Tensor &tensor : stored)
       if (auto known = modelNameOfMistral(tensor.name))
         aliases.emplace(*std::move(known), tensor.name);
-  resolveAliases();
-  return {};
+  return resolveAliases();
 }
 
 Outcome Checkpoint::openSingle(const fs::path &path) {
@@ -303,18 +303,53 @@ Outcome Checkpoint::sortTensors() {
 }
 
 /// Collects the second names of stored tensors.
-void Checkpoint::resolveAliases() {
+Outcome Checkpoint::resolveAliases() {
   for (const auto &[name, storedName] : metadata)
     if (!findStored(name) && findStored(storedName))
       aliases.emplace(name, storedName);
-  if (!modelConfig.tiedEmbeddings)
-    return;
-  // A tied model stores the matrix under either name. Where both are stored, the embedding
-  // counts, as when transformers ties the weights after loading them.
-  if (find(embeddingName))
-    aliases.insert_or_assign(std::string(headName), storedName(embeddingName));
-  else if (findStored(headName))
-    aliases.insert_or_assign(std::string(embeddingName), std::string(headName));
+  return modelConfig.tiedEmbeddings ? tieEmbeddings() : Outcome();
+}
+
+/// A tied model stores the matrix under either name. Where both are stored and differ, which
+/// programs for training leave behind, each is what it says, as transformers has it since 5.0.
+Outcome Checkpoint::tieEmbeddings() {
+  const Tensor *embedding = find(embeddingName), *head = find(headName);
+  if (embedding && head && embedding != head) {
+    auto same = holdTheSame(*embedding, *head);
+    if (!same)
+      return same.error();
+    if (!*same) {
+      modelConfig.tiedEmbeddings = false;
+      allDeviations.push_back({"tie_word_embeddings", "true", "false",
+                               message("tensors ", shownName(embeddingName), " and ",
+                                       shownName(headName), " are both stored, and differ"),
+                               /*isTold=*/true});
+      return {};
+    }
+  }
+  if (embedding)
+    aliases.insert_or_assign(std::string(headName), embedding->name);
+  else if (head)
+    aliases.insert_or_assign(std::string(embeddingName), head->name);
+  return {};
+}
+
+/// Reads up to the first difference, and never more than a part of either at once.
+Expected<bool> Checkpoint::holdTheSame(const Tensor &one, const Tensor &other) const {
+  if (one.dtype != other.dtype || one.shape != other.shape || one.bytes != other.bytes)
+    return false;
+  constexpr uint64_t most = uint64_t{1} << 20;
+  std::vector<std::byte> mine(std::min(one.bytes, most)), theirs(mine.size());
+  for (uint64_t done = 0; done < one.bytes; done += mine.size()) {
+    mine.resize(std::min(one.bytes - done, most));
+    theirs.resize(mine.size());
+    for (auto [tensor, bytes] : {std::pair(&one, &mine), std::pair(&other, &theirs)})
+      if (auto filled = read(*tensor, done, *bytes); !filled)
+        return filled.error();
+    if (mine != theirs)
+      return false;
+  }
+  return true;
 }
 
 const std::vector<uint64_t> &Checkpoint::eosIds() const {

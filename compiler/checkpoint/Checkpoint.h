@@ -89,6 +89,9 @@ public:
   /// hold leftovers of training.
   bool isComplete() const { return fromGguf || fromMistral; }
 
+  /// What an engine of this checkpoint does otherwise than its files state, or does not read.
+  const std::vector<Deviation> &deviations() const { return allDeviations; }
+
   /// Every file this checkpoint was read from, in a fixed order: what an engine's provenance
   /// digests, together with the tokenizer's files.
   const std::vector<std::filesystem::path> &inputs() const { return inputFiles; }
@@ -102,7 +105,9 @@ private:
   Outcome openSingle(const std::filesystem::path &path);
   Outcome addFile(const std::filesystem::path &path);
   Outcome sortTensors();
-  void resolveAliases();
+  Outcome resolveAliases();
+  Outcome tieEmbeddings();
+  Expected<bool> holdTheSame(const Tensor &one, const Tensor &other) const;
   const Tensor *findStored(std::string_view name) const;
 
   std::filesystem::path directory;
@@ -113,6 +118,7 @@ private:
   std::vector<File> files; ///< by Tensor::fileIndex
   bool fromGguf = false;
   bool fromMistral = false; ///< as Mistral publishes models
+  std::vector<Deviation> allDeviations;
   std::optional<AdapterConfig> adapterConfig;
   std::optional<DType> weightless;
   std::vector<Tensor> stored;

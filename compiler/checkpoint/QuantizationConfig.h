@@ -3,6 +3,7 @@
 // single tensor is stored shows in the tensors themselves (compiler/importers/StoredWeights.h).
 #pragma once
 
+#include "compiler/checkpoint/Deviation.h"
 #include "compiler/checkpoint/Json.h"
 #include "compiler/checkpoint/StoredFormats.h"
 
@@ -45,11 +46,7 @@ struct QuantizationConfig {
   bool zerosLessOne = false;                 ///< Gptq: stored zero points are one too small
   Activations activations = Activations::AsStored;
   KvCache kvCache = KvCache::Unstated;
-  /// What an engine does otherwise than the checkpoint states, for the report.
-  struct Deviation {
-    std::string what, stated, effective, why;
-  };
-  std::vector<Deviation> deviations;
+  std::vector<Deviation> deviations; ///< from what the checkpoint states
 
   /// Reads what `config` (config.json) and the files beside it say. Adds the files it read to
   /// `inputs`. Errors: those of Json, and INGOT-E1054 for a method or a setting that is not

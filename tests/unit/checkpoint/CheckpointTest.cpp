@@ -117,6 +117,17 @@ TEST(Checkpoint, ResolvesTiedEmbeddings) {
   auto both = open("true", {head, embedding});
   ASSERT_TRUE(succeeds(both));
   EXPECT_EQ(both->find(head)->name, embedding);
+  EXPECT_TRUE(both->deviations().empty());
+  std::string differing = weights({head, embedding});
+  differing.back() = 'x';
+  directory.write("model.safetensors", differing);
+  auto apart = Checkpoint::open(directory.path());
+  ASSERT_TRUE(succeeds(apart));
+  EXPECT_EQ(bytesOf(*apart, head), "tttt");
+  EXPECT_EQ(bytesOf(*apart, embedding), "tttx");
+  ASSERT_EQ(apart->deviations().size(), 1u);
+  EXPECT_EQ(apart->deviations()[0].what, "tie_word_embeddings");
+  EXPECT_TRUE(apart->deviations()[0].isTold);
   auto untied = open("false", {embedding});
   ASSERT_TRUE(succeeds(untied));
   EXPECT_EQ(untied->find(head), nullptr);
