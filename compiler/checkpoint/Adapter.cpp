@@ -4,6 +4,7 @@
 
 #include "compiler/checkpoint/JsonFields.h"
 
+#include <algorithm>
 #include <cmath>
 
 namespace ingot::checkpoint {
@@ -14,13 +15,71 @@ constexpr std::string_view prefix = "base_model.model.";
 constexpr std::string_view firstSuffix = ".lora_A.weight", secondSuffix = ".lora_B.weight";
 constexpr std::string_view matrixSuffix = ".weight";
 
-/// Refuses a list or an object that is not empty.
-void refuseMembers(const Json &root, JsonFields &fields, std::string_view key,
-                   std::string_view what) {
-  auto member = root.find(key);
-  if (member && !member->isNull() && member->size() != 0)
-    fields.fail(key, "INGOT-E1120", message(what, " cannot be merged"),
-                "merge the adapter with PEFT and give the merged model");
+/// What is more than a product added to a matrix, where its key says that it is used.
+constexpr struct {
+  std::string_view key, what;
+} unmergeable[] = {
+    {"use_dora", "DoRA scales whole rows, which"},
+    {"fan_in_fan_out", "a matrix stored with its inputs first"},
+    {"lora_bias", "an adapter with biases"},
+    {"modules_to_save", "a module that was trained whole"},
+    {"layer_replication", "a model with repeated layers"},
+    {"alora_invocation_tokens", "an adapter that acts behind its invocation only"},
+    {"trainable_token_indices", "an embedding with trained rows"},
+    {"use_qalora", "QALoRA averages inputs, which"},
+    {"use_bdlora", "an adapter of diagonal blocks"},
+    {"arrow_config", "an adapter that is chosen for each token"},
+    {"kasa_config", "an adapter with singular values between its factors"},
+    {"monteclora_config", "an adapter that is drawn at random"},
+    {"target_parameters", "an adapter of parameters that are no module's weight"},
+};
+
+/// Keys that say how an adapter was made, and for what; what was trained shows in the tensors.
+constexpr std::string_view harmless[] = {
+    "auto_mapping",
+    "base_model_name_or_path",
+    "corda_config",
+    "ensure_weight_tying",
+    "eva_config",
+    "exclude_modules",
+    "inference_mode",
+    "layers_pattern",
+    "layers_to_transform",
+    "loftq_config",
+    "lora_dropout",
+    "lora_ga_config",
+    "megatron_config",
+    "megatron_core",
+    "peft_version",
+    "qalora_group_size",
+    "revision",
+    "runtime_config",
+    "target_modules",
+    "task_type",
+    "velora_config",
+    "alpha_pattern",
+    "rank_pattern",
+};
+
+/// Ways to begin that take from the model's matrices what the adapter begins with: what was saved
+/// belongs to the rest of them.
+constexpr std::string_view takingBeginnings[] = {"pissa", "olora", "corda", "loftq", "lora_ga"};
+
+bool takesFromModel(std::string_view beginning) {
+  return std::any_of(std::begin(takingBeginnings), std::end(takingBeginnings),
+                     [&](std::string_view name) { return beginning.starts_with(name); });
+}
+
+/// The keys that nothing here knows, to be told.
+void findUnread(const Json &root, const JsonFields &fields, AdapterConfig &config) {
+  std::string unread;
+  for (const std::string &key : root.keys())
+    if (!fields.asked().contains(key) &&
+        std::find(std::begin(harmless), std::end(harmless), key) == std::end(harmless))
+      unread += message(unread.empty() ? "" : ", ", printable(key));
+  if (!unread.empty())
+    config.deviations.push_back({"adapter_config.json", unread, "not read",
+                                 "no meaning of it is known for LoRA", /*isTold=*/true});
 }
 
 /// As many as keep the time bounded that hostile patterns take.
@@ -117,20 +176,22 @@ Expected<AdapterConfig> AdapterConfig::read(const std::filesystem::path &path) {
   AdapterConfig config;
   config.alpha = fields.number("lora_alpha", -1e9, 1e9);
   config.rootOfRank = fields.booleanOr("use_rslora", false);
-  for (auto [key, what] : {std::pair("use_dora", "DoRA scales whole rows, which"),
-                           {"fan_in_fan_out", "a matrix stored with its inputs first"},
-                           {"lora_bias", "an adapter with biases"}})
-    if (fields.booleanOr(key, false))
+  for (const auto &[key, what] : unmergeable)
+    if (!fields.isOff(key))
       refuse(key, message(what, " cannot be merged"));
+  if (auto beginning = root->find("init_lora_weights"); fields.has("init_lora_weights"))
+    if (auto text = beginning->string(); text && takesFromModel(*text))
+      refuse("init_lora_weights",
+             message("what begins with parts of the model's matrices (", inQuotes(*text),
+                     ") and was not converted to plain LoRA cannot be merged"));
   if (const std::string bias = fields.stringOr("bias", "none"); bias != "none")
     refuse("bias", message("trained biases (", inQuotes(bias), ") cannot be merged"));
-  refuseMembers(*root, fields, "modules_to_save", "a module that was trained whole");
-  refuseMembers(*root, fields, "layer_replication", "a model with repeated layers");
   constexpr uint64_t maxRank = uint64_t{1} << 31;
   if (fields.has("r"))
     config.rank = fields.unsignedInteger("r", 1, maxRank);
   if (fields.error())
     return *fields.error();
+  findUnread(*root, fields, config);
   if (auto read = readPatterns(*root, alphaPattern, -1e9, 1e9, config.patterns); !read)
     return read.error();
   if (auto read =

@@ -3,6 +3,7 @@
 // adapter_model.safetensors.
 #pragma once
 
+#include "compiler/checkpoint/Deviation.h"
 #include "compiler/checkpoint/ModulePattern.h"
 #include "compiler/checkpoint/Tensor.h"
 
@@ -30,6 +31,7 @@ struct AdapterConfig {
   bool rootOfRank = false;              ///< use_rslora: alpha is divided by sqrt(r) instead of r
   std::vector<AdapterPattern> patterns; ///< as the file has them: of each key the first one counts
   std::map<std::string, double, std::less<>> alphas; ///< of modules that have their own
+  std::vector<Deviation> deviations;                 ///< from what the file states
 
   double scale(std::string_view matrix, uint64_t rank) const;
 
@@ -38,7 +40,7 @@ struct AdapterConfig {
   Outcome settle(std::span<const Tensor> tensors, const std::string &where);
 
   /// Errors: those of Json, and INGOT-E1120 for what cannot be merged into weights alone (DoRA,
-  /// biases, modules saved whole) or is no LoRA, naming the key.
+  /// biases, modules saved whole), changes the model that it is for, or is no LoRA, naming the key.
   static Expected<AdapterConfig> read(const std::filesystem::path &path);
 };
 

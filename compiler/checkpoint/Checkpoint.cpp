@@ -177,6 +177,7 @@ Outcome Checkpoint::addAdapter(const fs::path &directory, double factor) {
   if (auto settled = config->settle(std::span(stored).subspan(first), printable(weights.string()));
       !settled)
     return settled;
+  allDeviations.insert(allDeviations.end(), config->deviations.begin(), config->deviations.end());
   adapterConfig = *std::move(config);
   return sortTensors();
 }
@@ -199,6 +200,7 @@ Expected<Checkpoint> Checkpoint::openConfig(const fs::path &directory) {
     return config.error();
   Checkpoint checkpoint(*std::move(config));
   checkpoint.directory = directory;
+  checkpoint.allDeviations = checkpoint.modelConfig.deviations;
   checkpoint.fromMistral = published;
   checkpoint.inputFiles.push_back(file);
 
