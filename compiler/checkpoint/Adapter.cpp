@@ -162,7 +162,7 @@ Outcome AdapterConfig::settle(std::span<const Tensor> tensors, const std::string
 }
 
 Expected<AdapterConfig> AdapterConfig::read(const std::filesystem::path &path) {
-  auto root = Json::readFile(path);
+  auto root = Json::readFile(path, JsonLimits::ofPython());
   if (!root)
     return root.error();
   JsonFields fields(*root);

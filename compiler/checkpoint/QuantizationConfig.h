@@ -7,6 +7,8 @@
 #include "compiler/checkpoint/Json.h"
 #include "compiler/checkpoint/StoredFormats.h"
 
+#include <array>
+
 namespace ingot::checkpoint {
 
 /// A checkpoint's own quantization, from `quantization_config` of config.json, or from
@@ -41,6 +43,8 @@ struct QuantizationConfig {
   /// Bits and columns of a group (0: a whole row) that hold for every matrix. Nothing where the
   /// file states none, or others for some matrices.
   std::optional<uint64_t> bits, group;
+  /// Float8 and CompressedTensors: rows and columns of a block of a matrix that has one scale.
+  std::array<uint64_t, 2> block = {128, 128};
   FormatReader packing = FormatReader::None; ///< Awq: who reads the one that is stated
   bool symmetric = false;                    ///< Gptq: every zero point is half the range
   bool zerosLessOne = false;                 ///< Gptq: stored zero points are one too small
