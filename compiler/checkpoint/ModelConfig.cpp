@@ -4,7 +4,9 @@
 
 #include "compiler/checkpoint/ConfigKeys.h"
 #include "compiler/checkpoint/File.h"
+#include "compiler/checkpoint/GenerationConfig.h"
 #include "compiler/checkpoint/JsonFields.h"
+#include "compiler/checkpoint/NearestName.h"
 
 #include <algorithm>
 #include <array>
@@ -88,15 +90,20 @@ void readHeads(const Json &root, JsonFields &fields, const FamilyDefaults &defau
 }
 
 /// A key that is absent has transformers' default, where the vocabulary has that token; one that is
-/// null means "no such token".
-void readTokenIds(const Json &root, JsonFields &fields, const FamilyDefaults &defaults,
-                  ModelConfig &config) {
+/// null, or names none of its tokens, means "no such token".
+void readOwnTokens(const Json &root, JsonFields &fields, const FamilyDefaults &defaults,
+                   ModelConfig &config) {
   const uint64_t lastId = config.vocabSize - 1;
-  if (fields.has("bos_token_id"))
-    config.bosId = fields.unsignedInteger("bos_token_id", 0, lastId);
+  auto given = [&](std::string_view key) {
+    return fields.has(key)
+               ? readTokenIds(root, key, "config.json", config.vocabSize, config.deviations)
+               : std::nullopt;
+  };
+  if (auto ids = given("bos_token_id"))
+    config.bosId = ids->front();
   else if (!root.find("bos_token_id") && defaults.bos && *defaults.bos <= lastId)
     config.bosId = *defaults.bos;
-  if (auto ids = fields.unsignedIntegers("eos_token_id", 0, lastId))
+  if (auto ids = given("eos_token_id"))
     config.eosIds = *std::move(ids);
   else if (!root.find("eos_token_id") && defaults.eos && *defaults.eos <= lastId)
     config.eosIds = {*defaults.eos};
@@ -176,7 +183,7 @@ Expected<ModelConfig> readDecoder(const Json &root, const FamilyDefaults &defaul
                 message("activation ", inQuotes(activation), " is not supported"),
                 message(defaults.architecture, " is supported with ", defaults.activation));
   readLayerTypes(root, fields, config);
-  readTokenIds(root, fields, defaults, config);
+  readOwnTokens(root, fields, defaults, config);
   if (fields.error())
     return *fields.error();
   auto unread = findUnreadKeys(root, fields.asked(), defaults.architecture);
@@ -528,6 +535,7 @@ Expected<std::string> readArchitecture(const Json &root) {
 Expected<ModelConfig> ModelConfig::parse(std::string_view text, const std::string &fileName) {
   JsonLimits limits;
   limits.maxBytes = longestConfig;
+  limits.takesNotFinite = true;
   limits.maxValues = uint64_t{1} << 20;
   auto root = Json::parse(text, fileName, limits);
   if (!root)
@@ -536,8 +544,10 @@ Expected<ModelConfig> ModelConfig::parse(std::string_view text, const std::strin
   if (!architecture)
     return architecture.error();
   std::string supported;
+  std::vector<std::string> names;
   for (const Family &family : families) {
     supported += message(supported.empty() ? "" : ", ", family.architecture);
+    names.emplace_back(family.architecture);
     if (family.architecture != *architecture)
       continue;
     auto config = family.read(*root);
@@ -545,8 +555,10 @@ Expected<ModelConfig> ModelConfig::parse(std::string_view text, const std::strin
       config->architecture = *architecture;
     return config;
   }
+  const std::string nearest = nearestByBeginning(*architecture, names);
   return root->error("INGOT-E1050",
-                     message("architecture ", inQuotes(*architecture), " is not supported"),
+                     message("architecture ", inQuotes(*architecture), " is not supported",
+                             nearest.empty() ? "" : "; the nearest one that is: ", nearest),
                      "supported: " + supported);
 }
 

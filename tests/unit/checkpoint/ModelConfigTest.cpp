@@ -554,6 +554,8 @@ TEST(ModelConfig, RefusesWhatItCannotCompute) {
   EXPECT_TRUE(refused(R"({"architectures": ["GPT2LMHeadModel"]})", "INGOT-E1050",
                       "\"GPT2LMHeadModel\" is not supported"));
   EXPECT_TRUE(refused(R"({"architectures": ["Other"]})", "INGOT-E1050", "LlamaForCausalLM"));
+  EXPECT_TRUE(refused(R"({"architectures": ["Gemma3ForConditionalGeneration"]})", "INGOT-E1050",
+                      "the nearest one that is: Gemma3ForCausalLM"));
   EXPECT_TRUE(refused(R"({"architectures": null})", "INGOT-E1005", "architectures"));
   EXPECT_TRUE(refused(R"({"architectures": []})", "INGOT-E1004", "one architecture"));
   EXPECT_TRUE(refused(R"({"hidden_size": null})", "INGOT-E1005", "hidden_size"));
@@ -571,8 +573,11 @@ TEST(ModelConfig, RefusesWhatItCannotCompute) {
   EXPECT_TRUE(refused(R"({"hidden_act": "gelu"})", "INGOT-E1053", "\"gelu\""));
   EXPECT_TRUE(refused(R"({"torch_dtype": "int3"})", "INGOT-E1055", "\"int3\""));
   EXPECT_TRUE(refused(R"({"partial_rotary_factor": 0.5})", "INGOT-E1057", "partial"));
-  EXPECT_TRUE(refused(R"({"bos_token_id": 100})", "INGOT-E1006", "bos_token_id"));
-  EXPECT_TRUE(refused(R"({"eos_token_id": [1, 100]})", "INGOT-E1006", "eos_token_id[1]"));
+  auto beyond = configWith(R"({"bos_token_id": 100, "eos_token_id": [1, 100, -1]})");
+  ASSERT_TRUE(succeeds(beyond));
+  EXPECT_FALSE(beyond->bosId);
+  EXPECT_EQ(beyond->eosIds, std::vector<uint64_t>{1});
+  EXPECT_EQ(beyond->deviations.size(), 3u);
   EXPECT_TRUE(failsWith(ModelConfig::parse("[]", "config.json"), "INGOT-E1004"));
   EXPECT_TRUE(failsWith(ModelConfig::read("/nonexistent/config.json"), "INGOT-E7001"));
 }
@@ -603,14 +608,36 @@ TEST(GenerationConfig, LeavesOutWhatIsNotGiven) {
   EXPECT_FALSE(config->repetitionPenalty);
 }
 
-TEST(GenerationConfig, RefusesValuesOutOfRange) {
-  auto refused = [](std::string_view text, std::string_view key) {
-    return failsWith(GenerationConfig::parse(text, "g.json", 100), "INGOT-E1006", {key});
-  };
-  EXPECT_TRUE(refused(R"({"eos_token_id": 100})", "eos_token_id"));
-  EXPECT_TRUE(refused(R"({"temperature": -1})", "temperature"));
-  EXPECT_TRUE(refused(R"({"top_p": 1.5})", "top_p"));
-  EXPECT_TRUE(refused(R"({"min_p": -0.1})", "min_p"));
-  EXPECT_TRUE(refused(R"({"repetition_penalty": 0})", "repetition_penalty"));
-  EXPECT_TRUE(refused(R"({"pad_token_id": -2})", "pad_token_id"));
+TEST(GenerationConfig, TellsValuesThatMakeNoSense) {
+  for (const auto &[text, key] : {std::pair(R"({"eos_token_id": 100})", "eos_token_id"),
+                                  {R"({"bos_token_id": -1})", "bos_token_id"},
+                                  {R"({"temperature": -1})", "temperature"},
+                                  {R"({"temperature": "hot"})", "temperature"},
+                                  {R"({"temperature": NaN})", "temperature"},
+                                  {R"({"top_p": 1.5})", "top_p"},
+                                  {R"({"top_k": 1.5})", "top_k"},
+                                  {R"({"top_k": -2})", "top_k"},
+                                  {R"({"min_p": -0.1})", "min_p"},
+                                  {R"({"do_sample": 1})", "do_sample"},
+                                  {R"({"repetition_penalty": 0})", "repetition_penalty"},
+                                  {R"({"pad_token_id": -2})", "pad_token_id"},
+                                  {R"({"pad_token_id": [1, 2]})", "pad_token_id"}}) {
+    auto config = GenerationConfig::parse(text, "g.json", 100);
+    ASSERT_TRUE(succeeds(config)) << text;
+    EXPECT_FALSE(config->eosIds || config->bosId || config->padId || config->doSample) << text;
+    EXPECT_FALSE(config->temperature || config->topP || config->topK || config->minP) << text;
+    EXPECT_FALSE(config->repetitionPenalty) << text;
+    ASSERT_EQ(config->deviations.size(), 1u) << text;
+    EXPECT_EQ(config->deviations[0].what, message("generation_config.json ", key));
+    EXPECT_TRUE(config->deviations[0].isTold);
+  }
+  auto config = GenerationConfig::parse(
+      R"({"top_k": -1, "eos_token_id": [99, 100], "pad_token_id": 3.0})", "g.json", 100);
+  ASSERT_TRUE(succeeds(config));
+  EXPECT_EQ(config->topK, 0u);
+  EXPECT_EQ(config->padId, 3u);
+  EXPECT_EQ(config->eosIds, std::vector<uint64_t>{99});
+  EXPECT_EQ(config->deviations.size(), 1u);
+  EXPECT_EQ(GenerationConfig::parse(R"({"top_k": 20.0})", "g.json", 100)->topK, 20u);
+  EXPECT_TRUE(failsWith(GenerationConfig::parse("[]", "g.json", 100), "INGOT-E1004"));
 }
