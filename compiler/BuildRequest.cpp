@@ -206,16 +206,26 @@ Outcome takeQuantization(BuildRequest &request) {
   return {};
 }
 
-/// Puts what the checkpoint states and the engine does otherwise into the report.
-void sayDeviations(BuildRequest &request, llvm::ArrayRef<checkpoint::Deviation> deviations,
-                   Progress &progress) {
-  for (const checkpoint::Deviation &deviation : deviations) {
-    request.options.push_back(
-        {"checkpoint: " + deviation.what, deviation.stated, deviation.effective, deviation.why});
-    if (deviation.isTold)
-      progress.warn(deviation.what + " " + deviation.stated + ": " + deviation.effective + "; " +
-                    deviation.why);
-  }
+/// Imports the model to find the tensors of the checkpoint that it does not read.
+Outcome findUnreadTensors(MLIRContext &context, BuildRequest &request, Progress &progress) {
+  DiagnosticCollector diagnostics(context);
+  ImportOptions options{request.limits.maxContext};
+  options.unread = &request.unreadTensors;
+  if (failed(importModel(&context, request.checkpoint, options)))
+    return diagnostics.error();
+  constexpr size_t shown = 3;
+  ArrayRef<std::string> names = request.unreadTensors;
+  if (names.empty())
+    return {};
+  std::string some = llvm::join(names.take_front(shown), ", ");
+  if (names.size() > shown)
+    some += " and " + std::to_string(names.size() - shown) + " more";
+  sayDeviations(request,
+                checkpoint::Deviation{"tensors", some, "not read",
+                                      "no part of the model; the report lists them",
+                                      /*isTold=*/true},
+                progress);
+  return {};
 }
 
 /// Block types of which engines hold more bits than the file.
@@ -301,12 +311,23 @@ Outcome settleTuning(BuildRequest &request, const BuildOptions &options) {
 
 } // namespace
 
+void compiler::sayDeviations(BuildRequest &request,
+                             llvm::ArrayRef<checkpoint::Deviation> deviations, Progress &progress) {
+  for (const checkpoint::Deviation &deviation : deviations) {
+    request.options.push_back(
+        {"checkpoint: " + deviation.what, deviation.stated, deviation.effective, deviation.why});
+    if (deviation.isTold)
+      progress.warn(deviation.what + " " + deviation.stated + ": " + deviation.effective + "; " +
+                    deviation.why);
+  }
+}
+
 Expected<BuildRequest> compiler::readRequest(MLIRContext &context, const BuildOptions &options,
                                              Progress &progress) {
   auto checkpoint = openCheckpoint(context, options);
   if (!checkpoint)
     return checkpoint.error();
-  BuildRequest request{std::move(*checkpoint), recipe::Recipe::defaults(), {}, {}, {}, {}};
+  BuildRequest request{std::move(*checkpoint), recipe::Recipe::defaults(), {}, {}, {}, {}, {}};
   if (options.replay || !options.recipe.empty()) {
     auto recipe = options.replay ? recipe::Recipe::parse(options.replay->provenance.recipe,
                                                          "the engine's recipe")
@@ -325,6 +346,9 @@ Expected<BuildRequest> compiler::readRequest(MLIRContext &context, const BuildOp
     return outcome.error();
   if (auto outcome = settleTargets(context, request, options); !outcome)
     return outcome.error();
+  if (!options.randomWeights)
+    if (auto outcome = findUnreadTensors(context, request, progress); !outcome)
+      return outcome.error();
   if (options.randomWeights) {
     std::string seed = std::to_string(*options.randomWeights);
     request.options.push_back(

@@ -118,13 +118,13 @@ Expected<Checkpoint> Checkpoint::openWithoutWeights(const fs::path &directory) {
   auto checkpoint = openConfig(directory);
   if (!checkpoint)
     return checkpoint.error();
-  if (!checkpoint->quantizationConfig.methodName.empty())
-    return Error{"INGOT-E1054",
-                 message("weights quantized by ",
-                         inQuotes(checkpoint->quantizationConfig.methodName),
-                         " cannot be made at random"),
-                 printable((directory / "config.json").string()),
-                 "remove quantization_config and let the recipe quantize"};
+  if (std::string &method = checkpoint->quantizationConfig.methodName; !method.empty()) {
+    checkpoint->allDeviations.push_back(
+        {"quantization_config", printable(method), "not used",
+         "random weights are of the type that config.json states; a recipe quantizes them",
+         /*isTold=*/true});
+    checkpoint->quantizationConfig = {};
+  }
   checkpoint->weightless = checkpoint->modelConfig.declaredType;
   if (!checkpoint->weightless)
     return Error{"INGOT-E1058", "config.json does not say of which type the weights are",
@@ -182,18 +182,60 @@ Outcome Checkpoint::addAdapter(const fs::path &directory, double factor) {
   return sortTensors();
 }
 
+/// The snapshot in a cache of the hub that its main branch is at; else the first one there is.
+static fs::path snapshotOf(const fs::path &cache) {
+  if (auto main = readText(cache / "refs/main", 256)) {
+    const std::string name = main->substr(0, main->find_first_of("\r\n/"));
+    if (const fs::path snapshot = cache / "snapshots" / name;
+        !name.empty() && isThere(snapshot / "config.json"))
+      return snapshot;
+  }
+  return findEntry(cache / "snapshots",
+                   [](const fs::path &path) { return isThere(path / "config.json"); });
+}
+
+/// Whether `path` looks like "organisation/model", and is no path that leads anywhere.
+static bool isHubName(const fs::path &path) {
+  return path.is_relative() && !isThere(path) && std::distance(path.begin(), path.end()) == 2 &&
+         *path.begin() != "." && *path.begin() != ".." && !isThere(*path.begin());
+}
+
+/// What else a path without a configuration is, and what to give instead; nothing where that is not
+/// known.
+static std::optional<Error> otherThanAModel(const fs::path &path) {
+  const std::string where = printable(path.string());
+  auto other = [&](std::string what, std::string fix) {
+    return Error{"INGOT-E1030", std::move(what), where, std::move(fix)};
+  };
+  if (const fs::path gguf = findEntry(path, isGguf); !gguf.empty())
+    return other(
+        message("there is no config.json, but a GGUF file, ", inQuotes(gguf.filename().string())),
+        "give the file itself");
+  if (isThere(path / adapterConfigFile))
+    return other("the folder holds an adapter, and no model",
+                 "give the model that it was trained on, and the folder by --lora");
+  if (isThere(path / "snapshots")) {
+    const fs::path snapshot = snapshotOf(path);
+    return other("the folder is a cache of the hub, whose models lie in its snapshots",
+                 snapshot.empty() ? "download the model's config.json and weights"
+                                  : message("give ", printable(snapshot.string())));
+  }
+  if (isHubName(path))
+    return other("there is no such folder or file",
+                 message("if it is a model's name on the hub, download it: hf download ", where,
+                         " --local-dir FOLDER, and give the folder"));
+  return std::nullopt;
+}
+
 /// Everything but the weights.
 Expected<Checkpoint> Checkpoint::openConfig(const fs::path &directory) {
   if (isRegularFile(directory))
     return notAModel(directory);
-  if (!isThere(directory / "config.json"))
-    if (const fs::path gguf = findEntry(directory, isGguf); !gguf.empty())
-      return Error{
-          "INGOT-E1030",
-          message("there is no config.json, but a GGUF file, ", inQuotes(gguf.filename().string())),
-          printable(directory.string()), "give the file itself"};
   const bool published =
       !isThere(directory / "config.json") && isThere(directory / mistralParamsFile);
+  if (!published && !isThere(directory / "config.json"))
+    if (auto other = otherThanAModel(directory))
+      return *std::move(other);
   const fs::path file = directory / (published ? mistralParamsFile : "config.json");
   auto config = published ? readMistralParams(file) : ModelConfig::read(file);
   if (!config)
@@ -216,6 +258,8 @@ Expected<Checkpoint> Checkpoint::openConfig(const fs::path &directory) {
     if (!generation)
       return generation.error();
     checkpoint.generationConfig = *std::move(generation);
+    const auto &told = checkpoint.generationConfig.deviations;
+    checkpoint.allDeviations.insert(checkpoint.allDeviations.end(), told.begin(), told.end());
     checkpoint.inputFiles.push_back(generationPath);
   }
   return checkpoint;
@@ -234,11 +278,38 @@ Outcome Checkpoint::openWeights(const fs::path &directory) {
     opened = noWeights(directory, name);
   if (!opened)
     return opened;
+  sayUnreadFiles(isThere(single) ? single : index);
   if (fromMistral)
     for (const Tensor &tensor : stored)
       if (auto known = modelNameOfMistral(tensor.name))
         aliases.emplace(*std::move(known), tensor.name);
   return resolveAliases();
+}
+
+/// Weight files that lie beside those that are read. Mistral publishes a model twice.
+void Checkpoint::sayUnreadFiles(const fs::path &read) {
+  std::vector<std::string> names;
+  std::error_code failed;
+  for (fs::directory_iterator entry(directory, failed), end; !failed && entry != end;
+       entry.increment(failed)) {
+    const fs::path &path = entry->path();
+    const std::string name = path.filename().string();
+    if (path.extension() == ".safetensors" && !name.starts_with("consolidated") && !fromMistral &&
+        std::find(inputFiles.begin(), inputFiles.end(), path) == inputFiles.end())
+      names.push_back(printable(name));
+  }
+  if (names.empty())
+    return;
+  std::sort(names.begin(), names.end());
+  constexpr size_t shown = 3;
+  std::string list;
+  for (size_t i = 0; i < std::min(shown, names.size()); ++i)
+    list += message(i ? ", " : "", names[i]);
+  if (names.size() > shown)
+    list += message(" and ", names.size() - shown, " more");
+  allDeviations.push_back({"weight files", list, "not read",
+                           message("the weights are those of ", read.filename().string()),
+                           /*isTold=*/true});
 }
 
 Outcome Checkpoint::openSingle(const fs::path &path) {

@@ -25,8 +25,8 @@ public:
 
   /// A directory without its weight files, even if there are some. Until expectTensors it has no
   /// tensors; afterwards they can be found but not read. Errors: those of the readers, INGOT-E1058
-  /// where config.json states no element type, E1054 where it states that weights are quantized,
-  /// and E1119 for a GGUF file.
+  /// where config.json states no element type, and E1119 for a GGUF file. A quantization that it
+  /// states is not used.
   static Expected<Checkpoint> openWithoutWeights(const std::filesystem::path &path);
 
   /// The type that every tensor of a checkpoint without weights is taken to have; else nothing.
@@ -102,6 +102,7 @@ private:
   static Expected<Checkpoint> openConfig(const std::filesystem::path &directory);
   Outcome openWeights(const std::filesystem::path &directory);
   Outcome openShards(const std::filesystem::path &directory, const std::filesystem::path &index);
+  void sayUnreadFiles(const std::filesystem::path &read);
   Outcome openSingle(const std::filesystem::path &path);
   Outcome addFile(const std::filesystem::path &path);
   Outcome sortTensors();

@@ -30,8 +30,8 @@ constexpr std::string_view harmless[] = {
     // heads for other tasks, and encoders
     "add_cross_attention", "chunk_size_feed_forward", "cross_attention_hidden_size",
     "decoder_start_token_id", "finetuning_task", "id2label", "is_decoder", "is_encoder_decoder",
-    "is_llama_config", "label2id", "num_labels", "prefix", "problem_type", "pruned_heads",
-    "sep_token_id", "task_specific_params", "tie_encoder_decoder",
+    "is_llama_config", "label2id", "num_labels", "num_nextn_predict_layers", "prefix",
+    "problem_type", "pruned_heads", "sep_token_id", "task_specific_params", "tie_encoder_decoder",
     // generation: generation_config.json counts
     "bad_words_ids", "begin_suppress_tokens", "cache_implementation", "diversity_penalty",
     "do_sample", "early_stopping", "encoder_no_repeat_ngram_size",

@@ -3,6 +3,7 @@
 #include "compiler/importers/StepBuilder.h"
 
 #include "compiler/importers/StoredScales.h"
+#include "compiler/importers/UnreadTensors.h"
 #include "dialects/llm/LlmAttentionOps.h"
 #include "dialects/llm/LlmComputeOps.h"
 #include "dialects/llm/LlmExpertOps.h"
@@ -102,15 +103,11 @@ void StepBuilder::begin(ArrayRef<llm::KvType> cacheTypes) {
 void StepBuilder::checkAllRead() {
   if (firstError)
     return;
-  for (const checkpoint::Tensor &tensor : checkpoint.tensors())
-    if (!read.contains(tensor.name) &&
-        (checkpoint.isComplete() || checkpoint::isAdapterTensor(tensor.name))) {
-      firstError = {"INGOT-E1083",
-                    "tensor " + checkpoint::inQuotes(checkpoint.shownName(tensor.name)) +
-                        " is none that " + checkpoint.config().architecture + " reads",
-                    checkpoint.fileName(tensor), "use a model of a supported architecture"};
-      return;
-    }
+  auto unread = unreadTensors(checkpoint, {read, known, storedWeights});
+  if (!unread)
+    firstError = unread.error();
+  else if (options.unread)
+    *options.unread = *std::move(unread);
 }
 
 LogicalResult StepBuilder::finish(Value logits) {

@@ -30,8 +30,8 @@ public:
   /// Creates @step with an input for each KV cache in `caches`.
   void begin(llvm::ArrayRef<llm::KvType> caches);
 
-  /// Returns `logits` and reports the first error, if any; a tensor that was not asked for is one
-  /// where the checkpoint is complete.
+  /// Returns `logits` and reports the first error, if any; unreadTensors() says when a tensor that
+  /// was not asked for is one.
   mlir::LogicalResult finish(mlir::Value logits);
 
   /// Operations created from here on come from `site` of the model ("layers.0.self_attn").

@@ -125,7 +125,7 @@ class Adapters(harness.BuildTest):
         odd = self.built("odd", self.model, recipe, "--lora", self.adapter, "--lora-scale", 0.3001)
         result = self.ingot("verify", odd, "--rebuild", self.model, "--lora", self.adapter)
         self.assertIn("rebuild: identical", result.stdout)
-        output = self.folder / "refused" / "m.ingot"
+        output = self.fresh(f"refused{len(list(self.folder.iterdir()))}") / "m.ingot"
         for options, code in (((), "INGOT-E2103.*--lora"),
                               (("--lora", self.adapter), "INGOT-E2101.*nan")):
             self.assert_refused(self.build(self.model, output, "--lora-scale", "nan", *options),
@@ -153,7 +153,7 @@ class Adapters(harness.BuildTest):
 
     def refuse(self, code, *mentions, model=None, tensors=None, **changes):
         self.write_adapter(tensors, **changes)
-        output = self.folder / "refused" / "m.ingot"
+        output = self.fresh(f"refused{len(list(self.folder.iterdir()))}") / "m.ingot"
         result = self.build(model or self.model, output, "--lora", self.adapter)
         self.assert_refused(result, output, code)
         for mention in mentions:
@@ -180,7 +180,7 @@ class Adapters(harness.BuildTest):
 
     def test_models_that_none_can_be_merged_into(self):
         config = json.loads((self.model / "config.json").read_text())
-        output = self.folder / "refused" / "m.ingot"
+        output = self.fresh(f"refused{len(list(self.folder.iterdir()))}") / "m.ingot"
         result = self.build(self.model, output, "--lora", self.adapter, "--random-weights", 1)
         self.assert_refused(result, output, "INGOT-E1121.*random")
         (self.model / "config.json").write_text(json.dumps(

@@ -174,6 +174,31 @@ TEST(Checkpoint, ReadsInsideATensorOnly) {
   EXPECT_TRUE(failsWith(checkpoint->read(*tensor, UINT64_MAX, two), "INGOT-E1039"));
 }
 
+TEST(Checkpoint, SaysWhatElseAPathIs) {
+  TemporaryDirectory directory;
+  auto refused = [&](std::initializer_list<std::string_view> mentions) {
+    return failsWith(Checkpoint::open(directory.path()), "INGOT-E1030", mentions);
+  };
+  const std::filesystem::path &root = directory.path();
+  std::filesystem::create_directories(root / "snapshots/abc");
+  EXPECT_TRUE(refused({"cache", "download"}));
+  directory.write("snapshots/abc/config.json", configText());
+  EXPECT_TRUE(refused({"snapshots/abc"}));
+  std::filesystem::create_directories(root / "snapshots/def");
+  std::filesystem::create_directories(root / "refs");
+  directory.write("snapshots/def/config.json", configText());
+  for (const std::string name : {"def", "abc"}) {
+    directory.write("refs/main", name + "\n");
+    EXPECT_TRUE(refused({"give", "snapshots/" + name}));
+  }
+  directory.write("adapter_config.json", "{}");
+  EXPECT_TRUE(refused({"adapter", "--lora"}));
+  EXPECT_TRUE(failsWith(Checkpoint::open("no-organisation/no-model"), "INGOT-E1030",
+                        {"hf download no-organisation/no-model"}));
+  for (const char *path : {"/no/model", "no/such/model", "model-that-is-not-there", "./model"})
+    EXPECT_TRUE(failsWith(Checkpoint::open(path), "INGOT-E7001")) << path;
+}
+
 TEST(Checkpoint, RefusesDirectoriesWithoutSafetensors) {
   TemporaryDirectory directory;
   EXPECT_TRUE(failsWith(Checkpoint::open(directory.path()), "INGOT-E7001", {"config.json"}));
