@@ -35,6 +35,27 @@ Expected<int64_t> checkLimit(const char *name, int64_t asked, int64_t fallback, 
 /// Most tokens, sequences or rows of one step: keeps every size computation far from overflow.
 constexpr int64_t kMostPerStep = 1 << 20;
 
+/// Where transformers goes by the length that a sequence has reached, an engine goes by the one
+/// that it is declared for.
+void sayLengthOfRotation(BuildRequest &request, Progress &progress) {
+  using checkpoint::RopeType;
+  const checkpoint::Rope &rope = request.checkpoint.config().rope;
+  if (rope.type != RopeType::LongRope && rope.type != RopeType::Dynamic)
+    return;
+  std::string trained = std::to_string(rope.originalPositions);
+  bool isLong = rope.usesLongDivisors(static_cast<uint64_t>(request.limits.maxContext));
+  if (rope.type == RopeType::LongRope)
+    request.options.push_back({"longrope", "", isLong ? "long_factor" : "short_factor",
+                               std::string("--max-context is ") + (isLong ? "" : "not ") +
+                                   "above the trained length, " + trained});
+  if (isLong)
+    progress.warn(std::string(rope.type == RopeType::LongRope ? "longrope" : "dynamic rope") +
+                  ": sequences of every length rotate as those of --max-context " +
+                  std::to_string(request.limits.maxContext) +
+                  "; transformers rotates those up to " + trained +
+                  " otherwise, as an engine with --max-context " + trained + " does");
+}
+
 Outcome settleLimits(BuildRequest &request, EngineLimits asked) {
   auto context = static_cast<int64_t>(request.checkpoint.config().maxPositions);
   struct Item {
@@ -59,14 +80,6 @@ Outcome settleLimits(BuildRequest &request, EngineLimits asked) {
     bool given = asked.*item.field != 0;
     request.options.push_back({item.option, given ? std::to_string(*value) : "",
                                std::to_string(*value), given ? "as asked" : item.fallbackReason});
-  }
-  const checkpoint::Rope &rope = request.checkpoint.config().rope;
-  if (rope.type == checkpoint::RopeType::LongRope) {
-    bool isLong = rope.usesLongDivisors(static_cast<uint64_t>(request.limits.maxContext));
-    request.options.push_back({"longrope", "", isLong ? "long_factor" : "short_factor",
-                               std::string("--max-context is ") + (isLong ? "" : "not ") +
-                                   "above the trained length, " +
-                                   std::to_string(rope.originalPositions)});
   }
   return {};
 }
@@ -344,6 +357,7 @@ Expected<BuildRequest> compiler::readRequest(MLIRContext &context, const BuildOp
   request.recipe = request.recipe.settled(ownType(request.checkpoint));
   if (auto outcome = settleLimits(request, options.limits); !outcome)
     return outcome.error();
+  sayLengthOfRotation(request, progress);
   if (auto outcome = settleTargets(context, request, options); !outcome)
     return outcome.error();
   if (!options.randomWeights)

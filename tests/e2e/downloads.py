@@ -23,7 +23,9 @@ class Downloads(harness.BuildTest):
         """The engine, what the terminal showed and the report."""
         output = self.fresh(f"{model.name}-out{len(list(self.folder.iterdir()))}") / "m.ingot"
         report = self.folder / "report.json"
-        result = self.build(model, output, "--max-context", 64, "--report", report, *options)
+        if "--max-context" not in options:
+            options = ("--max-context", 64, *options)
+        result = self.build(model, output, "--report", report, *options)
         self.assert_built(result, output)
         return output, result.stdout, json.loads(report.read_text())
 
@@ -63,6 +65,30 @@ class Downloads(harness.BuildTest):
         self.assertNotIn("router_jitter_noise", text)
         self.refuse(self.model("chunks", dual_chunk_attention_config={"chunk_size": 8}),
                     "INGOT-E1057", "dual_chunk_attention_config")
+
+    def test_rotation_that_goes_by_the_context_is_told(self):
+        numbers = {"short_factor": [1.0] * 32, "long_factor": [2.0] * 32}
+        model = self.model("longrope", original_max_position_embeddings=32,
+                           max_position_embeddings=128,
+                           rope_scaling={"rope_type": "longrope", "factor": 4.0, **numbers})
+        _, text, _ = self.built(model)
+        self.assertIn("longrope: sequences of every length rotate as those of --max-context 64; "
+                      "transformers rotates those up to 32 otherwise", text)
+        _, text, report = self.built(model, "--max-context", 32)
+        self.assertNotIn("longrope:", text)
+        self.assertIn("short_factor",
+                      [option["effective"] for option in report["provenance"]["options"]])
+
+    def test_the_post_processor_counts(self):
+        """As in transformers 5: add_bos_token is not read where there is a tokenizer.json."""
+        model = self.model("bos")
+        config = json.loads((model / "tokenizer_config.json").read_text())
+        wanted = not config.get("add_bos_token", False)
+        (model / "tokenizer_config.json").write_text(
+            json.dumps({**config, "add_bos_token": wanted}))
+        self.differing(self.built(model)[0], self.built(harness.FABLES)[0])
+        text = self.built(model)[1]
+        self.assertIn(f"tokenizer_config.json add_bos_token {str(wanted).lower()}: not read", text)
 
     def test_tensors_that_nothing_reads(self):
         bias = bf16([0.0] * 256)
