@@ -133,7 +133,7 @@ TEST(GgufTokenizer, RefusesWhatItDoesNotUnderstand) {
   EXPECT_TRUE(failsWith(parse(GgufWriter()), "INGOT-E1005", {"tokenizer.ggml.model"}));
   EXPECT_TRUE(failsWith(parse(GgufWriter().string("tokenizer.ggml.model", "bert")), "INGOT-E1403",
                         {"bert"}));
-  EXPECT_TRUE(failsWith(parse(byteLevel("")), "INGOT-E1116", {"gpt-2, llama-bpe"}));
+  EXPECT_TRUE(failsWith(parse(byteLevel("")), "INGOT-E1116", {"gpt-2, phi-2"}));
   EXPECT_TRUE(failsWith(parse(byteLevel("default")), "INGOT-E1116", {"\"default\""}));
   EXPECT_TRUE(failsWith(parse(byteLevel("falcon")), "INGOT-E1116", {"\"falcon\"", "smollm"}));
   EXPECT_TRUE(failsWith(parse(scored().string("tokenizer.ggml.precompiled_charsmap", "x")),

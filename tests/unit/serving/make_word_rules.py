@@ -16,9 +16,12 @@ TEXTS = [
     "\u3053\u3093\u306b\u3061\u306f \u30ab\u30bf\u30ab\u30ca\u3002", "\ud55c\uad6d\uc5b4 \ud14d",
     "\u0440\u0443\u0441\u0441\u043a\u0438\u0439 \u042f\u0417\u042b\u041a",
     "e\u0301a\u0300 \u0938\u094d\u0924\u0947",
-    "\uff01\uff08\uff41\uff09 \u2018q\u2019 \u3001", "\U0001f999 llama \U0001d400\U0001d41a \u01c5x",
-    "path/to/file.py // comment", "$5.00 \u20ac7 \u00bd \u0663\u0664", "#include <a.h>\n  int x;\n",
-    "\u2126\u212a \u10d0\u1c90 \ua64a\uab70", "@user_name [link](url) {a:b}", "\u00a0nbsp\u3000wide",
+    "\uff01\uff08\uff41\uff09 \u2018q\u2019 \u3001",
+    "\U0001f999 llama \U0001d400\U0001d41a \u01c5x",
+    "path/to/file.py // comment", "$5.00 \u20ac7 \u00bd \u0663\u0664",
+    "#include <a.h>\n  int x;\n",
+    "\u2126\u212a \u10d0\u1c90 \ua64a\uab70", "@user_name [link](url) {a:b}",
+    "\u00a0nbsp\u3000wide",
 ]
 CASED = ("A-Za-z\u00b5\u00c0-\u00d6\u00d8-\u00f6\u00f8-\u01ba\u01bc-\u01bf\u01c4-\u0293"
          "\u0295-\u02af\u0370-\u0373\u0376\u0377\u037b-\u037d\u037f\u0386\u0388-\u038a\u038c"
