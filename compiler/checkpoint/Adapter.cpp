@@ -14,6 +14,9 @@ namespace {
 constexpr std::string_view prefix = "base_model.model.";
 constexpr std::string_view firstSuffix = ".lora_A.weight", secondSuffix = ".lora_B.weight";
 constexpr std::string_view matrixSuffix = ".weight";
+/// Of PEFT's wrappers around a module with several parameters.
+constexpr std::string_view innerModule = ".base_layer", expertsModule = ".experts",
+                           gateUpParameter = ".gate_up_proj", downParameter = ".down_proj";
 
 /// What is more than a product added to a matrix, where its key says that it is used.
 constexpr struct {
@@ -31,7 +34,6 @@ constexpr struct {
     {"arrow_config", "an adapter that is chosen for each token"},
     {"kasa_config", "an adapter with singular values between its factors"},
     {"monteclora_config", "an adapter that is drawn at random"},
-    {"target_parameters", "an adapter of parameters that are no module's weight"},
 };
 
 /// Keys that say how an adapter was made, and for what; what was trained shows in the tensors.
@@ -68,6 +70,26 @@ constexpr std::string_view takingBeginnings[] = {"pissa", "olora", "corda", "lof
 bool takesFromModel(std::string_view beginning) {
   return std::any_of(std::begin(takingBeginnings), std::end(takingBeginnings),
                      [&](std::string_view name) { return beginning.starts_with(name); });
+}
+
+/// Parameters that no module has as its weight: those of stacked experts are known.
+void readTargetParameters(const Json &root, JsonFields &fields, AdapterConfig &config) {
+  constexpr std::string_view key = "target_parameters";
+  if (fields.isOff(key))
+    return;
+  const Json list = *root.find(key);
+  for (size_t i = 0; i < list.size(); ++i) {
+    auto name = list.isArray() ? list.element(i).string() : list.string();
+    if (name && name->ends_with(message(expertsModule.substr(1), gateUpParameter)))
+      config.gateAndUp = true;
+    else if (name && name->ends_with(message(expertsModule.substr(1), downParameter)))
+      config.down = true;
+    else
+      fields.fail(key, "INGOT-E1120", "only experts.gate_up_proj and experts.down_proj are known",
+                  "merge the adapter with PEFT and give the merged model");
+  }
+  if (!list.isArray())
+    fields.fail(key, "INGOT-E1120", "this is no list of parameters", "correct the list");
 }
 
 /// The keys that nothing here knows, to be told.
@@ -123,7 +145,26 @@ double AdapterConfig::scale(std::string_view matrix, uint64_t rank) const {
          (rootOfRank ? std::sqrt(count) : count);
 }
 
-Outcome AdapterConfig::settle(std::span<const Tensor> tensors, const std::string &where) {
+std::optional<std::string> AdapterConfig::tensorNamed(std::string_view stored) const {
+  auto name = adapterTensorNamed(stored);
+  if (!name || !(gateAndUp || down))
+    return name;
+  std::string_view module = *name, factor = firstSuffix;
+  if (!module.ends_with(factor))
+    factor = secondSuffix;
+  module.remove_suffix(factor.size());
+  const bool isInner = module.ends_with(innerModule);
+  if (isInner)
+    module.remove_suffix(innerModule.size());
+  if (!module.ends_with(expertsModule))
+    return isInner ? std::nullopt : name;
+  if (isInner && !(gateAndUp && down))
+    return std::nullopt;
+  return message(module, isInner || !down ? gateUpParameter : downParameter, factor);
+}
+
+Outcome AdapterConfig::settle(std::span<const Tensor> tensors, const std::string &where,
+                              uint64_t experts) {
   size_t tries = 0;
   for (const Tensor &tensor : tensors) {
     std::string_view module = tensor.name;
@@ -149,7 +190,9 @@ Outcome AdapterConfig::settle(std::span<const Tensor> tensors, const std::string
     if (ownAlpha)
       alphas.emplace(module, *ownAlpha);
     if (ownRank || rank) {
-      const double stated = ownRank ? *ownRank : static_cast<double>(*rank);
+      const bool isStack = isStackedExperts(module);
+      const double stated = (ownRank ? *ownRank : static_cast<double>(*rank)) *
+                            static_cast<double>(isStack ? experts : 1);
       if (!tensor.shape.empty() && static_cast<double>(tensor.shape[0]) != stated)
         return Error{"INGOT-E1080",
                      message("tensor ", tensor.name, " has rank ", tensor.shape[0],
@@ -186,6 +229,7 @@ Expected<AdapterConfig> AdapterConfig::read(const std::filesystem::path &path) {
                      ") and was not converted to plain LoRA cannot be merged"));
   if (const std::string bias = fields.stringOr("bias", "none"); bias != "none")
     refuse("bias", message("trained biases (", inQuotes(bias), ") cannot be merged"));
+  readTargetParameters(*root, fields, config);
   constexpr uint64_t maxRank = uint64_t{1} << 31;
   if (fields.has("r"))
     config.rank = fields.unsignedInteger("r", 1, maxRank);
@@ -209,6 +253,11 @@ std::optional<std::string> adapterTensorNamed(std::string_view stored) {
   if (!stored.starts_with(prefix) || !isAdapterTensor(stored))
     return std::nullopt;
   return std::string(stored.substr(prefix.size()));
+}
+
+bool isStackedExperts(std::string_view module) {
+  return module.ends_with(message(expertsModule, gateUpParameter)) ||
+         module.ends_with(message(expertsModule, downParameter));
 }
 
 bool isAdapterTensor(std::string_view name) {

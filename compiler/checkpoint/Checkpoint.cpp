@@ -167,14 +167,15 @@ Outcome Checkpoint::addAdapter(const fs::path &directory, double factor) {
   if (auto added = addFile(weights); !added)
     return added;
   for (size_t i = first; i < stored.size(); ++i) {
-    auto name = adapterTensorNamed(stored[i].name);
+    auto name = config->tensorNamed(stored[i].name);
     if (!name)
       return Error{
           "INGOT-E1120", message("tensor ", inQuotes(stored[i].name), " is no factor of a matrix"),
           printable(weights.string()), "merge the adapter with PEFT and give the merged model"};
     stored[i].name = *std::move(name);
   }
-  if (auto settled = config->settle(std::span(stored).subspan(first), printable(weights.string()));
+  if (auto settled = config->settle(std::span(stored).subspan(first), printable(weights.string()),
+                                    modelConfig.experts ? modelConfig.experts->count : 1);
       !settled)
     return settled;
   allDeviations.insert(allDeviations.end(), config->deviations.begin(), config->deviations.end());

@@ -100,6 +100,33 @@ TEST(AdapterConfig, RefusesWhatIsMoreThanAProduct) {
     EXPECT_TRUE(succeeds(read(message(R"(, "init_lora_weights": )", begin))));
 }
 
+TEST(AdapterConfig, FindsParametersOfStackedExperts) {
+  const std::string layer = "base_model.model.model.layers.0.mlp.experts";
+  auto named = [&](const std::string &targets, const std::string &stored) {
+    auto config = read(", \"target_parameters\": [" + targets + "]");
+    EXPECT_TRUE(succeeds(config));
+    return config->tensorNamed(stored).value_or("none");
+  };
+  const std::string gateUp = R"("mlp.experts.gate_up_proj")", down = R"("mlp.experts.down_proj")";
+  const std::string inner = layer + ".base_layer.lora_A.weight", outer = layer + ".lora_B.weight";
+  EXPECT_EQ(named(gateUp + ", " + down, inner),
+            "model.layers.0.mlp.experts.gate_up_proj.lora_A.weight");
+  EXPECT_EQ(named(down + ", " + gateUp, outer),
+            "model.layers.0.mlp.experts.down_proj.lora_B.weight");
+  EXPECT_EQ(named(gateUp, outer), "model.layers.0.mlp.experts.gate_up_proj.lora_B.weight");
+  EXPECT_EQ(named(down, outer), "model.layers.0.mlp.experts.down_proj.lora_B.weight");
+  EXPECT_EQ(named(down, inner), "none");
+  EXPECT_EQ(named(down, "base_model.model.a.q_proj.lora_A.weight"), "a.q_proj.lora_A.weight");
+  EXPECT_EQ(named(down, "base_model.model.a.q_proj.base_layer.lora_A.weight"), "none");
+  for (const char *targets : {R"(["mlp.experts.gate_up_proj_bias"])", R"("mlp.experts.down_proj")"})
+    EXPECT_TRUE(failsWith(read(message(R"(, "target_parameters": )", targets)), "INGOT-E1120",
+                          {"target_parameters"}));
+  auto config = read(R"(, "target_parameters": ["mlp.experts.down_proj"])");
+  const std::string_view module = "model.layers.0.mlp.experts.down_proj";
+  EXPECT_TRUE(succeeds(config->settle(factorsOf({module}, 12), "weights", 3)));
+  EXPECT_TRUE(failsWith(config->settle(factorsOf({module}, 4), "weights", 3), "INGOT-E1080"));
+}
+
 TEST(AdapterConfig, NamesWhatItDoesNotKnow) {
   auto known = read(R"(, "lora_dropout": 0.1, "target_modules": ["q_proj"], "r": 4)");
   EXPECT_TRUE(failsWith(known, "INGOT-E1003")); // r twice
