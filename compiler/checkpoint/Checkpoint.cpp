@@ -73,7 +73,7 @@ static bool isRegularFile(const fs::path &path) {
 Expected<Checkpoint> Checkpoint::open(const fs::path &path) {
   if (isModelFile(path))
     return openGgufModel(path);
-  auto checkpoint = openConfig(path);
+  auto checkpoint = openConfig(path, /*readsQuantization=*/true);
   if (!checkpoint)
     return checkpoint.error();
   if (auto opened = checkpoint->openWeights(path); !opened)
@@ -115,15 +115,18 @@ Expected<Checkpoint> Checkpoint::openWithoutWeights(const fs::path &directory) {
     return Error{"INGOT-E1119", "a model whose weights are random needs no GGUF file",
                  printable(directory.string()),
                  "give a Hugging Face model directory, or leave --random-weights out"};
-  auto checkpoint = openConfig(directory);
+  auto checkpoint = openConfig(directory, /*readsQuantization=*/false);
   if (!checkpoint)
     return checkpoint.error();
-  if (std::string &method = checkpoint->quantizationConfig.methodName; !method.empty()) {
+  const Json &config = checkpoint->modelConfig.raw;
+  if (auto quantization = config.find("quantization_config");
+      quantization && !quantization->isNull()) {
+    auto member = quantization->find("quant_method");
+    auto method = member ? member->string() : Expected<std::string>(std::string("of some method"));
     checkpoint->allDeviations.push_back(
-        {"quantization_config", printable(method), "not used",
+        {"quantization_config", printable(method ? *method : ""), "not used",
          "random weights are of the type that config.json states; a recipe quantizes them",
          /*isTold=*/true});
-    checkpoint->quantizationConfig = {};
   }
   checkpoint->weightless = checkpoint->modelConfig.declaredType;
   if (!checkpoint->weightless)
@@ -229,7 +232,7 @@ static std::optional<Error> otherThanAModel(const fs::path &path) {
 }
 
 /// Everything but the weights.
-Expected<Checkpoint> Checkpoint::openConfig(const fs::path &directory) {
+Expected<Checkpoint> Checkpoint::openConfig(const fs::path &directory, bool readsQuantization) {
   if (isRegularFile(directory))
     return notAModel(directory);
   const bool published =
@@ -247,12 +250,13 @@ Expected<Checkpoint> Checkpoint::openConfig(const fs::path &directory) {
   checkpoint.fromMistral = published;
   checkpoint.inputFiles.push_back(file);
 
-  auto quantization =
-      QuantizationConfig::read(checkpoint.modelConfig.raw, directory, checkpoint.inputFiles);
-  if (!quantization)
-    return quantization.error();
-  checkpoint.quantizationConfig = *std::move(quantization);
-
+  if (readsQuantization) {
+    auto quantization =
+        QuantizationConfig::read(checkpoint.modelConfig.raw, directory, checkpoint.inputFiles);
+    if (!quantization)
+      return quantization.error();
+    checkpoint.quantizationConfig = *std::move(quantization);
+  }
   fs::path generationPath = directory / "generation_config.json";
   if (isThere(generationPath)) {
     auto generation = GenerationConfig::read(generationPath, checkpoint.modelConfig.vocabSize);
@@ -381,26 +385,28 @@ Outcome Checkpoint::resolveAliases() {
   for (const auto &[name, storedName] : metadata)
     if (!findStored(name) && findStored(storedName))
       aliases.emplace(name, storedName);
-  return modelConfig.tiedEmbeddings ? tieEmbeddings() : Outcome();
+  // A GGUF file states nothing: it stores the matrix once, or twice.
+  return modelConfig.tiedEmbeddings || fromGguf ? tieEmbeddings() : Outcome();
 }
 
 /// A tied model stores the matrix under either name. Where both are stored and differ, which
 /// programs for training leave behind, each is what it says, as transformers has it since 5.0.
 Outcome Checkpoint::tieEmbeddings() {
+  const bool isStated = modelConfig.tiedEmbeddings;
   const Tensor *embedding = find(embeddingName), *head = find(headName);
   if (embedding && head && embedding != head) {
     auto same = holdTheSame(*embedding, *head);
     if (!same)
       return same.error();
-    if (!*same) {
-      modelConfig.tiedEmbeddings = false;
+    modelConfig.tiedEmbeddings = *same;
+    if (!*same && isStated)
       allDeviations.push_back({"tie_word_embeddings", "true", "false",
                                message("tensors ", shownName(embeddingName), " and ",
                                        shownName(headName), " are both stored, and differ"),
                                /*isTold=*/true});
-      return {};
-    }
   }
+  if (!modelConfig.tiedEmbeddings)
+    return {};
   if (embedding)
     aliases.insert_or_assign(std::string(headName), embedding->name);
   else if (head)

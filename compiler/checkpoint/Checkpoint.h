@@ -99,7 +99,8 @@ public:
 private:
   Checkpoint(ModelConfig config) : modelConfig(std::move(config)) {}
   static Expected<Checkpoint> openGgufModel(const std::filesystem::path &path);
-  static Expected<Checkpoint> openConfig(const std::filesystem::path &directory);
+  static Expected<Checkpoint> openConfig(const std::filesystem::path &directory,
+                                         bool readsQuantization);
   Outcome openWeights(const std::filesystem::path &directory);
   Outcome openShards(const std::filesystem::path &directory, const std::filesystem::path &index);
   void sayUnreadFiles(const std::filesystem::path &read);

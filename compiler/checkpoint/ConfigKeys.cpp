@@ -46,11 +46,12 @@ constexpr std::string_view harmless[] = {
 constexpr std::string_view ofGemma[] = {"hidden_act", "_sliding_window_pattern",
                                         "sliding_window_pattern", "rope_local_base_freq"};
 constexpr std::string_view ofGptOss[] = {"experts_per_token", "initial_context_length"};
+constexpr std::string_view ofPhi[] = {"full_attn_mod", "interpolate_factor"};
 constexpr std::string_view ofQwen[] = {"sliding_window", "max_window_layers"};
 constexpr struct {
   std::string_view family; ///< the beginning of its architecture
   Names keys;
-} harmlessOf[] = {{"Gemma", ofGemma}, {"GptOss", ofGptOss}, {"Qwen", ofQwen}};
+} harmlessOf[] = {{"Gemma", ofGemma}, {"GptOss", ofGptOss}, {"Phi", ofPhi}, {"Qwen", ofQwen}};
 
 /// Keys that change what is computed, where a family does not read them. The last ones multiply.
 constexpr std::string_view changing[] = {
@@ -116,7 +117,7 @@ Expected<std::optional<Deviation>> findUnreadKeys(const Json &root, const JsonFi
   for (const std::string &key : root.keys()) {
     if (read.contains(key) || isHarmless(key, architecture))
       continue;
-    if (isIn(changing, key) && isNeutral(root, key))
+    if (isNeutral(root, key))
       continue;
     if (isIn(changing, key))
       return root.find(key)->error(

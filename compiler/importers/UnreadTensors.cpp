@@ -22,9 +22,11 @@ constexpr StringLiteral kLeftovers[] = {".rotary_emb.inv_freq",   ".rotary_emb.o
                                         ".masked_bias",           "._extra_state"};
 /// Beginnings of names of layers that predict more tokens than the next one.
 constexpr StringLiteral kDrafts[] = {"mtp.", "model.mtp.", "model.mtp_layers."};
-/// Ends of names of numbers that belong to quantized matrices or caches, which BuildRequest takes
-/// or declines.
-constexpr StringLiteral kScales[] = {"scale", "zero_point", "g_idx"};
+/// Ends of names of what a checkpoint was calibrated with, which BuildRequest takes or declines.
+constexpr StringLiteral kCalibrated[] = {".k_scale",     ".v_scale",      ".q_scale",
+                                         ".input_scale", ".output_scale", ".prob_output_scale"};
+/// Those of other numbers that a quantized checkpoint has beside its matrices.
+constexpr StringLiteral kQuantized[] = {"scale", "zero_point", "g_idx"};
 
 constexpr StringLiteral kLayers = "model.layers.";
 
@@ -54,13 +56,12 @@ public:
   bool isHarmless(const Tensor &tensor) const {
     StringRef name = tensor.name;
     auto layer = layerOf(name);
-    return read.stored.contains(name) || read.asked.contains(name) ||
-           endsWithOneOf(name, kLeftovers) ||
+    return endsWithOneOf(name, kLeftovers) || endsWithOneOf(name, kCalibrated) ||
            llvm::any_of(kDrafts, [&](StringRef begin) { return name.starts_with(begin); }) ||
            (layer && *layer >= checkpoint.config().layers && draftsOnly(checkpoint, *layer)) ||
            belongsToQuantized(name) ||
            (checkpoint.quantization().method != checkpoint::QuantizationConfig::Method::None &&
-            endsWithOneOf(name, kScales));
+            endsWithOneOf(name, kQuantized));
   }
 
   /// Whether the tensor lies where all weights of a model count: in its layers, or as a norm or a
@@ -111,7 +112,9 @@ Expected<std::vector<std::string>> compiler::unreadTensors(const Checkpoint &che
   std::vector<std::string> unread;
   for (const Tensor &tensor : checkpoint.tensors()) {
     bool isNeeded = checkpoint.isComplete() || checkpoint::isAdapterTensor(tensor.name);
-    if (isNeeded ? read.stored.contains(tensor.name) : leftovers.isHarmless(tensor))
+    // A second copy of a tied matrix is asked for, and the first one found.
+    if (read.stored.contains(tensor.name) || read.asked.contains(tensor.name) ||
+        (!isNeeded && leftovers.isHarmless(tensor)))
       continue;
     if (!isNeeded && StringRef(tensor.name).ends_with(".bias")) {
       auto zero = leftovers.isZero(tensor);
