@@ -152,12 +152,16 @@ void reportTarget(BuildReport &report, engine::UnitOp unit, const CompiledTarget
 Expected<BuildReport> compiler::buildEngine(MLIRContext &context, const BuildOptions &options,
                                             Progress &progress) {
   auto started = std::chrono::steady_clock::now();
+  // An output that cannot be written is noticed before the work, not behind it.
+  if (auto probe = OutputFile::create(options.output); !probe)
+    return probe.error();
   auto request = readRequest(context, options, progress);
   if (!request)
     return request.error();
   auto tokenizer = checkpoint::readTokenizer(options.model);
   if (!tokenizer)
     return tokenizer.error();
+  sayDeviations(*request, tokenizer->deviations, progress);
 
   auto targets = runStages(context, *request, options, progress);
   if (!targets)
@@ -200,6 +204,7 @@ Expected<BuildReport> compiler::buildEngine(MLIRContext &context, const BuildOpt
     return outcome.error();
 
   report.cache = reportCache(options);
+  report.unreadTensors = request->unreadTensors;
   for (auto [unit, compiled] : llvm::zip(report.ir->getOps<engine::UnitOp>(), *targets))
     reportTarget(report, unit, compiled);
   report.minimumMemory = streamer->minimumMemory();

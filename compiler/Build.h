@@ -47,7 +47,8 @@ struct BuildReport {
     std::string folder, whyNone;   ///< one of the two
     uint64_t hits = 0, misses = 0; ///< since the cache was opened
   } cache;
-  mlir::OwningOpRef<mlir::ModuleOp> ir; ///< the engine dialect of the whole engine
+  std::vector<std::string> unreadTensors; ///< of the checkpoint
+  mlir::OwningOpRef<mlir::ModuleOp> ir;   ///< the engine dialect of the whole engine
 };
 
 /// Checks the model, the options and the recipe, runs all stages and writes the file. Nothing is

@@ -5,6 +5,7 @@
 #include "dialects/engine/EngineOps.h"
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <unistd.h>
 
 using namespace ingot;
 using namespace ingot::compiler;
@@ -49,6 +50,20 @@ static Json cacheJson(const BuildReport::CacheReport &cache) {
   return {{"folder", cache.folder}, {"hits", cache.hits}, {"misses", cache.misses}};
 }
 
+static checkpoint::Error notWritable(const std::filesystem::path &path) {
+  return {"INGOT-E7020", "the report cannot be written", path.string(),
+          "choose a writable path for --report"};
+}
+
+checkpoint::Outcome compiler::checkReport(const std::filesystem::path &path) {
+  std::error_code error;
+  const bool isThere = exists(path, error);
+  std::filesystem::path folder = path.parent_path().empty() ? "." : path.parent_path();
+  if (is_directory(path, error) || access((isThere ? path : folder).c_str(), W_OK) != 0)
+    return notWritable(path);
+  return {};
+}
+
 checkpoint::Outcome compiler::writeReport(BuildReport &report, const std::filesystem::path &path) {
   Json targets = Json::array();
   for (BuildReport::TargetReport &target : report.targets)
@@ -61,13 +76,13 @@ checkpoint::Outcome compiler::writeReport(BuildReport &report, const std::filesy
             {"minimum_memory_bytes", report.minimumMemory},
             {"seconds", report.seconds},
             {"cache", cacheJson(report.cache)},
+            {"unread_tensors", report.unreadTensors},
             {"provenance", provenanceJson(report.description.provenance)},
             {"targets", std::move(targets)}};
   std::ofstream stream(path);
   stream << json.dump(2, ' ', false, Json::error_handler_t::replace) << "\n";
   stream.close();
   if (!stream)
-    return checkpoint::Error{"INGOT-E7020", "the report cannot be written", path.string(),
-                             "choose a writable path for --report"};
+    return notWritable(path);
   return {};
 }

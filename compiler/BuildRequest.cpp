@@ -38,6 +38,27 @@ Expected<int64_t> checkLimit(const char *name, int64_t asked, int64_t fallback, 
 /// Most tokens, sequences or rows of one step: keeps every size computation far from overflow.
 constexpr int64_t kMostPerStep = 1 << 20;
 
+/// Where transformers goes by the length that a sequence has reached, an engine goes by the one
+/// that it is declared for.
+void sayLengthOfRotation(BuildRequest &request, Progress &progress) {
+  using checkpoint::RopeType;
+  const checkpoint::Rope &rope = request.checkpoint.config().rope;
+  if (rope.type != RopeType::LongRope && rope.type != RopeType::Dynamic)
+    return;
+  std::string trained = std::to_string(rope.originalPositions);
+  bool isLong = rope.usesLongDivisors(static_cast<uint64_t>(request.limits.maxContext));
+  if (rope.type == RopeType::LongRope)
+    request.options.push_back({"longrope", "", isLong ? "long_factor" : "short_factor",
+                               std::string("--max-context is ") + (isLong ? "" : "not ") +
+                                   "above the trained length, " + trained});
+  if (isLong)
+    progress.warn(std::string(rope.type == RopeType::LongRope ? "longrope" : "dynamic rope") +
+                  ": sequences of every length rotate as those of --max-context " +
+                  std::to_string(request.limits.maxContext) +
+                  "; transformers rotates those up to " + trained +
+                  " otherwise, as an engine with --max-context " + trained + " does");
+}
+
 Outcome settleLimits(BuildRequest &request, EngineLimits asked) {
   auto context = static_cast<int64_t>(request.checkpoint.config().maxPositions);
   struct Item {
@@ -62,14 +83,6 @@ Outcome settleLimits(BuildRequest &request, EngineLimits asked) {
     bool given = asked.*item.field != 0;
     request.options.push_back({item.option, given ? std::to_string(*value) : "",
                                std::to_string(*value), given ? "as asked" : item.fallbackReason});
-  }
-  const checkpoint::Rope &rope = request.checkpoint.config().rope;
-  if (rope.type == checkpoint::RopeType::LongRope) {
-    bool isLong = rope.usesLongDivisors(static_cast<uint64_t>(request.limits.maxContext));
-    request.options.push_back({"longrope", "", isLong ? "long_factor" : "short_factor",
-                               std::string("--max-context is ") + (isLong ? "" : "not ") +
-                                   "above the trained length, " +
-                                   std::to_string(rope.originalPositions)});
   }
   return {};
 }
@@ -205,14 +218,33 @@ Outcome takeQuantization(BuildRequest &request) {
   for (auto settle : {settleActivations, settleCache})
     if (auto outcome = settle(request); !outcome)
       return outcome;
-  for (const auto &deviation : request.checkpoint.quantization().deviations)
-    request.options.push_back(
-        {"checkpoint: " + deviation.what, deviation.stated, deviation.effective, deviation.why});
   if (hasTensor(request.checkpoint, ".weight_scale_2", ".experts.") ||
       hasTensor(request.checkpoint, ".weight_global_scale", ".experts."))
     request.options.push_back({"checkpoint: scales of experts", "8 bits",
                                "f32 where experts' own scales differ",
                                "kernels read one table of scales; the values are the same"});
+  return {};
+}
+
+/// Imports the model to find the tensors of the checkpoint that it does not read.
+Outcome findUnreadTensors(MLIRContext &context, BuildRequest &request, Progress &progress) {
+  DiagnosticCollector diagnostics(context);
+  ImportOptions options{request.limits.maxContext};
+  options.unread = &request.unreadTensors;
+  if (failed(importModel(&context, request.checkpoint, options)))
+    return diagnostics.error();
+  constexpr size_t shown = 3;
+  ArrayRef<std::string> names = request.unreadTensors;
+  if (names.empty())
+    return {};
+  std::string some = llvm::join(names.take_front(shown), ", ");
+  if (names.size() > shown)
+    some += " and " + std::to_string(names.size() - shown) + " more";
+  sayDeviations(request,
+                checkpoint::Deviation{"tensors", some, "not read",
+                                      "no part of the model; the report lists them",
+                                      /*isTold=*/true},
+                progress);
   return {};
 }
 
@@ -299,12 +331,23 @@ Outcome settleTuning(BuildRequest &request, const BuildOptions &options) {
 
 } // namespace
 
+void compiler::sayDeviations(BuildRequest &request,
+                             llvm::ArrayRef<checkpoint::Deviation> deviations, Progress &progress) {
+  for (const checkpoint::Deviation &deviation : deviations) {
+    request.options.push_back(
+        {"checkpoint: " + deviation.what, deviation.stated, deviation.effective, deviation.why});
+    if (deviation.isTold)
+      progress.warn(deviation.what + " " + deviation.stated + ": " + deviation.effective + "; " +
+                    deviation.why);
+  }
+}
+
 Expected<BuildRequest> compiler::readRequest(MLIRContext &context, const BuildOptions &options,
                                              Progress &progress) {
   auto checkpoint = openCheckpoint(context, options);
   if (!checkpoint)
     return checkpoint.error();
-  BuildRequest request{std::move(*checkpoint), recipe::Recipe::defaults(), {}, {}, {}, {}};
+  BuildRequest request{std::move(*checkpoint), recipe::Recipe::defaults(), {}, {}, {}, {}, {}};
   if (auto outcome = settleTargets(context, request, options); !outcome)
     return outcome.error();
   progress.begin("recipe");
@@ -313,10 +356,16 @@ Expected<BuildRequest> compiler::readRequest(MLIRContext &context, const BuildOp
   progress.end(request.options.back().effective);
   if (auto outcome = takeQuantization(request); !outcome)
     return outcome.error();
+  sayDeviations(request, request.checkpoint.quantization().deviations, progress);
+  sayDeviations(request, request.checkpoint.deviations(), progress);
   sayWidened(request);
   request.recipe = request.recipe.settled(ownType(request.checkpoint));
   if (auto outcome = settleLimits(request, options.limits); !outcome)
     return outcome.error();
+  sayLengthOfRotation(request, progress);
+  if (!options.randomWeights)
+    if (auto outcome = findUnreadTensors(context, request, progress); !outcome)
+      return outcome.error();
   if (options.randomWeights) {
     std::string seed = std::to_string(*options.randomWeights);
     request.options.push_back(

@@ -14,6 +14,7 @@ struct BuildRequest {
   KernelTuning tuning;
   std::vector<std::pair<const codegen::Target *, engine::TargetAttr>> targets;
   std::vector<OptionRecord> options;
+  std::vector<std::string> unreadTensors; ///< of the checkpoint, which the engine is built without
 };
 
 /// Reads and checks everything that `options` name; effective values and their reasons go into
@@ -21,5 +22,10 @@ struct BuildRequest {
 /// targets.
 checkpoint::Expected<BuildRequest> readRequest(mlir::MLIRContext &context,
                                                const BuildOptions &options, Progress &progress);
+
+/// Puts what files state and the engine does otherwise into the options' records, and what is to be
+/// told on the terminal.
+void sayDeviations(BuildRequest &request, llvm::ArrayRef<checkpoint::Deviation> deviations,
+                   Progress &progress);
 
 } // namespace ingot::compiler

@@ -141,7 +141,9 @@ void annotate(ModuleOp module, const recipe::Recipe &recipe) {
         isa<llm::WeightOp, llm::DequantizeOp, llm::PermuteRowsOp, llm::AddLowRankOp>(op) &&
         cast<RankedTensorType>(op->getResult(0).getType()).getRank() == 2 &&
         !llvm::any_of(op->getUsers(), [](Operation *user) {
-          return isWeightOperation(user) && !isa<llm::ConcatRowsOp>(user); // a stack of experts
+          bool stacks = isa<llm::ConcatRowsOp>(user) && // experts, and no part of an expression
+                        llvm::none_of(user->getUsers(), isWeightOperation);
+          return isWeightOperation(user) && !stacks;
         });
     if (!isMatrix)
       return;

@@ -143,6 +143,9 @@ Outcome BlockPlan::Runner::run(const Step &step) {
   case NodeKind::RepeatRows:
     repeatRows(step, node);
     return {};
+  case NodeKind::SliceRows:
+    copyRows(step.inputs[0], 0, step, 0, step.window.rows(), node.results[0].element);
+    return {};
   case NodeKind::ConcatRows:
     concatRows(step, node);
     return {};
@@ -227,6 +230,8 @@ Error BlockPlan::Runner::notFinite(uint32_t index, int64_t row) const {
     }
     if (node->kind == NodeKind::PermuteRows)
       row = permutedFrom(*node, row);
+    if (node->kind == NodeKind::SliceRows)
+      row += node->first;
     for (size_t i = 0; node->kind == NodeKind::ConcatRows && row >= graph.shape(next).rows;) {
       row -= graph.shape(next).rows;
       next = node->operands[++i];

@@ -217,6 +217,10 @@ void BlockPlan::planInputs(Step &step) {
                          {window.row / node.block, (window.rowEnd + node.block - 1) / node.block,
                           window.column, window.columnEnd})};
     break;
+  case NodeKind::SliceRows:
+    step.inputs = {input(node.operands[0], {window.row + node.first, window.rowEnd + node.first,
+                                            window.column, window.columnEnd})};
+    break;
   case NodeKind::ConcatRows: {
     int64_t first = 0;
     for (WeightValue operand : node.operands) {

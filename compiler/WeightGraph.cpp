@@ -239,6 +239,11 @@ Outcome WeightGraphReader::readKind(Operation &op, WeightNode &node) {
         node.block = static_cast<int64_t>(repeat.getCount());
         return Outcome();
       })
+      .Case([&](llm::SliceRowsOp slice) {
+        node.kind = NodeKind::SliceRows;
+        node.first = static_cast<int64_t>(slice.getFirst());
+        return Outcome();
+      })
       .Case([&](llm::ConcatRowsOp) {
         node.kind = NodeKind::ConcatRows;
         return Outcome();
@@ -377,8 +382,8 @@ std::string WeightGraphReader::keyOf(const WeightNode &node) {
   std::string key;
   auto add = [&](auto... numbers) { ((key += std::to_string(numbers) + " "), ...); };
   add(static_cast<int>(node.kind), static_cast<int>(node.encoding), node.middle,
-      static_cast<int>(node.scales), node.zeroPoints, node.group, node.block, node.fields.bits,
-      node.fields.increment, node.fields.bias, static_cast<int>(node.part.type),
+      static_cast<int>(node.scales), node.zeroPoints, node.group, node.block, node.first,
+      node.fields.bits, node.fields.increment, node.fields.bias, static_cast<int>(node.part.type),
       static_cast<int>(node.part.part), llvm::bit_cast<uint32_t>(node.plus),
       llvm::bit_cast<uint32_t>(node.scale));
   for (int64_t place : node.fields.order)

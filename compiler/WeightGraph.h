@@ -26,6 +26,7 @@ enum class NodeKind : uint8_t {
   Transpose,
   Reshape,
   RepeatRows,
+  SliceRows,
   ConcatRows,
   InterleaveRows,
   PermuteRows,
@@ -72,6 +73,7 @@ struct WeightNode {
   float plus = 0;      ///< Convert: is added in f32
   float scale = 0;     ///< AddLowRank
   int64_t block = 1;   ///< InterleaveRows; RepeatRows: how often
+  int64_t first = 0;   ///< SliceRows
   PackedFields fields; ///< Unpack
   BlockPart part;      ///< BlockPart
   std::vector<int64_t> digits, order; ///< PermuteRows, as llm.permute_rows

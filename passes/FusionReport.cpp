@@ -44,8 +44,8 @@ bool ingot::isWeight(Value value) {
   return op &&
          isa<llm::WeightOp, llm::LiteralOp, llm::ConvertOp, llm::QuantizeOp, llm::DequantizeOp,
              llm::UnpackOp, llm::BlockPartOp, llm::TransposeOp, llm::ReshapeOp, llm::AddLowRankOp,
-             llm::RepeatRowsOp, llm::ConcatRowsOp, llm::InterleaveRowsOp, llm::PermuteRowsOp,
-             llm::ScaleColumnsOp, llm::PackOp, llm::LoadWeightOp>(op);
+             llm::RepeatRowsOp, llm::SliceRowsOp, llm::ConcatRowsOp, llm::InterleaveRowsOp,
+             llm::PermuteRowsOp, llm::ScaleColumnsOp, llm::PackOp, llm::LoadWeightOp>(op);
 }
 
 bool ingot::isWeightOperation(Operation *op) {

@@ -3,6 +3,7 @@
 // adapter_model.safetensors.
 #pragma once
 
+#include "compiler/checkpoint/Deviation.h"
 #include "compiler/checkpoint/ModulePattern.h"
 #include "compiler/checkpoint/Tensor.h"
 
@@ -29,16 +30,23 @@ struct AdapterConfig {
   double factor = 1;                    ///< what the user asks for
   bool rootOfRank = false;              ///< use_rslora: alpha is divided by sqrt(r) instead of r
   std::vector<AdapterPattern> patterns; ///< as the file has them: of each key the first one counts
+  bool gateAndUp = false, down = false; ///< target_parameters: these of stacked experts
   std::map<std::string, double, std::less<>> alphas; ///< of modules that have their own
+  std::vector<Deviation> deviations;                 ///< from what the file states
 
   double scale(std::string_view matrix, uint64_t rank) const;
 
   /// Says which matrices there are, by the tensors of their first factors: finds their numbers.
-  /// Errors: INGOT-E1120 for a pattern that takes too long, E1080 for another rank than is stated.
-  Outcome settle(std::span<const Tensor> tensors, const std::string &where);
+  /// `experts`: how many matrices lie in one tensor of stacked experts. Errors: INGOT-E1120 for a
+  /// pattern that takes too long, E1080 for another rank than is stated.
+  Outcome settle(std::span<const Tensor> tensors, const std::string &where, uint64_t experts = 1);
+
+  /// adapterTensorNamed(), where PEFT wraps the module of stacked experts once for each of its
+  /// parameters: the inner wrapper is that of gate_up_proj.
+  std::optional<std::string> tensorNamed(std::string_view stored) const;
 
   /// Errors: those of Json, and INGOT-E1120 for what cannot be merged into weights alone (DoRA,
-  /// biases, modules saved whole) or is no LoRA, naming the key.
+  /// biases, modules saved whole), changes the model that it is for, or is no LoRA, naming the key.
   static Expected<AdapterConfig> read(const std::filesystem::path &path);
 };
 
@@ -49,6 +57,11 @@ std::string adapterTensor(std::string_view matrix, char factor);
 /// The name above for a tensor of adapter_model.safetensors; nothing for one that is no factor of a
 /// matrix.
 std::optional<std::string> adapterTensorNamed(std::string_view stored);
+
+/// Whether a module is a parameter that holds a matrix of each expert, as transformers names it:
+/// "model.layers.0.mlp.experts.gate_up_proj". Its factors are [experts * r, columns], the r rows of
+/// an expert together, and [rows, r * experts], the columns of all experts in turn.
+bool isStackedExperts(std::string_view module);
 
 /// Whether a tensor has a name that adapterTensor gives.
 bool isAdapterTensor(std::string_view name);

@@ -73,7 +73,7 @@ static bool isRegularFile(const fs::path &path) {
 Expected<Checkpoint> Checkpoint::open(const fs::path &path) {
   if (isModelFile(path))
     return openGgufModel(path);
-  auto checkpoint = openConfig(path);
+  auto checkpoint = openConfig(path, /*readsQuantization=*/true);
   if (!checkpoint)
     return checkpoint.error();
   if (auto opened = checkpoint->openWeights(path); !opened)
@@ -105,7 +105,8 @@ Expected<Checkpoint> Checkpoint::openGgufModel(const fs::path &path) {
   checkpoint.stored = *std::move(named);
   if (auto sorted = checkpoint.sortTensors(); !sorted)
     return sorted.error();
-  checkpoint.resolveAliases();
+  if (auto resolved = checkpoint.resolveAliases(); !resolved)
+    return resolved.error();
   return checkpoint;
 }
 
@@ -114,16 +115,19 @@ Expected<Checkpoint> Checkpoint::openWithoutWeights(const fs::path &directory) {
     return Error{"INGOT-E1119", "a model whose weights are random needs no GGUF file",
                  printable(directory.string()),
                  "give a Hugging Face model directory, or leave --random-weights out"};
-  auto checkpoint = openConfig(directory);
+  auto checkpoint = openConfig(directory, /*readsQuantization=*/false);
   if (!checkpoint)
     return checkpoint.error();
-  if (!checkpoint->quantizationConfig.methodName.empty())
-    return Error{"INGOT-E1054",
-                 message("weights quantized by ",
-                         inQuotes(checkpoint->quantizationConfig.methodName),
-                         " cannot be made at random"),
-                 printable((directory / "config.json").string()),
-                 "remove quantization_config and let the recipe quantize"};
+  const Json &config = checkpoint->modelConfig.raw;
+  if (auto quantization = config.find("quantization_config");
+      quantization && !quantization->isNull()) {
+    auto member = quantization->find("quant_method");
+    auto method = member ? member->string() : Expected<std::string>(std::string("of some method"));
+    checkpoint->allDeviations.push_back(
+        {"quantization_config", printable(method ? *method : ""), "not used",
+         "random weights are of the type that config.json states; a recipe quantizes them",
+         /*isTold=*/true});
+  }
   checkpoint->weightless = checkpoint->modelConfig.declaredType;
   if (!checkpoint->weightless)
     return Error{"INGOT-E1058", "config.json does not say of which type the weights are",
@@ -166,53 +170,101 @@ Outcome Checkpoint::addAdapter(const fs::path &directory, double factor) {
   if (auto added = addFile(weights); !added)
     return added;
   for (size_t i = first; i < stored.size(); ++i) {
-    auto name = adapterTensorNamed(stored[i].name);
+    auto name = config->tensorNamed(stored[i].name);
     if (!name)
       return Error{
           "INGOT-E1120", message("tensor ", inQuotes(stored[i].name), " is no factor of a matrix"),
           printable(weights.string()), "merge the adapter with PEFT and give the merged model"};
     stored[i].name = *std::move(name);
   }
-  if (auto settled = config->settle(std::span(stored).subspan(first), printable(weights.string()));
+  if (auto settled = config->settle(std::span(stored).subspan(first), printable(weights.string()),
+                                    modelConfig.experts ? modelConfig.experts->count : 1);
       !settled)
     return settled;
+  allDeviations.insert(allDeviations.end(), config->deviations.begin(), config->deviations.end());
   adapterConfig = *std::move(config);
   return sortTensors();
 }
 
+/// The snapshot in a cache of the hub that its main branch is at; else the first one there is.
+static fs::path snapshotOf(const fs::path &cache) {
+  if (auto main = readText(cache / "refs/main", 256)) {
+    const std::string name = main->substr(0, main->find_first_of("\r\n/"));
+    if (const fs::path snapshot = cache / "snapshots" / name;
+        !name.empty() && isThere(snapshot / "config.json"))
+      return snapshot;
+  }
+  return findEntry(cache / "snapshots",
+                   [](const fs::path &path) { return isThere(path / "config.json"); });
+}
+
+/// Whether `path` looks like "organisation/model", and is no path that leads anywhere.
+static bool isHubName(const fs::path &path) {
+  return path.is_relative() && !isThere(path) && std::distance(path.begin(), path.end()) == 2 &&
+         *path.begin() != "." && *path.begin() != ".." && !isThere(*path.begin());
+}
+
+/// What else a path without a configuration is, and what to give instead; nothing where that is not
+/// known.
+static std::optional<Error> otherThanAModel(const fs::path &path) {
+  const std::string where = printable(path.string());
+  auto other = [&](std::string what, std::string fix) {
+    return Error{"INGOT-E1030", std::move(what), where, std::move(fix)};
+  };
+  if (const fs::path gguf = findEntry(path, isGguf); !gguf.empty())
+    return other(
+        message("there is no config.json, but a GGUF file, ", inQuotes(gguf.filename().string())),
+        "give the file itself");
+  if (isThere(path / adapterConfigFile))
+    return other("the folder holds an adapter, and no model",
+                 "give the model that it was trained on, and the folder by --lora");
+  if (isThere(path / "snapshots")) {
+    const fs::path snapshot = snapshotOf(path);
+    return other("the folder is a cache of the hub, whose models lie in its snapshots",
+                 snapshot.empty() ? "download the model's config.json and weights"
+                                  : message("give ", printable(snapshot.string())));
+  }
+  if (isHubName(path))
+    return other("there is no such folder or file",
+                 message("if it is a model's name on the hub, download it: hf download ", where,
+                         " --local-dir FOLDER, and give the folder"));
+  return std::nullopt;
+}
+
 /// Everything but the weights.
-Expected<Checkpoint> Checkpoint::openConfig(const fs::path &directory) {
+Expected<Checkpoint> Checkpoint::openConfig(const fs::path &directory, bool readsQuantization) {
   if (isRegularFile(directory))
     return notAModel(directory);
-  if (!isThere(directory / "config.json"))
-    if (const fs::path gguf = findEntry(directory, isGguf); !gguf.empty())
-      return Error{
-          "INGOT-E1030",
-          message("there is no config.json, but a GGUF file, ", inQuotes(gguf.filename().string())),
-          printable(directory.string()), "give the file itself"};
   const bool published =
       !isThere(directory / "config.json") && isThere(directory / mistralParamsFile);
+  if (!published && !isThere(directory / "config.json"))
+    if (auto other = otherThanAModel(directory))
+      return *std::move(other);
   const fs::path file = directory / (published ? mistralParamsFile : "config.json");
   auto config = published ? readMistralParams(file) : ModelConfig::read(file);
   if (!config)
     return config.error();
   Checkpoint checkpoint(*std::move(config));
   checkpoint.directory = directory;
+  checkpoint.allDeviations = checkpoint.modelConfig.deviations;
   checkpoint.fromMistral = published;
   checkpoint.inputFiles.push_back(file);
 
-  auto quantization =
-      QuantizationConfig::read(checkpoint.modelConfig.raw, directory, checkpoint.inputFiles);
-  if (!quantization)
-    return quantization.error();
-  checkpoint.quantizationConfig = *std::move(quantization);
-
+  if (readsQuantization) {
+    auto quantization =
+        QuantizationConfig::read(checkpoint.modelConfig.raw, directory, checkpoint.inputFiles);
+    if (!quantization)
+      return quantization.error();
+    checkpoint.quantizationConfig = *std::move(quantization);
+  }
   fs::path generationPath = directory / "generation_config.json";
   if (isThere(generationPath)) {
     auto generation = GenerationConfig::read(generationPath, checkpoint.modelConfig.vocabSize);
     if (!generation)
       return generation.error();
     checkpoint.generationConfig = *std::move(generation);
+    const auto &told = checkpoint.generationConfig.deviations;
+    checkpoint.allDeviations.insert(checkpoint.allDeviations.end(), told.begin(), told.end());
     checkpoint.inputFiles.push_back(generationPath);
   }
   return checkpoint;
@@ -231,12 +283,38 @@ Outcome Checkpoint::openWeights(const fs::path &directory) {
     opened = noWeights(directory, name);
   if (!opened)
     return opened;
+  sayUnreadFiles(isThere(single) ? single : index);
   if (fromMistral)
     for (const Tensor &tensor : stored)
       if (auto known = modelNameOfMistral(tensor.name))
         aliases.emplace(*std::move(known), tensor.name);
-  resolveAliases();
-  return {};
+  return resolveAliases();
+}
+
+/// Weight files that lie beside those that are read. Mistral publishes a model twice.
+void Checkpoint::sayUnreadFiles(const fs::path &read) {
+  std::vector<std::string> names;
+  std::error_code failed;
+  for (fs::directory_iterator entry(directory, failed), end; !failed && entry != end;
+       entry.increment(failed)) {
+    const fs::path &path = entry->path();
+    const std::string name = path.filename().string();
+    if (path.extension() == ".safetensors" && !name.starts_with("consolidated") && !fromMistral &&
+        std::find(inputFiles.begin(), inputFiles.end(), path) == inputFiles.end())
+      names.push_back(printable(name));
+  }
+  if (names.empty())
+    return;
+  std::sort(names.begin(), names.end());
+  constexpr size_t shown = 3;
+  std::string list;
+  for (size_t i = 0; i < std::min(shown, names.size()); ++i)
+    list += message(i ? ", " : "", names[i]);
+  if (names.size() > shown)
+    list += message(" and ", names.size() - shown, " more");
+  allDeviations.push_back({"weight files", list, "not read",
+                           message("the weights are those of ", read.filename().string()),
+                           /*isTold=*/true});
 }
 
 Outcome Checkpoint::openSingle(const fs::path &path) {
@@ -303,18 +381,55 @@ Outcome Checkpoint::sortTensors() {
 }
 
 /// Collects the second names of stored tensors.
-void Checkpoint::resolveAliases() {
+Outcome Checkpoint::resolveAliases() {
   for (const auto &[name, storedName] : metadata)
     if (!findStored(name) && findStored(storedName))
       aliases.emplace(name, storedName);
+  // A GGUF file states nothing: it stores the matrix once, or twice.
+  return modelConfig.tiedEmbeddings || fromGguf ? tieEmbeddings() : Outcome();
+}
+
+/// A tied model stores the matrix under either name. Where both are stored and differ, which
+/// programs for training leave behind, each is what it says, as transformers has it since 5.0.
+Outcome Checkpoint::tieEmbeddings() {
+  const bool isStated = modelConfig.tiedEmbeddings;
+  const Tensor *embedding = find(embeddingName), *head = find(headName);
+  if (embedding && head && embedding != head) {
+    auto same = holdTheSame(*embedding, *head);
+    if (!same)
+      return same.error();
+    modelConfig.tiedEmbeddings = *same;
+    if (!*same && isStated)
+      allDeviations.push_back({"tie_word_embeddings", "true", "false",
+                               message("tensors ", shownName(embeddingName), " and ",
+                                       shownName(headName), " are both stored, and differ"),
+                               /*isTold=*/true});
+  }
   if (!modelConfig.tiedEmbeddings)
-    return;
-  // A tied model stores the matrix under either name. Where both are stored, the embedding
-  // counts, as when transformers ties the weights after loading them.
-  if (find(embeddingName))
-    aliases.insert_or_assign(std::string(headName), storedName(embeddingName));
-  else if (findStored(headName))
-    aliases.insert_or_assign(std::string(embeddingName), std::string(headName));
+    return {};
+  if (embedding)
+    aliases.insert_or_assign(std::string(headName), embedding->name);
+  else if (head)
+    aliases.insert_or_assign(std::string(embeddingName), head->name);
+  return {};
+}
+
+/// Reads up to the first difference, and never more than a part of either at once.
+Expected<bool> Checkpoint::holdTheSame(const Tensor &one, const Tensor &other) const {
+  if (one.dtype != other.dtype || one.shape != other.shape || one.bytes != other.bytes)
+    return false;
+  constexpr uint64_t most = uint64_t{1} << 20;
+  std::vector<std::byte> mine(std::min(one.bytes, most)), theirs(mine.size());
+  for (uint64_t done = 0; done < one.bytes; done += mine.size()) {
+    mine.resize(std::min(one.bytes - done, most));
+    theirs.resize(mine.size());
+    for (auto [tensor, bytes] : {std::pair(&one, &mine), std::pair(&other, &theirs)})
+      if (auto filled = read(*tensor, done, *bytes); !filled)
+        return filled.error();
+    if (mine != theirs)
+      return false;
+  }
+  return true;
 }
 
 const std::vector<uint64_t> &Checkpoint::eosIds() const {

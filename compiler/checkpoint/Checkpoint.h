@@ -25,8 +25,8 @@ public:
 
   /// A directory without its weight files, even if there are some. Until expectTensors it has no
   /// tensors; afterwards they can be found but not read. Errors: those of the readers, INGOT-E1058
-  /// where config.json states no element type, E1054 where it states that weights are quantized,
-  /// and E1119 for a GGUF file.
+  /// where config.json states no element type, and E1119 for a GGUF file. A quantization that it
+  /// states is not used.
   static Expected<Checkpoint> openWithoutWeights(const std::filesystem::path &path);
 
   /// The type that every tensor of a checkpoint without weights is taken to have; else nothing.
@@ -89,6 +89,9 @@ public:
   /// hold leftovers of training.
   bool isComplete() const { return fromGguf || fromMistral; }
 
+  /// What an engine of this checkpoint does otherwise than its files state, or does not read.
+  const std::vector<Deviation> &deviations() const { return allDeviations; }
+
   /// Every file this checkpoint was read from, in a fixed order: what an engine's provenance
   /// digests, together with the tokenizer's files.
   const std::vector<std::filesystem::path> &inputs() const { return inputFiles; }
@@ -96,13 +99,17 @@ public:
 private:
   Checkpoint(ModelConfig config) : modelConfig(std::move(config)) {}
   static Expected<Checkpoint> openGgufModel(const std::filesystem::path &path);
-  static Expected<Checkpoint> openConfig(const std::filesystem::path &directory);
+  static Expected<Checkpoint> openConfig(const std::filesystem::path &directory,
+                                         bool readsQuantization);
   Outcome openWeights(const std::filesystem::path &directory);
   Outcome openShards(const std::filesystem::path &directory, const std::filesystem::path &index);
+  void sayUnreadFiles(const std::filesystem::path &read);
   Outcome openSingle(const std::filesystem::path &path);
   Outcome addFile(const std::filesystem::path &path);
   Outcome sortTensors();
-  void resolveAliases();
+  Outcome resolveAliases();
+  Outcome tieEmbeddings();
+  Expected<bool> holdTheSame(const Tensor &one, const Tensor &other) const;
   const Tensor *findStored(std::string_view name) const;
 
   std::filesystem::path directory;
@@ -113,6 +120,7 @@ private:
   std::vector<File> files; ///< by Tensor::fileIndex
   bool fromGguf = false;
   bool fromMistral = false; ///< as Mistral publishes models
+  std::vector<Deviation> allDeviations;
   std::optional<AdapterConfig> adapterConfig;
   std::optional<DType> weightless;
   std::vector<Tensor> stored;

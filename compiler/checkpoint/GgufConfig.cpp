@@ -5,6 +5,7 @@
 #include "compiler/checkpoint/GgufConfig.h"
 
 #include "compiler/checkpoint/JsonFields.h"
+#include "compiler/checkpoint/NearestName.h"
 
 #include <algorithm>
 #include <cmath>
@@ -515,13 +516,17 @@ Expected<ModelConfig> readGgufConfig(GgufModel &model) {
   if (!name)
     return name.error();
   std::string supported;
+  std::vector<std::string> names;
   for (const Architecture &architecture : architectures()) {
     supported += message(supported.empty() ? "" : ", ", architecture.name);
+    names.emplace_back(architecture.name);
     if (architecture.name == *name)
       return ConfigReader(model, architecture).read();
   }
+  const std::string nearest = nearestByBeginning(*name, names);
   return given->error("INGOT-E1113",
-                      message("the GGUF architecture ", inQuotes(*name), " is not supported"),
+                      message("the GGUF architecture ", inQuotes(*name), " is not supported",
+                              nearest.empty() ? "" : "; the nearest one that is: ", nearest),
                       "supported: " + supported);
 }
 

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <limits>
 #include <nlohmann/json.hpp>
 
 namespace ingot::checkpoint {
@@ -20,7 +21,72 @@ struct Json::Document {
 
 namespace {
 
-/// Reads the text for the parser and tells how far it has come.
+/// The numbers that Python's json has beside those of JSON.
+constexpr std::pair<std::string_view, double> notFinite[] = {
+    {"NaN", std::numeric_limits<double>::quiet_NaN()},
+    {"Infinity", std::numeric_limits<double>::infinity()},
+    {"-Infinity", -std::numeric_limits<double>::infinity()}};
+
+/// Where the parser is in the text. It knows no number that is not finite: it is shown a null in
+/// its place, and whoever takes that asks which number it was.
+class Reading {
+public:
+  Reading(std::string_view text, bool takesNotFinite) : text(text), takes(takesNotFinite) {
+    lookForNumber();
+  }
+
+  const char &current() const { return shown.empty() ? text[at] : shown.front(); }
+
+  void next() {
+    if (shown.empty()) {
+      followString();
+      ++at;
+    } else {
+      shown.remove_prefix(1);
+    }
+    furthest = at;
+    if (shown.empty())
+      lookForNumber();
+  }
+
+  bool atEnd() const { return shown.empty() && at == text.size(); }
+  size_t position() const { return furthest; }
+
+  /// The number behind the null that was read last, once.
+  std::optional<double> takeNumber() { return std::exchange(number, std::nullopt); }
+
+private:
+  void followString() {
+    const char c = text[at];
+    if (!inString)
+      inString = c == '"';
+    else if (isEscaped)
+      isEscaped = false;
+    else if (c == '\\')
+      isEscaped = true;
+    else
+      inString = c != '"';
+  }
+
+  void lookForNumber() {
+    if (!takes || inString || number)
+      return;
+    for (const auto &[name, value] : notFinite)
+      if (text.substr(at).starts_with(name)) {
+        number = value;
+        shown = "null";
+        at += name.size();
+        return;
+      }
+  }
+
+  std::string_view text, shown;
+  bool takes, inString = false, isEscaped = false;
+  size_t at = 0, furthest = 0;
+  std::optional<double> number;
+};
+
+/// Reads the text for the parser.
 class PositionIterator {
 public:
   using iterator_category = std::input_iterator_tag;
@@ -29,28 +95,34 @@ public:
   using pointer = const char *;
   using reference = const char &;
 
-  PositionIterator(const char *at, const char **furthest) : at(at), furthest(furthest) {}
-  reference operator*() const { return *at; }
+  /// Null: the end.
+  explicit PositionIterator(Reading *reading) : reading(reading) {}
+  reference operator*() const { return reading->current(); }
   PositionIterator &operator++() {
-    *furthest = ++at;
+    reading->next();
     return *this;
   }
-  bool operator==(const PositionIterator &other) const { return at == other.at; }
-  bool operator!=(const PositionIterator &other) const { return at != other.at; }
+  bool operator==(const PositionIterator &other) const { return isEnd() == other.isEnd(); }
+  bool operator!=(const PositionIterator &other) const { return !(*this == other); }
 
 private:
-  const char *at;
-  const char **furthest;
+  bool isEnd() const { return !reading || reading->atEnd(); }
+
+  Reading *reading;
 };
 
 /// Builds the document from parse events; stops at the first thing it does not accept.
 class DocumentBuilder : public nlohmann::json_sax<nlohmann::json> {
 public:
-  DocumentBuilder(nlohmann::json &root, const JsonLimits &limits) : root(root), limits(limits) {}
+  DocumentBuilder(nlohmann::json &root, const JsonLimits &limits, Reading &reading)
+      : root(root), limits(limits), reading(reading) {}
 
   std::string code, what; ///< why it stopped
 
-  bool null() override { return place(nullptr); }
+  bool null() override {
+    const auto number = reading.takeNumber();
+    return number ? place(*number) : place(nullptr);
+  }
   bool boolean(bool v) override { return place(v); }
   bool number_integer(number_integer_t v) override { return place(v); }
   bool number_unsigned(number_unsigned_t v) override { return place(v); }
@@ -118,6 +190,7 @@ private:
 
   nlohmann::json &root;
   const JsonLimits &limits;
+  Reading &reading;
   std::vector<nlohmann::json *> nesting; ///< the open containers; none moves while it is open
   nlohmann::json *slot = nullptr;
   uint64_t values = 0;
@@ -162,15 +235,13 @@ Expected<Json> Json::parse(std::string_view text, std::string fileName, const Js
                  printable(fileName), "check that this is the file that was meant"};
   auto document = std::make_shared<Document>();
   document->fileName = std::move(fileName);
-  DocumentBuilder builder(document->root, limits);
-  const char *furthest = text.data();
+  Reading reading(text, limits.takesNotFinite);
+  DocumentBuilder builder(document->root, limits, reading);
   bool good =
-      nlohmann::json::sax_parse(PositionIterator(text.data(), &furthest),
-                                PositionIterator(text.data() + text.size(), &furthest), &builder);
+      nlohmann::json::sax_parse(PositionIterator(&reading), PositionIterator(nullptr), &builder);
   if (!good)
     return Error{builder.code, builder.what,
-                 lineAndColumn(text, static_cast<size_t>(furthest - text.data()),
-                               document->fileName, limits.firstByte),
+                 lineAndColumn(text, reading.position(), document->fileName, limits.firstByte),
                  builder.code == "INGOT-E1002" ? "no known file of this kind needs that"
                                                : "correct the file, or download it again"};
   document->text = text;

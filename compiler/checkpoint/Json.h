@@ -22,6 +22,11 @@ struct JsonLimits {
   uint64_t maxValues = uint64_t{16} << 20;
   /// Where in its file the text begins; messages count bytes from there.
   uint64_t firstByte = 0;
+  /// NaN, Infinity and -Infinity are numbers, as Python's json reads and writes them.
+  bool takesNotFinite = false;
+
+  /// Of a file that Python's json wrote.
+  static JsonLimits ofPython() { return {.takesNotFinite = true}; }
 };
 
 /// A value inside a parsed document, which it keeps alive. Cheap to copy.

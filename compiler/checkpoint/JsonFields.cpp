@@ -10,11 +10,23 @@ JsonFields::JsonFields(Json object) : object(std::move(object)) {
 }
 
 std::optional<Json> JsonFields::given(std::string_view key) const {
+  askedKeys.emplace(key);
   auto member = object.find(key);
   return member && !member->isNull() ? member : std::nullopt;
 }
 
 bool JsonFields::has(std::string_view key) const { return given(key).has_value(); }
+
+bool JsonFields::isOff(std::string_view key) const {
+  const auto value = given(key);
+  if (!value)
+    return true;
+  if (value->isNumber())
+    return static_cast<bool>(value->number(0, 0));
+  if (value->isBoolean())
+    return !*value->boolean();
+  return value->isString() ? value->string()->empty() : value->size() == 0;
+}
 
 template <class T> T JsonFields::keep(Expected<T> value, T fallback) {
   if (firstError)
@@ -26,6 +38,7 @@ template <class T> T JsonFields::keep(Expected<T> value, T fallback) {
 }
 
 uint64_t JsonFields::unsignedInteger(std::string_view key, uint64_t least, uint64_t most) {
+  askedKeys.emplace(key);
   auto member = object.at(key);
   return keep(member ? member->unsignedInteger(least, most) : Expected<uint64_t>(member.error()),
               least);
@@ -38,6 +51,7 @@ uint64_t JsonFields::unsignedIntegerOr(std::string_view key, uint64_t fallback, 
 }
 
 double JsonFields::number(std::string_view key, double least, double most) {
+  askedKeys.emplace(key);
   auto member = object.at(key);
   return keep(member ? member->number(least, most) : Expected<double>(member.error()), least);
 }

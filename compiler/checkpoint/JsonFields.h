@@ -5,15 +5,22 @@
 
 #include "compiler/checkpoint/Json.h"
 
+#include <set>
+
 namespace ingot::checkpoint {
 
 /// After the first error every further read returns its fallback unread. Members that are absent
 /// or null count as not given.
 class JsonFields {
 public:
+  using Keys = std::set<std::string, std::less<>>;
+
   explicit JsonFields(Json object);
 
   bool has(std::string_view key) const;
+
+  /// Whether the value of `key` is absent, null, false, 0, or empty.
+  bool isOff(std::string_view key) const;
 
   uint64_t unsignedInteger(std::string_view key, uint64_t least, uint64_t most);
   uint64_t unsignedIntegerOr(std::string_view key, uint64_t fallback, uint64_t least,
@@ -30,6 +37,9 @@ public:
   /// Records an error at member `key` (at the object itself when the key is absent).
   void fail(std::string_view key, std::string code, std::string what, std::string fix);
 
+  /// The keys that were asked for so far.
+  const Keys &asked() const { return askedKeys; }
+
   /// The first error, if any.
   const std::optional<Error> &error() const { return firstError; }
 
@@ -38,6 +48,7 @@ private:
   template <class T> T keep(Expected<T> value, T fallback);
 
   Json object;
+  mutable Keys askedKeys;
   std::optional<Error> firstError;
 };
 

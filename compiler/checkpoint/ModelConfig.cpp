@@ -2,8 +2,11 @@
 // Reading and checking config.json. Every architecture that is read has a row in `families`.
 #include "compiler/checkpoint/ModelConfig.h"
 
+#include "compiler/checkpoint/ConfigKeys.h"
 #include "compiler/checkpoint/File.h"
+#include "compiler/checkpoint/GenerationConfig.h"
 #include "compiler/checkpoint/JsonFields.h"
+#include "compiler/checkpoint/NearestName.h"
 
 #include <algorithm>
 #include <array>
@@ -87,15 +90,20 @@ void readHeads(const Json &root, JsonFields &fields, const FamilyDefaults &defau
 }
 
 /// A key that is absent has transformers' default, where the vocabulary has that token; one that is
-/// null means "no such token".
-void readTokenIds(const Json &root, JsonFields &fields, const FamilyDefaults &defaults,
-                  ModelConfig &config) {
+/// null, or names none of its tokens, means "no such token".
+void readOwnTokens(const Json &root, JsonFields &fields, const FamilyDefaults &defaults,
+                   ModelConfig &config) {
   const uint64_t lastId = config.vocabSize - 1;
-  if (fields.has("bos_token_id"))
-    config.bosId = fields.unsignedInteger("bos_token_id", 0, lastId);
+  auto given = [&](std::string_view key) {
+    return fields.has(key)
+               ? readTokenIds(root, key, "config.json", config.vocabSize, config.deviations)
+               : std::nullopt;
+  };
+  if (auto ids = given("bos_token_id"))
+    config.bosId = ids->front();
   else if (!root.find("bos_token_id") && defaults.bos && *defaults.bos <= lastId)
     config.bosId = *defaults.bos;
-  if (auto ids = fields.unsignedIntegers("eos_token_id", 0, lastId))
+  if (auto ids = given("eos_token_id"))
     config.eosIds = *std::move(ids);
   else if (!root.find("eos_token_id") && defaults.eos && *defaults.eos <= lastId)
     config.eosIds = {*defaults.eos};
@@ -175,15 +183,21 @@ Expected<ModelConfig> readDecoder(const Json &root, const FamilyDefaults &defaul
                 message("activation ", inQuotes(activation), " is not supported"),
                 message(defaults.architecture, " is supported with ", defaults.activation));
   readLayerTypes(root, fields, config);
-  readTokenIds(root, fields, defaults, config);
+  readOwnTokens(root, fields, defaults, config);
   if (fields.error())
     return *fields.error();
+  auto unread = findUnreadKeys(root, fields.asked(), defaults.architecture);
+  if (!unread)
+    return unread.error();
+  if (*unread)
+    config.deviations.push_back(**std::move(unread));
 
   auto rope = Rope::read(root, config.maxPositions, defaults.trained, defaults.theta);
   if (!rope)
     return rope.error();
   config.rope = *rope;
-  if (auto sliding = Rope::readSliding(root, config.maxPositions); !sliding)
+  const double slidingTheta = config.slidingRope.value_or(config.rope).theta;
+  if (auto sliding = Rope::readSliding(root, config.maxPositions, slidingTheta); !sliding)
     return sliding.error();
   else if (*sliding && !config.slidingRope && **sliding != config.rope)
     return root.error("INGOT-E1057",
@@ -251,11 +265,19 @@ Expected<ModelConfig> readMistral(const Json &root) {
   });
 }
 
-/// The numbers of experts, of all and of a token; `count` and `perToken` are those of absent keys.
-void readExperts(JsonFields &fields, ModelConfig &config, std::string_view countKey, uint64_t count,
+/// The numbers of experts, of all and of a token; `perToken` is that of an absent key. Programs
+/// write either name of the first one: transformers has one for what others call the other.
+void readExperts(JsonFields &fields, ModelConfig &config, std::string_view countKey,
                  uint64_t perToken) {
   Experts &experts = config.experts.emplace();
-  experts.count = fields.unsignedIntegerOr(countKey, count, 1, Experts::most);
+  const std::string_view other = countKey == "num_experts" ? "num_local_experts" : "num_experts";
+  if (fields.has(other) && !fields.has(countKey))
+    countKey = other;
+  experts.count = fields.unsignedInteger(countKey, 1, Experts::most);
+  if (fields.unsignedIntegerOr(other, experts.count, 1, Experts::most) != experts.count)
+    fields.fail(other, "INGOT-E1051",
+                message(countKey, " says that there are ", experts.count, " experts"),
+                "remove one of the two keys");
   experts.perToken = fields.unsignedIntegerOr("num_experts_per_tok", perToken, 1, Experts::most);
   experts.innerSize = config.intermediateSize;
   if (experts.perToken > experts.count)
@@ -275,7 +297,7 @@ Expected<ModelConfig> readMixtral(const Json &root) {
                                               .theta = 1e6};
   return readDecoder(root, defaults, [](JsonFields &fields, ModelConfig &config) {
     readSlidingWindow(fields, config, 0);
-    readExperts(fields, config, "num_local_experts", 8, 2);
+    readExperts(fields, config, "num_local_experts", 2);
     Experts &experts = *config.experts;
     experts.module = "block_sparse_moe";
     experts.gate = "w1";
@@ -285,9 +307,9 @@ Expected<ModelConfig> readMixtral(const Json &root) {
 }
 
 /// What Qwen's mixtures have in common. Layers without experts are as in the family without.
-void readQwenExperts(JsonFields &fields, ModelConfig &config, uint64_t count, uint64_t perToken,
+void readQwenExperts(JsonFields &fields, ModelConfig &config, uint64_t perToken,
                      uint64_t innerSize) {
-  readExperts(fields, config, "num_experts", count, perToken);
+  readExperts(fields, config, "num_experts", perToken);
   Experts &experts = *config.experts;
   experts.innerSize =
       fields.unsignedIntegerOr("moe_intermediate_size", innerSize, 1, ModelConfig::widest);
@@ -306,7 +328,7 @@ Expected<ModelConfig> readQwen2Moe(const Json &root) {
   static constexpr FamilyDefaults defaults = {"Qwen2MoeForCausalLM", 32768, 16, {}, {}};
   return readDecoder(root, defaults, [](JsonFields &fields, ModelConfig &config) {
     config.attentionBias = fields.booleanOr("qkv_bias", true);
-    readQwenExperts(fields, config, 60, 4, 1408);
+    readQwenExperts(fields, config, 4, 1408);
     config.experts->sharedSize =
         fields.unsignedIntegerOr("shared_expert_intermediate_size", 5632, 1, ModelConfig::widest);
   });
@@ -318,7 +340,7 @@ Expected<ModelConfig> readQwen3Moe(const Json &root) {
   return readDecoder(root, defaults, [](JsonFields &fields, ModelConfig &config) {
     config.attentionBias = config.outputBias = fields.booleanOr("attention_bias", false);
     config.queryKeyNorm = QueryKeyNorm::Heads;
-    readQwenExperts(fields, config, 128, 8, 768);
+    readQwenExperts(fields, config, 8, 768);
   });
 }
 
@@ -340,7 +362,11 @@ Expected<ModelConfig> readGptOss(const Json &root) {
     config.activationLimit = fields.numberOr("swiglu_limit", 7, least, most);
     readSlidingWindow(fields, config, 128);
     config.slideButEvery(2);
-    readExperts(fields, config, "num_local_experts", 128, 4);
+    readExperts(fields, config, "num_local_experts", 4);
+    // The slope is part of the activation here, not a number of the model's.
+    if (fields.has("swiglu_alpha") && fields.number("swiglu_alpha", least, most) != 1.702)
+      fields.fail("swiglu_alpha", "INGOT-E1053", "only 1.702 is supported",
+                  "use a checkpoint with it");
     config.experts->biases = config.experts->stacked = true;
     config.experts->router = "router";
     // What transformers takes then are the numbers of one checkpoint.
@@ -427,8 +453,6 @@ void readGemma(JsonFields &fields, ModelConfig &config, uint64_t slidingPattern)
   config.embeddingMultiplier = gemmaEmbeddingMultiplier(config);
   config.attentionMultiplier =
       1 / std::sqrt(fields.numberOr("query_pre_attn_scalar", 256, 1, most));
-  if (fields.has("attn_logit_softcapping"))
-    config.attentionSoftcap = fields.number("attn_logit_softcapping", least, most);
   if (fields.has("final_logit_softcapping"))
     config.logitsSoftcap = fields.number("final_logit_softcapping", least, most);
   readSlidingWindow(fields, config, 4096);
@@ -458,6 +482,8 @@ Expected<ModelConfig> readGemma2(const Json &root) {
     if (!config.raw.find("final_logit_softcapping"))
       config.logitsSoftcap = 30;
     readGemma(fields, config, 2);
+    if (fields.has("attn_logit_softcapping"))
+      config.attentionSoftcap = fields.number("attn_logit_softcapping", 1e-9, 1e9);
   });
 }
 
@@ -466,6 +492,11 @@ Expected<ModelConfig> readGemma3(const Json &root) {
   static constexpr FamilyDefaults defaults = gemmaDefaults("Gemma3ForCausalLM", 131072, 1e6);
   return readDecoder(root, defaults, [](JsonFields &fields, ModelConfig &config) {
     readGemma(fields, config, fields.unsignedIntegerOr("sliding_window_pattern", 6, 1, 1u << 14));
+    // transformers has the key, and computes without it.
+    if (fields.has("attn_logit_softcapping"))
+      config.deviations.push_back({"attn_logit_softcapping", "a cap of scores", "not read",
+                                   "transformers reads none for Gemma3ForCausalLM",
+                                   /*isTold=*/true});
     config.queryKeyNorm = QueryKeyNorm::Heads;
     config.slidingRope.emplace().theta = fields.numberOr("rope_local_base_freq", 10000, 1, 1e15);
     if (fields.booleanOr("use_bidirectional_attention", false))
@@ -504,6 +535,7 @@ Expected<std::string> readArchitecture(const Json &root) {
 Expected<ModelConfig> ModelConfig::parse(std::string_view text, const std::string &fileName) {
   JsonLimits limits;
   limits.maxBytes = longestConfig;
+  limits.takesNotFinite = true;
   limits.maxValues = uint64_t{1} << 20;
   auto root = Json::parse(text, fileName, limits);
   if (!root)
@@ -512,8 +544,10 @@ Expected<ModelConfig> ModelConfig::parse(std::string_view text, const std::strin
   if (!architecture)
     return architecture.error();
   std::string supported;
+  std::vector<std::string> names;
   for (const Family &family : families) {
     supported += message(supported.empty() ? "" : ", ", family.architecture);
+    names.emplace_back(family.architecture);
     if (family.architecture != *architecture)
       continue;
     auto config = family.read(*root);
@@ -521,8 +555,10 @@ Expected<ModelConfig> ModelConfig::parse(std::string_view text, const std::strin
       config->architecture = *architecture;
     return config;
   }
+  const std::string nearest = nearestByBeginning(*architecture, names);
   return root->error("INGOT-E1050",
-                     message("architecture ", inQuotes(*architecture), " is not supported"),
+                     message("architecture ", inQuotes(*architecture), " is not supported",
+                             nearest.empty() ? "" : "; the nearest one that is: ", nearest),
                      "supported: " + supported);
 }
 

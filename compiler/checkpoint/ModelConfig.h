@@ -4,6 +4,7 @@
 #pragma once
 
 #include "compiler/checkpoint/DType.h"
+#include "compiler/checkpoint/Deviation.h"
 #include "compiler/checkpoint/Rope.h"
 
 namespace ingot::checkpoint {
@@ -84,6 +85,7 @@ struct ModelConfig {
   std::optional<uint64_t> bosId;
   std::vector<uint64_t> eosIds; ///< GenerationConfig's list, where given, comes before this one
   std::optional<DType> declaredType; ///< for reports only: files are known to state it wrongly
+  std::vector<Deviation> deviations; ///< from what the file states
   Json raw;                          ///< the whole file, for what only one family knows
 
   /// Whether layer `layer` attends to the last slidingWindow positions only.

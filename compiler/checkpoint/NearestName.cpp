@@ -49,6 +49,21 @@ std::string nearestName(std::string_view name, std::span<const std::string> cand
   return std::string(nearest);
 }
 
+std::string nearestByBeginning(std::string_view name, std::span<const std::string> candidates) {
+  constexpr size_t least = 4;
+  size_t best = least - 1;
+  std::string_view nearest;
+  for (const std::string &candidate : candidates) {
+    const auto ends = std::mismatch(name.begin(), name.end(), candidate.begin(), candidate.end());
+    const auto shared = static_cast<size_t>(ends.first - name.begin());
+    if (shared > best) {
+      best = shared;
+      nearest = candidate;
+    }
+  }
+  return std::string(nearest);
+}
+
 std::string didYouMean(std::string_view name, std::span<const std::string> candidates) {
   std::string nearest = nearestName(name, candidates);
   return nearest.empty() ? "" : message(" (did you mean ", inQuotes(nearest), "?)");

@@ -12,6 +12,11 @@ namespace ingot::checkpoint {
 /// close enough to be what was meant (more than a third of the name would change).
 std::string nearestName(std::string_view name, std::span<const std::string> candidates);
 
+/// The candidate that shares the longest beginning with `name`, the first of equals; empty when
+/// that is shorter than four letters. For names of families, whose ends tell what they are used
+/// for.
+std::string nearestByBeginning(std::string_view name, std::span<const std::string> candidates);
+
 /// ` (did you mean "x"?)`, or nothing when no candidate is close.
 std::string didYouMean(std::string_view name, std::span<const std::string> candidates);
 

@@ -104,6 +104,17 @@ std::optional<uint64_t> groupOf(const Json &object, JsonFields &fields, std::str
   return fields.unsignedIntegerOr(key, 0, 1, mostColumns);
 }
 
+/// Rows and columns of a block, where `key` gives them.
+void readBlock(JsonFields &fields, std::string_view key, QuantizationConfig &config) {
+  auto sizes = fields.unsignedIntegers(key, 1, mostColumns);
+  if (!sizes)
+    return;
+  if (sizes->size() != config.block.size())
+    return refuse(fields, key, message("a block of ", sizes->size(), " sizes"),
+                  "give rows and columns");
+  std::copy(sizes->begin(), sizes->end(), config.block.begin());
+}
+
 void readAwq(const Json &object, JsonFields &fields, QuantizationConfig &config) {
   // Older files of the method spell the keys otherwise.
   config.bits = fields.unsignedIntegerOr(fields.has("w_bit") ? "w_bit" : "bits", 4, 1, 8);
@@ -143,6 +154,10 @@ void readGroup(const Json &group, JsonFields &fields, QuantizationConfig &config
     if (scheme.isFloat && scheme.bits != 8 && scheme.bits != 4)
       refuse(fields, "config_groups", message("a ", scheme.bits, "-bit float weight"),
              "supported: 8 and 4 bits");
+    JsonFields own(*weights);
+    readBlock(own, "block_structure", config);
+    if (own.error())
+      fields.fail("config_groups", own.error()->code, own.error()->what, own.error()->fix);
   }
   auto inputs = group.find("input_activations");
   if (!inputs || !inputs->isObject())
@@ -182,21 +197,23 @@ void readCompressedTensors(const Json &object, JsonFields &fields, QuantizationC
       readGroup(*group, fields, config);
 }
 
-void readFloat8(const Json &object, JsonFields &fields, QuantizationConfig &config) {
+void readFloat8(const Json &, JsonFields &fields, QuantizationConfig &config) {
   std::string format = fields.stringOr("fmt", "e4m3");
   namedFormat(fields, "fmt", "fp8", format, "FP8 weights of type");
   if (fields.has("kv_cache_scheme"))
     config.kvCache = KvCache::Float8;
   std::string scheme = fields.stringOr("activation_scheme", "dynamic");
-  bool blocks = object.find("weight_block_size") && !object.find("weight_block_size")->isNull();
+  const bool blocks = fields.has("weight_block_size");
+  readBlock(fields, "weight_block_size", config);
   if (scheme == "dynamic" && !blocks)
     config.activations = Activations::Float8PerToken;
   else if (scheme == "static" && !blocks)
     config.activations = Activations::Float8PerTensor;
   else
     declineActivations(config, "activation_scheme",
-                       scheme == "dynamic" ? "dynamic FP8 by 128 channels"
-                                           : printable(scheme) + " FP8");
+                       scheme == "dynamic"
+                           ? message("dynamic FP8 by ", config.block[1], " channels")
+                           : printable(scheme) + " FP8");
 }
 
 /// ModelOpt states its method in config.json, or in a file of its own under `quantization`.
@@ -333,7 +350,7 @@ Expected<QuantizationConfig> QuantizationConfig::read(const Json &config,
     std::error_code ignored;
     if (!std::filesystem::exists(path, ignored))
       continue;
-    auto file = Json::readFile(path);
+    auto file = Json::readFile(path, JsonLimits::ofPython());
     if (!file)
       return file.error();
     inputs.push_back(path);

@@ -3,8 +3,11 @@
 // single tensor is stored shows in the tensors themselves (compiler/importers/StoredWeights.h).
 #pragma once
 
+#include "compiler/checkpoint/Deviation.h"
 #include "compiler/checkpoint/Json.h"
 #include "compiler/checkpoint/StoredFormats.h"
+
+#include <array>
 
 namespace ingot::checkpoint {
 
@@ -40,16 +43,14 @@ struct QuantizationConfig {
   /// Bits and columns of a group (0: a whole row) that hold for every matrix. Nothing where the
   /// file states none, or others for some matrices.
   std::optional<uint64_t> bits, group;
+  /// Float8 and CompressedTensors: rows and columns of a block of a matrix that has one scale.
+  std::array<uint64_t, 2> block = {128, 128};
   FormatReader packing = FormatReader::None; ///< Awq: who reads the one that is stated
   bool symmetric = false;                    ///< Gptq: every zero point is half the range
   bool zerosLessOne = false;                 ///< Gptq: stored zero points are one too small
   Activations activations = Activations::AsStored;
   KvCache kvCache = KvCache::Unstated;
-  /// What an engine does otherwise than the checkpoint states, for the report.
-  struct Deviation {
-    std::string what, stated, effective, why;
-  };
-  std::vector<Deviation> deviations;
+  std::vector<Deviation> deviations; ///< from what the checkpoint states
 
   /// Reads what `config` (config.json) and the files beside it say. Adds the files it read to
   /// `inputs`. Errors: those of Json, and INGOT-E1054 for a method or a setting that is not

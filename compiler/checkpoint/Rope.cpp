@@ -21,6 +21,8 @@ struct RopeRow {
 /// Keys that may stand in config.json itself or in one of its objects.
 constexpr std::string_view thetaKey = "rope_theta", rotatedKey = "partial_rotary_factor",
                            originalKey = "original_max_position_embeddings";
+/// Says whether the model was trained after its rotation was scaled.
+constexpr std::string_view trainedKey = "finetuned";
 
 const std::vector<RopeRow> &ropeTypes() {
   static const std::vector<std::string_view> longrope = {"short_factor", "long_factor", "factor",
@@ -32,7 +34,7 @@ const std::vector<RopeRow> &ropeTypes() {
       {"llama3", RopeType::Llama3, {"factor", "low_freq_factor", "high_freq_factor"}},
       {"yarn",
        RopeType::Yarn,
-       {"factor", "beta_fast", "beta_slow", "truncate", "attention_factor", "mscale",
+       {"factor", "beta_fast", "beta_slow", "truncate", "attention_factor", "attn_factor", "mscale",
         "mscale_all_dim"}},
       {"longrope", RopeType::LongRope, longrope},
       {"su", RopeType::LongRope, longrope}, // its older name
@@ -67,7 +69,7 @@ Expected<const RopeRow *> ropeRow(const Json &object) {
 Outcome checkRopeKeys(const Json &object, const RopeRow &row) {
   for (const std::string &key : object.keys()) {
     if (key == "rope_type" || key == "type" || key == thetaKey || key == rotatedKey ||
-        key == originalKey || object.find(key)->isNull() ||
+        key == originalKey || key == trainedKey || object.find(key)->isNull() ||
         std::find(row.keys.begin(), row.keys.end(), key) != row.keys.end())
       continue;
     if (key == "factor" && object.find(key)->number(1.0, 1.0))
@@ -134,8 +136,17 @@ void readYarn(JsonFields &fields, Rope &rope) {
   double scale = fields.numberOr("mscale", 0, 0, 1e6),
          allScale = fields.numberOr("mscale_all_dim", 0, 0, 1e6);
   bool both = scale != 0 && allScale != 0;
-  rope.attentionFactor = fields.numberOr(
-      "attention_factor", both ? growth(scale) / growth(allScale) : growth(1), 1e-6, 1e6);
+  // By YaRN's authors, whom transformers does not follow here, `attn_factor` multiplies what
+  // follows from the growth of the context; `attention_factor` replaces it.
+  double found = (both ? growth(scale) / growth(allScale) : growth(1)) *
+                 fields.numberOr("attn_factor", 1, 1e-6, 1e6);
+  rope.attentionFactor = fields.numberOr("attention_factor", found, 1e-6, 1e6);
+  if (fields.has("attn_factor") && fields.has("attention_factor") &&
+      std::abs(rope.attentionFactor - found) > 1e-6 * found)
+    fields.fail("attn_factor", "INGOT-E1056",
+                message("with it the factor is ", found, ", but attention_factor is ",
+                        rope.attentionFactor),
+                "remove one of the two");
 }
 
 /// One divisor for each pair.
@@ -208,16 +219,25 @@ Outcome readRopeObject(const Json &object, const SharedKeys &shared, uint64_t ma
   return {};
 }
 
-/// The object of `rope_parameters` for one kind of layer; nothing where there is none for any.
+constexpr std::array<std::string_view, 2> kinds = {"full_attention", "sliding_attention"};
+
+/// Whether `rope_parameters` has an object for each kind of layer.
+bool isByKind(const Json &object) {
+  return std::any_of(kinds.begin(), kinds.end(),
+                     [&](std::string_view kind) { return object.find(kind).has_value(); });
+}
+
+/// The object of `rope_parameters` for one kind of layer; nothing where there is none.
 Expected<std::optional<Json>> parametersOf(const Json &object, std::string_view kind) {
-  constexpr std::array<std::string_view, 2> kinds = {"full_attention", "sliding_attention"};
-  if (!object.isObject() || !object.find(kinds[0]))
+  if (!isByKind(object))
     return std::optional<Json>();
   for (const std::string &key : object.keys())
     if (std::find(kinds.begin(), kinds.end(), key) == kinds.end())
       return object.find(key)->error("INGOT-E1056", message("no kind of layer is ", inQuotes(key)),
                                      "remove the key");
   auto own = object.find(kind);
+  if (own && own->isNull())
+    return std::optional<Json>();
   if (own && !own->isObject())
     return own->wrongType("an object");
   return own;
@@ -235,7 +255,8 @@ Outcome takeShared(const Json &object, const SharedKeys &shared, double theta, R
 
 } // namespace
 
-Expected<std::optional<Rope>> Rope::readSliding(const Json &root, uint64_t maxPositions) {
+Expected<std::optional<Rope>> Rope::readSliding(const Json &root, uint64_t maxPositions,
+                                                double theta) {
   auto object = root.find("rope_parameters");
   if (!object)
     return std::optional<Rope>();
@@ -250,7 +271,7 @@ Expected<std::optional<Rope>> Rope::readSliding(const Json &root, uint64_t maxPo
   Rope rope;
   if (auto read = readRopeObject(**own, shared, maxPositions, {}, rope); !read)
     return read.error();
-  if (auto taken = takeShared(**own, shared, rope.theta, rope); !taken)
+  if (auto taken = takeShared(**own, shared, theta, rope); !taken)
     return taken.error();
   return std::optional(rope);
 }
@@ -270,6 +291,8 @@ Expected<Rope> Rope::read(const Json &root, uint64_t maxPositions, std::optional
     auto own = parametersOf(*object, "full_attention");
     if (!own)
       return own.error();
+    if (!*own && isByKind(*object))
+      continue;
     if (*own)
       object = *own;
     if (auto taken = shared.take(*object); !taken)

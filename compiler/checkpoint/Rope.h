@@ -48,7 +48,8 @@ struct Rope {
   static Expected<Rope> read(const Json &root, uint64_t maxPositions,
                              std::optional<uint64_t> trained = {}, double theta = 10000);
   /// That of "sliding_attention", where rope_parameters has one.
-  static Expected<std::optional<Rope>> readSliding(const Json &root, uint64_t maxPositions);
+  static Expected<std::optional<Rope>> readSliding(const Json &root, uint64_t maxPositions,
+                                                   double theta);
 
   /// LongRope: which divisors an engine for so many positions has. transformers chooses them by the
   /// length that a sequence has reached; here a token's numbers do not depend on it.

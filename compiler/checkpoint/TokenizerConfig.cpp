@@ -73,15 +73,26 @@ Outcome addConfiguredTokens(const Json &root, TokenizerVocabulary &vocabulary) {
   return {};
 }
 
-/// Makes `ids` contain `id` at its outer end, or not at all.
-void setAffix(std::vector<uint32_t> &ids, int32_t id, bool wanted, bool atFront) {
-  if (id < 0)
+/// Takes add_bos_token or add_eos_token, `key`: makes `ids` contain `id` at its outer end, or not
+/// at all. The post-processor of a tokenizer.json stands, as transformers has it since 5.0.
+void setAffix(JsonFields &fields, std::string_view key, int32_t id, bool atFront,
+              std::vector<uint32_t> &ids, TokenizerSpec &spec) {
+  if (!fields.has(key) || id < 0)
     return;
+  const bool wanted = fields.booleanOr(key, false);
   const auto value = static_cast<uint32_t>(id);
   const bool there = std::find(ids.begin(), ids.end(), value) != ids.end();
-  if (wanted && !there)
+  if (wanted == there)
+    return;
+  if (spec.affixesStand)
+    spec.deviations.push_back({message("tokenizer_config.json ", key), wanted ? "true" : "false",
+                               "not read",
+                               message("the post-processor of tokenizer.json, which counts, adds ",
+                                       there ? "the token" : "none"),
+                               /*isTold=*/true});
+  else if (wanted)
     ids.insert(atFront ? ids.begin() : ids.end(), value);
-  else if (!wanted)
+  else
     std::erase(ids, value);
 }
 
@@ -126,11 +137,8 @@ Outcome applyTokenizerConfig(TokenizerSpec &spec, const Json &config) {
     return done;
   JsonFields fields(config);
   spec.cleanUpSpaces = fields.booleanOr("clean_up_tokenization_spaces", false);
-  // Without these settings the post-processor of tokenizer.json stands.
-  if (fields.has("add_bos_token"))
-    setAffix(spec.prefixIds, spec.bosId, fields.booleanOr("add_bos_token", false), true);
-  if (fields.has("add_eos_token"))
-    setAffix(spec.suffixIds, spec.eosId, fields.booleanOr("add_eos_token", false), false);
+  setAffix(fields, "add_bos_token", spec.bosId, true, spec.prefixIds, spec);
+  setAffix(fields, "add_eos_token", spec.eosId, false, spec.suffixIds, spec);
   // A sentencepiece model adds a space behind every special token unless `legacy` is false.
   // tokenizer.json says for itself what it does.
   const bool isSentencePiece = !spec.scores.empty();

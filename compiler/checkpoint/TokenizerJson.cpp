@@ -171,6 +171,7 @@ Expected<TokenizerSpec> parseTokenizerJson(std::string_view text, const std::str
     return model.error();
 
   TokenizerSpec spec;
+  spec.affixesStand = true;
   TokenizerVocabulary vocabulary(spec);
   Expected<std::string> type = checkModel(*model);
   if (!type)

@@ -86,6 +86,10 @@ Expected<TokenizerSpec> readModel(const std::filesystem::path &directory,
                  directory.string(),
                  isThere(directory / "tekken.json")
                      ? "tekken.json is not read; put the tokenizer.json of the model beside it"
+                 : isThere(directory / "vocab.json") && isThere(directory / "merges.txt")
+                     ? "vocab.json and merges.txt do not say how a text is cut into words; write a "
+                       "tokenizer.json: AutoTokenizer.from_pretrained(DIR).save_pretrained(DIR), "
+                       "of transformers"
                      : "put the checkpoint's tokenizer beside its weights"};
   Expected<std::string> text = readText(*path, maxTokenizerBytes);
   if (!text)
@@ -110,7 +114,7 @@ Expected<TokenizerSpec> readTokenizer(const std::filesystem::path &directory) {
   }
   std::optional<Json> config;
   if (const auto path = directory / "tokenizer_config.json"; isThere(path)) {
-    Expected<Json> parsed = Json::readFile(path);
+    Expected<Json> parsed = Json::readFile(path, JsonLimits::ofPython());
     if (!parsed)
       return parsed.error();
     config = *std::move(parsed);
@@ -122,7 +126,7 @@ Expected<TokenizerSpec> readTokenizer(const std::filesystem::path &directory) {
     if (Outcome done = applyTokenizerConfig(*spec, *config); !done)
       return done.error();
   if (const auto path = directory / "special_tokens_map.json"; isThere(path)) {
-    Expected<Json> map = Json::readFile(path);
+    Expected<Json> map = Json::readFile(path, JsonLimits::ofPython());
     if (!map)
       return map.error();
     if (Outcome done = applySpecialTokensMap(*spec, *map); !done)

@@ -3,6 +3,8 @@
 // runtime/schema/Tokenizer.fbs, where the meaning of every field is documented.
 #pragma once
 
+#include "compiler/checkpoint/Deviation.h"
+
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -107,6 +109,8 @@ struct TokenizerSpec {
   bool ignoreMerges = false;
   bool cleanUpSpaces = false;
   std::vector<TokenizerChatTemplate> chatTemplates;
+  bool affixesStand = false;         ///< tokenizer.json says which ids stand around a text
+  std::vector<Deviation> deviations; ///< from what the files state
   std::vector<double> unigramScores; ///< a Unigram model's, as many as pieces; else empty
   double unknownScore = 0;           ///< Unigram: of a character that no piece spells
 };

@@ -15,6 +15,8 @@ struct ImportOptions {
   int64_t maxContext = 0; ///< positions the engine is declared for; dynamic rotary scaling needs it
   bool inputScales = false; ///< products get the checkpoint's scale of their input
   bool kvScales = false;    ///< KV caches get the checkpoint's scales
+  /// Gets the names of tensors that the engine is built without, unless null.
+  std::vector<std::string> *unread = nullptr;
 };
 
 /// The programs @step and @sample of `checkpoint`'s model, in f32 with weights as stored. Weight

@@ -3,6 +3,7 @@
 #include "compiler/importers/StepBuilder.h"
 
 #include "compiler/importers/StoredScales.h"
+#include "compiler/importers/UnreadTensors.h"
 #include "dialects/llm/LlmAttentionOps.h"
 #include "dialects/llm/LlmComputeOps.h"
 #include "dialects/llm/LlmExpertOps.h"
@@ -102,15 +103,11 @@ void StepBuilder::begin(ArrayRef<llm::KvType> cacheTypes) {
 void StepBuilder::checkAllRead() {
   if (firstError)
     return;
-  for (const checkpoint::Tensor &tensor : checkpoint.tensors())
-    if (!read.contains(tensor.name) &&
-        (checkpoint.isComplete() || checkpoint::isAdapterTensor(tensor.name))) {
-      firstError = {"INGOT-E1083",
-                    "tensor " + checkpoint::inQuotes(checkpoint.shownName(tensor.name)) +
-                        " is none that " + checkpoint.config().architecture + " reads",
-                    checkpoint.fileName(tensor), "use a model of a supported architecture"};
-      return;
-    }
+  auto unread = unreadTensors(checkpoint, {read, known, storedWeights});
+  if (!unread)
+    firstError = unread.error();
+  else if (options.unread)
+    *options.unread = *std::move(unread);
 }
 
 LogicalResult StepBuilder::finish(Value logits) {
@@ -195,8 +192,13 @@ float StepBuilder::staticScale(const std::string &name) {
 }
 
 Value StepBuilder::adapted(StringRef name, Value weight) {
-  if (!checkpoint.adapter())
+  // Factors have names of their own, which are no matrices of the model.
+  if (!checkpoint.adapter() || checkpoint::isAdapterTensor(name.str()))
     return weight;
+  if (checkpoint.config().experts && checkpoint::isStackedExperts(name.str()))
+    return adaptedStack(name, weight);
+  if (auto expert = expertMatrixOf(checkpoint.config(), name))
+    weight = adaptedExpert(*expert, weight);
   std::string names[] = {checkpoint::adapterTensor(name.str(), 'A'),
                          checkpoint::adapterTensor(name.str(), 'B')};
   if (!checkpoint.find(names[0]) && !checkpoint.find(names[1]))
@@ -210,10 +212,13 @@ Value StepBuilder::adapted(StringRef name, Value weight) {
                           "check the adapter"});
     return weight;
   }
-  // Their own names are no matrices of the model: nothing is merged into them.
   Value right = this->weight(names[0], {rank, shape[1]}),
         left = this->weight(names[1], {shape[0], rank});
-  double scale = checkpoint.adapter()->scale(name.str(), static_cast<uint64_t>(rank));
+  return addLowRank(weight, left, right,
+                    checkpoint.adapter()->scale(name.str(), static_cast<uint64_t>(rank)));
+}
+
+Value StepBuilder::addLowRank(Value weight, Value left, Value right, double scale) {
   return llm::AddLowRankOp::create(weights, weight.getLoc(), weight.getType(), weight, left, right,
                                    builder.getF32FloatAttr(static_cast<float>(scale)));
 }

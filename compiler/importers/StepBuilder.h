@@ -3,6 +3,7 @@
 // and the sampling program.
 #pragma once
 
+#include "compiler/importers/ExpertMatrix.h"
 #include "compiler/importers/Importer.h"
 #include "compiler/importers/StoredWeights.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -30,8 +31,8 @@ public:
   /// Creates @step with an input for each KV cache in `caches`.
   void begin(llvm::ArrayRef<llm::KvType> caches);
 
-  /// Returns `logits` and reports the first error, if any; a tensor that was not asked for is one
-  /// where the checkpoint is complete.
+  /// Returns `logits` and reports the first error, if any; unreadTensors() says when a tensor that
+  /// was not asked for is one.
   mlir::LogicalResult finish(mlir::Value logits);
 
   /// Operations created from here on come from `site` of the model ("layers.0.self_attn").
@@ -135,6 +136,20 @@ private:
   float staticScale(const std::string &name);
   /// `weight`, which the model calls `name`, with what the adapter has for it.
   mlir::Value adapted(llvm::StringRef name, mlir::Value weight);
+  mlir::Value addLowRank(mlir::Value weight, mlir::Value left, mlir::Value right, double scale);
+  /// The same for experts, whose adapter knows them by the parameter that stacks them.
+  mlir::Value adaptedExpert(const ExpertMatrix &expert, mlir::Value weight);
+  mlir::Value adaptedStack(llvm::StringRef name, mlir::Value weight);
+  /// What the adapter has for a stack: [experts * rank, columns] and [experts * rows, rank].
+  struct StackFactors {
+    mlir::Value right, left;
+    int64_t rank = 1;
+    double scale = 1;
+  };
+  /// `columns` and `rows`: of each expert's matrix. Nothing where the adapter has none.
+  std::optional<StackFactors> stackFactors(llvm::StringRef stack, int64_t columns, int64_t rows);
+  mlir::Value sliceRows(mlir::Value weight, int64_t first, int64_t rows);
+  mlir::Value transpose(mlir::Value weight);
 
   llvm::StringSet<> read; ///< names of stored tensors that weight() found
   std::optional<checkpoint::Error> firstError;

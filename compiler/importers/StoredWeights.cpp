@@ -85,19 +85,47 @@ llm::EncodingAttr compiler::encodingOf(MLIRContext *context, const checkpoint::H
                                 held.zeroPoints, form);
 }
 
+/// What config.json says of a tensor's extents, by the end of its module's name; empty where that
+/// is not one thing.
+static std::string keysOfShape(StringRef name) {
+  static constexpr std::pair<StringLiteral, StringLiteral> rows[] = {
+      {"embed_tokens.weight", "vocab_size, hidden_size"},
+      {"lm_head.weight", "vocab_size, hidden_size"},
+      {"q_proj.weight", "num_attention_heads * head_dim, hidden_size"},
+      {"k_proj.weight", "num_key_value_heads * head_dim, hidden_size"},
+      {"v_proj.weight", "num_key_value_heads * head_dim, hidden_size"},
+      {"o_proj.weight", "hidden_size, num_attention_heads * head_dim"},
+      {"mlp.gate_proj.weight", "intermediate_size, hidden_size"},
+      {"mlp.up_proj.weight", "intermediate_size, hidden_size"},
+      {"mlp.down_proj.weight", "hidden_size, intermediate_size"},
+      {"layernorm.weight", "hidden_size"},
+      {"q_norm.weight", "head_dim"},
+      {"k_norm.weight", "head_dim"},
+      {"gate.weight", "the number of experts, hidden_size"},
+      {"weight_scale_inv", "weight_block_size of quantization_config"}};
+  for (const auto &[end, keys] : rows)
+    if (name.ends_with(end))
+      return keys.str();
+  return "";
+}
+
 checkpoint::Outcome compiler::expectShape(const checkpoint::Checkpoint &checkpoint,
                                           const Tensor &tensor, ArrayRef<int64_t> shape) {
   if (llvm::equal(tensor.shape, shape,
                   [](uint64_t a, int64_t b) { return static_cast<int64_t>(a) == b; }))
     return {};
-  return Error{
-      "INGOT-E1080",
-      message("tensor ", checkpoint.shownName(tensor.name),
-              " has another shape than the model's configuration implies"),
-      checkpoint.fileName(tensor),
-      "check config.json, or a GGUF file's metadata, against the weights: [" +
-          llvm::join(llvm::map_range(shape, [](int64_t n) { return std::to_string(n); }), ", ") +
-          "] is expected"};
+  auto list = [](const auto &extents) {
+    auto text = [](auto extent) { return std::to_string(extent); };
+    return "[" + llvm::join(llvm::map_range(extents, text), ", ") + "]";
+  };
+  std::string keys = keysOfShape(tensor.name);
+  return Error{"INGOT-E1080",
+               message("tensor ", checkpoint.shownName(tensor.name), " is ", list(tensor.shape),
+                       ", and the model's configuration implies ", list(shape)),
+               checkpoint.fileName(tensor),
+               checkpoint.isComplete() || keys.empty()
+                   ? "check config.json, or a GGUF file's metadata, against the weights"
+                   : "check the weights against what config.json says: " + keys};
 }
 
 bool StoredWeights::isQuantized(StringRef name) const {

@@ -19,10 +19,11 @@ using checkpoint::Error;
 using checkpoint::message;
 using checkpoint::Tensor;
 
-/// weight [N, K] of e4m3 with weight_scale_inv [N / 128, K / 128] (blocks; it multiplies, despite
-/// its name) or weight_scale: of blocks, [N, 1] or a single one.
+/// weight [N, K] of e4m3 with weight_scale_inv (of blocks, usually 128 x 128; it multiplies,
+/// despite its name) or weight_scale: of blocks, [N, 1] or a single one.
 checkpoint::Expected<StoredWeights::Parts> StoredWeights::float8(Shape shape) {
-  constexpr int64_t block = 128;
+  const auto block = static_cast<int64_t>(checkpoint.quantization().block[0]),
+             width = static_cast<int64_t>(checkpoint.quantization().block[1]);
   int64_t rows = shape[0], columns = shape[1];
   auto values = read(".weight", Float8E4M3FNType::get(builder.getContext()), shape);
   if (!values)
@@ -39,7 +40,7 @@ checkpoint::Expected<StoredWeights::Parts> StoredWeights::float8(Shape shape) {
   for (uint64_t extent : (*scale)->shape)
     count *= extent;
   int64_t blockRows = llvm::divideCeil(rows, block),
-          blockColumns = llvm::divideCeil(columns, block);
+          blockColumns = llvm::divideCeil(columns, width);
   bool blocks = (*scale)->shape.size() == 2 && (inverse || (*scale)->shape[1] != 1) &&
                 count == static_cast<uint64_t>(blockRows * blockColumns);
   if (blocks) {
@@ -47,7 +48,7 @@ checkpoint::Expected<StoredWeights::Parts> StoredWeights::float8(Shape shape) {
     if (!scales)
       return scales.error();
     parts.scales = repeatRows(*scales, block, rows);
-    group = blockColumns == 1 ? 0 : block;
+    group = blockColumns == 1 ? 0 : width;
   } else {
     bool whole = count == 1;
     auto scales = readScales(name, {whole ? 1 : rows, 1}, false);

@@ -301,7 +301,16 @@ Expected<Recipe> Parser::recipe(const YamlNode &root) const {
   }
   if (const YamlNode *node = find(root, "kv_cache")) {
     using enum KvType;
-    auto read = choice(*node, "KV cache format",
+    // What a matrix and attention call so is this type.
+    auto plain = [&](const char *meant) {
+      YamlNode named = *node;
+      named.text = meant;
+      return named;
+    };
+    const YamlNode stated = node->text == "fp8"          ? plain("e4m3")
+                            : node->text == "fp8-static" ? plain("e4m3-static")
+                                                         : *node;
+    auto read = choice(stated, "KV cache format",
                        {Stored, F32, BF16, F16, Int8, E4M3, E5M2, Int8Static, E4M3Static});
     if (!read)
       return read.error();

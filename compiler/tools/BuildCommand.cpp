@@ -44,6 +44,11 @@ int compiler::runBuild(int argc, char **argv) {
     progress.failed(cache.error().str());
     return 1;
   }
+  if (!reportPath.empty())
+    if (auto writable = checkReport(reportPath); !writable) {
+      progress.failed(writable.error().str());
+      return 1;
+    }
   mlir::MLIRContext context(mlir::MLIRContext::Threading::DISABLED);
   prepareContext(context);
   auto report = buildEngine(context, options, progress);

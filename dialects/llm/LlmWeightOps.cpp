@@ -212,6 +212,17 @@ LogicalResult RepeatRowsOp::verify() {
   return success();
 }
 
+LogicalResult SliceRowsOp::verify() {
+  RankedTensorType input = typeOf(getInput()), result = typeOf(getResult());
+  if (input.getElementType() != result.getElementType() ||
+      input.getShape().drop_front() != result.getShape().drop_front())
+    return emitOpError() << "changes more than the rows";
+  int64_t first = getFirst(), rows = input.getShape().front();
+  if (first < 0 || first > rows || result.getShape().front() > rows - first)
+    return emitOpError() << "takes rows that the input does not have";
+  return success();
+}
+
 LogicalResult ConcatRowsOp::verify() {
   if (getInputs().empty())
     return emitOpError() << "needs an input";

@@ -142,6 +142,14 @@ def Llm_RepeatRowsOp : Llm_Op<"repeat_rows", [Pure]> {
   let hasVerifier = 1;
 }
 
+def Llm_SliceRowsOp : Llm_Op<"slice_rows", [Pure]> {
+  let summary = "The rows from `first` on, as many as the result has";
+  let arguments = (ins Llm_AnyWeight:$input, I64Attr:$first);
+  let results = (outs Llm_AnyWeight:$result);
+  let assemblyFormat = "$input `from` $first attr-dict `:` type($input) `->` type($result)";
+  let hasVerifier = 1;
+}
+
 def Llm_ConcatRowsOp : Llm_Op<"concat_rows", [Pure]> {
   let summary = "Weights of equal width stacked along axis 0";
   let arguments = (ins Variadic<Llm_AnyWeight>:$inputs);

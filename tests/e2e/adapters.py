@@ -125,7 +125,7 @@ class Adapters(harness.BuildTest):
         odd = self.built("odd", self.model, recipe, "--lora", self.adapter, "--lora-scale", 0.3001)
         result = self.ingot("verify", odd, "--rebuild", self.model, "--lora", self.adapter)
         self.assertIn("rebuild: identical", result.stdout)
-        output = self.folder / "refused" / "m.ingot"
+        output = self.fresh(f"refused{len(list(self.folder.iterdir()))}") / "m.ingot"
         for options, code in (((), "INGOT-E2103.*--lora"),
                               (("--lora", self.adapter), "INGOT-E2101.*nan")):
             self.assert_refused(self.build(self.model, output, "--lora-scale", "nan", *options),
@@ -153,7 +153,7 @@ class Adapters(harness.BuildTest):
 
     def refuse(self, code, *mentions, model=None, tensors=None, **changes):
         self.write_adapter(tensors, **changes)
-        output = self.folder / "refused" / "m.ingot"
+        output = self.fresh(f"refused{len(list(self.folder.iterdir()))}") / "m.ingot"
         result = self.build(model or self.model, output, "--lora", self.adapter)
         self.assert_refused(result, output, code)
         for mention in mentions:
@@ -180,7 +180,7 @@ class Adapters(harness.BuildTest):
 
     def test_models_that_none_can_be_merged_into(self):
         config = json.loads((self.model / "config.json").read_text())
-        output = self.folder / "refused" / "m.ingot"
+        output = self.fresh(f"refused{len(list(self.folder.iterdir()))}") / "m.ingot"
         result = self.build(self.model, output, "--lora", self.adapter, "--random-weights", 1)
         self.assert_refused(result, output, "INGOT-E1121.*random")
         (self.model / "config.json").write_text(json.dumps(
@@ -192,6 +192,98 @@ class Adapters(harness.BuildTest):
         (self.model / "config.json").write_text(json.dumps(config))
         result = self.build(self.model, output, "--lora", self.adapter)
         self.assert_refused(result, output, "INGOT-E1031.*pickle")
+
+
+def expert_delta(left, right, shape, expert, scale):
+    """What PEFT adds to the matrix [rows, columns] of an expert that is stacked with `count`: the
+    first factor has its rows together, the second one a column in each group of `count`."""
+    rows, columns, count, rank = shape
+    return [[scale * sum(left[o * rank * count + k * count + expert] *
+                         right[(expert * rank + k) * columns + i] for k in range(rank))
+             for i in range(columns)] for o in range(rows)]
+
+
+class StackedExperts(harness.BuildTest):
+    """target_parameters: factors for the parameter that stacks all experts."""
+
+    def stacks(self, case, layer):
+        """Of each stack: its name, the rows and columns of an expert's matrix, and where in a
+        checkpoint the matrices lie, as (tensor, its first row in the matrix) by expert."""
+        config = models.CASES[case].config
+        hidden = config["hidden_size"]
+        inner = config.get("moe_intermediate_size", config["intermediate_size"])
+        module = "block_sparse_moe" if case == "mixtral" else "mlp"
+        gate, up, down = ("w1", "w3", "w2") if case == "mixtral" else (
+            "gate_proj", "up_proj", "down_proj")
+        prefix = f"model.layers.{layer}.{module}.experts."
+        yield "gate_up_proj", 2 * inner, hidden, lambda expert: (
+            (f"{prefix}{expert}.{gate}.weight", 0), (f"{prefix}{expert}.{up}.weight", inner))
+        yield "down_proj", hidden, inner, lambda expert: ((f"{prefix}{expert}.{down}.weight", 0),)
+
+    def add(self, tensors, case, name, expert, places, delta):
+        """Adds `delta` to an expert's matrices in a checkpoint."""
+        if case == "gpt_oss":  # Transposed, and really one tensor.
+            data, columns, rows = tensors[name][1], len(delta[0]), len(delta)
+            for i in range(columns):
+                for o in range(rows):
+                    data[(expert * columns + i) * rows + o] += delta[o][i]
+            return
+        for tensor, first in places:
+            (rows, columns), data = tensors[tensor]
+            for o in range(rows):
+                for i in range(columns):
+                    data[o * columns + i] += delta[first + o][i]
+
+    def check(self, case, layer, targets):
+        model = self.checkpoint("--shape", "tiny")
+        config = models.CASES[case].config
+        (model / "config.json").write_text(json.dumps(config))
+        (model / "generation_config.json").unlink(missing_ok=True)
+        count = config.get("num_experts", config.get("num_local_experts"))
+        numbers, rank, tensors, factors = random.Random(5), 2, {}, {}
+        for name, (shape, data) in models.CASES[case].checkpoint().items():
+            tensors[name] = shape, array.array("f", (round(value * 1024) / 1024 for value in data))
+        merged_tensors = {name: (shape, array.array("f", data))
+                          for name, (shape, data) in tensors.items()}
+        for stack, rows, columns, places in self.stacks(case, layer):
+            if stack not in targets:
+                continue
+            left, right = (array.array("f", (numbers.randint(-8, 8) / 16 for _ in range(size)))
+                           for size in (rows * rank * count, rank * count * columns))
+            inner = stack == "gate_up_proj" and len(targets) == 2
+            prefix = f"base_model.model.model.layers.{layer}.mlp.experts." + (
+                "base_layer." if inner else "")
+            factors[prefix + "lora_A.weight"] = [rank * count, columns], right
+            factors[prefix + "lora_B.weight"] = [rows, rank * count], left
+            for expert in range(count):
+                self.add(merged_tensors, case, f"model.layers.{layer}.mlp.experts.{stack}", expert,
+                         places(expert), expert_delta(left, right, (rows, columns, count, rank),
+                                                      expert, 8 / rank))
+        adapter = self.fresh("adapter")
+        (adapter / "adapter_config.json").write_text(json.dumps({
+            "peft_type": "LORA", "r": rank, "lora_alpha": 8, "target_modules": [],
+            "target_parameters": [f"mlp.experts.{stack}" for stack in targets]}))
+        models.write_safetensors(adapter / "adapter_model.safetensors", factors)
+        recipe = self.folder / "recipe.yaml"
+        recipe.write_text(F32)
+        engines = []
+        for name, content, options in (("ours", tensors, ("--lora", adapter)),
+                                       ("theirs", merged_tensors, ()), ("bare", tensors, ())):
+            models.write_safetensors(model / "model.safetensors", content)
+            engines.append(self.fresh(name) / "m.ingot")
+            self.assert_built(self.build(model, engines[-1], "--recipe", recipe, "--max-context",
+                                         64, *options), engines[-1])
+        self.assertEqual(self.differing(*engines[:2]) & {"weights", "programs"}, set())
+        self.assertIn("weights", self.differing(engines[0], engines[2]))
+
+    def test_matrices_that_checkpoints_store_one_by_one(self):
+        self.check("qwen3_moe", 1, ["gate_up_proj", "down_proj"])
+
+    def test_modules_that_checkpoints_call_otherwise(self):
+        self.check("mixtral", 0, ["gate_up_proj"])
+
+    def test_stacks_that_are_stored_as_such(self):
+        self.check("gpt_oss", 1, ["down_proj", "gate_up_proj"])
 
 
 if __name__ == "__main__":

@@ -581,7 +581,7 @@ class GgufModels(harness.BuildTest):
         refuse("INGOT-E1080", "blk.1.ffn_norm.weight",
                more_tensors={"blk.1.ffn_norm.weight": (F32, [64], bytes(256))})
         refuse("INGOT-E1052", "yarn", more_keys={"llama.rope.scaling.type": "yarn"})
-        refuse("INGOT-E1116", "tekken", more_keys={"tokenizer.ggml.pre": "tekken"})
+        refuse("INGOT-E1116", "falcon", more_keys={"tokenizer.ggml.pre": "falcon"})
         pickle = self.folder / "pytorch_model.bin"
         pickle.write_bytes(b"PK")
         self.refuse(pickle, "INGOT-E1031", "pickle")

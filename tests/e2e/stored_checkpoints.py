@@ -516,6 +516,38 @@ class StoredCheckpoints(harness.BuildTest):
         self.assertEqual(said["checkpoint: activations"]["asked"], "fp8-static")
         self.assert_no_scales("fp8-block128", "activations: fp8-static")
 
+    def test_fp8_blocks_of_other_sizes(self):
+        """The scales of blocks of 128 x 128, each for the smaller ones that it is made of."""
+        source = "fp8-block128"
+        shapes = {name: shape for name, (_, shape, _) in
+                  read_tensors(DATA / "quantized" / source / "model.safetensors").items()}
+        stated = json.loads((DATA / "quantized" / source / "config.json").read_text())
+
+        def smaller(rows, columns):
+            def change(name, dtype, shape, data):
+                if not name.endswith("_scale_inv"):
+                    return name, dtype, shape, data
+                size = len(data) // (shape[0] * shape[1])
+                whole = shapes[name.removesuffix("_scale_inv")]
+                counts = [-(-whole[0] // rows), -(-whole[1] // columns)]
+                places = (i * rows // 128 * shape[1] + j * columns // 128
+                          for i in range(counts[0]) for j in range(counts[1]))
+                return name, dtype, counts, b"".join(
+                    data[place * size:(place + 1) * size] for place in places)
+
+            return change, {**stated["quantization_config"], "weight_block_size": [rows, columns]}
+
+        whole = self.variant(source, "whole", lambda *tensor: tensor)
+        for rows, columns in ((64, 32), (16, 64), (32, 128)):
+            with self.subTest(rows=rows, columns=columns):
+                self.assert_same_values(whole, self.variant(source, f"{rows}x{columns}",
+                                                            *smaller(rows, columns)))
+        change, other = smaller(64, 64)
+        self.assert_variant_refused(source, change, "INGOT-E1080.*weight_block_size",
+                                    {**other, "weight_block_size": [64, 32]})
+        self.assert_variant_refused(source, change, "INGOT-E1054.*weight_block_size",
+                                    {**other, "weight_block_size": [64]})
+
     def test_blocks_that_cross_rows(self):
         source = "bnb-nf4"
 

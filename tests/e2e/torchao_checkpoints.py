@@ -137,7 +137,7 @@ class TorchAoCheckpoints(harness.BuildTest):
         self.assertIn("affine4", listed)
 
     def test_whatever_else_torchao_saves_is_refused_by_name(self):
-        output = self.folder / "refused" / "m.ingot"
+        output = self.fresh(f"refused{len(list(self.folder.iterdir()))}") / "m.ingot"
 
         def refuse(code, **changes):
             self.write(**changes)

@@ -200,7 +200,9 @@ inline const std::vector<std::string> modelConfigWords = {"\"rope_scaling\":",
                                                           "null",
                                                           "\"eos_token_id\":[],",
                                                           "{\"quant_method\":\"gptq\"}",
-                                                          "true,"};
+                                                          "true,",
+                                                          "NaN,",
+                                                          "-Infinity"};
 
 inline std::string tryModelConfig(const std::string &text) {
   auto config = ModelConfig::parse(text, "config.json");

@@ -82,6 +82,64 @@ TEST(AdapterConfig, RanksAreThoseThatAreStated) {
                           {module, "weights"}));
 }
 
+TEST(AdapterConfig, RefusesWhatIsMoreThanAProduct) {
+  for (const char *key :
+       {"use_dora", "fan_in_fan_out", "lora_bias", "use_qalora", "alora_invocation_tokens",
+        "trainable_token_indices", "modules_to_save", "layer_replication", "arrow_config",
+        "use_bdlora", "kasa_config", "monteclora_config", "target_parameters"}) {
+    for (const char *used : {"true", "[1]", R"({"a": 1})"})
+      EXPECT_TRUE(failsWith(read(message(", \"", key, "\": ", used)), "INGOT-E1120", {key}))
+          << used;
+    for (const char *unused : {"false", "null", "[]", "{}"})
+      EXPECT_TRUE(succeeds(read(message(", \"", key, "\": ", unused)))) << key << unused;
+  }
+  for (const char *begin : {"pissa", "pissa_niter_16", "olora", "corda", "loftq", "lora_ga"})
+    EXPECT_TRUE(failsWith(read(message(R"(, "init_lora_weights": ")", begin, "\"")), "INGOT-E1120",
+                          {"init_lora_weights", begin}));
+  for (const char *begin : {"true", "false", R"("gaussian")", R"("eva")", R"("orthogonal")"})
+    EXPECT_TRUE(succeeds(read(message(R"(, "init_lora_weights": )", begin))));
+}
+
+TEST(AdapterConfig, FindsParametersOfStackedExperts) {
+  const std::string layer = "base_model.model.model.layers.0.mlp.experts";
+  auto named = [&](const std::string &targets, const std::string &stored) {
+    auto config = read(", \"target_parameters\": [" + targets + "]");
+    EXPECT_TRUE(succeeds(config));
+    return config->tensorNamed(stored).value_or("none");
+  };
+  const std::string gateUp = R"("mlp.experts.gate_up_proj")", down = R"("mlp.experts.down_proj")";
+  const std::string inner = layer + ".base_layer.lora_A.weight", outer = layer + ".lora_B.weight";
+  EXPECT_EQ(named(gateUp + ", " + down, inner),
+            "model.layers.0.mlp.experts.gate_up_proj.lora_A.weight");
+  EXPECT_EQ(named(down + ", " + gateUp, outer),
+            "model.layers.0.mlp.experts.down_proj.lora_B.weight");
+  EXPECT_EQ(named(gateUp, outer), "model.layers.0.mlp.experts.gate_up_proj.lora_B.weight");
+  EXPECT_EQ(named(down, outer), "model.layers.0.mlp.experts.down_proj.lora_B.weight");
+  EXPECT_EQ(named(down, inner), "none");
+  EXPECT_EQ(named(down, "base_model.model.a.q_proj.lora_A.weight"), "a.q_proj.lora_A.weight");
+  EXPECT_EQ(named(down, "base_model.model.a.q_proj.base_layer.lora_A.weight"), "none");
+  for (const char *targets : {R"(["mlp.experts.gate_up_proj_bias"])", R"("mlp.experts.down_proj")"})
+    EXPECT_TRUE(failsWith(read(message(R"(, "target_parameters": )", targets)), "INGOT-E1120",
+                          {"target_parameters"}));
+  auto config = read(R"(, "target_parameters": ["mlp.experts.down_proj"])");
+  const std::string_view module = "model.layers.0.mlp.experts.down_proj";
+  EXPECT_TRUE(succeeds(config->settle(factorsOf({module}, 12), "weights", 3)));
+  EXPECT_TRUE(failsWith(config->settle(factorsOf({module}, 4), "weights", 3), "INGOT-E1080"));
+}
+
+TEST(AdapterConfig, NamesWhatItDoesNotKnow) {
+  auto known = read(R"(, "lora_dropout": 0.1, "target_modules": ["q_proj"], "r": 4)");
+  EXPECT_TRUE(failsWith(known, "INGOT-E1003")); // r twice
+  known = read(R"(, "lora_dropout": 0.1, "target_modules": ["q_proj"], "rank_pattern": {})");
+  ASSERT_TRUE(succeeds(known));
+  EXPECT_TRUE(known->deviations.empty());
+  auto unknown = read(R"(, "use_sorcery": true, "moons": 2)");
+  ASSERT_TRUE(succeeds(unknown));
+  ASSERT_EQ(unknown->deviations.size(), 1u);
+  EXPECT_EQ(unknown->deviations[0].stated, "moons, use_sorcery");
+  EXPECT_TRUE(unknown->deviations[0].isTold);
+}
+
 TEST(AdapterConfig, RefusesNumbersThatAreNone) {
   EXPECT_TRUE(failsWith(read(R"(, "alpha_pattern": {"q": "2"})"), "INGOT-E1004", {"q"}));
   EXPECT_TRUE(failsWith(read(R"(, "alpha_pattern": ["q"])"), "INGOT-E1004", {"alpha_pattern"}));

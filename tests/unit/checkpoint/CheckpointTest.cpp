@@ -117,6 +117,17 @@ TEST(Checkpoint, ResolvesTiedEmbeddings) {
   auto both = open("true", {head, embedding});
   ASSERT_TRUE(succeeds(both));
   EXPECT_EQ(both->find(head)->name, embedding);
+  EXPECT_TRUE(both->deviations().empty());
+  std::string differing = weights({head, embedding});
+  differing.back() = 'x';
+  directory.write("model.safetensors", differing);
+  auto apart = Checkpoint::open(directory.path());
+  ASSERT_TRUE(succeeds(apart));
+  EXPECT_EQ(bytesOf(*apart, head), "tttt");
+  EXPECT_EQ(bytesOf(*apart, embedding), "tttx");
+  ASSERT_EQ(apart->deviations().size(), 1u);
+  EXPECT_EQ(apart->deviations()[0].what, "tie_word_embeddings");
+  EXPECT_TRUE(apart->deviations()[0].isTold);
   auto untied = open("false", {embedding});
   ASSERT_TRUE(succeeds(untied));
   EXPECT_EQ(untied->find(head), nullptr);
@@ -161,6 +172,31 @@ TEST(Checkpoint, ReadsInsideATensorOnly) {
   EXPECT_EQ(two[1], std::byte{'a'});
   EXPECT_TRUE(failsWith(checkpoint->read(*tensor, 3, two), "INGOT-E1039", {"\"a\""}));
   EXPECT_TRUE(failsWith(checkpoint->read(*tensor, UINT64_MAX, two), "INGOT-E1039"));
+}
+
+TEST(Checkpoint, SaysWhatElseAPathIs) {
+  TemporaryDirectory directory;
+  auto refused = [&](std::initializer_list<std::string_view> mentions) {
+    return failsWith(Checkpoint::open(directory.path()), "INGOT-E1030", mentions);
+  };
+  const std::filesystem::path &root = directory.path();
+  std::filesystem::create_directories(root / "snapshots/abc");
+  EXPECT_TRUE(refused({"cache", "download"}));
+  directory.write("snapshots/abc/config.json", configText());
+  EXPECT_TRUE(refused({"snapshots/abc"}));
+  std::filesystem::create_directories(root / "snapshots/def");
+  std::filesystem::create_directories(root / "refs");
+  directory.write("snapshots/def/config.json", configText());
+  for (const std::string name : {"def", "abc"}) {
+    directory.write("refs/main", name + "\n");
+    EXPECT_TRUE(refused({"give", "snapshots/" + name}));
+  }
+  directory.write("adapter_config.json", "{}");
+  EXPECT_TRUE(refused({"adapter", "--lora"}));
+  EXPECT_TRUE(failsWith(Checkpoint::open("no-organisation/no-model"), "INGOT-E1030",
+                        {"hf download no-organisation/no-model"}));
+  for (const char *path : {"/no/model", "no/such/model", "model-that-is-not-there", "./model"})
+    EXPECT_TRUE(failsWith(Checkpoint::open(path), "INGOT-E7001")) << path;
 }
 
 TEST(Checkpoint, RefusesDirectoriesWithoutSafetensors) {

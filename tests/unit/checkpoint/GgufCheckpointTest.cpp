@@ -172,6 +172,20 @@ TEST(GgufCheckpoint, ReadsConfigurationAndTensors) {
                         {"\"blk.0.ffn_up.weight\" is missing", "\"blk.1.ffn_up.weight\""}));
 }
 
+TEST(GgufCheckpoint, TiesEqualCopies) {
+  for (const bool same : {true, false}) {
+    auto checkpoint = openWith([&](GgufWriter &writer) {
+      writer.tensor("token_embd.weight", 1, {4}, "01234567");
+      writer.tensor("output.weight", 1, {4}, same ? "01234567" : "0123456x");
+    });
+    ASSERT_TRUE(succeeds(checkpoint));
+    EXPECT_EQ(checkpoint->config().tiedEmbeddings, same);
+    EXPECT_EQ(checkpoint->find("lm_head.weight") == checkpoint->find("model.embed_tokens.weight"),
+              same);
+    EXPECT_TRUE(checkpoint->deviations().empty());
+  }
+}
+
 TEST(GgufCheckpoint, KnowsWhatTensorsAndListsDecide) {
   auto untied = openWith([](GgufWriter &writer) {
     writer.tensor("output.weight", 0, {4}, four).tensor("blk.0.ffn_down.bias", 0, {4}, four);

@@ -4,6 +4,8 @@
 #include "compiler/checkpoint/JsonFields.h"
 #include "tests/unit/checkpoint/Fixtures.h"
 
+#include <cmath>
+#include <limits>
 #include <nlohmann/json.hpp>
 
 using namespace ingot::checkpoint;
@@ -49,6 +51,30 @@ TEST(Json, SyntaxErrorsNameLineAndColumn) {
   EXPECT_TRUE(failsWith(parse("\"\xff\""), "INGOT-E1001"));
   EXPECT_TRUE(failsWith(parse("[1e999]"), "INGOT-E1001"));
   EXPECT_TRUE(failsWith(parse("[NaN]"), "INGOT-E1001"));
+}
+
+TEST(Json, TakesNumbersThatAreNotFiniteWherePythonWritesThem) {
+  const JsonLimits limits = JsonLimits::ofPython();
+  auto root = parse(
+      R"({"NaN": "NaN \"NaN", "a": NaN, "b": [Infinity,-Infinity, null,NaN], "c": 1})", limits);
+  ASSERT_TRUE(succeeds(root));
+  EXPECT_EQ(*root->find("NaN")->string(), "NaN \"NaN");
+  EXPECT_TRUE(std::isnan(root->find("a")->raw().get<double>()));
+  const Json list = *root->find("b");
+  EXPECT_EQ(list.element(0).raw().get<double>(), std::numeric_limits<double>::infinity());
+  EXPECT_EQ(list.element(1).raw().get<double>(), -std::numeric_limits<double>::infinity());
+  EXPECT_TRUE(list.element(2).isNull());
+  EXPECT_TRUE(std::isnan(list.element(3).raw().get<double>()));
+  // No reader of a number takes them.
+  EXPECT_TRUE(failsWith(root->find("a")->number(), "INGOT-E1006", {"nan", "byte 26"}));
+  EXPECT_TRUE(failsWith(list.element(1).number(), "INGOT-E1006", {"-inf", "b[1]"}));
+  EXPECT_TRUE(failsWith(root->find("a")->unsignedInteger(), "INGOT-E1004"));
+  // Errors behind them are where they are.
+  EXPECT_TRUE(failsWith(parse("[NaN,\n NaN, x]", limits), "INGOT-E1001", {"f.json:2:7, byte 13"}));
+  for (const char *text : {"NaNs", "[nullNaN]", "[NaNNaN]", "[1NaN]", "{NaN: 1}", "[--Infinity]",
+                           "[nan]", "[inf]", "[+Infinity]", "[NaN"})
+    EXPECT_TRUE(failsWith(parse(text, limits), "INGOT-E1001")) << text;
+  EXPECT_TRUE(succeeds(parse("NaN", limits)));
 }
 
 TEST(Json, KeepsToItsLimits) {

@@ -161,6 +161,16 @@ TEST(ModelConfig, Gemma3RotatesSlidingLayersOtherwise) {
   ASSERT_TRUE(succeeds(newer));
   EXPECT_EQ(newer->rope.theta, 5e5);
   EXPECT_EQ(newer->slidingRope->theta, 2e3);
+  auto one = gemmaWith(3, R"(, "rope_local_base_freq": 3e3, "rope_parameters": {
+      "full_attention": null, "sliding_attention": {"rope_type": "linear", "factor": 2}})");
+  ASSERT_TRUE(succeeds(one));
+  EXPECT_EQ(one->rope, Rope{.theta = 1e6});
+  EXPECT_EQ(one->slidingRope, (Rope{.type = RopeType::Linear, .theta = 3e3, .factor = 2}));
+  auto capped = gemmaWith(3, R"(, "attn_logit_softcapping": 50.0)");
+  ASSERT_TRUE(succeeds(capped));
+  EXPECT_EQ(capped->attentionSoftcap, 0);
+  ASSERT_EQ(capped->deviations.size(), 1u);
+  EXPECT_EQ(capped->deviations[0].what, "attn_logit_softcapping");
   // The rotation of sliding layers is held to the same rules.
   auto sliding = [](const std::string &keys) {
     return gemmaWith(3, R"(, "rope_parameters": {"full_attention": {"rope_type": "default"},
@@ -184,8 +194,47 @@ TEST(ModelConfig, Gemma3RotatesSlidingLayersOtherwise) {
                         {"use_bidirectional_attention"}));
 }
 
+TEST(ModelConfig, CountsExpertsByEitherName) {
+  auto with = [](std::string_view architecture, std::string_view keys) {
+    return configWith(message(R"({"architectures": [")", architecture,
+                              R"("], "rope_scaling": {"rope_type": "default"}, "head_dim": 32)",
+                              keys, "}"));
+  };
+  for (const char *architecture :
+       {"MixtralForCausalLM", "Qwen2MoeForCausalLM", "Qwen3MoeForCausalLM", "GptOssForCausalLM"}) {
+    for (const char *keys : {R"(, "num_local_experts": 24)", R"(, "num_experts": 24)",
+                             R"(, "num_experts": 24, "num_local_experts": 24)"}) {
+      auto config = with(architecture, keys);
+      ASSERT_TRUE(succeeds(config)) << architecture << keys;
+      EXPECT_EQ(config->experts->count, 24u);
+    }
+    EXPECT_TRUE(failsWith(with(architecture, R"(, "num_experts": 8, "num_local_experts": 9)"),
+                          "INGOT-E1051", {"num_", "experts"}));
+    EXPECT_TRUE(failsWith(with(architecture, ""), "INGOT-E1005", {"experts"}));
+  }
+}
+
+TEST(ModelConfig, NamesKeysThatItDoesNotRead) {
+  auto config = configWith(R"({"initializer_range": 0.02, "torch_dtype": "float32",
+    "num_experts": null, "logit_scale": 1.0, "moons": 2, "stars": [1]})");
+  ASSERT_TRUE(succeeds(config));
+  ASSERT_EQ(config->deviations.size(), 1u);
+  EXPECT_EQ(config->deviations[0].stated, "moons, stars");
+  EXPECT_EQ(config->deviations[0].effective, "not read");
+  EXPECT_TRUE(config->deviations[0].isTold);
+  EXPECT_TRUE(configWith(R"({"use_cache": true})")->deviations.empty());
+  for (const char *keys :
+       {R"("dual_chunk_attention_config": {"chunk_size": 262144})", R"("num_experts": 8)",
+        R"("attn_logit_softcapping": 50.0)", R"("logit_scale": 0.5)", R"("alibi": true)",
+        R"("kv_lora_rank": 512)", R"("no_rope_layers": [1, 0])"}) {
+    const std::string_view key =
+        std::string_view(keys).substr(1, std::string_view(keys).find(':') - 2);
+    EXPECT_TRUE(failsWith(configWith(message("{", keys, "}")), "INGOT-E1057", {key})) << keys;
+  }
+}
+
 TEST(ModelConfig, MixtralHasExperts) {
-  const std::string mixtral = R"({"architectures": ["MixtralForCausalLM"])";
+  const std::string mixtral = R"({"architectures": ["MixtralForCausalLM"], "num_local_experts": 8)";
   auto config = configWith(mixtral + "}");
   ASSERT_TRUE(succeeds(config));
   ASSERT_TRUE(config->experts);
@@ -198,15 +247,18 @@ TEST(ModelConfig, MixtralHasExperts) {
   EXPECT_FALSE(configWith("{}")->isSparse(0));
   EXPECT_TRUE(failsWith(configWith(mixtral + R"(, "num_experts_per_tok": 9})"), "INGOT-E1051",
                         {"num_experts_per_tok", "9 experts", "are 8"}));
-  EXPECT_TRUE(failsWith(configWith(mixtral + R"(, "num_local_experts": 2049})"), "INGOT-E1006",
-                        {"num_local_experts"}));
-  EXPECT_TRUE(failsWith(configWith(mixtral + R"(, "num_local_experts": 0})"), "INGOT-E1006",
-                        {"num_local_experts"}));
+  EXPECT_TRUE(failsWith(
+      configWith(R"({"architectures": ["MixtralForCausalLM"], "num_local_experts": 2049})"),
+      "INGOT-E1006", {"num_local_experts"}));
+  EXPECT_TRUE(
+      failsWith(configWith(R"({"architectures": ["MixtralForCausalLM"], "num_local_experts": 0})"),
+                "INGOT-E1006", {"num_local_experts"}));
 }
 
 TEST(ModelConfig, QwenMixturesHaveLayersWithoutExperts) {
   auto config = configWith(R"({"architectures": ["Qwen3MoeForCausalLM"], "num_hidden_layers": 6,
-    "decoder_sparse_step": 2, "mlp_only_layers": [3], "moe_intermediate_size": 32})");
+    "num_experts": 128, "decoder_sparse_step": 2, "mlp_only_layers": [3],
+    "moe_intermediate_size": 32})");
   ASSERT_TRUE(succeeds(config));
   for (uint64_t layer = 0; layer < 6; ++layer)
     EXPECT_EQ(config->isSparse(layer), layer == 1 || layer == 5) << layer;
@@ -217,18 +269,20 @@ TEST(ModelConfig, QwenMixturesHaveLayersWithoutExperts) {
   EXPECT_FALSE(config->experts->normalized);
   EXPECT_EQ(config->queryKeyNorm, QueryKeyNorm::Heads);
   auto shared = configWith(R"({"architectures": ["Qwen2MoeForCausalLM"], "norm_topk_prob": true,
+    "num_experts": 60,
     "shared_expert_intermediate_size": 48})");
   ASSERT_TRUE(succeeds(shared));
   EXPECT_EQ(shared->experts->sharedSize, 48u);
   EXPECT_EQ(shared->experts->innerSize, 1408u);
   EXPECT_TRUE(shared->experts->normalized && shared->attentionBias);
-  EXPECT_TRUE(failsWith(configWith(R"({"architectures": ["Qwen2MoeForCausalLM"],
+  EXPECT_TRUE(failsWith(configWith(R"({"architectures": ["Qwen2MoeForCausalLM"], "num_experts": 8,
                                        "mlp_only_layers": [2]})"),
                         "INGOT-E1006", {"mlp_only_layers"}));
 }
 
 TEST(ModelConfig, GptOssHasSinksAndStackedExperts) {
-  const std::string gptOss = R"({"architectures": ["GptOssForCausalLM"], "head_dim": 16)";
+  const std::string gptOss = R"({"architectures": ["GptOssForCausalLM"], "head_dim": 16,
+    "num_local_experts": 32)";
   auto config = configWith(gptOss + R"(, "rope_scaling": {"rope_type": "yarn", "factor": 32.0,
     "original_max_position_embeddings": 16, "truncate": false}, "swiglu_limit": 5.0})");
   ASSERT_TRUE(succeeds(config));
@@ -240,6 +294,8 @@ TEST(ModelConfig, GptOssHasSinksAndStackedExperts) {
   EXPECT_TRUE(config->slides(0) && !config->slides(1));
   EXPECT_FALSE(config->rope.wholePairs);
   EXPECT_TRUE(failsWith(configWith(gptOss + "}"), "INGOT-E1052", {"rope_scaling"}));
+  EXPECT_TRUE(
+      failsWith(configWith(gptOss + R"(, "swiglu_alpha": 1.5})"), "INGOT-E1053", {"swiglu_alpha"}));
 }
 
 TEST(ModelConfig, GraniteHasMultipliers) {
@@ -443,6 +499,11 @@ TEST(ModelConfig, ReadsYarn) {
                        "mscale_all_dim": 0.5}})")
                   .attentionFactor,
               (0.1 * std::log(4) + 1) / (0.05 * std::log(4) + 1), 1e-12);
+  const std::string factors = R"({"rope_scaling": {"type": "yarn", "factor": 4, "finetuned": true,
+                                  "attn_factor": 0.5)";
+  EXPECT_NEAR(rope(factors + "}}").attentionFactor, 0.5 * (0.1 * std::log(4) + 1), 1e-12);
+  EXPECT_TRUE(failsWith(configWith(factors + R"(, "attention_factor": 0.75}})"), "INGOT-E1056",
+                        {"attn_factor"}));
   EXPECT_TRUE(failsWith(configWith(R"({"rope_scaling": {"type": "yarn", "factor": 4,
                                        "beta_fast": 1, "beta_slow": 2}})"),
                         "INGOT-E1051", {"beta_fast"}));
@@ -493,6 +554,8 @@ TEST(ModelConfig, RefusesWhatItCannotCompute) {
   EXPECT_TRUE(refused(R"({"architectures": ["GPT2LMHeadModel"]})", "INGOT-E1050",
                       "\"GPT2LMHeadModel\" is not supported"));
   EXPECT_TRUE(refused(R"({"architectures": ["Other"]})", "INGOT-E1050", "LlamaForCausalLM"));
+  EXPECT_TRUE(refused(R"({"architectures": ["Gemma3ForConditionalGeneration"]})", "INGOT-E1050",
+                      "the nearest one that is: Gemma3ForCausalLM"));
   EXPECT_TRUE(refused(R"({"architectures": null})", "INGOT-E1005", "architectures"));
   EXPECT_TRUE(refused(R"({"architectures": []})", "INGOT-E1004", "one architecture"));
   EXPECT_TRUE(refused(R"({"hidden_size": null})", "INGOT-E1005", "hidden_size"));
@@ -510,8 +573,11 @@ TEST(ModelConfig, RefusesWhatItCannotCompute) {
   EXPECT_TRUE(refused(R"({"hidden_act": "gelu"})", "INGOT-E1053", "\"gelu\""));
   EXPECT_TRUE(refused(R"({"torch_dtype": "int3"})", "INGOT-E1055", "\"int3\""));
   EXPECT_TRUE(refused(R"({"partial_rotary_factor": 0.5})", "INGOT-E1057", "partial"));
-  EXPECT_TRUE(refused(R"({"bos_token_id": 100})", "INGOT-E1006", "bos_token_id"));
-  EXPECT_TRUE(refused(R"({"eos_token_id": [1, 100]})", "INGOT-E1006", "eos_token_id[1]"));
+  auto beyond = configWith(R"({"bos_token_id": 100, "eos_token_id": [1, 100, -1]})");
+  ASSERT_TRUE(succeeds(beyond));
+  EXPECT_FALSE(beyond->bosId);
+  EXPECT_EQ(beyond->eosIds, std::vector<uint64_t>{1});
+  EXPECT_EQ(beyond->deviations.size(), 3u);
   EXPECT_TRUE(failsWith(ModelConfig::parse("[]", "config.json"), "INGOT-E1004"));
   EXPECT_TRUE(failsWith(ModelConfig::read("/nonexistent/config.json"), "INGOT-E7001"));
 }
@@ -542,14 +608,36 @@ TEST(GenerationConfig, LeavesOutWhatIsNotGiven) {
   EXPECT_FALSE(config->repetitionPenalty);
 }
 
-TEST(GenerationConfig, RefusesValuesOutOfRange) {
-  auto refused = [](std::string_view text, std::string_view key) {
-    return failsWith(GenerationConfig::parse(text, "g.json", 100), "INGOT-E1006", {key});
-  };
-  EXPECT_TRUE(refused(R"({"eos_token_id": 100})", "eos_token_id"));
-  EXPECT_TRUE(refused(R"({"temperature": -1})", "temperature"));
-  EXPECT_TRUE(refused(R"({"top_p": 1.5})", "top_p"));
-  EXPECT_TRUE(refused(R"({"min_p": -0.1})", "min_p"));
-  EXPECT_TRUE(refused(R"({"repetition_penalty": 0})", "repetition_penalty"));
-  EXPECT_TRUE(refused(R"({"pad_token_id": -2})", "pad_token_id"));
+TEST(GenerationConfig, TellsValuesThatMakeNoSense) {
+  for (const auto &[text, key] : {std::pair(R"({"eos_token_id": 100})", "eos_token_id"),
+                                  {R"({"bos_token_id": -1})", "bos_token_id"},
+                                  {R"({"temperature": -1})", "temperature"},
+                                  {R"({"temperature": "hot"})", "temperature"},
+                                  {R"({"temperature": NaN})", "temperature"},
+                                  {R"({"top_p": 1.5})", "top_p"},
+                                  {R"({"top_k": 1.5})", "top_k"},
+                                  {R"({"top_k": -2})", "top_k"},
+                                  {R"({"min_p": -0.1})", "min_p"},
+                                  {R"({"do_sample": 1})", "do_sample"},
+                                  {R"({"repetition_penalty": 0})", "repetition_penalty"},
+                                  {R"({"pad_token_id": -2})", "pad_token_id"},
+                                  {R"({"pad_token_id": [1, 2]})", "pad_token_id"}}) {
+    auto config = GenerationConfig::parse(text, "g.json", 100);
+    ASSERT_TRUE(succeeds(config)) << text;
+    EXPECT_FALSE(config->eosIds || config->bosId || config->padId || config->doSample) << text;
+    EXPECT_FALSE(config->temperature || config->topP || config->topK || config->minP) << text;
+    EXPECT_FALSE(config->repetitionPenalty) << text;
+    ASSERT_EQ(config->deviations.size(), 1u) << text;
+    EXPECT_EQ(config->deviations[0].what, message("generation_config.json ", key));
+    EXPECT_TRUE(config->deviations[0].isTold);
+  }
+  auto config = GenerationConfig::parse(
+      R"({"top_k": -1, "eos_token_id": [99, 100], "pad_token_id": 3.0})", "g.json", 100);
+  ASSERT_TRUE(succeeds(config));
+  EXPECT_EQ(config->topK, 0u);
+  EXPECT_EQ(config->padId, 3u);
+  EXPECT_EQ(config->eosIds, std::vector<uint64_t>{99});
+  EXPECT_EQ(config->deviations.size(), 1u);
+  EXPECT_EQ(GenerationConfig::parse(R"({"top_k": 20.0})", "g.json", 100)->topK, 20u);
+  EXPECT_TRUE(failsWith(GenerationConfig::parse("[]", "g.json", 100), "INGOT-E1004"));
 }

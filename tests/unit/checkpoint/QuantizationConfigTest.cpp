@@ -93,6 +93,18 @@ TEST(QuantizationConfig, ReportsWhatIsNotTaken) {
   auto blocks = parse(R"("quant_method": "fp8", "weight_block_size": [128, 128])");
   ASSERT_TRUE(succeeds(blocks));
   EXPECT_EQ(blocks->deviations.size(), 1u);
+  EXPECT_EQ(blocks->block, (std::array<uint64_t, 2>{128, 128}));
+  EXPECT_EQ(parse(R"("quant_method": "fp8", "weight_block_size": [64, 32])")->block,
+            (std::array<uint64_t, 2>{64, 32}));
+  EXPECT_EQ(parse(R"("quant_method": "compressed-tensors", "format": "float-quantized",
+      "config_groups": {"group_0": {"weights": {"num_bits": 8, "type": "float",
+          "strategy": "block", "block_structure": [64, 256]}}})")
+                ->block,
+            (std::array<uint64_t, 2>{64, 256}));
+  EXPECT_TRUE(failsWith(parse(R"("quant_method": "fp8", "weight_block_size": [64])"), "INGOT-E1054",
+                        {"weight_block_size"}));
+  EXPECT_TRUE(failsWith(parse(R"("quant_method": "fp8", "weight_block_size": [64, 0])"),
+                        "INGOT-E1006", {"weight_block_size"}));
   auto uneven = parse(R"("quant_method": "compressed-tensors", "format": "int-quantized",
       "kv_cache_scheme": {"num_bits": 8, "type": "float", "strategy": "attn_head"},
       "config_groups": {"group_0": {"weights": {"num_bits": 8, "type": "int"},

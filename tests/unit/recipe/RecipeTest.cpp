@@ -60,6 +60,8 @@ TEST(Recipe, SettlesOnlyWhatIsStored) {
   EXPECT_EQ(recipe->settled(StoreType::F16).activations,
             (Activations{ActivationType::Int8Dynamic, StoreType::F16}));
   EXPECT_EQ(recipe->settled(StoreType::F16).kvCache, KvType::E4M3);
+  EXPECT_EQ(parse("version: 1\nkv_cache: fp8\n")->kvCache, KvType::E4M3);
+  EXPECT_EQ(parse("version: 1\nkv_cache: fp8-static\n")->kvCache, KvType::E4M3Static);
   auto full32 = parse("version: 1\nactivations: f32\nkv_cache: f32\n");
   ASSERT_TRUE(succeeds(full32));
   EXPECT_EQ(full32->settled(StoreType::BF16), *full32);
@@ -248,7 +250,7 @@ TEST(Recipe, RefusesUnknownValues) {
   EXPECT_TRUE(failsWith(withRule("format: int4, zero_points: \"true\""), "INGOT-E2007"));
   EXPECT_TRUE(failsWith(withRule("format: fp8, scale: row"), "INGOT-E2007"));
   EXPECT_TRUE(failsWith(parse("version: 1\nactivations: int8\n"), "INGOT-E2007", {"int8-dynamic"}));
-  EXPECT_TRUE(failsWith(parse("version: 1\nkv_cache: fp8\n"), "INGOT-E2007", {"e4m3"}));
+  EXPECT_TRUE(failsWith(parse("version: 1\nkv_cache: f8\n"), "INGOT-E2007", {"e4m3"}));
   EXPECT_TRUE(failsWith(parse("version: 2\n"), "INGOT-E2009", {"version 1"}));
 }
 

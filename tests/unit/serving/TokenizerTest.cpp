@@ -331,8 +331,11 @@ TEST(TokenizerPostProcessor, PutsIdsAroundTheText) {
   const auto applied = checkpoint::applyTokenizerConfig(spec, *config);
   ASSERT_TRUE(applied) << applied.error().str();
   const LoadedTokenizer tokenizer = load(spec);
-  EXPECT_EQ(encode(tokenizer, "a<x>", true), (Ids{3, 30, 2}));
-  EXPECT_FALSE(tokenizer->addsBos());
+  // As transformers 5 has it, the post-processor counts.
+  EXPECT_EQ(encode(tokenizer, "a<x>", true), (Ids{1, 3, 30, 2}));
+  ASSERT_EQ(spec.deviations.size(), 1u);
+  EXPECT_EQ(spec.deviations[0].what, "tokenizer_config.json add_bos_token");
+  EXPECT_TRUE(tokenizer->addsBos());
   EXPECT_TRUE(tokenizer->addsEos());
   EXPECT_TRUE(tokenizer->cleansUpSpaces());
   EXPECT_EQ(tokenizer->bosId(), 1);
@@ -341,6 +344,12 @@ TEST(TokenizerPostProcessor, PutsIdsAroundTheText) {
   EXPECT_EQ(tokenizer->chatTemplate(), "D");
   EXPECT_EQ(tokenizer->chatTemplate("tool_use"), "T");
   EXPECT_EQ(tokenizer->chatTemplate("rag"), std::nullopt);
+  // Other files say nothing of it.
+  spec.affixesStand = false;
+  spec.suffixIds.clear();
+  spec.chatTemplates.clear();
+  ASSERT_TRUE(checkpoint::applyTokenizerConfig(spec, *config));
+  EXPECT_EQ(encode(load(spec), "a<x>", true), (Ids{3, 30, 2}));
 }
 
 /// Pushes ids one by one; checks that every part is UTF-8 and that the whole is decode()'s.

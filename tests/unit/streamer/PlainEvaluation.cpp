@@ -59,6 +59,7 @@ private:
   Matrix blockPart(llm::BlockPartOp op);
   Matrix transposed(llm::TransposeOp op);
   Matrix repeated(llm::RepeatRowsOp op);
+  Matrix sliced(llm::SliceRowsOp op);
   Matrix permuted(llm::PermuteRowsOp op);
 
   const std::map<std::string, Matrix> &tensors;
@@ -228,6 +229,15 @@ Matrix Evaluator::repeated(llm::RepeatRowsOp op) {
   return result;
 }
 
+Matrix Evaluator::sliced(llm::SliceRowsOp op) {
+  Matrix input = evaluate(op.getInput());
+  Matrix result{cast<RankedTensorType>(op.getType()).getShape().front(), input.columns, {}};
+  for (int64_t row = 0; row < result.rows; ++row)
+    for (int64_t column = 0; column < result.columns; ++column)
+      result.values.push_back(input.at(static_cast<int64_t>(op.getFirst()) + row, column));
+  return result;
+}
+
 /// Row by row of the input: its digits, and the row they name in the other order.
 Matrix Evaluator::permuted(llm::PermuteRowsOp op) {
   Matrix input = evaluate(op.getInput()), result = input;
@@ -276,6 +286,8 @@ Matrix Evaluator::evaluate(Value value) {
     return transposed(transpose);
   if (auto repeat = dyn_cast<llm::RepeatRowsOp>(op))
     return repeated(repeat);
+  if (auto slice = dyn_cast<llm::SliceRowsOp>(op))
+    return sliced(slice);
   if (auto permute = dyn_cast<llm::PermuteRowsOp>(op))
     return permuted(permute);
   Matrix result = evaluate(op->getOperand(0));

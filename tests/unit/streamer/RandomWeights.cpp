@@ -192,6 +192,7 @@ private:
   Operand bytes(int64_t rows);
   void store(const Operand &value);
   Operand reshape(const Operand &input);
+  Operand slice(const Operand &input);
   Operand addLowRank(const Operand &input, const Operand &left, const Operand &right);
   Operand transpose(const Operand &input);
   /// Stores integers that `packed` holds, by way of all operations on stored words.
@@ -357,6 +358,15 @@ Operand FunctionWriter::addLowRank(const Operand &input, const Operand &left,
   return result;
 }
 
+/// Some of the rows, one at least.
+Operand FunctionWriter::slice(const Operand &input) {
+  int64_t first = uniform(random, 0, input.rows - 1);
+  Operand result{fresh(), input.element, uniform(random, 1, input.rows - first), input.columns};
+  body += result.name + " = llm.slice_rows " + input.name + " from " + std::to_string(first) +
+          " : " + input.type() + " -> " + result.type() + "\n";
+  return result;
+}
+
 Operand FunctionWriter::transpose(const Operand &input) {
   Operand result{fresh(), input.element, input.columns, input.rows};
   body += result.name + " = llm.transpose " + input.name + " : " + input.type() + " -> " +
@@ -423,6 +433,7 @@ std::string FunctionWriter::write() {
     store(convert(first, anyFloat()));
     store(permute(first));
     store(reshape(convert(first, anyFloat())));
+    store(slice(uniform(random, 0, 1) ? permute(first) : first));
     constexpr int64_t mostMultiplied = 64; // so many to the third power, for every tile
     if (first.rows == first.columns && first.rows <= mostMultiplied)
       store(addLowRank(convert(transpose(first), anyFloat()), first, second));

@@ -197,6 +197,22 @@ func.func @f(%a: tensor<2x8xf32>) {
 
 // -----
 
+func.func @f(%a: tensor<4x8xf32>) {
+  // expected-error @+1 {{takes rows that the input does not have}}
+  %0 = llm.slice_rows %a from 2 : tensor<4x8xf32> -> tensor<3x8xf32>
+  return
+}
+
+// -----
+
+func.func @f(%a: tensor<4x8xf32>) {
+  // expected-error @+1 {{changes more than the rows}}
+  %0 = llm.slice_rows %a from 0 : tensor<4x8xf32> -> tensor<4x4xf32>
+  return
+}
+
+// -----
+
 func.func @f(%a: tensor<4x8xf32>, %b: tensor<4x2xf32>, %c: tensor<3x8xf32>) {
   // expected-error @+1 {{left and right do not multiply to the weight's shape}}
   %0 = llm.add_low_rank %a, %b, %c scale 1.0 : (tensor<4x8xf32>, tensor<4x2xf32>, tensor<3x8xf32>) -> tensor<4x8xf32>

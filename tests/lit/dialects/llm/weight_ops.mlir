@@ -12,6 +12,8 @@ func.func @expressions() {
   %shifted = llm.convert %a plus 1.0 : tensor<6x8xbf16> to tensor<6x8xf32>
   // CHECK: llm.reshape %[[A]] : tensor<6x8xbf16> -> tensor<4x12xbf16>
   %reshaped = llm.reshape %a : tensor<6x8xbf16> -> tensor<4x12xbf16>
+  // CHECK: llm.slice_rows %[[A]] from 2 : tensor<6x8xbf16> -> tensor<4x8xbf16>
+  %sliced = llm.slice_rows %a from 2 : tensor<6x8xbf16> -> tensor<4x8xbf16>
   %left = llm.weight "left" from "model.safetensors" at 0 : tensor<6x2xf32>
   %right = llm.weight "right" from "model.safetensors" at 48 : tensor<2x8xf32>
   // CHECK: llm.add_low_rank %[[A]], %{{.*}}, %{{.*}} scale 2.000000e+00 : (tensor<6x8xbf16>, tensor<6x2xf32>, tensor<2x8xf32>) -> tensor<6x8xbf16>

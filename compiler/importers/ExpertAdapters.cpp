@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+// Adapters of experts that were trained in a stack, as the PEFT library does it for
+// `target_parameters`: its `ParamWrapper` says how the factors lie.
+#include "compiler/importers/StepBuilder.h"
+#include "dialects/llm/LlmWeightOps.h"
+
+using namespace mlir;
+using namespace ingot;
+using namespace ingot::compiler;
+
+std::optional<ExpertMatrix> compiler::expertMatrixOf(const checkpoint::ModelConfig &config,
+                                                     StringRef name) {
+  if (!config.experts)
+    return std::nullopt;
+  const checkpoint::Experts &experts = *config.experts;
+  // Modules are called as transformers calls them, whatever the checkpoint does.
+  auto [layer, rest] = name.split((Twine(".") + StringRef(experts.module) + ".experts.").str());
+  ExpertMatrix matrix;
+  if (rest.consumeInteger(10, matrix.expert) || !rest.consume_front(".") ||
+      !rest.consume_back(".weight"))
+    return std::nullopt;
+  bool isDown = rest == StringRef(experts.down);
+  matrix.stack = (layer + ".mlp.experts." + (isDown ? "down_proj" : "gate_up_proj")).str();
+  matrix.rows = static_cast<int64_t>(isDown ? config.hiddenSize : 2 * experts.innerSize);
+  matrix.first = rest == StringRef(experts.up) ? static_cast<int64_t>(experts.innerSize) : 0;
+  return matrix;
+}
+
+Value StepBuilder::sliceRows(Value weight, int64_t first, int64_t rows) {
+  auto type = cast<RankedTensorType>(weight.getType());
+  return llm::SliceRowsOp::create(weights, weight.getLoc(), type.clone({rows, type.getDimSize(1)}),
+                                  weight, first);
+}
+
+Value StepBuilder::transpose(Value weight) {
+  auto type = cast<RankedTensorType>(weight.getType());
+  return llm::TransposeOp::create(weights, weight.getLoc(),
+                                  type.clone({type.getDimSize(1), type.getDimSize(0)}), weight);
+}
+
+std::optional<StepBuilder::StackFactors> StepBuilder::stackFactors(StringRef stack, int64_t columns,
+                                                                   int64_t rows) {
+  std::string names[] = {checkpoint::adapterTensor(stack.str(), 'A'),
+                         checkpoint::adapterTensor(stack.str(), 'B')};
+  const checkpoint::Tensor *first = checkpoint.find(names[0]);
+  if (!first && !checkpoint.find(names[1]))
+    return std::nullopt;
+  auto experts = static_cast<int64_t>(checkpoint.config().experts->count);
+  StackFactors factors;
+  if (first && !first->shape.empty())
+    factors.rank = std::max<int64_t>(1, static_cast<int64_t>(first->shape[0]) / experts);
+  factors.right = weight(names[0], {experts * factors.rank, columns});
+  // A row of the second factor has the experts' numbers in turn: each expert's together is a row of
+  // the transposed one.
+  Value second = weight(names[1], {rows, factors.rank * experts});
+  Value byExpert = transpose(reshape(second, {rows * factors.rank, experts}));
+  factors.left = reshape(byExpert, {experts * rows, factors.rank});
+  factors.scale = checkpoint.adapter()->scale(stack.str(), static_cast<uint64_t>(factors.rank));
+  return factors;
+}
+
+Value StepBuilder::adaptedExpert(const ExpertMatrix &matrix, Value weight) {
+  ArrayRef<int64_t> shape = cast<RankedTensorType>(weight.getType()).getShape();
+  auto factors = stackFactors(matrix.stack, shape[1], matrix.rows);
+  if (!factors)
+    return weight;
+  Value left = sliceRows(factors->left, matrix.expert * matrix.rows + matrix.first, shape[0]);
+  Value right = sliceRows(factors->right, matrix.expert * factors->rank, factors->rank);
+  return addLowRank(weight, left, right, factors->scale);
+}
+
+/// The stack has each expert's matrix transposed: [experts * columns, rows].
+Value StepBuilder::adaptedStack(StringRef name, Value weight) {
+  ArrayRef<int64_t> shape = cast<RankedTensorType>(weight.getType()).getShape();
+  auto experts = static_cast<int64_t>(checkpoint.config().experts->count);
+  int64_t columns = shape[0] / experts, rows = shape[1];
+  auto factors = stackFactors(name, columns, rows);
+  if (!factors)
+    return weight;
+  SmallVector<Value> parts;
+  for (int64_t expert = 0; expert < experts; ++expert) {
+    Value left = transpose(sliceRows(factors->right, expert * factors->rank, factors->rank));
+    Value right = transpose(sliceRows(factors->left, expert * rows, rows));
+    parts.push_back(
+        addLowRank(sliceRows(weight, expert * columns, columns), left, right, factors->scale));
+  }
+  return llm::ConcatRowsOp::create(weights, weight.getLoc(), weight.getType(), parts);
+}
