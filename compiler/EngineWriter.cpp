@@ -71,13 +71,17 @@ static auto writeDims(FlatBufferBuilder &builder, ModuleOp module, SymbolIndex &
 static flatbuffers::Offset<schema::Fill> writeFill(FlatBufferBuilder &builder,
                                                    const WeightFill &fill) {
   std::vector<schema::FillPart> parts;
-  for (const WeightFill::Part &part : fill.parts)
+  std::vector<uint64_t> firsts;
+  for (const WeightFill::Part &part : fill.parts) {
     parts.emplace_back(part.key, part.rows);
+    firsts.push_back(part.first);
+  }
+  bool begins = llvm::any_of(firsts, [](uint64_t first) { return first != 0; });
   std::vector<schema::LayoutDigit> digits;
   for (const engine::LayoutAttr::Digit &digit : fill.digits)
     digits.emplace_back(uint64_t(digit.stride), uint64_t(digit.radix), uint32_t(digit.axis));
   return schema::CreateFillDirect(builder, fill.low, fill.high, &parts, fill.block, fill.period,
-                                  fill.columns, &digits, fill.padding);
+                                  fill.columns, &digits, fill.padding, begins ? &firsts : nullptr);
 }
 
 static flatbuffers::Offset<schema::Weight>

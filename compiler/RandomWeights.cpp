@@ -105,6 +105,26 @@ static int64_t stackBlock(const WeightGraph &graph, const WeightNode &node) {
   return halves ? digits[3] : 0;
 }
 
+/// Where value `value` is one, or a stack, of two halves by turns of a value that is not merged, as
+/// FuseSwiglu makes it of what checkpoints store fused: that value, and rows of a turn; else 0
+/// rows.
+static std::pair<WeightValue, int64_t> turnsOf(const WeightGraph &graph, WeightValue value) {
+  const WeightNode &node = graph.node(value);
+  bool isTurns = node.kind == NodeKind::PermuteRows && node.digits.size() == 4 &&
+                 node.digits[1] == 2 && node.order == std::vector<int64_t>{0, 2, 1, 3};
+  return isTurns ? std::pair(node.operands.front(), node.digits[3]) : std::pair(value, int64_t(0));
+}
+
+/// The halves of `whole`, one after the other, of each of the stack's.
+static std::vector<WeightFill::Part> halvesOf(const WeightFill::Part &whole,
+                                              const std::vector<int64_t> &digits) {
+  std::vector<WeightFill::Part> parts;
+  auto half = static_cast<uint64_t>(digits[2] * digits[3]);
+  for (uint64_t first = 0; first < whole.rows; first += half)
+    parts.push_back({whole.key, half, first});
+  return parts;
+}
+
 static Error unmade(const StoredWeight &stored, const char *why) {
   return {"INGOT-E3104", message("--random-weights cannot make ", inQuotes(stored.name), ": ", why),
           "", "leave the option out, or report this with the recipe"};
@@ -122,6 +142,9 @@ Expected<WeightFill> fillOf(const WeightGraph &graph, const StoredWeight &stored
     values = graph.node(top.operands.front()).operands;
     fill.block = static_cast<uint64_t>(block);
   }
+  int64_t turns = 0;
+  if (fill.block == 0 && values.size() == 1)
+    std::tie(values.front(), turns) = turnsOf(graph, values.front());
   for (WeightValue value : values) {
     const WeightNode *source = sourceOf(graph, value);
     if (!source || graph.node(value).kind == NodeKind::ConcatRows ||
@@ -135,6 +158,10 @@ Expected<WeightFill> fillOf(const WeightGraph &graph, const StoredWeight &stored
     Range range = rangeOf(graph, made, *source);
     fill.low = range.low;
     fill.high = range.high;
+  }
+  if (turns) {
+    fill.block = static_cast<uint64_t>(turns);
+    fill.parts = halvesOf(fill.parts.front(), top.digits);
   }
   const WeightShape &shape = graph.shape(stored.value);
   fill.columns = static_cast<uint64_t>(shape.columns);

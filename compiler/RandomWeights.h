@@ -9,7 +9,7 @@ namespace ingot::compiler {
 /// Mirrors Fill of runtime/schema/Engine.fbs.
 struct WeightFill {
   struct Part {
-    uint64_t key = 0, rows = 0;
+    uint64_t key = 0, rows = 0, first = 0;
   };
   double low = 0, high = 0;
   std::vector<Part> parts;

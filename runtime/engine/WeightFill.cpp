@@ -212,21 +212,24 @@ private:
     }
   }
 
-  /// The part that stored row `row` belongs to and its row there; null for padding.
+  uint64_t firstOf(uint32_t part) const { return fill.firsts() ? fill.firsts()->Get(part) : 0; }
+
+  /// Of a stored row its part, and its row of numbers; null for padding.
   std::pair<const schema::FillPart *, uint64_t> find(uint64_t row) const {
     const auto &parts = *fill.parts();
     if (uint64_t block = fill.block()) {
       uint32_t pair = 0;
       for (; pair + 2 < parts.size() && row >= pairRows(parts.Get(pair)->rows(), block); pair += 2)
         row -= pairRows(parts.Get(pair)->rows(), block);
-      const schema::FillPart *part = parts.Get(pair + uint32_t(row / block % 2));
+      uint32_t which = pair + uint32_t(row / block % 2);
+      const schema::FillPart *part = parts.Get(which);
       uint64_t own = row / (2 * block) * block + row % block;
-      return {own < part->rows() ? part : nullptr, own};
+      return {own < part->rows() ? part : nullptr, firstOf(which) + own};
     }
-    for (const schema::FillPart *part : parts) {
-      if (row < part->rows())
-        return {part, row};
-      row -= part->rows();
+    for (uint32_t i = 0; i < parts.size(); ++i) {
+      if (row < parts.Get(i)->rows())
+        return {parts.Get(i), firstOf(i) + row};
+      row -= parts.Get(i)->rows();
     }
     return {nullptr, 0};
   }
@@ -287,6 +290,13 @@ std::string partsFault(const schema::Fill &fill) {
       return "a part has an impossible number of rows";
   if (fill.period() == 0 || fill.period() > kLargest)
     return "its period is impossible";
+  if (fill.firsts()) {
+    if (fill.firsts()->size() != parts)
+      return "its parts do not each begin somewhere";
+    for (uint64_t first : *fill.firsts())
+      if (first > kLargest)
+        return "a part begins at an impossible row";
+  }
   uint64_t block = fill.block();
   if (block == 0)
     return "";
