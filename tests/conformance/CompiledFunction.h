@@ -28,8 +28,8 @@ struct ObservedLaunch {
 };
 
 /// What CUDA targets compile: what the simulator runs, or binaries too, with all the evidence that
-/// a build asks of them; or what the simulator runs, with fallbacks in the place of kernels that have
-/// some.
+/// a build asks of them; or what the simulator runs, with fallbacks in the place of kernels that
+/// have some.
 enum class CudaCode : uint8_t { Ptx, PtxAndBinary, PtxOfFallbacks };
 
 class CompiledFunction {

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Published sizes, by family: config.json of each, cut to as many layers as have different kernels."""
+"""Published sizes: config.json of each, cut to as many layers as have different kernels."""
 
 BASE = {"rms_norm_eps": 1e-5, "hidden_act": "silu", "tie_word_embeddings": False,
         "torch_dtype": "bfloat16", "rope_theta": 500000.0, "max_position_embeddings": 8192,
