@@ -151,6 +151,7 @@ int streamOne(Session &session, GenerateOptions &options) {
     std::fputs(options.prompt.c_str(), stdout);
   Speedometer speed(session);
   bool first = true;
+  Status failure;
   for (bool active = true; active;) {
     speed.before();
     Result<bool> stepped = session.step();
@@ -161,15 +162,16 @@ int streamOne(Session &session, GenerateOptions &options) {
     while (std::optional<Event> event = session.nextEvent()) {
       printEvent(*event, options, first);
       first = false;
-      if (options.request.sampling.logprobs >= 0)
+      if (options.request.sampling.logprobs >= 0 && event->token >= 0)
         printLogprobs(*event);
+      failure = std::move(event->error);
     }
   }
   std::fputc('\n', stdout);
   if (Status written = flushOutput(); !written.ok())
     return reportError(written);
   speed.report();
-  return 0;
+  return failure.ok() ? 0 : reportError(failure);
 }
 
 /// What has come of one request of a --prompts file.

@@ -141,6 +141,8 @@ const char *nameOf(FinishReason reason) {
     return "context";
   case FinishReason::Cancelled:
     return "cancelled";
+  case FinishReason::Failed:
+    return "failed";
   }
   return "none";
 }

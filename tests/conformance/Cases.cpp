@@ -123,7 +123,7 @@ static std::vector<int32_t> drawOrder(int64_t rows, int64_t experts, std::vector
 }
 
 /// Index values of a role: "positions", "sequences", "table", "order" and then "starts" of "limit"
-/// experts, or below "limit".
+/// experts, "tokens" of which every fourth could not be drawn, or below "limit".
 static HostTensor indexTensor(func::FuncOp function, unsigned argument, Batch &batch, Dims dims,
                               std::mt19937_64 &random) {
   auto type = cast<RankedTensorType>(function.getBody().front().getArgument(argument).getType());
@@ -145,6 +145,8 @@ static HostTensor indexTensor(func::FuncOp function, unsigned argument, Batch &b
   std::vector<int32_t> values(rowsOf(type, dims));
   for (int32_t &value : values)
     value = below(random);
+  for (size_t i = 3; role && role.getValue() == "tokens" && i < values.size(); i += 4)
+    values[i] = -1;
   return fromInts(type.getElementType(), values, 1);
 }
 

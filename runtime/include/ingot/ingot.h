@@ -173,7 +173,8 @@ typedef enum ingot_finish {
   INGOT_FINISH_STOP_STRING,
   INGOT_FINISH_LENGTH,  /**< max_tokens of the request */
   INGOT_FINISH_CONTEXT, /**< the context is full */
-  INGOT_FINISH_CANCELLED
+  INGOT_FINISH_CANCELLED,
+  INGOT_FINISH_FAILED /**< see error_code; requests beside it go on */
 } ingot_finish;
 
 typedef struct ingot_logprob {
@@ -193,6 +194,8 @@ typedef struct ingot_event {
   size_t top_count;
   int64_t prompt_tokens;
   ingot_finish finish;
+  const char *error_code;    /**< "INGOT-Ennnn" of a request that failed; otherwise NULL */
+  const char *error_message; /**< which request it was, why, and what to change */
 } ingot_event;
 
 /** Queues a request; it starts as soon as there is room, beside those already running. */
@@ -205,10 +208,13 @@ INGOT_CHECK ingot_error *ingot_step(ingot_engine *engine, bool *active);
 /** Takes the oldest event. False when there is none. What `event` points to lives until the next
  *  call of this function or ingot_close. */
 INGOT_API bool ingot_next_event(ingot_engine *engine, ingot_event *event);
+/** The same of one request. The events of others wait for whoever asks for them. */
+INGOT_API bool ingot_next_event_of(ingot_engine *engine, uint64_t id, ingot_event *event);
 
 /** Sees every event of one request; false cancels it. */
 typedef bool (*ingot_callback)(void *user, const ingot_event *event);
-/** Submits a request and pumps until it ends. The engine must have no other requests. */
+/** Submits a request and pumps until it ends; that it failed is an error of this function too.
+ *  Other requests go on meanwhile, and their events wait. */
 INGOT_CHECK ingot_error *ingot_generate(ingot_engine *engine, const ingot_request *request,
                                         ingot_callback callback, void *user);
 
