@@ -17,9 +17,9 @@ struct ingot_error {
 struct ingot_engine {
   std::unique_ptr<ingot::runtime::Session> session;
   std::vector<std::string> taps;
-  ingot::runtime::Event event;    ///< what ingot_next_event handed out last
+  ingot::runtime::Event event;         ///< what ingot_next_event handed out last
   std::string errorCode, errorMessage; ///< of that event
-  std::vector<ingot_logprob> top; ///< its alternatives
+  std::vector<ingot_logprob> top;      ///< its alternatives
 };
 
 namespace ingot::runtime {

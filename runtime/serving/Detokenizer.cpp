@@ -64,8 +64,8 @@ void Detokenizer::follow(std::span<const int32_t> prompt) {
   for (int32_t id : prompt)
     push(id);
   for (State &state : stages) {
-    bool holdsBytes = state.step->kind == DecodeStep::ByteLevel ||
-                      state.step->kind == DecodeStep::ByteFallback;
+    bool holdsBytes =
+        state.step->kind == DecodeStep::ByteLevel || state.step->kind == DecodeStep::ByteFallback;
     if (!holdsBytes)
       state.held.clear();
     state.followed = state.held.size();

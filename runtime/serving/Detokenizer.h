@@ -30,8 +30,8 @@ struct DecodeStep {
 
 /// Not thread-safe; one per sequence. The tokenizer must outlive it.
 ///
-/// One that continues a prompt must be told it by `follow`: some tokenizers strip a space at the very
-/// start of the text only.
+/// One that continues a prompt must be told it by `follow`: some tokenizers strip a space at the
+/// very start of the text only.
 ///
 /// Where byte pieces do not spell UTF-8, every byte that is part of no character becomes U+FFFD.
 class Detokenizer {

@@ -33,7 +33,8 @@ static Case embedCase(const std::string &name, const std::string &element,
   std::string zeros = codeBook  ? "tensor<16xf32>"
                       : offsets ? scales
                                 : formatv("tensor<{0}x{1}xi8>", kRows, groups).str();
-  std::string parameters = "%t: tensor<?xi32, \"T\"> {test.role = \"tokens\", test.limit = 61 : i64}, %w: " + table;
+  std::string parameters =
+      "%t: tensor<?xi32, \"T\"> {test.role = \"tokens\", test.limit = 61 : i64}, %w: " + table;
   std::string op = "  %y = llm.embed %t, %w";
   int64_t parts = offsets ? 2 : 1;
   std::string supers = blocks ? formatv("tensor<{0}x{1}xf16>", kRows, kColumns / 256 * parts).str()

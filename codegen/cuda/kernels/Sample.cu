@@ -205,7 +205,7 @@ struct Progress {
   double kept;   ///< of the weights that top-p and min-p keep
   u64 listed;    ///< keys up to this one are in the parts' lists; 0: the lists are of no use
   int found;     ///< values of the first run, if it is in shared memory; else 0
-  int token; ///< -1: none may be drawn
+  int token;     ///< -1: none may be drawn
 };
 
 /// Combines `valueOf(part)` over all parts: those of a thread in order, then threads.

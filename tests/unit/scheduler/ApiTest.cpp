@@ -150,8 +150,9 @@ TEST_F(ApiTest, ACallbackThatThrowsEndsItsRequestOnly) {
                        nullptr),
                    std::runtime_error);
     else
-      EXPECT_THROW(engine.generate(request, [](std::string_view) { throw std::runtime_error("no"); }),
-                   std::runtime_error);
+      EXPECT_THROW(
+          engine.generate(request, [](std::string_view) { throw std::runtime_error("no"); }),
+          std::runtime_error);
     while (engine.step()) {
     }
     size_t others = 0;
