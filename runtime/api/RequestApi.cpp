@@ -70,6 +70,7 @@ void ingot_sampling_init(const ingot_engine *engine, ingot_sampling *sampling) {
   sampling->typical_p = defaults.typicalP;
   sampling->repetition_penalty = defaults.repetitionPenalty;
   sampling->logprobs = defaults.logprobs;
+  sampling->seed = SamplingParameters::randomSeed();
 }
 
 void ingot_request_init(const ingot_engine *engine, ingot_request *request) {

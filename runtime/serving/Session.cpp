@@ -302,6 +302,7 @@ Status Session::land() {
       continue;
     }
     ++totals.generatedTokens;
+    totals.continuedTokens += flight.rows[row].place > sequence->promptTokens;
     accept(flight.rows[row], row);
   }
   return {};

@@ -55,6 +55,7 @@ struct SessionCounters {
   int64_t steps = 0;
   int64_t promptTokens = 0;
   int64_t generatedTokens = 0;
+  int64_t continuedTokens = 0; ///< of them, all but the first of each answer
 };
 
 /// Not thread-safe: calls come from one thread at a time.

@@ -134,7 +134,7 @@ typedef struct ingot_sampling {
   float repetition_penalty; /**< 1: off; over prompt and generated tokens */
   float presence_penalty;   /**< over generated tokens */
   float frequency_penalty;  /**< over generated tokens */
-  uint64_t seed;
+  uint64_t seed;      /**< random stream; ingot_sampling_init draws one that nobody foresees */
   int32_t logprobs;   /**< -1: none; otherwise how many alternatives, at most 20 */
   int64_t max_tokens; /**< generated tokens; 0: up to the context */
   bool ignore_eos;
@@ -144,11 +144,13 @@ typedef struct ingot_sampling {
   size_t allowed_count;
   const int32_t *stop_tokens;
   size_t stop_token_count;
-  const char *const *stop_strings; /**< zero-terminated UTF-8; never part of the text */
+  const char *const
+      *stop_strings; /**< zero-terminated UTF-8 (INGOT-E6006); never part of the text */
   size_t stop_string_count;
 } ingot_sampling;
 
-/** The engine's own defaults, or greedy without limits when `engine` is NULL. */
+/** The engine's own defaults, or greedy without limits when `engine` is NULL, and a random seed:
+ *  equal requests with equal seeds get equal answers, so keep it to ask the same again. */
 INGOT_API void ingot_sampling_init(const ingot_engine *engine, ingot_sampling *sampling);
 
 /** A prompt, as text or as ids. Everything is copied. */
