@@ -178,6 +178,8 @@ Status evaluate(EvalOptions &options) {
   if (!tally.ok())
     return std::move(tally).status();
   double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  if (Status status = (*session)->file().unchanged(); !status.ok())
+    return status;
   report(**session, options, tokens->size(), *tally, seconds);
   return flushOutput();
 }

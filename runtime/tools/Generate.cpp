@@ -181,8 +181,10 @@ int runGenerate(int argc, char **argv) {
                stderr);
   applyDefaults(app, **session, options);
   bool seeded = app.count("--seed") != 0;
-  return fromFile ? answerPrompts(**session, options.promptsFile, options.request, seeded)
-                  : streamOne(**session, options, seeded);
+  int result = fromFile ? answerPrompts(**session, options.promptsFile, options.request, seeded)
+                        : streamOne(**session, options, seeded);
+  Status unchanged = (*session)->file().unchanged();
+  return unchanged.ok() ? result : reportError(unchanged);
 }
 
 } // namespace ingot::runtime
