@@ -195,6 +195,20 @@ TEST_F(ApiTest, AFailedRequestSaysWhy) {
   EXPECT_EQ(seen, INGOT_FINISH_FAILED);
 }
 
+TEST_F(ApiTest, TextIsUtf8AndSeedsAreRandom) {
+  ingot::Engine engine(path);
+  ingot_request request = engine.request("abc"), other = engine.request("abc");
+  EXPECT_NE(request.sampling.seed, other.sampling.seed);
+  EXPECT_LT(request.sampling.seed, uint64_t(1) << 53);
+  const char *half = "a\xE2\x82";
+  request.sampling.stop_strings = &half;
+  request.sampling.stop_string_count = 1;
+  uint64_t id = 0;
+  EXPECT_EQ(codeOf(ingot_submit(engine.get(), &request, &id)), "INGOT-E6006");
+  other.text = half;
+  EXPECT_EQ(codeOf(ingot_submit(engine.get(), &other, &id)), "INGOT-E6401");
+}
+
 TEST_F(ApiTest, ManyRequestsInFlight) {
   ingot::Engine engine(path);
   std::vector<uint64_t> ids;
