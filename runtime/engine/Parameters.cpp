@@ -75,7 +75,8 @@ bool areUsedAlike(const schema::Kernel &one, const schema::Kernel &other) {
   return true;
 }
 
-/// On the host a symbol is of one kernel, whose name it is; other libraries are named after theirs.
+/// A symbol is the name of its kernel or, in "K.cubin" and "K.ptx", which kernels may share, K. On
+/// the host it is of one kernel.
 Status verifySymbols(const schema::Target &target, const std::string &where) {
   std::map<std::pair<uint32_t, std::string_view>, const schema::Kernel *> known;
   for (uint32_t i = 0; i < count(target.kernels()); ++i) {
@@ -83,14 +84,17 @@ Status verifySymbols(const schema::Target &target, const std::string &where) {
     if (!kernel.uses())
       continue;
     const schema::Library &library = *target.libraries()->Get(kernel.library());
-    std::string_view symbol = kernel.symbol()->string_view();
-    std::string_view expected = library.name()->string_view();
     bool isHost = library.kind() == schema::LibraryKind::HostSharedObject;
-    expected = isHost ? kernel.name()->string_view() : expected.substr(0, expected.rfind('.'));
+    std::string_view symbol = kernel.symbol()->string_view();
+    std::string_view expected = kernel.name()->string_view(), stem = library.name()->string_view();
+    for (std::string_view ending : {".cubin", ".ptx"})
+      if (!isHost && stem.ends_with(ending))
+        expected = stem.substr(0, stem.size() - ending.size());
     auto [other, isFirst] = known.insert({{kernel.library(), symbol}, &kernel});
     if (symbol != expected || (isHost && !isFirst && !areUsedAlike(kernel, *other->second)))
       return mismatch(where + ", kernel '" + kernel.name()->str() + "'",
-                      "its symbol '" + std::string(symbol) + "' is that of another kernel");
+                      "its symbol '" + std::string(symbol) + "' is not '" + std::string(expected) +
+                          "', or is that of another kernel");
   }
   return {};
 }
