@@ -166,9 +166,11 @@ EngineUnitWriter::Offset<schema::Kernel> EngineUnitWriter::write(KernelOp op) {
   Tables<schema::TensorMap> mapTables = builder.CreateVector(maps);
   Text source = text(op.getSource()), constantText = optionalText(constants),
        epilogue = optionalText(epilogueText(op));
+  Tables<schema::Use> useTables = writeUses(kernels.at(op.getSymNameAttr()));
   return schema::CreateKernel(builder, name, entry, libraries.at(op.getLibraryAttr().getAttr()),
                               guards, op.getScratchBytes(), op.getSharedBytes(), block, cluster,
-                              op.getSpmd(), factTables, source, constantText, epilogue, mapTables);
+                              op.getSpmd(), factTables, source, constantText, epilogue, mapTables,
+                              useTables);
 }
 
 //===- Programs -----------------------------------------------------------------------------===//
@@ -311,6 +313,7 @@ LogicalResult EngineUnitWriter::number(UnitOp unit) {
     if (buffer.getRole() == "kv")
       groupBytes[groups.at(buffer.getGroupAttr().getAttr())] +=
           uint64_t(constantOf(buffer.getBytes()));
+  collectUses(unit);
   return success();
 }
 

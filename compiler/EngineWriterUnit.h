@@ -6,6 +6,8 @@
 #include "dialects/engine/EngineOps.h"
 #include "runtime/schema/Engine_generated.h"
 #include "llvm/ADT/DenseMap.h"
+#include <map>
+#include <vector>
 
 namespace ingot::compiler {
 
@@ -30,7 +32,25 @@ private:
   template <class Element> using Elements = flatbuffers::Offset<flatbuffers::Vector<Element>>;
   using Text = flatbuffers::Offset<flatbuffers::String>;
 
+  /// As the tables of Engine.fbs.
+  struct Parameter {
+    schema::ArgKind kind;
+    schema::Role role = {};
+    engine::ExprAttr bytes = {}, value = {};
+    int64_t blockTokens = 0, window = 0;
+    std::string input = {};
+    bool operator==(const Parameter &) const = default;
+  };
+  struct Use {
+    std::vector<engine::ExprAttr> grid;
+    std::vector<Parameter> parameters;
+    bool operator==(const Use &) const = default;
+  };
+
   mlir::LogicalResult number(engine::UnitOp unit);
+  Parameter parameterOf(engine::UnitOp unit, mlir::Attribute argument);
+  void collectUses(engine::UnitOp unit);
+  Tables<schema::Use> writeUses(uint32_t kernel);
   template <class OpT, class Write> auto list(engine::UnitOp unit, Write write);
   template <class Element> Elements<Element> vector(llvm::ArrayRef<Element> values);
   Elements<uint32_t> numbers(mlir::ArrayAttr names, const SymbolIndex &index);
@@ -61,6 +81,7 @@ private:
   // Of the unit at hand.
   SymbolIndex buffers, groups, libraries, kernels, programs, rankGroups;
   llvm::SmallVector<uint64_t> groupBytes;
+  std::map<uint32_t, std::vector<Use>> uses; ///< of each kernel, in the order of launches
 };
 
 } // namespace ingot::compiler

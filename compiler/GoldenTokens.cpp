@@ -50,8 +50,8 @@ static GoldenCase runPrompt(Engine &engine, const char *prompt, size_t most, flo
   for (bool active = true; active;) {
     active = engine.step();
     while (std::optional<Event> event = engine.nextEvent()) {
-      if (event->token < 0)
-        continue;
+      if (event->finish == INGOT_FINISH_FAILED)
+        throw event->error();
       golden.tokens.push_back(event->token);
       // The normaliser cancels: differences of log probabilities are differences of logits.
       float margin = event->top.size() < 2 ? 0 : event->top[0].logprob - event->top[1].logprob;

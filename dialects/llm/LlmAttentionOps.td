@@ -105,9 +105,10 @@ def Llm_SampleOp : Llm_Op<"sample", [MemoryEffects<[MemRead, MemWrite]>]> {
     highest value, lowest id on ties) or: divide by temperature, top-k, softmax, typical-p, top-p,
     min-p, draw by inverse transform over ids in descending probability (ties by id) with a uniform
     from a counter-based generator keyed by (seed, step). Each filter renormalises over what is
-    left; if every token is excluded, token 0 is drawn. Increments the drawn token's count. Log
-    probabilities are of the unmodified logits, 0 where none are wanted; unused top entries are
-    token -1.
+    left. A temperature so low that the highest quotient is no finite number is greedy, and biases
+    and penalties leave a finite logit finite. NaN counts as excluded; if every token is excluded
+    the token is -1. Increments the drawn token's count. Log probabilities are of the unmodified
+    logits, 0 where none are wanted; unused top entries are token -1.
     Parameters: IngotSampleParams of the kernel ABI, as 16 words a row.
   }];
   let arguments = (ins TensorOf<[F32]>:$logits, TensorOf<[I32]>:$params, TensorOf<[I32]>:$bias_ids,

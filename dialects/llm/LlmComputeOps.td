@@ -7,6 +7,10 @@ include "dialects/llm/LlmTypes.td"
 
 def Llm_EmbedOp : Llm_Op<"embed", [Pure, AttrSizedOperandSegments]> {
   let summary = "Rows of the embedding table: result[t] = table[tokens[t]]";
+  let description = [{
+    A negative token, which llm.sample gives where none may be drawn, takes row 0: a step that was
+    started before the host saw the token stays inside the table.
+  }];
   let arguments = (ins Llm_IndexTensor:$tokens, Llm_WeightTensor:$table,
                        Optional<Llm_WeightTensor>:$scales, Optional<Llm_WeightTensor>:$zeros,
                        Optional<Llm_WeightTensor>:$supers,

@@ -20,7 +20,7 @@ int main(int count, char **arguments) try {
   for (bool active = true; active;) {
     active = engine.step();
     while (std::optional<ingot::Event> event = engine.nextEvent())
-      stories[event->request] += event->text;
+      stories[event->request] += event->text + event->errorMessage;
   }
   for (const auto &[id, story] : stories)
     std::cout << id << ": " << story << "\n\n";

@@ -17,8 +17,9 @@ struct ingot_error {
 struct ingot_engine {
   std::unique_ptr<ingot::runtime::Session> session;
   std::vector<std::string> taps;
-  ingot::runtime::Event event;    ///< what ingot_next_event handed out last
-  std::vector<ingot_logprob> top; ///< its alternatives
+  ingot::runtime::Event event;         ///< what ingot_next_event handed out last
+  std::string errorCode, errorMessage; ///< of that event
+  std::vector<ingot_logprob> top;      ///< its alternatives
 };
 
 namespace ingot::runtime {

@@ -70,6 +70,7 @@ void ingot_sampling_init(const ingot_engine *engine, ingot_sampling *sampling) {
   sampling->typical_p = defaults.typicalP;
   sampling->repetition_penalty = defaults.repetitionPenalty;
   sampling->logprobs = defaults.logprobs;
+  sampling->seed = SamplingParameters::randomSeed();
 }
 
 void ingot_request_init(const ingot_engine *engine, ingot_request *request) {
@@ -114,10 +115,8 @@ ingot_error *ingot_step(ingot_engine *engine, bool *active) {
   });
 }
 
-bool ingot_next_event(ingot_engine *engine, ingot_event *event) {
-  if (!engine)
-    return false;
-  std::optional<Event> next = engine->session->nextEvent();
+/// Hands `next` out, if it is one.
+static bool giveEvent(ingot_engine *engine, std::optional<Event> next, ingot_event *event) {
   if (!next)
     return false;
   engine->event = std::move(*next);
@@ -134,8 +133,41 @@ bool ingot_next_event(ingot_engine *engine, ingot_event *event) {
   full.top_count = engine->top.size();
   full.prompt_tokens = engine->event.promptTokens;
   full.finish = ingot_finish(engine->event.finish);
+  if (const Status &error = engine->event.error; !error.ok()) {
+    engine->errorCode = error.code();
+    engine->errorMessage = error.message();
+    full.error_code = engine->errorCode.c_str();
+    full.error_message = engine->errorMessage.c_str();
+  }
   return writeSized(full, event).ok();
 }
+
+bool ingot_next_event(ingot_engine *engine, ingot_event *event) {
+  return engine && giveEvent(engine, engine->session->nextEvent(), event);
+}
+
+bool ingot_next_event_of(ingot_engine *engine, uint64_t id, ingot_event *event) {
+  return engine && giveEvent(engine, engine->session->nextEvent(id), event);
+}
+
+namespace {
+
+/// Whatever a callback throws: a request whose end nobody has seen goes on no longer.
+struct Pumped {
+  ingot_engine *engine;
+  uint64_t id;
+  bool ended = false;
+
+  ~Pumped() {
+    if (ended)
+      return;
+    ingot_error_free(ingot_cancel(engine, id));
+    while (engine->session->nextEvent(id))
+      ;
+  }
+};
+
+} // namespace
 
 ingot_error *ingot_generate(ingot_engine *engine, const ingot_request *request,
                             ingot_callback callback, void *user) {
@@ -144,17 +176,19 @@ ingot_error *ingot_generate(ingot_engine *engine, const ingot_request *request,
   uint64_t id = 0;
   if (ingot_error *error = ingot_submit(engine, request, &id))
     return error;
-  bool finished = false;
-  while (!finished) {
-    if (ingot_error *error = ingot_step(engine, nullptr))
+  Pumped pumped = {engine, id};
+  for (bool active = true; active && !pumped.ended;) {
+    if (ingot_error *error = ingot_step(engine, &active))
       return error;
     ingot_event event = {};
     event.size = sizeof event;
-    while (ingot_next_event(engine, &event)) {
-      if (event.request != id)
-        continue;
-      finished = event.finish != INGOT_FINISH_NONE;
-      if (callback(user, &event) || finished)
+    while (!pumped.ended && ingot_next_event_of(engine, id, &event)) {
+      pumped.ended = event.finish != INGOT_FINISH_NONE;
+      Status failure = engine->event.error;
+      bool goesOn = callback(user, &event);
+      if (!failure.ok())
+        return toError(failure);
+      if (goesOn || pumped.ended)
         continue;
       if (ingot_error *error = ingot_cancel(engine, id))
         return error;

@@ -39,12 +39,20 @@ Status failed(const std::string &path, const char *action) {
                        "check the path and its permissions");
 }
 
+int64_t modificationOf(const struct stat &facts) {
+  return int64_t(facts.st_mtim.tv_sec) * 1'000'000'000 + facts.st_mtim.tv_nsec;
+}
+
 } // namespace
 
 MappedFile &MappedFile::operator=(MappedFile &&other) noexcept {
   std::swap(base, other.base);
   std::swap(size, other.size);
   std::swap(reserved, other.reserved);
+  std::swap(path, other.path);
+  std::swap(device, other.device);
+  std::swap(inode, other.inode);
+  std::swap(modified, other.modified);
   return *this;
 }
 
@@ -63,6 +71,10 @@ Result<MappedFile> MappedFile::open(const std::string &path) {
     return Status::error("INGOT-E7101", path + ": not a regular file", "name an engine file");
   }
   MappedFile file;
+  file.path = path;
+  file.device = facts.st_dev;
+  file.inode = facts.st_ino;
+  file.modified = modificationOf(facts);
   file.size = size_t(facts.st_size);
   file.reserved = (file.size + pageBytes - 1) / pageBytes * pageBytes + pageBytes;
   file.base = reserve(file.reserved);
@@ -80,6 +92,17 @@ Result<MappedFile> MappedFile::open(const std::string &path) {
   madvise(file.base, file.size, MADV_HUGEPAGE);
   ::close(descriptor);
   return file;
+}
+
+Status MappedFile::unchanged() const {
+  struct stat facts;
+  // Another file of that name, or none: what is mapped lives on as it was.
+  if (stat(path.c_str(), &facts) != 0 || facts.st_dev != device || facts.st_ino != inode)
+    return {};
+  if (size_t(facts.st_size) == size && modificationOf(facts) == modified)
+    return {};
+  return Status::error("INGOT-E7104", path + ": has been written to while it was in use",
+                       "run again, and replace engines by rename, not in place");
 }
 
 } // namespace ingot::runtime

@@ -46,7 +46,17 @@ Result<std::shared_ptr<const EngineFile>> EngineFile::open(const std::string &pa
   std::string folder = slash == std::string::npos ? "." : path.substr(0, slash + 1);
   if (Status status = file->load(folder, options); !status.ok())
     return std::move(status).in(path);
+  if (Status status = file->unchanged(); !status.ok())
+    return status;
   return std::shared_ptr<const EngineFile>(std::move(file));
+}
+
+Status EngineFile::unchanged() const {
+  Status status = mapped.unchanged();
+  for (const auto &[name, side] : sideFiles)
+    if (status.ok())
+      status = side.unchanged();
+  return status;
 }
 
 Result<std::shared_ptr<const EngineFile>> EngineFile::openBytes(std::span<const uint8_t> bytes,
@@ -99,7 +109,9 @@ Status EngineFile::readMetadata() {
                                       std::to_string(header.metadataOffset) +
                                       ", outside the file of " + std::to_string(bytes.size()) +
                                       " bytes or misaligned");
-  std::span<const uint8_t> data = bytes.subspan(header.metadataOffset, header.metadataBytes);
+  std::span<const uint8_t> stored = bytes.subspan(header.metadataOffset, header.metadataBytes);
+  metadataCopy.assign(stored.begin(), stored.end());
+  std::span<const uint8_t> data = metadataCopy;
   metadataDigest = sha256(data.data(), data.size());
   if (std::memcmp(header.metadataDigest, metadataDigest.data(), metadataDigest.size()) != 0)
     return damaged("INGOT-E5004", "the metadata does not have the digest stated in the header");

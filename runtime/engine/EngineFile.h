@@ -42,6 +42,10 @@ public:
   /// Bytes of the engine file itself, without side files.
   uint64_t fileBytes() const { return bytes.size(); }
 
+  /// INGOT-E7104 when the file, or a side file, has been written to since it was opened: whatever
+  /// was computed in between is of no known model.
+  Status unchanged() const;
+
   /// Compares the digests of every weights section and weight. INGOT-E5018 names the first one.
   Status verifyWeights() const;
 
@@ -55,6 +59,7 @@ private:
   MappedFile mapped;
   std::map<std::string, MappedFile> sideFiles;
   std::span<const uint8_t> bytes;
+  std::vector<uint8_t> metadataCopy; ///< what was verified stays so, whatever becomes of the file
   std::vector<std::span<const uint8_t>> sections;
   const schema::Engine *engine = nullptr;
   Digest metadataDigest = {};

@@ -2,6 +2,8 @@
 // One method per table of the schema; each trusts only what the ones before it have checked.
 #include "runtime/engine/Verify.h"
 
+#include "runtime/engine/Lifetimes.h"
+#include "runtime/engine/Parameters.h"
 #include "runtime/engine/WeightFill.h"
 #include "runtime/schema/KernelAbi.h"
 
@@ -194,6 +196,10 @@ Status StructureVerifier::verifyTarget(const schema::Target &target) const {
       return status;
   }
   if (Status status = verifyContract(target, where); !status.ok())
+    return status;
+  if (Status status = verifyParameters(target, where); !status.ok())
+    return status;
+  if (Status status = verifyLifetimes(engine, target, where); !status.ok())
     return status;
   return verifyCoverageRows(target, where);
 }

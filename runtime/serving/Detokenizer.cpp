@@ -60,6 +60,18 @@ Detokenizer::Detokenizer(const Tokenizer &tokenizer, DecodeOptions options)
       stages.push_back({&step, true});
 }
 
+void Detokenizer::follow(std::span<const int32_t> prompt) {
+  for (int32_t id : prompt)
+    push(id);
+  for (State &state : stages) {
+    bool holdsBytes =
+        state.step->kind == DecodeStep::ByteLevel || state.step->kind == DecodeStep::ByteFallback;
+    if (!holdsBytes)
+      state.held.clear();
+    state.followed = state.held.size();
+  }
+}
+
 std::string Detokenizer::push(int32_t id) {
   if (tokenizer->hasPiece(id) && !(options.skipSpecial && tokenizer->isSpecial(id)))
     feed(0, tokenizer->piece(id));
@@ -99,11 +111,11 @@ void Detokenizer::flush(size_t stage) {
   State &state = stages[stage];
   switch (state.step->kind) {
   case DecodeStep::ByteLevel:
-    if (!state.held.empty())
+    if (state.held.size() > state.followed)
       feed(stage + 1, replacementCharacter);
     break;
   case DecodeStep::ByteFallback:
-    for (size_t i = 0; i < state.held.size(); ++i)
+    for (size_t i = state.followed; i < state.held.size(); ++i)
       feed(stage + 1, replacementCharacter);
     break;
   case DecodeStep::Replace:
@@ -114,10 +126,12 @@ void Detokenizer::flush(size_t stage) {
     break;
   }
   state.held.clear();
+  state.followed = 0;
 }
 
 void Detokenizer::passCharacters(size_t stage, bool everyByte) {
-  std::string &held = stages[stage].held;
+  State &state = stages[stage];
+  std::string &held = state.held;
   std::string text;
   size_t offset = 0;
   while (offset < held.size()) {
@@ -125,10 +139,13 @@ void Detokenizer::passCharacters(size_t stage, bool everyByte) {
     const Utf8Sequence sequence = classifyUtf8(rest);
     if (sequence.kind == Utf8Sequence::Partial)
       break;
+    // What of a bad sequence the prompt left is not this text's.
+    size_t bad = sequence.length - std::min(sequence.length, state.followed);
+    state.followed -= std::min(sequence.length, state.followed);
     if (sequence.kind == Utf8Sequence::Complete)
       text += rest.substr(0, sequence.length);
     else
-      for (size_t i = 0; i < (everyByte ? sequence.length : 1); ++i)
+      for (size_t i = 0; i < (everyByte ? bad : std::min<size_t>(bad, 1)); ++i)
         text += replacementCharacter;
     offset += sequence.length;
   }

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -29,13 +30,17 @@ struct DecodeStep {
 
 /// Not thread-safe; one per sequence. The tokenizer must outlive it.
 ///
-/// A sequence that continues a prompt must be told the prompt's ids first (and its output for them
-/// dropped): some tokenizers strip a space at the very start of the text only.
+/// One that continues a prompt must be told it by `follow`: some tokenizers strip a space at the
+/// very start of the text only.
 ///
 /// Where byte pieces do not spell UTF-8, every byte that is part of no character becomes U+FFFD.
 class Detokenizer {
 public:
   explicit Detokenizer(const Tokenizer &tokenizer, DecodeOptions options = {});
+
+  /// Takes the ids before the first one to be pushed. They give no text, nor does what is held back
+  /// of them; a character that begins in them and ends behind them belongs to what comes behind.
+  void follow(std::span<const int32_t> prompt);
 
   /// The text that became certain with `id`; empty if none did. Ids without a piece add nothing.
   std::string push(int32_t id);
@@ -51,6 +56,7 @@ private:
     bool first = true;     // no piece has come yet
     uint32_t stripped = 0; // Strip: characters dropped at the start
     std::string held{};    // bytes or text that cannot be passed on yet
+    size_t followed = 0;   // bytes at the start of `held` that the prompt left
   };
 
   void feed(size_t stage, std::string_view text);

@@ -30,6 +30,9 @@ struct SampleDraw {
 
 class SampleProgram {
 public:
+  /// Drawn where no token may be: no logit is a number above minus infinity.
+  static constexpr int32_t noToken = -1;
+
   /// Binds buffers by name. INGOT-E5022: the program, or an output it needs, is missing.
   static Result<SampleProgram> bind(Executor &executor, uint32_t vocabulary);
 

@@ -3,8 +3,11 @@
 #include "runtime/serving/SamplingParameters.h"
 
 #include "runtime/schema/KernelAbi.h"
+#include "runtime/serving/Unicode.h"
 
+#include <chrono>
 #include <cmath>
+#include <sys/random.h>
 
 namespace ingot::runtime {
 namespace {
@@ -18,6 +21,15 @@ Status outside(const std::string &name, const std::string &range) {
 }
 
 } // namespace
+
+uint64_t SamplingParameters::randomSeed() {
+  constexpr int unusedBits = 64 - 53;
+  uint64_t seed = 0;
+  if (getrandom(&seed, sizeof seed, 0) != sizeof seed) // a system without it
+    seed =
+        uint64_t(std::chrono::steady_clock::now().time_since_epoch().count()) * 0x9e3779b97f4a7c15u;
+  return seed >> unusedBits;
+}
 
 Status SamplingParameters::validate(uint32_t vocabulary) const {
   struct {
@@ -59,6 +71,8 @@ Status SamplingParameters::validate(uint32_t vocabulary) const {
   for (const std::string &stop : stopStrings)
     if (stop.empty() || stop.size() > maximumStopBytes)
       return outside("stop", "strings of 1 to " + std::to_string(maximumStopBytes) + " bytes");
+    else if (validUtf8Prefix(stop) != stop.size())
+      return outside("stop", "strings of UTF-8");
   return {};
 }
 

@@ -34,6 +34,10 @@ struct SamplingParameters {
     return repetitionPenalty != 1 || presencePenalty != 0 || frequencyPenalty != 0;
   }
 
+  /// Something nobody foresees, for a request that names no seed; below 2^53, so that every reader
+  /// of JSON keeps it.
+  static uint64_t randomSeed();
+
   /// INGOT-E6006 names the first value outside its range.
   Status validate(uint32_t vocabulary) const;
 };

@@ -198,8 +198,7 @@ Result<uint64_t> Session::submit(const Request &request) {
   if (textTokenizer) {
     sequence->detokenizer.emplace(
         *textTokenizer, DecodeOptions{request.skipSpecial, textTokenizer->cleansUpSpaces()});
-    for (int32_t token : sequence->tokens)
-      sequence->detokenizer->push(token);
+    sequence->detokenizer->follow(sequence->tokens);
   }
   if (Status status = scheduler->add(std::move(sequence)); !status.ok())
     return status;
@@ -211,13 +210,34 @@ Status Session::cancel(uint64_t request) {
   if (!sequence)
     return Status::error("INGOT-E6011", "no request " + std::to_string(request) + " is in flight",
                          "it may have finished already");
-  Event event;
-  event.request = request;
-  event.finish = FinishReason::Cancelled;
-  event.promptTokens = sequence->promptTokens;
-  events.push_back(std::move(event));
-  drop(*sequence);
+  end(*sequence, FinishReason::Cancelled);
   return {};
+}
+
+/// Ends a request with an event that has no token.
+void Session::end(Sequence &sequence, FinishReason finish, Status error) {
+  Event event;
+  event.request = sequence.id;
+  event.finish = finish;
+  event.promptTokens = sequence.promptTokens;
+  event.error = std::move(error);
+  events.push_back(std::move(event));
+  drop(sequence);
+}
+
+/// Why a token that was drawn for a request cannot be taken; success where it can.
+Status Session::drawError(uint64_t request, int32_t token) const {
+  if (uint32_t(token) < uint32_t(stepProgram->vocabulary()))
+    return {};
+  std::string of = "request " + std::to_string(request);
+  if (token == SampleProgram::noToken)
+    return Status::error("INGOT-E6024",
+                         of + ": no token can be drawn: its logits are no numbers, or minus "
+                              "infinity for all tokens it allows",
+                         "see whether the checkpoint's weights are finite ('eval' tells), or "
+                         "allow other tokens");
+  return Status::error("INGOT-E6013", of + ": the engine drew a token outside its vocabulary",
+                       "rebuild the engine and report this as an error of Ingot");
 }
 
 Result<bool> Session::step() {
@@ -265,7 +285,7 @@ Result<bool> Session::startStep() {
 }
 
 /// Finishes the oldest step: its tokens become events. Those of requests that have ended since it
-/// was started are dropped.
+/// was started are dropped, and a request without a token ends alone.
 Status Session::land() {
   Flight &flight = flights[oldestFlight];
   oldestFlight = (oldestFlight + 1) % std::size(flights);
@@ -274,12 +294,15 @@ Status Session::land() {
     return status;
   totals.promptTokens += flight.promptTokens;
   for (size_t row = 0; row < flight.rows.size(); ++row) {
-    if (!flight.rows[row].sequence)
+    Sequence *sequence = flight.rows[row].sequence;
+    if (!sequence)
       continue;
-    if (uint32_t(sampleProgram->token(row)) >= uint32_t(stepProgram->vocabulary()))
-      return Status::error("INGOT-E6013", "the engine drew a token outside its vocabulary",
-                           "rebuild the engine and report this as an error of Ingot");
+    if (Status error = drawError(sequence->id, sampleProgram->token(row)); !error.ok()) {
+      end(*sequence, FinishReason::Failed, std::move(error));
+      continue;
+    }
     ++totals.generatedTokens;
+    totals.continuedTokens += flight.rows[row].place > sequence->promptTokens;
     accept(flight.rows[row], row);
   }
   return {};
@@ -346,12 +369,19 @@ void Session::accept(const SampleRow &sample, size_t row) {
     drop(sequence);
 }
 
-std::optional<Event> Session::nextEvent() {
-  if (events.empty())
+std::optional<Event> Session::nextEvent() { return takeEvent(events.begin()); }
+
+std::optional<Event> Session::nextEvent(uint64_t request) {
+  return takeEvent(std::find_if(events.begin(), events.end(),
+                                [&](const Event &event) { return event.request == request; }));
+}
+
+std::optional<Event> Session::takeEvent(std::deque<Event>::iterator event) {
+  if (event == events.end())
     return std::nullopt;
-  Event event = std::move(events.front());
-  events.pop_front();
-  return event;
+  Event taken = std::move(*event);
+  events.erase(event);
+  return taken;
 }
 
 } // namespace ingot::runtime

@@ -34,6 +34,7 @@ enum class FinishReason {
   Length,     ///< the request's token limit
   Context,    ///< the context is full
   Cancelled,
+  Failed, ///< the request's error says why; others of its steps are well
 };
 
 /// One generated token, or the end of a request, or both.
@@ -45,6 +46,7 @@ struct Event {
   std::vector<TokenLogprob> top;
   FinishReason finish = FinishReason::None;
   int64_t promptTokens = 0;
+  Status error; ///< of a request that failed: INGOT-E6013, E6024
 };
 
 /// What a session has computed so far: started steps, and tokens of finished ones that somebody
@@ -53,6 +55,7 @@ struct SessionCounters {
   int64_t steps = 0;
   int64_t promptTokens = 0;
   int64_t generatedTokens = 0;
+  int64_t continuedTokens = 0; ///< of them, all but the first of each answer
 };
 
 /// Not thread-safe: calls come from one thread at a time.
@@ -95,6 +98,8 @@ public:
   Result<bool> step();
   /// The oldest event not yet taken, if any.
   std::optional<Event> nextEvent();
+  /// The same of one request; the events of others stay in their order.
+  std::optional<Event> nextEvent(uint64_t request);
   const SessionCounters &counters() const { return totals; }
 
   /// Log-probability of each token given those before it; the first is 0. Runs beside requests as
@@ -130,6 +135,9 @@ private:
   Status land();
   Status settle();
   void drop(Sequence &sequence);
+  std::optional<Event> takeEvent(std::deque<Event>::iterator event);
+  void end(Sequence &sequence, FinishReason finish, Status error = {});
+  Status drawError(uint64_t request, int32_t token) const;
   void accept(const SampleRow &sample, size_t row);
   FinishReason finishOf(const Sequence &sequence, int32_t token, int64_t generated) const;
   int64_t mostScored() const;

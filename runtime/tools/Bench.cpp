@@ -99,8 +99,9 @@ Result<Run> runBatch(Session &session, int64_t batch, int64_t promptTokens, int6
       ++pace.steps;
     }
     seconds = 0;
-    while (session.nextEvent())
-      ;
+    while (std::optional<Event> event = session.nextEvent())
+      if (!event->error.ok())
+        return std::move(event->error);
   }
   return run;
 }

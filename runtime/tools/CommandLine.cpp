@@ -3,9 +3,55 @@
 #include "runtime/tools/CommandLine.h"
 
 #include <CLI/CLI.hpp>
+#include <cerrno>
+#include <cmath>
 #include <filesystem>
 
 namespace ingot::runtime {
+namespace {
+
+/// Why a word is no number of `T` although CLI11 takes it for one, which lets negative numbers of
+/// unsigned types and large ones of 64 bits become others; empty: it is one, or CLI11 says why not.
+template <class T> std::string problemOfNumber(const std::string &word) {
+  errno = 0;
+  if constexpr (std::is_floating_point_v<T>) {
+    char *end = nullptr;
+    double value = std::strtod(word.c_str(), &end);
+    return end != word.c_str() && !std::isfinite(value) ? word + " is no finite number" : "";
+  } else if constexpr (std::is_unsigned_v<T>) {
+    if (word.find('-') != word.npos)
+      return word + " is negative";
+    (void)std::strtoull(word.c_str(), nullptr, 10);
+  } else {
+    (void)std::strtoll(word.c_str(), nullptr, 10);
+  }
+  return errno == ERANGE ? word + " is too large" : "";
+}
+
+template <class T> struct NumberOf {
+  using Type = T;
+};
+template <class T> struct NumberOf<std::optional<T>> {
+  using Type = T;
+};
+template <class T> struct NumberOf<std::vector<T>> {
+  using Type = T;
+};
+
+/// Numbers of at least `least`, or above it.
+CLI::Validator numbersFrom(double least, bool above, const char *name) {
+  auto problem = [least, above](std::string &word) -> std::string {
+    char *end = nullptr;
+    double value = std::strtod(word.c_str(), &end);
+    if (end != word.c_str() && (above ? value > least : value >= least))
+      return "";
+    return word + " is no number " + (above ? "above " : "of at least ") +
+           std::to_string(int(least));
+  };
+  return {problem, name, name};
+}
+
+} // namespace
 
 CommandOption CommandOption::required() {
   option->required();
@@ -13,12 +59,12 @@ CommandOption CommandOption::required() {
 }
 
 CommandOption CommandOption::positive() {
-  option->check(CLI::PositiveNumber);
+  option->check(numbersFrom(0, true, "POSITIVE"));
   return *this;
 }
 
 CommandOption CommandOption::notNegative() {
-  option->check(CLI::NonNegativeNumber);
+  option->check(numbersFrom(0, false, "NONNEGATIVE"));
   return *this;
 }
 
@@ -33,7 +79,13 @@ CommandOption CommandOption::oneOf(std::vector<std::string> words) {
 }
 
 CommandOption CommandOption::bytes() {
-  option->transform(CLI::AsSizeValue(false));
+  CLI::AsSizeValue sizes(false);
+  CLI::Validator checked = sizes;
+  checked.operation([sizes](std::string &word) {
+    std::string problem = problemOfNumber<uint64_t>(word);
+    return problem.empty() ? sizes(word) : problem;
+  });
+  option->transform(checked);
   return *this;
 }
 
@@ -92,7 +144,14 @@ CommandLine::~CommandLine() = default;
 
 template <class T>
 CommandOption CommandLine::addOption(const char *name, T &value, const std::string &help) {
-  return CommandOption(app->add_option(name, value, help));
+  CLI::Option *option = app->add_option(name, value, help);
+  using Number = typename NumberOf<T>::Type;
+  if constexpr (std::is_arithmetic_v<Number>) {
+    CLI::Validator checked;
+    option->check(
+        checked.operation([](std::string &word) { return problemOfNumber<Number>(word); }));
+  }
+  return CommandOption(option);
 }
 
 #define INGOT_OPTION_TYPE(type)                                                                    \

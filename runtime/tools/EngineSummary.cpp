@@ -111,6 +111,29 @@ private:
     });
   }
 
+  json of(const schema::Parameter &parameter) const {
+    json out = {{"kind", schema::EnumNameArgKind(parameter.kind())}};
+    if (parameter.kind() == schema::ArgKind::Buffer)
+      out["role"] = schema::EnumNameRole(parameter.role());
+    if (parameter.bytes())
+      out["bytes"] = formula(parameter.bytes());
+    if (parameter.value())
+      out["value"] = formula(parameter.value());
+    if (parameter.block_tokens())
+      out["block_tokens"] = parameter.block_tokens();
+    if (parameter.window())
+      out["window"] = parameter.window();
+    if (parameter.input())
+      out["input"] = text(parameter.input());
+    return out;
+  }
+
+  json of(const schema::Use &use) const {
+    return {{"grid", formulas(use.grid())},
+            {"parameters",
+             list(use.parameters(), [&](const schema::Parameter *one) { return of(*one); })}};
+  }
+
   json of(const schema::Kernel &kernel) const {
     json facts = json::object();
     for (uint32_t i = 0; i < count(kernel.facts()); ++i)
@@ -132,6 +155,7 @@ private:
                                                {"box_bytes", map->box_bytes()}};
                                  })},
             {"spmd", kernel.spmd()},
+            {"uses", list(kernel.uses(), [&](const schema::Use *use) { return of(*use); })},
             {"facts", facts},
             {"source", text(kernel.source())},
             {"constants", text(kernel.constants())},

@@ -76,8 +76,9 @@ Result<std::vector<int32_t>> readTokens(const Session &session, const EvalOption
   return tokens;
 }
 
+/// `start`: the window's place in the text, in tokens.
 Status scoreWindow(Session &session, const EvalOptions &options, std::vector<int32_t> window,
-                   Tally &tally) {
+                   size_t start, Tally &tally) {
   if (options.bosEachWindow)
     window[0] = session.file().metadata().serving()->bos();
   Result<std::vector<float>> scores = session.score(window);
@@ -86,6 +87,13 @@ Status scoreWindow(Session &session, const EvalOptions &options, std::vector<int
   size_t first = options.scoring == Scoring::SecondHalf ? window.size() / 2 + 1 : 1;
   for (size_t i = first; i < window.size(); ++i) {
     double loss = -double((*scores)[i]);
+    if (!std::isfinite(loss))
+      return Status::error("INGOT-E6025",
+                           "token " + std::to_string(start + i) +
+                               " of the text has no finite log-probability: the logits before it "
+                               "are no numbers, or exclude it",
+                           "see whether the checkpoint's weights are finite, and whether another "
+                           "target gives numbers");
     tally.sum += loss;
     tally.squares += loss * loss;
     ++tally.scored;
@@ -103,8 +111,9 @@ Result<Tally> scoreAll(Session &session, const EvalOptions &options,
     size_t end = std::min(first + options.window, tokens.size());
     if (end - first < shortest)
       break;
-    if (Status status = scoreWindow(
-            session, options, {tokens.begin() + long(first), tokens.begin() + long(end)}, tally);
+    if (Status status =
+            scoreWindow(session, options,
+                        {tokens.begin() + long(first), tokens.begin() + long(end)}, first, tally);
         !status.ok())
       return status;
     if (terminal)
@@ -113,6 +122,9 @@ Result<Tally> scoreAll(Session &session, const EvalOptions &options,
   }
   if (terminal)
     std::fputc('\n', stderr);
+  if (tally.scored == 0)
+    return Status::error("INGOT-E6019", options.text + ": no token counts under this windowing",
+                         "give a larger --window");
   return tally;
 }
 
@@ -166,6 +178,8 @@ Status evaluate(EvalOptions &options) {
   if (!tally.ok())
     return std::move(tally).status();
   double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  if (Status status = (*session)->file().unchanged(); !status.ok())
+    return status;
   report(**session, options, tokens->size(), *tally, seconds);
   return flushOutput();
 }

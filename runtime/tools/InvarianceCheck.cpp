@@ -133,10 +133,13 @@ Result<std::vector<Continuation>> continueGreedily(Session &session,
     if (!stepped.ok())
       return std::move(stepped).status();
     active = *stepped;
-    while (std::optional<Event> event = session.nextEvent())
+    while (std::optional<Event> event = session.nextEvent()) {
+      if (!event->error.ok())
+        return std::move(event->error).in("prompt " + std::to_string(places.at(event->request)));
       if (event->token >= 0)
         outputs[places.at(event->request)].push_back(
             {event->token, logprobs < 0 ? NAN : event->logprob, std::move(event->top)});
+    }
   }
   return outputs;
 }

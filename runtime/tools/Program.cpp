@@ -2,6 +2,7 @@
 // The first and the last things that a program does.
 #include "runtime/tools/Program.h"
 
+#include "runtime/tools/FileFaults.h"
 #include "runtime/tools/SessionArguments.h"
 
 #include <cerrno>
@@ -41,6 +42,7 @@ static int guarded(int argc, char **argv, int (*work)(int argc, char **argv)) {
 
 int runProgram(int argc, char **argv, int (*work)(int argc, char **argv)) {
   occupyStandardStreams();
+  reportFileFaults();
   int status = guarded(argc, argv, work);
   Status written = flushOutput();
   if (written.ok() || status != 0)

@@ -10,6 +10,9 @@ namespace {
 
 using nlohmann::json;
 
+/// Levels of lists and objects in a line: what is nested is written by recursion.
+constexpr int deepest = 64;
+
 /// Reads a value of exactly the right kind; false when it is of another.
 template <class T> bool take(const json &value, T &out) {
   if constexpr (std::is_same_v<T, bool>) {
@@ -107,7 +110,14 @@ Status readRequest(const std::string &line, Request &request, json &id) {
     return Status::error("INGOT-E6018", what,
                          "write one JSON object per line, with the names of the options");
   };
-  json object = json::parse(line, nullptr, false);
+  bool isDeep = false;
+  auto notDeeper = [&](int depth, json::parse_event_t, json &) {
+    isDeep |= depth > deepest;
+    return !isDeep;
+  };
+  json object = json::parse(line, notDeeper, false);
+  if (isDeep)
+    return refuse("the line has more than " + std::to_string(deepest) + " levels of lists");
   if (!object.is_object())
     return refuse("the line is not a JSON object");
   std::map<std::string, Reader> readers = readersFor(request);
@@ -141,8 +151,14 @@ const char *nameOf(FinishReason reason) {
     return "context";
   case FinishReason::Cancelled:
     return "cancelled";
+  case FinishReason::Failed:
+    return "failed";
   }
   return "none";
+}
+
+std::string textOf(const json &value) {
+  return value.dump(-1, ' ', false, json::error_handler_t::replace);
 }
 
 } // namespace ingot::runtime

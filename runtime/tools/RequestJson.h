@@ -13,7 +13,10 @@ namespace ingot::runtime {
 /// "id" becomes `id`. INGOT-E6018 names a key that is unknown or of the wrong type.
 Status readRequest(const std::string &line, Request &request, nlohmann::json &id);
 
-/// "end_token", "stop_string", "length", "context" or "cancelled".
+/// One line of JSON; what is not UTF-8 in it is replaced.
+std::string textOf(const nlohmann::json &value);
+
+/// "end_token", "stop_string", "length", "context", "cancelled" or "failed".
 const char *nameOf(FinishReason reason);
 
 } // namespace ingot::runtime

@@ -89,6 +89,29 @@ std::vector<uint8_t> randomCache(llm::KvType type, int64_t blocks, std::mt19937_
   return memory;
 }
 
+/// What other sequences may have left behind the last position of each sequence: NaN, or for
+/// integers a scale of NaN.
+void leaveNan(llm::KvType type, const Batch &batch, Dims dims, std::vector<uint8_t> &memory) {
+  std::vector<int32_t> next(dims.S, 0);
+  for (size_t i = 0; i < batch.positions.size(); ++i)
+    next[batch.sequences[i]] = std::max(next[batch.sequences[i]], batch.positions[i] + 1);
+  int64_t tokens = type.getBlockTokens();
+  int64_t headBytes = type.getHeadDim() * type.getElement().getIntOrFloatBitWidth() / 8;
+  for (int64_t sequence = 0; sequence < dims.S; ++sequence)
+    for (int64_t position = next[sequence]; position < dims.B * tokens; ++position) {
+      uint8_t *block =
+          memory.data() + batch.table[sequence * dims.B + position / tokens] * type.blockBytes();
+      for (int64_t head = 0; head < type.getHeads(); ++head) {
+        int64_t slot = head * tokens + position % tokens;
+        for (int64_t offset : {int64_t(0), type.valuesOffset()})
+          std::memset(block + offset + slot * headBytes, 0xff, headBytes);
+        if (type.hasScales())
+          for (int64_t offset : {type.keyScalesOffset(), type.valueScalesOffset()})
+            std::memset(block + offset + slot * 4, 0xff, 4);
+      }
+    }
+}
+
 HostTensor fromInts(Type type, const std::vector<int32_t> &values, int64_t columns) {
   HostTensor tensor(type, static_cast<int64_t>(values.size()) / columns, columns);
   for (size_t i = 0; i < values.size(); ++i)
@@ -123,7 +146,7 @@ static std::vector<int32_t> drawOrder(int64_t rows, int64_t experts, std::vector
 }
 
 /// Index values of a role: "positions", "sequences", "table", "order" and then "starts" of "limit"
-/// experts, or below "limit".
+/// experts, "tokens" of which every fourth could not be drawn, or below "limit".
 static HostTensor indexTensor(func::FuncOp function, unsigned argument, Batch &batch, Dims dims,
                               std::mt19937_64 &random) {
   auto type = cast<RankedTensorType>(function.getBody().front().getArgument(argument).getType());
@@ -145,6 +168,8 @@ static HostTensor indexTensor(func::FuncOp function, unsigned argument, Batch &b
   std::vector<int32_t> values(rowsOf(type, dims));
   for (int32_t &value : values)
     value = below(random);
+  for (size_t i = 3; role && role.getValue() == "tokens" && i < values.size(); i += 4)
+    values[i] = -1;
   return fromInts(type.getElementType(), values, 1);
 }
 
@@ -179,6 +204,8 @@ Inputs conformance::makeInputs(func::FuncOp function, const Case &which, int64_t
     std::mt19937_64 &random = type && type.hasStaticShape() ? weightRandom : activations;
     if (!type) {
       value.memory = randomCache(cache, batch.blocks, cacheRandom);
+      if (function.getArgAttr(argument.getArgNumber(), "test.stale"))
+        leaveNan(cache, batch, inputs.dims, value.memory);
       continue;
     }
     if (type.getElementType().isInteger(32)) {

@@ -33,7 +33,8 @@ static Case embedCase(const std::string &name, const std::string &element,
   std::string zeros = codeBook  ? "tensor<16xf32>"
                       : offsets ? scales
                                 : formatv("tensor<{0}x{1}xi8>", kRows, groups).str();
-  std::string parameters = "%t: tensor<?xi32, \"T\"> {test.limit = 61 : i64}, %w: " + table;
+  std::string parameters =
+      "%t: tensor<?xi32, \"T\"> {test.role = \"tokens\", test.limit = 61 : i64}, %w: " + table;
   std::string op = "  %y = llm.embed %t, %w";
   int64_t parts = offsets ? 2 : 1;
   std::string supers = blocks ? formatv("tensor<{0}x{1}xf16>", kRows, kColumns / 256 * parts).str()
@@ -75,7 +76,7 @@ static Case embedCase(const std::string &name, const std::string &element,
       return double(float(supers.at(token, column / 256 * parts + part) * number));
     };
     for (int64_t row = 0; row < inputs.dims.T; ++row) {
-      auto token = int64_t(inputs.arguments[0].tensor.at(row));
+      auto token = std::max<int64_t>(0, int64_t(inputs.arguments[0].tensor.at(row)));
       for (int64_t column = 0; column < kColumns; ++column) {
         double value = w.at(token, column);
         if (codeBook)

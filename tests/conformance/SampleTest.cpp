@@ -141,19 +141,27 @@ void keepPrefix(std::vector<Candidate> &candidates, double limit) {
   normalize(candidates);
 }
 
+/// `value` as f32 holds it, without becoming infinite.
+float saturated(double value) {
+  constexpr double kLargest = std::numeric_limits<float>::max();
+  return float(std::clamp(value, -kLargest, kLargest));
+}
+
 std::vector<float> modified(const Row &row, const uint32_t *counts) {
   std::vector<float> x = row.logits;
   for (int32_t i = 0; i < row.params.biasCount; ++i)
-    x[row.biasIds[i]] += row.biasValues[i];
+    x[row.biasIds[i]] = saturated(double(x[row.biasIds[i]]) + row.biasValues[i]);
   for (size_t i = 0; i < x.size(); ++i) {
     if (row.params.useMask && !row.allowed[i])
       x[i] = -INFINITY;
     if (!counts || counts[i] == 0)
       continue;
+    float logit = x[i];
     x[i] = x[i] > 0 ? x[i] / row.params.repetitionPenalty : x[i] * row.params.repetitionPenalty;
     uint32_t generated = counts[i] & ~INGOT_COUNT_IN_PROMPT;
     if (generated)
       x[i] = (x[i] - row.params.presencePenalty) - row.params.frequencyPenalty * float(generated);
+    x[i] = std::isfinite(logit) ? saturated(x[i]) : x[i];
   }
   return x;
 }
@@ -464,13 +472,82 @@ TEST_P(Sampling, LargeVocabulariesAndOddLogits) {
   Drawn drawn = sampler.draw(rows);
   for (size_t i = 0; i < known; ++i)
     EXPECT_EQ(drawn.tokens[i], expectedToken(rows[i], nullptr)) << "row " << i;
-  EXPECT_EQ(drawn.tokens[known], 0);
+  EXPECT_EQ(drawn.tokens[known], -1);
   EXPECT_EQ(drawn.tokens[known + 1], 99);
-  // All positive quotients are infinite: the lowest of them.
-  auto first = llvm::find_if(overflowing.logits, [](float x) { return std::isinf(x / 1e-38f); });
-  EXPECT_EQ(drawn.tokens[known + 2], first - overflowing.logits.begin());
+  // Quotients are infinite: the likeliest token, as smaller temperatures come to.
+  overflowing.params.temperature = 0;
+  EXPECT_EQ(drawn.tokens[known + 2], expectedToken(overflowing, nullptr));
   nan.logits[3] = -INFINITY;
   EXPECT_EQ(drawn.tokens[known + 3], expectedToken(nan, nullptr));
+}
+
+TEST_P(Sampling, RowsWithoutUsableLogitsDrawNothing) {
+  constexpr int64_t kVocabulary = 1237;
+  Sampler sampler(target, kVocabulary);
+  std::mt19937_64 random(23);
+  std::vector<Row> rows;
+  for (float unusable : {NAN, -INFINITY})
+    for (float temperature : {0.0f, 0.8f})
+      for (int32_t topK : {0, 20}) {
+        rows.push_back(randomRow(kVocabulary, random)); // a neighbour that is well
+        rows.back().params.countsSlot = 1;
+        rows.push_back(rows.back());
+        Row &row = rows.back();
+        row.logits.assign(kVocabulary, unusable);
+        row.params.temperature = temperature;
+        row.params.topK = topK;
+        row.params.logprobs = 3;
+        row.params.countsSlot = 2;
+      }
+  for (size_t i = 0; i < rows.size(); i += 2) {
+    std::vector<uint32_t> before = sampler.counts;
+    Drawn drawn = sampler.draw({rows[i], rows[i + 1]});
+    int32_t expected = expectedToken(rows[i], &before[kVocabulary]);
+    EXPECT_EQ(drawn.tokens, (std::vector<int32_t>{expected, -1})) << "rows " << i;
+    EXPECT_EQ(drawn.logprobs[1], 0);
+    ++before[kVocabulary + expected];
+    EXPECT_EQ(sampler.counts, before);
+  }
+}
+
+TEST_P(Sampling, ParametersLargerThanF32HoldsKeepTheOrder) {
+  constexpr int64_t kVocabulary = 1237;
+  Sampler sampler(target, kVocabulary);
+  std::mt19937_64 random(29);
+  std::vector<Row> rows;
+  for (float temperature : {0.0f, 1e-40f, 4e-38f, 0.01f, 1.0f}) {
+    // What is beyond f32 is its largest number; between two of them the order still counts.
+    Row biased = randomRow(kVocabulary, random);
+    biased.params.temperature = temperature;
+    biased.params.biasCount = 4;
+    biased.biasIds = {900, 5, 900, 7};
+    biased.biasValues = {3e38f, 1e38f, 3e38f, -3.4e38f};
+    // Below all others, and yet the only ones that may be drawn.
+    Row least = randomRow(kVocabulary, random);
+    least.params = biased.params;
+    least.params.useMask = 1;
+    least.biasIds = {4, 7, 4, 8};
+    least.biasValues = {-2e38f, -1e38f, -2e38f, -3e38f};
+    least.allowed.assign(kVocabulary, false);
+    least.allowed[4] = least.allowed[7] = least.allowed[8] = true;
+    Row penalised = randomRow(kVocabulary, random);
+    penalised.params.temperature = temperature;
+    penalised.params.repetitionPenalty = 0.01f;
+    penalised.params.countsSlot = 0;
+    penalised.params.biasCount = 1;
+    penalised.biasIds = {900};
+    penalised.biasValues = {3.4e38f};
+    rows.insert(rows.end(), {biased, least, penalised});
+  }
+  for (const Row &row : rows) {
+    std::fill_n(sampler.counts.begin(), kVocabulary, 2);
+    std::vector<uint32_t> before = sampler.counts;
+    Row greedy = row;
+    greedy.params.temperature = 0;
+    const uint32_t *counts = row.params.countsSlot < 0 ? nullptr : before.data();
+    EXPECT_EQ(sampler.draw({row}).tokens[0], expectedToken(greedy, counts))
+        << row.params.temperature;
+  }
 }
 
 TEST_P(Sampling, ALongRowIsPutTogetherFromItsParts) {

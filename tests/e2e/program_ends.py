@@ -3,6 +3,7 @@
 """What programs do around their work: closed descriptors harm no file, and output that cannot be
 written is an error."""
 import itertools
+import os
 import subprocess
 
 import harness
@@ -36,6 +37,41 @@ class ProgramEnds(harness.BuildTest):
                                        "-o", output, "--target", "reference")
                 self.assertEqual(result.returncode, 0, (closed, result.stderr))
                 self.assertEqual(output.read_bytes(), wanted, closed)
+
+    def test_an_engine_that_changes(self):
+        def cut(path):
+            os.truncate(path, 4096)
+
+        def overwrite(path):
+            size = path.stat().st_size
+            with path.open("r+b") as file:
+                file.write(bytes(size))
+
+        def replace(path):
+            other = path.with_suffix(".new")
+            other.write_bytes(b"no engine")
+            other.rename(path)
+
+        wanted = None
+        for change, status in (lambda path: None, 0), (replace, 0), (cut, 1), (overwrite, 1):
+            engine = self.engine()
+            process = subprocess.Popen(
+                [harness.programs / "ingot-run", engine, "--prompts", "-"], text=True,
+                stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+            self.addCleanup(process.kill)
+            line = '{"prompt": "Once upon a time", "temperature": 0, "max_tokens": 4}\n'
+            process.stdin.write(line)
+            process.stdin.flush()
+            first = process.stdout.readline()
+            self.assertEqual(first, wanted or first)
+            wanted = first
+            change(engine)
+            output, errors = process.communicate(line, timeout=harness.LIMIT)
+            self.assertEqual(process.returncode, status, (change, errors))
+            if status:
+                self.assertIn(f"INGOT-E7104: {engine}: ", errors)
+            else:
+                self.assertIn('"finish":"length"', output)
 
     def test_output_that_cannot_be_written(self):
         engine = self.engine()

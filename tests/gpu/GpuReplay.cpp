@@ -119,7 +119,7 @@ void addDevice(CLI::App &app, Options &options) {
   app.add_option("--simulate", options.device.simulate,
                  "architecture to simulate instead of using a GPU");
   app.add_option("--device", options.device.ordinal, "ordinal of the GPU")
-      ->check(CLI::NonNegativeNumber);
+      ->check(CLI::Range(0, 1023));
 }
 
 } // namespace
@@ -137,12 +137,12 @@ int main(int argc, char **argv) {
   addDevice(*launches, options);
   launches
       ->add_option("--launch-limit", options.replay.launchLimit, "seconds that one launch may take")
-      ->check(CLI::PositiveNumber)
+      ->check(CLI::Range(1, 86400))
       ->capture_default_str();
   launches
       ->add_option("--open-limit", options.replay.openLimit,
                    "seconds that opening the GPU may take")
-      ->check(CLI::PositiveNumber)
+      ->check(CLI::Range(1, 86400))
       ->capture_default_str();
   launches->add_flag("--untimed", options.untimed, "do not time the launches");
   CLI::App *smoke = app.add_subcommand("smoke", "try the driver, step by step");
@@ -153,7 +153,7 @@ int main(int argc, char **argv) {
       "costliest", "name engine, symbol and tokens of a run's costliest kernels, a line each");
   costliest->add_option("result", options.file, "the result.json")->required();
   costliest->add_option("--count", options.count, "kernels to name")
-      ->check(CLI::PositiveNumber)
+      ->check(CLI::Range(1, 1000000))
       ->required();
   CLI11_PARSE(app, argc, argv);
   options.replay.timed = !options.untimed;

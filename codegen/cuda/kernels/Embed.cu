@@ -25,7 +25,8 @@ __device__ void run(const Launch &launch) {
   EncodedWeight table = {launch.buffers[1], constants::encoded ? launch.buffers[kScales] : nullptr,
                          kHasZeros ? launch.buffers[kZeros] : nullptr,
                          kHasSupers ? launch.buffers[kSupers] : nullptr};
-  u32 token = u32(launch.buffer<const i32>(0)[row]);
+  i32 id = launch.buffer<const i32>(0)[row];
+  u32 token = id < 0 ? 0 : u32(id);
   float x[kWidth];
   if constexpr (constants::row_major && fieldBits(constants::weight_type) == 8) {
     loadElements<constants::weight_type>(table.values, i64(token) * kColumns + column, x);

@@ -189,7 +189,7 @@ INGOT_DEVICE void writeLogprobs(const SampleRow &row, int token, int wanted, flo
   double logSum = wanted >= 0 ? logarithm(total) : 0.0;
   auto logprob = [&](int id) { return float(double(logits[id]) - double(maximum) - logSum); };
   if (threadIdx.x == 0)
-    *row.row<float>(kLogprobs, 1) = wanted >= 0 ? logprob(token) : 0.0f;
+    *row.row<float>(kLogprobs, 1) = wanted >= 0 && token >= 0 ? logprob(token) : 0.0f;
   for (int i = int(threadIdx.x); i < kTopColumns; i += kThreads) {
     int id = i < wanted ? indexOf(shared.run.keys[i]) : -1;
     row.row<i32>(kTopTokens, kTopColumns)[i] = id;
@@ -205,7 +205,7 @@ struct Progress {
   double kept;   ///< of the weights that top-p and min-p keep
   u64 listed;    ///< keys up to this one are in the parts' lists; 0: the lists are of no use
   int found;     ///< values of the first run, if it is in shared memory; else 0
-  int token;
+  int token;     ///< -1: none may be drawn
 };
 
 /// Combines `valueOf(part)` over all parts: those of a thread in order, then threads.
@@ -230,19 +230,15 @@ INGOT_DEVICE Progress mergeParts(const SampleRow &row, bool &draws, SampleShared
                  -1,
                  0,
                  0,
-                 best == kNoKey ? kVocabulary - 1 : indexOf(best)};
-  draws = row.params->temperature > 0 && isFinite(at.maximum);
+                 -1};
+  if (at.maximum > minusInfinity())
+    at.token = indexOf(best);
+  // The largest quotient: division keeps the order. Where it is not finite, the draw is the limit
+  // that smaller temperatures come to.
+  at.maximum = at.maximum / row.params->temperature;
+  draws = row.params->temperature > 0 && at.token >= 0 && isFinite(at.maximum);
   if (!draws)
     return at;
-  // The largest quotient: division keeps the order.
-  at.maximum = at.maximum / row.params->temperature;
-  draws = isFinite(at.maximum);
-  if (!draws) {
-    at.token = indexOf(overParts(
-        kNoKey, [&](int part) { return row.list()[i64(part) * kListed]; }, shared.keys,
-        smaller<u64>));
-    return at;
-  }
   at.listed =
       overParts(kNoKey - 1, [&](int part) { return facts[part].last; }, shared.keys, smaller<u64>);
   if (row.needsValues())
@@ -363,7 +359,7 @@ INGOT_DEVICE void drawToken(const SampleRow &row, SampleShared &shared) {
     return;
   *row.row<i32>(kTokens, 1) = at.token;
   u32 *counts = row.counts();
-  if (counts && (counts[at.token] & ~kCountInPrompt) != ~kCountInPrompt)
+  if (counts && at.token >= 0 && (counts[at.token] & ~kCountInPrompt) != ~kCountInPrompt)
     ++counts[at.token];
 }
 

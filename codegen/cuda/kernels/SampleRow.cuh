@@ -70,6 +70,7 @@ static_assert(kRowBytes == constants::row_bytes, "the provider counts alike");
 constexpr int kValueWidth = kVocabulary % 4 == 0 ? 4 : 1;
 
 INGOT_DEVICE float minusInfinity() { return __uint_as_float(0xff800000); }
+constexpr float kLargest = 3.402823466e+38f; ///< f32's largest finite number
 INGOT_DEVICE bool isFinite(float value) { return value > minusInfinity() && value < infinity(); }
 
 struct SampleRow {
@@ -122,6 +123,12 @@ INGOT_DEVICE void forValues(const float *values, int count, Use use) {
   forNumbered<kThreads, kValueWidth, Batch>(values, count, use);
 }
 
+/// `value`, which was made from `before`, as a finite number if that was one. Parameters may be so
+/// large that f32 does not hold what they make of a logit.
+INGOT_DEVICE float saturated(float before, float value) {
+  return isFinite(before) ? fminf(fmaxf(value, -kLargest), kLargest) : value;
+}
+
 /// Adds the biases to the values at `placeOf(id)` (null: not here), those of one token in order.
 template <class PlaceOf> INGOT_DEVICE void applyBias(const SampleRow &row, PlaceOf placeOf) {
   const i32 *ids = row.row<const i32>(kBiasIds, kBiasColumns);
@@ -139,7 +146,7 @@ template <class PlaceOf> INGOT_DEVICE void applyBias(const SampleRow &row, Place
       continue;
     for (int j = i; j < count; ++j)
       if (ids[j] == id)
-        *place += biases[j];
+        *place = saturated(*place, *place + biases[j]);
   }
 }
 
@@ -154,11 +161,12 @@ INGOT_DEVICE float modifiedLogit(const SampleRow &row, const u32 *counts, int id
   u32 count = counts ? counts[id] : 0;
   if (count == 0)
     return value;
+  float before = value;
   value = value > 0 ? value / params.repetitionPenalty : value * params.repetitionPenalty;
   u32 generated = count & ~kCountInPrompt;
   if (generated > 0)
     value = (value - params.presencePenalty) - params.frequencyPenalty * float(generated);
-  return value;
+  return saturated(before, value);
 }
 
 /// The weight of a value beside the largest; 0 for excluded ones. The steps of exponential() in

@@ -6,6 +6,7 @@
 #include "codegen/native/kernels/Kernel.h"
 
 constexpr float kInfinity = __builtin_inff();
+constexpr float kLargest = 0x1.fffffep127f; ///< f32's largest finite number
 
 /// To the nearest integer, ties to even, for |value| < 2^51.
 INGOT_INLINE double roundEven(double value) {

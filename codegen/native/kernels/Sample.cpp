@@ -48,12 +48,20 @@ struct Row {
 
 } // namespace
 
+/// `value`, which was made from `before`, as a finite number if that was one. Parameters may be so
+/// large that f32 does not hold what they make of a logit.
+static float saturated(float before, float value) {
+  if (!(before >= -kLargest && before <= kLargest))
+    return value;
+  return value > kLargest ? kLargest : value < -kLargest ? -kLargest : value;
+}
+
 static void applyBias(const Row &row, float *values) {
   const int32_t *ids = row.row<const int32_t>(kBiasIds, ingot_const_bias_columns);
   const float *biases = row.row<const float>(kBiasValues, ingot_const_bias_columns);
   for (int64_t i = 0; i < row.params->biasCount && i < ingot_const_bias_columns; ++i)
     if (ids[i] >= 0 && ids[i] < ingot_const_vocabulary)
-      values[ids[i]] += biases[i];
+      values[ids[i]] = saturated(values[ids[i]], values[ids[i]] + biases[i]);
 }
 
 static void applyMask(const Row &row, float *values) {
@@ -74,7 +82,7 @@ static void applyPenalties(const Row &row, const uint32_t *counts, float *values
     uint32_t generated = count & ~INGOT_COUNT_IN_PROMPT;
     if (generated > 0)
       value = (value - params.presencePenalty) - params.frequencyPenalty * float(generated);
-    values[i] = value;
+    values[i] = saturated(values[i], value);
   }
 }
 
@@ -111,7 +119,7 @@ static double sumOfWeights(const float *values, float maximum) {
   return sum;
 }
 
-/// The first place of `maximum`; the last one where there are no numbers.
+/// The first place of `maximum`, which is one of the values.
 static int64_t greedy(const float *values, float maximum) {
   int64_t i = 0;
   for (; i + kStep <= ingot_const_vocabulary; i += kStep) {
@@ -203,18 +211,21 @@ static int64_t drawFrom(const Scratch &scratch, const IngotSampleParams &params)
   return token;
 }
 
+/// The token, or -1 where none may be drawn.
 static int64_t draw(const Row &row, const Scratch &scratch) {
   const IngotSampleParams &params = *row.params;
   float *values = scratch.values;
   float maximum = maximumOf(values);
-  bool finite = maximum > -kInfinity && maximum < kInfinity;
-  if (!(params.temperature > 0) || !finite)
+  if (!(maximum > -kInfinity))
+    return -1;
+  // Division keeps the order: where the largest quotient is not finite, the draw is the limit that
+  // smaller temperatures come to.
+  float quotient = maximum / params.temperature;
+  if (!(params.temperature > 0) || !(quotient >= -kLargest && quotient <= kLargest))
     return greedy(values, maximum);
   for (int64_t i = 0; i < ingot_const_vocabulary; ++i)
     values[i] = values[i] == values[i] ? values[i] / params.temperature : -kInfinity;
-  maximum = maximumOf(values);
-  if (!(maximum > -kInfinity && maximum < kInfinity))
-    return greedy(values, maximum);
+  maximum = quotient;
   if (params.topK > 0 && params.topK < ingot_const_vocabulary)
     keepTop(values, params.topK, scratch.order);
   if (params.typicalP < 1)
@@ -239,7 +250,7 @@ static void writeLogprobs(const Row &row, const float *logits, int64_t token) {
   float maximum = maximumOf(logits);
   double logSum = logarithm(sumOfWeights(logits, maximum));
   auto logprob = [&](int64_t id) { return float(double(logits[id]) - double(maximum) - logSum); };
-  *chosen = logprob(token);
+  *chosen = token < 0 ? 0 : logprob(token);
   int64_t found = 0;
   for (int64_t i = 0; i < ingot_const_vocabulary && wanted > 0; ++i) {
     if (found == wanted && !(logits[i] > logits[topTokens[found - 1]]))
@@ -272,7 +283,7 @@ extern "C" void ingot_kernel(const IngotLaunch *launch) {
     applyPenalties(row, counts, scratch.values);
   int64_t token = draw(row, scratch);
   *row.row<int32_t>(kTokens, 1) = int32_t(token);
-  if (counts && (counts[token] & ~INGOT_COUNT_IN_PROMPT) != ~INGOT_COUNT_IN_PROMPT)
+  if (counts && token >= 0 && (counts[token] & ~INGOT_COUNT_IN_PROMPT) != ~INGOT_COUNT_IN_PROMPT)
     ++counts[token];
   writeLogprobs(row, logits, token);
 }

@@ -10,6 +10,7 @@ extern "C" void ingot_kernel(const IngotLaunch *launch) {
   void *result = launch->buffers[next];
   int64_t row = launch->tile[0];
   int64_t token = static_cast<const int32_t *>(launch->buffers[0])[row];
+  token = token < 0 ? 0 : token;
   for (int64_t column = 0; column < ingot_const_weight_columns; ++column)
     storeElement(result, row * ingot_const_weight_columns + column, ingot_const_result_type,
                  table.value(token, column));

@@ -101,7 +101,7 @@ extern "C" void ingot_kernel(const IngotLaunch *launch) {
   if (ingot_const_scale_form)
     encoded.supers = *next++;
   void *result = *next;
-  int64_t row = launch->tile[0], token = tokens[row];
+  int64_t row = launch->tile[0], token = tokens[row] < 0 ? 0 : tokens[row];
   bool contiguous = ingot_const_inner == 0 && !ingot_const_encoded;
   for (int64_t column = 0; column < ingot_const_columns; column += lanes) {
     int64_t count = ingot_const_columns - column < lanes ? ingot_const_columns - column : lanes;

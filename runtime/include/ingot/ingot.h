@@ -134,7 +134,7 @@ typedef struct ingot_sampling {
   float repetition_penalty; /**< 1: off; over prompt and generated tokens */
   float presence_penalty;   /**< over generated tokens */
   float frequency_penalty;  /**< over generated tokens */
-  uint64_t seed;
+  uint64_t seed;      /**< random stream; ingot_sampling_init draws one that nobody foresees */
   int32_t logprobs;   /**< -1: none; otherwise how many alternatives, at most 20 */
   int64_t max_tokens; /**< generated tokens; 0: up to the context */
   bool ignore_eos;
@@ -144,11 +144,13 @@ typedef struct ingot_sampling {
   size_t allowed_count;
   const int32_t *stop_tokens;
   size_t stop_token_count;
-  const char *const *stop_strings; /**< zero-terminated UTF-8; never part of the text */
+  const char *const
+      *stop_strings; /**< zero-terminated UTF-8 (INGOT-E6006); never part of the text */
   size_t stop_string_count;
 } ingot_sampling;
 
-/** The engine's own defaults, or greedy without limits when `engine` is NULL. */
+/** The engine's own defaults, or greedy without limits when `engine` is NULL, and a random seed:
+ *  equal requests with equal seeds get equal answers, so keep it to ask the same again. */
 INGOT_API void ingot_sampling_init(const ingot_engine *engine, ingot_sampling *sampling);
 
 /** A prompt, as text or as ids. Everything is copied. */
@@ -173,7 +175,8 @@ typedef enum ingot_finish {
   INGOT_FINISH_STOP_STRING,
   INGOT_FINISH_LENGTH,  /**< max_tokens of the request */
   INGOT_FINISH_CONTEXT, /**< the context is full */
-  INGOT_FINISH_CANCELLED
+  INGOT_FINISH_CANCELLED,
+  INGOT_FINISH_FAILED /**< see error_code; requests beside it go on */
 } ingot_finish;
 
 typedef struct ingot_logprob {
@@ -193,6 +196,8 @@ typedef struct ingot_event {
   size_t top_count;
   int64_t prompt_tokens;
   ingot_finish finish;
+  const char *error_code;    /**< "INGOT-Ennnn" of a request that failed; otherwise NULL */
+  const char *error_message; /**< which request it was, why, and what to change */
 } ingot_event;
 
 /** Queues a request; it starts as soon as there is room, beside those already running. */
@@ -205,10 +210,13 @@ INGOT_CHECK ingot_error *ingot_step(ingot_engine *engine, bool *active);
 /** Takes the oldest event. False when there is none. What `event` points to lives until the next
  *  call of this function or ingot_close. */
 INGOT_API bool ingot_next_event(ingot_engine *engine, ingot_event *event);
+/** The same of one request. The events of others wait for whoever asks for them. */
+INGOT_API bool ingot_next_event_of(ingot_engine *engine, uint64_t id, ingot_event *event);
 
 /** Sees every event of one request; false cancels it. */
 typedef bool (*ingot_callback)(void *user, const ingot_event *event);
-/** Submits a request and pumps until it ends. The engine must have no other requests. */
+/** Submits a request and pumps until it ends; that it failed is an error of this function too.
+ *  Other requests go on meanwhile, and their events wait. */
 INGOT_CHECK ingot_error *ingot_generate(ingot_engine *engine, const ingot_request *request,
                                         ingot_callback callback, void *user);
 

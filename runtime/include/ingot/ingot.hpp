@@ -48,6 +48,10 @@ struct Event {
   float logprob = 0;
   std::vector<ingot_logprob> top;
   ingot_finish finish = INGOT_FINISH_NONE;
+  std::string errorCode, errorMessage; ///< of a request that failed
+
+  /// The same as an exception.
+  Error error() const { return {errorCode, errorMessage}; }
 };
 
 /// An opened engine. Move-only; one thread at a time.
@@ -123,33 +127,33 @@ public:
     return active;
   }
 
+  /// The oldest event that nobody has taken yet.
   std::optional<Event> nextEvent() {
-    ingot_event event = {};
-    event.size = sizeof event;
-    if (!ingot_next_event(get(), &event))
-      return std::nullopt;
-    return Event{event.request,
-                 event.token,
-                 std::string(event.text, event.text_bytes),
-                 event.logprob,
-                 std::vector<ingot_logprob>(event.top, event.top + event.top_count),
-                 event.finish};
+    ingot_event event = sizedEvent();
+    return ingot_next_event(get(), &event) ? std::optional(copyOf(event)) : std::nullopt;
+  }
+  /// The same of one request; the events of others wait.
+  std::optional<Event> nextEvent(uint64_t id) {
+    ingot_event event = sizedEvent();
+    return ingot_next_event_of(get(), id, &event) ? std::optional(copyOf(event)) : std::nullopt;
   }
 
-  /// The whole text of one request; `onText` sees it as it comes.
+  /// The whole text of one request; `onText` sees it as it comes. Other requests go on meanwhile,
+  /// and their events wait. Throws what `onText` throws, and where the request failed; it has then
+  /// ended.
   std::string generate(const ingot_request &request,
                        const std::function<void(std::string_view)> &onText = {}) {
-    uint64_t id = submit(request);
+    Pumped pumped = {*this, submit(request)};
     std::string text;
-    for (bool finished = false; !finished;) {
-      step();
-      while (std::optional<Event> event = nextEvent()) {
-        if (event->request != id)
-          continue;
+    for (bool active = true; active && !pumped.ended;) {
+      active = step();
+      while (std::optional<Event> event = pumped.ended ? std::nullopt : nextEvent(pumped.id)) {
+        pumped.ended = event->finish != INGOT_FINISH_NONE;
         text += event->text;
         if (onText && !event->text.empty())
           onText(event->text);
-        finished = event->finish != INGOT_FINISH_NONE;
+        if (event->finish == INGOT_FINISH_FAILED)
+          throw event->error();
       }
     }
     return text;
@@ -163,6 +167,38 @@ public:
   }
 
 private:
+  /// Ends a request whose end nobody has seen, and forgets its events.
+  struct Pumped {
+    Engine &engine;
+    uint64_t id;
+    bool ended = false;
+
+    ~Pumped() {
+      if (ended)
+        return;
+      ingot_error_free(ingot_cancel(engine.get(), id));
+      ingot_event event = sizedEvent();
+      while (ingot_next_event_of(engine.get(), id, &event)) {
+      }
+    }
+  };
+
+  static ingot_event sizedEvent() {
+    ingot_event event = {};
+    event.size = sizeof event;
+    return event;
+  }
+  static Event copyOf(const ingot_event &event) {
+    return Event{event.request,
+                 event.token,
+                 std::string(event.text, event.text_bytes),
+                 event.logprob,
+                 std::vector<ingot_logprob>(event.top, event.top + event.top_count),
+                 event.finish,
+                 event.error_code ? event.error_code : "",
+                 event.error_message ? event.error_message : ""};
+  }
+
   struct Closer {
     void operator()(ingot_engine *engine) const { ingot_close(engine); }
   };

@@ -51,6 +51,29 @@ TEST(MappedFileTest, ReadsPastTheEnd) {
   std::filesystem::remove(path);
 }
 
+TEST(MappedFileTest, TellsWhenItIsWrittenTo) {
+  std::filesystem::path path = std::filesystem::path(testing::TempDir()) / "changing";
+  auto write = [&](const char *text) { std::ofstream(path, std::ios::binary) << text; };
+  auto open = [&] { return std::move(*MappedFile::open(path.string())); };
+  write("one");
+  MappedFile file = open();
+  EXPECT_TRUE(file.unchanged().ok());
+  write("longer");
+  EXPECT_EQ(file.unchanged().code(), "INGOT-E7104");
+  file = open();
+  std::filesystem::last_write_time(path, std::filesystem::last_write_time(path) +
+                                             std::chrono::seconds(1));
+  EXPECT_EQ(file.unchanged().code(), "INGOT-E7104") << "of the same size";
+  // Another file of that name, or none, is not the one that was mapped.
+  file = open();
+  std::filesystem::path other = path.string() + ".new";
+  std::ofstream(other, std::ios::binary) << "two";
+  std::filesystem::rename(other, path);
+  EXPECT_TRUE(file.unchanged().ok());
+  std::filesystem::remove(path);
+  EXPECT_TRUE(file.unchanged().ok());
+}
+
 TEST(MappedFileTest, RefusesWhatIsNotAFile) {
   EXPECT_EQ(MappedFile::open("/does/not/exist").status().code(), "INGOT-E7101");
   EXPECT_EQ(MappedFile::open("/").status().code(), "INGOT-E7101");

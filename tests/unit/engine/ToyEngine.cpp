@@ -15,6 +15,7 @@
 #include <fstream>
 #include <gtest/gtest.h>
 #include <iterator>
+#include <map>
 
 namespace ingot::test {
 namespace {
@@ -160,8 +161,18 @@ private:
   void buffer(const char *name, Role role, DType type, std::vector<Offset<Expr>> shape,
               Offset<Expr> bytes, int32_t weight = -1, int32_t group = -1,
               const char *tap = nullptr, bool zeroed = false) {
+    taken.push_back({name, role, bytes, group >= 0});
     buffers.push_back(
         CreateBufferDirect(builder, name, role, type, &shape, bytes, weight, group, tap, zeroed));
+  }
+
+  /// The same formula in bytes of its own.
+  Offset<Expr> again(Offset<Expr> formula) {
+    const auto *stored = flatbuffers::GetTemporaryPointer(builder, formula)->nodes();
+    std::vector<ExprNode> nodes;
+    for (const ExprNode *node : *stored)
+      nodes.push_back(*node);
+    return expr(nodes);
   }
 
   void makeBuffers() {
@@ -235,7 +246,36 @@ private:
       maps.push_back(CreateTensorMap(builder, recipe.buffer, recipe.rows, recipe.rowBytes,
                                      recipe.boxRows, recipe.boxBytes));
     kernels.push_back(CreateKernelDirect(builder, symbol, symbol, 0, &guards, 64, 0, nullptr,
-                                         nullptr, false, &facts, nullptr, nullptr, nullptr, &maps));
+                                         nullptr, false, &facts, nullptr, nullptr, nullptr, &maps,
+                                         &uses[uint32_t(kernels.size())]));
+  }
+
+  /// States a use of a kernel: what its only launch gives.
+  void sign(uint32_t kernel, uint32_t gridDim, const std::vector<uint32_t> &bufferArgs,
+            const std::vector<Offset<Arg>> &scalars) {
+    std::vector<Offset<Parameter>> parameters;
+    for (uint32_t index : bufferArgs) {
+      const Taken &buffer = taken[index];
+      auto bytes = again(buffer.bytes);
+      parameters.push_back(CreateParameter(
+          builder, ArgKind::Buffer, buffer.role, bytes, buffer.hasGroup ? options.blockTokens : 0,
+          buffer.hasGroup ? options.window : 0, 0,
+          buffer.role == Role::Input ? builder.CreateString(buffer.name) : 0));
+    }
+    for (Offset<Arg> scalar : scalars) {
+      const Arg *arg = flatbuffers::GetTemporaryPointer(builder, scalar);
+      ArgKind kind = arg->kind();
+      Offset<Expr> value;
+      if (arg->value()) {
+        std::vector<ExprNode> nodes;
+        for (const ExprNode *node : *arg->value()->nodes())
+          nodes.push_back(*node);
+        value = expr(nodes);
+      }
+      parameters.push_back(CreateParameter(builder, kind, Role::Input, 0, 0, 0, value));
+    }
+    std::vector<Offset<Expr>> grid = {dimension(gridDim)};
+    uses[kernel].push_back(CreateUseDirect(builder, &grid, &parameters));
   }
 
   Offset<Arg> bufferArg(uint32_t index) { return CreateArg(builder, ArgKind::Buffer, index); }
@@ -245,6 +285,8 @@ private:
 
   Offset<Instruction> launch(const char *name, std::vector<Offset<Variant>> variants,
                              std::vector<uint32_t> bufferArgs, std::vector<Offset<Arg>> scalars) {
+    for (Offset<Variant> one : variants)
+      sign(variantKernels[one.o].first, variantKernels[one.o].second, bufferArgs, scalars);
     std::vector<Offset<Arg>> args;
     for (uint32_t index : bufferArgs)
       args.push_back(bufferArg(index));
@@ -256,7 +298,9 @@ private:
   Offset<Variant> variant(uint32_t kernel, uint32_t gridDim,
                           std::vector<Offset<Range>> ranges = {}) {
     std::vector<Offset<Expr>> grid = {dimension(gridDim)};
-    return CreateVariantDirect(builder, kernel, &ranges, &grid);
+    Offset<Variant> made = CreateVariantDirect(builder, kernel, &ranges, &grid);
+    variantKernels[made.o] = {kernel, gridDim};
+    return made;
   }
 
   Offset<Program> makeStep() {
@@ -353,6 +397,7 @@ private:
 
   Offset<Target> makeTarget() {
     makeBuffers();
+    std::vector<Offset<Program>> programs = {makeStep(), makeSample()};
     kernel(options.hiddenKernel.c_str(), {});
     kernel("toy_logits", {}, options.tensorMaps);
     kernel("toy_sample", {});
@@ -365,7 +410,6 @@ private:
     std::vector<Offset<KvGroup>> groups = {CreateKvGroupDirect(
         builder, "main", options.window ? KvKind::Sliding : KvKind::Global, options.blockTokens,
         options.window, uint64_t(options.blockTokens) * 4)};
-    std::vector<Offset<Program>> programs = {makeStep(), makeSample()};
     std::vector<Offset<ArenaTier>> tiers = {
         tier(1, 1, 1), tier(options.maxTokens, options.maxSequences, options.maxLogitRows)};
     uint64_t weightBytes =
@@ -383,7 +427,16 @@ private:
   const ToyOptions &options;
   FlatBufferBuilder builder;
   std::vector<Offset<Buffer>> buffers;
+  struct Taken {
+    const char *name;
+    Role role;
+    Offset<Expr> bytes;
+    bool hasGroup;
+  };
+  std::vector<Taken> taken; ///< of `buffers`
   std::vector<Offset<Kernel>> kernels;
+  std::map<uint32_t, std::vector<Offset<Use>>> uses;                ///< by index of the kernel
+  std::map<uint32_t, std::pair<uint32_t, uint32_t>> variantKernels; ///< and grids, by offset
 };
 
 } // namespace

@@ -39,6 +39,17 @@ EXPORT void toy_hidden_placed(const IngotLaunch *launch) {
     hidden[launch->tile[0]] += 1;
 }
 
+/* As toy_hidden, but sequences with token 60 have the number -1, which becomes logits of NaN. */
+EXPORT void toy_hidden_poisoned(const IngotLaunch *launch) {
+  toy_hidden(launch);
+  const int32_t *table = launch->buffers[2], *kv = launch->buffers[3];
+  int64_t token = launch->tile[0], perBlock = launch->scalars[1];
+  table += ((const int32_t *)launch->buffers[1])[token] * launch->scalars[0];
+  for (int64_t i = 0; i <= ((const int32_t *)launch->buffers[0])[token]; ++i)
+    if (kv[table[i / perBlock] * perBlock + i % perBlock] == 61)
+      ((float *)launch->buffers[4])[token] = -1;
+}
+
 /* Buffers: hidden, logit_rows, weight, logits. Scalars: vocabulary, a real that must be 0.5. */
 EXPORT void toy_logits(const IngotLaunch *launch) {
   const float *hidden = launch->buffers[0];
@@ -51,6 +62,10 @@ EXPORT void toy_logits(const IngotLaunch *launch) {
     double real;
   } half = {launch->scalars[1]};
   for (int64_t v = 0; v < vocabulary; ++v) {
+    if (hidden[rows[row]] < 0) {
+      logits[row * vocabulary + v] = __builtin_nanf("");
+      continue;
+    }
     uint32_t hash = ((uint32_t)hidden[rows[row]] ^ weight[v]) * 2246822519u;
     hash ^= hash >> 13;
     logits[row * vocabulary + v] = (float)((hash & 0xffff) * half.real / 4096.0);
@@ -104,7 +119,7 @@ EXPORT void toy_sample(const IngotLaunch *launch) {
     counts = (uint32_t *)launch->buffers[5] + params->countsSlot * vocabulary;
   uint32_t draw = (uint32_t)(params->seed * 31 + params->step + 1) * 2654435761u >> 8;
   float best = -1e30f;
-  int32_t chosen = 0;
+  int32_t chosen = -1;
   for (int64_t v = 0; v < vocabulary; ++v) {
     if (params->useMask && !(mask[v / 32] >> (v % 32) & 1))
       continue;
@@ -121,10 +136,10 @@ EXPORT void toy_sample(const IngotLaunch *launch) {
       chosen = (int32_t)v;
     }
   }
-  if (counts)
+  if (counts && chosen >= 0)
     ++counts[chosen];
   ((int32_t *)launch->buffers[6])[row] = chosen;
-  ((float *)launch->buffers[7])[row] = logits[chosen];
+  ((float *)launch->buffers[7])[row] = chosen < 0 ? 0 : logits[chosen];
   int32_t *topTokens = (int32_t *)launch->buffers[8] + row * INGOT_MAX_LOGPROBS;
   float *topLogprobs = (float *)launch->buffers[9] + row * INGOT_MAX_LOGPROBS;
   for (int32_t i = 0; i < params->logprobs; ++i) {

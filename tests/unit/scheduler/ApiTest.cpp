@@ -107,6 +107,108 @@ TEST_F(ApiTest, CallbackCancels) {
   EXPECT_EQ(seen.finish, INGOT_FINISH_CANCELLED);
 }
 
+/// Takes all events and counts those of one request that end it.
+static size_t endsOf(ingot::Engine &engine, uint64_t id, size_t *tokens = nullptr) {
+  size_t ends = 0;
+  while (auto event = engine.nextEvent()) {
+    if (tokens)
+      *tokens += event->request == id && event->token >= 0;
+    ends += event->request == id && event->finish == INGOT_FINISH_LENGTH;
+  }
+  return ends;
+}
+
+TEST_F(ApiTest, GeneratingTakesNoEventsOfOthers) {
+  ingot::Engine engine(path);
+  ingot_request request = engine.request("abc");
+  request.sampling.max_tokens = 5;
+  request.sampling.ignore_eos = true;
+  for (bool inC : {false, true}) {
+    uint64_t other = engine.submit(request);
+    if (inC)
+      ingot::check(ingot_generate(
+          engine.get(), &request, [](void *, const ingot_event *) { return true; }, nullptr));
+    else
+      engine.generate(request);
+    size_t tokens = 0;
+    EXPECT_EQ(endsOf(engine, other, &tokens), 1u);
+    EXPECT_EQ(tokens, 5u);
+  }
+}
+
+TEST_F(ApiTest, ACallbackThatThrowsEndsItsRequestOnly) {
+  ingot::Engine engine(path);
+  ingot_request request = engine.request("abc");
+  request.sampling.max_tokens = 5;
+  request.sampling.ignore_eos = true;
+  for (bool inC : {false, true}) {
+    uint64_t other = engine.submit(request);
+    if (inC)
+      EXPECT_THROW((void)ingot_generate(
+                       engine.get(), &request,
+                       [](void *, const ingot_event *) -> bool { throw std::runtime_error("no"); },
+                       nullptr),
+                   std::runtime_error);
+    else
+      EXPECT_THROW(
+          engine.generate(request, [](std::string_view) { throw std::runtime_error("no"); }),
+          std::runtime_error);
+    while (engine.step()) {
+    }
+    size_t others = 0;
+    while (auto event = engine.nextEvent()) {
+      EXPECT_EQ(event->request, other) << "the other one was cancelled, and its events forgotten";
+      others += event->token >= 0;
+    }
+    EXPECT_EQ(others, 5u);
+  }
+}
+
+TEST_F(ApiTest, AFailedRequestSaysWhy) {
+  ToyOptions poisoned;
+  poisoned.hiddenKernel = "toy_hidden_poisoned";
+  std::vector<uint8_t> file = makeToyEngine(poisoned);
+  std::ofstream(path, std::ios::binary)
+      .write(reinterpret_cast<const char *>(file.data()), std::streamsize(file.size()));
+  ingot::Engine engine(path);
+  int32_t tokens[] = {60};
+  ingot_request request = engine.request("");
+  request.tokens = tokens;
+  request.token_count = 1;
+  uint64_t id = engine.submit(request);
+  EXPECT_FALSE(engine.step());
+  std::optional<ingot::Event> event = engine.nextEvent(id);
+  ASSERT_TRUE(event);
+  EXPECT_EQ(event->finish, INGOT_FINISH_FAILED);
+  EXPECT_EQ(event->errorCode, "INGOT-E6024");
+  EXPECT_NE(event->errorMessage.find("request " + std::to_string(id)), std::string::npos);
+  EXPECT_THROW(engine.generate(request), ingot::Error);
+  ingot_finish seen = INGOT_FINISH_NONE;
+  EXPECT_EQ(codeOf(ingot_generate(
+                engine.get(), &request,
+                [](void *user, const ingot_event *event) {
+                  *static_cast<ingot_finish *>(user) = event->finish;
+                  return true;
+                },
+                &seen)),
+            "INGOT-E6024");
+  EXPECT_EQ(seen, INGOT_FINISH_FAILED);
+}
+
+TEST_F(ApiTest, TextIsUtf8AndSeedsAreRandom) {
+  ingot::Engine engine(path);
+  ingot_request request = engine.request("abc"), other = engine.request("abc");
+  EXPECT_NE(request.sampling.seed, other.sampling.seed);
+  EXPECT_LT(request.sampling.seed, uint64_t(1) << 53);
+  const char *half = "a\xE2\x82";
+  request.sampling.stop_strings = &half;
+  request.sampling.stop_string_count = 1;
+  uint64_t id = 0;
+  EXPECT_EQ(codeOf(ingot_submit(engine.get(), &request, &id)), "INGOT-E6006");
+  other.text = half;
+  EXPECT_EQ(codeOf(ingot_submit(engine.get(), &other, &id)), "INGOT-E6401");
+}
+
 TEST_F(ApiTest, ManyRequestsInFlight) {
   ingot::Engine engine(path);
   std::vector<uint64_t> ids;

@@ -194,6 +194,67 @@ TEST(SessionTest, EndsWithTheErrorOfALostDevice) {
   EXPECT_EQ((*session)->score(std::vector<int32_t>{1, 2, 3}).status().code(), "INGOT-E6506");
 }
 
+/// A request whose logits become NaN once it has computed token 60, here in its prompt.
+Request makePoisoned() {
+  Request request = makeRequest(0);
+  request.tokens = {4, 60, 9};
+  request.sampling.presencePenalty = 3;
+  request.sampling.logprobs = 2;
+  request.sampling.maxTokens = 20;
+  return request;
+}
+
+TEST(SessionTest, ARequestWithoutLogitsFailsAlone) {
+  ToyOptions poisoned;
+  poisoned.hiddenKernel = "toy_hidden_poisoned";
+  Request healthy[3];
+  for (int i = 0; i < 3; ++i) {
+    healthy[i].tokens = {10 + i, 20, 30};
+    healthy[i].sampling.maxTokens = 8;
+    healthy[i].sampling.allowed = {1, 2, 3, 5, 8, 13, 21};
+  }
+  for (auto *open : {openToy, openToyAhead}) {
+    ToySession toy = open(poisoned, limits(32, 4, 32, 1));
+    ASSERT_TRUE(toy.session);
+    Outcome expected[3];
+    for (int i = 0; i < 3; ++i)
+      expected[i] = runOne(*toy.session, healthy[i]);
+    // More of them than slots: what a failed one held is given back.
+    for (int round = 0; round < 6; ++round) {
+      std::vector<uint64_t> ids;
+      for (int i = 0; i < 3; ++i) {
+        auto failing = toy->submit(makePoisoned()), id = toy->submit(healthy[i]);
+        ASSERT_TRUE(failing.ok() && id.ok());
+        ids.push_back(*id);
+      }
+      std::map<uint64_t, Event> failed;
+      Outcomes outcomes;
+      for (bool active = true; active;) {
+        Result<bool> stepped = toy->step();
+        ASSERT_TRUE(stepped.ok()) << stepped.status().toString();
+        active = *stepped;
+        while (std::optional<Event> event = toy->nextEvent()) {
+          if (event->token >= 0)
+            outcomes[event->request].tokens.push_back(event->token);
+          outcomes[event->request].text += event->text;
+          if (event->finish == FinishReason::Failed)
+            failed[event->request] = std::move(*event);
+        }
+      }
+      ASSERT_EQ(failed.size(), 3u);
+      for (const auto &[id, event] : failed) {
+        EXPECT_EQ(event.error.code(), "INGOT-E6024");
+        EXPECT_NE(event.error.message().find("request " + std::to_string(id)), std::string::npos);
+        EXPECT_EQ(event.token, -1);
+      }
+      for (int i = 0; i < 3; ++i) {
+        EXPECT_EQ(outcomes[ids[size_t(i)]].tokens, expected[i].tokens) << i;
+        EXPECT_EQ(outcomes[ids[size_t(i)]].text, expected[i].text) << i;
+      }
+    }
+  }
+}
+
 TEST(SessionTest, TheHostIsOneStepBehind) {
   ToySession toy = openToyAhead();
   ASSERT_TRUE(toy.session);

@@ -405,6 +405,42 @@ TEST(TokenizerDetokenizer, CleansUpSpacesOnRequest) {
   EXPECT_EQ(stream(tokenizer, ids, {.cleanUpSpaces = true}), "a. . ");
 }
 
+/// The parts of `ids` behind a prompt.
+std::vector<std::string> behind(const LoadedTokenizer &tokenizer, const Ids &prompt, const Ids &ids,
+                                DecodeOptions options = {}) {
+  Detokenizer detokenizer(*tokenizer, options);
+  detokenizer.follow(prompt);
+  std::vector<std::string> parts;
+  for (int32_t id : ids)
+    parts.push_back(detokenizer.push(id));
+  parts.push_back(detokenizer.finish());
+  return parts;
+}
+
+TEST(TokenizerDetokenizer, APromptsTextDoesNotComeBack) {
+  using Parts = std::vector<std::string>;
+  const LoadedTokenizer plain = loadSmall(smallJson());
+  // 14 is a space, which may begin what cleaning up replaces; 13 is a full stop.
+  EXPECT_EQ(behind(plain, {3, 14}, {14, 3}, {.cleanUpSpaces = true}), (Parts{"", " a", ""}));
+  EXPECT_EQ(behind(plain, {3, 14}, {13, 3}, {.cleanUpSpaces = true}), (Parts{".", "a", ""}));
+  EXPECT_EQ(behind(plain, {3, 14}, {}, {.cleanUpSpaces = true}), (Parts{""}));
+  const LoadedTokenizer bytes = loadSmall(withBytePieces(smallJson()));
+  const int32_t e2 = 100 + 0xE2, x82 = 100 + 0x82, xac = 100 + 0xAC;
+  EXPECT_EQ(behind(bytes, {3, e2, x82}, {3}), (Parts{"a", ""}));
+  EXPECT_EQ(behind(bytes, {3, e2, x82}, {}), (Parts{""}));
+  EXPECT_EQ(behind(bytes, {3, e2, x82}, {xac, 3}), (Parts{"\u20AC", "a", ""})) << "its last byte";
+  EXPECT_EQ(behind(bytes, {3, e2}, {x82, 3}), (Parts{"", "\uFFFDa", ""})) << "one byte is ours";
+  EXPECT_EQ(behind(bytes, {3, e2}, {x82}), (Parts{"", "\uFFFD"}));
+  EXPECT_EQ(behind(bytes, {9}, {9, 3}), (Parts{" a", "a", ""})) << "the text's first space is gone";
+  // Byte-level tokenizers spell bytes as characters: U+0122 is the byte 0xE2.
+  json root = smallJson();
+  root["model"]["vocab"]["\u0122"] = 300;
+  root["decoder"] = {{"type", "ByteLevel"}};
+  const LoadedTokenizer spelled = loadSmall(root);
+  EXPECT_EQ(behind(spelled, {3, 300}, {3}), (Parts{"a", ""}));
+  EXPECT_EQ(behind(spelled, {3, 300}, {}), (Parts{""}));
+}
+
 TEST(TokenizerLimits, HostileRegexAndTextEndInAnError) {
   json root = smallJson();
   auto withRegex = [&](const char *regex) {

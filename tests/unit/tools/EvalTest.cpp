@@ -86,3 +86,19 @@ TEST(EvalTest, Refusals) {
   EXPECT_THAT(errorOf({"--window", "10"}, file.path() + ".missing"), HasSubstr("INGOT-E7101"));
   EXPECT_EQ(runTool("eval", {engine.path(), "--text", file.path(), "--scoring", "none"}).status, 2);
 }
+
+TEST(EvalTest, WhatIsNoNumberIsAnError) {
+  ToyOptions toy;
+  toy.hiddenKernel = "toy_hidden_poisoned"; // by token 60, which is spelled Y
+  TemporaryFile engine = toyFile(toy), file("abcdefghijklYmnop"), two(text);
+  ToolResult result = runTool("eval", {engine.path(), "--text", file.path(), "--window", "10"});
+  EXPECT_EQ(result.status, 1);
+  EXPECT_EQ(result.output, "");
+  EXPECT_THAT(result.errors, HasSubstr("INGOT-E6025: token 13 of the text"));
+  // The second half of two tokens is empty.
+  result = runTool(
+      "eval", {engine.path(), "--text", two.path(), "--window", "2", "--scoring", "second-half"});
+  EXPECT_EQ(result.status, 1);
+  EXPECT_EQ(result.output, "");
+  EXPECT_THAT(result.errors, HasSubstr("INGOT-E6019"));
+}

@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: Apache-2.0
+// The loop of --prompts: lines in while there is room, a step, answers out.
+#include "runtime/tools/Prompts.h"
+
+#include "runtime/tools/LineReader.h"
+#include "runtime/tools/RequestJson.h"
+#include "runtime/tools/SessionArguments.h"
+#include "runtime/tools/Speedometer.h"
+
+#include <cstdio>
+#include <map>
+
+namespace ingot::runtime {
+
+Status encodePrompt(const Session &session, Request &request, const std::string &where) {
+  const Tokenizer *tokenizer = session.tokenizer();
+  if (!request.tokens.empty() || !tokenizer)
+    return {};
+  Result<std::vector<int32_t>> tokens =
+      tokenizer->encode(request.text, request.addSpecial, request.parseSpecial);
+  if (!tokens.ok())
+    return std::move(tokens).status();
+  request.tokens = std::move(*tokens);
+  int32_t bos = tokenizer->bosId();
+  if (request.addSpecial && bos >= 0 && request.tokens.size() > 1 && request.tokens[0] == bos &&
+      request.tokens[1] == bos)
+    std::fprintf(stderr,
+                 "warning: %s begins with two BOS tokens: its own, and the one that is put before "
+                 "it; --no-special (in JSON \"add_special\": false) leaves the latter out\n",
+                 where.c_str());
+  return {};
+}
+
+namespace {
+
+/// What has come of one request.
+struct Answer {
+  nlohmann::json id;
+  bool wantsLogprobs = false;
+  std::optional<uint64_t> seed; ///< that nobody gave
+  std::string text;
+  nlohmann::json tokens = nlohmann::json::array();
+  nlohmann::json logprobs = nlohmann::json::array();
+
+  void add(const Event &event);
+  nlohmann::json line(const Event &last) const;
+};
+
+void Answer::add(const Event &event) {
+  text += event.text;
+  if (event.token >= 0)
+    tokens.push_back(event.token);
+  if (!wantsLogprobs || event.token < 0)
+    return;
+  nlohmann::json entry = {{"token", event.token}, {"logprob", event.logprob}};
+  entry["top"] = nlohmann::json::array();
+  for (const TokenLogprob &other : event.top)
+    entry["top"].push_back({{"token", other.token}, {"logprob", other.logprob}});
+  logprobs.push_back(std::move(entry));
+}
+
+nlohmann::json Answer::line(const Event &last) const {
+  nlohmann::json line = {{"id", id},
+                         {"text", text},
+                         {"tokens", tokens},
+                         {"prompt_tokens", last.promptTokens},
+                         {"finish", nameOf(last.finish)}};
+  if (!logprobs.empty())
+    line["logprobs"] = logprobs;
+  if (seed)
+    line["seed"] = *seed;
+  if (!last.error.ok())
+    line["error"] = last.error.toString();
+  return line;
+}
+
+/// One run of a prompts file.
+class PromptsRun {
+public:
+  PromptsRun(Session &session, const Request &defaults, bool seeded)
+      : session(session), defaults(defaults), seeded(seeded) {}
+
+  Status run(LineReader &lines);
+  bool allWell() const { return well; }
+  void reportRates() const { speed.report(session); }
+
+private:
+  Status takeLines(LineReader &lines);
+  Status submit(const std::string &line);
+  Result<uint64_t> submitLine(const std::string &line, Answer &answer);
+  Status giveAnswers();
+  Status print(const nlohmann::json &line);
+
+  Session &session;
+  const Request &defaults;
+  bool seeded;
+  Speedometer speed;
+  std::map<uint64_t, Answer> answers; ///< of requests in flight
+  size_t number = 0;                  ///< of the last line
+  bool ended = false, well = true;
+};
+
+Status PromptsRun::print(const nlohmann::json &line) {
+  std::string text = textOf(line) + "\n";
+  std::fwrite(text.data(), 1, text.size(), stdout);
+  return flushOutput();
+}
+
+Result<uint64_t> PromptsRun::submitLine(const std::string &line, Answer &answer) {
+  Request request = defaults;
+  uint64_t random = SamplingParameters::randomSeed();
+  if (!seeded)
+    request.sampling.seed = random;
+  std::string where = "line " + std::to_string(number);
+  Status status = readRequest(line, request, answer.id);
+  if (status.ok())
+    status = encodePrompt(session, request, where);
+  if (!status.ok())
+    return std::move(status).in(where);
+  answer.wantsLogprobs = request.sampling.logprobs >= 0;
+  if (!seeded && request.sampling.seed == random && request.sampling.temperature > 0)
+    answer.seed = random;
+  Result<uint64_t> id = session.submit(request);
+  if (!id.ok())
+    return std::move(id).status().in(where);
+  return id;
+}
+
+/// A line that is refused is answered with its error and does not stop others.
+Status PromptsRun::submit(const std::string &line) {
+  ++number;
+  if (line.find_first_not_of(" \t\r") == std::string::npos)
+    return {};
+  Answer answer;
+  answer.id = number;
+  Result<uint64_t> id = submitLine(line, answer);
+  if (id.ok()) {
+    answers.emplace(*id, std::move(answer));
+    return {};
+  }
+  well = false;
+  return print({{"id", answer.id}, {"error", id.status().toString()}});
+}
+
+/// Submits what lines there are, and waits for one where nothing else is to do. Enough of them are
+/// in flight that no step lacks sequences.
+Status PromptsRun::takeLines(LineReader &lines) {
+  size_t most = 4 * size_t(session.memoryPlan().maxSequences);
+  std::string line;
+  while (!ended && answers.size() < most) {
+    Result<LineReader::Next> next = lines.next(line, answers.empty());
+    if (!next.ok())
+      return std::move(next).status();
+    if (*next == LineReader::Next::NotYet)
+      break;
+    ended = *next == LineReader::Next::End;
+    if (!ended)
+      if (Status status = submit(line); !status.ok())
+        return status;
+  }
+  return {};
+}
+
+Status PromptsRun::giveAnswers() {
+  while (std::optional<Event> event = session.nextEvent()) {
+    auto answer = answers.find(event->request);
+    answer->second.add(*event);
+    if (event->finish == FinishReason::None)
+      continue;
+    well &= event->error.ok();
+    Status status = print(answer->second.line(*event));
+    answers.erase(answer);
+    if (!status.ok())
+      return status;
+  }
+  return {};
+}
+
+Status PromptsRun::run(LineReader &lines) {
+  while (true) {
+    if (Status status = takeLines(lines); !status.ok())
+      return status;
+    if (answers.empty())
+      return {};
+    Result<bool> stepped = speed.step(session);
+    if (!stepped.ok())
+      return std::move(stepped).status();
+    if (Status status = giveAnswers(); !status.ok())
+      return status;
+  }
+}
+
+} // namespace
+
+int answerPrompts(Session &session, const std::string &path, const Request &request, bool seeded) {
+  Result<LineReader> lines = LineReader::open(path);
+  if (!lines.ok())
+    return reportError(lines.status());
+  PromptsRun run(session, request, seeded);
+  if (Status status = run.run(*lines); !status.ok())
+    return reportError(status);
+  run.reportRates();
+  return run.allWell() ? 0 : 1;
+}
+
+} // namespace ingot::runtime
