@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // ingot cache: what builds have kept, and removing it.
 #include "compiler/tools/BuildArguments.h"
+#include "compiler/tools/BuiltEngines.h"
 #include "compiler/tools/Commands.h"
 
 #include <ctime>
@@ -45,14 +46,19 @@ static void list(const codegen::BuildCache &cache) {
     printKind(all);
   else
     printf("  no entries\n");
+  auto [engines, bytes] = keptEngines(cache.folder(), /*remove=*/false);
+  printf("  engines of `ingot run`: %llu, %s\n", static_cast<unsigned long long>(engines),
+         readableBytes(bytes).c_str());
   printf("  builds let it grow to %s, or to their --cache-limit\n",
          readableBytes(cache.limit()).c_str());
 }
 
 static void clear(codegen::BuildCache &cache) {
   codegen::BuildCache::Kind removed = cache.clear();
-  printf("%s: removed %llu entries, %s\n", cache.folder().c_str(),
-         static_cast<unsigned long long>(removed.entries), readableBytes(removed.bytes).c_str());
+  auto [engines, bytes] = keptEngines(cache.folder(), /*remove=*/true);
+  printf("%s: removed %llu entries, %s, and %llu engines, %s\n", cache.folder().c_str(),
+         static_cast<unsigned long long>(removed.entries), readableBytes(removed.bytes).c_str(),
+         static_cast<unsigned long long>(engines), readableBytes(bytes).c_str());
 }
 
 int compiler::runCache(int argc, char **argv) {

@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`ingot run`: builds once for the same model, options and program; answers as ingot-run does."""
+import os
+import tempfile
+
+import harness
+
+
+class RunCommand(harness.BuildTest):
+    def setUp(self):
+        super().setUp()
+        self.cache = self.folder / "cache"
+        self.model = self.copy_of(harness.FABLES)
+
+    def answer(self, *options, cache=True):
+        """The text on both streams, and whether a build was needed."""
+        options = ("--cache", self.cache, *options) if cache else options
+        result = self.ingot("run", self.model, "--target", "reference", "-p", "Once upon a time",
+                            "-n", "8", "--greedy", "--threads", "2", *options)
+        self.assertEqual(result.returncode, 0, result.stdout)
+        return result.stdout, "wrote " in result.stdout
+
+    def engines(self):
+        return sorted((self.cache / "engines").glob("*.ingot"))
+
+    def test_builds_once(self):
+        text, built = self.answer()
+        self.assertTrue(built, text)
+        again, built = self.answer()
+        self.assertFalse(built, again)
+        self.assertEqual(len(self.engines()), 1)
+        plain = self.ingot_run(self.engines()[0], "-p", "Once upon a time", "-n", "8", "--greedy")
+        self.assertIn(plain.stdout.strip(), text)
+        self.assertIn(plain.stdout.strip(), again)
+        self.assertEqual(self.engines()[0].parent.stat().st_mode & 0o777, 0o700)
+
+    def test_what_changes_the_engine_builds_anew(self):
+        self.answer()
+        _, built = self.answer("--recipe", "int8")
+        self.assertTrue(built)
+        config = self.model / "generation_config.json"
+        config.write_text(config.read_text() + " ")
+        _, built = self.answer()
+        self.assertTrue(built)
+        self.assertEqual(len(self.engines()), 3)
+        listed = self.ingot("cache", "list", "--cache", self.cache).stdout
+        self.assertIn("engines of `ingot run`: 3", listed)
+        self.ingot("cache", "clear", "--cache", self.cache)
+        self.assertEqual(self.engines(), [])
+
+    def test_without_a_cache_nothing_is_kept(self):
+        before = set(os.listdir(tempfile.gettempdir()))
+        text, built = self.answer("--no-cache", cache=False)
+        self.assertTrue(built, text)
+        left = [name for name in set(os.listdir(tempfile.gettempdir())) - before
+                if name.startswith("ingot-run-")]
+        self.assertEqual(left, [])
+
+    def test_errors_are_those_of_the_parts(self):
+        for arguments, code in ((("none", "-p", "x"), "INGOT-E7001"),
+                                ((self.model, "--recipe"), "INGOT-E2103"),
+                                ((self.model, "--target", "reference", "--cache", self.cache,
+                                  "--such"), "INGOT-E2103")):
+            result = self.ingot("run", *arguments)
+            self.assertGreater(result.returncode, 0, result.stdout)
+            self.assertIn(code, result.stdout)
+        self.assertEqual(self.ingot("run").returncode, 2)
+
+
+if __name__ == "__main__":
+    harness.main()
