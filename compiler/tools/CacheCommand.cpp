@@ -46,9 +46,9 @@ static void list(const codegen::BuildCache &cache) {
     printKind(all);
   else
     printf("  no entries\n");
-  auto [engines, bytes] = keptEngines(cache.folder(), /*remove=*/false);
-  printf("  engines of `ingot run`: %llu, %s\n", static_cast<unsigned long long>(engines),
-         readableBytes(bytes).c_str());
+  if (auto [engines, bytes] = keptEngines(cache.folder(), /*remove=*/false); engines)
+    printf("  engines of `ingot run`: %llu, %s\n", static_cast<unsigned long long>(engines),
+           readableBytes(bytes).c_str());
   printf("  builds let it grow to %s, or to their --cache-limit\n",
          readableBytes(cache.limit()).c_str());
 }

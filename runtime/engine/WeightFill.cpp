@@ -264,8 +264,9 @@ constexpr uint64_t kLargest = uint64_t{1} << 40;
 constexpr uint32_t kMostDigits = 16, kMostParts = 1 << 12;
 
 /// The FlatBuffers verifier looks at the alignment of a vector's length only.
-template <class T> bool isAligned(const flatbuffers::Vector<const T *> *vector) {
-  return reinterpret_cast<uintptr_t>(vector->Data()) % alignof(T) == 0;
+template <class T> bool isAligned(const flatbuffers::Vector<T> *vector) {
+  using Element = std::remove_cv_t<std::remove_pointer_t<T>>;
+  return reinterpret_cast<uintptr_t>(vector->Data()) % alignof(Element) == 0;
 }
 
 /// What is wrong with the range of values; empty: nothing.
@@ -291,7 +292,7 @@ std::string partsFault(const schema::Fill &fill) {
   if (fill.period() == 0 || fill.period() > kLargest)
     return "its period is impossible";
   if (fill.firsts()) {
-    if (fill.firsts()->size() != parts)
+    if (fill.firsts()->size() != parts || !isAligned(fill.firsts()))
       return "its parts do not each begin somewhere";
     for (uint64_t first : *fill.firsts())
       if (first > kLargest)

@@ -127,7 +127,7 @@ class Adapters(harness.BuildTest):
         self.assertIn("rebuild: identical", result.stdout)
         output = self.fresh(f"refused{len(list(self.folder.iterdir()))}") / "m.ingot"
         for options, code in (((), "INGOT-E2103.*--lora"),
-                              (("--lora", self.adapter), "INGOT-E2101.*nan")):
+                              (("--lora", self.adapter), "INGOT-E2103.*nan")):
             self.assert_refused(self.build(self.model, output, "--lora-scale", "nan", *options),
                                 output, code)
 
