@@ -119,8 +119,10 @@ Status LifetimeVerifier::verifyTier(const schema::ArenaTier &tier, const std::st
       byEnd.push_back(&lifetime);
     }
   }
-  std::ranges::stable_sort(byStart, {}, &Lifetime::first);
-  std::ranges::stable_sort(byEnd, {}, &Lifetime::last);
+  std::ranges::sort(byStart, {},
+                    [](const Lifetime *one) { return std::pair(one->first, one->buffer); });
+  std::ranges::sort(byEnd, {},
+                    [](const Lifetime *one) { return std::pair(one->last, one->buffer); });
   std::map<uint64_t, const Lifetime *> live; // by their begin
   size_t ended = 0;
   for (const Lifetime *lifetime : byStart) {
