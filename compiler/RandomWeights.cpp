@@ -89,12 +89,18 @@ static Range rangeOf(const WeightGraph &graph, WeightValue value, const WeightNo
   return {-most, most};
 }
 
+/// Whether `node` takes two halves, or those of each of a stack's parts, by turns, as FuseSwiglu
+/// makes it: digits {parts, 2, turns, rows of a turn}.
+static bool takesTurns(const WeightNode &node) {
+  return node.kind == NodeKind::PermuteRows && node.digits.size() == 4 && node.digits[1] == 2 &&
+         node.order == std::vector<int64_t>{0, 2, 1, 3};
+}
+
 /// The block of the exchange of the halves of each of a stack's parts, two and two, for blocks of
 /// them; 0 for others. As FuseSwiglu makes it of experts.
 static int64_t stackBlock(const WeightGraph &graph, const WeightNode &node) {
   const std::vector<int64_t> &digits = node.digits;
-  if (node.kind != NodeKind::PermuteRows || digits.size() != 4 || digits[1] != 2 ||
-      node.order != std::vector<int64_t>{0, 2, 1, 3})
+  if (!takesTurns(node))
     return 0;
   const WeightNode &stack = graph.node(node.operands.front());
   bool halves = stack.kind == NodeKind::ConcatRows &&
@@ -110,9 +116,8 @@ static int64_t stackBlock(const WeightGraph &graph, const WeightNode &node) {
 /// rows.
 static std::pair<WeightValue, int64_t> turnsOf(const WeightGraph &graph, WeightValue value) {
   const WeightNode &node = graph.node(value);
-  bool isTurns = node.kind == NodeKind::PermuteRows && node.digits.size() == 4 &&
-                 node.digits[1] == 2 && node.order == std::vector<int64_t>{0, 2, 1, 3};
-  return isTurns ? std::pair(node.operands.front(), node.digits[3]) : std::pair(value, int64_t(0));
+  return takesTurns(node) ? std::pair(node.operands.front(), node.digits[3])
+                          : std::pair(value, int64_t(0));
 }
 
 /// The halves of `whole`, one after the other, of each of the stack's.

@@ -252,12 +252,11 @@ Declined codegen::addAttentionKernels(llm::AttentionOp op, const CudaArchitectur
     kernels.push_back(contextKernel(op, architecture, warps));
     // Whether registers suffice depends on the compiler's version; with fewer rows each warp has
     // fewer sums.
+    Builder builder(op.getContext());
     while ((warps /= 2) > 0 && shape.contextTokens(warps) > 0) {
       kernels.push_back(contextKernel(op, architecture, warps));
       kernels.back().facts.push_back(
-          Builder(op.getContext())
-              .getNamedAttr(engine::kFallback,
-                            Builder(op.getContext()).getStringAttr("fewer rows")));
+          builder.getNamedAttr(engine::kFallback, builder.getStringAttr("fewer rows")));
     }
   }
   return std::nullopt;
