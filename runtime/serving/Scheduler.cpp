@@ -22,7 +22,10 @@ Status Scheduler::add(std::unique_ptr<Sequence> sequence) {
                              " positions of prompt and answer",
                          "ask for fewer tokens or load the engine with more --memory");
   cache.prepare(sequence->positions(), sequence->blocks);
-  waiting.push_back(std::move(sequence));
+  auto later = std::find_if(waiting.begin(), waiting.end(), [&](const auto &other) {
+    return other->priority > sequence->priority;
+  });
+  waiting.insert(later, std::move(sequence));
   return {};
 }
 
@@ -72,7 +75,7 @@ void Scheduler::chooseDecodes() {
     Sequence &sequence = *running[index];
     // One that has drawn all its tokens only waits for the host to read them.
     bool decodes = sequence.pending() == 1 && sequence.generated() > 0;
-    if (!decodes || sequence.generated() >= sequence.maxNewTokens)
+    if (sequence.held || !decodes || sequence.generated() >= sequence.maxNewTokens)
       continue;
     batch.push_back({&sequence, 1, 1});
     --tokensLeft;
@@ -84,7 +87,7 @@ void Scheduler::chooseDecodes() {
 void Scheduler::choosePrompts() {
   promptWaits = false;
   for (const std::unique_ptr<Sequence> &sequence : running) {
-    if (sequence->generated() > 0)
+    if (sequence->held || sequence->generated() > 0)
       continue;
     int64_t tokens = std::min(sequence->pending(), tokensLeft);
     bool completes = tokens == sequence->pending();
@@ -103,14 +106,25 @@ void Scheduler::choosePrompts() {
   }
 }
 
-Sequence *Scheduler::find(uint64_t id) {
+Sequence *Scheduler::findIf(const std::function<bool(const Sequence &)> &isIt) {
   for (const std::unique_ptr<Sequence> &sequence : running)
-    if (sequence->id == id)
+    if (isIt(*sequence))
       return sequence.get();
   for (const std::unique_ptr<Sequence> &sequence : waiting)
-    if (sequence->id == id)
+    if (isIt(*sequence))
       return sequence.get();
   return nullptr;
+}
+
+void Scheduler::forEach(const std::function<void(Sequence &)> &visit) {
+  for (const std::unique_ptr<Sequence> &sequence : running)
+    visit(*sequence);
+  for (const std::unique_ptr<Sequence> &sequence : waiting)
+    visit(*sequence);
+}
+
+bool Scheduler::busy() {
+  return findIf([](const Sequence &sequence) { return !sequence.held; }) != nullptr;
 }
 
 void Scheduler::remove(Sequence &sequence) {

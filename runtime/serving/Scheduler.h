@@ -5,6 +5,7 @@
 #include "runtime/serving/KvCache.h"
 
 #include <deque>
+#include <functional>
 #include <memory>
 
 namespace ingot::runtime {
@@ -16,9 +17,9 @@ struct BatchEntry {
   int64_t logitRows; ///< how many of its last tokens need logits
 };
 
-/// Sequences are admitted in the order they came, each with KV blocks for its whole life, so one
-/// that runs never waits for memory. A step takes single generated tokens first, then chunks of
-/// prompts, up to the token budget. Planning allocates no memory.
+/// Sequences are admitted by priority, then in the order they came, each with KV blocks for its
+/// whole life, so one that runs never waits for memory. A step takes single generated tokens first,
+/// then chunks of prompts, up to the token budget. Planning allocates no memory.
 class Scheduler {
 public:
   Scheduler(const MemoryPlan &plan, KvCache &cache);
@@ -30,12 +31,19 @@ public:
   /// next call. The caller runs the step, then advances each `Sequence::computed`.
   std::span<const BatchEntry> planStep();
 
-  /// The waiting or running sequence of that id, or null.
-  Sequence *find(uint64_t id);
+  /// The first waiting or running sequence that is so, or null.
+  Sequence *findIf(const std::function<bool(const Sequence &)> &isIt);
+  /// One of that request.
+  Sequence *find(uint64_t id) {
+    return findIf([id](const Sequence &sequence) { return sequence.id == id; });
+  }
+  void forEach(const std::function<void(Sequence &)> &visit);
   /// Forgets a sequence and frees its slot and blocks.
   void remove(Sequence &sequence);
 
   size_t active() const { return waiting.size() + running.size(); }
+  /// Whether a sequence has something to compute or to wait for, beside those that are held.
+  bool busy();
   size_t runningCount() const { return running.size(); }
 
   /// A slot and blocks outside the queue, for work that is not a request; false when none is free.

@@ -6,6 +6,7 @@
 #include "runtime/serving/StopText.h"
 #include "runtime/serving/Tokenizer.h"
 
+#include <chrono>
 #include <cstdint>
 #include <optional>
 #include <vector>
@@ -19,7 +20,11 @@ using SequenceBlocks = std::vector<std::vector<int32_t>>;
 inline constexpr int32_t unknownToken = -1;
 
 struct Sequence {
-  uint64_t id = 0;
+  uint64_t id = 0;    ///< of the request; shared by its choices
+  int32_t choice = 0; ///< which of the request's answers this is
+  int32_t priority = 0;
+  std::optional<std::chrono::steady_clock::time_point> deadline;
+  bool held = false;           ///< computes nothing until it is resumed
   std::vector<int32_t> tokens; ///< the prompt, then what was generated
   int64_t promptTokens = 0;
   int64_t computed = 0;      ///< positions whose K and V are in the cache

@@ -11,6 +11,8 @@ namespace ingot::runtime {
 
 namespace {
 
+constexpr int32_t maxChoices = 128;
+
 Result<MemoryPlan> planFor(const EngineFile &file, const SessionOptions &options,
                            const Device &device, uint32_t &target) {
   const schema::Engine &engine = file.metadata();
@@ -180,19 +182,34 @@ Result<uint64_t> Session::submit(const Request &request) {
   Result<std::vector<int32_t>> tokens = promptTokens(request);
   if (!tokens.ok())
     return std::move(tokens).status();
-  int64_t context = memoryPlan().maxContext;
-  if (Status status = checkPrompt(*tokens, context); !status.ok())
+  if (Status status = checkPrompt(*tokens, memoryPlan().maxContext); !status.ok())
     return status;
+  if (request.choices < 1 || request.choices > maxChoices)
+    return Status::error("INGOT-E6006",
+                         "the number of choices is " + std::to_string(request.choices),
+                         "ask for 1 to " + std::to_string(maxChoices));
 
+  for (int32_t choice = 0; choice < request.choices; ++choice)
+    if (Status status = scheduler->add(makeSequence(request, *tokens, choice)); !status.ok())
+      return status; // Only the first can fail: they are alike.
+  return nextId++;
+}
+
+std::unique_ptr<Sequence> Session::makeSequence(const Request &request, std::vector<int32_t> tokens,
+                                                int32_t choice) const {
   auto sequence = std::make_unique<Sequence>();
   sequence->id = nextId;
-  sequence->tokens = std::move(*tokens);
+  sequence->choice = choice;
+  sequence->priority = request.priority;
+  sequence->deadline = request.deadline;
+  sequence->tokens = std::move(tokens);
   sequence->promptTokens = int64_t(sequence->tokens.size());
-  int64_t room = context - sequence->promptTokens + 1;
+  int64_t room = memoryPlan().maxContext - sequence->promptTokens + 1;
   int64_t wanted = request.sampling.maxTokens ? request.sampling.maxTokens : room;
   sequence->maxNewTokens = std::min(wanted, room);
   sequence->cutByContext = sequence->maxNewTokens < wanted || request.sampling.maxTokens == 0;
   sequence->sampling = request.sampling;
+  sequence->sampling.seed += uint64_t(choice);
   sequence->stopText = StopText(request.sampling.stopStrings);
   sequence->tokens.reserve(size_t(sequence->promptTokens + sequence->maxNewTokens));
   if (textTokenizer) {
@@ -200,9 +217,7 @@ Result<uint64_t> Session::submit(const Request &request) {
         *textTokenizer, DecodeOptions{request.skipSpecial, textTokenizer->cleansUpSpaces()});
     sequence->detokenizer->follow(sequence->tokens);
   }
-  if (Status status = scheduler->add(std::move(sequence)); !status.ok())
-    return status;
-  return nextId++;
+  return sequence;
 }
 
 Status Session::cancel(uint64_t request) {
@@ -210,14 +225,42 @@ Status Session::cancel(uint64_t request) {
   if (!sequence)
     return Status::error("INGOT-E6011", "no request " + std::to_string(request) + " is in flight",
                          "it may have finished already");
-  end(*sequence, FinishReason::Cancelled);
+  for (; sequence; sequence = scheduler->find(request))
+    end(*sequence, FinishReason::Cancelled);
   return {};
+}
+
+void Session::hold(uint64_t request, bool held) {
+  scheduler->forEach([&](Sequence &sequence) {
+    if (sequence.id == request)
+      sequence.held = held;
+  });
+}
+
+SessionGauges Session::gauges() const {
+  SessionGauges gauges;
+  gauges.running = int64_t(scheduler->runningCount());
+  gauges.waiting = int64_t(scheduler->active()) - gauges.running;
+  if (!memoryPlan().groups.empty()) {
+    gauges.kvBlocks = memoryPlan().groups[0].blocks;
+    gauges.kvBlocksUsed = gauges.kvBlocks - cache->freeBlocks(0);
+  }
+  return gauges;
+}
+
+/// Ends the requests whose time is over.
+void Session::endOverdue() {
+  auto now = std::chrono::steady_clock::now();
+  while (Sequence *sequence = scheduler->findIf(
+             [&](const Sequence &entry) { return entry.deadline && *entry.deadline <= now; }))
+    end(*sequence, FinishReason::Deadline);
 }
 
 /// Ends a request with an event that has no token.
 void Session::end(Sequence &sequence, FinishReason finish, Status error) {
   Event event;
   event.request = sequence.id;
+  event.choice = sequence.choice;
   event.finish = finish;
   event.promptTokens = sequence.promptTokens;
   event.error = std::move(error);
@@ -241,6 +284,7 @@ Status Session::drawError(uint64_t request, int32_t token) const {
 }
 
 Result<bool> Session::step() {
+  endOverdue();
   Result<bool> started = startStep();
   if (!started.ok())
     return started;
@@ -249,7 +293,7 @@ Result<bool> Session::step() {
   while (flying > ahead)
     if (Status status = land(); !status.ok())
       return status;
-  return scheduler->active() != 0;
+  return flying > 0 || scheduler->busy();
 }
 
 /// Starts the next step and its draw; false when there is nothing to compute.
@@ -344,6 +388,7 @@ void Session::accept(const SampleRow &sample, size_t row) {
   Sequence &sequence = *sample.sequence;
   Event event;
   event.request = sequence.id;
+  event.choice = sequence.choice;
   event.token = sampleProgram->token(row);
   event.promptTokens = sequence.promptTokens;
   if (sequence.sampling.logprobs >= 0) {

@@ -25,6 +25,10 @@ struct Request {
   bool parseSpecial = false; ///< recognise special tokens written in text
   bool skipSpecial = true;   ///< leave special tokens out of the generated text
   SamplingParameters sampling;
+  int32_t choices = 1;  ///< answers, at most 128; those after the first have seeds of their own
+  int32_t priority = 0; ///< lower ones are served first; equal ones in the order they came
+  /// When it ends with FinishReason::Deadline, wherever it is.
+  std::optional<std::chrono::steady_clock::time_point> deadline;
 };
 
 enum class FinishReason {
@@ -34,12 +38,15 @@ enum class FinishReason {
   Length,     ///< the request's token limit
   Context,    ///< the context is full
   Cancelled,
-  Failed, ///< the request's error says why; others of its steps are well
+  Failed,   ///< the request's error says why; others of its steps are well
+  Deadline, ///< its time was over
 };
 
-/// One generated token, or the end of a request, or both.
+/// One generated token, or the end of an answer, or both. A request has ended when all its answers
+/// have.
 struct Event {
   uint64_t request = 0;
+  int32_t choice = 0; ///< which of the request's answers
   int32_t token = -1; ///< -1: none (cancelled before it came)
   std::string text;   ///< complete UTF-8; may lag behind the tokens
   float logprob = 0;  ///< of the token; only when log-probabilities were asked for
@@ -56,6 +63,12 @@ struct SessionCounters {
   int64_t promptTokens = 0;
   int64_t generatedTokens = 0;
   int64_t continuedTokens = 0; ///< of them, all but the first of each answer
+};
+
+/// What is going on in a session.
+struct SessionGauges {
+  int64_t waiting = 0, running = 0;       ///< answers; those in progress are running
+  int64_t kvBlocks = 0, kvBlocksUsed = 0; ///< of the first KV group
 };
 
 /// Not thread-safe: calls come from one thread at a time.
@@ -91,11 +104,18 @@ public:
 
   /// Queues a request; the result names it in events. INGOT-E6003 to E6008, E6012, E64xx.
   Result<uint64_t> submit(const Request &request);
-  /// Ends a request at once; its last event says so. INGOT-E6011 when there is none of that id.
+  /// Ends a request at once; the last event of each answer says so. INGOT-E6011 when there is none
+  /// of that id.
   Status cancel(uint64_t request);
+  /// Stops computing a request until it is resumed, for a reader that is behind; what was drawn
+  /// still becomes events. Nothing happens when it has ended.
+  void hold(uint64_t request, bool held);
   /// Runs one step if there is work, or starts it and takes the tokens of the step before, on a
-  /// device that works meanwhile. True while requests are waiting or running.
+  /// device that works meanwhile. True while there may be more to do: held requests count as
+  /// nothing to do.
   Result<bool> step();
+  /// Requests' answers by what they are doing, and what of the KV cache is in use, now.
+  SessionGauges gauges() const;
   /// The oldest event not yet taken, if any.
   std::optional<Event> nextEvent();
   /// The same of one request; the events of others stay in their order.
@@ -130,6 +150,9 @@ private:
   Session() = default;
   Status bind();
   Result<std::vector<int32_t>> promptTokens(const Request &request) const;
+  std::unique_ptr<Sequence> makeSequence(const Request &request, std::vector<int32_t> tokens,
+                                         int32_t choice) const;
+  void endOverdue();
   Status checkPrompt(std::span<const int32_t> tokens, int64_t limit) const;
   Result<bool> startStep();
   Status land();

@@ -176,7 +176,8 @@ typedef enum ingot_finish {
   INGOT_FINISH_LENGTH,  /**< max_tokens of the request */
   INGOT_FINISH_CONTEXT, /**< the context is full */
   INGOT_FINISH_CANCELLED,
-  INGOT_FINISH_FAILED /**< see error_code; requests beside it go on */
+  INGOT_FINISH_FAILED,  /**< see error_code; requests beside it go on */
+  INGOT_FINISH_DEADLINE /**< its time was over */
 } ingot_finish;
 
 typedef struct ingot_logprob {

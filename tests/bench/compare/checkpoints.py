@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Synthetic GGUF models of published shapes: what they hold, and the files that programs measure.
+"""GGUF models of published shapes: what they hold, and the files that programs measure.
 
-Weights are normally distributed and the vocabulary is made up, so that a file says everything of
-speed and nothing of quality."""
+Weights of most are normally distributed and the vocabulary is made up, so that a file says
+everything of speed and nothing of quality; quality is measured on published files."""
 import dataclasses
 import math
 import struct
@@ -60,9 +60,15 @@ SHAPES = {
                           32768, 1e6, 1e-6, 151643, 151645),
     "llama-3-8b": Shape("llama", "llama-bpe", 32, 4096, 14336, 32, 8, 128, 128256, False, False,
                         8192, 5e5, 1e-5, 128000, 128001),
+    "smollm2-135m": Shape("llama", "smollm", 30, 576, 1536, 9, 3, 64, 49152, True, False,
+                          8192, 1e5, 1e-5, 1, 2),
+    "gemma-3-270m": Shape("gemma3", "", 18, 640, 2048, 4, 1, 256, 262144, True, False,
+                          32768, 1e6, 1e-6, 2, 1),
 }
-# Bits of a weight in the file.
-FORMATS = {"q4_0": 4.5, "q8_0": 8.5, "bf16": 16.0}
+# Published models: the format of the file that is measured.
+PUBLISHED = {"smollm2-135m": "q4_1", "gemma-3-270m": "q4_k_m"}
+# Bits of a weight in the file; of published ones the mean of all that a step reads.
+FORMATS = {"q4_0": 4.5, "q8_0": 8.5, "bf16": 16.0, "q4_1": 5.85, "q4_k_m": 7.55}
 # The names that the peers' quantizer has for the types it makes from bf16.
 QUANTIZER_NAMES = {"q4_0": "Q4_0", "q8_0": "Q8_0", "f16": "F16"}
 
@@ -183,6 +189,8 @@ def model_file(folder, name, model_format, quantizer):
     path = folder / f"{name}-{model_format}.gguf"
     if path.exists():
         return path
+    if name in PUBLISHED:
+        raise RuntimeError(f"{name}: no file was given")
     print(f"making {path.name}", flush=True)
     if model_format == "bf16":
         write_model(path, name, SHAPES[name])

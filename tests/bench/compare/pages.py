@@ -5,14 +5,16 @@ import collections
 import statistics
 
 import tables
-from programs import INGOT
-from report import DISTURBED, QUIET, REQUIRED, UNITS, Row
+import checkpoints
+from programs import INGOT, OURS, PER_TOKEN
+from report import DISTURBED, QUIET, REQUIRED, UNITS, Row, ours
 
 # The shape of the tables that show all kinds of CPU side by side.
 SHOWN = "llama-3.2-1b"
 
 METHOD = """
-Medians, programs in turn, one GGUF file of synthetic weights for all. First token: a whole run of
+Medians, programs in turn, one GGUF file for all, of synthetic weights where no perplexity stands
+(the first 60,000 bytes of WikiText-2's test text, windows of 512, second half scored). First token: a whole run of
 one token, from the page cache. Memory: the most of all runs of one sequence. Share of limit:
 Ingot's rate over what probes right before and after it allow (weights read once a step, two
 operations a weight and token). Bold: the best.
@@ -37,7 +39,7 @@ def percent(value):
 def label(metric):
     kind, _, amount = metric.partition(" ")
     return {"prompt": f"prompt of {amount}", "generate": f"decode x {amount}",
-            "load": "first token, s", "memory": "memory, MiB"}[kind]
+            "load": "first token, s", "memory": "memory, MiB", "perplexity": "perplexity"}[kind]
 
 
 def metrics_of(rows):
@@ -57,7 +59,7 @@ def best(row):
 
 
 def peers(row):
-    return [value for program, value in row.values.items() if program != INGOT]
+    return [value for program, value in row.values.items() if program not in OURS]
 
 
 def shape_table(rows, programs):
@@ -71,7 +73,8 @@ def shape_table(rows, programs):
             for metric in metrics:
                 value = found[metric].values.get(program) if metric in found else None
                 bold = value is not None and value == best(found[metric])
-                said.append(f"**{number(value)}**" if bold else number(value))
+                written = exact(value, metric)
+                said.append(f"**{written}**" if bold else written)
             lines.append([group, program, *said])
             group = ""
         lines.append([group, "*share of limit*",
@@ -132,7 +135,8 @@ def page(summary, picture):
              f"{summary['date']}, {summary['machine']}. {verdict(rows)}", "",
              f"![Rates over the best peer's]({picture})", ""]
     for shape in dict.fromkeys(row.shape for row in rows):
-        lines += [f"## {shape}", "", "Tokens per second, but for the last two columns.", "",
+        lines += [f"## {shape}", "", "Tokens per second, but for perplexity and the last two "
+                  "columns.", "",
                   *shape_table(with_most_threads(row for row in rows if row.shape == shape),
                                programs), ""]
     lines += ["## How it was measured", METHOD, *facts(summary), "", f"    {summary['command']}"]
@@ -153,18 +157,45 @@ def overview(summaries):
          for kind, rows in found.items() for (weights, _), cell in cells(rows).items()])
 
 
+def published(summaries):
+    """Every program on the published models, all threads: quality beside speed."""
+    lines, metrics = [], []
+    for summary in summaries:
+        rows = with_most_threads(row for row in rows_of(summary)
+                                 if row.shape in checkpoints.PUBLISHED)
+        metrics = metrics or metrics_of(rows)
+        for shape in dict.fromkeys(row.shape for row in rows):
+            group = [summary["kind"], f"{shape}, {checkpoints.PUBLISHED[shape]}"]
+            found = {row.metric: row.values for row in rows if row.shape == shape}
+            for program in summary["programs"]:
+                if any(program in values for values in found.values()):
+                    lines.append([*group, program, *(
+                        exact(found.get(metric, {}).get(program), metric) for metric in metrics)])
+                    group = ["", ""]
+    return tables.lines(["CPU with", "model", "program", *map(label, metrics)], lines)
+
+
+def exact(value, metric):
+    """Perplexities with the digits that tell them apart."""
+    return f"{value:.2f}" if metric == "perplexity" and value is not None else number(value)
+
+
 def shown(summary):
     return [row for row in rows_of(summary) if row.shape == SHOWN]
 
 
 def both(row):
-    """Ingot's figure and that of the best peer."""
+    """Ingot's figure and that of the best peer; where it was only measured with one scale a token,
+    that, marked."""
     if row is None:
         return "-"
-    ours, other = row.values.get(INGOT), peers(row)
+    mark = "" if INGOT in row.values or PER_TOKEN not in row.values else "*"
+    found, other = ours(row.values), peers(row)
     theirs = (min if row.metric in UNITS else max)(other) if other else None
-    return f"**{number(ours)}** / {number(theirs)}" if ours == best(row) \
-        else f"{number(ours)} / {number(theirs)}"
+    leads = found is not None and (theirs is None or (
+        found < theirs if row.metric in UNITS else found > theirs))
+    said = f"**{number(found)}**" if leads else number(found)
+    return f"{said}{mark} / {number(theirs)}"
 
 
 def percents(values):

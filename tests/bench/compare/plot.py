@@ -3,11 +3,13 @@
 every program's rate over the best peer's."""
 import html
 
-from programs import INGOT
+from programs import OURS
+from report import UNITS, ours
 
 COLOURS = ("#1b6ac9", "#e07b1f", "#f2b872", "#4d9a57", "#8d6cb8", "#8a8a8a")
 BAR, GAP, PANEL, LEFT, TOP = 9, 14, 150, 46, 58
 UNDER = 64  # below a panel, for its labels
+LEGEND = 150  # of one program
 
 
 def written(x, y, words, size=11, anchor="middle", extra=""):
@@ -34,7 +36,8 @@ def panel(title, rows, programs, top, width):
     step = BAR * len(programs) + GAP
     for place, row in enumerate(rows):
         x = LEFT + GAP / 2 + place * step
-        best = max((value for name, value in row.values.items() if name != INGOT), default=None)
+        best = max((value for name, value in row.values.items() if name not in OURS),
+                   default=None)
         for number, program in enumerate(programs):
             value = row.values.get(program)
             if value is None or not best:
@@ -49,13 +52,13 @@ def panel(title, rows, programs, top, width):
             alike = sum(other.format == row.format for other in rows)
             yield written(x + (alike * step - GAP) / 2, bottom + 30, row.format, 12)
         if row.ratio is not None:
-            yield written(x + BAR / 2, bottom - height(row.values[INGOT] / best) - 3,
+            yield written(x + BAR / 2, bottom - height(ours(row.values) / best) - 3,
                           f"{row.ratio:.1f}", 9)
 
 
 def rates(rows):
     """The rows that a plot shows."""
-    return [row for row in rows if row.metric not in ("load", "memory")]
+    return [row for row in rows if row.metric not in UNITS]
 
 
 def panels_of(rows):
@@ -71,13 +74,13 @@ def svg(panels, programs):
     """The whole picture of panels, (title, rows) each."""
     panels = list(panels)
     widest = max((len(rows) for _, rows in panels), default=1)
-    width = max(LEFT + widest * (BAR * len(programs) + GAP) + 20, 130 * len(programs) + LEFT)
+    width = max(LEFT + widest * (BAR * len(programs) + GAP) + 20, LEGEND * len(programs) + LEFT)
     high = TOP + len(panels) * (PANEL + UNDER)
     lines = [f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {high}" '
              f'width="{width}" height="{high}" font-family="sans-serif">',
              f'<rect width="{width}" height="{high}" fill="white"/>']
     for number, program in enumerate(programs):
-        x = LEFT + 130 * number
+        x = LEFT + LEGEND * number
         lines.append(f'<rect x="{x}" y="10" width="10" height="10" '
                      f'fill="{COLOURS[number % len(COLOURS)]}"/>')
         lines.append(written(x + 14, 19, program, 11, "start"))

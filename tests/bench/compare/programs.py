@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The programs that are compared, one class each, all with the same calls: `open` a model with a
-number of threads, `load`, `prompt`, `generate`, `close`."""
+number of threads, `load`, `prompt`, `generate`, `perplexity`, `close`."""
 import dataclasses
 import json
 import os
@@ -14,9 +14,15 @@ import time
 import checkpoints
 
 INGOT, LLAMA_CLANG, IK_LLAMA = "Ingot", "llama.cpp clang", "ik_llama.cpp"
+PER_TOKEN = "Ingot, one scale a token"
+OURS = (INGOT, PER_TOKEN)
 OPENVINO = "OpenVINO GenAI"
 # Positions in the cache before many sequences generate.
 DEPTH = 4
+# Perplexity is of windows so long, the second half scored, as llama.cpp's rule is.
+WINDOW = 512
+# Published models that begin every text with BOS, and so each window.
+BOS_IN_WINDOWS = ("gemma-3-270m",)
 TIME_LIMIT = 1200
 KEPT_OUTPUT = 1500
 
@@ -85,38 +91,40 @@ class Program:
     def open(self, model, file):
         self.model, self.file = model, file
 
+    def perplexity(self, text):
+        raise Failure("it measures no perplexity")
+
     def close(self):
         pass
 
 
 class Ingot(Program):
-    """This project's engine of the same weights; products read 8-bit activations where weights
-    have 4 or 8 bits."""
+    """This project's engine of the same weights, by default: where weights have 4 or 8 bits,
+    products read activations of 8 bits with a scale for 32 columns, as peers do."""
     name = INGOT
+    recipe = None
 
-    def __init__(self, programs, kv_cache):
+    def __init__(self, programs):
         super().__init__()
-        self.programs, self.kv_cache = programs, kv_cache
+        self.programs = programs
 
     def version(self):
         return run([self.programs / "ingot", "--version"])[0].strip()
 
-    def recipe(self, model_format):
-        compute = "bf16" if model_format == "bf16" else "{compute: int8-dynamic, store: bf16}"
-        return f"version: 1\nactivations: {compute}\nkv_cache: {self.kv_cache}\n"
+    def engine(self, file):
+        """The path of the engine of a file, and the options it is built with."""
+        return file.with_suffix(".ingot"), []
 
     def prepare(self, shape, model_format, file):
-        engine = file.with_suffix(".ingot")
+        engine, options = self.engine(file)
         program = self.programs / "ingot"
         status = program.stat()
-        maker = f"{status.st_size} {status.st_mtime_ns}\n{self.recipe(model_format)}"
-        record = file.with_suffix(".recipe.yaml")
-        note = file.with_suffix(".maker")
+        maker = f"{status.st_size} {status.st_mtime_ns}\n{self.recipe}"
+        note = engine.with_suffix(".maker")
         if not (engine.exists() and note.exists() and note.read_text() == maker):
             print(f"building {engine.name}", flush=True)
             note.unlink(missing_ok=True)
-            record.write_text(self.recipe(model_format))
-            run([program, "build", file, "-o", engine, "--recipe", record, "--max-context", "4096"])
+            run([program, "build", file, "-o", engine, "--max-context", "4096", *options])
             note.write_text(maker)
         return engine
 
@@ -139,6 +147,29 @@ class Ingot(Program):
         depth = 1 if sequences == 1 else DEPTH
         result, _, peak = self.bench("-p", 0, "-n", steps, "--batch", sequences, "--depth", depth)
         return Figure(result["generated_tokens_per_second"], peak)
+
+    def perplexity(self, text):
+        out, _, _, peak = run([
+            self.programs / "ingot-run", "eval", self.file, "--text", text, "--json", "--window",
+            str(WINDOW), "--scoring", "second-half", "--threads", str(self.model.threads),
+            *(["--bos-each-window"] if self.model.shape in BOS_IN_WINDOWS else [])])
+        return Figure(json.loads(out)["perplexity"], peak)
+
+
+class PerToken(Ingot):
+    """The same with one scale for all columns of a token: faster and coarser. Only of quantized
+    weights; others compute as they do by default."""
+    name = PER_TOKEN
+    recipe = ("version: 1\nactivations: {compute: int8-dynamic, store: bf16}\n"
+              "kv_cache: bf16\n")
+
+    def engine(self, file):
+        record = file.with_suffix(".token.yaml")
+        record.write_text(self.recipe)
+        return file.with_suffix(".token.ingot"), ["--recipe", record]
+
+    def prepare(self, shape, model_format, file):
+        return None if model_format == "bf16" else super().prepare(shape, model_format, file)
 
 
 class LlamaCpp(Program):
@@ -187,6 +218,15 @@ class LlamaCpp(Program):
             raise Failure(f"llama-batched-bench of {self.name}: no row\n"
                           + (out + errors)[-KEPT_OUTPUT:])
         return Figure(float(row.group(1).split("|")[4]), peak)
+
+    def perplexity(self, text):
+        out, errors, _, peak = run([
+            self.folder / "llama-perplexity", "-m", self.file, "-f", text, "-c", str(WINDOW), "-t",
+            str(self.model.threads)])
+        found = re.search(r"Final estimate: PPL[^=]*= *([\d.]+)", out + errors)
+        if not found:
+            raise Failure("llama-perplexity: no estimate\n" + (out + errors)[-KEPT_OUTPUT:])
+        return Figure(float(found.group(1)), peak)
 
 
 class IkLlama(LlamaCpp):

@@ -5,18 +5,21 @@ import re
 import statistics
 
 import checkpoints
-from programs import IK_LLAMA, INGOT, LLAMA_CLANG
+from programs import IK_LLAMA, INGOT, LLAMA_CLANG, OURS, PER_TOKEN
 
 # Without these a comparison does not count.
 REQUIRED = (LLAMA_CLANG, IK_LLAMA)
 # The probes that may bound products with weights of a format: bytes or bf16, at least plain floats.
 PEAKS = {"q4_0": ("vnni_int8", "amx_int8", "fp32", "avx2_codes"),
+         "q4_1": ("vnni_int8", "amx_int8", "fp32", "avx2_codes"),
+         "q4_k_m": ("vnni_int8", "amx_int8", "fp32", "avx2_codes"),
          "q8_0": ("vnni_int8", "amx_int8", "fp32", "avx2_words"),
          "bf16": ("avx512_bf16", "amx_bf16", "fp32", "avx2_fp32")}
 # Less than this part of the best probe says that a figure was disturbed; a figure is not begun
 # below the second, for as long as the run's patience lasts.
 DISTURBED, QUIET = 0.75, 0.9
-UNITS = {"load": "s", "memory": "MiB"}
+# Of what is no rate: less is better.
+UNITS = {"load": "s", "memory": "MiB", "perplexity": ""}
 
 # One line of figures: `values` by program; `dram` in GB/s and `peak` in Top/s of the probes beside
 # them.
@@ -113,9 +116,14 @@ def medians(figures):
     return result
 
 
+def ours(values):
+    """This project's figure: by default, or where that was not measured, with one scale a token."""
+    return values.get(INGOT, values.get(PER_TOKEN))
+
+
 def metric_order(metric):
     kind, _, number = metric.partition(" ")
-    return ("prompt", "generate", "load", "memory").index(kind), int(number or 0)
+    return ("perplexity", "prompt", "generate", "load", "memory").index(kind), int(number or 0)
 
 
 def rows(figures):
@@ -128,7 +136,7 @@ def rows(figures):
                                                   metric_order(key[3]))):
         shape, model_format, threads, metric = key
         values = described[key]
-        peers = [value for program, value in values.items() if program != INGOT]
+        peers = [value for program, value in values.items() if program not in OURS]
         ratio = None
         if INGOT in values and peers:
             ratio = min(peers) / values[INGOT] if metric in UNITS else values[INGOT] / max(peers)

@@ -97,13 +97,13 @@ class Run:
         words = ["tests/bench/compare_cpu"]
         for word, before in zip(sys.argv[1:], ["", *sys.argv[1:]]):
             name, sign, value = word.partition("=")
-            if before in ("--llama-cpp",) and sign:
-                word = f"{name}=DIR"
+            if before in ("--llama-cpp", "--published") and sign:
+                word = f"{name}=DIR" if before == "--llama-cpp" else f"{name}=FILE"
             elif before == "--openvino":
                 word = "PYTHON"
             elif before in ("--programs", "--folder", "--ik-llama"):
                 word = "DIR"
-            elif before == "--json":
+            elif before in ("--json", "--text"):
                 word = "FILE"
             elif value in hidden or "/" in word:
                 word = f"{name}=..." if sign else "..."
@@ -143,6 +143,8 @@ class Run:
         try:
             if kind == "load":
                 result = program.load()
+            elif kind == "perplexity":
+                result = program.perplexity(self.options.text)
             elif kind == "prompt":
                 result = program.prompt(int(amount))
             else:
@@ -170,6 +172,10 @@ class Run:
         begun = time.monotonic()
         metrics = ["load", *(f"prompt {n}" for n in sorted(self.options.prompts)),
                    *(f"generate {n}" for n in sorted(self.options.batch))]
+        # It is the same in every pass.
+        if self.options.text and model.shape in checkpoints.PUBLISHED and number == 0 \
+                and model.threads == max(self.options.threads):
+            metrics.append("perplexity")
         turn = number % len(self.found)
         for file in {file for file in files.values() if file}:
             read_through(file)
@@ -211,19 +217,25 @@ class Run:
         quantizer = next((where / "llama-quantize" for where in [
             *(folder for _, folder in self.options.llama_cpp), self.options.ik_llama]
             if where and (where / "llama-quantize").exists()), "llama-quantize")
+        models = []
+        for shape, file in self.options.published:
+            models.append((shape, checkpoints.PUBLISHED[shape]))
+            link = folder / f"{'-'.join(models[-1])}.gguf"
+            link.unlink(missing_ok=True)
+            link.symlink_to(file)
+        models += [(shape, model_format) for shape in self.options.shapes
+                   for model_format in self.options.formats]
         result = {}
-        for shape in self.options.shapes:
-            for model_format in self.options.formats:
-                paths = result[shape, model_format] = {}
-                for program in self.found:
-                    wanted = program.file_formats.get(model_format, model_format)
-                    try:
-                        file = checkpoints.model_file(folder, shape, wanted, quantizer)
-                        paths[program.name] = program.prepare(shape, model_format, file)
-                    except (programs.Failure, RuntimeError, OSError) as error:
-                        print(f"{program.name}: {error}", flush=True)
-                        self.raw["notes"].append(
-                            f"{program.name} has no {shape} in {model_format}")
+        for shape, model_format in models:
+            paths = result[shape, model_format] = {}
+            for program in self.found:
+                wanted = program.file_formats.get(model_format, model_format)
+                try:
+                    file = checkpoints.model_file(folder, shape, wanted, quantizer)
+                    paths[program.name] = program.prepare(shape, model_format, file)
+                except (programs.Failure, RuntimeError, OSError) as error:
+                    print(f"{program.name}: {error}", flush=True)
+                    self.raw["notes"].append(f"{program.name} has no {shape} in {model_format}")
         return result
 
     def measure(self, folder):

@@ -470,6 +470,87 @@ TEST(SessionTest, LogitsAreReadInStepsOfAnySizes) {
   EXPECT_EQ(toy->readLogits(none, all, [](int64_t, auto) {}).code(), "INGOT-E6003");
 }
 
+TEST(SessionTest, ChoicesAreAnswersOfTheirOwn) {
+  ToySession toy = openToy();
+  ASSERT_TRUE(toy.session);
+  Request request = makeRequest(3);
+  std::vector<std::vector<int32_t>> alone;
+  for (uint64_t choice = 0; choice < 3; ++choice) {
+    Request one = request;
+    one.sampling.seed += choice;
+    alone.push_back(runOne(*toy.session, one).tokens);
+  }
+  request.choices = 3;
+  ASSERT_TRUE(toy->submit(request).ok());
+  std::vector<std::vector<int32_t>> together(3);
+  for (bool active = true; active;) {
+    Result<bool> stepped = toy->step();
+    ASSERT_TRUE(stepped.ok());
+    active = *stepped;
+    while (std::optional<Event> event = toy->nextEvent())
+      together[size_t(event->choice)].push_back(event->token);
+  }
+  EXPECT_EQ(together, alone);
+  request.choices = 129;
+  EXPECT_EQ(toy->submit(request).status().code(), "INGOT-E6006");
+}
+
+TEST(SessionTest, LowerPrioritiesAreServedFirst) {
+  ToySession toy = openToy({}, limits(32, 1, 1, 1));
+  ASSERT_TRUE(toy.session);
+  std::vector<uint64_t> ids;
+  for (int32_t priority : {2, 1, 1, 0}) {
+    Request request = makeRequest(3);
+    request.priority = priority;
+    Result<uint64_t> id = toy->submit(request);
+    ASSERT_TRUE(id.ok());
+    ids.push_back(*id);
+  }
+  std::vector<uint64_t> ended;
+  for (bool active = true; active;) {
+    Result<bool> stepped = toy->step();
+    ASSERT_TRUE(stepped.ok());
+    active = *stepped;
+    while (std::optional<Event> event = toy->nextEvent())
+      if (event->finish != FinishReason::None)
+        ended.push_back(event->request);
+  }
+  EXPECT_EQ(ended, (std::vector{ids[3], ids[1], ids[2], ids[0]}));
+}
+
+TEST(SessionTest, AnOverdueRequestEnds) {
+  ToySession toy = openToy();
+  ASSERT_TRUE(toy.session);
+  Request request = makeRequest(9);
+  Result<uint64_t> other = toy->submit(request);
+  request.deadline = std::chrono::steady_clock::now();
+  Result<uint64_t> overdue = toy->submit(request);
+  ASSERT_TRUE(other.ok() && overdue.ok());
+  Outcomes outcomes;
+  runToEnd(*toy.session, outcomes);
+  EXPECT_EQ(outcomes[*overdue].finish, FinishReason::Deadline);
+  EXPECT_EQ(outcomes[*other].finish, FinishReason::Length);
+}
+
+TEST(SessionTest, AHeldRequestWaits) {
+  ToySession toy = openToy();
+  ASSERT_TRUE(toy.session);
+  Outcome alone = runOne(*toy.session, makeRequest(9));
+  Result<uint64_t> held = toy->submit(makeRequest(9)), other = toy->submit(makeRequest(4));
+  ASSERT_TRUE(held.ok() && other.ok());
+  ASSERT_TRUE(toy->step().ok());
+  Outcomes outcomes;
+  toy->hold(*held, true);
+  runToEnd(*toy.session, outcomes);
+  EXPECT_NE(outcomes[*other].finish, FinishReason::None);
+  EXPECT_EQ(outcomes[*held].finish, FinishReason::None);
+  EXPECT_EQ(toy->gauges().running, 1);
+  toy->hold(*held, false);
+  runToEnd(*toy.session, outcomes);
+  EXPECT_EQ(outcomes[*held].tokens, alone.tokens);
+  EXPECT_EQ(toy->gauges().kvBlocksUsed, 0);
+}
+
 TEST(SessionTest, RefusesWhatCannotRun) {
   ToySession toy = openToy();
   ASSERT_TRUE(toy.session);
