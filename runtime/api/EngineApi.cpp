@@ -28,8 +28,11 @@ Status readOptions(const ingot_options *given, SessionOptions &options) {
   if (given)
     if (Status status = readSized(given, full); !status.ok())
       return status;
-  options.memory = {full.memory, full.max_sequences, full.max_context, full.max_tokens,
-                    full.max_logit_rows};
+  options.memory.memory = full.memory;
+  options.memory.maxSequences = full.max_sequences;
+  options.memory.maxContext = full.max_context;
+  options.memory.maxTokens = full.max_tokens;
+  options.memory.maxLogitRows = full.max_logit_rows;
   options.device.threads = full.threads;
   options.device.simulate = full.simulate ? full.simulate : "";
   options.target = full.target ? full.target : "";

@@ -78,8 +78,9 @@ public:
   virtual std::string findings() const { return {}; }
 
   /// Bytes that an engine may take here, `weightBytes` of them for weights in the file's
-  /// mapping; UINT64_MAX: unknown.
-  virtual uint64_t availableMemory(uint64_t weightBytes) const = 0;
+  /// mapping; UINT64_MAX: unknown. `fraction`: of what is free, which on the host does not count
+  /// the weights; 0: half on the host, 0.9 on a GPU.
+  virtual uint64_t availableMemory(uint64_t weightBytes, double fraction) const = 0;
 
   /// Chooses how many threads (host) execute launches; called once, before anything else runs.
   /// `scratchBytes`: scratch memory of each. INGOT-E6010 or E6014 on failure.

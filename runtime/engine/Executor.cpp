@@ -452,6 +452,17 @@ void Executor::startRead(uint32_t buffer, uint64_t bytes) {
   executionDevice->startRead(bases[buffer], std::min(bytes, bufferBytes(buffer)));
 }
 
+void Executor::copyBlock(size_t group, int32_t from, int32_t to) {
+  for (uint32_t i = 0; i < bases.size(); ++i) {
+    const schema::Buffer &buffer = *chosen->buffers()->Get(i);
+    if (buffer.role() != Role::Kv || buffer.group() != int64_t(group))
+      continue;
+    uint64_t bytes = bufferBytes(i);
+    executionDevice->copy(bases[i] + uint64_t(to) * bytes, bases[i] + uint64_t(from) * bytes,
+                          bytes);
+  }
+}
+
 void Executor::clearState(int64_t slot) {
   for (uint32_t i = 0; i < bases.size(); ++i)
     if (chosen->buffers()->Get(i)->role() == Role::State)

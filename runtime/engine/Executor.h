@@ -74,6 +74,8 @@ public:
   /// As Device::startRead and finishRead, of the front of a buffer in the arena.
   void startRead(uint32_t buffer, uint64_t bytes);
   Status finishRead(void *destination) { return executionDevice->finishRead(destination); }
+  /// Copies a block of every Kv buffer of a group to another of its blocks.
+  void copyBlock(size_t group, int32_t from, int32_t to);
   /// Zeroes the rows of every State buffer that belong to a sequence slot.
   void clearState(int64_t slot);
   /// Writes a whole row of a State buffer.

@@ -84,6 +84,7 @@ Status planGroups(const schema::Engine &engine, const schema::Target &target, Me
     planned.name = group.name()->str();
     planned.blockTokens = group.block_tokens();
     planned.blockBytes = group.block_bytes();
+    planned.window = group.kind() == schema::KvKind::Sliding ? group.window() : 0;
     planned.blocksPerSequence = blocksOfFullContext(group, plan);
     planned.tableWidth = roundUpDivide(plan.maxContext, group.block_tokens());
     if (int64_t dim = tableWidthDim(engine, target, i); dim >= 0) {
@@ -127,7 +128,7 @@ std::string inBytes(uint64_t bytes) {
 }
 
 /// Gives each group the same share of its full size, and never less than one full sequence.
-Status shareBlocks(uint64_t memory, MemoryPlan &plan) {
+Status shareBlocks(uint64_t memory, int64_t kvBlocks, MemoryPlan &plan) {
   double fullBytes = 0;
   uint64_t fixed = plan.totalBytes(), minimum = fixed;
   for (const KvGroupPlan &group : plan.groups) {
@@ -147,6 +148,18 @@ Status shareBlocks(uint64_t memory, MemoryPlan &plan) {
                              ", or lower --max-context, --max-tokens or --max-sequences");
   double share =
       !memory || fullBytes == 0 ? 1.0 : std::min(1.0, double(memory - fixed) / fullBytes);
+  if (kvBlocks > 0 && !plan.groups.empty()) {
+    const KvGroupPlan &first = plan.groups.front();
+    int64_t full = first.blocksPerSequence * plan.maxSequences;
+    int64_t most = std::max(first.blocksPerSequence, int64_t(double(full) * share));
+    if (kvBlocks < first.blocksPerSequence || kvBlocks > most)
+      return Status::error("INGOT-E6001",
+                           "--kv-blocks " + std::to_string(kvBlocks) +
+                               " is outside what one sequence needs and the memory holds",
+                           "choose from " + std::to_string(first.blocksPerSequence) + " to " +
+                               std::to_string(most));
+    share = (double(kvBlocks) + 0.5) / double(full);
+  }
   for (KvGroupPlan &group : plan.groups) {
     int64_t full = group.blocksPerSequence * plan.maxSequences;
     group.blocks = std::max(group.blocksPerSequence, int64_t(double(full) * share));
@@ -232,7 +245,7 @@ Result<MemoryPlan> planMemory(const schema::Engine &engine, const schema::Target
       plan.stateBytes >> 60 || plan.scratchBytes >> 60)
     return Status::error("INGOT-E6002", "state or scratch memory is too large to address",
                          "lower --max-sequences or --threads");
-  if (Status status = shareBlocks(request.memory, plan); !status.ok())
+  if (Status status = shareBlocks(request.memory, request.kvBlocks, plan); !status.ok())
     return status;
   return plan;
 }

@@ -12,6 +12,8 @@ namespace ingot::runtime {
 /// What the user asks for; 0 means the engine's maximum.
 struct MemoryRequest {
   uint64_t memory = 0;      ///< bytes for everything; 0: as much as the limits can use
+  double fraction = 0;      ///< of free memory, where `memory` is 0; 0: what the device says
+  int64_t kvBlocks = 0;     ///< of the first KV group, others as many for their part
   int64_t maxSequences = 0; ///< sequences in one step
   int64_t maxContext = 0;   ///< positions of one sequence
   int64_t maxTokens = 0;    ///< tokens of one step
@@ -25,6 +27,7 @@ struct KvGroupPlan {
   int64_t tableWidth = 0;        ///< entries of a sequence's row in the block table
   int64_t blocksPerSequence = 0; ///< blocks of a sequence of the full context
   int64_t blocks = 0;            ///< blocks allocated
+  int64_t window = 0;            ///< > 0: positions that a token sees, itself included
 };
 
 /// Everything the loader allocates; computed without allocating anything.
@@ -53,8 +56,9 @@ struct MemoryPlan {
 int64_t tableWidthDim(const schema::Engine &engine, const schema::Target &target, uint32_t group);
 
 /// The smallest fitting arena tier and as many KV blocks as fit, up to a full context for every
-/// sequence. INGOT-E6001: a limit outside the engine's range. INGOT-E6002: does not fit, with the
-/// minimum. `threads`: as many as the device has; cut to the engine's range.
+/// sequence, or as many as are asked for. INGOT-E6001: a limit outside the engine's range.
+/// INGOT-E6002: does not fit, with the minimum. `threads`: as many as the device has; cut to the
+/// engine's range.
 Result<MemoryPlan> planMemory(const schema::Engine &engine, const schema::Target &target,
                               int64_t threads, const MemoryRequest &request);
 

@@ -106,6 +106,9 @@ void SampleProgram::admit(Sequence &sequence) {
   std::fill(counts.begin(), counts.end(), 0);
   for (int64_t i = 0; i < sequence.promptTokens; ++i)
     counts[size_t(sequence.tokens[size_t(i)])] = INGOT_COUNT_IN_PROMPT;
+  // One that was preempted has drawn tokens already.
+  for (size_t i = size_t(sequence.promptTokens); i < sequence.tokens.size(); ++i)
+    ++counts[size_t(sequence.tokens[i])];
   executor->writeState(uint32_t(countsBuffer), sequence.slot, counts.data());
 }
 

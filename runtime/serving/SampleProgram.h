@@ -39,7 +39,7 @@ public:
   /// INGOT-E6012 when the engine's program lacks something these parameters need.
   Status supports(const SamplingParameters &sampling) const;
 
-  /// Zeroes a newly admitted sequence's state and marks its prompt's tokens.
+  /// Zeroes an admitted sequence's state, marks its prompt's tokens and counts those it has drawn.
   void admit(Sequence &sequence);
 
   /// Whether a second draw may start before the first is finished, which then are finished in

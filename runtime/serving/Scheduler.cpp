@@ -1,16 +1,47 @@
 // SPDX-License-Identifier: Apache-2.0
-// Admission by free slots and blocks, then one pass for generation and one for prompts.
+// Admission by free slots and blocks, blocks for those that run, then one pass for generation and
+// one for prompts.
 #include "runtime/serving/Scheduler.h"
 
 #include <algorithm>
+#include <tuple>
 
 namespace ingot::runtime {
 
-Scheduler::Scheduler(const MemoryPlan &plan, KvCache &cache)
-    : cache(cache), maxTokens(plan.maxTokens), maxSequences(plan.maxSequences),
-      maxLogitRows(plan.maxLogitRows) {
+static bool ranksBefore(const Sequence &one, const Sequence &other) {
+  return std::pair(one.priority, one.arrival) < std::pair(other.priority, other.arrival);
+}
+
+/// Whether the next step computes the token that was drawn last; otherwise tokens of the prompt, or
+/// those that were computed before it was preempted.
+static bool isDecode(const Sequence &sequence) {
+  return sequence.generated() > 0 && sequence.pending() == 1;
+}
+
+/// Whether there is nothing to compute for now, or ever: one that has drawn all its tokens only
+/// waits for the host to read them.
+static bool rests(const Sequence &sequence) {
+  return sequence.held || sequence.leaving || sequence.generated() >= sequence.maxNewTokens;
+}
+
+static void insertByRank(std::vector<std::unique_ptr<Sequence>> &list,
+                         std::unique_ptr<Sequence> sequence) {
+  auto place = std::find_if(list.begin(), list.end(),
+                            [&](const auto &other) { return ranksBefore(*sequence, *other); });
+  list.insert(place, std::move(sequence));
+}
+
+Scheduler::Scheduler(const MemoryPlan &plan, KvCache &cache, const SchedulerOptions &options)
+    : cache(cache), options(options), clock(options.maxStepSeconds), maxTokens(plan.maxTokens),
+      maxSequences(plan.maxSequences), maxLogitRows(plan.maxLogitRows), leastChunk(1),
+      reserved(plan.groups.size()) {
+  for (const KvGroupPlan &group : plan.groups)
+    leastChunk = std::max(leastChunk, group.blockTokens);
   running.reserve(size_t(maxSequences));
   batch.reserve(size_t(maxSequences));
+  candidates.reserve(size_t(maxSequences));
+  secured.reserve(size_t(maxSequences));
+  prompts.reserve(size_t(maxSequences));
   for (int64_t slot = maxSequences; slot-- > 0;)
     freeSlots.push_back(slot);
 }
@@ -21,41 +52,155 @@ Status Scheduler::add(std::unique_ptr<Sequence> sequence) {
                          "the KV cache cannot hold " + std::to_string(sequence->positions()) +
                              " positions of prompt and answer",
                          "ask for fewer tokens or load the engine with more --memory");
-  cache.prepare(sequence->positions(), sequence->blocks);
-  auto later = std::find_if(waiting.begin(), waiting.end(), [&](const auto &other) {
-    return other->priority > sequence->priority;
-  });
-  waiting.insert(later, std::move(sequence));
+  cache.prepare(sequence->positions(), *sequence);
+  sequence->arrival = arrivals++;
+  waiting.reserve(waiting.size() + 1 + size_t(maxSequences));
+  insertByRank(waiting, std::move(sequence));
   return {};
 }
 
 bool Scheduler::borrow(Sequence &sequence, int64_t positions) {
-  if (freeSlots.empty() || !cache.reserve(positions, sequence.blocks))
+  cache.prepare(positions, sequence);
+  if (freeSlots.empty() || !cache.extend(sequence, positions))
     return false;
   sequence.slot = freeSlots.back();
   freeSlots.pop_back();
-  sequence.needsState = true;
   return true;
 }
 
 void Scheduler::giveBack(Sequence &sequence) {
   if (sequence.slot < 0)
     return;
-  cache.release(sequence.blocks);
+  cache.release(sequence);
   freeSlots.push_back(sequence.slot);
   sequence.slot = -1;
 }
 
+/// Gives a waiting sequence the longest prefix of it that is in the cache, a slot, and a place
+/// among those that run; false when these leave it too few blocks.
+bool Scheduler::seat(Sequence &sequence) {
+  bool taken = sequence.leader && cache.takePrompt(*sequence.leader, sequence);
+  if (!taken && sequence.cachePrompt)
+    cache.takePrefix(sequence);
+  std::fill(reserved.begin(), reserved.end(), options.neverPreempt ? 0 : int64_t(running.size()));
+  auto reserve = [&](const Sequence &other) {
+    cache.addMissing(other, options.neverPreempt ? other.positions() : int64_t(other.tokens.size()),
+                     reserved);
+  };
+  for (const Owned &other : running)
+    reserve(*other);
+  reserve(sequence);
+  for (size_t group = 0; group < reserved.size(); ++group)
+    if (reserved[group] > cache.availableBlocks(group)) {
+      cache.release(sequence);
+      sequence.computed = 0;
+      return false;
+    }
+  sequence.slot = freeSlots.back();
+  freeSlots.pop_back();
+  sequence.needsState = true;
+  sequence.leader = nullptr;
+  if (!sequence.admitted) {
+    totals.prefixQueries += int64_t(sequence.tokens.size());
+    totals.prefixHits += sequence.computed;
+  }
+  sequence.admitted = true;
+  return true;
+}
+
 void Scheduler::admit() {
-  while (!waiting.empty() && borrow(*waiting.front(), waiting.front()->positions())) {
-    running.push_back(std::move(waiting.front()));
-    waiting.pop_front();
+  for (size_t i = 0; i < waiting.size();) {
+    Sequence &sequence = *waiting[i];
+    const Sequence *leader = sequence.leader;
+    if (sequence.held || (leader && leader->computed < leader->promptTokens)) {
+      ++i; // The leader computes the prompt of both.
+      continue;
+    }
+    while (freeSlots.empty() || !seat(sequence))
+      if (!preemptHeld())
+        return;
+    // Those that were preempted may stand before it.
+    auto place = std::find_if(waiting.begin(), waiting.end(),
+                              [&](const Owned &other) { return other.get() == &sequence; });
+    i = size_t(place - waiting.begin());
+    Owned taken = std::move(*place);
+    waiting.erase(place);
+    insertByRank(running, std::move(taken));
   }
 }
 
+/// Takes slot and blocks of a running sequence, which is computed again later; with equal results,
+/// so that nobody sees it. False when its last token must be awaited first.
+bool Scheduler::preempt(Sequence &sequence) {
+  sequence.leaving = sequence.unknown();
+  if (sequence.leaving)
+    return false;
+  giveBack(sequence);
+  sequence.computed = 0;
+  ++totals.preemptions;
+  auto place = std::find_if(running.begin(), running.end(),
+                            [&](const Owned &other) { return other.get() == &sequence; });
+  Owned taken = std::move(*place);
+  running.erase(place);
+  insertByRank(waiting, std::move(taken));
+  return true;
+}
+
+/// The last by rank of those that are held; false when there is none or it must be awaited.
+bool Scheduler::preemptHeld() {
+  auto last = std::find_if(running.rbegin(), running.rend(),
+                           [](const Owned &sequence) { return sequence->held; });
+  return last != running.rend() && preempt(**last);
+}
+
+void Scheduler::preemptLeaving() {
+  candidates.clear();
+  for (const Owned &sequence : running)
+    if (sequence->leaving)
+      candidates.push_back(sequence.get());
+  for (Sequence *sequence : candidates)
+    preempt(*sequence);
+}
+
+/// Who gives way to a running sequence: one that is held, else the last, which may be itself. Null
+/// when it is the first of all, whose blocks only borrowed ones can keep from it.
+Sequence *Scheduler::victimFor(const Sequence &sequence) {
+  for (size_t i = running.size(); i-- > 0;)
+    if (running[i]->held)
+      return running[i].get();
+  bool first = running.front().get() == &sequence;
+  return first && running.size() == 1 ? nullptr : running.back().get();
+}
+
+/// Finds the blocks for what a running sequence computes at least. False when it has to wait.
+bool Scheduler::grow(Sequence &sequence) {
+  int64_t least = std::min(sequence.pending(), leastChunk);
+  while (!cache.extend(sequence, least)) {
+    Sequence *victim = victimFor(sequence);
+    if (!victim || !preempt(*victim) || victim == &sequence)
+      return false;
+  }
+  return true;
+}
+
+/// Blocks for everything that runs, by rank, so that nothing waits for those behind it.
+void Scheduler::secureBlocks() {
+  candidates.clear();
+  secured.clear();
+  for (const Owned &sequence : running) {
+    cache.settle(*sequence);
+    candidates.push_back(sequence.get());
+  }
+  for (Sequence *sequence : candidates)
+    if (sequence->slot >= 0 && !rests(*sequence) && grow(*sequence))
+      secured.push_back(sequence);
+}
+
 std::span<const BatchEntry> Scheduler::planStep() {
-  admit();
   batch.clear();
+  preemptLeaving();
+  admit();
+  secureBlocks();
   // A prompt that got nothing out of the last step finds a token and a row in this one.
   int64_t kept = promptWaits;
   tokensLeft = maxTokens - kept;
@@ -69,57 +214,81 @@ std::span<const BatchEntry> Scheduler::planStep() {
 
 /// Starts where the last step stopped, so that scarce rows go round.
 void Scheduler::chooseDecodes() {
-  size_t count = running.size(), start = count ? firstDecode % count : 0;
+  size_t count = secured.size(), start = count ? firstDecode % count : 0;
   for (size_t i = 0; i < count && tokensLeft > 0 && rowsLeft > 0; ++i) {
     size_t index = (start + i) % count;
-    Sequence &sequence = *running[index];
-    // One that has drawn all its tokens only waits for the host to read them.
-    bool decodes = sequence.pending() == 1 && sequence.generated() > 0;
-    if (sequence.held || !decodes || sequence.generated() >= sequence.maxNewTokens)
+    if (!isDecode(*secured[index]))
       continue;
-    batch.push_back({&sequence, 1, 1});
+    batch.push_back({secured[index], 1, 1});
     --tokensLeft;
     --rowsLeft;
     firstDecode = index + 1;
   }
 }
 
+/// Puts at most so many tokens of a prompt into the step, as blocks allow.
+void Scheduler::takeChunk(Sequence &sequence, int64_t tokens) {
+  tokens = cache.room(sequence, std::min({tokens, sequence.pending(), tokensLeft}));
+  bool completes = tokens == sequence.pending();
+  if (completes && rowsLeft == 0) {
+    // No row left for its logits: all but the last token now, that one in another step.
+    --tokens;
+    completes = false;
+  }
+  if (tokens <= 0 || !cache.extend(sequence, tokens)) {
+    promptWaits = true;
+    return;
+  }
+  batch.push_back({&sequence, tokens, completes ? 1 : 0});
+  tokensLeft -= tokens;
+  rowsLeft -= completes;
+}
+
+/// The first by rank gets what the others leave, and they leave it half.
 void Scheduler::choosePrompts() {
   promptWaits = false;
-  for (const std::unique_ptr<Sequence> &sequence : running) {
-    if (sequence->held || sequence->generated() > 0)
-      continue;
-    int64_t tokens = std::min(sequence->pending(), tokensLeft);
-    bool completes = tokens == sequence->pending();
-    if (completes && rowsLeft == 0) {
-      // No row left for its logits: all but the last token now, that one in another step.
-      --tokens;
-      completes = false;
-    }
-    if (tokens <= 0) {
-      promptWaits = true;
-      continue;
-    }
-    batch.push_back({sequence.get(), tokens, completes ? 1 : 0});
-    tokensLeft -= tokens;
-    rowsLeft -= completes;
+  prompts.clear();
+  for (Sequence *sequence : secured)
+    if (!isDecode(*sequence))
+      prompts.push_back(sequence);
+  if (prompts.empty())
+    return;
+  if (!batch.empty())
+    tokensLeft = std::min(tokensLeft, std::max(clock.promptBudget(), leastChunk));
+  Sequence &first = *prompts.front();
+  std::sort(prompts.begin() + 1, prompts.end(), [](const auto *one, const auto *other) {
+    return std::tuple(one->priority, one->pending(), one->arrival) <
+           std::tuple(other->priority, other->pending(), other->arrival);
+  });
+  int64_t half = std::min(first.pending(), (tokensLeft + 1) / 2);
+  int64_t row = std::min<int64_t>(rowsLeft, 1); // Of the first, should its prompt end.
+  rowsLeft -= row;
+  for (Sequence *sequence : std::span(prompts).subspan(1)) {
+    if (sequence->priority > first.priority)
+      break;
+    takeChunk(*sequence, tokensLeft - half);
   }
+  rowsLeft += row;
+  takeChunk(first, tokensLeft);
+  for (Sequence *sequence : std::span(prompts).subspan(1))
+    if (sequence->priority > first.priority)
+      takeChunk(*sequence, tokensLeft);
 }
 
 Sequence *Scheduler::findIf(const std::function<bool(const Sequence &)> &isIt) {
-  for (const std::unique_ptr<Sequence> &sequence : running)
+  for (const Owned &sequence : running)
     if (isIt(*sequence))
       return sequence.get();
-  for (const std::unique_ptr<Sequence> &sequence : waiting)
+  for (const Owned &sequence : waiting)
     if (isIt(*sequence))
       return sequence.get();
   return nullptr;
 }
 
 void Scheduler::forEach(const std::function<void(Sequence &)> &visit) {
-  for (const std::unique_ptr<Sequence> &sequence : running)
+  for (const Owned &sequence : running)
     visit(*sequence);
-  for (const std::unique_ptr<Sequence> &sequence : waiting)
+  for (const Owned &sequence : waiting)
     visit(*sequence);
 }
 
@@ -129,7 +298,11 @@ bool Scheduler::busy() {
 
 void Scheduler::remove(Sequence &sequence) {
   giveBack(sequence);
-  auto isIt = [&](const std::unique_ptr<Sequence> &other) { return other.get() == &sequence; };
+  forEach([&](Sequence &other) {
+    if (other.leader == &sequence)
+      other.leader = nullptr;
+  });
+  auto isIt = [&](const Owned &other) { return other.get() == &sequence; };
   if (std::erase_if(running, isIt) == 0)
     std::erase_if(waiting, isIt);
 }

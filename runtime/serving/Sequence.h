@@ -2,6 +2,7 @@
 // One request on its way through the engine: its tokens, its place in the KV cache, its text.
 #pragma once
 
+#include "runtime/serving/BlockHash.h"
 #include "runtime/serving/SamplingParameters.h"
 #include "runtime/serving/StopText.h"
 #include "runtime/serving/Tokenizer.h"
@@ -13,8 +14,13 @@
 
 namespace ingot::runtime {
 
-/// The blocks of one sequence in each KV group.
-using SequenceBlocks = std::vector<std::vector<int32_t>>;
+/// The blocks of one sequence in one KV group.
+struct GroupBlocks {
+  std::vector<int32_t> blocks;  ///< of all positions; those before `live` are no longer held
+  int64_t live = 0;             ///< the first that is held
+  int64_t published = 0;        ///< how many others can find, or would find elsewhere
+  std::vector<BlockHash> names; ///< of the content of as many full blocks as were looked at
+};
 
 /// Stands for a token that is drawn on the device and not yet read.
 inline constexpr int32_t unknownToken = -1;
@@ -24,7 +30,12 @@ struct Sequence {
   int32_t choice = 0; ///< which of the request's answers this is
   int32_t priority = 0;
   std::optional<std::chrono::steady_clock::time_point> deadline;
-  bool held = false;           ///< computes nothing until it is resumed
+  bool held = false;     ///< computes nothing until it is resumed
+  uint64_t arrival = 0;  ///< counts up; the scheduler's
+  bool leaving = false;  ///< computes nothing until its last token is known, then is preempted
+  bool admitted = false; ///< has run before, if it waits now
+  /// The choice of the same request that computes the prompt for this one; null when it has to.
+  Sequence *leader = nullptr;
   std::vector<int32_t> tokens; ///< the prompt, then what was generated
   int64_t promptTokens = 0;
   int64_t computed = 0;      ///< positions whose K and V are in the cache
@@ -32,9 +43,11 @@ struct Sequence {
   bool cutByContext = false; ///< fewer than asked for
   SamplingParameters sampling;
 
-  int64_t slot = -1; ///< row of the State buffers; -1 while waiting
-  SequenceBlocks blocks;
-  bool needsState = false; ///< admitted, but its state rows are not set up yet
+  int64_t slot = -1;               ///< row of the State buffers; -1 while waiting
+  std::vector<GroupBlocks> blocks; ///< of each KV group
+  BlockHash root = {};             ///< what the names of its blocks begin with
+  bool cachePrompt = true;         ///< take what the cache already holds of the tokens
+  bool needsState = false;         ///< admitted, but its state rows are not set up yet
 
   /// The row of the last draw that gives the last token, while the host does not know it.
   int64_t drawRow = -1;

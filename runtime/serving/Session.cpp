@@ -24,7 +24,7 @@ Result<MemoryPlan> planFor(const EngineFile &file, const SessionOptions &options
   if (request.memory == 0) {
     const schema::Target &plans = *engine.targets()->Get(target);
     uint64_t mapped = plans.memory()->weight_bytes() - madeWeightBytes(engine, plans);
-    uint64_t available = device.availableMemory(mapped);
+    uint64_t available = device.availableMemory(mapped, request.fraction);
     request.memory = available == UINT64_MAX ? 0 : available;
   }
   return planMemory(engine, *engine.targets()->Get(target), device.dimension("threads"), request);
@@ -97,12 +97,12 @@ Result<std::unique_ptr<Session>> Session::createOn(std::unique_ptr<Device> devic
     return std::move(executor).status();
   std::unique_ptr<Session> session(new Session());
   session->executor = std::move(*executor);
-  if (Status status = session->bind(); !status.ok())
+  if (Status status = session->bind(options); !status.ok())
     return status;
   return session;
 }
 
-Status Session::bind() {
+Status Session::bind(const SessionOptions &options) {
   std::span<const uint8_t> section = file().sectionOfKind(schema::SectionKind::Tokenizer);
   if (!section.empty()) {
     Result<Tokenizer> loaded = Tokenizer::load(std::as_bytes(section));
@@ -127,7 +127,10 @@ Status Session::bind() {
   else
     sampleMissing = std::move(sample).status();
   cache.emplace(memoryPlan().groups);
-  scheduler.emplace(memoryPlan(), *cache);
+  SchedulerOptions scheduling = {options.neverPreempt, options.maxStepSeconds};
+  if (scheduling.maxStepSeconds == 0)
+    scheduling.maxStepSeconds = sampleProgram && sampleProgram->runsAhead() ? 0.05 : 0.2;
+  scheduler.emplace(memoryPlan(), *cache, scheduling);
   for (Flight &flight : flights)
     flight.rows.reserve(size_t(memoryPlan().maxSequences));
   return {};
@@ -189,9 +192,15 @@ Result<uint64_t> Session::submit(const Request &request) {
                          "the number of choices is " + std::to_string(request.choices),
                          "ask for 1 to " + std::to_string(maxChoices));
 
-  for (int32_t choice = 0; choice < request.choices; ++choice)
-    if (Status status = scheduler->add(makeSequence(request, *tokens, choice)); !status.ok())
+  Sequence *leader = nullptr;
+  for (int32_t choice = 0; choice < request.choices; ++choice) {
+    std::unique_ptr<Sequence> sequence = makeSequence(request, *tokens, choice);
+    sequence->leader = leader;
+    Sequence *first = leader ? leader : sequence.get();
+    if (Status status = scheduler->add(std::move(sequence)); !status.ok())
       return status; // Only the first can fail: they are alike.
+    leader = first;
+  }
   return nextId++;
 }
 
@@ -202,6 +211,8 @@ std::unique_ptr<Sequence> Session::makeSequence(const Request &request, std::vec
   sequence->choice = choice;
   sequence->priority = request.priority;
   sequence->deadline = request.deadline;
+  sequence->cachePrompt = request.cachePrompt;
+  sequence->root = rootHash(request.cacheSalt);
   sequence->tokens = std::move(tokens);
   sequence->promptTokens = int64_t(sequence->tokens.size());
   int64_t room = memoryPlan().maxContext - sequence->promptTokens + 1;
@@ -243,9 +254,17 @@ SessionGauges Session::gauges() const {
   gauges.waiting = int64_t(scheduler->active()) - gauges.running;
   if (!memoryPlan().groups.empty()) {
     gauges.kvBlocks = memoryPlan().groups[0].blocks;
-    gauges.kvBlocksUsed = gauges.kvBlocks - cache->freeBlocks(0);
+    gauges.kvBlocksUsed = gauges.kvBlocks - cache->availableBlocks(0);
   }
   return gauges;
+}
+
+SessionCounters Session::counters() const {
+  SessionCounters counters = totals;
+  counters.preemptions = scheduler->counters().preemptions;
+  counters.prefixQueries = scheduler->counters().prefixQueries;
+  counters.prefixHits = scheduler->counters().prefixHits;
+  return counters;
 }
 
 /// Ends the requests whose time is over.
@@ -301,6 +320,11 @@ Result<bool> Session::startStep() {
   std::span<const BatchEntry> batch = scheduler->planStep();
   if (batch.empty())
     return false;
+  Flight &flight = flights[(oldestFlight + flying) % std::size(flights)];
+  flight.started = Clock::now();
+  for (const BlockCopy &copy : cache->copies())
+    executor->copyBlock(copy.group, copy.from, copy.to);
+  cache->copies().clear();
   for (const BatchEntry &entry : batch)
     if (entry.sequence->needsState)
       sampleProgram->admit(*entry.sequence);
@@ -309,12 +333,12 @@ Result<bool> Session::startStep() {
   stepProgram->run();
   ++totals.steps;
 
-  Flight &flight = flights[(oldestFlight + flying) % std::size(flights)];
   flight.rows.clear();
-  flight.promptTokens = 0;
+  flight.promptTokens = flight.decodes = 0;
   for (const BatchEntry &entry : batch) {
     Sequence &sequence = *entry.sequence;
-    flight.promptTokens += sequence.generated() ? 0 : entry.tokens;
+    bool isDecode = sequence.generated() > 0 && entry.tokens == 1;
+    (isDecode ? flight.decodes : flight.promptTokens) += entry.tokens;
     sequence.computed += entry.tokens;
     if (entry.logitRows)
       flight.rows.push_back({&sequence, int64_t(sequence.tokens.size())});
@@ -336,6 +360,10 @@ Status Session::land() {
   --flying;
   if (Status status = sampleProgram->finish(flight.draw); !status.ok())
     return status;
+  Clock::time_point now = Clock::now();
+  std::chrono::duration<double> took = now - std::max(flight.started, lastLanding);
+  lastLanding = now;
+  scheduler->stepTook(flight.promptTokens, flight.decodes, took.count());
   totals.promptTokens += flight.promptTokens;
   for (size_t row = 0; row < flight.rows.size(); ++row) {
     Sequence *sequence = flight.rows[row].sequence;

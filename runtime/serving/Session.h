@@ -6,6 +6,7 @@
 #include "runtime/serving/SampleProgram.h"
 #include "runtime/serving/StepProgram.h"
 
+#include <deque>
 #include <functional>
 
 namespace ingot::runtime {
@@ -15,6 +16,8 @@ struct SessionOptions {
   DeviceRequest device;
   std::string target; ///< empty: the best that runs here
   bool verifyWeights = false;
+  bool neverPreempt = false; ///< see SchedulerOptions
+  double maxStepSeconds = 0; ///< see SchedulerOptions; 0: 0.2 on CPUs, 0.05 on GPUs
 };
 
 /// A prompt as text or as ids, and what to do with it.
@@ -25,8 +28,10 @@ struct Request {
   bool parseSpecial = false; ///< recognise special tokens written in text
   bool skipSpecial = true;   ///< leave special tokens out of the generated text
   SamplingParameters sampling;
-  int32_t choices = 1;  ///< answers, at most 128; those after the first have seeds of their own
-  int32_t priority = 0; ///< lower ones are served first; equal ones in the order they came
+  bool cachePrompt = true; ///< take what the KV cache already holds of the prompt
+  std::string cacheSalt;   ///< requests with different ones share nothing in the KV cache
+  int32_t choices = 1;     ///< answers, at most 128; those after the first have seeds of their own
+  int32_t priority = 0;    ///< lower ones are served first; equal ones in the order they came
   /// When it ends with FinishReason::Deadline, wherever it is.
   std::optional<std::chrono::steady_clock::time_point> deadline;
 };
@@ -63,12 +68,15 @@ struct SessionCounters {
   int64_t promptTokens = 0;
   int64_t generatedTokens = 0;
   int64_t continuedTokens = 0; ///< of them, all but the first of each answer
+  int64_t preemptions = 0;
+  int64_t prefixQueries = 0; ///< tokens of prompts that were begun
+  int64_t prefixHits = 0;    ///< of them, those whose K and V were in the cache
 };
 
 /// What is going on in a session.
 struct SessionGauges {
   int64_t waiting = 0, running = 0;       ///< answers; those in progress are running
-  int64_t kvBlocks = 0, kvBlocksUsed = 0; ///< of the first KV group
+  int64_t kvBlocks = 0, kvBlocksUsed = 0; ///< of the first KV group; those only kept are not used
 };
 
 /// Not thread-safe: calls come from one thread at a time.
@@ -120,7 +128,7 @@ public:
   std::optional<Event> nextEvent();
   /// The same of one request; the events of others stay in their order.
   std::optional<Event> nextEvent(uint64_t request);
-  const SessionCounters &counters() const { return totals; }
+  SessionCounters counters() const;
 
   /// Log-probability of each token given those before it; the first is 0. Runs beside requests as
   /// long as a slot and blocks are free (INGOT-E6016 otherwise).
@@ -140,15 +148,17 @@ public:
   Result<std::vector<float>> readTap(std::span<const int32_t> tokens, std::string_view tap);
 
 private:
+  using Clock = std::chrono::steady_clock;
   /// A step that has been started and whose tokens nobody has taken yet.
   struct Flight {
     std::vector<SampleRow> rows;
     SampleDraw draw;
-    int64_t promptTokens = 0;
+    int64_t promptTokens = 0, decodes = 0;
+    Clock::time_point started;
   };
 
   Session() = default;
-  Status bind();
+  Status bind(const SessionOptions &options);
   Result<std::vector<int32_t>> promptTokens(const Request &request) const;
   std::unique_ptr<Sequence> makeSequence(const Request &request, std::vector<int32_t> tokens,
                                          int32_t choice) const;
@@ -176,6 +186,7 @@ private:
   std::optional<Scheduler> scheduler;
   Flight flights[2]; ///< the oldest of `flying`, and the next
   size_t oldestFlight = 0, flying = 0;
+  Clock::time_point lastLanding;
   std::deque<Event> events;
   SessionCounters totals;
   uint64_t nextId = 1;

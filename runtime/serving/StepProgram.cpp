@@ -164,7 +164,7 @@ void StepProgram::fill(Binding &binding, std::span<const BatchEntry> batch, cons
         *out++ = token + int32_t(i);
       break;
     case Input::BlockTable:
-      cache.fillTableRow(binding.group, sequence.blocks, out);
+      cache.fillTableRow(binding.group, sequence, out);
       out += executor->plan().groups[binding.group].tableWidth;
       break;
     }

@@ -73,6 +73,7 @@ Result<Run> runBatch(Session &session, int64_t batch, int64_t promptTokens, int6
     request.sampling.temperature = 0;
     request.sampling.maxTokens = generated;
     request.sampling.ignoreEos = true;
+    request.cachePrompt = false; // Every pass computes all of it.
     Result<uint64_t> id = session.submit(request);
     if (!id.ok())
       return std::move(id).status();

@@ -39,6 +39,8 @@ int runTune(int argc, char **argv);
 /// What `plan` is asked; 0 and "" leave the choice to the engine and this machine.
 struct PlanArguments {
   uint64_t memory = 0; ///< bytes for everything; 0: no bound
+  double fraction = 0; ///< of free memory; 0: the device's
+  int64_t kvBlocks = 0;
   int64_t maxSequences = 0;
   int64_t maxContext = 0;
   int64_t maxTokens = 0;

@@ -118,6 +118,7 @@ Result<std::vector<Continuation>> continueGreedily(Session &session,
     request.sampling.maxTokens = lengths[i];
     request.sampling.ignoreEos = true;
     request.sampling.logprobs = logprobs;
+    request.cachePrompt = false; // What is compared is computed.
     Result<uint64_t> id = session.submit(request);
     if (!id.ok() && id.status().code() == "INGOT-E6012") {
       request.sampling.logprobs = logprobs = -1;

@@ -54,7 +54,7 @@ Result<std::unique_ptr<MeasuredEngine>> MeasuredEngine::open(const std::string &
 
 Status MeasuredEngine::reserve(const MeasuredShape &shape) {
   for (const std::unique_ptr<Sequence> &old : sequences)
-    cache->release(old->blocks);
+    cache->release(*old);
   sequences.clear();
   uint32_t vocabulary = uint32_t(step->vocabulary());
   for (int64_t i = 0; i < shape.sequences; ++i) {
@@ -65,8 +65,8 @@ Status MeasuredEngine::reserve(const MeasuredShape &shape) {
     sequence->promptTokens = shape.context;
     sequence->sampling.temperature = 0;
     sequence->slot = i;
-    cache->prepare(shape.context, sequence->blocks);
-    if (!cache->reserve(shape.context, sequence->blocks))
+    cache->prepare(shape.context, *sequence);
+    if (!cache->extend(*sequence, sequence->pending()))
       return Status::error("INGOT-E6022",
                            std::to_string(shape.sequences) + " sequences of " +
                                std::to_string(shape.context) + " positions do not fit the KV cache",

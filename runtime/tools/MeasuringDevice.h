@@ -33,8 +33,8 @@ public:
   int64_t dimension(std::string_view name) const override { return device->dimension(name); }
   int32_t driverVersion() const override { return device->driverVersion(); }
   std::string findings() const override { return device->findings(); }
-  uint64_t availableMemory(uint64_t weightBytes) const override {
-    return device->availableMemory(weightBytes);
+  uint64_t availableMemory(uint64_t weightBytes, double fraction) const override {
+    return device->availableMemory(weightBytes, fraction);
   }
   Status start(int64_t threads, uint64_t scratchBytes) override {
     scratch = uint64_t(threads) * scratchBytes;

@@ -24,8 +24,15 @@ struct Cell {
 };
 
 MemoryRequest requestOf(const PlanArguments &arguments) {
-  return {arguments.memory, arguments.maxSequences, arguments.maxContext, arguments.maxTokens,
-          arguments.maxLogitRows};
+  MemoryRequest request;
+  request.memory = arguments.memory;
+  request.fraction = arguments.fraction;
+  request.kvBlocks = arguments.kvBlocks;
+  request.maxSequences = arguments.maxSequences;
+  request.maxContext = arguments.maxContext;
+  request.maxTokens = arguments.maxTokens;
+  request.maxLogitRows = arguments.maxLogitRows;
+  return request;
 }
 
 /// The target that would be loaded here; on a machine that runs none, the most preferred one.
@@ -66,6 +73,7 @@ std::vector<Cell> planCells(const schema::Engine &engine, const schema::Target &
     for (int64_t context : steps(firstContext, largest.maxContext)) {
       MemoryRequest request = requestOf(arguments);
       request.memory = 0;
+      request.kvBlocks = 0;
       request.maxSequences = sequences;
       request.maxContext = context;
       Result<MemoryPlan> plan = planMemory(engine, target, threads, request);
@@ -97,6 +105,20 @@ void printSplit(FILE *stream, const MemoryPlan &plan, bool onHost) {
     table.add({"scratch", grouped(plan.scratchBytes), counted(uint64_t(plan.threads), "thread")});
   table.addTotal({"total", grouped(plan.totalBytes()), ""});
   table.print(stream);
+}
+
+/// What opening the engine on this machine gives the KV cache when nobody says how much.
+void printDefault(FILE *stream, const schema::Engine &engine, const schema::Target &target,
+                  const Device &device, const PlanArguments &arguments) {
+  MemoryRequest request = requestOf(arguments);
+  uint64_t mapped = target.memory()->weight_bytes() - madeWeightBytes(engine, target);
+  request.memory = device.availableMemory(mapped, request.fraction);
+  if (arguments.memory || request.memory == UINT64_MAX)
+    return;
+  Result<MemoryPlan> plan = planMemory(engine, target, device.dimension("threads"), request);
+  if (plan.ok())
+    std::fprintf(stream, "\nopened here without --memory, the KV cache gets %s bytes\n",
+                 grouped(plan->kvBytes).c_str());
 }
 
 void printCells(FILE *stream, const std::vector<Cell> &cells, uint64_t memory) {
@@ -177,6 +199,8 @@ Status planEngine(const schema::Engine &engine, const PlanArguments &arguments, 
                  onHost ? (", " + counted(uint64_t(largest->threads), "thread")).c_str() : "");
     if (plan.ok())
       printSplit(stream, *plan, onHost);
+    if (plan.ok() && onHost)
+      printDefault(stream, engine, target, device, arguments);
     printCells(stream, cells, arguments.memory);
   }
   // The table still tells which smaller limits would fit.
@@ -216,6 +240,8 @@ int runPlan(int argc, char **argv) {
   if (!parseArguments(app, argc, argv, exitStatus))
     return exitStatus;
   arguments.memory = request.memory;
+  arguments.fraction = request.fraction;
+  arguments.kvBlocks = request.kvBlocks;
   arguments.maxSequences = request.maxSequences;
   arguments.maxContext = request.maxContext;
   arguments.maxTokens = request.maxTokens;

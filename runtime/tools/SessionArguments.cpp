@@ -14,6 +14,18 @@ void addMemoryOptions(CommandLine &app, MemoryRequest &request) {
                 "bytes for weights, activations and KV cache, as in 16GiB")
       .bytes()
       .group(group);
+  app.addOption("--memory-fraction", request.fraction,
+                "of the free memory, where --memory does not say how much; default: half on a CPU, "
+                "where mapped weights do not count, 0.9 on a GPU")
+      .check([](const std::string &value) -> std::string {
+        double fraction = std::strtod(value.c_str(), nullptr);
+        return fraction > 0 && fraction <= 1 ? "" : value + " is no part of the memory (0 to 1)";
+      })
+      .typeName("PART")
+      .group(group);
+  app.addOption("--kv-blocks", request.kvBlocks, "blocks of the KV cache's first group")
+      .positive()
+      .group(group);
   app.addOption("--max-sequences", request.maxSequences, "sequences in one step")
       .positive()
       .group(group);

@@ -27,7 +27,7 @@ public:
   bool hasFeature(std::string_view) const override { return true; }
   std::string description() const override { return "an emulated CPU"; }
   int64_t dimension(std::string_view name) const override;
-  uint64_t availableMemory(uint64_t) const override { return UINT64_MAX; }
+  uint64_t availableMemory(uint64_t, double) const override { return UINT64_MAX; }
   std::string findings() const override;
   runtime::Status start(int64_t threads, uint64_t scratchBytes) override;
   runtime::Result<void *> allocate(uint64_t bytes) override;

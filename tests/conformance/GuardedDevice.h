@@ -83,7 +83,9 @@ public:
   bool hasFeature(std::string_view feature) const override { return device->hasFeature(feature); }
   std::string description() const override { return device->description(); }
   int64_t dimension(std::string_view name) const override { return device->dimension(name); }
-  uint64_t availableMemory(uint64_t bytes) const override { return device->availableMemory(bytes); }
+  uint64_t availableMemory(uint64_t bytes, double fraction) const override {
+    return device->availableMemory(bytes, fraction);
+  }
   runtime::Status start(int64_t threads, uint64_t scratchBytes) override {
     return device->start(threads, scratchBytes);
   }

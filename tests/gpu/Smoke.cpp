@@ -103,7 +103,7 @@ Result<json> smokeTest(const RecordT &record, const OpenDevice &open) {
       return std::move(opened).status();
     Device &device = **opened;
     bool simulated = device.loads(CodeKind::Ptx);
-    uint64_t free = device.availableMemory(0);
+    uint64_t free = device.availableMemory(0, 0.95);
     facts = {{"device", device.description()},
              {"driver", device.driverVersion()},
              {"free_bytes", free},

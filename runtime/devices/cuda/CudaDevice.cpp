@@ -249,13 +249,13 @@ int64_t CudaDevice::dimension(std::string_view dim) const {
   return dim == "sms" || dim == "threads" ? sms : -1;
 }
 
-uint64_t CudaDevice::availableMemory(uint64_t) const {
-  constexpr uint64_t kept = 20; // leaves a twentieth to the driver's modules and graphs
+uint64_t CudaDevice::availableMemory(uint64_t, double fraction) const {
+  constexpr double usual = 0.9; // leaves a tenth to the driver's modules and graphs
   size_t free = 0, total = 0;
   if (lost || driver->cuCtxSetCurrent(context) != DriverResult::Success ||
       driver->cuMemGetInfo_v2(&free, &total) != DriverResult::Success)
     return UINT64_MAX;
-  return free - free / kept;
+  return uint64_t(double(free) * (fraction > 0 ? fraction : usual));
 }
 
 std::string CudaDevice::findings() const {

@@ -35,7 +35,7 @@ public:
   /// Knows "sms", the number of multiprocessors, and "threads", which is the same here.
   int64_t dimension(std::string_view dim) const override;
   int32_t driverVersion() const override { return version; }
-  uint64_t availableMemory(uint64_t weightBytes) const override;
+  uint64_t availableMemory(uint64_t weightBytes, double fraction) const override;
   std::string findings() const override;
 
   Status start(int64_t threads, uint64_t scratchBytes) override;

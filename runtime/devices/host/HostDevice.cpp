@@ -42,11 +42,13 @@ int64_t HostDevice::dimension(std::string_view name) const {
   return name == "threads" ? threads : -1;
 }
 
-uint64_t HostDevice::availableMemory(uint64_t weightBytes) const {
+uint64_t HostDevice::availableMemory(uint64_t weightBytes, double fraction) const {
   // The file's pages are shared and can be dropped, so weights do not count against what is free.
-  constexpr uint64_t kept = 10; // leaves a tenth to others
+  constexpr double usual = 0.5; // others live here too
   uint64_t available = runtime::availableMemory();
-  return available == UINT64_MAX ? available : available - available / kept + weightBytes;
+  if (available == UINT64_MAX)
+    return available;
+  return uint64_t(double(available) * (fraction > 0 ? fraction : usual)) + weightBytes;
 }
 
 Status HostDevice::start(int64_t count, uint64_t scratchBytes) {

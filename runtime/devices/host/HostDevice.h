@@ -23,7 +23,7 @@ public:
   /// Knows "threads".
   int64_t dimension(std::string_view name) const override;
 
-  uint64_t availableMemory(uint64_t weightBytes) const override;
+  uint64_t availableMemory(uint64_t weightBytes, double fraction) const override;
 
   Status start(int64_t threads, uint64_t scratchBytes) override;
   /// Memory of several nodes is spread over them, since all threads read it.

@@ -223,7 +223,7 @@ class LlamaCpp(Program):
         out, errors, _, peak = run([
             self.folder / "llama-perplexity", "-m", self.file, "-f", text, "-c", str(WINDOW), "-t",
             str(self.model.threads)])
-        found = re.search(r"Final estimate: PPL[^=]*= *([\d.]+)", out + errors)
+        found = re.search(r"Final estimate: PPL.* = ([\d.]+)", out + errors)
         if not found:
             raise Failure("llama-perplexity: no estimate\n" + (out + errors)[-KEPT_OUTPUT:])
         return Figure(float(found.group(1)), peak)

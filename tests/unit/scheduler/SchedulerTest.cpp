@@ -29,7 +29,7 @@ protected:
     sequence->id = id;
     sequence->promptTokens = prompt;
     sequence->maxNewTokens = answer;
-    sequence->tokens.assign(size_t(prompt), 1);
+    sequence->tokens.assign(size_t(prompt), int32_t(id));
     return scheduler.add(std::move(sequence));
   }
 
@@ -71,7 +71,7 @@ TEST_F(SchedulerTest, PromptsAreCutIntoChunks) {
   EXPECT_EQ(step()[0].tokens, 8);
   EXPECT_EQ(step()[0].tokens, 1);
   EXPECT_EQ(scheduler.active(), 0u);
-  EXPECT_EQ(cache.freeBlocks(0), 20);
+  EXPECT_EQ(cache.availableBlocks(0), 20);
 }
 
 TEST_F(SchedulerTest, GenerationComesBeforePrompts) {
@@ -86,13 +86,13 @@ TEST_F(SchedulerTest, GenerationComesBeforePrompts) {
 }
 
 TEST_F(SchedulerTest, AdmissionWaitsForBlocksInOrder) {
-  ASSERT_TRUE(add(1, 40, 10).ok()); // 7 blocks
-  ASSERT_TRUE(add(2, 40, 10).ok()); // 7 blocks
-  ASSERT_TRUE(add(3, 50, 10).ok()); // 8 blocks: must wait
-  ASSERT_TRUE(add(4, 4, 4).ok());   // would fit, but stays behind
+  ASSERT_TRUE(add(1, 60, 4).ok()); // 8 blocks
+  ASSERT_TRUE(add(2, 56, 8).ok()); // 7 blocks, and one for the first
+  ASSERT_TRUE(add(3, 40, 4).ok()); // 5 blocks: must wait
+  ASSERT_TRUE(add(4, 4, 4).ok());  // would fit, but stays behind
   step();
   EXPECT_EQ(scheduler.runningCount(), 2u);
-  EXPECT_EQ(cache.freeBlocks(0), 6);
+  EXPECT_EQ(cache.availableBlocks(0), 18); // each has computed half a step
   scheduler.remove(*scheduler.find(1));
   step();
   EXPECT_EQ(scheduler.runningCount(), 3u);
@@ -151,33 +151,274 @@ TEST_F(SchedulerTest, EveryRequestEndsAndGivesEverythingBack) {
   while (scheduler.active() && ++steps < 2000)
     EXPECT_FALSE(step().empty());
   EXPECT_EQ(scheduler.active(), 0u);
-  EXPECT_EQ(cache.freeBlocks(0), 20);
+  EXPECT_EQ(cache.availableBlocks(0), 20);
 }
 
-TEST(KvCacheTest, SequencesNeverShareBlocks) {
+Sequence prepared(const KvCache &cache, int64_t tokens, int32_t first = 0) {
+  Sequence sequence;
+  for (int64_t i = 0; i < tokens; ++i)
+    sequence.tokens.push_back(first + int32_t(i));
+  sequence.promptTokens = tokens;
+  cache.prepare(64, sequence);
+  return sequence;
+}
+
+std::vector<int32_t> blocksOf(const Sequence &sequence, size_t group = 0) {
+  const GroupBlocks &held = sequence.blocks[group];
+  return {held.blocks.begin() + held.live, held.blocks.end()};
+}
+
+/// The last `count` elements of a list but for the last `behind`.
+std::vector<int32_t> lastOf(const std::vector<int32_t> &list, int count, int behind = 0) {
+  return {list.end() - count, list.end() - behind};
+}
+
+/// As a step does.
+void compute(KvCache &cache, Sequence &sequence, int64_t tokens) {
+  ASSERT_TRUE(cache.extend(sequence, tokens));
+  sequence.computed += tokens;
+  cache.settle(sequence);
+}
+
+TEST(KvCacheTest, SequencesOfOtherTokensNeverShareBlocks) {
   KvCache cache({{"main", 8, 64, 8, 8, 10}});
-  SequenceBlocks first, second, third;
-  ASSERT_TRUE(cache.reserve(33, first));
-  ASSERT_TRUE(cache.reserve(40, second));
-  EXPECT_FALSE(cache.reserve(1, third));
-  std::set<int32_t> all(first[0].begin(), first[0].end());
-  all.insert(second[0].begin(), second[0].end());
-  EXPECT_EQ(all.size(), 10u);
+  Sequence first = prepared(cache, 33), second = prepared(cache, 40, 100);
+  compute(cache, first, 33);
+  compute(cache, second, 40);
+  Sequence third = prepared(cache, 8, 200);
+  EXPECT_FALSE(cache.extend(third, 1));
+  std::vector<int32_t> all = blocksOf(first), others = blocksOf(second);
+  all.insert(all.end(), others.begin(), others.end());
+  EXPECT_EQ(std::set<int32_t>(all.begin(), all.end()).size(), 10u);
   cache.release(first);
-  EXPECT_TRUE(cache.reserve(8, third));
-  EXPECT_EQ(cache.freeBlocks(0), 4);
+  EXPECT_TRUE(cache.extend(third, 8));
+  EXPECT_EQ(cache.availableBlocks(0), 4);
+  EXPECT_TRUE(cache.copies().empty());
 }
 
-TEST(KvCacheTest, ASlidingGroupReusesItsBlocksInTurn) {
-  KvCache cache({{"local", 8, 64, 8, 3, 3}});
-  SequenceBlocks blocks;
-  ASSERT_TRUE(cache.reserve(64, blocks));
+TEST(KvCacheTest, APrefixIsFoundAgain) {
+  KvCache cache({{"main", 8, 64, 8, 8, 10}});
+  Sequence first = prepared(cache, 30);
+  compute(cache, first, 30);
+  Sequence same = prepared(cache, 30);
+  cache.takePrefix(same);
+  EXPECT_EQ(same.computed, 24);
+  EXPECT_EQ(blocksOf(same), lastOf(blocksOf(first), 4, 1));
+  // Also after nobody uses it.
+  cache.release(first);
+  cache.release(same);
+  EXPECT_EQ(cache.availableBlocks(0), 10);
+  same.computed = 0;
+  cache.takePrefix(same);
+  EXPECT_EQ(same.computed, 24);
+  Sequence salted = prepared(cache, 30), shorter = prepared(cache, 15);
+  salted.root = rootHash("salt");
+  cache.takePrefix(salted);
+  EXPECT_EQ(salted.computed, 0);
+  cache.takePrefix(shorter);
+  EXPECT_EQ(shorter.computed, 8);
+}
+
+TEST(KvCacheTest, AWholePromptIsFoundButForItsLastToken) {
+  KvCache cache({{"main", 8, 64, 8, 8, 10}});
+  Sequence first = prepared(cache, 16);
+  compute(cache, first, 16);
+  Sequence same = prepared(cache, 16);
+  cache.takePrefix(same);
+  EXPECT_EQ(same.computed, 15);
+  // It writes to a copy of the last block.
+  std::vector<int32_t> before = blocksOf(same);
+  compute(cache, same, 1);
+  EXPECT_EQ(blocksOf(same)[0], before[0]);
+  EXPECT_NE(blocksOf(same)[1], before[1]);
+  ASSERT_EQ(cache.copies().size(), 1u);
+  EXPECT_EQ(cache.copies()[0].from, before[1]);
+  EXPECT_EQ(cache.copies()[0].to, blocksOf(same)[1]);
+}
+
+TEST(KvCacheTest, ChoicesShareTheirPrompt) {
+  KvCache cache({{"main", 8, 64, 8, 8, 10}});
+  Sequence leader = prepared(cache, 13), other = prepared(cache, 13);
+  compute(cache, leader, 13);
+  ASSERT_TRUE(cache.takePrompt(leader, other));
+  EXPECT_EQ(other.computed, 12);
+  EXPECT_EQ(blocksOf(other), blocksOf(leader));
+  EXPECT_EQ(cache.availableBlocks(0), 8);
+  // The first that writes to the partial block copies it, the other has it alone then.
+  leader.tokens.push_back(7);
+  compute(cache, leader, 1);
+  compute(cache, other, 1);
+  EXPECT_EQ(cache.copies().size(), 1u);
+  EXPECT_EQ(blocksOf(other)[0], blocksOf(leader)[0]);
+  EXPECT_NE(blocksOf(other)[1], blocksOf(leader)[1]);
+  EXPECT_EQ(cache.availableBlocks(0), 7);
+}
+
+TEST(KvCacheTest, TheBlockUsedLeastRecentlyIsGivenUp) {
+  KvCache cache({{"main", 8, 64, 8, 8, 4}});
+  Sequence old = prepared(cache, 16), young = prepared(cache, 16, 100);
+  for (Sequence *sequence : {&old, &young}) {
+    compute(cache, *sequence, 16);
+    cache.release(*sequence);
+  }
+  Sequence third = prepared(cache, 8, 200);
+  compute(cache, third, 8);
+  // Of the old one the end is gone, its beginning is left.
+  old.computed = young.computed = 0;
+  cache.takePrefix(young);
+  cache.takePrefix(old);
+  EXPECT_EQ(young.computed, 15);
+  EXPECT_EQ(old.computed, 8);
+}
+
+TEST(KvCacheTest, AWindowGivesItsBlocksBack) {
+  KvCache cache({{"local", 8, 64, 8, 4, 4, 16}});
+  Sequence sequence = prepared(cache, 64);
+  for (int64_t step = 0; step < 8; ++step) {
+    compute(cache, sequence, 8);
+    EXPECT_LE(blocksOf(sequence).size(), 3u);
+  }
   std::vector<int32_t> row(8);
-  cache.fillTableRow(0, blocks, row.data());
-  for (size_t i = 0; i + 3 < row.size(); ++i)
-    EXPECT_EQ(row[i], row[i + 3]);
-  EXPECT_NE(row[0], row[1]);
-  EXPECT_NE(row[1], row[2]);
+  cache.fillTableRow(0, sequence, row.data());
+  EXPECT_EQ(row[0], blocksOf(sequence)[0]);
+  EXPECT_EQ(lastOf(row, 2), lastOf(blocksOf(sequence), 2));
+  cache.release(sequence);
+  EXPECT_EQ(cache.availableBlocks(0), 4);
+}
+
+TEST(KvCacheTest, AHitIsWhatAllGroupsHave) {
+  // The window of the second group holds three blocks of the last five.
+  KvCache cache({{"main", 8, 64, 8, 8, 16}, {"local", 8, 64, 8, 4, 3, 16}});
+  Sequence first = prepared(cache, 44);
+  for (int64_t tokens : {8, 8, 8, 8, 8, 4})
+    compute(cache, first, tokens);
+  cache.release(first);
+  Sequence same = prepared(cache, 44), shorter = prepared(cache, 30);
+  cache.takePrefix(same);
+  EXPECT_EQ(same.computed, 40);
+  EXPECT_EQ(same.blocks[1].live, 3);
+  EXPECT_EQ(same.blocks[0].live, 0);
+  cache.takePrefix(shorter);
+  EXPECT_EQ(shorter.computed, 0); // What it would see of the second group is gone.
+}
+
+TEST(StepClockTest, PromptsFitBesideStreams) {
+  StepClock clock(0.2);
+  EXPECT_GT(clock.promptBudget(), 1 << 30);
+  clock.record(0, 8, 0.05);
+  clock.record(512, 8, 0.05 + 0.512);
+  EXPECT_NEAR(double(clock.promptBudget()), 150, 2);
+  for (int i = 0; i < 50; ++i)
+    clock.record(150, 8, 0.05 + 0.3); // twice as slow
+  EXPECT_NEAR(double(clock.promptBudget()), 75, 2);
+  for (int i = 0; i < 50; ++i)
+    clock.record(0, 8, 1.0);
+  EXPECT_EQ(clock.promptBudget(), 0);
+}
+
+TEST_F(SchedulerTest, AShortPromptOvertakesALongOne) {
+  ASSERT_TRUE(add(1, 60, 4).ok());
+  ASSERT_TRUE(add(2, 6, 4).ok());
+  auto batch = step();
+  ASSERT_EQ(batch.size(), 2u);
+  EXPECT_EQ(batch[0].sequence->id, 2u);
+  EXPECT_EQ(batch[0].tokens, 6);
+  EXPECT_EQ(batch[0].logitRows, 1);
+  EXPECT_EQ(batch[1].tokens, 10);
+}
+
+TEST_F(SchedulerTest, StreamsBoundPrompts) {
+  ASSERT_TRUE(add(1, 2, 30).ok());
+  step();
+  for (int i = 0; i < 8; ++i) {
+    scheduler.stepTook(0, 1, 0.1);
+    scheduler.stepTook(16, 1, 0.1 + 16 * 0.01); // ten tokens fit
+  }
+  ASSERT_TRUE(add(2, 60, 4).ok());
+  auto batch = step();
+  ASSERT_EQ(batch.size(), 2u);
+  EXPECT_NEAR(double(batch[1].tokens), 10, 1);
+  scheduler.remove(*scheduler.find(1));
+  EXPECT_EQ(step()[0].tokens, 16); // alone it gets everything
+}
+
+TEST_F(SchedulerTest, TheNewestOfTheLowestPriorityGivesWay) {
+  for (uint64_t id = 1; id <= 3; ++id)
+    ASSERT_TRUE(add(id, 8, 57).ok()); // 8 blocks each at their end, 20 in all
+  std::set<uint64_t> preempted;
+  for (int i = 0; i < 60 && scheduler.active(); ++i) {
+    step();
+    scheduler.forEach([&](const Sequence &sequence) {
+      if (sequence.slot < 0 && sequence.admitted)
+        preempted.insert(sequence.id);
+    });
+  }
+  EXPECT_EQ(preempted, std::set<uint64_t>{3});
+  while (scheduler.active())
+    ASSERT_FALSE(step().empty());
+  EXPECT_GT(scheduler.counters().preemptions, 0);
+  EXPECT_EQ(cache.availableBlocks(0), 20);
+}
+
+TEST_F(SchedulerTest, WithoutPreemptionNobodyStartsWhoMightNotEnd) {
+  Scheduler strict(plan, cache, {.neverPreempt = true});
+  for (uint64_t id = 1; id <= 3; ++id) {
+    auto sequence = std::make_unique<Sequence>();
+    sequence->id = id;
+    sequence->promptTokens = 8;
+    sequence->maxNewTokens = 57;
+    sequence->tokens.assign(8, int32_t(id));
+    ASSERT_TRUE(strict.add(std::move(sequence)).ok());
+  }
+  strict.planStep();
+  EXPECT_EQ(strict.runningCount(), 2u);
+}
+
+TEST_F(SchedulerTest, AHeldSequenceKeepsNothingFromOthers) {
+  for (uint64_t id = 1; id <= 4; ++id)
+    ASSERT_TRUE(add(id, 40, 20).ok());
+  step();
+  scheduler.forEach([](Sequence &sequence) { sequence.held = sequence.id <= 3; });
+  ASSERT_TRUE(add(5, 60, 4).ok());
+  for (int i = 0; i < 100 && (scheduler.find(4) || scheduler.find(5)); ++i)
+    step();
+  EXPECT_EQ(scheduler.find(4), nullptr);
+  EXPECT_EQ(scheduler.find(5), nullptr);
+  EXPECT_FALSE(scheduler.busy());
+  scheduler.forEach([](Sequence &sequence) { sequence.held = false; });
+  while (scheduler.active())
+    ASSERT_FALSE(step().empty());
+  EXPECT_EQ(cache.availableBlocks(0), 20);
+}
+
+/// Arrivals at random, with answers up to the context: everyone ends, in time.
+TEST_F(SchedulerTest, NobodyStarves) {
+  uint64_t state = 7;
+  auto random = [&](uint64_t below) {
+    state = state * 6364136223846793005u + 1442695040888963407u;
+    return (state >> 33) % below;
+  };
+  std::map<uint64_t, int> begun;
+  int longest = 0;
+  uint64_t next = 1;
+  for (int now = 0; now < 6000 || scheduler.active(); ++now) {
+    ASSERT_LT(now, 20000);
+    if (now < 6000 && scheduler.active() < 12 && random(4) == 0) {
+      int64_t prompt = 1 + int64_t(random(60));
+      ASSERT_TRUE(add(next, prompt, 65 - prompt).ok());
+      begun[next++] = now;
+    }
+    if (scheduler.active())
+      ASSERT_FALSE(step().empty());
+    for (auto entry = begun.begin(); entry != begun.end();) {
+      bool ended = !scheduler.find(entry->first);
+      longest = std::max(longest, now - entry->second);
+      entry = ended ? begun.erase(entry) : std::next(entry);
+    }
+  }
+  EXPECT_GT(scheduler.counters().preemptions, 10);
+  EXPECT_LT(longest, 900); // twelve at once, of 64 positions each
+  EXPECT_EQ(cache.availableBlocks(0), 20);
 }
 
 } // namespace

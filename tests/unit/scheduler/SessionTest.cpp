@@ -470,6 +470,89 @@ TEST(SessionTest, LogitsAreReadInStepsOfAnySizes) {
   EXPECT_EQ(toy->readLogits(none, all, [](int64_t, auto) {}).code(), "INGOT-E6003");
 }
 
+TEST(SessionTest, PreemptionAndReuseChangeNothing) {
+  constexpr int requests = 64;
+  // Some begin with the same tokens, and nobody says how long the answer may be.
+  auto make = [](int index) {
+    Request request = makeVaried(index);
+    if (index % 2)
+      request.tokens.insert(request.tokens.begin(), 35, 7);
+    request.sampling.maxTokens = index % 4 ? 0 : request.sampling.maxTokens;
+    return request;
+  };
+  std::vector<Outcome> alone;
+  for (int i = 0; i < requests; ++i) {
+    ToySession toy = openToy({}, limits(32, 1, 1, 1));
+    ASSERT_TRUE(toy.session);
+    alone.push_back(runOne(*toy.session, make(i)));
+  }
+  for (int64_t blocks : {6, 7, 11, 20})
+    for (bool ahead : {false, true})
+      for (int64_t window : {0, 96}) {
+        SessionOptions options = limits(16, 8, 8, 1);
+        options.memory.kvBlocks = blocks;
+        ToyOptions kind;
+        kind.window = window;
+        ToySession toy = ahead ? openToyAhead(kind, options) : openToy(kind, options);
+        ASSERT_TRUE(toy.session);
+        Outcomes outcomes;
+        std::map<uint64_t, int> index;
+        for (int i = 0; i < requests; ++i) {
+          Result<uint64_t> id = toy->submit(make(i));
+          ASSERT_TRUE(id.ok()) << id.status().toString();
+          index[*id] = i;
+          if (i % 3 == 0) {
+            ASSERT_TRUE(toy->step().ok());
+            take(*toy.session, outcomes);
+          }
+        }
+        runToEnd(*toy.session, outcomes);
+        for (auto &[id, outcome] : outcomes) {
+          const Outcome &expected = alone[size_t(index[id])];
+          EXPECT_EQ(outcome.tokens, expected.tokens) << index[id];
+          EXPECT_EQ(outcome.text, expected.text);
+          EXPECT_EQ(outcome.logprobs, expected.logprobs);
+          EXPECT_EQ(outcome.finish, expected.finish);
+        }
+        EXPECT_EQ(outcomes.size(), size_t(requests));
+        EXPECT_GT(toy->counters().preemptions, blocks < 20 ? 0 : -1) << blocks;
+        EXPECT_GT(toy->counters().prefixHits, 0);
+        EXPECT_EQ(toy->gauges().kvBlocksUsed, 0);
+      }
+}
+
+TEST(SessionTest, HitsAreCounted) {
+  ToySession toy = openToy();
+  ASSERT_TRUE(toy.session);
+  Request request;
+  for (int32_t i = 0; i < 50; ++i)
+    request.tokens.push_back(i);
+  request.sampling.maxTokens = 4;
+  runOne(*toy.session, request);
+  EXPECT_EQ(toy->counters().prefixQueries, 50);
+  EXPECT_EQ(toy->counters().prefixHits, 0);
+  EXPECT_EQ(toy->counters().promptTokens, 50);
+  runOne(*toy.session, request);
+  EXPECT_EQ(toy->counters().prefixQueries, 100);
+  EXPECT_EQ(toy->counters().prefixHits, 48);
+  EXPECT_EQ(toy->counters().promptTokens, 52);
+  for (auto change : {+[](Request &other) { other.cacheSalt = "salt"; },
+                      +[](Request &other) { other.cachePrompt = false; }}) {
+    Request other = request;
+    change(other);
+    runOne(*toy.session, other);
+    EXPECT_EQ(toy->counters().prefixHits, 48);
+  }
+  // What a cancelled request has computed is of use to the next.
+  request.tokens.front() = 9;
+  Result<uint64_t> cancelled = toy->submit(request);
+  ASSERT_TRUE(cancelled.ok());
+  ASSERT_TRUE(toy->step().ok());
+  ASSERT_TRUE(toy->cancel(*cancelled).ok());
+  runOne(*toy.session, request);
+  EXPECT_EQ(toy->counters().prefixHits, 48 + 32);
+}
+
 TEST(SessionTest, ChoicesAreAnswersOfTheirOwn) {
   ToySession toy = openToy();
   ASSERT_TRUE(toy.session);
@@ -478,9 +561,11 @@ TEST(SessionTest, ChoicesAreAnswersOfTheirOwn) {
   for (uint64_t choice = 0; choice < 3; ++choice) {
     Request one = request;
     one.sampling.seed += choice;
+    one.cachePrompt = false;
     alone.push_back(runOne(*toy.session, one).tokens);
   }
   request.choices = 3;
+  request.cacheSalt = "of its own";
   ASSERT_TRUE(toy->submit(request).ok());
   std::vector<std::vector<int32_t>> together(3);
   for (bool active = true; active;) {
@@ -491,6 +576,8 @@ TEST(SessionTest, ChoicesAreAnswersOfTheirOwn) {
       together[size_t(event->choice)].push_back(event->token);
   }
   EXPECT_EQ(together, alone);
+  // The first computes the prompt, the others one token of it.
+  EXPECT_EQ(toy->counters().prefixHits, 2 * int64_t(request.tokens.size() - 1));
   request.choices = 129;
   EXPECT_EQ(toy->submit(request).status().code(), "INGOT-E6006");
 }

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+// What names the content of a KV block: its tokens and all before them.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+namespace ingot::runtime {
+
+/// The first half of a SHA-256. Whoever chooses prompts cannot make two contents share one.
+using BlockHash = std::array<uint64_t, 2>;
+
+/// What stands before the first block: sequences with different salts share nothing.
+BlockHash rootHash(std::string_view salt);
+
+/// Of a full block of these tokens behind the block (or root) named `parent`.
+BlockHash blockHash(const BlockHash &parent, std::span<const int32_t> tokens);
+
+} // namespace ingot::runtime
