@@ -5,8 +5,109 @@
 #include "runtime/engine/Verify.h"
 
 #include <algorithm>
+#include <cstring>
 
 namespace ingot::runtime {
+
+namespace {
+
+/// What one entry of a batch adds to an input.
+struct EntryPlace {
+  const BatchEntry &entry;
+  int32_t row;   ///< of the entry in the batch
+  int32_t token; ///< tokens of the entries before it
+  const KvCache &cache;
+  size_t group; ///< of a block table
+  int64_t tableWidth;
+
+  const Sequence &sequence() const { return *entry.sequence; }
+  int64_t first() const { return entry.sequence->computed; }
+};
+
+/// Writes the elements of an entry, and is moved behind each.
+template <class T> class Cursor {
+public:
+  explicit Cursor(std::byte *&out) : out(out) {}
+  void operator()(T value) {
+    std::memcpy(out, &value, sizeof value);
+    out += sizeof value;
+  }
+
+private:
+  std::byte *&out;
+};
+
+int64_t perToken(const MemoryPlan &plan, size_t) { return plan.maxTokens; }
+int64_t perSequence(const MemoryPlan &plan, size_t) { return plan.maxSequences; }
+int64_t perBoundary(const MemoryPlan &plan, size_t) { return plan.maxSequences + 1; }
+int64_t perLogitRow(const MemoryPlan &plan, size_t) { return plan.maxLogitRows; }
+int64_t perTableEntry(const MemoryPlan &plan, size_t group) {
+  return plan.maxSequences * plan.groups[group].tableWidth;
+}
+
+void putTokens(const EntryPlace &place, std::byte *&out) {
+  Cursor<int32_t> put(out);
+  for (int64_t i = 0; i < place.entry.tokens; ++i)
+    put(place.sequence().tokens[size_t(place.first() + i)]);
+}
+
+void putPositions(const EntryPlace &place, std::byte *&out) {
+  Cursor<int32_t> put(out);
+  for (int64_t i = 0; i < place.entry.tokens; ++i)
+    put(int32_t(place.first() + i));
+}
+
+void putSequence(const EntryPlace &place, std::byte *&out) {
+  Cursor<int32_t> put(out);
+  for (int64_t i = 0; i < place.entry.tokens; ++i)
+    put(place.row);
+}
+
+void putOffsets(const EntryPlace &place, std::byte *&out) {
+  Cursor<int32_t> put(out);
+  if (place.row == 0)
+    put(0);
+  put(place.token + int32_t(place.entry.tokens));
+}
+
+void putContext(const EntryPlace &place, std::byte *&out) {
+  Cursor<int32_t> put(out);
+  put(int32_t(place.first() + place.entry.tokens));
+}
+
+void putLogitRows(const EntryPlace &place, std::byte *&out) {
+  Cursor<int32_t> put(out);
+  for (int64_t i = place.entry.tokens - place.entry.logitRows; i < place.entry.tokens; ++i)
+    put(place.token + int32_t(i));
+}
+
+void putBlocks(const EntryPlace &place, std::byte *&out) {
+  // The buffer is aligned for it: all that stands before has the same type.
+  place.cache.fillTableRow(place.group, place.sequence(), reinterpret_cast<int32_t *>(out));
+  out += size_t(place.tableWidth) * sizeof(int32_t);
+}
+
+} // namespace
+
+struct StepInput {
+  std::string_view name;
+  schema::DType type;
+  uint64_t elementBytes;
+  int64_t (*elements)(const MemoryPlan &plan, size_t group); ///< of the largest step
+  void (*put)(const EntryPlace &place, std::byte *&out);     ///< the elements of one entry
+};
+
+static constexpr StepInput stepInputs[] = {
+    {"tokens", schema::DType::I32, 4, perToken, putTokens},
+    {"positions", schema::DType::I32, 4, perToken, putPositions},
+    {"token_sequences", schema::DType::I32, 4, perToken, putSequence},
+    {"sequence_offsets", schema::DType::I32, 4, perBoundary, putOffsets},
+    {"context_lengths", schema::DType::I32, 4, perSequence, putContext},
+    {"logit_rows", schema::DType::I32, 4, perLogitRow, putLogitRows},
+    {"block_table", schema::DType::I32, 4, perTableEntry, putBlocks},
+};
+static constexpr const StepInput &tokenInput = stepInputs[0], &logitRowInput = stepInputs[5],
+                                 &tableInput = stepInputs[6];
 
 Result<StepProgram> StepProgram::bind(Executor &executor) {
   StepProgram step;
@@ -47,43 +148,30 @@ Status StepProgram::bindInput(uint32_t index) {
   // Weights, KV and state may be listed as inputs; they are not ours to fill.
   if (buffer.role() != schema::Role::Input)
     return {};
-  const struct {
-    const char *name;
-    Input input;
-    int64_t elements;
-  } known[] = {
-      {"tokens", Input::Tokens, plan.maxTokens},
-      {"positions", Input::Positions, plan.maxTokens},
-      {"token_sequences", Input::TokenSequences, plan.maxTokens},
-      {"sequence_offsets", Input::SequenceOffsets, plan.maxSequences + 1},
-      {"context_lengths", Input::ContextLengths, plan.maxSequences},
-      {"logit_rows", Input::LogitRows, plan.maxLogitRows},
-  };
   std::string name = buffer.name()->str();
-  Binding binding = {Input::Tokens, index, 0, {}, 0};
-  int64_t elements = -1;
-  for (const auto &entry : known)
-    if (name == entry.name) {
-      binding.input = entry.input;
-      elements = entry.elements;
-    }
+  Binding binding = {nullptr, index, 0, {}};
+  for (const StepInput &input : stepInputs)
+    if (name == input.name && &input != &tableInput)
+      binding.input = &input;
   for (size_t group = 0; group < plan.groups.size(); ++group)
-    if ((buffer.group() == int64_t(group) && name.rfind("block_table", 0) == 0) ||
-        (buffer.group() < 0 && ((group == 0 && name == "block_table") ||
-                                name == "block_table." + plan.groups[group].name))) {
-      binding.input = Input::BlockTable;
+    if ((buffer.group() == int64_t(group) && name.starts_with(tableInput.name)) ||
+        (buffer.group() < 0 &&
+         ((group == 0 && name == tableInput.name) ||
+          name == std::string(tableInput.name) + "." + plan.groups[group].name))) {
+      binding.input = &tableInput;
       binding.group = group;
-      elements = plan.maxSequences * plan.groups[group].tableWidth;
     }
-  if (elements < 0)
+  if (!binding.input)
     return Status::error("INGOT-E5011", "this runtime cannot fill the input '" + name + "'",
                          "use the runtime of the release that built the engine");
-  if (buffer.dtype() != schema::DType::I32 ||
-      executor->bufferBytes(index) < uint64_t(elements) * sizeof(int32_t))
+  uint64_t bytes =
+      uint64_t(binding.input->elements(plan, binding.group)) * binding.input->elementBytes;
+  if (buffer.dtype() != binding.input->type || executor->bufferBytes(index) < bytes)
     return Status::error("INGOT-E5022",
-                         "the input '" + name + "' is not i32 or too small for the largest step",
+                         "the input '" + name +
+                             "' is of another type or too small for the largest step",
                          "rebuild the engine");
-  binding.data.resize(size_t(elements));
+  binding.data.resize(bytes);
   bindings.push_back(std::move(binding));
   return {};
 }
@@ -100,9 +188,8 @@ Status StepProgram::prepare(std::span<const BatchEntry> batch, const KvCache &ca
   if (Status status = executor->beginStep(shape); !status.ok())
     return status;
   for (Binding &binding : bindings) {
-    fill(binding, batch, cache, shape.logitRows);
-    executor->write(binding.buffer, binding.data.data(), binding.used * sizeof(int32_t));
-    if (binding.input == Input::Tokens)
+    executor->write(binding.buffer, binding.data.data(), fill(binding, batch, cache));
+    if (binding.input == &tokenInput)
       copyDrawn(binding.buffer, batch, drawn);
   }
   return {};
@@ -133,47 +220,22 @@ void StepProgram::copyDrawn(uint32_t buffer, std::span<const BatchEntry> batch, 
   flush();
 }
 
-void StepProgram::fill(Binding &binding, std::span<const BatchEntry> batch, const KvCache &cache,
-                       int64_t logitRows) {
-  int32_t *out = binding.data.data();
+/// Makes an input of a batch; how many bytes it has.
+uint64_t StepProgram::fill(Binding &binding, std::span<const BatchEntry> batch,
+                           const KvCache &cache) {
+  std::byte *out = binding.data.data();
   int32_t row = 0, token = 0;
-  if (binding.input == Input::SequenceOffsets)
-    *out++ = 0;
+  int64_t width =
+      binding.input == &tableInput ? executor->plan().groups[binding.group].tableWidth : 0;
   for (const BatchEntry &entry : batch) {
-    const Sequence &sequence = *entry.sequence;
-    int64_t first = sequence.computed;
-    switch (binding.input) {
-    case Input::Tokens:
-      out = std::copy_n(sequence.tokens.begin() + first, entry.tokens, out);
-      break;
-    case Input::Positions:
-      for (int64_t i = 0; i < entry.tokens; ++i)
-        *out++ = int32_t(first + i);
-      break;
-    case Input::TokenSequences:
-      out = std::fill_n(out, entry.tokens, row);
-      break;
-    case Input::SequenceOffsets:
-      *out++ = token + int32_t(entry.tokens);
-      break;
-    case Input::ContextLengths:
-      *out++ = int32_t(first + entry.tokens);
-      break;
-    case Input::LogitRows:
-      for (int64_t i = entry.tokens - entry.logitRows; i < entry.tokens; ++i)
-        *out++ = token + int32_t(i);
-      break;
-    case Input::BlockTable:
-      cache.fillTableRow(binding.group, sequence, out);
-      out += executor->plan().groups[binding.group].tableWidth;
-      break;
-    }
+    binding.input->put({entry, row, token, cache, binding.group, width}, out);
     ++row;
     token += int32_t(entry.tokens);
   }
-  if (binding.input == Input::LogitRows && out == binding.data.data())
-    out = std::fill_n(out, logitRows, 0);
-  binding.used = size_t(out - binding.data.data());
+  // The row of a step in which nobody wants logits.
+  if (binding.input == &logitRowInput && out == binding.data.data())
+    Cursor<int32_t>{out}(0);
+  return uint64_t(out - binding.data.data());
 }
 
 } // namespace ingot::runtime

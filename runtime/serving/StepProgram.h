@@ -7,6 +7,9 @@
 
 namespace ingot::runtime {
 
+/// An input that this runtime can fill: its name, and how it is made from a batch.
+struct StepInput;
+
 class StepProgram {
 public:
   /// Binds the inputs by name. INGOT-E5011: an input this runtime does not know. INGOT-E5022: no
@@ -26,27 +29,16 @@ public:
   int64_t vocabulary() const { return vocabularySize; }
 
 private:
-  enum class Input {
-    Tokens,
-    Positions,
-    TokenSequences,
-    SequenceOffsets,
-    ContextLengths,
-    LogitRows,
-    BlockTable
-  };
   struct Binding {
-    Input input;
+    const StepInput *input;
     uint32_t buffer;
-    size_t group;              ///< of a block table
-    std::vector<int32_t> data; ///< room for the largest step
-    size_t used = 0;
+    size_t group;                ///< of a block table
+    std::vector<std::byte> data; ///< room for the largest step
   };
 
   StepProgram() = default;
   Status bindInput(uint32_t buffer);
-  void fill(Binding &binding, std::span<const BatchEntry> batch, const KvCache &cache,
-            int64_t logitRows);
+  uint64_t fill(Binding &binding, std::span<const BatchEntry> batch, const KvCache &cache);
   void copyDrawn(uint32_t buffer, std::span<const BatchEntry> batch, uint32_t drawn);
 
   Executor *executor = nullptr;
