@@ -108,7 +108,8 @@ std::string firstDifference(const LogitsByPosition &expected, const LogitsByPosi
 
 Result<std::vector<Continuation>> continueGreedily(Session &session,
                                                    const std::vector<Tokens> &prompts,
-                                                   const std::vector<int64_t> &lengths) {
+                                                   const std::vector<int64_t> &lengths,
+                                                   bool cachePrompts) {
   std::map<uint64_t, size_t> places;
   int32_t logprobs = INGOT_MAX_LOGPROBS;
   for (size_t i = 0; i < prompts.size(); ++i) {
@@ -118,7 +119,7 @@ Result<std::vector<Continuation>> continueGreedily(Session &session,
     request.sampling.maxTokens = lengths[i];
     request.sampling.ignoreEos = true;
     request.sampling.logprobs = logprobs;
-    request.cachePrompt = false; // What is compared is computed.
+    request.cachePrompt = cachePrompts;
     Result<uint64_t> id = session.submit(request);
     if (!id.ok() && id.status().code() == "INGOT-E6012") {
       request.sampling.logprobs = logprobs = -1;
@@ -187,6 +188,45 @@ Status checkBatches(Session &session, const CheckSizes &sizes, Verdict &verdict)
   verdict.add("batches", true,
               counted(tokens, "token") + " of " + counted(uint64_t(singles), "prompt") +
                   " equal bit for bit alone and in a batch of " + std::to_string(prompts));
+  return {};
+}
+
+Status checkReuse(Session &session, const CheckSizes &sizes, Verdict &verdict) {
+  const MemoryPlan &plan = session.memoryPlan();
+  constexpr int64_t kContinued = 4;
+  int64_t size = std::min(plan.maxContext - kContinued, sizes.promptTokens);
+  if (!promisesInvariance(session.file().metadata()) || size < 1) {
+    verdict.skip("reuse", size < 1 ? "the context is too short"
+                                   : "the engine was built with --determinism fast");
+    return {};
+  }
+  Tokens prompt = promptOf(session, 2, size);
+  Result<std::vector<Continuation>> computed = continueGreedily(session, {prompt}, {kContinued});
+  if (!computed.ok())
+    return std::move(computed).status();
+  int64_t before = session.counters().prefixHits;
+  Result<std::vector<Continuation>> reused =
+      continueGreedily(session, {prompt, prompt}, {kContinued, kContinued}, true);
+  if (!reused.ok())
+    return std::move(reused).status();
+  int64_t hits = session.counters().prefixHits - before;
+  if (hits == 0) {
+    verdict.skip("reuse", "the prompt is shorter than a block of the KV cache");
+    return {};
+  }
+  const Continuation &expected = computed->front();
+  for (const Continuation &found : *reused)
+    for (size_t i = 0; i < expected.size(); ++i)
+      if (found.size() != expected.size() || !same(expected[i], found[i])) {
+        verdict.add("reuse", false,
+                    "token " + std::to_string(i) + " is " +
+                        (i < found.size() ? describe(expected[i], found[i]) : "missing") +
+                        " behind a prompt from the KV cache");
+        return {};
+      }
+  verdict.add("reuse", true,
+              counted(expected.size(), "token") + " equal bit for bit behind " +
+                  counted(uint64_t(hits), "token") + " of prompts from the KV cache");
   return {};
 }
 

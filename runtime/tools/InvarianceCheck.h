@@ -27,14 +27,19 @@ struct CheckSizes {
 inline constexpr CheckSizes kGpuSizes = {64, 64, 512}, kHostSizes = {16, 3, 64};
 
 /// Greedy continuations of all prompts, `lengths` tokens each, run together, with log-probabilities
-/// where the engine has them.
+/// where the engine has them. `cachePrompts`: from what the KV cache has of them already.
 Result<std::vector<Continuation>> continueGreedily(Session &session,
                                                    const std::vector<Tokens> &prompts,
-                                                   const std::vector<int64_t> &lengths);
+                                                   const std::vector<int64_t> &lengths,
+                                                   bool cachePrompts = false);
 
 /// Prompts of many lengths in one batch, which shrinks as they end, beside each of them alone:
 /// tokens and log-probabilities must be equal bit for bit.
 Status checkBatches(Session &session, const CheckSizes &sizes, Verdict &verdict);
+
+/// A prompt that the KV cache holds, continued twice at once, beside the same computed as a whole:
+/// tokens and log-probabilities must be equal bit for bit.
+Status checkReuse(Session &session, const CheckSizes &sizes, Verdict &verdict);
 
 /// A prompt in as few steps as the limits allow, in uneven small ones, and in those that give
 /// logits at all positions: the logits of a position must be equal bit for bit.

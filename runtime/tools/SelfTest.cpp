@@ -106,6 +106,8 @@ Status checkSession(Session &session, const SelfTestOptions &options, Verdict &v
     return status;
   if (Status status = checkSteps(session, sizes, verdict); !status.ok())
     return status;
+  if (Status status = checkReuse(session, sizes, verdict); !status.ok())
+    return status;
   return checkProducts(session, verdict);
 }
 

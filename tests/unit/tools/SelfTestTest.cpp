@@ -68,6 +68,7 @@ TEST(SelfTestTest, SaysThatThereAreNoGoldenCasesAndChecksTheRest) {
   EXPECT_THAT(result.output, HasSubstr("no golden cases"));
   EXPECT_THAT(result.output, HasSubstr("memory    passed"));
   EXPECT_THAT(result.output, HasSubstr("batches   passed"));
+  EXPECT_THAT(result.output, HasSubstr("reuse     passed"));
 }
 
 TEST(SelfTestTest, RefusesOptionsThatWouldHaveNoEffect) {
