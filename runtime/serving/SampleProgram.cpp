@@ -3,6 +3,7 @@
 #include "runtime/serving/SampleProgram.h"
 
 #include "runtime/engine/Verify.h"
+#include "runtime/serving/TokenMask.h"
 
 #include <algorithm>
 #include <limits>
@@ -86,8 +87,8 @@ Status SampleProgram::supports(const SamplingParameters &sampling) const {
     missing = "penalties";
   else if (!sampling.bias.empty() && (biasIdsBuffer == absent || biasValuesBuffer == absent))
     missing = "logit bias";
-  else if (!sampling.allowed.empty() && maskBuffer == absent)
-    missing = "allowed tokens";
+  else if (sampling.usesMask() && maskBuffer == absent)
+    missing = "tokens that may not be drawn";
   else if (sampling.logprobs >= 0 && logprobsBuffer == absent)
     missing = "log-probabilities";
   else if (sampling.logprobs > 0 && (topTokensBuffer == absent || topLogprobsBuffer == absent))
@@ -123,17 +124,32 @@ void SampleProgram::fillRow(size_t row, const Sequence &sequence) {
                  uint64_t(sequence.generated()),
                  sampling.usesCounts() ? int32_t(sequence.slot) : -1,
                  int32_t(sampling.bias.size()),
-                 !sampling.allowed.empty(),
+                 sampling.usesMask() && fillMask(row, sequence),
                  sampling.logprobs};
   for (size_t i = 0; i < sampling.bias.size(); ++i) {
     biasIds[row * INGOT_MAX_BIAS + i] = sampling.bias[i].first;
     biasValues[row * INGOT_MAX_BIAS + i] = sampling.bias[i].second;
   }
-  if (!sampling.allowed.empty()) {
-    uint32_t *words = mask.data() + row * maskWords;
-    std::fill_n(words, maskWords, 0);
-    for (int32_t token : sampling.allowed)
-      words[token / 32] |= 1u << (token % 32);
+}
+
+/// Whether a token may not be drawn in the row; its words then say which may.
+bool SampleProgram::fillMask(size_t row, const Sequence &sequence) {
+  TokenMask tokens(std::span(mask).subspan(row * maskWords, maskWords));
+  tokens.applyTo(sequence);
+  return tokens.restricts();
+}
+
+/// Writes the masks of the rows that have one, neighbours together.
+void SampleProgram::writeMasks(size_t rows) {
+  for (size_t first = 0, end = 0; first < rows; first = end) {
+    while (first < rows && !params[first].useMask)
+      ++first;
+    end = first;
+    while (end < rows && params[end].useMask)
+      ++end;
+    if (end > first)
+      executor->writeAt(uint32_t(maskBuffer), first * maskWords * 4, mask.data() + first * maskWords,
+                        (end - first) * maskWords * 4);
   }
 }
 
@@ -149,12 +165,11 @@ std::array<SampleProgram::Output, 4> SampleProgram::outputsOf(const SampleDraw &
 
 SampleDraw SampleProgram::start(std::span<const SampleRow> rows) {
   SampleDraw draw = {rows.size(), -1};
-  bool anyBias = false, anyMask = false;
+  bool anyBias = false;
   for (size_t row = 0; row < rows.size(); ++row) {
     const Sequence &sequence = *rows[row].sequence;
     fillRow(row, sequence);
     anyBias |= !sequence.sampling.bias.empty();
-    anyMask |= !sequence.sampling.allowed.empty();
     draw.mostLogprobs = std::max(draw.mostLogprobs, sequence.sampling.logprobs);
   }
   if (anyBias) {
@@ -162,8 +177,7 @@ SampleDraw SampleProgram::start(std::span<const SampleRow> rows) {
     executor->write(uint32_t(biasIdsBuffer), biasIds.data(), bytes);
     executor->write(uint32_t(biasValuesBuffer), biasValues.data(), bytes);
   }
-  if (anyMask)
-    executor->write(uint32_t(maskBuffer), mask.data(), draw.rows * maskWords * 4);
+  writeMasks(draw.rows);
   if (draw.rows > 0) {
     executor->write(uint32_t(paramsBuffer), params.data(), draw.rows * sizeof(IngotSampleParams));
     executor->run(program);

@@ -73,6 +73,8 @@ private:
   int64_t find(const flatbuffers::Vector<uint32_t> *list, std::string_view name,
                uint64_t bytes) const;
   void fillRow(size_t row, const Sequence &sequence);
+  bool fillMask(size_t row, const Sequence &sequence);
+  void writeMasks(size_t rows);
   std::array<Output, 4> outputsOf(const SampleDraw &draw);
 
   Executor *executor = nullptr;

@@ -54,6 +54,8 @@ Status SamplingParameters::validate(uint32_t vocabulary) const {
     return outside("logprobs", "-1 (none) to " + std::to_string(INGOT_MAX_LOGPROBS));
   if (maxTokens < 0)
     return outside("max_tokens", "0 (up to the context) or more");
+  if (minTokens < 0 || (maxTokens > 0 && minTokens > maxTokens))
+    return outside("min_tokens", "0 to max_tokens");
   if (bias.size() > INGOT_MAX_BIAS)
     return outside("logit_bias", "at most " + std::to_string(INGOT_MAX_BIAS) + " tokens");
   auto isToken = [&](int32_t token) { return token >= 0 && uint32_t(token) < vocabulary; };

@@ -26,13 +26,17 @@ struct SamplingParameters {
   std::vector<int32_t> allowed; ///< when not empty, the only tokens that may be drawn
 
   int64_t maxTokens = 0; ///< generated tokens; 0 = up to the context
+  int64_t minTokens = 0; ///< before so many, no end or stop token is drawn and no stop string found
   bool ignoreEos = false;
   std::vector<int32_t> stopTokens;
   std::vector<std::string> stopStrings; ///< at most 64 of at most 1024 bytes
+  bool includeStop = false; ///< what ends the answer, stop string or token, is part of its text
 
   bool usesCounts() const {
     return repetitionPenalty != 1 || presencePenalty != 0 || frequencyPenalty != 0;
   }
+  /// Whether some token may not be drawn at some place.
+  bool usesMask() const { return !allowed.empty() || minTokens > 0; }
 
   /// Something nobody foresees, for a request that names no seed; below 2^53, so that every reader
   /// of JSON keeps it.

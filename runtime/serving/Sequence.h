@@ -31,6 +31,7 @@ struct Sequence {
   int64_t maxNewTokens = 0;  ///< at least 1; already cut to the context
   bool cutByContext = false; ///< fewer than asked for
   SamplingParameters sampling;
+  std::vector<int32_t> endTokens; ///< any of these ends it: the model's and the request's
 
   int64_t slot = -1; ///< row of the State buffers; -1 while waiting
   SequenceBlocks blocks;

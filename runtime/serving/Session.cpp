@@ -210,7 +210,12 @@ std::unique_ptr<Sequence> Session::makeSequence(const Request &request, std::vec
   sequence->cutByContext = sequence->maxNewTokens < wanted || request.sampling.maxTokens == 0;
   sequence->sampling = request.sampling;
   sequence->sampling.seed += uint64_t(choice);
-  sequence->stopText = StopText(request.sampling.stopStrings);
+  sequence->endTokens = request.sampling.stopTokens;
+  if (const auto *eos = file().metadata().serving()->eos(); eos && !request.sampling.ignoreEos)
+    for (int32_t token : *eos)
+      if (token >= 0 && token < stepProgram->vocabulary())
+        sequence->endTokens.push_back(token);
+  sequence->stopText = StopText(request.sampling.stopStrings, request.sampling.includeStop);
   sequence->tokens.reserve(size_t(sequence->promptTokens + sequence->maxNewTokens));
   if (textTokenizer) {
     sequence->detokenizer.emplace(
@@ -371,12 +376,8 @@ void Session::drop(Sequence &sequence) {
 }
 
 FinishReason Session::finishOf(const Sequence &sequence, int32_t token, int64_t generated) const {
-  const SamplingParameters &sampling = sequence.sampling;
-  const auto *eos = file().metadata().serving()->eos();
-  auto contains = [&](const auto &list) {
-    return std::find(list.begin(), list.end(), token) != list.end();
-  };
-  if (contains(sampling.stopTokens) || (!sampling.ignoreEos && eos && contains(*eos)))
+  if (std::find(sequence.endTokens.begin(), sequence.endTokens.end(), token) !=
+      sequence.endTokens.end())
     return FinishReason::EndToken;
   if (generated >= sequence.maxNewTokens)
     return sequence.cutByContext ? FinishReason::Context : FinishReason::Length;
@@ -396,14 +397,15 @@ void Session::accept(const SampleRow &sample, size_t row) {
     event.top = sampleProgram->top(row, sequence.sampling.logprobs);
   }
   sequence.tokens[size_t(sample.place)] = event.token;
-  event.finish = finishOf(sequence, event.token, sample.place + 1 - sequence.promptTokens);
+  int64_t generated = sample.place + 1 - sequence.promptTokens;
+  event.finish = finishOf(sequence, event.token, generated);
   if (sequence.detokenizer) {
     std::string piece;
-    if (event.finish != FinishReason::EndToken)
+    if (event.finish != FinishReason::EndToken || sequence.sampling.includeStop)
       piece = sequence.detokenizer->push(event.token);
     if (event.finish != FinishReason::None)
       piece += sequence.detokenizer->finish();
-    if (sequence.stopText.push(piece, event.text))
+    if (sequence.stopText.push(piece, event.text, generated > sequence.sampling.minTokens))
       event.finish = FinishReason::StopString;
     else if (event.finish != FinishReason::None)
       sequence.stopText.finish(event.text);

@@ -49,7 +49,12 @@ void addSamplingOptions(CommandLine &app, GenerateOptions &options) {
   app.addOption("--stop", sampling.stopStrings, "text that ends the answer; may be repeated")
       .oneValueEach()
       .group("Text");
+  app.addOption("--min-tokens", sampling.minTokens, "tokens before anything may end the answer")
+      .group("Text");
   app.addFlag("--ignore-eos", sampling.ignoreEos, "go on after the model's end token")
+      .group("Text");
+  app.addFlag("--include-stop", sampling.includeStop,
+              "print what ends the answer, --stop's text or the end token, too")
       .group("Text");
 }
 

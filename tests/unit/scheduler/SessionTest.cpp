@@ -362,6 +362,66 @@ TEST(SessionTest, EndsForTheRightReason) {
   EXPECT_EQ(full.tokens.size(), 96u - 3 + 1);
 }
 
+/// A greedy request whose 12 tokens nothing ends.
+Request makePlain() {
+  Request request;
+  request.tokens = {10, 20, 30};
+  request.sampling.maxTokens = 12;
+  request.sampling.ignoreEos = true;
+  return request;
+}
+
+TEST(SessionTest, NothingEndsAnAnswerBeforeItsMinimum) {
+  ToySession toy = openToy();
+  ASSERT_TRUE(toy.session);
+  Request request = makePlain();
+  Outcome whole = runOne(*toy.session, request);
+  int32_t early = whole.tokens[3];
+  request.sampling.stopTokens = {early};
+  size_t first = size_t(std::find(whole.tokens.begin(), whole.tokens.end(), early) -
+                        whole.tokens.begin());
+  EXPECT_EQ(runOne(*toy.session, request).tokens.size(), first + 1);
+  request.sampling.minTokens = 7;
+  Outcome later = runOne(*toy.session, request);
+  // Masked, not dropped: until then another token is drawn in its place.
+  ASSERT_GE(later.tokens.size(), 7u);
+  EXPECT_EQ(std::find(later.tokens.begin(), later.tokens.begin() + 7, early) -
+                later.tokens.begin(),
+            7);
+  request.sampling.bias = {{early, 1000.0f}};
+  EXPECT_EQ(runOne(*toy.session, request).tokens.size(), 8u);
+
+  request = makePlain();
+  request.sampling.stopStrings = {whole.text.substr(2, 2)};
+  EXPECT_LE(runOne(*toy.session, request).text.size(), 2u);
+  request.sampling.minTokens = 11;
+  Outcome passed = runOne(*toy.session, request);
+  EXPECT_EQ(passed.text.substr(0, 10), whole.text.substr(0, 10));
+  request.sampling.minTokens = 13;
+  EXPECT_EQ(toy->submit(request).status().code(), "INGOT-E6006");
+}
+
+TEST(SessionTest, WhatEndsAnAnswerMayBePartOfIt) {
+  ToySession toy = openToy();
+  ASSERT_TRUE(toy.session);
+  Request request = makePlain();
+  Outcome whole = runOne(*toy.session, request);
+  std::string stop = whole.text.substr(4, 3);
+  size_t at = whole.text.find(stop);
+  request.sampling.stopStrings = {stop};
+  request.sampling.includeStop = true;
+  Outcome byText = runOne(*toy.session, request);
+  EXPECT_EQ(byText.finish, FinishReason::StopString);
+  EXPECT_EQ(byText.text, whole.text.substr(0, at + 3));
+  request.sampling.stopStrings = {};
+  request.sampling.stopTokens = {whole.tokens[5]};
+  Outcome byToken = runOne(*toy.session, request);
+  EXPECT_EQ(byToken.finish, FinishReason::EndToken);
+  EXPECT_EQ(byToken.text, whole.text.substr(0, byToken.tokens.size()));
+  request.sampling.includeStop = false;
+  EXPECT_EQ(runOne(*toy.session, request).text + byToken.text.back(), byToken.text);
+}
+
 TEST(SessionTest, TheModelsEndTokenEndsUnlessIgnored) {
   Request request;
   request.tokens = {10, 20, 30};
