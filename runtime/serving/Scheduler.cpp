@@ -75,7 +75,8 @@ void Scheduler::chooseDecodes() {
     Sequence &sequence = *running[index];
     // One that has drawn all its tokens only waits for the host to read them.
     bool decodes = sequence.pending() == 1 && sequence.generated() > 0;
-    if (sequence.held || !decodes || sequence.generated() >= sequence.maxNewTokens)
+    if (sequence.held || !decodes || sequence.generated() >= sequence.maxNewTokens ||
+        sequence.waitsForToken())
       continue;
     batch.push_back({&sequence, 1, 1});
     --tokensLeft;

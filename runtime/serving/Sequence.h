@@ -45,6 +45,8 @@ struct Sequence {
 
   /// Whether the last token has been drawn on the device only.
   bool unknown() const { return tokens.back() == unknownToken; }
+  /// Whether its next token can be drawn only when the host knows the last one.
+  bool waitsForToken() const { return unknown() && sampling.masksByTokens(); }
   int64_t pending() const { return int64_t(tokens.size()) - computed; }
   int64_t generated() const { return int64_t(tokens.size()) - promptTokens; }
   /// Positions that must find room in the KV cache; the last token drawn is never computed.

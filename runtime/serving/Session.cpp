@@ -153,6 +153,35 @@ Result<std::vector<int32_t>> Session::promptTokens(const Request &request) const
   return textTokenizer->encode(request.text, request.addSpecial, request.parseSpecial);
 }
 
+/// What may not be generated, spelled in tokens. A word is spelled in one way at the start of a text
+/// and in another behind a space.
+Result<std::vector<std::vector<int32_t>>>
+Session::badSequences(const SamplingParameters &sampling) const {
+  std::vector<std::vector<int32_t>> sequences = sampling.badSequences;
+  if (!sampling.badWords.empty() && !textTokenizer)
+    return Status::error("INGOT-E6008", "the engine has no tokenizer",
+                         "give bad words as token ids");
+  for (const std::string &word : sampling.badWords) {
+    std::string bare = word.substr(std::min(word.find_first_not_of(' '), word.size()));
+    for (const std::string &text : {bare, " " + bare}) {
+      Result<std::vector<int32_t>> tokens = textTokenizer->encode(text, false, false);
+      if (!tokens.ok())
+        return std::move(tokens).status().in("bad_words");
+      sequences.push_back(std::move(*tokens));
+    }
+  }
+  // A tokenizer may know tokens that the model does not: what has one cannot come.
+  std::erase_if(sequences, [&](const std::vector<int32_t> &tokens) {
+    auto outside = [&](int32_t token) {
+      return token < 0 || token >= stepProgram->vocabulary();
+    };
+    return tokens.empty() || std::any_of(tokens.begin(), tokens.end(), outside);
+  });
+  std::sort(sequences.begin(), sequences.end());
+  sequences.erase(std::unique(sequences.begin(), sequences.end()), sequences.end());
+  return sequences;
+}
+
 Status Session::checkPrompt(std::span<const int32_t> tokens, int64_t limit) const {
   if (tokens.empty())
     return Status::error("INGOT-E6003", "the prompt has no tokens", "give a text or token ids");
@@ -189,9 +218,16 @@ Result<uint64_t> Session::submit(const Request &request) {
                          "the number of choices is " + std::to_string(request.choices),
                          "ask for 1 to " + std::to_string(maxChoices));
 
-  for (int32_t choice = 0; choice < request.choices; ++choice)
-    if (Status status = scheduler->add(makeSequence(request, *tokens, choice)); !status.ok())
+  Result<std::vector<std::vector<int32_t>>> bad = badSequences(request.sampling);
+  if (!bad.ok())
+    return std::move(bad).status();
+
+  for (int32_t choice = 0; choice < request.choices; ++choice) {
+    std::unique_ptr<Sequence> sequence = makeSequence(request, *tokens, choice);
+    sequence->sampling.badSequences = *bad;
+    if (Status status = scheduler->add(std::move(sequence)); !status.ok())
       return status; // Only the first can fail: they are alike.
+  }
   return nextId++;
 }
 

@@ -150,6 +150,7 @@ private:
   Session() = default;
   Status bind();
   Result<std::vector<int32_t>> promptTokens(const Request &request) const;
+  Result<std::vector<std::vector<int32_t>>> badSequences(const SamplingParameters &sampling) const;
   std::unique_ptr<Sequence> makeSequence(const Request &request, std::vector<int32_t> tokens,
                                          int32_t choice) const;
   void endOverdue();

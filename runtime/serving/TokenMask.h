@@ -14,12 +14,14 @@ class TokenMask {
 public:
   explicit TokenMask(std::span<uint32_t> words) : words(words) {}
 
-  /// Leaves out what the request of `sequence` excludes after its tokens, of which the last must be
-  /// known where `masksByTokens`.
+  /// Leaves out what the request of `sequence` excludes after its tokens, all of which must be known
+  /// where it masksByTokens().
   void applyTo(const Sequence &sequence);
   /// Leaves out all but these.
   void allowOnly(std::span<const int32_t> tokens);
   void exclude(int32_t token);
+  /// Leaves out what would complete a run of `length` tokens that occurs in `tokens` already.
+  void excludeRepeats(std::span<const int32_t> tokens, size_t length);
 
   /// Whether a token was left out.
   bool restricts() const { return filled; }

@@ -42,6 +42,12 @@ void addSamplingOptions(CommandLine &app, GenerateOptions &options) {
   app.addOption("--frequency-penalty", sampling.frequencyPenalty, "0 = off").group(group);
   app.addOption("--seed", sampling.seed, "random stream of the request; default: a random one")
       .group(group);
+  app.addOption("--bad-word", sampling.badWords, "text that may not come; may be repeated")
+      .oneValueEach()
+      .group(group);
+  app.addOption("--no-repeat-ngram-size", sampling.noRepeatNgramSize,
+                "no run of so many tokens comes twice; 0 = off")
+      .group(group);
   app.addOption("--logprobs", sampling.logprobs, "log-probabilities with so many alternatives")
       .group(group);
   app.addOption("-n,--tokens", sampling.maxTokens, "tokens to generate; 0 = up to the context")

@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 #include <map>
 #include <numeric>
+#include <set>
 
 using namespace ingot::runtime;
 using namespace ingot::test;
@@ -122,6 +123,12 @@ Request makeVaried(int index) {
     request.sampling.stopStrings = {std::string(1, char('a' + index % 26))};
   if (index % 5 == 3)
     request.sampling.logprobs = index % 4;
+  if (index % 5 == 1)
+    request.sampling.noRepeatNgramSize = 1 + index % 3;
+  if (index % 6 == 4)
+    request.sampling.badSequences = {{index % 64}, {index * 3 % 64, index * 5 % 64}};
+  if (index % 4 == 2)
+    request.sampling.minTokens = std::min<int64_t>(request.sampling.maxTokens, 5);
   return request;
 }
 
@@ -398,6 +405,88 @@ TEST(SessionTest, NothingEndsAnAnswerBeforeItsMinimum) {
   Outcome passed = runOne(*toy.session, request);
   EXPECT_EQ(passed.text.substr(0, 10), whole.text.substr(0, 10));
   request.sampling.minTokens = 13;
+  EXPECT_EQ(toy->submit(request).status().code(), "INGOT-E6006");
+}
+
+/// Whether `part` occurs in `tokens`.
+bool occurs(const std::vector<int32_t> &tokens, const std::vector<int32_t> &part) {
+  return std::search(tokens.begin(), tokens.end(), part.begin(), part.end()) != tokens.end();
+}
+
+TEST(SessionTest, BadWordsAreNotCompleted) {
+  ToySession toy = openToy();
+  ASSERT_TRUE(toy.session);
+  Request request = makePlain();
+  std::vector<int32_t> whole = runOne(*toy.session, request).tokens;
+  std::vector<int32_t> pair(whole.begin() + 4, whole.begin() + 6);
+  std::vector<int32_t> triple(whole.begin(), whole.begin() + 3);
+  std::vector<int32_t> first(1, whole[0]), second(1, whole[1]);
+  using Sequences = std::vector<std::vector<int32_t>>;
+  for (const Sequences &bad : {Sequences{first}, Sequences{pair}, Sequences{triple},
+                               Sequences{second, pair, triple}}) {
+    request.sampling.badSequences = bad;
+    std::vector<int32_t> tokens = runOne(*toy.session, request).tokens;
+    EXPECT_EQ(tokens.size(), whole.size());
+    EXPECT_NE(tokens, whole);
+    for (const std::vector<int32_t> &sequence : bad)
+      EXPECT_FALSE(occurs(tokens, sequence));
+  }
+  // Only the answer counts: the end of the prompt begins nothing.
+  request.sampling.badSequences = {{30, whole[0]}};
+  EXPECT_EQ(runOne(*toy.session, request).tokens[0], whole[0]);
+  // What is allowed and bad is bad, and where nothing is left the request fails.
+  request.sampling.allowed = {5, 6};
+  request.sampling.badSequences = {{5}};
+  EXPECT_EQ(runOne(*toy.session, request).tokens, std::vector<int32_t>(12, 6));
+  request.sampling.badSequences = {{5}, {6, 6}};
+  EXPECT_EQ(runOne(*toy.session, request).finish, FinishReason::Failed);
+
+  request = makePlain();
+  request.sampling.badWords = {"bc", " d"};
+  request.sampling.allowed = {1, 2, 3, 7};
+  std::string text = runOne(*toy.session, request).text;
+  EXPECT_EQ(text.size(), 12u);
+  EXPECT_EQ(text.find("bc"), std::string::npos);
+  EXPECT_EQ(text.find('d'), std::string::npos);
+  request.sampling.badWords = {""};
+  EXPECT_EQ(toy->submit(request).status().code(), "INGOT-E6006");
+  request.sampling.badWords = {};
+  for (const std::vector<int32_t> &bad : {std::vector<int32_t>(), {1, 64}}) {
+    request.sampling.badSequences = {bad};
+    EXPECT_EQ(toy->submit(request).status().code(), "INGOT-E6006");
+  }
+}
+
+TEST(SessionTest, NoRunOfTokensOccursTwice) {
+  ToySession toy = openToy();
+  ASSERT_TRUE(toy.session);
+  Request request = makePlain();
+  request.sampling.maxTokens = 60;
+  request.sampling.allowed = {10, 20, 30, 40, 50, 60, 1, 2};
+  for (size_t size : {2u, 3u}) {
+    request.sampling.noRepeatNgramSize = 0;
+    auto repeats = [&](const std::vector<int32_t> &answer) {
+      std::vector<int32_t> tokens = request.tokens;
+      tokens.insert(tokens.end(), answer.begin(), answer.end());
+      std::set<std::vector<int32_t>> seen;
+      size_t count = 0;
+      for (auto at = tokens.begin(); at + ptrdiff_t(size) <= tokens.end(); ++at)
+        count += !seen.emplace(at, at + ptrdiff_t(size)).second;
+      return count;
+    };
+    EXPECT_GT(repeats(runOne(*toy.session, request).tokens), 0u);
+    request.sampling.noRepeatNgramSize = int32_t(size);
+    Outcome outcome = runOne(*toy.session, request);
+    EXPECT_GT(outcome.tokens.size(), 20u);
+    EXPECT_EQ(repeats(outcome.tokens), 0u);
+  }
+  // Of size 1 no token comes twice, nor one of the prompt; then none is left.
+  request.sampling.noRepeatNgramSize = 1;
+  Outcome outcome = runOne(*toy.session, request);
+  std::sort(outcome.tokens.begin(), outcome.tokens.end());
+  EXPECT_EQ(outcome.tokens, (std::vector<int32_t>{1, 2, 40, 50, 60}));
+  EXPECT_EQ(outcome.finish, FinishReason::Failed);
+  request.sampling.noRepeatNgramSize = -1;
   EXPECT_EQ(toy->submit(request).status().code(), "INGOT-E6006");
 }
 
