@@ -83,15 +83,18 @@ int64_t SampleProgram::find(const flatbuffers::Vector<uint32_t> *list, std::stri
 
 Status SampleProgram::supports(const SamplingParameters &sampling) const {
   const char *missing = nullptr;
+  int32_t mostLogprobs = std::max(sampling.logprobs, sampling.promptLogprobs);
   if (sampling.usesCounts() && countsBuffer == absent)
     missing = "penalties";
   else if (!sampling.bias.empty() && (biasIdsBuffer == absent || biasValuesBuffer == absent))
     missing = "logit bias";
   else if (sampling.usesMask() && maskBuffer == absent)
     missing = "tokens that may not be drawn";
-  else if (sampling.logprobs >= 0 && logprobsBuffer == absent)
+  else if (sampling.promptLogprobs >= 0 && maskBuffer == absent)
+    missing = "log-probabilities of the prompt";
+  else if (mostLogprobs >= 0 && logprobsBuffer == absent)
     missing = "log-probabilities";
-  else if (sampling.logprobs > 0 && (topTokensBuffer == absent || topLogprobsBuffer == absent))
+  else if (mostLogprobs > 0 && (topTokensBuffer == absent || topLogprobsBuffer == absent))
     missing = "alternatives with log-probabilities";
   if (!missing)
     return {};
@@ -132,6 +135,16 @@ void SampleProgram::fillRow(size_t row, const Sequence &sequence) {
   }
 }
 
+/// A draw that can only end with `token`, for its log-probability and the alternatives.
+void SampleProgram::fillKnown(size_t row, const Sequence &sequence, int32_t token) {
+  IngotSampleParams &known = params[row] = {};
+  known.topP = known.typicalP = known.repetitionPenalty = 1;
+  known.countsSlot = -1;
+  known.useMask = 1;
+  known.logprobs = sequence.sampling.promptLogprobs;
+  TokenMask(std::span(mask).subspan(row * maskWords, maskWords)).allowOnly({&token, 1});
+}
+
 /// Whether a token may not be drawn in the row; its words then say which may.
 bool SampleProgram::fillMask(size_t row, const Sequence &sequence) {
   TokenMask tokens(std::span(mask).subspan(row * maskWords, maskWords));
@@ -168,9 +181,12 @@ SampleDraw SampleProgram::start(std::span<const SampleRow> rows) {
   bool anyBias = false;
   for (size_t row = 0; row < rows.size(); ++row) {
     const Sequence &sequence = *rows[row].sequence;
-    fillRow(row, sequence);
-    anyBias |= !sequence.sampling.bias.empty();
-    draw.mostLogprobs = std::max(draw.mostLogprobs, sequence.sampling.logprobs);
+    if (rows[row].known)
+      fillKnown(row, sequence, sequence.tokens[size_t(rows[row].place)]);
+    else
+      fillRow(row, sequence);
+    anyBias |= params[row].biasCount > 0;
+    draw.mostLogprobs = std::max(draw.mostLogprobs, params[row].logprobs);
   }
   if (anyBias) {
     uint64_t bytes = draw.rows * INGOT_MAX_BIAS * 4;

@@ -91,8 +91,9 @@ Status SamplingParameters::validate(uint32_t vocabulary) const {
     return outside("top_k", "0 (off) or more");
   if (noRepeatNgramSize < 0)
     return outside("no_repeat_ngram_size", "0 (off) or more");
-  if (logprobs < -1 || logprobs > INGOT_MAX_LOGPROBS)
-    return outside("logprobs", "-1 (none) to " + std::to_string(INGOT_MAX_LOGPROBS));
+  for (auto [name, count] : {std::pair("logprobs", logprobs), {"prompt_logprobs", promptLogprobs}})
+    if (count < -1 || count > INGOT_MAX_LOGPROBS)
+      return outside(name, "-1 (none) to " + std::to_string(INGOT_MAX_LOGPROBS));
   if (maxTokens < 0)
     return outside("max_tokens", "0 (up to the context) or more");
   if (minTokens < 0 || (maxTokens > 0 && minTokens > maxTokens))

@@ -90,7 +90,8 @@ void Scheduler::choosePrompts() {
   for (const std::unique_ptr<Sequence> &sequence : running) {
     if (sequence->held || sequence->generated() > 0)
       continue;
-    int64_t tokens = std::min(sequence->pending(), tokensLeft);
+    bool scores = sequence->scoresPrompt();
+    int64_t tokens = std::min({sequence->pending(), tokensLeft, scores ? rowsLeft : tokensLeft});
     bool completes = tokens == sequence->pending();
     if (completes && rowsLeft == 0) {
       // No row left for its logits: all but the last token now, that one in another step.
@@ -101,9 +102,9 @@ void Scheduler::choosePrompts() {
       promptWaits = true;
       continue;
     }
-    batch.push_back({sequence.get(), tokens, completes ? 1 : 0});
+    batch.push_back({sequence.get(), tokens, scores ? tokens : completes ? 1 : 0});
     tokensLeft -= tokens;
-    rowsLeft -= completes;
+    rowsLeft -= batch.back().logitRows;
   }
 }
 

@@ -6,6 +6,7 @@
 #include "runtime/engine/Verify.h"
 
 #include <algorithm>
+#include <limits>
 
 namespace ingot::runtime {
 
@@ -129,7 +130,7 @@ Status Session::bind() {
   cache.emplace(memoryPlan().groups);
   scheduler.emplace(memoryPlan(), *cache);
   for (Flight &flight : flights)
-    flight.rows.reserve(size_t(memoryPlan().maxSequences));
+    flight.rows.reserve(size_t(memoryPlan().maxLogitRows));
   return {};
 }
 
@@ -246,6 +247,9 @@ std::unique_ptr<Sequence> Session::makeSequence(const Request &request, std::vec
   sequence->cutByContext = sequence->maxNewTokens < wanted || request.sampling.maxTokens == 0;
   sequence->sampling = request.sampling;
   sequence->sampling.seed += uint64_t(choice);
+  if (request.sampling.promptLogprobs >= 0 && choice == 0)
+    for (int32_t token : sequence->tokens)
+      sequence->promptLogprobs.push_back({token, 0, {}});
   sequence->endTokens = request.sampling.stopTokens;
   if (const auto *eos = file().metadata().serving()->eos(); eos && !request.sampling.ignoreEos)
     for (int32_t token : *eos)
@@ -357,11 +361,15 @@ Result<bool> Session::startStep() {
     Sequence &sequence = *entry.sequence;
     flight.promptTokens += sequence.generated() ? 0 : entry.tokens;
     sequence.computed += entry.tokens;
-    if (entry.logitRows)
-      flight.rows.push_back({&sequence, int64_t(sequence.tokens.size())});
+    for (int64_t behind = entry.logitRows; behind-- > 0;) {
+      int64_t place = sequence.computed - behind;
+      flight.rows.push_back({&sequence, place, place < int64_t(sequence.tokens.size())});
+    }
   }
   flight.draw = sampleProgram->start(flight.rows);
   for (size_t row = 0; row < flight.rows.size(); ++row) {
+    if (flight.rows[row].known)
+      continue;
     flight.rows[row].sequence->tokens.push_back(unknownToken);
     flight.rows[row].sequence->drawRow = int64_t(row);
   }
@@ -382,6 +390,10 @@ Status Session::land() {
     Sequence *sequence = flight.rows[row].sequence;
     if (!sequence)
       continue;
+    if (flight.rows[row].known) {
+      keepScore(flight.rows[row], row);
+      continue;
+    }
     if (Status error = drawError(sequence->id, sampleProgram->token(row)); !error.ok()) {
       end(*sequence, FinishReason::Failed, std::move(error));
       continue;
@@ -420,9 +432,31 @@ FinishReason Session::finishOf(const Sequence &sequence, int32_t token, int64_t 
   return FinishReason::None;
 }
 
+/// Takes the log-probabilities of a token that was known, where they are wanted.
+void Session::keepScore(const SampleRow &sample, size_t row) {
+  if (size_t(sample.place) >= sample.sequence->promptLogprobs.size())
+    return;
+  PromptLogprob &entry = sample.sequence->promptLogprobs[size_t(sample.place)];
+  bool canCome = sampleProgram->token(row) == entry.token;
+  entry.logprob = canCome ? sampleProgram->logprob(row) : -std::numeric_limits<float>::infinity();
+  entry.top = sampleProgram->top(row, sample.sequence->sampling.promptLogprobs);
+}
+
+void Session::givePromptLogprobs(Sequence &sequence) {
+  Event event;
+  event.request = sequence.id;
+  event.choice = sequence.choice;
+  event.promptTokens = sequence.promptTokens;
+  event.promptLogprobs = std::move(sequence.promptLogprobs);
+  sequence.promptLogprobs.clear();
+  events.push_back(std::move(event));
+}
+
 /// Takes the token drawn in `row`: event, text, and the end of the request if it is one.
 void Session::accept(const SampleRow &sample, size_t row) {
   Sequence &sequence = *sample.sequence;
+  if (!sequence.promptLogprobs.empty())
+    givePromptLogprobs(sequence);
   Event event;
   event.request = sequence.id;
   event.choice = sequence.choice;

@@ -51,6 +51,9 @@ struct Event {
   std::string text;   ///< complete UTF-8; may lag behind the tokens
   float logprob = 0;  ///< of the token; only when log-probabilities were asked for
   std::vector<TokenLogprob> top;
+  /// When asked for: one for each token of the prompt, in an event without a token, before the
+  /// first token of the request's first answer.
+  std::vector<PromptLogprob> promptLogprobs;
   FinishReason finish = FinishReason::None;
   int64_t promptTokens = 0;
   Status error; ///< of a request that failed: INGOT-E6013, E6024
@@ -162,6 +165,8 @@ private:
   std::optional<Event> takeEvent(std::deque<Event>::iterator event);
   void end(Sequence &sequence, FinishReason finish, Status error = {});
   Status drawError(uint64_t request, int32_t token) const;
+  void keepScore(const SampleRow &sample, size_t row);
+  void givePromptLogprobs(Sequence &sequence);
   void accept(const SampleRow &sample, size_t row);
   FinishReason finishOf(const Sequence &sequence, int32_t token, int64_t generated) const;
   int64_t mostScored() const;

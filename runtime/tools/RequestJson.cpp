@@ -108,6 +108,7 @@ std::map<std::string, Reader> readersFor(Request &request) {
       {"no_repeat_ngram_size", into(sampling.noRepeatNgramSize)},
       {"seed", into(sampling.seed)},
       {"logprobs", into(sampling.logprobs)},
+      {"prompt_logprobs", into(sampling.promptLogprobs)},
       {"max_tokens", into(sampling.maxTokens)},
       {"min_tokens", into(sampling.minTokens)},
       {"ignore_eos", into(sampling.ignoreEos)},
@@ -170,6 +171,8 @@ const char *nameOf(FinishReason reason) {
     return "cancelled";
   case FinishReason::Failed:
     return "failed";
+  case FinishReason::Deadline:
+    return "deadline";
   }
   return "none";
 }

@@ -132,6 +132,70 @@ Request makeVaried(int index) {
   return request;
 }
 
+/// What a request is told of its prompt, in the event before its first token.
+std::vector<PromptLogprob> promptLogprobsOf(Session &session, const Request &request,
+                                            std::vector<int32_t> &tokens) {
+  std::vector<PromptLogprob> scores;
+  Result<uint64_t> id = session.submit(request);
+  EXPECT_TRUE(id.ok()) << id.status().toString();
+  for (bool active = id.ok(); active;) {
+    Result<bool> stepped = session.step();
+    active = stepped.ok() && *stepped;
+    while (std::optional<Event> event = session.nextEvent(*id)) {
+      if (!event->promptLogprobs.empty()) {
+        EXPECT_TRUE(scores.empty() && tokens.empty());
+        EXPECT_EQ(event->token, -1);
+        EXPECT_EQ(event->finish, FinishReason::None);
+        EXPECT_EQ(event->promptTokens, int64_t(event->promptLogprobs.size()));
+        scores = event->promptLogprobs;
+      } else if (event->choice == 0) {
+        tokens.push_back(event->token);
+      }
+    }
+  }
+  return scores;
+}
+
+TEST(SessionTest, APromptIsScoredOnItsWay) {
+  for (SessionOptions options :
+       {limits(32, 8, 32, 2), limits(7, 8, 3, 1), limits(1, 2, 1, 1), limits(9, 5, 2, 1)})
+    for (auto *open : {openToy, openToyAhead}) {
+      ToySession toy = open({}, options);
+      ASSERT_TRUE(toy.session);
+      for (int i : {0, 6, 9}) {
+        Request request = makeVaried(i);
+        request.sampling.temperature = 1;
+        std::vector<int32_t> plain = runOne(*toy.session, request).tokens;
+        // Beside others, who get the tokens that they get alone.
+        Outcome alone = runOne(*toy.session, makeVaried(5));
+        request.sampling.promptLogprobs = 3;
+        request.choices = 2;
+        Result<uint64_t> other = toy->submit(makeVaried(5));
+        std::vector<int32_t> tokens;
+        std::vector<PromptLogprob> scores = promptLogprobsOf(*toy.session, request, tokens);
+        EXPECT_EQ(tokens, plain);
+        Outcomes outcomes;
+        take(*toy.session, outcomes);
+        EXPECT_EQ(outcomes[*other].tokens, alone.tokens);
+
+        ASSERT_EQ(scores.size(), request.tokens.size());
+        EXPECT_EQ(scores[0].token, request.tokens[0]);
+        EXPECT_TRUE(scores[0].logprob == 0 && scores[0].top.empty());
+        int64_t one = 1;
+        // The toy's log-probabilities are its logits.
+        Status read = toy->readLogits(request.tokens, {&one, 1}, [&](int64_t position, auto row) {
+          if (size_t next = size_t(position) + 1; next < scores.size()) {
+            EXPECT_EQ(scores[next].token, request.tokens[next]);
+            EXPECT_EQ(scores[next].logprob, row[size_t(request.tokens[next])]);
+            ASSERT_EQ(scores[next].top.size(), 3u);
+            EXPECT_EQ(scores[next].top[0].logprob, *std::max_element(row.begin(), row.end()));
+          }
+        });
+        EXPECT_TRUE(read.ok()) << read.toString();
+      }
+    }
+}
+
 TEST(SessionTest, WorkingAheadChangesNothing) {
   constexpr int requests = 64;
   for (SessionOptions options :
