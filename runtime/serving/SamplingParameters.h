@@ -22,7 +22,7 @@ struct SamplingParameters {
   float presencePenalty = 0;   ///< over generated tokens
   float frequencyPenalty = 0;  ///< over generated tokens
   uint64_t seed = 0;
-  int32_t logprobs = -1; ///< -1 = none, otherwise how many alternatives, at most 20
+  int32_t logprobs = -1;       ///< -1 = none, otherwise how many alternatives, at most 20
   int32_t promptLogprobs = -1; ///< the same for the prompt's tokens
   std::vector<std::pair<int32_t, float>> bias; ///< token, added to its logit; at most 304
   std::vector<int32_t> allowed; ///< when not empty, the only tokens that may be drawn

@@ -13,6 +13,7 @@ namespace ingot::runtime {
 namespace {
 
 constexpr int32_t maxChoices = 128;
+constexpr size_t maxSaltBytes = 1024;
 
 Result<MemoryPlan> planFor(const EngineFile &file, const SessionOptions &options,
                            const Device &device, uint32_t &target) {
@@ -154,8 +155,8 @@ Result<std::vector<int32_t>> Session::promptTokens(const Request &request) const
   return textTokenizer->encode(request.text, request.addSpecial, request.parseSpecial);
 }
 
-/// What may not be generated, spelled in tokens. A word is spelled in one way at the start of a text
-/// and in another behind a space.
+/// What may not be generated, spelled in tokens. A word is spelled in one way at the start of a
+/// text and in another behind a space.
 Result<std::vector<std::vector<int32_t>>>
 Session::badSequences(const SamplingParameters &sampling) const {
   std::vector<std::vector<int32_t>> sequences = sampling.badSequences;
@@ -173,9 +174,7 @@ Session::badSequences(const SamplingParameters &sampling) const {
   }
   // A tokenizer may know tokens that the model does not: what has one cannot come.
   std::erase_if(sequences, [&](const std::vector<int32_t> &tokens) {
-    auto outside = [&](int32_t token) {
-      return token < 0 || token >= stepProgram->vocabulary();
-    };
+    auto outside = [&](int32_t token) { return token < 0 || token >= stepProgram->vocabulary(); };
     return tokens.empty() || std::any_of(tokens.begin(), tokens.end(), outside);
   });
   std::sort(sequences.begin(), sequences.end());
@@ -201,23 +200,36 @@ Status Session::checkPrompt(std::span<const int32_t> tokens, int64_t limit) cons
   return {};
 }
 
-Result<uint64_t> Session::submit(const Request &request) {
-  if (!sampleProgram)
-    return sampleMissing;
+/// What is wrong with a request beside its prompt.
+Status Session::checkRequest(const Request &request) const {
+  if (!request.adapter.empty())
+    return Status::error("INGOT-E6051",
+                         "there is no adapter '" + request.adapter.substr(0, 100) + "'",
+                         "leave the adapter out; one is merged by 'ingot build --lora'");
+  if (request.cacheSalt.size() > maxSaltBytes)
+    return Status::error(
+        "INGOT-E6052", "the cache salt has " + std::to_string(request.cacheSalt.size()) + " bytes",
+        "give at most " + std::to_string(maxSaltBytes));
+  if (request.choices < 1 || request.choices > maxChoices)
+    return Status::error("INGOT-E6006",
+                         "the number of choices is " + std::to_string(request.choices),
+                         "ask for 1 to " + std::to_string(maxChoices));
   uint32_t vocabulary = file().metadata().serving()->vocabulary();
   if (Status status = request.sampling.validate(vocabulary); !status.ok())
     return status;
-  if (Status status = sampleProgram->supports(request.sampling); !status.ok())
+  return sampleProgram->supports(request.sampling);
+}
+
+Result<uint64_t> Session::submit(const Request &request) {
+  if (!sampleProgram)
+    return sampleMissing;
+  if (Status status = checkRequest(request); !status.ok())
     return status;
   Result<std::vector<int32_t>> tokens = promptTokens(request);
   if (!tokens.ok())
     return std::move(tokens).status();
   if (Status status = checkPrompt(*tokens, memoryPlan().maxContext); !status.ok())
     return status;
-  if (request.choices < 1 || request.choices > maxChoices)
-    return Status::error("INGOT-E6006",
-                         "the number of choices is " + std::to_string(request.choices),
-                         "ask for 1 to " + std::to_string(maxChoices));
 
   Result<std::vector<std::vector<int32_t>>> bad = badSequences(request.sampling);
   if (!bad.ok())

@@ -29,6 +29,9 @@ struct Request {
   int32_t priority = 0; ///< lower ones are served first; equal ones in the order they came
   /// When it ends with FinishReason::Deadline, wherever it is.
   std::optional<std::chrono::steady_clock::time_point> deadline;
+  /// Prompts share cached work with those of the same salt only; at most 1024 bytes.
+  std::string cacheSalt;
+  std::string adapter; ///< empty: none, as no engine has adapters yet
 };
 
 enum class FinishReason {
@@ -66,6 +69,9 @@ struct SessionCounters {
   int64_t promptTokens = 0;
   int64_t generatedTokens = 0;
   int64_t continuedTokens = 0; ///< of them, all but the first of each answer
+  int64_t prefixQueries = 0;   ///< tokens of prompts that were looked for in the KV cache
+  int64_t prefixHits = 0;      ///< of them, found there
+  int64_t preemptions = 0;
 };
 
 /// What is going on in a session.
@@ -105,7 +111,8 @@ public:
   /// The engine's serving facts as sampling parameters.
   SamplingParameters defaultSampling() const;
 
-  /// Queues a request; the result names it in events. INGOT-E6003 to E6008, E6012, E64xx.
+  /// Queues a request; the result names it in events. INGOT-E6003 to E6008, E6012, E6051, E6052,
+  /// E64xx.
   Result<uint64_t> submit(const Request &request);
   /// Ends a request at once; the last event of each answer says so. INGOT-E6011 when there is none
   /// of that id.
@@ -162,6 +169,7 @@ private:
   Status land();
   Status settle();
   void drop(Sequence &sequence);
+  Status checkRequest(const Request &request) const;
   std::optional<Event> takeEvent(std::deque<Event>::iterator event);
   void end(Sequence &sequence, FinishReason finish, Status error = {});
   Status drawError(uint64_t request, int32_t token) const;

@@ -15,7 +15,7 @@ struct TokenLogprob {
 /// A token of a prompt. The first one, which nothing comes before, has no alternatives and 0.
 struct PromptLogprob {
   int32_t token;
-  float logprob = 0;             ///< given the tokens before it; minus infinity where it cannot come
+  float logprob = 0; ///< given the tokens before it; minus infinity where it cannot come
   std::vector<TokenLogprob> top; ///< the likeliest at its place, best first
 };
 

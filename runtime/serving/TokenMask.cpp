@@ -45,8 +45,8 @@ void TokenMask::applyTo(const Sequence &sequence) {
   if (sequence.generated() < sampling.minTokens)
     for (int32_t token : sequence.endTokens)
       exclude(token);
-  std::span<const int32_t> answer = std::span(sequence.tokens).subspan(
-      size_t(sequence.promptTokens));
+  std::span<const int32_t> answer =
+      std::span(sequence.tokens).subspan(size_t(sequence.promptTokens));
   for (const std::vector<int32_t> &bad : sampling.badSequences)
     if (completes(answer, bad))
       exclude(bad.back());

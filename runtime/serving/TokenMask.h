@@ -14,8 +14,8 @@ class TokenMask {
 public:
   explicit TokenMask(std::span<uint32_t> words) : words(words) {}
 
-  /// Leaves out what the request of `sequence` excludes after its tokens, all of which must be known
-  /// where it masksByTokens().
+  /// Leaves out what the request of `sequence` excludes after its tokens, all of which must be
+  /// known where it masksByTokens().
   void applyTo(const Sequence &sequence);
   /// Leaves out all but these.
   void allowOnly(std::span<const int32_t> tokens);

@@ -52,7 +52,7 @@ void addSamplingOptions(CommandLine &app, GenerateOptions &options) {
       .group(group);
   app.addOption("--prompt-logprobs", sampling.promptLogprobs, "the same of the prompt's tokens")
       .group(group);
-  app.addOption("-n,--tokens", sampling.maxTokens, "tokens to generate; 0 = up to the context")
+  app.addOption("-n,--max-tokens", sampling.maxTokens, "tokens to generate; 0 = up to the context")
       .group("Text");
   app.addOption("--stop", sampling.stopStrings, "text that ends the answer; may be repeated")
       .oneValueEach()

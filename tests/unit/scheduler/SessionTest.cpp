@@ -449,15 +449,14 @@ TEST(SessionTest, NothingEndsAnAnswerBeforeItsMinimum) {
   Outcome whole = runOne(*toy.session, request);
   int32_t early = whole.tokens[3];
   request.sampling.stopTokens = {early};
-  size_t first = size_t(std::find(whole.tokens.begin(), whole.tokens.end(), early) -
-                        whole.tokens.begin());
+  size_t first =
+      size_t(std::find(whole.tokens.begin(), whole.tokens.end(), early) - whole.tokens.begin());
   EXPECT_EQ(runOne(*toy.session, request).tokens.size(), first + 1);
   request.sampling.minTokens = 7;
   Outcome later = runOne(*toy.session, request);
   // Masked, not dropped: until then another token is drawn in its place.
   ASSERT_GE(later.tokens.size(), 7u);
-  EXPECT_EQ(std::find(later.tokens.begin(), later.tokens.begin() + 7, early) -
-                later.tokens.begin(),
+  EXPECT_EQ(std::find(later.tokens.begin(), later.tokens.begin() + 7, early) - later.tokens.begin(),
             7);
   request.sampling.bias = {{early, 1000.0f}};
   EXPECT_EQ(runOne(*toy.session, request).tokens.size(), 8u);
@@ -486,8 +485,8 @@ TEST(SessionTest, BadWordsAreNotCompleted) {
   std::vector<int32_t> triple(whole.begin(), whole.begin() + 3);
   std::vector<int32_t> first(1, whole[0]), second(1, whole[1]);
   using Sequences = std::vector<std::vector<int32_t>>;
-  for (const Sequences &bad : {Sequences{first}, Sequences{pair}, Sequences{triple},
-                               Sequences{second, pair, triple}}) {
+  for (const Sequences &bad :
+       {Sequences{first}, Sequences{pair}, Sequences{triple}, Sequences{second, pair, triple}}) {
     request.sampling.badSequences = bad;
     std::vector<int32_t> tokens = runOne(*toy.session, request).tokens;
     EXPECT_EQ(tokens.size(), whole.size());
