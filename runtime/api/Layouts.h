@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The structures of ingot.h that begin with their size, and the sizes that released headers gave
-// them. One that grows keeps its earlier sizes here, and its earlier header in tests/unit/interface.
+// them. One that grows keeps its earlier sizes here, and its earlier header in
+// tests/unit/interface.
 #pragma once
 
 #include "runtime/include/ingot/ingot.h"

@@ -2,8 +2,8 @@
 // Structures of every size: those that the library knows are used as far as they go, others refused
 // and left as they were.
 #include "runtime/api/Boundary.h"
-#include "tests/unit/interface/Sizes1.h"
 #include "tests/unit/engine/ToyEngine.h"
+#include "tests/unit/interface/Sizes1.h"
 
 #include <cstddef>
 #include <filesystem>

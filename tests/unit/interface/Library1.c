@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * What Program1.c is linked with, as it was with the library of version 1. */
-#include "tests/unit/interface/ingot_1.h"
+#include "tests/unit/interface/Ingot1.h"
 
 void ingot_options_init(ingot_options *options) { options->size = sizeof *options; }
 

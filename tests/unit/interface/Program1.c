@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * A program of version 1. With a library of a later version it must not get as far as to print. */
-#include "tests/unit/interface/ingot_1.h"
+#include "tests/unit/interface/Ingot1.h"
 
 #include <stdio.h>
 

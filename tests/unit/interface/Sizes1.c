@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Sizes that structures had in version 1. */
-#include "tests/unit/interface/ingot_1.h"
+#include "tests/unit/interface/Ingot1.h"
 
 #include "tests/unit/interface/Sizes1.h"
 

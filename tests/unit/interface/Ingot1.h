@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
+ * ingot.h as it was in version 1 of the interface.
+ *
  * Ingot's C interface: open an engine file, submit requests, pump steps, take tokens and text.
  * Stable within a major version: structures only grow at their end, and begin with their size. */
+#pragma once
 #ifndef INGOT_INGOT_H
 #define INGOT_INGOT_H
 
