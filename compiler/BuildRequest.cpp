@@ -69,7 +69,7 @@ Outcome settleLimits(BuildRequest &request, EngineLimits asked) {
   };
   EngineLimits defaults;
   const Item items[] = {
-      {"--max-tokens", &EngineLimits::maxTokens, defaults.maxTokens, kMostPerStep, "default"},
+      {"--max-batch-tokens", &EngineLimits::maxTokens, defaults.maxTokens, kMostPerStep, "default"},
       {"--max-sequences", &EngineLimits::maxSequences, defaults.maxSequences, kMostPerStep,
        "default"},
       {"--max-context", &EngineLimits::maxContext, context, context, "the model's own limit"},

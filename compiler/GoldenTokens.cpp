@@ -39,9 +39,7 @@ static GoldenCase runPrompt(Engine &engine, const char *prompt, size_t most, flo
   GoldenCase golden;
   golden.prompt = engine.tokenize(prompt);
   golden.prompt.resize(std::min(golden.prompt.size(), most));
-  ingot_request request;
-  ingot_request_init(engine.get(), &request);
-  ingot_sampling_init(nullptr, &request.sampling);
+  Request request;
   request.tokens = golden.prompt.data();
   request.token_count = golden.prompt.size();
   request.sampling.max_tokens = kTokens;
@@ -68,7 +66,7 @@ runPrompts(const std::filesystem::path &path, const EngineLimits &limits, float 
     Options options;
     options.max_sequences = 1;
     options.max_logit_rows = 1;
-    options.max_tokens = std::min(kTokens, limits.maxTokens);
+    options.max_batch_tokens = std::min(kTokens, limits.maxTokens);
     options.max_context = std::min(kContext, limits.maxContext);
     Engine engine(path.string(), options);
     std::vector<GoldenCase> cases;

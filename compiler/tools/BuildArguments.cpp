@@ -25,7 +25,7 @@ void ingot::compiler::addBuildArguments(runtime::CommandLine &app, BuildOptions 
   app.addFlag("--tuning-candidates", options.tuningCandidates,
               "also put every kernel into the engine that `ingot-run tune` may choose");
   EngineLimits &limits = options.limits;
-  app.addOption("--max-tokens", limits.maxTokens, "most tokens of one step")
+  app.addOption("--max-batch-tokens", limits.maxTokens, "most tokens of one step")
       .positive()
       .showDefault();
   app.addOption("--max-sequences", limits.maxSequences, "most sequences in one step")

@@ -63,7 +63,8 @@ Expected<BuildOptions> replayOptions(EngineDescription description, const Source
     if (record.name == "--target")
       options.targets.push_back(record.effective);
     auto number = [&] { return std::strtoll(record.effective.c_str(), nullptr, 10); };
-    if (record.name == "--max-tokens")
+    if (record.name == "--max-batch-tokens" ||
+        record.name == "--max-tokens") // the name in older engines
       limits.maxTokens = number();
     if (record.name == "--max-sequences")
       limits.maxSequences = number();

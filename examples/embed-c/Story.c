@@ -25,13 +25,17 @@ int main(int count, char **arguments) {
   ingot_error *error = ingot_open(arguments[1], NULL, &engine);
   if (error)
     return fail(error);
+  ingot_sampling sampling;
   ingot_request request;
-  ingot_request_init(engine, &request);
+  if ((error = ingot_sampling_init(engine, &sampling, sizeof sampling)) ||
+      (error = ingot_request_init(&request, sizeof request)))
+    return fail(error);
+  sampling.temperature = 0;
+  sampling.max_tokens = 60;
+  request.sampling = &sampling;
   request.text = arguments[2];
   request.text_bytes = strlen(arguments[2]);
-  request.sampling.temperature = 0;
-  request.sampling.max_tokens = 60;
-  error = ingot_generate(engine, &request, show, NULL);
+  error = ingot_generate(engine, &request, show, NULL, sizeof(ingot_event));
   int status = error ? fail(error) : 0;
   putchar('\n');
   ingot_close(engine);

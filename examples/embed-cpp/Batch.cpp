@@ -12,7 +12,7 @@ int main(int count, char **arguments) try {
   ingot::Engine engine(arguments[1]);
   std::map<uint64_t, std::string> stories;
   for (int i = 2; i < count; ++i) {
-    ingot_request request = engine.request(arguments[i]);
+    ingot::Request request = engine.request(arguments[i]);
     request.sampling.temperature = 0;
     request.sampling.max_tokens = 60;
     stories[engine.submit(request)] = arguments[i];

@@ -2,9 +2,10 @@
 // What every function of the C interface needs: the opaque types, errors out, sized structures in.
 #pragma once
 
-#include "runtime/include/ingot/ingot.h"
+#include "runtime/api/Layouts.h"
 #include "runtime/serving/Session.h"
 
+#include <algorithm>
 #include <cstring>
 #include <exception>
 #include <new>
@@ -17,9 +18,11 @@ struct ingot_error {
 struct ingot_engine {
   std::unique_ptr<ingot::runtime::Session> session;
   std::vector<std::string> taps;
-  ingot::runtime::Event event;         ///< what ingot_next_event handed out last
-  std::string errorCode, errorMessage; ///< of that event
-  std::vector<ingot_logprob> top;      ///< its alternatives
+  ingot::runtime::Event event;                      ///< what ingot_next_event handed out last
+  std::string errorCode, errorMessage;              ///< of that event
+  std::vector<ingot_logprob> top;                   ///< its alternatives
+  std::vector<ingot_prompt_logprob> promptLogprobs; ///< and of the prompt's tokens
+  std::vector<ingot_logprob> promptTop;             ///< what those point to
 };
 
 namespace ingot::runtime {
@@ -41,24 +44,51 @@ template <class Body> ingot_error *guarded(Body body) {
   }
 }
 
-/// Copies a caller's structure, which may be older (shorter) than ours, over defaults.
-template <class T> Status readSized(const T *given, T &full) {
-  if (!given || given->size < sizeof(size_t))
-    return misuse("a structure is NULL or was not initialised");
-  size_t size = std::min(given->size, sizeof(T));
-  std::memcpy(&full, given, size);
-  full.size = sizeof(T);
-  return {};
+/// INGOT-E6050 when a structure of that size is none that this library knows.
+Status unknownLayout(const char *name, size_t size);
+
+/// Whether a caller's structure is of a layout that this library knows, so that its size can be
+/// trusted.
+template <class T> Status checkSize(const T *given, size_t size) {
+  using Known = Layouts<T>;
+  if (!given)
+    return misuse(std::string(Known::name) + " is NULL");
+  bool known =
+      std::find(std::begin(Known::sizes), std::end(Known::sizes), size) != std::end(Known::sizes);
+  return known ? Status() : unknownLayout(Known::name, size);
+}
+template <class T> Status checkSize(const T *given) {
+  return checkSize(given, given ? given->size : 0);
 }
 
-/// Copies as much of ours as the caller's structure holds, keeping its size field.
+/// Writes as much of `full` as the caller's structure holds, and its size.
+template <class T> void copyOut(T full, T *given, size_t size) {
+  full.size = size;
+  std::memcpy(given, &full, size);
+}
+
+/// Sets a caller's structure of `size` bytes to `defaults`.
+template <class T> Status initSized(const T &defaults, T *given, size_t size) {
+  Status status = checkSize(given, size);
+  if (status.ok())
+    copyOut(defaults, given, size);
+  return status;
+}
+
+/// Copies a caller's structure, which may be older (shorter) than ours, over defaults.
+template <class T> Status readSized(const T *given, T &full) {
+  Status status = checkSize(given);
+  if (status.ok())
+    std::memcpy(&full, given, given->size);
+  return status;
+}
+
+/// Copies as much of ours as the caller's structure holds, keeping its size.
 template <class T> Status writeSized(const T &full, T *given) {
-  if (!given || given->size < sizeof(size_t))
-    return misuse("a structure is NULL or its size is not set");
-  size_t size = std::min(given->size, sizeof(T));
-  std::memcpy(reinterpret_cast<char *>(given) + sizeof(size_t),
-              reinterpret_cast<const char *>(&full) + sizeof(size_t), size - sizeof(size_t));
-  return {};
+  Status status = checkSize(given);
+  if (status.ok())
+    copyOut(full, given, given->size);
+  return status;
 }
 
 } // namespace ingot::runtime

@@ -18,23 +18,32 @@ Status misuse(const std::string &what) {
   return Status::error("INGOT-E6017", what, "see the comments in ingot.h");
 }
 
+Status unknownLayout(const char *name, size_t size) {
+  return Status::error("INGOT-E6050",
+                       std::string("this library (API ") + std::to_string(INGOT_API_VERSION) +
+                           ") knows no " + name + " of " + std::to_string(size) + " bytes",
+                       "set its size, and compile with the ingot.h of this library or an older "
+                       "one of the same API version");
+}
+
 } // namespace ingot::runtime
 
 namespace {
 
 Status readOptions(const ingot_options *given, SessionOptions &options) {
-  ingot_options full;
-  ingot_options_init(&full);
+  ingot_options full = {};
   if (given)
     if (Status status = readSized(given, full); !status.ok())
       return status;
   options.memory.memory = full.memory;
   options.memory.maxSequences = full.max_sequences;
   options.memory.maxContext = full.max_context;
-  options.memory.maxTokens = full.max_tokens;
+  options.memory.maxTokens = full.max_batch_tokens;
   options.memory.maxLogitRows = full.max_logit_rows;
   options.device.threads = full.threads;
   options.device.simulate = full.simulate ? full.simulate : "";
+  options.device.simulatedSms = full.simulated_sms;
+  options.device.simulateStrictly = full.simulate_strictly;
   options.target = full.target ? full.target : "";
   options.verifyWeights = full.verify_weights;
   return full.threads < 0 ? misuse("threads is negative") : Status();
@@ -44,6 +53,7 @@ ingot_memory_plan toC(const MemoryPlan &plan) {
   ingot_memory_plan out = {};
   out.total_bytes = plan.totalBytes();
   out.weight_bytes = plan.weightBytes;
+  out.made_bytes = plan.madeBytes;
   out.arena_bytes = plan.arenaBytes;
   out.state_bytes = plan.stateBytes;
   out.scratch_bytes = plan.scratchBytes;
@@ -52,7 +62,7 @@ ingot_memory_plan toC(const MemoryPlan &plan) {
   out.kv_block_tokens = plan.groups.empty() ? 0 : plan.groups[0].blockTokens;
   out.max_sequences = plan.maxSequences;
   out.max_context = plan.maxContext;
-  out.max_tokens = plan.maxTokens;
+  out.max_batch_tokens = plan.maxTokens;
   out.max_logit_rows = plan.maxLogitRows;
   out.threads = plan.threads;
   return out;
@@ -82,9 +92,8 @@ int ingot_api_version(void) { return INGOT_API_VERSION; }
 
 const char *ingot_version(void) { return versionText; }
 
-void ingot_options_init(ingot_options *options) {
-  *options = {};
-  options->size = sizeof *options;
+ingot_error *ingot_options_init(ingot_options *options, size_t size) {
+  return guarded([&] { return initSized(ingot_options{}, options, size); });
 }
 
 ingot_error *ingot_open(const char *path, const ingot_options *options, ingot_engine **engine) {
@@ -147,6 +156,10 @@ ingot_error *ingot_get_info(const ingot_engine *engine, ingot_info *info) {
     full.vocabulary = int32_t(metadata.serving()->vocabulary());
     full.bos = metadata.serving()->bos();
     full.has_tokenizer = engine->session->tokenizer() != nullptr;
+    if (const auto *eos = metadata.serving()->eos()) {
+      full.eos = eos->data();
+      full.eos_count = eos->size();
+    }
     return writeSized(full, info);
   });
 }
@@ -226,7 +239,8 @@ ingot_error *ingot_get_counters(const ingot_engine *engine, ingot_counters *coun
       return misuse("the engine is NULL");
     const SessionCounters &totals = engine->session->counters();
     return writeSized(ingot_counters{0, totals.steps, totals.promptTokens, totals.generatedTokens,
-                                     engine->session->engine().launches()},
+                                     engine->session->engine().launches(), totals.prefixQueries,
+                                     totals.prefixHits, totals.preemptions},
                       counters);
   });
 }

@@ -6,15 +6,77 @@ using namespace ingot::runtime;
 
 namespace {
 
-Status readSampling(const ingot_sampling *given, SamplingParameters &sampling) {
-  ingot_sampling full;
-  ingot_sampling_init(nullptr, &full);
-  if (Status status = readSized(given, full); !status.ok())
-    return status;
-  if ((full.bias_count && !full.bias) || (full.allowed_count && !full.allowed) ||
-      (full.stop_token_count && !full.stop_tokens) ||
-      (full.stop_string_count && !full.stop_strings))
+constexpr double longestDeadline = 1e9; ///< seconds
+
+ingot_sampling samplingOf(const ingot_engine *engine) {
+  SamplingParameters defaults;
+  if (engine)
+    defaults = engine->session->defaultSampling();
+  ingot_sampling sampling = {};
+  sampling.temperature = defaults.temperature;
+  sampling.top_k = defaults.topK;
+  sampling.top_p = defaults.topP;
+  sampling.min_p = defaults.minP;
+  sampling.typical_p = defaults.typicalP;
+  sampling.repetition_penalty = defaults.repetitionPenalty;
+  sampling.logprobs = defaults.logprobs;
+  sampling.prompt_logprobs = defaults.promptLogprobs;
+  sampling.seed = SamplingParameters::randomSeed();
+  return sampling;
+}
+
+ingot_request defaultRequest() {
+  ingot_request request = {};
+  request.add_special = true;
+  request.skip_special = true;
+  request.choices = 1;
+  return request;
+}
+
+Status readTexts(const char *const *texts, size_t count, std::vector<std::string> &out) {
+  if (count && !texts)
     return misuse("a list of the sampling parameters is NULL");
+  for (size_t i = 0; i < count; ++i) {
+    if (!texts[i])
+      return misuse("a text of the sampling parameters is NULL");
+    out.push_back(texts[i]);
+  }
+  return {};
+}
+
+Status readTokens(const int32_t *tokens, size_t count, std::vector<int32_t> &out) {
+  if (count && !tokens)
+    return misuse("a list of the sampling parameters is NULL");
+  out.assign(tokens, tokens + count);
+  return {};
+}
+
+/// The lists of `full`.
+Status readLists(const ingot_sampling &full, SamplingParameters &sampling) {
+  if ((full.bias_count && !full.bias) || (full.bad_sequence_count && !full.bad_sequences))
+    return misuse("a list of the sampling parameters is NULL");
+  for (size_t i = 0; i < full.bias_count; ++i)
+    sampling.bias.push_back({full.bias[i].token, full.bias[i].value});
+  Status status = readTokens(full.allowed, full.allowed_count, sampling.allowed);
+  if (status.ok())
+    status = readTokens(full.stop_tokens, full.stop_token_count, sampling.stopTokens);
+  if (status.ok())
+    status = readTexts(full.stop_strings, full.stop_string_count, sampling.stopStrings);
+  if (status.ok())
+    status = readTexts(full.bad_words, full.bad_word_count, sampling.badWords);
+  for (size_t i = 0; status.ok() && i < full.bad_sequence_count; ++i)
+    status = readTokens(full.bad_sequences[i].tokens, full.bad_sequences[i].count,
+                        sampling.badSequences.emplace_back());
+  return status;
+}
+
+/// `given` may be NULL: the engine's defaults.
+Status readSampling(const ingot_engine *engine, const ingot_sampling *given,
+                    SamplingParameters &sampling) {
+  ingot_sampling full = samplingOf(engine);
+  if (given)
+    if (Status status = readSized(given, full); !status.ok())
+      return status;
   sampling.temperature = full.temperature;
   sampling.topK = full.top_k;
   sampling.topP = full.top_p;
@@ -25,60 +87,50 @@ Status readSampling(const ingot_sampling *given, SamplingParameters &sampling) {
   sampling.frequencyPenalty = full.frequency_penalty;
   sampling.seed = full.seed;
   sampling.logprobs = full.logprobs;
+  sampling.promptLogprobs = full.prompt_logprobs;
   sampling.maxTokens = full.max_tokens;
+  sampling.minTokens = full.min_tokens;
   sampling.ignoreEos = full.ignore_eos;
-  for (size_t i = 0; i < full.bias_count; ++i)
-    sampling.bias.push_back({full.bias[i].token, full.bias[i].value});
-  sampling.allowed.assign(full.allowed, full.allowed + full.allowed_count);
-  sampling.stopTokens.assign(full.stop_tokens, full.stop_tokens + full.stop_token_count);
-  for (size_t i = 0; i < full.stop_string_count; ++i) {
-    if (!full.stop_strings[i])
-      return misuse("a stop string is NULL");
-    sampling.stopStrings.push_back(full.stop_strings[i]);
-  }
-  return {};
+  sampling.includeStop = full.include_stop;
+  sampling.noRepeatNgramSize = full.no_repeat_ngram_size;
+  return readLists(full, sampling);
 }
 
-Status readRequest(const ingot_request *given, Request &request) {
-  ingot_request full;
-  ingot_request_init(nullptr, &full);
+Status readRequest(const ingot_engine *engine, const ingot_request *given, Request &request) {
+  ingot_request full = defaultRequest();
   if (Status status = readSized(given, full); !status.ok())
     return status;
   if ((full.text_bytes && !full.text) || (full.token_count && !full.tokens))
     return misuse("the prompt is NULL");
+  if (!(full.deadline >= 0 && full.deadline <= longestDeadline))
+    return Status::error("INGOT-E6053", "the deadline is no time from now",
+                         "choose 0 (none) or up to 1e9 seconds");
   if (full.text)
     request.text.assign(full.text, full.text_bytes);
   request.tokens.assign(full.tokens, full.tokens + full.token_count);
   request.addSpecial = full.add_special;
   request.parseSpecial = full.parse_special;
   request.skipSpecial = full.skip_special;
-  return readSampling(&full.sampling, request.sampling);
+  request.choices = full.choices;
+  request.priority = full.priority;
+  if (full.deadline > 0)
+    request.deadline = std::chrono::steady_clock::now() +
+                       std::chrono::duration_cast<std::chrono::steady_clock::duration>(
+                           std::chrono::duration<double>(full.deadline));
+  request.cacheSalt = full.cache_salt ? full.cache_salt : "";
+  request.adapter = full.adapter ? full.adapter : "";
+  return readSampling(engine, full.sampling, request.sampling);
 }
 
 } // namespace
 
-void ingot_sampling_init(const ingot_engine *engine, ingot_sampling *sampling) {
-  SamplingParameters defaults;
-  if (engine)
-    defaults = engine->session->defaultSampling();
-  *sampling = {};
-  sampling->size = sizeof *sampling;
-  sampling->temperature = defaults.temperature;
-  sampling->top_k = defaults.topK;
-  sampling->top_p = defaults.topP;
-  sampling->min_p = defaults.minP;
-  sampling->typical_p = defaults.typicalP;
-  sampling->repetition_penalty = defaults.repetitionPenalty;
-  sampling->logprobs = defaults.logprobs;
-  sampling->seed = SamplingParameters::randomSeed();
+ingot_error *ingot_sampling_init(const ingot_engine *engine, ingot_sampling *sampling,
+                                 size_t size) {
+  return guarded([&] { return initSized(samplingOf(engine), sampling, size); });
 }
 
-void ingot_request_init(const ingot_engine *engine, ingot_request *request) {
-  *request = {};
-  request->size = sizeof *request;
-  request->add_special = true;
-  request->skip_special = true;
-  ingot_sampling_init(engine, &request->sampling);
+ingot_error *ingot_request_init(ingot_request *request, size_t size) {
+  return guarded([&] { return initSized(defaultRequest(), request, size); });
 }
 
 ingot_error *ingot_submit(ingot_engine *engine, const ingot_request *request, uint64_t *id) {
@@ -86,7 +138,7 @@ ingot_error *ingot_submit(ingot_engine *engine, const ingot_request *request, ui
     if (!engine || !id)
       return misuse("the engine or the result pointer is NULL");
     Request read;
-    if (Status status = readRequest(request, read); !status.ok())
+    if (Status status = readRequest(engine, request, read); !status.ok())
       return status;
     Result<uint64_t> submitted = engine->session->submit(read);
     if (!submitted.ok())
@@ -115,39 +167,79 @@ ingot_error *ingot_step(ingot_engine *engine, bool *active) {
   });
 }
 
-/// Hands `next` out, if it is one.
-static bool giveEvent(ingot_engine *engine, std::optional<Event> next, ingot_event *event) {
-  if (!next)
-    return false;
-  engine->event = std::move(*next);
-  engine->top.clear();
-  for (const TokenLogprob &entry : engine->event.top)
-    engine->top.push_back({entry.token, entry.logprob});
-  ingot_event full = {};
-  full.request = engine->event.request;
-  full.token = engine->event.token;
-  full.text = engine->event.text.c_str();
-  full.text_bytes = engine->event.text.size();
-  full.logprob = engine->event.logprob;
-  full.top = engine->top.data();
-  full.top_count = engine->top.size();
-  full.prompt_tokens = engine->event.promptTokens;
-  full.finish = ingot_finish(engine->event.finish);
-  if (const Status &error = engine->event.error; !error.ok()) {
-    engine->errorCode = error.code();
-    engine->errorMessage = error.message();
-    full.error_code = engine->errorCode.c_str();
-    full.error_message = engine->errorMessage.c_str();
+namespace {
+
+/// The engine's last event, as far as C has no such types.
+void convertEvent(ingot_engine &engine) {
+  engine.top.clear();
+  for (const TokenLogprob &entry : engine.event.top)
+    engine.top.push_back({entry.token, entry.logprob});
+  engine.promptLogprobs.clear();
+  engine.promptTop.clear();
+  for (const PromptLogprob &entry : engine.event.promptLogprobs)
+    for (const TokenLogprob &other : entry.top)
+      engine.promptTop.push_back({other.token, other.logprob});
+  size_t place = 0; // only now do the alternatives stay where they are
+  for (const PromptLogprob &entry : engine.event.promptLogprobs) {
+    engine.promptLogprobs.push_back(
+        {entry.token, entry.logprob, engine.promptTop.data() + place, entry.top.size()});
+    place += entry.top.size();
   }
-  return writeSized(full, event).ok();
+  engine.errorCode = engine.event.error.code();
+  engine.errorMessage = engine.event.error.message();
 }
 
-bool ingot_next_event(ingot_engine *engine, ingot_event *event) {
-  return engine && giveEvent(engine, engine->session->nextEvent(), event);
+/// Makes `next` the engine's last event.
+ingot_event toC(ingot_engine &engine, Event next) {
+  engine.event = std::move(next);
+  convertEvent(engine);
+  const Event &event = engine.event;
+  ingot_event full = {};
+  full.request = event.request;
+  full.choice = event.choice;
+  full.token = event.token;
+  full.text = event.text.c_str();
+  full.text_bytes = event.text.size();
+  full.logprob = event.logprob;
+  full.top = engine.top.data();
+  full.top_count = engine.top.size();
+  full.prompt_tokens = event.promptTokens;
+  full.finish = ingot_finish(event.finish);
+  if (!event.error.ok()) {
+    full.error_code = engine.errorCode.c_str();
+    full.error_message = engine.errorMessage.c_str();
+  }
+  full.prompt_logprobs = engine.promptLogprobs.data();
+  full.prompt_logprob_count = engine.promptLogprobs.size();
+  return full;
 }
 
-bool ingot_next_event_of(ingot_engine *engine, uint64_t id, ingot_event *event) {
-  return engine && giveEvent(engine, engine->session->nextEvent(id), event);
+/// Hands out what `next` takes from the session, if the caller has room for it.
+template <class Next>
+Status takeEvent(ingot_engine *engine, ingot_event *event, bool *taken, Next next) {
+  if (!engine || !taken)
+    return misuse("the engine or the result pointer is NULL");
+  *taken = false;
+  if (Status status = checkSize(event); !status.ok())
+    return status;
+  std::optional<Event> found = next();
+  *taken = found.has_value();
+  return found ? writeSized(toC(*engine, std::move(*found)), event) : Status();
+}
+
+} // namespace
+
+ingot_error *ingot_next_event(ingot_engine *engine, ingot_event *event, bool *taken) {
+  return guarded([&] {
+    return takeEvent(engine, event, taken, [&] { return engine->session->nextEvent(); });
+  });
+}
+
+ingot_error *ingot_next_event_of(ingot_engine *engine, uint64_t id, ingot_event *event,
+                                 bool *taken) {
+  return guarded([&] {
+    return takeEvent(engine, event, taken, [&] { return engine->session->nextEvent(id); });
+  });
 }
 
 namespace {
@@ -156,10 +248,10 @@ namespace {
 struct Pumped {
   ingot_engine *engine;
   uint64_t id;
-  bool ended = false;
+  int32_t unended; ///< its answers that go on
 
   ~Pumped() {
-    if (ended)
+    if (unended == 0)
       return;
     ingot_error_free(ingot_cancel(engine, id));
     while (engine->session->nextEvent(id))
@@ -170,26 +262,35 @@ struct Pumped {
 } // namespace
 
 ingot_error *ingot_generate(ingot_engine *engine, const ingot_request *request,
-                            ingot_callback callback, void *user) {
-  if (!callback)
-    return guarded([] { return misuse("the callback is NULL"); });
+                            ingot_callback callback, void *user, size_t event_size) {
+  ingot_event event = {};
+  if (ingot_error *error = guarded([&] {
+        return callback ? checkSize(&event, event_size) : misuse("the callback is NULL");
+      }))
+    return error;
   uint64_t id = 0;
   if (ingot_error *error = ingot_submit(engine, request, &id))
     return error;
-  Pumped pumped = {engine, id};
-  for (bool active = true; active && !pumped.ended;) {
+  Pumped pumped = {engine, id, request->choices};
+  bool cancelled = false;
+  for (bool active = true; active && pumped.unended > 0;) {
     if (ingot_error *error = ingot_step(engine, &active))
       return error;
-    ingot_event event = {};
-    event.size = sizeof event;
-    while (!pumped.ended && ingot_next_event_of(engine, id, &event)) {
-      pumped.ended = event.finish != INGOT_FINISH_NONE;
+    for (bool taken = true; pumped.unended > 0;) {
+      event.size = sizeof event;
+      if (ingot_error *error = ingot_next_event_of(engine, id, &event, &taken))
+        return error;
+      if (!taken)
+        break;
+      event.size = event_size;
+      pumped.unended -= event.finish != INGOT_FINISH_NONE;
       Status failure = engine->event.error;
       bool goesOn = callback(user, &event);
       if (!failure.ok())
         return toError(failure);
-      if (goesOn || pumped.ended)
+      if (goesOn || cancelled || pumped.unended == 0)
         continue;
+      cancelled = true;
       if (ingot_error *error = ingot_cancel(engine, id))
         return error;
     }

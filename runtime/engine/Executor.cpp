@@ -428,6 +428,10 @@ void Executor::write(uint32_t buffer, const void *source, uint64_t bytes) {
   executionDevice->write(bases[buffer], source, std::min(bytes, bufferBytes(buffer)));
 }
 
+void Executor::writeAt(uint32_t buffer, uint64_t offset, const void *source, uint64_t bytes) {
+  executionDevice->write(bases[buffer] + offset, source, bytes);
+}
+
 Status Executor::read(uint32_t buffer, void *destination, uint64_t bytes) {
   return executionDevice->read(destination, bases[buffer], std::min(bytes, bufferBytes(buffer)));
 }

@@ -49,7 +49,7 @@ Status chooseLimits(const schema::Engine &engine, const MemoryRequest &request, 
     const int64_t &fallback;
   } limits[] = {
       {"max-context", "", request.maxContext, plan.maxContext, plan.maxContext},
-      {"max-tokens", "T", request.maxTokens, plan.maxTokens, plan.maxContext},
+      {"max-batch-tokens", "T", request.maxTokens, plan.maxTokens, plan.maxContext},
       {"max-sequences", "S", request.maxSequences, plan.maxSequences, plan.maxTokens},
       {"max-logit-rows", "L", request.maxLogitRows, plan.maxLogitRows, plan.maxSequences},
   };
@@ -145,7 +145,7 @@ Status shareBlocks(uint64_t memory, int64_t kvBlocks, MemoryPlan &plan) {
                          "--memory of " + inBytes(memory) + " is too small for one sequence of " +
                              std::to_string(plan.maxContext) + " positions",
                          "give at least " + inBytes(minimum) +
-                             ", or lower --max-context, --max-tokens or --max-sequences");
+                             ", or lower --max-context, --max-batch-tokens or --max-sequences");
   double share =
       !memory || fullBytes == 0 ? 1.0 : std::min(1.0, double(memory - fixed) / fullBytes);
   if (kvBlocks > 0 && !plan.groups.empty()) {

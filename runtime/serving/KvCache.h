@@ -58,8 +58,8 @@ public:
   int64_t availableBlocks(size_t group) const { return pools[group].available(); }
 
   /// Fills a sequence's row of a group's block table: entry i is the block of positions
-  /// [i * blockTokens, (i + 1) * blockTokens), another one of the sequence where a window has passed
-  /// that, and 0 behind the last.
+  /// [i * blockTokens, (i + 1) * blockTokens), another one of the sequence where a window has
+  /// passed that, and 0 behind the last.
   void fillTableRow(size_t group, const Sequence &sequence, int32_t *row) const;
 
 private:

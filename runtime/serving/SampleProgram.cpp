@@ -3,6 +3,7 @@
 #include "runtime/serving/SampleProgram.h"
 
 #include "runtime/engine/Verify.h"
+#include "runtime/serving/TokenMask.h"
 
 #include <algorithm>
 #include <limits>
@@ -82,15 +83,18 @@ int64_t SampleProgram::find(const flatbuffers::Vector<uint32_t> *list, std::stri
 
 Status SampleProgram::supports(const SamplingParameters &sampling) const {
   const char *missing = nullptr;
+  int32_t mostLogprobs = std::max(sampling.logprobs, sampling.promptLogprobs);
   if (sampling.usesCounts() && countsBuffer == absent)
     missing = "penalties";
   else if (!sampling.bias.empty() && (biasIdsBuffer == absent || biasValuesBuffer == absent))
     missing = "logit bias";
-  else if (!sampling.allowed.empty() && maskBuffer == absent)
-    missing = "allowed tokens";
-  else if (sampling.logprobs >= 0 && logprobsBuffer == absent)
+  else if (sampling.usesMask() && maskBuffer == absent)
+    missing = "tokens that may not be drawn";
+  else if (sampling.promptLogprobs >= 0 && maskBuffer == absent)
+    missing = "log-probabilities of the prompt";
+  else if (mostLogprobs >= 0 && logprobsBuffer == absent)
     missing = "log-probabilities";
-  else if (sampling.logprobs > 0 && (topTokensBuffer == absent || topLogprobsBuffer == absent))
+  else if (mostLogprobs > 0 && (topTokensBuffer == absent || topLogprobsBuffer == absent))
     missing = "alternatives with log-probabilities";
   if (!missing)
     return {};
@@ -126,17 +130,42 @@ void SampleProgram::fillRow(size_t row, const Sequence &sequence) {
                  uint64_t(sequence.generated()),
                  sampling.usesCounts() ? int32_t(sequence.slot) : -1,
                  int32_t(sampling.bias.size()),
-                 !sampling.allowed.empty(),
+                 sampling.usesMask() && fillMask(row, sequence),
                  sampling.logprobs};
   for (size_t i = 0; i < sampling.bias.size(); ++i) {
     biasIds[row * INGOT_MAX_BIAS + i] = sampling.bias[i].first;
     biasValues[row * INGOT_MAX_BIAS + i] = sampling.bias[i].second;
   }
-  if (!sampling.allowed.empty()) {
-    uint32_t *words = mask.data() + row * maskWords;
-    std::fill_n(words, maskWords, 0);
-    for (int32_t token : sampling.allowed)
-      words[token / 32] |= 1u << (token % 32);
+}
+
+/// A draw that can only end with `token`, for its log-probability and the alternatives.
+void SampleProgram::fillKnown(size_t row, const Sequence &sequence, int32_t token) {
+  IngotSampleParams &known = params[row] = {};
+  known.topP = known.typicalP = known.repetitionPenalty = 1;
+  known.countsSlot = -1;
+  known.useMask = 1;
+  known.logprobs = sequence.sampling.promptLogprobs;
+  TokenMask(std::span(mask).subspan(row * maskWords, maskWords)).allowOnly({&token, 1});
+}
+
+/// Whether a token may not be drawn in the row; its words then say which may.
+bool SampleProgram::fillMask(size_t row, const Sequence &sequence) {
+  TokenMask tokens(std::span(mask).subspan(row * maskWords, maskWords));
+  tokens.applyTo(sequence);
+  return tokens.restricts();
+}
+
+/// Writes the masks of the rows that have one, neighbours together.
+void SampleProgram::writeMasks(size_t rows) {
+  for (size_t first = 0, end = 0; first < rows; first = end) {
+    while (first < rows && !params[first].useMask)
+      ++first;
+    end = first;
+    while (end < rows && params[end].useMask)
+      ++end;
+    if (end > first)
+      executor->writeAt(uint32_t(maskBuffer), first * maskWords * 4,
+                        mask.data() + first * maskWords, (end - first) * maskWords * 4);
   }
 }
 
@@ -152,21 +181,22 @@ std::array<SampleProgram::Output, 4> SampleProgram::outputsOf(const SampleDraw &
 
 SampleDraw SampleProgram::start(std::span<const SampleRow> rows) {
   SampleDraw draw = {rows.size(), -1};
-  bool anyBias = false, anyMask = false;
+  bool anyBias = false;
   for (size_t row = 0; row < rows.size(); ++row) {
     const Sequence &sequence = *rows[row].sequence;
-    fillRow(row, sequence);
-    anyBias |= !sequence.sampling.bias.empty();
-    anyMask |= !sequence.sampling.allowed.empty();
-    draw.mostLogprobs = std::max(draw.mostLogprobs, sequence.sampling.logprobs);
+    if (rows[row].known)
+      fillKnown(row, sequence, sequence.tokens[size_t(rows[row].place)]);
+    else
+      fillRow(row, sequence);
+    anyBias |= params[row].biasCount > 0;
+    draw.mostLogprobs = std::max(draw.mostLogprobs, params[row].logprobs);
   }
   if (anyBias) {
     uint64_t bytes = draw.rows * INGOT_MAX_BIAS * 4;
     executor->write(uint32_t(biasIdsBuffer), biasIds.data(), bytes);
     executor->write(uint32_t(biasValuesBuffer), biasValues.data(), bytes);
   }
-  if (anyMask)
-    executor->write(uint32_t(maskBuffer), mask.data(), draw.rows * maskWords * 4);
+  writeMasks(draw.rows);
   if (draw.rows > 0) {
     executor->write(uint32_t(paramsBuffer), params.data(), draw.rows * sizeof(IngotSampleParams));
     executor->run(program);

@@ -11,15 +11,11 @@
 
 namespace ingot::runtime {
 
-struct TokenLogprob {
-  int32_t token;
-  float logprob;
-};
-
-/// A row of logits that a token is drawn from.
+/// A row of logits that a token is drawn from, or that says how likely a known one is.
 struct SampleRow {
   Sequence *sequence; ///< null once its request has ended
   int64_t place;      ///< of the token in Sequence::tokens
+  bool known = false; ///< it is there already; its log-probability is wanted
 };
 
 /// A draw under way: its number of rows, and the most that one of them wants to know.
@@ -45,8 +41,9 @@ public:
   /// Whether a second draw may start before the first is finished, which then are finished in
   /// their order.
   bool runsAhead() const { return ahead; }
-  /// Starts to draw the next token of each sequence from the row of the same number of the logits
-  /// of the step just run. The order of `rows` is that of its logit rows; there may be none.
+  /// Starts to draw the token of each row from the row of the same number of the logits of the step
+  /// just run; a known token is the only one that may be drawn in its row, and changes nothing of
+  /// the sequence's state. The order of `rows` is that of its logit rows; there may be none.
   SampleDraw start(std::span<const SampleRow> rows);
   /// Waits for a draw. INGOT-E6504 when the device failed.
   Status finish(const SampleDraw &draw);
@@ -73,6 +70,9 @@ private:
   int64_t find(const flatbuffers::Vector<uint32_t> *list, std::string_view name,
                uint64_t bytes) const;
   void fillRow(size_t row, const Sequence &sequence);
+  void fillKnown(size_t row, const Sequence &sequence, int32_t token);
+  bool fillMask(size_t row, const Sequence &sequence);
+  void writeMasks(size_t rows);
   std::array<Output, 4> outputsOf(const SampleDraw &draw);
 
   Executor *executor = nullptr;

@@ -13,11 +13,50 @@ namespace ingot::runtime {
 namespace {
 
 constexpr size_t maximumStopStrings = 64;
-constexpr size_t maximumStopBytes = 1024;
+constexpr size_t maximumTextBytes = 1024;
+constexpr size_t maximumBadWords = 1024;
+constexpr size_t maximumBadTokens = 128;
 
 Status outside(const std::string &name, const std::string &range) {
   return Status::error("INGOT-E6006", "sampling parameter " + name + " is outside its range",
                        "choose " + range);
+}
+
+/// Texts that a parameter lists: so many, of so many bytes of UTF-8.
+Status checkTexts(const char *name, const std::vector<std::string> &texts, size_t most) {
+  if (texts.size() > most)
+    return outside(name, "at most " + std::to_string(most) + " texts");
+  for (const std::string &text : texts)
+    if (text.empty() || text.size() > maximumTextBytes)
+      return outside(name, "texts of 1 to " + std::to_string(maximumTextBytes) + " bytes");
+    else if (validUtf8Prefix(text) != text.size())
+      return outside(name, "texts of UTF-8");
+  return {};
+}
+
+Status checkLists(const SamplingParameters &sampling, uint32_t vocabulary) {
+  auto isToken = [&](int32_t token) { return token >= 0 && uint32_t(token) < vocabulary; };
+  auto areTokens = [&](const std::vector<int32_t> &tokens) {
+    return std::all_of(tokens.begin(), tokens.end(), isToken);
+  };
+  if (sampling.bias.size() > INGOT_MAX_BIAS)
+    return outside("logit_bias", "at most " + std::to_string(INGOT_MAX_BIAS) + " tokens");
+  for (auto [token, value] : sampling.bias)
+    if (!isToken(token) || !std::isfinite(value))
+      return outside("logit_bias", "tokens of the vocabulary and finite values");
+  if (!areTokens(sampling.allowed))
+    return outside("allowed_tokens", "tokens of the vocabulary");
+  if (!areTokens(sampling.stopTokens))
+    return outside("stop_tokens", "tokens of the vocabulary");
+  if (sampling.badSequences.size() > maximumBadWords)
+    return outside("bad_words", "at most " + std::to_string(maximumBadWords) + " token sequences");
+  for (const std::vector<int32_t> &tokens : sampling.badSequences)
+    if (tokens.empty() || tokens.size() > maximumBadTokens || !areTokens(tokens))
+      return outside("bad_words", "sequences of 1 to " + std::to_string(maximumBadTokens) +
+                                      " tokens of the vocabulary");
+  if (Status status = checkTexts("bad_words", sampling.badWords, maximumBadWords); !status.ok())
+    return status;
+  return checkTexts("stop", sampling.stopStrings, maximumStopStrings);
 }
 
 } // namespace
@@ -50,30 +89,16 @@ Status SamplingParameters::validate(uint32_t vocabulary) const {
       return outside(real.name, real.range);
   if (topK < 0)
     return outside("top_k", "0 (off) or more");
-  if (logprobs < -1 || logprobs > INGOT_MAX_LOGPROBS)
-    return outside("logprobs", "-1 (none) to " + std::to_string(INGOT_MAX_LOGPROBS));
+  if (noRepeatNgramSize < 0)
+    return outside("no_repeat_ngram_size", "0 (off) or more");
+  for (auto [name, count] : {std::pair("logprobs", logprobs), {"prompt_logprobs", promptLogprobs}})
+    if (count < -1 || count > INGOT_MAX_LOGPROBS)
+      return outside(name, "-1 (none) to " + std::to_string(INGOT_MAX_LOGPROBS));
   if (maxTokens < 0)
     return outside("max_tokens", "0 (up to the context) or more");
-  if (bias.size() > INGOT_MAX_BIAS)
-    return outside("logit_bias", "at most " + std::to_string(INGOT_MAX_BIAS) + " tokens");
-  auto isToken = [&](int32_t token) { return token >= 0 && uint32_t(token) < vocabulary; };
-  for (auto [token, value] : bias)
-    if (!isToken(token) || !std::isfinite(value))
-      return outside("logit_bias", "tokens of the vocabulary and finite values");
-  for (int32_t token : allowed)
-    if (!isToken(token))
-      return outside("allowed_tokens", "tokens of the vocabulary");
-  for (int32_t token : stopTokens)
-    if (!isToken(token))
-      return outside("stop_tokens", "tokens of the vocabulary");
-  if (stopStrings.size() > maximumStopStrings)
-    return outside("stop", "at most " + std::to_string(maximumStopStrings) + " strings");
-  for (const std::string &stop : stopStrings)
-    if (stop.empty() || stop.size() > maximumStopBytes)
-      return outside("stop", "strings of 1 to " + std::to_string(maximumStopBytes) + " bytes");
-    else if (validUtf8Prefix(stop) != stop.size())
-      return outside("stop", "strings of UTF-8");
-  return {};
+  if (minTokens < 0 || (maxTokens > 0 && minTokens > maxTokens))
+    return outside("min_tokens", "0 to max_tokens");
+  return checkLists(*this, vocabulary);
 }
 
 } // namespace ingot::runtime

@@ -100,7 +100,7 @@ bool Scheduler::seat(Sequence &sequence) {
   freeSlots.pop_back();
   sequence.needsState = true;
   sequence.leader = nullptr;
-  if (!sequence.admitted) {
+  if (!sequence.admitted && sequence.cachePrompt) {
     totals.prefixQueries += int64_t(sequence.tokens.size());
     totals.prefixHits += sequence.computed;
   }
@@ -217,7 +217,7 @@ void Scheduler::chooseDecodes() {
   size_t count = secured.size(), start = count ? firstDecode % count : 0;
   for (size_t i = 0; i < count && tokensLeft > 0 && rowsLeft > 0; ++i) {
     size_t index = (start + i) % count;
-    if (!isDecode(*secured[index]))
+    if (!isDecode(*secured[index]) || secured[index]->waitsForToken())
       continue;
     batch.push_back({secured[index], 1, 1});
     --tokensLeft;
@@ -226,9 +226,11 @@ void Scheduler::chooseDecodes() {
   }
 }
 
-/// Puts at most so many tokens of a prompt into the step, as blocks allow.
+/// Puts at most so many tokens of a prompt into the step, as blocks allow, and rows of logits.
 void Scheduler::takeChunk(Sequence &sequence, int64_t tokens) {
-  tokens = cache.room(sequence, std::min({tokens, sequence.pending(), tokensLeft}));
+  bool scores = sequence.scoresPrompt();
+  tokens = std::min({tokens, sequence.pending(), tokensLeft, scores ? rowsLeft : tokensLeft});
+  tokens = cache.room(sequence, tokens);
   bool completes = tokens == sequence.pending();
   if (completes && rowsLeft == 0) {
     // No row left for its logits: all but the last token now, that one in another step.
@@ -239,9 +241,9 @@ void Scheduler::takeChunk(Sequence &sequence, int64_t tokens) {
     promptWaits = true;
     return;
   }
-  batch.push_back({&sequence, tokens, completes ? 1 : 0});
+  batch.push_back({&sequence, tokens, scores ? tokens : completes ? 1 : 0});
   tokensLeft -= tokens;
-  rowsLeft -= completes;
+  rowsLeft -= batch.back().logitRows;
 }
 
 /// The first by rank gets what the others leave, and they leave it half.

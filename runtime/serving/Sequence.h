@@ -5,6 +5,7 @@
 #include "runtime/serving/BlockHash.h"
 #include "runtime/serving/SamplingParameters.h"
 #include "runtime/serving/StopText.h"
+#include "runtime/serving/TokenLogprob.h"
 #include "runtime/serving/Tokenizer.h"
 
 #include <chrono>
@@ -42,6 +43,8 @@ struct Sequence {
   int64_t maxNewTokens = 0;  ///< at least 1; already cut to the context
   bool cutByContext = false; ///< fewer than asked for
   SamplingParameters sampling;
+  std::vector<PromptLogprob> promptLogprobs; ///< where asked for: one for each token of the prompt
+  std::vector<int32_t> endTokens; ///< any of these ends it: the model's and the request's
 
   int64_t slot = -1;               ///< row of the State buffers; -1 while waiting
   std::vector<GroupBlocks> blocks; ///< of each KV group
@@ -57,7 +60,11 @@ struct Sequence {
 
   /// Whether the last token has been drawn on the device only.
   bool unknown() const { return tokens.back() == unknownToken; }
+  /// Whether its next token can be drawn only when the host knows the last one.
+  bool waitsForToken() const { return unknown() && sampling.masksByTokens(); }
   int64_t pending() const { return int64_t(tokens.size()) - computed; }
+  /// Whether each token of its prompt needs a row of logits.
+  bool scoresPrompt() const { return !promptLogprobs.empty() && generated() == 0; }
   int64_t generated() const { return int64_t(tokens.size()) - promptTokens; }
   /// Positions that must find room in the KV cache; the last token drawn is never computed.
   int64_t positions() const { return promptTokens + maxNewTokens - 1; }

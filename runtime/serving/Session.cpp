@@ -6,12 +6,14 @@
 #include "runtime/engine/Verify.h"
 
 #include <algorithm>
+#include <limits>
 
 namespace ingot::runtime {
 
 namespace {
 
 constexpr int32_t maxChoices = 128;
+constexpr size_t maxSaltBytes = 1024;
 
 Result<MemoryPlan> planFor(const EngineFile &file, const SessionOptions &options,
                            const Device &device, uint32_t &target) {
@@ -132,7 +134,7 @@ Status Session::bind(const SessionOptions &options) {
     scheduling.maxStepSeconds = sampleProgram && sampleProgram->runsAhead() ? 0.05 : 0.2;
   scheduler.emplace(memoryPlan(), *cache, scheduling);
   for (Flight &flight : flights)
-    flight.rows.reserve(size_t(memoryPlan().maxSequences));
+    flight.rows.reserve(size_t(memoryPlan().maxLogitRows));
   return {};
 }
 
@@ -156,6 +158,33 @@ Result<std::vector<int32_t>> Session::promptTokens(const Request &request) const
   return textTokenizer->encode(request.text, request.addSpecial, request.parseSpecial);
 }
 
+/// What may not be generated, spelled in tokens. A word is spelled in one way at the start of a
+/// text and in another behind a space.
+Result<std::vector<std::vector<int32_t>>>
+Session::badSequences(const SamplingParameters &sampling) const {
+  std::vector<std::vector<int32_t>> sequences = sampling.badSequences;
+  if (!sampling.badWords.empty() && !textTokenizer)
+    return Status::error("INGOT-E6008", "the engine has no tokenizer",
+                         "give bad words as token ids");
+  for (const std::string &word : sampling.badWords) {
+    std::string bare = word.substr(std::min(word.find_first_not_of(' '), word.size()));
+    for (const std::string &text : {bare, " " + bare}) {
+      Result<std::vector<int32_t>> tokens = textTokenizer->encode(text, false, false);
+      if (!tokens.ok())
+        return std::move(tokens).status().in("bad_words");
+      sequences.push_back(std::move(*tokens));
+    }
+  }
+  // A tokenizer may know tokens that the model does not: what has one cannot come.
+  std::erase_if(sequences, [&](const std::vector<int32_t> &tokens) {
+    auto outside = [&](int32_t token) { return token < 0 || token >= stepProgram->vocabulary(); };
+    return tokens.empty() || std::any_of(tokens.begin(), tokens.end(), outside);
+  });
+  std::sort(sequences.begin(), sequences.end());
+  sequences.erase(std::unique(sequences.begin(), sequences.end()), sequences.end());
+  return sequences;
+}
+
 Status Session::checkPrompt(std::span<const int32_t> tokens, int64_t limit) const {
   if (tokens.empty())
     return Status::error("INGOT-E6003", "the prompt has no tokens", "give a text or token ids");
@@ -174,27 +203,45 @@ Status Session::checkPrompt(std::span<const int32_t> tokens, int64_t limit) cons
   return {};
 }
 
-Result<uint64_t> Session::submit(const Request &request) {
-  if (!sampleProgram)
-    return sampleMissing;
+/// What is wrong with a request beside its prompt.
+Status Session::checkRequest(const Request &request) const {
+  if (!request.adapter.empty())
+    return Status::error("INGOT-E6051",
+                         "there is no adapter '" + request.adapter.substr(0, 100) + "'",
+                         "leave the adapter out; one is merged by 'ingot build --lora'");
+  if (request.cacheSalt.size() > maxSaltBytes)
+    return Status::error(
+        "INGOT-E6052", "the cache salt has " + std::to_string(request.cacheSalt.size()) + " bytes",
+        "give at most " + std::to_string(maxSaltBytes));
+  if (request.choices < 1 || request.choices > maxChoices)
+    return Status::error("INGOT-E6006",
+                         "the number of choices is " + std::to_string(request.choices),
+                         "ask for 1 to " + std::to_string(maxChoices));
   uint32_t vocabulary = file().metadata().serving()->vocabulary();
   if (Status status = request.sampling.validate(vocabulary); !status.ok())
     return status;
-  if (Status status = sampleProgram->supports(request.sampling); !status.ok())
+  return sampleProgram->supports(request.sampling);
+}
+
+Result<uint64_t> Session::submit(const Request &request) {
+  if (!sampleProgram)
+    return sampleMissing;
+  if (Status status = checkRequest(request); !status.ok())
     return status;
   Result<std::vector<int32_t>> tokens = promptTokens(request);
   if (!tokens.ok())
     return std::move(tokens).status();
   if (Status status = checkPrompt(*tokens, memoryPlan().maxContext); !status.ok())
     return status;
-  if (request.choices < 1 || request.choices > maxChoices)
-    return Status::error("INGOT-E6006",
-                         "the number of choices is " + std::to_string(request.choices),
-                         "ask for 1 to " + std::to_string(maxChoices));
+
+  Result<std::vector<std::vector<int32_t>>> bad = badSequences(request.sampling);
+  if (!bad.ok())
+    return std::move(bad).status();
 
   Sequence *leader = nullptr;
   for (int32_t choice = 0; choice < request.choices; ++choice) {
     std::unique_ptr<Sequence> sequence = makeSequence(request, *tokens, choice);
+    sequence->sampling.badSequences = *bad;
     sequence->leader = leader;
     Sequence *first = leader ? leader : sequence.get();
     if (Status status = scheduler->add(std::move(sequence)); !status.ok())
@@ -211,7 +258,8 @@ std::unique_ptr<Sequence> Session::makeSequence(const Request &request, std::vec
   sequence->choice = choice;
   sequence->priority = request.priority;
   sequence->deadline = request.deadline;
-  sequence->cachePrompt = request.cachePrompt;
+  // Whose log-probabilities are wanted, that is computed.
+  sequence->cachePrompt = request.cachePrompt && request.sampling.promptLogprobs < 0;
   sequence->root = rootHash(request.cacheSalt);
   sequence->tokens = std::move(tokens);
   sequence->promptTokens = int64_t(sequence->tokens.size());
@@ -221,7 +269,15 @@ std::unique_ptr<Sequence> Session::makeSequence(const Request &request, std::vec
   sequence->cutByContext = sequence->maxNewTokens < wanted || request.sampling.maxTokens == 0;
   sequence->sampling = request.sampling;
   sequence->sampling.seed += uint64_t(choice);
-  sequence->stopText = StopText(request.sampling.stopStrings);
+  if (request.sampling.promptLogprobs >= 0 && choice == 0)
+    for (int32_t token : sequence->tokens)
+      sequence->promptLogprobs.push_back({token, 0, {}});
+  sequence->endTokens = request.sampling.stopTokens;
+  if (const auto *eos = file().metadata().serving()->eos(); eos && !request.sampling.ignoreEos)
+    for (int32_t token : *eos)
+      if (token >= 0 && token < stepProgram->vocabulary())
+        sequence->endTokens.push_back(token);
+  sequence->stopText = StopText(request.sampling.stopStrings, request.sampling.includeStop);
   sequence->tokens.reserve(size_t(sequence->promptTokens + sequence->maxNewTokens));
   if (textTokenizer) {
     sequence->detokenizer.emplace(
@@ -340,11 +396,15 @@ Result<bool> Session::startStep() {
     bool isDecode = sequence.generated() > 0 && entry.tokens == 1;
     (isDecode ? flight.decodes : flight.promptTokens) += entry.tokens;
     sequence.computed += entry.tokens;
-    if (entry.logitRows)
-      flight.rows.push_back({&sequence, int64_t(sequence.tokens.size())});
+    for (int64_t behind = entry.logitRows; behind-- > 0;) {
+      int64_t place = sequence.computed - behind;
+      flight.rows.push_back({&sequence, place, place < int64_t(sequence.tokens.size())});
+    }
   }
   flight.draw = sampleProgram->start(flight.rows);
   for (size_t row = 0; row < flight.rows.size(); ++row) {
+    if (flight.rows[row].known)
+      continue;
     flight.rows[row].sequence->tokens.push_back(unknownToken);
     flight.rows[row].sequence->drawRow = int64_t(row);
   }
@@ -369,6 +429,10 @@ Status Session::land() {
     Sequence *sequence = flight.rows[row].sequence;
     if (!sequence)
       continue;
+    if (flight.rows[row].known) {
+      keepScore(flight.rows[row], row);
+      continue;
+    }
     if (Status error = drawError(sequence->id, sampleProgram->token(row)); !error.ok()) {
       end(*sequence, FinishReason::Failed, std::move(error));
       continue;
@@ -399,21 +463,39 @@ void Session::drop(Sequence &sequence) {
 }
 
 FinishReason Session::finishOf(const Sequence &sequence, int32_t token, int64_t generated) const {
-  const SamplingParameters &sampling = sequence.sampling;
-  const auto *eos = file().metadata().serving()->eos();
-  auto contains = [&](const auto &list) {
-    return std::find(list.begin(), list.end(), token) != list.end();
-  };
-  if (contains(sampling.stopTokens) || (!sampling.ignoreEos && eos && contains(*eos)))
+  if (std::find(sequence.endTokens.begin(), sequence.endTokens.end(), token) !=
+      sequence.endTokens.end())
     return FinishReason::EndToken;
   if (generated >= sequence.maxNewTokens)
     return sequence.cutByContext ? FinishReason::Context : FinishReason::Length;
   return FinishReason::None;
 }
 
+/// Takes the log-probabilities of a token that was known, where they are wanted.
+void Session::keepScore(const SampleRow &sample, size_t row) {
+  if (size_t(sample.place) >= sample.sequence->promptLogprobs.size())
+    return;
+  PromptLogprob &entry = sample.sequence->promptLogprobs[size_t(sample.place)];
+  bool canCome = sampleProgram->token(row) == entry.token;
+  entry.logprob = canCome ? sampleProgram->logprob(row) : -std::numeric_limits<float>::infinity();
+  entry.top = sampleProgram->top(row, sample.sequence->sampling.promptLogprobs);
+}
+
+void Session::givePromptLogprobs(Sequence &sequence) {
+  Event event;
+  event.request = sequence.id;
+  event.choice = sequence.choice;
+  event.promptTokens = sequence.promptTokens;
+  event.promptLogprobs = std::move(sequence.promptLogprobs);
+  sequence.promptLogprobs.clear();
+  events.push_back(std::move(event));
+}
+
 /// Takes the token drawn in `row`: event, text, and the end of the request if it is one.
 void Session::accept(const SampleRow &sample, size_t row) {
   Sequence &sequence = *sample.sequence;
+  if (!sequence.promptLogprobs.empty())
+    givePromptLogprobs(sequence);
   Event event;
   event.request = sequence.id;
   event.choice = sequence.choice;
@@ -424,14 +506,15 @@ void Session::accept(const SampleRow &sample, size_t row) {
     event.top = sampleProgram->top(row, sequence.sampling.logprobs);
   }
   sequence.tokens[size_t(sample.place)] = event.token;
-  event.finish = finishOf(sequence, event.token, sample.place + 1 - sequence.promptTokens);
+  int64_t generated = sample.place + 1 - sequence.promptTokens;
+  event.finish = finishOf(sequence, event.token, generated);
   if (sequence.detokenizer) {
     std::string piece;
-    if (event.finish != FinishReason::EndToken)
+    if (event.finish != FinishReason::EndToken || sequence.sampling.includeStop)
       piece = sequence.detokenizer->push(event.token);
     if (event.finish != FinishReason::None)
       piece += sequence.detokenizer->finish();
-    if (sequence.stopText.push(piece, event.text))
+    if (sequence.stopText.push(piece, event.text, generated > sequence.sampling.minTokens))
       event.finish = FinishReason::StopString;
     else if (event.finish != FinishReason::None)
       sequence.stopText.finish(event.text);

@@ -29,11 +29,13 @@ struct Request {
   bool skipSpecial = true;   ///< leave special tokens out of the generated text
   SamplingParameters sampling;
   bool cachePrompt = true; ///< take what the KV cache already holds of the prompt
-  std::string cacheSalt;   ///< requests with different ones share nothing in the KV cache
   int32_t choices = 1;     ///< answers, at most 128; those after the first have seeds of their own
   int32_t priority = 0;    ///< lower ones are served first; equal ones in the order they came
   /// When it ends with FinishReason::Deadline, wherever it is.
   std::optional<std::chrono::steady_clock::time_point> deadline;
+  /// Prompts share cached work with those of the same salt only; at most 1024 bytes.
+  std::string cacheSalt;
+  std::string adapter; ///< empty: none, as no engine has adapters yet
 };
 
 enum class FinishReason {
@@ -56,6 +58,9 @@ struct Event {
   std::string text;   ///< complete UTF-8; may lag behind the tokens
   float logprob = 0;  ///< of the token; only when log-probabilities were asked for
   std::vector<TokenLogprob> top;
+  /// When asked for: one for each token of the prompt, in an event without a token, before the
+  /// first token of the request's first answer.
+  std::vector<PromptLogprob> promptLogprobs;
   FinishReason finish = FinishReason::None;
   int64_t promptTokens = 0;
   Status error; ///< of a request that failed: INGOT-E6013, E6024
@@ -110,7 +115,8 @@ public:
   /// The engine's serving facts as sampling parameters.
   SamplingParameters defaultSampling() const;
 
-  /// Queues a request; the result names it in events. INGOT-E6003 to E6008, E6012, E64xx.
+  /// Queues a request; the result names it in events. INGOT-E6003 to E6008, E6012, E6051, E6052,
+  /// E64xx.
   Result<uint64_t> submit(const Request &request);
   /// Ends a request at once; the last event of each answer says so. INGOT-E6011 when there is none
   /// of that id.
@@ -160,6 +166,7 @@ private:
   Session() = default;
   Status bind(const SessionOptions &options);
   Result<std::vector<int32_t>> promptTokens(const Request &request) const;
+  Result<std::vector<std::vector<int32_t>>> badSequences(const SamplingParameters &sampling) const;
   std::unique_ptr<Sequence> makeSequence(const Request &request, std::vector<int32_t> tokens,
                                          int32_t choice) const;
   void endOverdue();
@@ -168,9 +175,12 @@ private:
   Status land();
   Status settle();
   void drop(Sequence &sequence);
+  Status checkRequest(const Request &request) const;
   std::optional<Event> takeEvent(std::deque<Event>::iterator event);
   void end(Sequence &sequence, FinishReason finish, Status error = {});
   Status drawError(uint64_t request, int32_t token) const;
+  void keepScore(const SampleRow &sample, size_t row);
+  void givePromptLogprobs(Sequence &sequence);
   void accept(const SampleRow &sample, size_t row);
   FinishReason finishOf(const Sequence &sequence, int32_t token, int64_t generated) const;
   int64_t mostScored() const;

@@ -6,24 +6,32 @@
 
 namespace ingot::runtime {
 
-bool StopText::push(std::string_view piece, std::string &out) {
+bool StopText::push(std::string_view piece, std::string &out, bool searched) {
   held += piece;
-  size_t found = std::string::npos;
+  if (!searched)
+    passed = held.size();
+  size_t found = std::string::npos, end = 0;
   size_t kept = 0;
   for (const std::string &stop : stops) {
-    found = std::min(found, held.find(stop));
+    size_t at = held.find(stop, passed < stop.size() ? 0 : passed - stop.size() + 1);
+    if (at < found || (at == found && at + stop.size() < end)) {
+      found = at;
+      end = at + stop.size();
+    }
     for (size_t length = std::min(stop.size() - 1, held.size()); length > kept; --length)
       if (std::string_view(held).substr(held.size() - length) ==
           std::string_view(stop).substr(0, length))
         kept = length;
   }
   if (found != std::string::npos) {
-    out.append(held, 0, found);
+    out.append(held, 0, included ? end : found);
     held.clear();
     return true;
   }
-  out.append(held, 0, held.size() - kept);
-  held.erase(0, held.size() - kept);
+  size_t certain = held.size() - kept;
+  out.append(held, 0, certain);
+  held.erase(0, certain);
+  passed -= std::min(passed, certain);
   return false;
 }
 

@@ -42,14 +42,27 @@ void addSamplingOptions(CommandLine &app, GenerateOptions &options) {
   app.addOption("--frequency-penalty", sampling.frequencyPenalty, "0 = off").group(group);
   app.addOption("--seed", sampling.seed, "random stream of the request; default: a random one")
       .group(group);
+  app.addOption("--bad-word", sampling.badWords, "text that may not come; may be repeated")
+      .oneValueEach()
+      .group(group);
+  app.addOption("--no-repeat-ngram-size", sampling.noRepeatNgramSize,
+                "no run of so many tokens comes twice; 0 = off")
+      .group(group);
   app.addOption("--logprobs", sampling.logprobs, "log-probabilities with so many alternatives")
       .group(group);
-  app.addOption("-n,--tokens", sampling.maxTokens, "tokens to generate; 0 = up to the context")
+  app.addOption("--prompt-logprobs", sampling.promptLogprobs, "the same of the prompt's tokens")
+      .group(group);
+  app.addOption("-n,--max-tokens", sampling.maxTokens, "tokens to generate; 0 = up to the context")
       .group("Text");
   app.addOption("--stop", sampling.stopStrings, "text that ends the answer; may be repeated")
       .oneValueEach()
       .group("Text");
+  app.addOption("--min-tokens", sampling.minTokens, "tokens before anything may end the answer")
+      .group("Text");
   app.addFlag("--ignore-eos", sampling.ignoreEos, "go on after the model's end token")
+      .group("Text");
+  app.addFlag("--include-stop", sampling.includeStop,
+              "print what ends the answer, --stop's text or the end token, too")
       .group("Text");
 }
 
@@ -103,9 +116,9 @@ void printEvent(const Event &event, const GenerateOptions &options, bool first) 
   std::fflush(stdout);
 }
 
-void printLogprobs(const Event &event) {
-  std::fprintf(stderr, "%d %.6f", event.token, double(event.logprob));
-  for (const TokenLogprob &entry : event.top)
+template <class Logprob> void printLogprob(const Logprob &logprob) {
+  std::fprintf(stderr, "%d %.6f", logprob.token, double(logprob.logprob));
+  for (const TokenLogprob &entry : logprob.top)
     std::fprintf(stderr, " %d:%.6f", entry.token, double(entry.logprob));
   std::fputc('\n', stderr);
 }
@@ -114,9 +127,11 @@ void printLogprobs(const Event &event) {
 Status printEvents(Session &session, const GenerateOptions &options, bool &first, Status &failure) {
   while (std::optional<Event> event = session.nextEvent()) {
     printEvent(*event, options, first);
-    first = false;
+    first &= event->token < 0;
+    for (const PromptLogprob &logprob : event->promptLogprobs)
+      printLogprob(logprob);
     if (options.request.sampling.logprobs >= 0 && event->token >= 0)
-      printLogprobs(*event);
+      printLogprob(*event);
     failure = std::move(event->error);
     if (Status written = flushOutput(); !written.ok())
       return written;

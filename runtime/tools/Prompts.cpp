@@ -41,22 +41,29 @@ struct Answer {
   std::string text;
   nlohmann::json tokens = nlohmann::json::array();
   nlohmann::json logprobs = nlohmann::json::array();
+  nlohmann::json promptLogprobs = nlohmann::json::array();
 
   void add(const Event &event);
   nlohmann::json line(const Event &last) const;
 };
 
+/// "token", "logprob" and "top", the alternatives.
+template <class Logprob> nlohmann::json toJson(const Logprob &logprob) {
+  nlohmann::json entry = {{"token", logprob.token}, {"logprob", logprob.logprob}};
+  entry["top"] = nlohmann::json::array();
+  for (const TokenLogprob &other : logprob.top)
+    entry["top"].push_back({{"token", other.token}, {"logprob", other.logprob}});
+  return entry;
+}
+
 void Answer::add(const Event &event) {
   text += event.text;
+  for (const PromptLogprob &logprob : event.promptLogprobs)
+    promptLogprobs.push_back(promptLogprobs.empty() ? nullptr : toJson(logprob));
   if (event.token >= 0)
     tokens.push_back(event.token);
-  if (!wantsLogprobs || event.token < 0)
-    return;
-  nlohmann::json entry = {{"token", event.token}, {"logprob", event.logprob}};
-  entry["top"] = nlohmann::json::array();
-  for (const TokenLogprob &other : event.top)
-    entry["top"].push_back({{"token", other.token}, {"logprob", other.logprob}});
-  logprobs.push_back(std::move(entry));
+  if (wantsLogprobs && event.token >= 0)
+    logprobs.push_back(toJson(event));
 }
 
 nlohmann::json Answer::line(const Event &last) const {
@@ -67,6 +74,8 @@ nlohmann::json Answer::line(const Event &last) const {
                          {"finish", nameOf(last.finish)}};
   if (!logprobs.empty())
     line["logprobs"] = logprobs;
+  if (!promptLogprobs.empty())
+    line["prompt_logprobs"] = promptLogprobs;
   if (seed)
     line["seed"] = *seed;
   if (!last.error.ok())

@@ -61,6 +61,19 @@ bool takeBias(const json &value, std::vector<std::pair<int32_t, float>> &out) {
   return true;
 }
 
+/// A list of texts and of lists of token ids.
+bool takeBadWords(const json &value, SamplingParameters &sampling) {
+  if (!value.is_array())
+    return false;
+  sampling.badWords.clear();
+  sampling.badSequences.clear();
+  for (const json &entry : value)
+    if (!(entry.is_string() ? take(entry, sampling.badWords.emplace_back())
+                            : takeList(entry, sampling.badSequences.emplace_back())))
+      return false;
+  return true;
+}
+
 bool takeStop(const json &value, std::vector<std::string> &out) {
   if (!value.is_string())
     return takeList(value, out);
@@ -92,12 +105,17 @@ std::map<std::string, Reader> readersFor(Request &request) {
       {"repetition_penalty", into(sampling.repetitionPenalty)},
       {"presence_penalty", into(sampling.presencePenalty)},
       {"frequency_penalty", into(sampling.frequencyPenalty)},
+      {"no_repeat_ngram_size", into(sampling.noRepeatNgramSize)},
       {"seed", into(sampling.seed)},
       {"logprobs", into(sampling.logprobs)},
+      {"prompt_logprobs", into(sampling.promptLogprobs)},
       {"max_tokens", into(sampling.maxTokens)},
+      {"min_tokens", into(sampling.minTokens)},
       {"ignore_eos", into(sampling.ignoreEos)},
+      {"include_stop", into(sampling.includeStop)},
       {"allowed_tokens", list(sampling.allowed)},
       {"stop_tokens", list(sampling.stopTokens)},
+      {"bad_words", [&](const json &value) { return takeBadWords(value, sampling); }},
       {"logit_bias", [&](const json &value) { return takeBias(value, sampling.bias); }},
       {"stop", [&](const json &value) { return takeStop(value, sampling.stopStrings); }},
   };

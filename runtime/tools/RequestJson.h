@@ -16,7 +16,7 @@ Status readRequest(const std::string &line, Request &request, nlohmann::json &id
 /// One line of JSON; what is not UTF-8 in it is replaced.
 std::string textOf(const nlohmann::json &value);
 
-/// "end_token", "stop_string", "length", "context", "cancelled" or "failed".
+/// "end_token", "stop_string", "length", "context", "cancelled", "failed" or "deadline".
 const char *nameOf(FinishReason reason);
 
 } // namespace ingot::runtime

@@ -32,7 +32,9 @@ void addMemoryOptions(CommandLine &app, MemoryRequest &request) {
   app.addOption("--max-context", request.maxContext, "positions of one sequence")
       .positive()
       .group(group);
-  app.addOption("--max-tokens", request.maxTokens, "tokens of one step").positive().group(group);
+  app.addOption("--max-batch-tokens", request.maxTokens, "tokens of one step")
+      .positive()
+      .group(group);
   app.addOption("--max-logit-rows", request.maxLogitRows, "logit rows of one step")
       .positive()
       .group(group);

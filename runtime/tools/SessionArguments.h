@@ -9,8 +9,8 @@
 
 namespace ingot::runtime {
 
-/// Adds --memory, --max-sequences, --max-context, --max-tokens and --max-logit-rows; parsing fills
-/// `request`, which must outlive `app`.
+/// Adds --memory, --max-sequences, --max-context, --max-batch-tokens and --max-logit-rows; parsing
+/// fills `request`, which must outlive `app`.
 void addMemoryOptions(CommandLine &app, MemoryRequest &request);
 
 /// Adds --target and --threads.

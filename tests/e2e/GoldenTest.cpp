@@ -80,11 +80,9 @@ struct Generated {
 };
 
 Generated generate(Engine &engine, const Case &wanted, size_t count) {
-  ingot_request request;
-  ingot_request_init(engine.get(), &request);
+  Request request;
   request.tokens = wanted.promptIds.data();
   request.token_count = wanted.promptIds.size();
-  ingot_sampling_init(nullptr, &request.sampling);
   request.sampling.max_tokens = int64_t(count);
   request.sampling.ignore_eos = true;
   request.sampling.logprobs = alternatives;

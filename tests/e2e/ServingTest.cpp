@@ -35,7 +35,7 @@ Engine open(const std::filesystem::path &path, int64_t threads, int64_t maxToken
             int64_t maxSequences = 0) {
   Options options;
   options.threads = threads;
-  options.max_tokens = maxTokens;
+  options.max_batch_tokens = maxTokens;
   options.max_sequences = maxSequences;
   options.max_context = 512;
   return Engine(path, options);
@@ -60,9 +60,7 @@ std::vector<Traffic> mixedTraffic(Engine &engine, size_t count, int64_t longest)
 }
 
 uint64_t submit(Engine &engine, const Traffic &traffic) {
-  ingot_request request;
-  ingot_request_init(engine.get(), &request);
-  ingot_sampling_init(nullptr, &request.sampling);
+  Request request;
   request.tokens = traffic.prompt.data();
   request.token_count = traffic.prompt.size();
   request.sampling.temperature = traffic.temperature;
@@ -204,8 +202,8 @@ TEST(ServingTest, ASeedReproducesAndAnotherDiffers) {
 /// Greedy text after "Once upon a time", which begins ", a proud bear named Esme lived in".
 std::pair<std::string, ingot_finish> greedyText(Engine &engine,
                                                 const std::vector<const char *> &stops) {
-  ingot_request request = engine.request("Once upon a time");
-  ingot_sampling_init(nullptr, &request.sampling);
+  Request request = engine.request("Once upon a time");
+  request.sampling = defaultSampling();
   request.sampling.max_tokens = 40;
   request.sampling.stop_strings = stops.data();
   request.sampling.stop_string_count = stops.size();
@@ -256,8 +254,8 @@ TEST(ServingTest, StreamedTextIsWholeCharacters) {
   // The tokens of a fox and a robot are parts of characters; drawn at random they often break one.
   std::vector<int32_t> parts = engine.tokenize("🦊🤖é", false);
   ASSERT_GT(parts.size(), 4u);
-  ingot_request request = engine.request("Once");
-  ingot_sampling_init(nullptr, &request.sampling);
+  Request request = engine.request("Once");
+  request.sampling = defaultSampling();
   request.sampling.temperature = 2;
   request.sampling.seed = 7;
   request.sampling.max_tokens = 120;
@@ -284,8 +282,8 @@ TEST(ServingTest, TheEndTokenEndsAnAnswer) {
   Engine engine = open(fablesEngine(), 1);
   std::string text = "<|endoftext|><|user|>\nTell me a fable about a fox who is "
                      "greedy.<|endoftext|><|assistant|>\n";
-  ingot_request request = engine.request(text);
-  ingot_sampling_init(nullptr, &request.sampling);
+  Request request = engine.request(text);
+  request.sampling = defaultSampling();
   request.add_special = false;
   request.parse_special = true;
   ingot_bias towardsEnd = {0, 1000.0f};

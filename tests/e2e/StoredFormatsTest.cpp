@@ -35,11 +35,9 @@ TEST_P(StoredFormatsTest, GreedyTokensEqualThoseOfTheGoldenWeights) {
   Engine engine(builtEngine({sharedData(std::string("quantized/") + GetParam().variant),
                              std::string(storedRecipe), GetParam().target}),
                 options);
-  ingot_request request;
-  ingot_request_init(engine.get(), &request);
+  Request request;
   request.tokens = prompt.data();
   request.token_count = prompt.size();
-  ingot_sampling_init(nullptr, &request.sampling);
   request.sampling.max_tokens = int64_t(wanted.size());
   request.sampling.ignore_eos = true;
   engine.submit(request);

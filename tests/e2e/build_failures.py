@@ -138,7 +138,7 @@ class BadModels(harness.BuildTest):
 
     def test_bad_options(self):
         for options in (("--target", "x86-64-v9"), ("--target", "x86-64-v3+nothing"),
-                        ("--target", "sm_00"), ("--max-tokens", "-1"), ("--max-context", "0"),
+                        ("--target", "sm_00"), ("--max-batch-tokens", "-1"), ("--max-context", "0"),
                         ("--max-context", "99999999999")):
             with self.subTest(options=options):
                 self.refuse(harness.FABLES, "INGOT-E", *options)

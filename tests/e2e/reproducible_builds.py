@@ -36,7 +36,7 @@ class ReproducibleBuilds(harness.BuildTest):
 
 class SmallLimits(harness.BuildTest):
     def test_golden_tokens_fit_any_limits(self):
-        for number, limits in enumerate((("--max-context", 8, "--max-tokens", 4),
+        for number, limits in enumerate((("--max-context", 8, "--max-batch-tokens", 4),
                                          ("--max-context", 1))):
             output = self.fresh(str(number)) / "m.ingot"
             self.assert_built(self.build(harness.FABLES, output, *limits), output)

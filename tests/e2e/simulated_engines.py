@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Engines for GPUs, built without one and run in the simulator: the reference's greedy tokens."""
+import json
 import sys
 
 import harness
@@ -31,13 +32,50 @@ class SimulatedEngines(harness.BuildTest):
         self.assert_built(self.build(harness.FABLES, output, *targets, "--recipe", file,
                                      "--max-context", "256"), output)
         for name in architectures:
-            result = self.ingot_run("selftest", output, "--simulate", name, "--max-tokens", 8,
+            result = self.ingot_run("selftest", output, "--simulate", name,
+                                    "--max-batch-tokens", 8,
                                     *(["--strict"] if name == "sm_90a" else []))
             self.assertEqual(result.returncode, 0, result.stdout + result.stderr)
             self.assertRegex(result.stdout, r"golden +passed")
             self.assertRegex(result.stdout, r"simulator +passed +no finding")
             self.assertIn(f"with target {name} ", result.stdout)
         return output
+
+    def draw_alike(self, output):
+        """What a request excludes, and what its prompt scores, is the same on every target."""
+        common = {"prompt": "Once upon a time", "temperature": 0, "max_tokens": 8}
+        first = self.answers(output, [common], "--target", "reference")[0]
+        word, token = first["text"].split()[0].strip(",."), first["tokens"][2]
+        requests = [
+            common, {**common, "prompt_logprobs": 2},
+            {**common, "bad_words": [word, [token], first["tokens"][3:5]]},
+            {**common, "prompt": "the fox and the fox and", "no_repeat_ngram_size": 2},
+            {**common, "allowed_tokens": first["tokens"], "no_repeat_ngram_size": 3},
+            {**common, "stop_tokens": [token], "min_tokens": 5},
+            {**common, "stop": [word], "min_tokens": 2, "include_stop": True}]
+        wanted = self.answers(output, requests, "--target", "reference")
+        self.assertEqual(wanted[0], first)
+        self.assertEqual(wanted[1]["tokens"], first["tokens"])
+        self.assertNotIn(word, wanted[2]["text"].split())
+        self.assertNotIn(token, wanted[2]["tokens"])
+        self.assertNotIn(token, wanted[5]["tokens"][:5])
+        for options in (["--target", "x86-64-v3"], ["--simulate", "sm_90a"]):
+            answers = self.answers(output, requests, *options, "--max-batch-tokens", 8)
+            scores = [answer.pop("prompt_logprobs", None) for answer in answers]
+            self.assertEqual(answers, [{key: answer[key] for key in answer
+                                        if key != "prompt_logprobs"} for answer in wanted])
+            self.assertEqual(scores[1][0], None)
+            for one, other in zip(scores[1][1:], wanted[1]["prompt_logprobs"][1:], strict=True):
+                self.assertEqual(one["token"], other["token"])
+                self.assertAlmostEqual(one["logprob"], other["logprob"], delta=0.05)
+                self.assertEqual(len(one["top"]), 2)
+
+    def answers(self, output, requests, *options):
+        prompts = self.folder / "prompts.jsonl"
+        prompts.write_text("\n".join(json.dumps(request) for request in requests))
+        result = self.ingot_run(output, "--prompts", prompts, *options)
+        self.assertEqual(result.returncode, 0, result.stdout + result.stderr)
+        return sorted(map(json.loads, result.stdout.splitlines()), key=lambda answer: answer["id"])
 
     def test_bf16(self):
         output = self.prove("bf16", "sm_80", *(["sm_89", "sm_90a"] if FULL else []))
@@ -48,10 +86,11 @@ class SimulatedEngines(harness.BuildTest):
 
     def test_w4a16(self):
         output = self.prove("w4a16", "sm_90a", *(["sm_80", "sm_89"] if FULL else []),
-                            beside=["x86-64-v3"])
+                            beside=["x86-64-v3", "reference"])
+        self.draw_alike(output)
         for options in (["--no-graphs", "--no-dependent-launch"], ["--sync-each"]):
-            result = self.ingot_run("selftest", output, "--simulate", "sm_90a", "--max-tokens", 8,
-                                    *options)
+            result = self.ingot_run("selftest", output, "--simulate", "sm_90a",
+                                    "--max-batch-tokens", 8, *options)
             self.assertEqual(result.returncode, 0, result.stdout + result.stderr)
             self.assertRegex(result.stdout, r"golden +passed")
 

@@ -9,7 +9,8 @@ import harness
 
 RECIPE = "version: 1\nweights:\n  - {match: 'model.layers.*', format: int4, group: 64}\n" \
          "  - {match: '*', format: bf16}\nactivations: bf16\nkv_cache: bf16\n"
-LIMITS = ("--max-context", 128, "--max-tokens", 16, "--max-sequences", 4, "--max-logit-rows", 4)
+LIMITS = ("--max-context", 128, "--max-batch-tokens", 16, "--max-sequences", 4,
+          "--max-logit-rows", 4)
 
 
 class TunedEngines(harness.BuildTest):

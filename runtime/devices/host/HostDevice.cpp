@@ -93,7 +93,7 @@ Result<HostDevice::Region> HostDevice::map(uint64_t bytes) {
     return Status::error("INGOT-E6010",
                          "cannot allocate " + std::to_string(bytes) +
                              " bytes: " + std::strerror(errno),
-                         "lower --memory, --max-sequences, --max-context or --max-tokens");
+                         "lower --memory, --max-sequences, --max-context or --max-batch-tokens");
   regions.push_back({base, rounded});
   return regions.back();
 }

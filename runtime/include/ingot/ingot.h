@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Ingot's C interface: open an engine file, submit requests, pump steps, take tokens and text.
- * Stable within a major version: structures only grow at their end, and begin with their size. */
+ * Stable within a version of the interface: structures only grow at their end, and begin with their
+ * size. The library reads and writes no more of a structure than that, and refuses a size that none
+ * of its layouts has (INGOT-E6050): one that was not set, or that of another header. */
 #ifndef INGOT_INGOT_H
 #define INGOT_INGOT_H
 
@@ -21,7 +23,22 @@ extern "C" {
 #endif
 
 /** Version of this interface; ingot_api_version() is that of the library found at run time. */
-#define INGOT_API_VERSION 1
+#define INGOT_API_VERSION 2
+
+/* What takes other parameters or structures than in version 1 has symbols of its own, so that a
+ * program of that version fails when it is loaded. */
+#define ingot_options_init ingot_options_init_v2
+#define ingot_open ingot_open_v2
+#define ingot_plan ingot_plan_v2
+#define ingot_get_memory_plan ingot_get_memory_plan_v2
+#define ingot_get_info ingot_get_info_v2
+#define ingot_sampling_init ingot_sampling_init_v2
+#define ingot_request_init ingot_request_init_v2
+#define ingot_submit ingot_submit_v2
+#define ingot_next_event ingot_next_event_v2
+#define ingot_next_event_of ingot_next_event_of_v2
+#define ingot_generate ingot_generate_v2
+#define ingot_get_counters ingot_get_counters_v2
 
 /** An opened engine with its requests. Calls on one engine come from one thread at a time. */
 typedef struct ingot_engine ingot_engine;
@@ -43,19 +60,23 @@ INGOT_API const char *ingot_version(void);
 
 /** Limits of a session. 0 (or NULL) leaves a choice to the engine and the machine. */
 typedef struct ingot_options {
-  size_t size;            /**< sizeof(ingot_options); set by ingot_options_init */
-  uint64_t memory;        /**< bytes for weights, activations and KV cache together */
-  int64_t max_sequences;  /**< sequences in one step */
-  int64_t max_context;    /**< positions of one sequence */
-  int64_t max_tokens;     /**< tokens of one step; prompts are cut into chunks of it */
-  int64_t max_logit_rows; /**< logit rows of one step */
-  int64_t threads;        /**< 0: as many as this process may use */
-  const char *target;     /**< name of the target to run; NULL: the best that runs here */
-  bool verify_weights;    /**< compare the digests of all weights (reads the whole file) */
-  const char *simulate;   /**< GPU architecture to simulate on the CPU ("sm_90a"); NULL: none */
+  size_t size;              /**< set by ingot_options_init */
+  uint64_t memory;          /**< bytes for weights, activations and KV cache together */
+  int64_t max_sequences;    /**< sequences in one step */
+  int64_t max_context;      /**< positions of one sequence */
+  int64_t max_batch_tokens; /**< tokens of one step; prompts are cut into chunks of it */
+  int64_t max_logit_rows;   /**< logit rows of one step */
+  int64_t threads;          /**< 0: as many as this process may use */
+  const char *target;       /**< name of the target to run; NULL: the best that runs here */
+  bool verify_weights;      /**< compare the digests of all weights (reads the whole file) */
+  const char *simulate;     /**< GPU architecture to simulate on the CPU ("sm_90a"); NULL: none */
+  uint32_t simulated_sms;   /**< multiprocessors of the simulated GPU; 0: the usual number */
+  bool simulate_strictly;   /**< with the checks for races, missing waits, uninitialised memory */
 } ingot_options;
 
-INGOT_API void ingot_options_init(ingot_options *options);
+/** Sets everything to 0 and the size; `size`: sizeof(ingot_options), as with the functions of this
+ *  kind below. No more than that is written. */
+INGOT_CHECK ingot_error *ingot_options_init(ingot_options *options, size_t size);
 
 /** Maps, verifies and loads an engine file; allocates everything it will ever use for steps.
  *  `options` may be NULL. On success *engine is to be closed. */
@@ -69,6 +90,7 @@ typedef struct ingot_memory_plan {
   size_t size; /**< set by the caller to sizeof(ingot_memory_plan) */
   uint64_t total_bytes;
   uint64_t weight_bytes;
+  uint64_t made_bytes; /**< of weight_bytes: random numbers, in place of a checkpoint's */
   uint64_t arena_bytes;
   uint64_t state_bytes;
   uint64_t scratch_bytes;
@@ -77,7 +99,7 @@ typedef struct ingot_memory_plan {
   int64_t kv_block_tokens; /**< positions per block of the first KV group */
   int64_t max_sequences;
   int64_t max_context;
-  int64_t max_tokens;
+  int64_t max_batch_tokens;
   int64_t max_logit_rows;
   int64_t threads;
 } ingot_memory_plan;
@@ -98,6 +120,8 @@ typedef struct ingot_info {
   int32_t vocabulary;
   int32_t bos; /**< -1: none */
   bool has_tokenizer;
+  const int32_t *eos; /**< the model's end tokens */
+  size_t eos_count;
 } ingot_info;
 
 INGOT_CHECK ingot_error *ingot_get_info(const ingot_engine *engine, ingot_info *info);
@@ -123,6 +147,12 @@ typedef struct ingot_bias {
   float value; /**< added to the token's logit */
 } ingot_bias;
 
+/** A list of token ids. */
+typedef struct ingot_tokens {
+  const int32_t *tokens;
+  size_t count;
+} ingot_tokens;
+
 /** How tokens are drawn and when a text ends. Set by ingot_sampling_init, then changed. */
 typedef struct ingot_sampling {
   size_t size;
@@ -134,40 +164,53 @@ typedef struct ingot_sampling {
   float repetition_penalty; /**< 1: off; over prompt and generated tokens */
   float presence_penalty;   /**< over generated tokens */
   float frequency_penalty;  /**< over generated tokens */
-  uint64_t seed;      /**< random stream; ingot_sampling_init draws one that nobody foresees */
-  int32_t logprobs;   /**< -1: none; otherwise how many alternatives, at most 20 */
-  int64_t max_tokens; /**< generated tokens; 0: up to the context */
+  uint64_t seed;           /**< random stream; ingot_sampling_init draws one that nobody foresees */
+  int32_t logprobs;        /**< -1: none; otherwise how many alternatives, at most 20 */
+  int32_t prompt_logprobs; /**< the same for the prompt's tokens */
+  int64_t max_tokens;      /**< generated tokens; 0: up to the context */
+  int64_t min_tokens;      /**< before so many nothing ends the text */
   bool ignore_eos;
+  bool include_stop;      /**< what ends the text, stop string or token, is part of it */
   const ingot_bias *bias; /**< at most 304 */
   size_t bias_count;
   const int32_t *allowed; /**< when not empty, the only tokens that may be drawn */
   size_t allowed_count;
+  const char *const *bad_words; /**< zero-terminated UTF-8: texts that may not come */
+  size_t bad_word_count;
+  const ingot_tokens *bad_sequences; /**< the same as tokens */
+  size_t bad_sequence_count;
+  int32_t no_repeat_ngram_size; /**< above 0: no run of so many tokens comes twice */
   const int32_t *stop_tokens;
   size_t stop_token_count;
-  const char *const
-      *stop_strings; /**< zero-terminated UTF-8 (INGOT-E6006); never part of the text */
+  const char *const *stop_strings; /**< zero-terminated UTF-8 (INGOT-E6006) */
   size_t stop_string_count;
 } ingot_sampling;
 
 /** The engine's own defaults, or greedy without limits when `engine` is NULL, and a random seed:
  *  equal requests with equal seeds get equal answers, so keep it to ask the same again. */
-INGOT_API void ingot_sampling_init(const ingot_engine *engine, ingot_sampling *sampling);
+INGOT_CHECK ingot_error *ingot_sampling_init(const ingot_engine *engine, ingot_sampling *sampling,
+                                             size_t size);
 
-/** A prompt, as text or as ids. Everything is copied. */
+/** A prompt, as text or as ids, and what is wanted of it. Everything is copied. */
 typedef struct ingot_request {
   size_t size;
   const char *text; /**< UTF-8; used when token_count is 0 */
   size_t text_bytes;
   const int32_t *tokens;
   size_t token_count;
-  bool add_special;   /**< put the model's prefix before a text */
-  bool parse_special; /**< recognise special tokens spelled out in a text */
-  bool skip_special;  /**< leave special tokens out of the generated text */
-  ingot_sampling sampling;
+  bool add_special;               /**< put the model's prefix before a text */
+  bool parse_special;             /**< recognise special tokens spelled out in a text */
+  bool skip_special;              /**< leave special tokens out of the generated text */
+  const ingot_sampling *sampling; /**< NULL: as ingot_sampling_init sets it for the engine */
+  int32_t choices;                /**< answers, at most 128; each has a seed of its own */
+  int32_t priority;       /**< lower ones are served first, equal ones in the order they came */
+  double deadline;        /**< seconds from ingot_submit until it is ended; 0: none */
+  const char *cache_salt; /**< prompts share cached work with those of an equal one; NULL: none */
+  const char *adapter;    /**< NULL: none. No engine has adapters yet (INGOT-E6051) */
 } ingot_request;
 
-/** No prompt; add_special and skip_special set; sampling as ingot_sampling_init. */
-INGOT_API void ingot_request_init(const ingot_engine *engine, ingot_request *request);
+/** No prompt; add_special and skip_special set; one choice. */
+INGOT_CHECK ingot_error *ingot_request_init(ingot_request *request, size_t size);
 
 typedef enum ingot_finish {
   INGOT_FINISH_NONE = 0,  /**< goes on */
@@ -185,10 +228,19 @@ typedef struct ingot_logprob {
   float logprob;
 } ingot_logprob;
 
-/** One generated token, or the end of a request, or both. */
+/** A token of a prompt. */
+typedef struct ingot_prompt_logprob {
+  int32_t token;
+  float logprob;            /**< given those before it; 0 for the first, which has none before */
+  const ingot_logprob *top; /**< best first */
+  size_t top_count;
+} ingot_prompt_logprob;
+
+/** One generated token, or the end of an answer, or both; or the prompt's log-probabilities. */
 typedef struct ingot_event {
   size_t size; /**< set by the caller to sizeof(ingot_event) */
   uint64_t request;
+  int32_t choice;   /**< which of the request's answers; a request ends with the last of them */
   int32_t token;    /**< -1: none */
   const char *text; /**< what became certain; complete UTF-8, zero-terminated */
   size_t text_bytes;
@@ -199,6 +251,9 @@ typedef struct ingot_event {
   ingot_finish finish;
   const char *error_code;    /**< "INGOT-Ennnn" of a request that failed; otherwise NULL */
   const char *error_message; /**< which request it was, why, and what to change */
+  /** When asked for: of each token of the prompt, before the first token of choice 0. */
+  const ingot_prompt_logprob *prompt_logprobs;
+  size_t prompt_logprob_count;
 } ingot_event;
 
 /** Queues a request; it starts as soon as there is room, beside those already running. */
@@ -208,18 +263,20 @@ INGOT_CHECK ingot_error *ingot_submit(ingot_engine *engine, const ingot_request 
 INGOT_CHECK ingot_error *ingot_cancel(ingot_engine *engine, uint64_t id);
 /** Runs one step for all requests that have work. *active: requests are waiting or running. */
 INGOT_CHECK ingot_error *ingot_step(ingot_engine *engine, bool *active);
-/** Takes the oldest event. False when there is none. What `event` points to lives until the next
- *  call of this function or ingot_close. */
-INGOT_API bool ingot_next_event(ingot_engine *engine, ingot_event *event);
+/** Takes the oldest event. *taken: there was one. What `event` points to lives until the next call
+ *  of these functions or ingot_close. Nothing is taken when event->size is not set. */
+INGOT_CHECK ingot_error *ingot_next_event(ingot_engine *engine, ingot_event *event, bool *taken);
 /** The same of one request. The events of others wait for whoever asks for them. */
-INGOT_API bool ingot_next_event_of(ingot_engine *engine, uint64_t id, ingot_event *event);
+INGOT_CHECK ingot_error *ingot_next_event_of(ingot_engine *engine, uint64_t id, ingot_event *event,
+                                             bool *taken);
 
 /** Sees every event of one request; false cancels it. */
 typedef bool (*ingot_callback)(void *user, const ingot_event *event);
-/** Submits a request and pumps until it ends; that it failed is an error of this function too.
- *  Other requests go on meanwhile, and their events wait. */
+/** Submits a request and pumps until all its answers have ended; that one failed is an error of
+ *  this function too. Other requests go on meanwhile, and their events wait. `event_size`:
+ *  sizeof(ingot_event), as `callback` knows it. */
 INGOT_CHECK ingot_error *ingot_generate(ingot_engine *engine, const ingot_request *request,
-                                        ingot_callback callback, void *user);
+                                        ingot_callback callback, void *user, size_t event_size);
 
 /* ---- Measuring ------------------------------------------------------------------------------ */
 
@@ -243,7 +300,10 @@ typedef struct ingot_counters {
   int64_t steps;
   int64_t prompt_tokens;
   int64_t generated_tokens;
-  int64_t launches; /**< kernels started */
+  int64_t launches;       /**< kernels started */
+  int64_t prefix_queries; /**< tokens of prompts that were looked for in the KV cache */
+  int64_t prefix_hits;    /**< of them, found there and not computed again */
+  int64_t preemptions;    /**< sequences that gave their memory to others and computed anew */
 } ingot_counters;
 
 /** Work done since the engine was opened. */

@@ -37,18 +37,54 @@ inline void check(ingot_error *error) {
 
 /// ingot_options with its defaults.
 struct Options : ingot_options {
-  Options() { ingot_options_init(this); }
+  Options() { check(ingot_options_init(this, sizeof(ingot_options))); }
 };
 
-/// A generated token or the end of a request; owns its text.
+/// The sampling parameters of an engine, or greedy ones without limits, and a random seed.
+inline ingot_sampling defaultSampling(const ingot_engine *engine = nullptr) {
+  ingot_sampling sampling;
+  check(ingot_sampling_init(engine, &sampling, sizeof sampling));
+  return sampling;
+}
+
+/// A request that holds its sampling parameters; a copy holds its own. What else it points to must
+/// live until it is submitted.
+struct Request : ingot_request {
+  explicit Request(const ingot_sampling &parameters = defaultSampling()) : sampling(parameters) {
+    check(ingot_request_init(this, sizeof(ingot_request)));
+    ingot_request::sampling = &sampling;
+  }
+  Request(const Request &other) : ingot_request(other), sampling(other.sampling) {
+    ingot_request::sampling = &sampling;
+  }
+  Request &operator=(const Request &other) {
+    ingot_request::operator=(other);
+    sampling = other.sampling;
+    ingot_request::sampling = &sampling;
+    return *this;
+  }
+
+  ingot_sampling sampling; ///< what the pointer of that name points to
+};
+
+/// A token of a prompt; the first one has no log-probability.
+struct PromptLogprob {
+  int32_t token = -1;
+  float logprob = 0;
+  std::vector<ingot_logprob> top;
+};
+
+/// A generated token, the end of an answer, or the prompt's log-probabilities; owns its text.
 struct Event {
   uint64_t request = 0;
+  int32_t choice = 0;
   int32_t token = -1;
   std::string text;
   float logprob = 0;
   std::vector<ingot_logprob> top;
   ingot_finish finish = INGOT_FINISH_NONE;
   std::string errorCode, errorMessage; ///< of a request that failed
+  std::vector<PromptLogprob> promptLogprobs;
 
   /// The same as an exception.
   Error error() const { return {errorCode, errorMessage}; }
@@ -80,9 +116,8 @@ public:
   }
 
   /// A request with the engine's defaults; `text` must live until it is submitted.
-  ingot_request request(std::string_view text) const {
-    ingot_request request;
-    ingot_request_init(get(), &request);
+  Request request(std::string_view text) const {
+    Request request(defaultSampling(get()));
     request.text = text.data();
     request.text_bytes = text.size();
     return request;
@@ -112,7 +147,7 @@ public:
     return text;
   }
 
-  uint64_t submit(const ingot_request &request) {
+  uint64_t submit(const Request &request) {
     uint64_t id = 0;
     check(ingot_submit(get(), &request, &id));
     return id;
@@ -130,19 +165,26 @@ public:
   /// The oldest event that nobody has taken yet.
   std::optional<Event> nextEvent() {
     ingot_event event = sizedEvent();
-    return ingot_next_event(get(), &event) ? std::optional(copyOf(event)) : std::nullopt;
+    bool taken = false;
+    check(ingot_next_event(get(), &event, &taken));
+    return taken ? std::optional(copyOf(event)) : std::nullopt;
   }
   /// The same of one request; the events of others wait.
   std::optional<Event> nextEvent(uint64_t id) {
     ingot_event event = sizedEvent();
-    return ingot_next_event_of(get(), id, &event) ? std::optional(copyOf(event)) : std::nullopt;
+    bool taken = false;
+    check(ingot_next_event_of(get(), id, &event, &taken));
+    return taken ? std::optional(copyOf(event)) : std::nullopt;
   }
 
-  /// The whole text of one request; `onText` sees it as it comes. Other requests go on meanwhile,
-  /// and their events wait. Throws what `onText` throws, and where the request failed; it has then
-  /// ended.
-  std::string generate(const ingot_request &request,
+  /// The whole text of a request's only answer; `onText` sees it as it comes. Other requests go on
+  /// meanwhile, and their events wait. Throws what `onText` throws, and where the request failed;
+  /// it has then ended. INGOT-E6006 when it has several answers: submit it and take its events.
+  std::string generate(const Request &request,
                        const std::function<void(std::string_view)> &onText = {}) {
+    if (request.choices != 1)
+      throw Error("INGOT-E6006", "generate gives one answer, not " +
+                                     std::to_string(request.choices) + "; use submit");
     Pumped pumped = {*this, submit(request)};
     std::string text;
     for (bool active = true; active && !pumped.ended;) {
@@ -178,8 +220,8 @@ private:
         return;
       ingot_error_free(ingot_cancel(engine.get(), id));
       ingot_event event = sizedEvent();
-      while (ingot_next_event_of(engine.get(), id, &event)) {
-      }
+      for (bool taken = true; taken;)
+        ingot_error_free(ingot_next_event_of(engine.get(), id, &event, &taken));
     }
   };
 
@@ -189,14 +231,22 @@ private:
     return event;
   }
   static Event copyOf(const ingot_event &event) {
-    return Event{event.request,
-                 event.token,
-                 std::string(event.text, event.text_bytes),
-                 event.logprob,
-                 std::vector<ingot_logprob>(event.top, event.top + event.top_count),
-                 event.finish,
-                 event.error_code ? event.error_code : "",
-                 event.error_message ? event.error_message : ""};
+    Event copy = {event.request,
+                  event.choice,
+                  event.token,
+                  std::string(event.text, event.text_bytes),
+                  event.logprob,
+                  std::vector<ingot_logprob>(event.top, event.top + event.top_count),
+                  event.finish,
+                  event.error_code ? event.error_code : "",
+                  event.error_message ? event.error_message : "",
+                  {}};
+    for (size_t i = 0; i < event.prompt_logprob_count; ++i) {
+      const ingot_prompt_logprob &one = event.prompt_logprobs[i];
+      copy.promptLogprobs.push_back(
+          {one.token, one.logprob, std::vector<ingot_logprob>(one.top, one.top + one.top_count)});
+    }
+    return copy;
   }
 
   struct Closer {

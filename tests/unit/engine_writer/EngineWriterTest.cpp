@@ -61,7 +61,7 @@ protected:
     description.architecture = "LlamaForCausalLM";
     description.provenance = {"ingot 0.1.0",  "abc",
                               "LLVM 22",      {{"config.json", 12, {}}},
-                              "version: 1\n", {{"max-tokens", "", "16", "default"}}};
+                              "version: 1\n", {{"max-batch-tokens", "", "16", "default"}}};
     description.serving.vocabulary = 8;
     description.serving.maxContext = 64;
     description.serving.eos = {2, 3};

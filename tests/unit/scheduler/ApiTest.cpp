@@ -4,6 +4,7 @@
 
 #include "tests/unit/engine/ToyEngine.h"
 
+#include <cmath>
 #include <filesystem>
 #include <fstream>
 #include <gtest/gtest.h>
@@ -33,7 +34,7 @@ protected:
 
 TEST_F(ApiTest, GeneratesText) {
   ingot::Engine engine(path);
-  ingot_request request = engine.request("abc");
+  ingot::Request request = engine.request("abc");
   request.sampling.max_tokens = 12;
   request.sampling.ignore_eos = true;
   std::string streamed;
@@ -53,13 +54,17 @@ TEST_F(ApiTest, TellsFactsAndPlans) {
   EXPECT_STREQ(engine.info().target, "toy");
   EXPECT_EQ(engine.info().vocabulary, 64);
   EXPECT_TRUE(engine.info().has_tokenizer);
+  ASSERT_EQ(engine.info().eos_count, 1u);
+  EXPECT_EQ(engine.info().eos[0], 63);
   ingot::Options options;
   options.threads = 1;
   options.max_sequences = 2;
+  options.max_batch_tokens = 7;
   ingot_memory_plan plan = {};
   plan.size = sizeof plan;
   ingot::check(ingot_plan(path.c_str(), &options, &plan));
   EXPECT_EQ(plan.max_sequences, 2);
+  EXPECT_EQ(plan.max_batch_tokens, 7);
   EXPECT_EQ(plan.kv_blocks, 12);
   EXPECT_EQ(plan.total_bytes, plan.weight_bytes + plan.arena_bytes + plan.state_bytes +
                                   plan.scratch_bytes + plan.kv_bytes);
@@ -67,27 +72,9 @@ TEST_F(ApiTest, TellsFactsAndPlans) {
   EXPECT_EQ(allocated.total_bytes, plan.total_bytes);
 }
 
-TEST_F(ApiTest, OlderStructuresAreReadAndWrittenAsFarAsTheyGo) {
-  ingot_options options;
-  ingot_options_init(&options);
-  options.max_sequences = 3;
-  options.max_context = -5; // beyond the caller's structure, so never seen
-  options.size = offsetof(ingot_options, max_context);
-  ingot_engine *engine = nullptr;
-  ASSERT_EQ(codeOf(ingot_open(path.c_str(), &options, &engine)), "");
-  ingot_memory_plan plan = {};
-  plan.size = offsetof(ingot_memory_plan, max_context);
-  plan.max_context = 4711;
-  EXPECT_EQ(codeOf(ingot_get_memory_plan(engine, &plan)), "");
-  EXPECT_EQ(plan.max_sequences, 3);
-  EXPECT_EQ(plan.max_context, 4711) << "beyond the caller's structure";
-  EXPECT_EQ(plan.size, offsetof(ingot_memory_plan, max_context));
-  ingot_close(engine);
-}
-
 TEST_F(ApiTest, CallbackCancels) {
   ingot::Engine engine(path);
-  ingot_request request = engine.request("abc");
+  ingot::Request request = engine.request("abc");
   request.sampling.max_tokens = 50;
   request.sampling.ignore_eos = true;
   struct Seen {
@@ -102,7 +89,7 @@ TEST_F(ApiTest, CallbackCancels) {
         seen.finish = event->finish;
         return seen.tokens < 3;
       },
-      &seen));
+      &seen, sizeof(ingot_event)));
   EXPECT_EQ(seen.tokens, 3);
   EXPECT_EQ(seen.finish, INGOT_FINISH_CANCELLED);
 }
@@ -120,14 +107,15 @@ static size_t endsOf(ingot::Engine &engine, uint64_t id, size_t *tokens = nullpt
 
 TEST_F(ApiTest, GeneratingTakesNoEventsOfOthers) {
   ingot::Engine engine(path);
-  ingot_request request = engine.request("abc");
+  ingot::Request request = engine.request("abc");
   request.sampling.max_tokens = 5;
   request.sampling.ignore_eos = true;
   for (bool inC : {false, true}) {
     uint64_t other = engine.submit(request);
     if (inC)
       ingot::check(ingot_generate(
-          engine.get(), &request, [](void *, const ingot_event *) { return true; }, nullptr));
+          engine.get(), &request, [](void *, const ingot_event *) { return true; }, nullptr,
+          sizeof(ingot_event)));
     else
       engine.generate(request);
     size_t tokens = 0;
@@ -138,7 +126,7 @@ TEST_F(ApiTest, GeneratingTakesNoEventsOfOthers) {
 
 TEST_F(ApiTest, ACallbackThatThrowsEndsItsRequestOnly) {
   ingot::Engine engine(path);
-  ingot_request request = engine.request("abc");
+  ingot::Request request = engine.request("abc");
   request.sampling.max_tokens = 5;
   request.sampling.ignore_eos = true;
   for (bool inC : {false, true}) {
@@ -147,7 +135,7 @@ TEST_F(ApiTest, ACallbackThatThrowsEndsItsRequestOnly) {
       EXPECT_THROW((void)ingot_generate(
                        engine.get(), &request,
                        [](void *, const ingot_event *) -> bool { throw std::runtime_error("no"); },
-                       nullptr),
+                       nullptr, sizeof(ingot_event)),
                    std::runtime_error);
     else
       EXPECT_THROW(
@@ -172,7 +160,7 @@ TEST_F(ApiTest, AFailedRequestSaysWhy) {
       .write(reinterpret_cast<const char *>(file.data()), std::streamsize(file.size()));
   ingot::Engine engine(path);
   int32_t tokens[] = {60};
-  ingot_request request = engine.request("");
+  ingot::Request request = engine.request("");
   request.tokens = tokens;
   request.token_count = 1;
   uint64_t id = engine.submit(request);
@@ -190,14 +178,14 @@ TEST_F(ApiTest, AFailedRequestSaysWhy) {
                   *static_cast<ingot_finish *>(user) = event->finish;
                   return true;
                 },
-                &seen)),
+                &seen, sizeof(ingot_event))),
             "INGOT-E6024");
   EXPECT_EQ(seen, INGOT_FINISH_FAILED);
 }
 
 TEST_F(ApiTest, TextIsUtf8AndSeedsAreRandom) {
   ingot::Engine engine(path);
-  ingot_request request = engine.request("abc"), other = engine.request("abc");
+  ingot::Request request = engine.request("abc"), other = engine.request("abc");
   EXPECT_NE(request.sampling.seed, other.sampling.seed);
   EXPECT_LT(request.sampling.seed, uint64_t(1) << 53);
   const char *half = "a\xE2\x82";
@@ -213,7 +201,7 @@ TEST_F(ApiTest, ManyRequestsInFlight) {
   ingot::Engine engine(path);
   std::vector<uint64_t> ids;
   for (const char *prompt : {"abc", "xyz", "hello", "q"}) {
-    ingot_request request = engine.request(prompt);
+    ingot::Request request = engine.request(prompt);
     request.sampling.max_tokens = 5;
     request.sampling.ignore_eos = true;
     ids.push_back(engine.submit(request));
@@ -227,6 +215,112 @@ TEST_F(ApiTest, ManyRequestsInFlight) {
   }
   EXPECT_EQ(finished, ids.size());
   EXPECT_EQ(tokens, 5 * ids.size());
+}
+
+TEST_F(ApiTest, AnswersOfOneRequestAreTold) {
+  ingot::Engine engine(path);
+  ingot::Request request = engine.request("abc");
+  request.choices = 3;
+  request.priority = -2;
+  request.cache_salt = "tenant";
+  request.sampling.max_tokens = 4;
+  request.sampling.ignore_eos = true;
+  request.sampling.prompt_logprobs = 2;
+  struct Seen {
+    std::vector<size_t> tokens = {0, 0, 0};
+    int ends = 0, scores = 0;
+  } seen;
+  ingot::check(ingot_generate(
+      engine.get(), &request,
+      [](void *user, const ingot_event *event) {
+        Seen &seen = *static_cast<Seen *>(user);
+        seen.tokens[size_t(event->choice)] += event->token >= 0;
+        seen.ends += event->finish == INGOT_FINISH_LENGTH;
+        if (event->prompt_logprob_count == 3) {
+          ++seen.scores;
+          EXPECT_EQ(event->token, -1);
+          EXPECT_EQ(event->prompt_logprobs[0].top_count, 0u);
+          for (int i : {1, 2}) {
+            EXPECT_EQ(event->prompt_logprobs[i].token, i);
+            EXPECT_EQ(event->prompt_logprobs[i].top_count, 2u);
+            EXPECT_GE(event->prompt_logprobs[i].top[0].logprob,
+                      event->prompt_logprobs[i].top[1].logprob);
+          }
+        }
+        return true;
+      },
+      &seen, sizeof(ingot_event)));
+  EXPECT_EQ(seen.tokens, (std::vector<size_t>{4, 4, 4}));
+  EXPECT_EQ(seen.ends, 3);
+  EXPECT_EQ(seen.scores, 1);
+  EXPECT_THROW(engine.generate(request), ingot::Error);
+  // A callback that wants no more ends all of them.
+  int after = 0;
+  ingot::check(ingot_generate(
+      engine.get(), &request,
+      [](void *user, const ingot_event *event) {
+        *static_cast<int *>(user) += event->finish == INGOT_FINISH_CANCELLED;
+        return false;
+      },
+      &after, sizeof(ingot_event)));
+  EXPECT_EQ(after, 3);
+  EXPECT_FALSE(engine.nextEvent());
+}
+
+TEST_F(ApiTest, SamplingParametersReachTheSession) {
+  ingot::Engine engine(path);
+  ingot::Request request = engine.request("abc");
+  request.sampling.max_tokens = 12;
+  request.sampling.ignore_eos = true;
+  std::string whole = engine.generate(request);
+  ingot::Request changed = request;
+  std::string stop = whole.substr(4, 1);
+  const char *text = stop.c_str();
+  changed.sampling.stop_strings = &text;
+  changed.sampling.stop_string_count = 1;
+  changed.sampling.include_stop = true;
+  EXPECT_EQ(engine.generate(changed), whole.substr(0, whole.find(stop) + 1));
+  changed.sampling.min_tokens = 12;
+  EXPECT_EQ(engine.generate(changed), whole);
+  changed = request;
+  changed.sampling.bad_words = &text;
+  changed.sampling.bad_word_count = 1;
+  EXPECT_EQ(engine.generate(changed).find(stop), std::string::npos);
+  changed = request;
+  int32_t token = engine.tokenize(stop)[0];
+  ingot_tokens bad = {&token, 1};
+  changed.sampling.bad_sequences = &bad;
+  changed.sampling.bad_sequence_count = 1;
+  EXPECT_EQ(engine.generate(changed).find(stop), std::string::npos);
+  changed = request;
+  int32_t allowed[] = {4, 9};
+  changed.sampling.allowed = allowed;
+  changed.sampling.allowed_count = 2;
+  changed.sampling.no_repeat_ngram_size = 3;
+  EXPECT_THROW(engine.generate(changed), ingot::Error) << "8 pairs do not fill 12 places";
+}
+
+TEST_F(ApiTest, RequestsAreRefusedByTheFieldThatIsWrong) {
+  ingot::Engine engine(path);
+  uint64_t id = 0;
+  auto code = [&](auto change) {
+    ingot::Request request = engine.request("abc");
+    change(request);
+    return codeOf(ingot_submit(engine.get(), &request, &id));
+  };
+  std::string salt(1025, 's');
+  EXPECT_EQ(code([](ingot::Request &request) { request.adapter = "poet"; }), "INGOT-E6051");
+  EXPECT_EQ(code([&](ingot::Request &request) { request.cache_salt = salt.c_str(); }),
+            "INGOT-E6052");
+  for (double deadline : {-1.0, double(NAN), double(INFINITY), 2e9})
+    EXPECT_EQ(code([=](ingot::Request &request) { request.deadline = deadline; }), "INGOT-E6053");
+  EXPECT_EQ(code([](ingot::Request &request) { request.choices = 0; }), "INGOT-E6006");
+  EXPECT_EQ(code([](ingot::Request &request) { request.sampling.stop_string_count = 1; }),
+            "INGOT-E6017");
+  EXPECT_EQ(code([](ingot::Request &request) { request.deadline = 1e-9; }), "");
+  while (engine.step()) {
+  }
+  EXPECT_EQ(engine.nextEvent(id)->finish, INGOT_FINISH_DEADLINE);
 }
 
 TEST_F(ApiTest, TapsAreReadByName) {
@@ -248,13 +342,13 @@ TEST_F(ApiTest, MisuseIsAnErrorNotACrash) {
   EXPECT_EQ(codeOf(ingot_open("/nowhere", nullptr, &engine)), "INGOT-E7101");
   EXPECT_EQ(engine, nullptr);
   EXPECT_EQ(codeOf(ingot_step(nullptr, nullptr)), "INGOT-E6017");
-  EXPECT_FALSE(ingot_next_event(nullptr, nullptr));
+  EXPECT_EQ(codeOf(ingot_next_event(nullptr, nullptr, nullptr)), "INGOT-E6017");
   ingot_close(nullptr);
   ingot::Engine opened(path);
   EXPECT_EQ(codeOf(ingot_submit(opened.get(), nullptr, nullptr)), "INGOT-E6017");
   ingot_request request = {};
   uint64_t id = 0;
-  EXPECT_EQ(codeOf(ingot_submit(opened.get(), &request, &id)), "INGOT-E6017");
+  EXPECT_EQ(codeOf(ingot_submit(opened.get(), &request, &id)), "INGOT-E6050");
   EXPECT_EQ(codeOf(ingot_cancel(opened.get(), 5)), "INGOT-E6011");
   try {
     ingot::Engine missing("/nowhere");

@@ -74,6 +74,19 @@ TEST_F(SchedulerTest, PromptsAreCutIntoChunks) {
   EXPECT_EQ(cache.availableBlocks(0), 20);
 }
 
+TEST_F(SchedulerTest, OneThatNeedsItsLastTokenWaitsForIt) {
+  ASSERT_TRUE(add(1, 3, 6).ok() && add(2, 3, 6).ok());
+  step();
+  for (uint64_t id : {1, 2})
+    scheduler.find(id)->tokens.back() = unknownToken;
+  scheduler.find(1)->sampling.noRepeatNgramSize = 2;
+  std::vector<BatchEntry> batch = step();
+  ASSERT_EQ(batch.size(), 1u);
+  EXPECT_EQ(batch[0].sequence->id, 2u);
+  scheduler.find(1)->tokens.back() = 5;
+  EXPECT_EQ(step().size(), 2u);
+}
+
 TEST_F(SchedulerTest, GenerationComesBeforePrompts) {
   ASSERT_TRUE(add(1, 4, 8).ok());
   step();

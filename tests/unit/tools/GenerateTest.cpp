@@ -128,6 +128,69 @@ TEST(GenerateTest, SeedsAreRandomUnlessGivenAndTold) {
   EXPECT_THAT(same.errors, testing::Not(HasSubstr("seed: ")));
 }
 
+TEST(GenerateTest, MaxTokensBoundsTheAnswerNotTheStep) {
+  TemporaryFile engine = toyFile();
+  for (const char *option : {"-n", "--max-tokens"}) {
+    ToolResult result =
+        runTool("generate", {engine.path(), "-p", "abcdefg", "--ids", "--ignore-eos", option, "5",
+                             "--max-batch-tokens", "2"});
+    EXPECT_EQ(result.status, 0) << result.errors;
+    std::istringstream words(result.output);
+    EXPECT_EQ(std::distance(std::istream_iterator<int>(words), std::istream_iterator<int>()), 5);
+  }
+}
+
+TEST(GenerateTest, WhatMayNotComeDoesNot) {
+  TemporaryFile engine = toyFile();
+  std::string common = R"("prompt": "abc", "max_tokens": 12, "ignore_eos": true, "temperature": 0)";
+  TemporaryFile prompts(
+      "{" + common + "}\n{" + common + R"(, "bad_words": ["ab", [7], [7, 8]],)" +
+      R"("allowed_tokens": [0, 1, 7, 8], "id": "bad"})" + "\n{" + common +
+      R"(, "allowed_tokens": [0, 1, 2, 3], "no_repeat_ngram_size": 2, "id": "runs"})" + "\n{" +
+      common + R"(, "bad_words": [7]})" + "\n{" + common +
+      R"(, "stop_tokens": [1], "allowed_tokens": [0, 1], "min_tokens": 5,)" +
+      R"("include_stop": true, "id": "late"})");
+  auto answers = answersOf(runTool("generate", {engine.path(), "--prompts", prompts.path()}));
+  EXPECT_EQ(answers["1"]["tokens"].size(), 12u);
+  std::string bad = answers["\"bad\""]["text"];
+  EXPECT_EQ(bad.size(), 12u);
+  EXPECT_EQ(bad.find("ab"), std::string::npos);
+  EXPECT_EQ(bad.find('h'), std::string::npos);
+  std::string runs = "abc" + answers["\"runs\""]["text"].get<std::string>();
+  for (size_t i = 0; i + 2 < runs.size(); ++i)
+    EXPECT_EQ(runs.find(runs.substr(i, 2), i + 1), std::string::npos) << runs;
+  EXPECT_THAT(answers["4"]["error"].get<std::string>(), HasSubstr("'bad_words'"));
+  std::string late = answers["\"late\""]["text"];
+  EXPECT_EQ(late.substr(0, 5), "aaaaa");
+  EXPECT_TRUE(late.back() == 'b' || late.size() == 12u) << late;
+  ToolResult result = runTool("generate", {engine.path(), "-p", "abc", "-n", "12", "--ignore-eos",
+                                           "--temp", "0", "--bad-word", "b", "--bad-word", "c"});
+  EXPECT_EQ(result.output.find_first_of("bc"), std::string::npos) << result.output;
+}
+
+TEST(GenerateTest, LogprobsOfThePromptComeBeforeTheAnswers) {
+  TemporaryFile engine = toyFile();
+  TemporaryFile prompts(R"({"prompt": "abcd", "max_tokens": 2, "prompt_logprobs": 2})");
+  auto answers = answersOf(runTool("generate", {engine.path(), "--prompts", prompts.path()}));
+  nlohmann::json logprobs = answers["1"]["prompt_logprobs"];
+  ASSERT_EQ(logprobs.size(), 4u);
+  EXPECT_TRUE(logprobs[0].is_null());
+  for (int i = 1; i < 4; ++i) {
+    EXPECT_EQ(logprobs[size_t(i)]["token"], i);
+    EXPECT_EQ(logprobs[size_t(i)]["top"].size(), 2u);
+  }
+  ToolResult result = runTool("generate", {engine.path(), "-p", "abcd", "-n", "2", "--ignore-eos",
+                                           "--prompt-logprobs", "0", "--logprobs", "0"});
+  std::istringstream lines(result.errors);
+  std::vector<int> tokens;
+  for (std::string line; std::getline(lines, line);)
+    if (int token; std::istringstream(line) >> token)
+      tokens.push_back(token);
+  ASSERT_EQ(tokens.size(), 6u) << result.errors;
+  tokens.resize(4);
+  EXPECT_EQ(tokens, (std::vector<int>{0, 1, 2, 3}));
+}
+
 TEST(GenerateTest, NumbersAreRefusedWhereTheyWouldBecomeOthers) {
   const std::vector<std::vector<std::string>> wrong = {{"--memory", "-5"},
                                                        {"--memory", "99999999999999999999"},
@@ -137,7 +200,7 @@ TEST(GenerateTest, NumbersAreRefusedWhereTheyWouldBecomeOthers) {
                                                        {"-n", "99999999999999999999"},
                                                        {"--temp", "nan"},
                                                        {"--top-p", "inf"},
-                                                       {"--max-tokens", "0"},
+                                                       {"--max-batch-tokens", "0"},
                                                        {"--threads", "-2"},
                                                        {"--greedy", "--temp", "1"}};
   for (std::vector<std::string> words : wrong) {

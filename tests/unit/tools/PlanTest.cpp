@@ -25,7 +25,7 @@ std::vector<std::string> argumentsOf(const std::string &path, const Limits &limi
   add("--memory", limits.memory);
   add("--max-sequences", uint64_t(limits.sequences));
   add("--max-context", uint64_t(limits.context));
-  add("--max-tokens", uint64_t(limits.tokens));
+  add("--max-batch-tokens", uint64_t(limits.tokens));
   add("--max-logit-rows", uint64_t(limits.rows));
   add("--threads", uint64_t(limits.threads));
   return arguments;
@@ -43,11 +43,11 @@ TEST(PlanTest, SaysWhatOpeningAllocates) {
       nlohmann::json plan = runTool("plan", argumentsOf(file.path(), limits)).json();
       ASSERT_TRUE(plan.is_object());
       ingot_options options;
-      ingot_options_init(&options);
+      ASSERT_EQ(ingot_options_init(&options, sizeof options), nullptr);
       options.memory = limits.memory;
       options.max_sequences = limits.sequences;
       options.max_context = limits.context;
-      options.max_tokens = limits.tokens;
+      options.max_batch_tokens = limits.tokens;
       options.max_logit_rows = limits.rows;
       options.threads = limits.threads;
       ingot_engine *engine = nullptr;

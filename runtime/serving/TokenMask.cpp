@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+// What each sampling parameter excludes.
+#include "runtime/serving/TokenMask.h"
+
+#include <algorithm>
+
+namespace ingot::runtime {
+
+constexpr int32_t wordBits = 32;
+
+void TokenMask::allowOnly(std::span<const int32_t> tokens) {
+  std::fill(words.begin(), words.end(), 0);
+  filled = true;
+  for (int32_t token : tokens)
+    words[size_t(token / wordBits)] |= 1u << (token % wordBits);
+}
+
+void TokenMask::exclude(int32_t token) {
+  if (!filled)
+    std::fill(words.begin(), words.end(), ~0u);
+  filled = true;
+  words[size_t(token / wordBits)] &= ~(1u << (token % wordBits));
+}
+
+void TokenMask::excludeRepeats(std::span<const int32_t> tokens, size_t length) {
+  if (tokens.size() < length)
+    return;
+  std::span<const int32_t> last = tokens.last(length - 1);
+  for (size_t i = 0; i + length <= tokens.size(); ++i)
+    if (std::equal(last.begin(), last.end(), tokens.begin() + ptrdiff_t(i)))
+      exclude(tokens[i + length - 1]);
+}
+
+/// Whether `tokens` end with all but the last of `sequence`.
+static bool completes(std::span<const int32_t> tokens, std::span<const int32_t> sequence) {
+  std::span<const int32_t> rest = sequence.first(sequence.size() - 1);
+  return tokens.size() >= rest.size() &&
+         std::equal(rest.begin(), rest.end(), tokens.end() - ptrdiff_t(rest.size()));
+}
+
+void TokenMask::applyTo(const Sequence &sequence) {
+  const SamplingParameters &sampling = sequence.sampling;
+  if (!sampling.allowed.empty())
+    allowOnly(sampling.allowed);
+  if (sequence.generated() < sampling.minTokens)
+    for (int32_t token : sequence.endTokens)
+      exclude(token);
+  std::span<const int32_t> answer =
+      std::span(sequence.tokens).subspan(size_t(sequence.promptTokens));
+  for (const std::vector<int32_t> &bad : sampling.badSequences)
+    if (completes(answer, bad))
+      exclude(bad.back());
+  if (sampling.noRepeatNgramSize > 0)
+    excludeRepeats(sequence.tokens, size_t(sampling.noRepeatNgramSize));
+}
+
+} // namespace ingot::runtime
