@@ -116,7 +116,7 @@ void SampleProgram::admit(Sequence &sequence) {
   executor->writeState(uint32_t(countsBuffer), sequence.slot, counts.data());
 }
 
-void SampleProgram::fillRow(size_t row, const Sequence &sequence) {
+void SampleProgram::fillRow(size_t row, const Sequence &sequence, int64_t place) {
   const SamplingParameters &sampling = sequence.sampling;
   params[row] = {sampling.temperature,
                  sampling.topK,
@@ -127,7 +127,7 @@ void SampleProgram::fillRow(size_t row, const Sequence &sequence) {
                  sampling.presencePenalty,
                  sampling.frequencyPenalty,
                  sampling.seed,
-                 uint64_t(sequence.generated()),
+                 uint64_t(place - sequence.promptTokens),
                  sampling.usesCounts() ? int32_t(sequence.slot) : -1,
                  int32_t(sampling.bias.size()),
                  sampling.usesMask() && fillMask(row, sequence),
@@ -187,7 +187,7 @@ SampleDraw SampleProgram::start(std::span<const SampleRow> rows) {
     if (rows[row].known)
       fillKnown(row, sequence, sequence.tokens[size_t(rows[row].place)]);
     else
-      fillRow(row, sequence);
+      fillRow(row, sequence, rows[row].place);
     anyBias |= params[row].biasCount > 0;
     draw.mostLogprobs = std::max(draw.mostLogprobs, params[row].logprobs);
   }

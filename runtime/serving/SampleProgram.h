@@ -69,7 +69,7 @@ private:
   SampleProgram() = default;
   int64_t find(const flatbuffers::Vector<uint32_t> *list, std::string_view name,
                uint64_t bytes) const;
-  void fillRow(size_t row, const Sequence &sequence);
+  void fillRow(size_t row, const Sequence &sequence, int64_t place);
   void fillKnown(size_t row, const Sequence &sequence, int32_t token);
   bool fillMask(size_t row, const Sequence &sequence);
   void writeMasks(size_t rows);

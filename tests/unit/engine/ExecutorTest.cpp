@@ -86,6 +86,77 @@ TEST(ExecutorTest, StepsDoNotAllocate) {
   EXPECT_EQ(drawn, 12 * 20);
 }
 
+/// Sequences with their answers, as many tokens at a time as a verified draft would have.
+TEST(ExecutorTest, KnownTokensThreeAtATimeAreDrawnAgain) {
+  constexpr int64_t together = 3, answer = 20;
+  std::vector<std::unique_ptr<Sequence>> sequences;
+  for (int32_t i = 0; i < 5; ++i) {
+    ToySession toy = openToy();
+    ASSERT_TRUE(toy.session);
+    Request request;
+    for (int32_t j = 0; j < 3 + 5 * i; ++j)
+      request.tokens.push_back((j * 7 + i) % 60);
+    request.sampling.maxTokens = answer;
+    request.sampling.ignoreEos = true;
+    request.sampling.temperature = i % 2 ? 1.0f : 0.0f;
+    request.sampling.seed = uint64_t(i);
+    auto sequence = std::make_unique<Sequence>();
+    sequence->tokens = request.tokens;
+    sequence->promptTokens = int64_t(request.tokens.size());
+    sequence->sampling = request.sampling;
+    ASSERT_TRUE(toy->submit(request).ok());
+    for (bool active = true; active;) {
+      active = *toy->step();
+      while (std::optional<Event> event = toy->nextEvent())
+        sequence->tokens.push_back(event->token);
+    }
+    ASSERT_EQ(sequence->generated(), answer);
+    sequences.push_back(std::move(sequence));
+  }
+  ToySession toy = openToy();
+  ASSERT_TRUE(toy.session);
+  Executor &executor = toy->engine();
+  KvCache cache(executor.plan().groups);
+  auto step = StepProgram::bind(executor);
+  auto sample = SampleProgram::bind(executor, uint32_t(toyVocabulary));
+  ASSERT_TRUE(step.ok() && sample.ok());
+  for (size_t i = 0; i < sequences.size(); ++i) {
+    sequences[i]->slot = int64_t(i);
+    cache.prepare(executor.plan().maxContext, *sequences[i]);
+    sample->admit(*sequences[i]);
+  }
+  size_t compared = 0;
+  for (bool more = true; more;) {
+    std::vector<BatchEntry> batch;
+    std::vector<SampleRow> rows;
+    for (const auto &owned : sequences) {
+      Sequence &sequence = *owned;
+      // The last token is not computed: nothing known follows it.
+      int64_t left = int64_t(sequence.tokens.size()) - 1 - sequence.computed;
+      bool inPrompt = sequence.computed < sequence.promptTokens - 1;
+      int64_t prompt = std::min<int64_t>(sequence.promptTokens - 1 - sequence.computed, 7);
+      int64_t tokens = std::min(left, inPrompt ? prompt : together);
+      if (tokens == 0 || batch.size() == 4)
+        continue;
+      ASSERT_TRUE(cache.extend(sequence, tokens));
+      batch.push_back({&sequence, tokens, inPrompt ? 0 : tokens});
+      for (int64_t j = 0; j < batch.back().logitRows; ++j)
+        rows.push_back({&sequence, sequence.computed + 1 + j});
+    }
+    more = !batch.empty();
+    if (!more)
+      break;
+    ASSERT_TRUE(step->prepare(batch, cache).ok());
+    step->run();
+    ASSERT_TRUE(sample->finish(sample->start(rows)).ok());
+    for (size_t row = 0; row < rows.size(); ++row, ++compared)
+      EXPECT_EQ(sample->token(row), rows[row].sequence->tokens[size_t(rows[row].place)]);
+    for (const BatchEntry &entry : batch)
+      entry.sequence->computed += entry.tokens;
+  }
+  EXPECT_EQ(compared, sequences.size() * answer);
+}
+
 TEST(ExecutorTest, RefusesAStepOutsideThePlan) {
   ToySession toy = openToy();
   ASSERT_TRUE(toy.session);
