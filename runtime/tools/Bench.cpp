@@ -7,6 +7,7 @@
 #include "runtime/tools/KernelTimer.h"
 #include "runtime/tools/SessionArguments.h"
 #include "runtime/tools/Table.h"
+#include "runtime/tools/load/LoadCommands.h"
 
 #include "runtime/engine/Verify.h"
 
@@ -391,9 +392,36 @@ bool asksForServing(const CommandLine &app) {
   return false;
 }
 
+/// What measures requests instead of steps. An engine of such a name is written ./serve.
+constexpr Command loadCommands[] = {
+    {"serve", "put a load on a server", runBenchServe},
+    {"throughput", "put a load on an engine, all at once", runBenchThroughput},
+    {"latency", "put a load on an engine, one request after the other", runBenchLatency},
+};
+
+const Command *findLoadCommand(std::string_view name) {
+  for (const Command &command : loadCommands)
+    if (name == command.name)
+      return &command;
+  return nullptr;
+}
+
+/// One line for each of them, for help.
+std::string listOfLoadCommands() {
+  std::string list = "commands, each with options of its own:\n";
+  for (const Command &command : loadCommands)
+    list += std::string("  bench ") + command.name + ": " + command.summary + "\n";
+  return list;
+}
+
 } // namespace
 
 int runBench(int argc, char **argv) {
+  if (const Command *command = argc > 1 ? findLoadCommand(argv[1]) : nullptr) {
+    std::string name = std::string(argv[0]) + " " + command->name;
+    argv[1] = name.data();
+    return command->run(argc - 1, argv + 1);
+  }
   CommandLine app(
       "Measures an engine on this machine: prompt and generation tokens/s, load time, and "
       "how much of the\nmemory's bandwidth generation uses; or every kernel of a step "
@@ -403,7 +431,7 @@ int runBench(int argc, char **argv) {
       "  bench model.ingot -p 0 -n 16 --batch 10 --depth 1024 -r 1 --warm-ups 0\n"
       "  bench model.ingot --kernels --tokens 1,10,64,512 --context 1024\n"
       "  bench model.ingot --kernels --batch 10 -p 0 -n 32 --lines results.jsonl",
-      argv[0]);
+      argv[0], listOfLoadCommands());
   BenchOptions options;
   addOptions(app, options);
   int exitStatus = 0;
