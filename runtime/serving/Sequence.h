@@ -24,6 +24,8 @@ struct Sequence {
   int32_t choice = 0; ///< which of the request's answers this is
   int32_t priority = 0;
   std::optional<std::chrono::steady_clock::time_point> deadline;
+  std::chrono::steady_clock::time_point submitted;
+  std::chrono::steady_clock::duration queued{}; ///< until the first step that computed it
   bool held = false;           ///< computes nothing until it is resumed
   std::vector<int32_t> tokens; ///< the prompt, then what was generated
   int64_t promptTokens = 0;

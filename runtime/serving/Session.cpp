@@ -171,7 +171,7 @@ Status Session::checkPrompt(std::span<const int32_t> tokens, int64_t limit) cons
   return {};
 }
 
-Result<uint64_t> Session::submit(const Request &request) {
+Result<Request> Session::prepare(Request request) const {
   if (!sampleProgram)
     return sampleMissing;
   uint32_t vocabulary = file().metadata().serving()->vocabulary();
@@ -179,42 +179,57 @@ Result<uint64_t> Session::submit(const Request &request) {
     return status;
   if (Status status = sampleProgram->supports(request.sampling); !status.ok())
     return status;
-  Result<std::vector<int32_t>> tokens = promptTokens(request);
-  if (!tokens.ok())
-    return std::move(tokens).status();
-  if (Status status = checkPrompt(*tokens, memoryPlan().maxContext); !status.ok())
-    return status;
   if (request.choices < 1 || request.choices > maxChoices)
     return Status::error("INGOT-E6006",
                          "the number of choices is " + std::to_string(request.choices),
                          "ask for 1 to " + std::to_string(maxChoices));
+  Result<std::vector<int32_t>> tokens = promptTokens(request);
+  if (!tokens.ok())
+    return std::move(tokens).status();
+  request.tokens = std::move(*tokens);
+  if (Status status = checkPrompt(request.tokens, memoryPlan().maxContext); !status.ok())
+    return status;
+  if (Status status = scheduler->fits(int64_t(request.tokens.size()) + newTokens(request) - 1);
+      !status.ok())
+    return status;
+  return request;
+}
 
+Result<uint64_t> Session::submit(const Request &request) {
+  Result<Request> prepared = prepare(request);
+  if (!prepared.ok())
+    return std::move(prepared).status();
   for (int32_t choice = 0; choice < request.choices; ++choice)
-    if (Status status = scheduler->add(makeSequence(request, *tokens, choice)); !status.ok())
+    if (Status status = scheduler->add(makeSequence(*prepared, choice)); !status.ok())
       return status; // Only the first can fail: they are alike.
   return nextId++;
 }
 
-std::unique_ptr<Sequence> Session::makeSequence(const Request &request, std::vector<int32_t> tokens,
-                                                int32_t choice) const {
+/// The most tokens that a request may generate.
+int64_t Session::newTokens(const Request &prepared) const {
+  int64_t room = memoryPlan().maxContext - int64_t(prepared.tokens.size()) + 1;
+  int64_t wanted = prepared.sampling.maxTokens ? prepared.sampling.maxTokens : room;
+  return std::min(wanted, room);
+}
+
+std::unique_ptr<Sequence> Session::makeSequence(const Request &prepared, int32_t choice) const {
   auto sequence = std::make_unique<Sequence>();
   sequence->id = nextId;
   sequence->choice = choice;
-  sequence->priority = request.priority;
-  sequence->deadline = request.deadline;
-  sequence->tokens = std::move(tokens);
+  sequence->priority = prepared.priority;
+  sequence->deadline = prepared.deadline;
+  sequence->submitted = std::chrono::steady_clock::now();
+  sequence->tokens = prepared.tokens;
   sequence->promptTokens = int64_t(sequence->tokens.size());
-  int64_t room = memoryPlan().maxContext - sequence->promptTokens + 1;
-  int64_t wanted = request.sampling.maxTokens ? request.sampling.maxTokens : room;
-  sequence->maxNewTokens = std::min(wanted, room);
-  sequence->cutByContext = sequence->maxNewTokens < wanted || request.sampling.maxTokens == 0;
-  sequence->sampling = request.sampling;
+  sequence->maxNewTokens = newTokens(prepared);
+  sequence->cutByContext = sequence->maxNewTokens != prepared.sampling.maxTokens;
+  sequence->sampling = prepared.sampling;
   sequence->sampling.seed += uint64_t(choice);
-  sequence->stopText = StopText(request.sampling.stopStrings);
+  sequence->stopText = StopText(prepared.sampling.stopStrings);
   sequence->tokens.reserve(size_t(sequence->promptTokens + sequence->maxNewTokens));
   if (textTokenizer) {
     sequence->detokenizer.emplace(
-        *textTokenizer, DecodeOptions{request.skipSpecial, textTokenizer->cleansUpSpaces()});
+        *textTokenizer, DecodeOptions{prepared.skipSpecial, textTokenizer->cleansUpSpaces()});
     sequence->detokenizer->follow(sequence->tokens);
   }
   return sequence;
@@ -263,6 +278,7 @@ void Session::end(Sequence &sequence, FinishReason finish, Status error) {
   event.choice = sequence.choice;
   event.finish = finish;
   event.promptTokens = sequence.promptTokens;
+  event.queued = sequence.queued;
   event.error = std::move(error);
   events.push_back(std::move(event));
   drop(sequence);
@@ -302,8 +318,10 @@ Result<bool> Session::startStep() {
   if (batch.empty())
     return false;
   for (const BatchEntry &entry : batch)
-    if (entry.sequence->needsState)
+    if (entry.sequence->needsState) {
+      entry.sequence->queued = std::chrono::steady_clock::now() - entry.sequence->submitted;
       sampleProgram->admit(*entry.sequence);
+    }
   if (Status status = stepProgram->prepare(batch, *cache, sampleProgram->tokens()); !status.ok())
     return status;
   stepProgram->run();
@@ -391,6 +409,7 @@ void Session::accept(const SampleRow &sample, size_t row) {
   event.choice = sequence.choice;
   event.token = sampleProgram->token(row);
   event.promptTokens = sequence.promptTokens;
+  event.queued = sequence.queued;
   if (sequence.sampling.logprobs >= 0) {
     event.logprob = sampleProgram->logprob(row);
     event.top = sampleProgram->top(row, sequence.sampling.logprobs);

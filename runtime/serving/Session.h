@@ -53,6 +53,7 @@ struct Event {
   std::vector<TokenLogprob> top;
   FinishReason finish = FinishReason::None;
   int64_t promptTokens = 0;
+  std::chrono::steady_clock::duration queued{}; ///< from `submit` to the first step that computed it
   Status error; ///< of a request that failed: INGOT-E6013, E6024
 };
 
@@ -63,6 +64,9 @@ struct SessionCounters {
   int64_t promptTokens = 0;
   int64_t generatedTokens = 0;
   int64_t continuedTokens = 0; ///< of them, all but the first of each answer
+  /// Tokens of prompts that were looked up in the prefix cache, and found; 0 without one.
+  int64_t prefixQueries = 0, prefixHits = 0;
+  int64_t preemptions = 0; ///< sequences that gave their KV blocks to others
 };
 
 /// What is going on in a session.
@@ -102,7 +106,10 @@ public:
   /// The engine's serving facts as sampling parameters.
   SamplingParameters defaultSampling() const;
 
-  /// Queues a request; the result names it in events. INGOT-E6003 to E6008, E6012, E64xx.
+  /// The request with its prompt as tokens, after every check that does not depend on other
+  /// requests. May be called by any thread at any time. INGOT-E6003 to E6008, E6012, E64xx.
+  Result<Request> prepare(Request request) const;
+  /// Queues a request; the result names it in events. Errors as `prepare`, which it calls.
   Result<uint64_t> submit(const Request &request);
   /// Ends a request at once; the last event of each answer says so. INGOT-E6011 when there is none
   /// of that id.
@@ -150,8 +157,8 @@ private:
   Session() = default;
   Status bind();
   Result<std::vector<int32_t>> promptTokens(const Request &request) const;
-  std::unique_ptr<Sequence> makeSequence(const Request &request, std::vector<int32_t> tokens,
-                                         int32_t choice) const;
+  int64_t newTokens(const Request &prepared) const;
+  std::unique_ptr<Sequence> makeSequence(const Request &prepared, int32_t choice) const;
   void endOverdue();
   Status checkPrompt(std::span<const int32_t> tokens, int64_t limit) const;
   Result<bool> startStep();

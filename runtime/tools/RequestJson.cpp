@@ -153,6 +153,8 @@ const char *nameOf(FinishReason reason) {
     return "cancelled";
   case FinishReason::Failed:
     return "failed";
+  case FinishReason::Deadline:
+    return "deadline";
   }
   return "none";
 }
