@@ -46,12 +46,18 @@ Scheduler::Scheduler(const MemoryPlan &plan, KvCache &cache, const SchedulerOpti
     freeSlots.push_back(slot);
 }
 
+Status Scheduler::fits(int64_t positions) const {
+  if (cache.canEverHold(positions))
+    return {};
+  return Status::error("INGOT-E6005",
+                       "the KV cache cannot hold " + std::to_string(positions) +
+                           " positions of prompt and answer",
+                       "ask for fewer tokens or load the engine with more --memory");
+}
+
 Status Scheduler::add(std::unique_ptr<Sequence> sequence) {
-  if (!cache.canEverHold(sequence->positions()))
-    return Status::error("INGOT-E6005",
-                         "the KV cache cannot hold " + std::to_string(sequence->positions()) +
-                             " positions of prompt and answer",
-                         "ask for fewer tokens or load the engine with more --memory");
+  if (Status status = fits(sequence->positions()); !status.ok())
+    return status;
   cache.prepare(sequence->positions(), *sequence);
   sequence->arrival = arrivals++;
   waiting.reserve(waiting.size() + 1 + size_t(maxSequences));

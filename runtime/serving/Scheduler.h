@@ -42,6 +42,8 @@ class Scheduler {
 public:
   Scheduler(const MemoryPlan &plan, KvCache &cache, const SchedulerOptions &options = {});
 
+  /// INGOT-E6005 when a sequence of so many positions can never fit the KV cache. Thread-safe.
+  Status fits(int64_t positions) const;
   /// Takes a sequence into the queue. INGOT-E6005 when it can never fit the KV cache.
   Status add(std::unique_ptr<Sequence> sequence);
 

@@ -31,8 +31,10 @@ struct Sequence {
   int32_t choice = 0; ///< which of the request's answers this is
   int32_t priority = 0;
   std::optional<std::chrono::steady_clock::time_point> deadline;
-  bool held = false;     ///< computes nothing until it is resumed
-  uint64_t arrival = 0;  ///< counts up; the scheduler's
+  std::chrono::steady_clock::time_point submitted;
+  std::chrono::steady_clock::duration queued{}; ///< until the first step that computed it
+  bool held = false;                            ///< computes nothing until it is resumed
+  uint64_t arrival = 0;                         ///< counts up; the scheduler's
   bool leaving = false;  ///< computes nothing until its last token is known, then is preempted
   bool admitted = false; ///< has run before, if it waits now
   /// The choice of the same request that computes the prompt for this one; null when it has to.

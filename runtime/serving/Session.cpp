@@ -223,7 +223,7 @@ Status Session::checkRequest(const Request &request) const {
   return sampleProgram->supports(request.sampling);
 }
 
-Result<uint64_t> Session::submit(const Request &request) {
+Result<Request> Session::prepare(Request request) const {
   if (!sampleProgram)
     return sampleMissing;
   if (Status status = checkRequest(request); !status.ok())
@@ -231,17 +231,27 @@ Result<uint64_t> Session::submit(const Request &request) {
   Result<std::vector<int32_t>> tokens = promptTokens(request);
   if (!tokens.ok())
     return std::move(tokens).status();
-  if (Status status = checkPrompt(*tokens, memoryPlan().maxContext); !status.ok())
+  request.tokens = std::move(*tokens);
+  if (Status status = checkPrompt(request.tokens, memoryPlan().maxContext); !status.ok())
     return status;
-
+  if (Status status = scheduler->fits(int64_t(request.tokens.size()) + newTokens(request) - 1);
+      !status.ok())
+    return status;
   Result<std::vector<std::vector<int32_t>>> bad = badSequences(request.sampling);
   if (!bad.ok())
     return std::move(bad).status();
+  request.sampling.badSequences = std::move(*bad);
+  request.sampling.badWords.clear();
+  return request;
+}
 
+Result<uint64_t> Session::submit(const Request &request) {
+  Result<Request> prepared = prepare(request);
+  if (!prepared.ok())
+    return std::move(prepared).status();
   Sequence *leader = nullptr;
   for (int32_t choice = 0; choice < request.choices; ++choice) {
-    std::unique_ptr<Sequence> sequence = makeSequence(request, *tokens, choice);
-    sequence->sampling.badSequences = *bad;
+    std::unique_ptr<Sequence> sequence = makeSequence(*prepared, choice);
     sequence->leader = leader;
     Sequence *first = leader ? leader : sequence.get();
     if (Status status = scheduler->add(std::move(sequence)); !status.ok())
@@ -251,37 +261,42 @@ Result<uint64_t> Session::submit(const Request &request) {
   return nextId++;
 }
 
-std::unique_ptr<Sequence> Session::makeSequence(const Request &request, std::vector<int32_t> tokens,
-                                                int32_t choice) const {
+/// The most tokens that a request may generate.
+int64_t Session::newTokens(const Request &prepared) const {
+  int64_t room = memoryPlan().maxContext - int64_t(prepared.tokens.size()) + 1;
+  int64_t wanted = prepared.sampling.maxTokens ? prepared.sampling.maxTokens : room;
+  return std::min(wanted, room);
+}
+
+std::unique_ptr<Sequence> Session::makeSequence(const Request &prepared, int32_t choice) const {
   auto sequence = std::make_unique<Sequence>();
   sequence->id = nextId;
   sequence->choice = choice;
-  sequence->priority = request.priority;
-  sequence->deadline = request.deadline;
+  sequence->priority = prepared.priority;
+  sequence->deadline = prepared.deadline;
+  sequence->submitted = Clock::now();
   // Whose log-probabilities are wanted, that is computed.
-  sequence->cachePrompt = request.cachePrompt && request.sampling.promptLogprobs < 0;
-  sequence->root = rootHash(request.cacheSalt);
-  sequence->tokens = std::move(tokens);
+  sequence->cachePrompt = prepared.cachePrompt && prepared.sampling.promptLogprobs < 0;
+  sequence->root = rootHash(prepared.cacheSalt);
+  sequence->tokens = prepared.tokens;
   sequence->promptTokens = int64_t(sequence->tokens.size());
-  int64_t room = memoryPlan().maxContext - sequence->promptTokens + 1;
-  int64_t wanted = request.sampling.maxTokens ? request.sampling.maxTokens : room;
-  sequence->maxNewTokens = std::min(wanted, room);
-  sequence->cutByContext = sequence->maxNewTokens < wanted || request.sampling.maxTokens == 0;
-  sequence->sampling = request.sampling;
+  sequence->maxNewTokens = newTokens(prepared);
+  sequence->cutByContext = sequence->maxNewTokens != prepared.sampling.maxTokens;
+  sequence->sampling = prepared.sampling;
   sequence->sampling.seed += uint64_t(choice);
-  if (request.sampling.promptLogprobs >= 0 && choice == 0)
+  if (prepared.sampling.promptLogprobs >= 0 && choice == 0)
     for (int32_t token : sequence->tokens)
       sequence->promptLogprobs.push_back({token, 0, {}});
-  sequence->endTokens = request.sampling.stopTokens;
-  if (const auto *eos = file().metadata().serving()->eos(); eos && !request.sampling.ignoreEos)
+  sequence->endTokens = prepared.sampling.stopTokens;
+  if (const auto *eos = file().metadata().serving()->eos(); eos && !prepared.sampling.ignoreEos)
     for (int32_t token : *eos)
       if (token >= 0 && token < stepProgram->vocabulary())
         sequence->endTokens.push_back(token);
-  sequence->stopText = StopText(request.sampling.stopStrings, request.sampling.includeStop);
+  sequence->stopText = StopText(prepared.sampling.stopStrings, prepared.sampling.includeStop);
   sequence->tokens.reserve(size_t(sequence->promptTokens + sequence->maxNewTokens));
   if (textTokenizer) {
     sequence->detokenizer.emplace(
-        *textTokenizer, DecodeOptions{request.skipSpecial, textTokenizer->cleansUpSpaces()});
+        *textTokenizer, DecodeOptions{prepared.skipSpecial, textTokenizer->cleansUpSpaces()});
     sequence->detokenizer->follow(sequence->tokens);
   }
   return sequence;
@@ -338,6 +353,7 @@ void Session::end(Sequence &sequence, FinishReason finish, Status error) {
   event.choice = sequence.choice;
   event.finish = finish;
   event.promptTokens = sequence.promptTokens;
+  event.queued = sequence.queued;
   event.error = std::move(error);
   events.push_back(std::move(event));
   drop(sequence);
@@ -382,8 +398,11 @@ Result<bool> Session::startStep() {
     executor->copyBlock(copy.group, copy.from, copy.to);
   cache->copies().clear();
   for (const BatchEntry &entry : batch)
-    if (entry.sequence->needsState)
+    if (entry.sequence->needsState) {
+      if (entry.sequence->queued == Clock::duration::zero())
+        entry.sequence->queued = Clock::now() - entry.sequence->submitted;
       sampleProgram->admit(*entry.sequence);
+    }
   if (Status status = stepProgram->prepare(batch, *cache, sampleProgram->tokens()); !status.ok())
     return status;
   stepProgram->run();
@@ -501,6 +520,7 @@ void Session::accept(const SampleRow &sample, size_t row) {
   event.choice = sequence.choice;
   event.token = sampleProgram->token(row);
   event.promptTokens = sequence.promptTokens;
+  event.queued = sequence.queued;
   if (sequence.sampling.logprobs >= 0) {
     event.logprob = sampleProgram->logprob(row);
     event.top = sampleProgram->top(row, sequence.sampling.logprobs);

@@ -63,6 +63,8 @@ struct Event {
   std::vector<PromptLogprob> promptLogprobs;
   FinishReason finish = FinishReason::None;
   int64_t promptTokens = 0;
+  std::chrono::steady_clock::duration
+      queued{}; ///< from `submit` to the first step that computed it
   Status error; ///< of a request that failed: INGOT-E6013, E6024
 };
 
@@ -115,8 +117,11 @@ public:
   /// The engine's serving facts as sampling parameters.
   SamplingParameters defaultSampling() const;
 
-  /// Queues a request; the result names it in events. INGOT-E6003 to E6008, E6012, E6051, E6052,
+  /// The request with its prompt as tokens, after every check that does not depend on other
+  /// requests. May be called by any thread at any time. INGOT-E6003 to E6008, E6012, E6051, E6052,
   /// E64xx.
+  Result<Request> prepare(Request request) const;
+  /// Queues a request; the result names it in events. Errors as `prepare`, which it calls.
   Result<uint64_t> submit(const Request &request);
   /// Ends a request at once; the last event of each answer says so. INGOT-E6011 when there is none
   /// of that id.
@@ -167,8 +172,8 @@ private:
   Status bind(const SessionOptions &options);
   Result<std::vector<int32_t>> promptTokens(const Request &request) const;
   Result<std::vector<std::vector<int32_t>>> badSequences(const SamplingParameters &sampling) const;
-  std::unique_ptr<Sequence> makeSequence(const Request &request, std::vector<int32_t> tokens,
-                                         int32_t choice) const;
+  int64_t newTokens(const Request &prepared) const;
+  std::unique_ptr<Sequence> makeSequence(const Request &prepared, int32_t choice) const;
   void endOverdue();
   Status checkPrompt(std::span<const int32_t> tokens, int64_t limit) const;
   Result<bool> startStep();
