@@ -2,6 +2,7 @@
 // What every function of the C interface needs: the opaque types, errors out, sized structures in.
 #pragma once
 
+#include "runtime/api/HandedEvent.h"
 #include "runtime/api/Layouts.h"
 #include "runtime/serving/Session.h"
 
@@ -16,13 +17,10 @@ struct ingot_error {
 };
 
 struct ingot_engine {
-  std::unique_ptr<ingot::runtime::Session> session;
+  ingot::runtime::Session *session = nullptr;     ///< of `owned`, or of the loop that took it
+  std::unique_ptr<ingot::runtime::Session> owned; ///< null once a loop has it
   std::vector<std::string> taps;
-  ingot::runtime::Event event;                      ///< what ingot_next_event handed out last
-  std::string errorCode, errorMessage;              ///< of that event
-  std::vector<ingot_logprob> top;                   ///< its alternatives
-  std::vector<ingot_prompt_logprob> promptLogprobs; ///< and of the prompt's tokens
-  std::vector<ingot_logprob> promptTop;             ///< what those point to
+  ingot::runtime::HandedEvent handed; ///< by ingot_next_event
 };
 
 namespace ingot::runtime {
@@ -32,6 +30,12 @@ ingot_error *toError(const Status &status);
 
 /// INGOT-E6017: the caller broke a rule of the interface.
 Status misuse(const std::string &what);
+
+/// Success when the caller may change the engine: there is one, and no loop has it. INGOT-E6017.
+Status checkOwned(const ingot_engine *engine);
+
+/// What a caller's request asks of an engine. INGOT-E6017, E6050, E6053.
+Status readRequest(const ingot_engine *engine, const ingot_request *given, Request &request);
 
 /// Runs `body`, which returns a Status; nothing is thrown out of the C interface.
 template <class Body> ingot_error *guarded(Body body) {

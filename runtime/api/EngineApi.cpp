@@ -18,6 +18,12 @@ Status misuse(const std::string &what) {
   return Status::error("INGOT-E6017", what, "see the comments in ingot.h");
 }
 
+Status checkOwned(const ingot_engine *engine) {
+  if (!engine)
+    return misuse("the engine is NULL");
+  return engine->owned ? Status() : misuse("the engine belongs to a loop");
+}
+
 Status unknownLayout(const char *name, size_t size) {
   return Status::error("INGOT-E6050",
                        std::string("this library (API ") + std::to_string(INGOT_API_VERSION) +
@@ -108,7 +114,8 @@ ingot_error *ingot_open(const char *path, const ingot_options *options, ingot_en
     if (!session.ok())
       return std::move(session).status();
     auto opened = std::make_unique<ingot_engine>();
-    opened->session = std::move(*session);
+    opened->owned = std::move(*session);
+    opened->session = opened->owned.get();
     opened->taps = opened->session->taps();
     *engine = opened.release();
     return {};
@@ -205,6 +212,8 @@ ingot_error *ingot_score(ingot_engine *engine, const int32_t *tokens, size_t cou
   return guarded([&]() -> Status {
     if (!engine || (!tokens && count) || (!logprobs && count))
       return misuse("a pointer is NULL");
+    if (Status status = checkOwned(engine); !status.ok())
+      return status;
     Result<std::vector<float>> scores = engine->session->score({tokens, count});
     if (!scores.ok())
       return std::move(scores).status();
@@ -224,6 +233,8 @@ ingot_error *ingot_read_tap(ingot_engine *engine, const int32_t *tokens, size_t 
   return guarded([&]() -> Status {
     if (!engine || (!tokens && count) || !tap || (!output && capacity) || !values)
       return misuse("a pointer is NULL");
+    if (Status status = checkOwned(engine); !status.ok())
+      return status;
     Result<std::vector<float>> read = engine->session->readTap({tokens, count}, tap);
     if (!read.ok())
       return std::move(read).status();
@@ -235,9 +246,9 @@ ingot_error *ingot_read_tap(ingot_engine *engine, const int32_t *tokens, size_t 
 
 ingot_error *ingot_get_counters(const ingot_engine *engine, ingot_counters *counters) {
   return guarded([&]() -> Status {
-    if (!engine)
-      return misuse("the engine is NULL");
-    const SessionCounters &totals = engine->session->counters();
+    if (Status status = checkOwned(engine); !status.ok())
+      return status;
+    const SessionCounters totals = engine->session->counters();
     return writeSized(ingot_counters{0, totals.steps, totals.promptTokens, totals.generatedTokens,
                                      engine->session->engine().launches(), totals.prefixQueries,
                                      totals.prefixHits, totals.preemptions},

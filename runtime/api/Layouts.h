@@ -40,4 +40,13 @@ template <> struct Layouts<ingot_counters> {
   static constexpr size_t sizes[] = {sizeof(ingot_counters)};
 };
 
+template <> struct Layouts<ingot_loop_options> {
+  static constexpr const char *name = "ingot_loop_options";
+  static constexpr size_t sizes[] = {sizeof(ingot_loop_options)};
+};
+template <> struct Layouts<ingot_loop_statistics> {
+  static constexpr const char *name = "ingot_loop_statistics";
+  static constexpr size_t sizes[] = {sizeof(ingot_loop_statistics)};
+};
+
 } // namespace ingot::runtime

@@ -96,7 +96,10 @@ Status readSampling(const ingot_engine *engine, const ingot_sampling *given,
   return readLists(full, sampling);
 }
 
-Status readRequest(const ingot_engine *engine, const ingot_request *given, Request &request) {
+} // namespace
+
+Status ingot::runtime::readRequest(const ingot_engine *engine, const ingot_request *given,
+                                   Request &request) {
   ingot_request full = defaultRequest();
   if (Status status = readSized(given, full); !status.ok())
     return status;
@@ -122,8 +125,6 @@ Status readRequest(const ingot_engine *engine, const ingot_request *given, Reque
   return readSampling(engine, full.sampling, request.sampling);
 }
 
-} // namespace
-
 ingot_error *ingot_sampling_init(const ingot_engine *engine, ingot_sampling *sampling,
                                  size_t size) {
   return guarded([&] { return initSized(samplingOf(engine), sampling, size); });
@@ -135,8 +136,10 @@ ingot_error *ingot_request_init(ingot_request *request, size_t size) {
 
 ingot_error *ingot_submit(ingot_engine *engine, const ingot_request *request, uint64_t *id) {
   return guarded([&]() -> Status {
-    if (!engine || !id)
-      return misuse("the engine or the result pointer is NULL");
+    if (!id)
+      return misuse("the result pointer is NULL");
+    if (Status status = checkOwned(engine); !status.ok())
+      return status;
     Request read;
     if (Status status = readRequest(engine, request, read); !status.ok())
       return status;
@@ -150,14 +153,15 @@ ingot_error *ingot_submit(ingot_engine *engine, const ingot_request *request, ui
 
 ingot_error *ingot_cancel(ingot_engine *engine, uint64_t id) {
   return guarded([&]() -> Status {
-    return engine ? engine->session->cancel(id) : misuse("the engine is NULL");
+    Status status = checkOwned(engine);
+    return status.ok() ? engine->session->cancel(id) : status;
   });
 }
 
 ingot_error *ingot_step(ingot_engine *engine, bool *active) {
   return guarded([&]() -> Status {
-    if (!engine)
-      return misuse("the engine is NULL");
+    if (Status status = checkOwned(engine); !status.ok())
+      return status;
     Result<bool> more = engine->session->step();
     if (!more.ok())
       return std::move(more).status();
@@ -169,62 +173,19 @@ ingot_error *ingot_step(ingot_engine *engine, bool *active) {
 
 namespace {
 
-/// The engine's last event, as far as C has no such types.
-void convertEvent(ingot_engine &engine) {
-  engine.top.clear();
-  for (const TokenLogprob &entry : engine.event.top)
-    engine.top.push_back({entry.token, entry.logprob});
-  engine.promptLogprobs.clear();
-  engine.promptTop.clear();
-  for (const PromptLogprob &entry : engine.event.promptLogprobs)
-    for (const TokenLogprob &other : entry.top)
-      engine.promptTop.push_back({other.token, other.logprob});
-  size_t place = 0; // only now do the alternatives stay where they are
-  for (const PromptLogprob &entry : engine.event.promptLogprobs) {
-    engine.promptLogprobs.push_back(
-        {entry.token, entry.logprob, engine.promptTop.data() + place, entry.top.size()});
-    place += entry.top.size();
-  }
-  engine.errorCode = engine.event.error.code();
-  engine.errorMessage = engine.event.error.message();
-}
-
-/// Makes `next` the engine's last event.
-ingot_event toC(ingot_engine &engine, Event next) {
-  engine.event = std::move(next);
-  convertEvent(engine);
-  const Event &event = engine.event;
-  ingot_event full = {};
-  full.request = event.request;
-  full.choice = event.choice;
-  full.token = event.token;
-  full.text = event.text.c_str();
-  full.text_bytes = event.text.size();
-  full.logprob = event.logprob;
-  full.top = engine.top.data();
-  full.top_count = engine.top.size();
-  full.prompt_tokens = event.promptTokens;
-  full.finish = ingot_finish(event.finish);
-  if (!event.error.ok()) {
-    full.error_code = engine.errorCode.c_str();
-    full.error_message = engine.errorMessage.c_str();
-  }
-  full.prompt_logprobs = engine.promptLogprobs.data();
-  full.prompt_logprob_count = engine.promptLogprobs.size();
-  return full;
-}
-
 /// Hands out what `next` takes from the session, if the caller has room for it.
 template <class Next>
 Status takeEvent(ingot_engine *engine, ingot_event *event, bool *taken, Next next) {
-  if (!engine || !taken)
-    return misuse("the engine or the result pointer is NULL");
+  if (!taken)
+    return misuse("the result pointer is NULL");
   *taken = false;
+  if (Status status = checkOwned(engine); !status.ok())
+    return status;
   if (Status status = checkSize(event); !status.ok())
     return status;
   std::optional<Event> found = next();
   *taken = found.has_value();
-  return found ? writeSized(toC(*engine, std::move(*found)), event) : Status();
+  return found ? writeSized(engine->handed.hand(std::move(*found)), event) : Status();
 }
 
 } // namespace
@@ -284,7 +245,7 @@ ingot_error *ingot_generate(ingot_engine *engine, const ingot_request *request,
         break;
       event.size = event_size;
       pumped.unended -= event.finish != INGOT_FINISH_NONE;
-      Status failure = engine->event.error;
+      Status failure = engine->handed.error();
       bool goesOn = callback(user, &event);
       if (!failure.ok())
         return toError(failure);

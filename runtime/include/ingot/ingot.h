@@ -278,6 +278,76 @@ typedef bool (*ingot_callback)(void *user, const ingot_event *event);
 INGOT_CHECK ingot_error *ingot_generate(ingot_engine *engine, const ingot_request *request,
                                         ingot_callback callback, void *user, size_t event_size);
 
+/* ---- A loop, for many threads --------------------------------------------------------------- */
+
+/** An engine that a thread of the library steps. Its functions may be called from any thread. */
+typedef struct ingot_loop ingot_loop;
+
+typedef struct ingot_loop_options {
+  size_t size;
+  int64_t queue_limit; /**< answers that may wait beside those of one step */
+} ingot_loop_options;
+
+/** A queue of 1,024. */
+INGOT_CHECK ingot_error *ingot_loop_options_init(ingot_loop_options *options, size_t size);
+
+/** Starts the loop, which takes the engine over: ingot_loop_close closes both. Until then the
+ *  engine still tells facts, tokenizes and detokenizes, for any thread; what would change it is
+ *  INGOT-E6017. `options` may be NULL. The engine must have no request. */
+INGOT_CHECK ingot_error *ingot_loop_start(ingot_engine *engine, const ingot_loop_options *options,
+                                          ingot_loop **loop);
+/** Cancels what is left, whose sinks hear of it, and waits for the thread. NULL is allowed. */
+INGOT_API void ingot_loop_close(ingot_loop *loop);
+
+/** What the reader of a request wants after an event. */
+typedef enum ingot_demand {
+  INGOT_DEMAND_MORE = 0,
+  INGOT_DEMAND_HOLD, /**< compute nothing more of it until ingot_loop_resume; more may come still */
+  INGOT_DEMAND_CANCEL /**< end it, and give it no more events */
+} ingot_demand;
+
+/** Takes the events of one request in their order, on the loop's thread. It must be quick, as no
+ *  step runs meanwhile; what `event` points to lives until it returns. It may call the loop, but
+ *  not close it. */
+typedef ingot_demand (*ingot_sink)(void *user, const ingot_event *event);
+
+/** Queues a request. Its events, which have the id that this gives, go to `sink`, perhaps before
+ *  this returns; with a NULL sink to the loop's queue (ingot_loop_next_event). A refused request
+ *  has no events: INGOT-E6030 (too many wait), E6031 (draining), E6032 (the device failed).
+ *  `event_size`: sizeof(ingot_event), as `sink` knows it. */
+INGOT_CHECK ingot_error *ingot_loop_submit(ingot_loop *loop, const ingot_request *request,
+                                           ingot_sink sink, void *user, size_t event_size,
+                                           uint64_t *id);
+/** Ends a request within a step; the last event of each answer says so. */
+INGOT_CHECK ingot_error *ingot_loop_cancel(ingot_loop *loop, uint64_t id);
+/** Computes a request again that its sink has put on hold. */
+INGOT_CHECK ingot_error *ingot_loop_resume(ingot_loop *loop, uint64_t id);
+
+/** Takes the oldest event of the loop's queue, waiting for one for at most so many seconds. What
+ *  `event` points to lives until the next call by this thread. A request with 256 events that
+ *  nobody has taken is on hold until one is. */
+INGOT_CHECK ingot_error *ingot_loop_next_event(ingot_loop *loop, double seconds, ingot_event *event,
+                                               bool *taken);
+
+/** Takes no more requests from now on; accepted ones go on. */
+INGOT_CHECK ingot_error *ingot_loop_drain(ingot_loop *loop);
+/** Waits for at most so many seconds until no accepted request is left. */
+INGOT_CHECK ingot_error *ingot_loop_wait_idle(ingot_loop *loop, double seconds, bool *idle);
+
+typedef struct ingot_loop_statistics {
+  size_t size;                       /**< set by the caller to sizeof(ingot_loop_statistics) */
+  int64_t waiting, running;          /**< answers, now */
+  int64_t kv_blocks, kv_blocks_used; /**< of the first KV group */
+  int64_t answer_limit;              /**< what waits and runs is at most this */
+  int64_t prompt_tokens, generated_tokens;
+  int64_t prefix_queries, prefix_hits, preemptions; /**< as in ingot_counters */
+  bool draining;
+  bool broken; /**< the device failed; for good */
+} ingot_loop_statistics;
+
+INGOT_CHECK ingot_error *ingot_loop_get_statistics(const ingot_loop *loop,
+                                                   ingot_loop_statistics *statistics);
+
 /* ---- Measuring ------------------------------------------------------------------------------ */
 
 /** Writes to logprobs[i] the natural logarithm of the probability of tokens[i] given those before

@@ -90,6 +90,32 @@ struct Event {
   Error error() const { return {errorCode, errorMessage}; }
 };
 
+/// An empty event of this header's layout.
+inline ingot_event sizedEvent() {
+  ingot_event event = {};
+  event.size = sizeof event;
+  return event;
+}
+/// What an event points to lives no longer than it is handed out.
+inline Event copyOf(const ingot_event &event) {
+  Event copy = {event.request,
+                event.choice,
+                event.token,
+                std::string(event.text, event.text_bytes),
+                event.logprob,
+                std::vector<ingot_logprob>(event.top, event.top + event.top_count),
+                event.finish,
+                event.error_code ? event.error_code : "",
+                event.error_message ? event.error_message : "",
+                {}};
+  for (size_t i = 0; i < event.prompt_logprob_count; ++i) {
+    const ingot_prompt_logprob &one = event.prompt_logprobs[i];
+    copy.promptLogprobs.push_back(
+        {one.token, one.logprob, std::vector<ingot_logprob>(one.top, one.top + one.top_count)});
+  }
+  return copy;
+}
+
 /// An opened engine. Move-only; one thread at a time.
 class Engine {
 public:
@@ -100,6 +126,8 @@ public:
   }
 
   ingot_engine *get() const { return handle.get(); }
+  /// Gives the engine to the caller; this object can only be destroyed.
+  ingot_engine *release() { return handle.release(); }
 
   ingot_info info() const {
     ingot_info facts = {};
@@ -225,34 +253,91 @@ private:
     }
   };
 
-  static ingot_event sizedEvent() {
-    ingot_event event = {};
-    event.size = sizeof event;
-    return event;
-  }
-  static Event copyOf(const ingot_event &event) {
-    Event copy = {event.request,
-                  event.choice,
-                  event.token,
-                  std::string(event.text, event.text_bytes),
-                  event.logprob,
-                  std::vector<ingot_logprob>(event.top, event.top + event.top_count),
-                  event.finish,
-                  event.error_code ? event.error_code : "",
-                  event.error_message ? event.error_message : "",
-                  {}};
-    for (size_t i = 0; i < event.prompt_logprob_count; ++i) {
-      const ingot_prompt_logprob &one = event.prompt_logprobs[i];
-      copy.promptLogprobs.push_back(
-          {one.token, one.logprob, std::vector<ingot_logprob>(one.top, one.top + one.top_count)});
-    }
-    return copy;
-  }
-
   struct Closer {
     void operator()(ingot_engine *engine) const { ingot_close(engine); }
   };
   std::unique_ptr<ingot_engine, Closer> handle;
+};
+
+/// An engine that a thread of the library steps; all functions may be called from any thread.
+class Loop {
+public:
+  /// Takes an event on the loop's thread; one that throws has said INGOT_DEMAND_CANCEL.
+  using Sink = std::function<ingot_demand(Event)>;
+
+  /// Takes the engine, which must have no request.
+  explicit Loop(Engine engine, int64_t queueLimit = 1024) : facts(engine.get()) {
+    ingot_loop_options options;
+    check(ingot_loop_options_init(&options, sizeof options));
+    options.queue_limit = queueLimit;
+    ingot_loop *started = nullptr;
+    check(ingot_loop_start(engine.get(), &options, &started));
+    handle.reset(started);
+    engine.release();
+  }
+
+  ingot_loop *get() const { return handle.get(); }
+  /// The engine, for facts, tokens and text.
+  const ingot_engine *engine() const { return facts; }
+
+  /// A request with the engine's defaults; `text` must live until it is submitted.
+  Request request(std::string_view text) const {
+    Request request(defaultSampling(facts));
+    request.text = text.data();
+    request.text_bytes = text.size();
+    return request;
+  }
+
+  /// Queues a request; its events go to `sink`, perhaps before this returns.
+  uint64_t submit(const Request &request, Sink sink) {
+    auto taker = std::make_unique<Taker>(Taker{std::move(sink), request.choices});
+    uint64_t id = 0;
+    check(ingot_loop_submit(get(), &request, &take, taker.get(), sizeof(ingot_event), &id));
+    taker.release(); // It deletes itself behind the last event.
+    return id;
+  }
+
+  void cancel(uint64_t id) { check(ingot_loop_cancel(get(), id)); }
+  void resume(uint64_t id) { check(ingot_loop_resume(get(), id)); }
+  void drain() { check(ingot_loop_drain(get())); }
+  /// Whether no request was left within so many seconds.
+  bool waitIdle(double seconds) {
+    bool idle = false;
+    check(ingot_loop_wait_idle(get(), seconds, &idle));
+    return idle;
+  }
+
+  ingot_loop_statistics statistics() const {
+    ingot_loop_statistics found = {};
+    found.size = sizeof found;
+    check(ingot_loop_get_statistics(get(), &found));
+    return found;
+  }
+
+private:
+  struct Taker {
+    Sink sink;
+    int32_t open; ///< answers
+  };
+
+  static ingot_demand take(void *user, const ingot_event *event) {
+    auto *taker = static_cast<Taker *>(user);
+    ingot_demand demand = INGOT_DEMAND_CANCEL;
+    try {
+      demand = taker->sink(copyOf(*event));
+    } catch (...) {
+    }
+    taker->open -= event->finish != INGOT_FINISH_NONE;
+    if (taker->open == 0 || demand == INGOT_DEMAND_CANCEL)
+      delete taker;
+    return demand;
+  }
+
+  struct Closer {
+    void operator()(ingot_loop *loop) const { ingot_loop_close(loop); }
+  };
+  const ingot_engine *facts;
+  std::unique_ptr<ingot_loop, Closer> handle;
 };
 
 } // namespace ingot

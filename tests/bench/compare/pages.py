@@ -14,10 +14,10 @@ SHOWN = "llama-3.2-1b"
 
 METHOD = """
 Medians, programs in turn, one GGUF file for all, of synthetic weights where no perplexity stands
-(the first 60,000 bytes of WikiText-2's test text, windows of 512, second half scored). First token: a whole run of
-one token, from the page cache. Memory: the most of all runs of one sequence. Share of limit:
-Ingot's rate over what probes right before and after it allow (weights read once a step, two
-operations a weight and token). Bold: the best.
+(the first 60,000 bytes of WikiText-2's test text, windows of 512, second half scored). First token:
+a whole run of one token, from the page cache. Memory: the most of all runs of one sequence. Share
+of limit: Ingot's rate over what probes right before and after it allow (weights read once a step,
+two operations a weight and token). Bold: the best.
 """
 
 

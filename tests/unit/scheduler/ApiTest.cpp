@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <fstream>
 #include <gtest/gtest.h>
+#include <thread>
 
 using namespace ingot::test;
 
@@ -334,6 +335,88 @@ TEST_F(ApiTest, TapsAreReadByName) {
   ingot::check(ingot_read_tap(engine.get(), tokens, 3, "hidden", output, 2, &values));
   EXPECT_EQ(values, 3u);
   EXPECT_NE(output[0], output[1]);
+}
+
+TEST_F(ApiTest, ALoopServesManyThreads) {
+  std::vector<std::string> alone;
+  for (int i = 0; i < 24; ++i) {
+    ingot::Engine engine(path);
+    std::string prompt(size_t(1 + i % 7), char('a' + i));
+    alone.push_back(engine.generate(engine.request(prompt)));
+  }
+  ingot::Loop loop{ingot::Engine(path)};
+  std::vector<std::string> texts(alone.size());
+  std::vector<std::thread> threads;
+  for (size_t first = 0; first < 4; ++first)
+    threads.emplace_back([&, first] {
+      for (size_t i = first; i < texts.size(); i += 4) {
+        std::string prompt(1 + i % 7, char('a' + i));
+        ingot::Request request = loop.request(prompt);
+        loop.submit(request, [&text = texts[i]](ingot::Event event) {
+          text += event.text;
+          return INGOT_DEMAND_MORE;
+        });
+      }
+    });
+  for (std::thread &thread : threads)
+    thread.join();
+  ASSERT_TRUE(loop.waitIdle(60));
+  EXPECT_EQ(texts, alone);
+  EXPECT_EQ(loop.statistics().running, 0);
+  EXPECT_EQ(loop.statistics().kv_blocks_used, 0);
+  EXPECT_GT(loop.statistics().generated_tokens, 0);
+  loop.drain();
+  EXPECT_TRUE(loop.statistics().draining);
+  std::string refused;
+  try {
+    loop.submit(loop.request("a"), [](ingot::Event) { return INGOT_DEMAND_MORE; });
+  } catch (const ingot::Error &error) {
+    refused = error.code();
+  }
+  EXPECT_EQ(refused, "INGOT-E6031");
+}
+
+TEST_F(ApiTest, EventsWaitInTheLoopsQueue) {
+  ingot::Loop loop{ingot::Engine(path)};
+  ingot::Request request = loop.request("abc");
+  request.sampling.ignore_eos = true;
+  request.sampling.max_tokens = 40;
+  request.choices = 2;
+  uint64_t id = 0;
+  ingot::check(ingot_loop_submit(loop.get(), &request, nullptr, nullptr, sizeof(ingot_event), &id));
+  int tokens = 0, ends = 0;
+  for (bool taken = true; ends < 2;) {
+    ingot_event event = {};
+    event.size = sizeof event;
+    ingot::check(ingot_loop_next_event(loop.get(), 60, &event, &taken));
+    ASSERT_TRUE(taken);
+    EXPECT_EQ(event.request, id);
+    tokens += event.token >= 0;
+    ends += event.finish != INGOT_FINISH_NONE;
+  }
+  EXPECT_EQ(tokens, 80);
+  bool taken = true;
+  ingot_event event = {};
+  event.size = sizeof event;
+  ingot::check(ingot_loop_next_event(loop.get(), 0, &event, &taken));
+  EXPECT_FALSE(taken);
+  EXPECT_EQ(codeOf(ingot_loop_next_event(loop.get(), -1, &event, &taken)), "INGOT-E6053");
+}
+
+TEST_F(ApiTest, ALoopOwnsItsEngine) {
+  ingot_engine *engine = nullptr;
+  ingot::check(ingot_open(path.c_str(), nullptr, &engine));
+  ingot_loop *loop = nullptr;
+  ingot::check(ingot_loop_start(engine, nullptr, &loop));
+  bool active = false;
+  EXPECT_EQ(codeOf(ingot_step(engine, &active)), "INGOT-E6017");
+  EXPECT_EQ(codeOf(ingot_loop_start(engine, nullptr, &loop)), "INGOT-E6017");
+  size_t count = 0;
+  ingot::check(ingot_tokenize(engine, "abc", 3, false, false, nullptr, 0, &count));
+  EXPECT_EQ(count, 3u);
+  EXPECT_EQ(codeOf(ingot_loop_cancel(nullptr, 1)), "INGOT-E6017");
+  ingot_loop_close(loop); // and the engine
+  ingot_loop_close(nullptr);
 }
 
 TEST_F(ApiTest, MisuseIsAnErrorNotACrash) {

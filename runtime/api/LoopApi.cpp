@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: Apache-2.0
+// The part of ingot.h about loops.
+#include "runtime/api/Boundary.h"
+#include "runtime/serving/Loop.h"
+
+#include <cmath>
+
+using namespace ingot::runtime;
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr double longestWait = 1e9; ///< seconds
+
+/// Events that nobody has taken yet, of requests without a sink.
+class EventQueue {
+public:
+  /// Whether the request may go on.
+  Demand push(Event &&event) {
+    std::lock_guard lock(mutex);
+    bool full = ++waiting[event.request] >= mostWaiting;
+    events.push_back(std::move(event));
+    filled.notify_one();
+    return full ? Demand::Hold : Demand::More;
+  }
+
+  /// Waits until `until`; `resumed`: the event's request may go on again.
+  std::optional<Event> take(Clock::time_point until, bool &resumed) {
+    std::unique_lock lock(mutex);
+    if (!filled.wait_until(lock, until, [&] { return !events.empty(); }))
+      return std::nullopt;
+    Event event = std::move(events.front());
+    events.pop_front();
+    auto entry = waiting.find(event.request);
+    resumed = entry->second-- == mostWaiting;
+    if (entry->second == 0)
+      waiting.erase(entry);
+    return event;
+  }
+
+private:
+  static constexpr int64_t mostWaiting = 256;
+
+  std::mutex mutex;
+  std::condition_variable filled;
+  std::deque<Event> events;
+  std::map<uint64_t, int64_t> waiting; ///< of each request
+};
+
+Status readSeconds(double seconds, Clock::time_point &until) {
+  if (!(seconds >= 0 && seconds <= longestWait))
+    return Status::error("INGOT-E6053", "the time to wait is no time from now",
+                         "choose from 0 to 1e9 seconds");
+  until = Clock::now() +
+          std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
+  return {};
+}
+
+} // namespace
+
+struct ingot_loop {
+  std::unique_ptr<ingot_engine> engine; ///< without its session
+  EventQueue queue;                     ///< outlives the thread that fills it
+  std::unique_ptr<Loop> loop;
+};
+
+static Status checkLoop(const ingot_loop *loop) {
+  return loop ? Status() : misuse("the loop is NULL");
+}
+
+ingot_error *ingot_loop_options_init(ingot_loop_options *options, size_t size) {
+  return guarded(
+      [&] { return initSized(ingot_loop_options{0, LoopOptions().queueLimit}, options, size); });
+}
+
+ingot_error *ingot_loop_start(ingot_engine *engine, const ingot_loop_options *options,
+                              ingot_loop **loop) {
+  return guarded([&]() -> Status {
+    if (!loop)
+      return misuse("the result pointer is NULL");
+    if (Status status = checkOwned(engine); !status.ok())
+      return status;
+    ingot_loop_options full = {0, LoopOptions().queueLimit};
+    if (options)
+      if (Status status = readSized(options, full); !status.ok())
+        return status;
+    if (full.queue_limit < 0)
+      return misuse("the queue limit is negative");
+    SessionGauges gauges = engine->session->gauges();
+    if (gauges.waiting + gauges.running > 0)
+      return misuse("the engine has requests");
+    auto started = std::make_unique<ingot_loop>();
+    started->loop = std::make_unique<Loop>(std::move(engine->owned), LoopOptions{full.queue_limit});
+    started->engine.reset(engine);
+    *loop = started.release();
+    return {};
+  });
+}
+
+void ingot_loop_close(ingot_loop *loop) {
+  if (loop)
+    loop->loop.reset();
+  delete loop;
+}
+
+/// Converts events for a sink in C, each time anew.
+static EventSink sinkInC(ingot_sink sink, void *user, size_t size) {
+  auto handed = std::make_shared<HandedEvent>();
+  return [=](Event &&event) {
+    ingot_event full = handed->hand(std::move(event));
+    full.size = size;
+    switch (sink(user, &full)) {
+    case INGOT_DEMAND_HOLD:
+      return Demand::Hold;
+    case INGOT_DEMAND_CANCEL:
+      return Demand::Cancel;
+    case INGOT_DEMAND_MORE:
+      break;
+    }
+    return Demand::More;
+  };
+}
+
+ingot_error *ingot_loop_submit(ingot_loop *loop, const ingot_request *request, ingot_sink sink,
+                               void *user, size_t event_size, uint64_t *id) {
+  return guarded([&]() -> Status {
+    if (!id)
+      return misuse("the result pointer is NULL");
+    if (Status status = checkLoop(loop); !status.ok())
+      return status;
+    ingot_event event;
+    if (Status status = checkSize(&event, event_size); !status.ok())
+      return status;
+    Request read;
+    if (Status status = readRequest(loop->engine.get(), request, read); !status.ok())
+      return status;
+    EventSink taker =
+        sink ? sinkInC(sink, user, event_size)
+             : EventSink([loop](Event &&next) { return loop->queue.push(std::move(next)); });
+    Result<uint64_t> submitted = loop->loop->submit(std::move(read), std::move(taker));
+    if (!submitted.ok())
+      return std::move(submitted).status();
+    *id = *submitted;
+    return {};
+  });
+}
+
+ingot_error *ingot_loop_cancel(ingot_loop *loop, uint64_t id) {
+  return guarded([&]() -> Status {
+    if (Status status = checkLoop(loop); !status.ok())
+      return status;
+    loop->loop->cancel(id);
+    return {};
+  });
+}
+
+ingot_error *ingot_loop_resume(ingot_loop *loop, uint64_t id) {
+  return guarded([&]() -> Status {
+    if (Status status = checkLoop(loop); !status.ok())
+      return status;
+    loop->loop->resume(id);
+    return {};
+  });
+}
+
+ingot_error *ingot_loop_next_event(ingot_loop *loop, double seconds, ingot_event *event,
+                                   bool *taken) {
+  return guarded([&]() -> Status {
+    if (!taken)
+      return misuse("the result pointer is NULL");
+    *taken = false;
+    if (Status status = checkLoop(loop); !status.ok())
+      return status;
+    if (Status status = checkSize(event); !status.ok())
+      return status;
+    Clock::time_point until;
+    if (Status status = readSeconds(seconds, until); !status.ok())
+      return status;
+    bool resumed = false;
+    std::optional<Event> next = loop->queue.take(until, resumed);
+    if (!next)
+      return {};
+    if (resumed)
+      loop->loop->resume(next->request);
+    *taken = true;
+    thread_local HandedEvent handed;
+    return writeSized(handed.hand(std::move(*next)), event);
+  });
+}
+
+ingot_error *ingot_loop_drain(ingot_loop *loop) {
+  return guarded([&]() -> Status {
+    if (Status status = checkLoop(loop); !status.ok())
+      return status;
+    loop->loop->drain();
+    return {};
+  });
+}
+
+ingot_error *ingot_loop_wait_idle(ingot_loop *loop, double seconds, bool *idle) {
+  return guarded([&]() -> Status {
+    if (!idle)
+      return misuse("the result pointer is NULL");
+    if (Status status = checkLoop(loop); !status.ok())
+      return status;
+    Clock::time_point until;
+    if (Status status = readSeconds(seconds, until); !status.ok())
+      return status;
+    *idle = loop->loop->waitIdle(until);
+    return {};
+  });
+}
+
+ingot_error *ingot_loop_get_statistics(const ingot_loop *loop, ingot_loop_statistics *statistics) {
+  return guarded([&]() -> Status {
+    if (Status status = checkLoop(loop); !status.ok())
+      return status;
+    LoopStatistics found = loop->loop->statistics();
+    LoopState state = loop->loop->state();
+    ingot_loop_statistics full = {};
+    full.waiting = found.gauges.waiting;
+    full.running = found.gauges.running;
+    full.kv_blocks = found.gauges.kvBlocks;
+    full.kv_blocks_used = found.gauges.kvBlocksUsed;
+    full.answer_limit = found.answerLimit;
+    full.prompt_tokens = found.counters.promptTokens;
+    full.generated_tokens = found.counters.generatedTokens;
+    full.prefix_queries = found.counters.prefixQueries;
+    full.prefix_hits = found.counters.prefixHits;
+    full.preemptions = found.counters.preemptions;
+    full.draining = state == LoopState::Draining;
+    full.broken = state == LoopState::Broken;
+    return writeSized(full, statistics);
+  });
+}
