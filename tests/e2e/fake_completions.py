@@ -64,7 +64,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
             event = {"choices": [{"index": 0, "text": f"t{i} ", "finish_reason": finish}]}
             yield b"data: " + json.dumps(event).encode() + b"\n\n"
         if body["model"] != "no-usage":
-            usage = {"prompt_tokens": len(prompt), "completion_tokens": count}
+            usage = {"prompt_tokens": len(prompt), "completion_tokens": count,
+                     "prompt_tokens_details": {"cached_tokens": 2}}
             yield b"data: " + json.dumps({"choices": [], "usage": usage}).encode() + b"\n\n"
         if body["model"] != "no-done":
             yield b"data: [DONE]\n\n"

@@ -84,6 +84,8 @@ Result<CompletionChunk> CompletionChunk::read(std::string_view data) {
   if (usage) {
     chunk.promptTokens = tokensOf(*usage, "prompt_tokens");
     chunk.outputTokens = tokensOf(*usage, "completion_tokens");
+    if (const json *details = member(*usage, "prompt_tokens_details"))
+      chunk.cachedTokens = tokensOf(*details, "cached_tokens");
   }
   return chunk;
 }

@@ -16,7 +16,8 @@ struct CompletionChunk {
   bool hasTokens = false; ///< it is an arrival of tokens, of which the text may be empty
   std::string text;
   std::string finish; ///< "stop", "length", ...; empty: the answer goes on
-  std::optional<int64_t> promptTokens, outputTokens; ///< of the usage, if it is stated
+  /// Of the usage, if it is stated; cached ones are of the prompt.
+  std::optional<int64_t> promptTokens, outputTokens, cachedTokens;
 
   /// Reads the data of an event as OpenAI's API of completions has it. INGOT-E7254: it is something
   /// else. INGOT-E7255: it is an error, whose message is quoted.

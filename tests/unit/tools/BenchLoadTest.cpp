@@ -66,9 +66,9 @@ TEST(BenchLoadTest, EqualSeedsGiveEqualTexts) {
                                       "--concurrency",   "2"};
   json one = load("throughput", options), other = load("latency", options);
   auto texts = [](const json &found) {
-    std::multiset<std::string> texts;
+    std::map<int64_t, std::string> texts;
     for (const json &record : found["records"])
-      texts.insert(record["text"].get<std::string>());
+      texts[record["number"].get<int64_t>()] = record["text"].get<std::string>();
     return texts;
   };
   EXPECT_EQ(texts(one), texts(other));

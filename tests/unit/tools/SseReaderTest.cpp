@@ -72,11 +72,13 @@ TEST(CompletionChunkTest, ReadsWhatServersStream) {
   EXPECT_EQ(chunk->finish, "length");
 
   chunk = CompletionChunk::read(
-      R"({"choices":[],"usage":{"prompt_tokens":7,"completion_tokens":3,"total_tokens":10}})");
+      R"({"choices":[],"usage":{"prompt_tokens":7,"completion_tokens":3,"total_tokens":10,
+          "prompt_tokens_details":{"cached_tokens":5}}})");
   ASSERT_TRUE(chunk.ok());
   EXPECT_FALSE(chunk->hasTokens);
   EXPECT_EQ(chunk->promptTokens, 7);
   EXPECT_EQ(chunk->outputTokens, 3);
+  EXPECT_EQ(chunk->cachedTokens, 5);
   EXPECT_TRUE(CompletionChunk::read("[DONE]")->isLast);
 }
 
