@@ -98,6 +98,11 @@ class ServeTest(harness.BuildTest):
             self.assertTrue(body["ignore_eos"])
             self.assertEqual(len(body["prompt"].split()), 6)
 
+    def test_requests_are_cut_to_the_servers_context(self):
+        found, _ = self.serve("good", usual=("--requests", "3", "--prompt-tokens", "900",
+                                             "--output-tokens", "20", "--warm-ups", "0"))
+        self.assertEqual({record["prompt_tokens"] for record in found["records"]}, {480})
+
     def test_a_seed_makes_the_load(self):
         def prompts(seed):
             self.server.forget()

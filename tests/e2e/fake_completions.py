@@ -16,7 +16,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
         pass
 
     def do_GET(self):
-        models = [{"id": name, "meta": {"n_vocab": self.server.vocabulary}} for name in MODELS]
+        models = [{"id": name, "max_model_len": self.server.context,
+                   "meta": {"n_vocab": self.server.vocabulary}} for name in MODELS]
         self.whole(200, {"object": "list", "data": models})
 
     def do_POST(self):
@@ -118,7 +119,7 @@ class Server(http.server.ThreadingHTTPServer):
     """Listens at a free port of this machine; `requests` has what was asked."""
     daemon_threads = True
     request_queue_size = 1024
-    vocabulary = 4000
+    vocabulary, context = 4000, 500
 
     def __init__(self):
         super().__init__(("127.0.0.1", 0), Handler)

@@ -105,8 +105,11 @@ Result<ServedModel> ServedModel::read(std::string_view body, const std::string &
     ServedModel model{stringOf(member(entry, "id"))};
     if (model.name.empty() || (!wanted.empty() && model.name != wanted))
       continue;
-    if (const json *facts = member(entry, "meta"))
+    model.context = tokensOf(entry, "max_model_len").value_or(0);
+    if (const json *facts = member(entry, "meta")) {
       model.vocabulary = tokensOf(*facts, "n_vocab").value_or(0);
+      model.context = tokensOf(*facts, "n_ctx").value_or(model.context);
+    }
     return model;
   }
   return Status::error("INGOT-E7243",
