@@ -16,7 +16,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
         pass
 
     def do_GET(self):
-        models = [{"id": name, "meta": {"n_vocab": self.server.vocabulary}} for name in MODELS]
+        models = [{"id": name, "max_model_len": self.server.context,
+                   "meta": {"n_vocab": self.server.vocabulary}} for name in MODELS]
         self.whole(200, {"object": "list", "data": models})
 
     def do_POST(self):
@@ -64,7 +65,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
             event = {"choices": [{"index": 0, "text": f"t{i} ", "finish_reason": finish}]}
             yield b"data: " + json.dumps(event).encode() + b"\n\n"
         if body["model"] != "no-usage":
-            usage = {"prompt_tokens": len(prompt), "completion_tokens": count}
+            usage = {"prompt_tokens": len(prompt), "completion_tokens": count,
+                     "prompt_tokens_details": {"cached_tokens": 2}}
             yield b"data: " + json.dumps({"choices": [], "usage": usage}).encode() + b"\n\n"
         if body["model"] != "no-done":
             yield b"data: [DONE]\n\n"
@@ -117,7 +119,7 @@ class Server(http.server.ThreadingHTTPServer):
     """Listens at a free port of this machine; `requests` has what was asked."""
     daemon_threads = True
     request_queue_size = 1024
-    vocabulary = 4000
+    vocabulary, context = 4000, 500
 
     def __init__(self):
         super().__init__(("127.0.0.1", 0), Handler)

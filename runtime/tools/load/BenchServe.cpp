@@ -37,7 +37,7 @@ void addOptions(CommandLine &app, ServeArguments &arguments) {
       .group("Requests");
   app.addOption("--max-context", arguments.load.workload.maxContext,
                 "cuts requests of more tokens, prompt and answer together; leaves out such "
-                "conversations")
+                "conversations; default: what the server says")
       .positive()
       .group("Requests");
   app.addOption("--vocabulary", arguments.vocabulary,
@@ -73,12 +73,14 @@ Status prepare(ServeArguments &arguments) {
     arguments.http.apiKey = std::move(*key);
   }
   WorkloadOptions &workload = arguments.load.workload;
-  if (arguments.http.model.empty() || arguments.vocabulary == 0) {
+  if (arguments.http.model.empty() || arguments.vocabulary == 0 || workload.maxContext == 0) {
     Result<ServedModel> model = askForModel(arguments.http);
     if (!model.ok())
       return std::move(model).status();
     arguments.http.model = model->name;
     workload.vocabulary = model->vocabulary >= 8 ? model->vocabulary : workload.vocabulary;
+    if (workload.maxContext == 0)
+      workload.maxContext = model->context;
   }
   if (arguments.vocabulary)
     workload.vocabulary = arguments.vocabulary;

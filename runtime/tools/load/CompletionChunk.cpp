@@ -84,6 +84,8 @@ Result<CompletionChunk> CompletionChunk::read(std::string_view data) {
   if (usage) {
     chunk.promptTokens = tokensOf(*usage, "prompt_tokens");
     chunk.outputTokens = tokensOf(*usage, "completion_tokens");
+    if (const json *details = member(*usage, "prompt_tokens_details"))
+      chunk.cachedTokens = tokensOf(*details, "cached_tokens");
   }
   return chunk;
 }
@@ -103,8 +105,11 @@ Result<ServedModel> ServedModel::read(std::string_view body, const std::string &
     ServedModel model{stringOf(member(entry, "id"))};
     if (model.name.empty() || (!wanted.empty() && model.name != wanted))
       continue;
-    if (const json *facts = member(entry, "meta"))
+    model.context = tokensOf(entry, "max_model_len").value_or(0);
+    if (const json *facts = member(entry, "meta")) {
       model.vocabulary = tokensOf(*facts, "n_vocab").value_or(0);
+      model.context = tokensOf(*facts, "n_ctx").value_or(model.context);
+    }
     return model;
   }
   return Status::error("INGOT-E7243",

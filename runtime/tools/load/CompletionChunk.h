@@ -16,7 +16,8 @@ struct CompletionChunk {
   bool hasTokens = false; ///< it is an arrival of tokens, of which the text may be empty
   std::string text;
   std::string finish; ///< "stop", "length", ...; empty: the answer goes on
-  std::optional<int64_t> promptTokens, outputTokens; ///< of the usage, if it is stated
+  /// Of the usage, if it is stated; cached ones are of the prompt.
+  std::optional<int64_t> promptTokens, outputTokens, cachedTokens;
 
   /// Reads the data of an event as OpenAI's API of completions has it. INGOT-E7254: it is something
   /// else. INGOT-E7255: it is an error, whose message is quoted.
@@ -31,6 +32,7 @@ std::string errorMessage(std::string_view body);
 struct ServedModel {
   std::string name;
   int64_t vocabulary = 0; ///< 0: it does not say
+  int64_t context = 0;    ///< tokens of a prompt and its answer; likewise
 
   /// Reads the answer to GET /v1/models; `wanted` chooses by name, empty: the first. INGOT-E7243:
   /// it is something else, or there is no such model.

@@ -243,6 +243,8 @@ bool StreamedAnswer::takeChunk(const std::string &data) {
     record.finish = chunk->finish;
   if (chunk->promptTokens)
     record.promptTokens = *chunk->promptTokens;
+  if (chunk->cachedTokens)
+    record.cachedTokens = *chunk->cachedTokens;
   if (chunk->outputTokens)
     stated = chunk->outputTokens;
   return !cancelsNow();
@@ -308,6 +310,7 @@ std::string HttpLoad::bodyOf(const LoadRequest &request) const {
 asio::awaitable<void> HttpLoad::make(LoadRequest request, double due) {
   std::string body = bodyOf(request);
   LoadRecord record;
+  record.number = request.number;
   record.due = due;
   record.sent = clock.now();
   record.promptTokens = int64_t(request.tokens.size()); // until the server knows better

@@ -7,6 +7,7 @@
 #include "runtime/tools/load/LoadPlot.h"
 #include "runtime/tools/load/LoadReport.h"
 
+#include <algorithm>
 #include <cmath>
 
 namespace ingot::runtime {
@@ -200,6 +201,8 @@ int measureLoad(const LoadArguments &arguments, nlohmann::ordered_json subject,
   }();
   if (!records.ok())
     return reportError(records.status());
+  std::sort(records->begin(), records->end(),
+            [](const LoadRecord &a, const LoadRecord &b) { return a.number < b.number; });
   LoadSummary summary = summarize(*records, seconds, arguments.limits);
   std::printf("%s\n", printable(title).c_str());
   printLoad(summary, arguments.limits, stdout);

@@ -151,7 +151,7 @@ std::vector<Series> seriesOf(std::span<const LoadRecord> records) {
 std::string plotOfLoad(std::span<const LoadRecord> records, const std::string &title) {
   std::vector<Series> all = seriesOf(records);
   Decades axis(all);
-  double left = gap, right = gap + panelWidth + gap / 2;
+  double left = gap, right = gap + panelWidth + gap;
   std::string size =
       "\"" + number(right + panelWidth + 20) + "\" height=\"" + number(panelBottom + 50) + "\"";
   std::string out =

@@ -31,14 +31,16 @@ struct LoadFailure {
 /// Times are seconds since the load began. Latencies count from `due`, not from `sent`: a client
 /// that is late does not flatter the server (docs/decisions/0089).
 struct LoadRecord {
+  int64_t number = 0; ///< of the request in its workload
   double due = 0, sent = 0, end = 0;
   double first = -1, last = -1; ///< when the first and the last tokens came; -1: none did
   std::vector<float> gaps;      ///< seconds from each arrival of tokens to the next
   int64_t promptTokens = 0, outputTokens = 0;
-  bool counted = false;   ///< the answerer stated no usage: output tokens are counted arrivals
-  bool cancelled = false; ///< by the client, on purpose
-  std::string text;       ///< of the answer
-  std::string finish;     ///< why it ended, as the answerer has it
+  int64_t cachedTokens = 0; ///< of the prompt, that the answerer says it had computed before
+  bool counted = false;     ///< the answerer stated no usage: output tokens are counted arrivals
+  bool cancelled = false;   ///< by the client, on purpose
+  std::string text;         ///< of the answer
+  std::string finish;       ///< why it ended, as the answerer has it
   LoadFailure failure;
 
   bool answered() const { return failure.kind.empty() && !cancelled; }

@@ -23,10 +23,12 @@ ordered_json jsonOf(const Distribution &values) {
 }
 
 ordered_json jsonOf(const LoadRecord &record) {
-  ordered_json json = {{"due", record.due},
+  ordered_json json = {{"number", record.number},
+                       {"due", record.due},
                        {"sent", record.sent},
                        {"end", record.end},
                        {"prompt_tokens", record.promptTokens},
+                       {"cached_tokens", record.cachedTokens},
                        {"output_tokens", record.outputTokens}};
   if (record.first >= 0)
     json["time_to_first_token"] = record.timeToFirstToken();
@@ -58,6 +60,10 @@ void printLoad(const LoadSummary &summary, const ServiceLimits &limits, FILE *st
     std::fprintf(stream, "goodput: %s answers/s, %s of %s within the limits\n",
                  fixedPoint(summary.perSecond(double(summary.good)), 2).c_str(),
                  grouped(summary.good).c_str(), grouped(summary.requests).c_str());
+  if (summary.cachedTokens)
+    std::fprintf(stream, "%s of %s from the prefix cache\n",
+                 grouped(uint64_t(summary.cachedTokens)).c_str(),
+                 counted(uint64_t(summary.promptTokens), "prompt token").c_str());
   if (summary.counted)
     std::fprintf(stream, "%s without usage: their tokens are counted as they came\n",
                  counted(summary.counted, "answer").c_str());
@@ -88,6 +94,7 @@ ordered_json jsonOfLoad(const ordered_json &subject, const LoadSummary &summary,
                       {"cancelled", summary.cancelled},
                       {"within_limits", summary.good}};
   json["prompt_tokens"] = summary.promptTokens;
+  json["cached_tokens"] = summary.cachedTokens;
   json["output_tokens"] = summary.outputTokens;
   json["per_second"] = {{"answers", summary.perSecond(double(summary.answered))},
                         {"goodput", summary.perSecond(double(summary.good))},

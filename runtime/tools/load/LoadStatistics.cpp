@@ -69,6 +69,7 @@ LoadSummary summarize(std::span<const LoadRecord> records, double seconds,
     ++summary.requests;
     summary.promptTokens += record.promptTokens;
     summary.outputTokens += record.outputTokens;
+    summary.cachedTokens += record.cachedTokens;
     delay.push_back(std::max(0.0, record.sent - record.due));
     if (!record.failure.kind.empty()) {
       ++summary.failed;

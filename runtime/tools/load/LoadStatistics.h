@@ -41,6 +41,7 @@ struct LoadSummary {
   size_t good = 0;                            ///< answered within the limits
   size_t counted = 0;                         ///< answered without a statement of usage
   int64_t promptTokens = 0, outputTokens = 0; ///< of all requests
+  int64_t cachedTokens = 0;                   ///< of prompts, as far as the answerer says so
   /// Of answered requests; times between tokens are those of all of them in one.
   Distribution firstToken, betweenTokens, perToken, endToEnd;
   Distribution delay; ///< of the client: from when a request was due until it was sent

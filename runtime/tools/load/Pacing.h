@@ -7,10 +7,10 @@
 
 namespace ingot::runtime {
 
-/// A load is closed, where so many clients each make a request after the other, or open: requests
+/// In a closed loop so many clients each make a request after the other; in an open loop requests
 /// come when they are due, however many are unanswered.
 struct Pacing {
-  int64_t concurrency = 0; ///< clients of a closed load; 0: it is open
+  int64_t concurrency = 0; ///< clients of a closed loop; 0: the loop is open
   /// Seconds after which no request is made; those that were made are waited for.
   double duration = std::numeric_limits<double>::infinity();
 };

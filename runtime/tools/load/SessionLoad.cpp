@@ -61,6 +61,7 @@ void SessionLoad::end(LoadRecord record) {
 
 void SessionLoad::make() {
   Flight flight;
+  flight.record.number = ahead->number;
   flight.record.sent = clock.now();
   flight.record.due = pacing.concurrency ? flight.record.sent : ahead->due;
   flight.record.promptTokens = int64_t(ahead->tokens.size());

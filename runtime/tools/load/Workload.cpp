@@ -161,6 +161,7 @@ std::optional<LoadRequest> Workload::next() {
     return std::nullopt;
   // Each draw happens whether it counts or not: one option changes one thing.
   LoadRequest request;
+  request.number = made;
   takeTime(request);
   Lengths wanted = lengths();
   bool prefixed = random.uniform() < options.prefixShare && options.prefix.tokens > 0;

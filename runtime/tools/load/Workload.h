@@ -50,6 +50,7 @@ struct WorkloadOptions {
 
 /// What is asked of a server or session.
 struct LoadRequest {
+  int64_t number = 0;          ///< from 0 up; names the request among equal workloads
   double due = 0;              ///< seconds after the start of the load
   std::vector<int32_t> tokens; ///< the prompt, or empty
   std::string text;            ///< the prompt, where there are no tokens

@@ -66,9 +66,9 @@ TEST(BenchLoadTest, EqualSeedsGiveEqualTexts) {
                                       "--concurrency",   "2"};
   json one = load("throughput", options), other = load("latency", options);
   auto texts = [](const json &found) {
-    std::multiset<std::string> texts;
+    std::map<int64_t, std::string> texts;
     for (const json &record : found["records"])
-      texts.insert(record["text"].get<std::string>());
+      texts[record["number"].get<int64_t>()] = record["text"].get<std::string>();
     return texts;
   };
   EXPECT_EQ(texts(one), texts(other));
@@ -142,7 +142,7 @@ TEST(BenchLoadTest, ServeNeedsAServer) {
   EXPECT_THAT(runTool("bench", {"serve", "--api-key-file", key.path()}).errors,
               HasSubstr("INGOT-E7246"));
   result = runTool("bench", {"serve", "--url", "http://127.0.0.1:1", "--model", "m", "--vocabulary",
-                             "100", "--requests", "2", "--warm-ups", "0"});
+                             "100", "--requests", "2", "--warm-ups", "0", "--max-context", "200"});
   EXPECT_EQ(result.status, 1);
   EXPECT_THAT(result.output, HasSubstr("no connection"));
   EXPECT_THAT(result.errors, HasSubstr("INGOT-E7245: 2 of 2 requests failed"));

@@ -72,11 +72,13 @@ TEST(CompletionChunkTest, ReadsWhatServersStream) {
   EXPECT_EQ(chunk->finish, "length");
 
   chunk = CompletionChunk::read(
-      R"({"choices":[],"usage":{"prompt_tokens":7,"completion_tokens":3,"total_tokens":10}})");
+      R"({"choices":[],"usage":{"prompt_tokens":7,"completion_tokens":3,"total_tokens":10,
+          "prompt_tokens_details":{"cached_tokens":5}}})");
   ASSERT_TRUE(chunk.ok());
   EXPECT_FALSE(chunk->hasTokens);
   EXPECT_EQ(chunk->promptTokens, 7);
   EXPECT_EQ(chunk->outputTokens, 3);
+  EXPECT_EQ(chunk->cachedTokens, 5);
   EXPECT_TRUE(CompletionChunk::read("[DONE]")->isLast);
 }
 
@@ -108,11 +110,14 @@ TEST(CompletionChunkTest, QuotesTheServersErrors) {
 }
 
 TEST(ServedModelTest, ChoosesByName) {
-  const char *list = R"({"object":"list","data":[{"id":"a","meta":{"n_vocab":49152}},{"id":"b"}]})";
+  const char *list = R"({"object":"list","data":[{"id":"a","meta":{"n_vocab":49152,"n_ctx":7}},
+      {"id":"b","max_model_len":2048}]})";
   EXPECT_EQ(ServedModel::read(list, "")->name, "a");
   EXPECT_EQ(ServedModel::read(list, "")->vocabulary, 49152);
   EXPECT_EQ(ServedModel::read(list, "b")->name, "b");
   EXPECT_EQ(ServedModel::read(list, "b")->vocabulary, 0);
+  EXPECT_EQ(ServedModel::read(list, "")->context, 7);
+  EXPECT_EQ(ServedModel::read(list, "b")->context, 2048);
   for (const char *body : {list, R"({"data":[]})", R"({"data":3})", "[]", "", R"({"data":[[]]})"})
     EXPECT_EQ(ServedModel::read(body, "c").status().code(), "INGOT-E7243") << body;
 }
