@@ -278,6 +278,48 @@ TEST(ServingTest, StreamedTextIsWholeCharacters) {
   EXPECT_EQ("Once" + text, engine.detokenize(whole));
 }
 
+/// What the request of a prompt is told of it, beside others.
+std::vector<PromptLogprob> promptLogprobs(Engine &engine, const std::vector<int32_t> &tokens) {
+  Request request;
+  request.tokens = tokens.data();
+  request.token_count = tokens.size();
+  request.sampling.max_tokens = 2;
+  Request scored = request;
+  scored.sampling.prompt_logprobs = 3;
+  engine.submit(request);
+  uint64_t id = engine.submit(scored);
+  engine.submit(request);
+  std::vector<PromptLogprob> logprobs;
+  for (bool active = true; active;) {
+    active = engine.step();
+    while (std::optional<Event> event = engine.nextEvent(id))
+      logprobs.insert(logprobs.end(), event->promptLogprobs.begin(), event->promptLogprobs.end());
+  }
+  return logprobs;
+}
+
+TEST(ServingTest, APromptIsScoredInAnyChunks) {
+  std::filesystem::path path = fablesEngine();
+  Engine engine = open(path, 1);
+  std::vector<int32_t> tokens = mixedTraffic(engine, 13, 1).back().prompt;
+  ASSERT_GT(tokens.size(), 100u);
+  std::vector<float> scores = engine.score(tokens);
+  std::vector<PromptLogprob> whole = promptLogprobs(engine, tokens);
+  ASSERT_EQ(whole.size(), tokens.size());
+  EXPECT_TRUE(whole[0].top.empty());
+  for (size_t i = 1; i < tokens.size(); ++i) {
+    EXPECT_EQ(whole[i].token, tokens[i]);
+    EXPECT_NEAR(whole[i].logprob, scores[i], 1e-4) << i;
+    ASSERT_EQ(whole[i].top.size(), 3u);
+    EXPECT_GE(whole[i].top[0].logprob, whole[i].logprob);
+  }
+  Engine narrow = open(path, 1, 16);
+  std::vector<PromptLogprob> chunked = promptLogprobs(narrow, tokens);
+  ASSERT_EQ(chunked.size(), whole.size());
+  for (size_t i = 0; i < whole.size(); ++i)
+    EXPECT_EQ(chunked[i].logprob, whole[i].logprob) << i;
+}
+
 TEST(ServingTest, TheEndTokenEndsAnAnswer) {
   Engine engine = open(fablesEngine(), 1);
   std::string text = "<|endoftext|><|user|>\nTell me a fable about a fox who is "

@@ -45,12 +45,13 @@ class SimulatedEngines(harness.BuildTest):
         """What a request excludes, and what its prompt scores, is the same on every target."""
         common = {"prompt": "Once upon a time", "temperature": 0, "max_tokens": 8}
         first = self.answers(output, [common], "--target", "reference")[0]
-        word, token = first["text"].split()[0].strip(",."), first["tokens"][2]
+        word, token = first["text"].split()[2], first["tokens"][2]
         requests = [
             common, {**common, "prompt_logprobs": 2},
             {**common, "bad_words": [word, [token], first["tokens"][3:5]]},
             {**common, "prompt": "the fox and the fox and", "no_repeat_ngram_size": 2},
-            {**common, "allowed_tokens": first["tokens"], "no_repeat_ngram_size": 3},
+            {**common, "allowed_tokens": first["tokens"][1:3], "no_repeat_ngram_size": 2,
+             "max_tokens": 4},
             {**common, "stop_tokens": [token], "min_tokens": 5},
             {**common, "stop": [word], "min_tokens": 2, "include_stop": True}]
         wanted = self.answers(output, requests, "--target", "reference")
@@ -58,7 +59,10 @@ class SimulatedEngines(harness.BuildTest):
         self.assertEqual(wanted[1]["tokens"], first["tokens"])
         self.assertNotIn(word, wanted[2]["text"].split())
         self.assertNotIn(token, wanted[2]["tokens"])
+        pairs = list(zip(wanted[4]["tokens"], wanted[4]["tokens"][1:]))
+        self.assertEqual(len(set(pairs)), 3, pairs)
         self.assertNotIn(token, wanted[5]["tokens"][:5])
+        self.assertIn(word, wanted[6]["text"])
         for options in (["--target", "x86-64-v3"], ["--simulate", "sm_90a"]):
             answers = self.answers(output, requests, *options, "--max-batch-tokens", 8)
             scores = [answer.pop("prompt_logprobs", None) for answer in answers]
