@@ -26,8 +26,8 @@ struct Sequence {
   std::optional<std::chrono::steady_clock::time_point> deadline;
   std::chrono::steady_clock::time_point submitted;
   std::chrono::steady_clock::duration queued{}; ///< until the first step that computed it
-  bool held = false;           ///< computes nothing until it is resumed
-  std::vector<int32_t> tokens; ///< the prompt, then what was generated
+  bool held = false;                            ///< computes nothing until it is resumed
+  std::vector<int32_t> tokens;                  ///< the prompt, then what was generated
   int64_t promptTokens = 0;
   int64_t computed = 0;      ///< positions whose K and V are in the cache
   int64_t maxNewTokens = 0;  ///< at least 1; already cut to the context

@@ -53,7 +53,8 @@ struct Event {
   std::vector<TokenLogprob> top;
   FinishReason finish = FinishReason::None;
   int64_t promptTokens = 0;
-  std::chrono::steady_clock::duration queued{}; ///< from `submit` to the first step that computed it
+  std::chrono::steady_clock::duration
+      queued{}; ///< from `submit` to the first step that computed it
   Status error; ///< of a request that failed: INGOT-E6013, E6024
 };
 
