@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-# What `cmake --install` copies and CPack packs. Component `runtime`: ingot-run, the library in both
-# forms, its headers and what find_package(Ingot) and pkg-config read. Component `compiler`: ingot.
+# What `cmake --install` copies and CPack packs. Component `runtime`: its programs, the library in
+# both forms, its headers and what find_package(Ingot) and pkg-config read. Component `compiler`:
+# ingot.
 include(CMakePackageConfigHelpers)
 
 set(INGOT_CMAKE_DIR ${CMAKE_INSTALL_LIBDIR}/cmake/Ingot)
 set(generated ${CMAKE_CURRENT_BINARY_DIR}/install)
 
-install(TARGETS ingot-run RUNTIME COMPONENT runtime)
+install(TARGETS ingot-run ingot-server RUNTIME COMPONENT runtime)
 install(TARGETS IngotShared EXPORT IngotTargets
   LIBRARY COMPONENT runtime NAMELINK_COMPONENT runtime
   INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})

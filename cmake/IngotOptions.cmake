@@ -6,7 +6,10 @@ target_include_directories(IngotFlags INTERFACE
   $<BUILD_INTERFACE:${CMAKE_SOURCE_DIR}> $<BUILD_INTERFACE:${CMAKE_BINARY_DIR}>)
 target_compile_options(IngotFlags INTERFACE -Wall -Wextra -Wno-unused-parameter
   -fno-omit-frame-pointer)
-if(INGOT_SANITIZE)
+if(INGOT_SANITIZE STREQUAL "thread")
+  target_compile_options(IngotFlags INTERFACE -fsanitize=thread)
+  target_link_options(IngotFlags INTERFACE -fsanitize=thread)
+elseif(INGOT_SANITIZE)
   target_compile_options(IngotFlags INTERFACE -fsanitize=address,undefined
     -fno-sanitize-recover=undefined)
   target_link_options(IngotFlags INTERFACE -fsanitize=address,undefined)

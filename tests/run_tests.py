@@ -205,15 +205,16 @@ def declared_tests(preset):
     return tests
 
 
-def run_tests(preset, left_out, slower=1):
-    """Runs a preset's tests: as many at a time as there are processors, those of the highest COST
-    first, so that none is long when the others have ended; then those that say they must run
-    alone. Returns their outcomes."""
+def run_tests(preset, left_out, slower=1, only=None):
+    """Runs a preset's tests, or those of them labelled `only`: as many at a time as there are
+    processors, those of the highest COST first, so that none is long when the others have ended;
+    then those that say they must run alone. Returns their outcomes."""
     def start(test):
         return run_test(test["name"], (test["labels"] or ["other"])[0], test["command"],
                         test["limit"] * slower, test["environment"], test["folder"])
 
-    tests = [test for test in declared_tests(preset) if not left_out.intersection(test["labels"])]
+    tests = [test for test in declared_tests(preset) if not left_out.intersection(test["labels"])
+             and (only is None or only in test["labels"])]
     tests.sort(key=lambda test: -test["cost"])
     with concurrent.futures.ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
         outcomes = list(pool.map(start, [test for test in tests if not test["serial"]]))
@@ -272,6 +273,8 @@ def main():
     # The tests alone: under the sanitizers nothing runs the programs that are shipped.
     failures = build("asan", "unit_tests")
     outcomes += failures or run_tests("asan", left_out, slower=4)
+    failures = build("tsan", "thread_tests")
+    outcomes += failures or run_tests("tsan", left_out, slower=4, only="threads")
 
     if full:
         outcomes += build("fuzz", "fuzzers") or run_fuzzing()

@@ -42,8 +42,7 @@ Result<uint64_t> Loop::submit(Request request, EventSink sink) {
   {
     std::lock_guard lock(mutex);
     if (!broken.ok())
-      return Status::error("INGOT-E6032",
-                           "the engine is out of service: " + broken.toString(),
+      return Status::error("INGOT-E6032", "the engine is out of service: " + broken.toString(),
                            "start the process again");
     if (draining || stopping)
       return Status::error("INGOT-E6031", "no more requests are taken: the process is to end",

@@ -132,7 +132,7 @@ private:
   Status broken;
   int64_t accepted = 0;    ///< answers that have not ended
   bool delivering = false; ///< the last event of one
-  int64_t incoming = 0; ///< of them, those in `inbox`
+  int64_t incoming = 0;    ///< of them, those in `inbox`
   uint64_t nextId = 1;
   LoopStatistics published;
 

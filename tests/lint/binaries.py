@@ -4,7 +4,7 @@ import re
 import subprocess
 
 LIBRARIES = {"libc.so.6", "libm.so.6", "ld-linux-x86-64.so.2"}
-RUN_CAP = 4 * 1024 * 1024
+CAPS = {"ingot-run": 4 * 1024 * 1024, "ingot-server": 8 * 1024 * 1024}
 PRESETS = ("release", "runtime-only")
 NEEDS = "build the preset release or runtime-only"
 
@@ -19,17 +19,18 @@ def judge(name, dynamic, sections, size):
     for library in needed(dynamic):
         if library not in LIBRARIES:
             yield f"{name}: needs {library}"
-    if name.endswith("ingot-run"):
+    cap = CAPS.get(name.rpartition("/")[2])
+    if cap:
         if ".symtab" in sections:
             yield f"{name}: is not stripped"
-        if size > RUN_CAP:
-            yield f"{name}: {size} bytes, {RUN_CAP} is the cap"
+        if size > cap:
+            yield f"{name}: {size} bytes, {cap} is the cap"
 
 
 def runtime_binaries(tree):
-    """What runs without the compiler needs only the C library; ingot-run is small."""
+    """What runs without the compiler needs only the C library; its programs are small."""
     for preset in PRESETS:
-        for name in "bin/ingot-run", "lib/libingot.so", "lib/libingot-cuda-sim.so", \
+        for name in "bin/ingot-run", "bin/ingot-server", "lib/libingot.so", "lib/libingot-cuda-sim.so", \
                 "bin/gpu-replay":
             path = tree.root / "build" / preset / name
             if path.is_file():

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The loop under many threads: what a request gets never depends on who uses it meanwhile.
-#include "runtime/devices/host/HostDevice.h"
 #include "runtime/serving/Loop.h"
+#include "runtime/devices/host/HostDevice.h"
 #include "tests/unit/engine/ToyEngine.h"
 
 #include <atomic>
@@ -50,9 +50,8 @@ public:
   // With `mutex` held, as in waitFor:
   int events = 0;
   bool ended() const {
-    return std::all_of(answers.begin(), answers.end(), [](const Answer &answer) {
-      return answer.finish != FinishReason::None;
-    });
+    return std::all_of(answers.begin(), answers.end(),
+                       [](const Answer &answer) { return answer.finish != FinishReason::None; });
   }
 
 private:
@@ -150,9 +149,9 @@ TEST(LoopTest, ThreadsSubmitAndCancelAtRandom) {
         start.resize(std::min(start.size(), answers[choice].tokens.size()));
         EXPECT_EQ(answers[choice].tokens, start) << index;
         bool cut = answers[choice].finish == FinishReason::Cancelled;
-        EXPECT_TRUE(cut || (answers[choice].finish == whole.finish &&
-                            answers[choice].tokens == whole.tokens &&
-                            answers[choice].text == whole.text))
+        EXPECT_TRUE(cut ||
+                    (answers[choice].finish == whole.finish &&
+                     answers[choice].tokens == whole.tokens && answers[choice].text == whole.text))
             << index;
         ++(cut ? cancelled : complete);
       }

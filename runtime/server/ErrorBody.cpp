@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which status, type and code of OpenAI's an error has.
+#include "runtime/server/ErrorBody.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+namespace ingot::runtime {
+namespace {
+
+/// What the client gave is wrong; every other code is an error of this side.
+constexpr std::string_view clientErrors[] = {
+    "INGOT-E6003", "INGOT-E6004", "INGOT-E6005", "INGOT-E6006", "INGOT-E6007", "INGOT-E6008",
+    "INGOT-E6012", "INGOT-E6401", "INGOT-E6402", "INGOT-E6403", "INGOT-E6405"};
+
+int statusOf(std::string_view code) {
+  if (std::find(std::begin(clientErrors), std::end(clientErrors), code) != std::end(clientErrors))
+    return 400;
+  if (code == "INGOT-E6030")
+    return 429;
+  if (code == "INGOT-E6031" || code == "INGOT-E6032")
+    return 503;
+  return 500;
+}
+
+const char *typeOf(int status) {
+  switch (status) {
+  case 401:
+    return "authentication_error";
+  case 404:
+    return "not_found_error";
+  case 429:
+    return "rate_limit_error";
+  case 501:
+    return "not_implemented_error";
+  case 408:
+  case 504:
+    return "timeout_error";
+  case 500:
+  case 503:
+    return "server_error";
+  default:
+    return "invalid_request_error";
+  }
+}
+
+/// The codes of OpenAI's that clients look at; null where there is none.
+const char *openAiCode(const ApiError &error) {
+  if (error.code == "INGOT-E6004")
+    return "context_length_exceeded";
+  if (error.code == "INGOT-E7204")
+    return "model_not_found";
+  if (error.code == "INGOT-E7205")
+    return "invalid_api_key";
+  return error.status == 429 ? "rate_limit_exceeded" : nullptr;
+}
+
+} // namespace
+
+ApiError apiError(const Status &status) {
+  ApiError error = {
+      statusOf(status.code()), std::string(status.code()), std::string(status.message()), {}};
+  constexpr std::string_view parameter = "sampling parameter ";
+  if (error.code == "INGOT-E6006" && error.message.starts_with(parameter))
+    error.field = error.message.substr(parameter.size(), error.message.find(' ', parameter.size()) -
+                                                             parameter.size());
+  else if (error.status == 400)
+    error.field = "prompt";
+  return error;
+}
+
+std::string errorJson(const ApiError &error) {
+  using nlohmann::ordered_json;
+  const char *code = openAiCode(error);
+  ordered_json body = {{"message", error.message},
+                       {"type", typeOf(error.status)},
+                       {"param", error.field.empty() ? ordered_json() : ordered_json(error.field)},
+                       {"code", code ? ordered_json(code) : ordered_json()},
+                       {"ingot_code", error.code}};
+  return ordered_json{{"error", std::move(body)}}.dump(-1, ' ', false,
+                                                       ordered_json::error_handler_t::replace);
+}
+
+HttpResponse errorResponse(const ApiError &error) {
+  HttpResponse response;
+  response.status = error.status;
+  response.body = errorJson(error);
+  if (error.status == 429 || error.status == 503)
+    response.headers.push_back({"Retry-After", "1"});
+  if (error.status == 401)
+    response.headers.push_back({"WWW-Authenticate", "Bearer"});
+  return response;
+}
+
+} // namespace ingot::runtime

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+// Errors in the form of OpenAI's: a status of HTTP, and a body that names the field.
+#pragma once
+
+#include "runtime/core/Status.h"
+#include "runtime/server/HttpMessage.h"
+
+namespace ingot::runtime {
+
+struct ApiError {
+  int status = 400;    ///< of HTTP
+  std::string code;    ///< INGOT-Ennnn
+  std::string message; ///< what was wrong, where, and what to change
+  std::string field;   ///< of the body; empty: none
+};
+
+/// The error that a Status of the runtime is to a client.
+ApiError apiError(const Status &status);
+
+/// {"error": {...}} with OpenAI's members, and `ingot_code`.
+std::string errorJson(const ApiError &error);
+
+/// The response; with Retry-After where it helps to try again.
+HttpResponse errorResponse(const ApiError &error);
+
+} // namespace ingot::runtime

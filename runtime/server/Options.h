@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+// What `ingot-server` is told: flags, or a file of them.
+#pragma once
+
+#include "runtime/serving/Loop.h"
+#include "runtime/tools/CommandLine.h"
+
+#include <string>
+#include <vector>
+
+namespace ingot::runtime {
+
+/// Times are in seconds.
+struct ServerOptions {
+  std::string engine;
+  SessionOptions session;
+  LoopOptions loop;
+
+  std::string host = "127.0.0.1";
+  int64_t port = 8000;                 ///< 0: one that is free
+  std::string unixSocket;              ///< a path; not empty: instead of host and port
+  std::vector<std::string> modelNames; ///< empty: the name of the engine's file
+  std::string apiKeysFile;
+  std::vector<std::string> corsOrigins; ///< "*": all
+  bool noLog = false;
+  std::string configFile; ///< read by withConfigFile
+
+  int64_t ioThreads = 2;
+  int64_t maxConnections = 4096;
+  uint64_t maxBody = 4 << 20;               ///< bytes
+  uint64_t maxBodies = uint64_t(256) << 20; ///< bytes of all bodies that are being received
+  int64_t maxHeader = 16 << 10;             ///< bytes
+  int64_t headerSeconds = 10;
+  int64_t bodySeconds = 60;
+  int64_t writeSeconds = 60;   ///< that a client may take nothing of what waits for it
+  int64_t idleSeconds = 75;    ///< between requests of a connection
+  int64_t requestSeconds = 0;  ///< from a request to its last token; 0: for ever
+  int64_t commentSeconds = 15; ///< of silence, after which a stream gets a comment
+};
+
+/// Adds all options; parsing fills `options`, which must outlive `app`.
+void addServerOptions(CommandLine &app, ServerOptions &options);
+
+/// The command line with what the file of --config says before it, but for options that are given
+/// on the command line too. INGOT-E7101: no such file. INGOT-E7217: a line of it.
+Result<std::vector<std::string>> withConfigFile(int argc, char **argv);
+
+} // namespace ingot::runtime

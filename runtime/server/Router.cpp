@@ -1,0 +1,305 @@
+// SPDX-License-Identifier: Apache-2.0
+// The table of paths, and the handlers that answer at once.
+#include "runtime/server/Router.h"
+
+#include "runtime/api/Version.h"
+
+#include <algorithm>
+
+namespace ingot::runtime {
+
+constexpr std::string_view modelsPath = "/v1/models/";
+
+Router::Router(const ServerOptions &options, ApiKeys keys, Metrics &metrics)
+    : options(options), keys(std::move(keys)), metrics(metrics) {}
+
+std::span<const Router::Route> Router::routes() {
+  static constexpr Route table[] = {
+      {"POST", "/v1/completions", &Router::complete, true},
+      {"GET", "/v1/models", &Router::listModels, true},
+      {"GET", modelsPath, &Router::showModel, true}, // and what follows it
+      {"POST", "/tokenize", &Router::tokenize, true},
+      {"POST", "/detokenize", &Router::detokenize, true},
+      {"GET", "/version", &Router::showVersion, false},
+      {"GET", "/metrics", &Router::showMetrics, false},
+      {"GET", "/health", &Router::showHealth, false},
+      {"GET", "/ready", &Router::showHealth, false},
+      {"POST", "/v1/chat/completions", &Router::notServed, true},
+      {"POST", "/v1/embeddings", &Router::notServed, true},
+      {"POST", "/rerank", &Router::notServed, true},
+      {"POST", "/v1/rerank", &Router::notServed, true},
+      {"POST", "/v2/rerank", &Router::notServed, true},
+  };
+  return table;
+}
+
+std::vector<HttpHeader> Router::originHeaders(std::string_view origin) const {
+  if (origin.empty())
+    return {};
+  for (const std::string &allowed : options.corsOrigins)
+    if (allowed == "*" || allowed == origin)
+      return {{"Access-Control-Allow-Origin", allowed == "*" ? "*" : allowed},
+              {"Access-Control-Expose-Headers", "x-request-id"},
+              {"Vary", "Origin"}};
+  return {};
+}
+
+void Router::refuse(Exchange &exchange, const ApiError &error) {
+  exchange.record.error = error.code;
+  exchange.respond(errorResponse(error));
+}
+
+std::optional<ApiError> Router::find(const HttpRequest &request, const Route *&found) const {
+  std::string methods;
+  for (const Route &route : routes()) {
+    bool matches = route.path == modelsPath ? request.path.starts_with(modelsPath)
+                                            : request.path == route.path;
+    if (!matches)
+      continue;
+    methods = route.method;
+    if (request.method == route.method || (request.method == "HEAD" && route.method == "GET")) {
+      found = &route;
+      return std::nullopt;
+    }
+  }
+  if (!methods.empty())
+    return ApiError{405,
+                    "INGOT-E7207",
+                    request.path + " does not take " + request.method + "; use " + methods,
+                    {}};
+  return ApiError{404,
+                  "INGOT-E7206",
+                  "there is nothing at " + request.path +
+                      "; /v1/completions and /v1/models are the usual paths",
+                  {}};
+}
+
+void Router::handle(std::shared_ptr<Exchange> exchange) {
+  const HttpRequest &request = exchange->request;
+  if (request.method == "OPTIONS")
+    return preflight(std::move(exchange));
+  const Route *route = nullptr;
+  if (std::optional<ApiError> error = find(request, route))
+    return refuse(*exchange, *error);
+  if (route->needsKey && !keys.admits(request.header("authorization")))
+    return refuse(*exchange, {401,
+                              "INGOT-E7205",
+                              "the request has no key of this server; send one in the header "
+                              "Authorization, as in 'Bearer KEY'",
+                              {}});
+  (this->*route->handler)(std::move(exchange));
+}
+
+/// What a browser asks before a page of another origin may.
+void Router::preflight(std::shared_ptr<Exchange> exchange) {
+  HttpResponse response;
+  response.status = 204;
+  response.contentType.clear();
+  if (!originHeaders(exchange->request.header("origin")).empty())
+    response.headers = {
+        {"Access-Control-Allow-Methods", "GET, POST"},
+        {"Access-Control-Allow-Headers", "authorization, content-type, traceparent, x-request-id"},
+        {"Access-Control-Max-Age", "600"}};
+  exchange->respond(std::move(response));
+}
+
+/// The engine, or null when there is none yet, which the client then knows.
+ServedModel *Router::modelFor(Exchange &exchange) const {
+  ServedModel *found = model();
+  if (!found)
+    refuse(exchange,
+           {503, "INGOT-E7214", "the engine is still being loaded; try again in a moment", {}});
+  return found;
+}
+
+std::optional<ApiError> Router::unknownModel(const std::string &name) const {
+  if (name.empty() || model()->isCalled(name))
+    return std::nullopt;
+  return ApiError{404, "INGOT-E7204",
+                  "the model '" + name + "' does not exist; this server has '" +
+                      model()->names.front() + "'",
+                  "model"};
+}
+
+/// The body as JSON; nothing when it is none, which the client then knows.
+std::optional<Json> Router::bodyOf(Exchange &exchange) const {
+  // A page of another origin may send other types without asking first.
+  std::string_view type = exchange.request.header("content-type");
+  if (!type.starts_with("application/json")) {
+    refuse(exchange, {415,
+                      "INGOT-E7213",
+                      "the body's type is not application/json; send the header Content-Type: "
+                      "application/json",
+                      {}});
+    return std::nullopt;
+  }
+  OrError<Json> body = parseBody(exchange.request.body);
+  if (const ApiError *error = std::get_if<ApiError>(&body)) {
+    refuse(exchange, *error);
+    return std::nullopt;
+  }
+  return std::move(std::get<Json>(body));
+}
+
+void Router::complete(std::shared_ptr<Exchange> exchange) {
+  ServedModel *found = modelFor(*exchange);
+  if (!found)
+    return;
+  std::optional<Json> body = bodyOf(*exchange);
+  if (!body)
+    return;
+  exchange->request.body = {};
+  OrError<CompletionRequest> request = readCompletionRequest(*body, found->loop->defaultSampling());
+  std::optional<ApiError> error;
+  if (ApiError *refused = std::get_if<ApiError>(&request))
+    error = std::move(*refused);
+  else
+    error = unknownModel(std::get<CompletionRequest>(request).model);
+  if (error)
+    return refuse(*exchange, *error);
+  body.reset();
+  auto stream = std::make_shared<CompletionStream>(exchange, *found, metrics,
+                                                   std::move(std::get<CompletionRequest>(request)));
+  stream->start(options.requestSeconds);
+}
+
+Json Router::modelJson(const ServedModel &found, const std::string &name) const {
+  return {{"id", name},
+          {"object", "model"},
+          {"created", found.created},
+          {"owned_by", "ingot"},
+          {"root", found.names.front()},
+          {"max_model_len", found.loop->memoryPlan().maxContext}};
+}
+
+void Router::listModels(std::shared_ptr<Exchange> exchange) {
+  ServedModel *found = modelFor(*exchange);
+  if (!found)
+    return;
+  Json list = Json::array();
+  for (const std::string &name : found->names)
+    list.push_back(modelJson(*found, name));
+  exchange->respond({.body = textOf(Json{{"object", "list"}, {"data", std::move(list)}})});
+}
+
+void Router::showModel(std::shared_ptr<Exchange> exchange) {
+  ServedModel *found = modelFor(*exchange);
+  if (!found)
+    return;
+  std::string name = exchange->request.path.substr(modelsPath.size());
+  if (std::optional<ApiError> error = unknownModel(name.empty() ? "?" : name))
+    return refuse(*exchange, *error);
+  exchange->respond({.body = textOf(modelJson(*found, name))});
+}
+
+void Router::tokenize(std::shared_ptr<Exchange> exchange) {
+  ServedModel *found = modelFor(*exchange);
+  if (!found)
+    return;
+  std::optional<Json> body = bodyOf(*exchange);
+  if (!body)
+    return;
+  std::string prompt, name;
+  bool addSpecial = true, strings = false;
+  for (const auto &[field, value] : body->items()) {
+    bool known = field == "prompt"               ? take(value, prompt)
+                 : field == "model"              ? take(value, name)
+                 : field == "add_special_tokens" ? take(value, addSpecial)
+                 : field == "return_token_strs"  ? take(value, strings)
+                                                 : false;
+    if (!known)
+      return refuse(*exchange, fieldError(field, "prompt or model (texts), or add_special_tokens "
+                                                 "or return_token_strs (true or false)"));
+  }
+  if (!body->contains("prompt"))
+    return refuse(*exchange, fieldError("prompt", "given"));
+  if (std::optional<ApiError> error = unknownModel(name))
+    return refuse(*exchange, *error);
+  const Tokenizer *tokenizer = found->loop->tokenizer();
+  Result<std::vector<int32_t>> tokens =
+      tokenizer
+          ? tokenizer->encode(prompt, addSpecial, true)
+          : Status::error("INGOT-E6008", "the engine has no tokenizer", "work with token ids");
+  if (!tokens.ok())
+    return refuse(*exchange, apiError(tokens.status()));
+  Json answer = {{"count", tokens->size()},
+                 {"max_model_len", found->loop->memoryPlan().maxContext},
+                 {"tokens", *tokens}};
+  if (strings) {
+    Json names = Json::array();
+    for (int32_t token : *tokens)
+      names.push_back(found->tokenNames.nameOf(token));
+    answer["token_strs"] = std::move(names);
+  }
+  exchange->respond({.body = textOf(answer)});
+}
+
+void Router::detokenize(std::shared_ptr<Exchange> exchange) {
+  ServedModel *found = modelFor(*exchange);
+  if (!found)
+    return;
+  std::optional<Json> body = bodyOf(*exchange);
+  if (!body)
+    return;
+  std::vector<int32_t> tokens;
+  std::string name;
+  for (const auto &[field, value] : body->items()) {
+    bool known = field == "tokens"  ? take(value, tokens)
+                 : field == "model" ? take(value, name)
+                                    : false;
+    if (!known)
+      return refuse(*exchange, fieldError(field, "tokens (a list of ids) or model (a text)"));
+  }
+  if (!body->contains("tokens"))
+    return refuse(*exchange, fieldError("tokens", "given"));
+  if (std::optional<ApiError> error = unknownModel(name))
+    return refuse(*exchange, *error);
+  const Tokenizer *tokenizer = found->loop->tokenizer();
+  if (!tokenizer)
+    return refuse(*exchange, apiError(Status::error("INGOT-E6008", "the engine has no tokenizer",
+                                                    "work with token ids")));
+  exchange->respond(
+      {.body = textOf(Json{{"prompt", tokenizer->decode(tokens, {.skipSpecial = false})}})});
+}
+
+void Router::showVersion(std::shared_ptr<Exchange> exchange) {
+  exchange->respond({.body = textOf(Json{{"version", versionText}})});
+}
+
+void Router::showMetrics(std::shared_ptr<Exchange> exchange) {
+  ServedModel *found = model();
+  exchange->respond({.contentType = "text/plain; version=0.0.4; charset=utf-8",
+                     .body = metrics.text(found ? found->loop.get() : nullptr,
+                                          found ? found->names.front() : "")});
+}
+
+/// 200 only when a request would be taken.
+void Router::showHealth(std::shared_ptr<Exchange> exchange) {
+  ServedModel *found = model();
+  HttpResponse response{.status = 503};
+  if (!found) {
+    response.body = textOf(Json{{"status", "loading"}});
+  } else if (found->loop->state() == LoopState::Serving) {
+    response.status = 200;
+    response.body = textOf(Json{{"status", "ok"}});
+  } else if (found->loop->state() == LoopState::Draining) {
+    response.body = textOf(Json{{"status", "draining"}});
+  } else {
+    response.body =
+        textOf(Json{{"status", "broken"}, {"error", found->loop->failure().toString()}});
+  }
+  exchange->respond(std::move(response));
+}
+
+void Router::notServed(std::shared_ptr<Exchange> exchange) {
+  bool chat = exchange->request.path.find("chat") != std::string::npos;
+  refuse(*exchange, {501,
+                     "INGOT-E7208",
+                     chat ? "conversations are not served by this version; use /v1/completions "
+                            "with the whole text"
+                          : "an engine computes tokens that follow a text, neither embeddings nor "
+                            "ranks; use an engine made for them",
+                     {}});
+}
+
+} // namespace ingot::runtime

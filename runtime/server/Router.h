@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which handler answers which path; who may ask; pages of other origins.
+#pragma once
+
+#include "runtime/server/ApiKeys.h"
+#include "runtime/server/CompletionStream.h"
+#include "runtime/server/Options.h"
+
+#include <atomic>
+#include <optional>
+#include <span>
+
+namespace ingot::runtime {
+
+/// Thread-safe. What it is given must outlive the exchanges it handles.
+class Router {
+public:
+  Router(const ServerOptions &options, ApiKeys keys, Metrics &metrics);
+
+  /// The engine is there. Once.
+  void serve(ServedModel &model) { served.store(&model, std::memory_order_release); }
+
+  /// Answers at once or later; never waits for the engine. Text is turned into tokens here.
+  void handle(std::shared_ptr<Exchange> exchange);
+
+  /// The headers that responses to a request of this origin have.
+  std::vector<HttpHeader> originHeaders(std::string_view origin) const;
+
+private:
+  using Handler = void (Router::*)(std::shared_ptr<Exchange> exchange);
+  struct Route {
+    std::string_view method, path;
+    Handler handler;
+    bool needsKey;
+  };
+  static std::span<const Route> routes();
+
+  std::optional<ApiError> find(const HttpRequest &request, const Route *&found) const;
+  ServedModel *model() const { return served.load(std::memory_order_acquire); }
+  ServedModel *modelFor(Exchange &exchange) const;
+  std::optional<ApiError> unknownModel(const std::string &name) const;
+  std::optional<Json> bodyOf(Exchange &exchange) const;
+  static void refuse(Exchange &exchange, const ApiError &error);
+
+  void complete(std::shared_ptr<Exchange> exchange);
+  void listModels(std::shared_ptr<Exchange> exchange);
+  void showModel(std::shared_ptr<Exchange> exchange);
+  void tokenize(std::shared_ptr<Exchange> exchange);
+  void detokenize(std::shared_ptr<Exchange> exchange);
+  void showVersion(std::shared_ptr<Exchange> exchange);
+  void showMetrics(std::shared_ptr<Exchange> exchange);
+  void showHealth(std::shared_ptr<Exchange> exchange);
+  void notServed(std::shared_ptr<Exchange> exchange);
+  void preflight(std::shared_ptr<Exchange> exchange);
+
+  Json modelJson(const ServedModel &model, const std::string &name) const;
+
+  const ServerOptions &options;
+  const ApiKeys keys;
+  Metrics &metrics;
+  std::atomic<ServedModel *> served = nullptr;
+};
+
+} // namespace ingot::runtime

@@ -1,0 +1,296 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""What clients do to `ingot-server` without bringing it down: too many, too large, too slow, gone,
+malformed; and its end under load. With --soak, ten minutes of all at once."""
+import json
+import random
+import signal
+import socket
+import sys
+import threading
+import time
+
+import harness
+import server_process
+from server_process import LIMIT, ServerTest, events, post, read_all, wait_for
+
+ENDLESS = {"max_tokens": 4000, "ignore_eos": True, "logprobs": 20}
+SOAK = "--soak" in sys.argv
+
+MALFORMED = [
+    b"GARBAGE\r\n\r\n",
+    b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03" + b"\0" * 200,
+    b"GET / HTTP/9.9\r\n\r\n",
+    b"POST /v1/completions HTTP/1.1\r\nContent-Length: -1\r\n\r\n",
+    b"POST /v1/completions HTTP/1.1\r\nContent-Length: 99999999999999999999\r\n\r\n",
+    b"POST /v1/completions HTTP/1.1\r\nContent-Length: 2\r\nContent-Length: 3\r\n\r\n{}",
+    b"POST /v1/completions HTTP/1.1\r\nContent-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n{}",
+    b"POST /v1/completions HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n{}\r\n0\r\n\r\n",
+    b"GET /health HTTP/1.1\r\nno colon here\r\n\r\n",
+    b"GET /health HTTP/1.1\r\nA: \x00\x01\r\n\r\n",
+    b"GET\t/health HTTP/1.1\r\n\r\n",
+]
+
+
+class Faults(ServerTest):
+    def assert_well(self, server):
+        """It answers, and nothing is left of what was before."""
+        self.assertIsNone(server.process.poll())
+        self.assertEqual(server.complete(max_tokens=2)["usage"]["completion_tokens"], 2)
+        wait_for(server.is_idle)
+
+    def test_malformed_requests(self):
+        server = self.start()
+        for data in MALFORMED:
+            client = server.connect()
+            client.sendall(data)
+            client.shutdown(socket.SHUT_WR)
+            answer = read_all(client)
+            self.assertTrue(answer == b"" or answer.startswith(b"HTTP/1.1 4"), (data, answer))
+            self.assertNotIn(b"200 OK", answer)
+        for body in ["", "{", "[1]", '{"prompt": ' + "[" * 100000, "\xff", '{"prompt": "\\ud800"}']:
+            status, _, text = server.request("POST", "/v1/completions", body.encode("latin-1"))
+            self.assertEqual(status, 400, text)
+            self.assertIn("message", json.loads(text)["error"])
+        self.assert_well(server)
+
+    def test_sizes(self):
+        server = self.start("--max-body", 10_000, "--max-header", 2_000)
+        large = json.dumps({"prompt": "a" * 20_000}).encode()
+        self.assertEqual(server.request("POST", "/v1/completions", large)[0], 413)
+        client = server.connect()
+        client.sendall(b"POST /v1/completions HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n" +
+                       b"2000\r\n" + b"a" * 0x2000 + b"\r\n2000\r\n" + b"a" * 0x2000)
+        self.assertIn(b"HTTP/1.1 413", read_all(client))
+        # A header without end.
+        client = server.connect()
+        try:
+            for number in range(10_000):
+                client.sendall(b"GET / HTTP/1.1\r\n" if number == 0 else b"X-%d: 1\r\n" % number)
+        except (BrokenPipeError, ConnectionResetError):
+            pass
+        self.assertRegex(read_all(client), rb"^(HTTP/1.1 431|$)")
+        status, _, text = server.request("GET", "/health", X_Large="a" * 3_000)
+        self.assertEqual((status, json.loads(text)["error"]["ingot_code"]), (431, "INGOT-E7210"))
+        self.assert_well(server)
+
+    def test_bodies_take_no_more_room_than_there_is(self):
+        server = self.start("--max-body", 100_000, "--max-bodies", 250_000)
+        request = post("/v1/completions", b"a" * 100_000, "Expect: 100-continue")
+        waiting = [server.connect() for _ in range(2)]
+        for client in waiting:
+            client.sendall(request[:-100_000])
+            self.assertIn(b"100 Continue", client.recv(100))
+        wait_for(lambda: server.request("POST", "/v1/completions", b" " * 60_000)[0] == 503)
+        for client in waiting:
+            client.close()
+        wait_for(lambda: server.request("POST", "/v1/completions", b" " * 60_000)[0] == 400)
+        self.assert_well(server)
+
+    def test_clients_that_wait_for_ever(self):
+        server = self.start("--header-seconds", 1, "--body-seconds", 1, "--idle-seconds", 2)
+        start = time.monotonic()
+        clients = [server.connect() for _ in range(4)]
+        clients[0].sendall(b"GET /health HT")
+        clients[1].sendall(post("/v1/completions", b"{}" * 50)[:-20])
+        clients[2].sendall(b"POST /tokenize HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n5\r\n")
+        for client in clients:
+            self.assertEqual(read_all(client), b"")
+        self.assertLess(time.monotonic() - start, LIMIT)
+        self.assert_well(server)
+
+    def test_a_client_that_leaves(self):
+        server = self.start()
+        for stream in (True, False):
+            client = server.connect()
+            client.sendall(post("/v1/completions", json.dumps(
+                {"prompt": "abc", "stream": stream, **ENDLESS, "n": 8}).encode()))
+            wait_for(lambda: server.metric("vllm:num_requests_running") > 0)
+            client.close()
+            wait_for(server.is_idle)
+        self.assertGreaterEqual(
+            server.metric("vllm:request_success_total", finished_reason="abort"), 8)
+        self.assert_well(server)
+
+    def test_a_full_queue(self):
+        server = self.start("--max-sequences", 1, "--queue-limit", 1)
+        stuck = server.start_stream(receive_buffer=4096, **ENDLESS)
+        waiting = server.connect()
+        waiting.sendall(post("/v1/completions", json.dumps(
+            {"prompt": "abc", "max_tokens": 3}).encode(), "Connection: close"))
+        wait_for(lambda: server.metric("vllm:num_requests_waiting") == 1)
+        status, headers, text = server.request("POST", "/v1/completions", {"prompt": "abc"})
+        self.assertEqual(status, 429, text)
+        self.assertEqual(headers["Retry-After"], "1")
+        self.assertEqual(json.loads(text)["error"]["type"], "rate_limit_error")
+        self.assertEqual(server.request("GET", "/health")[0], 200)
+        stuck.close()
+        self.assertIn(b"200 OK", read_all(waiting))
+        self.assert_well(server)
+
+    def test_a_slow_reader_holds_only_itself(self):
+        server = self.start("--write-seconds", 3)
+        whole = server.complete(**ENDLESS)["choices"][0]["text"]
+        slow = server.start_stream(receive_buffer=4096, **ENDLESS)
+        for _ in range(20):
+            server.complete(max_tokens=50, ignore_eos=True)
+        self.assertEqual(server.metric("vllm:num_requests_running"), 1)
+        # It gets everything once it reads.
+        text = b""
+        while b"data: [DONE]" not in text[-100:]:
+            text += slow.recv(1 << 16)
+        slow.close()
+        body = text.split(b"\r\n\r\n", 1)[1]
+        parts = []
+        while body:
+            size, _, body = body.partition(b"\r\n")
+            parts.append(body[:int(size, 16)])
+            body = body[int(size, 16) + 2:]
+        received = events(b"".join(parts).decode())
+        self.assertEqual("".join(event["choices"][0]["text"] for event in received), whole)
+        # One that never reads loses its connection.
+        stuck = server.start_stream(receive_buffer=4096, **ENDLESS)
+        wait_for(server.is_idle)
+        stuck.close()
+        self.assert_well(server)
+
+    def test_a_deadline(self):
+        server = self.start("--request-seconds", 1)
+        stuck = server.start_stream(receive_buffer=4096, **ENDLESS)
+        wait_for(server.is_idle)
+        text = b""
+        while b"INGOT-E7215" not in text:
+            text += stuck.recv(1 << 16)
+        stuck.close()
+        self.assert_well(server)
+
+    def start_many(self, server, count):
+        """Streams that their clients read to the end; the threads and what they get."""
+        answers = []
+
+        def ask(number):
+            answers.append(server.complete(stream=True, max_tokens=3000 + number, ignore_eos=True,
+                                           logprobs=5, stream_options={"include_usage": True}))
+        threads = [threading.Thread(target=ask, args=[number]) for number in range(count)]
+        for thread in threads:
+            thread.start()
+        return threads, answers
+
+    def test_a_signal_under_load(self):
+        server = self.start()
+        threads, answers = self.start_many(server, 24)
+        wait_for(lambda: server.metric("vllm:num_requests_running") +
+                 server.metric("vllm:num_requests_waiting") >= 20)
+        idle = server.connect()
+        server.process.send_signal(signal.SIGTERM)
+        wait_for(lambda: any(line.startswith("draining") for line in server.log))
+        status, _, text = server.request("GET", "/health")
+        self.assertEqual((status, json.loads(text)["status"]), (503, "draining"))
+        status, _, text = server.request("POST", "/v1/completions", {"prompt": "abc"})
+        self.assertEqual((status, json.loads(text)["error"]["ingot_code"]), (503, "INGOT-E6031"))
+        for thread in threads:
+            thread.join(LIMIT)
+        self.assertEqual(sorted(answer[-1]["usage"]["completion_tokens"] for answer in answers),
+                         list(range(3000, 3024)))
+        self.assertEqual(server.process.wait(LIMIT), 0)
+        idle.close()
+
+    def test_a_second_signal(self):
+        server = self.start()
+        stuck = server.start_stream(receive_buffer=4096, **ENDLESS)
+        server.process.send_signal(signal.SIGTERM)
+        wait_for(lambda: any(line.startswith("draining") for line in server.log))
+        self.assertIsNone(server.process.poll())
+        server.process.send_signal(signal.SIGTERM)
+        self.assertEqual(server.process.wait(LIMIT), 1)
+        stuck.close()
+
+    def test_thousands_of_connections(self):
+        if not server_process.allow_connections(2200):
+            self.skipTest("the system allows too few descriptors")
+        server = self.start()
+        threads, memory = server.threads(), server.resident()
+        idle = [server.connect() for _ in range(2000)]
+        busy = []
+        for _ in range(64):
+            client = server.connect(receive_buffer=4096)
+            client.sendall(post("/v1/completions", json.dumps(
+                {"prompt": "abc", "stream": True, **ENDLESS}).encode()))
+            busy.append(client)
+        wait_for(lambda: server.metric("vllm:num_requests_running") +
+                 server.metric("vllm:num_requests_waiting") == 64)
+        self.assertGreaterEqual(server.metric("ingot_http_connections"), 2064)
+        self.assertEqual(server.threads(), threads)
+        self.assertLess((server.resident() - memory) / 2064, 32 << 10)
+        for client in idle + busy:
+            client.close()
+        self.assert_well(server)
+
+    def test_connections_are_limited(self):
+        server = self.start("--max-connections", 4)
+        idle = [server.connect() for _ in range(4)]
+        self.assertIn(b"HTTP/1.1 503", read_all(server.connect()))
+        for client in idle:
+            client.close()
+        wait_for(lambda: server.request("GET", "/health")[0] == 200)
+        self.assert_well(server)
+
+    def test_everything_at_once(self):
+        """Clients of all kinds; afterwards nothing is stuck, and memory has not grown."""
+        server = self.start("--queue-limit", 16, "--write-seconds", 1, "--header-seconds", 1)
+        expected = {seed: server.complete(max_tokens=60, seed=seed, temperature=1)["choices"]
+                    for seed in range(8)}
+        end = time.monotonic() + (600 if SOAK else 4)
+        wrong, memory = [], []
+
+        def play(number):
+            chance = random.Random(number)
+            while time.monotonic() < end and not wrong:
+                try:
+                    self.play_one(server, chance, expected, wrong)
+                except (ConnectionError, TimeoutError):
+                    pass  # as the rules of the game allow
+        players = [threading.Thread(target=play, args=[number]) for number in range(12)]
+        for player in players:
+            player.start()
+        while any(player.is_alive() for player in players):
+            time.sleep(1)
+            memory.append(server.resident())
+        self.assertEqual(wrong, [])
+        self.assert_well(server)
+        half = len(memory) // 2
+        self.assertLess(max(memory[half:]), max(memory[:half]) * 1.5 + (16 << 20))
+        self.assertEqual(server.stop(), 0)
+
+    def play_one(self, server, chance, expected, wrong):
+        game = chance.randrange(6)
+        if game <= 1:
+            seed = chance.randrange(8)
+            status, _, text = server.request("POST", "/v1/completions", {
+                "prompt": "abc", "max_tokens": 60, "seed": seed, "temperature": 1})
+            if status not in (200, 429) or (
+                    status == 200 and json.loads(text)["choices"] != expected[seed]):
+                wrong.append(text)
+        elif game == 2:  # leaves at some point
+            client = server.connect()
+            client.sendall(post("/v1/completions", json.dumps(
+                {"prompt": "abc", "stream": chance.random() < 0.5, **ENDLESS}).encode()))
+            time.sleep(chance.random() / 20)
+            client.close()
+        elif game == 3:
+            client = server.connect()
+            client.sendall(chance.choice(MALFORMED))
+            client.close()
+        elif game == 4:  # takes nothing
+            client = server.connect(receive_buffer=4096)
+            client.sendall(post("/v1/completions", json.dumps(
+                {"prompt": "abc", "stream": True, **ENDLESS}).encode()))
+            time.sleep(chance.random() / 2)
+            client.close()
+        else:
+            server.request("POST", "/v1/completions", b"a" * chance.randrange(5 << 20))
+
+
+if __name__ == "__main__":
+    sys.argv = [argument for argument in sys.argv if argument != "--soak"]
+    harness.main()

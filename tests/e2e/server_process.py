@@ -1,0 +1,186 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A running `ingot-server`, and clients that speak HTTP to it over bare sockets."""
+import http.client
+import json
+import pathlib
+import re
+import resource
+import select
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+import threading
+import time
+import unittest
+
+import harness
+
+LIMIT = 60  # Seconds for whatever is waited for.
+
+
+def allow_connections(count):
+    """Raises the limit of descriptors of this process; False when the system does not let it."""
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if most != resource.RLIM_INFINITY and most < count + 100:
+        return False
+    resource.setrlimit(resource.RLIMIT_NOFILE, (min(most, count + 1000), most))
+    return True
+
+
+class Server:
+    """A server process; its log is read by a thread."""
+
+    def __init__(self, engine, *options, wait=True):
+        self.process = subprocess.Popen(
+            [harness.programs / "ingot-server", engine, "--port", "0", *map(str, options)],
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        self.log = []
+        self.reader = threading.Thread(target=lambda: self.log.extend(self.process.stderr),
+                                       daemon=True)
+        self.reader.start()
+        line = self.line()
+        self.address = line.removeprefix("listening at ").strip()
+        match = re.search(r":(\d+)$", self.address)
+        self.port = int(match.group(1)) if match else None
+        if wait:
+            assert self.line().startswith("serving "), self.log
+
+    def line(self):
+        ready, _, _ = select.select([self.process.stdout], [], [], LIMIT)
+        assert ready, "the server says nothing"
+        return self.process.stdout.readline()
+
+    def connect(self, receive_buffer=None):
+        client = socket.socket()
+        if receive_buffer:
+            client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer)
+        client.settimeout(LIMIT)
+        client.connect(("127.0.0.1", self.port))
+        return client
+
+    def request(self, method, path, body=None, **headers):
+        """One request on a connection of its own: status, headers and text."""
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=LIMIT)
+        headers = {name.replace("_", "-"): value for name, value in headers.items()}
+        if body is not None and "Content-Type" not in headers:
+            headers["Content-Type"] = "application/json"
+        if isinstance(body, dict):
+            body = json.dumps(body)
+        try:
+            connection.request(method, path, body, headers)
+            response = connection.getresponse()
+            return response.status, dict(response.getheaders()), response.read().decode()
+        finally:
+            connection.close()
+
+    def complete(self, **fields):
+        """A completion that must be answered: its body, or the events of a stream."""
+        status, _, text = self.request("POST", "/v1/completions", {"prompt": "abc", **fields})
+        assert status == 200, text
+        return events(text) if fields.get("stream") else json.loads(text)
+
+    def start_stream(self, receive_buffer=None, **fields):
+        """Sends a request for a stream and reads up to its first event; the open socket."""
+        client = self.connect(receive_buffer)
+        body = json.dumps({"prompt": "abc", "stream": True, **fields}).encode()
+        client.sendall(post("/v1/completions", body))
+        wait_for(lambda: b"data: " in client.recv(1 << 16, socket.MSG_PEEK))
+        return client
+
+    def metric(self, name, **labels):
+        """The sum of a metric's samples that have these labels."""
+        _, _, text = self.request("GET", "/metrics")
+        wanted = [f'{label}="{value}"' for label, value in labels.items()]
+        values = [float(line.rsplit(" ", 1)[1]) for line in text.splitlines()
+                  if line.startswith(name + "{") and all(pair in line for pair in wanted)]
+        assert values, f"no metric {name}"
+        return sum(values)
+
+    def is_idle(self):
+        return all(self.metric(f"vllm:{name}") == 0 for name in
+                   ("num_requests_running", "num_requests_waiting", "kv_cache_usage_perc"))
+
+    def threads(self):
+        status = pathlib.Path(f"/proc/{self.process.pid}/status").read_text(encoding="ascii")
+        return int(re.search(r"Threads:\s+(\d+)", status).group(1))
+
+    def resident(self):
+        """Bytes of memory that are the process's own."""
+        fields = pathlib.Path(f"/proc/{self.process.pid}/statm").read_text(encoding="ascii").split()
+        return (int(fields[1]) - int(fields[2])) * resource.getpagesize()
+
+    def stop(self):
+        """Drains; the exit status."""
+        if self.process.poll() is None:
+            self.process.send_signal(signal.SIGTERM)
+        try:
+            return self.process.wait(LIMIT)
+        finally:
+            self.end()
+
+    def end(self):
+        if self.process.poll() is None:
+            self.process.kill()
+            self.process.wait()
+        self.reader.join()
+        self.process.stdout.close()
+        self.process.stderr.close()
+
+
+def post(path, body, *headers):
+    """The bytes of a request."""
+    lines = [f"POST {path} HTTP/1.1", "Host: test", "Content-Type: application/json",
+             f"Content-Length: {len(body)}", *headers]
+    return "\r\n".join(lines).encode() + b"\r\n\r\n" + body
+
+
+def events(text):
+    """The JSON of a stream's events, which must end as it should."""
+    parts = [part for part in text.split("\n\n") if part and not part.startswith(":")]
+    assert parts[-1] == "data: [DONE]", text[-200:]
+    return [json.loads(part.removeprefix("data: ")) for part in parts[:-1]]
+
+
+def read_all(client):
+    """Everything up to the end of the connection."""
+    parts = []
+    while True:
+        try:
+            part = client.recv(1 << 16)
+        except ConnectionResetError:
+            break
+        if not part:
+            break
+        parts.append(part)
+    client.close()
+    return b"".join(parts)
+
+
+def wait_for(is_so):
+    end = time.monotonic() + LIMIT
+    while not is_so():
+        if time.monotonic() > end:
+            raise AssertionError("it never comes")
+        time.sleep(0.01)
+
+
+class ServerTest(unittest.TestCase):
+    """Tests with a toy engine: 64 tokens, the first of which are the letters a to z."""
+
+    CONTEXT, SEQUENCES = 4096, 8
+
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = pathlib.Path(tempfile.mkdtemp(prefix="ingot-server-"))
+        cls.addClassCleanup(shutil.rmtree, cls.folder, ignore_errors=True)
+        cls.engine = cls.folder / "toy.ingot"
+        subprocess.run([harness.tools / "make-toy-engine", cls.engine, str(cls.CONTEXT),
+                        str(cls.SEQUENCES)], check=True, timeout=LIMIT)
+
+    def start(self, *options, **more):
+        server = Server(self.engine, *options, **more)
+        self.addCleanup(lambda: self.assertNotIn("Sanitizer", "".join(server.log)))
+        self.addCleanup(server.end)
+        return server

@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: Apache-2.0
+// Completions of the toy engine: whole, as a stream, and in spite of their client.
+#include "runtime/server/CompletionStream.h"
+#include "tests/unit/server/RecordedExchange.h"
+#include "tests/unit/server/ToyModel.h"
+
+#include <gmock/gmock.h>
+
+using namespace ingot::runtime;
+using namespace ingot::test;
+using namespace std::chrono_literals;
+
+namespace {
+
+class CompletionTest : public testing::Test {
+protected:
+  explicit CompletionTest(const LoopOptions &options = {}, int64_t sequences = 0)
+      : toy(openToyModel({}, options, sequences)) {}
+
+  std::shared_ptr<RecordedExchange> ask(const Json &fields = Json::object()) {
+    auto exchange = std::make_shared<RecordedExchange>(HttpRequest{});
+    start(exchange, fields, 0);
+    return exchange;
+  }
+  /// A stream without end whose client takes nothing, after its first part.
+  std::shared_ptr<RecordedExchange> askStuck(int choices = 1) {
+    auto exchange = std::make_shared<RecordedExchange>(HttpRequest{});
+    exchange->stick(1 << 20);
+    start(exchange, {{"max_tokens", 90}, {"ignore_eos", true}, {"stream", true}, {"n", choices}},
+          0);
+    exchange->waitForParts(choices);
+    return exchange;
+  }
+  void start(std::shared_ptr<RecordedExchange> exchange, const Json &fields, int64_t seconds) {
+    Json body = {{"prompt", "abc"}, {"temperature", 0}};
+    body.update(fields);
+    OrError<CompletionRequest> request =
+        readCompletionRequest(body, toy.model->loop->defaultSampling());
+    if (ApiError *error = std::get_if<ApiError>(&request))
+      ADD_FAILURE() << error->message;
+    std::make_shared<CompletionStream>(exchange, *toy.model, metrics,
+                                       std::get<CompletionRequest>(request))
+        ->start(seconds);
+  }
+  bool idle() { return toy.model->loop->waitIdle(std::chrono::steady_clock::now() + 60s); }
+
+  Metrics metrics; // before the model, whose loop uses it
+  ToyModel toy;
+};
+
+TEST_F(CompletionTest, AWholeResponse) {
+  Json answer = ask({{"max_tokens", 5}, {"ignore_eos", true}})->json();
+  EXPECT_EQ(answer["id"], "cmpl-test");
+  EXPECT_EQ(answer["object"], "text_completion");
+  EXPECT_EQ(answer["model"], "toy");
+  ASSERT_EQ(answer["choices"].size(), 1u);
+  EXPECT_EQ(answer["choices"][0]["index"], 0);
+  EXPECT_EQ(answer["choices"][0]["text"].get<std::string>().size(), 5u);
+  EXPECT_EQ(answer["choices"][0]["finish_reason"], "length");
+  EXPECT_TRUE(answer["choices"][0]["logprobs"].is_null());
+  EXPECT_EQ(answer["usage"],
+            Json({{"prompt_tokens", 3}, {"completion_tokens", 5}, {"total_tokens", 8}}));
+}
+
+TEST_F(CompletionTest, AStreamHasTheSameText) {
+  for (bool usage : {false, true}) {
+    Json fields = {
+        {"max_tokens", 20}, {"n", 3}, {"temperature", 1}, {"seed", 3}, {"prompt", {"abc", "zy"}}};
+    Json whole = ask(fields)->json();
+    fields["stream"] = true;
+    fields["stream_options"] = {{"include_usage", usage}};
+    std::vector<std::string> texts(6);
+    std::vector<Json> finish(6);
+    auto events = ask(fields)->events();
+    ASSERT_FALSE(events.empty());
+    if (usage) {
+      EXPECT_EQ(events.back()["choices"], Json::array());
+      EXPECT_EQ(events.back()["usage"], whole["usage"]);
+      events.pop_back();
+    }
+    for (const Json &event : events) {
+      EXPECT_EQ(event.contains("usage"), usage);
+      EXPECT_EQ(event["object"], "text_completion");
+      const Json &choice = event["choices"].at(0);
+      size_t index = choice["index"].get<size_t>();
+      EXPECT_TRUE(finish.at(index).is_null()) << "after the end";
+      texts[index] += choice["text"].get<std::string>();
+      finish[index] = choice["finish_reason"];
+    }
+    ASSERT_EQ(whole["choices"].size(), 6u);
+    for (size_t i = 0; i < 6; ++i) {
+      EXPECT_EQ(whole["choices"][i]["text"], texts[i]) << i;
+      EXPECT_EQ(whole["choices"][i]["finish_reason"], finish[i]);
+    }
+    EXPECT_NE(texts[0], texts[1]) << "answers have seeds of their own";
+  }
+}
+
+TEST_F(CompletionTest, LogProbabilities) {
+  Json choice =
+      ask({{"max_tokens", 6}, {"ignore_eos", true}, {"logprobs", 2}})->json()["choices"][0];
+  const Json &lists = choice["logprobs"];
+  std::string text;
+  for (size_t i = 0; i < 6; ++i) {
+    EXPECT_EQ(lists["text_offset"].at(i), text.size());
+    text += lists["tokens"].at(i).get<std::string>();
+    const Json &top = lists["top_logprobs"].at(i);
+    EXPECT_GE(top.size(), 2u);
+    EXPECT_EQ(top[lists["tokens"][i].get<std::string>()], lists["token_logprobs"].at(i));
+  }
+  EXPECT_EQ(choice["text"], text);
+  Json ids = ask({{"max_tokens", 1}, {"logprobs", 0}, {"return_tokens_as_token_ids", true}})
+                 ->json()["choices"][0]["logprobs"]["tokens"];
+  EXPECT_TRUE(ids[0].get<std::string>().starts_with("token_id:"));
+}
+
+TEST_F(CompletionTest, StopEchoAndBestOf) {
+  std::string whole = ask({{"max_tokens", 8}, {"ignore_eos", true}})->json()["choices"][0]["text"];
+  Json stopped = ask({{"max_tokens", 8}, {"ignore_eos", true}, {"stop", whole.substr(4, 2)}})
+                     ->json()["choices"][0];
+  EXPECT_EQ(stopped["finish_reason"], "stop");
+  EXPECT_EQ(stopped["text"], whole.substr(0, whole.find(whole.substr(4, 2))));
+  EXPECT_EQ(
+      ask({{"max_tokens", 8}, {"ignore_eos", true}, {"echo", true}})->json()["choices"][0]["text"],
+      "abc" + whole);
+  EXPECT_EQ(ask({{"max_tokens", 8}, {"ignore_eos", true}, {"echo", true}, {"prompt", {0, 1, 2}}})
+                ->json()["choices"][0]["text"],
+            "abc" + whole);
+  // The best of four is one of the four.
+  Json four = {{"max_tokens", 8}, {"n", 4}, {"temperature", 1}, {"seed", 1}};
+  std::vector<std::string> texts;
+  Json answers = ask(four)->json();
+  for (const Json &choice : answers["choices"])
+    texts.push_back(choice["text"]);
+  Json best = four;
+  best["n"] = 1;
+  best["best_of"] = 4;
+  Json answer = ask(best)->json();
+  ASSERT_EQ(answer["choices"].size(), 1u);
+  EXPECT_THAT(texts, testing::Contains(answer["choices"][0]["text"].get<std::string>()));
+  EXPECT_EQ(answer["choices"][0]["logprobs"], nullptr);
+  EXPECT_GT(answer["usage"]["completion_tokens"], 8);
+}
+
+TEST_F(CompletionTest, ErrorsBeforeTheStart) {
+  auto exchange = ask({{"prompt", ""}, {"stream", true}});
+  EXPECT_EQ(exchange->wait().status, 400);
+  EXPECT_EQ(exchange->json()["error"]["ingot_code"], "INGOT-E6003");
+  EXPECT_EQ(ask({{"prompt", {{1}, {500}}}})->json()["error"]["ingot_code"], "INGOT-E6007");
+  EXPECT_EQ(ask({{"top_p", 2}})->json()["error"]["param"], "top_p");
+  Json many = ask({{"prompt", Json(std::vector<std::string>(1024, "a"))}, {"n", 128}})->json();
+  EXPECT_EQ(many["error"]["param"], "n");
+  EXPECT_TRUE(idle());
+}
+
+class SmallQueueTest : public CompletionTest {
+protected:
+  SmallQueueTest() : CompletionTest({.queueLimit = 2}, 1) {}
+};
+
+TEST_F(SmallQueueTest, AFullQueueRefusesAllOfARequest) {
+  auto running = askStuck();
+  auto refused = ask({{"prompt", {"a", "b", "c"}}});
+  EXPECT_EQ(refused->wait().status, 429);
+  EXPECT_EQ(refused->json()["error"]["type"], "rate_limit_error");
+  running->client()->closed();
+  EXPECT_TRUE(idle());
+  EXPECT_EQ(ask()->wait().status, 200);
+}
+
+TEST_F(CompletionTest, AClientThatLeavesEndsItsRequests) {
+  auto exchange = askStuck(3);
+  exchange->client()->closed();
+  EXPECT_TRUE(idle());
+  EXPECT_NE(metrics.text(nullptr, "m").find("finished_reason=\"abort\"} 3\n"), std::string::npos);
+}
+
+TEST_F(CompletionTest, AClientThatReadsSlowlyGetsAll) {
+  std::string whole = ask({{"max_tokens", 90}, {"ignore_eos", true}})->json()["choices"][0]["text"];
+  auto exchange = askStuck();
+  int held = exchange->countParts();
+  EXPECT_EQ(ask()->wait().status, 200) << "others go on";
+  EXPECT_EQ(exchange->countParts(), held);
+  exchange->client()->drained();
+  exchange->waitForParts(held + 1);
+  exchange->stick(0);
+  exchange->client()->drained();
+  std::string text;
+  for (const Json &event : exchange->events())
+    text += event["choices"][0]["text"].get<std::string>();
+  EXPECT_EQ(text, whole);
+}
+
+TEST_F(CompletionTest, ADeadlineIsAnError) {
+  auto exchange = std::make_shared<RecordedExchange>(HttpRequest{});
+  exchange->stick(1 << 20);
+  exchange->record.start -= 999ms;
+  start(exchange, {{"max_tokens", 90}, {"ignore_eos", true}, {"stream", true}}, 1);
+  EXPECT_THAT(exchange->wait().body, testing::HasSubstr("INGOT-E7215"));
+  EXPECT_TRUE(idle());
+}
+
+} // namespace

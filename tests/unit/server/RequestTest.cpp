@@ -1,0 +1,240 @@
+// SPDX-License-Identifier: Apache-2.0
+// Bodies of completions: every field, and the error of every wrong one.
+#include "runtime/server/CompletionRequest.h"
+#include "runtime/server/RequestLog.h"
+#include "runtime/server/ResponseText.h"
+
+#include <fstream>
+#include <gtest/gtest.h>
+
+using namespace ingot::runtime;
+
+namespace {
+
+OrError<CompletionRequest> read(const std::string &body) {
+  OrError<Json> parsed = parseBody(body);
+  if (ApiError *error = std::get_if<ApiError>(&parsed))
+    return *error;
+  SamplingParameters defaults;
+  defaults.temperature = 0.5f;
+  defaults.topK = 7;
+  return readCompletionRequest(std::get<Json>(parsed), defaults);
+}
+
+CompletionRequest accepted(const std::string &body) {
+  OrError<CompletionRequest> request = read(body);
+  if (ApiError *error = std::get_if<ApiError>(&request)) {
+    ADD_FAILURE() << body << ": " << error->message;
+    return {};
+  }
+  return std::get<CompletionRequest>(request);
+}
+
+ApiError refused(const std::string &body) {
+  OrError<CompletionRequest> request = read(body);
+  if (ApiError *error = std::get_if<ApiError>(&request))
+    return *error;
+  ADD_FAILURE() << body << " is accepted";
+  return {};
+}
+
+TEST(RequestTest, Defaults) {
+  CompletionRequest request = accepted(R"({"prompt": "Once"})");
+  ASSERT_EQ(request.prompts.size(), 1u);
+  EXPECT_EQ(request.prompts[0].text, "Once");
+  EXPECT_EQ(request.each.sampling.maxTokens, 16);
+  EXPECT_EQ(request.each.sampling.temperature, 0.5f);
+  EXPECT_EQ(request.each.sampling.topK, 7);
+  EXPECT_EQ(request.each.sampling.logprobs, -1);
+  EXPECT_EQ(request.n, 1);
+  EXPECT_FALSE(request.stream || request.echo || request.includeUsage);
+  EXPECT_NE(request.each.sampling.seed, accepted(R"({"prompt": "Once"})").each.sampling.seed);
+}
+
+TEST(RequestTest, EveryField) {
+  CompletionRequest request = accepted(R"({
+    "model": "m", "prompt": [[1, 2], [3]], "max_tokens": 5, "n": 2, "best_of": 3,
+    "echo": true, "temperature": 1, "top_p": 0.5, "min_p": 0.25, "typical_p": 0.75, "top_k": -1,
+    "repetition_penalty": 1.5, "presence_penalty": -1, "frequency_penalty": 2, "seed": -3,
+    "logit_bias": {"4": -100, "17": 2.5}, "stop": ["x", "yz"], "stop_token_ids": [9],
+    "ignore_eos": true, "skip_special_tokens": false, "add_special_tokens": false, "priority": -2,
+    "return_tokens_as_token_ids": true, "user": "somebody", "metadata": {"a": [1]},
+    "suffix": null, "response_format": null, "use_beam_search": false})");
+  EXPECT_EQ(request.model, "m");
+  ASSERT_EQ(request.prompts.size(), 2u);
+  EXPECT_EQ(request.prompts[0].tokens, (std::vector<int32_t>{1, 2}));
+  EXPECT_EQ(request.answers(), 6);
+  EXPECT_EQ(request.each.choices, 3);
+  EXPECT_EQ(request.n, 2);
+  EXPECT_TRUE(request.echo && request.tokensAsIds);
+  EXPECT_FALSE(request.each.skipSpecial || request.each.addSpecial);
+  EXPECT_EQ(request.each.priority, -2);
+  const SamplingParameters &sampling = request.each.sampling;
+  EXPECT_EQ(sampling.maxTokens, 5);
+  EXPECT_EQ(sampling.temperature, 1);
+  EXPECT_EQ(sampling.topP, 0.5f);
+  EXPECT_EQ(sampling.minP, 0.25f);
+  EXPECT_EQ(sampling.typicalP, 0.75f);
+  EXPECT_EQ(sampling.topK, 0);
+  EXPECT_EQ(sampling.repetitionPenalty, 1.5f);
+  EXPECT_EQ(sampling.presencePenalty, -1);
+  EXPECT_EQ(sampling.frequencyPenalty, 2);
+  EXPECT_EQ(sampling.seed, uint64_t(-3));
+  EXPECT_EQ(sampling.bias, (std::vector<std::pair<int32_t, float>>{{4, -100}, {17, 2.5f}}));
+  EXPECT_EQ(sampling.stopStrings, (std::vector<std::string>{"x", "yz"}));
+  EXPECT_EQ(sampling.stopTokens, std::vector<int32_t>{9});
+  EXPECT_TRUE(sampling.ignoreEos);
+}
+
+TEST(RequestTest, PromptsOfEachKind) {
+  EXPECT_EQ(accepted(R"({"prompt": ["a", "b"]})").prompts[1].text, "b");
+  EXPECT_EQ(accepted(R"({"prompt": [5, 6]})").prompts[0].tokens, (std::vector<int32_t>{5, 6}));
+  EXPECT_EQ(accepted(R"({"prompt": ["a", [7]]})").prompts[1].tokens, std::vector<int32_t>{7});
+}
+
+TEST(RequestTest, WhatIsWrongIsNamed) {
+  const char *wrong[][2] = {
+      {"prompt", R"({})"},
+      {"prompt", R"({"prompt": null})"},
+      {"prompt", R"({"prompt": 5})"},
+      {"prompt", R"({"prompt": []})"},
+      {"prompt", R"({"prompt": [[]]})"},
+      {"prompt", R"({"prompt": [1, "a"]})"},
+      {"prompt", R"({"prompt": [3000000000]})"},
+      {"prompt", R"({"prompt": [1.5]})"},
+      {"max_tokens", R"({"prompt": "a", "max_tokens": 0})"},
+      {"max_tokens", R"({"prompt": "a", "max_tokens": "5"})"},
+      {"max_tokens", R"({"prompt": "a", "max_tokens": 18446744073709551615})"},
+      {"n", R"({"prompt": "a", "n": 0})"},
+      {"n", R"({"prompt": "a", "n": 129})"},
+      {"best_of", R"({"prompt": "a", "n": 2, "best_of": 1})"},
+      {"best_of", R"({"prompt": "a", "best_of": 2, "stream": true})"},
+      {"stream", R"({"prompt": "a", "stream": 1})"},
+      {"stream_options", R"({"prompt": "a", "stream_options": {"include_usage": true}})"},
+      {"stream_options", R"({"prompt": "a", "stream": true, "stream_options": {"x": true}})"},
+      {"logprobs", R"({"prompt": "a", "logprobs": true})"},
+      {"logprobs", R"({"prompt": "a", "logprobs": 21})"},
+      {"temperature", R"({"prompt": "a", "temperature": "hot"})"},
+      {"temperature", R"({"prompt": "a", "temperature": 1e300})"},
+      {"seed", R"({"prompt": "a", "seed": 1.5})"},
+      {"logit_bias", R"({"prompt": "a", "logit_bias": {"x": 1}})"},
+      {"logit_bias", R"({"prompt": "a", "logit_bias": {"1": 101}})"},
+      {"logit_bias", R"({"prompt": "a", "logit_bias": [1]})"},
+      {"stop", R"({"prompt": "a", "stop": [1]})"},
+      {"model", R"({"prompt": "a", "model": 1})"},
+  };
+  for (auto [field, body] : wrong) {
+    ApiError error = refused(body);
+    EXPECT_EQ(error.field, field) << body;
+    EXPECT_EQ(error.code, "INGOT-E7203") << body;
+    EXPECT_EQ(error.status, 400);
+    EXPECT_NE(error.message.find(field), std::string::npos) << error.message;
+  }
+}
+
+TEST(RequestTest, WhatIsNotServedIsNamed) {
+  for (std::string_view field : refusedFields()) {
+    ApiError error = refused(R"({"prompt": "a", ")" + std::string(field) + R"(": 1})");
+    EXPECT_EQ(error.field, field);
+    EXPECT_EQ(error.code, "INGOT-E7202");
+  }
+  EXPECT_EQ(refused(R"({"prompt": "a", "unheard_of": 1})").field, "unheard_of");
+  EXPECT_EQ(refused(R"({"prompt": "a", "echo": true, "logprobs": 1})").field, "echo");
+  for (std::string_view field : ignoredFields())
+    accepted(R"({"prompt": "a", ")" + std::string(field) + R"(": {"any": ["thing"]}})");
+}
+
+TEST(RequestTest, TheDocumentListsBothKinds) {
+  std::ifstream file(INGOT_SOURCE_DIR "/docs/serving.md");
+  std::string text(std::istreambuf_iterator<char>(file), {});
+  for (const auto &list : {refusedFields(), ignoredFields()})
+    for (std::string_view field : list)
+      EXPECT_NE(text.find("`" + std::string(field) + "`"), text.npos) << field;
+}
+
+TEST(RequestTest, BodiesThatAreNoObjects) {
+  for (std::string body : {std::string(""), std::string("[]"), std::string("{"),
+                           std::string("{\"a\": 1} x"), std::string("\xff"), std::string("5"),
+                           std::string(1000, '['), std::string("{\"a\":") + std::string(40, '[')})
+    EXPECT_EQ(refused(body).code, "INGOT-E7201") << body;
+  // Names are looked up one after the other: many of them would take for ever.
+  std::string many = "{";
+  for (int i = 0; i < 200000; ++i)
+    many += '"' + std::to_string(i) + "\":1,";
+  many.back() = '}';
+  EXPECT_EQ(refused(many).code, "INGOT-E7201");
+}
+
+TEST(RequestTest, ErrorsHaveTheFormOfOpenAi) {
+  Json body = Json::parse(errorJson({404, "INGOT-E7204", "no \"x\"", "model"}));
+  EXPECT_EQ(body["error"]["message"], "no \"x\"");
+  EXPECT_EQ(body["error"]["param"], "model");
+  EXPECT_EQ(body["error"]["code"], "model_not_found");
+  EXPECT_EQ(body["error"]["ingot_code"], "INGOT-E7204");
+  ApiError context = apiError(Status::error("INGOT-E6004", "long"));
+  EXPECT_EQ(context.status, 400);
+  EXPECT_EQ(context.field, "prompt");
+  EXPECT_EQ(Json::parse(errorJson(context))["error"]["code"], "context_length_exceeded");
+  EXPECT_EQ(apiError(Status::error("INGOT-E6506", "lost")).status, 500);
+  ApiError full = apiError(Status::error("INGOT-E6030", "full"));
+  HttpResponse response = errorResponse(full);
+  EXPECT_EQ(response.status, 429);
+  ASSERT_EQ(response.headers.size(), 1u);
+  EXPECT_EQ(response.headers[0].name, "Retry-After");
+  EXPECT_EQ(apiError(Status::error("INGOT-E6006", "sampling parameter top_p is wrong")).field,
+            "top_p");
+}
+
+TEST(RequestTest, NamesOfRequests) {
+  EXPECT_EQ(requestIdOf("abc-1.2:x_Y"), "abc-1.2:x_Y");
+  for (std::string wrong : {std::string(), std::string("a b"), std::string("a\"b"),
+                            std::string(129, 'a'), std::string("\xc3\xa4")})
+    EXPECT_EQ(requestIdOf(wrong).size(), 32u) << wrong;
+  EXPECT_NE(requestIdOf(""), requestIdOf(""));
+  std::string trace = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
+  EXPECT_EQ(traceParentOf(trace), trace);
+  EXPECT_EQ(traceParentOf(trace + "0"), "");
+  trace[2] = '0';
+  EXPECT_EQ(traceParentOf(trace), "");
+}
+
+TEST(RequestTest, LinesOfTheLog) {
+  RequestRecord record;
+  record.id = "i";
+  record.method = "POST";
+  record.path = "/\n\xff";
+  record.status = 200;
+  record.promptTokens = 3;
+  record.completionTokens = 4;
+  record.traceParent = "t";
+  std::string line = RequestLog::lineOf(record, 1500, 0.25);
+  EXPECT_EQ(line.find('\n'), line.npos);
+  Json read = Json::parse(line);
+  EXPECT_EQ(read["time"], 1.5);
+  EXPECT_EQ(read["status"], 200);
+  EXPECT_EQ(read["prompt_tokens"], 3);
+  EXPECT_EQ(read["completion_tokens"], 4);
+  EXPECT_EQ(read["traceparent"], "t");
+  EXPECT_FALSE(read.contains("first_token_seconds"));
+}
+
+TEST(RequestTest, HeadsAndParts) {
+  HttpResponse response{.status = 200, .headers = {{"A", "b"}}, .body = "four"};
+  ResponseFrame frame;
+  frame.headers = {{"x-request-id", "1"}};
+  EXPECT_EQ(responseHead(response, frame),
+            "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 4\r\n"
+            "Connection: keep-alive\r\nx-request-id: 1\r\nA: b\r\n\r\n");
+  frame.end = BodyEnd::Chunks;
+  frame.keepAlive = false;
+  EXPECT_NE(responseHead(response, frame).find("Transfer-Encoding: chunked\r\nConnection: close"),
+            std::string::npos);
+  EXPECT_EQ(bodyPart("0123456789abcdef0", BodyEnd::Chunks), "11\r\n0123456789abcdef0\r\n");
+  EXPECT_EQ(bodyPart("", BodyEnd::Chunks), "");
+  EXPECT_EQ(bodyPart("x", BodyEnd::Closing), "x");
+  EXPECT_EQ(pathOf("/v1/models/a%2Fb?x=%"), "/v1/models/a/b");
+  EXPECT_EQ(pathOf("/%4"), "");
+  EXPECT_EQ(pathOf("/%zz"), "");
+}
+
+} // namespace

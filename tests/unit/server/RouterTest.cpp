@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+// Paths, methods, keys and origins, and what is answered without a completion.
+#include "runtime/server/Router.h"
+#include "tests/unit/server/RecordedExchange.h"
+#include "tests/unit/server/ToyModel.h"
+
+#include <cstdio>
+#include <fstream>
+#include <gmock/gmock.h>
+
+using namespace ingot::runtime;
+using namespace ingot::test;
+
+namespace {
+
+class RouterTest : public testing::Test {
+protected:
+  RouterTest() : toy(openToyModel()) { router.emplace(options, ApiKeys(), metrics); }
+
+  std::shared_ptr<RecordedExchange> ask(HttpRequest request) {
+    auto exchange = std::make_shared<RecordedExchange>(std::move(request));
+    router->handle(exchange);
+    exchange->wait();
+    return exchange;
+  }
+  std::shared_ptr<RecordedExchange> get(const std::string &path) {
+    return ask({.method = "GET", .path = path});
+  }
+  std::shared_ptr<RecordedExchange> post(const std::string &path, const std::string &body) {
+    return ask({.method = "POST",
+                .path = path,
+                .headers = {{"content-type", "application/json; charset=utf-8"}},
+                .body = body});
+  }
+  Json json(const std::string &path, const std::string &body) { return post(path, body)->json(); }
+  void serve() { router->serve(*toy.model); }
+
+  ServerOptions options;
+  Metrics metrics;
+  std::optional<Router> router;
+  ToyModel toy;
+};
+
+TEST_F(RouterTest, WhileTheEngineIsBeingLoaded) {
+  EXPECT_EQ(get("/health")->wait().status, 503);
+  EXPECT_EQ(get("/ready")->json()["status"], "loading");
+  EXPECT_EQ(get("/version")->wait().status, 200);
+  EXPECT_EQ(get("/metrics")->wait().status, 200);
+  for (const char *path : {"/v1/completions", "/tokenize", "/detokenize"}) {
+    auto exchange = post(path, "{}");
+    EXPECT_EQ(exchange->wait().status, 503);
+    EXPECT_EQ(exchange->json()["error"]["ingot_code"], "INGOT-E7214");
+  }
+  serve();
+  EXPECT_EQ(get("/health")->wait().status, 200);
+}
+
+TEST_F(RouterTest, HealthIsThatOfTheLoop) {
+  serve();
+  toy.model->loop->drain();
+  EXPECT_EQ(get("/health")->wait().status, 503);
+  EXPECT_EQ(get("/ready")->json()["status"], "draining");
+  auto exchange = post("/v1/completions", R"({"prompt": "abc"})");
+  EXPECT_EQ(exchange->wait().status, 503);
+  EXPECT_EQ(exchange->json()["error"]["ingot_code"], "INGOT-E6031");
+}
+
+TEST_F(RouterTest, Models) {
+  serve();
+  Json list = get("/v1/models")->json();
+  EXPECT_EQ(list["object"], "list");
+  ASSERT_EQ(list["data"].size(), 2u);
+  EXPECT_EQ(list["data"][1]["id"], "other");
+  EXPECT_EQ(list["data"][1]["root"], "toy");
+  EXPECT_EQ(list["data"][0]["max_model_len"], 96);
+  EXPECT_EQ(get("/v1/models/other")->json()["id"], "other");
+  for (const char *path : {"/v1/models/none", "/v1/models/"})
+    EXPECT_EQ(get(path)->json()["error"]["code"], "model_not_found");
+  EXPECT_EQ(json("/v1/completions", R"({"prompt": "a", "model": "none"})")["error"]["param"],
+            "model");
+  EXPECT_EQ(json("/v1/completions", R"({"prompt": "a", "model": "other"})")["model"], "other");
+}
+
+TEST_F(RouterTest, Tokens) {
+  serve();
+  Json tokens = json("/tokenize", R"({"prompt": "abc", "return_token_strs": true})");
+  EXPECT_EQ(tokens["tokens"], Json({0, 1, 2}));
+  EXPECT_EQ(tokens["count"], 3);
+  EXPECT_EQ(tokens["token_strs"], Json({"a", "b", "c"}));
+  EXPECT_EQ(json("/detokenize", R"({"tokens": [0, 1, 2]})")["prompt"], "abc");
+  EXPECT_EQ(json("/tokenize", R"({"messages": []})")["error"]["param"], "messages");
+  EXPECT_EQ(json("/tokenize", R"({})")["error"]["param"], "prompt");
+  EXPECT_EQ(json("/detokenize", R"({"tokens": "a"})")["error"]["param"], "tokens");
+  EXPECT_EQ(json("/detokenize", R"({})")["error"]["param"], "tokens");
+  EXPECT_EQ(json("/tokenize", R"({"prompt": "a", "model": "x"})")["error"]["param"], "model");
+}
+
+TEST_F(RouterTest, PathsAndMethods) {
+  serve();
+  EXPECT_EQ(get("/nothing")->json()["error"]["ingot_code"], "INGOT-E7206");
+  EXPECT_EQ(get("/v1/completions")->wait().status, 405);
+  EXPECT_EQ(post("/health", "{}")->json()["error"]["ingot_code"], "INGOT-E7207");
+  EXPECT_EQ(ask({.method = "HEAD", .path = "/health"})->wait().status, 200);
+  for (const char *path : {"/v1/embeddings", "/rerank", "/v1/rerank", "/v1/chat/completions"}) {
+    auto exchange = post(path, "{}");
+    EXPECT_EQ(exchange->wait().status, 501) << path;
+    EXPECT_EQ(exchange->json()["error"]["ingot_code"], "INGOT-E7208");
+  }
+  auto plain = ask({.method = "POST",
+                    .path = "/v1/completions",
+                    .headers = {{"content-type", "text/plain"}},
+                    .body = R"({"prompt": "abc"})"});
+  EXPECT_EQ(plain->wait().status, 415);
+  EXPECT_EQ(json("/v1/completions", "{")["error"]["ingot_code"], "INGOT-E7201");
+}
+
+TEST_F(RouterTest, Keys) {
+  serve();
+  std::string path = testing::TempDir() + "ingot-router-keys";
+  std::ofstream(path) << "secret\n";
+  auto keys = ApiKeys::load(path);
+  ASSERT_TRUE(keys.ok());
+  router.emplace(options, std::move(*keys), metrics);
+  serve();
+  EXPECT_EQ(get("/health")->wait().status, 200);
+  auto exchange = get("/v1/models");
+  EXPECT_EQ(exchange->wait().status, 401);
+  EXPECT_EQ(exchange->json()["error"]["code"], "invalid_api_key");
+  EXPECT_EQ(
+      ask({.method = "GET", .path = "/v1/models", .headers = {{"authorization", "Bearer secret"}}})
+          ->wait()
+          .status,
+      200);
+}
+
+TEST_F(RouterTest, Origins) {
+  EXPECT_TRUE(router->originHeaders("http://localhost").empty());
+  options.corsOrigins = {"http://localhost"};
+  EXPECT_EQ(router->originHeaders("http://localhost").at(0).value, "http://localhost");
+  EXPECT_TRUE(router->originHeaders("http://example.com").empty());
+  EXPECT_TRUE(router->originHeaders("").empty());
+  HttpRequest asked = {
+      .method = "OPTIONS", .path = "/v1/completions", .headers = {{"origin", "http://localhost"}}};
+  EXPECT_EQ(ask(asked)->wait().status, 204);
+  EXPECT_EQ(ask(asked)->wait().headers.at(0).name, "Access-Control-Allow-Methods");
+  asked.headers[0].value = "http://example.com";
+  EXPECT_TRUE(ask(asked)->wait().headers.empty());
+  options.corsOrigins = {"*"};
+  EXPECT_EQ(router->originHeaders("http://example.com").at(0).value, "*");
+}
+
+} // namespace
