@@ -424,12 +424,9 @@ uint64_t Executor::bufferBytes(uint32_t buffer) const {
   return uint64_t(evaluate(*chosen->buffers()->Get(buffer)->bytes(), dims));
 }
 
-void Executor::write(uint32_t buffer, const void *source, uint64_t bytes) {
-  executionDevice->write(bases[buffer], source, std::min(bytes, bufferBytes(buffer)));
-}
-
-void Executor::writeAt(uint32_t buffer, uint64_t offset, const void *source, uint64_t bytes) {
-  executionDevice->write(bases[buffer] + offset, source, bytes);
+void Executor::write(uint32_t buffer, const void *source, uint64_t bytes, uint64_t offset) {
+  uint64_t size = bufferBytes(buffer), begin = std::min(offset, size);
+  executionDevice->write(bases[buffer] + begin, source, std::min(bytes, size - begin));
 }
 
 Status Executor::read(uint32_t buffer, void *destination, uint64_t bytes) {

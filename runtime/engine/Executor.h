@@ -58,10 +58,9 @@ public:
   uint64_t bufferBytes(uint32_t buffer) const;
   /// Bytes that a copy of a program moves at the step's shape.
   uint64_t bytesOf(const schema::Copy &copy) const;
-  /// Writes to or reads from the front of a buffer in the arena; `bytes` must not exceed its size.
-  void write(uint32_t buffer, const void *source, uint64_t bytes);
-  /// Writes from `offset` on; the buffer holds that much at the step's shape.
-  void writeAt(uint32_t buffer, uint64_t offset, const void *source, uint64_t bytes);
+  /// Writes to a buffer in the arena, from `offset` on, or reads from its front; `bytes` must not
+  /// exceed its size.
+  void write(uint32_t buffer, const void *source, uint64_t bytes, uint64_t offset = 0);
   /// INGOT-E6504 when the device failed since the last read.
   Status read(uint32_t buffer, void *destination, uint64_t bytes);
   /// Zeroes the front of a buffer in the arena.

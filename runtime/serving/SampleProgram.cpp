@@ -164,8 +164,8 @@ void SampleProgram::writeMasks(size_t rows) {
     while (end < rows && params[end].useMask)
       ++end;
     if (end > first)
-      executor->writeAt(uint32_t(maskBuffer), first * maskWords * 4,
-                        mask.data() + first * maskWords, (end - first) * maskWords * 4);
+      executor->write(uint32_t(maskBuffer), mask.data() + first * maskWords,
+                      (end - first) * maskWords * 4, first * maskWords * 4);
   }
 }
 

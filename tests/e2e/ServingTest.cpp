@@ -154,13 +154,6 @@ TEST(ServingTest, ReferenceTogetherEqualsEachAlone) {
   expectEqual(answersTogether(engine, mix), answersAlone(single, mix));
 }
 
-int64_t launches(const Engine &engine) {
-  ingot_counters counters = {};
-  counters.size = sizeof counters;
-  check(ingot_get_counters(engine.get(), &counters));
-  return counters.launches;
-}
-
 /// Launches of a step in which `sequences` generate one token each.
 int64_t launchesOfDecodeStep(const std::filesystem::path &path, size_t sequences) {
   Engine engine = open(path, 1);
@@ -170,13 +163,13 @@ int64_t launchesOfDecodeStep(const std::filesystem::path &path, size_t sequences
   for (size_t i = 0; i < sequences; ++i)
     submit(engine, traffic);
   engine.step();
-  int64_t before = launches(engine);
+  int64_t before = engine.counters().launches;
   engine.step();
   size_t events = 0;
   while (engine.nextEvent())
     ++events;
   EXPECT_EQ(events, 2 * sequences);
-  return launches(engine) - before;
+  return engine.counters().launches - before;
 }
 
 TEST(ServingTest, AStepOfManyMakesTheLaunchesOfAStepOfOne) {

@@ -143,6 +143,13 @@ public:
     return plan;
   }
 
+  ingot_counters counters() const {
+    ingot_counters totals = {};
+    totals.size = sizeof totals;
+    check(ingot_get_counters(get(), &totals));
+    return totals;
+  }
+
   /// A request with the engine's defaults; `text` must live until it is submitted.
   Request request(std::string_view text) const {
     Request request(defaultSampling(get()));

@@ -28,7 +28,7 @@ ToyOptions forgedToy() {
   return options;
 }
 
-/// Runs three requests, one of them with penalties and a mask, until they end.
+/// Runs three requests, one of them with penalties, two with masks, until they end.
 void serve(const std::vector<uint8_t> &file) {
   AlignedBytes bytes(file);
   auto opened = EngineFile::openBytes(bytes.view(), ".", {});
@@ -49,6 +49,11 @@ void serve(const std::vector<uint8_t> &file) {
     if (i == 1) {
       request.sampling.presencePenalty = 1;
       request.sampling.allowed = {1, 2, 3};
+    } else if (i == 2) {
+      request.sampling.ignoreEos = false;
+      request.sampling.minTokens = 3;
+      request.sampling.noRepeatNgramSize = 2;
+      request.sampling.promptLogprobs = 1;
     }
     (void)(*session)->submit(request);
   }

@@ -216,6 +216,9 @@ TEST_F(ApiTest, ManyRequestsInFlight) {
   }
   EXPECT_EQ(finished, ids.size());
   EXPECT_EQ(tokens, 5 * ids.size());
+  EXPECT_EQ(engine.counters().generated_tokens, 20);
+  EXPECT_EQ(engine.counters().prompt_tokens, 3 + 3 + 5 + 1);
+  EXPECT_GT(engine.counters().launches, engine.counters().steps);
 }
 
 TEST_F(ApiTest, AnswersOfOneRequestAreTold) {
