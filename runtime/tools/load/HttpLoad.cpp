@@ -3,7 +3,7 @@
 #include "runtime/tools/load/HttpLoad.h"
 
 #include "runtime/tools/Table.h"
-#include "runtime/tools/load/SseReader.h"
+#include "runtime/tools/load/StreamedAnswer.h"
 
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/awaitable.hpp>
@@ -176,97 +176,6 @@ asio::awaitable<Reply> HttpClient::readAnswer(boost::beast::tcp_stream &stream,
   co_return reply;
 }
 
-/// The answer to one request, as it comes.
-class StreamedAnswer {
-public:
-  StreamedAnswer(const LoadClock &clock, const LoadRequest &request, LoadRecord &record,
-                 LoadProgress &progress)
-      : clock(clock), request(request), record(record), progress(progress) {}
-
-  bool wantsAnswer() { return !cancelsNow(); }
-  bool take(std::string_view bytes);
-  /// Once no more comes: what is wrong with the whole.
-  void finish(Reply reply);
-
-private:
-  bool takeChunk(const std::string &data);
-  bool cancelsNow() {
-    record.cancelled = request.cancelAfter && *request.cancelAfter <= arrivals;
-    return record.cancelled;
-  }
-  /// Always false: no more is read.
-  bool fail(Status error) {
-    bool isTheServers = error.code() == "INGOT-E7255";
-    record.failure = {isTheServers ? "error in the stream" : "malformed answer", std::move(error)};
-    return false;
-  }
-
-  const LoadClock &clock;
-  const LoadRequest &request;
-  LoadRecord &record;
-  LoadProgress &progress;
-  SseReader events;
-  std::vector<std::string> ready;
-  int64_t arrivals = 0;
-  bool isDone = false, hasChunks = false;
-  std::optional<int64_t> stated;
-};
-
-bool StreamedAnswer::take(std::string_view bytes) {
-  ready.clear();
-  if (Status status = events.push(bytes, ready); !status.ok())
-    return fail(std::move(status));
-  for (const std::string &data : ready)
-    if (!takeChunk(data))
-      return false;
-  return true;
-}
-
-bool StreamedAnswer::takeChunk(const std::string &data) {
-  Result<CompletionChunk> chunk = CompletionChunk::read(data);
-  if (!chunk.ok())
-    return fail(std::move(chunk).status());
-  hasChunks = true;
-  if (chunk->isLast || isDone) {
-    // What follows is the end of the body, for which the client stays: it did not hang up.
-    record.end = isDone ? record.end : clock.now();
-    isDone = true;
-    return true;
-  }
-  if (chunk->hasTokens) {
-    ++arrivals;
-    record.arrived(clock.now());
-    record.text += chunk->text;
-    progress.tick(1);
-  }
-  if (!chunk->finish.empty())
-    record.finish = chunk->finish;
-  if (chunk->promptTokens)
-    record.promptTokens = *chunk->promptTokens;
-  if (chunk->cachedTokens)
-    record.cachedTokens = *chunk->cachedTokens;
-  if (chunk->outputTokens)
-    stated = chunk->outputTokens;
-  return !cancelsNow();
-}
-
-void StreamedAnswer::finish(Reply reply) {
-  record.counted = !stated;
-  record.outputTokens = stated.value_or(arrivals);
-  if (isDone || record.cancelled || !record.failure.kind.empty())
-    return;
-  record.failure = std::move(reply.failure);
-  if (!record.failure.kind.empty())
-    return;
-  if (!hasChunks)
-    fail(Status::error("INGOT-E7254", "the answer is no stream of events",
-                       "check that the address is one of completions"));
-  else if (record.finish.empty()) // some servers only close the connection after the last chunk
-    record.failure =
-        failure("connection cut", "INGOT-E7253",
-                "the answer ended without a reason and without [DONE]", "see the server's log");
-}
-
 /// One load: coroutines that make requests, and their records.
 class HttpLoad {
 public:
@@ -320,7 +229,7 @@ asio::awaitable<void> HttpLoad::make(LoadRequest request, double due) {
   BodyReader take = [&](std::string_view bytes) { return answer.take(bytes); };
   Reply reply =
       co_await client.converse(http::verb::post, "/v1/completions", std::move(body), sent, take);
-  answer.finish(std::move(reply));
+  answer.finish(std::move(reply.failure));
   if (record.end == 0)
     record.end = clock.now();
   progress.ended(record);

@@ -4,6 +4,7 @@
 
 #include "runtime/tools/SessionArguments.h"
 #include "runtime/tools/Table.h"
+#include "runtime/tools/load/EarlierTexts.h"
 #include "runtime/tools/load/LoadPlot.h"
 #include "runtime/tools/load/LoadReport.h"
 
@@ -132,6 +133,9 @@ void addOutputOptions(CommandLine &app, LoadArguments &arguments) {
       .group(group);
   app.addOption("--json", arguments.json, "file for all figures and every request").group(group);
   app.addOption("--svg", arguments.svg, "file for a picture of the latencies").group(group);
+  app.addOption("--compare", arguments.compare,
+                "file that --json wrote of equal requests: texts must be equal")
+      .group(group);
   app.addFlag("--allow-failures", arguments.allowFailures,
               "requests that fail are no error of the command")
       .group(group);
@@ -192,6 +196,13 @@ int measureLoad(const LoadArguments &arguments, nlohmann::ordered_json subject,
   Result<Workload> workload = Workload::create(arguments.workload);
   if (!workload.ok())
     return reportError(workload.status());
+  std::optional<EarlierTexts> earlier;
+  if (!arguments.compare.empty()) {
+    Result<EarlierTexts> read = EarlierTexts::read(arguments.compare);
+    if (!read.ok())
+      return reportError(read.status());
+    earlier = std::move(*read);
+  }
   if (Status status = warmUp(arguments, run); !status.ok())
     return reportError(status);
   double seconds = 0;
@@ -215,6 +226,8 @@ int measureLoad(const LoadArguments &arguments, nlohmann::ordered_json subject,
                                 "\n");
   if (written.ok() && !arguments.svg.empty())
     written = writeTextFile(arguments.svg, plotOfLoad(*records, title));
+  if (written.ok() && earlier)
+    written = earlier->compare(*records);
   if (written.ok() && summary.failed && !arguments.allowFailures)
     written = failed(summary);
   return written.ok() ? 0 : reportError(written);

@@ -20,7 +20,7 @@ struct LoadArguments {
   ServiceLimits limits;
   int64_t warmUps = 1;
   bool ignoreEos = false, allowFailures = false;
-  std::string json, svg; ///< files; empty: none
+  std::string json, svg, compare; ///< files; empty: none
 
   std::string rate, promptTokens = "128", outputTokens = "64", sharedPrefix, slo;
   double duration = 0; ///< 0: without end
@@ -39,7 +39,7 @@ using LoadRunner = std::function<Result<std::vector<LoadRecord>>(
 
 /// Warms up, runs the load, prints what came of it and writes the files. `subject` goes into the
 /// JSON, `title` into the picture. Returns the exit status; requests that failed are an error
-/// (INGOT-E7245) unless they are allowed.
+/// (INGOT-E7245) unless they are allowed, and texts that differ from earlier ones (INGOT-E7248).
 int measureLoad(const LoadArguments &arguments, nlohmann::ordered_json subject,
                 const std::string &title, const LoadRunner &run);
 

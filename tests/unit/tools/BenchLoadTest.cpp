@@ -75,6 +75,33 @@ TEST(BenchLoadTest, EqualSeedsGiveEqualTexts) {
   EXPECT_EQ(texts(one).size(), 6u);
 }
 
+TEST(BenchLoadTest, ComparesTextsWithThoseOfAnEarlierLoad) {
+  TemporaryFile engine = toyFile(), alone("");
+  auto run = [&](const std::vector<std::string> &arguments) {
+    std::vector<std::string> words = {"throughput",  engine.path(), "--threads",       "1",
+                                      "--requests",  "9",           "--prompt-tokens", "3..9",
+                                      "--ignore-eos"};
+    words.insert(words.end(), arguments.begin(), arguments.end());
+    return runTool("bench", words);
+  };
+  ASSERT_EQ(run({"--concurrency", "1", "--json", alone.path()}).status, 0);
+  EXPECT_EQ(run({"--compare", alone.path()}).status, 0);
+  EXPECT_EQ(run({"--compare", alone.path(), "--cancel-share", "0.7"}).status, 0);
+  ToolResult other = run({"--compare", alone.path(), "--seed", "1"});
+  EXPECT_EQ(other.status, 1);
+  EXPECT_THAT(other.errors, HasSubstr("INGOT-E7248: the answer to request 0 differs from byte"));
+  other = run({"--compare", alone.path(), "--output-tokens", "40"});
+  EXPECT_THAT(other.errors, HasSubstr("INGOT-E7248"));
+  for (const char *text :
+       {"", "[]", R"({"records":3})", R"({"records":[3]})",
+        R"({"records":[{"number":-1,"text":"a"}]})", R"({"records":[{"number":0,"text":1}]})"}) {
+    TemporaryFile file{std::string(text)};
+    EXPECT_THAT(run({"--compare", file.path()}).errors, HasSubstr("INGOT-E7247")) << text;
+  }
+  TemporaryFile none(R"({"records":[]})");
+  EXPECT_THAT(run({"--compare", none.path()}).errors, HasSubstr("INGOT-E7248"));
+}
+
 TEST(BenchLoadTest, CancelledRequestsAreNoFailures) {
   json found = load("throughput", {"--requests", "12", "--cancel-share", "1", "--output-tokens",
                                    "20", "--prompt-tokens", "4", "--ignore-eos"});

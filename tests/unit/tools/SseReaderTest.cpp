@@ -3,6 +3,7 @@
 #include "runtime/tools/load/SseReader.h"
 #include "runtime/tools/load/CompletionChunk.h"
 #include "runtime/tools/load/ServerAddress.h"
+#include "runtime/tools/load/StreamedAnswer.h"
 
 #include <gmock/gmock.h>
 
@@ -107,6 +108,59 @@ TEST(CompletionChunkTest, QuotesTheServersErrors) {
   EXPECT_EQ(errorMessage(R"({"message":"gone"})"), "gone");
   EXPECT_EQ(errorMessage("<html>\x1b"), "<html>?");
   EXPECT_LT(errorMessage(std::string(100000, 'x')).size(), 300u);
+}
+
+/// The record of an answer whose bytes come so; `cancelAfter`: chunks.
+LoadRecord recordOf(std::string_view bytes, std::optional<int64_t> cancelAfter = {},
+                    LoadFailure connection = {}) {
+  LoadClock clock;
+  LoadProgress progress;
+  LoadRequest request;
+  request.cancelAfter = cancelAfter;
+  LoadRecord record;
+  StreamedAnswer answer(clock, request, record, progress);
+  if (answer.wantsAnswer())
+    for (size_t i = 0; i < bytes.size() && answer.take(bytes.substr(i, 1)); ++i)
+      continue;
+  answer.finish(std::move(connection));
+  return record;
+}
+
+TEST(StreamedAnswerTest, AnswersAndWhatIsNone) {
+  const std::string a = "data: {\"choices\":[{\"text\":\"a\"}]}\n\n";
+  const std::string end = "data: {\"choices\":[{\"text\":\"\",\"finish_reason\":\"stop\"}]}\n\n";
+  const std::string usage = "data: {\"choices\":[],\"usage\":{\"completion_tokens\":9}}\n\n";
+  const std::string done = "data: [DONE]\n\n";
+  const LoadFailure cut = {"connection cut", Status::error("INGOT-E7253", "cut")};
+
+  LoadRecord record = recordOf(a + a + end + usage + done + "data: {nonsense\n\n");
+  EXPECT_TRUE(record.answered());
+  EXPECT_EQ(record.text, "aa");
+  EXPECT_EQ(record.outputTokens, 9);
+  EXPECT_FALSE(record.counted);
+  EXPECT_EQ(record.gaps.size(), 1u);
+  EXPECT_GT(record.end, 0);
+  // After [DONE] nothing can go wrong; before, everything can.
+  EXPECT_TRUE(recordOf(a + done, {}, cut).answered());
+  EXPECT_TRUE(recordOf(a + end).answered());
+  EXPECT_EQ(recordOf(a + end, {}, cut).failure.kind, "connection cut");
+  EXPECT_EQ(recordOf(a).failure.error.code(), "INGOT-E7253");
+  EXPECT_EQ(recordOf("").failure.kind, "malformed answer");
+  EXPECT_EQ(recordOf("{\"choices\":[]}").failure.kind, "malformed answer");
+  EXPECT_EQ(recordOf(a + "data: x\n\n" + done).failure.kind, "malformed answer");
+  EXPECT_EQ(recordOf(a + "data: {\"error\":\"busy\"}\n\n").failure.kind, "error in the stream");
+}
+
+TEST(StreamedAnswerTest, CancelsAfterSoManyArrivals) {
+  std::string bytes;
+  for (int i = 0; i < 5; ++i)
+    bytes += "data: {\"choices\":[{\"text\":\"a\"}]}\n\n";
+  for (int64_t after = 0; after < 5; ++after) {
+    LoadRecord record = recordOf(bytes, after, {"connection cut", Status::error("x", "y")});
+    EXPECT_TRUE(record.cancelled);
+    EXPECT_TRUE(record.failure.kind.empty());
+    EXPECT_EQ(record.outputTokens, after);
+  }
 }
 
 TEST(ServedModelTest, ChoosesByName) {
