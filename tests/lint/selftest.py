@@ -126,7 +126,7 @@ def _binaries():
     if list(binaries.judge("bin/ingot-run", kept, ".text", 1)):
         yield "runtime-binaries: complains about a good program"
     broken = [(kept + line.format("libstdc++.so.6"), ".text", 1), (kept, ".text .symtab", 1),
-              (kept, ".text", binaries.RUN_CAP + 1)]
+              (kept, ".text", binaries.CAPS["ingot-run"] + 1)]
     for dynamic, sections, size in broken:
         if not list(binaries.judge("bin/ingot-run", dynamic, sections, size)):
             yield f"runtime-binaries: finds nothing in {dynamic!r}, {sections}, {size} bytes"
