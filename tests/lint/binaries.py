@@ -30,8 +30,8 @@ def judge(name, dynamic, sections, size):
 def runtime_binaries(tree):
     """What runs without the compiler needs only the C library; its programs are small."""
     for preset in PRESETS:
-        for name in "bin/ingot-run", "bin/ingot-server", "lib/libingot.so", "lib/libingot-cuda-sim.so", \
-                "bin/gpu-replay":
+        for name in "bin/ingot-run", "bin/ingot-server", "bin/gpu-replay", "lib/libingot.so", \
+                "lib/libingot-cuda-sim.so":
             path = tree.root / "build" / preset / name
             if path.is_file():
                 dynamic, sections = (

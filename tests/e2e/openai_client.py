@@ -1,0 +1,88 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""The official `openai` client (build/openai, from scripts/setup --full) drives `ingot-server`:
+plain, streamed, several answers, log-probabilities, stop, errors, cancellation, timeouts."""
+import pathlib
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+for packages in (ROOT / "build" / "openai").glob("lib/python3*/site-packages"):
+    sys.path.insert(0, str(packages))
+try:
+    import openai
+except ImportError:
+    print("SKIP openai: scripts/setup --full installs it")
+    print("0 passed, 0 failed, 1 skipped")
+    sys.exit(0)
+
+import harness
+from server_process import ServerTest, wait_for
+
+
+class OpenAi(ServerTest):
+    def setUp(self):
+        self.server = self.start()
+        self.client = self.connect()
+
+    def connect(self, **more):
+        options = {"max_retries": 0, "timeout": 60, **more}
+        client = openai.OpenAI(base_url=f"{self.server.address}/v1", api_key="none", **options)
+        self.addCleanup(client.close)
+        return client
+
+    def ask(self, client=None, **fields):
+        return (client or self.client).completions.create(
+            **{"model": "toy", "prompt": "abc", "max_tokens": 20, "temperature": 0, **fields})
+
+    def test_plain_and_streamed(self):
+        self.assertEqual(self.client.models.list().data[0].id, "toy")
+        whole = self.ask()
+        parts = list(self.ask(stream=True, stream_options={"include_usage": True}))
+        text = "".join(choice.text for part in parts for choice in part.choices)
+        self.assertEqual(whole.choices[0].text, text)
+        self.assertEqual(parts[-1].usage, whole.usage)
+        self.assertIn(whole.choices[0].finish_reason, ("stop", "length"))
+
+    def test_several_answers_and_stop(self):
+        answer = self.ask(n=3, temperature=1, seed=1, prompt=["abc", "z"])
+        self.assertEqual([choice.index for choice in answer.choices], list(range(6)))
+        text = self.ask(extra_body={"ignore_eos": True}).choices[0].text
+        stopped = self.ask(stop=text[4:6], extra_body={"ignore_eos": True}).choices[0]
+        self.assertEqual((stopped.text, stopped.finish_reason),
+                         (text[:text.index(text[4:6])], "stop"))
+
+    def test_log_probabilities(self):
+        lists = self.ask(logprobs=3, extra_body={"ignore_eos": True}).choices[0].logprobs
+        self.assertEqual(len(lists.tokens), 20)
+        for token, value, top in zip(lists.tokens, lists.token_logprobs, lists.top_logprobs):
+            self.assertEqual(top[token], value)
+
+    def test_errors(self):
+        with self.assertRaises(openai.NotFoundError) as caught:
+            self.ask(model="other")
+        self.assertEqual((caught.exception.code, caught.exception.param),
+                         ("model_not_found", "model"))
+        with self.assertRaises(openai.BadRequestError) as caught:
+            self.ask(suffix="x")
+        self.assertEqual(caught.exception.param, "suffix")
+        with self.assertRaises(openai.BadRequestError) as caught:
+            self.ask(prompt=[1] * 5000)
+        self.assertEqual(caught.exception.code, "context_length_exceeded")
+        self.server = self.start("--max-sequences", 1, "--queue-limit", 0)
+        with self.assertRaises(openai.BadRequestError):
+            self.ask(self.connect(), n=2)
+
+    def test_cancellation_and_timeout(self):
+        stream = self.ask(stream=True, max_tokens=4000, logprobs=20,
+                          extra_body={"ignore_eos": True})
+        next(iter(stream))
+        stream.close()
+        wait_for(self.server.is_idle)
+        with self.assertRaises(openai.APITimeoutError):
+            self.ask(self.connect(timeout=0.01), max_tokens=4000, n=64,
+                     extra_body={"ignore_eos": True})
+        wait_for(self.server.is_idle)
+
+
+if __name__ == "__main__":
+    harness.main()
