@@ -49,7 +49,8 @@ void addPacingOptions(CommandLine &app, LoadArguments &arguments) {
   const char *group = "Load";
   CommandOption rate =
       app.addOption("--rate", arguments.rate,
-                    "requests per second, at random times (Poisson); inf: all at once")
+                    "requests per second, at random times (Poisson); inf: all at once, as without "
+                    "this")
           .check(problemOfRate)
           .group(group);
   app.addOption("--concurrency", arguments.pacing.concurrency,
