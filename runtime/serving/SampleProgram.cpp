@@ -3,7 +3,6 @@
 #include "runtime/serving/SampleProgram.h"
 
 #include "runtime/engine/Verify.h"
-#include "runtime/serving/TokenMask.h"
 
 #include <algorithm>
 #include <limits>
@@ -138,6 +137,10 @@ void SampleProgram::fillRow(size_t row, const Sequence &sequence, int64_t place)
   }
 }
 
+TokenMask SampleProgram::maskOf(size_t row) {
+  return TokenMask({mask.data() + row * maskWords, maskWords});
+}
+
 /// A draw that can only end with `token`, for its log-probability and the alternatives.
 void SampleProgram::fillKnown(size_t row, const Sequence &sequence, int32_t token) {
   IngotSampleParams &known = params[row] = {};
@@ -145,12 +148,12 @@ void SampleProgram::fillKnown(size_t row, const Sequence &sequence, int32_t toke
   known.countsSlot = -1;
   known.useMask = 1;
   known.logprobs = sequence.sampling.promptLogprobs;
-  TokenMask(std::span(mask).subspan(row * maskWords, maskWords)).allowOnly({&token, 1});
+  maskOf(row).allowOnly({&token, 1});
 }
 
 /// Whether a token may not be drawn in the row; its words then say which may.
 bool SampleProgram::fillMask(size_t row, const Sequence &sequence) {
-  TokenMask tokens(std::span(mask).subspan(row * maskWords, maskWords));
+  TokenMask tokens = maskOf(row);
   tokens.applyTo(sequence);
   return tokens.restricts();
 }

@@ -5,6 +5,7 @@
 #include "runtime/engine/Executor.h"
 #include "runtime/schema/KernelAbi.h"
 #include "runtime/serving/Sequence.h"
+#include "runtime/serving/TokenMask.h"
 
 #include <array>
 #include <span>
@@ -71,6 +72,7 @@ private:
                uint64_t bytes) const;
   void fillRow(size_t row, const Sequence &sequence, int64_t place);
   void fillKnown(size_t row, const Sequence &sequence, int32_t token);
+  TokenMask maskOf(size_t row);
   bool fillMask(size_t row, const Sequence &sequence);
   void writeMasks(size_t rows);
   std::array<Output, 4> outputsOf(const SampleDraw &draw);
