@@ -16,12 +16,15 @@ ConnectionExchange::ConnectionExchange(HttpRequest asked, ResponseFrame frame, b
 size_t ConnectionExchange::append(std::string_view text, bool last) {
   bool sleeps = false;
   size_t size = 0;
+  std::shared_ptr<ExchangeListener> dropped;
   {
     std::lock_guard lock(mutex);
     if (closed || ended)
       return 0;
     waiting += text;
     ended = last;
+    if (last) // it owns this exchange
+      dropped = std::move(listener);
     lastPart = Clock::now();
     size = waiting.size() + leaving;
     sleeps = !std::exchange(awake, true);

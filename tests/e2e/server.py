@@ -116,7 +116,9 @@ class Completions(ServerTest):
             {"prompt": "abc", "stream": True, "max_tokens": 3}).encode(), "Connection: close"))
         received = b""
         while b": still computing\n\n" not in received:
-            received += waiting.recv(1 << 16)
+            part = waiting.recv(1 << 16)
+            self.assertTrue(part, "the connection ended")
+            received += part
         first.close()
         received += server_process.read_all(waiting)
         self.assertIn(b"data: [DONE]", received)

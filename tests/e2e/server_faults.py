@@ -129,7 +129,7 @@ class Faults(ServerTest):
         self.assert_well(server)
 
     def test_a_slow_reader_holds_only_itself(self):
-        server = self.start("--write-seconds", 3)
+        server = self.start()
         whole = server.complete(**ENDLESS)["choices"][0]["text"]
         slow = server.start_stream(receive_buffer=4096, **ENDLESS)
         for _ in range(20):
@@ -138,7 +138,9 @@ class Faults(ServerTest):
         # It gets everything once it reads.
         text = b""
         while b"data: [DONE]" not in text[-100:]:
-            text += slow.recv(1 << 16)
+            part = slow.recv(1 << 16)
+            self.assertTrue(part, "the connection ended")
+            text += part
         slow.close()
         body = text.split(b"\r\n\r\n", 1)[1]
         parts = []
@@ -148,7 +150,10 @@ class Faults(ServerTest):
             body = body[int(size, 16) + 2:]
         received = events(b"".join(parts).decode())
         self.assertEqual("".join(event["choices"][0]["text"] for event in received), whole)
-        # One that never reads loses its connection.
+        self.assert_well(server)
+
+    def test_one_that_never_reads_loses_its_connection(self):
+        server = self.start("--write-seconds", 1)
         stuck = server.start_stream(receive_buffer=4096, **ENDLESS)
         wait_for(server.is_idle)
         stuck.close()
@@ -160,7 +165,9 @@ class Faults(ServerTest):
         wait_for(server.is_idle)
         text = b""
         while b"INGOT-E7215" not in text:
-            text += stuck.recv(1 << 16)
+            part = stuck.recv(1 << 16)
+            self.assertTrue(part, "the connection ended")
+            text += part
         stuck.close()
         self.assert_well(server)
 

@@ -163,14 +163,14 @@ TEST_F(SmallQueueTest, AFullQueueRefusesAllOfARequest) {
   auto refused = ask({{"prompt", {"a", "b", "c"}}});
   EXPECT_EQ(refused->wait().status, 429);
   EXPECT_EQ(refused->json()["error"]["type"], "rate_limit_error");
-  running->client()->closed();
+  running->leave();
   EXPECT_TRUE(idle());
   EXPECT_EQ(ask()->wait().status, 200);
 }
 
 TEST_F(CompletionTest, AClientThatLeavesEndsItsRequests) {
   auto exchange = askStuck(3);
-  exchange->client()->closed();
+  exchange->leave();
   EXPECT_TRUE(idle());
   EXPECT_NE(metrics.text(nullptr, "m").find("finished_reason=\"abort\"} 3\n"), std::string::npos);
 }
@@ -181,10 +181,10 @@ TEST_F(CompletionTest, AClientThatReadsSlowlyGetsAll) {
   int held = exchange->countParts();
   EXPECT_EQ(ask()->wait().status, 200) << "others go on";
   EXPECT_EQ(exchange->countParts(), held);
-  exchange->client()->drained();
+  exchange->drain();
   exchange->waitForParts(held + 1);
   exchange->stick(0);
-  exchange->client()->drained();
+  exchange->drain();
   std::string text;
   for (const Json &event : exchange->events())
     text += event["choices"][0]["text"].get<std::string>();

@@ -24,6 +24,7 @@ public:
     EXPECT_FALSE(begun || ended) << "a second response";
     response = std::move(whole);
     ended = true;
+    listener.reset();
     changed.notify_all();
   }
   void begin(runtime::HttpResponse head) override {
@@ -45,11 +46,13 @@ public:
   void finish() override {
     std::lock_guard lock(mutex);
     ended = true;
+    listener.reset();
     changed.notify_all();
   }
   void listen(std::shared_ptr<runtime::ExchangeListener> toTell) override {
     std::lock_guard lock(mutex);
-    listener = std::move(toTell);
+    if (!ended)
+      listener = std::move(toTell);
     changed.notify_all();
   }
 
@@ -83,12 +86,22 @@ public:
     std::lock_guard lock(mutex);
     stuck = bytes;
   }
-  std::shared_ptr<runtime::ExchangeListener> client() {
-    std::lock_guard lock(mutex);
-    return listener;
+  /// The client has taken all there was.
+  void drain() {
+    if (auto current = currentListener(false))
+      current->drained();
+  }
+  /// The client is gone.
+  void leave() {
+    if (auto current = currentListener(true))
+      current->closed();
   }
 
 private:
+  std::shared_ptr<runtime::ExchangeListener> currentListener(bool drop) {
+    std::lock_guard lock(mutex);
+    return drop ? std::move(listener) : listener;
+  }
   void waitFor(const std::function<bool()> &isSo) {
     std::unique_lock lock(mutex);
     EXPECT_TRUE(changed.wait_for(lock, std::chrono::seconds(60), isSo)) << "nothing more comes";
