@@ -15,25 +15,18 @@ constexpr int64_t mostPrompts = 1024, mostChoices = 128;
 constexpr int64_t usualTokens = 16;
 
 // Both lists stand in docs/serving.md, which a test compares.
-constexpr std::string_view refused[] = {"allowed_token_ids",
-                                        "bad_words",
-                                        "cache_salt",
-                                        "early_stopping",
+constexpr std::string_view refused[] = {"early_stopping",
                                         "guided_choice",
                                         "guided_decoding_backend",
                                         "guided_grammar",
                                         "guided_json",
                                         "guided_regex",
                                         "guided_whitespace_pattern",
-                                        "include_stop_str_in_output",
                                         "kv_transfer_params",
                                         "length_penalty",
                                         "logits_processors",
                                         "lora",
-                                        "min_tokens",
-                                        "no_repeat_ngram_size",
                                         "prompt_embeds",
-                                        "prompt_logprobs",
                                         "response_format",
                                         "structural_tag",
                                         "structured_outputs",
@@ -96,7 +89,20 @@ private:
     return read;
   }
   bool readLogprobs(const Json &value) { return take(value, sampling().logprobs, 0, 20); }
+  bool readPromptLogprobs(const Json &value) { return take(value, request.promptLogprobs, 0, 20); }
+  bool readMinTokens(const Json &value) {
+    return take(value, sampling().minTokens, 0, int64_t(1) << 40);
+  }
+  bool readNgram(const Json &value) { return take(value, sampling().noRepeatNgramSize, 0); }
+  bool readBadWords(const Json &value) { return take(value, sampling().badWords); }
+  bool readAllowed(const Json &value) {
+    return take(value, sampling().allowed) && !sampling().allowed.empty();
+  }
+  bool readSalt(const Json &value) {
+    return take(value, request.each.cacheSalt) && !request.each.cacheSalt.empty();
+  }
   bool readIgnoreEos(const Json &value) { return take(value, sampling().ignoreEos); }
+  bool readIncludeStop(const Json &value) { return take(value, sampling().includeStop); }
   bool readStopTokens(const Json &value) { return take(value, sampling().stopTokens); }
   bool readPriority(const Json &value) { return take(value, request.each.priority); }
 
@@ -192,6 +198,13 @@ const std::map<std::string_view, Reader::Field> &Reader::fields() {
        {&Reader::readBias, "an object of token ids, each with a number from -100 to 100"}},
       {"stop", {&Reader::readStop, "a string or a list of strings"}},
       {"stop_token_ids", {&Reader::readStopTokens, "a list of token ids"}},
+      {"include_stop_str_in_output", {&Reader::readIncludeStop, "true or false"}},
+      {"min_tokens", {&Reader::readMinTokens, "an integer of at least 0"}},
+      {"bad_words", {&Reader::readBadWords, "a list of strings"}},
+      {"no_repeat_ngram_size", {&Reader::readNgram, "an integer of at least 0"}},
+      {"allowed_token_ids", {&Reader::readAllowed, "a list of token ids that is not empty"}},
+      {"prompt_logprobs", {&Reader::readPromptLogprobs, "an integer from 0 to 20"}},
+      {"cache_salt", {&Reader::readSalt, "a string that is not empty"}},
       {"ignore_eos", {&Reader::readIgnoreEos, "true or false"}},
       {"skip_special_tokens", {&Reader::readEachFlag<&Request::skipSpecial>, "true or false"}},
       {"add_special_tokens", {&Reader::readEachFlag<&Request::addSpecial>, "true or false"}},
@@ -227,11 +240,9 @@ std::optional<ApiError> Reader::read(const Json &body) {
     return fieldError("best_of", "at least n");
   if (request.stream && request.bestOf > request.n)
     return fieldError("best_of", "n in a stream");
-  if (request.echo && sampling().logprobs >= 0)
-    return ApiError{400, "INGOT-E7202",
-                    "echo together with logprobs, which asks for those of the prompt, is not "
-                    "served by this version; leave one of them out",
-                    "echo"};
+  // With an echo the log-probabilities are those of the prompt too.
+  sampling().promptLogprobs =
+      std::max(request.promptLogprobs, request.echo ? sampling().logprobs : -1);
   request.bestOf = std::max(request.bestOf, request.n);
   request.each.choices = request.bestOf;
   return std::nullopt;

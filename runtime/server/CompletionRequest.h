@@ -22,7 +22,8 @@ struct CompletionRequest {
   bool stream = false;
   bool includeUsage = false; ///< of a stream
   bool echo = false;
-  bool tokensAsIds = false; ///< log-probabilities name tokens "token_id:N"
+  int32_t promptLogprobs = -1; ///< alternatives for each token of the prompt; -1: not wanted
+  bool tokensAsIds = false;    ///< log-probabilities name tokens "token_id:N"
 
   /// Answers in all.
   int64_t answers() const { return int64_t(prompts.size()) * bestOf; }

@@ -143,6 +143,17 @@ void CompletionStream::count(Prompt &prompt, Answer &answer, const Event &event)
     metrics.ended(finishReason(event.finish), sinceStart);
 }
 
+/// They come once for all answers, before the first token of any.
+void CompletionStream::keepPromptLogprobs(Prompt &prompt, const Event &event) {
+  if (request.promptLogprobs >= 0)
+    prompt.logprobs =
+        promptLogprobsJson(event.promptLogprobs, request.promptLogprobs, model.tokenNames);
+  if (request.echo && request.each.sampling.logprobs >= 0)
+    for (Answer &answer : prompt.answers)
+      answer.logprobs.addPrompt(event.promptLogprobs, request.each.sampling.logprobs,
+                                model.tokenNames, request.tokensAsIds);
+}
+
 /// The first failure of an answer ends the response; the other answers are given up.
 void CompletionStream::fail(const Event &event) {
   ApiError error;
@@ -185,10 +196,15 @@ Demand CompletionStream::take(size_t index, Event &&event) {
     fail(event);
     return Demand::More;
   }
-  if (request.echo && !std::exchange(answer.echoed, true))
+  int64_t echoed = 0; // characters of this event's text
+  if (!event.promptLogprobs.empty())
+    keepPromptLogprobs(prompt, event);
+  if (request.echo && !std::exchange(answer.echoed, true)) {
     event.text.insert(0, prompt.echo);
+    echoed = characters(prompt.echo);
+  }
   if (request.each.sampling.logprobs >= 0 && event.token >= 0)
-    answer.logprobs.add(event, answer.offset, model.tokenNames, request.tokensAsIds);
+    answer.logprobs.add(event, answer.offset + echoed, model.tokenNames, request.tokensAsIds);
   answer.offset += characters(event.text);
   Demand demand = Demand::More;
   if (request.stream)
@@ -210,8 +226,12 @@ Demand CompletionStream::sendChunk(size_t prompt, Answer &answer, const Event &e
     return behind ? Demand::Hold : Demand::More;
   Json logprobs = answer.logprobs.empty() ? Json() : answer.logprobs.take();
   Json chunk = head.json();
-  chunk["choices"] = Json::array({choiceJson(int64_t(prompt) * request.n + event.choice, event.text,
-                                             std::move(logprobs), event.finish)});
+  Json choice = choiceJson(int64_t(prompt) * request.n + event.choice, event.text,
+                           std::move(logprobs), event.finish);
+  if (request.promptLogprobs >= 0)
+    choice["prompt_logprobs"] =
+        std::exchange(answer.scored, true) ? Json() : prompts[prompt].logprobs;
+  chunk["choices"] = Json::array({std::move(choice)});
   if (request.includeUsage)
     chunk["usage"] = nullptr;
   if (sendJson(chunk) > highWater)
@@ -251,6 +271,8 @@ void CompletionStream::respondWhole() {
       Json logprobs = request.each.sampling.logprobs >= 0 ? answer.logprobs.take() : Json();
       choices.push_back(
           choiceJson(int64_t(choices.size()), answer.text, std::move(logprobs), answer.finish));
+      if (request.promptLogprobs >= 0)
+        choices.back()["prompt_logprobs"] = prompt.logprobs;
     }
   }
   body["usage"] = usage.json();

@@ -39,10 +39,12 @@ private:
     FinishReason finish = FinishReason::None;
     Clock::time_point lastToken;
     bool echoed = false;
+    bool scored = false; ///< a chunk has told the prompt's log-probabilities
   };
   struct Prompt {
     uint64_t id = 0; ///< of the loop
     std::string echo;
+    Json logprobs;      ///< of the prompt's tokens; null where nobody asked
     bool begun = false; ///< its first token has come
     std::vector<Answer> answers;
   };
@@ -50,6 +52,7 @@ private:
   OrError<std::vector<Request>> prepareAll(int64_t seconds) const;
   std::optional<ApiError> submitAll(std::vector<Request> requests);
   Demand take(size_t prompt, Event &&event);
+  void keepPromptLogprobs(Prompt &prompt, const Event &event);
   void count(Prompt &prompt, Answer &answer, const Event &event);
   void fail(const Event &event);
   Demand sendChunk(size_t prompt, Answer &answer, const Event &event);

@@ -10,21 +10,65 @@ namespace ingot::runtime {
 /// JSON knows no infinity; what can never be drawn has a number far below every other.
 static double finite(float logprob) { return std::isfinite(logprob) ? logprob : -9999.0; }
 
-void LogprobLists::add(const Event &event, int64_t offset, const TokenNames &names, bool asIds) {
-  auto name = [&](int32_t token) {
-    return asIds ? TokenNames::numberOf(token) : names.nameOf(token);
-  };
-  std::string own = name(event.token);
-  tokens.push_back(own);
-  values.push_back(finite(event.logprob));
+static std::string nameOf(int32_t token, const TokenNames &names, bool asId) {
+  return asId ? TokenNames::numberOf(token) : names.nameOf(token);
+}
+
+void LogprobLists::add(const TokenLogprob &own, std::span<const TokenLogprob> alternatives,
+                       int64_t offset, const TokenNames &names, bool asIds) {
+  std::string name = nameOf(own.token, names, asIds);
+  tokens.push_back(name);
+  values.push_back(finite(own.logprob));
   offsets.push_back(offset);
   Json top = Json::object();
-  for (const TokenLogprob &entry : event.top)
-    top[name(entry.token)] = finite(entry.logprob);
-  // The drawn token is always among them.
-  if (!top.contains(own))
-    top[own] = finite(event.logprob);
+  for (const TokenLogprob &entry : alternatives)
+    top[nameOf(entry.token, names, asIds)] = finite(entry.logprob);
+  // The token itself is always among them.
+  if (!top.contains(name))
+    top[name] = finite(own.logprob);
   tops.push_back(std::move(top));
+}
+
+void LogprobLists::add(const Event &event, int64_t offset, const TokenNames &names, bool asIds) {
+  add({event.token, event.logprob}, event.top, offset, names, asIds);
+}
+
+void LogprobLists::addPrompt(const std::vector<PromptLogprob> &prompt, int32_t most,
+                             const TokenNames &names, bool asIds) {
+  int64_t offset = 0;
+  for (size_t i = 0; i < prompt.size(); ++i) {
+    const PromptLogprob &entry = prompt[i];
+    std::span<const TokenLogprob> top = entry.top;
+    add({entry.token, entry.logprob}, top.first(std::min(top.size(), size_t(most))), offset, names,
+        asIds);
+    if (i == 0) {
+      values.back() = nullptr;
+      tops.back() = nullptr;
+    }
+    offset += characters(names.nameOf(entry.token));
+  }
+}
+
+Json promptLogprobsJson(const std::vector<PromptLogprob> &prompt, int32_t most,
+                        const TokenNames &names) {
+  Json list = Json::array();
+  for (const PromptLogprob &entry : prompt) {
+    if (list.empty()) {
+      list.push_back(nullptr);
+      continue;
+    }
+    Json &object = list.emplace_back(Json::object());
+    auto add = [&](const TokenLogprob &one, Json rank) {
+      object[std::to_string(one.token)] = {{"logprob", finite(one.logprob)},
+                                           {"rank", std::move(rank)},
+                                           {"decoded_token", names.nameOf(one.token)}};
+    };
+    // The rank of one that is not among the alternatives is not known.
+    add({entry.token, entry.logprob}, nullptr);
+    for (size_t i = 0; i < std::min(entry.top.size(), size_t(most)); ++i)
+      add(entry.top[i], i + 1);
+  }
+  return list;
 }
 
 Json LogprobLists::take() {

@@ -6,6 +6,8 @@
 #include "runtime/server/TokenNames.h"
 #include "runtime/serving/Session.h"
 
+#include <span>
+
 namespace ingot::runtime {
 
 /// Log-probabilities of some tokens of an answer, as the completions API writes them.
@@ -13,14 +15,26 @@ class LogprobLists {
 public:
   /// Adds the token of an event whose text begins at `offset`, in characters of the answer.
   void add(const Event &event, int64_t offset, const TokenNames &names, bool asIds);
+  /// Adds the tokens of a prompt, whose text the answer begins with, with up to `most` alternatives
+  /// each. The first, which nothing comes before, has none and no log-probability.
+  void addPrompt(const std::vector<PromptLogprob> &prompt, int32_t most, const TokenNames &names,
+                 bool asIds);
   bool empty() const { return tokens.empty(); }
   /// The lists as an object; they are empty then.
   Json take();
 
 private:
+  void add(const TokenLogprob &own, std::span<const TokenLogprob> alternatives, int64_t offset,
+           const TokenNames &names, bool asIds);
+
   Json tokens = Json::array(), values = Json::array(), tops = Json::array(),
        offsets = Json::array();
 };
+
+/// vLLM's form of a prompt's log-probabilities: null for the first token, then an object for each,
+/// of up to `most` alternatives and the token itself, by id.
+Json promptLogprobsJson(const std::vector<PromptLogprob> &prompt, int32_t most,
+                        const TokenNames &names);
 
 /// Tokens of a request, all its prompts and answers together.
 struct Usage {

@@ -5,6 +5,7 @@
 #include "tests/unit/server/ToyModel.h"
 
 #include <gmock/gmock.h>
+#include <map>
 
 using namespace ingot::runtime;
 using namespace ingot::test;
@@ -28,7 +29,7 @@ protected:
     exchange->stick(1 << 20);
     start(exchange, {{"max_tokens", 90}, {"ignore_eos", true}, {"stream", true}, {"n", choices}},
           0);
-    exchange->waitForParts(choices);
+    exchange->waitForParts(1); // The other answers begin behind the first one's prompt.
     return exchange;
   }
   void start(std::shared_ptr<RecordedExchange> exchange, const Json &fields, int64_t seconds) {
@@ -112,6 +113,38 @@ TEST_F(CompletionTest, LogProbabilities) {
   Json ids = ask({{"max_tokens", 1}, {"logprobs", 0}, {"return_tokens_as_token_ids", true}})
                  ->json()["choices"][0]["logprobs"]["tokens"];
   EXPECT_TRUE(ids[0].get<std::string>().starts_with("token_id:"));
+}
+
+TEST_F(CompletionTest, LogProbabilitiesOfThePrompt) {
+  Json body = {{"max_tokens", 3}, {"ignore_eos", true}, {"echo", true}, {"logprobs", 1},
+               {"n", 2},          {"temperature", 1},   {"seed", 3},    {"prompt_logprobs", 2}};
+  Json choices = ask(body)->json()["choices"];
+  for (const Json &choice : choices) {
+    const Json &lists = choice["logprobs"];
+    ASSERT_EQ(lists["tokens"].size(), 6u);
+    std::string text;
+    for (size_t i = 0; i < 6; ++i) {
+      EXPECT_EQ(lists["text_offset"].at(i), text.size());
+      text += lists["tokens"].at(i).get<std::string>();
+      EXPECT_EQ(lists["token_logprobs"].at(i).is_null(), i == 0);
+      EXPECT_EQ(lists["top_logprobs"].at(i).is_null(), i == 0);
+    }
+    EXPECT_EQ(choice["text"], text);
+    const Json &scored = choice["prompt_logprobs"];
+    ASSERT_EQ(scored.size(), 3u);
+    EXPECT_TRUE(scored[0].is_null());
+    // The prompt is "abc": token 1 is "b".
+    EXPECT_EQ(scored[1]["1"]["logprob"], lists["token_logprobs"][1]);
+    EXPECT_EQ(scored[1]["1"]["decoded_token"], "b");
+    EXPECT_GE(scored[1].size(), 2u);
+  }
+  // A stream tells them once for each answer.
+  body["stream"] = true;
+  std::map<int, int> told;
+  for (const Json &chunk : ask(body)->events())
+    for (const Json &choice : chunk["choices"])
+      told[choice["index"]] += !choice["prompt_logprobs"].is_null();
+  EXPECT_EQ(told, (std::map<int, int>{{0, 1}, {1, 1}}));
 }
 
 TEST_F(CompletionTest, StopEchoAndBestOf) {

@@ -122,6 +122,12 @@ TEST(RequestTest, WhatIsWrongIsNamed) {
       {"logit_bias", R"({"prompt": "a", "logit_bias": [1]})"},
       {"stop", R"({"prompt": "a", "stop": [1]})"},
       {"model", R"({"prompt": "a", "model": 1})"},
+      {"min_tokens", R"({"prompt": "a", "min_tokens": -1})"},
+      {"bad_words", R"({"prompt": "a", "bad_words": "x"})"},
+      {"allowed_token_ids", R"({"prompt": "a", "allowed_token_ids": []})"},
+      {"prompt_logprobs", R"({"prompt": "a", "prompt_logprobs": 21})"},
+      {"cache_salt", R"({"prompt": "a", "cache_salt": ""})"},
+      {"no_repeat_ngram_size", R"({"prompt": "a", "no_repeat_ngram_size": -1})"},
   };
   for (auto [field, body] : wrong) {
     ApiError error = refused(body);
@@ -132,6 +138,22 @@ TEST(RequestTest, WhatIsWrongIsNamed) {
   }
 }
 
+TEST(RequestTest, WhatMayNotBeDrawn) {
+  CompletionRequest request = accepted(
+      R"({"prompt": "a", "min_tokens": 3, "bad_words": ["b", "c"], "allowed_token_ids": [1, 2],
+          "no_repeat_ngram_size": 4, "include_stop_str_in_output": true, "cache_salt": "s",
+          "echo": true, "logprobs": 2, "prompt_logprobs": 1})");
+  const SamplingParameters &sampling = request.each.sampling;
+  EXPECT_EQ(sampling.minTokens, 3);
+  EXPECT_EQ(sampling.badWords, (std::vector<std::string>{"b", "c"}));
+  EXPECT_EQ(sampling.allowed, (std::vector<int32_t>{1, 2}));
+  EXPECT_EQ(sampling.noRepeatNgramSize, 4);
+  EXPECT_TRUE(sampling.includeStop);
+  EXPECT_EQ(request.each.cacheSalt, "s");
+  EXPECT_EQ(sampling.promptLogprobs, 2); // those of the echo are more
+  EXPECT_EQ(request.promptLogprobs, 1);
+}
+
 TEST(RequestTest, WhatIsNotServedIsNamed) {
   for (std::string_view field : refusedFields()) {
     ApiError error = refused(R"({"prompt": "a", ")" + std::string(field) + R"(": 1})");
@@ -139,7 +161,6 @@ TEST(RequestTest, WhatIsNotServedIsNamed) {
     EXPECT_EQ(error.code, "INGOT-E7202");
   }
   EXPECT_EQ(refused(R"({"prompt": "a", "unheard_of": 1})").field, "unheard_of");
-  EXPECT_EQ(refused(R"({"prompt": "a", "echo": true, "logprobs": 1})").field, "echo");
   for (std::string_view field : ignoredFields())
     accepted(R"({"prompt": "a", ")" + std::string(field) + R"(": {"any": ["thing"]}})");
 }
