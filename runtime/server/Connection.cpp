@@ -12,6 +12,7 @@
 #include <boost/beast/http/parser.hpp>
 #include <boost/beast/http/read.hpp>
 #include <boost/beast/http/string_body.hpp>
+#include <ctime>
 #include <new>
 
 namespace ingot::runtime {
@@ -125,7 +126,6 @@ private:
   std::string leaving;                          ///< bytes that are being written
   size_t left = 0;                              ///< how many of them are
   bool watching = false;                        ///< a read waits, so that the client's end is seen
-  bool clientIsDone = false;                    ///< it has closed its writing half
   bool commenting = false;
   net::basic_waitable_timer<Clock, net::wait_traits<Clock>, IoExecutor> comments;
 };
@@ -243,6 +243,7 @@ std::shared_ptr<ConnectionExchange> Connection::open(HttpRequest request, bool k
   ResponseFrame frame;
   frame.keepAlive = keepAlive && !site.draining;
   frame.headers = site.router.originHeaders(request.header("origin"));
+  frame.headers.push_back({"Date", dateText(std::time(nullptr))});
   frame.headers.push_back({"x-request-id", record.id});
   // Owned by the exchange, which this owns until its response has left.
   auto wake = [self = shared_from_this()] {
@@ -293,8 +294,7 @@ void Connection::takeAhead(ErrorCode error, size_t bytes) {
   if (!error)
     buffer.commit(bytes);
   // One that has said all it will say may still want the response that waits for it.
-  clientIsDone = error == net::error::eof;
-  if (exchange && clientIsDone && exchange->isComplete())
+  if (error == net::error::eof && exchange && exchange->isComplete())
     return;
   if (exchange && error)
     return lose();
@@ -369,7 +369,7 @@ void Connection::complete() {
   bool keepAlive = exchange->keepsAlive();
   std::shared_ptr<ConnectionExchange> ended = exchange;
   closeExchange(ended->record);
-  if (!keepAlive || clientIsDone)
+  if (!keepAlive)
     return linger(mostLingering);
   if (watching)
     return stream.cancel(); // and takeAhead goes on
