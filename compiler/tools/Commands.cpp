@@ -13,6 +13,7 @@ constexpr Command commands[] = {
     {"formats", "how stored formats are read, and which kernels they have", runFormats},
     {"plan", "which batch and context fit in memory, from an engine or a checkpoint", runPlan},
     {"run", "generate text with a model, which is built where that was not done yet", runRun},
+    {"serve", "serve a model over HTTP, which is built where that was not done yet", runServe},
     {"verify", "check an engine: structure, digests, rebuild, numbers", runVerify},
     {nullptr, nullptr, nullptr},
 };

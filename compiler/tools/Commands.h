@@ -21,6 +21,7 @@ int runCache(int argc, char **argv);
 int runFormats(int argc, char **argv);
 int runPlan(int argc, char **argv);
 int runRun(int argc, char **argv);
+int runServe(int argc, char **argv);
 int runVerify(int argc, char **argv);
 
 } // namespace ingot::compiler

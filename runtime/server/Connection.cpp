@@ -12,6 +12,7 @@
 #include <boost/beast/http/parser.hpp>
 #include <boost/beast/http/read.hpp>
 #include <boost/beast/http/string_body.hpp>
+#include <ctime>
 #include <new>
 
 namespace ingot::runtime {
@@ -125,7 +126,7 @@ private:
   std::string leaving;                          ///< bytes that are being written
   size_t left = 0;                              ///< how many of them are
   bool watching = false;                        ///< a read waits, so that the client's end is seen
-  bool clientIsDone = false;                    ///< it has closed its writing half
+  bool clientIsDone = false; ///< has closed its writing half: a second read would wait for ever
   bool commenting = false;
   net::basic_waitable_timer<Clock, net::wait_traits<Clock>, IoExecutor> comments;
 };
@@ -133,6 +134,8 @@ private:
 void Connection::waitForRequest() {
   if (buffer.size() > 0)
     return readHeader();
+  if (clientIsDone)
+    return stream.close();
   // So small that a thousand idle clients take no room.
   buffer.shrink_to_fit();
   stream.expires_after(seconds(site.options.idleSeconds));
@@ -243,6 +246,7 @@ std::shared_ptr<ConnectionExchange> Connection::open(HttpRequest request, bool k
   ResponseFrame frame;
   frame.keepAlive = keepAlive && !site.draining;
   frame.headers = site.router.originHeaders(request.header("origin"));
+  frame.headers.push_back({"Date", dateText(std::time(nullptr))});
   frame.headers.push_back({"x-request-id", record.id});
   // Owned by the exchange, which this owns until its response has left.
   auto wake = [self = shared_from_this()] {
@@ -278,7 +282,7 @@ void Connection::dispatch() {
 
 /// Reads ahead while a request is answered: the end of what there is to read is the client's.
 void Connection::watch() {
-  if (watching || buffer.size() >= mostAhead)
+  if (watching || clientIsDone || buffer.size() >= mostAhead)
     return;
   watching = true;
   stream.expires_never();
@@ -294,14 +298,14 @@ void Connection::takeAhead(ErrorCode error, size_t bytes) {
     buffer.commit(bytes);
   // One that has said all it will say may still want the response that waits for it.
   clientIsDone = error == net::error::eof;
-  if (exchange && clientIsDone && exchange->isComplete())
+  if (clientIsDone && exchange && exchange->isComplete())
     return;
   if (exchange && error)
     return lose();
   if (exchange)
     return watch();
   // The response has left, and the read was ended for the next request.
-  bool goesOn = !error || error == net::error::operation_aborted;
+  bool goesOn = !error || clientIsDone || error == net::error::operation_aborted;
   if (goesOn && stream.socket().is_open())
     waitForRequest();
 }
@@ -369,7 +373,7 @@ void Connection::complete() {
   bool keepAlive = exchange->keepsAlive();
   std::shared_ptr<ConnectionExchange> ended = exchange;
   closeExchange(ended->record);
-  if (!keepAlive || clientIsDone)
+  if (!keepAlive)
     return linger(mostLingering);
   if (watching)
     return stream.cancel(); // and takeAhead goes on
@@ -390,7 +394,7 @@ void Connection::lose() {
 void Connection::linger(size_t limit) {
   ErrorCode ignored;
   stream.socket().shutdown(ClientSocket::shutdown_send, ignored);
-  if (limit == 0 || watching)
+  if (limit == 0 || watching || clientIsDone)
     return stream.close();
   buffer.clear();
   stream.expires_after(lingering);

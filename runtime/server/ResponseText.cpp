@@ -4,6 +4,7 @@
 
 #include <charconv>
 #include <cstdio>
+#include <ctime>
 
 namespace ingot::runtime {
 
@@ -72,6 +73,16 @@ std::string bodyPart(std::string_view part, BodyEnd end) {
 }
 
 std::string_view bodyEnd(BodyEnd end) { return end == BodyEnd::Chunks ? "0\r\n\r\n" : ""; }
+
+std::string dateText(int64_t unixSeconds) {
+  time_t time = time_t(unixSeconds);
+  tm parts = {};
+  gmtime_r(&time, &parts);
+  // No locale is ever set, so the names are English.
+  char text[40];
+  size_t size = std::strftime(text, sizeof text, "%a, %d %b %Y %H:%M:%S GMT", &parts);
+  return std::string(text, size);
+}
 
 std::string pathOf(std::string_view target) {
   target = target.substr(0, target.find('?'));

@@ -4,6 +4,8 @@
 
 #include "runtime/server/HttpMessage.h"
 
+#include <cstdint>
+
 namespace ingot::runtime {
 
 /// How a response's body ends.
@@ -27,6 +29,9 @@ std::string responseHead(const HttpResponse &response, const ResponseFrame &fram
 std::string bodyPart(std::string_view part, BodyEnd end);
 /// What ends a body.
 std::string_view bodyEnd(BodyEnd end);
+
+/// A time as the header Date has it (RFC 9110), as in "Sun, 06 Nov 1994 08:49:37 GMT".
+std::string dateText(int64_t unixSeconds);
 
 /// The path of a request's target: without the query, its %XX replaced. Empty: it is none.
 std::string pathOf(std::string_view target);

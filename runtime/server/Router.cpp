@@ -49,38 +49,28 @@ void Router::refuse(Exchange &exchange, const ApiError &error) {
   exchange.respond(errorResponse(error));
 }
 
-std::optional<ApiError> Router::find(const HttpRequest &request, const Route *&found) const {
-  std::string methods;
-  for (const Route &route : routes()) {
-    bool matches = route.path == modelsPath ? request.path.starts_with(modelsPath)
-                                            : request.path == route.path;
-    if (!matches)
-      continue;
-    methods = route.method;
-    if (request.method == route.method || (request.method == "HEAD" && route.method == "GET")) {
-      found = &route;
-      return std::nullopt;
-    }
-  }
-  if (!methods.empty())
-    return ApiError{405,
-                    "INGOT-E7207",
-                    request.path + " does not take " + request.method + "; use " + methods,
-                    {}};
-  return ApiError{404,
-                  "INGOT-E7206",
-                  "there is nothing at " + request.path +
-                      "; /v1/completions and /v1/models are the usual paths",
-                  {}};
+/// Null when there is nothing at that path.
+const Router::Route *Router::find(std::string_view path) const {
+  for (const Route &route : routes())
+    if (route.path == modelsPath ? path.starts_with(modelsPath) : path == route.path)
+      return &route;
+  return nullptr;
 }
 
 void Router::handle(std::shared_ptr<Exchange> exchange) {
   const HttpRequest &request = exchange->request;
   if (request.method == "OPTIONS")
     return preflight(std::move(exchange));
-  const Route *route = nullptr;
-  if (std::optional<ApiError> error = find(request, route))
-    return refuse(*exchange, *error);
+  const Route *route = find(request.path);
+  if (!route)
+    return refuse(*exchange, {404,
+                              "INGOT-E7206",
+                              "there is nothing at " + request.path +
+                                  "; /v1/completions and /v1/models are the usual paths",
+                              {}});
+  bool isHead = request.method == "HEAD" && route->method == "GET";
+  if (request.method != route->method && !isHead)
+    return refuseMethod(*exchange, *route);
   if (route->needsKey && !keys.admits(request.header("authorization")))
     return refuse(*exchange, {401,
                               "INGOT-E7205",
@@ -88,6 +78,15 @@ void Router::handle(std::shared_ptr<Exchange> exchange) {
                               "Authorization, as in 'Bearer KEY'",
                               {}});
   (this->*route->handler)(std::move(exchange));
+}
+
+void Router::refuseMethod(Exchange &exchange, const Route &route) {
+  ApiError error = {405, "INGOT-E7207", exchange.request.path + " does not take ", {}};
+  error.message.append(exchange.request.method).append("; use ").append(route.method);
+  HttpResponse response = errorResponse(error);
+  response.headers.push_back({"Allow", std::string(route.method)});
+  exchange.record.error = error.code;
+  exchange.respond(std::move(response));
 }
 
 /// What a browser asks before a page of another origin may.

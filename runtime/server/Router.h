@@ -35,12 +35,13 @@ private:
   };
   static std::span<const Route> routes();
 
-  std::optional<ApiError> find(const HttpRequest &request, const Route *&found) const;
+  const Route *find(std::string_view path) const;
   ServedModel *model() const { return served.load(std::memory_order_acquire); }
   ServedModel *modelFor(Exchange &exchange) const;
   std::optional<ApiError> unknownModel(const std::string &name) const;
   std::optional<Json> bodyOf(Exchange &exchange) const;
   static void refuse(Exchange &exchange, const ApiError &error);
+  static void refuseMethod(Exchange &exchange, const Route &route);
 
   void complete(std::shared_ptr<Exchange> exchange);
   void listModels(std::shared_ptr<Exchange> exchange);

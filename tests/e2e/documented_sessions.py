@@ -9,6 +9,8 @@ on two pages is typed once. Not compared:
   - the name of an x86-64 target, which is this machine's;
   - how much white space there is, so long lines may be broken;
   - what stands where the page has `...`.
+A command `ingot-server ... &` is left running for the ones after it, on a port that is free, which
+takes the place of 8000 in all of them.
 The manual of ingot-run is also held to the program's options and to the keys of a request, and code
 on the page about embedding to the examples it is from."""
 import os
@@ -59,16 +61,37 @@ class DocumentedSessions(unittest.TestCase):
         cls.addClassCleanup(shutil.rmtree, cls.folder, ignore_errors=True)
         os.symlink(harness.ROOT / "examples", cls.folder / "examples")
         cls.printed = {}
+        cls.port = "8000"
 
     def output(self, command):
         """What a terminal shows of a command."""
         if command not in self.printed:
             path = f"{harness.programs}:{os.environ['PATH']}"
-            self.printed[command] = subprocess.run(
-                ["bash", "-c", command], cwd=self.folder, env={**os.environ, "PATH": path},
-                check=False, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                stderr=subprocess.STDOUT, text=True, errors="replace", timeout=harness.LIMIT).stdout
-        return self.printed[command]
+            run = self.serve if command.startswith("ingot-server ") else self.run_to_its_end
+            self.printed[command] = run(command, {**os.environ, "PATH": path})
+        return self.printed[command].replace(f":{self.port}", ":8000")
+
+    def run_to_its_end(self, command, environment):
+        return subprocess.run(
+            ["bash", "-c", command.replace(":8000", f":{self.port}")], cwd=self.folder,
+            env=environment, check=False, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT, text=True, errors="replace", timeout=harness.LIMIT).stdout
+
+    def serve(self, command, environment):
+        """Leaves a server running; what it printed until it serves."""
+        server = subprocess.Popen(
+            [*command.removesuffix("&").split(), "--port", "0"], cwd=self.folder, env=environment,
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+        self.addClassCleanup(server.stdout.close)
+        self.addClassCleanup(server.wait)
+        self.addClassCleanup(server.kill)
+        printed = ""
+        for line in server.stdout:
+            printed += line
+            if line.startswith("serving "):
+                break
+        type(self).port = re.search(r"listening at \S+:(\d+)", printed).group(1)
+        return printed
 
     def compare(self, page):
         found = sessions(page)

@@ -1,7 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`ingot run`: builds once for the same model, options and program; answers as ingot-run does."""
+"""`ingot run` and `ingot serve`: build once for the same model, options and program, and answer as
+the programs of the runtime do."""
+import json
 import os
+import signal
+import subprocess
 import tempfile
+import urllib.request
 
 import harness
 
@@ -33,6 +38,32 @@ class RunCommand(harness.BuildTest):
         self.assertIn(plain.stdout.strip(), text)
         self.assertIn(plain.stdout.strip(), again)
         self.assertEqual(self.engines()[0].parent.stat().st_mode & 0o777, 0o700)
+
+    def test_serves_what_it_has_built(self):
+        text, _ = self.answer()
+        server = subprocess.Popen(
+            [harness.programs / "ingot", "serve", self.model, "--target", "reference", "--cache",
+             self.cache, "--port", "0", "--threads", "2"],
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+        self.addCleanup(server.stdout.close)
+        self.addCleanup(server.wait)
+        self.addCleanup(server.kill)
+        lines = []
+        for line in server.stdout:
+            lines.append(line)
+            if line.startswith("serving "):
+                break
+        self.assertNotIn("wrote ", "".join(lines))
+        self.assertTrue(lines[-1].startswith("serving model at http://127.0.0.1:"), lines)
+        address = lines[-1].removeprefix("serving model at ").partition(": ")[0]
+        body = {"model": "model", "prompt": "Once upon a time", "max_tokens": 8, "temperature": 0}
+        request = urllib.request.Request(f"{address}/v1/completions", json.dumps(body).encode(),
+                                         {"Content-Type": "application/json"})
+        with urllib.request.urlopen(request, timeout=harness.LIMIT) as response:
+            self.assertIn(json.load(response)["choices"][0]["text"].strip(), text)
+        # The process is the server's, which ends as that does.
+        server.send_signal(signal.SIGTERM)
+        self.assertEqual(server.wait(harness.LIMIT), 0)
 
     def test_what_changes_the_engine_builds_anew(self):
         self.answer()

@@ -73,6 +73,11 @@ class Completions(ServerTest):
         answers = server_process.read_all(client).decode()
         self.assertEqual(answers.count("HTTP/1.1 200 OK"), 3, answers)
         self.assertEqual(answers.count('"text_completion"'), 3)
+        # A client that closes its writing half gets what there is at once, then the end.
+        client = server.connect()
+        client.sendall(b"GET /health HTTP/1.1\r\nHost: x\r\n\r\n" * 2)
+        client.shutdown(socket.SHUT_WR)
+        self.assertEqual(server_process.read_all(client).count(b"200 OK"), 2)
         # A client that waits for leave before it sends the body.
         client = server.connect()
         head, _ = post("/v1/completions", body, "Expect: 100-continue",

@@ -266,7 +266,7 @@ class Faults(ServerTest):
         self.assertEqual(wrong, [])
         self.assert_well(server)
         half = len(memory) // 2
-        self.assertLess(max(memory[half:]), max(memory[:half]) * 1.5 + (16 << 20))
+        self.assertLess(max(memory[half:]), max(memory[:half]) + (24 << 20))
         self.assertEqual(server.stop(), 0)
 
     def play_one(self, server, chance, expected, wrong):

@@ -253,6 +253,7 @@ TEST(RequestTest, HeadsAndParts) {
   EXPECT_EQ(bodyPart("0123456789abcdef0", BodyEnd::Chunks), "11\r\n0123456789abcdef0\r\n");
   EXPECT_EQ(bodyPart("", BodyEnd::Chunks), "");
   EXPECT_EQ(bodyPart("x", BodyEnd::Closing), "x");
+  EXPECT_EQ(dateText(784111777), "Sun, 06 Nov 1994 08:49:37 GMT");
   EXPECT_EQ(pathOf("/v1/models/a%2Fb?x=%"), "/v1/models/a/b");
   EXPECT_EQ(pathOf("/%4"), "");
   EXPECT_EQ(pathOf("/%zz"), "");

@@ -99,6 +99,7 @@ TEST_F(RouterTest, PathsAndMethods) {
   serve();
   EXPECT_EQ(get("/nothing")->json()["error"]["ingot_code"], "INGOT-E7206");
   EXPECT_EQ(get("/v1/completions")->wait().status, 405);
+  EXPECT_EQ(get("/v1/completions")->wait().headers.at(0).value, "POST");
   EXPECT_EQ(post("/health", "{}")->json()["error"]["ingot_code"], "INGOT-E7207");
   EXPECT_EQ(ask({.method = "HEAD", .path = "/health"})->wait().status, 200);
   for (const char *path : {"/v1/embeddings", "/rerank", "/v1/rerank", "/v1/chat/completions"}) {

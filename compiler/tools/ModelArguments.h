@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+// The arguments of commands that build a model where that was not done yet, and then use it.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+namespace ingot::compiler {
+
+/// The command line of the build, with the model first, and of what uses the engine.
+struct ModelArguments {
+  std::vector<std::string> build, use;
+};
+
+/// Sends each option after the model, which is argv[1], with its value where it belongs.
+ModelArguments splitModelArguments(int argc, char **argv);
+
+/// Finds or builds the engine of `build`. The exit status, or 0 and the engine's path. `command`
+/// and `help`: what errors and --help tell.
+int findOrBuild(const std::vector<std::string> &build, const char *command, const char *help,
+                std::filesystem::path &engine);
+
+/// The words as what a program's `main` is given; they must outlive it.
+std::vector<char *> argumentVector(std::vector<std::string> &words);
+
+/// Whether one of the arguments asks for help.
+bool asksForHelp(int argc, char **argv);
+
+} // namespace ingot::compiler

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+// ingot serve: builds a model where that was not done yet, and becomes the server of its engine.
+#include "compiler/tools/Commands.h"
+#include "compiler/tools/ModelArguments.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <llvm/ADT/STLExtras.h>
+#include <unistd.h>
+
+using namespace ingot;
+using namespace ingot::compiler;
+
+static constexpr char kHelp[] =
+    "Serves a model over HTTP: builds it for this machine where that was not done yet, keeps the\n"
+    "engine, and starts `ingot-server` with it.\n"
+    "Usage: ingot serve MODEL [OPTIONS]\n\n"
+    "MODEL is what `ingot build` takes. Of its options there are --recipe, --lora, --lora-scale,\n"
+    "--tuning, --target, --nvrtc, --max-build-memory, --cache and --cache-limit. All others are\n"
+    "those of `ingot-server ENGINE`; see `ingot-server --help`. The model is called as its folder\n"
+    "or file unless --served-model-name says otherwise.\n\n"
+    "examples:\n"
+    "  ingot serve my-model\n"
+    "  ingot serve my-model.gguf --recipe int4 --port 8080\n";
+
+/// What clients call a model: its file's or folder's name.
+static std::string nameOf(const std::string &model) {
+  std::filesystem::path path = std::filesystem::path(model).lexically_normal();
+  if (path.filename().empty())
+    path = path.parent_path();
+  return path.extension() == ".gguf" ? path.stem() : path.filename();
+}
+
+int compiler::runServe(int argc, char **argv) {
+  bool isHelp = asksForHelp(argc, argv);
+  if (isHelp || argc < 2 || argv[1][0] == '-') {
+    fputs(kHelp, isHelp ? stdout : stderr);
+    return isHelp ? 0 : 2;
+  }
+  ModelArguments parts = splitModelArguments(argc, argv);
+  if (llvm::is_contained(parts.build, "--no-cache")) {
+    fputs("error INGOT-E2103: --no-cache: a server's engine is kept; name a folder by --cache\n",
+          stderr);
+    return 2;
+  }
+  std::filesystem::path engine;
+  if (int status = findOrBuild(parts.build, "ingot serve", kHelp, engine))
+    return status;
+  std::error_code error;
+  std::filesystem::path server =
+      std::filesystem::read_symlink("/proc/self/exe", error).replace_filename("ingot-server");
+  bool isNamed = std::any_of(parts.use.begin(), parts.use.end(), [](const std::string &word) {
+    return word.starts_with("--served-model-name");
+  });
+  parts.use.insert(parts.use.begin(), {"ingot-server", engine.string()});
+  if (!isNamed)
+    parts.use.insert(parts.use.end(), {"--served-model-name", nameOf(argv[1])});
+  // In place of this process, so that signals reach it and the compiler takes no memory.
+  execv(server.c_str(), argumentVector(parts.use).data());
+  fprintf(stderr, "error INGOT-E7221: %s cannot be started: %s; it belongs beside ingot\n",
+          server.c_str(), strerror(errno));
+  return 1;
+}
