@@ -153,14 +153,15 @@ class Embedding(unittest.TestCase):
 
     def test_code(self):
         text = (harness.ROOT / "docs/embedding.md").read_text(encoding="utf-8")
-        for language, path in [("c", "embed-c/Story.c"), ("cpp", "embed-cpp/Batch.cpp"),
-                               ("cmake", "embed-cpp/CMakeLists.txt")]:
-            example = (harness.ROOT / "examples" / path).read_text(encoding="utf-8")
-            known = {line.strip() for line in example.splitlines()}
+        for language, *paths in [("c", "embed-c/Story.c"),
+                                 ("cpp", "embed-cpp/Batch.cpp", "embed-cpp/Streams.cpp"),
+                                 ("cmake", "embed-cpp/CMakeLists.txt")]:
+            known = {line.strip() for path in paths for line in
+                     (harness.ROOT / "examples" / path).read_text(encoding="utf-8").splitlines()}
             blocks = re.findall(rf"^```{language}\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
             self.assertTrue(blocks, language)
             for line in "".join(blocks).splitlines():
-                self.assertIn(line.strip(), known, path)
+                self.assertIn(line.strip(), known, paths)
 
 
 if __name__ == "__main__":

@@ -112,10 +112,11 @@ class Completions(ServerTest):
 
     def test_silence_has_comments(self):
         server = self.start("--comment-seconds", 1, "--max-sequences", 1)
-        first = server.start_stream(receive_buffer=4096, max_tokens=4000, ignore_eos=True,
-                                    logprobs=20)
+        # Behind one of many long answers.
+        first = server.connect()
+        first.sendall(post("/v1/completions", json.dumps(
+            {"prompt": "abc", "n": 128, "max_tokens": 4000, "ignore_eos": True}).encode()))
         wait_for(lambda: server.metric("vllm:num_requests_running") == 1)
-        # Behind one that nobody reads.
         waiting = server.connect()
         waiting.sendall(post("/v1/completions", json.dumps(
             {"prompt": "abc", "stream": True, "max_tokens": 3}).encode(), "Connection: close"))
