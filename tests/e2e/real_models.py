@@ -32,7 +32,6 @@ RECIPES = {
     "int8-dynamic, groups of 128": activations("{compute: int8-dynamic, group: 128, store: bf16}"),
     "int8-dynamic, one scale a token": activations("{compute: int8-dynamic, store: bf16}"),
     "activations in bf16": activations("bf16"),
-    "activations in f16": activations("f16", "f16"),
     "KV cache in int8": "version: 1\nkv_cache: int8\n",
     "KV cache in e4m3": "version: 1\nkv_cache: e4m3\n",
     "KV cache in e5m2": "version: 1\nkv_cache: e5m2\n",
