@@ -17,7 +17,6 @@ public:
 
   /// How many `take` can give: free and kept ones.
   int64_t available() const { return int64_t(free.size()) + keptCount; }
-  int64_t kept() const { return keptCount; }
 
   /// A block that the caller alone uses, without a known content; -1 when none is available.
   int32_t take();

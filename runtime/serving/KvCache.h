@@ -54,7 +54,6 @@ public:
   /// What is to be copied, in this order, before the next step runs. The caller clears it.
   std::vector<BlockCopy> &copies() { return pendingCopies; }
 
-  size_t groupCount() const { return groups.size(); }
   int64_t availableBlocks(size_t group) const { return pools[group].available(); }
 
   /// Fills a sequence's row of a group's block table: entry i is the block of positions

@@ -186,7 +186,7 @@ void Loop::takeInbox() {
 
 /// Gives a request to the session. It was checked before, so only what changes may refuse it now.
 void Loop::begin(std::unique_ptr<Entry> &entry) {
-  Result<uint64_t> id = session->submit(std::exchange(entry->request, {}));
+  Result<uint64_t> id = session->submitPrepared(std::exchange(entry->request, {}));
   if (!id.ok())
     return endOpen(*entry, FinishReason::Failed, id.status());
   sessionIds[entry->id] = *id;

@@ -249,9 +249,13 @@ Result<uint64_t> Session::submit(const Request &request) {
   Result<Request> prepared = prepare(request);
   if (!prepared.ok())
     return std::move(prepared).status();
+  return submitPrepared(*prepared);
+}
+
+Result<uint64_t> Session::submitPrepared(const Request &prepared) {
   Sequence *leader = nullptr;
-  for (int32_t choice = 0; choice < request.choices; ++choice) {
-    std::unique_ptr<Sequence> sequence = makeSequence(*prepared, choice);
+  for (int32_t choice = 0; choice < prepared.choices; ++choice) {
+    std::unique_ptr<Sequence> sequence = makeSequence(prepared, choice);
     sequence->leader = leader;
     Sequence *first = leader ? leader : sequence.get();
     if (Status status = scheduler->add(std::move(sequence)); !status.ok())

@@ -123,6 +123,8 @@ public:
   Result<Request> prepare(Request request) const;
   /// Queues a request; the result names it in events. Errors as `prepare`, which it calls.
   Result<uint64_t> submit(const Request &request);
+  /// The same for a request that `prepare` has given. INGOT-E6005.
+  Result<uint64_t> submitPrepared(const Request &prepared);
   /// Ends a request at once; the last event of each answer says so. INGOT-E6011 when there is none
   /// of that id.
   Status cancel(uint64_t request);

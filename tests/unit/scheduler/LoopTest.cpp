@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The loop under many threads: what a request gets never depends on who uses it meanwhile.
 #include "runtime/serving/Loop.h"
-#include "runtime/devices/host/HostDevice.h"
 #include "tests/unit/engine/ToyEngine.h"
+#include "tests/unit/scheduler/LostDevice.h"
 
 #include <atomic>
 #include <gmock/gmock.h>
@@ -288,20 +288,6 @@ TEST(LoopTest, TheEndCancelsWhatIsLeft) {
   EXPECT_EQ(held->wait()[0].finish, FinishReason::Cancelled);
   EXPECT_EQ(waiting->wait()[0].finish, FinishReason::Cancelled);
 }
-
-/// Fails for good once `left` reads are over, as a GPU whose context is lost.
-class LostDevice final : public HostDevice {
-public:
-  explicit LostDevice(int left) : HostDevice(1), left(left) {}
-  Status read(void *hostDestination, const void *source, uint64_t bytes) override {
-    if (left-- <= 0)
-      return Status::error("INGOT-E6506", "the context is lost");
-    return HostDevice::read(hostDestination, source, bytes);
-  }
-
-private:
-  int left;
-};
 
 TEST(LoopTest, ALostDeviceEndsEveryRequest) {
   AlignedBytes bytes(makeToyEngine());

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Requests through a toy engine: what a request gets never depends on who runs beside it.
-#include "runtime/devices/host/HostDevice.h"
+#include "tests/unit/scheduler/LostDevice.h"
 #include "tests/unit/scheduler/SessionRun.h"
 
 #include <cmath>
@@ -74,24 +74,6 @@ TEST(SessionTest, WorkingAheadChangesNothing) {
     EXPECT_EQ(ahead->counters().promptTokens, plain->counters().promptTokens);
   }
 }
-
-namespace {
-
-/// Fails for good at the `last` read, as a GPU whose context is lost.
-class LostDevice final : public HostDevice {
-public:
-  explicit LostDevice(int last) : HostDevice(1), left(last) {}
-  Status read(void *hostDestination, const void *source, uint64_t bytes) override {
-    if (left-- <= 0)
-      return Status::error("INGOT-E6506", "the context is lost");
-    return HostDevice::read(hostDestination, source, bytes);
-  }
-
-private:
-  int left;
-};
-
-} // namespace
 
 TEST(SessionTest, EndsWithTheErrorOfALostDevice) {
   AlignedBytes bytes(makeToyEngine());
