@@ -46,12 +46,20 @@ Status readOptions(const ingot_options *given, SessionOptions &options) {
   options.memory.maxContext = full.max_context;
   options.memory.maxTokens = full.max_batch_tokens;
   options.memory.maxLogitRows = full.max_logit_rows;
+  options.memory.fraction = full.memory_fraction;
+  options.memory.kvBlocks = full.kv_blocks;
+  options.neverPreempt = full.guaranteed_no_evict;
+  options.maxStepMilliseconds = full.max_step_ms;
   options.device.threads = full.threads;
   options.device.simulate = full.simulate ? full.simulate : "";
   options.device.simulatedSms = full.simulated_sms;
   options.device.simulateStrictly = full.simulate_strictly;
   options.target = full.target ? full.target : "";
   options.verifyWeights = full.verify_weights;
+  if (!(full.memory_fraction >= 0 && full.memory_fraction <= 1))
+    return misuse("memory_fraction is no part of the memory (0 to 1)");
+  if (full.kv_blocks < 0 || full.max_step_ms < 0)
+    return misuse("kv_blocks or max_step_ms is negative");
   return full.threads < 0 ? misuse("threads is negative") : Status();
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The part of ingot.h about loops.
 #include "runtime/api/Boundary.h"
-#include "runtime/serving/Loop.h"
+#include "runtime/serving/EventQueue.h"
 
 #include <cmath>
 
@@ -12,41 +12,6 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr double longestWait = 1e9; ///< seconds
-
-/// Events that nobody has taken yet, of requests without a sink.
-class EventQueue {
-public:
-  /// Whether the request may go on.
-  Demand push(Event &&event) {
-    std::lock_guard lock(mutex);
-    bool full = ++waiting[event.request] >= mostWaiting;
-    events.push_back(std::move(event));
-    filled.notify_one();
-    return full ? Demand::Hold : Demand::More;
-  }
-
-  /// Waits until `until`; `resumed`: the event's request may go on again.
-  std::optional<Event> take(Clock::time_point until, bool &resumed) {
-    std::unique_lock lock(mutex);
-    if (!filled.wait_until(lock, until, [&] { return !events.empty(); }))
-      return std::nullopt;
-    Event event = std::move(events.front());
-    events.pop_front();
-    auto entry = waiting.find(event.request);
-    resumed = entry->second-- == mostWaiting;
-    if (entry->second == 0)
-      waiting.erase(entry);
-    return event;
-  }
-
-private:
-  static constexpr int64_t mostWaiting = 256;
-
-  std::mutex mutex;
-  std::condition_variable filled;
-  std::deque<Event> events;
-  std::map<uint64_t, int64_t> waiting; ///< of each request
-};
 
 Status readSeconds(double seconds, Clock::time_point &until) {
   if (!(seconds >= 0 && seconds <= longestWait))
@@ -177,12 +142,9 @@ ingot_error *ingot_loop_next_event(ingot_loop *loop, double seconds, ingot_event
     Clock::time_point until;
     if (Status status = readSeconds(seconds, until); !status.ok())
       return status;
-    bool resumed = false;
-    std::optional<Event> next = loop->queue.take(until, resumed);
+    std::optional<Event> next = loop->queue.take(*loop->loop, until);
     if (!next)
       return {};
-    if (resumed)
-      loop->loop->resume(next->request);
     *taken = true;
     thread_local HandedEvent handed;
     return writeSized(handed.hand(std::move(*next)), event);

@@ -129,9 +129,10 @@ Status Session::bind(const SessionOptions &options) {
   else
     sampleMissing = std::move(sample).status();
   cache.emplace(memoryPlan().groups);
-  SchedulerOptions scheduling = {options.neverPreempt, options.maxStepSeconds};
-  if (scheduling.maxStepSeconds == 0)
-    scheduling.maxStepSeconds = sampleProgram && sampleProgram->runsAhead() ? 0.05 : 0.2;
+  int64_t milliseconds = options.maxStepMilliseconds;
+  if (milliseconds == 0)
+    milliseconds = sampleProgram && sampleProgram->runsAhead() ? 50 : 200;
+  SchedulerOptions scheduling = {options.neverPreempt, double(milliseconds) / 1000};
   scheduler.emplace(memoryPlan(), *cache, scheduling);
   for (Flight &flight : flights)
     flight.rows.reserve(size_t(memoryPlan().maxLogitRows));

@@ -17,7 +17,8 @@ struct SessionOptions {
   std::string target; ///< empty: the best that runs here
   bool verifyWeights = false;
   bool neverPreempt = false; ///< see SchedulerOptions
-  double maxStepSeconds = 0; ///< see SchedulerOptions; 0: 0.2 on CPUs, 0.05 on GPUs
+  /// Of steps that compute prompts beside running answers; 0: 200 on CPUs, 50 on GPUs.
+  int64_t maxStepMilliseconds = 0;
 };
 
 /// A prompt as text or as ids, and what to do with it.

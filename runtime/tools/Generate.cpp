@@ -3,7 +3,6 @@
 #include "runtime/tools/Commands.h"
 #include "runtime/tools/Prompts.h"
 #include "runtime/tools/SessionArguments.h"
-#include "runtime/tools/Speedometer.h"
 
 #include <csignal>
 #include <cstdio>
@@ -92,8 +91,8 @@ void addOptions(CommandLine &app, GenerateOptions &options) {
 }
 
 /// Parameters not given on the command line come from the engine.
-void applyDefaults(const CommandLine &app, const Session &session, GenerateOptions &options) {
-  SamplingParameters defaults = session.defaultSampling();
+void applyDefaults(const CommandLine &app, const Loop &loop, GenerateOptions &options) {
+  SamplingParameters defaults = loop.defaultSampling();
   SamplingParameters &sampling = options.request.sampling;
   auto fill = [&](const char *option, auto &value, auto fallback) {
     if (app.count(option) == 0)
@@ -124,28 +123,33 @@ template <class Logprob> void printLogprob(const Logprob &logprob) {
 }
 
 /// Prints the events of the only request; `failure`: why it failed, if it did.
-Status printEvents(Session &session, const GenerateOptions &options, bool &first, Status &failure) {
-  while (std::optional<Event> event = session.nextEvent()) {
-    printEvent(*event, options, first);
-    first &= event->token < 0;
-    for (const PromptLogprob &logprob : event->promptLogprobs)
+Status printAnswer(LoopReader &reader, const GenerateOptions &options, Status &failure) {
+  bool first = true, open = true;
+  while (open) {
+    Event event = reader.take();
+    printEvent(event, options, first);
+    first &= event.token < 0;
+    for (const PromptLogprob &logprob : event.promptLogprobs)
       printLogprob(logprob);
-    if (options.request.sampling.logprobs >= 0 && event->token >= 0)
-      printLogprob(*event);
-    failure = std::move(event->error);
+    if (options.request.sampling.logprobs >= 0 && event.token >= 0)
+      printLogprob(event);
+    failure = std::move(event.error);
+    open = event.finish == FinishReason::None;
     if (Status written = flushOutput(); !written.ok())
       return written;
   }
-  return {};
+  std::fputc('\n', stdout);
+  return flushOutput();
 }
 
 /// `seeded`: the seed is the user's, who need not be told.
-int streamOne(Session &session, GenerateOptions &options, bool seeded) {
+int streamOne(LoopReader &reader, GenerateOptions &options, bool seeded) {
   options.request.text = options.prompt;
   options.request.tokens = options.promptIds;
-  if (Status status = encodePrompt(session, options.request, "the prompt"); !status.ok())
-    return reportError(status);
-  Result<uint64_t> id = session.submit(options.request);
+  Status encoded = encodePrompt(reader.loop().tokenizer(), options.request, "the prompt");
+  if (!encoded.ok())
+    return reportError(encoded);
+  Result<uint64_t> id = reader.submit(options.request);
   if (!id.ok())
     return reportError(id.status());
   if (!seeded && options.request.sampling.temperature > 0)
@@ -153,21 +157,10 @@ int streamOne(Session &session, GenerateOptions &options, bool seeded) {
                  static_cast<unsigned long long>(options.request.sampling.seed));
   if (options.echo && !options.printIds)
     std::fputs(options.prompt.c_str(), stdout);
-  Speedometer speed;
   Status failure;
-  bool first = true;
-  for (bool active = true; active;) {
-    Result<bool> stepped = speed.step(session);
-    if (!stepped.ok())
-      return reportError(stepped.status());
-    active = *stepped;
-    if (Status status = printEvents(session, options, first, failure); !status.ok())
-      return reportError(status);
-  }
-  std::fputc('\n', stdout);
-  if (Status written = flushOutput(); !written.ok())
-    return reportError(written);
-  speed.report(session);
+  if (Status status = printAnswer(reader, options, failure); !status.ok())
+    return reportError(status);
+  reader.report();
   return failure.ok() ? 0 : reportError(failure);
 }
 
@@ -194,11 +187,13 @@ int runGenerate(int argc, char **argv) {
   if ((*session)->memoryPlan().madeBytes)
     std::fputs("warning: the weights of this engine are random numbers; its text means nothing\n",
                stderr);
-  applyDefaults(app, **session, options);
+  int64_t most = mostInFlight((*session)->memoryPlan());
+  LoopReader reader(std::move(*session), most);
+  applyDefaults(app, reader.loop(), options);
   bool seeded = app.count("--seed") != 0;
-  int result = fromFile ? answerPrompts(**session, options.promptsFile, options.request, seeded)
-                        : streamOne(**session, options, seeded);
-  Status unchanged = (*session)->file().unchanged();
+  int result = fromFile ? answerPrompts(reader, options.promptsFile, options.request, seeded)
+                        : streamOne(reader, options, seeded);
+  Status unchanged = reader.loop().file().unchanged();
   return unchanged.ok() ? result : reportError(unchanged);
 }
 

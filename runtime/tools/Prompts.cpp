@@ -1,19 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// The loop of --prompts: lines in while there is room, a step, answers out.
+// The loop of --prompts: lines in while there is room, events out.
 #include "runtime/tools/Prompts.h"
 
 #include "runtime/tools/LineReader.h"
 #include "runtime/tools/RequestJson.h"
 #include "runtime/tools/SessionArguments.h"
-#include "runtime/tools/Speedometer.h"
 
 #include <cstdio>
 #include <map>
 
 namespace ingot::runtime {
 
-Status encodePrompt(const Session &session, Request &request, const std::string &where) {
-  const Tokenizer *tokenizer = session.tokenizer();
+Status encodePrompt(const Tokenizer *tokenizer, Request &request, const std::string &where) {
   if (!request.tokens.empty() || !tokenizer)
     return {};
   Result<std::vector<int32_t>> tokens =
@@ -86,24 +84,22 @@ nlohmann::json Answer::line(const Event &last) const {
 /// One run of a prompts file.
 class PromptsRun {
 public:
-  PromptsRun(Session &session, const Request &defaults, bool seeded)
-      : session(session), defaults(defaults), seeded(seeded) {}
+  PromptsRun(LoopReader &reader, const Request &defaults, bool seeded)
+      : reader(reader), defaults(defaults), seeded(seeded) {}
 
   Status run(LineReader &lines);
   bool allWell() const { return well; }
-  void reportRates() const { speed.report(session); }
 
 private:
   Status takeLines(LineReader &lines);
   Status submit(const std::string &line);
   Result<uint64_t> submitLine(const std::string &line, Answer &answer);
-  Status giveAnswers();
+  Status take(const Event &event);
   Status print(const nlohmann::json &line);
 
-  Session &session;
+  LoopReader &reader;
   const Request &defaults;
   bool seeded;
-  Speedometer speed;
   std::map<uint64_t, Answer> answers; ///< of requests in flight
   size_t number = 0;                  ///< of the last line
   bool ended = false, well = true;
@@ -123,13 +119,13 @@ Result<uint64_t> PromptsRun::submitLine(const std::string &line, Answer &answer)
   std::string where = "line " + std::to_string(number);
   Status status = readRequest(line, request, answer.id);
   if (status.ok())
-    status = encodePrompt(session, request, where);
+    status = encodePrompt(reader.loop().tokenizer(), request, where);
   if (!status.ok())
     return std::move(status).in(where);
   answer.wantsLogprobs = request.sampling.logprobs >= 0;
   if (!seeded && request.sampling.seed == random && request.sampling.temperature > 0)
     answer.seed = random;
-  Result<uint64_t> id = session.submit(request);
+  Result<uint64_t> id = reader.submit(std::move(request));
   if (!id.ok())
     return std::move(id).status().in(where);
   return id;
@@ -151,10 +147,9 @@ Status PromptsRun::submit(const std::string &line) {
   return print({{"id", answer.id}, {"error", id.status().toString()}});
 }
 
-/// Submits what lines there are, and waits for one where nothing else is to do. Enough of them are
-/// in flight that no step lacks sequences.
+/// Submits what lines there are, and waits for one where nothing else is to do.
 Status PromptsRun::takeLines(LineReader &lines) {
-  size_t most = 4 * size_t(session.memoryPlan().maxSequences);
+  size_t most = size_t(mostInFlight(reader.loop().memoryPlan()));
   std::string line;
   while (!ended && answers.size() < most) {
     Result<LineReader::Next> next = lines.next(line, answers.empty());
@@ -170,19 +165,15 @@ Status PromptsRun::takeLines(LineReader &lines) {
   return {};
 }
 
-Status PromptsRun::giveAnswers() {
-  while (std::optional<Event> event = session.nextEvent()) {
-    auto answer = answers.find(event->request);
-    answer->second.add(*event);
-    if (event->finish == FinishReason::None)
-      continue;
-    well &= event->error.ok();
-    Status status = print(answer->second.line(*event));
-    answers.erase(answer);
-    if (!status.ok())
-      return status;
-  }
-  return {};
+Status PromptsRun::take(const Event &event) {
+  auto answer = answers.find(event.request);
+  answer->second.add(event);
+  if (event.finish == FinishReason::None)
+    return {};
+  well &= event.error.ok();
+  Status status = print(answer->second.line(event));
+  answers.erase(answer);
+  return status;
 }
 
 Status PromptsRun::run(LineReader &lines) {
@@ -191,24 +182,24 @@ Status PromptsRun::run(LineReader &lines) {
       return status;
     if (answers.empty())
       return {};
-    Result<bool> stepped = speed.step(session);
-    if (!stepped.ok())
-      return std::move(stepped).status();
-    if (Status status = giveAnswers(); !status.ok())
+    if (Status status = take(reader.take()); !status.ok())
       return status;
+    // Those in flight have ended with the device; the lines that are left are not even read.
+    if (answers.empty() && reader.loop().state() == LoopState::Broken)
+      return reader.loop().failure();
   }
 }
 
 } // namespace
 
-int answerPrompts(Session &session, const std::string &path, const Request &request, bool seeded) {
+int answerPrompts(LoopReader &reader, const std::string &path, const Request &request, bool seeded) {
   Result<LineReader> lines = LineReader::open(path);
   if (!lines.ok())
     return reportError(lines.status());
-  PromptsRun run(session, request, seeded);
+  PromptsRun run(reader, request, seeded);
   if (Status status = run.run(*lines); !status.ok())
     return reportError(status);
-  run.reportRates();
+  reader.report();
   return run.allWell() ? 0 : 1;
 }
 

@@ -87,10 +87,25 @@ void addDeviceOptions(CommandLine &app, DeviceRequest &device) {
   addGpuOptions(app, device);
 }
 
+static void addSchedulerOptions(CommandLine &app, SessionOptions &options) {
+  const char *group = "Limits";
+  app.addFlag("--guaranteed-no-evict", options.neverPreempt,
+              "begin an answer only when there are KV blocks to its end; default: answers take "
+              "blocks as they grow, and the newest gives way, to be computed again, when there are "
+              "none")
+      .group(group);
+  app.addOption("--max-step-ms", options.maxStepMilliseconds,
+                "milliseconds of a step that computes prompts beside running answers; default: "
+                "200 on CPUs, 50 on GPUs")
+      .positive()
+      .group(group);
+}
+
 void addSessionOptions(CommandLine &app, SessionOptions &options) {
   addMemoryOptions(app, options.memory);
   addDeviceOptions(app, options.device);
   addTargetOption(app, options.target);
+  addSchedulerOptions(app, options);
   app.addFlag("--verify-weights", options.verifyWeights, "compare the digests of all weights")
       .group("Limits");
 }

@@ -23,7 +23,7 @@ void addGpuOptions(CommandLine &app, DeviceRequest &device);
 /// Adds --threads and the options of GPUs.
 void addDeviceOptions(CommandLine &app, DeviceRequest &device);
 
-/// Adds all of these and --verify-weights.
+/// Adds all of these, --guaranteed-no-evict, --max-step-ms and --verify-weights.
 void addSessionOptions(CommandLine &app, SessionOptions &options);
 
 /// Prints "error INGOT-Ennnn: message" to stderr and returns 1.

@@ -2,26 +2,22 @@
 // The clock around steps, and how rates are told.
 #include "runtime/tools/Speedometer.h"
 
-#include <chrono>
 #include <cstdio>
 
 namespace ingot::runtime {
 
-Result<bool> Speedometer::step(Session &session) {
-  SessionCounters before = session.counters();
-  auto start = std::chrono::steady_clock::now();
-  Result<bool> active = session.step();
-  add(std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count(), before,
-      session.counters());
-  return active;
+void Speedometer::lap(const SessionCounters &counters) {
+  Clock::time_point now = Clock::now();
+  add(std::chrono::duration<double>(now - last).count(), counted, counters);
+  last = now;
+  counted = counters;
 }
 
-void Speedometer::report(const Session &session) const {
-  const SessionCounters &total = session.counters();
+void Speedometer::report() const {
   std::fprintf(stderr,
                "prompt: %lld tokens, %.1f tokens/s; generation: %lld tokens, %.1f tokens/s\n",
-               static_cast<long long>(total.promptTokens), promptRate(),
-               static_cast<long long>(total.generatedTokens), generationRate());
+               static_cast<long long>(counted.promptTokens), promptRate(),
+               static_cast<long long>(counted.generatedTokens), generationRate());
 }
 
 } // namespace ingot::runtime

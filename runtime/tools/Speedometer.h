@@ -2,7 +2,7 @@
 // Tokens per second of prompts and of generation, of steps that compute both.
 #pragma once
 
-#include "runtime/serving/Session.h"
+#include "runtime/serving/Loop.h"
 
 namespace ingot::runtime {
 
@@ -26,15 +26,18 @@ public:
     generation.tokens += drawn;
   }
 
-  /// Session::step, measured.
-  Result<bool> step(Session &session);
+  /// What comes from now on counts: the loop had nothing to do before.
+  void start() { last = Clock::now(); }
+  /// Adds the seconds since `start` or the call before, of a loop whose counters these are now.
+  void lap(const SessionCounters &counters);
   /// Prints tokens and rates to standard error.
-  void report(const Session &session) const;
+  void report() const;
 
   double promptRate() const { return prompts.rate(); }
   double generationRate() const { return generation.rate(); }
 
 private:
+  using Clock = std::chrono::steady_clock;
   struct Pace {
     double seconds = 0;
     int64_t tokens = 0;
@@ -42,6 +45,8 @@ private:
   };
   Pace prompts, generation;
   double waiting = 0;
+  Clock::time_point last;
+  SessionCounters counted;
 };
 
 } // namespace ingot::runtime

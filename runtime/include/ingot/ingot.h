@@ -72,6 +72,14 @@ typedef struct ingot_options {
   const char *simulate;     /**< GPU architecture to simulate on the CPU ("sm_90a"); NULL: none */
   uint32_t simulated_sms;   /**< multiprocessors of the simulated GPU; 0: the usual number */
   bool simulate_strictly;   /**< with the checks for races, missing waits, uninitialised memory */
+  bool guaranteed_no_evict; /**< begin an answer only when there are KV blocks to its end; otherwise
+                             *   they take blocks as they grow, and the newest gives way when there
+                             *   are none, to be computed again */
+  double memory_fraction;   /**< of the free memory, where `memory` is 0; 0: 0.5 on CPUs, where
+                             *   mapped weights do not count, 0.9 on GPUs */
+  int64_t kv_blocks;        /**< blocks of the first KV group */
+  int64_t max_step_ms;      /**< milliseconds of a step that computes prompts beside running answers;
+                             *   0: 200 on CPUs, 50 on GPUs */
 } ingot_options;
 
 /** Sets everything to 0 and the size; `size`: sizeof(ingot_options), as with the functions of this
