@@ -21,12 +21,13 @@ struct CompletionRequest {
   int32_t bestOf = 1; ///< at least n
   bool stream = false;
   bool includeUsage = false; ///< of a stream
+  bool hasStreamOptions = false;
   bool echo = false;
   int32_t promptLogprobs = -1; ///< alternatives for each token of the prompt; -1: not wanted
   bool tokensAsIds = false;    ///< log-probabilities name tokens "token_id:N"
 
-  /// Answers in all.
-  int64_t answers() const { return int64_t(prompts.size()) * bestOf; }
+  /// One for each prompt.
+  std::vector<Request> requests() const;
 };
 
 /// Reads a body, which is an object; `defaults` is what a request says nothing of. Unknown fields

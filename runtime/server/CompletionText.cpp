@@ -79,15 +79,24 @@ Json LogprobLists::take() {
   return lists;
 }
 
-Json Usage::json() const {
-  return {{"prompt_tokens", promptTokens},
-          {"completion_tokens", completionTokens},
-          {"total_tokens", promptTokens + completionTokens}};
+Json usageJson(const Usage &usage) {
+  return {{"prompt_tokens", usage.promptTokens},
+          {"completion_tokens", usage.completionTokens},
+          {"total_tokens", usage.promptTokens + usage.completionTokens}};
+}
+
+CompletionHead::CompletionHead(std::string id, const char *object, const ServedModel &model,
+                               const std::string &asked)
+    : id(std::move(id)), object(object), model(asked.empty() ? model.names.front() : asked) {
+  using namespace std::chrono;
+  created = duration_cast<seconds>(system_clock::now().time_since_epoch()).count();
 }
 
 Json CompletionHead::json() const {
-  return {{"id", id}, {"object", "text_completion"}, {"created", created}, {"model", model}};
+  return {{"id", id}, {"object", object}, {"created", created}, {"model", model}};
 }
+
+std::string eventText(const Json &json) { return "data: " + textOf(json) + "\n\n"; }
 
 const char *finishReason(FinishReason reason) {
   switch (reason) {

@@ -2,9 +2,9 @@
 // The JSON of completions: chunks of a stream, and whole responses.
 #pragma once
 
+#include "runtime/server/AnswerWriter.h"
 #include "runtime/server/JsonBody.h"
-#include "runtime/server/TokenNames.h"
-#include "runtime/serving/Session.h"
+#include "runtime/server/ServedModel.h"
 
 #include <span>
 
@@ -36,18 +36,26 @@ private:
 Json promptLogprobsJson(const std::vector<PromptLogprob> &prompt, int32_t most,
                         const TokenNames &names);
 
-/// Tokens of a request, all its prompts and answers together.
-struct Usage {
-  int64_t promptTokens = 0, completionTokens = 0;
-  Json json() const;
-};
+/// OpenAI's counts of tokens.
+Json usageJson(const Usage &usage);
 
 /// What all parts of one response say.
 struct CompletionHead {
-  std::string id, model;
-  int64_t created = 0;
+  /// `asked`: what the client called the model; empty: nothing.
+  CompletionHead(std::string id, const char *object, const ServedModel &model,
+                 const std::string &asked);
+
+  std::string id;
+  const char *object;
+  std::string model;
+  int64_t created; ///< seconds since 1970
   Json json() const;
 };
+
+/// A server-sent event.
+std::string eventText(const Json &json);
+/// The end of OpenAI's streams.
+constexpr const char *lastEvent = "data: [DONE]\n\n";
 
 /// OpenAI's word for an end: "stop" or "length"; null while it goes on.
 const char *finishReason(FinishReason reason);

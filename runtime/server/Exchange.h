@@ -2,7 +2,7 @@
 // One request of HTTP and its response, given whole or in parts.
 #pragma once
 
-#include "runtime/server/HttpMessage.h"
+#include "runtime/server/ErrorBody.h"
 #include "runtime/server/RequestLog.h"
 
 #include <memory>
@@ -28,6 +28,11 @@ public:
   virtual ~Exchange() = default;
 
   virtual void respond(HttpResponse response) = 0;
+  /// Responds with an error, which the record names.
+  void refuse(const ApiError &error) {
+    record.error = error.code;
+    respond(errorResponse(error));
+  }
   /// Begins a response in parts; its body is not looked at.
   virtual void begin(HttpResponse head) = 0;
   /// Sends a part. The result is how many bytes now wait for the client.

@@ -3,6 +3,8 @@
 #include "runtime/server/Router.h"
 
 #include "runtime/api/Version.h"
+#include "runtime/server/AnswerStream.h"
+#include "runtime/server/CompletionWriter.h"
 
 #include <algorithm>
 
@@ -44,11 +46,6 @@ std::vector<HttpHeader> Router::originHeaders(std::string_view origin) const {
   return {};
 }
 
-void Router::refuse(Exchange &exchange, const ApiError &error) {
-  exchange.record.error = error.code;
-  exchange.respond(errorResponse(error));
-}
-
 /// Null when there is nothing at that path.
 const Router::Route *Router::find(std::string_view path) const {
   for (const Route &route : routes())
@@ -63,20 +60,20 @@ void Router::handle(std::shared_ptr<Exchange> exchange) {
     return preflight(std::move(exchange));
   const Route *route = find(request.path);
   if (!route)
-    return refuse(*exchange, {404,
-                              "INGOT-E7206",
-                              "there is nothing at " + request.path +
-                                  "; /v1/completions and /v1/models are the usual paths",
-                              {}});
+    return exchange->refuse({404,
+                             "INGOT-E7206",
+                             "there is nothing at " + request.path +
+                                 "; /v1/completions and /v1/models are the usual paths",
+                             {}});
   bool isHead = request.method == "HEAD" && route->method == "GET";
   if (request.method != route->method && !isHead)
     return refuseMethod(*exchange, *route);
   if (route->needsKey && !keys.admits(request.header("authorization")))
-    return refuse(*exchange, {401,
-                              "INGOT-E7205",
-                              "the request has no key of this server; send one in the header "
-                              "Authorization, as in 'Bearer KEY'",
-                              {}});
+    return exchange->refuse({401,
+                             "INGOT-E7205",
+                             "the request has no key of this server; send one in the header "
+                             "Authorization, as in 'Bearer KEY'",
+                             {}});
   (this->*route->handler)(std::move(exchange));
 }
 
@@ -106,8 +103,8 @@ void Router::preflight(std::shared_ptr<Exchange> exchange) {
 ServedModel *Router::modelFor(Exchange &exchange) const {
   ServedModel *found = model();
   if (!found)
-    refuse(exchange,
-           {503, "INGOT-E7214", "the engine is still being loaded; try again in a moment", {}});
+    exchange.refuse(
+        {503, "INGOT-E7214", "the engine is still being loaded; try again in a moment", {}});
   return found;
 }
 
@@ -125,16 +122,16 @@ std::optional<Json> Router::bodyOf(Exchange &exchange) const {
   // A page of another origin may send other types without asking first.
   std::string_view type = exchange.request.header("content-type");
   if (!type.starts_with("application/json")) {
-    refuse(exchange, {415,
-                      "INGOT-E7213",
-                      "the body's type is not application/json; send the header Content-Type: "
-                      "application/json",
-                      {}});
+    exchange.refuse({415,
+                     "INGOT-E7213",
+                     "the body's type is not application/json; send the header Content-Type: "
+                     "application/json",
+                     {}});
     return std::nullopt;
   }
   OrError<Json> body = parseBody(exchange.request.body);
   if (const ApiError *error = std::get_if<ApiError>(&body)) {
-    refuse(exchange, *error);
+    exchange.refuse(*error);
     return std::nullopt;
   }
   return std::move(std::get<Json>(body));
@@ -148,18 +145,30 @@ void Router::complete(std::shared_ptr<Exchange> exchange) {
   if (!body)
     return;
   exchange->request.body = {};
-  OrError<CompletionRequest> request = readCompletionRequest(*body, found->loop->defaultSampling());
-  std::optional<ApiError> error;
-  if (ApiError *refused = std::get_if<ApiError>(&request))
-    error = std::move(*refused);
-  else
-    error = unknownModel(std::get<CompletionRequest>(request).model);
-  if (error)
-    return refuse(*exchange, *error);
+  OrError<CompletionRequest> read = readCompletionRequest(*body, found->loop->defaultSampling());
+  if (ApiError *refused = std::get_if<ApiError>(&read))
+    return exchange->refuse(*refused);
+  auto &request = std::get<CompletionRequest>(read);
+  if (std::optional<ApiError> error = unknownModel(request.model))
+    return exchange->refuse(*error);
   body.reset();
-  auto stream = std::make_shared<CompletionStream>(exchange, *found, metrics,
-                                                   std::move(std::get<CompletionRequest>(request)));
-  stream->start(options.requestSeconds);
+  std::vector<Request> requests = request.requests();
+  bool streamed = request.stream;
+  auto writer = std::make_unique<CompletionWriter>(*found, std::move(request), exchange->record.id);
+  answer(std::move(exchange), *found, std::move(writer), streamed, std::move(requests));
+}
+
+/// Computes requests for a writer.
+void Router::answer(std::shared_ptr<Exchange> exchange, ServedModel &found,
+                    std::unique_ptr<AnswerWriter> writer, bool streamed,
+                    std::vector<Request> requests) {
+  OrError<std::vector<Request>> prepared =
+      prepareAll(*found.loop, std::move(requests), exchange->record.start, options.requestSeconds);
+  if (const ApiError *error = std::get_if<ApiError>(&prepared))
+    return exchange->refuse(*error);
+  auto stream = std::make_shared<AnswerStream>(std::move(exchange), *found.loop, metrics,
+                                               std::move(writer), streamed);
+  stream->start(std::move(std::get<std::vector<Request>>(prepared)));
 }
 
 Json Router::modelJson(const ServedModel &found, const std::string &name) const {
@@ -187,7 +196,7 @@ void Router::showModel(std::shared_ptr<Exchange> exchange) {
     return;
   std::string name = exchange->request.path.substr(modelsPath.size());
   if (std::optional<ApiError> error = unknownModel(name.empty() ? "?" : name))
-    return refuse(*exchange, *error);
+    return exchange->refuse(*error);
   exchange->respond({.body = textOf(modelJson(*found, name))});
 }
 
@@ -207,20 +216,20 @@ void Router::tokenize(std::shared_ptr<Exchange> exchange) {
                  : field == "return_token_strs"  ? take(value, strings)
                                                  : false;
     if (!known)
-      return refuse(*exchange, fieldError(field, "prompt or model (texts), or add_special_tokens "
-                                                 "or return_token_strs (true or false)"));
+      return exchange->refuse(fieldError(field, "prompt or model (texts), or add_special_tokens "
+                                                "or return_token_strs (true or false)"));
   }
   if (!body->contains("prompt"))
-    return refuse(*exchange, fieldError("prompt", "given"));
+    return exchange->refuse(fieldError("prompt", "given"));
   if (std::optional<ApiError> error = unknownModel(name))
-    return refuse(*exchange, *error);
+    return exchange->refuse(*error);
   const Tokenizer *tokenizer = found->loop->tokenizer();
   Result<std::vector<int32_t>> tokens =
       tokenizer
           ? tokenizer->encode(prompt, addSpecial, true)
           : Status::error("INGOT-E6008", "the engine has no tokenizer", "work with token ids");
   if (!tokens.ok())
-    return refuse(*exchange, apiError(tokens.status()));
+    return exchange->refuse(apiError(tokens.status()));
   Json answer = {{"count", tokens->size()},
                  {"max_model_len", found->loop->memoryPlan().maxContext},
                  {"tokens", *tokens}};
@@ -247,16 +256,16 @@ void Router::detokenize(std::shared_ptr<Exchange> exchange) {
                  : field == "model" ? take(value, name)
                                     : false;
     if (!known)
-      return refuse(*exchange, fieldError(field, "tokens (a list of ids) or model (a text)"));
+      return exchange->refuse(fieldError(field, "tokens (a list of ids) or model (a text)"));
   }
   if (!body->contains("tokens"))
-    return refuse(*exchange, fieldError("tokens", "given"));
+    return exchange->refuse(fieldError("tokens", "given"));
   if (std::optional<ApiError> error = unknownModel(name))
-    return refuse(*exchange, *error);
+    return exchange->refuse(*error);
   const Tokenizer *tokenizer = found->loop->tokenizer();
   if (!tokenizer)
-    return refuse(*exchange, apiError(Status::error("INGOT-E6008", "the engine has no tokenizer",
-                                                    "work with token ids")));
+    return exchange->refuse(apiError(
+        Status::error("INGOT-E6008", "the engine has no tokenizer", "work with token ids")));
   exchange->respond(
       {.body = textOf(Json{{"prompt", tokenizer->decode(tokens, {.skipSpecial = false})}})});
 }
@@ -292,13 +301,13 @@ void Router::showHealth(std::shared_ptr<Exchange> exchange) {
 
 void Router::notServed(std::shared_ptr<Exchange> exchange) {
   bool chat = exchange->request.path.find("chat") != std::string::npos;
-  refuse(*exchange, {501,
-                     "INGOT-E7208",
-                     chat ? "conversations are not served by this version; use /v1/completions "
-                            "with the whole text"
-                          : "an engine computes tokens that follow a text, neither embeddings nor "
-                            "ranks; use an engine made for them",
-                     {}});
+  exchange->refuse({501,
+                    "INGOT-E7208",
+                    chat ? "conversations are not served by this version; use /v1/completions "
+                           "with the whole text"
+                         : "an engine computes tokens that follow a text, neither embeddings nor "
+                           "ranks; use an engine made for them",
+                    {}});
 }
 
 } // namespace ingot::runtime

@@ -3,14 +3,19 @@
 #pragma once
 
 #include "runtime/server/ApiKeys.h"
-#include "runtime/server/CompletionStream.h"
+#include "runtime/server/Exchange.h"
+#include "runtime/server/JsonBody.h"
+#include "runtime/server/Metrics.h"
 #include "runtime/server/Options.h"
+#include "runtime/server/ServedModel.h"
 
 #include <atomic>
 #include <optional>
 #include <span>
 
 namespace ingot::runtime {
+
+class AnswerWriter;
 
 /// Thread-safe. What it is given must outlive the exchanges it handles.
 class Router {
@@ -40,7 +45,6 @@ private:
   ServedModel *modelFor(Exchange &exchange) const;
   std::optional<ApiError> unknownModel(const std::string &name) const;
   std::optional<Json> bodyOf(Exchange &exchange) const;
-  static void refuse(Exchange &exchange, const ApiError &error);
   static void refuseMethod(Exchange &exchange, const Route &route);
 
   void complete(std::shared_ptr<Exchange> exchange);
@@ -54,6 +58,8 @@ private:
   void notServed(std::shared_ptr<Exchange> exchange);
   void preflight(std::shared_ptr<Exchange> exchange);
 
+  void answer(std::shared_ptr<Exchange> exchange, ServedModel &found,
+              std::unique_ptr<AnswerWriter> writer, bool streamed, std::vector<Request> requests);
   Json modelJson(const ServedModel &model, const std::string &name) const;
 
   const ServerOptions &options;

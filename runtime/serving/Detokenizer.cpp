@@ -73,7 +73,9 @@ void Detokenizer::follow(std::span<const int32_t> prompt) {
 }
 
 std::string Detokenizer::push(int32_t id) {
-  if (tokenizer->hasPiece(id) && !(options.skipSpecial && tokenizer->isSpecial(id)))
+  bool skipped = options.skipSpecial && tokenizer->isSpecial(id) &&
+                 std::find(options.kept.begin(), options.kept.end(), id) == options.kept.end();
+  if (tokenizer->hasPiece(id) && !skipped)
     feed(0, tokenizer->piece(id));
   return std::exchange(out, {});
 }

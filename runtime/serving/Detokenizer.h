@@ -16,6 +16,7 @@ class Tokenizer;
 struct DecodeOptions {
   bool skipSpecial = true;    ///< leave out special tokens
   bool cleanUpSpaces = false; ///< drop the space before ". ? ! ," and English contractions
+  std::vector<int32_t> kept = {}; ///< special tokens that are not left out
 };
 
 /// One step of decoding, as the engine file describes it.

@@ -28,6 +28,7 @@ struct Request {
   bool addSpecial = true;    ///< put the model's prefix (BOS) before text
   bool parseSpecial = false; ///< recognise special tokens written in text
   bool skipSpecial = true;   ///< leave special tokens out of the generated text
+  std::vector<int32_t> keptSpecial = {}; ///< but for these
   SamplingParameters sampling;
   bool cachePrompt = true; ///< take what the KV cache already holds of the prompt
   int32_t choices = 1;     ///< answers, at most 128; those after the first have seeds of their own

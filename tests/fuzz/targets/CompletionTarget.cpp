@@ -45,8 +45,9 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
       EXPECT_TRUE(nlohmann::json::accept(runtime::errorJson(*refused)));
     } else {
       const auto &accepted = std::get<runtime::CompletionRequest>(request);
-      EXPECT_GE(accepted.answers(), 1);
-      EXPECT_LE(accepted.answers(), 1024 * 128);
+      EXPECT_GE(accepted.requests().size(), 1u);
+      EXPECT_LE(accepted.requests().size(), 1024u);
+      EXPECT_LE(accepted.bestOf, 128);
       (void)accepted.each.sampling.validate(1000);
     }
   }

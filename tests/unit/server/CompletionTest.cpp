@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Completions of the toy engine: whole, as a stream, and in spite of their client.
-#include "runtime/server/CompletionStream.h"
+#include "runtime/server/AnswerStream.h"
+#include "runtime/server/CompletionWriter.h"
 #include "tests/unit/server/RecordedExchange.h"
 #include "tests/unit/server/ToyModel.h"
 
@@ -39,9 +40,15 @@ protected:
         readCompletionRequest(body, toy.model->loop->defaultSampling());
     if (ApiError *error = std::get_if<ApiError>(&request))
       ADD_FAILURE() << error->message;
-    std::make_shared<CompletionStream>(exchange, *toy.model, metrics,
-                                       std::get<CompletionRequest>(request))
-        ->start(seconds);
+    auto &read = std::get<CompletionRequest>(request);
+    OrError<std::vector<Request>> prepared =
+        prepareAll(*toy.model->loop, read.requests(), exchange->record.start, seconds);
+    if (ApiError *error = std::get_if<ApiError>(&prepared))
+      return exchange->refuse(*error);
+    auto writer = std::make_unique<CompletionWriter>(*toy.model, read, exchange->record.id);
+    std::make_shared<AnswerStream>(exchange, *toy.model->loop, metrics, std::move(writer),
+                                   read.stream)
+        ->start(std::move(std::get<std::vector<Request>>(prepared)));
   }
   bool idle() { return toy.model->loop->waitIdle(std::chrono::steady_clock::now() + 60s); }
 

@@ -63,7 +63,7 @@ TEST(RequestTest, EveryField) {
   EXPECT_EQ(request.model, "m");
   ASSERT_EQ(request.prompts.size(), 2u);
   EXPECT_EQ(request.prompts[0].tokens, (std::vector<int32_t>{1, 2}));
-  EXPECT_EQ(request.answers(), 6);
+  EXPECT_EQ(request.requests().size(), 2u);
   EXPECT_EQ(request.each.choices, 3);
   EXPECT_EQ(request.n, 2);
   EXPECT_TRUE(request.echo && request.tokensAsIds);
