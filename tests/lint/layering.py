@@ -11,7 +11,8 @@ COMPILER_HEADERS = ("mlir/", "llvm/", "llvm-c/", "lld/", "clang/")
 GENERATED = (".inc", "_generated.h", ".pb.h", "/SourceDigest.h")
 
 RUNTIME_ORDER = ["runtime/schema", "runtime/core", "runtime/devices", "runtime/engine",
-                 "runtime/serving", "runtime/api", "runtime/tools", "runtime/server"]
+                 "runtime/serving", "runtime/chat", "runtime/api", "runtime/tools",
+                 "runtime/server"]
 
 # Folder -> folders it may include besides itself. The longest matching folder decides; a folder
 # without an entry of its own takes that of the folder above.
