@@ -44,6 +44,16 @@ TEST(AnswerFamilies, RowsAreWhole) {
   }
 }
 
+TEST(AnswerFamilies, TheManualListsThem) {
+  std::ifstream file(INGOT_SOURCE_DIR "/docs/tool-calls.md");
+  const std::string manual(std::istreambuf_iterator<char>(file), {});
+  size_t at = 0;
+  for (const AnswerFamily &family : answerFamilies()) {
+    at = manual.find("\n| " + std::string(family.name) + " |", at);
+    ASSERT_NE(at, std::string::npos) << family.name << " is missing, or not in the table's order";
+  }
+}
+
 TEST(AnswerFamilies, TemplatesChoose) {
   const std::filesystem::path folder =
       std::filesystem::path(INGOT_SHARED_DIR) / "data/chat-templates";
