@@ -30,11 +30,11 @@ struct AnswerTool {
 struct AnswerSettings {
   std::vector<AnswerTool> tools;
   bool parallel = true; ///< else calls after the first are left out
+  /// The end of the prompt that is answered, at least its last line: it may have begun to think.
+  std::string promptTail;
   /// Arguments are given out as they come. Else a call is given out when it is whole, and a
   /// malformed one is text with all of its markers.
   bool streamed = true;
-  /// The end of the prompt that is answered, at least its last line: it may have begun to think.
-  std::string promptTail;
 };
 
 } // namespace ingot::runtime

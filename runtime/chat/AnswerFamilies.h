@@ -65,6 +65,7 @@ struct AnswerFamily {
   std::array<std::string_view, 2> toolsIn = {}, reasoningIn = {};
   std::span<const CallForm> forms = {};
   std::string_view namePrefix = {}; ///< not part of a function's name
+  bool callsEndReasoning = false;   ///< its markers are never talked about: they are tokens
   std::string_view reasoningOpen = {}, reasoningClose = {};
   bool reasonsAnywhere = false; ///< else only where a text begins
   /// Markers around text that are no part of it; where `framesAnywhere` is false, they are looked

@@ -60,6 +60,9 @@ void AnswerParser::collectMarkers() {
   // Where a text begins, there is no reasoning that it could close but an empty one.
   atStart.add(reasoning->reasoningClose, Role::Close);
   closing.add(reasoning->reasoningClose, Role::Close);
+  if (tools->callsEndReasoning)
+    for (const CallForm &form : tools->forms)
+      closing.add(form.open, Role::Open);
 }
 
 void AnswerParser::readPrompt(std::string_view promptTail) {

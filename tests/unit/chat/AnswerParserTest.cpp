@@ -270,6 +270,16 @@ TEST(AnswerParser, ThePromptTellsWhetherReasoningIsOpen) {
   EXPECT_EQ(text("", " \n"), (ParsedAnswer{" \n", {}, {}}));
 }
 
+TEST(AnswerParser, CallsEndReasoningWhereTheirMarkersAreTokens) {
+  EXPECT_EQ(read(reading("kimi_k2", "think"),
+                 "<think>Hm\n<|tool_calls_section_begin|><|tool_call_begin|>functions.now:0<|tool_"
+                 "call_argument_begin|>{}<|tool_call_end|><|tool_calls_section_end|>"),
+            (ParsedAnswer{{}, "Hm", {{"now", "functions.now:0", "{}"}}}));
+  const std::string thought = "A <tool_call>{\"name\": \"f\"}</tool_call> is written so.";
+  EXPECT_EQ(read(reading("hermes", "think"), "<think>" + thought + "</think>"),
+            (ParsedAnswer{{}, thought, {}}));
+}
+
 TEST(AnswerParser, CallsOfUnknownFunctionsAreCalls) {
   EXPECT_EQ(read(reading("hermes"), "<tool_call>{\"name\": \"x\", \"arguments\": {}}</tool_call>"),
             (ParsedAnswer{{}, {}, {{"x", {}, "{}"}}}));
