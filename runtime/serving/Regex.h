@@ -2,6 +2,7 @@
 // A compiled regular expression whose cost is bounded: hostile patterns and texts end in an error.
 #pragma once
 
+#include "runtime/core/Span.h"
 #include "runtime/core/Status.h"
 
 #include <cstdint>
@@ -11,12 +12,6 @@
 #include <vector>
 
 namespace ingot::runtime {
-
-/// Bytes [begin, end) of a text.
-struct Span {
-  uint32_t begin;
-  uint32_t end;
-};
 
 /// A PCRE2 pattern (UTF, UCP, MULTILINE; `^` and `$` match at lines). Immutable, so threads may
 /// share it. No machine code is generated at run time.

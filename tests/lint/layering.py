@@ -11,7 +11,8 @@ COMPILER_HEADERS = ("mlir/", "llvm/", "llvm-c/", "lld/", "clang/")
 GENERATED = (".inc", "_generated.h", ".pb.h", "/SourceDigest.h")
 
 RUNTIME_ORDER = ["runtime/schema", "runtime/core", "runtime/devices", "runtime/engine",
-                 "runtime/serving", "runtime/api", "runtime/tools", "runtime/server"]
+                 "runtime/serving", "runtime/jinja", "runtime/chat", "runtime/api", "runtime/tools",
+                 "runtime/server"]
 
 # Folder -> folders it may include besides itself. The longest matching folder decides; a folder
 # without an entry of its own takes that of the folder above.
@@ -19,7 +20,7 @@ MAY_INCLUDE = {
     "runtime/include": [],
     **{folder: RUNTIME_ORDER[:place] for place, folder in enumerate(RUNTIME_ORDER)},
     "runtime/simulator": ["runtime/devices/cuda/DriverApi.h"],
-    "runtime/api": RUNTIME_ORDER[:5] + ["runtime/include"],
+    "runtime/api": RUNTIME_ORDER[:7] + ["runtime/include"],
     "dialects/engine": [],
     "dialects/llm": ["dialects/engine"],
     "passes": ["dialects"],

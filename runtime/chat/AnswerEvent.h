@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// What an answer consists of, in the order in which the model writes it.
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace ingot::runtime {
+
+struct AnswerEvent {
+  /// Each `CallBegin` has one `CallEnd`, with nothing but `CallArguments` between them.
+  enum class Kind { Text, Reasoning, CallBegin, CallArguments, CallEnd };
+  Kind kind;
+  int call = 0;     ///< index of the call in the answer
+  std::string text; ///< `CallBegin`: the function's name; `CallArguments`: a piece of JSON
+  std::string id;   ///< `CallBegin`: the identifier that the model gave, or empty
+  /// `CallEnd`: the arguments are one JSON object. False where the answer was cut or the rest was
+  /// malformed after they had begun; that rest is text.
+  bool whole = true;
+};
+
+/// A function that may be called.
+struct AnswerTool {
+  std::string name;
+  nlohmann::ordered_json parameters; ///< JSON schema; tells types where a family's text does not
+};
+
+struct AnswerSettings {
+  std::vector<AnswerTool> tools;
+  bool parallel = true; ///< else calls after the first are left out
+  /// The end of the prompt that is answered, at least its last line: it may have begun to think.
+  std::string promptTail;
+  /// Arguments are given out as they come. Else a call is given out when it is whole, and a
+  /// malformed one is text with all of its markers.
+  bool streamed = true;
+};
+
+} // namespace ingot::runtime

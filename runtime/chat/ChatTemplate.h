@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+// ChatTemplate: makes a prompt of a conversation.
+#pragma once
+
+#include "runtime/core/Span.h"
+#include "runtime/core/Status.h"
+#include "runtime/jinja/Template.h"
+
+#include <ctime>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace ingot::runtime {
+
+/// A prompt, and the parts of it that are words of the conversation: special tokens spelled there
+/// are text.
+struct RenderedPrompt {
+  std::string text;
+  std::vector<Span> input; ///< in order, apart from each other
+};
+
+struct RenderSettings {
+  /// What `strftime_now` tells; absent: the local time.
+  std::optional<std::tm> now;
+  jinja::Limits limits;
+};
+
+/// A template that was compiled. Immutable, so threads may share it; copies are cheap.
+class ChatTemplate {
+public:
+  /// `name` stands in errors. Errors: INGOT-E6060, E6061, E6062, E6068.
+  static Result<ChatTemplate> compile(std::string_view name, std::string_view text);
+
+  /// `variables`: an object with messages, tools, add_generation_prompt, documents, bos_token, ...
+  /// Strings inside of lists and objects count as input; a variable that is a string itself
+  /// (bos_token, ...) as the template's own. Errors: INGOT-E6062 to E6070.
+  Result<RenderedPrompt> render(const nlohmann::ordered_json &variables,
+                                const RenderSettings &settings = {}) const;
+
+  /// Whether the template speaks of a variable of that name.
+  bool mentions(std::string_view variable) const { return compiled.mentions(variable); }
+
+  const std::string &name() const { return compiled.name(); }
+
+private:
+  explicit ChatTemplate(jinja::Template compiled) : compiled(std::move(compiled)) {}
+
+  jinja::Template compiled;
+};
+
+} // namespace ingot::runtime

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+// Template: a Jinja template, compiled once and rendered by any thread.
+#pragma once
+
+#include "runtime/core/Status.h"
+#include "runtime/jinja/Limits.h"
+#include "runtime/jinja/Text.h"
+
+#include <ctime>
+#include <memory>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <string_view>
+
+namespace ingot::runtime::jinja {
+
+struct SyntaxTree;
+
+/// Immutable; copies share what was compiled.
+class Template {
+public:
+  /// `name` stands in errors. INGOT-E6060 (syntax), E6061 (a tag of several templates), E6062 (too
+  /// deep or too long), E6068 (no such filter or test).
+  static Result<Template> compile(std::string_view name, std::string_view source);
+
+  /// `variables` is an object. Strings inside its lists and objects count as input, those that are
+  /// variables themselves (bos_token, ...) as the template's. INGOT-E6062 to E6070.
+  Result<Text> render(const nlohmann::ordered_json &variables, const std::tm &now,
+                      const Limits &limits) const;
+
+  /// Whether the template reads a variable, or sets one, of that name.
+  bool mentions(std::string_view variable) const;
+
+  const std::string &name() const { return title; }
+
+private:
+  std::string title;
+  std::shared_ptr<const SyntaxTree> tree;
+};
+
+} // namespace ingot::runtime::jinja
