@@ -14,8 +14,8 @@ namespace ingot::runtime {
 class Tokenizer;
 
 struct DecodeOptions {
-  bool skipSpecial = true;    ///< leave out special tokens
-  bool cleanUpSpaces = false; ///< drop the space before ". ? ! ," and English contractions
+  bool skipSpecial = true;        ///< leave out special tokens
+  bool cleanUpSpaces = false;     ///< drop the space before ". ? ! ," and English contractions
   std::vector<int32_t> kept = {}; ///< special tokens that are not left out
 };
 

@@ -301,8 +301,8 @@ std::unique_ptr<Sequence> Session::makeSequence(const Request &prepared, int32_t
   sequence->tokens.reserve(size_t(sequence->promptTokens + sequence->maxNewTokens));
   if (textTokenizer) {
     sequence->detokenizer.emplace(
-        *textTokenizer, DecodeOptions{prepared.skipSpecial, textTokenizer->cleansUpSpaces(),
-                                             prepared.keptSpecial});
+        *textTokenizer,
+        DecodeOptions{prepared.skipSpecial, textTokenizer->cleansUpSpaces(), prepared.keptSpecial});
     sequence->detokenizer->follow(sequence->tokens);
   }
   return sequence;

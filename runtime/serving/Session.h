@@ -25,9 +25,9 @@ struct SessionOptions {
 struct Request {
   std::string text; ///< used when `tokens` is empty
   std::vector<int32_t> tokens;
-  bool addSpecial = true;    ///< put the model's prefix (BOS) before text
-  bool parseSpecial = false; ///< recognise special tokens written in text
-  bool skipSpecial = true;   ///< leave special tokens out of the generated text
+  bool addSpecial = true;                ///< put the model's prefix (BOS) before text
+  bool parseSpecial = false;             ///< recognise special tokens written in text
+  bool skipSpecial = true;               ///< leave special tokens out of the generated text
   std::vector<int32_t> keptSpecial = {}; ///< but for these
   SamplingParameters sampling;
   bool cachePrompt = true; ///< take what the KV cache already holds of the prompt

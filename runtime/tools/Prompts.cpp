@@ -192,7 +192,8 @@ Status PromptsRun::run(LineReader &lines) {
 
 } // namespace
 
-int answerPrompts(LoopReader &reader, const std::string &path, const Request &request, bool seeded) {
+int answerPrompts(LoopReader &reader, const std::string &path, const Request &request,
+                  bool seeded) {
   Result<LineReader> lines = LineReader::open(path);
   if (!lines.ok())
     return reportError(lines.status());
