@@ -79,6 +79,27 @@ Json LogprobLists::take() {
   return lists;
 }
 
+/// "token", "logprob" and "bytes"; null where the token is no whole text.
+static Json logprobJson(const TokenLogprob &one, const TokenNames &names) {
+  std::string name = names.nameOf(one.token);
+  Json bytes;
+  if (name != TokenNames::numberOf(one.token)) {
+    bytes = Json::array();
+    for (char byte : name)
+      bytes.push_back(static_cast<unsigned char>(byte));
+  }
+  return {
+      {"token", std::move(name)}, {"logprob", finite(one.logprob)}, {"bytes", std::move(bytes)}};
+}
+
+Json chatLogprobJson(const Event &event, const TokenNames &names) {
+  Json entry = logprobJson({event.token, event.logprob}, names);
+  Json &top = entry["top_logprobs"] = Json::array();
+  for (const TokenLogprob &other : event.top)
+    top.push_back(logprobJson(other, names));
+  return entry;
+}
+
 Json usageJson(const Usage &usage) {
   return {{"prompt_tokens", usage.promptTokens},
           {"completion_tokens", usage.completionTokens},

@@ -36,6 +36,9 @@ private:
 Json promptLogprobsJson(const std::vector<PromptLogprob> &prompt, int32_t most,
                         const TokenNames &names);
 
+/// The log-probability of an event's token, as conversations write it.
+Json chatLogprobJson(const Event &event, const TokenNames &names);
+
 /// OpenAI's counts of tokens.
 Json usageJson(const Usage &usage);
 

@@ -1,0 +1,258 @@
+// SPDX-License-Identifier: Apache-2.0
+// Fields of a conversation; the shapes of messages and tools.
+#include "runtime/server/ChatRequest.h"
+
+namespace ingot::runtime {
+namespace {
+
+constexpr int64_t mostChoices = 128, mostTools = 1024;
+
+constexpr std::string_view refused[] = {"add_special_tokens",
+                                        "audio",
+                                        "chat_template",
+                                        "early_stopping",
+                                        "echo",
+                                        "function_call",
+                                        "functions",
+                                        "guided_choice",
+                                        "guided_decoding_backend",
+                                        "guided_grammar",
+                                        "guided_json",
+                                        "guided_regex",
+                                        "guided_whitespace_pattern",
+                                        "kv_transfer_params",
+                                        "length_penalty",
+                                        "logits_processors",
+                                        "lora",
+                                        "mm_processor_kwargs",
+                                        "prediction",
+                                        "prompt_logprobs",
+                                        "structural_tag",
+                                        "structured_outputs",
+                                        "truncate_prompt_tokens",
+                                        "use_beam_search",
+                                        "verbosity",
+                                        "vllm_xargs",
+                                        "web_search_options"};
+constexpr std::string_view ignored[] = {"metadata",
+                                        "prompt_cache_key",
+                                        "prompt_cache_retention",
+                                        "request_id",
+                                        "safety_identifier",
+                                        "service_tier",
+                                        "store",
+                                        "user"};
+
+using C = ChatRequest;
+
+template <auto member> bool readOwn(const Json &value, C &request) {
+  return take(value, request.*member);
+}
+
+/// What the template is told without being looked at here.
+template <const char *const &name, Json::value_t type> bool keep(const Json &value, C &request) {
+  request.conversation[name] = value;
+  return value.type() == type;
+}
+
+constexpr const char *generationPrompt = "add_generation_prompt",
+                     *continued = "continue_final_message", *arguments = "chat_template_kwargs",
+                     *effort = "reasoning_effort", *documents = "documents";
+
+bool readMaxTokens(const Json &value, C &request) {
+  return take(value, request.each.sampling.maxTokens, 1, int64_t(1) << 40);
+}
+
+bool readN(const Json &value, C &request) { return take(value, request.n, 1, mostChoices); }
+
+bool readTopLogprobs(const Json &value, C &request) {
+  return take(value, request.topLogprobs, 0, 20);
+}
+
+bool readOptions(const Json &value, C &request) {
+  request.hasStreamOptions = true;
+  return readStreamOptions(value, request.includeUsage);
+}
+
+/// Only the form that asks for nothing.
+bool readResponseFormat(const Json &value, C &) {
+  return value.is_object() && value.size() == 1 && value.value("type", Json()) == "text";
+}
+
+bool readModalities(const Json &value, C &) { return value == Json::array({"text"}); }
+
+bool isMessages(const Json &value, C &request) {
+  request.conversation["messages"] = value;
+  return value.is_array() && !value.empty();
+}
+
+const BodyFields<C> &ownFields() {
+  static const BodyFields<C> fields = {
+      {"model", {readOwn<&C::model>, "a string"}},
+      {"messages", {isMessages, "a list of at least one message"}},
+      {"max_tokens", {readMaxTokens, "an integer of at least 1"}},
+      {"max_completion_tokens", {readMaxTokens, "an integer of at least 1"}},
+      {"n", {readN, "an integer from 1 to 128"}},
+      {"stream", {readOwn<&C::stream>, "true or false"}},
+      {"stream_options", {readOptions, "an object with include_usage, which is true or false"}},
+      {"logprobs", {readOwn<&C::logprobs>, "true or false"}},
+      {"top_logprobs", {readTopLogprobs, "an integer from 0 to 20"}},
+      {"parallel_tool_calls", {readOwn<&C::parallelCalls>, "true or false"}},
+      {"include_reasoning", {readOwn<&C::includeReasoning>, "true or false"}},
+      {"add_generation_prompt", {keep<generationPrompt, Json::value_t::boolean>, "true or false"}},
+      {"continue_final_message", {keep<continued, Json::value_t::boolean>, "true or false"}},
+      {"chat_template_kwargs", {keep<arguments, Json::value_t::object>, "an object"}},
+      {"reasoning_effort", {keep<effort, Json::value_t::string>, "a string"}},
+      {"documents", {keep<documents, Json::value_t::array>, "a list"}},
+      {"response_format",
+       {readResponseFormat, "{\"type\": \"text\"}: other formats are not served by this version"}},
+      {"modalities", {readModalities, "[\"text\"]: other outputs are not served"}},
+  };
+  return fields;
+}
+
+std::optional<ApiError> checkContent(const Json &content, const std::string &where) {
+  if (content.is_string() || content.is_null())
+    return std::nullopt;
+  if (!content.is_array())
+    return fieldError(where, "a string, null, or a list of parts");
+  for (size_t i = 0; i < content.size(); ++i) {
+    const Json &part = content[i];
+    std::string field = where + '[' + std::to_string(i) + ']';
+    if (part.is_string())
+      continue;
+    if (!part.is_object() || !part.contains("type") || !part["type"].is_string())
+      return fieldError(field, "an object with a type");
+    const auto &type = part["type"].get_ref<const std::string &>();
+    if (type != "text" && type != "refusal")
+      return unservedField(field + ".type " + type, true);
+    if (!part.contains(type) || !part[type].is_string())
+      return fieldError(field + '.' + type, "a string");
+  }
+  return std::nullopt;
+}
+
+/// Calls that a client sends back may be as wrong as the model wrote them, but must be calls.
+std::optional<ApiError> checkCalls(const Json &calls, const std::string &where) {
+  if (calls.is_null())
+    return std::nullopt;
+  if (!calls.is_array())
+    return fieldError(where, "a list of calls");
+  for (size_t i = 0; i < calls.size(); ++i) {
+    const Json &call = calls[i];
+    bool well = call.is_object() && call.contains("function") && call["function"].is_object() &&
+                call["function"].contains("name") && call["function"]["name"].is_string();
+    if (!well)
+      return fieldError(where + '[' + std::to_string(i) + ']',
+                        "an object with a function, which has a name and arguments");
+  }
+  return std::nullopt;
+}
+
+std::optional<ApiError> checkMessages(const Json &messages) {
+  for (size_t i = 0; i < messages.size(); ++i) {
+    const Json &message = messages[i];
+    std::string where = "messages[" + std::to_string(i) + ']';
+    if (!message.is_object() || !message.contains("role") || !message["role"].is_string())
+      return fieldError(where, "an object with a role");
+    if (message.contains("content"))
+      if (std::optional<ApiError> error = checkContent(message["content"], where + ".content"))
+        return error;
+    if (message.contains("tool_calls"))
+      if (std::optional<ApiError> error = checkCalls(message["tool_calls"], where + ".tool_calls"))
+        return error;
+    for (const char *name : {"audio", "function_call"})
+      if (message.contains(name) && !isNeutral(message[name]))
+        return unservedField(where + '.' + name, true);
+  }
+  return std::nullopt;
+}
+
+} // namespace
+
+std::optional<ApiError> takeTools(const Json &tools, ChatRequest &request) {
+  if (!tools.is_array() || int64_t(tools.size()) > mostTools)
+    return fieldError("tools", "a list of at most 1024 tools");
+  for (size_t i = 0; i < tools.size(); ++i) {
+    const Json &tool = tools[i];
+    std::string where = "tools[" + std::to_string(i) + ']';
+    if (!tool.is_object() || tool.value("type", Json()) != "function")
+      return fieldError(where + ".type", "\"function\"");
+    Json function = tool.value("function", Json());
+    if (!function.is_object() || !function.contains("name") || !function["name"].is_string())
+      return fieldError(where + ".function", "an object with a name");
+    if (function.contains("strict") && !isNeutral(function["strict"]))
+      return unservedField(where + ".function.strict", true);
+    Json parameters = function.value("parameters", Json());
+    if (!parameters.is_object() && !parameters.is_null())
+      return fieldError(where + ".function.parameters", "a JSON schema, which is an object");
+    request.tools.push_back({function["name"].get<std::string>(), std::move(parameters)});
+  }
+  if (!tools.empty())
+    request.conversation["tools"] = tools;
+  return std::nullopt;
+}
+
+std::optional<ApiError> takeToolChoice(const Json &choice, ChatRequest &request) {
+  if (choice == "none")
+    request.tools.clear();
+  else if (choice != "auto" && !choice.is_null())
+    return ApiError{400, "INGOT-E7202",
+                    "tool_choice must be \"auto\" or \"none\": a call that must come is not served "
+                    "by this version",
+                    "tool_choice"};
+  return std::nullopt;
+}
+
+void settle(ChatRequest &request) {
+  request.each.choices = request.n;
+  // The template has the model's prefix.
+  request.each.addSpecial = false;
+  if (request.logprobs)
+    request.each.sampling.logprobs = request.topLogprobs;
+}
+
+ChatRequest newChatRequest(const SamplingParameters &defaults) {
+  ChatRequest request;
+  request.each.sampling = defaults;
+  request.each.sampling.maxTokens = 0;
+  request.each.sampling.seed = SamplingParameters::randomSeed();
+  return request;
+}
+
+OrError<ChatRequest> readChatRequest(const Json &body, const SamplingParameters &defaults) {
+  ChatRequest request = newChatRequest(defaults);
+  Json plain = body, tools, choice;
+  for (auto [name, place] : {std::pair{"tools", &tools}, {"tool_choice", &choice}})
+    if (auto field = plain.find(name); field != plain.end()) {
+      *place = std::move(*field);
+      plain.erase(field);
+    }
+  std::optional<ApiError> error =
+      readFields(plain, ownFields(), {refused, ignored}, request, request.each);
+  if (!error && !request.conversation.contains("messages"))
+    error = fieldError("messages", "given");
+  if (!error)
+    error = checkMessages(request.conversation["messages"]);
+  if (!error && !tools.is_null())
+    error = takeTools(tools, request);
+  if (!error)
+    error = takeToolChoice(choice, request);
+  if (!error && request.hasStreamOptions && !request.stream)
+    error = fieldError("stream_options", "left out where stream is not true");
+  if (!error && request.topLogprobs > 0 && !request.logprobs)
+    error = fieldError("top_logprobs", "left out where logprobs is not true");
+  if (error)
+    return std::move(*error);
+  settle(request);
+  return request;
+}
+
+std::vector<std::string_view> refusedChatFields() {
+  return {std::begin(refused), std::end(refused)};
+}
+std::vector<std::string_view> ignoredChatFields() {
+  return {std::begin(ignored), std::end(ignored)};
+}
+
+} // namespace ingot::runtime

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// The body of POST /v1/chat/completions, which the other paths of conversations are turned into.
+#pragma once
+
+#include "runtime/chat/AnswerEvent.h"
+#include "runtime/server/BodyFields.h"
+
+namespace ingot::runtime {
+
+struct ChatRequest {
+  std::string model; ///< empty: not named
+  /// What the chat template is told: messages, tools, documents, chat_template_kwargs, ..., as in
+  /// the body.
+  Json conversation = Json::object();
+  std::vector<AnswerTool> tools; ///< empty: calls in the answer stay text
+  bool parallelCalls = true;
+  Request each; ///< of the prompt, which it does not hold
+  int32_t n = 1;
+  bool stream = false;
+  bool includeUsage = false; ///< of a stream
+  bool hasStreamOptions = false;
+  bool logprobs = false;        ///< of each token
+  int32_t topLogprobs = 0;      ///< alternatives of each
+  bool includeReasoning = true; ///< what the model thinks is part of the response
+};
+
+/// Reads a body, which is an object. Errors as of readCompletionRequest; parts of messages that are
+/// no text are not served.
+OrError<ChatRequest> readChatRequest(const Json &body, const SamplingParameters &defaults);
+
+/// A request of which nothing has been read.
+ChatRequest newChatRequest(const SamplingParameters &defaults);
+
+/// Reads "tools" in the form of chat completions into both of the request's places.
+std::optional<ApiError> takeTools(const Json &tools, ChatRequest &request);
+/// "auto" or "none"; what must be called is not served.
+std::optional<ApiError> takeToolChoice(const Json &choice, ChatRequest &request);
+/// What holds of every path once all fields are read.
+void settle(ChatRequest &request);
+
+/// As the functions of the same names for completions.
+std::vector<std::string_view> refusedChatFields();
+std::vector<std::string_view> ignoredChatFields();
+
+} // namespace ingot::runtime
