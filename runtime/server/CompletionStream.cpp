@@ -126,6 +126,9 @@ void CompletionStream::count(Prompt &prompt, Answer &answer, const Event &event)
   double sinceStart = Seconds(now - exchange->record.start).count();
   if (event.token >= 0) {
     if (answer.tokens++ == 0) {
+      // The others find the prompt that the first has computed.
+      if (event.choice == 0)
+        usage.cachedTokens += event.cachedTokens;
       metrics.firstToken(sinceStart, Seconds(event.queued).count(),
                          std::exchange(prompt.begun, true) ? 0 : event.promptTokens);
       if (!over && exchange->record.firstTokenSeconds < 0)

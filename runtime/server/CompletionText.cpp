@@ -82,7 +82,8 @@ Json LogprobLists::take() {
 Json Usage::json() const {
   return {{"prompt_tokens", promptTokens},
           {"completion_tokens", completionTokens},
-          {"total_tokens", promptTokens + completionTokens}};
+          {"total_tokens", promptTokens + completionTokens},
+          {"prompt_tokens_details", {{"cached_tokens", cachedTokens}}}};
 }
 
 Json CompletionHead::json() const {

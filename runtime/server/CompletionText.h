@@ -39,6 +39,7 @@ Json promptLogprobsJson(const std::vector<PromptLogprob> &prompt, int32_t most,
 /// Tokens of a request, all its prompts and answers together.
 struct Usage {
   int64_t promptTokens = 0, completionTokens = 0;
+  int64_t cachedTokens = 0; ///< of the prompts, that the KV cache had
   Json json() const;
 };
 
