@@ -46,14 +46,14 @@ class LmEval(harness.BuildTest):
         self.assertEqual(found["windows"], 1)
         return found["mean_nll"] * found["scored_tokens"]
 
-    def measure(self, server, *arguments):
-        """The task's results."""
+    def measure(self, server, name, *arguments):
+        """The task's results, from a run of that name."""
         texts = self.folder / "texts.jsonl"
         texts.write_text("".join(json.dumps({"text": text}) + "\n" for text in TEXTS),
                          encoding="utf-8")
         (self.folder / "local_text.yaml").write_text(TASK % texts, encoding="utf-8")
         model = f"base_url={server.address}/v1/completions,model=fables,max_length={CONTEXT}"
-        output = self.fresh("output")
+        output = self.fresh(name)
         result = subprocess.run(
             [LM_EVAL, "run", "--model", "local-completions", "--model_args", model, "--tasks",
              "local_text", "--include_path", self.folder, "--output_path", output, *arguments],
@@ -69,7 +69,8 @@ class LmEval(harness.BuildTest):
         self.assert_built(self.build(harness.FABLES, self.engine), self.engine)
         server = Server(self.engine)
         self.addCleanup(server.end)
-        found = self.measure(server)
+        found = self.measure(server, "alone")
+        self.assertEqual(self.measure(server, "in-batches", "--batch_size", "2"), found)
         loss = sum(self.loss(text) for text in TEXTS)
         for metric, units in (("word", sum(len(text.split()) for text in TEXTS)),
                               ("byte", sum(len(text.encode()) for text in TEXTS))):
