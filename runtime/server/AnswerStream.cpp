@@ -106,6 +106,9 @@ void AnswerStream::count(Asked &request, Answer &answer, const Event &event) {
   double sinceStart = Seconds(now - exchange->record.start).count();
   if (event.token >= 0) {
     if (!std::exchange(answer.begun, true)) {
+      // The others find the prompt that the first has computed.
+      if (event.choice == 0)
+        usage.cachedTokens += event.cachedTokens;
       metrics.firstToken(sinceStart, Seconds(event.queued).count(),
                          std::exchange(request.begun, true) ? 0 : event.promptTokens);
       if (!over && exchange->record.firstTokenSeconds < 0)

@@ -10,6 +10,7 @@ namespace ingot::runtime {
 /// Tokens of a response, all its requests and answers together.
 struct Usage {
   int64_t promptTokens = 0, completionTokens = 0;
+  int64_t cachedTokens = 0; ///< of the prompts, that the KV cache had
 };
 
 /// Texts of one response, whole or as server-sent events. Calls come one at a time.

@@ -103,7 +103,8 @@ Json chatLogprobJson(const Event &event, const TokenNames &names) {
 Json usageJson(const Usage &usage) {
   return {{"prompt_tokens", usage.promptTokens},
           {"completion_tokens", usage.completionTokens},
-          {"total_tokens", usage.promptTokens + usage.completionTokens}};
+          {"total_tokens", usage.promptTokens + usage.completionTokens},
+          {"prompt_tokens_details", {{"cached_tokens", usage.cachedTokens}}}};
 }
 
 CompletionHead::CompletionHead(std::string id, const char *object, const ServedModel &model,

@@ -13,7 +13,6 @@
 #include <boost/beast/http/read.hpp>
 #include <boost/beast/http/string_body.hpp>
 #include <ctime>
-#include <new>
 
 namespace ingot::runtime {
 namespace {
@@ -61,22 +60,6 @@ private:
   ConnectionSite *site = nullptr;
   uint64_t bytes = 0;
 };
-
-/// Answers, whatever happens on the way.
-void answer(Router &router, const std::shared_ptr<ConnectionExchange> &exchange) {
-  try {
-    router.handle(exchange);
-  } catch (const std::bad_alloc &) {
-    exchange->respond(errorResponse(
-        {503, "INGOT-E6010", "no memory is left for this request; try again later", {}}));
-  } catch (const std::exception &error) {
-    exchange->respond(errorResponse({500,
-                                     "INGOT-E7220",
-                                     std::string("the request met an exception: ") + error.what() +
-                                         "; report this as an error of Ingot",
-                                     {}}));
-  }
-}
 
 /// Handlers of its operations own it. Everything runs on the thread of its context.
 class Connection : public std::enable_shared_from_this<Connection> {
@@ -274,9 +257,9 @@ void Connection::dispatch() {
   watch();
   BodyRoom taken = std::exchange(room, {});
   if (opened->request.body.size() <= quickBody)
-    return answer(site.router, opened);
+    return site.router.handle(opened);
   net::post(site.workers, [&site = site, opened, taken = std::move(taken)]() mutable {
-    answer(site.router, opened);
+    site.router.handle(opened);
   });
 }
 

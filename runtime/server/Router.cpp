@@ -7,6 +7,8 @@
 #include "runtime/server/CompletionWriter.h"
 
 #include <algorithm>
+#include <array>
+#include <new>
 
 namespace ingot::runtime {
 
@@ -22,6 +24,7 @@ std::span<const Router::Route> Router::routes() {
       {"GET", modelsPath, &Router::showModel, true}, // and what follows it
       {"POST", "/tokenize", &Router::tokenize, true},
       {"POST", "/detokenize", &Router::detokenize, true},
+      {"GET", "/tokenizer_info", &Router::showTokenizer, true},
       {"GET", "/version", &Router::showVersion, false},
       {"GET", "/metrics", &Router::showMetrics, false},
       {"GET", "/health", &Router::showHealth, false},
@@ -55,6 +58,21 @@ const Router::Route *Router::find(std::string_view path) const {
 }
 
 void Router::handle(std::shared_ptr<Exchange> exchange) {
+  try {
+    route(exchange);
+  } catch (const std::bad_alloc &) {
+    exchange->refuse(
+        {503, "INGOT-E6010", "no memory is left for this request; try again later", {}});
+  } catch (const std::exception &error) {
+    exchange->refuse({500,
+                      "INGOT-E7220",
+                      std::string("the request met an exception: ") + error.what() +
+                          "; report this as an error of Ingot",
+                      {}});
+  }
+}
+
+void Router::route(std::shared_ptr<Exchange> exchange) {
   const HttpRequest &request = exchange->request;
   if (request.method == "OPTIONS")
     return preflight(std::move(exchange));
@@ -177,7 +195,10 @@ Json Router::modelJson(const ServedModel &found, const std::string &name) const 
           {"created", found.created},
           {"owned_by", "ingot"},
           {"root", found.names.front()},
-          {"max_model_len", found.loop->memoryPlan().maxContext}};
+          {"max_model_len", found.loop->memoryPlan().maxContext},
+          {"meta",
+           {{"n_vocab", found.loop->file().metadata().serving()->vocabulary()},
+            {"n_ctx", found.loop->memoryPlan().maxContext}}}};
 }
 
 void Router::listModels(std::shared_ptr<Exchange> exchange) {
@@ -198,6 +219,15 @@ void Router::showModel(std::shared_ptr<Exchange> exchange) {
   if (std::optional<ApiError> error = unknownModel(name.empty() ? "?" : name))
     return exchange->refuse(*error);
   exchange->respond({.body = textOf(modelJson(*found, name))});
+}
+
+/// Null when the engine has none, which the client then knows.
+const Tokenizer *Router::tokenizerFor(Exchange &exchange, const ServedModel &found) {
+  const Tokenizer *tokenizer = found.loop->tokenizer();
+  if (!tokenizer)
+    exchange.refuse(apiError(
+        Status::error("INGOT-E6008", "the engine has no tokenizer", "work with token ids")));
+  return tokenizer;
 }
 
 void Router::tokenize(std::shared_ptr<Exchange> exchange) {
@@ -223,11 +253,10 @@ void Router::tokenize(std::shared_ptr<Exchange> exchange) {
     return exchange->refuse(fieldError("prompt", "given"));
   if (std::optional<ApiError> error = unknownModel(name))
     return exchange->refuse(*error);
-  const Tokenizer *tokenizer = found->loop->tokenizer();
-  Result<std::vector<int32_t>> tokens =
-      tokenizer
-          ? tokenizer->encode(prompt, addSpecial, true)
-          : Status::error("INGOT-E6008", "the engine has no tokenizer", "work with token ids");
+  const Tokenizer *tokenizer = tokenizerFor(*exchange, *found);
+  if (!tokenizer)
+    return;
+  Result<std::vector<int32_t>> tokens = tokenizer->encode(prompt, addSpecial, true);
   if (!tokens.ok())
     return exchange->refuse(apiError(tokens.status()));
   Json answer = {{"count", tokens->size()},
@@ -262,12 +291,29 @@ void Router::detokenize(std::shared_ptr<Exchange> exchange) {
     return exchange->refuse(fieldError("tokens", "given"));
   if (std::optional<ApiError> error = unknownModel(name))
     return exchange->refuse(*error);
-  const Tokenizer *tokenizer = found->loop->tokenizer();
+  const Tokenizer *tokenizer = tokenizerFor(*exchange, *found);
   if (!tokenizer)
-    return exchange->refuse(apiError(
-        Status::error("INGOT-E6008", "the engine has no tokenizer", "work with token ids")));
+    return;
   exchange->respond(
       {.body = textOf(Json{{"prompt", tokenizer->decode(tokens, {.skipSpecial = false})}})});
+}
+
+/// The texts of the tokens that begin and end what the model reads; null where it has none.
+void Router::showTokenizer(std::shared_ptr<Exchange> exchange) {
+  ServedModel *found = modelFor(*exchange);
+  if (!found)
+    return;
+  const Tokenizer *tokenizer = tokenizerFor(*exchange, *found);
+  if (!tokenizer)
+    return;
+  auto textOfToken = [&](int32_t token) {
+    return token < 0 ? Json() : Json(tokenizer->decode(std::array{token}, {.skipSpecial = false}));
+  };
+  const auto &serving = *found->loop->file().metadata().serving();
+  bool ends = serving.eos() && serving.eos()->size() > 0;
+  exchange->respond(
+      {.body = textOf(Json{{"bos_token", textOfToken(serving.bos())},
+                           {"eos_token", textOfToken(ends ? serving.eos()->Get(0) : -1)}})});
 }
 
 void Router::showVersion(std::shared_ptr<Exchange> exchange) {

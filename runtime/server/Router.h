@@ -25,7 +25,8 @@ public:
   /// The engine is there. Once.
   void serve(ServedModel &model) { served.store(&model, std::memory_order_release); }
 
-  /// Answers at once or later; never waits for the engine. Text is turned into tokens here.
+  /// Answers at once or later, whatever happens on the way; never waits for the engine. Text is
+  /// turned into tokens here.
   void handle(std::shared_ptr<Exchange> exchange);
 
   /// The headers that responses to a request of this origin have.
@@ -40,11 +41,13 @@ private:
   };
   static std::span<const Route> routes();
 
+  void route(std::shared_ptr<Exchange> exchange);
   const Route *find(std::string_view path) const;
   ServedModel *model() const { return served.load(std::memory_order_acquire); }
   ServedModel *modelFor(Exchange &exchange) const;
   std::optional<ApiError> unknownModel(const std::string &name) const;
   std::optional<Json> bodyOf(Exchange &exchange) const;
+  static const Tokenizer *tokenizerFor(Exchange &exchange, const ServedModel &model);
   static void refuseMethod(Exchange &exchange, const Route &route);
 
   void complete(std::shared_ptr<Exchange> exchange);
@@ -52,6 +55,7 @@ private:
   void showModel(std::shared_ptr<Exchange> exchange);
   void tokenize(std::shared_ptr<Exchange> exchange);
   void detokenize(std::shared_ptr<Exchange> exchange);
+  void showTokenizer(std::shared_ptr<Exchange> exchange);
   void showVersion(std::shared_ptr<Exchange> exchange);
   void showMetrics(std::shared_ptr<Exchange> exchange);
   void showHealth(std::shared_ptr<Exchange> exchange);

@@ -109,6 +109,7 @@ bool Scheduler::seat(Sequence &sequence) {
   if (!sequence.admitted && sequence.cachePrompt) {
     totals.prefixQueries += int64_t(sequence.tokens.size());
     totals.prefixHits += sequence.computed;
+    sequence.cachedTokens = sequence.computed;
   }
   sequence.admitted = true;
   return true;

@@ -41,6 +41,7 @@ struct Sequence {
   Sequence *leader = nullptr;
   std::vector<int32_t> tokens; ///< the prompt, then what was generated
   int64_t promptTokens = 0;
+  int64_t cachedTokens = 0;  ///< of the prompt, that the cache had when it was first admitted
   int64_t computed = 0;      ///< positions whose K and V are in the cache
   int64_t maxNewTokens = 0;  ///< at least 1; already cut to the context
   bool cutByContext = false; ///< fewer than asked for

@@ -352,14 +352,21 @@ void Session::endOverdue() {
     end(*sequence, FinishReason::Deadline);
 }
 
-/// Ends a request with an event that has no token.
-void Session::end(Sequence &sequence, FinishReason finish, Status error) {
+/// What every event of a sequence says.
+static Event eventOf(const Sequence &sequence) {
   Event event;
   event.request = sequence.id;
   event.choice = sequence.choice;
-  event.finish = finish;
   event.promptTokens = sequence.promptTokens;
+  event.cachedTokens = sequence.cachedTokens;
   event.queued = sequence.queued;
+  return event;
+}
+
+/// Ends a request with an event that has no token.
+void Session::end(Sequence &sequence, FinishReason finish, Status error) {
+  Event event = eventOf(sequence);
+  event.finish = finish;
   event.error = std::move(error);
   events.push_back(std::move(event));
   drop(sequence);
@@ -507,10 +514,7 @@ void Session::keepScore(const SampleRow &sample, size_t row) {
 }
 
 void Session::givePromptLogprobs(Sequence &sequence) {
-  Event event;
-  event.request = sequence.id;
-  event.choice = sequence.choice;
-  event.promptTokens = sequence.promptTokens;
+  Event event = eventOf(sequence);
   event.promptLogprobs = std::move(sequence.promptLogprobs);
   sequence.promptLogprobs.clear();
   events.push_back(std::move(event));
@@ -521,12 +525,8 @@ void Session::accept(const SampleRow &sample, size_t row) {
   Sequence &sequence = *sample.sequence;
   if (!sequence.promptLogprobs.empty())
     givePromptLogprobs(sequence);
-  Event event;
-  event.request = sequence.id;
-  event.choice = sequence.choice;
+  Event event = eventOf(sequence);
   event.token = sampleProgram->token(row);
-  event.promptTokens = sequence.promptTokens;
-  event.queued = sequence.queued;
   if (sequence.sampling.logprobs >= 0) {
     event.logprob = sampleProgram->logprob(row);
     event.top = sampleProgram->top(row, sequence.sampling.logprobs);

@@ -65,6 +65,7 @@ struct Event {
   std::vector<PromptLogprob> promptLogprobs;
   FinishReason finish = FinishReason::None;
   int64_t promptTokens = 0;
+  int64_t cachedTokens = 0; ///< of the prompt, that were in the KV cache; 0 until they are computed
   std::chrono::steady_clock::duration
       queued{}; ///< from `submit` to the first step that computed it
   Status error; ///< of a request that failed: INGOT-E6013, E6024

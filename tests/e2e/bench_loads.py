@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`bench serve` against a server that answers well or wrong, and `bench throughput` and `latency`
-on the example engine. No speed is tested."""
+"""`bench serve` against a server that answers well or wrong and against `ingot-server`, and `bench
+throughput` and `latency` on the example engine. No speed is tested."""
 import itertools
 import json
 import time
@@ -9,6 +9,7 @@ import xml.etree.ElementTree as ElementTree
 
 import fake_completions
 import harness
+from server_process import ServerTest
 
 USUAL = ("--requests", "4", "--concurrency", "2", "--prompt-tokens", "6", "--output-tokens", "5",
          "--warm-ups", "0")
@@ -196,6 +197,26 @@ class ServeTest(harness.BuildTest):
         result = self.ingot_run("bench", "serve", "--url", self.server.url, *USUAL)
         self.assertEqual(result.returncode, 0, result.stderr)
         self.assertIn("good at " + self.server.url, result.stdout)
+
+
+class OwnServerTest(ServerTest, harness.BuildTest):
+    def measure(self, *command):
+        path = self.folder / "load.json"
+        result = self.ingot_run(
+            "bench", *command, "--requests", "6", "--concurrency", "1", "--prompt-tokens", "7",
+            "--output-tokens", "3", "--shared-prefix", "40", "--warm-ups", "0", "--json", path)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        return json.loads(path.read_text(encoding="utf-8"))
+
+    def test_the_server_tells_vocabulary_and_cached_tokens(self):
+        server = self.start()
+        # Ids above the vocabulary, of 64, would be refused.
+        found = self.measure("serve", "--url", server.address)
+        self.assertEqual(found["requests"]["answered"], 6)
+        # All but the first find the two whole blocks of the common beginning.
+        self.assertEqual(found["cached_tokens"], 5 * 32)
+        self.assertEqual(server.metric("vllm:prefix_cache_hits"), found["cached_tokens"])
+        self.assertEqual(self.measure("latency", self.engine)["cached_tokens"], 5 * 32)
 
 
 class InProcessTest(harness.BuildTest):

@@ -3,6 +3,7 @@
 the programs of the runtime do."""
 import json
 import os
+import shutil
 import signal
 import subprocess
 import tempfile
@@ -64,6 +65,18 @@ class RunCommand(harness.BuildTest):
         # The process is the server's, which ends as that does.
         server.send_signal(signal.SIGTERM)
         self.assertEqual(server.wait(harness.LIMIT), 0)
+
+    def test_a_server_that_is_not_there(self):
+        self.answer()
+        alone = self.fresh("programs") / "ingot"
+        shutil.copy(harness.programs / "ingot", alone)
+        result = subprocess.run(
+            [alone, "serve", self.model, "--target", "reference", "--cache", self.cache],
+            stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=harness.LIMIT,
+            check=False)
+        self.assertEqual(result.returncode, 1, result.stderr)
+        self.assertIn(f"INGOT-E7221: {alone.with_name('ingot-server')} cannot be started: No such "
+                      "file", result.stderr)
 
     def test_what_changes_the_engine_builds_anew(self):
         self.answer()

@@ -38,7 +38,8 @@ class Completions(ServerTest):
         self.assertEqual([choice["text"] for choice in whole["choices"]], texts)
         self.assertEqual(last["usage"], whole["usage"])
         self.assertEqual(whole["usage"],
-                         {"prompt_tokens": 3, "completion_tokens": 80, "total_tokens": 83})
+                         {"prompt_tokens": 3, "completion_tokens": 80, "total_tokens": 83,
+                          "prompt_tokens_details": {"cached_tokens": 0}})
         self.assertEqual(server.metric("vllm:generation_tokens_total"), 160)
         self.assertEqual(server.metric("vllm:prompt_tokens_total"), 6)
         self.assertEqual(server.metric("vllm:request_success_total", finished_reason="length"), 4)

@@ -20,6 +20,20 @@ import harness
 
 LIMIT = 60  # Seconds for whatever is waited for.
 
+MALFORMED = [
+    b"GARBAGE\r\n\r\n",
+    b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03" + b"\0" * 200,
+    b"GET / HTTP/9.9\r\n\r\n",
+    b"POST /v1/completions HTTP/1.1\r\nContent-Length: -1\r\n\r\n",
+    b"POST /v1/completions HTTP/1.1\r\nContent-Length: 99999999999999999999\r\n\r\n",
+    b"POST /v1/completions HTTP/1.1\r\nContent-Length: 2\r\nContent-Length: 3\r\n\r\n{}",
+    b"POST /v1/completions HTTP/1.1\r\nContent-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n{}",
+    b"POST /v1/completions HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n{}\r\n0\r\n\r\n",
+    b"GET /health HTTP/1.1\r\nno colon here\r\n\r\n",
+    b"GET /health HTTP/1.1\r\nA: \x00\x01\r\n\r\n",
+    b"GET\t/health HTTP/1.1\r\n\r\n",
+]
+
 
 def allow_connections(count):
     """Raises the limit of descriptors of this process; False when the system does not let it."""
@@ -110,6 +124,9 @@ class Server:
         status = pathlib.Path(f"/proc/{self.process.pid}/status").read_text(encoding="ascii")
         return int(re.search(r"Threads:\s+(\d+)", status).group(1))
 
+    def descriptors(self):
+        return len(os.listdir(f"/proc/{self.process.pid}/fd"))
+
     def resident(self):
         """Bytes of memory that are the process's own."""
         fields = pathlib.Path(f"/proc/{self.process.pid}/statm").read_text(encoding="ascii").split()
@@ -145,6 +162,16 @@ def events(text):
     parts = [part for part in text.split("\n\n") if part and not part.startswith(":")]
     assert parts[-1] == "data: [DONE]", text[-200:]
     return [json.loads(part.removeprefix("data: ")) for part in parts[:-1]]
+
+
+def unchunked(body):
+    """A body that was sent in chunks."""
+    parts = []
+    while body:
+        size, _, body = body.partition(b"\r\n")
+        parts.append(body[:int(size, 16)])
+        body = body[int(size, 16) + 2:]
+    return b"".join(parts)
 
 
 def read_all(client):

@@ -96,6 +96,7 @@ void SessionLoad::take(Flight &flight, const Event &event) {
   }
   record.text += event.text;
   record.promptTokens = event.promptTokens;
+  record.cachedTokens = event.cachedTokens;
   if (event.finish == FinishReason::None)
     return cancelWhereAsked(event.request, flight);
   record.finish = nameOf(event.finish);

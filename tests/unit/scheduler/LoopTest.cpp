@@ -289,13 +289,15 @@ TEST(LoopTest, TheEndCancelsWhatIsLeft) {
   EXPECT_EQ(waiting->wait()[0].finish, FinishReason::Cancelled);
 }
 
-TEST(LoopTest, ALostDeviceEndsEveryRequest) {
+/// What requests and the loop say of a device that fails while it serves.
+void expectBroken(LostDevice::Failure fail, const char *code) {
   AlignedBytes bytes(makeToyEngine());
   auto file = EngineFile::openBytes(bytes.view(), ".", {true});
   ASSERT_TRUE(file.ok());
   SessionOptions limits;
   limits.memory.maxSequences = 2;
-  auto session = Session::createOn(std::make_unique<LostDevice>(20), std::move(*file), limits);
+  auto session = Session::createOn(std::make_unique<LostDevice>(20, std::move(fail)),
+                                   std::move(*file), limits);
   ASSERT_TRUE(session.ok()) << session.status().toString();
   Loop loop(std::move(*session));
   std::vector<std::shared_ptr<Reader>> readers;
@@ -309,13 +311,25 @@ TEST(LoopTest, ALostDeviceEndsEveryRequest) {
   for (const auto &reader : readers) {
     Answer answer = reader->wait()[0];
     EXPECT_EQ(answer.finish, FinishReason::Failed);
-    EXPECT_EQ(answer.error.code(), "INGOT-E6506");
+    EXPECT_EQ(answer.error.code(), code);
   }
   EXPECT_EQ(loop.state(), LoopState::Broken);
-  EXPECT_EQ(loop.failure().code(), "INGOT-E6506");
+  EXPECT_EQ(loop.failure().code(), code);
   auto late = std::make_shared<Reader>();
   EXPECT_EQ(loop.submit(makeEndless(), late->sink(late)).status().code(), "INGOT-E6032");
   EXPECT_TRUE(loop.waitIdle(std::chrono::steady_clock::now()));
+}
+
+TEST(LoopTest, ALostDeviceEndsEveryRequest) {
+  expectBroken(LostDevice::loseContext, "INGOT-E6506");
+}
+
+TEST(LoopTest, AnExceptionEndsEveryRequest) {
+  expectBroken([]() -> Status { throw std::runtime_error("unforeseen"); }, "INGOT-E6033");
+}
+
+TEST(LoopTest, WithoutMemoryEveryRequestEnds) {
+  expectBroken([]() -> Status { throw std::bad_alloc(); }, "INGOT-E6010");
 }
 
 } // namespace

@@ -4,20 +4,28 @@
 
 #include "runtime/devices/host/HostDevice.h"
 
+#include <functional>
+
 namespace ingot::test {
 
-/// Fails for good once `left` reads are over, as a GPU whose context is lost.
+/// Fails for good once `left` reads are over: as a GPU whose context is lost, unless `fail` says
+/// how.
 class LostDevice final : public runtime::HostDevice {
 public:
-  explicit LostDevice(int left) : HostDevice(1), left(left) {}
+  using Failure = std::function<runtime::Status()>;
+  static runtime::Status loseContext() {
+    return runtime::Status::error("INGOT-E6506", "the context is lost");
+  }
+
+  explicit LostDevice(int left, Failure fail = loseContext)
+      : HostDevice(1), left(left), fail(std::move(fail)) {}
   runtime::Status read(void *hostDestination, const void *source, uint64_t bytes) override {
-    if (left-- <= 0)
-      return runtime::Status::error("INGOT-E6506", "the context is lost");
-    return HostDevice::read(hostDestination, source, bytes);
+    return left-- > 0 ? HostDevice::read(hostDestination, source, bytes) : fail();
   }
 
 private:
   int left;
+  const Failure fail;
 };
 
 } // namespace ingot::test

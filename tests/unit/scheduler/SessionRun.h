@@ -16,6 +16,7 @@ struct Outcome {
   std::string text;
   std::vector<float> logprobs;
   FinishReason finish = FinishReason::None;
+  int64_t cachedTokens = 0; ///< of the prompt
 };
 
 using Outcomes = std::map<uint64_t, Outcome>;
@@ -31,6 +32,7 @@ inline void take(Session &session, Outcomes &outcomes) {
     for (const TokenLogprob &other : event->top)
       outcome.logprobs.push_back(other.logprob);
     outcome.finish = event->finish;
+    outcome.cachedTokens = event->cachedTokens;
   }
 }
 

@@ -431,11 +431,11 @@ TEST(SessionTest, HitsAreCounted) {
   for (int32_t i = 0; i < 50; ++i)
     request.tokens.push_back(i);
   request.sampling.maxTokens = 4;
-  runOne(*toy.session, request);
+  EXPECT_EQ(runOne(*toy.session, request).cachedTokens, 0);
   EXPECT_EQ(toy->counters().prefixQueries, 50);
   EXPECT_EQ(toy->counters().prefixHits, 0);
   EXPECT_EQ(toy->counters().promptTokens, 50);
-  runOne(*toy.session, request);
+  EXPECT_EQ(runOne(*toy.session, request).cachedTokens, 48);
   EXPECT_EQ(toy->counters().prefixQueries, 100);
   EXPECT_EQ(toy->counters().prefixHits, 48);
   EXPECT_EQ(toy->counters().promptTokens, 52);
@@ -443,7 +443,7 @@ TEST(SessionTest, HitsAreCounted) {
                       +[](Request &other) { other.cachePrompt = false; }}) {
     Request other = request;
     change(other);
-    runOne(*toy.session, other);
+    EXPECT_EQ(runOne(*toy.session, other).cachedTokens, 0);
     EXPECT_EQ(toy->counters().prefixHits, 48);
   }
   // What a cancelled request has computed is of use to the next.
@@ -452,7 +452,7 @@ TEST(SessionTest, HitsAreCounted) {
   ASSERT_TRUE(cancelled.ok());
   ASSERT_TRUE(toy->step().ok());
   ASSERT_TRUE(toy->cancel(*cancelled).ok());
-  runOne(*toy.session, request);
+  EXPECT_EQ(runOne(*toy.session, request).cachedTokens, 32);
   EXPECT_EQ(toy->counters().prefixHits, 48 + 32);
 }
 

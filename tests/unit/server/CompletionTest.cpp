@@ -66,8 +66,24 @@ TEST_F(CompletionTest, AWholeResponse) {
   EXPECT_EQ(answer["choices"][0]["text"].get<std::string>().size(), 5u);
   EXPECT_EQ(answer["choices"][0]["finish_reason"], "length");
   EXPECT_TRUE(answer["choices"][0]["logprobs"].is_null());
-  EXPECT_EQ(answer["usage"],
-            Json({{"prompt_tokens", 3}, {"completion_tokens", 5}, {"total_tokens", 8}}));
+  EXPECT_EQ(answer["usage"], Json({{"prompt_tokens", 3},
+                                   {"completion_tokens", 5},
+                                   {"total_tokens", 8},
+                                   {"prompt_tokens_details", {{"cached_tokens", 0}}}}));
+}
+
+TEST_F(CompletionTest, TokensThatTheCacheHadAreCounted) {
+  auto cachedOf = [&](Json fields) {
+    fields["max_tokens"] = 2;
+    Json usage = ask(fields)->json()["usage"];
+    EXPECT_EQ(usage["prompt_tokens"], 40);
+    return usage["prompt_tokens_details"]["cached_tokens"];
+  };
+  std::string prompt(40, 'b');
+  // Choices find the prompt that the first of them has computed, which is no work of others.
+  EXPECT_EQ(cachedOf({{"prompt", prompt}, {"n", 3}}), 0);
+  EXPECT_EQ(cachedOf({{"prompt", prompt}, {"n", 3}}), 32);
+  EXPECT_EQ(cachedOf({{"prompt", prompt}, {"cache_salt", "of its own"}}), 0);
 }
 
 TEST_F(CompletionTest, AStreamHasTheSameText) {

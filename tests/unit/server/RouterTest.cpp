@@ -73,6 +73,7 @@ TEST_F(RouterTest, Models) {
   EXPECT_EQ(list["data"][1]["id"], "other");
   EXPECT_EQ(list["data"][1]["root"], "toy");
   EXPECT_EQ(list["data"][0]["max_model_len"], 96);
+  EXPECT_EQ(list["data"][0]["meta"], Json({{"n_vocab", 64}, {"n_ctx", 96}}));
   EXPECT_EQ(get("/v1/models/other")->json()["id"], "other");
   for (const char *path : {"/v1/models/none", "/v1/models/"})
     EXPECT_EQ(get(path)->json()["error"]["code"], "model_not_found");
@@ -88,11 +89,47 @@ TEST_F(RouterTest, Tokens) {
   EXPECT_EQ(tokens["count"], 3);
   EXPECT_EQ(tokens["token_strs"], Json({"a", "b", "c"}));
   EXPECT_EQ(json("/detokenize", R"({"tokens": [0, 1, 2]})")["prompt"], "abc");
+  EXPECT_EQ(get("/tokenizer_info")->json(), Json({{"bos_token", nullptr}, {"eos_token", "."}}));
   EXPECT_EQ(json("/tokenize", R"({"messages": []})")["error"]["param"], "messages");
   EXPECT_EQ(json("/tokenize", R"({})")["error"]["param"], "prompt");
   EXPECT_EQ(json("/detokenize", R"({"tokens": "a"})")["error"]["param"], "tokens");
   EXPECT_EQ(json("/detokenize", R"({})")["error"]["param"], "tokens");
   EXPECT_EQ(json("/tokenize", R"({"prompt": "a", "model": "x"})")["error"]["param"], "model");
+}
+
+/// A client to whom the first response cannot be given.
+class ThrowingExchange final : public Exchange {
+public:
+  ThrowingExchange(HttpRequest request, std::function<void()> fail)
+      : Exchange(std::move(request)), fail(std::move(fail)) {}
+  void respond(HttpResponse whole) override {
+    if (auto now = std::exchange(fail, nullptr))
+      now();
+    response = std::move(whole);
+  }
+  void begin(HttpResponse) override {}
+  size_t send(std::string_view) override { return 0; }
+  void finish() override {}
+  void listen(std::shared_ptr<ExchangeListener>) override {}
+
+  HttpResponse response;
+
+private:
+  std::function<void()> fail;
+};
+
+TEST_F(RouterTest, ExceptionsAreAnswered) {
+  for (const auto &[fail, status, code] :
+       {std::tuple<std::function<void()>, int, const char *>{
+            [] { throw std::runtime_error("unforeseen"); }, 500, "INGOT-E7220"},
+        {[] { throw std::bad_alloc(); }, 503, "INGOT-E6010"}}) {
+    auto exchange =
+        std::make_shared<ThrowingExchange>(HttpRequest{.method = "GET", .path = "/version"}, fail);
+    router->handle(exchange);
+    EXPECT_EQ(exchange->response.status, status);
+    EXPECT_EQ(Json::parse(exchange->response.body)["error"]["ingot_code"], code);
+    EXPECT_EQ(exchange->record.error, code);
+  }
 }
 
 TEST_F(RouterTest, PathsAndMethods) {
