@@ -68,7 +68,7 @@ std::optional<ApiError> AnswerStream::submitAll(std::vector<Request> prepared) {
   if (streamed) {
     exchange->begin({.contentType = "text/event-stream",
                      .headers = {{"Cache-Control", "no-cache"}, {"X-Accel-Buffering", "no"}}});
-    if (std::string text = writer->begin(); !text.empty())
+    if (std::string text = writer->begin(usage); !text.empty())
       exchange->send(text);
   }
   return std::nullopt;

@@ -18,8 +18,8 @@ class AnswerWriter {
 public:
   virtual ~AnswerWriter() = default;
 
-  /// What a stream begins with.
-  virtual std::string begin() { return {}; }
+  /// What a stream begins with, when the prompts are known alone.
+  virtual std::string begin(const Usage &) { return {}; }
   /// An event of the request of that index that has not failed; what a stream sends of it.
   virtual std::string take(size_t request, const Event &event) = 0;
   /// All answers have ended: the rest of a stream, or the body of a whole response.

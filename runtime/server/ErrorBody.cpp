@@ -16,6 +16,9 @@ constexpr std::string_view clientErrors[] = {
 int statusOf(std::string_view code) {
   if (std::find(std::begin(clientErrors), std::end(clientErrors), code) != std::end(clientErrors))
     return 400;
+  // Of templates: what the conversation is to it.
+  if (code >= "INGOT-E6060" && code <= "INGOT-E6079")
+    return 400;
   if (code == "INGOT-E6030")
     return 429;
   if (code == "INGOT-E6031" || code == "INGOT-E6032")
@@ -44,6 +47,23 @@ const char *typeOf(int status) {
   }
 }
 
+const char *anthropicType(int status) {
+  switch (status) {
+  case 401:
+    return "authentication_error";
+  case 404:
+    return "not_found_error";
+  case 413:
+    return "request_too_large";
+  case 429:
+    return "rate_limit_error";
+  case 503:
+    return "overloaded_error";
+  default:
+    return status < 500 ? "invalid_request_error" : "api_error";
+  }
+}
+
 /// The codes of OpenAI's that clients look at; null where there is none.
 const char *openAiCode(const ApiError &error) {
   if (error.code == "INGOT-E6004")
@@ -64,27 +84,42 @@ ApiError apiError(const Status &status) {
   if (error.code == "INGOT-E6006" && error.message.starts_with(parameter))
     error.field = error.message.substr(parameter.size(), error.message.find(' ', parameter.size()) -
                                                              parameter.size());
+  else if (error.code >= "INGOT-E6060" && error.code <= "INGOT-E6079")
+    error.field = "messages";
   else if (error.status == 400)
     error.field = "prompt";
   return error;
 }
 
-std::string errorJson(const ApiError &error) {
-  using nlohmann::ordered_json;
-  const char *code = openAiCode(error);
-  ordered_json body = {{"message", error.message},
-                       {"type", typeOf(error.status)},
-                       {"param", error.field.empty() ? ordered_json() : ordered_json(error.field)},
-                       {"code", code ? ordered_json(code) : ordered_json()},
-                       {"ingot_code", error.code}};
-  return ordered_json{{"error", std::move(body)}}.dump(-1, ' ', false,
-                                                       ordered_json::error_handler_t::replace);
+ErrorForm errorFormOf(std::string_view path) {
+  return path.starts_with("/v1/messages") ? ErrorForm::Anthropic : ErrorForm::OpenAi;
 }
 
-HttpResponse errorResponse(const ApiError &error) {
+std::string errorJson(const ApiError &error, ErrorForm form) {
+  using nlohmann::ordered_json;
+  ordered_json body;
+  if (form == ErrorForm::Anthropic) {
+    ordered_json inner = {{"type", anthropicType(error.status)},
+                          {"message", error.message},
+                          {"ingot_code", error.code}};
+    body = {{"type", "error"}, {"error", std::move(inner)}};
+  } else {
+    const char *code = openAiCode(error);
+    ordered_json inner = {
+        {"message", error.message},
+        {"type", typeOf(error.status)},
+        {"param", error.field.empty() ? ordered_json() : ordered_json(error.field)},
+        {"code", code ? ordered_json(code) : ordered_json()},
+        {"ingot_code", error.code}};
+    body = ordered_json{{"error", std::move(inner)}};
+  }
+  return body.dump(-1, ' ', false, ordered_json::error_handler_t::replace);
+}
+
+HttpResponse errorResponse(const ApiError &error, ErrorForm form) {
   HttpResponse response;
   response.status = error.status;
-  response.body = errorJson(error);
+  response.body = errorJson(error, form);
   if (error.status == 429 || error.status == 503)
     response.headers.push_back({"Retry-After", "1"});
   if (error.status == 401)

@@ -17,10 +17,14 @@ struct ApiError {
 /// The error that a Status of the runtime is to a client.
 ApiError apiError(const Status &status);
 
-/// {"error": {...}} with OpenAI's members, and `ingot_code`.
-std::string errorJson(const ApiError &error);
+/// Whose clients read an error.
+enum class ErrorForm { OpenAi, Anthropic };
+ErrorForm errorFormOf(std::string_view path);
+
+/// {"error": {...}} with the members of that form, and `ingot_code`.
+std::string errorJson(const ApiError &error, ErrorForm form = ErrorForm::OpenAi);
 
 /// The response; with Retry-After where it helps to try again.
-HttpResponse errorResponse(const ApiError &error);
+HttpResponse errorResponse(const ApiError &error, ErrorForm form = ErrorForm::OpenAi);
 
 } // namespace ingot::runtime

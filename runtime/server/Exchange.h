@@ -31,7 +31,7 @@ public:
   /// Responds with an error, which the record names.
   void refuse(const ApiError &error) {
     record.error = error.code;
-    respond(errorResponse(error));
+    respond(errorResponse(error, errorFormOf(request.path)));
   }
   /// Begins a response in parts; its body is not looked at.
   virtual void begin(HttpResponse head) = 0;

@@ -51,19 +51,27 @@ struct Loading {
   std::atomic<bool> done = false;
 
   void run(const ServerOptions &options) {
-    Result<std::unique_ptr<Session>> session = Session::open(options.engine, options.session);
-    if (session.ok()) {
-      using namespace std::chrono;
-      std::vector<std::string> names = options.modelNames;
-      if (names.empty())
-        names.push_back(std::filesystem::path(options.engine).stem().string());
-      model = std::make_unique<ServedModel>(
-          std::make_unique<Loop>(std::move(*session), options.loop), std::move(names),
-          duration_cast<seconds>(system_clock::now().time_since_epoch()).count());
-    } else {
-      failure = std::move(session).status();
-    }
+    failure = load(options);
     done = true;
+  }
+
+private:
+  Status load(const ServerOptions &options) {
+    Result<std::unique_ptr<Session>> session = Session::open(options.engine, options.session);
+    if (!session.ok())
+      return std::move(session).status();
+    Result<Dialogue> dialogue = Dialogue::make((*session)->tokenizer(), options.dialogue);
+    if (!dialogue.ok())
+      return std::move(dialogue).status();
+    using namespace std::chrono;
+    std::vector<std::string> names = options.modelNames;
+    if (names.empty())
+      names.push_back(std::filesystem::path(options.engine).stem().string());
+    model = std::make_unique<ServedModel>(
+        std::make_unique<Loop>(std::move(*session), options.loop), std::move(names),
+        duration_cast<seconds>(system_clock::now().time_since_epoch()).count());
+    model->dialogue = std::move(*dialogue);
+    return {};
   }
 };
 

@@ -3,32 +3,42 @@
 #include "runtime/server/JsonBody.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 
 namespace ingot::runtime {
 
 /// What is nested is freed by recursion.
-constexpr int deepest = 32;
-/// Names are looked up one after the other.
-constexpr int mostNames = 2048;
+constexpr int deepest = 64;
+/// Names are looked up one after the other in their object; tools have thousands in small ones.
+constexpr int mostNames = 512, mostInAll = 65536;
 
 OrError<Json> parseBody(std::string_view body) {
   auto refuse = [](std::string what) {
     return ApiError{400, "INGOT-E7201", std::move(what) + "; send one JSON object", {}};
   };
   bool isDeep = false;
-  int names = 0;
+  std::array<int, deepest + 2> names = {}; // of the objects that are open, by level
+  int most = 0, all = 0;
   auto bounded = [&](int depth, Json::parse_event_t event, Json &) {
     isDeep |= depth > deepest;
-    names += event == Json::parse_event_t::key;
-    return !isDeep && names <= mostNames;
+    if (isDeep)
+      return false;
+    if (event == Json::parse_event_t::object_start)
+      names[size_t(depth) + 1] = 0;
+    if (event == Json::parse_event_t::key) {
+      most = std::max(most, ++names[size_t(depth)]);
+      ++all;
+    }
+    return most <= mostNames && all <= mostInAll;
   };
   Json object = Json::parse(body.begin(), body.end(), bounded, false);
   if (isDeep)
     return refuse("the body has more than " + std::to_string(deepest) + " levels");
-  if (names > mostNames)
-    return refuse("the body has more than " + std::to_string(mostNames) + " names");
+  if (most > mostNames || all > mostInAll)
+    return refuse("an object of the body has more than " + std::to_string(mostNames) +
+                  " names, or all have more than " + std::to_string(mostInAll));
   if (object.is_discarded())
     return refuse("the body is not JSON");
   if (!object.is_object())

@@ -34,6 +34,26 @@ void addAddressOptions(CommandLine &app, ServerOptions &options) {
       .group(group);
 }
 
+void addDialogueOptions(CommandLine &app, DialogueOptions &options) {
+  const char *group = "Conversations";
+  app.addOption("--chat-template", options.templateFile,
+                "file of the template that makes a prompt of a conversation; default: the engine's")
+      .group(group);
+  std::string tools = "none", reasoning = "none";
+  for (const AnswerFamily &family : answerFamilies()) {
+    if (family.hasTools())
+      tools += ", " + std::string(family.name);
+    if (family.hasReasoning())
+      reasoning += ", " + std::string(family.name);
+  }
+  app.addOption("--tool-parser", options.toolParser,
+                "how the model writes calls of tools (" + tools + "); default: by the template")
+      .group(group);
+  app.addOption("--reasoning-parser", options.reasoningParser,
+                "how the model writes what it thinks (" + reasoning + "); default: by the template")
+      .group(group);
+}
+
 void addLimitOptions(CommandLine &app, ServerOptions &options) {
   const char *group = "Limits of clients";
   app.addOption("--queue-limit", options.loop.queueLimit,
@@ -102,6 +122,7 @@ std::string configPath(const std::vector<std::string> &arguments) {
 void addServerOptions(CommandLine &app, ServerOptions &options) {
   app.addOption("--engine,engine", options.engine, "engine file").required();
   addAddressOptions(app, options);
+  addDialogueOptions(app, options.dialogue);
   addLimitOptions(app, options);
   app.addOption("--io-threads", options.ioThreads, "threads that read and write connections")
       .between(1, 64)

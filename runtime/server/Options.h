@@ -2,6 +2,7 @@
 // What `ingot-server` is told: flags, or a file of them.
 #pragma once
 
+#include "runtime/server/Dialogue.h"
 #include "runtime/serving/Loop.h"
 #include "runtime/tools/CommandLine.h"
 
@@ -22,6 +23,7 @@ struct ServerOptions {
   std::vector<std::string> modelNames; ///< empty: the name of the engine's file
   std::string apiKeysFile;
   std::vector<std::string> corsOrigins; ///< "*": all
+  DialogueOptions dialogue;
   bool noLog = false;
   std::string configFile; ///< read by withConfigFile
 

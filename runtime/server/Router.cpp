@@ -29,7 +29,11 @@ std::span<const Router::Route> Router::routes() {
       {"GET", "/metrics", &Router::showMetrics, false},
       {"GET", "/health", &Router::showHealth, false},
       {"GET", "/ready", &Router::showHealth, false},
-      {"POST", "/v1/chat/completions", &Router::notServed, true},
+      {"POST", "/v1/chat/completions", &Router::chat, true},
+      {"POST", "/v1/responses", &Router::respondTo, true},
+      {"POST", "/v1/messages", &Router::message, true},
+      {"POST", "/v1/messages/count_tokens", &Router::countTokens, true},
+      {"POST", "/apply-template", &Router::applyTemplate, true},
       {"POST", "/v1/embeddings", &Router::notServed, true},
       {"POST", "/rerank", &Router::notServed, true},
       {"POST", "/v1/rerank", &Router::notServed, true},
@@ -155,25 +159,34 @@ std::optional<Json> Router::bodyOf(Exchange &exchange) const {
   return std::move(std::get<Json>(body));
 }
 
-void Router::complete(std::shared_ptr<Exchange> exchange) {
-  ServedModel *found = modelFor(*exchange);
+/// The engine and the body; nothing where one is missing, which the client then knows.
+std::optional<Router::Asked> Router::asked(Exchange &exchange) const {
+  ServedModel *found = modelFor(exchange);
   if (!found)
-    return;
-  std::optional<Json> body = bodyOf(*exchange);
+    return std::nullopt;
+  std::optional<Json> body = bodyOf(exchange);
   if (!body)
+    return std::nullopt;
+  return Asked{*found, std::move(*body)};
+}
+
+void Router::complete(std::shared_ptr<Exchange> exchange) {
+  std::optional<Asked> ask = asked(*exchange);
+  if (!ask)
     return;
   exchange->request.body = {};
-  OrError<CompletionRequest> read = readCompletionRequest(*body, found->loop->defaultSampling());
+  OrError<CompletionRequest> read =
+      readCompletionRequest(ask->body, ask->model.loop->defaultSampling());
   if (ApiError *refused = std::get_if<ApiError>(&read))
     return exchange->refuse(*refused);
   auto &request = std::get<CompletionRequest>(read);
   if (std::optional<ApiError> error = unknownModel(request.model))
     return exchange->refuse(*error);
-  body.reset();
   std::vector<Request> requests = request.requests();
   bool streamed = request.stream;
-  auto writer = std::make_unique<CompletionWriter>(*found, std::move(request), exchange->record.id);
-  answer(std::move(exchange), *found, std::move(writer), streamed, std::move(requests));
+  auto writer =
+      std::make_unique<CompletionWriter>(ask->model, std::move(request), exchange->record.id);
+  answer(std::move(exchange), ask->model, std::move(writer), streamed, std::move(requests));
 }
 
 /// Computes requests for a writer.
@@ -231,12 +244,11 @@ const Tokenizer *Router::tokenizerFor(Exchange &exchange, const ServedModel &fou
 }
 
 void Router::tokenize(std::shared_ptr<Exchange> exchange) {
-  ServedModel *found = modelFor(*exchange);
-  if (!found)
+  std::optional<Asked> ask = asked(*exchange);
+  if (!ask)
     return;
-  std::optional<Json> body = bodyOf(*exchange);
-  if (!body)
-    return;
+  ServedModel *found = &ask->model;
+  Json *body = &ask->body;
   std::string prompt, name;
   bool addSpecial = true, strings = false;
   for (const auto &[field, value] : body->items()) {
@@ -272,12 +284,11 @@ void Router::tokenize(std::shared_ptr<Exchange> exchange) {
 }
 
 void Router::detokenize(std::shared_ptr<Exchange> exchange) {
-  ServedModel *found = modelFor(*exchange);
-  if (!found)
+  std::optional<Asked> ask = asked(*exchange);
+  if (!ask)
     return;
-  std::optional<Json> body = bodyOf(*exchange);
-  if (!body)
-    return;
+  ServedModel *found = &ask->model;
+  Json *body = &ask->body;
   std::vector<int32_t> tokens;
   std::string name;
   for (const auto &[field, value] : body->items()) {
@@ -346,13 +357,10 @@ void Router::showHealth(std::shared_ptr<Exchange> exchange) {
 }
 
 void Router::notServed(std::shared_ptr<Exchange> exchange) {
-  bool chat = exchange->request.path.find("chat") != std::string::npos;
   exchange->refuse({501,
                     "INGOT-E7208",
-                    chat ? "conversations are not served by this version; use /v1/completions "
-                           "with the whole text"
-                         : "an engine computes tokens that follow a text, neither embeddings nor "
-                           "ranks; use an engine made for them",
+                    "an engine computes tokens that follow a text, neither embeddings nor ranks; "
+                    "use an engine made for them",
                     {}});
 }
 

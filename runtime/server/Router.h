@@ -47,10 +47,23 @@ private:
   ServedModel *modelFor(Exchange &exchange) const;
   std::optional<ApiError> unknownModel(const std::string &name) const;
   std::optional<Json> bodyOf(Exchange &exchange) const;
+  struct Asked {
+    ServedModel &model;
+    Json body;
+  };
+  std::optional<Asked> asked(Exchange &exchange) const;
   static const Tokenizer *tokenizerFor(Exchange &exchange, const ServedModel &model);
   static void refuseMethod(Exchange &exchange, const Route &route);
 
   void complete(std::shared_ptr<Exchange> exchange);
+  // Of RouterChat.cpp:
+  void chat(std::shared_ptr<Exchange> exchange);
+  void respondTo(std::shared_ptr<Exchange> exchange);
+  void message(std::shared_ptr<Exchange> exchange);
+  void countTokens(std::shared_ptr<Exchange> exchange);
+  void applyTemplate(std::shared_ptr<Exchange> exchange);
+  template <class Writer, class Asking>
+  void converse(std::shared_ptr<Exchange> exchange, ServedModel &model, OrError<Asking> read);
   void listModels(std::shared_ptr<Exchange> exchange);
   void showModel(std::shared_ptr<Exchange> exchange);
   void tokenize(std::shared_ptr<Exchange> exchange);

@@ -2,6 +2,7 @@
 // The engine that a server answers with: its loop, and what clients call it.
 #pragma once
 
+#include "runtime/server/Dialogue.h"
 #include "runtime/server/TokenNames.h"
 #include "runtime/serving/Loop.h"
 
@@ -21,6 +22,7 @@ struct ServedModel {
   std::vector<std::string> names; ///< at least one; responses tell the first, or the one asked for
   int64_t created;                ///< seconds since 1970
   TokenNames tokenNames;
+  Dialogue dialogue;
   std::unique_ptr<Loop> loop; ///< last: it ends first
 
   bool isCalled(const std::string &name) const {

@@ -540,10 +540,12 @@ void Session::accept(const SampleRow &sample, size_t row) {
       piece = sequence.detokenizer->push(event.token);
     if (event.finish != FinishReason::None)
       piece += sequence.detokenizer->finish();
-    if (sequence.stopText.push(piece, event.text, generated > sequence.sampling.minTokens))
+    if (sequence.stopText.push(piece, event.text, generated > sequence.sampling.minTokens)) {
       event.finish = FinishReason::StopString;
-    else if (event.finish != FinishReason::None)
+      event.stop = sequence.stopText.found();
+    } else if (event.finish != FinishReason::None) {
       sequence.stopText.finish(event.text);
+    }
   }
   bool finished = event.finish != FinishReason::None;
   events.push_back(std::move(event));

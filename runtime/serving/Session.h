@@ -64,6 +64,7 @@ struct Event {
   /// first token of the request's first answer.
   std::vector<PromptLogprob> promptLogprobs;
   FinishReason finish = FinishReason::None;
+  std::string stop; ///< the stop string, where that is the reason
   int64_t promptTokens = 0;
   int64_t cachedTokens = 0; ///< of the prompt, that were in the KV cache; 0 until they are computed
   std::chrono::steady_clock::duration

@@ -17,6 +17,7 @@ bool StopText::push(std::string_view piece, std::string &out, bool searched) {
     if (at < found || (at == found && at + stop.size() < end)) {
       found = at;
       end = at + stop.size();
+      match = stop;
     }
     for (size_t length = std::min(stop.size() - 1, held.size()); length > kept; --length)
       if (std::string_view(held).substr(held.size() - length) ==

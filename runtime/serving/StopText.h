@@ -19,13 +19,16 @@ public:
   /// ends in a piece that is not `searched` is text like any other.
   bool push(std::string_view piece, std::string &out, bool searched = true);
 
+  /// The stop string that was found; empty: none.
+  const std::string &found() const { return match; }
+
   /// Appends what is still held back.
   void finish(std::string &out);
 
 private:
   std::vector<std::string> stops;
   bool included;
-  std::string held;
+  std::string held, match;
   size_t passed = 0; ///< bytes at the start of `held` where no stop string may end
 };
 

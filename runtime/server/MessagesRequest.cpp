@@ -1,0 +1,280 @@
+// SPDX-License-Identifier: Apache-2.0
+// Blocks of content become messages of a chat: results of tools before what the user says, thoughts
+// and calls beside what the assistant said.
+#include "runtime/server/MessagesRequest.h"
+
+namespace ingot::runtime {
+namespace {
+
+constexpr std::string_view refused[] = {
+    "container",         "context_management", "echo",          "lora",
+    "mcp_servers",       "output_config",      "output_format", "stop",
+    "structured_outputs"};
+constexpr std::string_view ignored[] = {"betas", "cache_control", "inference_geo", "metadata",
+                                        "service_tier"};
+
+/// A client's first block of the system prompt may count its requests. With it no two prompts would
+/// have a beginning in common, and it tells the model nothing.
+constexpr std::string_view counter = "x-anthropic-billing-header:";
+
+struct Reading {
+  ChatRequest chat;
+  Json system, messages, tools, choice;
+};
+
+bool readMaxTokens(const Json &value, Reading &into) {
+  return take(value, into.chat.each.sampling.maxTokens, 1, int64_t(1) << 40);
+}
+bool readStops(const Json &value, Reading &into) {
+  return take(value, into.chat.each.sampling.stopStrings);
+}
+bool readModel(const Json &value, Reading &into) { return take(value, into.chat.model); }
+bool readStream(const Json &value, Reading &into) { return take(value, into.chat.stream); }
+bool readKwargs(const Json &value, Reading &into) {
+  into.chat.conversation["chat_template_kwargs"].update(value.is_object() ? value : Json::object());
+  return value.is_object();
+}
+
+bool readThinking(const Json &value, Reading &into) {
+  if (!value.is_object())
+    return false;
+  Json type = value.value("type", Json());
+  into.chat.conversation["chat_template_kwargs"]["enable_thinking"] = type != "disabled";
+  return type == "enabled" || type == "disabled" || type == "adaptive";
+}
+
+template <Json Reading::*member> bool keep(const Json &value, Reading &into) {
+  into.*member = value;
+  return true;
+}
+
+const BodyFields<Reading> &ownFields() {
+  static const BodyFields<Reading> fields = {
+      {"model", {readModel, "a string"}},
+      {"messages", {keep<&Reading::messages>, "a list"}},
+      {"system", {keep<&Reading::system>, "a text"}},
+      {"max_tokens", {readMaxTokens, "an integer of at least 1"}},
+      {"stop_sequences", {readStops, "a list of strings"}},
+      {"stream", {readStream, "true or false"}},
+      {"thinking", {readThinking, "an object whose type is enabled, adaptive or disabled"}},
+      {"chat_template_kwargs", {readKwargs, "an object"}},
+      {"tools", {keep<&Reading::tools>, "a list of tools"}},
+      {"tool_choice", {keep<&Reading::choice>, "an object with a type"}},
+  };
+  return fields;
+}
+
+std::string typeOf(const Json &block) {
+  Json type = block.is_object() ? block.value("type", Json()) : Json();
+  return type.is_string() ? type.get<std::string>() : std::string();
+}
+
+/// Text of a string or of blocks; `error` is set where there is something else.
+std::string textOfBlocks(const Json &content, const std::string &where,
+                         std::optional<ApiError> &error) {
+  std::string text;
+  if (take(content, text) || content.is_null())
+    return text;
+  if (!content.is_array()) {
+    error = fieldError(where, "a string or a list of blocks");
+    return text;
+  }
+  for (size_t i = 0; i < content.size(); ++i) {
+    std::string field = where + '[' + std::to_string(i) + ']', part;
+    if (typeOf(content[i]) != "text")
+      error = unservedField(field + ".type " + typeOf(content[i]), true);
+    else if (!take(content[i].value("text", Json()), part))
+      error = fieldError(field + ".text", "a string");
+    text += (text.empty() || part.empty() ? "" : "\n") + part;
+  }
+  return text;
+}
+
+/// The messages that one message becomes.
+class MessageReader {
+public:
+  MessageReader(const std::string &role, Json &messages) : role(role), messages(messages) {}
+
+  std::optional<ApiError> read(const Json &content, const std::string &where) {
+    std::string text;
+    if (take(content, text)) {
+      messages.push_back({{"role", role}, {"content", text}});
+      return std::nullopt;
+    }
+    if (!content.is_array())
+      return fieldError(where, "a string or a list of blocks");
+    for (size_t i = 0; i < content.size(); ++i)
+      if (std::optional<ApiError> error =
+              readBlock(content[i], where + '[' + std::to_string(i) + ']'))
+        return error;
+    finish();
+    return std::nullopt;
+  }
+
+private:
+  std::optional<ApiError> readBlock(const Json &block, const std::string &where) {
+    std::string type = typeOf(block), text;
+    bool assistant = role == "assistant";
+    if (type == "text") {
+      if (!take(block.value("text", Json()), text))
+        return fieldError(where + ".text", "a string");
+      own["content"].push_back({{"type", "text"}, {"text", text}});
+    } else if (type == "thinking" && assistant) {
+      if (!take(block.value("thinking", Json()), text))
+        return fieldError(where + ".thinking", "a string");
+      reasoning += text;
+    } else if (type == "tool_use" && assistant) {
+      return readCall(block, where);
+    } else if (type == "tool_result" && !assistant) {
+      return readResult(block, where);
+    } else if (type != "redacted_thinking" || !assistant) {
+      return unservedField(where + ".type " + type, true);
+    }
+    return std::nullopt;
+  }
+
+  std::optional<ApiError> readCall(const Json &block, const std::string &where) {
+    std::string id, name;
+    if (!take(block.value("id", Json()), id) || !take(block.value("name", Json()), name) ||
+        !block.value("input", Json()).is_object())
+      return fieldError(where, "a call with an id, a name and an input, which is an object");
+    own["tool_calls"].push_back({{"id", id},
+                                 {"type", "function"},
+                                 {"function", {{"name", name}, {"arguments", block["input"]}}}});
+    return std::nullopt;
+  }
+
+  std::optional<ApiError> readResult(const Json &block, const std::string &where) {
+    std::string id;
+    if (!take(block.value("tool_use_id", Json()), id))
+      return fieldError(where + ".tool_use_id", "a string");
+    std::optional<ApiError> error;
+    std::string text = textOfBlocks(block.value("content", Json()), where + ".content", error);
+    messages.push_back({{"role", "tool"}, {"tool_call_id", id}, {"content", text}});
+    return error;
+  }
+
+  void finish() {
+    if (!reasoning.empty())
+      own["reasoning_content"] = reasoning;
+    if (own.is_null())
+      return;
+    Json message = {{"role", role}, {"content", own.value("content", Json(""))}};
+    // One text is a string to every template.
+    if (message["content"].is_array() && message["content"].size() == 1)
+      message["content"] = Json(message["content"][0]["text"]);
+    for (const char *name : {"reasoning_content", "tool_calls"})
+      if (own.contains(name))
+        message[name] = own[name];
+    messages.push_back(std::move(message));
+  }
+
+  const std::string &role;
+  Json &messages;
+  Json own; ///< content, tool_calls, reasoning_content; null: there is none
+  std::string reasoning;
+};
+
+std::optional<ApiError> takeSystem(Json system, Json &messages) {
+  if (system.is_null())
+    return std::nullopt;
+  std::string first;
+  if (system.is_array() && !system.empty() && system[0].is_object() &&
+      take(system[0].value("text", Json()), first) && first.starts_with(counter))
+    system.erase(0);
+  std::optional<ApiError> error;
+  std::string text = textOfBlocks(system, "system", error);
+  if (!text.empty())
+    messages.push_back({{"role", "system"}, {"content", text}});
+  return error;
+}
+
+std::optional<ApiError> takeMessages(const Json &given, Json &messages) {
+  if (!given.is_array() || given.empty())
+    return fieldError("messages", "a list of at least one message");
+  for (size_t i = 0; i < given.size(); ++i) {
+    std::string where = "messages[" + std::to_string(i) + ']', role;
+    bool well = given[i].is_object() && take(given[i].value("role", Json()), role) &&
+                (role == "user" || role == "assistant" || role == "system");
+    if (!well)
+      return fieldError(where, "an object whose role is user or assistant");
+    MessageReader reader(role, messages);
+    if (std::optional<ApiError> error =
+            reader.read(given[i].value("content", Json()), where + ".content"))
+      return error;
+  }
+  return std::nullopt;
+}
+
+std::optional<ApiError> takeMessagesTools(const Json &tools, ChatRequest &chat) {
+  if (tools.is_null())
+    return std::nullopt;
+  if (!tools.is_array())
+    return fieldError("tools", "a list of tools");
+  Json list = Json::array();
+  for (size_t i = 0; i < tools.size(); ++i) {
+    const Json &tool = tools[i];
+    std::string where = "tools[" + std::to_string(i) + ']', type = typeOf(tool);
+    if (!tool.is_object() || !tool.value("name", Json()).is_string())
+      return fieldError(where, "an object with a name");
+    if (!type.empty() && type != "custom")
+      return unservedField(where + ".type " + type, true);
+    Json function = {{"name", tool["name"]}};
+    if (tool.contains("description"))
+      function["description"] = tool["description"];
+    function["parameters"] = tool.value("input_schema", Json::object());
+    if (tool.contains("strict"))
+      function["strict"] = tool["strict"];
+    list.push_back({{"type", "function"}, {"function", std::move(function)}});
+  }
+  return takeTools(list, chat);
+}
+
+std::optional<ApiError> takeChoice(const Json &choice, ChatRequest &chat) {
+  if (choice.is_null())
+    return std::nullopt;
+  std::string type = typeOf(choice);
+  if (type == "none")
+    chat.tools.clear();
+  else if (type != "auto")
+    return unservedField("tool_choice.type " + type, true);
+  chat.parallelCalls = isNeutral(choice.value("disable_parallel_tool_use", Json()));
+  return std::nullopt;
+}
+
+} // namespace
+
+OrError<ChatRequest> readMessagesRequest(const Json &body, const SamplingParameters &defaults,
+                                         bool counted) {
+  Reading reading = {newChatRequest(defaults), {}, {}, {}, {}};
+  ChatRequest &chat = reading.chat;
+  Json &messages = chat.conversation["messages"] = Json::array();
+  std::optional<ApiError> error =
+      readFields(body, ownFields(), {refused, ignored}, reading, chat.each);
+  if (!error && !counted && chat.each.sampling.maxTokens == 0)
+    error = fieldError("max_tokens", "given");
+  if (!error)
+    error = takeSystem(std::move(reading.system), messages);
+  if (!error)
+    error = takeMessages(reading.messages, messages);
+  if (!error)
+    error = takeMessagesTools(reading.tools, chat);
+  if (!error)
+    error = takeChoice(reading.choice, chat);
+  if (error)
+    return std::move(*error);
+  // An answer that the client has begun is gone on with.
+  if (!messages.empty() && messages.back()["role"] == "assistant")
+    chat.conversation["continue_final_message"] = true;
+  settle(chat);
+  return std::move(chat);
+}
+
+std::vector<std::string_view> refusedMessagesFields() {
+  return {std::begin(refused), std::end(refused)};
+}
+std::vector<std::string_view> ignoredMessagesFields() {
+  return {std::begin(ignored), std::end(ignored)};
+}
+
+} // namespace ingot::runtime

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+// The handlers of conversations.
+#include "runtime/server/ChatWriter.h"
+#include "runtime/server/MessagesRequest.h"
+#include "runtime/server/MessagesWriter.h"
+#include "runtime/server/ResponsesWriter.h"
+#include "runtime/server/Router.h"
+
+namespace ingot::runtime {
+
+static const ChatRequest &chatOf(const ChatRequest &request) { return request; }
+static const ChatRequest &chatOf(const ResponsesRequest &request) { return request.chat; }
+
+/// Answers the next turn of a conversation in the form of `Writer`.
+template <class Writer, class Asking>
+void Router::converse(std::shared_ptr<Exchange> exchange, ServedModel &found,
+                      OrError<Asking> read) {
+  if (const ApiError *error = std::get_if<ApiError>(&read))
+    return exchange->refuse(*error);
+  exchange->request.body = {};
+  const Asking &request = std::get<Asking>(read);
+  const ChatRequest &chat = chatOf(request);
+  if (std::optional<ApiError> error = unknownModel(chat.model))
+    return exchange->refuse(*error);
+  Result<Dialogue::Turn> turn = found.dialogue.begin(chat);
+  if (!turn.ok())
+    return exchange->refuse(apiError(turn.status()));
+  auto writer =
+      std::make_unique<Writer>(found, request, turn->families, turn->settings, exchange->record.id);
+  answer(std::move(exchange), found, std::move(writer), chat.stream, {std::move(turn->request)});
+}
+
+void Router::chat(std::shared_ptr<Exchange> exchange) {
+  if (std::optional<Asked> ask = asked(*exchange))
+    converse<ChatWriter>(exchange, ask->model,
+                         readChatRequest(ask->body, ask->model.loop->defaultSampling()));
+}
+
+void Router::respondTo(std::shared_ptr<Exchange> exchange) {
+  if (std::optional<Asked> ask = asked(*exchange))
+    converse<ResponsesWriter>(exchange, ask->model,
+                              readResponsesRequest(ask->body, ask->model.loop->defaultSampling()));
+}
+
+void Router::message(std::shared_ptr<Exchange> exchange) {
+  if (std::optional<Asked> ask = asked(*exchange))
+    converse<MessagesWriter>(exchange, ask->model,
+                             readMessagesRequest(ask->body, ask->model.loop->defaultSampling()));
+}
+
+void Router::countTokens(std::shared_ptr<Exchange> exchange) {
+  std::optional<Asked> ask = asked(*exchange);
+  if (!ask)
+    return;
+  OrError<ChatRequest> read =
+      readMessagesRequest(ask->body, ask->model.loop->defaultSampling(), true);
+  if (const ApiError *error = std::get_if<ApiError>(&read))
+    return exchange->refuse(*error);
+  const ChatRequest &chat = std::get<ChatRequest>(read);
+  if (std::optional<ApiError> error = unknownModel(chat.model))
+    return exchange->refuse(*error);
+  Result<Dialogue::Turn> turn = ask->model.dialogue.begin(chat);
+  if (!turn.ok())
+    return exchange->refuse(apiError(turn.status()));
+  exchange->respond({.body = textOf(Json{{"input_tokens", turn->request.tokens.size()}})});
+}
+
+void Router::applyTemplate(std::shared_ptr<Exchange> exchange) {
+  std::optional<Asked> ask = asked(*exchange);
+  if (!ask)
+    return;
+  OrError<ChatRequest> read = readChatRequest(ask->body, ask->model.loop->defaultSampling());
+  if (const ApiError *error = std::get_if<ApiError>(&read))
+    return exchange->refuse(*error);
+  const ChatRequest &chat = std::get<ChatRequest>(read);
+  if (std::optional<ApiError> error = unknownModel(chat.model))
+    return exchange->refuse(*error);
+  Result<RenderedPrompt> prompt = ask->model.dialogue.render(chat.conversation);
+  if (!prompt.ok())
+    return exchange->refuse(apiError(prompt.status()));
+  exchange->respond({.body = textOf(Json{{"prompt", prompt->text}})});
+}
+
+} // namespace ingot::runtime
