@@ -107,7 +107,10 @@ private:
                                         form.callClose, form.close};
         marker = all[below(std::size(all))];
       }
-      all += std::string(marker.substr(0, below(std::max<size_t>(marker.size(), 1)))) + "x";
+      size_t length = marker.empty() ? 0 : below(marker.size());
+      while (length > 0 && (marker[length] & '\xC0') == '\x80') // within a character
+        --length;
+      all += std::string(marker.substr(0, length)) + "x";
     }
     return all + "x";
   }
