@@ -166,7 +166,7 @@ TEST(MalformedAnswer, HostileTextTakesLinearTime) {
       for (const std::string &unit : {opening, opening + head, opening + "[{\"a", std::string(" "),
                                       opening + "{\"name\": \"f\", \"arguments\": {\"a\": \"\\"}) {
         answer = opening;
-        while (answer.size() < 1 << 17)
+        while (answer.size() < 1 << 15)
           answer += unit;
         const ParsedAnswer read = parse(reading(family.name, false), answer);
         if (read.calls.empty()) {
