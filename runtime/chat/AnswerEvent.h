@@ -16,8 +16,8 @@ struct AnswerEvent {
   int call = 0;     ///< index of the call in the answer
   std::string text; ///< `CallBegin`: the function's name; `CallArguments`: a piece of JSON
   std::string id;   ///< `CallBegin`: the identifier that the model gave, or empty
-  /// `CallEnd`: the arguments are one JSON object. False where the answer was cut or the rest was
-  /// malformed after they had begun; that rest is text.
+  /// `CallEnd`: the arguments are one JSON object. False where the answer ended in the call, or
+  /// where the rest of it was malformed, which then is text.
   bool whole = true;
 };
 

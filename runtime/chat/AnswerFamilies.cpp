@@ -106,14 +106,21 @@ constexpr CallForm glmForms[] = {{.open = "<tool_call>",
 constexpr Tokens glmTokens[] = {"<tool_call>", "</tool_call>", "<arg_key>",
                                 "</arg_key>",  "<arg_value>",  "</arg_value>"};
 
-constexpr CallForm qwen3XmlForms[] = {
-    {.open = "<tool_call>",
-     .callOpen = "<function=",
-     .head = {{{Kind::Name, ">"}}},
-     .arguments = Form::Tagged,
-     .tags = {.key = "<parameter=", .keyEnd = ">", .valueEnd = "</parameter>", .onLines = true},
-     .callClose = "</function>",
-     .close = "</tool_call>"}};
+constexpr ArgumentTags qwen3Tags = {
+    .key = "<parameter=", .keyEnd = ">", .valueEnd = "</parameter>", .onLines = true};
+constexpr CallForm qwen3XmlForms[] = {{.open = "<tool_call>",
+                                       .callOpen = "<function=",
+                                       .head = {{{Kind::Name, ">"}}},
+                                       .arguments = Form::Tagged,
+                                       .tags = qwen3Tags,
+                                       .callClose = "</function>",
+                                       .close = "</tool_call>"},
+                                      // Some calls lack the outer markers.
+                                      {.open = "<function=",
+                                       .head = {{{Kind::Name, ">"}}},
+                                       .arguments = Form::Tagged,
+                                       .tags = qwen3Tags,
+                                       .callClose = "</function>"}};
 constexpr Tokens toolCallTokens[] = {"<tool_call>", "</tool_call>"};
 
 constexpr CallForm functionaryV31Forms[] = {

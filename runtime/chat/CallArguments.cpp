@@ -293,6 +293,16 @@ void CallReader::giveValue(char byte) {
     raw = held.text();
 }
 
+/// Gives out what is there of a value whose end is missing.
+void CallReader::giveUnfinished() {
+  if (state != State::Value)
+    return;
+  for (const char byte : held.take())
+    giveValue(byte);
+  if (!isStreamed)
+    give(Kind::CallArguments, typedValue(text, types));
+}
+
 CallReader::Step CallReader::endValue() {
   give(Kind::CallArguments, isStreamed ? "\"" : typedValue(text, types));
   expectTag();

@@ -96,6 +96,7 @@ private:
   Step startValue();
   Step inValue(char byte);
   Step endValue();
+  void giveUnfinished();
   void giveValue(char byte);
   void giveJson(char byte);
   Step startMember();

@@ -145,7 +145,7 @@ LiteralScanner::Result LiteralScanner::feed(char byte, std::string &out) {
   case State::Code:
     return inCode(byte, out);
   case State::Surrogate:
-    return inSurrogate(byte);
+    return inSurrogate(byte, out);
   case State::Octal:
     return inOctal(byte, out);
   case State::OpeningQuote:
@@ -160,10 +160,12 @@ LiteralScanner::Result LiteralScanner::feed(char byte, std::string &out) {
   case State::BareKey:
     return inBareKey(byte, out);
   case State::Token: {
-    if (isLetter(byte) || isDigit(byte) || byte == '+' || byte == '-' || byte == '.') {
+    if (isTokenByte(byte)) {
       if (token.size() == longestToken)
         return Result::Fault;
       token += byte;
+      if (isJson())
+        out += byte;
       return Result::More;
     }
     const Result ended = endToken(out);
@@ -249,9 +251,12 @@ LiteralScanner::Result LiteralScanner::beginValue(char byte, std::string &out) {
     state = hasKeys ? State::KeyOrEnd : State::ValueOrEnd;
     return Result::More;
   }
-  if (isLetter(byte) || isDigit(byte) || byte == '-' || byte == '+' || byte == '.') {
+  token.clear();
+  if (isTokenByte(byte)) {
     separate(out);
     token = byte;
+    if (isJson())
+      out += byte;
     state = State::Token;
     return Result::More;
   }
@@ -321,6 +326,20 @@ LiteralScanner::Result LiteralScanner::valueEnded() {
   return Result::More;
 }
 
+bool LiteralScanner::isTokenByte(char byte) const {
+  if (!isJson())
+    return isLetter(byte) || isDigit(byte) || byte == '+' || byte == '-' || byte == '.';
+  // What passes at once has to be the beginning of a literal.
+  const size_t length = token.size();
+  for (const std::string_view word : {"true", "false", "null"})
+    if (word.starts_with(token) && length < word.size() && word[length] == byte)
+      return true;
+  if (token.empty())
+    return isDigit(byte) || byte == '-';
+  return !isLetter(token[0]) &&
+         (isDigit(byte) || std::string_view("+-.eE").find(byte) != std::string_view::npos);
+}
+
 LiteralScanner::Result LiteralScanner::endToken(std::string &out) {
   struct Word {
     std::string_view name, json;
@@ -333,7 +352,8 @@ LiteralScanner::Result LiteralScanner::endToken(std::string &out) {
   for (const Word &word : words) {
     if (token != word.name || (isJson() && word.name != word.json))
       continue;
-    out += word.json;
+    if (!isJson())
+      out += word.json;
     begins(word.type);
     return valueEnded();
   }
@@ -341,7 +361,8 @@ LiteralScanner::Result LiteralScanner::endToken(std::string &out) {
   const JsonType type = numberType(number);
   if (type == JsonNull)
     return Result::Fault;
-  out += number;
+  if (!isJson())
+    out += number;
   begins(type);
   return valueEnded();
 }
@@ -357,10 +378,13 @@ LiteralScanner::Result LiteralScanner::stringEnded(std::string &out) {
 LiteralScanner::Result LiteralScanner::inString(char byte, std::string &out) {
   if (byte == quote)
     return stringEnded(out);
-  if (byte == '\\')
-    state = State::Escape;
-  else
+  if (byte != '\\') {
     appendEscaped(byte, out);
+    return Result::More;
+  }
+  state = State::Escape;
+  if (isJson())
+    out += byte;
   return Result::More;
 }
 
@@ -379,18 +403,13 @@ LiteralScanner::Result LiteralScanner::inGemmaString(char byte, std::string &out
 }
 
 LiteralScanner::Result LiteralScanner::afterJsonBackslash(char byte, std::string &out) {
-  if (byte == 'u') {
-    state = State::Code;
-    code = 0;
-    digitsLeft = 4;
-    token.clear();
-    return Result::More;
-  }
-  if (std::string_view("\"\\/bfnrt").find(byte) == std::string_view::npos)
+  if (afterHigh ? byte != 'u'
+                : std::string_view("\"\\/bfnrtu").find(byte) == std::string_view::npos)
     return Result::Fault;
-  out += '\\';
   out += byte;
-  state = State::String;
+  state = byte == 'u' ? State::Code : State::String;
+  code = 0;
+  digitsLeft = 4;
   return Result::More;
 }
 
@@ -439,45 +458,32 @@ LiteralScanner::Result LiteralScanner::inCode(char byte, std::string &out) {
   if (value < 0)
     return Result::Fault;
   code = code << 4 | static_cast<uint32_t>(value);
-  token += byte;
+  if (isJson())
+    out += byte;
   if (--digitsLeft > 0)
     return Result::More;
   state = State::String;
   if (isJson())
-    return endJsonCode(out);
+    return endJsonCode();
   return appendCharacter(code, out) ? Result::More : Result::Fault;
 }
 
-LiteralScanner::Result LiteralScanner::endJsonCode(std::string &out) {
+LiteralScanner::Result LiteralScanner::endJsonCode() {
   const bool isHigh = code >= 0xD800 && code <= 0xDBFF;
   const bool isLow = code >= 0xDC00 && code <= 0xDFFF;
-  if (isLow != (high != 0) || (isHigh && high != 0))
+  if (isLow != afterHigh)
     return Result::Fault;
-  if (isHigh) {
-    high = code;
-    matched = 0;
+  afterHigh = isHigh;
+  if (isHigh)
     state = State::Surrogate;
-    return Result::More;
-  }
-  out += "\\u";
-  if (high != 0) {
-    out.append(token, 0, 4);
-    out += "\\u";
-  }
-  out.append(token, token.size() - 4, 4);
-  high = 0;
   return Result::More;
 }
 
-LiteralScanner::Result LiteralScanner::inSurrogate(char byte) {
-  if (byte != (matched == 0 ? '\\' : 'u'))
+LiteralScanner::Result LiteralScanner::inSurrogate(char byte, std::string &out) {
+  if (byte != '\\')
     return Result::Fault;
-  if (++matched < 2)
-    return Result::More;
-  matched = 0;
-  state = State::Code;
-  code = 0;
-  digitsLeft = 4;
+  out += byte;
+  state = State::Escape;
   return Result::More;
 }
 

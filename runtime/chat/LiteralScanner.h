@@ -25,8 +25,8 @@ enum JsonType : uint8_t {
   AnyJson = 127
 };
 
-/// What it writes depends on the bytes alone, never on how they arrive. JSON passes as it is, but
-/// for control characters in strings, which become escapes. Nesting is bounded.
+/// What it writes depends on the bytes alone, never on how they arrive. JSON passes at once and as
+/// it is, but for control characters in strings, which become escapes. Nesting is bounded.
 class LiteralScanner {
 public:
   /// `Done`: the value ended with this byte. `DoneBefore`: it ended before it, and the byte is not
@@ -41,8 +41,8 @@ public:
   Result finish(std::string &out);
   /// Of the whole value, once it began (objects, arrays, strings) or ended (others).
   JsonType type() const { return outer; }
-  /// The last byte is not yet part of what was written.
-  bool isPending() const { return state >= State::Token || matched > 0; }
+  /// The last byte is not yet part of what was written; never so in JSON, which passes at once.
+  bool isPending() const { return !isJson() && (state >= State::Token || matched > 0); }
 
 private:
   enum class State {
@@ -68,6 +68,7 @@ private:
   Result beginString(char byte, bool isKey, std::string &out);
   Result close(char byte, std::string &out);
   Result valueEnded();
+  bool isTokenByte(char byte) const;
   Result endToken(std::string &out);
   Result inBareKey(char byte, std::string &out);
   Result inString(char byte, std::string &out);
@@ -76,8 +77,8 @@ private:
   Result afterBackslash(char byte, std::string &out);
   Result afterJsonBackslash(char byte, std::string &out);
   Result inCode(char byte, std::string &out);
-  Result endJsonCode(std::string &out);
-  Result inSurrogate(char byte);
+  Result endJsonCode();
+  Result inSurrogate(char byte, std::string &out);
   Result inOctal(char byte, std::string &out);
   void separate(std::string &out);
   void begins(JsonType type);
@@ -88,13 +89,14 @@ private:
   State state = State::Value;
   JsonType outer = JsonNull;
   std::string containers; ///< of each open one its bracket; 'c': the arguments of a call
-  std::string token;      ///< of a number or word, or the escape that is being read
+  std::string token;      ///< of a number or word
   char quote = 0;
   bool stringIsKey = false;
   bool commaPending = false;
   int matched = 0; ///< bytes of `<|"|>`
   int digitsLeft = 0;
-  uint32_t code = 0, high = 0;
+  uint32_t code = 0;
+  bool afterHigh = false; ///< the last escape was of a high surrogate
 };
 
 /// White space as JSON has it.

@@ -134,6 +134,14 @@ TEST(AnswerParser, Qwen3Xml) {
                            {"get_weather", {}, "{\"on\": null, \"city\": \"\\n5\\n\"}"}}}));
 }
 
+TEST(AnswerParser, Qwen3XmlWithoutOuterMarkers) {
+  EXPECT_EQ(read(reading("qwen3_xml"),
+                 "Sure.\n<function=get_weather>\n<parameter=city>\nZürich\n</parameter>\n"
+                 "<parameter=days>\n3\n</parameter>\n</function>\n"),
+            oneCall("Sure."));
+  EXPECT_EQ(read(reading("qwen3_xml"), "Write <function=f> so.").text, "Write <function=f> so.");
+}
+
 TEST(AnswerParser, Mistral) {
   const Reading how = reading("mistral", "mistral");
   EXPECT_EQ(read(how, "[TOOL_CALLS][{\"name\": \"get_weather\", \"arguments\": {\"city\": "

@@ -69,6 +69,7 @@ void expectCut(const Sample &sample, size_t length) {
     EXPECT_EQ(streamed.text, cut) << sample.family;
   } else {
     EXPECT_FALSE(streamed.calls[0].whole) << sample.family << ": " << cut;
+    EXPECT_EQ(streamed.text, "") << sample.family << ": " << cut;
   }
 }
 
@@ -131,7 +132,7 @@ TEST(MalformedAnswer, WhatWasStreamedStaysAndTheRestIsText) {
     return parseAtEverySplit(reading("hermes", true), answer);
   };
   EXPECT_EQ(read("<tool_call>{\"name\": \"f\", \"arguments\": {\"a\": 12x}}</tool_call>."),
-            (ParsedAnswer{"12x}}</tool_call>.", {}, {{"f", {}, "{\"a\": ", false}}}));
+            (ParsedAnswer{"x}}</tool_call>.", {}, {{"f", {}, "{\"a\": 12", false}}}));
   EXPECT_EQ(read("<tool_call>{\"name\": \"f\", \"arguments\": {\"a\": \"b"),
             (ParsedAnswer{{}, {}, {{"f", {}, "{\"a\": \"b", false}}}));
   EXPECT_EQ(read("<tool_call>{\"name\": \"f\", \"arguments\": {}\n</tool_call>"),
@@ -166,7 +167,7 @@ TEST(MalformedAnswer, HostileTextTakesLinearTime) {
       for (const std::string &unit : {opening, opening + head, opening + "[{\"a", std::string(" "),
                                       opening + "{\"name\": \"f\", \"arguments\": {\"a\": \"\\"}) {
         answer = opening;
-        while (answer.size() < 1 << 17)
+        while (answer.size() < 1 << 15)
           answer += unit;
         const ParsedAnswer read = parse(reading(family.name, false), answer);
         if (read.calls.empty()) {
