@@ -58,8 +58,9 @@ Json ChatWriter::deltaOf(const AnswerBlocks &blocks, const Change &change) const
 std::string ChatWriter::chunk(Answer &answer, int64_t index, Json delta, Json finish) {
   Json chunk = head.json();
   Json choice = {{"index", index}, {"delta", std::move(delta)}};
+  // They go with the text that they are of, not with the role before it.
   choice["logprobs"] =
-      answer.logprobs.empty()
+      answer.logprobs.empty() || choice["delta"].contains("role")
           ? Json()
           : Json{{"content", std::exchange(answer.logprobs, Json::array())}, {"refusal", nullptr}};
   choice["finish_reason"] = std::move(finish);

@@ -69,10 +69,11 @@ Result<Dialogue::Turn> Dialogue::begin(const ChatRequest &chat) const {
   Result<RenderedPrompt> prompt = render(chat.conversation);
   if (!prompt.ok())
     return std::move(prompt).status();
-  Turn turn = {chat.each, chosen, {chat.tools, chat.parallelCalls, chat.stream, {}}};
-  Result<std::vector<int32_t>> tokens = tokenizer->encode(
-      prompt->text,
-      EncodeOptions{.addSpecial = false, .parseSpecial = true, .literal = prompt->input});
+  Turn turn = {chat.each, chosen, {}};
+  turn.settings.tools = chat.tools;
+  turn.settings.parallel = chat.parallelCalls;
+  turn.settings.streamed = chat.stream;
+  Result<std::vector<int32_t>> tokens = tokenizer->encodePrompt(prompt->text, prompt->input);
   if (!tokens.ok())
     return std::move(tokens).status();
   turn.request.tokens = std::move(*tokens);
