@@ -59,7 +59,7 @@ Value fileSize(Interpreter &interpreter, const Value &value, const Arguments &ar
   if (!std::isfinite(*size))
     fail("filesizeformat needs a finite number");
   if (*size < base)
-    return makeString(interpreter.heap, formatFloat(std::trunc(*size), 'f', 0) + " Bytes");
+    return makeString(interpreter.heap, formatFloat(std::trunc(*size) + 0.0, 'f', 0) + " Bytes");
   constexpr std::string_view decimal[] = {"kB", "MB", "GB", "TB", "PB", "EB", "ZB", "YB"};
   constexpr std::string_view binary[] = {"KiB", "MiB", "GiB", "TiB", "PiB", "EiB", "ZiB", "YiB"};
   double unit = base;

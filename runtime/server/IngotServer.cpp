@@ -144,8 +144,8 @@ int run(int argc, char **argv) {
   std::vector<char *> arguments;
   for (std::string &word : *words)
     arguments.push_back(word.data());
-  CommandLine app("Serves an engine made by 'ingot build' over HTTP, in the form of OpenAI's "
-                  "completions",
+  CommandLine app("Serves an engine made by 'ingot build' over HTTP, in the forms of OpenAI's "
+                  "completions, chats and responses, and of Anthropic's messages",
                   "ingot-server");
   ServerOptions options;
   addServerOptions(app, options);

@@ -248,7 +248,7 @@ OrError<ChatRequest> readMessagesRequest(const Json &body, const SamplingParamet
                                          bool counted) {
   Reading reading = {newChatRequest(defaults), {}, {}, {}, {}};
   ChatRequest &chat = reading.chat;
-  Json &messages = chat.conversation["messages"] = Json::array();
+  Json messages = Json::array();
   std::optional<ApiError> error =
       readFields(body, ownFields(), {refused, ignored}, reading, chat.each);
   if (!error && !counted && chat.each.sampling.maxTokens == 0)
@@ -266,6 +266,7 @@ OrError<ChatRequest> readMessagesRequest(const Json &body, const SamplingParamet
   // An answer that the client has begun is gone on with.
   if (!messages.empty() && messages.back()["role"] == "assistant")
     chat.conversation["continue_final_message"] = true;
+  chat.conversation["messages"] = std::move(messages);
   settle(chat);
   return std::move(chat);
 }

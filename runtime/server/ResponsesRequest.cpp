@@ -250,7 +250,7 @@ OrError<ResponsesRequest> readResponsesRequest(const Json &body,
                                                const SamplingParameters &defaults) {
   Reading reading;
   ChatRequest &chat = reading.request.chat = newChatRequest(defaults);
-  Json &messages = chat.conversation["messages"] = Json::array();
+  Json messages = Json::array();
   std::optional<ApiError> error =
       readFields(body, ownFields(), {refused, ignored}, reading, chat.each);
   if (!error && !reading.instructions.empty())
@@ -268,6 +268,7 @@ OrError<ResponsesRequest> readResponsesRequest(const Json &body,
         "temperature", "text", "tool_choice", "tools", "top_p", "user"})
     if (body.contains(name))
       reading.request.told[name] = body[name];
+  chat.conversation["messages"] = std::move(messages);
   settle(chat);
   return std::move(reading.request);
 }

@@ -139,7 +139,7 @@ TEST_F(RouterTest, PathsAndMethods) {
   EXPECT_EQ(get("/v1/completions")->wait().headers.at(0).value, "POST");
   EXPECT_EQ(post("/health", "{}")->json()["error"]["ingot_code"], "INGOT-E7207");
   EXPECT_EQ(ask({.method = "HEAD", .path = "/health"})->wait().status, 200);
-  for (const char *path : {"/v1/embeddings", "/rerank", "/v1/rerank", "/v1/chat/completions"}) {
+  for (const char *path : {"/v1/embeddings", "/rerank", "/v1/rerank"}) {
     auto exchange = post(path, "{}");
     EXPECT_EQ(exchange->wait().status, 501) << path;
     EXPECT_EQ(exchange->json()["error"]["ingot_code"], "INGOT-E7208");

@@ -1,0 +1,129 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Conversations with `ingot-server`: the prompt is the template's, and the same turn in every form
+has the answer of the completion of that prompt."""
+import json
+
+import harness
+import server_process
+from server_process import ServerTest
+
+TEMPLATE = ("{%- for message in messages -%}{{ message.role[0] }} {{ message.content }}"
+            "{% if message.tool_calls %}{{ message.tool_calls[0].function.name }}{% endif %} {% "
+            "endfor -%}{%- if add_generation_prompt %}{{ greeting | default('a ') }}{% endif -%}")
+HELLO = [{"role": "user", "content": "hello there"}]
+PROMPT = "u hello there a "
+
+
+def named_events(text):
+    """The JSON of events that have names."""
+    parts = [part.split("\n", 1) for part in text.strip().split("\n\n")]
+    found = [json.loads(data.removeprefix("data: ")) for _, data in parts]
+    assert [name.removeprefix("event: ") for name, _ in parts] == [one["type"] for one in found]
+    return found
+
+
+class Conversations(ServerTest):
+    def start(self, *options, **more):
+        path = self.folder / "chat.jinja"
+        path.write_text(TEMPLATE, encoding="ascii")
+        return super().start("--chat-template", path, *options, **more)
+
+    def ask(self, server, path, body, status=200):
+        got, _, text = server.request("POST", path, {"temperature": 0, **body})
+        self.assertEqual(got, status, text)
+        return text
+
+    def test_prompts(self):
+        server = self.start()
+        for body, prompt in (
+                ({"messages": HELLO}, PROMPT),
+                ({"messages": HELLO, "add_generation_prompt": False}, "u hello there "),
+                ({"messages": HELLO, "chat_template_kwargs": {"greeting": "b"}},
+                 "u hello there b"),
+                ({"messages": [*HELLO, {"role": "assistant", "content": "well"}],
+                  "continue_final_message": True, "add_generation_prompt": False},
+                 "u hello there a well")):
+            with self.subTest(body=body):
+                text = self.ask(server, "/apply-template", body)
+                self.assertEqual(json.loads(text)["prompt"], prompt)
+
+    def test_every_form_has_the_same_answer(self):
+        server = self.start()
+        complete = server.complete(prompt=PROMPT, max_tokens=12, temperature=0,
+                                   add_special_tokens=False)
+        wanted = complete["choices"][0]["text"]
+        self.assertEqual(len(wanted), 12)
+        chat = {"messages": HELLO, "max_tokens": 12}
+        whole = json.loads(self.ask(server, "/v1/chat/completions", chat))
+        self.assertEqual(whole["choices"][0]["message"]["content"], wanted)
+        self.assertEqual(whole["usage"]["prompt_tokens"], complete["usage"]["prompt_tokens"])
+        chunks = server_process.events(
+            self.ask(server, "/v1/chat/completions", {**chat, "stream": True}))
+        self.assertEqual("".join(chunk["choices"][0]["delta"].get("content", "")
+                                 for chunk in chunks), wanted)
+        self.assertEqual(chunks[-1]["choices"][0]["finish_reason"], "length")
+        message = json.loads(self.ask(server, "/v1/messages", chat))
+        self.assertEqual(message["content"], [{"type": "text", "text": wanted}])
+        events = named_events(self.ask(server, "/v1/messages", {**chat, "stream": True}))
+        self.assertEqual("".join(event["delta"]["text"] for event in events
+                                 if event["type"] == "content_block_delta"), wanted)
+        counted = json.loads(self.ask(server, "/v1/messages/count_tokens", {"messages": HELLO}))
+        self.assertEqual(counted["input_tokens"], whole["usage"]["prompt_tokens"])
+        asked = {"input": "hello there", "max_output_tokens": 12}
+        response = json.loads(self.ask(server, "/v1/responses", asked))
+        self.assertEqual(response["output"][0]["content"][0]["text"], wanted)
+        events = named_events(self.ask(server, "/v1/responses", {**asked, "stream": True}))
+        self.assertEqual("".join(event.get("delta", "") for event in events), wanted)
+        self.assertEqual(events[-1]["response"]["usage"], response["usage"])
+
+    def test_several_answers(self):
+        server = self.start()
+        body = {"messages": HELLO, "max_tokens": 5, "n": 3, "temperature": 1, "seed": 7}
+        whole = json.loads(self.ask(server, "/v1/chat/completions", body))
+        texts = [choice["message"]["content"] for choice in whole["choices"]]
+        self.assertEqual(len(texts), 3)
+        chunks = server_process.events(
+            self.ask(server, "/v1/chat/completions", {**body, "stream": True}))
+        streamed = ["", "", ""]
+        for chunk in chunks:
+            for choice in chunk["choices"]:
+                streamed[choice["index"]] += choice["delta"].get("content", "")
+        self.assertEqual(streamed, texts)
+
+    def test_turns_compute_what_is_new(self):
+        """Each turn finds its past in the cache, but for less than a block."""
+        server = self.start()
+        messages, known = [], 0
+        for turn in range(20):
+            messages.append({"role": "user", "content": f"question {turn}".replace("0", "o")})
+            whole = json.loads(self.ask(server, "/v1/chat/completions",
+                                        {"messages": messages, "max_tokens": 24}))
+            usage = whole["usage"]
+            cached = usage["prompt_tokens_details"]["cached_tokens"]
+            self.assertGreater(cached + 16, known - 1, f"turn {turn}")
+            messages.append(whole["choices"][0]["message"])
+            known = usage["prompt_tokens"] + usage["completion_tokens"]
+
+    def test_errors(self):
+        server = self.start()
+        for path, body, code in (
+                ("/v1/chat/completions", {"messages": []}, "INGOT-E7203"),
+                ("/v1/chat/completions", {"messages": HELLO, "response_format": {
+                    "type": "json_object"}}, "INGOT-E7203"),
+                ("/v1/responses", {"input": "a", "previous_response_id": "x"}, "INGOT-E7202"),
+                ("/v1/messages", {"messages": HELLO}, "INGOT-E7203")):
+            error = json.loads(self.ask(server, path, body, 400))
+            self.assertEqual(error["error"]["ingot_code"], code)
+            self.assertEqual(error.get("type"), "error" if "messages" in path else None)
+        plain = super().start()
+        error = json.loads(self.ask(plain, "/v1/chat/completions", {"messages": HELLO}, 400))
+        self.assertEqual(error["error"]["ingot_code"], "INGOT-E6074")
+        wrong = server_process.Server(self.engine, "--tool-parser", "none-such", wait=False)
+        self.addCleanup(wrong.end)
+        self.assertEqual(wrong.process.wait(60), 1)
+        server_process.wait_for(lambda: any("INGOT-E7222" in line for line in wrong.log))
+
+
+if __name__ == "__main__":
+    harness.main()
