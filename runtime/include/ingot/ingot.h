@@ -78,8 +78,8 @@ typedef struct ingot_options {
   double memory_fraction;   /**< of the free memory, where `memory` is 0; 0: 0.5 on CPUs, where
                              *   mapped weights do not count, 0.9 on GPUs */
   int64_t kv_blocks;        /**< blocks of the first KV group */
-  int64_t max_step_ms;      /**< milliseconds of a step that computes prompts beside running answers;
-                             *   0: 200 on CPUs, 50 on GPUs */
+  int64_t max_step_ms; /**< milliseconds of a step that computes prompts beside running answers;
+                        *   0: 200 on CPUs, 50 on GPUs */
 } ingot_options;
 
 /** Sets everything to 0 and the size; `size`: sizeof(ingot_options), as with the functions of this
