@@ -22,7 +22,8 @@ std::string ChatWriter::take(size_t, const Event &event) {
   Answer &answer = answers[size_t(event.choice)];
   if (logprobs && event.token >= 0)
     answer.logprobs.push_back(chatLogprobJson(event, model.tokenNames));
-  std::vector<Change> changes = answer.blocks.take(event);
+  std::vector<Change> changes = answer.blocks.take(event.text, event.finish != FinishReason::None);
+  answer.thought += event.token >= 0 && answer.blocks.inReasoning();
   answer.finish = event.finish;
   return streamed ? chunks(answer, event.choice, changes) : std::string();
 }
@@ -92,7 +93,7 @@ Json ChatWriter::counts(const Usage &usage) const {
   Json counts = usageJson(usage);
   int64_t thought = 0;
   for (const Answer &answer : answers)
-    thought += answer.blocks.reasoningTokens();
+    thought += answer.thought;
   counts["completion_tokens_details"] = {{"reasoning_tokens", thought}};
   return counts;
 }

@@ -2,7 +2,7 @@
 // Responses of POST /v1/chat/completions.
 #pragma once
 
-#include "runtime/server/AnswerBlocks.h"
+#include "runtime/chat/AnswerBlocks.h"
 #include "runtime/server/AnswerWriter.h"
 #include "runtime/server/ChatRequest.h"
 #include "runtime/server/CompletionText.h"
@@ -24,6 +24,7 @@ private:
     AnswerBlocks blocks;
     Json logprobs = Json::array(); ///< not yet sent
     bool begun = false;            ///< the role has been sent
+    int64_t thought = 0;           ///< tokens of reasoning
     FinishReason finish = FinishReason::None;
   };
 

@@ -60,7 +60,7 @@ private:
     Result<std::unique_ptr<Session>> session = Session::open(options.engine, options.session);
     if (!session.ok())
       return std::move(session).status();
-    Result<Dialogue> dialogue = Dialogue::make((*session)->tokenizer(), options.dialogue);
+    Result<Dialogue> dialogue = makeDialogue((*session)->tokenizer(), options.dialogue);
     if (!dialogue.ok())
       return std::move(dialogue).status();
     using namespace std::chrono;

@@ -75,7 +75,8 @@ std::string MessagesWriter::changed(const AnswerBlocks::Change &change) {
 
 std::string MessagesWriter::take(size_t, const Event &event) {
   std::string text;
-  for (const AnswerBlocks::Change &change : blocks.take(event))
+  for (const AnswerBlocks::Change &change :
+       blocks.take(event.text, event.finish != FinishReason::None))
     if (streamed)
       text += changed(change);
   reason = event.finish;

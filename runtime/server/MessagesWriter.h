@@ -2,7 +2,7 @@
 // Responses of POST /v1/messages.
 #pragma once
 
-#include "runtime/server/AnswerBlocks.h"
+#include "runtime/chat/AnswerBlocks.h"
 #include "runtime/server/AnswerWriter.h"
 #include "runtime/server/ChatRequest.h"
 #include "runtime/server/ServedModel.h"

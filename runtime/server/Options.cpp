@@ -3,6 +3,7 @@
 #include "runtime/server/Options.h"
 
 #include "runtime/server/ConfigFile.h"
+#include "runtime/tools/DialogueArguments.h"
 #include "runtime/tools/SessionArguments.h"
 
 #include <algorithm>
@@ -31,26 +32,6 @@ void addAddressOptions(CommandLine &app, ServerOptions &options) {
   app.addOption("--cors-origins", options.corsOrigins,
                 "origins whose pages may ask; several times for several; '*' for all")
       .oneValueEach()
-      .group(group);
-}
-
-void addDialogueOptions(CommandLine &app, DialogueOptions &options) {
-  const char *group = "Conversations";
-  app.addOption("--chat-template", options.templateFile,
-                "file of the template that makes a prompt of a conversation; default: the engine's")
-      .group(group);
-  std::string tools = "none", reasoning = "none";
-  for (const AnswerFamily &family : answerFamilies()) {
-    if (family.hasTools())
-      tools += ", " + std::string(family.name);
-    if (family.hasReasoning())
-      reasoning += ", " + std::string(family.name);
-  }
-  app.addOption("--tool-parser", options.toolParser,
-                "how the model writes calls of tools (" + tools + "); default: by the template")
-      .group(group);
-  app.addOption("--reasoning-parser", options.reasoningParser,
-                "how the model writes what it thinks (" + reasoning + "); default: by the template")
       .group(group);
 }
 

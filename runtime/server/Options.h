@@ -2,9 +2,9 @@
 // What `ingot-server` is told: flags, or a file of them.
 #pragma once
 
-#include "runtime/server/Dialogue.h"
 #include "runtime/serving/Loop.h"
 #include "runtime/tools/CommandLine.h"
+#include "runtime/tools/DialogueArguments.h"
 
 #include <string>
 #include <vector>
@@ -23,7 +23,7 @@ struct ServerOptions {
   std::vector<std::string> modelNames; ///< empty: the name of the engine's file
   std::string apiKeysFile;
   std::vector<std::string> corsOrigins; ///< "*": all
-  DialogueOptions dialogue;
+  DialogueArguments dialogue;
   bool noLog = false;
   std::string configFile; ///< read by withConfigFile
 

@@ -64,7 +64,7 @@ Json ResponsesWriter::response(const char *status, const Usage *usage) const {
   whole["usage"] = {{"input_tokens", usage->promptTokens},
                     {"input_tokens_details", {{"cached_tokens", usage->cachedTokens}}},
                     {"output_tokens", usage->completionTokens},
-                    {"output_tokens_details", {{"reasoning_tokens", blocks.reasoningTokens()}}},
+                    {"output_tokens_details", {{"reasoning_tokens", thought}}},
                     {"total_tokens", usage->promptTokens + usage->completionTokens}};
   return whole;
 }
@@ -159,7 +159,8 @@ std::string ResponsesWriter::begin(const Usage &) {
 }
 
 std::string ResponsesWriter::take(size_t, const Event &event) {
-  std::vector<Change> changes = blocks.take(event);
+  std::vector<Change> changes = blocks.take(event.text, event.finish != FinishReason::None);
+  thought += event.token >= 0 && blocks.inReasoning();
   reason = event.finish;
   // A token counts to the block that it ends in.
   if (logprobs && event.token >= 0 && !blocks.blocks().empty()) {

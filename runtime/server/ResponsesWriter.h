@@ -2,7 +2,7 @@
 // Responses of POST /v1/responses.
 #pragma once
 
-#include "runtime/server/AnswerBlocks.h"
+#include "runtime/chat/AnswerBlocks.h"
 #include "runtime/server/AnswerWriter.h"
 #include "runtime/server/ResponsesRequest.h"
 #include "runtime/server/ServedModel.h"
@@ -37,7 +37,8 @@ private:
   AnswerBlocks blocks;
   std::vector<Json> scores; ///< log-probabilities of each block
   FinishReason reason = FinishReason::None;
-  int64_t number = 0; ///< of the next event
+  int64_t number = 0;  ///< of the next event
+  int64_t thought = 0; ///< tokens of reasoning
 };
 
 } // namespace ingot::runtime

@@ -11,6 +11,14 @@ namespace ingot::runtime {
 static const ChatRequest &chatOf(const ChatRequest &request) { return request; }
 static const ChatRequest &chatOf(const ResponsesRequest &request) { return request.chat; }
 
+static AnswerSettings settingsOf(const ChatRequest &chat) {
+  AnswerSettings settings;
+  settings.tools = chat.tools;
+  settings.parallel = chat.parallelCalls;
+  settings.streamed = chat.stream;
+  return settings;
+}
+
 /// Answers the next turn of a conversation in the form of `Writer`.
 template <class Writer, class Asking>
 void Router::converse(std::shared_ptr<Exchange> exchange, ServedModel &found,
@@ -22,12 +30,15 @@ void Router::converse(std::shared_ptr<Exchange> exchange, ServedModel &found,
   const ChatRequest &chat = chatOf(request);
   if (std::optional<ApiError> error = unknownModel(chat.model))
     return exchange->refuse(*error);
-  Result<Dialogue::Turn> turn = found.dialogue.begin(chat);
+  Result<Dialogue::Turn> turn = found.dialogue.begin(chat.conversation, settingsOf(chat));
   if (!turn.ok())
     return exchange->refuse(apiError(turn.status()));
+  Request prompt = chat.each;
+  prompt.tokens = std::move(turn->tokens);
+  prompt.keptSpecial = std::move(turn->keptSpecial);
   auto writer =
       std::make_unique<Writer>(found, request, turn->families, turn->settings, exchange->record.id);
-  answer(std::move(exchange), found, std::move(writer), chat.stream, {std::move(turn->request)});
+  answer(std::move(exchange), found, std::move(writer), chat.stream, {std::move(prompt)});
 }
 
 void Router::chat(std::shared_ptr<Exchange> exchange) {
@@ -59,10 +70,10 @@ void Router::countTokens(std::shared_ptr<Exchange> exchange) {
   const ChatRequest &chat = std::get<ChatRequest>(read);
   if (std::optional<ApiError> error = unknownModel(chat.model))
     return exchange->refuse(*error);
-  Result<Dialogue::Turn> turn = ask->model.dialogue.begin(chat);
+  Result<Dialogue::Turn> turn = ask->model.dialogue.begin(chat.conversation, settingsOf(chat));
   if (!turn.ok())
     return exchange->refuse(apiError(turn.status()));
-  exchange->respond({.body = textOf(Json{{"input_tokens", turn->request.tokens.size()}})});
+  exchange->respond({.body = textOf(Json{{"input_tokens", turn->tokens.size()}})});
 }
 
 void Router::applyTemplate(std::shared_ptr<Exchange> exchange) {

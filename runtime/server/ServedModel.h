@@ -2,7 +2,7 @@
 // The engine that a server answers with: its loop, and what clients call it.
 #pragma once
 
-#include "runtime/server/Dialogue.h"
+#include "runtime/chat/Dialogue.h"
 #include "runtime/server/TokenNames.h"
 #include "runtime/serving/Loop.h"
 

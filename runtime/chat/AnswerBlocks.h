@@ -3,11 +3,10 @@
 #pragma once
 
 #include "runtime/chat/AnswerParser.h"
-#include "runtime/serving/Session.h"
 
 namespace ingot::runtime {
 
-/// Grows with the events of one answer.
+/// Grows with the text of one answer.
 class AnswerBlocks {
 public:
   struct Block {
@@ -19,7 +18,7 @@ public:
 
     bool isCall() const { return kind == AnswerEvent::Kind::CallBegin; }
   };
-  /// What an event does to a block. Each block is opened, extended any number of times and closed
+  /// What a piece does to a block. Each block is opened, extended any number of times and closed
   /// before the next one is opened.
   struct Change {
     enum class Kind { Opened, Extended, Closed };
@@ -31,14 +30,16 @@ public:
   AnswerBlocks(const AnswerFamilies &families, AnswerSettings settings)
       : parser(*families.reasoning, *families.tools, std::move(settings)) {}
 
-  std::vector<Change> take(const Event &event);
+  /// The next piece of the answer; `ends`: it is the last.
+  std::vector<Change> take(std::string_view piece, bool ends);
 
   const std::vector<Block> &blocks() const { return all; }
   /// All text, or all reasoning.
   std::string textOf(AnswerEvent::Kind kind) const;
   /// Whether there is a call that is whole.
   bool calls() const;
-  int64_t reasoningTokens() const { return thought; }
+  /// Whether what comes next is reasoning, as far as is known.
+  bool inReasoning() const { return open && all.back().kind == AnswerEvent::Kind::Reasoning; }
 
 private:
   void apply(AnswerEvent &event, std::vector<Change> &changes);
@@ -47,7 +48,6 @@ private:
   AnswerParser parser;
   std::vector<Block> all;
   bool open = false; ///< the last block
-  int64_t thought = 0;
 };
 
 } // namespace ingot::runtime

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Blocks from what the parser says, which calls alone have a beginning and an end in.
-#include "runtime/server/AnswerBlocks.h"
+#include "runtime/chat/AnswerBlocks.h"
 
 #include <algorithm>
 #include <random>
@@ -49,17 +49,15 @@ void AnswerBlocks::apply(AnswerEvent &event, std::vector<Change> &changes) {
   changes.push_back({Change::Kind::Extended, all.size() - 1, std::move(event.text)});
 }
 
-std::vector<AnswerBlocks::Change> AnswerBlocks::take(const Event &event) {
+std::vector<AnswerBlocks::Change> AnswerBlocks::take(std::string_view piece, bool ends) {
   std::vector<AnswerEvent> events;
-  parser.feed(event.text, events);
-  if (event.finish != FinishReason::None)
+  parser.feed(piece, events);
+  if (ends)
     parser.finish(events);
   std::vector<Change> changes;
-  for (AnswerEvent &one : events)
-    apply(one, changes);
-  if (event.token >= 0 && open && all.back().kind == AnswerEvent::Kind::Reasoning)
-    ++thought;
-  if (event.finish != FinishReason::None)
+  for (AnswerEvent &event : events)
+    apply(event, changes);
+  if (ends)
     close(changes);
   return changes;
 }

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+// Templates and families of answers, found once; prompts, made for each turn.
+#include "runtime/chat/Dialogue.h"
+
+namespace ingot::runtime {
+
+/// Bytes of a prompt's end that tell whether an answer begins with reasoning.
+constexpr size_t tailBytes = 512;
+
+/// Takes the family that the user has named, if any.
+static Status chooseFamily(const std::string &name, const char *option,
+                           const AnswerFamily *(*find)(std::string_view),
+                           const AnswerFamily *&chosen) {
+  if (name.empty())
+    return {};
+  if (const AnswerFamily *found = find(name)) {
+    chosen = found;
+    return {};
+  }
+  std::string names = "none";
+  for (const AnswerFamily &family : answerFamilies())
+    if (find(family.name))
+      names.append(", ").append(family.name);
+  return Status::error("INGOT-E7222", std::string(option) + ": there is no family '" + name + "'",
+                       "use one of " + names);
+}
+
+Result<Dialogue> Dialogue::make(const Tokenizer *tokenizer, const DialogueOptions &options) {
+  Dialogue dialogue;
+  dialogue.tokenizer = tokenizer;
+  if (tokenizer && options.templateName.empty()) {
+    dialogue.templates = ChatTemplates::of(*tokenizer);
+  } else if (tokenizer) {
+    Result<ChatTemplates> read =
+        ChatTemplates::of(*tokenizer, options.templateName, options.templateText);
+    if (!read.ok())
+      return std::move(read).status();
+    dialogue.templates = std::move(*read);
+  }
+  std::string sources;
+  for (std::string_view name : dialogue.templates.names())
+    sources += dialogue.templates.source(name);
+  dialogue.chosen = chooseFamilies(sources);
+  Status status =
+      chooseFamily(options.toolParser, "--tool-parser", toolFamily, dialogue.chosen.tools);
+  if (status.ok())
+    status = chooseFamily(options.reasoningParser, "--reasoning-parser", reasoningFamily,
+                          dialogue.chosen.reasoning);
+  if (!status.ok())
+    return status;
+  return dialogue;
+}
+
+Result<RenderedPrompt> Dialogue::render(const nlohmann::ordered_json &conversation) const {
+  if (!tokenizer)
+    return Status::error("INGOT-E6008", "the engine has no tokenizer", "work with token ids");
+  return templates.render(conversation);
+}
+
+Result<Dialogue::Turn> Dialogue::begin(const nlohmann::ordered_json &conversation,
+                                       AnswerSettings settings) const {
+  Result<RenderedPrompt> prompt = render(conversation);
+  if (!prompt.ok())
+    return std::move(prompt).status();
+  Result<std::vector<int32_t>> tokens = tokenizer->encodePrompt(prompt->text, prompt->input);
+  if (!tokens.ok())
+    return std::move(tokens).status();
+  Turn turn = {std::move(*tokens), {}, chosen, std::move(settings)};
+  if (turn.settings.tools.empty())
+    turn.families.tools = &noFamily();
+  for (const AnswerFamily *family : {turn.families.tools, turn.families.reasoning})
+    for (std::string_view marker : markers(*family))
+      if (std::optional<int32_t> id = tokenizer->addedToken(marker))
+        turn.keptSpecial.push_back(*id);
+  turn.settings.promptTail =
+      prompt->text.substr(prompt->text.size() - std::min(prompt->text.size(), tailBytes));
+  return turn;
+}
+
+} // namespace ingot::runtime

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// How a model holds conversations: what its prompts look like, and how its answers are read.
+#pragma once
+
+#include "runtime/chat/AnswerEvent.h"
+#include "runtime/chat/AnswerFamilies.h"
+#include "runtime/chat/ChatTemplates.h"
+
+namespace ingot::runtime {
+
+struct DialogueOptions {
+  /// A template in place of the engine's, and what errors call it; both empty: the engine's.
+  std::string templateName, templateText;
+  std::string toolParser;      ///< a family's name; empty: by the template
+  std::string reasoningParser; ///< likewise
+};
+
+/// Immutable, so threads may share it. The tokenizer must outlive it.
+class Dialogue {
+public:
+  /// `tokenizer` may be null: then there are no conversations. INGOT-E7222: there is no such
+  /// family. Others: ChatTemplates::of.
+  static Result<Dialogue> make(const Tokenizer *tokenizer, const DialogueOptions &options);
+
+  /// The prompt of a conversation, as the body of a chat request has it. INGOT-E6008: there is no
+  /// tokenizer. Others: ChatTemplates::render.
+  Result<RenderedPrompt> render(const nlohmann::ordered_json &conversation) const;
+
+  /// What there is to compute, and how the answer is read.
+  struct Turn {
+    std::vector<int32_t> tokens;      ///< of the prompt
+    std::vector<int32_t> keptSpecial; ///< the answer's text is to have these special tokens
+    AnswerFamilies families;
+    AnswerSettings settings;
+  };
+  /// `settings`: but for the prompt's end. Without tools in them calls stay text. Errors as
+  /// `render`, and Tokenizer::encodePrompt.
+  Result<Turn> begin(const nlohmann::ordered_json &conversation, AnswerSettings settings) const;
+
+private:
+  const Tokenizer *tokenizer = nullptr;
+  ChatTemplates templates;
+  AnswerFamilies chosen = {&noFamily(), &noFamily()};
+};
+
+} // namespace ingot::runtime
