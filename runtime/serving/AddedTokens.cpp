@@ -70,6 +70,11 @@ const AddedToken *AddedTokens::longestAt(std::string_view text) const {
 }
 
 std::vector<Segment> AddedTokens::find(std::string_view text, bool parseSpecial) const {
+  const Special always = parseSpecial ? Special::Token : Special::Text;
+  return find(text, [always](const AddedToken &, size_t) { return always; });
+}
+
+std::vector<Segment> AddedTokens::find(std::string_view text, const Decide &decide) const {
   std::vector<Segment> segments;
   size_t done = 0;
   for (size_t at = 0; at < text.size();) {
@@ -80,7 +85,10 @@ std::vector<Segment> AddedTokens::find(std::string_view text, bool parseSpecial)
     }
     size_t begin = at, end = at + token->pattern.size();
     at = end;
-    if (token->special && !parseSpecial)
+    const Special special = token->special ? decide(*token, begin) : Special::Token;
+    if (special == Special::Unsure)
+      at = begin + 1;
+    if (special != Special::Token)
       continue;
     if (token->singleWord && !standsAlone(text, begin, end))
       continue;

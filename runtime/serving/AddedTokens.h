@@ -6,6 +6,7 @@
 
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -39,6 +40,14 @@ public:
   /// Cuts `text` into tokens and the text between them; empty text parts are left out. Special
   /// tokens are taken for text unless `parseSpecial`.
   std::vector<Segment> find(std::string_view text, bool parseSpecial) const;
+
+  /// What becomes of a special token that was found: it counts, or its text is skipped, or only
+  /// the first character of that, as another token may begin inside of it.
+  enum class Special : uint8_t { Token, Text, Unsure };
+  using Decide = std::function<Special(const AddedToken &token, size_t begin)>;
+
+  /// The same, where `decide` is asked about every special token.
+  std::vector<Segment> find(std::string_view text, const Decide &decide) const;
 
 private:
   const AddedToken *longestAt(std::string_view text) const;

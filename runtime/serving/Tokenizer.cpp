@@ -6,6 +6,7 @@
 #include "runtime/serving/Unicode.h"
 
 #include <algorithm>
+#include <map>
 
 namespace ingot::runtime {
 
@@ -222,6 +223,17 @@ Status Tokenizer::loadDecoder() {
 
 Result<std::vector<int32_t>> Tokenizer::encode(std::string_view text, bool addSpecial,
                                                bool parseSpecial) const {
+  return encode(text, addSpecial, Special{parseSpecial, {}});
+}
+
+Result<std::vector<int32_t>> Tokenizer::encodePrompt(std::string_view text,
+                                                     std::span<const Span> literal,
+                                                     bool addSpecial) const {
+  return encode(text, addSpecial, Special{true, LiteralText(literal)});
+}
+
+Result<std::vector<int32_t>> Tokenizer::encode(std::string_view text, bool addSpecial,
+                                               const Special &special) const {
   if (text.size() > maxTextBytes)
     return textTooLong();
   if (const size_t valid = validUtf8Prefix(text); valid != text.size())
@@ -234,34 +246,57 @@ Result<std::vector<int32_t>> Tokenizer::encode(std::string_view text, bool addSp
   };
   append(description->prefix_ids());
   std::unique_ptr<Scratch> scratch = takeScratch();
-  if (Status status = encodeInto(text, parseSpecial, *scratch, ids); !status.ok())
+  if (Status status = encodeInto(text, special, *scratch, ids); !status.ok())
     return status;
   giveBack(std::move(scratch));
   append(description->suffix_ids());
   return ids;
 }
 
-Status Tokenizer::encodeInto(std::string_view text, bool parseSpecial, Scratch &scratch,
+Status Tokenizer::encodeInto(std::string_view text, const Special &special, Scratch &scratch,
                              std::vector<int32_t> &ids) const {
-  for (const Segment &segment : rawTokens.find(text, parseSpecial)) {
+  using Kind = AddedTokens::Special;
+  auto decide = [&](const AddedToken &token, size_t begin) {
+    const size_t end = begin + token.pattern.size();
+    if (!special.isParsed || special.literal.covers(begin, end))
+      return Kind::Text;
+    return special.literal.touches(begin, end) ? Kind::Unsure : Kind::Token;
+  };
+  for (const Segment &segment : rawTokens.find(text, decide)) {
     if (segment.id >= 0) {
       ids.push_back(static_cast<int32_t>(segment.id));
       continue;
     }
     Status status = encodeText(text.substr(segment.begin, segment.end - segment.begin),
-                               segment.begin == 0, parseSpecial, scratch, ids);
+                               segment.begin, special, scratch, ids);
     if (!status.ok())
       return status;
   }
   return Status::success();
 }
 
-Status Tokenizer::encodeText(std::string_view text, bool atStart, bool parseSpecial,
+std::vector<Segment> Tokenizer::normalizedSegments(std::string_view normalized,
+                                                   std::string_view text, size_t offset,
+                                                   const Special &special) const {
+  if (!special.isParsed || !special.literal.touches(offset, offset + text.size()))
+    return normalizedTokens.find(normalized, special.isParsed);
+  std::map<uint32_t, TokenPlaces> places; // by id
+  return normalizedTokens.find(normalized, [&](const AddedToken &token, size_t begin) {
+    const auto [found, isNew] =
+        places.try_emplace(token.id, text, offset, piece(static_cast<int32_t>(token.id)),
+                           normalized, token.pattern, special.literal);
+    return found->second.isLiteral(begin) ? AddedTokens::Special::Text
+                                          : AddedTokens::Special::Token;
+  });
+}
+
+Status Tokenizer::encodeText(std::string_view text, size_t offset, const Special &special,
                              Scratch &scratch, std::vector<int32_t> &ids) const {
+  const bool atStart = offset == 0;
   std::string normalized(text);
   if (Status status = normalizer.normalize(normalized, atStart); !status.ok())
     return status;
-  for (const Segment &segment : normalizedTokens.find(normalized, parseSpecial)) {
+  for (const Segment &segment : normalizedSegments(normalized, text, offset, special)) {
     if (segment.id >= 0) {
       ids.push_back(static_cast<int32_t>(segment.id));
       continue;
@@ -347,6 +382,14 @@ bool Tokenizer::addsBos() const {
 bool Tokenizer::addsEos() const {
   const auto *ids = description->suffix_ids();
   return ids && ids->size() > 0 && static_cast<int32_t>(ids->Get(ids->size() - 1)) == eosId();
+}
+
+std::vector<std::string_view> Tokenizer::chatTemplateNames() const {
+  std::vector<std::string_view> names;
+  if (description->chat_templates())
+    for (const schema::ChatTemplate *chat : *description->chat_templates())
+      names.push_back(chat->name()->string_view());
+  return names;
 }
 
 std::optional<std::string_view> Tokenizer::chatTemplate(std::string_view name) const {

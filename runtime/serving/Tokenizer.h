@@ -6,6 +6,7 @@
 #include "runtime/serving/AddedTokens.h"
 #include "runtime/serving/Bpe.h"
 #include "runtime/serving/Detokenizer.h"
+#include "runtime/serving/LiteralText.h"
 #include "runtime/serving/Normalizer.h"
 #include "runtime/serving/PreTokenizer.h"
 #include "runtime/serving/Unigram.h"
@@ -37,6 +38,12 @@ public:
   Result<std::vector<int32_t>> encode(std::string_view text, bool addSpecial,
                                       bool parseSpecial) const;
 
+  /// The ids of a prompt in which the parts `literal` (bytes, in order, apart from each other) are
+  /// the words of strangers: special tokens are recognised only where no byte of them is in such a
+  /// part. The text is otherwise encoded as one. Errors: as above.
+  Result<std::vector<int32_t>> encodePrompt(std::string_view text, std::span<const Span> literal,
+                                            bool addSpecial = false) const;
+
   /// The text of `ids`, always valid UTF-8. Ids without a piece add nothing.
   std::string decode(std::span<const int32_t> ids, DecodeOptions options = {}) const;
 
@@ -67,6 +74,9 @@ public:
   /// The text of a chat template ("default", "tool_use", ...), if there is one.
   std::optional<std::string_view> chatTemplate(std::string_view name = "default") const;
 
+  /// The names of all chat templates, in the checkpoint's order.
+  std::vector<std::string_view> chatTemplateNames() const;
+
   /// The steps of decoding, in order; for Detokenizer.
   const std::vector<DecodeStep> &decodeSteps() const { return decoder; }
 
@@ -85,10 +95,20 @@ private:
   Status loadModel();
   Status loadAddedTokens();
   Status loadDecoder();
-  Status encodeInto(std::string_view text, bool parseSpecial, Scratch &scratch,
+  /// What is asked of one call: whether special tokens are recognised, and where not.
+  struct Special {
+    bool isParsed;
+    LiteralText literal;
+  };
+  Result<std::vector<int32_t>> encode(std::string_view text, bool addSpecial,
+                                      const Special &special) const;
+  Status encodeInto(std::string_view text, const Special &special, Scratch &scratch,
                     std::vector<int32_t> &ids) const;
-  Status encodeText(std::string_view text, bool atStart, bool parseSpecial, Scratch &scratch,
+  /// `text` begins `offset` bytes behind the start of all.
+  Status encodeText(std::string_view text, size_t offset, const Special &special, Scratch &scratch,
                     std::vector<int32_t> &ids) const;
+  std::vector<Segment> normalizedSegments(std::string_view normalized, std::string_view text,
+                                          size_t offset, const Special &special) const;
   std::unique_ptr<Scratch> takeScratch() const;
   void giveBack(std::unique_ptr<Scratch> scratch) const;
 
