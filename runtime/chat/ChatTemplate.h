@@ -45,6 +45,9 @@ public:
 
   const std::string &name() const { return compiled.name(); }
 
+  /// The template itself, its lines ended by "\n" alone.
+  std::string_view source() const { return compiled.source(); }
+
 private:
   explicit ChatTemplate(jinja::Template compiled) : compiled(std::move(compiled)) {}
 

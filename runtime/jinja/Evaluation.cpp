@@ -199,7 +199,7 @@ Value Interpreter::evaluateComparison(const Expression &expression) {
 Value Interpreter::evaluateConcat(const Expression &expression) {
   const std::vector<Value> parts = evaluateAll(expression.operands);
   bool isMarkup = false;
-  if (autoescape)
+  if (escapesOutput)
     for (const Value &part : parts)
       isMarkup |= part.isString() && part.string().isMarkup;
   Text text;

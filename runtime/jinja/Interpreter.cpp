@@ -42,6 +42,13 @@ Text Interpreter::renderBody(const Body &body, Frame *inner) {
   return text;
 }
 
+Text Interpreter::renderBody(const Body &body, Frame *inner, bool escapes) {
+  const bool before = std::exchange(escapesOutput, escapes);
+  Text text = renderBody(body, inner);
+  escapesOutput = before;
+  return text;
+}
+
 Text Interpreter::renderLoop(const Statement &statement, Frame *inner, const Value &items,
                              int64_t depth) {
   Text text;
@@ -123,7 +130,7 @@ void Interpreter::output(const Statement &statement) {
 }
 
 void Interpreter::emit(const Value &value) {
-  if (autoescape && !(value.isString() && value.string().isMarkup))
+  if (escapesOutput && !(value.isString() && value.string().isMarkup))
     out->append(htmlOf(heap, value));
   else
     appendStr(heap, *out, value);
@@ -177,7 +184,8 @@ Interpreter::Flow Interpreter::loop(const Statement &statement, const Value &ite
 }
 
 void Interpreter::setStatement(const Statement &statement) {
-  Value text = rendered(renderBody(statement.bodies[0], heap.make<Frame>(frame)));
+  Value text =
+      makeString(heap, renderBody(statement.bodies[0], heap.make<Frame>(frame)), escapesOutput);
   if (statement.value)
     text = evaluateFilter(*statement.value, &text);
   assign(*statement.target, text);
@@ -195,16 +203,18 @@ Interpreter::Flow Interpreter::withStatement(const Statement &statement) {
 }
 
 void Interpreter::macroStatement(const Statement &statement) {
-  store(statement.symbol, Value(heap.make<Macro>(statement, frame, tree.names[statement.symbol])));
+  store(statement.symbol,
+        Value(heap.make<Macro>(statement, frame, escapesOutput, tree.names[statement.symbol])));
 }
 
 void Interpreter::callStatement(const Statement &statement) {
-  const Value caller(heap.make<Macro>(statement, frame, "caller"));
+  const Value caller(heap.make<Macro>(statement, frame, escapesOutput, "caller"));
   emit(evaluateCall(*statement.value, &caller));
 }
 
 void Interpreter::filterStatement(const Statement &statement) {
-  const Value text = rendered(renderBody(statement.bodies[0], heap.make<Frame>(frame)));
+  const Value text =
+      makeString(heap, renderBody(statement.bodies[0], heap.make<Frame>(frame)), escapesOutput);
   const Value filtered = evaluateFilter(*statement.value, &text);
   if (!filtered.isString())
     fail("the filter of a block must give a string, not " + std::string(typeName(filtered)));
@@ -212,14 +222,20 @@ void Interpreter::filterStatement(const Statement &statement) {
 }
 
 Interpreter::Flow Interpreter::blockStatement(const Statement &statement) {
+  // A block is compiled by itself: what is around it escapes nothing in it.
+  const bool before = std::exchange(escapesOutput, false);
   executeIn(heap.make<Frame>(statement.isScoped ? frame : nullptr), statement.bodies[0]);
+  escapesOutput = before;
   return Flow::Normal;
 }
 
 Interpreter::Flow Interpreter::autoescapeStatement(const Statement &statement) {
-  const bool before = std::exchange(autoescape, isTrue(evaluate(*statement.value)));
+  const bool isOn = isTrue(evaluate(*statement.value));
+  const bool outer = std::exchange(autoescape, isOn);
+  const bool outerOutput = std::exchange(escapesOutput, isOn);
   const Flow flow = executeIn(heap.make<Frame>(frame), statement.bodies[0]);
-  autoescape = before;
+  autoescape = outer;
+  escapesOutput = outerOutput;
   return flow;
 }
 

@@ -28,7 +28,10 @@ public:
   Heap heap;
   const SyntaxTree &tree;
   const std::tm now;
+  /// Whether `autoescape` is on where the interpreter is: filters and macros go by it.
   bool autoescape = false;
+  /// Whether it is on around the statement in the source: what is printed goes by that.
+  bool escapesOutput = false;
 
   /// Gives a name of the top level its value.
   void define(Symbol name, const Value &value) { top[name] = value; }
@@ -45,6 +48,8 @@ public:
 
   // For macros, loops and blocks. Each renders into a text of its own.
   Text renderBody(const Body &body, Frame *frame);
+  /// The same, for a body that stands elsewhere in the source.
+  Text renderBody(const Body &body, Frame *frame, bool escapes);
   Text renderLoop(const Statement &loop, Frame *frame, const Value &items, int64_t depth);
   Value evaluateIn(Frame *frame, const Expression &expression);
   Value rendered(Text text) { return makeString(heap, std::move(text), autoescape); }

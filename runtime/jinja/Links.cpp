@@ -39,11 +39,11 @@ class LinkMaker {
 public:
   LinkMaker(Interpreter &interpreter, const Bound &bound)
       : heap(interpreter.heap),
-        web(compiled(R"(\A(?i)(?:(?:https?://|www\.)(?:(?:[\w%-]+\.)+)?)"
+        web(compiled(R"((?i:\A(?:(?:https?://|www\.)(?:(?:[\w%-]+\.)+)?)"
                      R"((?:[a-z]{2,63}|xn--[\w%]{2,59})|(?:[\w%-]{2,63}\.)+)"
                      R"((?:com|net|int|edu|gov|org|info|mil)|https?://)"
                      R"((?:\d{1,3}(?:\.\d{1,3}){3}|\[(?:[\da-f]{0,4}:){2})"
-                     R"((?:[\da-f]{0,4}:?){1,6}\]))(?::\d{1,5})?(?:[/?#]\S*)?\z)")),
+                     R"((?:[\da-f]{0,4}:?){1,6}\]))(?::\d{1,5})?(?:[/?#]\S*)?\z))")),
         mail(compiled(R"(\A\S+@\w[\w.-]*\.\w+\z)")), limit(bound[0]) {
     if (!limit.isNone())
       bound.integer(0);

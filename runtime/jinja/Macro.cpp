@@ -12,7 +12,7 @@ Value Macro::call(Interpreter &interpreter, const Arguments &arguments) {
   const Heap::Level level(interpreter.heap);
   auto *inner = interpreter.heap.make<Frame>(frame);
   bind(interpreter, arguments, *inner);
-  return interpreter.rendered(interpreter.renderBody(statement.bodies[0], inner));
+  return interpreter.rendered(interpreter.renderBody(statement.bodies[0], inner, escapes));
 }
 
 void Macro::bind(Interpreter &interpreter, const Arguments &arguments, Frame &inner) const {
@@ -120,7 +120,7 @@ struct BlockReference : Object {
   Value call(Interpreter &interpreter, const Arguments &arguments) override {
     const Bound none(block.name, arguments, {});
     auto *inner = interpreter.heap.make<Frame>(nullptr);
-    return interpreter.rendered(interpreter.renderBody(block.bodies[0], inner));
+    return interpreter.rendered(interpreter.renderBody(block.bodies[0], inner, false));
   }
 
   const Statement &block;

@@ -7,8 +7,8 @@
 namespace ingot::runtime::jinja {
 
 struct Macro : Object {
-  Macro(const Statement &statement, Frame *frame, std::string name)
-      : statement(statement), frame(frame), name(std::move(name)) {}
+  Macro(const Statement &statement, Frame *frame, bool escapes, std::string name)
+      : statement(statement), frame(frame), escapes(escapes), name(std::move(name)) {}
 
   std::string_view typeName() const override { return "Macro"; }
   bool isCallable() const override { return true; }
@@ -18,6 +18,7 @@ struct Macro : Object {
 
   const Statement &statement; ///< its signature and body
   Frame *const frame;         ///< where it was defined
+  const bool escapes;         ///< what is printed there is escaped
   const std::string name;
 
 private:

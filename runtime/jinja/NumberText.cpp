@@ -39,7 +39,7 @@ static std::optional<std::string> withoutUnderscores(std::string_view text) {
 
 std::optional<int64_t> parseInteger(std::string_view text, int64_t base) {
   if (base != 0 && (base < 2 || base > 36))
-    fail("int() base must be >= 2 and <= 36, or 0");
+    return std::nullopt;
   text = withoutSpace(text);
   const bool isNegative = text.starts_with('-');
   if (isNegative || text.starts_with('+'))

@@ -79,4 +79,6 @@ bool Template::mentions(std::string_view variable) const {
   return tree->symbols.count(std::string(variable)) > 0;
 }
 
+std::string_view Template::source() const { return tree->source; }
+
 } // namespace ingot::runtime::jinja

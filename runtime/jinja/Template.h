@@ -32,6 +32,8 @@ public:
   bool mentions(std::string_view variable) const;
 
   const std::string &name() const { return title; }
+  /// With its lines ended by "\n" alone, and without the last line's end.
+  std::string_view source() const;
 
 private:
   std::string title;

@@ -172,7 +172,7 @@ static std::vector<Value> charactersOf(Heap &heap, const String &string) {
   const std::string_view bytes = string.text.view();
   for (size_t begin = 0; begin < bytes.size();) {
     const size_t end = begin + characterLength(bytes, begin);
-    characters.push_back(makeString(heap, string.text.slice(begin, end), string.isMarkup));
+    characters.push_back(makeString(heap, string.text.slice(begin, end))); // never HTML
     begin = end;
   }
   return characters;

@@ -59,7 +59,7 @@ Value fileSize(Interpreter &interpreter, const Value &value, const Arguments &ar
   if (!std::isfinite(*size))
     fail("filesizeformat needs a finite number");
   if (*size < base)
-    return makeString(interpreter.heap, formatFloat(std::trunc(*size), 'f', 0) + " Bytes");
+    return makeString(interpreter.heap, formatFloat(std::trunc(*size) + 0.0, 'f', 0) + " Bytes");
   constexpr std::string_view decimal[] = {"kB", "MB", "GB", "TB", "PB", "EB", "ZB", "YB"};
   constexpr std::string_view binary[] = {"KiB", "MiB", "GiB", "TiB", "PiB", "EiB", "ZiB", "YiB"};
   double unit = base;
@@ -158,7 +158,8 @@ Value roundFilter(Interpreter &interpreter, const Value &value, const Arguments 
   const double scaled = value.number() * scale;
   if (!std::isfinite(scaled) || scale == 0)
     fail("the number is too large to be rounded");
-  return Value((method == "ceil" ? std::ceil(scaled) : std::floor(scaled)) / scale);
+  // An integer in Python, which has no negative zero.
+  return Value(((method == "ceil" ? std::ceil(scaled) : std::floor(scaled)) + 0.0) / scale);
 }
 
 Value length(Interpreter &interpreter, const Value &value, const Arguments &arguments) {
@@ -174,7 +175,7 @@ Value toString(Interpreter &interpreter, const Value &value, const Arguments &ar
   return value.isString() ? value : makeString(interpreter.heap, textOf(interpreter.heap, value));
 }
 
-/// pprint of Python without its line breaks: repr().
+/// pprint of Python without its order of keys and its line breaks: repr().
 Value prettyPrint(Interpreter &interpreter, const Value &value, const Arguments &arguments) {
   const Bound none("pprint", arguments, {});
   Text text;
