@@ -8,17 +8,17 @@ using Json = nlohmann::ordered_json;
 
 static Json specialTokensOf(const Tokenizer &tokenizer) {
   Json tokens = Json::object();
-  for (const auto &[name, id] : {std::pair("bos_token", tokenizer.bosId()),
-                                 std::pair("eos_token", tokenizer.eosId()),
-                                 std::pair("unk_token", tokenizer.unknownId()),
-                                 std::pair("pad_token", tokenizer.padId())})
+  for (const auto &[name, id] :
+       {std::pair("bos_token", tokenizer.bosId()), std::pair("eos_token", tokenizer.eosId()),
+        std::pair("unk_token", tokenizer.unknownId()), std::pair("pad_token", tokenizer.padId())})
     if (tokenizer.hasPiece(id))
       tokens[name] = std::string(tokenizer.piece(id));
   return tokens;
 }
 
 void ChatTemplates::add(std::string_view name, Result<ChatTemplate> compiled) {
-  const TemplateTraits traits = compiled.ok() ? traitsOf(*compiled, specialTokens) : TemplateTraits();
+  const TemplateTraits traits =
+      compiled.ok() ? traitsOf(*compiled, specialTokens) : TemplateTraits();
   all.push_back({std::string(name), std::move(compiled), traits});
 }
 

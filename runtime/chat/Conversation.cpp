@@ -28,8 +28,7 @@ Status checkContent(const std::string &where, const Json &content) {
     return wrongField(where, "a string or a list of parts");
   for (size_t i = 0; i < content.size(); ++i) {
     const std::string part = where + "[" + std::to_string(i) + "]";
-    if (!content[i].is_object() || !content[i].contains("type") ||
-        !content[i]["type"].is_string())
+    if (!content[i].is_object() || !content[i].contains("type") || !content[i]["type"].is_string())
       return wrongField(part, "an object with a type");
     const std::string &type = content[i]["type"].get_ref<const std::string &>();
     if (type != "text")
@@ -127,8 +126,8 @@ void normalizeCalls(Json &message, const TemplateTraits &traits) {
 void normalizeContent(Json &message, const TemplateTraits &traits) {
   const bool isAbsent = !message.contains("content");
   if (isAbsent || message["content"].is_null()) {
-    const bool stays = message.contains("tool_calls") &&
-                       (isAbsent ? traits.takesAbsent : traits.takesNull);
+    const bool stays =
+        message.contains("tool_calls") && (isAbsent ? traits.takesAbsent : traits.takesNull);
     if (!stays)
       message["content"] = "";
   }
@@ -232,7 +231,8 @@ Result<Conversation> Conversation::read(const Json &body) {
 
 Result<Json> Conversation::variablesFor(const TemplateTraits &traits) const {
   if (!tools.is_null() && !traits.knowsTools)
-    return Status::error("INGOT-E6072", "tools are given, and the chat template has no place for them",
+    return Status::error("INGOT-E6072",
+                         "tools are given, and the chat template has no place for them",
                          "leave `tools` out, or take a model or a template with tools");
   Json normalized = messages;
   if (!traits.knowsDeveloper)

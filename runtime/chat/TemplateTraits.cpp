@@ -51,8 +51,7 @@ Json probeTools() {
   const Json text = {{"type", "string"}, {"description", "a text"}};
   const Json parameters = {
       {"type", "object"}, {"properties", {{"text", text}}}, {"required", Json::array({"text"})}};
-  const Json function = {
-      {"name", toolName}, {"description", "a tool"}, {"parameters", parameters}};
+  const Json function = {{"name", toolName}, {"description", "a tool"}, {"parameters", parameters}};
   return Json::array({{{"type", "function"}, {"function", function}}});
 }
 
@@ -66,9 +65,10 @@ Json withCall(const Json &call) {
 
 Json callWith(const Json &arguments) {
   Json call = message("assistant", "");
-  call["tool_calls"] = Json::array({{{"id", "abcdef123"},
-                                     {"type", "function"},
-                                     {"function", {{"name", toolName}, {"arguments", arguments}}}}});
+  call["tool_calls"] =
+      Json::array({{{"id", "abcdef123"},
+                    {"type", "function"},
+                    {"function", {{"name", toolName}, {"arguments", arguments}}}}});
   return call;
 }
 
@@ -82,8 +82,8 @@ void learnContent(const Trial &trial, TemplateTraits &traits) {
     traits.takesText = true;
   const Json content = traits.takesText ? Json(marker) : Json::array({part});
   const Json user = traits.takesText ? Json("1") : Json::array({{{"type", "text"}, {"text", "1"}}});
-  traits.knowsSystem = has(
-      trial.prompt(Json::array({message("system", content), message("user", user)})), marker);
+  traits.knowsSystem =
+      has(trial.prompt(Json::array({message("system", content), message("user", user)})), marker);
 }
 
 void learnCalls(const Trial &trial, TemplateTraits &traits) {
@@ -118,9 +118,9 @@ TemplateTraits traitsOf(const ChatTemplate &chatTemplate, const Json &variables)
   traits.knowsThinking = has(std::string(chatTemplate.source()), ".thinking") &&
                          !has(std::string(chatTemplate.source()), "reasoning");
   const Json question = Json::array({message("user", "1")});
-  traits.knowsTools = chatTemplate.mentions("tools") &&
-                      (has(trial.prompt(question, probeTools()), toolName) ||
-                       trial.prompt(question, probeTools()).empty());
+  traits.knowsTools =
+      chatTemplate.mentions("tools") && (has(trial.prompt(question, probeTools()), toolName) ||
+                                         trial.prompt(question, probeTools()).empty());
   learnCalls(trial, traits);
   return traits;
 }

@@ -21,10 +21,26 @@ static Value missing(Heap &heap, const Value &value, std::string_view name) {
   return makeUndefined(heap, quoted(describe(value)) + " has no attribute " + quoted(name));
 }
 
+static std::optional<Value> partOfNumber(const Value &value, std::string_view name) {
+  const bool isFloat = value.is(Kind::Float);
+  if (name == "real")
+    return isFloat ? value : Value(value.integer());
+  if (name == "imag")
+    return isFloat ? Value(0.0) : Value(int64_t(0));
+  if (isFloat)
+    return std::nullopt;
+  if (name == "numerator")
+    return Value(value.integer());
+  return name == "denominator" ? std::optional(Value(int64_t(1))) : std::nullopt;
+}
+
 std::optional<Value> ownAttribute(Interpreter &interpreter, const Value &value,
                                   std::string_view name) {
   if (value.is(Kind::Object))
     return value.object().attribute(interpreter, name);
+  if (value.isNumber())
+    if (const std::optional<Value> part = partOfNumber(value, name))
+      return part;
   if (value.is(Kind::Tuple) && value.sequence().isGroup) {
     if (name == "grouper")
       return value.items()[0];

@@ -217,7 +217,7 @@ Value makeDict(Interpreter &interpreter, const Arguments &arguments) {
     fail("dict() takes at most one argument beside keywords");
   for (const Value &from : arguments.positional) {
     if (from.isUndefined())
-      continue;
+      from.undefined().fail();
     if (from.isDict()) {
       for (const auto &[key, value] : from.dict().entries)
         dict->set(heap, key, value);

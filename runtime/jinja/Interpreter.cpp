@@ -184,8 +184,8 @@ Interpreter::Flow Interpreter::loop(const Statement &statement, const Value &ite
 }
 
 void Interpreter::setStatement(const Statement &statement) {
-  Value text = makeString(heap, renderBody(statement.bodies[0], heap.make<Frame>(frame)),
-                          escapesOutput);
+  Value text =
+      makeString(heap, renderBody(statement.bodies[0], heap.make<Frame>(frame)), escapesOutput);
   if (statement.value)
     text = evaluateFilter(*statement.value, &text);
   assign(*statement.target, text);
@@ -203,7 +203,8 @@ Interpreter::Flow Interpreter::withStatement(const Statement &statement) {
 }
 
 void Interpreter::macroStatement(const Statement &statement) {
-  store(statement.symbol, Value(heap.make<Macro>(statement, frame, escapesOutput, tree.names[statement.symbol])));
+  store(statement.symbol,
+        Value(heap.make<Macro>(statement, frame, escapesOutput, tree.names[statement.symbol])));
 }
 
 void Interpreter::callStatement(const Statement &statement) {
@@ -212,8 +213,8 @@ void Interpreter::callStatement(const Statement &statement) {
 }
 
 void Interpreter::filterStatement(const Statement &statement) {
-  const Value text = makeString(
-      heap, renderBody(statement.bodies[0], heap.make<Frame>(frame)), escapesOutput);
+  const Value text =
+      makeString(heap, renderBody(statement.bodies[0], heap.make<Frame>(frame)), escapesOutput);
   const Value filtered = evaluateFilter(*statement.value, &text);
   if (!filtered.isString())
     fail("the filter of a block must give a string, not " + std::string(typeName(filtered)));

@@ -158,7 +158,8 @@ Value roundFilter(Interpreter &interpreter, const Value &value, const Arguments 
   const double scaled = value.number() * scale;
   if (!std::isfinite(scaled) || scale == 0)
     fail("the number is too large to be rounded");
-  return Value((method == "ceil" ? std::ceil(scaled) : std::floor(scaled)) / scale);
+  // An integer in Python, which has no negative zero.
+  return Value(((method == "ceil" ? std::ceil(scaled) : std::floor(scaled)) + 0.0) / scale);
 }
 
 Value length(Interpreter &interpreter, const Value &value, const Arguments &arguments) {
@@ -174,7 +175,7 @@ Value toString(Interpreter &interpreter, const Value &value, const Arguments &ar
   return value.isString() ? value : makeString(interpreter.heap, textOf(interpreter.heap, value));
 }
 
-/// pprint of Python without its line breaks: repr().
+/// pprint of Python without its order of keys and its line breaks: repr().
 Value prettyPrint(Interpreter &interpreter, const Value &value, const Arguments &arguments) {
   const Bound none("pprint", arguments, {});
   Text text;

@@ -96,7 +96,10 @@ public:
       Span line{chunks[i].begin, end > i ? chunks[end - 1].end : chunks[i].begin};
       if (isTooLong)
         takeLong(line, end, i, used);
-      if (end > i && line.end == chunks[end - 1].end && isBlank(chunks[end - 1]))
+      // Behind space that ends a full line, Python appends an empty part of the long word, and
+      // drops that for the space.
+      if (!(isTooLong && breaksLong) && end > i && line.end == chunks[end - 1].end &&
+          isBlank(chunks[end - 1]))
         line.end = chunks[end - 1].begin;
       if (line.end > line.begin)
         lines.push_back(text.slice(line.begin, line.end));

@@ -23,7 +23,8 @@ bool LiteralText::covers(size_t begin, size_t end) const {
 TokenPlaces::TokenPlaces(std::string_view text, size_t offset, std::string_view content,
                          std::string_view normalized, std::string_view pattern,
                          const LiteralText &literal) {
-  for (size_t at = text.find(content); at != text.npos; at = text.find(content, at + content.size()))
+  for (size_t at = text.find(content); at != text.npos;
+       at = text.find(content, at + content.size()))
     literals.push_back(literal.touches(offset + at, offset + at + content.size()));
   for (size_t at = normalized.find(pattern); at != normalized.npos;
        at = normalized.find(pattern, at + pattern.size()))

@@ -282,9 +282,9 @@ std::vector<Segment> Tokenizer::normalizedSegments(std::string_view normalized,
     return normalizedTokens.find(normalized, special.isParsed);
   std::map<uint32_t, TokenPlaces> places; // by id
   return normalizedTokens.find(normalized, [&](const AddedToken &token, size_t begin) {
-    const auto [found, isNew] = places.try_emplace(
-        token.id, text, offset, piece(static_cast<int32_t>(token.id)), normalized, token.pattern,
-        special.literal);
+    const auto [found, isNew] =
+        places.try_emplace(token.id, text, offset, piece(static_cast<int32_t>(token.id)),
+                           normalized, token.pattern, special.literal);
     return found->second.isLiteral(begin) ? AddedTokens::Special::Text
                                           : AddedTokens::Special::Token;
   });

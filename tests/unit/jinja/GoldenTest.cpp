@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Real chat templates, rendered as Python's Jinja2 renders them, byte for byte.
-#include "runtime/chat/ChatTemplate.h"
+#include "tests/unit/jinja/Rendering.h"
 
 #include <filesystem>
 #include <fstream>
@@ -31,26 +31,12 @@ std::string templateText(const std::string &name) {
   return config["chat_template"].get<std::string>();
 }
 
-/// 2024-07-26 12:34:56, a Friday.
-std::tm goldenTime() {
-  std::tm time{};
-  time.tm_year = 124;
-  time.tm_mon = 6;
-  time.tm_mday = 26;
-  time.tm_hour = 12;
-  time.tm_min = 34;
-  time.tm_sec = 56;
-  time.tm_wday = 5;
-  time.tm_yday = 207;
-  return time;
-}
-
 TEST(ChatTemplateGolden, EqualsJinja2) {
   if (!std::filesystem::exists(sharedData()))
     GTEST_SKIP() << "no shared test data at " << sharedData();
   const Json golden = Json::parse(readFile(sharedData() / "golden_chat_templates.json"));
   RenderSettings settings;
-  settings.now = goldenTime();
+  settings.now = test::fixedTime();
   size_t rendered = 0, refused = 0;
   for (const auto &[name, cases] : golden["golden"].items()) {
     const Result<ChatTemplate> compiled = ChatTemplate::compile(name, templateText(name));
