@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // ingot-run model.ingot -p "...": streams text; with --prompts, many requests in flight at once.
+#include "runtime/tools/Chat.h"
 #include "runtime/tools/Commands.h"
+#include "runtime/tools/DialogueArguments.h"
 #include "runtime/tools/Prompts.h"
 #include "runtime/tools/SessionArguments.h"
 
@@ -19,6 +21,9 @@ struct GenerateOptions {
   bool printIds = false;
   bool echo = false;
   bool noSpecial = false;
+  bool chat = false;
+  ChatOptions chatting;
+  DialogueArguments dialogue;
   SessionOptions session;
   Request request;
 };
@@ -76,8 +81,16 @@ void addOptions(CommandLine &app, GenerateOptions &options) {
                     "one JSON object per line: prompt or prompt_ids, id, and any sampling "
                     "parameter; '-' reads from standard input")
           .group("Text");
-  text.excludes(ids).excludes(file);
-  ids.excludes(file);
+  CommandOption chat =
+      app.addFlag("--chat", options.chat, "a conversation; /help there tells its commands")
+          .group("Conversations");
+  text.excludes(ids).excludes(file).excludes(chat);
+  ids.excludes(file).excludes(chat);
+  file.excludes(chat);
+  app.addOption("--system", options.chatting.system, "what the model is told first")
+      .needs(chat)
+      .group("Conversations");
+  addDialogueOptions(app, options.dialogue);
   app.addFlag("--parse-special", options.request.parseSpecial,
               "recognise special tokens written in the prompt")
       .group("Text");
@@ -164,6 +177,13 @@ int streamOne(LoopReader &reader, GenerateOptions &options, bool seeded) {
   return failure.ok() ? 0 : reportError(failure);
 }
 
+int chatWith(LoopReader &reader, const GenerateOptions &options) {
+  Result<Dialogue> dialogue = makeDialogue(reader.loop().tokenizer(), options.dialogue);
+  if (!dialogue.ok())
+    return reportError(dialogue.status());
+  return holdChat(reader, *dialogue, options.request, options.chatting);
+}
+
 } // namespace
 
 int runGenerate(int argc, char **argv) {
@@ -177,8 +197,9 @@ int runGenerate(int argc, char **argv) {
   // A pipe whose reader is gone is an error of writing, with a code, not a signal.
   std::signal(SIGPIPE, SIG_IGN);
   bool fromFile = app.count("--prompts") != 0;
-  if (!fromFile && app.count("--prompt") == 0 && app.count("--prompt-ids") == 0) {
-    std::fputs("error: give a prompt with -p, --prompt-ids or --prompts; see --help\n", stderr);
+  if (!fromFile && !options.chat && app.count("--prompt") == 0 && app.count("--prompt-ids") == 0) {
+    std::fputs("error: give a prompt with -p, --prompt-ids, --prompts or --chat; see --help\n",
+               stderr);
     return 2;
   }
   Result<std::unique_ptr<Session>> session = Session::open(options.engine, options.session);
@@ -190,9 +211,11 @@ int runGenerate(int argc, char **argv) {
   int64_t most = mostInFlight((*session)->memoryPlan());
   LoopReader reader(std::move(*session), most);
   applyDefaults(app, reader.loop(), options);
-  bool seeded = app.count("--seed") != 0;
-  int result = fromFile ? answerPrompts(reader, options.promptsFile, options.request, seeded)
-                        : streamOne(reader, options, seeded);
+  options.chatting.seeded = app.count("--seed") != 0;
+  int result = options.chat ? chatWith(reader, options)
+               : fromFile   ? answerPrompts(reader, options.promptsFile, options.request,
+                                            options.chatting.seeded)
+                            : streamOne(reader, options, options.chatting.seeded);
   Status unchanged = reader.loop().file().unchanged();
   return unchanged.ok() ? result : reportError(unchanged);
 }

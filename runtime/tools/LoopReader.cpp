@@ -18,11 +18,16 @@ Result<uint64_t> LoopReader::submit(Request request) {
   return id;
 }
 
+std::optional<Event> LoopReader::take(std::chrono::steady_clock::time_point until) {
+  std::optional<Event> event = queue.take(running, until);
+  open -= event && event->finish != FinishReason::None;
+  return event;
+}
+
 Event LoopReader::take() {
   std::optional<Event> event;
   while (!event)
-    event = queue.take(running, std::chrono::steady_clock::now() + std::chrono::hours(1));
-  open -= event->finish != FinishReason::None;
+    event = take(std::chrono::steady_clock::now() + std::chrono::hours(1));
   return std::move(*event);
 }
 

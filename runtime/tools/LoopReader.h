@@ -16,8 +16,12 @@ public:
   const Loop &loop() const { return running; }
   /// As Loop::submit.
   Result<uint64_t> submit(Request request);
+  /// As Loop::cancel.
+  void cancel(uint64_t request) { running.cancel(request); }
   /// The next event of any request; waits for it. There must be a request that has not ended.
   Event take();
+  /// The same up to a time, when there is none.
+  std::optional<Event> take(std::chrono::steady_clock::time_point until);
   /// Prints tokens and rates to standard error.
   void report() const { speed.report(); }
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Generated templates, rendered by Ingot and by Python's Jinja2 (build/jinja, from scripts/setup
+"""Generated templates, rendered by Ingot and by Python's Jinja2 (build/jinja2, from scripts/setup
 --full) as Hugging Face sets it up: texts are equal, and errors are errors on both sides."""
 import copy
 import datetime
@@ -12,7 +12,7 @@ import sys
 import warnings
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-for packages in (ROOT / "build" / "jinja").glob("lib/python3*/site-packages"):
+for packages in (ROOT / "build" / "jinja2").glob("lib/python3*/site-packages"):
     sys.path.insert(0, str(packages))
 try:
     import jinja2

@@ -1,0 +1,249 @@
+// SPDX-License-Identifier: Apache-2.0
+// Turns of a conversation: lines become messages, answers are printed as they come.
+#include "runtime/tools/Chat.h"
+
+#include "runtime/chat/AnswerBlocks.h"
+#include "runtime/tools/LineEditor.h"
+#include "runtime/tools/SessionArguments.h"
+
+#include <csignal>
+#include <cstdio>
+
+namespace ingot::runtime {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr char help[] =
+    "/reset           forget what was said\n"
+    "/system TEXT     what the model is told first; forgets the rest\n"
+    "/retry           another answer to what you said last\n"
+    "/help            this\n"
+    "/exit, Ctrl-D    the end\n"
+    "Ctrl-C           ends an answer\n"
+    "A line that ends with \\ goes on in the next; lines between \"\"\" and \"\"\" "
+    "are one message.\n";
+
+volatile std::sig_atomic_t interrupted = 0;
+
+void noteInterrupt(int) { interrupted = 1; }
+
+/// Calls of the system are to return when the signal comes.
+void catchInterrupts() {
+  struct sigaction action = {};
+  action.sa_handler = noteInterrupt;
+  sigemptyset(&action.sa_mask);
+  sigaction(SIGINT, &action, nullptr);
+}
+
+class Chat {
+public:
+  Chat(LoopReader &reader, const Dialogue &dialogue, const Request &each,
+       const ChatOptions &options)
+      : reader(reader), dialogue(dialogue), each(each), options(options), system(options.system) {
+    reset();
+  }
+
+  Status run();
+
+private:
+  bool readMessage(std::string &text);
+  bool obey(const std::string &line, bool &answers);
+  void reset();
+  Status answer();
+  Status printAnswer(uint64_t id, AnswerBlocks &blocks);
+  void print(const AnswerBlocks &blocks, const AnswerBlocks::Change &change);
+  void keep(const AnswerBlocks &blocks);
+  const char *style(const char *code) const { return editor.atTerminal() ? code : ""; }
+
+  LoopReader &reader;
+  const Dialogue &dialogue;
+  const Request &each;
+  const ChatOptions &options;
+  LineEditor editor;
+  std::string system;
+  Json messages;
+};
+
+void Chat::reset() {
+  messages = Json::array();
+  if (!system.empty())
+    messages.push_back({{"role", "system"}, {"content", system}});
+}
+
+/// The next message, of one line or several; false at the end of the input.
+bool Chat::readMessage(std::string &text) {
+  constexpr std::string_view quotes = "\"\"\"";
+  text.clear();
+  bool quoted = false, goesOn = false;
+  std::string line;
+  while (true) {
+    switch (editor.next(quoted || goesOn ? ". " : "> ", line)) {
+    case LineEditor::Next::End:
+      return !text.empty();
+    case LineEditor::Next::Interrupted:
+      interrupted = 0;
+      std::puts("\n(/exit or Ctrl-D ends)");
+      text.clear();
+      quoted = goesOn = false;
+      continue;
+    case LineEditor::Next::Line:
+      break;
+    }
+    if (!quoted && !goesOn && line.starts_with(quotes)) {
+      quoted = true;
+      line.erase(0, quotes.size());
+    }
+    bool closes = quoted && line.ends_with(quotes);
+    if (closes)
+      line.resize(line.size() - quotes.size());
+    goesOn = !quoted && line.ends_with('\\');
+    if (goesOn)
+      line.pop_back();
+    text += line;
+    if (closes || (!quoted && !goesOn))
+      break;
+    text += '\n';
+  }
+  // What stands alone on the lines of the quotes is no part of the message.
+  if (quoted && text.starts_with('\n'))
+    text.erase(0, 1);
+  if (quoted && text.ends_with('\n'))
+    text.pop_back();
+  return true;
+}
+
+/// Does what a line that begins with / says; false: it ends the conversation.
+bool Chat::obey(const std::string &line, bool &answers) {
+  constexpr std::string_view systemWord = "/system ";
+  if (line == "/exit" || line == "/quit" || line == "/bye")
+    return false;
+  if (line == "/reset") {
+    reset();
+  } else if (line.starts_with(systemWord)) {
+    system = line.substr(systemWord.size());
+    reset();
+  } else if (line == "/retry" && !messages.empty() && messages.back()["role"] == "assistant") {
+    messages.erase(messages.size() - 1);
+    answers = true;
+  } else if (line == "/help") {
+    std::fputs(help, stdout);
+  } else {
+    std::printf("There is no %s; /help tells what there is.\n", line.c_str());
+  }
+  return true;
+}
+
+void Chat::print(const AnswerBlocks &blocks, const AnswerBlocks::Change &change) {
+  using Kind = AnswerBlocks::Change::Kind;
+  const AnswerBlocks::Block &block = blocks.blocks()[change.block];
+  bool reasons = block.kind == AnswerEvent::Kind::Reasoning;
+  if (change.kind == Kind::Opened && reasons)
+    std::fputs(style("\033[2m"), stdout);
+  if (change.kind == Kind::Opened && block.isCall())
+    std::printf("%s[%s ", change.block ? "\n" : "", block.name.c_str());
+  if (change.kind == Kind::Extended)
+    std::fwrite(change.piece.data(), 1, change.piece.size(), stdout);
+  if (change.kind == Kind::Closed && block.isCall())
+    std::fputs("]", stdout);
+  if (change.kind == Kind::Closed && reasons)
+    std::printf("%s\n\n", style("\033[0m"));
+}
+
+/// Prints an answer as it comes, up to its end or an interrupt.
+Status Chat::printAnswer(uint64_t id, AnswerBlocks &blocks) {
+  bool cancelled = false;
+  while (true) {
+    std::optional<Event> event =
+        reader.take(std::chrono::steady_clock::now() + std::chrono::milliseconds(100));
+    if (interrupted && !cancelled) {
+      reader.cancel(id);
+      cancelled = true;
+    }
+    if (!event)
+      continue;
+    bool ends = event->finish != FinishReason::None;
+    for (const AnswerBlocks::Change &change : blocks.take(event->text, ends))
+      print(blocks, change);
+    if (ends && event->finish != FinishReason::Failed) {
+      const char *why = event->finish == FinishReason::Length    ? " (the limit of --max-tokens)"
+                        : event->finish == FinishReason::Context ? " (the context is full)"
+                                                                 : "";
+      std::printf("%s%s%s\n", style("\033[2m"), why, style("\033[0m"));
+    }
+    if (Status written = flushOutput(); !written.ok())
+      return written;
+    if (ends)
+      return std::move(event->error);
+  }
+}
+
+/// The answer as a message of what was said.
+void Chat::keep(const AnswerBlocks &blocks) {
+  Json message = {{"role", "assistant"}, {"content", blocks.textOf(AnswerEvent::Kind::Text)}};
+  std::string reasoning = blocks.textOf(AnswerEvent::Kind::Reasoning);
+  if (!reasoning.empty())
+    message["reasoning_content"] = reasoning;
+  messages.push_back(std::move(message));
+}
+
+Status Chat::answer() {
+  Json conversation = {{"messages", messages}};
+  Result<Dialogue::Turn> turn = dialogue.begin(conversation, {});
+  if (!turn.ok())
+    return std::move(turn).status();
+  Request request = each;
+  request.tokens = std::move(turn->tokens);
+  request.keptSpecial = std::move(turn->keptSpecial);
+  if (!options.seeded)
+    request.sampling.seed = SamplingParameters::randomSeed();
+  interrupted = 0;
+  Result<uint64_t> id = reader.submit(std::move(request));
+  if (!id.ok())
+    return std::move(id).status();
+  AnswerBlocks blocks(turn->families, turn->settings);
+  Status status = printAnswer(*id, blocks);
+  interrupted = 0;
+  keep(blocks);
+  return status;
+}
+
+Status Chat::run() {
+  catchInterrupts();
+  if (editor.atTerminal())
+    std::puts("Say something; /help tells the commands.");
+  std::string text;
+  while (readMessage(text)) {
+    bool answers = false;
+    if (text.starts_with('/')) {
+      if (!obey(text, answers))
+        break;
+    } else if (text.find_first_not_of(" \t\n") != std::string::npos) {
+      messages.push_back({{"role", "user"}, {"content", text}});
+      answers = true;
+    }
+    if (!answers)
+      continue;
+    size_t said = messages.size();
+    Status status = answer();
+    if (status.ok())
+      continue;
+    // At a terminal one may go on: a conversation that is too long, say, can be reset.
+    if (!editor.atTerminal() || reader.loop().state() == LoopState::Broken)
+      return status;
+    reportError(status);
+    messages.erase(messages.begin() + int64_t(said) - 1, messages.end());
+  }
+  return {};
+}
+
+} // namespace
+
+int holdChat(LoopReader &reader, const Dialogue &dialogue, const Request &each,
+             const ChatOptions &options) {
+  Status status = Chat(reader, dialogue, each, options).run();
+  reader.report();
+  return status.ok() ? 0 : reportError(status);
+}
+
+} // namespace ingot::runtime

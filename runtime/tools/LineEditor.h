@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+// Lines from somebody at a terminal, with editing and history; from a pipe, as they are.
+#pragma once
+
+#include <string>
+
+namespace ingot::runtime {
+
+/// One at a time in a process.
+class LineEditor {
+public:
+  LineEditor();
+
+  enum class Next {
+    Line,
+    Interrupted, ///< a signal came instead
+    End,
+  };
+  /// Waits for a line, given without its end. `prompt` is shown at a terminal only.
+  Next next(const std::string &prompt, std::string &line);
+
+  bool atTerminal() const { return terminal; }
+
+private:
+  bool terminal;
+};
+
+} // namespace ingot::runtime

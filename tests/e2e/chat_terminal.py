@@ -1,0 +1,99 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""`ingot-run --chat`, from a pipe and at a terminal."""
+import os
+import pty
+import select
+import subprocess
+import time
+
+import harness
+from server_chat import TEMPLATE
+from server_process import LIMIT, ServerTest
+
+
+class Chat(ServerTest):
+    """Answers of the toy engine are letters, 5 of them."""
+
+    def command(self, *options):
+        path = self.folder / "chat.jinja"
+        path.write_text(TEMPLATE, encoding="ascii")
+        return [str(word) for word in
+                (harness.programs / "ingot-run", self.engine, "--chat", "--chat-template", path,
+                 "--greedy", "--ignore-eos", "--threads", "1", *options)]
+
+    def pipe(self, text, *options, status=0):
+        result = subprocess.run(self.command("-n", "5", *options), input=text, text=True,
+                                capture_output=True, timeout=LIMIT, check=False)
+        self.assertEqual(result.returncode, status, result.stderr)
+        return [line.removesuffix(" (the limit of --max-tokens)")
+                for line in result.stdout.splitlines()], result.stderr
+
+    def test_a_conversation_from_a_pipe(self):
+        both, _ = self.pipe("hello\nworld\n")
+        self.assertEqual([len(line) for line in both], [5, 5])
+        alone, _ = self.pipe("world\n")
+        again, _ = self.pipe("hello\n/reset\nworld\n")
+        self.assertEqual(again, [both[0], alone[0]])
+        # What was said before changes the answer: the same prompt, made by hand, has it too.
+        prompt = f"u hello a {both[0]} u world a "
+        result = subprocess.run([harness.programs / "ingot-run", self.engine, "-p", prompt, "-n",
+                                 "5", "--greedy", "--ignore-eos", "--no-special"],
+                                capture_output=True, text=True, timeout=LIMIT, check=True)
+        self.assertEqual(result.stdout.strip(), both[1])
+
+    def test_commands_and_messages_of_several_lines(self):
+        lines, _ = self.pipe("hello\\\nthere\n/retry\n/nonsense\n")
+        self.assertEqual(lines[0], lines[1])
+        self.assertIn("/nonsense", lines[2])
+        quoted, _ = self.pipe('"""\nhello\nthere\n"""\n')
+        self.assertEqual(quoted, lines[:1])
+        told, _ = self.pipe("hello\n", "--system", "be kind")
+        later, _ = self.pipe("what\n/system be kind\nhello\n")
+        self.assertEqual(later[1:], told)
+
+    def test_a_conversation_that_is_too_long_is_an_error(self):
+        _, errors = self.pipe("a" * 5000 + "\n", status=1)
+        self.assertIn("INGOT-E6004", errors)
+
+    def test_an_interrupt_ends_the_answer(self):
+        child, terminal = pty.fork()
+        if child == 0:
+            os.execvp(self.command()[0], self.command("-n", "4000"))
+        seen = b""
+
+        def read_until(wanted):
+            nonlocal seen
+            end = time.monotonic() + LIMIT
+            while wanted not in seen:
+                ready, _, _ = select.select([terminal], [], [], 1)
+                if ready:
+                    seen += os.read(terminal, 1 << 16)
+                assert time.monotonic() < end, seen[-400:]
+            found, seen = seen.split(wanted, 1)
+            return found
+
+        read_until(b"> ")
+        os.write(terminal, b"hello there\r")
+        read_until(b"hello there")
+        while len(seen) < 200:
+            seen += os.read(terminal, 1 << 16)
+        os.write(terminal, b"\x03")
+        answer = read_until(b"> ")
+        self.assertLess(len(answer), 3900)
+        os.write(terminal, b"\x03")  # at the prompt: nothing but a new one
+        read_until(b"ends)")
+        read_until(b"> ")
+        os.write(terminal, b"/exit\r")
+        while True:
+            try:
+                if not os.read(terminal, 1 << 16):
+                    break
+            except OSError:
+                break
+        _, status = os.waitpid(child, 0)
+        self.assertEqual(os.waitstatus_to_exitcode(status), 0)
+
+
+if __name__ == "__main__":
+    harness.main()
