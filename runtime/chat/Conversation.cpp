@@ -88,6 +88,17 @@ bool hasText(const Json &message, const char *name) {
   return message.contains(name) && message[name].is_string();
 }
 
+/// What is nested is copied and freed by recursion.
+constexpr int deepest = 64;
+
+/// JSON of at most that many levels; discarded where it is none.
+Json parseBounded(std::string_view text, bool &isDeep) {
+  isDeep = false;
+  return Json::parse(
+      text.begin(), text.end(),
+      [&](int depth, Json::parse_event_t, Json &) { return !(isDeep |= depth > deepest); }, false);
+}
+
 /// `arguments` as the template takes them; as they are where they are no JSON object.
 void normalizeArguments(Json &arguments, bool asObjects) {
   if (!asObjects) {
@@ -97,12 +108,8 @@ void normalizeArguments(Json &arguments, bool asObjects) {
   }
   if (!arguments.is_string())
     return;
-  // What is nested is freed by recursion, and a template goes no deeper.
-  constexpr int deepest = 64;
   bool isDeep = false;
-  Json object = Json::parse(
-      arguments.get_ref<const std::string &>(),
-      [&](int depth, Json::parse_event_t, Json &) { return !(isDeep |= depth > deepest); }, false);
+  Json object = parseBounded(arguments.get_ref<const std::string &>(), isDeep);
   if (!isDeep && object.is_object())
     arguments = std::move(object);
 }
@@ -191,6 +198,16 @@ std::string_view stripped(std::string_view text) {
 }
 
 } // namespace
+
+Result<Json> Conversation::parse(std::string_view body) {
+  bool isDeep = false;
+  Json parsed = parseBounded(body, isDeep);
+  if (isDeep)
+    return wrongField("the request", "of at most " + std::to_string(deepest) + " levels");
+  if (parsed.is_discarded())
+    return wrongField("the request", "JSON");
+  return parsed;
+}
 
 Result<Conversation> Conversation::read(const Json &body) {
   Conversation made;

@@ -7,6 +7,7 @@
 
 #include <nlohmann/json.hpp>
 #include <string>
+#include <string_view>
 
 namespace ingot::runtime {
 
@@ -18,6 +19,9 @@ struct Conversation {
   nlohmann::ordered_json variables; ///< of chat_template_kwargs, and reasoning_effort
   bool addGenerationPrompt = true;
   bool continueFinalMessage = false; ///< the last message is not ended, but goes on
+
+  /// The JSON of a body. INGOT-E6071: it is none, or has more than 64 levels.
+  static Result<nlohmann::ordered_json> parse(std::string_view body);
 
   /// Reads `body`: messages, tools, documents, add_generation_prompt, continue_final_message,
   /// chat_template_kwargs, reasoning_effort. Text parts are the only ones. INGOT-E6071: a field is

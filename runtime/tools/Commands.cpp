@@ -16,6 +16,7 @@ constexpr Command commands[] = {
     {"selftest", "check an engine's numbers and memory on this machine", runSelfTest},
     {"bench", "measure tokens per second and memory bandwidth", runBench},
     {"tune", "find the fastest kernels of an engine on this machine", runTune},
+    {"template", "show the prompt that a conversation becomes", runTemplate},
     {"eval", "measure the perplexity of a text", runEval},
     {nullptr, nullptr, nullptr},
 };

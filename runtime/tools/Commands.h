@@ -35,6 +35,7 @@ int runSelfTest(int argc, char **argv);
 int runBench(int argc, char **argv);
 int runEval(int argc, char **argv);
 int runTune(int argc, char **argv);
+int runTemplate(int argc, char **argv);
 
 /// What `plan` is asked; 0 and "" leave the choice to the engine and this machine.
 struct PlanArguments {

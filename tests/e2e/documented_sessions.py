@@ -104,6 +104,9 @@ class DocumentedSessions(unittest.TestCase):
     def test_readme(self):
         self.compare("README.md")
 
+    def test_chat(self):
+        self.compare("docs/chat.md")
+
     def test_running(self):
         self.compare("docs/running.md")
 

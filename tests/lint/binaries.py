@@ -4,7 +4,7 @@ import re
 import subprocess
 
 LIBRARIES = {"libc.so.6", "libm.so.6", "ld-linux-x86-64.so.2"}
-CAPS = {"ingot-run": 4 * 1024 * 1024, "ingot-server": 8 * 1024 * 1024}
+CAPS = {"ingot-run": 6 * 1024 * 1024, "ingot-server": 8 * 1024 * 1024}
 PRESETS = ("release", "runtime-only")
 NEEDS = "build the preset release or runtime-only"
 
