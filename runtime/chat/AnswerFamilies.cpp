@@ -31,17 +31,21 @@ constexpr CallForm gemmaForms[] = {{.open = "<|tool_call>call:",
 constexpr Tokens gemmaTokens[] = {"<|tool_call>", "<tool_call|>", "<|channel>", "<channel|>",
                                   "<|\"|>"};
 
-constexpr CallForm dsmlForms[] = {{.open = "<｜DSML｜function_calls>",
-                                   .callOpen = "<｜DSML｜invoke name=\"",
-                                   .head = {{{Kind::Name, "\">"}}},
-                                   .arguments = Form::Tagged,
-                                   .tags = {.key = "<｜DSML｜parameter name=\"",
-                                            .keyEnd = "\">",
-                                            .valueEnd = "</｜DSML｜parameter>",
-                                            .ofString = "\" string=\"true",
-                                            .ofJson = "\" string=\"false"},
-                                   .callClose = "</｜DSML｜invoke>",
-                                   .close = "</｜DSML｜function_calls>"}};
+constexpr CallForm dsmlForm(std::string_view open, std::string_view close) {
+  return {.open = open,
+          .callOpen = "<｜DSML｜invoke name=\"",
+          .head = {{{Kind::Name, "\">"}}},
+          .arguments = Form::Tagged,
+          .tags = {.key = "<｜DSML｜parameter name=\"",
+                   .keyEnd = "\">",
+                   .valueEnd = "</｜DSML｜parameter>",
+                   .ofString = "\" string=\"true",
+                   .ofJson = "\" string=\"false"},
+          .callClose = "</｜DSML｜invoke>",
+          .close = close};
+}
+constexpr CallForm dsmlForms[] = {dsmlForm("<｜DSML｜function_calls>", "</｜DSML｜function_calls>"),
+                                  dsmlForm("<｜DSML｜tool_calls>", "</｜DSML｜tool_calls>")};
 constexpr Tokens dsmlTokens[] = {"｜DSML｜"};
 
 constexpr CallForm deepseekV3Forms[] = {
@@ -183,10 +187,12 @@ constexpr CallForm lfm2Forms[] = {{.open = "<|tool_call_start|>",
                                    .close = "<|tool_call_end|>"}};
 constexpr Tokens lfm2Tokens[] = {"<|tool_call_start|>", "<|tool_call_end|>"};
 
-constexpr CallForm phi4Forms[] = {{.open = "<|tool_call|>",
-                                   .isList = true,
-                                   .arguments = Form::JsonCall,
-                                   .close = "<|/tool_call|>"}};
+constexpr CallForm phi4Forms[] = {
+    {.open = "functools", .isList = true, .arguments = Form::JsonCall},
+    {.open = "<|tool_call|>",
+     .isList = true,
+     .arguments = Form::JsonCall,
+     .close = "<|/tool_call|>"}};
 constexpr Tokens phi4Tokens[] = {"<|tool_call|>", "<|/tool_call|>"};
 
 constexpr CallForm granite3Forms[] = {
@@ -248,7 +254,8 @@ constexpr AnswerFamily families[] = {
      .reasonsAnywhere = true,
      .tokens = gemmaTokens},
     {.name = "deepseek_v32",
-     .description = "DeepSeek V3.2",
+     .aliases = "deepseek_v4",
+     .description = "DeepSeek V3.2, V4",
      .toolsIn = {"｜DSML｜"},
      .forms = dsmlForms,
      .callsEndReasoning = true,
@@ -400,7 +407,7 @@ constexpr AnswerFamily families[] = {
     {.name = "phi4_mini",
      .aliases = "phi4_mini_json",
      .description = "Phi-4-mini",
-     .toolsIn = {"<|/tool_call|>"},
+     .toolsIn = {"<|/tool|>"},
      .forms = phi4Forms,
      .tokens = phi4Tokens},
     {.name = "granite3",
@@ -437,8 +444,9 @@ constexpr AnswerFamily families[] = {
      .forms = pythonicForms,
      .tokens = pythonicTokens},
     {.name = "think",
-     .aliases = "deepseek_r1 deepseek_v3 deepseek_v31 qwen3 glm45 kimi_k2 minimax_m2 nemotron "
-                "step3p5 olmo3",
+     .aliases =
+         "deepseek_r1 deepseek_v3 deepseek_v31 deepseek_v4 qwen3 glm45 kimi_k2 minimax_m2 nemotron "
+         "step3p5 olmo3",
      .description = "DeepSeek R1, Qwen3, QwQ, GLM, Kimi, MiniMax and others",
      .reasoningIn = {"think>"},
      .reasoningOpen = "<think>",

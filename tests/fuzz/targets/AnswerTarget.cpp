@@ -116,6 +116,13 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   EXPECT_EQ(parse(how, answer, cuts), whole);
   checkCalls(whole);
   how.settings.streamed = !how.settings.streamed;
-  checkCalls(parse(how, answer, cuts));
+  const ParsedAnswer otherwise = parse(how, answer, cuts);
+  checkCalls(otherwise);
+  // What is no call is text, all of it.
+  const bool hasFrames = !how.tools->frames[0].empty() || !how.reasoning->frames[0].empty();
+  if (!hasFrames && !how.reasoning->hasReasoning()) {
+    const ParsedAnswer &held = how.settings.streamed ? whole : otherwise;
+    EXPECT_TRUE(!held.calls.empty() || held.text == answer);
+  }
   return 0;
 }

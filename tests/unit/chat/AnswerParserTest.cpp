@@ -164,14 +164,15 @@ TEST(AnswerParser, DeepSeek) {
            "Sure.<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>get_weather<｜tool▁sep｜>{\"city\": "
            "\"Zürich\", \"days\": 3}<｜tool▁call▁end｜><｜tool▁calls▁end｜>"),
       oneCall("Sure."));
-  EXPECT_EQ(
-      read(
-          reading("deepseek_v32"),
-          "\n\n<｜DSML｜function_calls>\n<｜DSML｜invoke name=\"get_weather\">\n<｜DSML｜parameter "
-          "name=\"city\" string=\"true\">Zürich</｜DSML｜parameter>\n<｜DSML｜parameter "
-          "name=\"days\" string=\"false\">3</｜DSML｜parameter>\n</｜DSML｜invoke>\n</｜DSML｜"
-          "function_calls>"),
-      oneCall());
+  for (const std::string section : {"function_calls>", "tool_calls>"})
+    EXPECT_EQ(
+        read(reading("deepseek_v32"),
+             "\n\n<｜DSML｜" + section +
+                 "\n<｜DSML｜invoke name=\"get_weather\">\n<｜DSML｜parameter name=\"city\" "
+                 "string=\"true\">Zürich</｜DSML｜parameter>\n<｜DSML｜parameter name=\"days\" "
+                 "string=\"false\">3</｜DSML｜parameter>\n</｜DSML｜invoke>\n</｜DSML｜" +
+                 section),
+        oneCall());
 }
 
 TEST(AnswerParser, Harmony) {
@@ -250,6 +251,7 @@ TEST(AnswerParser, TheRemainingFamiliesWithJson) {
   const std::pair<const char *, std::string> cases[] = {
       {"nemotron", "<TOOLCALL>[" + call + "]</TOOLCALL>"},
       {"phi4_mini", "<|tool_call|>[" + call + "]<|/tool_call|>"},
+      {"phi4_mini", "functools[" + call + "]"},
       {"longcat", "<longcat_tool_call>" + call + "</longcat_tool_call>"},
       {"firefunction", " functools[" + call + "]"},
       {"command_r", "\nAction:\n```json\n[\n" + call + "\n]```\n"},
