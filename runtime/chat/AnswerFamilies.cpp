@@ -244,6 +244,7 @@ constexpr AnswerFamily families[] = {
      .promptPrefix = "<|start|>assistant",
      .tokens = harmonyTokens},
     {.name = "gemma4",
+     .aliases = "gemma",
      .description = "Gemma 4",
      .toolsIn = {"<|tool_call>call:"},
      .reasoningIn = {"<|channel>thought"},
@@ -267,6 +268,7 @@ constexpr AnswerFamily families[] = {
      .callsEndReasoning = true,
      .tokens = deepseekTokens},
     {.name = "deepseek_v31",
+     .aliases = "deepseek",
      .description = "DeepSeek V3.1",
      .toolsIn = {"<｜tool▁sep｜>"},
      .forms = deepseekV31Forms,
@@ -432,7 +434,7 @@ constexpr AnswerFamily families[] = {
      .forms = hermesForms,
      .tokens = toolCallTokens},
     {.name = "llama3",
-     .aliases = "llama3_json llama4_json",
+     .aliases = "llama llama3_json llama4_json",
      .description = "Llama 3.1 to 3.3",
      .toolsIn = {"{\"name\": function name, \"parameters\":"},
      .forms = llama3Forms,
@@ -444,9 +446,9 @@ constexpr AnswerFamily families[] = {
      .forms = pythonicForms,
      .tokens = pythonicTokens},
     {.name = "think",
-     .aliases =
-         "deepseek_r1 deepseek_v3 deepseek_v31 deepseek_v4 qwen3 glm45 kimi_k2 minimax_m2 nemotron "
-         "step3p5 olmo3",
+     .aliases = "deepseek deepseek_r1 deepseek_v3 deepseek_v31 deepseek_v4 qwen3 glm45 kimi_k2 "
+                "minimax_m2 nemotron "
+                "step3p5 olmo3",
      .description = "DeepSeek R1, Qwen3, QwQ, GLM, Kimi, MiniMax and others",
      .reasoningIn = {"think>"},
      .reasoningOpen = "<think>",

@@ -182,7 +182,7 @@ void AnswerParser::found(size_t marker) {
   if (role == Role::Close) {
     space.clear();
     mode = Mode::Text;
-    skipLines = true;
+    skipLines = apart = true;
     return;
   }
   if (role == Role::Open) {
@@ -196,6 +196,7 @@ void AnswerParser::found(size_t marker) {
     reasoningBegun = false;
     return;
   }
+  apart = true;
   if (!reasoning->framesAnywhere && !tools->framesAnywhere) {
     space.clear();
     skipLines = true;
@@ -211,10 +212,12 @@ bool AnswerParser::holdsSpace() const {
 
 void AnswerParser::releaseText(char byte) {
   if (!isSpace(byte)) {
-    give(AnswerEvent::Kind::Text, std::exchange(space, {}) + byte);
+    if (afterCall && !textGiven)
+      space.clear();
+    giveText(std::exchange(space, {}) + byte);
     textBegun = true;
     afterCall = skipLines = false;
-  } else if (!afterCall && !(skipLines && byte == '\n')) {
+  } else if (!skipLines || byte != '\n') {
     space += byte;
     if (!holdsSpace())
       give(AnswerEvent::Kind::Text, std::exchange(space, {}));
@@ -222,12 +225,14 @@ void AnswerParser::releaseText(char byte) {
 }
 
 void AnswerParser::releaseReasoning(char byte) {
-  if (byte != '\n') {
-    give(AnswerEvent::Kind::Reasoning, std::exchange(space, {}) + byte);
-    reasoningBegun = true;
-  } else if (reasoningBegun) {
-    space += byte;
+  if (byte == '\n') {
+    if (reasoningBegun)
+      space += byte;
+    return;
   }
+  if (!std::exchange(reasoningBegun, true) && std::exchange(reasoningGiven, true))
+    space = '\n';
+  give(AnswerEvent::Kind::Reasoning, std::exchange(space, {}) + byte);
 }
 
 void AnswerParser::afterCalls(CallReader::Result result) {
@@ -237,11 +242,23 @@ void AnswerParser::afterCalls(CallReader::Result result) {
   textBegun = true;
   skipLines = false;
   afterCall = result == CallReader::Result::Ended;
-  if (afterCall)
+  if (afterCall) {
     phantom = 0;
-  else
-    give(AnswerEvent::Kind::Text, calls.raw);
+    apart = true;
+  } else {
+    giveText(calls.raw);
+  }
   readAgain(calls.rest);
+}
+
+/// Text that follows other text after a call, say, stands on a line of its own.
+void AnswerParser::giveText(std::string text) {
+  if (text.empty())
+    return;
+  if (std::exchange(apart, false) && textGiven && !isSpace(text[0]))
+    text.insert(text.begin(), '\n');
+  textGiven = true;
+  give(AnswerEvent::Kind::Text, text);
 }
 
 void AnswerParser::give(AnswerEvent::Kind kind, std::string_view text) {

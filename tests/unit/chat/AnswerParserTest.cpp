@@ -63,7 +63,7 @@ TEST(AnswerParser, TextIsGivenAsEarlyAsItCanBe) {
   EXPECT_EQ(fed(": \"x\xC3"), ": \"x");
   EXPECT_EQ(fed("\xA9y"), "\xC3\xA9y");
   EXPECT_EQ(fed("\"}}\n</tool_call>"), "\"}");
-  EXPECT_EQ(fed("\n."), ".");
+  EXPECT_EQ(fed("\n."), "\n.");
 }
 
 TEST(AnswerParser, Hermes) {
@@ -77,7 +77,7 @@ TEST(AnswerParser, Hermes) {
                       "\"g\"}</tool_call><tool_call>{\"name\": \"h\", \"arguments\": null}"
                       "</tool_call>\n<tool_call>{\"name\": \"i\", \"arguments\": \"{\\\"a\\\": "
                       "1}\"}\n</tool_call>\nDone.\n"),
-            (ParsedAnswer{"Sure.Done.\n",
+            (ParsedAnswer{"Sure.\nDone.\n",
                           {},
                           {{"f", "7", "{\"a\": \"</tool_call>\"}"},
                            {"g", {}, "{}"},
@@ -278,6 +278,20 @@ TEST(AnswerParser, ThePromptTellsWhetherReasoningIsOpen) {
   EXPECT_EQ(text("", "<think>\n\n</think>\n\nHi"), (ParsedAnswer{"Hi", {}, {}}));
   EXPECT_EQ(text("", "\n\nHi"), (ParsedAnswer{"\n\nHi", {}, {}}));
   EXPECT_EQ(text("", " \n"), (ParsedAnswer{" \n", {}, {}}));
+}
+
+TEST(AnswerParser, TextsAndThoughtsApartStandOnLinesOfTheirOwn) {
+  const std::string call = "<tool_call>{\"name\": \"now\"}</tool_call>";
+  const std::vector<ParsedCall> one = {{"now", {}, "{}"}};
+  EXPECT_EQ(read(reading("hermes"), "A" + call + "B"), (ParsedAnswer{"A\nB", {}, one}));
+  EXPECT_EQ(read(reading("hermes"), "A\n\n" + call + "\n\nB"), (ParsedAnswer{"A\n\nB", {}, one}));
+  EXPECT_EQ(read(reading("hermes"), call + "\n\nB"), (ParsedAnswer{"B", {}, one}));
+  EXPECT_EQ(read(reading("none", "mistral"), "[THINK]X[/THINK]A[THINK]Y[/THINK]B"),
+            (ParsedAnswer{"A\nB", "X\nY", {}}));
+  EXPECT_EQ(read(reading("harmony", "harmony"),
+                 "<|channel|>commentary<|message|>A<|end|><|start|>assistant<|channel|>final"
+                 "<|message|>B"),
+            (ParsedAnswer{"A\nB", {}, {}}));
 }
 
 TEST(AnswerParser, CallsEndReasoningWhereTheirMarkersAreTokens) {
