@@ -44,7 +44,7 @@ void AnswerParser::Markers::add(std::string_view text, Role role) {
 
 void AnswerParser::collectMarkers() {
   atStart = later = closing = {};
-  for (const CallForm &form : tools->forms) {
+  for (const CallForm &form : calls.forms()) {
     atStart.add(form.open, Role::Open);
     later.add(form.open, Role::Open);
   }
@@ -61,7 +61,7 @@ void AnswerParser::collectMarkers() {
   atStart.add(reasoning->reasoningClose, Role::Close);
   closing.add(reasoning->reasoningClose, Role::Close);
   if (tools->callsEndReasoning)
-    for (const CallForm &form : tools->forms)
+    for (const CallForm &form : calls.forms())
       closing.add(form.open, Role::Open);
 }
 
@@ -143,7 +143,7 @@ void AnswerParser::step(char byte) {
 
 bool AnswerParser::beginsBareCall(char byte) const {
   return mode == Mode::Text && !textBegun && held.empty() &&
-         std::ranges::any_of(tools->forms, [&](const CallForm &form) {
+         std::ranges::any_of(calls.forms(), [&](const CallForm &form) {
            return form.open.empty() && form.bare == byte;
          });
 }
@@ -206,7 +206,7 @@ void AnswerParser::found(size_t marker) {
 }
 
 bool AnswerParser::holdsSpace() const {
-  return tools->hasTools() || frameSeen ||
+  return !calls.forms().empty() || frameSeen ||
          (reasoning->hasReasoning() && (!textBegun || reasoning->reasonsAnywhere));
 }
 
@@ -257,7 +257,6 @@ void AnswerParser::giveText(std::string text) {
     return;
   if (std::exchange(apart, false) && textGiven && !isSpace(text[0]))
     text.insert(text.begin(), '\n');
-  textGiven = true;
   give(AnswerEvent::Kind::Text, text);
 }
 
@@ -267,6 +266,7 @@ void AnswerParser::give(AnswerEvent::Kind kind, std::string_view text) {
   text.remove_prefix(dropped);
   if (text.empty())
     return;
+  textGiven = textGiven || kind == AnswerEvent::Kind::Text;
   if (!fresh.empty() && fresh.back().kind == kind)
     fresh.back().text += text;
   else

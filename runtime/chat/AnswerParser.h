@@ -20,7 +20,8 @@ namespace ingot::runtime {
 /// before one, and what a form needs to be sure of a call. One thread uses a parser.
 class AnswerParser {
 public:
-  /// The families are rows of the table; noFamily() leaves its part as text.
+  /// The families are rows of the table; noFamily() leaves its part as text. Where there are no
+  /// tools, the family still says what stands around a text: `settings.calls` is false then.
   AnswerParser(const AnswerFamily &reasoning, const AnswerFamily &tools, AnswerSettings settings);
 
   /// Takes the next piece and appends what it makes certain.

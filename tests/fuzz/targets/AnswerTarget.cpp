@@ -101,6 +101,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   how.reasoning = &families[data[1] % families.size()];
   how.settings.streamed = data[2] & 1;
   how.settings.parallel = data[2] & 2;
+  how.settings.calls = !(data[2] & 16);
   if (data[2] & 4)
     how.settings.promptTail = how.tools->promptPrefix;
   if (data[2] & 8)

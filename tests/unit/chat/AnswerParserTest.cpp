@@ -45,6 +45,17 @@ TEST(AnswerParser, NoFamilyLeavesText) {
   EXPECT_EQ(read(reading("none"), answer), (ParsedAnswer{answer, {}, {}}));
 }
 
+TEST(AnswerParser, WithoutToolsCallsAreText) {
+  Reading how = reading("functionary_v32", "none", "\n\n>>>");
+  how.settings.calls = false;
+  EXPECT_EQ(read(how, "all\nHi. "), (ParsedAnswer{"Hi. ", {}, {}}));
+  EXPECT_EQ(read(how, "all\nHi.>>>now\n{}"), (ParsedAnswer{"Hi.>>>now\n{}", {}, {}}));
+  how = reading("llama3");
+  how.settings.calls = false;
+  EXPECT_EQ(read(how, "{\"name\": \"now\", \"parameters\": {}}\n").text,
+            "{\"name\": \"now\", \"parameters\": {}}\n");
+}
+
 TEST(AnswerParser, TextIsGivenAsEarlyAsItCanBe) {
   const Reading how = reading("hermes", "think");
   AnswerParser parser(*how.reasoning, *how.tools, how.settings);
