@@ -313,6 +313,7 @@ constexpr AnswerFamily families[] = {
      .description = "GLM 4.5 to 4.7",
      .toolsIn = {"<arg_key>"},
      .forms = glmForms,
+     .callsEndReasoning = true,
      .tokens = glmTokens},
     {.name = "qwen3_xml",
      .aliases = "qwen3_coder step3p5 nemotron3",

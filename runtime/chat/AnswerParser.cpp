@@ -150,6 +150,7 @@ bool AnswerParser::beginsBareCall(char byte) const {
 
 void AnswerParser::startCalls(std::string_view open) {
   calls.begin(open, std::exchange(space, {}).append(open));
+  inReasoning = mode == Mode::Reasoning;
   mode = Mode::Call;
 }
 
@@ -238,6 +239,12 @@ void AnswerParser::releaseReasoning(char byte) {
 void AnswerParser::afterCalls(CallReader::Result result) {
   if (result == CallReader::Result::More)
     return;
+  if (inReasoning && !calls.given) { // it was no call that ends the reasoning
+    mode = Mode::Reasoning;
+    reasoningBegun = reasoningGiven = true;
+    give(AnswerEvent::Kind::Reasoning, calls.raw);
+    return readAgain(calls.rest);
+  }
   mode = Mode::Text;
   textBegun = true;
   skipLines = false;

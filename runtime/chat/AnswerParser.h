@@ -65,6 +65,7 @@ private:
   std::string again;           ///< bytes to be read before others, the last one first
   std::string partial;         ///< the beginning of a character
   size_t phantom = 0;          ///< first bytes that are held but stand in the prompt
+  bool inReasoning = false;    ///< where the calls that are read began
   bool textBegun = false;      ///< what is looked for only where a text begins is so no more
   bool textGiven = false;      ///< there was text before
   bool reasoningBegun = false; ///< in the block that is read

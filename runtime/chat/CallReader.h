@@ -42,6 +42,7 @@ public:
 
   std::string raw;
   std::string rest;
+  bool given = false; ///< a call was, at least in part, since begin()
 
 private:
   enum class State {

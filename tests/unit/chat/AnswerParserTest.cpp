@@ -310,6 +310,8 @@ TEST(AnswerParser, CallsEndReasoningWhereTheirMarkersAreTokens) {
                  "<think>Hm\n<|tool_calls_section_begin|><|tool_call_begin|>functions.now:0<|tool_"
                  "call_argument_begin|>{}<|tool_call_end|><|tool_calls_section_end|>"),
             (ParsedAnswer{{}, "Hm", {{"now", "functions.now:0", "{}"}}}));
+  EXPECT_EQ(read(reading("glm", "think", "<think>"), "Hm.\n<tool_call>? No.</think>Hi"),
+            (ParsedAnswer{"Hi", "Hm.\n<tool_call>? No.", {}}));
   const std::string thought = "A <tool_call>{\"name\": \"f\"}</tool_call> is written so.";
   EXPECT_EQ(read(reading("hermes", "think"), "<think>" + thought + "</think>"),
             (ParsedAnswer{{}, thought, {}}));
