@@ -30,6 +30,7 @@ struct AnswerTool {
 struct AnswerSettings {
   std::vector<AnswerTool> tools;
   bool parallel = true; ///< else calls after the first are left out
+  bool calls = true;    ///< else what looks like a call is text
   /// The end of the prompt that is answered, at least its last line: it may have begun to think.
   std::string promptTail;
   /// Arguments are given out as they come. Else a call is given out when it is whole, and a

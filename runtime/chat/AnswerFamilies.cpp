@@ -31,17 +31,21 @@ constexpr CallForm gemmaForms[] = {{.open = "<|tool_call>call:",
 constexpr Tokens gemmaTokens[] = {"<|tool_call>", "<tool_call|>", "<|channel>", "<channel|>",
                                   "<|\"|>"};
 
-constexpr CallForm dsmlForms[] = {{.open = "<｜DSML｜function_calls>",
-                                   .callOpen = "<｜DSML｜invoke name=\"",
-                                   .head = {{{Kind::Name, "\">"}}},
-                                   .arguments = Form::Tagged,
-                                   .tags = {.key = "<｜DSML｜parameter name=\"",
-                                            .keyEnd = "\">",
-                                            .valueEnd = "</｜DSML｜parameter>",
-                                            .ofString = "\" string=\"true",
-                                            .ofJson = "\" string=\"false"},
-                                   .callClose = "</｜DSML｜invoke>",
-                                   .close = "</｜DSML｜function_calls>"}};
+constexpr CallForm dsmlForm(std::string_view open, std::string_view close) {
+  return {.open = open,
+          .callOpen = "<｜DSML｜invoke name=\"",
+          .head = {{{Kind::Name, "\">"}}},
+          .arguments = Form::Tagged,
+          .tags = {.key = "<｜DSML｜parameter name=\"",
+                   .keyEnd = "\">",
+                   .valueEnd = "</｜DSML｜parameter>",
+                   .ofString = "\" string=\"true",
+                   .ofJson = "\" string=\"false"},
+          .callClose = "</｜DSML｜invoke>",
+          .close = close};
+}
+constexpr CallForm dsmlForms[] = {dsmlForm("<｜DSML｜function_calls>", "</｜DSML｜function_calls>"),
+                                  dsmlForm("<｜DSML｜tool_calls>", "</｜DSML｜tool_calls>")};
 constexpr Tokens dsmlTokens[] = {"｜DSML｜"};
 
 constexpr CallForm deepseekV3Forms[] = {
@@ -183,10 +187,12 @@ constexpr CallForm lfm2Forms[] = {{.open = "<|tool_call_start|>",
                                    .close = "<|tool_call_end|>"}};
 constexpr Tokens lfm2Tokens[] = {"<|tool_call_start|>", "<|tool_call_end|>"};
 
-constexpr CallForm phi4Forms[] = {{.open = "<|tool_call|>",
-                                   .isList = true,
-                                   .arguments = Form::JsonCall,
-                                   .close = "<|/tool_call|>"}};
+constexpr CallForm phi4Forms[] = {
+    {.open = "functools", .isList = true, .arguments = Form::JsonCall},
+    {.open = "<|tool_call|>",
+     .isList = true,
+     .arguments = Form::JsonCall,
+     .close = "<|/tool_call|>"}};
 constexpr Tokens phi4Tokens[] = {"<|tool_call|>", "<|/tool_call|>"};
 
 constexpr CallForm granite3Forms[] = {
@@ -238,6 +244,7 @@ constexpr AnswerFamily families[] = {
      .promptPrefix = "<|start|>assistant",
      .tokens = harmonyTokens},
     {.name = "gemma4",
+     .aliases = "gemma",
      .description = "Gemma 4",
      .toolsIn = {"<|tool_call>call:"},
      .reasoningIn = {"<|channel>thought"},
@@ -248,7 +255,8 @@ constexpr AnswerFamily families[] = {
      .reasonsAnywhere = true,
      .tokens = gemmaTokens},
     {.name = "deepseek_v32",
-     .description = "DeepSeek V3.2",
+     .aliases = "deepseek_v4",
+     .description = "DeepSeek V3.2, V4",
      .toolsIn = {"｜DSML｜"},
      .forms = dsmlForms,
      .callsEndReasoning = true,
@@ -260,6 +268,7 @@ constexpr AnswerFamily families[] = {
      .callsEndReasoning = true,
      .tokens = deepseekTokens},
     {.name = "deepseek_v31",
+     .aliases = "deepseek",
      .description = "DeepSeek V3.1",
      .toolsIn = {"<｜tool▁sep｜>"},
      .forms = deepseekV31Forms,
@@ -304,6 +313,7 @@ constexpr AnswerFamily families[] = {
      .description = "GLM 4.5 to 4.7",
      .toolsIn = {"<arg_key>"},
      .forms = glmForms,
+     .callsEndReasoning = true,
      .tokens = glmTokens},
     {.name = "qwen3_xml",
      .aliases = "qwen3_coder step3p5 nemotron3",
@@ -400,7 +410,7 @@ constexpr AnswerFamily families[] = {
     {.name = "phi4_mini",
      .aliases = "phi4_mini_json",
      .description = "Phi-4-mini",
-     .toolsIn = {"<|/tool_call|>"},
+     .toolsIn = {"<|/tool|>"},
      .forms = phi4Forms,
      .tokens = phi4Tokens},
     {.name = "granite3",
@@ -425,7 +435,7 @@ constexpr AnswerFamily families[] = {
      .forms = hermesForms,
      .tokens = toolCallTokens},
     {.name = "llama3",
-     .aliases = "llama3_json llama4_json",
+     .aliases = "llama llama3_json llama4_json",
      .description = "Llama 3.1 to 3.3",
      .toolsIn = {"{\"name\": function name, \"parameters\":"},
      .forms = llama3Forms,
@@ -437,7 +447,8 @@ constexpr AnswerFamily families[] = {
      .forms = pythonicForms,
      .tokens = pythonicTokens},
     {.name = "think",
-     .aliases = "deepseek_r1 deepseek_v3 deepseek_v31 qwen3 glm45 kimi_k2 minimax_m2 nemotron "
+     .aliases = "deepseek deepseek_r1 deepseek_v3 deepseek_v31 deepseek_v4 qwen3 glm45 kimi_k2 "
+                "minimax_m2 nemotron "
                 "step3p5 olmo3",
      .description = "DeepSeek R1, Qwen3, QwQ, GLM, Kimi, MiniMax and others",
      .reasoningIn = {"think>"},

@@ -44,7 +44,7 @@ void AnswerParser::Markers::add(std::string_view text, Role role) {
 
 void AnswerParser::collectMarkers() {
   atStart = later = closing = {};
-  for (const CallForm &form : tools->forms) {
+  for (const CallForm &form : calls.forms()) {
     atStart.add(form.open, Role::Open);
     later.add(form.open, Role::Open);
   }
@@ -61,7 +61,7 @@ void AnswerParser::collectMarkers() {
   atStart.add(reasoning->reasoningClose, Role::Close);
   closing.add(reasoning->reasoningClose, Role::Close);
   if (tools->callsEndReasoning)
-    for (const CallForm &form : tools->forms)
+    for (const CallForm &form : calls.forms())
       closing.add(form.open, Role::Open);
 }
 
@@ -143,13 +143,14 @@ void AnswerParser::step(char byte) {
 
 bool AnswerParser::beginsBareCall(char byte) const {
   return mode == Mode::Text && !textBegun && held.empty() &&
-         std::ranges::any_of(tools->forms, [&](const CallForm &form) {
+         std::ranges::any_of(calls.forms(), [&](const CallForm &form) {
            return form.open.empty() && form.bare == byte;
          });
 }
 
 void AnswerParser::startCalls(std::string_view open) {
   calls.begin(open, std::exchange(space, {}).append(open));
+  inReasoning = mode == Mode::Reasoning;
   mode = Mode::Call;
 }
 
@@ -182,7 +183,7 @@ void AnswerParser::found(size_t marker) {
   if (role == Role::Close) {
     space.clear();
     mode = Mode::Text;
-    skipLines = true;
+    skipLines = apart = true;
     return;
   }
   if (role == Role::Open) {
@@ -196,6 +197,7 @@ void AnswerParser::found(size_t marker) {
     reasoningBegun = false;
     return;
   }
+  apart = true;
   if (!reasoning->framesAnywhere && !tools->framesAnywhere) {
     space.clear();
     skipLines = true;
@@ -205,16 +207,18 @@ void AnswerParser::found(size_t marker) {
 }
 
 bool AnswerParser::holdsSpace() const {
-  return tools->hasTools() || frameSeen ||
+  return !calls.forms().empty() || frameSeen ||
          (reasoning->hasReasoning() && (!textBegun || reasoning->reasonsAnywhere));
 }
 
 void AnswerParser::releaseText(char byte) {
   if (!isSpace(byte)) {
-    give(AnswerEvent::Kind::Text, std::exchange(space, {}) + byte);
+    if (afterCall && !textGiven)
+      space.clear();
+    giveText(std::exchange(space, {}) + byte);
     textBegun = true;
     afterCall = skipLines = false;
-  } else if (!afterCall && !(skipLines && byte == '\n')) {
+  } else if (!skipLines || byte != '\n') {
     space += byte;
     if (!holdsSpace())
       give(AnswerEvent::Kind::Text, std::exchange(space, {}));
@@ -222,26 +226,45 @@ void AnswerParser::releaseText(char byte) {
 }
 
 void AnswerParser::releaseReasoning(char byte) {
-  if (byte != '\n') {
-    give(AnswerEvent::Kind::Reasoning, std::exchange(space, {}) + byte);
-    reasoningBegun = true;
-  } else if (reasoningBegun) {
-    space += byte;
+  if (byte == '\n') {
+    if (reasoningBegun)
+      space += byte;
+    return;
   }
+  if (!std::exchange(reasoningBegun, true) && std::exchange(reasoningGiven, true))
+    space = '\n';
+  give(AnswerEvent::Kind::Reasoning, std::exchange(space, {}) + byte);
 }
 
 void AnswerParser::afterCalls(CallReader::Result result) {
   if (result == CallReader::Result::More)
     return;
+  if (inReasoning && !calls.given) { // it was no call that ends the reasoning
+    mode = Mode::Reasoning;
+    reasoningBegun = reasoningGiven = true;
+    give(AnswerEvent::Kind::Reasoning, calls.raw);
+    return readAgain(calls.rest);
+  }
   mode = Mode::Text;
   textBegun = true;
   skipLines = false;
   afterCall = result == CallReader::Result::Ended;
-  if (afterCall)
+  if (afterCall) {
     phantom = 0;
-  else
-    give(AnswerEvent::Kind::Text, calls.raw);
+    apart = true;
+  } else {
+    giveText(calls.raw);
+  }
   readAgain(calls.rest);
+}
+
+/// Text that follows other text after a call, say, stands on a line of its own.
+void AnswerParser::giveText(std::string text) {
+  if (text.empty())
+    return;
+  if (std::exchange(apart, false) && textGiven && !isSpace(text[0]))
+    text.insert(text.begin(), '\n');
+  give(AnswerEvent::Kind::Text, text);
 }
 
 void AnswerParser::give(AnswerEvent::Kind kind, std::string_view text) {
@@ -250,6 +273,7 @@ void AnswerParser::give(AnswerEvent::Kind kind, std::string_view text) {
   text.remove_prefix(dropped);
   if (text.empty())
     return;
+  textGiven = textGiven || kind == AnswerEvent::Kind::Text;
   if (!fresh.empty() && fresh.back().kind == kind)
     fresh.back().text += text;
   else

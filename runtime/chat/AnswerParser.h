@@ -20,7 +20,8 @@ namespace ingot::runtime {
 /// before one, and what a form needs to be sure of a call. One thread uses a parser.
 class AnswerParser {
 public:
-  /// The families are rows of the table; noFamily() leaves its part as text.
+  /// The families are rows of the table; noFamily() leaves its part as text. Where there are no
+  /// tools, the family still says what stands around a text: `settings.calls` is false then.
   AnswerParser(const AnswerFamily &reasoning, const AnswerFamily &tools, AnswerSettings settings);
 
   /// Takes the next piece and appends what it makes certain.
@@ -50,6 +51,7 @@ private:
   bool holdsSpace() const;
   void afterCalls(CallReader::Result result);
   void readAgain(std::string_view bytes);
+  void giveText(std::string text);
   void give(AnswerEvent::Kind kind, std::string_view text);
   const Markers &current() const;
 
@@ -59,14 +61,18 @@ private:
   Mode mode = Mode::Text;
   Markers atStart, later, closing;
   MarkerScanner held;
-  std::string space;   ///< that belongs to the text only if text follows
-  std::string again;   ///< bytes to be read before others, the last one first
-  std::string partial; ///< the beginning of a character
-  size_t phantom = 0;  ///< first bytes that are held but stand in the prompt
-  bool textBegun = false;
-  bool reasoningBegun = false;
-  bool afterCall = false; ///< white space here is between calls
-  bool skipLines = false; ///< line breaks here are the family's
+  std::string space;           ///< that belongs to the text only if text follows
+  std::string again;           ///< bytes to be read before others, the last one first
+  std::string partial;         ///< the beginning of a character
+  size_t phantom = 0;          ///< first bytes that are held but stand in the prompt
+  bool inReasoning = false;    ///< where the calls that are read began
+  bool textBegun = false;      ///< what is looked for only where a text begins is so no more
+  bool textGiven = false;      ///< there was text before
+  bool reasoningBegun = false; ///< in the block that is read
+  bool reasoningGiven = false; ///< in a block before
+  bool apart = false;          ///< something else stands between this text and that before
+  bool afterCall = false;      ///< white space here is between calls
+  bool skipLines = false;      ///< line breaks here are the family's
   bool frameSeen = false;
   std::vector<AnswerEvent> fresh;
 };

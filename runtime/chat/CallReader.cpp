@@ -37,7 +37,7 @@ void CallReader::begin(std::string_view open, std::string before) {
     if (candidate.open == open)
       candidates.push_back(&candidate);
   held.take();
-  between = false;
+  between = given = false;
   begun = complete = false;
   state = State::Choose;
 }
@@ -297,6 +297,7 @@ CallReader::Step CallReader::endCall() {
     std::ranges::move(waiting, std::back_inserter(*events));
   waiting.clear();
   raw.clear();
+  given = true;
   begun = complete = false;
   const bool isLone = !form->isList && !form->separator && form->callOpen.empty();
   if (isLone)
@@ -334,8 +335,10 @@ void CallReader::give(AnswerEvent::Kind kind, std::string_view piece) {
   if (kind == AnswerEvent::Kind::CallArguments && piece.empty())
     return;
   std::vector<AnswerEvent> &out = isHeld() ? waiting : *events;
-  if (!isHeld())
+  if (!isHeld()) {
     raw.clear();
+    given = true;
+  }
   if (kind == AnswerEvent::Kind::CallArguments && !out.empty() && out.back().kind == kind) {
     out.back().text += piece;
     return;

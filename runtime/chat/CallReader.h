@@ -6,6 +6,7 @@
 #include "runtime/chat/AnswerFamilies.h"
 #include "runtime/chat/MarkerScanner.h"
 
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -34,9 +35,14 @@ public:
   Result finish(std::vector<AnswerEvent> &events);
 
   const std::string &promptTail() const { return settings.promptTail; }
+  /// The forms that calls are looked for in.
+  std::span<const CallForm> forms() const {
+    return settings.calls ? family->forms : std::span<const CallForm>();
+  }
 
   std::string raw;
   std::string rest;
+  bool given = false; ///< a call was, at least in part, since begin()
 
 private:
   enum class State {

@@ -2,6 +2,8 @@
 // A pushdown automaton: one state, and the brackets that are open.
 #include "runtime/chat/LiteralScanner.h"
 
+#include <cmath>
+#include <cstdlib>
 #include <string_view>
 
 namespace ingot::runtime {
@@ -84,8 +86,10 @@ size_t countDigits(std::string_view text, size_t from) {
   return end - from;
 }
 
-/// The type of a number of JSON, or null where it is none.
-JsonType numberType(std::string_view text) {
+/// The type of a number of JSON, or null where it is none, or one that a double cannot hold, which
+/// some readers refuse.
+JsonType numberType(const std::string &number) {
+  const std::string_view text = number;
   size_t at = text.starts_with('-') ? 1 : 0;
   const size_t whole = countDigits(text, at);
   if (whole == 0 || (whole > 1 && text[at] == '0'))
@@ -109,7 +113,9 @@ JsonType numberType(std::string_view text) {
     at += exponent;
     type = JsonNumber;
   }
-  return at == text.size() ? type : JsonNull;
+  if (at != text.size() || std::isinf(std::strtod(number.c_str(), nullptr)))
+    return JsonNull;
+  return type;
 }
 
 /// A number of Python in the form of JSON's: `+1`, `1_000`, `1.` and `.5` are written otherwise.

@@ -101,6 +101,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   how.reasoning = &families[data[1] % families.size()];
   how.settings.streamed = data[2] & 1;
   how.settings.parallel = data[2] & 2;
+  how.settings.calls = !(data[2] & 16);
   if (data[2] & 4)
     how.settings.promptTail = how.tools->promptPrefix;
   if (data[2] & 8)
@@ -116,6 +117,13 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   EXPECT_EQ(parse(how, answer, cuts), whole);
   checkCalls(whole);
   how.settings.streamed = !how.settings.streamed;
-  checkCalls(parse(how, answer, cuts));
+  const ParsedAnswer otherwise = parse(how, answer, cuts);
+  checkCalls(otherwise);
+  // What is no call is text, all of it.
+  const bool hasFrames = !how.tools->frames[0].empty() || !how.reasoning->frames[0].empty();
+  if (!hasFrames && !how.reasoning->hasReasoning()) {
+    const ParsedAnswer &held = how.settings.streamed ? whole : otherwise;
+    EXPECT_TRUE(!held.calls.empty() || held.text == answer);
+  }
   return 0;
 }

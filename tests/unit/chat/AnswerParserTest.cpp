@@ -45,6 +45,17 @@ TEST(AnswerParser, NoFamilyLeavesText) {
   EXPECT_EQ(read(reading("none"), answer), (ParsedAnswer{answer, {}, {}}));
 }
 
+TEST(AnswerParser, WithoutToolsCallsAreText) {
+  Reading how = reading("functionary_v32", "none", "\n\n>>>");
+  how.settings.calls = false;
+  EXPECT_EQ(read(how, "all\nHi. "), (ParsedAnswer{"Hi. ", {}, {}}));
+  EXPECT_EQ(read(how, "all\nHi.>>>now\n{}"), (ParsedAnswer{"Hi.>>>now\n{}", {}, {}}));
+  how = reading("llama3");
+  how.settings.calls = false;
+  EXPECT_EQ(read(how, "{\"name\": \"now\", \"parameters\": {}}\n").text,
+            "{\"name\": \"now\", \"parameters\": {}}\n");
+}
+
 TEST(AnswerParser, TextIsGivenAsEarlyAsItCanBe) {
   const Reading how = reading("hermes", "think");
   AnswerParser parser(*how.reasoning, *how.tools, how.settings);
@@ -63,7 +74,7 @@ TEST(AnswerParser, TextIsGivenAsEarlyAsItCanBe) {
   EXPECT_EQ(fed(": \"x\xC3"), ": \"x");
   EXPECT_EQ(fed("\xA9y"), "\xC3\xA9y");
   EXPECT_EQ(fed("\"}}\n</tool_call>"), "\"}");
-  EXPECT_EQ(fed("\n."), ".");
+  EXPECT_EQ(fed("\n."), "\n.");
 }
 
 TEST(AnswerParser, Hermes) {
@@ -77,7 +88,7 @@ TEST(AnswerParser, Hermes) {
                       "\"g\"}</tool_call><tool_call>{\"name\": \"h\", \"arguments\": null}"
                       "</tool_call>\n<tool_call>{\"name\": \"i\", \"arguments\": \"{\\\"a\\\": "
                       "1}\"}\n</tool_call>\nDone.\n"),
-            (ParsedAnswer{"Sure.Done.\n",
+            (ParsedAnswer{"Sure.\nDone.\n",
                           {},
                           {{"f", "7", "{\"a\": \"</tool_call>\"}"},
                            {"g", {}, "{}"},
@@ -164,14 +175,15 @@ TEST(AnswerParser, DeepSeek) {
            "Sure.<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>get_weather<｜tool▁sep｜>{\"city\": "
            "\"Zürich\", \"days\": 3}<｜tool▁call▁end｜><｜tool▁calls▁end｜>"),
       oneCall("Sure."));
-  EXPECT_EQ(
-      read(
-          reading("deepseek_v32"),
-          "\n\n<｜DSML｜function_calls>\n<｜DSML｜invoke name=\"get_weather\">\n<｜DSML｜parameter "
-          "name=\"city\" string=\"true\">Zürich</｜DSML｜parameter>\n<｜DSML｜parameter "
-          "name=\"days\" string=\"false\">3</｜DSML｜parameter>\n</｜DSML｜invoke>\n</｜DSML｜"
-          "function_calls>"),
-      oneCall());
+  for (const std::string section : {"function_calls>", "tool_calls>"})
+    EXPECT_EQ(
+        read(reading("deepseek_v32"),
+             "\n\n<｜DSML｜" + section +
+                 "\n<｜DSML｜invoke name=\"get_weather\">\n<｜DSML｜parameter name=\"city\" "
+                 "string=\"true\">Zürich</｜DSML｜parameter>\n<｜DSML｜parameter name=\"days\" "
+                 "string=\"false\">3</｜DSML｜parameter>\n</｜DSML｜invoke>\n</｜DSML｜" +
+                 section),
+        oneCall());
 }
 
 TEST(AnswerParser, Harmony) {
@@ -250,6 +262,7 @@ TEST(AnswerParser, TheRemainingFamiliesWithJson) {
   const std::pair<const char *, std::string> cases[] = {
       {"nemotron", "<TOOLCALL>[" + call + "]</TOOLCALL>"},
       {"phi4_mini", "<|tool_call|>[" + call + "]<|/tool_call|>"},
+      {"phi4_mini", "functools[" + call + "]"},
       {"longcat", "<longcat_tool_call>" + call + "</longcat_tool_call>"},
       {"firefunction", " functools[" + call + "]"},
       {"command_r", "\nAction:\n```json\n[\n" + call + "\n]```\n"},
@@ -278,11 +291,27 @@ TEST(AnswerParser, ThePromptTellsWhetherReasoningIsOpen) {
   EXPECT_EQ(text("", " \n"), (ParsedAnswer{" \n", {}, {}}));
 }
 
+TEST(AnswerParser, TextsAndThoughtsApartStandOnLinesOfTheirOwn) {
+  const std::string call = "<tool_call>{\"name\": \"now\"}</tool_call>";
+  const std::vector<ParsedCall> one = {{"now", {}, "{}"}};
+  EXPECT_EQ(read(reading("hermes"), "A" + call + "B"), (ParsedAnswer{"A\nB", {}, one}));
+  EXPECT_EQ(read(reading("hermes"), "A\n\n" + call + "\n\nB"), (ParsedAnswer{"A\n\nB", {}, one}));
+  EXPECT_EQ(read(reading("hermes"), call + "\n\nB"), (ParsedAnswer{"B", {}, one}));
+  EXPECT_EQ(read(reading("none", "mistral"), "[THINK]X[/THINK]A[THINK]Y[/THINK]B"),
+            (ParsedAnswer{"A\nB", "X\nY", {}}));
+  EXPECT_EQ(read(reading("harmony", "harmony"),
+                 "<|channel|>commentary<|message|>A<|end|><|start|>assistant<|channel|>final"
+                 "<|message|>B"),
+            (ParsedAnswer{"A\nB", {}, {}}));
+}
+
 TEST(AnswerParser, CallsEndReasoningWhereTheirMarkersAreTokens) {
   EXPECT_EQ(read(reading("kimi_k2", "think"),
                  "<think>Hm\n<|tool_calls_section_begin|><|tool_call_begin|>functions.now:0<|tool_"
                  "call_argument_begin|>{}<|tool_call_end|><|tool_calls_section_end|>"),
             (ParsedAnswer{{}, "Hm", {{"now", "functions.now:0", "{}"}}}));
+  EXPECT_EQ(read(reading("glm", "think", "<think>"), "Hm.\n<tool_call>? No.</think>Hi"),
+            (ParsedAnswer{"Hi", "Hm.\n<tool_call>? No.", {}}));
   const std::string thought = "A <tool_call>{\"name\": \"f\"}</tool_call> is written so.";
   EXPECT_EQ(read(reading("hermes", "think"), "<think>" + thought + "</think>"),
             (ParsedAnswer{{}, thought, {}}));

@@ -59,6 +59,7 @@ TEST(LiteralScanner, JsonFaults) {
                            "nul",
                            "[truex]",
                            "[12x]",
+                           "[9E9999]",
                            "\"\\x41\"",
                            "\"\\ud83e\"",
                            "\"\\udd99\"",
