@@ -79,6 +79,7 @@ public:
 private:
   using Parser = http::request_parser<http::string_body>;
 
+  void expectWithin(int64_t seconds);
   void readHeader();
   void takeHeader(ErrorCode error);
   void refuseHeader(ErrorCode error);
@@ -131,11 +132,17 @@ void Connection::waitForRequest() {
                          });
 }
 
+/// Sets the time for the rest of a request. The end of what a client sends is read once: what has
+/// not come by then never comes.
+void Connection::expectWithin(int64_t limit) {
+  stream.expires_after(seconds(clientIsDone ? 0 : limit));
+}
+
 void Connection::readHeader() {
   parser.emplace();
   parser->header_limit(uint32_t(site.options.maxHeader));
   parser->body_limit(site.options.maxBody);
-  stream.expires_after(seconds(site.options.headerSeconds));
+  expectWithin(site.options.headerSeconds);
   http::async_read_header(
       stream, buffer, *parser,
       [self = shared_from_this()](ErrorCode error, size_t) { self->takeHeader(error); });
@@ -192,7 +199,7 @@ void Connection::inviteBody() {
 }
 
 void Connection::readBody() {
-  stream.expires_after(seconds(site.options.bodySeconds));
+  expectWithin(site.options.bodySeconds);
   http::async_read(stream, buffer, *parser, [self = shared_from_this()](ErrorCode error, size_t) {
     if (error)
       return self->refuseHeader(error);

@@ -82,6 +82,16 @@ class Faults(ServerTest):
         self.assertLess(time.monotonic() - start, LIMIT)
         self.assert_well(server)
 
+    def test_a_client_that_ends_within_a_request(self):
+        server = self.start("--header-seconds", 1000, "--body-seconds", 1000)
+        for half in (b"GET ", post("/tokenize", b"{}")[:-1]):
+            client = server.connect()
+            client.sendall(b"GET /health HTTP/1.1\r\nHost: x\r\n\r\n" + half)
+            client.shutdown(socket.SHUT_WR)
+            # What is whole is answered, and nothing waits for the rest.
+            self.assertEqual(read_all(client).count(b"HTTP/1.1"), 1)
+        self.assert_well(server)
+
     def test_a_client_that_leaves(self):
         server = self.start()
         for stream in (True, False):

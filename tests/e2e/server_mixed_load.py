@@ -18,7 +18,7 @@ from server_process import MALFORMED, ServerTest, events, post, read_all, unchun
 ENDLESS = {"max_tokens": 4000, "ignore_eos": True, "logprobs": 20}
 ROUNDS = 4  # Between them the server is idle, which is when its memory is compared.
 PLAYERS = 12
-GROWTH = 16 << 20  # Bytes that memory may differ from round to round.
+GROWTH = 16 << 20  # Bytes that the later rounds may have above the earlier ones.
 RESET = struct.pack("ii", 1, 0)  # A connection that is closed so ends by a reset.
 
 
@@ -153,7 +153,7 @@ class MixedLoad(ServerTest):
     def test_mixed_load(self):
         # Few blocks, so that long answers preempt each other.
         server = self.start("--queue-limit", 16, "--write-seconds", 1, "--header-seconds", 1,
-                            "--body-seconds", 1, "--kv-blocks", 400, "--no-log")
+                            "--body-seconds", 1, "--kv-blocks", 256, "--no-log")
         expected = self.known_answers(server)
         wait_for(server.is_idle)
         threads, descriptors = server.threads(), server.descriptors()
@@ -174,7 +174,7 @@ class MixedLoad(ServerTest):
         self.assertEqual(set(played), {game.__name__ for game in players[0].games})
         self.assertGreater(server.metric("vllm:num_preemptions_total"), 0)
         self.assertGreater(server.metric("vllm:prefix_cache_hits_total"), 0)
-        self.assertLess(max(resident[1:]), resident[0] + GROWTH)
+        self.assertLess(max(resident[ROUNDS // 2:]), max(resident[:ROUNDS // 2]) + GROWTH)
         for fields, text in expected:
             self.assertEqual(server.complete(**fields)["choices"][0]["text"], text)
         self.assertEqual(server.stop(), 0)
