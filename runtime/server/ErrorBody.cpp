@@ -17,7 +17,7 @@ int statusOf(std::string_view code) {
   if (std::find(std::begin(clientErrors), std::end(clientErrors), code) != std::end(clientErrors))
     return 400;
   // Of templates: what the conversation is to it.
-  if (code >= "INGOT-E6060" && code < "INGOT-E6080")
+  if (code >= "INGOT-E6060" && code <= "INGOT-E6075")
     return 400;
   if (code == "INGOT-E6030")
     return 429;
@@ -84,7 +84,7 @@ ApiError apiError(const Status &status) {
   if (error.code == "INGOT-E6006" && error.message.starts_with(parameter))
     error.field = error.message.substr(parameter.size(), error.message.find(' ', parameter.size()) -
                                                              parameter.size());
-  else if (error.code >= "INGOT-E6060" && error.code < "INGOT-E6080")
+  else if (error.code >= "INGOT-E6060" && error.code <= "INGOT-E6075")
     error.field = "messages";
   else if (error.status == 400)
     error.field = "prompt";

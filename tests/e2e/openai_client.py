@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """The official `openai` client (build/openai, from scripts/setup --full) drives `ingot-server`:
-plain, streamed, several answers, log-probabilities, stop, errors, cancellation, timeouts."""
+completions, chats and responses, plain, streamed, several answers, log-probabilities, stop, errors,
+cancellation, timeouts."""
 import pathlib
 import sys
 
@@ -16,6 +17,7 @@ except ImportError:
     sys.exit(0)
 
 import harness
+from server_chat import HELLO, ChatTest
 from server_process import ServerTest, wait_for
 
 
@@ -82,6 +84,68 @@ class OpenAi(ServerTest):
             self.ask(self.connect(timeout=0.01), max_tokens=4000, n=64,
                      extra_body={"ignore_eos": True})
         wait_for(self.server.is_idle)
+
+
+class Conversations(ChatTest):
+    def setUp(self):
+        self.client = openai.OpenAI(base_url=f"{self.start().address}/v1", api_key="none",
+                                    max_retries=0, timeout=60)
+        self.addCleanup(self.client.close)
+
+    def chat(self, **fields):
+        return self.client.chat.completions.create(
+            **{"model": "toy", "messages": HELLO, "max_completion_tokens": 20, "temperature": 0,
+               **fields})
+
+    def respond(self, **fields):
+        return self.client.responses.create(
+            **{"model": "toy", "input": "hello there", "max_output_tokens": 20, "temperature": 0,
+               **fields})
+
+    def test_chats(self):
+        whole = self.chat(logprobs=True, top_logprobs=2)
+        self.assertEqual(len(whole.choices[0].logprobs.content), 20)
+        parts = list(self.chat(stream=True, stream_options={"include_usage": True}))
+        text = "".join(part.choices[0].delta.content or "" for part in parts if part.choices)
+        self.assertEqual(text, whole.choices[0].message.content)
+        self.assertEqual(parts[-1].usage.completion_tokens, 20)
+        several = self.chat(n=2, temperature=1, seed=3)
+        self.assertEqual([choice.index for choice in several.choices], [0, 1])
+
+    def test_the_helper_for_streams(self):
+        with self.client.chat.completions.stream(
+                model="toy", messages=HELLO, max_completion_tokens=20, temperature=0) as stream:
+            kinds = {event.type for event in stream}
+            # The whole would be an error to the client, for its length is at the limit.
+            last = stream.current_completion_snapshot
+        self.assertIn("content.delta", kinds)
+        self.assertEqual(last.choices[0].message.content,
+                         self.chat().choices[0].message.content)
+
+    def test_responses(self):
+        whole = self.respond()
+        self.assertEqual(whole.output_text, self.chat().choices[0].message.content)
+        self.assertEqual(whole.status, "incomplete")
+        with self.client.responses.stream(model="toy", input="hello there", max_output_tokens=20,
+                                          temperature=0) as stream:
+            kinds = [event.type for event in stream]
+        self.assertEqual(kinds[0], "response.created")
+        self.assertEqual(kinds[-1], "response.incomplete")
+        deltas = [event.delta for event in self.respond(stream=True)
+                  if event.type == "response.output_text.delta"]
+        self.assertEqual("".join(deltas), whole.output_text)
+
+    def test_tools_and_errors(self):
+        tool = {"type": "function", "function": {"name": "f", "parameters": {"type": "object"}}}
+        with self.assertRaises(openai.BadRequestError) as caught:
+            self.chat(tools=[tool], tool_choice="required")
+        self.assertEqual(caught.exception.param, "tool_choice")
+        with self.assertRaises(openai.BadRequestError) as caught:
+            self.chat(response_format={"type": "json_object"})
+        self.assertEqual(caught.exception.param, "response_format")
+        with self.assertRaises(openai.BadRequestError) as caught:
+            self.respond(previous_response_id="resp_1")
+        self.assertEqual(caught.exception.param, "previous_response_id")
 
 
 if __name__ == "__main__":

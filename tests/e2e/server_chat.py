@@ -23,12 +23,14 @@ def named_events(text):
     return found
 
 
-class Conversations(ServerTest):
+class ChatTest(ServerTest):
     def start(self, *options, **more):
         path = self.folder / "chat.jinja"
         path.write_text(TEMPLATE, encoding="ascii")
         return super().start("--chat-template", path, *options, **more)
 
+
+class Conversations(ChatTest):
     def ask(self, server, path, body, status=200):
         got, _, text = server.request("POST", path, {"temperature": 0, **body})
         self.assertEqual(got, status, text)
@@ -116,7 +118,7 @@ class Conversations(ServerTest):
             error = json.loads(self.ask(server, path, body, 400))
             self.assertEqual(error["error"]["ingot_code"], code)
             self.assertEqual(error.get("type"), "error" if "messages" in path else None)
-        plain = super().start()
+        plain = ServerTest.start(self)
         error = json.loads(self.ask(plain, "/v1/chat/completions", {"messages": HELLO}, 400))
         self.assertEqual(error["error"]["ingot_code"], "INGOT-E6074")
         wrong = server_process.Server(self.engine, "--tool-parser", "none-such", wait=False)

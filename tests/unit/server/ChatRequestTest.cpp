@@ -117,7 +117,8 @@ TEST(ChatRequestTest, MessagesOfTheOtherForm) {
     "messages": [
       {"role": "user", "content": "hi"},
       {"role": "assistant", "content": [
-        {"type": "thinking", "thinking": "hm", "signature": ""}, {"type": "text", "text": "I look."},
+        {"type": "thinking", "thinking": "hm", "signature": ""},
+        {"type": "text", "text": "I look."},
         {"type": "tool_use", "id": "t1", "name": "f", "input": {"a": 1}}]},
       {"role": "user", "content": [
         {"type": "tool_result", "tool_use_id": "t1", "content": [{"type": "text", "text": "42"}]},
@@ -162,7 +163,8 @@ TEST(ChatRequestTest, ResponsesAreConversations) {
     "input": [
       {"role": "user", "content": [{"type": "input_text", "text": "hi"}]},
       {"type": "reasoning", "summary": [], "content": [{"type": "reasoning_text", "text": "hm"}]},
-      {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "I look."}]},
+      {"type": "message", "role": "assistant", "content": [
+        {"type": "output_text", "text": "I look."}]},
       {"type": "function_call", "call_id": "c1", "name": "f", "arguments": "{\"a\": 1}"},
       {"type": "function_call_output", "call_id": "c1", "output": "42"}]})"));
   EXPECT_EQ(request.chat.conversation["messages"], Json::parse(R"([

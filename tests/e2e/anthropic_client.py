@@ -1,0 +1,76 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""The official `anthropic` client (build/anthropic, from scripts/setup --full) drives
+`ingot-server`: plain, streamed, system prompts, stop sequences, counts, errors, cancellation."""
+import pathlib
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+for packages in (ROOT / "build" / "anthropic").glob("lib/python3*/site-packages"):
+    sys.path.insert(0, str(packages))
+try:
+    import anthropic
+except ImportError:
+    print("SKIP anthropic: scripts/setup --full installs it")
+    print("0 passed, 0 failed, 1 skipped")
+    sys.exit(0)
+
+import harness
+from server_chat import HELLO, ChatTest
+from server_process import wait_for
+
+
+class Messages(ChatTest):
+    def setUp(self):
+        self.server = self.start()
+        self.client = anthropic.Anthropic(base_url=self.server.address, api_key="none",
+                                          max_retries=0, timeout=60)
+        self.addCleanup(self.client.close)
+
+    def ask(self, **fields):
+        return self.client.messages.create(
+            **{"model": "toy", "messages": HELLO, "max_tokens": 20, "extra_body": {
+                "temperature": 0}, **fields})
+
+    def test_plain_and_streamed(self):
+        whole = self.ask(system="be kind")
+        self.assertEqual(whole.stop_reason, "max_tokens")
+        self.assertEqual(whole.usage.output_tokens, 20)
+        with self.client.messages.stream(
+                model="toy", messages=HELLO, max_tokens=20, system="be kind",
+                extra_body={"temperature": 0}) as stream:
+            text = "".join(stream.text_stream)
+            final = stream.get_final_message()
+        self.assertEqual(text, whole.content[0].text)
+        self.assertEqual(final.content[0].text, text)
+        self.assertEqual(final.stop_reason, "max_tokens")
+
+    def test_stop_sequences_and_counts(self):
+        text = self.ask().content[0].text
+        stopped = self.ask(stop_sequences=["none of it", text[4:6]])
+        self.assertEqual((stopped.stop_reason, stopped.stop_sequence),
+                         ("stop_sequence", text[4:6]))
+        self.assertEqual(stopped.content[0].text, text[:text.index(text[4:6])])
+        counted = self.client.messages.count_tokens(model="toy", messages=HELLO)
+        usage = self.ask().usage
+        self.assertEqual(counted.input_tokens, usage.input_tokens + usage.cache_read_input_tokens)
+
+    def test_tools_are_for_templates_that_know_them(self):
+        with self.assertRaises(anthropic.BadRequestError) as caught:
+            self.ask(tools=[{"name": "f", "input_schema": {"type": "object"}}])
+        self.assertIn("INGOT-E6072", str(caught.exception))
+
+    def test_errors_and_cancellation(self):
+        with self.assertRaises(anthropic.NotFoundError):
+            self.ask(model="other")
+        with self.assertRaises(anthropic.BadRequestError):
+            self.ask(messages=[{"role": "user", "content": [{"type": "image", "source": {
+                "type": "url", "url": "x"}}]}])
+        stream = self.ask(stream=True, max_tokens=4000)
+        next(iter(stream))
+        stream.close()
+        wait_for(self.server.is_idle)
+
+
+if __name__ == "__main__":
+    harness.main()
