@@ -7,11 +7,13 @@
 #include "compiler/Version.h"
 #include "compiler/checkpoint/ModelFile.h"
 #include "dialects/engine/EngineOps.h"
+#include "ingot/ingot.hpp"
 #include "passes/plan/Tuning.h"
 
 #include "mlir/IR/Builders.h"
 #include "llvm/Config/llvm-config.h"
 #include <mutex>
+#include <optional>
 #include <sys/resource.h>
 
 using namespace mlir;
@@ -127,6 +129,21 @@ void warnOfTuning(llvm::ArrayRef<CompiledTarget> targets, Progress &progress) {
     });
 }
 
+/// Compiles every chat template and tells of those that cannot be rendered; they are stored all the
+/// same.
+void checkChatTemplates(const checkpoint::TokenizerSpec &tokenizer, Provenance &provenance,
+                        Progress &progress) {
+  for (const checkpoint::TokenizerChatTemplate &chat : tokenizer.chatTemplates) {
+    const std::optional<ingot::Error> error =
+        ingot::chatTemplateError("chat template '" + chat.name + "'", chat.text);
+    if (!error)
+      continue;
+    progress.warn(std::string("no conversation can be rendered: ") + error->what());
+    provenance.options.push_back(
+        {"chat template '" + chat.name + "'", "", "stored, cannot be rendered", error->what()});
+  }
+}
+
 BuildReport::CacheReport reportCache(const BuildOptions &options) {
   if (!options.cache)
     return {"", options.whyNoCache};
@@ -181,6 +198,8 @@ Expected<BuildReport> compiler::buildEngine(MLIRContext &context, const BuildOpt
   BuildReport report;
   report.weightBytes = streamer->totalBytes();
   report.description = describe(*request, *tokenizer, options);
+  if (!options.replay)
+    checkChatTemplates(*tokenizer, report.description.provenance, progress);
   if (auto outcome = digestInputs(*request, options, report.description.provenance, progress);
       !outcome)
     return outcome.error();

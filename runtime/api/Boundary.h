@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cstring>
 #include <exception>
+#include <memory>
 #include <new>
 
 struct ingot_error {
@@ -16,11 +17,20 @@ struct ingot_error {
   std::string message;
 };
 
+namespace ingot::runtime {
+
+/// What ChatApi.cpp keeps of an engine.
+class ChatOfEngine;
+std::shared_ptr<ChatOfEngine> makeChat();
+
+} // namespace ingot::runtime
+
 struct ingot_engine {
   ingot::runtime::Session *session = nullptr;     ///< of `owned`, or of the loop that took it
   std::unique_ptr<ingot::runtime::Session> owned; ///< null once a loop has it
   std::vector<std::string> taps;
   ingot::runtime::HandedEvent handed; ///< by ingot_next_event
+  std::shared_ptr<ingot::runtime::ChatOfEngine> chat = ingot::runtime::makeChat();
 };
 
 namespace ingot::runtime {

@@ -265,7 +265,7 @@ Result<Json> Conversation::variablesFor(const TemplateTraits &traits) const {
   }
   Json all = variables;
   all["messages"] = std::move(normalized);
-  all["tools"] = tools;
+  all["tools"] = tools.is_null() && traits.needsToolList ? Json::array() : tools;
   all["documents"] = documents;
   all["add_generation_prompt"] = addGenerationPrompt;
   return all;

@@ -116,11 +116,13 @@ TemplateTraits traitsOf(const ChatTemplate &chatTemplate, const Json &variables)
   learnContent(trial, traits);
   traits.knowsDeveloper = has(std::string(chatTemplate.source()), "developer");
   traits.knowsThinking = has(std::string(chatTemplate.source()), ".thinking") &&
-                         !has(std::string(chatTemplate.source()), "reasoning");
+                         !has(std::string(chatTemplate.source()), "reasoning_content");
   const Json question = Json::array({message("user", "1")});
   traits.knowsTools =
       chatTemplate.mentions("tools") && (has(trial.prompt(question, probeTools()), toolName) ||
                                          trial.prompt(question, probeTools()).empty());
+  traits.needsToolList = chatTemplate.mentions("tools") && trial.prompt(question).empty() &&
+                         !trial.prompt(question, Json::array()).empty();
   learnCalls(trial, traits);
   return traits;
 }

@@ -12,6 +12,7 @@ struct TemplateTraits {
   bool knowsSystem = true;     ///< the role `system`
   bool knowsDeveloper = false; ///< the role `developer`
   bool knowsTools = false;     ///< the list of tools
+  bool needsToolList = false;  ///< no tools as an empty list, where null would be an error
   bool knowsToolCalls = false; ///< tool calls of an assistant
   bool wantsObjects = true;    ///< arguments of tool calls as objects; else as JSON text
   bool takesNull = false;      ///< null content beside tool calls

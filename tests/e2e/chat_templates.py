@@ -54,6 +54,21 @@ class ChatTemplates(harness.BuildTest):
         self.assertIn("INGOT-E6060: " + str(path) + ":2:8: expected an expression",
                       self.render(QUESTION, "--template", path, check=False))
 
+    def test_builds_tell_of_templates_that_cannot_be_rendered(self):
+        model = self.copy_of(harness.FABLES)
+        path = model / "tokenizer_config.json"
+        config = json.loads(path.read_text())
+        path.write_text(json.dumps({**config, "chat_template": "a\n{% include 'b' %}"}))
+        output, report = self.folder / "other.ingot", self.folder / "report.json"
+        result = self.build(model, output, "--report", report)
+        self.assert_built(result, output)
+        self.assertRegex(result.stdout, "warning: .*INGOT-E6061: chat template 'default':2:")
+        options = json.loads(report.read_text())["provenance"]["options"]
+        self.assertEqual(["stored, cannot be rendered"],
+                         [option["effective"] for option in options
+                          if option["name"] == "chat template 'default'"])
+        self.assertIn("INGOT-E6061", self.render(QUESTION, engine=output, check=False))
+
     def test_what_cannot_be_rendered(self):
         for options, code in ((("--set", "now=2024-02-30"), "E6075"), (("--set", "x"), "E6075"),
                               (("--name", "nosuch"), "E6074")):

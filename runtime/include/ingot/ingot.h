@@ -148,6 +148,27 @@ INGOT_CHECK ingot_error *ingot_detokenize(const ingot_engine *engine, const int3
                                           size_t count, bool skip_special, char *text,
                                           size_t capacity, size_t *bytes);
 
+/* ---- Conversations -------------------------------------------------------------------------- */
+
+/** Writes the prompt that a conversation becomes by the engine's chat template to `text`, without a
+ *  terminating zero, and its length to *bytes; when there are more than `capacity`, only that many
+ *  are written. `body`: the body of a chat request, a JSON object with "messages" and maybe
+ * "tools", "documents", "add_generation_prompt", "continue_final_message", "chat_template_kwargs",
+ *  "reasoning_effort". `name`: which template; NULL: "tool_use" where tools are given and it
+ * exists, else "default". */
+INGOT_CHECK ingot_error *ingot_apply_chat_template(const ingot_engine *engine, const char *body,
+                                                   size_t body_bytes, const char *name, char *text,
+                                                   size_t capacity, size_t *bytes);
+/** The ids of that prompt. Special tokens are the template's alone: spelled out in what the
+ *  conversation says, they are text. */
+INGOT_CHECK ingot_error *ingot_tokenize_chat(const ingot_engine *engine, const char *body,
+                                             size_t body_bytes, const char *name, int32_t *tokens,
+                                             size_t capacity, size_t *count);
+/** Success where a chat template (UTF-8, `bytes` long) can be rendered at all; else what is wrong
+ *  with it, and where. `name` stands in the error. */
+INGOT_CHECK ingot_error *ingot_check_chat_template(const char *name, const char *text,
+                                                   size_t bytes);
+
 /* ---- Requests ------------------------------------------------------------------------------- */
 
 typedef struct ingot_bias {

@@ -4,6 +4,7 @@
 
 #include "ingot/ingot.h"
 
+#include <algorithm>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -33,6 +34,16 @@ inline void check(ingot_error *error) {
   Error copy(ingot_error_code(error), ingot_error_message(error));
   ingot_error_free(error);
   throw copy;
+}
+
+/// What is wrong with a chat template; nothing where it can be rendered.
+inline std::optional<Error> chatTemplateError(const std::string &name, std::string_view text) {
+  try {
+    check(ingot_check_chat_template(name.c_str(), text.data(), text.size()));
+  } catch (const Error &error) {
+    return error;
+  }
+  return std::nullopt;
 }
 
 /// ingot_options with its defaults.
@@ -180,6 +191,30 @@ public:
     check(ingot_detokenize(get(), tokens.data(), tokens.size(), skipSpecial, text.data(), bytes,
                            &bytes));
     return text;
+  }
+
+  /// The prompt of a conversation: see ingot_apply_chat_template. `name` empty: the usual template.
+  std::string applyChatTemplate(std::string_view body, const std::string &name = {}) const {
+    const char *chosen = name.empty() ? nullptr : name.c_str();
+    size_t bytes = 0;
+    check(ingot_apply_chat_template(get(), body.data(), body.size(), chosen, nullptr, 0, &bytes));
+    std::string text(bytes, '\0');
+    check(ingot_apply_chat_template(get(), body.data(), body.size(), chosen, text.data(), bytes,
+                                    &bytes));
+    text.resize(std::min(text.size(), bytes)); // a clock in it may have gone on
+    return text;
+  }
+
+  /// Its ids, in which special tokens are the template's alone.
+  std::vector<int32_t> tokenizeChat(std::string_view body, const std::string &name = {}) const {
+    const char *chosen = name.empty() ? nullptr : name.c_str();
+    size_t count = 0;
+    check(ingot_tokenize_chat(get(), body.data(), body.size(), chosen, nullptr, 0, &count));
+    std::vector<int32_t> tokens(count);
+    check(
+        ingot_tokenize_chat(get(), body.data(), body.size(), chosen, tokens.data(), count, &count));
+    tokens.resize(std::min(tokens.size(), count));
+    return tokens;
   }
 
   uint64_t submit(const Request &request) {

@@ -51,7 +51,7 @@ enum BufferIndex : uint32_t {
   Unknown
 };
 
-std::vector<uint8_t> makeTokenizer() {
+std::vector<uint8_t> makeTokenizer(const std::string &chatTemplate) {
   FlatBufferBuilder builder;
   std::vector<uint8_t> bytes;
   std::vector<uint32_t> offsets = {0};
@@ -68,7 +68,12 @@ std::vector<uint8_t> makeTokenizer() {
   auto merges = builder.CreateVectorOfStructs(std::vector<Merge>());
   auto decoder = builder.CreateVector(
       std::vector<Offset<DecoderStep>>{CreateDecoderStep(builder, DecoderKind::Fuse)});
+  std::vector<Offset<ChatTemplate>> templates;
+  if (!chatTemplate.empty())
+    templates.push_back(CreateChatTemplateDirect(builder, "default", chatTemplate.c_str()));
+  auto chatTemplates = builder.CreateVector(templates);
   TokenizerBuilder tokenizer(builder);
+  tokenizer.add_chat_templates(chatTemplates);
   tokenizer.add_piece_bytes(pieceBytes);
   tokenizer.add_piece_offsets(pieceOffsets);
   tokenizer.add_piece_flags(pieceFlags);
@@ -460,7 +465,7 @@ std::vector<uint8_t> makeToyEngine(const ToyOptions &options) {
     uint32_t value = i * 2654435761u;
     std::memcpy(weights.data() + 4 * i, &value, 4);
   }
-  std::vector<uint8_t> tokenizer = makeTokenizer();
+  std::vector<uint8_t> tokenizer = makeTokenizer(options.chatTemplate);
   std::vector<ToyMetadata::Place> places = {{"kernels", SectionKind::Kernels, 0, &library},
                                             {"weights", SectionKind::Weights, 0, &weights}};
   if (options.tokenizer)

@@ -45,8 +45,9 @@ struct ToyOptions {
   int64_t maxLogitRows = 32;
   int64_t maxContext = 96;
   int32_t blockTokens = 16;
-  int64_t window = 0;    ///< > 0: a sliding KV group
-  bool tokenizer = true; ///< id i is the character 'a' + i, '?' from 26 on
+  int64_t window = 0;       ///< > 0: a sliding KV group
+  bool tokenizer = true;    ///< id i is the character 'a' + i, '?' from 26 on
+  std::string chatTemplate; ///< empty: none
   int32_t bos = -1;
   std::vector<int32_t> eos = {63};
   std::vector<int32_t> goldenPrompt; ///< not empty: one golden case

@@ -36,7 +36,7 @@ const std::string plain =
 const std::string withCalls =
     "{% for m in messages %}<{{ m.role }}>{{ m.content }}{% for c in m.tool_calls %}"
     "[{{ c.function.name }}{{ c.function.arguments|tojson }}]{% endfor %}{% endfor %}"
-    "{% for t in tools or [] %}{{ t.function.name }}{% endfor %}";
+    "{% for t in tools %}{{ t.function.name }}{% endfor %}";
 
 Json user(const Json &content) { return {{"role", "user"}, {"content", content}}; }
 
@@ -112,6 +112,12 @@ TEST(Conversation, ReasoningHasBothNames) {
       "{% for m in messages %}{{ m.reasoning }}|{{ m.reasoning_content }}{% endfor %}";
   for (const char *name : {"reasoning", "reasoning_content"})
     EXPECT_EQ(prompt(text, {{"messages", {{{"role", "assistant"}, {name, "why"}}}}}), "why|why");
+  // As gpt-oss has it, which takes it beside content or beside tool calls.
+  const std::string thinking = "{% for m in messages %}{{ m.thinking }}{% endfor %}";
+  Json message = {{"role", "assistant"}, {"reasoning", "why"}, {"content", "x"}};
+  EXPECT_EQ(prompt(thinking, {{"messages", {message}}}), "why");
+  message["tool_calls"] = call("{}")["tool_calls"];
+  EXPECT_EQ(prompt(thinking, {{"messages", {message}}}), "");
 }
 
 TEST(Conversation, ToolsNeedATemplateWithTools) {
@@ -121,6 +127,12 @@ TEST(Conversation, ToolsNeedATemplateWithTools) {
             "INGOT-E6072");
   EXPECT_EQ(prompt(plain, {{"messages", {user("q")}}, {"tools", Json::array()}}),
             "<user>q.<assistant>");
+}
+
+TEST(Conversation, NoToolsAreAnEmptyListWhereNullIsAnError) {
+  const std::string text = "{% for t in tools %}{{ t.function.name }}{% endfor %}.";
+  EXPECT_EQ(prompt(text, {{"messages", {user("q")}}}), ".");
+  EXPECT_EQ(prompt("{{ tools }}", {{"messages", {user("q")}}}), "None");
 }
 
 TEST(Conversation, OtherFields) {

@@ -49,6 +49,45 @@ TEST_F(ApiTest, GeneratesText) {
   EXPECT_EQ(engine.score(tokens).size(), 12u);
 }
 
+TEST_F(ApiTest, AppliesChatTemplates) {
+  const std::string body = R"({"messages": [{"role": "user", "content": "abc"}]})";
+  EXPECT_EQ(codeOf(ingot_apply_chat_template(ingot::Engine(path).get(), body.data(), body.size(),
+                                             nullptr, nullptr, 0, nullptr)),
+            "INGOT-E6017");
+  const auto codeOfPrompt = [](const ingot::Engine &engine, const std::string &request) {
+    try {
+      return engine.applyChatTemplate(request);
+    } catch (const ingot::Error &error) {
+      return error.code();
+    }
+  };
+  EXPECT_EQ(codeOfPrompt(ingot::Engine(path), body), "INGOT-E6074") << "it has no template";
+  ToyOptions options;
+  options.chatTemplate = "{% for m in messages %}{{ m.role ~ m.content }}.{% endfor %}";
+  std::vector<uint8_t> file = makeToyEngine(options);
+  std::ofstream(path, std::ios::binary)
+      .write(reinterpret_cast<const char *>(file.data()), std::streamsize(file.size()));
+  const ingot::Engine engine(path);
+  EXPECT_EQ(engine.applyChatTemplate(body), "userabc.");
+  EXPECT_EQ(engine.tokenizeChat(body), engine.tokenize("userabc."));
+  size_t bytes = 0;
+  char text[5] = "....";
+  ingot::check(ingot_apply_chat_template(engine.get(), body.data(), body.size(), "default", text, 3,
+                                         &bytes));
+  EXPECT_EQ(std::string(text), "use.") << "as much as there is room for";
+  EXPECT_EQ(bytes, 8u);
+  EXPECT_EQ(codeOfPrompt(engine, "{"), "INGOT-E6071");
+  EXPECT_EQ(codeOfPrompt(engine, "[]"), "INGOT-E6071");
+}
+
+TEST_F(ApiTest, ChecksChatTemplates) {
+  EXPECT_FALSE(ingot::chatTemplateError("t", "{{ messages }}"));
+  const std::optional<ingot::Error> error = ingot::chatTemplateError("t", "a\n{% include 'b' %}");
+  ASSERT_TRUE(error);
+  EXPECT_EQ(error->code(), "INGOT-E6061");
+  EXPECT_NE(std::string(error->what()).find("t:2:"), std::string::npos) << error->what();
+}
+
 TEST_F(ApiTest, TellsFactsAndPlans) {
   ingot::Engine engine(path);
   EXPECT_STREQ(engine.info().name, "toy");
