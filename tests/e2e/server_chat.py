@@ -3,6 +3,8 @@
 """Conversations with `ingot-server`: the prompt is the template's, and the same turn in every form
 has the answer of the completion of that prompt."""
 import json
+import threading
+import time
 
 import harness
 import server_process
@@ -106,6 +108,31 @@ class Conversations(ChatTest):
             self.assertGreater(cached + 16, known - 1, f"turn {turn}")
             messages.append(whole["choices"][0]["message"])
             known = usage["prompt_tokens"] + usage["completion_tokens"]
+
+    def test_a_turn_after_preemption(self):
+        """Two answers that do not fit side by side; what was computed again is found again."""
+        server = self.start("--kv-blocks", self.CONTEXT // 16)
+        ended = []
+
+        def talk(word):
+            messages = [{"role": "user", "content": word * 8}]
+            whole = json.loads(self.ask(server, "/v1/chat/completions", {
+                "messages": messages, "max_tokens": 3000, "ignore_eos": True}))
+            ended.append((time.monotonic(), [*messages, whole["choices"][0]["message"]],
+                          whole["usage"]["total_tokens"]))
+
+        talks = [threading.Thread(target=talk, args=(word,)) for word in ("one", "two")]
+        for thread in talks:
+            thread.start()
+        for thread in talks:
+            thread.join()
+        self.assertEqual(len(ended), 2)
+        self.assertGreater(server.metric("vllm:num_preemptions_total"), 0)
+        _, messages, known = max(ended)
+        usage = json.loads(self.ask(server, "/v1/chat/completions", {
+            "messages": [*messages, {"role": "user", "content": "more"}],
+            "max_tokens": 2}))["usage"]
+        self.assertGreater(usage["prompt_tokens_details"]["cached_tokens"] + 16, known - 1)
 
     def test_errors(self):
         server = self.start()
