@@ -111,60 +111,12 @@ const BodyFields<C> &ownFields() {
   return fields;
 }
 
-std::optional<ApiError> checkContent(const Json &content, const std::string &where) {
-  if (content.is_string() || content.is_null())
-    return std::nullopt;
-  if (!content.is_array())
-    return fieldError(where, "a string, null, or a list of parts");
-  for (size_t i = 0; i < content.size(); ++i) {
-    const Json &part = content[i];
-    std::string field = where + '[' + std::to_string(i) + ']';
-    if (part.is_string())
-      continue;
-    if (!part.is_object() || !part.contains("type") || !part["type"].is_string())
-      return fieldError(field, "an object with a type");
-    const auto &type = part["type"].get_ref<const std::string &>();
-    if (type != "text" && type != "refusal")
-      return unservedField(field + ".type " + type, true);
-    if (!part.contains(type) || !part[type].is_string())
-      return fieldError(field + '.' + type, "a string");
-  }
-  return std::nullopt;
-}
-
-/// Calls that a client sends back may be as wrong as the model wrote them, but must be calls.
-std::optional<ApiError> checkCalls(const Json &calls, const std::string &where) {
-  if (calls.is_null())
-    return std::nullopt;
-  if (!calls.is_array())
-    return fieldError(where, "a list of calls");
-  for (size_t i = 0; i < calls.size(); ++i) {
-    const Json &call = calls[i];
-    bool well = call.is_object() && call.contains("function") && call["function"].is_object() &&
-                call["function"].contains("name") && call["function"]["name"].is_string();
-    if (!well)
-      return fieldError(where + '[' + std::to_string(i) + ']',
-                        "an object with a function, which has a name and arguments");
-  }
-  return std::nullopt;
-}
-
+/// What the template would not look at; all else of messages is checked where they become a prompt.
 std::optional<ApiError> checkMessages(const Json &messages) {
-  for (size_t i = 0; i < messages.size(); ++i) {
-    const Json &message = messages[i];
-    std::string where = "messages[" + std::to_string(i) + ']';
-    if (!message.is_object() || !message.contains("role") || !message["role"].is_string())
-      return fieldError(where, "an object with a role");
-    if (message.contains("content"))
-      if (std::optional<ApiError> error = checkContent(message["content"], where + ".content"))
-        return error;
-    if (message.contains("tool_calls"))
-      if (std::optional<ApiError> error = checkCalls(message["tool_calls"], where + ".tool_calls"))
-        return error;
+  for (size_t i = 0; i < messages.size(); ++i)
     for (const char *name : {"audio", "function_call"})
-      if (message.contains(name) && !isNeutral(message[name]))
-        return unservedField(where + '.' + name, true);
-  }
+      if (messages[i].is_object() && messages[i].contains(name) && !isNeutral(messages[i][name]))
+        return unservedField("messages[" + std::to_string(i) + "]." + name, true);
   return std::nullopt;
 }
 

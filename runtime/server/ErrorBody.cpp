@@ -84,6 +84,8 @@ ApiError apiError(const Status &status) {
   if (error.code == "INGOT-E6006" && error.message.starts_with(parameter))
     error.field = error.message.substr(parameter.size(), error.message.find(' ', parameter.size()) -
                                                              parameter.size());
+  else if (error.code == "INGOT-E6071")
+    error.field = error.message.substr(0, error.message.find(" must be "));
   else if (error.code >= "INGOT-E6060" && error.code <= "INGOT-E6075")
     error.field = "messages";
   else if (error.status == 400)

@@ -145,6 +145,10 @@ class Conversations(ChatTest):
             error = json.loads(self.ask(server, path, body, 400))
             self.assertEqual(error["error"]["ingot_code"], code)
             self.assertEqual(error.get("type"), "error" if "messages" in path else None)
+        image = [{"role": "user", "content": [{"type": "image_url", "image_url": {"url": "x"}}]}]
+        error = json.loads(self.ask(server, "/v1/chat/completions", {"messages": image}, 400))
+        self.assertEqual((error["error"]["ingot_code"], error["error"]["param"]),
+                         ("INGOT-E6071", "messages[0].content[0].type"))
         plain = ServerTest.start(self)
         error = json.loads(self.ask(plain, "/v1/chat/completions", {"messages": HELLO}, 400))
         self.assertEqual(error["error"]["ingot_code"], "INGOT-E6074")
