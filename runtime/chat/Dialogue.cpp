@@ -66,8 +66,7 @@ Result<Dialogue::Turn> Dialogue::begin(const nlohmann::ordered_json &conversatio
   if (!tokens.ok())
     return std::move(tokens).status();
   Turn turn = {std::move(*tokens), {}, chosen, std::move(settings)};
-  if (turn.settings.tools.empty())
-    turn.families.tools = &noFamily();
+  turn.settings.calls = !turn.settings.tools.empty();
   for (const AnswerFamily *family : {turn.families.tools, turn.families.reasoning})
     for (std::string_view marker : markers(*family))
       if (std::optional<int32_t> id = tokenizer->addedToken(marker))
