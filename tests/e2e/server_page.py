@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The page of `ingot-server` in headless Chromium: a conversation with a toy engine, what it shows of
-streams, keys, keyboard and screen reader, colours. Leaves screenshots in build/page."""
+"""The page of `ingot-server` in headless Chromium: a conversation with a toy engine, what it shows
+of streams, keys, keyboard and screen reader, colours. Leaves screenshots in build/page."""
 import json
 import sys
 

@@ -118,7 +118,7 @@ class Conversation {
     this.#add(turn);
     let why;
     try {
-      const response = await request("/v1/chat/completions", {method: "POST", body,
+      const response = await request("v1/chat/completions", {method: "POST", body,
         insist: true, signal: running.signal, headers: {"Content-Type": "application/json"}});
       for await (const event of eventsOf(response)) {
         answer.take(event);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Requests to this server, with the key that it may want. The key is in this variable alone.
+// Requests to this server (paths are relative: a proxy may put it in a folder), with the key that it may want. The key is in this variable alone.
 
 let apiKey = "";
 let asking = null;
@@ -25,8 +25,8 @@ function askForKey(insist) {
   return asking;
 }
 
-/// A response of the server that is no error; errors are thrown with the server's message. `insist`:
-/// a key is asked for although none was given when it was asked for before.
+/// A response of the server that is no error; errors are thrown with the server's message.
+/// `insist`: a key is asked for although none was given when it was asked for before.
 async function request(path, {insist, ...options} = {}) {
   for (;;) {
     const sent = apiKey;

@@ -33,7 +33,7 @@ class Live {
 
   async #look() {
     try {
-      const metrics = readMetrics(await (await request("/metrics")).text());
+      const metrics = readMetrics(await (await request("metrics")).text());
       this.#show({time: performance.now(), metrics});
       find("live-error").textContent = "";
     } catch (error) {

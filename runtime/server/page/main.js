@@ -19,10 +19,10 @@ function setTheme(theme) {
 async function meetEngine() {
   for (;;) {
     try {
-      const models = await requestJson("/v1/models");
+      const models = await requestJson("v1/models");
       find("model").textContent = models.data[0].id;
       document.title = `${models.data[0].id} – Ingot`;
-      const report = await requestJson("/engine");
+      const report = await requestJson("engine");
       showDefaults(report.serving);
       showReport(report);
       find("state").textContent = "";
