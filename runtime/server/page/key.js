@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Requests to this server (paths are relative: a proxy may put it in a folder), with the key that it may want. The key is in this variable alone.
+// Requests to this server, with the key that it may want, which is in this variable alone. Paths
+// are relative: a proxy may put the page into a folder.
 
 let apiKey = "";
 let asking = null;
