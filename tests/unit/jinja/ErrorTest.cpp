@@ -131,6 +131,18 @@ TEST(JinjaLimits, Depth) {
   EXPECT_EQ(renderText("{{ 1" + repeated("+1", 150) + " }}"), "151");
 }
 
+TEST(JinjaLimits, SearchIsLinear) {
+  // Each of these takes the product of both lengths, 10^10, where a search is naive.
+  const Json variables = {{"a", std::string(200'000, 'a')},
+                          {"b", std::string(100'000, 'a') + "b"},
+                          {"c", "b" + std::string(100'000, 'a')}};
+  for (const char *text :
+       {"{{ b in a }}", "{{ a.find(b) }}", "{{ a.rfind(c) }}", "{{ a.count(b) }}",
+        "{{ a.split(b)|length }}", "{{ a.rsplit(c)|length }}", "{{ a.replace(b, '')|length }}",
+        "{{ a.rpartition(c)|length }}"})
+    EXPECT_TRUE(tryRender(text, variables).ok()) << text;
+}
+
 TEST(JinjaLimits, AValueInItselfIsFreed) {
   EXPECT_EQ(
       renderText("{% set ns = namespace() %}{% set ns.self = ns %}{{ ns.self.self is defined }}"),
