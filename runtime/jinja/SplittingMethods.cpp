@@ -100,7 +100,7 @@ std::vector<Span> betweenFromEnd(std::string_view text, std::string_view separat
 template <bool fromEnd>
 Value split(Interpreter &interpreter, const Value &self, const Arguments &arguments) {
   const Bound bound("split", arguments, {"sep", "maxsplit"});
-  const int64_t most = bound.integer(1, -1);
+  const int64_t most = std::max<int64_t>(bound.integer(1, -1), -1); // negative: all
   const std::string_view text = self.view();
   interpreter.heap.step(text.size() / 16);
   std::vector<Span> spans;

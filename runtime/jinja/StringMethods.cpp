@@ -192,7 +192,7 @@ Value replace(Interpreter &interpreter, const Value &self, const Arguments &argu
   const Text with = textFor(interpreter, self, bound[1]);
   const Text &text = self.string().text;
   const StringView bytes = text.view();
-  int64_t left = bound.integer(2, -1);
+  int64_t left = std::max<int64_t>(bound.integer(2, -1), -1);
   Text out;
   size_t plain = 0; // where what is not yet copied begins
   auto put = [&](size_t at) {
@@ -255,7 +255,7 @@ Value justify(Interpreter &interpreter, const Value &self, const Arguments &argu
   const Text fill = bound.has(1) ? bound.string(1).text : Text(" ", false);
   if (countCharacters(fill.view()) != 1)
     fail("the fill character must be exactly one character long");
-  const int64_t width = std::min<int64_t>(bound.integer(0), int64_t(1) << 40);
+  const int64_t width = std::clamp<int64_t>(bound.integer(0), 0, int64_t(1) << 40);
   const int64_t space = std::max<int64_t>(width - int64_t(self.string().characters), 0);
   // Python's center() puts the odd one on the left where the width is odd too.
   const int64_t left = side == Side::Left    ? 0
@@ -266,7 +266,7 @@ Value justify(Interpreter &interpreter, const Value &self, const Arguments &argu
 
 Value zfill(Interpreter &interpreter, const Value &self, const Arguments &arguments) {
   const Bound bound("zfill", arguments, {"width"}, 1);
-  const int64_t width = std::min<int64_t>(bound.integer(0), int64_t(1) << 40);
+  const int64_t width = std::clamp<int64_t>(bound.integer(0), 0, int64_t(1) << 40);
   const int64_t space = std::max<int64_t>(width - int64_t(self.string().characters), 0);
   const bool hasSign = self.view().starts_with('-') || self.view().starts_with('+');
   interpreter.heap.charge(size_t(space));
