@@ -5,6 +5,7 @@
 #include "runtime/api/Version.h"
 #include "runtime/server/AnswerStream.h"
 #include "runtime/server/CompletionWriter.h"
+#include "runtime/server/Page.h"
 
 #include <algorithm>
 #include <array>
@@ -15,16 +16,18 @@ namespace ingot::runtime {
 constexpr std::string_view modelsPath = "/v1/models/";
 
 Router::Router(const ServerOptions &options, ApiKeys keys, Metrics &metrics)
-    : options(options), keys(std::move(keys)), metrics(metrics) {}
+    : options(options), keys(std::move(keys)), metrics(metrics), page(pageResponse()) {}
 
 std::span<const Router::Route> Router::routes() {
   static constexpr Route table[] = {
+      {"GET", "/", &Router::showPage, false}, // which asks for a key itself
       {"POST", "/v1/completions", &Router::complete, true},
       {"GET", "/v1/models", &Router::listModels, true},
       {"GET", modelsPath, &Router::showModel, true}, // and what follows it
       {"POST", "/tokenize", &Router::tokenize, true},
       {"POST", "/detokenize", &Router::detokenize, true},
       {"GET", "/tokenizer_info", &Router::showTokenizer, true},
+      {"GET", "/engine", &Router::showEngine, true},
       {"GET", "/version", &Router::showVersion, false},
       {"GET", "/metrics", &Router::showMetrics, false},
       {"GET", "/health", &Router::showHealth, false},
@@ -325,6 +328,13 @@ void Router::showTokenizer(std::shared_ptr<Exchange> exchange) {
   exchange->respond(
       {.body = textOf(Json{{"bos_token", textOfToken(serving.bos())},
                            {"eos_token", textOfToken(ends ? serving.eos()->Get(0) : -1)}})});
+}
+
+void Router::showPage(std::shared_ptr<Exchange> exchange) { exchange->respond(page); }
+
+void Router::showEngine(std::shared_ptr<Exchange> exchange) {
+  if (ServedModel *found = modelFor(*exchange))
+    exchange->respond({.body = found->report.text(*found->loop)});
 }
 
 void Router::showVersion(std::shared_ptr<Exchange> exchange) {

@@ -69,6 +69,8 @@ private:
   void tokenize(std::shared_ptr<Exchange> exchange);
   void detokenize(std::shared_ptr<Exchange> exchange);
   void showTokenizer(std::shared_ptr<Exchange> exchange);
+  void showPage(std::shared_ptr<Exchange> exchange);
+  void showEngine(std::shared_ptr<Exchange> exchange);
   void showVersion(std::shared_ptr<Exchange> exchange);
   void showMetrics(std::shared_ptr<Exchange> exchange);
   void showHealth(std::shared_ptr<Exchange> exchange);
@@ -82,6 +84,7 @@ private:
   const ServerOptions &options;
   const ApiKeys keys;
   Metrics &metrics;
+  const HttpResponse page;
   std::atomic<ServedModel *> served = nullptr;
 };
 

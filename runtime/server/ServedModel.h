@@ -3,6 +3,7 @@
 #pragma once
 
 #include "runtime/chat/Dialogue.h"
+#include "runtime/server/EngineReport.h"
 #include "runtime/server/TokenNames.h"
 #include "runtime/serving/Loop.h"
 
@@ -23,6 +24,7 @@ struct ServedModel {
   int64_t created;                ///< seconds since 1970
   TokenNames tokenNames;
   Dialogue dialogue;
+  EngineReport report;
   std::unique_ptr<Loop> loop; ///< last: it ends first
 
   bool isCalled(const std::string &name) const {

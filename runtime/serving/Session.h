@@ -115,6 +115,7 @@ public:
 
   const EngineFile &file() const { return executor->file(); }
   Executor &engine() { return *executor; }
+  const schema::Target &target() const { return executor->target(); }
   const MemoryPlan &memoryPlan() const { return executor->plan(); }
   /// Null when the engine has no tokenizer.
   const Tokenizer *tokenizer() const { return textTokenizer ? &*textTokenizer : nullptr; }

@@ -424,6 +424,30 @@ json describeFile(const EngineFile &file) {
   return out;
 }
 
+json describePlan(const MemoryPlan &plan) {
+  json out = {{"weight_bytes", plan.weightBytes},
+              {"random_weight_bytes", plan.madeBytes},
+              {"arena_bytes", plan.arenaBytes},
+              {"kv_bytes", plan.kvBytes},
+              {"state_bytes", plan.stateBytes},
+              {"scratch_bytes", plan.scratchBytes},
+              {"total_bytes", plan.totalBytes()},
+              {"max_tokens", plan.maxTokens},
+              {"max_sequences", plan.maxSequences},
+              {"max_context", plan.maxContext},
+              {"max_logit_rows", plan.maxLogitRows},
+              {"threads", plan.threads},
+              {"tier", plan.tier},
+              {"kv_groups", json::array()}};
+  for (const KvGroupPlan &group : plan.groups)
+    out["kv_groups"].push_back({{"name", group.name},
+                                {"block_tokens", group.blockTokens},
+                                {"block_bytes", group.blockBytes},
+                                {"blocks", group.blocks},
+                                {"blocks_per_sequence", group.blocksPerSequence}});
+  return out;
+}
+
 std::string jsonText(const json &value) {
   return value.dump(2, ' ', false, json::error_handler_t::replace);
 }

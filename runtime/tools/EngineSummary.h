@@ -3,6 +3,7 @@
 #pragma once
 
 #include "runtime/engine/EngineFile.h"
+#include "runtime/engine/MemoryPlan.h"
 
 #include <nlohmann/json.hpp>
 
@@ -14,6 +15,9 @@ nlohmann::json describeEngine(const schema::Engine &engine);
 
 /// The same with "digest" (of the metadata, which names the build) and "file_bytes".
 nlohmann::json describeFile(const EngineFile &file);
+
+/// What a session allocates, in bytes, and its limits.
+nlohmann::json describePlan(const MemoryPlan &plan);
 
 /// "T * 4", "ceildiv(S, 8)": the formula as people write it.
 std::string formulaText(const schema::Expr &expression, const schema::Engine &engine);

@@ -141,29 +141,10 @@ void printCells(FILE *stream, const std::vector<Cell> &cells, uint64_t memory) {
 
 json toJson(const schema::Target &target, const MemoryPlan &plan, const std::vector<Cell> &cells,
             uint64_t memory) {
-  json out = {{"target", target.name()->str()},
-              {"memory", memory},
-              {"weight_bytes", plan.weightBytes},
-              {"random_weight_bytes", plan.madeBytes},
-              {"arena_bytes", plan.arenaBytes},
-              {"kv_bytes", plan.kvBytes},
-              {"state_bytes", plan.stateBytes},
-              {"scratch_bytes", plan.scratchBytes},
-              {"total_bytes", plan.totalBytes()},
-              {"max_tokens", plan.maxTokens},
-              {"max_sequences", plan.maxSequences},
-              {"max_context", plan.maxContext},
-              {"max_logit_rows", plan.maxLogitRows},
-              {"threads", plan.threads},
-              {"tier", plan.tier},
-              {"kv_groups", json::array()},
-              {"fits", json::array()}};
-  for (const KvGroupPlan &group : plan.groups)
-    out["kv_groups"].push_back({{"name", group.name},
-                                {"block_tokens", group.blockTokens},
-                                {"block_bytes", group.blockBytes},
-                                {"blocks", group.blocks},
-                                {"blocks_per_sequence", group.blocksPerSequence}});
+  json out = describePlan(plan);
+  out["target"] = target.name()->str();
+  out["memory"] = memory;
+  out["fits"] = json::array();
   for (const Cell &cell : cells)
     out["fits"].push_back({{"sequences", cell.sequences},
                            {"context", cell.context},

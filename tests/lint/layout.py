@@ -5,7 +5,8 @@ import re
 
 from tree import lines
 
-CODE = (".h", ".hpp", ".cpp", ".c", ".td", ".fbs", ".proto", ".py", ".cmake", "CMakeLists.txt")
+CODE = (".h", ".hpp", ".cpp", ".c", ".td", ".fbs", ".proto", ".py", ".cmake", "CMakeLists.txt",
+        ".html", ".css", ".js")
 LINE_CAP = 800
 TABLEGEN_LINE_CAP = 400
 COLUMN_CAP = 100
@@ -18,6 +19,7 @@ NAMES = [
     # The public headers are named as their users write them.
     (r"runtime/include/ingot/.*", r"ingot\.(h|hpp)"),
     (r".*\.(cpp|h|hpp|c|td|fbs|proto)", r"[A-Z][A-Za-z0-9]*\.\w+"),
+    (r".*\.(html|css|js)", r"[a-z]+\.\w+"),
     (r".*\.(mlir|test|py)", r"[a-z0-9_]+(\.\w+)*"),
     (r".*\.md", r"([A-Z]+|E[1-9]|[a-z0-9-]+)\.md"),
 ]
@@ -37,10 +39,11 @@ def first_lines(tree):
         if not script and not path.endswith((*CODE, ".in")):
             continue
         first = text.splitlines()[1 if text.startswith("#!") else 0:][:2] + ["", ""]
-        if not re.fullmatch(r"(//|#|/\*) SPDX-License-Identifier: Apache-2\.0", first[0]):
+        if not re.fullmatch(r"(//|#|/\*|<!--) SPDX-License-Identifier: Apache-2\.0", first[0]):
             yield f"{path}:1: the first line is not `SPDX-License-Identifier: Apache-2.0`"
-        elif (script or path.endswith((".h", ".hpp", ".cpp", ".c", ".td", ".py"))) \
-                and not re.match(r'// ?\S|# \S|/\*| \* \S|"""\S', first[1]):
+        elif (script or path.endswith((".h", ".hpp", ".cpp", ".c", ".td", ".py", ".html", ".css",
+                                       ".js"))) \
+                and not re.match(r'// ?\S|# \S|/\*| \* \S|"""\S| {5}\S', first[1]):
             yield f"{path}:2: no comment says what this file is for"
 
 
@@ -91,7 +94,7 @@ def forbidden_names(tree):
 def readmes(tree):
     """A folder with sources has a README of a few lines."""
     sources = {str(pathlib.PurePosixPath(path).parent) for path in tree.paths
-               if path.endswith((".cpp", ".h", ".td", ".fbs"))}
+               if path.endswith((".cpp", ".h", ".td", ".fbs", ".js"))}
     for folder in sorted(sources):
         # The kernels of a target are described by the target's README.
         if not folder.endswith("/kernels") and folder != "runtime/include/ingot" \

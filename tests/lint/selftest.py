@@ -16,6 +16,7 @@ KEPT = {
         LICENCE + '// Loads.\n#include "runtime/core/Status.h"\n' f'fail("{ERROR}5001");\n',
     "runtime/engine/README.md": "See `runtime/core/Status.h`.\n",
     "dialects/llm/Ops.h": LICENCE + '// Ops.\n#pragma once\n#include "mlir/IR/Op.h"\n',
+    "runtime/core/page.html": "<!-- SPDX-License-" "Identifier: Apache-2.0\n     A page. -->\n",
     "dialects/llm/README.md": "Ops.\n",
     "passes/fuse/Passes.td":
         LICENCE + '// Passes.\ndef FusePairsPass : Pass<"ingot-fuse-pairs"> {}\n',
@@ -53,15 +54,18 @@ BROKEN = {
         {"runtime/core/A.cpp": "int a;\n"},
         {"scripts/go": "#!/bin/sh\necho\n"},
         {"runtime/core/A.cpp": LICENCE + "int a;\n"},
+        {"runtime/core/a.js": LICENCE + "const a = 1;\n"},
     ],
     "sizes": [
         {"runtime/core/A.cpp": "\n" * 801},
         {"dialects/llm/A.td": "\n" * 401},
         {"runtime/core/A.cpp": "x" * 101 + "\n"},
+        {"runtime/core/a.css": "x" * 101 + "\n"},
     ],
     "names": [
         {"runtime/core/a_file.cpp": ""},
         {"tests/lit/FusePairs.mlir": ""},
+        {"runtime/core/Page.html": ""},
         {"runtime/Core/A.cpp": ""},
         {"docs/Errors.md": ""},
     ],
@@ -69,7 +73,8 @@ BROKEN = {
         {"runtime/core/StringUtils.cpp": ""},
         {"runtime/core/A.h": "class EngineManager {\n"},
     ],
-    "readmes": [{"runtime/core/README.md": None}, {"runtime/core/README.md": "\n" * 11}],
+    "readmes": [{"runtime/core/README.md": None}, {"runtime/core/README.md": "\n" * 11},
+                {"runtime/page/a.js": ""}],
     "include-guards": [
         {"runtime/core/A.h": "#ifndef A\n#define A\n#endif\n"},
         {"runtime/schema/KernelAbi.h": "#pragma once\n"},

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Paths, methods, keys and origins, and what is answered without a completion.
 #include "runtime/server/Router.h"
+#include "runtime/server/Page.h"
 #include "tests/unit/server/RecordedExchange.h"
 #include "tests/unit/server/ToyModel.h"
 
@@ -63,6 +64,62 @@ TEST_F(RouterTest, HealthIsThatOfTheLoop) {
   auto exchange = post("/v1/completions", R"({"prompt": "abc"})");
   EXPECT_EQ(exchange->wait().status, 503);
   EXPECT_EQ(exchange->json()["error"]["ingot_code"], "INGOT-E6031");
+}
+
+const std::string &headerOf(const HttpResponse &response, std::string_view name) {
+  for (const HttpHeader &header : response.headers)
+    if (header.name == name)
+      return header.value;
+  static const std::string none;
+  return none;
+}
+
+TEST_F(RouterTest, ThePage) {
+  auto exchange = get("/"); // also without an engine
+  const HttpResponse &page = exchange->wait();
+  EXPECT_EQ(page.status, 200);
+  EXPECT_EQ(page.contentType, "text/html; charset=utf-8");
+  EXPECT_EQ(headerOf(page, "X-Content-Type-Options"), "nosniff");
+  EXPECT_EQ(headerOf(page, "Cache-Control"), "no-cache");
+  std::string policy = headerOf(page, "Content-Security-Policy");
+  EXPECT_THAT(policy, testing::StartsWith("default-src 'none'; script-src 'sha256-"));
+  EXPECT_THAT(policy, testing::HasSubstr("connect-src 'self'"));
+  EXPECT_THAT(policy, testing::Not(testing::HasSubstr("unsafe")));
+  // Every source is inside, and one element of each kind, whose digest the policy has.
+  ASSERT_GT(pageSources().size(), 3u);
+  for (const PageSource &source : pageSources())
+    if (!source.name.ends_with(".html"))
+      EXPECT_NE(page.body.find(source.text), std::string::npos) << source.name;
+  for (const char *element : {"<style", "<script"})
+    EXPECT_EQ(page.body.find(element), page.body.rfind(element)) << element;
+}
+
+TEST_F(RouterTest, ThePageNamesNoOtherOrigin) {
+  for (const PageSource &source : pageSources()) {
+    std::string text(source.text);
+    for (const char *name : {"http://www.w3.org/2000/svg"}) // of a language, not a place
+      for (size_t at; (at = text.find(name)) != std::string::npos;)
+        text.erase(at, std::string_view(name).size());
+    for (const char *part : {"://", "innerHTML", "outerHTML", "insertAdjacentHTML", "eval(",
+                             "document.write", "new Function", "localStorage", "src=\"", "@import"})
+      EXPECT_EQ(text.find(part), std::string::npos) << source.name << " has " << part;
+  }
+}
+
+TEST_F(RouterTest, TheEngine) {
+  EXPECT_EQ(get("/engine")->wait().status, 503);
+  serve();
+  Json report = get("/engine")->json();
+  EXPECT_EQ(report["name"], "toy");
+  EXPECT_EQ(report["target"], report["targets"][0]["name"]);
+  EXPECT_GT(report["targets"][0]["kernel_count"], 0);
+  EXPECT_TRUE(report["targets"][0]["fusions"].is_array());
+  EXPECT_EQ(report["memory_plan"]["max_context"], 96);
+  EXPECT_EQ(report["memory_plan"]["kv_groups"].size(), toy.model->loop->memoryPlan().groups.size());
+  EXPECT_EQ(report["weight_formats"],
+            Json::parse(R"([{"bytes": 256, "count": 1, "format": "u32"}])"));
+  EXPECT_GT(report["targets"][0]["memory"]["tiers"][0]["bytes"], 0);
+  EXPECT_FALSE(report.contains("weights"));
 }
 
 TEST_F(RouterTest, Models) {
@@ -160,7 +217,9 @@ TEST_F(RouterTest, Keys) {
   ASSERT_TRUE(keys.ok());
   router.emplace(options, std::move(*keys), metrics);
   serve();
-  EXPECT_EQ(get("/health")->wait().status, 200);
+  for (const char *open : {"/", "/health"})
+    EXPECT_EQ(get(open)->wait().status, 200);
+  EXPECT_EQ(get("/engine")->wait().status, 401);
   auto exchange = get("/v1/models");
   EXPECT_EQ(exchange->wait().status, 401);
   EXPECT_EQ(exchange->json()["error"]["code"], "invalid_api_key");
