@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Conversation: the body of a chat request as the variables of a chat template.
 #include "runtime/chat/Conversation.h"
+#include "runtime/jinja/Search.h"
 
 #include "runtime/serving/Unicode.h"
 
@@ -277,7 +278,7 @@ Status Conversation::cutBehindFinalMessage(RenderedPrompt &prompt) const {
   const Json &last = messages.back();
   const std::string text = last.contains("content") ? textOf(last["content"]) : std::string();
   const std::string_view words = stripped(text);
-  const size_t place = words.empty() ? std::string::npos : prompt.text.rfind(words);
+  const size_t place = words.empty() ? std::string::npos : jinja::findLast(prompt.text, words);
   if (place == std::string::npos)
     return Status::error("INGOT-E6073",
                          words.empty() ? "the last message, which is to go on, has no text"

@@ -193,9 +193,13 @@ Value sliceOf(Heap &heap, const Value &value, const Value &start, const Value &s
   heap.charge(items.size() * sizeof(Value));
   auto *part = heap.make<Sequence>(std::move(items));
   const Sequence &whole = value.sequence();
-  part->start = whole.start + range.start * whole.increment;
-  part->stop = whole.start + range.stop * whole.increment;
-  part->increment = whole.increment * range.step;
+  // Bounds beyond the last item may leave 64 bits; they only show in what is printed.
+  auto place = [&](int64_t index) {
+    return int64_t(uint64_t(whole.start) + uint64_t(index) * uint64_t(whole.increment));
+  };
+  part->start = place(range.start);
+  part->stop = place(range.stop);
+  part->increment = int64_t(uint64_t(whole.increment) * uint64_t(range.step));
   return Value(Kind::Range, part);
 }
 

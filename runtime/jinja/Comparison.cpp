@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Truth, equality, order and hashes of values, as Python has them.
 #include "runtime/jinja/Comparison.h"
+#include "runtime/jinja/Search.h"
 
 #include <cmath>
 
@@ -138,7 +139,7 @@ bool contains(Heap &heap, const Value &container, const Value &item) {
     if (!item.isString())
       fail("'in <string>' requires string as left operand, not " + std::string(typeName(item)));
     heap.step(container.view().size() / 16);
-    return container.view().find(item.view()) != std::string_view::npos;
+    return findFirst(container.view(), item.view()) != std::string_view::npos;
   }
   if (container.isDict())
     return container.dict().find(heap, item) != nullptr;

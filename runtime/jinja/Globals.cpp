@@ -16,9 +16,7 @@ struct GlobalFunction : Object {
   Value call(Interpreter &interpreter, const Arguments &arguments) override {
     return global.run(interpreter, arguments);
   }
-  std::string represent(Interpreter *) const override {
-    return "<function " + std::string(global.name) + ">";
-  }
+  std::string represent() const override { return "<function " + std::string(global.name) + ">"; }
   const Global &global;
 };
 
@@ -30,7 +28,7 @@ struct Namespace : Object {
       return *value;
     return std::nullopt;
   }
-  std::string represent(Interpreter *) const override { return "<Namespace>"; }
+  std::string represent() const override { return "<Namespace>"; }
   Dict *const names;
 };
 

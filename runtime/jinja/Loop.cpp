@@ -80,7 +80,7 @@ std::optional<Value> Loop::attribute(Interpreter &interpreter, std::string_view 
   return std::nullopt;
 }
 
-std::string Loop::represent(Interpreter *) const {
+std::string Loop::represent() const {
   return "<LoopContext " + std::to_string(index + 1) + "/" + std::to_string(items.size()) + ">";
 }
 

@@ -19,7 +19,7 @@ struct Loop : Object {
   /// Renders the body for other items, one level deeper.
   Value call(Interpreter &interpreter, const Arguments &arguments) override;
   std::optional<Value> attribute(Interpreter &interpreter, std::string_view name) override;
-  std::string represent(Interpreter *) const override;
+  std::string represent() const override;
 
   const std::vector<Value> items;
   const Statement &statement;

@@ -105,7 +105,7 @@ std::optional<Value> Macro::attribute(Interpreter &interpreter, std::string_view
   return makeTuple(interpreter.heap, std::move(names));
 }
 
-std::string Macro::represent(Interpreter *) const {
+std::string Macro::represent() const {
   return "<Macro " + (statement.kind == Statement::Kind::Macro ? quoted(name) : "anonymous") + ">";
 }
 

@@ -14,7 +14,7 @@ struct Macro : Object {
   bool isCallable() const override { return true; }
   Value call(Interpreter &interpreter, const Arguments &arguments) override;
   std::optional<Value> attribute(Interpreter &interpreter, std::string_view name) override;
-  std::string represent(Interpreter *) const override;
+  std::string represent() const override;
 
   const Statement &statement; ///< its signature and body
   Frame *const frame;         ///< where it was defined

@@ -22,7 +22,7 @@ struct BoundMethod : Object {
   Value call(Interpreter &interpreter, const Arguments &arguments) override {
     return method.run(interpreter, self, arguments);
   }
-  std::string represent(Interpreter *) const override {
+  std::string represent() const override {
     return "<built-in method " + std::string(method.name) + " of " +
            std::string(jinja::typeName(self)) + " object>";
   }

@@ -166,7 +166,7 @@ void appendRepr(Heap &heap, Text &out, const Value &value, bool isInput) {
     out.append("<generator object>", isInput);
     break;
   case Kind::Object:
-    out.append(value.object().represent(nullptr), isInput);
+    out.append(value.object().represent(), isInput);
     break;
   }
   heap.charge(out.size() - before);

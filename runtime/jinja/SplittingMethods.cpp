@@ -4,6 +4,7 @@
 #include "runtime/jinja/Interpreter.h"
 #include "runtime/jinja/Lines.h"
 #include "runtime/jinja/Methods.h"
+#include "runtime/jinja/Search.h"
 
 #include <algorithm>
 
@@ -77,27 +78,21 @@ std::vector<Span> wordsFromEnd(std::string_view text, int64_t most) {
 std::vector<Span> between(std::string_view text, std::string_view separator, int64_t most) {
   std::vector<Span> parts;
   size_t begin = 0;
-  for (size_t at = text.find(separator); at != text.npos && most != 0; --most) {
+  for (size_t at = findFirst(text, separator); at != text.npos && most != 0; --most) {
     parts.push_back({uint32_t(begin), uint32_t(at)});
     begin = at + separator.size();
-    at = text.find(separator, begin);
+    at = findFirst(text, separator, begin);
   }
   parts.push_back({uint32_t(begin), uint32_t(text.size())});
   return parts;
 }
 
 std::vector<Span> betweenFromEnd(std::string_view text, std::string_view separator, int64_t most) {
-  std::vector<Span> parts;
-  size_t end = text.size();
-  while (most != 0 && end >= separator.size()) {
-    const size_t at = text.rfind(separator, end - separator.size());
-    if (at == text.npos)
-      break;
-    parts.push_back({uint32_t(at + separator.size()), uint32_t(end)});
-    end = at;
-    --most;
-  }
-  parts.push_back({0, uint32_t(end)});
+  const std::string textBackwards(text.rbegin(), text.rend());
+  const std::string separatorBackwards(separator.rbegin(), separator.rend());
+  std::vector<Span> parts = between(textBackwards, separatorBackwards, most);
+  for (Span &part : parts)
+    part = {uint32_t(text.size() - part.end), uint32_t(text.size() - part.begin)};
   std::reverse(parts.begin(), parts.end());
   return parts;
 }
@@ -105,7 +100,7 @@ std::vector<Span> betweenFromEnd(std::string_view text, std::string_view separat
 template <bool fromEnd>
 Value split(Interpreter &interpreter, const Value &self, const Arguments &arguments) {
   const Bound bound("split", arguments, {"sep", "maxsplit"});
-  const int64_t most = bound.integer(1, -1);
+  const int64_t most = std::max<int64_t>(bound.integer(1, -1), -1); // negative: all
   const std::string_view text = self.view();
   interpreter.heap.step(text.size() / 16);
   std::vector<Span> spans;
@@ -130,7 +125,7 @@ Value partition(Interpreter &interpreter, const Value &self, const Arguments &ar
   if (separator.empty())
     fail("empty separator");
   interpreter.heap.step(text.size() / 16);
-  const size_t at = fromEnd ? text.rfind(separator) : text.find(separator);
+  const size_t at = fromEnd ? findLast(text, separator) : findFirst(text, separator);
   size_t begin = at, end = at + separator.size();
   if (at == text.npos)
     begin = end = fromEnd ? 0 : text.size();

@@ -7,6 +7,7 @@
 #include "runtime/jinja/Methods.h"
 #include "runtime/jinja/Operators.h"
 #include "runtime/jinja/Representation.h"
+#include "runtime/jinja/Search.h"
 #include "runtime/jinja/Strip.h"
 
 #include <algorithm>
@@ -127,7 +128,7 @@ Value find(Interpreter &interpreter, const Value &self, const Arguments &argumen
   interpreter.heap.step(self.view().size() / 16);
   if (const std::optional<Span> span = part(bound, self, 1)) {
     const StringView within = self.view().substr(span->begin, span->end - span->begin);
-    const size_t at = fromEnd ? within.rfind(wanted) : within.find(wanted);
+    const size_t at = fromEnd ? findLast(within, wanted) : findFirst(within, wanted);
     if (at != within.npos)
       return Value(int64_t(countCharacters(self.view().substr(0, span->begin + at))));
   }
@@ -147,8 +148,8 @@ Value count(Interpreter &interpreter, const Value &self, const Arguments &argume
   if (wanted.empty())
     return Value(int64_t(countCharacters(within)) + 1);
   int64_t found = 0;
-  for (size_t at = within.find(wanted); at != within.npos;
-       at = within.find(wanted, at + wanted.size()))
+  for (size_t at = findFirst(within, wanted); at != within.npos;
+       at = findFirst(within, wanted, at + wanted.size()))
     ++found;
   return Value(found);
 }
@@ -191,7 +192,7 @@ Value replace(Interpreter &interpreter, const Value &self, const Arguments &argu
   const Text with = textFor(interpreter, self, bound[1]);
   const Text &text = self.string().text;
   const StringView bytes = text.view();
-  int64_t left = bound.integer(2, -1);
+  int64_t left = std::max<int64_t>(bound.integer(2, -1), -1);
   Text out;
   size_t plain = 0; // where what is not yet copied begins
   auto put = [&](size_t at) {
@@ -207,9 +208,9 @@ Value replace(Interpreter &interpreter, const Value &self, const Arguments &argu
       at += at < bytes.size() ? characterLength(bytes, at) : 1;
     }
   } else {
-    for (size_t at = bytes.find(old); left != 0 && at != bytes.npos; --left) {
+    for (size_t at = findFirst(bytes, old); left != 0 && at != bytes.npos; --left) {
       put(at);
-      at = bytes.find(old, plain);
+      at = findFirst(bytes, old, plain);
     }
   }
   out.append(text, plain, bytes.size());
@@ -254,7 +255,7 @@ Value justify(Interpreter &interpreter, const Value &self, const Arguments &argu
   const Text fill = bound.has(1) ? bound.string(1).text : Text(" ", false);
   if (countCharacters(fill.view()) != 1)
     fail("the fill character must be exactly one character long");
-  const int64_t width = std::min<int64_t>(bound.integer(0), int64_t(1) << 40);
+  const int64_t width = std::clamp<int64_t>(bound.integer(0), 0, int64_t(1) << 40);
   const int64_t space = std::max<int64_t>(width - int64_t(self.string().characters), 0);
   // Python's center() puts the odd one on the left where the width is odd too.
   const int64_t left = side == Side::Left    ? 0
@@ -265,7 +266,7 @@ Value justify(Interpreter &interpreter, const Value &self, const Arguments &argu
 
 Value zfill(Interpreter &interpreter, const Value &self, const Arguments &arguments) {
   const Bound bound("zfill", arguments, {"width"}, 1);
-  const int64_t width = std::min<int64_t>(bound.integer(0), int64_t(1) << 40);
+  const int64_t width = std::clamp<int64_t>(bound.integer(0), 0, int64_t(1) << 40);
   const int64_t space = std::max<int64_t>(width - int64_t(self.string().characters), 0);
   const bool hasSign = self.view().starts_with('-') || self.view().starts_with('+');
   interpreter.heap.charge(size_t(space));

@@ -101,7 +101,7 @@ Value Object::call(Interpreter &, const Arguments &) {
   fail("'" + std::string(typeName()) + "' object is not callable");
 }
 
-std::string Object::represent(Interpreter *) const { return "<" + std::string(typeName()) + ">"; }
+std::string Object::represent() const { return "<" + std::string(typeName()) + ">"; }
 
 std::string_view typeName(const Value &value) {
   switch (value.kind()) {

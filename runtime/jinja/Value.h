@@ -167,7 +167,7 @@ struct Object : HeapObject {
   /// The attribute, if it exists.
   virtual std::optional<Value> attribute(Interpreter &, std::string_view) { return std::nullopt; }
   /// What str() and repr() give.
-  virtual std::string represent(Interpreter *) const;
+  virtual std::string represent() const;
 };
 
 inline Value::Value(const Undefined *value) : kind_(Kind::Undefined), object_(value) {}

@@ -59,11 +59,11 @@ Value truncate(Interpreter &interpreter, const Value &value, const Arguments &ar
   const auto endLength = int64_t(countCharacters(end.view()));
   if (length < endLength || leeway < 0)
     fail("truncate needs a length that holds its end, and no negative leeway");
-  if (value.isUndefined())
+  // What has a length and is short enough is left alone, whatever it is.
+  const std::optional<size_t> count = lengthOf(value);
+  if (count && (int64_t(*count) <= length || int64_t(*count) - length <= leeway))
     return value;
   const String &string = stringOf(value, "truncate");
-  if (int64_t(string.characters) <= length || int64_t(string.characters) - length <= leeway)
-    return value;
   Text cut = string.text.slice(0, byteOffset(string.text.view(), size_t(length - endLength)));
   if (!bound.truth(1, false))
     if (const size_t space = cut.view().rfind(' '); space != std::string_view::npos)

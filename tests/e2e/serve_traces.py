@@ -36,7 +36,8 @@ class Traces(harness.BuildTest):
         result = self.ingot_run("bench", "latency", engine, *load, *options, "--concurrency", "1",
                                 "--json", alone)
         self.assertEqual(result.returncode, 0, result.stdout + result.stderr)
-        server = server_process.Server(engine, "--kv-blocks", blocks, "--no-log", *options)
+        server = server_process.Server(engine, "--kv-blocks", blocks, "--queue-limit", requests,
+                                       "--no-log", *options)
         with contextlib.ExitStack() as stack:
             stack.callback(server.end)
             result = self.ingot_run(

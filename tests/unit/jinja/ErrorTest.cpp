@@ -131,6 +131,57 @@ TEST(JinjaLimits, Depth) {
   EXPECT_EQ(renderText("{{ 1" + repeated("+1", 150) + " }}"), "151");
 }
 
+TEST(JinjaLimits, ExtremeNumbers) {
+  const std::string least = "(-9223372036854775807 - 1)";
+  for (const char *text : {"'a'.center(N)",
+                           "'a'.zfill(N)",
+                           "'a b'.split(none, N)",
+                           "'a b'.rsplit(' ', N)",
+                           "'aa'.replace('a', 'b', N)",
+                           "'abc'[N:]",
+                           "'abc'[::N]",
+                           "'abc'.find('a', N)",
+                           "N // -1",
+                           "-N",
+                           "N|abs",
+                           "N * N",
+                           "N % -1",
+                           "1.5|round(N)",
+                           "7|round(N)",
+                           "range(N, 9223372036854775807)",
+                           "range(0, 9223372036854775807, 4611686018427387904)[1::2]",
+                           "[1][N]",
+                           "'%*d' % (N, 1)",
+                           "[1]|batch(N)|list",
+                           "'abc'|truncate(N)",
+                           "'abc'|wordwrap(N)",
+                           "'a'|indent(N)",
+                           "N ** 3",
+                           "2 ** N"}) {
+    std::string with = text;
+    for (size_t at = with.find('N'); at != with.npos; at = with.find('N', at + 1))
+      with.replace(at, 1, least);
+    // What becomes of it is Python's affair; here nothing overflows that the sanitizers see.
+    const Result<RenderedPrompt> prompt = tryRender("{{ " + with + " }}", Json::object());
+    if (!prompt.ok())
+      EXPECT_TRUE(prompt.status().code() == "INGOT-E6064" ||
+                  prompt.status().code() == "INGOT-E6067")
+          << with << ": " << prompt.status().toString();
+  }
+}
+
+TEST(JinjaLimits, SearchIsLinear) {
+  // Each of these takes the product of both lengths, 10^10, where a search is naive.
+  const Json variables = {{"a", std::string(200'000, 'a')},
+                          {"b", std::string(100'000, 'a') + "b"},
+                          {"c", "b" + std::string(100'000, 'a')}};
+  for (const char *text :
+       {"{{ b in a }}", "{{ a.find(b) }}", "{{ a.rfind(c) }}", "{{ a.count(b) }}",
+        "{{ a.split(b)|length }}", "{{ a.rsplit(c)|length }}", "{{ a.replace(b, '')|length }}",
+        "{{ a.rpartition(c)|length }}"})
+    EXPECT_TRUE(tryRender(text, variables).ok()) << text;
+}
+
 TEST(JinjaLimits, AValueInItselfIsFreed) {
   EXPECT_EQ(
       renderText("{% set ns = namespace() %}{% set ns.self = ns %}{{ ns.self.self is defined }}"),
