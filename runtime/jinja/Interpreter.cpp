@@ -147,6 +147,15 @@ Interpreter::Flow Interpreter::forStatement(const Statement &statement) {
   return loop(statement, evaluate(*statement.value), 0);
 }
 
+Value Interpreter::shaped(const Expression &target, const Value &item) {
+  if (target.kind != Expression::Kind::Tuple)
+    return item;
+  std::vector<Value> parts = iterate(heap, item);
+  for (size_t i = 0; i < parts.size() && i < target.operands.size(); ++i)
+    parts[i] = shaped(*target.operands[i], parts[i]);
+  return makeTuple(heap, std::move(parts));
+}
+
 std::vector<Value> Interpreter::loopItems(const Statement &statement, const Value &items) {
   std::vector<Value> all = iterate(heap, items);
   if (statement.expressions.empty())
@@ -154,9 +163,10 @@ std::vector<Value> Interpreter::loopItems(const Statement &statement, const Valu
   std::vector<Value> chosen;
   Frame *before = std::exchange(frame, heap.make<Frame>(frame));
   for (const Value &item : all) {
-    assign(*statement.target, item);
+    const Value taken = shaped(*statement.target, item);
+    assign(*statement.target, taken);
     if (isTrue(evaluate(*statement.expressions[0])))
-      chosen.push_back(item);
+      chosen.push_back(taken);
   }
   frame = before;
   return chosen;

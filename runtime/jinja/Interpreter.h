@@ -67,6 +67,8 @@ private:
   Flow forStatement(const Statement &statement);
   Flow loop(const Statement &statement, const Value &items, int64_t depth);
   std::vector<Value> loopItems(const Statement &statement, const Value &items);
+  /// A loop with a condition gives its items on as the tuples that its target takes them for.
+  Value shaped(const Expression &target, const Value &item);
   void setStatement(const Statement &statement);
   Flow withStatement(const Statement &statement);
   void macroStatement(const Statement &statement);

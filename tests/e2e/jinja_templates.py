@@ -72,6 +72,7 @@ def unequal_by_choice(error, text, answer):
     compiles, where a slice of a number is undefined, and later, where it is an error."""
     refusal = answer.get("error", "")
     return ("more than 64 bits" in refusal or "cannot be sliced" in refusal
+            or "INGOT-E6067" in refusal  # Python makes a text of gigabytes
             or "at 0x" in (text or "")
             or "Exceeds the limit" in (error or ""))
 

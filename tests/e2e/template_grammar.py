@@ -68,7 +68,8 @@ DICT_METHODS = ["items()", "keys()", "values()", "get('a')", "get('zz', 5)", "ge
 ANY_FILTERS = [
     "string", "default('d')", "default('d', true)", "d", "tojson", "tojson(indent=2)",
     "tojson(ensure_ascii=true)", "tojson(sort_keys=true)", "tojson(separators=(',', ':'))",
-    "length", "count", "list", "first", "last", "join", "join(', ')", "reverse", "upper", "trim",
+    "length", "count", "list", "first", "last", "join", "join(', ')", "reverse|list", "upper",
+    "trim",
     "e", "safe", "escape", "forceescape", "int", "float", "int(5)", "float(1.5)", "abs", "round",
     "sum", "sort", "unique|list", "min", "max", "title", "capitalize", "attr('name')",
     "replace('a', 'b')", "wordcount", "urlencode", "striptags", "items|list", "string|length",

@@ -181,6 +181,12 @@ TEST_F(JinjaLanguage, Tests) {
             "TrueFalseTrueTrueTrueTrueTrueTrueTrueTrueTrueTrueTrueTrueTrueTrueTrueTrue");
 }
 
+TEST_F(JinjaLanguage, ItemsOfLoopsWithAConditionAreTuples) {
+  EXPECT_EQ(render("{% for a, b in [[1, 2], [3, 4]] if a %}{{ loop.nextitem }}{% endfor %}"),
+            "(3, 4)");
+  EXPECT_EQ(render("{% for a, b in [[1, 2], [3, 4]] %}{{ loop.nextitem }}{% endfor %}"), "[3, 4]");
+}
+
 TEST_F(JinjaLanguage, ScopesOfNames) {
   EXPECT_EQ(render("{% if true %}{% set x = 1 %}{% endif %}{{ x }}"), "1");
   EXPECT_EQ(render("{% macro m() %}{{ x }}{% endmacro %}{% set x = 5 %}{{ m() }}"), "5");
