@@ -129,10 +129,12 @@ class Comparison(unittest.TestCase):
 
 
 class Manual(unittest.TestCase):
-    """docs/running.md has every option of ingot-run, and every key of a request."""
+    """docs/running.md and docs/conversations.md have every option of ingot-run, and every key of a
+    request."""
 
     def setUp(self):
-        self.text = (harness.ROOT / "docs/running.md").read_text(encoding="utf-8")
+        self.text = "".join((harness.ROOT / "docs" / page).read_text(encoding="utf-8")
+                            for page in ("running.md", "conversations.md"))
 
     def named(self, pattern):
         return set(re.findall(pattern, self.text))
