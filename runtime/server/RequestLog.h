@@ -23,7 +23,8 @@ struct RequestRecord {
 class RequestLog {
 public:
   explicit RequestLog(bool enabled) : enabled(enabled) {}
-  /// Writes a line to standard error, as one write. Thread-safe.
+  /// Writes a line to standard error, as one write; none for probes that found all well.
+  /// Thread-safe.
   void write(const RequestRecord &record) const;
 
   /// The line without its end.

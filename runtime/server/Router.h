@@ -62,6 +62,8 @@ private:
   void message(std::shared_ptr<Exchange> exchange);
   void countTokens(std::shared_ptr<Exchange> exchange);
   void applyTemplate(std::shared_ptr<Exchange> exchange);
+  template <class Asking>
+  const Asking *accepted(Exchange &exchange, const OrError<Asking> &read) const;
   template <class Writer, class Asking>
   void converse(std::shared_ptr<Exchange> exchange, ServedModel &model, OrError<Asking> read);
   void listModels(std::shared_ptr<Exchange> exchange);

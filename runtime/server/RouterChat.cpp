@@ -19,25 +19,38 @@ static AnswerSettings settingsOf(const ChatRequest &chat) {
   return settings;
 }
 
+/// The request that was read, of a model that there is; null otherwise, which the client then
+/// knows.
+template <class Asking>
+const Asking *Router::accepted(Exchange &exchange, const OrError<Asking> &read) const {
+  std::optional<ApiError> error;
+  if (const ApiError *refused = std::get_if<ApiError>(&read))
+    error = *refused;
+  else
+    error = unknownModel(chatOf(std::get<Asking>(read)).model);
+  if (!error)
+    return &std::get<Asking>(read);
+  exchange.refuse(*error);
+  return nullptr;
+}
+
 /// Answers the next turn of a conversation in the form of `Writer`.
 template <class Writer, class Asking>
 void Router::converse(std::shared_ptr<Exchange> exchange, ServedModel &found,
                       OrError<Asking> read) {
-  if (const ApiError *error = std::get_if<ApiError>(&read))
-    return exchange->refuse(*error);
   exchange->request.body = {};
-  const Asking &request = std::get<Asking>(read);
-  const ChatRequest &chat = chatOf(request);
-  if (std::optional<ApiError> error = unknownModel(chat.model))
-    return exchange->refuse(*error);
+  const Asking *request = accepted(*exchange, read);
+  if (!request)
+    return;
+  const ChatRequest &chat = chatOf(*request);
   Result<Dialogue::Turn> turn = found.dialogue.begin(chat.conversation, settingsOf(chat));
   if (!turn.ok())
     return exchange->refuse(apiError(turn.status()));
   Request prompt = chat.each;
   prompt.tokens = std::move(turn->tokens);
   prompt.keptSpecial = std::move(turn->keptSpecial);
-  auto writer =
-      std::make_unique<Writer>(found, request, turn->families, turn->settings, exchange->record.id);
+  auto writer = std::make_unique<Writer>(found, *request, turn->families, turn->settings,
+                                         exchange->record.id);
   answer(std::move(exchange), found, std::move(writer), chat.stream, {std::move(prompt)});
 }
 
@@ -65,12 +78,10 @@ void Router::countTokens(std::shared_ptr<Exchange> exchange) {
     return;
   OrError<ChatRequest> read =
       readMessagesRequest(ask->body, ask->model.loop->defaultSampling(), true);
-  if (const ApiError *error = std::get_if<ApiError>(&read))
-    return exchange->refuse(*error);
-  const ChatRequest &chat = std::get<ChatRequest>(read);
-  if (std::optional<ApiError> error = unknownModel(chat.model))
-    return exchange->refuse(*error);
-  Result<Dialogue::Turn> turn = ask->model.dialogue.begin(chat.conversation, settingsOf(chat));
+  const ChatRequest *chat = accepted(*exchange, read);
+  if (!chat)
+    return;
+  Result<Dialogue::Turn> turn = ask->model.dialogue.begin(chat->conversation, settingsOf(*chat));
   if (!turn.ok())
     return exchange->refuse(apiError(turn.status()));
   exchange->respond({.body = textOf(Json{{"input_tokens", turn->tokens.size()}})});
@@ -81,12 +92,10 @@ void Router::applyTemplate(std::shared_ptr<Exchange> exchange) {
   if (!ask)
     return;
   OrError<ChatRequest> read = readChatRequest(ask->body, ask->model.loop->defaultSampling());
-  if (const ApiError *error = std::get_if<ApiError>(&read))
-    return exchange->refuse(*error);
-  const ChatRequest &chat = std::get<ChatRequest>(read);
-  if (std::optional<ApiError> error = unknownModel(chat.model))
-    return exchange->refuse(*error);
-  Result<RenderedPrompt> prompt = ask->model.dialogue.render(chat.conversation);
+  const ChatRequest *chat = accepted(*exchange, read);
+  if (!chat)
+    return;
+  Result<RenderedPrompt> prompt = ask->model.dialogue.render(chat->conversation);
   if (!prompt.ok())
     return exchange->refuse(apiError(prompt.status()));
   exchange->respond({.body = textOf(Json{{"prompt", prompt->text}})});
