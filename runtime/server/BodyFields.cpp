@@ -112,6 +112,26 @@ const BodyFields<Request> &generationFields() {
   return fields;
 }
 
+std::span<const std::string_view> refusedOnAllPaths() {
+  static constexpr std::string_view names[] = {"early_stopping",
+                                               "guided_choice",
+                                               "guided_decoding_backend",
+                                               "guided_grammar",
+                                               "guided_json",
+                                               "guided_regex",
+                                               "guided_whitespace_pattern",
+                                               "kv_transfer_params",
+                                               "length_penalty",
+                                               "logits_processors",
+                                               "lora",
+                                               "structural_tag",
+                                               "structured_outputs",
+                                               "truncate_prompt_tokens",
+                                               "use_beam_search",
+                                               "vllm_xargs"};
+  return names;
+}
+
 ApiError unservedField(const std::string &name, bool known) {
   return {400, "INGOT-E7202",
           name + (known ? " is not served by this version" : " is no field of this request") +

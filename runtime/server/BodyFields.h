@@ -30,11 +30,13 @@ bool readStreamOptions(const Json &value, bool &includeUsage);
 /// -1 and 0 are "off".
 bool readTopK(const Json &value, Request &request);
 
-/// Fields without a reader: both lists stand in the docs, which a test compares.
+/// Fields without a reader: all lists stand in the docs, which a test compares.
 struct OtherFields {
   std::span<const std::string_view> refused; ///< would change the answer; null and false are well
   std::span<const std::string_view> ignored; ///< change no token
 };
+/// Fields that no path serves, beside a path's own.
+std::span<const std::string_view> refusedOnAllPaths();
 
 /// INGOT-E7202: a field that is not served, or that nobody knows.
 ApiError unservedField(const std::string &name, bool known);
@@ -62,7 +64,7 @@ std::optional<ApiError> readFields(const Json &body, const BodyFields<T> &own,
         return fieldError(name, field->second.must);
       continue;
     }
-    bool refused = isIn(others.refused, name);
+    bool refused = isIn(others.refused, name) || isIn(refusedOnAllPaths(), name);
     auto common = generationFields().find(name);
     if (common != generationFields().end() && !refused) {
       if (!common->second.read(value, each))

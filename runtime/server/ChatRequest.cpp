@@ -7,33 +7,10 @@ namespace {
 
 constexpr int64_t mostChoices = 128, mostTools = 1024;
 
-constexpr std::string_view refused[] = {"add_special_tokens",
-                                        "audio",
-                                        "chat_template",
-                                        "early_stopping",
-                                        "echo",
-                                        "function_call",
-                                        "functions",
-                                        "guided_choice",
-                                        "guided_decoding_backend",
-                                        "guided_grammar",
-                                        "guided_json",
-                                        "guided_regex",
-                                        "guided_whitespace_pattern",
-                                        "kv_transfer_params",
-                                        "length_penalty",
-                                        "logits_processors",
-                                        "lora",
-                                        "mm_processor_kwargs",
-                                        "prediction",
-                                        "prompt_logprobs",
-                                        "structural_tag",
-                                        "structured_outputs",
-                                        "truncate_prompt_tokens",
-                                        "use_beam_search",
-                                        "verbosity",
-                                        "vllm_xargs",
-                                        "web_search_options"};
+constexpr std::string_view refused[] = {
+    "add_special_tokens", "audio",     "chat_template",       "echo",
+    "function_call",      "functions", "mm_processor_kwargs", "prediction",
+    "prompt_logprobs",    "verbosity", "web_search_options"};
 constexpr std::string_view ignored[] = {"metadata",
                                         "prompt_cache_key",
                                         "prompt_cache_retention",

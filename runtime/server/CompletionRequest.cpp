@@ -11,25 +11,7 @@ constexpr int64_t mostPrompts = 1024, mostChoices = 128;
 /// OpenAI's default.
 constexpr int64_t usualTokens = 16;
 
-constexpr std::string_view refused[] = {"early_stopping",
-                                        "guided_choice",
-                                        "guided_decoding_backend",
-                                        "guided_grammar",
-                                        "guided_json",
-                                        "guided_regex",
-                                        "guided_whitespace_pattern",
-                                        "kv_transfer_params",
-                                        "length_penalty",
-                                        "logits_processors",
-                                        "lora",
-                                        "prompt_embeds",
-                                        "response_format",
-                                        "structural_tag",
-                                        "structured_outputs",
-                                        "suffix",
-                                        "truncate_prompt_tokens",
-                                        "use_beam_search",
-                                        "vllm_xargs"};
+constexpr std::string_view refused[] = {"prompt_embeds", "response_format", "suffix"};
 constexpr std::string_view ignored[] = {
     "metadata", "prompt_cache_key", "request_id", "safety_identifier", "service_tier", "store",
     "user"};

@@ -6,10 +6,9 @@
 namespace ingot::runtime {
 namespace {
 
-constexpr std::string_view refused[] = {
-    "container",         "context_management", "echo",          "lora",
-    "mcp_servers",       "output_config",      "output_format", "stop",
-    "structured_outputs"};
+constexpr std::string_view refused[] = {"container",   "context_management", "echo",
+                                        "mcp_servers", "output_config",      "output_format",
+                                        "stop"};
 constexpr std::string_view ignored[] = {"betas", "cache_control", "inference_geo", "metadata",
                                         "service_tier"};
 

@@ -5,11 +5,15 @@
 namespace ingot::runtime {
 namespace {
 
-constexpr std::string_view refused[] = {"background",   "context_management",
-                                        "conversation", "echo",
-                                        "lora",         "previous_response_id",
-                                        "prompt",       "stop",
-                                        "store",        "moderation"};
+constexpr std::string_view refused[] = {"background",
+                                        "context_management",
+                                        "conversation",
+                                        "echo",
+                                        "previous_response_id",
+                                        "prompt",
+                                        "stop",
+                                        "store",
+                                        "moderation"};
 constexpr std::string_view ignored[] = {
     "max_tool_calls", "metadata", "prompt_cache_key", "prompt_cache_retention", "safety_identifier",
     "service_tier",   "user"};

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Bodies of completions: every field, and the error of every wrong one.
+#include "runtime/server/BodyFields.h"
 #include "runtime/server/CompletionRequest.h"
 #include "runtime/server/RequestLog.h"
 #include "runtime/server/ResponseText.h"
@@ -155,7 +156,9 @@ TEST(RequestTest, WhatMayNotBeDrawn) {
 }
 
 TEST(RequestTest, WhatIsNotServedIsNamed) {
-  for (std::string_view field : refusedFields()) {
+  std::vector<std::string_view> fields = refusedFields();
+  fields.insert(fields.end(), refusedOnAllPaths().begin(), refusedOnAllPaths().end());
+  for (std::string_view field : fields) {
     ApiError error = refused(R"({"prompt": "a", ")" + std::string(field) + R"(": 1})");
     EXPECT_EQ(error.field, field);
     EXPECT_EQ(error.code, "INGOT-E7202");
@@ -168,7 +171,8 @@ TEST(RequestTest, WhatIsNotServedIsNamed) {
 TEST(RequestTest, TheDocumentListsBothKinds) {
   std::ifstream file(INGOT_SOURCE_DIR "/docs/serving.md");
   std::string text(std::istreambuf_iterator<char>(file), {});
-  for (const auto &list : {refusedFields(), ignoredFields()})
+  std::vector<std::string_view> common(refusedOnAllPaths().begin(), refusedOnAllPaths().end());
+  for (const auto &list : {refusedFields(), ignoredFields(), common})
     for (std::string_view field : list)
       EXPECT_NE(text.find("`" + std::string(field) + "`"), text.npos) << field;
 }
