@@ -16,7 +16,7 @@ except ImportError:
     sys.exit(0)
 
 import harness
-from server_chat import HELLO, ChatTest
+from server_chat import ANSWER, ARGUMENTS, HELLO, ChatTest, EchoTest
 from server_process import wait_for
 
 
@@ -70,6 +70,29 @@ class Messages(ChatTest):
         next(iter(stream))
         stream.close()
         wait_for(self.server.is_idle)
+
+
+class Calls(EchoTest):
+    def test_a_call_and_its_result(self):
+        client = anthropic.Anthropic(base_url=self.start().address, api_key="none", max_retries=0,
+                                     timeout=60)
+        self.addCleanup(client.close)
+        asked = {"model": "toy", "max_tokens": 600, "extra_body": {"temperature": 0},
+                 "tools": [{"name": "look", "input_schema": {"type": "object"}}]}
+        messages = [{"role": "user", "content": ANSWER}]
+        with client.messages.stream(messages=messages, **asked) as stream:
+            for _ in stream:
+                pass
+            whole = stream.get_final_message()
+        self.assertEqual([block.type for block in whole.content], ["thinking", "text", "tool_use"])
+        self.assertEqual(whole.content[0].thinking, "let me see")
+        self.assertEqual(whole.content[2].input, ARGUMENTS)
+        self.assertEqual(whole.stop_reason, "tool_use")
+        again = client.messages.create(messages=[
+            *messages, {"role": "assistant", "content": whole.content},
+            {"role": "user", "content": [{"type": "tool_result", "content": "rain",
+                                          "tool_use_id": whole.content[2].id}]}], **asked)
+        self.assertEqual(again.content[0].text, "rain")
 
 
 if __name__ == "__main__":

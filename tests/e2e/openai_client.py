@@ -3,6 +3,7 @@
 """The official `openai` client (build/openai, from scripts/setup --full) drives `ingot-server`:
 completions, chats and responses, plain, streamed, several answers, log-probabilities, stop, errors,
 cancellation, timeouts."""
+import json
 import pathlib
 import sys
 
@@ -17,7 +18,7 @@ except ImportError:
     sys.exit(0)
 
 import harness
-from server_chat import HELLO, ChatTest
+from server_chat import ANSWER, ARGUMENTS, HELLO, ChatTest, EchoTest
 from server_process import ServerTest, wait_for
 
 
@@ -146,6 +147,49 @@ class Conversations(ChatTest):
         with self.assertRaises(openai.BadRequestError) as caught:
             self.respond(previous_response_id="resp_1")
         self.assertEqual(caught.exception.param, "previous_response_id")
+
+
+class Calls(EchoTest):
+    TOOL = {"type": "function", "function": {"name": "look", "parameters": {"type": "object"}}}
+
+    def setUp(self):
+        self.client = openai.OpenAI(base_url=f"{self.start().address}/v1", api_key="none",
+                                    max_retries=0, timeout=60)
+        self.addCleanup(self.client.close)
+        self.asked = {"model": "toy", "temperature": 0, "tools": [self.TOOL]}
+
+    def test_chats(self):
+        messages = [{"role": "user", "content": ANSWER}]
+        whole = self.client.chat.completions.create(messages=messages, **self.asked).choices[0]
+        call = whole.message.tool_calls[0]
+        self.assertEqual((whole.finish_reason, call.function.name), ("tool_calls", "look"))
+        self.assertEqual(json.loads(call.function.arguments), ARGUMENTS)
+        self.assertEqual(whole.message.reasoning_content, "let me see")
+        with self.client.chat.completions.stream(messages=messages, **self.asked) as stream:
+            for _ in stream:
+                pass
+            final = stream.get_final_completion().choices[0].message
+        self.assertEqual(final.tool_calls[0].function.arguments, call.function.arguments)
+        self.assertEqual(final.content, whole.message.content)
+        again = self.client.chat.completions.create(messages=[
+            *messages, whole.message, {"role": "tool", "tool_call_id": call.id, "content": "rain"}],
+                                                    **self.asked)
+        self.assertEqual(again.choices[0].message.content, "rain")
+
+    def test_responses(self):
+        asked = {**self.asked, "tools": [{"type": "function", **self.TOOL["function"]}]}
+        with self.client.responses.stream(input=ANSWER, **asked) as stream:
+            for _ in stream:
+                pass
+            whole = stream.get_final_response()
+        self.assertEqual([item.type for item in whole.output],
+                         ["reasoning", "message", "function_call"])
+        self.assertEqual(json.loads(whole.output[2].arguments), ARGUMENTS)
+        again = self.client.responses.create(input=[
+            {"role": "user", "content": ANSWER}, *whole.output,
+            {"type": "function_call_output", "call_id": whole.output[2].call_id,
+             "output": "rain"}], **asked)
+        self.assertEqual(again.output_text, "rain")
 
 
 if __name__ == "__main__":

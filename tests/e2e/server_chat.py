@@ -13,6 +13,12 @@ from server_process import ServerTest
 TEMPLATE = ("{%- for message in messages -%}{{ message.role[0] }} {{ message.content }}"
             "{% if message.tool_calls %}{{ message.tool_calls[0].function.name }}{% endif %} {% "
             "endfor -%}{%- if add_generation_prompt %}{{ greeting | default('a ') }}{% endif -%}")
+# The model answers with the last message's content.
+ECHO = ("{%- if tools %}t{{ tools[0].function.name }}.{% endif -%}{{ messages[-1].content }}~"
+        "{{ '.' * (511 - messages[-1].content | length) }}")
+ANSWER = ("<think>\nlet me see\n</think>\n\nI look.\n<tool_call>\n{\"name\": \"look\", "
+          "\"arguments\": {\"at\": \"paris\", \"n\": [1, 2]}}\n</tool_call>")
+ARGUMENTS = {"at": "paris", "n": [1, 2]}
 HELLO = [{"role": "user", "content": "hello there"}]
 PROMPT = "u hello there a "
 
@@ -26,10 +32,22 @@ def named_events(text):
 
 
 class ChatTest(ServerTest):
+    TEMPLATE = TEMPLATE
+
     def start(self, *options, **more):
         path = self.folder / "chat.jinja"
-        path.write_text(TEMPLATE, encoding="ascii")
+        path.write_text(self.TEMPLATE, encoding="ascii")
         return super().start("--chat-template", path, *options, **more)
+
+
+class EchoTest(ChatTest):
+    """A model that answers with what it was told last, so that answers may have calls."""
+
+    TEMPLATE, MORE = ECHO, ("echo",)
+
+    def start(self, *options, **more):
+        return super().start("--tool-parser", "hermes", "--reasoning-parser", "think", *options,
+                             **more)
 
 
 class Conversations(ChatTest):
@@ -156,6 +174,81 @@ class Conversations(ChatTest):
         self.addCleanup(wrong.end)
         self.assertEqual(wrong.process.wait(60), 1)
         server_process.wait_for(lambda: any("INGOT-E7222" in line for line in wrong.log))
+
+
+class Calls(EchoTest):
+    TOOLS = [{"type": "function", "function": {"name": "look", "parameters": {"type": "object"}}}]
+    ASKED = [{"role": "user", "content": ANSWER}]
+
+    def setUp(self):
+        self.server = self.start()
+
+    def ask(self, path, **fields):
+        status, _, text = self.server.request("POST", path, {
+            "temperature": 0, "messages": self.ASKED, **fields})
+        self.assertEqual(status, 200, text)
+        return text
+
+    def test_chats(self):
+        whole = json.loads(self.ask("/v1/chat/completions", tools=self.TOOLS))["choices"][0]
+        message = whole["message"]
+        self.assertEqual(whole["finish_reason"], "tool_calls")
+        self.assertEqual((message["reasoning"], message["content"]), ("let me see", "I look."))
+        call = message["tool_calls"][0]
+        self.assertEqual(call["function"]["name"], "look")
+        self.assertEqual(json.loads(call["function"]["arguments"]), ARGUMENTS)
+        deltas = [chunk["choices"][0]["delta"] for chunk in server_process.events(
+            self.ask("/v1/chat/completions", tools=self.TOOLS, stream=True))]
+        for name in ("reasoning", "reasoning_content", "content"):
+            self.assertEqual("".join(delta.get(name, "") for delta in deltas),
+                             message["reasoning" if "reasoning" in name else "content"])
+        calls = [delta["tool_calls"][0] for delta in deltas if "tool_calls" in delta]
+        self.assertEqual("".join(part["function"].get("arguments", "") for part in calls),
+                         call["function"]["arguments"])
+        self.assertGreater(len(calls), 10)
+        # The message comes back with the tool's result, which this model then says.
+        later = [*self.ASKED, message, {"role": "tool", "tool_call_id": call["id"],
+                                        "content": "rain"}]
+        again = json.loads(self.ask("/v1/chat/completions", tools=self.TOOLS, messages=later))
+        self.assertEqual(again["choices"][0]["message"]["content"], "rain")
+        self.assertEqual(again["choices"][0]["finish_reason"], "stop")
+
+    def test_without_tools_a_call_is_text(self):
+        for more in ({}, {"tools": self.TOOLS, "tool_choice": "none"}):
+            whole = json.loads(self.ask("/v1/chat/completions", **more))["choices"][0]
+            self.assertEqual(whole["message"]["content"],
+                             ANSWER.split("</think>\n\n", 1)[1])
+            self.assertEqual(whole["finish_reason"], "stop")
+
+    def test_messages(self):
+        tools = [{"name": "look", "input_schema": {"type": "object"}}]
+        whole = json.loads(self.ask("/v1/messages", tools=tools, max_tokens=600))
+        self.assertEqual([block["type"] for block in whole["content"]],
+                         ["thinking", "text", "tool_use"])
+        self.assertEqual(whole["content"][2]["input"], ARGUMENTS)
+        self.assertEqual(whole["stop_reason"], "tool_use")
+        later = [*self.ASKED, {"role": "assistant", "content": whole["content"]},
+                 {"role": "user", "content": [
+                     {"type": "tool_result", "tool_use_id": whole["content"][2]["id"],
+                      "content": "rain"}]}]
+        again = json.loads(self.ask("/v1/messages", tools=tools, max_tokens=600, messages=later))
+        self.assertEqual(again["content"], [{"type": "text", "text": "rain"}])
+
+    def test_responses(self):
+        tools = [{"type": "function", "name": "look", "parameters": {"type": "object"}}]
+        asked = {"temperature": 0, "input": ANSWER, "tools": tools}
+        status, _, text = self.server.request("POST", "/v1/responses", asked)
+        self.assertEqual(status, 200, text)
+        whole = json.loads(text)
+        self.assertEqual([item["type"] for item in whole["output"]],
+                         ["reasoning", "message", "function_call"])
+        self.assertEqual(json.loads(whole["output"][2]["arguments"]), ARGUMENTS)
+        later = [{"role": "user", "content": ANSWER}, *whole["output"],
+                 {"type": "function_call_output", "call_id": whole["output"][2]["call_id"],
+                  "output": "rain"}]
+        status, _, text = self.server.request("POST", "/v1/responses", {**asked, "input": later})
+        self.assertEqual(status, 200, text)
+        self.assertEqual(json.loads(text)["output"][0]["content"][0]["text"], "rain")
 
 
 if __name__ == "__main__":

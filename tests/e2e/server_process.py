@@ -201,6 +201,7 @@ class ServerTest(unittest.TestCase):
     """Tests with a toy engine: 64 tokens, the first of which are the letters a to z."""
 
     CONTEXT, SEQUENCES = 4096, 8
+    MORE = ()  # further arguments of make-toy-engine
 
     @classmethod
     def setUpClass(cls):
@@ -208,7 +209,7 @@ class ServerTest(unittest.TestCase):
         cls.addClassCleanup(shutil.rmtree, cls.folder, ignore_errors=True)
         cls.engine = cls.folder / "toy.ingot"
         subprocess.run([harness.tools / "make-toy-engine", cls.engine, str(cls.CONTEXT),
-                        str(cls.SEQUENCES)], check=True, timeout=LIMIT)
+                        str(cls.SEQUENCES), *cls.MORE], check=True, timeout=LIMIT)
 
     def start(self, *options, **more):
         server = Server(self.engine, *options, **more)

@@ -51,14 +51,13 @@ enum BufferIndex : uint32_t {
   Unknown
 };
 
-std::vector<uint8_t> makeTokenizer(const std::string &chatTemplate) {
+std::vector<uint8_t> makeTokenizer(const std::string &characters, const std::string &chatTemplate) {
   FlatBufferBuilder builder;
   std::vector<uint8_t> bytes;
   std::vector<uint32_t> offsets = {0};
   std::vector<uint8_t> flags;
-  std::string rest = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ .";
   for (int i = 0; i < toyVocabulary; ++i) {
-    bytes.push_back(uint8_t(i < 26 ? 'a' + i : rest[size_t(i - 26)]));
+    bytes.push_back(uint8_t(characters.at(size_t(i))));
     offsets.push_back(uint32_t(bytes.size()));
     flags.push_back(uint8_t(PieceFlag::Model));
   }
@@ -458,6 +457,13 @@ std::vector<uint8_t> toyLibrary() {
   return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
 }
 
+ToyOptions echoingToy() {
+  ToyOptions options;
+  options.hiddenKernel = "toy_hidden_echo";
+  options.characters = "abcdefghijklmnopqrstuvwxyz0123456789 .,:!?'\"{}[]()<>_/|=-+TAPI\n~";
+  return options;
+}
+
 std::vector<uint8_t> makeToyEngine(const ToyOptions &options) {
   std::vector<uint8_t> library = options.library.empty() ? toyLibrary() : options.library;
   std::vector<uint8_t> weights(size_t(toyVocabulary) * 4);
@@ -465,7 +471,7 @@ std::vector<uint8_t> makeToyEngine(const ToyOptions &options) {
     uint32_t value = i * 2654435761u;
     std::memcpy(weights.data() + 4 * i, &value, 4);
   }
-  std::vector<uint8_t> tokenizer = makeTokenizer(options.chatTemplate);
+  std::vector<uint8_t> tokenizer = makeTokenizer(options.characters, options.chatTemplate);
   std::vector<ToyMetadata::Place> places = {{"kernels", SectionKind::Kernels, 0, &library},
                                             {"weights", SectionKind::Weights, 0, &weights}};
   if (options.tokenizer)

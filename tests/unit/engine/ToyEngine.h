@@ -45,8 +45,10 @@ struct ToyOptions {
   int64_t maxLogitRows = 32;
   int64_t maxContext = 96;
   int32_t blockTokens = 16;
-  int64_t window = 0;       ///< > 0: a sliding KV group
-  bool tokenizer = true;    ///< id i is the character 'a' + i, '?' from 26 on
+  int64_t window = 0;    ///< > 0: a sliding KV group
+  bool tokenizer = true; ///< of the characters below
+  /// Of the ids, one a piece.
+  std::string characters = "abcdefghijklmnopqrstuvwxyz0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ .";
   std::string chatTemplate; ///< empty: none
   int32_t bos = -1;
   std::vector<int32_t> eos = {63};
@@ -69,6 +71,10 @@ struct ToyOptions {
   std::vector<ToyProductKernel> productKernels;
   bool randomWeight = false; ///< a weight that the loader makes: two parts in turn, in tiles
 };
+
+/// What makes the model repeat what stands 512 tokens before: characters of which answers with
+/// calls are made, the last of which, "~", ends an answer.
+ToyOptions echoingToy();
 
 constexpr int64_t toyVocabulary = 64;
 /// Bytes of ToyOptions::randomWeight.

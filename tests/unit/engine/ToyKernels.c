@@ -3,6 +3,9 @@
  */
 #include "runtime/schema/KernelAbi.h"
 
+/* How far back toy_hidden_echo looks. */
+#define INGOT_TOY_ECHO 512
+
 #define EXPORT __attribute__((visibility("default")))
 
 /* Buffers: tokens, positions, token_sequences, block_table, kv. Scalars: B, tokens per block. */
@@ -50,6 +53,17 @@ EXPORT void toy_hidden_poisoned(const IngotLaunch *launch) {
       ((float *)launch->buffers[4])[token] = -1;
 }
 
+/* As toy_hidden, but the number is -2 - t for the token t that stands INGOT_TOY_ECHO tokens before
+ * the next one: the model repeats its prompt. */
+EXPORT void toy_hidden_echo(const IngotLaunch *launch) {
+  const int32_t *table = launch->buffers[2], *kv = launch->buffers[3];
+  int64_t token = launch->tile[0], perBlock = launch->scalars[1];
+  int64_t place = ((const int32_t *)launch->buffers[0])[token] + 1 - INGOT_TOY_ECHO;
+  table += ((const int32_t *)launch->buffers[1])[token] * launch->scalars[0];
+  int32_t repeated = place < 0 ? 0 : kv[table[place / perBlock] * perBlock + place % perBlock] - 1;
+  ((float *)launch->buffers[4])[token] = (float)(-2 - repeated);
+}
+
 /* Buffers: hidden, logit_rows, weight, logits. Scalars: vocabulary, a real that must be 0.5. */
 EXPORT void toy_logits(const IngotLaunch *launch) {
   const float *hidden = launch->buffers[0];
@@ -62,6 +76,10 @@ EXPORT void toy_logits(const IngotLaunch *launch) {
     double real;
   } half = {launch->scalars[1]};
   for (int64_t v = 0; v < vocabulary; ++v) {
+    if (hidden[rows[row]] < -1) {
+      logits[row * vocabulary + v] = v == (int64_t)(-2 - hidden[rows[row]]) ? 100 : 0;
+      continue;
+    }
     if (hidden[rows[row]] < 0) {
       logits[row * vocabulary + v] = __builtin_nanf("");
       continue;
