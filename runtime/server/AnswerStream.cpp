@@ -125,19 +125,21 @@ void AnswerStream::count(Asked &request, Answer &answer, const Event &event) {
     metrics.ended(finishReason(event.finish), sinceStart);
 }
 
-/// The first failure of an answer ends the response; the other answers are given up.
-void AnswerStream::fail(const Event &event) {
-  ApiError error;
+/// Why an answer failed, for its client.
+static ApiError errorOf(const Event &event) {
   if (event.finish == FinishReason::Deadline)
-    error = {504,
-             "INGOT-E7215",
-             "the request was not finished in the time that this server allows; ask for fewer "
-             "tokens or try again later",
-             {}};
-  else if (event.finish == FinishReason::Cancelled)
-    error = {503, "INGOT-E6031", "the request was ended with the process; ask another one", {}};
-  else
-    error = apiError(event.error);
+    return {504,
+            "INGOT-E7215",
+            "the request was not finished in the time that this server allows; ask for fewer "
+            "tokens or try again later",
+            {}};
+  if (event.finish == FinishReason::Cancelled)
+    return {503, "INGOT-E6031", "the request was ended with the process; ask another one", {}};
+  return apiError(event.error);
+}
+
+/// The first failure of an answer ends the response; the other answers are given up.
+void AnswerStream::fail(const ApiError &error) {
   giveUp();
   if (!streamed)
     return exchange->refuse(error);
@@ -162,14 +164,20 @@ Demand AnswerStream::take(size_t index, Event &&event) {
   bool failed = event.finish == FinishReason::Failed || event.finish == FinishReason::Deadline ||
                 event.finish == FinishReason::Cancelled;
   if (failed) {
-    fail(event);
+    fail(errorOf(event));
     return Demand::More;
   }
-  std::string text = writer->take(index, event);
-  if (streamed && !text.empty() && exchange->send(text) > highWater)
-    behind = true;
-  if (answer.ended && --open == 0)
-    endResponse();
+  try {
+    std::string text = writer->take(index, event);
+    if (streamed && !text.empty() && exchange->send(text) > highWater)
+      behind = true;
+    if (answer.ended && --open == 0)
+      endResponse();
+  } catch (const std::exception &error) {
+    // Nobody else would end the response.
+    if (!over)
+      fail(exceptionError(error));
+  }
   return behind ? Demand::Hold : Demand::More;
 }
 

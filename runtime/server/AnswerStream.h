@@ -51,7 +51,7 @@ private:
   std::optional<ApiError> submitAll(std::vector<Request> prepared);
   Demand take(size_t request, Event &&event);
   void count(Asked &request, Answer &answer, const Event &event);
-  void fail(const Event &event);
+  void fail(const ApiError &error);
   void endResponse();
   void cancelAll();
   void giveUp();

@@ -3,6 +3,7 @@
 #include "runtime/server/ErrorBody.h"
 
 #include <algorithm>
+#include <new>
 #include <nlohmann/json.hpp>
 
 namespace ingot::runtime {
@@ -91,6 +92,16 @@ ApiError apiError(const Status &status) {
   else if (error.status == 400)
     error.field = "prompt";
   return error;
+}
+
+ApiError exceptionError(const std::exception &exception) {
+  if (dynamic_cast<const std::bad_alloc *>(&exception))
+    return {503, "INGOT-E6010", "no memory is left for this request; try again later", {}};
+  return {500,
+          "INGOT-E7220",
+          std::string("the request met an exception: ") + exception.what() +
+              "; report this as an error of Ingot",
+          {}};
 }
 
 ErrorForm errorFormOf(std::string_view path) {

@@ -5,6 +5,8 @@
 #include "runtime/core/Status.h"
 #include "runtime/server/HttpMessage.h"
 
+#include <exception>
+
 namespace ingot::runtime {
 
 struct ApiError {
@@ -16,6 +18,9 @@ struct ApiError {
 
 /// The error that a Status of the runtime is to a client.
 ApiError apiError(const Status &status);
+
+/// The error that an exception of the server's own is to a client.
+ApiError exceptionError(const std::exception &exception);
 
 /// Whose clients read an error.
 enum class ErrorForm { OpenAi, Anthropic };

@@ -9,7 +9,6 @@
 
 #include <algorithm>
 #include <array>
-#include <new>
 
 namespace ingot::runtime {
 
@@ -67,15 +66,8 @@ const Router::Route *Router::find(std::string_view path) const {
 void Router::handle(std::shared_ptr<Exchange> exchange) {
   try {
     route(exchange);
-  } catch (const std::bad_alloc &) {
-    exchange->refuse(
-        {503, "INGOT-E6010", "no memory is left for this request; try again later", {}});
   } catch (const std::exception &error) {
-    exchange->refuse({500,
-                      "INGOT-E7220",
-                      std::string("the request met an exception: ") + error.what() +
-                          "; report this as an error of Ingot",
-                      {}});
+    exchange->refuse(exceptionError(error));
   }
 }
 

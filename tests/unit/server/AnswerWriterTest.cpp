@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // One answer in the forms of chat completions, messages and responses, whole and streamed.
+#include "runtime/server/AnswerStream.h"
 #include "runtime/server/ChatWriter.h"
 #include "runtime/server/MessagesWriter.h"
 #include "runtime/server/ResponsesWriter.h"
+#include "tests/unit/server/RecordedExchange.h"
 #include "tests/unit/server/ToyModel.h"
 
 #include <gtest/gtest.h>
@@ -249,6 +251,39 @@ TEST_F(AnswerWriterTest, ResponsesInItems) {
   Json cut = Json::parse(responses("word", 1, false, FinishReason::Length));
   EXPECT_EQ(cut["status"], "incomplete");
   EXPECT_EQ(cut["incomplete_details"]["reason"], "max_output_tokens");
+}
+
+/// A writer that fails at its second event.
+struct FailingWriter : AnswerWriter {
+  std::string take(size_t, const Event &) override {
+    if (taken++)
+      throw std::runtime_error("as the test wants");
+    return "data: {}\n\n";
+  }
+  std::string finish(const Usage &) override { return {}; }
+  std::string fail(const ApiError &error) override { return "data: " + error.code + "\n\n"; }
+  int taken = 0;
+};
+
+TEST_F(AnswerWriterTest, AnExceptionEndsTheResponse) {
+  Metrics metrics;
+  ToyModel toy = openToyModel();
+  for (bool stream : {false, true}) {
+    auto exchange = std::make_shared<RecordedExchange>(HttpRequest{});
+    Request request;
+    request.text = "abc";
+    request.sampling.maxTokens = 9;
+    request.sampling.ignoreEos = true;
+    OrError<std::vector<Request>> prepared =
+        prepareAll(*toy.model->loop, {request}, exchange->record.start, 0);
+    std::make_shared<AnswerStream>(exchange, *toy.model->loop, metrics,
+                                   std::make_unique<FailingWriter>(), stream)
+        ->start(std::get<std::vector<Request>>(prepared));
+    const HttpResponse &response = exchange->wait();
+    EXPECT_NE(response.body.find("INGOT-E7220"), response.body.npos) << response.body;
+    EXPECT_TRUE(
+        toy.model->loop->waitIdle(std::chrono::steady_clock::now() + std::chrono::seconds(60)));
+  }
 }
 
 TEST_F(AnswerWriterTest, ErrorsInsideStreams) {
