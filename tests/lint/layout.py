@@ -27,6 +27,9 @@ FORBIDDEN_NAMES = re.compile(
     r"(Utils?|Utilities|Commons?|Managers?|Impl|Helpers?|Misc)(?=[A-Z.]|$)")
 CLASS = re.compile(r"^\s*(?:class|struct|enum class|namespace)\s+(\w+)")
 
+TYPE = re.compile(r"^(?:struct|class|enum class|enum) (\w+)(?: final)?(?:\s*:[^;{]*)?\s*\{",
+                  re.MULTILINE)
+
 
 def is_script(path, text):
     return "." not in pathlib.PurePosixPath(path).name and text.startswith("#!")
@@ -116,6 +119,22 @@ def include_guards(tree):
             yield f"{path}: no line #pragma once"
 
 
+def unique_types(tree):
+    """A type of a namespace is defined in one header: where two of a name meet in a program, the
+    linker takes either's functions for both."""
+    first = {}
+    for path, text in sorted(tree.texts.items()):
+        if not path.endswith(".h") or path.startswith("tests/"):
+            continue
+        namespace = re.search(r"^namespace ([\w:]+) \{", text, re.MULTILINE)
+        for match in TYPE.finditer(text):
+            name = (namespace.group(1) if namespace else "", match.group(1))
+            other = first.setdefault(name, path)
+            if other != path:
+                line = text.count("\n", 0, match.start()) + 1
+                yield f"{path}:{line}: {match.group(1)} is a type of {other} too"
+
+
 RULES = [("first-lines", first_lines), ("sizes", sizes), ("names", names),
          ("forbidden-names", forbidden_names), ("readmes", readmes),
-         ("include-guards", include_guards)]
+         ("include-guards", include_guards), ("unique-types", unique_types)]

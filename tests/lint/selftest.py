@@ -79,6 +79,10 @@ BROKEN = {
         {"runtime/core/A.h": "#ifndef A\n#define A\n#endif\n"},
         {"runtime/schema/KernelAbi.h": "#pragma once\n"},
     ],
+    "unique-types": [
+        {"runtime/core/A.h": "#pragma once\nnamespace a {\nstruct One {\n};\n}\n",
+         "runtime/engine/B.h": "#pragma once\nnamespace a {\nclass One final : Two {\n};\n}\n"},
+    ],
     "unfinished": [{"docs/errors/E5.md": f"{MARK}: write this\n"}],
     "environment": [{"runtime/core/A.cpp": 'std::getenv("INGOT_FAST");\n'}],
     "global-state": [

@@ -74,7 +74,7 @@ Status prepare(ServeArguments &arguments) {
   }
   WorkloadOptions &workload = arguments.load.workload;
   if (arguments.http.model.empty() || arguments.vocabulary == 0 || workload.maxContext == 0) {
-    Result<ServedModel> model = askForModel(arguments.http);
+    Result<ListedModel> model = askForModel(arguments.http);
     if (!model.ok())
       return std::move(model).status();
     arguments.http.model = model->name;

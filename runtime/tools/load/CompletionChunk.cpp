@@ -95,14 +95,14 @@ std::string errorMessage(std::string_view body) {
   return message.empty() ? cut(body) : cut(message);
 }
 
-Result<ServedModel> ServedModel::read(std::string_view body, const std::string &wanted) {
+Result<ListedModel> ListedModel::read(std::string_view body, const std::string &wanted) {
   json value = json::parse(body, nullptr, false);
   const json *models = member(value, "data");
   if (!models || !models->is_array())
     return Status::error("INGOT-E7243", "/v1/models answers no list of models: '" + cut(body) + "'",
                          "give --url the address of a server of OpenAI's API");
   for (const json &entry : *models) {
-    ServedModel model{stringOf(member(entry, "id"))};
+    ListedModel model{stringOf(member(entry, "id"))};
     if (model.name.empty() || (!wanted.empty() && model.name != wanted))
       continue;
     model.context = tokensOf(entry, "max_model_len").value_or(0);

@@ -29,14 +29,14 @@ struct CompletionChunk {
 std::string errorMessage(std::string_view body);
 
 /// What a server says of the model it serves.
-struct ServedModel {
+struct ListedModel {
   std::string name;
   int64_t vocabulary = 0; ///< 0: it does not say
   int64_t context = 0;    ///< tokens of a prompt and its answer; likewise
 
   /// Reads the answer to GET /v1/models; `wanted` chooses by name, empty: the first. INGOT-E7243:
   /// it is something else, or there is no such model.
-  static Result<ServedModel> read(std::string_view body, const std::string &wanted);
+  static Result<ListedModel> read(std::string_view body, const std::string &wanted);
 };
 
 } // namespace ingot::runtime

@@ -282,7 +282,7 @@ void allowManyDescriptors() {
 
 } // namespace
 
-Result<ServedModel> askForModel(const HttpOptions &options) {
+Result<ListedModel> askForModel(const HttpOptions &options) {
   HttpClient client(options);
   if (Status status = client.resolve(); !status.ok())
     return status;
@@ -302,7 +302,7 @@ Result<ServedModel> askForModel(const HttpOptions &options) {
   if (!reply.failure.kind.empty())
     return Status::error("INGOT-E7243",
                          "/v1/models: " + std::string(reply.failure.error.message()));
-  return ServedModel::read(body, options.model);
+  return ListedModel::read(body, options.model);
 }
 
 Result<std::vector<LoadRecord>> runHttpLoad(const HttpOptions &options, Workload &workload,

@@ -20,7 +20,7 @@ struct HttpOptions {
 
 /// The server's model of that name, or its first. INGOT-E7243: the server cannot be reached, or
 /// answers something else.
-Result<ServedModel> askForModel(const HttpOptions &options);
+Result<ListedModel> askForModel(const HttpOptions &options);
 
 /// Makes every request of `workload`, each streamed over a connection of its own, on the calling
 /// thread. Records are in the order in which requests ended; what fails is in its record. `seconds`

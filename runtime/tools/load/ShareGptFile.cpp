@@ -15,7 +15,7 @@ constexpr int deepest = 64;
 /// Listens to the parser. Depths: 1 the list, 2 a conversation, 3 its turns, 4 a turn.
 class ConversationListener : public nlohmann::json_sax<nlohmann::json> {
 public:
-  std::vector<Conversation> found;
+  std::vector<ShareGptConversation> found;
   std::string problem; ///< empty: none
 
   bool start_object(size_t) override { return enter(false); }
@@ -100,7 +100,8 @@ private:
 
 } // namespace
 
-Result<std::vector<Conversation>> parseShareGpt(const std::string &text, const std::string &name) {
+Result<std::vector<ShareGptConversation>> parseShareGpt(const std::string &text,
+                                                        const std::string &name) {
   ConversationListener listener;
   bool read = nlohmann::json::sax_parse(text, &listener);
   if (read && listener.found.empty())
@@ -112,7 +113,7 @@ Result<std::vector<Conversation>> parseShareGpt(const std::string &text, const s
   return std::move(listener.found);
 }
 
-Result<std::vector<Conversation>> readShareGpt(const std::string &path) {
+Result<std::vector<ShareGptConversation>> readShareGpt(const std::string &path) {
   Result<std::string> text = readTextFile(path, largestFile);
   if (!text.ok())
     return std::move(text).status();

@@ -11,7 +11,7 @@
 namespace ingot::runtime {
 
 /// The first question of a conversation, and how long its answer was.
-struct Conversation {
+struct ShareGptConversation {
   std::string prompt;
   int64_t replyBytes = 0;
 };
@@ -20,9 +20,10 @@ struct Conversation {
 /// "value": "..."}, ...]}, ...]`. Conversations that do not begin so are left out, other keys are
 /// not read. INGOT-E7242: it is no such JSON, or no conversation is left. `name` is what messages
 /// call the file.
-Result<std::vector<Conversation>> parseShareGpt(const std::string &text, const std::string &name);
+Result<std::vector<ShareGptConversation>> parseShareGpt(const std::string &text,
+                                                        const std::string &name);
 
 /// The same of a file of at most 1 GiB. Also INGOT-E7101.
-Result<std::vector<Conversation>> readShareGpt(const std::string &path);
+Result<std::vector<ShareGptConversation>> readShareGpt(const std::string &path);
 
 } // namespace ingot::runtime

@@ -76,13 +76,13 @@ Status Workload::takeFiles() {
   }
   if (options.shareGpt.empty())
     return {};
-  Result<std::vector<Conversation>> read = readShareGpt(options.shareGpt);
+  Result<std::vector<ShareGptConversation>> read = readShareGpt(options.shareGpt);
   if (!read.ok())
     return std::move(read).status();
   conversations = std::move(*read);
   // Text is not cut: a question without its end is another question.
   if (options.maxContext)
-    std::erase_if(conversations, [&](const Conversation &entry) {
+    std::erase_if(conversations, [&](const ShareGptConversation &entry) {
       int64_t bytes = int64_t(entry.prompt.size()) + entry.replyBytes;
       return bytes / bytesPerToken + 2 + options.prefix.tokens > options.maxContext;
     });
@@ -171,7 +171,7 @@ std::optional<LoadRequest> Workload::next() {
   RandomStream shared(seedOf(options.seed, OfPrefixes, group));
   RandomStream own(seedOf(options.seed, OfPrompts, uint64_t(made)));
   if (!conversations.empty()) {
-    const Conversation &source = conversations[size_t(made) % conversations.size()];
+    const ShareGptConversation &source = conversations[size_t(made) % conversations.size()];
     addWords(shared, prefix, request.text);
     request.text += (prefix ? "\n\n" : "") + source.prompt;
     wanted.output = source.replyBytes / bytesPerToken + 1;

@@ -89,7 +89,7 @@ private:
   WorkloadOptions options;
   RandomStream random;
   std::vector<TraceRow> rows;
-  std::vector<Conversation> conversations;
+  std::vector<ShareGptConversation> conversations;
   int64_t made = 0;
   double clock = 0;
 };

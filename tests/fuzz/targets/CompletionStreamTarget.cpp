@@ -7,8 +7,8 @@
 using namespace ingot;
 using namespace ingot::fuzz;
 using runtime::CompletionChunk;
+using runtime::ListedModel;
 using runtime::Result;
-using runtime::ServedModel;
 using runtime::SseReader;
 using runtime::Status;
 
@@ -65,7 +65,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   EXPECT_EQ(events, again);
   for (const std::string &event : events)
     readChunk(event);
-  const Result<ServedModel> model = ServedModel::read(bytes, "");
+  const Result<ListedModel> model = ListedModel::read(bytes, "");
   expectCode(model.status().code());
   EXPECT_EQ(model.ok() && model->name.empty(), false);
   const std::string message = runtime::errorMessage(bytes);

@@ -165,7 +165,7 @@ TEST(HttpLoadTest, AsksForTheModel) {
   HttpOptions options = optionsFor(server);
   options.model = "n";
   options.apiKey = "secret";
-  Result<ServedModel> model = askForModel(options);
+  Result<ListedModel> model = askForModel(options);
   ASSERT_TRUE(model.ok()) << model.status().toString();
   EXPECT_EQ(model->name, "n");
   EXPECT_THAT(server.lastRequest(), StartsWith("GET /v1/models HTTP/1.1\r\n"));

@@ -163,17 +163,17 @@ TEST(StreamedAnswerTest, CancelsAfterSoManyArrivals) {
   }
 }
 
-TEST(ServedModelTest, ChoosesByName) {
+TEST(ListedModelTest, ChoosesByName) {
   const char *list = R"({"object":"list","data":[{"id":"a","meta":{"n_vocab":49152,"n_ctx":7}},
       {"id":"b","max_model_len":2048}]})";
-  EXPECT_EQ(ServedModel::read(list, "")->name, "a");
-  EXPECT_EQ(ServedModel::read(list, "")->vocabulary, 49152);
-  EXPECT_EQ(ServedModel::read(list, "b")->name, "b");
-  EXPECT_EQ(ServedModel::read(list, "b")->vocabulary, 0);
-  EXPECT_EQ(ServedModel::read(list, "")->context, 7);
-  EXPECT_EQ(ServedModel::read(list, "b")->context, 2048);
+  EXPECT_EQ(ListedModel::read(list, "")->name, "a");
+  EXPECT_EQ(ListedModel::read(list, "")->vocabulary, 49152);
+  EXPECT_EQ(ListedModel::read(list, "b")->name, "b");
+  EXPECT_EQ(ListedModel::read(list, "b")->vocabulary, 0);
+  EXPECT_EQ(ListedModel::read(list, "")->context, 7);
+  EXPECT_EQ(ListedModel::read(list, "b")->context, 2048);
   for (const char *body : {list, R"({"data":[]})", R"({"data":3})", "[]", "", R"({"data":[[]]})"})
-    EXPECT_EQ(ServedModel::read(body, "c").status().code(), "INGOT-E7243") << body;
+    EXPECT_EQ(ListedModel::read(body, "c").status().code(), "INGOT-E7243") << body;
 }
 
 TEST(ServerAddressTest, TakesAnAddressApart) {

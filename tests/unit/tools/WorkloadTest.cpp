@@ -63,7 +63,7 @@ TEST(TraceFileTest, RefusesAnyOtherLineByItsNumber) {
 }
 
 TEST(ShareGptFileTest, TakesFirstQuestionsAndLengthsOfAnswers) {
-  Result<std::vector<Conversation>> found = parseShareGpt(
+  Result<std::vector<ShareGptConversation>> found = parseShareGpt(
       R"([{"id": "1", "conversations": [{"from": "human", "value": "Why?"},
                                         {"from": "gpt", "value": "Because.", "score": [{"a": 2}]},
                                         {"from": "human", "value": "Really?"}]},
@@ -90,7 +90,7 @@ TEST(ShareGptFileTest, RefusesOtherFiles) {
         std::string(R"([{"conversations": 3}])"), std::string("[{}]x"),
         "[" + std::string(1000, '['), std::string(R"([{"conversations": [[["human"]]]}])"),
         std::string("[\"\xFF\"]")}) {
-    Result<std::vector<Conversation>> found = parseShareGpt(text, "s.json");
+    Result<std::vector<ShareGptConversation>> found = parseShareGpt(text, "s.json");
     ASSERT_FALSE(found.ok()) << text;
     EXPECT_EQ(found.status().code(), "INGOT-E7242") << text;
   }
