@@ -127,6 +127,14 @@ void sortByKeys(Heap &heap, std::vector<std::pair<Value, Value>> &keyed, bool is
     std::reverse(keyed.begin(), keyed.end());
 }
 
+/// The items alone, as a list.
+Value itemsOf(Heap &heap, const std::vector<std::pair<Value, Value>> &keyed) {
+  std::vector<Value> items;
+  for (const auto &entry : keyed)
+    items.push_back(entry.second);
+  return makeList(heap, std::move(items));
+}
+
 Value dictSort(Interpreter &interpreter, const Value &value, const Arguments &arguments) {
   Heap &heap = interpreter.heap;
   const Bound bound("dictsort", arguments, {"case_sensitive", "by", "reverse"});
@@ -144,10 +152,7 @@ Value dictSort(Interpreter &interpreter, const Value &value, const Arguments &ar
                        makeTuple(heap, {key, held}));
   }
   sortByKeys(heap, keyed, bound.truth(2, false));
-  std::vector<Value> pairs;
-  for (const auto &entry : keyed)
-    pairs.push_back(entry.second);
-  return makeList(heap, std::move(pairs));
+  return itemsOf(heap, keyed);
 }
 
 Value sort(Interpreter &interpreter, const Value &value, const Arguments &arguments) {
@@ -165,10 +170,7 @@ Value sort(Interpreter &interpreter, const Value &value, const Arguments &argume
     keyed.emplace_back(makeList(heap, std::move(keys)), item);
   }
   sortByKeys(heap, keyed, bound.truth(0, false));
-  std::vector<Value> sorted;
-  for (const auto &entry : keyed)
-    sorted.push_back(entry.second);
-  return makeList(heap, std::move(sorted));
+  return itemsOf(heap, keyed);
 }
 
 Value groupBy(Interpreter &interpreter, const Value &value, const Arguments &arguments) {

@@ -53,7 +53,7 @@ std::optional<ApiError> AnswerStream::submitAll(std::vector<Request> prepared) {
     requests[i].answers.resize(size_t(prepared[i].choices));
     usage.promptTokens += int64_t(prepared[i].tokens.size());
     Result<uint64_t> id =
-        loop.submit(std::move(prepared[i]), [self = shared_from_this(), i](Event &&event) {
+        loop.submitPrepared(std::move(prepared[i]), [self = shared_from_this(), i](Event &&event) {
           return self->take(i, std::move(event));
         });
     if (!id.ok()) {

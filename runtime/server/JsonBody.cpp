@@ -110,6 +110,11 @@ template <class T> static bool takeList(const Json &value, std::vector<T> &out) 
 bool take(const Json &value, std::vector<int32_t> &out) { return takeList(value, out); }
 bool take(const Json &value, std::vector<std::string> &out) { return takeList(value, out); }
 
+std::string wordOf(const Json &value, const char *name) {
+  Json member = value.is_object() ? value.value(name, Json()) : Json();
+  return member.is_string() ? member.get<std::string>() : std::string();
+}
+
 std::string textOf(const Json &value) {
   return value.dump(-1, ' ', false, Json::error_handler_t::replace);
 }

@@ -34,6 +34,9 @@ bool take(const Json &value, int32_t &out, int64_t least = INT32_MIN, int64_t mo
 bool take(const Json &value, std::vector<int32_t> &out);
 bool take(const Json &value, std::vector<std::string> &out);
 
+/// The string that a value has as a member of that name; empty where it is no object or has none.
+std::string wordOf(const Json &value, const char *name);
+
 /// UTF-8 text of a value, whatever is in its strings.
 std::string textOf(const Json &value);
 

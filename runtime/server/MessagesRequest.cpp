@@ -63,11 +63,6 @@ const BodyFields<Reading> &ownFields() {
   return fields;
 }
 
-std::string typeOf(const Json &block) {
-  Json type = block.is_object() ? block.value("type", Json()) : Json();
-  return type.is_string() ? type.get<std::string>() : std::string();
-}
-
 /// Text of a string or of blocks; `error` is set where there is something else.
 std::string textOfBlocks(const Json &content, const std::string &where,
                          std::optional<ApiError> &error) {
@@ -80,8 +75,8 @@ std::string textOfBlocks(const Json &content, const std::string &where,
   }
   for (size_t i = 0; i < content.size(); ++i) {
     std::string field = where + '[' + std::to_string(i) + ']', part;
-    if (typeOf(content[i]) != "text")
-      error = unservedField(field + ".type " + typeOf(content[i]), true);
+    if (wordOf(content[i], "type") != "text")
+      error = unservedField(field + ".type " + wordOf(content[i], "type"), true);
     else if (!take(content[i].value("text", Json()), part))
       error = fieldError(field + ".text", "a string");
     text += (text.empty() || part.empty() ? "" : "\n") + part;
@@ -112,7 +107,7 @@ public:
 
 private:
   std::optional<ApiError> readBlock(const Json &block, const std::string &where) {
-    std::string type = typeOf(block), text;
+    std::string type = wordOf(block, "type"), text;
     bool assistant = role == "assistant";
     if (type == "text") {
       if (!take(block.value("text", Json()), text))
@@ -213,7 +208,7 @@ std::optional<ApiError> takeMessagesTools(const Json &tools, ChatRequest &chat) 
   Json list = Json::array();
   for (size_t i = 0; i < tools.size(); ++i) {
     const Json &tool = tools[i];
-    std::string where = "tools[" + std::to_string(i) + ']', type = typeOf(tool);
+    std::string where = "tools[" + std::to_string(i) + ']', type = wordOf(tool, "type");
     if (!tool.is_object() || !tool.value("name", Json()).is_string())
       return fieldError(where, "an object with a name");
     if (!type.empty() && type != "custom")
@@ -232,7 +227,7 @@ std::optional<ApiError> takeMessagesTools(const Json &tools, ChatRequest &chat) 
 std::optional<ApiError> takeChoice(const Json &choice, ChatRequest &chat) {
   if (choice.is_null())
     return std::nullopt;
-  std::string type = typeOf(choice);
+  std::string type = wordOf(choice, "type");
   if (type == "none")
     chat.tools.clear();
   else if (type != "auto")

@@ -103,11 +103,6 @@ const BodyFields<Reading> &ownFields() {
   return fields;
 }
 
-std::string wordOf(const Json &item, const char *name) {
-  Json value = item.value(name, Json());
-  return value.is_string() ? value.get<std::string>() : std::string();
-}
-
 /// Text of a string or of parts of the given types.
 std::optional<ApiError> readText(const Json &content, const std::string &where, std::string &text) {
   if (take(content, text))

@@ -242,11 +242,9 @@ void Router::tokenize(std::shared_ptr<Exchange> exchange) {
   std::optional<Asked> ask = asked(*exchange);
   if (!ask)
     return;
-  ServedModel *found = &ask->model;
-  Json *body = &ask->body;
   std::string prompt, name;
   bool addSpecial = true, strings = false;
-  for (const auto &[field, value] : body->items()) {
+  for (const auto &[field, value] : ask->body.items()) {
     bool known = field == "prompt"               ? take(value, prompt)
                  : field == "model"              ? take(value, name)
                  : field == "add_special_tokens" ? take(value, addSpecial)
@@ -256,23 +254,23 @@ void Router::tokenize(std::shared_ptr<Exchange> exchange) {
       return exchange->refuse(fieldError(field, "prompt or model (texts), or add_special_tokens "
                                                 "or return_token_strs (true or false)"));
   }
-  if (!body->contains("prompt"))
+  if (!ask->body.contains("prompt"))
     return exchange->refuse(fieldError("prompt", "given"));
   if (std::optional<ApiError> error = unknownModel(name))
     return exchange->refuse(*error);
-  const Tokenizer *tokenizer = tokenizerFor(*exchange, *found);
+  const Tokenizer *tokenizer = tokenizerFor(*exchange, ask->model);
   if (!tokenizer)
     return;
   Result<std::vector<int32_t>> tokens = tokenizer->encode(prompt, addSpecial, true);
   if (!tokens.ok())
     return exchange->refuse(apiError(tokens.status()));
   Json answer = {{"count", tokens->size()},
-                 {"max_model_len", found->loop->memoryPlan().maxContext},
+                 {"max_model_len", ask->model.loop->memoryPlan().maxContext},
                  {"tokens", *tokens}};
   if (strings) {
     Json names = Json::array();
     for (int32_t token : *tokens)
-      names.push_back(found->tokenNames.nameOf(token));
+      names.push_back(ask->model.tokenNames.nameOf(token));
     answer["token_strs"] = std::move(names);
   }
   exchange->respond({.body = textOf(answer)});
@@ -282,22 +280,20 @@ void Router::detokenize(std::shared_ptr<Exchange> exchange) {
   std::optional<Asked> ask = asked(*exchange);
   if (!ask)
     return;
-  ServedModel *found = &ask->model;
-  Json *body = &ask->body;
   std::vector<int32_t> tokens;
   std::string name;
-  for (const auto &[field, value] : body->items()) {
+  for (const auto &[field, value] : ask->body.items()) {
     bool known = field == "tokens"  ? take(value, tokens)
                  : field == "model" ? take(value, name)
                                     : false;
     if (!known)
       return exchange->refuse(fieldError(field, "tokens (a list of ids) or model (a text)"));
   }
-  if (!body->contains("tokens"))
+  if (!ask->body.contains("tokens"))
     return exchange->refuse(fieldError("tokens", "given"));
   if (std::optional<ApiError> error = unknownModel(name))
     return exchange->refuse(*error);
-  const Tokenizer *tokenizer = tokenizerFor(*exchange, *found);
+  const Tokenizer *tokenizer = tokenizerFor(*exchange, ask->model);
   if (!tokenizer)
     return;
   exchange->respond(

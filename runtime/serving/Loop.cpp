@@ -31,8 +31,12 @@ Result<uint64_t> Loop::submit(Request request, EventSink sink) {
   Result<Request> prepared = prepare(std::move(request));
   if (!prepared.ok())
     return std::move(prepared).status();
+  return submitPrepared(std::move(*prepared), std::move(sink));
+}
+
+Result<uint64_t> Loop::submitPrepared(Request prepared, EventSink sink) {
   auto entry = std::make_unique<Entry>();
-  entry->request = std::move(*prepared);
+  entry->request = std::move(prepared);
   entry->sink = std::move(sink);
   entry->deadline = entry->request.deadline;
   entry->open.assign(size_t(entry->request.choices), true);

@@ -62,6 +62,8 @@ public:
   /// Errors as `prepare`, and INGOT-E6030 (too many answers wait), E6031 (draining), E6032 (the
   /// device has failed). A request that was refused has no events.
   Result<uint64_t> submit(Request request, EventSink sink);
+  /// The same for a request that `prepare` has given. INGOT-E6030, E6031, E6032.
+  Result<uint64_t> submitPrepared(Request prepared, EventSink sink);
   /// Ends a request within a step; the last event of each answer says so. Nothing happens when it
   /// has ended.
   void cancel(uint64_t request);
