@@ -6,7 +6,6 @@
 #include "runtime/tools/LineEditor.h"
 #include "runtime/tools/SessionArguments.h"
 
-#include <csignal>
 #include <cstdio>
 
 namespace ingot::runtime {
@@ -23,18 +22,6 @@ constexpr char help[] =
     "Ctrl-C           ends an answer\n"
     "A line that ends with \\ goes on in the next; lines between \"\"\" and \"\"\" "
     "are one message.\n";
-
-volatile std::sig_atomic_t interrupted = 0;
-
-void noteInterrupt(int) { interrupted = 1; }
-
-/// Calls of the system are to return when the signal comes.
-void catchInterrupts() {
-  struct sigaction action = {};
-  action.sa_handler = noteInterrupt;
-  sigemptyset(&action.sa_mask);
-  sigaction(SIGINT, &action, nullptr);
-}
 
 class Chat {
 public:
@@ -82,7 +69,6 @@ bool Chat::readMessage(std::string &text) {
     case LineEditor::Next::End:
       return !text.empty();
     case LineEditor::Next::Interrupted:
-      interrupted = 0;
       std::puts("\n(/exit or Ctrl-D ends)");
       text.clear();
       quoted = goesOn = false;
@@ -156,17 +142,21 @@ Status Chat::printAnswer(uint64_t id, AnswerBlocks &blocks) {
   while (true) {
     std::optional<Event> event =
         reader.take(std::chrono::steady_clock::now() + std::chrono::milliseconds(100));
-    if (interrupted && !cancelled) {
+    if (editor.interrupted() && !cancelled) {
       reader.cancel(id);
       cancelled = true;
     }
     if (!event)
       continue;
     bool ends = event->finish != FinishReason::None;
+    // What came before the loop heard of the interrupt is no longer wanted.
+    if (cancelled)
+      event->text.clear();
     for (const AnswerBlocks::Change &change : blocks.take(event->text, ends))
       print(blocks, change);
     if (ends && event->finish != FinishReason::Failed) {
-      const char *why = event->finish == FinishReason::Length    ? " (the limit of --max-tokens)"
+      const char *why = cancelled                                ? ""
+                        : event->finish == FinishReason::Length  ? " (the limit of --max-tokens)"
                         : event->finish == FinishReason::Context ? " (the context is full)"
                                                                  : "";
       std::printf("%s%s%s\n", style("\033[2m"), why, style("\033[0m"));
@@ -197,19 +187,16 @@ Status Chat::answer() {
   request.keptSpecial = std::move(turn->keptSpecial);
   if (!options.seeded)
     request.sampling.seed = SamplingParameters::randomSeed();
-  interrupted = 0;
   Result<uint64_t> id = reader.submit(std::move(request));
   if (!id.ok())
     return std::move(id).status();
   AnswerBlocks blocks(turn->families, turn->settings);
   Status status = printAnswer(*id, blocks);
-  interrupted = 0;
   keep(blocks);
   return status;
 }
 
 Status Chat::run() {
-  catchInterrupts();
   if (editor.atTerminal())
     std::puts("Say something; /help tells the commands.");
   std::string text;

@@ -6,18 +6,21 @@
 
 namespace ingot::runtime {
 
-/// One at a time in a process.
+/// One in a process, whose SIGINT it notes from then on.
 class LineEditor {
 public:
   LineEditor();
 
   enum class Next {
     Line,
-    Interrupted, ///< a signal came instead
+    Interrupted, ///< SIGINT came instead
     End,
   };
   /// Waits for a line, given without its end. `prompt` is shown at a terminal only.
   Next next(const std::string &prompt, std::string &line);
+
+  /// Whether SIGINT came since a line was last waited for.
+  bool interrupted() const;
 
   bool atTerminal() const { return terminal; }
 
