@@ -52,8 +52,7 @@ bool readPromptLogprobs(const Json &value, C &request) {
   return take(value, request.promptLogprobs, 0, 20);
 }
 
-template <bool Request::*member>
-bool readSpecial(const Json &value, C &request) {
+template <bool Request::*member> bool readSpecial(const Json &value, C &request) {
   return take(value, request.each.*member);
 }
 

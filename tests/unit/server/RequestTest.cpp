@@ -69,8 +69,7 @@ TEST(RequestTest, EveryField) {
   EXPECT_EQ(request.each.choices, 3);
   EXPECT_EQ(request.n, 2);
   EXPECT_TRUE(request.echo && request.tokensAsIds);
-  EXPECT_FALSE(request.each.skipSpecial || request.each.addSpecial ||
-               request.each.parseSpecial);
+  EXPECT_FALSE(request.each.skipSpecial || request.each.addSpecial || request.each.parseSpecial);
   EXPECT_EQ(request.each.priority, -2);
   const SamplingParameters &sampling = request.each.sampling;
   EXPECT_EQ(sampling.maxTokens, 5);
