@@ -21,5 +21,5 @@ target_include_directories(IngotTokenizerReader SYSTEM PRIVATE ${PCRE2_INCLUDE})
 target_compile_definitions(IngotTokenizerReader PRIVATE PCRE2_STATIC)
 
 ingot_library(IngotTokenizerWriter
-  SOURCES ${CMAKE_SOURCE_DIR}/compiler/EngineWriterTokenizer.cpp
+  SOURCES ${CMAKE_SOURCE_DIR}/compiler/engine_file/EngineWriterTokenizer.cpp
   LINK IngotSchema)

@@ -4,7 +4,7 @@
 #include "compiler/tools/BuiltEngines.h"
 
 #include "codegen/BuildCache.h"
-#include "compiler/Version.h"
+#include "compiler/build/Version.h"
 #include "compiler/checkpoint/TokenizerReader.h"
 
 #include <algorithm>

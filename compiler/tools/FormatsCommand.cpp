@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // ingot formats: what becomes of each stored format on each target. docs/formats.md is its output.
-#include "compiler/FormatSupport.h"
+#include "compiler/build/FormatSupport.h"
 #include "compiler/tools/BuildArguments.h"
 #include "compiler/tools/Commands.h"
 #include "llvm/ADT/StringExtras.h"
