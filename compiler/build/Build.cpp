@@ -5,7 +5,7 @@
 #include "compiler/build/EngineAssembly.h"
 #include "compiler/build/GoldenTokens.h"
 #include "compiler/build/Version.h"
-#include "compiler/checkpoint/ModelFile.h"
+#include "compiler/checkpoint/gguf/ModelFile.h"
 #include "dialects/engine/EngineOps.h"
 #include "ingot/ingot.hpp"
 #include "passes/plan/Tuning.h"

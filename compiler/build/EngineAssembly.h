@@ -3,7 +3,7 @@
 #pragma once
 
 #include "compiler/build/BuildRequest.h"
-#include "compiler/checkpoint/TokenizerReader.h"
+#include "compiler/checkpoint/tokenizer/TokenizerReader.h"
 #include "compiler/weights/WeightStreamer.h"
 
 namespace ingot::compiler {

@@ -2,7 +2,7 @@
 // OutputFile: a file of aligned sections that appears under its name whole or not at all.
 #pragma once
 
-#include "compiler/checkpoint/Digest.h"
+#include "compiler/checkpoint/files/Digest.h"
 
 #include <cstdint>
 #include <filesystem>

@@ -3,7 +3,7 @@
 // checkpoint's files straight to where the engine file wants them.
 #pragma once
 
-#include "compiler/checkpoint/Digest.h"
+#include "compiler/checkpoint/files/Digest.h"
 #include "compiler/weights/TilePlan.h"
 #include "compiler/weights/WeightFill.h"
 
