@@ -3,7 +3,7 @@
 #pragma once
 
 #include "codegen/BuildCache.h"
-#include "compiler/Build.h"
+#include "compiler/build/Build.h"
 #include "runtime/tools/CommandLine.h"
 
 namespace ingot::compiler {

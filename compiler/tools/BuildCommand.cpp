@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // ingot build
-#include "compiler/BuildReport.h"
+#include "compiler/build/BuildReport.h"
 #include "compiler/tools/BuildArguments.h"
 #include "compiler/tools/Commands.h"
 

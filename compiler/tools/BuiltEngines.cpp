@@ -4,8 +4,8 @@
 #include "compiler/tools/BuiltEngines.h"
 
 #include "codegen/BuildCache.h"
-#include "compiler/Version.h"
-#include "compiler/checkpoint/TokenizerReader.h"
+#include "compiler/build/Version.h"
+#include "compiler/checkpoint/tokenizer/TokenizerReader.h"
 
 #include <algorithm>
 #include <unistd.h>

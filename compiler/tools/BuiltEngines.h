@@ -2,7 +2,7 @@
 // Engines that `ingot run` has built, kept beside the build cache's kernels.
 #pragma once
 
-#include "compiler/Build.h"
+#include "compiler/build/Build.h"
 
 namespace ingot::compiler {
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // ingot: the compiler's program. Commands that only read an engine are the runtime's.
-#include "compiler/Version.h"
+#include "compiler/build/Version.h"
 #include "compiler/tools/Commands.h"
 #include "runtime/tools/Commands.h"
 #include "runtime/tools/Program.h"

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // ingot-opt: runs passes on a text of the llm and engine dialects; the tool of the lit tests.
 // With --from-engine it prints the engine dialect of an engine file.
-#include "compiler/EngineReader.h"
-#include "compiler/RegisterPasses.h"
+#include "compiler/build/RegisterPasses.h"
+#include "compiler/engine_file/EngineReader.h"
 #include "mlir/Tools/mlir-opt/MlirOptMain.h"
 #include "llvm/Support/CommandLine.h"
 #include "llvm/Support/InitLLVM.h"

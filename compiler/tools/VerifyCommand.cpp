@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // ingot verify: the runtime's checks, and two that need the compiler: making the engine again, and
 // comparing its numbers with the reference target's.
-#include "compiler/EngineReader.h"
-#include "compiler/NumericsCheck.h"
+#include "compiler/build/NumericsCheck.h"
+#include "compiler/engine_file/EngineReader.h"
 #include "compiler/tools/BuildArguments.h"
 #include "compiler/tools/Commands.h"
 #include "runtime/tools/Commands.h"

@@ -49,7 +49,7 @@ struct KernelVariant {
   llvm::SmallVector<mlir::NamedAttribute, 0> facts;
 };
 
-/// Implemented by every target and injected by compiler/Pipeline.cpp.
+/// Implemented by every target and injected by compiler/build/Pipeline.cpp.
 class KernelProvider {
 public:
   virtual ~KernelProvider() = default;

@@ -2,7 +2,7 @@
 // The build's part: from the text of a function to an engine file.
 #include "tests/conformance/CompiledFunction.h"
 
-#include "compiler/Pipeline.h"
+#include "compiler/build/Pipeline.h"
 #include "dialects/engine/EngineOps.h"
 #include "dialects/llm/LlmDialect.h"
 #include "mlir/IR/Builders.h"

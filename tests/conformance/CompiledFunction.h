@@ -3,7 +3,7 @@
 // its weights streamed, loaded and run by the runtime on a guarded device.
 #pragma once
 
-#include "compiler/EngineAssembly.h"
+#include "compiler/build/EngineAssembly.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/OwningOpRef.h"
 #include "tests/conformance/CaseModel.h"

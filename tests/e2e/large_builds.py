@@ -9,7 +9,7 @@ import subprocess
 import harness
 
 MIB = 1 << 20
-# The promise: 400 MB, and two tiles (tileTarget of compiler/StreamPlan.cpp).
+# The promise: 400 MB, and two tiles (tileTarget of compiler/weights/TilePlan.cpp).
 BUILD_MEMORY = 256 * MIB
 LIMIT = 400 * 10**6 + 2 * 8 * MIB
 RECIPE = "version: 1\nweights:\n  - {match: '*', format: int4, group: 64}\nkv_cache: int8\n"

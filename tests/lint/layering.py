@@ -38,10 +38,11 @@ MAY_INCLUDE = {
     "compiler/tuning": ["compiler/checkpoint"],
     "compiler/importers": ["dialects", "passes", "compiler/checkpoint", "compiler/recipe"],
     "compiler": ["dialects", "passes", "codegen", "runtime/include"],
+    "compiler/engine_file": ["dialects/engine", "compiler/checkpoint", "compiler/weights",
+                             "runtime/schema"],
 }
 # Files that may include one thing more than their folder.
 NAMED_EXCEPTIONS = [
-    (re.compile(r"compiler/Engine(Writer|Reader)\w*\.(h|cpp)"), "runtime/schema"),
     # `ingot` forwards the commands that only read an engine to the runtime's tools, and declares
     # its options as they do.
     (re.compile(r"compiler/tools/\w+\.(h|cpp)"), "runtime/tools/Commands.h"),

@@ -1,0 +1,267 @@
+// SPDX-License-Identifier: Apache-2.0
+// From options to a finished engine file.
+#include "codegen/BuildCache.h"
+#include "codegen/native/ForEachParallel.h"
+#include "compiler/build/EngineAssembly.h"
+#include "compiler/build/GoldenTokens.h"
+#include "compiler/build/Version.h"
+#include "compiler/checkpoint/gguf/ModelFile.h"
+#include "dialects/engine/EngineOps.h"
+#include "ingot/ingot.hpp"
+#include "passes/plan/Tuning.h"
+
+#include "mlir/IR/Builders.h"
+#include "llvm/Config/llvm-config.h"
+#include <mutex>
+#include <optional>
+#include <sys/resource.h>
+
+using namespace mlir;
+using namespace ingot;
+using namespace ingot::compiler;
+using checkpoint::Error;
+using checkpoint::Expected;
+using checkpoint::Outcome;
+
+namespace {
+
+uint64_t peakMemory() {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  return static_cast<uint64_t>(usage.ru_maxrss) * 1024;
+}
+
+EngineDescription describe(const BuildRequest &request, const checkpoint::TokenizerSpec &tokenizer,
+                           const BuildOptions &options) {
+  const checkpoint::ModelConfig &config = request.checkpoint.config();
+  const checkpoint::GenerationConfig &generation = request.checkpoint.generation();
+  EngineDescription description;
+  auto model = std::filesystem::weakly_canonical(options.model);
+  description.name = (checkpoint::isModelFile(model) ? model.stem() : model.filename()).string();
+  description.architecture = config.architecture;
+  Provenance &provenance = description.provenance;
+  provenance.compiler = std::string("ingot ") + kVersion;
+  provenance.revision = kRevision;
+  provenance.toolchain = "LLVM " LLVM_VERSION_STRING;
+  provenance.recipe = request.recipe.str();
+  if (!request.tuning.lock.entries.empty())
+    provenance.tuning = request.tuning.lock.str();
+  provenance.options = request.options;
+
+  ServingFacts &serving = description.serving;
+  serving.vocabulary = static_cast<uint32_t>(config.vocabSize);
+  serving.maxContext = static_cast<uint32_t>(request.limits.maxContext);
+  auto bos = generation.bosId ? generation.bosId : config.bosId;
+  serving.bos = bos ? static_cast<int32_t>(*bos) : tokenizer.bosId;
+  for (uint64_t id : request.checkpoint.eosIds())
+    serving.eos.push_back(static_cast<int32_t>(id));
+  serving.pad = generation.padId ? static_cast<int32_t>(*generation.padId) : tokenizer.padId;
+  // transformers samples only where the model says so; otherwise its generation is greedy.
+  bool samples = generation.doSample.value_or(false);
+  serving.temperature = samples ? static_cast<float>(generation.temperature.value_or(1)) : 0;
+  serving.topK = samples ? static_cast<int32_t>(generation.topK.value_or(0)) : 0;
+  serving.topP = samples ? static_cast<float>(generation.topP.value_or(1)) : 1;
+  serving.minP = samples ? static_cast<float>(generation.minP.value_or(0)) : 0;
+  serving.repetitionPenalty = static_cast<float>(generation.repetitionPenalty.value_or(1));
+  if (options.replay) {
+    description.name = options.replay->name;
+    provenance.options = options.replay->provenance.options;
+    description.golden = options.replay->golden;
+  }
+  return description;
+}
+
+/// The digests of every file that the engine was made from.
+Outcome digestInputs(const BuildRequest &request, const BuildOptions &options,
+                     Provenance &provenance, Progress &progress) {
+  std::vector<std::filesystem::path> files = request.checkpoint.inputs();
+  for (const std::filesystem::path &file : checkpoint::tokenizerFiles(options.model))
+    if (!llvm::is_contained(files, file))
+      files.push_back(file);
+  progress.begin("digest inputs");
+  std::vector<std::optional<Expected<checkpoint::Digest>>> digests(files.size());
+  std::mutex mutex;
+  size_t done = 0;
+  codegen::forEachParallel(files.size(), usableThreads(options.threads), [&](size_t i) {
+    digests[i] = checkpoint::sha256OfFile(files[i]);
+    std::lock_guard<std::mutex> lock(mutex);
+    progress.update(++done, files.size());
+  });
+  for (auto [file, digest] : llvm::zip_equal(files, digests)) {
+    if (!*digest)
+      return digest->error();
+    std::error_code error;
+    provenance.inputs.push_back(
+        {request.checkpoint.inputName(file), file_size(file, error), **digest});
+  }
+  progress.end(std::to_string(files.size()) + " files");
+  return {};
+}
+
+/// Golden tokens where the model and the memory cap allow; else none, and the reason among the
+/// options.
+Outcome addGoldenTokens(MLIRContext &context, BuildRequest &request,
+                        const checkpoint::TokenizerSpec &tokenizer, const BuildOptions &options,
+                        EngineDescription &description, Progress &progress) {
+  if (options.replay)
+    return {}; // described as recorded
+  progress.begin("golden tokens");
+  auto golden = makeGoldenTokens(context, request, tokenizer, options, description);
+  if (!golden)
+    return golden.error();
+  std::string summary =
+      golden->cases.empty() ? golden->reason : std::to_string(golden->cases.size()) + " prompts";
+  description.provenance.options.push_back(
+      {"golden tokens", "", golden->cases.empty() ? "none" : "made", golden->reason});
+  description.golden = std::move(golden->cases);
+  progress.end(summary);
+  return {};
+}
+
+/// Names the lines of the lockfile that no launch follows.
+void warnOfTuning(llvm::ArrayRef<CompiledTarget> targets, Progress &progress) {
+  for (const CompiledTarget &compiled : targets)
+    compiled.unit().walk([&](engine::NoteOp note) {
+      if (note.getPass() == kTuningPass && !note.getApplied())
+        progress.warn(("the tuning lockfile's " + note.getSite() + " on " +
+                       compiled.unit().getTarget().getName() + " is not used: " + note.getReason())
+                          .str());
+    });
+}
+
+/// Compiles every chat template and tells of those that cannot be rendered; they are stored all the
+/// same.
+void checkChatTemplates(const checkpoint::TokenizerSpec &tokenizer, Provenance &provenance,
+                        Progress &progress) {
+  for (const checkpoint::TokenizerChatTemplate &chat : tokenizer.chatTemplates) {
+    const std::optional<ingot::Error> error =
+        ingot::chatTemplateError("chat template '" + chat.name + "'", chat.text);
+    if (!error)
+      continue;
+    progress.warn(std::string("no conversation can be rendered: ") + error->what());
+    provenance.options.push_back(
+        {"chat template '" + chat.name + "'", "", "stored, cannot be rendered", error->what()});
+  }
+}
+
+BuildReport::CacheReport reportCache(const BuildOptions &options) {
+  if (!options.cache)
+    return {"", options.whyNoCache};
+  return {options.cache->folder(), "", options.cache->hits(), options.cache->misses()};
+}
+
+void reportTarget(BuildReport &report, engine::UnitOp unit, const CompiledTarget &compiled) {
+  BuildReport::TargetReport target;
+  target.name = unit.getTarget().getName().str();
+  unit.walk([&](Operation *op) {
+    target.kernels += isa<engine::KernelOp>(op);
+    target.launches += isa<engine::LaunchOp>(op);
+    if (auto note = dyn_cast<engine::NoteOp>(op))
+      target.notes.push_back(note);
+  });
+  for (const codegen::CompiledLibrary &library : compiled.libraries)
+    target.libraryBytes += library.bytes.size();
+  report.targets.push_back(std::move(target));
+}
+
+} // namespace
+
+Expected<BuildReport> compiler::buildEngine(MLIRContext &context, const BuildOptions &options,
+                                            Progress &progress) {
+  auto started = std::chrono::steady_clock::now();
+  // An output that cannot be written is noticed before the work, not behind it.
+  if (auto probe = OutputFile::create(options.output); !probe)
+    return probe.error();
+  auto request = readRequest(context, options, progress);
+  if (!request)
+    return request.error();
+  auto tokenizer = checkpoint::readTokenizer(options.model);
+  if (!tokenizer)
+    return tokenizer.error();
+  sayDeviations(*request, tokenizer->deviations, progress);
+
+  auto targets = runStages(context, *request, options, progress);
+  if (!targets)
+    return targets.error();
+  warnOfTuning(*targets, progress);
+  // A cap that is too small is refused before the long work begins.
+  uint64_t codegenMemory = 0;
+  for (const auto &[target, attribute] : request->targets)
+    codegenMemory = std::max(codegenMemory, target->compileMemory());
+  if (auto early = makeStreamer(*request, *targets, options, codegenMemory); !early)
+    return early.error();
+  if (auto outcome = compileKernels(context, *request, *targets, options, progress); !outcome)
+    return outcome.error();
+  auto streamer = makeStreamer(*request, *targets, options, 0);
+  if (!streamer)
+    return streamer.error();
+  BuildReport report;
+  report.weightBytes = streamer->totalBytes();
+  report.description = describe(*request, *tokenizer, options);
+  if (!options.replay)
+    checkChatTemplates(*tokenizer, report.description.provenance, progress);
+  if (auto outcome = digestInputs(*request, options, report.description.provenance, progress);
+      !outcome)
+    return outcome.error();
+
+  if (auto outcome =
+          addGoldenTokens(context, *request, *tokenizer, options, report.description, progress);
+      !outcome)
+    return outcome.error();
+  auto assembly = assemble(context, *targets, *streamer, *tokenizer, options, progress);
+  if (!assembly)
+    return assembly.error();
+  report.ir = std::move(assembly->ir);
+  OutputFile &file = assembly->file;
+  DiagnosticCollector diagnostics(context);
+  auto metadata =
+      writeEngineMetadata(*report.ir, report.description, file.sections(), assembly->placements);
+  if (failed(metadata))
+    return diagnostics.error();
+  report.fileBytes = file.end() + metadata->size();
+  if (auto outcome = finishEngineFile(file, *metadata); !outcome)
+    return outcome.error();
+
+  report.cache = reportCache(options);
+  report.unreadTensors = request->unreadTensors;
+  for (auto [unit, compiled] : llvm::zip(report.ir->getOps<engine::UnitOp>(), *targets))
+    reportTarget(report, unit, compiled);
+  report.minimumMemory = streamer->minimumMemory();
+  report.peakMemory = peakMemory();
+  report.seconds =
+      std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count();
+  progress.finished(options.output.string(), report.fileBytes);
+  return report;
+}
+
+Expected<std::vector<std::byte>>
+compiler::planEngine(MLIRContext &context, const BuildOptions &options, Progress &progress) {
+  auto request = readRequest(context, options, progress);
+  if (!request)
+    return request.error();
+  auto targets = runStages(context, *request, options, progress);
+  if (!targets)
+    return targets.error();
+  std::vector<SectionEntry> sections{{"weights", SectionKind::Weights}};
+  for (const CompiledTarget &compiled : *targets) {
+    engine::UnitOp unit = compiled.unit();
+    OpBuilder builder = OpBuilder::atBlockBegin(&unit.getBody().front());
+    auto library =
+        engine::LibraryOp::create(builder, unit.getLoc(), "kernels", "host_shared_object");
+    for (auto kernel : unit.getBody().getOps<engine::KernelOp>())
+      kernel.setLibrary(library.getSymName());
+    sections.push_back({librarySectionName(unit, library.getSymName()), SectionKind::Kernels});
+  }
+  auto streamer = makeStreamer(*request, *targets, options, 0);
+  if (!streamer)
+    return streamer.error();
+  sections.front().bytes = streamer->totalBytes();
+  DiagnosticCollector diagnostics(context);
+  std::vector<WeightPlacement> placements;
+  auto merged = mergeTargets(context, *targets, *streamer, placements, 0);
+  auto metadata =
+      writeEngineMetadata(*merged, describe(*request, {}, options), sections, placements);
+  if (failed(metadata))
+    return diagnostics.error();
+  return std::move(*metadata);
+}

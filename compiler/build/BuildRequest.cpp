@@ -1,0 +1,399 @@
+// SPDX-License-Identifier: Apache-2.0
+// Checks of a build's options against the model.
+#include "compiler/build/BuildRequest.h"
+
+#include "compiler/build/DefaultRecipe.h"
+#include "compiler/build/EngineAssembly.h"
+#include "compiler/checkpoint/gguf/GgmlBlocks.h"
+#include "compiler/checkpoint/gguf/ModelFile.h"
+#include "compiler/importers/StoredScales.h"
+#include "compiler/importers/StoredWeights.h"
+#include "compiler/recipe/Presets.h"
+#include "llvm/Support/FormatVariadic.h"
+
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <set>
+
+using namespace mlir;
+using namespace ingot;
+using namespace ingot::compiler;
+using checkpoint::Error;
+using checkpoint::Expected;
+using checkpoint::Outcome;
+
+namespace {
+
+/// `asked`, or `fallback` for 0; failure when it is out of 1 ... `most`.
+Expected<int64_t> checkLimit(const char *name, int64_t asked, int64_t fallback, int64_t most) {
+  int64_t value = asked == 0 ? fallback : asked;
+  if (value < 1 || value > most)
+    return Error{"INGOT-E2101",
+                 std::string(name) + " " + std::to_string(value) + " is not possible", "",
+                 "choose 1 to " + std::to_string(most)};
+  return value;
+}
+
+/// Most tokens, sequences or rows of one step: keeps every size computation far from overflow.
+constexpr int64_t kMostPerStep = 1 << 20;
+
+/// Where transformers goes by the length that a sequence has reached, an engine goes by the one
+/// that it is declared for.
+void sayLengthOfRotation(BuildRequest &request, Progress &progress) {
+  using checkpoint::RopeType;
+  const checkpoint::Rope &rope = request.checkpoint.config().rope;
+  if (rope.type != RopeType::LongRope && rope.type != RopeType::Dynamic)
+    return;
+  std::string trained = std::to_string(rope.originalPositions);
+  bool isLong = rope.usesLongDivisors(static_cast<uint64_t>(request.limits.maxContext));
+  if (rope.type == RopeType::LongRope)
+    request.options.push_back({"longrope", "", isLong ? "long_factor" : "short_factor",
+                               std::string("--max-context is ") + (isLong ? "" : "not ") +
+                                   "above the trained length, " + trained});
+  if (isLong)
+    progress.warn(std::string(rope.type == RopeType::LongRope ? "longrope" : "dynamic rope") +
+                  ": sequences of every length rotate as those of --max-context " +
+                  std::to_string(request.limits.maxContext) +
+                  "; transformers rotates those up to " + trained +
+                  " otherwise, as an engine with --max-context " + trained + " does");
+}
+
+Outcome settleLimits(BuildRequest &request, EngineLimits asked) {
+  auto context = static_cast<int64_t>(request.checkpoint.config().maxPositions);
+  struct Item {
+    const char *option;
+    int64_t EngineLimits::*field;
+    int64_t fallback, most;
+    const char *fallbackReason;
+  };
+  EngineLimits defaults;
+  const Item items[] = {
+      {"--max-batch-tokens", &EngineLimits::maxTokens, defaults.maxTokens, kMostPerStep, "default"},
+      {"--max-sequences", &EngineLimits::maxSequences, defaults.maxSequences, kMostPerStep,
+       "default"},
+      {"--max-context", &EngineLimits::maxContext, context, context, "the model's own limit"},
+      {"--max-logit-rows", &EngineLimits::maxLogitRows, defaults.maxLogitRows, kMostPerStep,
+       "default"}};
+  for (const Item &item : items) {
+    auto value = checkLimit(item.option, asked.*item.field, item.fallback, item.most);
+    if (!value)
+      return value.error();
+    request.limits.*item.field = *value;
+    bool given = asked.*item.field != 0;
+    request.options.push_back({item.option, given ? std::to_string(*value) : "",
+                               std::to_string(*value), given ? "as asked" : item.fallbackReason});
+  }
+  return {};
+}
+
+Outcome settleTargets(MLIRContext &context, BuildRequest &request, const BuildOptions &options) {
+  std::vector<std::string> names = options.targets;
+  if (names.empty())
+    names.push_back(codegen::kNativeTarget.str());
+  for (const std::string &name : names) {
+    std::string why;
+    auto target = codegen::findTarget(&context, name, why);
+    if (failed(target)) {
+      size_t colon = why.find(": ");
+      return Error{why.substr(0, std::min<size_t>(colon, 11)),
+                   colon == std::string::npos ? why : why.substr(colon + 2), "--target " + name,
+                   ""};
+    }
+    std::string resolved = target->second.getName().str();
+    for (const auto &other : request.targets)
+      if (other.second == target->second)
+        return Error{"INGOT-E2102",
+                     "target " + name + " is given twice" +
+                         (name == resolved ? "" : ": it stands for " + resolved),
+                     "--target", "name each target once"};
+    request.targets.push_back(*target);
+    request.options.push_back({"--target", options.targets.empty() ? "" : name, resolved,
+                               options.targets.empty() ? "the best this machine runs"
+                               : name == resolved      ? "as asked"
+                                                       : "what the name stands for"});
+  }
+  return {};
+}
+
+/// The recipe that is asked for, or the default one; types of the checkpoint's own stay open.
+Outcome settleRecipe(BuildRequest &request, const BuildOptions &options) {
+  if (options.replay || !options.recipe.empty()) {
+    auto recipe = options.replay ? recipe::Recipe::parse(options.replay->provenance.recipe,
+                                                         "the engine's recipe")
+                                 : recipe::presetOrFile(options.recipe);
+    if (!recipe)
+      return recipe.error();
+    request.recipe = *std::move(recipe);
+    std::string name =
+        recipe::presetCalled(options.recipe.string()) ? options.recipe.string() : "a file";
+    request.options.push_back({"--recipe", name, name, "as asked"});
+    return {};
+  }
+  auto chosen =
+      defaultRecipe(request.checkpoint, checkpoint::isModelFile(options.model), request.targets);
+  if (!chosen)
+    return chosen.error();
+  request.recipe = std::move(chosen->recipe);
+  request.options.push_back({"--recipe", "", chosen->name, chosen->reason});
+  return {};
+}
+
+bool hasTensor(const checkpoint::Checkpoint &checkpoint, StringRef suffix, StringRef part = "") {
+  return llvm::any_of(checkpoint.tensors(), [&](const checkpoint::Tensor &tensor) {
+    return StringRef(tensor.name).ends_with(suffix) && StringRef(tensor.name).contains(part);
+  });
+}
+
+Error withoutScales(std::string_view asked, const char *of) {
+  return {"INGOT-E2011",
+          "the recipe asks for " + std::string(asked) + ", and the checkpoint has no scales of " +
+              of,
+          "", "use a calibrated checkpoint, or another value"};
+}
+
+/// What products read: what the checkpoint was quantized for, where the recipe leaves it open.
+Outcome settleActivations(BuildRequest &request) {
+  using Activations = checkpoint::QuantizationConfig::Activations;
+  using recipe::ActivationType;
+  static constexpr std::pair<Activations, ActivationType> types[] = {
+      {Activations::Int8PerToken, ActivationType::Int8Dynamic},
+      {Activations::Float8PerToken, ActivationType::Fp8Dynamic},
+      {Activations::Int8PerTensor, ActivationType::Int8Static},
+      {Activations::Float8PerTensor, ActivationType::Fp8Static},
+  };
+  const auto *own = llvm::find_if(types, [&](const auto &type) {
+    return type.first == request.checkpoint.quantization().activations;
+  });
+  ActivationType &compute = request.recipe.activations.compute;
+  bool hasScales = hasTensor(request.checkpoint, ".input_scale");
+  if (recipe::isStatic(compute) && !hasScales)
+    return withoutScales(recipe::name(compute), "products' inputs");
+  if (own == std::end(types))
+    return {};
+  std::string name(recipe::name(own->second));
+  bool isPossible = hasScales || !recipe::isStatic(own->second);
+  if (compute == ActivationType::Stored && isPossible) {
+    compute = own->second;
+    request.options.push_back(
+        {"recipe: activations", "", name, "what the checkpoint was quantized for"});
+  } else if (compute != own->second) {
+    request.options.push_back({"checkpoint: activations", name, std::string(recipe::name(compute)),
+                               isPossible ? "the recipe says so" : "it has no scales for them"});
+  }
+  return {};
+}
+
+/// What the KV cache holds, likewise.
+Outcome settleCache(BuildRequest &request) {
+  using KvCache = checkpoint::QuantizationConfig::KvCache;
+  using recipe::KvType;
+  recipe::KvType &cache = request.recipe.kvCache;
+  uint64_t layers = request.checkpoint.config().layers;
+  KvCache stated = request.checkpoint.quantization().kvCache;
+  // Scales of a scheme that is declined mean something else.
+  uint64_t scaled = stated == KvCache::Declined ? 0 : layersWithKvScales(request.checkpoint);
+  if (recipe::isStatic(cache) && scaled < layers)
+    return withoutScales(recipe::name(cache), "each layer's keys and values");
+  // Not every checkpoint that has scales says so in its configuration.
+  if (stated <= KvCache::Declined && scaled == 0)
+    return {};
+  KvType own = stated == KvCache::Int8 ? KvType::Int8Static : KvType::E4M3Static;
+  std::string name(recipe::name(own));
+  if (cache == KvType::Stored && scaled == layers) {
+    cache = own;
+    request.options.push_back(
+        {"recipe: kv_cache", "", name, "what the checkpoint was quantized for"});
+  } else if (cache != own) {
+    request.options.push_back({"checkpoint: KV cache", name, std::string(recipe::name(cache)),
+                               scaled == layers ? "the recipe says so"
+                                                : "it has scales for " + std::to_string(scaled) +
+                                                      " of " + std::to_string(layers) + " layers"});
+  }
+  return {};
+}
+
+/// What the checkpoint was quantized for, and what the engine does otherwise.
+Outcome takeQuantization(BuildRequest &request) {
+  for (auto settle : {settleActivations, settleCache})
+    if (auto outcome = settle(request); !outcome)
+      return outcome;
+  if (hasTensor(request.checkpoint, ".weight_scale_2", ".experts.") ||
+      hasTensor(request.checkpoint, ".weight_global_scale", ".experts."))
+    request.options.push_back({"checkpoint: scales of experts", "8 bits",
+                               "f32 where experts' own scales differ",
+                               "kernels read one table of scales; the values are the same"});
+  return {};
+}
+
+/// Imports the model to find the tensors of the checkpoint that it does not read.
+Outcome findUnreadTensors(MLIRContext &context, BuildRequest &request, Progress &progress) {
+  DiagnosticCollector diagnostics(context);
+  ImportOptions options{request.limits.maxContext};
+  options.unread = &request.unreadTensors;
+  if (failed(importModel(&context, request.checkpoint, options)))
+    return diagnostics.error();
+  constexpr size_t shown = 3;
+  ArrayRef<std::string> names = request.unreadTensors;
+  if (names.empty())
+    return {};
+  std::string some = llvm::join(names.take_front(shown), ", ");
+  if (names.size() > shown)
+    some += " and " + std::to_string(names.size() - shown) + " more";
+  sayDeviations(request,
+                checkpoint::Deviation{"tensors", some, "not read",
+                                      "no part of the model; the report lists them",
+                                      /*isTold=*/true},
+                progress);
+  return {};
+}
+
+/// Block types of which engines hold more bits than the file.
+void sayWidened(BuildRequest &request) {
+  std::set<checkpoint::DType> types;
+  for (const checkpoint::Tensor &tensor : request.checkpoint.tensors())
+    types.insert(tensor.dtype);
+  for (checkpoint::DType type : types) {
+    const checkpoint::GgmlEncoding *encoding = checkpoint::ggmlEncoding(type);
+    checkpoint::DTypeUnit unit = checkpoint::dtypeUnit(type);
+    double stored = double(unit.bits) / double(unit.elements);
+    double held = encoding ? encoding->bitsPerElement(unit.elements) : 0;
+    if (held <= stored)
+      continue;
+    auto bits = [](double count) { return llvm::formatv("{0:f2} bits a weight", count).str(); };
+    request.options.push_back({"checkpoint: " + std::string(dtypeName(type)), bits(stored),
+                               bits(held),
+                               "where a matrix stays as stored; the values are the same"});
+  }
+}
+
+/// The shortest text that is read as this number again: an engine can be made anew from it.
+std::string exactly(double number) {
+  std::array<char, 32> text;
+  auto end = std::to_chars(text.data(), text.data() + text.size(), number).ptr;
+  return {text.data(), end};
+}
+
+/// The checkpoint, or for random weights its configuration and the tensors of its family.
+Expected<checkpoint::Checkpoint> openCheckpoint(MLIRContext &context, const BuildOptions &options) {
+  auto checkpoint = options.randomWeights
+                        ? checkpoint::Checkpoint::openWithoutWeights(options.model)
+                        : checkpoint::Checkpoint::open(options.model);
+  if (!checkpoint)
+    return checkpoint;
+  if (!options.lora.empty() && !std::isfinite(options.loraScale))
+    return Error{"INGOT-E2101", "--lora-scale " + exactly(options.loraScale) + " is not possible",
+                 "", "choose a number"};
+  if (!options.lora.empty())
+    if (auto added = checkpoint->addAdapter(options.lora, options.loraScale); !added)
+      return added.error();
+  if (!options.randomWeights)
+    return checkpoint;
+  DiagnosticCollector diagnostics(context);
+  auto tensors = tensorsOfFamily(&context, *checkpoint);
+  if (failed(tensors))
+    return diagnostics.error();
+  checkpoint->expectTensors(*std::move(tensors));
+  return checkpoint;
+}
+
+/// What became of --no-ptx.
+OptionRecord ptxRecord(const BuildRequest &request) {
+  bool cuda = llvm::any_of(request.targets,
+                           [](const auto &target) { return target.first->backend() == "cuda"; });
+  return {"--no-ptx", "yes", cuda ? "left out" : "nothing",
+          cuda ? "as asked; the engine cannot be simulated" : "no target has PTX"};
+}
+
+/// Reads the lockfile, or takes what the engine states that is made again.
+Outcome settleTuning(BuildRequest &request, const BuildOptions &options) {
+  std::string recorded = options.replay ? options.replay->provenance.tuning : std::string();
+  if (!options.tuning.empty() || !recorded.empty()) {
+    auto lock = recorded.empty() ? tuning::TuningLock::read(options.tuning)
+                                 : tuning::TuningLock::parse(recorded, "the engine's tuning");
+    if (!lock)
+      return lock.error();
+    request.tuning.lock = std::move(*lock);
+    size_t ours = llvm::count_if(request.tuning.lock.entries, [&](const auto &entry) {
+      return llvm::any_of(request.targets, [&](const auto &target) {
+        return entry.target == target.second.getName();
+      });
+    });
+    request.options.push_back({"--tuning", "a lockfile", std::to_string(ours) + " lines",
+                               std::to_string(request.tuning.lock.entries.size() - ours) +
+                                   " more are for other targets"});
+  }
+  request.tuning.candidates = options.tuningCandidates;
+  if (options.tuningCandidates)
+    request.options.push_back({"--tuning-candidates", "on", "on", "as asked"});
+  return {};
+}
+
+} // namespace
+
+void compiler::sayDeviations(BuildRequest &request,
+                             llvm::ArrayRef<checkpoint::Deviation> deviations, Progress &progress) {
+  for (const checkpoint::Deviation &deviation : deviations) {
+    request.options.push_back(
+        {"checkpoint: " + deviation.what, deviation.stated, deviation.effective, deviation.why});
+    if (deviation.isTold)
+      progress.warn(deviation.what + " " + deviation.stated + ": " + deviation.effective + "; " +
+                    deviation.why);
+  }
+}
+
+Expected<BuildRequest> compiler::readRequest(MLIRContext &context, const BuildOptions &options,
+                                             Progress &progress) {
+  auto checkpoint = openCheckpoint(context, options);
+  if (!checkpoint)
+    return checkpoint.error();
+  BuildRequest request{std::move(*checkpoint), recipe::Recipe::defaults(), {}, {}, {}, {}, {}};
+  if (auto outcome = settleTargets(context, request, options); !outcome)
+    return outcome.error();
+  progress.begin("recipe");
+  if (auto outcome = settleRecipe(request, options); !outcome)
+    return outcome.error();
+  progress.end(request.options.back().effective);
+  if (auto outcome = takeQuantization(request); !outcome)
+    return outcome.error();
+  sayDeviations(request, request.checkpoint.quantization().deviations, progress);
+  sayDeviations(request, request.checkpoint.deviations(), progress);
+  sayWidened(request);
+  request.recipe = request.recipe.settled(ownType(request.checkpoint));
+  if (auto outcome = settleLimits(request, options.limits); !outcome)
+    return outcome.error();
+  sayLengthOfRotation(request, progress);
+  if (!options.randomWeights)
+    if (auto outcome = findUnreadTensors(context, request, progress); !outcome)
+      return outcome.error();
+  if (options.randomWeights) {
+    std::string seed = std::to_string(*options.randomWeights);
+    request.options.push_back(
+        {"--random-weights", seed, seed, "numbers made at load; no weight file was read"});
+  }
+  if (request.checkpoint.adapter()) {
+    std::string scale = exactly(options.loraScale);
+    request.options.push_back(
+        {"--lora", "an adapter", "merged", "before anything is quantized; see the inputs"});
+    request.options.push_back({"--lora-scale", scale, scale, "times the adapter's own"});
+    for (const checkpoint::AdapterPattern &pattern : request.checkpoint.adapter()->patterns)
+      if (!pattern.isUsed)
+        request.options.push_back({"adapter: " + pattern.key, checkpoint::inQuotes(pattern.text),
+                                   "not used", "no matrix of the adapter needs it"});
+  }
+  if (options.noPtx)
+    request.options.push_back(ptxRecord(request));
+  if (auto outcome = settleTuning(request, options); !outcome)
+    return outcome.error();
+  std::vector<std::string> names;
+  for (const checkpoint::Tensor &tensor : request.checkpoint.tensors())
+    names.push_back(matrixName(tensor.name));
+  // Recipes by name are made for all models.
+  bool isOwn = !options.recipe.empty() && !recipe::presetCalled(options.recipe.string());
+  for (const recipe::UnusedRule &unused : request.recipe.unusedRules(names))
+    if (isOwn)
+      progress.warn("recipe rule " + request.recipe.weights[unused.rule].match +
+                    (unused.shadowed ? " is never reached: earlier rules take its tensors"
+                                     : " matches no tensor"));
+  return request;
+}

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+// The stages of a build, from a request to a file that lacks only its metadata.
+#pragma once
+
+#include "compiler/build/BuildRequest.h"
+#include "compiler/checkpoint/tokenizer/TokenizerReader.h"
+#include "compiler/weights/WeightStreamer.h"
+
+namespace ingot::compiler {
+
+/// One target's result: its module (with @weights and the unit) and its libraries.
+struct CompiledTarget {
+  engine::UnitOp unit() const;
+  mlir::func::FuncOp weights() const {
+    mlir::ModuleOp whole = module.get();
+    return whole.lookupSymbol<mlir::func::FuncOp>("weights");
+  }
+
+  mlir::OwningOpRef<mlir::ModuleOp> module;
+  llvm::SmallVector<codegen::CompiledLibrary> libraries;
+};
+
+/// Gathers diagnostics while it lives, so that a failure can be returned as one Error.
+class DiagnosticCollector {
+public:
+  explicit DiagnosticCollector(mlir::MLIRContext &context);
+
+  /// The first error, with a code of its own where the message has none.
+  checkpoint::Error error() const;
+
+private:
+  std::string text;
+  mlir::ScopedDiagnosticHandler handler;
+};
+
+/// `asked`, or where that is 0 as many threads as the machine runs.
+unsigned usableThreads(unsigned asked);
+
+/// Every target's stages up to its unit, in the order asked for; units bear their target's names.
+checkpoint::Expected<llvm::SmallVector<CompiledTarget>> runStages(mlir::MLIRContext &context,
+                                                                  const BuildRequest &request,
+                                                                  const BuildOptions &options,
+                                                                  Progress &progress);
+
+/// Compiles the kernels of every target.
+checkpoint::Outcome compileKernels(mlir::MLIRContext &context, const BuildRequest &request,
+                                   llvm::MutableArrayRef<CompiledTarget> targets,
+                                   const BuildOptions &options, Progress &progress);
+
+/// The streamer of all targets' weights; refuses a cap that is too small for it and for `reserve`.
+checkpoint::Expected<WeightStreamer> makeStreamer(const BuildRequest &request,
+                                                  llvm::ArrayRef<CompiledTarget> targets,
+                                                  const BuildOptions &options, uint64_t reserve);
+
+/// Moves dims, weights and units of all targets into one module. Weights of equal name are the same
+/// if the streamer stores them once; otherwise the later one is renamed after its target.
+mlir::OwningOpRef<mlir::ModuleOp> mergeTargets(mlir::MLIRContext &context,
+                                               llvm::ArrayRef<CompiledTarget> targets,
+                                               const WeightStreamer &streamer,
+                                               std::vector<WeightPlacement> &placements,
+                                               uint32_t section);
+
+/// A file with all its sections but no metadata, and what the metadata is made from.
+struct Assembly {
+  OutputFile file;
+  mlir::OwningOpRef<mlir::ModuleOp> ir; ///< the engine dialect of the whole engine
+  std::vector<WeightPlacement> placements;
+};
+
+/// Writes kernels, tokenizer and weights into a file that shall end up at `options.output`. The
+/// modules of `targets` are empty afterwards, their units part of `Assembly::ir`.
+checkpoint::Expected<Assembly> assemble(mlir::MLIRContext &context,
+                                        llvm::MutableArrayRef<CompiledTarget> targets,
+                                        WeightStreamer &streamer,
+                                        const checkpoint::TokenizerSpec &tokenizer,
+                                        const BuildOptions &options, Progress &progress);
+
+} // namespace ingot::compiler

@@ -1,0 +1,241 @@
+// SPDX-License-Identifier: Apache-2.0
+// Stages, and what the passes are told: target, recipe and declared shapes, as attributes.
+#include "compiler/build/Pipeline.h"
+
+#include "compiler/build/RegisterPasses.h"
+#include "dialects/engine/EngineOps.h"
+#include "dialects/llm/LlmComputeOps.h"
+#include "dialects/llm/LlmExpertOps.h"
+#include "dialects/llm/LlmMatmulOps.h"
+#include "dialects/llm/LlmWeightOps.h"
+#include "mlir/Transforms/Passes.h"
+#include "passes/FusionReport.h"
+#include "passes/fuse/Passes.h"
+#include "passes/plan/Passes.h"
+#include "passes/quantize/Passes.h"
+#include "passes/weights/Passes.h"
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+using namespace ingot;
+using namespace ingot::compiler;
+
+namespace {
+
+void addRecipePasses(OpPassManager &manager) {
+  manager.addPass(createApplyRecipePass());
+  manager.addPass(createCSEPass()); // a tied weight in one format is one value again
+  manager.addPass(createFoldNormPass());
+}
+
+void addFusePasses(OpPassManager &manager) {
+  manager.addPass(createFuseDequantizePass());
+  manager.addPass(createQuantizeActivationsPass());
+  manager.addPass(createFuseEpiloguePass());
+  manager.addPass(createFuseRoundPass());
+  manager.addPass(createMergeQkvPass());
+  manager.addPass(createMergeGateUpPass());
+  manager.addPass(createFuseSwigluPass());
+  manager.addPass(createFuseRmsNormPass());
+  manager.addPass(createFuseQuantizeActivationPass());
+  manager.addPass(createFuseRopeAppendPass());
+  manager.addPass(createFp8ContextAttentionPass());
+  manager.addPass(createCSEPass());
+}
+
+void addWeightsPasses(OpPassManager &manager) {
+  manager.addPass(createChooseLayoutsPass());
+  manager.addPass(createHoistWeightsPass());
+}
+
+void addPlanPasses(OpPassManager &manager) {
+  manager.addPass(createSchedulePass());
+  manager.addPass(createSelectKernelsPass());
+  manager.addPass(createPlanMemoryPass());
+  manager.addPass(createProveCoveragePass());
+}
+
+/// The attribute that tells ApplyRecipe a weight's format; null for weights as stored.
+Attribute formatAttribute(MLIRContext *context, const recipe::WeightFormat &format) {
+  using recipe::WeightType;
+  Builder builder(context);
+  switch (format.type) {
+  case WeightType::Stored:
+    return {};
+  case WeightType::F32:
+    return TypeAttr::get(builder.getF32Type());
+  case WeightType::BF16:
+    return TypeAttr::get(builder.getBF16Type());
+  case WeightType::F16:
+    return TypeAttr::get(builder.getF16Type());
+  case WeightType::Int8:
+    return llm::EncodingAttr::get(context, "int8", 0, false);
+  case WeightType::Int4:
+    return llm::EncodingAttr::get(context, "int4", format.group, format.zeroPoints);
+  case WeightType::Fp8:
+    return llm::EncodingAttr::get(context, "fp8",
+                                  format.scale == recipe::ScaleShape::Tensor ? -1 : 0, false);
+  }
+  llvm_unreachable("every weight type is listed");
+}
+
+Type storeType(MLIRContext *context, recipe::StoreType type) {
+  switch (type) {
+  case recipe::StoreType::F32:
+    return Float32Type::get(context);
+  case recipe::StoreType::BF16:
+    return BFloat16Type::get(context);
+  case recipe::StoreType::F16:
+    return Float16Type::get(context);
+  case recipe::StoreType::Stored:
+    break;
+  }
+  llvm_unreachable("the recipe is settled");
+}
+
+Type kvType(MLIRContext *context, recipe::KvType type) {
+  switch (type) {
+  case recipe::KvType::F32:
+    return Float32Type::get(context);
+  case recipe::KvType::BF16:
+    return BFloat16Type::get(context);
+  case recipe::KvType::F16:
+    return Float16Type::get(context);
+  case recipe::KvType::Int8:
+  case recipe::KvType::Int8Static:
+    return IntegerType::get(context, 8);
+  case recipe::KvType::E4M3:
+  case recipe::KvType::E4M3Static:
+    return Float8E4M3FNType::get(context);
+  case recipe::KvType::E5M2:
+    return Float8E5M2Type::get(context);
+  case recipe::KvType::Stored:
+    break;
+  }
+  llvm_unreachable("the recipe is settled");
+}
+
+/// Whether the weight `op` is small though it has two dimensions, so that quantizing it would save
+/// nothing: one row, what llm.route chooses by, or biases that it chooses from.
+bool isSmall(Operation *op) {
+  if (cast<RankedTensorType>(op->getResult(0).getType()).getDimSize(0) == 1)
+    return true;
+  auto chooses = [](Operation *reader) { return isa<llm::RouteOp>(reader); };
+  auto leadsToChoice = [&](Operation *reader) {
+    return chooses(reader) ||
+           (isa<llm::PointwiseOp>(reader) && llvm::any_of(reader->getUsers(), chooses));
+  };
+  return llvm::any_of(op->getUsers(), [&](Operation *user) {
+    auto embed = dyn_cast<llm::EmbedOp>(user);
+    return (embed && embed.getTokens().getDefiningOp<llm::RouteOp>()) ||
+           (isa<llm::MatmulOp>(user) && llvm::any_of(user->getUsers(), leadsToChoice));
+  });
+}
+
+/// Writes the recipe into the module: formats on matrices, the rest as module attributes.
+void annotate(ModuleOp module, const recipe::Recipe &recipe) {
+  MLIRContext *context = module.getContext();
+  module.walk([&](Operation *op) {
+    // The last operation of an expression: parts of a matrix have no format of their own.
+    bool isMatrix =
+        isa<llm::WeightOp, llm::DequantizeOp, llm::PermuteRowsOp, llm::AddLowRankOp>(op) &&
+        cast<RankedTensorType>(op->getResult(0).getType()).getRank() == 2 &&
+        !llvm::any_of(op->getUsers(), [](Operation *user) {
+          bool stacks = isa<llm::ConcatRowsOp>(user) && // experts, and no part of an expression
+                        llvm::none_of(user->getUsers(), isWeightOperation);
+          return isWeightOperation(user) && !stacks;
+        });
+    if (!isMatrix)
+      return;
+    // The location bears the name that the model uses, which a tied weight may not be stored under.
+    auto name = op->getLoc()->findInstanceOf<NameLoc>().getName().strref();
+    Attribute format = formatAttribute(context, recipe.formatFor(name));
+    if (format && !(isa<llm::EncodingAttr>(format) && isSmall(op)))
+      op->setAttr("llm.format", format);
+  });
+  module->setAttr("llm.store", TypeAttr::get(storeType(context, recipe.activations.store)));
+  module->setAttr("llm.kv", TypeAttr::get(kvType(context, recipe.kvCache)));
+  module->setAttr("llm.compute",
+                  StringAttr::get(context, recipe::name(recipe.activations.compute)));
+  if (recipe.activations.group != recipe::Activations::wholeRow)
+    module->setAttr("llm.compute_group",
+                    IntegerAttr::get(IntegerType::get(context, 64), recipe.activations.group));
+  if (recipe.attention == recipe::AttentionType::Fp8)
+    module->setAttr("llm.fp8_attention", UnitAttr::get(context));
+}
+
+/// Writes what the lockfile says of `target` into the module.
+void annotate(ModuleOp module, const KernelTuning &tuning, engine::TargetAttr target) {
+  MLIRContext *context = module.getContext();
+  SmallVector<Attribute> entries;
+  for (const tuning::TuningEntry &entry : tuning.lock.entries)
+    if (entry.target == target.getName())
+      entries.push_back(engine::TuningAttr::get(context, entry.product(), entry.first, entry.last,
+                                                entry.kernel, entry.digest));
+  if (!entries.empty())
+    module->setAttr("engine.tuning", ArrayAttr::get(context, entries));
+  if (tuning.candidates)
+    module->setAttr("engine.tuning_candidates", UnitAttr::get(context));
+}
+
+/// Declares the dims of a step.
+void declareDims(ModuleOp module, const EngineLimits &limits) {
+  OpBuilder builder = OpBuilder::atBlockBegin(module.getBody());
+  auto declare = [&](StringRef name, StringRef source, int64_t max) {
+    engine::DimOp::create(builder, module.getLoc(), name, source, 1, max);
+  };
+  declare("T", "step", limits.maxTokens);
+  declare("S", "step", limits.maxSequences);
+  declare("L", "step", limits.maxLogitRows);
+  declare("B", "load", llvm::divideCeil(limits.maxContext, kKvBlockTokens));
+}
+
+} // namespace
+
+ArrayRef<Stage> compiler::stages() {
+  static constexpr Stage list[] = {{"recipe", addRecipePasses},
+                                   {"fuse", addFusePasses},
+                                   {"weights", addWeightsPasses},
+                                   {"plan", addPlanPasses}};
+  return list;
+}
+
+std::vector<std::string> compiler::stageNames() {
+  std::vector<std::string> names{"import"};
+  for (const Stage &stage : stages())
+    names.push_back(stage.name.str());
+  return names;
+}
+
+void compiler::prepareContext(MLIRContext &context) {
+  DialectRegistry registry;
+  registerDialects(registry);
+  context.appendDialectRegistry(registry);
+  context.loadAllAvailableDialects();
+  injectProviders(*context.getLoadedDialect<engine::EngineDialect>());
+}
+
+FailureOr<OwningOpRef<ModuleOp>>
+compiler::runPipeline(MLIRContext &context, const checkpoint::Checkpoint &checkpoint,
+                      const recipe::Recipe &recipe, engine::TargetAttr target,
+                      const EngineLimits &limits, const KernelTuning &tuning,
+                      const StageObserver &observer) {
+  auto module = importModel(&context, checkpoint,
+                            {limits.maxContext, recipe::isStatic(recipe.activations.compute),
+                             recipe::isStatic(recipe.kvCache)});
+  if (failed(module))
+    return failure();
+  (**module)->setAttr("engine.target", target);
+  declareDims(**module, limits);
+  observer("import", **module);
+  annotate(**module, recipe);
+  annotate(**module, tuning, target);
+  for (const Stage &stage : stages()) {
+    PassManager manager(&context);
+    stage.addPasses(manager);
+    if (failed(manager.run(**module)))
+      return failure();
+    observer(stage.name, **module);
+  }
+  return module;
+}
