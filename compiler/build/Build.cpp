@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // From options to a finished engine file.
 #include "codegen/BuildCache.h"
-#include "codegen/native/ForEachParallel.h"
+#include "codegen/ForEachParallel.h"
 #include "compiler/build/EngineAssembly.h"
 #include "compiler/build/GoldenTokens.h"
 #include "compiler/build/Version.h"
