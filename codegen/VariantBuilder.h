@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Describes one kernel of a native target: its template, constants, grid and scratch.
+// Describes one kernel of a target: its template, constants, grid and scratch.
 #pragma once
 
-#include "codegen/native/ElementCode.h"
+#include "codegen/ElementCode.h"
 #include "dialects/engine/KernelProvider.h"
 #include "dialects/llm/LlmDialect.h"
 #include "mlir/IR/Builders.h"
