@@ -9,6 +9,7 @@
 #include "compiler/importers/StoredScales.h"
 #include "compiler/importers/StoredWeights.h"
 #include "compiler/recipe/Presets.h"
+#include "compiler/recipe/RecipeWords.h"
 #include "llvm/Support/FormatVariadic.h"
 
 #include <array>
@@ -155,30 +156,31 @@ Error withoutScales(std::string_view asked, const char *of) {
 /// What products read: what the checkpoint was quantized for, where the recipe leaves it open.
 Outcome settleActivations(BuildRequest &request) {
   using Activations = checkpoint::QuantizationConfig::Activations;
-  using recipe::ActivationType;
-  static constexpr std::pair<Activations, ActivationType> types[] = {
-      {Activations::Int8PerToken, ActivationType::Int8Dynamic},
-      {Activations::Float8PerToken, ActivationType::Fp8Dynamic},
-      {Activations::Int8PerTensor, ActivationType::Int8Static},
-      {Activations::Float8PerTensor, ActivationType::Fp8Static},
+  using recipe::NumberFormat;
+  static constexpr std::pair<Activations, NumberFormat> types[] = {
+      {Activations::Int8PerToken, NumberFormat::Int8},
+      {Activations::Float8PerToken, NumberFormat::E4M3},
+      {Activations::Int8PerTensor, NumberFormat::Int8Static},
+      {Activations::Float8PerTensor, NumberFormat::E4M3Static},
   };
   const auto *own = llvm::find_if(types, [&](const auto &type) {
     return type.first == request.checkpoint.quantization().activations;
   });
-  ActivationType &compute = request.recipe.activations.compute;
+  NumberFormat &compute = request.recipe.activations.compute;
   bool hasScales = hasTensor(request.checkpoint, ".input_scale");
   if (recipe::isStatic(compute) && !hasScales)
-    return withoutScales(recipe::name(compute), "products' inputs");
+    return withoutScales(recipe::wordFor(recipe::Compute, compute), "products' inputs");
   if (own == std::end(types))
     return {};
-  std::string name(recipe::name(own->second));
+  std::string name(recipe::wordFor(recipe::Compute, own->second));
   bool isPossible = hasScales || !recipe::isStatic(own->second);
-  if (compute == ActivationType::Stored && isPossible) {
+  if (compute == NumberFormat::Stored && isPossible) {
     compute = own->second;
     request.options.push_back(
         {"recipe: activations", "", name, "what the checkpoint was quantized for"});
   } else if (compute != own->second) {
-    request.options.push_back({"checkpoint: activations", name, std::string(recipe::name(compute)),
+    request.options.push_back({"checkpoint: activations", name,
+                               std::string(recipe::wordFor(recipe::Compute, compute)),
                                isPossible ? "the recipe says so" : "it has no scales for them"});
   }
   return {};
@@ -187,25 +189,26 @@ Outcome settleActivations(BuildRequest &request) {
 /// What the KV cache holds, likewise.
 Outcome settleCache(BuildRequest &request) {
   using KvCache = checkpoint::QuantizationConfig::KvCache;
-  using recipe::KvType;
-  recipe::KvType &cache = request.recipe.kvCache;
+  using recipe::NumberFormat;
+  NumberFormat &cache = request.recipe.kvCache;
   uint64_t layers = request.checkpoint.config().layers;
   KvCache stated = request.checkpoint.quantization().kvCache;
   // Scales of a scheme that is declined mean something else.
   uint64_t scaled = stated == KvCache::Declined ? 0 : layersWithKvScales(request.checkpoint);
   if (recipe::isStatic(cache) && scaled < layers)
-    return withoutScales(recipe::name(cache), "each layer's keys and values");
+    return withoutScales(recipe::wordFor(recipe::KvCache, cache), "each layer's keys and values");
   // Not every checkpoint that has scales says so in its configuration.
   if (stated <= KvCache::Declined && scaled == 0)
     return {};
-  KvType own = stated == KvCache::Int8 ? KvType::Int8Static : KvType::E4M3Static;
-  std::string name(recipe::name(own));
-  if (cache == KvType::Stored && scaled == layers) {
+  NumberFormat own = stated == KvCache::Int8 ? NumberFormat::Int8Static : NumberFormat::E4M3Static;
+  std::string name(recipe::wordFor(recipe::KvCache, own));
+  if (cache == NumberFormat::Stored && scaled == layers) {
     cache = own;
     request.options.push_back(
         {"recipe: kv_cache", "", name, "what the checkpoint was quantized for"});
   } else if (cache != own) {
-    request.options.push_back({"checkpoint: KV cache", name, std::string(recipe::name(cache)),
+    request.options.push_back({"checkpoint: KV cache", name,
+                               std::string(recipe::wordFor(recipe::KvCache, cache)),
                                scaled == layers ? "the recipe says so"
                                                 : "it has scales for " + std::to_string(scaled) +
                                                       " of " + std::to_string(layers) + " layers"});
