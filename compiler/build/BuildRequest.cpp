@@ -12,8 +12,6 @@
 #include "compiler/recipe/RecipeWords.h"
 #include "llvm/Support/FormatVariadic.h"
 
-#include <array>
-#include <charconv>
 #include <cmath>
 #include <set>
 
@@ -25,16 +23,6 @@ using checkpoint::Expected;
 using checkpoint::Outcome;
 
 namespace {
-
-/// `asked`, or `fallback` for 0; failure when it is out of 1 ... `most`.
-Expected<int64_t> checkLimit(const char *name, int64_t asked, int64_t fallback, int64_t most) {
-  int64_t value = asked == 0 ? fallback : asked;
-  if (value < 1 || value > most)
-    return Error{"INGOT-E2101",
-                 std::string(name) + " " + std::to_string(value) + " is not possible", "",
-                 "choose 1 to " + std::to_string(most)};
-  return value;
-}
 
 /// Most tokens, sequences or rows of one step: keeps every size computation far from overflow.
 constexpr int64_t kMostPerStep = 1 << 20;
@@ -60,31 +48,29 @@ void sayLengthOfRotation(BuildRequest &request, Progress &progress) {
                   " otherwise, as an engine with --max-context " + trained + " does");
 }
 
-Outcome settleLimits(BuildRequest &request, EngineLimits asked) {
+/// The limits that are given, or the default ones; 0 stands for the model's own.
+Outcome settleLimits(BuildRequest &request, BuildOptions options) {
   auto context = static_cast<int64_t>(request.checkpoint.config().maxPositions);
-  struct Item {
-    const char *option;
-    int64_t EngineLimits::*field;
-    int64_t fallback, most;
-    const char *fallbackReason;
-  };
-  EngineLimits defaults;
-  const Item items[] = {
-      {"--max-batch-tokens", &EngineLimits::maxTokens, defaults.maxTokens, kMostPerStep, "default"},
-      {"--max-sequences", &EngineLimits::maxSequences, defaults.maxSequences, kMostPerStep,
-       "default"},
-      {"--max-context", &EngineLimits::maxContext, context, context, "the model's own limit"},
-      {"--max-logit-rows", &EngineLimits::maxLogitRows, defaults.maxLogitRows, kMostPerStep,
-       "default"}};
-  for (const Item &item : items) {
-    auto value = checkLimit(item.option, asked.*item.field, item.fallback, item.most);
-    if (!value)
-      return value.error();
-    request.limits.*item.field = *value;
-    bool given = asked.*item.field != 0;
-    request.options.push_back({item.option, given ? std::to_string(*value) : "",
-                               std::to_string(*value), given ? "as asked" : item.fallbackReason});
+  for (const BuildOption &option : buildOptions()) {
+    if (option.form != OptionForm::Limit)
+      continue;
+    const bool isDefault = option.isDefault(options);
+    BuildOptions defaults;
+    const bool isOfModel = *std::get<int64_t *>(option.field(defaults)) == 0;
+    const int64_t most = isOfModel ? context : kMostPerStep;
+    int64_t &value = *std::get<int64_t *>(option.field(options));
+    if (isOfModel && value == 0)
+      value = context;
+    const std::string text = option.text(options);
+    if (value < 1 || value > most)
+      return Error{"INGOT-E2101", std::string(option.flag) + " " + text + " is not possible", "",
+                   "choose 1 to " + std::to_string(most)};
+    request.options.push_back({option.flag, isDefault ? "" : text, text,
+                               !isDefault  ? "as asked"
+                               : isOfModel ? "the model's own limit"
+                                           : "default"});
   }
+  request.limits = options.limits;
   return {};
 }
 
@@ -270,13 +256,6 @@ void sayWidened(BuildRequest &request) {
   }
 }
 
-/// The shortest text that is read as this number again: an engine can be made anew from it.
-std::string exactly(double number) {
-  std::array<char, 32> text;
-  auto end = std::to_chars(text.data(), text.data() + text.size(), number).ptr;
-  return {text.data(), end};
-}
-
 /// The checkpoint, or for random weights its configuration and the tensors of its family.
 Expected<checkpoint::Checkpoint> openCheckpoint(MLIRContext &context, const BuildOptions &options) {
   auto checkpoint = options.randomWeights
@@ -327,8 +306,6 @@ Outcome settleTuning(BuildRequest &request, const BuildOptions &options) {
                                    " more are for other targets"});
   }
   request.tuning.candidates = options.tuningCandidates;
-  if (options.tuningCandidates)
-    request.options.push_back({"--tuning-candidates", "on", "on", "as asked"});
   return {};
 }
 
@@ -363,22 +340,16 @@ Expected<BuildRequest> compiler::readRequest(MLIRContext &context, const BuildOp
   sayDeviations(request, request.checkpoint.deviations(), progress);
   sayWidened(request);
   request.recipe = request.recipe.settled(ownType(request.checkpoint));
-  if (auto outcome = settleLimits(request, options.limits); !outcome)
+  if (auto outcome = settleLimits(request, options); !outcome)
     return outcome.error();
   sayLengthOfRotation(request, progress);
   if (!options.randomWeights)
     if (auto outcome = findUnreadTensors(context, request, progress); !outcome)
       return outcome.error();
-  if (options.randomWeights) {
-    std::string seed = std::to_string(*options.randomWeights);
-    request.options.push_back(
-        {"--random-weights", seed, seed, "numbers made at load; no weight file was read"});
-  }
+  llvm::append_range(request.options, recordsAsGiven(options));
   if (request.checkpoint.adapter()) {
-    std::string scale = exactly(options.loraScale);
     request.options.push_back(
         {"--lora", "an adapter", "merged", "before anything is quantized; see the inputs"});
-    request.options.push_back({"--lora-scale", scale, scale, "times the adapter's own"});
     for (const checkpoint::AdapterPattern &pattern : request.checkpoint.adapter()->patterns)
       if (!pattern.isUsed)
         request.options.push_back({"adapter: " + pattern.key, checkpoint::inQuotes(pattern.text),
