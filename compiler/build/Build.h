@@ -4,6 +4,7 @@
 
 #include "compiler/build/BuildOptions.h"
 #include "compiler/build/Progress.h"
+#include "mlir/IR/OwningOpRef.h"
 
 namespace ingot::compiler {
 

@@ -5,7 +5,7 @@
 
 #include "codegen/BuildCache.h"
 #include "compiler/build/Pipeline.h"
-#include "compiler/engine_file/EngineWriter.h"
+#include "compiler/engine_file/EngineDescription.h"
 
 #include <filesystem>
 #include <variant>

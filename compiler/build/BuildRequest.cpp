@@ -3,9 +3,9 @@
 #include "compiler/build/BuildRequest.h"
 
 #include "compiler/build/DefaultRecipe.h"
-#include "compiler/build/EngineAssembly.h"
-#include "compiler/checkpoint/GgmlBlocks.h"
-#include "compiler/checkpoint/ModelFile.h"
+#include "compiler/build/DiagnosticCollector.h"
+#include "compiler/checkpoint/gguf/GgmlBlocks.h"
+#include "compiler/checkpoint/gguf/ModelFile.h"
 #include "compiler/importers/StoredScales.h"
 #include "compiler/importers/StoredWeights.h"
 #include "compiler/recipe/Presets.h"

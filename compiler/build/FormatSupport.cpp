@@ -2,7 +2,7 @@
 // Builds a product for each format and asks targets for its kernels.
 #include "compiler/build/FormatSupport.h"
 
-#include "compiler/checkpoint/GgmlBlocks.h"
+#include "compiler/checkpoint/gguf/GgmlBlocks.h"
 #include "compiler/importers/StoredWeights.h"
 #include "dialects/llm/LlmMatmulOps.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"

@@ -2,7 +2,7 @@
 // Compares the named boundary values and the log probabilities of two engines.
 #pragma once
 
-#include "compiler/checkpoint/Error.h"
+#include "compiler/checkpoint/files/Error.h"
 
 #include <filesystem>
 #include <vector>

@@ -2,12 +2,12 @@
 // Opening a model directory or a GGUF file.
 #include "compiler/checkpoint/Checkpoint.h"
 
-#include "compiler/checkpoint/GgufConfig.h"
-#include "compiler/checkpoint/GgufNames.h"
-#include "compiler/checkpoint/MistralFiles.h"
-#include "compiler/checkpoint/ModelFile.h"
-#include "compiler/checkpoint/NearestName.h"
-#include "compiler/checkpoint/ShardIndex.h"
+#include "compiler/checkpoint/config/MistralFiles.h"
+#include "compiler/checkpoint/files/NearestName.h"
+#include "compiler/checkpoint/files/ShardIndex.h"
+#include "compiler/checkpoint/gguf/GgufConfig.h"
+#include "compiler/checkpoint/gguf/GgufNames.h"
+#include "compiler/checkpoint/gguf/ModelFile.h"
 
 #include <algorithm>
 

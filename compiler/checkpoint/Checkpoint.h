@@ -3,11 +3,11 @@
 // each weight lies.
 #pragma once
 
-#include "compiler/checkpoint/Adapter.h"
-#include "compiler/checkpoint/GenerationConfig.h"
-#include "compiler/checkpoint/ModelConfig.h"
-#include "compiler/checkpoint/QuantizationConfig.h"
-#include "compiler/checkpoint/Safetensors.h"
+#include "compiler/checkpoint/config/Adapter.h"
+#include "compiler/checkpoint/config/GenerationConfig.h"
+#include "compiler/checkpoint/config/ModelConfig.h"
+#include "compiler/checkpoint/files/Safetensors.h"
+#include "compiler/checkpoint/quantized/QuantizationConfig.h"
 
 #include <map>
 

@@ -2,8 +2,8 @@
 // Header, digest and FlatBuffer verification; dims and weights.
 #include "compiler/engine_file/EngineReader.h"
 
-#include "compiler/checkpoint/Digest.h"
-#include "compiler/checkpoint/File.h"
+#include "compiler/checkpoint/files/Digest.h"
+#include "compiler/checkpoint/files/File.h"
 #include "compiler/engine_file/EngineReaderUnit.h"
 #include "compiler/engine_file/EngineWriterTypes.h"
 #include "dialects/engine/EngineOps.h"

@@ -2,7 +2,7 @@
 // Writes the tokenizer section of an engine.
 #pragma once
 
-#include "compiler/checkpoint/TokenizerSpec.h"
+#include "compiler/checkpoint/tokenizer/TokenizerSpec.h"
 
 #include <cstdint>
 #include <vector>

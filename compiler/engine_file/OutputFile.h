@@ -2,7 +2,7 @@
 // OutputFile: a file of aligned sections that appears under its name whole or not at all.
 #pragma once
 
-#include "compiler/checkpoint/Digest.h"
+#include "compiler/checkpoint/files/Digest.h"
 
 #include <cstdint>
 #include <filesystem>
@@ -23,6 +23,11 @@ struct SectionEntry {
   uint64_t bytes = 0;
   checkpoint::Digest digest = {};
 };
+
+/// Name of the section that holds the bytes of a unit's library.
+inline std::string librarySectionName(std::string_view unit, std::string_view library) {
+  return checkpoint::message("kernels/", unit, "/", library);
+}
 
 /// Writes into a file without a name where the file system has such (nothing is left behind then,
 /// however the process ends), else into "<name>.tmp.XXXXXX" beside the final place, removed on

@@ -2,7 +2,7 @@
 // Where a matrix of an expert lies in the parameter that transformers stacks all experts in.
 #pragma once
 
-#include "compiler/checkpoint/ModelConfig.h"
+#include "compiler/checkpoint/config/ModelConfig.h"
 #include "llvm/ADT/StringRef.h"
 
 namespace ingot::compiler {

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Finds the family of a checkpoint and lets it import.
+#include "compiler/importers/Importer.h"
+
 #include "compiler/importers/Families.h"
 #include "dialects/llm/LlmWeightOps.h"
 

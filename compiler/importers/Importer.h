@@ -3,21 +3,11 @@
 #pragma once
 
 #include "compiler/checkpoint/Checkpoint.h"
+#include "compiler/importers/ImportOptions.h"
 #include "dialects/llm/LlmDialect.h"
 #include "mlir/IR/OwningOpRef.h"
 
 namespace ingot::compiler {
-
-/// Positions of one KV block.
-constexpr int64_t kKvBlockTokens = 16;
-
-struct ImportOptions {
-  int64_t maxContext = 0; ///< positions the engine is declared for; dynamic rotary scaling needs it
-  bool inputScales = false; ///< products get the checkpoint's scale of their input
-  bool kvScales = false;    ///< KV caches get the checkpoint's scales
-  /// Gets the names of tensors that the engine is built without, unless null.
-  std::vector<std::string> *unread = nullptr;
-};
 
 /// The programs @step and @sample of `checkpoint`'s model, in f32 with weights as stored. Weight
 /// data is not read, but for code books and scales of one number. Errors come as diagnostics with

@@ -2,7 +2,7 @@
 // RotaryTable: what llm.rope is told of a model's rotary positions.
 #pragma once
 
-#include "compiler/checkpoint/ModelConfig.h"
+#include "compiler/checkpoint/config/ModelConfig.h"
 #include "llvm/ADT/SmallVector.h"
 
 namespace ingot::compiler {

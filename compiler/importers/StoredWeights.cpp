@@ -2,7 +2,7 @@
 // Which reader takes a matrix, what all readers need, and the one of ggml's blocks.
 #include "compiler/importers/StoredWeights.h"
 
-#include "compiler/checkpoint/GgmlBlocks.h"
+#include "compiler/checkpoint/gguf/GgmlBlocks.h"
 #include "dialects/llm/LlmWeightOps.h"
 #include "passes/FusionReport.h"
 #include "llvm/ADT/StringExtras.h"

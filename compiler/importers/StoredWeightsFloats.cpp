@@ -4,8 +4,8 @@
 #include "compiler/importers/StoredWeights.h"
 #include "dialects/llm/LlmWeightOps.h"
 
-#include "compiler/checkpoint/GgmlBlocks.h"
-#include "compiler/checkpoint/JsonFields.h"
+#include "compiler/checkpoint/files/JsonFields.h"
+#include "compiler/checkpoint/gguf/GgmlBlocks.h"
 #include "passes/FusionReport.h"
 #include "llvm/ADT/APFloat.h"
 #include <numeric>

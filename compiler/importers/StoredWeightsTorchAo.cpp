@@ -2,7 +2,7 @@
 // Tensors of TorchAO's classes, as its support for safetensors takes them apart: the parts of
 // `a.weight` are called `a._weight_qdata` and so on, and `__metadata__` says what they are parts
 // of.
-#include "compiler/checkpoint/JsonFields.h"
+#include "compiler/checkpoint/files/JsonFields.h"
 #include "compiler/importers/StoredWeights.h"
 #include "dialects/llm/LlmWeightOps.h"
 

@@ -3,7 +3,7 @@
 // an answer depends on them directly.
 #include "compiler/recipe/Presets.h"
 
-#include "compiler/checkpoint/NearestName.h"
+#include "compiler/checkpoint/files/NearestName.h"
 
 #include <array>
 

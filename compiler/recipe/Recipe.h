@@ -3,7 +3,7 @@
 // the KV cache. Its text form is described in docs/recipes.md.
 #pragma once
 
-#include "compiler/checkpoint/Error.h"
+#include "compiler/checkpoint/files/Error.h"
 
 #include <cstdint>
 #include <filesystem>

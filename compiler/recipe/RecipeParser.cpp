@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // From YAML to a Recipe. Every key is checked: unknown ones, and ones that another value makes
 // meaningless, are errors.
-#include "compiler/checkpoint/File.h"
-#include "compiler/checkpoint/NearestName.h"
+#include "compiler/checkpoint/files/File.h"
+#include "compiler/checkpoint/files/NearestName.h"
 #include "compiler/recipe/RecipeWords.h"
 #include "compiler/recipe/Yaml.h"
 

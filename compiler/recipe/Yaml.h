@@ -2,7 +2,7 @@
 // YamlNode: the plain part of YAML that recipes use, as a tree that knows lines and columns.
 #pragma once
 
-#include "compiler/checkpoint/Error.h"
+#include "compiler/checkpoint/files/Error.h"
 
 #include <vector>
 

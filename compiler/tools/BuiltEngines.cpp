@@ -5,7 +5,7 @@
 
 #include "codegen/BuildCache.h"
 #include "compiler/build/Version.h"
-#include "compiler/checkpoint/TokenizerReader.h"
+#include "compiler/checkpoint/tokenizer/TokenizerReader.h"
 
 #include <algorithm>
 #include <unistd.h>

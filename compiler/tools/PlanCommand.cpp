@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // ingot plan: from an engine as the runtime does it, or from a checkpoint before anything is built.
-#include "compiler/checkpoint/ModelFile.h"
+#include "compiler/checkpoint/gguf/ModelFile.h"
 #include "compiler/tools/BuildArguments.h"
 #include "compiler/tools/Commands.h"
 #include "runtime/tools/Commands.h"

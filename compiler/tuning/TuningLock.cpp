@@ -2,7 +2,7 @@
 // Words separated by spaces, a line per entry, comments from '#' on.
 #include "compiler/tuning/TuningLock.h"
 
-#include "compiler/checkpoint/File.h"
+#include "compiler/checkpoint/files/File.h"
 
 #include <algorithm>
 #include <charconv>

@@ -3,7 +3,7 @@
 // the fastest at each number of rows. Its text form is described in docs/tuning.md.
 #pragma once
 
-#include "compiler/checkpoint/Error.h"
+#include "compiler/checkpoint/files/Error.h"
 
 #include <cstdint>
 #include <filesystem>

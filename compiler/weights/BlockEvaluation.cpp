@@ -2,7 +2,7 @@
 // Runs the steps of a planned block, and reads its sources.
 #include "compiler/weights/BlockPlan.h"
 
-#include "compiler/checkpoint/GgmlBlocks.h"
+#include "compiler/checkpoint/gguf/GgmlBlocks.h"
 
 #include <algorithm>
 #include <array>

@@ -2,7 +2,7 @@
 // Reads @weights functions. A node's key spells out what it computes; equal keys are one node.
 #include "compiler/weights/WeightGraph.h"
 
-#include "compiler/checkpoint/GgmlBlocks.h"
+#include "compiler/checkpoint/gguf/GgmlBlocks.h"
 #include "dialects/llm/LlmEncodings.h"
 #include "dialects/llm/LlmWeightOps.h"
 

@@ -103,7 +103,7 @@ def Llm_BlockPartOp : Llm_Op<"block_part", [Pure]> {
     A row of the input is blocks of `block` bytes of the ggml type `format`. A row of the result is
     one part of each of them: "values" has the block's elements, "scales" and "offsets" a number or
     a code for each group of them, "supers" what codes are multiplied by. What the parts of a type
-    are stands in compiler/checkpoint/GgmlBlocks.h.
+    are stands in compiler/checkpoint/gguf/GgmlBlocks.h.
 
     ```mlir
     %s = llm.block_part %b "scales" of "Q4_K" block 144 : tensor<4x288xi8> -> tensor<4x16xf32>

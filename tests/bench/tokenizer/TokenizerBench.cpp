@@ -2,9 +2,9 @@
 // tokenizer-bench TOKENIZER TEXT [IDS]: encodes the file TEXT with the tokenizer of a file or of a
 // checkpoint directory, once for every line that comes in, and prints CPU seconds and tokens each
 // time. Writes the ids, four bytes each, to the file IDS. Encodes on one thread.
-#include "compiler/checkpoint/File.h"
-#include "compiler/checkpoint/TiktokenReader.h"
-#include "compiler/checkpoint/TokenizerReader.h"
+#include "compiler/checkpoint/files/File.h"
+#include "compiler/checkpoint/tokenizer/TiktokenReader.h"
+#include "compiler/checkpoint/tokenizer/TokenizerReader.h"
 #include "compiler/engine_file/EngineWriterTokenizer.h"
 #include "runtime/serving/Tokenizer.h"
 

@@ -4,9 +4,9 @@
 #pragma once
 
 #include "compiler/checkpoint/Checkpoint.h"
-#include "compiler/checkpoint/Gguf.h"
+#include "compiler/checkpoint/gguf/Gguf.h"
 #include "tests/unit/checkpoint/Fixtures.h"
-#include "tests/unit/checkpoint/GgufFixtures.h"
+#include "tests/unit/checkpoint/gguf/GgufFixtures.h"
 
 #include <algorithm>
 #include <gtest/gtest.h>

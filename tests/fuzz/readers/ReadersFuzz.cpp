@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The readers of checkpoints, recipes and tuning lockfiles under mutated input.
-#include "compiler/checkpoint/MistralFiles.h"
-#include "compiler/checkpoint/ShardIndex.h"
+#include "compiler/checkpoint/config/MistralFiles.h"
+#include "compiler/checkpoint/files/ShardIndex.h"
 #include "compiler/recipe/Recipe.h"
 #include "compiler/tuning/TuningLock.h"
 #include "tests/fuzz/FuzzSession.h"

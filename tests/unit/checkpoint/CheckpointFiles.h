@@ -2,7 +2,7 @@
 // Checkpoints made on the spot: temporary directories, and safetensors files.
 #pragma once
 
-#include "compiler/checkpoint/Tensor.h"
+#include "compiler/checkpoint/files/Tensor.h"
 
 #include <cstdlib>
 #include <filesystem>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Checkpoint: single files, shards, tied embeddings, aliases, and every refusal.
 #include "compiler/checkpoint/Checkpoint.h"
-#include "compiler/checkpoint/ShardIndex.h"
+#include "compiler/checkpoint/files/ShardIndex.h"
 #include "tests/unit/checkpoint/Fixtures.h"
 
 #include <vector>

@@ -3,7 +3,7 @@
 // where test data is.
 #pragma once
 
-#include "compiler/checkpoint/Error.h"
+#include "compiler/checkpoint/files/Error.h"
 #include "tests/unit/checkpoint/CheckpointFiles.h"
 
 #include <filesystem>

@@ -2,7 +2,7 @@
 // Real checkpoints of every stored format: the expressions that the importer makes of their
 // matrices are evaluated and compared with what the formats' own programs decoded.
 #include "compiler/importers/StoredWeights.h"
-#include "compiler/checkpoint/GgmlBlocks.h"
+#include "compiler/checkpoint/gguf/GgmlBlocks.h"
 #include "compiler/importers/Importer.h"
 #include "compiler/weights/WeightStreamer.h"
 #include "dialects/llm/LlmWeightOps.h"

@@ -3,7 +3,7 @@
 // files, and what is refused.
 #include "runtime/serving/ByteAlphabet.h"
 #include "tests/unit/checkpoint/Fixtures.h"
-#include "tests/unit/checkpoint/GgufFixtures.h"
+#include "tests/unit/checkpoint/gguf/GgufFixtures.h"
 #include "tests/unit/serving/LlamaCppCases.h"
 #include "tests/unit/serving/TokenizerFixture.h"
 

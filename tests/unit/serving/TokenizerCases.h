@@ -3,8 +3,8 @@
 // mutation sessions and the libFuzzer targets share them.
 #pragma once
 
-#include "compiler/checkpoint/Base64.h"
-#include "tests/unit/checkpoint/GgufFixtures.h"
+#include "compiler/checkpoint/tokenizer/Base64.h"
+#include "tests/unit/checkpoint/gguf/GgufFixtures.h"
 #include "tests/unit/serving/SentencePieceFixture.h"
 #include "tests/unit/serving/TokenizerFixture.h"
 

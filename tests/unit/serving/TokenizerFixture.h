@@ -2,8 +2,8 @@
 // Shared by the tokenizer tests: a checkpoint's tokenizer, read, written and loaded.
 #pragma once
 
-#include "compiler/checkpoint/File.h"
-#include "compiler/checkpoint/TokenizerReader.h"
+#include "compiler/checkpoint/files/File.h"
+#include "compiler/checkpoint/tokenizer/TokenizerReader.h"
 #include "compiler/engine_file/EngineWriterTokenizer.h"
 #include "runtime/serving/Tokenizer.h"
 #include "runtime/serving/Unicode.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Real tokenizers against the ids other implementations gave: every golden set whose tokenizer is
 // among the shared data.
-#include "compiler/checkpoint/TiktokenReader.h"
+#include "compiler/checkpoint/tokenizer/TiktokenReader.h"
 #include "tests/unit/serving/LlamaCppCases.h"
 #include "tests/unit/serving/TokenizerFixture.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The tokenizer on small vocabularies: each step, special tokens, limits, streaming.
-#include "compiler/checkpoint/TiktokenReader.h"
+#include "compiler/checkpoint/tokenizer/TiktokenReader.h"
 #include "tests/unit/serving/TokenizerFixture.h"
 
 #include <atomic>

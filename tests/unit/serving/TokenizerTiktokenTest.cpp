@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // tiktoken files: damaged ones, unknown families, and those of real models against their
 // tokenizer.json.
-#include "compiler/checkpoint/Base64.h"
-#include "compiler/checkpoint/TiktokenReader.h"
+#include "compiler/checkpoint/tokenizer/Base64.h"
+#include "compiler/checkpoint/tokenizer/TiktokenReader.h"
 #include "tests/fuzz/FuzzSession.h"
 #include "tests/unit/checkpoint/Fixtures.h"
 #include "tests/unit/serving/TokenizerFixture.h"

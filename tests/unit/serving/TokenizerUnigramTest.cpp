@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Unigram models, character maps and the normalizers that come with them. The ids expected are
 // those of the tokenizers (0.23) and sentencepiece (0.2) libraries on the same models.
-#include "compiler/checkpoint/Base64.h"
+#include "compiler/checkpoint/tokenizer/Base64.h"
 #include "tests/unit/serving/SentencePieceFixture.h"
 #include "tests/unit/serving/TokenizerFixture.h"
 

@@ -2,7 +2,7 @@
 // Weights evaluated whole, in plain loops: what the streamer is compared with.
 #include "tests/unit/weights/PlainEvaluation.h"
 
-#include "compiler/checkpoint/GgmlBlocks.h"
+#include "compiler/checkpoint/gguf/GgmlBlocks.h"
 #include "dialects/llm/LlmDialect.h"
 #include "dialects/llm/LlmWeightOps.h"
 

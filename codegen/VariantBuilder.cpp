@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+// The constants that templates of one operation share.
+#include "codegen/VariantBuilder.h"
+
+#include "dialects/llm/LlmAttentionOps.h"
+#include "dialects/llm/LlmComputeOps.h"
+
+using namespace ingot;
+using namespace ingot::codegen;
+
+void VariantBuilder::attention(llm::AttentionOp op) {
+  llm::KvType cache = op.getCache().getType();
+  this->cache(cache);
+  integer("query_heads", llm::columnsOf(op.getQuery()) / cache.getHeadDim());
+  type("query_type", op.getQuery());
+  type("result_type", op.getResult());
+  real("scale", op.getScale());
+  integer("window", static_cast<int64_t>(op.getWindow().value_or(0)));
+  real("softcap", op.getSoftcap().value_or(llvm::APFloat(0.0f)));
+  integer("sinks", op.getSinks() ? 1 : 0);
+  type("sink_type", op.getSinks() ? op.getSinks() : op.getQuery());
+}
+
+void VariantBuilder::quantizedRows(llm::QuantizeActivationOp op) {
+  int64_t groups = llm::columnsOf(op.getScales());
+  integer("columns", llm::columnsOf(op.getInput()) / groups);
+  integer("groups", groups);
+  type("input_type", op.getInput());
+  type("result_type", op.getResult());
+  integer("static_scale", op.getStaticScale() ? 1 : 0);
+  rowsOf(op.getResult());
+}
+
+void VariantBuilder::normedRows(llm::RmsNormOp op) {
+  int64_t heads = llm::columnsOf(op.getInput()) / op.normedColumns();
+  integer("columns", op.normedColumns());
+  integer("heads", heads);
+  rowsOf(op.getResult());
+  if (heads > 1)
+    tiles(heads);
+}
+
+void VariantBuilder::rmsNorm(llm::RmsNormOp op) {
+  mlir::Type f32 = builder.getF32Type();
+  normedRows(op);
+  type("input_type", op.getInput());
+  integer("residual", op.getResidual() ? 1 : 0);
+  type("residual_type", op.getResidual() ? op.getResidual() : op.getInput());
+  integer("weighted", op.getWeight() ? 1 : 0);
+  type("weight_type", op.getWeight() ? op.getWeight() : op.getInput());
+  integer("static_scale", op.getStaticScale() ? 1 : 0);
+  type("result_type", op.getResult());
+  integer("store_type", elementCode(op.getStore().value_or(f32)));
+  integer("sum", op.getSum() ? 1 : 0);
+  auto sum = op.getSum() ? llvm::cast<mlir::RankedTensorType>(op.getSum().getType())
+                         : mlir::RankedTensorType();
+  integer("sum_type", elementCode(sum ? sum.getElementType() : f32));
+  real("eps", op.getEps());
+}

@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0
+// Describes one kernel of a target: its template, constants, grid and scratch.
+#pragma once
+
+#include "codegen/ElementCode.h"
+#include "dialects/engine/KernelProvider.h"
+#include "dialects/llm/LlmDialect.h"
+#include "mlir/IR/Builders.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/SHA256.h"
+
+namespace ingot::llm {
+class AttentionOp;
+class QuantizeActivationOp;
+class RmsNormOp;
+} // namespace ingot::llm
+
+namespace ingot::codegen {
+
+/// How a kernel addresses an operand of a scalar region: 1 by row and column, 2 by column, 3 by
+/// row.
+inline int64_t operandAddress(mlir::Value operand, mlir::RankedTensorType result) {
+  auto type = llvm::cast<mlir::RankedTensorType>(operand.getType());
+  if (type.getRank() == 2 && type.getShape() == result.getShape())
+    return 1;
+  bool column = type.hasStaticShape() && type.getNumElements() == result.getShape().back();
+  return column ? 2 : 3;
+}
+
+/// The largest value of a dim; INT64_MAX where nothing is declared of it.
+inline int64_t mostOf(llvm::ArrayRef<engine::RangeAttr> declared, llvm::StringRef dim) {
+  const auto *range =
+      llvm::find_if(declared, [&](engine::RangeAttr one) { return one.getDim() == dim; });
+  return range == declared.end() ? INT64_MAX : range->getMax();
+}
+
+/// The program's dims that count rows, in the order of a launch's scalars.
+inline constexpr llvm::StringLiteral kRowDims[] = {"T", "S", "L"};
+
+/// Rows as a multiple of one of them.
+struct RowDim {
+  int64_t index; ///< into kRowDims
+  int64_t each;  ///< rows for each of it
+
+  llvm::StringRef name() const { return kRowDims[index]; }
+};
+
+/// The rows of `tensor` so; nothing if they are another expression.
+inline std::optional<RowDim> rowDimOf(mlir::Value tensor) {
+  std::optional<llm::RowCount> rows =
+      llm::rowCountOf(llvm::cast<mlir::RankedTensorType>(tensor.getType()));
+  const auto *found = rows ? llvm::find(kRowDims, rows->dim) : std::end(kRowDims);
+  if (found == std::end(kRowDims))
+    return std::nullopt;
+  return RowDim{found - std::begin(kRowDims), rows->factor};
+}
+
+/// Tiles that a product with groups needs at most along the rows of its result, for tiles of
+/// `tileRows` rows of one of `experts` experts: each expert with rows has one that is not full.
+inline std::string groupTiles(mlir::Value result, int64_t experts, int64_t tileRows) {
+  std::string rows =
+      "(" + llm::rowsOf(llvm::cast<mlir::RankedTensorType>(result.getType())).getText().str() + ")";
+  return "(" + rows + " + (" + rows + " min " + std::to_string(experts) + ") * " +
+         std::to_string(tileRows - 1) + ") floordiv " + std::to_string(tileRows);
+}
+
+/// Collects the parts of a KernelVariant.
+class VariantBuilder {
+public:
+  VariantBuilder(llvm::StringRef source, mlir::MLIRContext *context) : builder(context) {
+    variant.source = source.str();
+  }
+
+  void integer(llvm::StringRef name, int64_t value) {
+    constants.push_back(builder.getNamedAttr(name, builder.getI64IntegerAttr(value)));
+  }
+  void real(llvm::StringRef name, const llvm::APFloat &value) {
+    constants.push_back(
+        builder.getNamedAttr(name, builder.getF64FloatAttr(value.convertToDouble())));
+  }
+  void text(llvm::StringRef name, const llvm::Twine &value) {
+    constants.push_back(builder.getNamedAttr(name, builder.getStringAttr(value)));
+  }
+  void fact(llvm::StringRef name, const llvm::Twine &value) {
+    variant.facts.push_back(builder.getNamedAttr(name, builder.getStringAttr(value)));
+  }
+  /// States what tuning knows the kernel by: `madeFrom` is the digest of what its template's
+  /// code comes from.
+  void candidate(const llvm::Twine &name, llvm::StringRef madeFrom) {
+    constexpr size_t digits = 16;
+    std::string text = name.str();
+    llvm::SHA256 hash;
+    hash.update(text);
+    hash.update(madeFrom);
+    fact(engine::kCandidate, text);
+    fact(engine::kCandidateDigest, llvm::toHex(hash.final(), /*LowerCase=*/true).substr(0, digits));
+  }
+  void type(llvm::StringRef name, mlir::Value tensor) {
+    integer(name,
+            elementCode(llvm::cast<mlir::RankedTensorType>(tensor.getType()).getElementType()));
+  }
+
+  /// What the zeros of a weight are; `encoding` may be null.
+  void zeros(llm::EncodingAttr encoding) {
+    integer("zeros", encoding ? static_cast<int64_t>(llm::zerosOf(encoding)) : kNoZeros);
+  }
+
+  /// How the scales of a weight are stored: scale_type, scale_form and super_type. Null ones have
+  /// the type of `other`.
+  void scales(llm::EncodingAttr encoding, mlir::Value scales, mlir::Value supers,
+              mlir::Value other) {
+    type("scale_type", scales ? scales : other);
+    integer("scale_form", encoding ? static_cast<int64_t>(encoding.getScales()) : kPlainScales);
+    type("super_type", supers ? supers : other);
+  }
+
+  /// The constants of kernels/KvBlocks.h.
+  void cache(llm::KvType cache) {
+    integer("kv_heads", cache.getHeads());
+    integer("head_dim", cache.getHeadDim());
+    integer("kv_type", elementCode(cache.getElement()));
+    integer("block_tokens", cache.getBlockTokens());
+    integer("block_bytes", cache.blockBytes());
+    integer("values_offset", cache.valuesOffset());
+    integer("key_scales_offset", cache.keyScalesOffset());
+    integer("value_scales_offset", cache.valueScalesOffset());
+  }
+
+  /// The constants that all attention templates share. Absent: window 0, softcap 0, sinks 0.
+  void attention(llm::AttentionOp op);
+
+  /// The constants of a scalar region's operands: how many there are, and for each of the `most`
+  /// that its template knows where it stands and its type (an absent one has the result's).
+  void regionOperands(mlir::ValueRange operands, mlir::Value result, size_t most) {
+    integer("operands", static_cast<int64_t>(operands.size()));
+    for (size_t i = 0; i < most; ++i) {
+      bool present = i < operands.size();
+      std::string index = std::to_string(i);
+      auto type = llvm::cast<mlir::RankedTensorType>(result.getType());
+      integer("address_" + index, present ? operandAddress(operands[i], type) : 0);
+      this->type("type_" + index, present ? operands[i] : result);
+    }
+  }
+
+  /// The constants of rotary embedding: how many pairs of a head rotate, and the factor.
+  void rotation(mlir::Value frequencies, const llvm::APFloat &factor) {
+    integer("rotary_pairs",
+            llvm::cast<mlir::RankedTensorType>(frequencies.getType()).getNumElements());
+    real("factor", factor);
+  }
+
+  /// The constants of llm.quantize_activation on CPUs, and a tile for each row.
+  void quantizedRows(llm::QuantizeActivationOp op);
+
+  /// The columns that llm.rms_norm takes together, how many such runs a row has, and a tile for
+  /// each of them.
+  void normedRows(llm::RmsNormOp op);
+
+  /// The constants of the fused forms of llm.rms_norm, and its tiles.
+  void rmsNorm(llm::RmsNormOp op);
+
+  /// The next axis of the grid gets a tile per `each` rows of `tensor`.
+  void rowsOf(mlir::Value tensor, int64_t each = 1) {
+    auto type = llvm::cast<mlir::RankedTensorType>(tensor.getType());
+    std::string rows = llm::rowsOf(type).getText().str();
+    extent(each == 1 ? rows : "(" + rows + ") ceildiv " + std::to_string(each));
+  }
+
+  /// The next axis of the grid gets `tiles` tiles.
+  void tiles(int64_t tiles) { extent(std::to_string(tiles)); }
+
+  engine::KernelVariant take(int64_t scratchBytes = 0) {
+    variant.constants = builder.getDictionaryAttr(constants);
+    variant.scratchBytes = scratchBytes;
+    return std::move(variant);
+  }
+
+  /// The next axis of the grid gets `expression` tiles.
+  void extent(llvm::StringRef expression) {
+    variant.grid.push_back(engine::getExpr(builder.getContext(), expression));
+  }
+
+private:
+  mlir::Builder builder;
+  llvm::SmallVector<mlir::NamedAttribute> constants;
+  engine::KernelVariant variant;
+};
+
+} // namespace ingot::codegen

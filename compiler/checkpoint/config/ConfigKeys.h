@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+// Keys of config.json that no reader asks for: refused, told, or known to change nothing.
+#pragma once
+
+#include "compiler/checkpoint/files/Deviation.h"
+#include "compiler/checkpoint/files/JsonFields.h"
+
+namespace ingot::checkpoint {
+
+/// The keys of `root` that are not in `read`, as one Deviation to be told; nothing where all are
+/// known to change no number. Errors: INGOT-E1057 for one that is known to change what a model
+/// computes, unless its value says that it does not.
+Expected<std::optional<Deviation>> findUnreadKeys(const Json &root, const JsonFields::Keys &read,
+                                                  std::string_view architecture);
+
+} // namespace ingot::checkpoint

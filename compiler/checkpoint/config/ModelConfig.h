@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+// ModelConfig: the shape of a model, from a Hugging Face `config.json` or a GGUF file's metadata,
+// completely checked.
+#pragma once
+
+#include "compiler/checkpoint/config/Rope.h"
+#include "compiler/checkpoint/files/DType.h"
+#include "compiler/checkpoint/files/Deviation.h"
+
+namespace ingot::checkpoint {
+
+/// Whether q and k are normed before they rotate.
+enum class QueryKeyNorm : uint8_t {
+  None,
+  Heads, ///< every head by itself, all with the same headDim factors
+  Rows,  ///< all heads of a token together
+};
+
+/// What of a layer's attention and feed-forward is normed.
+enum class LayerNorms : uint8_t { Inputs, Results, Both };
+
+enum class Activation : uint8_t {
+  Silu,
+  GeluTanh, ///< x / 2 * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 * x^3)))
+  /// Of a pair: x / (1 + e^(-1.702 x)) * (1 + up), for x = gate up to activationLimit and up within
+  /// it on both sides.
+  ClampedSwiglu,
+};
+
+/// Feed-forward parts of which each token goes through some.
+struct Experts {
+  uint64_t count = 0;
+  uint64_t perToken = 0;   ///< of them; at most `count`
+  uint64_t innerSize = 0;  ///< of each
+  bool normalized = true;  ///< the weights of a token's experts sum to 1
+  uint64_t sharedSize = 0; ///< of one more that all tokens go through, behind a gate; 0: none
+  bool biases = false;     ///< on the router and on what experts compute
+  bool stacked = false;    ///< all experts' matrices are one tensor, with gate and up in turn
+  /// Names of the module, of what chooses experts, and of the three matrices of an expert.
+  std::string_view module = "mlp", router = "gate", gate = "gate_proj", up = "up_proj",
+                   down = "down_proj";
+
+  static constexpr uint64_t most = 1u << 11;
+};
+
+struct ModelConfig {
+  explicit ModelConfig(Json raw) : raw(std::move(raw)) {}
+
+  std::string architecture; ///< "LlamaForCausalLM"
+  uint64_t hiddenSize = 0;
+  uint64_t intermediateSize = 0;
+  uint64_t layers = 0;
+  uint64_t heads = 0;     ///< query heads
+  uint64_t kvHeads = 0;   ///< divides heads
+  uint64_t headDim = 0;   ///< even; heads * headDim may differ from hiddenSize
+  uint64_t vocabSize = 0; ///< rows of the embedding; may exceed the tokenizer's
+  uint64_t maxPositions = 0;
+  double rmsNormEpsilon = 0;
+  Rope rope;
+  double embeddingMultiplier = 1; ///< of embedded tokens
+  double residualMultiplier = 1;  ///< of what attention and feed-forward add to the residual
+  std::optional<double> attentionMultiplier; ///< of q . k; else 1 / sqrt(headDim)
+  double logitsDivisor = 1;
+  bool tiedEmbeddings = false;   ///< one matrix is both embedding and output head
+  bool attentionBias = false;    ///< on the q, k and v projections
+  bool outputBias = false;       ///< on the o projection
+  bool attentionSinks = false;   ///< each head has a score that takes weight and adds nothing
+  bool mlpBias = false;          ///< on the gate, up and down projections
+  bool fusedProjections = false; ///< q, k and v are one matrix, and so are gate and up
+  QueryKeyNorm queryKeyNorm = QueryKeyNorm::None;
+  LayerNorms layerNorms = LayerNorms::Inputs;
+  bool normsLessOne = false; ///< norms multiply by 1 + what is stored
+  Activation activation = Activation::Silu;
+  double activationLimit = 0;
+  std::optional<Experts> experts;
+  std::vector<bool> sparseLayers; ///< of each layer whether it has experts; empty: all have
+  uint64_t slidingWindow = 0; ///< positions that a token attends to, with its own; 0: all before it
+  std::vector<bool> slidingLayers; ///< of each layer whether it has the window; empty: all have
+  std::optional<Rope> slidingRope; ///< of the layers that slide, where it is not `rope`
+  double attentionSoftcap = 0;     ///< c of c * tanh(score / c); 0: none
+  double logitsSoftcap = 0;        ///< likewise of logits
+  /// Rows of q and k, biases too, are stored by rotary pairs: rows 2i and 2i+1 of a head rotate
+  /// together, and not rows i and i + headDim/2, as the model is defined here.
+  bool rotaryPairRows = false;
+  std::optional<uint64_t> bosId;
+  std::vector<uint64_t> eosIds; ///< GenerationConfig's list, where given, comes before this one
+  std::optional<DType> declaredType; ///< for reports only: files are known to state it wrongly
+  std::vector<Deviation> deviations; ///< from what the file states
+  Json raw;                          ///< the whole file, for what only one family knows
+
+  /// Whether layer `layer` attends to the last slidingWindow positions only.
+  bool slides(uint64_t layer) const {
+    return slidingWindow != 0 && (slidingLayers.empty() || slidingLayers[layer]);
+  }
+
+  /// Whether layer `layer` has experts.
+  bool isSparse(uint64_t layer) const {
+    return experts && (sparseLayers.empty() || sparseLayers[layer]);
+  }
+
+  /// Gives the window to all layers but each `nth`.
+  void slideButEvery(uint64_t nth) {
+    for (uint64_t layer = 1; layer <= layers; ++layer)
+      slidingLayers.push_back(layer % nth != 0);
+  }
+
+  /// Pairs of columns of a head that rotate; the others stay as they are.
+  uint64_t rotaryPairs() const {
+    return static_cast<uint64_t>(static_cast<double>(headDim) * rope.rotated) / 2;
+  }
+
+  // Far above any known model, and low enough that no product of two of them overflows.
+  static constexpr uint64_t mostLayers = 1u << 14;
+  static constexpr uint64_t widest = 1u << 24;
+  static constexpr uint64_t mostHeads = 1u << 16;
+  static constexpr uint64_t widestHead = 1u << 14;
+  static constexpr uint64_t largestVocabulary = uint64_t{1} << 28;
+
+  /// Errors: those of Json, and INGOT-E1050 to E1057, each naming the key.
+  static Expected<ModelConfig> parse(std::string_view text, const std::string &fileName);
+  static Expected<ModelConfig> read(const std::filesystem::path &path);
+};
+
+} // namespace ingot::checkpoint

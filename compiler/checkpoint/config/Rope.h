@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+// Rope: the rotary position settings of a model.
+#pragma once
+
+#include "compiler/checkpoint/files/Json.h"
+
+#include <vector>
+
+namespace ingot::checkpoint {
+
+/// How rotary positions stretch beyond the trained length (transformers' `modeling_rope_utils.py`).
+/// With f = theta^(-2i/headDim):
+enum class RopeType : uint8_t {
+  Default,  ///< f
+  Linear,   ///< f / factor
+  Dynamic,  ///< theta grows once the sequence is longer than originalPositions
+  Llama3,   ///< f or f/factor by wavelength, blended between the low and high frequency factors
+  Yarn,     ///< f or f/factor by how often a pair turns in the trained length, blended between
+  LongRope, ///< f divided by a number of each pair's own
+};
+
+struct Rope {
+  RopeType type = RopeType::Default;
+  double theta = 10000.0;
+  double rotated = 1.0;                ///< the share of each head that rotates: its first columns
+  double factor = 1.0;                 ///< all but Default and LongRope; >= 1
+  double lowFrequencyFactor = 0;       ///< Llama3
+  double highFrequencyFactor = 0;      ///< Llama3; > lowFrequencyFactor
+  double fastTurns = 0;                ///< Yarn: pairs that turn more often keep f
+  double slowTurns = 0;                ///< Yarn: pairs that turn less often have f / factor
+  bool wholePairs = true;              ///< Yarn: the blend begins and ends at a pair
+  double attentionFactor = 1.0;        ///< Yarn and LongRope: of cosines and sines
+  uint64_t originalPositions = 0;      ///< all but Default and Linear: the trained length
+  std::vector<double> shortDivisors{}; ///< LongRope: of each pair, up to originalPositions
+  std::vector<double> longDivisors{};  ///< LongRope: of each pair, beyond
+  /// What the frequency of each pair is divided by beside all that: one number > 0 for each of
+  /// headDim/2 pairs, or none at all. GGUF files state scaling by wavelength so.
+  std::vector<float> divisors{};
+
+  /// No position is above this.
+  static constexpr uint64_t mostPositions = uint64_t{1} << 31;
+
+  /// From a config.json: `rope_theta` and `rope_scaling`, or the newer `rope_parameters`, which may
+  /// stand together when they agree. `maxPositions`: the file's max_position_embeddings;
+  /// `trained`: what an absent original_max_position_embeddings means, if not the same; `theta`:
+  /// what an absent rope_theta means. Where rope_parameters has an object for each kind of layer,
+  /// it is that of "full_attention". Errors: those of Json, and INGOT-E1051, E1052, E1056.
+  static Expected<Rope> read(const Json &root, uint64_t maxPositions,
+                             std::optional<uint64_t> trained = {}, double theta = 10000);
+  /// That of "sliding_attention", where rope_parameters has one.
+  static Expected<std::optional<Rope>> readSliding(const Json &root, uint64_t maxPositions,
+                                                   double theta);
+
+  /// LongRope: which divisors an engine for so many positions has. transformers chooses them by the
+  /// length that a sequence has reached; here a token's numbers do not depend on it.
+  bool usesLongDivisors(uint64_t context) const { return context > originalPositions; }
+
+  bool operator==(const Rope &) const = default;
+};
+
+} // namespace ingot::checkpoint

@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: Apache-2.0
+// Methods, what of them is reported, and what is refused.
+#include "compiler/checkpoint/quantized/QuantizationConfig.h"
+#include "tests/unit/checkpoint/Fixtures.h"
+
+#include <map>
+
+using namespace ingot;
+using namespace ingot::checkpoint;
+using namespace ingot::test;
+
+namespace {
+
+using Method = QuantizationConfig::Method;
+using Activations = QuantizationConfig::Activations;
+
+/// What `members`, the text of a quantization_config without its braces, is read as.
+Expected<QuantizationConfig> parse(const std::string &members) {
+  auto root = Json::parse("{\"quantization_config\": {" + members + "}}", "config.json");
+  EXPECT_TRUE(root) << members;
+  std::vector<std::filesystem::path> inputs;
+  return QuantizationConfig::read(*root, "/nonexistent", inputs);
+}
+
+testing::AssertionResult refused(const std::string &members, std::string_view part) {
+  return failsWith(parse(members), "INGOT-E1054", {part});
+}
+
+TEST(QuantizationConfig, ReadsEachMethod) {
+  auto awq = parse(R"("quant_method": "awq", "w_bit": 4, "q_group_size": 64, "version": "GEMM")");
+  ASSERT_TRUE(succeeds(awq));
+  EXPECT_EQ(awq->method, Method::Awq);
+  EXPECT_EQ(awq->group, 64u);
+  EXPECT_EQ(awq->packing, FormatReader::AwqByColumns);
+  auto fast = parse(R"("quant_method": "awq", "backend": "llm-awq")");
+  ASSERT_TRUE(succeeds(fast));
+  EXPECT_EQ(fast->packing, FormatReader::AwqFast);
+
+  auto gptq = parse(R"("quant_method": "gptq", "bits": 4, "group_size": -1, "sym": false)");
+  ASSERT_TRUE(succeeds(gptq));
+  EXPECT_EQ(gptq->group, 0u);
+  EXPECT_TRUE(gptq->zerosLessOne);
+  EXPECT_FALSE(gptq->symmetric);
+  auto second = parse(R"("quant_method": "gptq", "bits": 3, "checkpoint_format": "gptq_v2")");
+  ASSERT_TRUE(succeeds(second));
+  EXPECT_FALSE(second->zerosLessOne);
+  EXPECT_TRUE(second->deviations.empty());
+
+  auto integers = parse(R"("quant_method": "compressed-tensors", "format": "int-quantized",
+      "config_groups": {"group_0": {"weights": {"num_bits": 8, "type": "int"},
+          "input_activations": {"num_bits": 8, "type": "int", "strategy": "token",
+                                "dynamic": true}}})");
+  ASSERT_TRUE(succeeds(integers));
+  EXPECT_EQ(integers->activations, Activations::Int8PerToken);
+  EXPECT_TRUE(integers->deviations.empty());
+}
+
+TEST(QuantizationConfig, OverridesLeaveBitsAndGroupToTheTensors) {
+  auto gptq = parse(R"("quant_method": "gptq", "bits": 4, "group_size": 128,
+      "dynamic": {"-:.*mlp.*": {}, "+:.*q_proj": {"bits": 2, "group_size": 32}})");
+  ASSERT_TRUE(succeeds(gptq));
+  EXPECT_FALSE(gptq->bits);
+  EXPECT_FALSE(gptq->group);
+  EXPECT_TRUE(gptq->deviations.empty());
+}
+
+TEST(QuantizationConfig, TakesScalesOfActivationsAndOfTheCache) {
+  using KvCache = QuantizationConfig::KvCache;
+  auto fixed = parse(R"("quant_method": "fp8", "activation_scheme": "static")");
+  ASSERT_TRUE(succeeds(fixed));
+  EXPECT_EQ(fixed->activations, Activations::Float8PerTensor);
+  EXPECT_EQ(fixed->kvCache, KvCache::Unstated);
+  auto cache = parse(R"("quant_method": "fp8", "kv_cache_scheme": "static")");
+  ASSERT_TRUE(succeeds(cache));
+  EXPECT_EQ(cache->kvCache, KvCache::Float8);
+  auto modelOpt = parse(R"("quant_method": "modelopt", "quant_algo": "FP8",
+      "kv_cache_quant_algo": "FP8")");
+  ASSERT_TRUE(succeeds(modelOpt));
+  EXPECT_EQ(modelOpt->activations, Activations::Float8PerTensor);
+  EXPECT_EQ(modelOpt->kvCache, KvCache::Float8);
+  auto integers = parse(R"("quant_method": "compressed-tensors", "format": "int-quantized",
+      "kv_cache_scheme": {"num_bits": 8, "type": "int", "strategy": "tensor", "dynamic": false},
+      "config_groups": {"group_0": {"weights": {"num_bits": 8, "type": "int"},
+          "input_activations": {"num_bits": 8, "type": "int", "strategy": "tensor"}}})");
+  ASSERT_TRUE(succeeds(integers));
+  EXPECT_EQ(integers->activations, Activations::Int8PerTensor);
+  EXPECT_EQ(integers->kvCache, KvCache::Int8);
+  for (const auto *config : {&*fixed, &*cache, &*modelOpt, &*integers})
+    EXPECT_TRUE(config->deviations.empty());
+}
+
+TEST(QuantizationConfig, ReportsWhatIsNotTaken) {
+  auto blocks = parse(R"("quant_method": "fp8", "weight_block_size": [128, 128])");
+  ASSERT_TRUE(succeeds(blocks));
+  EXPECT_EQ(blocks->deviations.size(), 1u);
+  EXPECT_EQ(blocks->block, (std::array<uint64_t, 2>{128, 128}));
+  EXPECT_EQ(parse(R"("quant_method": "fp8", "weight_block_size": [64, 32])")->block,
+            (std::array<uint64_t, 2>{64, 32}));
+  EXPECT_EQ(parse(R"("quant_method": "compressed-tensors", "format": "float-quantized",
+      "config_groups": {"group_0": {"weights": {"num_bits": 8, "type": "float",
+          "strategy": "block", "block_structure": [64, 256]}}})")
+                ->block,
+            (std::array<uint64_t, 2>{64, 256}));
+  EXPECT_TRUE(failsWith(parse(R"("quant_method": "fp8", "weight_block_size": [64])"), "INGOT-E1054",
+                        {"weight_block_size"}));
+  EXPECT_TRUE(failsWith(parse(R"("quant_method": "fp8", "weight_block_size": [64, 0])"),
+                        "INGOT-E1006", {"weight_block_size"}));
+  auto uneven = parse(R"("quant_method": "compressed-tensors", "format": "int-quantized",
+      "kv_cache_scheme": {"num_bits": 8, "type": "float", "strategy": "attn_head"},
+      "config_groups": {"group_0": {"weights": {"num_bits": 8, "type": "int"},
+          "input_activations": {"num_bits": 8, "type": "int", "symmetric": false}}})");
+  ASSERT_TRUE(succeeds(uneven));
+  EXPECT_EQ(uneven->activations, Activations::AsStored);
+  EXPECT_EQ(uneven->kvCache, QuantizationConfig::KvCache::Declined);
+  ASSERT_EQ(uneven->deviations.size(), 2u);
+  EXPECT_EQ(uneven->deviations[0].stated, "static 8-bit float by attn_head");
+  EXPECT_EQ(uneven->deviations[1].stated, "static, asymmetric, 8-bit int by tensor");
+  auto cache = parse(R"("quant_method": "modelopt", "quant_algo": "FP8",
+      "kv_cache_quant_algo": "NVFP4")");
+  ASSERT_TRUE(succeeds(cache));
+  EXPECT_EQ(cache->deviations.at(0).what, "KV cache");
+  EXPECT_TRUE(failsWith(parse(R"("quant_method": "compressed-tensors", "format": "int-quantized",
+      "kv_cache_scheme": {"num_bits": "eight"})"),
+                        "INGOT-E1004", {"kv_cache_scheme"}));
+}
+
+TEST(QuantizationConfig, RefusesByName) {
+  EXPECT_TRUE(refused(R"("quant_method": "aqlm")", "\"aqlm\""));
+  EXPECT_TRUE(refused(R"("quant_method": "awq", "version": "exllama")", "\"exllama\""));
+  EXPECT_TRUE(refused(R"("quant_method": "awq", "bits": 3)", "3 bits"));
+  EXPECT_TRUE(refused(R"("quant_method": "awq", "zero_point": false)", "zero points"));
+  EXPECT_TRUE(refused(R"("quant_method": "gptq", "checkpoint_format": "marlin")", "\"marlin\""));
+  EXPECT_TRUE(refused(R"("quant_method": "bitsandbytes")", "neither 4 nor 8 bits"));
+  EXPECT_TRUE(refused(R"("quant_method": "modelopt", "quant_algo": "W4A8_AWQ")", "\"W4A8_AWQ\""));
+  EXPECT_TRUE(refused(R"("quant_method": "fp8", "fmt": "e5m2")", "\"e5m2\""));
+  EXPECT_TRUE(refused(R"("quant_method": "torchao",
+      "quant_type": {"default": {"_type": "Int8WeightOnlyConfig", "_data": {}}})",
+                      "\"Int8WeightOnlyConfig\" (its files hold tensors"));
+  EXPECT_TRUE(refused(R"("quant_method": "torchao", "quant_type": {"default":
+      {"_type": "Int4WeightOnlyConfig", "_data": {"int4_packing_format": "preshuffled"}}})",
+                      "TorchAO's packing \"preshuffled\""));
+  EXPECT_TRUE(refused(R"("quant_method": "torchao", "quant_type": "int8_weight_only")",
+                      "TorchAO's \"int8_weight_only\""));
+  EXPECT_TRUE(refused(R"("quant_method": "torchao", "quant_type": {"default": 4})", "TorchAO's"));
+  EXPECT_TRUE(refused(R"("quant_method": "compressed-tensors", "format": "pack-quantized",
+      "sparsity_config": {"format": "sparse-24-bitmask"})",
+                      "sparsity_config"));
+  for (const char *format : {"marlin-24", "sparse-24-bitmask", "float-mixed"})
+    EXPECT_TRUE(
+        refused(std::string(R"("quant_method": "compressed-tensors", "format": ")") + format + "\"",
+                format));
+}
+
+TEST(QuantizationConfig, GoesByTheRegistry) {
+  const std::map<std::string_view, std::string> keys = {{"awq", "version"},
+                                                        {"gptq", "checkpoint_format"},
+                                                        {"compressed-tensors", "format"},
+                                                        {"fp8", "fmt"},
+                                                        {"modelopt", "quant_algo"}};
+  size_t tried = 0;
+  for (const StoredFormat &format : storedFormats()) {
+    EXPECT_NE(format.isRead(), !format.refusal.empty()) << format.method;
+    auto key = keys.find(format.method);
+    for (std::string_view packing : format.packings) {
+      if (packing.empty() || key == keys.end())
+        continue;
+      SCOPED_TRACE(message(format.method, " ", packing));
+      std::string members = message("\"quant_method\": ", inQuotes(format.method), ", \"",
+                                    key->second, "\": ", inQuotes(packing));
+      if (format.isRead())
+        EXPECT_TRUE(succeeds(parse(members)));
+      else
+        EXPECT_TRUE(refused(members, format.refusal));
+      ++tried;
+    }
+  }
+  EXPECT_GE(tried, 40u);
+}
+
+TEST(QuantizationConfig, SaysWhatIsWidened) {
+  auto twice = parse(R"("quant_method": "bitsandbytes", "load_in_4bit": true,
+      "bnb_4bit_use_double_quant": true)");
+  ASSERT_TRUE(succeeds(twice));
+  ASSERT_EQ(twice->deviations.size(), 1u);
+  EXPECT_EQ(twice->deviations[0].effective, "f32");
+  EXPECT_TRUE(parse(R"("quant_method": "mxfp4")")->deviations.empty());
+  auto config = parse(R"("quant_method": "compressed-tensors", "format": "nvfp4-pack-quantized",
+      "config_groups": {"group_0": {
+        "weights": {"num_bits": 4, "type": "float", "strategy": "tensor_group"},
+        "input_activations": {"num_bits": 4, "type": "float", "dynamic": "local",
+                              "strategy": "tensor_group"}}})");
+  ASSERT_TRUE(succeeds(config));
+  ASSERT_EQ(config->deviations.size(), 1u);
+  EXPECT_EQ(config->deviations[0].stated, "dynamic 4-bit float by tensor_group");
+}
+
+TEST(QuantizationConfig, MalformedOnesHaveAPlace) {
+  EXPECT_TRUE(failsWith(parse(R"("bits": 4)"), "INGOT-E1005"));
+  EXPECT_TRUE(failsWith(parse(R"("quant_method": 4)"), "INGOT-E1004"));
+  EXPECT_TRUE(failsWith(parse(R"("quant_method": "gptq", "bits": 99)"), "INGOT-E1006"));
+  EXPECT_TRUE(failsWith(parse(R"("quant_method": "gptq", "group_size": 0)"), "INGOT-E1006"));
+  EXPECT_TRUE(failsWith(parse(R"("quant_method": "gptq", "sym": "yes")"), "INGOT-E1004"));
+}
+
+TEST(QuantizationConfig, CompanionFilesStandForTheirMethod) {
+  TemporaryDirectory folder;
+  folder.write("quantize_config.json", R"({"bits": 8, "group_size": 64})");
+  auto root = Json::parse("{}", "config.json");
+  ASSERT_TRUE(root);
+  std::vector<std::filesystem::path> inputs;
+  auto config = QuantizationConfig::read(*root, folder.path(), inputs);
+  ASSERT_TRUE(succeeds(config));
+  EXPECT_EQ(config->method, Method::Gptq);
+  EXPECT_EQ(config->bits, 8u);
+  EXPECT_EQ(inputs.size(), 1u);
+  std::vector<std::filesystem::path> none;
+  auto plain = QuantizationConfig::read(*root, "/nonexistent", none);
+  ASSERT_TRUE(succeeds(plain));
+  EXPECT_EQ(plain->method, Method::None);
+}
+
+} // namespace
