@@ -143,6 +143,7 @@ static FailureOr<KernelVariant> kernelFor(llm::MatmulOp op) {
   variant.integer("sum_width", sums.getWidth());
   variant.integer("sum_group", sums.getGroup());
   variant.integer("sum_segment", sums.getSegment());
+  variant.integer("sum_fields", sums.getFields());
   variant.rowsOf(op.getResult());
   variant.tiles(llvm::divideCeil(columns, kMatmulTileColumns));
   KernelVariant kernel = variant.take();

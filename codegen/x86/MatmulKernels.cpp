@@ -199,8 +199,9 @@ static engine::SumsAttr sumsOf(llm::MatmulOp op, x86::SumMethod method,
                                const MatmulTemplate &made) {
   using engine::SumUnit;
   int64_t width = groupWidth(op);
-  auto sums = [&](SumUnit unit, int64_t width, int64_t group, int64_t segment, int64_t parts = 1) {
-    return engine::SumsAttr::get(op.getContext(), unit, width, group, segment, parts);
+  auto sums = [&](SumUnit unit, int64_t width, int64_t group, int64_t segment, int64_t parts = 1,
+                  bool fields = false) {
+    return engine::SumsAttr::get(op.getContext(), unit, width, group, segment, parts, fields);
   };
   int64_t parts = x86::inputParts(elementCode(typeOf(op.getInput()).getElementType()));
   switch (method) {
@@ -210,10 +211,10 @@ static engine::SumsAttr sumsOf(llm::MatmulOp op, x86::SumMethod method,
   case x86::PairDots:
     return sums(SumUnit::Pairs, 2, 0, x86::segmentColumns);
   case x86::PairGroups:
-    return sums(SumUnit::Pairs, 2, x86::summedColumns(method, width), 0, parts);
+    return sums(SumUnit::Pairs, 2, x86::summedColumns(method, width), 0, parts, true);
   case x86::TilePairs: {
     int64_t group = x86::summedColumns(method, width);
-    return sums(SumUnit::Halves, std::min(group, x86::amxRowBytes / 2), group, 0, parts);
+    return sums(SumUnit::Halves, std::min(group, x86::amxRowBytes / 2), group, 0, parts, true);
   }
   case x86::TileRows:
     if (isPairs(op))

@@ -36,6 +36,10 @@ struct AttentionShape {
 };
 constexpr AttentionShape kAttentionShapes[] = {{16, 1}, {128, 32}, {INT64_MAX, 96}};
 
+/// The same for the tokens of one sequence, as when a prompt's beginning is in the cache: those of
+/// a tile of AMX share keys at no cost.
+constexpr AttentionShape kSequenceShape = {16, 16};
+
 using Kernels = llvm::SmallVectorImpl<KernelVariant>;
 
 class X86Provider final : public engine::KernelProvider {
@@ -269,6 +273,13 @@ static Declined addAttention(llm::AttentionOp op, llvm::ArrayRef<RangeAttr> decl
     return "the target has no FP8 products";
   int64_t most = mostOf(declared, "T");
   int64_t least = 1;
+  if (most > 1) {
+    KernelVariant kernel = attentionKernel(op, kSequenceShape.rows, method);
+    MLIRContext *context = op.getContext();
+    kernel.ranges = {RangeAttr::get(context, "T", 2, std::min(most, kSequenceShape.most)),
+                     RangeAttr::get(context, "S", 1, 1)};
+    kernels.push_back(std::move(kernel));
+  }
   for (const AttentionShape &shape : kAttentionShapes) {
     KernelVariant kernel = attentionKernel(op, shape.rows, method);
     bool last = most <= shape.most;

@@ -50,6 +50,14 @@ constexpr BuildOption kOptions[] = {
      .help = "also put every kernel into the engine that `ingot-run tune` may choose",
      .decides = Decides::Engine,
      .recorded = "as asked"},
+    {.flag = "--determinism",
+     .field = [](Options &o) -> OptionField { return &o.determinism; },
+     .help =
+         "strict: a token is the same alone and in any batch; fast: GPU kernels cut sums by the "
+         "number of tokens",
+     .decides = Decides::Engine,
+     .form = Form::Determinism,
+     .recorded = "as asked"},
     {.flag = "--max-batch-tokens",
      .field = [](Options &o) -> OptionField { return &o.limits.maxTokens; },
      .help = "most tokens of one step",

@@ -19,6 +19,7 @@ struct BuildOptions {
   std::filesystem::path recipe;     ///< a file or a preset's name; empty: defaultRecipe()
   std::filesystem::path tuning;
   bool tuningCandidates = false;
+  std::string determinism = "strict";
   EngineLimits limits;
   uint64_t maxBuildMemory = uint64_t{2} << 30;
   unsigned threads = 0;
@@ -56,9 +57,10 @@ enum class OptionForm : uint8_t {
   Any,
   Required,
   Positive,
-  Limit, ///< positive; 0 where it is not given: the model's own
-  Bytes, ///< with units, as in 16GiB
-  Stage, ///< of stageNames()
+  Limit,       ///< positive; 0 where it is not given: the model's own
+  Bytes,       ///< with units, as in 16GiB
+  Stage,       ///< of stageNames()
+  Determinism, ///< strict or fast
 };
 
 /// The commands that take an option; bits.

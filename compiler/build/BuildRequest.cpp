@@ -306,6 +306,7 @@ Outcome settleTuning(BuildRequest &request, const BuildOptions &options) {
                                    " more are for other targets"});
   }
   request.tuning.candidates = options.tuningCandidates;
+  request.tuning.determinism = options.determinism;
   return {};
 }
 

@@ -152,6 +152,7 @@ void annotate(ModuleOp module, const KernelTuning &tuning, engine::TargetAttr ta
                                                 entry.kernel, entry.digest));
   if (!entries.empty())
     module->setAttr("engine.tuning", ArrayAttr::get(context, entries));
+  module->setAttr("engine.determinism", StringAttr::get(context, tuning.determinism));
   if (tuning.candidates)
     module->setAttr("engine.tuning_candidates", UnitAttr::get(context));
 }

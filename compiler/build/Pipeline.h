@@ -22,6 +22,7 @@ struct EngineLimits {
 
 /// What kernels are chosen by, beside the targets' cost models.
 struct KernelTuning {
+  std::string determinism = "strict"; ///< or "fast": which orders of sums may be chosen
   tuning::TuningLock lock;
   bool candidates = false; ///< launches also get every kernel that tuning may choose
 };

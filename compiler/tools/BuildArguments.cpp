@@ -55,6 +55,9 @@ void ingot::compiler::addBuildArguments(runtime::CommandLine &app, BuildOptions 
     case OptionForm::Stage:
       here.oneOf(stageNames());
       break;
+    case OptionForm::Determinism:
+      here.oneOf({"strict", "fast"}).showDefault("strict");
+      break;
     }
   }
   for (const BuildOption &option : buildOptions()) {

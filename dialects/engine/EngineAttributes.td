@@ -121,21 +121,24 @@ def Engine_SumsAttr : Engine_Attr<"Sums", "sums"> {
 
     `parts`: parts of bf16 that an input is summed as, one behind the other.
 
+    `fields`: eight columns are taken in the order 0, 2, 1, 3, 4, 6, 5, 7, as packed fields of a
+    weight come out of vectors of 16-bit words.
+
     Example: `#engine.sums<tensor x 16, group = 32, segment = 1024>`.
   }];
   let parameters = (ins EnumParameter<Engine_SumUnit>:$unit, "int64_t":$width,
                         DefaultValuedParameter<"int64_t", "0">:$group,
                         DefaultValuedParameter<"int64_t", "0">:$segment,
-                        DefaultValuedParameter<"int64_t", "1">:$parts);
+                        DefaultValuedParameter<"int64_t", "1">:$parts,
+                        DefaultValuedParameter<"bool", "false">:$fields);
   let builders = [AttrBuilder<(ins "::ingot::engine::SumUnit":$unit, "int64_t":$width,
                                    CArg<"int64_t", "0">:$group, CArg<"int64_t", "0">:$segment,
-                                   CArg<"int64_t", "1">:$parts), [{
-    return $_get($_ctxt, unit, width, group, segment, parts);
+                                   CArg<"int64_t", "1">:$parts, CArg<"bool", "false">:$fields), [{
+    return $_get($_ctxt, unit, width, group, segment, parts, fields);
   }]>];
   let skipDefaultBuilders = 1;
   let assemblyFormat = [{
-    `<` $unit `x` $width (`,` `group` `=` $group^)? (`,` `segment` `=` $segment^)?
-       (`,` `parts` `=` $parts^)? `>`
+    `<` $unit `x` $width (`,` struct($group, $segment, $parts, $fields)^)? `>`
   }];
   let genVerifyDecl = 1;
   let extraClassDeclaration = [{

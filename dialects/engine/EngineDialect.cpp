@@ -36,7 +36,8 @@ std::unique_ptr<KernelProvider> EngineDialect::providerFor(ModuleOp module) {
 }
 
 LogicalResult SumsAttr::verify(function_ref<InFlightDiagnostic()> emitError, SumUnit unit,
-                               int64_t width, int64_t group, int64_t segment, int64_t parts) {
+                               int64_t width, int64_t group, int64_t segment, int64_t parts,
+                               bool fields) {
   constexpr int64_t kHalvesWidth = 32;
   bool fits = unit <= SumUnit::Columns  ? width == 1
               : unit == SumUnit::Pairs  ? width == 2
@@ -46,6 +47,8 @@ LogicalResult SumsAttr::verify(function_ref<InFlightDiagnostic()> emitError, Sum
     return emitError() << stringifySumUnit(unit) << " cannot have " << width << " columns";
   if (group < 0 || segment < -1 || parts < 1)
     return emitError() << "sums need a group and a segment of columns and at least one part";
+  if (fields && unit != SumUnit::Pairs && unit != SumUnit::Halves)
+    return emitError() << "columns change places in pairs and halves alone";
   if (unit == SumUnit::Integers && (segment != 0 || parts != 1))
     return emitError() << "sums of integers are exact: they have no segments and no parts";
   return success();
@@ -56,7 +59,7 @@ bool SumsAttr::admits(SumsAttr kernel) const {
     return kernel == *this;
   return kernel.getSegment() >= 0 &&
          get(getContext(), kernel.getUnit(), kernel.getWidth(), kernel.getGroup(), getSegment(),
-             kernel.getParts()) == *this;
+             kernel.getParts(), kernel.getFields()) == *this;
 }
 
 std::string SumsAttr::text() const {
@@ -68,6 +71,8 @@ std::string SumsAttr::text() const {
                                     {"parts", getParts(), 1}})
     if (value != usual)
       stream << ", " << name << " = " << value;
+  if (getFields())
+    stream << ", fields = true";
   return text;
 }
 

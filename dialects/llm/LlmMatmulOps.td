@@ -62,7 +62,7 @@ def Llm_MatmulOp : Llm_Op<"matmul", [Pure, IsolatedFromAbove, AttrSizedOperandSe
     (`scales` `(` $scales^ `:` type($scales) `)`)?
     (`zeros` `(` $zeros^ `:` type($zeros) `)`)?
     (`supers` `(` $supers^ `:` type($supers) `)`)? custom<Encoding>($encoding)
-    (`pair_offset` $pair_offset^)?
+    (`pair_offset` $pair_offset^)? (`sums` $sums^)?
     (`with` `(` $epilogue_operands^ `:` type($epilogue_operands) `)`)?
     (`groups` `(` $order^ `,` $starts `:` type($order) `,` type($starts) `)`)?
     attr-dict `:` type($input) `,` type($weight) `->` type($result) ($epilogue^)?

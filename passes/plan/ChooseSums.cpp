@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// llm.matmul %x, %w  becomes  llm.matmul %x, %w {sums = #engine.sums<tensor x 16, segment = 1024>}.
+// llm.matmul %x, %w  becomes  llm.matmul %x, %w sums <tensor x 16, segment = 1024>.
 #include "dialects/engine/EngineOps.h"
 #include "dialects/llm/LlmMatmulOps.h"
 #include "passes/FusionReport.h"

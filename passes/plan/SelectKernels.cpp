@@ -257,9 +257,11 @@ private:
     return success();
   }
 
-  /// Fails if a kernel adds in another order than the operation prescribes.
+  /// Fails if a kernel adds in another order than the operation prescribes, or than the others.
   static LogicalResult checkSums(Operation &op, ArrayRef<KernelVariant> variants) {
     auto sums = op.getAttrOfType<SumsAttr>("sums");
+    if (!sums && !variants.empty()) // then all agree
+      sums = variants.front().sums;
     for (const KernelVariant &variant : variants)
       if (sums && variant.fact(kPlainKernel).empty() && !sums.admits(variant.sums))
         return op.emitOpError() << "INGOT-E4008: a kernel '" << variant.source

@@ -106,7 +106,7 @@ static size_t variantAt(engine::UnitOp unit, engine::LaunchOp launch, Dims dims)
   return place;
 }
 
-std::vector<engine::SumsAttr> CompiledFunction::orders() {
+llvm::SmallVector<engine::SumsAttr, 0> CompiledFunction::orders() {
   llvm::SetVector<engine::SumsAttr> found;
   compiled.unit().walk([&](engine::KernelOp kernel) {
     if (auto sums = kernel.getFactsAttr().getAs<StringAttr>("sums"))

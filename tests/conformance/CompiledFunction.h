@@ -44,7 +44,7 @@ public:
           engine::SumsAttr sums = {});
 
   /// In which orders the kernels of products add, each once.
-  std::vector<engine::SumsAttr> orders();
+  llvm::SmallVector<engine::SumsAttr, 0> orders();
 
   /// Runs the function; `arguments` in order, memory ones are updated. Returns what it returns, and
   /// nothing after a failure. What the reference and

@@ -17,6 +17,7 @@ INGOT_CONST(sum_unit);    ///< SumUnit
 INGOT_CONST(sum_width);   ///< columns of a unit
 INGOT_CONST(sum_group);   ///< columns whose sum is scaled; 0: weights are
 INGOT_CONST(sum_segment); ///< columns whose sum is formed alone
+INGOT_CONST(sum_fields);  ///< 1: eight columns change places
 
 // As engine::SumUnit.
 enum SumUnit : int64_t { kProducts, kColumns, kPairs, kHalves, kTensor };
@@ -34,7 +35,12 @@ struct Product {
   float right(int64_t k) const {
     return ingot_const_sum_group ? weight.stored(column, k) : weight.value(column, k);
   }
-  float plus(float sum, int64_t k) const { return multiplyAdd(left(k), right(k), sum); }
+  float plus(float sum, int64_t k) const {
+    constexpr int64_t places[] = {0, 2, 1, 3, 4, 6, 5, 7};
+    if (ingot_const_sum_fields)
+      k += places[k % 8] - k % 8;
+    return multiplyAdd(left(k), right(k), sum);
+  }
 
   /// `sum` and the products of the unit's columns [begin, end).
   float addUnit(float sum, int64_t begin, int64_t end) const {

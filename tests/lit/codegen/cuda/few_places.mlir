@@ -1,4 +1,4 @@
-// RUN: %ingot_opt %s --ingot-choose-layouts --ingot-hoist-weights --ingot-select-kernels --ingot-plan-memory --ingot-prove-coverage | FileCheck %s
+// RUN: %ingot_opt %s --ingot-choose-layouts --ingot-hoist-weights --ingot-choose-sums --ingot-select-kernels --ingot-plan-memory --ingot-prove-coverage | FileCheck %s
 
 // 48 tiles on 84 multiprocessors with room for one block each: a single share would leave 36 without work, and three shares
 // fill two waves to 6/7. A product whose tiles fill the part does not share k.
@@ -9,7 +9,7 @@ module attributes {engine.target = #cuda} {
   engine.dim @L "step" 1 to 8
   engine.dim @B "load" 1 to 32
   // CHECK: engine.launch "matmul few"
-  // CHECK-SAME: where[<"T", 1, 8>] grid[<"T ceildiv 8">, <"48">, <"2 * sms floordiv 48 max 1 min 8">]
+  // CHECK-SAME: where[<"T", 1, 8>] grid[<"T ceildiv 8">, <"48">, <"2 * sms floordiv 48 max 1 min 3">]
   // CHECK: engine.launch "matmul many"
   // CHECK-SAME: where[<"T", 1, 8>] grid[<"T ceildiv 8">, <"96">]>
   func.func @step(%x: tensor<?x4096xbf16, "T"> {llm.input = "x"}) -> (tensor<?x6144xbf16, "T"> {llm.output = "y"}, tensor<?x12288xbf16, "T"> {llm.output = "z"}) {

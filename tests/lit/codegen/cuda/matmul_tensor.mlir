@@ -1,4 +1,4 @@
-// RUN: %ingot_opt %s --ingot-choose-layouts --ingot-hoist-weights --ingot-select-kernels --ingot-plan-memory --ingot-prove-coverage | FileCheck %s
+// RUN: %ingot_opt %s --ingot-choose-layouts --ingot-hoist-weights --ingot-choose-sums --ingot-select-kernels --ingot-plan-memory --ingot-prove-coverage | FileCheck %s
 
 // A bf16 product: weights in fragments, which tensor copies bring, a tile for each number of tokens. Tiles of tokens are
 // the first axis of the grid. With few tokens blocks share k; how many do is a formula of the device's multiprocessors. Sums on their way lie in the

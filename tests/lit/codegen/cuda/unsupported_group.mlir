@@ -1,4 +1,4 @@
-// RUN: not %ingot_opt %s --ingot-select-kernels 2>&1 | FileCheck %s
+// RUN: not %ingot_opt %s --ingot-choose-sums --ingot-select-kernels 2>&1 | FileCheck %s
 
 // A group that is no multiple of eight columns is declined by name.
 #cuda = #engine.target<"sm_86", backend = "cuda", arch = "sm_86", preference = 86>

@@ -1,4 +1,4 @@
-// RUN: %ingot_opt %s --split-input-file --verify-diagnostics --ingot-select-kernels | FileCheck %s
+// RUN: %ingot_opt %s --split-input-file --verify-diagnostics --ingot-choose-sums --ingot-select-kernels | FileCheck %s
 
 // The reference runs each operation by itself, with one variant for all shapes.
 #reference = #engine.target<"reference", backend = "reference", arch = "x86-64", preference = 0>

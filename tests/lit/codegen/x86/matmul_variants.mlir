@@ -1,4 +1,4 @@
-// RUN: %ingot_opt %s --ingot-select-kernels | FileCheck %s
+// RUN: %ingot_opt %s --ingot-choose-sums --ingot-select-kernels | FileCheck %s
 
 #x86 = #engine.target<"x86-64-v4+vnni", backend = "x86", arch = "x86-64", preference = 45, features = ["avx512f"]>
 #panels = #engine.layout<[0, 16, 64], [1, 1, 32], [0, 1, 16]>

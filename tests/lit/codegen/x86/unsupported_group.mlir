@@ -1,4 +1,4 @@
-// RUN: not %ingot_opt %s --ingot-select-kernels 2>&1 | FileCheck %s
+// RUN: not %ingot_opt %s --ingot-choose-sums --ingot-select-kernels 2>&1 | FileCheck %s
 
 // A group that is no multiple of eight columns is declined by name.
 #x86 = #engine.target<"x86-64-v3", backend = "x86", arch = "x86-64", preference = 30, features = ["avx2"]>

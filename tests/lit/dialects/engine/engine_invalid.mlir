@@ -539,3 +539,18 @@ engine.unit @u <"host", backend = "x86", arch = "x86-64", preference = 1> {
   // expected-error @+1 {{instruction 0 of @p does not launch these kernels}}
   engine.coverage @p 0 over [] by [@other]
 }
+
+// -----
+
+// expected-error @+1 {{pairs cannot have 4 columns}}
+module attributes {test.sums = #engine.sums<pairs x 4>} {}
+
+// -----
+
+// expected-error @+1 {{sums need a group and a segment of columns and at least one part}}
+module attributes {test.sums = #engine.sums<columns x 1, segment = -2>} {}
+
+// -----
+
+// expected-error @+1 {{sums of integers are exact: they have no segments and no parts}}
+module attributes {test.sums = #engine.sums<integers x 32, group = 32, segment = 512>} {}

@@ -1,4 +1,4 @@
-// RUN: %ingot_opt %s --ingot-select-kernels | FileCheck %s
+// RUN: %ingot_opt %s --ingot-choose-sums --ingot-select-kernels | FileCheck %s
 
 #x86 = #engine.target<"x86-64-v4", backend = "x86", arch = "x86-64", preference = 40, features = ["avx512f"]>
 #norm = #engine.layout<[0, 1, 32], [1, 1, 1]>

@@ -1,10 +1,10 @@
 // The lockfile's kernels take the place of the cost model's where product, kernel and digest are
 // those of the build; each line that has no effect says why. The digest is that of the kernels here.
-// RUN: %ingot_opt %s --ingot-select-kernels > %t.stale
+// RUN: %ingot_opt %s --ingot-choose-sums --ingot-select-kernels > %t.stale
 // RUN: FileCheck %s --check-prefix=STALE < %t.stale
 // RUN: sed -n 's/.*tuning_candidate = "Matmul:r36,c64", tuning_digest = "\([0-9a-f]*\)".*/s,0000000000000000,\1,/p' %t.stale > %t.sed
 // RUN: sed -f %t.sed %s > %t.mlir
-// RUN: %ingot_opt %t.mlir --ingot-select-kernels --ingot-plan-memory --ingot-prove-coverage | FileCheck %s
+// RUN: %ingot_opt %t.mlir --ingot-choose-sums --ingot-select-kernels --ingot-plan-memory --ingot-prove-coverage | FileCheck %s
 
 #x86 = #engine.target<"x86-64-v4+vnni", backend = "x86", arch = "x86-64", preference = 45, features = ["avx512f"]>
 #panels = #engine.layout<[0, 16, 64], [1, 1, 32], [0, 1, 16]>

@@ -1,4 +1,4 @@
-// RUN: %ingot_opt %s --ingot-choose-layouts --ingot-hoist-weights --ingot-select-kernels --ingot-plan-memory --ingot-prove-coverage | FileCheck %s
+// RUN: %ingot_opt %s --ingot-choose-layouts --ingot-hoist-weights --ingot-choose-sums --ingot-select-kernels --ingot-plan-memory --ingot-prove-coverage | FileCheck %s
 
 // Behind the kernels that run stand all others that tuning may choose, each within its guards: the
 // same tile with other stages, and with k not shared (no third extent). Last stands the plain kernel,
@@ -11,7 +11,7 @@ module attributes {engine.target = #cuda, engine.tuning_candidates} {
   engine.dim @B "load" 1 to 32
   // CHECK: engine.kernel @[[FIRST:MatmulTensor_0]] from
   // CHECK-SAME: guards [#engine.range<"T", 1, 8>]
-  // CHECK-SAME: product = "matmul 256 1024 bf16*bf16", row_dim = "T", tuning_candidate = "MatmulTensor:8x1x1x1,d64,s[[#]],k"
+  // CHECK-SAME: product = "matmul 256 1024 bf16*bf16", row_dim = "T", sums = "tensor x 16, segment = 512", tuning_candidate = "MatmulTensor:8x1x1x1,d64,s[[#]],k"
   // CHECK: tuning_candidate = "MatmulTensor:8x1x1x1,d64,s[[#]]"
   // CHECK: engine.kernel @[[PLAIN:MatmulSimple_[0-9]+]] from
   // CHECK-SAME: plain_kernel = "for comparison only"

@@ -1,0 +1,65 @@
+// RUN: %ingot_opt %s --split-input-file --ingot-choose-sums | FileCheck %s
+
+#amx = #engine.target<"x86-64-v4+vnni+bf16+amx", backend = "x86", arch = "x86-64", preference = 70, features = ["avx512f", "avx512vnni", "avx512bf16", "amx-tile", "amx-int8", "amx-bf16"]>
+module attributes {engine.target = #amx} {
+  engine.dim @T "step" 1 to 512
+  // CHECK-LABEL: func.func @bf16
+  // CHECK: llm.matmul {{.*}}sums <halves x 32>
+  func.func @bf16(%x: tensor<?x4096xbf16, "T">, %w: tensor<64x4096xbf16>) -> tensor<?x64xf32, "T"> {
+    %y = llm.matmul %x, %w : tensor<?x4096xbf16, "T">, tensor<64x4096xbf16> -> tensor<?x64xf32, "T">
+    return %y : tensor<?x64xf32, "T">
+  }
+  // CHECK-LABEL: func.func @floats
+  // CHECK: llm.matmul {{.*}}sums <columns x 1, segment = 512>
+  func.func @floats(%x: tensor<?x4096xf32, "T">, %w: tensor<64x4096xf32>) -> tensor<?x64xf32, "T"> {
+    %y = llm.matmul %x, %w : tensor<?x4096xf32, "T">, tensor<64x4096xf32> -> tensor<?x64xf32, "T">
+    return %y : tensor<?x64xf32, "T">
+  }
+  // CHECK-LABEL: func.func @bytes
+  // CHECK: llm.matmul {{.*}}sums <integers x 32, group = 32>
+  func.func @bytes(%x: tensor<?x128xi8, "T">, %s: tensor<?xf32, "T">, %w: tensor<64x128xi4>, %d: tensor<64x4xf32>) -> tensor<?x64xf32, "T"> {
+    %y = llm.matmul %x, %w input_scales(%s : tensor<?xf32, "T">) scales(%d : tensor<64x4xf32>) <"int4", group = 32, zero_points = false> : tensor<?x128xi8, "T">, tensor<64x128xi4> -> tensor<?x64xf32, "T">
+    return %y : tensor<?x64xf32, "T">
+  }
+  // What is settled stays.
+  // CHECK-LABEL: func.func @settled
+  // CHECK: llm.matmul {{.*}}sums <pairs x 2, segment = 256>
+  func.func @settled(%x: tensor<?x4096xbf16, "T">, %w: tensor<64x4096xbf16>) -> tensor<?x64xf32, "T"> {
+    %y = llm.matmul %x, %w sums <pairs x 2, segment = 256> : tensor<?x4096xbf16, "T">, tensor<64x4096xbf16> -> tensor<?x64xf32, "T">
+    return %y : tensor<?x64xf32, "T">
+  }
+}
+
+// -----
+
+// Blocks of few tokens share k; as many segments as there are blocks then, for any number of tokens.
+#hopper = #engine.target<"sm_90a", backend = "cuda", arch = "sm_90a", preference = 90>
+module attributes {engine.target = #hopper} {
+  engine.dim @T "step" 1 to 512
+  // CHECK-LABEL: func.func @shared
+  // CHECK: llm.matmul {{.*}}sums <tensor x 16, segment = {{[1-9][0-9]*}}>
+  func.func @shared(%x: tensor<?x14336xbf16, "T">, %w: tensor<4096x14336xbf16>) -> tensor<?x4096xf32, "T"> {
+    %y = llm.matmul %x, %w : tensor<?x14336xbf16, "T">, tensor<4096x14336xbf16> -> tensor<?x4096xf32, "T">
+    return %y : tensor<?x4096xf32, "T">
+  }
+  // There are tiles enough, so that nothing is shared.
+  // CHECK-LABEL: func.func @whole
+  // CHECK: llm.matmul {{.*}}sums <tensor x 16>
+  func.func @whole(%x: tensor<?x4096xbf16, "T">, %w: tensor<131072x4096xbf16>) -> tensor<?x131072xf32, "T"> {
+    %y = llm.matmul %x, %w : tensor<?x4096xbf16, "T">, tensor<131072x4096xbf16> -> tensor<?x131072xf32, "T">
+    return %y : tensor<?x131072xf32, "T">
+  }
+}
+
+// -----
+
+#hopper = #engine.target<"sm_90a", backend = "cuda", arch = "sm_90a", preference = 90>
+module attributes {engine.target = #hopper, engine.determinism = "fast"} {
+  engine.dim @T "step" 1 to 512
+  // CHECK-LABEL: func.func @shared
+  // CHECK: llm.matmul {{.*}}sums <tensor x 16, segment = -1>
+  func.func @shared(%x: tensor<?x14336xbf16, "T">, %w: tensor<4096x14336xbf16>) -> tensor<?x4096xf32, "T"> {
+    %y = llm.matmul %x, %w : tensor<?x14336xbf16, "T">, tensor<4096x14336xbf16> -> tensor<?x4096xf32, "T">
+    return %y : tensor<?x4096xf32, "T">
+  }
+}
