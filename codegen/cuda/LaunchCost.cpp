@@ -3,7 +3,6 @@
 #include "codegen/cuda/LaunchCost.h"
 
 #include "codegen/cuda/MatmulCost.h"
-#include "codegen/native/ElementCode.h"
 #include "dialects/engine/EngineOps.h"
 #include "mlir/IR/Builders.h"
 #include "llvm/ADT/MapVector.h"

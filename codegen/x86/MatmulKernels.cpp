@@ -2,7 +2,6 @@
 // Layouts, limits, constants and shape ranges of the matmul template.
 #include "codegen/x86/MatmulKernels.h"
 
-#include "codegen/native/ElementCode.h"
 #include "codegen/native/VariantBuilder.h"
 #include "codegen/x86/PanelLayout.h"
 #include "codegen/x86/kernels/MatmulBlocks.h"
@@ -268,7 +267,7 @@ static KernelVariant matmulKernel(llm::MatmulOp op, int64_t tileRows, int64_t ti
       tilePanels,
       k,
       x86::summedColumns(method, groupWidth(op)),
-      x86::copiedElementBytes(method, elementCode(input), engine::elementBits(input) / 8),
+      x86::copiedElementBytes(method, engine::elementTypeOf(input), engine::elementBits(input) / 8),
       gathersRows(op),
       inputScales(op) > 1};
   KernelVariant kernel = variant.take(scratch.bytes());

@@ -14,6 +14,10 @@ RUNTIME_ORDER = ["runtime/schema", "runtime/core", "runtime/devices", "runtime/e
                  "runtime/serving", "runtime/jinja", "runtime/chat", "runtime/api", "runtime/tools",
                  "runtime/server"]
 
+# Tables that everything in the compiler's half may include, and that include nothing: of element
+# types, which the runtime shares, and of encodings.
+TABLES = ("runtime/schema/Elements.h", "numerics")
+
 # Folder -> folders it may include besides itself. The longest matching folder decides; a folder
 # without an entry of its own takes that of the folder above.
 MAY_INCLUDE = {
@@ -21,6 +25,7 @@ MAY_INCLUDE = {
     **{folder: RUNTIME_ORDER[:place] for place, folder in enumerate(RUNTIME_ORDER)},
     "runtime/simulator": ["runtime/devices/cuda/DriverApi.h"],
     "runtime/api": RUNTIME_ORDER[:7] + ["runtime/include"],
+    "numerics": [],
     "dialects/engine": [],
     "dialects/llm": ["dialects/engine"],
     "passes": ["dialects"],
@@ -49,7 +54,7 @@ NAMED_EXCEPTIONS = [
     (re.compile(r"compiler/tools/\w+\.(h|cpp)"), "runtime/tools/CommandLine.h"),
     (re.compile(r"compiler/tools/Ingot\.cpp"), "runtime/tools/Program.h"),
 ]
-WITHOUT_MLIR = ("runtime", "compiler/checkpoint", "compiler/recipe", "compiler/tuning",
+WITHOUT_MLIR = ("runtime", "numerics", "compiler/checkpoint", "compiler/recipe", "compiler/tuning",
                 "codegen/native/kernels", "codegen/reference/kernels", "codegen/x86/kernels")
 
 # Sources that a change of one operation may rebuild, by what is generated of its family (decision
@@ -71,6 +76,8 @@ def _may_include(path, home, target):
         # What lies in a folder with rules of its own is not the folder's.
         inner = _home(target)
         return inner == home or home in ("compiler", "codegen") or inner == f"{home}/kernels"
+    if not _within(path, "runtime") and any(_within(target, table) for table in TABLES):
+        return True
     return (any(_within(target, allowed) for allowed in MAY_INCLUDE[home])
             or any(pattern.fullmatch(path) and _within(target, allowed)
                    for pattern, allowed in NAMED_EXCEPTIONS))
