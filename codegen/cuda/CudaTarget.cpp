@@ -4,11 +4,11 @@
 #include "codegen/cuda/CudaTarget.h"
 
 #include "codegen/BuildCache.h"
+#include "codegen/ForEachParallel.h"
 #include "codegen/cuda/CudaArchitecture.h"
 #include "codegen/cuda/KernelEvidence.h"
 #include "codegen/cuda/LaunchCost.h"
 #include "codegen/cuda/Nvrtc.h"
-#include "codegen/native/ForEachParallel.h"
 #include "dialects/engine/EngineOps.h"
 #include "mlir/IR/Builders.h"
 #include "llvm/ADT/StringSet.h"

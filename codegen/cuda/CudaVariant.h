@@ -2,8 +2,8 @@
 // Describes one CUDA kernel: its template, constants, grid, block and memory.
 #pragma once
 
+#include "codegen/VariantBuilder.h"
 #include "codegen/cuda/CudaArchitecture.h"
-#include "codegen/native/VariantBuilder.h"
 #include "llvm/ADT/StringExtras.h"
 
 namespace ingot::codegen {

@@ -2,8 +2,8 @@
 // Memory orders of the weights of llm.matmul on CUDA targets.
 #pragma once
 
+#include "codegen/WeightLayout.h"
 #include "codegen/cuda/CudaVariant.h"
-#include "codegen/native/WeightLayout.h"
 #include "dialects/engine/EngineDialect.h"
 #include "dialects/llm/LlmDialect.h"
 

@@ -2,7 +2,7 @@
 // Compiles a unit's kernels side by side and links them in the order of the unit.
 #include "codegen/native/KernelLibrary.h"
 
-#include "codegen/native/ForEachParallel.h"
+#include "codegen/ForEachParallel.h"
 #include "codegen/native/KernelKey.h"
 #include "codegen/native/KernelSpecializer.h"
 #include "codegen/native/SharedObjectLinker.h"

@@ -2,7 +2,7 @@
 // Constants, grids and scratch of the shared templates.
 #include "codegen/native/NativeKernels.h"
 
-#include "codegen/native/VariantBuilder.h"
+#include "codegen/VariantBuilder.h"
 #include "codegen/native/kernels/DescendingOrder.h"
 #include "dialects/llm/LlmAttentionOps.h"
 #include "dialects/llm/LlmComputeOps.h"

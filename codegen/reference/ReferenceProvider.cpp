@@ -6,9 +6,9 @@
 #include "dialects/llm/LlmExpertOps.h"
 #include "dialects/llm/LlmMatmulOps.h"
 
+#include "codegen/VariantBuilder.h"
+#include "codegen/WeightLayout.h"
 #include "codegen/native/NativeKernels.h"
-#include "codegen/native/VariantBuilder.h"
-#include "codegen/native/WeightLayout.h"
 #include "llvm/ADT/TypeSwitch.h"
 #include "llvm/Support/MathExtras.h"
 

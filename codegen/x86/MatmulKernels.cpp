@@ -2,7 +2,7 @@
 // Layouts, limits, constants and shape ranges of the matmul template.
 #include "codegen/x86/MatmulKernels.h"
 
-#include "codegen/native/VariantBuilder.h"
+#include "codegen/VariantBuilder.h"
 #include "codegen/x86/PanelLayout.h"
 #include "codegen/x86/kernels/MatmulBlocks.h"
 #include "codegen/x86/kernels/MatmulConstants.h"

@@ -2,7 +2,7 @@
 // Memory orders of the weights of llm.matmul: panels of 16 rows, so that a vector loads one column.
 #pragma once
 
-#include "codegen/native/WeightLayout.h"
+#include "codegen/WeightLayout.h"
 
 namespace ingot::codegen {
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the x86 targets fuse, how they store weights, and which template runs each operation.
+#include "codegen/VariantBuilder.h"
 #include "codegen/native/NativeKernels.h"
-#include "codegen/native/VariantBuilder.h"
 #include "codegen/x86/MatmulKernels.h"
 #include "codegen/x86/PanelLayout.h"
 #include "codegen/x86/X86Target.h"

@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // From options to a finished engine file.
+#include "compiler/build/Build.h"
+
 #include "codegen/BuildCache.h"
-#include "codegen/native/ForEachParallel.h"
+#include "codegen/ForEachParallel.h"
+#include "compiler/build/DiagnosticCollector.h"
 #include "compiler/build/EngineAssembly.h"
 #include "compiler/build/GoldenTokens.h"
 #include "compiler/build/Version.h"
 #include "compiler/checkpoint/gguf/ModelFile.h"
+#include "compiler/engine_file/EngineWriter.h"
 #include "dialects/engine/EngineOps.h"
 #include "ingot/ingot.hpp"
 #include "passes/plan/Tuning.h"
@@ -82,7 +86,7 @@ Outcome digestInputs(const BuildRequest &request, const BuildOptions &options,
   std::vector<std::optional<Expected<checkpoint::Digest>>> digests(files.size());
   std::mutex mutex;
   size_t done = 0;
-  codegen::forEachParallel(files.size(), usableThreads(options.threads), [&](size_t i) {
+  codegen::forEachParallel(files.size(), codegen::usableThreads(options.threads), [&](size_t i) {
     digests[i] = checkpoint::sha256OfFile(files[i]);
     std::lock_guard<std::mutex> lock(mutex);
     progress.update(++done, files.size());
@@ -250,7 +254,8 @@ compiler::planEngine(MLIRContext &context, const BuildOptions &options, Progress
         engine::LibraryOp::create(builder, unit.getLoc(), "kernels", "host_shared_object");
     for (auto kernel : unit.getBody().getOps<engine::KernelOp>())
       kernel.setLibrary(library.getSymName());
-    sections.push_back({librarySectionName(unit, library.getSymName()), SectionKind::Kernels});
+    sections.push_back(
+        {librarySectionName(unit.getSymName(), library.getSymName()), SectionKind::Kernels});
   }
   auto streamer = makeStreamer(*request, *targets, options, 0);
   if (!streamer)

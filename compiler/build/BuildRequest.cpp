@@ -3,7 +3,7 @@
 #include "compiler/build/BuildRequest.h"
 
 #include "compiler/build/DefaultRecipe.h"
-#include "compiler/build/EngineAssembly.h"
+#include "compiler/build/DiagnosticCollector.h"
 #include "compiler/checkpoint/gguf/GgmlBlocks.h"
 #include "compiler/checkpoint/gguf/ModelFile.h"
 #include "compiler/importers/StoredScales.h"

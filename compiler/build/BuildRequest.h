@@ -2,7 +2,8 @@
 // What a build is asked for, checked: model, recipe, limits and targets. Nothing is compiled yet.
 #pragma once
 
-#include "compiler/build/Build.h"
+#include "compiler/build/BuildOptions.h"
+#include "compiler/build/Progress.h"
 
 namespace ingot::compiler {
 

@@ -3,11 +3,13 @@
 #include "compiler/build/EngineAssembly.h"
 
 #include "codegen/BuildCache.h"
+#include "codegen/ForEachParallel.h"
+#include "compiler/build/DiagnosticCollector.h"
+#include "compiler/engine_file/EngineWriter.h"
 #include "compiler/engine_file/EngineWriterTokenizer.h"
 #include "dialects/engine/EngineOps.h"
 
 #include "mlir/IR/Builders.h"
-#include <thread>
 
 using namespace mlir;
 using namespace ingot;
@@ -19,27 +21,6 @@ using checkpoint::Outcome;
 engine::UnitOp CompiledTarget::unit() const {
   ModuleOp whole = module.get();
   return *whole.getOps<engine::UnitOp>().begin();
-}
-
-DiagnosticCollector::DiagnosticCollector(MLIRContext &context)
-    : handler(&context, [this](Diagnostic &diagnostic) {
-        if (diagnostic.getSeverity() == DiagnosticSeverity::Error && text.empty())
-          text = diagnostic.str();
-        return success();
-      }) {}
-
-Error DiagnosticCollector::error() const {
-  std::string what = text.empty() ? "compilation failed without a message" : text;
-  size_t code = what.find("INGOT-E");
-  if (code == std::string::npos)
-    return {"INGOT-E3001", what, "", "report this with the model's config.json and the recipe"};
-  constexpr size_t codeLength = sizeof("INGOT-E0000") - 1;
-  std::string rest = what.substr(std::min(what.size(), code + codeLength));
-  return {what.substr(code, codeLength), rest.substr(rest.starts_with(": ") ? 2 : 0), "", ""};
-}
-
-unsigned compiler::usableThreads(unsigned asked) {
-  return asked != 0 ? asked : std::max(1u, std::thread::hardware_concurrency());
 }
 
 /// Runs all stages for one target; the unit bears the target's name.
@@ -97,7 +78,7 @@ Outcome compiler::compileKernels(MLIRContext &context, const BuildRequest &reque
     progress.begin("compile " + target.second.getName().str());
     DiagnosticCollector diagnostics(context);
     codegen::CompileOptions compile;
-    compile.threads = static_cast<int>(usableThreads(options.threads));
+    compile.threads = static_cast<int>(codegen::usableThreads(options.threads));
     compile.nvrtc = options.nvrtc;
     compile.cache = options.cache;
     compile.keepPtx = !options.noPtx;
@@ -168,8 +149,8 @@ static Outcome writeSections(OutputFile &file, MutableArrayRef<CompiledTarget> t
   for (const CompiledTarget &compiled : targets) {
     engine::UnitOp unit = compiled.unit();
     for (const codegen::CompiledLibrary &library : compiled.libraries) {
-      auto section = file.append(librarySectionName(unit, library.name), SectionKind::Kernels,
-                                 std::as_bytes(std::span(library.bytes)));
+      auto section = file.append(librarySectionName(unit.getSymName(), library.name),
+                                 SectionKind::Kernels, std::as_bytes(std::span(library.bytes)));
       if (!section)
         return section.error();
     }

@@ -4,6 +4,7 @@
 
 #include "compiler/build/BuildRequest.h"
 #include "compiler/checkpoint/tokenizer/TokenizerReader.h"
+#include "compiler/engine_file/OutputFile.h"
 #include "compiler/weights/WeightStreamer.h"
 
 namespace ingot::compiler {
@@ -19,22 +20,6 @@ struct CompiledTarget {
   mlir::OwningOpRef<mlir::ModuleOp> module;
   llvm::SmallVector<codegen::CompiledLibrary> libraries;
 };
-
-/// Gathers diagnostics while it lives, so that a failure can be returned as one Error.
-class DiagnosticCollector {
-public:
-  explicit DiagnosticCollector(mlir::MLIRContext &context);
-
-  /// The first error, with a code of its own where the message has none.
-  checkpoint::Error error() const;
-
-private:
-  std::string text;
-  mlir::ScopedDiagnosticHandler handler;
-};
-
-/// `asked`, or where that is 0 as many threads as the machine runs.
-unsigned usableThreads(unsigned asked);
 
 /// Every target's stages up to its unit, in the order asked for; units bear their target's names.
 checkpoint::Expected<llvm::SmallVector<CompiledTarget>> runStages(mlir::MLIRContext &context,

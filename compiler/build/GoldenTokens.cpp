@@ -3,6 +3,7 @@
 // logits.
 #include "compiler/build/GoldenTokens.h"
 
+#include "compiler/engine_file/EngineWriter.h"
 #include "ingot/ingot.hpp"
 
 #include "llvm/ADT/ScopeExit.h"

@@ -2,7 +2,7 @@
 // Reads the metadata of an engine file back into the engine dialect: the inverse of EngineWriter.
 #pragma once
 
-#include "compiler/engine_file/EngineWriter.h"
+#include "compiler/engine_file/EngineDescription.h"
 #include "dialects/engine/EngineDialect.h"
 #include "mlir/IR/OwningOpRef.h"
 

@@ -31,8 +31,11 @@ struct EngineRoundTripPass : PassWrapper<EngineRoundTripPass, OperationPass<Modu
     std::vector<WeightPlacement> weights = placeWeights(module, 0, sections[0].bytes);
     for (auto unit : module.getOps<engine::UnitOp>())
       for (auto library : unit.getOps<engine::LibraryOp>())
-        sections.push_back(
-            {librarySectionName(unit, library.getSymName()), SectionKind::Kernels, 0, 0, {}});
+        sections.push_back({librarySectionName(unit.getSymName(), library.getSymName()),
+                            SectionKind::Kernels,
+                            0,
+                            0,
+                            {}});
     FailureOr<std::vector<std::byte>> metadata =
         writeEngineMetadata(module, EngineDescription(), sections, weights);
     if (failed(metadata))

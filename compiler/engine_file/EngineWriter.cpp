@@ -49,10 +49,6 @@ compiler::digestOfWeights(ArrayRef<WeightPlacement> weights, uint32_t section) {
   return hash.finish();
 }
 
-std::string compiler::librarySectionName(engine::UnitOp unit, StringRef library) {
-  return ("kernels/" + unit.getSymName() + "/" + library).str();
-}
-
 static auto writeDigest(FlatBufferBuilder &builder, const checkpoint::Digest &digest) {
   return builder.CreateVector(digest.data(), digest.size());
 }
@@ -69,10 +65,10 @@ static auto writeDims(FlatBufferBuilder &builder, ModuleOp module, SymbolIndex &
 }
 
 static flatbuffers::Offset<schema::Fill> writeFill(FlatBufferBuilder &builder,
-                                                   const WeightFill &fill) {
+                                                   const engine::WeightFill &fill) {
   std::vector<schema::FillPart> parts;
   std::vector<uint64_t> firsts;
-  for (const WeightFill::Part &part : fill.parts) {
+  for (const engine::WeightFill::Part &part : fill.parts) {
     parts.emplace_back(part.key, part.rows);
     firsts.push_back(part.first);
   }

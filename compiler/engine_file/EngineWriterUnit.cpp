@@ -123,7 +123,8 @@ EngineUnitWriter::Offset<schema::KvGroup> EngineUnitWriter::write(KvGroupOp op) 
 }
 
 FailureOr<EngineUnitWriter::Offset<schema::Library>> EngineUnitWriter::write(LibraryOp op) {
-  std::string sectionName = librarySectionName(op->getParentOfType<UnitOp>(), op.getSymName());
+  std::string sectionName =
+      librarySectionName(op->getParentOfType<UnitOp>().getSymName(), op.getSymName());
   const auto *section =
       llvm::find_if(sections, [&](const SectionEntry &entry) { return entry.name == sectionName; });
   if (section == sections.end())

@@ -2,7 +2,8 @@
 // The part of the engine writer that prints one engine.unit.
 #pragma once
 
-#include "compiler/engine_file/EngineWriter.h"
+#include "compiler/engine_file/EngineDescription.h"
+#include "compiler/engine_file/OutputFile.h"
 #include "dialects/engine/EngineOps.h"
 #include "runtime/schema/Engine_generated.h"
 #include "llvm/ADT/DenseMap.h"

@@ -24,6 +24,11 @@ struct SectionEntry {
   checkpoint::Digest digest = {};
 };
 
+/// Name of the section that holds the bytes of a unit's library.
+inline std::string librarySectionName(std::string_view unit, std::string_view library) {
+  return checkpoint::message("kernels/", unit, "/", library);
+}
+
 /// Writes into a file without a name where the file system has such (nothing is left behind then,
 /// however the process ends), else into "<name>.tmp.XXXXXX" beside the final place, removed on
 /// failure. `finish` gives it its name; an existing file of that name is replaced in one step.

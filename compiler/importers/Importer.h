@@ -1,23 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// From a checkpoint to llm IR: one importer per model family, listed in one table.
+// From a checkpoint to llm IR.
 #pragma once
 
 #include "compiler/checkpoint/Checkpoint.h"
+#include "compiler/importers/ImportOptions.h"
 #include "dialects/llm/LlmDialect.h"
 #include "mlir/IR/OwningOpRef.h"
 
 namespace ingot::compiler {
-
-/// Positions of one KV block.
-constexpr int64_t kKvBlockTokens = 16;
-
-struct ImportOptions {
-  int64_t maxContext = 0; ///< positions the engine is declared for; dynamic rotary scaling needs it
-  bool inputScales = false; ///< products get the checkpoint's scale of their input
-  bool kvScales = false;    ///< KV caches get the checkpoint's scales
-  /// Gets the names of tensors that the engine is built without, unless null.
-  std::vector<std::string> *unread = nullptr;
-};
 
 /// The programs @step and @sample of `checkpoint`'s model, in f32 with weights as stored. Weight
 /// data is not read, but for code books and scales of one number. Errors come as diagnostics with
@@ -29,8 +19,5 @@ importModel(mlir::MLIRContext *context, const checkpoint::Checkpoint &checkpoint
 /// The tensors that importModel reads of a checkpoint without weights. Errors as importModel.
 mlir::FailureOr<std::vector<checkpoint::Tensor>>
 tensorsOfFamily(mlir::MLIRContext *context, const checkpoint::Checkpoint &checkpoint);
-
-/// Architectures that importModel knows, for messages.
-std::string knownArchitectures();
 
 } // namespace ingot::compiler

@@ -4,7 +4,7 @@
 #pragma once
 
 #include "compiler/importers/ExpertMatrix.h"
-#include "compiler/importers/Importer.h"
+#include "compiler/importers/ImportOptions.h"
 #include "compiler/importers/StoredWeights.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"

@@ -81,9 +81,9 @@ static void addSampleRows(const WeightGraph &graph, WeightValue value, std::set<
   }
 }
 
-//===- StreamPlan ---------------------------------------------------------------------------===//
+//===- TilePlan ---------------------------------------------------------------------------===//
 
-StreamPlan::StreamPlan(const WeightGraph &graph, const std::vector<PackedWeight> &weights)
+TilePlan::TilePlan(const WeightGraph &graph, const std::vector<PackedWeight> &weights)
     : graph(graph), weights(weights), passesOfNode(graph.nodes().size()) {
   std::set<uint32_t> used;
   for (uint32_t i = 0; i < weights.size(); ++i) {
@@ -99,7 +99,7 @@ StreamPlan::StreamPlan(const WeightGraph &graph, const std::vector<PackedWeight>
     least =
         std::max(least, arenaForRow({operand}) + graph.shape(operand).columns * 4 + tileAlignment);
   }
-  for (StreamPass &pass : allPasses) {
+  for (TilePass &pass : allPasses) {
     findLeast(pass);
     least = std::max(least, pass.leastArena + pass.leastTiles);
   }
@@ -111,7 +111,7 @@ static int64_t joinRows(const PackedWeight &weight) {
   return cut.runs == 1 && cut.alongRows ? cut.unitRows * cut.granule : 0;
 }
 
-bool StreamPlan::canJoin(const StreamPass &pass, uint32_t weight) const {
+bool TilePlan::canJoin(const TilePass &pass, uint32_t weight) const {
   int64_t rows = joinRows(weights[weight]);
   if (rows == 0 || pass.unitRows == 0 ||
       weights[weight].layout.rows() != weights[pass.members[0]].layout.rows())
@@ -119,7 +119,7 @@ bool StreamPlan::canJoin(const StreamPass &pass, uint32_t weight) const {
   return rows % pass.unitRows == 0 || pass.unitRows % rows == 0;
 }
 
-void StreamPlan::addToPass(uint32_t weight) {
+void TilePlan::addToPass(uint32_t weight) {
   std::set<uint32_t> shared;
   for (uint32_t node : nodesUnder(graph, weights[weight].value))
     if (isWorthSharing(graph.nodes()[node]))
@@ -131,21 +131,21 @@ void StreamPlan::addToPass(uint32_t weight) {
         index = std::min(index, pass);
   if (index == allPasses.size())
     allPasses.emplace_back();
-  StreamPass &pass = allPasses[index];
+  TilePass &pass = allPasses[index];
   pass.members.push_back(weight);
   pass.unitRows = std::max(pass.unitRows, joinRows(weights[weight]));
   for (uint32_t node : shared)
     passesOfNode[node].push_back(index);
 }
 
-int64_t StreamPlan::memoryOf(const PackedWeight &weight, int64_t places) const {
+int64_t TilePlan::memoryOf(const PackedWeight &weight, int64_t places) const {
   // Planes fill the last of their blocks.
   int64_t padding = hasPlanes(storedBits(weight.element)) ? kPlanePlaces : 0;
   return places * workingBytes(weight.element) + padding + tileAlignment +
          TilePacker::memory(weight.layout);
 }
 
-int64_t StreamPlan::arenaForRow(const std::vector<WeightValue> &values) const {
+int64_t TilePlan::arenaForRow(const std::vector<WeightValue> &values) const {
   std::set<int64_t> rows;
   for (WeightValue value : values)
     addSampleRows(graph, value, rows);
@@ -160,7 +160,7 @@ int64_t StreamPlan::arenaForRow(const std::vector<WeightValue> &values) const {
   return most;
 }
 
-void StreamPlan::findLeast(StreamPass &pass) const {
+void TilePlan::findLeast(TilePass &pass) const {
   std::vector<WeightValue> values;
   for (uint32_t member : pass.members)
     values.push_back(weights[member].value);
@@ -177,9 +177,9 @@ void StreamPlan::findLeast(StreamPass &pass) const {
   pass.leastTiles = memoryOf(weight, finest.granule * finest.unitPlaces);
 }
 
-void StreamPlan::size(int64_t limit) {
+void TilePlan::size(int64_t limit) {
   chosen = least;
-  for (StreamPass &pass : allPasses) {
+  for (TilePass &pass : allPasses) {
     pass.arenaBytes = std::min(std::max(pass.leastArena, arenaTarget), limit - pass.leastTiles);
     sizePass(pass, limit - pass.arenaBytes);
     chosen = std::max(chosen, pass.arenaBytes + pass.tileBytes);
@@ -187,14 +187,14 @@ void StreamPlan::size(int64_t limit) {
 }
 
 /// Chooses the tiles of a pass, which may take `limit` bytes.
-void StreamPlan::sizePass(StreamPass &pass, int64_t limit) const {
+void TilePlan::sizePass(TilePass &pass, int64_t limit) const {
   if (pass.members.size() > 1)
     sizeJoined(pass, std::min(limit, std::max(tileTarget, pass.leastTiles)));
   else
     sizeSingle(pass, limit);
 }
 
-void StreamPlan::sizeJoined(StreamPass &pass, int64_t limit) const {
+void TilePlan::sizeJoined(TilePass &pass, int64_t limit) const {
   int64_t rows = 0, rowPlaceBytes = 0;
   for (uint32_t member : pass.members) {
     const PackedWeight &weight = weights[member];
@@ -210,7 +210,7 @@ void StreamPlan::sizeJoined(StreamPass &pass, int64_t limit) const {
   pass.tileBytes = fixed + units * rowPlaceBytes;
 }
 
-void StreamPlan::sizeSingle(StreamPass &pass, int64_t limit) const {
+void TilePlan::sizeSingle(TilePass &pass, int64_t limit) const {
   const PackedWeight &weight = weights[pass.members[0]];
   const auto &cuts = weight.layout.cuts();
   pass.cut = 0;
@@ -226,8 +226,7 @@ void StreamPlan::sizeSingle(StreamPass &pass, int64_t limit) const {
   pass.tileBytes = memoryOf(weight, pass.unitsPerTile * cut.unitPlaces);
 }
 
-std::optional<PackedTile> StreamPlan::tile(const StreamPass &pass, size_t member,
-                                           int64_t tile) const {
+std::optional<PackedTile> TilePlan::tile(const TilePass &pass, size_t member, int64_t tile) const {
   const PackedLayout &layout = weights[pass.members[member]].layout;
   const LayoutCut &cut = layout.cuts()[pass.cut];
   if (pass.members.size() > 1) {

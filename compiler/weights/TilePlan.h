@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// StreamPlan: which weights are evaluated together, and in tiles of which size. Exact about memory.
+// TilePlan: which weights are evaluated together, and in tiles of which size. Exact about memory.
 #pragma once
 
 #include "compiler/weights/BlockPlan.h"
@@ -18,7 +18,7 @@ struct PackedWeight {
 
 /// Weights of equal row count that share what is read, evaluated in one walk over their rows; or a
 /// single weight. Tile after tile, each member gets its next contiguous piece.
-struct StreamPass {
+struct TilePass {
   std::vector<uint32_t> members; ///< indices of packed weights
   int64_t unitRows = 0;   ///< of all members together; tiles of several members are multiples of it
   int64_t leastArena = 0; ///< bytes to evaluate any one row
@@ -33,12 +33,12 @@ struct StreamPass {
   int64_t arenaBytes = 0; ///< memory of a block
 };
 
-class StreamPlan {
+class TilePlan {
 public:
   /// Groups the weights into passes. Depends on nothing but the graph.
-  StreamPlan(const WeightGraph &graph, const std::vector<PackedWeight> &weights);
+  TilePlan(const WeightGraph &graph, const std::vector<PackedWeight> &weights);
 
-  const std::vector<StreamPass> &passes() const { return allPasses; }
+  const std::vector<TilePass> &passes() const { return allPasses; }
 
   /// Bytes that one thread needs at least.
   int64_t leastMemory() const { return least; }
@@ -49,24 +49,24 @@ public:
   void size(int64_t limit);
 
   /// The piece of member `member` in tile `tile` of a pass; nothing where it has no more.
-  std::optional<PackedTile> tile(const StreamPass &pass, size_t member, int64_t tile) const;
+  std::optional<PackedTile> tile(const TilePass &pass, size_t member, int64_t tile) const;
 
   /// Nodes whose range must be known before the passes run, operands before users.
   const std::vector<uint32_t> &rangeNodes() const { return ranges; }
 
 private:
   void addToPass(uint32_t weight);
-  bool canJoin(const StreamPass &pass, uint32_t weight) const;
-  void sizePass(StreamPass &pass, int64_t limit) const;
-  void sizeSingle(StreamPass &pass, int64_t limit) const;
-  void sizeJoined(StreamPass &pass, int64_t limit) const;
+  bool canJoin(const TilePass &pass, uint32_t weight) const;
+  void sizePass(TilePass &pass, int64_t limit) const;
+  void sizeSingle(TilePass &pass, int64_t limit) const;
+  void sizeJoined(TilePass &pass, int64_t limit) const;
   int64_t memoryOf(const PackedWeight &weight, int64_t places) const;
   int64_t arenaForRow(const std::vector<WeightValue> &values) const;
-  void findLeast(StreamPass &pass) const;
+  void findLeast(TilePass &pass) const;
 
   const WeightGraph &graph;
   const std::vector<PackedWeight> &weights;
-  std::vector<StreamPass> allPasses;
+  std::vector<TilePass> allPasses;
   std::vector<uint32_t> ranges;
   std::vector<std::vector<uint32_t>> passesOfNode; ///< passes that read a shared node
   int64_t least = 0, chosen = 0;

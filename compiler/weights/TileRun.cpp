@@ -19,7 +19,7 @@ static constexpr int64_t alignment = 64;
 
 static int64_t aligned(int64_t bytes) { return (bytes + alignment - 1) / alignment * alignment; }
 
-struct StreamRun::Memory {
+struct TileRun::Memory {
   explicit Memory(int64_t bytes)
       : start(static_cast<std::byte *>(
             ::operator new(static_cast<size_t>(bytes), std::align_val_t(alignment)))) {}
@@ -30,18 +30,18 @@ struct StreamRun::Memory {
   std::byte *start;
 };
 
-StreamRun::StreamRun(const WeightGraph &graph, const std::vector<PackedWeight> &weights,
-                     const StreamPlan &plan, const WeightSource &source, unsigned threads)
+TileRun::TileRun(const WeightGraph &graph, const std::vector<PackedWeight> &weights,
+                 const TilePlan &plan, const WeightSource &source, unsigned threads)
     : graph(graph), weights(weights), plan(plan), source(source), threads(threads),
       ranges(graph.nodes().size()), underWay(plan.passes().size()), allDigests(weights.size()) {
   firstTiles.push_back(0);
-  for (const StreamPass &pass : plan.passes())
+  for (const TilePass &pass : plan.passes())
     firstTiles.push_back(firstTiles.back() + pass.tiles);
   for (const PackedWeight &weight : weights)
     allBytes += weight.bytes;
 }
 
-Outcome StreamRun::run(const WeightStreamer::Sink &sink, const WeightStreamer::Progress &progress) {
+Outcome TileRun::run(const WeightSink &sink, const WeightProgress &progress) {
   this->sink = &sink;
   this->progress = &progress;
   for (uint32_t node : plan.rangeNodes()) {
@@ -55,7 +55,7 @@ Outcome StreamRun::run(const WeightStreamer::Sink &sink, const WeightStreamer::P
   return hasFailed() ? Outcome(firstError) : Outcome();
 }
 
-void StreamRun::onEveryThread(const std::function<void(std::byte *memory)> &work) {
+void TileRun::onEveryThread(const std::function<void(std::byte *memory)> &work) {
   auto body = [&] {
     Memory memory(plan.threadMemory());
     work(memory.start);
@@ -71,7 +71,7 @@ void StreamRun::onEveryThread(const std::function<void(std::byte *memory)> &work
   body();
 }
 
-void StreamRun::fail(Error error) {
+void TileRun::fail(Error error) {
   std::lock_guard lock(mutex);
   if (!failed.exchange(true))
     firstError = std::move(error);
@@ -86,7 +86,7 @@ static int64_t blockRows(int64_t arena, int64_t rowBytes) {
 
 //===- Ranges over whole weights ------------------------------------------------------------===//
 
-void StreamRun::findRange(uint32_t node, std::byte *memory) {
+void TileRun::findRange(uint32_t node, std::byte *memory) {
   WeightValue operand = graph.nodes()[node].operands[0];
   const WeightShape &shape = graph.shape(operand);
   int64_t floatBytes = aligned(shape.columns * 4);
@@ -129,7 +129,7 @@ void StreamRun::findRange(uint32_t node, std::byte *memory) {
 
 //===- Tiles --------------------------------------------------------------------------------===//
 
-void StreamRun::streamTiles(std::byte *memory) {
+void TileRun::streamTiles(std::byte *memory) {
   std::vector<Piece> pieces;
   while (!hasFailed()) {
     int64_t index = next.fetch_add(1);
@@ -137,7 +137,7 @@ void StreamRun::streamTiles(std::byte *memory) {
       return;
     auto after = std::upper_bound(firstTiles.begin(), firstTiles.end(), index);
     auto passIndex = static_cast<size_t>(after - firstTiles.begin()) - 1;
-    const StreamPass &pass = plan.passes()[passIndex];
+    const TilePass &pass = plan.passes()[passIndex];
     int64_t tile = index - firstTiles[passIndex];
     pieces.clear();
     Outcome done = computeTile(pass, tile, memory, pieces);
@@ -151,7 +151,7 @@ void StreamRun::streamTiles(std::byte *memory) {
 }
 
 /// A member's part of a tile.
-struct StreamRun::Target {
+struct TileRun::Target {
   size_t member = 0;
   PackedTile tile;
   TilePacker packer;
@@ -160,8 +160,8 @@ struct StreamRun::Target {
 
 /// Sets up the members' parts from `memory` on, padding filled in; answers the first byte after
 /// them.
-std::byte *StreamRun::startTile(const StreamPass &pass, int64_t tile, std::byte *memory,
-                                std::vector<Target> &targets) const {
+std::byte *TileRun::startTile(const TilePass &pass, int64_t tile, std::byte *memory,
+                              std::vector<Target> &targets) const {
   for (size_t member = 0; member < pass.members.size(); ++member) {
     auto part = plan.tile(pass, member, tile);
     if (!part)
@@ -178,9 +178,9 @@ std::byte *StreamRun::startTile(const StreamPass &pass, int64_t tile, std::byte 
 
 /// Evaluates rows [row, rowEnd) for every target and packs them. Answers false, having done
 /// nothing, where that needs more memory than the pass has and fewer rows would need less.
-checkpoint::Expected<bool> StreamRun::computeBlock(const StreamPass &pass, int64_t row,
-                                                   int64_t rowEnd, std::byte *arena,
-                                                   const std::vector<Target> &targets) const {
+checkpoint::Expected<bool> TileRun::computeBlock(const TilePass &pass, int64_t row, int64_t rowEnd,
+                                                 std::byte *arena,
+                                                 const std::vector<Target> &targets) const {
   BlockPlan block(graph);
   std::vector<std::pair<WeightView, int64_t>> views; // and the end of the target's rows
   for (const Target &target : targets) {
@@ -201,8 +201,8 @@ checkpoint::Expected<bool> StreamRun::computeBlock(const StreamPass &pass, int64
   return true;
 }
 
-Outcome StreamRun::computeTile(const StreamPass &pass, int64_t tile, std::byte *memory,
-                               std::vector<Piece> &pieces) const {
+Outcome TileRun::computeTile(const TilePass &pass, int64_t tile, std::byte *memory,
+                             std::vector<Piece> &pieces) const {
   std::vector<Target> targets;
   std::byte *arena = startTile(pass, tile, memory, targets);
   int64_t row = std::numeric_limits<int64_t>::max(), rowEnd = 0;
@@ -235,8 +235,7 @@ Outcome StreamRun::computeTile(const StreamPass &pass, int64_t tile, std::byte *
   return {};
 }
 
-Outcome StreamRun::writePieces(const StreamPass &pass, int64_t tile,
-                               const std::vector<Piece> &pieces) {
+Outcome TileRun::writePieces(const TilePass &pass, int64_t tile, const std::vector<Piece> &pieces) {
   for (const Piece &piece : pieces) {
     const PackedWeight &weight = weights[pass.members[piece.member]];
     int64_t place = plan.tile(pass, piece.member, tile)->firstPlace;
@@ -247,8 +246,8 @@ Outcome StreamRun::writePieces(const StreamPass &pass, int64_t tile,
   return {};
 }
 
-Outcome StreamRun::hashPieces(size_t passIndex, int64_t tile, const std::vector<Piece> &pieces) {
-  const StreamPass &pass = plan.passes()[passIndex];
+Outcome TileRun::hashPieces(size_t passIndex, int64_t tile, const std::vector<Piece> &pieces) {
+  const TilePass &pass = plan.passes()[passIndex];
   Progressing &state = underWay[passIndex];
   {
     std::unique_lock lock(mutex);

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// StreamRun: the threads that walk over a plan's tiles. Tiles are computed and written in any order
+// TileRun: the threads that walk over a plan's tiles. Tiles are computed and written in any order
 // and hashed in theirs.
 #pragma once
 
-#include "compiler/weights/WeightStreamer.h"
+#include "compiler/checkpoint/files/Digest.h"
+#include "compiler/weights/TilePlan.h"
+#include "compiler/weights/WeightSink.h"
 
 #include <atomic>
 #include <condition_variable>
@@ -12,13 +14,12 @@
 namespace ingot::compiler {
 
 /// One run. All references must outlive it.
-class StreamRun {
+class TileRun {
 public:
-  StreamRun(const WeightGraph &graph, const std::vector<PackedWeight> &weights,
-            const StreamPlan &plan, const WeightSource &source, unsigned threads);
+  TileRun(const WeightGraph &graph, const std::vector<PackedWeight> &weights, const TilePlan &plan,
+          const WeightSource &source, unsigned threads);
 
-  checkpoint::Outcome run(const WeightStreamer::Sink &sink,
-                          const WeightStreamer::Progress &progress);
+  checkpoint::Outcome run(const WeightSink &sink, const WeightProgress &progress);
 
   /// Of each packed weight, after run().
   const std::vector<checkpoint::Digest> &digests() const { return allDigests; }
@@ -43,24 +44,24 @@ private:
 
   void findRange(uint32_t node, std::byte *memory);
   void streamTiles(std::byte *memory);
-  std::byte *startTile(const StreamPass &pass, int64_t tile, std::byte *memory,
+  std::byte *startTile(const TilePass &pass, int64_t tile, std::byte *memory,
                        std::vector<Target> &targets) const;
-  checkpoint::Expected<bool> computeBlock(const StreamPass &pass, int64_t row, int64_t rowEnd,
+  checkpoint::Expected<bool> computeBlock(const TilePass &pass, int64_t row, int64_t rowEnd,
                                           std::byte *arena,
                                           const std::vector<Target> &targets) const;
-  checkpoint::Outcome computeTile(const StreamPass &pass, int64_t tile, std::byte *memory,
+  checkpoint::Outcome computeTile(const TilePass &pass, int64_t tile, std::byte *memory,
                                   std::vector<Piece> &pieces) const;
-  checkpoint::Outcome writePieces(const StreamPass &pass, int64_t tile,
+  checkpoint::Outcome writePieces(const TilePass &pass, int64_t tile,
                                   const std::vector<Piece> &pieces);
   checkpoint::Outcome hashPieces(size_t passIndex, int64_t tile, const std::vector<Piece> &pieces);
 
   const WeightGraph &graph;
   const std::vector<PackedWeight> &weights;
-  const StreamPlan &plan;
+  const TilePlan &plan;
   const WeightSource &source;
   unsigned threads;
-  const WeightStreamer::Sink *sink = nullptr;
-  const WeightStreamer::Progress *progress = nullptr;
+  const WeightSink *sink = nullptr;
+  const WeightProgress *progress = nullptr;
 
   WeightRanges ranges;               ///< by node
   std::vector<int64_t> firstTiles;   ///< of each pass, and the number of all tiles

@@ -32,7 +32,7 @@ struct WeightStreamer::State {
   std::vector<PackedWeight> packed;
   std::vector<StreamedWeight> entries;
   std::vector<std::optional<size_t>> packedOfEntry; ///< nothing: made at load
-  std::unique_ptr<StreamPlan> plan;
+  std::unique_ptr<TilePlan> plan;
   uint64_t total = 0, minimum = 0;
   unsigned threads = 1;
 };
@@ -143,15 +143,15 @@ Expected<WeightStreamer> WeightStreamer::create(llvm::ArrayRef<mlir::func::FuncO
   state->graph = *std::move(graph);
   if (auto laidOut = layOut(*state, options.randomWeights); !laidOut)
     return laidOut.error();
-  state->plan = std::make_unique<StreamPlan>(state->graph, state->packed);
+  state->plan = std::make_unique<TilePlan>(state->graph, state->packed);
   if (auto divided = divideMemory(*state, options); !divided)
     return divided.error();
   return WeightStreamer(std::move(state));
 }
 
-Outcome WeightStreamer::run(const Sink &sink, const Progress &progress) {
+Outcome WeightStreamer::run(const WeightSink &sink, const WeightProgress &progress) {
   WeightSource source(*state->checkpoint, state->graph);
-  StreamRun run(state->graph, state->packed, *state->plan, source, state->threads);
+  TileRun run(state->graph, state->packed, *state->plan, source, state->threads);
   if (auto done = run.run(sink, progress); !done)
     return done;
   for (size_t i = 0; i < state->entries.size(); ++i)

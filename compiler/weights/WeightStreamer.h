@@ -4,10 +4,9 @@
 #pragma once
 
 #include "compiler/checkpoint/files/Digest.h"
+#include "compiler/weights/RandomWeights.h"
 #include "compiler/weights/TilePlan.h"
-#include "compiler/weights/WeightFill.h"
-
-#include <functional>
+#include "compiler/weights/WeightSink.h"
 
 namespace ingot::compiler {
 
@@ -30,22 +29,15 @@ struct StreamedWeight {
   mlir::RankedTensorType type;
   uint64_t offset = 0; ///< from the start of the weights: a multiple of 4096, of 64 if smaller
   uint64_t bytes = 0;
-  uint32_t content = 0;           ///< equal for weights of equal bytes, and for no others
-  std::optional<WeightFill> fill; ///< made at load: has no offset and no digest
-  checkpoint::Digest digest = {}; ///< SHA-256 of its bytes, after run()
+  uint32_t content = 0;                   ///< equal for weights of equal bytes, and for no others
+  std::optional<engine::WeightFill> fill; ///< made at load: has no offset and no digest
+  checkpoint::Digest digest = {};         ///< SHA-256 of its bytes, after run()
 };
 
 /// The bytes given to the sink depend on the functions and the checkpoint only, never on the cap or
 /// the number of threads.
 class WeightStreamer {
 public:
-  /// Receives each piece once. Called from several threads at once, for bytes that never overlap.
-  /// Bytes between weights are never given: they must read as zero.
-  using Sink =
-      std::function<checkpoint::Outcome(uint64_t offset, std::span<const std::byte> bytes)>;
-  /// Bytes finished and bytes in all. Called by one thread at a time, with growing numbers.
-  using Progress = std::function<void(uint64_t done, uint64_t total)>;
-
   /// Lays the weights out in order of their first appearance and measures the process. `checkpoint`
   /// must outlive the streamer; the functions are not needed afterwards, their context is.
   /// Errors: INGOT-E3100 for a cap that is too small, and those of WeightGraph::read and fillOf.
@@ -66,7 +58,7 @@ public:
   const std::vector<StreamedWeight> &weights() const;
 
   /// Evaluates everything. Errors: those of the sink, INGOT-E3103, and those of Checkpoint::read.
-  checkpoint::Outcome run(const Sink &sink, const Progress &progress = nullptr);
+  checkpoint::Outcome run(const WeightSink &sink, const WeightProgress &progress = nullptr);
 
 private:
   struct State;

@@ -3,6 +3,7 @@
 #include "tests/conformance/CompiledFunction.h"
 
 #include "compiler/build/Pipeline.h"
+#include "compiler/engine_file/EngineWriter.h"
 #include "dialects/engine/EngineOps.h"
 #include "dialects/llm/LlmDialect.h"
 #include "mlir/IR/Builders.h"

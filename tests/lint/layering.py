@@ -14,12 +14,16 @@ RUNTIME_ORDER = ["runtime/schema", "runtime/core", "runtime/devices", "runtime/e
                  "runtime/serving", "runtime/jinja", "runtime/chat", "runtime/api", "runtime/tools",
                  "runtime/server"]
 
+READERS = [f"compiler/checkpoint/{name}" for name in ("files", "config", "quantized", "gguf",
+                                                      "tokenizer")]
+
 # Tables that everything in the compiler's half may include, and that include nothing: of element
 # types, which the runtime shares, and of encodings.
 TABLES = ("runtime/schema/Elements.h", "numerics")
 
-# Folder -> folders it may include besides itself. The longest matching folder decides; a folder
-# without an entry of its own takes that of the folder above.
+# Folder -> what it may include besides itself. The longest matching folder decides; a folder
+# without an entry of its own takes that of the folder above. What is allowed is the whole of a
+# folder, less the folders in it that have entries of their own.
 MAY_INCLUDE = {
     "runtime/include": [],
     **{folder: RUNTIME_ORDER[:place] for place, folder in enumerate(RUNTIME_ORDER)},
@@ -29,33 +33,45 @@ MAY_INCLUDE = {
     "dialects/engine": [],
     "dialects/llm": ["dialects/engine"],
     "passes": ["dialects"],
-    "codegen": ["dialects", "passes"],
-    "codegen/native": ["dialects", "passes", "codegen/Target.h", "codegen/BuildCache.h"],
+    "codegen": ["dialects", "codegen/native/kernels"],
+    "codegen/native": ["dialects", "codegen", "codegen/native/kernels"],
     "codegen/native/kernels": ["runtime/schema/KernelAbi.h"],
-    "codegen/cuda": ["dialects", "passes", "codegen/Target.h", "codegen/BuildCache.h",
-                     "codegen/native"],
-    "codegen/reference": ["dialects", "passes", "codegen/Target.h", "codegen/native"],
+    "codegen/cuda": ["dialects", "codegen"],
+    "codegen/reference": ["dialects", "codegen", "codegen/native"],
     "codegen/reference/kernels": ["runtime/schema/KernelAbi.h", "codegen/native/kernels"],
-    "codegen/x86": ["dialects", "passes", "codegen/Target.h", "codegen/native"],
+    "codegen/x86": ["dialects", "codegen", "codegen/native", "codegen/x86/kernels"],
     "codegen/x86/kernels": ["runtime/schema/KernelAbi.h", "codegen/native/kernels"],
-    "compiler/checkpoint": [],
-    "compiler/recipe": ["compiler/checkpoint"],
-    "compiler/tuning": ["compiler/checkpoint"],
-    "compiler/importers": ["dialects", "passes", "compiler/checkpoint", "compiler/recipe"],
-    "compiler": ["dialects", "passes", "codegen", "runtime/include"],
-    "compiler/engine_file": ["dialects/engine", "compiler/checkpoint", "compiler/weights",
-                             "runtime/schema"],
-}
-# Files that may include one thing more than their folder.
-NAMED_EXCEPTIONS = [
+    # The list of targets, above them all.
+    "codegen/Targets.cpp": ["codegen", "codegen/cuda", "codegen/reference", "codegen/x86"],
+    "compiler/checkpoint/files": [],
+    "compiler/checkpoint/config": ["compiler/checkpoint/files"],
+    "compiler/checkpoint/quantized": ["compiler/checkpoint/files"],
+    "compiler/checkpoint/gguf": ["compiler/checkpoint/files", "compiler/checkpoint/config",
+                                 "compiler/checkpoint/quantized"],
+    "compiler/checkpoint/tokenizer": ["compiler/checkpoint/files", "compiler/checkpoint/gguf"],
+    "compiler/checkpoint": READERS,
+    "compiler/recipe": ["compiler/checkpoint/files"],
+    "compiler/tuning": ["compiler/checkpoint/files"],
+    "compiler/importers": ["dialects", "passes", "compiler/checkpoint", *READERS],
+    "compiler/weights": ["dialects", "compiler/checkpoint", *READERS],
+    # Alone of the compiler it knows the schema.
+    "compiler/engine_file": ["dialects/engine", "compiler/checkpoint/files",
+                             "compiler/checkpoint/tokenizer", "runtime/schema"],
+    "compiler/build": ["dialects", "passes", "codegen", "compiler/checkpoint", *READERS,
+                       "compiler/recipe", "compiler/tuning", "compiler/importers",
+                       "compiler/weights", "compiler/engine_file", "runtime/include"],
     # `ingot` forwards the commands that only read an engine to the runtime's tools, and declares
     # its options as they do.
-    (re.compile(r"compiler/tools/\w+\.(h|cpp)"), "runtime/tools/Commands.h"),
-    (re.compile(r"compiler/tools/\w+\.(h|cpp)"), "runtime/tools/CommandLine.h"),
-    (re.compile(r"compiler/tools/Ingot\.cpp"), "runtime/tools/Program.h"),
-]
+    "compiler/tools": ["dialects", "codegen", "compiler/checkpoint", *READERS, "compiler/recipe",
+                       "compiler/engine_file", "compiler/build", "runtime/tools/Commands.h",
+                       "runtime/tools/CommandLine.h", "runtime/tools/Program.h"],
+}
 WITHOUT_MLIR = ("runtime", "numerics", "compiler/checkpoint", "compiler/recipe", "compiler/tuning",
                 "codegen/native/kernels", "codegen/reference/kernels", "codegen/x86/kernels")
+
+COMPILER_HALF = ("numerics/", "dialects/", "passes/", "codegen/", "compiler/")
+# The longest chain of its folders that include each other.
+FLOORS = 7
 
 # Sources that a change of one operation may rebuild, by what is generated of its family (decision
 # 0078).
@@ -71,16 +87,11 @@ def _home(path):
     return max((folder for folder in MAY_INCLUDE if _within(path, folder)), key=len, default=None)
 
 
-def _may_include(path, home, target):
-    if _within(target, home):
-        # What lies in a folder with rules of its own is not the folder's.
-        inner = _home(target)
-        return inner == home or home in ("compiler", "codegen") or inner == f"{home}/kernels"
-    if not _within(path, "runtime") and any(_within(target, table) for table in TABLES):
+def _may_include(home, target):
+    if not _within(home, "runtime") and any(_within(target, table) for table in TABLES):
         return True
-    return (any(_within(target, allowed) for allowed in MAY_INCLUDE[home])
-            or any(pattern.fullmatch(path) and _within(target, allowed)
-                   for pattern, allowed in NAMED_EXCEPTIONS))
+    return any(_within(target, allowed) and (allowed not in MAY_INCLUDE or _home(target) == allowed)
+               for allowed in [home, *MAY_INCLUDE[home]])
 
 
 def includes(tree):
@@ -98,9 +109,9 @@ def includes(tree):
                 if any(_within(path, folder) for folder in WITHOUT_MLIR):
                     yield f"{path}:{number}: {target}: this folder knows nothing of MLIR and LLVM"
             elif target.startswith("ingot/"):
-                if not _may_include(path, home, "runtime/include"):
+                if not _may_include(home, "runtime/include"):
                     yield f"{path}:{number}: {target}: the public API is for clients"
-            elif match.group(1) == '"' and not _may_include(path, home, target):
+            elif match.group(1) == '"' and not _may_include(home, target):
                 yield f"{path}:{number}: {target}: {home} may not include this"
 
 
@@ -117,6 +128,50 @@ def include_paths(tree):
             if not (tree.exists(target) or tree.exists(target + ".in")
                     or tree.exists(os.path.join("runtime/include", target))):
                 yield f"{path}:{number}: no file {target} from the root of the repository"
+
+
+def _floors(tree, sources, node_of):
+    """The floor of each node, from 1, and what stands on itself."""
+    below, floors, loops = {}, {}, []
+    for path, text in tree.with_suffix(".h", ".cpp"):
+        if path.startswith(sources):
+            found = below.setdefault(node_of(path), {})
+            for number, line in lines(text):
+                match = INCLUDE.match(line)
+                if match and match.group(2).startswith(sources) and tree.exists(match.group(2)):
+                    found.setdefault(node_of(match.group(2)), f"{path}:{number}")
+
+    def stand(node, above):
+        if node in above:
+            loop = [*above[above.index(node):], node]
+            loops.append(f"{below[above[-1]][node]}: this leads up: {' -> '.join(loop)}")
+            return 0
+        if node not in floors:
+            floors[node] = 1 + max((stand(lower, [*above, node]) for lower in below[node]
+                                    if lower != node), default=0)
+        return floors[node]
+
+    for node in sorted(below):
+        stand(node, [])
+    return floors, loops
+
+
+def folder_floors(tree):
+    """The folders of the compiler half stand on few floors; no include leads up."""
+    def folder_of(path):
+        home = _home(path)
+        # Stages of passes have floors of their own.
+        return os.path.dirname(path) if home in ("passes", None) else home
+    floors, loops = _floors(tree, COMPILER_HALF, folder_of)
+    yield from loops
+    for folder, floor in floors.items():
+        if floor > FLOORS:
+            yield f"{folder}:1: stands on floor {floor}, of at most {FLOORS}"
+
+
+def unit_floors(tree):
+    """A unit (a header and its source) of the compiler includes none that stands on it."""
+    yield from _floors(tree, "compiler/", lambda path: os.path.splitext(path)[0])[1]
 
 
 def reach(tree):
@@ -142,4 +197,5 @@ def reach(tree):
                    "attributes alone, or name the class, where that is enough")
 
 
-RULES = [("includes", includes), ("include-paths", include_paths), ("reach", reach)]
+RULES = [("includes", includes), ("include-paths", include_paths), ("floors", folder_floors),
+         ("units", unit_floors), ("reach", reach)]

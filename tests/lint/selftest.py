@@ -46,6 +46,15 @@ BROKEN = {
         {"compiler/tools/A.cpp": '#include "runtime/tools/Generate.h"\n'},
         {"passes/fuse/A.cpp": "#include <ingot/ingot.h>\n"},
     ],
+    "floors": [
+        {"compiler/a/A.h": '#include "compiler/b/B.h"\n',
+         "compiler/b/B.h": '#include "compiler/a/C.h"\n', "compiler/a/C.h": ""},
+        {f"compiler/f{i}/A.h": f'#include "compiler/f{i + 1}/A.h"\n' for i in range(7)}
+        | {"compiler/f7/A.h": ""},
+    ],
+    "units": [{"compiler/build/A.cpp": '#include "compiler/build/B.h"\n',
+               "compiler/build/A.h": "", "compiler/build/B.h": "",
+               "compiler/build/B.cpp": '#include "compiler/build/A.h"\n'}],
     "include-paths": [{"runtime/core/A.cpp": '#include "Status.h"\n'}],
     "reach": [{"dialects/llm/Ops.h": '#include "dialects/llm/SumOps.h.inc"\n',
                "passes/fuse/Sums.h": '#include "dialects/llm/Ops.h"\n',

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "compiler/checkpoint/files/Error.h"
+#include "compiler/checkpoint/gguf/GgmlBlock.h"
 #include "compiler/checkpoint/quantized/StoredFormats.h"
 
 #include <cstddef>
@@ -42,15 +43,6 @@ std::span<const DType> ggmlTypes();
 
 /// Nothing for plain types and for those that decodeGgml does not know. Lives forever.
 const GgmlEncoding *ggmlEncoding(DType dtype);
-
-/// The parts of one block. Which are there follows from its GgmlEncoding; others are not written.
-struct GgmlBlock {
-  static constexpr uint32_t kMostElements = 256, kMostGroups = 16;
-  uint8_t stored[kMostElements]; ///< i8 for Int8 and Affine8
-  float scales[kMostGroups], offsets[kMostGroups];
-  uint8_t scaleCodes[kMostGroups], offsetCodes[kMostGroups]; ///< as #llm.encoding has them
-  float supers[2];
-};
 
 /// Takes apart the block at `block` of a type that has a ggmlEncoding.
 void splitGgml(DType dtype, const std::byte *block, GgmlBlock &parts);

@@ -3,7 +3,7 @@
 // codes of four bits: the digit, and 8 where the bit is set.
 #pragma once
 
-#include "compiler/checkpoint/gguf/GgmlBlocks.h"
+#include "compiler/checkpoint/gguf/GgmlBlock.h"
 
 #include <array>
 

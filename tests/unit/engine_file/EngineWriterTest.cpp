@@ -76,7 +76,7 @@ protected:
     ASSERT_TRUE(file);
     auto unit = *module->getOps<engine::UnitOp>().begin();
     std::string code = "code bytes";
-    ASSERT_TRUE(file->append(librarySectionName(unit, "kernels"), SectionKind::Kernels,
+    ASSERT_TRUE(file->append(librarySectionName(unit.getSymName(), "kernels"), SectionKind::Kernels,
                              std::as_bytes(std::span(code))));
     uint64_t bytes = 0;
     std::vector<WeightPlacement> weights = placeWeights(*module, 1, bytes);

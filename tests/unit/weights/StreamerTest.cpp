@@ -158,11 +158,11 @@ TEST_P(SmallestTiles, CoverEveryPlaceOnceWithinTheMemory) {
          PackedLayout(stored.digits, shape.rows, shape.columns, storedBits(shape.element)),
          shape.element});
   }
-  StreamPlan plan(*graph, weights);
+  TilePlan plan(*graph, weights);
   for (int64_t limit : {plan.leastMemory(), plan.leastMemory() * 3, int64_t{1} << 24}) {
     plan.size(limit);
     EXPECT_LE(plan.threadMemory(), limit);
-    for (const StreamPass &pass : plan.passes())
+    for (const TilePass &pass : plan.passes())
       for (size_t member = 0; member < pass.members.size(); ++member) {
         const PackedLayout &layout = weights[pass.members[member]].layout;
         int64_t place = 0;
@@ -221,7 +221,7 @@ TEST_F(Streamer, OnePassServesValuesScalesAndZeros) {
     weights.push_back(
         {stored.value, PackedLayout(stored.digits, shape.rows, shape.columns, 8), shape.element});
   }
-  StreamPlan plan(*graph, weights);
+  TilePlan plan(*graph, weights);
   ASSERT_EQ(plan.passes().size(), 1u);
   EXPECT_EQ(plan.passes()[0].members.size(), 3u);
   auto streamer = create(plenty);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Down a weight's expression: what merges rows gives the parts, what is below decides the range.
-#include "compiler/weights/WeightFill.h"
+#include "compiler/weights/RandomWeights.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/bit.h"
@@ -121,9 +121,9 @@ static std::pair<WeightValue, int64_t> turnsOf(const WeightGraph &graph, WeightV
 }
 
 /// The halves of `whole`, one after the other, of each of the stack's.
-static std::vector<WeightFill::Part> halvesOf(const WeightFill::Part &whole,
-                                              const std::vector<int64_t> &digits) {
-  std::vector<WeightFill::Part> parts;
+static std::vector<engine::WeightFill::Part> halvesOf(const engine::WeightFill::Part &whole,
+                                                      const std::vector<int64_t> &digits) {
+  std::vector<engine::WeightFill::Part> parts;
   auto half = static_cast<uint64_t>(digits[2] * digits[3]);
   for (uint64_t first = 0; first < whole.rows; first += half)
     parts.push_back({whole.key, half, first});
@@ -135,8 +135,9 @@ static Error unmade(const StoredWeight &stored, const char *why) {
           "", "leave the option out, or report this with the recipe"};
 }
 
-Expected<WeightFill> fillOf(const WeightGraph &graph, const StoredWeight &stored, uint64_t seed) {
-  WeightFill fill;
+Expected<engine::WeightFill> fillOf(const WeightGraph &graph, const StoredWeight &stored,
+                                    uint64_t seed) {
+  engine::WeightFill fill;
   const WeightNode &top = graph.node(stored.value);
   std::vector<WeightValue> values{stored.value};
   if (top.kind == NodeKind::ConcatRows || top.kind == NodeKind::InterleaveRows)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The constants that templates of one operation share.
-#include "codegen/native/VariantBuilder.h"
+#include "codegen/VariantBuilder.h"
 
 #include "dialects/llm/LlmAttentionOps.h"
 #include "dialects/llm/LlmComputeOps.h"

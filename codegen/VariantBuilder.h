@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Describes one kernel of a native target: its template, constants, grid and scratch.
+// Describes one kernel of a target: its template, constants, grid and scratch.
 #pragma once
 
 #include "codegen/native/kernels/Kernel.h"

@@ -10,6 +10,11 @@
 
 namespace ingot::codegen {
 
+/// `asked`, or where that is 0 as many threads as the machine runs.
+inline unsigned usableThreads(unsigned asked) {
+  return asked != 0 ? asked : std::max(1u, std::thread::hardware_concurrency());
+}
+
 /// Calls `work` once for each index below `count`, on up to `threads` threads, the caller's among
 /// them; returns when all calls have.
 inline void forEachParallel(size_t count, size_t threads, llvm::function_ref<void(size_t)> work) {

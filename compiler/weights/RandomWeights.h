@@ -3,23 +3,9 @@
 #pragma once
 
 #include "compiler/weights/WeightGraph.h"
+#include "dialects/engine/WeightFill.h"
 
 namespace ingot::compiler {
-
-/// Mirrors Fill of runtime/schema/Engine.fbs.
-struct WeightFill {
-  struct Part {
-    uint64_t key = 0, rows = 0, first = 0;
-  };
-  double low = 0, high = 0;
-  std::vector<Part> parts;
-  uint64_t block =
-      0; ///< rows of two parts in turn, then of the next two; 0: parts one after the other
-  uint64_t period = 0; ///< rows
-  uint64_t columns = 0;
-  std::vector<engine::LayoutAttr::Digit> digits;
-  uint8_t padding = 0;
-};
 
 /// Whether `value` depends on a tensor of the checkpoint.
 bool dependsOnSource(const WeightGraph &graph, WeightValue value);
@@ -29,7 +15,7 @@ bool dependsOnSource(const WeightGraph &graph, WeightValue value);
 /// the same model. Matrices keep the spread of their input: floats are uniform in +-sqrt(3 /
 /// columns), scales are such that scale * code spreads alike. Norm weights lie about 1, biases
 /// about 0. Errors: INGOT-E3104 for a weight that cannot be made so.
-checkpoint::Expected<WeightFill> fillOf(const WeightGraph &graph, const StoredWeight &stored,
-                                        uint64_t seed);
+checkpoint::Expected<engine::WeightFill> fillOf(const WeightGraph &graph,
+                                                const StoredWeight &stored, uint64_t seed);
 
 } // namespace ingot::compiler
