@@ -59,6 +59,7 @@ void addPlanPasses(OpPassManager &manager) {
 Attribute formatAttribute(MLIRContext *context, const recipe::WeightFormat &format) {
   using recipe::WeightType;
   Builder builder(context);
+  auto encoded = [&](Encoding encoding) { return llm::EncodingAttr::get(context, encoding); };
   switch (format.type) {
   case WeightType::Stored:
     return {};
@@ -69,12 +70,11 @@ Attribute formatAttribute(MLIRContext *context, const recipe::WeightFormat &form
   case WeightType::F16:
     return TypeAttr::get(builder.getF16Type());
   case WeightType::Int8:
-    return llm::EncodingAttr::get(context, "int8", 0, false);
+    return encoded({EncodingKind::Int8});
   case WeightType::Int4:
-    return llm::EncodingAttr::get(context, "int4", format.group, format.zeroPoints);
+    return encoded({EncodingKind::Int4, format.group, format.zeroPoints});
   case WeightType::Fp8:
-    return llm::EncodingAttr::get(context, "fp8",
-                                  format.scale == recipe::ScaleShape::Tensor ? -1 : 0, false);
+    return encoded({EncodingKind::Fp8, format.scale == recipe::ScaleShape::Tensor ? -1 : 0});
   }
   llvm_unreachable("every weight type is listed");
 }

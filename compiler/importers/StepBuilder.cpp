@@ -243,18 +243,9 @@ Value StepBuilder::permuteRows(Value weight, ArrayRef<int64_t> digits, ArrayRef<
   auto encoded = weight.getDefiningOp<llm::DequantizeOp>();
   if (!encoded)
     return permute(weight);
-  // Products read the parts of an encoded weight, so these are put in order.
-  bool oneScale = encoded.getEncoding().getGroup() == -1;
-  Value scales = oneScale ? encoded.getScales() : permute(encoded.getScales());
-  Value zeros = encoded.getZeros();
-  if (zeros && !llm::hasCodeBook(encoded.getEncoding()))
-    zeros = permute(zeros);
-  Value supers = encoded.getSupers();
-  if (llm::hasRowSupers(encoded.getEncoding()))
-    supers = permute(supers);
+  // Products read the tensors of an encoded weight, so these are put in order.
   Value result = llm::DequantizeOp::create(weights, weight.getLoc(), encoded.getType(),
-                                           permute(encoded.getValues()), scales, zeros, supers,
-                                           encoded.getEncoding());
+                                           encoded.getEncodedWeight().mapRows(permute));
   if (Value order = columnOrders.lookup(weight))
     columnOrders[result] = order;
   if (auto scale = staticScales.find(weight); scale != staticScales.end())
@@ -293,7 +284,7 @@ static StringRef rowsOf(Value value) {
 
 Value StepBuilder::embed(Value table) {
   return llm::EmbedOp::create(builder, location, activation("T", llm::columnsOf(table)), tokens,
-                              table, Value(), Value(), Value(), llm::EncodingAttr());
+                              llm::EncodedWeight{table});
 }
 
 Value StepBuilder::rmsNorm(Value input, Value weight, double epsilon, int64_t headDim) {
@@ -328,9 +319,7 @@ Value StepBuilder::linear(Value input, Value weight, Value bias) {
   input = inOrderOf(weight, scaledFor(weight, input));
   int64_t columns = cast<RankedTensorType>(weight.getType()).getShape().front();
   auto type = activation(rowsOf(input), columns);
-  auto product = llm::MatmulOp::create(builder, location, type, input, weight, Value(), Value(),
-                                       Value(), Value(), ValueRange(), Value(), Value(),
-                                       llm::EncodingAttr(), IntegerAttr());
+  auto product = llm::MatmulOp::create(builder, location, type, input, llm::EncodedWeight{weight});
   if (auto scale = staticScales.find(weight); scale != staticScales.end())
     product->setAttr("llm.static_scale", builder.getF32FloatAttr(scale->second));
   return bias ? add(product, bias) : product;
@@ -378,14 +367,14 @@ Value StepBuilder::expertLinear(Value input, Value stack, const Routing &routing
   int64_t experts = cast<RankedTensorType>(routing.starts.getType()).getDimSize(0) - 1;
   int64_t columns = cast<RankedTensorType>(stack.getType()).getDimSize(0) / experts;
   return llm::MatmulOp::create(builder, location, activation(rowsOf(routing.order), columns), input,
-                               stack, Value(), Value(), Value(), Value(), ValueRange(),
-                               routing.order, routing.starts, llm::EncodingAttr(), IntegerAttr());
+                               llm::EncodedWeight{stack}, Value(), ValueRange(), routing.order,
+                               routing.starts);
 }
 
 Value StepBuilder::addExpertBias(Value rows, Value biases, const Routing &routing) {
   Value own =
       llm::EmbedOp::create(builder, location, activation(rowsOf(rows), llm::columnsOf(biases)),
-                           routing.experts, biases, Value(), Value(), Value(), llm::EncodingAttr());
+                           routing.experts, llm::EncodedWeight{biases});
   return add(rows, own);
 }
 

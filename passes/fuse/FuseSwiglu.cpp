@@ -32,17 +32,13 @@ std::pair<Value, Value> halves(Value value) {
   return {concat.getInputs()[0], concat.getInputs()[1]};
 }
 
-/// The halves of a weight of 2 * `half` rows, or of each of a stack of them, interleaved; null and
-/// a scale of all rows stay as they are.
+/// The halves of a weight of 2 * `half` rows, or of each of a stack of them, interleaved.
 Value interleaved(OpBuilder &builder, Location loc, Value value, int64_t half, int64_t block,
                   bool stack) {
   auto [first, second] = stack ? std::pair<Value, Value>() : halves(value);
-  if (!first) {
-    if (!value || rowsOf(value) == 1)
-      return value;
+  if (!first)
     return llm::PermuteRowsOp::create(
         builder, loc, value, {rowsOf(value) / (2 * half), 2, half / block, block}, {0, 2, 1, 3});
-  }
   auto type = cast<RankedTensorType>(first.getType());
   SmallVector<int64_t> shape(type.getShape());
   shape.front() = (shape.front() + block - 1) / block * block * 2;
@@ -98,15 +94,10 @@ struct FuseSwiglu : ingot::impl::FuseSwigluPassBase<FuseSwiglu> {
     SmallVector<Value> operands;
     for (Value operand : product.getEpilogueOperands())
       llvm::append_values(operands, halves(operand).first, halves(operand).second);
-    Value zeros = llm::hasCodeBook(product.getEncodingAttr()) ? product.getZeros()
-                                                              : weave(product.getZeros());
-    Value supers = llm::hasRowSupers(product.getEncodingAttr()) ? weave(product.getSupers())
-                                                                : product.getSupers();
-    auto fused = llm::MatmulOp::create(
-        builder, loc, site.getType(), product.getInput(), weave(product.getWeight()),
-        product.getInputScales(), weave(product.getScales()), zeros, supers, operands,
-        product.getOrder(), product.getStarts(), product.getEncodingAttr(),
-        builder.getI64IntegerAttr(offset));
+    auto fused = llm::MatmulOp::create(builder, loc, site.getType(), product.getInput(),
+                                       product.getEncodedWeight().mapRows(weave),
+                                       product.getInputScales(), operands, product.getOrder(),
+                                       product.getStarts(), builder.getI64IntegerAttr(offset));
     buildEpilogue(builder, fused, site, product);
     site.replaceAllUsesWith(fused.getResult());
     site->erase();

@@ -160,8 +160,7 @@ struct Work {
 #pragma unroll
         for (int i = 0; i < 4; ++i) {
           if constexpr (kInteger)
-            total.of[r][c][i] =
-                __fmaf_rn(float(open.of[r][c][i]), scale[i / 2], total.of[r][c][i]);
+            total.of[r][c][i] = __fmaf_rn(float(open.of[r][c][i]), scale[i / 2], total.of[r][c][i]);
           else
             segment.of[r][c][i] =
                 inputSums.withOffset(__fmaf_rn(open.of[r][c][i], scale[i / 2], segment.of[r][c][i]),
@@ -172,16 +171,15 @@ struct Work {
     inputSums.clear();
   }
 
-  /// This thread's quads of sums in the workspace, kThreads apart, for segment (for integers: share)
-  /// `part` of the block's tile.
+  /// This thread's quads of sums in the workspace, kThreads apart, for segment (for integers:
+  /// share) `part` of the block's tile.
   __device__ uint4 *place(i64 part) const {
     i64 block = blockIdx.y * i64(gridDim.x) + blockIdx.x;
     i64 count = kInteger ? i64(gridDim.z) : kSegments;
     return reinterpret_cast<uint4 *>(launch.buffer<u8>(kWorkspace) + kCounterBytes) +
            (block * count + part) * kThreads * kQuads + threadIdx.x;
   }
-  template <class Number>
-  static __device__ void putAside(uint4 *aside, const Sums<Number> &sums) {
+  template <class Number> static __device__ void putAside(uint4 *aside, const Sums<Number> &sums) {
 #pragma unroll
     for (int r = 0; r < kRows; ++r)
 #pragma unroll
@@ -442,7 +440,7 @@ __device__ void Work::store() {
       for (int member = 0; member < (kPaired ? 2 : 1); ++member)
         pair[member] *= loadElement<constants::scale_type>(
             launch.buffers[kScales],
-            constants::scale_mode == kTensorScale
+            constants::scale_extent == kTensorScale
                 ? 0
                 : scalePlace(tile.tokens.weightRow() + weightRow + 8 * member));
     }
