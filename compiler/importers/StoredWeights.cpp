@@ -149,6 +149,7 @@ const StoredWeights::Signature StoredWeights::signatures[] = {
      Method::ModelOpt},
     {FormatReader::BitsAndBytes8, &StoredWeights::integers, ".weight", DType::I8, ".SCB"},
     {FormatReader::Integers, &StoredWeights::integers, ".weight", DType::I8},
+    {FormatReader::MxFp8, &StoredWeights::mxfp8, ".weight_scale", DType::U8},
     {FormatReader::Float8, &StoredWeights::float8, ".weight", DType::F8E4M3},
 };
 
@@ -173,7 +174,7 @@ checkpoint::Expected<Value> StoredWeights::matrix(StringRef name, ArrayRef<int64
     if (found == std::end(signatures))
       return unsupported("this way of storing it",
                          "supported: AWQ and GPTQ words, packed and plain "
-                         "integers, FP8, NF4, FP4, NVFP4, MXFP4, TorchAO's Int4Tensor");
+                         "integers, FP8, NF4, FP4, NVFP4, MXFP4, MXFP8, TorchAO's Int4Tensor");
     reader = found->format;
     return (this->*found->read)(shape);
   }();

@@ -95,6 +95,9 @@ private:
   Expected<BlockState> blockState(bool nested) const;
   Expected<EncodedWeight> nvfp4(Shape shape);
   Expected<EncodedWeight> mxfp4(Shape shape);
+  Expected<EncodedWeight> mxfp8(Shape shape);
+  /// What the scales of microscaling formats stand for: powers of two.
+  mlir::Value powersOfTwo(float factor);
   Expected<EncodedWeight> torchAoInt4(Shape shape);
   Expected<int64_t> torchAoGroup(Shape shape) const;
   mlir::Value codeBook(llvm::StringRef name, llvm::ArrayRef<float> numbers);

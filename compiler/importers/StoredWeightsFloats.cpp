@@ -211,9 +211,32 @@ checkpoint::Expected<llm::EncodedWeight> StoredWeights::mxfp4(Shape shape) {
   SmallVector<int64_t> scaleShape = storedAs({groups});
   auto scales = readBytes(isPacked ? ".weight_scale" : name + "_scales", DType::U8, {rows, groups},
                           Shape(scaleShape));
-  const auto &table = checkpoint::ggmlEncoding(DType::MXFP4)->scaleTable;
-  return codes(values, scales, codeBook("e2m1", e2m1()), columns, group,
-               codeBook("e8m0", {table.data(), table.size()}));
+  return codes(values, scales, codeBook("e2m1", e2m1()), columns, group, powersOfTwo(1));
+}
+
+/// weight [N, K] of e4m3, weight_scale [N, K / 32]: powers of two, by their exponent plus 127.
+checkpoint::Expected<llm::EncodedWeight> StoredWeights::mxfp8(Shape shape) {
+  constexpr int64_t group = 32;
+  int64_t rows = shape[0], columns = shape[1];
+  if (columns % group != 0)
+    return unsupported(message("MXFP8 with ", columns, " inputs"), "32 must divide them");
+  auto values = read(".weight", Float8E4M3FNType::get(builder.getContext()), shape);
+  if (!values)
+    return values.error();
+  auto scales = readBytes(".weight_scale", DType::U8, {rows, columns / group});
+  if (!scales)
+    return scales.error();
+  auto held = encoding(8, group == columns ? 0 : group);
+  if (!held)
+    return held.error();
+  return EncodedWeight{*values, *scales, {}, powersOfTwo(2), *held};
+}
+
+Value StoredWeights::powersOfTwo(float factor) {
+  SmallVector<float> table;
+  for (float half : checkpoint::ggmlEncoding(DType::MXFP4)->scaleTable)
+    table.push_back(factor * half);
+  return codeBook("e8m0", table);
 }
 
 checkpoint::Expected<llm::EncodedWeight> StoredWeights::codes(const Expected<Value> &values,

@@ -24,13 +24,15 @@ constexpr HeldFormat int2 = integers(Kind::Int2, false), int2Zeros = integers(Ki
                      fp8Tensor{{Kind::Fp8, -1}, kF32},
                      nvfp4{{Kind::CodeBook4, 16, false, kTableScales}, kF32},
                      mxfp4{{Kind::CodeBook4, 32, false, kTableScales}, kF32},
+                     mxfp8{{Kind::Fp8, 32, false, kTableScales}, kF32},
                      blocksOf64{{Kind::CodeBook4, 64}, kF32};
 
 constexpr std::string_view symmetric = "integers", withZeros = "integers, zero points",
                            byBlocks = "e4m3, a scale for 128 x 128",
                            byRows = "e4m3, a scale for a row", byTensor = "e4m3, one scale",
                            e2m1E4m3 = "e2m1, e4m3 scales, one of the tensor",
-                           e2m1E8m0 = "e2m1, scales that are powers of two";
+                           e2m1E8m0 = "e2m1, scales that are powers of two",
+                           e4m3E8m0 = "e4m3, scales that are powers of two";
 constexpr std::string_view oneKernels = "its words have the order of one kernel",
                            sparse = "half of its weights or more are zeros that are not stored";
 
@@ -78,6 +80,7 @@ constexpr StoredFormat formats[] = {
     {"compressed-tensors", {"float-quantized"}, byTensor, Reader::Float8, 8, 32, fp8Tensor},
     {"compressed-tensors", {"nvfp4-pack-quantized"}, e2m1E4m3, Reader::NvFp4, 4, 8, nvfp4},
     {"compressed-tensors", {"mxfp4-pack-quantized"}, e2m1E8m0, Reader::MxFp4, 4, 8, mxfp4},
+    {"compressed-tensors", {"mxfp8-quantized"}, e4m3E8m0, Reader::MxFp8, 8, 8, mxfp8},
     {.method = "compressed-tensors",
      .packings = {"sparse-bitmask", "sparse-24-bitmask"},
      .refusal = sparse},
@@ -90,6 +93,7 @@ constexpr StoredFormat formats[] = {
 
     {"modelopt", {"FP8"}, byTensor, Reader::Float8, 8, 32, fp8Tensor},
     {"modelopt", {"NVFP4"}, e2m1E4m3, Reader::NvFp4, 4, 8, nvfp4},
+    {"modelopt", {"MXFP8"}, e4m3E8m0, Reader::MxFp8, 8, 8, mxfp8},
     {"modelopt", {"W4A16_AWQ"}, symmetric, Reader::NibblesOfRows, 4, 16, int4},
     {.method = "modelopt",
      .packings = {"W4A8_AWQ", "W4A8_NVFP4_FP8", "W4A8_MXFP4_FP8"},

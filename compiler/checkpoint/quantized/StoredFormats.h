@@ -23,6 +23,7 @@ enum class FormatReader : uint8_t {
   Float8,
   NvFp4,
   MxFp4,
+  MxFp8,
   NibblesOfRows,
   BitsAndBytes4,
   BitsAndBytes8,
