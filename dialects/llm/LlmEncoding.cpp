@@ -8,6 +8,11 @@ using namespace mlir;
 using namespace ingot;
 using namespace ingot::llm;
 
+static_assert(std::size(kEncodings) == static_cast<size_t>(EncodingKind::CodeBook8) + 1 &&
+                  Encoding{EncodingKind::Fp8}.row().name == "fp8" &&
+                  Encoding{EncodingKind::CodeBook8}.row().name == "codebook8",
+              "rows stand in the order of the kinds");
+
 //===- Text ---------------------------------------------------------------------------------===//
 
 static constexpr StringLiteral kScaleForms[] = {"plain", "blocks", "table"};
