@@ -5,9 +5,9 @@
 
 #include "numerics/EncodingForms.h"
 
-#include <algorithm>
 #include <cstdint>
 #include <iterator>
+#include <optional>
 #include <string_view>
 
 namespace ingot {
@@ -46,11 +46,12 @@ inline constexpr EncodingRow kEncodings[] = {
     {"affine8", kI8, kOffsets, false, false},  {"codebook4", kI4, kCodeBook, false, false},
     {"codebook8", kI8, kCodeBook, false, true}};
 
-/// The row called `name`; null for a name that is no encoding.
-constexpr const EncodingRow *findEncoding(std::string_view name) {
-  const EncodingRow *found = std::find_if(std::begin(kEncodings), std::end(kEncodings),
-                                          [&](const EncodingRow &row) { return row.name == name; });
-  return found == std::end(kEncodings) ? nullptr : found;
+/// Nothing for a name that is no encoding.
+constexpr std::optional<EncodingKind> findEncoding(std::string_view name) {
+  for (size_t kind = 0; kind < std::size(kEncodings); ++kind)
+    if (kEncodings[kind].name == name)
+      return static_cast<EncodingKind>(kind);
+  return std::nullopt;
 }
 
 /// Extents of one of a weight's tensors; of one extent where `columns` is 0, not there where both

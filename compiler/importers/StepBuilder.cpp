@@ -244,8 +244,11 @@ Value StepBuilder::permuteRows(Value weight, ArrayRef<int64_t> digits, ArrayRef<
   if (!encoded)
     return permute(weight);
   // Products read the tensors of an encoded weight, so these are put in order.
+  static constexpr llm::EncodedWeight::Tensor fileOrder[] = {
+      &llm::EncodedWeight::scales, &llm::EncodedWeight::zeros, &llm::EncodedWeight::supers,
+      &llm::EncodedWeight::values};
   Value result = llm::DequantizeOp::create(weights, weight.getLoc(), encoded.getType(),
-                                           encoded.getEncodedWeight().mapRows(permute));
+                                           encoded.getEncodedWeight().mapRows(permute, fileOrder));
   if (Value order = columnOrders.lookup(weight))
     columnOrders[result] = order;
   if (auto scale = staticScales.find(weight); scale != staticScales.end())

@@ -8,7 +8,7 @@ using namespace ingot::llm;
 
 #include "dialects/llm/EncodedWeight.cpp.inc"
 
-using Tensor = Value EncodedWeight::*;
+using Tensor = EncodedWeight::Tensor;
 
 /// In the order of operands.
 static constexpr std::pair<Tensor, StringLiteral> kTensors[] = {{&EncodedWeight::values, "weight"},
@@ -75,8 +75,14 @@ bool EncodedWeight::hasRows(Value tensor) const {
   });
 }
 
-EncodedWeight EncodedWeight::mapRows(function_ref<Value(Value)> map) const {
-  return mapRows(*this, [&](ArrayRef<Value> tensors) { return map(tensors.front()); });
+EncodedWeight EncodedWeight::mapRows(function_ref<Value(Value)> map, ArrayRef<Tensor> order) const {
+  static constexpr Tensor inOrder[] = {&EncodedWeight::values, &EncodedWeight::scales,
+                                       &EncodedWeight::zeros, &EncodedWeight::supers};
+  EncodedWeight result = *this;
+  for (Tensor tensor : order.empty() ? ArrayRef(inOrder) : order)
+    if (result.*tensor && ::hasRows(facts(), tensor))
+      result.*tensor = map(this->*tensor);
+  return result;
 }
 
 EncodedWeight EncodedWeight::mapRows(ArrayRef<EncodedWeight> weights,

@@ -9,6 +9,9 @@ namespace ingot::llm {
 
 /// Tensors that a weight does not have are null.
 struct EncodedWeight {
+  /// One of them.
+  using Tensor = mlir::Value EncodedWeight::*;
+
   mlir::Value values, scales = {}, zeros = {}, supers = {};
   EncodingAttr encoding = {}; ///< null: there are values alone
 
@@ -30,8 +33,11 @@ struct EncodedWeight {
   /// for all of it: code books, tables of scales, the scale of a whole tensor.
   bool hasRows(mlir::Value tensor) const;
 
-  /// The weight of which every tensor with rows is what `map` makes of this one's.
-  EncodedWeight mapRows(llvm::function_ref<mlir::Value(mlir::Value)> map) const;
+  /// The weight of which every tensor with rows is what `map` makes of this one's. `order`: in
+  /// which it is asked for them, which decides their order in engine files; if empty, that of
+  /// operands.
+  EncodedWeight mapRows(llvm::function_ref<mlir::Value(mlir::Value)> map,
+                        llvm::ArrayRef<Tensor> order = {}) const;
 
   /// Likewise of those of several weights, which agree in all else: the others are the first's.
   static EncodedWeight mapRows(llvm::ArrayRef<EncodedWeight> weights,

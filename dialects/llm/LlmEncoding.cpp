@@ -48,12 +48,12 @@ static EncodingAttr parseBody(AsmParser &parser) {
   auto refuse = [&](const Twine &why) -> EncodingAttr {
     return parser.emitError(location, why), EncodingAttr();
   };
-  const EncodingRow *row = findEncoding(name);
-  if (!row)
+  std::optional<EncodingKind> kind = findEncoding(name);
+  if (!kind)
     return refuse("unknown encoding '" + name + "'");
   if (zeroPoints != "true" && zeroPoints != "false")
     return refuse("zero_points must be true or false");
-  encoding.kind = static_cast<EncodingKind>(row - std::begin(kEncodings));
+  encoding.kind = *kind;
   encoding.zeroPoints = zeroPoints == "true";
   return EncodingAttr::getChecked([&] { return parser.emitError(location); }, parser.getContext(),
                                   encoding.kind, encoding.group, encoding.zeroPoints,

@@ -21,6 +21,11 @@ using namespace ingot;
 
 namespace {
 
+/// Of the tensors of a weight that is interleaved.
+constexpr llm::EncodedWeight::Tensor kFileOrder[] = {
+    &llm::EncodedWeight::zeros, &llm::EncodedWeight::supers, &llm::EncodedWeight::values,
+    &llm::EncodedWeight::scales};
+
 int64_t rowsOf(Value weight) { return cast<RankedTensorType>(weight.getType()).getDimSize(0); }
 
 /// The two halves of a stacked weight; nulls when `value` is not one.
@@ -95,7 +100,7 @@ struct FuseSwiglu : ingot::impl::FuseSwigluPassBase<FuseSwiglu> {
     for (Value operand : product.getEpilogueOperands())
       llvm::append_values(operands, halves(operand).first, halves(operand).second);
     auto fused = llm::MatmulOp::create(builder, loc, site.getType(), product.getInput(),
-                                       product.getEncodedWeight().mapRows(weave),
+                                       product.getEncodedWeight().mapRows(weave, kFileOrder),
                                        product.getInputScales(), operands, product.getOrder(),
                                        product.getStarts(), builder.getI64IntegerAttr(offset));
     buildEpilogue(builder, fused, site, product);

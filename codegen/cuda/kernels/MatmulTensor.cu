@@ -187,9 +187,15 @@ struct Work {
         aside[(r * kBlocks + c) * kThreads] = sums.quad(r, c);
   }
 
-  /// Adds the segment that ends, whose sums these are. A share but the first one, whose sums come
-  /// before all others, puts it aside for the block that adds them.
-  template <class Number> __device__ void closeSegment(Sums<Number> &sums) {
+  /// Adds the segment that ends. A share but the first one, whose sums come before all others, puts
+  /// it aside for the block that adds them.
+  __device__ void closeSegment() {
+    if constexpr (kGrouped)
+      addSegment(segment);
+    else
+      addSegment(open);
+  }
+  template <class Number> __device__ void addSegment(Sums<Number> &sums) {
     if (kShares && blockIdx.z > 0) {
       putAside(aside, sums);
       aside += kThreads * kQuads;
@@ -353,17 +359,16 @@ template <bool Rest> __device__ void Work::run() {
 #pragma unroll
     for (int depth = 0; depth < kTileDepth; depth += kStepDepth)
       multiplyStep<Rest>(reading, depth, k);
-    if constexpr (!kInteger)
-      if ((k + kTileDepth) % kSegment == 0 || k + kTileDepth >= end) {
-        if constexpr (kGrouped)
-          closeSegment(segment);
-        else
-          closeSegment(open);
-      }
+    if constexpr (!kInteger && kSegments > 1)
+      if ((k + kTileDepth) % kSegment == 0 || k + kTileDepth >= end)
+        closeSegment();
     writing = reading;
     reading = reading + kStageBytes == kStages * kStageBytes ? 0 : reading + kStageBytes;
     parity ^= reading == 0;
   }
+  // Where all of k is one segment the total takes no registers before.
+  if constexpr (!kInteger && kSegments == 1)
+    closeSegment();
   weights.finish();
   ptx::waitCopies<0>();
   __syncthreads();

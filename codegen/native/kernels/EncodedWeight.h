@@ -64,11 +64,21 @@ template <class Order> struct EncodedWeight : WeightBuffers {
       return loadTableScale(numbers, place, supers);
     if (ingot_const_scale_form == kPlainScales)
       return Order::load(ingot_const_scale_type, numbers, place);
-    bool affine = ingot_const_zeros == kOffsets;
-    int64_t block = column / kSuperColumns * (affine ? 2 : 1) + part;
-    return Order::load(ingot_const_super_type, supers, Order::super(row, block)) *
-           loadScaleCode(numbers, place, ingot_const_scale_type, affine);
+    return super(row, column, part) * code(numbers, row, column);
   }
+
+  /// With scales of two levels: what the codes of scales (`part` = 0) or offsets (1) are of.
+  float super(int64_t row, int64_t column, int64_t part) const {
+    int64_t parts = ingot_const_zeros == kOffsets ? 2 : 1;
+    return Order::load(ingot_const_super_type, supers,
+                       Order::super(row, column / kSuperColumns * parts + part));
+  }
+  float code(const char *numbers, int64_t row, int64_t column) const {
+    return loadScaleCode(numbers, groupPlace(row, column), ingot_const_scale_type,
+                         ingot_const_zeros == kOffsets);
+  }
+  float scaleCode(int64_t row, int64_t column) const { return code(scales, row, column); }
+  float offsetCode(int64_t row, int64_t column) const { return code(zeros, row, column); }
 
   float scale(int64_t row, int64_t column) const { return numberFrom(scales, row, column, 0); }
   float offset(int64_t row, int64_t column) const { return numberFrom(zeros, row, column, 1); }
