@@ -7,14 +7,15 @@ find_program(INGOT_KERNEL_OPT opt PATHS ${LLVM_TOOLS_BINARY_DIR} NO_DEFAULT_PATH
 # Templates that every native target takes into its sets as they are.
 file(GLOB INGOT_NATIVE_KERNELS ${CMAKE_CURRENT_LIST_DIR}/kernels/*.cpp)
 
-# ingot_kernel_bitcode(library SET functionName FLAGS -march=... SOURCES A.cpp ...)
+# ingot_kernel_bitcode(library SET functionName TRIPLE x86_64-...
+#   FLAGS -march=... SOURCES A.cpp ...)
 # Defines in `library` the function
-#   llvm::ArrayRef<ingot::codegen::KernelTemplate> ingot::codegen::functionName();
+#   const ingot::codegen::TemplateSet &ingot::codegen::functionName();
 # with one template per source, named after the file ("A"). Only what needs no constants was done to
 # the bitcode that a kernel is specialised from, the passes that an optimiser begins with: all else
 # is done once, with the constants known.
 function(ingot_kernel_bitcode library)
-  cmake_parse_arguments(ARG "" "SET" "FLAGS;SOURCES" ${ARGN})
+  cmake_parse_arguments(ARG "" "SET;TRIPLE" "FLAGS;SOURCES" ${ARGN})
   set(folder ${CMAKE_CURRENT_BINARY_DIR}/${ARG_SET})
   file(MAKE_DIRECTORY ${folder})
   set(blobs "")
@@ -28,7 +29,7 @@ function(ingot_kernel_bitcode library)
       COMMAND ${INGOT_KERNEL_CLANG} -c -emit-llvm -std=c++20 -O1 -Xclang -disable-llvm-passes
         -ffreestanding -fno-builtin -fno-exceptions -fno-rtti -fno-math-errno -ffp-contract=off
         -fno-asynchronous-unwind-tables -fno-stack-protector -fno-threadsafe-statics -nostdlib -fPIC
-        -Wall -Wextra -Werror --target=x86_64-unknown-linux-gnu -I ${CMAKE_SOURCE_DIR} ${ARG_FLAGS}
+        -Wall -Wextra -Werror --target=${ARG_TRIPLE} -I ${CMAKE_SOURCE_DIR} ${ARG_FLAGS}
         -MD -MF ${bitcode}.d -MT ${bitcode} -o ${bitcode}.raw ${source}
       COMMAND ${INGOT_KERNEL_OPT} "-passes=function(lower-expect,simplifycfg,sroa,early-cse)"
         ${bitcode}.raw -o ${bitcode}
@@ -50,10 +51,11 @@ function(ingot_kernel_bitcode library)
 
 @blobs@
 namespace ingot::codegen {
-llvm::ArrayRef<KernelTemplate> @ARG_SET@() {
+const TemplateSet &@ARG_SET@() {
   static const KernelTemplate templates[] = {
 @entries@  };
-  return templates;
+  static const TemplateSet set = {\"@ARG_TRIPLE@\", templates};
+  return set;
 }
 } // namespace ingot::codegen
 ")

@@ -38,8 +38,8 @@ static std::string llvmVersion() {
 static CacheKey keyOfTemplate(llvm::StringRef name, const KernelMachine &machine) {
   CacheKey key;
   key.add(kSourceDigest).add(llvmVersion());
-  key.add(machine.triple).add(machine.cpu).add(machine.features).add(name);
-  for (const KernelTemplate &one : machine.templates)
+  key.add(machine.set.triple).add(machine.cpu).add(machine.features).add(name);
+  for (const KernelTemplate &one : machine.set.templates)
     if (one.name == name)
       key.add(digestOf(one));
   return key;

@@ -19,13 +19,19 @@ struct KernelTemplate {
 /// worked out once.
 llvm::StringRef digestOf(const KernelTemplate &which);
 
+/// Templates that were compiled for one set of features, and the triple they were compiled for,
+/// which decides the instruction set and the format of objects.
+struct TemplateSet {
+  const char *triple;
+  llvm::ArrayRef<KernelTemplate> templates;
+};
+
 /// What kernels are compiled for. `cpu` and `features` ("+avx512vnni,+avx512bf16") are in LLVM's
 /// spelling; a template that was compiled with features beyond them is refused.
 struct KernelMachine {
-  std::string triple = "x86_64-unknown-linux-gnu";
   std::string cpu;
   std::string features;
-  llvm::ArrayRef<KernelTemplate> templates;
+  TemplateSet set;
 };
 
 /// Compiles every engine.kernel of `unit` as Target::compile describes, into one library named

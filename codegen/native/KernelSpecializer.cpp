@@ -70,9 +70,9 @@ static Error makeError(StringRef code, const Twine &message) {
 }
 
 Error Specializer::load(StringRef name) {
-  const auto *found =
-      find_if(machine.templates, [&](const KernelTemplate &entry) { return entry.name == name; });
-  if (found == machine.templates.end())
+  const auto *found = find_if(machine.set.templates,
+                              [&](const KernelTemplate &entry) { return entry.name == name; });
+  if (found == machine.set.templates.end())
     return makeError("INGOT-E4001", "the target has no kernel template '" + name + "'");
   StringRef bytes(found->bitcode.begin, found->bitcode.end - found->bitcode.begin);
   Expected<std::unique_ptr<Module>> parsed =
@@ -98,7 +98,7 @@ Error Specializer::createTargetMachine() {
     InitializeAllAsmPrinters();
   });
   std::string message;
-  Triple triple(machine.triple);
+  Triple triple(machine.set.triple);
   const llvm::Target *target = TargetRegistry::lookupTarget(triple, message);
   if (!target)
     return makeError("INGOT-E4007", message);
@@ -109,7 +109,7 @@ Error Specializer::createTargetMachine() {
                                                   Reloc::PIC_, CodeModel::Small,
                                                   CodeGenOptLevel::Aggressive));
   if (!targetMachine)
-    return makeError("INGOT-E4007", "no code generator for " + machine.triple);
+    return makeError("INGOT-E4007", StringRef("no code generator for ") + machine.set.triple);
   module->setTargetTriple(triple);
   module->setDataLayout(targetMachine->createDataLayout());
   return Error::success();

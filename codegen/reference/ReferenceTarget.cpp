@@ -2,8 +2,7 @@
 // The target's name and how its kernels are compiled.
 #include "codegen/reference/ReferenceTarget.h"
 
-#include "codegen/native/KernelLibrary.h"
-#include "dialects/engine/EngineOps.h"
+#include "codegen/native/CpuTarget.h"
 
 using namespace mlir;
 using namespace ingot;
@@ -11,48 +10,34 @@ using namespace ingot::codegen;
 
 namespace ingot::codegen {
 /// Generated from kernels/ when the project is built.
-llvm::ArrayRef<KernelTemplate> referenceTemplates();
+const TemplateSet &referenceTemplates();
 } // namespace ingot::codegen
 
 namespace {
 
 constexpr llvm::StringLiteral kName = "reference";
+constexpr CpuLevel kLevels[] = {{kName, "x86-64", "", {}, /*preference=*/0, referenceTemplates}};
 
-class ReferenceTarget final : public Target {
+class ReferenceTarget final : public CpuTarget {
 public:
+  ReferenceTarget() : CpuTarget("x86-64", kLevels) {}
+
   llvm::StringRef backend() const override { return kName; }
   std::string namesAccepted() const override { return kName.str(); }
   bool claims(llvm::StringRef name) const override { return name.starts_with(kName); }
-
-  FailureOr<engine::TargetAttr> parse(MLIRContext *context, llvm::StringRef name,
-                                      std::string &error) const override {
-    if (name != kName) {
-      error = ("INGOT-E4000: target '" + name + "': reference takes no options").str();
-      return failure();
-    }
-    return engine::TargetAttr::get(context, kName, kName, "x86-64", {}, /*preference=*/0);
-  }
-
-  std::optional<std::string> hostTarget() const override {
-#ifdef __x86_64__
-    return kName.str();
-#else
-    return std::nullopt;
-#endif
-  }
-
   FastProducts fastProducts() const override { return FastProducts::Any; }
 
   std::unique_ptr<engine::KernelProvider> createProvider(engine::TargetAttr) const override {
     return createReferenceProvider();
   }
 
-  FailureOr<llvm::SmallVector<CompiledLibrary>>
-  compile(engine::UnitOp unit, const CompileOptions &options) const override {
-    KernelMachine machine;
-    machine.cpu = "x86-64";
-    machine.templates = referenceTemplates();
-    return compileKernels(unit, machine, options);
+private:
+  std::optional<std::string> canonicalName(llvm::StringRef name,
+                                           std::string &error) const override {
+    if (name == kName)
+      return name.str();
+    error = ("INGOT-E4000: target '" + name + "': reference takes no options").str();
+    return std::nullopt;
   }
 };
 

@@ -2,10 +2,8 @@
 // Names and features of the x86 targets, and which set of kernel templates each is built from.
 #include "codegen/x86/X86Target.h"
 
-#include "codegen/native/KernelLibrary.h"
-#include "dialects/engine/EngineOps.h"
+#include "codegen/native/CpuTarget.h"
 #include "llvm/ADT/StringExtras.h"
-#include "llvm/TargetParser/Host.h"
 #include "llvm/TargetParser/X86TargetParser.h"
 
 using namespace mlir;
@@ -14,82 +12,55 @@ using namespace ingot::codegen;
 
 namespace ingot::codegen {
 /// Generated from kernels/ when the project is built, one per set of features.
-llvm::ArrayRef<KernelTemplate> x86V3Templates();
-llvm::ArrayRef<KernelTemplate> x86V3VnniTemplates();
-llvm::ArrayRef<KernelTemplate> x86V4Templates();
-llvm::ArrayRef<KernelTemplate> x86V4VnniTemplates();
-llvm::ArrayRef<KernelTemplate> x86V4Bf16Templates();
-llvm::ArrayRef<KernelTemplate> x86V4AmxTemplates();
+const TemplateSet &x86V3Templates();
+const TemplateSet &x86V3VnniTemplates();
+const TemplateSet &x86V4Templates();
+const TemplateSet &x86V4VnniTemplates();
+const TemplateSet &x86V4Bf16Templates();
+const TemplateSet &x86V4AmxTemplates();
 } // namespace ingot::codegen
 
 namespace {
 
 constexpr llvm::StringLiteral kFamily = "x86-64";
 
-/// One target: its canonical name and everything that follows from it.
-struct Level {
-  llvm::StringLiteral name;
-  llvm::StringLiteral cpu;      ///< LLVM's name of the level
-  llvm::StringLiteral features; ///< beyond the level, in LLVM's spelling
-  /// What the runtime looks for, as in /proc/cpuinfo but with LLVM's spelling.
-  llvm::ArrayRef<llvm::StringLiteral> required;
-  int64_t preference;
-  llvm::ArrayRef<KernelTemplate> (*templates)();
-  bool amx = false; ///< kernels use the tiles of AMX, or their twin in plain code
-};
-
-constexpr llvm::StringLiteral kV3[] = {"avx2", "fma", "f16c", "bmi2"};
-constexpr llvm::StringLiteral kV3Vnni[] = {"avx2", "fma", "f16c", "bmi2", "avxvnni"};
-constexpr llvm::StringLiteral kV4[] = {"avx2",     "fma",      "f16c",     "bmi2",    "avx512f",
-                                       "avx512bw", "avx512vl", "avx512dq", "avx512cd"};
-constexpr llvm::StringLiteral kV4Vnni[] = {"avx2",     "fma",       "f16c",     "bmi2",
-                                           "avx512f",  "avx512bw",  "avx512vl", "avx512dq",
-                                           "avx512cd", "avx512vnni"};
-constexpr llvm::StringLiteral kV4Bf16[] = {"avx2",     "fma",        "f16c",      "bmi2",
-                                           "avx512f",  "avx512bw",   "avx512vl",  "avx512dq",
-                                           "avx512cd", "avx512vnni", "avx512bf16"};
-
-constexpr llvm::StringLiteral kV4Amx[] = {
+/// Features in the order of the levels of AVX-512, each of which has those of the one before.
+constexpr llvm::StringLiteral kFeatures[] = {
     "avx2",     "fma",      "f16c",       "bmi2",       "avx512f",  "avx512bw", "avx512vl",
     "avx512dq", "avx512cd", "avx512vnni", "avx512bf16", "amx-tile", "amx-int8", "amx-bf16"};
+constexpr llvm::StringLiteral kV3Vnni[] = {"avx2", "fma", "f16c", "bmi2", "avxvnni"};
 
 /// The kernels for AMX with plain code in place of its instructions: for tests on other machines.
 constexpr llvm::StringLiteral kTwin = "x86-64-v4+vnni+amx-twin";
 
 /// All targets, the least capable first.
-constexpr Level kLevels[] = {
-    {kTwin, "x86-64-v4", "+avx512vnni", kV4Vnni, 1, x86V4VnniTemplates, true},
-    {"x86-64-v3", "x86-64-v3", "", kV3, 30, x86V3Templates},
+constexpr CpuLevel kLevels[] = {
+    {kTwin, "x86-64-v4", "+avx512vnni", {kFeatures, 10}, 1, x86V4VnniTemplates, true},
+    {"x86-64-v3", "x86-64-v3", "", {kFeatures, 4}, 30, x86V3Templates},
     {"x86-64-v3+avxvnni", "x86-64-v3", "+avxvnni", kV3Vnni, 35, x86V3VnniTemplates},
-    {"x86-64-v4", "x86-64-v4", "", kV4, 40, x86V4Templates},
-    {"x86-64-v4+vnni", "x86-64-v4", "+avx512vnni", kV4Vnni, 45, x86V4VnniTemplates},
-    {"x86-64-v4+vnni+bf16", "x86-64-v4", "+avx512vnni,+avx512bf16", kV4Bf16, 50,
+    {"x86-64-v4", "x86-64-v4", "", {kFeatures, 9}, 40, x86V4Templates},
+    {"x86-64-v4+vnni", "x86-64-v4", "+avx512vnni", {kFeatures, 10}, 45, x86V4VnniTemplates},
+    {"x86-64-v4+vnni+bf16",
+     "x86-64-v4",
+     "+avx512vnni,+avx512bf16",
+     {kFeatures, 11},
+     50,
      x86V4Bf16Templates},
-    {"x86-64-v4+vnni+bf16+amx", "x86-64-v4",
-     "+avx512vnni,+avx512bf16,+amx-tile,+amx-int8,+amx-bf16", kV4Amx, 55, x86V4AmxTemplates, true},
+    {"x86-64-v4+vnni+bf16+amx",
+     "x86-64-v4",
+     "+avx512vnni,+avx512bf16,+amx-tile,+amx-int8,+amx-bf16",
+     {kFeatures, 14},
+     55,
+     x86V4AmxTemplates},
 };
-
-const Level *findLevel(llvm::StringRef name) {
-  const Level *found =
-      llvm::find_if(kLevels, [&](const Level &level) { return level.name == name; });
-  return found == std::end(kLevels) ? nullptr : found;
-}
-
-/// The most capable level of which `has` every feature; never the twin.
-std::optional<std::string> bestLevel(llvm::function_ref<bool(llvm::StringRef)> has) {
-  for (const Level &level : llvm::reverse(kLevels))
-    if (level.name != kTwin && llvm::all_of(level.required, has))
-      return level.name.str();
-  return std::nullopt;
-}
 
 /// Whether `name` is a CPU that LLVM knows by a name: "znver5", "sapphirerapids".
 bool isCpu(llvm::StringRef name) {
   return !name.starts_with(kFamily) && llvm::X86::parseArchX86(name, true) != llvm::X86::CK_None;
 }
 
-/// The target for a CPU of that name; nothing, with `error`, for one that has too little.
-std::optional<std::string> levelOfCpu(llvm::StringRef cpu, std::string &error) {
+/// The features of a CPU of that name.
+llvm::StringMap<bool> featuresOfCpu(llvm::StringRef cpu) {
   // The list leaves out what other features imply.
   llvm::SmallVector<llvm::StringRef> listed;
   llvm::X86::getFeaturesForCPU(cpu, listed);
@@ -98,20 +69,12 @@ std::optional<std::string> levelOfCpu(llvm::StringRef cpu, std::string &error) {
     features[feature] = true;
     llvm::X86::updateImpliedFeatures(feature, true, features);
   }
-  std::optional<std::string> level =
-      bestLevel([&](llvm::StringRef feature) { return features.lookup(feature); });
-  if (!level)
-    error = "the CPU has less than x86-64-v3";
-  return level;
+  return features;
 }
 
-/// `name` with its features in the order of the list, each once; of a CPU, the level that it has.
-/// Nothing, with `error`, for a feature that the level does not have.
-std::optional<std::string> canonicalName(llvm::StringRef name, std::string &error) {
-  if (name == kTwin)
-    return name.str();
-  if (isCpu(name))
-    return levelOfCpu(name, error);
+/// `name` with its features in the order of the list, each once. Nothing, with `error`, for a
+/// feature that the level does not have.
+std::optional<std::string> inOrder(llvm::StringRef name, std::string &error) {
   llvm::SmallVector<llvm::StringRef> parts;
   name.split(parts, '+');
   llvm::StringRef base = parts.front();
@@ -140,15 +103,17 @@ std::optional<std::string> canonicalName(llvm::StringRef name, std::string &erro
 }
 
 /// The digest of the template "Matmul".
-llvm::StringRef matmulDigest(llvm::ArrayRef<KernelTemplate> templates) {
-  for (const KernelTemplate &one : templates)
+llvm::StringRef matmulDigest(const TemplateSet &set) {
+  for (const KernelTemplate &one : set.templates)
     if (llvm::StringRef(one.name) == "Matmul")
       return digestOf(one);
   return {};
 }
 
-class X86Target final : public codegen::Target {
+class X86Target final : public CpuTarget {
 public:
+  X86Target() : CpuTarget(kFamily, kLevels) {}
+
   llvm::StringRef backend() const override { return "x86"; }
 
   std::string namesAccepted() const override {
@@ -159,52 +124,38 @@ public:
     return name.starts_with(kFamily) || isCpu(name);
   }
 
-  FailureOr<engine::TargetAttr> parse(MLIRContext *context, llvm::StringRef name,
-                                      std::string &error) const override {
-    std::string reason;
-    std::optional<std::string> canonical = canonicalName(name, reason);
-    if (!canonical) {
-      error = ("INGOT-E4200: target '" + name + "': " + reason + "; known are ").str() +
-              namesAccepted();
-      return failure();
-    }
-    const Level *level = findLevel(*canonical);
-    llvm::SmallVector<StringAttr> features;
-    for (llvm::StringRef feature : level->required)
-      features.push_back(StringAttr::get(context, feature));
-    return engine::TargetAttr::get(context, *canonical, backend(), kFamily, features,
-                                   level->preference);
-  }
-
-  std::optional<std::string> hostTarget() const override {
-    llvm::StringMap<bool> host = llvm::sys::getHostCPUFeatures();
-    return bestLevel([&](llvm::StringRef feature) { return host.lookup(feature); });
-  }
-
   FastProducts fastProducts() const override { return FastProducts::Int8; }
 
   std::unique_ptr<engine::KernelProvider> createProvider(engine::TargetAttr target) const override {
-    const Level *level = findLevel(target.getName());
+    const CpuLevel *level = levelCalled(target.getName());
     if (!level)
       return nullptr;
     auto has = [&](llvm::StringRef feature) {
       return llvm::is_contained(level->required, feature);
     };
-    return createX86Provider(target, {matmulDigest(level->templates()), level->amx,
-                                      has("avx512bf16"), has("avx512vnni") || has("avxvnni")});
+    return createX86Provider(target, {matmulDigest(level->templates()),
+                                      has("amx-tile") || level->name == kTwin, has("avx512bf16"),
+                                      has("avx512vnni") || has("avxvnni")});
   }
 
-  FailureOr<llvm::SmallVector<CompiledLibrary>>
-  compile(engine::UnitOp unit, const CompileOptions &options) const override {
-    const Level *level = findLevel(unit.getTarget().getName());
-    if (!level)
-      return unit.emitError() << "INGOT-E4200: target '" << unit.getTarget().getName()
-                              << "' is unknown; known are " << namesAccepted();
-    KernelMachine machine;
-    machine.cpu = level->cpu.str();
-    machine.features = level->features.str();
-    machine.templates = level->templates();
-    return compileKernels(unit, machine, options);
+private:
+  std::optional<std::string> canonicalName(llvm::StringRef name,
+                                           std::string &error) const override {
+    if (name == kTwin)
+      return name.str();
+    std::string reason = "the CPU has less than x86-64-v3";
+    if (!isCpu(name)) {
+      if (std::optional<std::string> canonical = inOrder(name, reason))
+        return canonical;
+    } else {
+      llvm::StringMap<bool> features = featuresOfCpu(name);
+      if (const CpuLevel *level =
+              bestLevel([&](llvm::StringRef feature) { return features.lookup(feature); }))
+        return level->name.str();
+    }
+    error =
+        ("INGOT-E4200: target '" + name + "': " + reason + "; known are ").str() + namesAccepted();
+    return std::nullopt;
   }
 };
 

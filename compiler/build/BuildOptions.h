@@ -1,33 +1,99 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a build is asked for, as it is asked.
+// The options of a build, and the table that says all else of each: its flag, what help tells, what
+// depends on it. Command lines, the records in engines, rebuilding and keys are derived from it.
 #pragma once
 
+#include "codegen/BuildCache.h"
 #include "compiler/build/Pipeline.h"
 #include "compiler/engine_file/EngineDescription.h"
 
+#include <filesystem>
+#include <variant>
+
 namespace ingot::compiler {
 
+/// Each field that has a row in buildOptions() is explained there.
 struct BuildOptions {
-  std::filesystem::path model;      ///< checkpoint directory or GGUF file
-  std::filesystem::path output;     ///< engine file
+  std::filesystem::path model, output;
   std::vector<std::string> targets; ///< as asked; empty: the best one for this machine
   std::filesystem::path recipe;     ///< a file or a preset's name; empty: defaultRecipe()
-  std::filesystem::path tuning;     ///< lockfile that chooses kernels; empty: the cost model
-  bool tuningCandidates = false;    ///< with every kernel that `ingot-run tune` may choose
+  std::filesystem::path tuning;
+  bool tuningCandidates = false;
+  EngineLimits limits;
+  uint64_t maxBuildMemory = uint64_t{2} << 30;
+  unsigned threads = 0;
+  std::string nvrtc;
+  std::filesystem::path lora;
+  double loraScale = 1;
+  std::optional<uint64_t> randomWeights;
+  bool noPtx = false;
+  std::filesystem::path report;
+  std::string dumpStage;
+  bool jsonEvents = false;
+  codegen::BuildCache::Choice cacheChoice;
+
+  codegen::BuildCache *cache = nullptr; ///< what is chosen, opened; null: none
+  std::string whyNoCache;               ///< for the report
   /// To make an engine again: what it states of itself. Its name, recipe, option records and golden
   /// tokens are taken from here; everything else is made anew.
   std::optional<EngineDescription> replay;
-  EngineLimits limits;
-  uint64_t maxBuildMemory = uint64_t{2} << 30;
-  unsigned threads = 0; ///< 0: as many as the process may run on
-  std::string nvrtc;    ///< where CUDA targets find their compiler; empty: the usual places
-  codegen::BuildCache *cache = nullptr;  ///< of compiled kernels; null: none
-  std::string whyNoCache;                ///< for the report
-  std::filesystem::path lora;            ///< folder of an adapter that is merged; empty: none
-  double loraScale = 1;                  ///< times the adapter's own
-  std::optional<uint64_t> randomWeights; ///< seed; no weight file is read then
-  bool noPtx = false;                    ///< leave out what only a simulator reads
-  std::string dumpStage; ///< stage after which the IR is printed to stdout; empty: none
 };
+
+/// Where an option's value is.
+using OptionField =
+    std::variant<bool *, unsigned *, int64_t *, uint64_t *, double *, std::string *,
+                 std::filesystem::path *, std::vector<std::string> *, std::optional<uint64_t> *>;
+
+/// What an option decides.
+enum class Decides : uint8_t {
+  Nothing, ///< of the engine: it has the same bytes with every value
+  Input,   ///< which files are read; engines hold them or their digests, not their paths
+  Engine,  ///< its bytes: the value is recorded in it
+};
+
+/// What values there are, beyond those of the field's type.
+enum class OptionForm : uint8_t {
+  Any,
+  Required,
+  Positive,
+  Limit, ///< positive; 0 where it is not given: the model's own
+  Bytes, ///< with units, as in 16GiB
+  Stage, ///< of stageNames()
+};
+
+/// The commands that take an option; bits.
+enum OptionCommand : uint8_t { kBuild = 1, kPlan = 2, kRun = 4, kServe = 8, kVerify = 16 };
+
+struct BuildOption {
+  const char *flag;
+  OptionField (*field)(BuildOptions &);
+  const char *help;
+  Decides decides = Decides::Nothing;
+  OptionForm form = OptionForm::Any;
+  unsigned commands = kBuild | kPlan;
+  /// Decides::Engine: why the engine has the value that was given. Null: readRequest() settles
+  /// what the engine has, and records it.
+  const char *recorded = nullptr;
+  const char *needs = nullptr, *excludes = nullptr; ///< another option's flag
+  const char *formerly = nullptr;                   ///< its name in older engines
+
+  /// The value as text that readText() reads; "" where there is none. Limits are texts of numbers.
+  std::string text(const BuildOptions &options) const;
+  void readText(BuildOptions &options, const std::string &text) const;
+  bool isDefault(const BuildOptions &options) const;
+  bool takesValue() const;
+};
+
+/// All of them, in the order of help.
+llvm::ArrayRef<BuildOption> buildOptions();
+
+/// The records of the options that are used as they are given.
+std::vector<OptionRecord> recordsAsGiven(const BuildOptions &options);
+
+/// The options that `records` are of, but for inputs.
+BuildOptions optionsOf(llvm::ArrayRef<OptionRecord> records);
+
+/// The shortest text that is read as this number again.
+std::string exactly(double number);
 
 } // namespace ingot::compiler

@@ -9,10 +9,9 @@
 #include "compiler/importers/StoredScales.h"
 #include "compiler/importers/StoredWeights.h"
 #include "compiler/recipe/Presets.h"
+#include "compiler/recipe/RecipeWords.h"
 #include "llvm/Support/FormatVariadic.h"
 
-#include <array>
-#include <charconv>
 #include <cmath>
 #include <set>
 
@@ -24,16 +23,6 @@ using checkpoint::Expected;
 using checkpoint::Outcome;
 
 namespace {
-
-/// `asked`, or `fallback` for 0; failure when it is out of 1 ... `most`.
-Expected<int64_t> checkLimit(const char *name, int64_t asked, int64_t fallback, int64_t most) {
-  int64_t value = asked == 0 ? fallback : asked;
-  if (value < 1 || value > most)
-    return Error{"INGOT-E2101",
-                 std::string(name) + " " + std::to_string(value) + " is not possible", "",
-                 "choose 1 to " + std::to_string(most)};
-  return value;
-}
 
 /// Most tokens, sequences or rows of one step: keeps every size computation far from overflow.
 constexpr int64_t kMostPerStep = 1 << 20;
@@ -59,31 +48,29 @@ void sayLengthOfRotation(BuildRequest &request, Progress &progress) {
                   " otherwise, as an engine with --max-context " + trained + " does");
 }
 
-Outcome settleLimits(BuildRequest &request, EngineLimits asked) {
+/// The limits that are given, or the default ones; 0 stands for the model's own.
+Outcome settleLimits(BuildRequest &request, BuildOptions options) {
   auto context = static_cast<int64_t>(request.checkpoint.config().maxPositions);
-  struct Item {
-    const char *option;
-    int64_t EngineLimits::*field;
-    int64_t fallback, most;
-    const char *fallbackReason;
-  };
-  EngineLimits defaults;
-  const Item items[] = {
-      {"--max-batch-tokens", &EngineLimits::maxTokens, defaults.maxTokens, kMostPerStep, "default"},
-      {"--max-sequences", &EngineLimits::maxSequences, defaults.maxSequences, kMostPerStep,
-       "default"},
-      {"--max-context", &EngineLimits::maxContext, context, context, "the model's own limit"},
-      {"--max-logit-rows", &EngineLimits::maxLogitRows, defaults.maxLogitRows, kMostPerStep,
-       "default"}};
-  for (const Item &item : items) {
-    auto value = checkLimit(item.option, asked.*item.field, item.fallback, item.most);
-    if (!value)
-      return value.error();
-    request.limits.*item.field = *value;
-    bool given = asked.*item.field != 0;
-    request.options.push_back({item.option, given ? std::to_string(*value) : "",
-                               std::to_string(*value), given ? "as asked" : item.fallbackReason});
+  for (const BuildOption &option : buildOptions()) {
+    if (option.form != OptionForm::Limit)
+      continue;
+    const bool isDefault = option.isDefault(options);
+    BuildOptions defaults;
+    const bool isOfModel = *std::get<int64_t *>(option.field(defaults)) == 0;
+    const int64_t most = isOfModel ? context : kMostPerStep;
+    int64_t &value = *std::get<int64_t *>(option.field(options));
+    if (isOfModel && value == 0)
+      value = context;
+    const std::string text = option.text(options);
+    if (value < 1 || value > most)
+      return Error{"INGOT-E2101", std::string(option.flag) + " " + text + " is not possible", "",
+                   "choose 1 to " + std::to_string(most)};
+    request.options.push_back({option.flag, isDefault ? "" : text, text,
+                               !isDefault  ? "as asked"
+                               : isOfModel ? "the model's own limit"
+                                           : "default"});
   }
+  request.limits = options.limits;
   return {};
 }
 
@@ -155,30 +142,31 @@ Error withoutScales(std::string_view asked, const char *of) {
 /// What products read: what the checkpoint was quantized for, where the recipe leaves it open.
 Outcome settleActivations(BuildRequest &request) {
   using Activations = checkpoint::QuantizationConfig::Activations;
-  using recipe::ActivationType;
-  static constexpr std::pair<Activations, ActivationType> types[] = {
-      {Activations::Int8PerToken, ActivationType::Int8Dynamic},
-      {Activations::Float8PerToken, ActivationType::Fp8Dynamic},
-      {Activations::Int8PerTensor, ActivationType::Int8Static},
-      {Activations::Float8PerTensor, ActivationType::Fp8Static},
+  using recipe::NumberFormat;
+  static constexpr std::pair<Activations, NumberFormat> types[] = {
+      {Activations::Int8PerToken, NumberFormat::Int8},
+      {Activations::Float8PerToken, NumberFormat::E4M3},
+      {Activations::Int8PerTensor, NumberFormat::Int8Static},
+      {Activations::Float8PerTensor, NumberFormat::E4M3Static},
   };
   const auto *own = llvm::find_if(types, [&](const auto &type) {
     return type.first == request.checkpoint.quantization().activations;
   });
-  ActivationType &compute = request.recipe.activations.compute;
+  NumberFormat &compute = request.recipe.activations.compute;
   bool hasScales = hasTensor(request.checkpoint, ".input_scale");
   if (recipe::isStatic(compute) && !hasScales)
-    return withoutScales(recipe::name(compute), "products' inputs");
+    return withoutScales(recipe::wordFor(recipe::Compute, compute), "products' inputs");
   if (own == std::end(types))
     return {};
-  std::string name(recipe::name(own->second));
+  std::string name(recipe::wordFor(recipe::Compute, own->second));
   bool isPossible = hasScales || !recipe::isStatic(own->second);
-  if (compute == ActivationType::Stored && isPossible) {
+  if (compute == NumberFormat::Stored && isPossible) {
     compute = own->second;
     request.options.push_back(
         {"recipe: activations", "", name, "what the checkpoint was quantized for"});
   } else if (compute != own->second) {
-    request.options.push_back({"checkpoint: activations", name, std::string(recipe::name(compute)),
+    request.options.push_back({"checkpoint: activations", name,
+                               std::string(recipe::wordFor(recipe::Compute, compute)),
                                isPossible ? "the recipe says so" : "it has no scales for them"});
   }
   return {};
@@ -187,25 +175,26 @@ Outcome settleActivations(BuildRequest &request) {
 /// What the KV cache holds, likewise.
 Outcome settleCache(BuildRequest &request) {
   using KvCache = checkpoint::QuantizationConfig::KvCache;
-  using recipe::KvType;
-  recipe::KvType &cache = request.recipe.kvCache;
+  using recipe::NumberFormat;
+  NumberFormat &cache = request.recipe.kvCache;
   uint64_t layers = request.checkpoint.config().layers;
   KvCache stated = request.checkpoint.quantization().kvCache;
   // Scales of a scheme that is declined mean something else.
   uint64_t scaled = stated == KvCache::Declined ? 0 : layersWithKvScales(request.checkpoint);
   if (recipe::isStatic(cache) && scaled < layers)
-    return withoutScales(recipe::name(cache), "each layer's keys and values");
+    return withoutScales(recipe::wordFor(recipe::KvCache, cache), "each layer's keys and values");
   // Not every checkpoint that has scales says so in its configuration.
   if (stated <= KvCache::Declined && scaled == 0)
     return {};
-  KvType own = stated == KvCache::Int8 ? KvType::Int8Static : KvType::E4M3Static;
-  std::string name(recipe::name(own));
-  if (cache == KvType::Stored && scaled == layers) {
+  NumberFormat own = stated == KvCache::Int8 ? NumberFormat::Int8Static : NumberFormat::E4M3Static;
+  std::string name(recipe::wordFor(recipe::KvCache, own));
+  if (cache == NumberFormat::Stored && scaled == layers) {
     cache = own;
     request.options.push_back(
         {"recipe: kv_cache", "", name, "what the checkpoint was quantized for"});
   } else if (cache != own) {
-    request.options.push_back({"checkpoint: KV cache", name, std::string(recipe::name(cache)),
+    request.options.push_back({"checkpoint: KV cache", name,
+                               std::string(recipe::wordFor(recipe::KvCache, cache)),
                                scaled == layers ? "the recipe says so"
                                                 : "it has scales for " + std::to_string(scaled) +
                                                       " of " + std::to_string(layers) + " layers"});
@@ -267,13 +256,6 @@ void sayWidened(BuildRequest &request) {
   }
 }
 
-/// The shortest text that is read as this number again: an engine can be made anew from it.
-std::string exactly(double number) {
-  std::array<char, 32> text;
-  auto end = std::to_chars(text.data(), text.data() + text.size(), number).ptr;
-  return {text.data(), end};
-}
-
 /// The checkpoint, or for random weights its configuration and the tensors of its family.
 Expected<checkpoint::Checkpoint> openCheckpoint(MLIRContext &context, const BuildOptions &options) {
   auto checkpoint = options.randomWeights
@@ -324,8 +306,6 @@ Outcome settleTuning(BuildRequest &request, const BuildOptions &options) {
                                    " more are for other targets"});
   }
   request.tuning.candidates = options.tuningCandidates;
-  if (options.tuningCandidates)
-    request.options.push_back({"--tuning-candidates", "on", "on", "as asked"});
   return {};
 }
 
@@ -360,22 +340,16 @@ Expected<BuildRequest> compiler::readRequest(MLIRContext &context, const BuildOp
   sayDeviations(request, request.checkpoint.deviations(), progress);
   sayWidened(request);
   request.recipe = request.recipe.settled(ownType(request.checkpoint));
-  if (auto outcome = settleLimits(request, options.limits); !outcome)
+  if (auto outcome = settleLimits(request, options); !outcome)
     return outcome.error();
   sayLengthOfRotation(request, progress);
   if (!options.randomWeights)
     if (auto outcome = findUnreadTensors(context, request, progress); !outcome)
       return outcome.error();
-  if (options.randomWeights) {
-    std::string seed = std::to_string(*options.randomWeights);
-    request.options.push_back(
-        {"--random-weights", seed, seed, "numbers made at load; no weight file was read"});
-  }
+  llvm::append_range(request.options, recordsAsGiven(options));
   if (request.checkpoint.adapter()) {
-    std::string scale = exactly(options.loraScale);
     request.options.push_back(
         {"--lora", "an adapter", "merged", "before anything is quantized; see the inputs"});
-    request.options.push_back({"--lora-scale", scale, scale, "times the adapter's own"});
     for (const checkpoint::AdapterPattern &pattern : request.checkpoint.adapter()->patterns)
       if (!pattern.isUsed)
         request.options.push_back({"adapter: " + pattern.key, checkpoint::inQuotes(pattern.text),

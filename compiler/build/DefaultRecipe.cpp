@@ -11,11 +11,9 @@ using checkpoint::Error;
 using checkpoint::Expected;
 using checkpoint::QuantizationConfig;
 using codegen::FastProducts;
-using recipe::ActivationType;
-using recipe::KvType;
-using recipe::StoreType;
+using recipe::NumberFormat;
 
-StoreType compiler::ownType(const checkpoint::Checkpoint &model) {
+NumberFormat compiler::ownType(const checkpoint::Checkpoint &model) {
   std::map<DType, uint64_t> bytes;
   for (const checkpoint::Tensor &tensor : model.tensors())
     bytes[tensor.dtype] += tensor.bytes;
@@ -26,7 +24,9 @@ StoreType compiler::ownType(const checkpoint::Checkpoint &model) {
       own = type;
       most = elements;
     }
-  return own == DType::BF16 ? StoreType::BF16 : own == DType::F16 ? StoreType::F16 : StoreType::F32;
+  return own == DType::BF16  ? NumberFormat::BF16
+         : own == DType::F16 ? NumberFormat::F16
+                             : NumberFormat::F32;
 }
 
 /// Whether matrices have fewer than 16 bits.
@@ -46,8 +46,7 @@ static DefaultRecipe exact(std::string reason) {
 /// that were trained for it, of which the type of a GGUF file says nothing.
 static DefaultRecipe sixteenBit(bool inF16, std::string reason) {
   recipe::Recipe recipe;
-  recipe.activations.compute = inF16 ? ActivationType::F16 : ActivationType::BF16;
-  recipe.kvCache = inF16 ? KvType::F16 : KvType::BF16;
+  recipe.activations.compute = recipe.kvCache = inF16 ? NumberFormat::F16 : NumberFormat::BF16;
   return {std::move(recipe), "activations and KV cache of " + std::string(inF16 ? "f16" : "bf16"),
           std::move(reason)};
 }
@@ -58,24 +57,24 @@ static DefaultRecipe recipeFor(const checkpoint::Checkpoint &model, bool isFile,
     return exact("what the checkpoint was quantized for");
   if (fast == FastProducts::Any)
     return exact("no target is fast in anything else");
-  StoreType own = ownType(model);
-  bool inF16 = own == StoreType::F16 && !isFile;
+  NumberFormat own = ownType(model);
+  bool inF16 = own == NumberFormat::F16 && !isFile;
   bool quantized = isQuantized(model);
   if (quantized && fast == FastProducts::Int8) {
     DefaultRecipe chosen = sixteenBit(false, "what CPUs are fast in, for quantized weights");
-    chosen.recipe.activations = {ActivationType::Int8Dynamic, StoreType::BF16, 32};
+    chosen.recipe.activations = {NumberFormat::Int8, NumberFormat::BF16, 32};
     chosen.name = "activations of int8 in groups of 32, KV cache of bf16";
     return chosen;
   }
   if (quantized)
     return sixteenBit(inF16, "what GPUs are fast in, for quantized weights");
-  if (own != StoreType::F32)
+  if (own != NumberFormat::F32)
     return sixteenBit(inF16, isFile ? "as weights of 16 bits" : "the checkpoint's own type");
   if (fast == FastProducts::Int8)
     return exact("the checkpoint is in f32");
   DefaultRecipe chosen = sixteenBit(false, "GPUs are slow in f32");
   chosen.name = "everything in bf16";
-  chosen.recipe.weights = {{"*", {recipe::WeightType::BF16}}};
+  chosen.recipe.weights = {{"*", {NumberFormat::BF16}}};
   return chosen;
 }
 

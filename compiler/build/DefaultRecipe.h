@@ -20,7 +20,7 @@ struct DefaultRecipe {
 
 /// The type, of f32, bf16 and f16, that most of the checkpoint's numbers have. What config.json
 /// states is known to be wrong in places; it decides where no tensor is of such a type.
-recipe::StoreType ownType(const checkpoint::Checkpoint &model);
+recipe::NumberFormat ownType(const checkpoint::Checkpoint &model);
 
 /// What weights like these are usually computed in and `targets` are fast at: a function of both
 /// alone, which docs/recipes.md has as a table. `isFile`: the model is one file, as GGUF is.

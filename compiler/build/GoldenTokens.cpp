@@ -28,10 +28,11 @@ static constexpr float kMarginStep = 1.0f / 16;
 static float allowance(const recipe::Recipe &recipe) {
   using namespace recipe;
   const Activations &activations = recipe.activations;
-  bool eightBits = isEightBits(activations.compute) || recipe.kvCache >= KvType::Int8 ||
-                   recipe.attention == AttentionType::Fp8;
-  bool sixteenBits = activations.compute != ActivationType::F32 ||
-                     activations.store != StoreType::F32 || recipe.kvCache != KvType::F32;
+  bool eightBits =
+      isNarrow(activations.compute) || isNarrow(recipe.kvCache) || isNarrow(recipe.attention);
+  bool sixteenBits =
+      llvm::any_of(std::array{activations.compute, activations.store, recipe.kvCache},
+                   [](NumberFormat format) { return format != NumberFormat::F32; });
   return eightBits ? 4 * kMarginStep : sixteenBits ? kMarginStep : 0;
 }
 

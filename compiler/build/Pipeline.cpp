@@ -3,6 +3,7 @@
 #include "compiler/build/Pipeline.h"
 
 #include "compiler/build/RegisterPasses.h"
+#include "compiler/recipe/RecipeWords.h"
 #include "dialects/engine/EngineOps.h"
 #include "dialects/llm/LlmComputeOps.h"
 #include "dialects/llm/LlmExpertOps.h"
@@ -50,70 +51,46 @@ void addWeightsPasses(OpPassManager &manager) {
 }
 
 void addPlanPasses(OpPassManager &manager) {
+  manager.addPass(createChooseSumsPass());
   manager.addPass(createSchedulePass());
   manager.addPass(createSelectKernelsPass());
   manager.addPass(createPlanMemoryPass());
   manager.addPass(createProveCoveragePass());
 }
 
+Type numberType(MLIRContext *context, recipe::NumberFormat format) {
+  using enum recipe::NumberFormat;
+  switch (format) {
+  case F32:
+    return Float32Type::get(context);
+  case BF16:
+    return BFloat16Type::get(context);
+  case F16:
+    return Float16Type::get(context);
+  case Int8:
+  case Int8Static:
+    return IntegerType::get(context, 8);
+  case Int4:
+    return IntegerType::get(context, 4);
+  case E4M3:
+  case E4M3Static:
+    return Float8E4M3FNType::get(context);
+  case E5M2:
+    return Float8E5M2Type::get(context);
+  case Stored:
+    break;
+  }
+  llvm_unreachable("the recipe is settled");
+}
+
 /// The attribute that tells ApplyRecipe a weight's format; null for weights as stored.
 Attribute formatAttribute(MLIRContext *context, const recipe::WeightFormat &format) {
-  using recipe::WeightType;
-  Builder builder(context);
-  switch (format.type) {
-  case WeightType::Stored:
+  if (format.type == recipe::NumberFormat::Stored)
     return {};
-  case WeightType::F32:
-    return TypeAttr::get(builder.getF32Type());
-  case WeightType::BF16:
-    return TypeAttr::get(builder.getBF16Type());
-  case WeightType::F16:
-    return TypeAttr::get(builder.getF16Type());
-  case WeightType::Int8:
-    return llm::EncodingAttr::get(context, "int8", 0, false);
-  case WeightType::Int4:
-    return llm::EncodingAttr::get(context, "int4", format.group, format.zeroPoints);
-  case WeightType::Fp8:
-    return llm::EncodingAttr::get(context, "fp8",
-                                  format.scale == recipe::ScaleShape::Tensor ? -1 : 0, false);
-  }
-  llvm_unreachable("every weight type is listed");
-}
-
-Type storeType(MLIRContext *context, recipe::StoreType type) {
-  switch (type) {
-  case recipe::StoreType::F32:
-    return Float32Type::get(context);
-  case recipe::StoreType::BF16:
-    return BFloat16Type::get(context);
-  case recipe::StoreType::F16:
-    return Float16Type::get(context);
-  case recipe::StoreType::Stored:
-    break;
-  }
-  llvm_unreachable("the recipe is settled");
-}
-
-Type kvType(MLIRContext *context, recipe::KvType type) {
-  switch (type) {
-  case recipe::KvType::F32:
-    return Float32Type::get(context);
-  case recipe::KvType::BF16:
-    return BFloat16Type::get(context);
-  case recipe::KvType::F16:
-    return Float16Type::get(context);
-  case recipe::KvType::Int8:
-  case recipe::KvType::Int8Static:
-    return IntegerType::get(context, 8);
-  case recipe::KvType::E4M3:
-  case recipe::KvType::E4M3Static:
-    return Float8E4M3FNType::get(context);
-  case recipe::KvType::E5M2:
-    return Float8E5M2Type::get(context);
-  case recipe::KvType::Stored:
-    break;
-  }
-  llvm_unreachable("the recipe is settled");
+  if (!recipe::isNarrow(format.type))
+    return TypeAttr::get(numberType(context, format.type));
+  return llm::EncodingAttr::get(context, recipe::wordFor(recipe::Format, format.type), format.group,
+                                format.zeroPoints);
 }
 
 /// Whether the weight `op` is small though it has two dimensions, so that quantizing it would save
@@ -154,14 +131,15 @@ void annotate(ModuleOp module, const recipe::Recipe &recipe) {
     if (format && !(isa<llm::EncodingAttr>(format) && isSmall(op)))
       op->setAttr("llm.format", format);
   });
-  module->setAttr("llm.store", TypeAttr::get(storeType(context, recipe.activations.store)));
-  module->setAttr("llm.kv", TypeAttr::get(kvType(context, recipe.kvCache)));
-  module->setAttr("llm.compute",
-                  StringAttr::get(context, recipe::name(recipe.activations.compute)));
-  if (recipe.activations.group != recipe::Activations::wholeRow)
+  module->setAttr("llm.store", TypeAttr::get(numberType(context, recipe.activations.store)));
+  module->setAttr("llm.kv", TypeAttr::get(numberType(context, recipe.kvCache)));
+  module->setAttr(
+      "llm.compute",
+      StringAttr::get(context, recipe::wordFor(recipe::Compute, recipe.activations.compute)));
+  if (recipe.activations.group != recipe::kWholeRow)
     module->setAttr("llm.compute_group",
                     IntegerAttr::get(IntegerType::get(context, 64), recipe.activations.group));
-  if (recipe.attention == recipe::AttentionType::Fp8)
+  if (recipe.attention != recipe::NumberFormat::Stored)
     module->setAttr("llm.fp8_attention", UnitAttr::get(context));
 }
 

@@ -15,49 +15,37 @@ namespace ingot::recipe {
 using checkpoint::Error;
 using checkpoint::Expected;
 
-enum class WeightType : uint8_t { Stored, F32, BF16, F16, Int8, Int4, Fp8 };
-enum class ScaleShape : uint8_t { Tensor, Channel };
-// `Stored` is the checkpoint's own type; settled() leaves it to weights and attention alone.
-// `Static`: with the scales of the checkpoint.
-enum class ActivationType : uint8_t {
+/// How numbers are held. `Stored` is the checkpoint's own type; settled() leaves it to weights and
+/// attention alone. Those of fewer than 16 bits have scales: `Static` ones those of the checkpoint,
+/// the others what fits the values.
+enum class NumberFormat : uint8_t {
   Stored,
   F32,
   BF16,
   F16,
-  Int8Dynamic,
-  Fp8Dynamic,
+  Int8,
+  Int4,
+  E4M3,
+  E5M2,
   Int8Static,
-  Fp8Static,
+  E4M3Static,
 };
-enum class StoreType : uint8_t { Stored, F32, BF16, F16 };
-enum class KvType : uint8_t { Stored, F32, BF16, F16, Int8, E4M3, E5M2, Int8Static, E4M3Static };
-enum class AttentionType : uint8_t { Stored, Fp8 };
 
-// The names used in recipes.
-std::string_view name(WeightType type);
-std::string_view name(ScaleShape shape);
-std::string_view name(ActivationType type);
-std::string_view name(StoreType type);
-std::string_view name(KvType type);
-std::string_view name(AttentionType type);
+/// Fewer than 16 bits.
+constexpr bool isNarrow(NumberFormat format) { return format >= NumberFormat::Int8; }
+constexpr bool isStatic(NumberFormat format) { return format >= NumberFormat::Int8Static; }
 
-/// Whether products read 8 bits.
-bool isEightBits(ActivationType type);
-/// Whether the scales are the checkpoint's.
-bool isStatic(ActivationType type);
-bool isStatic(KvType type);
+/// Elements of a row that share a scale, where that is not a number of columns.
+inline constexpr int32_t kWholeRow = 0, kWholeTensor = -1;
 
 /// How one weight matrix [out, in] is stored. Fields that its type does not use keep their
 /// defaults.
 struct WeightFormat {
-  /// `group` of a scale for each whole row.
-  static constexpr uint32_t wholeRow = 0;
-  static constexpr uint32_t defaultGroup = 64;
+  static constexpr int32_t defaultGroup = 64;
 
-  WeightType type = WeightType::Stored;
-  uint32_t group = wholeRow; ///< Int4: elements of a row that share a scale: 32, 64, 128, wholeRow
+  NumberFormat type = NumberFormat::Stored;
+  int32_t group = kWholeRow; ///< Int4: 32, 64, 128, kWholeRow; E4M3: kWholeRow, kWholeTensor
   bool zeroPoints = false;   ///< Int4: each group has a zero point beside its scale
-  ScaleShape scale = ScaleShape::Channel; ///< Fp8: one scale for the tensor, or one for each row
 
   bool operator==(const WeightFormat &) const = default;
 };
@@ -71,13 +59,10 @@ struct WeightRule {
 };
 
 struct Activations {
-  /// `group` of a scale for each whole row.
-  static constexpr uint32_t wholeRow = 0;
-
-  ActivationType compute = ActivationType::Stored; ///< what a matrix product reads
-  StoreType store =
-      StoreType::Stored; ///< what results are rounded to; `compute` itself, unless it has 8 bits
-  uint32_t group = wholeRow; ///< Int8Dynamic: elements of a token that share a scale, as in weights
+  NumberFormat compute = NumberFormat::Stored; ///< what a matrix product reads
+  /// What results are rounded to: `compute` itself, unless that is narrow.
+  NumberFormat store = NumberFormat::Stored;
+  int32_t group = kWholeRow; ///< Int8: elements of a token that share a scale, as in weights
 
   bool operator==(const Activations &) const = default;
 };
@@ -91,15 +76,15 @@ struct UnusedRule {
 struct Recipe {
   std::vector<WeightRule> weights; ///< the first that matches decides
   Activations activations;
-  KvType kvCache = KvType::Stored;
-  AttentionType attention = AttentionType::Stored; ///< what its products read
+  NumberFormat kvCache = NumberFormat::Stored;
+  NumberFormat attention = NumberFormat::Stored; ///< what its products read
 
   /// Everything in the checkpoint's own types.
   static Recipe defaults() { return {}; }
 
   /// This recipe for a checkpoint whose own type is `own`, which is not Stored: activations and KV
   /// cache with their types written out.
-  Recipe settled(StoreType own) const;
+  Recipe settled(NumberFormat own) const;
 
   /// Errors: INGOT-E2001 to E2010, each with line and column; `fileName` is used in messages only.
   static Expected<Recipe> parse(const std::string &text, const std::string &fileName);

@@ -3,11 +3,10 @@
 // meaningless, are errors.
 #include "compiler/checkpoint/files/File.h"
 #include "compiler/checkpoint/files/NearestName.h"
-#include "compiler/recipe/Recipe.h"
+#include "compiler/recipe/RecipeWords.h"
 #include "compiler/recipe/Yaml.h"
 
 #include <algorithm>
-#include <optional>
 
 namespace ingot::recipe {
 
@@ -34,16 +33,13 @@ private:
   Outcome checkKeys(const YamlNode &map, const std::vector<std::string> &known) const;
   Expected<const YamlNode *> required(const YamlNode &map, std::string_view key) const;
   Expected<std::string> word(const YamlNode &node, std::string_view meaning) const;
-  template <class Enum>
-  Expected<Enum> choice(const YamlNode &node, std::string_view meaning,
-                        std::initializer_list<Enum> choices) const;
-  Error notOneOf(const YamlNode &node, std::string_view meaning,
-                 const std::vector<std::string> &names) const;
+  Expected<int32_t> value(const YamlNode &node, std::string_view meaning, KeyBit key) const;
+  template <class Section>
+  Outcome read(const YamlNode &map, std::span<const RecipeKey<Section>> keys,
+               Section &section) const;
 
   Outcome version(const YamlNode &root) const;
   Expected<WeightRule> weightRule(const YamlNode &node) const;
-  Expected<uint32_t> group(const YamlNode &node, const std::string &whole) const;
-  Outcome int4Options(const YamlNode &node, WeightFormat &format) const;
   Expected<std::string> pattern(const YamlNode &node) const;
   Expected<Activations> activations(const YamlNode &node) const;
 
@@ -58,18 +54,21 @@ const YamlNode *find(const YamlNode &map, std::string_view key) {
   return nullptr;
 }
 
-/// What values of a 16 or 32-bit `type` are stored as; for 8 bits unless the recipe says.
-StoreType storeOf(ActivationType type) {
-  switch (type) {
-  case ActivationType::F32:
-    return StoreType::F32;
-  case ActivationType::BF16:
-    return StoreType::BF16;
-  case ActivationType::F16:
-    return StoreType::F16;
-  default:
-    return StoreType::Stored;
-  }
+/// `names`, and those of `keys`.
+template <class Section>
+std::vector<std::string> with(std::vector<std::string> names,
+                              std::span<const RecipeKey<Section>> keys) {
+  for (const RecipeKey<Section> &key : keys)
+    names.emplace_back(key.name);
+  return names;
+}
+
+/// As a list for people.
+std::string joined(const std::vector<std::string> &names) {
+  std::string list;
+  for (const std::string &name : names)
+    list += message(list.empty() ? "" : ", ", name);
+  return list;
 }
 
 Outcome Parser::checkKeys(const YamlNode &map, const std::vector<std::string> &known) const {
@@ -77,15 +76,11 @@ Outcome Parser::checkKeys(const YamlNode &map, const std::vector<std::string> &k
     return error(map, "INGOT-E2006", "expected keys and values",
                  message("write `", known.front(), ": ...`"));
   for (const YamlNode &key : map.keys)
-    if (std::find(known.begin(), known.end(), key.text) == known.end()) {
-      std::string list;
-      for (const std::string &name : known)
-        list += message(list.empty() ? "" : ", ", name);
+    if (std::find(known.begin(), known.end(), key.text) == known.end())
       return error(
           key, "INGOT-E2003",
           message("unknown key ", inQuotes(key.text), checkpoint::didYouMean(key.text, known)),
-          "known here: " + list);
-    }
+          "known here: " + joined(known));
   return {};
 }
 
@@ -102,30 +97,54 @@ Expected<std::string> Parser::word(const YamlNode &node, std::string_view meanin
   return node.text;
 }
 
-Error Parser::notOneOf(const YamlNode &node, std::string_view meaning,
-                       const std::vector<std::string> &names) const {
-  std::string list;
-  for (const std::string &name : names)
-    list += message(list.empty() ? "" : ", ", name);
-  return error(node, "INGOT-E2007",
-               message("unknown ", meaning, " ", inQuotes(node.text),
-                       checkpoint::didYouMean(node.text, names)),
-               message("choose one of: ", list));
-}
-
-template <class Enum>
-Expected<Enum> Parser::choice(const YamlNode &node, std::string_view meaning,
-                              std::initializer_list<Enum> choices) const {
+/// What a word means as the value of `key`.
+Expected<int32_t> Parser::value(const YamlNode &node, std::string_view meaning, KeyBit key) const {
   auto text = word(node, meaning);
   if (!text)
     return text.error();
   std::vector<std::string> names;
-  for (Enum value : choices) {
-    if (name(value) == *text)
-      return value;
-    names.emplace_back(name(value));
+  for (const RecipeWord &word : words()) {
+    if (!(word.keys & key))
+      continue;
+    if (word.text == *text && (node.plain || key != ZeroPoints))
+      return word.value;
+    names.emplace_back(word.text);
   }
-  return notOneOf(node, meaning, names);
+  return error(
+      node, "INGOT-E2007",
+      message("unknown ", meaning, " ", inQuotes(*text), checkpoint::didYouMean(*text, names)),
+      "choose one of: " + joined(names));
+}
+
+/// Reads the keys of a section, of which the first decides which others it has.
+template <class Section>
+Outcome Parser::read(const YamlNode &map, std::span<const RecipeKey<Section>> keys,
+                     Section &section) const {
+  const RecipeKey<Section> &first = keys.front();
+  for (const RecipeKey<Section> &key : keys) {
+    const YamlNode *node = find(map, key.name);
+    auto kind = static_cast<NumberFormat>(first.get(section));
+    if (&key != &first && !key.isOf(kind)) {
+      if (!node)
+        continue;
+      std::vector<std::string> owners;
+      for (const RecipeWord &word : words())
+        if ((word.keys & first.bit) && key.isOf(static_cast<NumberFormat>(word.value)))
+          owners.emplace_back(word.text);
+      return error(*node, "INGOT-E2008",
+                   message(key.name, " belongs to ", first.name, " ", joined(owners), ", not to ",
+                           wordFor(first.bit, kind)),
+                   message("remove ", key.name, ", or choose another ", first.name));
+    }
+    key.set(section, key.initial);
+    if (!node)
+      continue;
+    auto read = value(*node, key.meaning, key.bit);
+    if (!read)
+      return read.error();
+    key.set(section, *read);
+  }
+  return {};
 }
 
 Outcome Parser::version(const YamlNode &root) const {
@@ -158,40 +177,8 @@ Expected<std::string> Parser::pattern(const YamlNode &node) const {
   return text;
 }
 
-/// Elements of a row that share a scale; 0 where all do, which is called `whole`.
-Expected<uint32_t> Parser::group(const YamlNode &node, const std::string &whole) const {
-  auto text = word(node, "a group size");
-  if (!text)
-    return text.error();
-  if (*text == whole)
-    return uint32_t{0};
-  if (*text == "32" || *text == "64" || *text == "128")
-    return static_cast<uint32_t>(std::stoul(*text));
-  return notOneOf(node, "group size", {"32", "64", "128", whole});
-}
-
-Outcome Parser::int4Options(const YamlNode &node, WeightFormat &format) const {
-  format.group = WeightFormat::defaultGroup;
-  if (const YamlNode *groupNode = find(node, "group")) {
-    auto read = group(*groupNode, "channel");
-    if (!read)
-      return read.error();
-    format.group = *read;
-  }
-  if (const YamlNode *zeroPoints = find(node, "zero_points")) {
-    auto text = word(*zeroPoints, "true or false");
-    if (!text)
-      return text.error();
-    if (!zeroPoints->plain || (*text != "true" && *text != "false"))
-      return notOneOf(*zeroPoints, "value", {"true", "false"});
-    format.zeroPoints = *text == "true";
-  }
-  return {};
-}
-
 Expected<WeightRule> Parser::weightRule(const YamlNode &node) const {
-  if (auto checked = checkKeys(node, {"match", "format", "group", "zero_points", "scale"});
-      !checked)
+  if (auto checked = checkKeys(node, with<WeightFormat>({"match"}, kWeightKeys)); !checked)
     return checked.error();
   auto matchNode = required(node, "match");
   if (!matchNode)
@@ -199,80 +186,38 @@ Expected<WeightRule> Parser::weightRule(const YamlNode &node) const {
   auto match = pattern(**matchNode);
   if (!match)
     return match.error();
-  auto formatNode = required(node, "format");
-  if (!formatNode)
-    return formatNode.error();
-  using enum WeightType;
-  auto type = choice(**formatNode, "weight format", {Stored, F32, BF16, F16, Int8, Int4, Fp8});
-  if (!type)
-    return type.error();
-
-  WeightRule rule{*match, {.type = *type}};
-  for (auto [key, owner] : {std::pair{"group", Int4}, {"zero_points", Int4}, {"scale", Fp8}})
-    if (const YamlNode *option = find(node, key); option && *type != owner)
-      return error(*option, "INGOT-E2008",
-                   message(key, " belongs to format ", name(owner), ", not to ", name(*type)),
-                   message("remove ", key, ", or choose format ", name(owner)));
-  if (*type == Int4)
-    if (auto read = int4Options(node, rule.format); !read)
-      return read.error();
-  if (const YamlNode *scaleNode = find(node, "scale")) {
-    auto scale = choice(*scaleNode, "scale", {ScaleShape::Tensor, ScaleShape::Channel});
-    if (!scale)
-      return scale.error();
-    rule.format.scale = *scale;
-  }
+  if (auto format = required(node, kWeightKeys[0].name); !format)
+    return format.error();
+  WeightRule rule{*match, {}};
+  if (auto outcome = read<WeightFormat>(node, kWeightKeys, rule.format); !outcome)
+    return outcome.error();
   return rule;
 }
 
 Expected<Activations> Parser::activations(const YamlNode &node) const {
-  const YamlNode *computeNode = &node;
-  const YamlNode *storeNode = nullptr, *groupNode = nullptr;
+  constexpr const RecipeKey<Activations> &first = kActivationKeys[0];
+  Activations result;
   if (node.kind == YamlNode::Kind::Map) {
-    if (auto checked = checkKeys(node, {"compute", "store", "group"}); !checked)
+    if (auto checked = checkKeys(node, with<Activations>({}, kActivationKeys)); !checked)
       return checked.error();
-    auto compute = required(node, "compute");
+    if (auto compute = required(node, first.name); !compute)
+      return compute.error();
+    if (auto outcome = read<Activations>(node, kActivationKeys, result); !outcome)
+      return outcome.error();
+  } else {
+    auto compute = value(node, first.meaning, first.bit);
     if (!compute)
       return compute.error();
-    computeNode = *compute;
-    storeNode = find(node, "store");
-    groupNode = find(node, "group");
+    first.set(result, *compute);
   }
-  using enum ActivationType;
-  auto compute = choice(*computeNode, "activation format",
-                        {Stored, F32, BF16, F16, Int8Dynamic, Fp8Dynamic, Int8Static, Fp8Static});
-  if (!compute)
-    return compute.error();
-  Activations result{*compute, storeOf(*compute)};
-  if (groupNode) {
-    if (*compute != Int8Dynamic)
-      return error(*groupNode, "INGOT-E2008",
-                   message("group goes with activations of ", name(Int8Dynamic), ", not with ",
-                           name(*compute)),
-                   message("remove group, or compute with ", name(Int8Dynamic)));
-    auto read = group(*groupNode, "token");
-    if (!read)
-      return read.error();
-    result.group = *read;
-  }
-  if (!storeNode)
-    return result;
-  if (!isEightBits(*compute))
-    return error(*storeNode, "INGOT-E2008",
-                 message("store goes with activations of 8 bits; ", name(*compute),
-                         " values are stored as they are"),
-                 "remove store");
-  auto store = choice(*storeNode, "store type",
-                      {StoreType::Stored, StoreType::F32, StoreType::BF16, StoreType::F16});
-  if (!store)
-    return store.error();
-  result.store = *store;
+  if (!isNarrow(result.compute))
+    result.store = result.compute;
   return result;
 }
 
 Expected<Recipe> Parser::recipe(const YamlNode &root) const {
   if (auto checked =
-          checkKeys(root, {"version", "weights", "activations", "kv_cache", "attention"});
+          checkKeys(root, with<Recipe>({"version", "weights", "activations"}, kRecipeKeys));
       !checked)
     return checked.error();
   if (auto checked = version(root); !checked)
@@ -299,29 +244,8 @@ Expected<Recipe> Parser::recipe(const YamlNode &root) const {
       return read.error();
     recipe.activations = *read;
   }
-  if (const YamlNode *node = find(root, "kv_cache")) {
-    using enum KvType;
-    // What a matrix and attention call so is this type.
-    auto plain = [&](const char *meant) {
-      YamlNode named = *node;
-      named.text = meant;
-      return named;
-    };
-    const YamlNode stated = node->text == "fp8"          ? plain("e4m3")
-                            : node->text == "fp8-static" ? plain("e4m3-static")
-                                                         : *node;
-    auto read = choice(stated, "KV cache format",
-                       {Stored, F32, BF16, F16, Int8, E4M3, E5M2, Int8Static, E4M3Static});
-    if (!read)
-      return read.error();
-    recipe.kvCache = *read;
-  }
-  if (const YamlNode *node = find(root, "attention")) {
-    auto read = choice(*node, "attention format", {AttentionType::Stored, AttentionType::Fp8});
-    if (!read)
-      return read.error();
-    recipe.attention = *read;
-  }
+  if (auto outcome = read<Recipe>(root, kRecipeKeys, recipe); !outcome)
+    return outcome.error();
   return recipe;
 }
 

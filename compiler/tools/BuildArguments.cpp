@@ -5,57 +5,67 @@
 #include "compiler/recipe/Presets.h"
 #include "llvm/Support/FormatVariadic.h"
 
+#include <map>
+
 using namespace ingot;
 using namespace ingot::compiler;
 
-void ingot::compiler::addBuildArguments(runtime::CommandLine &app, BuildOptions &options) {
-  app.addOption(
-         "MODEL", options.model,
-         "Hugging Face checkpoint directory, GGUF file (any part of a split one), or checkpoint of "
-         "llama2.c")
-      .required();
-  app.addOption("--target", options.targets,
-                "what to build for, such as x86-64-v4+vnni+bf16, znver5 or sm_90a; may be given "
-                "several times (default: native, this machine)");
-  app.addOption(
-      "--recipe", options.recipe,
-      "recipe file, or the name of one listed below (default: by the checkpoint and the targets)");
-  app.addOption("--tuning", options.tuning,
-                "tuning lockfile that chooses kernels (default: the targets' cost models)");
-  app.addFlag("--tuning-candidates", options.tuningCandidates,
-              "also put every kernel into the engine that `ingot-run tune` may choose");
-  EngineLimits &limits = options.limits;
-  app.addOption("--max-batch-tokens", limits.maxTokens, "most tokens of one step")
-      .positive()
-      .showDefault();
-  app.addOption("--max-sequences", limits.maxSequences, "most sequences in one step")
-      .positive()
-      .showDefault();
-  app.addOption("--max-context", limits.maxContext,
-                "most positions of one sequence (default: the model's own limit)")
-      .positive();
-  app.addOption("--max-logit-rows", limits.maxLogitRows, "most rows of logits in one step")
-      .positive()
-      .showDefault();
-  app.addOption("--max-build-memory", options.maxBuildMemory,
-                "hard cap on the memory of this build, such as 2GiB")
-      .bytes()
-      .showDefault("2GiB");
-  runtime::CommandOption lora = app.addOption(
-      "--lora", options.lora,
-      "folder of a LoRA adapter as PEFT saves it, to be merged into the weights before "
-      "they are quantized");
-  app.addOption("--lora-scale", options.loraScale, "factor of the adapter's own scale")
-      .needs(lora)
-      .showDefault();
-  app.addOption("--random-weights", options.randomWeights,
-                "a seed: read no weights, let the engine make random ones when it is loaded; "
-                "MODEL, a directory, needs config.json and the tokenizer only");
-  app.addFlag("--no-ptx", options.noPtx,
-              "leave out the PTX of CUDA kernels: a smaller engine that cannot be simulated");
-  app.addOption("--threads", options.threads, "threads to use (default: all)").positive();
-  app.addOption("--nvrtc", options.nvrtc,
-                "library or folder of NVRTC, for CUDA targets (default: the usual places)");
+/// Adds one, with what help tells of its value.
+static runtime::CommandOption addOption(runtime::CommandLine &app, const BuildOption &option,
+                                        BuildOptions &options) {
+  return std::visit(
+      [&](auto *value) {
+        using Value = std::remove_pointer_t<decltype(value)>;
+        if constexpr (std::is_same_v<Value, bool>) {
+          return app.addFlag(option.flag, *value, option.help);
+        } else {
+          runtime::CommandOption added = app.addOption(option.flag, *value, option.help);
+          if constexpr (std::is_arithmetic_v<Value>)
+            if (*value != 0 && option.form != OptionForm::Bytes)
+              added.showDefault();
+          return added;
+        }
+      },
+      option.field(options));
+}
+
+void ingot::compiler::addBuildArguments(runtime::CommandLine &app, BuildOptions &options,
+                                        OptionCommand command) {
+  std::map<llvm::StringRef, runtime::CommandOption> added;
+  for (const BuildOption &option : buildOptions()) {
+    if (!(option.commands & command))
+      continue;
+    runtime::CommandOption here = addOption(app, option, options);
+    added.emplace(option.flag, here);
+    switch (option.form) {
+    case OptionForm::Any:
+      break;
+    case OptionForm::Required:
+      here.required();
+      break;
+    case OptionForm::Positive:
+    case OptionForm::Limit:
+      here.positive();
+      break;
+    case OptionForm::Bytes: {
+      uint64_t bytes = *std::get<uint64_t *>(option.field(options));
+      here.bytes().showDefault((std::to_string(bytes >> 30) + "GiB").c_str());
+      break;
+    }
+    case OptionForm::Stage:
+      here.oneOf(stageNames());
+      break;
+    }
+  }
+  for (const BuildOption &option : buildOptions()) {
+    auto here = added.find(option.flag);
+    if (here == added.end())
+      continue;
+    if (option.needs)
+      here->second.needs(added.at(option.needs));
+    if (option.excludes && added.count(option.excludes))
+      here->second.excludes(added.at(option.excludes));
+  }
 }
 
 std::string ingot::compiler::recipesByName() {
@@ -65,25 +75,9 @@ std::string ingot::compiler::recipesByName() {
   return text + "\n";
 }
 
-void ingot::compiler::addCacheArguments(runtime::CommandLine &app,
-                                        codegen::BuildCache::Choice &choice) {
-  runtime::CommandOption folder =
-      app.addOption("--cache", choice.folder,
-                    "folder that keeps compiled kernels for later builds (default: ingot in "
-                    "$XDG_CACHE_HOME or in ~/.cache)");
-  runtime::CommandOption limit =
-      app.addOption("--cache-limit", choice.limit, "what that folder may grow to, such as 2GiB")
-          .bytes()
-          .showDefault("2GiB");
-  app.addFlag("--no-cache", choice.none, "compile every kernel, and keep none")
-      .excludes(folder)
-      .excludes(limit);
-}
-
 checkpoint::Expected<std::unique_ptr<codegen::BuildCache>>
-ingot::compiler::openCache(const codegen::BuildCache::Choice &choice, BuildOptions &options,
-                           Progress &progress) {
-  auto cache = codegen::BuildCache::open(choice, options.whyNoCache);
+ingot::compiler::openCache(BuildOptions &options, Progress &progress) {
+  auto cache = codegen::BuildCache::open(options.cacheChoice, options.whyNoCache);
   if (!cache) {
     std::string text = llvm::toString(cache.takeError());
     auto [code, what] = llvm::StringRef(text).split(": ");

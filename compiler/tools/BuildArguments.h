@@ -2,25 +2,21 @@
 // Command-line options that say what to build; shared by the commands that compile.
 #pragma once
 
-#include "codegen/BuildCache.h"
 #include "compiler/build/Build.h"
 #include "runtime/tools/CommandLine.h"
 
 namespace ingot::compiler {
 
-/// Adds the options of a build, except the output, to `app`; parsing fills `options`.
-void addBuildArguments(runtime::CommandLine &app, BuildOptions &options);
+/// Adds the options of a build that `command` has to `app`; parsing fills `options`.
+void addBuildArguments(runtime::CommandLine &app, BuildOptions &options, OptionCommand command);
 
 /// The recipes that `--recipe` takes by name, a line each, for the end of a command's help.
 std::string recipesByName();
 
-/// Adds the options that say where compiled kernels are kept; for the commands that compile.
-void addCacheArguments(runtime::CommandLine &app, codegen::BuildCache::Choice &choice);
-
-/// Opens what is chosen and lets `options` use it; null where there is to be none. A default folder
-/// that is refused is a warning.
-checkpoint::Expected<std::unique_ptr<codegen::BuildCache>>
-openCache(const codegen::BuildCache::Choice &choice, BuildOptions &options, Progress &progress);
+/// Opens the cache that `options` choose and lets them use it; null where there is to be none. A
+/// default folder that is refused is a warning.
+checkpoint::Expected<std::unique_ptr<codegen::BuildCache>> openCache(BuildOptions &options,
+                                                                     Progress &progress);
 
 /// Parses; nothing when the command may go on, else the exit status (2 for a wrong option, with
 /// code INGOT-E2103 on stderr).

@@ -25,27 +25,18 @@ int compiler::runBuild(int argc, char **argv) {
   runtime::CommandLine app("Compiles a checkpoint to one engine file.", argv[0],
                            recipesByName() + kExamples);
   BuildOptions options;
-  std::filesystem::path reportPath;
-  bool jsonEvents = false;
-  codegen::BuildCache::Choice choice;
-  addBuildArguments(app, options);
-  addCacheArguments(app, choice);
-  app.addOption("-o,--output", options.output, "the engine file to write").required();
-  app.addOption("--report", reportPath, "write what was done, and why not, to this JSON file");
-  app.addOption("--dump-stage", options.dumpStage, "print the IR after this stage to stdout")
-      .oneOf(stageNames());
-  app.addFlag("--json-events", jsonEvents, "progress as one JSON object per line, for CI");
+  addBuildArguments(app, options, kBuild);
   if (auto status = parseArguments(app, argc, argv))
     return *status;
 
-  Progress progress(jsonEvents ? ProgressStyle::Json : Progress::styleOfTerminal());
-  auto cache = openCache(choice, options, progress);
+  Progress progress(options.jsonEvents ? ProgressStyle::Json : Progress::styleOfTerminal());
+  auto cache = openCache(options, progress);
   if (!cache) {
     progress.failed(cache.error().str());
     return 1;
   }
-  if (!reportPath.empty())
-    if (auto writable = checkReport(reportPath); !writable) {
+  if (!options.report.empty())
+    if (auto writable = checkReport(options.report); !writable) {
       progress.failed(writable.error().str());
       return 1;
     }
@@ -56,8 +47,8 @@ int compiler::runBuild(int argc, char **argv) {
     progress.failed(report.error().str());
     return 1;
   }
-  if (!reportPath.empty())
-    if (auto written = writeReport(*report, reportPath); !written) {
+  if (!options.report.empty())
+    if (auto written = writeReport(*report, options.report); !written) {
       progress.failed(written.error().str());
       return 1;
     }

@@ -54,13 +54,15 @@ static Expected<std::string> keyOf(mlir::MLIRContext &context, const BuildOption
     addFile(key, file);
   for (const fs::path &file : checkpoint::tokenizerFiles(options.model))
     addFile(key, file);
-  for (const fs::path &path : {options.recipe, options.tuning, options.lora}) {
-    key.add(path.string());
-    if (!path.empty())
-      addFiles(key, path);
+  for (const BuildOption &option : buildOptions()) {
+    if (option.decides == Decides::Nothing)
+      continue;
+    const std::string text = option.text(options);
+    key.add(option.flag).add(text);
+    if (option.decides == Decides::Input && !text.empty())
+      addFiles(key, text);
   }
-  key.add(options.nvrtc).add(std::to_string(options.loraScale));
-  key.add(std::to_string(options.randomWeights.value_or(0)));
+  // `native` is another target on another machine.
   std::vector<std::string> targets = options.targets;
   if (targets.empty())
     targets.push_back(codegen::kNativeTarget.str());
@@ -69,9 +71,6 @@ static Expected<std::string> keyOf(mlir::MLIRContext &context, const BuildOption
     auto target = codegen::findTarget(&context, name, why);
     key.add(failed(target) ? name : target->second.getName().str());
   }
-  for (int64_t limit : {options.limits.maxTokens, options.limits.maxSequences,
-                        options.limits.maxContext, options.limits.maxLogitRows})
-    key.add(std::to_string(limit));
   return key.text();
 }
 

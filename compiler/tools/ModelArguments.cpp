@@ -10,21 +10,41 @@
 
 namespace ingot::compiler {
 
-ModelArguments splitModelArguments(int argc, char **argv) {
-  constexpr const char *valued[] = {"--recipe", "--lora",        "--lora-scale",
-                                    "--tuning", "--target",      "--nvrtc",
-                                    "--cache",  "--cache-limit", "--max-build-memory"};
+ModelArguments splitModelArguments(int argc, char **argv, OptionCommand command) {
   ModelArguments parts;
   parts.build.push_back(argv[1]);
   for (int i = 2; i < argc; ++i) {
     std::string word = argv[i], name = word.substr(0, word.find('='));
-    bool takesValue = llvm::is_contained(valued, llvm::StringRef(name));
-    std::vector<std::string> &to = takesValue || name == "--no-cache" ? parts.build : parts.use;
+    const auto *option = llvm::find_if(buildOptions(), [&](const BuildOption &option) {
+      return name == option.flag && (option.commands & command);
+    });
+    bool isOfBuild = option != buildOptions().end();
+    std::vector<std::string> &to = isOfBuild ? parts.build : parts.use;
     to.push_back(word);
-    if (takesValue && name == word && i + 1 < argc)
+    if (isOfBuild && option->takesValue() && name == word && i + 1 < argc)
       to.push_back(argv[++i]);
   }
   return parts;
+}
+
+std::string listOfBuildOptions(OptionCommand command) {
+  constexpr size_t width = 90;
+  std::string text = "MODEL is what `ingot build` takes. Of its options there are", line = text;
+  const char *between = " ";
+  for (const BuildOption &option : buildOptions()) {
+    if (!(option.commands & command) || option.flag[0] != '-')
+      continue;
+    text += between;
+    line += between;
+    between = ", ";
+    if (line.size() + strlen(option.flag) > width) {
+      text.back() = '\n';
+      line.clear();
+    }
+    text += option.flag;
+    line += option.flag;
+  }
+  return text + ".\n";
 }
 
 std::vector<char *> argumentVector(std::vector<std::string> &words) {
@@ -35,20 +55,18 @@ std::vector<char *> argumentVector(std::vector<std::string> &words) {
   return argv;
 }
 
-int findOrBuild(const std::vector<std::string> &build, const char *command, const char *help,
+int findOrBuild(const std::vector<std::string> &build, OptionCommand command, const char *name,
                 std::filesystem::path &engine) {
-  runtime::CommandLine app("Builds a model.", command, help);
+  runtime::CommandLine app("Builds a model.", name);
   BuildOptions options;
-  codegen::BuildCache::Choice choice;
-  addBuildArguments(app, options);
-  addCacheArguments(app, choice);
+  addBuildArguments(app, options, command);
   std::vector<std::string> words = build;
-  words.insert(words.begin(), command);
+  words.insert(words.begin(), name);
   if (auto status =
           parseArguments(app, static_cast<int>(words.size()), argumentVector(words).data()))
     return *status;
   Progress progress(Progress::styleOfTerminal());
-  auto cache = openCache(choice, options, progress);
+  auto cache = openCache(options, progress);
   if (!cache) {
     progress.failed(cache.error().str());
     return 1;

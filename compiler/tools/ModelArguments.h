@@ -2,9 +2,7 @@
 // The arguments of commands that build a model where that was not done yet, and then use it.
 #pragma once
 
-#include <filesystem>
-#include <string>
-#include <vector>
+#include "compiler/build/BuildOptions.h"
 
 namespace ingot::compiler {
 
@@ -13,12 +11,16 @@ struct ModelArguments {
   std::vector<std::string> build, use;
 };
 
-/// Sends each option after the model, which is argv[1], with its value where it belongs.
-ModelArguments splitModelArguments(int argc, char **argv);
+/// Sends each option after the model, which is argv[1], with its value where it belongs: to the
+/// build those that `command` has of it.
+ModelArguments splitModelArguments(int argc, char **argv, OptionCommand command);
 
-/// Finds or builds the engine of `build`. The exit status, or 0 and the engine's path. `command`
-/// and `help`: what errors and --help tell.
-int findOrBuild(const std::vector<std::string> &build, const char *command, const char *help,
+/// The build's options that `command` has, as a paragraph of its help.
+std::string listOfBuildOptions(OptionCommand command);
+
+/// Finds or builds the engine of `build`. The exit status, or 0 and the engine's path. `name`: what
+/// errors call the command.
+int findOrBuild(const std::vector<std::string> &build, OptionCommand command, const char *name,
                 std::filesystem::path &engine);
 
 /// The words as what a program's `main` is given; they must outlive it.

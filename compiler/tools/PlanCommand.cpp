@@ -30,7 +30,7 @@ int compiler::runPlan(int argc, char **argv) {
                            recipesByName() + kExamples);
   BuildOptions options;
   runtime::PlanArguments arguments;
-  addBuildArguments(app, options);
+  addBuildArguments(app, options, kPlan);
   app.addOption("--memory", arguments.memory, "bytes for everything, such as 16GiB").bytes();
   app.addFlag("--json", arguments.json, "JSON instead of tables");
   if (auto status = parseArguments(app, argc, argv))

@@ -11,28 +11,29 @@
 using namespace ingot;
 using namespace ingot::compiler;
 
-static constexpr char kHelp[] =
-    "Runs a model: builds it for this machine where that was not done yet, keeps the engine, and\n"
-    "generates text.\n"
-    "Usage: ingot run MODEL [OPTIONS]\n\n"
-    "MODEL is what `ingot build` takes. Of its options there are --recipe, --lora, --lora-scale,\n"
-    "--tuning, --target, --nvrtc, --max-build-memory, --cache, --cache-limit and --no-cache (the\n"
-    "engine is not kept either). All others are those of `ingot-run ENGINE`; see\n"
-    "`ingot-run --help`. Without --prompts one sequence runs at a time.\n\n"
-    "examples:\n"
-    "  ingot run my-model.gguf -p \"Once upon a time\" -n 64\n"
-    "  ingot run my-model -p \"Once upon a time\" --recipe int4 --temp 0.8\n"
-    "  ingot run my-model --prompts prompts.jsonl --max-context 4096\n";
+static std::string help() {
+  return "Runs a model: builds it for this machine where that was not done yet, keeps the engine, "
+         "and\ngenerates text.\n"
+         "Usage: ingot run MODEL [OPTIONS]\n\n" +
+         listOfBuildOptions(kRun) +
+         "With --no-cache the engine is not kept either. All other options are those of\n"
+         "`ingot-run ENGINE`; see `ingot-run --help`. Without --prompts one sequence runs at a "
+         "time.\n\n"
+         "examples:\n"
+         "  ingot run my-model.gguf -p \"Once upon a time\" -n 64\n"
+         "  ingot run my-model -p \"Once upon a time\" --recipe int4 --temp 0.8\n"
+         "  ingot run my-model --prompts prompts.jsonl --max-context 4096\n";
+}
 
 int compiler::runRun(int argc, char **argv) {
   bool isHelp = asksForHelp(argc, argv);
   if (isHelp || argc < 2 || argv[1][0] == '-') {
-    fputs(kHelp, isHelp ? stdout : stderr);
+    fputs(help().c_str(), isHelp ? stdout : stderr);
     return isHelp ? 0 : 2;
   }
-  ModelArguments parts = splitModelArguments(argc, argv);
+  ModelArguments parts = splitModelArguments(argc, argv, kRun);
   std::filesystem::path engine;
-  if (int status = findOrBuild(parts.build, "ingot run", kHelp, engine))
+  if (int status = findOrBuild(parts.build, kRun, "ingot run", engine))
     return status;
   // One sequence, or as many as the user said.
   bool several = std::any_of(parts.use.begin(), parts.use.end(), [](const std::string &word) {

@@ -13,17 +13,18 @@
 using namespace ingot;
 using namespace ingot::compiler;
 
-static constexpr char kHelp[] =
-    "Serves a model over HTTP: builds it for this machine where that was not done yet, keeps the\n"
-    "engine, and starts `ingot-server` with it.\n"
-    "Usage: ingot serve MODEL [OPTIONS]\n\n"
-    "MODEL is what `ingot build` takes. Of its options there are --recipe, --lora, --lora-scale,\n"
-    "--tuning, --target, --nvrtc, --max-build-memory, --cache and --cache-limit. All others are\n"
-    "those of `ingot-server ENGINE`; see `ingot-server --help`. The model is called as its folder\n"
-    "or file unless --served-model-name says otherwise.\n\n"
-    "examples:\n"
-    "  ingot serve my-model\n"
-    "  ingot serve my-model.gguf --recipe int4 --port 8080\n";
+static std::string help() {
+  return "Serves a model over HTTP: builds it for this machine where that was not done yet, keeps "
+         "the\nengine, and starts `ingot-server` with it.\n"
+         "Usage: ingot serve MODEL [OPTIONS]\n\n" +
+         listOfBuildOptions(kServe) +
+         "All other options are those of `ingot-server ENGINE`; see `ingot-server --help`. The "
+         "model is\n"
+         "called as its folder or file unless --served-model-name says otherwise.\n\n"
+         "examples:\n"
+         "  ingot serve my-model\n"
+         "  ingot serve my-model.gguf --recipe int4 --port 8080\n";
+}
 
 /// What clients call a model: its file's or folder's name.
 static std::string nameOf(const std::string &model) {
@@ -36,17 +37,17 @@ static std::string nameOf(const std::string &model) {
 int compiler::runServe(int argc, char **argv) {
   bool isHelp = asksForHelp(argc, argv);
   if (isHelp || argc < 2 || argv[1][0] == '-') {
-    fputs(kHelp, isHelp ? stdout : stderr);
+    fputs(help().c_str(), isHelp ? stdout : stderr);
     return isHelp ? 0 : 2;
   }
-  ModelArguments parts = splitModelArguments(argc, argv);
-  if (llvm::is_contained(parts.build, "--no-cache")) {
+  ModelArguments parts = splitModelArguments(argc, argv, kServe);
+  if (llvm::is_contained(parts.use, "--no-cache")) {
     fputs("error INGOT-E2103: --no-cache: a server's engine is kept; name a folder by --cache\n",
           stderr);
     return 2;
   }
   std::filesystem::path engine;
-  if (int status = findOrBuild(parts.build, "ingot serve", kHelp, engine))
+  if (int status = findOrBuild(parts.build, kServe, "ingot serve", engine))
     return status;
   std::error_code error;
   std::filesystem::path server =

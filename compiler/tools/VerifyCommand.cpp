@@ -54,33 +54,12 @@ struct Sources {
 
 /// The options that made `engine`, for a build from `sources`.
 Expected<BuildOptions> replayOptions(EngineDescription description, const Sources &sources) {
-  BuildOptions options;
+  const std::vector<OptionRecord> &records = description.provenance.options;
+  BuildOptions options = optionsOf(records);
   options.model = sources.model;
   options.lora = sources.lora;
-  bool adapted = false;
-  EngineLimits &limits = options.limits;
-  for (const OptionRecord &record : description.provenance.options) {
-    if (record.name == "--target")
-      options.targets.push_back(record.effective);
-    auto number = [&] { return std::strtoll(record.effective.c_str(), nullptr, 10); };
-    if (record.name == "--max-batch-tokens" ||
-        record.name == "--max-tokens") // the name in older engines
-      limits.maxTokens = number();
-    if (record.name == "--max-sequences")
-      limits.maxSequences = number();
-    if (record.name == "--max-context")
-      limits.maxContext = number();
-    if (record.name == "--max-logit-rows")
-      limits.maxLogitRows = number();
-    adapted |= record.name == "--lora";
-    if (record.name == "--lora-scale")
-      options.loraScale = std::strtod(record.effective.c_str(), nullptr);
-    if (record.name == "--no-ptx")
-      options.noPtx = true;
-    if (record.name == "--random-weights")
-      options.randomWeights = std::strtoull(record.effective.c_str(), nullptr, 10);
-    options.tuningCandidates |= record.name == "--tuning-candidates";
-  }
+  bool adapted =
+      llvm::any_of(records, [](const OptionRecord &record) { return record.name == "--lora"; });
   if (adapted == options.lora.empty())
     return Error{"INGOT-E3202",
                  adapted ? "the engine was made with an adapter, and none is given"
@@ -149,14 +128,15 @@ Outcome checkRebuild(mlir::MLIRContext &context, const std::filesystem::path &en
 /// Builds the same model and recipe for the reference target and compares numbers.
 Outcome checkNumerics(mlir::MLIRContext &context, const std::filesystem::path &engine,
                       const EngineDescription &description, const Sources &sources,
-                      const std::filesystem::path &folder,
-                      const codegen::BuildCache::Choice &choice, Progress &progress) {
+                      const std::filesystem::path &folder, const codegen::BuildCache::Choice &cache,
+                      Progress &progress) {
   auto options = replayOptions(description, sources);
   if (!options)
     return options.error();
-  auto cache = openCache(choice, *options, progress);
-  if (!cache)
-    return cache.error();
+  options->cacheChoice = cache;
+  auto opened = openCache(*options, progress);
+  if (!opened)
+    return opened.error();
   options->targets = {"reference"};
   options->replay->golden.clear();
   options->output = folder / "reference.ingot";
@@ -195,8 +175,8 @@ int compiler::runVerify(int argc, char **argv) {
                 "compare every segment and the logits with the reference target's, built from "
                 "this model");
   app.addOption("--lora", lora, "folder of the adapter that was merged into the model");
-  codegen::BuildCache::Choice choice;
-  addCacheArguments(app, choice);
+  BuildOptions options;
+  addBuildArguments(app, options, kVerify);
   if (auto status = parseArguments(app, argc, argv))
     return *status;
   Progress progress(Progress::styleOfTerminal());
@@ -226,7 +206,7 @@ int compiler::runVerify(int argc, char **argv) {
       return fail(done.error().str());
   if (!numerics.empty())
     if (auto done = checkNumerics(context, engine, *description, {numerics, lora}, folder->path,
-                                  choice, progress);
+                                  options.cacheChoice, progress);
         !done)
       return fail(done.error().str());
   return 0;

@@ -5,7 +5,7 @@
 #include "tests/conformance/Targets.h"
 
 #include "codegen/cuda/CudaArchitecture.h"
-#include "runtime/devices/host/CpuFeatures.h"
+#include "runtime/devices/host/HostCpu.h"
 #include <cmath>
 #include <gtest/gtest.h>
 #include <set>

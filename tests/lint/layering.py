@@ -2,6 +2,7 @@
 """Who may include whom: `runtime/schema` <- `runtime`, and MLIR <- `dialects` <- `passes` <-
 `codegen` <- `compiler`, read from the #include lines; and how many files an operation reaches."""
 import os
+import pathlib
 import re
 
 from tree import lines
@@ -16,6 +17,11 @@ SHARED = ["runtime/schema/Names.h", "runtime/schema/KernelAbi.h"]
 RUNTIME_ORDER = ["runtime/schema", "runtime/core", "runtime/devices", "runtime/engine",
                  "runtime/serving", "runtime/jinja", "runtime/chat", "runtime/api", "runtime/tools",
                  "runtime/server"]
+
+# The folders of targets, as the list of them includes them.
+TARGETS = re.findall(r'^#include "(codegen/\w+)/',
+                     (pathlib.Path(__file__).resolve().parents[2] / "codegen/Targets.cpp")
+                     .read_text(), re.MULTILINE)
 
 READERS = [f"compiler/checkpoint/{name}" for name in ("files", "config", "quantized", "gguf",
                                                       "tokenizer")]
@@ -34,13 +40,13 @@ MAY_INCLUDE = {
     "codegen": ["dialects", "codegen/native/kernels", *SHARED],
     "codegen/native": ["dialects", "codegen", "codegen/native/kernels"],
     "codegen/native/kernels": ["runtime/schema/KernelAbi.h"],
+    **{target: ["dialects", "codegen", "codegen/native", f"{target}/kernels", *SHARED]
+       for target in TARGETS},
+    **{f"{target}/kernels": ["runtime/schema/KernelAbi.h", "codegen/native/kernels"]
+       for target in TARGETS},
     "codegen/cuda": ["dialects", "codegen", *SHARED],
-    "codegen/reference": ["dialects", "codegen", "codegen/native"],
-    "codegen/reference/kernels": ["runtime/schema/KernelAbi.h", "codegen/native/kernels"],
-    "codegen/x86": ["dialects", "codegen", "codegen/native", "codegen/x86/kernels", *SHARED],
-    "codegen/x86/kernels": ["runtime/schema/KernelAbi.h", "codegen/native/kernels"],
     # The list of targets, above them all.
-    "codegen/Targets.cpp": ["codegen", "codegen/cuda", "codegen/reference", "codegen/x86"],
+    "codegen/Targets.cpp": ["codegen", *TARGETS],
     "compiler/checkpoint/files": [],
     "compiler/checkpoint/config": ["compiler/checkpoint/files"],
     "compiler/checkpoint/quantized": ["compiler/checkpoint/files"],
@@ -65,7 +71,7 @@ MAY_INCLUDE = {
                        "runtime/tools/CommandLine.h", "runtime/tools/Program.h"],
 }
 WITHOUT_MLIR = ("runtime", "compiler/checkpoint", "compiler/recipe", "compiler/tuning",
-                "codegen/native/kernels", "codegen/reference/kernels", "codegen/x86/kernels")
+                "codegen/native/kernels", *(f"{target}/kernels" for target in TARGETS))
 
 COMPILER_HALF = ("dialects/", "passes/", "codegen/", "compiler/")
 # The longest chain of its folders that include each other.

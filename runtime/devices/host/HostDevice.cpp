@@ -3,7 +3,6 @@
 #include "runtime/devices/host/HostDevice.h"
 
 #include "runtime/devices/host/CpuCount.h"
-#include "runtime/devices/host/CpuFeatures.h"
 #include "runtime/devices/host/MemoryNodes.h"
 #include "runtime/schema/Names.h"
 

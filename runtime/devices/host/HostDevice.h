@@ -3,6 +3,7 @@
 #pragma once
 
 #include "runtime/devices/Device.h"
+#include "runtime/devices/host/HostCpu.h"
 #include "runtime/devices/host/SharedObject.h"
 #include "runtime/devices/host/ThreadPool.h"
 
@@ -17,7 +18,7 @@ public:
   explicit HostDevice(int64_t threads = 0, std::string remark = {});
   ~HostDevice() override;
 
-  std::string_view architecture() const override { return "x86-64"; }
+  std::string_view architecture() const override { return kHostArchitecture.name; }
   bool hasFeature(std::string_view feature) const override;
   std::string description() const override;
   /// Knows "threads".

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// ELF checks after the System V gABI and the x86-64 psABI, and loading through an anonymous file.
+// ELF checks after the System V gABI, and loading through an anonymous file.
 #include "runtime/devices/host/SharedObject.h"
+
+#include "runtime/devices/host/HostCpu.h"
 
 #include <cerrno>
 #include <cstring>
@@ -70,8 +72,8 @@ Status ElfImage::verifyHeader(Elf64_Ehdr &header) const {
   if (!read(0, header) || std::memcmp(header.e_ident, ELFMAG, SELFMAG) != 0)
     return refuse("not an ELF file");
   if (header.e_ident[EI_CLASS] != ELFCLASS64 || header.e_ident[EI_DATA] != ELFDATA2LSB ||
-      header.e_machine != EM_X86_64 || header.e_type != ET_DYN)
-    return refuse("not a 64-bit x86 shared object");
+      header.e_machine != kHostArchitecture.elfMachine || header.e_type != ET_DYN)
+    return refuse("not a shared object for this CPU, " + std::string(kHostArchitecture.name));
   if (header.e_phentsize != sizeof(Elf64_Phdr) || header.e_phnum == 0 || header.e_phnum > 64)
     return refuse("program headers of an unexpected size or number");
   return {};

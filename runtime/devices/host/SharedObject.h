@@ -10,7 +10,7 @@
 
 namespace ingot::runtime {
 
-/// Checks without loading that `code` is a 64-bit x86 ET_DYN that needs no library, has no
+/// Checks without loading that `code` is an ET_DYN for this CPU that needs no library, has no
 /// undefined symbol, no initialisers, no thread-local storage, no text relocations, and no segment
 /// that is writable and executable. INGOT-E5015 otherwise; `name` is for the message.
 Status verifySharedObject(std::span<const uint8_t> code, const std::string &name);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // CPU counting, the thread pool, and what kernel libraries may look like.
 #include "runtime/devices/host/CpuCount.h"
-#include "runtime/devices/host/CpuFeatures.h"
+#include "runtime/devices/host/HostCpu.h"
 #include "runtime/devices/host/HostDevice.h"
 #include "runtime/devices/host/MemoryNodes.h"
 #include "tests/unit/engine/ToyEngine.h"

@@ -45,7 +45,7 @@ protected:
 
   MLIRContext context;
   const KernelMachine machine = {
-      .cpu = "x86-64-v3", .features = "+avxvnni", .templates = kTemplates};
+      .cpu = "x86-64-v3", .features = "+avxvnni", .set = {"x86_64-unknown-linux-gnu", kTemplates}};
 };
 
 constexpr const char *kPlain = "@k from \"A\" constants {n = 1 : i64, x = 0.5 : f64}";
@@ -85,7 +85,7 @@ TEST_F(KernelKeyTest, MachinesThatDifferHaveOtherKeys) {
   other.features = "";
   EXPECT_TRUE(keys.insert(keyOf(kPlain, other)).second);
   other = machine;
-  other.triple = "x86_64-unknown-freebsd";
+  other.set.triple = "x86_64-unknown-freebsd";
   EXPECT_TRUE(keys.insert(keyOf(kPlain, other)).second);
   EXPECT_NE(memoryFunctionsKey(machine), memoryFunctionsKey(other));
 }
@@ -93,7 +93,7 @@ TEST_F(KernelKeyTest, MachinesThatDifferHaveOtherKeys) {
 TEST_F(KernelKeyTest, ATemplateChangesItsOwnKernelsAlone) {
   const KernelTemplate changed[] = {makeTemplate("A", kOther), kTemplates[1], kTemplates[2]};
   KernelMachine other = machine;
-  other.templates = changed;
+  other.set.templates = changed;
   EXPECT_NE(keyOf(kPlain, machine), keyOf(kPlain, other));
   EXPECT_EQ(keyOf("@k from \"B\" constants {}", machine),
             keyOf("@k from \"B\" constants {}", other));

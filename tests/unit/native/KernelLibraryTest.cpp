@@ -15,8 +15,8 @@ using testing::HasSubstr;
 
 namespace ingot::codegen {
 /// Generated when the project was built.
-llvm::ArrayRef<KernelTemplate> x86V3Templates();
-llvm::ArrayRef<KernelTemplate> x86V3VnniTemplates();
+const TemplateSet &x86V3Templates();
+const TemplateSet &x86V3VnniTemplates();
 } // namespace ingot::codegen
 
 namespace {
@@ -56,25 +56,25 @@ protected:
 };
 
 TEST_F(KernelLibraryTest, TemplatesCompileForTheFeaturesTheyWereMadeWith) {
+  EXPECT_EQ(
+      errorOf("CopyRows", constants, {.cpu = "x86-64-v3", .features = "", .set = x86V3Templates()}),
+      "");
   EXPECT_EQ(errorOf("CopyRows", constants,
-                    {.cpu = "x86-64-v3", .features = "", .templates = x86V3Templates()}),
-            "");
-  EXPECT_EQ(errorOf("CopyRows", constants,
-                    {.cpu = "x86-64-v3", .features = "+avxvnni", .templates = x86V3Templates()}),
+                    {.cpu = "x86-64-v3", .features = "+avxvnni", .set = x86V3Templates()}),
             "");
 }
 
 TEST_F(KernelLibraryTest, FeaturesBeyondTheMachineAreRefused) {
+  EXPECT_THAT(
+      errorOf("CopyRows", constants, {.cpu = "x86-64-v2", .features = "", .set = x86V3Templates()}),
+      AllOf(HasSubstr("INGOT-E4004"), HasSubstr("x86-64-v3"), HasSubstr("'x86-64-v2'")));
   EXPECT_THAT(errorOf("CopyRows", constants,
-                      {.cpu = "x86-64-v2", .features = "", .templates = x86V3Templates()}),
-              AllOf(HasSubstr("INGOT-E4004"), HasSubstr("x86-64-v3"), HasSubstr("'x86-64-v2'")));
-  EXPECT_THAT(errorOf("CopyRows", constants,
-                      {.cpu = "x86-64-v3", .features = "", .templates = x86V3VnniTemplates()}),
+                      {.cpu = "x86-64-v3", .features = "", .set = x86V3VnniTemplates()}),
               AllOf(HasSubstr("INGOT-E4004"), HasSubstr("+avxvnni")));
 }
 
 TEST_F(KernelLibraryTest, AKernelNeedsItsTemplateAndItsConstants) {
-  const KernelMachine machine = {.cpu = "x86-64-v3", .features = "", .templates = x86V3Templates()};
+  const KernelMachine machine = {.cpu = "x86-64-v3", .features = "", .set = x86V3Templates()};
   EXPECT_THAT(errorOf("CopyColumns", constants, machine),
               AllOf(HasSubstr("INGOT-E4001"), HasSubstr("'CopyColumns'")));
   EXPECT_THAT(errorOf("CopyRows", "gather = 1 : i64", machine),

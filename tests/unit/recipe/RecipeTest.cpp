@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Recipes: reading, matching, the canonical text, and every refusal.
-#include "compiler/recipe/Recipe.h"
 #include "compiler/recipe/Presets.h"
+#include "compiler/recipe/RecipeWords.h"
 #include "tests/unit/checkpoint/Fixtures.h"
 
+#include <algorithm>
 #include <sstream>
 
 using namespace ingot::recipe;
@@ -33,11 +34,11 @@ TEST(Recipe, ReadsAFullOne) {
   auto recipe = parse(full);
   ASSERT_TRUE(succeeds(recipe));
   ASSERT_EQ(recipe->weights.size(), 2u);
-  EXPECT_EQ(recipe->formatFor("lm_head.weight"), WeightFormat{.type = WeightType::BF16});
+  EXPECT_EQ(recipe->formatFor("lm_head.weight"), WeightFormat{.type = NumberFormat::BF16});
   EXPECT_EQ(recipe->formatFor("model.norm.weight"),
-            (WeightFormat{.type = WeightType::Int4, .group = 64}));
-  EXPECT_EQ(recipe->activations, (Activations{ActivationType::Int8Dynamic, StoreType::BF16}));
-  EXPECT_EQ(recipe->kvCache, KvType::Int8);
+            (WeightFormat{.type = NumberFormat::Int4, .group = 64}));
+  EXPECT_EQ(recipe->activations, (Activations{NumberFormat::Int8, NumberFormat::BF16}));
+  EXPECT_EQ(recipe->kvCache, NumberFormat::Int8);
   EXPECT_EQ(recipe->str(), full);
 }
 
@@ -45,26 +46,26 @@ TEST(Recipe, DefaultsAreTheCheckpointsOwn) {
   auto recipe = parse("version: 1\n");
   ASSERT_TRUE(succeeds(recipe));
   EXPECT_EQ(*recipe, Recipe::defaults());
-  EXPECT_EQ(recipe->formatFor("any").type, WeightType::Stored);
-  EXPECT_EQ(recipe->activations, (Activations{ActivationType::Stored, StoreType::Stored}));
-  EXPECT_EQ(recipe->kvCache, KvType::Stored);
-  EXPECT_EQ(Recipe::defaults().settled(StoreType::BF16).str(),
+  EXPECT_EQ(recipe->formatFor("any").type, NumberFormat::Stored);
+  EXPECT_EQ(recipe->activations, (Activations{NumberFormat::Stored, NumberFormat::Stored}));
+  EXPECT_EQ(recipe->kvCache, NumberFormat::Stored);
+  EXPECT_EQ(Recipe::defaults().settled(NumberFormat::BF16).str(),
             "version: 1\nweights: []\nactivations: bf16\nkv_cache: bf16\n");
-  EXPECT_EQ(Recipe::defaults().settled(StoreType::F32).str(),
+  EXPECT_EQ(Recipe::defaults().settled(NumberFormat::F32).str(),
             "version: 1\nweights: []\nactivations: f32\nkv_cache: f32\n");
 }
 
 TEST(Recipe, SettlesOnlyWhatIsStored) {
   auto recipe = parse("version: 1\nactivations: int8-dynamic\nkv_cache: e4m3\n");
   ASSERT_TRUE(succeeds(recipe));
-  EXPECT_EQ(recipe->settled(StoreType::F16).activations,
-            (Activations{ActivationType::Int8Dynamic, StoreType::F16}));
-  EXPECT_EQ(recipe->settled(StoreType::F16).kvCache, KvType::E4M3);
-  EXPECT_EQ(parse("version: 1\nkv_cache: fp8\n")->kvCache, KvType::E4M3);
-  EXPECT_EQ(parse("version: 1\nkv_cache: fp8-static\n")->kvCache, KvType::E4M3Static);
+  EXPECT_EQ(recipe->settled(NumberFormat::F16).activations,
+            (Activations{NumberFormat::Int8, NumberFormat::F16}));
+  EXPECT_EQ(recipe->settled(NumberFormat::F16).kvCache, NumberFormat::E4M3);
+  EXPECT_EQ(parse("version: 1\nkv_cache: fp8\n")->kvCache, NumberFormat::E4M3);
+  EXPECT_EQ(parse("version: 1\nkv_cache: fp8-static\n")->kvCache, NumberFormat::E4M3Static);
   auto full32 = parse("version: 1\nactivations: f32\nkv_cache: f32\n");
   ASSERT_TRUE(succeeds(full32));
-  EXPECT_EQ(full32->settled(StoreType::BF16), *full32);
+  EXPECT_EQ(full32->settled(NumberFormat::BF16), *full32);
 }
 
 TEST(Recipe, ReadsEveryWeightFormat) {
@@ -73,7 +74,7 @@ TEST(Recipe, ReadsEveryWeightFormat) {
     EXPECT_TRUE(succeeds(recipe)) << keys;
     return recipe ? recipe->formatFor("w") : WeightFormat{};
   };
-  using enum WeightType;
+  using enum NumberFormat;
   EXPECT_EQ(format("format: stored"), WeightFormat{.type = Stored});
   EXPECT_EQ(format("format: f32"), WeightFormat{.type = F32});
   EXPECT_EQ(format("format: bf16"), WeightFormat{.type = BF16});
@@ -84,28 +85,28 @@ TEST(Recipe, ReadsEveryWeightFormat) {
   EXPECT_EQ(format("format: int4, group: 128, zero_points: true"),
             (WeightFormat{.type = Int4, .group = 128, .zeroPoints = true}));
   EXPECT_EQ(format("format: int4, group: channel"),
-            (WeightFormat{.type = Int4, .group = WeightFormat::wholeRow}));
-  EXPECT_EQ(format("format: fp8"), (WeightFormat{.type = Fp8, .scale = ScaleShape::Channel}));
+            (WeightFormat{.type = Int4, .group = kWholeRow}));
+  EXPECT_EQ(format("format: fp8"), (WeightFormat{.type = E4M3, .group = kWholeRow}));
   EXPECT_EQ(format("format: fp8, scale: tensor"),
-            (WeightFormat{.type = Fp8, .scale = ScaleShape::Tensor}));
+            (WeightFormat{.type = E4M3, .group = kWholeTensor}));
 }
 
 TEST(Recipe, ReadsEveryActivationFormat) {
-  using enum ActivationType;
+  using enum NumberFormat;
   for (auto [text, expected] :
-       {std::pair{"stored", Activations{Stored, StoreType::Stored}},
-        {"f32", Activations{F32, StoreType::F32}},
-        {"bf16", Activations{BF16, StoreType::BF16}},
-        {"f16", Activations{F16, StoreType::F16}},
-        {"{compute: f16}", Activations{F16, StoreType::F16}},
-        {"int8-dynamic", Activations{Int8Dynamic, StoreType::Stored}},
-        {"fp8-dynamic", Activations{Fp8Dynamic, StoreType::Stored}},
-        {"int8-static", Activations{Int8Static, StoreType::Stored}},
-        {"{compute: fp8-static, store: bf16}", Activations{Fp8Static, StoreType::BF16}},
-        {"{compute: fp8-dynamic}", Activations{Fp8Dynamic, StoreType::Stored}},
-        {"{compute: int8-dynamic, group: 64}", Activations{Int8Dynamic, StoreType::Stored, 64}},
-        {"{compute: int8-dynamic, group: token}", Activations{Int8Dynamic, StoreType::Stored}},
-        {"{compute: fp8-dynamic, store: f16}", Activations{Fp8Dynamic, StoreType::F16}}}) {
+       {std::pair{"stored", Activations{Stored, NumberFormat::Stored}},
+        {"f32", Activations{F32, NumberFormat::F32}},
+        {"bf16", Activations{BF16, NumberFormat::BF16}},
+        {"f16", Activations{F16, NumberFormat::F16}},
+        {"{compute: f16}", Activations{F16, NumberFormat::F16}},
+        {"int8-dynamic", Activations{Int8, NumberFormat::Stored}},
+        {"fp8-dynamic", Activations{E4M3, NumberFormat::Stored}},
+        {"int8-static", Activations{Int8Static, NumberFormat::Stored}},
+        {"{compute: fp8-static, store: bf16}", Activations{E4M3Static, NumberFormat::BF16}},
+        {"{compute: fp8-dynamic}", Activations{E4M3, NumberFormat::Stored}},
+        {"{compute: int8-dynamic, group: 64}", Activations{Int8, NumberFormat::Stored, 64}},
+        {"{compute: int8-dynamic, group: token}", Activations{Int8, NumberFormat::Stored}},
+        {"{compute: fp8-dynamic, store: f16}", Activations{E4M3, NumberFormat::F16}}}) {
     auto recipe = parse(message("version: 1\nactivations: ", text, "\n"));
     ASSERT_TRUE(succeeds(recipe)) << text;
     EXPECT_EQ(recipe->activations, expected) << text;
@@ -113,12 +114,15 @@ TEST(Recipe, ReadsEveryActivationFormat) {
 }
 
 TEST(Recipe, ReadsEveryKvFormat) {
-  for (std::string_view text :
-       {"stored", "f32", "bf16", "f16", "int8", "e4m3", "e5m2", "int8-static", "e4m3-static"}) {
-    auto recipe = parse(message("version: 1\nkv_cache: ", text, "\n"));
-    ASSERT_TRUE(succeeds(recipe)) << text;
-    EXPECT_EQ(name(recipe->kvCache), text);
+  for (const RecipeWord &word : words()) {
+    if (!(word.keys & KvCache))
+      continue;
+    auto recipe = parse(message("version: 1\nkv_cache: ", word.text, "\n"));
+    ASSERT_TRUE(succeeds(recipe)) << word.text;
+    EXPECT_EQ(static_cast<int32_t>(recipe->kvCache), word.value) << word.text;
   }
+  EXPECT_EQ(wordFor(KvCache, NumberFormat::E4M3), "e4m3");
+  EXPECT_EQ(wordFor(KvCache, NumberFormat::E4M3Static), "e4m3-static");
 }
 
 TEST(Recipe, ReadsEveryAttentionFormat) {
@@ -127,35 +131,35 @@ TEST(Recipe, ReadsEveryAttentionFormat) {
   EXPECT_EQ(*stored, Recipe::defaults());
   auto fp8 = parse("version: 1\nattention: fp8\n");
   ASSERT_TRUE(succeeds(fp8));
-  EXPECT_EQ(fp8->attention, AttentionType::Fp8);
+  EXPECT_EQ(fp8->attention, NumberFormat::E4M3);
   EXPECT_EQ(*parse(fp8->str()), *fp8);
   EXPECT_TRUE(failsWith(parse("version: 1\nattention: fp4\n"), "INGOT-E2007"));
 }
 
 TEST(Recipe, ItsTextReadsBackAsItself) {
   std::vector<WeightFormat> formats;
-  using enum WeightType;
-  for (WeightType type : {Stored, F32, BF16, F16, Int8})
+  using enum NumberFormat;
+  for (NumberFormat type : {Stored, F32, BF16, F16, Int8})
     formats.push_back({.type = type});
-  for (uint32_t group : {32u, 64u, 128u, WeightFormat::wholeRow})
+  for (int32_t group : {32, 64, 128, kWholeRow})
     for (bool zeroPoints : {false, true})
       formats.push_back({.type = Int4, .group = group, .zeroPoints = zeroPoints});
-  for (ScaleShape scale : {ScaleShape::Tensor, ScaleShape::Channel})
-    formats.push_back({.type = Fp8, .scale = scale});
+  for (int32_t group : {kWholeRow, kWholeTensor})
+    formats.push_back({.type = E4M3, .group = group});
   Recipe recipe;
   for (const WeightFormat &format : formats)
     recipe.weights.push_back({message("layer.", recipe.weights.size(), ".*#?:-'&%"), format});
-  for (ActivationType compute : {ActivationType::Int8Dynamic, ActivationType::Fp8Dynamic,
-                                 ActivationType::Int8Static, ActivationType::Fp8Static})
-    for (StoreType store : {StoreType::F32, StoreType::BF16, StoreType::F16}) {
+  for (NumberFormat compute :
+       {NumberFormat::Int8, NumberFormat::E4M3, NumberFormat::Int8Static, NumberFormat::E4M3Static})
+    for (NumberFormat store : {NumberFormat::F32, NumberFormat::BF16, NumberFormat::F16}) {
       recipe.activations = {compute, store};
       auto again = parse(recipe.str());
       ASSERT_TRUE(succeeds(again));
       EXPECT_EQ(*again, recipe);
       EXPECT_EQ(again->str(), recipe.str());
     }
-  for (uint32_t group : {32u, 64u, 128u}) {
-    recipe.activations = {ActivationType::Int8Dynamic, StoreType::BF16, group};
+  for (int32_t group : {32, 64, 128}) {
+    recipe.activations = {NumberFormat::Int8, NumberFormat::BF16, group};
     auto again = parse(recipe.str());
     ASSERT_TRUE(succeeds(again));
     EXPECT_EQ(*again, recipe);
@@ -309,6 +313,77 @@ TEST(Recipe, ReadsTheExamplesOfItsManual) {
   EXPECT_GE(examples, 7u);
 }
 
+/// The lines of the manual below a heading, up to the next of the same rank.
+static std::string sectionOfManual(const std::string &heading) {
+  std::ifstream manual(std::filesystem::path(INGOT_SOURCE_DIR) / "docs/recipes.md");
+  std::string line, text;
+  bool inside = false;
+  while (std::getline(manual, line)) {
+    if (line.starts_with("## "))
+      inside = line == heading;
+    else if (inside)
+      text += line + "\n";
+  }
+  EXPECT_FALSE(text.empty()) << heading;
+  return text;
+}
+
+/// What stands between backquotes in the first column of its tables.
+static std::vector<std::string> firstColumn(const std::string &section) {
+  std::vector<std::string> cells;
+  std::istringstream lines(section);
+  for (std::string line; std::getline(lines, line);) {
+    if (!line.starts_with("| `"))
+      continue;
+    std::string cell = line.substr(1, line.find(" |", 2) - 1);
+    for (size_t at = cell.find('`'); at != cell.npos; at = cell.find('`', at + 1)) {
+      size_t end = cell.find('`', at + 1);
+      cells.push_back(cell.substr(at + 1, end - at - 1));
+      at = end;
+    }
+  }
+  return cells;
+}
+
+/// Whether the manual's section explains the keys and all of their words, and its tables no others.
+template <class Section>
+static void expectExplained(const std::string &heading, std::span<const RecipeKey<Section>> keys) {
+  std::string section = sectionOfManual(heading);
+  auto explains = [&](std::string_view word) {
+    return section.find(message("`", word, "`")) != section.npos;
+  };
+  for (const RecipeKey<Section> &key : keys) {
+    EXPECT_TRUE(explains(key.name) || heading == message("## `", key.name, "`")) << key.name;
+    for (const RecipeWord &word : words())
+      EXPECT_TRUE(!(word.keys & key.bit) || explains(word.text)) << key.name << ": " << word.text;
+  }
+  for (const std::string &cell : firstColumn(section)) {
+    bool isKnown = std::ranges::any_of(words(), [&](const RecipeWord &word) {
+      return word.text == cell && (word.keys & keys.front().bit);
+    });
+    EXPECT_TRUE(isKnown || cell == keys.front().name) << heading << " has " << cell;
+  }
+}
+
+TEST(Recipe, ItsManualHasEveryWord) {
+  expectExplained<WeightFormat>("## `weights`", kWeightKeys);
+  expectExplained<Activations>("## `activations`", kActivationKeys);
+  for (const RecipeKey<Recipe> &key : kRecipeKeys)
+    expectExplained<Recipe>(message("## `", key.name, "`"), {&key, 1});
+  EXPECT_EQ(firstColumn("| a | `b` |\n| `c`, `d` (default) | `e` |\n"),
+            (std::vector<std::string>{"c", "d"}));
+}
+
+TEST(Recipe, EveryWordIsTaken) {
+  auto isValue = [](const RecipeWord &word, const auto &keys) {
+    return std::ranges::any_of(keys, [&](const auto &key) { return word.keys & key.bit; });
+  };
+  for (const RecipeWord &word : words())
+    EXPECT_TRUE(isValue(word, kWeightKeys) || isValue(word, kActivationKeys) ||
+                isValue(word, kRecipeKeys))
+        << word.text;
+}
+
 TEST(Presets, AreRecipes) {
   for (const Preset &preset : presets()) {
     auto parsed = parse(std::string(preset.text));
@@ -319,8 +394,8 @@ TEST(Presets, AreRecipes) {
     EXPECT_EQ(*found, *parsed);
   }
   EXPECT_EQ(*presetCalled("exact"), Recipe::defaults());
-  EXPECT_EQ(presetCalled("int4")->formatFor("model.embed_tokens.weight").type, WeightType::Int8);
-  EXPECT_EQ(presetCalled("w4a8")->activations.group, 32u);
+  EXPECT_EQ(presetCalled("int4")->formatFor("model.embed_tokens.weight").type, NumberFormat::Int8);
+  EXPECT_EQ(presetCalled("w4a8")->activations.group, 32);
 }
 
 TEST(Presets, GiveWayToFilesInFolders) {

@@ -1,19 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 // CPUID and XGETBV after the Intel SDM, volume 2, and AMX permission after the Linux x86 ABI.
-#include "runtime/devices/host/CpuFeatures.h"
+#include "runtime/devices/host/HostCpu.h"
 
 #include <algorithm>
-#include <cstdint>
-#include <cstring>
-#if defined(__x86_64__)
 #include <cpuid.h>
+#include <cstring>
+#include <elf.h>
 #include <sys/syscall.h>
 #include <unistd.h>
-#endif
 
 namespace ingot::runtime {
 
-#if defined(__x86_64__)
+const CpuArchitecture kHostArchitecture = {"x86-64", EM_X86_64};
+
 namespace {
 
 enum Register { Eax, Ebx, Ecx, Edx };
@@ -136,12 +135,5 @@ std::string cpuModelName() {
   std::memcpy(text, words, sizeof words);
   return text[0] ? text : "unknown CPU";
 }
-
-#else
-
-std::vector<std::string_view> detectCpuFeatures() { return {}; }
-std::string cpuModelName() { return "unknown CPU"; }
-
-#endif
 
 } // namespace ingot::runtime

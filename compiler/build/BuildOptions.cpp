@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: Apache-2.0
+// The table of build options, and what follows from a row alone.
+#include "compiler/build/BuildOptions.h"
+
+#include <array>
+#include <charconv>
+
+using namespace ingot;
+using namespace ingot::compiler;
+
+namespace {
+
+using Options = BuildOptions;
+using Form = OptionForm;
+constexpr unsigned kModel = kBuild | kPlan | kRun | kServe;
+constexpr unsigned kCaching = kBuild | kRun | kServe | kVerify;
+
+constexpr BuildOption kOptions[] = {
+    // The files of the model count by themselves, in records and in keys.
+    {.flag = "MODEL",
+     .field = [](Options &o) -> OptionField { return &o.model; },
+     .help = "Hugging Face checkpoint directory, GGUF file (any part of a split one), or "
+             "checkpoint of llama2.c",
+     .form = Form::Required,
+     .commands = kModel},
+    {.flag = "-o,--output",
+     .field = [](Options &o) -> OptionField { return &o.output; },
+     .help = "the engine file to write",
+     .form = Form::Required,
+     .commands = kBuild},
+    {.flag = "--target",
+     .field = [](Options &o) -> OptionField { return &o.targets; },
+     .help = "what to build for, such as x86-64-v4+vnni+bf16, znver5 or sm_90a; may be given "
+             "several times (default: native, this machine)",
+     .decides = Decides::Engine,
+     .commands = kModel},
+    {.flag = "--recipe",
+     .field = [](Options &o) -> OptionField { return &o.recipe; },
+     .help = "recipe file, or the name of one listed below (default: by the checkpoint and the "
+             "targets)",
+     .decides = Decides::Input,
+     .commands = kModel},
+    {.flag = "--tuning",
+     .field = [](Options &o) -> OptionField { return &o.tuning; },
+     .help = "tuning lockfile that chooses kernels (default: the targets' cost models)",
+     .decides = Decides::Input,
+     .commands = kModel},
+    {.flag = "--tuning-candidates",
+     .field = [](Options &o) -> OptionField { return &o.tuningCandidates; },
+     .help = "also put every kernel into the engine that `ingot-run tune` may choose",
+     .decides = Decides::Engine,
+     .recorded = "as asked"},
+    {.flag = "--max-batch-tokens",
+     .field = [](Options &o) -> OptionField { return &o.limits.maxTokens; },
+     .help = "most tokens of one step",
+     .decides = Decides::Engine,
+     .form = Form::Limit,
+     .formerly = "--max-tokens"},
+    {.flag = "--max-sequences",
+     .field = [](Options &o) -> OptionField { return &o.limits.maxSequences; },
+     .help = "most sequences in one step",
+     .decides = Decides::Engine,
+     .form = Form::Limit},
+    {.flag = "--max-context",
+     .field = [](Options &o) -> OptionField { return &o.limits.maxContext; },
+     .help = "most positions of one sequence (default: the model's own limit)",
+     .decides = Decides::Engine,
+     .form = Form::Limit},
+    {.flag = "--max-logit-rows",
+     .field = [](Options &o) -> OptionField { return &o.limits.maxLogitRows; },
+     .help = "most rows of logits in one step",
+     .decides = Decides::Engine,
+     .form = Form::Limit},
+    {.flag = "--max-build-memory",
+     .field = [](Options &o) -> OptionField { return &o.maxBuildMemory; },
+     .help = "hard cap on the memory of this build, such as 2GiB",
+     .form = Form::Bytes,
+     .commands = kModel},
+    {.flag = "--lora",
+     .field = [](Options &o) -> OptionField { return &o.lora; },
+     .help = "folder of a LoRA adapter as PEFT saves it, to be merged into the weights before they "
+             "are quantized",
+     .decides = Decides::Input,
+     .commands = kModel},
+    {.flag = "--lora-scale",
+     .field = [](Options &o) -> OptionField { return &o.loraScale; },
+     .help = "factor of the adapter's own scale",
+     .decides = Decides::Engine,
+     .commands = kModel,
+     .recorded = "times the adapter's own",
+     .needs = "--lora"},
+    {.flag = "--random-weights",
+     .field = [](Options &o) -> OptionField { return &o.randomWeights; },
+     .help = "a seed: read no weights, let the engine make random ones when it is loaded; MODEL, a "
+             "directory, needs config.json and the tokenizer only",
+     .decides = Decides::Engine,
+     .recorded = "numbers made at load; no weight file was read"},
+    {.flag = "--no-ptx",
+     .field = [](Options &o) -> OptionField { return &o.noPtx; },
+     .help = "leave out the PTX of CUDA kernels: a smaller engine that cannot be simulated",
+     .decides = Decides::Engine},
+    {.flag = "--threads",
+     .field = [](Options &o) -> OptionField { return &o.threads; },
+     .help = "threads to use (default: all)",
+     .form = Form::Positive},
+    {.flag = "--nvrtc",
+     .field = [](Options &o) -> OptionField { return &o.nvrtc; },
+     .help = "library or folder of NVRTC, for CUDA targets (default: the usual places)",
+     .decides = Decides::Input,
+     .commands = kModel},
+    {.flag = "--cache",
+     .field = [](Options &o) -> OptionField { return &o.cacheChoice.folder; },
+     .help = "folder that keeps compiled kernels for later builds (default: ingot in "
+             "$XDG_CACHE_HOME or in ~/.cache)",
+     .commands = kCaching,
+     .excludes = "--no-cache"},
+    {.flag = "--cache-limit",
+     .field = [](Options &o) -> OptionField { return &o.cacheChoice.limit; },
+     .help = "what that folder may grow to, such as 2GiB",
+     .form = Form::Bytes,
+     .commands = kCaching,
+     .excludes = "--no-cache"},
+    {.flag = "--no-cache",
+     .field = [](Options &o) -> OptionField { return &o.cacheChoice.none; },
+     .help = "compile every kernel, and keep none",
+     .commands = kCaching & ~kServe},
+    {.flag = "--report",
+     .field = [](Options &o) -> OptionField { return &o.report; },
+     .help = "write what was done, and why not, to this JSON file",
+     .commands = kBuild},
+    {.flag = "--dump-stage",
+     .field = [](Options &o) -> OptionField { return &o.dumpStage; },
+     .help = "print the IR after this stage to stdout",
+     .form = Form::Stage,
+     .commands = kBuild},
+    {.flag = "--json-events",
+     .field = [](Options &o) -> OptionField { return &o.jsonEvents; },
+     .help = "progress as one JSON object per line, for CI",
+     .commands = kBuild},
+};
+
+template <class... Cases> struct Overloaded : Cases... {
+  using Cases::operator()...;
+};
+
+template <class Number> Number numberOf(const std::string &text) {
+  Number number{};
+  std::from_chars(text.data(), text.data() + text.size(), number);
+  return number;
+}
+
+} // namespace
+
+llvm::ArrayRef<BuildOption> compiler::buildOptions() { return kOptions; }
+
+std::string compiler::exactly(double number) {
+  std::array<char, 32> text;
+  auto end = std::to_chars(text.data(), text.data() + text.size(), number).ptr;
+  return {text.data(), end};
+}
+
+std::string BuildOption::text(const BuildOptions &options) const {
+  // Only read: rows lead to fields that may be written.
+  return std::visit(
+      Overloaded{
+          [](bool *value) { return std::string(*value ? "on" : ""); },
+          [](double *value) { return exactly(*value); },
+          [](std::string *value) { return *value; },
+          [](std::filesystem::path *value) { return value->string(); },
+          [](std::vector<std::string> *value) { return llvm::join(*value, ", "); },
+          [](std::optional<uint64_t> *value) { return *value ? std::to_string(**value) : ""; },
+          [](auto *value) { return std::to_string(*value); },
+      },
+      field(const_cast<BuildOptions &>(options)));
+}
+
+void BuildOption::readText(BuildOptions &options, const std::string &text) const {
+  std::visit(Overloaded{
+                 // What the record says became of it is for people.
+                 [](bool *value) { *value = true; },
+                 [&](std::string *value) { *value = text; },
+                 [&](std::filesystem::path *value) { *value = text; },
+                 [&](std::vector<std::string> *value) { value->push_back(text); },
+                 [&](std::optional<uint64_t> *value) { *value = numberOf<uint64_t>(text); },
+                 [&]<class Number>(Number *value) { *value = numberOf<Number>(text); },
+             },
+             field(options));
+}
+
+bool BuildOption::isDefault(const BuildOptions &options) const {
+  return text(options) == text(BuildOptions());
+}
+
+bool BuildOption::takesValue() const {
+  BuildOptions options;
+  return !std::holds_alternative<bool *>(field(options));
+}
+
+static const BuildOption *optionCalled(llvm::StringRef flag) {
+  const auto *found = llvm::find_if(kOptions, [&](const BuildOption &option) {
+    return flag == option.flag || (option.formerly && flag == option.formerly);
+  });
+  return found == std::end(kOptions) ? nullptr : found;
+}
+
+std::vector<OptionRecord> compiler::recordsAsGiven(const BuildOptions &options) {
+  std::vector<OptionRecord> records;
+  for (const BuildOption &option : kOptions) {
+    // One that goes with another counts wherever that one does.
+    const BuildOption &given = option.needs ? *optionCalled(option.needs) : option;
+    if (option.recorded && !given.isDefault(options))
+      records.push_back({option.flag, option.text(options), option.text(options), option.recorded});
+  }
+  return records;
+}
+
+BuildOptions compiler::optionsOf(llvm::ArrayRef<OptionRecord> records) {
+  BuildOptions options;
+  for (const OptionRecord &record : records)
+    if (const BuildOption *option = optionCalled(record.name);
+        option && option->decides == Decides::Engine)
+      option->readText(options, record.effective);
+  return options;
+}
