@@ -5,6 +5,7 @@
 #include "dialects/engine/KernelProvider.h"
 #include "dialects/llm/EncodedWeight.h"
 #include "mlir/IR/Builders.h"
+#include "runtime/schema/Names.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/SHA256.h"
 
@@ -34,7 +35,8 @@ inline int64_t mostOf(llvm::ArrayRef<engine::RangeAttr> declared, llvm::StringRe
 }
 
 /// The program's dims that count rows, in the order of a launch's scalars.
-inline constexpr llvm::StringLiteral kRowDims[] = {"T", "S", "L"};
+inline constexpr llvm::StringRef kRowDims[] = {schema::dim::tokens, schema::dim::sequences,
+                                               schema::dim::logitRows};
 
 /// Rows as a multiple of one of them.
 struct RowDim {

@@ -12,6 +12,7 @@
 #include "dialects/llm/LlmComputeOps.h"
 #include "dialects/llm/LlmExpertOps.h"
 #include "dialects/llm/LlmMatmulOps.h"
+#include "runtime/schema/Names.h"
 #include "llvm/ADT/TypeSwitch.h"
 #include "llvm/Support/MathExtras.h"
 
@@ -260,17 +261,17 @@ static KernelVariant attentionKernel(llm::AttentionOp op, int64_t rows,
 
 static Declined addAttention(llm::AttentionOp op, llvm::ArrayRef<RangeAttr> declared,
                              x86::AttentionMethod method, Kernels &kernels) {
-  if (llm::rowsOf(typeOf(op.getQuery())).getText() != "T")
+  if (llm::rowsOf(typeOf(op.getQuery())).getText() != schema::dim::tokens)
     return "its rows must be the dim T";
   if (op.getFp8())
     return "the target has no FP8 products";
-  int64_t most = mostOf(declared, "T");
+  int64_t most = mostOf(declared, schema::dim::tokens);
   int64_t least = 1;
   for (const AttentionShape &shape : kAttentionShapes) {
     KernelVariant kernel = attentionKernel(op, shape.rows, method);
     bool last = most <= shape.most;
     if (!last)
-      kernel.ranges = {RangeAttr::get(op.getContext(), "T", least, shape.most)};
+      kernel.ranges = {RangeAttr::get(op.getContext(), schema::dim::tokens, least, shape.most)};
     kernels.push_back(std::move(kernel));
     if (last)
       break;

@@ -8,6 +8,7 @@
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/Verifier.h"
+#include "runtime/schema/Names.h"
 #include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FormatVariadic.h"
@@ -110,7 +111,7 @@ FormatTable FormatTables::table(const char *title, Row columns) const {
 /// Activations.
 RankedTensorType FormatTables::rowsOf(Type element) {
   return RankedTensorType::get({ShapedType::kDynamic, kExtent}, element,
-                               builder.getStringAttr("T"));
+                               builder.getStringAttr(schema::dim::tokens));
 }
 
 /// A function with one product in a module of its own; `parts`: what is beside the weight's values.
@@ -159,7 +160,8 @@ std::string FormatTables::kernelsOf(const FormatTarget &target, llm::MatmulOp op
     operand.get().setType(RankedTensorType::get(type.getShape(), type.getElementType(), *layout));
   }
   std::vector<engine::RangeAttr> declared;
-  for (StringRef dim : {"T", "S", "L", "B"})
+  for (const char *dim : {schema::dim::tokens, schema::dim::sequences, schema::dim::logitRows,
+                          schema::dim::tableWidth})
     declared.push_back(engine::RangeAttr::get(builder.getContext(), dim, 1, kTokens));
   SmallVector<engine::KernelVariant> kernels;
   if (failed(verify(op)) || failed(provider->kernelsFor(op, declared, kernels)))

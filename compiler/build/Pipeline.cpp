@@ -15,6 +15,7 @@
 #include "passes/plan/Passes.h"
 #include "passes/quantize/Passes.h"
 #include "passes/weights/Passes.h"
+#include "runtime/schema/Names.h"
 #include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
@@ -162,10 +163,10 @@ void declareDims(ModuleOp module, const EngineLimits &limits) {
   auto declare = [&](StringRef name, StringRef source, int64_t max) {
     engine::DimOp::create(builder, module.getLoc(), name, source, 1, max);
   };
-  declare("T", "step", limits.maxTokens);
-  declare("S", "step", limits.maxSequences);
-  declare("L", "step", limits.maxLogitRows);
-  declare("B", "load", llvm::divideCeil(limits.maxContext, kKvBlockTokens));
+  declare(schema::dim::tokens, "step", limits.maxTokens);
+  declare(schema::dim::sequences, "step", limits.maxSequences);
+  declare(schema::dim::logitRows, "step", limits.maxLogitRows);
+  declare(schema::dim::tableWidth, "load", llvm::divideCeil(limits.maxContext, kKvBlockTokens));
 }
 
 } // namespace
