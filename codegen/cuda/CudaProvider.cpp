@@ -26,6 +26,11 @@ public:
   int64_t pairOffset() const override { return kCudaPairOffset; }
   bool scalesInputGroups() const override { return false; }
   FailureOr<LayoutAttr> weightLayout(Operation *user, unsigned operand) const override;
+  llvm::SmallVector<engine::SumsAttr> sumsFor(Operation *op,
+                                              llvm::ArrayRef<RangeAttr>) const override {
+    auto matmul = dyn_cast<llm::MatmulOp>(op);
+    return matmul ? cudaMatmulSums(matmul, architecture) : llvm::SmallVector<engine::SumsAttr>();
+  }
   LogicalResult kernelsFor(Operation *op, llvm::ArrayRef<RangeAttr> declared,
                            Kernels &kernels) const override;
   void candidatesFor(Operation *op, llvm::ArrayRef<RangeAttr> declared,

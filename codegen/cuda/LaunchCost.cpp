@@ -20,8 +20,6 @@ namespace {
 /// Tokens of the steps that are stated.
 constexpr int64_t kTokens[] = {1, 10, 16, 32, 64, 512, 2048};
 constexpr int64_t kMostDecoded = 64, kDecodeContext = 1024;
-/// Columns that MatmulTensor sums alone, the least that blocks share.
-constexpr int64_t kSegment = 512;
 constexpr int64_t kTileRows = 16, kBlockTokens = 8;
 /// A guess: the share of what mma.sync does that attention reaches.
 constexpr double kAttentionShare = 0.5;
@@ -120,7 +118,8 @@ public:
                  constant(kernel, "warps_along") * constant(kernel, "row_tiles") * kTileRows,
                  constant(kernel, "warps_across") * constant(kernel, "token_blocks") * kBlockTokens,
                  grid.size() > 2 ? evaluate(grid[2], step) : 1,
-                 int64_t(llvm::divideCeil(k, kSegment)), constant(kernel, "token_group")});
+                 int64_t(llvm::divideCeil(k, constant(kernel, "segment"))),
+                 constant(kernel, "token_group")});
     }
     if (isAttention(kernel))
       work.rate *= kAttentionShare;

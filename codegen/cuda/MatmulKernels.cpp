@@ -50,10 +50,20 @@ Declined obstacle(llm::MatmulOp op, const MatmulShape &shape) {
   return std::nullopt;
 }
 
+/// Columns that MatmulSimple sums alone.
+int64_t simpleSegment(const MatmulShape &shape) {
+  return shape.segment ? shape.segment : kSegmentStep;
+}
+
+/// The order of MatmulSimple.
+engine::SumsAttr simpleSums(llm::MatmulOp op, const MatmulShape &shape) {
+  return sumsOf(op, shape, engine::SumUnit::Columns, 1, 0, simpleSegment(shape));
+}
+
 /// Describes a variant of MatmulSimple; false where it cannot read a weight.
 bool describeSimple(CudaVariant &variant, llm::MatmulOp op, const MatmulShape &shape,
                     int64_t tileRows) {
-  describeMatmul(variant, op, shape);
+  describeMatmul(variant, op, shape, simpleSegment(shape));
   variant.integer("encoded", op.getEncoding() ? 1 : 0);
   variant.integer("group", op.getEncoding() ? op.getEncoding()->getGroup() : 0);
   variant.integer("tile_rows", tileRows);
@@ -72,7 +82,9 @@ FailureOr<KernelVariant> simpleKernel(llm::MatmulOp op, const MatmulShape &shape
   CudaVariant variant("MatmulSimple", op, kSimpleThreads);
   if (!describeSimple(variant, op, shape, tileRows))
     return failure();
-  return variant.take();
+  KernelVariant kernel = variant.take();
+  kernel.sums = simpleSums(op, shape);
+  return kernel;
 }
 
 /// A variant of MatmulSimple for any number of rows, beside kernels that have a workspace.
@@ -96,7 +108,20 @@ MatmulShape::MatmulShape(llm::MatmulOp op)
       integer(input.isInteger(8)),
       zeros(op.getEncoding() ? llm::zerosOf(op.getEncodingAttr()) : llm::Zeros::None),
       scales(op.getEncoding() ? op.getEncoding()->getScales() : llm::ScaleForm::Plain),
-      inputBytes(engine::elementBits(input) / 8), rowDim(rowDimOf(op.getResult())) {}
+      inputBytes(engine::elementBits(input) / 8), rowDim(rowDimOf(op.getResult())), segment(0) {
+  if (op.getSums() && op.getSums()->getSegment() >= 0)
+    segment = op.getSums()->getSegment() ? op.getSums()->getSegment()
+                                         : int64_t(llvm::alignTo(k, kSegmentStep));
+}
+
+engine::SumsAttr codegen::sumsOf(llm::MatmulOp op, const MatmulShape &shape, engine::SumUnit unit,
+                                 int64_t width, int64_t group, int64_t columns) {
+  MLIRContext *context = op.getContext();
+  if (!shape.integer)
+    return engine::SumsAttr::get(context, unit, width, group, columns < shape.k ? columns : 0);
+  int64_t exact = shape.group ? shape.group : shape.k;
+  return engine::SumsAttr::get(context, engine::SumUnit::Integers, exact, exact);
+}
 
 int64_t MatmulShape::reached(int64_t tokens) const {
   return experts == 0 ? 1 : std::min(experts, tokens * rowDim->each);
@@ -113,7 +138,8 @@ void codegen::addRowTiles(CudaVariant &variant, llm::MatmulOp op, int64_t tileRo
     variant.rowsOf(op.getResult(), tileRows);
 }
 
-void codegen::describeMatmul(CudaVariant &variant, llm::MatmulOp op, const MatmulShape &shape) {
+void codegen::describeMatmul(CudaVariant &variant, llm::MatmulOp op, const MatmulShape &shape,
+                             int64_t segment) {
   llm::EncodingAttr encoding = op.getEncodingAttr();
   variant.integer("rows_dim", shape.rowDim->index);
   variant.integer("rows_each", shape.rowDim->each);
@@ -122,6 +148,7 @@ void codegen::describeMatmul(CudaVariant &variant, llm::MatmulOp op, const Matmu
   variant.integer("n", shape.columns);
   variant.integer("weight_rows", shape.rows);
   variant.integer("k", shape.k);
+  variant.integer("segment", segment);
   variant.type("input_type", op.getInput());
   variant.type("weight_type", op.getWeight());
   variant.type("result_type", op.getResult());
@@ -140,6 +167,17 @@ engine::LayoutAttr codegen::cudaMatmulLayout(llm::MatmulOp op, unsigned operand)
   if (auto layout = tensorLayout(op, MatmulShape(op), operand))
     return layout;
   return rowMajorLayout(typeOf(op->getOperand(operand)));
+}
+
+llvm::SmallVector<engine::SumsAttr> codegen::cudaMatmulSums(llm::MatmulOp op,
+                                                            const CudaArchitecture &architecture) {
+  MatmulShape shape(op);
+  if (obstacle(op, shape))
+    return {};
+  auto orders = tensorSums(op, shape, architecture);
+  if (orders.empty())
+    orders.push_back(simpleSums(op, shape));
+  return orders;
 }
 
 Declined codegen::addMatmulKernels(llm::MatmulOp op, const CudaArchitecture &architecture,

@@ -16,6 +16,10 @@ inline constexpr size_t kEpilogueOperands = 4;
 /// The layout in which `op` wants operand `operand`, a weight.
 engine::LayoutAttr cudaMatmulLayout(llm::MatmulOp op, unsigned operand);
 
+/// The orders of sums for which there are kernels of `op`, best first.
+llvm::SmallVector<engine::SumsAttr> cudaMatmulSums(llm::MatmulOp op,
+                                                   const CudaArchitecture &architecture);
+
 /// Adds the kernels of `op`, which together cover `declared`.
 Declined addMatmulKernels(llm::MatmulOp op, const CudaArchitecture &architecture,
                           llvm::ArrayRef<engine::RangeAttr> declared, Kernels &kernels);

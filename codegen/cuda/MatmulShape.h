@@ -25,6 +25,9 @@ struct MatmulShape {
   llm::ScaleForm scales;
   int64_t inputBytes;
   std::optional<RowDim> rowDim; ///< of the result; nothing for another expression
+  /// Columns whose sum is formed alone, as `sums` says: at least k where that is all of them; 0:
+  /// each kernel has its own.
+  int64_t segment;
 
   /// Experts that `tokens` of the dim reach, and the rows of each of them, if all reach different
   /// ones as long as there are some.
@@ -35,8 +38,25 @@ struct MatmulShape {
 /// The next axis of the grid gets the tiles along the result's rows.
 void addRowTiles(CudaVariant &variant, llm::MatmulOp op, int64_t tileRows);
 
-/// Adds the constants of kernels/MatmulEpilogue.cuh.
-void describeMatmul(CudaVariant &variant, llm::MatmulOp op, const MatmulShape &shape);
+/// Segments are multiples of this: whole groups and stages.
+inline constexpr int64_t kSegmentStep = 512;
+
+/// Segments of `columns` columns that k is cut into.
+inline int64_t segmentsOf(const MatmulShape &shape, int64_t columns) {
+  return llvm::divideCeil(shape.k, columns);
+}
+
+/// The order in which a kernel adds, with segments of `columns` columns.
+engine::SumsAttr sumsOf(llm::MatmulOp op, const MatmulShape &shape, engine::SumUnit unit,
+                        int64_t width, int64_t group, int64_t columns);
+
+/// Adds the constants of kernels/MatmulEpilogue.cuh; `segment`: columns whose sum is formed alone.
+void describeMatmul(CudaVariant &variant, llm::MatmulOp op, const MatmulShape &shape,
+                    int64_t segment);
+
+/// The orders in which MatmulTensor has kernels, best first; none where there are none.
+llvm::SmallVector<engine::SumsAttr> tensorSums(llm::MatmulOp op, const MatmulShape &shape,
+                                               const CudaArchitecture &architecture);
 
 /// Kernels of MatmulTensor for `op`, best first, with ranges that cover 1 to `most` rows. Adds
 /// nothing where tensor cores cannot form the product as its operands are stored.

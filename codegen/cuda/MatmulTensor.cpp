@@ -19,8 +19,6 @@ using engine::RangeAttr;
 namespace {
 
 constexpr int64_t kWarpSize = 32, kTileRows = 16, kBlockTokens = 8;
-/// Columns of k that are summed alone; part of the numerics of llm.matmul.
-constexpr int64_t kSegment = 512;
 /// Shared memory that a block must leave alone: the driver's and the template's own.
 constexpr int64_t kOtherShared = 2048;
 constexpr int64_t kMostStages = 6;
@@ -127,7 +125,8 @@ int64_t partsOf(const MatmulShape &shape) { return shape.zeros == llm::Zeros::Of
 /// The group that the template closes sums by: zero points and offsets of whole rows are one long
 /// group.
 int64_t groupOf(const MatmulShape &shape) {
-  return shape.group == 0 && hasGroupZeros(shape) ? llvm::alignTo(shape.k, kSegment) : shape.group;
+  return shape.group == 0 && hasGroupZeros(shape) ? llvm::alignTo(shape.k, kSegmentStep)
+                                                  : shape.group;
 }
 
 /// A weight's numbers by group beside it: for 16 rows, records of so many bytes for so many columns
@@ -295,14 +294,13 @@ int64_t sharesOf(int64_t tiles, int64_t segments, int64_t places) {
   return std::clamp<int64_t>(places / tiles, 1, segments);
 }
 
-/// Blocks that share k, for each multiprocessor: those that run at the same time, or some waves of
-/// them where one wave would leave many places empty; 0 where k is not shared, as when tiles fill
-/// the typical part. Sums on their way have a place for each segment and element of a result of
-/// `tile.most` rows: at most half a byte for each element of this weight.
-int64_t sharingBlocks(const Plan &plan, const MatmulShape &shape,
+/// Blocks that share the `segments` of k, for each multiprocessor: those that run at the same time,
+/// or some waves of them where one wave would leave many places empty; 0 where k is not shared, as
+/// when tiles fill the typical part. Sums on their way have a place for each segment and element of
+/// a result of `tile.most` rows: at most half a byte for each element of this weight.
+int64_t sharingBlocks(const Plan &plan, const MatmulShape &shape, int64_t segments,
                       const CudaArchitecture &architecture) {
   int64_t tiles = llvm::divideCeil(shape.rows, plan.tile.rows());
-  int64_t segments = llvm::divideCeil(shape.k, kSegment);
   int64_t places = plan.blocks * architecture.typicalPart().multiprocessors;
   // Sums of the groups of a row are added in order, so integers with groups stay together. Experts
   // are blocks enough.
@@ -321,6 +319,39 @@ int64_t sharingBlocks(const Plan &plan, const MatmulShape &shape,
         kBetter * double(length(sharesOf(tiles, segments, waves * places))))
       waves = more;
   return sharesOf(tiles, segments, waves * places) > 1 ? waves * plan.blocks : 0;
+}
+
+/// Blocks that share k in `plan` on the typical part, of those that `segments` allow.
+int64_t typicalShares(const Plan &plan, const MatmulShape &shape, int64_t segments,
+                      const CudaArchitecture &architecture) {
+  return sharesOf(llvm::divideCeil(shape.rows, plan.tile.rows()), segments,
+                  sharingBlocks(plan, shape, segments, architecture) *
+                      architecture.typicalPart().multiprocessors);
+}
+
+/// Columns of the segments that suit `plan`: one for each of the blocks that share k then. Integers
+/// are exact in any: theirs are short, so that blocks can share them evenly.
+int64_t segmentFor(const Plan &plan, const MatmulShape &shape,
+                   const CudaArchitecture &architecture) {
+  if (shape.integer)
+    return kSegmentStep;
+  int64_t steps = segmentsOf(shape, kSegmentStep);
+  return kSegmentStep * llvm::divideCeil(steps, typicalShares(plan, shape, steps, architecture));
+}
+
+/// The columns of the segments of the kernel for `plan`.
+int64_t segmentOf(const Plan &plan, const MatmulShape &shape,
+                  const CudaArchitecture &architecture) {
+  return shape.segment && !shape.integer ? shape.segment : segmentFor(plan, shape, architecture);
+}
+
+/// The order of the kernels with segments of `columns` columns.
+engine::SumsAttr tensorOrder(llm::MatmulOp op, const MatmulShape &shape, int64_t columns,
+                             const CudaArchitecture &architecture) {
+  constexpr int64_t kHalvesWidth = 16, kBytesWidth = 32;
+  return sumsOf(op, shape, engine::SumUnit::Tensor,
+                multipliesFloat8(shape, architecture) ? kBytesWidth : kHalvesWidth, groupOf(shape),
+                columns);
 }
 
 /// Whether one tile of tokens reads the weight: a tile for few tokens takes all of them, and those
@@ -359,7 +390,8 @@ KernelVariant tensorKernel(llm::MatmulOp op, const MatmulShape &shape, const Pla
                            const CudaArchitecture &architecture) {
   const Tile &tile = plan.tile;
   CudaVariant variant("MatmulTensor", op, tile.threads());
-  describeMatmul(variant, op, shape);
+  int64_t segment = segmentOf(plan, shape, architecture), segments = segmentsOf(shape, segment);
+  describeMatmul(variant, op, shape, segment);
   variant.integer("group", plan.group);
   variant.integer("warps_along", tile.along);
   variant.integer("warps_across", tile.across);
@@ -369,7 +401,7 @@ KernelVariant tensorKernel(llm::MatmulOp op, const MatmulShape &shape, const Pla
   variant.integer("stages", plan.stages);
   variant.integer("shared_bytes", plan.shared);
   variant.shared(plan.shared);
-  int64_t sharing = sharingBlocks(plan, shape, architecture);
+  int64_t sharing = sharingBlocks(plan, shape, segments, architecture);
   bool shares = sharing > 0;
   variant.integer("shares_depth", shares);
   variant.integer("weights_once", readsOnce(tile));
@@ -387,7 +419,6 @@ KernelVariant tensorKernel(llm::MatmulOp op, const MatmulShape &shape, const Pla
     addTensorMaps(variant, op, shape, plan);
   }
   int64_t tiles = llvm::divideCeil(shape.rows, tile.rows());
-  int64_t segments = llvm::divideCeil(shape.k, kSegment);
   addRowTiles(variant, op, tile.tokens());
   variant.tiles(tiles);
   if (shares)
@@ -404,6 +435,7 @@ KernelVariant tensorKernel(llm::MatmulOp op, const MatmulShape &shape, const Pla
   // Kernels that share take one tile of tokens (their guard), whatever T the memory is planned for.
   variant.workspace(llvm::Twine(engine::kCounterBytes + (shares ? aside : 0)).str());
   KernelVariant kernel = variant.take();
+  kernel.sums = tensorOrder(op, shape, segment, architecture);
   // Sums on their way have places for these rows only.
   if (tile.most != INT64_MAX && shape.experts == 0)
     kernel.guards = {RangeAttr::get(op.getContext(), shape.rowDim->name(), 1, tile.most)};
@@ -436,9 +468,8 @@ double secondsOf(const Candidate &candidate, const MatmulShape &shape,
                  const CudaArchitecture &architecture, int64_t tokens) {
   const Plan &plan = candidate.plan;
   const CudaPart &part = architecture.typicalPart();
-  int64_t segments = llvm::divideCeil(shape.k, kSegment);
-  int64_t shares = sharesOf(llvm::divideCeil(shape.rows, plan.tile.rows()), segments,
-                            sharingBlocks(plan, shape, architecture) * part.multiprocessors);
+  int64_t segments = segmentsOf(shape, segmentOf(plan, shape, architecture));
+  int64_t shares = typicalShares(plan, shape, segments, architecture);
   return matmulSeconds(part,
                        {shape.rows * shape.reached(tokens), shape.k, shape.rowsEach(tokens),
                         bitsOf(shape.weight), productOf(shape, architecture), plan.tile.rows(),
@@ -524,6 +555,25 @@ static bool takesOperands(llm::MatmulOp op, const MatmulShape &shape) {
       return false; // a tied weight that another product has had packed
   }
   return true;
+}
+
+llvm::SmallVector<engine::SumsAttr> codegen::tensorSums(llm::MatmulOp op, const MatmulShape &shape,
+                                                        const CudaArchitecture &architecture) {
+  if (!takesOperands(op, shape))
+    return {};
+  // What suits the fewest tokens, since steps of those wait for each other's sums; all others have
+  // the same.
+  for (const Tile &tile : tilesFor(op, shape))
+    if (std::optional<Plan> plan = planFor(op, shape, tile, architecture)) {
+      int64_t segment = segmentFor(*plan, shape, architecture);
+      engine::SumsAttr fixed = tensorOrder(op, shape, segment, architecture);
+      if (fixed.getSegment() == 0)
+        return {fixed};
+      return {engine::SumsAttr::get(op.getContext(), fixed.getUnit(), fixed.getWidth(),
+                                    fixed.getGroup(), -1),
+              fixed};
+    }
+  return {};
 }
 
 void codegen::addTensorKernels(llm::MatmulOp op, const MatmulShape &shape,

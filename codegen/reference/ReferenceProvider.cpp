@@ -26,6 +26,8 @@ constexpr size_t kPointwiseOperands = 6;
 constexpr int64_t kMatmulTileColumns = 64;
 /// Positions whose scores attention keeps in scratch.
 constexpr int64_t kAttentionSegment = 256;
+/// Columns whose products are summed together where nobody prescribes another order.
+constexpr int64_t kSumSegment = 512;
 
 class ReferenceProvider final : public engine::KernelProvider {
 public:
@@ -42,6 +44,8 @@ public:
   bool scalesInputGroups() const override { return true; }
 
   FailureOr<LayoutAttr> weightLayout(Operation *user, unsigned operand) const override;
+  llvm::SmallVector<engine::SumsAttr> sumsFor(Operation *op,
+                                              llvm::ArrayRef<engine::RangeAttr>) const override;
   LogicalResult kernelsFor(Operation *op, llvm::ArrayRef<engine::RangeAttr> declared,
                            llvm::SmallVectorImpl<KernelVariant> &kernels) const override;
 };
@@ -98,11 +102,32 @@ static FailureOr<KernelVariant> kernelFor(llm::RmsNormOp op) {
   return variant.take();
 }
 
+/// The order of the reference's own; it executes any that a product prescribes.
+static engine::SumsAttr ownSums(llm::MatmulOp op) {
+  using engine::SumUnit;
+  MLIRContext *context = op.getContext();
+  if (!typeOf(op.getInput()).getElementType().isInteger(8))
+    return engine::SumsAttr::get(context, SumUnit::Products, 1, 0, kSumSegment);
+  int64_t group = llm::columnsOf(op.getInput()) / llm::columnsOf(op.getInputScales());
+  if (op.getEncoding() && op.getEncoding()->getGroup() > 0)
+    group = std::min(group, op.getEncoding()->getGroup());
+  return engine::SumsAttr::get(context, SumUnit::Integers, group, group);
+}
+
+llvm::SmallVector<engine::SumsAttr>
+ReferenceProvider::sumsFor(Operation *op, llvm::ArrayRef<engine::RangeAttr>) const {
+  auto matmul = dyn_cast<llm::MatmulOp>(op);
+  return matmul ? llvm::SmallVector<engine::SumsAttr>{ownSums(matmul)}
+                : llvm::SmallVector<engine::SumsAttr>{};
+}
+
 static FailureOr<KernelVariant> kernelFor(llm::MatmulOp op) {
   if (!op.getEpilogue().empty() || op.getPairOffset())
     return decline(op) << "it fuses no epilogue";
   if (typeOf(op.getWeight()).getElementType().isInteger() && !op.getEncoding())
     return decline(op) << "an integer weight needs an encoding";
+  if (op.getSums() && op.getSums()->getSegment() < 0)
+    return decline(op) << "it has no segments of its own";
   int64_t columns = llm::columnsOf(op.getResult());
   VariantBuilder variant("Matmul", op.getContext());
   addWeight(variant, op.getWeight(), op.getEncodingAttr(), op.getScales(), op.getSupers());
@@ -113,9 +138,16 @@ static FailureOr<KernelVariant> kernelFor(llm::MatmulOp op) {
   variant.integer("experts", op.getOrder() ? op.experts() : 0);
   variant.integer("input_share", llm::rowsFor(op.getType(), typeOf(op.getInput())));
   variant.integer("input_scales", op.getInputScales() ? llm::columnsOf(op.getInputScales()) : 0);
+  engine::SumsAttr sums = op.getSums().value_or(ownSums(op));
+  variant.integer("sum_unit", int64_t(sums.getUnit()));
+  variant.integer("sum_width", sums.getWidth());
+  variant.integer("sum_group", sums.getGroup());
+  variant.integer("sum_segment", sums.getSegment());
   variant.rowsOf(op.getResult());
   variant.tiles(llvm::divideCeil(columns, kMatmulTileColumns));
-  return variant.take();
+  KernelVariant kernel = variant.take();
+  kernel.sums = sums;
+  return kernel;
 }
 
 static FailureOr<KernelVariant> kernelFor(llm::PointwiseOp op) {

@@ -193,6 +193,43 @@ static x86::SumMethod registerMethod(llm::MatmulOp op, const MatmulTemplate &mad
   return made.bf16 && isPairGroups(op) ? x86::PairGroups : x86::FloatColumns;
 }
 
+/// The order in which `method` adds. Of bytes every method is exact in a group; with AMX single
+/// rows sum blocks of scale codes as tiles do.
+static engine::SumsAttr sumsOf(llm::MatmulOp op, x86::SumMethod method,
+                               const MatmulTemplate &made) {
+  using engine::SumUnit;
+  int64_t width = groupWidth(op);
+  auto sums = [&](SumUnit unit, int64_t width, int64_t group, int64_t segment, int64_t parts = 1) {
+    return engine::SumsAttr::get(op.getContext(), unit, width, group, segment, parts);
+  };
+  int64_t parts = x86::inputParts(elementCode(typeOf(op.getInput()).getElementType()));
+  switch (method) {
+  case x86::FloatColumns:
+    return sums(SumUnit::Columns, 1, 0, x86::segmentColumns);
+  case x86::FloatPairs:
+  case x86::PairDots:
+    return sums(SumUnit::Pairs, 2, 0, x86::segmentColumns);
+  case x86::PairGroups:
+    return sums(SumUnit::Pairs, 2, x86::summedColumns(method, width), 0, parts);
+  case x86::TilePairs: {
+    int64_t group = x86::summedColumns(method, width);
+    return sums(SumUnit::Halves, std::min(group, x86::amxRowBytes / 2), group, 0, parts);
+  }
+  case x86::TileRows:
+    if (isPairs(op))
+      return sums(SumUnit::Halves, x86::amxRowBytes / 2, 0, 0);
+    [[fallthrough]];
+  case x86::ByteDots:
+  case x86::ByteHalves:
+  case x86::ByteWords:
+  case x86::TileGroups:
+  case x86::TileBlocks:
+    break;
+  }
+  int64_t exact = made.amx && hasExactBlocks(op) ? kSuperColumns : width;
+  return sums(SumUnit::Integers, exact, exact, 0);
+}
+
 /// The shapes of the kernels for `op`, on a target with AMX or without.
 static ArrayRef<Shape> shapesFor(llm::MatmulOp op, bool amx) {
   std::optional<x86::SumMethod> method = amx ? tileMethod(op) : std::nullopt;
@@ -272,12 +309,18 @@ static KernelVariant matmulKernel(llm::MatmulOp op, int64_t tileRows, int64_t ti
       gathersRows(op),
       inputScales(op) > 1};
   KernelVariant kernel = variant.take(scratch.bytes());
+  kernel.sums = sumsOf(op, method, made);
   // Right for more rows, but nothing that anyone should run.
   constexpr int64_t mostSingle = 16;
   if (tileRows == 1)
     kernel.guards = {engine::RangeAttr::get(op.getContext(), rows.name(), 1,
                                             std::max(mostSingle, mostOf(kShapes[0], op)))};
   return kernel;
+}
+
+engine::SumsAttr codegen::matmulSums(llm::MatmulOp op, const MatmulTemplate &made) {
+  std::optional<x86::SumMethod> tiles = made.amx ? tileMethod(op) : std::nullopt;
+  return sumsOf(op, tiles ? *tiles : registerMethod(op, made), made);
 }
 
 void codegen::matmulKernels(llm::MatmulOp op, llvm::ArrayRef<engine::RangeAttr> declared,

@@ -25,6 +25,9 @@ struct MatmulTemplate {
   bool vnni;              ///< dot products of bytes
 };
 
+/// The order of the sums of all kernels for `op`, which matmulDeclined accepts.
+engine::SumsAttr matmulSums(llm::MatmulOp op, const MatmulTemplate &made);
+
 /// Kernels for `op`, which matmulDeclined accepts: one for single rows, two for blocks of rows.
 void matmulKernels(llm::MatmulOp op, llvm::ArrayRef<engine::RangeAttr> declared,
                    const MatmulTemplate &made,

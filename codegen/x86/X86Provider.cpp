@@ -47,6 +47,13 @@ public:
   int64_t pairOffset() const override { return x86::panelRows; }
   bool scalesInputGroups() const override { return true; }
   FailureOr<LayoutAttr> weightLayout(Operation *user, unsigned operand) const override;
+  llvm::SmallVector<engine::SumsAttr> sumsFor(Operation *op,
+                                              llvm::ArrayRef<RangeAttr>) const override {
+    auto matmul = dyn_cast<llm::MatmulOp>(op);
+    if (!matmul || matmulDeclined(matmul))
+      return {};
+    return {matmulSums(matmul, matmulTemplate)};
+  }
   LogicalResult kernelsFor(Operation *op, llvm::ArrayRef<RangeAttr> declared,
                            Kernels &kernels) const override;
   void candidatesFor(Operation *op, llvm::ArrayRef<RangeAttr> declared,

@@ -137,7 +137,8 @@ llm::MatmulOp FormatTables::product(Type weight, Type input, ArrayRef<RankedTens
       values[i] = block->getArgument(next++);
   return llm::MatmulOp::create(builder, loc, rowsOf(input), block->getArgument(0),
                                block->getArgument(1), Value(), values[0], values[1], values[2],
-                               ValueRange(), Value(), Value(), encoding, IntegerAttr());
+                               ValueRange(), Value(), Value(), encoding, IntegerAttr(),
+                               engine::SumsAttr());
 }
 
 llm::MatmulOp FormatTables::product(const HeldFormat &held) {

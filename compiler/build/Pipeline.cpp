@@ -50,6 +50,7 @@ void addWeightsPasses(OpPassManager &manager) {
 }
 
 void addPlanPasses(OpPassManager &manager) {
+  manager.addPass(createChooseSumsPass());
   manager.addPass(createSchedulePass());
   manager.addPass(createSelectKernelsPass());
   manager.addPass(createPlanMemoryPass());

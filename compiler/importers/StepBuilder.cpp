@@ -330,7 +330,7 @@ Value StepBuilder::linear(Value input, Value weight, Value bias) {
   auto type = activation(rowsOf(input), columns);
   auto product = llm::MatmulOp::create(builder, location, type, input, weight, Value(), Value(),
                                        Value(), Value(), ValueRange(), Value(), Value(),
-                                       llm::EncodingAttr(), IntegerAttr());
+                                       llm::EncodingAttr(), IntegerAttr(), engine::SumsAttr());
   if (auto scale = staticScales.find(weight); scale != staticScales.end())
     product->setAttr("llm.static_scale", builder.getF32FloatAttr(scale->second));
   return bias ? add(product, bias) : product;
@@ -379,7 +379,8 @@ Value StepBuilder::expertLinear(Value input, Value stack, const Routing &routing
   int64_t columns = cast<RankedTensorType>(stack.getType()).getDimSize(0) / experts;
   return llm::MatmulOp::create(builder, location, activation(rowsOf(routing.order), columns), input,
                                stack, Value(), Value(), Value(), Value(), ValueRange(),
-                               routing.order, routing.starts, llm::EncodingAttr(), IntegerAttr());
+                               routing.order, routing.starts, llm::EncodingAttr(), IntegerAttr(),
+                               engine::SumsAttr());
 }
 
 Value StepBuilder::addExpertBias(Value rows, Value biases, const Routing &routing) {

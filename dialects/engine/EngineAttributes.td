@@ -5,6 +5,7 @@
 #define INGOT_DIALECTS_ENGINE_ENGINEATTRIBUTES_TD
 
 include "dialects/engine/EngineDialect.td"
+include "mlir/IR/EnumAttr.td"
 
 class Engine_Attr<string name, string mnemonicName> : AttrDef<Engine_Dialect, name> {
   let mnemonic = mnemonicName;
@@ -86,6 +87,62 @@ def Engine_LayoutAttr : Engine_Attr<"Layout", "layout"> {
     int64_t rowBlock() const;
     /// Row-major order of a rows x cols weight.
     static LayoutAttr rowMajor(::mlir::MLIRContext *context, int64_t rows, int64_t cols);
+  }];
+}
+
+def Engine_SumUnit : I64EnumAttr<"SumUnit", "What joins an f32 sum at once", [
+    I64EnumAttrCase<"Products", 0, "products">, I64EnumAttrCase<"Columns", 1, "columns">,
+    I64EnumAttrCase<"Pairs", 2, "pairs">, I64EnumAttrCase<"Halves", 3, "halves">,
+    I64EnumAttrCase<"Tensor", 4, "tensor">, I64EnumAttrCase<"Integers", 5, "integers">]> {
+  let cppNamespace = "::ingot::engine";
+  let genSpecializedAttr = 0;
+}
+
+def Engine_SumsAttr : Engine_Attr<"Sums", "sums"> {
+  let summary = "In which order the k products of one element are added, and what is added exactly";
+  let description = [{
+    `unit`, of `width` columns, is what joins a sum in f32 at once:
+    - `products`: each rounded to f32, in order (width 1);
+    - `columns`: each by a fused multiply-add, in order (width 1);
+    - `pairs`: the odd one of two, then the even one, each fused (width 2; VDPBF16PS);
+    - `halves`: the even ones' products and the odd ones' summed apart, each fused and in order, and
+      the two sums together (width up to 32; TDPBF16PS);
+    - `tensor`: as a tensor core of the target's architecture adds `width` products. Where it keeps
+      fewer bits than f32, `width` is what it sums before that is added to an f32 sum (promotion);
+    - `integers`: exact, over a group.
+
+    `group`: columns whose sum, of numbers as they are stored, is then multiplied by their scale and
+    joins the sum of the segment, or of all groups, by a fused multiply-add; 0: scales are applied
+    to weights before they are multiplied, or to the whole sum, or there are none.
+
+    `segment`: columns of k whose sum is formed alone; segments are added in order, which lets
+    blocks share k: one partial sum a segment, whatever the number of blocks. 0: all of k. -1: each
+    kernel has its own (`--determinism fast`).
+
+    `parts`: parts of bf16 that an input is summed as, one behind the other.
+
+    Example: `#engine.sums<tensor x 16, group = 32, segment = 1024>`.
+  }];
+  let parameters = (ins EnumParameter<Engine_SumUnit>:$unit, "int64_t":$width,
+                        DefaultValuedParameter<"int64_t", "0">:$group,
+                        DefaultValuedParameter<"int64_t", "0">:$segment,
+                        DefaultValuedParameter<"int64_t", "1">:$parts);
+  let builders = [AttrBuilder<(ins "::ingot::engine::SumUnit":$unit, "int64_t":$width,
+                                   CArg<"int64_t", "0">:$group, CArg<"int64_t", "0">:$segment,
+                                   CArg<"int64_t", "1">:$parts), [{
+    return $_get($_ctxt, unit, width, group, segment, parts);
+  }]>];
+  let skipDefaultBuilders = 1;
+  let assemblyFormat = [{
+    `<` $unit `x` $width (`,` `group` `=` $group^)? (`,` `segment` `=` $segment^)?
+       (`,` `parts` `=` $parts^)? `>`
+  }];
+  let genVerifyDecl = 1;
+  let extraClassDeclaration = [{
+    /// Whether a kernel that sums as `kernel` does may run where this is asked for.
+    bool admits(SumsAttr kernel) const;
+    /// The text between the brackets.
+    std::string text() const;
   }];
 }
 

@@ -12,6 +12,8 @@ using namespace ingot::engine;
 
 #include "dialects/engine/EngineDialect.cpp.inc"
 
+#include "dialects/engine/EngineEnums.cpp.inc"
+
 #define GET_ATTRDEF_CLASSES
 #include "dialects/engine/EngineAttributes.cpp.inc"
 
@@ -31,6 +33,42 @@ std::unique_ptr<KernelProvider> EngineDialect::providerFor(ModuleOp module) {
     return nullptr;
   }
   return dialect->providerFactory(target);
+}
+
+LogicalResult SumsAttr::verify(function_ref<InFlightDiagnostic()> emitError, SumUnit unit,
+                               int64_t width, int64_t group, int64_t segment, int64_t parts) {
+  constexpr int64_t kHalvesWidth = 32;
+  bool fits = unit <= SumUnit::Columns  ? width == 1
+              : unit == SumUnit::Pairs  ? width == 2
+              : unit == SumUnit::Halves ? width >= 2 && width % 2 == 0 && width <= kHalvesWidth
+                                        : width >= 1;
+  if (!fits)
+    return emitError() << stringifySumUnit(unit) << " cannot have " << width << " columns";
+  if (group < 0 || segment < -1 || parts < 1)
+    return emitError() << "sums need a group and a segment of columns and at least one part";
+  if (unit == SumUnit::Integers && (segment != 0 || parts != 1))
+    return emitError() << "sums of integers are exact: they have no segments and no parts";
+  return success();
+}
+
+bool SumsAttr::admits(SumsAttr kernel) const {
+  if (!kernel || getSegment() != -1)
+    return kernel == *this;
+  return kernel.getSegment() >= 0 &&
+         get(getContext(), kernel.getUnit(), kernel.getWidth(), kernel.getGroup(), getSegment(),
+             kernel.getParts()) == *this;
+}
+
+std::string SumsAttr::text() const {
+  std::string text;
+  llvm::raw_string_ostream stream(text);
+  stream << stringifySumUnit(getUnit()) << " x " << getWidth();
+  for (auto [name, value, usual] : {std::tuple("group", getGroup(), int64_t(0)),
+                                    {"segment", getSegment(), 0},
+                                    {"parts", getParts(), 1}})
+    if (value != usual)
+      stream << ", " << name << " = " << value;
+  return text;
 }
 
 LogicalResult ExprAttr::verify(function_ref<InFlightDiagnostic()> emitError, StringRef text) {

@@ -16,6 +16,7 @@ class TargetAttr;
 } // namespace ingot::engine
 
 #include "dialects/engine/EngineDialect.h.inc"
+#include "dialects/engine/EngineEnums.h.inc"
 #include "dialects/engine/EngineExpr.h"
 
 #define GET_ATTRDEF_CLASSES

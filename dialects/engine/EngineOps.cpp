@@ -18,6 +18,14 @@ void EngineDialect::addOps() {
       >();
 }
 
+llvm::SmallVector<RangeAttr> ingot::engine::declaredRanges(ModuleOp module) {
+  llvm::SmallVector<RangeAttr> ranges;
+  for (auto dim : module.getOps<DimOp>())
+    ranges.push_back(
+        RangeAttr::get(module.getContext(), dim.getSymName(), dim.getMin(), dim.getMax()));
+  return ranges;
+}
+
 /// Fails unless `value` is one of `allowed`, listing them.
 static LogicalResult verifyWord(Operation *op, StringRef attribute, StringRef value,
                                 ArrayRef<StringRef> allowed) {

@@ -13,3 +13,10 @@
 
 #define GET_OP_CLASSES
 #include "dialects/engine/EngineOps.h.inc"
+
+namespace ingot::engine {
+
+/// The shapes that `module` declares, by its dims.
+llvm::SmallVector<RangeAttr> declaredRanges(mlir::ModuleOp module);
+
+} // namespace ingot::engine

@@ -33,7 +33,7 @@ struct KernelVariant {
   std::string source;
   mlir::DictionaryAttr constants;
   /// Shapes the kernel is correct for, and the part of them it is preferred in; empty: all.
-  llvm::SmallVector<RangeAttr, 2> guards, ranges;
+  llvm::SmallVector<RangeAttr, 1> guards, ranges;
   /// Tiles along x, y, z.
   llvm::SmallVector<ExprAttr, 3> grid;
   int64_t scratchBytes = 0;
@@ -45,8 +45,18 @@ struct KernelVariant {
   llvm::SmallVector<TensorMapAttr, 0> tensorMaps;
   /// Bytes of memory that one launch works in besides its buffers; null: none. Over the dims.
   ExprAttr workspace;
+  /// In which order it adds, of operations that have a `sums` attribute.
+  SumsAttr sums;
   /// What the target states of the kernel, as texts.
   llvm::SmallVector<mlir::NamedAttribute, 0> facts;
+
+  /// The text of a fact; empty where it is not stated.
+  llvm::StringRef fact(llvm::StringRef key) const {
+    for (mlir::NamedAttribute stated : facts)
+      if (stated.getName() == key)
+        return llvm::cast<mlir::StringAttr>(stated.getValue()).getValue();
+    return {};
+  }
 };
 
 /// Implemented by every target and injected by compiler/build/Pipeline.cpp.
@@ -72,8 +82,15 @@ public:
   virtual mlir::FailureOr<LayoutAttr> weightLayout(mlir::Operation *user,
                                                    unsigned operand) const = 0;
 
-  /// Kernels for `op`, best first, together covering `declared` (the step's dims); failure with a
-  /// diagnostic on `op` naming the target if there is none.
+  /// The orders of sums for which the target has kernels of `op` that together cover `declared`,
+  /// best first. None where it has no kernels, which kernelsFor explains, or where `op` has no
+  /// `sums` attribute.
+  virtual llvm::SmallVector<SumsAttr> sumsFor(mlir::Operation *op,
+                                              llvm::ArrayRef<RangeAttr> declared) const = 0;
+
+  /// Kernels for `op`, all of which add in the order of its `sums`, best first, together covering
+  /// `declared` (the step's dims); failure with a diagnostic on `op` naming the target if there is
+  /// none.
   ///
   /// Calling convention: buffers are the operation's operands in order (absent optional ones are
   /// skipped), then its results in order; scalars are the dims T, S, L, B in this order. A kernel

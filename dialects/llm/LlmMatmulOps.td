@@ -3,25 +3,24 @@
 #ifndef INGOT_DIALECTS_LLM_LLMMATMULOPS_TD
 #define INGOT_DIALECTS_LLM_LLMMATMULOPS_TD
 
+include "dialects/engine/EngineAttributes.td"
 include "dialects/llm/LlmTypes.td"
 
 def Llm_MatmulOp : Llm_Op<"matmul", [Pure, IsolatedFromAbove, AttrSizedOperandSegments]> {
   let summary = "result[t,n] = epilogue(sum over k of input[t,k] * weight[n,k])";
   let description = [{
-    Floats: the weight's f32 value times the input's, summed in f32 over segments of 512 columns of
-    k, each segment in order of k, then the segments in order. Of a bf16 input and a bf16 weight a
-    target may sum as its dot products do: the two columns of each pair in the other order, or the
-    even and the odd columns of each 32 apart. i8 input with an integer weight, or
-    with places in a code book of integers of at most 8 bits: exact integer sums per weight group
-    (per row without groups), each times its scale, and where there are offsets the exact sum of the
-    group's inputs times the offset, added in f32 in order of the groups by fused multiply-adds.
-    Where scales are codes of blocks and the input has one scale for a row, a target may also sum
-    exactly over a block the products of inputs, weights and codes, and of inputs and codes of
-    offsets, which then are groups with the supers as their scale and offset. Of a float input a
-    target may also sum, group by group or in equal parts of a long group, the products with what
-    the scales multiply, and then scale the sums; an offset is added times the sum of inputs. These
-    sums, and those with a bf16 weight, may take the input as parts of bf16 that add up to it, and
-    the even and the odd columns of each 32 apart.
+    `sums` (`#engine.sums`) is the order of the additions: chosen by --ingot-choose-sums from what
+    the target offers, executed by the reference, and the same in every kernel of the operation.
+
+    Floats: the weight's f32 value times the input's, in `sums`' units and segments. With a `group`
+    it is what the scales multiply that is summed, and each group's sum is scaled; an offset times
+    the sum of the group's inputs joins it by a fused multiply-add.
+    i8 input with an integer weight, or with places in a code book of integers of at most 8 bits:
+    exact sums over `group` columns, each times its scale, and where there are offsets the exact sum
+    of the group's inputs times the offset, added in f32 in order of the groups by fused
+    multiply-adds. Where scales are codes of blocks and `group` is a block: exact sums of the
+    products of inputs, weights and codes, and of inputs and codes of offsets, with the supers as
+    scale and offset.
     With `input_scales` ([T], one per row) the sum is multiplied by the row's scale last, before the
     epilogue. An i8 input may have one for each group of K / G columns ([T, G]), where groups of
     input or weight are multiples of the other's: exact sums are those of the narrower ones. Each
@@ -55,7 +54,7 @@ def Llm_MatmulOp : Llm_Op<"matmul", [Pure, IsolatedFromAbove, AttrSizedOperandSe
                        Variadic<AnyRankedTensor>:$epilogue_operands,
                        Optional<Llm_IndexTensor>:$order, Optional<Llm_IndexTensor>:$starts,
                        OptionalAttr<Llm_EncodingAttr>:$encoding,
-                       OptionalAttr<I64Attr>:$pair_offset);
+                       OptionalAttr<I64Attr>:$pair_offset, OptionalAttr<Engine_SumsAttr>:$sums);
   let results = (outs Llm_Activation:$result);
   let regions = (region AnyRegion:$epilogue);
   let assemblyFormat = [{

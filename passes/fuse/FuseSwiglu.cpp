@@ -106,7 +106,7 @@ struct FuseSwiglu : ingot::impl::FuseSwigluPassBase<FuseSwiglu> {
         builder, loc, site.getType(), product.getInput(), weave(product.getWeight()),
         product.getInputScales(), weave(product.getScales()), zeros, supers, operands,
         product.getOrder(), product.getStarts(), product.getEncodingAttr(),
-        builder.getI64IntegerAttr(offset));
+        builder.getI64IntegerAttr(offset), engine::SumsAttr());
     buildEpilogue(builder, fused, site, product);
     site.replaceAllUsesWith(fused.getResult());
     site->erase();

@@ -76,10 +76,10 @@ void ingot::mergeProducts(FusionReport &report, ArrayRef<llm::MatmulOp> products
     operands.push_back(
         stackOf(builder, loc, products, [i](MatmulOp op) { return op.getEpilogueOperands()[i]; }));
   int64_t columns = cast<RankedTensorType>(weight.getType()).getShape().front();
-  auto merged = MatmulOp::create(builder, loc, llm::withColumns(first.getType(), columns),
-                                 first.getInput(), weight, first.getInputScales(), scales, zeros,
-                                 supers, operands, /*order=*/Value(),
-                                 /*starts=*/Value(), first.getEncodingAttr(), IntegerAttr());
+  auto merged = MatmulOp::create(
+      builder, loc, llm::withColumns(first.getType(), columns), first.getInput(), weight,
+      first.getInputScales(), scales, zeros, supers, operands, /*order=*/Value(),
+      /*starts=*/Value(), first.getEncodingAttr(), IntegerAttr(), engine::SumsAttr());
   merged.getEpilogue().takeBody(first.getEpilogue());
 
   int64_t column = 0;

@@ -7,6 +7,14 @@ class PlanPass<string flag> : Pass<flag, "::mlir::ModuleOp"> {
                            "::mlir::func::FuncDialect"];
 }
 
+def ChooseSumsPass : PlanPass<"ingot-choose-sums"> {
+  let summary = "Settles in which order each product adds: the first order that its target offers";
+  let description = [{
+    With `engine.determinism = "fast"` on the module also orders that leave segments to the kernel,
+    with which a result depends on the number of rows beside it. An order that is settled stays.
+  }];
+}
+
 def PlanMemoryPass : PlanPass<"ingot-plan-memory"> {
   let summary = "Arena offsets for a few step sizes, from the lifetimes of values";
 }

@@ -40,9 +40,7 @@ public:
     provider = EngineDialect::providerFor(module);
     if (!provider)
       return failure();
-    for (auto dim : module.getOps<DimOp>())
-      declared.push_back(RangeAttr::get(context, dim.getSymName(), dim.getMin(), dim.getMax()));
-
+    declared = declaredRanges(module);
     tuning.emplace(module, *provider, declared);
 
     auto target = module->getAttrOfType<TargetAttr>("engine.target");
@@ -228,6 +226,8 @@ private:
     if (failed(provider->kernelsFor(&op, declared, variants)))
       return failure();
     tuning->choose(&op, variants);
+    if (failed(checkSums(op, variants)))
+      return failure();
     SmallVector<Attribute> args;
     for (Value operand : op.getOperands()) {
       auto buffer = valueBuffers.find(operand);
@@ -254,6 +254,18 @@ private:
     }
     LaunchOp::create(builder, op.getLoc(), op.getName().stripDialect().str() + " " + site,
                      ArrayAttr::get(context, choices), ArrayAttr::get(context, args));
+    return success();
+  }
+
+  /// Fails if a kernel adds in another order than the operation prescribes.
+  static LogicalResult checkSums(Operation &op, ArrayRef<KernelVariant> variants) {
+    auto sums = op.getAttrOfType<SumsAttr>("sums");
+    for (const KernelVariant &variant : variants)
+      if (sums && variant.fact(kPlainKernel).empty() && !sums.admits(variant.sums))
+        return op.emitOpError() << "INGOT-E4008: a kernel '" << variant.source
+                                << "' adds in the order "
+                                << (variant.sums ? variant.sums.text() : "that it does not tell")
+                                << ", the operation has " << sums.text();
     return success();
   }
 
@@ -307,6 +319,10 @@ private:
       stream << guard;
     SmallVector<NamedAttribute> facts = workFacts(&op);
     llvm::append_range(facts, variant.facts);
+    if (variant.sums) {
+      Builder builder(context);
+      facts.push_back(builder.getNamedAttr("sums", builder.getStringAttr(variant.sums.text())));
+    }
     for (NamedAttribute fact : facts)
       stream << fact.getName() << fact.getValue();
     Region *region = op.getNumRegions() ? &op.getRegion(0) : nullptr;

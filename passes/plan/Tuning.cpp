@@ -16,13 +16,6 @@ namespace {
 /// First and last number of rows.
 using Rows = std::pair<int64_t, int64_t>;
 
-StringRef factOf(const KernelVariant &kernel, StringRef key) {
-  for (NamedAttribute fact : kernel.facts)
-    if (fact.getName() == key)
-      return cast<StringAttr>(fact.getValue()).getValue();
-  return {};
-}
-
 Rows intersect(Rows rows, StringRef dim, ArrayRef<RangeAttr> ranges) {
   for (RangeAttr range : ranges)
     if (range.getDim() == dim)
@@ -84,11 +77,11 @@ std::optional<KernelVariant> Tuning::place(Entry &entry, const Kernels &candidat
     return std::nullopt;
   };
   const auto *found = llvm::find_if(candidates, [&](const KernelVariant &kernel) {
-    return factOf(kernel, kCandidate) == tuning.getCandidate();
+    return kernel.fact(kCandidate) == tuning.getCandidate();
   });
   if (found == candidates.end())
     return refuse("the target has no such kernel for it");
-  if (StringRef digest = factOf(*found, kCandidateDigest); digest != tuning.getDigest())
+  if (StringRef digest = found->fact(kCandidateDigest); digest != tuning.getDigest())
     return refuse("stale: the kernel was " + Twine(tuning.getDigest()) + " when it was measured, " +
                   "now it is " + digest);
   Rows wanted = intersect({tuning.getMin(), tuning.getMax()}, rows.getDim(), rows);
@@ -116,9 +109,9 @@ void Tuning::choose(Operation *op, Kernels &kernels) {
   provider.candidatesFor(op, declared, candidates);
   // What the cost model takes may be chosen as well.
   for (KernelVariant kernel : kernels) {
-    StringRef name = factOf(kernel, kCandidate);
+    StringRef name = kernel.fact(kCandidate);
     bool known = llvm::any_of(
-        candidates, [&](const KernelVariant &other) { return factOf(other, kCandidate) == name; });
+        candidates, [&](const KernelVariant &other) { return other.fact(kCandidate) == name; });
     kernel.ranges.clear();
     if (!name.empty() && !known)
       candidates.push_back(std::move(kernel));

@@ -52,7 +52,9 @@ bool readPromptLogprobs(const Json &value, C &request) {
   return take(value, request.promptLogprobs, 0, 20);
 }
 
-bool readAddSpecial(const Json &value, C &request) { return take(value, request.each.addSpecial); }
+template <bool Request::*member> bool readSpecial(const Json &value, C &request) {
+  return take(value, request.each.*member);
+}
 
 bool readOptions(const Json &value, C &request) {
   request.hasStreamOptions = true;
@@ -74,7 +76,8 @@ const BodyFields<C> &ownFields() {
       {"return_tokens_as_token_ids", {readFlag<&C::tokensAsIds>, "true or false"}},
       {"logprobs", {readLogprobs, "an integer from 0 to 20"}},
       {"prompt_logprobs", {readPromptLogprobs, "an integer from 0 to 20"}},
-      {"add_special_tokens", {readAddSpecial, "true or false"}},
+      {"add_special_tokens", {readSpecial<&Request::addSpecial>, "true or false"}},
+      {"parse_special", {readSpecial<&Request::parseSpecial>, "true or false"}},
   };
   return fields;
 }
@@ -101,6 +104,8 @@ std::optional<ApiError> checkTogether(const Json &body, C &request) {
 OrError<CompletionRequest> readCompletionRequest(const Json &body,
                                                  const SamplingParameters &defaults) {
   CompletionRequest request;
+  // Clients that apply a chat template themselves spell special tokens out.
+  request.each.parseSpecial = true;
   request.each.sampling = defaults;
   request.each.sampling.maxTokens = usualTokens;
   request.each.sampling.seed = SamplingParameters::randomSeed();

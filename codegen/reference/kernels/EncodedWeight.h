@@ -56,12 +56,21 @@ struct EncodedWeight {
       return loadTableScale(numbers, index, supers);
     if (ingot_const_scale_form == kPlainScales)
       return loadElement(numbers, index, ingot_const_scale_type);
-    bool affine = ingot_const_zeros == kOffsets;
-    int64_t parts = affine ? 2 : 1;
-    int64_t block = row * (ingot_const_weight_columns / kSuperColumns) + column / kSuperColumns;
-    return loadElement(supers, block * parts + part, ingot_const_super_type) *
-           loadScaleCode(numbers, index, ingot_const_scale_type, affine);
+    return super(row, column, part) * code(numbers, row, column);
   }
+
+  /// With scales of two levels: what the codes of scales (`part` = 0) or offsets (1) are of.
+  float super(int64_t row, int64_t column, int64_t part) const {
+    int64_t parts = ingot_const_zeros == kOffsets ? 2 : 1;
+    int64_t block = row * (ingot_const_weight_columns / kSuperColumns) + column / kSuperColumns;
+    return loadElement(supers, block * parts + part, ingot_const_super_type);
+  }
+  float code(const void *numbers, int64_t row, int64_t column) const {
+    return loadScaleCode(numbers, scaleIndex(row, column), ingot_const_scale_type,
+                         ingot_const_zeros == kOffsets);
+  }
+  float scaleCode(int64_t row, int64_t column) const { return code(scales, row, column); }
+  float offsetCode(int64_t row, int64_t column) const { return code(zeros, row, column); }
 
   float scale(int64_t row, int64_t column) const { return scaleFrom(scales, row, column, 0); }
   float offset(int64_t row, int64_t column) const { return scaleFrom(zeros, row, column, 1); }

@@ -13,35 +13,106 @@ INGOT_CONST(experts);      ///< with groups; 0: without
 INGOT_CONST(input_share);  ///< rows of the result that read one row of the input
 INGOT_CONST(input_scales); ///< of a row of the input
 
-constexpr int64_t kSegment = 512;
+INGOT_CONST(sum_unit);    ///< SumUnit
+INGOT_CONST(sum_width);   ///< columns of a unit
+INGOT_CONST(sum_group);   ///< columns whose sum is scaled; 0: weights are
+INGOT_CONST(sum_segment); ///< columns whose sum is formed alone
 
-/// The products in f32, in segments of 512 columns.
-static float floatSum(const void *input, int64_t row, const EncodedWeight &weight, int64_t column) {
-  int64_t size = ingot_const_weight_columns;
-  float sum = 0;
-  for (int64_t begin = 0; begin < size; begin += kSegment) {
-    float segment = 0;
-    for (int64_t k = begin; k < begin + kSegment && k < size; ++k)
-      segment +=
-          loadElement(input, row * size + k, ingot_const_input_type) * weight.value(column, k);
-    sum += segment;
+// As engine::SumUnit.
+enum SumUnit : int64_t { kProducts, kColumns, kPairs, kHalves, kTensor };
+
+/// One row of the input by one row of the weight.
+struct Product {
+  const void *input;
+  int64_t row;
+  const EncodedWeight &weight;
+  int64_t column; ///< of the result
+
+  float left(int64_t k) const {
+    return loadElement(input, row * ingot_const_weight_columns + k, ingot_const_input_type);
   }
-  return sum;
-}
+  float right(int64_t k) const {
+    return ingot_const_sum_group ? weight.stored(column, k) : weight.value(column, k);
+  }
+  float plus(float sum, int64_t k) const { return multiplyAdd(left(k), right(k), sum); }
 
-/// Exact integer sums per group, each times its scale, fused; sums of the input times the offsets.
-/// `scales`: of groups of the input, of which the sum of a group is multiplied by its own.
-static float integerSum(const void *input, const float *scales, int64_t row,
-                        const EncodedWeight &weight, int64_t column) {
+  /// `sum` and the products of the unit's columns [begin, end).
+  float addUnit(float sum, int64_t begin, int64_t end) const {
+    if (ingot_const_sum_unit == kProducts)
+      return sum + left(begin) * right(begin);
+    if (ingot_const_sum_unit == kColumns)
+      return plus(sum, begin);
+    if (ingot_const_sum_unit == kPairs)
+      return plus(begin + 1 < end ? plus(sum, begin + 1) : sum, begin);
+    if (ingot_const_sum_unit == kHalves) {
+      float halves[2] = {0, 0};
+      for (int64_t k = begin; k < end; ++k)
+        halves[(k - begin) % 2] = plus(halves[(k - begin) % 2], k);
+      return sum + (halves[0] + halves[1]);
+    }
+    // A tensor core keeps what bits it has; the reference nearly all.
+    double all = sum;
+    for (int64_t k = begin; k < end; ++k)
+      all += double(left(k)) * double(right(k));
+    return float(all);
+  }
+
+  /// The sum of columns [begin, end) in units.
+  float sumOf(int64_t begin, int64_t end) const {
+    float sum = 0;
+    for (int64_t k = begin; k < end; k += ingot_const_sum_width)
+      sum = addUnit(sum, k, least(k + ingot_const_sum_width, end));
+    return sum;
+  }
+
+  /// Likewise, group by group.
+  float scaledSumOf(int64_t begin, int64_t end) const {
+    float sum = 0;
+    for (int64_t k = begin; k < end; k += ingot_const_sum_group) {
+      int64_t groupEnd = least(k + ingot_const_sum_group, end);
+      sum = multiplyAdd(sumOf(k, groupEnd), ingot_const_encoded ? weight.scale(column, k) : 1.0f,
+                        sum);
+      if (ingot_const_zeros == kOffsets) {
+        float inputs = 0;
+        for (int64_t i = k; i < groupEnd; ++i)
+          inputs += left(i);
+        sum = multiplyAdd(inputs, weight.offset(column, k), sum);
+      }
+    }
+    return sum;
+  }
+
+  static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
+
+  /// The segments' sums, in order.
+  float sum() const {
+    int64_t size = ingot_const_weight_columns;
+    int64_t segment = ingot_const_sum_segment ? ingot_const_sum_segment : size;
+    float sum = 0;
+    for (int64_t begin = 0; begin < size; begin += segment) {
+      int64_t end = least(begin + segment, size);
+      sum += ingot_const_sum_group ? scaledSumOf(begin, end) : sumOf(begin, end);
+    }
+    return sum;
+  }
+
+  /// Exact integer sums per group, each times its scale, fused; sums of the input times the
+  /// offsets. `scales`: of groups of the input, of which the sum of a group is multiplied by its
+  /// own.
+  float integerSum(const float *scales) const;
+
+  /// Of blocks of scale codes: what the supers multiply is exact.
+  float blockSum() const;
+};
+
+float Product::integerSum(const float *scales) const {
   int64_t size = ingot_const_weight_columns, inputGroup = size / ingot_const_input_scales;
-  int64_t group =
-      ingot_const_group > 0 && ingot_const_group < inputGroup ? ingot_const_group : inputGroup;
   bool hasGroups = ingot_const_input_scales > 1;
   const int8_t *values = static_cast<const int8_t *>(input) + row * size;
   float sum = 0;
-  for (int64_t begin = 0; begin < size; begin += group) {
+  for (int64_t begin = 0; begin < size; begin += ingot_const_sum_group) {
     int64_t exact = 0, inputs = 0;
-    for (int64_t k = begin; k < begin + group && k < size; ++k) {
+    for (int64_t k = begin; k < begin + ingot_const_sum_group && k < size; ++k) {
       exact += int64_t(values[k]) * int64_t(weight.stored(column, k));
       inputs += values[k];
     }
@@ -51,6 +122,25 @@ static float integerSum(const void *input, const float *scales, int64_t row,
     sum = hasGroups
               ? multiplyAdd(part, scales[row * ingot_const_input_scales + begin / inputGroup], sum)
               : part;
+  }
+  return sum;
+}
+
+float Product::blockSum() const {
+  int64_t size = ingot_const_weight_columns;
+  const int8_t *values = static_cast<const int8_t *>(input) + row * size;
+  float sum = 0;
+  for (int64_t begin = 0; begin < size; begin += kSuperColumns) {
+    int64_t exact = 0, offsets = 0;
+    for (int64_t k = begin; k < begin + kSuperColumns; ++k) {
+      exact += int64_t(values[k]) * int64_t(weight.stored(column, k)) *
+               int64_t(weight.scaleCode(column, k));
+      if (ingot_const_zeros == kOffsets)
+        offsets += int64_t(values[k]) * int64_t(weight.offsetCode(column, k));
+    }
+    sum = multiplyAdd(float(exact), weight.super(column, begin, 0), sum);
+    if (ingot_const_zeros == kOffsets)
+      sum = multiplyAdd(float(offsets), weight.super(column, begin, 1), sum);
   }
   return sum;
 }
@@ -75,9 +165,12 @@ extern "C" void ingot_kernel(const IngotLaunch *launch) {
   int64_t begin = launch->tile[1] * ingot_const_tile_columns;
   int64_t end = begin + ingot_const_tile_columns;
   for (int64_t column = begin; column < end && column < ingot_const_result_columns; ++column) {
-    float sum = ingot_const_input_type == kI8
-                    ? integerSum(input, scales, inputRow, weight, firstWeight + column)
-                    : floatSum(input, inputRow, weight, firstWeight + column);
+    Product product = {input, inputRow, weight, firstWeight + column};
+    bool isBlocks =
+        ingot_const_scale_form == kBlockScales && ingot_const_sum_group == kSuperColumns;
+    float sum = ingot_const_input_type != kI8 ? product.sum()
+                : isBlocks                    ? product.blockSum()
+                                              : product.integerSum(scales);
     if (ingot_const_input_scales == 1)
       sum *= scales[inputRow];
     storeElement(result, row * ingot_const_result_columns + column, ingot_const_result_type, sum);

@@ -49,6 +49,7 @@ TEST(RequestTest, Defaults) {
   EXPECT_EQ(request.each.sampling.logprobs, -1);
   EXPECT_EQ(request.n, 1);
   EXPECT_FALSE(request.stream || request.echo || request.includeUsage);
+  EXPECT_TRUE(request.each.addSpecial && request.each.parseSpecial);
   EXPECT_NE(request.each.sampling.seed, accepted(R"({"prompt": "Once"})").each.sampling.seed);
 }
 
@@ -58,7 +59,7 @@ TEST(RequestTest, EveryField) {
     "echo": true, "temperature": 1, "top_p": 0.5, "min_p": 0.25, "typical_p": 0.75, "top_k": -1,
     "repetition_penalty": 1.5, "presence_penalty": -1, "frequency_penalty": 2, "seed": -3,
     "logit_bias": {"4": -100, "17": 2.5}, "stop": ["x", "yz"], "stop_token_ids": [9],
-    "ignore_eos": true, "skip_special_tokens": false, "add_special_tokens": false, "priority": -2,
+    "ignore_eos": true, "skip_special_tokens": false, "add_special_tokens": false, "priority": -2, "parse_special": false,
     "return_tokens_as_token_ids": true, "user": "somebody", "metadata": {"a": [1]},
     "suffix": null, "response_format": null, "use_beam_search": false})");
   EXPECT_EQ(request.model, "m");
@@ -68,7 +69,7 @@ TEST(RequestTest, EveryField) {
   EXPECT_EQ(request.each.choices, 3);
   EXPECT_EQ(request.n, 2);
   EXPECT_TRUE(request.echo && request.tokensAsIds);
-  EXPECT_FALSE(request.each.skipSpecial || request.each.addSpecial);
+  EXPECT_FALSE(request.each.skipSpecial || request.each.addSpecial || request.each.parseSpecial);
   EXPECT_EQ(request.each.priority, -2);
   const SamplingParameters &sampling = request.each.sampling;
   EXPECT_EQ(sampling.maxTokens, 5);

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// llm.matmul %x, %w  becomes  llm.matmul %x, %w {sums = #engine.sums<tensor x 16, segment = 1024>}.
+#include "dialects/engine/EngineOps.h"
+#include "dialects/llm/LlmMatmulOps.h"
+#include "passes/FusionReport.h"
+#include "passes/plan/Passes.h"
+
+namespace ingot {
+#define GEN_PASS_DEF_CHOOSESUMSPASS
+#include "passes/plan/Passes.h.inc"
+} // namespace ingot
+
+using namespace mlir;
+using namespace ingot;
+using namespace ingot::engine;
+
+namespace {
+
+struct ChooseSums : ingot::impl::ChooseSumsPassBase<ChooseSums> {
+  void runOnOperation() override {
+    ModuleOp module = getOperation();
+    FusionReport report(module, getArgument());
+    if (!report)
+      return signalPassFailure();
+    SmallVector<RangeAttr> declared = declaredRanges(module);
+    auto determinism = module->getAttrOfType<StringAttr>("engine.determinism");
+    bool isFast = determinism && determinism.getValue() == "fast";
+    report.forEach<llm::MatmulOp>([&](llm::MatmulOp op) {
+      if (op.getSums())
+        return;
+      for (SumsAttr sums : report.target().sumsFor(op, declared))
+        if (isFast || sums.getSegment() != -1) {
+          op.setSumsAttr(sums);
+          break;
+        }
+    });
+  }
+};
+
+} // namespace
