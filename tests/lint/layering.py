@@ -158,7 +158,9 @@ def _floors(tree, sources, node_of):
 def folder_floors(tree):
     """The folders of the compiler half stand on few floors; no include leads up."""
     def folder_of(path):
-        return path if path in MAY_INCLUDE else os.path.dirname(path)
+        home = _home(path)
+        # Stages of passes have floors of their own.
+        return os.path.dirname(path) if home in ("passes", None) else home
     floors, loops = _floors(tree, COMPILER_HALF, folder_of)
     yield from loops
     for folder, floor in floors.items():
