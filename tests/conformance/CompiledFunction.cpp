@@ -113,7 +113,7 @@ std::vector<engine::SumsAttr> CompiledFunction::orders() {
       found.insert(cast<engine::SumsAttr>(
           parseAttribute(("#engine.sums<" + sums.getValue() + ">").str(), kernel.getContext())));
   });
-  return found.takeVector();
+  return {found.begin(), found.end()};
 }
 
 std::vector<size_t> CompiledFunction::kernelsAt(Dims dims) {
