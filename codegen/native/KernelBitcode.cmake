@@ -5,7 +5,7 @@ find_program(INGOT_KERNEL_CLANG clang++ PATHS ${LLVM_TOOLS_BINARY_DIR} NO_DEFAUL
 find_program(INGOT_KERNEL_OPT opt PATHS ${LLVM_TOOLS_BINARY_DIR} NO_DEFAULT_PATH REQUIRED)
 
 # Templates that every native target takes into its sets as they are.
-file(GLOB INGOT_NATIVE_KERNELS ${CMAKE_CURRENT_LIST_DIR}/kernels/*.cpp)
+file(GLOB INGOT_NATIVE_KERNELS CONFIGURE_DEPENDS ${CMAKE_CURRENT_LIST_DIR}/kernels/*.cpp)
 
 # ingot_kernel_bitcode(library SET functionName TRIPLE x86_64-...
 #   FLAGS -march=... SOURCES A.cpp ...)

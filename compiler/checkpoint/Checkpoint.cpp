@@ -2,6 +2,7 @@
 // Opening a model directory or a GGUF file.
 #include "compiler/checkpoint/Checkpoint.h"
 
+#include "compiler/checkpoint/config/ConfigReader.h"
 #include "compiler/checkpoint/config/MistralFiles.h"
 #include "compiler/checkpoint/files/NearestName.h"
 #include "compiler/checkpoint/files/ShardIndex.h"
@@ -241,7 +242,7 @@ Expected<Checkpoint> Checkpoint::openConfig(const fs::path &directory, bool read
     if (auto other = otherThanAModel(directory))
       return *std::move(other);
   const fs::path file = directory / (published ? mistralParamsFile : "config.json");
-  auto config = published ? readMistralParams(file) : ModelConfig::read(file);
+  auto config = published ? readMistralParams(file) : readModelConfig(file);
   if (!config)
     return config.error();
   Checkpoint checkpoint(*std::move(config));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// From a checkpoint to llm IR: one importer per model family, listed in one table.
+// From a checkpoint to llm IR.
 #pragma once
 
 #include "compiler/checkpoint/Checkpoint.h"
@@ -19,8 +19,5 @@ importModel(mlir::MLIRContext *context, const checkpoint::Checkpoint &checkpoint
 /// The tensors that importModel reads of a checkpoint without weights. Errors as importModel.
 mlir::FailureOr<std::vector<checkpoint::Tensor>>
 tensorsOfFamily(mlir::MLIRContext *context, const checkpoint::Checkpoint &checkpoint);
-
-/// Architectures that importModel knows, for messages.
-std::string knownArchitectures();
 
 } // namespace ingot::compiler

@@ -113,7 +113,7 @@ llvm::SmallVector<engine::SumsAttr, 0> CompiledFunction::orders() {
       found.insert(cast<engine::SumsAttr>(
           parseAttribute(("#engine.sums<" + sums.getValue() + ">").str(), kernel.getContext())));
   });
-  return found.takeVector();
+  return {found.begin(), found.end()};
 }
 
 std::vector<size_t> CompiledFunction::kernelsAt(Dims dims) {

@@ -11,6 +11,9 @@ INCLUDE = re.compile(r'^\s*#\s*include\s+(["<])([^">]+)[">]')
 COMPILER_HEADERS = ("mlir/", "llvm/", "llvm-c/", "lld/", "clang/")
 GENERATED = (".inc", "_generated.h", ".pb.h", "/SourceDigest.h")
 
+# What both halves use by name and by size.
+SHARED = ["runtime/schema/Names.h", "runtime/schema/KernelAbi.h"]
+
 RUNTIME_ORDER = ["runtime/schema", "runtime/core", "runtime/devices", "runtime/engine",
                  "runtime/serving", "runtime/jinja", "runtime/chat", "runtime/api", "runtime/tools",
                  "runtime/server"]
@@ -23,6 +26,10 @@ TARGETS = re.findall(r'^#include "(codegen/\w+)/',
 READERS = [f"compiler/checkpoint/{name}" for name in ("files", "config", "quantized", "gguf",
                                                       "tokenizer")]
 
+# Tables that everything in the compiler's half may include, and that include nothing: of element
+# types, which the runtime shares, and of encodings.
+TABLES = ("runtime/schema/Elements.h", "numerics")
+
 # Folder -> what it may include besides itself. The longest matching folder decides; a folder
 # without an entry of its own takes that of the folder above. What is allowed is the whole of a
 # folder, less the folders in it that have entries of their own.
@@ -31,17 +38,18 @@ MAY_INCLUDE = {
     **{folder: RUNTIME_ORDER[:place] for place, folder in enumerate(RUNTIME_ORDER)},
     "runtime/simulator": ["runtime/devices/cuda/DriverApi.h"],
     "runtime/api": RUNTIME_ORDER[:7] + ["runtime/include"],
+    "numerics": [],
     "dialects/engine": [],
     "dialects/llm": ["dialects/engine"],
-    "passes": ["dialects"],
-    "codegen": ["dialects", "codegen/native/kernels"],
+    "passes": ["dialects", *SHARED],
+    "codegen": ["dialects", "codegen/native/kernels", *SHARED],
     "codegen/native": ["dialects", "codegen", "codegen/native/kernels"],
     "codegen/native/kernels": ["runtime/schema/KernelAbi.h"],
-    **{target: ["dialects", "codegen", "codegen/native", f"{target}/kernels"]
+    **{target: ["dialects", "codegen", "codegen/native", f"{target}/kernels", *SHARED]
        for target in TARGETS},
     **{f"{target}/kernels": ["runtime/schema/KernelAbi.h", "codegen/native/kernels"]
        for target in TARGETS},
-    "codegen/cuda": ["dialects", "codegen"],
+    "codegen/cuda": ["dialects", "codegen", *SHARED],
     # The list of targets, above them all.
     "codegen/Targets.cpp": ["codegen", *TARGETS],
     "compiler/checkpoint/files": [],
@@ -53,24 +61,24 @@ MAY_INCLUDE = {
     "compiler/checkpoint": READERS,
     "compiler/recipe": ["compiler/checkpoint/files"],
     "compiler/tuning": ["compiler/checkpoint/files"],
-    "compiler/importers": ["dialects", "passes", "compiler/checkpoint", *READERS],
+    "compiler/importers": ["dialects", "passes", "compiler/checkpoint", *READERS, *SHARED],
     "compiler/weights": ["dialects", "compiler/checkpoint", *READERS],
     # Alone of the compiler it knows the schema.
     "compiler/engine_file": ["dialects/engine", "compiler/checkpoint/files",
                              "compiler/checkpoint/tokenizer", "runtime/schema"],
     "compiler/build": ["dialects", "passes", "codegen", "compiler/checkpoint", *READERS,
                        "compiler/recipe", "compiler/tuning", "compiler/importers",
-                       "compiler/weights", "compiler/engine_file", "runtime/include"],
+                       "compiler/weights", "compiler/engine_file", "runtime/include", *SHARED],
     # `ingot` forwards the commands that only read an engine to the runtime's tools, and declares
     # its options as they do.
     "compiler/tools": ["dialects", "codegen", "compiler/checkpoint", *READERS, "compiler/recipe",
                        "compiler/engine_file", "compiler/build", "runtime/tools/Commands.h",
                        "runtime/tools/CommandLine.h", "runtime/tools/Program.h"],
 }
-WITHOUT_MLIR = ("runtime", "compiler/checkpoint", "compiler/recipe", "compiler/tuning",
+WITHOUT_MLIR = ("runtime", "numerics", "compiler/checkpoint", "compiler/recipe", "compiler/tuning",
                 "codegen/native/kernels", *(f"{target}/kernels" for target in TARGETS))
 
-COMPILER_HALF = ("dialects/", "passes/", "codegen/", "compiler/")
+COMPILER_HALF = ("numerics/", "dialects/", "passes/", "codegen/", "compiler/")
 # The longest chain of its folders that include each other.
 FLOORS = 7
 
@@ -89,6 +97,8 @@ def _home(path):
 
 
 def _may_include(home, target):
+    if not _within(home, "runtime") and any(_within(target, table) for table in TABLES):
+        return True
     return any(_within(target, allowed) and (allowed not in MAY_INCLUDE or _home(target) == allowed)
                for allowed in [home, *MAY_INCLUDE[home]])
 
@@ -158,7 +168,9 @@ def _floors(tree, sources, node_of):
 def folder_floors(tree):
     """The folders of the compiler half stand on few floors; no include leads up."""
     def folder_of(path):
-        return path if path in MAY_INCLUDE else os.path.dirname(path)
+        home = _home(path)
+        # Stages of passes have floors of their own.
+        return os.path.dirname(path) if home in ("passes", None) else home
     floors, loops = _floors(tree, COMPILER_HALF, folder_of)
     yield from loops
     for folder, floor in floors.items():

@@ -4,7 +4,6 @@
 #include "compiler/checkpoint/config/ConfigKeys.h"
 
 #include <algorithm>
-#include <span>
 
 namespace ingot::checkpoint {
 
@@ -41,17 +40,6 @@ constexpr std::string_view harmless[] = {
     "output_scores", "pad_token_id", "remove_invalid_values", "repetition_penalty", "return_dict",
     "return_dict_in_generate", "suppress_tokens", "temperature", "top_k", "top_p", "typical_p",
     "use_cache"};
-
-/// What means nothing for a family, or repeats another key of its.
-constexpr std::string_view ofGemma[] = {"hidden_act", "_sliding_window_pattern",
-                                        "sliding_window_pattern", "rope_local_base_freq"};
-constexpr std::string_view ofGptOss[] = {"experts_per_token", "initial_context_length"};
-constexpr std::string_view ofPhi[] = {"full_attn_mod", "interpolate_factor"};
-constexpr std::string_view ofQwen[] = {"sliding_window", "max_window_layers"};
-constexpr struct {
-  std::string_view family; ///< the beginning of its architecture
-  Names keys;
-} harmlessOf[] = {{"Gemma", ofGemma}, {"GptOss", ofGptOss}, {"Phi", ofPhi}, {"Qwen", ofQwen}};
 
 /// Keys that change what is computed, where a family does not read them. The last ones multiply.
 constexpr std::string_view changing[] = {
@@ -96,14 +84,6 @@ bool isIn(Names names, std::string_view key) {
   return std::find(names.begin(), names.end(), key) != names.end();
 }
 
-bool isHarmless(std::string_view key, std::string_view architecture) {
-  if (isIn(harmless, key))
-    return true;
-  return std::any_of(std::begin(harmlessOf), std::end(harmlessOf), [&](const auto &row) {
-    return architecture.starts_with(row.family) && isIn(row.keys, key);
-  });
-}
-
 /// Whether the value of `key` says that the feature is not used.
 bool isNeutral(const Json &root, std::string_view key) {
   return JsonFields(root).isOff(key) || (isIn(multiplying, key) && root.find(key)->number(1, 1));
@@ -112,17 +92,18 @@ bool isNeutral(const Json &root, std::string_view key) {
 } // namespace
 
 Expected<std::optional<Deviation>> findUnreadKeys(const Json &root, const JsonFields::Keys &read,
-                                                  std::string_view architecture) {
+                                                  const Family &family) {
   std::string unread;
   for (const std::string &key : root.keys()) {
-    if (read.contains(key) || isHarmless(key, architecture))
+    if (read.contains(key) || isIn(harmless, key) || isIn(family.json.meaningless, key))
       continue;
     if (isNeutral(root, key))
       continue;
-    if (isIn(changing, key))
+    if (isIn(changing, key) || isIn(family.json.refused, key))
       return root.find(key)->error(
           "INGOT-E1057",
-          message(key, " changes what a model computes, and is not supported for ", architecture),
+          message(key, " changes what a model computes, and is not supported for ",
+                  family.architecture),
           key == "dual_chunk_attention_config"
               ? "remove the key: up to its chunk_size, it is plain attention"
               : "use a checkpoint without it");
@@ -131,7 +112,7 @@ Expected<std::optional<Deviation>> findUnreadKeys(const Json &root, const JsonFi
   if (unread.empty())
     return std::optional<Deviation>();
   return std::optional(Deviation{"config.json", unread, "not read",
-                                 message("no meaning of it is known for ", architecture),
+                                 message("no meaning of it is known for ", family.architecture),
                                  /*isTold=*/true});
 }
 

@@ -2,8 +2,7 @@
 // Keys of config.json that no reader asks for: refused, told, or known to change nothing.
 #pragma once
 
-#include "compiler/checkpoint/files/Deviation.h"
-#include "compiler/checkpoint/files/JsonFields.h"
+#include "compiler/checkpoint/config/families/Family.h"
 
 namespace ingot::checkpoint {
 
@@ -11,6 +10,6 @@ namespace ingot::checkpoint {
 /// known to change no number. Errors: INGOT-E1057 for one that is known to change what a model
 /// computes, unless its value says that it does not.
 Expected<std::optional<Deviation>> findUnreadKeys(const Json &root, const JsonFields::Keys &read,
-                                                  std::string_view architecture);
+                                                  const Family &family);
 
 } // namespace ingot::checkpoint

@@ -3,6 +3,7 @@
 // transformer.py).
 #include "compiler/checkpoint/config/MistralFiles.h"
 
+#include "compiler/checkpoint/config/families/Families.h"
 #include "compiler/checkpoint/files/File.h"
 #include "compiler/checkpoint/files/JsonFields.h"
 
@@ -53,14 +54,10 @@ constexpr std::string_view knownKeys[] = {
 
 std::optional<Error> readExperts(const Json &moe, ModelConfig &config) {
   JsonFields fields(moe);
-  Experts &experts = config.experts.emplace();
+  Experts &experts = *config.experts;
   experts.count = fields.unsignedInteger("num_experts", 1, Experts::most);
   experts.perToken = fields.unsignedInteger("num_experts_per_tok", 1, experts.count);
   experts.innerSize = config.intermediateSize;
-  experts.module = "block_sparse_moe";
-  experts.gate = "w1";
-  experts.up = "w3";
-  experts.down = "w2";
   return fields.error();
 }
 
@@ -71,7 +68,11 @@ Expected<ModelConfig> parseMistralParams(std::string_view text, const std::strin
   if (!root)
     return root.error();
   JsonFields fields(*root);
-  ModelConfig config(*root);
+  auto moe = root->find("moe");
+  bool sparse = moe && !moe->isNull();
+  const Family &family = sparse ? families::mixtral : families::mistral;
+  ModelConfig config(*root, family.facts);
+  config.architecture = family.architecture;
   config.hiddenSize = fields.unsignedInteger("dim", 1, ModelConfig::widest);
   config.intermediateSize = fields.unsignedInteger("hidden_dim", 1, ModelConfig::widest);
   config.layers = fields.unsignedInteger("n_layers", 1, ModelConfig::mostLayers);
@@ -90,9 +91,6 @@ Expected<ModelConfig> parseMistralParams(std::string_view text, const std::strin
   config.rotaryPairRows = true;
   config.bosId = 1;
   config.eosIds = {2};
-  auto moe = root->find("moe");
-  bool sparse = moe && !moe->isNull();
-  config.architecture = sparse ? "MixtralForCausalLM" : "MistralForCausalLM";
   for (const std::string &key : root->keys())
     if (std::ranges::find(knownKeys, key) == std::end(knownKeys))
       fields.fail(key, "INGOT-E1057", "this key is not known, and may change what is computed",

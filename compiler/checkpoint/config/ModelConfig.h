@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// ModelConfig: the shape of a model, from a Hugging Face `config.json` or a GGUF file's metadata,
-// completely checked.
+// ModelConfig: the shape of a model, whatever file states it, completely checked.
 #pragma once
 
 #include "compiler/checkpoint/config/Rope.h"
@@ -43,8 +42,23 @@ struct Experts {
   static constexpr uint64_t most = 1u << 11;
 };
 
-struct ModelConfig {
-  explicit ModelConfig(Json raw) : raw(std::move(raw)) {}
+/// What every model of a family is, whatever file states the rest.
+struct FamilyFacts {
+  QueryKeyNorm queryKeyNorm = QueryKeyNorm::None;
+  LayerNorms layerNorms = LayerNorms::Inputs;
+  bool normsLessOne = false; ///< norms multiply by 1 + what is stored
+  Activation activation = Activation::Silu;
+  double activationLimit = 0;
+  bool attentionBias = false;    ///< on the q, k and v projections
+  bool attentionSinks = false;   ///< each head has a score that takes weight and adds nothing
+  bool fusedProjections = false; ///< q, k and v are one matrix, and so are gate and up
+  uint64_t fullEvery = 0;        ///< where there is a window: each so many-th layer has none
+  std::optional<Experts> experts = {};
+};
+
+struct ModelConfig : FamilyFacts {
+  explicit ModelConfig(Json raw, const FamilyFacts &facts = {})
+      : FamilyFacts(facts), raw(std::move(raw)) {}
 
   std::string architecture; ///< "LlamaForCausalLM"
   uint64_t hiddenSize = 0;
@@ -59,23 +73,14 @@ struct ModelConfig {
   Rope rope;
   double embeddingMultiplier = 1; ///< of embedded tokens
   double residualMultiplier = 1;  ///< of what attention and feed-forward add to the residual
-  std::optional<double> attentionMultiplier; ///< of q . k; else 1 / sqrt(headDim)
+  double attentionMultiplier = 0; ///< of q . k; 0: 1 / sqrt(headDim)
   double logitsDivisor = 1;
-  bool tiedEmbeddings = false;   ///< one matrix is both embedding and output head
-  bool attentionBias = false;    ///< on the q, k and v projections
-  bool outputBias = false;       ///< on the o projection
-  bool attentionSinks = false;   ///< each head has a score that takes weight and adds nothing
-  bool mlpBias = false;          ///< on the gate, up and down projections
-  bool fusedProjections = false; ///< q, k and v are one matrix, and so are gate and up
-  QueryKeyNorm queryKeyNorm = QueryKeyNorm::None;
-  LayerNorms layerNorms = LayerNorms::Inputs;
-  bool normsLessOne = false; ///< norms multiply by 1 + what is stored
-  Activation activation = Activation::Silu;
-  double activationLimit = 0;
-  std::optional<Experts> experts;
+  bool tiedEmbeddings = false;    ///< one matrix is both embedding and output head
+  bool outputBias = false;        ///< on the o projection
+  bool mlpBias = false;           ///< on the gate, up and down projections
   std::vector<bool> sparseLayers; ///< of each layer whether it has experts; empty: all have
   uint64_t slidingWindow = 0; ///< positions that a token attends to, with its own; 0: all before it
-  std::vector<bool> slidingLayers; ///< of each layer whether it has the window; empty: all have
+  std::vector<bool> slidingLayers; ///< of each layer whether it has the window; empty: `fullEvery`
   std::optional<Rope> slidingRope; ///< of the layers that slide, where it is not `rope`
   double attentionSoftcap = 0;     ///< c of c * tanh(score / c); 0: none
   double logitsSoftcap = 0;        ///< likewise of logits
@@ -90,18 +95,14 @@ struct ModelConfig {
 
   /// Whether layer `layer` attends to the last slidingWindow positions only.
   bool slides(uint64_t layer) const {
-    return slidingWindow != 0 && (slidingLayers.empty() || slidingLayers[layer]);
+    if (!slidingLayers.empty())
+      return slidingWindow != 0 && slidingLayers[layer];
+    return slidingWindow != 0 && (fullEvery == 0 || (layer + 1) % fullEvery != 0);
   }
 
   /// Whether layer `layer` has experts.
   bool isSparse(uint64_t layer) const {
     return experts && (sparseLayers.empty() || sparseLayers[layer]);
-  }
-
-  /// Gives the window to all layers but each `nth`.
-  void slideButEvery(uint64_t nth) {
-    for (uint64_t layer = 1; layer <= layers; ++layer)
-      slidingLayers.push_back(layer % nth != 0);
   }
 
   /// Pairs of columns of a head that rotate; the others stay as they are.
@@ -115,10 +116,6 @@ struct ModelConfig {
   static constexpr uint64_t mostHeads = 1u << 16;
   static constexpr uint64_t widestHead = 1u << 14;
   static constexpr uint64_t largestVocabulary = uint64_t{1} << 28;
-
-  /// Errors: those of Json, and INGOT-E1050 to E1057, each naming the key.
-  static Expected<ModelConfig> parse(std::string_view text, const std::string &fileName);
-  static Expected<ModelConfig> read(const std::filesystem::path &path);
 };
 
 } // namespace ingot::checkpoint

@@ -255,6 +255,10 @@ Outcome takeShared(const Json &object, const SharedKeys &shared, double theta, R
 
 } // namespace
 
+std::string_view ropeTypeName(RopeType type) {
+  return std::ranges::find(ropeTypes(), type, &RopeRow::type)->name;
+}
+
 Expected<std::optional<Rope>> Rope::readSliding(const Json &root, uint64_t maxPositions,
                                                 double theta) {
   auto object = root.find("rope_parameters");

@@ -19,6 +19,9 @@ enum class RopeType : uint8_t {
   LongRope, ///< f divided by a number of each pair's own
 };
 
+/// As files call it.
+std::string_view ropeTypeName(RopeType type);
+
 struct Rope {
   RopeType type = RopeType::Default;
   double theta = 10000.0;

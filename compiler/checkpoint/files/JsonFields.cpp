@@ -17,6 +17,11 @@ std::optional<Json> JsonFields::given(std::string_view key) const {
 
 bool JsonFields::has(std::string_view key) const { return given(key).has_value(); }
 
+bool JsonFields::isNull(std::string_view key) const {
+  auto member = object.find(key);
+  return member && member->isNull();
+}
+
 bool JsonFields::isOff(std::string_view key) const {
   const auto value = given(key);
   if (!value)

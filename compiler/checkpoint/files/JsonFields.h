@@ -19,6 +19,9 @@ public:
 
   bool has(std::string_view key) const;
 
+  /// Whether `key` is there, and null.
+  bool isNull(std::string_view key) const;
+
   /// Whether the value of `key` is absent, null, false, 0, or empty.
   bool isOff(std::string_view key) const;
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reading the model's shape from GGUF metadata. Every architecture that is read has a row in
-// `architectures`; a key of the architecture that is in no list below is refused, because it could
-// change the numbers.
+// Reading the model's shape from GGUF metadata. A key of the architecture that nobody asks for and
+// that is in no list below is refused, because it could change the numbers.
 #include "compiler/checkpoint/gguf/GgufConfig.h"
 
+#include "compiler/checkpoint/config/families/Families.h"
 #include "compiler/checkpoint/files/JsonFields.h"
 #include "compiler/checkpoint/files/NearestName.h"
 
@@ -16,38 +16,14 @@ namespace ingot::checkpoint {
 
 namespace {
 
-class ConfigReader;
-
-struct Architecture {
-  std::string_view name;                   ///< general.architecture
-  std::string_view architecture;           ///< as config.json names it
-  bool rotaryPairRows = false;             ///< the converter orders rows of q and k by rotary pairs
-  bool attentionBias = false;              ///< always; otherwise where the tensors are there
-  bool rotatesParts = false;               ///< rope.dimension_count may be below a head's size
-  std::string_view ropeType{};             ///< of rope.scaling.type, beside none and linear
-  std::vector<std::string_view> ownKeys{}; ///< beside knownKeys
-  void (ConfigReader::*readOwn)() = nullptr; ///< what others do not have
-};
-
-/// Keys behind "ARCHITECTURE." that are read below, or change no number.
-constexpr std::string_view knownKeys[] = {
-    "context_length",
-    "embedding_length",
-    "block_count",
-    "feed_forward_length",
-    "vocab_size",
-    "attention.head_count",
-    "attention.head_count_kv",
-    "attention.key_length",
-    "attention.value_length",
-    "attention.layer_norm_rms_epsilon",
-    "rope.freq_base",
-    "rope.dimension_count",
-    "rope.scaling.type",
+/// Keys behind "ARCHITECTURE." that change no number, or not always.
+constexpr std::string_view harmlessKeys[] = {
+    "rope.scaling.original_context_length", // of use to yarn only, as these two
+    "rope.scaling.yarn_beta_fast",
+    "rope.scaling.yarn_beta_slow",
+    "rope.scaling.finetuned",
     "rope.scaling.factor",
     "rope.scale_linear",
-    "rope.scaling.original_context_length", // of use to yarn only
-    "rope.scaling.finetuned",
     "tensor_data_layout",
 };
 
@@ -64,9 +40,6 @@ constexpr struct {
                    {"rope.scaling.yarn_ext_factor", 1},
                    {"rope.scaling.yarn_attn_factor", 1}};
 
-constexpr std::string_view ropeDivisors = "rope_freqs.weight",
-                           shortDivisors = "rope_factors_short.weight",
-                           longDivisors = "rope_factors_long.weight";
 constexpr std::string_view tokensKey = "tokenizer.ggml.tokens";
 
 /// Texts of tokens that end a turn or a text.
@@ -85,36 +58,36 @@ Json withoutVocabulary(const GgufModel &model) {
 
 class ConfigReader {
 public:
-  ConfigReader(GgufModel &model, const Architecture &architecture)
-      : model(model), architecture(architecture), fields(model.metadata),
-        config(withoutVocabulary(model)) {}
+  /// `named`: the family that general.architecture names.
+  ConfigReader(GgufModel &model, const Family &named)
+      : model(model), metadata(model.metadata), fields(metadata, named.gguf.name, model.tensors),
+        gguf(named.gguf), family(hasExperts() ? *gguf.withExperts : named),
+        config(withoutVocabulary(model), family.facts) {}
 
   Expected<ModelConfig> read() {
-    config.architecture = architecture.architecture;
-    config.rotaryPairRows = architecture.rotaryPairRows;
-    checkKeys();
+    config.architecture = family.architecture;
+    config.rotaryPairRows = gguf.rotaryPairRows;
+    // Converters add the 1 to the norms' factors, and have a tensor for gate and one for up.
+    config.normsLessOne = false;
     readSizes();
     readHeads();
     readRope();
     readFromTensors();
-    if (architecture.readOwn)
-      (this->*architecture.readOwn)();
-    if (fields.error())
-      return *fields.error();
+    readExperts();
+    readKeys(fields, gguf.keys, config);
+    if (gguf.readOwn)
+      gguf.readOwn(fields, config);
+    checkKeys();
+    if (metadata.error())
+      return *metadata.error();
     if (auto taken = takeRopeTensors(); !taken)
       return taken.error();
     return std::move(config);
   }
 
 private:
-  std::string key(std::string_view name) const { return message(architecture.name, ".", name); }
-  void fail(std::string_view name, std::string what, std::string fix,
-            std::string code = "INGOT-E1114") {
-    fields.fail(key(name), std::move(code), std::move(what), std::move(fix));
-  }
-  bool hasTensor(std::string_view name) const {
-    return std::any_of(model.tensors.begin(), model.tensors.end(),
-                       [&](const Tensor &tensor) { return tensor.name == name; });
+  bool hasExperts() {
+    return gguf.withExperts && fields.unsignedIntegerOr("expert_count", 0, 0, Experts::most) != 0;
   }
 
   void checkKeys();
@@ -125,139 +98,75 @@ private:
   void readRope();
   void readYarn();
   void readFromTensors();
-  void readExperts(uint64_t innerSize);
+  void readExperts();
   Outcome takeRopeTensors();
   Outcome takeDivisors(std::string_view name, std::vector<float> &divisors);
 
-  // What one architecture alone has, as llama.cpp's `load_hparams` and graphs take it.
-  void readLlama();
-  void readPhi3();
-  void readQwen2Moe();
-  void readQwen3();
-  void readQwen3Moe();
-  void readGptOss();
-  void readOlmo2();
-  void readGranite();
-  void readGemma(uint64_t slidingPattern, uint64_t layersOfLargest);
-  void readGemma2();
-  void readGemma3();
-
-  friend const std::vector<Architecture> &architectures();
-
   GgufModel &model;
-  const Architecture &architecture;
-  JsonFields fields;
+  JsonFields metadata;
+  GgufFields fields;
+  const GgufMetadata &gguf;
+  const Family &family;
   ModelConfig config;
 };
 
-const std::vector<Architecture> &architectures() {
-  static const std::vector<Architecture> rows = {
-      {.name = "gemma2",
-       .architecture = "Gemma2ForCausalLM",
-       .ownKeys = {"attention.sliding_window", "attn_logit_softcapping", "final_logit_softcapping"},
-       .readOwn = &ConfigReader::readGemma2},
-      {.name = "gemma3",
-       .architecture = "Gemma3ForCausalLM",
-       .ownKeys = {"attention.sliding_window", "final_logit_softcapping", "rope.freq_base_swa"},
-       .readOwn = &ConfigReader::readGemma3},
-      {.name = "gpt-oss",
-       .architecture = "GptOssForCausalLM",
-       .ropeType = "yarn",
-       .ownKeys = {"attention.sliding_window", "expert_count", "expert_used_count",
-                   "expert_feed_forward_length", "rope.scaling.yarn_beta_fast",
-                   "rope.scaling.yarn_beta_slow"},
-       .readOwn = &ConfigReader::readGptOss},
-      {.name = "granite",
-       .architecture = "GraniteForCausalLM",
-       .rotaryPairRows = true,
-       .ownKeys = {"embedding_scale", "residual_scale", "attention.scale", "logit_scale"},
-       .readOwn = &ConfigReader::readGranite},
-      {.name = "llama",
-       .architecture = "LlamaForCausalLM",
-       .rotaryPairRows = true,
-       .ownKeys = {"expert_count", "expert_used_count", "expert_feed_forward_length"},
-       .readOwn = &ConfigReader::readLlama},
-      {.name = "olmo2", .architecture = "Olmo2ForCausalLM", .readOwn = &ConfigReader::readOlmo2},
-      {.name = "phi3",
-       .architecture = "Phi3ForCausalLM",
-       .rotatesParts = true,
-       .ropeType = "longrope",
-       .ownKeys = {"attention.sliding_window", "rope.scaling.attn_factor"},
-       .readOwn = &ConfigReader::readPhi3},
-      {.name = "qwen2", .architecture = "Qwen2ForCausalLM", .attentionBias = true},
-      {.name = "qwen2moe",
-       .architecture = "Qwen2MoeForCausalLM",
-       .ownKeys = {"expert_count", "expert_used_count", "expert_feed_forward_length",
-                   "expert_shared_feed_forward_length"},
-       .readOwn = &ConfigReader::readQwen2Moe},
-      {.name = "qwen3", .architecture = "Qwen3ForCausalLM", .readOwn = &ConfigReader::readQwen3},
-      {.name = "qwen3moe",
-       .architecture = "Qwen3MoeForCausalLM",
-       .ownKeys = {"expert_count", "expert_used_count", "expert_feed_forward_length"},
-       .readOwn = &ConfigReader::readQwen3Moe},
-  };
-  return rows;
-}
-
 void ConfigReader::checkKeys() {
-  const std::string prefix = key("");
+  const std::string prefix = fields.key("");
   for (const std::string &full : model.metadata.keys()) {
     if (!full.starts_with(prefix))
       continue;
     const std::string_view name = std::string_view(full).substr(prefix.size());
-    const auto &own = architecture.ownKeys;
-    if (std::find(std::begin(knownKeys), std::end(knownKeys), name) != std::end(knownKeys) ||
-        std::find(own.begin(), own.end(), name) != own.end())
+    if (fields.isAsked(name) || std::ranges::find(harmlessKeys, name) != std::end(harmlessKeys))
       continue;
-    const auto *neutral = std::find_if(std::begin(neutralKeys), std::end(neutralKeys),
-                                       [&](const auto &row) { return row.key == name; });
+    const auto *neutral =
+        std::ranges::find(neutralKeys, name, &std::remove_cvref_t<decltype(*neutralKeys)>::key);
     if (neutral == std::end(neutralKeys))
-      fail(name, "this key is not known, and it could change what the model computes",
-           "use a model without it");
+      fields.fail(name, "this key is not known, and it could change what the model computes",
+                  "use a model without it");
     else if (!model.metadata.find(full)->number(neutral->neutral, neutral->neutral))
-      fail(name, message("the feature behind this key is not supported for ", architecture.name),
-           message("use a model where it is absent or ", neutral->neutral));
+      fields.fail(name, message("the feature behind this key is not supported for ", gguf.name),
+                  message("use a model where it is absent or ", neutral->neutral));
   }
 }
 
 /// A number, or a list with one for each layer, which must all be the same.
 std::optional<uint64_t> ConfigReader::sameInAllLayers(std::string_view name, uint64_t least,
                                                       uint64_t most) {
-  const auto values = fields.unsignedIntegers(key(name), least, most);
-  if (!values || fields.error())
+  const auto values = fields.unsignedIntegers(name, least, most);
+  if (!values || fields.hasFailed())
     return std::nullopt;
-  const bool isList = model.metadata.find(key(name))->isArray();
+  const bool isList = model.metadata.find(fields.key(name))->isArray();
   const bool allSame =
       std::adjacent_find(values->begin(), values->end(), std::not_equal_to<>()) == values->end();
   if (allSame && values->size() == (isList ? config.layers : 1))
     return values->front();
-  fail(name, "the layers differ in this number, which is not supported",
-       "use a model whose layers are all alike");
+  fields.fail(name, "the layers differ in this number, which is not supported",
+              "use a model whose layers are all alike");
   return std::nullopt;
 }
 
 uint64_t ConfigReader::neededInAllLayers(std::string_view name, uint64_t least, uint64_t most) {
-  if (!fields.has(key(name)))
-    return fields.unsignedInteger(key(name), least, most); // fails
+  if (!fields.has(name))
+    return fields.unsignedInteger(name, least, most); // fails
   return sameInAllLayers(name, least, most).value_or(least);
 }
 
 void ConfigReader::readSizes() {
-  config.layers = fields.unsignedInteger(key("block_count"), 1, ModelConfig::mostLayers);
-  config.hiddenSize = fields.unsignedInteger(key("embedding_length"), 1, ModelConfig::widest);
+  config.layers = fields.unsignedInteger("block_count", 1, ModelConfig::mostLayers);
+  config.hiddenSize = fields.unsignedInteger("embedding_length", 1, ModelConfig::widest);
   config.intermediateSize = neededInAllLayers("feed_forward_length", 1, ModelConfig::widest);
-  config.maxPositions = fields.unsignedInteger(key("context_length"), 1, Rope::mostPositions);
-  config.rmsNormEpsilon = fields.number(key("attention.layer_norm_rms_epsilon"), 1e-30, 1.0);
+  config.maxPositions = fields.unsignedInteger("context_length", 1, Rope::mostPositions);
+  config.rmsNormEpsilon = fields.number("attention.layer_norm_rms_epsilon", 1e-30, 1.0);
   // Some files leave the size out; the list of tokens has one entry for each row.
   const auto tokens = model.metadata.find(tokensKey);
   const uint64_t listed = tokens ? tokens->size() : 0;
-  if (fields.has(key("vocab_size")) || listed == 0)
-    config.vocabSize = fields.unsignedInteger(key("vocab_size"), 1, ModelConfig::largestVocabulary);
+  if (fields.has("vocab_size") || listed == 0)
+    config.vocabSize = fields.unsignedInteger("vocab_size", 1, ModelConfig::largestVocabulary);
   else
     config.vocabSize = listed;
   if (listed > config.vocabSize)
-    fail("vocab_size", message("the vocabulary lists ", listed, " tokens, more than this"),
-         "convert the model again", "INGOT-E1117");
+    fields.fail("vocab_size", message("the vocabulary lists ", listed, " tokens, more than this"),
+                "convert the model again", "INGOT-E1117");
 }
 
 void ConfigReader::readHeads() {
@@ -265,55 +174,56 @@ void ConfigReader::readHeads() {
   config.kvHeads =
       sameInAllLayers("attention.head_count_kv", 1, config.heads).value_or(config.heads);
   if (config.heads % config.kvHeads != 0)
-    fail("attention.head_count_kv",
-         message(config.kvHeads, " KV heads do not divide ", config.heads, " heads"),
-         "correct the number", "INGOT-E1051");
+    fields.fail("attention.head_count_kv",
+                message(config.kvHeads, " KV heads do not divide ", config.heads, " heads"),
+                "correct the number", "INGOT-E1051");
   const uint64_t even = config.hiddenSize / config.heads;
   config.headDim =
-      fields.unsignedIntegerOr(key("attention.key_length"), even, 2, ModelConfig::widestHead);
-  if (!fields.has(key("attention.key_length")) && config.hiddenSize % config.heads != 0)
-    fail("attention.head_count",
-         message(config.heads, " heads do not divide embedding_length ", config.hiddenSize),
-         "correct the two, or give attention.key_length", "INGOT-E1051");
+      fields.unsignedIntegerOr("attention.key_length", even, 2, ModelConfig::widestHead);
+  if (!fields.has("attention.key_length") && config.hiddenSize % config.heads != 0)
+    fields.fail("attention.head_count",
+                message(config.heads, " heads do not divide embedding_length ", config.hiddenSize),
+                "correct the two, or give attention.key_length", "INGOT-E1051");
   if (config.headDim < 2 || config.headDim % 2 != 0 || config.headDim > ModelConfig::widestHead)
-    fail("attention.key_length",
-         message("a head of ", config.headDim,
-                 " elements cannot be rotated in pairs, or is larger ", "than ",
-                 ModelConfig::widestHead),
-         "the head size must be even", "INGOT-E1051");
-  if (fields.unsignedIntegerOr(key("attention.value_length"), config.headDim, 1,
+    fields.fail("attention.key_length",
+                message("a head of ", config.headDim,
+                        " elements cannot be rotated in pairs, or is larger ", "than ",
+                        ModelConfig::widestHead),
+                "the head size must be even", "INGOT-E1051");
+  if (fields.unsignedIntegerOr("attention.value_length", config.headDim, 1,
                                ModelConfig::widestHead) != config.headDim)
-    fail("attention.value_length", "heads of v have another size than those of k",
-         "use a model whose heads are all of one size");
+    fields.fail("attention.value_length", "heads of v have another size than those of k",
+                "use a model whose heads are all of one size");
 }
 
 /// As llama.cpp: a factor without a type, and the older scale_linear, mean linear scaling.
 void ConfigReader::readRope() {
   Rope &rope = config.rope;
-  rope.theta = fields.numberOr(key("rope.freq_base"), Rope{}.theta, 1.0, 1e15);
-  const uint64_t columns = fields.unsignedIntegerOr(key("rope.dimension_count"), config.headDim, 1,
-                                                    ModelConfig::widestHead);
-  if (columns != config.headDim && !architecture.rotatesParts)
-    fail("rope.dimension_count", "rotating a part of each head is not supported",
-         "use a model that rotates whole heads");
+  rope.theta = fields.numberOr("rope.freq_base", Rope{}.theta, 1.0, 1e15);
+  const uint64_t columns =
+      fields.unsignedIntegerOr("rope.dimension_count", config.headDim, 1, ModelConfig::widestHead);
+  if (columns != config.headDim && !family.rotatesParts)
+    fields.fail("rope.dimension_count", "rotating a part of each head is not supported",
+                "use a model that rotates whole heads");
   else if (columns > config.headDim || columns % 2 != 0)
-    fail("rope.dimension_count",
-         message(columns, " columns of a head of ", config.headDim, " cannot be rotated in pairs"),
-         "their number must be even", "INGOT-E1051");
+    fields.fail(
+        "rope.dimension_count",
+        message(columns, " columns of a head of ", config.headDim, " cannot be rotated in pairs"),
+        "their number must be even", "INGOT-E1051");
   // Rounded up, so that the share of the head is no column less.
   if (columns < config.headDim)
     rope.rotated =
         std::nextafter(static_cast<double>(columns) / static_cast<double>(config.headDim), 1.0);
-  const std::string type = fields.stringOr(key("rope.scaling.type"), "linear");
-  if (type != "linear" && type != "none" && type != architecture.ropeType)
-    fail("rope.scaling.type", message("rope type ", inQuotes(type), " is not supported"),
-         message("supported are none and linear", architecture.ropeType.empty() ? "" : ", ",
-                 architecture.ropeType),
-         "INGOT-E1052");
+  const std::string type = fields.stringOr("rope.scaling.type", "linear");
+  if (type != "linear" && type != "none" && type != gguf.ropeType)
+    fields.fail(
+        "rope.scaling.type", message("rope type ", inQuotes(type), " is not supported"),
+        message("supported are none and linear", gguf.ropeType.empty() ? "" : ", ", gguf.ropeType),
+        "INGOT-E1052");
   if (type == "yarn")
     return readYarn();
-  const std::string factorKey =
-      key(fields.has(key("rope.scaling.factor")) ? "rope.scaling.factor" : "rope.scale_linear");
+  const std::string_view factorKey =
+      fields.has("rope.scaling.factor") ? "rope.scaling.factor" : "rope.scale_linear";
   const double factor = fields.numberOr(factorKey, 0, 0, 1e6);
   if (factor == 0 || type == "none")
     return; // nothing is scaled
@@ -326,152 +236,48 @@ void ConfigReader::readRope() {
 void ConfigReader::readYarn() {
   Rope &rope = config.rope;
   rope.type = RopeType::Yarn;
-  rope.factor = fields.number(key("rope.scaling.factor"), 1.0, 1e6);
+  rope.factor = fields.number("rope.scaling.factor", 1.0, 1e6);
   rope.originalPositions =
-      fields.unsignedInteger(key("rope.scaling.original_context_length"), 1, Rope::mostPositions);
-  rope.fastTurns = fields.numberOr(key("rope.scaling.yarn_beta_fast"), 32, 1e-6, 1e6);
-  rope.slowTurns = fields.numberOr(key("rope.scaling.yarn_beta_slow"), 1, 1e-6, 1e6);
+      fields.unsignedInteger("rope.scaling.original_context_length", 1, Rope::mostPositions);
+  rope.fastTurns = fields.numberOr("rope.scaling.yarn_beta_fast", 32, 1e-6, 1e6);
+  rope.slowTurns = fields.numberOr("rope.scaling.yarn_beta_slow", 1, 1e-6, 1e6);
   rope.attentionFactor = 0.1 * std::log(rope.factor) + 1;
   if (rope.fastTurns < rope.slowTurns)
-    fail("rope.scaling.yarn_beta_fast", "is below yarn_beta_slow", "correct the two",
-         "INGOT-E1051");
+    fields.fail("rope.scaling.yarn_beta_fast", "is below yarn_beta_slow", "correct the two",
+                "INGOT-E1051");
   if (rope.theta <= 1)
-    fail("rope.freq_base", "must be above 1 for rope type yarn", "correct it", "INGOT-E1051");
+    fields.fail("rope.freq_base", "must be above 1 for rope type yarn", "correct it",
+                "INGOT-E1051");
 }
 
 void ConfigReader::readFromTensors() {
-  config.tiedEmbeddings = !hasTensor("output.weight");
-  config.attentionBias = architecture.attentionBias || hasTensor("blk.0.attn_q.bias");
-  config.outputBias = hasTensor("blk.0.attn_output.bias");
-  config.mlpBias = hasTensor("blk.0.ffn_down.bias");
+  config.tiedEmbeddings = !fields.hasTensor("output.weight");
+  config.attentionBias |= fields.hasTensor("blk.0.attn_q.bias");
+  config.outputBias = fields.hasTensor("blk.0.attn_output.bias");
+  config.mlpBias = fields.hasTensor("blk.0.ffn_down.bias");
 }
 
-/// `innerSize`: of each expert, where no key says it.
-void ConfigReader::readExperts(uint64_t innerSize) {
-  Experts &experts = config.experts.emplace();
-  experts.count = fields.unsignedInteger(key("expert_count"), 1, Experts::most);
-  experts.perToken = fields.unsignedInteger(key("expert_used_count"), 1, experts.count);
-  experts.innerSize = fields.unsignedIntegerOr(key("expert_feed_forward_length"), innerSize, 1,
-                                               ModelConfig::widest);
-}
-
-/// Mixtral is a llama with experts.
-void ConfigReader::readLlama() {
-  if (fields.unsignedIntegerOr(key("expert_count"), 0, 0, Experts::most) == 0)
+void ConfigReader::readExperts() {
+  if (!config.experts) {
+    if (gguf.withExperts)
+      fields.has("expert_feed_forward_length"); // means nothing without
     return;
-  config.architecture = "MixtralForCausalLM";
-  readExperts(config.intermediateSize);
-  config.experts->module = "block_sparse_moe";
-  config.experts->gate = "w1";
-  config.experts->up = "w3";
-  config.experts->down = "w2";
-}
-
-/// The window is the one that the checkpoint was trained with, although llama.cpp leaves it out.
-/// Older converters did not write it: Phi-3 mini and medium with 4096 positions have one.
-void ConfigReader::readPhi3() {
-  config.fusedProjections = true;
-  const bool isSmallContext =
-      config.maxPositions == 4096 && (config.layers == 32 || config.layers == 40);
-  config.slidingWindow = fields.unsignedIntegerOr(
-      key("attention.sliding_window"), isSmallContext ? 2047 : 0, 0, Rope::mostPositions);
-  Rope &rope = config.rope;
-  rope.attentionFactor = fields.numberOr(key("rope.scaling.attn_factor"), 1, 1e-6, 1e6);
-  const bool divided = hasTensor(longDivisors);
-  if (divided != hasTensor(shortDivisors) ||
-      (!divided && fields.stringOr(key("rope.scaling.type"), "") == "longrope"))
-    fail("rope.scaling.type",
-         message("tensor ", inQuotes(divided ? shortDivisors : longDivisors), " is missing"),
-         "convert the model again");
-  if (!divided)
-    return;
-  if (rope.type != RopeType::Default)
-    fail("rope.scaling.factor", "frequencies are scaled linearly and by tensors",
-         "use a model with one of the two");
-  rope.type = RopeType::LongRope;
-  rope.attentionFactor = fields.number(key("rope.scaling.attn_factor"), 1e-6, 1e6);
-  rope.originalPositions = fields.unsignedIntegerOr(key("rope.scaling.original_context_length"),
-                                                    config.maxPositions, 1, Rope::mostPositions);
-}
-
-void ConfigReader::readQwen2Moe() {
-  readExperts(config.intermediateSize);
-  config.experts->normalized = false;
-  config.experts->sharedSize = fields.unsignedIntegerOr(
-      key("expert_shared_feed_forward_length"), config.intermediateSize, 1, ModelConfig::widest);
-}
-
-void ConfigReader::readQwen3() { config.queryKeyNorm = QueryKeyNorm::Heads; }
-
-void ConfigReader::readQwen3Moe() {
-  readQwen3();
-  readExperts(config.intermediateSize);
-}
-
-/// No key says what clamps the activation, or that the blend of frequencies begins within a pair.
-void ConfigReader::readGptOss() {
-  config.attentionSinks = true;
-  config.activation = Activation::ClampedSwiglu;
-  config.activationLimit = 7;
-  config.rope.wholePairs = config.rope.type != RopeType::Yarn;
-  config.slidingWindow =
-      fields.unsignedInteger(key("attention.sliding_window"), 0, Rope::mostPositions);
-  config.slideButEvery(2);
-  readExperts(config.intermediateSize);
-  config.experts->biases = true;
-  config.experts->router = "router";
-}
-
-void ConfigReader::readOlmo2() {
-  config.queryKeyNorm = QueryKeyNorm::Rows;
-  config.layerNorms = LayerNorms::Results;
-}
-
-void ConfigReader::readGranite() {
-  constexpr double least = 1e-9, most = 1e9;
-  config.embeddingMultiplier = fields.numberOr(key("embedding_scale"), 1, least, most);
-  config.residualMultiplier = fields.numberOr(key("residual_scale"), 1, least, most);
-  if (fields.has(key("attention.scale")))
-    config.attentionMultiplier = fields.number(key("attention.scale"), least, most);
-  config.logitsDivisor = fields.numberOr(key("logit_scale"), 1, least, most);
-}
-
-/// Converters add the 1 to the norms' factors. No key says what scores are multiplied by: the
-/// largest model of each family, known by its layers, differs from the others.
-void ConfigReader::readGemma(uint64_t slidingPattern, uint64_t layersOfLargest) {
-  config.layerNorms = LayerNorms::Both;
-  config.activation = Activation::GeluTanh;
-  config.embeddingMultiplier = std::sqrt(static_cast<float>(config.hiddenSize));
-  const uint64_t scaled =
-      config.layers == layersOfLargest ? config.hiddenSize / config.heads : config.headDim;
-  config.attentionMultiplier = 1 / std::sqrt(static_cast<double>(scaled));
-  config.slidingWindow = fields.unsignedIntegerOr(key("attention.sliding_window"),
-                                                  config.slidingWindow, 0, Rope::mostPositions);
-  config.slideButEvery(slidingPattern);
-}
-
-void ConfigReader::readGemma2() {
-  constexpr double least = 1e-9, most = 1e9;
-  config.slidingWindow = 4096;
-  readGemma(2, 46);
-  config.attentionSoftcap = fields.numberOr(key("attn_logit_softcapping"), 50, least, most);
-  config.logitsSoftcap = fields.numberOr(key("final_logit_softcapping"), 30, least, most);
-}
-
-void ConfigReader::readGemma3() {
-  readGemma(6, 62);
-  config.queryKeyNorm = QueryKeyNorm::Heads;
-  config.slidingRope.emplace().theta = fields.numberOr(key("rope.freq_base_swa"), 10000, 1.0, 1e15);
-  config.logitsSoftcap = fields.numberOr(key("final_logit_softcapping"), 0, 0, 1e9);
+  }
+  Experts &experts = *config.experts;
+  experts.stacked = false;
+  experts.count = fields.unsignedInteger("expert_count", 1, Experts::most);
+  experts.perToken = fields.unsignedInteger("expert_used_count", 1, experts.count);
+  experts.innerSize = fields.unsignedIntegerOr("expert_feed_forward_length",
+                                               config.intermediateSize, 1, ModelConfig::widest);
 }
 
 Outcome ConfigReader::takeRopeTensors() {
-  if (auto taken = takeDivisors(ropeDivisors, config.rope.divisors); !taken)
+  if (auto taken = takeDivisors(kDivisors, config.rope.divisors); !taken)
     return taken;
   if (config.rope.type != RopeType::LongRope)
     return {};
-  for (auto [name, divisors] : {std::pair(shortDivisors, &config.rope.shortDivisors),
-                                std::pair(longDivisors, &config.rope.longDivisors)}) {
+  for (auto [name, divisors] : {std::pair(kShortDivisors, &config.rope.shortDivisors),
+                                std::pair(kLongDivisors, &config.rope.longDivisors)}) {
     std::vector<float> stored;
     if (auto taken = takeDivisors(name, stored); !taken)
       return taken;
@@ -517,11 +323,13 @@ Expected<ModelConfig> readGgufConfig(GgufModel &model) {
     return name.error();
   std::string supported;
   std::vector<std::string> names;
-  for (const Architecture &architecture : architectures()) {
-    supported += message(supported.empty() ? "" : ", ", architecture.name);
-    names.emplace_back(architecture.name);
-    if (architecture.name == *name)
-      return ConfigReader(model, architecture).read();
+  for (const Family *family : families::all) {
+    if (family->gguf.name.empty())
+      continue;
+    if (family->gguf.name == *name)
+      return ConfigReader(model, *family).read();
+    supported += message(supported.empty() ? "" : ", ", family->gguf.name);
+    names.emplace_back(family->gguf.name);
   }
   const std::string nearest = nearestByBeginning(*name, names);
   return given->error("INGOT-E1113",

@@ -334,7 +334,7 @@ TEST(GgufCheckpoint, ReadsGptOss) {
   const ModelConfig &config = model->config();
   EXPECT_TRUE(config.attentionSinks);
   EXPECT_EQ(config.activation, Activation::ClampedSwiglu);
-  EXPECT_EQ(config.slidingLayers, (std::vector<bool>{true, false}));
+  EXPECT_TRUE(config.slides(0) && !config.slides(1));
   EXPECT_TRUE(config.experts->biases);
   EXPECT_FALSE(config.experts->stacked);
   EXPECT_EQ(config.rope, (Rope{.type = RopeType::Yarn,

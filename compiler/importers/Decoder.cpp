@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// LlamaForCausalLM: RMSNorm, rotary positions, grouped-query attention, SwiGLU. Others of the table
-// in Families.h are the same but for what their ModelConfig says: biases, norms and where they
-// stand, activations, windows, multipliers, projections that are stored as one.
-#include "compiler/importers/Families.h"
+// One builder for all families: what they differ in, such as biases, norms and where they stand,
+// activations, windows, multipliers and projections that are stored as one, their ModelConfig says.
+#include "compiler/importers/Decoder.h"
+
 #include "compiler/importers/RotaryTable.h"
+#include "compiler/importers/StepBuilder.h"
 
 #include <cmath>
 
@@ -17,9 +18,9 @@ using checkpoint::QueryKeyNorm;
 namespace {
 
 /// One model under import.
-class Llama {
+class Decoder {
 public:
-  Llama(StepBuilder &step, const ModelConfig &config, int64_t maxContext)
+  Decoder(StepBuilder &step, const ModelConfig &config, int64_t maxContext)
       : step(step), config(config), hidden(config.hiddenSize), inner(config.intermediateSize),
         headDim(config.headDim), wholeRotary(rotaryTable(config, maxContext)) {
     ModelConfig sliding = config;
@@ -138,7 +139,8 @@ private:
     q = step.rope(q, table, headDim, rotary.factor);
     k = step.rope(k, table, headDim, rotary.factor);
     step.kvAppend(k, v, step.cache(index), prefix + "self_attn.");
-    double scale = config.attentionMultiplier.value_or(1 / std::sqrt(static_cast<double>(headDim)));
+    double scale = config.attentionMultiplier != 0 ? config.attentionMultiplier
+                                                   : 1 / std::sqrt(static_cast<double>(headDim));
     Value sinks = config.attentionSinks ? step.weight(prefix + "self_attn.sinks",
                                                       {static_cast<int64_t>(config.heads)})
                                         : Value();
@@ -270,8 +272,8 @@ private:
 
 } // namespace
 
-LogicalResult compiler::importLlama(ModuleOp module, const checkpoint::Checkpoint &checkpoint,
-                                    const ImportOptions &options) {
+LogicalResult compiler::importDecoder(ModuleOp module, const checkpoint::Checkpoint &checkpoint,
+                                      const ImportOptions &options) {
   StepBuilder step(module, checkpoint, options);
-  return Llama(step, checkpoint.config(), options.maxContext).run(module.getContext());
+  return Decoder(step, checkpoint.config(), options.maxContext).run(module.getContext());
 }

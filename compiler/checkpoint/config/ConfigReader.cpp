@@ -1,0 +1,283 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the families have in common.
+#include "compiler/checkpoint/config/ConfigReader.h"
+
+#include "compiler/checkpoint/config/ConfigKeys.h"
+#include "compiler/checkpoint/config/GenerationConfig.h"
+#include "compiler/checkpoint/config/families/Families.h"
+#include "compiler/checkpoint/files/File.h"
+#include "compiler/checkpoint/files/JsonFields.h"
+#include "compiler/checkpoint/files/NearestName.h"
+
+#include <array>
+
+namespace ingot::checkpoint {
+
+namespace {
+
+constexpr uint64_t longestConfig = uint64_t{16} << 20;
+
+std::optional<DType> declaredType(JsonFields &fields) {
+  constexpr std::array<std::pair<std::string_view, DType>, 4> names = {{
+      {"float32", DType::F32},
+      {"float16", DType::F16},
+      {"bfloat16", DType::BF16},
+      {"float64", DType::F64},
+  }};
+  std::string_view key = fields.has("dtype") ? "dtype" : "torch_dtype";
+  if (!fields.has(key))
+    return std::nullopt;
+  std::string text = fields.stringOr(key, "");
+  std::string_view bare = text;
+  if (bare.starts_with("torch."))
+    bare.remove_prefix(6);
+  for (auto [name, dtype] : names)
+    if (bare == name)
+      return dtype;
+  fields.fail(key, "INGOT-E1055", message("unknown type ", inQuotes(text)),
+              "write float32, float16, bfloat16 or float64");
+  return std::nullopt;
+}
+
+/// Heads and their size, once the widths are known.
+void readHeads(JsonFields &fields, const ConfigJson &absent, ModelConfig &config) {
+  // A key that is null has no default of the family's.
+  uint64_t kvHeads = fields.isNull("num_key_value_heads") ? 0 : absent.kvHeads;
+  uint64_t headDim = fields.isNull("head_dim") ? 0 : absent.headDim;
+  config.heads = fields.unsignedInteger("num_attention_heads", 1, ModelConfig::mostHeads);
+  config.kvHeads = fields.unsignedIntegerOr("num_key_value_heads", kvHeads ? kvHeads : config.heads,
+                                            1, config.heads);
+  if (config.heads % config.kvHeads != 0)
+    fields.fail("num_key_value_heads", "INGOT-E1051",
+                message(config.kvHeads, " KV heads do not divide ", config.heads, " heads"),
+                "correct num_key_value_heads");
+  if (headDim != 0 || fields.has("head_dim")) {
+    config.headDim = fields.unsignedIntegerOr("head_dim", headDim, 2, ModelConfig::widestHead);
+  } else {
+    config.headDim = config.hiddenSize / config.heads;
+    if (config.hiddenSize % config.heads != 0)
+      fields.fail("num_attention_heads", "INGOT-E1051",
+                  message(config.heads, " heads do not divide hidden_size ", config.hiddenSize),
+                  "correct the two, or give head_dim");
+    if (config.headDim > ModelConfig::widestHead)
+      fields.fail(
+          "num_attention_heads", "INGOT-E1051",
+          message("heads of ", config.headDim, " elements; at most ", ModelConfig::widestHead),
+          "correct hidden_size or num_attention_heads");
+  }
+  if (config.headDim == 0 || config.headDim % 2 != 0)
+    fields.fail("head_dim", "INGOT-E1051",
+                message("a head of ", config.headDim, " elements cannot be rotated in pairs"),
+                "the head size must be even");
+}
+
+/// A key that is absent has transformers' default, where the vocabulary has that token; one that is
+/// null, or names none of its tokens, means "no such token".
+void readOwnTokens(const Json &root, JsonFields &fields, const ConfigJson &absent,
+                   ModelConfig &config) {
+  const uint64_t lastId = config.vocabSize - 1;
+  auto given = [&](std::string_view key) {
+    return fields.has(key)
+               ? readTokenIds(root, key, "config.json", config.vocabSize, config.deviations)
+               : std::nullopt;
+  };
+  if (auto ids = given("bos_token_id"))
+    config.bosId = ids->front();
+  else if (!root.find("bos_token_id") && absent.bos && *absent.bos <= lastId)
+    config.bosId = *absent.bos;
+  if (auto ids = given("eos_token_id"))
+    config.eosIds = *std::move(ids);
+  else if (!root.find("eos_token_id") && absent.eos && *absent.eos <= lastId)
+    config.eosIds = {*absent.eos};
+}
+
+/// Newer files say of each layer what it attends to.
+void readLayerTypes(const Json &root, JsonFields &fields, ModelConfig &config) {
+  auto types = root.find("layer_types");
+  if (!types || types->isNull())
+    return;
+  if (!types->isArray() || types->size() != config.layers)
+    return fields.fail(
+        "layer_types", "INGOT-E1057",
+        message("this is no list of one type for each of ", config.layers, " layers"),
+        "correct it, or leave it out");
+  std::vector<bool> slides;
+  for (size_t i = 0; i < types->size(); ++i) {
+    auto type = types->element(i).string();
+    slides.push_back(type && *type == "sliding_attention");
+    if (!type || (!slides.back() && *type != "full_attention"))
+      return fields.fail("layer_types", "INGOT-E1057",
+                         message("what layer ", i, " attends to is not known"),
+                         "known are \"full_attention\" and \"sliding_attention\"");
+    if (slides.back() && config.slidingWindow == 0)
+      return fields.fail("layer_types", "INGOT-E1057",
+                         message("layer ", i, " slides, but no window is given or supported"),
+                         "use a checkpoint with sliding_window, of a family that has it");
+  }
+  config.slidingLayers = std::move(slides);
+}
+
+/// Rotary settings against heads of `headDim` columns.
+Outcome checkRotation(const Json &root, const Family &family, uint64_t headDim, const Rope &rope) {
+  if (rope.rotated != 1 && !family.rotatesParts)
+    return root.error(
+        "INGOT-E1057",
+        message("partial_rotary_factor: rotating a part of each head is not supported for ",
+                family.architecture),
+        "use a checkpoint that rotates whole heads");
+  const auto columns = static_cast<uint64_t>(static_cast<double>(headDim) * rope.rotated);
+  if (columns < 2 || columns % 2 != 0)
+    return root.error("INGOT-E1051",
+                      message("partial_rotary_factor: ", columns, " columns of a head of ", headDim,
+                              " cannot be rotated in pairs"),
+                      "their number must be even");
+  for (const auto *divisors : {&rope.shortDivisors, &rope.longDivisors})
+    if (rope.type == RopeType::LongRope && divisors->size() != columns / 2)
+      return root.error("INGOT-E1051",
+                        message("short_factor and long_factor have ", divisors->size(),
+                                " numbers, but ", columns / 2, " pairs rotate"),
+                        "give one for each pair");
+  return {};
+}
+
+/// The numbers of experts, of all and of a token. Programs write either name of the first one:
+/// transformers has one for what others call the other.
+void readExperts(JsonFields &fields, const ConfigJson &absent, ModelConfig &config) {
+  Experts &experts = *config.experts;
+  std::string_view countKey = absent.expertCount;
+  const std::string_view other = countKey == "num_experts" ? "num_local_experts" : "num_experts";
+  if (fields.has(other) && !fields.has(countKey))
+    countKey = other;
+  experts.count = fields.unsignedInteger(countKey, 1, Experts::most);
+  if (fields.unsignedIntegerOr(other, experts.count, 1, Experts::most) != experts.count)
+    fields.fail(other, "INGOT-E1051",
+                message(countKey, " says that there are ", experts.count, " experts"),
+                "remove one of the two keys");
+  experts.perToken =
+      fields.unsignedIntegerOr("num_experts_per_tok", absent.expertsPerToken, 1, Experts::most);
+  experts.innerSize = config.intermediateSize;
+  if (experts.perToken > experts.count)
+    fields.fail("num_experts_per_tok", "INGOT-E1051",
+                message(experts.perToken, " experts for each token, but there are ", experts.count),
+                message("correct it or ", countKey));
+}
+
+/// Everything but rotation.
+void readFields(const Json &root, JsonFields &fields, const Family &family, ModelConfig &config) {
+  const ConfigJson &absent = family.json;
+  config.hiddenSize = fields.unsignedInteger("hidden_size", 1, ModelConfig::widest);
+  config.intermediateSize = fields.unsignedInteger("intermediate_size", 1, ModelConfig::widest);
+  config.layers = fields.unsignedInteger("num_hidden_layers", 1, ModelConfig::mostLayers);
+  readHeads(fields, absent, config);
+  config.vocabSize = fields.unsignedInteger("vocab_size", 1, ModelConfig::largestVocabulary);
+  config.maxPositions =
+      fields.unsignedIntegerOr("max_position_embeddings", absent.positions, 1, Rope::mostPositions);
+  config.rmsNormEpsilon = fields.numberOr("rms_norm_eps", absent.epsilon, 1e-30, 1.0);
+  config.tiedEmbeddings = fields.booleanOr("tie_word_embeddings", absent.tied);
+  config.declaredType = declaredType(fields);
+  readKeys(fields, absent.keys, config);
+  if (config.experts)
+    readExperts(fields, absent, config);
+  if (absent.readOwn)
+    absent.readOwn(fields, config);
+
+  std::string activation = fields.stringOr(absent.activationKey, std::string(absent.activation));
+  if (activation != absent.activation)
+    fields.fail(absent.activationKey, "INGOT-E1053",
+                message("activation ", inQuotes(activation), " is not supported"),
+                message(family.architecture, " is supported with ", absent.activation));
+  readLayerTypes(root, fields, config);
+  readOwnTokens(root, fields, absent, config);
+}
+
+Outcome readRotation(const Json &root, const Family &family, ModelConfig &config) {
+  const ConfigJson &absent = family.json;
+  auto rope = Rope::read(root, config.maxPositions, absent.trained, absent.theta);
+  if (!rope)
+    return rope.error();
+  config.rope = *rope;
+  const double slidingTheta = config.slidingRope.value_or(config.rope).theta;
+  if (auto sliding = Rope::readSliding(root, config.maxPositions, slidingTheta); !sliding)
+    return sliding.error();
+  else if (*sliding && !config.slidingRope && **sliding != config.rope)
+    return root.error("INGOT-E1057",
+                      message("rope_parameters: layers that slide rotate otherwise, which is not "
+                              "supported for ",
+                              family.architecture),
+                      "use a checkpoint whose layers rotate alike");
+  else if (*sliding && config.slidingRope)
+    config.slidingRope = **sliding;
+  for (const Rope &each : {config.rope, config.slidingRope.value_or(config.rope)})
+    if (auto fits = checkRotation(root, family, config.headDim, each); !fits)
+      return fits.error();
+  if (absent.scaledRope && config.rope.type != RopeType::Default &&
+      config.rope.type != absent.scaledRope)
+    return root.error("INGOT-E1052",
+                      message("the rope type is not supported for ", family.architecture),
+                      message("supported are default and ", ropeTypeName(*absent.scaledRope)));
+  return {};
+}
+
+Expected<ModelConfig> readFamily(const Json &root, const Family &family) {
+  JsonFields fields(root);
+  ModelConfig config(root, family.facts);
+  config.architecture = family.architecture;
+  readFields(root, fields, family, config);
+  if (fields.error())
+    return *fields.error();
+  auto unread = findUnreadKeys(root, fields.asked(), family);
+  if (!unread)
+    return unread.error();
+  if (*unread)
+    config.deviations.push_back(**std::move(unread));
+  if (auto rotation = readRotation(root, family, config); !rotation)
+    return rotation.error();
+  return config;
+}
+
+/// The name under `architectures`, which must be a list of one.
+Expected<std::string> readArchitecture(const Json &root) {
+  auto list = root.at("architectures");
+  if (!list)
+    return list.error();
+  if (!list->isArray() || list->size() != 1)
+    return list->wrongType("a list of one architecture");
+  return list->element(0).string();
+}
+
+} // namespace
+
+Expected<ModelConfig> parseModelConfig(std::string_view text, const std::string &fileName) {
+  JsonLimits limits;
+  limits.maxBytes = longestConfig;
+  limits.takesNotFinite = true;
+  limits.maxValues = uint64_t{1} << 20;
+  auto root = Json::parse(text, fileName, limits);
+  if (!root)
+    return root.error();
+  auto architecture = readArchitecture(*root);
+  if (!architecture)
+    return architecture.error();
+  std::string supported;
+  std::vector<std::string> names;
+  for (const Family *family : families::all) {
+    if (family->architecture == *architecture)
+      return readFamily(*root, *family);
+    supported += message(supported.empty() ? "" : ", ", family->architecture);
+    names.emplace_back(family->architecture);
+  }
+  const std::string nearest = nearestByBeginning(*architecture, names);
+  return root->error("INGOT-E1050",
+                     message("architecture ", inQuotes(*architecture), " is not supported",
+                             nearest.empty() ? "" : "; the nearest one that is: ", nearest),
+                     "supported: " + supported);
+}
+
+Expected<ModelConfig> readModelConfig(const std::filesystem::path &path) {
+  auto text = readText(path, longestConfig);
+  if (!text)
+    return text.error();
+  return parseModelConfig(*text, path.string());
+}
+
+} // namespace ingot::checkpoint

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// The only list of model families. A new one adds its file to this folder and its line here.
+#pragma once
+
+#include "compiler/checkpoint/config/families/Family.h"
+
+// clang-format off
+#define INGOT_FAMILIES(X) \
+  X(gemma2) \
+  X(gemma3) \
+  X(gptOss) \
+  X(granite) \
+  X(llama) \
+  X(mistral) \
+  X(mixtral) \
+  X(olmo2) \
+  X(phi3) \
+  X(qwen2) \
+  X(qwen2Moe) \
+  X(qwen3) \
+  X(qwen3Moe)
+// clang-format on
+
+namespace ingot::checkpoint::families {
+
+#define INGOT_FAMILY(name) extern const Family name;
+INGOT_FAMILIES(INGOT_FAMILY)
+#undef INGOT_FAMILY
+
+#define INGOT_FAMILY(name) &name,
+inline constexpr const Family *all[] = {INGOT_FAMILIES(INGOT_FAMILY)};
+#undef INGOT_FAMILY
+
+} // namespace ingot::checkpoint::families

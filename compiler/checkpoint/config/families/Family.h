@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+// Family: what is known of a model family beside the files of a checkpoint. Each family has a file
+// in this folder and a line in Families.h.
+#pragma once
+
+#include "compiler/checkpoint/config/ModelConfig.h"
+#include "compiler/checkpoint/config/families/GgufFields.h"
+#include "compiler/checkpoint/files/JsonFields.h"
+
+#include <span>
+
+namespace ingot::checkpoint {
+
+/// A key that sets a field of ModelConfig, or two.
+struct FlagKey {
+  std::string_view key;
+  bool ModelConfig::*field;
+  bool absent = false; ///< what an absent key means
+  bool ModelConfig::*second = nullptr;
+};
+struct CountKey {
+  std::string_view key;
+  uint64_t ModelConfig::*field;
+  uint64_t absent, least, most;
+  bool nullIsNone = false; ///< a key that is null means 0, not what an absent one does
+};
+struct NumberKey {
+  std::string_view key;
+  double ModelConfig::*field;
+  double absent, least, most;
+  bool nullIsNone = false;
+};
+
+/// Keys that one family has and others do not, or not so.
+struct OwnKeys {
+  std::span<const FlagKey> flags = {};
+  std::span<const CountKey> counts = {};
+  std::span<const NumberKey> numbers = {};
+};
+
+/// A family's config.json, as transformers' configuration class has it. What keys mean that are
+/// absent comes first.
+struct ConfigJson {
+  uint64_t positions = 2048; ///< max_position_embeddings
+  uint64_t kvHeads = 0;      ///< 0: as many as there are query heads
+  std::optional<uint64_t> bos = {}, eos = {};
+  uint64_t headDim = 0;                 ///< 0: the width divided by the query heads
+  double epsilon = 1e-6;                ///< rms_norm_eps
+  std::optional<uint64_t> trained = {}; ///< original_max_position_embeddings
+  double theta = 10000;                 ///< rope_theta
+  bool tied = false;                    ///< tie_word_embeddings
+  uint64_t expertsPerToken = 0;         ///< num_experts_per_tok
+  std::string_view activationKey = "hidden_act";
+  std::string_view activation = "silu";         ///< also the only one that is supported
+  std::string_view expertCount = "num_experts"; ///< the key; others call it num_local_experts
+  std::optional<RopeType> scaledRope = {};      ///< the only type beside Default; nothing: any
+  OwnKeys keys = {};
+  std::span<const std::string_view> meaningless = {}; ///< keys that repeat others or say nothing
+  std::span<const std::string_view> refused = {};     ///< keys that must be off
+  void (*readOwn)(JsonFields &fields, ModelConfig &config) = nullptr; ///< what rows cannot say
+};
+
+struct Family;
+
+/// A family's metadata in GGUF, as llama.cpp's `load_hparams` and graphs take it. Keys are behind
+/// "ARCHITECTURE.".
+struct GgufMetadata {
+  std::string_view name = {};     ///< general.architecture; empty: not read from such files
+  bool rotaryPairRows = false;    ///< the converter orders rows of q and k by rotary pairs
+  std::string_view ropeType = {}; ///< of rope.scaling.type, beside none and linear
+  OwnKeys keys = {};
+  const Family *withExperts = nullptr; ///< the family of a model that has experts
+  void (*readOwn)(GgufFields &fields, ModelConfig &config) = nullptr;
+};
+
+struct Family {
+  std::string_view architecture; ///< as config.json names it
+  FamilyFacts facts = {};
+  bool rotatesParts = false; ///< heads may rotate in part
+  ConfigJson json = {};
+  GgufMetadata gguf = {};
+};
+
+/// Sets the fields of `config` that `keys` are for. `Fields`: JsonFields or GgufFields.
+template <class Fields> void readKeys(Fields &fields, const OwnKeys &keys, ModelConfig &config) {
+  auto absent = [&](const auto &key) {
+    return key.nullIsNone && fields.isNull(key.key) ? 0 : key.absent;
+  };
+  for (const FlagKey &key : keys.flags) {
+    config.*key.field = fields.booleanOr(key.key, key.absent);
+    if (key.second)
+      config.*key.second = config.*key.field;
+  }
+  for (const CountKey &key : keys.counts)
+    config.*key.field = fields.unsignedIntegerOr(key.key, absent(key), key.least, key.most);
+  for (const NumberKey &key : keys.numbers)
+    config.*key.field = fields.numberOr(key.key, absent(key), key.least, key.most);
+}
+
+/// Numbers that multiply or cap are between these.
+inline constexpr double kLeastFactor = 1e-9, kMostFactor = 1e9;
+
+constexpr NumberKey factorKey(std::string_view key, double ModelConfig::*field, double absent) {
+  return {key, field, absent, kLeastFactor, kMostFactor};
+}
+
+/// A bias on all four projections of attention.
+inline constexpr FlagKey kAttentionBias = {"attention_bias", &ModelConfig::attentionBias, false,
+                                           &ModelConfig::outputBias};
+
+/// Null is no window.
+constexpr CountKey slidingWindow(uint64_t absent) {
+  return {"sliding_window", &ModelConfig::slidingWindow, absent, 1, Rope::mostPositions, true};
+}
+
+} // namespace ingot::checkpoint

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+// Gemma 2 and 3 (text): norms before and behind attention and feed-forward, factors stored less 1;
+// GELU; soft-capping or norms of the heads of q and k; most layers slide.
+#include "compiler/checkpoint/config/families/Families.h"
+
+#include <bit>
+#include <cmath>
+
+namespace ingot::checkpoint::families {
+
+static constexpr FlagKey flags[] = {kAttentionBias};
+static constexpr std::string_view meaningless[] = {
+    "hidden_act", "_sliding_window_pattern", "sliding_window_pattern", "rope_local_base_freq"};
+
+static constexpr NumberKey capKey(std::string_view key, double ModelConfig::*field, double absent) {
+  NumberKey row = factorKey(key, field, absent);
+  row.nullIsNone = true;
+  return row;
+}
+
+//===- Gemma 2 ------------------------------------------------------------------------------===//
+
+static constexpr CountKey window[] = {slidingWindow(4096)};
+static constexpr NumberKey caps[] = {
+    capKey("attn_logit_softcapping", &ModelConfig::attentionSoftcap, 50),
+    capKey("final_logit_softcapping", &ModelConfig::logitsSoftcap, 30)};
+static constexpr CountKey ggufWindow[] = {
+    {"attention.sliding_window", &ModelConfig::slidingWindow, 4096, 0, Rope::mostPositions}};
+
+/// sqrt(hidden size) in the type that the model computes with.
+static double embeddingMultiplier(const ModelConfig &config) {
+  double root = std::sqrt(static_cast<double>(config.hiddenSize));
+  if (config.declaredType == DType::BF16) {
+    auto bits = std::bit_cast<uint32_t>(static_cast<float>(root));
+    bits = (bits + 0x7fff + (bits >> 16 & 1)) & 0xffff0000;
+    return static_cast<double>(std::bit_cast<float>(bits));
+  }
+  if (config.declaredType == DType::F16)
+    return static_cast<double>(static_cast<_Float16>(root));
+  return root;
+}
+
+static void readMultipliers(JsonFields &fields, ModelConfig &config) {
+  config.embeddingMultiplier = embeddingMultiplier(config);
+  config.attentionMultiplier =
+      1 / std::sqrt(fields.numberOr("query_pre_attn_scalar", 256, 1, kMostFactor));
+}
+
+/// No key says what scores are multiplied by: the largest model of each family, known by its
+/// layers, differs from the others.
+static void setMultipliers(ModelConfig &config, uint64_t layersOfLargest) {
+  config.embeddingMultiplier = std::sqrt(static_cast<float>(config.hiddenSize));
+  const uint64_t scaled =
+      config.layers == layersOfLargest ? config.hiddenSize / config.heads : config.headDim;
+  config.attentionMultiplier = 1 / std::sqrt(static_cast<double>(scaled));
+}
+
+constinit const Family gemma2 = {
+    .architecture = "Gemma2ForCausalLM",
+    .facts = {.layerNorms = LayerNorms::Both,
+              .normsLessOne = true,
+              .activation = Activation::GeluTanh,
+              .fullEvery = 2},
+    .json = {.positions = 8192,
+             .kvHeads = 4,
+             .bos = 2,
+             .eos = 1,
+             .headDim = 256,
+             .tied = true,
+             .activationKey = "hidden_activation",
+             .activation = "gelu_pytorch_tanh",
+             .keys = {.flags = flags, .counts = window, .numbers = caps},
+             .meaningless = meaningless,
+             .readOwn = readMultipliers},
+    .gguf = {.name = "gemma2",
+             .keys = {.counts = ggufWindow, .numbers = caps},
+             .readOwn = [](GgufFields &, ModelConfig &config) { setMultipliers(config, 46); }}};
+
+//===- Gemma 3 ------------------------------------------------------------------------------===//
+
+static constexpr CountKey windows[] = {
+    slidingWindow(4096), {"sliding_window_pattern", &ModelConfig::fullEvery, 6, 1, 1u << 14}};
+static constexpr NumberKey cap[] = {
+    capKey("final_logit_softcapping", &ModelConfig::logitsSoftcap, 0)};
+static constexpr CountKey ggufNoWindow[] = {
+    {"attention.sliding_window", &ModelConfig::slidingWindow, 0, 0, Rope::mostPositions}};
+static constexpr NumberKey ggufCap[] = {
+    {"final_logit_softcapping", &ModelConfig::logitsSoftcap, 0, 0, kMostFactor}};
+
+static void readJson(JsonFields &fields, ModelConfig &config) {
+  readMultipliers(fields, config);
+  // transformers has the key, and computes without it.
+  if (fields.has("attn_logit_softcapping"))
+    config.deviations.push_back({"attn_logit_softcapping", "a cap of scores", "not read",
+                                 "transformers reads none for Gemma3ForCausalLM",
+                                 /*isTold=*/true});
+  config.slidingRope.emplace().theta = fields.numberOr("rope_local_base_freq", 10000, 1, 1e15);
+}
+
+static void readGguf(GgufFields &fields, ModelConfig &config) {
+  setMultipliers(config, 62);
+  config.slidingRope.emplace().theta = fields.numberOr("rope.freq_base_swa", 10000, 1, 1e15);
+}
+
+constinit const Family gemma3 = {
+    .architecture = "Gemma3ForCausalLM",
+    .facts = {.queryKeyNorm = QueryKeyNorm::Heads,
+              .layerNorms = LayerNorms::Both,
+              .normsLessOne = true,
+              .activation = Activation::GeluTanh,
+              .fullEvery = 6},
+    .json = {.positions = 131072,
+             .kvHeads = 4,
+             .bos = 2,
+             .eos = 1,
+             .headDim = 256,
+             .theta = 1e6,
+             .tied = true,
+             .activationKey = "hidden_activation",
+             .activation = "gelu_pytorch_tanh",
+             .keys = {.flags = flags, .counts = windows, .numbers = cap},
+             .meaningless = meaningless,
+             .readOwn = readJson},
+    .gguf = {.name = "gemma3",
+             .keys = {.counts = ggufNoWindow, .numbers = ggufCap},
+             .readOwn = readGguf}};
+
+} // namespace ingot::checkpoint::families

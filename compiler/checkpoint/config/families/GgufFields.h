@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+// GgufFields: the members of a GGUF file's metadata that belong to its architecture.
+#pragma once
+
+#include "compiler/checkpoint/files/JsonFields.h"
+#include "compiler/checkpoint/files/Tensor.h"
+
+#include <algorithm>
+#include <span>
+
+namespace ingot::checkpoint {
+
+/// Tensors that are no weights: what the frequency of each rotary pair is divided by, always, and
+/// for sequences up to and beyond the trained length.
+inline constexpr std::string_view kDivisors = "rope_freqs.weight",
+                                  kShortDivisors = "rope_factors_short.weight",
+                                  kLongDivisors = "rope_factors_long.weight";
+
+/// JsonFields, with names that stand behind "ARCHITECTURE.".
+class GgufFields {
+public:
+  /// Both must outlive this.
+  GgufFields(JsonFields &fields, std::string_view architecture, std::span<const Tensor> tensors)
+      : fields(fields), prefix(message(architecture, ".")), tensors(tensors) {}
+
+  std::string key(std::string_view name) const { return prefix + std::string(name); }
+  bool has(std::string_view name) const { return fields.has(key(name)); }
+  bool isNull(std::string_view name) const { return fields.isNull(key(name)); }
+  uint64_t unsignedInteger(std::string_view name, uint64_t least, uint64_t most) {
+    return fields.unsignedInteger(key(name), least, most);
+  }
+  uint64_t unsignedIntegerOr(std::string_view name, uint64_t fallback, uint64_t least,
+                             uint64_t most) {
+    return fields.unsignedIntegerOr(key(name), fallback, least, most);
+  }
+  std::optional<std::vector<uint64_t>> unsignedIntegers(std::string_view name, uint64_t least,
+                                                        uint64_t most) {
+    return fields.unsignedIntegers(key(name), least, most);
+  }
+  double number(std::string_view name, double least, double most) {
+    return fields.number(key(name), least, most);
+  }
+  double numberOr(std::string_view name, double fallback, double least, double most) {
+    return fields.numberOr(key(name), fallback, least, most);
+  }
+  bool booleanOr(std::string_view name, bool fallback) {
+    return fields.booleanOr(key(name), fallback);
+  }
+  std::string stringOr(std::string_view name, std::string fallback) {
+    return fields.stringOr(key(name), std::move(fallback));
+  }
+  void fail(std::string_view name, std::string what, std::string fix,
+            std::string code = "INGOT-E1114") {
+    fields.fail(key(name), std::move(code), std::move(what), std::move(fix));
+  }
+
+  /// Whether the name of a key was asked for so far.
+  bool isAsked(std::string_view name) const { return fields.asked().contains(key(name)); }
+  bool hasFailed() const { return fields.error().has_value(); }
+
+  bool hasTensor(std::string_view name) const {
+    return std::ranges::any_of(tensors, [&](const Tensor &tensor) { return tensor.name == name; });
+  }
+
+private:
+  JsonFields &fields;
+  std::string prefix;
+  std::span<const Tensor> tensors;
+};
+
+} // namespace ingot::checkpoint

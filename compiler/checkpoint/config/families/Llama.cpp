@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+// Llama 1 to 3, and what calls itself so. In GGUF, Mistral's models are llamas too.
+#include "compiler/checkpoint/config/families/Families.h"
+
+namespace ingot::checkpoint::families {
+
+static constexpr FlagKey flags[] = {kAttentionBias, {"mlp_bias", &ModelConfig::mlpBias}};
+
+constinit const Family llama = {
+    .architecture = "LlamaForCausalLM",
+    .json = {.bos = 1, .eos = 2, .keys = {.flags = flags}},
+    .gguf = {.name = "llama", .rotaryPairRows = true, .withExperts = &mixtral}};
+
+} // namespace ingot::checkpoint::families

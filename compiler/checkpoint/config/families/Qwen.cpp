@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+// Qwen 1.5 to 3: biases on q, k and v, then norms of the heads of q and k; both also with experts
+// in all layers, or in some.
+#include "compiler/checkpoint/config/families/Families.h"
+
+namespace ingot::checkpoint::families {
+
+static constexpr std::string_view meaningless[] = {"sliding_window", "max_window_layers"};
+static constexpr FlagKey attentionBias[] = {kAttentionBias};
+static constexpr FlagKey qkvBias[] = {{"qkv_bias", &ModelConfig::attentionBias, true}};
+
+/// Where use_sliding_window is false, the keys that describe the window mean nothing.
+static void readWindow(JsonFields &fields, ModelConfig &config) {
+  if (!fields.booleanOr("use_sliding_window", false))
+    return;
+  static constexpr CountKey window[] = {slidingWindow(4096)};
+  readKeys(fields, {.counts = window}, config);
+  uint64_t full = fields.unsignedIntegerOr("max_window_layers", 28, 0, ModelConfig::mostLayers);
+  for (uint64_t i = 0; i < config.layers; ++i)
+    config.slidingLayers.push_back(i >= full);
+}
+
+/// Layers without experts are as in the family without.
+static void readExperts(JsonFields &fields, ModelConfig &config, uint64_t innerSize) {
+  Experts &experts = *config.experts;
+  experts.innerSize =
+      fields.unsignedIntegerOr("moe_intermediate_size", innerSize, 1, ModelConfig::widest);
+  experts.normalized = fields.booleanOr("norm_topk_prob", false);
+  uint64_t step = fields.unsignedIntegerOr("decoder_sparse_step", 1, 1, ModelConfig::mostLayers);
+  for (uint64_t layer = 1; layer <= config.layers; ++layer)
+    config.sparseLayers.push_back(layer % step == 0);
+  if (auto dense = fields.unsignedIntegers("mlp_only_layers", 0, config.layers - 1))
+    for (uint64_t layer : *dense)
+      config.sparseLayers[layer] = false;
+  readWindow(fields, config);
+}
+
+constinit const Family qwen2 = {
+    .architecture = "Qwen2ForCausalLM",
+    .facts = {.attentionBias = true},
+    .json = {.positions = 32768, .kvHeads = 32, .meaningless = meaningless, .readOwn = readWindow},
+    .gguf = {.name = "qwen2"}};
+
+/// Qwen1.5-MoE, Qwen2-57B-A14B.
+constinit const Family qwen2Moe = {
+    .architecture = "Qwen2MoeForCausalLM",
+    .facts = {.experts = Experts{.normalized = false}},
+    .json = {.positions = 32768,
+             .kvHeads = 16,
+             .expertsPerToken = 4,
+             .keys = {.flags = qkvBias},
+             .meaningless = meaningless,
+             .readOwn =
+                 [](JsonFields &fields, ModelConfig &config) {
+                   readExperts(fields, config, 1408);
+                   config.experts->sharedSize = fields.unsignedIntegerOr(
+                       "shared_expert_intermediate_size", 5632, 1, ModelConfig::widest);
+                 }},
+    .gguf = {.name = "qwen2moe", .readOwn = [](GgufFields &fields, ModelConfig &config) {
+               config.experts->sharedSize =
+                   fields.unsignedIntegerOr("expert_shared_feed_forward_length",
+                                            config.intermediateSize, 1, ModelConfig::widest);
+             }}};
+
+constinit const Family qwen3 = {.architecture = "Qwen3ForCausalLM",
+                                .facts = {.queryKeyNorm = QueryKeyNorm::Heads},
+                                .json = {.positions = 32768,
+                                         .kvHeads = 32,
+                                         .headDim = 128,
+                                         .keys = {.flags = attentionBias},
+                                         .meaningless = meaningless,
+                                         .readOwn = readWindow},
+                                .gguf = {.name = "qwen3"}};
+
+constinit const Family qwen3Moe = {
+    .architecture = "Qwen3MoeForCausalLM",
+    .facts = {.queryKeyNorm = QueryKeyNorm::Heads, .experts = Experts{}},
+    .json = {.positions = 32768,
+             .kvHeads = 4,
+             .expertsPerToken = 8,
+             .keys = {.flags = attentionBias},
+             .meaningless = meaningless,
+             .readOwn = [](JsonFields &fields,
+                           ModelConfig &config) { readExperts(fields, config, 768); }},
+    .gguf = {.name = "qwen3moe"}};
+
+} // namespace ingot::checkpoint::families
