@@ -143,6 +143,60 @@ static std::vector<Window> permutedRuns(const WeightNode &permute, const Window 
   return runs;
 }
 
+/// What `window` of the result needs of the only operand, in one piece.
+Window BlockPlan::windowOfInput(const WeightNode &node, const Window &window) const {
+  switch (node.kind) {
+  case NodeKind::Unpack:
+    return packedWindow(node, window);
+  case NodeKind::BlockPart: {
+    int64_t elements = node.part.elements, bytes = node.part.bytes;
+    return {window.row, window.rowEnd, window.column / elements * bytes,
+            (window.columnEnd + elements - 1) / elements * bytes};
+  }
+  case NodeKind::Transpose:
+    return {window.column, window.columnEnd, window.row, window.rowEnd};
+  case NodeKind::Reshape: {
+    int64_t columns = node.results[0].columns, width = graph.shape(node.operands[0]).columns;
+    int64_t first = window.row * columns + window.column;
+    int64_t last = (window.rowEnd - 1) * columns + window.columnEnd - 1;
+    return {first / width, last / width + 1, 0, width};
+  }
+  case NodeKind::RepeatRows:
+    return {window.row / node.block, (window.rowEnd + node.block - 1) / node.block, window.column,
+            window.columnEnd};
+  case NodeKind::SliceRows:
+    return {window.row + node.first, window.rowEnd + node.first, window.column, window.columnEnd};
+  default:
+    return window;
+  }
+}
+
+/// The tensors of an encoded weight.
+void BlockPlan::planEncoded(Step &step) {
+  const WeightNode &node = graph.nodes()[step.node];
+  const Window &window = step.window;
+  Window scales{window.row, window.rowEnd, 0, 1};
+  if (node.encoding.group == -1)
+    scales = {0, 1, 0, 1};
+  else if (node.encoding.group > 0)
+    scales = {window.row, window.rowEnd, window.column / node.encoding.group,
+              (window.columnEnd + node.encoding.group - 1) / node.encoding.group};
+  step.inputs = {input(node.operands[0], window), input(node.operands[1], scales)};
+  auto whole = [&](WeightValue table) { return Window{0, graph.shape(table).rows, 0, 1}; };
+  bool supers = node.encoding.hasSupers();
+  if (node.operands.size() > (supers ? 3 : 2)) {
+    WeightValue zeros = node.operands[2];
+    step.inputs.push_back(input(zeros, node.encoding.hasCodeBook() ? whole(zeros) : scales));
+  }
+  if (supers) {
+    WeightValue last = node.operands.back();
+    step.inputs.push_back(
+        input(last, node.encoding.scales == kTableScales
+                        ? whole(last)
+                        : Window{window.row, window.rowEnd, 0, graph.shape(last).columns}));
+  }
+}
+
 void BlockPlan::planInputs(Step &step) {
   const WeightNode &node = graph.nodes()[step.node];
   const Window &window = step.window;
@@ -150,59 +204,14 @@ void BlockPlan::planInputs(Step &step) {
   case NodeKind::Source:
   case NodeKind::Literal:
     break;
-  case NodeKind::Convert:
-  case NodeKind::Quantize:
-    step.inputs = {input(node.operands[0], window)};
-    break;
   case NodeKind::ScaleColumns: {
     Input weight = input(node.operands[0], window);
     step.inputs = {weight, input(node.operands[1], {window.column, window.columnEnd, 0, 1})};
     break;
   }
-  case NodeKind::Dequantize: {
-    Window scales{window.row, window.rowEnd, 0, 1};
-    if (node.encoding.group == -1)
-      scales = {0, 1, 0, 1};
-    else if (node.encoding.group > 0)
-      scales = {window.row, window.rowEnd, window.column / node.encoding.group,
-                (window.columnEnd + node.encoding.group - 1) / node.encoding.group};
-    step.inputs = {input(node.operands[0], window), input(node.operands[1], scales)};
-    auto whole = [&](WeightValue table) { return Window{0, graph.shape(table).rows, 0, 1}; };
-    bool supers = node.encoding.hasSupers();
-    if (node.operands.size() > (supers ? 3 : 2)) {
-      WeightValue zeros = node.operands[2];
-      step.inputs.push_back(input(zeros, node.encoding.hasCodeBook() ? whole(zeros) : scales));
-    }
-    if (supers) {
-      WeightValue last = node.operands.back();
-      step.inputs.push_back(
-          input(last, node.encoding.scales == kTableScales
-                          ? whole(last)
-                          : Window{window.row, window.rowEnd, 0, graph.shape(last).columns}));
-    }
+  case NodeKind::Dequantize:
+    planEncoded(step);
     break;
-  }
-  case NodeKind::Unpack:
-    step.inputs = {input(node.operands[0], packedWindow(node, window))};
-    break;
-  case NodeKind::BlockPart: {
-    int64_t elements = node.part.elements, bytes = node.part.bytes;
-    step.inputs = {
-        input(node.operands[0], {window.row, window.rowEnd, window.column / elements * bytes,
-                                 (window.columnEnd + elements - 1) / elements * bytes})};
-    break;
-  }
-  case NodeKind::Transpose:
-    step.inputs = {
-        input(node.operands[0], {window.column, window.columnEnd, window.row, window.rowEnd})};
-    break;
-  case NodeKind::Reshape: {
-    int64_t columns = node.results[0].columns, width = graph.shape(node.operands[0]).columns;
-    int64_t first = window.row * columns + window.column;
-    int64_t last = (window.rowEnd - 1) * columns + window.columnEnd - 1;
-    step.inputs = {input(node.operands[0], {first / width, last / width + 1, 0, width})};
-    break;
-  }
   case NodeKind::AddLowRank: {
     int64_t rank = graph.shape(node.operands[1]).columns;
     Input weight = input(node.operands[0], window);
@@ -211,15 +220,6 @@ void BlockPlan::planInputs(Step &step) {
                    input(node.operands[2], {0, rank, window.column, window.columnEnd})};
     break;
   }
-  case NodeKind::RepeatRows:
-    step.inputs = {input(node.operands[0],
-                         {window.row / node.block, (window.rowEnd + node.block - 1) / node.block,
-                          window.column, window.columnEnd})};
-    break;
-  case NodeKind::SliceRows:
-    step.inputs = {input(node.operands[0], {window.row + node.first, window.rowEnd + node.first,
-                                            window.column, window.columnEnd})};
-    break;
   case NodeKind::ConcatRows: {
     int64_t first = 0;
     for (WeightValue operand : node.operands) {
@@ -245,6 +245,8 @@ void BlockPlan::planInputs(Step &step) {
       for (const Window &run : permutedRuns(node, window))
         step.inputs.push_back(input(node.operands[0], run));
     break;
+  default:
+    step.inputs = {input(node.operands[0], windowOfInput(node, window))};
   }
 }
 

@@ -82,7 +82,9 @@ private:
 
   const Step &stepFor(uint32_t node, const Window &window);
   Window packedWindow(const WeightNode &node, const Window &window) const;
+  Window windowOfInput(const WeightNode &node, const Window &window) const;
   void planInputs(Step &step);
+  void planEncoded(Step &step);
   void planResults(Step &step);
   Input input(WeightValue value, const Window &window);
   WeightView allocate(int64_t rows, int64_t columns, ElementType element);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The registry. A format is a row here, its reader (compiler/importers/StoredWeights.h) and a
+// The registry. A format is a row here, its reader (compiler/importers/formats) and a
 // checkpoint of it in the tests.
 #include "compiler/checkpoint/quantized/StoredFormats.h"
 

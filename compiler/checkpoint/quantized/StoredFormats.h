@@ -9,26 +9,38 @@
 
 #include <array>
 
+/// The readers of stored matrices, each a function in a file of its own in
+/// compiler/importers/formats, with what tells the matrices that it takes.
+///
+/// X(name, signatures). A signature: a part that the module has, the type of its elements, another
+/// part, and a method of the checkpoint, with the reader's packing if it states one; empty where it
+/// does not matter. The first line that fits decides.
+// clang-format off
+#define INGOT_FORMAT_READERS(X)                                                                    \
+  X(AwqByRows, {".qweight", {}, "", Method::Awq})                                                  \
+  X(AwqFast, {".qweight", {}, "", Method::Awq})                                                    \
+  X(AwqByColumns, {".qweight", {}, "", Method::Awq})                                               \
+  X(Gptq, {".qweight"})                                                                            \
+  X(NvFp4, {".weight_packed", DType::U8, ".weight_global_scale"}, {".weight_scale_2"})             \
+  X(MxFp4, {".weight_packed", DType::U8}, {".weight_blocks"}, {"_blocks"})                         \
+  X(PackedIntegers, {".weight_packed"})                                                            \
+  X(TorchAoInt4, {"._weight_qdata"})                                                               \
+  X(BitsAndBytes4, {".weight.absmax"})                                                             \
+  X(NibblesOfRows, {".weight", DType::U8, "", Method::ModelOpt})                                   \
+  X(BitsAndBytes8, {".weight", DType::I8, ".SCB"})                                                 \
+  X(Integers, {".weight", DType::I8})                                                              \
+  X(MxFp8, {".weight_scale", DType::U8})                                                           \
+  X(Float8, {".weight", DType::F8E4M3})
+// clang-format on
+
 namespace ingot::checkpoint {
 
-/// Who takes the tensors of a matrix apart (compiler/importers/StoredWeights.cpp has the list).
+#define INGOT_FORMAT_READER(name, ...) name,
 enum class FormatReader : uint8_t {
   None, ///< the format is refused
-  AwqByColumns,
-  AwqByRows,
-  AwqFast,
-  Gptq,
-  PackedIntegers,
-  Integers,
-  Float8,
-  NvFp4,
-  MxFp4,
-  MxFp8,
-  NibblesOfRows,
-  BitsAndBytes4,
-  BitsAndBytes8,
-  TorchAoInt4,
+  INGOT_FORMAT_READERS(INGOT_FORMAT_READER)
 };
+#undef INGOT_FORMAT_READER
 
 struct StoredFormat {
   std::string_view method;                       ///< as `quant_method` has it
