@@ -50,10 +50,10 @@ void VariantBuilder::rmsNorm(llm::RmsNormOp op) {
   type("weight_type", op.getWeight() ? op.getWeight() : op.getInput());
   integer("static_scale", op.getStaticScale() ? 1 : 0);
   type("result_type", op.getResult());
-  integer("store_type", elementCode(op.getStore().value_or(f32)));
+  integer("store_type", engine::elementTypeOf(op.getStore().value_or(f32)));
   integer("sum", op.getSum() ? 1 : 0);
   auto sum = op.getSum() ? llvm::cast<mlir::RankedTensorType>(op.getSum().getType())
                          : mlir::RankedTensorType();
-  integer("sum_type", elementCode(sum ? sum.getElementType() : f32));
+  integer("sum_type", engine::elementTypeOf(sum ? sum.getElementType() : f32));
   real("eps", op.getEps());
 }

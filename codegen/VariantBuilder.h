@@ -2,7 +2,7 @@
 // Describes one kernel of a target: its template, constants, grid and scratch.
 #pragma once
 
-#include "codegen/ElementCode.h"
+#include "codegen/native/kernels/Kernel.h"
 #include "dialects/engine/KernelProvider.h"
 #include "dialects/llm/LlmDialect.h"
 #include "mlir/IR/Builders.h"
@@ -96,8 +96,8 @@ public:
     fact(engine::kCandidateDigest, llvm::toHex(hash.final(), /*LowerCase=*/true).substr(0, digits));
   }
   void type(llvm::StringRef name, mlir::Value tensor) {
-    integer(name,
-            elementCode(llvm::cast<mlir::RankedTensorType>(tensor.getType()).getElementType()));
+    integer(name, engine::elementTypeOf(
+                      llvm::cast<mlir::RankedTensorType>(tensor.getType()).getElementType()));
   }
 
   /// What the zeros of a weight are; `encoding` may be null.
@@ -118,7 +118,7 @@ public:
   void cache(llm::KvType cache) {
     integer("kv_heads", cache.getHeads());
     integer("head_dim", cache.getHeadDim());
-    integer("kv_type", elementCode(cache.getElement()));
+    integer("kv_type", engine::elementTypeOf(cache.getElement()));
     integer("block_tokens", cache.getBlockTokens());
     integer("block_bytes", cache.blockBytes());
     integer("values_offset", cache.valuesOffset());

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The files of kernels/, embedded when the project is built.
+// The files of kernels/ and the tables that they include, embedded when the project is built.
 #pragma once
 
 #include "llvm/ADT/ArrayRef.h"
@@ -9,7 +9,7 @@
 
 namespace ingot::codegen {
 
-/// One file: its name ("MatmulSimple.cu", "Ptx.cuh") and text.
+/// One file: the name by which it is included ("Ptx.cuh", "runtime/schema/Elements.h") and text.
 struct CudaTemplate {
   llvm::StringRef name, text;
 };

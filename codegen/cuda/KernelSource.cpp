@@ -125,7 +125,7 @@ llvm::Expected<KernelSource> codegen::kernelSource(engine::KernelOp kernel,
   source.name = kernel.getSymName().str();
   std::string wanted = kernel.getSource().str() + ".cu";
   for (const CudaTemplate &file : cudaTemplates()) {
-    if (file.name.ends_with(".cuh"))
+    if (!file.name.ends_with(".cu"))
       source.headers.emplace_back(file.name, file.text);
     else if (file.name == wanted)
       source.program = file.text;

@@ -2,7 +2,6 @@
 // Bytes from a launch's buffers, operations from its kernel's constants.
 #include "codegen/cuda/LaunchCost.h"
 
-#include "codegen/ElementCode.h"
 #include "codegen/cuda/MatmulCost.h"
 #include "dialects/engine/EngineOps.h"
 #include "mlir/IR/Builders.h"

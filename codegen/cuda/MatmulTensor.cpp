@@ -85,7 +85,7 @@ std::optional<FragmentLayout> fragmentsOf(llm::MatmulOp op, const MatmulShape &s
     return halves          ? std::optional(FragmentLayout::Nibbles)
            : shape.integer ? std::optional(FragmentLayout::NibbleQuads)
                            : std::nullopt;
-  if (shape.weight.isInteger() && engine::hasPlanes(engine::elementBits(shape.weight)))
+  if (shape.weight.isInteger() && hasPlanes(engine::elementBits(shape.weight)))
     return halves          ? std::optional(FragmentLayout::Planes)
            : shape.integer ? std::optional(FragmentLayout::PlaneQuads)
                            : std::nullopt;

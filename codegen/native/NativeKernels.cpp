@@ -2,7 +2,6 @@
 // Constants, grids and scratch of the shared templates.
 #include "codegen/native/NativeKernels.h"
 
-#include "codegen/ElementCode.h"
 #include "codegen/VariantBuilder.h"
 #include "codegen/native/kernels/DescendingOrder.h"
 #include "dialects/llm/LlmAttentionOps.h"
@@ -70,7 +69,7 @@ engine::KernelVariant codegen::gatherColumnsKernel(llm::GatherColumnsOp op) {
 }
 
 static int64_t codeOf(Value tensor) {
-  return elementCode(cast<RankedTensorType>(tensor.getType()).getElementType());
+  return engine::elementTypeOf(cast<RankedTensorType>(tensor.getType()).getElementType());
 }
 
 engine::KernelVariant codegen::routeKernel(llm::RouteOp op) {

@@ -2,7 +2,6 @@
 // Layouts, limits, constants and shape ranges of the matmul template.
 #include "codegen/x86/MatmulKernels.h"
 
-#include "codegen/ElementCode.h"
 #include "codegen/VariantBuilder.h"
 #include "codegen/x86/PanelLayout.h"
 #include "codegen/x86/kernels/MatmulBlocks.h"
@@ -202,7 +201,7 @@ static engine::SumsAttr sumsOf(llm::MatmulOp op, x86::SumMethod method,
   auto sums = [&](SumUnit unit, int64_t width, int64_t group, int64_t segment, int64_t parts = 1) {
     return engine::SumsAttr::get(op.getContext(), unit, width, group, segment, parts);
   };
-  int64_t parts = x86::inputParts(elementCode(typeOf(op.getInput()).getElementType()));
+  int64_t parts = x86::inputParts(engine::elementTypeOf(typeOf(op.getInput()).getElementType()));
   switch (method) {
   case x86::FloatColumns:
     return sums(SumUnit::Columns, 1, 0, x86::segmentColumns);
@@ -305,7 +304,7 @@ static KernelVariant matmulKernel(llm::MatmulOp op, int64_t tileRows, int64_t ti
       tilePanels,
       k,
       x86::summedColumns(method, groupWidth(op)),
-      x86::copiedElementBytes(method, elementCode(input), engine::elementBits(input) / 8),
+      x86::copiedElementBytes(method, engine::elementTypeOf(input), engine::elementBits(input) / 8),
       gathersRows(op),
       inputScales(op) > 1};
   KernelVariant kernel = variant.take(scratch.bytes());

@@ -11,61 +11,13 @@ using namespace mlir;
 using namespace ingot;
 using schema::DType;
 
-DType compiler::dtypeOf(Type element) {
-  for (int value = 0; value <= int(DType::MAX); ++value)
-    if (elementOf(element.getContext(), DType(value)) == element)
-      return DType(value);
-  llvm_unreachable("the verifier accepts only storable types");
-}
+static_assert(int(DType::MAX) + 1 == kElementTypes && int(DType::E4M3) == kE4m3 &&
+              int(DType::I4) == kI4 && int(DType::F64) == kF64 && int(DType::I6) == kI6);
+
+DType compiler::dtypeOf(Type element) { return DType(engine::elementTypeOf(element)); }
 
 Type compiler::elementOf(MLIRContext *context, DType dtype) {
-  auto integer = [&](unsigned bits, IntegerType::SignednessSemantics sign) {
-    return IntegerType::get(context, bits, sign);
-  };
-  constexpr auto signless = IntegerType::Signless, withoutSign = IntegerType::Unsigned;
-  switch (dtype) {
-  case DType::F32:
-    return Float32Type::get(context);
-  case DType::F16:
-    return Float16Type::get(context);
-  case DType::BF16:
-    return BFloat16Type::get(context);
-  case DType::E4M3:
-    return Float8E4M3FNType::get(context);
-  case DType::E5M2:
-    return Float8E5M2Type::get(context);
-  case DType::F64:
-    return Float64Type::get(context);
-  case DType::I2:
-    return integer(2, signless);
-  case DType::I3:
-    return integer(3, signless);
-  case DType::I4:
-    return integer(4, signless);
-  case DType::I5:
-    return integer(5, signless);
-  case DType::I6:
-    return integer(6, signless);
-  case DType::U4:
-    return integer(4, withoutSign);
-  case DType::I8:
-    return integer(8, signless);
-  case DType::U8:
-    return integer(8, withoutSign);
-  case DType::I16:
-    return integer(16, signless);
-  case DType::U16:
-    return integer(16, withoutSign);
-  case DType::I32:
-    return integer(32, signless);
-  case DType::U32:
-    return integer(32, withoutSign);
-  case DType::I64:
-    return integer(64, signless);
-  case DType::U64:
-    return integer(64, withoutSign);
-  }
-  return {};
+  return dtype <= DType::MAX ? engine::typeFor(context, ElementType(dtype)) : Type();
 }
 
 std::string compiler::layoutText(Attribute layout) {

@@ -65,7 +65,7 @@ void PackedLayout::findCuts() {
     cut.unitColumns = extent[1];
     cut.alongRows = outer.axis == 0;
     // Tiles are whole bytes, or whole blocks of planes.
-    int64_t whole = engine::hasPlanes(bits) ? engine::kPlanePlaces : bits < 8 ? 2 : 1;
+    int64_t whole = hasPlanes(bits) ? kPlanePlaces : bits < 8 ? 2 : 1;
     cut.granule = whole / std::gcd(cut.unitPlaces, whole);
     // Only the last of the whole weight may be filled in part.
     if (cut.runs == 1 || cut.units % cut.granule == 0)

@@ -49,7 +49,7 @@ public:
   int64_t columns() const { return weightColumns; }
   int64_t places() const { return allPlaces; }
   /// Bytes of `places` places, rounded up.
-  int64_t bytesOf(int64_t places) const { return engine::bytesOfPlaces(places, bits); }
+  int64_t bytesOf(int64_t places) const { return bytesOfPlaces(places, bits); }
   int64_t elementBits() const { return bits; }
 
   /// Every way to cut, from coarse to fine, at least one. Layouts that cannot be cut at their

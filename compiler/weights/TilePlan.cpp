@@ -140,7 +140,7 @@ void TilePlan::addToPass(uint32_t weight) {
 
 int64_t TilePlan::memoryOf(const PackedWeight &weight, int64_t places) const {
   // Planes fill the last of their blocks.
-  int64_t padding = engine::hasPlanes(storedBits(weight.element)) ? engine::kPlanePlaces : 0;
+  int64_t padding = hasPlanes(storedBits(weight.element)) ? kPlanePlaces : 0;
   return places * workingBytes(weight.element) + padding + tileAlignment +
          TilePacker::memory(weight.layout);
 }

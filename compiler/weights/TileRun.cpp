@@ -227,8 +227,8 @@ Outcome TileRun::computeTile(const TilePass &pass, int64_t tile, std::byte *memo
     int64_t bits = storedBits(weight.element);
     if (weight.element == Element::I4)
       joinNibbles(bytes, bytes, target.tile.places);
-    else if (engine::hasPlanes(bits))
-      joinPlanes(bytes, bytes, target.tile.places, bits, engine::kPlanePlaces);
+    else if (hasPlanes(bits))
+      joinPlanes(bytes, bytes, target.tile.places, planesOf(bits));
     auto count = static_cast<size_t>(weight.layout.bytesOf(target.tile.places));
     pieces.push_back({target.member, {target.places, count}});
   }

@@ -357,22 +357,20 @@ void joinNibbles(const uint8_t *in, uint8_t *out, int64_t places) {
     out[even / 2] = in[even];
 }
 
-void joinPlanes(const uint8_t *in, uint8_t *out, int64_t places, int64_t bits,
-                int64_t blockPlaces) {
-  constexpr int64_t most = 128;
-  const int64_t low = bits >= 4 ? 4 : 2; // of the first plane
-  for (int64_t start = 0; start < places; start += blockPlaces) {
-    uint8_t elements[most] = {}, packed[most] = {};
-    std::memcpy(elements, in + start, static_cast<size_t>(std::min(blockPlaces, places - start)));
-    uint8_t *plane = packed;
-    for (int64_t first = 0, width = low; first < bits; first += width, width = bits - low) {
-      for (int64_t i = 0; i < blockPlaces; ++i)
+void joinPlanes(const uint8_t *in, uint8_t *out, int64_t places, Planes planes) {
+  for (int64_t start = 0; start < places; start += kPlanePlaces) {
+    uint8_t elements[kPlanePlaces] = {}, packed[kPlanePlaces] = {};
+    std::memcpy(elements, in + start,
+                static_cast<size_t>(std::min<int64_t>(kPlanePlaces, places - start)));
+    auto join = [&](uint8_t *plane, int first, int width) {
+      for (int i = 0; i < kPlanePlaces; ++i)
         plane[i * width / 8] |=
             static_cast<uint8_t>((elements[i] >> first & ((1 << width) - 1)) << (i * width % 8));
-      plane += blockPlaces * width / 8;
-    }
-    std::memcpy(out, packed, static_cast<size_t>(blockPlaces * bits / 8));
-    out += blockPlaces * bits / 8;
+    };
+    join(packed, 0, planes.low);
+    join(packed + planes.lowBytes(), planes.low, planes.high);
+    std::memcpy(out, packed, static_cast<size_t>(planes.blockBytes()));
+    out += planes.blockBytes();
   }
 }
 

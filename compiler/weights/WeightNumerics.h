@@ -3,6 +3,8 @@
 // elements. The rules are those of dialects/llm/LlmWeightOps.td; nothing here knows of MLIR.
 #pragma once
 
+#include "runtime/schema/Elements.h"
+
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -87,9 +89,9 @@ struct Quantizer {
 /// An odd last one is paired with 0. `out` may be `in`.
 void joinNibbles(const uint8_t *in, uint8_t *out, int64_t places);
 
-/// Puts the bytes of `places` elements of 2, 3, 5 or 6 bits into blocks of `blockPlaces` (at most
-/// 128), as engine::kPlanePlaces says; the last block is filled with zeros. `out` may be `in`.
-void joinPlanes(const uint8_t *in, uint8_t *out, int64_t places, int64_t bits, int64_t blockPlaces);
+/// Puts the bytes of `places` elements of 2, 3, 5 or 6 bits into blocks of planes; the last one is
+/// filled with zeros. `out` may be `in`.
+void joinPlanes(const uint8_t *in, uint8_t *out, int64_t places, Planes planes);
 
 /// What scale codes stand for before they meet their supers: `codes` less `middle`, or as i8.
 void widenCodes(Element type, const std::byte *in, float *out, int64_t count, int32_t middle);

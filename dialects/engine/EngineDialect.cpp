@@ -214,26 +214,48 @@ Attribute LayoutAttr::parse(AsmParser &parser, Type) {
 
 //===- Free functions -----------------------------------------------------------------------===//
 
+Type ingot::engine::typeFor(MLIRContext *context, ElementType element) {
+  auto bits = static_cast<unsigned>(ingot::elementBits(element));
+  switch (element) {
+  case kF32:
+    return Float32Type::get(context);
+  case kF16:
+    return Float16Type::get(context);
+  case kBf16:
+    return BFloat16Type::get(context);
+  case kE4m3:
+    return Float8E4M3FNType::get(context);
+  case kE5m2:
+    return Float8E5M2Type::get(context);
+  case kF64:
+    return Float64Type::get(context);
+  case kU4:
+  case kU8:
+  case kU16:
+  case kU32:
+  case kU64:
+    return IntegerType::get(context, bits, IntegerType::Unsigned);
+  default:
+    return IntegerType::get(context, bits);
+  }
+}
+
+std::optional<ingot::ElementType> ingot::engine::findElementType(Type element) {
+  for (int type = 0; type < kElementTypes; ++type)
+    if (typeFor(element.getContext(), ElementType(type)) == element)
+      return ElementType(type);
+  return std::nullopt;
+}
+
 int64_t ingot::engine::elementBits(Type element) {
-  if (isa<IntegerType>(element) && !element.isSignedInteger() &&
-      llvm::is_contained({2, 3, 4, 5, 6, 8, 16, 32, 64}, element.getIntOrFloatBitWidth()))
-    return element.getIntOrFloatBitWidth();
-  if (isa<Float16Type, BFloat16Type, Float32Type, Float64Type, Float8E4M3FNType, Float8E5M2Type>(
-          element))
-    return element.getIntOrFloatBitWidth();
-  return 0;
+  std::optional<ElementType> type = findElementType(element);
+  return type ? ingot::elementBits(*type) : 0;
 }
 
 int64_t ingot::engine::storedBytes(RankedTensorType type) {
   auto layout = dyn_cast_or_null<LayoutAttr>(type.getEncoding());
   int64_t places = layout ? layout.places() : type.getNumElements();
   return bytesOfPlaces(places, elementBits(type.getElementType()));
-}
-
-int64_t ingot::engine::bytesOfPlaces(int64_t places, int64_t bits) {
-  if (hasPlanes(bits))
-    places = llvm::alignTo(places, kPlanePlaces);
-  return (places * bits + 7) / 8;
 }
 
 ExprAttr ingot::engine::getExpr(MLIRContext *context, StringRef text) {

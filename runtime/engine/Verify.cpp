@@ -5,6 +5,7 @@
 #include "runtime/engine/Lifetimes.h"
 #include "runtime/engine/Parameters.h"
 #include "runtime/engine/WeightFill.h"
+#include "runtime/schema/Elements.h"
 #include "runtime/schema/KernelAbi.h"
 
 #include <algorithm>
@@ -33,12 +34,10 @@ Status badContract(const std::string &where, const std::string &what) {
 /// Bytes of `elements` elements, rounded up; -1 on overflow.
 int64_t bytesOf(int64_t elements, schema::DType type) {
   int64_t bits;
-  if (hasPlanes(type)) {
-    if (elements > INT64_MAX - kPlanePlaces)
-      return -1;
-    elements = (elements + kPlanePlaces - 1) / kPlanePlaces * kPlanePlaces;
-  }
-  if (__builtin_mul_overflow(elements, bitsOf(type), &bits) || bits > INT64_MAX - 7)
+  if (elements > INT64_MAX - kPlanePlaces)
+    return -1;
+  if (__builtin_mul_overflow(filledPlaces(elements, bitsOf(type)), bitsOf(type), &bits) ||
+      bits > INT64_MAX - 7)
     return -1;
   return (bits + 7) / 8;
 }
@@ -623,41 +622,10 @@ Status StructureVerifier::verifyCoverageRows(const schema::Target &target,
 
 } // namespace
 
-bool hasPlanes(schema::DType type) { return bitsOf(type) < 8 && bitsOf(type) != 4; }
+static_assert(int(schema::DType::MAX) + 1 == kElementTypes);
 
 int64_t bitsOf(schema::DType type) {
-  switch (type) {
-  case schema::DType::I2:
-    return 2;
-  case schema::DType::I3:
-    return 3;
-  case schema::DType::I5:
-    return 5;
-  case schema::DType::I6:
-    return 6;
-  case schema::DType::I4:
-  case schema::DType::U4:
-    return 4;
-  case schema::DType::E4M3:
-  case schema::DType::E5M2:
-  case schema::DType::I8:
-  case schema::DType::U8:
-    return 8;
-  case schema::DType::F16:
-  case schema::DType::BF16:
-  case schema::DType::I16:
-  case schema::DType::U16:
-    return 16;
-  case schema::DType::F32:
-  case schema::DType::I32:
-  case schema::DType::U32:
-    return 32;
-  case schema::DType::I64:
-  case schema::DType::U64:
-  case schema::DType::F64:
-    return 64;
-  }
-  return 64;
+  return type <= schema::DType::MAX ? elementBits(int64_t(type)) : 64;
 }
 
 bool isInArena(schema::Role role) {

@@ -17,11 +17,6 @@ template <class T> uint32_t count(const flatbuffers::Vector<T> *vector) {
 /// Bits of one element.
 int64_t bitsOf(schema::DType type);
 
-/// Whether elements lie in blocks of kPlanePlaces, low bits first
-/// (dialects/engine/EngineDialect.h).
-bool hasPlanes(schema::DType type);
-inline constexpr int64_t kPlanePlaces = 128;
-
 /// True for the roles whose buffers lie in the arena: Arena, Input and Output.
 bool isInArena(schema::Role role);
 

@@ -23,6 +23,10 @@ TARGETS = re.findall(r'^#include "(codegen/\w+)/',
 READERS = [f"compiler/checkpoint/{name}" for name in ("files", "config", "quantized", "gguf",
                                                       "tokenizer")]
 
+# Tables that everything in the compiler's half may include, and that include nothing: of element
+# types, which the runtime shares, and of encodings.
+TABLES = ("runtime/schema/Elements.h", "numerics")
+
 # Folder -> what it may include besides itself. The longest matching folder decides; a folder
 # without an entry of its own takes that of the folder above. What is allowed is the whole of a
 # folder, less the folders in it that have entries of their own.
@@ -31,6 +35,7 @@ MAY_INCLUDE = {
     **{folder: RUNTIME_ORDER[:place] for place, folder in enumerate(RUNTIME_ORDER)},
     "runtime/simulator": ["runtime/devices/cuda/DriverApi.h"],
     "runtime/api": RUNTIME_ORDER[:7] + ["runtime/include"],
+    "numerics": [],
     "dialects/engine": [],
     "dialects/llm": ["dialects/engine"],
     "passes": ["dialects"],
@@ -67,10 +72,10 @@ MAY_INCLUDE = {
                        "compiler/engine_file", "compiler/build", "runtime/tools/Commands.h",
                        "runtime/tools/CommandLine.h", "runtime/tools/Program.h"],
 }
-WITHOUT_MLIR = ("runtime", "compiler/checkpoint", "compiler/recipe", "compiler/tuning",
+WITHOUT_MLIR = ("runtime", "numerics", "compiler/checkpoint", "compiler/recipe", "compiler/tuning",
                 "codegen/native/kernels", *(f"{target}/kernels" for target in TARGETS))
 
-COMPILER_HALF = ("dialects/", "passes/", "codegen/", "compiler/")
+COMPILER_HALF = ("numerics/", "dialects/", "passes/", "codegen/", "compiler/")
 # The longest chain of its folders that include each other.
 FLOORS = 7
 
@@ -89,6 +94,8 @@ def _home(path):
 
 
 def _may_include(home, target):
+    if not _within(home, "runtime") and any(_within(target, table) for table in TABLES):
+        return True
     return any(_within(target, allowed) and (allowed not in MAY_INCLUDE or _home(target) == allowed)
                for allowed in [home, *MAY_INCLUDE[home]])
 

@@ -4,20 +4,11 @@
 #pragma once
 
 #include "Ptx.cuh"
+#include "runtime/schema/Elements.h"
 
-/// As codegen/native/kernels/Kernel.h.
-enum ElementCode : i64 { kF32 = 0, kF16, kBf16, kE4m3, kE5m2, kI8, kI4, kI32, kI2, kI3, kI5, kI6 };
+using namespace ingot;
 
-/// A float format of 8 bits, with the codes (without sign) of its largest finite value and of NaN.
-/// Values that round beyond the largest become the largest.
-struct SmallFloat {
-  int mantissaBits, exponentBias;
-  u32 largest, nan;
-};
-constexpr SmallFloat kFormatE4m3 = {3, 7, 0x7e, 0x7f};
-constexpr SmallFloat kFormatE5m2 = {2, 15, 0x7b, 0x7f};
-
-/// The code of `value` in integer arithmetic.
+/// The code of `value` in a format of 8 bits, in integer arithmetic.
 INGOT_DEVICE u8 encodeSmallFloat(float value, SmallFloat format) {
   u32 bits = __float_as_uint(value) & 0x7fffffff;
   u32 sign = __float_as_uint(value) >> 24 & 0x80;
@@ -33,7 +24,7 @@ INGOT_DEVICE u8 encodeSmallFloat(float value, SmallFloat format) {
   u32 code = (mantissa + half - 1 + ((mantissa >> shift) & 1)) >> shift;
   if (exponent >= smallest)
     code += u32(exponent - smallest) << format.mantissaBits;
-  return u8(sign | (code > format.largest ? format.largest : code));
+  return u8(sign | (code > format.largest ? format.overflow : code));
 }
 
 INGOT_DEVICE u16 f16FromFloat(float value) { return ptx::f16FromFloat(value); }
@@ -73,45 +64,11 @@ INGOT_DEVICE i8 i8FromFloat(float value) {
   return i8(rounded > 127 ? 127 : rounded < -127 ? -127 : rounded);
 }
 
-/// Bytes of an element of a type of whole bytes.
-INGOT_DEVICE constexpr i64 elementBytes(i64 code) {
-  return code == kF32 || code == kI32 ? 4 : code == kF16 || code == kBf16 ? 2 : 1;
-}
-
-/// Bits of an element that has less than a byte; 8 for others.
-INGOT_DEVICE constexpr int fieldBits(i64 code) {
-  return code == kI2   ? 2
-         : code == kI3 ? 3
-         : code == kI4 ? 4
-         : code == kI5 ? 5
-         : code == kI6 ? 6
-                       : 8;
-}
-/// Whether elements lie in planes.
-INGOT_DEVICE constexpr bool hasPlanes(i64 code) { return fieldBits(code) < 8 && code != kI4; }
-
-/// What unsigned integers of the type stand around; 0 for i8.
-INGOT_DEVICE constexpr int middleOf(i64 code) {
-  return code == kI8 ? 0 : 1 << (fieldBits(code) - 1);
-}
-
-/// Places of a block of planes; as engine::kPlanePlaces.
-constexpr int kPlanePlaces = 128;
-/// Bits of an element in the lower plane; the upper one has the rest.
-INGOT_DEVICE constexpr int lowBits(i64 code) { return fieldBits(code) >= 4 ? 4 : 2; }
-
 /// Element `index` of planes.
 template <i64 Code> INGOT_DEVICE u32 loadPlanes(const void *base, i64 index) {
-  constexpr int bits = fieldBits(Code), low = lowBits(Code), high = bits - low;
-  const u8 *block =
-      static_cast<const u8 *>(base) + index / kPlanePlaces * (kPlanePlaces * bits / 8);
-  u32 place = u32(index % kPlanePlaces);
-  u32 value = block[place * low / 8] >> (place * low % 8) & ((1 << low) - 1);
-  if constexpr (high > 0) {
-    u32 byte = block[kPlanePlaces * low / 8 + place * high / 8];
-    value |= (byte >> (place * high % 8) & ((1 << high) - 1)) << low;
-  }
-  return value;
+  constexpr Planes planes = planesOf(elementBits(Code));
+  const u8 *block = static_cast<const u8 *>(base) + index / kPlanePlaces * planes.blockBytes();
+  return planeElement(block, u32(index % kPlanePlaces), planes);
 }
 
 /// Element `index` of an array as f32; elements of less than a byte are unsigned; of i4 two are in
@@ -129,7 +86,7 @@ template <i64 Code> INGOT_DEVICE float loadElement(const void *base, i64 index) 
     return floatFromE5m2(static_cast<const u8 *>(base)[index]);
   else if constexpr (Code == kI4)
     return float(static_cast<const u8 *>(base)[index / 2] >> (index % 2 * 4) & 15);
-  else if constexpr (hasPlanes(Code))
+  else if constexpr (hasPlanes(elementBits(Code)))
     return float(loadPlanes<Code>(base, index));
   else
     return float(static_cast<const i8 *>(base)[index]);
@@ -183,9 +140,9 @@ template <int Bytes> INGOT_DEVICE void copyBytes(void *to, const void *from) {
 /// bytes). Of types of whole bytes.
 template <i64 Code, int Count>
 INGOT_DEVICE void loadElements(const void *base, i64 index, float (&values)[Count]) {
-  constexpr int bytes = int(Count * elementBytes(Code));
+  constexpr int bytes = Count * elementBits(Code) / 8;
   alignas(16) u8 raw[bytes];
-  copyBytes<bytes>(raw, static_cast<const u8 *>(base) + index * elementBytes(Code));
+  copyBytes<bytes>(raw, static_cast<const u8 *>(base) + index * (elementBits(Code) / 8));
 #pragma unroll
   for (int i = 0; i < Count; ++i)
     values[i] = loadElement<Code>(raw, i);
@@ -194,7 +151,7 @@ INGOT_DEVICE void loadElements(const void *base, i64 index, float (&values)[Coun
 /// Stores elements [index, index + Count), aligned alike.
 template <i64 Code, int Count>
 INGOT_DEVICE void storeElements(void *base, i64 index, const float (&values)[Count]) {
-  constexpr int bytes = int(Count * elementBytes(Code));
+  constexpr int bytes = Count * elementBits(Code) / 8;
   alignas(16) u8 raw[bytes];
   if constexpr ((Code == kE4m3 || Code == kE5m2) && Count % 2 == 0) {
 #pragma unroll
@@ -207,5 +164,5 @@ INGOT_DEVICE void storeElements(void *base, i64 index, const float (&values)[Cou
     for (int i = 0; i < Count; ++i)
       storeElement<Code>(raw, i, values[i]);
   }
-  copyBytes<bytes>(static_cast<u8 *>(base) + index * elementBytes(Code), raw);
+  copyBytes<bytes>(static_cast<u8 *>(base) + index * (elementBits(Code) / 8), raw);
 }

@@ -28,7 +28,7 @@ __device__ void run(const Launch &launch) {
   i32 id = launch.buffer<const i32>(0)[row];
   u32 token = id < 0 ? 0 : u32(id);
   float x[kWidth];
-  if constexpr (constants::row_major && fieldBits(constants::weight_type) == 8) {
+  if constexpr (constants::row_major && elementBits(constants::weight_type) >= 8) {
     loadElements<constants::weight_type>(table.values, i64(token) * kColumns + column, x);
   } else {
 #pragma unroll

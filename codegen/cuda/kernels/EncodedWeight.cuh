@@ -34,7 +34,7 @@ struct EncodedWeight {
     } else if constexpr (constants::zeros == kZeroPoints) {
       i64 place = placeOf<ZeroLayout>(scaleRow(row), groupOf(column));
       return stored - float(static_cast<const i8 *>(zeros)[place]);
-    } else if constexpr (constants::zeros == kNoZeros && fieldBits(constants::weight_type) < 8) {
+    } else if constexpr (constants::zeros == kNoZeros && elementBits(constants::weight_type) < 8) {
       return stored - float(middleOf(constants::weight_type));
     } else {
       return stored;

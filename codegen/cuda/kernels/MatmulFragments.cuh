@@ -21,7 +21,7 @@ constexpr Product kProduct = constants::input_type == kBf16    ? Product::Bf16
 constexpr bool kByteProducts = kProduct == Product::Integer || kProduct == Product::Float8;
 constexpr i64 kWeightType = constants::weight_type;
 constexpr bool kNibbles = kWeightType == kI4;
-constexpr bool kPlanes = hasPlanes(kWeightType);
+constexpr bool kPlanes = hasPlanes(elementBits(kWeightType));
 /// Stored elements are places in a code book (MatmulCodeBook.cuh).
 constexpr bool kLooksUp = constants::zeros == kCodeBook;
 /// Groups have offsets beside their scales.
@@ -32,7 +32,7 @@ constexpr bool kSubtracts =
 constexpr bool kWideWeights = kWeightType == kBf16 || kWeightType == kF16;
 /// Columns of k in a packed block of 16 rows, and its bytes.
 constexpr int kBlockDepth = kNibbles || kPlanes ? 64 : kWideWeights ? 16 : 32;
-constexpr int kBlockBytes = kWideWeights ? 512 : kBlockDepth * 16 * fieldBits(kWeightType) / 8;
+constexpr int kBlockBytes = kWideWeights ? 512 : kBlockDepth * 16 * elementBits(kWeightType) / 8;
 /// Columns of k whose fragments are loaded together, and the words that the lane then has of them.
 constexpr int kStepDepth = 64;
 constexpr int kStepWords = kPlanes ? 8 : 4 * kStepDepth / kBlockDepth;

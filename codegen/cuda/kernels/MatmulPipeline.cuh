@@ -15,7 +15,7 @@ constexpr int kTileTokens = int(constants::warps_across * constants::token_block
 constexpr int kTileRows = kRowTiles * 16;
 constexpr int kTileDepth = int(constants::tile_depth); ///< columns of k in a stage
 constexpr int kStages = int(constants::stages);
-constexpr int kInputBytes = int(elementBytes(constants::input_type));
+constexpr int kInputBytes = elementBits(constants::input_type) / 8;
 constexpr int kRowBytes = kTileDepth * kInputBytes; ///< of a token in a stage
 static_assert(kRowBytes >= 128, "eight tokens' chunks must reach all banks");
 
@@ -46,11 +46,11 @@ template <int Columns, int Bytes> struct Records {
 };
 
 template <bool Codes> struct NumbersOf {
-  using Type = Records<kGroup, kGrouped ? 16 * int(elementBytes(constants::scale_type)) : 0>;
+  using Type = Records<kGroup, kGrouped ? 16 * elementBits(constants::scale_type) / 8 : 0>;
 };
 template <> struct NumbersOf<true> {
   using Type =
-      Records<kCodeGroups * kGroup, kCodeGroups * 16 * fieldBits(constants::scale_type) / 8>;
+      Records<kCodeGroups * kGroup, kCodeGroups * 16 * elementBits(constants::scale_type) / 8>;
 };
 using Scales = NumbersOf<kScaleCodes>::Type;
 template <i64 Zeros> struct ZerosOf {
@@ -64,7 +64,7 @@ template <> struct ZerosOf<kOffsets> {
 };
 using Zeros = ZerosOf<constants::zeros>::Type;
 constexpr bool kHasBlockSupers = constants::scale_form == kBlockScales;
-constexpr int kSuperBytes = 16 * kParts * int(elementBytes(constants::super_type));
+constexpr int kSuperBytes = 16 * kParts * elementBits(constants::super_type) / 8;
 using Supers = Records<int(kSuperColumns), kHasBlockSupers ? kSuperBytes : 0>;
 
 /// Packed weights: tiles of 16 rows, in each blocks of kBlockDepth columns.

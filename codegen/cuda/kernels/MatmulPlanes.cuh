@@ -9,24 +9,21 @@ namespace matmul {
 
 /// A lane's elements of one block.
 template <i64 Code> struct LanePlanes {
-  static constexpr int kBits = fieldBits(Code);
-  /// Words of each plane.
-  static constexpr int kLow = lowBits(Code), kHigh = kBits - kLow;
-  /// Of the four lanes of a block of places, and of their low plane.
-  static constexpr int kBlockBytes = kPlanePlaces * kBits / 8;
-  static constexpr int kLowBytes = kPlanePlaces * kLow / 8;
+  /// A block of places is of four lanes, so that one has a word of each bit.
+  static constexpr Planes kPlanes = planesOf(elementBits(Code));
+  static constexpr int kLow = kPlanes.low, kHigh = kPlanes.high;
 
   /// The elements' bytes: words 2i and 2i + 1 for 16-bit inputs, four for bytes, are one step.
   u32 bytes[8];
 
   /// `lane`: of the warp; its rows are in the order of codegen/cuda/MatmulLayout.cpp.
   __device__ __forceinline__ LanePlanes(const u8 *block, int lane) {
-    int row = lane / 4, place = kBits == 5 ? row % 2 * 4 + row / 2 : row % 4 * 2 + row / 4;
-    const u8 *from = block + place * kBlockBytes;
+    int row = lane / 4, place = kPlanes.bits() == 5 ? row % 2 * 4 + row / 2 : row % 4 * 2 + row / 4;
+    const u8 *from = block + place * kPlanes.blockBytes();
     alignas(16) u32 low[kLow], high[kHigh ? kHigh : 1];
     copyBytes<kLow * 4>(low, from + lane % 4 * (kLow * 4));
     if constexpr (kHigh > 0)
-      copyBytes<kHigh * 4>(high, from + kLowBytes + lane % 4 * (kHigh * 4));
+      copyBytes<kHigh * 4>(high, from + kPlanes.lowBytes() + lane % 4 * (kHigh * 4));
     if constexpr (kHigh == 1)
       expandBits(low, high[0]);
     else

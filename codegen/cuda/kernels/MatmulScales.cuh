@@ -24,7 +24,7 @@ INGOT_DEVICE void moveToMiddle(GroupNumbers &numbers) {
 /// Two codes of `record`, a tile's: of group `group` for rows `row` and row + 8.
 template <i64 Code>
 INGOT_DEVICE void loadCodes(u32 (&codes)[2], const u8 *record, int row, int group) {
-  constexpr int bits = fieldBits(Code);
+  constexpr int bits = elementBits(Code);
   static_assert(bits == 4 || bits == 6 || bits == 8);
   int place = row * kCodeGroups + group; // of pairs
   if constexpr (bits == 8) {
@@ -36,7 +36,7 @@ INGOT_DEVICE void loadCodes(u32 (&codes)[2], const u8 *record, int row, int grou
     codes[0] = pair & 15;
     codes[1] = pair >> 4;
     if constexpr (bits == 6) {
-      u32 upper = record[kPlanePlaces / 2 + place / 2] >> (place % 2 * 4);
+      u32 upper = record[planesOf(6).lowBytes() + place / 2] >> (place % 2 * 4);
       codes[0] |= (upper & 3) << 4;
       codes[1] |= (upper & 12) << 2;
     }

@@ -13,7 +13,7 @@ constexpr i64 kSegments = ceilDiv(kColumns, kLaneColumns *kWarpSize);
 constexpr int kWarps = int(constants::threads) / kWarpSize;
 constexpr int kRounds = int(ceilDiv(kSegments, kWarps));
 constexpr int kWidth = vectorWidth(kColumns, kLaneColumns);
-constexpr bool kQuantized = elementBytes(constants::result_type) == 1;
+constexpr bool kQuantized = elementBits(constants::result_type) == 8;
 
 /// Buffers behind the input, in order; absent ones have the index of the next.
 constexpr int kWeight = 1 + int(constants::residual);

@@ -5,21 +5,6 @@
 
 #include "codegen/native/kernels/Kernel.h"
 
-/// A float format of sign, exponent and `mantissaBits`, with the codes (without sign) of its
-/// largest finite value, of what larger values become, and of NaN.
-struct SmallFloat {
-  int mantissaBits;
-  int exponentBias;
-  uint32_t largest;
-  uint32_t overflow;
-  uint32_t nan;
-};
-
-/// The 8-bit formats saturate: a value that rounds beyond the largest becomes the largest.
-constexpr SmallFloat kFormatF16 = {10, 15, 0x7bff, 0x7c00, 0x7e00};
-constexpr SmallFloat kFormatE4m3 = {3, 7, 0x7e, 0x7e, 0x7f};
-constexpr SmallFloat kFormatE5m2 = {2, 15, 0x7b, 0x7b, 0x7f};
-
 /// The code of `value`, rounded to nearest even, without its sign.
 INGOT_INLINE uint32_t encodeMagnitude(float value, SmallFloat format) {
   uint32_t bits = bitCast<uint32_t>(value) & 0x7fffffff;
@@ -105,37 +90,11 @@ INGOT_INLINE int8_t i8FromFloat(float value) {
   return int8_t(int32_t(roundEven(clamped)));
 }
 
-/// Bytes of `count` elements of a type of whole bytes.
-INGOT_INLINE int64_t elementBytes(int64_t code) {
-  return code == kF32 || code == kI32 ? 4 : code == kF16 || code == kBf16 ? 2 : 1;
-}
-
-/// Bits of an element that has less than a byte; 8 for others.
-INGOT_INLINE int64_t fieldBits(int64_t code) {
-  return code == kI2   ? 2
-         : code == kI3 ? 3
-         : code == kI4 ? 4
-         : code == kI5 ? 5
-         : code == kI6 ? 6
-                       : 8;
-}
-
-/// What unsigned integers of the type stand around; 0 for i8.
-INGOT_INLINE int64_t middleOf(int64_t code) {
-  return code == kI8 ? 0 : int64_t(1) << (fieldBits(code) - 1);
-}
-
-/// Element `index` of planes in blocks of 128 places (engine::kPlanePlaces).
-INGOT_INLINE int64_t loadPlanes(const void *base, int64_t index, int64_t bits) {
-  constexpr int64_t kPlaces = 128;
+/// Element `index` of planes.
+INGOT_INLINE int64_t loadPlanes(const void *base, int64_t index, Planes planes) {
   const uint8_t *block =
-      static_cast<const uint8_t *>(base) + index / kPlaces * (kPlaces * bits / 8);
-  int64_t place = index % kPlaces, low = bits >= 4 ? 4 : 2, high = bits - low;
-  int64_t value = block[place * low / 8] >> (place * low % 8) & ((1 << low) - 1);
-  if (high)
-    value |= (block[kPlaces * low / 8 + place * high / 8] >> (place * high % 8) & ((1 << high) - 1))
-             << low;
-  return value;
+      static_cast<const uint8_t *>(base) + index / kPlanePlaces * planes.blockBytes();
+  return planeElement(block, index % kPlanePlaces, planes);
 }
 
 /// Element `index` of an array as f32; elements of less than a byte are unsigned; of i4 two are in
@@ -158,7 +117,7 @@ INGOT_INLINE float loadElement(const void *base, int64_t index, int64_t code) {
   case kI3:
   case kI5:
   case kI6:
-    return float(loadPlanes(base, index, fieldBits(code)));
+    return float(loadPlanes(base, index, planesOf(elementBits(code))));
   default:
     return float(static_cast<const int8_t *>(base)[index]);
   }

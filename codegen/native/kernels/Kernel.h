@@ -2,23 +2,10 @@
 // What every kernel template includes: the launch structure and the stored element types.
 #pragma once
 
+#include "runtime/schema/Elements.h"
 #include "runtime/schema/KernelAbi.h"
 
-/// Codes of element types in the constants of kernels; ElementCode.h maps MLIR's types to them.
-enum ElementCode : int64_t {
-  kF32 = 0,
-  kF16,
-  kBf16,
-  kE4m3,
-  kE5m2,
-  kI8,
-  kI4,
-  kI32,
-  kI2,
-  kI3,
-  kI5,
-  kI6
-};
+using namespace ingot;
 
 /// What a weight's zeros buffer holds: nothing, zero points, offsets to add, a code book.
 /// llm::Zeros has the same numbers.

@@ -41,4 +41,4 @@ private:
 };
 
 /// Whether elements have scales.
-INGOT_INLINE bool kvScaled() { return elementBytes(ingot_const_kv_type) == 1; }
+INGOT_INLINE bool kvScaled() { return elementBits(ingot_const_kv_type) == 8; }

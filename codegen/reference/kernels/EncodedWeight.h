@@ -44,7 +44,7 @@ struct EncodedWeight {
       return static_cast<const float *>(zeros)[int64_t(value)];
     if (ingot_const_zeros == kZeroPoints)
       return value - float(static_cast<const int8_t *>(zeros)[scaleIndex(row, column)]);
-    bool centred = ingot_const_zeros == kNoZeros && fieldBits(ingot_const_weight_type) < 8;
+    bool centred = ingot_const_zeros == kNoZeros && elementBits(ingot_const_weight_type) < 8;
     return centred ? value - float(middleOf(ingot_const_weight_type)) : value;
   }
 

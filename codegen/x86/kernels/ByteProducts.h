@@ -92,7 +92,7 @@ template <int Rows, int Panels, class Add>
                                               Add add) {
   if (!usesHalves())
     return add(sum, first, end);
-  const int64_t step = halfColumns(fieldBits(ingot_const_weight_type));
+  const int64_t step = halfColumns(elementBits(ingot_const_weight_type));
   const bool atOnce = groupWidth() <= step;
 #pragma clang loop unroll(disable)
   for (int64_t k = first; k < end; k += step) {

@@ -27,14 +27,14 @@ int64_t placeOf(int64_t row, int64_t column) {
     return row * ingot_const_columns + column;
   int64_t inner = ingot_const_inner, blocks = (ingot_const_columns + inner - 1) / inner;
   int64_t within = column % inner;
-  if (fieldBits(ingot_const_weight_type) < 8)
+  if (elementBits(ingot_const_weight_type) < 8)
     within = within % 4 * 2 + within / 4;
   int64_t panel = row / panelRows, lane = row % panelRows;
   return ((panel * blocks + column / inner) * panelRows + lane) * inner + within;
 }
 
 float storedAt(const void *table, int64_t place) {
-  if (fieldBits(ingot_const_weight_type) < 8)
+  if (elementBits(ingot_const_weight_type) < 8)
     return loadElement(table, place, ingot_const_weight_type);
   return loadOne(ingot_const_weight_type, table, place);
 }
@@ -78,7 +78,7 @@ struct Encoded {
       stored = static_cast<const float *>(zeros)[int64_t(stored)];
     else if (ingot_const_zeros == kZeroPoints)
       stored -= float(static_cast<const int8_t *>(zeros)[index]);
-    else if (fieldBits(ingot_const_weight_type) < 8 && ingot_const_zeros == kNoZeros)
+    else if (elementBits(ingot_const_weight_type) < 8 && ingot_const_zeros == kNoZeros)
       stored -= float(middleOf(ingot_const_weight_type));
     float value = stored * scaleFrom(scales, index, row, column, 0);
     return ingot_const_zeros == kOffsets ? value + scaleFrom(zeros, index, row, column, 1) : value;

@@ -82,6 +82,6 @@ inline bool hasExactBlocks() { return ingot_const_exact_blocks != 0; }
 inline int64_t blockGroups() { return kSuperColumns / groupWidth(); }
 
 /// Whether weights have less than a byte.
-inline bool hasFields() { return fieldBits(ingot_const_weight_type) < 8; }
+inline bool hasFields() { return elementBits(ingot_const_weight_type) < 8; }
 
 } // namespace ingot::x86

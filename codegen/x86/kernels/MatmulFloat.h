@@ -53,7 +53,7 @@ inline bool usesFloatPairs() { return ingot_const_method == FloatPairs; }
 /// What elements of any bits below 8 stand for, likewise; of up to four bits higher ones are
 /// ignored.
 [[gnu::always_inline]] inline Floats numberOf(UInts bits, Floats table) {
-  if (fieldBits(ingot_const_weight_type) <= 4)
+  if (elementBits(ingot_const_weight_type) <= 4)
     return lookUp(bits, table);
   return lessMiddle(__builtin_convertvector((Ints)bits, Floats));
 }

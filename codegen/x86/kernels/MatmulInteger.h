@@ -128,7 +128,7 @@ inline bool endsBlock(int64_t group) { return (group + 1) % blockGroups() == 0; 
 [[gnu::always_inline]] inline Floats lessZeros(Ints sum, Ints zero, int32_t inputs) {
   // In f32 where all numbers are whole there: products of 32 bits take four times as long.
   constexpr int64_t inputBits = 7, wholeBits = 24;
-  if (groupWidth() << (inputBits + fieldBits(ingot_const_weight_type)) <= int64_t{1} << wholeBits)
+  if (groupWidth() << (inputBits + elementBits(ingot_const_weight_type)) <= int64_t{1} << wholeBits)
     return fma(-toFloats(zero), splat(float(inputs)), toFloats(sum));
   return toFloats(sum - zero * inputs);
 }

@@ -12,8 +12,8 @@ namespace ingot::x86 {
 enum PlaneForm { OnePlane, DigitPlanes, BytePlanes };
 
 inline PlaneForm planeForm() {
-  const int64_t bits = fieldBits(ingot_const_weight_type);
-  const int64_t codeBits = fieldBits(ingot_const_scale_type);
+  const int64_t bits = elementBits(ingot_const_weight_type);
+  const int64_t codeBits = elementBits(ingot_const_scale_type);
   const int64_t value = (1 << bits) - 1, code = (1 << codeBits) - 1;
   const int64_t digit = (1 << codeBits / 2) - 1;
   const bool isSigned = ingot_const_zeros != kOffsets || ingot_const_scale_type == kI8;
@@ -24,7 +24,7 @@ inline PlaneForm planeForm() {
 
 /// Bits by which the high plane's products are above those of the low one.
 inline int64_t planeShift() {
-  return planeForm() == BytePlanes ? 8 : fieldBits(ingot_const_scale_type) / 2;
+  return planeForm() == BytePlanes ? 8 : elementBits(ingot_const_scale_type) / 2;
 }
 
 /// A block of a panel, expanded.

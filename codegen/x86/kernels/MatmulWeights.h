@@ -104,8 +104,7 @@ struct Weights {
   /// Asks for the numbers of a group, its scales and what goes with them, into the first level.
   [[gnu::always_inline]] void askNumbers(int64_t panel, int64_t group) const {
     const int64_t place = groupPlace(panel, group);
-    const int64_t bits = ingot_const_scale_form == kPlainScales ? 8 * sizeOf(ingot_const_scale_type)
-                                                                : fieldBits(ingot_const_scale_type);
+    const int64_t bits = elementBits(ingot_const_scale_type);
     if (ingot_const_scale_mode == RowScale)
       __builtin_prefetch(scales + place * bits / 8);
     if (ingot_const_zeros == kOffsets)

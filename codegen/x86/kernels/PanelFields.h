@@ -16,14 +16,14 @@ namespace ingot::x86 {
 }
 
 /// Eight columns of the 16 rows of a panel of weights: 128 places, a block of planes
-/// (engine::kPlanePlaces). A lane holds its row's part of each plane, in which column j + 4h stands
+/// (kPlanePlaces). A lane holds its row's part of each plane, in which column j + 4h stands
 /// at place 2j + h.
 struct PanelFields {
   UInts low, high; ///< of the lowest four (or two) bits of an element, and of those above
 
-  static int64_t bits() { return fieldBits(ingot_const_weight_type); }
-  static int64_t lowBits() { return bits() >= 4 ? 4 : 2; }
-  static int64_t highBits() { return bits() - lowBits(); }
+  static int64_t bits() { return elementBits(ingot_const_weight_type); }
+  static int64_t lowBits() { return planesOf(bits()).low; }
+  static int64_t highBits() { return planesOf(bits()).high; }
   /// Of a panel with so many columns, which are whole eights.
   static int64_t bytes(int64_t columns) { return columns * 2 * bits(); }
 
@@ -90,10 +90,11 @@ struct PanelFields {
   };
   if (type == kI4)
     return field(base + place / 2, 4);
-  // i6: planes of 128 places.
-  const char *block = base + place / 128 * 96;
-  int64_t in = place % 128;
-  return field(block + in / 2, 4) | field(block + 64 + in / 4, 2) << 4;
+  constexpr Planes planes = planesOf(6);
+  const char *block = base + place / kPlanePlaces * planes.blockBytes();
+  int64_t in = place % kPlanePlaces;
+  return field(block + in * planes.low / 8, planes.low) |
+         field(block + planes.lowBytes() + in * planes.high / 8, planes.high) << planes.low;
 }
 
 } // namespace ingot::x86

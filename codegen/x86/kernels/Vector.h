@@ -20,8 +20,8 @@ using HalfFloats = _Float16 __attribute__((vector_size(32)));
 using Bytes = int8_t __attribute__((vector_size(16)));
 using UBytes = uint8_t __attribute__((vector_size(16)));
 
-/// Bytes of one element; not for kI4.
-constexpr int64_t sizeOf(int64_t type) { return type == kF32 ? 4 : type <= kBf16 ? 2 : 1; }
+/// Bytes of one element of whole bytes.
+constexpr int64_t sizeOf(int64_t type) { return elementBits(type) / 8; }
 
 template <class V> [[gnu::always_inline]] inline V loadVector(const void *from) {
   V value;

@@ -11,6 +11,7 @@
 #include <gtest/gtest.h>
 #include <random>
 
+using namespace ingot;
 using namespace ingot::compiler;
 
 namespace {
@@ -110,7 +111,7 @@ TEST_F(Numerics, PlanesJoinInPlace) {
       for (int64_t i = 0; i < places; ++i)
         bytes[i] = static_cast<uint8_t>((i * 11 + i / 64) % (1 << bits));
       std::vector<uint8_t> given = bytes;
-      joinPlanes(bytes.data(), bytes.data(), places, bits, 128);
+      joinPlanes(bytes.data(), bytes.data(), places, planesOf(bits));
       for (int64_t i = 0; i < stored; ++i) {
         const uint8_t *block = bytes.data() + i / 128 * 16 * bits;
         int64_t place = i % 128;
