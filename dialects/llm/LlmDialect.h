@@ -15,6 +15,9 @@ enum class ScaleForm : uint8_t { Plain, Blocks, Table };
 mlir::AsmPrinter &operator<<(mlir::AsmPrinter &printer, ScaleForm form);
 mlir::FailureOr<ScaleForm> parseScaleForm(mlir::AsmParser &parser);
 
+/// Operations that hand on the elements they are given.
+template <class Op> class MovesElements : public mlir::OpTrait::TraitBase<Op, MovesElements> {};
+
 /// Columns of a block of scale codes.
 inline constexpr int64_t kSuperColumns = 256;
 
