@@ -2,10 +2,10 @@
 // Describes one kernel of a target: its template, constants, grid and scratch.
 #pragma once
 
-#include "codegen/native/kernels/Kernel.h"
 #include "dialects/engine/KernelProvider.h"
-#include "dialects/llm/LlmDialect.h"
+#include "dialects/llm/EncodedWeight.h"
 #include "mlir/IR/Builders.h"
+#include "runtime/schema/Names.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/SHA256.h"
 
@@ -35,7 +35,8 @@ inline int64_t mostOf(llvm::ArrayRef<engine::RangeAttr> declared, llvm::StringRe
 }
 
 /// The program's dims that count rows, in the order of a launch's scalars.
-inline constexpr llvm::StringLiteral kRowDims[] = {"T", "S", "L"};
+inline constexpr llvm::StringRef kRowDims[] = {schema::dim::tokens, schema::dim::sequences,
+                                               schema::dim::logitRows};
 
 /// Rows as a multiple of one of them.
 struct RowDim {
@@ -100,18 +101,15 @@ public:
                       llvm::cast<mlir::RankedTensorType>(tensor.getType()).getElementType()));
   }
 
-  /// What the zeros of a weight are; `encoding` may be null.
-  void zeros(llm::EncodingAttr encoding) {
-    integer("zeros", encoding ? static_cast<int64_t>(llm::zerosOf(encoding)) : kNoZeros);
-  }
-
-  /// How the scales of a weight are stored: scale_type, scale_form and super_type. Null ones have
-  /// the type of `other`.
-  void scales(llm::EncodingAttr encoding, mlir::Value scales, mlir::Value supers,
-              mlir::Value other) {
-    type("scale_type", scales ? scales : other);
-    integer("scale_form", encoding ? static_cast<int64_t>(encoding.getScales()) : kPlainScales);
-    type("super_type", supers ? supers : other);
+  /// What a weight is: weight_type, scale_extent, scale_form, scale_type, super_type and zeros. The
+  /// types of tensors that it does not have are its own.
+  void weight(const llm::EncodedWeight &weight) {
+    type("weight_type", weight.values);
+    integer("scale_extent", weight.extent());
+    integer("scale_form", weight.facts().scales);
+    type("scale_type", weight.scales ? weight.scales : weight.values);
+    type("super_type", weight.supers ? weight.supers : weight.values);
+    integer("zeros", weight.facts().zeros());
   }
 
   /// The constants of kernels/KvBlocks.h.

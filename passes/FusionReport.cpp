@@ -3,8 +3,7 @@
 #include "passes/FusionReport.h"
 
 #include "dialects/engine/EngineOps.h"
-#include "dialects/llm/LlmDialect.h"
-#include "dialects/llm/LlmWeightOps.h"
+#include "dialects/llm/EncodedWeight.h"
 #include "mlir/IR/Builders.h"
 
 using namespace mlir;
@@ -41,13 +40,7 @@ Location ingot::atSite(MLIRContext *context, const Twine &site) {
 
 bool ingot::isWeight(Value value) {
   Operation *op = value.getDefiningOp();
-  return op &&
-         isa<llm::WeightOp, llm::LiteralOp, llm::ConvertOp, llm::QuantizeOp, llm::DequantizeOp,
-             llm::UnpackOp, llm::BlockPartOp, llm::TransposeOp, llm::ReshapeOp, llm::AddLowRankOp,
-             llm::RepeatRowsOp, llm::SliceRowsOp, llm::ConcatRowsOp, llm::InterleaveRowsOp,
-             llm::PermuteRowsOp, llm::ScaleColumnsOp, llm::PackOp, llm::LoadWeightOp>(op);
+  return op && isWeightOperation(op);
 }
 
-bool ingot::isWeightOperation(Operation *op) {
-  return op->getNumResults() > 0 && isWeight(op->getResult(0));
-}
+bool ingot::isWeightOperation(Operation *op) { return op->hasTrait<llm::WeightExpression>(); }

@@ -49,7 +49,7 @@ mlir::Location atSite(mlir::MLIRContext *context, const llvm::Twine &site);
 
 /// Whether `value` depends on weights alone.
 bool isWeight(mlir::Value value);
-/// Whether `op` is part of a weight's expression: its first result is a weight.
+/// Whether `op` is part of a weight's expression: its results are weights.
 bool isWeightOperation(mlir::Operation *op);
 
 } // namespace ingot

@@ -4,6 +4,7 @@
 
 #include "codegen/cuda/CudaVariant.h"
 #include "dialects/llm/LlmAttentionOps.h"
+#include "runtime/schema/Names.h"
 #include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
@@ -114,11 +115,12 @@ struct DecodeTokens {
   DecodeTokens(const Shape &shape, llvm::ArrayRef<RangeAttr> declared) {
     int64_t heads = shape.kvHeads * shape.headBlocks();
     int64_t counters = engine::kCounterBytes / 4 / heads;
-    int64_t blocks = std::min(mostOf(declared, "B"), INT32_MAX / shape.cache.getBlockTokens());
+    int64_t blocks = std::min(mostOf(declared, schema::dim::tableWidth),
+                              INT32_MAX / shape.cache.getBlockTokens());
     int64_t segments = llvm::divideCeil(blocks * shape.cache.getBlockTokens(), kSegment);
     int64_t parts = kMostParts / (heads * segments * shape.partBytes());
     few = std::min(kDecodeTokens, counters);
-    bool hasMany = mostOf(declared, "S") > few;
+    bool hasMany = mostOf(declared, schema::dim::sequences) > few;
     many = hasMany ? std::max(few, std::min({kDecodeSequences, counters, parts})) : few;
   }
   int64_t few, many;
@@ -154,7 +156,7 @@ static KernelVariant decodeKernel(llm::AttentionOp op, const CudaArchitecture &a
                   "(T * " + heads + ")") +
       ")");
   variant.extent(heads);
-  variant.extent("T");
+  variant.extent(schema::dim::tokens);
   variant.workspace(std::to_string(engine::kCounterBytes) + " + (T min " +
                     std::to_string(tokens.many) + ") * " + heads + " * " + segments + " * " +
                     std::to_string(shape.partBytes()));
@@ -202,7 +204,7 @@ static const char *tensorCoresDecline(llm::AttentionOp op, const CudaArchitectur
     return "too many query heads share a KV head";
   if (shape.decodeBytes(2) > architecture.sharedPerBlock || shape.rowWarps(architecture) == 0)
     return "its tiles are larger than shared memory";
-  if (llm::rowsOf(cast<RankedTensorType>(op.getQuery().getType())).getText() != "T")
+  if (llm::rowsOf(cast<RankedTensorType>(op.getQuery().getType())).getText() != schema::dim::tokens)
     return "its rows are not the dim T";
   return nullptr;
 }
@@ -226,22 +228,23 @@ Declined codegen::addAttentionKernels(llm::AttentionOp op, const CudaArchitectur
     kernels.push_back(scalarKernel(op));
     return std::nullopt;
   }
-  int64_t most = mostOf(declared, "T");
+  int64_t most = mostOf(declared, schema::dim::tokens);
   DecodeTokens tokens(Shape(op), declared);
   auto range = [&](llvm::StringRef dim, int64_t least, int64_t most) {
     return RangeAttr::get(op.getContext(), dim, least, most);
   };
   if (tokens.few >= 1) {
     KernelVariant kernel = decodeKernel(op, architecture, tokens);
-    kernel.guards = {range("T", 1, tokens.many)};
+    kernel.guards = {range(schema::dim::tokens, 1, tokens.many)};
     if (most > tokens.few)
-      kernel.ranges = {range("T", 1, tokens.few)};
+      kernel.ranges = {range(schema::dim::tokens, 1, tokens.few)};
     kernels.push_back(kernel);
     // At most three tokens for two sequences, as far as ranges can say so.
-    int64_t sequences = mostOf(declared, "S");
+    int64_t sequences = mostOf(declared, schema::dim::sequences);
     for (int64_t least = tokens.few + 1; least <= std::min({tokens.many, most, sequences});) {
       int64_t last = std::min(least * 3 / 2, tokens.many);
-      kernel.ranges = {range("T", least, last), range("S", least, sequences)};
+      kernel.ranges = {range(schema::dim::tokens, least, last),
+                       range(schema::dim::sequences, least, sequences)};
       kernels.push_back(kernel);
       least = last + 1;
     }

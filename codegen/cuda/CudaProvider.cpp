@@ -58,8 +58,8 @@ std::optional<std::string> CudaProvider::declines(llvm::StringRef pass, Operatio
   if (pass == "ingot-fp8-context-attention")
     return fp8AttentionDeclined(cast<llm::AttentionOp>(site), architecture);
   auto matmul = dyn_cast<llm::MatmulOp>(site);
-  if (pass == "ingot-quantize-activations" && matmul && matmul.getEncoding() &&
-      llm::zerosOf(*matmul.getEncoding()) > llm::Zeros::Points)
+  if (pass == "ingot-quantize-activations" && matmul &&
+      matmul.getEncodedWeight().facts().zeros() > kZeroPoints)
     return "integer products have neither offsets nor code books here";
   return std::nullopt;
 }

@@ -5,6 +5,7 @@
 #include "codegen/cuda/MatmulCost.h"
 #include "dialects/engine/EngineOps.h"
 #include "mlir/IR/Builders.h"
+#include "runtime/schema/Names.h"
 #include "llvm/ADT/MapVector.h"
 #include "llvm/Support/Format.h"
 #include "llvm/Support/MathExtras.h"
@@ -130,7 +131,7 @@ public:
   /// Whether the step is within the variant's ranges.
   static bool takes(engine::VariantAttr variant, const Step &step) {
     return llvm::all_of(variant.getRanges(), [&](engine::RangeAttr range) {
-      int64_t value = range.getDim() == "T" ? step.tokens : step.sequences;
+      int64_t value = range.getDim() == schema::dim::tokens ? step.tokens : step.sequences;
       return range.getMin() <= value && value <= range.getMax();
     });
   }
@@ -172,14 +173,15 @@ private:
   }
 
   int64_t evaluate(engine::ExprAttr expression, const Step &step) const {
-    auto value = engine::Expr::parse(expression.getText())
-                     ->evaluate([&](llvm::StringRef dim) -> std::optional<int64_t> {
-                       if (dim == "T")
-                         return step.tokens;
-                       if (dim == "B") // entries of a block table: a few bytes
-                         return llvm::divideCeil(step.context, kTileRows);
-                       return dim == "sms" ? part.multiprocessors : step.sequences;
-                     });
+    auto value =
+        engine::Expr::parse(expression.getText())
+            ->evaluate([&](llvm::StringRef dim) -> std::optional<int64_t> {
+              if (dim == schema::dim::tokens)
+                return step.tokens;
+              if (dim == schema::dim::tableWidth) // entries of a block table: a few bytes
+                return llvm::divideCeil(step.context, kTileRows);
+              return dim == schema::dim::multiprocessors ? part.multiprocessors : step.sequences;
+            });
     return value.value_or(0);
   }
 

@@ -17,9 +17,6 @@ namespace {
 /// Columns of k whose products of bytes cannot leave 32 bits.
 constexpr int64_t kIntegerColumns = 65536;
 
-/// Where scales are; as in kernels/MatmulEpilogue.cuh.
-enum ScaleMode : int64_t { NoScale, RowScale, TensorScale };
-
 /// A tile of the simple template for at most `most` tokens.
 struct SimpleTile {
   int64_t most, rows;
@@ -39,7 +36,7 @@ Declined obstacle(llm::MatmulOp op, const MatmulShape &shape) {
     return "rows must be a multiple of one of the dims T, S and L";
   if (shape.weight.isInteger() && !op.getEncoding())
     return "an integer weight needs an encoding";
-  if (shape.integer && shape.zeros > llm::Zeros::Points)
+  if (shape.integer && shape.zeros > kZeroPoints)
     return "integer products have neither offsets nor code books";
   if (op.getInputScales() && llm::columnsOf(op.getInputScales()) > 1)
     return kInputGroups;
@@ -64,12 +61,9 @@ engine::SumsAttr simpleSums(llm::MatmulOp op, const MatmulShape &shape) {
 bool describeSimple(CudaVariant &variant, llm::MatmulOp op, const MatmulShape &shape,
                     int64_t tileRows) {
   describeMatmul(variant, op, shape, simpleSegment(shape));
-  variant.integer("encoded", op.getEncoding() ? 1 : 0);
-  variant.integer("group", op.getEncoding() ? op.getEncoding()->getGroup() : 0);
+  variant.integer("group", op.getEncodedWeight().facts().group);
   variant.integer("tile_rows", tileRows);
-  if (!addLayout(variant, "weight", op.getWeight()) ||
-      !addLayout(variant, "scale", op.getScales()) || !addLayout(variant, "zero", op.getZeros()) ||
-      !addLayout(variant, "super", op.getSupers()))
+  if (!addLayouts(variant, op.getEncodedWeight()))
     return false;
   variant.tiles(llvm::divideCeil(shape.rows, kSimpleColumns));
   addRowTiles(variant, op, tileRows);
@@ -104,10 +98,8 @@ MatmulShape::MatmulShape(llm::MatmulOp op)
       weight(typeOf(op.getWeight()).getElementType()), rows(op.expertRows()),
       columns(llm::columnsOf(op.getResult())), k(llm::columnsOf(op.getInput())),
       experts(op.getOrder() ? op.experts() : 0),
-      group(op.getEncoding() ? std::max<int64_t>(op.getEncoding()->getGroup(), 0) : 0),
-      integer(input.isInteger(8)),
-      zeros(op.getEncoding() ? llm::zerosOf(op.getEncodingAttr()) : llm::Zeros::None),
-      scales(op.getEncoding() ? op.getEncoding()->getScales() : llm::ScaleForm::Plain),
+      group(std::max<int64_t>(op.getEncodedWeight().facts().group, 0)), integer(input.isInteger(8)),
+      zeros(op.getEncodedWeight().facts().zeros()), scales(op.getEncodedWeight().facts().scales),
       inputBytes(engine::elementBits(input) / 8), rowDim(rowDimOf(op.getResult())), segment(0) {
   if (op.getSums() && op.getSums()->getSegment() >= 0)
     segment = op.getSums()->getSegment() ? op.getSums()->getSegment()
@@ -140,7 +132,6 @@ void codegen::addRowTiles(CudaVariant &variant, llm::MatmulOp op, int64_t tileRo
 
 void codegen::describeMatmul(CudaVariant &variant, llm::MatmulOp op, const MatmulShape &shape,
                              int64_t segment) {
-  llm::EncodingAttr encoding = op.getEncodingAttr();
   variant.integer("rows_dim", shape.rowDim->index);
   variant.integer("rows_each", shape.rowDim->each);
   variant.integer("experts", shape.experts);
@@ -150,14 +141,9 @@ void codegen::describeMatmul(CudaVariant &variant, llm::MatmulOp op, const Matmu
   variant.integer("k", shape.k);
   variant.integer("segment", segment);
   variant.type("input_type", op.getInput());
-  variant.type("weight_type", op.getWeight());
   variant.type("result_type", op.getResult());
   variant.integer("integer", shape.integer);
-  variant.integer("scale_mode", !encoding                 ? NoScale
-                                : encoding.getGroup() < 0 ? TensorScale
-                                                          : RowScale);
-  variant.scales(encoding, op.getScales(), op.getSupers(), op.getInput());
-  variant.zeros(encoding);
+  variant.weight(op.getEncodedWeight());
   variant.integer("input_scales", op.getInputScales() ? 1 : 0);
   variant.integer("pair_offset", op.getPairOffset().value_or(0));
   variant.regionOperands(op.getEpilogueOperands(), op.getResult(), kEpilogueOperands);

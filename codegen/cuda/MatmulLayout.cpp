@@ -90,10 +90,11 @@ LayoutAttr codegen::fragmentSupers(RankedTensorType type, int64_t parts) {
                          {0, kTileRows, tiles, 1, parts, blocks, 0, 1, 8, 0, 8, 2, 1, 1, parts});
 }
 
-bool codegen::addLayout(CudaVariant &variant, llvm::StringRef name, Value weight) {
+/// Digits under `name`; none of a tensor that is null.
+static bool addLayout(CudaVariant &variant, llvm::StringRef name, Value tensor) {
   SmallVector<LayoutAttr::Digit> digits;
-  if (weight)
-    digits = layoutOf(cast<RankedTensorType>(weight.getType())).digitList();
+  if (tensor)
+    digits = layoutOf(cast<RankedTensorType>(tensor.getType())).digitList();
   if (digits.size() > kMostDigits)
     return false;
   for (size_t i = 0; i < kMostDigits; ++i) {
@@ -104,4 +105,10 @@ bool codegen::addLayout(CudaVariant &variant, llvm::StringRef name, Value weight
     variant.integer((name + "_radix" + index).str(), digit.radix);
   }
   return true;
+}
+
+bool codegen::addLayouts(CudaVariant &variant, const llm::EncodedWeight &weight) {
+  return addLayout(variant, "weight", weight.values) &&
+         addLayout(variant, "scale", weight.scales) && addLayout(variant, "zero", weight.zeros) &&
+         addLayout(variant, "super", weight.supers);
 }

@@ -45,8 +45,8 @@ engine::LayoutAttr fragmentCodes(mlir::RankedTensorType type);
 /// block, rows g and g + 8 side by side, parts of a row together.
 engine::LayoutAttr fragmentSupers(mlir::RankedTensorType type, int64_t parts);
 
-/// Adds the digits of kernels/Layout.cuh for `weight` (null: unused) under `name`; false if there
-/// are too many.
-bool addLayout(CudaVariant &variant, llvm::StringRef name, mlir::Value weight);
+/// Adds the digits of kernels/EncodedWeight.cuh for the tensors of `weight`; false if one has too
+/// many.
+bool addLayouts(CudaVariant &variant, const llm::EncodedWeight &weight);
 
 } // namespace ingot::codegen

@@ -21,8 +21,8 @@ struct MatmulShape {
   int64_t experts;          ///< whose weights are stacked, with groups; 0: without
   int64_t group;            ///< columns of k with one scale; 0: by row or weight
   bool integer;             ///< i8 inputs
-  llm::Zeros zeros;
-  llm::ScaleForm scales;
+  ZeroForm zeros;
+  ScaleForm scales;
   int64_t inputBytes;
   std::optional<RowDim> rowDim; ///< of the result; nothing for another expression
   /// Columns whose sum is formed alone, as `sums` says: at least k where that is all of them; 0:

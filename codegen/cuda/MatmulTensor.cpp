@@ -74,12 +74,12 @@ std::optional<FragmentLayout> fragmentsOf(llm::MatmulOp op, const MatmulShape &s
     return std::nullopt;
   if (halves && shape.weight == shape.input && !encoded)
     return FragmentLayout::Halves;
-  if (!encoded || (shape.zeros > llm::Zeros::Points && !halves))
+  if (!encoded || (shape.zeros > kZeroPoints && !halves))
     return std::nullopt;
   // A stage has whole groups of one record of codes.
-  if (op.getSupers() && shape.group != 16 && shape.group != 32)
+  if (shape.scales != kPlainScales && shape.group != 16 && shape.group != 32)
     return std::nullopt;
-  if (shape.zeros == llm::Zeros::CodeBook)
+  if (shape.zeros == kCodeBook)
     return shape.weight.isInteger(4) ? std::optional(FragmentLayout::NibblePairs) : std::nullopt;
   if (shape.weight.isInteger(4))
     return halves          ? std::optional(FragmentLayout::Nibbles)
@@ -93,8 +93,7 @@ std::optional<FragmentLayout> fragmentsOf(llm::MatmulOp op, const MatmulShape &s
     if (halves)
       return FragmentLayout::Bytes;
     // A byte less its zero point is no byte.
-    if (float8 ? isa<Float8E4M3FNType>(shape.input)
-               : shape.integer && shape.zeros == llm::Zeros::None)
+    if (float8 ? isa<Float8E4M3FNType>(shape.input) : shape.integer && shape.zeros == kNoZeros)
       return FragmentLayout::Quads;
   }
   return std::nullopt;
@@ -116,11 +115,11 @@ int64_t bitsOf(Value tensor) {
 
 /// Whether the third tensor has a number for each group.
 bool hasGroupZeros(const MatmulShape &shape) {
-  return shape.zeros == llm::Zeros::Points || shape.zeros == llm::Zeros::Offsets;
+  return shape.zeros == kZeroPoints || shape.zeros == kOffsets;
 }
 
 /// Numbers that a scale and what goes with it are.
-int64_t partsOf(const MatmulShape &shape) { return shape.zeros == llm::Zeros::Offsets ? 2 : 1; }
+int64_t partsOf(const MatmulShape &shape) { return shape.zeros == kOffsets ? 2 : 1; }
 
 /// The group that the template closes sums by: zero points and offsets of whole rows are one long
 /// group.
@@ -149,13 +148,14 @@ llvm::SmallVector<Records, 3> recordsOf(llm::MatmulOp op, const MatmulShape &sha
   auto codes = [&](Value tensor) {
     records.push_back({tensor, kCodeGroups * group, kCodeGroups * kTileRows * bitsOf(tensor) / 8});
   };
-  bool blocks = shape.scales == llm::ScaleForm::Blocks;
-  shape.scales == llm::ScaleForm::Plain ? plain(op.getScales()) : codes(op.getScales());
+  llm::EncodedWeight weight = op.getEncodedWeight();
+  bool blocks = shape.scales == kBlockScales;
+  shape.scales == kPlainScales ? plain(weight.scales) : codes(weight.scales);
   if (hasGroupZeros(shape))
-    blocks ? codes(op.getZeros()) : plain(op.getZeros());
+    blocks ? codes(weight.zeros) : plain(weight.zeros);
   if (blocks)
-    records.push_back({op.getSupers(), llm::kSuperColumns,
-                       kTileRows * partsOf(shape) * bitsOf(op.getSupers()) / 8});
+    records.push_back(
+        {weight.supers, kSuperColumns, kTileRows * partsOf(shape) * bitsOf(weight.supers) / 8});
   return records;
 }
 
@@ -171,7 +171,7 @@ int64_t blockBytes(const MatmulShape &shape) {
 /// Whether groups are so short that many are open at once, and need registers besides those of the
 /// sums: tables, zeros, or sums of inputs.
 bool isCrowded(const MatmulShape &shape) {
-  return shape.group > 0 && shape.group < 32 && shape.zeros > llm::Zeros::None;
+  return shape.group > 0 && shape.group < 32 && shape.zeros > kNoZeros;
 }
 
 /// Sets the bytes of a stage and of decoded scales; counted as in kernels/MatmulPipeline.cuh and
@@ -184,7 +184,7 @@ void planBytes(Plan &plan, llm::MatmulOp op, const MatmulShape &shape,
     plan.stageBytes += plan.tile.rows() / kTileRows * records.inStage(plan.depth) * records.bytes;
   plan.stageBytes += architecture.hasTensorCopies() ? kBarrierBytes : 0;
   // Every warp decodes those of its own rows, as f32.
-  if (shape.scales != llm::ScaleForm::Plain)
+  if (shape.scales != kPlainScales)
     plan.decodedBytes = plan.tile.along * plan.tile.across * plan.tile.rowTiles * kTileRows *
                         (plan.depth / plan.group) * partsOf(shape) * 4;
 }
@@ -530,14 +530,13 @@ LayoutAttr codegen::tensorLayout(llm::MatmulOp op, const MatmulShape &shape, uns
     return {};
   if (value == op.getWeight())
     return fragmentLayout(type, *fragments);
-  bool byRow = op.getEncoding() && op.getEncoding()->getGroup() >= 0;
-  bool isScale = value == op.getScales(), isZero = value == op.getZeros() && hasGroupZeros(shape);
-  if (shape.scales == llm::ScaleForm::Blocks && value == op.getSupers())
-    return fragmentSupers(type, partsOf(shape));
-  if (!byRow || !(isScale || isZero))
+  llm::EncodedWeight weight = op.getEncodedWeight();
+  if (!weight.hasRows(value))
     return {};
+  if (value == weight.supers)
+    return fragmentSupers(type, partsOf(shape));
   bool codes =
-      isScale ? shape.scales != llm::ScaleForm::Plain : shape.scales == llm::ScaleForm::Blocks;
+      shape.scales == kBlockScales || (shape.scales == kTableScales && value == weight.scales);
   return codes ? fragmentCodes(type) : fragmentScales(type);
 }
 
@@ -545,10 +544,11 @@ LayoutAttr codegen::tensorLayout(llm::MatmulOp op, const MatmulShape &shape, uns
 static bool takesOperands(llm::MatmulOp op, const MatmulShape &shape) {
   if (!fragmentsOf(op, shape))
     return false;
-  for (Value operand : {op.getWeight(), op.getScales(), op.getZeros(), op.getSupers()}) {
-    if (!operand)
+  for (OpOperand &use : op->getOpOperands()) {
+    Value operand = use.get();
+    if (op.getEncodedWeight().roleOf(operand).empty())
       continue;
-    unsigned index = llvm::find(op->getOperands(), operand).getIndex();
+    unsigned index = use.getOperandNumber();
     auto type = cast<RankedTensorType>(operand.getType());
     LayoutAttr wanted = tensorLayout(op, shape, index);
     if (layoutOf(type) != (wanted ? wanted : rowMajorLayout(type)))

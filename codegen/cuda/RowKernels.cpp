@@ -40,22 +40,17 @@ static int64_t threadsFor(int64_t work, int64_t most) {
 
 static Declined addKernels(llm::EmbedOp op, Kernels &kernels) {
   int64_t columns = llm::columnsOf(op.getTable());
-  llm::EncodingAttr encoding = op.getEncodingAttr();
+  llm::EncodedWeight table = op.getEncodedWeight();
   bool rowMajor = isRowMajor(op.getTable().getType());
   int64_t items = rowMajor ? columns / vectorWidth(columns) : columns;
   int64_t threads = threadsFor(items, 128);
   CudaVariant variant("Embed", op, threads);
   variant.integer("columns", columns);
-  variant.type("weight_type", op.getTable());
   variant.integer("row_major", rowMajor ? 1 : 0);
-  variant.integer("encoded", encoding ? 1 : 0);
-  variant.scales(encoding, op.getScales(), op.getSupers(), op.getTable());
-  variant.zeros(encoding);
-  variant.integer("group", encoding ? encoding.getGroup() : 0);
+  variant.weight(table);
+  variant.integer("group", table.facts().group);
   variant.type("result_type", op.getResult());
-  if (!addLayout(variant, "weight", op.getTable()) ||
-      !addLayout(variant, "scale", op.getScales()) || !addLayout(variant, "zero", op.getZeros()) ||
-      !addLayout(variant, "super", op.getSupers()))
+  if (!addLayouts(variant, table))
     return "a layout of the table has too many digits";
   variant.rowsOf(op.getResult());
   variant.tiles(llvm::divideCeil(items, threads));

@@ -68,22 +68,18 @@ FailureOr<LayoutAttr> ReferenceProvider::weightLayout(Operation *user, unsigned 
 
 //===- One function per operation -----------------------------------------------------------===//
 
-/// The constants of EncodedWeight.h; `encoding` may be null.
-static void addWeight(VariantBuilder &variant, Value weight, llm::EncodingAttr encoding,
-                      Value scales, Value supers) {
-  int64_t columns = llm::columnsOf(weight);
+/// The constants of EncodedWeight.h.
+static void addWeight(VariantBuilder &variant, const llm::EncodedWeight &weight) {
+  int64_t columns = llm::columnsOf(weight.values);
+  variant.weight(weight);
   variant.integer("weight_columns", columns);
-  variant.type("weight_type", weight);
-  variant.integer("encoded", encoding ? 1 : 0);
-  variant.integer("group", encoding ? encoding.getGroup() : 0);
-  variant.integer("groups", encoding ? llm::groupsOf(encoding, columns) : 1);
-  variant.zeros(encoding);
-  variant.scales(encoding, scales, supers, weight);
+  variant.integer("group", weight.facts().group);
+  variant.integer("groups", weight.facts().groupsOf(columns));
 }
 
 static FailureOr<KernelVariant> kernelFor(llm::EmbedOp op) {
   VariantBuilder variant("Embed", op.getContext());
-  addWeight(variant, op.getTable(), op.getEncodingAttr(), op.getScales(), op.getSupers());
+  addWeight(variant, op.getEncodedWeight());
   variant.type("result_type", op.getResult());
   variant.rowsOf(op.getResult());
   return variant.take();
@@ -130,7 +126,7 @@ static FailureOr<KernelVariant> kernelFor(llm::MatmulOp op) {
     return decline(op) << "it has no segments of its own";
   int64_t columns = llm::columnsOf(op.getResult());
   VariantBuilder variant("Matmul", op.getContext());
-  addWeight(variant, op.getWeight(), op.getEncodingAttr(), op.getScales(), op.getSupers());
+  addWeight(variant, op.getEncodedWeight());
   variant.type("input_type", op.getInput());
   variant.type("result_type", op.getResult());
   variant.integer("result_columns", columns);

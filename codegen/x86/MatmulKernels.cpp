@@ -5,7 +5,6 @@
 #include "codegen/VariantBuilder.h"
 #include "codegen/x86/PanelLayout.h"
 #include "codegen/x86/kernels/MatmulBlocks.h"
-#include "codegen/x86/kernels/MatmulConstants.h"
 #include "dialects/llm/LlmMatmulOps.h"
 #include "llvm/Support/MathExtras.h"
 
@@ -83,7 +82,7 @@ int64_t mostOf(const Shape &shape, llm::MatmulOp op) {
 }
 
 int64_t groupColumns(llm::MatmulOp op) {
-  return op.getEncoding() ? std::max<int64_t>(op.getEncoding()->getGroup(), 0) : 0;
+  return std::max<int64_t>(op.getEncodedWeight().facts().group, 0);
 }
 
 /// Scales of a row of the input.
@@ -113,13 +112,7 @@ engine::LayoutAttr codegen::matmulLayout(llm::MatmulOp op, unsigned operand) {
   if (value == op.getWeight())
     return panelLayout(type,
                        panelInner(type.getElementType(), typeOf(op.getInput()).getElementType()));
-  llm::EncodingAttr encoding = op.getEncodingAttr();
-  bool byRow = encoding && encoding.getGroup() >= 0;
-  bool zerosByRow = byRow && !llm::hasCodeBook(encoding);
-  if ((value == op.getScales() && byRow) || (value == op.getZeros() && zerosByRow) ||
-      (value == op.getSupers() && llm::hasRowSupers(encoding)))
-    return panelLayout(type, 1);
-  return rowMajorLayout(type);
+  return op.getEncodedWeight().hasRows(value) ? panelLayout(type, 1) : rowMajorLayout(type);
 }
 
 std::optional<std::string> codegen::matmulDeclined(llm::MatmulOp op) {
@@ -147,7 +140,8 @@ std::optional<std::string> codegen::matmulDeclined(llm::MatmulOp op) {
 
 /// Whether sums on AMX are exact over blocks of scale codes, whose inputs are scaled alike.
 static bool hasExactBlocks(llm::MatmulOp op) {
-  return isInteger(op) && inputScales(op) <= 1 && llm::hasRowSupers(op.getEncodingAttr()) &&
+  return isInteger(op) && inputScales(op) <= 1 &&
+         op.getEncodedWeight().facts().scales == kBlockScales &&
          kSuperColumns / groupColumns(op) <= x86::mostBlockGroups;
 }
 
@@ -176,7 +170,8 @@ static std::optional<x86::SumMethod> tileMethod(llm::MatmulOp op) {
     return std::nullopt;
   if (hasExactBlocks(op))
     return x86::TileBlocks;
-  bool isPlain = typeOf(op.getWeight()).getElementType().isInteger(8) && !op.getZeros();
+  bool isPlain =
+      typeOf(op.getWeight()).getElementType().isInteger(8) && !op.getEncodedWeight().zeros;
   return width == k && isPlain ? x86::TileRows : x86::TileGroups;
 }
 
@@ -186,7 +181,7 @@ static x86::SumMethod registerMethod(llm::MatmulOp op, const MatmulTemplate &mad
     return made.bf16 ? x86::PairDots : x86::FloatPairs;
   if (isInteger(op)) {
     bool hasCodes = engine::elementBits(typeOf(op.getWeight()).getElementType()) < 8 &&
-                    !llm::hasCodeBook(op.getEncodingAttr());
+                    !op.getEncodedWeight().facts().hasCodeBook();
     return made.vnni ? x86::ByteDots : hasCodes ? x86::ByteHalves : x86::ByteWords;
   }
   return made.bf16 && isPairGroups(op) ? x86::PairGroups : x86::FloatColumns;
@@ -262,7 +257,6 @@ static KernelVariant matmulKernel(llm::MatmulOp op, int64_t tileRows, int64_t ti
   int64_t k = llm::columnsOf(op.getInput());
   int64_t panels = llvm::divideCeil(op.expertRows(), x86::panelRows);
   int64_t tilePanels = std::min(tileColumns / x86::panelRows, panels);
-  llm::EncodingAttr encoding = op.getEncodingAttr();
   VariantBuilder variant("Matmul", op.getContext());
   RowDim rows = *rowDimOf(op.getResult());
   variant.integer("rows_dim", rows.index);
@@ -273,15 +267,10 @@ static KernelVariant matmulKernel(llm::MatmulOp op, int64_t tileRows, int64_t ti
   variant.integer("panels", panels);
   variant.integer("k", k);
   variant.type("input_type", op.getInput());
-  variant.type("weight_type", op.getWeight());
   variant.type("result_type", op.getResult());
   x86::SumMethod method = amx ? *tileMethod(op) : registerMethod(op, made);
   variant.integer("method", method);
-  variant.integer("scale_mode", !encoding                 ? x86::NoScale
-                                : encoding.getGroup() < 0 ? x86::TensorScale
-                                                          : x86::RowScale);
-  variant.scales(encoding, op.getScales(), op.getSupers(), op.getInput());
-  variant.zeros(encoding);
+  variant.weight(op.getEncodedWeight());
   variant.integer("group", groupColumns(op));
   variant.integer("input_scales", inputScales(op));
   variant.integer("exact_blocks", made.amx && hasExactBlocks(op));

@@ -12,6 +12,7 @@
 #include "dialects/llm/LlmComputeOps.h"
 #include "dialects/llm/LlmExpertOps.h"
 #include "dialects/llm/LlmMatmulOps.h"
+#include "runtime/schema/Names.h"
 #include "llvm/ADT/TypeSwitch.h"
 #include "llvm/Support/MathExtras.h"
 
@@ -110,27 +111,24 @@ static Declined addKernels(llm::EmbedOp op, llvm::ArrayRef<RangeAttr>, Kernels &
   bool fields = engine::elementBits(typeOf(op.getTable()).getElementType()) < 8;
   if (inner < 0 || (inner != 0 && fields != (inner == 8)))
     return "the table's layout is unknown";
-  llm::EncodingAttr encoding = op.getEncodingAttr();
-  int64_t columns = llm::columnsOf(op.getTable());
-  int64_t scaleInner =
-      encoding && encoding.getGroup() >= 0 ? tableInner(typeOf(op.getScales())) : 0;
-  if (scaleInner != 0 && scaleInner != 1)
+  llm::EncodedWeight table = op.getEncodedWeight();
+  int64_t columns = llm::columnsOf(table.values);
+  std::optional<int64_t> partInner; // of what has rows beside the values
+  for (Value part : table.parts())
+    if (table.hasRows(part) &&
+        partInner.value_or(tableInner(typeOf(part))) == tableInner(typeOf(part)))
+      partInner = tableInner(typeOf(part));
+    else if (table.hasRows(part))
+      return "the tensors beside the table differ in their layout";
+  if (partInner.value_or(0) != 0 && *partInner != 1)
     return "the layout of the table's scales is unknown";
-  bool zerosByRow = op.getZeros() && !llm::hasCodeBook(encoding);
-  if (zerosByRow && tableInner(typeOf(op.getZeros())) != scaleInner)
-    return "scales and zero points differ in their layout";
-  if (llm::hasRowSupers(encoding) && tableInner(typeOf(op.getSupers())) != scaleInner)
-    return "scales and their supers differ in their layout";
   VariantBuilder variant("Embed", op.getContext());
   variant.integer("columns", columns);
-  variant.type("weight_type", op.getTable());
+  variant.weight(table);
   variant.integer("inner", inner);
-  variant.integer("encoded", encoding ? 1 : 0);
-  variant.scales(encoding, op.getScales(), op.getSupers(), op.getTable());
-  variant.integer("scale_panels", scaleInner);
-  variant.zeros(encoding);
-  variant.integer("group", encoding ? encoding.getGroup() : 0);
-  variant.integer("groups", encoding ? llm::groupsOf(encoding, columns) : 1);
+  variant.integer("scale_panels", partInner.value_or(0));
+  variant.integer("group", table.facts().group);
+  variant.integer("groups", table.facts().groupsOf(columns));
   variant.type("result_type", op.getResult());
   variant.rowsOf(op.getResult());
   kernels.push_back(variant.take());
@@ -263,17 +261,17 @@ static KernelVariant attentionKernel(llm::AttentionOp op, int64_t rows,
 
 static Declined addAttention(llm::AttentionOp op, llvm::ArrayRef<RangeAttr> declared,
                              x86::AttentionMethod method, Kernels &kernels) {
-  if (llm::rowsOf(typeOf(op.getQuery())).getText() != "T")
+  if (llm::rowsOf(typeOf(op.getQuery())).getText() != schema::dim::tokens)
     return "its rows must be the dim T";
   if (op.getFp8())
     return "the target has no FP8 products";
-  int64_t most = mostOf(declared, "T");
+  int64_t most = mostOf(declared, schema::dim::tokens);
   int64_t least = 1;
   for (const AttentionShape &shape : kAttentionShapes) {
     KernelVariant kernel = attentionKernel(op, shape.rows, method);
     bool last = most <= shape.most;
     if (!last)
-      kernel.ranges = {RangeAttr::get(op.getContext(), "T", least, shape.most)};
+      kernel.ranges = {RangeAttr::get(op.getContext(), schema::dim::tokens, least, shape.most)};
     kernels.push_back(std::move(kernel));
     if (last)
       break;

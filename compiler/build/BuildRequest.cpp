@@ -246,7 +246,7 @@ void sayWidened(BuildRequest &request) {
     const checkpoint::GgmlEncoding *encoding = checkpoint::ggmlEncoding(type);
     checkpoint::DTypeUnit unit = checkpoint::dtypeUnit(type);
     double stored = double(unit.bits) / double(unit.elements);
-    double held = encoding ? encoding->bitsPerElement(unit.elements) : 0;
+    double held = encoding ? encoding->held.bitsPerElement(unit.elements) : 0;
     if (held <= stored)
       continue;
     auto bits = [](double count) { return llvm::formatv("{0:f2} bits a weight", count).str(); };

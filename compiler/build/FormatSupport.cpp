@@ -8,6 +8,7 @@
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/Verifier.h"
+#include "runtime/schema/Names.h"
 #include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FormatVariadic.h"
@@ -17,8 +18,6 @@ using namespace mlir;
 using namespace ingot;
 using namespace ingot::compiler;
 using checkpoint::DType;
-using checkpoint::EncodingKind;
-using checkpoint::HeldFormat;
 using checkpoint::StoredFormat;
 
 namespace {
@@ -40,19 +39,25 @@ std::string packingsOf(const StoredFormat &format) {
   return text;
 }
 
+std::string shown(ElementType element) {
+  return element == kF16   ? "f16"
+         : element == kF32 ? "f32"
+                           : std::to_string(elementBits(element)) + " bits";
+}
+
 std::string shown(const HeldFormat &held) {
-  std::string text = code(checkpoint::encodingName(held.kind));
-  if (held.zeroPoints)
+  const Encoding &encoding = held.encoding;
+  std::string text = code(encoding.row().name);
+  if (encoding.zeroPoints)
     text += " with zero points";
-  std::string scale = StringRef(checkpoint::dtypeName(held.scale)).lower();
-  std::string code = std::to_string(held.codeBits) + " bits";
-  text += ", " + (held.codeBits ? code : scale);
-  text += held.group > 0    ? " for " + std::to_string(held.group)
-          : held.group == 0 ? std::string(" for a row")
-                            : std::string(" for all");
-  if (held.codeBits)
-    text += ", " + scale +
-            (held.scaleTable ? " in a table" : " for " + std::to_string(llm::kSuperColumns));
+  text += ", " + shown(held.scaleElement());
+  text += encoding.group > 0    ? " for " + std::to_string(encoding.group)
+          : encoding.group == 0 ? std::string(" for a row")
+                                : std::string(" for all");
+  if (encoding.hasSupers())
+    text +=
+        ", " + shown(held.scale) +
+        (encoding.scales == kTableScales ? " in a table" : " for " + std::to_string(kSuperColumns));
   return text;
 }
 
@@ -71,7 +76,6 @@ private:
   void ask(Row &row, StringRef use, const HeldFormat &held);
   void ask(Row &row, StringRef use, llvm::function_ref<llm::MatmulOp()> makeProduct);
 
-  Type elementOf(EncodingKind kind);
   RankedTensorType rowsOf(Type element);
   llm::MatmulOp product(Type weight, Type input, ArrayRef<RankedTensorType> parts,
                         llm::EncodingAttr encoding);
@@ -104,70 +108,43 @@ FormatTable FormatTables::table(const char *title, Row columns) const {
 
 //===- Products -----------------------------------------------------------------------------===//
 
-Type FormatTables::elementOf(EncodingKind kind) {
-  if (kind == EncodingKind::Fp8)
-    return Float8E4M3FNType::get(builder.getContext());
-  return builder.getIntegerType(checkpoint::elementBits(kind));
-}
-
 /// Activations.
 RankedTensorType FormatTables::rowsOf(Type element) {
   return RankedTensorType::get({ShapedType::kDynamic, kExtent}, element,
-                               builder.getStringAttr("T"));
+                               builder.getStringAttr(schema::dim::tokens));
 }
 
-/// A function with one product in a module of its own; `parts`: none, or scales, zeros and supers,
-/// of which those that are null do not exist.
+/// A function with one product in a module of its own; `parts`: what is beside the weight's values.
 llm::MatmulOp FormatTables::product(Type weight, Type input, ArrayRef<RankedTensorType> parts,
                                     llm::EncodingAttr encoding) {
   Location loc = builder.getUnknownLoc();
   ModuleOp module = ModuleOp::create(loc);
   SmallVector<Type> types{rowsOf(input), RankedTensorType::get({kExtent, kExtent}, weight)};
-  for (RankedTensorType part : parts)
-    if (part)
-      types.push_back(part);
+  llvm::append_range(types, parts);
   builder.setInsertionPointToEnd(module.getBody());
   auto function = func::FuncOp::create(builder, loc, "product", builder.getFunctionType(types, {}));
   Block *block = function.addEntryBlock();
   builder.setInsertionPointToEnd(block);
-  unsigned next = 2;
-  std::array<Value, 3> values; // in their order
-  for (size_t i = 0; i < parts.size(); ++i)
-    if (parts[i])
-      values[i] = block->getArgument(next++);
-  return llm::MatmulOp::create(builder, loc, rowsOf(input), block->getArgument(0),
-                               block->getArgument(1), Value(), values[0], values[1], values[2],
-                               ValueRange(), Value(), Value(), encoding, IntegerAttr(),
-                               engine::SumsAttr());
+  auto values =
+      llm::EncodedWeight::of(block->getArgument(1), block->getArguments().drop_front(2), encoding);
+  return llm::MatmulOp::create(builder, loc, rowsOf(input), block->getArgument(0), values);
 }
 
 llm::MatmulOp FormatTables::product(const HeldFormat &held) {
-  llm::EncodingAttr encoding = encodingOf(builder.getContext(), held, held.group);
-  auto type = [&](ArrayRef<int64_t> shape, Type element) {
-    return RankedTensorType::get(shape, element);
+  MLIRContext *context = builder.getContext();
+  const Encoding &encoding = held.encoding;
+  SmallVector<RankedTensorType> parts;
+  auto add = [&](PartShape shape, ElementType element) {
+    if (shape.rows)
+      parts.push_back(RankedTensorType::get(shape.columns ? ArrayRef({shape.rows, shape.columns})
+                                                          : ArrayRef({shape.rows}),
+                                            engine::typeFor(context, element)));
   };
-  int64_t scaleRows = held.group < 0 ? 1 : kExtent;
-  SmallVector<int64_t> shape{scaleRows, llm::groupsOf(encoding, kExtent)};
-  Type number = plainType(builder, held.scale);
-  Type scale = held.codeBits ? builder.getIntegerType(held.codeBits) : number;
-  SmallVector<RankedTensorType> parts{type(shape, scale), {}, {}};
-  switch (llm::zerosOf(encoding)) {
-  case llm::Zeros::None:
-    break;
-  case llm::Zeros::Points:
-    parts[1] = type(shape, builder.getI8Type());
-    break;
-  case llm::Zeros::Offsets:
-    parts[1] = parts.front();
-    break;
-  case llm::Zeros::CodeBook:
-    parts[1] = type({16}, builder.getF32Type());
-    break;
-  }
-  int64_t supers = kExtent / llm::kSuperColumns * (parts[1] == parts[0] ? 2 : 1);
-  if (held.codeBits)
-    parts[2] = held.scaleTable ? type({256}, number) : type({kExtent, supers}, number);
-  return product(elementOf(held.kind), builder.getBF16Type(), parts, encoding);
+  add(encoding.scaleShape(kExtent, kExtent), held.scaleElement());
+  add(encoding.zeroShape(kExtent, kExtent), held.zeroElement());
+  add(encoding.superShape(kExtent, kExtent), held.scale);
+  return product(engine::typeFor(context, encoding.element()), builder.getBF16Type(), parts,
+                 llm::EncodingAttr::get(context, encoding));
 }
 
 /// The templates of the target's kernels for `op`, with weights in the layouts that it wants; empty
@@ -183,7 +160,8 @@ std::string FormatTables::kernelsOf(const FormatTarget &target, llm::MatmulOp op
     operand.get().setType(RankedTensorType::get(type.getShape(), type.getElementType(), *layout));
   }
   std::vector<engine::RangeAttr> declared;
-  for (StringRef dim : {"T", "S", "L", "B"})
+  for (const char *dim : {schema::dim::tokens, schema::dim::sequences, schema::dim::logitRows,
+                          schema::dim::tableWidth})
     declared.push_back(engine::RangeAttr::get(builder.getContext(), dim, 1, kTokens));
   SmallVector<engine::KernelVariant> kernels;
   if (failed(verify(op)) || failed(provider->kernelsFor(op, declared, kernels)))
@@ -238,10 +216,8 @@ FormatTable FormatTables::blockTypes() {
     double stored = double(unit.bits) / unit.elements;
     Row row{std::string(dtypeName(type)), bits(stored)};
     if (const checkpoint::GgmlEncoding *encoding = checkpoint::ggmlEncoding(type)) {
-      HeldFormat held{encoding->kind,     false,
-                      encoding->group,    encoding->scale,
-                      encoding->codeBits, !encoding->scaleTable.empty()};
-      double bitsHeld = encoding->bitsPerElement(unit.elements);
+      const HeldFormat &held = encoding->held;
+      double bitsHeld = held.bitsPerElement(unit.elements);
       llvm::append_values(row, shown(held), bits(bitsHeld));
       ask(row, bitsHeld > stored ? "widened" : "native", held);
     } else if (Type plain = plainType(builder, type)) {

@@ -15,6 +15,7 @@
 #include "passes/plan/Passes.h"
 #include "passes/quantize/Passes.h"
 #include "passes/weights/Passes.h"
+#include "runtime/schema/Names.h"
 #include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
@@ -88,8 +89,8 @@ Attribute formatAttribute(MLIRContext *context, const recipe::WeightFormat &form
     return {};
   if (!recipe::isNarrow(format.type))
     return TypeAttr::get(numberType(context, format.type));
-  return llm::EncodingAttr::get(context, recipe::wordFor(recipe::Format, format.type), format.group,
-                                format.zeroPoints);
+  std::optional<EncodingKind> kind = findEncoding(recipe::wordFor(recipe::Format, format.type));
+  return llm::EncodingAttr::get(context, Encoding{*kind, format.group, format.zeroPoints});
 }
 
 /// Whether the weight `op` is small though it has two dimensions, so that quantizing it would save
@@ -162,10 +163,10 @@ void declareDims(ModuleOp module, const EngineLimits &limits) {
   auto declare = [&](StringRef name, StringRef source, int64_t max) {
     engine::DimOp::create(builder, module.getLoc(), name, source, 1, max);
   };
-  declare("T", "step", limits.maxTokens);
-  declare("S", "step", limits.maxSequences);
-  declare("L", "step", limits.maxLogitRows);
-  declare("B", "load", llvm::divideCeil(limits.maxContext, kKvBlockTokens));
+  declare(schema::dim::tokens, "step", limits.maxTokens);
+  declare(schema::dim::sequences, "step", limits.maxSequences);
+  declare(schema::dim::logitRows, "step", limits.maxLogitRows);
+  declare(schema::dim::tableWidth, "load", llvm::divideCeil(limits.maxContext, kKvBlockTokens));
 }
 
 } // namespace

@@ -11,6 +11,8 @@
 #include "dialects/llm/LlmWeightOps.h"
 
 #include "passes/FusionReport.h"
+#include "runtime/schema/KernelAbi.h"
+#include "runtime/schema/Names.h"
 
 #include <cmath>
 #include <numbers>
@@ -22,9 +24,7 @@ using namespace ingot::compiler;
 namespace {
 
 /// Widths of the sampling inputs and outputs (runtime/schema/KernelAbi.h).
-constexpr int64_t kSampleParamWords = 16;
-constexpr int64_t kMaxBias = 304;
-constexpr int64_t kMaxLogprobs = 20;
+constexpr int64_t kSampleParamWords = sizeof(IngotSampleParams) / sizeof(int32_t);
 
 struct Argument {
   StringRef name;
@@ -71,20 +71,21 @@ StepBuilder::StepBuilder(ModuleOp module, const checkpoint::Checkpoint &checkpoi
 void StepBuilder::begin(ArrayRef<llm::KvType> cacheTypes) {
   builder.setInsertionPointToEnd(module.getBody());
   Type i32 = builder.getI32Type();
-  auto tokensType = rowsType(builder, "T", 0, i32);
+  auto tokensType = rowsType(builder, schema::dim::tokens, 0, i32);
   auto tableType = RankedTensorType::get({ShapedType::kDynamic, ShapedType::kDynamic}, i32,
-                                         builder.getStringAttr("S"));
+                                         builder.getStringAttr(schema::dim::sequences));
   SmallVector<std::string> cacheNames;
   for (size_t i = 0; i < cacheTypes.size(); ++i)
     cacheNames.push_back("kv." + std::to_string(i));
-  SmallVector<Argument> arguments{{"tokens", tokensType},
-                                  {"positions", tokensType},
-                                  {"token_sequences", tokensType},
-                                  {"block_table", tableType},
-                                  {"logit_rows", rowsType(builder, "L", 0, i32)}};
+  SmallVector<Argument> arguments{
+      {schema::input::tokens, tokensType},
+      {schema::input::positions, tokensType},
+      {schema::input::tokenSequences, tokensType},
+      {schema::input::blockTable, tableType},
+      {schema::input::logitRows, rowsType(builder, schema::dim::logitRows, 0, i32)}};
   for (auto [name, type] : llvm::zip(cacheNames, cacheTypes))
     arguments.push_back({name, type});
-  function = makeFunction(builder, location, "step", arguments);
+  function = makeFunction(builder, location, schema::program::step, arguments);
   ValueRange values = function.getArguments();
   tokens = values[0];
   positions = values[1];
@@ -113,7 +114,7 @@ void StepBuilder::checkAllRead() {
 LogicalResult StepBuilder::finish(Value logits) {
   checkAllRead();
   firstOperation->erase();
-  finishFunction(builder, function, logits, {"logits"});
+  finishFunction(builder, function, logits, {schema::output::logits});
   if (firstError)
     return module.emitError() << firstError->str();
   return success();
@@ -243,18 +244,12 @@ Value StepBuilder::permuteRows(Value weight, ArrayRef<int64_t> digits, ArrayRef<
   auto encoded = weight.getDefiningOp<llm::DequantizeOp>();
   if (!encoded)
     return permute(weight);
-  // Products read the parts of an encoded weight, so these are put in order.
-  bool oneScale = encoded.getEncoding().getGroup() == -1;
-  Value scales = oneScale ? encoded.getScales() : permute(encoded.getScales());
-  Value zeros = encoded.getZeros();
-  if (zeros && !llm::hasCodeBook(encoded.getEncoding()))
-    zeros = permute(zeros);
-  Value supers = encoded.getSupers();
-  if (llm::hasRowSupers(encoded.getEncoding()))
-    supers = permute(supers);
+  // Products read the tensors of an encoded weight, so these are put in order.
+  static constexpr llm::EncodedWeight::Tensor fileOrder[] = {
+      &llm::EncodedWeight::scales, &llm::EncodedWeight::zeros, &llm::EncodedWeight::supers,
+      &llm::EncodedWeight::values};
   Value result = llm::DequantizeOp::create(weights, weight.getLoc(), encoded.getType(),
-                                           permute(encoded.getValues()), scales, zeros, supers,
-                                           encoded.getEncoding());
+                                           encoded.getEncodedWeight().mapRows(permute, fileOrder));
   if (Value order = columnOrders.lookup(weight))
     columnOrders[result] = order;
   if (auto scale = staticScales.find(weight); scale != staticScales.end())
@@ -292,8 +287,9 @@ static StringRef rowsOf(Value value) {
 }
 
 Value StepBuilder::embed(Value table) {
-  return llm::EmbedOp::create(builder, location, activation("T", llm::columnsOf(table)), tokens,
-                              table, Value(), Value(), Value(), llm::EncodingAttr());
+  return llm::EmbedOp::create(builder, location,
+                              activation(schema::dim::tokens, llm::columnsOf(table)), tokens,
+                              llm::EncodedWeight{table});
 }
 
 Value StepBuilder::rmsNorm(Value input, Value weight, double epsilon, int64_t headDim) {
@@ -328,9 +324,7 @@ Value StepBuilder::linear(Value input, Value weight, Value bias) {
   input = inOrderOf(weight, scaledFor(weight, input));
   int64_t columns = cast<RankedTensorType>(weight.getType()).getShape().front();
   auto type = activation(rowsOf(input), columns);
-  auto product = llm::MatmulOp::create(builder, location, type, input, weight, Value(), Value(),
-                                       Value(), Value(), ValueRange(), Value(), Value(),
-                                       llm::EncodingAttr(), IntegerAttr(), engine::SumsAttr());
+  auto product = llm::MatmulOp::create(builder, location, type, input, llm::EncodedWeight{weight});
   if (auto scale = staticScales.find(weight); scale != staticScales.end())
     product->setAttr("llm.static_scale", builder.getF32FloatAttr(scale->second));
   return bias ? add(product, bias) : product;
@@ -378,20 +372,20 @@ Value StepBuilder::expertLinear(Value input, Value stack, const Routing &routing
   int64_t experts = cast<RankedTensorType>(routing.starts.getType()).getDimSize(0) - 1;
   int64_t columns = cast<RankedTensorType>(stack.getType()).getDimSize(0) / experts;
   return llm::MatmulOp::create(builder, location, activation(rowsOf(routing.order), columns), input,
-                               stack, Value(), Value(), Value(), Value(), ValueRange(),
-                               routing.order, routing.starts, llm::EncodingAttr(), IntegerAttr(),
-                               engine::SumsAttr());
+                               llm::EncodedWeight{stack}, Value(), ValueRange(), routing.order,
+                               routing.starts);
 }
 
 Value StepBuilder::addExpertBias(Value rows, Value biases, const Routing &routing) {
   Value own =
       llm::EmbedOp::create(builder, location, activation(rowsOf(rows), llm::columnsOf(biases)),
-                           routing.experts, biases, Value(), Value(), Value(), llm::EncodingAttr());
+                           routing.experts, llm::EncodedWeight{biases});
   return add(rows, own);
 }
 
 Value StepBuilder::combine(Value rows, const Routing &routing) {
-  return llm::CombineOp::create(builder, location, activation("T", llm::columnsOf(rows)), rows,
+  return llm::CombineOp::create(builder, location,
+                                activation(schema::dim::tokens, llm::columnsOf(rows)), rows,
                                 routing.weights);
 }
 
@@ -531,7 +525,8 @@ Value StepBuilder::boundary(Value input, StringRef segment) {
 }
 
 Value StepBuilder::wantedRows(Value input) {
-  return llm::GatherRowsOp::create(builder, location, activation("L", llm::columnsOf(input)), input,
+  return llm::GatherRowsOp::create(builder, location,
+                                   activation(schema::dim::logitRows, llm::columnsOf(input)), input,
                                    logitRows);
 }
 
@@ -539,22 +534,25 @@ void compiler::addSampleProgram(ModuleOp module, int64_t vocabulary) {
   OpBuilder builder = OpBuilder::atBlockEnd(module.getBody());
   Type f32 = builder.getF32Type(), i32 = builder.getI32Type();
   auto rows = [&](int64_t columns, Type element) {
-    return rowsType(builder, "L", columns, element);
+    return rowsType(builder, schema::dim::logitRows, columns, element);
   };
   auto counts = llm::StateType::get(builder.getContext(), RankedTensorType::get({vocabulary}, i32));
-  Location location = atSite(builder.getContext(), "sample");
-  func::FuncOp function = makeFunction(builder, location, "sample",
-                                       {{"logits", rows(vocabulary, f32)},
-                                        {"sample_params", rows(kSampleParamWords, i32)},
-                                        {"bias_ids", rows(kMaxBias, i32)},
-                                        {"bias_values", rows(kMaxBias, f32)},
-                                        {"allow_mask", rows((vocabulary + 31) / 32, i32)},
-                                        {"token_counts", counts}});
+  Location location = atSite(builder.getContext(), schema::program::sample);
+  func::FuncOp function =
+      makeFunction(builder, location, schema::program::sample,
+                   {{schema::input::logits, rows(vocabulary, f32)},
+                    {schema::input::sampleParams, rows(kSampleParamWords, i32)},
+                    {schema::input::biasIds, rows(INGOT_MAX_BIAS, i32)},
+                    {schema::input::biasValues, rows(INGOT_MAX_BIAS, f32)},
+                    {schema::input::allowMask, rows((vocabulary + 31) / 32, i32)},
+                    {schema::input::tokenCounts, counts}});
   ValueRange inputs = function.getArguments();
-  auto sample = llm::SampleOp::create(
-      builder, location,
-      TypeRange{rows(0, i32), rows(0, f32), rows(kMaxLogprobs, i32), rows(kMaxLogprobs, f32)},
-      inputs);
+  auto sample =
+      llm::SampleOp::create(builder, location,
+                            TypeRange{rows(0, i32), rows(0, f32), rows(INGOT_MAX_LOGPROBS, i32),
+                                      rows(INGOT_MAX_LOGPROBS, f32)},
+                            inputs);
   finishFunction(builder, function, sample.getResults(),
-                 {"sampled_tokens", "sampled_logprobs", "top_tokens", "top_logprobs"});
+                 {schema::output::sampledTokens, schema::output::sampledLogprobs,
+                  schema::output::topTokens, schema::output::topLogprobs});
 }

@@ -47,42 +47,22 @@ std::string compiler::matrixName(StringRef stored) {
   return stored.str();
 }
 
-Type compiler::plainType(OpBuilder &builder, DType type) {
-  switch (type) {
-  case DType::F32:
-    return builder.getF32Type();
-  case DType::F16:
-    return builder.getF16Type();
-  case DType::BF16:
-    return builder.getBF16Type();
-  default:
-    return {};
-  }
-}
-
 Type compiler::elementType(OpBuilder &builder, DType type) {
-  if (Type plain = plainType(builder, type))
-    return plain;
-  switch (type) {
-  case DType::F8E4M3:
-    return Float8E4M3FNType::get(builder.getContext());
-  case DType::I8:
-  case DType::U8:
-  case DType::I16: // as two bytes
-    return builder.getI8Type();
-  case DType::I32:
-    return builder.getI32Type();
-  default:
-    return {};
-  }
+  std::optional<ElementType> element = checkpoint::readAs(type);
+  return element ? engine::typeFor(builder.getContext(), *element) : Type();
 }
 
-llm::EncodingAttr compiler::encodingOf(MLIRContext *context, const checkpoint::HeldFormat &held,
+Type compiler::plainType(OpBuilder &builder, DType type) {
+  Type element = elementType(builder, type);
+  return element && element.getIntOrFloatBitWidth() > 8 && isa<FloatType>(element) ? element
+                                                                                   : Type();
+}
+
+llm::EncodingAttr compiler::encodingOf(MLIRContext *context, const HeldFormat &held,
                                        int64_t group) {
-  using Form = llm::ScaleForm;
-  Form form = held.scaleTable ? Form::Table : held.codeBits ? Form::Blocks : Form::Plain;
-  return llm::EncodingAttr::get(context, checkpoint::encodingName(held.kind), group,
-                                held.zeroPoints, form);
+  Encoding encoding = held.encoding;
+  encoding.group = group;
+  return llm::EncodingAttr::get(context, encoding);
 }
 
 /// What config.json says of a tensor's extents, by the end of its module's name; empty where that
@@ -143,7 +123,7 @@ bool StoredWeights::isQuantized(StringRef name) const {
 /// What tells that a reader takes a matrix.
 struct StoredWeights::Signature {
   FormatReader format;
-  Expected<Parts> (StoredWeights::*read)(Shape);
+  Expected<EncodedWeight> (StoredWeights::*read)(Shape);
   const char *part;                ///< that the module has
   std::optional<DType> type = {};  ///< of its elements
   const char *beside = "";         ///< another part
@@ -169,6 +149,7 @@ const StoredWeights::Signature StoredWeights::signatures[] = {
      Method::ModelOpt},
     {FormatReader::BitsAndBytes8, &StoredWeights::integers, ".weight", DType::I8, ".SCB"},
     {FormatReader::Integers, &StoredWeights::integers, ".weight", DType::I8},
+    {FormatReader::MxFp8, &StoredWeights::mxfp8, ".weight_scale", DType::U8},
     {FormatReader::Float8, &StoredWeights::float8, ".weight", DType::F8E4M3},
 };
 
@@ -185,27 +166,26 @@ checkpoint::Expected<Value> StoredWeights::matrix(StringRef name, ArrayRef<int64
   module = moduleOf(name).str();
   order.clear();
   location = atSite(builder.getContext(), name);
-  auto parts = [&]() -> Expected<Parts> {
-    if (const Tensor *weight = checkpoint.find(module + ".weight");
-        weight && checkpoint::isBlockType(weight->dtype))
+  auto weight = [&]() -> Expected<EncodedWeight> {
+    if (const Tensor *tensor = checkpoint.find(module + ".weight");
+        tensor && checkpoint::isBlockType(tensor->dtype))
       return ggmlBlocks(shape);
     const auto *found = llvm::find_if(signatures, [&](const Signature &s) { return fits(s); });
     if (found == std::end(signatures))
       return unsupported("this way of storing it",
                          "supported: AWQ and GPTQ words, packed and plain "
-                         "integers, FP8, NF4, FP4, NVFP4, MXFP4, TorchAO's Int4Tensor");
+                         "integers, FP8, NF4, FP4, NVFP4, MXFP4, MXFP8, TorchAO's Int4Tensor");
     reader = found->format;
     return (this->*found->read)(shape);
   }();
-  if (!parts)
-    return parts.error();
+  if (!weight)
+    return weight.error();
   auto type = RankedTensorType::get(shape, builder.getF32Type());
-  return Value(llm::DequantizeOp::create(builder, *location, type, parts->values, parts->scales,
-                                         parts->zeros, parts->supers, parts->encoding));
+  return Value(llm::DequantizeOp::create(builder, *location, type, *weight));
 }
 
 /// Blocks along K, taken apart.
-checkpoint::Expected<StoredWeights::Parts> StoredWeights::ggmlBlocks(Shape shape) {
+checkpoint::Expected<llm::EncodedWeight> StoredWeights::ggmlBlocks(Shape shape) {
   auto found = part(".weight");
   if (!found)
     return found.error();
@@ -221,7 +201,8 @@ checkpoint::Expected<StoredWeights::Parts> StoredWeights::ggmlBlocks(Shape shape
     return fits.error();
   checkpoint::DTypeUnit unit = checkpoint::dtypeUnit(tensor.dtype);
   int64_t rows = shape[0], columns = shape[1], bytes = unit.bits / 8;
-  int64_t blocks = columns / unit.elements, groups = columns / encoding->group;
+  const HeldFormat &held = encoding->held;
+  int64_t blocks = columns / unit.elements;
   auto at = atSite(builder.getContext(), tensor.name);
   Value stored = llm::WeightOp::create(
       builder, at, RankedTensorType::get({rows, blocks * bytes}, integer(8)), tensor.name,
@@ -231,27 +212,25 @@ checkpoint::Expected<StoredWeights::Parts> StoredWeights::ggmlBlocks(Shape shape
                                     RankedTensorType::get({rows, width}, element), stored, name,
                                     dtypeName(tensor.dtype), bytes);
   };
-  Type number = plainType(builder, encoding->scale);
-  Type scale = encoding->codeBits ? integer(encoding->codeBits) : number;
-  Parts parts;
-  parts.values = take("values", integer(checkpoint::elementBits(encoding->kind)), columns);
-  parts.scales = take("scales", scale, groups);
-  if (encoding->hasOffsets())
-    parts.zeros = take("offsets", scale, groups);
-  if (!encoding->codeBook.empty())
-    parts.zeros =
+  auto element = [&](ElementType type) { return engine::typeFor(builder.getContext(), type); };
+  EncodedWeight weight;
+  int64_t groups = held.encoding.groupsOf(columns);
+  int64_t supers = held.encoding.superShape(rows, columns).columns;
+  weight.values = take("values", element(held.encoding.element()), columns);
+  weight.scales = take("scales", element(held.scaleElement()), groups);
+  if (held.encoding.hasOffsets())
+    weight.zeros = take("offsets", element(held.zeroElement()), groups);
+  if (held.encoding.hasCodeBook())
+    weight.zeros =
         codeBook(dtypeName(tensor.dtype), {encoding->codeBook.data(), encoding->codeBook.size()});
-  if (encoding->supers())
-    parts.supers = take("supers", number, blocks * encoding->supers());
+  if (supers)
+    weight.supers = take("supers", element(held.scale), supers);
   if (!encoding->scaleTable.empty())
-    parts.supers = codeBook(message(dtypeName(tensor.dtype), ".scales"),
-                            {encoding->scaleTable.data(), encoding->scaleTable.size()});
-  parts.encoding = encodingOf(builder.getContext(),
-                              {.kind = encoding->kind,
-                               .codeBits = encoding->codeBits,
-                               .scaleTable = !encoding->scaleTable.empty()},
-                              groups == 1 && !encoding->supers() ? 0 : encoding->group);
-  return parts;
+    weight.supers = codeBook(message(dtypeName(tensor.dtype), ".scales"),
+                             {encoding->scaleTable.data(), encoding->scaleTable.size()});
+  weight.encoding =
+      encodingOf(builder.getContext(), held, groups == 1 && !supers ? 0 : held.encoding.group);
+  return weight;
 }
 
 //===- Parts --------------------------------------------------------------------------------===//

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "compiler/checkpoint/Checkpoint.h"
-#include "dialects/llm/LlmDialect.h"
+#include "dialects/llm/EncodedWeight.h"
 #include "mlir/IR/Builders.h"
 
 namespace ingot::compiler {
@@ -19,8 +19,7 @@ mlir::Type plainType(mlir::OpBuilder &builder, checkpoint::DType type);
 mlir::Type elementType(mlir::OpBuilder &builder, checkpoint::DType type);
 
 /// What the registry says an engine holds, as an encoding in groups of `group`.
-llm::EncodingAttr encodingOf(mlir::MLIRContext *context, const checkpoint::HeldFormat &held,
-                             int64_t group);
+llm::EncodingAttr encodingOf(mlir::MLIRContext *context, const HeldFormat &held, int64_t group);
 
 /// INGOT-E1080 unless `tensor` has `shape`.
 checkpoint::Outcome expectShape(const checkpoint::Checkpoint &checkpoint,
@@ -50,11 +49,7 @@ private:
   using FormatReader = checkpoint::FormatReader;
   template <class T> using Expected = checkpoint::Expected<T>;
   using Shape = llvm::ArrayRef<int64_t>;
-  struct Parts {
-    mlir::Value values, scales, zeros;
-    llm::EncodingAttr encoding;
-    mlir::Value supers = {};
-  };
+  using EncodedWeight = llm::EncodedWeight;
   struct Signature;
   static const Signature signatures[];
   bool fits(const Signature &signature) const;
@@ -83,24 +78,27 @@ private:
     float nestedOffset = 0;
   };
 
-  Expected<Parts> awq(Shape shape);
-  Expected<Parts> awqByRows(Shape shape);
-  Expected<Parts> awqFast(Shape shape);
-  Expected<Parts> nibblesOfRows(Shape shape);
-  Expected<Parts> gptq(Shape shape);
-  Expected<Parts> packedIntegers(Shape shape);
-  Expected<Parts> integers(Shape shape);
+  Expected<EncodedWeight> awq(Shape shape);
+  Expected<EncodedWeight> awqByRows(Shape shape);
+  Expected<EncodedWeight> awqFast(Shape shape);
+  Expected<EncodedWeight> nibblesOfRows(Shape shape);
+  Expected<EncodedWeight> gptq(Shape shape);
+  Expected<EncodedWeight> packedIntegers(Shape shape);
+  Expected<EncodedWeight> integers(Shape shape);
   Expected<mlir::Value> scalesOfMagnitudes(int64_t rows);
   Expected<mlir::Value> zerosOfRows(llvm::StringRef name, int64_t rows);
   Expected<mlir::Value> byRow(llvm::StringRef name, mlir::Type element, int64_t rows);
-  Expected<Parts> float8(Shape shape);
-  Expected<Parts> ggmlBlocks(Shape shape);
-  Expected<Parts> bitsAndBytes4(Shape shape);
+  Expected<EncodedWeight> float8(Shape shape);
+  Expected<EncodedWeight> ggmlBlocks(Shape shape);
+  Expected<EncodedWeight> bitsAndBytes4(Shape shape);
   Expected<mlir::Value> nestedScales(const BlockState &state, int64_t blocks);
   Expected<BlockState> blockState(bool nested) const;
-  Expected<Parts> nvfp4(Shape shape);
-  Expected<Parts> mxfp4(Shape shape);
-  Expected<Parts> torchAoInt4(Shape shape);
+  Expected<EncodedWeight> nvfp4(Shape shape);
+  Expected<EncodedWeight> mxfp4(Shape shape);
+  Expected<EncodedWeight> mxfp8(Shape shape);
+  /// What the scales of microscaling formats stand for: powers of two.
+  mlir::Value powersOfTwo(float factor);
+  Expected<EncodedWeight> torchAoInt4(Shape shape);
   Expected<int64_t> torchAoGroup(Shape shape) const;
   mlir::Value codeBook(llvm::StringRef name, llvm::ArrayRef<float> numbers);
   /// The bytes of a part of `type`. `stored` as for read().
@@ -113,11 +111,13 @@ private:
   Expected<llvm::SmallVector<float>> numbers(llvm::StringRef part, size_t count) const;
   /// Codes of four bits for the numbers of `book`, of rows of `columns`.
   /// `table`: what scales stand for that are codes themselves.
-  Expected<Parts> codes(const Expected<mlir::Value> &values, const Expected<mlir::Value> &scales,
-                        mlir::Value book, int64_t columns, int64_t group, mlir::Value table = {});
+  Expected<EncodedWeight> codes(const Expected<mlir::Value> &values,
+                                const Expected<mlir::Value> &scales, mlir::Value book,
+                                int64_t columns, int64_t group, mlir::Value table = {});
   Expected<Words> wordsOf(llvm::StringRef words, llvm::StringRef scales, Shape shape, size_t axis,
                           bool hasZeros);
-  Expected<Parts> partsOf(const Words &words, mlir::Value packed, int64_t columns, bool hasZeros);
+  Expected<EncodedWeight> encodedFrom(const Words &words, mlir::Value packed, int64_t columns,
+                                      bool hasZeros);
   Expected<Fields> fieldsOf(Shape shape, const checkpoint::Tensor &words, uint64_t fieldBits,
                             uint64_t groups) const;
 

@@ -21,7 +21,7 @@ using checkpoint::Tensor;
 
 /// weight [N, K] of e4m3 with weight_scale_inv (of blocks, usually 128 x 128; it multiplies,
 /// despite its name) or weight_scale: of blocks, [N, 1] or a single one.
-checkpoint::Expected<StoredWeights::Parts> StoredWeights::float8(Shape shape) {
+checkpoint::Expected<llm::EncodedWeight> StoredWeights::float8(Shape shape) {
   const auto block = static_cast<int64_t>(checkpoint.quantization().block[0]),
              width = static_cast<int64_t>(checkpoint.quantization().block[1]);
   int64_t rows = shape[0], columns = shape[1];
@@ -33,8 +33,8 @@ checkpoint::Expected<StoredWeights::Parts> StoredWeights::float8(Shape shape) {
   auto scale = part(name);
   if (!scale)
     return scale.error();
-  Parts parts;
-  parts.values = *values;
+  EncodedWeight weight;
+  weight.values = *values;
   int64_t group = 0;
   uint64_t count = 1;
   for (uint64_t extent : (*scale)->shape)
@@ -47,21 +47,21 @@ checkpoint::Expected<StoredWeights::Parts> StoredWeights::float8(Shape shape) {
     auto scales = readScales(name, {blockRows, blockColumns}, false);
     if (!scales)
       return scales.error();
-    parts.scales = repeatRows(*scales, block, rows);
+    weight.scales = repeatRows(*scales, block, rows);
     group = blockColumns == 1 ? 0 : width;
   } else {
     bool whole = count == 1;
     auto scales = readScales(name, {whole ? 1 : rows, 1}, false);
     if (!scales)
       return scales.error();
-    parts.scales = *scales;
+    weight.scales = *scales;
     group = whole ? -1 : 0;
   }
   auto held = encoding(8, group);
   if (!held)
     return held.error();
-  parts.encoding = *held;
-  return parts;
+  weight.encoding = *held;
+  return weight;
 }
 
 /// The doubled numbers of e2m1, by code.
@@ -73,7 +73,7 @@ static ArrayRef<float> e2m1() {
 /// weight [N * K / 2, 1]: the flattened matrix, two values in a byte, the first in the high half.
 /// absmax [N * K / blocksize] is what the largest number of quant_map [16] stands for. Blocks may
 /// cross rows: then a group is as much as lies in one block and in one row wherever these begin.
-checkpoint::Expected<StoredWeights::Parts> StoredWeights::bitsAndBytes4(Shape shape) {
+checkpoint::Expected<llm::EncodedWeight> StoredWeights::bitsAndBytes4(Shape shape) {
   constexpr int64_t leastGroup = 8; // that kernels have
   int64_t rows = shape[0], columns = shape[1];
   bool nested = checkpoint.find(module + ".weight.nested_absmax") != nullptr;
@@ -114,11 +114,14 @@ checkpoint::Expected<Value> StoredWeights::nestedScales(const BlockState &state,
   auto scales = read(".weight.nested_absmax", f32, {outer, 1}, Shape({outer}));
   if (!codes || !scales)
     return codes ? scales.error() : codes.error();
-  auto encoding = llm::EncodingAttr::get(builder.getContext(), "codebook8", 0, false);
-  Value numbers =
-      llm::DequantizeOp::create(builder, *location, RankedTensorType::get({blocks, 1}, f32), *codes,
-                                repeatRows(*scales, state.nestedBlock, blocks),
-                                codeBook("bitsandbytes.nested", *book), Value(), encoding);
+  auto encoding = llm::EncodingAttr::get(builder.getContext(), Encoding{EncodingKind::CodeBook8});
+  EncodedWeight stored{*codes,
+                       repeatRows(*scales, state.nestedBlock, blocks),
+                       codeBook("bitsandbytes.nested", *book),
+                       {},
+                       encoding};
+  Value numbers = llm::DequantizeOp::create(builder, *location,
+                                            RankedTensorType::get({blocks, 1}, f32), stored);
   return Value(llm::ConvertOp::create(builder, *location, numbers.getType(), numbers,
                                       builder.getF32FloatAttr(state.nestedOffset)));
 }
@@ -159,7 +162,7 @@ checkpoint::Expected<StoredWeights::BlockState> StoredWeights::blockState(bool n
 /// weight_scale [N, K / 16] of e4m3. compressed-tensors: weight_packed [N, K / 2] of e2m1, and
 /// weight_global_scale [1], which divides every scale. ModelOpt: weight [N, K / 2], and
 /// weight_scale_2, a scalar, which multiplies them.
-checkpoint::Expected<StoredWeights::Parts> StoredWeights::nvfp4(Shape shape) {
+checkpoint::Expected<llm::EncodedWeight> StoredWeights::nvfp4(Shape shape) {
   constexpr int64_t group = 16;
   int64_t rows = shape[0], columns = shape[1];
   bool isModelOpt = checkpoint.find(module + ".weight_scale_2") != nullptr;
@@ -184,7 +187,7 @@ checkpoint::Expected<StoredWeights::Parts> StoredWeights::nvfp4(Shape shape) {
 /// weight_blocks [N, K / 32, 16] of e2m1, weight_scales [N, K / 32]: powers of two, by their
 /// exponent plus 127. compressed-tensors has weight_packed [N, K / 2] and
 /// weight_scale. Experts have NAME_blocks [E, N / E, K / 32, 16] and NAME_scales.
-checkpoint::Expected<StoredWeights::Parts> StoredWeights::mxfp4(Shape shape) {
+checkpoint::Expected<llm::EncodedWeight> StoredWeights::mxfp4(Shape shape) {
   constexpr int64_t group = 32;
   int64_t rows = shape[0], columns = shape[1], groups = columns / group;
   if (columns % group != 0)
@@ -208,15 +211,38 @@ checkpoint::Expected<StoredWeights::Parts> StoredWeights::mxfp4(Shape shape) {
   SmallVector<int64_t> scaleShape = storedAs({groups});
   auto scales = readBytes(isPacked ? ".weight_scale" : name + "_scales", DType::U8, {rows, groups},
                           Shape(scaleShape));
-  const auto &table = checkpoint::ggmlEncoding(DType::MXFP4)->scaleTable;
-  return codes(values, scales, codeBook("e2m1", e2m1()), columns, group,
-               codeBook("e8m0", {table.data(), table.size()}));
+  return codes(values, scales, codeBook("e2m1", e2m1()), columns, group, powersOfTwo(1));
 }
 
-checkpoint::Expected<StoredWeights::Parts> StoredWeights::codes(const Expected<Value> &values,
-                                                                const Expected<Value> &scales,
-                                                                Value book, int64_t columns,
-                                                                int64_t group, Value table) {
+/// weight [N, K] of e4m3, weight_scale [N, K / 32]: powers of two, by their exponent plus 127.
+checkpoint::Expected<llm::EncodedWeight> StoredWeights::mxfp8(Shape shape) {
+  constexpr int64_t group = 32;
+  int64_t rows = shape[0], columns = shape[1];
+  if (columns % group != 0)
+    return unsupported(message("MXFP8 with ", columns, " inputs"), "32 must divide them");
+  auto values = read(".weight", Float8E4M3FNType::get(builder.getContext()), shape);
+  if (!values)
+    return values.error();
+  auto scales = readBytes(".weight_scale", DType::U8, {rows, columns / group});
+  if (!scales)
+    return scales.error();
+  auto held = encoding(8, group == columns ? 0 : group);
+  if (!held)
+    return held.error();
+  return EncodedWeight{*values, *scales, {}, powersOfTwo(2), *held};
+}
+
+Value StoredWeights::powersOfTwo(float factor) {
+  SmallVector<float> table;
+  for (float half : checkpoint::ggmlEncoding(DType::MXFP4)->scaleTable)
+    table.push_back(factor * half);
+  return codeBook("e8m0", table);
+}
+
+checkpoint::Expected<llm::EncodedWeight> StoredWeights::codes(const Expected<Value> &values,
+                                                              const Expected<Value> &scales,
+                                                              Value book, int64_t columns,
+                                                              int64_t group, Value table) {
   if (!values)
     return values.error();
   if (!scales)
@@ -224,7 +250,7 @@ checkpoint::Expected<StoredWeights::Parts> StoredWeights::codes(const Expected<V
   auto held = encoding(kNibble, group == columns ? 0 : group);
   if (!held)
     return held.error();
-  return Parts{*values, *scales, book, *held, table};
+  return EncodedWeight{*values, *scales, book, table, *held};
 }
 
 Value StoredWeights::codeBook(StringRef name, ArrayRef<float> numbers) {

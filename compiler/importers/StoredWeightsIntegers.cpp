@@ -26,7 +26,7 @@ static constexpr std::array<int64_t, 32> kAwqFastOrder = [] {
 }();
 
 /// qweight [K, N / 8], qzeros [K / group, N / 8], scales [K / group, N]; words run along N.
-checkpoint::Expected<StoredWeights::Parts> StoredWeights::awq(Shape shape) {
+checkpoint::Expected<llm::EncodedWeight> StoredWeights::awq(Shape shape) {
   int64_t rows = shape[0], columns = shape[1], words = rows * kNibble / kWordBits;
   auto scale = part(".scales");
   if (!scale)
@@ -47,13 +47,16 @@ checkpoint::Expected<StoredWeights::Parts> StoredWeights::awq(Shape shape) {
   auto held = encoding(kNibble, fields->group, true);
   if (!held)
     return held.error();
-  return Parts{transpose(unpack(*values, rows, integer(4), kNibble, 0, 0, kAwqOrder)), *scales,
-               transpose(unpack(*zeros, rows, integer(8), kNibble, 0, 0, kAwqOrder)), *held};
+  return EncodedWeight{transpose(unpack(*values, rows, integer(4), kNibble, 0, 0, kAwqOrder)),
+                       *scales,
+                       transpose(unpack(*zeros, rows, integer(8), kNibble, 0, 0, kAwqOrder)),
+                       {},
+                       *held};
 }
 
 /// Packing `gemv`: qweight [N, K / 8] with words along K, qzeros [N, Z] and scales [N, 8 * Z] for
 /// at least as many groups as there are.
-checkpoint::Expected<StoredWeights::Parts> StoredWeights::awqByRows(Shape shape) {
+checkpoint::Expected<llm::EncodedWeight> StoredWeights::awqByRows(Shape shape) {
   int64_t rows = shape[0], columns = shape[1];
   auto zeroWords = part(".qzeros"), qweight = part(".qweight");
   if (!zeroWords || !qweight)
@@ -79,16 +82,18 @@ checkpoint::Expected<StoredWeights::Parts> StoredWeights::awqByRows(Shape shape)
   auto held = encoding(kNibble, fields->group, true);
   if (!held)
     return held.error();
-  return Parts{unpack(*values, columns, integer(4), kNibble),
-               extent * inWord == groups ? *scales
-                                         : transpose(repeatRows(transpose(*scales), 1, groups)),
-               unpack(*zeros, groups, integer(8), kNibble), *held};
+  return EncodedWeight{
+      unpack(*values, columns, integer(4), kNibble),
+      extent * inWord == groups ? *scales : transpose(repeatRows(transpose(*scales), 1, groups)),
+      unpack(*zeros, groups, integer(8), kNibble),
+      {},
+      *held};
 }
 
 /// Packing `gemv_fast`: qweight [N / 4, K] of I16. A row has four outputs; for every 64 inputs come
 /// the fields of the first, of the second, ... The values are scale * stored + offset, where scales
 /// and qzeros (scaled_zeros in the files of llm-awq) are [at least K / group, N].
-checkpoint::Expected<StoredWeights::Parts> StoredWeights::awqFast(Shape shape) {
+checkpoint::Expected<llm::EncodedWeight> StoredWeights::awqFast(Shape shape) {
   constexpr int64_t interleaved = 4, run = 64, wordBits = 16;
   int64_t rows = shape[0], columns = shape[1];
   StringRef offsetName = checkpoint.find(module + ".qzeros") ? ".qzeros" : ".scaled_zeros";
@@ -129,8 +134,11 @@ checkpoint::Expected<StoredWeights::Parts> StoredWeights::awqFast(Shape shape) {
   inOrder = llm::ReshapeOp::create(builder, *location,
                                    RankedTensorType::get({rows, columns / 2}, integer(8)), inOrder);
   auto byRow = [&](Value part) { return transpose(repeatRows(part, 1, groups)); };
-  return Parts{unpack(inOrder, columns, integer(4), kNibble, 0, 0, kAwqFastOrder), byRow(*scales),
-               byRow(*offsets), *held};
+  return EncodedWeight{unpack(inOrder, columns, integer(4), kNibble, 0, 0, kAwqFastOrder),
+                       byRow(*scales),
+                       byRow(*offsets),
+                       {},
+                       *held};
 }
 
 /// What stored zero points are more than those of the encoding: bytes are signed there.
@@ -138,7 +146,7 @@ static int64_t zeroBias(int64_t bits) { return bits == 8 ? 128 : 0; }
 
 /// qweight [K * bits / 32, N] with words along K, qzeros [K / group, N * bits / 32] with words
 /// along N, scales [K / group, N].
-checkpoint::Expected<StoredWeights::Parts> StoredWeights::gptq(Shape shape) {
+checkpoint::Expected<llm::EncodedWeight> StoredWeights::gptq(Shape shape) {
   const QuantizationConfig &config = checkpoint.quantization();
   bool hasZeros = !config.symmetric;
   int64_t rows = shape[0], columns = shape[1];
@@ -154,24 +162,24 @@ checkpoint::Expected<StoredWeights::Parts> StoredWeights::gptq(Shape shape) {
   if (!scales)
     return scales.error();
   int64_t bits = words->fields.bits;
-  auto parts = partsOf(*words, transpose(*values), columns, hasZeros);
-  if (!parts)
-    return parts;
-  parts->scales = *scales;
+  auto weight = encodedFrom(*words, transpose(*values), columns, hasZeros);
+  if (!weight)
+    return weight;
+  weight->scales = *scales;
   if (hasZeros) {
     auto zeros = read(".qzeros", integer(32), {words->groups, wordsFor(rows * bits)});
     if (!zeros)
       return zeros.error();
-    parts->zeros = transpose(
+    weight->zeros = transpose(
         unpack(*zeros, rows, integer(8), bits, config.zerosLessOne ? 1 : 0, zeroBias(bits)));
   }
-  return parts;
+  return weight;
 }
 
 /// compressed-tensors: weight_packed [N, K * bits / 32], weight_scale [N, groups],
 /// weight_zero_point [N * bits / 32, groups] with words along N. Fields are signed values plus half
 /// the range; the zero points are alike, so both halves cancel.
-checkpoint::Expected<StoredWeights::Parts> StoredWeights::packedIntegers(Shape shape) {
+checkpoint::Expected<llm::EncodedWeight> StoredWeights::packedIntegers(Shape shape) {
   bool hasZeros = checkpoint.find(module + ".weight_zero_point") != nullptr;
   int64_t rows = shape[0];
   auto words = wordsOf(".weight_packed", ".weight_scale", shape, 1, hasZeros);
@@ -186,17 +194,17 @@ checkpoint::Expected<StoredWeights::Parts> StoredWeights::packedIntegers(Shape s
   if (!scales)
     return scales.error();
   int64_t bits = words->fields.bits;
-  auto parts = partsOf(*words, *values, shape[1], hasZeros);
-  if (!parts)
-    return parts;
-  parts->scales = *scales;
+  auto weight = encodedFrom(*words, *values, shape[1], hasZeros);
+  if (!weight)
+    return weight;
+  weight->scales = *scales;
   if (hasZeros) {
     auto zeros = read(".weight_zero_point", integer(32), {wordsFor(rows * bits), words->groups});
     if (!zeros)
       return zeros.error();
-    parts->zeros = transpose(unpack(transpose(*zeros), rows, integer(8), bits, 0, zeroBias(bits)));
+    weight->zeros = transpose(unpack(transpose(*zeros), rows, integer(8), bits, 0, zeroBias(bits)));
   }
-  return parts;
+  return weight;
 }
 
 /// `axis`: that of the inputs in both tensors.
@@ -221,14 +229,14 @@ StoredWeights::wordsOf(StringRef name, StringRef scales, Shape shape, size_t axi
 }
 
 /// Values and encoding; `words` have the inputs along their rows. Bytes become signed ones.
-checkpoint::Expected<StoredWeights::Parts> StoredWeights::partsOf(const Words &words, Value packed,
-                                                                  int64_t columns, bool hasZeros) {
+checkpoint::Expected<llm::EncodedWeight>
+StoredWeights::encodedFrom(const Words &words, Value packed, int64_t columns, bool hasZeros) {
   int64_t bits = words.fields.bits, bias = bits == 8 ? 128 : 0;
   auto held = encoding(bits, words.fields.group, hasZeros);
   if (!held)
     return held.error();
   Type element = integer(static_cast<unsigned>(bits));
-  return Parts{unpack(packed, columns, element, bits, 0, bias, order), {}, {}, *held};
+  return EncodedWeight{unpack(packed, columns, element, bits, 0, bias, order), {}, {}, {}, *held};
 }
 
 /// g_idx [K]: the group of each input. Inputs are put in the order of their groups.
@@ -258,7 +266,7 @@ checkpoint::Outcome StoredWeights::readColumnOrder(StringRef name, int64_t colum
 
 /// weight [N, K] of I8 with weight_scale, and perhaps weight_zero_point, [N, 1] or [1]
 /// (compressed-tensors), or with SCB [N], the largest magnitude that 127 stands for (bitsandbytes).
-checkpoint::Expected<StoredWeights::Parts> StoredWeights::integers(Shape shape) {
+checkpoint::Expected<llm::EncodedWeight> StoredWeights::integers(Shape shape) {
   auto values = read(".weight", integer(8), shape);
   if (!values)
     return values.error();
@@ -270,7 +278,7 @@ checkpoint::Expected<StoredWeights::Parts> StoredWeights::integers(Shape shape) 
   auto held = encoding(8, 0, static_cast<bool>(*zeros));
   if (!held)
     return held.error();
-  return Parts{*values, *scales, *zeros, *held};
+  return EncodedWeight{*values, *scales, *zeros, {}, *held};
 }
 
 checkpoint::Expected<Value> StoredWeights::scalesOfMagnitudes(int64_t rows) {
@@ -316,7 +324,7 @@ checkpoint::Expected<Value> StoredWeights::byRow(StringRef name, Type element, i
 
 /// ModelOpt's W4A16_AWQ: weight [N / 2, K] with rows 2n and 2n + 1 in a byte, the first in its low
 /// half, in two's complement; weight_scale [N, K / group].
-checkpoint::Expected<StoredWeights::Parts> StoredWeights::nibblesOfRows(Shape shape) {
+checkpoint::Expected<llm::EncodedWeight> StoredWeights::nibblesOfRows(Shape shape) {
   int64_t rows = shape[0], columns = shape[1];
   auto scale = part(".weight_scale"), weight = part(".weight");
   if (!scale || !weight)
@@ -335,9 +343,10 @@ checkpoint::Expected<StoredWeights::Parts> StoredWeights::nibblesOfRows(Shape sh
   auto held = encoding(kNibble, fields->group);
   if (!held)
     return held.error();
-  return Parts{
+  return EncodedWeight{
       transpose(unpack(transpose(*values), rows, integer(4), kNibble, /*increment=*/kNibbleZero)),
       *scales,
+      {},
       {},
       *held};
 }

@@ -60,7 +60,7 @@ checkpoint::Expected<int64_t> StoredWeights::torchAoGroup(Shape shape) const {
 /// qdata [N, K / 2], the even input in the low half, in two's complement; scale and zero_point
 /// [K / group, N] of bf16. A value is scale * (q + 8) + (zero_point - 8 * scale), in f32, as
 /// TorchAO forms it: zero_point is what q = 0 stands for.
-checkpoint::Expected<StoredWeights::Parts> StoredWeights::torchAoInt4(Shape shape) {
+checkpoint::Expected<llm::EncodedWeight> StoredWeights::torchAoInt4(Shape shape) {
   int64_t rows = shape[0], columns = shape[1];
   auto group = torchAoGroup(shape);
   if (!group)
@@ -93,10 +93,17 @@ checkpoint::Expected<StoredWeights::Parts> StoredWeights::torchAoInt4(Shape shap
       llm::LiteralOp::create(builder, *location, single, "torchao.least",
                              DenseElementsAttr::get(single, static_cast<int8_t>(-kNibbleZero)));
   Value scaleColumn = inColumn(*scales);
-  Value offsets = llm::DequantizeOp::create(
-      builder, *location, typed(f32, groups * rows, 1),
-      repeatRows(least, groups * rows, groups * rows), scaleColumn, inColumn(*middles), Value(),
-      llm::EncodingAttr::get(builder.getContext(), "affine8", 0, false));
-  return Parts{unpack(*bytes, columns, integer(4), kNibble, /*increment=*/kNibbleZero),
-               byRow(scaleColumn), byRow(offsets), *held};
+  EncodedWeight stored{
+      repeatRows(least, groups * rows, groups * rows),
+      scaleColumn,
+      inColumn(*middles),
+      {},
+      llm::EncodingAttr::get(builder.getContext(), Encoding{EncodingKind::Affine8})};
+  Value offsets =
+      llm::DequantizeOp::create(builder, *location, typed(f32, groups * rows, 1), stored);
+  return EncodedWeight{unpack(*bytes, columns, integer(4), kNibble, /*increment=*/kNibbleZero),
+                       byRow(scaleColumn),
+                       byRow(offsets),
+                       {},
+                       *held};
 }

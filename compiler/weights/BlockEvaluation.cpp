@@ -90,14 +90,14 @@ private:
   void reshape(const Step &step, const WeightNode &node);
   void addLowRank(const Step &step, const WeightNode &node);
 
-  std::byte *at(WeightView view, Element element, int64_t row) const {
+  std::byte *at(WeightView view, ElementType element, int64_t row) const {
     return memory + view.offset + row * view.pitch * workingBytes(element);
   }
   float *scratch(const Step &step) const {
     return reinterpret_cast<float *>(memory + step.scratch);
   }
   void copyRows(const Input &from, int64_t fromRow, const Step &to, int64_t toRow, int64_t rows,
-                Element element) const;
+                ElementType element) const;
   Error notFinite(uint32_t node, int64_t row) const;
 
   const WeightGraph &graph;
@@ -127,7 +127,7 @@ Outcome BlockPlan::Runner::run(const Step &step) {
     convert(step, node);
     return {};
   case NodeKind::Quantize:
-    return node.group == -1 ? quantizeByTensor(step, node) : quantize(step, node);
+    return node.encoding.group == -1 ? quantizeByTensor(step, node) : quantize(step, node);
   case NodeKind::Dequantize:
     dequantize(step, node);
     return {};
@@ -194,7 +194,7 @@ void BlockPlan::Runner::copyLiteral(const Step &step, const WeightNode &node) {
 }
 
 void BlockPlan::Runner::convert(const Step &step, const WeightNode &node) {
-  Element from = graph.shape(node.operands[0]).element, to = node.results[0].element;
+  ElementType from = graph.shape(node.operands[0]).element, to = node.results[0].element;
   int64_t rows = step.window.rows(), columns = step.window.columns();
   if (step.inputs[0].view.pitch == columns) {
     columns *= rows;
@@ -220,7 +220,7 @@ void BlockPlan::Runner::convert(const Step &step, const WeightNode &node) {
 /// Names the tensor that row `row` of a node comes from, and its row.
 Error BlockPlan::Runner::notFinite(uint32_t index, int64_t row) const {
   const WeightNode *node = &graph.nodes()[index];
-  bool whole = node->group == -1;
+  bool whole = node->encoding.group == -1;
   while (!node->operands.empty()) {
     WeightValue next = node->operands[0];
     if (node->kind == NodeKind::InterleaveRows) {
@@ -246,10 +246,10 @@ Error BlockPlan::Runner::notFinite(uint32_t index, int64_t row) const {
 
 void BlockPlan::Runner::storeScale(const Step &step, const WeightNode &node, int64_t row,
                                    int64_t index, const Quantizer &quantizer) {
-  Element type = node.results[1].element;
+  ElementType type = node.results[1].element;
   narrow(type, &quantizer.scale, at(step.results[1], type, row) + index * workingBytes(type), 1);
-  if (node.zeroPoints)
-    at(step.results[2], Element::I8, row)[index] = static_cast<std::byte>(quantizer.zero);
+  if (node.encoding.zeroPoints)
+    at(step.results[2], kI8, row)[index] = static_cast<std::byte>(quantizer.zero);
 }
 
 Outcome BlockPlan::Runner::quantize(const Step &step, const WeightNode &node) {
@@ -260,17 +260,17 @@ Outcome BlockPlan::Runner::quantize(const Step &step, const WeightNode &node) {
 }
 
 Outcome BlockPlan::Runner::quantizeRow(const Step &step, const WeightNode &node, int64_t row) {
-  Element from = graph.shape(node.operands[0]).element;
-  int64_t columns = step.window.columns(), group = node.group == 0 ? columns : node.group;
+  ElementType from = graph.shape(node.operands[0]).element;
+  int64_t columns = step.window.columns(),
+          group = node.encoding.group == 0 ? columns : node.encoding.group;
   float *floats = scratch(step);
   widen(from, at(step.inputs[0].view, from, row), floats, columns);
-  auto *out = reinterpret_cast<uint8_t *>(at(step.results[0], Element::I8, row));
+  auto *out = reinterpret_cast<uint8_t *>(at(step.results[0], kI8, row));
   for (int64_t start = 0, index = 0; start < columns; start += group, ++index) {
     int64_t count = std::min(group, columns - start);
     ValueRange range;
     range.include(floats + start, count);
-    auto quantizer =
-        Quantizer::choose(node.encoding, node.zeroPoints, node.results[1].element, range);
+    auto quantizer = Quantizer::choose(node.encoding, node.results[1].element, range);
     if (!range.isFinite() || !std::isfinite(quantizer.scale))
       return notFinite(step.node, step.window.row + row);
     quantizer.quantize(floats + start, out + start, count);
@@ -282,16 +282,14 @@ Outcome BlockPlan::Runner::quantizeRow(const Step &step, const WeightNode &node,
 /// The range was found in a pass of its own, which refused what is not finite.
 Outcome BlockPlan::Runner::quantizeByTensor(const Step &step, const WeightNode &node) {
   const ValueRange &range = *ranges[step.node];
-  auto quantizer =
-      Quantizer::choose(node.encoding, node.zeroPoints, node.results[1].element, range);
+  auto quantizer = Quantizer::choose(node.encoding, node.results[1].element, range);
   if (!range.isFinite() || !std::isfinite(quantizer.scale))
     return notFinite(step.node, 0);
   storeScale(step, node, 0, 0, quantizer);
-  Element from = graph.shape(node.operands[0]).element;
+  ElementType from = graph.shape(node.operands[0]).element;
   for (int64_t row = 0; row < step.window.rows(); ++row) {
     widen(from, at(step.inputs[0].view, from, row), scratch(step), step.window.columns());
-    quantizer.quantize(scratch(step),
-                       reinterpret_cast<uint8_t *>(at(step.results[0], Element::I8, row)),
+    quantizer.quantize(scratch(step), reinterpret_cast<uint8_t *>(at(step.results[0], kI8, row)),
                        step.window.columns());
   }
   return {};
@@ -301,19 +299,22 @@ void BlockPlan::Runner::dequantize(const Step &step, const WeightNode &node) {
   const Window &window = step.window, &scaleWindow = step.inputs[1].window;
   float *scales = scratch(step), *offsets = scales + scaleWindow.columns();
   for (int64_t row = 0; row < window.rows(); ++row) {
-    int64_t scaleRow = node.group == -1 ? 0 : row;
+    int64_t scaleRow = node.encoding.group == -1 ? 0 : row;
     widenScales(step, node, 1, scaleRow, scales);
-    if (node.encoding == EncodingKind::Affine)
+    if (node.encoding.hasOffsets())
       widenScales(step, node, 2, scaleRow, offsets);
-    auto *in = reinterpret_cast<const uint8_t *>(at(step.inputs[0].view, Element::I8, row));
-    auto *out = reinterpret_cast<float *>(at(step.results[0], Element::F32, row));
+    auto *in = reinterpret_cast<const uint8_t *>(at(step.inputs[0].view, kI8, row));
+    auto *out = reinterpret_cast<float *>(at(step.results[0], kF32, row));
     for (int64_t column = window.column; column < window.columnEnd;) {
-      int64_t index = node.group > 0 ? column / node.group - scaleWindow.column : 0;
-      int64_t end = node.group > 0 ? (column / node.group + 1) * node.group : window.columnEnd;
+      int64_t index =
+          node.encoding.group > 0 ? column / node.encoding.group - scaleWindow.column : 0;
+      int64_t end = node.encoding.group > 0
+                        ? (column / node.encoding.group + 1) * node.encoding.group
+                        : window.columnEnd;
       int64_t count = std::min(end, window.columnEnd) - column;
       const uint8_t *from = in + (column - window.column);
       float *to = out + (column - window.column);
-      if (node.encoding == EncodingKind::Affine)
+      if (node.encoding.hasOffsets())
         dequantizeAffine(from, to, count, scales[index], offsets[index]);
       else
         dequantizeRun(step, node, scaleRow, index, scales[index], from, to, count);
@@ -326,26 +327,25 @@ void BlockPlan::Runner::dequantize(const Step &step, const WeightNode &node) {
 void BlockPlan::Runner::widenScales(const Step &step, const WeightNode &node, size_t operand,
                                     int64_t row, float *out) const {
   const Window &window = step.inputs[operand].window;
-  Element type = graph.shape(node.operands[operand]).element;
+  ElementType type = graph.shape(node.operands[operand]).element;
   const std::byte *in = at(step.inputs[operand].view, type, row);
   const Input &supers = step.inputs.back();
-  switch (node.scales) {
-  case llm::ScaleForm::Plain:
+  switch (node.encoding.scales) {
+  case kPlainScales:
     return widen(type, in, out, window.columns());
-  case llm::ScaleForm::Table:
+  case kTableScales:
     for (int64_t i = 0; i < window.columns(); ++i)
-      out[i] = *reinterpret_cast<const float *>(
-          at(supers.view, Element::F32, static_cast<int64_t>(in[i])));
+      out[i] = *reinterpret_cast<const float *>(at(supers.view, kF32, static_cast<int64_t>(in[i])));
     return;
-  case llm::ScaleForm::Blocks:
+  case kBlockScales:
     break;
   }
-  bool affine = node.encoding == EncodingKind::Affine;
-  widenCodes(type, in, out, window.columns(), affine ? 0 : 1 << (storedBits(type) - 1));
-  Element superType = graph.shape(node.operands.back()).element;
+  const int64_t numbers = node.encoding.groupNumbers();
+  widenCodes(type, in, out, window.columns(), node.encoding.codeMiddle(type));
+  ElementType superType = graph.shape(node.operands.back()).element;
   for (int64_t i = 0; i < window.columns(); ++i) {
-    int64_t block = (window.column + i) * node.group / llm::kSuperColumns;
-    int64_t place = affine ? 2 * block + static_cast<int64_t>(operand) - 1 : block;
+    int64_t block = (window.column + i) * node.encoding.group / kSuperColumns;
+    int64_t place = numbers * block + static_cast<int64_t>(operand) - 1;
     float super = 0;
     widen(superType, at(supers.view, superType, row) + place * workingBytes(superType), &super, 1);
     out[i] *= super;
@@ -356,13 +356,13 @@ void BlockPlan::Runner::widenScales(const Step &step, const WeightNode &node, si
 void BlockPlan::Runner::dequantizeRun(const Step &step, const WeightNode &node, int64_t row,
                                       int64_t index, float scale, const uint8_t *in, float *out,
                                       int64_t count) const {
-  if (node.encoding == EncodingKind::CodeBook) {
-    auto *book = reinterpret_cast<const float *>(at(step.inputs[2].view, Element::F32, 0));
+  if (node.encoding.hasCodeBook()) {
+    auto *book = reinterpret_cast<const float *>(at(step.inputs[2].view, kF32, 0));
     return dequantizeCodes(in, out, count, scale, book);
   }
-  Quantizer quantizer{node.encoding, node.zeroPoints, scale, node.middle};
-  if (node.zeroPoints)
-    quantizer.zero = static_cast<int8_t>(at(step.inputs[2].view, Element::I8, row)[index]);
+  Quantizer quantizer{node.encoding, scale, node.encoding.middle()};
+  if (node.encoding.zeroPoints)
+    quantizer.zero = static_cast<int8_t>(at(step.inputs[2].view, kI8, row)[index]);
   quantizer.dequantize(in, out, count);
 }
 
@@ -371,7 +371,7 @@ void BlockPlan::Runner::dequantizeRun(const Step &step, const WeightNode &node, 
 void BlockPlan::Runner::unpack(const Step &step, const WeightNode &node) {
   const PackedFields &fields = node.fields;
   const Window &window = step.window, &words = step.inputs[0].window;
-  Element from = graph.shape(node.operands[0]).element, to = node.results[0].element;
+  ElementType from = graph.shape(node.operands[0]).element, to = node.results[0].element;
   int64_t first = window.column / fields.period() * fields.period();
   int64_t skipped = first * fields.bits - words.column * workingBytes(from) * 8;
   int64_t lead = window.column - first;
@@ -388,10 +388,10 @@ void BlockPlan::Runner::takeBlockPart(const Step &step, const WeightNode &node) 
   checkpoint::GgmlBlock parts;
   const BlockPart &part = node.part;
   const Window &window = step.window;
-  Element element = node.results[0].element;
+  ElementType element = node.results[0].element;
   int64_t size = workingBytes(element), firstBlock = window.column / part.elements;
   for (int64_t row = 0; row < window.rows(); ++row) {
-    const std::byte *in = at(step.inputs[0].view, Element::I8, row);
+    const std::byte *in = at(step.inputs[0].view, kI8, row);
     std::byte *out = at(step.results[0], element, row);
     for (int64_t column = window.column; column < window.columnEnd;) {
       int64_t block = column / part.elements, place = column % part.elements;
@@ -427,7 +427,7 @@ static void transposeWords(const std::byte *in, int64_t inPitch, std::byte *out,
 }
 
 void BlockPlan::Runner::transpose(const Step &step, const WeightNode &node) {
-  Element element = node.results[0].element;
+  ElementType element = node.results[0].element;
   auto move = [&]<class Word>(Word) {
     transposeWords<Word>(at(step.inputs[0].view, element, 0), step.inputs[0].view.pitch,
                          at(step.results[0], element, 0), step.results[0].pitch, step.window.rows(),
@@ -462,7 +462,7 @@ void BlockPlan::Runner::reshape(const Step &step, const WeightNode &node) {
 }
 
 void BlockPlan::Runner::addLowRank(const Step &step, const WeightNode &node) {
-  std::array<Element, 3> elements;
+  std::array<ElementType, 3> elements;
   for (size_t i = 0; i < elements.size(); ++i)
     elements[i] = graph.shape(node.operands[i]).element;
   const int64_t columns = step.window.columns(), rank = graph.shape(node.operands[1]).columns;
@@ -479,7 +479,7 @@ void BlockPlan::Runner::addLowRank(const Step &step, const WeightNode &node) {
     }
     for (int64_t k = 0; k < columns; ++k)
       row[k] += node.scale * sums[k];
-    Element to = node.results[0].element;
+    ElementType to = node.results[0].element;
     narrow(to, row, at(step.results[0], to, n), columns);
   }
 }
@@ -493,7 +493,7 @@ void BlockPlan::Runner::repeatRows(const Step &step, const WeightNode &node) {
 //===- Rows and columns ---------------------------------------------------------------------===//
 
 void BlockPlan::Runner::copyRows(const Input &from, int64_t fromRow, const Step &to, int64_t toRow,
-                                 int64_t rows, Element element) const {
+                                 int64_t rows, ElementType element) const {
   for (int64_t row = 0; row < rows; ++row)
     std::memcpy(at(to.results[0], element, toRow + row), at(from.view, element, fromRow + row),
                 static_cast<size_t>(to.window.columns() * workingBytes(element)));
@@ -508,7 +508,7 @@ void BlockPlan::Runner::concatRows(const Step &step, const WeightNode &node) {
 }
 
 void BlockPlan::Runner::interleaveRows(const Step &step, const WeightNode &node) {
-  Element element = node.results[0].element;
+  ElementType element = node.results[0].element;
   const Window &window = step.window;
   for (int64_t row = window.row; row < window.rowEnd;) {
     int64_t operand = row / node.block % 2;
@@ -539,8 +539,8 @@ void BlockPlan::Runner::permuteRows(const Step &step, const WeightNode &node) {
 }
 
 void BlockPlan::Runner::scaleColumns(const Step &step, const WeightNode &node) {
-  Element from = graph.shape(node.operands[0]).element, to = node.results[0].element;
-  Element factorType = graph.shape(node.operands[1]).element;
+  ElementType from = graph.shape(node.operands[0]).element, to = node.results[0].element;
+  ElementType factorType = graph.shape(node.operands[1]).element;
   int64_t columns = step.window.columns();
   float *factors = scratch(step), *row = factors + columns;
   widen(factorType, at(step.inputs[1].view, factorType, 0), factors, columns);

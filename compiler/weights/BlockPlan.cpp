@@ -7,17 +7,17 @@
 
 namespace ingot::compiler {
 
-WeightView BlockPlan::allocate(int64_t rows, int64_t columns, Element element) {
+WeightView BlockPlan::allocate(int64_t rows, int64_t columns, ElementType element) {
   WeightView view{used, columns};
   int64_t bytes = rows * columns * workingBytes(element);
   used += (bytes + 63) / 64 * 64;
   return view;
 }
 
-int64_t BlockPlan::allocateFloats(int64_t count) { return allocate(1, count, Element::F32).offset; }
+int64_t BlockPlan::allocateFloats(int64_t count) { return allocate(1, count, kF32).offset; }
 
 /// The part of a view that starts `columns` further right.
-static WeightView shifted(WeightView view, int64_t columns, Element element) {
+static WeightView shifted(WeightView view, int64_t columns, ElementType element) {
   view.offset += columns * workingBytes(element);
   return view;
 }
@@ -52,8 +52,8 @@ std::optional<WeightView> BlockPlan::requestOneInput(const WeightNode &node, con
 /// Values, scales and zeros of the same rows come from one step, over whole groups of columns.
 WeightView BlockPlan::requestQuantized(WeightValue value, const Window &window) {
   const WeightNode &node = graph.node(value);
-  int64_t columns = node.results[0].columns, group = node.group;
-  Element element = node.results[value.result].element;
+  int64_t columns = node.results[0].columns, group = node.encoding.group;
+  ElementType element = node.results[value.result].element;
   if (group == -1)
     return stepFor(value.node, value.result == 0 ? window : Window()).results[value.result];
   if (group == 0)
@@ -161,23 +161,22 @@ void BlockPlan::planInputs(Step &step) {
   }
   case NodeKind::Dequantize: {
     Window scales{window.row, window.rowEnd, 0, 1};
-    if (node.group == -1)
+    if (node.encoding.group == -1)
       scales = {0, 1, 0, 1};
-    else if (node.group > 0)
-      scales = {window.row, window.rowEnd, window.column / node.group,
-                (window.columnEnd + node.group - 1) / node.group};
+    else if (node.encoding.group > 0)
+      scales = {window.row, window.rowEnd, window.column / node.encoding.group,
+                (window.columnEnd + node.encoding.group - 1) / node.encoding.group};
     step.inputs = {input(node.operands[0], window), input(node.operands[1], scales)};
     auto whole = [&](WeightValue table) { return Window{0, graph.shape(table).rows, 0, 1}; };
-    bool supers = node.scales != llm::ScaleForm::Plain;
+    bool supers = node.encoding.hasSupers();
     if (node.operands.size() > (supers ? 3 : 2)) {
       WeightValue zeros = node.operands[2];
-      step.inputs.push_back(
-          input(zeros, node.encoding == EncodingKind::CodeBook ? whole(zeros) : scales));
+      step.inputs.push_back(input(zeros, node.encoding.hasCodeBook() ? whole(zeros) : scales));
     }
     if (supers) {
       WeightValue last = node.operands.back();
       step.inputs.push_back(
-          input(last, node.scales == llm::ScaleForm::Table
+          input(last, node.encoding.scales == kTableScales
                           ? whole(last)
                           : Window{window.row, window.rowEnd, 0, graph.shape(last).columns}));
     }
@@ -258,8 +257,10 @@ void BlockPlan::planResults(Step &step) {
   switch (node.kind) {
   case NodeKind::Quantize: {
     step.scratch = allocateFloats(window.columns());
-    int64_t groups = node.group > 0 ? (window.columns() + node.group - 1) / node.group : 1;
-    int64_t rows = node.group == -1 ? 1 : window.rows();
+    int64_t groups = node.encoding.group > 0
+                         ? (window.columns() + node.encoding.group - 1) / node.encoding.group
+                         : 1;
+    int64_t rows = node.encoding.group == -1 ? 1 : window.rows();
     for (size_t i = 1; i < node.results.size(); ++i)
       step.results[i] = allocate(rows, groups, node.results[i].element);
     break;
@@ -274,7 +275,7 @@ void BlockPlan::planResults(Step &step) {
     step.scratch = allocateFloats(3 * window.columns() + graph.shape(node.operands[1]).columns);
     break;
   case NodeKind::Unpack: // a row of whole periods
-    step.scratch = allocate(1, window.columns() + 2 * node.fields.period(), Element::I8).offset;
+    step.scratch = allocate(1, window.columns() + 2 * node.fields.period(), kI8).offset;
     break;
   default:
     break;

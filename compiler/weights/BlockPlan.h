@@ -85,7 +85,7 @@ private:
   void planInputs(Step &step);
   void planResults(Step &step);
   Input input(WeightValue value, const Window &window);
-  WeightView allocate(int64_t rows, int64_t columns, Element element);
+  WeightView allocate(int64_t rows, int64_t columns, ElementType element);
   int64_t allocateFloats(int64_t count);
   WeightView requestQuantized(WeightValue value, const Window &window);
   std::optional<WeightView> requestOneInput(const WeightNode &node, const Window &window);

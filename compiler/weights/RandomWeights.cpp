@@ -44,14 +44,13 @@ struct Range {
 
 /// Standard deviation of code - zero point, for uniform codes and zero points.
 static double codeSpread(const WeightNode &quantize) {
-  switch (quantize.encoding) {
-  case EncodingKind::Int4:
-    return quantize.zeroPoints ? std::sqrt(255.0 / 6) : std::sqrt(255.0 / 12 + 0.25);
-  case EncodingKind::Int8:
-    return std::sqrt((255.0 * 255 - 1) / 12);
-  default: // fp8
+  const Encoding &encoding = quantize.encoding;
+  if (isFloat(encoding.element()))
     return 448 / std::sqrt(3.0);
-  }
+  if (encoding.bits() == 8)
+    return std::sqrt((255.0 * 255 - 1) / 12);
+  const double squares = std::pow(4.0, encoding.bits()) - 1;
+  return std::sqrt(encoding.zeroPoints ? squares / 6 : squares / 12 + 0.25);
 }
 
 /// Of a result of llm.quantize: codes, scales, zero points.
@@ -61,14 +60,11 @@ static Range quantizedRange(const WeightNode &quantize, uint32_t result) {
         1 / (codeSpread(quantize) * std::sqrt(static_cast<double>(quantize.results[0].columns)));
     return {0.5 * scale, 1.5 * scale};
   }
-  switch (quantize.encoding) {
-  case EncodingKind::Int4:
-    return {0, 15};
-  case EncodingKind::Int8:
-    return {-127, 127};
-  default: // fp8
+  if (isFloat(quantize.encoding.element()))
     return {-448, 448};
-  }
+  if (quantize.encoding.bits() == 8)
+    return {-127, 127};
+  return {0, double(2 * middleOf(quantize.encoding.element()) - 1)};
 }
 
 /// What `value` has the elements of, in another order of rows.
@@ -174,13 +170,13 @@ Expected<engine::WeightFill> fillOf(const WeightGraph &graph, const StoredWeight
   fill.digits = stored.digits;
   fill.padding = stored.value.result == 0 ? top.padding : 0;
   fill.period = std::max(kLeastPeriod, llvm::bit_floor(kPatternElements / fill.columns));
-  if (fill.period * fill.columns * static_cast<uint64_t>(storedBits(shape.element)) / 8 >
+  if (fill.period * fill.columns * static_cast<uint64_t>(elementBits(shape.element)) / 8 >
       kPatternBytes)
     return unmade(stored, "its rows are too long");
   int64_t places = 1;
   for (const auto &digit : llvm::drop_begin(fill.digits))
     places *= digit.radix;
-  if (fill.digits.front().axis != 0 || places * storedBits(shape.element) % 8 != 0)
+  if (fill.digits.front().axis != 0 || places * elementBits(shape.element) % 8 != 0)
     return unmade(stored, "its rows do not lie one after the other");
   return fill;
 }

@@ -34,7 +34,7 @@ static std::set<uint32_t> nodesUnder(const WeightGraph &graph, WeightValue value
 /// column, is cheap to read twice.
 static bool isWorthSharing(const WeightNode &node) {
   return (node.kind == NodeKind::Source && node.results[0].columns > 1) ||
-         (node.kind == NodeKind::Quantize && node.group != -1);
+         (node.kind == NodeKind::Quantize && node.encoding.group != -1);
 }
 
 /// Adds rows of `value` such that every row is computed from the same nodes as one of them.
@@ -92,7 +92,7 @@ TilePlan::TilePlan(const WeightGraph &graph, const std::vector<PackedWeight> &we
   }
   for (uint32_t node : used) {
     const WeightNode &quantize = graph.nodes()[node];
-    if (quantize.kind != NodeKind::Quantize || quantize.group != -1)
+    if (quantize.kind != NodeKind::Quantize || quantize.encoding.group != -1)
       continue;
     ranges.push_back(node);
     WeightValue operand = quantize.operands[0];
@@ -140,7 +140,7 @@ void TilePlan::addToPass(uint32_t weight) {
 
 int64_t TilePlan::memoryOf(const PackedWeight &weight, int64_t places) const {
   // Planes fill the last of their blocks.
-  int64_t padding = hasPlanes(storedBits(weight.element)) ? kPlanePlaces : 0;
+  int64_t padding = hasPlanes(elementBits(weight.element)) ? kPlanePlaces : 0;
   return places * workingBytes(weight.element) + padding + tileAlignment +
          TilePacker::memory(weight.layout);
 }

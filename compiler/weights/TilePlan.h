@@ -10,7 +10,7 @@ namespace ingot::compiler {
 struct PackedWeight {
   WeightValue value;
   PackedLayout layout;
-  Element element = Element::F32;
+  ElementType element = kF32;
   uint8_t padding = 0; ///< the element in places beyond the weight
   uint64_t offset = 0; ///< from the start of the weights
   uint64_t bytes = 0;

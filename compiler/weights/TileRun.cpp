@@ -224,8 +224,8 @@ Outcome TileRun::computeTile(const TilePass &pass, int64_t tile, std::byte *memo
   for (const Target &target : targets) {
     const PackedWeight &weight = weights[pass.members[target.member]];
     auto *bytes = reinterpret_cast<uint8_t *>(target.places);
-    int64_t bits = storedBits(weight.element);
-    if (weight.element == Element::I4)
+    int64_t bits = elementBits(weight.element);
+    if (weight.element == kI4)
       joinNibbles(bytes, bytes, target.tile.places);
     else if (hasPlanes(bits))
       joinPlanes(bytes, bytes, target.tile.places, planesOf(bits));

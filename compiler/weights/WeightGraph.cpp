@@ -3,7 +3,6 @@
 #include "compiler/weights/WeightGraph.h"
 
 #include "compiler/checkpoint/gguf/GgmlBlocks.h"
-#include "dialects/llm/LlmEncodings.h"
 #include "dialects/llm/LlmWeightOps.h"
 
 #include "llvm/ADT/DenseMap.h"
@@ -23,43 +22,9 @@ using checkpoint::inQuotes;
 using checkpoint::message;
 using checkpoint::Outcome;
 
-static std::optional<Element> elementOf(Type type) {
-  if (type.isF32())
-    return Element::F32;
-  if (type.isF16())
-    return Element::F16;
-  if (type.isBF16())
-    return Element::BF16;
-  if (isa<Float8E4M3FNType>(type))
-    return Element::F8E4M3;
-  for (Element element :
-       {Element::I2, Element::I3, Element::I4, Element::I5, Element::I6, Element::I8, Element::I32})
-    if (type.isInteger(static_cast<unsigned>(storedBits(element))))
-      return element;
-  return std::nullopt;
-}
-
-static std::optional<Element> elementOf(checkpoint::DType type) {
-  if (checkpoint::isBlockType(type))
-    return Element::I8; // as bytes
-  switch (type) {
-  case checkpoint::DType::F32:
-    return Element::F32;
-  case checkpoint::DType::F16:
-    return Element::F16;
-  case checkpoint::DType::BF16:
-    return Element::BF16;
-  case checkpoint::DType::F8E4M3:
-    return Element::F8E4M3;
-  case checkpoint::DType::I8:
-  case checkpoint::DType::U8:
-  case checkpoint::DType::I16: // as two bytes
-    return Element::I8;
-  case checkpoint::DType::I32:
-    return Element::I32;
-  default:
-    return std::nullopt;
-  }
+/// What elements of a tensor are read as.
+static std::optional<ElementType> elementOf(checkpoint::DType type) {
+  return checkpoint::isBlockType(type) ? kI8 : checkpoint::readAs(type);
 }
 
 static std::string printed(auto printable) {
@@ -90,7 +55,6 @@ private:
   Outcome readLiteral(llm::LiteralOp op, WeightNode &node);
   Outcome readKind(Operation &op, WeightNode &node);
   Outcome readBlockPart(llm::BlockPartOp op, WeightNode &node);
-  void readEncoding(llm::EncodingAttr encoding, WeightNode &node);
   void findPadding(WeightNode &node) const;
   static std::string keyOf(const WeightNode &node);
 
@@ -164,7 +128,7 @@ Outcome WeightGraphReader::readNode(Operation &op) {
   }
   for (Value result : op.getResults()) {
     auto type = cast<RankedTensorType>(result.getType());
-    auto element = elementOf(type.getElementType());
+    auto element = engine::findElementType(type.getElementType());
     if (!element || type.getRank() < 1 || type.getRank() > 2 || type.getNumElements() < 1)
       return unsupported(&op, message("makes a ", printed(type), ", which no engine stores"));
     node.results.push_back({type.getShape().front(), llm::columnsOf(result), *element});
@@ -200,15 +164,15 @@ Outcome WeightGraphReader::readKind(Operation &op, WeightNode &node) {
       })
       .Case([&](llm::QuantizeOp quantize) {
         node.kind = NodeKind::Quantize;
-        readEncoding(quantize.getEncoding(), node);
+        node.encoding = quantize.getEncoding().facts();
         if (!floats(false) || !isFloat(node.results[1].element))
           return Outcome(notFloat);
         return matrices() ? Outcome() : notMatrix;
       })
       .Case([&](llm::DequantizeOp dequantize) {
         node.kind = NodeKind::Dequantize;
-        readEncoding(dequantize.getEncoding(), node);
-        if (node.results[0].element != Element::F32)
+        node.encoding = dequantize.getEncoding().facts();
+        if (node.results[0].element != kF32)
           return Outcome(unsupported(&op, "makes f32 only"));
         return matrices() ? Outcome() : notMatrix;
       })
@@ -280,8 +244,8 @@ Outcome WeightGraphReader::readSource(llm::WeightOp op, WeightNode &node) {
   auto element = elementOf(node.tensor->dtype);
   // Row-major elements may be read in another shape, and any of one byte as their codes.
   const WeightShape &shape = node.results[0];
-  if (element && workingBytes(*element) == 1 && shape.element == Element::I8)
-    element = Element::I8;
+  if (element && workingBytes(*element) == 1 && shape.element == kI8)
+    element = kI8;
   bool sameSize = static_cast<uint64_t>(shape.rows * shape.rowBytes()) == node.tensor->bytes;
   if (element == node.results[0].element && sameSize && op.getOffset() == node.tensor->offset)
     return {};
@@ -295,8 +259,8 @@ Outcome WeightGraphReader::readLiteral(llm::LiteralOp op, WeightNode &node) {
   node.kind = NodeKind::Literal;
   node.name = op.getName().str();
   auto dense = dyn_cast<DenseElementsAttr>(op.getValue());
-  Element element = node.results[0].element;
-  if (!dense || storedBits(element) < 8)
+  ElementType element = node.results[0].element;
+  if (!dense || elementBits(element) < 8)
     return unsupported(op, "needs a dense value of whole bytes");
   ArrayRef<char> raw = dense.getRawData();
   size_t bytes =
@@ -307,6 +271,24 @@ Outcome WeightGraphReader::readLiteral(llm::LiteralOp op, WeightNode &node) {
   for (size_t i = 0; i < bytes; ++i)
     node.literal[i] = static_cast<std::byte>(raw[i % raw.size()]);
   return {};
+}
+
+/// The element type of a part of a block of `elements`, and how many it has; 0: there is no such
+/// part.
+static std::pair<ElementType, int64_t> partOf(const HeldFormat &held, BlockPart::Part part,
+                                              int64_t elements) {
+  const Encoding &encoding = held.encoding;
+  switch (part) {
+  case BlockPart::Part::Values:
+    return {encoding.element(), elements};
+  case BlockPart::Part::Scales:
+    return {held.scaleElement(), encoding.groupsOf(elements)};
+  case BlockPart::Part::Offsets:
+    return {held.scaleElement(), encoding.hasOffsets() ? encoding.groupsOf(elements) : 0};
+  case BlockPart::Part::Supers:
+    return {held.scale, encoding.superShape(1, elements).columns};
+  }
+  llvm_unreachable("every part is listed");
 }
 
 /// The type must be one that blocks are taken apart of, and the result have what its part has.
@@ -327,50 +309,19 @@ Outcome WeightGraphReader::readBlockPart(llm::BlockPartOp op, WeightNode &node) 
       node.part.part = part;
   node.part.type = *type;
   node.part.bytes = unit.bits / 8;
-  Element number = elementOf(encoding->scale).value_or(Element::F32);
-  int64_t bits = storedBits(number);
-  switch (node.part.part) {
-  case Part::Values:
-    node.part.elements = unit.elements;
-    bits = checkpoint::elementBits(encoding->kind);
-    break;
-  case Part::Scales:
-  case Part::Offsets:
-    node.part.elements = unit.elements / encoding->group;
-    bits = encoding->codeBits > 0 ? encoding->codeBits : bits;
-    break;
-  case Part::Supers:
-    node.part.elements = encoding->supers();
-    break;
-  }
-  bool isPlain = node.part.part == Part::Supers || bits == storedBits(number);
-  Type element = cast<RankedTensorType>(op.getType()).getElementType();
+  const HeldFormat &held = encoding->held;
+  auto [element, each] = partOf(held, node.part.part, unit.elements);
+  node.part.elements = each;
   const WeightShape &input = graph.shape(node.operands[0]), &result = node.results[0];
-  bool fits =
-      (isPlain ? result.element == number : element.isInteger(static_cast<unsigned>(bits))) &&
-      op.getBlock() == unit.bits / 8 && node.part.elements > 0 &&
-      input.columns / node.part.bytes * node.part.elements == result.columns &&
-      (encoding->hasOffsets() || op.getPart() != "offsets");
+  bool fits = result.element == element && op.getBlock() == unit.bits / 8 && each > 0 &&
+              input.columns / node.part.bytes * each == result.columns;
   return fits ? Outcome() : unsupported(op, "has another result than its blocks");
-}
-
-void WeightGraphReader::readEncoding(llm::EncodingAttr encoding, WeightNode &node) {
-  const llm::EncodingTraits &traits = llm::traitsOf(encoding);
-  node.encoding = traits.zeros == llm::Zeros::Offsets    ? EncodingKind::Affine
-                  : traits.zeros == llm::Zeros::CodeBook ? EncodingKind::CodeBook
-                  : traits.isFloat                       ? EncodingKind::Fp8
-                  : traits.bits == 8                     ? EncodingKind::Int8
-                                                         : EncodingKind::Int4;
-  node.middle = node.encoding == EncodingKind::Int4 ? 1 << (traits.bits - 1) : 0;
-  node.scales = encoding.getScales();
-  node.zeroPoints = encoding.getZeroPoints();
-  node.group = encoding.getGroup();
 }
 
 /// Symmetric int4 stores zero as 8; operations that only move elements keep that.
 void WeightGraphReader::findPadding(WeightNode &node) const {
   if (node.kind == NodeKind::Quantize)
-    node.padding = static_cast<uint8_t>(node.zeroPoints ? 0 : node.middle);
+    node.padding = static_cast<uint8_t>(node.encoding.zeroPoints ? 0 : node.encoding.middle());
   if (node.kind == NodeKind::ConcatRows || node.kind == NodeKind::InterleaveRows ||
       node.kind == NodeKind::PermuteRows) {
     WeightValue first = node.operands.front();
@@ -381,11 +332,11 @@ void WeightGraphReader::findPadding(WeightNode &node) const {
 std::string WeightGraphReader::keyOf(const WeightNode &node) {
   std::string key;
   auto add = [&](auto... numbers) { ((key += std::to_string(numbers) + " "), ...); };
-  add(static_cast<int>(node.kind), static_cast<int>(node.encoding), node.middle,
-      static_cast<int>(node.scales), node.zeroPoints, node.group, node.block, node.first,
-      node.fields.bits, node.fields.increment, node.fields.bias, static_cast<int>(node.part.type),
-      static_cast<int>(node.part.part), llvm::bit_cast<uint32_t>(node.plus),
-      llvm::bit_cast<uint32_t>(node.scale));
+  add(static_cast<int>(node.kind), static_cast<int>(node.encoding.kind),
+      static_cast<int>(node.encoding.scales), node.encoding.zeroPoints, node.encoding.group,
+      node.block, node.first, node.fields.bits, node.fields.increment, node.fields.bias,
+      static_cast<int>(node.part.type), static_cast<int>(node.part.part),
+      llvm::bit_cast<uint32_t>(node.plus), llvm::bit_cast<uint32_t>(node.scale));
   for (int64_t place : node.fields.order)
     add(place);
   for (int64_t digit : node.digits)

@@ -44,7 +44,7 @@ struct WeightValue {
 /// Shape of a node's result. A one-dimensional weight is a column: rows x 1.
 struct WeightShape {
   int64_t rows = 0, columns = 0;
-  Element element = Element::F32;
+  ElementType element = kF32;
   int64_t rowBytes() const { return columns * workingBytes(element); }
 };
 
@@ -65,19 +65,15 @@ struct WeightNode {
   std::string file;                           ///< Source: the name of its file
   std::string name;                           ///< Source and Literal
   std::vector<std::byte> literal;             ///< Literal: row-major elements
-  EncodingKind encoding = EncodingKind::Int8; ///< Quantize, Dequantize
-  int32_t middle = 0;      ///< Quantize, Dequantize: the zero where none is stored
-  bool zeroPoints = false; ///< Quantize, Dequantize
-  llm::ScaleForm scales = llm::ScaleForm::Plain; ///< Dequantize
-  int64_t group = 0;   ///< Quantize, Dequantize: columns that share a scale, 0: the row, -1: all
-  float plus = 0;      ///< Convert: is added in f32
-  float scale = 0;     ///< AddLowRank
-  int64_t block = 1;   ///< InterleaveRows; RepeatRows: how often
-  int64_t first = 0;   ///< SliceRows
-  PackedFields fields; ///< Unpack
-  BlockPart part;      ///< BlockPart
-  std::vector<int64_t> digits, order; ///< PermuteRows, as llm.permute_rows
-  uint8_t padding = 0;                ///< the element that stands for zero in result 0
+  Encoding encoding;                          ///< Quantize, Dequantize
+  float plus = 0;                             ///< Convert: is added in f32
+  float scale = 0;                            ///< AddLowRank
+  int64_t block = 1;                          ///< InterleaveRows; RepeatRows: how often
+  int64_t first = 0;                          ///< SliceRows
+  PackedFields fields;                        ///< Unpack
+  BlockPart part;                             ///< BlockPart
+  std::vector<int64_t> digits, order;         ///< PermuteRows, as llm.permute_rows
+  uint8_t padding = 0;                        ///< the element that stands for zero in result 0
 };
 
 /// An llm.store_weight.

@@ -18,35 +18,6 @@
 
 namespace ingot::compiler {
 
-int64_t storedBits(Element element) {
-  switch (element) {
-  case Element::F32:
-  case Element::I32:
-    return 32;
-  case Element::F16:
-  case Element::BF16:
-    return 16;
-  case Element::F8E4M3:
-  case Element::I8:
-    return 8;
-  case Element::I6:
-    return 6;
-  case Element::I5:
-    return 5;
-  case Element::I4:
-    return 4;
-  case Element::I3:
-    return 3;
-  case Element::I2:
-    return 2;
-  }
-  return 0;
-}
-
-int64_t workingBytes(Element element) { return std::max<int64_t>(storedBits(element) / 8, 1); }
-
-bool isFloat(Element element) { return element <= Element::F8E4M3; }
-
 //===- Single elements ----------------------------------------------------------------------===//
 // Without branches, so that loops over them vectorise.
 
@@ -149,32 +120,32 @@ static void narrowF8(const float *__restrict in, std::byte *__restrict out, int6
     storeAt<uint8_t>(out, i, toF8(in[i]));
 }
 
-void widen(Element from, const std::byte *in, float *out, int64_t count) {
+void widen(ElementType from, const std::byte *in, float *out, int64_t count) {
   switch (from) {
-  case Element::F32:
+  case kF32:
     std::memcpy(out, in, static_cast<size_t>(count) * sizeof(float));
     return;
-  case Element::F16:
+  case kF16:
     return widenF16(in, out, count);
-  case Element::BF16:
+  case kBf16:
     return widenBf16(in, out, count);
-  case Element::F8E4M3:
+  case kE4m3:
     return widenF8(in, out, count);
   default: // integers
     return;
   }
 }
 
-void narrow(Element to, const float *in, std::byte *out, int64_t count) {
+void narrow(ElementType to, const float *in, std::byte *out, int64_t count) {
   switch (to) {
-  case Element::F32:
+  case kF32:
     std::memcpy(out, in, static_cast<size_t>(count) * sizeof(float));
     return;
-  case Element::F16:
+  case kF16:
     return narrowF16(in, out, count);
-  case Element::BF16:
+  case kBf16:
     return narrowBf16(in, out, count);
-  case Element::F8E4M3:
+  case kE4m3:
     return narrowF8(in, out, count);
   default: // integers
     return;
@@ -225,37 +196,30 @@ void ValueRange::include(const ValueRange &other) {
   magnitudeBits = std::max(magnitudeBits, other.magnitudeBits);
 }
 
-static float roundedTo(Element type, float value) {
+static float roundedTo(ElementType type, float value) {
   std::byte stored[sizeof(float)];
   narrow(type, &value, stored, 1);
   widen(type, stored, &value, 1);
   return value;
 }
 
-Quantizer Quantizer::choose(EncodingKind kind, bool zeroPoints, Element scaleType,
+Quantizer Quantizer::choose(const Encoding &encoding, ElementType scaleType,
                             const ValueRange &range) {
   float largest = floatOf(range.magnitudeBits);
-  float scale = 0;
-  switch (kind) {
-  case EncodingKind::Int8:
-    scale = largest / 127.0f;
-    break;
-  case EncodingKind::Int4:
-    // Symmetric: the weight of the largest magnitude becomes -8 exactly, whatever its sign.
-    scale = zeroPoints ? (range.most - range.least) / 15.0f
-                       : (range.most > -range.least ? range.most : range.least) / -8.0f;
-    break;
-  default: // fp8
-    scale = largest / 448.0f;
-    break;
-  }
+  int32_t middle = encoding.middle();
+  const auto most = static_cast<float>(2 * middle - 1); // of unsigned integers
+  float scale = largest / (isFloat(encoding.element()) ? 448.0f : 127.0f);
+  // Symmetric: the weight of the largest magnitude becomes the least integer, whatever its sign.
+  if (middle)
+    scale = encoding.zeroPoints ? (range.most - range.least) / most
+                                : (range.most > -range.least ? range.most : range.least) /
+                                      static_cast<float>(-middle);
   scale = roundedTo(scaleType, scale);
-  int32_t middle = kind == EncodingKind::Int4 ? 8 : 0;
   if (scale == 0)
-    return {kind, zeroPoints, 1.0f, middle};
-  if (zeroPoints)
-    middle = static_cast<int32_t>(std::nearbyint(std::clamp(-range.least / scale, 0.0f, 15.0f)));
-  return {kind, zeroPoints, scale, middle};
+    return {encoding, 1.0f, middle};
+  if (encoding.zeroPoints)
+    middle = static_cast<int32_t>(std::nearbyint(std::clamp(-range.least / scale, 0.0f, most)));
+  return {encoding, scale, middle};
 }
 
 /// clamp(rne(value / scale) + zero, low, high). Adding 1.5 * 2^23 rounds to an integer, to nearest
@@ -288,8 +252,8 @@ static void dequantizeI8(const uint8_t *__restrict in, float *__restrict out, in
 }
 
 INGOT_VECTOR_CLONES
-static void dequantizeI4(const uint8_t *__restrict in, float *__restrict out, int64_t count,
-                         float scale, int32_t zero) {
+static void dequantizeUnsigned(const uint8_t *__restrict in, float *__restrict out, int64_t count,
+                               float scale, int32_t zero) {
   for (int64_t i = 0; i < count; ++i)
     out[i] = scale * static_cast<float>(static_cast<int32_t>(in[i]) - zero);
 }
@@ -317,25 +281,18 @@ void dequantizeCodes(const uint8_t *stored, float *values, int64_t count, float 
 }
 
 void Quantizer::quantize(const float *in, uint8_t *out, int64_t count) const {
-  switch (kind) {
-  case EncodingKind::Int8:
-    return quantizeIntegers(in, out, count, scale, 0, -127, 127);
-  case EncodingKind::Int4:
-    return quantizeIntegers(in, out, count, scale, zero, 0, 15);
-  default: // fp8
+  if (isFloat(encoding.element()))
     return quantizeF8(in, out, count, scale);
-  }
+  if (int32_t middle = encoding.middle())
+    return quantizeIntegers(in, out, count, scale, zero, 0, 2 * middle - 1);
+  quantizeIntegers(in, out, count, scale, 0, -127, 127);
 }
 
 void Quantizer::dequantize(const uint8_t *in, float *out, int64_t count) const {
-  switch (kind) {
-  case EncodingKind::Int8:
-    return dequantizeI8(in, out, count, scale, zero);
-  case EncodingKind::Int4:
-    return dequantizeI4(in, out, count, scale, zero);
-  default: // fp8
+  if (isFloat(encoding.element()))
     return dequantizeF8(in, out, count, scale);
-  }
+  return encoding.bits() < 8 ? dequantizeUnsigned(in, out, count, scale, zero)
+                             : dequantizeI8(in, out, count, scale, zero);
 }
 
 INGOT_VECTOR_CLONES
@@ -374,11 +331,11 @@ void joinPlanes(const uint8_t *in, uint8_t *out, int64_t places, Planes planes) 
   }
 }
 
-void widenCodes(Element type, const std::byte *in, float *out, int64_t count, int32_t middle) {
+void widenCodes(ElementType type, const std::byte *in, float *out, int64_t count, int32_t middle) {
   for (int64_t i = 0; i < count; ++i) {
     auto code = static_cast<uint8_t>(in[i]);
-    out[i] = type == Element::I8 ? static_cast<float>(static_cast<int8_t>(code))
-                                 : static_cast<float>(static_cast<int32_t>(code) - middle);
+    out[i] = type == kI8 ? static_cast<float>(static_cast<int8_t>(code))
+                         : static_cast<float>(static_cast<int32_t>(code) - middle);
   }
 }
 

@@ -3,7 +3,7 @@
 // elements. The rules are those of dialects/llm/LlmWeightOps.td; nothing here knows of MLIR.
 #pragma once
 
-#include "runtime/schema/Elements.h"
+#include "numerics/Encodings.h"
 
 #include <cstddef>
 #include <cstdint>
@@ -11,22 +11,18 @@
 
 namespace ingot::compiler {
 
-/// Element types of weights. Integers below I8 are unsigned and, until they are packed, take a byte
-/// each. I32: words of packed fields, in checkpoints only.
-enum class Element : uint8_t { F32, F16, BF16, F8E4M3, I8, I6, I5, I4, I3, I2, I32 };
-
-/// Bits of one element in an engine file.
-int64_t storedBits(Element element);
-/// Bytes of one element while a weight is evaluated.
-int64_t workingBytes(Element element);
-bool isFloat(Element element);
+/// Bytes of one element while a weight is evaluated: elements of less than a byte take one until
+/// they are packed.
+inline int64_t workingBytes(ElementType element) {
+  return elementBits(element) < 8 ? 1 : elementBits(element) / 8;
+}
 
 /// `count` floats of type `from`, exactly, as f32.
-void widen(Element from, const std::byte *in, float *out, int64_t count);
+void widen(ElementType from, const std::byte *in, float *out, int64_t count);
 
 /// `count` f32 values rounded to nearest even in the float type `to`. Not-a-number stays one;
 /// F8E4M3 saturates at 448, the other types overflow to infinity.
-void narrow(Element to, const float *in, std::byte *out, int64_t count);
+void narrow(ElementType to, const float *in, std::byte *out, int64_t count);
 
 /// How fields lie in a row of packed words; the rules are those of llm.unpack.
 struct PackedFields {
@@ -57,10 +53,6 @@ struct ValueRange {
   bool isFinite() const { return magnitudeBits < 0x7f800000u; }
 };
 
-/// As #llm.encoding, kinds that differ in their bits alone taken together: Int4 is all integers
-/// below 8 bits. Weights are quantized to the first three only, with 4 bits.
-enum class EncodingKind : uint8_t { Int8, Int4, Fp8, Affine, CodeBook };
-
 /// values[i] = scale * stored[i] + offset, rounded twice; stored as signed bytes.
 void dequantizeAffine(const uint8_t *stored, float *values, int64_t count, float scale,
                       float offset);
@@ -68,18 +60,17 @@ void dequantizeAffine(const uint8_t *stored, float *values, int64_t count, float
 void dequantizeCodes(const uint8_t *stored, float *values, int64_t count, float scale,
                      const float *book);
 
+/// Without offsets and code books. Weights are quantized to int8, int4 and fp8.
 struct Quantizer {
-  EncodingKind kind = EncodingKind::Int8;
-  bool zeroPoints = false; ///< integers only; quantizing makes those of Int4
-  float scale = 1;         ///< as stored, so after rounding to the scale's type
-  int32_t zero = 0;        ///< the stored value that stands for 0
+  Encoding encoding;
+  float scale = 1;  ///< as stored, so after rounding to the scale's type
+  int32_t zero = 0; ///< the stored value that stands for 0
 
   /// The scale and zero of a finite range. A range whose scale rounds to zero has scale 1. The
   /// scale is infinite where most - least overflows an f32.
-  static Quantizer choose(EncodingKind kind, bool zeroPoints, Element scaleType,
-                          const ValueRange &range);
+  static Quantizer choose(const Encoding &encoding, ElementType scaleType, const ValueRange &range);
 
-  /// Stored elements (one byte each, Int4 too) of `count` finite values.
+  /// Stored elements (one byte each, also of less) of `count` finite values.
   void quantize(const float *in, uint8_t *out, int64_t count) const;
   /// scale * (stored - zero).
   void dequantize(const uint8_t *in, float *out, int64_t count) const;
@@ -94,6 +85,6 @@ void joinNibbles(const uint8_t *in, uint8_t *out, int64_t places);
 void joinPlanes(const uint8_t *in, uint8_t *out, int64_t places, Planes planes);
 
 /// What scale codes stand for before they meet their supers: `codes` less `middle`, or as i8.
-void widenCodes(Element type, const std::byte *in, float *out, int64_t count, int32_t middle);
+void widenCodes(ElementType type, const std::byte *in, float *out, int64_t count, int32_t middle);
 
 } // namespace ingot::compiler

@@ -79,7 +79,7 @@ Outcome WeightStreamer::layOut(State &state, std::optional<uint64_t> randomWeigh
     auto [entry, isNew] = known.try_emplace({stored.value, std::move(layoutKey)},
                                             Content{static_cast<uint32_t>(known.size()), {}});
     const WeightShape &shape = state.graph.shape(stored.value);
-    PackedLayout layout(stored.digits, shape.rows, shape.columns, storedBits(shape.element));
+    PackedLayout layout(stored.digits, shape.rows, shape.columns, elementBits(shape.element));
     StreamedWeight made;
     made.name = stored.name;
     made.format = stored.format;

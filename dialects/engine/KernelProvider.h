@@ -12,9 +12,6 @@ namespace ingot::engine {
 /// Bytes at the start of a workspace that launches find and leave zero.
 inline constexpr int64_t kCounterBytes = 16384;
 
-/// The dim that counts the device's multiprocessors, for targets whose grids use it.
-inline constexpr llvm::StringLiteral kMultiprocessors = "sms";
-
 /// Facts of kernels that tuning compares: the name of the kernel among those for the same products,
 /// and a digest of what it was made from.
 inline constexpr llvm::StringLiteral kCandidate = "tuning_candidate";

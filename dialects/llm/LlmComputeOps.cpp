@@ -31,8 +31,6 @@ LogicalResult EmbedOp::verify() {
   RankedTensorType result = typeOf(getResult());
   if (!sameRows(typeOf(getTokens()), result) || columnsOf(getTable()) != columnsOf(getResult()))
     return emitOpError() << "result must be one row of the table per token";
-  if (getEncoding().has_value() != static_cast<bool>(getScales()))
-    return emitOpError() << "scales go with an encoding and only with it";
   return success();
 }
 

@@ -5,22 +5,26 @@
 
 include "dialects/llm/LlmTypes.td"
 
-def Llm_EmbedOp : Llm_Op<"embed", [Pure, AttrSizedOperandSegments]> {
+def Llm_EmbedOp : Llm_Op<"embed", [Pure, Llm_EncodedWeightOpInterface]> {
   let summary = "Rows of the embedding table: result[t] = table[tokens[t]]";
   let description = [{
     A negative token, which llm.sample gives where none may be drawn, takes row 0: a step that was
     started before the host saw the token stays inside the table.
   }];
   let arguments = (ins Llm_IndexTensor:$tokens, Llm_WeightTensor:$table,
-                       Optional<Llm_WeightTensor>:$scales, Optional<Llm_WeightTensor>:$zeros,
-                       Optional<Llm_WeightTensor>:$supers,
+                       Variadic<Llm_WeightTensor>:$parts,
                        OptionalAttr<Llm_EncodingAttr>:$encoding);
   let results = (outs Llm_Activation:$result);
   let assemblyFormat = [{
-    $tokens `,` $table (`scales` `(` $scales^ `:` type($scales) `)`)?
-    (`zeros` `(` $zeros^ `:` type($zeros) `)`)?
-    (`supers` `(` $supers^ `:` type($supers) `)`)? custom<Encoding>($encoding) attr-dict
+    $tokens `,` $table custom<Encoded>($parts, type($parts), $encoding) attr-dict
     `:` type($tokens) `,` type($table) `->` type($result)
+  }];
+  let builders = [OpBuilder<(ins "::mlir::Type":$result, "::mlir::Value":$tokens,
+                                 "const ::ingot::llm::EncodedWeight &":$table), [{
+    build($_builder, $_state, result, tokens, table.values, table.parts(), table.encoding);
+  }]>];
+  let extraClassDeclaration = [{
+    ::mlir::OpOperand &getStoredMutable() { return getTableMutable(); }
   }];
   let hasVerifier = 1;
 }

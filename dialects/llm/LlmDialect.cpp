@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The llm dialect, its types and attributes.
-#include "dialects/llm/LlmEncodings.h"
+#include "dialects/llm/LlmDialect.h"
 
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/DialectImplementation.h"
@@ -10,10 +10,6 @@
 using namespace mlir;
 using namespace ingot;
 using namespace ingot::llm;
-
-template <> struct mlir::FieldParser<ScaleForm> {
-  static FailureOr<ScaleForm> parse(AsmParser &parser) { return parseScaleForm(parser); }
-};
 
 #include "dialects/llm/LlmDialect.cpp.inc"
 
@@ -89,67 +85,6 @@ Type KvType::parse(AsmParser &parser) {
   return parser.getChecked<KvType>(parser.getContext(), heads, headDim, element, block);
 }
 
-//===- EncodingAttr -------------------------------------------------------------------------===//
-
-const EncodingTraits *llm::findEncoding(StringRef kind) {
-  static constexpr EncodingTraits kinds[] = {{"int2", 2, false, Zeros::None, true, false},
-                                             {"int3", 3, false, Zeros::None, true, false},
-                                             {"int4", 4, false, Zeros::None, true, false},
-                                             {"int5", 5, false, Zeros::None, true, false},
-                                             {"int6", 6, false, Zeros::None, true, false},
-                                             {"int8", 8, false, Zeros::None, true, false},
-                                             {"fp8", 8, true, Zeros::None, false, true},
-                                             {"affine2", 2, false, Zeros::Offsets, false, false},
-                                             {"affine4", 4, false, Zeros::Offsets, false, false},
-                                             {"affine5", 5, false, Zeros::Offsets, false, false},
-                                             {"affine8", 8, false, Zeros::Offsets, false, false},
-                                             {"codebook4", 4, false, Zeros::CodeBook, false, false},
-                                             {"codebook8", 8, false, Zeros::CodeBook, false, true}};
-  const auto *found =
-      llvm::find_if(kinds, [&](const EncodingTraits &traits) { return traits.name == kind; });
-  return found == std::end(kinds) ? nullptr : found;
-}
-
-static constexpr StringLiteral kScaleForms[] = {"plain", "blocks", "table"};
-
-FailureOr<ScaleForm> llm::parseScaleForm(AsmParser &parser) {
-  StringRef word;
-  SMLoc location = parser.getCurrentLocation();
-  if (parser.parseKeyword(&word))
-    return failure();
-  const auto *found = llvm::find(kScaleForms, word);
-  if (found == std::end(kScaleForms))
-    return parser.emitError(location, "scales must be plain, blocks or table");
-  return static_cast<ScaleForm>(found - std::begin(kScaleForms));
-}
-
-AsmPrinter &llm::operator<<(AsmPrinter &printer, ScaleForm form) {
-  printer.getStream() << kScaleForms[static_cast<size_t>(form)];
-  return printer;
-}
-
-const EncodingTraits &llm::traitsOf(EncodingAttr encoding) {
-  return *findEncoding(encoding.getKind());
-}
-
-LogicalResult EncodingAttr::verify(function_ref<InFlightDiagnostic()> emitError, StringRef kind,
-                                   int64_t group, bool zeroPoints, ScaleForm scales) {
-  const EncodingTraits *traits = findEncoding(kind);
-  if (!traits)
-    return emitError() << "unknown encoding '" << kind << "'";
-  if (group < -1 || (group == -1 && !traits->byTensor))
-    return emitError() << "encoding '" << kind << "' has no group " << group;
-  if (zeroPoints && !traits->zeroPoints)
-    return emitError() << "encoding '" << kind << "' has no zero points";
-  bool whole = group > 0 && kSuperColumns % group == 0;
-  if (scales == ScaleForm::Blocks && (!whole || zeroPoints))
-    return emitError() << "scales of blocks are for groups that divide " << kSuperColumns
-                       << ", without zero points";
-  if (scales == ScaleForm::Table && (group < 0 || traits->zeros == Zeros::Offsets))
-    return emitError() << "scales of a table are for groups and rows, without offsets";
-  return success();
-}
-
 //===- Free functions -----------------------------------------------------------------------===//
 
 int64_t llm::columnsOf(Value tensor) {
@@ -190,25 +125,4 @@ RankedTensorType llm::withColumns(RankedTensorType type, int64_t columns) {
   SmallVector<int64_t> shape(type.getShape());
   shape.back() = columns;
   return RankedTensorType::get(shape, type.getElementType(), type.getEncoding());
-}
-
-Zeros llm::zerosOf(EncodingAttr encoding) {
-  return encoding.getZeroPoints() ? Zeros::Points : traitsOf(encoding).zeros;
-}
-
-bool llm::hasCodeBook(EncodingAttr encoding) {
-  return encoding && zerosOf(encoding) == Zeros::CodeBook;
-}
-
-bool llm::isInteger(EncodingAttr encoding) {
-  const EncodingTraits &traits = traitsOf(encoding);
-  return !traits.isFloat && traits.zeros == Zeros::None;
-}
-
-int64_t llm::groupsOf(EncodingAttr encoding, int64_t columns) {
-  return encoding.getGroup() > 0 ? llvm::divideCeil(columns, encoding.getGroup()) : 1;
-}
-
-bool llm::hasRowSupers(EncodingAttr encoding) {
-  return encoding && encoding.getScales() == ScaleForm::Blocks;
 }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "dialects/engine/EngineDialect.h"
+#include "numerics/Encodings.h"
 #include <optional>
 #include <string>
 
@@ -10,16 +11,8 @@
 
 namespace ingot::llm {
 
-/// How scales are stored, as #llm.encoding says. The numbers are those of kernels.
-enum class ScaleForm : uint8_t { Plain, Blocks, Table };
-mlir::AsmPrinter &operator<<(mlir::AsmPrinter &printer, ScaleForm form);
-mlir::FailureOr<ScaleForm> parseScaleForm(mlir::AsmParser &parser);
-
 /// Operations that hand on the elements they are given.
 template <class Op> class MovesElements : public mlir::OpTrait::TraitBase<Op, MovesElements> {};
-
-/// Columns of a block of scale codes.
-inline constexpr int64_t kSuperColumns = 256;
 
 } // namespace ingot::llm
 
@@ -54,22 +47,5 @@ mlir::RankedTensorType withElement(mlir::RankedTensorType type, mlir::Type eleme
 
 /// `type` with another number of columns.
 mlir::RankedTensorType withColumns(mlir::RankedTensorType type, int64_t columns);
-
-/// What the third tensor of a weight in an encoding is. The numbers are those of kernels.
-enum class Zeros : uint8_t { None, Points, Offsets, CodeBook };
-Zeros zerosOf(EncodingAttr encoding);
-
-/// Whether that tensor is one table for the whole weight, and so moves with none of its rows.
-/// `encoding` may be null.
-bool hasCodeBook(EncodingAttr encoding);
-
-/// Whether stored elements are integers that products with integer activations can use.
-bool isInteger(EncodingAttr encoding);
-
-/// Scale groups along a row of `columns` elements.
-int64_t groupsOf(EncodingAttr encoding, int64_t columns);
-
-/// Whether a weight in the encoding has supers that belong to its rows. `encoding` may be null.
-bool hasRowSupers(EncodingAttr encoding);
 
 } // namespace ingot::llm

@@ -73,8 +73,6 @@ LogicalResult MatmulOp::verify() {
     return emitOpError() << "input scales go with an 8-bit input and only with it";
   if (getInputScales() && failed(verifyInputGroups(*this)))
     return failure();
-  if (getEncoding().has_value() != static_cast<bool>(getScales()))
-    return emitOpError() << "scales go with an encoding and only with it";
   if (input.getElementType().isInteger(8) && !weight.getElementType().isInteger())
     return emitOpError() << "an integer input needs an integer weight";
   return verifyScalarOperands(*this, getEpilogueOperands(), result);

@@ -2,7 +2,7 @@
 // The class of products; apart, for what includes it is rebuilt most often.
 #pragma once
 
-#include "dialects/llm/LlmDialect.h"
+#include "dialects/llm/EncodedWeight.h"
 #include "mlir/Bytecode/BytecodeOpInterface.h"
 #include "mlir/IR/OpDefinition.h"
 #include "mlir/IR/OpImplementation.h"

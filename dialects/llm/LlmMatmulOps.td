@@ -6,7 +6,8 @@
 include "dialects/engine/EngineAttributes.td"
 include "dialects/llm/LlmTypes.td"
 
-def Llm_MatmulOp : Llm_Op<"matmul", [Pure, IsolatedFromAbove, AttrSizedOperandSegments]> {
+def Llm_MatmulOp : Llm_Op<"matmul", [Pure, IsolatedFromAbove, AttrSizedOperandSegments,
+                                   Llm_EncodedWeightOpInterface]> {
   let summary = "result[t,n] = epilogue(sum over k of input[t,k] * weight[n,k])";
   let description = [{
     `sums` (`#engine.sums`) is the order of the additions: chosen by --ingot-choose-sums from what
@@ -49,25 +50,30 @@ def Llm_MatmulOp : Llm_Op<"matmul", [Pure, IsolatedFromAbove, AttrSizedOperandSe
   }];
   let arguments = (ins Llm_MatmulInput:$input, Llm_WeightTensor:$weight,
                        Optional<AnyRankedTensor>:$input_scales,
-                       Optional<Llm_WeightTensor>:$scales, Optional<Llm_WeightTensor>:$zeros,
-                       Optional<Llm_WeightTensor>:$supers,
+                       Variadic<Llm_WeightTensor>:$parts,
                        Variadic<AnyRankedTensor>:$epilogue_operands,
                        Optional<Llm_IndexTensor>:$order, Optional<Llm_IndexTensor>:$starts,
                        OptionalAttr<Llm_EncodingAttr>:$encoding,
                        OptionalAttr<I64Attr>:$pair_offset, OptionalAttr<Engine_SumsAttr>:$sums);
   let results = (outs Llm_Activation:$result);
   let regions = (region AnyRegion:$epilogue);
+  let builders = [OpBuilder<(ins "::mlir::Type":$result, "::mlir::Value":$input,
+      "const ::ingot::llm::EncodedWeight &":$weight, CArg<"::mlir::Value", "{}">:$inputScales,
+      CArg<"::mlir::ValueRange", "{}">:$operands, CArg<"::mlir::Value", "{}">:$order,
+      CArg<"::mlir::Value", "{}">:$starts, CArg<"::mlir::IntegerAttr", "{}">:$pairOffset), [{
+    build($_builder, $_state, result, input, weight.values, inputScales, weight.parts(), operands,
+          order, starts, weight.encoding, pairOffset, ::ingot::engine::SumsAttr());
+  }]>];
   let assemblyFormat = [{
     $input `,` $weight (`input_scales` `(` $input_scales^ `:` type($input_scales) `)`)?
-    (`scales` `(` $scales^ `:` type($scales) `)`)?
-    (`zeros` `(` $zeros^ `:` type($zeros) `)`)?
-    (`supers` `(` $supers^ `:` type($supers) `)`)? custom<Encoding>($encoding)
+    custom<Encoded>($parts, type($parts), $encoding)
     (`pair_offset` $pair_offset^)?
     (`with` `(` $epilogue_operands^ `:` type($epilogue_operands) `)`)?
     (`groups` `(` $order^ `,` $starts `:` type($order) `,` type($starts) `)`)?
     attr-dict `:` type($input) `,` type($weight) `->` type($result) ($epilogue^)?
   }];
   let extraClassDeclaration = [{
+    ::mlir::OpOperand &getStoredMutable() { return getWeightMutable(); }
     /// Weights that are stacked: experts with groups, 1 without.
     int64_t experts();
     /// Rows of the weight that belong to one of them.

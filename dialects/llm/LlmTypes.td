@@ -3,6 +3,7 @@
 #ifndef INGOT_DIALECTS_LLM_LLMTYPES_TD
 #define INGOT_DIALECTS_LLM_LLMTYPES_TD
 
+include "dialects/llm/EncodedWeight.td"
 include "dialects/llm/LlmDialect.td"
 
 def Llm_KvType : TypeDef<Llm_Dialect, "Kv"> {
@@ -69,17 +70,17 @@ def Llm_EncodingAttr : AttrDef<Llm_Dialect, "Encoding"> {
 
     Example: `#llm.encoding<"int4", group = 64, zero_points = false>`.
   }];
-  let parameters = (ins StringRefParameter<>:$kind, "int64_t":$group, "bool":$zeroPoints,
-                        DefaultValuedParameter<"ScaleForm", "ScaleForm::Plain">:$scales);
-  let builders = [AttrBuilder<(ins "::llvm::StringRef":$kind, "int64_t":$group,
-                                   "bool":$zeroPoints), [{
-    return $_get($_ctxt, kind, group, zeroPoints, ScaleForm::Plain);
+  let parameters = (ins "::ingot::EncodingKind":$kind, "int64_t":$group, "bool":$zeroPoints,
+                        "::ingot::ScaleForm":$scales);
+  let builders = [AttrBuilder<(ins "::ingot::Encoding":$encoding), [{
+    return $_get($_ctxt, encoding.kind, encoding.group, encoding.zeroPoints, encoding.scales);
   }]>];
-  let assemblyFormat = [{
-    `<` $kind `,` `group` `=` $group `,` `zero_points` `=` $zeroPoints
-    (`,` `scales` `=` $scales^)? `>`
-  }];
+  let hasCustomAssemblyFormat = 1;
   let genVerifyDecl = 1;
+  let extraClassDeclaration = [{
+    /// What follows from it.
+    Encoding facts() const { return {getKind(), getGroup(), getZeroPoints(), getScales()}; }
+  }];
 }
 
 def Llm_Activation : RankedTensorOf<[F32, F16, BF16]>;

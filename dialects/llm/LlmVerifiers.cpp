@@ -10,44 +10,6 @@ using namespace mlir;
 using namespace ingot;
 using namespace ingot::llm;
 
-ParseResult llm::parseEncoding(OpAsmParser &parser, EncodingAttr &encoding) {
-  SMLoc location = parser.getCurrentLocation();
-  if (failed(parser.parseOptionalLess())) {
-    Attribute alias;
-    OptionalParseResult found = parser.parseOptionalAttribute(alias);
-    if (!found.has_value())
-      return success();
-    encoding = dyn_cast_or_null<EncodingAttr>(alias);
-    return encoding ? success() : parser.emitError(location, "expected an encoding");
-  }
-  std::string kind;
-  int64_t group = 0;
-  StringRef zeroPoints;
-  if (parser.parseString(&kind) || parser.parseComma() || parser.parseKeyword("group") ||
-      parser.parseEqual() || parser.parseInteger(group) || parser.parseComma() ||
-      parser.parseKeyword("zero_points") || parser.parseEqual() || parser.parseKeyword(&zeroPoints))
-    return failure();
-  FailureOr<ScaleForm> scales = ScaleForm::Plain;
-  if (succeeded(parser.parseOptionalComma())) {
-    if (parser.parseKeyword("scales") || parser.parseEqual())
-      return failure();
-    scales = parseScaleForm(parser);
-  }
-  if (failed(scales) || parser.parseGreater())
-    return failure();
-  if (zeroPoints != "true" && zeroPoints != "false")
-    return parser.emitError(location, "zero_points must be true or false");
-  encoding =
-      EncodingAttr::getChecked([&] { return parser.emitError(location); }, parser.getContext(),
-                               StringRef(kind), group, zeroPoints == "true", *scales);
-  return success(encoding != nullptr);
-}
-
-void llm::printEncoding(OpAsmPrinter &printer, Operation *, EncodingAttr encoding) {
-  if (encoding)
-    printer.printStrippedAttrOrType(encoding);
-}
-
 LogicalResult llm::verifyInputScales(Operation *op, Value values, Value scales) {
   RankedTensorType type = typeOf(scales);
   if (type.getRank() > 2 || !sameRows(type, typeOf(values)))

@@ -2,7 +2,8 @@
 // What the families' verifiers and text forms have in common. For `dialects/llm` alone.
 #pragma once
 
-#include "dialects/llm/LlmDialect.h"
+#include "dialects/llm/EncodedWeight.h"
+#include "mlir/IR/OpImplementation.h"
 
 namespace ingot::llm {
 
@@ -16,10 +17,18 @@ inline bool sameRows(mlir::RankedTensorType a, mlir::RankedTensorType b) {
   return a.getShape().front() == b.getShape().front() && a.getEncoding() == b.getEncoding();
 }
 
-/// An encoding that may be absent, as `<"int8", group = 0, zero_points = false>` or by alias: the
-/// full form would take the colon after it for its own. `custom<Encoding>` of the definitions.
-mlir::ParseResult parseEncoding(mlir::OpAsmParser &parser, EncodingAttr &encoding);
-void printEncoding(mlir::OpAsmPrinter &printer, mlir::Operation *, EncodingAttr encoding);
+/// What a weight has beside its values, and its encoding; both may be absent:
+/// `scales(%s : tensor<8x1xf32>) <"int8", group = 0, zero_points = false>`. The encoding may be an
+/// alias; its full form would take the colon after it for its own. `custom<Encoded>` of the
+/// definitions.
+mlir::ParseResult parseEncoded(mlir::OpAsmParser &parser,
+                               llvm::SmallVectorImpl<mlir::OpAsmParser::UnresolvedOperand> &parts,
+                               llvm::SmallVectorImpl<mlir::Type> &types, EncodingAttr &encoding);
+void printEncoded(mlir::OpAsmPrinter &printer, mlir::Operation *, mlir::OperandRange parts,
+                  mlir::TypeRange types, EncodingAttr encoding);
+
+/// Checks the tensors of a weight against its encoding.
+mlir::LogicalResult verifyEncoded(mlir::Operation *op, const EncodedWeight &weight);
 
 /// The scales of `values`, an 8-bit activation: by rows, or by equal groups of their columns.
 mlir::LogicalResult verifyInputScales(mlir::Operation *op, mlir::Value values, mlir::Value scales);

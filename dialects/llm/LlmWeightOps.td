@@ -7,7 +7,10 @@ include "dialects/llm/LlmTypes.td"
 
 def Llm_AnyWeight : RankedTensorOf<[AnyType], [HasStaticShapePred], "weight of static shape">;
 
-def Llm_WeightOp : Llm_Op<"weight", [Pure]> {
+class Llm_WeightExpr<string mnemonic, list<Trait> traits = []>
+    : Llm_Op<mnemonic, traits # [Pure, Llm_WeightExpression]>;
+
+def Llm_WeightOp : Llm_WeightExpr<"weight"> {
   let summary = "A tensor of the checkpoint, by name and byte range; never its data";
   let description = [{
     ```mlir
@@ -20,7 +23,7 @@ def Llm_WeightOp : Llm_Op<"weight", [Pure]> {
   let hasVerifier = 1;
 }
 
-def Llm_LiteralOp : Llm_Op<"literal", [Pure]> {
+def Llm_LiteralOp : Llm_WeightExpr<"literal"> {
   let summary = "A small weight computed from the model's configuration: rotary frequencies";
   let description = [{
     ```mlir
@@ -33,7 +36,7 @@ def Llm_LiteralOp : Llm_Op<"literal", [Pure]> {
   let hasVerifier = 1;
 }
 
-def Llm_ConvertOp : Llm_Op<"convert", [Pure]> {
+def Llm_ConvertOp : Llm_WeightExpr<"convert"> {
   let summary = "Weight, plus a constant in f32, in another float type, rounded to nearest even";
   let arguments = (ins Llm_AnyWeight:$input, DefaultValuedAttr<F32Attr, "0.0f">:$plus);
   let results = (outs Llm_AnyWeight:$result);
@@ -41,7 +44,7 @@ def Llm_ConvertOp : Llm_Op<"convert", [Pure]> {
   let hasVerifier = 1;
 }
 
-def Llm_QuantizeOp : Llm_Op<"quantize", [Pure]> {
+def Llm_QuantizeOp : Llm_WeightExpr<"quantize"> {
   let summary = "Round-to-nearest quantization of a weight";
   let description = [{
     Per group of a row (or per row, or over the whole tensor): symmetric int8 scale = amax / 127,
@@ -59,20 +62,26 @@ def Llm_QuantizeOp : Llm_Op<"quantize", [Pure]> {
   let hasVerifier = 1;
 }
 
-def Llm_DequantizeOp : Llm_Op<"dequantize", [Pure, AttrSizedOperandSegments]> {
+def Llm_DequantizeOp : Llm_WeightExpr<"dequantize", [Llm_EncodedWeightOpInterface]> {
   let summary = "The f32 values that an encoded weight stands for";
-  let arguments = (ins Llm_AnyWeight:$values, Llm_AnyWeight:$scales,
-                       Optional<Llm_AnyWeight>:$zeros, Optional<Llm_AnyWeight>:$supers,
+  let description = "What is beside the values follows from the encoding: scales, zeros, supers.";
+  let arguments = (ins Llm_AnyWeight:$values, Variadic<Llm_AnyWeight>:$parts,
                        Llm_EncodingAttr:$encoding);
   let results = (outs Llm_AnyWeight:$result);
+  let builders = [OpBuilder<(ins "::mlir::Type":$result,
+                                 "const ::ingot::llm::EncodedWeight &":$weight), [{
+    build($_builder, $_state, result, weight.values, weight.parts(), weight.encoding);
+  }]>];
   let assemblyFormat = [{
-    $values `,` $scales (`,` $zeros^)? (`supers` $supers^)? $encoding attr-dict
-    `:` functional-type(operands, results)
+    $values `,` $parts $encoding attr-dict `:` functional-type(operands, results)
+  }];
+  let extraClassDeclaration = [{
+    ::mlir::OpOperand &getStoredMutable() { return getValuesMutable(); }
   }];
   let hasVerifier = 1;
 }
 
-def Llm_UnpackOp : Llm_Op<"unpack", [Pure]> {
+def Llm_UnpackOp : Llm_WeightExpr<"unpack"> {
   let summary = "Small unsigned integers out of a row of packed words";
   let description = [{
     A row of the input is a stream of bits: its words one after the other, each little-endian. Field
@@ -97,7 +106,7 @@ def Llm_UnpackOp : Llm_Op<"unpack", [Pure]> {
   let hasVerifier = 1;
 }
 
-def Llm_BlockPartOp : Llm_Op<"block_part", [Pure]> {
+def Llm_BlockPartOp : Llm_WeightExpr<"block_part"> {
   let summary = "Stored numbers, scales, offsets or supers of a row of ggml blocks";
   let description = [{
     A row of the input is blocks of `block` bytes of the ggml type `format`. A row of the result is
@@ -117,7 +126,7 @@ def Llm_BlockPartOp : Llm_Op<"block_part", [Pure]> {
   let hasVerifier = 1;
 }
 
-def Llm_TransposeOp : Llm_Op<"transpose", [Pure]> {
+def Llm_TransposeOp : Llm_WeightExpr<"transpose"> {
   let summary = "Rows as columns";
   let arguments = (ins Llm_AnyWeight:$input);
   let results = (outs Llm_AnyWeight:$result);
@@ -125,7 +134,7 @@ def Llm_TransposeOp : Llm_Op<"transpose", [Pure]> {
   let hasVerifier = 1;
 }
 
-def Llm_ReshapeOp : Llm_Op<"reshape", [Pure]> {
+def Llm_ReshapeOp : Llm_WeightExpr<"reshape"> {
   let summary = "The same elements, row after row, in rows of another width";
   let arguments = (ins Llm_AnyWeight:$input);
   let results = (outs Llm_AnyWeight:$result);
@@ -133,7 +142,7 @@ def Llm_ReshapeOp : Llm_Op<"reshape", [Pure]> {
   let hasVerifier = 1;
 }
 
-def Llm_RepeatRowsOp : Llm_Op<"repeat_rows", [Pure]> {
+def Llm_RepeatRowsOp : Llm_WeightExpr<"repeat_rows"> {
   let summary = "Every row `count` times in a row: one scale for a block of rows, for each of them";
   let description = "Row n of the result is row n / count of the input; surplus rows are dropped.";
   let arguments = (ins Llm_AnyWeight:$input, I64Attr:$count);
@@ -142,7 +151,7 @@ def Llm_RepeatRowsOp : Llm_Op<"repeat_rows", [Pure]> {
   let hasVerifier = 1;
 }
 
-def Llm_SliceRowsOp : Llm_Op<"slice_rows", [Pure]> {
+def Llm_SliceRowsOp : Llm_WeightExpr<"slice_rows"> {
   let summary = "The rows from `first` on, as many as the result has";
   let arguments = (ins Llm_AnyWeight:$input, I64Attr:$first);
   let results = (outs Llm_AnyWeight:$result);
@@ -150,7 +159,7 @@ def Llm_SliceRowsOp : Llm_Op<"slice_rows", [Pure]> {
   let hasVerifier = 1;
 }
 
-def Llm_ConcatRowsOp : Llm_Op<"concat_rows", [Pure]> {
+def Llm_ConcatRowsOp : Llm_WeightExpr<"concat_rows"> {
   let summary = "Weights of equal width stacked along axis 0";
   let arguments = (ins Variadic<Llm_AnyWeight>:$inputs);
   let results = (outs Llm_AnyWeight:$result);
@@ -158,7 +167,7 @@ def Llm_ConcatRowsOp : Llm_Op<"concat_rows", [Pure]> {
   let hasVerifier = 1;
 }
 
-def Llm_InterleaveRowsOp : Llm_Op<"interleave_rows", [Pure]> {
+def Llm_InterleaveRowsOp : Llm_WeightExpr<"interleave_rows"> {
   let summary = "Alternate blocks of `block` rows of two weights: a, b, a, b, ...";
   let description = [{
     Puts the two members of a pair a fixed number of columns apart in the product, for pair
@@ -172,7 +181,7 @@ def Llm_InterleaveRowsOp : Llm_Op<"interleave_rows", [Pure]> {
   let hasVerifier = 1;
 }
 
-def Llm_PermuteRowsOp : Llm_Op<"permute_rows", [Pure, SameOperandsAndResultType]> {
+def Llm_PermuteRowsOp : Llm_WeightExpr<"permute_rows", [SameOperandsAndResultType]> {
   let summary = "Rows in another order: the digits of the row index exchanged";
   let description = [{
     The index of an input row is written with `digits`, radices from the outermost on, whose product
@@ -189,7 +198,7 @@ def Llm_PermuteRowsOp : Llm_Op<"permute_rows", [Pure, SameOperandsAndResultType]
   let hasVerifier = 1;
 }
 
-def Llm_ScaleColumnsOp : Llm_Op<"scale_columns", [Pure]> {
+def Llm_ScaleColumnsOp : Llm_WeightExpr<"scale_columns"> {
   let summary = "weight[n,k] * factors[k] in f32: a norm's weight folded into the next product";
   let arguments = (ins Llm_AnyWeight:$input, Llm_AnyWeight:$factors);
   let results = (outs Llm_AnyWeight:$result);
@@ -197,7 +206,7 @@ def Llm_ScaleColumnsOp : Llm_Op<"scale_columns", [Pure]> {
   let hasVerifier = 1;
 }
 
-def Llm_AddLowRankOp : Llm_Op<"add_low_rank", [Pure]> {
+def Llm_AddLowRankOp : Llm_WeightExpr<"add_low_rank"> {
   let summary = "weight + scale * left * right in f32: a low-rank adapter (LoRA) merged";
   let description = [{
     `left` is [N, r], `right` [r, K]. An element's products are rounded to f32 and added in order of
@@ -212,7 +221,7 @@ def Llm_AddLowRankOp : Llm_Op<"add_low_rank", [Pure]> {
   let hasVerifier = 1;
 }
 
-def Llm_PackOp : Llm_Op<"pack", [Pure]> {
+def Llm_PackOp : Llm_WeightExpr<"pack"> {
   let summary = "A weight in the memory order of its result type's layout";
   let description = [{
     ```mlir
@@ -232,7 +241,7 @@ def Llm_StoreWeightOp : Llm_Op<"store_weight"> {
   let assemblyFormat = "$name $value (`format` $format^)? attr-dict `:` type($value)";
 }
 
-def Llm_LoadWeightOp : Llm_Op<"load_weight", [Pure]> {
+def Llm_LoadWeightOp : Llm_WeightExpr<"load_weight"> {
   let summary = "In a program: a weight that @weights stores";
   let arguments = (ins StrAttr:$name);
   let results = (outs Llm_AnyWeight:$result);

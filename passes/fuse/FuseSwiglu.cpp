@@ -21,6 +21,11 @@ using namespace ingot;
 
 namespace {
 
+/// Of the tensors of a weight that is interleaved.
+constexpr llm::EncodedWeight::Tensor kFileOrder[] = {
+    &llm::EncodedWeight::zeros, &llm::EncodedWeight::supers, &llm::EncodedWeight::values,
+    &llm::EncodedWeight::scales};
+
 int64_t rowsOf(Value weight) { return cast<RankedTensorType>(weight.getType()).getDimSize(0); }
 
 /// The two halves of a stacked weight; nulls when `value` is not one.
@@ -32,17 +37,13 @@ std::pair<Value, Value> halves(Value value) {
   return {concat.getInputs()[0], concat.getInputs()[1]};
 }
 
-/// The halves of a weight of 2 * `half` rows, or of each of a stack of them, interleaved; null and
-/// a scale of all rows stay as they are.
+/// The halves of a weight of 2 * `half` rows, or of each of a stack of them, interleaved.
 Value interleaved(OpBuilder &builder, Location loc, Value value, int64_t half, int64_t block,
                   bool stack) {
   auto [first, second] = stack ? std::pair<Value, Value>() : halves(value);
-  if (!first) {
-    if (!value || rowsOf(value) == 1)
-      return value;
+  if (!first)
     return llm::PermuteRowsOp::create(
         builder, loc, value, {rowsOf(value) / (2 * half), 2, half / block, block}, {0, 2, 1, 3});
-  }
   auto type = cast<RankedTensorType>(first.getType());
   SmallVector<int64_t> shape(type.getShape());
   shape.front() = (shape.front() + block - 1) / block * block * 2;
@@ -98,15 +99,10 @@ struct FuseSwiglu : ingot::impl::FuseSwigluPassBase<FuseSwiglu> {
     SmallVector<Value> operands;
     for (Value operand : product.getEpilogueOperands())
       llvm::append_values(operands, halves(operand).first, halves(operand).second);
-    Value zeros = llm::hasCodeBook(product.getEncodingAttr()) ? product.getZeros()
-                                                              : weave(product.getZeros());
-    Value supers = llm::hasRowSupers(product.getEncodingAttr()) ? weave(product.getSupers())
-                                                                : product.getSupers();
-    auto fused = llm::MatmulOp::create(
-        builder, loc, site.getType(), product.getInput(), weave(product.getWeight()),
-        product.getInputScales(), weave(product.getScales()), zeros, supers, operands,
-        product.getOrder(), product.getStarts(), product.getEncodingAttr(),
-        builder.getI64IntegerAttr(offset), engine::SumsAttr());
+    auto fused = llm::MatmulOp::create(builder, loc, site.getType(), product.getInput(),
+                                       product.getEncodedWeight().mapRows(weave, kFileOrder),
+                                       product.getInputScales(), operands, product.getOrder(),
+                                       product.getStarts(), builder.getI64IntegerAttr(offset));
     buildEpilogue(builder, fused, site, product);
     site.replaceAllUsesWith(fused.getResult());
     site->erase();

@@ -20,16 +20,10 @@ static std::string obstacle(ArrayRef<llm::MatmulOp> products) {
       return "the products read different inputs";
     if (product.getOrder())
       return "the weights are stacked by expert";
-    if (product.getEncodingAttr() != first.getEncodingAttr() ||
-        getElementTypeOrSelf(product.getWeight()) != getElementTypeOrSelf(first.getWeight()))
-      return "the weights have different formats";
-    if (llm::hasCodeBook(product.getEncodingAttr()) &&
-        !isSameBook(product.getZeros(), first.getZeros()))
-      return "the weights have different code books";
-    if (product.getEncoding() && product.getEncoding()->getScales() == llm::ScaleForm::Table &&
-        !isSameBook(product.getSupers(), first.getSupers()))
-      return "the weights have different tables of scales";
-    if (product.getEncoding() && product.getEncoding()->getGroup() == -1)
+    StringRef reason = stackObstacle(first.getEncodedWeight(), product.getEncodedWeight());
+    if (!reason.empty())
+      return reason.str();
+    if (product.getEncodedWeight().extent() == kTensorScale)
       return "one scale per weight: stacking would need them quantized again";
     if (getElementTypeOrSelf(product.getResult()) != getElementTypeOrSelf(first.getResult()))
       return "the results are stored in different types";
@@ -40,12 +34,6 @@ static std::string obstacle(ArrayRef<llm::MatmulOp> products) {
       return "the epilogues differ (a bias on some only)";
   }
   return "";
-}
-
-/// Stacked, what `get` picks from each product.
-static Value stackOf(OpBuilder &builder, Location loc, ArrayRef<llm::MatmulOp> products,
-                     function_ref<Value(llm::MatmulOp)> get) {
-  return stackRows(builder, loc, llvm::map_to_vector(products, get));
 }
 
 void ingot::mergeProducts(FusionReport &report, ArrayRef<llm::MatmulOp> products,
@@ -63,23 +51,17 @@ void ingot::mergeProducts(FusionReport &report, ArrayRef<llm::MatmulOp> products
   OpBuilder builder(first);
   Location loc = atSite(builder.getContext(), site);
   using llm::MatmulOp;
-  Value weight = stackOf(builder, loc, products, [](MatmulOp op) { return op.getWeight(); });
-  Value scales = stackOf(builder, loc, products, [](MatmulOp op) { return op.getScales(); });
-  Value zeros = llm::hasCodeBook(first.getEncodingAttr())
-                    ? first.getZeros()
-                    : stackOf(builder, loc, products, [](MatmulOp op) { return op.getZeros(); });
-  Value supers = llm::hasRowSupers(first.getEncodingAttr())
-                     ? stackOf(builder, loc, products, [](MatmulOp op) { return op.getSupers(); })
-                     : first.getSupers();
+  llm::EncodedWeight weight = stackRows(
+      builder, loc,
+      llvm::map_to_vector(products, [](MatmulOp product) { return product.getEncodedWeight(); }));
   SmallVector<Value> operands;
   for (size_t i = 0; i < first.getEpilogueOperands().size(); ++i)
-    operands.push_back(
-        stackOf(builder, loc, products, [i](MatmulOp op) { return op.getEpilogueOperands()[i]; }));
-  int64_t columns = cast<RankedTensorType>(weight.getType()).getShape().front();
-  auto merged = MatmulOp::create(
-      builder, loc, llm::withColumns(first.getType(), columns), first.getInput(), weight,
-      first.getInputScales(), scales, zeros, supers, operands, /*order=*/Value(),
-      /*starts=*/Value(), first.getEncodingAttr(), IntegerAttr(), engine::SumsAttr());
+    operands.push_back(stackRows(builder, loc, llvm::map_to_vector(products, [i](MatmulOp product) {
+                                   return Value(product.getEpilogueOperands()[i]);
+                                 })));
+  int64_t columns = cast<RankedTensorType>(weight.values.getType()).getDimSize(0);
+  auto merged = MatmulOp::create(builder, loc, llm::withColumns(first.getType(), columns),
+                                 first.getInput(), weight, first.getInputScales(), operands);
   merged.getEpilogue().takeBody(first.getEpilogue());
 
   int64_t column = 0;

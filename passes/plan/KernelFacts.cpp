@@ -17,8 +17,8 @@ static RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(valu
 /// Bytes of a row of the embedding table with its scales and zero points.
 static int64_t rowBytes(llm::EmbedOp op) {
   int64_t bits = 0;
-  for (Value weight : {op.getTable(), op.getScales(), op.getZeros(), op.getSupers()})
-    if (weight && typeOf(weight).getRank() == 2)
+  for (Value weight : op->getOperands().drop_front())
+    if (typeOf(weight).getRank() == 2)
       bits += llm::columnsOf(weight) * engine::elementBits(typeOf(weight).getElementType());
   return (bits + 7) / 8;
 }
@@ -38,9 +38,9 @@ std::string ingot::productOf(Operation *op) {
     else
       stream << (encoding.getGroup() == 0 ? ".row" : ".tensor");
     constexpr llvm::StringLiteral zeros[] = {"", ".z", ".offsets", ".codebook"};
-    stream << zeros[static_cast<size_t>(llm::zerosOf(encoding))];
-    if (encoding.getScales() != llm::ScaleForm::Plain)
-      stream << ".s" << typeOf(matmul.getScales()).getElementTypeBitWidth();
+    stream << zeros[encoding.facts().zeros()];
+    if (encoding.getScales() != kPlainScales)
+      stream << ".s" << typeOf(matmul.getEncodedWeight().scales).getElementTypeBitWidth();
   }
   if (matmul.getOrder())
     stream << ".experts" << matmul.experts();

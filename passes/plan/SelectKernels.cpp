@@ -7,6 +7,7 @@
 #include "passes/plan/KernelFacts.h"
 #include "passes/plan/Passes.h"
 #include "passes/plan/Tuning.h"
+#include "runtime/schema/Names.h"
 
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/IRMapping.h"
@@ -25,7 +26,8 @@ using namespace ingot::engine;
 namespace {
 
 /// Scalars that every launch gets, in this order (KernelProvider::kernelsFor).
-constexpr StringRef kScalarDims[] = {"T", "S", "L", "B"};
+constexpr StringRef kScalarDims[] = {schema::dim::tokens, schema::dim::sequences,
+                                     schema::dim::logitRows, schema::dim::tableWidth};
 constexpr StringRef kKvGroup = "global";
 constexpr int64_t kMostMultiprocessors = 1024;
 
@@ -90,7 +92,7 @@ private:
     for (auto [axis, extent] : llvm::enumerate(type.getShape()))
       shape.push_back(!ShapedType::isDynamic(extent) ? expr(Twine(extent))
                       : axis == 0                    ? Attribute(llm::rowsOf(type))
-                                                     : expr("B"));
+                                                     : expr(schema::dim::tableWidth));
     return ArrayAttr::get(context, shape);
   }
 
@@ -198,10 +200,11 @@ private:
     if (open) {
       FlatSymbolRefAttr tap =
           outputs.empty() ? FlatSymbolRefAttr() : cast<FlatSymbolRefAttr>(outputs.front());
-      SegmentOp::create(
-          instructions, function.getLoc(),
-          StringAttr::get(context, function.getName() == "step" ? "head" : function.getName()),
-          tap);
+      SegmentOp::create(instructions, function.getLoc(),
+                        StringAttr::get(context, function.getName() == schema::program::step
+                                                     ? "head"
+                                                     : function.getName()),
+                        tap);
     }
     return success();
   }
@@ -292,15 +295,17 @@ private:
   void declareDevice(const KernelVariant &variant) {
     auto uses = [](ExprAttr expr) {
       return llvm::any_of(Expr::parse(expr.getText())->nodes, [](const Expr::Node &node) {
-        return node.op == Expr::Op::Dim && node.dim == kMultiprocessors;
+        return node.op == Expr::Op::Dim && node.dim == schema::dim::multiprocessors;
       });
     };
-    if (module.lookupSymbol<DimOp>(kMultiprocessors) || !llvm::any_of(variant.grid, uses))
+    if (module.lookupSymbol<DimOp>(schema::dim::multiprocessors) ||
+        !llvm::any_of(variant.grid, uses))
       return;
     OpBuilder builder = OpBuilder::atBlockBegin(module.getBody());
     for (auto dim : module.getOps<DimOp>())
       builder.setInsertionPointAfter(dim);
-    DimOp::create(builder, module.getLoc(), kMultiprocessors, "device", 1, kMostMultiprocessors);
+    DimOp::create(builder, module.getLoc(), schema::dim::multiprocessors, "device", 1,
+                  kMostMultiprocessors);
   }
 
   /// The unit's kernel like `variant`, made on first use.

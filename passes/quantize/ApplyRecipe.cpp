@@ -19,6 +19,7 @@ namespace ingot {
 
 using namespace mlir;
 using namespace ingot;
+using llm::EncodedWeight;
 
 namespace {
 
@@ -71,20 +72,18 @@ struct ApplyRecipe : ingot::impl::ApplyRecipePassBase<ApplyRecipe> {
                SmallPtrSetImpl<Operation *> &made) {
     auto type = cast<RankedTensorType>(value.getType());
     Type f32 = builder.getF32Type();
-    Type element = encoding.getKind() == "fp8"
-                       ? Type(Float8E4M3FNType::get(builder.getContext()))
-                       : builder.getIntegerType(encoding.getKind() == "int4" ? 4 : 8);
+    Type element = engine::typeFor(builder.getContext(), encoding.facts().element());
     Type scale = encoding.getGroup() > 0 ? Type(builder.getBF16Type()) : f32;
-    SmallVector<int64_t> groups{encoding.getGroup() == -1 ? 1 : type.getShape().front(),
-                                llm::groupsOf(encoding, type.getShape().back())};
+    PartShape shape = encoding.facts().scaleShape(type.getDimSize(0), type.getShape().back());
+    SmallVector<int64_t> groups{shape.rows, shape.columns};
     Type zeros = encoding.getZeroPoints() ? RankedTensorType::get(groups, builder.getI8Type())
                                           : RankedTensorType();
     auto quantize =
         llm::QuantizeOp::create(builder, loc, type.clone(element),
                                 RankedTensorType::get(groups, scale), zeros, value, encoding);
-    auto dequantize =
-        llm::DequantizeOp::create(builder, loc, type.clone(f32), quantize.getValues(),
-                                  quantize.getScales(), quantize.getZeros(), Value(), encoding);
+    EncodedWeight encoded{
+        quantize.getValues(), quantize.getScales(), quantize.getZeros(), {}, encoding};
+    auto dequantize = llm::DequantizeOp::create(builder, loc, type.clone(f32), encoded);
     made.insert(quantize);
     made.insert(dequantize);
     return dequantize.getResult();
@@ -110,34 +109,21 @@ struct ApplyRecipe : ingot::impl::ApplyRecipePassBase<ApplyRecipe> {
     SmallVector<llm::DequantizeOp> parts;
     for (Value input : stack.getInputs())
       parts.push_back(input.getDefiningOp<llm::DequantizeOp>());
-    widenTables(parts);
-    llm::DequantizeOp first = parts.front();
-    bool alike = first && llvm::all_of(parts, [&](llm::DequantizeOp part) {
-                   return part && part.getEncoding() == first.getEncoding() &&
-                          haveSameElements(part, first) &&
-                          (!llm::hasCodeBook(first.getEncoding()) ||
-                           isSameBook(part.getZeros(), first.getZeros()));
-                 });
-    if (!alike || (first.getEncoding().getGroup() < 0 && first.getZeros()))
+    if (!llvm::all_of(parts, [](llm::DequantizeOp part) { return bool(part); }))
       return; // FuseDequantize says what it cannot read
+    auto weights =
+        llvm::map_to_vector(parts, [](llm::DequantizeOp part) { return part.getEncodedWeight(); });
     OpBuilder builder(stack);
-    auto stacked = [&](auto get) -> Value {
-      return stackRows(builder, stack.getLoc(), llvm::map_to_vector(parts, get));
-    };
-    auto values = stacked([](llm::DequantizeOp part) -> Value { return part.getValues(); });
-    auto scales = stacked([&](llm::DequantizeOp part) { return rowScales(builder, part); });
-    Value zeros = first.getZeros();
-    if (zeros && !llm::hasCodeBook(first.getEncoding()))
-      zeros = stacked([](llm::DequantizeOp part) -> Value { return part.getZeros(); });
-    Value supers = first.getSupers();
-    if (llm::hasRowSupers(first.getEncoding()))
-      supers = stacked([](llm::DequantizeOp part) -> Value { return part.getSupers(); });
-    llm::EncodingAttr encoding = first.getEncoding();
-    auto whole = llm::EncodingAttr::get(encoding.getContext(), encoding.getKind(),
-                                        std::max<int64_t>(encoding.getGroup(), 0),
-                                        encoding.getZeroPoints(), encoding.getScales());
-    auto dequantize = llm::DequantizeOp::create(builder, stack.getLoc(), stack.getType(), values,
-                                                scales, zeros, supers, whole);
+    widenTables(builder, weights);
+    bool alike = llvm::all_of(weights, [&](const EncodedWeight &weight) {
+      return stackObstacle(weights.front(), weight).empty();
+    });
+    if (!alike || (weights.front().extent() == kTensorScale && weights.front().zeros))
+      return;
+    for (EncodedWeight &weight : weights)
+      weight = withRowScales(builder, stack.getLoc(), weight);
+    auto dequantize = llm::DequantizeOp::create(builder, stack.getLoc(), stack.getType(),
+                                                stackRows(builder, stack.getLoc(), weights));
     stack.replaceAllUsesWith(dequantize.getResult());
     stack->erase();
     for (llm::DequantizeOp part : parts)
@@ -145,50 +131,50 @@ struct ApplyRecipe : ingot::impl::ApplyRecipePassBase<ApplyRecipe> {
         part->erase();
   }
 
-  /// Scales that name numbers of a table become these numbers where the parts' tables differ.
-  static void widenTables(SmallVectorImpl<llm::DequantizeOp> &parts) {
-    using Form = llm::ScaleForm;
-    auto hasTable = [](llm::DequantizeOp part) {
-      return part && part.getEncoding().getScales() == Form::Table;
+  /// Scales that name numbers of a table become these numbers where the weights' tables differ.
+  static void widenTables(OpBuilder &builder, MutableArrayRef<EncodedWeight> weights) {
+    auto hasTable = [](const EncodedWeight &weight) {
+      return weight.facts().scales == kTableScales;
     };
-    if (!llvm::all_of(parts, hasTable) || llvm::all_of(parts, [&](llm::DequantizeOp part) {
-          return isSameBook(part.getSupers(), parts.front().getSupers());
+    if (!llvm::all_of(weights, hasTable) || llvm::all_of(weights, [&](const EncodedWeight &weight) {
+          return isSameTable(weight.supers, weights.front().supers);
         }))
       return;
-    for (llm::DequantizeOp &part : parts) {
-      OpBuilder builder(part);
-      Location loc = part.getLoc();
-      Type f32 = builder.getF32Type();
-      auto type = RankedTensorType::get({1, 1}, f32);
+    Type f32 = builder.getF32Type();
+    auto type = RankedTensorType::get({1, 1}, f32);
+    for (EncodedWeight &weight : weights) {
+      Location loc = weight.values.getLoc();
       Value one =
           llm::LiteralOp::create(builder, loc, type, "one", DenseElementsAttr::get(type, 1.0f));
-      auto scaleType = cast<RankedTensorType>(part.getScales().getType()).clone(f32);
-      Value scales = llm::DequantizeOp::create(
-          builder, loc, scaleType, part.getScales(), one, part.getSupers(), Value(),
-          llm::EncodingAttr::get(builder.getContext(), "codebook8", -1, false));
-      llm::EncodingAttr encoding = part.getEncoding();
-      auto widened = llm::DequantizeOp::create(
-          builder, loc, part.getType(), part.getValues(), scales, part.getZeros(), Value(),
-          llm::EncodingAttr::get(builder.getContext(), encoding.getKind(), encoding.getGroup(),
-                                 encoding.getZeroPoints()));
-      part.replaceAllUsesWith(widened.getResult());
-      part.erase();
-      part = widened;
+      EncodedWeight scales{weight.scales,
+                           one,
+                           weight.supers,
+                           {},
+                           encodingOf(builder, {EncodingKind::CodeBook8, -1})};
+      auto scaleType = cast<RankedTensorType>(weight.scales.getType()).clone(f32);
+      Encoding plain = weight.facts();
+      plain.scales = kPlainScales;
+      weight.scales = llm::DequantizeOp::create(builder, loc, scaleType, scales);
+      weight.supers = {};
+      weight.encoding = encodingOf(builder, plain);
     }
   }
 
-  static bool haveSameElements(llm::DequantizeOp a, llm::DequantizeOp b) {
-    return getElementTypeOrSelf(a.getValues()) == getElementTypeOrSelf(b.getValues()) &&
-           getElementTypeOrSelf(a.getScales()) == getElementTypeOrSelf(b.getScales());
+  static llm::EncodingAttr encodingOf(OpBuilder &builder, Encoding encoding) {
+    return llm::EncodingAttr::get(builder.getContext(), encoding);
   }
-  /// The scales of `part`; one for the whole weight for each of its rows.
-  static Value rowScales(OpBuilder &builder, llm::DequantizeOp part) {
-    if (part.getEncoding().getGroup() >= 0)
-      return part.getScales();
-    int64_t rows = cast<RankedTensorType>(part.getType()).getDimSize(0);
-    auto type = cast<RankedTensorType>(part.getScales().getType());
-    return llm::RepeatRowsOp::create(builder, part.getLoc(), type.clone({rows, 1}),
-                                     part.getScales(), rows);
+
+  /// The weight with a scale for each of its rows, if it has one for all.
+  static EncodedWeight withRowScales(OpBuilder &builder, Location loc, EncodedWeight weight) {
+    if (weight.extent() != kTensorScale)
+      return weight;
+    int64_t rows = cast<RankedTensorType>(weight.values.getType()).getDimSize(0);
+    auto type = cast<RankedTensorType>(weight.scales.getType()).clone({rows, 1});
+    weight.scales = llm::RepeatRowsOp::create(builder, loc, type, weight.scales, rows);
+    Encoding byRow = weight.facts();
+    byRow.group = 0;
+    weight.encoding = encodingOf(builder, byRow);
+    return weight;
   }
 
   void setKvElement(func::FuncOp function, Type element) {

@@ -38,13 +38,13 @@ struct QuantizeActivations : ingot::impl::QuantizeActivationsPassBase<QuantizeAc
 
   void visit(FusionReport &report, llm::MatmulOp site) {
     std::optional<llm::EncodingAttr> encoding = site.getEncoding();
-    bool fits =
-        encoding && (integers ? hasIntegers(site, *encoding) : encoding->getKind() == "fp8");
+    bool fits = encoding &&
+                (integers ? hasIntegers(site, *encoding) : isFloat(encoding->facts().element()));
     if (!fits)
       return report.declined(
           site,
           std::string("a weight ") +
-              (encoding ? "in " + encoding->getKind().str() : std::string("without encoding")) +
+              (encoding ? "in " + std::string(encoding->facts().row().name) : "without encoding") +
               " has no product with " + (integers ? "int8" : "fp8") + " activations");
     FloatAttr scale;
     if (isStatic && !(scale = site->getAttrOfType<FloatAttr>(kStaticScale)))
@@ -107,9 +107,9 @@ struct QuantizeActivations : ingot::impl::QuantizeActivationsPassBase<QuantizeAc
 
   /// Whether what scales multiply are integers of at most 8 bits.
   static bool hasIntegers(llm::MatmulOp site, llm::EncodingAttr encoding) {
-    if (!llm::hasCodeBook(encoding))
-      return llm::isInteger(encoding) || llm::zerosOf(encoding) == llm::Zeros::Offsets;
-    auto book = site.getZeros().getDefiningOp<llm::LiteralOp>();
+    if (!encoding.facts().hasCodeBook())
+      return encoding.facts().isInteger() || encoding.facts().hasOffsets();
+    auto book = site.getEncodedWeight().zeros.getDefiningOp<llm::LiteralOp>();
     auto numbers = book ? dyn_cast<DenseFPElementsAttr>(book.getValue()) : DenseFPElementsAttr();
     return numbers && llvm::all_of(numbers.getValues<float>(), [](float number) {
              return number >= -127 && number <= 127 && number == float(int(number));

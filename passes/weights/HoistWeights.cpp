@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Moves weight expressions into @weights and leaves named loads in the programs.
 #include "dialects/llm/LlmAttentionOps.h"
-#include "dialects/llm/LlmComputeOps.h"
 #include "dialects/llm/LlmMatmulOps.h"
 #include "dialects/llm/LlmWeightOps.h"
 #include "passes/FusionReport.h"
@@ -23,24 +22,11 @@ namespace {
 
 /// What a weight is to the operation that reads it as its operand `use`.
 std::string roleOf(OpOperand &use) {
-  if (auto matmul = dyn_cast<llm::MatmulOp>(use.getOwner())) {
-    if (use.get() == matmul.getScales())
-      return "scales";
-    if (use.get() == matmul.getZeros())
-      return "zeros";
-    if (use.get() == matmul.getSupers())
-      return "supers";
-    if (use.get() != matmul.getWeight())
-      return "bias";
-  }
-  if (auto embed = dyn_cast<llm::EmbedOp>(use.getOwner())) {
-    if (use.get() == embed.getScales())
-      return "scales";
-    if (use.get() == embed.getZeros())
-      return "zeros";
-    if (use.get() == embed.getSupers())
-      return "supers";
-  }
+  if (auto reader = dyn_cast<llm::EncodedWeightOpInterface>(use.getOwner()))
+    if (StringRef role = reader.getEncodedWeight().roleOf(use.get()); !role.empty())
+      return role.str();
+  if (isa<llm::MatmulOp>(use.getOwner()))
+    return "bias";
   return isa<llm::AttentionOp>(use.getOwner()) ? "sinks" : "weight";
 }
 
@@ -50,7 +36,7 @@ std::string formatOf(OpOperand &use) {
   std::string text;
   llvm::raw_string_ostream stream(text);
   if (encoding && roleOf(use) == "weight") {
-    stream << encoding.getKind();
+    stream << StringRef(encoding.facts().row().name);
     if (encoding.getGroup() > 0)
       stream << " group=" << encoding.getGroup();
     if (encoding.getZeroPoints())

@@ -6,6 +6,7 @@
 #include "runtime/engine/Coverage.h"
 #include "runtime/engine/Verify.h"
 #include "runtime/schema/KernelAbi.h"
+#include "runtime/schema/Names.h"
 
 #include <algorithm>
 #include <bit>
@@ -65,14 +66,15 @@ Status Executor::bindDims() {
   for (uint32_t i = 0; i < count(engine.dims()); ++i) {
     const schema::Dim &dim = *engine.dims()->Get(i);
     std::string name = dim.name()->str();
-    if (name == "T")
+    if (name == schema::dim::tokens)
       tokensDim = i;
-    if (name == "S")
+    if (name == schema::dim::sequences)
       sequencesDim = i;
-    if (name == "L")
+    if (name == schema::dim::logitRows)
       logitRowsDim = i;
     // Other targets of the engine may count things that this device has not.
-    if (dim.source() != schema::DimSource::Device || name == "threads" || !usesDim(*chosen, i))
+    if (dim.source() != schema::DimSource::Device || name == schema::dim::threads ||
+        !usesDim(*chosen, i))
       continue;
     int64_t value = executionDevice->dimension(name);
     if (value < dim.min() || value > dim.max())

@@ -3,6 +3,7 @@
 #include "runtime/engine/MemoryPlan.h"
 
 #include "runtime/engine/Verify.h"
+#include "runtime/schema/Names.h"
 
 #include <algorithm>
 #include <set>
@@ -49,9 +50,11 @@ Status chooseLimits(const schema::Engine &engine, const MemoryRequest &request, 
     const int64_t &fallback;
   } limits[] = {
       {"max-context", "", request.maxContext, plan.maxContext, plan.maxContext},
-      {"max-batch-tokens", "T", request.maxTokens, plan.maxTokens, plan.maxContext},
-      {"max-sequences", "S", request.maxSequences, plan.maxSequences, plan.maxTokens},
-      {"max-logit-rows", "L", request.maxLogitRows, plan.maxLogitRows, plan.maxSequences},
+      {"max-batch-tokens", schema::dim::tokens, request.maxTokens, plan.maxTokens, plan.maxContext},
+      {"max-sequences", schema::dim::sequences, request.maxSequences, plan.maxSequences,
+       plan.maxTokens},
+      {"max-logit-rows", schema::dim::logitRows, request.maxLogitRows, plan.maxLogitRows,
+       plan.maxSequences},
   };
   plan.maxContext = engine.serving()->max_context();
   for (auto &limit : limits) {
@@ -185,24 +188,25 @@ Status shareBlocks(uint64_t memory, int64_t kvBlocks, MemoryPlan &plan) {
 } // namespace
 
 int64_t tableWidthDim(const schema::Engine &engine, const schema::Target &target, uint32_t group) {
-  int64_t named = findDim(engine, "B." + target.kv_groups()->Get(group)->name()->str());
-  return named < 0 && group == 0 ? findDim(engine, "B") : named;
+  int64_t named = findDim(engine, std::string(schema::dim::tableWidth) + "." +
+                                      target.kv_groups()->Get(group)->name()->str());
+  return named < 0 && group == 0 ? findDim(engine, schema::dim::tableWidth) : named;
 }
 
 std::vector<Interval> plannedRanges(const schema::Engine &engine, const schema::Target &target,
                                     const MemoryPlan &plan) {
   std::vector<Interval> ranges = declaredRanges(engine);
-  auto limit = [&](const char *name, int64_t maximum) {
+  auto limit = [&](std::string_view name, int64_t maximum) {
     if (int64_t dim = findDim(engine, name); dim >= 0)
       ranges[size_t(dim)].max = maximum;
   };
-  limit("T", plan.maxTokens);
-  limit("S", plan.maxSequences);
-  limit("L", plan.maxLogitRows);
+  limit(schema::dim::tokens, plan.maxTokens);
+  limit(schema::dim::sequences, plan.maxSequences);
+  limit(schema::dim::logitRows, plan.maxLogitRows);
   for (uint32_t i = 0; i < plan.groups.size(); ++i)
     if (int64_t dim = tableWidthDim(engine, target, i); dim >= 0)
       ranges[size_t(dim)] = {plan.groups[i].tableWidth, plan.groups[i].tableWidth};
-  if (int64_t dim = findDim(engine, "threads"); dim >= 0)
+  if (int64_t dim = findDim(engine, schema::dim::threads); dim >= 0)
     ranges[size_t(dim)] = {plan.threads, plan.threads};
   return ranges;
 }
@@ -227,7 +231,7 @@ Result<MemoryPlan> planMemory(const schema::Engine &engine, const schema::Target
   if (Status status = chooseLimits(engine, request, plan); !status.ok())
     return status;
   plan.threads = std::max<int64_t>(threads, 1);
-  if (int64_t dim = findDim(engine, "threads"); dim >= 0) {
+  if (int64_t dim = findDim(engine, schema::dim::threads); dim >= 0) {
     const schema::Dim &range = *engine.dims()->Get(uint32_t(dim));
     plan.threads = std::clamp(plan.threads, int64_t(range.min()), int64_t(range.max()));
   }

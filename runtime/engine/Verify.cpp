@@ -7,6 +7,7 @@
 #include "runtime/engine/WeightFill.h"
 #include "runtime/schema/Elements.h"
 #include "runtime/schema/KernelAbi.h"
+#include "runtime/schema/Names.h"
 
 #include <algorithm>
 #include <set>
@@ -136,10 +137,13 @@ Status StructureVerifier::verifyDims() const {
       return malformed("dim '" + name + "'", "its range is empty, negative or too large");
     if (!names.insert(name).second)
       return malformed("dim '" + name + "'", "declared twice");
-    bool known =
-        dim.source() == schema::DimSource::Device ||
-        (dim.source() == schema::DimSource::Step && (name == "T" || name == "S" || name == "L")) ||
-        (dim.source() == schema::DimSource::Load && (name == "B" || name.substr(0, 2) == "B."));
+    bool ofStep = name == schema::dim::tokens || name == schema::dim::sequences ||
+                  name == schema::dim::logitRows;
+    const std::string width(schema::dim::tableWidth);
+    bool ofLoad = name == width || name.starts_with(width + ".");
+    bool known = dim.source() == schema::DimSource::Device ||
+                 (dim.source() == schema::DimSource::Step && ofStep) ||
+                 (dim.source() == schema::DimSource::Load && ofLoad);
     if (!known)
       return Status::error("INGOT-E5011",
                            "this runtime knows no " + std::string(sources[int(dim.source())]) +

@@ -3,6 +3,7 @@
 #include "runtime/serving/SampleProgram.h"
 
 #include "runtime/engine/Verify.h"
+#include "runtime/schema/Names.h"
 
 #include <algorithm>
 #include <limits>
@@ -14,7 +15,7 @@ Result<SampleProgram> SampleProgram::bind(Executor &executor, uint32_t vocabular
   sample.executor = &executor;
   sample.vocabulary = vocabulary;
   sample.maskWords = (size_t(vocabulary) + 31) / 32;
-  std::optional<uint32_t> program = executor.findProgram("sample");
+  std::optional<uint32_t> program = executor.findProgram(schema::program::sample);
   auto incomplete = [](const std::string &what) {
     return Status::error("INGOT-E5022", "the engine cannot sample: " + what, "rebuild the engine");
   };
@@ -23,8 +24,9 @@ Result<SampleProgram> SampleProgram::bind(Executor &executor, uint32_t vocabular
   sample.program = *program;
   size_t rows = size_t(executor.plan().maxLogitRows);
   const schema::Program &description = *executor.target().programs()->Get(*program);
-  static const char *const known[] = {"logits",      "sample_params", "bias_ids",
-                                      "bias_values", "allow_mask",    "token_counts"};
+  static constexpr std::string_view known[] = {
+      schema::input::logits,     schema::input::sampleParams, schema::input::biasIds,
+      schema::input::biasValues, schema::input::allowMask,    schema::input::tokenCounts};
   for (uint32_t i = 0; i < count(description.inputs()); ++i) {
     const schema::Buffer &buffer = *executor.target().buffers()->Get(description.inputs()->Get(i));
     if (buffer.role() == schema::Role::Input &&
@@ -35,19 +37,24 @@ Result<SampleProgram> SampleProgram::bind(Executor &executor, uint32_t vocabular
                            "use the runtime of the release that built the engine");
   }
   const auto *inputs = description.inputs(), *outputs = description.outputs();
-  sample.paramsBuffer = sample.find(inputs, "sample_params", rows * sizeof(IngotSampleParams));
-  sample.biasIdsBuffer = sample.find(inputs, "bias_ids", rows * INGOT_MAX_BIAS * 4);
-  sample.biasValuesBuffer = sample.find(inputs, "bias_values", rows * INGOT_MAX_BIAS * 4);
-  sample.maskBuffer = sample.find(inputs, "allow_mask", rows * sample.maskWords * 4);
-  sample.tokensBuffer = sample.find(outputs, "sampled_tokens", rows * 4);
-  sample.logprobsBuffer = sample.find(outputs, "sampled_logprobs", rows * 4);
-  sample.topTokensBuffer = sample.find(outputs, "top_tokens", rows * INGOT_MAX_LOGPROBS * 4);
-  sample.topLogprobsBuffer = sample.find(outputs, "top_logprobs", rows * INGOT_MAX_LOGPROBS * 4);
+  sample.paramsBuffer =
+      sample.find(inputs, schema::input::sampleParams, rows * sizeof(IngotSampleParams));
+  sample.biasIdsBuffer = sample.find(inputs, schema::input::biasIds, rows * INGOT_MAX_BIAS * 4);
+  sample.biasValuesBuffer =
+      sample.find(inputs, schema::input::biasValues, rows * INGOT_MAX_BIAS * 4);
+  sample.maskBuffer = sample.find(inputs, schema::input::allowMask, rows * sample.maskWords * 4);
+  sample.tokensBuffer = sample.find(outputs, schema::output::sampledTokens, rows * 4);
+  sample.logprobsBuffer = sample.find(outputs, schema::output::sampledLogprobs, rows * 4);
+  sample.topTokensBuffer =
+      sample.find(outputs, schema::output::topTokens, rows * INGOT_MAX_LOGPROBS * 4);
+  sample.topLogprobsBuffer =
+      sample.find(outputs, schema::output::topLogprobs, rows * INGOT_MAX_LOGPROBS * 4);
   if (sample.paramsBuffer == absent || sample.tokensBuffer == absent)
     return incomplete("'sample_params' or 'sampled_tokens' is missing or too small");
   for (uint32_t i = 0; i < count(executor.target().buffers()); ++i) {
     const schema::Buffer &buffer = *executor.target().buffers()->Get(i);
-    if (buffer.role() == schema::Role::State && buffer.name()->string_view() == "token_counts" &&
+    if (buffer.role() == schema::Role::State &&
+        buffer.name()->string_view() == schema::input::tokenCounts &&
         executor.bufferBytes(i) == uint64_t(vocabulary) * 4)
       sample.countsBuffer = i;
   }

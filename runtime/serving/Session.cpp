@@ -4,6 +4,7 @@
 
 #include "runtime/engine/TargetChoice.h"
 #include "runtime/engine/Verify.h"
+#include "runtime/schema/Names.h"
 
 #include <algorithm>
 #include <limits>
@@ -29,7 +30,8 @@ Result<MemoryPlan> planFor(const EngineFile &file, const SessionOptions &options
     uint64_t available = device.availableMemory(mapped, request.fraction);
     request.memory = available == UINT64_MAX ? 0 : available;
   }
-  return planMemory(engine, *engine.targets()->Get(target), device.dimension("threads"), request);
+  return planMemory(engine, *engine.targets()->Get(target), device.dimension(schema::dim::threads),
+                    request);
 }
 
 } // namespace

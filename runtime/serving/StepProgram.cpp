@@ -3,6 +3,7 @@
 #include "runtime/serving/StepProgram.h"
 
 #include "runtime/engine/Verify.h"
+#include "runtime/schema/Names.h"
 
 #include <algorithm>
 #include <cstring>
@@ -98,13 +99,13 @@ struct StepInput {
 };
 
 static constexpr StepInput stepInputs[] = {
-    {"tokens", schema::DType::I32, 4, perToken, putTokens},
-    {"positions", schema::DType::I32, 4, perToken, putPositions},
-    {"token_sequences", schema::DType::I32, 4, perToken, putSequence},
-    {"sequence_offsets", schema::DType::I32, 4, perBoundary, putOffsets},
-    {"context_lengths", schema::DType::I32, 4, perSequence, putContext},
-    {"logit_rows", schema::DType::I32, 4, perLogitRow, putLogitRows},
-    {"block_table", schema::DType::I32, 4, perTableEntry, putBlocks},
+    {schema::input::tokens, schema::DType::I32, 4, perToken, putTokens},
+    {schema::input::positions, schema::DType::I32, 4, perToken, putPositions},
+    {schema::input::tokenSequences, schema::DType::I32, 4, perToken, putSequence},
+    {schema::input::sequenceOffsets, schema::DType::I32, 4, perBoundary, putOffsets},
+    {schema::input::contextLengths, schema::DType::I32, 4, perSequence, putContext},
+    {schema::input::logitRows, schema::DType::I32, 4, perLogitRow, putLogitRows},
+    {schema::input::blockTable, schema::DType::I32, 4, perTableEntry, putBlocks},
 };
 static constexpr const StepInput &tokenInput = stepInputs[0], &logitRowInput = stepInputs[5],
                                  &tableInput = stepInputs[6];
@@ -112,7 +113,7 @@ static constexpr const StepInput &tokenInput = stepInputs[0], &logitRowInput = s
 Result<StepProgram> StepProgram::bind(Executor &executor) {
   StepProgram step;
   step.executor = &executor;
-  std::optional<uint32_t> program = executor.findProgram("step");
+  std::optional<uint32_t> program = executor.findProgram(schema::program::step);
   auto incomplete = [](const char *what) {
     return Status::error("INGOT-E5022", std::string("the engine cannot generate: ") + what,
                          "rebuild the engine");
@@ -129,7 +130,7 @@ Result<StepProgram> StepProgram::bind(Executor &executor) {
   for (uint32_t i = 0; i < count(description.outputs()); ++i) {
     uint32_t index = description.outputs()->Get(i);
     const schema::Buffer &buffer = *target.buffers()->Get(index);
-    if (buffer.name()->string_view() != "logits")
+    if (buffer.name()->string_view() != schema::output::logits)
       continue;
     if (buffer.dtype() != schema::DType::F32 || count(buffer.shape()) != 2)
       return incomplete("its logits are not a matrix of f32");

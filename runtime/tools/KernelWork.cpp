@@ -3,6 +3,7 @@
 #include "runtime/tools/KernelWork.h"
 
 #include "runtime/engine/Verify.h"
+#include "runtime/schema/Names.h"
 
 #include <algorithm>
 #include <charconv>
@@ -65,10 +66,10 @@ double factOf(const schema::Kernel &kernel, std::string_view key) {
 
 int64_t rowsOf(const schema::Kernel &kernel, const MeasuredShape &shape) {
   std::string_view dim = factTextOf(kernel, "row_dim");
-  return dim == "T"   ? shape.tokens
-         : dim == "S" ? shape.sequences
-         : dim == "L" ? shape.logitRows
-                      : 0;
+  return dim == schema::dim::tokens      ? shape.tokens
+         : dim == schema::dim::sequences ? shape.sequences
+         : dim == schema::dim::logitRows ? shape.logitRows
+                                         : 0;
 }
 
 double predictedSeconds(const schema::Kernel &kernel, int64_t tokens) {

@@ -3,6 +3,7 @@
 #include "runtime/tools/MeasuredEngine.h"
 
 #include "runtime/engine/Verify.h"
+#include "runtime/schema/Names.h"
 
 #include <algorithm>
 
@@ -31,7 +32,7 @@ Result<std::unique_ptr<MeasuredEngine>> MeasuredEngine::over(Executor &executor)
       SampleProgram::bind(executor, uint32_t(engine->step->vocabulary()));
   if (sample.ok()) {
     engine->sample = std::move(*sample);
-    engine->indices.push_back(*executor.findProgram("sample"));
+    engine->indices.push_back(*executor.findProgram(schema::program::sample));
   }
   engine->cache.emplace(executor.plan().groups);
   return engine;

@@ -8,6 +8,7 @@
 #include "runtime/devices/host/HostDevice.h"
 #include "runtime/engine/TargetChoice.h"
 #include "runtime/engine/Verify.h"
+#include "runtime/schema/Names.h"
 
 #include <algorithm>
 
@@ -115,7 +116,8 @@ void printDefault(FILE *stream, const schema::Engine &engine, const schema::Targ
   request.memory = device.availableMemory(mapped, request.fraction);
   if (arguments.memory || request.memory == UINT64_MAX)
     return;
-  Result<MemoryPlan> plan = planMemory(engine, target, device.dimension("threads"), request);
+  Result<MemoryPlan> plan =
+      planMemory(engine, target, device.dimension(schema::dim::threads), request);
   if (plan.ok())
     std::fprintf(stream, "\nopened here without --memory, the KV cache gets %s bytes\n",
                  grouped(plan->kvBytes).c_str());
@@ -162,7 +164,7 @@ Status planEngine(const schema::Engine &engine, const PlanArguments &arguments, 
   if (!chosen.ok())
     return std::move(chosen).status();
   const schema::Target &target = *engine.targets()->Get(*chosen);
-  int64_t threads = device.dimension("threads");
+  int64_t threads = device.dimension(schema::dim::threads);
   MemoryRequest unbounded = requestOf(arguments);
   unbounded.memory = 0;
   Result<MemoryPlan> largest = planMemory(engine, target, threads, unbounded);

@@ -81,7 +81,8 @@ const Format kStoredFormats[] = {
     {"int3rowh", "i3", "int3", 0, false, "f16"},
     {"int6g32h", "i6", "int6", 32, false, "f16"},
     {"mxfp4", "i4", "codebook4", 32, false, "i8", true, "table", "f32"},
-    {"nvfp4", "i4", "codebook4", 16, false, "i8", true, "table", "f32"}};
+    {"nvfp4", "i4", "codebook4", 16, false, "i8", true, "table", "f32"},
+    {"mxfp8", "f8E4M3FN", "fp8", 32, false, "i8", false, "table", "f32"}};
 
 /// The k-quants, whose rows are whole blocks of 256 columns, and what they come near to.
 const Format kBlockFormats[] = {

@@ -107,6 +107,39 @@ class StoredCheckpoints(harness.BuildTest):
         theirs, _ = self.report("blocks", DATA / "quantized" / "mxfp4-blocks-scales")
         self.assert_same_weights(theirs, ours)
 
+    def test_mxfp8_is_fp8_in_blocks_of_one_row(self):
+        """Scales from 2^-20 on as exponents, and as numbers of blocks of 1 x 32."""
+        def scaled(asNumbers):
+            def change(name, dtype, shape, data):
+                if not name.endswith("_scale_inv"):
+                    return name, dtype, shape, data
+                rows, columns = shapes[name.removesuffix("_scale_inv")]
+                codes = bytes(107 + (i * 7 + i // 5) % 16 for i in range(rows * columns // 32))
+                counts = [rows, columns // 32]
+                if asNumbers:
+                    return name, "F32", counts, b"".join(
+                        struct.pack("<f", 2.0 ** (code - 127)) for code in codes)
+                return name.removesuffix("_inv"), "U8", counts, codes
+            return change
+
+        source = "fp8-block128"
+        shapes = {name: shape for name, (_, shape, _) in
+                  read_tensors(DATA / "quantized" / source / "model.safetensors").items()}
+        scheme = {"weights": {"num_bits": 8, "type": "float", "strategy": "group",
+                              "group_size": 32}}
+        numbers = self.variant(source, "numbers", scaled(True),
+                               {"quant_method": "fp8", "weight_block_size": [1, 32]})
+        for name, said in (
+                ("compressed", {"quant_method": "compressed-tensors", "format": "mxfp8-quantized",
+                                "config_groups": {"group_0": scheme}}),
+                ("modelopt", {"quant_method": "modelopt", "quant_algo": "MXFP8"})):
+            with self.subTest(name):
+                codes = self.variant(source, name, scaled(False), said)
+                self.assert_same_values(numbers, codes)
+                engine, said = self.report("engine-" + name, codes)
+                self.assertNotIn("checkpoint: scales", said)
+                self.assert_sound(engine)
+
     def assert_same_values(self, one, other):
         """The numbers that the matrices of two checkpoints stand for, as f16."""
         recipe = self.folder / "f16.yaml"

@@ -11,6 +11,9 @@ INCLUDE = re.compile(r'^\s*#\s*include\s+(["<])([^">]+)[">]')
 COMPILER_HEADERS = ("mlir/", "llvm/", "llvm-c/", "lld/", "clang/")
 GENERATED = (".inc", "_generated.h", ".pb.h", "/SourceDigest.h")
 
+# What both halves use by name and by size.
+SHARED = ["runtime/schema/Names.h", "runtime/schema/KernelAbi.h"]
+
 RUNTIME_ORDER = ["runtime/schema", "runtime/core", "runtime/devices", "runtime/engine",
                  "runtime/serving", "runtime/jinja", "runtime/chat", "runtime/api", "runtime/tools",
                  "runtime/server"]
@@ -38,15 +41,15 @@ MAY_INCLUDE = {
     "numerics": [],
     "dialects/engine": [],
     "dialects/llm": ["dialects/engine"],
-    "passes": ["dialects"],
-    "codegen": ["dialects", "codegen/native/kernels"],
+    "passes": ["dialects", *SHARED],
+    "codegen": ["dialects", "codegen/native/kernels", *SHARED],
     "codegen/native": ["dialects", "codegen", "codegen/native/kernels"],
     "codegen/native/kernels": ["runtime/schema/KernelAbi.h"],
-    **{target: ["dialects", "codegen", "codegen/native", f"{target}/kernels"]
+    **{target: ["dialects", "codegen", "codegen/native", f"{target}/kernels", *SHARED]
        for target in TARGETS},
     **{f"{target}/kernels": ["runtime/schema/KernelAbi.h", "codegen/native/kernels"]
        for target in TARGETS},
-    "codegen/cuda": ["dialects", "codegen"],
+    "codegen/cuda": ["dialects", "codegen", *SHARED],
     # The list of targets, above them all.
     "codegen/Targets.cpp": ["codegen", *TARGETS],
     "compiler/checkpoint/files": [],
@@ -58,14 +61,14 @@ MAY_INCLUDE = {
     "compiler/checkpoint": READERS,
     "compiler/recipe": ["compiler/checkpoint/files"],
     "compiler/tuning": ["compiler/checkpoint/files"],
-    "compiler/importers": ["dialects", "passes", "compiler/checkpoint", *READERS],
+    "compiler/importers": ["dialects", "passes", "compiler/checkpoint", *READERS, *SHARED],
     "compiler/weights": ["dialects", "compiler/checkpoint", *READERS],
     # Alone of the compiler it knows the schema.
     "compiler/engine_file": ["dialects/engine", "compiler/checkpoint/files",
                              "compiler/checkpoint/tokenizer", "runtime/schema"],
     "compiler/build": ["dialects", "passes", "codegen", "compiler/checkpoint", *READERS,
                        "compiler/recipe", "compiler/tuning", "compiler/importers",
-                       "compiler/weights", "compiler/engine_file", "runtime/include"],
+                       "compiler/weights", "compiler/engine_file", "runtime/include", *SHARED],
     # `ingot` forwards the commands that only read an engine to the runtime's tools, and declares
     # its options as they do.
     "compiler/tools": ["dialects", "codegen", "compiler/checkpoint", *READERS, "compiler/recipe",

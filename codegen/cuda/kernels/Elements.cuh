@@ -4,7 +4,7 @@
 #pragma once
 
 #include "Ptx.cuh"
-#include "runtime/schema/Elements.h"
+#include "numerics/EncodingForms.h"
 
 using namespace ingot;
 

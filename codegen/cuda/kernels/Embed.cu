@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // llm.embed: a block is one token and a run of its columns, from a table in any layout. Buffers:
-// tokens, table, scales?, zeros?, supers?, result.
+// tokens, table with what is beside it, result.
 #include "EncodedWeight.cuh"
 #include "Rows.cuh"
 
@@ -8,12 +8,7 @@ namespace {
 
 constexpr i64 kColumns = constants::columns;
 constexpr int kWidth = constants::row_major ? vectorWidth(kColumns) : 1;
-constexpr bool kHasZeros = constants::zeros != kNoZeros;
-constexpr bool kHasSupers = constants::scale_form != kPlainScales;
-constexpr int kScales = 2;
-constexpr int kZeros = kScales + int(constants::encoded);
-constexpr int kSupers = kZeros + kHasZeros;
-constexpr int kResult = kSupers + kHasSupers;
+using Beside = WeightBuffers<2>;
 
 } // namespace
 
@@ -22,9 +17,7 @@ __device__ void run(const Launch &launch) {
   i64 column = (i64(blockIdx.y) * constants::threads + threadIdx.x) * kWidth;
   if (column >= kColumns)
     return;
-  EncodedWeight table = {launch.buffers[1], constants::encoded ? launch.buffers[kScales] : nullptr,
-                         kHasZeros ? launch.buffers[kZeros] : nullptr,
-                         kHasSupers ? launch.buffers[kSupers] : nullptr};
+  EncodedWeight table = EncodedWeight::from<Beside>(launch, 1);
   i32 id = launch.buffer<const i32>(0)[row];
   u32 token = id < 0 ? 0 : u32(id);
   float x[kWidth];
@@ -38,5 +31,5 @@ __device__ void run(const Launch &launch) {
 #pragma unroll
   for (int i = 0; i < kWidth; ++i)
     x[i] = table.value(x[i], token, u32(column) + i);
-  storeElements<constants::result_type>(launch.buffers[kResult], row * kColumns + column, x);
+  storeElements<constants::result_type>(launch.buffers[Beside::kEnd], row * kColumns + column, x);
 }

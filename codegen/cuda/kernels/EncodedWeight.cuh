@@ -3,12 +3,21 @@
 // encoded or not.
 #pragma once
 
-#include "Encoding.cuh"
 #include "Layout.cuh"
+#include "WeightBuffers.cuh"
 
 /// A weight's buffers; those that it does not have are null.
 struct EncodedWeight {
   const void *values, *scales, *zeros, *supers;
+
+  /// The values are buffer `values`, what is beside them `Beside`, of WeightBuffers.
+  template <class Beside>
+  static __device__ __forceinline__ EncodedWeight from(const Launch &launch, int values) {
+    return {launch.buffers[values],
+            Beside::kScales < Beside::kZeros ? launch.buffers[Beside::kScales] : nullptr,
+            Beside::kZeros < Beside::kSupers ? launch.buffers[Beside::kZeros] : nullptr,
+            Beside::kSupers < Beside::kEnd ? launch.buffers[Beside::kSupers] : nullptr};
+  }
 
   INGOT_LAYOUT_TYPE(ValueLayout, weight);
   INGOT_LAYOUT_TYPE(ScaleLayout, scale);
@@ -64,7 +73,7 @@ struct EncodedWeight {
   /// What `stored`, the element there, stands for.
   __device__ float value(float stored, u32 row, u32 column) const {
     float number = unscaled(stored, row, column);
-    if constexpr (!constants::encoded)
+    if constexpr (constants::scale_extent == kNoScales)
       return number;
     float product = __fmul_rn(scale(row, column), number);
     if constexpr (!kHasOffsets)

@@ -3,30 +3,24 @@
 // its sum to the result.
 #pragma once
 
-#include "Encoding.cuh"
 #include "Reductions.cuh"
 #include "RegionMath.cuh"
+#include "WeightBuffers.cuh"
 
 namespace matmul {
 
-/// Where scales are: nowhere, one for each row (or group of a row), one for the weight.
-enum ScaleMode : i64 { kNoScale = 0, kRowScale = 1, kTensorScale = 2 };
-
 constexpr bool kInteger = constants::integer != 0;
 constexpr bool kPaired = constants::pair_offset != 0;
-constexpr bool kScaled = constants::scale_mode != kNoScale;
-constexpr bool kHasZeros = constants::zeros != kNoZeros;
-constexpr bool kHasSupers = constants::scale_form != kPlainScales;
+constexpr bool kScaled = constants::scale_extent != kNoScales;
 constexpr bool kInputScaled = constants::input_scales != 0;
 constexpr bool kByExpert = constants::experts != 0;
 
-// Buffers: input, weight, input_scales?, scales?, zeros?, supers?, epilogue operands, order?,
+// Buffers: input, weight, input_scales?, what is beside the weight, epilogue operands, order?,
 // starts?, result, workspace?.
 constexpr int kInput = 0, kWeight = 1, kInputScales = 2;
-constexpr int kScales = kInputScales + kInputScaled;
-constexpr int kZeros = kScales + kScaled;
-constexpr int kSupers = kZeros + kHasZeros;
-constexpr int kOperands = kSupers + kHasSupers;
+using Beside = WeightBuffers<kInputScales + kInputScaled>;
+constexpr int kScales = Beside::kScales, kZeros = Beside::kZeros, kSupers = Beside::kSupers;
+constexpr int kOperands = Beside::kEnd;
 constexpr int kOrder = kOperands + int(constants::operands);
 constexpr int kStarts = kOrder + kByExpert;
 constexpr int kResult = kStarts + kByExpert;

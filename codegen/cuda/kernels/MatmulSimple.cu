@@ -17,12 +17,6 @@ constexpr int kEach = kTileColumns / kAlong, kTokens = kTileRows / kAcross;
 /// Sums of integers are closed at the ends of groups, which are multiples of this.
 constexpr int kStep = 8;
 
-INGOT_DEVICE EncodedWeight weightOf(const Launch &launch) {
-  return {launch.buffers[kWeight], kScaled ? launch.buffers[kScales] : nullptr,
-          kHasZeros ? launch.buffers[kZeros] : nullptr,
-          kHasSupers ? launch.buffers[kSupers] : nullptr};
-}
-
 /// The weight's value, or, for exact sums, what its scale will multiply.
 INGOT_DEVICE float numberOf(const EncodedWeight &weight, i64 row, i64 k) {
   float stored = weight.element(u32(row), u32(k));
@@ -39,7 +33,7 @@ struct Tiles {
 /// the expert's weight.
 INGOT_DEVICE void stage(const Launch &launch, Tiles &tiles, i64 row, const Tokens &tokens,
                         i64 first) {
-  EncodedWeight weight = weightOf(launch);
+  EncodedWeight weight = EncodedWeight::from<Beside>(launch, kWeight);
   for (int i = threadIdx.x; i < kTileColumns * kTileDepth; i += constants::threads) {
     i64 n = row + i / kTileDepth, k = first + i % kTileDepth;
     bool inside = n < constants::weight_rows && k < kDepth;
@@ -74,9 +68,9 @@ INGOT_DEVICE void closeGroup(const Launch &launch, Sums &sums, i64 row, const To
 #pragma unroll
   for (int j = 0; j < kEach; ++j) {
     i64 n = row + tileRow(j);
-    float scale = n < constants::weight_rows
-                      ? weightOf(launch).scale(u32(tokens.weightRow() + n), u32(k))
-                      : 0.0f;
+    float scale = n < constants::weight_rows ? EncodedWeight::from<Beside>(launch, kWeight)
+                                                   .scale(u32(tokens.weightRow() + n), u32(k))
+                                             : 0.0f;
 #pragma unroll
     for (int i = 0; i < kTokens; ++i) {
       sums.total[i][j] = __fmaf_rn(float(sums.exact[i][j]), scale, sums.total[i][j]);

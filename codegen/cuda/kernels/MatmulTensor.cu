@@ -445,7 +445,7 @@ __device__ void Work::store() {
       for (int member = 0; member < (kPaired ? 2 : 1); ++member)
         pair[member] *= loadElement<constants::scale_type>(
             launch.buffers[kScales],
-            constants::scale_mode == kTensorScale
+            constants::scale_extent == kTensorScale
                 ? 0
                 : scalePlace(tile.tokens.weightRow() + weightRow + 8 * member));
     }

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// llm.embed: one token a tile. Buffers: tokens, table, scales?, zeros?, supers?, result.
-#include "codegen/reference/kernels/EncodedWeight.h"
+// llm.embed: one token a tile. Buffers: tokens, table with what is beside it, result.
+#include "codegen/reference/kernels/RowMajorWeight.h"
 
 INGOT_CONST(result_type);
 
 extern "C" void ingot_kernel(const IngotLaunch *launch) {
-  int64_t next = 2;
-  EncodedWeight table = EncodedWeight::from(launch->buffers, 1, next);
-  void *result = launch->buffers[next];
+  void *const *next = launch->buffers + 2;
+  RowMajorWeight table = {WeightBuffers::take(launch->buffers[1], next)};
+  void *result = *next;
   int64_t row = launch->tile[0];
   int64_t token = static_cast<const int32_t *>(launch->buffers[0])[row];
   token = token < 0 ? 0 : token;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // llm.matmul without an epilogue: a tile is one row and `tile_columns` columns of the result.
-// Buffers: input, weight, input_scales?, scales?, zeros?, supers?, order?, starts?, result.
+// Buffers: input, weight, input_scales?, what is beside the weight, order?, starts?, result.
 #include "codegen/native/kernels/Groups.h"
 #include "codegen/native/kernels/Mathematics.h"
-#include "codegen/reference/kernels/EncodedWeight.h"
+#include "codegen/reference/kernels/RowMajorWeight.h"
 
 INGOT_CONST(input_type);
 INGOT_CONST(result_type);
@@ -25,7 +25,7 @@ enum SumUnit : int64_t { kProducts, kColumns, kPairs, kHalves, kTensor };
 struct Product {
   const void *input;
   int64_t row;
-  const EncodedWeight &weight;
+  const RowMajorWeight &weight;
   int64_t column; ///< of the result
 
   float left(int64_t k) const {
@@ -70,8 +70,8 @@ struct Product {
     float sum = 0;
     for (int64_t k = begin; k < end; k += ingot_const_sum_group) {
       int64_t groupEnd = least(k + ingot_const_sum_group, end);
-      sum = multiplyAdd(sumOf(k, groupEnd), ingot_const_encoded ? weight.scale(column, k) : 1.0f,
-                        sum);
+      sum = multiplyAdd(sumOf(k, groupEnd),
+                        ingot_const_scale_extent ? weight.scale(column, k) : 1.0f, sum);
       if (ingot_const_zeros == kOffsets) {
         float inputs = 0;
         for (int64_t i = k; i < groupEnd; ++i)
@@ -148,20 +148,19 @@ float Product::blockSum() const {
 extern "C" void ingot_kernel(const IngotLaunch *launch) {
   bool quantized = ingot_const_input_type == kI8 || ingot_const_input_type == kE4m3;
   const void *input = launch->buffers[0];
-  int64_t next = quantized ? 3 : 2;
-  EncodedWeight weight = EncodedWeight::from(launch->buffers, 1, next);
+  void *const *next = launch->buffers + (quantized ? 3 : 2);
+  RowMajorWeight weight = {WeightBuffers::take(launch->buffers[1], next)};
   int64_t row = launch->tile[0], firstWeight = 0;
   if (ingot_const_experts) {
-    const auto *order = static_cast<const int32_t *>(launch->buffers[next]);
-    const auto *starts = static_cast<const int32_t *>(launch->buffers[next + 1]);
-    next += 2;
+    const auto *order = static_cast<const int32_t *>(*next++);
+    const auto *starts = static_cast<const int32_t *>(*next++);
     GroupTile tile = groupTile(starts, ingot_const_experts, 1, row);
     row = order[tile.first];
     firstWeight = tile.expert * ingot_const_result_columns;
   }
   int64_t inputRow = row / ingot_const_input_share;
   const auto *scales = static_cast<const float *>(quantized ? launch->buffers[2] : nullptr);
-  void *result = launch->buffers[next];
+  void *result = *next;
   int64_t begin = launch->tile[1] * ingot_const_tile_columns;
   int64_t end = begin + ingot_const_tile_columns;
   for (int64_t column = begin; column < end && column < ingot_const_result_columns; ++column) {

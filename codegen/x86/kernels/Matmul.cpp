@@ -19,15 +19,10 @@ struct Arguments {
   explicit Arguments(const IngotLaunch *launch) {
     void *const *next = launch->buffers;
     input = *next++;
-    weights.values = static_cast<const char *>(*next++);
+    const void *values = *next++;
     if (ingot_const_input_scales)
       inputScales = static_cast<const float *>(*next++);
-    if (ingot_const_scale_mode)
-      weights.scales = static_cast<const char *>(*next++);
-    if (ingot_const_zeros)
-      weights.zeros = static_cast<const char *>(*next++);
-    if (ingot_const_scale_form)
-      weights.supers = static_cast<const char *>(*next++);
+    weights = {WeightBuffers::take(values, next)};
     operands = next;
     next += ingot_const_operands;
     if (ingot_const_experts) {

@@ -2,7 +2,7 @@
 // The constants that specialise the matmul kernel.
 #pragma once
 
-#include "codegen/native/kernels/Elements.h"
+#include "codegen/native/kernels/EncodedWeight.h"
 #include "codegen/x86/kernels/MatmulBlocks.h"
 
 INGOT_CONST(rows_dim);     // scalar that counts the rows of the result,
@@ -12,22 +12,15 @@ INGOT_CONST(input_share);  // rows of the result that read one row of the input
 INGOT_CONST(n);            // columns of the result
 INGOT_CONST(panels);       // 16-row panels of the weight, of one expert
 INGOT_CONST(k);            // columns of the input
-INGOT_CONST(input_type);   // ElementCode
-INGOT_CONST(weight_type);  // ElementCode
+INGOT_CONST(input_type);   // ElementType
 INGOT_CONST(result_type);  // kF32, kF16 or kBf16
 INGOT_CONST(method);       // SumMethod
-INGOT_CONST(scale_mode);   // ScaleMode
-INGOT_CONST(scale_type);   // ElementCode
-INGOT_CONST(scale_form);   // ScaleFormCode
-INGOT_CONST(super_type);   // kF16 or kF32
-INGOT_CONST(zeros);        // ZerosCode
-INGOT_CONST(group);        // columns of k that share a scale; 0: all
 INGOT_CONST(input_scales); // of a row of the input: one, or one for each of its groups; 0: none
 INGOT_CONST(exact_blocks); // 1: sums are exact over blocks of scale codes
 INGOT_CONST(pair_offset);  // 0 or 16
 INGOT_CONST(tile_panels);  // panels of one tile
 INGOT_CONST(tile_rows);    // rows of one tile; 1: the path for single rows
-INGOT_CONST(operands);     // epilogue operands, with their Address and ElementCode
+INGOT_CONST(operands);     // epilogue operands, with their Address and ElementType
 INGOT_CONST(address_0);
 INGOT_CONST(address_1);
 INGOT_CONST(address_2);
@@ -38,8 +31,6 @@ INGOT_CONST(type_2);
 INGOT_CONST(type_3);
 
 namespace ingot::x86 {
-
-enum ScaleMode : int64_t { NoScale = 0, TensorScale = 1, RowScale = 2 };
 
 /// Whether tiles of AMX are used.
 inline bool usesTiles() { return usesTiles(SumMethod(ingot_const_method)); }

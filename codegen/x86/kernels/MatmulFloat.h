@@ -65,7 +65,7 @@ struct GroupNumbers {
   [[gnu::always_inline]] static GroupNumbers of(const Weights &weights, int64_t panel,
                                                 int64_t group) {
     GroupNumbers numbers = {splat(1.0f), Floats{}, Floats{}};
-    if (ingot_const_scale_mode)
+    if (ingot_const_scale_extent)
       numbers.scale = weights.scale(panel, group);
     if (ingot_const_zeros == kZeroPoints)
       numbers.zero = __builtin_convertvector(weights.zero(panel, group), Floats);
@@ -77,7 +77,7 @@ struct GroupNumbers {
   [[gnu::always_inline]] Floats value(Floats stored) const {
     if (ingot_const_zeros == kZeroPoints)
       stored -= zero;
-    if (ingot_const_scale_mode)
+    if (ingot_const_scale_extent)
       stored *= scale;
     return ingot_const_zeros == kOffsets ? stored + offset : stored;
   }
@@ -241,7 +241,7 @@ inline void addSegment(const Weights &weights, int64_t panel, const float *block
         roundUp(end - first, 2), rows, sums);
   }
   FloatPanels columns = {decoded, segmentColumns * panelRows};
-  if (ingot_const_weight_type == kF32 && !ingot_const_scale_mode) {
+  if (ingot_const_weight_type == kF32 && !ingot_const_scale_extent) {
     columns.stride = ingot_const_k * panelRows;
     columns.first = reinterpret_cast<const float *>(weights.panel(panel)) + first * panelRows;
   } else {

@@ -64,12 +64,7 @@ template <int Panels> struct PanelsAhead {
 };
 
 /// The stored weight, as the layouts of the provider order it.
-struct Weights {
-  const char *values;
-  const char *scales;
-  const char *zeros;
-  const char *supers;
-
+struct Weights : WeightBuffers {
   /// Bytes of one panel of values.
   static int64_t panelBytes() {
     if (hasFields())
@@ -90,14 +85,14 @@ struct Weights {
 
   /// Scales; with exact blocks in units of the block's super, and so offsets.
   [[gnu::always_inline]] Floats scale(int64_t panel, int64_t group) const {
-    if (ingot_const_scale_mode == TensorScale)
+    if (ingot_const_scale_extent == kTensorScale)
       return splat(loadOne(ingot_const_scale_type, scales, 0));
     return scaleFrom(scales, panel, group, 0);
   }
 
   /// Asks memory for the scales of a group.
   [[gnu::always_inline]] void askScale(int64_t panel, int64_t group) const {
-    if (ingot_const_scale_mode == RowScale && ingot_const_scale_form == kPlainScales)
+    if (ingot_const_scale_extent == kRowScales && ingot_const_scale_form == kPlainScales)
       askLine(scales + groupPlace(panel, group) * sizeOf(ingot_const_scale_type));
   }
 
@@ -105,7 +100,7 @@ struct Weights {
   [[gnu::always_inline]] void askNumbers(int64_t panel, int64_t group) const {
     const int64_t place = groupPlace(panel, group);
     const int64_t bits = elementBits(ingot_const_scale_type);
-    if (ingot_const_scale_mode == RowScale)
+    if (ingot_const_scale_extent == kRowScales)
       __builtin_prefetch(scales + place * bits / 8);
     if (ingot_const_zeros == kOffsets)
       __builtin_prefetch(zeros + place * bits / 8);

@@ -60,7 +60,7 @@ inline void splitRow(const void *input, const Rows &rows, int64_t row, float *su
 [[gnu::always_inline]] inline Floats pairedScale(const Weights &weights, int64_t panel,
                                                  int64_t group) {
   const int64_t stored = group * pairedWidth() / groupWidth();
-  return ingot_const_scale_mode ? weights.scale(panel, stored) : splat(1.0f);
+  return ingot_const_scale_extent ? weights.scale(panel, stored) : splat(1.0f);
 }
 [[gnu::always_inline]] inline Floats pairedOffset(const Weights &weights, int64_t panel,
                                                   int64_t group, Floats scale) {

@@ -6,7 +6,7 @@
 INGOT_CONST(columns);
 INGOT_CONST(result_type);
 INGOT_CONST(tile_columns);
-INGOT_CONST(operands); // with their Address and ElementCode
+INGOT_CONST(operands); // with their Address and ElementType
 INGOT_CONST(address_0);
 INGOT_CONST(address_1);
 INGOT_CONST(address_2);

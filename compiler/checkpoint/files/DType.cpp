@@ -81,6 +81,27 @@ static_assert(rowsFollowTheEnum());
 std::string_view dtypeName(DType dtype) { return dtypes[static_cast<size_t>(dtype)].name; }
 DTypeUnit dtypeUnit(DType dtype) { return dtypes[static_cast<size_t>(dtype)].unit; }
 
+std::optional<ElementType> readAs(DType dtype) {
+  switch (dtype) {
+  case DType::F32:
+    return kF32;
+  case DType::F16:
+    return kF16;
+  case DType::BF16:
+    return kBf16;
+  case DType::F8E4M3:
+    return kE4m3;
+  case DType::I8:
+  case DType::U8:
+  case DType::I16:
+    return kI8;
+  case DType::I32:
+    return kI32;
+  default:
+    return std::nullopt;
+  }
+}
+
 std::vector<DType> elementTypes() {
   std::vector<DType> types;
   for (const DTypeRow &row : dtypes)

@@ -2,6 +2,8 @@
 // DType: the element types of stored tensors, and how many bytes a tensor of them takes.
 #pragma once
 
+#include "runtime/schema/Elements.h"
+
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -38,6 +40,9 @@ std::optional<DType> blockTypeFromName(std::string_view name);
 DTypeUnit dtypeUnit(DType dtype);
 /// All types that are no block types.
 std::vector<DType> elementTypes();
+/// What weight expressions read elements as, 16-bit integers as bytes; nothing for those that no
+/// expression begins with, and for block types.
+std::optional<ElementType> readAs(DType dtype);
 inline bool isBlockType(DType dtype) { return dtypeUnit(dtype).elements > 1; }
 
 /// Bytes of a row-major tensor of `shape`. Nothing when they are more than 2^64 bits or no whole

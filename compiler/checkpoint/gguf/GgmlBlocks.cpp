@@ -234,7 +234,18 @@ void splitTQ2_0(Block at, GgmlBlock &parts) {
 
 //===- The table ----------------------------------------------------------------------------===//
 
-using Kind = GgmlEncoding::Kind;
+using Kind = EncodingKind;
+
+/// Scales as they are; as codes in blocks with a super; as places in a table.
+constexpr HeldFormat plain(Kind kind, int64_t group, ElementType scale = kF16) {
+  return {{kind, group}, scale};
+}
+constexpr HeldFormat blocks(Kind kind, int64_t group, ElementType code) {
+  return {{kind, group, false, kBlockScales}, kF16, code};
+}
+constexpr HeldFormat table(Kind kind, int64_t group) {
+  return {{kind, group, false, kTableScales}, kF32};
+}
 
 /// Plain types have `decode`, encoded ones `split`, unknown ones neither.
 struct GgmlRow {
@@ -249,45 +260,37 @@ struct GgmlRow {
 constexpr GgmlRow types[] = {
     {0, DType::F32, decodeF32},
     {1, DType::F16, decodeF16},
-    {2, DType::Q4_0, nullptr, splitCodes, {Kind::Int4, 32, DType::F16}},
-    {3, DType::Q4_1, nullptr, splitWithMinimum<false>, {Kind::Affine4, 32, DType::F16}},
-    {6, DType::Q5_0, nullptr, splitQ5_0, {Kind::Int5, 32, DType::F16}},
-    {7, DType::Q5_1, nullptr, splitWithMinimum<true>, {Kind::Affine5, 32, DType::F16}},
-    {8, DType::Q8_0, nullptr, splitQ8_0, {Kind::Int8, 32, DType::F16}},
+    {2, DType::Q4_0, nullptr, splitCodes, {plain(Kind::Int4, 32)}},
+    {3, DType::Q4_1, nullptr, splitWithMinimum<false>, {plain(Kind::Affine4, 32)}},
+    {6, DType::Q5_0, nullptr, splitQ5_0, {plain(Kind::Int5, 32)}},
+    {7, DType::Q5_1, nullptr, splitWithMinimum<true>, {plain(Kind::Affine5, 32)}},
+    {8, DType::Q8_0, nullptr, splitQ8_0, {plain(Kind::Int8, 32)}},
     {9, DType::Q8_1},
-    {10, DType::Q2_K, nullptr, splitQ2_K, {Kind::Affine2, 16, DType::F16, 4}},
-    {11, DType::Q3_K, nullptr, splitQ3_K, {Kind::Int3, 16, DType::F16, 6}},
-    {12, DType::Q4_K, nullptr, splitQ45_K<false>, {Kind::Affine4, 32, DType::F16, 6}},
-    {13, DType::Q5_K, nullptr, splitQ45_K<true>, {Kind::Affine5, 32, DType::F16, 6}},
-    {14, DType::Q6_K, nullptr, splitQ6_K, {Kind::Int6, 16, DType::F16, 8}},
+    {10, DType::Q2_K, nullptr, splitQ2_K, {blocks(Kind::Affine2, 16, kI4)}},
+    {11, DType::Q3_K, nullptr, splitQ3_K, {blocks(Kind::Int3, 16, kI6)}},
+    {12, DType::Q4_K, nullptr, splitQ45_K<false>, {blocks(Kind::Affine4, 32, kI6)}},
+    {13, DType::Q5_K, nullptr, splitQ45_K<true>, {blocks(Kind::Affine5, 32, kI6)}},
+    {14, DType::Q6_K, nullptr, splitQ6_K, {blocks(Kind::Int6, 16, kI8)}},
     {15, DType::Q8_K},
-    {16, DType::IQ2_XXS, nullptr, splitIQ2_XXS, {Kind::CodeBook4, 32, DType::F32, 0, iq2Values}},
-    {17, DType::IQ2_XS, nullptr, splitIQ2_XS, {Kind::CodeBook4, 16, DType::F32, 0, iq2Values}},
-    {18, DType::IQ3_XXS, nullptr, splitIQ3_XXS, {Kind::CodeBook4, 32, DType::F32, 0, iq3xxsValues}},
-    {19, DType::IQ1_S, nullptr, splitIQ1_S, {Kind::CodeBook4, 32, DType::F32, 0, iq1Values}},
-    {20, DType::IQ4_NL, nullptr, splitCodes, {Kind::CodeBook4, 32, DType::F16, 0, iq4Values}},
-    {21, DType::IQ3_S, nullptr, splitIQ3_S, {Kind::CodeBook4, 32, DType::F32, 0, iq3sValues}},
-    {22, DType::IQ2_S, nullptr, splitIQ2_S, {Kind::CodeBook4, 16, DType::F32, 0, iq2Values}},
-    {23, DType::IQ4_XS, nullptr, splitIQ4_XS, {Kind::CodeBook4, 32, DType::F16, 6, iq4Values}},
+    {16, DType::IQ2_XXS, nullptr, splitIQ2_XXS, {plain(Kind::CodeBook4, 32, kF32), iq2Values}},
+    {17, DType::IQ2_XS, nullptr, splitIQ2_XS, {plain(Kind::CodeBook4, 16, kF32), iq2Values}},
+    {18, DType::IQ3_XXS, nullptr, splitIQ3_XXS, {plain(Kind::CodeBook4, 32, kF32), iq3xxsValues}},
+    {19, DType::IQ1_S, nullptr, splitIQ1_S, {plain(Kind::CodeBook4, 32, kF32), iq1Values}},
+    {20, DType::IQ4_NL, nullptr, splitCodes, {plain(Kind::CodeBook4, 32), iq4Values}},
+    {21, DType::IQ3_S, nullptr, splitIQ3_S, {plain(Kind::CodeBook4, 32, kF32), iq3sValues}},
+    {22, DType::IQ2_S, nullptr, splitIQ2_S, {plain(Kind::CodeBook4, 16, kF32), iq2Values}},
+    {23, DType::IQ4_XS, nullptr, splitIQ4_XS, {blocks(Kind::CodeBook4, 32, kI6), iq4Values}},
     {24, DType::I8},
     {25, DType::I16},
     {26, DType::I32},
     {27, DType::I64},
     {28, DType::F64},
-    {29, DType::IQ1_M, nullptr, splitIQ1_M, {Kind::CodeBook4, 16, DType::F32, 0, iq1Values}},
+    {29, DType::IQ1_M, nullptr, splitIQ1_M, {plain(Kind::CodeBook4, 16, kF32), iq1Values}},
     {30, DType::BF16, decodeBF16},
-    {34, DType::TQ1_0, nullptr, splitTQ1_0, {Kind::Int4, 256, DType::F16}},
-    {35, DType::TQ2_0, nullptr, splitTQ2_0, {Kind::Int4, 256, DType::F16}},
-    {39,
-     DType::MXFP4,
-     nullptr,
-     splitMXFP4,
-     {Kind::CodeBook4, 32, DType::F32, 8, e2m1Values, e8m0Values}},
-    {40,
-     DType::NVFP4,
-     nullptr,
-     splitNVFP4,
-     {Kind::CodeBook4, 16, DType::F32, 8, e2m1Values, ue4m3Values}},
+    {34, DType::TQ1_0, nullptr, splitTQ1_0, {plain(Kind::Int4, 256)}},
+    {35, DType::TQ2_0, nullptr, splitTQ2_0, {plain(Kind::Int4, 256)}},
+    {39, DType::MXFP4, nullptr, splitMXFP4, {table(Kind::CodeBook4, 32), e2m1Values, e8m0Values}},
+    {40, DType::NVFP4, nullptr, splitNVFP4, {table(Kind::CodeBook4, 16), e2m1Values, ue4m3Values}},
 };
 
 constexpr auto typesByNumber = [] {
@@ -308,19 +311,19 @@ const GgmlRow *rowOf(DType dtype) {
 float scaleOf(const GgmlEncoding &encoding, uint8_t code, float super) {
   if (!encoding.scaleTable.empty())
     return encoding.scaleTable[code];
-  const int middle = encoding.hasOffsets() ? 0 : 1 << (encoding.codeBits - 1);
-  const int number = encoding.codeBits == 8 ? static_cast<int8_t>(code) : code - middle;
+  const ElementType element = encoding.held.code;
+  const int number = element == kI8 ? static_cast<int8_t>(code)
+                                    : code - encoding.held.encoding.codeMiddle(element);
   return super * static_cast<float>(number);
 }
 
 /// What stored number `stored` stands for before it is scaled.
 float numberOf(const GgmlEncoding &encoding, uint8_t stored) {
-  const uint32_t bits = elementBits(encoding.kind);
-  if (!encoding.codeBook.empty())
+  const Encoding &held = encoding.held.encoding;
+  if (held.hasCodeBook())
     return encoding.codeBook[stored];
-  if (bits == 8)
-    return static_cast<int8_t>(stored);
-  return static_cast<float>(encoding.hasOffsets() ? stored : stored - (1 << (bits - 1)));
+  return static_cast<float>(held.bits() == 8 ? static_cast<int8_t>(stored)
+                                             : stored - held.middle());
 }
 
 void decodeBlock(const GgmlRow &row, Block block, float *out) {
@@ -329,14 +332,15 @@ void decodeBlock(const GgmlRow &row, Block block, float *out) {
   GgmlBlock parts;
   row.split(block, parts);
   const GgmlEncoding &encoding = row.encoding;
-  const bool coded = encoding.codeBits > 0;
+  const Encoding &held = encoding.held.encoding;
+  const bool coded = held.hasSupers();
   for (uint32_t i = 0; i < dtypeUnit(row.dtype).elements; ++i) {
-    const uint32_t group = i / encoding.group;
+    const uint32_t group = i / static_cast<uint32_t>(held.group);
     const float scale =
         coded ? scaleOf(encoding, parts.scaleCodes[group], parts.supers[0]) : parts.scales[group];
     const float product = scale * numberOf(encoding, parts.stored[i]);
     out[i] = product;
-    if (encoding.hasOffsets())
+    if (held.hasOffsets())
       out[i] = product + (coded ? scaleOf(encoding, parts.offsetCodes[group], parts.supers[1])
                                 : parts.offsets[group]);
   }

@@ -3,9 +3,10 @@
 // `ggml/src/ggml-common.h` and `ggml-quants.c` of llama.cpp. Names and sizes are in DType.h.
 #pragma once
 
+#include "compiler/checkpoint/files/DType.h"
 #include "compiler/checkpoint/files/Error.h"
 #include "compiler/checkpoint/gguf/GgmlBlock.h"
-#include "compiler/checkpoint/quantized/StoredFormats.h"
+#include "numerics/Encodings.h"
 
 #include <cstddef>
 
@@ -14,28 +15,11 @@ namespace ingot::checkpoint {
 /// The type with this number; nothing for numbers that are unknown or no longer in use.
 std::optional<DType> dtypeFromGgml(uint32_t number);
 
-/// What the blocks of a type are: stored numbers of `kind`, with a scale and perhaps an offset for
-/// every `group` of them. Each kind holds every value exactly.
+/// What the blocks of a type are, and what an engine holds of them: every value exactly.
 struct GgmlEncoding {
-  using Kind = EncodingKind;
-  Kind kind = Kind::Int8;
-  uint32_t group = 0;                ///< elements; divides a block's
-  DType scale = DType::F32;          ///< holds scales and offsets, or what codes stand for, exactly
-  uint32_t codeBits = 0;             ///< of scales that are codes themselves; 0: they are not
-  std::span<const float> codeBook{}; ///< of CodeBook4: 16 numbers
+  HeldFormat held;
+  std::span<const float> codeBook{};   ///< of CodeBook4: 16 numbers
   std::span<const float> scaleTable{}; ///< what codes of scales stand for: 256 numbers
-
-  bool hasOffsets() const { return codeBook.empty() && encodingName(kind).starts_with("affine"); }
-  /// Of a block, that its codes are multiplied by.
-  uint32_t supers() const {
-    return codeBits == 0 || !scaleTable.empty() ? 0 : hasOffsets() ? 2 : 1;
-  }
-  /// That an engine stores, scales and offsets included; `block`: elements.
-  double bitsPerElement(uint32_t block) const {
-    const uint32_t number = dtypeUnit(scale).bits, groups = block / group * (hasOffsets() ? 2 : 1);
-    return elementBits(kind) +
-           double(groups * (codeBits ? codeBits : number) + supers() * number) / double(block);
-  }
 };
 
 /// Every type that a GGUF file may have, by its number.

@@ -219,7 +219,7 @@ void readFloat8(const Json &, JsonFields &fields, QuantizationConfig &config) {
 /// ModelOpt states its method in config.json, or in a file of its own under `quantization`.
 void readModelOpt(const Json &object, JsonFields &fields, QuantizationConfig &config) {
   std::string algorithm = fields.stringOr("quant_algo", "");
-  bool isNvfp4 = algorithm == "NVFP4", isAwq = algorithm == "W4A16_AWQ";
+  bool isAwq = algorithm == "W4A16_AWQ", hasBlocks = algorithm == "NVFP4" || algorithm == "MXFP8";
   namedFormat(fields, "quant_algo", "modelopt", algorithm, "ModelOpt's");
   if (auto scheme = object.find("kv_cache_scheme"); scheme && scheme->isObject())
     readCacheScheme(*scheme, fields, config);
@@ -232,8 +232,8 @@ void readModelOpt(const Json &object, JsonFields &fields, QuantizationConfig &co
     config.group = groupOf(object, fields, "group_size");
     return;
   }
-  if (isNvfp4)
-    declineActivations(config, "input_scale", "NVFP4");
+  if (hasBlocks)
+    declineActivations(config, "input_scale", algorithm);
   else
     config.activations = Activations::Float8PerTensor;
 }

@@ -12,35 +12,34 @@ namespace {
 using Kind = EncodingKind;
 using Reader = FormatReader;
 
-constexpr HeldFormat int2{Kind::Int2, false, 128, DType::F16},
-    int2Zeros{Kind::Int2, true, 128, DType::F16}, int3{Kind::Int3, false, 128, DType::F16},
-    int3Zeros{Kind::Int3, true, 128, DType::F16}, int4{Kind::Int4, false, 128, DType::F16},
-    int4Zeros{Kind::Int4, true, 128, DType::F16}, int8{Kind::Int8, false, 128, DType::F16},
-    int8Zeros{Kind::Int8, true, 128, DType::F16}, int8RowZeros{Kind::Int8, true, 0, DType::F32},
-    int8Rows{Kind::Int8, false, 0, DType::F32}, fp8Blocks{Kind::Fp8, false, 128, DType::F32},
-    fp8Rows{Kind::Fp8, false, 0, DType::F32}, fp8Tensor{Kind::Fp8, false, -1, DType::F32},
-    nvfp4{Kind::CodeBook4, false, 16, DType::F32, 8, true},
-    mxfp4{Kind::CodeBook4, false, 32, DType::F32, 8, true},
-    blocksOf64{Kind::CodeBook4, false, 64, DType::F32};
+/// Groups of 128 where checkpoints choose them.
+constexpr HeldFormat integers(Kind kind, bool zeroPoints) { return {{kind, 128, zeroPoints}}; }
+
+constexpr HeldFormat int2 = integers(Kind::Int2, false), int2Zeros = integers(Kind::Int2, true),
+                     int3 = integers(Kind::Int3, false), int3Zeros = integers(Kind::Int3, true),
+                     int4 = integers(Kind::Int4, false), int4Zeros = integers(Kind::Int4, true),
+                     int8 = integers(Kind::Int8, false), int8Zeros = integers(Kind::Int8, true),
+                     int8Rows{{Kind::Int8, 0}, kF32}, int8RowZeros{{Kind::Int8, 0, true}, kF32},
+                     fp8Blocks{{Kind::Fp8, 128}, kF32}, fp8Rows{{Kind::Fp8, 0}, kF32},
+                     fp8Tensor{{Kind::Fp8, -1}, kF32},
+                     nvfp4{{Kind::CodeBook4, 16, false, kTableScales}, kF32},
+                     mxfp4{{Kind::CodeBook4, 32, false, kTableScales}, kF32},
+                     mxfp8{{Kind::Fp8, 32, false, kTableScales}, kF32},
+                     blocksOf64{{Kind::CodeBook4, 64}, kF32};
 
 constexpr std::string_view symmetric = "integers", withZeros = "integers, zero points",
                            byBlocks = "e4m3, a scale for 128 x 128",
                            byRows = "e4m3, a scale for a row", byTensor = "e4m3, one scale",
                            e2m1E4m3 = "e2m1, e4m3 scales, one of the tensor",
-                           e2m1E8m0 = "e2m1, scales that are powers of two";
+                           e2m1E8m0 = "e2m1, scales that are powers of two",
+                           e4m3E8m0 = "e4m3, scales that are powers of two";
 constexpr std::string_view oneKernels = "its words have the order of one kernel",
                            sparse = "half of its weights or more are zeros that are not stored";
 
 constexpr StoredFormat formats[] = {
     {"awq", {"gemm"}, withZeros, Reader::AwqByColumns, 4, 16, int4Zeros},
     {"awq", {"gemv"}, withZeros, Reader::AwqByRows, 4, 16, int4Zeros},
-    {"awq",
-     {"gemv_fast"},
-     "integers, offsets",
-     Reader::AwqFast,
-     4,
-     16,
-     {Kind::Affine4, false, 128, DType::F16}},
+    {"awq", {"gemv_fast"}, "integers, offsets", Reader::AwqFast, 4, 16, {{Kind::Affine4, 128}}},
     {.method = "awq", .packings = {"marlin"}, .refusal = oneKernels},
 
     {"gptq", {"gptq", "gptq_v2"}, symmetric, Reader::Gptq, 2, 16, int2},
@@ -81,6 +80,7 @@ constexpr StoredFormat formats[] = {
     {"compressed-tensors", {"float-quantized"}, byTensor, Reader::Float8, 8, 32, fp8Tensor},
     {"compressed-tensors", {"nvfp4-pack-quantized"}, e2m1E4m3, Reader::NvFp4, 4, 8, nvfp4},
     {"compressed-tensors", {"mxfp4-pack-quantized"}, e2m1E8m0, Reader::MxFp4, 4, 8, mxfp4},
+    {"compressed-tensors", {"mxfp8-quantized"}, e4m3E8m0, Reader::MxFp8, 8, 8, mxfp8},
     {.method = "compressed-tensors",
      .packings = {"sparse-bitmask", "sparse-24-bitmask"},
      .refusal = sparse},
@@ -93,6 +93,7 @@ constexpr StoredFormat formats[] = {
 
     {"modelopt", {"FP8"}, byTensor, Reader::Float8, 8, 32, fp8Tensor},
     {"modelopt", {"NVFP4"}, e2m1E4m3, Reader::NvFp4, 4, 8, nvfp4},
+    {"modelopt", {"MXFP8"}, e4m3E8m0, Reader::MxFp8, 8, 8, mxfp8},
     {"modelopt", {"W4A16_AWQ"}, symmetric, Reader::NibblesOfRows, 4, 16, int4},
     {.method = "modelopt",
      .packings = {"W4A8_AWQ", "W4A8_NVFP4_FP8", "W4A8_MXFP4_FP8"},
@@ -123,7 +124,7 @@ constexpr StoredFormat formats[] = {
      Reader::TorchAoInt4,
      4,
      16,
-     {Kind::Affine4, false, 128, DType::F32}},
+     {{Kind::Affine4, 128}, kF32}},
     {.method = "torchao",
      .packings = {"Int8WeightOnlyConfig", "Float8WeightOnlyConfig"},
      .refusal = "its files hold tensors as TorchAO's own classes lay them out"},
@@ -137,20 +138,11 @@ constexpr StoredFormat formats[] = {
 
 } // namespace
 
-std::string_view encodingName(EncodingKind kind) {
-  constexpr std::array<std::string_view, 12> names = {"int2",    "int3",    "int4",    "int5",
-                                                      "int6",    "int8",    "fp8",     "affine2",
-                                                      "affine4", "affine5", "affine8", "codebook4"};
-  return names[static_cast<size_t>(kind)];
-}
-
-uint32_t elementBits(EncodingKind kind) {
-  return static_cast<uint32_t>(encodingName(kind).back() - '0');
-}
-
 bool StoredFormat::isWidened() const {
-  return elementBits(held.kind) > bits ||
-         (held.codeBits ? held.codeBits : dtypeUnit(held.scale).bits) > scaleBits;
+  auto widens = [](ElementType element, uint32_t stored) {
+    return static_cast<uint32_t>(elementBits(element)) > stored;
+  };
+  return widens(held.encoding.element(), bits) || widens(held.scaleElement(), scaleBits);
 }
 
 std::span<const StoredFormat> storedFormats() { return formats; }
@@ -166,7 +158,8 @@ const StoredFormat *findFormat(std::string_view method, std::string_view packing
 
 const StoredFormat *findFormat(FormatReader reader, uint32_t bits, bool zeroPoints) {
   const auto *found = std::find_if(std::begin(formats), std::end(formats), [&](const auto &format) {
-    return format.reader == reader && format.bits == bits && format.held.zeroPoints == zeroPoints;
+    return format.reader == reader && format.bits == bits &&
+           format.held.encoding.zeroPoints == zeroPoints;
   });
   return found == std::end(formats) ? nullptr : found;
 }

@@ -5,40 +5,11 @@
 #pragma once
 
 #include "compiler/checkpoint/files/DType.h"
+#include "numerics/Encodings.h"
 
 #include <array>
 
 namespace ingot::checkpoint {
-
-/// The kinds of #llm.encoding that stored formats become.
-enum class EncodingKind : uint8_t {
-  Int2,
-  Int3,
-  Int4,
-  Int5,
-  Int6,
-  Int8,
-  Fp8,
-  Affine2,
-  Affine4,
-  Affine5,
-  Affine8,
-  CodeBook4
-};
-
-/// As #llm.encoding has it.
-std::string_view encodingName(EncodingKind kind);
-uint32_t elementBits(EncodingKind kind);
-
-/// What an engine holds of a matrix.
-struct HeldFormat {
-  EncodingKind kind = EncodingKind::Int4;
-  bool zeroPoints = false;
-  int64_t group = 128;      ///< as of #llm.encoding; where matrices differ, the usual one
-  DType scale = DType::F16; ///< or what codes of scales are multiplied by
-  uint32_t codeBits = 0;    ///< of scales that are codes; 0: they are not
-  bool scaleTable = false;  ///< codes name numbers of a table
-};
 
 /// Who takes the tensors of a matrix apart (compiler/importers/StoredWeights.cpp has the list).
 enum class FormatReader : uint8_t {
@@ -52,6 +23,7 @@ enum class FormatReader : uint8_t {
   Float8,
   NvFp4,
   MxFp4,
+  MxFp8,
   NibblesOfRows,
   BitsAndBytes4,
   BitsAndBytes8,

@@ -7,6 +7,7 @@
 #include "runtime/devices/cuda/TensorMaps.h"
 
 #include "runtime/schema/KernelAbi.h"
+#include "runtime/schema/Names.h"
 
 #include <algorithm>
 #include <chrono>
@@ -246,7 +247,7 @@ template <class Text> void CudaDevice::settle(DriverResult result, const Text &w
 }
 
 int64_t CudaDevice::dimension(std::string_view dim) const {
-  return dim == "sms" || dim == "threads" ? sms : -1;
+  return dim == schema::dim::multiprocessors || dim == schema::dim::threads ? sms : -1;
 }
 
 uint64_t CudaDevice::availableMemory(uint64_t, double fraction) const {

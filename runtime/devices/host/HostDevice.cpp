@@ -4,6 +4,7 @@
 
 #include "runtime/devices/host/CpuCount.h"
 #include "runtime/devices/host/MemoryNodes.h"
+#include "runtime/schema/Names.h"
 
 #include <algorithm>
 #include <cerrno>
@@ -38,7 +39,7 @@ std::string HostDevice::description() const {
 }
 
 int64_t HostDevice::dimension(std::string_view name) const {
-  return name == "threads" ? threads : -1;
+  return name == schema::dim::threads ? threads : -1;
 }
 
 uint64_t HostDevice::availableMemory(uint64_t weightBytes, double fraction) const {

@@ -17,7 +17,7 @@ using namespace ingot::compiler;
 namespace {
 
 struct Case {
-  Element element;
+  ElementType element;
   mlir::Type type;
 };
 
@@ -25,12 +25,12 @@ class Numerics : public testing::Test {
 protected:
   mlir::MLIRContext context;
   mlir::Builder builder{&context};
-  std::vector<Case> cases{{Element::F16, builder.getF16Type()},
-                          {Element::BF16, builder.getBF16Type()},
-                          {Element::F8E4M3, mlir::Float8E4M3FNType::get(&context)}};
+  std::vector<Case> cases{{kF16, builder.getF16Type()},
+                          {kBf16, builder.getBF16Type()},
+                          {kE4m3, mlir::Float8E4M3FNType::get(&context)}};
 };
 
-float widened(Element element, uint32_t bits) {
+float widened(ElementType element, uint32_t bits) {
   float value = 0;
   widen(element, reinterpret_cast<const std::byte *>(&bits), &value, 1);
   return value;
@@ -38,7 +38,7 @@ float widened(Element element, uint32_t bits) {
 
 TEST_F(Numerics, WideningEveryPatternAndBackGivesThePattern) {
   for (auto [element, type] : cases) {
-    auto bits = static_cast<uint32_t>(storedBits(element));
+    auto bits = static_cast<uint32_t>(elementBits(element));
     for (uint32_t pattern = 0; pattern < (1u << bits); ++pattern) {
       float value = widened(element, pattern);
       if (std::isnan(value))
@@ -55,7 +55,7 @@ TEST_F(Numerics, NarrowingRoundsToNearestEven) {
   std::mt19937 random(7);
   for (auto [element, type] : cases) {
     std::vector<float> values;
-    auto bits = static_cast<uint32_t>(storedBits(element));
+    auto bits = static_cast<uint32_t>(elementBits(element));
     for (uint32_t pattern = 0; pattern + 1 < (1u << bits); ++pattern) {
       float low = widened(element, pattern), high = widened(element, pattern + 1);
       if (!std::isfinite(low) || !std::isfinite(high))
@@ -127,11 +127,11 @@ TEST_F(Numerics, PlanesJoinInPlace) {
 TEST_F(Numerics, CodesOfScalesStandAroundTheirMiddle) {
   const std::byte codes[] = {std::byte(0), std::byte(31), std::byte(63), std::byte(0xff)};
   float numbers[4];
-  widenCodes(Element::I6, codes, numbers, 3, 32);
+  widenCodes(kI6, codes, numbers, 3, 32);
   EXPECT_EQ(numbers[0], -32);
   EXPECT_EQ(numbers[1], -1);
   EXPECT_EQ(numbers[2], 31);
-  widenCodes(Element::I8, codes, numbers, 4, 128);
+  widenCodes(kI8, codes, numbers, 4, 128);
   EXPECT_EQ(numbers[3], -1); // i8 has a sign and no middle
 }
 

@@ -80,9 +80,9 @@ Scale scaleOf(llm::EncodingAttr encoding, Type scaleType, const std::vector<doub
     least = std::min(least, value);
     most = std::max(most, value);
   }
-  bool int4 = encoding.getKind() == "int4";
+  bool int4 = encoding.getKind() == EncodingKind::Int4;
   double scale = int4 ? (most > -least ? most : least) / -8.0
-                      : largest / (encoding.getKind() == "int8" ? 127.0 : 448.0);
+                      : largest / (encoding.getKind() == EncodingKind::Int8 ? 127.0 : 448.0);
   if (encoding.getZeroPoints())
     scale = asF32(most - least) / 15.0;
   scale = roundTo(scaleType, asF32(scale));
@@ -96,9 +96,9 @@ Scale scaleOf(llm::EncodingAttr encoding, Type scaleType, const std::vector<doub
 
 double stored(llm::EncodingAttr encoding, Type type, double value, Scale scale) {
   double quotient = asF32(value / scale.scale);
-  if (encoding.getKind() == "fp8")
+  if (encoding.getKind() == EncodingKind::Fp8)
     return roundTo(type, quotient);
-  if (encoding.getKind() == "int8")
+  if (encoding.getKind() == EncodingKind::Int8)
     return std::clamp(std::nearbyint(quotient), -127.0, 127.0) + 0.0; // integers have no -0
   return std::clamp(std::nearbyint(quotient) + scale.zero, 0.0, 15.0);
 }
@@ -111,7 +111,7 @@ Matrix Evaluator::quantized(llm::QuantizeOp op, unsigned result) {
   int64_t group = encoding.getGroup() > 0 ? encoding.getGroup() : input.columns;
   int64_t groups = (input.columns + group - 1) / group;
   Matrix values{input.rows, input.columns, std::vector<double>(input.values.size())};
-  if (encoding.getKind() == "int4" && !encoding.getZeroPoints())
+  if (encoding.getKind() == EncodingKind::Int4 && !encoding.getZeroPoints())
     values.padding = 8;
   Matrix scales{whole ? 1 : input.rows, groups, {}}, zeros{input.rows, groups, {}};
   for (int64_t row = 0; row < input.rows; ++row)
@@ -130,16 +130,17 @@ Matrix Evaluator::quantized(llm::QuantizeOp op, unsigned result) {
 }
 
 Matrix Evaluator::dequantized(llm::DequantizeOp op) {
-  Matrix result = evaluate(op.getValues()), scales = evaluate(op.getScales());
-  llm::EncodingAttr encoding = op.getEncoding();
-  Matrix zeros = op.getZeros() ? evaluate(op.getZeros()) : Matrix();
+  llm::EncodedWeight weight = op.getEncodedWeight();
+  llm::EncodingAttr encoding = weight.encoding;
+  Matrix result = evaluate(weight.values), scales = evaluate(weight.scales);
+  Matrix zeros = weight.zeros ? evaluate(weight.zeros) : Matrix();
   for (int64_t row = 0; row < result.rows; ++row)
     for (int64_t column = 0; column < result.columns; ++column) {
       int64_t scaleRow = encoding.getGroup() == -1 ? 0 : row;
       int64_t index = encoding.getGroup() > 0 ? column / encoding.getGroup() : 0;
-      double zero = encoding.getZeroPoints()       ? zeros.at(scaleRow, index)
-                    : encoding.getKind() == "int4" ? 8
-                                                   : 0;
+      double zero = encoding.getZeroPoints()                   ? zeros.at(scaleRow, index)
+                    : encoding.getKind() == EncodingKind::Int4 ? 8
+                                                               : 0;
       double &value = result.at(row, column);
       value = asF32(scales.at(scaleRow, index) * (value - zero));
     }

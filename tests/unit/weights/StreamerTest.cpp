@@ -155,7 +155,7 @@ TEST_P(SmallestTiles, CoverEveryPlaceOnceWithinTheMemory) {
     const WeightShape &shape = graph->shape(stored.value);
     weights.push_back(
         {stored.value,
-         PackedLayout(stored.digits, shape.rows, shape.columns, storedBits(shape.element)),
+         PackedLayout(stored.digits, shape.rows, shape.columns, elementBits(shape.element)),
          shape.element});
   }
   TilePlan plan(*graph, weights);

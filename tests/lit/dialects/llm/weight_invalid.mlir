@@ -434,8 +434,7 @@ func.func @f(%v: tensor<2x64xi8>, %s: tensor<1x1xf32>, %z: tensor<16xf32>) {
 
 // -----
 
-// expected-error @+2 {{scales must be plain, blocks or table}}
-// expected-error @+1 {{failed to parse Llm_EncodingAttr parameter 'scales'}}
+// expected-error @+1 {{scales must be plain, blocks or table}}
 func.func private @f() attributes {a = #llm.encoding<"int6", group = 16, zero_points = false, scales = tables>}
 
 // -----
@@ -451,7 +450,7 @@ func.func private @f() attributes {a = #llm.encoding<"affine4", group = 32, zero
 // -----
 
 func.func @f(%v: tensor<2x256xi6>, %s: tensor<2x16xi8>) {
-  // expected-error @+1 {{supers go with an encoding that has them, and only with it}}
+  // expected-error @+1 {{tensors beside the values of its weight: 1, and its encoding needs 2}}
   %0 = llm.dequantize %v, %s <"int6", group = 16, zero_points = false, scales = blocks>
       : (tensor<2x256xi6>, tensor<2x16xi8>) -> tensor<2x256xf32>
   return
@@ -461,7 +460,7 @@ func.func @f(%v: tensor<2x256xi6>, %s: tensor<2x16xi8>) {
 
 func.func @f(%v: tensor<2x256xi6>, %s: tensor<2x16xf16>, %d: tensor<2x1xf16>) {
   // expected-error @+1 {{scales of blocks are i4, i6 or i8, and their supers f16 or f32}}
-  %0 = llm.dequantize %v, %s supers %d <"int6", group = 16, zero_points = false, scales = blocks>
+  %0 = llm.dequantize %v, %s, %d <"int6", group = 16, zero_points = false, scales = blocks>
       : (tensor<2x256xi6>, tensor<2x16xf16>, tensor<2x1xf16>) -> tensor<2x256xf32>
   return
 }
@@ -470,7 +469,7 @@ func.func @f(%v: tensor<2x256xi6>, %s: tensor<2x16xf16>, %d: tensor<2x1xf16>) {
 
 func.func @f(%v: tensor<2x256xi4>, %s: tensor<2x8xi6>, %d: tensor<2x1xf16>) {
   // expected-error @+1 {{supers must be [2, 2] of whole blocks of 256 columns}}
-  %0 = llm.dequantize %v, %s, %s supers %d <"affine4", group = 32, zero_points = false, scales = blocks>
+  %0 = llm.dequantize %v, %s, %s, %d <"affine4", group = 32, zero_points = false, scales = blocks>
       : (tensor<2x256xi4>, tensor<2x8xi6>, tensor<2x8xi6>, tensor<2x1xf16>) -> tensor<2x256xf32>
   return
 }
@@ -479,7 +478,7 @@ func.func @f(%v: tensor<2x256xi4>, %s: tensor<2x8xi6>, %d: tensor<2x1xf16>) {
 
 func.func @f(%v: tensor<2x96xi6>, %s: tensor<2x6xi8>, %d: tensor<2x1xf16>) {
   // expected-error @+1 {{of whole blocks of 256 columns}}
-  %0 = llm.dequantize %v, %s supers %d <"int6", group = 16, zero_points = false, scales = blocks>
+  %0 = llm.dequantize %v, %s, %d <"int6", group = 16, zero_points = false, scales = blocks>
       : (tensor<2x96xi6>, tensor<2x6xi8>, tensor<2x1xf16>) -> tensor<2x96xf32>
   return
 }
@@ -488,7 +487,7 @@ func.func @f(%v: tensor<2x96xi6>, %s: tensor<2x6xi8>, %d: tensor<2x1xf16>) {
 
 func.func @f(%v: tensor<2x64xi4>, %s: tensor<2x2xi8>, %b: tensor<16xf32>) {
   // expected-error @+1 {{scales of a table are i8, and the table 256 f32 numbers}}
-  %0 = llm.dequantize %v, %s, %b supers %b <"codebook4", group = 32, zero_points = false, scales = table>
+  %0 = llm.dequantize %v, %s, %b, %b <"codebook4", group = 32, zero_points = false, scales = table>
       : (tensor<2x64xi4>, tensor<2x2xi8>, tensor<16xf32>, tensor<16xf32>) -> tensor<2x64xf32>
   return
 }

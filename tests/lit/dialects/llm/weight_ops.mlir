@@ -72,12 +72,12 @@ func.func @expressions() {
   %ks = llm.block_part %kb "scales" of "Q4_K" block 144 : tensor<8x288xi8> -> tensor<8x16xi6>
   %kz = llm.block_part %kb "offsets" of "Q4_K" block 144 : tensor<8x288xi8> -> tensor<8x16xi6>
   %kd = llm.block_part %kb "supers" of "Q4_K" block 144 : tensor<8x288xi8> -> tensor<8x4xf16>
-  // CHECK: llm.dequantize %{{.*}}, %{{.*}}, %{{.*}} supers %{{.*}} <"affine4", group = 32, zero_points = false, scales = blocks>
-  %kf = llm.dequantize %kq, %ks, %kz supers %kd <"affine4", group = 32, zero_points = false, scales = blocks>
+  // CHECK: llm.dequantize %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}} <"affine4", group = 32, zero_points = false, scales = blocks>
+  %kf = llm.dequantize %kq, %ks, %kz, %kd <"affine4", group = 32, zero_points = false, scales = blocks>
       : (tensor<8x512xi4>, tensor<8x16xi6>, tensor<8x16xi6>, tensor<8x4xf16>) -> tensor<8x512xf32>
-  // CHECK: llm.dequantize %{{.*}}, %{{.*}}, %{{.*}} supers %{{.*}} <"codebook4", group = 32, zero_points = false, scales = table>
+  // CHECK: llm.dequantize %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}} <"codebook4", group = 32, zero_points = false, scales = table>
   %tc = llm.weight "t" from "f" at 0 : tensor<8x16xi8>
-  %tf = llm.dequantize %kq, %tc, %book supers %table <"codebook4", group = 32, zero_points = false, scales = table>
+  %tf = llm.dequantize %kq, %tc, %book, %table <"codebook4", group = 32, zero_points = false, scales = table>
       : (tensor<8x512xi4>, tensor<8x16xi8>, tensor<16xf32>, tensor<256xf32>) -> tensor<8x512xf32>
   // CHECK: llm.transpose %[[U]] : tensor<8x16xi4> -> tensor<16x8xi4>
   %t = llm.transpose %u : tensor<8x16xi4> -> tensor<16x8xi4>

@@ -101,9 +101,9 @@ module attributes {engine.target = #x86} {
   // CHECK-LABEL: @stack
   // CHECK: %[[A:.+]], %[[SA:.+]] = llm.quantize %{{.+}} <"fp8", group = -1, zero_points = false>
   // CHECK: %[[B:.+]], %[[SB:.+]] = llm.quantize %{{.+}} <"fp8", group = -1, zero_points = false>
-  // CHECK: %[[V:.+]] = llm.concat_rows %[[A]], %[[B]] : (tensor<8x64xf8E4M3FN>, tensor<8x64xf8E4M3FN>) -> tensor<16x64xf8E4M3FN>
   // CHECK: %[[RA:.+]] = llm.repeat_rows %[[SA]] count 8 : tensor<1x1xf32> -> tensor<8x1xf32>
   // CHECK: %[[RB:.+]] = llm.repeat_rows %[[SB]] count 8
+  // CHECK: %[[V:.+]] = llm.concat_rows %[[A]], %[[B]] : (tensor<8x64xf8E4M3FN>, tensor<8x64xf8E4M3FN>) -> tensor<16x64xf8E4M3FN>
   // CHECK: %[[S:.+]] = llm.concat_rows %[[RA]], %[[RB]]
   // CHECK: %[[D:.+]] = llm.dequantize %[[V]], %[[S]] <"fp8", group = 0, zero_points = false>
   // CHECK: llm.matmul %arg0, %[[D]] groups
@@ -154,8 +154,8 @@ module attributes {engine.target = #x86} {
     %k = llm.literal "book" dense<1.0> : tensor<16xf32> : tensor<16xf32>
     %at = llm.literal "a" dense<1.0> : tensor<256xf32> : tensor<256xf32>
     %bt = llm.literal "b" dense<2.0> : tensor<256xf32> : tensor<256xf32>
-    %a = llm.dequantize %aq, %as, %k supers %at <"codebook4", group = 32, zero_points = false, scales = table> : (tensor<8x64xi4>, tensor<8x2xi8>, tensor<16xf32>, tensor<256xf32>) -> tensor<8x64xf32>
-    %b = llm.dequantize %bq, %bs, %k supers %bt <"codebook4", group = 32, zero_points = false, scales = table> : (tensor<8x64xi4>, tensor<8x2xi8>, tensor<16xf32>, tensor<256xf32>) -> tensor<8x64xf32>
+    %a = llm.dequantize %aq, %as, %k, %at <"codebook4", group = 32, zero_points = false, scales = table> : (tensor<8x64xi4>, tensor<8x2xi8>, tensor<16xf32>, tensor<256xf32>) -> tensor<8x64xf32>
+    %b = llm.dequantize %bq, %bs, %k, %bt <"codebook4", group = 32, zero_points = false, scales = table> : (tensor<8x64xi4>, tensor<8x2xi8>, tensor<16xf32>, tensor<256xf32>) -> tensor<8x64xf32>
     %w = llm.concat_rows %a, %b : (tensor<8x64xf32>, tensor<8x64xf32>) -> tensor<16x64xf32>
     %0 = llm.matmul %x, %w groups(%o, %n : tensor<?xi32, "T">, tensor<3xi32>) : tensor<?x64xf32, "T">, tensor<16x64xf32> -> tensor<?x8xf32, "T">
     return %0 : tensor<?x8xf32, "T">

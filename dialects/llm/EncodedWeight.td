@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+// What operations say of weights: which read encoded ones, and which are parts of expressions.
+#ifndef INGOT_DIALECTS_LLM_ENCODEDWEIGHT_TD
+#define INGOT_DIALECTS_LLM_ENCODEDWEIGHT_TD
+
+include "mlir/IR/OpBase.td"
+
+/// Its results depend on weights alone.
+def Llm_WeightExpression : NativeOpTrait<"WeightExpression"> {
+  let cppNamespace = "::ingot::llm";
+}
+
+def Llm_EncodedWeightOpInterface : OpInterface<"EncodedWeightOpInterface"> {
+  let cppNamespace = "::ingot::llm";
+  let description = [{
+    Reads a weight that may be encoded: an operand of stored values, and a group of operands that
+    has what the encoding puts beside them, in the order scales, zeros, supers.
+  }];
+  let methods = [
+    InterfaceMethod<"The stored values", "::mlir::OpOperand &", "getStoredMutable">,
+    InterfaceMethod<"What is beside them", "::mlir::OperandRange", "getParts">,
+    InterfaceMethod<"", "::mlir::MutableOperandRange", "getPartsMutable">,
+    InterfaceMethod<"Null for a weight that is not encoded", "::ingot::llm::EncodingAttr",
+                    "getEncodingAttr">,
+    InterfaceMethod<"", "void", "setEncodingAttr", (ins "::ingot::llm::EncodingAttr":$encoding)>
+  ];
+  let extraSharedClassDeclaration = [{
+    ::ingot::llm::EncodedWeight getEncodedWeight() {
+      return ::ingot::llm::EncodedWeight::of($_op.getStoredMutable().get(), $_op.getParts(),
+                                             $_op.getEncodingAttr());
+    }
+    void setEncodedWeight(const ::ingot::llm::EncodedWeight &weight) {
+      $_op.getStoredMutable().set(weight.values);
+      $_op.getPartsMutable().assign(weight.parts());
+      $_op.setEncodingAttr(weight.encoding);
+    }
+  }];
+  let verify = "return ::ingot::llm::verifyEncodedWeight($_op);";
+}
+
+#endif
