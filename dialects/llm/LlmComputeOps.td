@@ -109,7 +109,7 @@ def Llm_QuantizeActivationOp : Llm_Op<"quantize_activation", [Pure]> {
   let hasVerifier = 1;
 }
 
-def Llm_SliceColumnsOp : Llm_Op<"slice_columns", [Pure]> {
+def Llm_SliceColumnsOp : Llm_Op<"slice_columns", [Pure, Llm_MovesElements]> {
   let summary = "Columns [first, first + width) of each row";
   let arguments = (ins Llm_Activation:$input, I64Attr:$first);
   let results = (outs Llm_Activation:$result);
@@ -117,7 +117,7 @@ def Llm_SliceColumnsOp : Llm_Op<"slice_columns", [Pure]> {
   let hasVerifier = 1;
 }
 
-def Llm_GatherRowsOp : Llm_Op<"gather_rows", [Pure]> {
+def Llm_GatherRowsOp : Llm_Op<"gather_rows", [Pure, Llm_MovesElements]> {
   let summary = "result[l] = input[rows[l]]";
   let arguments = (ins Llm_Activation:$input, Llm_IndexTensor:$rows);
   let results = (outs Llm_Activation:$result);
@@ -127,7 +127,7 @@ def Llm_GatherRowsOp : Llm_Op<"gather_rows", [Pure]> {
   let hasVerifier = 1;
 }
 
-def Llm_GatherColumnsOp : Llm_Op<"gather_columns", [Pure]> {
+def Llm_GatherColumnsOp : Llm_Op<"gather_columns", [Pure, Llm_MovesElements]> {
   let summary = "result[t,k] = input[t, columns[k]]: what a weight with reordered columns reads";
   let arguments = (ins Llm_Activation:$input, Llm_IndexTensor:$columns);
   let results = (outs Llm_Activation:$result);
@@ -137,7 +137,7 @@ def Llm_GatherColumnsOp : Llm_Op<"gather_columns", [Pure]> {
   let hasVerifier = 1;
 }
 
-def Llm_BoundaryOp : Llm_Op<"boundary", [SameOperandsAndResultType]> {
+def Llm_BoundaryOp : Llm_Op<"boundary", [SameOperandsAndResultType, Llm_MovesElements]> {
   let summary = "Names a value at a cut between segments of the program; the identity";
   let description = [{
     ```mlir

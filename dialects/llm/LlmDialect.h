@@ -9,6 +9,13 @@
 
 #include "dialects/llm/LlmDialect.h.inc"
 
+namespace ingot::llm {
+
+/// Operations that hand on the elements they are given.
+template <class Op> class MovesElements : public mlir::OpTrait::TraitBase<Op, MovesElements> {};
+
+} // namespace ingot::llm
+
 #define GET_ATTRDEF_CLASSES
 #include "dialects/llm/LlmAttributes.h.inc"
 

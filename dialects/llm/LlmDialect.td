@@ -34,6 +34,9 @@ def Llm_Dialect : Dialect {
   }];
 }
 
+/// Moves elements and computes none: the first result has the element type of the first operand.
+def Llm_MovesElements : NativeOpTrait<"MovesElements"> { let cppNamespace = "::ingot::llm"; }
+
 class Llm_Op<string mnemonic, list<Trait> traits = []> : Op<Llm_Dialect, mnemonic, traits>;
 
 #endif
