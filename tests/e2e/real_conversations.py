@@ -122,9 +122,10 @@ class RealConversations(ServerTest):
         self.assertEqual(page.faults, [])
 
     def test_a_turn_computes_what_is_new(self):
-        """What it took is printed: text that is not in the cache costs time, the rest nearly none."""
+        """What it took is printed: what is not in the cache costs time, the rest nearly none."""
         server = self.start()
-        messages, known = [{"role": "system", "content": "You know the history of cities. " * 60}], 0
+        messages = [{"role": "system", "content": "You know the history of cities. " * 60}]
+        known = 0
         for turn in range(20):
             messages.append({"role": "user", "content": f"Tell me of the city number {turn}, " * 3})
             usage, text, seconds = self.stream(server, messages)

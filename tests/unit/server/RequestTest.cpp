@@ -59,8 +59,9 @@ TEST(RequestTest, EveryField) {
     "echo": true, "temperature": 1, "top_p": 0.5, "min_p": 0.25, "typical_p": 0.75, "top_k": -1,
     "repetition_penalty": 1.5, "presence_penalty": -1, "frequency_penalty": 2, "seed": -3,
     "logit_bias": {"4": -100, "17": 2.5}, "stop": ["x", "yz"], "stop_token_ids": [9],
-    "ignore_eos": true, "skip_special_tokens": false, "add_special_tokens": false, "priority": -2, "parse_special": false,
-    "return_tokens_as_token_ids": true, "user": "somebody", "metadata": {"a": [1]},
+    "ignore_eos": true, "skip_special_tokens": false, "add_special_tokens": false, "priority": -2,
+    "parse_special": false, "return_tokens_as_token_ids": true, "user": "somebody",
+    "metadata": {"a": [1]},
     "suffix": null, "response_format": null, "use_beam_search": false})");
   EXPECT_EQ(request.model, "m");
   ASSERT_EQ(request.prompts.size(), 2u);
