@@ -57,10 +57,8 @@ enum class OptionForm : uint8_t {
   Any,
   Required,
   Positive,
-  Limit,       ///< positive; 0 where it is not given: the model's own
-  Bytes,       ///< with units, as in 16GiB
-  Stage,       ///< of stageNames()
-  Determinism, ///< strict or fast
+  Limit, ///< positive; 0 where it is not given: the model's own
+  Bytes, ///< with units, as in 16GiB
 };
 
 /// The commands that take an option; bits.
@@ -78,6 +76,7 @@ struct BuildOption {
   const char *recorded = nullptr;
   const char *needs = nullptr, *excludes = nullptr; ///< another option's flag
   const char *formerly = nullptr;                   ///< its name in older engines
+  std::vector<std::string> (*words)() = nullptr;    ///< the only values, where they have names
 
   /// The value as text that readText() reads; "" where there is none. Limits are texts of numbers.
   std::string text(const BuildOptions &options) const;

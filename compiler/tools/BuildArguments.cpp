@@ -23,6 +23,8 @@ static runtime::CommandOption addOption(runtime::CommandLine &app, const BuildOp
           if constexpr (std::is_arithmetic_v<Value>)
             if (*value != 0 && option.form != OptionForm::Bytes)
               added.showDefault();
+          if (option.words && !option.text(options).empty())
+            added.showDefault();
           return added;
         }
       },
@@ -37,6 +39,8 @@ void ingot::compiler::addBuildArguments(runtime::CommandLine &app, BuildOptions 
       continue;
     runtime::CommandOption here = addOption(app, option, options);
     added.emplace(option.flag, here);
+    if (option.words)
+      here.oneOf(option.words());
     switch (option.form) {
     case OptionForm::Any:
       break;
@@ -52,12 +56,6 @@ void ingot::compiler::addBuildArguments(runtime::CommandLine &app, BuildOptions 
       here.bytes().showDefault((std::to_string(bytes >> 30) + "GiB").c_str());
       break;
     }
-    case OptionForm::Stage:
-      here.oneOf(stageNames());
-      break;
-    case OptionForm::Determinism:
-      here.oneOf({"strict", "fast"}).showDefault("strict");
-      break;
     }
   }
   for (const BuildOption &option : buildOptions()) {
