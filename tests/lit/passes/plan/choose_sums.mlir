@@ -1,4 +1,4 @@
-// RUN: %ingot_opt %s --split-input-file --ingot-choose-sums | FileCheck %s
+// RUN: %ingot_opt %s --split-input-file --ingot-choose-layouts --ingot-choose-sums | FileCheck %s
 
 #amx = #engine.target<"x86-64-v4+vnni+bf16+amx", backend = "x86", arch = "x86-64", preference = 70, features = ["avx512f", "avx512vnni", "avx512bf16", "amx-tile", "amx-int8", "amx-bf16"]>
 module attributes {engine.target = #amx} {
@@ -38,14 +38,16 @@ module attributes {engine.target = #hopper} {
   engine.dim @T "step" 1 to 512
   // CHECK-LABEL: func.func @shared
   // CHECK: llm.matmul {{.*}}sums <tensor x 16, segment = {{[1-9][0-9]*}}>
-  func.func @shared(%x: tensor<?x14336xbf16, "T">, %w: tensor<4096x14336xbf16>) -> tensor<?x4096xf32, "T"> {
+  func.func @shared(%x: tensor<?x14336xbf16, "T">) -> tensor<?x4096xf32, "T"> {
+    %w = llm.weight "w" from "model.safetensors" at 0 : tensor<4096x14336xbf16>
     %y = llm.matmul %x, %w : tensor<?x14336xbf16, "T">, tensor<4096x14336xbf16> -> tensor<?x4096xf32, "T">
     return %y : tensor<?x4096xf32, "T">
   }
   // There are tiles enough, so that nothing is shared.
   // CHECK-LABEL: func.func @whole
   // CHECK: llm.matmul {{.*}}sums <tensor x 16>
-  func.func @whole(%x: tensor<?x4096xbf16, "T">, %w: tensor<131072x4096xbf16>) -> tensor<?x131072xf32, "T"> {
+  func.func @whole(%x: tensor<?x4096xbf16, "T">) -> tensor<?x131072xf32, "T"> {
+    %w = llm.weight "w" from "model.safetensors" at 0 : tensor<131072x4096xbf16>
     %y = llm.matmul %x, %w : tensor<?x4096xbf16, "T">, tensor<131072x4096xbf16> -> tensor<?x131072xf32, "T">
     return %y : tensor<?x131072xf32, "T">
   }
@@ -58,7 +60,8 @@ module attributes {engine.target = #hopper, engine.determinism = "fast"} {
   engine.dim @T "step" 1 to 512
   // CHECK-LABEL: func.func @shared
   // CHECK: llm.matmul {{.*}}sums <tensor x 16, segment = -1>
-  func.func @shared(%x: tensor<?x14336xbf16, "T">, %w: tensor<4096x14336xbf16>) -> tensor<?x4096xf32, "T"> {
+  func.func @shared(%x: tensor<?x14336xbf16, "T">) -> tensor<?x4096xf32, "T"> {
+    %w = llm.weight "w" from "model.safetensors" at 0 : tensor<4096x14336xbf16>
     %y = llm.matmul %x, %w : tensor<?x14336xbf16, "T">, tensor<4096x14336xbf16> -> tensor<?x4096xf32, "T">
     return %y : tensor<?x4096xf32, "T">
   }
