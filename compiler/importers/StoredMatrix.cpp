@@ -91,14 +91,21 @@ Expected<const Tensor *> StoredMatrix::part(StringRef part) const {
   return checkpoint.get(module + part.str());
 }
 
+Expected<const Tensor *> StoredMatrix::part(StringRef name, Shape shape) const {
+  auto found = part(name);
+  if (!found)
+    return found;
+  if (auto fits = expectShape(checkpoint, **found, shape); !fits)
+    return fits.error();
+  return found;
+}
+
 Expected<Value> StoredMatrix::read(StringRef name, Type element, Shape shape,
                                    std::optional<Shape> stored) {
-  auto found = part(name);
+  auto found = part(name, stored.value_or(shape));
   if (!found)
     return found.error();
   const Tensor &tensor = **found;
-  if (auto fits = expectShape(checkpoint, tensor, stored.value_or(shape)); !fits)
-    return fits.error();
   if (elementType(builder, tensor.dtype) != element)
     return Error{"INGOT-E1081",
                  message("tensor ", tensor.name, " holds ", dtypeName(tensor.dtype),
@@ -133,12 +140,10 @@ Expected<Value> StoredMatrix::readScales(StringRef name, Shape shape, bool trans
 
 Expected<Value> StoredMatrix::readBytes(StringRef name, DType dtype, Shape shape,
                                         std::optional<Shape> stored) {
-  auto found = part(name);
+  auto found = part(name, stored.value_or(shape));
   if (!found)
     return found.error();
   const Tensor &tensor = **found;
-  if (auto fits = expectShape(checkpoint, tensor, stored.value_or(shape)); !fits)
-    return fits.error();
   if (tensor.dtype != dtype)
     return Error{"INGOT-E1081",
                  message("scales ", tensor.name, " are ", dtypeName(tensor.dtype), " elements"),

@@ -39,6 +39,8 @@ struct StoredMatrix {
   /// The tensor of the module called `part`; null, or an error, where there is none.
   const checkpoint::Tensor *find(llvm::StringRef part) const;
   Expected<const checkpoint::Tensor *> part(llvm::StringRef part) const;
+  /// Likewise, which must have this shape.
+  Expected<const checkpoint::Tensor *> part(llvm::StringRef part, Shape shape) const;
 
   /// An llm.weight that reads it as `shape`. `stored`: the shape it must have in the checkpoint, if
   /// that is another one of as many elements.

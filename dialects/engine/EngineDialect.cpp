@@ -64,16 +64,9 @@ bool SumsAttr::admits(SumsAttr kernel) const {
 
 std::string SumsAttr::text() const {
   std::string text;
-  llvm::raw_string_ostream stream(text);
-  stream << stringifySumUnit(getUnit()) << " x " << getWidth();
-  for (auto [name, value, usual] : {std::tuple("group", getGroup(), int64_t(0)),
-                                    {"segment", getSegment(), 0},
-                                    {"parts", getParts(), 1}})
-    if (value != usual)
-      stream << ", " << name << " = " << value;
-  if (getFields())
-    stream << ", fields = true";
-  return text;
+  llvm::raw_string_ostream(text) << *this;
+  StringRef whole = text;
+  return whole.drop_front(whole.find('<') + 1).drop_back().str();
 }
 
 LogicalResult ExprAttr::verify(function_ref<InFlightDiagnostic()> emitError, StringRef text) {
