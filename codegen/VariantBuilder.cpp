@@ -31,29 +31,33 @@ void VariantBuilder::quantizedRows(llm::QuantizeActivationOp op) {
   rowsOf(op.getResult());
 }
 
-void VariantBuilder::normedRows(llm::RmsNormOp op) {
+void VariantBuilder::normedRows(llm::NormOp op) {
   int64_t heads = llm::columnsOf(op.getInput()) / op.normedColumns();
   integer("columns", op.normedColumns());
   integer("heads", heads);
+  type("input_type", op.getInput());
+  integer("centered", op.getCentered() ? 1 : 0);
+  integer("weighted", op.getWeight() ? 1 : 0);
+  type("weight_type", op.getWeight() ? op.getWeight() : op.getInput());
+  integer("biased", op.getBias() ? 1 : 0);
+  type("bias_type", op.getBias() ? op.getBias() : op.getInput());
+  integer("heads_differ", op.headsDiffer() ? 1 : 0);
+  type("result_type", op.getResult());
+  real("eps", op.getEps());
   rowsOf(op.getResult());
   if (heads > 1)
     tiles(heads);
 }
 
-void VariantBuilder::rmsNorm(llm::RmsNormOp op) {
+void VariantBuilder::norm(llm::NormOp op) {
   mlir::Type f32 = builder.getF32Type();
   normedRows(op);
-  type("input_type", op.getInput());
   integer("residual", op.getResidual() ? 1 : 0);
   type("residual_type", op.getResidual() ? op.getResidual() : op.getInput());
-  integer("weighted", op.getWeight() ? 1 : 0);
-  type("weight_type", op.getWeight() ? op.getWeight() : op.getInput());
   integer("static_scale", op.getStaticScale() ? 1 : 0);
-  type("result_type", op.getResult());
   integer("store_type", engine::elementTypeOf(op.getStore().value_or(f32)));
   integer("sum", op.getSum() ? 1 : 0);
   auto sum = op.getSum() ? llvm::cast<mlir::RankedTensorType>(op.getSum().getType())
                          : mlir::RankedTensorType();
   integer("sum_type", engine::elementTypeOf(sum ? sum.getElementType() : f32));
-  real("eps", op.getEps());
 }

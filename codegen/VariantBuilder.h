@@ -12,7 +12,7 @@
 namespace ingot::llm {
 class AttentionOp;
 class QuantizeActivationOp;
-class RmsNormOp;
+class NormOp;
 } // namespace ingot::llm
 
 namespace ingot::codegen {
@@ -150,12 +150,12 @@ public:
   /// The constants of llm.quantize_activation on CPUs, and a tile for each row.
   void quantizedRows(llm::QuantizeActivationOp op);
 
-  /// The columns that llm.rms_norm takes together, how many such runs a row has, and a tile for
+  /// The columns that llm.norm takes together, how many such runs a row has, and a tile for
   /// each of them.
-  void normedRows(llm::RmsNormOp op);
+  void normedRows(llm::NormOp op);
 
-  /// The constants of the fused forms of llm.rms_norm, and its tiles.
-  void rmsNorm(llm::RmsNormOp op);
+  /// The constants of the fused forms of llm.norm, and its tiles.
+  void norm(llm::NormOp op);
 
   /// The next axis of the grid gets a tile per `each` rows of `tensor`.
   void rowsOf(mlir::Value tensor, int64_t each = 1) {

@@ -10,7 +10,7 @@ namespace ingot {
 /// One pass's view of a module: its target's kernel provider and the notes it leaves.
 class FusionReport {
 public:
-  /// `pass` is the pass's flag, such as "ingot-fuse-rms-norm".
+  /// `pass` is the pass's flag, such as "ingot-fuse-norm".
   FusionReport(mlir::ModuleOp module, llvm::StringRef pass);
 
   /// False, with a diagnostic already emitted, when the module names no known target.

@@ -60,7 +60,7 @@ static Declined addKernels(llm::EmbedOp op, Kernels &kernels) {
 
 //===- Norm, point-wise, rounding, moving ---------------------------------------------------===//
 
-static Declined addKernels(llm::RmsNormOp op, Kernels &kernels) {
+static Declined addKernels(llm::NormOp op, Kernels &kernels) {
   // A warp takes segments of 256 columns; a thread holds 8 columns of each.
   constexpr int64_t kSegmentColumns = 256, kMostWarps = 16, kMostRounds = 10;
   int64_t segments = llvm::divideCeil(op.normedColumns(), kSegmentColumns);
@@ -69,8 +69,8 @@ static Declined addKernels(llm::RmsNormOp op, Kernels &kernels) {
     return "its rows are too long";
   if (op.getScales() && llm::columnsOf(op.getScales()) > 1)
     return kInputGroups;
-  CudaVariant variant("RmsNorm", op, llvm::divideCeil(segments, rounds) * kWarpSize);
-  variant.rmsNorm(op);
+  CudaVariant variant("Norm", op, llvm::divideCeil(segments, rounds) * kWarpSize);
+  variant.norm(op);
   kernels.push_back(variant.take());
   return std::nullopt;
 }
@@ -325,7 +325,7 @@ static Declined addKernels(llm::SampleOp op, llvm::ArrayRef<RangeAttr> declared,
 Declined codegen::addRowKernels(Operation *op, const CudaArchitecture &,
                                 llvm::ArrayRef<RangeAttr> declared, Kernels &kernels) {
   return llvm::TypeSwitch<Operation *, Declined>(op)
-      .Case<llm::EmbedOp, llm::RmsNormOp, llm::PointwiseOp, llm::RoundOp, llm::QuantizeActivationOp,
+      .Case<llm::EmbedOp, llm::NormOp, llm::PointwiseOp, llm::RoundOp, llm::QuantizeActivationOp,
             llm::SliceColumnsOp, llm::GatherRowsOp, llm::GatherColumnsOp, llm::RouteOp,
             llm::GroupRowsOp, llm::CombineOp>(
           [&](auto known) { return addKernels(known, kernels); })

@@ -15,7 +15,7 @@ using Declined = std::optional<std::string>;
 /// Why there is no kernel where groups of a row of integers have scales of their own.
 inline constexpr const char *kInputGroups = "rows of integers have one scale each";
 
-/// Adds the kernels of an llm.embed, rms_norm, pointwise, round, quantize_activation,
+/// Adds the kernels of an llm.embed, norm, pointwise, round, quantize_activation,
 /// slice_columns, gather_rows, rope, rope_append, kv_append or sample; of others it says so.
 /// Weights of llm.embed may be in row-major order or in a layout of MatmulLayout.h.
 Declined addRowKernels(mlir::Operation *op, const CudaArchitecture &architecture,

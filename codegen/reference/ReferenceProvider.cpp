@@ -85,16 +85,11 @@ static FailureOr<KernelVariant> kernelFor(llm::EmbedOp op) {
   return variant.take();
 }
 
-static FailureOr<KernelVariant> kernelFor(llm::RmsNormOp op) {
+static FailureOr<KernelVariant> kernelFor(llm::NormOp op) {
   if (op.getResidual() || op.getSum() || op.getScales())
     return decline(op) << "it norms neither sums nor into 8 bits";
-  VariantBuilder variant("RmsNorm", op.getContext());
+  VariantBuilder variant("Norm", op.getContext());
   variant.normedRows(op);
-  variant.type("input_type", op.getInput());
-  variant.integer("weighted", op.getWeight() ? 1 : 0);
-  variant.type("weight_type", op.getWeight() ? op.getWeight() : op.getInput());
-  variant.type("result_type", op.getResult());
-  variant.real("eps", op.getEps());
   return variant.take();
 }
 
@@ -251,7 +246,7 @@ LogicalResult ReferenceProvider::kernelsFor(Operation *op, llvm::ArrayRef<engine
     return failure();
   FailureOr<KernelVariant> kernel =
       llvm::TypeSwitch<Operation *, FailureOr<KernelVariant>>(op)
-          .Case<llm::EmbedOp, llm::RmsNormOp, llm::MatmulOp, llm::PointwiseOp, llm::RoundOp,
+          .Case<llm::EmbedOp, llm::NormOp, llm::MatmulOp, llm::PointwiseOp, llm::RoundOp,
                 llm::QuantizeActivationOp, llm::RopeOp, llm::SliceColumnsOp, llm::GatherRowsOp,
                 llm::GatherColumnsOp, llm::RouteOp, llm::GroupRowsOp, llm::CombineOp,
                 llm::KvAppendOp, llm::AttentionOp, llm::SampleOp>(

@@ -139,9 +139,9 @@ static Declined addKernels(llm::EmbedOp op, llvm::ArrayRef<RangeAttr>, Kernels &
   return std::nullopt;
 }
 
-static Declined addKernels(llm::RmsNormOp op, llvm::ArrayRef<RangeAttr>, Kernels &kernels) {
-  VariantBuilder variant("RmsNorm", op.getContext());
-  variant.rmsNorm(op);
+static Declined addKernels(llm::NormOp op, llvm::ArrayRef<RangeAttr>, Kernels &kernels) {
+  VariantBuilder variant("Norm", op.getContext());
+  variant.norm(op);
   variant.integer("scales", op.getScales() ? llm::columnsOf(op.getScales()) : 1);
   kernels.push_back(variant.take(x86::normScratchBytes(op.normedColumns())));
   return std::nullopt;
@@ -337,7 +337,7 @@ LogicalResult X86Provider::kernelsFor(Operation *op, llvm::ArrayRef<RangeAttr> d
             return addAttention(attention, declared, attentionMethod(attention, matmulTemplate),
                                 kernels);
           })
-          .Case<llm::EmbedOp, llm::RmsNormOp, llm::PointwiseOp, llm::RoundOp,
+          .Case<llm::EmbedOp, llm::NormOp, llm::PointwiseOp, llm::RoundOp,
                 llm::QuantizeActivationOp, llm::SliceColumnsOp, llm::GatherRowsOp,
                 llm::GatherColumnsOp, llm::RopeOp, llm::RopeAppendOp, llm::KvAppendOp,
                 llm::SampleOp, llm::RouteOp, llm::GroupRowsOp, llm::CombineOp>(

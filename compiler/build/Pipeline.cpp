@@ -38,7 +38,7 @@ void addFusePasses(OpPassManager &manager) {
   manager.addPass(createMergeQkvPass());
   manager.addPass(createMergeGateUpPass());
   manager.addPass(createFuseSwigluPass());
-  manager.addPass(createFuseRmsNormPass());
+  manager.addPass(createFuseNormPass());
   manager.addPass(createFuseQuantizeActivationPass());
   manager.addPass(createFuseRopeAppendPass());
   manager.addPass(createFp8ContextAttentionPass());

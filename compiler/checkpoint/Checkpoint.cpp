@@ -16,10 +16,15 @@ namespace ingot::checkpoint {
 
 namespace fs = std::filesystem;
 
-static constexpr std::string_view embeddingName = "model.embed_tokens.weight";
-static constexpr std::string_view headName = "lm_head.weight";
 static constexpr std::string_view adapterConfigFile = "adapter_config.json",
                                   adapterWeightsFile = "adapter_model.safetensors";
+
+static std::string embeddingOf(const ModelConfig &config) {
+  return message(config.names.embedding, ".weight");
+}
+static std::string headOf(const ModelConfig &config) {
+  return message(config.names.head, ".weight");
+}
 
 static bool isThere(const fs::path &path) {
   std::error_code ignored;
@@ -135,7 +140,8 @@ Expected<Checkpoint> Checkpoint::openWithoutWeights(const fs::path &directory) {
                  printable((directory / "config.json").string()),
                  "add \"torch_dtype\": \"bfloat16\" or the type that was meant"};
   if (checkpoint->modelConfig.tiedEmbeddings)
-    checkpoint->aliases.emplace(headName, embeddingName);
+    checkpoint->aliases.emplace(headOf(checkpoint->modelConfig),
+                                embeddingOf(checkpoint->modelConfig));
   return checkpoint;
 }
 
@@ -394,6 +400,7 @@ Outcome Checkpoint::resolveAliases() {
 /// programs for training leave behind, each is what it says, as transformers has it since 5.0.
 Outcome Checkpoint::tieEmbeddings() {
   const bool isStated = modelConfig.tiedEmbeddings;
+  const std::string embeddingName = embeddingOf(modelConfig), headName = headOf(modelConfig);
   const Tensor *embedding = find(embeddingName), *head = find(headName);
   if (embedding && head && embedding != head) {
     auto same = holdTheSame(*embedding, *head);
@@ -409,9 +416,9 @@ Outcome Checkpoint::tieEmbeddings() {
   if (!modelConfig.tiedEmbeddings)
     return {};
   if (embedding)
-    aliases.insert_or_assign(std::string(headName), embedding->name);
+    aliases.insert_or_assign(headName, embedding->name);
   else if (head)
-    aliases.insert_or_assign(std::string(embeddingName), head->name);
+    aliases.insert_or_assign(embeddingName, head->name);
   return {};
 }
 
@@ -464,7 +471,7 @@ Expected<const Tensor *> Checkpoint::get(std::string_view name) const {
     names.push_back(shownName(tensor.name));
   std::string fix = fromGguf ? "the file lacks what its architecture needs; convert the model again"
                              : "check that config.json belongs to these weights";
-  if (!fromGguf && name == headName && find(embeddingName))
+  if (!fromGguf && name == headOf(modelConfig) && find(embeddingOf(modelConfig)))
     fix = "if embedding and output head are one matrix, set tie_word_embeddings in config.json";
   return Error{"INGOT-E1038",
                message("tensor ", inQuotes(shownName(name)), " is missing",

@@ -11,8 +11,9 @@
 using namespace mlir;
 using namespace ingot;
 using namespace ingot::compiler;
-using checkpoint::LayerNorms;
+using checkpoint::LayerForm;
 using checkpoint::ModelConfig;
+using checkpoint::NormKind;
 using checkpoint::QueryKeyNorm;
 
 namespace {
@@ -21,8 +22,9 @@ namespace {
 class Decoder {
 public:
   Decoder(StepBuilder &step, const ModelConfig &config, int64_t maxContext)
-      : step(step), config(config), hidden(config.hiddenSize), inner(config.intermediateSize),
-        headDim(config.headDim), wholeRotary(rotaryTable(config, maxContext)) {
+      : step(step), config(config), names(config.names), hidden(config.hiddenSize),
+        inner(config.intermediateSize), headDim(config.headDim),
+        wholeRotary(rotaryTable(config, maxContext)) {
     ModelConfig sliding = config;
     sliding.rope = config.slidingRope.value_or(config.rope);
     slidingRotary = rotaryTable(sliding, maxContext);
@@ -37,27 +39,34 @@ public:
                                kKvBlockTokens);
     step.begin(SmallVector<llm::KvType>(config.layers, kv));
     auto vocabulary = static_cast<int64_t>(config.vocabSize);
-    step.setSite("embed_tokens");
-    Value table = step.weight("model.embed_tokens.weight", {vocabulary, hidden});
+    step.setSite(siteOf(names.embedding));
+    Value table = step.weight(tensor(names.embedding), {vocabulary, hidden});
     Value x = step.boundary(step.multiply(step.embed(table), config.embeddingMultiplier), "embed");
     for (uint64_t i = 0; i < config.layers; ++i)
       x = layer(x, static_cast<int64_t>(i));
-    step.setSite("norm");
-    x = norm(step.wantedRows(x), "model.norm.weight");
-    step.setSite("lm_head");
+    step.setSite(siteOf(names.norm));
+    x = norm(step.wantedRows(x), std::string(names.norm));
+    step.setSite(names.head);
     // Of a tied pair, both names lead to the one stored tensor; recipes may treat them apart.
-    Value logits = step.linear(x, step.weight("lm_head.weight", {vocabulary, hidden}));
-    return step.finish(
-        step.softcap(step.divide(logits, config.logitsDivisor), config.logitsSoftcap));
+    Value logits = step.linear(x, step.weight(tensor(names.head), {vocabulary, hidden}));
+    logits = step.divide(step.multiply(logits, config.logitsMultiplier), config.logitsDivisor);
+    return step.finish(step.softcap(logits, config.logitsSoftcap));
   }
 
 private:
   /// The place in the model that tensors of `prefix` belong to.
   static StringRef siteOf(StringRef prefix) { return prefix.drop_front(strlen("model.")); }
+  static std::string tensor(std::string_view module) { return std::string(module) + ".weight"; }
 
-  Value norm(Value x, StringRef weight) {
-    return step.rmsNorm(x, normWeight(weight, hidden), config.rmsNormEpsilon);
+  /// The norm called `name`, of whole rows.
+  Value norm(Value x, const std::string &name) {
+    step.setSite(siteOf(name));
+    Value bias =
+        config.norm == NormKind::LayerBias ? step.weight(name + ".bias", {hidden}) : Value();
+    return step.norm(x, isCentered(), normWeight(name + ".weight", hidden), bias,
+                     config.normEpsilon);
   }
+  bool isCentered() const { return config.norm != NormKind::Rms; }
   Value normWeight(StringRef name, int64_t columns) {
     Value weight = step.weight(name, {columns});
     return config.normsLessOne ? step.plusOne(weight) : weight;
@@ -78,101 +87,145 @@ private:
     return step.linear(x, weight, bias);
   }
 
-  /// Rows 2i and 2i+1 of each head as rows i and i + headDim/2, where rope looks for them.
+  /// Rows 2i and 2i+1 of each run of rows that rotates as rows i and i + half, where rope looks for
+  /// them. A head is some such runs; those that do not rotate may lie in any order.
   Value byHalves(Value weight) {
     int64_t rows = cast<RankedTensorType>(weight.getType()).getShape().front();
-    return step.permuteRows(weight, {rows / headDim, headDim / 2, 2}, {0, 2, 1});
+    auto half = static_cast<int64_t>(config.rotaryPairs());
+    return step.permuteRows(weight, {rows / (2 * half), half, 2}, {0, 2, 1});
   }
 
   Value layer(Value x, int64_t index) {
     std::string name = "layers." + std::to_string(index), prefix = "model." + name + ".";
-    bool inputs = config.layerNorms != LayerNorms::Results;
-    bool results = config.layerNorms != LayerNorms::Inputs;
-    step.setSite(name + ".input_layernorm");
-    Value attended =
-        attention(inputs ? norm(x, prefix + "input_layernorm.weight") : x, prefix, index);
-    if (!results)
-      attended = step.multiply(attended, config.residualMultiplier);
+    auto normed = [&](Value input, std::string_view norm) {
+      return this->norm(input, prefix + std::string(norm));
+    };
+    auto fed = [&](Value input) {
+      return config.isSparse(static_cast<uint64_t>(index))
+                 ? mixture(input, prefix)
+                 : feedForward(input, prefix, std::string(names.feedForward), inner);
+    };
+    auto added = [&](Value input, Value term) {
+      return step.add(input, step.multiply(term, config.residualMultiplier));
+    };
+    LayerForm form = config.layerForm;
+    bool results = form == LayerForm::Results || form == LayerForm::Both;
+    Value input = form == LayerForm::Results ? x : normed(x, names.inputNorm);
+    Value attended = attention(input, prefix, index);
+    if (results)
+      attended = normed(attended, names.attentionNorm);
     step.setSite(name + ".post_attention_layernorm");
+    Value middle = added(x, attended);
+    if (form == LayerForm::Results)
+      input = middle;
+    else if (form != LayerForm::Shared)
+      input = normed(form == LayerForm::Parallel ? x : middle, names.feedForwardNorm);
+    Value result = fed(input);
+    step.setSite(name + ".output");
     if (results)
-      attended = norm(attended, prefix + "post_attention_layernorm.weight");
-    Value middle = step.add(x, attended), input = middle;
-    if (inputs && results)
-      step.setSite(name + ".pre_feedforward_layernorm");
-    if (inputs)
-      input = norm(middle,
-                   prefix + (results ? "pre_feedforward" : "post_attention") + "_layernorm.weight");
-    Value fed = config.isSparse(static_cast<uint64_t>(index))
-                    ? mixture(input, prefix)
-                    : feedForward(input, prefix, "mlp", inner);
-    if (!results)
-      fed = step.multiply(fed, config.residualMultiplier);
-    step.setSite(name + (results ? ".post_feedforward_layernorm" : ".output"));
-    if (results)
-      fed = norm(fed, prefix + "post_feedforward_layernorm.weight");
-    return step.boundary(step.add(middle, fed), name);
+      result = normed(result, names.resultNorm);
+    return step.boundary(added(middle, result), name);
   }
 
   Value attention(Value x, const std::string &prefix, int64_t index) {
     int64_t queryColumns = static_cast<int64_t>(config.heads) * headDim;
     int64_t kvColumns = static_cast<int64_t>(config.kvHeads) * headDim;
+    const std::string module = std::string(names.attention) + ".";
+    auto named = [&](std::string_view part) { return module + std::string(part); };
     Value q, k, v;
-    if (config.fusedProjections) {
-      Value qkv = project(x, prefix, "self_attn.qkv_proj", queryColumns + 2 * kvColumns, hidden,
-                          config.attentionBias);
+    if (config.fusedAttention) {
+      Value qkv = project(x, prefix, named(names.queryKeyValue), queryColumns + 2 * kvColumns,
+                          hidden, config.attentionBias);
       q = step.sliceColumns(qkv, 0, queryColumns);
       k = step.sliceColumns(qkv, queryColumns, kvColumns);
       v = step.sliceColumns(qkv, queryColumns + kvColumns, kvColumns);
     } else {
       bool bias = config.attentionBias;
-      q = project(x, prefix, "self_attn.q_proj", queryColumns, hidden, bias, /*rotates=*/true);
-      k = project(x, prefix, "self_attn.k_proj", kvColumns, hidden, bias, /*rotates=*/true);
-      v = project(x, prefix, "self_attn.v_proj", kvColumns, hidden, bias);
+      q = project(x, prefix, named(names.query), queryColumns, hidden, bias, /*rotates=*/true);
+      k = project(x, prefix, named(names.key), kvColumns, hidden, bias, /*rotates=*/true);
+      v = project(x, prefix, named(names.value), kvColumns, hidden, bias);
     }
-    q = normed(q, prefix, "self_attn.q_norm");
-    k = normed(k, prefix, "self_attn.k_norm");
-    step.setSite("layers." + Twine(index) + ".self_attn");
+    if (!config.normsRotated)
+      normPair(q, k, prefix + module);
+    step.setSite(siteOf(prefix) + names.attention);
     bool slides = config.slides(static_cast<uint64_t>(index));
-    bool own = slides && config.slidingRope;
-    const RotaryTable &rotary = own ? slidingRotary : wholeRotary;
-    Value table = step.literal(own ? "rope.sliding_inv_freq" : "rope.inv_freq", rotary.frequencies);
-    q = step.rope(q, table, headDim, rotary.factor);
-    k = step.rope(k, table, headDim, rotary.factor);
-    step.kvAppend(k, v, step.cache(index), prefix + "self_attn.");
+    if (config.rotates(static_cast<uint64_t>(index))) {
+      bool own = slides && config.slidingRope;
+      const RotaryTable &rotary = own ? slidingRotary : wholeRotary;
+      Value table =
+          step.literal(own ? "rope.sliding_inv_freq" : "rope.inv_freq", rotary.frequencies);
+      q = step.rope(q, table, headDim, rotary.factor);
+      k = step.rope(k, table, headDim, rotary.factor);
+    }
+    if (config.normsRotated)
+      normPair(q, k, prefix + module);
+    step.setSite(siteOf(prefix) + names.attention);
+    step.kvAppend(k, v, step.cache(index), prefix + module);
     double scale = config.attentionMultiplier != 0 ? config.attentionMultiplier
                                                    : 1 / std::sqrt(static_cast<double>(headDim));
-    Value sinks = config.attentionSinks ? step.weight(prefix + "self_attn.sinks",
-                                                      {static_cast<int64_t>(config.heads)})
-                                        : Value();
+    Value sinks = config.attentionSinks
+                      ? step.weight(prefix + named("sinks"), {static_cast<int64_t>(config.heads)})
+                      : Value();
     Value mixed = step.attention(q, step.cache(index), scale, slides ? config.slidingWindow : 0,
                                  config.attentionSoftcap, sinks);
-    return project(mixed, prefix, "self_attn.o_proj", hidden, queryColumns, config.outputBias);
+    return project(mixed, prefix, named(names.output), hidden, queryColumns, config.outputBias);
   }
 
-  /// q or k as it is before it rotates.
-  Value normed(Value x, const std::string &prefix, StringRef name) {
+  /// Norms q and k, where the family does; `module`: the attention ("model.layers.0.self_attn.").
+  void normPair(Value &q, Value &k, const std::string &module) {
+    q = normed(q, module + std::string(names.queryNorm));
+    k = normed(k, module + std::string(names.keyNorm));
+  }
+
+  /// `name`: of the norm.
+  Value normed(Value x, const std::string &name) {
     if (config.queryKeyNorm == QueryKeyNorm::None)
       return x;
-    step.setSite(siteOf(prefix) + name);
-    bool heads = config.queryKeyNorm == QueryKeyNorm::Heads;
-    Value weight = normWeight(prefix + name.str() + ".weight", heads ? headDim : llm::columnsOf(x));
-    return step.rmsNorm(x, weight, config.rmsNormEpsilon, heads ? headDim : 0);
+    step.setSite(siteOf(name));
+    int64_t columns = llm::columnsOf(x);
+    Value weight;
+    if (config.queryKeyNorm == QueryKeyNorm::HeadsApart)
+      weight = step.reshape(step.weight(name + ".weight", {columns / headDim, headDim}), {columns});
+    else if (config.queryKeyNorm == QueryKeyNorm::HeadsListed)
+      weight = listedWeights(name, columns / headDim);
+    else
+      weight = normWeight(name + ".weight",
+                          config.queryKeyNorm == QueryKeyNorm::Rows ? columns : headDim);
+    if (config.rotaryPairRows)
+      weight = byHalves(weight);
+    return step.norm(x, isCentered(), weight, Value(), config.normEpsilon,
+                     config.queryKeyNorm == QueryKeyNorm::Rows ? 0 : headDim);
+  }
+
+  /// The factors of all heads, each of which has a tensor of its own.
+  Value listedWeights(const std::string &name, int64_t heads) {
+    SmallVector<Value> rows;
+    for (int64_t head = 0; head < heads; ++head) {
+      Value own = step.weight(name + ".norms." + std::to_string(head) + ".weight", {headDim});
+      rows.push_back(step.reshape(own, {1, headDim}));
+    }
+    return step.reshape(step.stack(rows), {heads * headDim});
   }
 
   /// The feed-forward part called `module`, `inner` wide.
   Value feedForward(Value x, const std::string &prefix, const std::string &module, int64_t inner) {
+    auto projected = [&](Value input, std::string_view name, int64_t outputs, int64_t inputs) {
+      return project(input, prefix, module + "." + std::string(name), outputs, inputs,
+                     config.mlpBias);
+    };
     Value gate, up;
-    if (config.fusedProjections) {
-      Value both = project(x, prefix, module + ".gate_up_proj", 2 * inner, hidden, config.mlpBias);
+    if (config.fusedFeedForward) {
+      Value both = projected(x, names.gateUp, 2 * inner, hidden);
       gate = step.sliceColumns(both, 0, inner);
       up = step.sliceColumns(both, inner, inner);
     } else {
-      gate = project(x, prefix, module + ".gate_proj", inner, hidden, config.mlpBias);
-      up = project(x, prefix, module + ".up_proj", inner, hidden, config.mlpBias);
+      if (config.isGated)
+        gate = projected(x, names.gate, inner, hidden);
+      up = projected(x, names.up, inner, hidden);
     }
     step.setSite(siteOf(prefix) + module + ".act_fn");
-    Value product = activated(gate, up);
-    return project(product, prefix, module + ".down_proj", hidden, inner, config.mlpBias);
+    Value product = gate ? activated(gate, up) : step.activated(config.activation, up);
+    return projected(product, names.down, hidden, inner);
   }
 
   /// The experts that each token of `x` goes to, weighted, and the one that all go to.
@@ -265,6 +318,7 @@ private:
 
   StepBuilder &step;
   const ModelConfig &config;
+  const checkpoint::ModuleNames &names;
   int64_t hidden, inner, headDim;
   int64_t count = 0, width = 0; ///< of experts, and of each one
   RotaryTable wholeRotary, slidingRotary;

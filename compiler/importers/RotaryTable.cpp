@@ -16,15 +16,15 @@ static double rotatedColumns(const ModelConfig &config) {
   return 2 * static_cast<double>(config.rotaryPairs());
 }
 
-/// The base of the frequencies: with dynamic scaling it grows beyond the trained length.
+/// The base of the frequencies, stretched by a fixed number, or with dynamic scaling beyond the
+/// trained length.
 static double baseOf(const ModelConfig &config, int64_t maxContext) {
   const Rope &rope = config.rope;
   auto context = static_cast<double>(maxContext),
        original = static_cast<double>(rope.originalPositions);
-  if (rope.type != RopeType::Dynamic || context <= original)
-    return rope.theta;
-  double growth = rope.factor * context / original - (rope.factor - 1);
-  double columns = rotatedColumns(config);
+  double columns = rotatedColumns(config), growth = rope.alpha;
+  if (rope.type == RopeType::Dynamic && context > original)
+    growth = rope.factor * context / original - (rope.factor - 1);
   return rope.theta * std::pow(growth, columns / (columns - 2));
 }
 

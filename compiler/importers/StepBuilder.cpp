@@ -292,11 +292,13 @@ Value StepBuilder::embed(Value table) {
                               llm::EncodedWeight{table});
 }
 
-Value StepBuilder::rmsNorm(Value input, Value weight, double epsilon, int64_t headDim) {
-  return llm::RmsNormOp::create(builder, location, input.getType(), Type(), Type(), input, Value(),
-                                weight, Value(),
-                                builder.getF32FloatAttr(static_cast<float>(epsilon)), TypeAttr(),
-                                headDim ? builder.getI64IntegerAttr(headDim) : IntegerAttr())
+Value StepBuilder::norm(Value input, bool centered, Value weight, Value bias, double epsilon,
+                        int64_t headDim) {
+  return llm::NormOp::create(builder, location, input.getType(), Type(), Type(), input, Value(),
+                             weight, bias, Value(),
+                             builder.getF32FloatAttr(static_cast<float>(epsilon)),
+                             centered ? builder.getUnitAttr() : UnitAttr(), TypeAttr(),
+                             headDim ? builder.getI64IntegerAttr(headDim) : IntegerAttr())
       .getResult();
 }
 
@@ -482,10 +484,29 @@ Value StepBuilder::activatedTimes(checkpoint::Activation activation, double limi
   return pointwise({gate, up}, cast<RankedTensorType>(gate.getType()), [&](ValueRange x) -> Value {
     if (activation == checkpoint::Activation::ClampedSwiglu)
       return clampedSwiglu(x[0], x[1], limit);
-    bool isSilu = activation == checkpoint::Activation::Silu;
-    Value activated = isSilu ? sigmoidTimes(x[0], x[0]) : geluTanh(x[0]);
-    return arith::MulFOp::create(builder, location, activated, x[1]);
+    return arith::MulFOp::create(builder, location, activatedElement(activation, x[0]), x[1]);
   });
+}
+
+Value StepBuilder::activatedElement(checkpoint::Activation activation, Value x) {
+  switch (activation) {
+  case checkpoint::Activation::Silu:
+    return sigmoidTimes(x, x);
+  case checkpoint::Activation::GeluTanh:
+    return geluTanh(x);
+  case checkpoint::Activation::Relu2: {
+    Value positive = arith::MaximumFOp::create(builder, location, x, scalar(0));
+    return arith::MulFOp::create(builder, location, positive, positive);
+  }
+  case checkpoint::Activation::ClampedSwiglu:
+    break; // of pairs alone
+  }
+  llvm_unreachable("no activation of one input");
+}
+
+Value StepBuilder::activated(checkpoint::Activation activation, Value input) {
+  return pointwise(input, cast<RankedTensorType>(input.getType()),
+                   [&](ValueRange x) { return activatedElement(activation, x[0]); });
 }
 
 Value StepBuilder::rope(Value input, Value frequencies, int64_t headDim, double factor) {

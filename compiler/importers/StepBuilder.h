@@ -51,8 +51,10 @@ public:
   mlir::Value literal(llvm::StringRef name, llvm::ArrayRef<float> values);
 
   mlir::Value embed(mlir::Value table);
-  /// `headDim`: columns that are normed together; 0: whole rows.
-  mlir::Value rmsNorm(mlir::Value input, mlir::Value weight, double epsilon, int64_t headDim = 0);
+  /// RMSNorm, or LayerNorm where it is `centered`. `bias`: or null; `headDim`: columns that are
+  /// normed together; 0: whole rows.
+  mlir::Value norm(mlir::Value input, bool centered, mlir::Value weight, mlir::Value bias,
+                   double epsilon, int64_t headDim = 0);
   /// input * weight^T, plus `bias` unless null.
   mlir::Value linear(mlir::Value input, mlir::Value weight, mlir::Value bias = {});
   /// The experts of the rows of `logits` [T, experts] with the largest of them.
@@ -80,6 +82,8 @@ public:
   /// activation(gate) * up; `limit` is that of ClampedSwiglu.
   mlir::Value activatedTimes(checkpoint::Activation activation, double limit, mlir::Value gate,
                              mlir::Value up);
+  /// activation(input), of one input.
+  mlir::Value activated(checkpoint::Activation activation, mlir::Value input);
   mlir::Value rope(mlir::Value input, mlir::Value frequencies, int64_t headDim, double factor);
   mlir::Value sliceColumns(mlir::Value input, int64_t first, int64_t columns);
   /// `prefix`: of the attention's tensors, among which the cache's scales are.
@@ -101,6 +105,7 @@ private:
   /// Of elements, in the point-wise region that is being built: x / (1 + e^-y).
   mlir::Value sigmoidTimes(mlir::Value x, mlir::Value y);
   mlir::Value geluTanh(mlir::Value x);
+  mlir::Value activatedElement(checkpoint::Activation activation, mlir::Value x);
   mlir::Value clampedSwiglu(mlir::Value gate, mlir::Value up, double limit);
   /// A constant of the point-wise region that is being built.
   mlir::Value scalar(double value);

@@ -62,7 +62,7 @@ public:
   virtual ~KernelProvider() = default;
 
   /// Why the target would rather not have the fusion that `pass` (its flag, such as
-  /// "ingot-fuse-rms-norm") is about to make at `site`; nothing when it accepts.
+  /// "ingot-fuse-norm") is about to make at `site`; nothing when it accepts.
   virtual std::optional<std::string> declines(llvm::StringRef pass,
                                               mlir::Operation *site) const = 0;
 

@@ -34,8 +34,13 @@ LogicalResult EmbedOp::verify() {
   return success();
 }
 
-int64_t RmsNormOp::normedColumns() {
+int64_t NormOp::normedColumns() {
   return getHeadDim() ? static_cast<int64_t>(*getHeadDim()) : columnsOf(getInput());
+}
+
+bool NormOp::headsDiffer() {
+  Value numbers = getWeight() ? getWeight() : getBias();
+  return numbers && typeOf(numbers).getNumElements() > normedColumns();
 }
 
 /// `scale`: of the checkpoint, which all rows have in place of their own, if there is one.
@@ -51,7 +56,7 @@ static LogicalResult verifyQuantized(Operation *op, Value values, Value scales, 
   return success();
 }
 
-LogicalResult RmsNormOp::verify() {
+LogicalResult NormOp::verify() {
   RankedTensorType input = typeOf(getInput());
   if (failed(verifySameShape(*this, input, typeOf(getResult()))))
     return failure();
@@ -63,8 +68,11 @@ LogicalResult RmsNormOp::verify() {
     return emitOpError() << "columns must be whole heads";
   if (getHeadDim() && (getResidual() || getSum() || getScales()))
     return emitOpError() << "a norm of heads neither adds nor quantizes";
-  if (getWeight() && typeOf(getWeight()).getNumElements() != normedColumns())
+  const int64_t numbers = headsDiffer() ? columnsOf(getInput()) : normedColumns();
+  if (getWeight() && typeOf(getWeight()).getNumElements() != numbers)
     return emitOpError() << "weight must have one factor per column";
+  if (getBias() && typeOf(getBias()).getNumElements() != numbers)
+    return emitOpError() << "bias must have one number per column, as the weight has";
   bool quantized = typeOf(getResult()).getElementTypeBitWidth() == 8;
   if (quantized != static_cast<bool>(getScales()))
     return emitOpError() << "scales go with an 8-bit result and only with it";

@@ -29,31 +29,37 @@ def Llm_EmbedOp : Llm_Op<"embed", [Pure, Llm_EncodedWeightOpInterface]> {
   let hasVerifier = 1;
 }
 
-def Llm_RmsNormOp : Llm_Op<"rms_norm", [Pure, AttrSizedOperandSegments, AttrSizedResultSegments]> {
-  let summary = "Root-mean-square norm of each row or head, optionally of a sum, or quantized";
+def Llm_NormOp : Llm_Op<"norm", [Pure, AttrSizedOperandSegments, AttrSizedResultSegments]> {
+  let summary = "RMSNorm or LayerNorm of each row or head, optionally of a sum, or quantized";
   let description = [{
     s = round(input + residual) to the type of `sum` (s = input without residual);
-    y = s / sqrt(mean(s^2) + eps) * weight (no factor without weight), rounded to `result`'s type.
-    The sum of squares runs over segments of 256 columns, each in order, then over the segments in
-    order. With `quantized`: y (before rounding to it, after rounding to `store`) is quantized as by
-    llm.quantize_activation, with its `static_scale`, into `result` and `scales`.
+    c = s - mean(s) with `centered` (LayerNorm), c = s without (RMSNorm);
+    y = c / sqrt(mean(c^2) + eps) * weight + bias (no factor without weight, nothing added without
+    bias), rounded to `result`'s type.
+    A mean is a sum over segments of 256 columns, each in order, then over the segments in order,
+    divided by the columns. With `quantized`: y (before rounding to it, after rounding to `store`)
+    is quantized as by llm.quantize_activation, with its `static_scale`, into `result` and `scales`.
 
-    With `head_dim` every run of so many columns is a row of its own, all with the same weight of
-    `head_dim` factors; there is no sum and no quantized result then.
+    With `head_dim` every run of so many columns is a row of its own; there is no sum and no
+    quantized result then. Weight and bias have `head_dim` numbers for all heads alike, or one for
+    each column of the input.
   }];
   let arguments = (ins Llm_Activation:$input, Optional<Llm_Activation>:$residual,
-                       Optional<Llm_WeightTensor>:$weight,
+                       Optional<Llm_WeightTensor>:$weight, Optional<Llm_WeightTensor>:$bias,
                        Optional<Llm_WeightTensor>:$static_scale, F32Attr:$eps,
-                       OptionalAttr<TypeAttr>:$store, OptionalAttr<I64Attr>:$head_dim);
+                       UnitAttr:$centered, OptionalAttr<TypeAttr>:$store,
+                       OptionalAttr<I64Attr>:$head_dim);
   let results = (outs Llm_MatmulInput:$result, Optional<AnyRankedTensor>:$scales,
                       Optional<Llm_Activation>:$sum);
   let extraClassDeclaration = [{
     /// Columns that are normed together.
     int64_t normedColumns();
+    /// Whether each head has factors, and what is added, of its own.
+    bool headsDiffer();
   }];
   let assemblyFormat = [{
-    $input (`plus` `(` $residual^ `:` type($residual) `)`)?
-    (`weight` `(` $weight^ `:` type($weight) `)`)?
+    $input (`plus` `(` $residual^ `:` type($residual) `)`)? (`centered` $centered^)?
+    (`weight` `(` $weight^ `:` type($weight) `)`)? (`bias` `(` $bias^ `:` type($bias) `)`)?
     (`static` `(` $static_scale^ `:` type($static_scale) `)`)? `eps` $eps (`store` $store^)?
     (`head_dim` $head_dim^)? attr-dict
     `:` type($input) `->` type($result) (`scales` type($scales)^)? (`sum` type($sum)^)?

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// quantize_activation(rms_norm) becomes a norm with an 8-bit result.
+// quantize_activation(norm) becomes a norm with an 8-bit result.
 #include "dialects/llm/LlmComputeOps.h"
 #include "passes/FusionReport.h"
 #include "passes/fuse/Passes.h"
@@ -27,7 +27,7 @@ struct FuseQuantizeActivation
   }
 
   void visit(FusionReport &report, llm::QuantizeActivationOp site) {
-    auto norm = site.getInput().getDefiningOp<llm::RmsNormOp>();
+    auto norm = site.getInput().getDefiningOp<llm::NormOp>();
     if (!norm)
       return report.declined(site, "its input is not a norm");
     if (norm.getHeadDim())
@@ -38,11 +38,11 @@ struct FuseQuantizeActivation
       return;
     Type store = cast<RankedTensorType>(norm.getResult().getType()).getElementType();
     OpBuilder builder(norm);
-    auto fused = llm::RmsNormOp::create(
+    auto fused = llm::NormOp::create(
         builder, norm.getLoc(), site.getResult().getType(), site.getScales().getType(),
         norm.getSum() ? norm.getSum().getType() : Type(), norm.getInput(), norm.getResidual(),
-        norm.getWeight(), site.getStaticScale(), norm.getEpsAttr(), TypeAttr::get(store),
-        IntegerAttr());
+        norm.getWeight(), norm.getBias(), site.getStaticScale(), norm.getEpsAttr(),
+        norm.getCenteredAttr(), TypeAttr::get(store), IntegerAttr());
     if (norm.getSum())
       norm.getSum().replaceAllUsesWith(fused.getSum());
     site.getResult().replaceAllUsesWith(fused.getResult());

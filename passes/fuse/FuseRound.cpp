@@ -34,7 +34,7 @@ struct FuseRound : ingot::impl::FuseRoundPassBase<FuseRound> {
     if (!cast<RankedTensorType>(site.getInput().getType()).getElementType().isF32())
       return report.declined(site, "the value is rounded before");
     // Other operations' result types follow from their operands or mean more than a store.
-    if (!isa<llm::EmbedOp, llm::RmsNormOp, llm::MatmulOp, llm::PointwiseOp, llm::RopeOp,
+    if (!isa<llm::EmbedOp, llm::NormOp, llm::MatmulOp, llm::PointwiseOp, llm::RopeOp,
              llm::AttentionOp, llm::CombineOp>(producer))
       return report.declined(site, "its producer " + producer->getName().getStringRef() +
                                        " cannot store another type");

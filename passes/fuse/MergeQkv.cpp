@@ -43,7 +43,7 @@ struct MergeQkv : ingot::impl::MergeQkvPassBase<MergeQkv> {
     for (auto [product, value] : llvm::zip_equal(products, values)) {
       Operation *origin = originOf(value);
       // rope_append cannot take up the norm, and without it the merged row would be cut again.
-      if (isa_and_nonnull<llm::RmsNormOp>(origin))
+      if (isa_and_nonnull<llm::NormOp>(origin))
         return report.declined(site, "q or k is normed before it rotates");
       product = dyn_cast_or_null<llm::MatmulOp>(origin);
       if (!product)

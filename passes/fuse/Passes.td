@@ -23,7 +23,7 @@ def FuseQuantizeActivationPass : FusePass<"ingot-fuse-quantize-activation"> {
   let summary = "A norm quantizes its result itself";
 }
 
-def FuseRmsNormPass : FusePass<"ingot-fuse-rms-norm"> {
+def FuseNormPass : FusePass<"ingot-fuse-norm"> {
   let summary = "Residual addition and the norm that follows it become one operation";
 }
 

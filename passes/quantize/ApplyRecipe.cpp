@@ -198,7 +198,7 @@ struct ApplyRecipe : ingot::impl::ApplyRecipePassBase<ApplyRecipe> {
   /// Whether the result of `op` is a value that a step stores. A product that only feeds its own
   /// bias is not, nor are results of the program (logits).
   static bool isStored(Operation &op) {
-    if (!isa<llm::EmbedOp, llm::RmsNormOp, llm::MatmulOp, llm::PointwiseOp, llm::RopeOp,
+    if (!isa<llm::EmbedOp, llm::NormOp, llm::MatmulOp, llm::PointwiseOp, llm::RopeOp,
              llm::AttentionOp, llm::CombineOp>(op))
       return false;
     for (Operation *user : op.getResult(0).getUsers()) {

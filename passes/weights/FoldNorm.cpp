@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// rms_norm(x) * g followed by products with f32 weights W: the products use W * g instead.
+// norm(x) * g followed by products with f32 weights W: the products use W * g instead.
 #include "dialects/llm/LlmComputeOps.h"
 #include "dialects/llm/LlmMatmulOps.h"
 #include "dialects/llm/LlmWeightOps.h"
@@ -23,12 +23,14 @@ struct FoldNorm : ingot::impl::FoldNormPassBase<FoldNorm> {
     FusionReport report(getOperation(), getArgument());
     if (!report)
       return signalPassFailure();
-    report.forEach<llm::RmsNormOp>([&](llm::RmsNormOp op) { visit(report, op); });
+    report.forEach<llm::NormOp>([&](llm::NormOp op) { visit(report, op); });
   }
 
-  static std::string obstacle(llm::RmsNormOp site) {
+  static std::string obstacle(llm::NormOp site) {
     if (site.getHeadDim())
       return "each head is normed by itself";
+    if (site.getBias())
+      return "the norm adds a bias";
     if (!getElementTypeOrSelf(site.getResult()).isF32())
       return "the norm is stored in a narrower type";
     for (Operation *user : site.getResult().getUsers()) {
@@ -49,7 +51,7 @@ struct FoldNorm : ingot::impl::FoldNormPassBase<FoldNorm> {
     return a.getDefiningOp()->isBeforeInBlock(b.getDefiningOp()) ? b : a;
   }
 
-  void visit(FusionReport &report, llm::RmsNormOp site) {
+  void visit(FusionReport &report, llm::NormOp site) {
     if (!site.getWeight())
       return; // nothing to fold: no site of this pass
     std::string reason = obstacle(site);

@@ -85,8 +85,9 @@ void conformance::checkInvariance(const Case &which, CompiledFunction &compiled)
 
 bool conformance::hasInvariantRows(const Case &which) {
   constexpr std::string_view families[] = {
-      "matmul_f32", "matmul_i8", "matmul_bf16", "matmul_f16", "matmul_epilogue", "matmul_pair",
-      "rms_norm",   "pointwise", "quantize",    "rope",       "attention"};
+      "matmul_f32",      "matmul_i8",   "matmul_bf16", "matmul_f16",
+      "matmul_epilogue", "matmul_pair", "rms_norm",    "layer_norm",
+      "pointwise",       "quantize",    "rope",        "attention"};
   return !which.fp8Products && llvm::any_of(families, [&](std::string_view family) {
     return which.name.starts_with(family);
   });
@@ -232,6 +233,7 @@ TEST(Invariance, TiledFloats) {
 TEST(Invariance, Epilogue) { checkFamily(matmulCases(), "matmul_epilogue_random", 2); }
 TEST(Invariance, Pair) { checkFamily(matmulCases(), "matmul_pair", 2); }
 TEST(Invariance, RmsNorm) { checkFamily(rowCases(), "rms_norm", 8); }
+TEST(Invariance, LayerNorm) { checkFamily(rowCases(), "layer_norm", 3); }
 TEST(Invariance, Pointwise) { checkFamily(rowCases(), "pointwise_random", 4); }
 TEST(Invariance, Quantize) { checkFamily(rowCases(), "quantize", 4); }
 TEST(Invariance, Rope) { checkFamily(rowCases(), "rope", 3); }

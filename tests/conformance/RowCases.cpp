@@ -97,42 +97,71 @@ static Case embedCase(const std::string &name, const std::string &element,
   return built;
 }
 
-/// s / sqrt(mean(s^2) + eps) * w of one row, in double precision.
-static std::vector<double> normOf(const std::vector<double> &row, const HostTensor *weight) {
-  double sum = 0;
+/// What a norm does beside dividing; numbers of `weight` and `bias` count from `first` on.
+struct NormParts {
+  const HostTensor *weight = nullptr, *bias = nullptr;
+  bool centered = false;
+  int64_t first = 0;
+};
+
+/// c / sqrt(mean(c^2) + eps) * w + b of one row, in double precision.
+static std::vector<double> normOf(std::vector<double> row, const NormParts &parts) {
+  double sum = 0, squares = 0;
   for (double value : row)
-    sum += value * value;
-  double root = std::sqrt(sum / double(row.size()) + double(1e-5f));
+    sum += value;
+  for (double &value : row) {
+    value -= parts.centered ? sum / double(row.size()) : 0;
+    squares += value * value;
+  }
+  double root = std::sqrt(squares / double(row.size()) + double(1e-5f));
   std::vector<double> result;
-  for (size_t i = 0; i < row.size(); ++i)
-    result.push_back(row[i] / root * (weight ? weight->at(int64_t(i)) : 1));
+  for (size_t i = 0; i < row.size(); ++i) {
+    int64_t place = parts.first + int64_t(i);
+    double y = row[i] / root * (parts.weight ? parts.weight->at(place) : 1);
+    result.push_back(y + (parts.bias ? parts.bias->at(place) : 0));
+  }
   return result;
 }
 
-/// `heads`: that a row of `columns` has, each normed by itself.
+/// RMSNorm or LayerNorm.
+enum class Norm { Rms, Layer, LayerBias };
+
+/// `heads`: that a row of `columns` has, each normed by itself; `differ`: with its own numbers.
 static Case normCase(const std::string &input, const std::string &result, int64_t columns,
-                     bool weighted, int64_t heads = 1) {
+                     bool weighted, int64_t heads = 1, Norm kind = Norm::Rms, bool differ = false) {
   std::string in = activation(columns, input), out = activation(columns, result);
   int64_t headDim = columns / heads;
-  std::string weight = formatv("tensor<{0}xf32>", headDim);
+  bool centered = kind != Norm::Rms, biased = kind == Norm::LayerBias;
+  std::string weight = formatv("tensor<{0}xf32>", differ ? columns : headDim);
   std::string perHead = heads > 1 ? formatv(" head_dim {0}", headDim).str() : "";
   Case built;
-  built.name = "rms_norm_" + input + "_" + result + "_" + std::to_string(columns) +
-               (weighted ? "_weight" : "") + (heads > 1 ? "_" + std::to_string(heads) : "");
-  built.plain =
-      function("%x: " + in + (weighted ? ", %w: " + weight : ""), out,
-               "  %y = llm.rms_norm %x" + (weighted ? " weight(%w : " + weight + ")" : "") +
-                   " eps 1.0e-5" + perHead + " : " + in + " -> " + out + "\n",
-               "%y");
+  built.name = std::string(centered ? "layer_norm_" : "rms_norm_") + input + "_" + result + "_" +
+               std::to_string(columns) + (weighted ? "_weight" : "") + (biased ? "_bias" : "") +
+               (heads > 1 ? "_" + std::to_string(heads) : "") + (differ ? "_apart" : "");
+  built.plain = function(
+      "%x: " + in + (weighted ? ", %w: " + weight : "") + (biased ? ", %b: " + weight : ""), out,
+      std::string("  %y = llm.norm %x") + (centered ? " centered" : "") +
+          (weighted ? " weight(%w : " + weight + ")" : "") +
+          (biased ? " bias(%b : " + weight + ")" : "") + " eps 1.0e-5" + perHead + " : " + in +
+          " -> " + out + "\n",
+      "%y");
   built.oracle = [=](const Inputs &inputs) {
     std::vector<Expected> expected;
     const HostTensor &x = inputs.arguments[0].tensor;
+    NormParts parts = {weighted ? &inputs.arguments[1].tensor : nullptr,
+                       biased ? &inputs.arguments[weighted ? 2 : 1].tensor : nullptr, centered};
     for (int64_t row = 0; row < x.rows * heads; ++row) {
       std::vector<double> values;
-      for (int64_t i = 0; i < headDim; ++i)
+      double most = 0;
+      for (int64_t i = 0; i < headDim; ++i) {
         values.push_back(x.at(row / heads, row % heads * headDim + i));
-      for (double y : normOf(values, weighted ? &inputs.arguments[1].tensor : nullptr))
-        expected.push_back(stored(elementType(result), y, 3e-6 * std::abs(y)));
+        most = std::max(most, std::abs(values.back()));
+      }
+      parts.first = differ ? row % heads * headDim : 0;
+      // What the mean takes away leaves the error of what was there.
+      double apart = centered ? 1e-6 * (1 + most) : 0;
+      for (double y : normOf(values, parts))
+        expected.push_back(stored(elementType(result), y, 3e-6 * std::abs(y) + apart));
     }
     return expected;
   };
@@ -151,16 +180,17 @@ static std::string scaleType(int64_t columns, int64_t group) {
 /// The fused norm: of a sum, into 8 bits, or both. `fixed`: with a static scale.
 /// `group`: columns of the quantized row that share a scale; 0: all.
 static Case fusedNormCase(const std::string &store, const std::string &quantized, bool residual,
-                          int64_t columns, bool fixed = false, int64_t group = 0) {
+                          int64_t columns, bool fixed = false, int64_t group = 0,
+                          bool centered = false) {
   std::string in = activation(columns, store), wide = activation(columns, "f32");
   std::string weight = formatv("tensor<{0}xbf16>", columns);
   std::string out = quantized.empty() ? in : activation(columns, quantized);
   std::string scales = scaleType(columns, group);
   std::string parameters = "%x: " + in + (residual ? ", %r: " + in : "") + ", %w: " + weight +
-                           (fixed ? kScaleParameter : "");
+                           (centered ? ", %b: " + weight : "") + (fixed ? kScaleParameter : "");
   std::string scale = fixed ? kScaleOperand : "";
   std::string results = out, returned = "%y";
-  std::string plain, op = "llm.rms_norm %x", types = " : " + in + " -> " + out;
+  std::string plain, op = "llm.norm %x", types = " : " + in + " -> " + out;
   std::string source = "%x";
   if (!quantized.empty()) {
     results += ", " + scales;
@@ -169,29 +199,30 @@ static Case fusedNormCase(const std::string &store, const std::string &quantized
   }
   if (residual) {
     plain = "  %s = llm.pointwise %x, %r : (" + in + ", " + in + ") -> " + in + " {\n" +
-            "  ^bb0(%a: f32, %b: f32):\n    %c = arith.addf %a, %b : f32\n" +
-            "    llm.yield %c : f32\n  }\n";
+            "  ^bb0(%a: f32, %c: f32):\n    %d = arith.addf %a, %c : f32\n" +
+            "    llm.yield %d : f32\n  }\n";
     source = "%s";
     results += ", " + in;
     returned += ", %s";
     op += " plus(%r : " + in + ")";
     types += " sum " + in;
   }
-  std::string norm = "llm.rms_norm " + source + " weight(%w : " + weight + ") eps 1.0e-5 : " + in;
+  std::string numbers = (centered ? " centered" : "") + (" weight(%w : " + weight + ")") +
+                        (centered ? " bias(%b : " + weight + ")" : "");
+  std::string norm = "llm.norm " + source + numbers + " eps 1.0e-5 : " + in;
   if (quantized.empty())
     plain += "  %y = " + norm + " -> " + in + "\n";
   else
     plain += "  %n = " + norm + " -> " + in + "\n  %y, %q = llm.quantize_activation %n" + scale +
              " : " + in + " -> " + out + ", " + scales + "\n";
-  op += " weight(%w : " + weight + ")" + scale + " eps 1.0e-5" +
-        (quantized.empty() ? "" : " store " + store) + types;
+  op += numbers + scale + " eps 1.0e-5" + (quantized.empty() ? "" : " store " + store) + types;
   std::string names =
       "%y" + std::string(quantized.empty() ? "" : ", %q") + (residual ? ", %s" : "");
   std::string fused = function(parameters, results, "  " + names + " = " + op + "\n", returned);
   Case built;
-  built.name = "rms_norm_fused_" + store + "_" + quantized + (residual ? "_residual" : "") + "_" +
-               std::to_string(columns) + (fixed ? "_static" : "") +
-               (group ? "_by" + std::to_string(group) : "");
+  built.name = (centered ? "layer_norm_fused_" : "rms_norm_fused_") + store + "_" + quantized +
+               (residual ? "_residual" : "") + "_" + std::to_string(columns) +
+               (fixed ? "_static" : "") + (group ? "_by" + std::to_string(group) : "");
   built.nativeOnly = group != 0;
   built.plain = function(parameters, results, plain, returned);
   built.fused = [fused](int64_t) { return fused; };
@@ -485,6 +516,15 @@ std::vector<Case> conformance::rowCases() {
   for (auto [heads, headDim] : {std::pair<int64_t, int64_t>{5, 16}, {3, 128}, {2, 260}})
     add(normCase("bf16", "bf16", heads * headDim, headDim != 16, heads));
   add(normCase("f32", "f32", 4 * 42, true, 4));
+  for (int64_t columns : {1, 43, 600, 2049})
+    add(normCase("f32", "f32", columns, true, 1, Norm::LayerBias), columns != 600);
+  add(normCase("bf16", "bf16", 172, true, 1, Norm::Layer));
+  add(normCase("f32", "f32", 300, false, 1, Norm::Layer));
+  add(normCase("f32", "bf16", 4 * 42, true, 4, Norm::Layer, /*differ=*/true));
+  add(normCase("f32", "f32", 3 * 64, true, 3, Norm::LayerBias, /*differ=*/true));
+  add(normCase("bf16", "bf16", 4 * 64, true, 4, Norm::Rms, /*differ=*/true));
+  add(fusedNormCase("f32", "", true, 600, false, 0, /*centered=*/true));
+  add(fusedNormCase("bf16", "i8", true, 172, false, 0, /*centered=*/true));
   for (std::string store : {"f32", "bf16"})
     for (std::string quantized : {"", "i8", "f8E4M3FN"}) {
       add(fusedNormCase(store, quantized, true, 172));

@@ -91,6 +91,23 @@ CONVERTIBLE = {
     "qwen3_moe": {"decoder_sparse_step": 1},
 }
 
+
+def tensors_of(name, config):
+    """Name to shape of what a checkpoint of that family has, each layer as the last one there."""
+    recorded, last = {}, f"model.layers.{models.CASES[name].config['num_hidden_layers'] - 1}."
+    for tensor, shape in models.stored_tensors()[name].items():
+        shape = [config["vocab_size"] if rows == models.VOCABULARY else rows for rows in shape]
+        if tensor.startswith(last):
+            recorded.update((f"model.layers.{layer}.{tensor.removeprefix(last)}", shape)
+                            for layer in range(config["num_hidden_layers"]))
+        elif not tensor.startswith("model.layers."):
+            recorded[tensor] = shape
+    return recorded
+
+
+# Architectures whose converters order rows of q and k by rotary pairs.
+PAIRED = ("arcee", "granite", "llama", "smollm3")
+
 # What a diff of engines from either kind of checkpoint must not show.
 SAME_IN_BOTH = {"weights", "programs", "memory", "fusions", "coverage"}
 
@@ -140,7 +157,7 @@ def by_pairs(data, rows, heads):
 def file_tensors(config, tensors, paired, norms=()):
     """The tensors of a checkpoint as a GGUF file has them."""
     names = {"token_embd.weight": "model.embed_tokens.weight", "output.weight": "lm_head.weight",
-             "output_norm.weight": "model.norm.weight"}
+             "output_norm.weight": "model.norm.weight", "output_norm.bias": "model.norm.bias"}
     for layer in range(config["num_hidden_layers"]):
         for ours, theirs in {**LAYER_NAMES, **dict(norms)}.items():
             for kind in ("weight", "bias"):
@@ -297,8 +314,11 @@ def metadata(architecture, config, folder, more=()):
             "attention.head_count": "num_attention_heads",
             "attention.head_count_kv": "num_key_value_heads", "attention.key_length": "head_dim",
             "attention.value_length": "head_dim", "rope.dimension_count": "head_dim",
-            "attention.layer_norm_rms_epsilon": "rms_norm_eps", "rope.freq_base": "rope_theta",
-            **dict(more)}
+            "rope.freq_base": "rope_theta", **dict(more)}
+    if "rms_norm_eps" in config:
+        keys["attention.layer_norm_rms_epsilon"] = "rms_norm_eps"
+    else:
+        keys["attention.layer_norm_epsilon"] = lambda _: 1e-5  # what all take by default
     result = {"general.architecture": architecture}
     result.update({f"{architecture}.{ours}": theirs(config) if callable(theirs) else config[theirs]
                    for ours, theirs in keys.items()})
@@ -400,10 +420,10 @@ class GgufModels(harness.BuildTest):
         config = {"head_dim": 16, **models.CASES[name].config, **CONVERTIBLE.get(name, {}),
                   "max_position_embeddings": 256, **shared}
         (folder / "config.json").write_text(json.dumps(config))
-        models.write_safetensors(folder / "model.safetensors",
-                                 models.Case(config, embeddings=0.2).checkpoint())
+        models.write_safetensors(folder / "model.safetensors", models.Case(
+            config, embeddings=0.2).checkpoint(tensors_of(name, config)))
         stored = read_tensors(folder / "model.safetensors")
-        tensors = file_tensors(config, stored, architecture in ("granite", "llama"), other_names)
+        tensors = file_tensors(config, stored, architecture in PAIRED, other_names)
         tensors.update(convert_experts(config, stored))
         if name == "phi3_long":
             for kind in ("short", "long"):
@@ -463,6 +483,17 @@ class GgufModels(harness.BuildTest):
         self.assertEqual(said["checkpoint: IQ2_S"], ("2.56 bits a weight", "6.00 bits a weight"))
         self.assertEqual(said["checkpoint: IQ3_S"], ("3.44 bits a weight", "5.00 bits a weight"))
 
+    @staticmethod
+    def widened(tensor, shape):
+        """The shape where the model is 256 wide and has 4 experts."""
+        if tensor.endswith("mlp.gate.weight"):
+            return [4, 256]
+        if len(shape) == 1 and "layernorm" in tensor or tensor == "model.norm.weight":
+            return [256]
+        if len(shape) == 1:
+            return shape
+        return [256, shape[1]] if "o_proj" in tensor else [shape[0], 256]
+
     def check_blocks(self, both, down):
         """A mixture of experts with gate and up matrices in blocks of one type and the down
         matrices in another's; a type is its number, a function and the elements of a block. The
@@ -474,7 +505,10 @@ class GgufModels(harness.BuildTest):
                                                    "pad_token_id")},
                   "hidden_size": 256, "moe_intermediate_size": 256, "num_experts": 4,
                   "max_position_embeddings": 256}
-        checkpoint = models.Case(config).checkpoint()
+        checkpoint = models.Case(config).checkpoint(
+            {tensor: self.widened(tensor, shape)
+             for tensor, shape in tensors_of("qwen3_moe", config).items()
+             if ".experts." not in tensor})
         tensors, numbers = {}, random.Random(3)
         for layer in range(config["num_hidden_layers"]):
             for part, (kind, encode, width) in ("gate", both), ("up", both), ("down", down):

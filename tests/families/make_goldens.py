@@ -1,11 +1,17 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Writes goldens.json: greedy tokens and logits of every model of models.py, by transformers."""
+"""Writes tensors.json and goldens.json: what a checkpoint of every model of models.py has, and its
+greedy tokens and logits, both by transformers.
+
+usage: make_goldens.py [NAME ...]   only these models; the others stay as they are
+"""
 import json
 import pathlib
-import re
+import sys
+import tempfile
 
 import models
+import safetensors
 import torch
 import transformers
 
@@ -13,42 +19,35 @@ KEPT = 16  # Logits of a step, the best ones.
 LEAST_MARGIN = 2e-3  # Between the two best: f32 sums in another order choose the same token.
 
 
-def build(case):
-    """The model with its weights; each tensor must be one of the model's, and all must be there."""
+def config_of(case):
     config = dict(case.config)
-    config = transformers.AutoConfig.for_model(config.pop("model_type"), **config)
-    model = transformers.AutoModelForCausalLM.from_config(
-        config, dtype=torch.float32, attn_implementation="eager").eval()
-    state = {name: torch.tensor(data).reshape(shape)
-             for name, (shape, data) in case.checkpoint().items()}
-    stack_experts(state)
-    if config.tie_word_embeddings:
-        state["lm_head.weight"] = state["model.embed_tokens.weight"]
-    model.load_state_dict(state, strict=True)
-    return model
+    return transformers.AutoConfig.for_model(config.pop("model_type"), **config)
 
 
-def stack_experts(state):
-    """Experts one by one, as checkpoints have them, to what the model in memory has."""
-    pattern = re.compile(r"(.*)\.(?:mlp|block_sparse_moe)\.experts\.(\d+)\.(\w+)\.weight")
-    stacks = {}
-    for name in list(state):
-        if match := pattern.fullmatch(name):
-            part = {"w1": "gate_proj", "w3": "up_proj", "w2": "down_proj"}.get(match[3], match[3])
-            stacks.setdefault((match[1], part), {})[int(match[2])] = state.pop(name)
-        elif "block_sparse_moe" in name:
-            state[name.replace("block_sparse_moe", "mlp")] = state.pop(name)
-    stacks = {key: torch.stack([parts[i] for i in range(len(parts))])
-              for key, parts in stacks.items()}
-    for layer, part in stacks:
-        if part == "down_proj":
-            state[f"{layer}.mlp.experts.down_proj"] = stacks[layer, part]
-            state[f"{layer}.mlp.experts.gate_up_proj"] = torch.cat(
-                [stacks[layer, "gate_proj"], stacks[layer, "up_proj"]], dim=1)
+def tensors(case):
+    """Name to shape of what transformers writes of such a model."""
+    model = transformers.AutoModelForCausalLM.from_config(config_of(case), dtype=torch.float32)
+    with tempfile.TemporaryDirectory() as folder:
+        model.save_pretrained(folder)
+        with safetensors.safe_open(pathlib.Path(folder) / "model.safetensors", "pt") as file:
+            return {name: list(file.get_slice(name).get_shape()) for name in sorted(file.keys())}
 
 
-def run(case):
-    model, ids, steps = build(case), list(case.prompt), []
+def load(case, names):
+    """The model with its weights: each tensor must be one of the model's, and all must be there."""
+    with tempfile.TemporaryDirectory() as folder:
+        (pathlib.Path(folder) / "config.json").write_text(json.dumps(case.config))
+        models.write_safetensors(pathlib.Path(folder) / "model.safetensors",
+                                 case.checkpoint(names))
+        model, report = transformers.AutoModelForCausalLM.from_pretrained(
+            folder, dtype=torch.float32, attn_implementation="eager", output_loading_info=True)
+    for kind in ("missing_keys", "unexpected_keys", "mismatched_keys"):
+        assert not report[kind], (kind, report[kind])
+    return model.eval()
+
+
+def run(case, names):
+    model, ids, steps = load(case, names), list(case.prompt), []
     with torch.no_grad():
         for _ in range(models.TOKENS):
             logits = model(torch.tensor([ids]), use_cache=False).logits[0, -1].double()
@@ -62,16 +61,28 @@ def run(case):
     return {"greedy_ids": ids[len(case.prompt):], "first": steps[0], "last": steps[-1]}
 
 
+def read(name):
+    path = models.FOLDER / name
+    return json.loads(path.read_text()) if path.exists() else {}
+
+
+def write(name, content):
+    """JSON with a line for each model."""
+    lines = (f"{json.dumps(key)}: {json.dumps(value)}" for key, value in content.items())
+    (models.FOLDER / name).write_text("{" + ",\n".join(lines) + "}\n")
+
+
 def main():
-    goldens = {"made_with": f"transformers {transformers.__version__}"}
-    for name, case in models.CASES.items():
-        goldens[name] = run(case)
-        print(name, goldens[name]["greedy_ids"])
-    path = pathlib.Path(__file__).parent / "goldens.json"
-    text = json.dumps(goldens)
-    for name in goldens:
-        text = text.replace(f'"{name}": ', f'\n"{name}": ')
-    path.write_text(text + "\n")
+    wanted = sys.argv[1:] or list(models.CASES)
+    goldens = {**read("goldens.json"), "made_with": f"transformers {transformers.__version__}"}
+    stored = read("tensors.json")
+    for name in wanted:
+        case = models.CASES[name]
+        stored[name] = tensors(case)
+        goldens[name] = run(case, stored[name])
+        print(name, goldens[name]["greedy_ids"], flush=True)
+    write("tensors.json", {name: stored[name] for name in models.CASES})
+    write("goldens.json", {name: goldens[name] for name in ("made_with", *models.CASES)})
 
 
 if __name__ == "__main__":

@@ -1,11 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """A small model of each family: its config.json, its weights, and what it is asked."""
 import array
+import functools
 import json
 import math
+import pathlib
 import random
 import struct
 import sys
+
+FOLDER = pathlib.Path(__file__).parent
 
 VOCABULARY = 272  # Of make-checkpoint's tokenizer, with some rows to spare.
 TOKENS = 12  # That each model generates.
@@ -17,6 +21,9 @@ COMMON = {
     "eos_token_id": 2, "pad_token_id": 0, "tie_word_embeddings": False, "torch_dtype": "float32",
 }
 
+TIED = {"tie_word_embeddings": True}
+HEAD = {"head_dim": 32}
+SLIDING = {"num_hidden_layers": 4, "head_dim": 32, "sliding_window": 24}
 PHI3 = {
     **COMMON, "architectures": ["Phi3ForCausalLM"], "model_type": "phi3",
     "partial_rotary_factor": 0.75, "original_max_position_embeddings": 32, "sliding_window": 128,
@@ -32,19 +39,35 @@ GEMMA3 = {
 }
 
 
+@functools.cache
+def stored_tensors():
+    """Case to name to shape of every tensor that its checkpoint has, as transformers writes it."""
+    return json.loads((FOLDER / "tensors.json").read_text())
+
+
 class Case:
     """A model, how many tokens its prompt has, and what its engine is built for."""
 
     def __init__(self, config, prompt=20, context=64, targets=("reference", "x86-64-v3"),
-                 embeddings=1.0):
+                 embeddings=1.0, seed=""):
         self.config, self.targets, self.embeddings = config, targets, embeddings
         self.prompt = [(7 * i * i + 31 * i + 5) % (VOCABULARY - 16) for i in range(prompt)]
-        self.context = context
+        self.context, self.seed = context, seed
 
-    def checkpoint(self):
+    def checkpoint(self, tensors=None):
         """Name to (shape, values) of every tensor, in f32."""
-        return {name: (shape, values(name, shape, self.embeddings))
-                for name, shape in tensors(self.config)}
+        if tensors is None:
+            tensors = stored_tensors()[next(name for name in CASES if CASES[name] is self)]
+        return {name: (shape, values(name, shape, self.embeddings, self.seed))
+                for name, shape in tensors.items()}
+
+
+def of_type(model_type, architecture, *parts, without=(), **options):
+    """A Case of COMMON and `parts`, but for the keys `without`."""
+    config = {"architectures": [architecture], "model_type": model_type}
+    for part in (COMMON, *parts):
+        config.update(part)
+    return Case({key: value for key, value in config.items() if key not in without}, **options)
 
 
 CASES = {
@@ -139,99 +162,12 @@ CASES = {
 }
 
 
-def is_sparse(config, layer):
-    """Whether a layer has experts."""
-    if layer in config.get("mlp_only_layers", []):
-        return False
-    return (layer + 1) % config.get("decoder_sparse_step", 1) == 0 and (
-        "num_local_experts" in config or "num_experts" in config)
-
-
-def dense(prefix, inner, hidden, names=("gate_proj", "up_proj", "down_proj")):
-    gate, up, down = names
-    yield f"{prefix}{gate}.weight", [inner, hidden]
-    yield f"{prefix}{up}.weight", [inner, hidden]
-    yield f"{prefix}{down}.weight", [hidden, inner]
-
-
-def experts(config, prefix):
-    """Tensors of a layer's router and experts, under the names of checkpoints."""
-    hidden, inner = config["hidden_size"], config["intermediate_size"]
-    mixtral = config["model_type"] == "mixtral"
-    module = prefix + ("block_sparse_moe." if mixtral else "mlp.")
-    if config["model_type"] == "gpt_oss":
-        yield from gpt_oss_experts(config, module)
-        return
-    count = config["num_local_experts" if mixtral else "num_experts"]
-    yield module + "gate.weight", [count, hidden]
-    for expert in range(count):
-        yield from dense(f"{module}experts.{expert}.",
-                         inner if mixtral else config["moe_intermediate_size"], hidden,
-                         *([("w1", "w3", "w2")] if mixtral else []))
-    if "shared_expert_intermediate_size" in config:
-        yield from dense(module + "shared_expert.", config["shared_expert_intermediate_size"],
-                         hidden)
-        yield module + "shared_expert_gate.weight", [1, hidden]
-
-
-def gpt_oss_experts(config, module):
-    hidden, inner = config["hidden_size"], config["intermediate_size"]
-    count = config["num_local_experts"]
-    yield module + "router.weight", [count, hidden]
-    yield module + "router.bias", [count]
-    yield module + "experts.gate_up_proj", [count, hidden, 2 * inner]
-    yield module + "experts.gate_up_proj_bias", [count, 2 * inner]
-    yield module + "experts.down_proj", [count, inner, hidden]
-    yield module + "experts.down_proj_bias", [count, hidden]
-
-
-def tensors(config):
-    """Names and shapes of the tensors of a model."""
-    hidden, inner = config["hidden_size"], config["intermediate_size"]
-    heads, kv_heads = config["num_attention_heads"], config["num_key_value_heads"]
-    head = config.get("head_dim", hidden // heads)
-    family = config["model_type"]
-    yield "model.embed_tokens.weight", [config["vocab_size"], hidden]
-    for layer in range(config["num_hidden_layers"]):
-        prefix = f"model.layers.{layer}."
-        parts = {"q": heads * head, "k": kv_heads * head, "v": kv_heads * head}
-        if family == "phi3":
-            yield prefix + "self_attn.qkv_proj.weight", [sum(parts.values()), hidden]
-            yield prefix + "mlp.gate_up_proj.weight", [2 * inner, hidden]
-            yield prefix + "mlp.down_proj.weight", [hidden, inner]
-        else:
-            for part, rows in parts.items():
-                yield f"{prefix}self_attn.{part}_proj.weight", [rows, hidden]
-                if family in ("qwen2", "qwen2_moe", "gpt_oss"):
-                    yield f"{prefix}self_attn.{part}_proj.bias", [rows]
-            yield from experts(config, prefix) if is_sparse(config, layer) else dense(
-                prefix + "mlp.", inner, hidden)
-        if family in ("qwen3", "qwen3_moe", "olmo2", "gemma3_text"):
-            for part in "qk":
-                columns = parts[part] if family == "olmo2" else head
-                yield f"{prefix}self_attn.{part}_norm.weight", [columns]
-        yield prefix + "self_attn.o_proj.weight", [hidden, heads * head]
-        if family == "gpt_oss":
-            yield prefix + "self_attn.o_proj.bias", [hidden]
-            yield prefix + "self_attn.sinks", [heads]
-        norms = {
-            "olmo2": ["post_attention", "post_feedforward"],
-            **dict.fromkeys(["gemma2", "gemma3_text"], [
-                "input", "post_attention", "pre_feedforward", "post_feedforward"]),
-        }.get(family, ["input", "post_attention"])
-        for norm in norms:
-            yield f"{prefix}{norm}_layernorm.weight", [hidden]
-    yield "model.norm.weight", [hidden]
-    if not config["tie_word_embeddings"]:
-        yield "lm_head.weight", [config["vocab_size"], hidden]
-
-
-def values(name, shape, embeddings):
+def values(name, shape, embeddings, seed):
     """Numbers that follow from the name: norms around 1, everything else around 0."""
-    numbers = random.Random(name)
+    numbers = random.Random(name + seed)
     if name.endswith("bias"):
         middle, bound = 0.0, 0.5
-    elif len(shape) == 1:
+    elif len(shape) == 1 or "norm" in name:
         middle, bound = 1.0, 0.5
     elif len(shape) == 3:  # Rows of inputs.
         middle, bound = 0.0, 1.5 * math.sqrt(3 / shape[1])

@@ -91,7 +91,7 @@ def errors(tree):
 
 
 def pass_tests(tree):
-    """A pass called --ingot-fuse-rms-norm has a test fuse_rms_norm.mlir that runs it."""
+    """A pass called --ingot-fuse-norm has a test fuse_norm.mlir that runs it."""
     tests = {pathlib.PurePosixPath(path).name: text for path, text in tree.with_suffix(".mlir")
              if path.startswith("tests/lit/")}
     for path, text in tree.with_suffix("Passes.td"):

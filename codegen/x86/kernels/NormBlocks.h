@@ -6,7 +6,7 @@
 
 namespace ingot::x86 {
 
-/// Columns whose squares are summed together; part of the numerics of llm.rms_norm.
+/// Columns that are summed together; part of the numerics of llm.norm.
 constexpr int64_t normSegmentColumns = 256;
 
 /// Segments that are summed side by side.
@@ -17,7 +17,7 @@ constexpr int64_t roundUpToBlock(int64_t columns) {
   return (columns + normBlock - 1) / normBlock * normBlock;
 }
 
-/// Scratch: the row and its squares, f32.
+/// Scratch: the row, and what of it is summed, f32.
 constexpr int64_t normScratchBytes(int64_t columns) { return 2 * 4 * roundUpToBlock(columns); }
 
 } // namespace ingot::x86

@@ -131,6 +131,11 @@ Outcome checkRotation(const Json &root, const Family &family, uint64_t headDim, 
                       message("partial_rotary_factor: ", columns, " columns of a head of ", headDim,
                               " cannot be rotated in pairs"),
                       "their number must be even");
+  if (family.facts.rotaryPairRows && headDim % columns != 0)
+    return root.error(
+        "INGOT-E1051",
+        message("partial_rotary_factor: ", columns, " columns do not divide a head of ", headDim),
+        "correct the two");
   for (const auto *divisors : {&rope.shortDivisors, &rope.longDivisors})
     if (rope.type == RopeType::LongRope && divisors->size() != columns / 2)
       return root.error("INGOT-E1051",
@@ -172,7 +177,7 @@ void readFields(const Json &root, JsonFields &fields, const Family &family, Mode
   config.vocabSize = fields.unsignedInteger("vocab_size", 1, ModelConfig::largestVocabulary);
   config.maxPositions =
       fields.unsignedIntegerOr("max_position_embeddings", absent.positions, 1, Rope::mostPositions);
-  config.rmsNormEpsilon = fields.numberOr("rms_norm_eps", absent.epsilon, 1e-30, 1.0);
+  config.normEpsilon = fields.numberOr(absent.epsilonKey, absent.epsilon, 1e-30, 1.0);
   config.tiedEmbeddings = fields.booleanOr("tie_word_embeddings", absent.tied);
   config.declaredType = declaredType(fields);
   readKeys(fields, absent.keys, config);
@@ -192,12 +197,13 @@ void readFields(const Json &root, JsonFields &fields, const Family &family, Mode
 
 Outcome readRotation(const Json &root, const Family &family, ModelConfig &config) {
   const ConfigJson &absent = family.json;
-  auto rope = Rope::read(root, config.maxPositions, absent.trained, absent.theta);
+  auto rope = Rope::read(root, config.maxPositions, absent.rope);
   if (!rope)
     return rope.error();
   config.rope = *rope;
-  const double slidingTheta = config.slidingRope.value_or(config.rope).theta;
-  if (auto sliding = Rope::readSliding(root, config.maxPositions, slidingTheta); !sliding)
+  const RopeDefaults forSliding = {.theta = config.slidingRope.value_or(config.rope).theta,
+                                   .rotated = absent.rope.rotated};
+  if (auto sliding = Rope::readSliding(root, config.maxPositions, forSliding); !sliding)
     return sliding.error();
   else if (*sliding && !config.slidingRope && **sliding != config.rope)
     return root.error("INGOT-E1057",

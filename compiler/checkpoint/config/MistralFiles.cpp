@@ -80,7 +80,7 @@ Expected<ModelConfig> parseMistralParams(std::string_view text, const std::strin
   config.kvHeads = fields.unsignedInteger("n_kv_heads", 1, config.heads);
   config.headDim = fields.unsignedInteger("head_dim", 2, ModelConfig::widestHead);
   config.vocabSize = fields.unsignedInteger("vocab_size", 1, ModelConfig::largestVocabulary);
-  config.rmsNormEpsilon = fields.number("norm_eps", 1e-30, 1.0);
+  config.normEpsilon = fields.number("norm_eps", 1e-30, 1.0);
   config.slidingWindow = fields.unsignedIntegerOr("sliding_window", 0, 1, Rope::mostPositions);
   // The defaults of the program that these files are for.
   config.rope.theta = fields.numberOr("rope_theta", config.slidingWindow ? 1e4 : 1e6, 1, 1e15);

@@ -2,6 +2,7 @@
 // ModelConfig: the shape of a model, whatever file states it, completely checked.
 #pragma once
 
+#include "compiler/checkpoint/config/ModuleNames.h"
 #include "compiler/checkpoint/config/Rope.h"
 #include "compiler/checkpoint/files/DType.h"
 #include "compiler/checkpoint/files/Deviation.h"
@@ -11,15 +12,30 @@ namespace ingot::checkpoint {
 /// Whether q and k are normed before they rotate.
 enum class QueryKeyNorm : uint8_t {
   None,
-  Heads, ///< every head by itself, all with the same headDim factors
-  Rows,  ///< all heads of a token together
+  Heads,       ///< every head by itself, all with the same headDim factors
+  HeadsApart,  ///< every head by itself, each with its own factors
+  HeadsListed, ///< likewise, stored in a tensor for each head
+  Rows,        ///< all heads of a token together
 };
 
-/// What of a layer's attention and feed-forward is normed.
-enum class LayerNorms : uint8_t { Inputs, Results, Both };
+enum class NormKind : uint8_t {
+  Rms,       ///< RMSNorm
+  Layer,     ///< LayerNorm with factors alone
+  LayerBias, ///< LayerNorm
+};
+
+/// What a layer makes of x, by its attention A, its feed-forward F and norms m, n, p and q.
+enum class LayerForm : uint8_t {
+  Inputs,   ///< y = x + A(m x), y + F(n y)
+  Results,  ///< y = x + m A(x), y + n F(y)
+  Both,     ///< y = x + n A(m x), y + q F(p y)
+  Shared,   ///< x + A(m x) + F(m x)
+  Parallel, ///< x + A(m x) + F(n x)
+};
 
 enum class Activation : uint8_t {
   Silu,
+  Relu2,    ///< of an input alone: x^2 where x > 0, else 0
   GeluTanh, ///< x / 2 * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 * x^3)))
   /// Of a pair: x / (1 + e^(-1.702 x)) * (1 + up), for x = gate up to activationLimit and up within
   /// it on both sides.
@@ -45,15 +61,24 @@ struct Experts {
 /// What every model of a family is, whatever file states the rest.
 struct FamilyFacts {
   QueryKeyNorm queryKeyNorm = QueryKeyNorm::None;
-  LayerNorms layerNorms = LayerNorms::Inputs;
-  bool normsLessOne = false; ///< norms multiply by 1 + what is stored
+  LayerForm layerForm = LayerForm::Inputs;
+  NormKind norm = NormKind::Rms; ///< of all norms; those of q and k have no bias
+  bool normsLessOne = false;     ///< norms multiply by 1 + what is stored
   Activation activation = Activation::Silu;
   double activationLimit = 0;
   bool attentionBias = false;    ///< on the q, k and v projections
   bool attentionSinks = false;   ///< each head has a score that takes weight and adds nothing
-  bool fusedProjections = false; ///< q, k and v are one matrix, and so are gate and up
-  uint64_t fullEvery = 0;        ///< where there is a window: each so many-th layer has none
+  bool fusedAttention = false;   ///< q, k and v are one matrix
+  bool fusedFeedForward = false; ///< gate and up are one matrix
+  bool isGated = true; ///< the feed-forward is down(act(gate x) * up x), and not down(act(up x))
+  /// Rows of q and k, biases too, are stored by rotary pairs: rows 2i and 2i+1 of a head rotate
+  /// together, and not rows i and i + headDim/2, as the model is defined here.
+  bool rotaryPairRows = false;
+  bool onlySlidingRotates = false; ///< where there is a window, layers without it do not rotate
+  bool normsRotated = false;       ///< q and k are normed after they rotate, and not before
+  uint64_t fullEvery = 0;          ///< where there is a window: each so many-th layer has none
   std::optional<Experts> experts = {};
+  ModuleNames names = {};
 };
 
 struct ModelConfig : FamilyFacts {
@@ -69,24 +94,22 @@ struct ModelConfig : FamilyFacts {
   uint64_t headDim = 0;   ///< even; heads * headDim may differ from hiddenSize
   uint64_t vocabSize = 0; ///< rows of the embedding; may exceed the tokenizer's
   uint64_t maxPositions = 0;
-  double rmsNormEpsilon = 0;
+  double normEpsilon = 0;
   Rope rope;
   double embeddingMultiplier = 1; ///< of embedded tokens
   double residualMultiplier = 1;  ///< of what attention and feed-forward add to the residual
   double attentionMultiplier = 0; ///< of q . k; 0: 1 / sqrt(headDim)
-  double logitsDivisor = 1;
+  double logitsMultiplier = 1, logitsDivisor = 1;
   bool tiedEmbeddings = false;    ///< one matrix is both embedding and output head
   bool outputBias = false;        ///< on the o projection
   bool mlpBias = false;           ///< on the gate, up and down projections
   std::vector<bool> sparseLayers; ///< of each layer whether it has experts; empty: all have
   uint64_t slidingWindow = 0; ///< positions that a token attends to, with its own; 0: all before it
-  std::vector<bool> slidingLayers; ///< of each layer whether it has the window; empty: `fullEvery`
-  std::optional<Rope> slidingRope; ///< of the layers that slide, where it is not `rope`
-  double attentionSoftcap = 0;     ///< c of c * tanh(score / c); 0: none
-  double logitsSoftcap = 0;        ///< likewise of logits
-  /// Rows of q and k, biases too, are stored by rotary pairs: rows 2i and 2i+1 of a head rotate
-  /// together, and not rows i and i + headDim/2, as the model is defined here.
-  bool rotaryPairRows = false;
+  std::vector<bool> slidingLayers;  ///< of each layer whether it has the window; empty: `fullEvery`
+  std::vector<bool> rotatingLayers; ///< of each layer whether it rotates; empty: all that may
+  std::optional<Rope> slidingRope;  ///< of the layers that slide, where it is not `rope`
+  double attentionSoftcap = 0;      ///< c of c * tanh(score / c); 0: none
+  double logitsSoftcap = 0;         ///< likewise of logits
   std::optional<uint64_t> bosId;
   std::vector<uint64_t> eosIds; ///< GenerationConfig's list, where given, comes before this one
   std::optional<DType> declaredType; ///< for reports only: files are known to state it wrongly
@@ -98,6 +121,13 @@ struct ModelConfig : FamilyFacts {
     if (!slidingLayers.empty())
       return slidingWindow != 0 && slidingLayers[layer];
     return slidingWindow != 0 && (fullEvery == 0 || (layer + 1) % fullEvery != 0);
+  }
+
+  /// Whether layer `layer` rotates q and k.
+  bool rotates(uint64_t layer) const {
+    if (!rotatingLayers.empty())
+      return rotatingLayers[layer];
+    return !onlySlidingRotates || slidingWindow == 0 || slides(layer);
   }
 
   /// Whether layer `layer` has experts.

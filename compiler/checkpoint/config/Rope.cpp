@@ -31,6 +31,10 @@ const std::vector<RopeRow> &ropeTypes() {
       {"default", RopeType::Default, {}},
       {"linear", RopeType::Linear, {"factor"}},
       {"dynamic", RopeType::Dynamic, {"factor"}},
+      // As Hunyuan's files have it, with numbers that take no part.
+      {"dynamic",
+       RopeType::Alpha,
+       {"alpha", "factor", "beta_fast", "beta_slow", "mscale", "mscale_all_dim"}},
       {"llama3", RopeType::Llama3, {"factor", "low_freq_factor", "high_freq_factor"}},
       {"yarn",
        RopeType::Yarn,
@@ -191,25 +195,31 @@ Outcome readLongRope(const Json &object, JsonFields &fields, std::optional<doubl
 
 /// Reads the scaling of `rope_scaling` or `rope_parameters` into `rope`.
 Outcome readRopeObject(const Json &object, const SharedKeys &shared, uint64_t maxPositions,
-                       std::optional<uint64_t> trained, Rope &rope) {
+                       const RopeDefaults &absent, Rope &rope) {
   auto row = ropeRow(object);
   if (!row)
     return row.error();
+  auto alpha = object.find("alpha");
+  if (absent.takesAlpha && (*row)->type == RopeType::Dynamic && alpha && !alpha->isNull())
+    row = &*std::ranges::find(ropeTypes(), RopeType::Alpha, &RopeRow::type);
   if (auto checked = checkRopeKeys(object, **row); !checked)
     return checked;
   JsonFields fields(object);
   rope.type = (*row)->type;
-  if (rope.type != RopeType::Default && rope.type != RopeType::LongRope)
+  if (rope.type == RopeType::Alpha)
+    rope.alpha = fields.number("alpha", 1e-6, 1e9);
+  else if (rope.type != RopeType::Default && rope.type != RopeType::LongRope)
     rope.factor = fields.number("factor", 1.0, 1e6);
-  if (rope.type != RopeType::Default && rope.type != RopeType::Linear)
-    readOriginal(fields, shared.original, maxPositions, trained, rope);
+  if (rope.type != RopeType::Default && rope.type != RopeType::Linear &&
+      rope.type != RopeType::Alpha)
+    readOriginal(fields, shared.original, maxPositions, absent.trained, rope);
   if (rope.type == RopeType::Llama3)
     readLlama3(fields, rope);
   if (rope.type == RopeType::Yarn)
     readYarn(fields, rope);
   if (rope.type == RopeType::LongRope) {
     std::optional<double> growth;
-    if (shared.original || trained)
+    if (shared.original || absent.trained)
       growth = static_cast<double>(maxPositions) / static_cast<double>(rope.originalPositions);
     if (auto read = readLongRope(object, fields, growth, rope); !read)
       return read;
@@ -243,10 +253,11 @@ Expected<std::optional<Json>> parametersOf(const Json &object, std::string_view 
   return own;
 }
 
-/// Puts what the shared keys give into `rope`. `theta`: what an absent rope_theta means.
-Outcome takeShared(const Json &object, const SharedKeys &shared, double theta, Rope &rope) {
-  rope.theta = shared.theta.value_or(theta);
-  rope.rotated = shared.rotated.value_or(1);
+/// Puts what the shared keys give into `rope`.
+Outcome takeShared(const Json &object, const SharedKeys &shared, const RopeDefaults &absent,
+                   Rope &rope) {
+  rope.theta = shared.theta.value_or(absent.theta);
+  rope.rotated = shared.rotated.value_or(absent.rotated);
   if (rope.type == RopeType::Yarn && rope.theta <= 1)
     return object.error("INGOT-E1051", "rope_theta must be above 1 for rope type yarn",
                         "correct rope_theta");
@@ -260,7 +271,7 @@ std::string_view ropeTypeName(RopeType type) {
 }
 
 Expected<std::optional<Rope>> Rope::readSliding(const Json &root, uint64_t maxPositions,
-                                                double theta) {
+                                                const RopeDefaults &absent) {
   auto object = root.find("rope_parameters");
   if (!object)
     return std::optional<Rope>();
@@ -275,13 +286,12 @@ Expected<std::optional<Rope>> Rope::readSliding(const Json &root, uint64_t maxPo
   Rope rope;
   if (auto read = readRopeObject(**own, shared, maxPositions, {}, rope); !read)
     return read.error();
-  if (auto taken = takeShared(**own, shared, theta, rope); !taken)
+  if (auto taken = takeShared(**own, shared, absent, rope); !taken)
     return taken.error();
   return std::optional(rope);
 }
 
-Expected<Rope> Rope::read(const Json &root, uint64_t maxPositions, std::optional<uint64_t> trained,
-                          double theta) {
+Expected<Rope> Rope::read(const Json &root, uint64_t maxPositions, const RopeDefaults &absent) {
   SharedKeys shared;
   if (auto taken = shared.take(root); !taken)
     return taken.error();
@@ -302,7 +312,7 @@ Expected<Rope> Rope::read(const Json &root, uint64_t maxPositions, std::optional
     if (auto taken = shared.take(*object); !taken)
       return taken.error();
     Rope found;
-    if (auto read = readRopeObject(*object, shared, maxPositions, trained, found); !read)
+    if (auto read = readRopeObject(*object, shared, maxPositions, absent, found); !read)
       return read.error();
     if (rope && *rope != found)
       return object->error("INGOT-E1056", "rope_parameters and rope_scaling disagree",
@@ -310,7 +320,7 @@ Expected<Rope> Rope::read(const Json &root, uint64_t maxPositions, std::optional
     rope = found;
   }
   Rope result = rope.value_or(Rope{});
-  if (auto taken = takeShared(root, shared, theta, result); !taken)
+  if (auto taken = takeShared(root, shared, absent, result); !taken)
     return taken.error();
   return result;
 }

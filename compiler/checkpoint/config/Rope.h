@@ -14,6 +14,7 @@ enum class RopeType : uint8_t {
   Default,  ///< f
   Linear,   ///< f / factor
   Dynamic,  ///< theta grows once the sequence is longer than originalPositions
+  Alpha,    ///< theta * alpha^(n / (n - 2)), for n columns of a head that rotate
   Llama3,   ///< f or f/factor by wavelength, blended between the low and high frequency factors
   Yarn,     ///< f or f/factor by how often a pair turns in the trained length, blended between
   LongRope, ///< f divided by a number of each pair's own
@@ -22,11 +23,20 @@ enum class RopeType : uint8_t {
 /// As files call it.
 std::string_view ropeTypeName(RopeType type);
 
+/// What absent keys of a family's config.json mean.
+struct RopeDefaults {
+  std::optional<uint64_t> trained = {}; ///< original_max_position_embeddings; nothing: the longest
+  double theta = 10000;                 ///< rope_theta
+  double rotated = 1;                   ///< partial_rotary_factor
+  bool takesAlpha = false;              ///< an alpha makes of type "dynamic" type Alpha
+};
+
 struct Rope {
   RopeType type = RopeType::Default;
   double theta = 10000.0;
   double rotated = 1.0;                ///< the share of each head that rotates: its first columns
-  double factor = 1.0;                 ///< all but Default and LongRope; >= 1
+  double factor = 1.0;                 ///< all but Default, Alpha and LongRope; >= 1
+  double alpha = 1.0;                  ///< Alpha
   double lowFrequencyFactor = 0;       ///< Llama3
   double highFrequencyFactor = 0;      ///< Llama3; > lowFrequencyFactor
   double fastTurns = 0;                ///< Yarn: pairs that turn more often keep f
@@ -44,15 +54,13 @@ struct Rope {
   static constexpr uint64_t mostPositions = uint64_t{1} << 31;
 
   /// From a config.json: `rope_theta` and `rope_scaling`, or the newer `rope_parameters`, which may
-  /// stand together when they agree. `maxPositions`: the file's max_position_embeddings;
-  /// `trained`: what an absent original_max_position_embeddings means, if not the same; `theta`:
-  /// what an absent rope_theta means. Where rope_parameters has an object for each kind of layer,
-  /// it is that of "full_attention". Errors: those of Json, and INGOT-E1051, E1052, E1056.
-  static Expected<Rope> read(const Json &root, uint64_t maxPositions,
-                             std::optional<uint64_t> trained = {}, double theta = 10000);
+  /// stand together when they agree. `maxPositions`: the file's max_position_embeddings. Where
+  /// rope_parameters has an object for each kind of layer, it is that of "full_attention". Errors:
+  /// those of Json, and INGOT-E1051, E1052, E1056.
+  static Expected<Rope> read(const Json &root, uint64_t maxPositions, const RopeDefaults &absent);
   /// That of "sliding_attention", where rope_parameters has one.
   static Expected<std::optional<Rope>> readSliding(const Json &root, uint64_t maxPositions,
-                                                   double theta);
+                                                   const RopeDefaults &absent);
 
   /// LongRope: which divisors an engine for so many positions has. transformers chooses them by the
   /// length that a sequence has reached; here a token's numbers do not depend on it.

@@ -156,7 +156,10 @@ void ConfigReader::readSizes() {
   config.hiddenSize = fields.unsignedInteger("embedding_length", 1, ModelConfig::widest);
   config.intermediateSize = neededInAllLayers("feed_forward_length", 1, ModelConfig::widest);
   config.maxPositions = fields.unsignedInteger("context_length", 1, Rope::mostPositions);
-  config.rmsNormEpsilon = fields.number("attention.layer_norm_rms_epsilon", 1e-30, 1.0);
+  config.normEpsilon =
+      fields.number(config.norm == NormKind::Rms ? "attention.layer_norm_rms_epsilon"
+                                                 : "attention.layer_norm_epsilon",
+                    1e-30, 1.0);
   // Some files leave the size out; the list of tokens has one entry for each row.
   const auto tokens = model.metadata.find(tokensKey);
   const uint64_t listed = tokens ? tokens->size() : 0;

@@ -16,46 +16,53 @@ using NameRows = std::vector<NameRow>;
 
 const NameRow layerPrefix = {"blk.", "model.layers."};
 
-NameRows namesOfModel() {
-  return {{"token_embd.", "model.embed_tokens."},
-          {"output_norm.", "model.norm."},
-          {"output.", "lm_head."}};
+NameRows namesOfModel(const ModuleNames &names) {
+  return {{"token_embd.", message(names.embedding, ".")},
+          {"output_norm.", message(names.norm, ".")},
+          {"output.", message(names.head, ".")}};
 }
 
-/// Hugging Face's names count from attention on, so a norm's name depends on which others there
-/// are.
+/// Names of norms count from attention on, so one depends on which others there are.
 NameRows namesOfNorms(const ModelConfig &config) {
-  switch (config.layerNorms) {
-  case LayerNorms::Inputs:
-    // Converters of gpt-oss took Hugging Face's name for the one of Gemma.
-    return {{"attn_norm.", "input_layernorm."},
-            {config.attentionSinks ? "post_attention_norm." : "ffn_norm.",
-             "post_attention_layernorm."}};
-  case LayerNorms::Results:
-    return {{"post_attention_norm.", "post_attention_layernorm."},
-            {"post_ffw_norm.", "post_feedforward_layernorm."}};
-  case LayerNorms::Both:
-    return {{"attn_norm.", "input_layernorm."},
-            {"post_attention_norm.", "post_attention_layernorm."},
-            {"ffn_norm.", "pre_feedforward_layernorm."},
-            {"post_ffw_norm.", "post_feedforward_layernorm."}};
+  const NameRow input = {"attn_norm.", message(config.names.inputNorm, ".")},
+                attention = {"post_attention_norm.", message(config.names.attentionNorm, ".")},
+                feedForward = {"ffn_norm.", message(config.names.feedForwardNorm, ".")},
+                result = {"post_ffw_norm.", message(config.names.resultNorm, ".")};
+  switch (config.layerForm) {
+  case LayerForm::Shared:
+    return {input};
+  case LayerForm::Inputs:
+  case LayerForm::Parallel:
+    return {input, {message(config.names.ggufFeedForwardNorm, "."), feedForward.model}};
+  case LayerForm::Results:
+    return {attention, result};
+  case LayerForm::Both:
+    return {input, attention, feedForward, result};
   }
   return {};
 }
 
 NameRows namesOfProjections(const ModelConfig &config) {
-  NameRows rows = {{"attn_output.", "self_attn.o_proj."}, {"ffn_down.", "mlp.down_proj."}};
-  if (config.fusedProjections)
-    rows.insert(rows.end(),
-                {{"attn_qkv.", "self_attn.qkv_proj."}, {"ffn_up.", "mlp.gate_up_proj."}});
+  const ModuleNames &names = config.names;
+  auto attention = [&](std::string_view part) { return message(names.attention, ".", part, "."); };
+  auto feedForward = [&](std::string_view part) {
+    return message(names.feedForward, ".", part, ".");
+  };
+  NameRows rows = {{"attn_output.", attention(names.output)},
+                   {"ffn_down.", feedForward(names.down)},
+                   {"attn_q_norm.", attention(names.queryNorm)},
+                   {"attn_k_norm.", attention(names.keyNorm)}};
+  if (config.fusedAttention)
+    rows.push_back({"attn_qkv.", attention(names.queryKeyValue)});
   else
-    rows.insert(rows.end(), {{"attn_q.", "self_attn.q_proj."},
-                             {"attn_k.", "self_attn.k_proj."},
-                             {"attn_v.", "self_attn.v_proj."},
-                             {"attn_q_norm.", "self_attn.q_norm."},
-                             {"attn_k_norm.", "self_attn.k_norm."},
-                             {"ffn_gate.", "mlp.gate_proj."},
-                             {"ffn_up.", "mlp.up_proj."}});
+    rows.insert(rows.end(), {{"attn_q.", attention(names.query)},
+                             {"attn_k.", attention(names.key)},
+                             {"attn_v.", attention(names.value)}});
+  if (config.fusedFeedForward)
+    rows.push_back({"ffn_up.", feedForward(names.gateUp)});
+  else
+    rows.insert(rows.end(),
+                {{"ffn_gate.", feedForward(names.gate)}, {"ffn_up.", feedForward(names.up)}});
   return rows;
 }
 
@@ -85,7 +92,7 @@ NameRows namesOfLayer(const ModelConfig &config) {
   auto add = [&](const NameRows &more) { rows.insert(rows.end(), more.begin(), more.end()); };
   add(namesOfNorms(config));
   if (config.attentionSinks)
-    add({{"attn_sinks.weight", "self_attn.sinks"}});
+    add({{"attn_sinks.weight", message(config.names.attention, ".sinks")}});
   if (config.experts)
     add(namesOfExperts(*config.experts));
   return rows;
@@ -187,7 +194,7 @@ Outcome addExperts(const Tensor &stack, const std::string &part, const ModelConf
 std::optional<std::string> modelNameOf(std::string_view ggufName, const ModelConfig &config) {
   std::string_view rest = ggufName;
   if (!consume(rest, layerPrefix.gguf))
-    return translate(ggufName, namesOfModel(), &NameRow::gguf, &NameRow::model);
+    return translate(ggufName, namesOfModel(config.names), &NameRow::gguf, &NameRow::model);
   const std::string_view layer = consumeNumber(rest);
   auto name = translate(rest, namesOfLayer(config), &NameRow::gguf, &NameRow::model);
   if (!name && config.experts)
@@ -200,7 +207,7 @@ std::optional<std::string> modelNameOf(std::string_view ggufName, const ModelCon
 std::optional<std::string> ggufNameOf(std::string_view modelName, const ModelConfig &config) {
   std::string_view rest = modelName;
   if (!consume(rest, layerPrefix.model))
-    return translate(modelName, namesOfModel(), &NameRow::model, &NameRow::gguf);
+    return translate(modelName, namesOfModel(config.names), &NameRow::model, &NameRow::gguf);
   const std::string_view layer = consumeNumber(rest);
   auto name = translate(rest, namesOfLayer(config), &NameRow::model, &NameRow::gguf);
   if (!name && config.experts)

@@ -148,7 +148,7 @@ inline std::string tryModelFile(const std::filesystem::path &path) {
   EXPECT_EQ(config.headDim % 2, 0u);
   EXPECT_GT(config.headDim, 0u);
   EXPECT_GE(config.rope.factor, 1.0);
-  EXPECT_GT(config.rmsNormEpsilon, 0.0);
+  EXPECT_GT(config.normEpsilon, 0.0);
   if (!config.rope.divisors.empty())
     EXPECT_EQ(config.rope.divisors.size(), config.rotaryPairs());
   for (float divisor : config.rope.divisors)
@@ -213,7 +213,7 @@ inline std::string tryModelConfig(const std::string &text) {
   EXPECT_EQ(config->headDim % 2, 0u);
   EXPECT_GT(config->headDim, 0u);
   EXPECT_GE(config->rope.factor, 1.0);
-  EXPECT_GT(config->rmsNormEpsilon, 0.0);
+  EXPECT_GT(config->normEpsilon, 0.0);
   if (!config->slidingLayers.empty())
     EXPECT_EQ(config->slidingLayers.size(), config->layers);
   EXPECT_GE(config->attentionSoftcap, 0.0);

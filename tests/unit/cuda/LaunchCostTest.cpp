@@ -31,7 +31,7 @@ engine.unit @gpu <"sm_90a", backend = "cuda", arch = "sm_90a", preference = 90> 
   engine.kernel @product from "MatmulTensor" constants {rows_dim = 0 : i64, rows_each = 1 : i64,
       weight_rows = 4096 : i64, k = 8192 : i64, segment = 512 : i64, input_type = 2 : i64,
       warps_along = 8 : i64, row_tiles = 1 : i64, warps_across = 1 : i64, token_blocks = 1 : i64}
-  engine.kernel @norm from "RmsNorm" constants {columns = 4096 : i64}
+  engine.kernel @norm from "Norm" constants {columns = 4096 : i64}
   engine.kernel @attention from "AttentionDecode" constants {query_heads = 64 : i64,
       head_dim = 128 : i64, block_tokens = 16 : i64}
   engine.program @step dims [@T] inputs [] outputs [] {

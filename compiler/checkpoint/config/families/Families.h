@@ -14,6 +14,7 @@
   X(mistral) \
   X(mixtral) \
   X(olmo2) \
+  X(olmo3) \
   X(phi3) \
   X(qwen2) \
   X(qwen2Moe) \

@@ -44,12 +44,12 @@ struct ConfigJson {
   uint64_t positions = 2048; ///< max_position_embeddings
   uint64_t kvHeads = 0;      ///< 0: as many as there are query heads
   std::optional<uint64_t> bos = {}, eos = {};
-  uint64_t headDim = 0;                 ///< 0: the width divided by the query heads
-  double epsilon = 1e-6;                ///< rms_norm_eps
-  std::optional<uint64_t> trained = {}; ///< original_max_position_embeddings
-  double theta = 10000;                 ///< rope_theta
-  bool tied = false;                    ///< tie_word_embeddings
-  uint64_t expertsPerToken = 0;         ///< num_experts_per_tok
+  uint64_t headDim = 0; ///< 0: the width divided by the query heads
+  std::string_view epsilonKey = "rms_norm_eps";
+  double epsilon = 1e-6;
+  RopeDefaults rope = {};
+  bool tied = false;            ///< tie_word_embeddings
+  uint64_t expertsPerToken = 0; ///< num_experts_per_tok
   std::string_view activationKey = "hidden_act";
   std::string_view activation = "silu";         ///< also the only one that is supported
   std::string_view expertCount = "num_experts"; ///< the key; others call it num_local_experts

@@ -9,6 +9,7 @@
 namespace ingot::checkpoint::families {
 
 static constexpr FlagKey flags[] = {kAttentionBias};
+static constexpr ModuleNames names = {.feedForwardNorm = "pre_feedforward_layernorm"};
 static constexpr std::string_view meaningless[] = {
     "hidden_act", "_sliding_window_pattern", "sliding_window_pattern", "rope_local_base_freq"};
 
@@ -57,10 +58,11 @@ static void setMultipliers(ModelConfig &config, uint64_t layersOfLargest) {
 
 constinit const Family gemma2 = {
     .architecture = "Gemma2ForCausalLM",
-    .facts = {.layerNorms = LayerNorms::Both,
+    .facts = {.layerForm = LayerForm::Both,
               .normsLessOne = true,
               .activation = Activation::GeluTanh,
-              .fullEvery = 2},
+              .fullEvery = 2,
+              .names = names},
     .json = {.positions = 8192,
              .kvHeads = 4,
              .bos = 2,
@@ -105,16 +107,17 @@ static void readGguf(GgufFields &fields, ModelConfig &config) {
 constinit const Family gemma3 = {
     .architecture = "Gemma3ForCausalLM",
     .facts = {.queryKeyNorm = QueryKeyNorm::Heads,
-              .layerNorms = LayerNorms::Both,
+              .layerForm = LayerForm::Both,
               .normsLessOne = true,
               .activation = Activation::GeluTanh,
-              .fullEvery = 6},
+              .fullEvery = 6,
+              .names = names},
     .json = {.positions = 131072,
              .kvHeads = 4,
              .bos = 2,
              .eos = 1,
              .headDim = 256,
-             .theta = 1e6,
+             .rope = {.theta = 1e6},
              .tied = true,
              .activationKey = "hidden_activation",
              .activation = "gelu_pytorch_tanh",

@@ -21,7 +21,7 @@ constinit const Family mixtral = {
              .bos = 1,
              .eos = 2,
              .epsilon = 1e-5,
-             .theta = 1e6,
+             .rope = {.theta = 1e6},
              .expertsPerToken = 2,
              .expertCount = "num_local_experts",
              .keys = {.counts = noWindow}}};

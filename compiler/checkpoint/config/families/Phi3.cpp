@@ -38,13 +38,13 @@ static void readGguf(GgufFields &fields, ModelConfig &config) {
 
 constinit const Family phi3 = {
     .architecture = "Phi3ForCausalLM",
-    .facts = {.fusedProjections = true},
+    .facts = {.fusedAttention = true, .fusedFeedForward = true},
     .rotatesParts = true,
     .json = {.positions = 4096,
              .bos = 1,
              .eos = 32000,
              .epsilon = 1e-5,
-             .trained = 4096,
+             .rope = {.trained = 4096},
              // transformers takes others for longrope.
              .scaledRope = RopeType::LongRope,
              .keys = {.counts = window},

@@ -93,6 +93,6 @@ engine.unit @host <"x86-64-v4+vnni", backend = "x86", arch = "x86-64", preferenc
   engine.coverage @step 0 over [#engine.range<"T", 1, 64>] by [@full, @plain]
   // CHECK: engine.note "ingot-fuse-swiglu" "layers.0.mlp" applied false because "other users"
   engine.note "ingot-fuse-swiglu" "layers.0.mlp" applied false because "other users"
-  // CHECK: engine.note "ingot-fuse-rms-norm" "layers.0" applied true{{$}}
-  engine.note "ingot-fuse-rms-norm" "layers.0" applied true
+  // CHECK: engine.note "ingot-fuse-norm" "layers.0" applied true{{$}}
+  engine.note "ingot-fuse-norm" "layers.0" applied true
 }

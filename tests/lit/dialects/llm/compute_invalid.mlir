@@ -18,7 +18,7 @@ func.func @f(%t: tensor<?xi32, "T">, %w: tensor<9x8xi8>, %s: tensor<9x1xf32>) {
 
 func.func @f(%x: tensor<?x8xf32, "T">) {
   // expected-error @+1 {{must have the same shape}}
-  %0 = llm.rms_norm %x eps 1.0e-5 : tensor<?x8xf32, "T"> -> tensor<?x4xf32, "T">
+  %0 = llm.norm %x eps 1.0e-5 : tensor<?x8xf32, "T"> -> tensor<?x4xf32, "T">
   return
 }
 
@@ -26,7 +26,7 @@ func.func @f(%x: tensor<?x8xf32, "T">) {
 
 func.func @f(%x: tensor<?x8xf32, "T">, %r: tensor<?x4xf32, "T">) {
   // expected-error @+1 {{must have the same shape}}
-  %0 = llm.rms_norm %x plus(%r : tensor<?x4xf32, "T">) eps 1.0e-5 : tensor<?x8xf32, "T"> -> tensor<?x8xf32, "T">
+  %0 = llm.norm %x plus(%r : tensor<?x4xf32, "T">) eps 1.0e-5 : tensor<?x8xf32, "T"> -> tensor<?x8xf32, "T">
   return
 }
 
@@ -34,7 +34,7 @@ func.func @f(%x: tensor<?x8xf32, "T">, %r: tensor<?x4xf32, "T">) {
 
 func.func @f(%x: tensor<?x8xf32, "T">, %r: tensor<?x8xf32, "T">) {
   // expected-error @+1 {{must have the same shape}}
-  %0, %1 = llm.rms_norm %x plus(%r : tensor<?x8xf32, "T">) eps 1.0e-5 : tensor<?x8xf32, "T"> -> tensor<?x8xf32, "T"> sum tensor<?x4xf32, "T">
+  %0, %1 = llm.norm %x plus(%r : tensor<?x8xf32, "T">) eps 1.0e-5 : tensor<?x8xf32, "T"> -> tensor<?x8xf32, "T"> sum tensor<?x4xf32, "T">
   return
 }
 
@@ -42,7 +42,7 @@ func.func @f(%x: tensor<?x8xf32, "T">, %r: tensor<?x8xf32, "T">) {
 
 func.func @f(%x: tensor<?x8xf32, "T">, %w: tensor<4xf32>) {
   // expected-error @+1 {{weight must have one factor per column}}
-  %0 = llm.rms_norm %x weight(%w : tensor<4xf32>) eps 1.0e-5 : tensor<?x8xf32, "T"> -> tensor<?x8xf32, "T">
+  %0 = llm.norm %x weight(%w : tensor<4xf32>) eps 1.0e-5 : tensor<?x8xf32, "T"> -> tensor<?x8xf32, "T">
   return
 }
 
@@ -50,15 +50,23 @@ func.func @f(%x: tensor<?x8xf32, "T">, %w: tensor<4xf32>) {
 
 func.func @f(%x: tensor<?x8xf32, "T">) {
   // expected-error @+1 {{columns must be whole heads}}
-  %0 = llm.rms_norm %x eps 1.0e-5 head_dim 3 : tensor<?x8xf32, "T"> -> tensor<?x8xf32, "T">
+  %0 = llm.norm %x eps 1.0e-5 head_dim 3 : tensor<?x8xf32, "T"> -> tensor<?x8xf32, "T">
   return
 }
 
 // -----
 
-func.func @f(%x: tensor<?x8xf32, "T">, %w: tensor<8xf32>) {
+func.func @f(%x: tensor<?x8xf32, "T">, %w: tensor<6xf32>) {
   // expected-error @+1 {{weight must have one factor per column}}
-  %0 = llm.rms_norm %x weight(%w : tensor<8xf32>) eps 1.0e-5 head_dim 4 : tensor<?x8xf32, "T"> -> tensor<?x8xf32, "T">
+  %0 = llm.norm %x weight(%w : tensor<6xf32>) eps 1.0e-5 head_dim 4 : tensor<?x8xf32, "T"> -> tensor<?x8xf32, "T">
+  return
+}
+
+// -----
+
+func.func @f(%x: tensor<?x8xf32, "T">, %w: tensor<8xf32>, %b: tensor<4xf32>) {
+  // expected-error @+1 {{bias must have one number per column, as the weight has}}
+  %0 = llm.norm %x weight(%w : tensor<8xf32>) bias(%b : tensor<4xf32>) eps 1.0e-5 head_dim 4 : tensor<?x8xf32, "T"> -> tensor<?x8xf32, "T">
   return
 }
 
@@ -66,7 +74,7 @@ func.func @f(%x: tensor<?x8xf32, "T">, %w: tensor<8xf32>) {
 
 func.func @f(%x: tensor<?x8xf32, "T">, %r: tensor<?x8xf32, "T">) {
   // expected-error @+1 {{a norm of heads neither adds nor quantizes}}
-  %0 = llm.rms_norm %x plus(%r : tensor<?x8xf32, "T">) eps 1.0e-5 head_dim 4 : tensor<?x8xf32, "T"> -> tensor<?x8xf32, "T">
+  %0 = llm.norm %x plus(%r : tensor<?x8xf32, "T">) eps 1.0e-5 head_dim 4 : tensor<?x8xf32, "T"> -> tensor<?x8xf32, "T">
   return
 }
 
@@ -74,7 +82,7 @@ func.func @f(%x: tensor<?x8xf32, "T">, %r: tensor<?x8xf32, "T">) {
 
 func.func @f(%x: tensor<?x8xf32, "T">) {
   // expected-error @+1 {{scales go with an 8-bit result and only with it}}
-  %0 = llm.rms_norm %x eps 1.0e-5 store f32 : tensor<?x8xf32, "T"> -> tensor<?x8xi8, "T">
+  %0 = llm.norm %x eps 1.0e-5 store f32 : tensor<?x8xf32, "T"> -> tensor<?x8xi8, "T">
   return
 }
 
@@ -82,7 +90,7 @@ func.func @f(%x: tensor<?x8xf32, "T">) {
 
 func.func @f(%x: tensor<?x8xf32, "T">) {
   // expected-error @+1 {{a store type goes with an 8-bit result and only with it}}
-  %0 = llm.rms_norm %x eps 1.0e-5 store f32 : tensor<?x8xf32, "T"> -> tensor<?x8xf32, "T">
+  %0 = llm.norm %x eps 1.0e-5 store f32 : tensor<?x8xf32, "T"> -> tensor<?x8xf32, "T">
   return
 }
 
@@ -255,7 +263,7 @@ func.func @f(%x: tensor<?x8xf32, "T">, %k: tensor<2xf32>) {
 
 func.func @f(%x: tensor<?x8xf32, "T">, %k: tensor<1xf32>) {
   // expected-error @+1 {{a static scale needs an 8-bit result}}
-  %0 = llm.rms_norm %x static(%k : tensor<1xf32>) eps 1.0e-5 : tensor<?x8xf32, "T"> -> tensor<?x8xf32, "T">
+  %0 = llm.norm %x static(%k : tensor<1xf32>) eps 1.0e-5 : tensor<?x8xf32, "T"> -> tensor<?x8xf32, "T">
   return
 }
 
@@ -338,7 +346,7 @@ func.func @f(%x: tensor<?x8xf32, "T">) {
 func.func @f(%x: tensor<?x8xf32, "T">) {
   %scale = llm.literal "scale" dense<0.5> : tensor<1xf32> : tensor<1xf32>
   // expected-error @+1 {{groups have scales of their own}}
-  %0, %1 = llm.rms_norm %x static(%scale : tensor<1xf32>) eps 1.0e-5 store f32
+  %0, %1 = llm.norm %x static(%scale : tensor<1xf32>) eps 1.0e-5 store f32
       : tensor<?x8xf32, "T"> -> tensor<?x8xi8, "T"> scales tensor<?x2xf32, "T">
   return
 }

@@ -12,12 +12,12 @@ func.func @embed(%tokens: tensor<?xi32, "T">, %table: tensor<9x8xbf16>, %packed:
   return
 }
 
-// CHECK-LABEL: func.func @rms_norm
-func.func @rms_norm(%x: tensor<?x8xf32, "T">, %r: tensor<?x8xf32, "T">, %w: tensor<8xf32>) {
-  // CHECK: llm.rms_norm %{{.*}} eps 9.99999974E-6 : tensor<?x8xf32, "T"> -> tensor<?x8xbf16, "T">
-  %0 = llm.rms_norm %x eps 1.0e-5 : tensor<?x8xf32, "T"> -> tensor<?x8xbf16, "T">
-  // CHECK: llm.rms_norm %{{.*}} plus(%{{.*}} : tensor<?x8xf32, "T">) weight(%{{.*}} : tensor<8xf32>) eps {{.*}} store bf16 : tensor<?x8xf32, "T"> -> tensor<?x8xi8, "T"> scales tensor<?xf32, "T"> sum tensor<?x8xf32, "T">
-  %1, %2, %3 = llm.rms_norm %x plus(%r : tensor<?x8xf32, "T">) weight(%w : tensor<8xf32>)
+// CHECK-LABEL: func.func @norm
+func.func @norm(%x: tensor<?x8xf32, "T">, %r: tensor<?x8xf32, "T">, %w: tensor<8xf32>) {
+  // CHECK: llm.norm %{{.*}} eps 9.99999974E-6 : tensor<?x8xf32, "T"> -> tensor<?x8xbf16, "T">
+  %0 = llm.norm %x eps 1.0e-5 : tensor<?x8xf32, "T"> -> tensor<?x8xbf16, "T">
+  // CHECK: llm.norm %{{.*}} plus(%{{.*}} : tensor<?x8xf32, "T">) weight(%{{.*}} : tensor<8xf32>) eps {{.*}} store bf16 : tensor<?x8xf32, "T"> -> tensor<?x8xi8, "T"> scales tensor<?xf32, "T"> sum tensor<?x8xf32, "T">
+  %1, %2, %3 = llm.norm %x plus(%r : tensor<?x8xf32, "T">) weight(%w : tensor<8xf32>)
       eps 1.0e-5 store bf16 : tensor<?x8xf32, "T">
       -> tensor<?x8xi8, "T"> scales tensor<?xf32, "T"> sum tensor<?x8xf32, "T">
   return
@@ -25,8 +25,22 @@ func.func @rms_norm(%x: tensor<?x8xf32, "T">, %r: tensor<?x8xf32, "T">, %w: tens
 
 // CHECK-LABEL: func.func @norm_of_heads
 func.func @norm_of_heads(%x: tensor<?x8xf32, "T">, %w: tensor<4xf32>) {
-  // CHECK: llm.rms_norm %{{.*}} weight(%{{.*}} : tensor<4xf32>) eps {{.*}} head_dim 4 : tensor<?x8xf32, "T"> -> tensor<?x8xf32, "T">
-  %0 = llm.rms_norm %x weight(%w : tensor<4xf32>) eps 1.0e-5 head_dim 4
+  // CHECK: llm.norm %{{.*}} weight(%{{.*}} : tensor<4xf32>) eps {{.*}} head_dim 4 : tensor<?x8xf32, "T"> -> tensor<?x8xf32, "T">
+  %0 = llm.norm %x weight(%w : tensor<4xf32>) eps 1.0e-5 head_dim 4
+      : tensor<?x8xf32, "T"> -> tensor<?x8xf32, "T">
+  return
+}
+
+// CHECK-LABEL: func.func @layer_norm
+func.func @layer_norm(%x: tensor<?x8xf32, "T">, %r: tensor<?x8xf32, "T">, %w: tensor<8xf32>,
+    %b: tensor<8xbf16>) {
+  // CHECK: llm.norm %{{.*}} plus(%{{.*}} : tensor<?x8xf32, "T">) centered weight(%{{.*}} : tensor<8xf32>) bias(%{{.*}} : tensor<8xbf16>) eps 9.99999974E-6 : tensor<?x8xf32, "T"> -> tensor<?x8xbf16, "T"> sum tensor<?x8xf32, "T">
+  %0, %1 = llm.norm %x plus(%r : tensor<?x8xf32, "T">) centered weight(%w : tensor<8xf32>)
+      bias(%b : tensor<8xbf16>) eps 1.0e-5
+      : tensor<?x8xf32, "T"> -> tensor<?x8xbf16, "T"> sum tensor<?x8xf32, "T">
+  // Each head has factors of its own.
+  // CHECK: llm.norm %{{.*}} centered weight(%{{.*}} : tensor<8xf32>) eps {{.*}} head_dim 4
+  %2 = llm.norm %x centered weight(%w : tensor<8xf32>) eps 1.0e-5 head_dim 4
       : tensor<?x8xf32, "T"> -> tensor<?x8xf32, "T">
   return
 }
@@ -73,8 +87,8 @@ func.func @input_groups(%x: tensor<?x8xf32, "T">, %w: tensor<6x8xi8>, %s: tensor
   // CHECK: llm.quantize_activation %{{.*}} : tensor<?x8xf32, "T"> -> tensor<?x8xi8, "T">, tensor<?x4xf32, "T">
   %q, %qs = llm.quantize_activation %x
       : tensor<?x8xf32, "T"> -> tensor<?x8xi8, "T">, tensor<?x4xf32, "T">
-  // CHECK: llm.rms_norm %{{.*}} eps {{.*}} store f32 : tensor<?x8xf32, "T"> -> tensor<?x8xi8, "T"> scales tensor<?x2xf32, "T">
-  %n, %ns = llm.rms_norm %x eps 1.0e-5 store f32
+  // CHECK: llm.norm %{{.*}} eps {{.*}} store f32 : tensor<?x8xf32, "T"> -> tensor<?x8xi8, "T"> scales tensor<?x2xf32, "T">
+  %n, %ns = llm.norm %x eps 1.0e-5 store f32
       : tensor<?x8xf32, "T"> -> tensor<?x8xi8, "T"> scales tensor<?x2xf32, "T">
   // CHECK: llm.matmul %{{.*}}, %{{.*}} input_scales(%{{.*}} : tensor<?x4xf32, "T">)
   %0 = llm.matmul %q, %w input_scales(%qs : tensor<?x4xf32, "T">) scales(%s : tensor<6x1xf32>)
@@ -103,8 +117,8 @@ func.func @rows_and_columns(%x: tensor<?x8xf32, "T">, %row: tensor<?x1xf32, "T">
   // CHECK: llm.quantize_activation %{{.*}} static(%{{.*}} : tensor<1xf32>) : tensor<?x8xbf16, "T"> -> tensor<?x8xi8, "T">, tensor<?xf32, "T">
   %s0, %s1 = llm.quantize_activation %3 static(%scale : tensor<1xf32>)
       : tensor<?x8xbf16, "T"> -> tensor<?x8xi8, "T">, tensor<?xf32, "T">
-  // CHECK: llm.rms_norm %{{.*}} static(%{{.*}} : tensor<1xf32>) eps {{.*}} store bf16 : tensor<?x8xbf16, "T"> -> tensor<?x8xi8, "T"> scales tensor<?xf32, "T">
-  %n0, %n1 = llm.rms_norm %3 static(%scale : tensor<1xf32>) eps 1.0e-5 store bf16
+  // CHECK: llm.norm %{{.*}} static(%{{.*}} : tensor<1xf32>) eps {{.*}} store bf16 : tensor<?x8xbf16, "T"> -> tensor<?x8xi8, "T"> scales tensor<?xf32, "T">
+  %n0, %n1 = llm.norm %3 static(%scale : tensor<1xf32>) eps 1.0e-5 store bf16
       : tensor<?x8xbf16, "T"> -> tensor<?x8xi8, "T"> scales tensor<?xf32, "T">
   // CHECK: llm.slice_columns %{{.*}} from 4 : tensor<?x8xf32, "T"> -> tensor<?x4xf32, "T">
   %6 = llm.slice_columns %0 from 4 : tensor<?x8xf32, "T"> -> tensor<?x4xf32, "T">

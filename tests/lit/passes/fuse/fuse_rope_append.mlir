@@ -66,7 +66,7 @@ module attributes {engine.target = #x86} {
 module attributes {engine.target = #x86} {
   // A norm stands between the slices and their rotation.
   // CHECK-LABEL: @normed
-  // CHECK: llm.rms_norm
+  // CHECK: llm.norm
   // CHECK: llm.rope
   // CHECK: llm.kv_append
   func.func @normed(%qkv: tensor<?x32xf32, "T">, %p: tensor<?xi32, "T">, %t: tensor<?xi32, "T">,
@@ -75,8 +75,8 @@ module attributes {engine.target = #x86} {
     %q = llm.slice_columns %qkv from 0 : tensor<?x32xf32, "T"> -> tensor<?x16xf32, "T">
     %k = llm.slice_columns %qkv from 16 : tensor<?x32xf32, "T"> -> tensor<?x8xf32, "T">
     %v = llm.slice_columns %qkv from 24 : tensor<?x32xf32, "T"> -> tensor<?x8xf32, "T">
-    %qn = llm.rms_norm %q eps 1.0e-6 head_dim 8 : tensor<?x16xf32, "T"> -> tensor<?x16xf32, "T">
-    %kn = llm.rms_norm %k eps 1.0e-6 head_dim 8 : tensor<?x8xf32, "T"> -> tensor<?x8xf32, "T">
+    %qn = llm.norm %q eps 1.0e-6 head_dim 8 : tensor<?x16xf32, "T"> -> tensor<?x16xf32, "T">
+    %kn = llm.norm %k eps 1.0e-6 head_dim 8 : tensor<?x8xf32, "T"> -> tensor<?x8xf32, "T">
     %qr = llm.rope %qn, %p, %f head_dim 8 factor 1.0 : tensor<?x16xf32, "T">, tensor<?xi32, "T">, tensor<4xf32> -> tensor<?x16xf32, "T">
     %kr = llm.rope %kn, %p, %f head_dim 8 factor 1.0 : tensor<?x8xf32, "T">, tensor<?xi32, "T">, tensor<4xf32> -> tensor<?x8xf32, "T">
     llm.kv_append %kr, %v at %p, %t, %b into %kv : tensor<?x8xf32, "T">, tensor<?x8xf32, "T">, tensor<?xi32, "T">, tensor<?xi32, "T">, tensor<?x?xi32, "S">, !kv

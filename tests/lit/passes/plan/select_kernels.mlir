@@ -16,18 +16,18 @@ module attributes {engine.target = #x86} {
   // CHECK: engine.kernel @[[K:.+]] from
   // CHECK-NOT: engine.kernel @
   // CHECK: engine.program @step
-  // CHECK: engine.launch "rms_norm first" [#engine.variant<@[[K]]
+  // CHECK: engine.launch "norm first" [#engine.variant<@[[K]]
   // CHECK-SAME: args [@x, @weight.norm.weight, @[[V:.+]], #engine.expr<"T">, #engine.expr<"S">, #engine.expr<"L">, #engine.expr<"B">]
   // CHECK: engine.segment "embed" tap @[[V]]
-  // CHECK: engine.launch "rms_norm second" [#engine.variant<@[[K]]
+  // CHECK: engine.launch "norm second" [#engine.variant<@[[K]]
   // CHECK-SAME: args [@[[V]], @weight.norm.weight, @y
   // CHECK: engine.segment "head" tap @y
   // CHECK-NOT: func.func @step
   func.func @step(%x: tensor<?x32xf32, "T"> {llm.input = "x"}) -> (tensor<?x32xf32, "T"> {llm.output = "y"}) {
     %w = llm.load_weight "norm.weight" : tensor<32xf32, #norm>
-    %0 = llm.rms_norm %x weight(%w : tensor<32xf32, #norm>) eps 1.0e-5 : tensor<?x32xf32, "T"> -> tensor<?x32xf32, "T"> loc("first")
+    %0 = llm.norm %x weight(%w : tensor<32xf32, #norm>) eps 1.0e-5 : tensor<?x32xf32, "T"> -> tensor<?x32xf32, "T"> loc("first")
     %1 = llm.boundary %0 ends "embed" : tensor<?x32xf32, "T">
-    %2 = llm.rms_norm %1 weight(%w : tensor<32xf32, #norm>) eps 1.0e-5 : tensor<?x32xf32, "T"> -> tensor<?x32xf32, "T"> loc("second")
+    %2 = llm.norm %1 weight(%w : tensor<32xf32, #norm>) eps 1.0e-5 : tensor<?x32xf32, "T"> -> tensor<?x32xf32, "T"> loc("second")
     return %2 : tensor<?x32xf32, "T">
   }
 }

@@ -50,7 +50,7 @@ module attributes {engine.target = #x86} {
 module attributes {engine.target = #x86, llm.store = bf16, llm.kv = i8} {
   // CHECK-LABEL: @rounding
   // CHECK-SAME: !llm.kv<1 x 8 x i8, block = 16>
-  // CHECK: %[[N:.+]] = llm.rms_norm
+  // CHECK: %[[N:.+]] = llm.norm
   // CHECK: %[[R:.+]] = llm.round %[[N]]
   // CHECK: %[[M:.+]] = llm.matmul %[[R]], %{{.+}} : tensor<?x8xbf16, "T">
   // CHECK-NEXT: %[[P:.+]] = llm.pointwise %[[M]]
@@ -61,7 +61,7 @@ module attributes {engine.target = #x86, llm.store = bf16, llm.kv = i8} {
   func.func @rounding(%x: tensor<?x8xf32, "T">, %kv: !llm.kv<1 x 8 x f32, block = 16>) -> tensor<?x8xf32, "T"> {
     %w = llm.weight "w" from "f" at 0 : tensor<8x8xf32>
     %b = llm.weight "b" from "f" at 256 : tensor<8xf32>
-    %0 = llm.rms_norm %x eps 1.0e-5 : tensor<?x8xf32, "T"> -> tensor<?x8xf32, "T">
+    %0 = llm.norm %x eps 1.0e-5 : tensor<?x8xf32, "T"> -> tensor<?x8xf32, "T">
     %1 = llm.matmul %0, %w : tensor<?x8xf32, "T">, tensor<8x8xf32> -> tensor<?x8xf32, "T">
     %2 = llm.pointwise %1, %b : (tensor<?x8xf32, "T">, tensor<8xf32>) -> tensor<?x8xf32, "T"> {
     ^bb0(%s: f32, %c: f32):

@@ -5,16 +5,32 @@ module attributes {engine.target = #reference} {
   // CHECK-LABEL: @folded
   // Scaled weights stand beside their sources, where products that are merged later can use them.
   // CHECK: %[[A:.+]] = llm.scale_columns %{{.+}}, %[[G:.+]] : (tensor<8x16xf32>, tensor<16xbf16>) -> tensor<8x16xf32>
-  // CHECK: llm.rms_norm %arg0 eps
+  // CHECK: llm.norm %arg0 eps
   // CHECK: llm.matmul %{{.+}}, %[[A]]
   func.func @folded(%x: tensor<?x16xf32, "T">) -> tensor<?x8xf32, "T"> {
     %g = llm.weight "g" from "f" at 0 : tensor<16xbf16>
     %w = llm.weight "w" from "f" at 64 : tensor<8x16xf32>
-    %0 = llm.rms_norm %x weight(%g : tensor<16xbf16>) eps 1.0e-5 : tensor<?x16xf32, "T"> -> tensor<?x16xf32, "T">
+    %0 = llm.norm %x weight(%g : tensor<16xbf16>) eps 1.0e-5 : tensor<?x16xf32, "T"> -> tensor<?x16xf32, "T">
     %1 = llm.matmul %0, %w : tensor<?x16xf32, "T">, tensor<8x16xf32> -> tensor<?x8xf32, "T">
     return %1 : tensor<?x8xf32, "T">
   }
   // CHECK: engine.note "ingot-fold-norm" {{.*}} applied true
+}
+
+// -----
+
+#reference = #engine.target<"reference", backend = "reference", arch = "x86-64", preference = 0>
+module attributes {engine.target = #reference} {
+  // CHECK-LABEL: @bias
+  // CHECK-NOT: llm.scale_columns
+  func.func @bias(%x: tensor<?x16xf32, "T">) -> tensor<?x8xf32, "T"> {
+    %g = llm.weight "g" from "f" at 0 : tensor<16xf32>
+    %w = llm.weight "w" from "f" at 64 : tensor<8x16xf32>
+    %0 = llm.norm %x centered weight(%g : tensor<16xf32>) bias(%g : tensor<16xf32>) eps 1.0e-5 : tensor<?x16xf32, "T"> -> tensor<?x16xf32, "T">
+    %1 = llm.matmul %0, %w : tensor<?x16xf32, "T">, tensor<8x16xf32> -> tensor<?x8xf32, "T">
+    return %1 : tensor<?x8xf32, "T">
+  }
+  // CHECK: engine.note "ingot-fold-norm" {{.*}} applied false because "the norm adds a bias"
 }
 
 // -----
@@ -26,7 +42,7 @@ module attributes {engine.target = #reference} {
   func.func @narrow_weight(%x: tensor<?x16xf32, "T">) -> tensor<?x8xf32, "T"> {
     %g = llm.weight "g" from "f" at 0 : tensor<16xf32>
     %w = llm.weight "w" from "f" at 64 : tensor<8x16xbf16>
-    %0 = llm.rms_norm %x weight(%g : tensor<16xf32>) eps 1.0e-5 : tensor<?x16xf32, "T"> -> tensor<?x16xf32, "T">
+    %0 = llm.norm %x weight(%g : tensor<16xf32>) eps 1.0e-5 : tensor<?x16xf32, "T"> -> tensor<?x16xf32, "T">
     %1 = llm.matmul %0, %w : tensor<?x16xf32, "T">, tensor<8x16xbf16> -> tensor<?x8xf32, "T">
     return %1 : tensor<?x8xf32, "T">
   }
@@ -43,7 +59,7 @@ module attributes {engine.target = #reference} {
     %g = llm.weight "g" from "f" at 0 : tensor<16xf32>
     %w = llm.weight "w" from "f" at 64 : tensor<8x16xf32>
     %e = llm.embed %t, %w : tensor<?xi32, "T">, tensor<8x16xf32> -> tensor<?x16xf32, "T">
-    %0 = llm.rms_norm %e weight(%g : tensor<16xf32>) eps 1.0e-5 : tensor<?x16xf32, "T"> -> tensor<?x16xf32, "T">
+    %0 = llm.norm %e weight(%g : tensor<16xf32>) eps 1.0e-5 : tensor<?x16xf32, "T"> -> tensor<?x16xf32, "T">
     %1 = llm.matmul %0, %w : tensor<?x16xf32, "T">, tensor<8x16xf32> -> tensor<?x8xf32, "T">
     return %1 : tensor<?x8xf32, "T">
   }
@@ -59,7 +75,7 @@ module attributes {engine.target = #reference} {
   func.func @heads(%x: tensor<?x16xf32, "T">) -> tensor<?x8xf32, "T"> {
     %g = llm.weight "g" from "f" at 0 : tensor<4xf32>
     %w = llm.weight "w" from "f" at 64 : tensor<8x16xf32>
-    %0 = llm.rms_norm %x weight(%g : tensor<4xf32>) eps 1.0e-5 head_dim 4 : tensor<?x16xf32, "T"> -> tensor<?x16xf32, "T">
+    %0 = llm.norm %x weight(%g : tensor<4xf32>) eps 1.0e-5 head_dim 4 : tensor<?x16xf32, "T"> -> tensor<?x16xf32, "T">
     %1 = llm.matmul %0, %w : tensor<?x16xf32, "T">, tensor<8x16xf32> -> tensor<?x8xf32, "T">
     return %1 : tensor<?x8xf32, "T">
   }

@@ -24,7 +24,7 @@ TEST(ModelConfig, FillsInWhatTransformersWould) {
   ASSERT_TRUE(succeeds(config));
   EXPECT_EQ(config->architecture, "LlamaForCausalLM");
   EXPECT_EQ(config->headDim, 16u);
-  EXPECT_EQ(config->rmsNormEpsilon, 1e-6);
+  EXPECT_EQ(config->normEpsilon, 1e-6);
   EXPECT_EQ(config->rope, Rope{});
   EXPECT_FALSE(config->tiedEmbeddings || config->attentionBias || config->mlpBias);
   EXPECT_EQ(config->bosId, 1u);
@@ -39,7 +39,7 @@ TEST(ModelConfig, ReadsEveryKey) {
     "bos_token_id": 5, "torch_dtype": "bfloat16", "rope_theta": 500000})");
   ASSERT_TRUE(succeeds(config));
   EXPECT_EQ(config->headDim, 32u);
-  EXPECT_EQ(config->rmsNormEpsilon, 1e-5);
+  EXPECT_EQ(config->normEpsilon, 1e-5);
   EXPECT_TRUE(config->tiedEmbeddings && config->mlpBias);
   EXPECT_TRUE(config->attentionBias && config->outputBias);
   EXPECT_EQ(config->eosIds, (std::vector<uint64_t>{3, 4}));
@@ -127,7 +127,7 @@ TEST(ModelConfig, Gemma2SlidesEveryOtherLayer) {
   EXPECT_EQ(config->slidingWindow, 4096u);
   for (uint64_t layer = 0; layer < 7; ++layer)
     EXPECT_EQ(config->slides(layer), layer % 2 == 0);
-  EXPECT_EQ(config->layerNorms, LayerNorms::Both);
+  EXPECT_EQ(config->layerForm, LayerForm::Both);
   EXPECT_TRUE(config->normsLessOne && config->tiedEmbeddings);
   EXPECT_EQ(config->activation, Activation::GeluTanh);
   EXPECT_EQ(config->attentionSoftcap, 50);
@@ -321,9 +321,9 @@ TEST(ModelConfig, Olmo2NormsResults) {
   const std::string olmo = R"({"architectures": ["Olmo2ForCausalLM"])";
   auto config = configWith(olmo + R"(, "max_position_embeddings": null, "vocab_size": 50304})");
   ASSERT_TRUE(succeeds(config));
-  EXPECT_EQ(config->layerNorms, LayerNorms::Results);
+  EXPECT_EQ(config->layerForm, LayerForm::Results);
   EXPECT_EQ(config->queryKeyNorm, QueryKeyNorm::Rows);
-  EXPECT_EQ(config->rmsNormEpsilon, 1e-5);
+  EXPECT_EQ(config->normEpsilon, 1e-5);
   EXPECT_EQ(config->maxPositions, 2048u);
   EXPECT_FALSE(config->bosId || config->attentionBias);
   EXPECT_EQ(config->eosIds, std::vector<uint64_t>{50279});
@@ -391,10 +391,10 @@ TEST(ModelConfig, Phi3FusesProjectionsAndRotatesParts) {
     "sliding_window": 2047, "partial_rotary_factor": 0.75,
     "original_max_position_embeddings": 4096, "attention_bias": false})");
   ASSERT_TRUE(succeeds(config));
-  EXPECT_TRUE(config->fusedProjections);
+  EXPECT_TRUE(config->fusedAttention && config->fusedFeedForward);
   EXPECT_EQ(config->slidingWindow, 2047u);
   EXPECT_EQ(config->rotaryPairs(), 6u);
-  EXPECT_EQ(config->rmsNormEpsilon, 1e-5);
+  EXPECT_EQ(config->normEpsilon, 1e-5);
   EXPECT_EQ(config->maxPositions, 4096u);
   EXPECT_EQ(config->eosIds, std::vector<uint64_t>{32000});
   EXPECT_EQ(phiWith("{}")->slidingWindow, 0u);

@@ -75,20 +75,24 @@ TEST(GgufNames, AreTranslatedBothWays) {
     EXPECT_EQ(ggufNameOf(model, plain), gguf);
   }
   for (auto [gguf, norms, model] : {
-           std::tuple("ffn_norm", LayerNorms::Both, "pre_feedforward_layernorm"),
-           {"post_attention_norm", LayerNorms::Both, "post_attention_layernorm"},
-           {"post_attention_norm", LayerNorms::Results, "post_attention_layernorm"},
-           {"post_ffw_norm", LayerNorms::Results, "post_feedforward_layernorm"},
-           {"attn_q_norm", LayerNorms::Results, "self_attn.q_norm"},
+           std::tuple("ffn_norm", LayerForm::Both, "pre_feedforward_layernorm"),
+           {"post_attention_norm", LayerForm::Both, "post_attention_layernorm"},
+           {"post_attention_norm", LayerForm::Results, "post_attention_layernorm"},
+           {"post_ffw_norm", LayerForm::Results, "post_feedforward_layernorm"},
+           {"attn_q_norm", LayerForm::Results, "self_attn.q_norm"},
        }) {
     std::string inFile = message("blk.1.", gguf, ".weight"),
                 inModel = message("model.layers.1.", model, ".weight");
-    const ModelConfig config = configWith([&](ModelConfig &c) { c.layerNorms = norms; });
+    const ModelConfig config = configWith([&](ModelConfig &c) {
+      c.layerForm = norms;
+      if (norms == LayerForm::Both)
+        c.names.feedForwardNorm = "pre_feedforward_layernorm";
+    });
     EXPECT_EQ(modelNameOf(inFile, config), inModel);
     EXPECT_EQ(ggufNameOf(inModel, config), inFile);
   }
   const ModelConfig results =
-      configWith([](ModelConfig &config) { config.layerNorms = LayerNorms::Results; });
+      configWith([](ModelConfig &config) { config.layerForm = LayerForm::Results; });
   EXPECT_EQ(modelNameOf("blk.1.ffn_norm.weight", results), std::nullopt);
   for (std::string_view unknown :
        {"", ".weight", "blk.", "blk..attn_q.weight", "blk.1attn_q.weight", "blk.1.weight", "blk.1",
@@ -104,7 +108,8 @@ TEST(GgufNames, DependOnHowAModelIsStored) {
     EXPECT_EQ(modelNameOf(inFile, config), inModel);
     EXPECT_EQ(ggufNameOf(inModel, config), inFile);
   };
-  const ModelConfig fused = configWith([](ModelConfig &config) { config.fusedProjections = true; });
+  const ModelConfig fused = configWith(
+      [](ModelConfig &config) { config.fusedAttention = config.fusedFeedForward = true; });
   same(fused, "attn_qkv.weight", "self_attn.qkv_proj.weight");
   same(fused, "ffn_up.weight", "mlp.gate_up_proj.weight");
   same(fused, "ffn_down.weight", "mlp.down_proj.weight");
@@ -148,7 +153,7 @@ TEST(GgufCheckpoint, ReadsConfigurationAndTensors) {
   EXPECT_EQ(config.headDim, 4u);
   EXPECT_EQ(config.vocabSize, 4u);
   EXPECT_EQ(config.maxPositions, 64u);
-  EXPECT_EQ(config.rmsNormEpsilon, 1e-5f);
+  EXPECT_EQ(config.normEpsilon, 1e-5f);
   EXPECT_EQ(config.rope, (Rope{.theta = 5e5}));
   EXPECT_TRUE(config.rotaryPairRows);
   EXPECT_TRUE(config.tiedEmbeddings);
@@ -362,7 +367,7 @@ TEST(GgufCheckpoint, ReadsPhi3) {
   });
   ASSERT_TRUE(succeeds(scaled));
   const ModelConfig &config = scaled->config();
-  EXPECT_TRUE(config.fusedProjections);
+  EXPECT_TRUE(config.fusedAttention && config.fusedFeedForward);
   EXPECT_EQ(config.rotaryPairs(), 1u);
   EXPECT_EQ(config.slidingWindow, 16u);
   EXPECT_TRUE(config.slides(1));
@@ -498,8 +503,7 @@ TEST(GgufCheckpoint, ReadsTheRealOnesLikeTheirDirectories) {
     EXPECT_EQ(ours.kvHeads, theirs.kvHeads);
     EXPECT_EQ(ours.headDim, theirs.headDim);
     EXPECT_EQ(ours.vocabSize, theirs.vocabSize);
-    EXPECT_FLOAT_EQ(static_cast<float>(ours.rmsNormEpsilon),
-                    static_cast<float>(theirs.rmsNormEpsilon));
+    EXPECT_FLOAT_EQ(static_cast<float>(ours.normEpsilon), static_cast<float>(theirs.normEpsilon));
     EXPECT_EQ(ours.rope, theirs.rope);
     EXPECT_EQ(gguf->eosIds(), directory->eosIds());
     EXPECT_EQ(gguf->generation().bosId, directory->generation().bosId);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// rms_norm(a + b) computes the sum itself and returns it beside the norm.
+// norm(a + b) computes the sum itself and returns it beside the norm.
 #include "dialects/llm/LlmComputeOps.h"
 #include "passes/FusionReport.h"
 #include "passes/fuse/Passes.h"
@@ -7,7 +7,7 @@
 #include "mlir/IR/Builders.h"
 
 namespace ingot {
-#define GEN_PASS_DEF_FUSERMSNORMPASS
+#define GEN_PASS_DEF_FUSENORMPASS
 #include "passes/fuse/Passes.h.inc"
 } // namespace ingot
 
@@ -26,15 +26,15 @@ bool isAddition(llm::PointwiseOp op) {
   return add && add.getLhs() == body.getArgument(0) && add.getRhs() == body.getArgument(1);
 }
 
-struct FuseRmsNorm : ingot::impl::FuseRmsNormPassBase<FuseRmsNorm> {
+struct FuseNorm : ingot::impl::FuseNormPassBase<FuseNorm> {
   void runOnOperation() override {
     FusionReport report(getOperation(), getArgument());
     if (!report)
       return signalPassFailure();
-    report.forEach<llm::RmsNormOp>([&](llm::RmsNormOp op) { visit(report, op); });
+    report.forEach<llm::NormOp>([&](llm::NormOp op) { visit(report, op); });
   }
 
-  void visit(FusionReport &report, llm::RmsNormOp site) {
+  void visit(FusionReport &report, llm::NormOp site) {
     // The cut between two segments may lie between the addition and the norm.
     auto boundary = site.getInput().getDefiningOp<llm::BoundaryOp>();
     Value sum = boundary ? boundary.getInput() : site.getInput();
@@ -53,9 +53,10 @@ struct FuseRmsNorm : ingot::impl::FuseRmsNormPassBase<FuseRmsNorm> {
     OpBuilder builder(site);
     if (!boundary)
       builder.setInsertionPoint(add); // other users of the sum may come before the norm
-    auto fused = llm::RmsNormOp::create(builder, site.getLoc(), site.getResult().getType(), Type(),
-                                        sum.getType(), first, second, site.getWeight(), Value(),
-                                        site.getEpsAttr(), site.getStoreAttr(), IntegerAttr());
+    auto fused = llm::NormOp::create(builder, site.getLoc(), site.getResult().getType(), Type(),
+                                     sum.getType(), first, second, site.getWeight(), site.getBias(),
+                                     Value(), site.getEpsAttr(), site.getCenteredAttr(),
+                                     site.getStoreAttr(), IntegerAttr());
     if (boundary) {
       builder.setInsertionPointAfter(fused);
       auto cut = llm::BoundaryOp::create(builder, boundary.getLoc(), fused.getSum().getType(),

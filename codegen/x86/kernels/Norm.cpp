@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// llm.rms_norm, with residual, sum and quantized result where the operation has them: one row, or
-// one head of a row, a tile. Buffers: input, residual?, weight?, static_scale?, result, scales?,
+// llm.norm, with residual, sum and quantized result where the operation has them: one row, or one
+// head of a row, a tile. Buffers: input, residual?, weight?, bias?, static_scale?, result, scales?,
 // sum?.
 #include "codegen/x86/kernels/NormBlocks.h"
 #include "codegen/x86/kernels/QuantizedRow.h"
@@ -10,8 +10,12 @@ INGOT_CONST(heads);   // runs of so many columns in a row
 INGOT_CONST(input_type);
 INGOT_CONST(residual); // 1: a residual buffer follows the input
 INGOT_CONST(residual_type);
+INGOT_CONST(centered); // 1: the mean is taken off first
 INGOT_CONST(weighted); // 1: a weight buffer follows
 INGOT_CONST(weight_type);
+INGOT_CONST(biased); // 1: a bias buffer follows
+INGOT_CONST(bias_type);
+INGOT_CONST(heads_differ); // 1: each head has its own numbers in both
 INGOT_CONST(static_scale); // 1: a buffer of it follows
 INGOT_CONST(result_type);  // kI8 or kE4m3: quantized, with scales
 INGOT_CONST(scales);       // of a quantized row: one for each of so many groups
@@ -26,12 +30,12 @@ namespace {
 using Four = float __attribute__((vector_size(16)));
 constexpr int64_t fours = normSegments / 4;
 
-/// sum[s] += the squares of segment `s` of four, columns [i, i + 4), one after the other.
-[[gnu::always_inline]] inline Four addColumns(Four sum, const float *squares, int64_t i) {
+/// sum[s] += the numbers of segment `s` of four, columns [i, i + 4), one after the other.
+[[gnu::always_inline]] inline Four addColumns(Four sum, const float *numbers, int64_t i) {
   Four of[4];
 #pragma clang loop unroll(full)
   for (int64_t s = 0; s < 4; ++s)
-    of[s] = loadVector<Four>(squares + s * normSegmentColumns + i);
+    of[s] = loadVector<Four>(numbers + s * normSegmentColumns + i);
   Four low = __builtin_shufflevector(of[0], of[1], 0, 4, 1, 5),
        lowBehind = __builtin_shufflevector(of[2], of[3], 0, 4, 1, 5),
        high = __builtin_shufflevector(of[0], of[1], 2, 6, 3, 7),
@@ -42,8 +46,8 @@ constexpr int64_t fours = normSegments / 4;
   return sum + __builtin_shufflevector(high, highBehind, 2, 3, 6, 7);
 }
 
-/// Sum of [columns] squares that are followed by zeros up to a multiple of normBlock.
-float sumInOrder(const float *squares) {
+/// Sum of [columns] numbers that are followed by zeros up to a multiple of normBlock.
+float sumInOrder(const float *numbers) {
   float total = 0;
   for (int64_t first = 0; first < ingot_const_columns; first += normBlock) {
     // One chain of additions per segment, a lane each, and as many as hide their latency.
@@ -51,7 +55,7 @@ float sumInOrder(const float *squares) {
     for (int64_t i = 0; i < normSegmentColumns && i < ingot_const_columns; i += 4)
 #pragma clang loop unroll(full)
       for (int64_t four = 0; four < fours; ++four)
-        part[four] = addColumns(part[four], squares + first + four * 4 * normSegmentColumns, i);
+        part[four] = addColumns(part[four], numbers + first + four * 4 * normSegmentColumns, i);
     for (int64_t s = 0; s < normSegments; ++s)
       total += part[s / 4][s % 4];
   }
@@ -63,6 +67,7 @@ void normRow(const IngotLaunch *launch) {
   const void *input = *next++;
   const void *residual = ingot_const_residual ? *next++ : nullptr;
   const void *weight = ingot_const_weighted ? *next++ : nullptr;
+  const void *bias = ingot_const_biased ? *next++ : nullptr;
   const void *fixed = ingot_const_static_scale ? *next++ : nullptr;
   void *result = *next++;
   bool quantized = sizeOf(ingot_const_result_type) == 1;
@@ -72,9 +77,10 @@ void normRow(const IngotLaunch *launch) {
   int64_t head = ingot_const_heads > 1 ? launch->tile[1] : 0;
   int64_t row = launch->tile[0] * ingot_const_heads + head, first = row * ingot_const_columns;
   float *values = static_cast<float *>(launch->scratch);
-  float *squares = values + roundUpToBlock(ingot_const_columns);
+  int64_t ofHead = ingot_const_heads_differ ? head * ingot_const_columns : 0;
+  float *summed = values + roundUpToBlock(ingot_const_columns);
   for (int64_t i = 0; i < roundUpToBlock(ingot_const_columns); i += lanes)
-    storeVector(squares + i, Floats{});
+    storeVector(summed + i, Floats{});
   for (int64_t i = 0; i < ingot_const_columns; i += lanes) {
     int64_t left = ingot_const_columns - i;
     Floats x = load(ingot_const_input_type, input, first + i);
@@ -83,14 +89,25 @@ void normRow(const IngotLaunch *launch) {
     if (ingot_const_sum)
       store(ingot_const_sum_type, sum, first + i, x, left);
     storeVector(values + i, x);
-    storeVector(squares + i, laneIndex() < int32_t(left) ? x * x : Floats{});
+    storeVector(summed + i,
+                laneIndex() < int32_t(left) ? (ingot_const_centered ? x : x * x) : Floats{});
   }
-  float mean = sumInOrder(squares) / float(ingot_const_columns);
+  if (ingot_const_centered) {
+    Floats mean = splat(sumInOrder(summed) / float(ingot_const_columns));
+    for (int64_t i = 0; i < ingot_const_columns; i += lanes) {
+      Floats x = loadVector<Floats>(values + i) - mean;
+      storeVector(values + i, x);
+      storeVector(summed + i, laneIndex() < int32_t(ingot_const_columns - i) ? x * x : Floats{});
+    }
+  }
+  float mean = sumInOrder(summed) / float(ingot_const_columns);
   Divisor root(__builtin_sqrtf(mean + float(ingot_real_eps)));
   for (int64_t i = 0; i < ingot_const_columns; i += lanes) {
     Floats y = root.divide(loadVector<Floats>(values + i));
     if (ingot_const_weighted)
-      y *= load(ingot_const_weight_type, weight, i);
+      y *= load(ingot_const_weight_type, weight, ofHead + i);
+    if (ingot_const_biased)
+      y += load(ingot_const_bias_type, bias, ofHead + i);
     if (quantized)
       storeVector(values + i, roundTo(ingot_const_store_type, y));
     else

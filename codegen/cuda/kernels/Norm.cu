@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// llm.rms_norm, with residual, sum and quantized result where the operation has them: one row, or
-// one head of a row, a block. Squares are summed by warps, a segment of 256 columns each: 8 columns
-// of a lane in order, then the lanes as warpSum does; the segments in order. Buffers: input,
-// residual?, weight?, static_scale?, result, scales?, sum?.
+// llm.norm, with residual, sum and quantized result where the operation has them: one row, or one
+// head of a row, a block. Numbers are summed by warps, a segment of 256 columns each: 8 columns of
+// a lane in order, then the lanes as warpSum does; the segments in order. Buffers: input,
+// residual?, weight?, bias?, static_scale?, result, scales?, sum?.
 #include "Rows.cuh"
 
 namespace {
@@ -17,7 +17,8 @@ constexpr bool kQuantized = elementBits(constants::result_type) == 8;
 
 /// Buffers behind the input, in order; absent ones have the index of the next.
 constexpr int kWeight = 1 + int(constants::residual);
-constexpr int kStaticScale = kWeight + int(constants::weighted);
+constexpr int kBias = kWeight + int(constants::weighted);
+constexpr int kStaticScale = kBias + int(constants::biased);
 constexpr int kResult = kStaticScale + int(constants::static_scale);
 constexpr int kScales = kResult + 1;
 constexpr int kSum = kScales + (kQuantized ? 1 : 0);
@@ -53,15 +54,17 @@ INGOT_DEVICE void loadRow(const Launch &launch, i64 first, float (&values)[kRoun
     }
 }
 
-/// The sum of squares of the row, the same bits in every thread.
-INGOT_DEVICE float sumOfSquares(const float (&values)[kRounds][kLaneColumns]) {
+/// The mean of power(x) over the row, the same bits in every thread. What lies behind the row is
+/// zero in `values`, and adds nothing.
+template <class Power>
+INGOT_DEVICE float meanOf(const float (&values)[kRounds][kLaneColumns], Power power) {
   __shared__ float segments[kRounds * kWarps];
 #pragma unroll
   for (int round = 0; round < kRounds; ++round) {
     float sum = 0;
 #pragma unroll
     for (int i = 0; i < kLaneColumns; ++i)
-      sum += values[round][i] * values[round][i];
+      sum += power(values[round][i]);
     sum = warpSum(sum);
     if (threadIdx.x % kWarpSize == 0)
       segments[round * kWarps + threadIdx.x / kWarpSize] = sum;
@@ -70,26 +73,44 @@ INGOT_DEVICE float sumOfSquares(const float (&values)[kRounds][kLaneColumns]) {
   float total = 0;
   for (int segment = 0; segment < kSegments; ++segment)
     total += segments[segment];
-  return total;
+  return total / float(kColumns);
+}
+
+/// Takes the mean off the row.
+INGOT_DEVICE void center(float (&values)[kRounds][kLaneColumns]) {
+  float mean = meanOf(values, [](float x) { return x; });
+#pragma unroll
+  for (int round = 0; round < kRounds; ++round)
+#pragma unroll
+    for (int i = 0; i < kLaneColumns; ++i)
+      values[round][i] = columnOf(round) + i < kColumns ? values[round][i] - mean : 0.0f;
 }
 
 /// The normed row in place of `values`, rounded to what is quantized.
 INGOT_DEVICE void norm(const Launch &launch, float root, float (&values)[kRounds][kLaneColumns]) {
+  i64 ofHead = constants::heads_differ ? i64(blockIdx.y) * kColumns : 0;
 #pragma unroll
   for (int round = 0; round < kRounds; ++round)
 #pragma unroll
     for (int part = 0; part < kLaneColumns; part += kWidth) {
       i64 column = columnOf(round) + part;
-      float weight[kWidth];
+      float weight[kWidth], bias[kWidth];
 #pragma unroll
-      for (int i = 0; i < kWidth; ++i)
+      for (int i = 0; i < kWidth; ++i) {
         weight[i] = 1.0f;
+        bias[i] = 0;
+      }
       if constexpr (constants::weighted)
         if (column < kColumns)
-          loadElements<constants::weight_type>(launch.buffers[kWeight], column, weight);
+          loadElements<constants::weight_type>(launch.buffers[kWeight], ofHead + column, weight);
+      if constexpr (constants::biased)
+        if (column < kColumns)
+          loadElements<constants::bias_type>(launch.buffers[kBias], ofHead + column, bias);
 #pragma unroll
       for (int i = 0; i < kWidth; ++i) {
         float y = values[round][part + i] / root * weight[i];
+        if constexpr (constants::biased)
+          y += bias[i];
         values[round][part + i] = kQuantized ? roundElement<constants::store_type>(y) : y;
       }
     }
@@ -134,7 +155,9 @@ __device__ void run(const Launch &launch) {
   i64 row = i64(blockIdx.x) * constants::heads + blockIdx.y, first = row * kColumns;
   float values[kRounds][kLaneColumns];
   loadRow(launch, first, values);
-  float mean = sumOfSquares(values) / float(kColumns);
+  if constexpr (constants::centered)
+    center(values);
+  float mean = meanOf(values, [](float x) { return x * x; });
   norm(launch, __fsqrt_rn(mean + float(constants::eps)), values);
   if constexpr (!kQuantized) {
     storeRow<false>(launch, first, 1.0f, values);

@@ -1,9 +1,9 @@
-// RUN: %ingot_opt %s --split-input-file --ingot-fuse-rms-norm | FileCheck %s
+// RUN: %ingot_opt %s --split-input-file --ingot-fuse-norm | FileCheck %s
 
 #x86 = #engine.target<"x86-64-v4", backend = "x86", arch = "x86-64", preference = 40, features = ["avx512f"]>
 module attributes {engine.target = #x86} {
   // CHECK-LABEL: @sum_then_norm
-  // CHECK: %[[NORM:.+]], %[[SUM:.+]] = llm.rms_norm %arg0 plus(%arg1
+  // CHECK: %[[NORM:.+]], %[[SUM:.+]] = llm.norm %arg0 plus(%arg1
   // CHECK-NOT: llm.pointwise
   // CHECK: %[[CUT:.+]] = llm.boundary %[[SUM]] ends "layers.0"
   // CHECK: return %[[NORM]], %[[CUT]]
@@ -15,10 +15,30 @@ module attributes {engine.target = #x86} {
       llm.yield %s : f32
     }
     %1 = llm.boundary %0 ends "layers.0" : tensor<?x8xf32, "T">
-    %2 = llm.rms_norm %1 eps 1.0e-5 : tensor<?x8xf32, "T"> -> tensor<?x8xf32, "T">
+    %2 = llm.norm %1 eps 1.0e-5 : tensor<?x8xf32, "T"> -> tensor<?x8xf32, "T">
     return %2, %1 : tensor<?x8xf32, "T">, tensor<?x8xf32, "T">
   }
-  // CHECK: engine.note "ingot-fuse-rms-norm" {{.*}} applied true
+  // CHECK: engine.note "ingot-fuse-norm" {{.*}} applied true
+}
+
+// -----
+
+#x86 = #engine.target<"x86-64-v4", backend = "x86", arch = "x86-64", preference = 40, features = ["avx512f"]>
+module attributes {engine.target = #x86} {
+  // LayerNorm stays one, with its bias.
+  // CHECK-LABEL: @layer_norm
+  // CHECK: llm.norm %arg0 plus(%arg1 : tensor<?x8xf32, "T">) centered weight(%arg2 : tensor<8xf32>) bias(%arg3 : tensor<8xf32>)
+  func.func @layer_norm(%x: tensor<?x8xf32, "T">, %y: tensor<?x8xf32, "T">, %w: tensor<8xf32>,
+      %b: tensor<8xf32>) -> (tensor<?x8xf32, "T">, tensor<?x8xf32, "T">) {
+    %0 = llm.pointwise %x, %y : (tensor<?x8xf32, "T">, tensor<?x8xf32, "T">) -> tensor<?x8xf32, "T"> {
+    ^bb0(%a: f32, %c: f32):
+      %s = arith.addf %a, %c : f32
+      llm.yield %s : f32
+    }
+    %1 = llm.norm %0 centered weight(%w : tensor<8xf32>) bias(%b : tensor<8xf32>) eps 1.0e-5 : tensor<?x8xf32, "T"> -> tensor<?x8xf32, "T">
+    return %1, %0 : tensor<?x8xf32, "T">, tensor<?x8xf32, "T">
+  }
+  // CHECK: engine.note "ingot-fuse-norm" {{.*}} applied true
 }
 
 // -----
@@ -27,7 +47,7 @@ module attributes {engine.target = #x86} {
 module attributes {engine.target = #x86} {
   // CHECK-LABEL: @product_is_no_sum
   // CHECK: llm.pointwise
-  // CHECK: llm.rms_norm %{{[0-9]+}} eps
+  // CHECK: llm.norm %{{[0-9]+}} eps
   func.func @product_is_no_sum(%x: tensor<?x8xf32, "T">, %y: tensor<?x8xf32, "T">)
       -> tensor<?x8xf32, "T"> {
     %0 = llm.pointwise %x, %y : (tensor<?x8xf32, "T">, tensor<?x8xf32, "T">) -> tensor<?x8xf32, "T"> {
@@ -35,10 +55,10 @@ module attributes {engine.target = #x86} {
       %s = arith.mulf %a, %b : f32
       llm.yield %s : f32
     }
-    %1 = llm.rms_norm %0 eps 1.0e-5 : tensor<?x8xf32, "T"> -> tensor<?x8xf32, "T">
+    %1 = llm.norm %0 eps 1.0e-5 : tensor<?x8xf32, "T"> -> tensor<?x8xf32, "T">
     return %1 : tensor<?x8xf32, "T">
   }
-  // CHECK: engine.note "ingot-fuse-rms-norm" {{.*}} applied false because "its input is not a sum"
+  // CHECK: engine.note "ingot-fuse-norm" {{.*}} applied false because "its input is not a sum"
 }
 
 // -----
@@ -54,10 +74,10 @@ module attributes {engine.target = #reference} {
       %s = arith.addf %a, %b : f32
       llm.yield %s : f32
     }
-    %1 = llm.rms_norm %0 eps 1.0e-5 : tensor<?x8xf32, "T"> -> tensor<?x8xf32, "T">
+    %1 = llm.norm %0 eps 1.0e-5 : tensor<?x8xf32, "T"> -> tensor<?x8xf32, "T">
     return %1 : tensor<?x8xf32, "T">
   }
-  // CHECK: engine.note "ingot-fuse-rms-norm" {{.*}} applied false because "the reference target
+  // CHECK: engine.note "ingot-fuse-norm" {{.*}} applied false because "the reference target
 }
 
 // -----
@@ -66,15 +86,15 @@ module attributes {engine.target = #reference} {
 module attributes {engine.target = #x86} {
   // CHECK-LABEL: @heads
   // CHECK: llm.pointwise
-  // CHECK: llm.rms_norm %{{[0-9]+}} eps
+  // CHECK: llm.norm %{{[0-9]+}} eps
   func.func @heads(%x: tensor<?x8xf32, "T">, %y: tensor<?x8xf32, "T">) -> tensor<?x8xf32, "T"> {
     %0 = llm.pointwise %x, %y : (tensor<?x8xf32, "T">, tensor<?x8xf32, "T">) -> tensor<?x8xf32, "T"> {
     ^bb0(%a: f32, %b: f32):
       %s = arith.addf %a, %b : f32
       llm.yield %s : f32
     }
-    %1 = llm.rms_norm %0 eps 1.0e-5 head_dim 4 : tensor<?x8xf32, "T"> -> tensor<?x8xf32, "T">
+    %1 = llm.norm %0 eps 1.0e-5 head_dim 4 : tensor<?x8xf32, "T"> -> tensor<?x8xf32, "T">
     return %1 : tensor<?x8xf32, "T">
   }
-  // CHECK: engine.note "ingot-fuse-rms-norm" {{.*}} applied false because "each head is normed by itself"
+  // CHECK: engine.note "ingot-fuse-norm" {{.*}} applied false because "each head is normed by itself"
 }
