@@ -78,12 +78,14 @@ FAMILIES = {
     "gemma3": ("gemma3", GEMMA_NORMS, {
         "attention.sliding_window": "sliding_window",
         "rope.freq_base_swa": "rope_local_base_freq"}),
+    "starcoder2": ("starcoder2", {"ffn_up": "mlp.c_fc", "ffn_down": "mlp.c_proj"}, {}),
 }
 # What converters can say of a model of these families.
 CONVERTIBLE = {
     "gemma2": {"query_pre_attn_scalar": 32},
     "gemma3": {"query_pre_attn_scalar": 32, "sliding_window_pattern": 6, "num_hidden_layers": 7,
                "rope_scaling": None},
+    "starcoder2": {"sliding_window": None},
     "phi3_long": {"sliding_window": 24, "rope_scaling": {
         "type": "longrope", "short_factor": [1.0, 1.125, 1.25, 1.5, 1.75, 2.0],
         "long_factor": [1.0, 1.5, 2.25, 3.5, 6.0, 11.0]}},

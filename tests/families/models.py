@@ -159,6 +159,8 @@ CASES = {
         "max_position_embeddings": 256, "use_sliding_window": False,
         "rope_scaling": {"type": "yarn", "factor": 4.0, "original_max_position_embeddings": 64},
     }, prompt=100, context=128),
+    "starcoder2": of_type("starcoder2", "Starcoder2ForCausalLM", TIED, {"sliding_window": 24},
+                          without=("rms_norm_eps", "hidden_act"), prompt=60, context=96),
 }
 
 

@@ -19,7 +19,8 @@
   X(qwen2) \
   X(qwen2Moe) \
   X(qwen3) \
-  X(qwen3Moe)
+  X(qwen3Moe) \
+  X(starCoder2)
 // clang-format on
 
 namespace ingot::checkpoint::families {
