@@ -78,13 +78,34 @@ FAMILIES = {
     "gemma3": ("gemma3", GEMMA_NORMS, {
         "attention.sliding_window": "sliding_window",
         "rope.freq_base_swa": "rope_local_base_freq"}),
+    "arcee": ("arcee", {}, {}),
+    "smollm3": ("smollm3", {}, {}),
+    "ernie4_5": ("ernie4_5", {}, {}),
+    "exaone4": ("exaone4", {"ffn_norm": "none", **RESULT_NORMS}, {
+        "attention.sliding_window": "sliding_window"}),
+    "glm4": ("glm4", {"post_attention_norm": "post_self_attn_layernorm",
+                      "post_ffw_norm": "post_mlp_layernorm", "ffn_up": "mlp.gate_up_proj"},
+             {"rope.dimension_count": lambda config: config["head_dim"] // 2}),
+    "hunyuan_dense": ("hunyuan-dense", {"attn_q_norm": "self_attn.query_layernorm",
+                                        "attn_k_norm": "self_attn.key_layernorm"}, {}),
+    "olmo3": ("olmo2", {"ffn_norm": "none", **RESULT_NORMS}, {
+        "attention.sliding_window": "sliding_window"}),
+    "seed_oss": ("seed_oss", {"ffn_norm": "none",
+                              "post_attention_norm": "post_attention_layernorm"}, {}),
+    "cohere": ("command-r", {}, {"logit_scale": "logit_scale"}),
+    "cohere2": ("cohere2", {}, {
+        "logit_scale": "logit_scale", "attention.sliding_window": "sliding_window"}),
     "starcoder2": ("starcoder2", {"ffn_up": "mlp.c_fc", "ffn_down": "mlp.c_proj"}, {}),
+    "stablelm_plain": ("stablelm", {}, {"rope.dimension_count": lambda config: round(
+        config["partial_rotary_factor"] * config["head_dim"])}),
 }
 # What converters can say of a model of these families.
 CONVERTIBLE = {
     "gemma2": {"query_pre_attn_scalar": 32},
     "gemma3": {"query_pre_attn_scalar": 32, "sliding_window_pattern": 6, "num_hidden_layers": 7,
                "rope_scaling": None},
+    "hunyuan_dense": {"rope_scaling": None},
+    "olmo3": {"rope_scaling": None, "rope_theta": 500000.0},
     "starcoder2": {"sliding_window": None},
     "phi3_long": {"sliding_window": 24, "rope_scaling": {
         "type": "longrope", "short_factor": [1.0, 1.125, 1.25, 1.5, 1.75, 2.0],

@@ -161,6 +161,36 @@ CASES = {
     }, prompt=100, context=128),
     "starcoder2": of_type("starcoder2", "Starcoder2ForCausalLM", TIED, {"sliding_window": 24},
                           without=("rms_norm_eps", "hidden_act"), prompt=60, context=96),
+    "cohere": of_type("cohere", "CohereForCausalLM", TIED,
+                      {"logit_scale": 0.25, "use_qk_norm": True}, without=("rms_norm_eps",)),
+    "cohere_plain": of_type("cohere", "CohereForCausalLM", TIED,
+                            {"attention_bias": True, "num_key_value_heads": 4},
+                            without=("rms_norm_eps", "rope_theta"), targets=("x86-64-v3",)),
+    "cohere2": of_type("cohere2", "Cohere2ForCausalLM", TIED,
+                       {"num_hidden_layers": 4, "sliding_window": 24, "logit_scale": 0.25},
+                       without=("rms_norm_eps",), prompt=60, context=96),
+    "smollm3": of_type("smollm3", "SmolLM3ForCausalLM", TIED, {"num_hidden_layers": 4}),
+    "smollm3_list": of_type("smollm3", "SmolLM3ForCausalLM", {"no_rope_layers": [0, 1]},
+                            targets=("x86-64-v3",)),
+    "arcee": of_type("arcee", "ArceeForCausalLM", {"hidden_act": "relu2"}),
+    "seed_oss": of_type("seed_oss", "SeedOssForCausalLM", HEAD),
+    "exaone4": of_type("exaone4", "Exaone4ForCausalLM", SLIDING, {"sliding_window_pattern": 4},
+                       prompt=60, context=96),
+    "exaone4_full": of_type("exaone4", "Exaone4ForCausalLM", HEAD, {
+        "sliding_window": None, "layer_types": ["full_attention"] * 2}, targets=("x86-64-v3",)),
+    "olmo3": of_type("olmo3", "Olmo3ForCausalLM", SLIDING, {
+        "head_dim": 16, "rope_scaling": {"rope_type": "yarn", "factor": 4.0,
+                                         "original_max_position_embeddings": 32}},
+        prompt=60, context=96),
+    "ernie4_5": of_type("ernie4_5", "Ernie4_5ForCausalLM", HEAD, TIED),
+    "glm4": of_type("glm4", "Glm4ForCausalLM", HEAD, {"attention_bias": True}),
+    "hunyuan_dense": of_type("hunyuan_v1_dense", "HunYuanDenseV1ForCausalLM", HEAD, {
+        "rope_scaling": {"type": "dynamic", "alpha": 100.0, "factor": 1.0}}),
+    "stablelm": of_type("stablelm", "StableLmForCausalLM",
+                        {"use_qkv_bias": True, "qk_layernorm": True,
+                         "use_parallel_residual": True}, without=("rms_norm_eps",)),
+    "stablelm_plain": of_type("stablelm", "StableLmForCausalLM", {"partial_rotary_factor": 0.5},
+                              without=("rms_norm_eps",), targets=("x86-64-v3",)),
 }
 
 

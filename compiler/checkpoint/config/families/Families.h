@@ -6,10 +6,17 @@
 
 // clang-format off
 #define INGOT_FAMILIES(X) \
+  X(arcee) \
+  X(cohere) \
+  X(cohere2) \
+  X(ernie45) \
+  X(exaone4) \
   X(gemma2) \
   X(gemma3) \
+  X(glm4) \
   X(gptOss) \
   X(granite) \
+  X(hunYuanDense) \
   X(llama) \
   X(mistral) \
   X(mixtral) \
@@ -20,6 +27,9 @@
   X(qwen2Moe) \
   X(qwen3) \
   X(qwen3Moe) \
+  X(seedOss) \
+  X(smolLm3) \
+  X(stableLm) \
   X(starCoder2)
 // clang-format on
 

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// EXAONE 4: norms behind attention and feed-forward, and of the heads of q and k; where there is a
+// window, three of four layers have it, and the others do not rotate.
+#include "compiler/checkpoint/config/families/Families.h"
+
+namespace ingot::checkpoint::families {
+
+static constexpr CountKey window[] = {slidingWindow(4096)};
+static constexpr CountKey ggufWindow[] = {
+    {"attention.sliding_window", &ModelConfig::slidingWindow, 0, 0, Rope::mostPositions}};
+
+/// The pattern is a number, or letters that `layer_types` repeats.
+static void readPattern(JsonFields &fields, ModelConfig &config) {
+  constexpr std::string_view key = "sliding_window_pattern";
+  if (fields.has(key) && !fields.has("layer_types"))
+    config.fullEvery = fields.unsignedInteger(key, 1, ModelConfig::mostLayers);
+}
+
+constinit const Family exaone4 = {.architecture = "Exaone4ForCausalLM",
+                                  .facts = {.queryKeyNorm = QueryKeyNorm::Heads,
+                                            .layerForm = LayerForm::Results,
+                                            .onlySlidingRotates = true,
+                                            .fullEvery = 4},
+                                  .json = {.kvHeads = 32,
+                                           .bos = 0,
+                                           .eos = 2,
+                                           .epsilon = 1e-5,
+                                           .keys = {.counts = window},
+                                           .readOwn = readPattern},
+                                  .gguf = {.name = "exaone4", .keys = {.counts = ggufWindow}}};
+
+} // namespace ingot::checkpoint::families

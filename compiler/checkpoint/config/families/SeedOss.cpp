@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+// Seed-OSS: biases on q, k and v.
+#include "compiler/checkpoint/config/families/Families.h"
+
+namespace ingot::checkpoint::families {
+
+static constexpr FlagKey flags[] = {{"attention_bias", &ModelConfig::attentionBias, true},
+                                    {"attention_out_bias", &ModelConfig::outputBias},
+                                    {"mlp_bias", &ModelConfig::mlpBias}};
+static constexpr std::string_view meaningless[] = {"residual_dropout"};
+
+constinit const Family seedOss = {
+    .architecture = "SeedOssForCausalLM",
+    .facts = {.names = {.ggufFeedForwardNorm = "post_attention_norm"}},
+    .json = {.positions = 524288,
+             .kvHeads = 8,
+             .bos = 0,
+             .eos = 2,
+             .headDim = 128,
+             .keys = {.flags = flags},
+             .meaningless = meaningless},
+    .gguf = {.name = "seed_oss"}};
+
+} // namespace ingot::checkpoint::families
