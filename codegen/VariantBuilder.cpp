@@ -4,6 +4,7 @@
 
 #include "dialects/llm/LlmAttentionOps.h"
 #include "dialects/llm/LlmComputeOps.h"
+#include "dialects/llm/LlmExpertOps.h"
 
 using namespace ingot;
 using namespace ingot::codegen;
@@ -60,4 +61,20 @@ void VariantBuilder::norm(llm::NormOp op) {
   auto sum = op.getSum() ? llvm::cast<mlir::RankedTensorType>(op.getSum().getType())
                          : mlir::RankedTensorType();
   integer("sum_type", engine::elementTypeOf(sum ? sum.getElementType() : f32));
+}
+
+void VariantBuilder::routing(llm::RouteOp op) {
+  auto groups = op.getGroups().value_or(llvm::ArrayRef<int64_t>{1, 1, 1});
+  integer("experts", llm::columnsOf(op.getLogits()));
+  integer("top_k", op.topK());
+  type("logits_type", op.getLogits());
+  integer("biased", op.getBias() ? 1 : 0);
+  type("bias_type", op.getBias() ? op.getBias() : op.getLogits());
+  integer("sigmoid", op.getSigmoid());
+  integer("groups", groups[0]);
+  integer("kept_groups", groups[1]);
+  integer("group_best", groups[2]);
+  integer("normalize", op.getNormalize());
+  real("epsilon", op.getEpsilon());
+  real("scale", op.getScale());
 }

@@ -13,6 +13,7 @@ namespace ingot::llm {
 class AttentionOp;
 class QuantizeActivationOp;
 class NormOp;
+class RouteOp;
 } // namespace ingot::llm
 
 namespace ingot::codegen {
@@ -153,6 +154,8 @@ public:
   /// The columns that llm.norm takes together, how many such runs a row has, and a tile for
   /// each of them.
   void normedRows(llm::NormOp op);
+  /// All constants of a route kernel, but its rows.
+  void routing(llm::RouteOp op);
 
   /// The constants of the fused forms of llm.norm, and its tiles.
   void norm(llm::NormOp op);

@@ -167,11 +167,7 @@ static Declined addKernels(llm::RouteOp op, Kernels &kernels) {
             llvm::Twine(kMostExperts) + " experts")
         .str();
   CudaVariant variant("Route", op, kWarpSize);
-  variant.integer("experts", llm::columnsOf(op.getLogits()));
-  variant.integer("top_k", op.topK());
-  variant.type("logits_type", op.getLogits());
-  variant.integer("sigmoid", op.getSigmoid());
-  variant.integer("normalize", op.getNormalize());
+  variant.routing(op);
   variant.rowsOf(op.getLogits());
   kernels.push_back(variant.take());
   return std::nullopt;

@@ -73,12 +73,11 @@ static int64_t codeOf(Value tensor) {
 }
 
 engine::KernelVariant codegen::routeKernel(llm::RouteOp op) {
-  return rowKernel("Route", op.getLogits(),
-                   {{"experts", llm::columnsOf(op.getLogits())},
-                    {"top_k", op.topK()},
-                    {"logits_type", codeOf(op.getLogits())},
-                    {"sigmoid", op.getSigmoid()},
-                    {"normalize", op.getNormalize()}});
+  VariantBuilder variant("Route", op.getContext());
+  variant.routing(op);
+  variant.rowsOf(op.getLogits());
+  int64_t groups = op.getGroups() ? op.getGroups()->front() : 1;
+  return variant.take((llm::columnsOf(op.getLogits()) + groups) * int64_t(sizeof(float)));
 }
 
 engine::KernelVariant codegen::combineKernel(llm::CombineOp op) {

@@ -236,7 +236,8 @@ private:
                            experts.biases);
     step.setSite(site + ".route");
     StepBuilder::Routing routing =
-        step.route(logits, static_cast<int64_t>(experts.perToken), experts.normalized);
+        step.route(logits, choiceBias(prefix + module + "."),
+                   static_cast<int64_t>(experts.perToken), experts.routing);
     step.setSite(site + ".experts.gate_up_proj");
     std::string name = prefix + module + ".experts.";
     Value both = step.expertLinear(x, gateAndUp(name), routing);
@@ -254,13 +255,26 @@ private:
     Value sum = step.combine(rows, routing);
     if (experts.sharedSize == 0)
       return sum;
-    Value shared =
-        feedForward(x, prefix, module + ".shared_expert", static_cast<int64_t>(experts.sharedSize));
-    Value gate = project(x, prefix, module + ".shared_expert_gate", 1, hidden, false);
-    step.setSite(site + ".shared_expert");
-    shared = step.gated(shared, gate);
+    const std::string own = module + "." + std::string(experts.shared);
+    Value shared = feedForward(x, prefix, own, static_cast<int64_t>(experts.sharedSize));
+    if (experts.sharedGated) {
+      Value gate = project(x, prefix, own + "_gate", 1, hidden, false);
+      step.setSite(siteOf(prefix) + own);
+      shared = step.gated(shared, gate);
+    }
     step.setSite(site);
     return step.add(sum, shared);
+  }
+
+  /// What is added to the scores of experts for the choice; `module`: ("model.layers.0.mlp.").
+  Value choiceBias(const std::string &module) {
+    const checkpoint::Router &router = config.experts->routing;
+    if (router.bias.empty())
+      return {};
+    SmallVector<int64_t> shape = {count};
+    if (router.biasIsRow)
+      shape.insert(shape.begin(), 1);
+    return step.reshape(step.weight(module + std::string(router.bias), shape), {count});
   }
 
   Value activated(Value gate, Value up) {

@@ -343,12 +343,21 @@ Value StepBuilder::expertWeights(StringRef name, int64_t experts, int64_t rows, 
   return permuteRows(reshape(turned, {rows * experts, columns}), {rows, experts}, {1, 0});
 }
 
-StepBuilder::Routing StepBuilder::route(Value logits, int64_t perToken, bool normalized) {
+StepBuilder::Routing StepBuilder::route(Value logits, Value bias, int64_t perToken,
+                                        const checkpoint::Router &router) {
   std::string rows = rowsOf(logits).str() + " * " + std::to_string(perToken);
   auto experts = rowsType(builder, rows, 0, builder.getI32Type());
-  auto route =
-      llm::RouteOp::create(builder, location, rowsType(builder, rows, 0, builder.getF32Type()),
-                           experts, logits, /*sigmoid=*/false, normalized);
+  SmallVector<int64_t> groups;
+  if (router.keptGroups < router.groups)
+    for (uint64_t number : {router.groups, router.keptGroups, router.best})
+      groups.push_back(static_cast<int64_t>(number));
+  auto flag = [&](bool set) { return set ? builder.getUnitAttr() : UnitAttr(); };
+  auto route = llm::RouteOp::create(
+      builder, location, rowsType(builder, rows, 0, builder.getF32Type()), experts, logits, bias,
+      flag(router.sigmoid),
+      groups.empty() ? DenseI64ArrayAttr() : builder.getDenseI64ArrayAttr(groups),
+      flag(router.normalized), builder.getF32FloatAttr(static_cast<float>(router.epsilon)),
+      builder.getF32FloatAttr(static_cast<float>(router.scale)));
   auto starts = RankedTensorType::get({llm::columnsOf(logits) + 1}, builder.getI32Type());
   auto group = llm::GroupRowsOp::create(builder, location, experts, starts, route.getExperts());
   return {route.getWeights(), route.getExperts(), group.getOrder(), group.getStarts()};

@@ -57,8 +57,9 @@ public:
                    double epsilon, int64_t headDim = 0);
   /// input * weight^T, plus `bias` unless null.
   mlir::Value linear(mlir::Value input, mlir::Value weight, mlir::Value bias = {});
-  /// The experts of the rows of `logits` [T, experts] with the largest of them.
-  Routing route(mlir::Value logits, int64_t perToken, bool normalized);
+  /// The experts of the rows of `logits` [T, experts]. `bias`: for the choice alone, or null.
+  Routing route(mlir::Value logits, mlir::Value bias, int64_t perToken,
+                const checkpoint::Router &router);
   /// Matrices of experts on top of each other.
   mlir::Value stack(llvm::ArrayRef<mlir::Value> weights);
   /// Row by row of the routing, the input times the transposed matrix of the row's expert. `input`:

@@ -30,6 +30,18 @@ LogicalResult RouteOp::verify() {
     return emitOpError() << "results must have rows for each token";
   if (topK() > columnsOf(getLogits()))
     return emitOpError() << "a token has more experts than there are";
+  const int64_t count = columnsOf(getLogits());
+  if (getBias() && typeOf(getBias()).getNumElements() != count)
+    return emitOpError() << "bias must have one number per expert";
+  if (!getGroups())
+    return success();
+  ArrayRef<int64_t> groups = *getGroups();
+  if (groups.size() != 3 || groups[0] < 1 || count % groups[0] != 0 || groups[1] < 1 ||
+      groups[1] > groups[0] || groups[2] < 1 || groups[2] > 2 || groups[2] > count / groups[0])
+    return emitOpError() << "groups must be [count, kept, best], with a count that divides the "
+                            "experts, kept up to it, and best 1 or 2 of an own";
+  if (topK() > count / groups[0] * groups[1])
+    return emitOpError() << "a token has more experts than are in the groups that are kept";
   return success();
 }
 

@@ -9,28 +9,38 @@ include "dialects/llm/LlmTypes.td"
 def Llm_RouteOp : Llm_Op<"route", [Pure]> {
   let summary = "The experts of each token, and how much each of them counts";
   let description = [{
-    Row t of `logits` has a number for each expert. Rows t * top_k to t * top_k + top_k - 1 of the
-    results are the experts with the largest of them, the largest first and of equal ones the lower
-    index, with their weights: softmax over all experts, or with `sigmoid` 1 / (1 + e^-logit). With
-    `normalize` the weights are divided by their sum.
+    Row t of `logits` has a number for each expert. The score of an expert is its part of the
+    softmax over all experts, or with `sigmoid` 1 / (1 + e^-logit). Rows t * top_k to
+    t * top_k + top_k - 1 of the results are the experts with the largest choices, the largest first
+    and of equal ones the lower index, with their scores as weights. An expert's choice is its score
+    plus its number of `bias`; without one its logit.
+
+    With `groups` [count, kept, best] experts are `count` equal runs. Of these the `kept` with the
+    largest sums of their `best` largest choices are considered, of equal ones the lower index; sums
+    begin with the largest. With `normalize` the weights are divided by their sum plus `epsilon`.
+    They are then multiplied by `scale`.
 
     In f32. Softmax: e^(logit - maximum); its sum is formed of 32 sums, of the experts with equal
-    index modulo 32 in order, added in order. With `normalize` it is not divided by that sum. The
-    sum of weights is formed in their order.
+    index modulo 32 in order, added in order. With `normalize`, and neither bias nor groups, weights
+    are not divided by that sum. The sum of weights is formed in their order.
 
     ```mlir
     %w, %e = llm.route %l normalize : tensor<?x8xf32, "T">
         -> tensor<?xf32, "T * 2">, tensor<?xi32, "T * 2">
     ```
   }];
-  let arguments = (ins Llm_Activation:$logits, UnitAttr:$sigmoid, UnitAttr:$normalize);
+  let arguments = (ins Llm_Activation:$logits, Optional<Llm_WeightTensor>:$bias, UnitAttr:$sigmoid,
+                       OptionalAttr<DenseI64ArrayAttr>:$groups, UnitAttr:$normalize,
+                       DefaultValuedAttr<F32Attr, "0.0">:$epsilon,
+                       DefaultValuedAttr<F32Attr, "1.0">:$scale);
   let results = (outs TensorOf<[F32]>:$weights, Llm_IndexTensor:$experts);
   let extraClassDeclaration = [{
     /// Experts of a token.
     int64_t topK();
   }];
   let assemblyFormat = [{
-    $logits (`sigmoid` $sigmoid^)? (`normalize` $normalize^)? attr-dict
+    $logits (`bias` `(` $bias^ `:` type($bias) `)`)? (`sigmoid` $sigmoid^)? (`groups` $groups^)?
+    (`normalize` $normalize^)? (`epsilon` $epsilon^)? (`scale` $scale^)? attr-dict
     `:` type($logits) `->` type($weights) `,` type($experts)
   }];
   let hasVerifier = 1;

@@ -24,6 +24,12 @@ COMMON = {
 TIED = {"tie_word_embeddings": True}
 HEAD = {"head_dim": 32}
 SLIDING = {"num_hidden_layers": 4, "head_dim": 32, "sliding_window": 24}
+EXPERTS = {"num_experts": 6, "num_experts_per_tok": 2, "moe_intermediate_size": 24}
+ROUTED = {
+    "n_routed_experts": 8, "num_experts_per_tok": 3, "n_shared_experts": 1,
+    "moe_intermediate_size": 24, "first_k_dense_replace": 1, "routed_scaling_factor": 2.5,
+    "n_group": 1, "topk_group": 1,
+}
 PHI3 = {
     **COMMON, "architectures": ["Phi3ForCausalLM"], "model_type": "phi3",
     "partial_rotary_factor": 0.75, "original_max_position_embeddings": 32, "sliding_window": 128,
@@ -186,6 +192,21 @@ CASES = {
     "glm4": of_type("glm4", "Glm4ForCausalLM", HEAD, {"attention_bias": True}),
     "hunyuan_dense": of_type("hunyuan_v1_dense", "HunYuanDenseV1ForCausalLM", HEAD, {
         "rope_scaling": {"type": "dynamic", "alpha": 100.0, "factor": 1.0}}),
+    "glm4_moe": of_type("glm4_moe", "Glm4MoeForCausalLM", HEAD, ROUTED,
+                        {"attention_bias": True, "use_qk_norm": True}, prompt=40),
+    "glm4_moe_groups": of_type("glm4_moe", "Glm4MoeForCausalLM", HEAD, ROUTED,
+                               {"n_group": 4, "topk_group": 2, "norm_topk_prob": False},
+                               prompt=40),
+    "minimax_m2": of_type("minimax_m2", "MiniMaxM2ForCausalLM", HEAD, {
+        "rotary_dim": 16, "num_local_experts": 6, "num_experts_per_tok": 2}, prompt=40),
+    "hy_v3": of_type("hy_v3", "HYV3ForCausalLM", HEAD, EXPERTS, {"router_scaling_factor": 2.8},
+                     prompt=40),
+    "ernie4_5_moe": of_type("ernie4_5_moe", "Ernie4_5_MoeForCausalLM", TIED, {
+        "moe_num_experts": 6, "moe_k": 2, "moe_intermediate_size": 24}, prompt=40),
+    "exaone_moe": of_type("exaone_moe", "ExaoneMoeForCausalLM", SLIDING, EXPERTS,
+                          {"first_k_dense_replace": 1}, prompt=60, context=96),
+    "hunyuan_moe": of_type("hunyuan_v1_moe", "HunYuanMoEV1ForCausalLM", HEAD, {
+        "num_experts": 6, "moe_topk": 2}, prompt=40),
     "stablelm": of_type("stablelm", "StableLmForCausalLM",
                         {"use_qkv_bias": True, "qk_layernorm": True,
                          "use_parallel_residual": True}, without=("rms_norm_eps",)),

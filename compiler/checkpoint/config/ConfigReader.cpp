@@ -9,6 +9,7 @@
 #include "compiler/checkpoint/files/JsonFields.h"
 #include "compiler/checkpoint/files/NearestName.h"
 
+#include <algorithm>
 #include <array>
 
 namespace ingot::checkpoint {
@@ -145,6 +146,37 @@ Outcome checkRotation(const Json &root, const Family &family, uint64_t headDim, 
   return {};
 }
 
+/// A number, or a list with the same one for each layer.
+uint64_t sameInAllLayers(JsonFields &fields, std::string_view key, uint64_t absent) {
+  const auto numbers = fields.unsignedIntegers(key, 1, Experts::most);
+  if (!numbers || numbers->empty())
+    return absent;
+  if (std::ranges::count(*numbers, numbers->front()) != std::ssize(*numbers))
+    fields.fail(key, "INGOT-E1057", "layers with different numbers of experts are not supported",
+                "use a checkpoint with one number");
+  return numbers->front();
+}
+
+/// Newer files say of each layer whether it has experts.
+void readExpertLayers(const Json &root, JsonFields &fields, ModelConfig &config) {
+  constexpr std::string_view key = "mlp_layer_types";
+  const auto types = root.find(key);
+  if (!config.experts || !fields.has(key))
+    return;
+  std::vector<bool> sparse;
+  for (size_t i = 0; types->isArray() && i < types->size(); ++i) {
+    const auto type = types->element(i).string();
+    if (type && (*type == "sparse" || *type == "dense"))
+      sparse.push_back(*type == "sparse");
+  }
+  if (sparse.size() != config.layers)
+    return fields.fail(key, "INGOT-E1057",
+                       message("this is no list of \"dense\" or \"sparse\" for each of ",
+                               config.layers, " layers"),
+                       "correct it, or leave it out");
+  config.sparseLayers = std::move(sparse);
+}
+
 /// The numbers of experts, of all and of a token. Programs write either name of the first one:
 /// transformers has one for what others call the other.
 void readExperts(JsonFields &fields, const ConfigJson &absent, ModelConfig &config) {
@@ -158,11 +190,10 @@ void readExperts(JsonFields &fields, const ConfigJson &absent, ModelConfig &conf
     fields.fail(other, "INGOT-E1051",
                 message(countKey, " says that there are ", experts.count, " experts"),
                 "remove one of the two keys");
-  experts.perToken =
-      fields.unsignedIntegerOr("num_experts_per_tok", absent.expertsPerToken, 1, Experts::most);
+  experts.perToken = sameInAllLayers(fields, absent.expertsOfToken, absent.expertsPerToken);
   experts.innerSize = config.intermediateSize;
   if (experts.perToken > experts.count)
-    fields.fail("num_experts_per_tok", "INGOT-E1051",
+    fields.fail(absent.expertsOfToken, "INGOT-E1051",
                 message(experts.perToken, " experts for each token, but there are ", experts.count),
                 message("correct it or ", countKey));
 }
@@ -192,12 +223,17 @@ void readFields(const Json &root, JsonFields &fields, const Family &family, Mode
                 message("activation ", inQuotes(activation), " is not supported"),
                 message(family.architecture, " is supported with ", absent.activation));
   readLayerTypes(root, fields, config);
+  readExpertLayers(root, fields, config);
   readOwnTokens(root, fields, absent, config);
 }
 
 Outcome readRotation(const Json &root, const Family &family, ModelConfig &config) {
   const ConfigJson &absent = family.json;
-  auto rope = Rope::read(root, config.maxPositions, absent.rope);
+  RopeDefaults defaults = absent.rope;
+  if (config.rotaryColumns != 0)
+    defaults.rotated =
+        static_cast<double>(config.rotaryColumns) / static_cast<double>(config.headDim);
+  auto rope = Rope::read(root, config.maxPositions, defaults);
   if (!rope)
     return rope.error();
   config.rope = *rope;

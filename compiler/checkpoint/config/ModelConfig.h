@@ -42,18 +42,33 @@ enum class Activation : uint8_t {
   ClampedSwiglu,
 };
 
+/// How a token's experts are chosen and weighted, as llm.route describes it.
+struct Router {
+  bool sigmoid = false;
+  bool normalized = true;                        ///< the weights of a token's experts sum to 1
+  uint64_t groups = 1, keptGroups = 1, best = 1; ///< best: experts whose sum ranks a group
+  double epsilon = 0;                            ///< that the sum of the weights is increased by
+  double scale = 1;                              ///< of the weights
+  /// The tensor that is added to the scores for the choice alone, behind the module's name; empty:
+  /// none.
+  std::string_view bias = {};
+  bool biasIsRow = false; ///< it is stored as [1, experts]
+};
+
 /// Feed-forward parts of which each token goes through some.
 struct Experts {
   uint64_t count = 0;
-  uint64_t perToken = 0;   ///< of them; at most `count`
-  uint64_t innerSize = 0;  ///< of each
-  bool normalized = true;  ///< the weights of a token's experts sum to 1
-  uint64_t sharedSize = 0; ///< of one more that all tokens go through, behind a gate; 0: none
-  bool biases = false;     ///< on the router and on what experts compute
-  bool stacked = false;    ///< all experts' matrices are one tensor, with gate and up in turn
-  /// Names of the module, of what chooses experts, and of the three matrices of an expert.
+  uint64_t perToken = 0;  ///< of them; at most `count`
+  uint64_t innerSize = 0; ///< of each
+  Router routing = {};
+  uint64_t sharedSize = 0;  ///< of one more that all tokens go through; 0: none
+  bool sharedGated = false; ///< it stands behind a gate
+  bool biases = false;      ///< on the router and on what experts compute
+  bool stacked = false;     ///< all experts' matrices are one tensor, with gate and up in turn
+  /// Names of the module, of what chooses experts, of the three matrices of an expert, and of the
+  /// one that all tokens go through.
   std::string_view module = "mlp", router = "gate", gate = "gate_proj", up = "up_proj",
-                   down = "down_proj";
+                   down = "down_proj", shared = "shared_experts";
 
   static constexpr uint64_t most = 1u << 11;
 };
@@ -89,10 +104,11 @@ struct ModelConfig : FamilyFacts {
   uint64_t hiddenSize = 0;
   uint64_t intermediateSize = 0;
   uint64_t layers = 0;
-  uint64_t heads = 0;     ///< query heads
-  uint64_t kvHeads = 0;   ///< divides heads
-  uint64_t headDim = 0;   ///< even; heads * headDim may differ from hiddenSize
-  uint64_t vocabSize = 0; ///< rows of the embedding; may exceed the tokenizer's
+  uint64_t heads = 0;         ///< query heads
+  uint64_t kvHeads = 0;       ///< divides heads
+  uint64_t rotaryColumns = 0; ///< of a head that rotate, where a key says so; 0: none does
+  uint64_t headDim = 0;       ///< even; heads * headDim may differ from hiddenSize
+  uint64_t vocabSize = 0;     ///< rows of the embedding; may exceed the tokenizer's
   uint64_t maxPositions = 0;
   double normEpsilon = 0;
   Rope rope;

@@ -75,12 +75,14 @@ NameRows partsOfExperts(const Experts &experts) {
 
 /// What a layer has beside each expert's own matrices.
 NameRows namesOfExperts(const Experts &experts) {
-  const std::string module = message(experts.module, "."), shared = module + "shared_expert";
+  const std::string module = message(experts.module, "."), shared = message(module, experts.shared);
   NameRows rows = {{"ffn_gate_inp.", message(module, experts.router, ".")},
                    {"ffn_gate_inp_shexp.", shared + "_gate."},
                    {"ffn_gate_shexp.", shared + ".gate_proj."},
                    {"ffn_up_shexp.", shared + ".up_proj."},
                    {"ffn_down_shexp.", shared + ".down_proj."}};
+  if (!experts.routing.bias.empty())
+    rows.push_back({"exp_probs_b.bias", message(module, experts.routing.bias)});
   for (const auto &[gguf, model] : partsOfExperts(experts))
     rows.push_back({gguf + "_exps.bias", message(module, "experts.", model, "_bias")});
   return rows;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// ERNIE 4.5: rotary pairs stand side by side.
+// ERNIE 4.5: rotary pairs stand side by side; also with experts in all layers but the first, chosen
+// by softmax with a bias.
 #include "compiler/checkpoint/config/families/Families.h"
 
 namespace ingot::checkpoint::families {
@@ -20,5 +21,49 @@ constinit const Family ernie45 = {.architecture = "Ernie4_5ForCausalLM",
                                            .tied = true,
                                            .readOwn = readBiases},
                                   .gguf = {.name = "ernie4_5", .rotaryPairRows = true}};
+
+//===- With experts -------------------------------------------------------------------------===//
+
+static constexpr Experts experts() {
+  Experts own;
+  own.routing.bias = "moe_statics.e_score_correction_bias";
+  own.routing.biasIsRow = true;
+  return own;
+}
+
+static constexpr std::string_view meaningless[] = {"moe_capacity", "moe_gate", "moe_norm_min",
+                                                   "moe_use_aux_free"};
+
+/// Weights are divided by their sum or `moe_norm_min`, which no sum of the largest scores is below.
+static void readExperts(JsonFields &fields, ModelConfig &config) {
+  readBiases(fields, config);
+  Experts &own = *config.experts;
+  own.innerSize = fields.unsignedIntegerOr("moe_intermediate_size", 1536, 1, ModelConfig::widest);
+  own.sharedSize =
+      own.innerSize * fields.unsignedIntegerOr("moe_num_shared_experts", 2, 0, Experts::most);
+  const uint64_t first = fields.unsignedIntegerOr("moe_layer_start_index", 1, 0, config.layers),
+                 each = fields.unsignedIntegerOr("moe_layer_interval", 1, 1, config.layers);
+  uint64_t last = config.layers - 1;
+  if (fields.has("moe_layer_end_index") &&
+      fields.number("moe_layer_end_index", -1, static_cast<double>(last)) >= 0)
+    last = fields.unsignedInteger("moe_layer_end_index", 0, last);
+  for (uint64_t layer = 0; layer < config.layers; ++layer)
+    config.sparseLayers.push_back((layer + 1) % each == 0 && layer >= first && layer <= last);
+}
+
+constinit const Family ernie45Moe = {.architecture = "Ernie4_5_MoeForCausalLM",
+                                     .facts = {.rotaryPairRows = true, .experts = experts()},
+                                     .json = {.positions = 131072,
+                                              .kvHeads = 4,
+                                              .bos = 1,
+                                              .eos = 2,
+                                              .epsilon = 1e-5,
+                                              .rope = {.theta = 500000},
+                                              .tied = true,
+                                              .expertsPerToken = 6,
+                                              .expertCount = "moe_num_experts",
+                                              .expertsOfToken = "moe_k",
+                                              .meaningless = meaningless,
+                                              .readOwn = readExperts}};
 
 } // namespace ingot::checkpoint::families

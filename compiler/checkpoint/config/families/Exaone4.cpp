@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // EXAONE 4: norms behind attention and feed-forward, and of the heads of q and k; where there is a
-// window, three of four layers have it, and the others do not rotate.
+// window, three of four layers have it, and the others do not rotate. K-EXAONE: norms before, and
+// experts in all layers but the first.
 #include "compiler/checkpoint/config/families/Families.h"
+#include "compiler/checkpoint/config/families/RoutedExperts.h"
 
 namespace ingot::checkpoint::families {
 
@@ -28,5 +30,23 @@ constinit const Family exaone4 = {.architecture = "Exaone4ForCausalLM",
                                            .keys = {.counts = window},
                                            .readOwn = readPattern},
                                   .gguf = {.name = "exaone4", .keys = {.counts = ggufWindow}}};
+
+constinit const Family exaoneMoe = {
+    .architecture = "ExaoneMoeForCausalLM",
+    .facts = {.queryKeyNorm = QueryKeyNorm::Heads,
+              .onlySlidingRotates = true,
+              .fullEvery = 4,
+              .experts = sigmoidExperts("e_score_correction_bias")},
+    .json = {.kvHeads = 32,
+             .bos = 1,
+             .eos = 53,
+             .epsilon = 1e-5,
+             .expertsPerToken = 8,
+             .keys = {.counts = window},
+             .readOwn = [](JsonFields &fields, ModelConfig &config) {
+               readPattern(fields, config);
+               RoutedExperts{.innerSize = 1024, .shared = "num_shared_experts", .scale = 2.5}.read(
+                   fields, config);
+             }}};
 
 } // namespace ingot::checkpoint::families

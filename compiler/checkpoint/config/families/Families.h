@@ -10,14 +10,20 @@
   X(cohere) \
   X(cohere2) \
   X(ernie45) \
+  X(ernie45Moe) \
   X(exaone4) \
+  X(exaoneMoe) \
   X(gemma2) \
   X(gemma3) \
   X(glm4) \
+  X(glm4Moe) \
   X(gptOss) \
   X(granite) \
   X(hunYuanDense) \
+  X(hunYuanMoe) \
+  X(hy3) \
   X(llama) \
+  X(miniMaxM2) \
   X(mistral) \
   X(mixtral) \
   X(olmo2) \

@@ -53,7 +53,8 @@ struct ConfigJson {
   std::string_view activationKey = "hidden_act";
   std::string_view activation = "silu";         ///< also the only one that is supported
   std::string_view expertCount = "num_experts"; ///< the key; others call it num_local_experts
-  std::optional<RopeType> scaledRope = {};      ///< the only type beside Default; nothing: any
+  std::string_view expertsOfToken = "num_experts_per_tok"; ///< the key
+  std::optional<RopeType> scaledRope = {}; ///< the only type beside Default; nothing: any
   OwnKeys keys = {};
   std::span<const std::string_view> meaningless = {}; ///< keys that repeat others or say nothing
   std::span<const std::string_view> refused = {};     ///< keys that must be off

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // GLM-4 0414: norms before and behind attention and feed-forward; gate and up are one matrix; half
-// of each head rotates, in pairs that stand side by side.
+// of each head rotates, in pairs that stand side by side. GLM-4.5 to 4.7: experts in all layers but
+// the first.
 #include "compiler/checkpoint/config/families/Families.h"
+#include "compiler/checkpoint/config/families/RoutedExperts.h"
 
 namespace ingot::checkpoint::families {
 
@@ -22,5 +24,29 @@ constinit const Family glm4 = {.architecture = "Glm4ForCausalLM",
                                         .rope = {.rotated = 0.5},
                                         .keys = {.flags = flags}},
                                .gguf = {.name = "glm4", .rotaryPairRows = true}};
+
+//===- GLM-4.5, 4.6 and 4.7 -----------------------------------------------------------------===//
+
+static constexpr FlagKey bias[] = {{"attention_bias", &ModelConfig::attentionBias}};
+static constexpr std::string_view meaningless[] = {"num_mtp_layers", "topk_method", "scoring_func",
+                                                   "moe_layer_freq", "ep_size"};
+
+constinit const Family glm4Moe = {
+    .architecture = "Glm4MoeForCausalLM",
+    .facts = {.experts = sigmoidExperts("gate.e_score_correction_bias")},
+    .rotatesParts = true,
+    .json = {.positions = 131072,
+             .kvHeads = 8,
+             .epsilon = 1e-5,
+             .rope = {.rotated = 0.5},
+             .expertsPerToken = 8,
+             .expertCount = "n_routed_experts",
+             .keys = {.flags = bias},
+             .meaningless = meaningless,
+             .readOwn = [](JsonFields &fields, ModelConfig &config) {
+               RoutedExperts{.innerSize = 1408}.read(fields, config);
+               if (fields.booleanOr("use_qk_norm", false))
+                 config.queryKeyNorm = QueryKeyNorm::Heads;
+             }}};
 
 } // namespace ingot::checkpoint::families

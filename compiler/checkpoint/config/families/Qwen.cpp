@@ -25,7 +25,7 @@ static void readExperts(JsonFields &fields, ModelConfig &config, uint64_t innerS
   Experts &experts = *config.experts;
   experts.innerSize =
       fields.unsignedIntegerOr("moe_intermediate_size", innerSize, 1, ModelConfig::widest);
-  experts.normalized = fields.booleanOr("norm_topk_prob", false);
+  experts.routing.normalized = fields.booleanOr("norm_topk_prob", false);
   uint64_t step = fields.unsignedIntegerOr("decoder_sparse_step", 1, 1, ModelConfig::mostLayers);
   for (uint64_t layer = 1; layer <= config.layers; ++layer)
     config.sparseLayers.push_back(layer % step == 0);
@@ -44,7 +44,9 @@ constinit const Family qwen2 = {
 /// Qwen1.5-MoE, Qwen2-57B-A14B.
 constinit const Family qwen2Moe = {
     .architecture = "Qwen2MoeForCausalLM",
-    .facts = {.experts = Experts{.normalized = false}},
+    .facts = {.experts = Experts{.routing = {.normalized = false},
+                                 .sharedGated = true,
+                                 .shared = "shared_expert"}},
     .json = {.positions = 32768,
              .kvHeads = 16,
              .expertsPerToken = 4,

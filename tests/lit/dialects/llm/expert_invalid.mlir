@@ -93,3 +93,27 @@ func.func @padded_experts(%x: tensor<?x64xf32, "T">, %w: tensor<272x64xf32>, %o:
   %y = llm.matmul %x, %w groups(%o, %g : tensor<?xi32, "T * 2">, tensor<9xi32>) : tensor<?x64xf32, "T">, tensor<272x64xf32> -> tensor<?x32xf32, "T * 2">
   return
 }
+
+// -----
+
+func.func @f(%l: tensor<?x8xf32, "T">, %b: tensor<4xf32>) {
+  // expected-error @+1 {{bias must have one number per expert}}
+  %s, %e = llm.route %l bias(%b : tensor<4xf32>) : tensor<?x8xf32, "T"> -> tensor<?xf32, "T * 2">, tensor<?xi32, "T * 2">
+  return
+}
+
+// -----
+
+func.func @f(%l: tensor<?x8xf32, "T">) {
+  // expected-error @+1 {{groups must be [count, kept, best]}}
+  %s, %e = llm.route %l groups [3, 1, 1] : tensor<?x8xf32, "T"> -> tensor<?xf32, "T * 2">, tensor<?xi32, "T * 2">
+  return
+}
+
+// -----
+
+func.func @f(%l: tensor<?x8xf32, "T">) {
+  // expected-error @+1 {{a token has more experts than are in the groups that are kept}}
+  %s, %e = llm.route %l groups [4, 1, 1] : tensor<?x8xf32, "T"> -> tensor<?xf32, "T * 3">, tensor<?xi32, "T * 3">
+  return
+}

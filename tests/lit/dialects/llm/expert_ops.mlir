@@ -4,6 +4,10 @@
 func.func @mixture(%x: tensor<?x64xbf16, "T">, %l: tensor<?x8xf32, "T">, %w: tensor<256x64xbf16>) -> tensor<?x32xbf16, "T"> {
   // CHECK: %[[S:.+]], %[[E:.+]] = llm.route %arg1 normalize : tensor<?x8xf32, "T"> -> tensor<?xf32, "T * 2">, tensor<?xi32, "T * 2">
   %s, %e = llm.route %l normalize : tensor<?x8xf32, "T"> -> tensor<?xf32, "T * 2">, tensor<?xi32, "T * 2">
+  // CHECK: llm.route %arg1 bias(%{{.+}} : tensor<8xf32>) sigmoid groups [4, 2, 2] normalize epsilon 9.99999968E-21 scale 2.500000e+00 :
+  %b = llm.weight "b" from "f" at 0 : tensor<8xf32>
+  %c, %d = llm.route %l bias(%b : tensor<8xf32>) sigmoid groups [4, 2, 2] normalize epsilon 1.0e-20 scale 2.5
+      : tensor<?x8xf32, "T"> -> tensor<?xf32, "T * 3">, tensor<?xi32, "T * 3">
   // CHECK: llm.route %arg1 sigmoid : tensor<?x8xf32, "T"> -> tensor<?xf32, "T">, tensor<?xi32, "T">
   %u, %v = llm.route %l sigmoid : tensor<?x8xf32, "T"> -> tensor<?xf32, "T">, tensor<?xi32, "T">
   // CHECK: %[[O:.+]], %[[G:.+]] = llm.group_rows %[[E]] : tensor<?xi32, "T * 2"> -> tensor<?xi32, "T * 2">, tensor<9xi32>
