@@ -4,6 +4,7 @@
 
 #include "compiler/checkpoint/config/ConfigReader.h"
 #include "compiler/checkpoint/config/MistralFiles.h"
+#include "compiler/checkpoint/config/families/Family.h"
 #include "compiler/checkpoint/files/NearestName.h"
 #include "compiler/checkpoint/files/ShardIndex.h"
 #include "compiler/checkpoint/gguf/GgufConfig.h"
@@ -11,6 +12,7 @@
 #include "compiler/checkpoint/gguf/ModelFile.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace ingot::checkpoint {
 
@@ -291,6 +293,8 @@ Outcome Checkpoint::openWeights(const fs::path &directory) {
   if (!opened)
     return opened;
   sayUnreadFiles(isThere(single) ? single : index);
+  if (auto taken = modelConfig.wrapper ? takeTextPart() : Outcome(); !taken)
+    return taken;
   if (fromMistral)
     for (const Tensor &tensor : stored)
       if (auto known = modelNameOfMistral(tensor.name))
@@ -387,6 +391,37 @@ Outcome Checkpoint::sortTensors() {
                "remove the file that does not belong to this checkpoint"};
 }
 
+/// Leaves the tensors of the text part of a model of several, under the names that it has alone.
+/// Whether its embedding is tied is told by what is stored: releases differ in what the file says.
+Outcome Checkpoint::takeTextPart() {
+  constexpr std::pair<std::string_view, std::string_view> beginnings[] = {
+      {"model.language_model.", "model."},
+      {"language_model.model.", "model."},
+      {"language_model.lm_head.", "lm_head."}};
+  const auto startsWith = [](const std::string &name) {
+    return [&](std::string_view beginning) { return name.starts_with(beginning); };
+  };
+  const size_t all = stored.size();
+  std::erase_if(stored, [&](const Tensor &tensor) {
+    return std::ranges::any_of(modelConfig.wrapper->skipped, startsWith(tensor.name));
+  });
+  if (stored.size() < all)
+    allDeviations.push_back({"tensors of other parts", std::to_string(all - stored.size()),
+                             "not read", "the engine has the model's text part alone",
+                             /*isTold=*/true});
+  for (Tensor &tensor : stored)
+    for (auto [own, text] : beginnings)
+      if (tensor.name.starts_with(own)) {
+        std::string name = message(text, std::string_view(tensor.name).substr(own.size()));
+        renamed.emplace(name, std::exchange(tensor.name, name));
+        break;
+      }
+  if (auto sorted = sortTensors(); !sorted)
+    return sorted;
+  modelConfig.tiedEmbeddings = !findStored(headOf(modelConfig));
+  return {};
+}
+
 /// Collects the second names of stored tensors.
 Outcome Checkpoint::resolveAliases() {
   for (const auto &[name, storedName] : metadata)
@@ -480,6 +515,8 @@ Expected<const Tensor *> Checkpoint::get(std::string_view name) const {
 }
 
 std::string Checkpoint::shownName(std::string_view name) const {
+  if (const auto found = renamed.find(name); found != renamed.end())
+    return found->second;
   return fromGguf ? ggufNameOf(name, config()).value_or(std::string(name)) : std::string(name);
 }
 

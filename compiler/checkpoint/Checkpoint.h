@@ -107,6 +107,7 @@ private:
   Outcome openSingle(const std::filesystem::path &path);
   Outcome addFile(const std::filesystem::path &path);
   Outcome sortTensors();
+  Outcome takeTextPart();
   Outcome resolveAliases();
   Outcome tieEmbeddings();
   Expected<bool> holdTheSame(const Tensor &one, const Tensor &other) const;
@@ -126,6 +127,7 @@ private:
   std::vector<Tensor> stored;
   std::map<std::string, std::string, std::less<>> metadata; ///< of all files
   std::map<std::string, std::string, std::less<>> aliases;  ///< second name → stored name
+  std::map<std::string, std::string, std::less<>> renamed;  ///< name here → name in the file
 };
 
 } // namespace ingot::checkpoint

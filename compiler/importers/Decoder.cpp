@@ -11,6 +11,7 @@
 using namespace mlir;
 using namespace ingot;
 using namespace ingot::compiler;
+using checkpoint::ExpertStorage;
 using checkpoint::LayerForm;
 using checkpoint::ModelConfig;
 using checkpoint::NormKind;
@@ -23,7 +24,7 @@ class Decoder {
 public:
   Decoder(StepBuilder &step, const ModelConfig &config, int64_t maxContext)
       : step(step), config(config), names(config.names), hidden(config.hiddenSize),
-        inner(config.intermediateSize), headDim(config.headDim),
+        inner(config.intermediateSize), headDim(config.headDim), maxContext(maxContext),
         wholeRotary(rotaryTable(config, maxContext)) {
     ModelConfig sliding = config;
     sliding.rope = config.slidingRope.value_or(config.rope);
@@ -160,6 +161,8 @@ private:
     if (config.normsRotated)
       normPair(q, k, prefix + module);
     step.setSite(siteOf(prefix) + names.attention);
+    if (config.rope.queryBeta != 0)
+      q = step.scaledRows(q, step.literal("rope.query_scale", queryScales()));
     step.kvAppend(k, v, step.cache(index), prefix + module);
     double scale = config.attentionMultiplier != 0 ? config.attentionMultiplier
                                                    : 1 / std::sqrt(static_cast<double>(headDim));
@@ -169,6 +172,17 @@ private:
     Value mixed = step.attention(q, step.cache(index), scale, slides ? config.slidingWindow : 0,
                                  config.attentionSoftcap, sinks);
     return project(mixed, prefix, named(names.output), hidden, queryColumns, config.outputBias);
+  }
+
+  /// What q is multiplied by at each position: 1 + beta * ln(1 + floor(position / trained length)).
+  std::vector<float> queryScales() const {
+    std::vector<float> scales;
+    for (int64_t position = 0; position < maxContext; ++position) {
+      auto lengths = static_cast<uint64_t>(position) / config.rope.originalPositions;
+      scales.push_back(static_cast<float>(1 + config.rope.queryBeta *
+                                                  std::log(1 + static_cast<double>(lengths))));
+    }
+    return scales;
   }
 
   /// Norms q and k, where the family does; `module`: the attention ("model.layers.0.self_attn.").
@@ -284,8 +298,11 @@ private:
   /// The gate and up matrices of each expert, stacked. `name`: of the experts ("...mlp.experts.").
   Value gateAndUp(const std::string &name) {
     const checkpoint::Experts &experts = *config.experts;
-    if (experts.stacked)
-      return byExpertHalves(step.expertWeights(name + "gate_up_proj", count, 2 * width, hidden));
+    if (experts.storage == ExpertStorage::Turns)
+      return byExpertHalves(
+          step.expertWeights(name + "gate_up_proj", count, 2 * width, hidden, inputsFirst(name)));
+    if (experts.storage == ExpertStorage::Halves)
+      return step.expertWeights(name + "gate_up_proj", count, 2 * width, hidden, inputsFirst(name));
     SmallVector<Value> parts;
     for (int64_t expert = 0; expert < count; ++expert)
       for (std::string_view part : {experts.gate, experts.up})
@@ -293,10 +310,18 @@ private:
     return step.stack(parts);
   }
 
+  /// Whether stacks are [experts, inputs, outputs]: their shapes tell, of one matrix or the other.
+  bool inputsFirst(const std::string &name) {
+    if (config.experts->storage == ExpertStorage::Turns)
+      return true;
+    return hidden != 2 * width ? !step.isStored(name + "gate_up_proj", {count, 2 * width, hidden})
+                               : !step.isStored(name + "down_proj", {count, hidden, width});
+  }
+
   Value down(const std::string &name) {
     const checkpoint::Experts &experts = *config.experts;
-    if (experts.stacked)
-      return step.expertWeights(name + "down_proj", count, hidden, width);
+    if (experts.storage != ExpertStorage::Apart)
+      return step.expertWeights(name + "down_proj", count, hidden, width, inputsFirst(name));
     SmallVector<Value> parts;
     for (int64_t expert = 0; expert < count; ++expert)
       parts.push_back(expertMatrix(name, expert, experts.down, hidden, width));
@@ -310,7 +335,7 @@ private:
       return step.reshape(biases, {count * columns, 1});
     };
     Value rows;
-    if (config.experts->stacked)
+    if (config.experts->storage == ExpertStorage::Turns)
       rows = byExpertHalves(ofPart("gate_up_proj", 2 * width));
     else // all gates before all ups
       rows = step.permuteRows(
@@ -333,7 +358,7 @@ private:
   StepBuilder &step;
   const ModelConfig &config;
   const checkpoint::ModuleNames &names;
-  int64_t hidden, inner, headDim;
+  int64_t hidden, inner, headDim, maxContext;
   int64_t count = 0, width = 0; ///< of experts, and of each one
   RotaryTable wholeRotary, slidingRotary;
 };

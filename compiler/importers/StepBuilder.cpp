@@ -332,9 +332,19 @@ Value StepBuilder::linear(Value input, Value weight, Value bias) {
   return bias ? add(product, bias) : product;
 }
 
-Value StepBuilder::expertWeights(StringRef name, int64_t experts, int64_t rows, int64_t columns) {
+bool StepBuilder::isStored(StringRef name, ArrayRef<int64_t> shape) const {
+  const checkpoint::Tensor *tensor = checkpoint.find(name.str());
+  return tensor && llvm::equal(tensor->shape, shape, [](uint64_t own, int64_t wanted) {
+           return own == static_cast<uint64_t>(wanted);
+         });
+}
+
+Value StepBuilder::expertWeights(StringRef name, int64_t experts, int64_t rows, int64_t columns,
+                                 bool inputsFirst) {
   if (storedWeights.isQuantized(name))
     return weight(name, {experts * rows, columns});
+  if (!inputsFirst)
+    return weight(name, {experts, rows, columns});
   // Row r of expert e is column r of its rows: a run of row r of the transposed whole.
   Value whole = weight(name, {experts, columns, rows});
   Type element = cast<RankedTensorType>(whole.getType()).getElementType();
@@ -398,6 +408,15 @@ Value StepBuilder::combine(Value rows, const Routing &routing) {
   return llm::CombineOp::create(builder, location,
                                 activation(schema::dim::tokens, llm::columnsOf(rows)), rows,
                                 routing.weights);
+}
+
+Value StepBuilder::scaledRows(Value input, Value scales) {
+  int64_t count = cast<RankedTensorType>(scales.getType()).getNumElements();
+  Value own = llm::EmbedOp::create(builder, location, activation(schema::dim::tokens, 1), positions,
+                                   llm::EncodedWeight{reshape(scales, {count, 1})});
+  return pointwise(
+      {input, own}, cast<RankedTensorType>(input.getType()),
+      [&](ValueRange x) -> Value { return arith::MulFOp::create(builder, location, x[0], x[1]); });
 }
 
 Value StepBuilder::gated(Value input, Value gate) {

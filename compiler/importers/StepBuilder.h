@@ -65,13 +65,19 @@ public:
   /// Row by row of the routing, the input times the transposed matrix of the row's expert. `input`:
   /// a row for each token, or for each row of the routing.
   mlir::Value expertLinear(mlir::Value input, mlir::Value stack, const Routing &routing);
-  /// The tensor `name` of all experts' matrices [experts, columns, rows], or what is stored
-  /// quantized of [experts, rows, columns], as a stack [experts * rows, columns].
-  mlir::Value expertWeights(llvm::StringRef name, int64_t experts, int64_t rows, int64_t columns);
+  /// Whether the checkpoint has a tensor `name` of this shape.
+  bool isStored(llvm::StringRef name, llvm::ArrayRef<int64_t> shape) const;
+  /// The tensor `name` of all experts' matrices, [experts, columns, rows] or without `inputsFirst`
+  /// [experts, rows, columns], as what is stored quantized is, as a stack [experts * rows,
+  /// columns].
+  mlir::Value expertWeights(llvm::StringRef name, int64_t experts, int64_t rows, int64_t columns,
+                            bool inputsFirst);
   /// Adds to each row of the routing its expert's row of `biases` [experts, columns].
   mlir::Value addExpertBias(mlir::Value rows, mlir::Value biases, const Routing &routing);
   /// The weighted sum of each token's rows.
   mlir::Value combine(mlir::Value rows, const Routing &routing);
+  /// Each row of the input times the number of `scales` [positions] for its token's position.
+  mlir::Value scaledRows(mlir::Value input, mlir::Value scales);
   /// input / (1 + e^-gate), for `gate` [T, 1].
   mlir::Value gated(mlir::Value input, mlir::Value gate);
   mlir::Value add(mlir::Value a, mlir::Value b);

@@ -81,6 +81,26 @@ class ModelFamilies(harness.BuildTest):
         self.assertNotEqual(result.returncode, 0)
         self.assertRegex(result.stdout, "INGOT-E1057.*quantization")
 
+    def test_text_parts_of_models_with_vision(self):
+        for name, row in models.WRAPPERS.items():
+            case, golden = models.CASES[name], self.goldens[name]
+            config, stored = models.wrapped(case, row)
+            forms = [models.stacked(stored, first) for first in (False, True)] if (
+                ".experts." in "".join(stored)) else [stored]
+            for number, tensors in enumerate(forms):
+                with self.subTest(row[0], form=number):
+                    self.write(case)
+                    (self.model / "config.json").write_text(json.dumps(config))
+                    models.write_safetensors(self.model / "model.safetensors", tensors)
+                    output = self.fresh(f"{name}{number}") / "m.ingot"
+                    built = self.build(self.model, output, "--recipe", self.recipe, "--target",
+                                       "x86-64-v3", "--max-context", case.context)
+                    self.assert_built(built, output)
+                    self.assertIn("text part alone", built.stdout)
+                    steps = self.steps(output, "x86-64-v3", case)
+                    self.assertEqual([step["token"] for step in steps], golden["greedy_ids"])
+                    self.compare(steps[-1], golden["last"])
+
     def test_quantized_experts_are_what_they_stand_for(self):
         for name, quantize, method, held in (
                 ("gpt_oss", models.mxfp4, {"quant_method": "mxfp4"}, "codebook4 group=32"),

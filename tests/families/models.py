@@ -114,6 +114,11 @@ CASES = {
             "sliding_attention": {"rope_type": "default", "rope_theta": 1000.0},
         },
     }, prompt=40, context=64, targets=("reference",), embeddings=0.2),
+    "ministral3": of_type("ministral3", "Ministral3ForCausalLM", HEAD, {"rope_parameters": {
+        "rope_type": "yarn", "rope_theta": 10000.0, "factor": 4.0, "beta_fast": 32.0,
+        "original_max_position_embeddings": 16, "beta_slow": 1.0, "mscale": 1.0,
+        "mscale_all_dim": 1.0, "llama_4_scaling_beta": 0.1}}, without=("rope_theta",), prompt=60,
+        context=96),
     "mixtral": Case({
         **COMMON, "architectures": ["MixtralForCausalLM"], "model_type": "mixtral",
         "num_local_experts": 6, "num_experts_per_tok": 2, "sliding_window": None,
@@ -346,3 +351,71 @@ def write_safetensors(path, checkpoint):
             if sys.byteorder == "big":
                 data.byteswap()
             file.write(data.tobytes())
+
+
+def wrapped(case, row):
+    """config.json and tensors of a model of text and vision with the text part of `case`; a row of
+    WRAPPERS."""
+    architecture, text_type, model, head, vision, changes = row
+    text = {key: value for key, value in {**case.config, **changes}.items()
+            if key != "architectures" and value is not None}
+    text["model_type"] = text_type
+    config = {"architectures": [architecture], "vision_config": {"depth": 2}, "image_token_id": 3,
+              "model_type": architecture.split("For")[0].lower()}
+    if model == "model.":  # Older files have all keys side by side.
+        config = {**text, **config}
+    else:
+        config["text_config"] = text
+    stored = {vision + "patch_embed.proj.weight": ([2, 4], array.array("f", [0.5] * 8))}
+    for name, tensor in case.checkpoint().items():
+        known = name.startswith("model.")
+        stored[model + name.removeprefix("model.") if known else head + name] = tensor
+    return config, stored
+
+
+MROPE = {"rope_scaling": {"rope_type": "default", "mrope_section": [6, 5, 5],
+                          "mrope_interleaved": True}}
+# Case to architecture, type of the text part, what stands before its names and before the head's,
+# and before the vision part's; and keys that differ.
+WRAPPERS = {
+    "qwen2_sliding": ("Qwen2_5_VLForConditionalGeneration", "qwen2_5_vl", "model.", "", "visual.",
+                      {"rope_scaling": {"type": "mrope", "mrope_section": [2, 3, 3]}}),
+    "qwen3": ("Qwen3VLForConditionalGeneration", "qwen3_vl_text", "model.language_model.", "",
+              "model.visual.", MROPE),
+    "qwen3_moe": ("Qwen3VLMoeForConditionalGeneration", "qwen3_vl_moe_text",
+                  "model.language_model.", "", "model.visual.",
+                  {**MROPE, "norm_topk_prob": None}),
+    "gemma3": ("Gemma3ForConditionalGeneration", "gemma3_text", "language_model.model.",
+               "language_model.", "vision_tower.", {"tie_word_embeddings": None}),
+    "mistral": ("Mistral3ForConditionalGeneration", "mistral", "language_model.model.",
+                "language_model.", "vision_tower.", {}),
+    "ministral3": ("Mistral3ForConditionalGeneration", "ministral3", "model.language_model.", "",
+                   "model.vision_tower.", {}),
+}
+
+
+def stacked(stored, inputs_first):
+    """The tensors with all experts' matrices in one, gate before up."""
+    result, stacks = {}, {}
+    for name, (shape, data) in stored.items():
+        module, found, rest = name.partition(".experts.")
+        if found:
+            expert, part, _ = rest.split(".")
+            stacks.setdefault(module, {})[int(expert), part] = shape, data
+        else:
+            result[name] = shape, data
+    for module, parts in stacks.items():
+        for stack, names in (("gate_up_proj", ("gate_proj", "up_proj")),
+                             ("down_proj", ("down_proj",))):
+            values, count = array.array("f"), 1 + max(expert for expert, _ in parts)
+            for expert in range(count):
+                rows = []
+                for name in names:
+                    shape, data = parts[expert, name]
+                    rows += [data[i * shape[1]:(i + 1) * shape[1]] for i in range(shape[0])]
+                for row in zip(*rows) if inputs_first else rows:
+                    values.extend(row)
+            size = [len(rows), len(rows[0])]
+            result[f"{module}.experts.{stack}"] = (
+                [count, *(reversed(size) if inputs_first else size)], values)
+    return result

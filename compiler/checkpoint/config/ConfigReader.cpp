@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <array>
+#include <nlohmann/json.hpp>
 
 namespace ingot::checkpoint {
 
@@ -40,12 +41,23 @@ std::optional<DType> declaredType(JsonFields &fields) {
   return std::nullopt;
 }
 
+/// A number that only files of some families leave out; the report says where one did.
+uint64_t neededOr(JsonFields &fields, std::string_view key, uint64_t absent, uint64_t most,
+                  ModelConfig &config) {
+  if (absent == 0 || fields.has(key))
+    return fields.unsignedInteger(key, 1, most);
+  config.deviations.push_back({std::string(key), "not given", std::to_string(absent),
+                               "what transformers takes an absent one for"});
+  return absent;
+}
+
 /// Heads and their size, once the widths are known.
 void readHeads(JsonFields &fields, const ConfigJson &absent, ModelConfig &config) {
   // A key that is null has no default of the family's.
   uint64_t kvHeads = fields.isNull("num_key_value_heads") ? 0 : absent.kvHeads;
   uint64_t headDim = fields.isNull("head_dim") ? 0 : absent.headDim;
-  config.heads = fields.unsignedInteger("num_attention_heads", 1, ModelConfig::mostHeads);
+  config.heads =
+      neededOr(fields, "num_attention_heads", absent.heads, ModelConfig::mostHeads, config);
   config.kvHeads = fields.unsignedIntegerOr("num_key_value_heads", kvHeads ? kvHeads : config.heads,
                                             1, config.heads);
   if (config.heads % config.kvHeads != 0)
@@ -205,7 +217,8 @@ void readFields(const Json &root, JsonFields &fields, const Family &family, Mode
   config.intermediateSize = fields.unsignedInteger("intermediate_size", 1, ModelConfig::widest);
   config.layers = fields.unsignedInteger("num_hidden_layers", 1, ModelConfig::mostLayers);
   readHeads(fields, absent, config);
-  config.vocabSize = fields.unsignedInteger("vocab_size", 1, ModelConfig::largestVocabulary);
+  config.vocabSize =
+      neededOr(fields, "vocab_size", absent.vocabulary, ModelConfig::largestVocabulary, config);
   config.maxPositions =
       fields.unsignedIntegerOr("max_position_embeddings", absent.positions, 1, Rope::mostPositions);
   config.normEpsilon = fields.numberOr(absent.epsilonKey, absent.epsilon, 1e-30, 1.0);
@@ -277,6 +290,59 @@ Expected<ModelConfig> readFamily(const Json &root, const Family &family) {
   return config;
 }
 
+/// Keys that may stand beside the text part, and not in it.
+constexpr std::string_view sharedKeys[] = {
+    "dtype",        "torch_dtype",         "bos_token_id", "eos_token_id",
+    "pad_token_id", "quantization_config", "text_config",  "tie_word_embeddings"};
+
+/// The text part's configuration, with what may stand beside it alone.
+Json textConfig(const Json &root, const Family &family) {
+  const auto own = root.find("text_config");
+  const nlohmann::json &around = root.raw();
+  nlohmann::json text = own && own->isObject() ? own->raw() : around;
+  if (!own)
+    for (std::string_view key : family.json.meaningless)
+      text.erase(std::string(key));
+  constexpr const char *tied = "tie_word_embeddings";
+  for (std::string_view key : sharedKeys)
+    if (own && key != "text_config" && around.contains(key) && !text.contains(key))
+      text[std::string(key)] = around[std::string(key)];
+  if (around.contains(tied))
+    text[tied] = around[tied];
+  else if (!text.contains(tied))
+    text[tied] = family.wrapper.tied;
+  return Json::of(std::move(text), root.where());
+}
+
+Expected<ModelConfig> readWrapped(const Json &root, const Family &family) {
+  const std::span<const TextPart> parts = family.wrapper.texts;
+  const Json text = textConfig(root, family);
+  const TextPart *part = &parts.front();
+  if (root.find("text_config")) {
+    JsonFields fields(text);
+    const std::string type = fields.stringOr("model_type", std::string(part->type));
+    const auto found = std::ranges::find(parts, std::string_view(type), &TextPart::type);
+    if (found == parts.end())
+      return text.error("INGOT-E1050",
+                        message("a text part of type ", inQuotes(type), " is not supported"),
+                        message(family.architecture, " is supported with ", parts.front().type));
+    part = &*found;
+  }
+  auto config = readFamily(text, *part->family);
+  if (!config)
+    return config;
+  auto unread = root.find("text_config")
+                    ? findUnreadKeys(root, {std::begin(sharedKeys), std::end(sharedKeys)}, family)
+                    : std::optional<Deviation>();
+  if (!unread)
+    return unread.error();
+  if (*unread)
+    config->deviations.push_back(**std::move(unread));
+  config->architecture = family.architecture;
+  config->wrapper = &family.wrapper;
+  return config;
+}
+
 /// The name under `architectures`, which must be a list of one.
 Expected<std::string> readArchitecture(const Json &root) {
   auto list = root.at("architectures");
@@ -304,7 +370,8 @@ Expected<ModelConfig> parseModelConfig(std::string_view text, const std::string 
   std::vector<std::string> names;
   for (const Family *family : families::all) {
     if (family->architecture == *architecture)
-      return readFamily(*root, *family);
+      return family->wrapper.texts.empty() ? readFamily(*root, *family)
+                                           : readWrapped(*root, *family);
     supported += message(supported.empty() ? "" : ", ", family->architecture);
     names.emplace_back(family->architecture);
   }

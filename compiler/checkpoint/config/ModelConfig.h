@@ -55,6 +55,13 @@ struct Router {
   bool biasIsRow = false; ///< it is stored as [1, experts]
 };
 
+/// How the matrices of experts are stored.
+enum class ExpertStorage : uint8_t {
+  Apart, ///< each is a tensor
+  Turns, ///< all are one tensor [experts, inputs, outputs], with gate and up in turn
+  Halves ///< all are one tensor of this or of [experts, outputs, inputs], with gate before up
+};
+
 /// Feed-forward parts of which each token goes through some.
 struct Experts {
   uint64_t count = 0;
@@ -64,7 +71,7 @@ struct Experts {
   uint64_t sharedSize = 0;  ///< of one more that all tokens go through; 0: none
   bool sharedGated = false; ///< it stands behind a gate
   bool biases = false;      ///< on the router and on what experts compute
-  bool stacked = false;     ///< all experts' matrices are one tensor, with gate and up in turn
+  ExpertStorage storage = ExpertStorage::Apart;
   /// Names of the module, of what chooses experts, of the three matrices of an expert, and of the
   /// one that all tokens go through.
   std::string_view module = "mlp", router = "gate", gate = "gate_proj", up = "up_proj",
@@ -131,6 +138,7 @@ struct ModelConfig : FamilyFacts {
   std::optional<DType> declaredType; ///< for reports only: files are known to state it wrongly
   std::vector<Deviation> deviations; ///< from what the file states
   Json raw;                          ///< the whole file, for what only one family knows
+  const struct Wrapper *wrapper = nullptr; ///< of which this is the text part; null: of none
 
   /// Whether layer `layer` attends to the last slidingWindow positions only.
   bool slides(uint64_t layer) const {

@@ -19,7 +19,8 @@ struct RopeRow {
 };
 
 /// Keys that may stand in config.json itself or in one of its objects.
-constexpr std::string_view thetaKey = "rope_theta", rotatedKey = "partial_rotary_factor",
+constexpr std::string_view betaKey = "llama_4_scaling_beta", thetaKey = "rope_theta",
+                           rotatedKey = "partial_rotary_factor",
                            originalKey = "original_max_position_embeddings";
 /// Says whether the model was trained after its rotation was scaled.
 constexpr std::string_view trainedKey = "finetuned";
@@ -28,7 +29,9 @@ const std::vector<RopeRow> &ropeTypes() {
   static const std::vector<std::string_view> longrope = {"short_factor", "long_factor", "factor",
                                                          "attention_factor"};
   static const std::vector<RopeRow> rows = {
-      {"default", RopeType::Default, {}},
+      // Tokens of text have three equal positions, so sections of pairs for each take no part.
+      {"default", RopeType::Default, {"mrope_section", "mrope_interleaved"}},
+      {"mrope", RopeType::Default, {"mrope_section", "mrope_interleaved"}},
       {"linear", RopeType::Linear, {"factor"}},
       {"dynamic", RopeType::Dynamic, {"factor"}},
       // As Hunyuan's files have it, with numbers that take no part.
@@ -39,7 +42,7 @@ const std::vector<RopeRow> &ropeTypes() {
       {"yarn",
        RopeType::Yarn,
        {"factor", "beta_fast", "beta_slow", "truncate", "attention_factor", "attn_factor", "mscale",
-        "mscale_all_dim"}},
+        "mscale_all_dim", "max_position_embeddings", betaKey}},
       {"longrope", RopeType::LongRope, longrope},
       {"su", RopeType::LongRope, longrope}, // its older name
   };
@@ -217,6 +220,10 @@ Outcome readRopeObject(const Json &object, const SharedKeys &shared, uint64_t ma
     readLlama3(fields, rope);
   if (rope.type == RopeType::Yarn)
     readYarn(fields, rope);
+  rope.queryBeta = fields.numberOr(betaKey, 0, 0, 1e6);
+  if (rope.queryBeta != 0 && !absent.takesBeta)
+    fields.fail(betaKey, "INGOT-E1052", "queries that grow with their position are not supported",
+                "use a checkpoint without it");
   if (rope.type == RopeType::LongRope) {
     std::optional<double> growth;
     if (shared.original || absent.trained)

@@ -29,6 +29,7 @@ struct RopeDefaults {
   double theta = 10000;                 ///< rope_theta
   double rotated = 1;                   ///< partial_rotary_factor
   bool takesAlpha = false;              ///< an alpha makes of type "dynamic" type Alpha
+  bool takesBeta = false;               ///< llama_4_scaling_beta is read
 };
 
 struct Rope {
@@ -37,6 +38,7 @@ struct Rope {
   double rotated = 1.0;                ///< the share of each head that rotates: its first columns
   double factor = 1.0;                 ///< all but Default, Alpha and LongRope; >= 1
   double alpha = 1.0;                  ///< Alpha
+  double queryBeta = 0;                ///< Yarn: by what q grows with each trained length; 0: not
   double lowFrequencyFactor = 0;       ///< Llama3
   double highFrequencyFactor = 0;      ///< Llama3; > lowFrequencyFactor
   double fastTurns = 0;                ///< Yarn: pairs that turn more often keep f

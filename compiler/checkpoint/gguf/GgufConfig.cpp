@@ -267,7 +267,7 @@ void ConfigReader::readExperts() {
     return;
   }
   Experts &experts = *config.experts;
-  experts.stacked = false;
+  experts.storage = ExpertStorage::Apart;
   experts.count = fields.unsignedInteger("expert_count", 1, Experts::most);
   experts.perToken = fields.unsignedInteger("expert_used_count", 1, experts.count);
   experts.innerSize = fields.unsignedIntegerOr("expert_feed_forward_length",

@@ -15,6 +15,7 @@
   X(exaoneMoe) \
   X(gemma2) \
   X(gemma3) \
+  X(gemma3Vision) \
   X(glm4) \
   X(glm4Moe) \
   X(gptOss) \
@@ -24,15 +25,21 @@
   X(hy3) \
   X(llama) \
   X(miniMaxM2) \
+  X(ministral3) \
   X(mistral) \
+  X(mistral3) \
   X(mixtral) \
   X(olmo2) \
   X(olmo3) \
   X(phi3) \
   X(qwen2) \
+  X(qwen25Vl) \
   X(qwen2Moe) \
   X(qwen3) \
   X(qwen3Moe) \
+  X(qwen3Vl) \
+  X(qwen3VlMoe) \
+  X(qwen3VlMoeText) \
   X(seedOss) \
   X(smolLm3) \
   X(stableLm) \

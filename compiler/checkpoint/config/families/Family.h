@@ -44,7 +44,8 @@ struct ConfigJson {
   uint64_t positions = 2048; ///< max_position_embeddings
   uint64_t kvHeads = 0;      ///< 0: as many as there are query heads
   std::optional<uint64_t> bos = {}, eos = {};
-  uint64_t headDim = 0; ///< 0: the width divided by the query heads
+  uint64_t headDim = 0;               ///< 0: the width divided by the query heads
+  uint64_t heads = 0, vocabulary = 0; ///< 0: they must be given
   std::string_view epsilonKey = "rms_norm_eps";
   double epsilon = 1e-6;
   RopeDefaults rope = {};
@@ -63,6 +64,20 @@ struct ConfigJson {
 
 struct Family;
 
+/// The text part of a model of several, by what its configuration calls `model_type`.
+struct TextPart {
+  std::string_view type;
+  const Family *family;
+};
+
+/// A model of several parts, such as text and vision, of which the text is read. Its config.json
+/// has that part's keys under `text_config`, or among the others.
+struct Wrapper {
+  std::span<const TextPart> texts = {}; ///< the first where none is named; empty: no wrapper
+  std::span<const std::string_view> skipped = {}; ///< how tensors of other parts begin
+  bool tied = false;                              ///< what an absent tie_word_embeddings means
+};
+
 /// A family's metadata in GGUF, as llama.cpp's `load_hparams` and graphs take it. Keys are behind
 /// "ARCHITECTURE.".
 struct GgufMetadata {
@@ -80,6 +95,7 @@ struct Family {
   bool rotatesParts = false; ///< heads may rotate in part
   ConfigJson json = {};
   GgufMetadata gguf = {};
+  Wrapper wrapper = {};
 };
 
 /// Sets the fields of `config` that `keys` are for. `Fields`: JsonFields or GgufFields.

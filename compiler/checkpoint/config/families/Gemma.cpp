@@ -117,6 +117,8 @@ constinit const Family gemma3 = {
              .bos = 2,
              .eos = 1,
              .headDim = 256,
+             .heads = 8,
+             .vocabulary = 262208,
              .rope = {.theta = 1e6},
              .tied = true,
              .activationKey = "hidden_activation",

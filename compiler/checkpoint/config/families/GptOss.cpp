@@ -36,7 +36,8 @@ constinit const Family gptOss = {
               .activationLimit = 7,
               .attentionSinks = true,
               .fullEvery = 2,
-              .experts = Experts{.biases = true, .stacked = true, .router = "router"},
+              .experts =
+                  Experts{.biases = true, .storage = ExpertStorage::Turns, .router = "router"},
               // Its converter took Hugging Face's name for the one that Gemma's files have.
               .names = {.ggufFeedForwardNorm = "post_attention_norm"}},
     .json = {.positions = 131072,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Mistral, and Mixtral: the same with experts.
+// Mistral; Mixtral: the same with experts; Ministral 3: queries that grow with their position.
 #include "compiler/checkpoint/config/families/Families.h"
 
 namespace ingot::checkpoint::families {
@@ -25,5 +25,22 @@ constinit const Family mixtral = {
              .expertsPerToken = 2,
              .expertCount = "num_local_experts",
              .keys = {.counts = noWindow}}};
+
+constinit const Family ministral3 = {
+    .architecture = "Ministral3ForCausalLM",
+    .json = {.positions = 262144,
+             .kvHeads = 8,
+             .bos = 1,
+             .eos = 2,
+             .headDim = 128,
+             .epsilon = 1e-5,
+             .rope = {.theta = 1e6, .takesBeta = true},
+             .keys = {.counts = noWindow},
+             .readOwn = [](JsonFields &fields, ModelConfig &) {
+               if (!fields.has("rope_parameters") && !fields.has("rope_scaling"))
+                 fields.fail("rope_parameters", "INGOT-E1052",
+                             "rope_parameters must be given for Ministral3ForCausalLM",
+                             "write the type and its numbers");
+             }}};
 
 } // namespace ingot::checkpoint::families

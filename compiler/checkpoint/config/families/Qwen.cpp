@@ -86,4 +86,19 @@ constinit const Family qwen3Moe = {
                            ModelConfig &config) { readExperts(fields, config, 768); }},
     .gguf = {.name = "qwen3moe"}};
 
+/// The text part of Qwen3-VL with experts.
+constinit const Family qwen3VlMoeText = {
+    .architecture = "Qwen3VLMoeTextModel",
+    .facts = {.queryKeyNorm = QueryKeyNorm::Heads,
+              .experts = Experts{.storage = ExpertStorage::Halves}},
+    .json = {.positions = 128000,
+             .kvHeads = 16,
+             .expertsPerToken = 4,
+             .keys = {.flags = attentionBias},
+             .meaningless = meaningless,
+             .readOwn = [](JsonFields &fields, ModelConfig &config) {
+               readExperts(fields, config, 1408);
+               config.experts->routing.normalized = fields.booleanOr("norm_topk_prob", true);
+             }}};
+
 } // namespace ingot::checkpoint::families

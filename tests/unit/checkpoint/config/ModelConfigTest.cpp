@@ -242,7 +242,7 @@ TEST(ModelConfig, MixtralHasExperts) {
   EXPECT_EQ(config->experts->perToken, 2u);
   EXPECT_EQ(config->experts->innerSize, 96u);
   EXPECT_EQ(config->experts->module, "block_sparse_moe");
-  EXPECT_TRUE(config->experts->normalized && config->isSparse(0) && config->isSparse(1));
+  EXPECT_TRUE(config->experts->routing.normalized && config->isSparse(0) && config->isSparse(1));
   EXPECT_EQ(config->rope.theta, 1e6);
   EXPECT_FALSE(configWith("{}")->isSparse(0));
   EXPECT_TRUE(failsWith(configWith(mixtral + R"(, "num_experts_per_tok": 9})"), "INGOT-E1051",
@@ -266,7 +266,7 @@ TEST(ModelConfig, QwenMixturesHaveLayersWithoutExperts) {
   EXPECT_EQ(config->experts->perToken, 8u);
   EXPECT_EQ(config->experts->innerSize, 32u);
   EXPECT_EQ(config->intermediateSize, 96u);
-  EXPECT_FALSE(config->experts->normalized);
+  EXPECT_FALSE(config->experts->routing.normalized);
   EXPECT_EQ(config->queryKeyNorm, QueryKeyNorm::Heads);
   auto shared = configWith(R"({"architectures": ["Qwen2MoeForCausalLM"], "norm_topk_prob": true,
     "num_experts": 60,
@@ -274,7 +274,7 @@ TEST(ModelConfig, QwenMixturesHaveLayersWithoutExperts) {
   ASSERT_TRUE(succeeds(shared));
   EXPECT_EQ(shared->experts->sharedSize, 48u);
   EXPECT_EQ(shared->experts->innerSize, 1408u);
-  EXPECT_TRUE(shared->experts->normalized && shared->attentionBias);
+  EXPECT_TRUE(shared->experts->routing.normalized && shared->attentionBias);
   EXPECT_TRUE(failsWith(configWith(R"({"architectures": ["Qwen2MoeForCausalLM"], "num_experts": 8,
                                        "mlp_only_layers": [2]})"),
                         "INGOT-E1006", {"mlp_only_layers"}));
@@ -287,7 +287,8 @@ TEST(ModelConfig, GptOssHasSinksAndStackedExperts) {
     "original_max_position_embeddings": 16, "truncate": false}, "swiglu_limit": 5.0})");
   ASSERT_TRUE(succeeds(config));
   EXPECT_TRUE(config->attentionSinks && config->attentionBias && config->outputBias);
-  EXPECT_TRUE(config->experts->stacked && config->experts->normalized);
+  EXPECT_TRUE(config->experts->storage == ExpertStorage::Turns &&
+              config->experts->routing.normalized);
   EXPECT_EQ(config->activation, Activation::ClampedSwiglu);
   EXPECT_EQ(config->activationLimit, 5);
   EXPECT_EQ(config->slidingWindow, 128u);
@@ -554,7 +555,7 @@ TEST(ModelConfig, RefusesWhatItCannotCompute) {
   EXPECT_TRUE(refused(R"({"architectures": ["GPT2LMHeadModel"]})", "INGOT-E1050",
                       "\"GPT2LMHeadModel\" is not supported"));
   EXPECT_TRUE(refused(R"({"architectures": ["Other"]})", "INGOT-E1050", "LlamaForCausalLM"));
-  EXPECT_TRUE(refused(R"({"architectures": ["Gemma3ForConditionalGeneration"]})", "INGOT-E1050",
+  EXPECT_TRUE(refused(R"({"architectures": ["Gemma3nForConditionalGeneration"]})", "INGOT-E1050",
                       "the nearest one that is: Gemma3ForCausalLM"));
   EXPECT_TRUE(refused(R"({"architectures": null})", "INGOT-E1005", "architectures"));
   EXPECT_TRUE(refused(R"({"architectures": []})", "INGOT-E1004", "one architecture"));
@@ -640,4 +641,32 @@ TEST(GenerationConfig, TellsValuesThatMakeNoSense) {
   EXPECT_EQ(config->deviations.size(), 1u);
   EXPECT_EQ(GenerationConfig::parse(R"({"top_k": 20.0})", "g.json", 100)->topK, 20u);
   EXPECT_TRUE(failsWith(GenerationConfig::parse("[]", "g.json", 100), "INGOT-E1004"));
+}
+
+TEST(ModelConfig, OfTheTextPartOfAModelOfSeveral) {
+  auto parse = [](std::string_view text, std::string_view more) {
+    return parseModelConfig(message(R"({"architectures": ["Gemma3ForConditionalGeneration"],
+      "vision_config": {}, "text_config": {)",
+                                    text, R"("hidden_size": 2560, "intermediate_size": 10240,
+      "num_hidden_layers": 34, "sliding_window": 1024}, "eos_token_id": [1, 106])",
+                                    more, "}"),
+                            "config.json");
+  };
+  auto config = parse(R"("model_type": "gemma3_text", )", "");
+  ASSERT_TRUE(config) << config.error().str();
+  EXPECT_EQ(config->architecture, "Gemma3ForConditionalGeneration");
+  EXPECT_EQ(config->heads, 8u); // absent keys are the family's
+  EXPECT_EQ(config->vocabSize, 262208u);
+  EXPECT_EQ(config->eosIds, (std::vector<uint64_t>{1, 106}));
+  EXPECT_TRUE(config->tiedEmbeddings);
+  EXPECT_EQ(config->deviations.size(), 2u);
+
+  auto untied = parse("", R"(, "tie_word_embeddings": false, "unheard_of": 7)");
+  ASSERT_TRUE(untied) << untied.error().str();
+  EXPECT_FALSE(untied->tiedEmbeddings);
+  EXPECT_EQ(untied->deviations.back().stated, "unheard_of");
+
+  auto other = parse(R"("model_type": "gemma9", )", "");
+  ASSERT_FALSE(other);
+  EXPECT_EQ(other.error().code, "INGOT-E1050");
 }

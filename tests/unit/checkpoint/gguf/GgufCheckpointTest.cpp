@@ -117,8 +117,8 @@ TEST(GgufNames, DependOnHowAModelIsStored) {
 
   const ModelConfig experts = configWith([](ModelConfig &config) { config.experts.emplace(); });
   same(experts, "ffn_gate_inp.weight", "mlp.gate.weight");
-  same(experts, "ffn_gate_inp_shexp.weight", "mlp.shared_expert_gate.weight");
-  same(experts, "ffn_up_shexp.weight", "mlp.shared_expert.up_proj.weight");
+  same(experts, "ffn_gate_inp_shexp.weight", "mlp.shared_experts_gate.weight");
+  same(experts, "ffn_up_shexp.weight", "mlp.shared_experts.up_proj.weight");
   same(experts, "ffn_down_exps.bias", "mlp.experts.down_proj_bias");
   EXPECT_EQ(modelNameOf("blk.7.ffn_up.12.weight", experts),
             "model.layers.7.mlp.experts.12.up_proj.weight");
@@ -127,7 +127,10 @@ TEST(GgufNames, DependOnHowAModelIsStored) {
   for (std::string_view unknown : {"blk.7.ffn_up.x.weight", "blk.7.ffn_up.1.bias", "blk.7.ffn_up."})
     EXPECT_EQ(modelNameOf(unknown, experts), std::nullopt) << unknown;
 
-  const ModelConfig sinks = configWith([](ModelConfig &config) { config.attentionSinks = true; });
+  const ModelConfig sinks = configWith([](ModelConfig &config) {
+    config.attentionSinks = true;
+    config.names.ggufFeedForwardNorm = "post_attention_norm";
+  });
   same(sinks, "attn_sinks.weight", "self_attn.sinks");
   same(sinks, "post_attention_norm.weight", "post_attention_layernorm.weight");
   EXPECT_EQ(modelNameOf("blk.7.attn_sinks.bias", sinks), std::nullopt);
@@ -294,7 +297,7 @@ TEST(GgufCheckpoint, TakesStacksOfExpertsApart) {
   EXPECT_EQ(experts.perToken, 2u);
   EXPECT_EQ(experts.innerSize, 4u);
   EXPECT_EQ(experts.sharedSize, 16u);
-  EXPECT_FALSE(experts.normalized);
+  EXPECT_FALSE(experts.routing.normalized);
   EXPECT_FALSE(experts.biases);
   EXPECT_EQ(qwen->tensors().size(), 4u);
   uint64_t first = qwen->find("model.layers.1.mlp.experts.0.up_proj.weight")->offset;
@@ -315,12 +318,12 @@ TEST(GgufCheckpoint, TakesStacksOfExpertsApart) {
   });
   ASSERT_TRUE(succeeds(mixtral));
   EXPECT_EQ(mixtral->config().architecture, "MixtralForCausalLM");
-  EXPECT_TRUE(mixtral->config().experts->normalized);
+  EXPECT_TRUE(mixtral->config().experts->routing.normalized);
   EXPECT_NE(mixtral->find("model.layers.1.block_sparse_moe.experts.2.w3.weight"), nullptr);
   EXPECT_NE(mixtral->find("model.layers.0.block_sparse_moe.experts.2.w2.weight"), nullptr);
   auto qwen3 = openExperts("qwen3moe");
   ASSERT_TRUE(succeeds(qwen3));
-  EXPECT_TRUE(qwen3->config().experts->normalized);
+  EXPECT_TRUE(qwen3->config().experts->routing.normalized);
   EXPECT_EQ(qwen3->config().queryKeyNorm, QueryKeyNorm::Heads);
   EXPECT_TRUE(failsWith(openExperts("qwen3moe", 2), "INGOT-E1124",
                         {"\"blk.1.ffn_up_exps.weight\"", "3 matrices"}));
@@ -341,7 +344,7 @@ TEST(GgufCheckpoint, ReadsGptOss) {
   EXPECT_EQ(config.activation, Activation::ClampedSwiglu);
   EXPECT_TRUE(config.slides(0) && !config.slides(1));
   EXPECT_TRUE(config.experts->biases);
-  EXPECT_FALSE(config.experts->stacked);
+  EXPECT_FALSE(config.experts->storage == ExpertStorage::Turns);
   EXPECT_EQ(config.rope, (Rope{.type = RopeType::Yarn,
                                .factor = 32,
                                .fastTurns = 32,

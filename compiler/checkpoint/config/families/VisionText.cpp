@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+// Models of text and vision, whose text part is one of the other families: Qwen2.5-VL, Qwen3-VL,
+// Gemma 3 and Mistral Small 3.
+#include "compiler/checkpoint/config/families/Families.h"
+
+namespace ingot::checkpoint::families {
+
+static constexpr std::string_view qwenVision[] = {"visual.", "model.visual."};
+static constexpr std::string_view qwenKeys[] = {
+    "image_token_id", "video_token_id",        "vision_config",  "vision_end_token_id",
+    "text_config",    "vision_start_token_id", "vision_token_id"};
+
+static constexpr TextPart qwen25Text[] = {{"qwen2_5_vl_text", &qwen2}};
+
+constinit const Family qwen25Vl = {.architecture = "Qwen2_5_VLForConditionalGeneration",
+                                   .json = {.meaningless = qwenKeys},
+                                   .wrapper = {.texts = qwen25Text, .skipped = qwenVision}};
+
+static constexpr TextPart qwen3Text[] = {{"qwen3_vl_text", &qwen3}};
+
+constinit const Family qwen3Vl = {.architecture = "Qwen3VLForConditionalGeneration",
+                                  .json = {.meaningless = qwenKeys},
+                                  .wrapper = {.texts = qwen3Text, .skipped = qwenVision}};
+
+static constexpr TextPart qwen3MoeText[] = {{"qwen3_vl_moe_text", &qwen3VlMoeText}};
+
+constinit const Family qwen3VlMoe = {.architecture = "Qwen3VLMoeForConditionalGeneration",
+                                     .json = {.meaningless = qwenKeys},
+                                     .wrapper = {.texts = qwen3MoeText, .skipped = qwenVision}};
+
+static constexpr std::string_view towers[] = {"vision_tower.", "multi_modal_projector.",
+                                              "model.vision_tower.",
+                                              "model.multi_modal_projector."};
+static constexpr std::string_view gemmaKeys[] = {
+    "boi_token_index", "eoi_token_index", "image_token_id",     "image_token_index",
+    "text_config",     "vision_config",   "mm_tokens_per_image"};
+static constexpr TextPart gemma3Text[] = {{"gemma3_text", &gemma3}};
+
+constinit const Family gemma3Vision = {
+    .architecture = "Gemma3ForConditionalGeneration",
+    .json = {.meaningless = gemmaKeys},
+    .wrapper = {.texts = gemma3Text, .skipped = towers, .tied = true}};
+
+static constexpr std::string_view mistralKeys[] = {
+    "image_token_id",       "image_token_index",   "multimodal_projector_bias",
+    "projector_hidden_act", "spatial_merge_size",  "text_config",
+    "vision_config",        "vision_feature_layer"};
+static constexpr TextPart mistralText[] = {{"mistral", &mistral}, {"ministral3", &ministral3}};
+
+constinit const Family mistral3 = {
+    .architecture = "Mistral3ForConditionalGeneration",
+    .json = {.meaningless = mistralKeys},
+    .wrapper = {.texts = mistralText, .skipped = towers, .tied = true}};
+
+} // namespace ingot::checkpoint::families
