@@ -2,6 +2,8 @@
 // llm.matmul: one tile is a block of rows by some panels of the weight. Every element is summed in
 // its own lane in the order that the operation prescribes, so tiles of all shapes agree to the bit.
 #include "codegen/native/kernels/Groups.h"
+#include "codegen/x86/kernels/ByteRow.h"
+#include "codegen/x86/kernels/ByteTile.h"
 #include "codegen/x86/kernels/Epilogue.h"
 #include "codegen/x86/kernels/MatmulFloat.h"
 #include "codegen/x86/kernels/MatmulPairGroups.h"

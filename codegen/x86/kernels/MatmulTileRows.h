@@ -3,7 +3,7 @@
 // one scale a row. Sums are made two tiles of rows by two panels at a time.
 #pragma once
 
-#include "codegen/x86/kernels/MatmulInteger.h"
+#include "codegen/x86/kernels/GroupTotals.h"
 #include "codegen/x86/kernels/TileInput.h"
 
 namespace ingot::x86 {

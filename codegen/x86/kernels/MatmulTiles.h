@@ -2,7 +2,9 @@
 // Integer sums of the matmul kernel on AMX: exact within a group, scaled outside of the tiles.
 #pragma once
 
-#include "codegen/x86/kernels/MatmulInteger.h"
+#include "codegen/x86/kernels/BytePanels.h"
+#include "codegen/x86/kernels/GroupTotals.h"
+#include "codegen/x86/kernels/InputSums.h"
 #include "codegen/x86/kernels/TileInput.h"
 
 namespace ingot::x86 {

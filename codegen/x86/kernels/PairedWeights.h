@@ -5,8 +5,9 @@
 // fields come out.
 #pragma once
 
+#include "codegen/x86/kernels/ByteWeights.h"
 #include "codegen/x86/kernels/MatmulFloat.h"
-#include "codegen/x86/kernels/MatmulInteger.h"
+#include "codegen/x86/kernels/PanelNumbers.h"
 
 namespace ingot::x86 {
 
