@@ -13,17 +13,16 @@ inline bool hasManyRows() { return ingot_const_tile_rows > 3 * registerRows; }
 /// Panels as they are stored, whose bytes cost next to nothing: for few rows int8 and nibbles as
 /// they are, for many only what needs no step before the product. Columns and groups count from
 /// `firstGroup` on.
-template <int Panels> struct StoredPanels {
-  static constexpr int count = Panels;
+template <class Form, int Panels> struct StoredPanels {
   static bool fits(int64_t rows) {
     if (hasManyRows())
-      return !hasFields() && !hasBias();
+      return !hasFields() && !Form::bias;
     // Zero points cost as much for each tile of rows as to expand nibbles for all.
     const bool isCheap = ingot_const_zeros != kZeroPoints || rows <= registerRows;
     const bool nibbles = ingot_const_weight_type == kI4 && ingot_const_zeros != kCodeBook;
     return !hasFields() || (nibbles && isCheap);
   }
-  static int32_t bias() { return uniformBias(); }
+  static int32_t bias() { return uniformBias<Form>(); }
   /// Whether sums have what zero points add.
   static bool hasZeros() { return ingot_const_zeros == kZeroPoints; }
   static int64_t step() { return columnStep(); }
@@ -33,7 +32,7 @@ template <int Panels> struct StoredPanels {
 
   /// Bytes of a panel before column `k`.
   [[gnu::always_inline]] int64_t offsetOf(int64_t k) const {
-    return panelOffset(GroupColumns::of(firstGroup).first + k);
+    return Weights::panelOffset(GroupColumns::of(firstGroup).first + k);
   }
   /// As ExpandedPanels has them; of int8.
   [[gnu::always_inline]] const Ints *words(int64_t k, int p) const {
@@ -51,7 +50,7 @@ template <int Panels> struct StoredPanels {
       weights.askScale(panel + Panels + p, firstGroup + group);
   }
   [[gnu::always_inline]] void columns(int64_t k, int p, Ints &low, Ints &high) const {
-    expandColumns(weights.panel(panel + p) + offsetOf(0), k, Ints{}, low, high);
+    expandColumns<Form>(weights.panel(panel + p) + offsetOf(0), k, Ints{}, low, high);
   }
   [[gnu::always_inline]] Floats scale(int64_t group, int p) const {
     return weights.scale(panel + p, firstGroup + group);
@@ -66,15 +65,14 @@ template <int Panels> struct StoredPanels {
 
 /// Panels as bytes and f32 numbers, in scratch memory, for all rows of a block. Columns and groups
 /// count from the first of a range on.
-template <int Panels> struct ExpandedPanels {
-  static constexpr int count = Panels;
+template <class Form, int Panels> struct ExpandedPanels {
   static int32_t bias() {
-    return ingot_const_zeros == kZeroPoints && hasFields() ? int8Bias() : uniformBias();
+    return ingot_const_zeros == kZeroPoints && hasFields() ? Form::bias : uniformBias<Form>();
   }
   /// Whether sums have what zero points add: those of fields are taken off as these are expanded,
-  /// unless these stay without sign; of int8 the difference is no byte.
+  /// unless these keep their codes; of int8 the difference is no byte.
   static bool hasZeros() {
-    return ingot_const_zeros == kZeroPoints && (!hasFields() || usesHalves());
+    return ingot_const_zeros == kZeroPoints && (!hasFields() || Form::keepsCodes);
   }
   static int64_t step() { return 4; }
 
@@ -83,7 +81,7 @@ template <int Panels> struct ExpandedPanels {
   Ints *values; // [k / 4][Panels][16] of four bytes
   PanelNumbers<Panels> numbers;
 
-  /// `memory` is as MatmulScratch counts it.
+  /// `memory`: bytePanelBytes for each of them.
   ExpandedPanels(char *memory, const Weights &weights, int64_t panel, GroupRange range)
       : weights(weights), panel(panel), values(reinterpret_cast<Ints *>(memory)),
         numbers(values + Panels * roundUp(columnsOf(range), 8) / 4, range.count()), range(range) {
@@ -122,28 +120,28 @@ private:
 
   int64_t firstColumn() const { return GroupColumns::of(range.first).first; }
 
-  /// Panel `p` of them. Tiles of AMX ask for what follows while they multiply, others here.
+  /// Panel `p` of them.
   void expand(int p, int64_t group, Ints book) {
     const int64_t place = group - range.first;
     const PanelsAhead<Panels> next = {weights.panel(panel), Weights::panelBytes()};
-    if (!usesTiles())
+    if (Form::asksAhead)
       weights.askScale(panel + p + Panels, group);
     numbers.copy(weights, panel + p, group, place, p);
     const bool lessens = ingot_const_zeros == kZeroPoints && !hasZeros();
     Ints zero = lessens ? numbers.zero(place, p) : Ints{};
     GroupColumns columns = GroupColumns::of(group);
-    const char *from = weights.panel(panel + p) + panelOffset(columns.first);
+    const char *from = weights.panel(panel + p) + Weights::panelOffset(columns.first);
     Ints *to = values + p + (columns.first - firstColumn()) / 4 * Panels;
     const int64_t count = columns.end - columns.first;
 #pragma clang loop unroll_count(4)
     for (int64_t k = 0; k < count; k += columnStep()) {
-      if (!usesTiles() && p == 0)
-        next.ask(panelOffset(columns.first + k));
+      if (Form::asksAhead && p == 0)
+        next.ask(Weights::panelOffset(columns.first + k));
       Ints low, high;
-      expandColumns(from, k, book, low, high);
+      expandColumns<Form>(from, k, book, low, high);
       if (lessens) {
-        low = biased(lessByte(low, zero));
-        high = biased(lessByte(high, zero));
+        low = biased<Form>(lessByte(low, zero));
+        high = biased<Form>(lessByte(high, zero));
       }
       to[k / 4 * Panels] = low;
       if (hasFields())

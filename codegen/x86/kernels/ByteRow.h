@@ -2,6 +2,7 @@
 // Sums of bytes for a single row: panels are read once, as a stream.
 #pragma once
 
+#include "codegen/x86/kernels/ByteProducts.h"
 #include "codegen/x86/kernels/ByteWeights.h"
 #include "codegen/x86/kernels/GroupTotals.h"
 #include "codegen/x86/kernels/InputSums.h"
@@ -24,7 +25,7 @@ struct SummedRow {
 /// Adds the groups of `range` of one row to the totals of `Panels` panels. Their numbers are copied
 /// to `memory` first: where they come among the values, line by line from behind the first-level
 /// cache, hardware loses the stream of these.
-template <int Panels>
+template <class Product, int Panels>
 [[gnu::always_inline]] inline void
 addGroups(const Weights &weights, int64_t panel, const SummedRow &row, GroupRange range, Ints book,
           Floats (&total)[Panels], BlockSums (&block)[Panels], void *memory) {
@@ -51,27 +52,27 @@ addGroups(const Weights &weights, int64_t panel, const SummedRow &row, GroupRang
     });
 #pragma clang loop unroll(full)
     for (int p = 0; p < Panels; ++p) {
-      sum[0][p] = Ints{} - uniformBias() * inputs[group];
+      sum[0][p] = Ints{} - uniformBias<Product>() * inputs[group];
       weights.askScale(panel + Panels + p, group);
     }
-    addColumns(sum, columns.first, columns.end,
-               [&](Ints(&sum)[1][Panels], int64_t first, int64_t end)
+    auto add = [&](Ints(&sum)[1][Panels], int64_t first, int64_t end)
                    __attribute__((always_inline)) {
 #pragma clang loop unroll(disable)
                      for (int64_t k = first; k < end; k += step) {
-                       next.ask(panelOffset(k));
+                       next.ask(Weights::panelOffset(k));
                        Ints lowInput = splatWord(x + k);
                        Ints highInput = hasFields() ? splatWord(x + k + 4) : Ints{};
 #pragma clang loop unroll(full)
                        for (int p = 0; p < Panels; ++p) {
                          Ints low, high;
-                         expandColumns(values[p], k, book, low, high);
-                         sum[0][p] = dot(sum[0][p], low, lowInput);
+                         expandColumns<Product>(values[p], k, book, low, high);
+                         sum[0][p] = Product::dot(sum[0][p], low, lowInput);
                          if (hasFields())
-                           sum[0][p] = dot(sum[0][p], high, highInput);
+                           sum[0][p] = Product::dot(sum[0][p], high, highInput);
                        }
                      }
-                   });
+                   };
+    Product::addColumns(sum, columns.first, columns.end, add);
 #pragma clang loop unroll(full)
     for (int p = 0; p < Panels; ++p) {
       Floats exact = ingot_const_zeros == kZeroPoints
@@ -91,15 +92,15 @@ addGroups(const Weights &weights, int64_t panel, const SummedRow &row, GroupRang
 }
 
 /// Sums of one row for `Panels` panels; `memory` is for the numbers of copiedGroups.
-template <int Panels>
-inline void integerRow(const Weights &weights, int64_t panel, const SummedRow &row, float *sums,
-                       void *memory) {
+template <class Product, int Panels>
+inline void byteRow(const Weights &weights, int64_t panel, const SummedRow &row, float *sums,
+                    void *memory) {
   Floats total[Panels] = {};
   BlockSums block[Panels] = {};
   Ints book = byteBook(weights);
   for (GroupRange range = GroupRange::leading(copiedGroups); range.count() > 0;
        range = range.next(copiedGroups))
-    addGroups(weights, panel, row, range, book, total, block, memory);
+    addGroups<Product>(weights, panel, row, range, book, total, block, memory);
 #pragma clang loop unroll(full)
   for (int p = 0; p < Panels; ++p)
     storeVector(sums + p * panelRows, total[p]);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "codegen/x86/kernels/BytePanels.h"
+#include "codegen/x86/kernels/ByteProducts.h"
 #include "codegen/x86/kernels/GroupTotals.h"
 #include "codegen/x86/kernels/InputSums.h"
 #include "codegen/x86/kernels/PackedInput.h"
@@ -13,17 +14,10 @@ namespace ingot::x86 {
 /// What sums of inputs are multiplied by for products to begin with them.
 inline int32_t startFactor(int32_t bias) { return bias ? -bias : 1; }
 
-/// use.operator()<Most>() for the most rows of a register tile: few rows fill the registers with
-/// exact sums, to take weights apart for as many; many leave half of them for totals.
-template <class Use> [[gnu::always_inline]] inline void withByteTiles(Use use) {
-  constexpr int beside = tilePanels > 1 ? tileRows / 2 : tileRows;
-  return hasManyRows() ? use.template operator()<beside>() : use.template operator()<tileRows>();
-}
-
 /// Rows as tiles read them: packed, their sums as products begin with them, and the scales of their
 /// groups.
-struct SummedInput {
-  PackedInput rows;
+template <class Product> struct SummedInput {
+  PackedInput<Product::inputWords> rows;
   const int32_t *sums; ///< [tile][group][rows of the tile]
   const float *scales; ///< likewise; nothing where rows have one
 
@@ -31,9 +25,10 @@ struct SummedInput {
   template <int Most>
   static void take(const void *input, const float *given, const Rows &rows, int32_t *words,
                    int32_t *sums, float *scales) {
-    PackedInput::take<Most>(input, rows, words);
-    const int32_t bias =
-        StoredPanels<1>::fits(rows.count) ? StoredPanels<1>::bias() : ExpandedPanels<1>::bias();
+    PackedInput<Product::inputWords>::template take<Most>(input, rows, words);
+    const int32_t bias = StoredPanels<Product, 1>::fits(rows.count)
+                             ? StoredPanels<Product, 1>::bias()
+                             : ExpandedPanels<Product, 1>::bias();
     forRowTiles<Most>(rows.count, [&]<int Count>(int64_t first) {
       for (int64_t row = first; row < rows.count && row < first + Count; ++row) {
         const auto *x = static_cast<const int8_t *>(input) + rows.input(row) * ingot_const_k;
@@ -48,11 +43,11 @@ struct SummedInput {
 
 /// Adds the products of columns [first, end) to `sum`, or to halves of it. `words`: of the rows,
 /// from column 0 on. `isFirst`: no tile has read these panels before.
-template <int Rows, int Panels, class Source>
+template <class Product, int Rows, int Panels, class Source>
 [[gnu::always_inline]] inline void addTile(const Source &weights, const int32_t *words,
                                            bool isFirst, int64_t first, int64_t end,
                                            Ints (&sum)[Rows][Panels]) {
-  constexpr auto parts = [] { return Source::step() == 8 || usesWords() ? 2 : 1; };
+  constexpr auto parts = [] { return Source::step() == 8 ? 2 : Product::inputWords; };
 #pragma clang loop unroll(disable)
   for (int64_t k = first; k < end; k += Source::step()) {
     if (isFirst)
@@ -63,31 +58,30 @@ template <int Rows, int Panels, class Source>
         break;
       if (part > 0)
         readLater();
-      Ints low[Panels], high[Panels];
+      Ints weight[Panels];
 #pragma clang loop unroll(full)
       for (int p = 0; p < Panels; ++p) {
-        weights.columns(k, p, low[p], high[p]);
-        if (usesWords())
-          low[p] = part == 0 ? evenWords(low[p]) : oddWords(low[p]);
-        else if (part > 0)
-          low[p] = high[p];
+        Ints low, high;
+        weights.columns(k, p, low, high);
+        weight[p] = Product::inputWords > 1 ? wordsOf(low, part) : part > 0 ? high : low;
       }
-      const int32_t *x = words + PackedInput::wordsOf(k) * Rows + part * Rows;
+      const int32_t *x = words + PackedInput<Product::inputWords>::wordsOf(k) * Rows + part * Rows;
 #pragma clang loop unroll(full)
       for (int r = 0; r < Rows; ++r)
 #pragma clang loop unroll(full)
         for (int p = 0; p < Panels; ++p)
-          sum[r][p] = dotTile(sum[r][p], low[p], Ints{} + x[r]);
+          sum[r][p] = Product::inputWords > 1 ? dotWords(sum[r][p], weight[p], Ints{} + x[r])
+                                              : Product::dot(sum[r][p], weight[p], Ints{} + x[r]);
     }
   }
 }
 
 /// Adds the groups of `range` of `Rows` rows from `row` on to sums [rows][sumColumns()].
-template <int Rows, int Panels, class Source>
-inline void integerTile(const Source &weights, const SummedInput &input, GroupRange range,
-                        int64_t row, float *sums) {
+template <class Product, int Rows, int Panels, class Source>
+inline void byteTile(const Source &weights, const SummedInput<Product> &input, GroupRange range,
+                     int64_t row, float *sums) {
   const int64_t firstColumn = GroupColumns::of(range.first).first;
-  const int32_t *words = input.rows.row(row) + PackedInput::wordsOf(firstColumn) * Rows;
+  const int32_t *words = input.rows.row(row) + input.rows.wordsOf(firstColumn) * Rows;
   RegisterTotals<Rows, Panels> totals(sums + row * sumColumns(), sumColumns());
   totals.begin(range.first == 0);
   BlockSums block[Rows][Panels] = {};
@@ -103,14 +97,14 @@ inline void integerTile(const Source &weights, const SummedInput &input, GroupRa
     for (int r = 0; r < Rows; ++r)
 #pragma clang loop unroll(full)
       for (int p = 0; p < Panels; ++p)
-        sum[r][p] = usesHalves() ? Ints{} : start(r);
+        sum[r][p] = Product::sumsHalves ? Ints{} : start(r);
     if (row == 0)
       weights.askScales(group);
     readLater();
-    addColumns(sum, own.first - firstColumn, own.end - firstColumn,
-               [&](auto &sum, int64_t first, int64_t end) __attribute__((always_inline)) {
-                 addTile(weights, words, row == 0, first, end, sum);
-               });
+    Product::addColumns(sum, own.first - firstColumn, own.end - firstColumn,
+                        [&](auto &sum, int64_t first, int64_t end) __attribute__((always_inline)) {
+                          addTile<Product>(weights, words, row == 0, first, end, sum);
+                        });
     readLater();
     const int64_t place = group - range.first;
 #pragma clang loop unroll(full)
@@ -120,7 +114,7 @@ inline void integerTile(const Source &weights, const SummedInput &input, GroupRa
       Ints zero = Source::hasZeros() ? weights.zero(place, p) : Ints{};
 #pragma clang loop unroll(full)
       for (int r = 0; r < Rows; ++r) {
-        if (usesHalves())
+        if (Product::sumsHalves)
           sum[r][p] += start(r);
         const int32_t inputSum = inputs[r] / startFactor(Source::bias());
         Floats exact =
@@ -144,29 +138,24 @@ inline void integerTile(const Source &weights, const SummedInput &input, GroupRa
 }
 
 /// sums [rows][sumColumns()] of a block of rows; `memory` is for ExpandedPanels.
-template <int Most>
-inline void integerBlock(const Weights &weights, int64_t panel, int64_t panels,
-                         const SummedInput &input, int64_t rows, float *sums, char *memory) {
-  const int64_t blockGroups = blockColumns(ByteDots, groupWidth()) / groupWidth();
-  auto take = [&]<int Panels>(int64_t p) {
+template <class Product, int Most>
+inline void byteBlock(const Weights &weights, int64_t panel, int64_t panels,
+                      const SummedInput<Product> &input, int64_t rows, float *sums, char *memory) {
+  const int64_t blockGroups = wholeGroups(byteBlockColumns, groupWidth()) / groupWidth();
+  forPanels<tilePanels>(panels, [&]<int Panels>(int64_t p) {
     for (GroupRange range = GroupRange::leading(blockGroups); range.count() > 0;
          range = range.next(blockGroups)) {
       auto multiply = [&](const auto &source) {
         forRowTiles<Most>(rows, [&]<int Count>(int64_t row) {
-          integerTile<Count, Panels>(source, input, range, row, sums + p * panelRows);
+          byteTile<Product, Count, Panels>(source, input, range, row, sums + p * panelRows);
         });
       };
-      if (StoredPanels<Panels>::fits(rows))
-        multiply(StoredPanels<Panels>{weights, panel + p, range.first});
+      if (StoredPanels<Product, Panels>::fits(rows))
+        multiply(StoredPanels<Product, Panels>{weights, panel + p, range.first});
       else
-        multiply(ExpandedPanels<Panels>(memory, weights, panel + p, range));
+        multiply(ExpandedPanels<Product, Panels>(memory, weights, panel + p, range));
     }
-  };
-  int64_t p = 0;
-  for (; p + tilePanels <= panels; p += tilePanels)
-    take.template operator()<tilePanels>(p);
-  for (; leavesPanels(tilePanels) && p < panels; ++p)
-    take.template operator()<1>(p);
+  });
 }
 
 } // namespace ingot::x86

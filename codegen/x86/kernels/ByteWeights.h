@@ -3,20 +3,33 @@
 // book, or int8.
 #pragma once
 
-#include "codegen/x86/kernels/ByteProducts.h"
+#include "codegen/x86/kernels/Halves.h"
 #include "codegen/x86/kernels/MatmulWeights.h"
 
 namespace ingot::x86 {
 
-/// Whether bytes of weights get 128 added; those for AMX are signed.
-inline bool hasBias() { return unsignedWeights && !usesTiles(); }
+/// What a method wants of the bytes of weights, unless it says otherwise.
+struct ByteForm {
+  /// Added to bytes with sign: for products that take weights without it, of which the input's sums
+  /// take it off again.
+  static constexpr int32_t bias = 0;
+  /// Whether codes without zero points are less the middle of their range.
+  static constexpr bool isCentred = false;
+  /// Whether zero points are left to the sums, so that codes stay without sign.
+  static constexpr bool keepsCodes = false;
+  /// Whether memory is asked for what follows where bytes are expanded.
+  static constexpr bool asksAhead = true;
+};
 
-/// What products see of a signed byte, less the byte.
-inline int32_t int8Bias() { return hasBias() ? 128 : 0; }
+/// Of bytes on AMX: with sign; memory is asked for what follows while tiles multiply.
+struct TileForm : ByteForm {
+  static constexpr bool isCentred = true, asksAhead = false;
+};
 
-/// Bytes as `dot`, or AMX, wants them.
-[[gnu::always_inline]] inline Ints biased(Ints bytes) {
-  return hasBias() ? (Ints)((UInts)bytes ^ 0x80808080u) : bytes;
+/// Bytes as the method of `Form` wants them.
+template <class Form> [[gnu::always_inline]] inline Ints biased(Ints bytes) {
+  static_assert(Form::bias == 0 || Form::bias == 128);
+  return Form::bias ? (Ints)((UInts)bytes ^ 0x80808080u) : bytes;
 }
 
 /// A code book of integers as 16 bytes, in every quarter of the vector.
@@ -44,9 +57,9 @@ inline int32_t int8Bias() { return hasBias() ? 128 : 0; }
 
 /// What the bytes that weights are expanded to have been moved by, in all lanes alike: codes stay
 /// as they are stored, books and bytes are signed.
-inline int32_t uniformBias() {
+template <class Form> inline int32_t uniformBias() {
   if (!hasFields() || ingot_const_zeros == kCodeBook)
-    return int8Bias();
+    return Form::bias;
   return ingot_const_zeros == kNoZeros ? int32_t(middleOf(ingot_const_weight_type)) : 0;
 }
 
@@ -59,29 +72,25 @@ inline int32_t uniformBias() {
   return lessByte(bytes, Ints{} + byte);
 }
 
-/// Bytes of a panel before column `k`, a multiple of columnStep().
-inline int64_t panelOffset(int64_t k) {
-  return hasFields() ? PanelFields::bytes(k) : k * panelRows * sizeOf(ingot_const_weight_type);
-}
-
 /// Columns that expandColumns takes at once.
 inline int64_t columnStep() { return hasFields() ? 8 : 4; }
 
 /// Columns [k, k + 8) of a panel as bytes; of int8 columns [k, k + 4), in `low`.
+template <class Form>
 [[gnu::always_inline]] inline void expandColumns(const char *panel, int64_t k, Ints book, Ints &low,
                                                  Ints &high) {
   if (!hasFields()) {
-    low = biased(loadVector<Ints>(panel + k * panelRows));
+    low = biased<Form>(loadVector<Ints>(panel + k * panelRows));
     return;
   }
   PanelFields::load(panel, k).toBytes(low, high);
-  if (usesTiles() && ingot_const_zeros == kNoZeros) {
+  if (Form::isCentred && ingot_const_zeros == kNoZeros) {
     low = lessByte(low, int32_t(middleOf(ingot_const_weight_type)));
     high = lessByte(high, int32_t(middleOf(ingot_const_weight_type)));
   }
   if (ingot_const_zeros == kCodeBook) {
-    low = biased(lookUpBytes(low, book));
-    high = biased(lookUpBytes(high, book));
+    low = biased<Form>(lookUpBytes(low, book));
+    high = biased<Form>(lookUpBytes(high, book));
   }
 }
 

@@ -3,8 +3,9 @@
 // are multiplied by, and scales.
 #pragma once
 
-#include "codegen/x86/kernels/ByteProducts.h"
 #include "codegen/x86/kernels/GroupRange.h"
+#include "codegen/x86/kernels/Halves.h"
+#include "codegen/x86/kernels/MatmulWeights.h"
 
 namespace ingot::x86 {
 
@@ -82,7 +83,7 @@ inline void sumGroups(const int8_t *x, int32_t factor, int64_t stride, int32_t *
 }
 
 /// The sums of all rows, [row][groups].
-inline void sumRows(const void *input, const Rows &rows, int32_t *sums) {
+inline void sumGroupsOfRows(const void *input, const Rows &rows, int32_t *sums) {
   for (int64_t row = 0; row < rows.count; ++row)
     sumGroups(static_cast<const int8_t *>(input) + rows.input(row) * ingot_const_k, 1, 1,
               sums + row * groupCount());
