@@ -11,11 +11,8 @@ using namespace ingot::codegen;
 using engine::LayoutAttr;
 
 int64_t codegen::panelInner(Type weightElement, Type inputElement) {
-  if (engine::elementBits(weightElement) < 8)
-    return 8;
-  if (weightElement.isBF16() && inputElement.isBF16())
-    return 2;
-  return weightElement.isInteger(8) && inputElement.isInteger(8) ? 4 : 1;
+  return x86::columnsTogether(engine::elementTypeOf(weightElement),
+                              engine::elementTypeOf(inputElement));
 }
 
 LayoutAttr codegen::panelLayout(RankedTensorType type, int64_t inner) {

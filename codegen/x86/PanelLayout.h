@@ -6,9 +6,7 @@
 
 namespace ingot::codegen {
 
-/// Columns that a row of a panel holds side by side: 1 for float sums; 2 for sums of bf16 by bf16;
-/// 4 bytes for integer sums of int8; 8 for integers of fewer bits, which serve float and integer
-/// sums alike.
+/// Columns that a row of a panel holds side by side (x86::columnsTogether).
 int64_t panelInner(mlir::Type weightElement, mlir::Type inputElement);
 
 /// [rows / 16][columns / inner][16][inner], zero-padded. Eight lie as two groups of

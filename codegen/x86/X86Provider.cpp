@@ -45,8 +45,8 @@ using Kernels = llvm::SmallVectorImpl<KernelVariant>;
 
 class X86Provider final : public engine::KernelProvider {
 public:
-  X86Provider(engine::TargetAttr target, const MatmulTemplate &matmul)
-      : target(target), matmulTemplate(matmul) {}
+  X86Provider(engine::TargetAttr target, const X86Features &features)
+      : target(target), features(features) {}
 
   std::optional<std::string> declines(llvm::StringRef pass, Operation *site) const override;
   int64_t pairOffset() const override { return x86::panelRows; }
@@ -57,7 +57,7 @@ public:
     auto matmul = dyn_cast<llm::MatmulOp>(op);
     if (!matmul || matmulDeclined(matmul))
       return {};
-    return {matmulSums(matmul, matmulTemplate)};
+    return {matmulSums(matmul, features)};
   }
   LogicalResult kernelsFor(Operation *op, llvm::ArrayRef<RangeAttr> declared,
                            Kernels &kernels) const override;
@@ -71,7 +71,7 @@ private:
   }
 
   engine::TargetAttr target;
-  MatmulTemplate matmulTemplate;
+  X86Features features;
 };
 
 } // namespace
@@ -238,7 +238,7 @@ static Declined addKernels(llm::KvAppendOp op, llvm::ArrayRef<RangeAttr>, Kernel
 }
 
 /// How the products of `op` are made: by the widest of what the target has that fits.
-static x86::AttentionMethod attentionMethod(llm::AttentionOp op, const MatmulTemplate &has) {
+static x86::AttentionMethod attentionMethod(llm::AttentionOp op, const X86Features &has) {
   llm::KvType cache = op.getCache().getType();
   bool fits = typeOf(op.getQuery()).getElementType().isBF16() && cache.getElement().isBF16() &&
               cache.getHeadDim() % (x86::amxRowBytes / 2) == 0;
@@ -330,12 +330,11 @@ LogicalResult X86Provider::kernelsFor(Operation *op, llvm::ArrayRef<RangeAttr> d
           .Case([&](llm::MatmulOp matmul) {
             Declined declined = matmulDeclined(matmul);
             if (!declined)
-              matmulKernels(matmul, declared, matmulTemplate, kernels);
+              matmulKernels(matmul, declared, features, kernels);
             return declined;
           })
           .Case([&](llm::AttentionOp attention) {
-            return addAttention(attention, declared, attentionMethod(attention, matmulTemplate),
-                                kernels);
+            return addAttention(attention, declared, attentionMethod(attention, features), kernels);
           })
           .Case<llm::EmbedOp, llm::NormOp, llm::PointwiseOp, llm::RoundOp,
                 llm::QuantizeActivationOp, llm::SliceColumnsOp, llm::GatherRowsOp,
@@ -349,10 +348,10 @@ LogicalResult X86Provider::kernelsFor(Operation *op, llvm::ArrayRef<RangeAttr> d
 void X86Provider::candidatesFor(Operation *op, llvm::ArrayRef<RangeAttr>, Kernels &kernels) const {
   auto matmul = dyn_cast<llm::MatmulOp>(op);
   if (matmul && !matmulDeclined(matmul))
-    matmulCandidates(matmul, matmulTemplate, kernels);
+    matmulCandidates(matmul, features, kernels);
 }
 
 std::unique_ptr<engine::KernelProvider> codegen::createX86Provider(engine::TargetAttr target,
-                                                                   const MatmulTemplate &matmul) {
-  return std::make_unique<X86Provider>(target, matmul);
+                                                                   const X86Features &features) {
+  return std::make_unique<X86Provider>(target, features);
 }

@@ -102,14 +102,6 @@ std::optional<std::string> inOrder(llvm::StringRef name, std::string &error) {
   return canonical;
 }
 
-/// The digest of the template "Matmul".
-llvm::StringRef matmulDigest(const TemplateSet &set) {
-  for (const KernelTemplate &one : set.templates)
-    if (llvm::StringRef(one.name) == "Matmul")
-      return digestOf(one);
-  return {};
-}
-
 class X86Target final : public CpuTarget {
 public:
   X86Target() : CpuTarget(kFamily, kLevels) {}
@@ -133,9 +125,8 @@ public:
     auto has = [&](llvm::StringRef feature) {
       return llvm::is_contained(level->required, feature);
     };
-    return createX86Provider(target, {matmulDigest(level->templates()),
-                                      has("amx-tile") || level->name == kTwin, has("avx512bf16"),
-                                      has("avx512vnni") || has("avxvnni")});
+    return createX86Provider(target, {level->templates(), has("amx-tile") || level->name == kTwin,
+                                      has("avx512bf16"), has("avx512vnni") || has("avxvnni")});
   }
 
 private:

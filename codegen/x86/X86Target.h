@@ -12,6 +12,6 @@ const Target &x86Target();
 
 /// The provider of its kernels. `target` names the target in messages.
 std::unique_ptr<engine::KernelProvider> createX86Provider(engine::TargetAttr target,
-                                                          const MatmulTemplate &matmul);
+                                                          const X86Features &features);
 
 } // namespace ingot::codegen

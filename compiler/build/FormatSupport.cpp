@@ -84,15 +84,16 @@ private:
 
   OpBuilder builder;
   ArrayRef<FormatTarget> targets;
-  /// Of each target, the templates for a product of bf16.
+  /// Of each target, the templates for a product of bf16 with the first format that is read.
   std::vector<std::string> usual;
 };
 
 FormatTables::FormatTables(MLIRContext &context, ArrayRef<FormatTarget> targets)
     : builder(&context), targets(targets) {
-  Type type = builder.getBF16Type();
+  auto formats = checkpoint::storedFormats();
+  auto first = llvm::find_if(formats, [](const StoredFormat &format) { return format.isRead(); });
   for (const FormatTarget &target : targets) {
-    llm::MatmulOp op = product(type, type, {}, {});
+    llm::MatmulOp op = product(first->held);
     usual.push_back(kernelsOf(target, op));
     op->getParentOfType<ModuleOp>()->erase();
   }

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "codegen/native/kernels/EncodedWeight.h"
-#include "codegen/x86/kernels/MatmulBlocks.h"
+#include "codegen/x86/kernels/MatmulScratch.h"
 
 INGOT_CONST(rows_dim);     // scalar that counts the rows of the result,
 INGOT_CONST(rows_each);    // so many for each of it
@@ -14,7 +14,6 @@ INGOT_CONST(panels);       // 16-row panels of the weight, of one expert
 INGOT_CONST(k);            // columns of the input
 INGOT_CONST(input_type);   // ElementType
 INGOT_CONST(result_type);  // kF32, kF16 or kBf16
-INGOT_CONST(method);       // SumMethod
 INGOT_CONST(input_scales); // of a row of the input: one, or one for each of its groups; 0: none
 INGOT_CONST(exact_blocks); // 1: sums are exact over blocks of scale codes
 INGOT_CONST(pair_offset);  // 0 or 16
@@ -32,19 +31,25 @@ INGOT_CONST(type_3);
 
 namespace ingot::x86 {
 
-/// Whether tiles of AMX are used.
-inline bool usesTiles() { return usesTiles(SumMethod(ingot_const_method)); }
-
-/// Columns of a block's sums, from one row to the next: as of a whole tile, so that the places of a
-/// register tile's rows are known.
-inline int64_t sumColumns() {
-  return MatmulScratch::sumColumns(SumMethod(ingot_const_method), ingot_const_tile_panels);
-}
+/// Columns of a block's sums in registers, from one row to the next: as of a whole tile, so that
+/// the places of a register tile's rows are known.
+inline int64_t sumColumns() { return RegisterScratch::sumColumns(ingot_const_tile_panels); }
 
 /// Whether a tile may have panels left over by steps of `step` panels. Code for those is left out
 /// of kernels that have none.
 inline bool leavesPanels(int64_t step) {
   return ingot_const_panels % step != 0 || ingot_const_tile_panels % step != 0;
+}
+
+/// use.operator()<Panels>(p) for the panels from `first` on of so many: `Step` at a time, and then
+/// one by one.
+template <int Step, class Use>
+[[gnu::always_inline]] inline void forPanels(int64_t panels, Use use, int64_t first = 0) {
+  int64_t p = first;
+  for (; p + Step <= panels; p += Step)
+    use.template operator()<Step>(p);
+  for (; leavesPanels(Step) && p < panels; ++p)
+    use.template operator()<1>(p);
 }
 
 /// Whether groups of a row of the input have scales of their own.
@@ -69,10 +74,19 @@ inline int64_t groupCount() { return (ingot_const_k + groupWidth() - 1) / groupW
 /// whole numbers, which the block's super scales at its end.
 inline bool hasExactBlocks() { return ingot_const_exact_blocks != 0; }
 
+/// Whether rows of the input do not follow each other.
+inline bool isGathered() { return ingot_const_experts || ingot_const_input_share != 1; }
+
 /// Groups of a block of scale codes.
 inline int64_t blockGroups() { return kSuperColumns / groupWidth(); }
 
 /// Whether weights have less than a byte.
 inline bool hasFields() { return elementBits(ingot_const_weight_type) < 8; }
+
+/// What scratch memory is laid out by.
+inline MatmulSizes matmulSizes() {
+  return {ingot_const_tile_rows,  ingot_const_tile_panels,  ingot_const_k, groupWidth(),
+          ingot_const_input_type, ingot_const_input_scales, isGathered()};
+}
 
 } // namespace ingot::x86

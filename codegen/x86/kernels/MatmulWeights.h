@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The matmul kernel's view of a packed weight.
+// Rows of the input and of the result, and the packed weight.
 #pragma once
 
 #include "codegen/x86/kernels/MatmulConstants.h"
@@ -7,6 +7,9 @@
 #include <immintrin.h>
 
 namespace ingot::x86 {
+
+/// Bytes of a row of the input.
+inline int64_t inputRowBytes() { return ingot_const_k * sizeOf(ingot_const_input_type); }
 
 /// Rows of the result that a tile computes: consecutive ones, or those that an expert has in
 /// `order`.
@@ -63,16 +66,27 @@ template <int Panels> struct PanelsAhead {
   }
 };
 
+/// What is asked for from memory while tiles are multiplied.
+struct BytesAhead {
+  const char *next, *end;
+
+  /// Asks for `bytes` of what is left.
+  [[gnu::always_inline]] void ask(int64_t bytes) {
+    for (int64_t i = 0; i < bytes && next < end; i += 64, next += 64)
+      __builtin_prefetch(next, 0, 2);
+  }
+};
+
 /// The stored weight, as the layouts of the provider order it.
 struct Weights : WeightBuffers {
   /// Bytes of one panel of values.
   static int64_t panelBytes() {
-    if (hasFields())
-      return PanelFields::bytes(roundUp(ingot_const_k, 8));
-    int64_t together = ingot_const_input_type == kI8        ? 4
-                       : ingot_const_method == FloatColumns ? 1
-                                                            : 2;
-    return roundUp(ingot_const_k, together) * panelRows * sizeOf(ingot_const_weight_type);
+    return panelOffset(
+        roundUp(ingot_const_k, columnsTogether(ingot_const_weight_type, ingot_const_input_type)));
+  }
+  /// Those before column `k`, a multiple of the columns that lie together.
+  static int64_t panelOffset(int64_t k) {
+    return k * (panelRows / 8) * elementBits(ingot_const_weight_type);
   }
 
   /// Where scales of `group` of a panel are among those that are stored.

@@ -1,22 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 // The input of dot products: words of four bytes, two bf16 columns, or two bytes of 16 bits, those
-// of a tile's rows side by side.
+// of a tile's rows side by side; or a single row where it is.
 #pragma once
 
-#include "codegen/x86/kernels/ByteProducts.h"
+#include "codegen/x86/kernels/MatmulWeights.h"
 #include "codegen/x86/kernels/RegisterTile.h"
 
 namespace ingot::x86 {
 
-/// Bytes of a row of the input.
-inline int64_t inputRowBytes() { return ingot_const_k * sizeOf(ingot_const_input_type); }
-
 /// Rows of the input as tiles read them: [tile][word][rows of the tile]. Words behind k are zeros.
-struct PackedInput {
+/// Four bytes are one word, or as bytes with sign of 16 bits two.
+template <int Words> struct PackedInput {
   const int32_t *words;
 
   /// Words of so many bytes.
-  static int64_t wordsOf(int64_t bytes) { return bytes / 4 * (usesWords() ? 2 : 1); }
+  static int64_t wordsOf(int64_t bytes) { return bytes / 4 * Words; }
   static int64_t rowWords() { return wordsOf(roundUp(inputRowBytes(), 8)); }
 
   /// The tile that begins with row `row`.
@@ -55,13 +53,29 @@ private:
   /// Puts the word `i` of row `r` in its place in `tile`, of words of 16 bits both.
   template <int Count>
   [[gnu::always_inline]] static void put(int32_t *tile, int64_t i, int r, int32_t word) {
-    if (!usesWords()) {
+    if (Words == 1) {
       tile[i * Count + r] = word;
       return;
     }
     using Pair = int16_t __attribute__((vector_size(4)));
     tile[2 * i * Count + r] = (int32_t)((Pair)(int32_t)((uint32_t)word << 8) >> 8);
     tile[(2 * i + 1) * Count + r] = (int32_t)((Pair)word >> 8);
+  }
+};
+
+/// A single row of the input, which is read where it is; or, where weights have padding, from a
+/// copy whose zeros meet that.
+struct PaddedRow {
+  static bool isCopied() { return inputRowBytes() % 8 != 0; }
+
+  static void take(const char *row, int32_t *copy) {
+    if (!isCopied())
+      return;
+    __builtin_memset(copy, 0, roundUp(inputRowBytes(), 8));
+    __builtin_memcpy(copy, row, inputRowBytes());
+  }
+  static const int32_t *of(const char *row, const int32_t *copy) {
+    return isCopied() ? copy : reinterpret_cast<const int32_t *>(row);
   }
 };
 

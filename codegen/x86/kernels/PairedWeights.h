@@ -5,18 +5,18 @@
 // fields come out.
 #pragma once
 
-#include "codegen/x86/kernels/MatmulFloat.h"
-#include "codegen/x86/kernels/MatmulInteger.h"
+#include "codegen/x86/kernels/FloatWeights.h"
+#include "codegen/x86/kernels/PanelNumbers.h"
 
 namespace ingot::x86 {
 
 /// Columns that are summed together: a group's, or equal parts of it; and their number in k.
-inline int64_t pairedWidth() { return summedColumns(SumMethod(ingot_const_method), groupWidth()); }
+inline int64_t pairedWidth() { return pairedColumns(groupWidth()); }
 inline int64_t pairedGroups() { return ingot_const_k / pairedWidth(); }
 
 /// Groups that are multiplied by all rows before tiles go on in k.
 inline int64_t pairedBlock() {
-  return blockColumns(SumMethod(ingot_const_method), pairedWidth()) / pairedWidth();
+  return wholeGroups(pairBlockColumns, pairedWidth()) / pairedWidth();
 }
 
 /// The groups from `first` on, `most` or those that are left; of such a block unless stated.
@@ -106,19 +106,9 @@ public:
   /// The numbers that the lowest bits of each half of a lane name: six for elements of six bits,
   /// five for others.
   [[gnu::always_inline]] Ints lookUp(UInts codes) const {
-#ifdef __AVX512BW__
     auto low = loadVector<__m512i>(numbers), high = loadVector<__m512i>(numbers + 2);
     return (Ints)(PanelFields::bits() == 6 ? _mm512_permutex2var_epi16(low, (__m512i)codes, high)
                                            : _mm512_permutexvar_epi16((__m512i)codes, low));
-#else
-    Ints pairs = {};
-    for (int lane = 0; lane < lanes; ++lane) {
-      const uint32_t mask = (1u << PanelFields::bits()) - 1;
-      auto of = [&](uint32_t code) { return uint32_t(numbers[code / lanes][code % lanes]); };
-      pairs[lane] = int32_t(of(codes[lane] & mask) | of(codes[lane] >> 16 & mask) << 16);
-    }
-    return pairs;
-#endif
   }
 
 private:
@@ -171,11 +161,10 @@ struct PairedPanel {
   Floats *scales;  ///< [groups][16]
   Floats *offsets; ///< likewise; zero points are offsets here
 
-  /// Bytes at most, as MatmulScratch counts them.
-  static int64_t bytes() {
-    return MatmulScratch::pairedPanelBytes(pairedBlock() * pairedWidth(), pairedBlock());
-  }
+  static int64_t bytes() { return pairPanelBytes(pairedWidth()); }
 
+  /// `asks`: for what follows, which tiles do while they multiply.
+  template <bool asks>
   static PairedPanel expand(char *memory, const Weights &weights, int64_t panel, GroupRange range) {
     const int64_t parts = PairNumbers::parts(weights),
                   partWords = range.count() * pairedWidth() / 2;
@@ -189,16 +178,18 @@ struct PairedPanel {
         offsets[place] = pairedOffset(weights, panel, group, scales[place]);
     }
     for (int64_t part = 0; part < parts; ++part)
-      fill(weights.panel(panel), range, PairNumbers(weights, part), values + part * partWords);
+      fill<asks>(weights.panel(panel), range, PairNumbers(weights, part),
+                 values + part * partWords);
     return {parts, partWords, values, scales, offsets};
   }
 
 private:
+  template <bool asks>
   static void fill(const char *panel, GroupRange range, const PairNumbers &numbers, Ints *to) {
     const PanelsAhead<1> next = {panel, Weights::panelBytes()};
     for (int64_t k = range.first * pairedWidth(); k < range.end * pairedWidth(); k += 8, to += 4) {
-      if (!usesTiles()) // which ask while they multiply
-        next.ask(panelOffset(k));
+      if (asks)
+        next.ask(Weights::panelOffset(k));
       PairColumns columns = PairColumns::load(panel, k);
 #pragma clang loop unroll(full)
       for (int i = 0; i < 4; ++i)

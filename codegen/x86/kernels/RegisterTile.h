@@ -14,6 +14,10 @@ constexpr int tilePanels = 1; // 6 x 2 sums, 2 column halves, 1 factor: 15 of 16
 constexpr int tileRows = 6;
 #endif
 
+/// Panels of floats that paths for single rows keep in flight: as many as hide a fused
+/// multiply-add.
+constexpr int floatRowPanels = 4;
+
 /// Lets nothing be read before that is needed behind: sums take all but a few of 16 registers, and
 /// are spilled for what is read early.
 [[gnu::always_inline]] inline void readLater() {

@@ -1,7 +1,7 @@
 // RUN: not %ingot_opt %s --ingot-select-kernels 2>&1 | FileCheck %s
 
 // A kernel that adds in another order than the operation has is refused.
-// CHECK: error: 'llm.matmul' op INGOT-E4008: a kernel 'Matmul' adds in the order columns x 1, segment = 512, the operation has pairs x 2, segment = 512
+// CHECK: error: 'llm.matmul' op INGOT-E4008: a kernel 'MatmulFloatColumns' adds in the order columns x 1, segment = 512, the operation has pairs x 2, segment = 512
 #x86 = #engine.target<"x86-64-v4", backend = "x86", arch = "x86-64", preference = 40, features = ["avx512f"]>
 #panels = #engine.layout<[0, 16, 2], [1, 1, 64], [0, 1, 16]>
 module attributes {engine.target = #x86} {

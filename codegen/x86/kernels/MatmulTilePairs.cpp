@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Products of floats with encoded weights on AMX: tiles sum a group, whose sums are scaled outside.
-#pragma once
-
-#include "codegen/x86/kernels/MatmulTiles.h"
+#include "codegen/x86/kernels/MatmulDriver.h"
 #include "codegen/x86/kernels/PairedWeights.h"
+#include "codegen/x86/kernels/TileOfSums.h"
 
 namespace ingot::x86 {
+namespace {
 
 /// Columns of a tile, and its bytes.
 inline int64_t pairTileColumns() {
@@ -16,8 +16,8 @@ inline int64_t pairTileBytes() { return amxRows * pairTileColumns() * 2; }
 /// The input of products by tiles of pairs.
 struct PairedInput {
   int64_t rows;
-  const char *tiles;   ///< [tile of rows][tile of columns][part][16][pairTileColumns()]
-  const int32_t *sums; ///< over groups [row][groups], where products need them; f32
+  const char *tiles; ///< [tile of rows][tile of columns][part][16][pairTileColumns()]
+  const float *sums; ///< over groups [row][groups], where products need them
 
   /// Fills `tiles` and `sums`.
   static void take(const void *input, const Rows &rows, char *tiles, float *sums) {
@@ -46,7 +46,7 @@ private:
 /// Products of pairs with a panel.
 struct PairProducts {
   const PairedPanel &panel;
-  const int32_t *inputs; ///< sums of inputs, of the first row and group
+  const float *inputs; ///< sums of inputs, of the first row and group
 
   /// Tile `Sum` += the products of `group`; `left`: [tile of columns][part][16][pairTileColumns()].
   template <int Sum>
@@ -66,9 +66,8 @@ struct PairProducts {
 
   /// `total` of a row with its sums of `group`.
   [[gnu::always_inline]] Floats close(Floats total, Ints sum, int64_t group, int64_t row) const {
-    const int32_t input = needsGroupSums() ? inputs[row * pairedGroups() + group] : 0;
-    return closePairs(total, (Floats)sum, panel.scales[group], panel.offsets + group,
-                      bitCast<float>(input));
+    const float input = needsGroupSums() ? inputs[row * pairedGroups() + group] : 0.0f;
+    return closePairs(total, (Floats)sum, panel.scales[group], panel.offsets + group, input);
   }
 
 private:
@@ -108,52 +107,70 @@ private:
   static GroupRange rangeAt(int64_t index) { return pairedRange(index * pairedBlock()); }
 };
 
-/// Adds the groups of `step` to sums [rows][sumColumns()]; the weights of `next` are asked for
-/// meanwhile. The second panel finds a tile of rows in the first-level cache.
-inline void addPairs(AmxTiles &tiles, const Weights &weights, int64_t panel, PairSteps::Step step,
-                     PairSteps::Step next, const PairedInput &input, float *sums, char *memory) {
-  PairedPanel paired[expandedPanels];
-  for (int64_t p = 0; p < step.panels; ++p)
-    paired[p] = PairedPanel::expand(memory + tileSumBytes + p * PairedPanel::bytes(), weights,
-                                    panel + step.panel + p, step.range);
-  const int64_t rowTiles = (input.rows + amxRows - 1) / amxRows;
-  const int64_t first = panelOffset(next.range.first * pairedWidth()),
-                bytes = panelOffset(next.range.end * pairedWidth()) - first,
-                share = roundUp((bytes + rowTiles - 1) / rowTiles, 64);
-  for (int64_t tile = 0; tile < rowTiles; ++tile)
-    for (int64_t p = 0; p < step.panels; ++p) {
-      const int64_t row = tile * amxRows, left = input.rows - row;
-      const char *from = weights.panel(panel + next.panel + p) + first + tile * share;
-      auto add = [&]<int Rows>() {
-        TileOfSums<PairProducts, Rows> block = {
-            tiles,
-            {paired[p], input.sums + row * pairedGroups() + step.range.first},
-            input.tile(row, step.range.first),
-            reinterpret_cast<int32_t *>(memory)};
-        block.add(step.range.count(), {from, from + share},
-                  sums + row * sumColumns() + (step.panel + p) * panelRows, step.range.first == 0);
-      };
-      if (left > amxRows / 2)
-        add.template operator()<amxRows>();
-      else if (input.rows > 1)
-        add.template operator()<amxRows / 2>();
-      else
-        add.template operator()<1>();
-    }
-}
+struct TilePairs {
+  using Scratch = TilePairsScratch;
 
-/// sums [rows][sumColumns()] of a block of rows; `memory` as MatmulScratch has it.
-inline void tilePairsBlock(const Weights &weights, int64_t panel, int64_t panels,
-                           const PairedInput &input, float *sums, char *memory) {
-  AmxTiles tiles(input.rows < amxRows ? input.rows : amxRows, pairTileColumns() * 2);
-  const PairSteps steps = {panels};
-  for (int64_t i = 0; i < steps.count(); ++i) {
-    PairSteps::Step next = steps.at(i + 1);
-    for (int64_t group = next.range.first; group < next.range.end; ++group)
-      for (int64_t p = 0; p < next.panels; ++p)
-        weights.askScale(panel + next.panel + p, group * pairedWidth() / groupWidth());
-    addPairs(tiles, weights, panel, steps.at(i), next, input, sums, memory);
+  static void takeRows(const Arguments &arguments, const Block &block, const Scratch &scratch) {
+    PairedInput::take(arguments.input, block.rows, scratch.at(scratch.tiles),
+                      scratch.at(scratch.inputSums));
   }
-}
 
+  static void sumRows(const Arguments &arguments, const Block &block, const Scratch &scratch) {
+    const Weights &weights = arguments.weights;
+    const PairedInput input = {block.rows.count, scratch.at(scratch.tiles),
+                               scratch.at(scratch.inputSums)};
+    AmxTiles tiles(input.rows < amxRows ? input.rows : amxRows, pairTileColumns() * 2);
+    const PairSteps steps = {block.panels};
+    for (int64_t i = 0; i < steps.count(); ++i) {
+      PairSteps::Step next = steps.at(i + 1);
+      for (int64_t group = next.range.first; group < next.range.end; ++group)
+        for (int64_t p = 0; p < next.panels; ++p)
+          weights.askScale(block.weightPanel() + next.panel + p,
+                           group * pairedWidth() / groupWidth());
+      add(tiles, weights, block.weightPanel(), steps.at(i), next, input, scratch);
+    }
+  }
+
+private:
+  /// Adds the groups of `step` to the sums; the weights of `next` are asked for meanwhile. The
+  /// second panel finds a tile of rows in the first-level cache.
+  static void add(AmxTiles &tiles, const Weights &weights, int64_t panel, PairSteps::Step step,
+                  PairSteps::Step next, const PairedInput &input, const Scratch &scratch) {
+    PairedPanel paired[expandedPanels];
+    for (int64_t p = 0; p < step.panels; ++p)
+      paired[p] = PairedPanel::expand<false>(scratch.at(scratch.panels) + p * PairedPanel::bytes(),
+                                             weights, panel + step.panel + p, step.range);
+    const int64_t rowTiles = (input.rows + amxRows - 1) / amxRows;
+    const int64_t first = Weights::panelOffset(next.range.first * pairedWidth()),
+                  bytes = Weights::panelOffset(next.range.end * pairedWidth()) - first,
+                  share = roundUp((bytes + rowTiles - 1) / rowTiles, 64);
+    for (int64_t tile = 0; tile < rowTiles; ++tile)
+      for (int64_t p = 0; p < step.panels; ++p) {
+        const int64_t row = tile * amxRows, left = input.rows - row;
+        const char *from = weights.panel(panel + next.panel + p) + first + tile * share;
+        float *sums =
+            scratch.at(scratch.sums) + row * tileSumColumns() + (step.panel + p) * panelRows;
+        auto add = [&]<int Rows>() {
+          TileOfSums<PairProducts, Rows> block = {
+              tiles,
+              {paired[p], input.sums + row * pairedGroups() + step.range.first},
+              input.tile(row, step.range.first),
+              scratch.at(scratch.tileSums)};
+          block.add(step.range.count(), {from, from + share}, sums, step.range.first == 0);
+        };
+        if (left > amxRows / 2)
+          add.template operator()<amxRows>();
+        else if (input.rows > 1)
+          add.template operator()<amxRows / 2>();
+        else
+          add.template operator()<1>();
+      }
+  }
+};
+
+} // namespace
 } // namespace ingot::x86
+
+extern "C" void ingot_kernel(const IngotLaunch *launch) {
+  ingot::x86::runMatmul<ingot::x86::TilePairs>(launch);
+}

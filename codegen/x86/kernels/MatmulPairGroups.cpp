@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Products of floats with encoded weights by dot products of bf16: registers sum a group, whose
 // sums are scaled outside.
-#pragma once
-
+#include "codegen/x86/kernels/MatmulDriver.h"
 #include "codegen/x86/kernels/PairedWeights.h"
+#include "codegen/x86/kernels/RegisterTile.h"
 
 namespace ingot::x86 {
+namespace {
 
 /// Sums of a register tile of panels that are taken apart, at most: beside them are totals, the
 /// columns of two panels and a pair.
@@ -75,7 +76,7 @@ template <int Panels> struct StoredPairs {
 
   /// Asks memory for what follows column `k`, and for the scales of `group`, of the next panels.
   [[gnu::always_inline]] void ask(int64_t k) const {
-    PanelsAhead<Panels>{weights.panel(panel), Weights::panelBytes()}.ask(panelOffset(k));
+    PanelsAhead<Panels>{weights.panel(panel), Weights::panelBytes()}.ask(Weights::panelOffset(k));
   }
   [[gnu::always_inline]] void askScales(int64_t group) const {
 #pragma clang loop unroll(full)
@@ -109,7 +110,8 @@ template <int Panels> struct ExpandedPairs {
       : parts(PairNumbers::parts(weights)), first(range.first) {
 #pragma clang loop unroll(full)
     for (int p = 0; p < Panels; ++p)
-      panels[p] = PairedPanel::expand(memory + p * PairedPanel::bytes(), weights, panel + p, range);
+      panels[p] =
+          PairedPanel::expand<true>(memory + p * PairedPanel::bytes(), weights, panel + p, range);
   }
 
   [[gnu::always_inline]] void ask(int64_t) const {}
@@ -247,25 +249,43 @@ inline void pairGroupsRow(const Weights &weights, int64_t panel, const PackedPai
   }
 }
 
-/// sums [rows][sumColumns()] of a block of rows; `memory` is for ExpandedPairs or RowPairs.
-inline void pairGroupsBlock(const Weights &weights, int64_t panel, int64_t panels,
-                            const PackedPairs &input, int64_t rows, float *sums, char *memory) {
-  if (ingot_const_tile_rows == 1) {
-    for (int64_t p = 0; p < panels; ++p)
-      pairGroupsRow(weights, panel + p, input, sums + p * panelRows, memory);
-    return;
-  }
-  auto take = [&]<int Panels>(int64_t p) __attribute__((always_inline)) {
-    pairGroupsPanels<Panels>(weights, panel + p, input, rows, sums + p * panelRows, memory);
-  };
-  int64_t p = 0;
-  if (rows <= pairSums / floatRowPanels) // more sums, to hide the time that one takes
-    for (; p + floatRowPanels <= panels; p += floatRowPanels)
-      take.template operator()<floatRowPanels>(p);
-  for (; p + tilePanels <= panels; p += tilePanels)
-    take.template operator()<tilePanels>(p);
-  for (; leavesPanels(tilePanels) && p < panels; ++p)
-    take.template operator()<1>(p);
-}
+struct PairGroups {
+  using Scratch = PairGroupsScratch;
 
+  static void takeRows(const Arguments &arguments, const Block &block, const Scratch &scratch) {
+    PackedPairs::take(arguments.input, block.rows, scratch.at(scratch.words),
+                      scratch.at(scratch.inputSums));
+  }
+
+  static void sumRow(const Arguments &arguments, const Block &block, const Scratch &scratch) {
+    for (int64_t p = 0; p < block.panels; ++p)
+      pairGroupsRow(arguments.weights, block.weightPanel() + p, packed(scratch),
+                    scratch.at(scratch.sums) + p * panelRows, scratch.at(scratch.numbers));
+  }
+
+  static void sumRows(const Arguments &arguments, const Block &block, const Scratch &scratch) {
+    const int64_t rows = block.rows.count;
+    auto take = [&]<int Panels>(int64_t p) __attribute__((always_inline)) {
+      pairGroupsPanels<Panels>(arguments.weights, block.weightPanel() + p, packed(scratch), rows,
+                               scratch.at(scratch.sums) + p * panelRows,
+                               scratch.at(scratch.panels));
+    };
+    int64_t p = 0;
+    if (rows <= pairSums / floatRowPanels) // more sums, to hide the time that one takes
+      for (; p + floatRowPanels <= block.panels; p += floatRowPanels)
+        take.template operator()<floatRowPanels>(p);
+    forPanels<tilePanels>(block.panels, take, p);
+  }
+
+private:
+  static PackedPairs packed(const Scratch &scratch) {
+    return {scratch.at(scratch.words), scratch.at(scratch.inputSums)};
+  }
+};
+
+} // namespace
 } // namespace ingot::x86
+
+extern "C" void ingot_kernel(const IngotLaunch *launch) {
+  ingot::x86::runMatmul<ingot::x86::PairGroups>(launch);
+}

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Integer sums of the matmul kernel on AMX, exact over blocks of scale codes: these are multiplied
-// into the weights as they are expanded, so that tiles sum a whole block.
-#pragma once
-
-#include "codegen/x86/kernels/MatmulTiles.h"
+// Products of bytes on AMX, exact over blocks of scale codes: these are multiplied into the weights
+// as they are expanded, so that tiles sum a whole block.
+#include "codegen/x86/kernels/ByteWeights.h"
+#include "codegen/x86/kernels/GroupTotals.h"
+#include "codegen/x86/kernels/InputSums.h"
+#include "codegen/x86/kernels/MatmulDriver.h"
+#include "codegen/x86/kernels/RowTiles.h"
 
 namespace ingot::x86 {
+namespace {
 
 /// How products of weights and codes are bytes: products less than 256, without sign, as they are;
 /// products with each half of a code's bits, likewise; or the two bytes of products with sign.
@@ -37,7 +40,7 @@ struct BlockPanel {
   void expand(const Weights &weights, int64_t panel, int64_t block, BytesAhead ahead) {
     const Ints book = byteBook(weights);
     const int64_t width = groupWidth(), first = block * blockGroups();
-    const char *from = weights.panel(panel) + panelOffset(block * kSuperColumns);
+    const char *from = weights.panel(panel) + Weights::panelOffset(block * kSuperColumns);
     const int64_t each = roundUp((ahead.end - ahead.next) / blockGroups(), 64);
     for (int64_t i = 0; i < blockGroups(); ++i) {
       const Ints code = __builtin_convertvector(weights.scale(panel, first + i), Ints);
@@ -47,7 +50,7 @@ struct BlockPanel {
 #pragma clang loop unroll_count(4)
       for (int64_t k = i * width; k < (i + 1) * width; k += columnStep()) {
         Ints four, next;
-        expandColumns(from, k, book, four, next);
+        expandColumns<TileForm>(from, k, book, four, next);
         put(k / 4, four, digits);
         if (hasFields())
           put(k / 4 + 1, next, digits);
@@ -141,7 +144,7 @@ public:
     const BlockPanel *panel = nullptr;
     const char *columns = nullptr;    ///< a tile of rows, [tile of columns][16][64]
     const int32_t *offsets = nullptr; ///< likewise, [16][16]
-    float *totals = nullptr;          ///< [16][sumColumns()]
+    float *totals = nullptr;          ///< [16][tileSumColumns()]
     int64_t rows = 0;                 ///< that are wanted
   };
 
@@ -225,7 +228,7 @@ private:
       Ints sum = loadVector<Ints>(sums + row * panelRows);
       if (planeForm() != OnePlane)
         sum += loadVector<Ints>(sums + tileWords + row * panelRows) << int32_t(planeShift());
-      float *at = totals + row * sumColumns();
+      float *at = totals + row * tileSumColumns();
       storeVector(at, closeGroup(loadVector<Floats>(at), toFloats(sum), scale, offset,
                                  loadVector<Floats>(sums + 2 * tileWords + row * panelRows)));
     }
@@ -248,42 +251,59 @@ struct BlockOrder {
   }
 };
 
-/// sums [rows][sumColumns()] of a block of rows; `memory` is for three tiles and expandedPanels.
-inline void tileBlocksBlock(const Weights &weights, const BlockOrder &order,
-                            const BlockInput &input, float *sums, char *memory) {
-  const int64_t rows = input.rows, rowTiles = (rows + amxRows - 1) / amxRows;
-  AmxTiles tiles(rows < amxRows ? rows : amxRows, amxRowBytes);
-  BlockProducts products(tiles, reinterpret_cast<int32_t *>(memory));
-  __builtin_memset(sums, 0, roundUp(rows, amxRows) * sumColumns() * 4);
-  auto *expanded = reinterpret_cast<BlockPanel *>(memory + blockSumBytes);
-  // Half of what is needed next is asked for during expansion, the rest during products.
-  const int64_t bytes = panelOffset(kSuperColumns), half = roundUp(bytes / 2, 64);
-  const int64_t share = roundUp((bytes - half) / rowTiles, 64);
-  for (int64_t index = 0; index < order.count(); index += expandedPanels) {
-    const int64_t left = order.count() - index;
-    const int64_t count = left < expandedPanels ? left : expandedPanels;
-    BlockOrder::Place place[expandedPanels];
-    const char *next[expandedPanels];
-    for (int64_t i = 0; i < count; ++i) {
-      place[i] = order.at(index + i);
-      const BlockOrder::Place behind = order.at(index + expandedPanels + i);
-      next[i] = weights.panel(behind.panel) + panelOffset(behind.block * kSuperColumns);
-      weights.askNumbers(behind.panel, behind.block * blockGroups());
-      weights.askNumbers(behind.panel, (behind.block + 1) * blockGroups() - 1);
-      expanded[i].expand(weights, place[i].panel, place[i].block, {next[i], next[i] + half});
-    }
-    for (int64_t tile = 0; tile < rowTiles; ++tile)
-      for (int64_t i = 0; i < count; ++i) {
-        const int64_t row = tile * amxRows, wanted = rows - row;
-        const char *asked = next[i] + half + tile * share, *end = next[i] + bytes;
-        products.add({&expanded[i], input.tile(tile, place[i].block),
-                      input.offsetTile(tile, place[i].block),
-                      sums + row * sumColumns() + (place[i].panel - order.panel) * panelRows,
-                      wanted < amxRows ? wanted : amxRows},
-                     {asked, asked + share < end ? asked + share : end});
-      }
-    products.finish();
-  }
-}
+struct TileBlocks {
+  using Scratch = TileBlocksScratch;
 
+  static void takeRows(const Arguments &arguments, const Block &block, const Scratch &scratch) {
+    BlockInput::take(arguments.input, block.rows, scratch.at(scratch.tiles),
+                     scratch.at(scratch.inputSums));
+  }
+
+  static void sumRows(const Arguments &arguments, const Block &block, const Scratch &scratch) {
+    const Weights &weights = arguments.weights;
+    const BlockOrder order = {block.weightPanel(), block.panels};
+    const BlockInput input = {block.rows.count, scratch.at(scratch.tiles),
+                              scratch.at(scratch.inputSums)};
+    float *sums = scratch.at(scratch.sums);
+    const int64_t rows = input.rows, rowTiles = (rows + amxRows - 1) / amxRows;
+    AmxTiles tiles(rows < amxRows ? rows : amxRows, amxRowBytes);
+    BlockProducts products(tiles, scratch.at(scratch.tileSums));
+    __builtin_memset(sums, 0, roundUp(rows, amxRows) * tileSumColumns() * 4);
+    auto *expanded = reinterpret_cast<BlockPanel *>(scratch.at(scratch.panels));
+    // Half of what is needed next is asked for during expansion, the rest during products.
+    const int64_t bytes = Weights::panelOffset(kSuperColumns), half = roundUp(bytes / 2, 64);
+    const int64_t share = roundUp((bytes - half) / rowTiles, 64);
+    for (int64_t index = 0; index < order.count(); index += expandedPanels) {
+      const int64_t left = order.count() - index;
+      const int64_t count = left < expandedPanels ? left : expandedPanels;
+      BlockOrder::Place place[expandedPanels];
+      const char *next[expandedPanels];
+      for (int64_t i = 0; i < count; ++i) {
+        place[i] = order.at(index + i);
+        const BlockOrder::Place behind = order.at(index + expandedPanels + i);
+        next[i] = weights.panel(behind.panel) + Weights::panelOffset(behind.block * kSuperColumns);
+        weights.askNumbers(behind.panel, behind.block * blockGroups());
+        weights.askNumbers(behind.panel, (behind.block + 1) * blockGroups() - 1);
+        expanded[i].expand(weights, place[i].panel, place[i].block, {next[i], next[i] + half});
+      }
+      for (int64_t tile = 0; tile < rowTiles; ++tile)
+        for (int64_t i = 0; i < count; ++i) {
+          const int64_t row = tile * amxRows, wanted = rows - row;
+          const char *asked = next[i] + half + tile * share, *end = next[i] + bytes;
+          products.add({&expanded[i], input.tile(tile, place[i].block),
+                        input.offsetTile(tile, place[i].block),
+                        sums + row * tileSumColumns() + (place[i].panel - order.panel) * panelRows,
+                        wanted < amxRows ? wanted : amxRows},
+                       {asked, asked + share < end ? asked + share : end});
+        }
+      products.finish();
+    }
+  }
+};
+
+} // namespace
 } // namespace ingot::x86
+
+extern "C" void ingot_kernel(const IngotLaunch *launch) {
+  ingot::x86::runMatmul<ingot::x86::TileBlocks>(launch);
+}

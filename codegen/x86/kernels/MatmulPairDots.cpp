@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sums of bf16 products, two columns of k at a time.
-#pragma once
-
+// Products of bf16 by bf16, two columns of k at a time.
+#include "codegen/x86/kernels/MatmulDriver.h"
 #include "codegen/x86/kernels/PackedInput.h"
 
 namespace ingot::x86 {
+namespace {
 
 /// sums [rows][sumColumns()] of `Rows` rows by `Panels` panels that follow each other from `panel`
 /// on. `words`: of the rows, [word][Rows]. `isFirst`: no tile has read these panels before.
@@ -43,29 +43,42 @@ template <int Rows, int Panels>
   }
 }
 
-/// sums [rows][sumColumns()] of a block of rows. `input` of a single row has its words as they are.
-inline void pairBlock(const Weights &weights, int64_t panel, int64_t panels,
-                      const PackedInput &input, int64_t rows, float *sums) {
-  const bool isSingle = ingot_const_tile_rows == 1;
-  auto take = [&]<int Panels>(int64_t p) {
-    const char *values = weights.panel(panel + p);
-    float *to = sums + p * panelRows;
-    if (isSingle)
-      return pairTile<1, Panels>(values, input.words, true, to);
-    if constexpr (Panels <= tilePanels)
-      forRowTiles(rows, [&]<int Count>(int64_t row) {
-        pairTile<Count, Panels>(values, input.row(row), row == 0, to + row * sumColumns());
-      });
-  };
-  int64_t p = 0;
-  if (isSingle)
-    for (; p + floatRowPanels <= panels; p += floatRowPanels)
-      take.template operator()<floatRowPanels>(p);
-  else
-    for (; p + tilePanels <= panels; p += tilePanels)
-      take.template operator()<tilePanels>(p);
-  for (; leavesPanels(isSingle ? floatRowPanels : tilePanels) && p < panels; ++p)
-    take.template operator()<1>(p);
-}
+struct PairDots {
+  using Scratch = PairDotsScratch;
 
+  static void takeRow(const Arguments &arguments, const Block &block, const Scratch &scratch) {
+    PaddedRow::take(arguments.row(block), scratch.at(scratch.words));
+  }
+
+  static void sumRow(const Arguments &arguments, const Block &block, const Scratch &scratch) {
+    const int32_t *words = PaddedRow::of(arguments.row(block), scratch.at(scratch.words));
+    float *sums = scratch.at(scratch.sums);
+    forPanels<floatRowPanels>(block.panels, [&]<int Panels>(int64_t p) {
+      pairTile<1, Panels>(arguments.weights.panel(block.weightPanel() + p), words, true,
+                          sums + p * panelRows);
+    });
+  }
+
+  static void takeRows(const Arguments &arguments, const Block &block, const Scratch &scratch) {
+    PackedInput<1>::take<tileRows>(arguments.input, block.rows, scratch.at(scratch.words));
+  }
+
+  static void sumRows(const Arguments &arguments, const Block &block, const Scratch &scratch) {
+    const PackedInput<1> input = {scratch.at(scratch.words)};
+    float *sums = scratch.at(scratch.sums);
+    forPanels<tilePanels>(block.panels, [&]<int Panels>(int64_t p) {
+      const char *panel = arguments.weights.panel(block.weightPanel() + p);
+      forRowTiles(block.rows.count, [&]<int Count>(int64_t row) {
+        pairTile<Count, Panels>(panel, input.row(row), row == 0,
+                                sums + p * panelRows + row * sumColumns());
+      });
+    });
+  }
+};
+
+} // namespace
 } // namespace ingot::x86
+
+extern "C" void ingot_kernel(const IngotLaunch *launch) {
+  ingot::x86::runMatmul<ingot::x86::PairDots>(launch);
+}

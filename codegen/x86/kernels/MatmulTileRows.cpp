@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: Apache-2.0
+// Products whose sums need no scaling on the way through k, on AMX: bf16 by bf16, and bytes with
+// one scale a row. Sums are made two tiles of rows by two panels at a time.
+#include "codegen/x86/kernels/GroupTotals.h"
+#include "codegen/x86/kernels/MatmulDriver.h"
+#include "codegen/x86/kernels/RowTiles.h"
+
+namespace ingot::x86 {
+namespace {
+
+/// Rows are read where they are, or from a copy: many rows, since rows a power of two apart share a
+/// few sets of the cache; rows that do not follow each other; those of a tile that is not full.
+struct TileInput {
+  const char *rows; ///< of the block where they follow each other, [row][k]
+  const char *copy; ///< tiles from copyFrom on
+  int64_t copyFrom; ///< a multiple of amxRows, or all rows where they are fewer
+
+  /// A tile of rows: of the first columns, and from one row, and one tile of columns, to the next.
+  struct Tile {
+    const char *first;
+    int64_t stride, step;
+
+    [[gnu::always_inline]] const char *at(int64_t k) const {
+      return first + k / amxRowBytes * step;
+    }
+  };
+  [[gnu::always_inline]] Tile tile(int64_t row) const {
+    if (row < copyFrom)
+      return {rows + row * inputRowBytes(), inputRowBytes(), amxRowBytes};
+    return {copy + (row - copyFrom) * inputRowBytes(), amxRowBytes, tileBytes};
+  }
+
+  /// The first row that is copied.
+  static int64_t firstCopied(const Rows &rows) {
+    if (TileRowsScratch::copiesAll(ingot_const_tile_rows, isGathered()))
+      return 0;
+    // Fewer rows than a tile has make a tile of so many.
+    return rows.count < amxRows ? rows.count : rows.count / amxRows * amxRows;
+  }
+
+  /// Fills `copy`.
+  static void take(const void *input, const Rows &rows, char *copy) {
+    copyTiles(static_cast<const char *>(input), rows, firstCopied(rows), amxRowBytes, copy);
+  }
+
+  static TileInput of(const void *input, const Rows &rows, const char *copy) {
+    return {static_cast<const char *>(input) + rows.first * inputRowBytes(), copy,
+            firstCopied(rows)};
+  }
+};
+
+/// What is asked for from memory while a block is multiplied, a share in each step of k.
+struct NextPanels {
+  const char *at[2];
+  int64_t step; ///< bytes of each panel
+  int64_t left; ///< bytes of each panel until `jump` bytes are left out
+  int64_t jump;
+
+  [[gnu::always_inline]] void ask() {
+    for (int64_t i = 0; i < step; i += 64)
+#pragma clang loop unroll(full)
+      for (const char *panel : at)
+        __builtin_prefetch(panel + i, 0, 2);
+    left -= step;
+    int64_t go = left ? step : step + jump;
+    at[0] += go;
+    at[1] += go;
+  }
+};
+
+/// Bytes of each row that are multiplied by all panels before k goes on: so much of two panels
+/// stays in the first-level cache for all rows.
+constexpr int64_t tileBlockBytes = 512;
+
+/// Bytes of a panel for a byte of a row.
+constexpr int64_t panelShare = panelRows;
+
+struct TileRowsBlock {
+  AmxTiles &tiles;
+  const TileInput &input;
+  float *sums; ///< [row][tileSumColumns()], of bytes i32
+
+  /// Adds bytes [first, end) of the rows of `RowTiles` tiles times those of `Panels` panels to the
+  /// sums.
+  template <int RowTiles, int Panels>
+  [[gnu::always_inline]] void multiply(int64_t row, const char *const *panels, int64_t panel,
+                                       int64_t first, int64_t end, NextPanels next) const {
+    float *to = sums + row * tileSumColumns() + panel * panelRows;
+    if (first) {
+      move<0, RowTiles, Panels>(to, [&]<int Sum>(float *at) { tiles.load<Sum>(at, stride()); });
+    } else {
+      move<0, RowTiles, Panels>(to, [&]<int Sum>(float *) { tiles.zero<Sum>(); });
+    }
+    TileInput::Tile upper = input.tile(row), lower = input.tile(row + amxRows);
+#pragma clang loop unroll(disable)
+    for (int64_t k = first; k < end; k += amxRowBytes) {
+      tiles.load<4>(upper.at(k), upper.stride);
+      tiles.load<6>(panels[0] + k * panelShare, amxRowBytes);
+      product<0, 4, 6>();
+      if (Panels == 2) {
+        tiles.load<7>(panels[1] + k * panelShare, amxRowBytes);
+        product<1, 4, 7>();
+      }
+      if (RowTiles == 2) {
+        tiles.load<5>(lower.at(k), lower.stride);
+        product<2, 5, 6>();
+        if (Panels == 2)
+          product<3, 5, 7>();
+      }
+      next.ask();
+    }
+    move<0, RowTiles, Panels>(to, [&]<int Sum>(float *at) { tiles.store<Sum>(at, stride()); });
+  }
+
+private:
+  int64_t stride() const { return tileSumColumns() * 4; }
+
+  /// Calls use<Sum>(place) for the sums of the block.
+  template <int Sum, int RowTiles, int Panels, class Use>
+  [[gnu::always_inline]] void move(float *to, Use use) const {
+    if constexpr (Sum < 4) {
+      if (Sum / 2 < RowTiles && Sum % 2 < Panels)
+        use.template operator()<Sum>(to + Sum / 2 * amxRows * tileSumColumns() +
+                                     Sum % 2 * panelRows);
+      move<Sum + 1, RowTiles, Panels>(to, use);
+    }
+  }
+
+  template <int Sum, int Left, int Right> [[gnu::always_inline]] void product() const {
+    if (ingot_const_input_type == kBf16)
+      tiles.multiplyPairs<Sum, Left, Right>();
+    else
+      tiles.multiply<Sum, Left, Right>();
+  }
+};
+
+/// Turns exact sums of bytes into scaled ones, in place.
+inline void scaleRows(const Weights &weights, int64_t panel, int64_t panels, int64_t rows,
+                      float *sums) {
+  for (int64_t p = 0; p < panels; ++p) {
+    Floats scale = weights.scale(panel + p, 0);
+    for (int64_t row = 0; row < rows; ++row) {
+      float *at = sums + row * tileSumColumns() + p * panelRows;
+      storeVector(at,
+                  closeGroup(Floats{}, toFloats(loadVector<Ints>(at)), scale, Floats{}, Floats{}));
+    }
+  }
+}
+
+struct TileRows {
+  using Scratch = TileRowsScratch;
+
+  static void takeRows(const Arguments &arguments, const Block &block, const Scratch &scratch) {
+    TileInput::take(arguments.input, block.rows, scratch.at(scratch.tiles));
+  }
+
+  static void sumRows(const Arguments &arguments, const Block &block, const Scratch &scratch) {
+    const Weights &weights = arguments.weights;
+    const int64_t panel = block.weightPanel(), panels = block.panels, rows = block.rows.count;
+    const TileInput input = TileInput::of(arguments.input, block.rows, scratch.at(scratch.tiles));
+    float *sums = scratch.at(scratch.sums);
+    constexpr int64_t rowStep = 2 * amxRows;
+    AmxTiles tiles(rows < amxRows ? rows : amxRows, amxRowBytes);
+    TileRowsBlock products = {tiles, input, sums};
+    const int64_t bytes = inputRowBytes();
+    // Few rows need no second look at what they are multiplied by, and ask for it a little ahead.
+    constexpr int64_t ahead = 3 * amxRows * amxRowBytes;
+    const int64_t panelBytes = Weights::panelBytes();
+    const int64_t width = rows <= rowStep ? bytes : tileBlockBytes;
+    const int64_t rowBlocks = (rows + rowStep - 1) / rowStep;
+    const int64_t steps = rowBlocks * (width / amxRowBytes);
+    const int64_t ask = roundUp(width * panelShare / steps, 64);
+    for (int64_t first = 0; first < bytes; first += width) {
+      int64_t end = first + width < bytes ? first + width : bytes;
+      for (int64_t p = 0; p < panels; p += 2) {
+        const char *of[2], *next[2];
+        for (int i = 0; i < 2; ++i) {
+          int64_t own = p + i < panels ? p + i : p;
+          of[i] = weights.panel(panel + own);
+          // The panels behind, and after the last ones the first, further on in k.
+          int64_t behind = p + 2 + i;
+          next[i] =
+              behind < panels || end == bytes
+                  ? weights.panel(panel + (behind < panels ? behind : own)) + first * panelShare
+                  : weights.panel(panel + (i < panels ? i : 0)) + end * panelShare;
+        }
+        for (int64_t row = 0; row < rows; row += rowStep) {
+          NextPanels asked = {{of[0] + ahead, of[1] + ahead}, ask, panelBytes - ahead, panelBytes};
+          if (rowBlocks > 1) {
+            int64_t done = row / rowStep * (width / amxRowBytes) * ask;
+            asked = {{next[0] + done, next[1] + done}, ask, 0, 0};
+          }
+          bool two = rows - row > amxRows;
+          if (p + 1 < panels && two)
+            products.multiply<2, 2>(row, of, p, first, end, asked);
+          else if (p + 1 < panels)
+            products.multiply<1, 2>(row, of, p, first, end, asked);
+          else if (two)
+            products.multiply<2, 1>(row, of, p, first, end, asked);
+          else
+            products.multiply<1, 1>(row, of, p, first, end, asked);
+        }
+      }
+    }
+    if (ingot_const_input_type == kI8)
+      scaleRows(weights, panel, panels, rows, sums);
+  }
+};
+
+} // namespace
+} // namespace ingot::x86
+
+extern "C" void ingot_kernel(const IngotLaunch *launch) {
+  ingot::x86::runMatmul<ingot::x86::TileRows>(launch);
+}
