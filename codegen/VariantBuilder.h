@@ -109,7 +109,7 @@ public:
     integer("scale_extent", weight.extent());
     integer("scale_form", weight.facts().scales);
     type("scale_type", weight.scales ? weight.scales : weight.values);
-    type("super_type", weight.supers ? weight.supers : weight.values);
+    type("super_type", weight.superScales ? weight.superScales : weight.values);
     integer("zeros", weight.facts().zeros());
   }
 

@@ -10,7 +10,8 @@ namespace ingot {
 enum ScaleExtent : unsigned char { kNoScales, kTensorScale, kRowScales };
 
 /// How scales are stored: as they are; as codes in blocks of kSuperColumns columns, which the
-/// fourth tensor, "supers", has numbers for; as places in a table, which the supers are.
+/// fourth tensor, "super_scales", has numbers for; as places in a table, which the super-block
+/// scales are.
 enum ScaleForm : unsigned char { kPlainScales, kBlockScales, kTableScales };
 
 /// Columns of a block of scale codes, and numbers of a table of scales.

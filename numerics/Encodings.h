@@ -79,7 +79,7 @@ struct Encoding {
   /// What stored values stand around where there are no zeros.
   constexpr int middle() const { return isInteger() ? middleOf(element()) : 0; }
 
-  constexpr bool hasSupers() const { return scales != kPlainScales; }
+  constexpr bool hasSuperScales() const { return scales != kPlainScales; }
   constexpr ScaleExtent extent() const { return group < 0 ? kTensorScale : kRowScales; }
   /// Numbers of a group, or of a block: its scale and its offset.
   constexpr int groupNumbers() const { return hasOffsets() ? 2 : 1; }
@@ -114,7 +114,7 @@ struct HeldFormat {
   ElementType scale = kF16; ///< of scales and offsets, or of what their codes stand for
   ElementType code = kI8;   ///< of scales that are codes
 
-  constexpr ElementType scaleElement() const { return encoding.hasSupers() ? code : scale; }
+  constexpr ElementType scaleElement() const { return encoding.hasSuperScales() ? code : scale; }
   constexpr ElementType zeroElement() const {
     return encoding.zeroPoints ? kI8 : encoding.hasCodeBook() ? kF32 : scaleElement();
   }

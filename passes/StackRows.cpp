@@ -38,7 +38,7 @@ StringRef ingot::stackObstacle(const EncodedWeight &first, const EncodedWeight &
     return "the weights have different formats";
   if (first.facts().hasCodeBook() && !isSameTable(first.zeros, other.zeros))
     return "the weights have different code books";
-  if (first.facts().scales == kTableScales && !isSameTable(first.supers, other.supers))
+  if (first.facts().scales == kTableScales && !isSameTable(first.superScales, other.superScales))
     return "the weights have different tables of scales";
   return "";
 }

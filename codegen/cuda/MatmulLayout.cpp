@@ -83,7 +83,7 @@ LayoutAttr codegen::fragmentCodes(RankedTensorType type) {
                                              1, 1, kCodeGroups, 0, 8, 2});
 }
 
-LayoutAttr codegen::fragmentSupers(RankedTensorType type, int64_t parts) {
+LayoutAttr codegen::fragmentSuperScales(RankedTensorType type, int64_t parts) {
   int64_t tiles = llvm::divideCeil(type.getShape().front(), kTileRows);
   int64_t blocks = type.getShape().back() / parts;
   return LayoutAttr::get(type.getContext(),
@@ -110,5 +110,5 @@ static bool addLayout(CudaVariant &variant, llvm::StringRef name, Value tensor) 
 bool codegen::addLayouts(CudaVariant &variant, const llm::EncodedWeight &weight) {
   return addLayout(variant, "weight", weight.values) &&
          addLayout(variant, "scale", weight.scales) && addLayout(variant, "zero", weight.zeros) &&
-         addLayout(variant, "super", weight.supers);
+         addLayout(variant, "super", weight.superScales);
 }

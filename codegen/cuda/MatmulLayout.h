@@ -41,9 +41,9 @@ inline constexpr int64_t kCodeGroups = 8;
 /// g + 8 side by side.
 engine::LayoutAttr fragmentCodes(mlir::RankedTensorType type);
 
-/// The packed order of supers [rows, blocks * parts] beside them: in tiles of 16 rows, block by
-/// block, rows g and g + 8 side by side, parts of a row together.
-engine::LayoutAttr fragmentSupers(mlir::RankedTensorType type, int64_t parts);
+/// The packed order of super-block scales [rows, blocks * parts] beside them: in tiles of 16 rows,
+/// block by block, rows g and g + 8 side by side, parts of a row together.
+engine::LayoutAttr fragmentSuperScales(mlir::RankedTensorType type, int64_t parts);
 
 /// Adds the digits of kernels/EncodedWeight.cuh for the tensors of `weight`; false if one has too
 /// many.

@@ -137,7 +137,7 @@ struct Records {
   int64_t inStage(int64_t depth) const { return std::max<int64_t>(depth / columns, 1); }
 };
 
-/// Those that stages hold: of scales, of zeros, of supers.
+/// Those that stages hold: of scales, of zeros, of super-block scales.
 llvm::SmallVector<Records, 3> recordsOf(llm::MatmulOp op, const MatmulShape &shape, int64_t group) {
   llvm::SmallVector<Records, 3> records;
   if (group == 0)
@@ -154,8 +154,8 @@ llvm::SmallVector<Records, 3> recordsOf(llm::MatmulOp op, const MatmulShape &sha
   if (hasGroupZeros(shape))
     blocks ? codes(weight.zeros) : plain(weight.zeros);
   if (blocks)
-    records.push_back(
-        {weight.supers, kSuperColumns, kTileRows * partsOf(shape) * bitsOf(weight.supers) / 8});
+    records.push_back({weight.superScales, kSuperColumns,
+                       kTileRows * partsOf(shape) * bitsOf(weight.superScales) / 8});
   return records;
 }
 
@@ -533,8 +533,8 @@ LayoutAttr codegen::tensorLayout(llm::MatmulOp op, const MatmulShape &shape, uns
   llm::EncodedWeight weight = op.getEncodedWeight();
   if (!weight.hasRows(value))
     return {};
-  if (value == weight.supers)
-    return fragmentSupers(type, partsOf(shape));
+  if (value == weight.superScales)
+    return fragmentSuperScales(type, partsOf(shape));
   bool codes =
       shape.scales == kBlockScales || (shape.scales == kTableScales && value == weight.scales);
   return codes ? fragmentCodes(type) : fragmentScales(type);

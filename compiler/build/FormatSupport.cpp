@@ -54,7 +54,7 @@ std::string shown(const HeldFormat &held) {
   text += encoding.group > 0    ? " for " + std::to_string(encoding.group)
           : encoding.group == 0 ? std::string(" for a row")
                                 : std::string(" for all");
-  if (encoding.hasSupers())
+  if (encoding.hasSuperScales())
     text +=
         ", " + shown(held.scale) +
         (encoding.scales == kTableScales ? " in a table" : " for " + std::to_string(kSuperColumns));

@@ -246,7 +246,7 @@ Value StepBuilder::permuteRows(Value weight, ArrayRef<int64_t> digits, ArrayRef<
     return permute(weight);
   // Products read the tensors of an encoded weight, so these are put in order.
   static constexpr llm::EncodedWeight::Tensor fileOrder[] = {
-      &llm::EncodedWeight::scales, &llm::EncodedWeight::zeros, &llm::EncodedWeight::supers,
+      &llm::EncodedWeight::scales, &llm::EncodedWeight::zeros, &llm::EncodedWeight::superScales,
       &llm::EncodedWeight::values};
   Value result = llm::DequantizeOp::create(weights, weight.getLoc(), encoded.getType(),
                                            encoded.getEncodedWeight().mapRows(permute, fileOrder));

@@ -329,13 +329,14 @@ void BlockPlan::Runner::widenScales(const Step &step, const WeightNode &node, si
   const Window &window = step.inputs[operand].window;
   ElementType type = graph.shape(node.operands[operand]).element;
   const std::byte *in = at(step.inputs[operand].view, type, row);
-  const Input &supers = step.inputs.back();
+  const Input &superScales = step.inputs.back();
   switch (node.encoding.scales) {
   case kPlainScales:
     return widen(type, in, out, window.columns());
   case kTableScales:
     for (int64_t i = 0; i < window.columns(); ++i)
-      out[i] = *reinterpret_cast<const float *>(at(supers.view, kF32, static_cast<int64_t>(in[i])));
+      out[i] =
+          *reinterpret_cast<const float *>(at(superScales.view, kF32, static_cast<int64_t>(in[i])));
     return;
   case kBlockScales:
     break;
@@ -347,7 +348,8 @@ void BlockPlan::Runner::widenScales(const Step &step, const WeightNode &node, si
     int64_t block = (window.column + i) * node.encoding.group / kSuperColumns;
     int64_t place = numbers * block + static_cast<int64_t>(operand) - 1;
     float super = 0;
-    widen(superType, at(supers.view, superType, row) + place * workingBytes(superType), &super, 1);
+    widen(superType, at(superScales.view, superType, row) + place * workingBytes(superType), &super,
+          1);
     out[i] *= super;
   }
 }
@@ -400,8 +402,8 @@ void BlockPlan::Runner::takeBlockPart(const Step &step, const WeightNode &node) 
       bool ofScales = part.part == BlockPart::Part::Scales;
       if (part.part == BlockPart::Part::Values)
         std::memcpy(out, parts.stored + place, static_cast<size_t>(count));
-      else if (part.part == BlockPart::Part::Supers)
-        narrow(element, parts.supers + place, out, count);
+      else if (part.part == BlockPart::Part::SuperScales)
+        narrow(element, parts.superScales + place, out, count);
       else if (isFloat(element))
         narrow(element, (ofScales ? parts.scales : parts.offsets) + place, out, count);
       else

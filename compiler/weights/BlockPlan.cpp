@@ -183,12 +183,12 @@ void BlockPlan::planEncoded(Step &step) {
               (window.columnEnd + node.encoding.group - 1) / node.encoding.group};
   step.inputs = {input(node.operands[0], window), input(node.operands[1], scales)};
   auto whole = [&](WeightValue table) { return Window{0, graph.shape(table).rows, 0, 1}; };
-  bool supers = node.encoding.hasSupers();
-  if (node.operands.size() > (supers ? 3 : 2)) {
+  bool superScales = node.encoding.hasSuperScales();
+  if (node.operands.size() > (superScales ? 3 : 2)) {
     WeightValue zeros = node.operands[2];
     step.inputs.push_back(input(zeros, node.encoding.hasCodeBook() ? whole(zeros) : scales));
   }
-  if (supers) {
+  if (superScales) {
     WeightValue last = node.operands.back();
     step.inputs.push_back(
         input(last, node.encoding.scales == kTableScales

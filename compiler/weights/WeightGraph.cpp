@@ -285,7 +285,7 @@ static std::pair<ElementType, int64_t> partOf(const HeldFormat &held, BlockPart:
     return {held.scaleElement(), encoding.groupsOf(elements)};
   case BlockPart::Part::Offsets:
     return {held.scaleElement(), encoding.hasOffsets() ? encoding.groupsOf(elements) : 0};
-  case BlockPart::Part::Supers:
+  case BlockPart::Part::SuperScales:
     return {held.scale, encoding.superShape(1, elements).columns};
   }
   llvm_unreachable("every part is listed");
@@ -300,10 +300,11 @@ Outcome WeightGraphReader::readBlockPart(llm::BlockPartOp op, WeightNode &node) 
     return unsupported(op, "takes no blocks apart of the type it names");
   checkpoint::DTypeUnit unit = checkpoint::dtypeUnit(*type);
   using Part = BlockPart::Part;
-  static constexpr std::pair<llvm::StringLiteral, Part> parts[] = {{"values", Part::Values},
-                                                                   {"scales", Part::Scales},
-                                                                   {"offsets", Part::Offsets},
-                                                                   {"supers", Part::Supers}};
+  static constexpr std::pair<llvm::StringLiteral, Part> parts[] = {
+      {"values", Part::Values},
+      {"scales", Part::Scales},
+      {"offsets", Part::Offsets},
+      {"super_scales", Part::SuperScales}};
   for (auto [name, part] : parts)
     if (op.getPart() == name)
       node.part.part = part;

@@ -20,7 +20,7 @@ enum class NodeKind : uint8_t {
   Literal,
   Convert,
   Quantize,   ///< results: values, scales and, where there are zero points, zeros
-  Dequantize, ///< operands: values, scales and, where there are any, zeros and supers
+  Dequantize, ///< operands: values, scales and, where there are any, zeros and super-block scales
   Unpack,
   BlockPart,
   Transpose,
@@ -50,7 +50,7 @@ struct WeightShape {
 
 /// What llm.block_part takes of each block.
 struct BlockPart {
-  enum class Part : uint8_t { Values, Scales, Offsets, Supers };
+  enum class Part : uint8_t { Values, Scales, Offsets, SuperScales };
   checkpoint::DType type = checkpoint::DType::Q8_0;
   Part part = Part::Values;
   int64_t bytes = 1;    ///< of a block

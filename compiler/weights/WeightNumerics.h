@@ -84,7 +84,8 @@ void joinNibbles(const uint8_t *in, uint8_t *out, int64_t places);
 /// filled with zeros. `out` may be `in`.
 void joinPlanes(const uint8_t *in, uint8_t *out, int64_t places, Planes planes);
 
-/// What scale codes stand for before they meet their supers: `codes` less `middle`, or as i8.
+/// What scale codes stand for before they meet their super-block scales: `codes` less `middle`, or
+/// as i8.
 void widenCodes(ElementType type, const std::byte *in, float *out, int64_t count, int32_t middle);
 
 } // namespace ingot::compiler

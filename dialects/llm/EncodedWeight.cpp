@@ -11,10 +11,11 @@ using namespace ingot::llm;
 using Tensor = EncodedWeight::Tensor;
 
 /// In the order of operands.
-static constexpr std::pair<Tensor, StringLiteral> kTensors[] = {{&EncodedWeight::values, "weight"},
-                                                                {&EncodedWeight::scales, "scales"},
-                                                                {&EncodedWeight::zeros, "zeros"},
-                                                                {&EncodedWeight::supers, "supers"}};
+static constexpr std::pair<Tensor, StringLiteral> kTensors[] = {
+    {&EncodedWeight::values, "weight"},
+    {&EncodedWeight::scales, "scales"},
+    {&EncodedWeight::zeros, "zeros"},
+    {&EncodedWeight::superScales, "super_scales"}};
 
 /// Whether a weight in `encoding` has the tensor.
 static bool has(EncodingAttr encoding, Tensor tensor) {
@@ -24,7 +25,7 @@ static bool has(EncodingAttr encoding, Tensor tensor) {
     return false;
   if (tensor == &EncodedWeight::zeros)
     return encoding.facts().zeros() != kNoZeros;
-  return tensor == &EncodedWeight::scales || encoding.facts().hasSupers();
+  return tensor == &EncodedWeight::scales || encoding.facts().hasSuperScales();
 }
 
 /// Whether the tensor, of a weight in `encoding`, has rows for those of the weight.
@@ -77,7 +78,7 @@ bool EncodedWeight::hasRows(Value tensor) const {
 
 EncodedWeight EncodedWeight::mapRows(function_ref<Value(Value)> map, ArrayRef<Tensor> order) const {
   static constexpr Tensor inOrder[] = {&EncodedWeight::values, &EncodedWeight::scales,
-                                       &EncodedWeight::zeros, &EncodedWeight::supers};
+                                       &EncodedWeight::zeros, &EncodedWeight::superScales};
   EncodedWeight result = *this;
   for (Tensor tensor : order.empty() ? ArrayRef(inOrder) : order)
     if (result.*tensor && ::hasRows(facts(), tensor))

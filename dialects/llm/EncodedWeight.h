@@ -12,7 +12,7 @@ struct EncodedWeight {
   /// One of them.
   using Tensor = mlir::Value EncodedWeight::*;
 
-  mlir::Value values, scales = {}, zeros = {}, supers = {};
+  mlir::Value values, scales = {}, zeros = {}, superScales = {};
   EncodingAttr encoding = {}; ///< null: there are values alone
 
   /// `parts`: those beside the values, as many as `encoding` has, in order.
@@ -25,8 +25,8 @@ struct EncodedWeight {
   ScaleExtent extent() const { return encoding ? facts().extent() : kNoScales; }
   bool isEncoded() const { return encoding != nullptr; }
 
-  /// What `tensor` is to the weight: "weight", "scales", "zeros" or "supers"; empty if it is none
-  /// of its tensors.
+  /// What `tensor` is to the weight: "weight", "scales", "zeros" or "super_scales"; empty if it is
+  /// none of its tensors.
   llvm::StringRef roleOf(mlir::Value tensor) const;
 
   /// Whether `tensor`, one of the weight's, has rows for those of the weight. Others are the same

@@ -14,7 +14,7 @@ def Llm_EncodedWeightOpInterface : OpInterface<"EncodedWeightOpInterface"> {
   let cppNamespace = "::ingot::llm";
   let description = [{
     Reads a weight that may be encoded: an operand of stored values, and a group of operands that
-    has what the encoding puts beside them, in the order scales, zeros, supers.
+    has what the encoding puts beside them, in the order scales, zeros, super-block scales.
   }];
   let methods = [
     InterfaceMethod<"The stored values", "::mlir::OpOperand &", "getStoredMutable">,

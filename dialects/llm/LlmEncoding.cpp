@@ -77,10 +77,11 @@ static const char *misplaced(ArrayRef<StringRef> given, EncodingAttr encoding) {
   auto differs = [&](StringRef name) {
     return llvm::is_contained(given, name) != llvm::is_contained(partNames(encoding), name);
   };
-  return differs("scales")   ? "scales go with an encoding and only with it"
-         : differs("zeros")  ? "zero points go with an encoding that has them, and only with it"
-         : differs("supers") ? "supers go with an encoding that has them, and only with it"
-                             : nullptr;
+  return differs("scales")  ? "scales go with an encoding and only with it"
+         : differs("zeros") ? "zero points go with an encoding that has them, and only with it"
+         : differs("super_scales")
+             ? "super-block scales go with an encoding that has them, and only with it"
+             : nullptr;
 }
 
 static ParseResult parseEncoding(OpAsmParser &parser, EncodingAttr &encoding) {
@@ -101,7 +102,7 @@ ParseResult llm::parseEncoded(OpAsmParser &parser,
                               SmallVectorImpl<Type> &types, EncodingAttr &encoding) {
   SmallVector<StringRef, 3> given;
   SMLoc location = parser.getCurrentLocation();
-  for (StringRef name : {"scales", "zeros", "supers"})
+  for (StringRef name : {"scales", "zeros", "super_scales"})
     if (succeeded(parser.parseOptionalKeyword(name))) {
       given.push_back(name);
       if (parser.parseLParen() || parser.parseOperand(parts.emplace_back()) ||
@@ -152,17 +153,18 @@ static RankedTensorType typeOrNull(Value value) {
 }
 
 /// Checks how the scales of an encoded weight are stored.
-static LogicalResult verifySupers(Operation *op, Encoding encoding, RankedTensorType values,
-                                  RankedTensorType scales, RankedTensorType supers) {
+static LogicalResult verifySuperScales(Operation *op, Encoding encoding, RankedTensorType values,
+                                       RankedTensorType scales, RankedTensorType superScales) {
   Type code = scales.getElementType();
-  if (encoding.hasSupers() != static_cast<bool>(supers))
-    return op->emitOpError() << "supers go with an encoding that has them, and only with it";
-  if (!supers)
+  if (encoding.hasSuperScales() != static_cast<bool>(superScales))
+    return op->emitOpError()
+           << "super-block scales go with an encoding that has them, and only with it";
+  if (!superScales)
     return success();
   int64_t columns = values.getShape().back();
   SmallVector<int64_t> expected = extents(encoding.superShape(values.getDimSize(0), columns));
-  bool fits = supers.getShape() == ArrayRef<int64_t>(expected);
-  Type number = supers.getElementType();
+  bool fits = superScales.getShape() == ArrayRef<int64_t>(expected);
+  Type number = superScales.getElementType();
   if (encoding.scales == kTableScales)
     return fits && code.isInteger(8) && number.isF32()
                ? success()
@@ -170,10 +172,11 @@ static LogicalResult verifySupers(Operation *op, Encoding encoding, RankedTensor
                                    << " f32 numbers";
   bool isCode = code.isInteger(4) || code.isInteger(6) || code.isInteger(8);
   if (!isCode || !(number.isF16() || number.isF32()))
-    return op->emitOpError() << "scales of blocks are i4, i6 or i8, and their supers f16 or f32";
+    return op->emitOpError()
+           << "scales of blocks are i4, i6 or i8, and their super-block scales f16 or f32";
   if (columns % kSuperColumns != 0 || !fits)
-    return op->emitOpError() << "supers must be [" << expected << "] of whole blocks of "
-                             << kSuperColumns << " columns";
+    return op->emitOpError() << "super-block scales must be [" << expected
+                             << "] of whole blocks of " << kSuperColumns << " columns";
   return success();
 }
 
@@ -211,7 +214,7 @@ LogicalResult llm::verifyEncoded(Operation *op, const EncodedWeight &weight) {
   if (scaleType.getShape() != ArrayRef<int64_t>(expected))
     return op->emitOpError() << "scales must be [" << expected << "], not [" << scaleType.getShape()
                              << "]";
-  if (failed(verifySupers(op, encoding, type, scaleType, typeOrNull(weight.supers))))
+  if (failed(verifySuperScales(op, encoding, type, scaleType, typeOrNull(weight.superScales))))
     return failure();
   return verifyZeros(op, attribute, scaleType, typeOrNull(weight.zeros));
 }

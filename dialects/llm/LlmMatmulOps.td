@@ -20,8 +20,8 @@ def Llm_MatmulOp : Llm_Op<"matmul", [Pure, IsolatedFromAbove, AttrSizedOperandSe
     exact sums over `group` columns, each times its scale, and where there are offsets the exact sum
     of the group's inputs times the offset, added in f32 in order of the groups by fused
     multiply-adds. Where scales are codes of blocks and `group` is a block: exact sums of the
-    products of inputs, weights and codes, and of inputs and codes of offsets, with the supers as
-    scale and offset.
+    products of inputs, weights and codes, and of inputs and codes of offsets, with the super-block
+    scales as scale and offset.
     With `input_scales` ([T], one per row) the sum is multiplied by the row's scale last, before the
     epilogue. An i8 input may have one for each group of K / G columns ([T, G]), where groups of
     input or weight are multiples of the other's: exact sums are those of the narrower ones. Each

@@ -59,14 +59,14 @@ def Llm_EncodingAttr : AttrDef<Llm_Dialect, "Encoding"> {
     - `codebook8`: i8 elements read as 0 ... 255, and 256 numbers. Of scales, while weights are
       made: no kernel reads it.
 
-    Scales themselves may be stored in fewer bits, with a fourth tensor, "supers":
-    - `scales = blocks`: scale[n, g] = supers[n, b] * code[n, g] in f32, where b is the block of 256
-      columns that group g is in; codes are i4 or i6, less half of their range, or i8. Of affine
-      encodings codes of scales and of zeros are both unsigned, and supers have two numbers for each
-      block: of scales (column 2b) and of zeros (2b + 1). Supers are f16 or f32. Rows are whole
-      blocks.
-    - `scales = table`: scale[n, g] = supers[code[n, g]]; codes are i8 read as 0 ... 255, supers 256
-      f32 numbers.
+    Scales themselves may be stored in fewer bits, with a fourth tensor, "super_scales":
+    - `scales = blocks`: scale[n, g] = super_scales[n, b] * code[n, g] in f32, where b is the block
+      of 256 columns that group g is in; codes are i4 or i6, less half of their range, or i8. Of
+      affine encodings codes of scales and of zeros are both unsigned, and super-block scales have
+      two numbers for each block: of scales (column 2b) and of zeros (2b + 1). They are f16 or f32.
+      Rows are whole blocks.
+    - `scales = table`: scale[n, g] = super_scales[code[n, g]]; codes are i8 read as 0 ... 255, and
+      the fourth tensor is a table of 256 f32 numbers.
 
     Example: `#llm.encoding<"int4", group = 64, zero_points = false>`.
   }];

@@ -88,7 +88,7 @@ LogicalResult UnpackOp::verify() {
 LogicalResult BlockPartOp::verify() {
   RankedTensorType input = typeOf(getInput()), result = typeOf(getResult());
   int64_t block = getBlock();
-  if (!llvm::is_contained({"values", "scales", "offsets", "supers"}, getPart()))
+  if (!llvm::is_contained({"values", "scales", "offsets", "super_scales"}, getPart()))
     return emitOpError() << "blocks have no part '" << getPart() << "'";
   if (!input.getElementType().isInteger(8) || input.getRank() != 2 || result.getRank() != 2)
     return emitOpError() << "needs a matrix of bytes";

@@ -64,7 +64,9 @@ def Llm_QuantizeOp : Llm_WeightExpr<"quantize"> {
 
 def Llm_DequantizeOp : Llm_WeightExpr<"dequantize", [Llm_EncodedWeightOpInterface]> {
   let summary = "The f32 values that an encoded weight stands for";
-  let description = "What is beside the values follows from the encoding: scales, zeros, supers.";
+  let description = [{
+    What is beside the values follows from the encoding: scales, zeros, super-block scales.
+  }];
   let arguments = (ins Llm_AnyWeight:$values, Variadic<Llm_AnyWeight>:$parts,
                        Llm_EncodingAttr:$encoding);
   let results = (outs Llm_AnyWeight:$result);
@@ -107,12 +109,12 @@ def Llm_UnpackOp : Llm_WeightExpr<"unpack"> {
 }
 
 def Llm_BlockPartOp : Llm_WeightExpr<"block_part"> {
-  let summary = "Stored numbers, scales, offsets or supers of a row of ggml blocks";
+  let summary = "Stored numbers, scales, offsets or super-block scales of a row of ggml blocks";
   let description = [{
     A row of the input is blocks of `block` bytes of the ggml type `format`. A row of the result is
     one part of each of them: "values" has the block's elements, "scales" and "offsets" a number or
-    a code for each group of them, "supers" what codes are multiplied by. What the parts of a type
-    are stands in compiler/checkpoint/gguf/GgmlBlocks.h.
+    a code for each group of them, "super_scales" what codes are multiplied by. What the parts of a
+    type are stands in compiler/checkpoint/gguf/GgmlBlocks.h.
 
     ```mlir
     %s = llm.block_part %b "scales" of "Q4_K" block 144 : tensor<4x288xi8> -> tensor<4x16xf32>

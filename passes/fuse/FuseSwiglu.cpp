@@ -23,7 +23,7 @@ namespace {
 
 /// Of the tensors of a weight that is interleaved.
 constexpr llm::EncodedWeight::Tensor kFileOrder[] = {
-    &llm::EncodedWeight::zeros, &llm::EncodedWeight::supers, &llm::EncodedWeight::values,
+    &llm::EncodedWeight::zeros, &llm::EncodedWeight::superScales, &llm::EncodedWeight::values,
     &llm::EncodedWeight::scales};
 
 int64_t rowsOf(Value weight) { return cast<RankedTensorType>(weight.getType()).getDimSize(0); }

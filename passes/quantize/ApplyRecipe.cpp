@@ -137,7 +137,7 @@ struct ApplyRecipe : ingot::impl::ApplyRecipePassBase<ApplyRecipe> {
       return weight.facts().scales == kTableScales;
     };
     if (!llvm::all_of(weights, hasTable) || llvm::all_of(weights, [&](const EncodedWeight &weight) {
-          return isSameTable(weight.supers, weights.front().supers);
+          return isSameTable(weight.superScales, weights.front().superScales);
         }))
       return;
     Type f32 = builder.getF32Type();
@@ -148,14 +148,14 @@ struct ApplyRecipe : ingot::impl::ApplyRecipePassBase<ApplyRecipe> {
           llm::LiteralOp::create(builder, loc, type, "one", DenseElementsAttr::get(type, 1.0f));
       EncodedWeight scales{weight.scales,
                            one,
-                           weight.supers,
+                           weight.superScales,
                            {},
                            encodingOf(builder, {EncodingKind::CodeBook8, -1})};
       auto scaleType = cast<RankedTensorType>(weight.scales.getType()).clone(f32);
       Encoding plain = weight.facts();
       plain.scales = kPlainScales;
       weight.scales = llm::DequantizeOp::create(builder, loc, scaleType, scales);
-      weight.supers = {};
+      weight.superScales = {};
       weight.encoding = encodingOf(builder, plain);
     }
   }

@@ -223,7 +223,7 @@ Inputs conformance::makeInputs(func::FuncOp function, const Case &which, int64_t
       value.tensor.set(i, positive(random));
     for (int64_t i = 0; role && role.getValue() == "zeros" && i < value.tensor.size(); ++i)
       value.tensor.set(i, double(random() % uint64_t(limit ? limit.getInt() : 16)));
-    for (int64_t i = 0; role && role.getValue() == "supers" && i < value.tensor.size(); ++i)
+    for (int64_t i = 0; role && role.getValue() == "super_scales" && i < value.tensor.size(); ++i)
       value.tensor.set(i, random() % 2 ? positive(random) : -positive(random));
     for (int64_t i = 0; role && role.getValue() == "signed_zeros" && i < value.tensor.size(); ++i)
       value.tensor.set(i, double(random() % 256) - 128);

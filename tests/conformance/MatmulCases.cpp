@@ -26,9 +26,9 @@ struct Format {
   bool hasOffsets() const { return llvm::StringRef(encoding).starts_with("affine"); }
   bool hasCodeBook() const { return llvm::StringRef(encoding) == "codebook4"; }
   bool hasZeros() const { return zeroPoints || hasOffsets() || hasCodeBook(); }
-  bool hasSupers() const { return *scales; }
+  bool hasSuperScales() const { return *scales; }
   bool hasTable() const { return llvm::StringRef(scales) == "table"; }
-  bool hasBlocks() const { return hasSupers() && !hasTable(); }
+  bool hasBlocks() const { return hasSuperScales() && !hasTable(); }
   bool countsInIntegers() const { return llvm::StringRef(encoding).starts_with("int"); }
   /// Whether products with integer inputs use it.
   bool meetsIntegers() const {
@@ -152,11 +152,11 @@ struct Product {
     return weight.hasZeros() && !(weight.hasCodeBook() && suffix == "b");
   }
 
-  std::string supers(const std::string &suffix) const {
+  std::string superScales(const std::string &suffix) const {
     return "%c" + (weight.hasTable() ? "" : suffix);
   }
-  bool hasOwnSupers(const std::string &suffix) const {
-    return weight.hasSupers() && !(weight.hasTable() && suffix == "b");
+  bool hasOwnSuperScales(const std::string &suffix) const {
+    return weight.hasSuperScales() && !(weight.hasTable() && suffix == "b");
   }
 
   /// Parameters of the function: %x, %xs?, %w, %s?, %z?, %c?; names of weights end in `suffix`.
@@ -170,7 +170,7 @@ struct Product {
     std::string text = ", %w" + suffix + ": " + weightType();
     if (weight.encoded())
       text += ", %s" + suffix + ": " + scaleType() +
-              (weight.hasSupers() ? "" : " {test.role = \"scales\"}");
+              (weight.hasSuperScales() ? "" : " {test.role = \"scales\"}");
     if (hasOwnZeros(suffix))
       text += ", " + zeros(suffix) + ": " + zeroType() +
               (weight.exactBook && isInteger() ? " {test.role = \"integers\"}"
@@ -181,8 +181,8 @@ struct Product {
                                                           "{0} : i64}",
                                                           2 * Format::middleOf(weight.element))
                                                 .str());
-    if (hasOwnSupers(suffix))
-      text += ", " + supers(suffix) + ": " + superType() + " {test.role = \"supers\"}";
+    if (hasOwnSuperScales(suffix))
+      text += ", " + superScales(suffix) + ": " + superType() + " {test.role = \"super_scales\"}";
     return text;
   }
   /// The operation without epilogue operands and types.
@@ -194,15 +194,15 @@ struct Product {
       text += " scales(%s" + suffix + " : " + scaleType() + ")";
     if (weight.hasZeros())
       text += " zeros(" + zeros(suffix) + " : " + zeroType() + ")";
-    if (weight.hasSupers())
-      text += " supers(" + supers(suffix) + " : " + superType() + ")";
+    if (weight.hasSuperScales())
+      text += " super_scales(" + superScales(suffix) + " : " + superType() + ")";
     return weight.encoded() ? text + " #encoding" : text;
   }
   /// What stands before the function.
   std::string aliases() const {
     if (!weight.encoded())
       return "";
-    std::string scales = weight.hasSupers() ? std::string(", scales = ") + weight.scales : "";
+    std::string scales = weight.hasSuperScales() ? std::string(", scales = ") + weight.scales : "";
     return llvm::formatv("#encoding = #llm.encoding<\"{0}\", group = {1}, zero_points = {2}{3}>\n",
                          weight.encoding, weight.group, weight.zeroPoints ? "true" : "false",
                          scales);
@@ -225,7 +225,7 @@ namespace {
 
 /// The tensors of a weight among the arguments; null where it has none.
 struct WeightTensors {
-  const HostTensor *values, *scales = nullptr, *zeros = nullptr, *supers = nullptr;
+  const HostTensor *values, *scales = nullptr, *zeros = nullptr, *superScales = nullptr;
 
   /// From argument `next` on, which is left behind them; what `first`, the other weight of a pair,
   /// shares with it is taken from there.
@@ -237,8 +237,9 @@ struct WeightTensors {
       scales = &inputs.arguments[next++].tensor;
     if (format.hasZeros())
       zeros = first && format.hasCodeBook() ? first->zeros : &inputs.arguments[next++].tensor;
-    if (format.hasSupers())
-      supers = first && format.hasTable() ? first->supers : &inputs.arguments[next++].tensor;
+    if (format.hasSuperScales())
+      superScales =
+          first && format.hasTable() ? first->superScales : &inputs.arguments[next++].tensor;
   }
 };
 
@@ -246,16 +247,16 @@ struct WeightTensors {
 
 /// The scale (`part` = 0) or offset (1) that element (row, k) has, from `numbers`, which holds them
 /// or their codes.
-static double scaleOf(const Format &format, const HostTensor &numbers, const HostTensor *supers,
-                      int64_t row, int64_t k, int64_t part) {
+static double scaleOf(const Format &format, const HostTensor &numbers,
+                      const HostTensor *superScales, int64_t row, int64_t k, int64_t part) {
   double number = numbers.at(format.group < 0 ? 0 : row, format.group > 0 ? k / format.group : 0);
-  if (!supers)
+  if (!superScales)
     return number;
   if (format.hasTable())
-    return supers->at(int64_t(number) & 255);
+    return superScales->at(int64_t(number) & 255);
   int64_t parts = format.hasOffsets() ? 2 : 1;
   double middle = format.hasOffsets() ? 0 : double(Format::middleOf(format.scale));
-  return supers->at(row, k / 256 * parts + part) * (number - middle);
+  return superScales->at(row, k / 256 * parts + part) * (number - middle);
 }
 
 /// The numbers that a weight stands for, row by row.
@@ -273,9 +274,9 @@ static std::vector<double> weightNumbers(const Product &product, const WeightTen
         value -= tensors.zeros->at(format.group < 0 ? 0 : column,
                                    format.group > 0 ? k / format.group : 0);
       if (tensors.scales)
-        value *= scaleOf(format, *tensors.scales, tensors.supers, column, k, 0);
+        value *= scaleOf(format, *tensors.scales, tensors.superScales, column, k, 0);
       if (format.hasOffsets())
-        value += scaleOf(format, *tensors.zeros, tensors.supers, column, k, 1);
+        value += scaleOf(format, *tensors.zeros, tensors.superScales, column, k, 1);
       numbers.push_back(value);
     }
   return numbers;

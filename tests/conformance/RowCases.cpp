@@ -37,8 +37,9 @@ static Case embedCase(const std::string &name, const std::string &element,
       "%t: tensor<?xi32, \"T\"> {test.role = \"tokens\", test.limit = 61 : i64}, %w: " + table;
   std::string op = "  %y = llm.embed %t, %w";
   int64_t parts = offsets ? 2 : 1;
-  std::string supers = blocks ? formatv("tensor<{0}x{1}xf16>", kRows, kColumns / 256 * parts).str()
-                              : "tensor<256xf32>";
+  std::string superScales =
+      blocks ? formatv("tensor<{0}x{1}xf16>", kRows, kColumns / 256 * parts).str()
+             : "tensor<256xf32>";
   if (!encoding.empty()) {
     parameters += ", %s: " + scales + (blocks || listed ? "" : " {test.role = \"scales\"}");
     op += " scales(%s : " + scales + ")";
@@ -49,8 +50,8 @@ static Case embedCase(const std::string &name, const std::string &element,
     op += " zeros(%z : " + zeros + ")";
   }
   if (blocks || listed) {
-    parameters += ", %u: " + supers + " {test.role = \"supers\"}";
-    op += " supers(%u : " + supers + ")";
+    parameters += ", %u: " + superScales + " {test.role = \"super_scales\"}";
+    op += " super_scales(%u : " + superScales + ")";
   }
   op += (encoding.empty() ? "" : " #encoding") + std::string(" : tensor<?xi32, \"T\">, ") + table +
         " -> " + type + "\n";
@@ -67,13 +68,13 @@ static Case embedCase(const std::string &name, const std::string &element,
     // The scale or offset that argument `argument` holds, or has the code of.
     auto numberOf = [&](size_t argument, int64_t token, int64_t column, int64_t part) {
       double number = inputs.arguments[argument].tensor.at(token, group > 0 ? column / group : 0);
-      const HostTensor &supers = inputs.arguments.back().tensor;
+      const HostTensor &superScales = inputs.arguments.back().tensor;
       if (listed)
-        return supers.at(int64_t(number) & 255);
+        return superScales.at(int64_t(number) & 255);
       if (!blocks)
         return number;
       number -= offsets ? 0 : middleOf(scale);
-      return double(float(supers.at(token, column / 256 * parts + part) * number));
+      return double(float(superScales.at(token, column / 256 * parts + part) * number));
     };
     for (int64_t row = 0; row < inputs.dims.T; ++row) {
       auto token = std::max<int64_t>(0, int64_t(inputs.arguments[0].tensor.at(row)));

@@ -8,15 +8,15 @@
 
 /// A weight's buffers; those that it does not have are null.
 struct EncodedWeight {
-  const void *values, *scales, *zeros, *supers;
+  const void *values, *scales, *zeros, *superScales;
 
   /// The values are buffer `values`, what is beside them `Beside`, of WeightBuffers.
   template <class Beside>
   static __device__ __forceinline__ EncodedWeight from(const Launch &launch, int values) {
     return {launch.buffers[values],
             Beside::kScales < Beside::kZeros ? launch.buffers[Beside::kScales] : nullptr,
-            Beside::kZeros < Beside::kSupers ? launch.buffers[Beside::kZeros] : nullptr,
-            Beside::kSupers < Beside::kEnd ? launch.buffers[Beside::kSupers] : nullptr};
+            Beside::kZeros < Beside::kSuperScales ? launch.buffers[Beside::kZeros] : nullptr,
+            Beside::kSuperScales < Beside::kEnd ? launch.buffers[Beside::kSuperScales] : nullptr};
   }
 
   INGOT_LAYOUT_TYPE(ValueLayout, weight);
@@ -54,12 +54,12 @@ struct EncodedWeight {
   template <int Part>
   __device__ float numberOf(const void *numbers, i64 place, u32 row, u32 column) const {
     if constexpr (constants::scale_form == kTableScales) {
-      return static_cast<const float *>(supers)[static_cast<const u8 *>(numbers)[place]];
+      return static_cast<const float *>(superScales)[static_cast<const u8 *>(numbers)[place]];
     } else if constexpr (constants::scale_form == kBlockScales) {
       constexpr u32 parts = kHasOffsets ? 2 : 1;
       i64 super = placeOf<SuperLayout>(row, column / u32(kSuperColumns) * parts + Part);
       float middle = kHasOffsets ? 0.0f : float(middleOf(constants::scale_type));
-      return __fmul_rn(loadElement<constants::super_type>(supers, super),
+      return __fmul_rn(loadElement<constants::super_type>(superScales, super),
                        loadElement<constants::scale_type>(numbers, place) - middle);
     } else {
       return loadElement<constants::scale_type>(numbers, place);

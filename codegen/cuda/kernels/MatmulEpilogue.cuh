@@ -19,7 +19,8 @@ constexpr bool kByExpert = constants::experts != 0;
 // starts?, result, workspace?.
 constexpr int kInput = 0, kWeight = 1, kInputScales = 2;
 using Beside = WeightBuffers<kInputScales + kInputScaled>;
-constexpr int kScales = Beside::kScales, kZeros = Beside::kZeros, kSupers = Beside::kSupers;
+constexpr int kScales = Beside::kScales, kZeros = Beside::kZeros,
+              kSuperScales = Beside::kSuperScales;
 constexpr int kOperands = Beside::kEnd;
 constexpr int kOrder = kOperands + int(constants::operands);
 constexpr int kStarts = kOrder + kByExpert;

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The ring of stages in shared memory that MatmulTensor fills with asynchronous copies: weights as
-// packed, inputs row by row, and the scales, zeros and supers of the stage's groups. From sm_90 on
-// what belongs to the weight comes by tensor copies. Inputs do not: kernels before this one have
-// written them with ordinary stores, which tensor copies see only behind fences of those kernels.
+// packed, inputs row by row, and the scales, zeros and super-block scales of the stage's groups.
+// From sm_90 on what belongs to the weight comes by tensor copies. Inputs do not: kernels before
+// this one have written them with ordinary stores, which tensor copies see only behind fences of
+// those kernels.
 #pragma once
 
 #include "MatmulFragments.cuh"
@@ -25,7 +26,7 @@ constexpr int kGroup = kGrouped ? int(constants::group) : kTileDepth;
 /// Columns at whose multiples groups may end.
 constexpr int kGroupStep = kGroup % 32 == 0 ? 32 : 16;
 constexpr int kStageGroups = kTileDepth > kGroup ? kTileDepth / kGroup : 1;
-/// Scales are codes, which a stage's supers or a table of the kernel give numbers.
+/// Scales are codes, which a stage's super-block scales or a table of the kernel give numbers.
 constexpr bool kScaleCodes = constants::scale_form != kPlainScales;
 /// Groups whose codes lie together.
 constexpr int kCodeGroups = 8;
@@ -63,9 +64,9 @@ template <> struct ZerosOf<kOffsets> {
   using Type = Scales;
 };
 using Zeros = ZerosOf<constants::zeros>::Type;
-constexpr bool kHasBlockSupers = constants::scale_form == kBlockScales;
+constexpr bool kHasBlockSuperScales = constants::scale_form == kBlockScales;
 constexpr int kSuperBytes = 16 * kParts * elementBits(constants::super_type) / 8;
-using Supers = Records<int(kSuperColumns), kHasBlockSupers ? kSuperBytes : 0>;
+using SuperScales = Records<int(kSuperColumns), kHasBlockSuperScales ? kSuperBytes : 0>;
 
 /// Packed weights: tiles of 16 rows, in each blocks of kBlockDepth columns.
 constexpr i64 kWeightTiles = ceilDiv(kAllWeightRows, 16); ///< of all experts
@@ -83,13 +84,13 @@ constexpr int kWeightsBytes = kRowTiles * Weights::kTileBytes;
 constexpr int kInputsOffset = kWeightsBytes;
 constexpr int kScalesOffset = kInputsOffset + kTileTokens * kRowBytes;
 constexpr int kZerosOffset = kScalesOffset + kRowTiles * Scales::kTileBytes;
-constexpr int kSupersOffset = kZerosOffset + kRowTiles * Zeros::kTileBytes;
-constexpr int kBarrierOffset = kSupersOffset + kRowTiles * Supers::kTileBytes;
+constexpr int kSuperScalesOffset = kZerosOffset + kRowTiles * Zeros::kTileBytes;
+constexpr int kBarrierOffset = kSuperScalesOffset + kRowTiles * SuperScales::kTileBytes;
 constexpr int kStageBytes = kBarrierOffset + (kTensorCopies ? kTensorAlignment : 0);
 static_assert(kStages * kStageBytes <= constants::shared_bytes, "the provider counts alike");
 static_assert(!kTensorCopies ||
               (kStageBytes % kTensorAlignment == 0 && kScalesOffset % kTensorAlignment == 0 &&
-               kZerosOffset % kTensorAlignment == 0 && kSupersOffset % kTensorAlignment == 0));
+               kZerosOffset % kTensorAlignment == 0 && kSuperScalesOffset % kTensorAlignment == 0));
 /// Bytes that tensor copies bring to a stage.
 constexpr int kTensorBytes = kBarrierOffset - kTileTokens * kRowBytes;
 
@@ -212,11 +213,12 @@ struct WeightCopies {
   RecordCopies<Weights, 0, kAllTiles> weights;
   RecordCopies<Scales, kScalesOffset, kAllTiles> scales;
   RecordCopies<Zeros, kZerosOffset, kAllTiles> zeros;
-  RecordCopies<Supers, kSupersOffset, kAllTiles> supers;
+  RecordCopies<SuperScales, kSuperScalesOffset, kAllTiles> superScales;
 
   __device__ WeightCopies(const Launch &launch, const Tile &tile, u32)
       : weights(launch, kWeight, tile.firstOfAll()), scales(launch, kScales, tile.firstOfAll()),
-        zeros(launch, kZeros, tile.firstOfAll()), supers(launch, kSupers, tile.firstOfAll()) {}
+        zeros(launch, kZeros, tile.firstOfAll()),
+        superScales(launch, kSuperScales, tile.firstOfAll()) {}
 
   /// From column `k` on, for the stage at `stage`.
   __device__ void copy(u32 stage, int k) const {
@@ -224,7 +226,7 @@ struct WeightCopies {
     weights.copy(to, k);
     scales.copy(to, k);
     zeros.copy(to, k);
-    supers.copy(to, k);
+    superScales.copy(to, k);
   }
   // A thread's copies are waited for together, whatever they bring.
   __device__ void wait(u32, u32) const {}
@@ -261,7 +263,7 @@ struct WeightTensors {
     bring<Weights>(stage, 0, k, barrier);
     bring<Scales>(stage + kScalesOffset, 1, k, barrier);
     bring<Zeros>(stage + kZerosOffset, 2, k, barrier);
-    bring<Supers>(stage + kSupersOffset, Zeros::kBytes > 0 ? 3 : 2, k, barrier);
+    bring<SuperScales>(stage + kSuperScalesOffset, Zeros::kBytes > 0 ? 3 : 2, k, barrier);
   }
   template <class Kind> __device__ void bring(u32 to, int map, int k, u32 barrier) const {
     if constexpr (Kind::kBytes > 0) {

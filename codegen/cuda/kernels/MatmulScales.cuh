@@ -116,18 +116,19 @@ private:
       numbers.scale[1] = table[codes[1]];
       return numbers;
     }
-    float supers[2 * kParts];
-    loadElements<constants::super_type>(stage + kSupersOffset + tile * Supers::kTileBytes,
-                                        row * (2 * kParts), supers);
+    float superScales[2 * kParts];
+    loadElements<constants::super_type>(stage + kSuperScalesOffset + tile * SuperScales::kTileBytes,
+                                        row * (2 * kParts), superScales);
 #pragma unroll
     for (int i = 0; i < 2; ++i)
-      numbers.scale[i] = supers[i * kParts] * codeNumber<constants::scale_type>(codes[i]);
+      numbers.scale[i] = superScales[i * kParts] * codeNumber<constants::scale_type>(codes[i]);
     if constexpr (kAddsOffsets) {
       loadCodes<constants::scale_type>(codes, stage + kZerosOffset + tile * Zeros::kTileBytes, row,
                                        group);
 #pragma unroll
       for (int i = 0; i < 2; ++i)
-        numbers.offset[i] = supers[i * kParts + 1] * codeNumber<constants::scale_type>(codes[i]);
+        numbers.offset[i] =
+            superScales[i * kParts + 1] * codeNumber<constants::scale_type>(codes[i]);
     }
     moveToMiddle(numbers);
     return numbers;

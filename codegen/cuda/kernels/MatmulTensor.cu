@@ -355,7 +355,7 @@ template <bool Rest> __device__ void Work::run() {
     ptx::commitCopies();
     if constexpr (kScaleCodes)
       Decoded::decode(shared, reading, warp.index, warp.rowTile(0), k,
-                      launch.buffer<const float>(kSupers));
+                      launch.buffer<const float>(kSuperScales));
 #pragma unroll
     for (int depth = 0; depth < kTileDepth; depth += kStepDepth)
       multiplyStep<Rest>(reading, depth, k);

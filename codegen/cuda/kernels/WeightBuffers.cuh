@@ -9,6 +9,6 @@
 template <int First> struct WeightBuffers {
   static constexpr int kScales = First;
   static constexpr int kZeros = kScales + (constants::scale_extent != kNoScales);
-  static constexpr int kSupers = kZeros + (constants::zeros != kNoZeros);
-  static constexpr int kEnd = kSupers + (constants::scale_form != kPlainScales);
+  static constexpr int kSuperScales = kZeros + (constants::zeros != kNoZeros);
+  static constexpr int kEnd = kSuperScales + (constants::scale_form != kPlainScales);
 };

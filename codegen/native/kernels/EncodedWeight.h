@@ -5,9 +5,9 @@
 
 #include "codegen/native/kernels/Elements.h"
 
-INGOT_CONST(weight_type);  ///< ElementType, as of the scales and supers
+INGOT_CONST(weight_type);  ///< ElementType, as of the scales and super-block scales
 INGOT_CONST(scale_extent); ///< ScaleExtent; a buffer of scales follows
-INGOT_CONST(scale_form);   ///< ScaleForm; a buffer of supers follows the zeros
+INGOT_CONST(scale_form);   ///< ScaleForm; a buffer of super-block scales follows the zeros
 INGOT_CONST(scale_type);
 INGOT_CONST(super_type);
 INGOT_CONST(zeros); ///< ZeroForm; their buffer follows the scales
@@ -15,7 +15,7 @@ INGOT_CONST(group); ///< columns of a group; 0: one per row; -1: one for the wei
 
 /// A weight's buffers; those that it does not have are null.
 struct WeightBuffers {
-  const char *values, *scales, *zeros, *supers;
+  const char *values, *scales, *zeros, *superScales;
 
   /// Those beside the values, from `next` on, which is left behind them.
   INGOT_INLINE WeightBuffers take(const void *values, void *const *&next) {
@@ -25,7 +25,7 @@ struct WeightBuffers {
     if (ingot_const_zeros)
       weight.zeros = static_cast<const char *>(*next++);
     if (ingot_const_scale_form)
-      weight.supers = static_cast<const char *>(*next++);
+      weight.superScales = static_cast<const char *>(*next++);
     return weight;
   }
 };
@@ -61,7 +61,7 @@ template <class Order> struct EncodedWeight : WeightBuffers {
   float numberFrom(const char *numbers, int64_t row, int64_t column, int64_t part) const {
     int64_t place = groupPlace(row, column);
     if (ingot_const_scale_form == kTableScales)
-      return loadTableScale(numbers, place, supers);
+      return loadTableScale(numbers, place, superScales);
     if (ingot_const_scale_form == kPlainScales)
       return Order::load(ingot_const_scale_type, numbers, place);
     return super(row, column, part) * code(numbers, row, column);
@@ -70,7 +70,7 @@ template <class Order> struct EncodedWeight : WeightBuffers {
   /// With scales of two levels: what the codes of scales (`part` = 0) or offsets (1) are of.
   float super(int64_t row, int64_t column, int64_t part) const {
     int64_t parts = ingot_const_zeros == kOffsets ? 2 : 1;
-    return Order::load(ingot_const_super_type, supers,
+    return Order::load(ingot_const_super_type, superScales,
                        Order::super(row, column / kSuperColumns * parts + part));
   }
   float code(const char *numbers, int64_t row, int64_t column) const {

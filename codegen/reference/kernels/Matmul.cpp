@@ -107,7 +107,7 @@ struct Product {
   /// own.
   float integerSum(const float *scales) const;
 
-  /// Of blocks of scale codes: what the supers multiply is exact.
+  /// Of blocks of scale codes: what the super-block scales multiply is exact.
   float blockSum() const;
 };
 

@@ -8,7 +8,7 @@
 namespace ingot::x86 {
 namespace {
 
-void clearTotals(const Run &run) {
+void clearAccumulators(const Run &run) {
   AttentionScratch layout = scratchLayout();
   float *total = run.scratch + layout.total(), *maxima = run.scratch + layout.totalMaxima();
   for (int64_t row = 0; row < run.rows(); ++row) {
@@ -60,7 +60,7 @@ void attendRun(const Run &run) {
     copyQueries(run);
   else
     loadQueries(run);
-  clearTotals(run);
+  clearAccumulators(run);
   int64_t last = 0, first = run.start(0, 0);
   for (int64_t i = 0; i < run.tokens; ++i) {
     last = run.positions()[i] > last ? run.positions()[i] : last;

@@ -39,15 +39,15 @@ template <class Form, int Panels> struct StoredPanels {
     return reinterpret_cast<const Ints *>(weights.panel(panel + p) + offsetOf(k));
   }
 
-  /// Asks memory for what follows column `k`.
-  [[gnu::always_inline]] void ask(int64_t k) const {
-    PanelsAhead<Panels>{weights.panel(panel), Weights::panelBytes()}.ask(offsetOf(k));
+  /// Prefetches what follows column `k`.
+  [[gnu::always_inline]] void prefetch(int64_t k) const {
+    PanelsAhead<Panels>{weights.panel(panel), Weights::panelBytes()}.prefetch(offsetOf(k));
   }
-  /// Asks memory for the scales of `group` of the next panels.
-  [[gnu::always_inline]] void askScales(int64_t group) const {
+  /// Prefetches the scales of `group` of the next panels.
+  [[gnu::always_inline]] void prefetchScales(int64_t group) const {
 #pragma clang loop unroll(full)
     for (int p = 0; p < Panels; ++p)
-      weights.askScale(panel + Panels + p, firstGroup + group);
+      weights.prefetchScale(panel + Panels + p, firstGroup + group);
   }
   [[gnu::always_inline]] void columns(int64_t k, int p, Ints &low, Ints &high) const {
     expandColumns<Form>(weights.panel(panel + p) + offsetOf(0), k, Ints{}, low, high);
@@ -98,8 +98,8 @@ template <class Form, int Panels> struct ExpandedPanels {
     return values + k / 4 * Panels + p;
   }
 
-  [[gnu::always_inline]] void ask(int64_t) const {}
-  [[gnu::always_inline]] void askScales(int64_t) const {}
+  [[gnu::always_inline]] void prefetch(int64_t) const {}
+  [[gnu::always_inline]] void prefetchScales(int64_t) const {}
   [[gnu::always_inline]] void columns(int64_t k, int p, Ints &low, Ints &) const {
     low = values[k / 4 * Panels + p];
   }
@@ -124,8 +124,8 @@ private:
   void expand(int p, int64_t group, Ints book) {
     const int64_t place = group - range.first;
     const PanelsAhead<Panels> next = {weights.panel(panel), Weights::panelBytes()};
-    if (Form::asksAhead)
-      weights.askScale(panel + p + Panels, group);
+    if (Form::prefetches)
+      weights.prefetchScale(panel + p + Panels, group);
     numbers.copy(weights, panel + p, group, place, p);
     const bool lessens = ingot_const_zeros == kZeroPoints && !hasZeros();
     Ints zero = lessens ? numbers.zero(place, p) : Ints{};
@@ -135,8 +135,8 @@ private:
     const int64_t count = columns.end - columns.first;
 #pragma clang loop unroll_count(4)
     for (int64_t k = 0; k < count; k += columnStep()) {
-      if (Form::asksAhead && p == 0)
-        next.ask(Weights::panelOffset(columns.first + k));
+      if (Form::prefetches && p == 0)
+        next.prefetch(Weights::panelOffset(columns.first + k));
       Ints low, high;
       expandColumns<Form>(from, k, book, low, high);
       if (lessens) {

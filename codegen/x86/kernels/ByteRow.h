@@ -11,9 +11,9 @@
 namespace ingot::x86 {
 
 /// Panels of bytes that the path for single rows keeps in flight: memory is fastest with few
-/// streams. One is too few for the dot products where lines are asked for, but not where hardware
+/// streams. One is too few for the dot products where lines are prefetched, but not where hardware
 /// follows pages.
-constexpr int64_t byteRowPanels = asksSecondLevel ? 1 : 2;
+constexpr int64_t byteRowPanels = prefetchesSecondLevel ? 1 : 2;
 
 /// A row of the input.
 struct SummedRow {
@@ -47,19 +47,19 @@ addGroups(const Weights &weights, int64_t panel, const SummedRow &row, GroupRang
     GroupColumns columns = GroupColumns::of(group);
     const int64_t place = group - range.first;
     Ints sum[1][Panels];
-    nextNumbers.ask(group, [&](int64_t panel, int64_t group) __attribute__((always_inline)) {
-      weights.askNumbers(panel, group);
+    nextNumbers.prefetch(group, [&](int64_t panel, int64_t group) __attribute__((always_inline)) {
+      weights.prefetchNumbers(panel, group);
     });
 #pragma clang loop unroll(full)
     for (int p = 0; p < Panels; ++p) {
       sum[0][p] = Ints{} - uniformBias<Product>() * inputs[group];
-      weights.askScale(panel + Panels + p, group);
+      weights.prefetchScale(panel + Panels + p, group);
     }
     auto add = [&](Ints(&sum)[1][Panels], int64_t first, int64_t end)
                    __attribute__((always_inline)) {
 #pragma clang loop unroll(disable)
                      for (int64_t k = first; k < end; k += step) {
-                       next.ask(Weights::panelOffset(k));
+                       next.prefetch(Weights::panelOffset(k));
                        Ints lowInput = splatWord(x + k);
                        Ints highInput = hasFields() ? splatWord(x + k + 4) : Ints{};
 #pragma clang loop unroll(full)

@@ -51,7 +51,7 @@ template <class Product, int Rows, int Panels, class Source>
 #pragma clang loop unroll(disable)
   for (int64_t k = first; k < end; k += Source::step()) {
     if (isFirst)
-      weights.ask(k);
+      weights.prefetch(k);
 #pragma clang loop unroll(full)
     for (int part = 0; part < 2; ++part) {
       if (part == parts())
@@ -82,7 +82,7 @@ inline void byteTile(const Source &weights, const SummedInput<Product> &input, G
                      int64_t row, float *sums) {
   const int64_t firstColumn = GroupColumns::of(range.first).first;
   const int32_t *words = input.rows.row(row) + input.rows.wordsOf(firstColumn) * Rows;
-  RegisterTotals<Rows, Panels> totals(sums + row * sumColumns(), sumColumns());
+  RegisterAccumulators<Rows, Panels> totals(sums + row * sumColumns(), sumColumns());
   totals.begin(range.first == 0);
   BlockSums block[Rows][Panels] = {};
   for (int64_t group = range.first; group < range.end; ++group) {
@@ -99,7 +99,7 @@ inline void byteTile(const Source &weights, const SummedInput<Product> &input, G
       for (int p = 0; p < Panels; ++p)
         sum[r][p] = Product::sumsHalves ? Ints{} : start(r);
     if (row == 0)
-      weights.askScales(group);
+      weights.prefetchScales(group);
     readLater();
     Product::addColumns(sum, own.first - firstColumn, own.end - firstColumn,
                         [&](auto &sum, int64_t first, int64_t end) __attribute__((always_inline)) {

@@ -17,13 +17,13 @@ struct ByteForm {
   static constexpr bool isCentred = false;
   /// Whether zero points are left to the sums, so that codes stay without sign.
   static constexpr bool keepsCodes = false;
-  /// Whether memory is asked for what follows where bytes are expanded.
-  static constexpr bool asksAhead = true;
+  /// Whether what follows is prefetched where bytes are expanded.
+  static constexpr bool prefetches = true;
 };
 
-/// Of bytes on AMX: with sign; memory is asked for what follows while tiles multiply.
+/// Of bytes on AMX: with sign; what follows is prefetched while tiles multiply.
 struct TileForm : ByteForm {
-  static constexpr bool isCentred = true, asksAhead = false;
+  static constexpr bool isCentred = true, prefetches = false;
 };
 
 /// Bytes as the method of `Form` wants them.

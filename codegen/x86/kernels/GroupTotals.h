@@ -25,7 +25,8 @@ struct BlockSums {
   Ints products;  ///< of inputs, weights and codes of scales
   Floats offsets; ///< of inputs and codes of offsets, whole numbers of less than 24 bits
 
-  /// Adds a group with its numbers in units of the supers; `inputs`: the sum of its inputs.
+  /// Adds a group with its numbers in units of the super-block scales; `inputs`: the sum of its
+  /// inputs.
   [[gnu::always_inline]] void add(Ints sum, Floats scale, Floats offset, int32_t inputs) {
     products += sum * __builtin_convertvector(scale, Ints);
     if (ingot_const_zeros == kOffsets)

@@ -9,14 +9,14 @@ namespace {
 /// Panels of bf16 that follow each other, in pairs of columns as they are stored.
 struct PairPanels {
   static constexpr int64_t step = 2;
-  const char *first; ///< the first panel
-  int64_t offset;    ///< of a segment's first column
-  bool asks = false; ///< for what follows
+  const char *first;       ///< the first panel
+  int64_t offset;          ///< of a segment's first column
+  bool prefetches = false; ///< for what follows
 
   [[gnu::always_inline]] Floats column(int64_t i, int64_t j, int p) const {
     const int64_t place = offset + i * panelRows * 2;
-    if (asks && j == 0)
-      PanelsAhead<1>{first + p * Weights::panelBytes(), Weights::panelBytes()}.ask(place);
+    if (prefetches && j == 0)
+      PanelsAhead<1>{first + p * Weights::panelBytes(), Weights::panelBytes()}.prefetch(place);
     auto pair = loadVector<UInts>(first + p * Weights::panelBytes() + place);
     return (Floats)(j == 0 ? pair & 0xffff0000u : pair << 16);
   }
@@ -46,7 +46,7 @@ struct PairOrder {
     multiplySegment<Panels>(
         block,
         [=](int64_t row) mutable {
-          columns.asks = row == 0;
+          columns.prefetches = row == 0;
           return columns;
         },
         roundUp(end - first, 2), rows, sums);

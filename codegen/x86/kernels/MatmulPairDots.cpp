@@ -13,7 +13,7 @@ template <int Rows, int Panels>
                                             float *sums) {
   constexpr int64_t panelWords = panelRows * 4;
   // Hardware follows the panels of few rows on its own, faster than requests.
-  const bool asks = isFirst && Rows > 4;
+  const bool prefetches = isFirst && Rows > 4;
   const PanelsAhead<Panels> next = {panel, Weights::panelBytes()};
   int64_t end = (ingot_const_k + 1) / 2;
   for (int64_t first = 0; first < end; first += segmentColumns / 2) {
@@ -21,8 +21,8 @@ template <int Rows, int Panels>
     Floats sum[Rows][Panels] = {};
 #pragma clang loop unroll(disable)
     for (int64_t i = first; i < stop; ++i) {
-      if (asks)
-        next.ask(i * panelWords);
+      if (prefetches)
+        next.prefetch(i * panelWords);
       Ints weight[Panels];
 #pragma clang loop unroll(full)
       for (int p = 0; p < Panels; ++p)

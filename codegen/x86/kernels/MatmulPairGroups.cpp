@@ -74,14 +74,15 @@ template <int Panels> struct StoredPairs {
       : weights(weights), panel(panel), parts(PairNumbers::parts(weights)),
         numbers{{weights, 0}, {weights, 1}, {weights, 2}} {}
 
-  /// Asks memory for what follows column `k`, and for the scales of `group`, of the next panels.
-  [[gnu::always_inline]] void ask(int64_t k) const {
-    PanelsAhead<Panels>{weights.panel(panel), Weights::panelBytes()}.ask(Weights::panelOffset(k));
+  /// Prefetches what follows column `k`, and for the scales of `group`, of the next panels.
+  [[gnu::always_inline]] void prefetch(int64_t k) const {
+    PanelsAhead<Panels>{weights.panel(panel), Weights::panelBytes()}.prefetch(
+        Weights::panelOffset(k));
   }
-  [[gnu::always_inline]] void askScales(int64_t group) const {
+  [[gnu::always_inline]] void prefetchScales(int64_t group) const {
 #pragma clang loop unroll(full)
     for (int p = 0; p < Panels; ++p)
-      weights.askScale(panel + Panels + p, group * pairedWidth() / groupWidth());
+      weights.prefetchScale(panel + Panels + p, group * pairedWidth() / groupWidth());
   }
 
   [[gnu::always_inline]] Columns columns(int64_t k, int p) const {
@@ -114,8 +115,8 @@ template <int Panels> struct ExpandedPairs {
           PairedPanel::expand<true>(memory + p * PairedPanel::bytes(), weights, panel + p, range);
   }
 
-  [[gnu::always_inline]] void ask(int64_t) const {}
-  [[gnu::always_inline]] void askScales(int64_t) const {}
+  [[gnu::always_inline]] void prefetch(int64_t) const {}
+  [[gnu::always_inline]] void prefetchScales(int64_t) const {}
   [[gnu::always_inline]] Columns columns(int64_t k, int p) const {
     return panels[p].values + (k - first * pairedWidth()) / 2;
   }
@@ -151,11 +152,11 @@ struct RowPairs : StoredPairs<1> {
     }
   }
 
-  [[gnu::always_inline]] void askScales(int64_t group) const {
-    StoredPairs::askScales(group);
+  [[gnu::always_inline]] void prefetchScales(int64_t group) const {
+    StoredPairs::prefetchScales(group);
     NumbersAhead<1>(panel, range, pairedGroups())
-        .ask(group, [&](int64_t panel, int64_t group) __attribute__((always_inline)) {
-          weights.askNumbers(panel, group * pairedWidth() / groupWidth());
+        .prefetch(group, [&](int64_t panel, int64_t group) __attribute__((always_inline)) {
+          weights.prefetchNumbers(panel, group * pairedWidth() / groupWidth());
         });
   }
   [[gnu::always_inline]] Floats scale(int64_t group, int) const {
@@ -171,16 +172,16 @@ template <int Rows, class Source>
 inline void pairGroupsTile(const Source &source, const PackedPairs &input, GroupRange range,
                            int64_t row, float *sums) {
   constexpr int Panels = Source::count;
-  RegisterTotals<Rows, Panels> totals(sums + row * sumColumns(), sumColumns());
+  RegisterAccumulators<Rows, Panels> totals(sums + row * sumColumns(), sumColumns());
   totals.begin(range.first == 0);
   for (int64_t group = range.first; group < range.end; ++group) {
     Floats sum[Rows][Panels] = {};
     if (row == 0)
-      source.askScales(group);
+      source.prefetchScales(group);
 #pragma clang loop unroll(disable)
     for (int64_t k = group * pairedWidth(); k < (group + 1) * pairedWidth(); k += 8) {
       if (row == 0)
-        source.ask(k);
+        source.prefetch(k);
       typename Source::Columns stored[Panels];
 #pragma clang loop unroll(full)
       for (int p = 0; p < Panels; ++p)

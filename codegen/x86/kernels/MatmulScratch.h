@@ -98,7 +98,7 @@ constexpr int64_t pairPanelBytes(int64_t group) {
   return columns * 2 * weightParts * panelRows + numberBytes(columns / group);
 }
 
-/// A panel's block of scale codes: two planes of values, offsets of groups, and supers.
+/// A panel's block of scale codes: two planes of values, offsets of groups, and super-block scales.
 constexpr int64_t blockPanelBytes =
     2 * kSuperColumns * panelRows + mostBlockGroups * panelRows * 4 + 2 * panelRows * 4;
 

@@ -34,9 +34,9 @@ inline int64_t planeShift() {
 struct BlockPanel {
   Ints low[kSuperColumns / 4], high[kSuperColumns / 4]; ///< [k / 4] of four bytes of 16 rows
   Ints offsets[mostBlockGroups];                        ///< [group] of codes twice as bf16
-  Floats scale, offset;                                 ///< supers
+  Floats scale, offset;                                 ///< super-block scales
 
-  /// Expands a block, and asks for what is needed later.
+  /// Expands a block, and prefetches what is needed later.
   void expand(const Weights &weights, int64_t panel, int64_t block, BytesAhead ahead) {
     const Ints book = byteBook(weights);
     const int64_t width = groupWidth(), first = block * blockGroups();
@@ -46,7 +46,7 @@ struct BlockPanel {
       const Ints code = __builtin_convertvector(weights.scale(panel, first + i), Ints);
       const Words digits[2] = {inWords(planeForm() == DigitPlanes ? code & digitMask() : code),
                                inWords(code >> int32_t(planeShift()))};
-      ahead.ask(each);
+      ahead.prefetch(each);
 #pragma clang loop unroll_count(4)
       for (int64_t k = i * width; k < (i + 1) * width; k += columnStep()) {
         Ints four, next;
@@ -197,7 +197,7 @@ private:
       }
       if (i == 1 && last.panel)
         store<1 - Set>();
-      ahead.ask(each);
+      ahead.prefetch(each);
     }
     if (last.panel)
       close(last);
@@ -270,7 +270,7 @@ struct TileBlocks {
     BlockProducts products(tiles, scratch.at(scratch.tileSums));
     __builtin_memset(sums, 0, roundUp(rows, amxRows) * tileSumColumns() * 4);
     auto *expanded = reinterpret_cast<BlockPanel *>(scratch.at(scratch.panels));
-    // Half of what is needed next is asked for during expansion, the rest during products.
+    // Half of what is needed next is prefetched during expansion, the rest during products.
     const int64_t bytes = Weights::panelOffset(kSuperColumns), half = roundUp(bytes / 2, 64);
     const int64_t share = roundUp((bytes - half) / rowTiles, 64);
     for (int64_t index = 0; index < order.count(); index += expandedPanels) {
@@ -282,19 +282,19 @@ struct TileBlocks {
         place[i] = order.at(index + i);
         const BlockOrder::Place behind = order.at(index + expandedPanels + i);
         next[i] = weights.panel(behind.panel) + Weights::panelOffset(behind.block * kSuperColumns);
-        weights.askNumbers(behind.panel, behind.block * blockGroups());
-        weights.askNumbers(behind.panel, (behind.block + 1) * blockGroups() - 1);
+        weights.prefetchNumbers(behind.panel, behind.block * blockGroups());
+        weights.prefetchNumbers(behind.panel, (behind.block + 1) * blockGroups() - 1);
         expanded[i].expand(weights, place[i].panel, place[i].block, {next[i], next[i] + half});
       }
       for (int64_t tile = 0; tile < rowTiles; ++tile)
         for (int64_t i = 0; i < count; ++i) {
           const int64_t row = tile * amxRows, wanted = rows - row;
-          const char *asked = next[i] + half + tile * share, *end = next[i] + bytes;
+          const char *prefetched = next[i] + half + tile * share, *end = next[i] + bytes;
           products.add({&expanded[i], input.tile(tile, place[i].block),
                         input.offsetTile(tile, place[i].block),
                         sums + row * tileSumColumns() + (place[i].panel - order.panel) * panelRows,
                         wanted < amxRows ? wanted : amxRows},
-                       {asked, asked + share < end ? asked + share : end});
+                       {prefetched, prefetched + share < end ? prefetched + share : end});
         }
       products.finish();
     }

@@ -121,7 +121,7 @@ struct TileGroups {
         const char *next = weights.panel(panel + p + 1) + Weights::panelOffset(range.first * width);
         const BytesAhead ahead = {next, next + Weights::panelOffset(range.count() * width)};
         for (int64_t group = range.first; group < range.end; ++group)
-          weights.askScale(panel + p + 1, group);
+          weights.prefetchScale(panel + p + 1, group);
         auto add = [&](const auto &source) {
           addPanel(tiles, source, input, range, ahead, scratch.at(scratch.tileSums),
                    sums + p * panelRows);

@@ -125,14 +125,14 @@ struct TilePairs {
       PairSteps::Step next = steps.at(i + 1);
       for (int64_t group = next.range.first; group < next.range.end; ++group)
         for (int64_t p = 0; p < next.panels; ++p)
-          weights.askScale(block.weightPanel() + next.panel + p,
-                           group * pairedWidth() / groupWidth());
+          weights.prefetchScale(block.weightPanel() + next.panel + p,
+                                group * pairedWidth() / groupWidth());
       add(tiles, weights, block.weightPanel(), steps.at(i), next, input, scratch);
     }
   }
 
 private:
-  /// Adds the groups of `step` to the sums; the weights of `next` are asked for meanwhile. The
+  /// Adds the groups of `step` to the sums; the weights of `next` are prefetched meanwhile. The
   /// second panel finds a tile of rows in the first-level cache.
   static void add(AmxTiles &tiles, const Weights &weights, int64_t panel, PairSteps::Step step,
                   PairSteps::Step next, const PairedInput &input, const Scratch &scratch) {

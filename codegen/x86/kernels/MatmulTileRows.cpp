@@ -49,14 +49,14 @@ struct TileInput {
   }
 };
 
-/// What is asked for from memory while a block is multiplied, a share in each step of k.
+/// What is prefetched while a block is multiplied, a share in each step of k.
 struct NextPanels {
   const char *at[2];
   int64_t step; ///< bytes of each panel
   int64_t left; ///< bytes of each panel until `jump` bytes are left out
   int64_t jump;
 
-  [[gnu::always_inline]] void ask() {
+  [[gnu::always_inline]] void prefetch() {
     for (int64_t i = 0; i < step; i += 64)
 #pragma clang loop unroll(full)
       for (const char *panel : at)
@@ -107,7 +107,7 @@ struct TileRowsBlock {
         if (Panels == 2)
           product<3, 5, 7>();
       }
-      next.ask();
+      next.prefetch();
     }
     move<0, RowTiles, Panels>(to, [&]<int Sum>(float *at) { tiles.store<Sum>(at, stride()); });
   }
@@ -163,13 +163,13 @@ struct TileRows {
     AmxTiles tiles(rows < amxRows ? rows : amxRows, amxRowBytes);
     TileRowsBlock products = {tiles, input, sums};
     const int64_t bytes = inputRowBytes();
-    // Few rows need no second look at what they are multiplied by, and ask for it a little ahead.
+    // Few rows need no second look at what they are multiplied by, and prefetch it a little ahead.
     constexpr int64_t ahead = 3 * amxRows * amxRowBytes;
     const int64_t panelBytes = Weights::panelBytes();
     const int64_t width = rows <= rowStep ? bytes : tileBlockBytes;
     const int64_t rowBlocks = (rows + rowStep - 1) / rowStep;
     const int64_t steps = rowBlocks * (width / amxRowBytes);
-    const int64_t ask = roundUp(width * panelShare / steps, 64);
+    const int64_t prefetch = roundUp(width * panelShare / steps, 64);
     for (int64_t first = 0; first < bytes; first += width) {
       int64_t end = first + width < bytes ? first + width : bytes;
       for (int64_t p = 0; p < panels; p += 2) {
@@ -185,20 +185,21 @@ struct TileRows {
                   : weights.panel(panel + (i < panels ? i : 0)) + end * panelShare;
         }
         for (int64_t row = 0; row < rows; row += rowStep) {
-          NextPanels asked = {{of[0] + ahead, of[1] + ahead}, ask, panelBytes - ahead, panelBytes};
+          NextPanels prefetched = {
+              {of[0] + ahead, of[1] + ahead}, prefetch, panelBytes - ahead, panelBytes};
           if (rowBlocks > 1) {
-            int64_t done = row / rowStep * (width / amxRowBytes) * ask;
-            asked = {{next[0] + done, next[1] + done}, ask, 0, 0};
+            int64_t done = row / rowStep * (width / amxRowBytes) * prefetch;
+            prefetched = {{next[0] + done, next[1] + done}, prefetch, 0, 0};
           }
           bool two = rows - row > amxRows;
           if (p + 1 < panels && two)
-            products.multiply<2, 2>(row, of, p, first, end, asked);
+            products.multiply<2, 2>(row, of, p, first, end, prefetched);
           else if (p + 1 < panels)
-            products.multiply<1, 2>(row, of, p, first, end, asked);
+            products.multiply<1, 2>(row, of, p, first, end, prefetched);
           else if (two)
-            products.multiply<2, 1>(row, of, p, first, end, asked);
+            products.multiply<2, 1>(row, of, p, first, end, prefetched);
           else
-            products.multiply<1, 1>(row, of, p, first, end, asked);
+            products.multiply<1, 1>(row, of, p, first, end, prefetched);
         }
       }
     }

@@ -25,53 +25,53 @@ struct Rows {
 };
 
 #if defined(__AVX512BF16__) && !defined(__AMX_TILE__)
-/// Whether weights are asked for into the second-level cache, as AMD's CPUs want it, which are
+/// Whether weights are prefetched into the second-level cache, as AMD's CPUs want it, which are
 /// those with AVX512-BF16 and without AMX: their first level waits for few lines at once.
-constexpr bool asksSecondLevel = true;
+constexpr bool prefetchesSecondLevel = true;
 #else
-constexpr bool asksSecondLevel = false;
+constexpr bool prefetchesSecondLevel = false;
 #endif
 
-/// Whether they are asked for by the first lines of pages alone: the second level follows the rest
+/// Whether they are prefetched by the first lines of pages alone: the second level follows the rest
 /// of a page on its own, faster than requests of every line, as single rows want it. Blocks of rows
 /// read more slowly than it follows, and would wait where it has lost a stream.
-inline bool asksPages() { return asksSecondLevel && ingot_const_tile_rows == 1; }
+inline bool prefetchesPages() { return prefetchesSecondLevel && ingot_const_tile_rows == 1; }
 
-/// Asks memory for a line of weights.
-[[gnu::always_inline]] inline void askLine(const char *line) {
-  __builtin_prefetch(line, 0, asksSecondLevel ? 2 : 3);
+/// Prefetches a line of weights.
+[[gnu::always_inline]] inline void prefetchLine(const char *line) {
+  __builtin_prefetch(line, 0, prefetchesSecondLevel ? 2 : 3);
 }
 
-/// What is asked for from memory while `Panels` panels that follow each other are read side by
+/// What is prefetched while `Panels` panels that follow each other are read side by
 /// side: each panel so many bytes ahead, behind its end the panel that will be read in its place.
-/// Hardware looks ahead within a page only; where pages are asked for, it is given the first
+/// Hardware looks ahead within a page only; where pages are prefetched, it is given the first
 /// entryBytes of each.
 template <int Panels> struct PanelsAhead {
   static constexpr int64_t pageBytes = 4096, entryBytes = 256;
-  static constexpr int64_t distance = asksSecondLevel ? pageBytes : 3072;
+  static constexpr int64_t distance = prefetchesSecondLevel ? pageBytes : 3072;
   const char *first; ///< of the first panel
   int64_t bytes;     ///< of a panel
 
-  /// Asks for the line that is needed a while after `offset` of each panel.
-  [[gnu::always_inline]] void ask(int64_t offset) const {
+  /// Prefetches the line that is needed a while after `offset` of each panel.
+  [[gnu::always_inline]] void prefetch(int64_t offset) const {
     int64_t ahead = offset + distance;
     if (ahead >= bytes)
       ahead += (Panels - 1) * bytes;
 #pragma clang loop unroll(full)
     for (int p = 0; p < Panels; ++p) {
       const char *line = first + p * bytes + ahead;
-      if (!asksPages() || reinterpret_cast<uintptr_t>(line) % pageBytes < entryBytes)
-        askLine(line);
+      if (!prefetchesPages() || reinterpret_cast<uintptr_t>(line) % pageBytes < entryBytes)
+        prefetchLine(line);
     }
   }
 };
 
-/// What is asked for from memory while tiles are multiplied.
+/// What is prefetched while tiles are multiplied.
 struct BytesAhead {
   const char *next, *end;
 
-  /// Asks for `bytes` of what is left.
-  [[gnu::always_inline]] void ask(int64_t bytes) {
+  /// Prefetches `bytes` of what is left.
+  [[gnu::always_inline]] void prefetch(int64_t bytes) {
     for (int64_t i = 0; i < bytes && next < end; i += 64, next += 64)
       __builtin_prefetch(next, 0, 2);
   }
@@ -104,14 +104,14 @@ struct Weights : WeightBuffers {
     return scaleFrom(scales, panel, group, 0);
   }
 
-  /// Asks memory for the scales of a group.
-  [[gnu::always_inline]] void askScale(int64_t panel, int64_t group) const {
+  /// Prefetches the scales of a group.
+  [[gnu::always_inline]] void prefetchScale(int64_t panel, int64_t group) const {
     if (ingot_const_scale_extent == kRowScales && ingot_const_scale_form == kPlainScales)
-      askLine(scales + groupPlace(panel, group) * sizeOf(ingot_const_scale_type));
+      prefetchLine(scales + groupPlace(panel, group) * sizeOf(ingot_const_scale_type));
   }
 
-  /// Asks for the numbers of a group, its scales and what goes with them, into the first level.
-  [[gnu::always_inline]] void askNumbers(int64_t panel, int64_t group) const {
+  /// Prefetches the numbers of a group, its scales and what goes with them, into the first level.
+  [[gnu::always_inline]] void prefetchNumbers(int64_t panel, int64_t group) const {
     const int64_t place = groupPlace(panel, group);
     const int64_t bits = elementBits(ingot_const_scale_type);
     if (ingot_const_scale_extent == kRowScales)
@@ -121,7 +121,8 @@ struct Weights : WeightBuffers {
     if (ingot_const_zeros == kZeroPoints)
       __builtin_prefetch(zeros + place);
     if (hasExactBlocks() && group % blockGroups() == 0)
-      __builtin_prefetch(supers + superPlace(panel, group, 0) * sizeOf(ingot_const_super_type));
+      __builtin_prefetch(superScales +
+                         superPlace(panel, group, 0) * sizeOf(ingot_const_super_type));
   }
 
   /// Zero points; only where they are stored.
@@ -137,7 +138,7 @@ struct Weights : WeightBuffers {
   /// What the codes of the block of `group` are multiplied by: of scales (`part` = 0) or of
   /// offsets (1).
   [[gnu::always_inline]] Floats super(int64_t panel, int64_t group, int64_t part) const {
-    return load(ingot_const_super_type, supers, superPlace(panel, group, part));
+    return load(ingot_const_super_type, superScales, superPlace(panel, group, part));
   }
 
 private:
@@ -154,7 +155,7 @@ private:
       return load(ingot_const_scale_type, numbers, place);
     Ints codes = loadCodes(ingot_const_scale_type, numbers, place);
     if (ingot_const_scale_form == kTableScales)
-      return gather(reinterpret_cast<const float *>(supers), codes & 255);
+      return gather(reinterpret_cast<const float *>(superScales), codes & 255);
     if (ingot_const_zeros != kOffsets)
       codes -= int32_t(middleOf(ingot_const_scale_type));
     Floats units = __builtin_convertvector(codes, Floats);

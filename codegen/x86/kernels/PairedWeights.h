@@ -163,8 +163,8 @@ struct PairedPanel {
 
   static int64_t bytes() { return pairPanelBytes(pairedWidth()); }
 
-  /// `asks`: for what follows, which tiles do while they multiply.
-  template <bool asks>
+  /// `prefetches`: for what follows, which tiles do while they multiply.
+  template <bool prefetches>
   static PairedPanel expand(char *memory, const Weights &weights, int64_t panel, GroupRange range) {
     const int64_t parts = PairNumbers::parts(weights),
                   partWords = range.count() * pairedWidth() / 2;
@@ -178,18 +178,18 @@ struct PairedPanel {
         offsets[place] = pairedOffset(weights, panel, group, scales[place]);
     }
     for (int64_t part = 0; part < parts; ++part)
-      fill<asks>(weights.panel(panel), range, PairNumbers(weights, part),
-                 values + part * partWords);
+      fill<prefetches>(weights.panel(panel), range, PairNumbers(weights, part),
+                       values + part * partWords);
     return {parts, partWords, values, scales, offsets};
   }
 
 private:
-  template <bool asks>
+  template <bool prefetches>
   static void fill(const char *panel, GroupRange range, const PairNumbers &numbers, Ints *to) {
     const PanelsAhead<1> next = {panel, Weights::panelBytes()};
     for (int64_t k = range.first * pairedWidth(); k < range.end * pairedWidth(); k += 8, to += 4) {
-      if (asks)
-        next.ask(Weights::panelOffset(k));
+      if (prefetches)
+        next.prefetch(Weights::panelOffset(k));
       PairColumns columns = PairColumns::load(panel, k);
 #pragma clang loop unroll(full)
       for (int i = 0; i < 4; ++i)

@@ -37,7 +37,8 @@ template <int Panels> struct PanelNumbers {
   }
 };
 
-/// The numbers that a single row needs next, asked for while it uses those that were copied before.
+/// The numbers that a single row needs next, prefetched while it uses those that were copied
+/// before.
 template <int Panels> struct NumbersAhead {
   GroupRange used;
   int64_t panel, first; ///< of the next ones
@@ -47,15 +48,16 @@ template <int Panels> struct NumbersAhead {
       : used(used), panel(used.end < groups ? panel : panel + Panels),
         first(used.end < groups ? used.end : 0) {}
 
-  /// ask(panel, group) for some of them in each of the last groups: what comes earlier is replaced
-  /// by values again.
-  template <class Ask> [[gnu::always_inline]] void ask(int64_t group, Ask ask) const {
+  /// prefetch(panel, group) for some of them in each of the last groups: what comes earlier is
+  /// replaced by values again.
+  template <class Prefetch>
+  [[gnu::always_inline]] void prefetch(int64_t group, Prefetch prefetch) const {
     constexpr int64_t each = 4;
     const int64_t times = (used.count() + each - 1) / each, time = group - (used.end - times);
     for (int64_t i = 0; time >= 0 && i < each; ++i)
 #pragma clang loop unroll(full)
       for (int p = 0; p < Panels; ++p)
-        ask(panel + p, first + time * each + i);
+        prefetch(panel + p, first + time * each + i);
   }
 };
 

@@ -72,11 +72,11 @@ template <int Rows, int Panels, class Columns>
 /// Totals of a register tile whose groups are summed on their own and then scaled: in registers
 /// where these hold sums and totals, else in memory from one group to the next, each taken from
 /// there and put back on its own, since all of them together leave no registers to the sums.
-template <int Rows, int Panels> struct RegisterTotals {
+template <int Rows, int Panels> struct RegisterAccumulators {
   static constexpr bool stay = tilePanels > 1 && 2 * Rows *Panels <= tilePanels *tileRows;
 
   /// `sums`: [Rows][columns].
-  [[gnu::always_inline]] RegisterTotals(float *sums, int64_t columns)
+  [[gnu::always_inline]] RegisterAccumulators(float *sums, int64_t columns)
       : sums(sums), columns(columns) {}
 
   /// Before the first group of a range; `isFirst`: of all.

@@ -25,13 +25,13 @@ template <class Products, int Rows> struct TileOfSums {
 #pragma clang loop unroll(disable)
     for (int64_t group = 0; group < groups + scaleDistance; group += 4) {
       step<0>(group, groups, total);
-      ahead.ask(each);
+      ahead.prefetch(each);
       step<1>(group, groups, total);
-      ahead.ask(each);
+      ahead.prefetch(each);
       step<2>(group, groups, total);
-      ahead.ask(each);
+      ahead.prefetch(each);
       step<3>(group, groups, total);
-      ahead.ask(each);
+      ahead.prefetch(each);
     }
 #pragma clang loop unroll(full)
     for (int r = 0; r < Rows; ++r)

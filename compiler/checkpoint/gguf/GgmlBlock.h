@@ -12,7 +12,7 @@ struct GgmlBlock {
   uint8_t stored[kMostElements]; ///< i8 for Int8 and Affine8
   float scales[kMostGroups], offsets[kMostGroups];
   uint8_t scaleCodes[kMostGroups], offsetCodes[kMostGroups]; ///< as #llm.encoding has them
-  float supers[2];
+  float superScales[2];
 };
 
 } // namespace ingot::checkpoint

@@ -68,8 +68,8 @@ void splitQ8_0(Block at, GgmlBlock &parts) {
 
 /// scales[16] (low half the scale, high half the minimum), codes[64], d, dmin.
 void splitQ2_K(Block at, GgmlBlock &parts) {
-  parts.supers[0] = halfAt(at + 80);
-  parts.supers[1] = -halfAt(at + 82);
+  parts.superScales[0] = halfAt(at + 80);
+  parts.superScales[1] = -halfAt(at + 82);
   for (int group = 0; group < 16; ++group) {
     parts.scaleCodes[group] = at[group] & 15;
     parts.offsetCodes[group] = at[group] >> 4;
@@ -89,7 +89,7 @@ uint8_t scaleOfQ3(Block s, int i) {
 
 /// high[32], codes[64], scales[12], d. 4 stands for zero.
 void splitQ3_K(Block at, GgmlBlock &parts) {
-  parts.supers[0] = halfAt(at + 108);
+  parts.superScales[0] = halfAt(at + 108);
   for (int group = 0; group < 16; ++group)
     parts.scaleCodes[group] = scaleOfQ3(at + 96, group);
   for (int i = 0; i < 256; ++i) {
@@ -109,8 +109,8 @@ void splitPair(Block s, int j, GgmlBlock &parts) {
 
 /// d, dmin, scales[12], for five bits high[32], codes[128].
 template <bool five> void splitQ45_K(Block at, GgmlBlock &parts) {
-  parts.supers[0] = halfAt(at);
-  parts.supers[1] = -halfAt(at + 2);
+  parts.superScales[0] = halfAt(at);
+  parts.superScales[1] = -halfAt(at + 2);
   const Block high = at + 16, codes = at + (five ? 48 : 16);
   for (int sub = 0; sub < 8; ++sub) {
     splitPair(at + 4, sub, parts);
@@ -125,7 +125,7 @@ template <bool five> void splitQ45_K(Block at, GgmlBlock &parts) {
 
 /// low[128], high[64], i8 scales[16], d. 32 stands for zero.
 void splitQ6_K(Block at, GgmlBlock &parts) {
-  parts.supers[0] = halfAt(at + 208);
+  parts.superScales[0] = halfAt(at + 208);
   for (int group = 0; group < 16; ++group)
     parts.scaleCodes[group] = at[192 + group];
   for (int i = 0; i < 256; ++i) {
@@ -147,7 +147,7 @@ constexpr std::array<float, 16> e2m1Values = {0,     1,  2,  3,  4,  6,  8,  12,
 
 /// d, u16 high bits of the scales, scales[4], codes[128]. Of scales 32 stands for zero.
 void splitIQ4_XS(Block at, GgmlBlock &parts) {
-  parts.supers[0] = halfAt(at);
+  parts.superScales[0] = halfAt(at);
   const uint16_t high = u16At(at + 2);
   for (int sub = 0; sub < 8; ++sub) {
     const int low = at[4 + sub / 2] >> (4 * (sub % 2)) & 15;
@@ -333,15 +333,15 @@ void decodeBlock(const GgmlRow &row, Block block, float *out) {
   row.split(block, parts);
   const GgmlEncoding &encoding = row.encoding;
   const Encoding &held = encoding.held.encoding;
-  const bool coded = held.hasSupers();
+  const bool coded = held.hasSuperScales();
   for (uint32_t i = 0; i < dtypeUnit(row.dtype).elements; ++i) {
     const uint32_t group = i / static_cast<uint32_t>(held.group);
-    const float scale =
-        coded ? scaleOf(encoding, parts.scaleCodes[group], parts.supers[0]) : parts.scales[group];
+    const float scale = coded ? scaleOf(encoding, parts.scaleCodes[group], parts.superScales[0])
+                              : parts.scales[group];
     const float product = scale * numberOf(encoding, parts.stored[i]);
     out[i] = product;
     if (held.hasOffsets())
-      out[i] = product + (coded ? scaleOf(encoding, parts.offsetCodes[group], parts.supers[1])
+      out[i] = product + (coded ? scaleOf(encoding, parts.offsetCodes[group], parts.superScales[1])
                                 : parts.offsets[group]);
   }
 }

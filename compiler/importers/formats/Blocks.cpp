@@ -58,7 +58,7 @@ Expected<EncodedWeight> compiler::readBlocks(StoredMatrix &matrix) {
   };
   EncodedWeight weight;
   int64_t groups = held.encoding.groupsOf(columns);
-  int64_t supers = held.encoding.superShape(rows, columns).columns;
+  int64_t superScales = held.encoding.superShape(rows, columns).columns;
   weight.values = take("values", element(held.encoding.element()), columns);
   weight.scales = take("scales", element(held.scaleElement()), groups);
   if (held.encoding.hasOffsets())
@@ -66,12 +66,13 @@ Expected<EncodedWeight> compiler::readBlocks(StoredMatrix &matrix) {
   if (held.encoding.hasCodeBook())
     weight.zeros = matrix.codeBook(dtypeName(tensor.dtype),
                                    {encoding->codeBook.data(), encoding->codeBook.size()});
-  if (supers)
-    weight.supers = take("supers", element(held.scale), supers);
+  if (superScales)
+    weight.superScales = take("super_scales", element(held.scale), superScales);
   if (!encoding->scaleTable.empty())
-    weight.supers = matrix.codeBook(message(dtypeName(tensor.dtype), ".scales"),
-                                    {encoding->scaleTable.data(), encoding->scaleTable.size()});
+    weight.superScales =
+        matrix.codeBook(message(dtypeName(tensor.dtype), ".scales"),
+                        {encoding->scaleTable.data(), encoding->scaleTable.size()});
   weight.encoding = encodingOf(matrix.builder.getContext(), held,
-                               groups == 1 && !supers ? 0 : held.encoding.group);
+                               groups == 1 && !superScales ? 0 : held.encoding.group);
   return weight;
 }

@@ -203,8 +203,8 @@ Matrix Evaluator::blockPart(llm::BlockPartOp op) {
       };
       bool scales = op.getPart() == "scales", coded = element.isInteger();
       for (int64_t i = 0; i < each; ++i)
-        result.values.push_back(op.getPart() == "values"   ? integer(parts.stored[i])
-                                : op.getPart() == "supers" ? parts.supers[i]
+        result.values.push_back(op.getPart() == "values"         ? integer(parts.stored[i])
+                                : op.getPart() == "super_scales" ? parts.superScales[i]
                                 : coded
                                     ? integer(scales ? parts.scaleCodes[i] : parts.offsetCodes[i])
                                     : (scales ? parts.scales[i] : parts.offsets[i]));

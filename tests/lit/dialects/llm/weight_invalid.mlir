@@ -459,7 +459,7 @@ func.func @f(%v: tensor<2x256xi6>, %s: tensor<2x16xi8>) {
 // -----
 
 func.func @f(%v: tensor<2x256xi6>, %s: tensor<2x16xf16>, %d: tensor<2x1xf16>) {
-  // expected-error @+1 {{scales of blocks are i4, i6 or i8, and their supers f16 or f32}}
+  // expected-error @+1 {{scales of blocks are i4, i6 or i8, and their super-block scales f16 or f32}}
   %0 = llm.dequantize %v, %s, %d <"int6", group = 16, zero_points = false, scales = blocks>
       : (tensor<2x256xi6>, tensor<2x16xf16>, tensor<2x1xf16>) -> tensor<2x256xf32>
   return
@@ -468,7 +468,7 @@ func.func @f(%v: tensor<2x256xi6>, %s: tensor<2x16xf16>, %d: tensor<2x1xf16>) {
 // -----
 
 func.func @f(%v: tensor<2x256xi4>, %s: tensor<2x8xi6>, %d: tensor<2x1xf16>) {
-  // expected-error @+1 {{supers must be [2, 2] of whole blocks of 256 columns}}
+  // expected-error @+1 {{super-block scales must be [2, 2] of whole blocks of 256 columns}}
   %0 = llm.dequantize %v, %s, %s, %d <"affine4", group = 32, zero_points = false, scales = blocks>
       : (tensor<2x256xi4>, tensor<2x8xi6>, tensor<2x8xi6>, tensor<2x1xf16>) -> tensor<2x256xf32>
   return

@@ -65,13 +65,13 @@ func.func @expressions() {
   %table = llm.literal "table" dense<1.0> : tensor<256xf32> : tensor<256xf32>
   %bt = llm.dequantize %v, %e#1, %table <"codebook8", group = -1, zero_points = false>
       : (tensor<8x20xi8>, tensor<1x1xf32>, tensor<256xf32>) -> tensor<8x20xf32>
-  // Scales in two levels: codes and their supers, or codes that name numbers of a table.
+  // Scales in two levels: codes and their super_scales, or codes that name numbers of a table.
   %kb = llm.weight "k" from "f" at 0 : tensor<8x288xi8>
-  // CHECK: llm.block_part %{{.*}} "supers" of "Q4_K" block 144 : tensor<8x288xi8> -> tensor<8x4xf16>
+  // CHECK: llm.block_part %{{.*}} "super_scales" of "Q4_K" block 144 : tensor<8x288xi8> -> tensor<8x4xf16>
   %kq = llm.block_part %kb "values" of "Q4_K" block 144 : tensor<8x288xi8> -> tensor<8x512xi4>
   %ks = llm.block_part %kb "scales" of "Q4_K" block 144 : tensor<8x288xi8> -> tensor<8x16xi6>
   %kz = llm.block_part %kb "offsets" of "Q4_K" block 144 : tensor<8x288xi8> -> tensor<8x16xi6>
-  %kd = llm.block_part %kb "supers" of "Q4_K" block 144 : tensor<8x288xi8> -> tensor<8x4xf16>
+  %kd = llm.block_part %kb "super_scales" of "Q4_K" block 144 : tensor<8x288xi8> -> tensor<8x4xf16>
   // CHECK: llm.dequantize %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}} <"affine4", group = 32, zero_points = false, scales = blocks>
   %kf = llm.dequantize %kq, %ks, %kz, %kd <"affine4", group = 32, zero_points = false, scales = blocks>
       : (tensor<8x512xi4>, tensor<8x16xi6>, tensor<8x16xi6>, tensor<8x4xf16>) -> tensor<8x512xf32>

@@ -45,12 +45,12 @@ module attributes {engine.target = #x86} {
 module attributes {engine.target = #x86} {
   // CHECK-LABEL: @scales_in_two_levels
   // CHECK-NOT: llm.dequantize
-  // CHECK: llm.matmul %arg0, %{{.+}} scales(%{{.+}} : tensor<48x16xi8>) supers(%{{.+}} : tensor<48x1xf16>) <"int6", group = 16, zero_points = false, scales = blocks>
+  // CHECK: llm.matmul %arg0, %{{.+}} scales(%{{.+}} : tensor<48x16xi8>) super_scales(%{{.+}} : tensor<48x1xf16>) <"int6", group = 16, zero_points = false, scales = blocks>
   func.func @scales_in_two_levels(%x: tensor<?x256xf32, "T">) -> tensor<?x48xf32, "T"> {
     %w = llm.weight "w" from "f" at 0 : tensor<48x210xi8>
     %q = llm.block_part %w "values" of "Q6_K" block 210 : tensor<48x210xi8> -> tensor<48x256xi6>
     %s = llm.block_part %w "scales" of "Q6_K" block 210 : tensor<48x210xi8> -> tensor<48x16xi8>
-    %d = llm.block_part %w "supers" of "Q6_K" block 210 : tensor<48x210xi8> -> tensor<48x1xf16>
+    %d = llm.block_part %w "super_scales" of "Q6_K" block 210 : tensor<48x210xi8> -> tensor<48x1xf16>
     %v = llm.dequantize %q, %s, %d <"int6", group = 16, zero_points = false, scales = blocks> : (tensor<48x256xi6>, tensor<48x16xi8>, tensor<48x1xf16>) -> tensor<48x256xf32>
     %0 = llm.matmul %x, %v : tensor<?x256xf32, "T">, tensor<48x256xf32> -> tensor<?x48xf32, "T">
     return %0 : tensor<?x48xf32, "T">

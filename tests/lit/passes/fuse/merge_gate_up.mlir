@@ -116,7 +116,7 @@ module attributes {engine.target = #x86} {
   // CHECK: llm.concat_rows %{{.+}}, %{{.+}} : (tensor<24x32xi4>, tensor<24x32xi4>) -> tensor<48x32xi4>
   // CHECK: llm.concat_rows %{{.+}}, %{{.+}} : (tensor<24x1xi8>, tensor<24x1xi8>) -> tensor<48x1xi8>
   // CHECK-NOT: llm.concat_rows
-  // CHECK: llm.matmul {{.*}} supers(%{{.+}} : tensor<256xf32>)
+  // CHECK: llm.matmul {{.*}} super_scales(%{{.+}} : tensor<256xf32>)
   func.func @one_table(%x: tensor<?x32xf32, "T">) -> tensor<?x24xf32, "T"> {
     %gq = llm.weight "gq" from "f" at 0 : tensor<24x32xi4>
     %gs = llm.weight "gs" from "f" at 384 : tensor<24x1xi8>
@@ -125,8 +125,8 @@ module attributes {engine.target = #x86} {
     %b = llm.literal "book" dense<1.0> : tensor<16xf32> : tensor<16xf32>
     %gt = llm.literal "gate" dense<1.0> : tensor<256xf32> : tensor<256xf32>
     %ut = llm.literal "up" dense<1.0> : tensor<256xf32> : tensor<256xf32>
-    %0 = llm.matmul %x, %gq scales(%gs : tensor<24x1xi8>) zeros(%b : tensor<16xf32>) supers(%gt : tensor<256xf32>) #table : tensor<?x32xf32, "T">, tensor<24x32xi4> -> tensor<?x24xf32, "T">
-    %1 = llm.matmul %x, %uq scales(%us : tensor<24x1xi8>) zeros(%b : tensor<16xf32>) supers(%ut : tensor<256xf32>) #table : tensor<?x32xf32, "T">, tensor<24x32xi4> -> tensor<?x24xf32, "T">
+    %0 = llm.matmul %x, %gq scales(%gs : tensor<24x1xi8>) zeros(%b : tensor<16xf32>) super_scales(%gt : tensor<256xf32>) #table : tensor<?x32xf32, "T">, tensor<24x32xi4> -> tensor<?x24xf32, "T">
+    %1 = llm.matmul %x, %uq scales(%us : tensor<24x1xi8>) zeros(%b : tensor<16xf32>) super_scales(%ut : tensor<256xf32>) #table : tensor<?x32xf32, "T">, tensor<24x32xi4> -> tensor<?x24xf32, "T">
     %2 = llm.pointwise %0, %1 : (tensor<?x24xf32, "T">, tensor<?x24xf32, "T">) -> tensor<?x24xf32, "T"> {
     ^bb0(%a: f32, %c: f32):
       %3 = arith.mulf %a, %c : f32
@@ -152,8 +152,8 @@ module attributes {engine.target = #x86} {
     %b = llm.literal "book" dense<1.0> : tensor<16xf32> : tensor<16xf32>
     %gt = llm.literal "gate" dense<1.0> : tensor<256xf32> : tensor<256xf32>
     %ut = llm.literal "up" dense<2.0> : tensor<256xf32> : tensor<256xf32>
-    %0 = llm.matmul %x, %gq scales(%gs : tensor<24x1xi8>) zeros(%b : tensor<16xf32>) supers(%gt : tensor<256xf32>) #table : tensor<?x32xf32, "T">, tensor<24x32xi4> -> tensor<?x24xf32, "T">
-    %1 = llm.matmul %x, %uq scales(%us : tensor<24x1xi8>) zeros(%b : tensor<16xf32>) supers(%ut : tensor<256xf32>) #table : tensor<?x32xf32, "T">, tensor<24x32xi4> -> tensor<?x24xf32, "T">
+    %0 = llm.matmul %x, %gq scales(%gs : tensor<24x1xi8>) zeros(%b : tensor<16xf32>) super_scales(%gt : tensor<256xf32>) #table : tensor<?x32xf32, "T">, tensor<24x32xi4> -> tensor<?x24xf32, "T">
+    %1 = llm.matmul %x, %uq scales(%us : tensor<24x1xi8>) zeros(%b : tensor<16xf32>) super_scales(%ut : tensor<256xf32>) #table : tensor<?x32xf32, "T">, tensor<24x32xi4> -> tensor<?x24xf32, "T">
     %2 = llm.pointwise %0, %1 : (tensor<?x24xf32, "T">, tensor<?x24xf32, "T">) -> tensor<?x24xf32, "T"> {
     ^bb0(%a: f32, %c: f32):
       %3 = arith.mulf %a, %c : f32
