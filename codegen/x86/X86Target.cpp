@@ -125,9 +125,8 @@ public:
     auto has = [&](llvm::StringRef feature) {
       return llvm::is_contained(level->required, feature);
     };
-    return createX86Provider(target,
-                             {level->templates(), has("amx-tile") || level->name == kTwin,
-                              has("avx512bf16"), has("avx512vnni") || has("avxvnni")});
+    return createX86Provider(target, {level->templates(), has("amx-tile") || level->name == kTwin,
+                                      has("avx512bf16"), has("avx512vnni") || has("avxvnni")});
   }
 
 private:
