@@ -13,25 +13,25 @@ using namespace ingot::compiler;
 using checkpoint::DType;
 using checkpoint::Expected;
 using checkpoint::FormatReader;
-using checkpoint::QuantizationConfig;
 using checkpoint::Tensor;
 using llm::EncodedWeight;
-using Method = QuantizationConfig::Method;
 
 namespace {
 
 /// What tells that a reader takes a matrix.
 struct Signature {
-  const char *part = nullptr;      ///< that the module has
-  std::optional<DType> type = {};  ///< of its elements
-  const char *beside = "";         ///< another part
-  std::optional<Method> only = {}; ///< of the checkpoint, with this packing if it states one
+  const char *part = nullptr;     ///< that the module has
+  std::optional<DType> type = {}; ///< of its elements
+  const char *beside = "";        ///< another part
+  bool isStated = false;          ///< the configuration must name a format of the reader
 };
+
+constexpr bool kStated = true;
 
 struct Reader {
   FormatReader format;
   Expected<EncodedWeight> (*read)(StoredMatrix &);
-  Signature signatures[3];
+  Signature signatures[4];
 };
 
 #define INGOT_FORMAT_READER(name, ...) {FormatReader::name, read##name, {__VA_ARGS__}},
@@ -39,12 +39,10 @@ constexpr Reader kReaders[] = {INGOT_FORMAT_READERS(INGOT_FORMAT_READER)};
 #undef INGOT_FORMAT_READER
 
 bool fits(const StoredMatrix &matrix, const Signature &signature, FormatReader format) {
-  const QuantizationConfig &config = matrix.checkpoint.quantization();
   const Tensor *tensor = signature.part ? matrix.find(signature.part) : nullptr;
-  bool stated = config.packing == FormatReader::None || config.packing == format;
   return tensor && (!signature.type || tensor->dtype == *signature.type) &&
          (!*signature.beside || matrix.find(signature.beside)) &&
-         (!signature.only || (config.method == *signature.only && stated));
+         (!signature.isStated || matrix.checkpoint.quantization().packing == format);
 }
 
 StringRef moduleOf(StringRef name) {
@@ -69,8 +67,7 @@ bool StoredWeights::isQuantized(StringRef name) const {
   const Tensor *weight = checkpoint.find(module + ".weight");
   if (weight && checkpoint::isBlockType(weight->dtype))
     return true;
-  return weight && !plainType(builder, weight->dtype) &&
-         checkpoint.quantization().method != Method::None;
+  return weight && !plainType(builder, weight->dtype) && checkpoint.quantization().isQuantized();
 }
 
 Expected<EncodedWeight> StoredWeights::take(StoredMatrix &matrix) const {
@@ -83,9 +80,7 @@ Expected<EncodedWeight> StoredWeights::take(StoredMatrix &matrix) const {
         matrix.reader = reader.format;
         return reader.read(matrix);
       }
-  return matrix.unsupported("this way of storing it",
-                            "supported: AWQ and GPTQ words, packed and plain integers, FP8, NF4, "
-                            "FP4, NVFP4, MXFP4, MXFP8, TorchAO's Int4Tensor");
+  return matrix.unsupported("this way of storing it", "docs/formats.md lists what is");
 }
 
 Expected<Value> StoredWeights::matrix(StringRef name, ArrayRef<int64_t> shape) {

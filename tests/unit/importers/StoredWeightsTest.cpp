@@ -144,31 +144,47 @@ TEST_P(StoredWeights, areTheGoldenValues) {
   }
 }
 
-/// A matrix that torchao saved, beside its values; there is no whole model of it.
-TEST_F(StoredMatrices, ofTorchAoAreItsValues) {
-  const std::filesystem::path folder =
-      std::filesystem::path(testing::TempDir()) / "ingot-torchao-int4";
+/// A folder with a model of one layer that `method` describes, which the tests give one matrix.
+std::filesystem::path folderWith(const std::string &name, const std::string &method) {
+  const std::filesystem::path folder = std::filesystem::path(testing::TempDir()) / name;
   std::filesystem::create_directories(folder);
-  std::filesystem::copy_file(
-      std::filesystem::path(INGOT_SOURCE_DIR) / "tests/e2e/torchao_int4.safetensors",
-      folder / "model.safetensors", std::filesystem::copy_options::overwrite_existing);
   std::ofstream(folder / "config.json") << R"({"architectures": ["LlamaForCausalLM"],
       "model_type": "llama", "hidden_size": 64, "intermediate_size": 96, "num_hidden_layers": 1,
       "num_attention_heads": 4, "num_key_value_heads": 2, "vocab_size": 272,
       "max_position_embeddings": 128, "rms_norm_eps": 1e-5, "rope_theta": 10000.0,
-      "torch_dtype": "bfloat16", "tie_word_embeddings": false, "quantization_config": {
-        "quant_method": "torchao", "quant_type": {"default": {"_type": "Int4WeightOnlyConfig"}}}})";
-  auto model = checkpoint::Checkpoint::open(folder);
-  ASSERT_TRUE(model) << model.error().str();
+      "torch_dtype": "bfloat16", "tie_word_embeddings": false, "quantization_config": {)"
+                                        << method << "}}";
+  return folder;
+}
+
+constexpr int64_t kRows = 32, kColumns = 64;
+
+/// The values of the matrix that `folder` has.
+std::vector<float> onlyMatrix(MLIRContext &context, const checkpoint::Checkpoint &model) {
   OwningOpRef<ModuleOp> module = ModuleOp::create(UnknownLoc::get(&context));
   OpBuilder builder = OpBuilder::atBlockEnd(module->getBody());
   const std::string name = "model.layers.0.self_attn.k_proj.weight";
-  compiler::StoredWeights weights(builder, *model);
-  ASSERT_TRUE(weights.isQuantized(name));
-  auto matrix = weights.matrix(name, {32, 64});
-  ASSERT_TRUE(matrix) << matrix.error().str();
-  auto values = streamed(storeQuantized(*module), *model)[name];
-  std::vector<float> wanted(values.size());
+  compiler::StoredWeights weights(builder, model);
+  EXPECT_TRUE(weights.isQuantized(name));
+  auto matrix = weights.matrix(name, {kRows, kColumns});
+  EXPECT_TRUE(matrix) << matrix.error().str();
+  if (!matrix)
+    return {};
+  // The values may be in operations before it that are matrices too: they are not named so.
+  return streamed(storeQuantized(*module), model)[name];
+}
+
+/// A matrix that torchao saved, beside its values; there is no whole model of it.
+TEST_F(StoredMatrices, ofTorchAoAreItsValues) {
+  const std::filesystem::path folder =
+      folderWith("ingot-torchao-int4", R"("quant_method": "torchao", "quant_type": {
+        "default": {"_type": "Int4WeightOnlyConfig"}})");
+  std::filesystem::copy_file(
+      std::filesystem::path(INGOT_SOURCE_DIR) / "tests/e2e/torchao_int4.safetensors",
+      folder / "model.safetensors", std::filesystem::copy_options::overwrite_existing);
+  auto model = checkpoint::Checkpoint::open(folder);
+  ASSERT_TRUE(model) << model.error().str();
+  std::vector<float> values = onlyMatrix(context, *model), wanted(values.size());
   const checkpoint::Tensor *golden = model->find("values");
   ASSERT_EQ(golden->bytes, wanted.size() * sizeof(float));
   ASSERT_TRUE(model->read(*golden, 0, std::as_writable_bytes(std::span(wanted))));

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Methods, what of them is reported, and what is refused.
-#include "compiler/checkpoint/quantized/QuantizationConfig.h"
+#include "compiler/checkpoint/quantized/QuantizationReader.h"
+#include "compiler/checkpoint/quantized/methods/Methods.h"
 #include "tests/unit/checkpoint/Fixtures.h"
 
 #include <map>
@@ -11,7 +12,6 @@ using namespace ingot::test;
 
 namespace {
 
-using Method = QuantizationConfig::Method;
 using Activations = QuantizationConfig::Activations;
 
 /// What `members`, the text of a quantization_config without its braces, is read as.
@@ -19,7 +19,7 @@ Expected<QuantizationConfig> parse(const std::string &members) {
   auto root = Json::parse("{\"quantization_config\": {" + members + "}}", "config.json");
   EXPECT_TRUE(root) << members;
   std::vector<std::filesystem::path> inputs;
-  return QuantizationConfig::read(*root, "/nonexistent", inputs);
+  return readQuantization(*root, "/nonexistent", inputs);
 }
 
 testing::AssertionResult refused(const std::string &members, std::string_view part) {
@@ -29,7 +29,7 @@ testing::AssertionResult refused(const std::string &members, std::string_view pa
 TEST(QuantizationConfig, ReadsEachMethod) {
   auto awq = parse(R"("quant_method": "awq", "w_bit": 4, "q_group_size": 64, "version": "GEMM")");
   ASSERT_TRUE(succeeds(awq));
-  EXPECT_EQ(awq->method, Method::Awq);
+  EXPECT_EQ(awq->method, "awq");
   EXPECT_EQ(awq->group, 64u);
   EXPECT_EQ(awq->packing, FormatReader::AwqByColumns);
   auto fast = parse(R"("quant_method": "awq", "backend": "llm-awq")");
@@ -39,11 +39,11 @@ TEST(QuantizationConfig, ReadsEachMethod) {
   auto gptq = parse(R"("quant_method": "gptq", "bits": 4, "group_size": -1, "sym": false)");
   ASSERT_TRUE(succeeds(gptq));
   EXPECT_EQ(gptq->group, 0u);
-  EXPECT_TRUE(gptq->zerosLessOne);
+  EXPECT_EQ(gptq->zeroIncrement, 1);
   EXPECT_FALSE(gptq->symmetric);
   auto second = parse(R"("quant_method": "gptq", "bits": 3, "checkpoint_format": "gptq_v2")");
   ASSERT_TRUE(succeeds(second));
-  EXPECT_FALSE(second->zerosLessOne);
+  EXPECT_EQ(second->zeroIncrement, 0);
   EXPECT_TRUE(second->deviations.empty());
 
   auto integers = parse(R"("quant_method": "compressed-tensors", "format": "int-quantized",
@@ -129,13 +129,17 @@ TEST(QuantizationConfig, RefusesByName) {
   EXPECT_TRUE(refused(R"("quant_method": "awq", "version": "exllama")", "\"exllama\""));
   EXPECT_TRUE(refused(R"("quant_method": "awq", "bits": 3)", "3 bits"));
   EXPECT_TRUE(refused(R"("quant_method": "awq", "zero_point": false)", "zero points"));
-  EXPECT_TRUE(refused(R"("quant_method": "gptq", "checkpoint_format": "marlin")", "\"marlin\""));
+  EXPECT_TRUE(failsWith(parse(R"("quant_method": "gptq", "checkpoint_format": "bitblas")"),
+                        "INGOT-E1054", {"\"bitblas\"", "GPTQModel made it from"}));
   EXPECT_TRUE(refused(R"("quant_method": "bitsandbytes")", "neither 4 nor 8 bits"));
-  EXPECT_TRUE(refused(R"("quant_method": "modelopt", "quant_algo": "W4A8_AWQ")", "\"W4A8_AWQ\""));
+  EXPECT_TRUE(refused(R"("quant_method": "modelopt", "quant_algo": "NVFP4_SVD")", "\"NVFP4_SVD\""));
+  EXPECT_TRUE(refused(R"("quant_method": "modelopt", "quant_algo": "W4A16_AWQ",
+      "has_zero_point": true)",
+                      "has_zero_point"));
   EXPECT_TRUE(refused(R"("quant_method": "fp8", "fmt": "e5m2")", "\"e5m2\""));
   EXPECT_TRUE(refused(R"("quant_method": "torchao",
-      "quant_type": {"default": {"_type": "Int8WeightOnlyConfig", "_data": {}}})",
-                      "\"Int8WeightOnlyConfig\" (its files hold tensors"));
+      "quant_type": {"default": {"_type": "Int8DynamicActivationInt4WeightConfig", "_data": {}}})",
+                      "\"Int8DynamicActivationInt4WeightConfig\" (its files hold tensors"));
   EXPECT_TRUE(refused(R"("quant_method": "torchao", "quant_type": {"default":
       {"_type": "Int4WeightOnlyConfig", "_data": {"int4_packing_format": "preshuffled"}}})",
                       "TorchAO's packing \"preshuffled\""));
@@ -152,28 +156,31 @@ TEST(QuantizationConfig, RefusesByName) {
 }
 
 TEST(QuantizationConfig, GoesByTheRegistry) {
-  const std::map<std::string_view, std::string> keys = {{"awq", "version"},
-                                                        {"gptq", "checkpoint_format"},
-                                                        {"compressed-tensors", "format"},
-                                                        {"fp8", "fmt"},
-                                                        {"modelopt", "quant_algo"}};
+  const std::map<std::string_view, std::string> keys = {
+      {"awq", "version"}, {"gptq", "checkpoint_format"},    {"compressed-tensors", "format"},
+      {"fp8", "fmt"},     {"auto-round", "packing_format"}, {"modelopt", "quant_algo"}};
   size_t tried = 0;
-  for (const StoredFormat &format : storedFormats()) {
-    EXPECT_NE(format.isRead(), !format.refusal.empty()) << format.method;
-    auto key = keys.find(format.method);
-    for (std::string_view packing : format.packings) {
-      if (packing.empty() || key == keys.end())
-        continue;
-      SCOPED_TRACE(message(format.method, " ", packing));
-      std::string members = message("\"quant_method\": ", inQuotes(format.method), ", \"",
-                                    key->second, "\": ", inQuotes(packing));
-      if (format.isRead())
-        EXPECT_TRUE(succeeds(parse(members)));
-      else
-        EXPECT_TRUE(refused(members, format.refusal));
-      ++tried;
+  for (const QuantizationMethod *own : methods::all)
+    for (const StoredFormat &format : own->formats) {
+      const std::string_view method = own->names[0];
+      EXPECT_NE(format.isRead(), !format.refusal.empty()) << method;
+      EXPECT_TRUE(format.isRead() <= format.instead.empty()) << method;
+      auto key = keys.find(method);
+      for (std::string_view packing : format.packings) {
+        if (packing.empty() || key == keys.end())
+          continue;
+        SCOPED_TRACE(message(method, " ", packing));
+        // AWQ's marlin has no zero points, all others have.
+        std::string members = message("\"quant_method\": ", inQuotes(method), ", \"", key->second,
+                                      "\": ", inQuotes(packing),
+                                      ", \"zero_point\": ", packing == "marlin" ? "false" : "true");
+        if (format.isRead())
+          EXPECT_TRUE(succeeds(parse(members)));
+        else
+          EXPECT_TRUE(refused(members, format.refusal));
+        ++tried;
+      }
     }
-  }
   EXPECT_GE(tried, 40u);
 }
 
@@ -208,15 +215,15 @@ TEST(QuantizationConfig, CompanionFilesStandForTheirMethod) {
   auto root = Json::parse("{}", "config.json");
   ASSERT_TRUE(root);
   std::vector<std::filesystem::path> inputs;
-  auto config = QuantizationConfig::read(*root, folder.path(), inputs);
+  auto config = readQuantization(*root, folder.path(), inputs);
   ASSERT_TRUE(succeeds(config));
-  EXPECT_EQ(config->method, Method::Gptq);
+  EXPECT_EQ(config->method, "gptq");
   EXPECT_EQ(config->bits, 8u);
   EXPECT_EQ(inputs.size(), 1u);
   std::vector<std::filesystem::path> none;
-  auto plain = QuantizationConfig::read(*root, "/nonexistent", none);
+  auto plain = readQuantization(*root, "/nonexistent", none);
   ASSERT_TRUE(succeeds(plain));
-  EXPECT_EQ(plain->method, Method::None);
+  EXPECT_FALSE(plain->isQuantized());
 }
 
 } // namespace
