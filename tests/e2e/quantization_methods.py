@@ -11,6 +11,7 @@ from qwen2_family import read_tensors, write_tensors
 from variants import AWQ_ORDER, DATA, awq_nibbles, transposed
 
 GPTQ, AWQ, INT8 = "gptq-w4-g32-sym", "awq-gemm-w4-g64", "ct-w8a8-int8-dynamic"
+MARLIN_PLACES = [0, 2, 4, 6, 1, 3, 5, 7]
 
 
 def config_of(source):
@@ -31,13 +32,97 @@ def halves(data):
     return [data[i:i + 2] for i in range(0, len(data), 2)]
 
 
+def gptq_codes(data, outputs):
+    """Codes [inputs][outputs] of words along the inputs."""
+    words = struct.unpack(f"<{len(data) // 4}I", data)
+    return [[words[r + n] >> 4 * i & 15 for n in range(outputs)]
+            for r in range(0, len(words), outputs) for i in range(8)]
+
+
+def signed_rows(data, words_of_row):
+    """Rows of words along the inputs, which hold a number plus 8, in two's complement."""
+    words = struct.unpack(f"<{len(data) // 4}I", data)
+    return [[words[n + k // 8] >> 4 * (k % 8) & 15 ^ 8 for k in range(8 * words_of_row)]
+            for n in range(0, len(words), words_of_row)]
+
+
 def words_of(rows, order=range(8)):
     """Each eight codes of a row in a word, code j in nibble order[j]."""
     return b"".join(struct.pack("<I", sum(row[n + j] << 4 * order[j] for j in range(8)))
                     for row in rows for n in range(0, len(row), 8))
 
 
+def marlin_permutation():
+    """Which number of four tiles of 16 x 16 side by side a field holds: tile, input, output."""
+    fields = []
+    for thread in range(32):
+        numbers = [16 * row + thread // 4 + 8 * block for block in (0, 1)
+                   for row in (2 * (thread % 4), 2 * (thread % 4) + 1,
+                               2 * (thread % 4 + 4), 2 * (thread % 4 + 4) + 1)]
+        fields += [number + 256 * tile for tile in range(4) for number in numbers]
+    return [fields[i + place] for i in range(0, 1024, 8) for place in MARLIN_PLACES]
+
+
+def marlin_words(codes):
+    """Codes [inputs][outputs] in the kernel's order."""
+    fields, outputs, done = marlin_permutation(), len(codes[0]), []
+    for k in range(0, len(codes), 16):
+        tiles = [codes[k + r][n + c] for n in range(0, outputs, 16)
+                 for r in range(16) for c in range(16)]
+        row = [tiles[i + field] for i in range(0, len(tiles), 1024) for field in fields]
+        done.append(row)
+    return words_of(done)
+
+
+def marlin_scales(data, groups):
+    numbers = halves(data)
+    order = [i + 8 * j for i in range(8) for j in range(8)] if groups > 1 else [
+        2 * i + j for i in range(4) for j in (0, 1, 8, 9, 16, 17, 24, 25)]
+    return b"".join(numbers[i + place] for i in range(0, len(numbers), len(order))
+                    for place in order)
+
+
 class QuantizationMethods(variants.VariantTest):
+    def test_words_of_marlin(self):
+        def whole(change):
+            """With one group for each output: the scales of the first."""
+            def changed(name, dtype, shape, data):
+                if name.endswith((".scales", ".qzeros")):
+                    data, shape = data[:len(data) // shape[0]], [1, shape[1]]
+                return change(name, dtype, shape, data)
+            return changed
+
+        def marlin(awq):
+            def change(name, dtype, shape, data):
+                module, part = name.rsplit(".", 1)
+                if part == "qweight":
+                    codes = gptq_codes(data, shape[1])
+                    return (module + (".qweight" if awq else ".B"), dtype,
+                            [len(codes) // 16, shape[1] * 2], marlin_words(codes))
+                if part == "scales":
+                    return (module + (".scales" if awq else ".s"), dtype, shape,
+                            marlin_scales(data, shape[0]))
+                return (module + "." + {"g_idx": "unused_g_idx", "qzeros": "unused_qzeros"}.get(
+                    part, part), dtype, shape, data)
+            return change
+
+        def ordered(name, dtype, shape, data):
+            """As they are, of columns in order."""
+            return name.replace("g_idx", "unused_g_idx"), dtype, shape, data
+
+        gptq = config_of(GPTQ)
+        for groups, wrap, size in ("groups", lambda change: change, 32), ("rows", whole, -1):
+            theirs, _ = self.report("of-" + groups, self.variant(
+                GPTQ, "gptq-" + groups, wrap(ordered), {**gptq, "group_size": size}))
+            for name, awq, said in (
+                    ("gptq", False, {**gptq, "checkpoint_format": "marlin", "group_size": size}),
+                    ("awq", True, {"quant_method": "awq", "bits": 4, "group_size": size,
+                                   "zero_point": False, "version": "marlin"})):
+                with self.subTest(name, groups=groups):
+                    ours, _ = self.report(name + groups, self.variant(
+                        GPTQ, f"{name}-marlin-{groups}", wrap(marlin(awq)), said))
+                    self.assert_same_weights(theirs, ours)
+
     def test_what_is_refused_names_what_converts(self):
         for said, code in (
                 ({"quant_method": "gptq", "checkpoint_format": "bitblas"}, "GPTQModel made it"),

@@ -21,6 +21,7 @@
   X(AwqByRows, {".qweight", {}, "", kStated})                                                      \
   X(AwqFast, {".qweight", {}, "", kStated})                                                        \
   X(AwqByColumns, {".qweight", {}, "", kStated})                                                   \
+  X(Marlin, {".B"}, {".qweight", {}, "", kStated})                                                 \
   X(Gptq, {".qweight"})                                                                            \
   X(NvFp4, {".weight_packed", DType::U8, ".weight_global_scale"},                                  \
     {".weight_scale", DType::F8E4M3, ".weight_scale_2"})                                           \

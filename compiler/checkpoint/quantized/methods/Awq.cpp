@@ -12,7 +12,7 @@ static constexpr StoredFormat formats[] = {
     {{"gemm"}, withZeros, Reader::AwqByColumns, 4, 16, int4Zeros},
     {{"gemv"}, withZeros, Reader::AwqByRows, 4, 16, int4Zeros},
     {{"gemv_fast"}, withOffsets, Reader::AwqFast, 4, 16, {{Kind::Affine4, 128}}},
-    {.packings = {"marlin"}, .refusal = "its words have the order of one kernel"},
+    {{"marlin"}, symmetric, Reader::Marlin, 4, 16, int4},
 };
 
 static void read(MethodReader &reader) {
@@ -29,9 +29,12 @@ static void read(MethodReader &reader) {
   // The same packing by its authors' name.
   if (fields.stringOr("backend", "autoawq") == "llm-awq")
     version = "gemv_fast";
-  reader.format("version", version, "AWQ's packing");
-  if (!fields.booleanOr("zero_point", true))
-    reader.refuse("zero_point", "AWQ without zero points", "supported: zero_point true");
+  const StoredFormat *format = reader.format("version", version, "AWQ's packing");
+  bool zeros = fields.booleanOr("zero_point", true);
+  if (format && zeros == (format->reader == Reader::Marlin))
+    reader.refuse("zero_point",
+                  message("AWQ's packing ", version, zeros ? " with" : " without", " zero points"),
+                  zeros ? "supported: zero_point false" : "supported: zero_point true");
 }
 
 constinit const QuantizationMethod awq = {{"awq"}, formats, read};

@@ -9,7 +9,7 @@ using namespace rows;
 static constexpr auto formats = join(
     words({"gptq", "gptq_v2"}, Reader::Gptq),
     std::array<StoredFormat, 3>{{
-        {.packings = {"marlin"}, .refusal = "its words have the order of one kernel"},
+        {{"marlin"}, symmetric, Reader::Marlin, 4, 16, int4},
         {.packings = {"bitblas"},
          .refusal = "its words have the order that BitBLAS chose for one GPU",
          .instead = "use the checkpoint that GPTQModel made it from (checkpoint_format gptq_v2)"},
@@ -27,11 +27,19 @@ static void read(MethodReader &reader) {
     config.bits = config.group = std::nullopt;
   config.symmetric = fields.booleanOr("sym", true);
   std::string_view key = fields.has("format") ? "format" : "checkpoint_format";
-  std::string name = fields.stringOr(key, "gptq");
-  reader.format(key, name, "GPTQ's packing");
+  bool isMarlin = config.method == "marlin" || fields.booleanOr("is_marlin_format", false);
+  std::string name = isMarlin ? "marlin" : fields.stringOr(key, "gptq");
+  const StoredFormat *format = reader.format(key, name, "GPTQ's packing");
   config.zeroIncrement = name == "gptq" ? 1 : 0;
+  if (!format || format->reader != Reader::Marlin)
+    return;
+  if (!config.symmetric)
+    reader.refuse("sym", "GPTQ's packing marlin with zero points", "supported: sym true");
+  if (fields.booleanOr("desc_act", false))
+    reader.refuse("desc_act", "GPTQ's packing marlin of columns in another order",
+                  "supported: desc_act false");
 }
 
-constinit const QuantizationMethod gptq = {{"gptq"}, formats, read};
+constinit const QuantizationMethod gptq = {{"gptq", "marlin"}, formats, read};
 
 } // namespace ingot::checkpoint::methods

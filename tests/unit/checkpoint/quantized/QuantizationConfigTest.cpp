@@ -129,6 +129,12 @@ TEST(QuantizationConfig, RefusesByName) {
   EXPECT_TRUE(refused(R"("quant_method": "awq", "version": "exllama")", "\"exllama\""));
   EXPECT_TRUE(refused(R"("quant_method": "awq", "bits": 3)", "3 bits"));
   EXPECT_TRUE(refused(R"("quant_method": "awq", "zero_point": false)", "zero points"));
+  EXPECT_TRUE(refused(R"("quant_method": "awq", "version": "marlin")", "zero points"));
+  EXPECT_TRUE(refused(R"("quant_method": "gptq", "checkpoint_format": "marlin", "sym": false)",
+                      "zero points"));
+  EXPECT_TRUE(refused(R"("quant_method": "gptq", "is_marlin_format": true, "desc_act": true)",
+                      "another order"));
+  EXPECT_TRUE(refused(R"("quant_method": "marlin", "desc_act": true)", "another order"));
   EXPECT_TRUE(failsWith(parse(R"("quant_method": "gptq", "checkpoint_format": "bitblas")"),
                         "INGOT-E1054", {"\"bitblas\"", "GPTQModel made it from"}));
   EXPECT_TRUE(refused(R"("quant_method": "bitsandbytes")", "neither 4 nor 8 bits"));
