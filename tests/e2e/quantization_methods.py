@@ -123,6 +123,70 @@ class QuantizationMethods(variants.VariantTest):
                         GPTQ, f"{name}-marlin-{groups}", wrap(marlin(awq)), said))
                     self.assert_same_weights(theirs, ours)
 
+    def torch_ao(self, source, kind, block, numbers="weight_scale"):
+        """The golden matrices as tensors of TorchAO's class `kind`."""
+        said = {"tensor_names": "[]"}
+
+        def change(name, dtype, shape, data):
+            module, part = name.rsplit(".", 1)
+            if "_proj." not in name or part not in ("weight", numbers):
+                return name, dtype, shape, data
+            if part == "weight":
+                said[name] = json.dumps({"_type": kind, "_data": {
+                    "block_size": block(shape)}, "_tensor_data_names": ["qdata", "scale"]})
+            return (f"{module}._weight_" + {"weight": "qdata"}.get(part, "scale"), dtype, shape,
+                    data)
+        return change, said
+
+    def test_bytes_of_torchao(self):
+        for source, kind, config, read in (
+                (INT8, "Int8Tensor", "Int8DynamicActivationInt8WeightConfig", "int8-dynamic"),
+                ("ct-fp8-dynamic", "Float8Tensor", "Float8DynamicActivationFloat8WeightConfig",
+                 "fp8-dynamic")):
+            with self.subTest(kind):
+                change, said = self.torch_ao(source, kind, lambda shape: [1, shape[1]])
+                rows = {"granularity": [{"_type": "PerRow", "_data": {}}] * 2}
+                quantization = {"quant_method": "torchao", "quant_type": {
+                    "default": {"_type": config, "_data": rows}}}
+                ours, options = self.report(kind, self.variant(
+                    source, kind + "-model", change, quantization, metadata=said))
+                theirs, _ = self.report("of-" + kind, DATA / "quantized" / source)
+                self.assert_same_weights(theirs, ours)
+                self.assertEqual(options["recipe: activations"]["effective"], read)
+                for name in list(said):
+                    said[name] = said[name].replace(kind, "MXTensor")
+                output = self.fresh("out") / "m.ingot"
+                self.assert_refused(self.build(self.variant(
+                    source, "other", change, quantization, metadata={}), output), output,
+                    "INGOT-E1054.*no metadata")
+                shutil.rmtree(self.folder / "other")
+                shutil.rmtree(output.parent)
+
+    def test_groups_of_torchao(self):
+        """IntxUnpackedToInt8Tensor: small integers in bytes, in groups with zero points."""
+        source, said, added, plain = "ct-w4a16-g64-sym", {"tensor_names": "[]"}, {}, {}
+        for name, (dtype, shape, data) in tensors_of(source).items():
+            module, part = name.rsplit(".", 1)
+            if part == "weight_packed":
+                words = struct.unpack(f"<{len(data) // 4}I", data)
+                codes = [(word >> 4 * i & 15) - 8 for word in words for i in range(8)]
+                columns = 8 * shape[1]
+                zeros = [i % 5 - 2 for i in range(shape[0] * columns // 64)]
+                added[module + "._weight_qdata"] = "I8", [shape[0], columns], struct.pack(
+                    f"<{len(codes)}b", *(code + zeros[i // 64] for i, code in enumerate(codes)))
+                added[module + "._weight_zero_point"] = (
+                    "I8", [shape[0], columns // 64], struct.pack(f"<{len(zeros)}b", *zeros))
+                said[module + ".weight"] = json.dumps({
+                    "_type": "IntxUnpackedToInt8Tensor", "_data": {"block_size": [1, 64]}})
+            elif part == "weight_scale":
+                added[module + "._weight_scale"] = dtype, shape, data
+            elif part != "weight_shape":
+                added[name] = dtype, shape, data
+        model = self.variant(source, "intx", same, {"quant_method": "torchao", "quant_type": {
+            "default": {"_type": "IntxWeightOnlyConfig", "_data": {}}}})
+        write_tensors(model / "model.safetensors", added, said)
+        self.assert_same_values(DATA / "quantized" / source, model)
+
     def test_what_is_refused_names_what_converts(self):
         for said, code in (
                 ({"quant_method": "gptq", "checkpoint_format": "bitblas"}, "GPTQModel made it"),

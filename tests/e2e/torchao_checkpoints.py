@@ -158,7 +158,7 @@ class TorchAoCheckpoints(harness.BuildTest):
         _, shape, data = self.tensors[scale]
         refuse("INGOT-E1081.*F16", tensors={scale: ("F16", shape, data)})
         default = CONFIG["quant_type"]["default"]
-        for change, mention in (({"_type": "Int8WeightOnlyConfig"}, "Int8WeightOnlyConfig"),
+        for change, mention in (({"_type": "FqnToConfig"}, "FqnToConfig"),
                                 ({"_data": {"int4_packing_format": "tile_packed_to_4d"}},
                                  "tile_packed_to_4d")):
             refuse(f"INGOT-E1054.*{mention}", quantization={

@@ -31,9 +31,9 @@
   X(BitsAndBytes4, {".weight.absmax"})                                                             \
   X(NibblesOfRows, {".weight", DType::U8, "", kStated})                                            \
   X(BitsAndBytes8, {".weight", DType::I8, ".SCB"})                                                 \
-  X(Integers, {".weight", DType::I8})                                                              \
+  X(Integers, {".weight", DType::I8}, {"._weight_qdata", DType::I8})                               \
   X(MxFp8, {".weight_scale", DType::U8})                                                           \
-  X(Float8, {".weight", DType::F8E4M3})
+  X(Float8, {".weight", DType::F8E4M3}, {"._weight_qdata", DType::F8E4M3})
 // clang-format on
 
 namespace ingot::checkpoint {

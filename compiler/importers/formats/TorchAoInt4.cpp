@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// TorchAO's Int4Tensor, as its support for safetensors takes it apart: the parts of `a.weight` are
-// called `a._weight_qdata` and so on, and `__metadata__` says what they are parts of.
+// TorchAO's Int4Tensor.
 #include "compiler/importers/formats/FormatReaders.h"
 
 #include "compiler/checkpoint/files/JsonFields.h"
+#include "compiler/importers/formats/TorchAoTensor.h"
 #include "dialects/llm/LlmWeightOps.h"
 
 using namespace mlir;
@@ -16,46 +16,26 @@ using llm::EncodedWeight;
 
 /// How many inputs share a scale, of an Int4Tensor; other classes are refused by name.
 static Expected<int64_t> groupOf(const StoredMatrix &matrix) {
-  const std::string name = matrix.module + ".weight";
-  const std::string *text = matrix.checkpoint.fileMetadata(name);
-  auto found = matrix.part("._weight_qdata");
-  if (!found)
-    return found.error();
-  const std::string where = matrix.checkpoint.fileName(**found) + ", __metadata__ of " + name;
-  if (!text)
-    return matrix.unsupported("a packed weight of which no metadata tell",
-                              "save the model with TorchAO's support for safetensors");
-  auto object = checkpoint::Json::parse(*text, where);
-  if (!object)
-    return object.error();
-  const std::string supported = "supported: Int4Tensor of packing plain, for bfloat16 activations";
-  const std::string type = checkpoint::JsonFields(*object).stringOr("_type", "");
-  if (type != "Int4Tensor")
-    return matrix.unsupported("TorchAO's " + inQuotes(type), supported);
-  auto data = object->at("_data");
-  if (!data)
-    return data.error();
-  if (auto activations = data->find("activation_dtype"); activations && !activations->isNull()) {
+  auto tensor = torchAoTensor(matrix, {"Int4Tensor"});
+  if (!tensor)
+    return tensor.error();
+  if (auto activations = tensor->data.find("activation_dtype");
+      activations && !activations->isNull()) {
     checkpoint::JsonFields dtype(*activations);
     const std::string stated = dtype.stringOr("_data", "");
     if (dtype.error())
       return *dtype.error();
     if (stated != "bfloat16")
-      return matrix.unsupported("activation_dtype " + inQuotes(stated), supported);
+      return matrix.unsupported("activation_dtype " + inQuotes(stated),
+                                "supported: Int4Tensor of packing plain, for bfloat16 activations");
   }
-  if (matrix.find("._weight_act_pre_scale"))
-    return matrix.unsupported("act_pre_scale, which inputs are multiplied by", supported);
-  checkpoint::JsonFields fields(*data);
-  auto columns = static_cast<uint64_t>(matrix.shape[1]);
-  auto block = fields.unsignedIntegers("block_size", 1, columns);
-  if (fields.error())
-    return *fields.error();
-  if (columns % 2 != 0)
-    return matrix.unsupported(message("packing ", columns, " inputs"), "2 must divide them");
-  if (!block || block->size() != 2 || block->front() != 1 || columns % block->back() != 0)
+  if (matrix.shape[1] % 2 != 0)
+    return matrix.unsupported(message("packing ", matrix.shape[1], " inputs"),
+                              "2 must divide them");
+  if (tensor->rows != 1)
     return matrix.unsupported("a block_size other than [1, group]",
-                              message("the group must divide ", columns, " inputs"));
-  return static_cast<int64_t>(block->back());
+                              "quantize with a group of inputs");
+  return tensor->columns;
 }
 
 /// qdata [N, K / 2], the even input in the low half, in two's complement; scale and zero_point
@@ -67,7 +47,7 @@ Expected<EncodedWeight> compiler::readTorchAoInt4(StoredMatrix &matrix) {
   if (!group)
     return group.error();
   int64_t groups = columns / *group;
-  auto bytes = matrix.read("._weight_qdata", matrix.integer(8), {rows, columns / 2});
+  auto bytes = matrix.read(kTorchAoData, matrix.integer(8), {rows, columns / 2});
   auto scales = matrix.read("._weight_scale", matrix.builder.getBF16Type(), {groups, rows});
   auto middles = matrix.read("._weight_zero_point", matrix.builder.getBF16Type(), {groups, rows});
   for (const auto *value : {&bytes, &scales, &middles})
@@ -76,22 +56,15 @@ Expected<EncodedWeight> compiler::readTorchAoInt4(StoredMatrix &matrix) {
   auto held = matrix.encoding(kNibble, *group == columns ? 0 : *group);
   if (!held)
     return held.error();
-  auto typed = [&](Type element, int64_t height, int64_t width) {
-    return RankedTensorType::get({height, width}, element);
-  };
   Type f32 = matrix.builder.getF32Type();
   /// In one column, where every number is a row with a scale and an offset of its own.
-  auto inColumn = [&](Value bf16) -> Value {
-    Value wide = llm::ConvertOp::create(matrix.builder, matrix.location, typed(f32, groups, rows),
-                                        bf16, matrix.builder.getF32FloatAttr(0));
-    return llm::ReshapeOp::create(matrix.builder, matrix.location, typed(f32, groups * rows, 1),
-                                  wide);
+  auto inColumn = [&](Value bf16) {
+    return matrix.reshape(matrix.asF32(bf16), {groups * rows, 1});
   };
   auto byRow = [&](Value column) {
-    return matrix.transpose(
-        llm::ReshapeOp::create(matrix.builder, matrix.location, typed(f32, groups, rows), column));
+    return matrix.transpose(matrix.reshape(column, {groups, rows}));
   };
-  auto single = typed(matrix.integer(8), 1, 1);
+  auto single = RankedTensorType::get({1, 1}, matrix.integer(8));
   Value least =
       llm::LiteralOp::create(matrix.builder, matrix.location, single, "torchao.least",
                              DenseElementsAttr::get(single, static_cast<int8_t>(-kNibbleZero)));
@@ -103,7 +76,7 @@ Expected<EncodedWeight> compiler::readTorchAoInt4(StoredMatrix &matrix) {
       {},
       llm::EncodingAttr::get(matrix.builder.getContext(), Encoding{EncodingKind::Affine8})};
   Value offsets = llm::DequantizeOp::create(matrix.builder, matrix.location,
-                                            typed(f32, groups * rows, 1), stored);
+                                            RankedTensorType::get({groups * rows, 1}, f32), stored);
   return EncodedWeight{
       matrix.unpack(*bytes, columns, matrix.integer(4), kNibble, /*increment=*/kNibbleZero),
       byRow(scaleColumn),

@@ -6,6 +6,7 @@
 namespace ingot::checkpoint::methods {
 
 using namespace rows;
+using Activations = MethodReader::Activations;
 
 static constexpr std::string_view exportAgain =
     "quantize with TorchAO's Int4WeightOnlyConfig(int4_packing_format=\"plain\") or another that "
@@ -18,11 +19,34 @@ static constexpr StoredFormat formats[] = {
      4,
      16,
      {{Kind::Affine4, 128}, kF32}},
-    {.packings = {"Int8WeightOnlyConfig", "Float8WeightOnlyConfig"},
-     .refusal = "its files hold tensors as TorchAO's own classes lay them out",
-     .instead = exportAgain},
-    {.packings = {"Int8DynamicActivationInt4WeightConfig", "Int8DynamicActivationInt8WeightConfig",
-                  "Float8DynamicActivationFloat8WeightConfig", "FqnToConfig"},
+    {{"Int8WeightOnlyConfig", "Int8DynamicActivationInt8WeightConfig"},
+     symmetric,
+     Reader::Integers,
+     8,
+     32,
+     int8Rows},
+    {{"Int8WeightOnlyConfig", "Int8DynamicActivationInt8WeightConfig"},
+     withZeros,
+     Reader::Integers,
+     8,
+     32,
+     int8RowZeros},
+    {{"IntxWeightOnlyConfig", "Int8DynamicActivationIntxWeightConfig"},
+     "integers of 1 to 8 bits, zero points",
+     Reader::Integers,
+     8,
+     16,
+     {{Kind::Int8, 32, true}}},
+    {{"Float8WeightOnlyConfig", "Float8DynamicActivationFloat8WeightConfig"},
+     byRows,
+     Reader::Float8,
+     8,
+     32,
+     fp8Rows},
+    {{"Float8DynamicActivationFloat8WeightConfig"}, byTensor, Reader::Float8, 8, 32, fp8Tensor},
+    {.packings = {"Int8DynamicActivationInt4WeightConfig",
+                  "Float8DynamicActivationInt4WeightConfig", "Int8StaticActivationInt8WeightConfig",
+                  "FqnToConfig"},
      .refusal = "its files hold tensors as TorchAO's own classes lay them out",
      .instead = exportAgain},
 };
@@ -41,6 +65,40 @@ static std::string nameOf(const std::optional<Json> &value, std::string_view mem
     return "";
   auto text = found->string();
   return text ? *text : "";
+}
+
+/// Whether each token has a scale of its own: `granularity` is PerRow, of inputs and weights.
+static bool isByRow(const Json &data, std::string_view absent) {
+  auto granularity = data.find("granularity");
+  if (!granularity || granularity->isNull())
+    return absent == "PerRow";
+  if (!granularity->isArray())
+    return nameOf(granularity, "_type") == "PerRow";
+  for (size_t i = 0; i < granularity->size(); ++i)
+    if (nameOf(granularity->element(i), "_type") != "PerRow")
+      return false;
+  return granularity->size() > 0;
+}
+
+static void readActivations(MethodReader &reader, const std::string &name, const Json &data) {
+  bool isFloat = name.starts_with("Float8Dynamic"), isInteger = name.starts_with("Int8Dynamic");
+  if (!isFloat && !isInteger)
+    return;
+  JsonFields own(data);
+  std::string mapping = nameOf(data.find("act_mapping_type"), "_data");
+  bool isSymmetric =
+      isFloat || (name == "Int8DynamicActivationInt8WeightConfig" ? mapping != "ASYMMETRIC"
+                                                                  : mapping == "SYMMETRIC");
+  // Intx has no choice: a scale for each token.
+  bool isByToken = name == "Int8DynamicActivationIntxWeightConfig" ||
+                   isByRow(data, isFloat ? "PerTensor" : "PerRow");
+  if (isSymmetric && isByToken && own.isOff("activation_value_ub") &&
+      own.isOff("activation_value_lb"))
+    reader.config.activations = isFloat ? Activations::Float8PerToken : Activations::Int8PerToken;
+  else
+    reader.declineActivations("quant_type", message("dynamic ", isFloat ? "FP8" : "int8",
+                                                    isByToken ? " by token" : " by tensor",
+                                                    isSymmetric ? "" : ", asymmetric"));
 }
 
 static void readInt4(MethodReader &reader, const Json &data) {
@@ -66,6 +124,7 @@ static void read(MethodReader &reader) {
     return;
   if (format->reader == Reader::TorchAoInt4)
     readInt4(reader, *data);
+  readActivations(reader, name, *data);
 }
 
 constinit const QuantizationMethod torchAo = {{"torchao"}, formats, read};

@@ -207,6 +207,32 @@ TEST(QuantizationConfig, SaysWhatIsWidened) {
   EXPECT_EQ(config->deviations[0].stated, "dynamic 4-bit float by tensor_group");
 }
 
+TEST(QuantizationConfig, TellsActivationsOfTorchAo) {
+  auto torchAo = [](const std::string &type, const std::string &data = "") {
+    return parse(R"("quant_method": "torchao", "quant_type": {"default": {"_type": ")" + type +
+                 R"(", "_data": {)" + data + "}}}");
+  };
+  const std::string rows = R"("granularity": [{"_type": "PerRow", "_data": {}}])";
+  auto float8 = torchAo("Float8DynamicActivationFloat8WeightConfig", rows);
+  ASSERT_TRUE(succeeds(float8));
+  EXPECT_EQ(float8->activations, Activations::Float8PerToken);
+  auto whole = torchAo("Float8DynamicActivationFloat8WeightConfig");
+  ASSERT_TRUE(succeeds(whole));
+  EXPECT_EQ(whole->activations, Activations::AsStored);
+  EXPECT_EQ(whole->deviations.at(0).stated, "dynamic FP8 by tensor");
+  EXPECT_EQ(
+      torchAo("Float8DynamicActivationFloat8WeightConfig", rows + R"(, "activation_value_ub": 9.5)")
+          ->activations,
+      Activations::AsStored);
+  EXPECT_EQ(torchAo("Int8DynamicActivationInt8WeightConfig")->activations,
+            Activations::Int8PerToken);
+  EXPECT_EQ(torchAo("Int8DynamicActivationIntxWeightConfig")->deviations.at(0).stated,
+            "dynamic int8 by token, asymmetric");
+  for (const char *only :
+       {"Int8WeightOnlyConfig", "IntxWeightOnlyConfig", "Float8WeightOnlyConfig"})
+    EXPECT_TRUE(torchAo(only)->deviations.empty()) << only;
+}
+
 TEST(QuantizationConfig, MalformedOnesHaveAPlace) {
   EXPECT_TRUE(failsWith(parse(R"("bits": 4)"), "INGOT-E1005"));
   EXPECT_TRUE(failsWith(parse(R"("quant_method": 4)"), "INGOT-E1004"));
