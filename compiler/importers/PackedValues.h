@@ -8,6 +8,6 @@ namespace ingot::compiler {
 
 /// Parts of a module that hold the packed values of its matrix.
 inline constexpr llvm::StringLiteral kPackedValues[] = {
-    ".qweight", ".weight_packed", ".weight_blocks", "._weight_qdata", ".B", "_blocks"};
+    ".qweight", ".weight_packed", ".weight_blocks", "._weight_qdata", ".W_q", ".B", "_blocks"};
 
 } // namespace ingot::compiler

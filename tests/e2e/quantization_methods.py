@@ -2,6 +2,7 @@
 """Methods that store matrices as another one does, under names or in an order of their own: the
 golden checkpoints, packed again by the methods' formulas, are the same numbers."""
 import json
+import random
 import shutil
 import struct
 
@@ -123,6 +124,60 @@ class QuantizationMethods(variants.VariantTest):
                         GPTQ, f"{name}-marlin-{groups}", wrap(marlin(awq)), said))
                     self.assert_same_weights(theirs, ours)
 
+    def hqq(self, bits, group):
+        """A random checkpoint of so many bits, and that of its values."""
+        numbers, packed, plain = random.Random(bits), {}, {}
+        for name, (dtype, shape, data) in tensors_of("plain-bf16").items():
+            if "_proj." not in name:
+                packed[name] = plain[name] = dtype, shape, data
+                continue
+            module, (rows, columns) = name.rsplit(".", 1)[0], shape
+            size = group or columns
+            count = rows * columns // size
+            codes = [[numbers.randrange(1 << bits) for _ in range(size)] for _ in range(count)]
+            scales, zeros = ([numbers.randint(1, most) / 2**11 for _ in range(count)]
+                             for most in (1023, 2**bits << 11))
+            zeros = struct.unpack(f"<{count}e", struct.pack(f"<{count}e", *zeros))
+            parts = 8 // bits
+            step = count // parts
+            stored = bytes(sum(codes[part * step + row][k] << bits * (parts - 1 - part)
+                               for part in range(parts)) for row in range(step)
+                           for k in range(size))
+            packed.update({
+                module + ".W_q": ("U8", [step, size], stored),
+                module + ".scale": ("F16", [count, 1], struct.pack(f"<{count}e", *scales)),
+                module + ".zero": ("F16", [count, 1], struct.pack(f"<{count}e", *zeros)),
+                module + ".nbits": ("I64", [], struct.pack("<q", bits)),
+                module + ".axis": ("I64", [], struct.pack("<q", 1))})
+            plain[name] = "F32", shape, struct.pack(f"<{rows * columns}f", *(
+                (code - zero) * scale for row, scale, zero in zip(codes, scales, zeros)
+                for code in row))
+        folders = []
+        for kind, tensors in ("hqq", packed), ("plain", plain):
+            folder = self.fresh(f"{kind}{bits}")
+            for path in (DATA / "quantized" / "plain-bf16").glob("*.json"):
+                shutil.copyfile(path, folder / path.name)
+            write_tensors(folder / "model.safetensors", tensors)
+            folders.append(folder)
+        config = json.loads((folders[0] / "config.json").read_text())
+        config["quantization_config"] = {
+            "quant_method": "hqq", "skip_modules": ["lm_head"], "quant_config": {
+                "weight_quant_params": {
+                    "nbits": bits, "group_size": group, "axis": 1, "channel_wise": True,
+                    "optimize": True, "round_zero": False, "view_as_float": False},
+                "scale_quant_params": None, "zero_quant_params": None, "offload_meta": False}}
+        (folders[0] / "config.json").write_text(json.dumps(config))
+        return folders
+
+    def test_values_of_hqq(self):
+        """As f16; StoredWeightsTest compares all bits."""
+        for bits, group in (4, 64), (2, 32), (8, None):
+            with self.subTest(bits):
+                self.assert_same_values(*self.hqq(bits, group))
+        engine, _ = self.report("stored", self.folder / "hqq4")
+        self.assertIn("affine4", self.ingot_run("inspect", engine, "--json").stdout)
+        self.assert_sound(engine)
+
     def torch_ao(self, source, kind, block, numbers="weight_scale"):
         """The golden matrices as tensors of TorchAO's class `kind`."""
         said = {"tensor_names": "[]"}
@@ -193,6 +248,8 @@ class QuantizationMethods(variants.VariantTest):
                 ({"quant_method": "compressed-tensors", "format": "marlin-24"}, "llm-compressor"),
                 ({"quant_method": "compressed-tensors", "format": "sparse-24-bitmask"},
                  "run_compressed=False"),
+                ({"quant_method": "hqq", "quant_config": {"weight_quant_params": {"axis": 0}}},
+                 r"HqqConfig\(nbits=4, axis=1\)"),
                 ({"quant_method": "modelopt", "quant_algo": "NVFP4_SVD"}, "ModelOpt"),
                 ({"quant_method": "torchao", "quant_type": {"default": {
                     "_type": "Int8DynamicActivationInt4WeightConfig"}}}, "Int4WeightOnlyConfig")):

@@ -30,6 +30,7 @@
   X(TorchAoInt4, {"._weight_qdata", {}, "", kStated})                                              \
   X(BitsAndBytes4, {".weight.absmax"})                                                             \
   X(NibblesOfRows, {".weight", DType::U8, "", kStated})                                            \
+  X(Hqq, {".W_q"})                                                                                 \
   X(BitsAndBytes8, {".weight", DType::I8, ".SCB"})                                                 \
   X(Integers, {".weight", DType::I8}, {"._weight_qdata", DType::I8})                               \
   X(MxFp8, {".weight_scale", DType::U8})                                                           \

@@ -14,6 +14,7 @@
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/IRMapping.h"
 
+#include <bit>
 #include <cstring>
 #include <fstream>
 #include <gtest/gtest.h>
@@ -191,6 +192,56 @@ TEST_F(StoredMatrices, ofTorchAoAreItsValues) {
   EXPECT_EQ(values, wanted);
   std::filesystem::remove_all(folder);
 }
+
+/// How HQQ stores a matrix: groups of 32, scales and zero points that bf16 holds.
+class HqqMatrices : public StoredMatrices, public testing::WithParamInterface<int64_t> {};
+
+TEST_P(HqqMatrices, areTheirValues) {
+  const int64_t bits = GetParam(), parts = 8 / bits, group = 32, count = kRows * kColumns / group;
+  const std::string module = "model.layers.0.self_attn.k_proj.";
+  auto bf16 = [](float number) {
+    return static_cast<uint16_t>(std::bit_cast<uint32_t>(number) >> 16);
+  };
+  std::vector<uint8_t> stored(count / parts * group);
+  std::vector<uint16_t> scales, zeros;
+  std::vector<float> wanted;
+  for (int64_t row = 0; row < count; ++row) {
+    const float scale = float(row % 31 + 1) / 1024,
+                zero = float(row * 7 % 61) / 64 * float(1 << bits);
+    scales.push_back(bf16(scale));
+    zeros.push_back(bf16(zero));
+    for (int64_t k = 0; k < group; ++k) {
+      const int64_t code = (row * 5 + k * 3) % (1 << bits), part = row / (count / parts);
+      stored[row % (count / parts) * group + k] |= code << (parts - 1 - part) * bits;
+      wanted.push_back(static_cast<float>((double(code) - zero) * scale));
+    }
+  }
+  const std::filesystem::path folder = folderWith(
+      "ingot-hqq-" + std::to_string(bits),
+      checkpoint::message(R"("quant_method": "hqq", "quant_config": {"weight_quant_params": {
+        "nbits": )",
+                          bits, R"(, "group_size": 32, "axis": 1}})"));
+  const size_t bytes = stored.size(), numbers = 2 * size_t(count);
+  std::string header = checkpoint::message(
+      R"({")", module, R"(W_q": {"dtype": "U8", "shape": [)", count / parts, ", ", group,
+      R"(], "data_offsets": [0, )", bytes, R"(]}, ")", module,
+      R"(scale": {"dtype": "BF16", "shape": [)", count, R"(, 1], "data_offsets": [)", bytes, ", ",
+      bytes + numbers, R"(]}, ")", module, R"(zero": {"dtype": "BF16", "shape": [)", count,
+      R"(, 1], "data_offsets": [)", bytes + numbers, ", ", bytes + 2 * numbers, "]}}");
+  header.resize((header.size() + 7) / 8 * 8, ' ');
+  const uint64_t size = header.size();
+  std::ofstream(folder / "model.safetensors", std::ios::binary)
+      .write(reinterpret_cast<const char *>(&size), sizeof size)
+      .write(header.data(), static_cast<std::streamsize>(size))
+      .write(reinterpret_cast<const char *>(stored.data()), static_cast<std::streamsize>(bytes))
+      .write(reinterpret_cast<const char *>(scales.data()), static_cast<std::streamsize>(numbers))
+      .write(reinterpret_cast<const char *>(zeros.data()), static_cast<std::streamsize>(numbers));
+  auto model = checkpoint::Checkpoint::open(folder);
+  ASSERT_TRUE(model) << model.error().str();
+  EXPECT_EQ(onlyMatrix(context, *model), wanted);
+  std::filesystem::remove_all(folder);
+}
+INSTANTIATE_TEST_SUITE_P(Bits, HqqMatrices, testing::Values(2, 4, 8));
 
 /// Blocks of a GGUF file against their plain decoder; rows of q and k in the model's order.
 class StoredBlocks : public StoredWeights {};

@@ -12,6 +12,7 @@
   X(float8) \
   X(modelOpt) \
   X(bitsAndBytes) \
+  X(hqq) \
   X(torchAo) \
   X(mxFp4)
 // clang-format on

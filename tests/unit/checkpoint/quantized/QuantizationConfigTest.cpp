@@ -207,6 +207,38 @@ TEST(QuantizationConfig, SaysWhatIsWidened) {
   EXPECT_EQ(config->deviations[0].stated, "dynamic 4-bit float by tensor_group");
 }
 
+TEST(QuantizationConfig, ReadsSettingsOfHqq) {
+  auto hqq = [](const std::string &weights, const std::string &more = "") {
+    return parse(R"("quant_method": "hqq", "quant_config": {"weight_quant_params": {)" + weights +
+                 "}" + more + "}");
+  };
+  auto four = hqq(R"("nbits": 4, "group_size": 64, "axis": 1, "channel_wise": true)",
+                  R"(, "scale_quant_params": null)");
+  ASSERT_TRUE(succeeds(four));
+  EXPECT_EQ(four->bits, 4u);
+  EXPECT_EQ(four->group, 64u);
+  auto bytes = hqq(R"("nbits": 5, "group_size": null)");
+  ASSERT_TRUE(succeeds(bytes));
+  EXPECT_EQ(bytes->bits, 8u);
+  EXPECT_EQ(bytes->group, 0u);
+  auto layers = parse(R"("quant_method": "hqq", "quant_config": {
+      "self_attn.q_proj": {"weight_quant_params": {"nbits": 4}},
+      "mlp.up_proj": {"weight_quant_params": {"nbits": 2}}})");
+  ASSERT_TRUE(succeeds(layers));
+  EXPECT_FALSE(layers->bits);
+
+  auto no = [&](const Expected<QuantizationConfig> &config, std::string_view part) {
+    return failsWith(config, "INGOT-E1054", {part, "HqqConfig(nbits=4, axis=1)"});
+  };
+  EXPECT_TRUE(no(hqq(R"("nbits": 3)"), "\"3\" (ten numbers in a word"));
+  EXPECT_TRUE(no(hqq(R"("nbits": 1.58)"), "\"1.58\""));
+  EXPECT_TRUE(no(hqq(R"("axis": 0)"), "axis 0"));
+  EXPECT_TRUE(no(hqq(R"("channel_wise": false)"), "channel_wise"));
+  EXPECT_TRUE(no(hqq(R"("view_as_float": true)"), "view_as_float"));
+  EXPECT_TRUE(no(hqq("", R"(, "zero_quant_params": {"nbits": 8})"), "zero_quant_params"));
+  EXPECT_TRUE(no(parse(R"("quant_method": "hqq")"), "without quant_config"));
+}
+
 TEST(QuantizationConfig, TellsActivationsOfTorchAo) {
   auto torchAo = [](const std::string &type, const std::string &data = "") {
     return parse(R"("quant_method": "torchao", "quant_type": {"default": {"_type": ")" + type +
