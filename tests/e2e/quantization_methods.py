@@ -84,6 +84,59 @@ def marlin_scales(data, groups):
 
 
 class QuantizationMethods(variants.VariantTest):
+    def test_words_of_auto_round_are_those_of_gptq_and_awq(self):
+        asymmetric = "gptq_v2-w4-g32-asym"
+
+        def less(name, dtype, shape, data):
+            """Zero points less one, field by field."""
+            if not name.endswith(".qzeros"):
+                return name, dtype, shape, data
+            return name, dtype, shape, bytes(
+                (byte & 15) - 1 & 15 | ((byte >> 4) - 1 & 15) << 4 for byte in data)
+
+        auto = {"quant_method": "auto-round", "bits": 4, "group_size": 32, "data_type": "int",
+                "iters": 200, "act_bits": 16}
+        for name, source, change, said in (
+                ("symmetric", GPTQ, same, {"sym": True, "packing_format": "auto_round:auto_gptq"}),
+                ("old", GPTQ, same, {"quant_method": "intel/auto-round", "sym": True}),
+                ("stored", asymmetric, same, {"sym": False, "packing_format": "auto_round"}),
+                ("less", asymmetric, less,
+                 {"sym": False, "packing_format": "auto_round:auto_gptq"}),
+                ("some", asymmetric, same,
+                 {"sym": True, "packing_format": "auto_round:gptqmodel",
+                  "extra_config": {".*proj.*": {"sym": False}}}),
+                ("awq", AWQ, same, {"sym": False, "group_size": 64,
+                                    "packing_format": "auto_round:auto_awq"})):
+            with self.subTest(name):
+                ours, _ = self.report(name, self.variant(source, name + "-model", change,
+                                                         {**auto, **said}))
+                theirs, _ = self.report("of-" + name, DATA / "quantized" / source)
+                self.assert_same_weights(theirs, ours)
+        # Group sizes and bits of single modules are those of their tensors.
+        ours = self.variant(GPTQ, "groups", same, {
+            **auto, "sym": True, "group_size": 128, "packing_format": "auto_round:auto_gptq",
+            "extra_config": {"model": {"group_size": 32}}})
+        self.assert_same_weights(self.report("groups", ours)[0],
+                                 self.folder / "symmetric.engine" / "m.ingot")
+        self.assert_variant_refused(GPTQ, same, "INGOT-E1080.*groups", {
+            **auto, "sym": True, "group_size": 128})
+
+    def test_floats_of_auto_round(self):
+        auto = {"quant_method": "auto-round", "group_size": 16, "act_bits": 16}
+        for name, source, said in (
+                ("nvfp4", "ct-nvfp4a16", {"bits": 4, "data_type": "nv_fp",
+                                          "packing_format": "auto_round:llm_compressor"}),
+                ("fp8", "modelopt-fp8", {"bits": 8, "data_type": "fp8", "act_bits": 8,
+                                         "act_dynamic": False,
+                                         "packing_format": "auto_round:fp8_static"})):
+            with self.subTest(name):
+                ours, options = self.report(name, self.variant(source, name + "-model", same,
+                                                               {**auto, **said}))
+                theirs, _ = self.report("of-" + name, DATA / "quantized" / source)
+                self.assert_same_weights(theirs, ours)
+                if name == "fp8":
+                    self.assertEqual(options["recipe: activations"]["effective"], "fp8-static")
+
     def test_words_of_marlin(self):
         def whole(change):
             """With one group for each output: the scales of the first."""
@@ -250,6 +303,7 @@ class QuantizationMethods(variants.VariantTest):
                  "run_compressed=False"),
                 ({"quant_method": "hqq", "quant_config": {"weight_quant_params": {"axis": 0}}},
                  r"HqqConfig\(nbits=4, axis=1\)"),
+                ({"quant_method": "auto-round", "packing_format": "mlx"}, "auto_gptq"),
                 ({"quant_method": "modelopt", "quant_algo": "NVFP4_SVD"}, "ModelOpt"),
                 ({"quant_method": "torchao", "quant_type": {"default": {
                     "_type": "Int8DynamicActivationInt4WeightConfig"}}}, "Int4WeightOnlyConfig")):

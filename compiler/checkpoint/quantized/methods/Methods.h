@@ -8,6 +8,7 @@
 #define INGOT_QUANTIZATION_METHODS(X) \
   X(awq) \
   X(gptq) \
+  X(autoRound) \
   X(compressedTensors) \
   X(float8) \
   X(modelOpt) \

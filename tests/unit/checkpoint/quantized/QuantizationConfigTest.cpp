@@ -207,6 +207,47 @@ TEST(QuantizationConfig, SaysWhatIsWidened) {
   EXPECT_EQ(config->deviations[0].stated, "dynamic 4-bit float by tensor_group");
 }
 
+TEST(QuantizationConfig, ReadsWordsOfAutoRound) {
+  auto words = parse(R"("quant_method": "intel/auto-round", "bits": 4, "group_size": 128,
+      "sym": true, "packing_format": "auto_round:auto_gptq", "act_bits": 16,
+      "extra_config": {"lm_head": {"bits": 16}}, "super_bits": null, "rotation_config": {})");
+  ASSERT_TRUE(succeeds(words));
+  EXPECT_EQ(words->packing, FormatReader::Gptq);
+  EXPECT_EQ(words->zeroIncrement, 1);
+  EXPECT_TRUE(words->symmetric);
+  EXPECT_EQ(words->group, 128u);
+  EXPECT_TRUE(words->deviations.empty());
+  // Some matrices have zero points, so all are read with theirs.
+  auto mixed = parse(R"("quant_method": "auto-round", "bits": 4, "group_size": 128, "sym": true,
+      "packing_format": "auto_round:gptqmodel", "extra_config": {"a": {"bits": 8, "sym": false}})");
+  ASSERT_TRUE(succeeds(mixed));
+  EXPECT_EQ(mixed->zeroIncrement, 0);
+  EXPECT_FALSE(mixed->symmetric);
+  EXPECT_FALSE(mixed->bits);
+  EXPECT_FALSE(mixed->group);
+  auto fixed = parse(R"("quant_method": "auto-round", "bits": 8, "data_type": "fp8",
+      "packing_format": "auto_round:fp8_static", "act_bits": 8, "act_dynamic": false)");
+  ASSERT_TRUE(succeeds(fixed));
+  EXPECT_EQ(fixed->activations, Activations::Float8PerTensor);
+  auto blocks = parse(R"("quant_method": "auto-round", "bits": 4, "data_type": "mx_fp",
+      "packing_format": "auto_round:llm_compressor", "act_bits": 4, "act_data_type": "mx_fp")");
+  ASSERT_TRUE(succeeds(blocks));
+  ASSERT_EQ(blocks->deviations.size(), 1u);
+  EXPECT_EQ(blocks->deviations[0].stated, "dynamic of mx_fp");
+
+  const std::string words4 = R"("quant_method": "auto-round", "bits": 4, )";
+  EXPECT_TRUE(refused(words4 + R"("sym": false)", "a packing that is not stated"));
+  EXPECT_TRUE(refused(words4 + R"("packing_format": "auto_round:fake")", "no kernel reads"));
+  EXPECT_TRUE(refused(words4 + R"("super_bits": 6)", "super_bits"));
+  EXPECT_TRUE(refused(words4 + R"("rotation_config": {"r1": true})", "rotation_config"));
+  EXPECT_TRUE(refused(words4 + R"("act_bits": 8)", "words with quantized activations"));
+  EXPECT_TRUE(refused(words4 + R"("data_type": "mx_fp")", "\"mx_fp\" in words"));
+  EXPECT_TRUE(refused(words4 + R"("extra_config": {"a": {"bits": 4, "data_type": "nv_fp"}})",
+                      "\"nv_fp\" of some modules"));
+  EXPECT_TRUE(refused(words4 + R"("packing_format": "auto_round:fp8_static", "fmt": "e5m2")",
+                      "other than e4m3"));
+}
+
 TEST(QuantizationConfig, ReadsSettingsOfHqq) {
   auto hqq = [](const std::string &weights, const std::string &more = "") {
     return parse(R"("quant_method": "hqq", "quant_config": {"weight_quant_params": {)" + weights +
