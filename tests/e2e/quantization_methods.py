@@ -137,6 +137,17 @@ class QuantizationMethods(variants.VariantTest):
                 if name == "fp8":
                     self.assertEqual(options["recipe: activations"]["effective"], "fp8-static")
 
+    def test_rows_of_fbgemm(self):
+        ours, said = self.report("fbgemm", self.variant("ct-fp8-dynamic", "fbgemm-model", same, {
+            "quant_method": "fbgemm_fp8", "activation_scale_ub": 1200.0,
+            "modules_to_not_convert": ["lm_head"]}))
+        theirs, other = self.report("ct", DATA / "quantized" / "ct-fp8-dynamic")
+        self.assert_same_weights(theirs, ours)
+        for options in said, other:
+            self.assertEqual(options["recipe: activations"]["effective"], "fp8-dynamic")
+        self.assertEqual(said["checkpoint: activation_scale_ub"]["effective"], "no bound")
+        self.assertNotIn("checkpoint: activation_scale_ub", other)
+
     def test_words_of_marlin(self):
         def whole(change):
             """With one group for each output: the scales of the first."""

@@ -11,6 +11,7 @@
   X(autoRound) \
   X(compressedTensors) \
   X(float8) \
+  X(fbgemmFp8) \
   X(modelOpt) \
   X(bitsAndBytes) \
   X(hqq) \

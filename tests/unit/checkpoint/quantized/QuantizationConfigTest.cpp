@@ -306,6 +306,13 @@ TEST(QuantizationConfig, TellsActivationsOfTorchAo) {
     EXPECT_TRUE(torchAo(only)->deviations.empty()) << only;
 }
 
+TEST(QuantizationConfig, SaysWhatFbgemmDoesOtherwise) {
+  auto fbgemm = parse(R"("quant_method": "fbgemm_fp8", "activation_scale_ub": 1200.0)");
+  ASSERT_TRUE(succeeds(fbgemm));
+  EXPECT_EQ(fbgemm->activations, Activations::Float8PerToken);
+  EXPECT_EQ(fbgemm->deviations.at(0).stated, "1200");
+}
+
 TEST(QuantizationConfig, MalformedOnesHaveAPlace) {
   EXPECT_TRUE(failsWith(parse(R"("bits": 4)"), "INGOT-E1005"));
   EXPECT_TRUE(failsWith(parse(R"("quant_method": 4)"), "INGOT-E1004"));
