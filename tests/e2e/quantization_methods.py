@@ -148,6 +148,86 @@ class QuantizationMethods(variants.VariantTest):
         self.assertEqual(said["checkpoint: activation_scale_ub"]["effective"], "no bound")
         self.assertNotIn("checkpoint: activation_scale_ub", other)
 
+    def quark(self, weight, inputs=None, **more):
+        spec = {"is_dynamic": False, "symmetric": True, "qscheme": "per_tensor", **weight}
+        return {"quant_method": "quark", "global_quant_config": {
+            "weight": spec, "input_tensors": inputs, "output_tensors": None, "bias": None},
+                "layer_quant_config": {}, "exclude": ["lm_head"], "algo_config": [],
+                "export": {"kv_cache_group": [], "pack_method": "reorder",
+                           "weight_format": "real_quantized", **more}}
+
+    def test_bytes_of_quark(self):
+        tensor = {"dtype": "fp8_e4m3", "qscheme": "per_tensor", "is_dynamic": False,
+                  "symmetric": True}
+        ours, said = self.report("fp8", self.variant("modelopt-fp8", "fp8-model", same,
+                                                     self.quark(tensor, tensor)))
+        theirs, _ = self.report("of-fp8", DATA / "quantized" / "modelopt-fp8")
+        self.assert_same_weights(theirs, ours)
+        self.assertEqual(said["recipe: activations"]["effective"], "fp8-static")
+
+        def vectors(name, dtype, shape, data):
+            return name, dtype, shape[:1] if name.endswith("weight_scale") else shape, data
+
+        zeros = {name.replace("weight", "weight_zero_point"): ("I8", shape[:1], bytes(shape[0]))
+                 for name, (dtype, shape, _) in tensors_of(INT8).items() if dtype == "I8"}
+        token = {"dtype": "int8", "qscheme": "per_channel", "is_dynamic": True, "symmetric": True}
+        ours, said = self.report("int8", self.variant(
+            INT8, "int8-model", vectors,
+            self.quark({"dtype": "int8", "qscheme": "per_channel"}, token), zeros))
+        theirs, _ = self.report("of-int8", DATA / "quantized" / INT8)
+        self.assert_same_weights(theirs, ours)
+        self.assertEqual(said["recipe: activations"]["effective"], "int8-dynamic")
+
+    def test_words_of_quark(self):
+        names = {"qweight": "weight", "qzeros": "weight_zero_point", "scales": "weight_scale"}
+        groups = {"qscheme": "per_group", "ch_axis": 1, "group_size": 64}
+
+        def packed(signed, order):
+            def change(name, dtype, shape, data):
+                module, part = name.rsplit(".", 1)
+                if part in ("qweight", "qzeros"):
+                    data = words_of([[code ^ (8 if signed else 0) for code in row]
+                                     for row in awq_nibbles(data, shape[1])], order)
+                return f"{module}.{names.get(part, part)}", dtype, shape, data
+            return change
+
+        theirs, _ = self.report("awq", DATA / "quantized" / AWQ)
+        for kind in "uint4", "int4":
+            for method, order in ("reorder", AWQ_ORDER), ("order", range(8)):
+                with self.subTest(kind, method=method):
+                    ours, _ = self.report(kind + method, self.variant(
+                        AWQ, f"{kind}-{method}", packed(kind == "int4", order), self.quark(
+                            {"dtype": kind, "symmetric": False, **groups}, pack_method=method)))
+                    self.assert_same_weights(theirs, ours)
+
+        def symmetric(name, dtype, shape, data):
+            module, part = name.rsplit(".", 1)
+            if part == "weight_packed":
+                return (module + ".weight", dtype, [8 * shape[1], shape[0] // 8],
+                        words_of(zip(*signed_rows(data, shape[1])), AWQ_ORDER))
+            if part == "weight_scale":
+                return transposed(name, dtype, shape, data)
+            return name, dtype, shape, data
+
+        source = "ct-w4a16-g64-sym"
+        ours, _ = self.report("symmetric", self.variant(
+            source, "symmetric-model", symmetric, self.quark({"dtype": "int4", **groups})))
+        self.assert_same_weights(self.report("of-symmetric", DATA / "quantized" / source)[0], ours)
+
+    def test_blocks_of_quark(self):
+        def rows(name, dtype, shape, data):
+            if name.endswith("weight_blocks"):
+                return (name.removesuffix("_blocks"), dtype, [shape[0], shape[1] * shape[2]], data)
+            return name.replace("weight_scales", "weight_scale"), dtype, shape, data
+
+        source = "mxfp4-blocks-scales"
+        block = {"dtype": "fp4", "qscheme": "per_group", "group_size": 32, "scale_format": "e8m0",
+                 "symmetric": None}
+        ours, said = self.report("ours", self.variant(
+            source, "rows", rows, self.quark(block, {**block, "is_dynamic": True})))
+        self.assert_same_weights(self.report("theirs", DATA / "quantized" / source)[0], ours)
+        self.assertIn("fp4 per_group", said["checkpoint: input_tensors"]["asked"])
+
     def test_words_of_marlin(self):
         def whole(change):
             """With one group for each output: the scales of the first."""
@@ -317,7 +397,9 @@ class QuantizationMethods(variants.VariantTest):
                 ({"quant_method": "auto-round", "packing_format": "mlx"}, "auto_gptq"),
                 ({"quant_method": "modelopt", "quant_algo": "NVFP4_SVD"}, "ModelOpt"),
                 ({"quant_method": "torchao", "quant_type": {"default": {
-                    "_type": "Int8DynamicActivationInt4WeightConfig"}}}, "Int4WeightOnlyConfig")):
+                    "_type": "Int8DynamicActivationInt4WeightConfig"}}}, "Int4WeightOnlyConfig"),
+                ({"quant_method": "quark", "global_quant_config": {"weight": {
+                    "dtype": "mx"}}}, "scale_format e8m0")):
             with self.subTest(code):
                 self.assert_variant_refused(GPTQ, same, "INGOT-E1054.*" + code, said)
 

@@ -34,8 +34,9 @@ struct QuantizationConfig {
   std::array<uint64_t, 2> block = {128, 128};
   FormatReader packing = FormatReader::None; ///< who reads the one that is stated
   bool symmetric = false;                    ///< of words: every zero point is half the range
-  /// How much stored zero points are less than what codes mean, modulo their range.
-  int64_t zeroIncrement = 0;
+  bool outputsInOrder = false; ///< of words along outputs: as they are, not as AWQ orders them
+  /// How much stored values and zero points are less than what codes mean, modulo their range.
+  int64_t increment = 0, zeroIncrement = 0;
   Activations activations = Activations::AsStored;
   KvCache kvCache = KvCache::Unstated;
   std::vector<Deviation> deviations; ///< from what the checkpoint states

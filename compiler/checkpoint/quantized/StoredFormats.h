@@ -20,12 +20,13 @@
 #define INGOT_FORMAT_READERS(X)                                                                    \
   X(AwqByRows, {".qweight", {}, "", kStated})                                                      \
   X(AwqFast, {".qweight", {}, "", kStated})                                                        \
-  X(AwqByColumns, {".qweight", {}, "", kStated})                                                   \
+  X(AwqByColumns, {".qweight", {}, "", kStated}, {".weight", DType::I32, "", kStated})             \
   X(Marlin, {".B"}, {".qweight", {}, "", kStated})                                                 \
   X(Gptq, {".qweight"})                                                                            \
   X(NvFp4, {".weight_packed", DType::U8, ".weight_global_scale"},                                  \
     {".weight_scale", DType::F8E4M3, ".weight_scale_2"})                                           \
-  X(MxFp4, {".weight_packed", DType::U8}, {".weight_blocks"}, {"_blocks"})                         \
+  X(MxFp4, {".weight_packed", DType::U8}, {".weight_blocks"}, {"_blocks"},                         \
+    {".weight", DType::U8, "", kStated})                                                           \
   X(PackedIntegers, {".weight_packed"})                                                            \
   X(TorchAoInt4, {"._weight_qdata", {}, "", kStated})                                              \
   X(BitsAndBytes4, {".weight.absmax"})                                                             \

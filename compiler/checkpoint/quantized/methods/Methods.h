@@ -13,6 +13,7 @@
   X(float8) \
   X(fbgemmFp8) \
   X(modelOpt) \
+  X(quark) \
   X(bitsAndBytes) \
   X(hqq) \
   X(torchAo) \

@@ -248,6 +248,62 @@ TEST(QuantizationConfig, ReadsWordsOfAutoRound) {
                       "other than e4m3"));
 }
 
+TEST(QuantizationConfig, ReadsSpecificationsOfQuark) {
+  const std::string quark = R"("quant_method": "quark", )";
+  auto all = [&](const std::string &weight, const std::string &inputs,
+                 const std::string &more = "") {
+    return parse(quark + R"("global_quant_config": {"weight": {)" + weight +
+                 R"(}, "input_tensors": )" + inputs + "}" + more);
+  };
+  const std::string fp8 = R"("dtype": "fp8_e4m3", "qscheme": "per_tensor", "is_dynamic": false)";
+  const std::string cache = R"(, "layer_quant_config": {"*k_proj": {"weight": {)" + fp8 +
+                            R"(}, "input_tensors": {)" + fp8 + R"(}, "output_tensors": {)" + fp8 +
+                            "}}}";
+  auto fixed = all(fp8, "{" + fp8 + "}", cache);
+  ASSERT_TRUE(succeeds(fixed));
+  EXPECT_EQ(fixed->packing, FormatReader::Float8);
+  EXPECT_EQ(fixed->activations, Activations::Float8PerTensor);
+  EXPECT_EQ(fixed->kvCache, QuantizationConfig::KvCache::Float8);
+  EXPECT_TRUE(fixed->deviations.empty());
+  auto tokens = all(R"("dtype": "int8", "qscheme": "per_channel")",
+                    R"({"dtype": "int8", "qscheme": "per_channel", "is_dynamic": true})");
+  ASSERT_TRUE(succeeds(tokens));
+  EXPECT_EQ(tokens->activations, Activations::Int8PerToken);
+  const std::string groups = R"("qscheme": "per_group", "group_size": 64, )";
+  auto words = all(groups + R"("dtype": "int4", "symmetric": true)", "null",
+                   R"(, "export": {"pack_method": "order"})");
+  ASSERT_TRUE(succeeds(words));
+  EXPECT_EQ(words->packing, FormatReader::AwqByColumns);
+  EXPECT_EQ(words->increment, 8);
+  EXPECT_TRUE(words->symmetric && words->outputsInOrder);
+  EXPECT_EQ(words->group, 64u);
+  const std::string fp4 = R"("dtype": "fp4", "qscheme": "per_group", "scale_format": "e8m0", )";
+  auto blocks = all(fp4 + R"("group_size": 32)", "{" + fp4 + R"("is_dynamic": true})");
+  ASSERT_TRUE(succeeds(blocks));
+  ASSERT_EQ(blocks->deviations.size(), 1u);
+  EXPECT_EQ(blocks->deviations[0].stated, "dynamic fp4 per_group");
+
+  auto no = [&](const Expected<QuantizationConfig> &config, std::string_view part) {
+    return failsWith(config, "INGOT-E1054", {part});
+  };
+  EXPECT_TRUE(no(all(R"("dtype": "fp6_e2m3")", "null"), "numbers of 6 bits"));
+  EXPECT_TRUE(no(all(R"("dtype": "int4", "qscheme": "per_channel")", "null"), "int4 per_channel"));
+  EXPECT_TRUE(no(all(fp4 + R"("group_size": 16)", "null"), "e8m0 for 32"));
+  EXPECT_TRUE(no(all(fp8 + R"(, "is_scale_quant": true)", "null"), "scales that are quantized"));
+  EXPECT_TRUE(no(parse(quark + R"("global_quant_config": {"weight": [{}, {}]})"), "several steps"));
+  EXPECT_TRUE(
+      no(all(fp8, "null", R"(, "algo_config": [{"r4": true}])"), "a rotation of inputs, r4"));
+  EXPECT_TRUE(
+      no(all(fp8, "null", R"(, "softmax_quant_spec": {"dtype": "int8"})"), "softmax_quant_spec"));
+  EXPECT_TRUE(no(
+      all(fp8, "null", R"(, "layer_quant_config": {"*o_proj": {"output_tensors": {)" + fp8 + "}}}"),
+      "\"*o_proj\""));
+  EXPECT_TRUE(no(
+      all(fp8, "null",
+          R"(, "layer_quant_config": {"*o_proj": {"weight": {)" + groups + R"("dtype": "int4"}}})"),
+      "in several ways"));
+}
+
 TEST(QuantizationConfig, ReadsSettingsOfHqq) {
   auto hqq = [](const std::string &weights, const std::string &more = "") {
     return parse(R"("quant_method": "hqq", "quant_config": {"weight_quant_params": {)" + weights +
