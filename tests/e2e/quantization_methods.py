@@ -228,6 +228,66 @@ class QuantizationMethods(variants.VariantTest):
         self.assert_same_weights(self.report("theirs", DATA / "quantized" / source)[0], ours)
         self.assertIn("fp4 per_group", said["checkpoint: input_tensors"]["asked"])
 
+    def tokens(self, engine):
+        result = self.ingot_run(engine, "--greedy", "-n", "12", "--ids", "--ignore-eos",
+                                "--max-sequences", "1", "-p", "Once upon a time")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        return result.stdout
+
+    def smoothed(self, source, algorithm, factor, **more):
+        """Scales divided by `factor`, a power of two, which inputs are multiplied by; and the
+        scales of inputs multiplied by it."""
+        added = {}
+        for name, (dtype, shape, _) in tensors_of(source).items():
+            module, part = name.rsplit(".", 1)
+            if "_proj" in name and part in ("weight", "weight_packed"):
+                columns = shape[1] * {"I32": 8, "U8": 2}.get(dtype, 1)
+                added[module + ".pre_quant_scale"] = (
+                    "F32", [columns], struct.pack("<f", factor) * columns)
+                if "input_scale" in more:
+                    added[module + ".input_scale"] = (
+                        "F32", [], struct.pack("<f", more["input_scale"] * factor))
+                if algorithm == "W4A8_AWQ":
+                    added[module + ".weight_scale_2"] = "F32", [], struct.pack("<f", 0.5)
+
+        def change(name, dtype, shape, data):
+            if name.endswith("weight_scale") and dtype == "BF16":
+                data = b"".join(
+                    struct.pack("<f", struct.unpack("<f", b"\0\0" + half)[0] / factor)[2:]
+                    for half in halves(data))
+                shape = shape[:1] if shape[1] == 1 else shape
+            if name.endswith("weight_packed") and dtype == "I32":
+                rows = signed_rows(data, shape[1])
+                return (name.replace("weight_packed", "weight"), "U8",
+                        [shape[0] // 2, 8 * shape[1]], bytes(
+                            low | high << 4 for n in range(0, len(rows), 2)
+                            for low, high in zip(rows[n], rows[n + 1])))
+            if name.endswith("weight_global_scale"):
+                return (name.replace("weight_global_scale", "weight_scale_2"), dtype, [],
+                        struct.pack("<f", 1 / 1024 / factor))
+            return name.replace("weight_packed", "weight"), dtype, shape, data
+
+        model = self.variant(source, f"{algorithm}{factor}", change, {
+            "quant_method": "modelopt", "quant_algo": algorithm, "pre_quant_scale": True,
+            "group_size": 64 if algorithm.endswith("AWQ") else 16}, added)
+        return self.report(f"{algorithm}-{factor}", model)
+
+    def test_modelopt_multiplies_inputs_whatever_it_stores(self):
+        for source, algorithm, read, more in (
+                ("ct-w4a16-g64-sym", "W4A16_AWQ", None, {}),
+                ("ct-w4a16-g64-sym", "W4A8_AWQ", "fp8-static", {"input_scale": 0.0625}),
+                ("ct-nvfp4a16", "NVFP4_AWQ", None, {}),
+                ("ct-nvfp4a16", "W4A8_NVFP4_FP8", "fp8-static", {"input_scale": 0.0625}),
+                (INT8, "W8A8_SQ_PER_CHANNEL", "int8-static", {"input_scale": 0.0625}),
+                (INT8, "W8A16", None, {}),
+                ("ct-fp8-dynamic", "FP8_PER_CHANNEL_PER_TOKEN", "fp8-dynamic", {})):
+            with self.subTest(algorithm):
+                one, said = self.smoothed(source, algorithm, 1.0, **more)
+                four, _ = self.smoothed(source, algorithm, 4.0, **more)
+                self.assertEqual(self.tokens(one), self.tokens(four))
+                self.assertIn("weights", self.differing(one, four))
+                self.assertEqual(said.get("recipe: activations", {}).get("effective"), read)
+
     def test_words_of_marlin(self):
         def whole(change):
             """With one group for each output: the scales of the first."""

@@ -302,50 +302,6 @@ class StoredCheckpoints(variants.VariantTest):
         unsigned = with_zeros("unsigned", lambda row: -128 - min(row), "U8")
         self.assert_refused(self.build(unsigned, output), output, "INGOT-E1054.*U8 zero points")
 
-    def modelopt_awq(self, name, factor):
-        """The matrices of compressed-tensors, their scales divided by `factor`, which inputs are
-        multiplied by."""
-        source, done = "ct-w4a16-g64-sym", {}
-
-        def change(old, dtype, shape, data):
-            module, part = old.rsplit(".", 1)
-            if part == "weight_packed":
-                outputs, columns = shape[0], shape[1] * 8
-                words = struct.unpack(f"<{len(data) // 4}I", data)
-                rows = [[(words[n * shape[1] + k // 8] >> 4 * (k % 8) & 15) ^ 8
-                         for k in range(columns)] for n in range(outputs)]
-                done[module + ".pre_quant_scale"] = (
-                    "F32", [columns], struct.pack("<f", factor) * columns)
-                return module + ".weight", "U8", [outputs // 2, columns], bytes(
-                    low | high << 4 for n in range(0, outputs, 2)
-                    for low, high in zip(rows[n], rows[n + 1]))
-            if part == "weight_scale":  # bf16, and the factor a power of two
-                scales = struct.unpack(f"<{len(data) // 2}H", data)
-                data = b"".join(struct.pack("<f", struct.unpack("<f", struct.pack(
-                    "<I", scale << 16))[0] / factor)[2:] for scale in scales)
-            return old, dtype, shape, data
-
-        folder = self.variant(source, name, change, {
-            "quant_method": "modelopt", "quant_algo": "W4A16_AWQ", "group_size": 64})
-        tensors = read_tensors(folder / "model.safetensors")
-        write_tensors(folder / "model.safetensors", {**tensors, **done})
-        return folder
-
-    def test_modelopt_multiplies_inputs_by_what_the_weights_were_divided_by(self):
-        def logprobs(model):
-            engine, _ = self.report(model.name, model)
-            result = self.ingot_run(engine, "--greedy", "-n", "12", "--ids", "--ignore-eos",
-                                    "--max-sequences", "1", "-p", "Once upon a time")
-            self.assertEqual(result.returncode, 0, result.stderr)
-            return engine, result.stdout
-
-        _, theirs = logprobs(DATA / "quantized" / "ct-w4a16-g64-sym")
-        one, ours = logprobs(self.modelopt_awq("one", 1.0))
-        self.assertEqual(theirs, ours)
-        four, ours = logprobs(self.modelopt_awq("four", 4.0))
-        self.assertEqual(theirs, ours)
-        self.assertIn("weights", self.differing(one, four))
-
     def test_blocks_take_the_bits_of_the_file(self):
         file = DATA / "gguf" / "rot256.Q4_K_M.gguf"
         engine, said = self.report("k", file)

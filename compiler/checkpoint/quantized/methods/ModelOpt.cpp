@@ -13,16 +13,12 @@ static constexpr std::string_view exportAgain = "quantize with ModelOpt to one o
 
 static constexpr StoredFormat formats[] = {
     {{"FP8"}, byTensor, Reader::Float8, 8, 32, fp8Tensor},
-    {{"NVFP4"}, e2m1E4m3, Reader::NvFp4, 4, 8, nvfp4},
+    {{"FP8_PER_CHANNEL_PER_TOKEN"}, byRows, Reader::Float8, 8, 32, fp8Rows},
+    {{"NVFP4", "NVFP4_AWQ", "W4A16_NVFP4", "W4A8_NVFP4_FP8"}, e2m1E4m3, Reader::NvFp4, 4, 8, nvfp4},
     {{"MXFP8"}, e4m3E8m0, Reader::MxFp8, 8, 8, mxfp8},
-    {{"W4A16_AWQ"}, symmetric, Reader::NibblesOfRows, 4, 16, int4},
-    {.packings = {"W4A8_AWQ", "W4A8_NVFP4_FP8", "W4A8_MXFP4_FP8"},
-     .refusal = "no kernel quantizes activations this way",
-     .instead = exportAgain},
-    {.packings = {"NVFP4_AWQ", "W8A8_SQ_PER_CHANNEL"},
-     .refusal = "its inputs are smoothed",
-     .instead = exportAgain},
-    {.packings = {"W8A16", "FP8_PER_CHANNEL_PER_TOKEN"},
+    {{"W4A16_AWQ", "W4A8_AWQ"}, symmetric, Reader::NibblesOfRows, 4, 16, int4},
+    {{"W8A16", "W8A8_SQ_PER_CHANNEL"}, symmetric, Reader::Integers, 8, 32, int8Rows},
+    {.packings = {"W4A8_MXFP4_FP8"},
      .refusal = "there is no checkpoint to test it with",
      .instead = exportAgain},
     {.packings = {"NVFP4_SVD"},
@@ -40,9 +36,16 @@ struct Algorithm {
 };
 static constexpr Algorithm algorithms[] = {
     {"FP8", Activations::Float8PerTensor},
+    {"FP8_PER_CHANNEL_PER_TOKEN", Activations::Float8PerToken},
     {"NVFP4", {}},
+    {"NVFP4_AWQ", {}},
+    {"W4A16_NVFP4", Activations::AsStored},
+    {"W4A8_NVFP4_FP8", Activations::Float8PerTensor},
     {"MXFP8", {}},
     {"W4A16_AWQ", Activations::AsStored},
+    {"W4A8_AWQ", Activations::Float8PerTensor},
+    {"W8A16", Activations::AsStored},
+    {"W8A8_SQ_PER_CHANNEL", Activations::Int8PerTensor},
 };
 
 static void readCache(MethodReader &reader) {
@@ -66,6 +69,11 @@ static void read(MethodReader &reader) {
     reader.config.bits = 4;
     reader.config.group = reader.group("group_size");
   }
+  // It was calibrated with them.
+  if (name == "W4A8_AWQ")
+    reader.config.deviations.push_back(
+        {"weight_scale_2", "weights that are rounded to e4m3 once more",
+         "weights of 4 bits times their scale", "kernels decode weights without rounding them"});
   for (const Algorithm &algorithm : algorithms)
     if (algorithm.name == name) {
       if (algorithm.activations)

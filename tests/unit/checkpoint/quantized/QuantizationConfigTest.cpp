@@ -362,7 +362,17 @@ TEST(QuantizationConfig, TellsActivationsOfTorchAo) {
     EXPECT_TRUE(torchAo(only)->deviations.empty()) << only;
 }
 
-TEST(QuantizationConfig, SaysWhatFbgemmDoesOtherwise) {
+TEST(QuantizationConfig, SaysWhatModelOptAndFbgemmDoOtherwise) {
+  auto modelOpt = [](const char *algorithm) {
+    return parse(message(R"("quant_method": "modelopt", "quant_algo": )", inQuotes(algorithm)));
+  };
+  EXPECT_EQ(modelOpt("W8A8_SQ_PER_CHANNEL")->activations, Activations::Int8PerTensor);
+  EXPECT_EQ(modelOpt("FP8_PER_CHANNEL_PER_TOKEN")->activations, Activations::Float8PerToken);
+  EXPECT_EQ(modelOpt("W8A16")->activations, Activations::AsStored);
+  EXPECT_EQ(modelOpt("NVFP4_AWQ")->deviations.at(0).what, "input_scale");
+  auto awq = modelOpt("W4A8_AWQ");
+  EXPECT_EQ(awq->activations, Activations::Float8PerTensor);
+  EXPECT_EQ(awq->deviations.at(0).what, "weight_scale_2");
   auto fbgemm = parse(R"("quant_method": "fbgemm_fp8", "activation_scale_ub": 1200.0)");
   ASSERT_TRUE(succeeds(fbgemm));
   EXPECT_EQ(fbgemm->activations, Activations::Float8PerToken);
