@@ -271,6 +271,12 @@ Value StoredMatrix::permuteRows(Value input, Shape digits, Shape order) {
   return llm::PermuteRowsOp::create(builder, location, input, digits, order);
 }
 
+Value StoredMatrix::sliceRows(Value input, int64_t first, int64_t count) {
+  auto type = cast<RankedTensorType>(input.getType());
+  return llm::SliceRowsOp::create(builder, location, type.clone({count, type.getDimSize(1)}), input,
+                                  first);
+}
+
 Value StoredMatrix::transpose(Value input) {
   auto type = cast<RankedTensorType>(input.getType());
   return llm::TransposeOp::create(builder, location,

@@ -80,6 +80,7 @@ struct StoredMatrix {
   mlir::Value transpose(mlir::Value input);
   mlir::Value reshape(mlir::Value input, Shape shape);
   mlir::Value permuteRows(mlir::Value input, Shape digits, Shape order);
+  mlir::Value sliceRows(mlir::Value input, int64_t first, int64_t count);
   mlir::Value repeatRows(mlir::Value input, int64_t count, int64_t rows);
   mlir::Value unpack(mlir::Value input, int64_t columns, mlir::Type element, int64_t bits,
                      int64_t increment = 0, int64_t bias = 0, Shape order = {});

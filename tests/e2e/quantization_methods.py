@@ -446,6 +446,59 @@ class QuantizationMethods(variants.VariantTest):
         write_tensors(model / "model.safetensors", added, said)
         self.assert_same_values(DATA / "quantized" / source, model)
 
+    def test_tiles_of_torchao(self):
+        """Int4TilePackedTo4dTensor: the numbers of Int4Tensor in the order of a kernel."""
+        source, numbers = "ct-w4a16-g64-sym", random.Random(3)
+        tensors, engines = tensors_of(source), []
+
+        def tiles(rows):
+            """Of rows that are padded to 1024 inputs."""
+            rows = [[*row, *[0] * (-len(row) % 1024)] for row in rows]
+            return b"".join(struct.pack("<I", sum(
+                rows[n + lane // 4][k + 32 * word + lane % 4 * 2 + 8 * place + odd]
+                << 4 * (4 * odd + place) for odd in (0, 1) for place in range(4)))
+                for n in range(0, len(rows), 8) for k in range(0, len(rows[0]), 128)
+                for lane in range(32) for word in range(4))
+
+        def parts(kind, shape, data, scales):
+            """Of a matrix of words along the inputs: the tensors of its module."""
+            rows, columns, groups = shape[0], 8 * shape[1], shape[1] // 8
+            signed = signed_rows(data, shape[1])
+            middles = b"".join(struct.pack("<f", numbers.randint(-15, 15) / 2**10)[2:]
+                               for _ in range(rows * groups))
+            _, *scale = transposed("", "BF16", [rows, groups], scales)
+            if kind == "PLAIN":
+                return {"qdata": ("I8", [rows, columns // 2], bytes(
+                            low | high << 4 for row in signed
+                            for low, high in zip(row[::2], row[1::2]))),
+                        "scale": scale, "zero_point": ("BF16", [groups, rows], middles)}
+            padded = -(-columns // 1024) * 1024
+            pairs = b"".join(map(b"".join, zip(halves(scale[2]), halves(middles))))
+            return {"qdata": ("I32", [rows // 8, padded // 128, 32, 4],
+                              tiles([code ^ 8 for code in row] for row in signed)),
+                    "scale_and_zero": ("BF16", [padded // 64, rows, 2],
+                                       pairs.ljust(padded // 64 * rows * 4, b"\x7f"))}
+
+        for kind, name in ("PLAIN", "Int4Tensor"), ("TILE_PACKED_TO_4D",
+                                                    "Int4TilePackedTo4dTensor"):
+            numbers.seed(3)
+            added, said = {}, {"tensor_names": "[]"}
+            for tensor, rest in tensors.items():
+                module, part = tensor.rsplit(".", 1)
+                if part == "weight_packed":
+                    said[module + ".weight"] = json.dumps({"_type": name, "_data": {
+                        "block_size": [1, 64]}})
+                    added.update({f"{module}._weight_{key}": value for key, value in parts(
+                        kind, *rest[1:], tensors[module + ".weight_scale"][2]).items()})
+                elif part not in ("weight_scale", "weight_shape"):
+                    added[tensor] = rest
+            model = self.variant(source, kind, same, {"quant_method": "torchao", "quant_type": {
+                "default": {"_type": "Int4WeightOnlyConfig", "_data": {
+                    "int4_packing_format": {"_type": "Int4PackingFormat", "_data": kind}}}}})
+            write_tensors(model / "model.safetensors", added, said)
+            engines.append(self.report(name, model)[0])
+        self.assert_same_weights(*engines)
+
     def test_what_is_refused_names_what_converts(self):
         for said, code in (
                 ({"quant_method": "gptq", "checkpoint_format": "bitblas"}, "GPTQModel made it"),

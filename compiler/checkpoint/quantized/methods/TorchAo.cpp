@@ -105,7 +105,9 @@ static void readInt4(MethodReader &reader, const Json &data) {
   constexpr std::string_view key = "quant_type";
   auto packing = data.find("int4_packing_format");
   if (packing && !packing->isNull())
-    if (std::string stated = nameOf(packing, "_data"); stated != "PLAIN" && stated != "plain")
+    if (std::string stated = nameOf(packing, "_data"); stated != "PLAIN" && stated != "plain" &&
+                                                       stated != "TILE_PACKED_TO_4D" &&
+                                                       stated != "tile_packed_to_4d")
       reader.refuse(key, message("TorchAO's packing ", inQuotes(stated)), exportAgain);
   reader.config.deviations.push_back({"scales", "bf16, with the value of the middle",
                                       "f32, with that of the least code",
