@@ -214,7 +214,7 @@ class QuantizationMethods(variants.VariantTest):
             source, "symmetric-model", symmetric, self.quark({"dtype": "int4", **groups})))
         self.assert_same_weights(self.report("of-symmetric", DATA / "quantized" / source)[0], ours)
 
-    def test_blocks_of_quark(self):
+    def test_blocks_of_quark_and_modelopt(self):
         def rows(name, dtype, shape, data):
             if name.endswith("weight_blocks"):
                 return (name.removesuffix("_blocks"), dtype, [shape[0], shape[1] * shape[2]], data)
@@ -225,8 +225,16 @@ class QuantizationMethods(variants.VariantTest):
                  "symmetric": None}
         ours, said = self.report("ours", self.variant(
             source, "rows", rows, self.quark(block, {**block, "is_dynamic": True})))
-        self.assert_same_weights(self.report("theirs", DATA / "quantized" / source)[0], ours)
+        theirs, _ = self.report("theirs", DATA / "quantized" / source)
+        self.assert_same_weights(theirs, ours)
         self.assertIn("fp4 per_group", said["checkpoint: input_tensors"]["asked"])
+
+        scales = {name.replace("weight_scales", "input_scale"): ("F32", [], struct.pack("<f", 0.5))
+                  for name in tensors_of(source) if name.endswith("weight_scales")}
+        ours, said = self.report("modelopt", self.variant(source, "modelopt-rows", rows, {
+            "quant_method": "modelopt", "quant_algo": "W4A8_MXFP4_FP8", "group_size": 32}, scales))
+        self.assert_same_weights(theirs, ours)
+        self.assertEqual(said["recipe: activations"]["effective"], "fp8-static")
 
     def tokens(self, engine):
         result = self.ingot_run(engine, "--greedy", "-n", "12", "--ids", "--ignore-eos",

@@ -13,8 +13,8 @@ using llm::EncodedWeight;
 
 /// weight_blocks [N, K / 32, 16] of e2m1, weight_scales [N, K / 32]: powers of two, by their
 /// exponent plus 127. compressed-tensors has weight_packed [N, K / 2] and
-/// weight_scale, Quark weight and weight_scale. Experts have NAME_blocks [E, N / E, K / 32, 16] and
-/// NAME_scales.
+/// weight_scale, Quark and ModelOpt weight and weight_scale. Experts have NAME_blocks [E, N / E, K
+/// / 32, 16] and NAME_scales.
 Expected<EncodedWeight> compiler::readMxFp4(StoredMatrix &matrix) {
   constexpr int64_t group = 32;
   int64_t rows = matrix.shape[0], columns = matrix.shape[1], groups = columns / group;
