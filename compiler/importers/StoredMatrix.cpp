@@ -298,7 +298,7 @@ Value StoredMatrix::unpack(Value input, int64_t columns, Type element, int64_t b
 
 Error StoredMatrix::unsupported(const std::string &what, const std::string &fix) const {
   const Tensor *tensor = checkpoint.find(module + ".weight");
-  for (StringRef part : kPackedValues)
+  for (StringRef part : packedValues())
     tensor = tensor ? tensor : find(part);
   return {"INGOT-E1054", message("matrix ", inQuotes(module), ": ", what, " is not supported"),
           tensor ? checkpoint.fileName(*tensor) : "", fix};

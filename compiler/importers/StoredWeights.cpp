@@ -3,6 +3,7 @@
 #include "compiler/importers/StoredWeights.h"
 
 #include "compiler/importers/PackedValues.h"
+#include "compiler/importers/Signature.h"
 #include "compiler/importers/formats/FormatReaders.h"
 #include "dialects/llm/LlmWeightOps.h"
 #include "passes/FusionReport.h"
@@ -18,16 +19,6 @@ using llm::EncodedWeight;
 
 namespace {
 
-/// What tells that a reader takes a matrix.
-struct Signature {
-  const char *part = nullptr;     ///< that the module has
-  std::optional<DType> type = {}; ///< of its elements
-  const char *beside = "";        ///< another part
-  bool isStated = false;          ///< the configuration must name a format of the reader
-};
-
-constexpr bool kStated = true;
-
 struct Reader {
   FormatReader format;
   Expected<EncodedWeight> (*read)(StoredMatrix &);
@@ -39,9 +30,9 @@ constexpr Reader kReaders[] = {INGOT_FORMAT_READERS(INGOT_FORMAT_READER)};
 #undef INGOT_FORMAT_READER
 
 bool fits(const StoredMatrix &matrix, const Signature &signature, FormatReader format) {
-  const Tensor *tensor = signature.part ? matrix.find(signature.part) : nullptr;
+  const Tensor *tensor = signature.part.empty() ? nullptr : matrix.find(signature.part);
   return tensor && (!signature.type || tensor->dtype == *signature.type) &&
-         (!*signature.beside || matrix.find(signature.beside)) &&
+         (signature.beside.empty() || matrix.find(signature.beside)) &&
          (!signature.isStated || matrix.checkpoint.quantization().packing == format);
 }
 
@@ -53,7 +44,7 @@ StringRef moduleOf(StringRef name) {
 } // namespace
 
 std::string compiler::matrixName(StringRef stored) {
-  for (StringRef part : kPackedValues)
+  for (StringRef part : packedValues())
     if (stored.ends_with(part))
       return (stored.drop_back(part.size()) + (part.starts_with(".") ? ".weight" : "")).str();
   return stored.str();
@@ -61,7 +52,7 @@ std::string compiler::matrixName(StringRef stored) {
 
 bool StoredWeights::isQuantized(StringRef name) const {
   std::string module = moduleOf(name).str();
-  for (StringRef part : kPackedValues)
+  for (StringRef part : packedValues())
     if (checkpoint.find(module + part.str()))
       return true;
   const Tensor *weight = checkpoint.find(module + ".weight");
