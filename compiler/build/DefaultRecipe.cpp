@@ -31,7 +31,7 @@ NumberFormat compiler::ownType(const checkpoint::Checkpoint &model) {
 
 /// Whether matrices have fewer than 16 bits.
 static bool isQuantized(const checkpoint::Checkpoint &model) {
-  return model.quantization().method != QuantizationConfig::Method::None ||
+  return model.quantization().isQuantized() ||
          llvm::any_of(model.tensors(), [](const checkpoint::Tensor &tensor) {
            return checkpoint::ggmlEncoding(tensor.dtype) != nullptr;
          });

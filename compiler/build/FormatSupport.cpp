@@ -3,6 +3,7 @@
 #include "compiler/build/FormatSupport.h"
 
 #include "compiler/checkpoint/gguf/GgmlBlocks.h"
+#include "compiler/checkpoint/quantized/methods/Methods.h"
 #include "compiler/importers/StoredWeights.h"
 #include "dialects/llm/LlmMatmulOps.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -194,17 +195,18 @@ void FormatTables::ask(Row &row, StringRef use, const HeldFormat &held) {
 FormatTable FormatTables::checkpoints() {
   FormatTable result =
       table("Quantized checkpoints", {"method", "packing", "numbers", "bits", "an engine holds"});
-  for (const StoredFormat &format : checkpoint::storedFormats()) {
-    Row row{std::string(format.method), packingsOf(format)};
-    if (format.isRead()) {
-      llvm::append_values(row, std::string(format.numbers), std::to_string(format.bits),
-                          shown(format.held));
-      ask(row, format.isWidened() ? "widened" : "native", format.held);
-    } else {
-      llvm::append_values(row, std::string(format.refusal), kNothing, kNothing, kRefused);
+  for (const checkpoint::QuantizationMethod *method : checkpoint::methods::all)
+    for (const StoredFormat &format : method->formats) {
+      Row row{std::string(method->names[0]), packingsOf(format)};
+      if (format.isRead()) {
+        llvm::append_values(row, std::string(format.numbers), std::to_string(format.bits),
+                            shown(format.held));
+        ask(row, format.isWidened() ? "widened" : "native", format.held);
+      } else {
+        llvm::append_values(row, std::string(format.refusal), kNothing, kNothing, kRefused);
+      }
+      result.rows.push_back(std::move(row));
     }
-    result.rows.push_back(std::move(row));
-  }
   return result;
 }
 

@@ -10,6 +10,7 @@
 #include "compiler/checkpoint/gguf/GgufConfig.h"
 #include "compiler/checkpoint/gguf/GgufNames.h"
 #include "compiler/checkpoint/gguf/ModelFile.h"
+#include "compiler/checkpoint/quantized/QuantizationReader.h"
 
 #include <algorithm>
 #include <utility>
@@ -155,7 +156,7 @@ void Checkpoint::expectTensors(std::vector<Tensor> tensors) {
 
 Outcome Checkpoint::addAdapter(const fs::path &directory, double factor) {
   const std::string where = printable(directory.string());
-  if (fromGguf || weightless || !quantizationConfig.methodName.empty())
+  if (fromGguf || weightless || quantizationConfig.isQuantized())
     return Error{"INGOT-E1121",
                  message("no adapter can be merged into ",
                          fromGguf     ? "a GGUF file"
@@ -261,7 +262,7 @@ Expected<Checkpoint> Checkpoint::openConfig(const fs::path &directory, bool read
 
   if (readsQuantization) {
     auto quantization =
-        QuantizationConfig::read(checkpoint.modelConfig.raw, directory, checkpoint.inputFiles);
+        readQuantization(checkpoint.modelConfig.raw, directory, checkpoint.inputFiles);
     if (!quantization)
       return quantization.error();
     checkpoint.quantizationConfig = *std::move(quantization);

@@ -2,12 +2,12 @@
 // Names of the tensors that hold the packed values of matrices.
 #pragma once
 
+#include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/StringRef.h"
 
 namespace ingot::compiler {
 
-/// Parts of a module that hold the packed values of its matrix.
-inline constexpr llvm::StringLiteral kPackedValues[] = {
-    ".qweight", ".weight_packed", ".weight_blocks", "._weight_qdata", "_blocks"};
+/// Parts of a module that hold the packed values of its matrix, by the signatures of the readers.
+llvm::ArrayRef<llvm::StringRef> packedValues();
 
 } // namespace ingot::compiler

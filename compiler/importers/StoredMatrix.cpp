@@ -3,6 +3,7 @@
 #include "compiler/importers/StoredMatrix.h"
 
 #include "compiler/checkpoint/gguf/GgmlBlocks.h"
+#include "compiler/checkpoint/quantized/methods/Methods.h"
 #include "compiler/importers/PackedValues.h"
 #include "dialects/llm/LlmWeightOps.h"
 #include "passes/FusionReport.h"
@@ -116,7 +117,7 @@ Expected<Value> StoredMatrix::read(StringRef name, Type element, Shape shape,
       tensor.name, checkpoint.fileName(tensor), static_cast<int64_t>(tensor.offset)));
 }
 
-Expected<Value> StoredMatrix::readScales(StringRef name, Shape shape, bool transposed) {
+Expected<Value> StoredMatrix::readFloats(StringRef name, Shape shape, std::optional<Shape> stored) {
   auto found = part(name);
   if (!found)
     return found.error();
@@ -126,16 +127,24 @@ Expected<Value> StoredMatrix::readScales(StringRef name, Shape shape, bool trans
     return Error{"INGOT-E1081",
                  message("scales ", (*found)->name, " are ", dtypeName(type), " elements"),
                  checkpoint.fileName(**found), "supported: F32, F16, BF16"};
-  if (!transposed) {
-    // A single scale is stored with no, one or two dimensions.
-    SmallVector<int64_t> stored(llvm::map_range(
-        (*found)->shape, [](uint64_t extent) { return static_cast<int64_t>(extent); }));
-    bool single = llvm::all_of(stored, [](int64_t extent) { return extent == 1; }) &&
-                  shape[0] == 1 && shape[1] == 1;
-    return read(name, element, shape, single ? Shape(stored) : shape);
+  return read(name, element, shape, stored);
+}
+
+Expected<Value> StoredMatrix::readScales(StringRef name, Shape shape, bool transposed) {
+  if (transposed) {
+    auto value = readFloats(name, {shape[1], shape[0]});
+    return value ? Expected<Value>(transpose(*value)) : value;
   }
-  auto value = read(name, element, {shape[1], shape[0]});
-  return value ? Expected<Value>(transpose(*value)) : value;
+  auto found = part(name);
+  if (!found)
+    return found.error();
+  // A single scale is stored with no, one or two dimensions, those of rows with one or two.
+  SmallVector<int64_t> stored(llvm::map_range(
+      (*found)->shape, [](uint64_t extent) { return static_cast<int64_t>(extent); }));
+  bool single = llvm::all_of(stored, [](int64_t extent) { return extent == 1; }) && shape[0] == 1 &&
+                shape[1] == 1;
+  bool isVector = shape[1] == 1 && Shape(stored) == shape.take_front();
+  return readFloats(name, shape, single || isVector ? Shape(stored) : shape);
 }
 
 Expected<Value> StoredMatrix::readBytes(StringRef name, DType dtype, Shape shape,
@@ -183,9 +192,10 @@ Expected<StoredMatrix::Fields> StoredMatrix::fieldsOf(const Tensor &words, uint6
   int64_t columns = shape[1];
   Fields fields;
   fields.bits = 0;
-  for (const checkpoint::StoredFormat &format : checkpoint::storedFormats())
-    if (format.reader == reader && llvm::alignTo(columns * format.bits, kWordBits) == fieldBits)
-      fields.bits = format.bits;
+  for (const checkpoint::QuantizationMethod *method : checkpoint::methods::all)
+    for (const checkpoint::StoredFormat &format : method->formats)
+      if (format.reader == reader && llvm::alignTo(columns * format.bits, kWordBits) == fieldBits)
+        fields.bits = format.bits;
   auto wrong = [&](const std::string &what) {
     return Error{"INGOT-E1080", message("tensor ", words.name, " ", what),
                  checkpoint.fileName(words), "check config.json against the weights"};
@@ -247,6 +257,26 @@ Value StoredMatrix::powersOfTwo(float factor) {
   return codeBook("e8m0", table);
 }
 
+Value StoredMatrix::asF32(Value input) {
+  auto type = cast<RankedTensorType>(input.getType()).clone(builder.getF32Type());
+  return llm::ConvertOp::create(builder, location, type, input, builder.getF32FloatAttr(0));
+}
+
+Value StoredMatrix::reshape(Value input, Shape shape) {
+  auto type = cast<RankedTensorType>(input.getType()).clone(shape);
+  return llm::ReshapeOp::create(builder, location, type, input);
+}
+
+Value StoredMatrix::permuteRows(Value input, Shape digits, Shape order) {
+  return llm::PermuteRowsOp::create(builder, location, input, digits, order);
+}
+
+Value StoredMatrix::sliceRows(Value input, int64_t first, int64_t count) {
+  auto type = cast<RankedTensorType>(input.getType());
+  return llm::SliceRowsOp::create(builder, location, type.clone({count, type.getDimSize(1)}), input,
+                                  first);
+}
+
 Value StoredMatrix::transpose(Value input) {
   auto type = cast<RankedTensorType>(input.getType());
   return llm::TransposeOp::create(builder, location,
@@ -268,7 +298,7 @@ Value StoredMatrix::unpack(Value input, int64_t columns, Type element, int64_t b
 
 Error StoredMatrix::unsupported(const std::string &what, const std::string &fix) const {
   const Tensor *tensor = checkpoint.find(module + ".weight");
-  for (StringRef part : kPackedValues)
+  for (StringRef part : packedValues())
     tensor = tensor ? tensor : find(part);
   return {"INGOT-E1054", message("matrix ", inQuotes(module), ": ", what, " is not supported"),
           tensor ? checkpoint.fileName(*tensor) : "", fix};

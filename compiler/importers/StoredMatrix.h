@@ -46,6 +46,9 @@ struct StoredMatrix {
   /// that is another one of as many elements.
   Expected<mlir::Value> read(llvm::StringRef part, mlir::Type element, Shape shape,
                              std::optional<Shape> stored = {});
+  /// Likewise, of whichever float type it has.
+  Expected<mlir::Value> readFloats(llvm::StringRef part, Shape shape,
+                                   std::optional<Shape> stored = {});
   /// Scales [rows, groups] of a float type, as they are stored or transposed.
   Expected<mlir::Value> readScales(llvm::StringRef part, Shape shape, bool transposed);
   /// The bytes of a part of `type`. `stored` as for read().
@@ -73,7 +76,11 @@ struct StoredMatrix {
   /// What the scales of microscaling formats stand for: halves of powers of two, times `factor`.
   mlir::Value powersOfTwo(float factor);
 
+  mlir::Value asF32(mlir::Value input);
   mlir::Value transpose(mlir::Value input);
+  mlir::Value reshape(mlir::Value input, Shape shape);
+  mlir::Value permuteRows(mlir::Value input, Shape digits, Shape order);
+  mlir::Value sliceRows(mlir::Value input, int64_t first, int64_t count);
   mlir::Value repeatRows(mlir::Value input, int64_t count, int64_t rows);
   mlir::Value unpack(mlir::Value input, int64_t columns, mlir::Type element, int64_t bits,
                      int64_t increment = 0, int64_t bias = 0, Shape order = {});

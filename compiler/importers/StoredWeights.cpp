@@ -3,6 +3,7 @@
 #include "compiler/importers/StoredWeights.h"
 
 #include "compiler/importers/PackedValues.h"
+#include "compiler/importers/Signature.h"
 #include "compiler/importers/formats/FormatReaders.h"
 #include "dialects/llm/LlmWeightOps.h"
 #include "passes/FusionReport.h"
@@ -13,25 +14,15 @@ using namespace ingot::compiler;
 using checkpoint::DType;
 using checkpoint::Expected;
 using checkpoint::FormatReader;
-using checkpoint::QuantizationConfig;
 using checkpoint::Tensor;
 using llm::EncodedWeight;
-using Method = QuantizationConfig::Method;
 
 namespace {
-
-/// What tells that a reader takes a matrix.
-struct Signature {
-  const char *part = nullptr;      ///< that the module has
-  std::optional<DType> type = {};  ///< of its elements
-  const char *beside = "";         ///< another part
-  std::optional<Method> only = {}; ///< of the checkpoint, with this packing if it states one
-};
 
 struct Reader {
   FormatReader format;
   Expected<EncodedWeight> (*read)(StoredMatrix &);
-  Signature signatures[3];
+  Signature signatures[4];
 };
 
 #define INGOT_FORMAT_READER(name, ...) {FormatReader::name, read##name, {__VA_ARGS__}},
@@ -39,12 +30,10 @@ constexpr Reader kReaders[] = {INGOT_FORMAT_READERS(INGOT_FORMAT_READER)};
 #undef INGOT_FORMAT_READER
 
 bool fits(const StoredMatrix &matrix, const Signature &signature, FormatReader format) {
-  const QuantizationConfig &config = matrix.checkpoint.quantization();
-  const Tensor *tensor = signature.part ? matrix.find(signature.part) : nullptr;
-  bool stated = config.packing == FormatReader::None || config.packing == format;
+  const Tensor *tensor = signature.part.empty() ? nullptr : matrix.find(signature.part);
   return tensor && (!signature.type || tensor->dtype == *signature.type) &&
-         (!*signature.beside || matrix.find(signature.beside)) &&
-         (!signature.only || (config.method == *signature.only && stated));
+         (signature.beside.empty() || matrix.find(signature.beside)) &&
+         (!signature.isStated || matrix.checkpoint.quantization().packing == format);
 }
 
 StringRef moduleOf(StringRef name) {
@@ -55,7 +44,7 @@ StringRef moduleOf(StringRef name) {
 } // namespace
 
 std::string compiler::matrixName(StringRef stored) {
-  for (StringRef part : kPackedValues)
+  for (StringRef part : packedValues())
     if (stored.ends_with(part))
       return (stored.drop_back(part.size()) + (part.starts_with(".") ? ".weight" : "")).str();
   return stored.str();
@@ -63,14 +52,13 @@ std::string compiler::matrixName(StringRef stored) {
 
 bool StoredWeights::isQuantized(StringRef name) const {
   std::string module = moduleOf(name).str();
-  for (StringRef part : kPackedValues)
+  for (StringRef part : packedValues())
     if (checkpoint.find(module + part.str()))
       return true;
   const Tensor *weight = checkpoint.find(module + ".weight");
   if (weight && checkpoint::isBlockType(weight->dtype))
     return true;
-  return weight && !plainType(builder, weight->dtype) &&
-         checkpoint.quantization().method != Method::None;
+  return weight && !plainType(builder, weight->dtype) && checkpoint.quantization().isQuantized();
 }
 
 Expected<EncodedWeight> StoredWeights::take(StoredMatrix &matrix) const {
@@ -83,9 +71,7 @@ Expected<EncodedWeight> StoredWeights::take(StoredMatrix &matrix) const {
         matrix.reader = reader.format;
         return reader.read(matrix);
       }
-  return matrix.unsupported("this way of storing it",
-                            "supported: AWQ and GPTQ words, packed and plain integers, FP8, NF4, "
-                            "FP4, NVFP4, MXFP4, MXFP8, TorchAO's Int4Tensor");
+  return matrix.unsupported("this way of storing it", "docs/formats.md lists what is");
 }
 
 Expected<Value> StoredWeights::matrix(StringRef name, ArrayRef<int64_t> shape) {

@@ -60,8 +60,7 @@ public:
            llvm::any_of(kDrafts, [&](StringRef begin) { return name.starts_with(begin); }) ||
            (layer && *layer >= checkpoint.config().layers && draftsOnly(checkpoint, *layer)) ||
            belongsToQuantized(name) ||
-           (checkpoint.quantization().method != checkpoint::QuantizationConfig::Method::None &&
-            endsWithOneOf(name, kQuantized));
+           (checkpoint.quantization().isQuantized() && endsWithOneOf(name, kQuantized));
   }
 
   /// Whether the tensor lies where all weights of a model count: in its layers, or as a norm or a

@@ -12,7 +12,7 @@ using namespace ingot::compiler;
 static constexpr char kAbout[] = R"(# Stored formats
 
 What becomes of each stored format on each target. Printed by `ingot formats`; a test compares. The
-rows are those of the readers (`compiler/checkpoint/quantized/StoredFormats.cpp`,
+rows are those of the readers (`compiler/checkpoint/quantized/methods`,
 `compiler/checkpoint/gguf/GgmlBlocks.cpp`). Each target was asked for its kernels for a product of
 such a weight with 16-bit activations, or of an f32 weight with f32 ones.
 

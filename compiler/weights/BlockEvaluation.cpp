@@ -376,14 +376,9 @@ void BlockPlan::Runner::unpack(const Step &step, const WeightNode &node) {
   ElementType from = graph.shape(node.operands[0]).element, to = node.results[0].element;
   int64_t first = window.column / fields.period() * fields.period();
   int64_t skipped = first * fields.bits - words.column * workingBytes(from) * 8;
-  int64_t lead = window.column - first;
-  int64_t count =
-      (lead + window.columns() + fields.period() - 1) / fields.period() * fields.period();
-  std::byte *row = memory + step.scratch;
-  for (int64_t index = 0; index < window.rows(); ++index) {
-    fields.unpack(at(step.inputs[0].view, from, index), skipped, row, count);
-    std::memcpy(at(step.results[0], to, index), row + lead, static_cast<size_t>(window.columns()));
-  }
+  for (int64_t row = 0; row < window.rows(); ++row)
+    fields.unpack(at(step.inputs[0].view, from, row), skipped, window.column - first,
+                  at(step.results[0], to, row), window.columns());
 }
 
 void BlockPlan::Runner::takeBlockPart(const Step &step, const WeightNode &node) {
@@ -448,14 +443,15 @@ void BlockPlan::Runner::transpose(const Step &step, const WeightNode &node) {
 void BlockPlan::Runner::reshape(const Step &step, const WeightNode &node) {
   const WeightShape &shape = node.results[0];
   const Input &from = step.inputs[0];
-  const int64_t width = from.window.columnEnd, size = workingBytes(shape.element);
+  const int64_t width = graph.shape(node.operands[0]).columns, size = workingBytes(shape.element);
   for (int64_t row = step.window.row; row < step.window.rowEnd; ++row) {
     std::byte *out = at(step.results[0], shape.element, row - step.window.row);
     for (int64_t column = step.window.column; column < step.window.columnEnd;) {
       int64_t place = row * shape.columns + column, source = place / width;
       int64_t count = std::min(width - place % width, step.window.columnEnd - column);
       std::memcpy(out,
-                  at(from.view, shape.element, source - from.window.row) + place % width * size,
+                  at(from.view, shape.element, source - from.window.row) +
+                      (place % width - from.window.column) * size,
                   static_cast<size_t>(count * size));
       out += count * size;
       column += count;

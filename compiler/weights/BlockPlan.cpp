@@ -159,6 +159,9 @@ Window BlockPlan::windowOfInput(const WeightNode &node, const Window &window) co
     int64_t columns = node.results[0].columns, width = graph.shape(node.operands[0]).columns;
     int64_t first = window.row * columns + window.column;
     int64_t last = (window.rowEnd - 1) * columns + window.columnEnd - 1;
+    // Of one row, only what is asked for.
+    if (first / width == last / width)
+      return {first / width, first / width + 1, first % width, last % width + 1};
     return {first / width, last / width + 1, 0, width};
   }
   case NodeKind::RepeatRows:
@@ -275,9 +278,6 @@ void BlockPlan::planResults(Step &step) {
     break;
   case NodeKind::AddLowRank: // sums, and a row of each operand
     step.scratch = allocateFloats(3 * window.columns() + graph.shape(node.operands[1]).columns);
-    break;
-  case NodeKind::Unpack: // a row of whole periods
-    step.scratch = allocate(1, window.columns() + 2 * node.fields.period(), kI8).offset;
     break;
   default:
     break;

@@ -152,18 +152,20 @@ void narrow(ElementType to, const float *in, std::byte *out, int64_t count) {
   }
 }
 
-void PackedFields::unpack(const std::byte *stream, int64_t skipped, std::byte *out,
+void PackedFields::unpack(const std::byte *stream, int64_t skipped, int64_t first, std::byte *out,
                           int64_t count) const {
   const uint32_t mask = (1u << bits) - 1;
-  for (int64_t k = 0; k < count; ++k) {
-    int64_t field =
-        order.empty() ? k : k / period() * period() + order[static_cast<size_t>(k % period())];
-    int64_t bit = skipped + field * bits, shift = bit % 8;
+  const auto periods = static_cast<size_t>(period());
+  size_t place = static_cast<size_t>(first) % periods;
+  for (int64_t k = first; k < first + count; ++k) {
+    int64_t field = order.empty() ? k : k - static_cast<int64_t>(place) + order[place];
+    auto bit = static_cast<uint64_t>(skipped + field * bits), shift = bit % 8;
     auto word = static_cast<uint32_t>(stream[bit / 8]);
-    if (shift + bits > 8)
+    if (shift + static_cast<uint64_t>(bits) > 8)
       word |= static_cast<uint32_t>(stream[bit / 8 + 1]) << 8;
     uint32_t value = ((word >> shift) + increment) & mask;
-    out[k] = static_cast<std::byte>(value - bias);
+    *out++ = static_cast<std::byte>(value - bias);
+    place = place + 1 == periods ? 0 : place + 1;
   }
 }
 

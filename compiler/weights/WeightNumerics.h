@@ -32,10 +32,10 @@ struct PackedFields {
 
   /// Elements that must be read together.
   int64_t period() const { return order.empty() ? 1 : static_cast<int64_t>(order.size()); }
-  /// `count` elements, of which the first is element `first`, from a stream of bits that begins
-  /// `skipped` bits before it and has all bits of these elements' periods. Both are multiples of
-  /// the period.
-  void unpack(const std::byte *stream, int64_t skipped, std::byte *out, int64_t count) const;
+  /// `count` elements from `first` on, of a stream of bits that begins `skipped` bits before
+  /// element 0, the first of a period, and has all bits of these elements' periods.
+  void unpack(const std::byte *stream, int64_t skipped, int64_t first, std::byte *out,
+              int64_t count) const;
 };
 
 /// products[i] = values[i] * factors[i].

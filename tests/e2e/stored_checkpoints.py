@@ -4,72 +4,16 @@ in more bits than the checkpoint is said."""
 import json
 import shutil
 import struct
-import unittest
 
 import harness
+import variants
 from qwen2_family import read_tensors, write_tensors
+from variants import AWQ_ORDER, DATA, awq_nibbles, transposed
 
-DATA = harness.ROOT.parent / "shared" / "data"
 AWQ = "awq-gemm-w4-g64"
-AWQ_ORDER = [0, 4, 1, 5, 2, 6, 3, 7]
 
 
-def transposed(name, dtype, shape, data):
-    """A tensor with rows and columns exchanged, under another name."""
-    rows, columns = shape
-    size = len(data) // (rows * columns)
-    return name, dtype, [columns, rows], b"".join(
-        data[(r * columns + c) * size:(r * columns + c + 1) * size]
-        for c in range(columns) for r in range(rows))
-
-
-def awq_nibbles(data, columns):
-    """Rows of a packing along the outputs, in the outputs' order."""
-    words = struct.unpack(f"<{len(data) // 4}I", data)
-    return [[words[i + j] >> 4 * AWQ_ORDER[n] & 15 for j in range(columns) for n in range(8)]
-            for i in range(0, len(words), columns)]
-
-
-@unittest.skipUnless(DATA.exists(), "../shared/data is absent")
-class StoredCheckpoints(harness.BuildTest):
-    def variant(self, source, name, change, quantization=None):
-        """A copy of a quantized checkpoint whose tensors `change` has made anew, one by one: it
-        gets and returns name, dtype, shape and bytes. `quantization`: another configuration."""
-        folder = self.fresh(name)
-        for path in (DATA / "quantized" / source).iterdir():
-            if path.suffix == ".json":
-                shutil.copyfile(path, folder / path.name)
-        config = json.loads((folder / "config.json").read_text())
-        config["quantization_config"] = quantization or config["quantization_config"]
-        (folder / "config.json").write_text(json.dumps(config))
-        tensors = read_tensors(DATA / "quantized" / source / "model.safetensors")
-        changed = (change(old, *tensor) for old, tensor in tensors.items())
-        write_tensors(folder / "model.safetensors", {new: rest for new, *rest in changed})
-        return folder
-
-    def report(self, name, model, *options):
-        """Builds; the engine, and what the report says of options."""
-        folder = self.fresh(name + ".engine")
-        output = folder / "m.ingot"
-        self.assert_built(self.build(model, output, "--max-context", "256", "--report",
-                                     folder / "report.json", *options), output)
-        options = json.loads((folder / "report.json").read_text())["provenance"]["options"]
-        return output, {option["name"]: option for option in options}
-
-    def assert_sound(self, engine, *options):
-        result = self.ingot_run("selftest", engine, *options)
-        self.assertEqual(result.returncode, 0, result.stdout + result.stderr)
-
-    def assert_same_weights(self, one, other):
-        self.assertNotIn("weights", self.differing(one, other))
-
-    def assert_variant_refused(self, source, change, code, quantization=None):
-        output = self.fresh("out") / "m.ingot"
-        model = self.variant(source, "changed", change, quantization)
-        self.assert_refused(self.build(model, output), output, code)
-        shutil.rmtree(model)
-        shutil.rmtree(output.parent)
-
+class StoredCheckpoints(variants.VariantTest):
     def test_nvfp4_of_modelopt_is_that_of_compressed_tensors_with_the_scale_inverted(self):
         def divisor(name, dtype, shape, data):
             # A power of two, so that multiplying by its inverse rounds nothing.
@@ -139,16 +83,6 @@ class StoredCheckpoints(harness.BuildTest):
                 engine, said = self.report("engine-" + name, codes)
                 self.assertNotIn("checkpoint: scales", said)
                 self.assert_sound(engine)
-
-    def assert_same_values(self, one, other):
-        """The numbers that the matrices of two checkpoints stand for, as f16."""
-        recipe = self.folder / "f16.yaml"
-        recipe.write_text("version: 1\nweights: [{match: '*', format: f16}]\n")
-        engines = [self.report(f"values{i}", model, "--recipe", recipe)[0]
-                   for i, model in enumerate((one, other))]
-        self.assert_same_weights(*engines)
-        for engine in engines:
-            shutil.rmtree(engine.parent)
 
     def test_awq_by_rows_is_awq_by_columns(self):
         scheme = json.loads((DATA / "quantized" / AWQ / "config.json").read_text())
@@ -367,50 +301,6 @@ class StoredCheckpoints(harness.BuildTest):
         output = self.fresh("out") / "m.ingot"
         unsigned = with_zeros("unsigned", lambda row: -128 - min(row), "U8")
         self.assert_refused(self.build(unsigned, output), output, "INGOT-E1054.*U8 zero points")
-
-    def modelopt_awq(self, name, factor):
-        """The matrices of compressed-tensors, their scales divided by `factor`, which inputs are
-        multiplied by."""
-        source, done = "ct-w4a16-g64-sym", {}
-
-        def change(old, dtype, shape, data):
-            module, part = old.rsplit(".", 1)
-            if part == "weight_packed":
-                outputs, columns = shape[0], shape[1] * 8
-                words = struct.unpack(f"<{len(data) // 4}I", data)
-                rows = [[(words[n * shape[1] + k // 8] >> 4 * (k % 8) & 15) ^ 8
-                         for k in range(columns)] for n in range(outputs)]
-                done[module + ".pre_quant_scale"] = (
-                    "F32", [columns], struct.pack("<f", factor) * columns)
-                return module + ".weight", "U8", [outputs // 2, columns], bytes(
-                    low | high << 4 for n in range(0, outputs, 2)
-                    for low, high in zip(rows[n], rows[n + 1]))
-            if part == "weight_scale":  # bf16, and the factor a power of two
-                scales = struct.unpack(f"<{len(data) // 2}H", data)
-                data = b"".join(struct.pack("<f", struct.unpack("<f", struct.pack(
-                    "<I", scale << 16))[0] / factor)[2:] for scale in scales)
-            return old, dtype, shape, data
-
-        folder = self.variant(source, name, change, {
-            "quant_method": "modelopt", "quant_algo": "W4A16_AWQ", "group_size": 64})
-        tensors = read_tensors(folder / "model.safetensors")
-        write_tensors(folder / "model.safetensors", {**tensors, **done})
-        return folder
-
-    def test_modelopt_multiplies_inputs_by_what_the_weights_were_divided_by(self):
-        def logprobs(model):
-            engine, _ = self.report(model.name, model)
-            result = self.ingot_run(engine, "--greedy", "-n", "12", "--ids", "--ignore-eos",
-                                    "--max-sequences", "1", "-p", "Once upon a time")
-            self.assertEqual(result.returncode, 0, result.stderr)
-            return engine, result.stdout
-
-        _, theirs = logprobs(DATA / "quantized" / "ct-w4a16-g64-sym")
-        one, ours = logprobs(self.modelopt_awq("one", 1.0))
-        self.assertEqual(theirs, ours)
-        four, ours = logprobs(self.modelopt_awq("four", 4.0))
-        self.assertEqual(theirs, ours)
-        self.assertIn("weights", self.differing(one, four))
 
     def test_blocks_take_the_bits_of_the_file(self):
         file = DATA / "gguf" / "rot256.Q4_K_M.gguf"

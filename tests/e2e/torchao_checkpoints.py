@@ -143,7 +143,7 @@ class TorchAoCheckpoints(harness.BuildTest):
             self.write(**changes)
             self.assert_refused(self.build(self.packed, output), output, code)
 
-        for kind in "Int4TilePackedTo4dTensor", "Float8Tensor", "Int8Tensor":
+        for kind in "Int4PreshuffledTensor", "Float8Tensor", "Int8Tensor":
             refuse(f"INGOT-E1054.*{kind}", own={"_type": kind})
         refuse("INGOT-E1054.*float8_e4m3fn", data={"activation_dtype": {
             "_type": "torch.dtype", "_data": "float8_e4m3fn"}})
@@ -158,9 +158,9 @@ class TorchAoCheckpoints(harness.BuildTest):
         _, shape, data = self.tensors[scale]
         refuse("INGOT-E1081.*F16", tensors={scale: ("F16", shape, data)})
         default = CONFIG["quant_type"]["default"]
-        for change, mention in (({"_type": "Int8WeightOnlyConfig"}, "Int8WeightOnlyConfig"),
-                                ({"_data": {"int4_packing_format": "tile_packed_to_4d"}},
-                                 "tile_packed_to_4d")):
+        for change, mention in (({"_type": "FqnToConfig"}, "FqnToConfig"),
+                                ({"_data": {"int4_packing_format": "preshuffled"}},
+                                 "preshuffled")):
             refuse(f"INGOT-E1054.*{mention}", quantization={
                 **CONFIG, "quant_type": {"default": {**default, **change}}})
         metadata, self.metadata = self.metadata, {"format": "pt"}

@@ -2,8 +2,6 @@
 // AWQ's packing `gemv_fast`: four outputs in turn.
 #include "compiler/importers/formats/FormatReaders.h"
 
-#include "dialects/llm/LlmWeightOps.h"
-
 #include <array>
 
 using namespace mlir;
@@ -60,12 +58,9 @@ Expected<EncodedWeight> compiler::readAwqFast(StoredMatrix &matrix) {
       return value->error();
   if (!held)
     return held.error();
-  Value inOrder = llm::PermuteRowsOp::create(
-      matrix.builder, matrix.location, *values,
-      ArrayRef{rows / interleaved, columns / run, interleaved}, ArrayRef<int64_t>{0, 2, 1});
-  inOrder = llm::ReshapeOp::create(matrix.builder, matrix.location,
-                                   RankedTensorType::get({rows, columns / 2}, matrix.integer(8)),
-                                   inOrder);
+  Value inOrder = matrix.reshape(
+      matrix.permuteRows(*values, {rows / interleaved, columns / run, interleaved}, {0, 2, 1}),
+      {rows, columns / 2});
   auto byRow = [&](Value part) { return matrix.transpose(matrix.repeatRows(part, 1, groups)); };
   return EncodedWeight{matrix.unpack(inOrder, columns, matrix.integer(4), kNibble, 0, 0, kOrder),
                        byRow(*scales),

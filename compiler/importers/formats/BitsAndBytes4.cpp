@@ -111,8 +111,7 @@ Expected<EncodedWeight> compiler::readBitsAndBytes4(StoredMatrix &matrix) {
   if (scales && group < block)
     scales = matrix.repeatRows(*scales, block / group, rows * groups);
   if (scales && (nested || group < block))
-    scales = Value(llm::ReshapeOp::create(matrix.builder, matrix.location,
-                                          RankedTensorType::get({rows, groups}, f32), *scales));
+    scales = matrix.reshape(*scales, {rows, groups});
   auto book = matrix.numbers(".weight.quant_map", 16);
   if (!book)
     return book.error();

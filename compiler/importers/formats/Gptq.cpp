@@ -37,8 +37,8 @@ Expected<EncodedWeight> compiler::readGptq(StoredMatrix &matrix) {
     auto zeros = matrix.read(".qzeros", matrix.integer(32), {words->groups, wordsFor(rows * bits)});
     if (!zeros)
       return zeros.error();
-    weight->zeros = matrix.transpose(matrix.unpack(*zeros, rows, matrix.integer(8), bits,
-                                                   config.zerosLessOne ? 1 : 0, zeroBias(bits)));
+    weight->zeros = matrix.transpose(
+        matrix.unpack(*zeros, rows, matrix.integer(8), bits, config.zeroIncrement, zeroBias(bits)));
   }
   return weight;
 }

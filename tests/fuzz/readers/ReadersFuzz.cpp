@@ -74,9 +74,8 @@ TEST(ReadersFuzz, MistralParams) {
 TEST(ReadersFuzz, QuantizationConfigs) {
   FuzzSession session("quantization_configs", 12);
   std::vector<std::string> words = {"null", "true", "-1", "{}", "\"strategy\":\"group\"", "[", "]"};
-  for (const StoredFormat &format : storedFormats())
-    for (std::string_view name : {format.method, format.packings[0]})
-      words.push_back(inQuotes(name));
+  for (const std::string &name : formatNames())
+    words.push_back(inQuotes(name));
   session.mutator.setWords(words);
   session.run(4000, quantizationConfigs, tryQuantizationConfig);
   session.check();

@@ -15,9 +15,8 @@ std::vector<std::string> fuzz::seeds() {
 
 std::vector<std::string> fuzz::words() {
   std::vector<std::string> words = modelConfigWords;
-  for (const StoredFormat &format : checkpoint::storedFormats())
-    for (std::string_view name : {format.method, format.packings[0]})
-      words.push_back(checkpoint::inQuotes(name));
+  for (const std::string &name : formatNames())
+    words.push_back(checkpoint::inQuotes(name));
   return words;
 }
 

@@ -14,6 +14,7 @@
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/IRMapping.h"
 
+#include <bit>
 #include <cstring>
 #include <fstream>
 #include <gtest/gtest.h>
@@ -144,37 +145,103 @@ TEST_P(StoredWeights, areTheGoldenValues) {
   }
 }
 
-/// A matrix that torchao saved, beside its values; there is no whole model of it.
-TEST_F(StoredMatrices, ofTorchAoAreItsValues) {
-  const std::filesystem::path folder =
-      std::filesystem::path(testing::TempDir()) / "ingot-torchao-int4";
+/// A folder with a model of one layer that `method` describes, which the tests give one matrix.
+std::filesystem::path folderWith(const std::string &name, const std::string &method) {
+  const std::filesystem::path folder = std::filesystem::path(testing::TempDir()) / name;
   std::filesystem::create_directories(folder);
-  std::filesystem::copy_file(
-      std::filesystem::path(INGOT_SOURCE_DIR) / "tests/e2e/torchao_int4.safetensors",
-      folder / "model.safetensors", std::filesystem::copy_options::overwrite_existing);
   std::ofstream(folder / "config.json") << R"({"architectures": ["LlamaForCausalLM"],
       "model_type": "llama", "hidden_size": 64, "intermediate_size": 96, "num_hidden_layers": 1,
       "num_attention_heads": 4, "num_key_value_heads": 2, "vocab_size": 272,
       "max_position_embeddings": 128, "rms_norm_eps": 1e-5, "rope_theta": 10000.0,
-      "torch_dtype": "bfloat16", "tie_word_embeddings": false, "quantization_config": {
-        "quant_method": "torchao", "quant_type": {"default": {"_type": "Int4WeightOnlyConfig"}}}})";
-  auto model = checkpoint::Checkpoint::open(folder);
-  ASSERT_TRUE(model) << model.error().str();
+      "torch_dtype": "bfloat16", "tie_word_embeddings": false, "quantization_config": {)"
+                                        << method << "}}";
+  return folder;
+}
+
+constexpr int64_t kRows = 32, kColumns = 64;
+
+/// The values of the matrix that `folder` has.
+std::vector<float> onlyMatrix(MLIRContext &context, const checkpoint::Checkpoint &model) {
   OwningOpRef<ModuleOp> module = ModuleOp::create(UnknownLoc::get(&context));
   OpBuilder builder = OpBuilder::atBlockEnd(module->getBody());
   const std::string name = "model.layers.0.self_attn.k_proj.weight";
-  compiler::StoredWeights weights(builder, *model);
-  ASSERT_TRUE(weights.isQuantized(name));
-  auto matrix = weights.matrix(name, {32, 64});
-  ASSERT_TRUE(matrix) << matrix.error().str();
-  auto values = streamed(storeQuantized(*module), *model)[name];
-  std::vector<float> wanted(values.size());
+  compiler::StoredWeights weights(builder, model);
+  EXPECT_TRUE(weights.isQuantized(name));
+  auto matrix = weights.matrix(name, {kRows, kColumns});
+  EXPECT_TRUE(matrix) << matrix.error().str();
+  if (!matrix)
+    return {};
+  // The values may be in operations before it that are matrices too: they are not named so.
+  return streamed(storeQuantized(*module), model)[name];
+}
+
+/// A matrix that torchao saved, beside its values; there is no whole model of it.
+TEST_F(StoredMatrices, ofTorchAoAreItsValues) {
+  const std::filesystem::path folder =
+      folderWith("ingot-torchao-int4", R"("quant_method": "torchao", "quant_type": {
+        "default": {"_type": "Int4WeightOnlyConfig"}})");
+  std::filesystem::copy_file(
+      std::filesystem::path(INGOT_SOURCE_DIR) / "tests/e2e/torchao_int4.safetensors",
+      folder / "model.safetensors", std::filesystem::copy_options::overwrite_existing);
+  auto model = checkpoint::Checkpoint::open(folder);
+  ASSERT_TRUE(model) << model.error().str();
+  std::vector<float> values = onlyMatrix(context, *model), wanted(values.size());
   const checkpoint::Tensor *golden = model->find("values");
   ASSERT_EQ(golden->bytes, wanted.size() * sizeof(float));
   ASSERT_TRUE(model->read(*golden, 0, std::as_writable_bytes(std::span(wanted))));
   EXPECT_EQ(values, wanted);
   std::filesystem::remove_all(folder);
 }
+
+/// How HQQ stores a matrix: groups of 32, scales and zero points that bf16 holds.
+class HqqMatrices : public StoredMatrices, public testing::WithParamInterface<int64_t> {};
+
+TEST_P(HqqMatrices, areTheirValues) {
+  const int64_t bits = GetParam(), parts = 8 / bits, group = 32, count = kRows * kColumns / group;
+  const std::string module = "model.layers.0.self_attn.k_proj.";
+  auto bf16 = [](float number) {
+    return static_cast<uint16_t>(std::bit_cast<uint32_t>(number) >> 16);
+  };
+  std::vector<uint8_t> stored(count / parts * group);
+  std::vector<uint16_t> scales, zeros;
+  std::vector<float> wanted;
+  for (int64_t row = 0; row < count; ++row) {
+    const float scale = float(row % 31 + 1) / 1024,
+                zero = float(row * 7 % 61) / 64 * float(1 << bits);
+    scales.push_back(bf16(scale));
+    zeros.push_back(bf16(zero));
+    for (int64_t k = 0; k < group; ++k) {
+      const int64_t code = (row * 5 + k * 3) % (1 << bits), part = row / (count / parts);
+      stored[row % (count / parts) * group + k] |= code << (parts - 1 - part) * bits;
+      wanted.push_back(static_cast<float>((double(code) - zero) * scale));
+    }
+  }
+  const std::filesystem::path folder = folderWith(
+      "ingot-hqq-" + std::to_string(bits),
+      checkpoint::message(R"("quant_method": "hqq", "quant_config": {"weight_quant_params": {
+        "nbits": )",
+                          bits, R"(, "group_size": 32, "axis": 1}})"));
+  const size_t bytes = stored.size(), numbers = 2 * size_t(count);
+  std::string header = checkpoint::message(
+      R"({")", module, R"(W_q": {"dtype": "U8", "shape": [)", count / parts, ", ", group,
+      R"(], "data_offsets": [0, )", bytes, R"(]}, ")", module,
+      R"(scale": {"dtype": "BF16", "shape": [)", count, R"(, 1], "data_offsets": [)", bytes, ", ",
+      bytes + numbers, R"(]}, ")", module, R"(zero": {"dtype": "BF16", "shape": [)", count,
+      R"(, 1], "data_offsets": [)", bytes + numbers, ", ", bytes + 2 * numbers, "]}}");
+  header.resize((header.size() + 7) / 8 * 8, ' ');
+  const uint64_t size = header.size();
+  std::ofstream(folder / "model.safetensors", std::ios::binary)
+      .write(reinterpret_cast<const char *>(&size), sizeof size)
+      .write(header.data(), static_cast<std::streamsize>(size))
+      .write(reinterpret_cast<const char *>(stored.data()), static_cast<std::streamsize>(bytes))
+      .write(reinterpret_cast<const char *>(scales.data()), static_cast<std::streamsize>(numbers))
+      .write(reinterpret_cast<const char *>(zeros.data()), static_cast<std::streamsize>(numbers));
+  auto model = checkpoint::Checkpoint::open(folder);
+  ASSERT_TRUE(model) << model.error().str();
+  EXPECT_EQ(onlyMatrix(context, *model), wanted);
+  std::filesystem::remove_all(folder);
+}
+INSTANTIATE_TEST_SUITE_P(Bits, HqqMatrices, testing::Values(2, 4, 8));
 
 /// Blocks of a GGUF file against their plain decoder; rows of q and k in the model's order.
 class StoredBlocks : public StoredWeights {};
