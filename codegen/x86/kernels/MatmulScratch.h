@@ -159,7 +159,7 @@ struct PairGroupsScratch : RegisterScratch {
 };
 
 struct TileGroupsScratch : TileScratch {
-  ScratchPart<int32_t> inputSums; ///< of each row and group
+  ScratchPart<int32_t> inputSums; ///< of each row and group; bits of f32 where they meet offsets
   ScratchPart<float> inputScales; ///< likewise, where groups have scales of their own
   ScratchPart<char> tiles;        ///< TiledInput
   ScratchPart<int32_t> tileSums;  ///< of two tiles

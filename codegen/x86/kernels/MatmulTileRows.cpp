@@ -92,8 +92,9 @@ struct TileRowsBlock {
       move<0, RowTiles, Panels>(to, [&]<int Sum>(float *) { tiles.zero<Sum>(); });
     }
     TileInput::Tile upper = input.tile(row), lower = input.tile(row + amxRows);
+    // Elsewhere in a cache line the loop takes up to 12 % longer.
 #pragma clang loop unroll(disable)
-    for (int64_t k = first; k < end; k += amxRowBytes) {
+    [[clang::code_align(64)]] for (int64_t k = first; k < end; k += amxRowBytes) {
       tiles.load<4>(upper.at(k), upper.stride);
       tiles.load<6>(panels[0] + k * panelShare, amxRowBytes);
       product<0, 4, 6>();
