@@ -91,7 +91,7 @@ private:
 
 FormatTables::FormatTables(MLIRContext &context, ArrayRef<FormatTarget> targets)
     : builder(&context), targets(targets) {
-  auto formats = checkpoint::storedFormats();
+  auto formats = checkpoint::methods::all[0]->formats; // of the first method some are read
   auto first = llvm::find_if(formats, [](const StoredFormat &format) { return format.isRead(); });
   for (const FormatTarget &target : targets) {
     llm::MatmulOp op = product(first->held);
