@@ -112,6 +112,7 @@ Expected<Checkpoint> Checkpoint::openGgufModel(const fs::path &path) {
   if (!named)
     return named.error();
   checkpoint.stored = *std::move(named);
+  checkpoint.dropDraftLayers();
   if (auto sorted = checkpoint.sortTensors(); !sorted)
     return sorted.error();
   if (auto resolved = checkpoint.resolveAliases(); !resolved)
@@ -390,6 +391,19 @@ Outcome Checkpoint::sortTensors() {
                message(printable(files[twice->fileIndex].path().string()), " and ",
                        printable(files[(twice + 1)->fileIndex].path().string())),
                "remove the file that does not belong to this checkpoint"};
+}
+
+/// Leaves out the layers behind the model's own that only predict more tokens than the next one.
+void Checkpoint::dropDraftLayers() {
+  for (uint64_t i = 0; i < modelConfig.draftLayers; ++i)
+    std::erase_if(stored, [layer = modelConfig.layers + i](const Tensor &tensor) {
+      return tensor.name.starts_with(message("model.layers.", layer, ".")) ||
+             tensor.name.starts_with(message("blk.", layer, "."));
+    });
+  if (modelConfig.draftLayers != 0)
+    allDeviations.push_back({"nextn_predict_layers", std::to_string(modelConfig.draftLayers),
+                             "not read", "layers that only draft take no part",
+                             /*isTold=*/true});
 }
 
 /// Leaves the tensors of the text part of a model of several, under the names that it has alone.

@@ -107,6 +107,7 @@ private:
   Outcome openSingle(const std::filesystem::path &path);
   Outcome addFile(const std::filesystem::path &path);
   Outcome sortTensors();
+  void dropDraftLayers();
   Outcome takeTextPart();
   Outcome resolveAliases();
   Outcome tieEmbeddings();

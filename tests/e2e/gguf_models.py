@@ -31,6 +31,11 @@ GEMMA_NORMS = {**RESULT_NORMS, "ffn_norm": "pre_feedforward_layernorm"}
 ROUTED = {"ffn_gate_inp": "mlp.gate", "ffn_gate_inp_shexp": "mlp.shared_expert_gate",
           **{f"ffn_{part}_shexp": f"mlp.shared_expert.{part}_proj"
              for part in ("gate", "up", "down")}}
+SHARED = {"ffn_gate_inp": "mlp.gate", "exp_probs_b": "mlp.gate.e_score_correction_bias",
+          **{f"ffn_{part}_shexp": f"mlp.shared_experts.{part}_proj"
+             for part in ("gate", "up", "down")}}
+SHARED_KEYS = {"expert_used_count": "num_experts_per_tok",
+               "expert_feed_forward_length": "moe_intermediate_size"}
 EXPERT_KEYS = {"expert_count": "num_experts", "expert_used_count": "num_experts_per_tok",
                "expert_feed_forward_length": "moe_intermediate_size"}
 
@@ -92,6 +97,35 @@ FAMILIES = {
         "attention.sliding_window": "sliding_window"}),
     "seed_oss": ("seed_oss", {"ffn_norm": "none",
                               "post_attention_norm": "post_attention_layernorm"}, {}),
+    "glm4_moe": ("glm4moe", {
+        "ffn_norm": "none", "post_attention_norm": "post_attention_layernorm", **SHARED}, {
+            **SHARED_KEYS, "expert_weights_scale": "routed_scaling_factor",
+            "expert_shared_count": "n_shared_experts", "expert_count": "n_routed_experts",
+            "leading_dense_block_count": "first_k_dense_replace", "expert_gating_func": 2,
+            "expert_weights_norm": True,
+            "rope.dimension_count": lambda config: config["head_dim"] // 2}),
+    "minimax_m2": ("minimax-m2", {"ffn_gate_inp": "block_sparse_moe.gate", "exp_probs_b":
+                                  "block_sparse_moe.e_score_correction_bias"}, {
+        "expert_count": "num_local_experts", "expert_used_count": "num_experts_per_tok",
+        "expert_gating_func": 2, "rope.dimension_count": "rotary_dim"}),
+    "hunyuan_moe": ("hunyuan-moe", {
+        "ffn_gate_inp": "mlp.gate.wg", "attn_q_norm": "self_attn.query_layernorm",
+        "attn_k_norm": "self_attn.key_layernorm",
+        **{f"ffn_{part}_shexp": f"mlp.shared_mlp.{part}_proj" for part in ("gate", "up", "down")}},
+        {"expert_count": "num_experts", "expert_used_count": "moe_topk",
+         "expert_shared_count": 1, "expert_feed_forward_length": "intermediate_size"}),
+    "ernie4_5_moe": ("ernie4_5-moe", {
+        **SHARED, "exp_probs_b": "mlp.moe_statics.e_score_correction_bias"}, {
+            "expert_count": "moe_num_experts", "expert_used_count": "moe_k",
+            "expert_feed_forward_length": "moe_intermediate_size", "expert_shared_count": 2,
+            "leading_dense_block_count": "moe_layer_start_index",
+            "interleave_moe_layer_step": 1}),
+    "exaone_moe": ("exaone-moe", {**SHARED, "exp_probs_b": "mlp.e_score_correction_bias"}, {
+        **SHARED_KEYS, "attention.sliding_window": "sliding_window", "expert_weights_scale": 2.5,
+        "attention.sliding_window_pattern": lambda config: [
+            (layer + 1) % 4 != 0 for layer in range(config["num_hidden_layers"])],
+        "expert_count": "num_experts", "expert_shared_count": 1, "expert_gating_func": 2,
+        "expert_weights_norm": True, "leading_dense_block_count": "first_k_dense_replace"}),
     "cohere": ("command-r", {}, {"logit_scale": "logit_scale"}),
     "cohere2": ("cohere2", {}, {
         "logit_scale": "logit_scale", "attention.sliding_window": "sliding_window"}),
@@ -106,6 +140,9 @@ CONVERTIBLE = {
                "rope_scaling": None},
     "hunyuan_dense": {"rope_scaling": None},
     "olmo3": {"rope_scaling": None, "rope_theta": 500000.0},
+    "ernie4_5_moe": {"moe_layer_start_index": 0},
+    "exaone_moe": {"first_k_dense_replace": 0},
+    "glm4_moe": {"first_k_dense_replace": 0},
     "starcoder2": {"sliding_window": None},
     "phi3_long": {"sliding_window": 24, "rope_scaling": {
         "type": "longrope", "short_factor": [1.0, 1.125, 1.25, 1.5, 1.75, 2.0],
@@ -185,6 +222,8 @@ def file_tensors(config, tensors, paired, norms=()):
         for ours, theirs in {**LAYER_NAMES, **dict(norms)}.items():
             for kind in ("weight", "bias"):
                 names[f"blk.{layer}.{ours}.{kind}"] = f"model.layers.{layer}.{theirs}.{kind}"
+            if theirs.endswith("_bias"):
+                names[f"blk.{layer}.{ours}.bias"] = f"model.layers.{layer}.{theirs}"
     heads = {"attn_q": config["num_attention_heads"], "attn_k": config["num_key_value_heads"]}
     result = {}
     for ours, theirs in names.items():
@@ -194,6 +233,8 @@ def file_tensors(config, tensors, paired, norms=()):
         part = ours.split(".")[-2]
         if paired and part in heads:
             data = by_pairs(data, shape[0], heads[part])
+        if ours.endswith("exp_probs_b.bias"):
+            shape = shape[-1:]
         result[ours] = ({"F32": F32, "BF16": BF16}[dtype], shape, data)
     return result
 
@@ -203,8 +244,10 @@ def stacks(config, tensors):
     result = {}
     module, parts, count = (
         ("block_sparse_moe", ("w1", "w3", "w2"), config["num_local_experts"])
-        if config["model_type"] == "mixtral" else
-        ("mlp", ("gate_proj", "up_proj", "down_proj"), config.get("num_experts", 0)))
+        if config["model_type"] in ("mixtral", "minimax_m2") else
+        ("mlp", ("gate_proj", "up_proj", "down_proj"), next(
+            (config[key] for key in ("num_experts", "n_routed_experts", "moe_num_experts")
+             if key in config), 0)))
     for layer in range(config["num_hidden_layers"] if count else 0):
         for ours, theirs in zip(("gate", "up", "down"), parts):
             matrices = [tensors[f"model.layers.{layer}.{module}.experts.{expert}.{theirs}.weight"]
@@ -343,7 +386,8 @@ def metadata(architecture, config, folder, more=()):
     else:
         keys["attention.layer_norm_epsilon"] = lambda _: 1e-5  # what all take by default
     result = {"general.architecture": architecture}
-    result.update({f"{architecture}.{ours}": theirs(config) if callable(theirs) else config[theirs]
+    result.update({f"{architecture}.{ours}": theirs(config) if callable(theirs) else
+                   config[theirs] if isinstance(theirs, str) else theirs
                    for ours, theirs in keys.items()})
     tokenizer = json.loads((folder / "tokenizer.json").read_text(encoding="utf-8"))
     tokens, types = [""] * config["vocab_size"], [1] * config["vocab_size"]

@@ -111,6 +111,7 @@ struct ModelConfig : FamilyFacts {
   uint64_t hiddenSize = 0;
   uint64_t intermediateSize = 0;
   uint64_t layers = 0;
+  uint64_t draftLayers = 0;   ///< GGUF: that follow, and only predict more tokens than the next one
   uint64_t heads = 0;         ///< query heads
   uint64_t kvHeads = 0;       ///< divides heads
   uint64_t rotaryColumns = 0; ///< of a head that rotate, where a key says so; 0: none does

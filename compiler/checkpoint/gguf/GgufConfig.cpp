@@ -77,6 +77,7 @@ public:
     readKeys(fields, gguf.keys, config);
     if (gguf.readOwn)
       gguf.readOwn(fields, config);
+    readWindowPattern();
     checkKeys();
     if (metadata.error())
       return *metadata.error();
@@ -98,6 +99,7 @@ private:
   void readRope();
   void readYarn();
   void readFromTensors();
+  void readWindowPattern();
   void readExperts();
   Outcome takeRopeTensors();
   Outcome takeDivisors(std::string_view name, std::vector<float> &divisors);
@@ -153,6 +155,8 @@ uint64_t ConfigReader::neededInAllLayers(std::string_view name, uint64_t least, 
 
 void ConfigReader::readSizes() {
   config.layers = fields.unsignedInteger("block_count", 1, ModelConfig::mostLayers);
+  config.draftLayers = fields.unsignedIntegerOr("nextn_predict_layers", 0, 0, config.layers - 1);
+  config.layers -= config.draftLayers;
   config.hiddenSize = fields.unsignedInteger("embedding_length", 1, ModelConfig::widest);
   config.intermediateSize = neededInAllLayers("feed_forward_length", 1, ModelConfig::widest);
   config.maxPositions = fields.unsignedInteger("context_length", 1, Rope::mostPositions);
@@ -258,6 +262,40 @@ void ConfigReader::readFromTensors() {
   config.attentionBias |= fields.hasTensor("blk.0.attn_q.bias");
   config.outputBias = fields.hasTensor("blk.0.attn_output.bias");
   config.mlpBias = fields.hasTensor("blk.0.ffn_down.bias");
+}
+
+/// Which layers have the window: each so many-th has none, or a list says it of each. And the base
+/// of their frequencies, where no family reads it.
+void ConfigReader::readWindowPattern() {
+  constexpr std::string_view pattern = "attention.sliding_window_pattern",
+                             base = "rope.freq_base_swa";
+  if (config.slidingWindow == 0)
+    return;
+  if (!fields.isAsked(base) && fields.has(base)) {
+    const double theta = fields.number(base, 1, 1e15);
+    if (theta != config.rope.theta)
+      config.slidingRope.emplace(config.rope).theta = theta;
+  }
+  if (fields.isAsked(pattern) || !fields.has(pattern))
+    return;
+  const auto member = model.metadata.find(fields.key(pattern));
+  if (!member->isArray()) {
+    config.fullEvery = fields.unsignedInteger(pattern, 1, ModelConfig::mostLayers);
+    return;
+  }
+  std::vector<bool> slides;
+  for (size_t i = 0; i < member->size(); ++i) {
+    const auto element = member->element(i).boolean();
+    if (element)
+      slides.push_back(*element);
+  }
+  // Layers that only draft may have an entry too.
+  if (slides.size() < config.layers || slides.size() != member->size())
+    fields.fail(pattern,
+                message("this is no list of a flag for each of ", config.layers, " layers"),
+                "convert the model again");
+  slides.resize(config.layers);
+  config.slidingLayers = std::move(slides);
 }
 
 void ConfigReader::readExperts() {

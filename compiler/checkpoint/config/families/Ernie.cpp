@@ -2,6 +2,7 @@
 // ERNIE 4.5: rotary pairs stand side by side; also with experts in all layers but the first, chosen
 // by softmax with a bias.
 #include "compiler/checkpoint/config/families/Families.h"
+#include "compiler/checkpoint/config/families/RoutedExperts.h"
 
 namespace ingot::checkpoint::families {
 
@@ -51,19 +52,29 @@ static void readExperts(JsonFields &fields, ModelConfig &config) {
     config.sparseLayers.push_back((layer + 1) % each == 0 && layer >= first && layer <= last);
 }
 
-constinit const Family ernie45Moe = {.architecture = "Ernie4_5_MoeForCausalLM",
-                                     .facts = {.rotaryPairRows = true, .experts = experts()},
-                                     .json = {.positions = 131072,
-                                              .kvHeads = 4,
-                                              .bos = 1,
-                                              .eos = 2,
-                                              .epsilon = 1e-5,
-                                              .rope = {.theta = 500000},
-                                              .tied = true,
-                                              .expertsPerToken = 6,
-                                              .expertCount = "moe_num_experts",
-                                              .expertsOfToken = "moe_k",
-                                              .meaningless = meaningless,
-                                              .readOwn = readExperts}};
+constinit const Family ernie45Moe = {
+    .architecture = "Ernie4_5_MoeForCausalLM",
+    .facts = {.rotaryPairRows = true, .experts = experts()},
+    .json = {.positions = 131072,
+             .kvHeads = 4,
+             .bos = 1,
+             .eos = 2,
+             .epsilon = 1e-5,
+             .rope = {.theta = 500000},
+             .tied = true,
+             .expertsPerToken = 6,
+             .expertCount = "moe_num_experts",
+             .expertsOfToken = "moe_k",
+             .meaningless = meaningless,
+             .readOwn = readExperts},
+    .gguf = {.name = "ernie4_5-moe",
+             .rotaryPairRows = true,
+             .readOwn = [](GgufFields &fields, ModelConfig &config) {
+               config.experts->routing.biasIsRow = false;
+               readRoutedExperts(fields, config, 1);
+               if (fields.unsignedIntegerOr("interleave_moe_layer_step", 1, 1, config.layers) != 1)
+                 fields.fail("interleave_moe_layer_step", "only 1 is supported",
+                             "use a model with experts in all layers that follow each other");
+             }}};
 
 } // namespace ingot::checkpoint::families

@@ -43,10 +43,16 @@ constinit const Family exaoneMoe = {
              .epsilon = 1e-5,
              .expertsPerToken = 8,
              .keys = {.counts = window},
-             .readOwn = [](JsonFields &fields, ModelConfig &config) {
-               readPattern(fields, config);
-               RoutedExperts{.innerSize = 1024, .shared = "num_shared_experts", .scale = 2.5}.read(
-                   fields, config);
+             .readOwn =
+                 [](JsonFields &fields, ModelConfig &config) {
+                   readPattern(fields, config);
+                   RoutedExperts{.innerSize = 1024, .shared = "num_shared_experts", .scale = 2.5}
+                       .read(fields, config);
+                 }},
+    .gguf = {.name = "exaone-moe",
+             .keys = {.counts = ggufWindow},
+             .readOwn = [](GgufFields &fields, ModelConfig &config) {
+               readRoutedExperts(fields, config, 2);
              }}};
 
 } // namespace ingot::checkpoint::families

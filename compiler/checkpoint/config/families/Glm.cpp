@@ -33,7 +33,9 @@ static constexpr std::string_view meaningless[] = {"num_mtp_layers", "topk_metho
 
 constinit const Family glm4Moe = {
     .architecture = "Glm4MoeForCausalLM",
-    .facts = {.experts = sigmoidExperts("gate.e_score_correction_bias")},
+    // Its converter took Hugging Face's name for the one that Gemma's files have.
+    .facts = {.experts = sigmoidExperts("gate.e_score_correction_bias"),
+              .names = {.ggufFeedForwardNorm = "post_attention_norm"}},
     .rotatesParts = true,
     .json = {.positions = 131072,
              .kvHeads = 8,
@@ -43,9 +45,15 @@ constinit const Family glm4Moe = {
              .expertCount = "n_routed_experts",
              .keys = {.flags = bias},
              .meaningless = meaningless,
-             .readOwn = [](JsonFields &fields, ModelConfig &config) {
-               RoutedExperts{.innerSize = 1408}.read(fields, config);
-               if (fields.booleanOr("use_qk_norm", false))
+             .readOwn =
+                 [](JsonFields &fields, ModelConfig &config) {
+                   RoutedExperts{.innerSize = 1408}.read(fields, config);
+                   if (fields.booleanOr("use_qk_norm", false))
+                     config.queryKeyNorm = QueryKeyNorm::Heads;
+                 }},
+    .gguf = {.name = "glm4moe", .readOwn = [](GgufFields &fields, ModelConfig &config) {
+               readRoutedExperts(fields, config, 2);
+               if (fields.hasTensor("blk.0.attn_q_norm.weight"))
                  config.queryKeyNorm = QueryKeyNorm::Heads;
              }}};
 

@@ -48,8 +48,12 @@ constinit const Family hunYuanMoe = {
              .expertsOfToken = "moe_topk",
              .keys = {.flags = flags},
              .meaningless = meaninglessExperts,
-             .readOwn = [](JsonFields &, ModelConfig &config) {
-               config.experts->sharedSize = config.intermediateSize;
+             .readOwn =
+                 [](JsonFields &, ModelConfig &config) {
+                   config.experts->sharedSize = config.intermediateSize;
+                 }},
+    .gguf = {.name = "hunyuan-moe", .readOwn = [](GgufFields &fields, ModelConfig &config) {
+               readRoutedExperts(fields, config, 1);
              }}};
 
 //===- Hy3 ----------------------------------------------------------------------------------===//

@@ -2,6 +2,7 @@
 // MiniMax-M2: experts in all layers, chosen by sigmoid scores with a bias; q and k are normed over
 // all heads; a part of each head rotates.
 #include "compiler/checkpoint/config/families/Families.h"
+#include "compiler/checkpoint/config/families/RoutedExperts.h"
 
 namespace ingot::checkpoint::families {
 
@@ -46,6 +47,9 @@ constinit const Family miniMaxM2 = {
              .expertsPerToken = 8,
              .expertCount = "num_local_experts",
              .keys = {.counts = columns},
-             .meaningless = meaningless}};
+             .meaningless = meaningless},
+    .gguf = {.name = "minimax-m2", .readOwn = [](GgufFields &fields, ModelConfig &config) {
+               readRoutedExperts(fields, config, 2);
+             }}};
 
 } // namespace ingot::checkpoint::families

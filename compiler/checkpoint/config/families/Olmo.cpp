@@ -18,20 +18,22 @@ static constexpr FamilyFacts slidingFacts() {
   return sliding;
 }
 
-constinit const Family olmo2 = {
-    .architecture = "Olmo2ForCausalLM",
-    .facts = facts,
-    .json = {.eos = 50279, .epsilon = 1e-5, .keys = {.flags = flags}},
-    // llama.cpp knows the third as the second with a window.
-    .gguf = {.name = "olmo2", .readOwn = [](GgufFields &fields, ModelConfig &config) {
-               config.slidingWindow =
-                   fields.unsignedIntegerOr("attention.sliding_window", 0, 0, Rope::mostPositions);
-               if (config.slidingWindow == 0)
-                 return;
-               config.architecture = olmo3.architecture;
-               config.fullEvery = fullEvery;
-               config.slidingRope.emplace().theta = config.rope.theta;
-             }}};
+constinit const Family olmo2 = {.architecture = "Olmo2ForCausalLM",
+                                .facts = facts,
+                                .json = {.eos = 50279, .epsilon = 1e-5, .keys = {.flags = flags}},
+                                // llama.cpp knows the third as the second with a window.
+                                .gguf = {.name = "olmo2",
+                                         .ropeType = "yarn",
+                                         .readOwn = [](GgufFields &fields, ModelConfig &config) {
+                                           config.slidingWindow =
+                                               fields.unsignedIntegerOr("attention.sliding_window",
+                                                                        0, 0, Rope::mostPositions);
+                                           if (config.slidingWindow == 0)
+                                             return;
+                                           config.architecture = olmo3.architecture;
+                                           config.fullEvery = fullEvery;
+                                           config.slidingRope.emplace().theta = config.rope.theta;
+                                         }}};
 
 constinit const Family olmo3 = {
     .architecture = "Olmo3ForCausalLM",

@@ -41,6 +41,32 @@ struct RoutedExperts {
   }
 };
 
+/// The same of GGUF files, whose number of experts is known. `gating`: the function that the family
+/// has, as llama.cpp counts them: 1 softmax, 2 sigmoid.
+inline void readRoutedExperts(GgufFields &fields, ModelConfig &config, uint64_t gating) {
+  Experts &experts = *config.experts;
+  Router &routing = experts.routing;
+  fields.has("expert_shared_feed_forward_length"); // follows from the others
+  experts.sharedSize =
+      experts.innerSize * fields.unsignedIntegerOr("expert_shared_count", 0, 0, Experts::most);
+  if (fields.unsignedIntegerOr("expert_gating_func", gating, 0, 16) != gating)
+    fields.fail("expert_gating_func", "experts are chosen otherwise than this family's are",
+                "use a model of the family as its makers publish it");
+  routing.normalized = fields.booleanOr("expert_weights_norm", routing.normalized);
+  routing.scale = fields.numberOr("expert_weights_scale", 1, 0, kMostFactor);
+  if (routing.scale == 0) // says nothing
+    routing.scale = 1;
+  routing.groups = fields.unsignedIntegerOr("expert_group_count", 1, 1, experts.count);
+  routing.keptGroups = fields.unsignedIntegerOr("expert_group_used_count", 1, 1, routing.groups);
+  if (experts.count % routing.groups != 0 ||
+      experts.perToken > experts.count / routing.groups * routing.keptGroups)
+    fields.fail("expert_group_count", "the groups do not fit the numbers of experts",
+                "convert the model again", "INGOT-E1051");
+  const uint64_t first = fields.unsignedIntegerOr("leading_dense_block_count", 0, 0, config.layers);
+  for (uint64_t layer = 0; layer < config.layers; ++layer)
+    config.sparseLayers.push_back(layer >= first);
+}
+
 /// Sigmoid scores with a bias for the choice, in groups by their two best.
 constexpr Experts sigmoidExperts(std::string_view bias) {
   Experts experts;

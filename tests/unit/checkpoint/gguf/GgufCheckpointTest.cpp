@@ -414,7 +414,7 @@ TEST(GgufCheckpoint, ReadsPhi3) {
 TEST(GgufCheckpoint, RefusesWhatItDoesNotUnderstand) {
   EXPECT_TRUE(failsWith(open(GgufWriter()), "INGOT-E1005", {"general.architecture"}));
   EXPECT_TRUE(failsWith(open(GgufWriter().string("general.architecture", "phi2")), "INGOT-E1113",
-                        {"\"phi2\"", "llama, olmo2, phi3, qwen2, qwen2moe"}));
+                        {"\"phi2\"", "llama, minimax-m2, olmo2, phi3, qwen2, qwen2moe"}));
   for (std::string_view key :
        {"context_length", "embedding_length", "block_count", "feed_forward_length",
         "attention.head_count", "vocab_size", "attention.layer_norm_rms_epsilon"})
@@ -444,6 +444,37 @@ TEST(GgufCheckpoint, RefusesWhatItDoesNotUnderstand) {
       failsWith(openWith([](GgufWriter &writer) { writer.string("llama.block_count", "2"); },
                          "llama", {"block_count"}),
                 "INGOT-E1004", {"block_count"}));
+}
+
+TEST(GgufCheckpoint, LeavesLayersOutThatOnlyDraft) {
+  auto drafts = openWith([](GgufWriter &writer) { writer.u32("llama.nextn_predict_layers", 1); });
+  ASSERT_TRUE(succeeds(drafts));
+  EXPECT_EQ(drafts->config().layers, 1u);
+  EXPECT_EQ(drafts->deviations().back().what, "nextn_predict_layers");
+  for (const Tensor &tensor : drafts->tensors())
+    EXPECT_FALSE(tensor.name.starts_with("model.layers.1.")) << tensor.name;
+  EXPECT_TRUE(
+      failsWith(openWith([](GgufWriter &writer) { writer.u32("llama.nextn_predict_layers", 2); }),
+                "INGOT-E1006"));
+}
+
+TEST(GgufCheckpoint, TakesTheLayersThatHaveTheWindow) {
+  auto with = [](const std::function<void(GgufWriter &)> &add) {
+    return openWith(
+        [&](GgufWriter &writer) {
+          writer.u32("gemma2.attention.sliding_window", 8);
+          add(writer);
+        },
+        "gemma2");
+  };
+  auto number =
+      with([](GgufWriter &writer) { writer.u32("gemma2.attention.sliding_window_pattern", 1); });
+  ASSERT_TRUE(succeeds(number));
+  EXPECT_FALSE(number->config().slides(0));
+  auto short_ = with([](GgufWriter &writer) {
+    writer.strings("gemma2.attention.sliding_window_pattern", {"yes"});
+  });
+  EXPECT_TRUE(failsWith(short_, "INGOT-E1114", {"2 layers"}));
 }
 
 TEST(GgufCheckpoint, CollectsTokensThatEndAText) {
