@@ -44,12 +44,13 @@ static void readExperts(JsonFields &fields, ModelConfig &config) {
       own.innerSize * fields.unsignedIntegerOr("moe_num_shared_experts", 2, 0, Experts::most);
   const uint64_t first = fields.unsignedIntegerOr("moe_layer_start_index", 1, 0, config.layers),
                  each = fields.unsignedIntegerOr("moe_layer_interval", 1, 1, config.layers);
-  uint64_t last = config.layers - 1;
-  if (fields.has("moe_layer_end_index") &&
-      fields.number("moe_layer_end_index", -1, static_cast<double>(last)) >= 0)
-    last = fields.unsignedInteger("moe_layer_end_index", 0, last);
+  // -1 is the last layer.
+  double last = fields.numberOr("moe_layer_end_index", -1, -1, ModelConfig::mostLayers);
+  if (last < 0)
+    last = static_cast<double>(config.layers);
   for (uint64_t layer = 0; layer < config.layers; ++layer)
-    config.sparseLayers.push_back((layer + 1) % each == 0 && layer >= first && layer <= last);
+    config.sparseLayers.push_back((layer + 1) % each == 0 && layer >= first &&
+                                  static_cast<double>(layer) <= last);
 }
 
 constinit const Family ernie45Moe = {
