@@ -139,7 +139,7 @@ Outcome checkRotation(const Json &root, const Family &family, uint64_t headDim, 
                 family.architecture),
         "use a checkpoint that rotates whole heads");
   const auto columns = static_cast<uint64_t>(static_cast<double>(headDim) * rope.rotated);
-  if (columns < 2 || columns % 2 != 0)
+  if (columns < 2 || columns % 2 != 0 || columns > headDim)
     return root.error("INGOT-E1051",
                       message("partial_rotary_factor: ", columns, " columns of a head of ", headDim,
                               " cannot be rotated in pairs"),

@@ -11,7 +11,7 @@ static constexpr StoredFormat formats[] = {{{""}, byRows, Reader::Float8, 8, 32,
 /// The scale of a token is no more than `activation_scale_ub` gives.
 static void read(MethodReader &reader) {
   reader.config.activations = MethodReader::Activations::Float8PerToken;
-  double most = reader.fields.numberOr("activation_scale_ub", 1200, 0, 1e30);
+  double most = reader.fields.numberOr("activation_scale_ub", 1200, 0, 1e15);
   const auto whole = static_cast<uint64_t>(most);
   std::string stated = static_cast<double>(whole) == most ? message(whole) : message(most);
   reader.config.deviations.push_back({"activation_scale_ub", std::move(stated), "no bound",

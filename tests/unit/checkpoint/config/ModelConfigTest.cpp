@@ -643,6 +643,15 @@ TEST(GenerationConfig, TellsValuesThatMakeNoSense) {
   EXPECT_TRUE(failsWith(GenerationConfig::parse("[]", "g.json", 100), "INGOT-E1004"));
 }
 
+TEST(ModelConfig, NoMoreOfAHeadRotatesThanThereIs) {
+  const std::string miniMax = R"({"architectures": ["MiniMaxM2ForCausalLM"], "head_dim": 32,
+    "num_local_experts": 4, "num_experts_per_tok": 2, "rotary_dim": )";
+  auto half = configWith(miniMax + "16}");
+  ASSERT_TRUE(succeeds(half));
+  EXPECT_EQ(half->rotaryPairs(), 8u);
+  EXPECT_TRUE(failsWith(configWith(miniMax + "64}"), "INGOT-E1051"));
+}
+
 TEST(ModelConfig, OfTheTextPartOfAModelOfSeveral) {
   auto parse = [](std::string_view text, std::string_view more) {
     return parseModelConfig(message(R"({"architectures": ["Gemma3ForConditionalGeneration"],

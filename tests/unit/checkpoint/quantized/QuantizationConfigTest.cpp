@@ -377,6 +377,8 @@ TEST(QuantizationConfig, SaysWhatModelOptAndFbgemmDoOtherwise) {
   ASSERT_TRUE(succeeds(fbgemm));
   EXPECT_EQ(fbgemm->activations, Activations::Float8PerToken);
   EXPECT_EQ(fbgemm->deviations.at(0).stated, "1200");
+  EXPECT_TRUE(failsWith(parse(R"("quant_method": "fbgemm_fp8", "activation_scale_ub": 1e20)"),
+                        "INGOT-E1006"));
 }
 
 TEST(QuantizationConfig, MalformedOnesHaveAPlace) {
