@@ -395,11 +395,14 @@ Outcome Checkpoint::sortTensors() {
 
 /// Leaves out the layers behind the model's own that only predict more tokens than the next one.
 void Checkpoint::dropDraftLayers() {
-  for (uint64_t i = 0; i < modelConfig.draftLayers; ++i)
-    std::erase_if(stored, [layer = modelConfig.layers + i](const Tensor &tensor) {
-      return tensor.name.starts_with(message("model.layers.", layer, ".")) ||
-             tensor.name.starts_with(message("blk.", layer, "."));
+  for (uint64_t i = 0; i < modelConfig.draftLayers; ++i) {
+    const uint64_t layer = modelConfig.layers + i;
+    const std::string known = message("model.layers.", layer, "."),
+                      own = message("blk.", layer, ".");
+    std::erase_if(stored, [&](const Tensor &tensor) {
+      return tensor.name.starts_with(known) || tensor.name.starts_with(own);
     });
+  }
   if (modelConfig.draftLayers != 0)
     allDeviations.push_back({"nextn_predict_layers", std::to_string(modelConfig.draftLayers),
                              "not read", "layers that only draft take no part",

@@ -120,7 +120,7 @@ private:
     if (form == LayerForm::Results)
       input = middle;
     else if (form != LayerForm::Shared)
-      input = normed(form == LayerForm::Parallel ? x : middle, names.feedForwardNorm);
+      input = normed(middle, names.feedForwardNorm);
     Value result = fed(input);
     step.setSite(name + ".output");
     if (results)

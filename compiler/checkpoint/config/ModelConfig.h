@@ -26,11 +26,10 @@ enum class NormKind : uint8_t {
 
 /// What a layer makes of x, by its attention A, its feed-forward F and norms m, n, p and q.
 enum class LayerForm : uint8_t {
-  Inputs,   ///< y = x + A(m x), y + F(n y)
-  Results,  ///< y = x + m A(x), y + n F(y)
-  Both,     ///< y = x + n A(m x), y + q F(p y)
-  Shared,   ///< x + A(m x) + F(m x)
-  Parallel, ///< x + A(m x) + F(n x)
+  Inputs,  ///< y = x + A(m x), y + F(n y)
+  Results, ///< y = x + m A(x), y + n F(y)
+  Both,    ///< y = x + n A(m x), y + q F(p y)
+  Shared,  ///< x + A(m x) + F(m x)
 };
 
 enum class Activation : uint8_t {

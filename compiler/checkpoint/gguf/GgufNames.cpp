@@ -32,7 +32,6 @@ NameRows namesOfNorms(const ModelConfig &config) {
   case LayerForm::Shared:
     return {input};
   case LayerForm::Inputs:
-  case LayerForm::Parallel:
     return {input, {message(config.names.ggufFeedForwardNorm, "."), feedForward.model}};
   case LayerForm::Results:
     return {attention, result};

@@ -7,6 +7,20 @@
 
 namespace ingot::checkpoint {
 
+/// Whether the experts are whole groups, and those that are kept have enough for a token.
+inline bool groupsFit(const Experts &experts) {
+  const Router &routing = experts.routing;
+  const uint64_t each = experts.count / routing.groups;
+  return experts.count % routing.groups == 0 && experts.perToken <= routing.keptGroups * each &&
+         routing.best <= each;
+}
+
+/// All layers but the `first` ones have experts.
+inline void makeFirstDense(ModelConfig &config, uint64_t first) {
+  for (uint64_t layer = 0; layer < config.layers; ++layer)
+    config.sparseLayers.push_back(layer >= first);
+}
+
 /// Names of keys that differ, and what absent ones mean.
 struct RoutedExperts {
   uint64_t innerSize = 0; ///< moe_intermediate_size
@@ -26,18 +40,14 @@ struct RoutedExperts {
     routing.scale = fields.numberOr(scaleKey, scale, kLeastFactor, kMostFactor);
     routing.groups = fields.unsignedIntegerOr("n_group", 1, 1, experts.count);
     routing.keptGroups = fields.unsignedIntegerOr("topk_group", 1, 1, routing.groups);
-    const uint64_t each = experts.count / routing.groups;
-    if (experts.count % routing.groups != 0 || experts.perToken > routing.keptGroups * each ||
-        routing.best > each)
+    if (!groupsFit(experts))
       fields.fail("n_group", "INGOT-E1051",
                   message(routing.groups, " groups, of which ", routing.keptGroups,
                           " are kept, do not fit ", experts.count, " experts, ", experts.perToken,
                           " of each token"),
                   "correct n_group, topk_group or the numbers of experts");
-    const uint64_t first =
-        fields.unsignedIntegerOr("first_k_dense_replace", dense, 0, config.layers);
-    for (uint64_t layer = 0; layer < config.layers; ++layer)
-      config.sparseLayers.push_back(layer >= first);
+    makeFirstDense(config,
+                   fields.unsignedIntegerOr("first_k_dense_replace", dense, 0, config.layers));
   }
 };
 
@@ -58,13 +68,11 @@ inline void readRoutedExperts(GgufFields &fields, ModelConfig &config, uint64_t 
     routing.scale = 1;
   routing.groups = fields.unsignedIntegerOr("expert_group_count", 1, 1, experts.count);
   routing.keptGroups = fields.unsignedIntegerOr("expert_group_used_count", 1, 1, routing.groups);
-  if (experts.count % routing.groups != 0 ||
-      experts.perToken > experts.count / routing.groups * routing.keptGroups)
+  if (!groupsFit(experts))
     fields.fail("expert_group_count", "the groups do not fit the numbers of experts",
                 "convert the model again", "INGOT-E1051");
-  const uint64_t first = fields.unsignedIntegerOr("leading_dense_block_count", 0, 0, config.layers);
-  for (uint64_t layer = 0; layer < config.layers; ++layer)
-    config.sparseLayers.push_back(layer >= first);
+  makeFirstDense(config,
+                 fields.unsignedIntegerOr("leading_dense_block_count", 0, 0, config.layers));
 }
 
 /// Sigmoid scores with a bias for the choice, in groups by their two best.
