@@ -61,7 +61,8 @@ private:
   uint64_t bytes = 0;
 };
 
-/// Handlers of its operations own it. Everything runs on the thread of its context.
+/// Handlers of its operations own it, and it itself while a request is answered. Everything runs on
+/// the thread of its context.
 class Connection : public std::enable_shared_from_this<Connection> {
 public:
   Connection(ClientSocket socket, ConnectionSite &site)
@@ -106,10 +107,11 @@ private:
   std::optional<Parser> parser;
   BodyRoom room;
   std::shared_ptr<ConnectionExchange> exchange; ///< whose response has not left yet
-  RequestRecord known;                          ///< of it, when it began
-  std::string leaving;                          ///< bytes that are being written
-  size_t left = 0;                              ///< how many of them are
-  bool watching = false;                        ///< a read waits, so that the client's end is seen
+  std::shared_ptr<Connection> answering; ///< itself while it has an exchange and may wait for it
+  RequestRecord known;                   ///< of it, when it began
+  std::string leaving;                   ///< bytes that are being written
+  size_t left = 0;                       ///< how many of them are
+  bool watching = false;                 ///< a read waits, so that the client's end is seen
   bool clientIsDone = false; ///< has closed its writing half: a second read would wait for ever
   bool commenting = false;
   net::basic_waitable_timer<Clock, net::wait_traits<Clock>, IoExecutor> comments;
@@ -238,13 +240,17 @@ std::shared_ptr<ConnectionExchange> Connection::open(HttpRequest request, bool k
   frame.headers = site.router.originHeaders(request.header("origin"));
   frame.headers.push_back({"Date", dateText(std::time(nullptr))});
   frame.headers.push_back({"x-request-id", record.id});
-  // Owned by the exchange, which this owns until its response has left.
-  auto wake = [self = shared_from_this()] {
-    net::post(self->stream.get_executor(), [self] { self->flush(); });
+  // Whoever answers may drop the exchange on another thread, where no connection may end.
+  auto wake = [executor = stream.get_executor(), weak = weak_from_this()] {
+    net::post(executor, [weak] {
+      if (std::shared_ptr<Connection> self = weak.lock())
+        self->flush();
+    });
   };
   exchange = std::make_shared<ConnectionExchange>(std::move(request), std::move(frame), atLeast11,
                                                   std::move(wake));
   exchange->record = known = std::move(record);
+  answering = shared_from_this();
   ++site.exchanges;
   return exchange;
 }
@@ -354,6 +360,7 @@ void Connection::closeExchange(const RequestRecord &record) {
   site.metrics.response(record.status);
   site.log.write(record);
   exchange.reset();
+  answering.reset();
   comments.cancel();
   --site.exchanges;
 }

@@ -93,7 +93,8 @@ void drain(Listener &listener, Loop &loop, const sigset_t &signals) {
   listener.drain();
   std::fputs("draining: accepted requests go on, new ones are refused; another signal ends them\n",
              stderr);
-  while (loop.statistics().answers > 0 || listener.exchanges() > 0)
+  // The loop's thread may still be at work on a response that has left.
+  while (!loop.waitIdle(std::chrono::steady_clock::now()) || listener.exchanges() > 0)
     if (hasCome(signals))
       std::_Exit(1);
 }

@@ -222,7 +222,7 @@ bool Loop::deliverAll() {
     uint64_t sessionId = found->first;
     bool wasHeld = entry.held, wasDropped = entry.dropped;
     deliver(entry, std::move(*event));
-    if (std::find(entry.open.begin(), entry.open.end(), true) == entry.open.end()) {
+    if (!entry.isOpen()) {
       sessionIds.erase(entry.id);
       entries.erase(found);
     } else if (entry.dropped && !wasDropped) {
@@ -257,6 +257,8 @@ void Loop::deliver(Entry &entry, Event &&event) {
   }
   if (!last)
     return;
+  if (!entry.isOpen())
+    entry.sink = nullptr; // with what it owns
   std::lock_guard lock(mutex);
   delivering = false;
   if (accepted == 0)

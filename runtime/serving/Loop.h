@@ -4,6 +4,7 @@
 
 #include "runtime/serving/Session.h"
 
+#include <algorithm>
 #include <condition_variable>
 #include <deque>
 #include <functional>
@@ -72,7 +73,7 @@ public:
 
   /// Takes no more requests; accepted ones go on. For good.
   void drain();
-  /// Waits until no accepted request is left; false when it is `until` before that.
+  /// Waits until no accepted request is left, nor its sink; false when it is `until` before that.
   bool waitIdle(std::chrono::steady_clock::time_point until) const;
 
   LoopState state() const;
@@ -97,6 +98,8 @@ private:
     std::optional<std::chrono::steady_clock::time_point> deadline;
     bool held = false;
     bool dropped = false; ///< its sink said Cancel
+
+    bool isOpen() const { return std::find(open.begin(), open.end(), true) != open.end(); }
   };
   struct Command {
     enum Kind { Cancel, Resume } kind;

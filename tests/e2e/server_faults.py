@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What clients do to `ingot-server` without bringing it down: too many, too large, too slow, gone,
 malformed; and its end under load."""
+import concurrent.futures
 import json
 import signal
 import socket
@@ -187,6 +188,16 @@ class Faults(ServerTest):
                          list(range(3000, 3024)))
         self.assertEqual(server.process.wait(LIMIT), 0)
         idle.close()
+
+    def test_a_signal_after_an_answer(self):
+        """The process ends while its threads may still be at work on the last answer."""
+        def answers_and_stops(_):
+            server = self.start("--no-log")
+            for number in range(3):
+                server.complete(max_tokens=5, ignore_eos=True, stream=number % 2 == 1)
+            return server.stop()
+        with concurrent.futures.ThreadPoolExecutor(8) as pool:  # more than most machines run
+            self.assertEqual(set(pool.map(answers_and_stops, range(32))), {0})
 
     def test_a_second_signal(self):
         server = self.start()
