@@ -70,13 +70,15 @@ Type numberType(MLIRContext *context, recipe::NumberFormat format) {
   case Int8:
   case Int8Static:
     return IntegerType::get(context, 8);
-  case Int4:
-    return IntegerType::get(context, 4);
   case E4M3:
   case E4M3Static:
     return Float8E4M3FNType::get(context);
   case E5M2:
     return Float8E5M2Type::get(context);
+  case Int3: // formats of weights, which are encodings
+  case Int4:
+  case Int5:
+  case Int6:
   case Stored:
     break;
   }

@@ -24,7 +24,10 @@ enum class NumberFormat : uint8_t {
   BF16,
   F16,
   Int8,
+  Int3,
   Int4,
+  Int5,
+  Int6,
   E4M3,
   E5M2,
   Int8Static,
@@ -44,8 +47,9 @@ struct WeightFormat {
   static constexpr int32_t defaultGroup = 64;
 
   NumberFormat type = NumberFormat::Stored;
-  int32_t group = kWholeRow; ///< Int4: 32, 64, 128, kWholeRow; E4M3: kWholeRow, kWholeTensor
-  bool zeroPoints = false;   ///< Int4: each group has a zero point beside its scale
+  int32_t group =
+      kWholeRow;           ///< Int3 to Int6: 32, 64, 128, kWholeRow; E4M3: kWholeRow, kWholeTensor
+  bool zeroPoints = false; ///< Int3 to Int6: each group has a zero point beside its scale
 
   bool operator==(const WeightFormat &) const = default;
 };

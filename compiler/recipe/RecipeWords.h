@@ -57,11 +57,14 @@ template <std::same_as<NumberFormat>... Kinds> constexpr unsigned only(Kinds... 
   return ((1u << static_cast<unsigned>(kinds)) | ...);
 }
 
+/// Integers of fewer bits than a byte.
+inline constexpr unsigned kGrouped =
+    only(NumberFormat::Int3, NumberFormat::Int4, NumberFormat::Int5, NumberFormat::Int6);
+
 inline constexpr RecipeKey<WeightFormat> kWeightKeys[] = {
     {"format", "weight format", Format, &WeightFormat::type},
-    {"group", "group size", Group, &WeightFormat::group, only(NumberFormat::Int4),
-     WeightFormat::defaultGroup},
-    {"zero_points", "value", ZeroPoints, &WeightFormat::zeroPoints, only(NumberFormat::Int4)},
+    {"group", "group size", Group, &WeightFormat::group, kGrouped, WeightFormat::defaultGroup},
+    {"zero_points", "value", ZeroPoints, &WeightFormat::zeroPoints, kGrouped},
     {"scale", "scale", Scale, &WeightFormat::group, only(NumberFormat::E4M3)},
 };
 

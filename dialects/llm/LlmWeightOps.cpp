@@ -43,8 +43,8 @@ LogicalResult ConvertOp::verify() {
 LogicalResult QuantizeOp::verify() {
   if (typeOf(getInput()).getShape() != typeOf(getValues()).getShape())
     return emitOpError() << "values must have the input's shape";
-  if (getEncoding().getZeroPoints() && getEncoding().getKind() != EncodingKind::Int4)
-    return emitOpError() << "makes zero points of int4 only";
+  if (getEncoding().getZeroPoints() && getEncoding().facts().bits() >= 8)
+    return emitOpError() << "makes zero points of fewer than 8 bits only";
   return verifyEncoded(*this, {getValues(), getScales(), getZeros(), {}, getEncoding()});
 }
 

@@ -49,11 +49,12 @@ def Llm_QuantizeOp : Llm_WeightExpr<"quantize"> {
   let description = [{
     Per group of a row (or per row, or over the whole tensor): symmetric int8 scale = amax / 127,
     |stored| <= 127;
-    int4 scale = m / -8 rounded to the scale type, where m is the weight of the largest magnitude
-    with its sign (the negative one of two), stored = clamp(rne(w / scale) + 8, 0, 15);
-    int4 with zero points: scale = (max' - min') / 15 over min' = min(min, 0), max' = max(max, 0),
-    zero = clamp(rne(-min' / scale), 0, 15), stored = clamp(rne(w / scale) + zero, 0, 15);
-    fp8 scale = amax / 448, stored = e4m3(w / scale). A zero group has scale 1 (int4 zero 8).
+    integers of b < 8 bits, h = 2^(b-1): scale = m / -h rounded to the scale type, where m is the
+    weight of the largest magnitude with its sign (the negative one of two),
+    stored = clamp(rne(w / scale) + h, 0, 2h - 1); with zero points: scale = (max' - min') /
+    (2h - 1) over min' = min(min, 0), max' = max(max, 0), zero = clamp(rne(-min' / scale), 0,
+    2h - 1), stored = clamp(rne(w / scale) + zero, 0, 2h - 1);
+    fp8 scale = amax / 448, stored = e4m3(w / scale). A zero group has scale 1 and zero h.
   }];
   let arguments = (ins Llm_AnyWeight:$input, Llm_EncodingAttr:$encoding);
   let results = (outs Llm_AnyWeight:$values, Llm_AnyWeight:$scales,

@@ -19,7 +19,8 @@ struct Format {
 };
 
 constexpr const char *everything = "*";
-/// 4 bits are for the layers: in a tied embedding they cost more than in all layers together.
+/// Fewer than 8 bits are for the layers: in a tied embedding they cost more than in all layers
+/// together.
 constexpr const char *layers = "model.layers.*";
 
 constexpr Format f32 = {"f32", everything, "f32", "f32", "f32", 0};
@@ -29,6 +30,8 @@ constexpr Format shortList[] = {
     {"bf16", everything, "bf16", "bf16", "bf16", 0.002},
     {"int8", everything, "int8", "f32", "f32", 0.01},
     {"int4, groups of 32", layers, "int4, group: 32", "f32", "f32", 0.08},
+    {"int5, groups of 32, zero points", layers, "int5, group: 32, zero_points: true", "f32", "f32",
+     0.02},
     {"int8, int8-dynamic", everything, "int8", "{compute: int8-dynamic, store: f32}", "int8", 0.02},
     {"int8, int8-dynamic, groups of 32", everything, "int8",
      "{compute: int8-dynamic, store: f32, group: 32}", "f32", 0.005},
@@ -38,6 +41,15 @@ constexpr Format longList[] = {
     {"bf16", everything, "bf16", "bf16", "bf16", 0.002},
     {"f16", everything, "f16", "f16", "f16", 0.001},
     {"int8", everything, "int8", "f32", "f32", 0.01},
+    {"int6, groups of 32", layers, "int6, group: 32", "f32", "f32", 0.01},
+    {"int6, channels, zero points", layers, "int6, group: channel, zero_points: true", "f32", "f32",
+     0.02},
+    {"int5, groups of 32", layers, "int5, group: 32", "f32", "f32", 0.03},
+    {"int5, groups of 32, zero points", layers, "int5, group: 32, zero_points: true", "f32", "f32",
+     0.02},
+    {"int3, groups of 32", layers, "int3, group: 32", "f32", "f32", 0.60},
+    {"int3, groups of 32, zero points", layers, "int3, group: 32, zero_points: true", "f32", "f32",
+     0.40},
     {"int4, groups of 32", layers, "int4, group: 32", "f32", "f32", 0.08},
     {"int4, groups of 64", layers, "int4, group: 64", "f32", "f32", 0.12},
     {"int4, groups of 128", layers, "int4, group: 128", "f32", "f32", 0.15},

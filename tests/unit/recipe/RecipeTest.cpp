@@ -86,6 +86,11 @@ TEST(Recipe, ReadsEveryWeightFormat) {
             (WeightFormat{.type = Int4, .group = 128, .zeroPoints = true}));
   EXPECT_EQ(format("format: int4, group: channel"),
             (WeightFormat{.type = Int4, .group = kWholeRow}));
+  for (auto [name, type] : {std::pair{"int3", Int3}, {"int5", Int5}, {"int6", Int6}}) {
+    EXPECT_EQ(format(message("format: ", name)), (WeightFormat{.type = type, .group = 64}));
+    EXPECT_EQ(format(message("format: ", name, ", group: 32, zero_points: true")),
+              (WeightFormat{.type = type, .group = 32, .zeroPoints = true}));
+  }
   EXPECT_EQ(format("format: fp8"), (WeightFormat{.type = E4M3, .group = kWholeRow}));
   EXPECT_EQ(format("format: fp8, scale: tensor"),
             (WeightFormat{.type = E4M3, .group = kWholeTensor}));
@@ -141,9 +146,10 @@ TEST(Recipe, ItsTextReadsBackAsItself) {
   using enum NumberFormat;
   for (NumberFormat type : {Stored, F32, BF16, F16, Int8})
     formats.push_back({.type = type});
-  for (int32_t group : {32, 64, 128, kWholeRow})
-    for (bool zeroPoints : {false, true})
-      formats.push_back({.type = Int4, .group = group, .zeroPoints = zeroPoints});
+  for (NumberFormat type : {Int3, Int4, Int5, Int6})
+    for (int32_t group : {32, 64, 128, kWholeRow})
+      for (bool zeroPoints : {false, true})
+        formats.push_back({.type = type, .group = group, .zeroPoints = zeroPoints});
   for (int32_t group : {kWholeRow, kWholeTensor})
     formats.push_back({.type = E4M3, .group = group});
   Recipe recipe;
@@ -260,7 +266,7 @@ TEST(Recipe, RefusesUnknownValues) {
 
 TEST(Recipe, RefusesKeysThatDoNotGoTogether) {
   EXPECT_TRUE(failsWith(withRule("format: bf16, group: 64"), "INGOT-E2008",
-                        {"group belongs to format int4"}));
+                        {"group belongs to format int3, int4, int5, int6"}));
   EXPECT_TRUE(failsWith(withRule("format: int8, zero_points: true"), "INGOT-E2008"));
   EXPECT_TRUE(failsWith(withRule("format: int8, scale: channel"), "INGOT-E2008", {"fp8"}));
   EXPECT_TRUE(failsWith(parse("version: 1\nactivations: {compute: bf16, store: bf16}\n"),

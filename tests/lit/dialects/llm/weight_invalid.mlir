@@ -72,7 +72,7 @@ func.func @f(%a: tensor<2x8xf32>) {
 // -----
 
 func.func @f(%a: tensor<2x8xf32>) {
-  // expected-error @+1 {{makes zero points of int4 only}}
+  // expected-error @+1 {{makes zero points of fewer than 8 bits only}}
   %0:3 = llm.quantize %a <"int8", group = 4, zero_points = true>
       : (tensor<2x8xf32>) -> (tensor<2x8xi8>, tensor<2x2xf32>, tensor<2x2xi8>)
   return
