@@ -126,7 +126,7 @@ class BadModels(harness.BuildTest):
 
     def test_bad_recipes(self):
         cases = ["", "version: 2\n", "version: 1\nweights: 3\n", "version: 1\nunknown: 1\n",
-                 "version: 1\nweights:\n  - {match: '*', format: int5}\n",
+                 "version: 1\nweights:\n  - {match: '*', format: int7}\n",
                  "version: 1\nweights:\n  - {match: '*', format: int4, group: 7}\n",
                  "a: &a [*a, *a]\n", "[" * 5000, "version: 1\nkv_cache: f64\n", "\0\0\0"]
         for number, text in enumerate(cases):

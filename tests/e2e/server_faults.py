@@ -10,8 +10,8 @@ import threading
 import time
 
 import harness
-from server_process import (LIMIT, MALFORMED, ServerTest, events, post, read_all, unchunked,
-                            wait_for)
+from server_process import (LIMIT, MALFORMED, ServerTest, events, post, read_all, reads_on,
+                            unchunked, wait_for)
 
 ENDLESS = {"max_tokens": 4000, "ignore_eos": True, "logprobs": 20}
 
@@ -128,6 +128,7 @@ class Faults(ServerTest):
             server.complete(max_tokens=50, ignore_eos=True)
         self.assertEqual(server.metric("vllm:num_requests_running"), 1)
         # It gets everything once it reads.
+        reads_on(slow)
         text = b""
         while b"data: [DONE]" not in text[-100:]:
             part = slow.recv(1 << 16)
@@ -149,6 +150,7 @@ class Faults(ServerTest):
         server = self.start("--request-seconds", 4)
         stuck = server.start_stream(receive_buffer=4096, **ENDLESS)
         wait_for(server.is_idle)
+        reads_on(stuck)
         text = b""
         while b"INGOT-E7215" not in text:
             part = stuck.recv(1 << 16)

@@ -13,7 +13,8 @@ import time
 import traceback
 
 import harness
-from server_process import MALFORMED, ServerTest, events, post, read_all, unchunked, wait_for
+from server_process import (MALFORMED, ServerTest, events, post, read_all, reads_on, unchunked,
+                            wait_for)
 
 ENDLESS = {"max_tokens": 4000, "ignore_eos": True, "logprobs": 20}
 ROUNDS = 4  # Between them the server is idle, which is when its memory is compared.
@@ -91,7 +92,7 @@ class Player:
         fields, text = self.request()
         client = self.open({**fields, "stream": True, "logprobs": 20}, receive_buffer=4096)
         time.sleep(self.chance.random() / 2)
-        self.take_stream(client, text)
+        self.take_stream(reads_on(client), text)
 
     def leaves(self):
         client = self.open({"prompt": "abc", "stream": self.chance.random() < 0.5, **ENDLESS,

@@ -189,6 +189,13 @@ def read_all(client):
     return b"".join(parts)
 
 
+def reads_on(client):
+    """The socket of a slow reader that is slow no more. A window of less than a segment would be
+    filled at the pace of the sender's probes, five a second."""
+    client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 20)
+    return client
+
+
 def wait_for(is_so):
     end = time.monotonic() + LIMIT
     while not is_so():
