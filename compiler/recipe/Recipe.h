@@ -47,8 +47,8 @@ struct WeightFormat {
   static constexpr int32_t defaultGroup = 64;
 
   NumberFormat type = NumberFormat::Stored;
-  int32_t group =
-      kWholeRow;           ///< Int3 to Int6: 32, 64, 128, kWholeRow; E4M3: kWholeRow, kWholeTensor
+  /// Int3 to Int6: 32, 64, 128, kWholeRow; E4M3: kWholeRow, kWholeTensor.
+  int32_t group = kWholeRow;
   bool zeroPoints = false; ///< Int3 to Int6: each group has a zero point beside its scale
 
   bool operator==(const WeightFormat &) const = default;

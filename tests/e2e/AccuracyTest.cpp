@@ -47,7 +47,7 @@ constexpr Format longList[] = {
     {"int5, groups of 32", layers, "int5, group: 32", "f32", "f32", 0.03},
     {"int5, groups of 32, zero points", layers, "int5, group: 32, zero_points: true", "f32", "f32",
      0.02},
-    {"int3, groups of 32", layers, "int3, group: 32", "f32", "f32", 0.60},
+    {"int3, groups of 32", layers, "int3, group: 32", "f32", "f32", 0.40},
     {"int3, groups of 32, zero points", layers, "int3, group: 32, zero_points: true", "f32", "f32",
      0.40},
     {"int4, groups of 32", layers, "int4, group: 32", "f32", "f32", 0.08},
