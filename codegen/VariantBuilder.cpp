@@ -17,6 +17,7 @@ void VariantBuilder::attention(llm::AttentionOp op) {
   type("result_type", op.getResult());
   real("scale", op.getScale());
   integer("window", static_cast<int64_t>(op.getWindow().value_or(0)));
+  integer("chunked", op.getChunked() ? 1 : 0);
   real("softcap", op.getSoftcap().value_or(llvm::APFloat(0.0f)));
   integer("sinks", op.getSinks() ? 1 : 0);
   type("sink_type", op.getSinks() ? op.getSinks() : op.getQuery());

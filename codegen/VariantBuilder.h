@@ -125,7 +125,8 @@ public:
     integer("value_scales_offset", cache.valueScalesOffset());
   }
 
-  /// The constants that all attention templates share. Absent: window 0, softcap 0, sinks 0.
+  /// The constants that all attention templates share. Absent: window 0, chunked 0, softcap 0,
+  /// sinks 0.
   void attention(llm::AttentionOp op);
 
   /// The constants of a scalar region's operands: how many there are, and for each of the `most`

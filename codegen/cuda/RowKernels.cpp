@@ -194,6 +194,7 @@ static Declined addKernels(llm::CombineOp op, Kernels &kernels) {
   CudaVariant variant("Combine", op, threads);
   variant.integer("columns", columns);
   variant.integer("top_k", llm::rowsFor(typeOf(op.getInput()), typeOf(op.getResult())));
+  variant.integer("weighted", op.getWeights() ? 1 : 0);
   variant.type("input_type", op.getInput());
   variant.type("result_type", op.getResult());
   variant.rowsOf(op.getResult());

@@ -86,6 +86,7 @@ engine::KernelVariant codegen::combineKernel(llm::CombineOp op) {
       "Combine", op.getResult(),
       {{"columns", llm::columnsOf(op.getResult())},
        {"top_k", llm::rowsFor(cast<RankedTensorType>(op.getInput().getType()), result)},
+       {"weighted", op.getWeights() ? 1 : 0},
        {"input_type", codeOf(op.getInput())},
        {"result_type", codeOf(op.getResult())}});
 }

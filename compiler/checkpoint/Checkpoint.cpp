@@ -297,6 +297,8 @@ Outcome Checkpoint::openWeights(const fs::path &directory) {
   sayUnreadFiles(isThere(single) ? single : index);
   if (auto taken = modelConfig.wrapper ? takeTextPart() : Outcome(); !taken)
     return taken;
+  if (auto known = renameTensors(modelConfig.names.beginnings); !known)
+    return known;
   if (fromMistral)
     for (const Tensor &tensor : stored)
       if (auto known = modelNameOfMistral(tensor.name))
@@ -412,10 +414,9 @@ void Checkpoint::dropDraftLayers() {
 /// Leaves the tensors of the text part of a model of several, under the names that it has alone.
 /// Whether its embedding is tied is told by what is stored: releases differ in what the file says.
 Outcome Checkpoint::takeTextPart() {
-  constexpr std::pair<std::string_view, std::string_view> beginnings[] = {
-      {"model.language_model.", "model."},
-      {"language_model.model.", "model."},
-      {"language_model.lm_head.", "lm_head."}};
+  static constexpr NameBeginning beginnings[] = {{"model.language_model.", "model."},
+                                                 {"language_model.model.", "model."},
+                                                 {"language_model.lm_head.", "lm_head."}};
   const auto startsWith = [](const std::string &name) {
     return [&](std::string_view beginning) { return name.starts_with(beginning); };
   };
@@ -427,17 +428,22 @@ Outcome Checkpoint::takeTextPart() {
     allDeviations.push_back({"tensors of other parts", std::to_string(all - stored.size()),
                              "not read", "the engine has the model's text part alone",
                              /*isTold=*/true});
+  if (auto known = renameTensors(beginnings); !known)
+    return known;
+  modelConfig.tiedEmbeddings = !findStored(headOf(modelConfig));
+  return {};
+}
+
+/// Gives tensors the names that they have here, by how those in the files begin.
+Outcome Checkpoint::renameTensors(std::span<const NameBeginning> beginnings) {
   for (Tensor &tensor : stored)
-    for (auto [own, text] : beginnings)
+    for (auto [own, known] : beginnings)
       if (tensor.name.starts_with(own)) {
-        std::string name = message(text, std::string_view(tensor.name).substr(own.size()));
+        std::string name = message(known, std::string_view(tensor.name).substr(own.size()));
         renamed.emplace(name, std::exchange(tensor.name, name));
         break;
       }
-  if (auto sorted = sortTensors(); !sorted)
-    return sorted;
-  modelConfig.tiedEmbeddings = !findStored(headOf(modelConfig));
-  return {};
+  return sortTensors();
 }
 
 /// Collects the second names of stored tensors.

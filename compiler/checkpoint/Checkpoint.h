@@ -108,6 +108,7 @@ private:
   Outcome addFile(const std::filesystem::path &path);
   Outcome sortTensors();
   void dropDraftLayers();
+  Outcome renameTensors(std::span<const NameBeginning> beginnings);
   Outcome takeTextPart();
   Outcome resolveAliases();
   Outcome tieEmbeddings();

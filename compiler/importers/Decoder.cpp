@@ -36,13 +36,20 @@ public:
   }
 
   LogicalResult run(MLIRContext *context) {
-    auto kv = llm::KvType::get(context, config.kvHeads, headDim, Float32Type::get(context),
-                               kKvBlockTokens);
-    step.begin(SmallVector<llm::KvType>(config.layers, kv));
+    SmallVector<llm::KvType> caches;
+    for (uint64_t i = 0; i < config.layers; ++i)
+      caches.push_back(llm::KvType::get(context, config.kvHeadsOf(i), headDim,
+                                        Float32Type::get(context), kKvBlockTokens));
+    step.begin(caches);
     auto vocabulary = static_cast<int64_t>(config.vocabSize);
     step.setSite(siteOf(names.embedding));
     Value table = step.weight(tensor(names.embedding), {vocabulary, hidden});
-    Value x = step.boundary(step.multiply(step.embed(table), config.embeddingMultiplier), "embed");
+    Value x = step.multiply(step.embed(table), config.embeddingMultiplier);
+    if (config.positionTable)
+      x = step.add(
+          x, step.embedPositions(step.weight(tensor(names.positions),
+                                             {static_cast<int64_t>(config.maxPositions), hidden})));
+    x = step.boundary(x, "embed");
     for (uint64_t i = 0; i < config.layers; ++i)
       x = layer(x, static_cast<int64_t>(i));
     step.setSite(siteOf(names.norm));
@@ -73,17 +80,17 @@ private:
     return config.normsLessOne ? step.plusOne(weight) : weight;
   }
 
-  /// The projection `name` of layer-prefix `prefix` ("model.layers.0."). `rotates`: its result goes
-  /// through rope.
+  /// The projection `name` of layer-prefix `prefix` ("model.layers.0."). `ordered`: what becomes of
+  /// the rows of its weight and bias; null: nothing.
   Value project(Value x, const std::string &prefix, StringRef name, int64_t outputs, int64_t inputs,
-                bool hasBias, bool rotates = false) {
+                bool hasBias, function_ref<Value(Value)> ordered = nullptr) {
     step.setSite(siteOf(prefix) + name);
     std::string tensor = prefix + name.str();
-    Value weight = step.weight(tensor + ".weight", {outputs, inputs});
+    Value weight = step.matrix(tensor + ".weight", outputs, inputs, config.inputsFirst);
     Value bias = hasBias ? step.weight(tensor + ".bias", {outputs}) : Value();
-    if (rotates && config.rotaryPairRows) {
-      weight = byHalves(weight);
-      bias = bias ? byHalves(bias) : bias;
+    if (ordered) {
+      weight = ordered(weight);
+      bias = bias ? ordered(bias) : bias;
     }
     return step.linear(x, weight, bias);
   }
@@ -120,7 +127,7 @@ private:
     if (form == LayerForm::Results)
       input = middle;
     else if (form != LayerForm::Shared)
-      input = normed(middle, names.feedForwardNorm);
+      input = normed(form == LayerForm::Parallel ? x : middle, names.feedForwardNorm);
     Value result = fed(input);
     step.setSite(name + ".output");
     if (results)
@@ -129,28 +136,14 @@ private:
   }
 
   Value attention(Value x, const std::string &prefix, int64_t index) {
-    int64_t queryColumns = static_cast<int64_t>(config.heads) * headDim;
-    int64_t kvColumns = static_cast<int64_t>(config.kvHeads) * headDim;
+    const auto layer = static_cast<uint64_t>(index);
     const std::string module = std::string(names.attention) + ".";
-    auto named = [&](std::string_view part) { return module + std::string(part); };
-    Value q, k, v;
-    if (config.fusedAttention) {
-      Value qkv = project(x, prefix, named(names.queryKeyValue), queryColumns + 2 * kvColumns,
-                          hidden, config.attentionBias);
-      q = step.sliceColumns(qkv, 0, queryColumns);
-      k = step.sliceColumns(qkv, queryColumns, kvColumns);
-      v = step.sliceColumns(qkv, queryColumns + kvColumns, kvColumns);
-    } else {
-      bool bias = config.attentionBias;
-      q = project(x, prefix, named(names.query), queryColumns, hidden, bias, /*rotates=*/true);
-      k = project(x, prefix, named(names.key), kvColumns, hidden, bias, /*rotates=*/true);
-      v = project(x, prefix, named(names.value), kvColumns, hidden, bias);
-    }
+    auto [q, k, v] = queryKeyValue(x, prefix, module, layer);
+    const bool rotates = config.rotates(layer), slides = config.slides(layer);
     if (!config.normsRotated)
-      normPair(q, k, prefix + module);
+      normPair(q, k, prefix + module, rotates);
     step.setSite(siteOf(prefix) + names.attention);
-    bool slides = config.slides(static_cast<uint64_t>(index));
-    if (config.rotates(static_cast<uint64_t>(index))) {
+    if (rotates) {
       bool own = slides && config.slidingRope;
       const RotaryTable &rotary = own ? slidingRotary : wholeRotary;
       Value table =
@@ -159,34 +152,93 @@ private:
       k = step.rope(k, table, headDim, rotary.factor);
     }
     if (config.normsRotated)
-      normPair(q, k, prefix + module);
+      normPair(q, k, prefix + module, rotates);
     step.setSite(siteOf(prefix) + names.attention);
-    if (config.rope.queryBeta != 0)
+    const checkpoint::QueryGrowth &growth = config.queryGrowth;
+    if (growth.by != 0 && !(growth.onlyUnrotated && rotates))
       q = step.scaledRows(q, step.literal("rope.query_scale", queryScales()));
     step.kvAppend(k, v, step.cache(index), prefix + module);
     double scale = config.attentionMultiplier != 0 ? config.attentionMultiplier
                                                    : 1 / std::sqrt(static_cast<double>(headDim));
-    Value sinks = config.attentionSinks
-                      ? step.weight(prefix + named("sinks"), {static_cast<int64_t>(config.heads)})
+    auto heads = static_cast<int64_t>(config.heads);
+    Value sinks = config.attentionSinks && (slides || !config.onlySlidingSinks)
+                      ? step.weight(prefix + module + std::string(names.sinks), {heads})
                       : Value();
     Value mixed = step.attention(q, step.cache(index), scale, slides ? config.slidingWindow : 0,
-                                 config.attentionSoftcap, sinks);
-    return project(mixed, prefix, named(names.output), hidden, queryColumns, config.outputBias);
+                                 config.windowIsChunk, config.attentionSoftcap, sinks);
+    if (isNarrow())
+      mixed = step.gatherColumns(mixed, "attention.value_columns",
+                                 headColumns(heads, headDim, valueDim(), valueDim()));
+    return project(mixed, prefix, module + std::string(names.output), hidden, heads * valueDim(),
+                   config.outputBias);
   }
 
-  /// What q is multiplied by at each position: 1 + beta * ln(1 + floor(position / trained length)).
+  struct QueryKeyValue {
+    Value q, k, v;
+  };
+
+  QueryKeyValue queryKeyValue(Value x, const std::string &prefix, const std::string &module,
+                              uint64_t layer) {
+    const auto heads = static_cast<int64_t>(config.heads),
+               kvHeads = static_cast<int64_t>(config.kvHeadsOf(layer));
+    const int64_t queryColumns = heads * headDim, kvColumns = kvHeads * headDim;
+    const bool bias = config.attentionBias;
+    auto named = [&](std::string_view part) { return module + std::string(part); };
+    if (config.fusedAttention) {
+      auto byParts = [&](Value weight) {
+        return config.fusedByHeads ? step.permuteRows(weight, {heads, 3, headDim}, {1, 0, 2})
+                                   : weight;
+      };
+      Value qkv = project(x, prefix, named(names.queryKeyValue), queryColumns + 2 * kvColumns,
+                          hidden, bias, byParts);
+      return {step.sliceColumns(qkv, 0, queryColumns),
+              step.sliceColumns(qkv, queryColumns, kvColumns),
+              step.sliceColumns(qkv, queryColumns + kvColumns, kvColumns)};
+    }
+    auto byPairs = [&](Value weight) { return config.rotaryPairRows ? byHalves(weight) : weight; };
+    Value q = project(x, prefix, named(names.query), queryColumns, hidden, bias, byPairs),
+          k = project(x, prefix, named(names.key), kvColumns, hidden, bias, byPairs),
+          v = project(x, prefix, named(names.value), kvHeads * valueDim(), hidden, bias);
+    v = step.multiply(v, config.valueMultiplier);
+    if (isNarrow())
+      v = step.gatherColumns(v, "attention.head_columns." + std::to_string(kvHeads),
+                             headColumns(kvHeads, valueDim(), headDim, valueDim()));
+    return {q, k, v};
+  }
+
+  int64_t valueDim() const {
+    return config.valueDim != 0 ? static_cast<int64_t>(config.valueDim) : headDim;
+  }
+  /// Whether heads of v have fewer columns than those of k. The cache has as many for both: in v
+  /// the first ones once more, whose results are left out (decision 0106).
+  bool isNarrow() const { return valueDim() != headDim; }
+
+  /// Where columns of `heads` heads of `to` columns each come from, which have `from` columns and
+  /// of these the first `used`, over and over.
+  static SmallVector<int32_t> headColumns(int64_t heads, int64_t from, int64_t to, int64_t used) {
+    SmallVector<int32_t> columns;
+    for (int64_t head = 0; head < heads; ++head)
+      for (int64_t i = 0; i < to; ++i)
+        columns.push_back(static_cast<int32_t>(head * from + i % used));
+    return columns;
+  }
+
+  /// What q is multiplied by at each position.
   std::vector<float> queryScales() const {
+    const checkpoint::QueryGrowth &growth = config.queryGrowth;
     std::vector<float> scales;
     for (int64_t position = 0; position < maxContext; ++position) {
-      auto lengths = static_cast<uint64_t>(position) / config.rope.originalPositions;
-      scales.push_back(static_cast<float>(1 + config.rope.queryBeta *
-                                                  std::log(1 + static_cast<double>(lengths))));
+      auto steps = (static_cast<uint64_t>(position) + growth.shift) / growth.each;
+      scales.push_back(
+          static_cast<float>(1 + growth.by * std::log(1 + static_cast<double>(steps))));
     }
     return scales;
   }
 
   /// Norms q and k, where the family does; `module`: the attention ("model.layers.0.self_attn.").
-  void normPair(Value &q, Value &k, const std::string &module) {
+  void normPair(Value &q, Value &k, const std::string &module, bool rotates) {
+    if (config.queryKeyNorm == QueryKeyNorm::Plain && !rotates)
+      return;
     q = normed(q, module + std::string(names.queryNorm));
     k = normed(k, module + std::string(names.keyNorm));
   }
@@ -202,10 +254,10 @@ private:
       weight = step.reshape(step.weight(name + ".weight", {columns / headDim, headDim}), {columns});
     else if (config.queryKeyNorm == QueryKeyNorm::HeadsListed)
       weight = listedWeights(name, columns / headDim);
-    else
+    else if (config.queryKeyNorm != QueryKeyNorm::Plain)
       weight = normWeight(name + ".weight",
                           config.queryKeyNorm == QueryKeyNorm::Rows ? columns : headDim);
-    if (config.rotaryPairRows)
+    if (weight && config.rotaryPairRows)
       weight = byHalves(weight);
     return step.norm(x, isCentered(), weight, Value(), config.normEpsilon,
                      config.queryKeyNorm == QueryKeyNorm::Rows ? 0 : headDim);
@@ -238,7 +290,8 @@ private:
       up = projected(x, names.up, inner, hidden);
     }
     step.setSite(siteOf(prefix) + module + ".act_fn");
-    Value product = gate ? activated(gate, up) : step.activated(config.activation, up);
+    ActivationFunction function = activation(prefix + module + ".act_fn.");
+    Value product = gate ? step.activatedTimes(function, gate, up) : step.activated(function, up);
     return projected(product, names.down, hidden, inner);
   }
 
@@ -255,18 +308,22 @@ private:
     step.setSite(site + ".experts.gate_up_proj");
     std::string name = prefix + module + ".experts.";
     Value both = step.expertLinear(x, gateAndUp(name), routing);
+    // What the input is multiplied by may as well multiply the product.
+    if (experts.routing.scalesInputs)
+      both = step.weighted(both, routing);
     if (experts.biases)
       both = step.addExpertBias(both, inputBiases(name), routing);
     step.setSite(site + ".experts.act_fn");
     Value product =
-        activated(step.sliceColumns(both, 0, width), step.sliceColumns(both, width, width));
+        step.activatedTimes(activation(name + "act_fn."), step.sliceColumns(both, 0, width),
+                            step.sliceColumns(both, width, width));
     step.setSite(site + ".experts.down_proj");
     Value rows = step.expertLinear(product, down(name), routing);
     if (experts.biases)
       rows =
           step.addExpertBias(rows, step.weight(name + "down_proj_bias", {count, hidden}), routing);
     step.setSite(site + ".combine");
-    Value sum = step.combine(rows, routing);
+    Value sum = step.combine(rows, routing, !experts.routing.scalesInputs);
     if (experts.sharedSize == 0)
       return sum;
     const std::string own = module + "." + std::string(experts.shared);
@@ -291,8 +348,22 @@ private:
     return step.reshape(step.weight(module + std::string(router.bias), shape), {count});
   }
 
-  Value activated(Value gate, Value up) {
-    return step.activatedTimes(config.activation, config.activationLimit, gate, up);
+  /// `name`: of its numbers ("model.layers.0.mlp.act_fn.").
+  ActivationFunction activation(const std::string &name) {
+    ActivationFunction function = {config.activation, config.activationLimit};
+    if (config.activation == checkpoint::Activation::Xielu) {
+      // The first two are stored as what softplus makes positive of, and by default as trained
+      // from.
+      auto softplus = [](double x) {
+        return std::max(x, 0.0) + std::log1p(std::exp(-std::abs(x)));
+      };
+      XieluNumbers &xielu = function.xielu;
+      xielu.beta = step.number(name + "beta", 0.5);
+      xielu.eps = step.number(name + "eps", -1e-6);
+      xielu.positive = softplus(step.number(name + "alpha_p", 0, /*isNeeded=*/true));
+      xielu.negative = xielu.beta + softplus(step.number(name + "alpha_n", 0, /*isNeeded=*/true));
+    }
+    return function;
   }
 
   /// The gate and up matrices of each expert, stacked. `name`: of the experts ("...mlp.experts.").

@@ -185,6 +185,24 @@ Value StepBuilder::weight(StringRef name, ArrayRef<int64_t> shape) {
   return known[name] = adapted(name, value);
 }
 
+Value StepBuilder::matrix(StringRef name, int64_t rows, int64_t columns, bool inputsFirst) {
+  if (!inputsFirst || storedWeights.isQuantized(name))
+    return weight(name, {rows, columns});
+  return transpose(weight(name, {columns, rows}));
+}
+
+double StepBuilder::number(StringRef name, double absent, bool isNeeded) {
+  const checkpoint::Tensor *tensor = checkpoint.find(name.str());
+  if (!tensor && (!isNeeded || checkpoint.assumedType()))
+    return absent;
+  if (tensor)
+    read.insert(tensor->name);
+  auto number = storedNumber(checkpoint, name.str());
+  if (!number && !firstError)
+    firstError = number.error();
+  return number ? static_cast<double>(*number) : absent;
+}
+
 float StepBuilder::staticScale(const std::string &name) {
   auto scale = storedScale(checkpoint, name);
   if (!scale && !firstError)
@@ -316,10 +334,7 @@ Value StepBuilder::scaledFor(Value weight, Value input) {
   Value scale = inputScales.lookup(weight);
   if (!scale)
     return input;
-  auto type = cast<RankedTensorType>(input.getType());
-  return pointwise({input, scale}, type, [&](ValueRange x) -> Value {
-    return arith::MulFOp::create(builder, location, x[0], x[1]);
-  });
+  return times(input, scale);
 }
 
 Value StepBuilder::linear(Value input, Value weight, Value bias) {
@@ -404,137 +419,95 @@ Value StepBuilder::addExpertBias(Value rows, Value biases, const Routing &routin
   return add(rows, own);
 }
 
-Value StepBuilder::combine(Value rows, const Routing &routing) {
+Value StepBuilder::weighted(Value rows, const Routing &routing) {
+  return times(rows, routing.weights);
+}
+
+Value StepBuilder::combine(Value rows, const Routing &routing, bool isWeighted) {
   return llm::CombineOp::create(builder, location,
                                 activation(schema::dim::tokens, llm::columnsOf(rows)), rows,
-                                routing.weights);
+                                isWeighted ? routing.weights : Value());
+}
+
+Value StepBuilder::embedPositions(Value table) {
+  return llm::EmbedOp::create(builder, location,
+                              activation(schema::dim::tokens, llm::columnsOf(table)), positions,
+                              llm::EncodedWeight{table});
 }
 
 Value StepBuilder::scaledRows(Value input, Value scales) {
   int64_t count = cast<RankedTensorType>(scales.getType()).getNumElements();
-  Value own = llm::EmbedOp::create(builder, location, activation(schema::dim::tokens, 1), positions,
-                                   llm::EncodedWeight{reshape(scales, {count, 1})});
+  return times(input, embedPositions(reshape(scales, {count, 1})));
+}
+
+Value StepBuilder::times(Value a, Value b) {
   return pointwise(
-      {input, own}, cast<RankedTensorType>(input.getType()),
-      [&](ValueRange x) -> Value { return arith::MulFOp::create(builder, location, x[0], x[1]); });
+      {a, b}, cast<RankedTensorType>(a.getType()),
+      [](ElementFunctions &element, ValueRange x) { return element.product(x[0], x[1]); });
 }
 
 Value StepBuilder::gated(Value input, Value gate) {
-  return pointwise({input, gate}, cast<RankedTensorType>(input.getType()),
-                   [&](ValueRange x) { return sigmoidTimes(x[0], x[1]); });
+  return pointwise(
+      {input, gate}, cast<RankedTensorType>(input.getType()),
+      [](ElementFunctions &element, ValueRange x) { return element.sigmoidTimes(x[0], x[1]); });
 }
 
 Value StepBuilder::pointwise(ValueRange inputs, RankedTensorType type,
-                             function_ref<Value(ValueRange)> body) {
+                             function_ref<Value(ElementFunctions &, ValueRange)> body) {
   auto op = llm::PointwiseOp::create(builder, location, type, inputs);
   OpBuilder::InsertionGuard guard(builder);
   size_t count = inputs.size();
   Block *block =
       builder.createBlock(&op.getBody(), {}, SmallVector<Type>(count, builder.getF32Type()),
                           SmallVector<Location>(count, location));
-  Value result = body(block->getArguments());
+  ElementFunctions element(builder, location);
+  Value result = body(element, block->getArguments());
   llm::YieldOp::create(builder, location, result);
   return op.getResult();
 }
 
 Value StepBuilder::add(Value a, Value b) {
-  return pointwise({a, b}, cast<RankedTensorType>(a.getType()), [&](ValueRange x) -> Value {
-    return arith::AddFOp::create(builder, location, x[0], x[1]);
-  });
+  return pointwise({a, b}, cast<RankedTensorType>(a.getType()),
+                   [](ElementFunctions &element, ValueRange x) { return element.sum(x[0], x[1]); });
 }
 
 Value StepBuilder::multiply(Value input, double factor) {
   if (factor == 1)
     return input;
-  return pointwise(input, cast<RankedTensorType>(input.getType()), [&](ValueRange x) -> Value {
-    return arith::MulFOp::create(builder, location, x[0], scalar(factor));
-  });
+  return pointwise(input, cast<RankedTensorType>(input.getType()),
+                   [&](ElementFunctions &element, ValueRange x) {
+                     return element.product(x[0], element.constant(factor));
+                   });
 }
 
 Value StepBuilder::divide(Value input, double divisor) {
   if (divisor == 1)
     return input;
-  return pointwise(input, cast<RankedTensorType>(input.getType()), [&](ValueRange x) -> Value {
-    return arith::DivFOp::create(builder, location, x[0], scalar(divisor));
-  });
-}
-
-Value StepBuilder::scalar(double value) {
-  return arith::ConstantOp::create(builder, location,
-                                   builder.getF32FloatAttr(static_cast<float>(value)));
+  return pointwise(input, cast<RankedTensorType>(input.getType()),
+                   [&](ElementFunctions &element, ValueRange x) {
+                     return element.quotient(x[0], element.constant(divisor));
+                   });
 }
 
 Value StepBuilder::softcap(Value input, double cap) {
   if (cap == 0)
     return input;
-  return pointwise(input, cast<RankedTensorType>(input.getType()), [&](ValueRange x) -> Value {
-    Value share = arith::DivFOp::create(builder, location, x[0], scalar(cap));
-    Value bounded = math::TanhOp::create(builder, location, share);
-    return arith::MulFOp::create(builder, location, bounded, scalar(cap));
-  });
+  return pointwise(
+      input, cast<RankedTensorType>(input.getType()),
+      [&](ElementFunctions &element, ValueRange x) { return element.softcap(x[0], cap); });
 }
 
-Value StepBuilder::sigmoidTimes(Value x, Value y) {
-  Value one = scalar(1);
-  Value negative = arith::NegFOp::create(builder, location, y);
-  Value exponential = math::ExpOp::create(builder, location, negative);
-  Value divisor = arith::AddFOp::create(builder, location, one, exponential);
-  return arith::DivFOp::create(builder, location, x, divisor);
+Value StepBuilder::activatedTimes(const ActivationFunction &function, Value gate, Value up) {
+  return pointwise({gate, up}, cast<RankedTensorType>(gate.getType()),
+                   [&](ElementFunctions &element, ValueRange x) {
+                     return element.activatedTimes(function, x[0], x[1]);
+                   });
 }
 
-Value StepBuilder::geluTanh(Value x) {
-  auto times = [&](Value a, Value b) -> Value {
-    return arith::MulFOp::create(builder, location, a, b);
-  };
-  auto plus = [&](Value a, Value b) -> Value {
-    return arith::AddFOp::create(builder, location, a, b);
-  };
-  Value cube = times(times(x, x), x);
-  Value inner = plus(x, times(scalar(0.044715), cube));
-  Value bent = math::TanhOp::create(builder, location,
-                                    times(scalar(std::sqrt(2 / std::numbers::pi)), inner));
-  return times(times(scalar(0.5), x), plus(scalar(1), bent));
-}
-
-Value StepBuilder::clampedSwiglu(Value gate, Value up, double limit) {
-  constexpr double kSlope = 1.702;
-  gate = arith::MinimumFOp::create(builder, location, gate, scalar(limit));
-  up = arith::MinimumFOp::create(builder, location, up, scalar(limit));
-  up = arith::MaximumFOp::create(builder, location, up, scalar(-limit));
-  Value activated =
-      sigmoidTimes(gate, arith::MulFOp::create(builder, location, gate, scalar(kSlope)));
-  return arith::MulFOp::create(builder, location,
-                               arith::AddFOp::create(builder, location, up, scalar(1)), activated);
-}
-
-Value StepBuilder::activatedTimes(checkpoint::Activation activation, double limit, Value gate,
-                                  Value up) {
-  return pointwise({gate, up}, cast<RankedTensorType>(gate.getType()), [&](ValueRange x) -> Value {
-    if (activation == checkpoint::Activation::ClampedSwiglu)
-      return clampedSwiglu(x[0], x[1], limit);
-    return arith::MulFOp::create(builder, location, activatedElement(activation, x[0]), x[1]);
-  });
-}
-
-Value StepBuilder::activatedElement(checkpoint::Activation activation, Value x) {
-  switch (activation) {
-  case checkpoint::Activation::Silu:
-    return sigmoidTimes(x, x);
-  case checkpoint::Activation::GeluTanh:
-    return geluTanh(x);
-  case checkpoint::Activation::Relu2: {
-    Value positive = arith::MaximumFOp::create(builder, location, x, scalar(0));
-    return arith::MulFOp::create(builder, location, positive, positive);
-  }
-  case checkpoint::Activation::ClampedSwiglu:
-    break; // of pairs alone
-  }
-  llvm_unreachable("no activation of one input");
-}
-
-Value StepBuilder::activated(checkpoint::Activation activation, Value input) {
-  return pointwise(input, cast<RankedTensorType>(input.getType()),
-                   [&](ValueRange x) { return activatedElement(activation, x[0]); });
+Value StepBuilder::activated(const ActivationFunction &function, Value input) {
+  return pointwise(
+      input, cast<RankedTensorType>(input.getType()),
+      [&](ElementFunctions &element, ValueRange x) { return element.activated(function, x[0]); });
 }
 
 Value StepBuilder::rope(Value input, Value frequencies, int64_t headDim, double factor) {
@@ -548,6 +521,18 @@ Value StepBuilder::sliceColumns(Value input, int64_t first, int64_t columns) {
                                      first);
 }
 
+Value StepBuilder::gatherColumns(Value input, StringRef name, ArrayRef<int32_t> columns) {
+  Value &list = known[name];
+  if (!list) {
+    auto type = RankedTensorType::get({static_cast<int64_t>(columns.size())}, builder.getI32Type());
+    list = llm::LiteralOp::create(weights, atSite(builder.getContext(), name), type, name,
+                                  DenseElementsAttr::get(type, columns));
+  }
+  return llm::GatherColumnsOp::create(
+      builder, location, activation(rowsOf(input), static_cast<int64_t>(columns.size())), input,
+      list);
+}
+
 void StepBuilder::kvAppend(Value keys, Value values, Value cache, const std::string &prefix) {
   auto append = llm::KvAppendOp::create(builder, location, keys, values, positions, tokenSequences,
                                         blockTable, cache, Value());
@@ -558,13 +543,14 @@ void StepBuilder::kvAppend(Value keys, Value values, Value cache, const std::str
         builder.getDenseF32ArrayAttr({staticScale(names->keys), staticScale(names->values)}));
 }
 
-Value StepBuilder::attention(Value query, Value cache, double scale, uint64_t window,
+Value StepBuilder::attention(Value query, Value cache, double scale, uint64_t window, bool isChunk,
                              double softcap, Value sinks) {
   auto f32 = [&](double value) { return builder.getF32FloatAttr(static_cast<float>(value)); };
   return llm::AttentionOp::create(builder, location, query.getType(), query, positions,
                                   tokenSequences, blockTable, cache, sinks, f32(scale),
                                   window ? builder.getI64IntegerAttr(static_cast<int64_t>(window))
                                          : IntegerAttr(),
+                                  window && isChunk ? builder.getUnitAttr() : UnitAttr(),
                                   softcap != 0 ? f32(softcap) : FloatAttr());
 }
 

@@ -3,12 +3,11 @@
 // and the sampling program.
 #pragma once
 
+#include "compiler/importers/ElementFunctions.h"
 #include "compiler/importers/ExpertMatrix.h"
 #include "compiler/importers/ImportOptions.h"
 #include "compiler/importers/StoredWeights.h"
-#include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
-#include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "llvm/ADT/StringSet.h"
@@ -45,12 +44,21 @@ public:
   mlir::Value permuteRows(mlir::Value weight, llvm::ArrayRef<int64_t> digits,
                           llvm::ArrayRef<int64_t> order);
   mlir::Value reshape(mlir::Value weight, llvm::ArrayRef<int64_t> shape);
+  /// The matrix `name` [rows, columns]; with `inputsFirst` one that is not stored quantized is
+  /// stored as [columns, rows].
+  mlir::Value matrix(llvm::StringRef name, int64_t rows, int64_t columns, bool inputsFirst);
   /// 1 + `weight`, in f32.
   mlir::Value plusOne(mlir::Value weight);
   /// A small f32 weight computed from the configuration.
   mlir::Value literal(llvm::StringRef name, llvm::ArrayRef<float> values);
 
+  /// The one number of a tensor, for the program itself; `absent` where there is no such tensor and
+  /// it is not needed, or only config.json.
+  double number(llvm::StringRef name, double absent, bool isNeeded = false);
+
   mlir::Value embed(mlir::Value table);
+  /// Each token's row of `table` [positions, columns], by its position.
+  mlir::Value embedPositions(mlir::Value table);
   /// RMSNorm, or LayerNorm where it is `centered`. `bias`: or null; `headDim`: columns that are
   /// normed together; 0: whole rows.
   mlir::Value norm(mlir::Value input, bool centered, mlir::Value weight, mlir::Value bias,
@@ -74,31 +82,37 @@ public:
                             bool inputsFirst);
   /// Adds to each row of the routing its expert's row of `biases` [experts, columns].
   mlir::Value addExpertBias(mlir::Value rows, mlir::Value biases, const Routing &routing);
-  /// The weighted sum of each token's rows.
-  mlir::Value combine(mlir::Value rows, const Routing &routing);
+  /// Each row of the routing times its weight.
+  mlir::Value weighted(mlir::Value rows, const Routing &routing);
+  /// The sum of each token's rows, weighted unless `scalesInputs` of the router.
+  mlir::Value combine(mlir::Value rows, const Routing &routing, bool isWeighted);
   /// Each row of the input times the number of `scales` [positions] for its token's position.
   mlir::Value scaledRows(mlir::Value input, mlir::Value scales);
   /// input / (1 + e^-gate), for `gate` [T, 1].
   mlir::Value gated(mlir::Value input, mlir::Value gate);
   mlir::Value add(mlir::Value a, mlir::Value b);
+  /// Element by element; `b` may have a number for each row or column.
+  mlir::Value times(mlir::Value a, mlir::Value b);
   /// input * factor and input / divisor; the input itself for 1.
   mlir::Value multiply(mlir::Value input, double factor);
   mlir::Value divide(mlir::Value input, double divisor);
   /// cap * tanh(input / cap); the input itself for 0.
   mlir::Value softcap(mlir::Value input, double cap);
-  /// activation(gate) * up; `limit` is that of ClampedSwiglu.
-  mlir::Value activatedTimes(checkpoint::Activation activation, double limit, mlir::Value gate,
-                             mlir::Value up);
-  /// activation(input), of one input.
-  mlir::Value activated(checkpoint::Activation activation, mlir::Value input);
+  /// function(gate) * up.
+  mlir::Value activatedTimes(const ActivationFunction &function, mlir::Value gate, mlir::Value up);
+  /// function(input), of one input.
+  mlir::Value activated(const ActivationFunction &function, mlir::Value input);
   mlir::Value rope(mlir::Value input, mlir::Value frequencies, int64_t headDim, double factor);
   mlir::Value sliceColumns(mlir::Value input, int64_t first, int64_t columns);
+  /// Column k of the result is column columns[k] of the input. `name`: of the list.
+  mlir::Value gatherColumns(mlir::Value input, llvm::StringRef name,
+                            llvm::ArrayRef<int32_t> columns);
   /// `prefix`: of the attention's tensors, among which the cache's scales are.
   void kvAppend(mlir::Value keys, mlir::Value values, mlir::Value cache, const std::string &prefix);
-  /// `window`: positions that a token attends to, 0 for all; `softcap`: 0 for none; `sinks`: one
-  /// for each query head, or null.
+  /// `window`: positions that a token attends to, 0 for all, `isChunk`: as llm.attention has it;
+  /// `softcap`: 0 for none; `sinks`: one for each query head, or null.
   mlir::Value attention(mlir::Value query, mlir::Value cache, double scale, uint64_t window,
-                        double softcap, mlir::Value sinks = {});
+                        bool isChunk, double softcap, mlir::Value sinks = {});
   mlir::Value boundary(mlir::Value input, llvm::StringRef segment);
   /// The rows whose logits are wanted.
   mlir::Value wantedRows(mlir::Value input);
@@ -108,14 +122,7 @@ public:
 private:
   mlir::RankedTensorType activation(llvm::StringRef rows, int64_t columns);
   mlir::Value pointwise(mlir::ValueRange inputs, mlir::RankedTensorType type,
-                        llvm::function_ref<mlir::Value(mlir::ValueRange)> body);
-  /// Of elements, in the point-wise region that is being built: x / (1 + e^-y).
-  mlir::Value sigmoidTimes(mlir::Value x, mlir::Value y);
-  mlir::Value geluTanh(mlir::Value x);
-  mlir::Value activatedElement(checkpoint::Activation activation, mlir::Value x);
-  mlir::Value clampedSwiglu(mlir::Value gate, mlir::Value up, double limit);
-  /// A constant of the point-wise region that is being built.
-  mlir::Value scalar(double value);
+                        llvm::function_ref<mlir::Value(ElementFunctions &, mlir::ValueRange)> body);
 
   const checkpoint::Checkpoint &checkpoint;
   const ImportOptions &options;
@@ -161,6 +168,7 @@ private:
   /// `columns` and `rows`: of each expert's matrix. Nothing where the adapter has none.
   std::optional<StackFactors> stackFactors(llvm::StringRef stack, int64_t columns, int64_t rows);
   mlir::Value sliceRows(mlir::Value weight, int64_t first, int64_t rows);
+  /// Of the first dimensions together, and the last.
   mlir::Value transpose(mlir::Value weight);
 
   llvm::StringSet<> read; ///< names of stored tensors that weight() found

@@ -29,8 +29,17 @@ static const llvm::fltSemantics *semanticsOf(DType type) {
   }
 }
 
-Expected<float> compiler::storedScale(const checkpoint::Checkpoint &checkpoint,
-                                      const std::string &name) {
+/// A number that a scale may not be.
+static Error isNoScale(const checkpoint::Checkpoint &checkpoint, const std::string &name,
+                       float number) {
+  return Error{"INGOT-E1125", message("scale ", name, " is ", number),
+               checkpoint.fileName(*checkpoint.find(name)),
+               "calibrate the checkpoint again, or let a recipe say what is read: activations, "
+               "kv_cache"};
+}
+
+Expected<float> compiler::storedNumber(const checkpoint::Checkpoint &checkpoint,
+                                       const std::string &name) {
   auto found = checkpoint.get(name);
   if (!found)
     return found.error();
@@ -48,11 +57,17 @@ Expected<float> compiler::storedScale(const checkpoint::Checkpoint &checkpoint,
   if (auto done = checkpoint.read(tensor, 0, std::span(bytes).first(bits / 8)); !done)
     return done.error();
   llvm::APFloat value(*semantics, llvm::APInt(bits, llvm::support::endian::read32le(bytes.data())));
-  float scale = value.convertToFloat();
-  if (!std::isfinite(scale) || !(scale > 0))
-    return Error{"INGOT-E1125", message("scale ", name, " is ", scale), checkpoint.fileName(tensor),
-                 "calibrate the checkpoint again, or let a recipe say what is read: activations, "
-                 "kv_cache"};
+  float number = value.convertToFloat();
+  if (!std::isfinite(number))
+    return isNoScale(checkpoint, name, number);
+  return number;
+}
+
+Expected<float> compiler::storedScale(const checkpoint::Checkpoint &checkpoint,
+                                      const std::string &name) {
+  auto scale = storedNumber(checkpoint, name);
+  if (scale && !(*scale > 0))
+    return isNoScale(checkpoint, name, *scale);
   return scale;
 }
 

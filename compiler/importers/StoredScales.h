@@ -1,14 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// Scales that a checkpoint was calibrated with: of the inputs of its products, and of its KV cache.
+// Single numbers of a checkpoint, among them scales that it was calibrated with: of the inputs of
+// its products, and of its KV cache.
 #pragma once
 
 #include "compiler/checkpoint/Checkpoint.h"
 
 namespace ingot::compiler {
 
-/// What a value is divided by before it is rounded to 8 bits: the one number, of type F32, BF16 or
-/// F16, in the tensor called `name`. Errors: INGOT-E1038 for a missing tensor, E1054 for several
-/// numbers, E1081 for other types, and E1125 unless it is finite and positive.
+/// The one number, of type F32, BF16 or F16, in the tensor called `name`. Errors: INGOT-E1038 for a
+/// missing tensor, E1054 for several numbers, E1081 for other types, E1125 unless it is finite.
+checkpoint::Expected<float> storedNumber(const checkpoint::Checkpoint &checkpoint,
+                                         const std::string &name);
+
+/// What a value is divided by before it is rounded to 8 bits: storedNumber, which must be positive.
 checkpoint::Expected<float> storedScale(const checkpoint::Checkpoint &checkpoint,
                                         const std::string &name);
 

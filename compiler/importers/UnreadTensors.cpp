@@ -17,9 +17,14 @@ using checkpoint::Tensor;
 namespace {
 
 /// Ends of names of what a model computes itself, or keeps for other programs.
-constexpr StringLiteral kLeftovers[] = {".rotary_emb.inv_freq",   ".rotary_emb.original_inv_freq",
-                                        ".rotary_emb.cos_cached", ".rotary_emb.sin_cached",
-                                        ".masked_bias",           "._extra_state"};
+constexpr StringLiteral kLeftovers[] = {".rotary_emb.inv_freq",
+                                        ".rotary_emb.original_inv_freq",
+                                        ".rotary_emb.cos_cached",
+                                        ".rotary_emb.sin_cached",
+                                        ".masked_bias",
+                                        "._extra_state",
+                                        ".attn.bias",
+                                        ".attention.bias"};
 /// Beginnings of names of layers that predict more tokens than the next one.
 constexpr StringLiteral kDrafts[] = {"mtp.", "model.mtp.", "model.mtp_layers."};
 /// Ends of names of what a checkpoint was calibrated with, which BuildRequest takes or declines.

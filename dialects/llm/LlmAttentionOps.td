@@ -73,7 +73,8 @@ def Llm_AttentionOp : Llm_Op<"attention", [MemoryEffects<[MemRead]>]> {
     their own with positions in order, and merged in order of the segments: (m, l, v) and the next
     (m', l', v') come to M = max(m, m'), l * exp(m - M) + l' * exp(m' - M), and v likewise. The
     result is v / l of the last. `scale` multiplies q . k. With `softcap` c a score s is then c *
-    tanh(s / c). With `window` w a token attends to the last w positions only, its own among them.
+    tanh(s / c). With `window` w a token attends to the last w positions only, its own among them;
+    or with `chunked` to those that divided by w are its own divided by w, rounded down.
 
     With `sinks`, one for each query head, what the segments come to is merged with one more: m' =
     f32(sinks[h]), l' = 1, v' = 0. Neither `scale` nor `softcap` applies to a sink.
@@ -85,14 +86,15 @@ def Llm_AttentionOp : Llm_Op<"attention", [MemoryEffects<[MemRead]>]> {
   let arguments = (ins Llm_Activation:$query, Llm_IndexTensor:$positions,
                        Llm_IndexTensor:$token_sequences, Llm_IndexTensor:$block_table,
                        Llm_KvType:$cache, Optional<Llm_Activation>:$sinks, F32Attr:$scale,
-                       OptionalAttr<I64Attr>:$window, OptionalAttr<F32Attr>:$softcap,
-                       UnitAttr:$fp8);
+                       OptionalAttr<I64Attr>:$window, UnitAttr:$chunked,
+                       OptionalAttr<F32Attr>:$softcap, UnitAttr:$fp8);
   let results = (outs Llm_Activation:$result);
   let assemblyFormat = [{
     $query `at` $positions `,` $token_sequences `,` $block_table `over` $cache
     (`sinks` `(` $sinks^ `:` type($sinks) `)`)? `scale` $scale (`window` $window^)?
-    (`softcap` $softcap^)? (`fp8` $fp8^)? attr-dict `:` type($query) `,` type($positions) `,`
-    type($token_sequences) `,` type($block_table) `,` type($cache) `->` type($result)
+    (`chunked` $chunked^)? (`softcap` $softcap^)? (`fp8` $fp8^)? attr-dict `:` type($query) `,`
+    type($positions) `,` type($token_sequences) `,` type($block_table) `,` type($cache) `->`
+    type($result)
   }];
   let hasVerifier = 1;
 }

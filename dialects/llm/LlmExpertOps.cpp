@@ -56,8 +56,9 @@ LogicalResult GroupRowsOp::verify() {
 }
 
 LogicalResult CombineOp::verify() {
-  RankedTensorType input = typeOf(getInput()), weights = typeOf(getWeights());
-  if (weights.getRank() != 1 || !sameRows(input, weights))
+  RankedTensorType input = typeOf(getInput());
+  if (getWeights() &&
+      (typeOf(getWeights()).getRank() != 1 || !sameRows(input, typeOf(getWeights()))))
     return emitOpError() << "needs one weight per row of the input";
   if (columnsOf(getInput()) != columnsOf(getResult()) || rowsFor(input, typeOf(getResult())) < 1)
     return emitOpError() << "result must have a row for some rows of the input";

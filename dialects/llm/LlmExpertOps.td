@@ -65,15 +65,15 @@ def Llm_GroupRowsOp : Llm_Op<"group_rows", [Pure]> {
 }
 
 def Llm_CombineOp : Llm_Op<"combine", [Pure]> {
-  let summary = "The weighted sum of each token's rows";
+  let summary = "The sum of each token's rows, weighted or not";
   let description = [{
     With k rows of the input for one of the result: result[t] = sum over s < k of weights[t * k + s]
-    * input[t * k + s], in f32 and in order of s.
+    * input[t * k + s], in f32 and in order of s; without weights they are 1.
   }];
-  let arguments = (ins Llm_Activation:$input, TensorOf<[F32]>:$weights);
+  let arguments = (ins Llm_Activation:$input, Optional<TensorOf<[F32]>>:$weights);
   let results = (outs Llm_Activation:$result);
   let assemblyFormat = [{
-    $input `,` $weights attr-dict `:` type($input) `,` type($weights) `->` type($result)
+    $input (`,` $weights^)? attr-dict `:` type($input) (`,` type($weights)^)? `->` type($result)
   }];
   let hasVerifier = 1;
 }

@@ -21,6 +21,7 @@ struct Layer {
   bool fp8 = false;  ///< products have e4m3 on both sides
   int64_t pairs = 0; ///< of a head that rotate; 0: all
   int64_t window = 0;
+  bool chunked = false; ///< windows follow each other
   double softcap = 0;
   std::string sinks = {};    ///< element type; empty: none
   bool staticScales = false; ///< of an 8-bit cache that is appended to
@@ -273,6 +274,8 @@ static void attend(const Layer &layer, const Inputs &inputs, const std::vector<d
   double sink = layer.sinks.empty() ? -INFINITY : inputs.arguments[4].tensor.at(head);
   double largest = sink;
   int64_t first = layer.window ? std::max<int64_t>(position + 1 - layer.window, 0) : 0;
+  if (layer.chunked)
+    first = position / layer.window * layer.window;
   for (int64_t at = first; at <= position; ++at) {
     const double *key = &cache[cacheIndex(layer, inputs, sequence, at, kvHead, false)];
     double score = 0;
@@ -306,15 +309,17 @@ static void attend(const Layer &layer, const Inputs &inputs, const std::vector<d
 static Case attentionCase(const Layer &layer) {
   std::string type = activation(layer.heads * layer.headDim, layer.activation);
   Case built;
-  built.name = "attention_" + layer.name() + (layer.fp8 ? "_fp8" : "") +
-               (layer.window ? "_window" + std::to_string(layer.window) : "") +
-               (layer.softcap != 0 ? "_softcap" : "") +
-               (layer.sinks.empty() ? "" : "_sinks_" + layer.sinks) + (layer.stale ? "_stale" : "");
+  built.name =
+      "attention_" + layer.name() + (layer.fp8 ? "_fp8" : "") +
+      (layer.window ? (layer.chunked ? "_chunk" : "_window") + std::to_string(layer.window) : "") +
+      (layer.softcap != 0 ? "_softcap" : "") +
+      (layer.sinks.empty() ? "" : "_sinks_" + layer.sinks) + (layer.stale ? "_stale" : "");
   std::string sinks = formatv("tensor<{0}x{1}>", layer.heads, layer.sinks);
   std::string sinksParameter =
       layer.sinks.empty() ? "" : ", %k: " + sinks + " {test.role = \"sinks\"}";
   std::string sinksOperand = layer.sinks.empty() ? "" : "sinks(%k : " + sinks + ") ";
   std::string kind = (layer.window ? formatv("window {0} ", layer.window).str() : "") +
+                     (layer.chunked ? "chunked " : "") +
                      (layer.softcap != 0 ? formatv("softcap {0} ", layer.softcap).str() : "") +
                      (layer.fp8 ? "fp8 " : "");
   built.plain = "func.func @f(%q: " + type + ", " + kIndexParameters + sinksParameter +
@@ -442,6 +447,17 @@ std::vector<Case> conformance::attentionCases() {
   addWindow({2, 1, 256, "bf16", "bf16"}, 257, 2.5, 600, {1, 66}, true);
   addWindow({4, 2, 64, "f8E4M3FN", "bf16", 16, true}, 100, 0, 400, {2, 67});
   addWindow({4, 4, 80, "f16", "f16"}, 1, 0, 300, {2, 97}, true);
+  // Chunks: within a tile, across tiles and segments, and of one position.
+  auto addChunk = [&](Layer layer, int64_t window, std::vector<int64_t> tokens, bool full = false) {
+    layer.chunked = true;
+    addWindow(layer, window, 0, 700, std::move(tokens), full);
+  };
+  addChunk({4, 2, 80, "f32", "f32"}, 300, {2, 19});
+  addChunk({4, 2, 64, "bf16", "bf16"}, 20, {3, 70});
+  addChunk({4, 1, 128, "i8", "bf16"}, 256, {2, 67});
+  addChunk({2, 1, 256, "bf16", "bf16"}, 129, {1, 66}, true);
+  addChunk({4, 2, 64, "f8E4M3FN", "bf16", 16, true}, 100, {2, 67}, true);
+  addChunk({4, 4, 80, "f16", "f16"}, 1, {2, 97}, true);
   // Sinks: by every kernel, after one segment and after several, with what else there is.
   auto addSinks = [&](Layer layer, const std::string &sinks, int64_t window, double softcap,
                       std::vector<int64_t> tokens, bool full = false) {

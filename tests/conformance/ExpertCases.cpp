@@ -154,20 +154,23 @@ static Case groupCase(int64_t experts, int64_t each) {
   return result;
 }
 
-static Case combineCase(const std::string &element, int64_t columns, int64_t each) {
+static Case combineCase(const std::string &element, int64_t columns, int64_t each,
+                        bool weighted = true) {
   Case result;
-  result.name = formatv("combine_{0}_{1}_{2}", element, columns, each);
+  result.name = formatv("combine_{0}_{1}_{2}{3}", element, columns, each, weighted ? "" : "_plain");
   std::string input = activation(columns, element, formatv("T * {0}", each).str());
   std::string weights = rowType("f32", each), type = activation(columns, element);
-  result.plain = function("%x: " + input + ", %w: " + weights, type, "%y",
-                          "llm.combine %x, %w : " + input + ", " + weights + " -> " + type);
+  result.plain =
+      function("%x: " + input + (weighted ? ", %w: " + weights : ""), type, "%y",
+               weighted ? "llm.combine %x, %w : " + input + ", " + weights + " -> " + type
+                        : "llm.combine %x : " + input + " -> " + type);
   result.oracle = [=](const Inputs &inputs) {
     std::vector<Expected> expected;
     for (int64_t row = 0; row < inputs.dims.T; ++row)
       for (int64_t column = 0; column < columns; ++column) {
         double sum = 0, magnitude = 0;
         for (int64_t s = 0; s < each; ++s) {
-          double term = inputs.arguments[1].tensor.at(row * each + s) *
+          double term = (weighted ? inputs.arguments[1].tensor.at(row * each + s) : 1) *
                         inputs.arguments[0].tensor.at(row * each + s, column);
           sum += term;
           magnitude += std::abs(term);
@@ -203,5 +206,7 @@ std::vector<Case> conformance::expertCases() {
   add(combineCase("f32", 43, 2), {1, 17});
   add(combineCase("bf16", 320, 8), {1, 9});
   add(combineCase("f16", 66, 1), {3});
+  add(combineCase("bf16", 72, 3, false), {1, 17});
+  add(combineCase("f32", 43, 1, false), {5});
   return cases;
 }

@@ -129,6 +129,15 @@ FAMILIES = {
     "cohere": ("command-r", {}, {"logit_scale": "logit_scale"}),
     "cohere2": ("cohere2", {}, {
         "logit_scale": "logit_scale", "attention.sliding_window": "sliding_window"}),
+    "gpt2": ("gpt2", {
+        "attn_norm": "ln_1", "attn_qkv": "attn.c_attn", "attn_output": "attn.c_proj",
+        "ffn_norm": "ln_2", "ffn_up": "mlp.c_fc", "ffn_down": "mlp.c_proj"}, {}),
+    "gpt_neox": ("gptneox", {
+        "attn_qkv": "attention.query_key_value", "attn_output": "attention.dense",
+        "ffn_up": "mlp.dense_h_to_4h", "ffn_down": "mlp.dense_4h_to_h"}, {
+            "rope.freq_base": "rotary_emb_base", "use_parallel_residual": True,
+            "rope.dimension_count": lambda config: round(
+                config["rotary_pct"] * config["head_dim"])}),
     "starcoder2": ("starcoder2", {"ffn_up": "mlp.c_fc", "ffn_down": "mlp.c_proj"}, {}),
     "stablelm_plain": ("stablelm", {}, {"rope.dimension_count": lambda config: round(
         config["partial_rotary_factor"] * config["head_dim"])}),
@@ -143,6 +152,9 @@ CONVERTIBLE = {
     "ernie4_5_moe": {"moe_layer_start_index": 0},
     "exaone_moe": {"first_k_dense_replace": 0},
     "glm4_moe": {"first_k_dense_replace": 0},
+    "gpt2": {"n_positions": 256, "hidden_size": 64, "intermediate_size": 256,
+             "num_hidden_layers": 2, "num_attention_heads": 4, "num_key_value_heads": 4,
+             "rope_theta": 10000.0},
     "starcoder2": {"sliding_window": None},
     "phi3_long": {"sliding_window": 24, "rope_scaling": {
         "type": "longrope", "short_factor": [1.0, 1.125, 1.25, 1.5, 1.75, 2.0],
@@ -154,12 +166,15 @@ CONVERTIBLE = {
 
 def tensors_of(name, config):
     """Name to shape of what a checkpoint of that family has, each layer as the last one there."""
-    recorded, last = {}, f"model.layers.{models.CASES[name].config['num_hidden_layers'] - 1}."
+    count = {**CONVERTIBLE.get(name, {}), **models.CASES[name].config}["num_hidden_layers"]
+    recorded, last = {}, f"model.layers.{count - 1}."
     for tensor, shape in models.stored_tensors()[name].items():
         shape = [config["vocab_size"] if rows == models.VOCABULARY else rows for rows in shape]
         if tensor.startswith(last):
             recorded.update((f"model.layers.{layer}.{tensor.removeprefix(last)}", shape)
                             for layer in range(config["num_hidden_layers"]))
+        elif tensor.endswith(".wpe.weight"):
+            recorded[tensor] = [config["max_position_embeddings"], shape[1]]
         elif not tensor.startswith("model.layers."):
             recorded[tensor] = shape
     return recorded
@@ -214,10 +229,55 @@ def by_pairs(data, rows, heads):
                     for row in (head * 2 * half + i, head * 2 * half + half + i))
 
 
+def reordered(tensor, order):
+    """A tensor of one or two dimensions with row order[i] in place i."""
+    dtype, shape, data = tensor
+    width = len(data) // shape[0]
+    return dtype, shape, b"".join(data[row * width:(row + 1) * width] for row in order)
+
+
+def transposed(tensor):
+    dtype, (rows, columns), data = tensor
+    numbers = array.array("f", data)
+    return dtype, [columns, rows], array.array("f", (
+        numbers[row * columns + column] for column in range(columns) for row in range(rows))
+    ).tobytes()
+
+
+# What names of families that are called otherwise begin with, and those of Llama's.
+BEGINNINGS = {
+    "gpt2": (("transformer.h.", "model.layers."), ("transformer.wte.", "model.embed_tokens."),
+             ("transformer.ln_f.", "model.norm."), ("transformer.", "model.")),
+    "gpt_neox": (("gpt_neox.embed_in.", "model.embed_tokens."), ("embed_out.", "lm_head."),
+                 ("gpt_neox.final_layer_norm.", "model.norm."), ("gpt_neox.", "model.")),
+}
+
+
+def as_llamas(config, tensors):
+    """The tensors with names that begin as Llama's, and q, k and v behind each other, as their
+    converters have them."""
+    kind, heads = config["model_type"], config["num_attention_heads"]
+    result = {}
+    for name, tensor in tensors.items():
+        for own, known in BEGINNINGS.get(kind, ()):
+            if name.startswith(own):
+                name = known + name.removeprefix(own)
+                break
+        if ".query_key_value." in name:
+            dim = tensor[1][0] // heads // 3
+            tensor = reordered(tensor, [(head * 3 + part) * dim + i for part in range(3)
+                                        for head in range(heads) for i in range(dim)])
+        if kind == "gpt2" and len(tensor[1]) == 2 and ".layers." in name:
+            tensor = transposed(tensor)
+        result[name] = tensor
+    return result
+
+
 def file_tensors(config, tensors, paired, norms=()):
     """The tensors of a checkpoint as a GGUF file has them."""
     names = {"token_embd.weight": "model.embed_tokens.weight", "output.weight": "lm_head.weight",
-             "output_norm.weight": "model.norm.weight", "output_norm.bias": "model.norm.bias"}
+             "output_norm.weight": "model.norm.weight", "output_norm.bias": "model.norm.bias",
+             "position_embd.weight": "model.wpe.weight"}
     for layer in range(config["num_hidden_layers"]):
         for ours, theirs in {**LAYER_NAMES, **dict(norms)}.items():
             for kind in ("weight", "bias"):
@@ -484,13 +544,14 @@ class GgufModels(harness.BuildTest):
         example = json.loads((folder / "config.json").read_text())
         shared = {key: example[key] for key in
                   ("vocab_size", "bos_token_id", "eos_token_id", "pad_token_id")}
-        config = {"head_dim": 16, **models.CASES[name].config, **CONVERTIBLE.get(name, {}),
-                  "max_position_embeddings": 256, **shared}
+        config = {"head_dim": 16, **models.CASES[name].config, "max_position_embeddings": 256,
+                  **CONVERTIBLE.get(name, {}), **shared}
         (folder / "config.json").write_text(json.dumps(config))
         models.write_safetensors(folder / "model.safetensors", models.Case(
             config, embeddings=0.2).checkpoint(tensors_of(name, config)))
         stored = read_tensors(folder / "model.safetensors")
-        tensors = file_tensors(config, stored, architecture in PAIRED, other_names)
+        tensors = file_tensors(config, as_llamas(config, stored), architecture in PAIRED,
+                               other_names)
         tensors.update(convert_experts(config, stored))
         if name == "phi3_long":
             for kind in ("short", "long"):

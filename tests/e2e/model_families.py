@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Small models of every family against what transformers computes for them (tests/families)."""
+import array
 import json
 import sys
 
@@ -86,7 +87,7 @@ class ModelFamilies(harness.BuildTest):
             case, golden = models.CASES[name], self.goldens[name]
             config, stored = models.wrapped(case, row)
             forms = [models.stacked(stored, first) for first in (False, True)] if (
-                ".experts." in "".join(stored)) else [stored]
+                ".experts.0." in "".join(stored)) else [stored]
             for number, tensors in enumerate(forms):
                 with self.subTest(row[0], form=number):
                     self.write(case)
@@ -100,6 +101,20 @@ class ModelFamilies(harness.BuildTest):
                     steps = self.steps(output, "x86-64-v3", case)
                     self.assertEqual([step["token"] for step in steps], golden["greedy_ids"])
                     self.compare(steps[-1], golden["last"])
+
+    def test_gpt2_as_its_makers_name_it(self):
+        case, golden = models.CASES["gpt2"], self.goldens["gpt2"]
+        self.write(case)
+        stored = {name.removeprefix("transformer."): tensor
+                  for name, tensor in case.checkpoint().items()}
+        stored["h.0.attn.bias"] = [1, 1, 4, 4], array.array("f", [1.0] * 16)  # A mask.
+        models.write_safetensors(self.model / "model.safetensors", stored)
+        output = self.fresh("gpt2_names") / "m.ingot"
+        self.assert_built(self.build(self.model, output, "--recipe", self.recipe, "--target",
+                                     "reference", "--max-context", case.context), output)
+        steps = self.steps(output, "reference", case)
+        self.assertEqual([step["token"] for step in steps], golden["greedy_ids"])
+        self.compare(steps[-1], golden["last"])
 
     def test_quantized_experts_are_what_they_stand_for(self):
         for name, quantize, method, held in (

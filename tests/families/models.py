@@ -217,13 +217,59 @@ CASES = {
                          "use_parallel_residual": True}, without=("rms_norm_eps",)),
     "stablelm_plain": of_type("stablelm", "StableLmForCausalLM", {"partial_rotary_factor": 0.5},
                               without=("rms_norm_eps",), targets=("x86-64-v3",)),
+    "gpt_neox": of_type("gpt_neox", "GPTNeoXForCausalLM", {
+        "num_key_value_heads": 4, "rotary_pct": 0.25, "rotary_emb_base": 1000.0,
+        "hidden_act": "gelu"}, without=("rms_norm_eps", "rope_theta")),
+    # One after the other, and the activation of the largest model.
+    "gpt_neox_serial": of_type("gpt_neox", "GPTNeoXForCausalLM", {
+        "num_key_value_heads": 4, "use_parallel_residual": False, "hidden_act": "gelu_fast"},
+        without=("rms_norm_eps",), targets=("x86-64-v3",)),
+    "gpt2": Case({
+        "architectures": ["GPT2LMHeadModel"], "model_type": "gpt2", "vocab_size": VOCABULARY,
+        "n_positions": 96, "n_embd": 64, "n_layer": 2, "n_head": 4, "bos_token_id": 1,
+        "eos_token_id": 2, "torch_dtype": "float32"}, prompt=60, context=96, embeddings=0.5,
+        seed="b"),
+    "gpt2_exact": Case({
+        "architectures": ["GPT2LMHeadModel"], "model_type": "gpt2", "vocab_size": VOCABULARY,
+        "n_positions": 96, "n_embd": 64, "n_layer": 2, "n_head": 4, "n_inner": 96,
+        "activation_function": "gelu", "scale_attn_weights": False, "bos_token_id": 1,
+        "eos_token_id": 2, "torch_dtype": "float32"}, targets=("x86-64-v3",), embeddings=0.5,
+        seed="c"),
+    "apertus": of_type("apertus", "ApertusForCausalLM", {
+        "hidden_act": "xielu", "rope_scaling": {
+            "rope_type": "llama3", "factor": 8.0, "original_max_position_embeddings": 32,
+            "low_freq_factor": 1.0, "high_freq_factor": 4.0}}, prompt=60, context=96),
+    "llama4": of_type("llama4_text", "Llama4ForCausalLM", HEAD, {
+        "num_hidden_layers": 4, "intermediate_size_mlp": 80, "num_local_experts": 4,
+        "num_experts_per_tok": 1, "interleave_moe_layer_step": 2, "attention_chunk_size": 16,
+        "floor_scale": 8}, prompt=60, context=96),
+    # Two experts of each token, no chunks, no norms, and its list of layers that rotate.
+    "llama4_list": of_type("llama4_text", "Llama4ForCausalLM", HEAD, {
+        "intermediate_size_mlp": 80, "num_local_experts": 4, "num_experts_per_tok": 2,
+        "attention_chunk_size": None, "no_rope_layers": [0, 1], "use_qk_norm": False,
+        "attn_temperature_tuning": False}, targets=("x86-64-v3",)),
+    "mimo_v2": of_type("mimo_v2_flash", "MiMoV2FlashForCausalLM", {
+        **{key: value for key, value in ROUTED.items() if key in (
+            "n_routed_experts", "num_experts_per_tok", "moe_intermediate_size",
+            "routed_scaling_factor", "n_group", "topk_group")},
+        "num_hidden_layers": 3, "num_key_value_heads": 1, "head_dim": 24, "v_head_dim": 16,
+        "sliding_window": 24,
+        "layer_types": ["full_attention", "sliding_attention", "full_attention"],
+        "rope_parameters": {
+            "full_attention": {"rope_type": "default", "rope_theta": 100000.0,
+                               "partial_rotary_factor": 0.334},
+            "sliding_attention": {"rope_type": "default", "rope_theta": 1000.0,
+                                  "partial_rotary_factor": 0.334}}},
+        without=("rope_theta",), prompt=60, context=96),
 }
 
 
 def values(name, shape, embeddings, seed):
     """Numbers that follow from the name: norms around 1, everything else around 0."""
     numbers = random.Random(name + seed)
-    if name.endswith("bias"):
+    if not shape:  # Of xIELU.
+        middle, bound = -1e-6 if name.endswith("eps") else 0.625, 0.0
+    elif name.endswith("bias"):
         middle, bound = 0.0, 0.5
     elif len(shape) == 1 or "norm" in name:
         middle, bound = 1.0, 0.5
@@ -231,7 +277,7 @@ def values(name, shape, embeddings, seed):
         middle, bound = 0.0, 1.5 * math.sqrt(3 / shape[1])
     else:
         middle, bound = 0.0, 1.5 * math.sqrt(3 / shape[-1])
-    if name.startswith("model.embed_tokens"):
+    if name.startswith(("model.embed_tokens", "transformer.wte")):
         bound = embeddings
     return array.array("f", (middle + bound * (2 * numbers.random() - 1)
                              for _ in range(math.prod(shape))))
@@ -391,6 +437,8 @@ WRAPPERS = {
                 "language_model.", "vision_tower.", {}),
     "ministral3": ("Mistral3ForConditionalGeneration", "ministral3", "model.language_model.", "",
                    "model.vision_tower.", {}),
+    "llama4": ("Llama4ForConditionalGeneration", "llama4_text", "language_model.model.",
+               "language_model.", "vision_model.", {}),
 }
 
 

@@ -5,6 +5,7 @@
 // positions. One block does all segments of a token, so nothing else can change the numbers.
 // Buffers: query, positions, token_sequences, block_table, cache, sinks where there are any,
 // result.
+#include "AttentionWindow.cuh"
 #include "CapScore.cuh"
 #include "KvBlocks.cuh"
 
@@ -17,9 +18,6 @@ constexpr int kQueryHeads = int(constants::query_heads);
 /// Elements of a head that a thread accumulates, and that a lane multiplies.
 constexpr int kThreadElements = int(ceilDiv(kHeadDim, kThreads));
 constexpr int kLaneElements = int(ceilDiv(kHeadDim, kWarpSize));
-
-/// Positions that a token attends to; 0: all before it.
-constexpr i32 kWindow = i32(constants::window);
 
 INGOT_DEVICE float minusInfinity() { return __uint_as_float(0xff800000); }
 
@@ -123,8 +121,7 @@ __device__ void run(const Launch &launch) {
       query.elements[i] = loadElement<constants::query_type>(launch.buffers[0], first + element);
   }
   Partial total = {minusInfinity(), 0, {}};
-  bool isCut = kWindow > 0 && kWindow <= position;
-  for (i32 begin = isCut ? position + 1 - kWindow : 0; begin <= position;) {
+  for (i32 begin = firstSeen(position); begin <= position;) {
     i32 next = (begin / kSegment + 1) * kSegment;
     merge(total, attend(query, begin, int(least(next, position + 1) - begin), scores));
     begin = next;

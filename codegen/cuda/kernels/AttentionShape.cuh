@@ -2,6 +2,7 @@
 // Sizes of attention on tensor cores, and what of a product a lane has.
 #pragma once
 
+#include "AttentionWindow.cuh"
 #include "KvBlocks.cuh"
 
 constexpr int kQueryHeads = int(constants::query_heads);
@@ -11,9 +12,7 @@ constexpr int kWarps = kThreads / kWarpSize;
 
 constexpr int kSegment = 256;
 constexpr int kTile = kHeadDim > 128 ? 32 : 64;
-constexpr int kRows = 16; ///< rows of a product
-/// Positions that a token attends to; 0: all before it.
-constexpr i32 kWindow = i32(constants::window);
+constexpr int kRows = 16;                  ///< rows of a product
 constexpr bool kFp8 = constants::fp8 != 0; ///< e4m3 on both sides of products
 constexpr int kStepElements = kFp8 ? 32 : 16;
 constexpr int kSteps = kHeadDim / kStepElements; ///< products along the head
@@ -33,11 +32,6 @@ constexpr int kValueStride = kRowBytes + 16;
 constexpr int kKeyBytes = kTile * kKeyStride;
 constexpr int kValueBytes = kTile * kValueStride;
 constexpr int kScaleBytes = kKvScaled ? kTile * 4 : 0;
-
-/// The first position that a token at `position` attends to.
-INGOT_DEVICE i32 firstSeen(i32 position) {
-  return kWindow > 0 && kWindow <= position ? position + 1 - kWindow : 0;
-}
 
 INGOT_DEVICE float minusInfinity() { return __uint_as_float(0xff800000); }
 INGOT_DEVICE int laneIndex() { return int(threadIdx.x) % kWarpSize; }

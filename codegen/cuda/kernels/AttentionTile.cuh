@@ -231,7 +231,7 @@ INGOT_DEVICE void scaleScores(const float *scales, i32 first, i32 last, i32 last
       if constexpr (kKvScaled)
         score *= scales[column];
       i32 position = first + column, own = i < 2 ? last : lastBelow;
-      bool isMasked = position > own || (kWindow > 0 && position <= own - kWindow);
+      bool isMasked = position > own || position < firstSeen(own);
       if constexpr (constants::softcap > 0)
         score = capScore(score * float(constants::scale)) * float(kPowersOfTwo);
       else

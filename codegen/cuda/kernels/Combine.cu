@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// llm.combine: a block is one row of the result and `threads` vectors of its columns. Buffers: input,
-// weights, result.
+// llm.combine: a block is one row of the result and `threads` vectors of its columns. Buffers:
+// input, weights if `weighted`, result.
 #include "Rows.cuh"
 
 namespace {
@@ -15,7 +15,7 @@ __device__ void run(const Launch &launch) {
   i64 column = (i64(blockIdx.y) * constants::threads + threadIdx.x) * kWidth;
   if (column >= kColumns)
     return;
-  const float *weights = launch.buffer<const float>(1) + row * kTopK;
+  [[maybe_unused]] const float *weights = launch.buffer<const float>(1) + row * kTopK;
   float sums[kWidth] = {};
 #pragma unroll
   for (int s = 0; s < kTopK; ++s) {
@@ -24,7 +24,11 @@ __device__ void run(const Launch &launch) {
                                         x);
 #pragma unroll
     for (int i = 0; i < kWidth; ++i)
-      sums[i] = __fadd_rn(sums[i], __fmul_rn(weights[s], x[i]));
+      if constexpr (constants::weighted != 0)
+        sums[i] = __fadd_rn(sums[i], __fmul_rn(weights[s], x[i]));
+      else
+        sums[i] = __fadd_rn(sums[i], x[i]);
   }
-  storeElements<constants::result_type>(launch.buffers[2], row * kColumns + column, sums);
+  storeElements<constants::result_type>(launch.buffers[1 + constants::weighted],
+                                        row * kColumns + column, sums);
 }

@@ -7,9 +7,10 @@
 INGOT_CONST(query_heads);
 INGOT_CONST(query_type);
 INGOT_CONST(result_type);
-INGOT_CONST(fp8);    ///< 1: products have e4m3 on both sides
-INGOT_CONST(window); ///< positions that a token attends to; 0: all before it
-INGOT_CONST(sinks);  ///< 1: each query head has one
+INGOT_CONST(fp8);     ///< 1: products have e4m3 on both sides
+INGOT_CONST(window);  ///< positions that a token attends to; 0: all before it
+INGOT_CONST(chunked); ///< 1: windows follow each other, and do not slide
+INGOT_CONST(sinks);   ///< 1: each query head has one
 INGOT_CONST(sink_type);
 INGOT_REAL(scale);
 INGOT_REAL(softcap); ///< 0: none
@@ -19,6 +20,15 @@ constexpr int64_t kSegment = 256;
 constexpr int64_t kRun = 64;
 
 static float exponentialOf(float x) { return float(exponential(double(x))); }
+
+/// The first position that a token at `position` attends to.
+static int64_t firstSeen(int64_t position) {
+  if (ingot_const_window == 0)
+    return 0;
+  if (ingot_const_chunked)
+    return position - position % ingot_const_window;
+  return position >= ingot_const_window ? position + 1 - ingot_const_window : 0;
+}
 
 /// What attention over some positions has come to: values are not yet divided by the sum.
 struct Partial {
@@ -150,8 +160,7 @@ extern "C" void ingot_kernel(const IngotLaunch *launch) {
   Partial segment = {-kInfinity, 0, scratch->values + ingot_const_head_dim};
   for (int64_t i = 0; i < ingot_const_head_dim; ++i)
     total.values[i] = 0;
-  bool isCut = ingot_const_window > 0 && ingot_const_window <= position;
-  for (int64_t begin = isCut ? position + 1 - ingot_const_window : 0; begin <= position;) {
+  for (int64_t begin = firstSeen(position); begin <= position;) {
     int64_t next = (begin / kSegment + 1) * kSegment;
     query.attend(begin, next <= position ? next : position + 1, scratch->scores, segment);
     merge(total, segment);

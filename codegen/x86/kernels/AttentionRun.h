@@ -11,8 +11,9 @@ INGOT_CONST(query_heads);
 INGOT_CONST(query_type);
 INGOT_CONST(result_type);
 INGOT_CONST(tile_tokens);
-INGOT_CONST(window); ///< positions that a token attends to; 0: all before it
-INGOT_CONST(sinks);  ///< 1: each query head has one
+INGOT_CONST(window);  ///< positions that a token attends to; 0: all before it
+INGOT_CONST(chunked); ///< 1: windows follow each other, and do not slide
+INGOT_CONST(sinks);   ///< 1: each query head has one
 INGOT_CONST(sink_type);
 INGOT_CONST(method); ///< AttentionMethod
 INGOT_REAL(scale);
@@ -53,8 +54,10 @@ struct Run {
   int64_t start(int64_t row, int64_t begin) const {
     if (ingot_const_window == 0)
       return 0;
-    int64_t first = positions()[row / headsPerKvHead()] + 1 - ingot_const_window - begin;
-    return first > 0 ? first : 0;
+    int64_t position = positions()[row / headsPerKvHead()];
+    int64_t seen = ingot_const_chunked ? position - position % ingot_const_window
+                                       : position + 1 - ingot_const_window;
+    return seen > begin ? seen - begin : 0;
   }
   /// Behind the last of `count` positions that row `row` attends to; 0 when there is none.
   int64_t end(int64_t row, int64_t begin, int64_t count) const {

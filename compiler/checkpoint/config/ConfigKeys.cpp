@@ -65,6 +65,7 @@ constexpr std::string_view changing[] = {
     "qk_norm",
     "rope_interleaved",
     "rotary_pct",
+    "scale_attn_by_inverse_layer_idx",
     "sparse_attention_config",
     "use_bidirectional_attention",
     "use_parallel_residual",
@@ -91,14 +92,20 @@ bool isNeutral(const Json &root, std::string_view key) {
 
 } // namespace
 
+std::vector<std::string> unknownKeys(const Json &root, const JsonFields::Keys &read,
+                                     const Family &family) {
+  std::vector<std::string> unknown = root.keys();
+  std::erase_if(unknown, [&](const std::string &key) {
+    return read.contains(key) || isIn(harmless, key) || isIn(family.json.meaningless, key) ||
+           isNeutral(root, key);
+  });
+  return unknown;
+}
+
 Expected<std::optional<Deviation>> findUnreadKeys(const Json &root, const JsonFields::Keys &read,
                                                   const Family &family) {
   std::string unread;
-  for (const std::string &key : root.keys()) {
-    if (read.contains(key) || isIn(harmless, key) || isIn(family.json.meaningless, key))
-      continue;
-    if (isNeutral(root, key))
-      continue;
+  for (const std::string &key : unknownKeys(root, read, family)) {
     if (isIn(changing, key) || isIn(family.json.refused, key))
       return root.find(key)->error(
           "INGOT-E1057",

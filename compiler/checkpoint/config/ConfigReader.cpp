@@ -114,14 +114,16 @@ void readLayerTypes(const Json &root, JsonFields &fields, ModelConfig &config) {
         "layer_types", "INGOT-E1057",
         message("this is no list of one type for each of ", config.layers, " layers"),
         "correct it, or leave it out");
+  const std::string_view windowed =
+      config.windowIsChunk ? "chunked_attention" : "sliding_attention";
   std::vector<bool> slides;
   for (size_t i = 0; i < types->size(); ++i) {
     auto type = types->element(i).string();
-    slides.push_back(type && *type == "sliding_attention");
+    slides.push_back(type && *type == windowed);
     if (!type || (!slides.back() && *type != "full_attention"))
       return fields.fail("layer_types", "INGOT-E1057",
                          message("what layer ", i, " attends to is not known"),
-                         "known are \"full_attention\" and \"sliding_attention\"");
+                         message("known are \"full_attention\" and \"", windowed, "\""));
     if (slides.back() && config.slidingWindow == 0)
       return fields.fail("layer_types", "INGOT-E1057",
                          message("layer ", i, " slides, but no window is given or supported"),
@@ -214,7 +216,10 @@ void readExperts(JsonFields &fields, const ConfigJson &absent, ModelConfig &conf
 void readFields(const Json &root, JsonFields &fields, const Family &family, ModelConfig &config) {
   const ConfigJson &absent = family.json;
   config.hiddenSize = fields.unsignedInteger("hidden_size", 1, ModelConfig::widest);
-  config.intermediateSize = fields.unsignedInteger("intermediate_size", 1, ModelConfig::widest);
+  config.intermediateSize =
+      absent.innerPerHidden == 0 || fields.has("intermediate_size")
+          ? fields.unsignedInteger("intermediate_size", 1, ModelConfig::widest)
+          : absent.innerPerHidden * config.hiddenSize;
   config.layers = fields.unsignedInteger("num_hidden_layers", 1, ModelConfig::mostLayers);
   readHeads(fields, absent, config);
   config.vocabSize =
@@ -231,7 +236,10 @@ void readFields(const Json &root, JsonFields &fields, const Family &family, Mode
     absent.readOwn(fields, config);
 
   std::string activation = fields.stringOr(absent.activationKey, std::string(absent.activation));
-  if (activation != absent.activation)
+  const auto other = std::ranges::find(absent.activations, activation, &ActivationName::name);
+  if (other != absent.activations.end())
+    config.activation = other->activation;
+  else if (activation != absent.activation)
     fields.fail(absent.activationKey, "INGOT-E1053",
                 message("activation ", inQuotes(activation), " is not supported"),
                 message(family.architecture, " is supported with ", absent.activation));
@@ -250,6 +258,8 @@ Outcome readRotation(const Json &root, const Family &family, ModelConfig &config
   if (!rope)
     return rope.error();
   config.rope = *rope;
+  if (rope->queryBeta != 0)
+    config.queryGrowth = {.by = rope->queryBeta, .each = rope->originalPositions};
   const RopeDefaults forSliding = {.theta = config.slidingRope.value_or(config.rope).theta,
                                    .rotated = absent.rope.rotated};
   if (auto sliding = Rope::readSliding(root, config.maxPositions, forSliding); !sliding)
@@ -273,7 +283,24 @@ Outcome readRotation(const Json &root, const Family &family, ModelConfig &config
   return {};
 }
 
-Expected<ModelConfig> readFamily(const Json &root, const Family &family) {
+/// The configuration with the names that other families have for its keys.
+Json withKnownKeys(const Json &root, std::span<const KeyAlias> aliases) {
+  nlohmann::json renamed = root.raw();
+  for (const auto &[own, known] : aliases) {
+    const auto member = renamed.find(std::string(own));
+    if (member == renamed.end())
+      continue;
+    const nlohmann::json value = *member;
+    // Where both are there and differ, the first is told as not read.
+    if (!renamed.contains(std::string(known)) || renamed[std::string(known)] == value)
+      renamed.erase(member);
+    renamed.emplace(std::string(known), value);
+  }
+  return Json::of(std::move(renamed), root.where());
+}
+
+Expected<ModelConfig> readFamily(const Json &file, const Family &family) {
+  const Json root = family.json.aliases.empty() ? file : withKnownKeys(file, family.json.aliases);
   JsonFields fields(root);
   ModelConfig config(root, family.facts);
   config.architecture = family.architecture;
@@ -353,6 +380,43 @@ Expected<std::string> readArchitecture(const Json &root) {
   return list->element(0).string();
 }
 
+/// What the file has that models of `family` do not, by its keys.
+std::string differencesFrom(const Family &family, const Json &file) {
+  const Json root = withKnownKeys(file, family.json.aliases);
+  JsonFields fields(root);
+  ModelConfig config(root, family.facts);
+  readFields(root, fields, family, config);
+  const auto unknown = unknownKeys(root, fields.asked(), family);
+  constexpr size_t most = 12;
+  std::string keys;
+  for (const std::string &key : std::span(unknown).first(std::min(unknown.size(), most)))
+    keys += message(keys.empty() ? "" : ", ", printable(key));
+  if (unknown.size() > most)
+    keys += message(" and ", unknown.size() - most, " more");
+  return keys.empty() ? message("by its keys it could be one of ", family.architecture)
+                      : message(family.architecture, " does not have its keys ", keys);
+}
+
+/// Names the family that comes nearest, by its name or else Llama's, and what differs from it.
+Error unknownArchitecture(const Json &root, const std::string &architecture) {
+  std::string supported;
+  std::vector<std::string> names;
+  for (const Family *family : families::all) {
+    supported += message(supported.empty() ? "" : ", ", family->architecture);
+    names.emplace_back(family->architecture);
+  }
+  const std::string nearest = nearestByBeginning(architecture, names);
+  const Family *like = *std::ranges::find(
+      families::all, nearest.empty() ? families::llama.architecture : std::string_view(nearest),
+      &Family::architecture);
+  const Family &text = like->wrapper.texts.empty() ? *like : *like->wrapper.texts.front().family;
+  return root.error("INGOT-E1050",
+                    message("architecture ", inQuotes(architecture), " is not supported",
+                            nearest.empty() ? "" : "; the nearest one that is: ", nearest, "; ",
+                            differencesFrom(text, textConfig(root, *like))),
+                    "supported: " + supported);
+}
+
 } // namespace
 
 Expected<ModelConfig> parseModelConfig(std::string_view text, const std::string &fileName) {
@@ -366,20 +430,11 @@ Expected<ModelConfig> parseModelConfig(std::string_view text, const std::string 
   auto architecture = readArchitecture(*root);
   if (!architecture)
     return architecture.error();
-  std::string supported;
-  std::vector<std::string> names;
-  for (const Family *family : families::all) {
+  for (const Family *family : families::all)
     if (family->architecture == *architecture)
       return family->wrapper.texts.empty() ? readFamily(*root, *family)
                                            : readWrapped(*root, *family);
-    supported += message(supported.empty() ? "" : ", ", family->architecture);
-    names.emplace_back(family->architecture);
-  }
-  const std::string nearest = nearestByBeginning(*architecture, names);
-  return root->error("INGOT-E1050",
-                     message("architecture ", inQuotes(*architecture), " is not supported",
-                             nearest.empty() ? "" : "; the nearest one that is: ", nearest),
-                     "supported: " + supported);
+  return unknownArchitecture(*root, *architecture);
 }
 
 Expected<ModelConfig> readModelConfig(const std::filesystem::path &path) {

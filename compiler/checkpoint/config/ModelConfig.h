@@ -16,6 +16,7 @@ enum class QueryKeyNorm : uint8_t {
   HeadsApart,  ///< every head by itself, each with its own factors
   HeadsListed, ///< likewise, stored in a tensor for each head
   Rows,        ///< all heads of a token together
+  Plain,       ///< every head by itself, without factors, in layers that rotate
 };
 
 enum class NormKind : uint8_t {
@@ -26,15 +27,20 @@ enum class NormKind : uint8_t {
 
 /// What a layer makes of x, by its attention A, its feed-forward F and norms m, n, p and q.
 enum class LayerForm : uint8_t {
-  Inputs,  ///< y = x + A(m x), y + F(n y)
-  Results, ///< y = x + m A(x), y + n F(y)
-  Both,    ///< y = x + n A(m x), y + q F(p y)
-  Shared,  ///< x + A(m x) + F(m x)
+  Inputs,   ///< y = x + A(m x), y + F(n y)
+  Results,  ///< y = x + m A(x), y + n F(y)
+  Both,     ///< y = x + n A(m x), y + q F(p y)
+  Shared,   ///< x + A(m x) + F(m x)
+  Parallel, ///< x + A(m x) + F(n x)
 };
 
 enum class Activation : uint8_t {
   Silu,
-  Relu2,    ///< of an input alone: x^2 where x > 0, else 0
+  Relu2, ///< of an input alone: x^2 where x > 0, else 0
+  Gelu,  ///< x / 2 * (1 + erf(x / sqrt(2)))
+  /// Of an input alone, with four numbers of each layer's own (arXiv 2411.13010): p * x^2 + beta *
+  /// x where x > 0, else (e^min(x, eps) - 1 - x) * n + beta * x.
+  Xielu,
   GeluTanh, ///< x / 2 * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 * x^3)))
   /// Of a pair: x / (1 + e^(-1.702 x)) * (1 + up), for x = gate up to activationLimit and up within
   /// it on both sides.
@@ -51,7 +57,8 @@ struct Router {
   /// The tensor that is added to the scores for the choice alone, behind the module's name; empty:
   /// none.
   std::string_view bias = {};
-  bool biasIsRow = false; ///< it is stored as [1, experts]
+  bool biasIsRow = false;    ///< it is stored as [1, experts]
+  bool scalesInputs = false; ///< an expert's input is multiplied by its weight, and not its result
 };
 
 /// How the matrices of experts are stored.
@@ -79,6 +86,13 @@ struct Experts {
   static constexpr uint64_t most = 1u << 11;
 };
 
+/// By what queries grow with their position p: 1 + by * ln(1 + floor((p + shift) / each)).
+struct QueryGrowth {
+  double by = 0; ///< 0: they do not
+  uint64_t each = 1, shift = 0;
+  bool onlyUnrotated = false; ///< and only in layers that do not rotate
+};
+
 /// What every model of a family is, whatever file states the rest.
 struct FamilyFacts {
   QueryKeyNorm queryKeyNorm = QueryKeyNorm::None;
@@ -90,6 +104,9 @@ struct FamilyFacts {
   bool attentionBias = false;    ///< on the q, k and v projections
   bool attentionSinks = false;   ///< each head has a score that takes weight and adds nothing
   bool fusedAttention = false;   ///< q, k and v are one matrix
+  bool fusedByHeads = false;     ///< with q, k and v of each head in turn, and not of all heads
+  bool inputsFirst = false;      ///< matrices of layers are stored as [inputs, outputs]
+  bool positionTable = false;    ///< embeddings of positions are added to those of tokens
   bool fusedFeedForward = false; ///< gate and up are one matrix
   bool isGated = true; ///< the feed-forward is down(act(gate x) * up x), and not down(act(up x))
   /// Rows of q and k, biases too, are stored by rotary pairs: rows 2i and 2i+1 of a head rotate
@@ -98,6 +115,8 @@ struct FamilyFacts {
   bool onlySlidingRotates = false; ///< where there is a window, layers without it do not rotate
   bool normsRotated = false;       ///< q and k are normed after they rotate, and not before
   uint64_t fullEvery = 0;          ///< where there is a window: each so many-th layer has none
+  bool windowIsChunk = false;      ///< windows do not slide, but follow each other
+  bool onlySlidingSinks = false;   ///< layers without the window have no attention sinks
   std::optional<Experts> experts = {};
   ModuleNames names = {};
 };
@@ -110,18 +129,22 @@ struct ModelConfig : FamilyFacts {
   uint64_t hiddenSize = 0;
   uint64_t intermediateSize = 0;
   uint64_t layers = 0;
-  uint64_t draftLayers = 0;   ///< GGUF: that follow, and only predict more tokens than the next one
-  uint64_t heads = 0;         ///< query heads
-  uint64_t kvHeads = 0;       ///< divides heads
-  uint64_t rotaryColumns = 0; ///< of a head that rotate, where a key says so; 0: none does
-  uint64_t headDim = 0;       ///< even; heads * headDim may differ from hiddenSize
-  uint64_t vocabSize = 0;     ///< rows of the embedding; may exceed the tokenizer's
+  uint64_t draftLayers = 0; ///< GGUF: that follow, and only predict more tokens than the next one
+  uint64_t heads = 0;       ///< query heads
+  uint64_t kvHeads = 0;     ///< divides heads
+  uint64_t slidingKvHeads = 0; ///< likewise, of the layers that slide; 0: as many as others
+  uint64_t valueDim = 0;       ///< columns of a head of v, at most headDim; 0: as many
+  uint64_t rotaryColumns = 0;  ///< of a head that rotate, where a key says so; 0: none does
+  uint64_t headDim = 0;        ///< even; heads * headDim may differ from hiddenSize
+  uint64_t vocabSize = 0;      ///< rows of the embedding; may exceed the tokenizer's
   uint64_t maxPositions = 0;
   double normEpsilon = 0;
   Rope rope;
   double embeddingMultiplier = 1; ///< of embedded tokens
   double residualMultiplier = 1;  ///< of what attention and feed-forward add to the residual
   double attentionMultiplier = 0; ///< of q . k; 0: 1 / sqrt(headDim)
+  double valueMultiplier = 1;     ///< of v
+  QueryGrowth queryGrowth;
   double logitsMultiplier = 1, logitsDivisor = 1;
   bool tiedEmbeddings = false;    ///< one matrix is both embedding and output head
   bool outputBias = false;        ///< on the o projection
@@ -147,8 +170,15 @@ struct ModelConfig : FamilyFacts {
     return slidingWindow != 0 && (fullEvery == 0 || (layer + 1) % fullEvery != 0);
   }
 
+  /// KV heads of layer `layer`.
+  uint64_t kvHeadsOf(uint64_t layer) const {
+    return slidingKvHeads != 0 && slides(layer) ? slidingKvHeads : kvHeads;
+  }
+
   /// Whether layer `layer` rotates q and k.
   bool rotates(uint64_t layer) const {
+    if (positionTable)
+      return false;
     if (!rotatingLayers.empty())
       return rotatingLayers[layer];
     return !onlySlidingRotates || slidingWindow == 0 || slides(layer);

@@ -18,6 +18,7 @@ const NameRow layerPrefix = {"blk.", "model.layers."};
 
 NameRows namesOfModel(const ModuleNames &names) {
   return {{"token_embd.", message(names.embedding, ".")},
+          {"position_embd.", message(names.positions, ".")},
           {"output_norm.", message(names.norm, ".")},
           {"output.", message(names.head, ".")}};
 }
@@ -32,6 +33,7 @@ NameRows namesOfNorms(const ModelConfig &config) {
   case LayerForm::Shared:
     return {input};
   case LayerForm::Inputs:
+  case LayerForm::Parallel:
     return {input, {message(config.names.ggufFeedForwardNorm, "."), feedForward.model}};
   case LayerForm::Results:
     return {attention, result};
@@ -93,7 +95,7 @@ NameRows namesOfLayer(const ModelConfig &config) {
   auto add = [&](const NameRows &more) { rows.insert(rows.end(), more.begin(), more.end()); };
   add(namesOfNorms(config));
   if (config.attentionSinks)
-    add({{"attn_sinks.weight", message(config.names.attention, ".sinks")}});
+    add({{"attn_sinks.weight", message(config.names.attention, ".", config.names.sinks)}});
   if (config.experts)
     add(namesOfExperts(*config.experts));
   return rows;

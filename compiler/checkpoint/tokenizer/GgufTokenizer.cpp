@@ -53,6 +53,8 @@ nlohmann::json gpt4oWords() {
 
 nlohmann::json tekkenWords() { return wordsByCase("", R"(\p{N})"); }
 
+nlohmann::json kimiWords() { return cutBy({kimiWordRegex()}); }
+
 nlohmann::json digitsThenGpt2Words() { return cutBy({R"(\p{N})"}, /*gpt2Behind=*/true); }
 
 /// Letters with an upper and a lower case, as DeepSeek's first models list them.
@@ -130,6 +132,7 @@ constexpr WordRule wordRules[] = {
     {"llama4", gpt4oWords, false, false, false},
     {"kanana2", gpt4oWords, false, false, false},
     {"tekken", tekkenWords, false, true, true},
+    {"kimi-k2", kimiWords, false, true, false},
     {"qwen2", qwen2Words, true, false, false},
     {"deepseek-r1-qwen", qwen2Words, true, false, false},
     {"kormo", qwen2Words, false, false, false},

@@ -4,6 +4,7 @@
 
 #include "compiler/checkpoint/files/File.h"
 #include "compiler/checkpoint/gguf/ModelFile.h"
+#include "compiler/checkpoint/tokenizer/TekkenReader.h"
 #include "compiler/checkpoint/tokenizer/TiktokenReader.h"
 #include "compiler/checkpoint/tokenizer/TokenizerVocabulary.h"
 
@@ -15,6 +16,7 @@ namespace {
 
 constexpr uint64_t maxTokenizerBytes = uint64_t{64} << 20;
 constexpr uint64_t maxTemplateBytes = uint64_t{1} << 20;
+constexpr const char *tekkenFile = "tekken.json";
 
 bool isThere(const std::filesystem::path &path) {
   std::error_code ignored;
@@ -65,11 +67,11 @@ Outcome readTemplateFiles(const std::filesystem::path &directory, TokenizerSpec 
 }
 
 /// The file with the vocabulary: tokenizer.json before tokenizer.model, which Mistral publishes
-/// with a version, before the one tiktoken file.
+/// with a version, before tekken.json and the one tiktoken file.
 std::optional<std::filesystem::path> modelFile(const std::filesystem::path &directory) {
   for (const char *name :
        {"tokenizer.json", "tokenizer.model", "tokenizer.model.v7", "tokenizer.model.v3",
-        "tokenizer.model.v2", "tokenizer.model.v1", "tiktoken.model"})
+        "tokenizer.model.v2", "tokenizer.model.v1", tekkenFile, "tiktoken.model"})
     if (isThere(directory / name))
       return directory / name;
   std::vector<std::filesystem::path> others = filesWith(directory, ".tiktoken");
@@ -82,11 +84,10 @@ Expected<TokenizerSpec> readModel(const std::filesystem::path &directory,
   const std::optional<std::filesystem::path> path = modelFile(directory);
   if (!path)
     return Error{"INGOT-E1401",
-                 "there is no tokenizer.json, no tokenizer.model and no single tiktoken file",
+                 "there is no tokenizer.json, no tokenizer.model, no tekken.json and no single "
+                 "tiktoken file",
                  directory.string(),
-                 isThere(directory / "tekken.json")
-                     ? "tekken.json is not read; put the tokenizer.json of the model beside it"
-                 : isThere(directory / "vocab.json") && isThere(directory / "merges.txt")
+                 isThere(directory / "vocab.json") && isThere(directory / "merges.txt")
                      ? "vocab.json and merges.txt do not say how a text is cut into words; write a "
                        "tokenizer.json: AutoTokenizer.from_pretrained(DIR).save_pretrained(DIR), "
                        "of transformers"
@@ -94,6 +95,8 @@ Expected<TokenizerSpec> readModel(const std::filesystem::path &directory,
   Expected<std::string> text = readText(*path, maxTokenizerBytes);
   if (!text)
     return text.error();
+  if (path->filename() == tekkenFile)
+    return parseTekken(*text, path->string());
   if (path->extension() == ".json")
     return parseTokenizerJson(*text, path->string());
   if (path->extension() == ".tiktoken" || isTiktoken(*text)) {

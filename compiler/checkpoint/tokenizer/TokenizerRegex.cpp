@@ -245,6 +245,16 @@ std::string wordRegex(std::string_view digits) {
                  R"(| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)");
 }
 
+std::string kimiWordRegex() {
+  constexpr std::string_view before = R"([^\r\n\p{L}\p{N}]?)",
+                             large = R"((?:(?!\p{Han})[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]))",
+                             small = R"((?:(?!\p{Han})[\p{Ll}\p{Lm}\p{Lo}\p{M}]))",
+                             behind = R"((?i:'s|'t|'re|'ve|'m|'ll|'d)?)";
+  return message(R"(\p{Han}+|)", before, large, "*", small, "+", behind, "|", before, large, "+",
+                 small, "*", behind,
+                 R"(|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)");
+}
+
 std::string escapeRegex(std::string_view text) {
   std::string out;
   for (char c : text) {

@@ -17,6 +17,9 @@ Expected<std::string> translateRegex(std::string_view pattern, const std::string
 /// digits, in which alone they differ.
 std::string wordRegex(std::string_view digits);
 
+/// How Kimi K2 cuts words: Han characters by themselves, other letters where small ones end.
+std::string kimiWordRegex();
+
 /// A PCRE2 pattern that matches `text` and nothing else.
 std::string escapeRegex(std::string_view text);
 

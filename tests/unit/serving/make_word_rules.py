@@ -21,7 +21,7 @@ TEXTS = [
     "path/to/file.py // comment", "$5.00 \u20ac7 \u00bd \u0663\u0664",
     "#include <a.h>\n  int x;\n",
     "\u2126\u212a \u10d0\u1c90 \ua64a\uab70", "@user_name [link](url) {a:b}",
-    "\u00a0nbsp\u3000wide",
+    "\u00a0nbsp\u3000wide", "abc\u4f60\u597dDef \u6f22\u5b57\u4eee\u540dX \u4e2d'll",
 ]
 CASED = ("A-Za-z\u00b5\u00c0-\u00d6\u00d8-\u00f6\u00f8-\u01ba\u01bc-\u01bf\u01c4-\u0293"
          "\u0295-\u02af\u0370-\u0373\u0376\u0377\u037b-\u037d\u037f\u0386\u0388-\u038a\u038c"
@@ -41,6 +41,11 @@ TEKKEN = (rf"[^\r\n\p{{L}}\p{{N}}]?{LARGE}*{SMALL}+|[^\r\n\p{{L}}\p{{N}}]?{LARGE
           r" ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+")
 DEEPSEEK_V3 = (r"""[!"#$%&'()*+,\-./:;<=>?@\[\\\]^_`{|}~][A-Za-z]+|[^\r\n\p{L}\p{P}\p{S}]?"""
                r"[\p{L}\p{M}]+| ?[\p{P}\p{S}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+")
+KIMI_LARGE, KIMI_SMALL = (rf"{letters[:-1]}&&[^\p{{Han}}]]" for letters in (LARGE, SMALL))
+SHORT = r"(?i:'s|'t|'re|'ve|'m|'ll|'d)?"
+KIMI = (rf"[\p{{Han}}]+|[^\r\n\p{{L}}\p{{N}}]?{KIMI_LARGE}*{KIMI_SMALL}+{SHORT}|"
+        rf"[^\r\n\p{{L}}\p{{N}}]?{KIMI_LARGE}+{KIMI_SMALL}*{SHORT}|\p{{N}}{{1,3}}|"
+        r" ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+")
 EAST_ASIAN = "[\u4e00-\u9fa5\u0800-\u4e00\uac00-\ud7ff]+"
 
 
@@ -62,6 +67,7 @@ def with_digits(rule, gpt2=False):
 
 RULES = {
     "tekken": cut(TEKKEN),
+    "kimi-k2": cut(KIMI),
     "refact": pre_tokenizers.Sequence([
         digits(), pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=True)]),
     "deepseek-llm": with_digits(pre_tokenizers.Sequence([

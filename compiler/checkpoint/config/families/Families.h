@@ -6,6 +6,7 @@
 
 // clang-format off
 #define INGOT_FAMILIES(X) \
+  X(apertus) \
   X(arcee) \
   X(cohere) \
   X(cohere2) \
@@ -18,12 +19,17 @@
   X(gemma3Vision) \
   X(glm4) \
   X(glm4Moe) \
+  X(gpt2) \
+  X(gptNeoX) \
   X(gptOss) \
   X(granite) \
   X(hunYuanDense) \
   X(hunYuanMoe) \
   X(hy3) \
   X(llama) \
+  X(llama4) \
+  X(llama4Vision) \
+  X(miMoV2) \
   X(miniMaxM2) \
   X(ministral3) \
   X(mistral) \

@@ -31,6 +31,17 @@ struct NumberKey {
   bool nullIsNone = false;
 };
 
+/// A key that files of a family have for one that others have.
+struct KeyAlias {
+  std::string_view own, known;
+};
+
+/// An activation that files of a family may name beside the usual one.
+struct ActivationName {
+  std::string_view name;
+  Activation activation;
+};
+
 /// Keys that one family has and others do not, or not so.
 struct OwnKeys {
   std::span<const FlagKey> flags = {};
@@ -52,7 +63,10 @@ struct ConfigJson {
   bool tied = false;            ///< tie_word_embeddings
   uint64_t expertsPerToken = 0; ///< num_experts_per_tok
   std::string_view activationKey = "hidden_act";
-  std::string_view activation = "silu";         ///< also the only one that is supported
+  std::string_view activation = "silu"; ///< also the only one, but for `activations`
+  std::span<const ActivationName> activations = {};
+  std::span<const KeyAlias> aliases = {};
+  uint64_t innerPerHidden = 0; ///< intermediate_size over hidden_size; 0: it must be given
   std::string_view expertCount = "num_experts"; ///< the key; others call it num_local_experts
   std::string_view expertsOfToken = "num_experts_per_tok"; ///< the key
   std::optional<RopeType> scaledRope = {}; ///< the only type beside Default; nothing: any

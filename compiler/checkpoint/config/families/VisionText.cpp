@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Models of text and vision, whose text part is one of the other families: Qwen2.5-VL, Qwen3-VL,
-// Gemma 3 and Mistral Small 3.
+// Gemma 3, Mistral Small 3 and Llama 4.
 #include "compiler/checkpoint/config/families/Families.h"
 
 namespace ingot::checkpoint::families {
@@ -51,5 +51,15 @@ constinit const Family mistral3 = {
     .architecture = "Mistral3ForConditionalGeneration",
     .json = {.meaningless = mistralKeys},
     .wrapper = {.texts = mistralText, .skipped = towers, .tied = true}};
+
+static constexpr std::string_view llamaVision[] = {"vision_model.", "multi_modal_projector."};
+static constexpr std::string_view llamaKeys[] = {"boi_token_index", "eoi_token_index",
+                                                 "image_token_id",  "image_token_index",
+                                                 "text_config",     "vision_config"};
+static constexpr TextPart llama4Text[] = {{"llama4_text", &llama4}};
+
+constinit const Family llama4Vision = {.architecture = "Llama4ForConditionalGeneration",
+                                       .json = {.meaningless = llamaKeys},
+                                       .wrapper = {.texts = llama4Text, .skipped = llamaVision}};
 
 } // namespace ingot::checkpoint::families

@@ -108,6 +108,16 @@ func.func @f(%x: tensor<?x8xf32, "T">, %p: tensor<?xi32, "T">, %s: tensor<?xi32,
 
 func.func @f(%x: tensor<?x8xf32, "T">, %p: tensor<?xi32, "T">, %s: tensor<?xi32, "T">,
     %b: tensor<?x?xi32, "S">, %c: !llm.kv<1 x 8 x f32, block = 4>) {
+  // expected-error @+1 {{chunked needs a window}}
+  %0 = llm.attention %x at %p, %s, %b over %c scale 1.0 chunked : tensor<?x8xf32, "T">, tensor<?xi32, "T">, tensor<?xi32, "T">, tensor<?x?xi32, "S">,
+      !llm.kv<1 x 8 x f32, block = 4> -> tensor<?x8xf32, "T">
+  return
+}
+
+// -----
+
+func.func @f(%x: tensor<?x8xf32, "T">, %p: tensor<?xi32, "T">, %s: tensor<?xi32, "T">,
+    %b: tensor<?x?xi32, "S">, %c: !llm.kv<1 x 8 x f32, block = 4>) {
   // expected-error @+1 {{softcap must be positive}}
   %0 = llm.attention %x at %p, %s, %b over %c scale 1.0 softcap -1.0 : tensor<?x8xf32, "T">, tensor<?xi32, "T">, tensor<?xi32, "T">, tensor<?x?xi32, "S">,
       !llm.kv<1 x 8 x f32, block = 4> -> tensor<?x8xf32, "T">

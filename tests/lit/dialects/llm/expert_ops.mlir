@@ -16,5 +16,7 @@ func.func @mixture(%x: tensor<?x64xbf16, "T">, %l: tensor<?x8xf32, "T">, %w: ten
   %p = llm.matmul %x, %w groups(%o, %g : tensor<?xi32, "T * 2">, tensor<9xi32>) : tensor<?x64xbf16, "T">, tensor<256x64xbf16> -> tensor<?x32xbf16, "T * 2">
   // CHECK: llm.combine %[[P]], %[[S]] : tensor<?x32xbf16, "T * 2">, tensor<?xf32, "T * 2"> -> tensor<?x32xbf16, "T">
   %y = llm.combine %p, %s : tensor<?x32xbf16, "T * 2">, tensor<?xf32, "T * 2"> -> tensor<?x32xbf16, "T">
+  // CHECK: llm.combine %[[P]] : tensor<?x32xbf16, "T * 2"> -> tensor<?x32xbf16, "T">
+  %z = llm.combine %p : tensor<?x32xbf16, "T * 2"> -> tensor<?x32xbf16, "T">
   return %y : tensor<?x32xbf16, "T">
 }

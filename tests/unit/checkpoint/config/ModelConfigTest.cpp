@@ -552,9 +552,13 @@ TEST(ModelConfig, RefusesWhatItCannotCompute) {
   auto refused = [](std::string_view changes, std::string_view code, std::string_view mention) {
     return failsWith(configWith(changes), code, {mention, "config.json"});
   };
-  EXPECT_TRUE(refused(R"({"architectures": ["GPT2LMHeadModel"]})", "INGOT-E1050",
-                      "\"GPT2LMHeadModel\" is not supported"));
-  EXPECT_TRUE(refused(R"({"architectures": ["Other"]})", "INGOT-E1050", "LlamaForCausalLM"));
+  EXPECT_TRUE(refused(R"({"architectures": ["OPTForCausalLM"]})", "INGOT-E1050",
+                      "\"OPTForCausalLM\" is not supported"));
+  EXPECT_TRUE(refused(R"({"architectures": ["Other"]})", "INGOT-E1050",
+                      "by its keys it could be one of LlamaForCausalLM"));
+  EXPECT_TRUE(refused(R"({"architectures": ["Other"], "alibi": true, "word_embed_proj_dim": 64})",
+                      "INGOT-E1050",
+                      "LlamaForCausalLM does not have its keys alibi, word_embed_proj_dim"));
   EXPECT_TRUE(refused(R"({"architectures": ["Gemma3nForConditionalGeneration"]})", "INGOT-E1050",
                       "the nearest one that is: Gemma3ForCausalLM"));
   EXPECT_TRUE(refused(R"({"architectures": null})", "INGOT-E1005", "architectures"));

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// Apertus: a feed-forward without gate, of xIELU; heads of q and k are normed.
+#include "compiler/checkpoint/config/families/Families.h"
+
+namespace ingot::checkpoint::families {
+
+static constexpr FlagKey flags[] = {kAttentionBias};
+/// Norms beside those of heads, which have one name.
+static constexpr std::string_view meaningless[] = {"post_norm", "mlp_bias", "qk_norm"};
+
+constinit const Family apertus = {
+    .architecture = "ApertusForCausalLM",
+    .facts = {.queryKeyNorm = QueryKeyNorm::Heads,
+              .activation = Activation::Xielu,
+              .isGated = false,
+              .names = {.inputNorm = "attention_layernorm",
+                        .feedForwardNorm = "feedforward_layernorm"}},
+    .json = {.positions = 65536,
+             .bos = 1,
+             .eos = 2,
+             .epsilon = 1e-5,
+             .rope = {.theta = 12000000},
+             .activation = "xielu",
+             .keys = {.flags = flags},
+             .meaningless = meaningless,
+             .readOwn = [](JsonFields &fields, ModelConfig &) {
+               // What transformers takes then are the numbers of one checkpoint.
+               if (!fields.has("rope_scaling") && !fields.has("rope_parameters"))
+                 fields.fail("rope_scaling", "INGOT-E1052",
+                             "rope_scaling must be given for ApertusForCausalLM",
+                             "write the type and its numbers");
+             }}};
+
+} // namespace ingot::checkpoint::families

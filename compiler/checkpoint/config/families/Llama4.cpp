@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+// Llama 4: experts whose inputs are scaled, in all layers or in some, and one that all tokens go
+// through; layers that rotate attend within chunks, and norm q and k behind it without factors; in
+// the others queries grow with their position.
+#include "compiler/checkpoint/config/families/Families.h"
+#include "compiler/checkpoint/config/families/UnrotatedLayers.h"
+
+namespace ingot::checkpoint::families {
+
+static constexpr FlagKey flags[] = {kAttentionBias};
+static constexpr std::string_view meaningless[] = {"for_llm_compressor"};
+
+static constexpr Experts experts() {
+  Experts own = {.storage = ExpertStorage::Halves,
+                 .module = "feed_forward",
+                 .router = "router",
+                 .shared = "shared_expert"};
+  own.routing.sigmoid = own.routing.scalesInputs = true;
+  own.routing.normalized = false;
+  return own;
+}
+
+/// `moe_layers` names the layers with experts; without it each `interleave_moe_layer_step`-th has
+/// them.
+static void readExpertLayers(JsonFields &fields, ModelConfig &config) {
+  const auto listed = fields.unsignedIntegers("moe_layers", 0, config.layers - 1);
+  const uint64_t step =
+      fields.unsignedIntegerOr("interleave_moe_layer_step", 1, 1, ModelConfig::mostLayers);
+  for (uint64_t layer = 0; layer < config.layers; ++layer)
+    config.sparseLayers.push_back(listed ? std::ranges::count(*listed, layer) != 0
+                                         : (layer + 1) % step == 0);
+  config.experts->sharedSize = config.experts->innerSize;
+  config.intermediateSize =
+      fields.unsignedIntegerOr("intermediate_size_mlp", 16384, 1, ModelConfig::widest);
+}
+
+static void readAttention(JsonFields &fields, ModelConfig &config) {
+  readUnrotatedLayers(fields, config);
+  const uint64_t absent = fields.isNull("attention_chunk_size") ? 0 : 8192;
+  config.slidingWindow =
+      fields.unsignedIntegerOr("attention_chunk_size", absent, 1, Rope::mostPositions);
+  config.slidingLayers = config.rotatingLayers;
+  if (fields.booleanOr("use_qk_norm", true))
+    config.queryKeyNorm = QueryKeyNorm::Plain;
+  const double by = fields.numberOr("attn_scale", 0.1, 0, 1e6);
+  const uint64_t each = fields.unsignedIntegerOr("floor_scale", 8192, 1, Rope::mostPositions);
+  constexpr std::string_view tuning = "attn_temperature_tuning";
+  if (!fields.has(tuning) || !fields.isOff(tuning))
+    config.queryGrowth = {.by = by, .each = each, .shift = 1, .onlyUnrotated = true};
+}
+
+constinit const Family llama4 = {.architecture = "Llama4ForCausalLM",
+                                 .facts = {.rotaryPairRows = true,
+                                           .normsRotated = true,
+                                           .windowIsChunk = true,
+                                           .experts = experts(),
+                                           .names = {.feedForward = "feed_forward"}},
+                                 .json = {.positions = 131072,
+                                          .kvHeads = 8,
+                                          .bos = 1,
+                                          .eos = 2,
+                                          .headDim = 128,
+                                          .epsilon = 1e-5,
+                                          .rope = {.theta = 500000},
+                                          .expertsPerToken = 1,
+                                          .expertCount = "num_local_experts",
+                                          .keys = {.flags = flags},
+                                          .meaningless = meaningless,
+                                          .readOwn = [](JsonFields &fields, ModelConfig &config) {
+                                            readExpertLayers(fields, config);
+                                            readAttention(fields, config);
+                                          }}};
+
+} // namespace ingot::checkpoint::families
