@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A small model of each family: its config.json, its weights, and what it is asked."""
 import array
+import bisect
 import functools
 import json
 import math
@@ -363,12 +364,22 @@ INT8_METHOD = {
 }
 
 
-def int8(checkpoint):
-    """Matrices of experts as compressed-tensors stores them, and what these stand for."""
+def is_expert(name, shape):
+    return ".experts." in name
+
+
+def is_projection(name, shape):
+    """Whether it is a matrix that quantizers quantize: no norm, embedding, head or router."""
+    return (len(shape) == 2 and ".layers." in name and "norm" not in name and "bias" not in name
+            and not name.endswith(("gate.weight", "router.weight", "gate.wg.weight")))
+
+
+def int8(checkpoint, chosen=is_expert):
+    """The chosen matrices as compressed-tensors stores them, and what these stand for."""
     stored, meant = {}, {}
     for name, (shape, data) in checkpoint.items():
         stored[name] = meant[name] = shape, data
-        if ".experts." not in name:
+        if not chosen(name, shape):
             continue
         codes, scales, values = array.array("b"), array.array("f"), array.array("f")
         for first in range(0, len(data), shape[1]):
@@ -383,11 +394,88 @@ def int8(checkpoint):
     return stored, meant
 
 
+GPTQ_METHOD = {"quant_method": "gptq", "bits": 4, "group_size": 32, "desc_act": False,
+               "sym": True, "checkpoint_format": "gptq"}
+GROUP = 32
+
+
+def gptq(checkpoint, chosen=is_projection):
+    """The chosen matrices in four bits as GPTQ stores them, eight inputs in a word, and what these
+    stand for. Scales are powers of two, so that 16-bit floats hold them."""
+    stored, meant = {}, {}
+    for name, (shape, data) in checkpoint.items():
+        rows, columns = shape if len(shape) == 2 else (0, 0)
+        if not chosen(name, shape) or columns % GROUP or rows % 8:
+            stored[name] = meant[name] = shape, data
+            continue
+        values, words = array.array("f", data), array.array("i", bytes(4 * rows * columns // 8))
+        exponents, groups = array.array("H"), columns // GROUP
+        scales = {}
+        for row in range(rows):
+            for group in range(groups):
+                run = data[row * columns + group * GROUP:row * columns + (group + 1) * GROUP]
+                scales[row, group] = 2.0 ** (math.frexp(max(map(abs, run)))[1] - 3)
+                for k in range(group * GROUP, (group + 1) * GROUP):
+                    code = max(-8, min(7, round(data[row * columns + k] / scales[row, group])))
+                    values[row * columns + k] = code * scales[row, group]
+                    place = k // 8 * rows + row
+                    word = words[place] & 0xffffffff | (code + 8) << 4 * (k % 8)
+                    words[place] = word - (1 << 32 if word >> 31 else 0)
+        for group in range(groups):
+            exponents.extend(int(math.log2(scales[row, group])) + 15 << 10 for row in range(rows))
+        module = name.removesuffix("weight")
+        stored[module + "qweight"] = [columns // 8, rows], words
+        stored[module + "scales"] = [groups, rows], exponents
+        # Zero points less one, as the format has them: sevens.
+        stored[module + "qzeros"] = [groups, rows // 8], array.array(
+            "i", [0x77777777] * (groups * rows // 8))
+        stored[module + "g_idx"] = [columns], array.array("i", (k // GROUP for k in range(columns)))
+        meant[name] = shape, values
+    return stored, meant
+
+
+FP8_METHOD = {"quant_method": "fp8", "activation_scheme": "dynamic",
+              "weight_block_size": [GROUP, GROUP]}
+# The positive values of e4m3 by their codes; the last one is no number.
+E4M3 = [(code % 8) * 2.0 ** -9 if code < 8 else (1 + code % 8 / 8) * 2.0 ** (code // 8 - 7)
+        for code in range(127)]
+
+
+def fp8(checkpoint, chosen=is_projection):
+    """The chosen matrices in e4m3 with a scale for each block, and what these stand for."""
+    stored, meant = {}, {}
+    for name, (shape, data) in checkpoint.items():
+        if not chosen(name, shape):
+            stored[name] = meant[name] = shape, data
+            continue
+        rows, columns = shape
+        blocks = [-(-rows // GROUP), -(-columns // GROUP)]
+        scales = array.array("f", [0.0] * math.prod(blocks))
+        place = [row // GROUP * blocks[1] + column // GROUP
+                 for row in range(rows) for column in range(columns)]
+        for block, value in zip(place, data):
+            scales[block] = max(scales[block], abs(value) / 448)
+        codes, values = array.array("B"), array.array("f")
+        for block, value in zip(place, data):
+            share = abs(value) / scales[block]
+            above = bisect.bisect_left(E4M3, share, hi=len(E4M3) - 1)
+            code = min((above - 1, above) if above else (0,),
+                       key=lambda code: (abs(E4M3[code] - share), code % 2))
+            codes.append(code + 128 * (value < 0))
+            values.append(math.copysign(E4M3[code] * scales[block], value))
+        stored[name] = shape, codes
+        stored[name + "_scale_inv"] = blocks, scales
+        meant[name] = shape, values
+    return stored, meant
+
+
 def write_safetensors(path, checkpoint):
     header, offset = {}, 0
     for name, (shape, data) in checkpoint.items():
         end = offset + data.itemsize * len(data)
-        dtype = {"f": "F32", "B": "U8", "b": "I8"}[data.typecode]
+        dtype = {"f": "F32", "B": "U8", "b": "I8", "i": "I32", "H": "F16"}[data.typecode]
+        if dtype == "U8" and name.endswith(".weight"):
+            dtype = "F8_E4M3"
         header[name] = {"dtype": dtype, "shape": shape, "data_offsets": [offset, end]}
         offset = end
     text = json.dumps(header).encode()

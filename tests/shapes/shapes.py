@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Plans every published size for every architecture and recipe by name, and compiles a sample.
+"""Plans every published size for every architecture, one of each family with every recipe by name
+and the others with two, and compiles a sample.
 
 usage: shapes.py PROGRAMS [--full] [--models NAME ...] [--architectures NAME ...]
                  [--recipes NAME ...] [--report FILE]
@@ -21,6 +22,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 # Of a kind each: few query heads for a KV head, odd ones, soft-capping with a window, experts.
 SAMPLE = [("Qwen2.5-7B", "sm_90a", "bf16"), ("Gemma-2-27B", "sm_90a", "bf16"),
           ("gpt-oss-20B", "sm_80", "bf16"), ("SmolLM2-135M", "sm_120a", "int4")]
+FEW = ("bf16", "int4")  # Recipes of all sizes.
 LIMIT = 1800  # Seconds for one build.
 
 
@@ -117,9 +119,12 @@ def main():
                       for recipe in recipes for name in options.models]
             failures, passed = compile_all(shapes, wanted, options.report), len(wanted)
         else:
-            failures, passed = compile_all(shapes, SAMPLE, None), len(SAMPLE)
+            failures, passed, known = compile_all(shapes, SAMPLE, None), len(SAMPLE), set()
             for name in options.models:
-                for recipe in recipes:
+                family = models.SIZES[name][0]
+                some = recipes if options.recipes or family not in known else FEW
+                known.add(family)
+                for recipe in some:
                     passed += 1
                     if error := shapes.plan(name, architectures, recipe):
                         print(f"{name} {recipe}: {error}", flush=True)

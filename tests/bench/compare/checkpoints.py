@@ -19,7 +19,9 @@ NORMAL_TOKEN, CONTROL_TOKEN = 1, 3
 
 @dataclasses.dataclass(frozen=True)
 class Shape:
-    """The numbers of a published model. `bias`: of the query, key and value products."""
+    """The numbers of a published model. `bias`: of the query, key and value products; `inner`: of
+    the feed-forward, or of each of `experts`, of which a token goes through `used`; `normed`: heads
+    of q and k are."""
     architecture: str
     tokenizer: str
     layers: int
@@ -36,21 +38,35 @@ class Shape:
     epsilon: float
     bos: int
     eos: int
+    experts: int = 0
+    used: int = 0
+    normed: bool = False
 
     def matrices(self):
-        """(name, rows, columns) of the matrices of one layer."""
+        """(name, rows, columns) of the matrices of one layer, of experts those of one."""
         q, kv = self.heads * self.head, self.kv_heads * self.head
+        suffix = "_exps" if self.experts else ""
         return [("attn_q", q, self.width), ("attn_k", kv, self.width), ("attn_v", kv, self.width),
-                ("attn_output", self.width, q), ("ffn_gate", self.inner, self.width),
-                ("ffn_up", self.inner, self.width), ("ffn_down", self.width, self.inner)]
+                ("attn_output", self.width, q), ("ffn_gate" + suffix, self.inner, self.width),
+                ("ffn_up" + suffix, self.inner, self.width),
+                ("ffn_down" + suffix, self.width, self.inner)]
 
-    def linear(self):
-        """Weights of the products of all layers: each token of a prompt meets them once."""
-        return self.layers * sum(rows * columns for _, rows, columns in self.matrices())
+    def linear(self, experts=None):
+        """Weights of the products of all layers that each token of a prompt meets once; or with so
+        many of the experts."""
+        experts = self.used if experts is None else experts
+        return self.layers * sum(rows * columns * (experts if name.endswith("_exps") else 1)
+                                 for name, rows, columns in self.matrices())
 
-    def read(self):
-        """Weights that one step of generation reads: the layers and the head."""
+    def multiplied(self):
+        """Weights that a token of generation meets: those of the layers and the head."""
         return self.linear() + self.vocabulary * self.width
+
+    def read(self, sequences):
+        """Weights that one step of generation reads: experts that any of the sequences goes
+        through, as many as chance makes of them."""
+        missed = (1 - self.used / self.experts) ** sequences if self.experts else 0
+        return self.linear(self.experts * (1 - missed)) + self.vocabulary * self.width
 
 
 SHAPES = {
@@ -60,6 +76,11 @@ SHAPES = {
                           32768, 1e6, 1e-6, 151643, 151645),
     "llama-3-8b": Shape("llama", "llama-bpe", 32, 4096, 14336, 32, 8, 128, 128256, False, False,
                         8192, 5e5, 1e-5, 128000, 128001),
+    # Cut to 4 of their 48 and 36 layers.
+    "qwen3-30b-a3b-cut": Shape("qwen3moe", "qwen2", 4, 2048, 768, 32, 4, 128, 151936, False, False,
+                               32768, 1e6, 1e-6, 151643, 151645, 128, 8, True),
+    "smollm3-3b-cut": Shape("smollm3", "smollm", 4, 2048, 11008, 16, 4, 128, 128256, True, False,
+                            32768, 2e6, 1e-6, 128000, 128001),
     "smollm2-135m": Shape("llama", "smollm", 30, 576, 1536, 9, 3, 64, 49152, True, False,
                           8192, 1e5, 1e-5, 1, 2),
     "gemma-3-270m": Shape("gemma3", "", 18, 640, 2048, 4, 1, 256, 262144, True, False,
@@ -107,6 +128,15 @@ def packed(kind, value):
     return struct.pack("<I", kind) + data
 
 
+def expert_metadata(shape):
+    a = shape.architecture
+    if not shape.experts:
+        return []
+    return [(f"{a}.expert_count", UINT32, shape.experts),
+            (f"{a}.expert_used_count", UINT32, shape.used),
+            (f"{a}.expert_feed_forward_length", UINT32, shape.inner)]
+
+
 def metadata(name, shape):
     tokens, types, merges = vocabulary(shape)
     a, t = shape.architecture, "tokenizer.ggml"
@@ -121,6 +151,8 @@ def metadata(name, shape):
         (f"{a}.attention.layer_norm_rms_epsilon", FLOAT32, shape.epsilon),
         (f"{a}.rope.freq_base", FLOAT32, shape.rope_base),
         (f"{a}.rope.dimension_count", UINT32, shape.head),
+        (f"{a}.attention.key_length", UINT32, shape.head),
+        (f"{a}.attention.value_length", UINT32, shape.head), *expert_metadata(shape),
         (f"{a}.vocab_size", UINT32, shape.vocabulary),
         (f"{t}.model", STRING, "gpt2"), (f"{t}.pre", STRING, shape.tokenizer),
         (f"{t}.tokens", [STRING], tokens), (f"{t}.token_type", [INT32], types),
@@ -135,8 +167,13 @@ def tensors(shape):
     for layer in range(shape.layers):
         for norm in "attn_norm", "ffn_norm":
             yield f"blk.{layer}.{norm}.weight", (shape.width,), F32
+        for norm in ("attn_q_norm", "attn_k_norm") if shape.normed else ():
+            yield f"blk.{layer}.{norm}.weight", (shape.head,), F32
+        if shape.experts:
+            yield f"blk.{layer}.ffn_gate_inp.weight", (shape.width, shape.experts), F32
         for name, rows, columns in shape.matrices():
-            yield f"blk.{layer}.{name}.weight", (columns, rows), BF16
+            stack = (shape.experts,) if name.endswith("_exps") else ()
+            yield f"blk.{layer}.{name}.weight", (columns, rows, *stack), BF16
             if shape.bias and name in ("attn_q", "attn_k", "attn_v"):
                 yield f"blk.{layer}.{name}.bias", (rows,), F32
     yield "output_norm.weight", (shape.width,), F32

@@ -44,8 +44,9 @@ def limit(shape, model_format, metric, probes):
         return most / (2 * described.linear()) or None
     if kind != "generate" or not most or not probes.get("dram"):
         return None
-    size = described.read() * checkpoints.FORMATS[model_format] / 8
-    return int(number) / max(size / probes["dram"], 2 * described.read() * int(number) / most)
+    size = described.read(int(number)) * checkpoints.FORMATS[model_format] / 8
+    return int(number) / max(size / probes["dram"],
+                             2 * described.multiplied() * int(number) / most)
 
 
 def bounds(metric, model_format, threads, *probes):
