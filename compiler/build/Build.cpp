@@ -59,6 +59,8 @@ EngineDescription describe(const BuildRequest &request, const checkpoint::Tokeni
   serving.bos = bos ? static_cast<int32_t>(*bos) : tokenizer.bosId;
   for (uint64_t id : request.checkpoint.eosIds())
     serving.eos.push_back(static_cast<int32_t>(id));
+  for (uint64_t id : config.placeholderIds)
+    serving.placeholders.push_back(static_cast<int32_t>(id));
   serving.pad = generation.padId ? static_cast<int32_t>(*generation.padId) : tokenizer.padId;
   // transformers samples only where the model says so; otherwise its generation is greedy.
   bool samples = generation.doSample.value_or(false);

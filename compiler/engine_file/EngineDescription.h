@@ -45,6 +45,7 @@ struct ServingFacts {
   float topP = 1;
   float minP = 0;
   float repetitionPenalty = 1;
+  std::vector<int32_t> placeholders; ///< ids that stand for images or sound
 };
 
 /// A greedy continuation; `margins` are the distances of the two best logits.

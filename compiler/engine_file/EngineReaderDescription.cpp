@@ -44,6 +44,8 @@ static ServingFacts readServing(const schema::Serving &table) {
   facts.topP = table.top_p();
   facts.minP = table.min_p();
   facts.repetitionPenalty = table.repetition_penalty();
+  for (uint32_t i = 0; i < countOf(table.placeholders()); ++i)
+    facts.placeholders.push_back(table.placeholders()->Get(i));
   return facts;
 }
 

@@ -192,6 +192,9 @@ Value StepBuilder::matrix(StringRef name, int64_t rows, int64_t columns, bool in
 }
 
 double StepBuilder::number(StringRef name, double absent, bool isNeeded) {
+  const auto &stated = checkpoint.config().storedNumbers;
+  if (const auto found = stated.find(std::string_view(name)); found != stated.end())
+    return found->second;
   const checkpoint::Tensor *tensor = checkpoint.find(name.str());
   if (!tensor && (!isNeeded || checkpoint.assumedType()))
     return absent;

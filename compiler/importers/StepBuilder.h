@@ -52,8 +52,8 @@ public:
   /// A small f32 weight computed from the configuration.
   mlir::Value literal(llvm::StringRef name, llvm::ArrayRef<float> values);
 
-  /// The one number of a tensor, for the program itself; `absent` where there is no such tensor and
-  /// it is not needed, or only config.json.
+  /// The one number of a tensor, for the program itself, or what the configuration has for it;
+  /// `absent` where there is no such tensor and it is not needed, or only config.json.
   double number(llvm::StringRef name, double absent, bool isNeeded = false);
 
   mlir::Value embed(mlir::Value table);

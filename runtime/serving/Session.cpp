@@ -203,6 +203,14 @@ Status Session::checkPrompt(std::span<const int32_t> tokens, int64_t limit) cons
                            "token id " + std::to_string(token) + " is not in the vocabulary of " +
                                std::to_string(vocabulary),
                            "give ids of this model's tokenizer");
+  const auto *placeholders = file().metadata().serving()->placeholders();
+  for (int32_t token : tokens)
+    if (placeholders &&
+        std::find(placeholders->begin(), placeholders->end(), token) != placeholders->end())
+      return Status::error("INGOT-E6026",
+                           "token id " + std::to_string(token) +
+                               " stands for an image or sound, which this engine does not read",
+                           "leave it out of the prompt");
   return {};
 }
 

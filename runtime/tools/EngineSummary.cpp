@@ -328,7 +328,8 @@ json describeServing(const schema::Serving &serving) {
           {"top_k", serving.top_k()},
           {"top_p", serving.top_p()},
           {"min_p", serving.min_p()},
-          {"repetition_penalty", serving.repetition_penalty()}};
+          {"repetition_penalty", serving.repetition_penalty()},
+          {"placeholders", numbers(serving.placeholders())}};
 }
 
 json describeFill(const schema::Fill &fill) {

@@ -129,6 +129,15 @@ FAMILIES = {
     "cohere": ("command-r", {}, {"logit_scale": "logit_scale"}),
     "cohere2": ("cohere2", {}, {
         "logit_scale": "logit_scale", "attention.sliding_window": "sliding_window"}),
+    "apertus": ("apertus", {"attn_norm": "attention_layernorm",
+                            "ffn_norm": "feedforward_layernorm"}, {}),
+    "llama4": ("llama4", {
+        **{f"ffn_{part}": f"feed_forward.{part}_proj" for part in ("gate", "up", "down")},
+        **{f"ffn_{part}_shexp": f"feed_forward.shared_expert.{part}_proj"
+           for part in ("gate", "up", "down")}, "ffn_gate_inp": "feed_forward.router"}, {
+        "feed_forward_length": "intermediate_size_mlp", "expert_count": "num_local_experts",
+        "expert_used_count": "num_experts_per_tok", "expert_feed_forward_length":
+        "intermediate_size", "interleave_moe_layer_step": "interleave_moe_layer_step"}),
     "gpt2": ("gpt2", {
         "attn_norm": "ln_1", "attn_qkv": "attn.c_attn", "attn_output": "attn.c_proj",
         "ffn_norm": "ln_2", "ffn_up": "mlp.c_fc", "ffn_down": "mlp.c_proj"}, {}),
@@ -152,6 +161,9 @@ CONVERTIBLE = {
     "ernie4_5_moe": {"moe_layer_start_index": 0},
     "exaone_moe": {"first_k_dense_replace": 0},
     "glm4_moe": {"first_k_dense_replace": 0},
+    "apertus": {"rope_scaling": {"rope_type": "default"}},
+    "llama4": {"attention_chunk_size": 8192, "floor_scale": 8192,
+               "interleave_moe_layer_step": 1},
     "gpt2": {"n_positions": 256, "hidden_size": 64, "intermediate_size": 256,
              "num_hidden_layers": 2, "num_attention_heads": 4, "num_key_value_heads": 4,
              "rope_theta": 10000.0},
@@ -406,6 +418,32 @@ def gpt_oss_stacks(config, tensors):
     return result
 
 
+def llama4_stacks(config, tensors):
+    """The same of Llama 4, where gate stands before up and matrices are transposed."""
+    result = {}
+    count, hidden, inner = (config[key] for key in (
+        "num_local_experts", "hidden_size", "intermediate_size"))
+    for layer in range(config["num_hidden_layers"]):
+        prefix, name = f"model.layers.{layer}.feed_forward.experts.", f"blk.{layer}.ffn_"
+        if prefix + "down_proj" not in tensors:
+            continue
+        both, down = (array.array("f", tensors[prefix + part][2])
+                      for part in ("gate_up_proj", "down_proj"))
+        for first, part in enumerate(("gate", "up")):
+            result[f"{name}{part}_exps.weight"] = F32, [count, inner, hidden], array.array("f", (
+                both[(expert * hidden + column) * 2 * inner + first * inner + row]
+                for expert in range(count) for row in range(inner) for column in range(hidden))
+            ).tobytes()
+        result[name + "down_exps.weight"] = F32, [count, hidden, inner], array.array("f", (
+            down[(expert * inner + column) * hidden + row]
+            for expert in range(count) for row in range(hidden) for column in range(inner))
+        ).tobytes()
+    return result
+
+
+STACKS = {"gpt_oss": gpt_oss_stacks, "llama4": llama4_stacks}
+
+
 def mxfp4_stacks(config, tensors):
     """The same with random matrices in blocks of MXFP4."""
     result, numbers = gpt_oss_stacks(config, tensors), random.Random(11)
@@ -446,6 +484,13 @@ def metadata(architecture, config, folder, more=()):
     else:
         keys["attention.layer_norm_epsilon"] = lambda _: 1e-5  # what all take by default
     result = {"general.architecture": architecture}
+    if architecture == "apertus":  # The numbers that models.py makes.
+        for name, number in (("beta", 0.625), ("eps", -1e-6)):
+            result[f"xielu.{name}"] = [number] * config["num_hidden_layers"]
+        for name in ("alpha_p", "alpha_n"):
+            result[f"xielu.{name}"] = [
+                models.values(f"model.layers.{layer}.mlp.act_fn.{name}", [1], 1, "")[0]
+                for layer in range(config["num_hidden_layers"])]
     result.update({f"{architecture}.{ours}": theirs(config) if callable(theirs) else
                    config[theirs] if isinstance(theirs, str) else theirs
                    for ours, theirs in keys.items()})
@@ -567,7 +612,7 @@ class GgufModels(harness.BuildTest):
         return folder, path
 
     def check_family(self, name):
-        folder, path = self.family(name, gpt_oss_stacks if name == "gpt_oss" else stacks)
+        folder, path = self.family(name, STACKS.get(name, stacks))
         theirs, ours = self.built("theirs", folder), self.built("ours", path)
         # Norms of Gemma are sums that the build forms, or those that the file has.
         same = SAME_IN_BOTH - ({"weights"} if name.startswith("gemma") else set())

@@ -101,6 +101,9 @@ class ModelFamilies(harness.BuildTest):
                     steps = self.steps(output, "x86-64-v3", case)
                     self.assertEqual([step["token"] for step in steps], golden["greedy_ids"])
                     self.compare(steps[-1], golden["last"])
+                    refused = self.ingot_run(output, "--prompt-ids", "5", models.PLACEHOLDER)
+                    self.assertNotEqual(refused.returncode, 0)
+                    self.assertIn("INGOT-E6026", refused.stderr)
 
     def test_gpt2_as_its_makers_name_it(self):
         case, golden = models.CASES["gpt2"], self.goldens["gpt2"]

@@ -14,6 +14,7 @@ FOLDER = pathlib.Path(__file__).parent
 
 VOCABULARY = 272  # Of make-checkpoint's tokenizer, with some rows to spare.
 TOKENS = 12  # That each model generates.
+PLACEHOLDER = VOCABULARY - 1  # Stands for images, where a model has them.
 
 COMMON = {
     "vocab_size": VOCABULARY, "hidden_size": 64, "intermediate_size": 96, "num_hidden_layers": 2,
@@ -494,8 +495,8 @@ def wrapped(case, row):
     text = {key: value for key, value in {**case.config, **changes}.items()
             if key != "architectures" and value is not None}
     text["model_type"] = text_type
-    config = {"architectures": [architecture], "vision_config": {"depth": 2}, "image_token_id": 3,
-              "model_type": architecture.split("For")[0].lower()}
+    config = {"architectures": [architecture], "vision_config": {"depth": 2},
+              "image_token_id": PLACEHOLDER, "model_type": architecture.split("For")[0].lower()}
     if model == "model.":  # Older files have all keys side by side.
         config = {**text, **config}
     else:

@@ -367,6 +367,15 @@ Expected<ModelConfig> readWrapped(const Json &root, const Family &family) {
     config->deviations.push_back(**std::move(unread));
   config->architecture = family.architecture;
   config->wrapper = &family.wrapper;
+  JsonFields fields(root);
+  for (std::string_view key : family.wrapper.placeholders)
+    if (fields.has(key)) {
+      const uint64_t id = fields.unsignedInteger(key, 0, ModelConfig::largestVocabulary);
+      if (id < config->vocabSize)
+        config->placeholderIds.push_back(id);
+    }
+  if (fields.error())
+    return *fields.error();
   return config;
 }
 

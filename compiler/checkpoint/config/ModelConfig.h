@@ -7,6 +7,8 @@
 #include "compiler/checkpoint/files/DType.h"
 #include "compiler/checkpoint/files/Deviation.h"
 
+#include <map>
+
 namespace ingot::checkpoint {
 
 /// Whether q and k are normed before they rotate.
@@ -158,6 +160,9 @@ struct ModelConfig : FamilyFacts {
   double logitsSoftcap = 0;         ///< likewise of logits
   std::optional<uint64_t> bosId;
   std::vector<uint64_t> eosIds; ///< GenerationConfig's list, where given, comes before this one
+  std::vector<uint64_t> placeholderIds; ///< of tokens that stand for images or sound
+  /// What GGUF's metadata states and others have as tensors of one number, by these tensors' names.
+  std::map<std::string, double, std::less<>> storedNumbers;
   std::optional<DType> declaredType; ///< for reports only: files are known to state it wrongly
   std::vector<Deviation> deviations; ///< from what the file states
   Json raw;                          ///< the whole file, for what only one family knows

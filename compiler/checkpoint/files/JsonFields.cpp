@@ -76,23 +76,35 @@ std::string JsonFields::stringOr(std::string_view key, std::string fallback) {
   return member ? keep(member->string(), fallback) : fallback;
 }
 
-std::optional<std::vector<uint64_t>> JsonFields::unsignedIntegers(std::string_view key,
-                                                                  uint64_t least, uint64_t most) {
+template <class T>
+std::optional<std::vector<T>> JsonFields::listed(std::string_view key, T least, T most,
+                                                 Expected<T> (Json::*read)(T, T) const) {
   auto member = given(key);
   if (!member)
     return std::nullopt;
-  std::vector<uint64_t> values;
+  std::vector<T> values;
   if (!member->isArray()) {
-    values.push_back(keep(member->unsignedInteger(least, most), least));
+    values.push_back(keep(((*member).*read)(least, most), least));
     return values;
   }
   constexpr size_t mostElements = 4096;
   if (member->size() > mostElements)
-    fail(key, "INGOT-E1006", message("a list of ", member->size(), " ids; at most ", mostElements),
+    fail(key, "INGOT-E1006",
+         message("a list of ", member->size(), " numbers; at most ", mostElements),
          "shorten the list");
   for (size_t i = 0; i < member->size() && !firstError; ++i)
-    values.push_back(keep(member->element(i).unsignedInteger(least, most), least));
+    values.push_back(keep((member->element(i).*read)(least, most), least));
   return values;
+}
+
+std::optional<std::vector<uint64_t>> JsonFields::unsignedIntegers(std::string_view key,
+                                                                  uint64_t least, uint64_t most) {
+  return listed<uint64_t>(key, least, most, &Json::unsignedInteger);
+}
+
+std::optional<std::vector<double>> JsonFields::numbers(std::string_view key, double least,
+                                                       double most) {
+  return listed<double>(key, least, most, &Json::number);
 }
 
 void JsonFields::fail(std::string_view key, std::string code, std::string what, std::string fix) {

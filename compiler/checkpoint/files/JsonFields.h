@@ -37,6 +37,9 @@ public:
   std::optional<std::vector<uint64_t>> unsignedIntegers(std::string_view key, uint64_t least,
                                                         uint64_t most);
 
+  /// One number or an array of them; nothing when not given.
+  std::optional<std::vector<double>> numbers(std::string_view key, double least, double most);
+
   /// Records an error at member `key` (at the object itself when the key is absent).
   void fail(std::string_view key, std::string code, std::string what, std::string fix);
 
@@ -48,6 +51,9 @@ public:
 
 private:
   std::optional<Json> given(std::string_view key) const;
+  template <class T>
+  std::optional<std::vector<T>> listed(std::string_view key, T least, T most,
+                                       Expected<T> (Json::*read)(T, T) const);
   template <class T> T keep(Expected<T> value, T fallback);
 
   Json object;

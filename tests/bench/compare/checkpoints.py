@@ -20,8 +20,9 @@ NORMAL_TOKEN, CONTROL_TOKEN = 1, 3
 @dataclasses.dataclass(frozen=True)
 class Shape:
     """The numbers of a published model. `bias`: of the query, key and value products; `inner`: of
-    the feed-forward, or of each of `experts`, of which a token goes through `used`; `normed`: heads
-    of q and k are."""
+    the feed-forward, or of each of `experts`, of which a token goes through `used`, and of one more
+    that all go through where it has a `shared` one; `normed`: heads of q and k are; `norms`: of a
+    layer; `vectors` (name, length) and `more`: what else a layer has, and the metadata."""
     architecture: str
     tokenizer: str
     layers: int
@@ -41,6 +42,10 @@ class Shape:
     experts: int = 0
     used: int = 0
     normed: bool = False
+    shared: bool = False
+    norms: tuple = ("attn_norm", "ffn_norm")
+    vectors: tuple = ()
+    more: tuple = ()
 
     def matrices(self):
         """(name, rows, columns) of the matrices of one layer, of experts those of one."""
@@ -49,7 +54,10 @@ class Shape:
         return [("attn_q", q, self.width), ("attn_k", kv, self.width), ("attn_v", kv, self.width),
                 ("attn_output", self.width, q), ("ffn_gate" + suffix, self.inner, self.width),
                 ("ffn_up" + suffix, self.inner, self.width),
-                ("ffn_down" + suffix, self.width, self.inner)]
+                ("ffn_down" + suffix, self.width, self.inner),
+                *(("ffn_gate_shexp", self.inner, self.width),
+                  ("ffn_up_shexp", self.inner, self.width),
+                  ("ffn_down_shexp", self.width, self.inner))[:3 * self.shared]]
 
     def linear(self, experts=None):
         """Weights of the products of all layers that each token of a prompt meets once; or with so
@@ -76,9 +84,26 @@ SHAPES = {
                           32768, 1e6, 1e-6, 151643, 151645),
     "llama-3-8b": Shape("llama", "llama-bpe", 32, 4096, 14336, 32, 8, 128, 128256, False, False,
                         8192, 5e5, 1e-5, 128000, 128001),
-    # Cut to 4 of their 48 and 36 layers.
+    # Cut to 4 of 48 and 36 layers.
     "qwen3-30b-a3b-cut": Shape("qwen3moe", "qwen2", 4, 2048, 768, 32, 4, 128, 151936, False, False,
                                32768, 1e6, 1e-6, 151643, 151645, 128, 8, True),
+    # Cut to two of 24 layers, which differ in their window, and to one of 92.
+    "gpt-oss-20b-cut": Shape(
+        "gpt-oss", "gpt-4o", 2, 2880, 2880, 64, 8, 64, 201088, False, True, 131072, 1.5e5, 1e-5,
+        199998, 200002, 32, 4, norms=("attn_norm", "post_attention_norm"),
+        vectors=(("attn_output.bias", 2880), ("attn_sinks.weight", 64), ("ffn_gate_inp.bias", 32),
+                 ("ffn_gate_exps.bias", 2880, 32), ("ffn_up_exps.bias", 2880, 32),
+                 ("ffn_down_exps.bias", 2880, 32)),
+        more=(("attention.sliding_window", UINT32, 128), ("rope.scaling.type", STRING, "yarn"),
+              ("rope.scaling.factor", FLOAT32, 32.0),
+              ("rope.scaling.original_context_length", UINT32, 4096))),
+    "glm-4.7-cut": Shape(
+        "glm4moe", "gpt-2", 1, 5120, 1536, 96, 8, 128, 151552, False, True, 131072, 1e6, 1e-5,
+        151331, 151329, 160, 8, True, True, norms=("attn_norm", "post_attention_norm"),
+        vectors=(("exp_probs_b.bias", 160),),
+        more=(("expert_shared_count", UINT32, 1), ("expert_gating_func", UINT32, 2),
+              ("expert_weights_norm", BOOL, True), ("expert_weights_scale", FLOAT32, 2.5),
+              ("leading_dense_block_count", UINT32, 0), ("rope.dimension_count", UINT32, 64))),
     "smollm3-3b-cut": Shape("smollm3", "smollm", 4, 2048, 11008, 16, 4, 128, 128256, True, False,
                             32768, 2e6, 1e-6, 128000, 128001),
     "smollm2-135m": Shape("llama", "smollm", 30, 576, 1536, 9, 3, 64, 49152, True, False,
@@ -89,9 +114,9 @@ SHAPES = {
 # Published models: the format of the file that is measured.
 PUBLISHED = {"smollm2-135m": "q4_1", "gemma-3-270m": "q4_k_m"}
 # Bits of a weight in the file; of published ones the mean of all that a step reads.
-FORMATS = {"q4_0": 4.5, "q8_0": 8.5, "bf16": 16.0, "q4_1": 5.85, "q4_k_m": 7.55}
+FORMATS = {"q4_0": 4.5, "q8_0": 8.5, "bf16": 16.0, "mxfp4": 4.25, "q4_1": 5.85, "q4_k_m": 7.55}
 # The names that the peers' quantizer has for the types it makes from bf16.
-QUANTIZER_NAMES = {"q4_0": "Q4_0", "q8_0": "Q8_0", "f16": "F16"}
+QUANTIZER_NAMES = {"q4_0": "Q4_0", "q8_0": "Q8_0", "f16": "F16", "mxfp4": "MXFP4_MOE"}
 
 
 def byte_letters():
@@ -150,7 +175,9 @@ def metadata(name, shape):
         (f"{a}.attention.head_count_kv", UINT32, shape.kv_heads),
         (f"{a}.attention.layer_norm_rms_epsilon", FLOAT32, shape.epsilon),
         (f"{a}.rope.freq_base", FLOAT32, shape.rope_base),
-        (f"{a}.rope.dimension_count", UINT32, shape.head),
+        *((f"{a}.rope.dimension_count", UINT32, shape.head) for _ in range(
+            all(key != "rope.dimension_count" for key, *_ in shape.more))),
+        *((f"{a}.{key}", kind, value) for key, kind, value in shape.more),
         (f"{a}.attention.key_length", UINT32, shape.head),
         (f"{a}.attention.value_length", UINT32, shape.head), *expert_metadata(shape),
         (f"{a}.vocab_size", UINT32, shape.vocabulary),
@@ -165,10 +192,12 @@ def tensors(shape):
     """(name, numbers per dimension, the inner one first, type) of every tensor."""
     yield "token_embd.weight", (shape.width, shape.vocabulary), BF16
     for layer in range(shape.layers):
-        for norm in "attn_norm", "ffn_norm":
+        for norm in shape.norms:
             yield f"blk.{layer}.{norm}.weight", (shape.width,), F32
         for norm in ("attn_q_norm", "attn_k_norm") if shape.normed else ():
             yield f"blk.{layer}.{norm}.weight", (shape.head,), F32
+        for name, *dims in shape.vectors:
+            yield f"blk.{layer}.{name}", tuple(dims), F32
         if shape.experts:
             yield f"blk.{layer}.ffn_gate_inp.weight", (shape.width, shape.experts), F32
         for name, rows, columns in shape.matrices():
@@ -234,8 +263,8 @@ def model_file(folder, name, model_format, quantizer):
         return path
     source = model_file(folder, name, "bf16", quantizer)
     unfinished = path.with_suffix(".unfinished")
-    result = subprocess.run([quantizer, "--pure", source, unfinished,
-                             QUANTIZER_NAMES[model_format]],
+    pure = [] if model_format == "mxfp4" else ["--pure"]  # That is of experts alone.
+    result = subprocess.run([quantizer, *pure, source, unfinished, QUANTIZER_NAMES[model_format]],
                             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
     if result.returncode != 0:
         raise RuntimeError(f"{quantizer}:\n{result.stdout.decode(errors='replace')[-2000:]}")

@@ -13,6 +13,7 @@ REQUIRED = (LLAMA_CLANG, IK_LLAMA)
 PEAKS = {"q4_0": ("vnni_int8", "amx_int8", "fp32", "avx2_codes"),
          "q4_1": ("vnni_int8", "amx_int8", "fp32", "avx2_codes"),
          "q4_k_m": ("vnni_int8", "amx_int8", "fp32", "avx2_codes"),
+         "mxfp4": ("vnni_int8", "amx_int8", "fp32", "avx2_codes"),
          "q8_0": ("vnni_int8", "amx_int8", "fp32", "avx2_words"),
          "bf16": ("avx512_bf16", "amx_bf16", "fp32", "avx2_fp32")}
 # Less than this part of the best probe says that a figure was disturbed; a figure is not begun

@@ -8,6 +8,16 @@ static constexpr FlagKey flags[] = {kAttentionBias};
 /// Norms beside those of heads, which have one name.
 static constexpr std::string_view meaningless[] = {"post_norm", "mlp_bias", "qk_norm"};
 
+/// Its converter puts the numbers of xIELU into the metadata.
+static void readNumbers(GgufFields &fields, ModelConfig &config) {
+  for (std::string_view name : {"alpha_p", "alpha_n", "beta", "eps"}) {
+    const auto numbers = fields.ofLayers(message("xielu.", name), config.layers, -1e6, 1e6);
+    for (uint64_t layer = 0; layer < config.layers; ++layer)
+      config.storedNumbers.emplace(message("model.layers.", layer, ".mlp.act_fn.", name),
+                                   numbers[layer]);
+  }
+}
+
 constinit const Family apertus = {
     .architecture = "ApertusForCausalLM",
     .facts = {.queryKeyNorm = QueryKeyNorm::Heads,
@@ -23,12 +33,14 @@ constinit const Family apertus = {
              .activation = "xielu",
              .keys = {.flags = flags},
              .meaningless = meaningless,
-             .readOwn = [](JsonFields &fields, ModelConfig &) {
-               // What transformers takes then are the numbers of one checkpoint.
-               if (!fields.has("rope_scaling") && !fields.has("rope_parameters"))
-                 fields.fail("rope_scaling", "INGOT-E1052",
-                             "rope_scaling must be given for ApertusForCausalLM",
-                             "write the type and its numbers");
-             }}};
+             .readOwn =
+                 [](JsonFields &fields, ModelConfig &) {
+                   // What transformers takes then are the numbers of one checkpoint.
+                   if (!fields.has("rope_scaling") && !fields.has("rope_parameters"))
+                     fields.fail("rope_scaling", "INGOT-E1052",
+                                 "rope_scaling must be given for ApertusForCausalLM",
+                                 "write the type and its numbers");
+                 }},
+    .gguf = {.name = "apertus", .readOwn = readNumbers}};
 
 } // namespace ingot::checkpoint::families

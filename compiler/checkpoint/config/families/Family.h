@@ -88,8 +88,9 @@ struct TextPart {
 /// has that part's keys under `text_config`, or among the others.
 struct Wrapper {
   std::span<const TextPart> texts = {}; ///< the first where none is named; empty: no wrapper
-  std::span<const std::string_view> skipped = {}; ///< how tensors of other parts begin
-  bool tied = false;                              ///< what an absent tie_word_embeddings means
+  std::span<const std::string_view> skipped = {};      ///< how tensors of other parts begin
+  bool tied = false;                                   ///< what an absent tie_word_embeddings means
+  std::span<const std::string_view> placeholders = {}; ///< keys of ids that prompts may not have
 };
 
 /// A family's metadata in GGUF, as llama.cpp's `load_hparams` and graphs take it. Keys are behind

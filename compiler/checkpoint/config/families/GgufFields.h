@@ -37,6 +37,18 @@ public:
                                                         uint64_t most) {
     return fields.unsignedIntegers(key(name), least, most);
   }
+  /// Of a key without the architecture's name: one number for all layers, or one for each.
+  std::vector<double> ofLayers(std::string_view whole, uint64_t layers, double least, double most) {
+    std::vector<double> values = fields.numbers(whole, least, most).value_or(std::vector<double>{});
+    if (values.size() == 1)
+      values.resize(layers, values.front());
+    if (values.size() != layers)
+      fields.fail(whole, "INGOT-E1114",
+                  message("this is no number for each of ", layers, " layers"),
+                  "convert the model again");
+    values.resize(layers);
+    return values;
+  }
   double number(std::string_view name, double least, double most) {
     return fields.number(key(name), least, most);
   }

@@ -49,26 +49,49 @@ static void readAttention(JsonFields &fields, ModelConfig &config) {
     config.queryGrowth = {.by = by, .each = each, .shift = 1, .onlyUnrotated = true};
 }
 
-constinit const Family llama4 = {.architecture = "Llama4ForCausalLM",
-                                 .facts = {.rotaryPairRows = true,
-                                           .normsRotated = true,
-                                           .windowIsChunk = true,
-                                           .experts = experts(),
-                                           .names = {.feedForward = "feed_forward"}},
-                                 .json = {.positions = 131072,
-                                          .kvHeads = 8,
-                                          .bos = 1,
-                                          .eos = 2,
-                                          .headDim = 128,
-                                          .epsilon = 1e-5,
-                                          .rope = {.theta = 500000},
-                                          .expertsPerToken = 1,
-                                          .expertCount = "num_local_experts",
-                                          .keys = {.flags = flags},
-                                          .meaningless = meaningless,
-                                          .readOwn = [](JsonFields &fields, ModelConfig &config) {
-                                            readExpertLayers(fields, config);
-                                            readAttention(fields, config);
-                                          }}};
+/// As llama.cpp, which has the numbers of the published models; their files state none.
+static void readGguf(GgufFields &fields, ModelConfig &config) {
+  constexpr uint64_t chunk = 8192, interval = 4, withoutNorms = 128;
+  const bool isFull =
+      fields.unsignedIntegerOr("attention.sliding_window", chunk, 0, Rope::mostPositions) == 0;
+  const uint64_t step =
+      fields.unsignedIntegerOr("interleave_moe_layer_step", 1, 1, ModelConfig::mostLayers);
+  for (uint64_t layer = 0; layer < config.layers; ++layer)
+    config.sparseLayers.push_back((layer + 1) % step == 0);
+  config.experts->sharedSize = config.experts->innerSize;
+  if (config.experts->count != withoutNorms)
+    config.queryKeyNorm = QueryKeyNorm::Plain;
+  if (isFull)
+    return;
+  rotateBut(interval, config);
+  config.slidingLayers = config.rotatingLayers;
+  config.slidingWindow = chunk;
+  config.queryGrowth = {.by = 0.1, .each = chunk, .shift = 1, .onlyUnrotated = true};
+}
+
+constinit const Family llama4 = {
+    .architecture = "Llama4ForCausalLM",
+    .facts = {.rotaryPairRows = true,
+              .normsRotated = true,
+              .windowIsChunk = true,
+              .experts = experts(),
+              .names = {.feedForward = "feed_forward"}},
+    .json = {.positions = 131072,
+             .kvHeads = 8,
+             .bos = 1,
+             .eos = 2,
+             .headDim = 128,
+             .epsilon = 1e-5,
+             .rope = {.theta = 500000},
+             .expertsPerToken = 1,
+             .expertCount = "num_local_experts",
+             .keys = {.flags = flags},
+             .meaningless = meaningless,
+             .readOwn =
+                 [](JsonFields &fields, ModelConfig &config) {
+                   readExpertLayers(fields, config);
+                   readAttention(fields, config);
+                 }},
+    .gguf = {.name = "llama4", .rotaryPairRows = true, .readOwn = readGguf}};
 
 } // namespace ingot::checkpoint::families

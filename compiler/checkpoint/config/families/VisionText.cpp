@@ -10,23 +10,30 @@ static constexpr std::string_view qwenKeys[] = {
     "image_token_id", "video_token_id",        "vision_config",  "vision_end_token_id",
     "text_config",    "vision_start_token_id", "vision_token_id"};
 
+static constexpr std::string_view qwenPlaceholders[] = {"image_token_id", "video_token_id"};
+/// The same key, by releases of transformers.
+static constexpr std::string_view imageToken[] = {"image_token_id", "image_token_index"};
+
 static constexpr TextPart qwen25Text[] = {{"qwen2_5_vl_text", &qwen2}};
 
-constinit const Family qwen25Vl = {.architecture = "Qwen2_5_VLForConditionalGeneration",
-                                   .json = {.meaningless = qwenKeys},
-                                   .wrapper = {.texts = qwen25Text, .skipped = qwenVision}};
+constinit const Family qwen25Vl = {
+    .architecture = "Qwen2_5_VLForConditionalGeneration",
+    .json = {.meaningless = qwenKeys},
+    .wrapper = {.texts = qwen25Text, .skipped = qwenVision, .placeholders = qwenPlaceholders}};
 
 static constexpr TextPart qwen3Text[] = {{"qwen3_vl_text", &qwen3}};
 
-constinit const Family qwen3Vl = {.architecture = "Qwen3VLForConditionalGeneration",
-                                  .json = {.meaningless = qwenKeys},
-                                  .wrapper = {.texts = qwen3Text, .skipped = qwenVision}};
+constinit const Family qwen3Vl = {
+    .architecture = "Qwen3VLForConditionalGeneration",
+    .json = {.meaningless = qwenKeys},
+    .wrapper = {.texts = qwen3Text, .skipped = qwenVision, .placeholders = qwenPlaceholders}};
 
 static constexpr TextPart qwen3MoeText[] = {{"qwen3_vl_moe_text", &qwen3VlMoeText}};
 
-constinit const Family qwen3VlMoe = {.architecture = "Qwen3VLMoeForConditionalGeneration",
-                                     .json = {.meaningless = qwenKeys},
-                                     .wrapper = {.texts = qwen3MoeText, .skipped = qwenVision}};
+constinit const Family qwen3VlMoe = {
+    .architecture = "Qwen3VLMoeForConditionalGeneration",
+    .json = {.meaningless = qwenKeys},
+    .wrapper = {.texts = qwen3MoeText, .skipped = qwenVision, .placeholders = qwenPlaceholders}};
 
 static constexpr std::string_view towers[] = {"vision_tower.", "multi_modal_projector.",
                                               "model.vision_tower.",
@@ -39,7 +46,7 @@ static constexpr TextPart gemma3Text[] = {{"gemma3_text", &gemma3}};
 constinit const Family gemma3Vision = {
     .architecture = "Gemma3ForConditionalGeneration",
     .json = {.meaningless = gemmaKeys},
-    .wrapper = {.texts = gemma3Text, .skipped = towers, .tied = true}};
+    .wrapper = {.texts = gemma3Text, .skipped = towers, .tied = true, .placeholders = imageToken}};
 
 static constexpr std::string_view mistralKeys[] = {
     "image_token_id",       "image_token_index",   "multimodal_projector_bias",
@@ -50,7 +57,7 @@ static constexpr TextPart mistralText[] = {{"mistral", &mistral}, {"ministral3",
 constinit const Family mistral3 = {
     .architecture = "Mistral3ForConditionalGeneration",
     .json = {.meaningless = mistralKeys},
-    .wrapper = {.texts = mistralText, .skipped = towers, .tied = true}};
+    .wrapper = {.texts = mistralText, .skipped = towers, .tied = true, .placeholders = imageToken}};
 
 static constexpr std::string_view llamaVision[] = {"vision_model.", "multi_modal_projector."};
 static constexpr std::string_view llamaKeys[] = {"boi_token_index", "eoi_token_index",
@@ -58,8 +65,9 @@ static constexpr std::string_view llamaKeys[] = {"boi_token_index", "eoi_token_i
                                                  "text_config",     "vision_config"};
 static constexpr TextPart llama4Text[] = {{"llama4_text", &llama4}};
 
-constinit const Family llama4Vision = {.architecture = "Llama4ForConditionalGeneration",
-                                       .json = {.meaningless = llamaKeys},
-                                       .wrapper = {.texts = llama4Text, .skipped = llamaVision}};
+constinit const Family llama4Vision = {
+    .architecture = "Llama4ForConditionalGeneration",
+    .json = {.meaningless = llamaKeys},
+    .wrapper = {.texts = llama4Text, .skipped = llamaVision, .placeholders = imageToken}};
 
 } // namespace ingot::checkpoint::families
