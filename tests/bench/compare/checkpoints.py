@@ -87,7 +87,7 @@ SHAPES = {
     # Cut to 4 of 48 and 36 layers.
     "qwen3-30b-a3b-cut": Shape("qwen3moe", "qwen2", 4, 2048, 768, 32, 4, 128, 151936, False, False,
                                32768, 1e6, 1e-6, 151643, 151645, 128, 8, True),
-    # Cut to two of 24 layers, which differ in their window, and to one of 92.
+    # Cut to two of 24 and 92 layers; llama.cpp computes the last one for the last token alone.
     "gpt-oss-20b-cut": Shape(
         "gpt-oss", "gpt-4o", 2, 2880, 2880, 64, 8, 64, 201088, False, True, 131072, 1.5e5, 1e-5,
         199998, 200002, 32, 4, norms=("attn_norm", "post_attention_norm"),
@@ -98,7 +98,7 @@ SHAPES = {
               ("rope.scaling.factor", FLOAT32, 32.0),
               ("rope.scaling.original_context_length", UINT32, 4096))),
     "glm-4.7-cut": Shape(
-        "glm4moe", "gpt-2", 1, 5120, 1536, 96, 8, 128, 151552, False, True, 131072, 1e6, 1e-5,
+        "glm4moe", "gpt-2", 2, 5120, 1536, 96, 8, 128, 151552, False, True, 131072, 1e6, 1e-5,
         151331, 151329, 160, 8, True, True, norms=("attn_norm", "post_attention_norm"),
         vectors=(("exp_probs_b.bias", 160),),
         more=(("expert_shared_count", UINT32, 1), ("expert_gating_func", UINT32, 2),
