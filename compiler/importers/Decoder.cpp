@@ -168,7 +168,7 @@ private:
                                  config.windowIsChunk, config.attentionSoftcap, sinks);
     if (isNarrow())
       mixed = step.gatherColumns(mixed, "attention.value_columns",
-                                 headColumns(heads, headDim, valueDim(), valueDim()));
+                                 headColumns(heads, headDim, valueDim()));
     return project(mixed, prefix, module + std::string(names.output), hidden, heads * valueDim(),
                    config.outputBias);
   }
@@ -202,7 +202,7 @@ private:
     v = step.multiply(v, config.valueMultiplier);
     if (isNarrow())
       v = step.gatherColumns(v, "attention.head_columns." + std::to_string(kvHeads),
-                             headColumns(kvHeads, valueDim(), headDim, valueDim()));
+                             headColumns(kvHeads, valueDim(), headDim));
     return {q, k, v};
   }
 
@@ -213,13 +213,13 @@ private:
   /// the first ones once more, whose results are left out (decision 0106).
   bool isNarrow() const { return valueDim() != headDim; }
 
-  /// Where columns of `heads` heads of `to` columns each come from, which have `from` columns and
-  /// of these the first `used`, over and over.
-  static SmallVector<int32_t> headColumns(int64_t heads, int64_t from, int64_t to, int64_t used) {
+  /// Where columns of `heads` heads of `to` columns each come from, which have `from` columns: the
+  /// first valueDim() of them, over and over.
+  SmallVector<int32_t> headColumns(int64_t heads, int64_t from, int64_t to) const {
     SmallVector<int32_t> columns;
     for (int64_t head = 0; head < heads; ++head)
       for (int64_t i = 0; i < to; ++i)
-        columns.push_back(static_cast<int32_t>(head * from + i % used));
+        columns.push_back(static_cast<int32_t>(head * from + i % valueDim()));
     return columns;
   }
 
@@ -352,8 +352,7 @@ private:
   ActivationFunction activation(const std::string &name) {
     ActivationFunction function = {config.activation, config.activationLimit};
     if (config.activation == checkpoint::Activation::Xielu) {
-      // The first two are stored as what softplus makes positive of, and by default as trained
-      // from.
+      // Two are stored as what softplus makes positive numbers of.
       auto softplus = [](double x) {
         return std::max(x, 0.0) + std::log1p(std::exp(-std::abs(x)));
       };

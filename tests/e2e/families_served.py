@@ -2,7 +2,7 @@
 """Small models of every family in a server with little room: prompts in pieces of an odd number of
 tokens, several sequences together, after preemption and after a prefix that is known. What is
 computed must be what an engine computes for the prompt alone, to the bit. A quarter of the models
-also on a simulated GPU."""
+also on a simulated GPU and by the reference."""
 import json
 import sys
 
@@ -79,6 +79,8 @@ class FamiliesServed(harness.BuildTest):
 def add(name):
     setattr(FamiliesServed, f"test_{name}", lambda self: self.check(name, "x86-64-v3"))
     if name in ON_GPU:
+        setattr(FamiliesServed, f"test_{name}_reference",
+                lambda self: self.check(name, "reference", "--target", "reference"))
         setattr(FamiliesServed, f"test_{name}_{GPU}",
                 lambda self: self.check(name, GPU, "--simulate", GPU))
 

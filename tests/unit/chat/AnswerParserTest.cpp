@@ -249,6 +249,10 @@ TEST(AnswerParser, FamiliesWithMarkersOfTheirOwn) {
            "Hm\n[BEGIN FINAL RESPONSE]\nSure.\n<tool_calls>[{\"name\": \"get_weather\", "
            "\"arguments\": {\"city\": \"Zürich\", \"days\": 3}, \"id\": \"i\"}]</tool_calls>"),
       oneCall("Sure.", "i", "Hm"));
+  EXPECT_EQ(read(reading("hunyuan", "hunyuan"),
+                 "<think>\nHm\n</think>\n<answer>\nSure.\n<tool_calls>[{\"name\": \"get_weather\", "
+                 "\"arguments\": {\"city\": \"Zürich\", \"days\": 3}}]</tool_calls></answer>"),
+            oneCall("Sure.", {}, "Hm"));
   EXPECT_EQ(
       read(reading("solar_open", "solar_open"),
            "<|think|>Hm<|end|><|begin|>assistant<|content|>Sure.<|end|><|begin|>assistant"
