@@ -371,13 +371,21 @@ private:
     if (experts.storage == ExpertStorage::Turns)
       return byExpertHalves(
           step.expertWeights(name + "gate_up_proj", count, 2 * width, hidden, inputsFirst(name)));
-    if (experts.storage == ExpertStorage::Halves)
+    if (!areApart(name))
       return step.expertWeights(name + "gate_up_proj", count, 2 * width, hidden, inputsFirst(name));
     SmallVector<Value> parts;
     for (int64_t expert = 0; expert < count; ++expert)
       for (std::string_view part : {experts.gate, experts.up})
         parts.push_back(expertMatrix(name, expert, part, width, hidden));
     return step.stack(parts);
+  }
+
+  /// Whether each matrix is a tensor: programs that quantize take stacks apart.
+  bool areApart(const std::string &name) const {
+    const checkpoint::Experts &experts = *config.experts;
+    return experts.storage == ExpertStorage::Apart ||
+           (experts.storage == ExpertStorage::Halves &&
+            step.hasMatrix(name + "0." + std::string(experts.down) + ".weight"));
   }
 
   /// Whether stacks are [experts, inputs, outputs]: their shapes tell, of one matrix or the other.
@@ -390,7 +398,7 @@ private:
 
   Value down(const std::string &name) {
     const checkpoint::Experts &experts = *config.experts;
-    if (experts.storage != ExpertStorage::Apart)
+    if (!areApart(name))
       return step.expertWeights(name + "down_proj", count, hidden, width, inputsFirst(name));
     SmallVector<Value> parts;
     for (int64_t expert = 0; expert < count; ++expert)

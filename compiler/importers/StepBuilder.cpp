@@ -350,6 +350,10 @@ Value StepBuilder::linear(Value input, Value weight, Value bias) {
   return bias ? add(product, bias) : product;
 }
 
+bool StepBuilder::hasMatrix(StringRef name) const {
+  return checkpoint.find(name.str()) || storedWeights.isQuantized(name);
+}
+
 bool StepBuilder::isStored(StringRef name, ArrayRef<int64_t> shape) const {
   const checkpoint::Tensor *tensor = checkpoint.find(name.str());
   return tensor && llvm::equal(tensor->shape, shape, [](uint64_t own, int64_t wanted) {

@@ -73,6 +73,8 @@ public:
   /// Row by row of the routing, the input times the transposed matrix of the row's expert. `input`:
   /// a row for each token, or for each row of the routing.
   mlir::Value expertLinear(mlir::Value input, mlir::Value stack, const Routing &routing);
+  /// Whether the checkpoint has a matrix `name`, stored quantized or not.
+  bool hasMatrix(llvm::StringRef name) const;
   /// Whether the checkpoint has a tensor `name` of this shape.
   bool isStored(llvm::StringRef name, llvm::ArrayRef<int64_t> shape) const;
   /// The tensor `name` of all experts' matrices, [experts, columns, rows] or without `inputsFirst`

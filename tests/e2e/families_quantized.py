@@ -37,13 +37,16 @@ class FamiliesQuantized(harness.BuildTest):
         self.assertEqual(result.returncode, 0, result.stderr + result.stdout)
         return json.loads(result.stdout)["logprobs"]
 
-    def check(self, name, method):
+    def test_stacked_experts_taken_apart(self):
+        self.check("llama4", "int8", models.apart)
+
+    def check(self, name, method, changed=lambda tensors: tensors):
         case, (quantize, said, held) = models.CASES[name], METHODS[method]
         self.model = self.checkpoint("--shape", "tiny")  # Its tokenizer is used.
         (self.model / "generation_config.json").unlink()
         self.recipe = self.folder / "f32.yaml"
         self.recipe.write_text(F32)
-        stored, meant = quantize(case.checkpoint())
+        stored, meant = quantize(changed(case.checkpoint()))
         self.assertNotEqual(stored.keys(), meant.keys())
         ours = self.steps(case, "stored", stored, held, {"quantization_config": said})
         theirs = self.steps(case, "meant", meant, held, {})

@@ -531,6 +531,26 @@ WRAPPERS = {
 }
 
 
+def apart(checkpoint):
+    """The tensors with each matrix of stacked experts [E, inputs, outputs] in one of its own, as
+    programs that quantize take them apart."""
+    result = {}
+    for name, (shape, data) in checkpoint.items():
+        if len(shape) != 3:
+            result[name] = shape, data
+            continue
+        count, inputs, outputs = shape
+        module = name.rpartition(".")[0]
+        parts = ("gate_proj", "up_proj") if name.endswith("gate_up_proj") else ("down_proj",)
+        rows = outputs // len(parts)
+        for expert in range(count):
+            for number, part in enumerate(parts):
+                result[f"{module}.{expert}.{part}.weight"] = [rows, inputs], array.array("f", (
+                    data[(expert * inputs + column) * outputs + number * rows + row]
+                    for row in range(rows) for column in range(inputs)))
+    return result
+
+
 def stacked(stored, inputs_first):
     """The tensors with all experts' matrices in one, gate before up."""
     result, stacks = {}, {}
