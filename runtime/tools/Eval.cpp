@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // eval: perplexity of a text under a windowing that is stated exactly.
 #include "runtime/tools/Commands.h"
+#include "runtime/tools/Divergence.h"
 #include "runtime/tools/EngineSummary.h"
+#include "runtime/tools/LogitsFile.h"
 #include "runtime/tools/SessionArguments.h"
 #include "runtime/tools/Table.h"
 
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <optional>
 #include <unistd.h>
 
 namespace ingot::runtime {
@@ -16,7 +19,7 @@ namespace {
 enum class Scoring { All, SecondHalf };
 
 struct EvalOptions {
-  std::string engine, text;
+  std::string engine, text, against, logitsFile;
   size_t window = 512;
   size_t maxTokens = 0;
   Scoring scoring = Scoring::All;
@@ -38,10 +41,20 @@ constexpr const char *windowing =
     "  --bos-each-window      the first token of each window is replaced by the model's BOS\n"
     "llama.cpp's rule is: --scoring second-half --bos-each-window.";
 
+/// What the engine's distributions are compared with: those of another engine, or of a file.
+struct Base {
+  std::unique_ptr<Session> engine;
+  std::optional<LogitsFile> file;
+
+  bool isThere() const { return engine || file; }
+  float least() const { return file ? LogitsFile::least : -INFINITY; }
+};
+
 /// Sums over all tokens that count.
 struct Tally {
   size_t windows = 0, scored = 0;
   double sum = 0, squares = 0; ///< of negative log-probabilities
+  Divergence divergence;       ///< from the base
 
   double mean() const { return sum / double(scored); }
   double perplexity() const { return std::exp(mean()); }
@@ -76,15 +89,62 @@ Result<std::vector<int32_t>> readTokens(const Session &session, const EvalOption
   return tokens;
 }
 
+/// Calls `visit` with the logits of each position of `window`.
+Status visitLogits(Session &session, const std::vector<int32_t> &window,
+                   const std::function<void(size_t position, std::span<const float>)> &visit) {
+  const MemoryPlan &plan = session.memoryPlan();
+  const int64_t most = std::min(plan.maxTokens, plan.maxLogitRows);
+  return session.readLogits(
+      window, {&most, 1},
+      [&](int64_t position, std::span<const float> logits) { visit(size_t(position), logits); });
+}
+
+/// The scores of a window, as Session::score has them; adds what its distributions from position
+/// first - 1 on differ from the base's. `number`: of the window.
+Result<std::vector<float>> compareWindow(Session &session, Base &base,
+                                         const std::vector<int32_t> &window, size_t first,
+                                         size_t number, Divergence &divergence) {
+  std::vector<std::vector<float>> rows(window.size());
+  auto counts = [&](size_t position) {
+    return position + 1 >= first && position + 1 < window.size();
+  };
+  if (base.engine) {
+    Status status = visitLogits(*base.engine, window, [&](size_t position, auto logits) {
+      if (counts(position))
+        rows[position] = logSoftmax(logits);
+    });
+    if (!status.ok())
+      return status;
+  }
+  for (size_t position = 0; base.file && position < window.size(); ++position)
+    if (counts(position))
+      if (Status status = base.file->read(number, position, rows[position]); !status.ok())
+        return status;
+  std::vector<float> scores(window.size(), 0);
+  Status status = visitLogits(session, window, [&](size_t position, auto logits) {
+    if (!counts(position))
+      return;
+    const int32_t target = window[position + 1];
+    scores[position + 1] = logSoftmax(logits)[size_t(target)];
+    if (std::isfinite(scores[position + 1]))
+      divergence.add(rows[position], logits, target, base.least());
+  });
+  if (!status.ok())
+    return status;
+  return scores;
+}
+
 /// `start`: the window's place in the text, in tokens.
-Status scoreWindow(Session &session, const EvalOptions &options, std::vector<int32_t> window,
-                   size_t start, Tally &tally) {
+Status scoreWindow(Session &session, Base &base, const EvalOptions &options,
+                   std::vector<int32_t> window, size_t start, Tally &tally) {
   if (options.bosEachWindow)
     window[0] = session.file().metadata().serving()->bos();
-  Result<std::vector<float>> scores = session.score(window);
+  size_t first = options.scoring == Scoring::SecondHalf ? window.size() / 2 + 1 : 1;
+  Result<std::vector<float>> scores =
+      base.isThere() ? compareWindow(session, base, window, first, tally.windows, tally.divergence)
+                     : session.score(window);
   if (!scores.ok())
     return std::move(scores).status();
-  size_t first = options.scoring == Scoring::SecondHalf ? window.size() / 2 + 1 : 1;
   for (size_t i = first; i < window.size(); ++i) {
     double loss = -double((*scores)[i]);
     if (!std::isfinite(loss))
@@ -102,7 +162,7 @@ Status scoreWindow(Session &session, const EvalOptions &options, std::vector<int
   return {};
 }
 
-Result<Tally> scoreAll(Session &session, const EvalOptions &options,
+Result<Tally> scoreAll(Session &session, Base &base, const EvalOptions &options,
                        const std::vector<int32_t> &tokens) {
   Tally tally;
   bool terminal = isatty(STDERR_FILENO);
@@ -112,7 +172,7 @@ Result<Tally> scoreAll(Session &session, const EvalOptions &options,
     if (end - first < shortest)
       break;
     if (Status status =
-            scoreWindow(session, options,
+            scoreWindow(session, base, options,
                         {tokens.begin() + long(first), tokens.begin() + long(end)}, first, tally);
         !status.ok())
       return status;
@@ -128,8 +188,8 @@ Result<Tally> scoreAll(Session &session, const EvalOptions &options,
   return tally;
 }
 
-void report(Session &session, const EvalOptions &options, size_t tokens, const Tally &tally,
-            double seconds) {
+void report(Session &session, bool compared, const EvalOptions &options, size_t tokens,
+            const Tally &tally, double seconds) {
   bool half = options.scoring == Scoring::SecondHalf;
   if (options.json) {
     nlohmann::json out = {{"text", options.text},
@@ -145,6 +205,8 @@ void report(Session &session, const EvalOptions &options, size_t tokens, const T
                           {"perplexity", tally.perplexity()},
                           {"standard_error", tally.error()},
                           {"seconds", seconds}};
+    if (compared)
+      out["divergence"] = tally.divergence.summary();
     std::printf("%s\n", jsonText(out).c_str());
     return;
   }
@@ -154,6 +216,38 @@ void report(Session &session, const EvalOptions &options, size_t tokens, const T
       "%s tokens, %s windows of %s, %s%s: %s tokens scored in %.2f s\n", grouped(tokens).c_str(),
       grouped(tally.windows).c_str(), grouped(options.window).c_str(), half ? "second half" : "all",
       options.bosEachWindow ? ", BOS first in each" : "", grouped(tally.scored).c_str(), seconds);
+  if (compared)
+    std::fputs(tally.divergence.text().c_str(), stdout);
+}
+
+/// Opens what is compared with; a file says which windows there are, too.
+Result<Base> openBase(const Session &session, EvalOptions &options) {
+  Base base;
+  const uint32_t vocabulary = session.file().metadata().serving()->vocabulary();
+  uint32_t other = vocabulary;
+  if (!options.against.empty()) {
+    Result<std::unique_ptr<Session>> engine = Session::open(options.against, options.session);
+    if (!engine.ok())
+      return std::move(engine).status();
+    base.engine = std::move(*engine);
+    other = base.engine->file().metadata().serving()->vocabulary();
+  }
+  if (!options.logitsFile.empty()) {
+    Result<LogitsFile> file = LogitsFile::open(options.logitsFile);
+    if (!file.ok())
+      return std::move(file).status();
+    other = uint32_t(file->vocabulary());
+    options.window = file->window();
+    options.scoring = Scoring::SecondHalf;
+    base.file = std::move(*file);
+  }
+  if (other != vocabulary)
+    return Status::error("INGOT-E6027",
+                         "the vocabulary has " + std::to_string(vocabulary) +
+                             " tokens, and that of what it is compared with " +
+                             std::to_string(other),
+                         "compare engines and files of one model");
+  return base;
 }
 
 Status evaluate(EvalOptions &options) {
@@ -164,39 +258,60 @@ Status evaluate(EvalOptions &options) {
   if (options.bosEachWindow && (*session)->file().metadata().serving()->bos() < 0)
     return Status::error("INGOT-E6021", "the model has no BOS token for --bos-each-window",
                          "leave the option out");
-  if (int64_t(options.window) > (*session)->memoryPlan().maxContext)
+  Result<Base> base = openBase(**session, options);
+  if (!base.ok())
+    return std::move(base).status();
+  const int64_t context = std::min((*session)->memoryPlan().maxContext,
+                                   base->engine ? base->engine->memoryPlan().maxContext
+                                                : (*session)->memoryPlan().maxContext);
+  if (int64_t(options.window) > context)
     return Status::error("INGOT-E6004",
                          "a window of " + std::to_string(options.window) +
-                             " tokens is longer than the context of " +
-                             std::to_string((*session)->memoryPlan().maxContext),
+                             " tokens is longer than the context of " + std::to_string(context),
                          "choose a smaller --window");
-  Result<std::vector<int32_t>> tokens = readTokens(**session, options);
+  Result<std::vector<int32_t>> tokens = base->file
+                                            ? Result<std::vector<int32_t>>(base->file->tokens())
+                                            : readTokens(**session, options);
   if (!tokens.ok())
     return std::move(tokens).status();
   auto start = std::chrono::steady_clock::now();
-  Result<Tally> tally = scoreAll(**session, options, *tokens);
+  Result<Tally> tally = scoreAll(**session, *base, options, *tokens);
   if (!tally.ok())
     return std::move(tally).status();
   double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   if (Status status = (*session)->file().unchanged(); !status.ok())
     return status;
-  report(**session, options, tokens->size(), *tally, seconds);
+  report(**session, base->isThere(), options, tokens->size(), *tally, seconds);
   return flushOutput();
 }
 
 } // namespace
 
 int runEval(int argc, char **argv) {
-  CommandLine app(std::string("Measures the perplexity of a text.\n\n") + windowing +
+  CommandLine app(std::string("Measures the perplexity of a text, and how far an engine is from "
+                              "another.\n\n") +
+                      windowing +
                       "\n\nexamples:\n"
                       "  eval model.ingot --text wiki.test.raw\n"
                       "  eval model.ingot --text wiki.test.raw --scoring second-half "
-                      "--bos-each-window",
+                      "--bos-each-window\n"
+                      "  eval model-int4.ingot --text wiki.test.raw --against model-bf16.ingot\n"
+                      "  eval model.ingot --kl-divergence-base base.kld",
                   argv[0]);
   EvalOptions options;
   std::string scoring;
   app.addOption("engine", options.engine, "engine file").required();
-  app.addOption("--text", options.text, "UTF-8 text to score").required();
+  CommandOption text = app.addOption("--text", options.text, "UTF-8 text to score");
+  CommandOption against = app.addOption(
+      "--against", options.against,
+      "also say how far the distributions are from those of this engine: KL divergence and how "
+      "often the likeliest tokens are the same");
+  CommandOption logits = app.addOption(
+      "--kl-divergence-base", options.logitsFile,
+      "the same from those in a file that llama-perplexity --kl-divergence-base wrote, of its "
+      "tokens and windows");
+  logits.excludes(text);
+  against.needs(text);
   app.addOption("--window", options.window, "tokens of a window")
       .between(2, int64_t(1) << 31)
       .showDefault();
@@ -216,7 +331,10 @@ int runEval(int argc, char **argv) {
     return exitStatus;
   if (scoring == "second-half")
     options.scoring = Scoring::SecondHalf;
-  Status status = evaluate(options);
+  Status status = options.text.empty() && options.logitsFile.empty()
+                      ? Status::error("INGOT-E6029", "there is nothing to score",
+                                      "give --text or --kl-divergence-base")
+                      : evaluate(options);
   return status.ok() ? 0 : reportError(status);
 }
 
