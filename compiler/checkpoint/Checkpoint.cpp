@@ -436,6 +436,8 @@ Outcome Checkpoint::takeTextPart() {
 
 /// Gives tensors the names that they have here, by how those in the files begin.
 Outcome Checkpoint::renameTensors(std::span<const NameBeginning> beginnings) {
+  if (beginnings.empty())
+    return {};
   for (Tensor &tensor : stored)
     for (auto [own, known] : beginnings)
       if (tensor.name.starts_with(own)) {

@@ -42,9 +42,8 @@ std::vector<float> logSoftmax(std::span<const float> logits) {
   return result;
 }
 
-void Divergence::add(std::span<const float> base, std::span<const float> logits, int32_t target,
+void Divergence::add(std::span<const float> base, std::span<const float> own, int32_t target,
                      float least) {
-  const std::vector<float> own = logSoftmax(logits);
   double divergence = 0;
   for (size_t i = 0; i < base.size(); ++i)
     if (base[i] > least)

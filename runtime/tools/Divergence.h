@@ -14,9 +14,9 @@ namespace ingot::runtime {
 /// vocabulary.
 class Divergence {
 public:
-  /// Adds a position. `base`: what `logits`, of the engine, are compared with; those of at most
-  /// `least` take no part in the sum. `target`: the token that follows.
-  void add(std::span<const float> base, std::span<const float> logits, int32_t target, float least);
+  /// Adds a position. `base`: what `own`, of the engine, is compared with; those of at most `least`
+  /// take no part in the sum. `target`: the token that follows.
+  void add(std::span<const float> base, std::span<const float> own, int32_t target, float least);
 
   /// {"mean", "standard_error", "p99", "largest", "same_top", "same_top5", "base_perplexity"}: the
   /// mean of sum(p_base * ln(p_base / p)) in nats, the 99th percentile and the largest; the part of

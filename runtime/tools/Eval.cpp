@@ -125,9 +125,10 @@ Result<std::vector<float>> compareWindow(Session &session, Base &base,
     if (!counts(position))
       return;
     const int32_t target = window[position + 1];
-    scores[position + 1] = logSoftmax(logits)[size_t(target)];
+    const std::vector<float> own = logSoftmax(logits);
+    scores[position + 1] = own[size_t(target)];
     if (std::isfinite(scores[position + 1]))
-      divergence.add(rows[position], logits, target, base.least());
+      divergence.add(rows[position], own, target, base.least());
   });
   if (!status.ok())
     return status;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// llm.combine: one row of the result a tile. Buffers: input, weights if
-// `weighted`, result.
+// llm.combine: one row of the result a tile. Buffers: input, weights if `weighted`,
+// result.
 #include "codegen/native/kernels/Elements.h"
 
 INGOT_CONST(columns);

@@ -98,6 +98,8 @@ Expected<std::vector<std::string>> readSpecials(const Json &root, const Config &
       texts[id] = olderTokens[id];
     return texts;
   }
+  if (!list->isArray())
+    return list->wrongType("a list of special tokens");
   for (size_t i = 0; i < list->size(); ++i) {
     const Json entry = list->element(i);
     JsonFields fields(entry);

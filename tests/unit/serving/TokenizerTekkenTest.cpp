@@ -78,6 +78,8 @@ TEST(Tekken, RefusesWhatDoesNotFit) {
   EXPECT_EQ(with([](json &file) { file["config"]["pattern"] = "("; }), "INGOT-E1410");
   EXPECT_EQ(with([](json &file) { file.erase("config"); }), "INGOT-E1005");
   EXPECT_EQ(with([](json &file) { file["special_tokens"] = {{{"rank", 4}}}; }), "INGOT-E1006");
+  EXPECT_EQ(with([](json &file) { file["special_tokens"] = json::object({{"a", 1}}); }),
+            "INGOT-E1004");
   EXPECT_EQ(with([](json &file) {
               const json token = {{"rank", 0}, {"token_str", "<s>"}};
               file["special_tokens"] = {token, {{"rank", 1}, {"token_str", "<s>"}}};

@@ -5,7 +5,7 @@
 namespace ingot::checkpoint::families {
 
 static constexpr FlagKey flags[] = {kAttentionBias};
-/// Norms beside those of heads, which have one name.
+/// transformers reads none of these: heads are always normed.
 static constexpr std::string_view meaningless[] = {"post_norm", "mlp_bias", "qk_norm"};
 
 /// Its converter puts the numbers of xIELU into the metadata.

@@ -22,7 +22,6 @@ static constexpr std::string_view meaningless[] = {"n_ctx",
                                                    "summary_type",
                                                    "summary_use_proj",
                                                    "classifier_dropout"};
-static constexpr std::string_view refused[] = {"scale_attn_by_inverse_layer_idx"};
 /// Of checkpoints with a head and without one.
 static constexpr NameBeginning beginnings[] = {{"transformer.h.", "model.layers."},
                                                {"transformer.", "model."},
@@ -63,7 +62,6 @@ constinit const Family gpt2 = {
              .aliases = aliases,
              .innerPerHidden = 4,
              .meaningless = meaningless,
-             .refused = refused,
              .readOwn =
                  [](JsonFields &fields, ModelConfig &config) {
                    config.outputBias = config.mlpBias = true;
