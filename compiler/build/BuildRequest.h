@@ -16,6 +16,7 @@ struct BuildRequest {
   std::vector<std::pair<const codegen::Target *, engine::TargetAttr>> targets;
   std::vector<OptionRecord> options;
   std::vector<std::string> unreadTensors; ///< of the checkpoint, which the engine is built without
+  const ModelPart *part = nullptr;        ///< unless null, nothing else of the model is built
 };
 
 /// Reads and checks everything that `options` name; effective values and their reasons go into

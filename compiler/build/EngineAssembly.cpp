@@ -29,7 +29,7 @@ static Expected<CompiledTarget> runStagesOf(MLIRContext &context, const BuildReq
   engine::TargetAttr target = request.targets[index].second;
   DiagnosticCollector diagnostics(context);
   auto module = runPipeline(context, request.checkpoint, request.recipe, target, request.limits,
-                            request.tuning, [&](StringRef stage, ModuleOp ir) {
+                            request.tuning, request.part, [&](StringRef stage, ModuleOp ir) {
                               if (stage == options.dumpStage)
                                 ir.print(llvm::outs(), OpPrintingFlags().enableDebugInfo());
                             });

@@ -3,7 +3,7 @@
 // logits.
 #include "compiler/build/GoldenTokens.h"
 
-#include "compiler/engine_file/EngineWriter.h"
+#include "compiler/build/PreviewEngine.h"
 #include "ingot/ingot.hpp"
 
 #include "llvm/ADT/ScopeExit.h"
@@ -76,9 +76,7 @@ runPrompts(const std::filesystem::path &path, const EngineLimits &limits, float 
       cases.push_back(runPrompt(engine, prompt, size_t(options.max_context + 1) / 2, allowed));
     return cases;
   } catch (const ingot::Error &error) {
-    llvm::StringRef what = error.what();
-    what.consume_front(std::string(error.code()) + ": ");
-    return checkpoint::Error{error.code(), what.str(), "golden tokens", ""};
+    return errorOfRuntime(error.code(), error.what(), "golden tokens");
   }
 }
 
@@ -115,35 +113,20 @@ compiler::makeGoldenTokens(mlir::MLIRContext &context, BuildRequest &request,
     return checkpoint::Error{"INGOT-E3001", error, "golden tokens", ""};
   auto targets = std::exchange(request.targets, {*reference});
   llvm::scope_exit restore([&] { request.targets = std::move(targets); });
-  BuildOptions quiet = options;
-  quiet.dumpStage.clear();
-  Progress silent(ProgressStyle::Silent);
-
-  auto compiled = runStages(context, request, quiet, silent);
-  if (!compiled)
-    return compiled.error();
-  auto streamer = makeStreamer(request, *compiled, quiet, 0);
-  if (!streamer)
-    return streamer.error();
-  if (streamer->totalBytes() > kWeights)
+  auto planned = planPreview(context, request, options);
+  if (!planned)
+    return planned.error();
+  const uint64_t weights = planned->streamer.totalBytes();
+  if (weights > kWeights)
     return tooSlow();
-  if (kMemory + streamer->totalBytes() > options.maxBuildMemory)
-    return GoldenTokens{{},
-                        "running the model needs --max-build-memory " +
-                            readableBytes(kMemory + streamer->totalBytes())};
-  if (auto outcome = compileKernels(context, request, *compiled, quiet, silent); !outcome)
-    return outcome.error();
-  auto assembly = assemble(context, *compiled, *streamer, tokenizer, quiet, silent);
-  if (!assembly)
-    return assembly.error();
-  auto metadata = writeEngineMetadata(*assembly->ir, description, assembly->file.sections(),
-                                      assembly->placements);
-  if (failed(metadata))
-    return checkpoint::Error{"INGOT-E3001", "the reference's metadata cannot be written", "", ""};
-  auto path = previewEngineFile(assembly->file, *metadata);
-  if (!path)
-    return path.error();
-  auto cases = runPrompts(*path, request.limits, allowance(request.recipe));
+  if (kMemory + weights > options.maxBuildMemory)
+    return GoldenTokens{
+        {}, "running the model needs --max-build-memory " + readableBytes(kMemory + weights)};
+  auto preview =
+      makePreview(context, request, std::move(*planned), tokenizer, options, description);
+  if (!preview)
+    return preview.error();
+  auto cases = runPrompts(preview->path, request.limits, allowance(request.recipe));
   if (!cases)
     return cases.error();
   return GoldenTokens{std::move(*cases), "by the reference target"};

@@ -200,11 +200,11 @@ void compiler::prepareContext(MLIRContext &context) {
 FailureOr<OwningOpRef<ModuleOp>>
 compiler::runPipeline(MLIRContext &context, const checkpoint::Checkpoint &checkpoint,
                       const recipe::Recipe &recipe, engine::TargetAttr target,
-                      const EngineLimits &limits, const KernelTuning &tuning,
+                      const EngineLimits &limits, const KernelTuning &tuning, const ModelPart *part,
                       const StageObserver &observer) {
   auto module = importModel(&context, checkpoint,
                             {limits.maxContext, recipe::isStatic(recipe.activations.compute),
-                             recipe::isStatic(recipe.kvCache)});
+                             recipe::isStatic(recipe.kvCache), nullptr, part});
   if (failed(module))
     return failure();
   (**module)->setAttr("engine.target", target);

@@ -45,11 +45,12 @@ void prepareContext(mlir::MLIRContext &context);
 /// Called with a stage's name and the module after it.
 using StageObserver = std::function<void(llvm::StringRef stage, mlir::ModuleOp module)>;
 
-/// Imports `checkpoint` and runs every stage for `target`. The result holds the declared dims,
+/// Imports `checkpoint`, or of it `part` unless null, and runs every stage for `target`. The result
+/// holds the declared dims,
 /// @weights, and one complete engine.unit without libraries. Failure comes with diagnostics.
 mlir::FailureOr<mlir::OwningOpRef<mlir::ModuleOp>>
 runPipeline(mlir::MLIRContext &context, const checkpoint::Checkpoint &checkpoint,
             const recipe::Recipe &recipe, engine::TargetAttr target, const EngineLimits &limits,
-            const KernelTuning &tuning, const StageObserver &observer);
+            const KernelTuning &tuning, const ModelPart *part, const StageObserver &observer);
 
 } // namespace ingot::compiler

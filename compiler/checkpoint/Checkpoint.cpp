@@ -197,6 +197,25 @@ Outcome Checkpoint::addAdapter(const fs::path &directory, double factor) {
   return sortTensors();
 }
 
+Outcome Checkpoint::replaceTensors(const fs::path &path) {
+  const size_t first = stored.size();
+  if (auto added = addFile(path); !added)
+    return added;
+  const std::vector<Tensor> replacing(stored.begin() + std::ptrdiff_t(first), stored.end());
+  stored.resize(first);
+  for (const Tensor &tensor : replacing) {
+    auto own = std::lower_bound(
+        stored.begin(), stored.end(), tensor.name,
+        [](const Tensor &one, const std::string &name) { return one.name < name; });
+    if (own == stored.end() || own->name != tensor.name || own->shape != tensor.shape)
+      return Error{"INGOT-E1126",
+                   message("tensor ", inQuotes(tensor.name), " replaces none of the model's"),
+                   printable(path.string()), "give tensors of the model's names and shapes"};
+    *own = tensor;
+  }
+  return {};
+}
+
 /// The snapshot in a cache of the hub that its main branch is at; else the first one there is.
 static fs::path snapshotOf(const fs::path &cache) {
   if (auto main = readText(cache / "refs/main", 256)) {

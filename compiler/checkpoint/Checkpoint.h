@@ -43,6 +43,10 @@ public:
   /// The adapter that was added.
   const std::optional<AdapterConfig> &adapter() const { return adapterConfig; }
 
+  /// Takes the tensors of a safetensors file in place of those of the same names, whose shapes they
+  /// must have. Errors: those of the readers, and INGOT-E1126 for a tensor that is none of these.
+  Outcome replaceTensors(const std::filesystem::path &path);
+
   const ModelConfig &config() const { return modelConfig; }
   const GenerationConfig &generation() const { return generationConfig; }
   const QuantizationConfig &quantization() const { return quantizationConfig; }
@@ -70,6 +74,11 @@ public:
 
   /// What the `__metadata__` of a weight file says of `key`; null where none does.
   const std::string *fileMetadata(std::string_view key) const;
+
+  /// All of it.
+  const std::map<std::string, std::string, std::less<>> &allFileMetadata() const {
+    return metadata;
+  }
 
   /// The file that holds `tensor`, relative to folder().
   std::string fileName(const Tensor &tensor) const;

@@ -38,30 +38,48 @@ public:
   LogicalResult run(MLIRContext *context) {
     SmallVector<llm::KvType> caches;
     for (uint64_t i = 0; i < config.layers; ++i)
-      caches.push_back(llm::KvType::get(context, config.kvHeadsOf(i), headDim,
-                                        Float32Type::get(context), kKvBlockTokens));
+      caches.push_back(cacheOf(context, i));
     step.begin(caches);
-    auto vocabulary = static_cast<int64_t>(config.vocabSize);
+    Value x = embedded();
+    for (uint64_t i = 0; i < config.layers; ++i)
+      x = layer(x, static_cast<int64_t>(i), step.cache(static_cast<int64_t>(i)));
+    step.setSite(siteOf(names.norm));
+    x = norm(step.wantedRows(x), std::string(names.norm));
+    step.setSite(names.head);
+    // Of a tied pair, both names lead to the one stored tensor; recipes may treat them apart.
+    Value logits = step.linear(x, step.weight(tensor(names.head), {vocabulary(), hidden}));
+    logits = step.divide(step.multiply(logits, config.logitsMultiplier), config.logitsDivisor);
+    return step.finish(step.softcap(logits, config.logitsSoftcap));
+  }
+
+  /// One layer alone, or the embedding.
+  LogicalResult runPart(MLIRContext *context, int64_t index) {
+    if (index == ModelPart::kEmbedding) {
+      step.begin({});
+      return step.finish(step.wantedRows(embedded()));
+    }
+    step.begin(cacheOf(context, static_cast<uint64_t>(index)), hidden);
+    return step.finish(step.wantedRows(layer(step.givenEmbeddings(), index, step.cache(0))));
+  }
+
+private:
+  llm::KvType cacheOf(MLIRContext *context, uint64_t layer) const {
+    return llm::KvType::get(context, config.kvHeadsOf(layer), headDim, Float32Type::get(context),
+                            kKvBlockTokens);
+  }
+  int64_t vocabulary() const { return static_cast<int64_t>(config.vocabSize); }
+
+  Value embedded() {
     step.setSite(siteOf(names.embedding));
-    Value table = step.weight(tensor(names.embedding), {vocabulary, hidden});
+    Value table = step.weight(tensor(names.embedding), {vocabulary(), hidden});
     Value x = step.multiply(step.embed(table), config.embeddingMultiplier);
     if (config.positionTable)
       x = step.add(
           x, step.embedPositions(step.weight(tensor(names.positions),
                                              {static_cast<int64_t>(config.maxPositions), hidden})));
-    x = step.boundary(x, "embed");
-    for (uint64_t i = 0; i < config.layers; ++i)
-      x = layer(x, static_cast<int64_t>(i));
-    step.setSite(siteOf(names.norm));
-    x = norm(step.wantedRows(x), std::string(names.norm));
-    step.setSite(names.head);
-    // Of a tied pair, both names lead to the one stored tensor; recipes may treat them apart.
-    Value logits = step.linear(x, step.weight(tensor(names.head), {vocabulary, hidden}));
-    logits = step.divide(step.multiply(logits, config.logitsMultiplier), config.logitsDivisor);
-    return step.finish(step.softcap(logits, config.logitsSoftcap));
+    return step.boundary(x, "embed");
   }
 
-private:
   /// The place in the model that tensors of `prefix` belong to.
   static StringRef siteOf(StringRef prefix) { return prefix.drop_front(strlen("model.")); }
   static std::string tensor(std::string_view module) { return std::string(module) + ".weight"; }
@@ -103,7 +121,7 @@ private:
     return step.permuteRows(weight, {rows / (2 * half), half, 2}, {0, 2, 1});
   }
 
-  Value layer(Value x, int64_t index) {
+  Value layer(Value x, int64_t index, Value cache) {
     std::string name = "layers." + std::to_string(index), prefix = "model." + name + ".";
     auto normed = [&](Value input, std::string_view norm) {
       return this->norm(input, prefix + std::string(norm));
@@ -119,7 +137,7 @@ private:
     LayerForm form = config.layerForm;
     bool results = form == LayerForm::Results || form == LayerForm::Both;
     Value input = form == LayerForm::Results ? x : normed(x, names.inputNorm);
-    Value attended = attention(input, prefix, index);
+    Value attended = attention(input, prefix, index, cache);
     if (results)
       attended = normed(attended, names.attentionNorm);
     step.setSite(name + ".post_attention_layernorm");
@@ -135,7 +153,7 @@ private:
     return step.boundary(added(middle, result), name);
   }
 
-  Value attention(Value x, const std::string &prefix, int64_t index) {
+  Value attention(Value x, const std::string &prefix, int64_t index, Value cache) {
     const auto layer = static_cast<uint64_t>(index);
     const std::string module = std::string(names.attention) + ".";
     auto [q, k, v] = queryKeyValue(x, prefix, module, layer);
@@ -157,14 +175,14 @@ private:
     const checkpoint::QueryGrowth &growth = config.queryGrowth;
     if (growth.by != 0 && !(growth.onlyUnrotated && rotates))
       q = step.scaledRows(q, step.literal("rope.query_scale", queryScales()));
-    step.kvAppend(k, v, step.cache(index), prefix + module);
+    step.kvAppend(k, v, cache, prefix + module);
     double scale = config.attentionMultiplier != 0 ? config.attentionMultiplier
                                                    : 1 / std::sqrt(static_cast<double>(headDim));
     auto heads = static_cast<int64_t>(config.heads);
     Value sinks = config.attentionSinks && (slides || !config.onlySlidingSinks)
                       ? step.weight(prefix + module + std::string(names.sinks), {heads})
                       : Value();
-    Value mixed = step.attention(q, step.cache(index), scale, slides ? config.slidingWindow : 0,
+    Value mixed = step.attention(q, cache, scale, slides ? config.slidingWindow : 0,
                                  config.windowIsChunk, config.attentionSoftcap, sinks);
     if (isNarrow())
       mixed = step.gatherColumns(mixed, "attention.value_columns",
@@ -446,5 +464,7 @@ private:
 LogicalResult compiler::importDecoder(ModuleOp module, const checkpoint::Checkpoint &checkpoint,
                                       const ImportOptions &options) {
   StepBuilder step(module, checkpoint, options);
-  return Decoder(step, checkpoint.config(), options.maxContext).run(module.getContext());
+  Decoder decoder(step, checkpoint.config(), options.maxContext);
+  return options.part ? decoder.runPart(module.getContext(), options.part->layer)
+                      : decoder.run(module.getContext());
 }

@@ -3,6 +3,7 @@
 #include "compiler/importers/Importer.h"
 
 #include "compiler/importers/Decoder.h"
+#include "compiler/importers/Products.h"
 #include "compiler/importers/StepBuilder.h"
 #include "dialects/llm/LlmWeightOps.h"
 
@@ -16,6 +17,11 @@ FailureOr<OwningOpRef<ModuleOp>> compiler::importModel(MLIRContext *context,
   OwningOpRef<ModuleOp> module = ModuleOp::create(UnknownLoc::get(context));
   if (failed(importDecoder(*module, checkpoint, options)))
     return failure();
+  if (options.part) {
+    if (options.part->products)
+      *options.part->products = tapProducts(*module);
+    return module;
+  }
   addSampleProgram(*module, static_cast<int64_t>(checkpoint.config().vocabSize));
   return module;
 }

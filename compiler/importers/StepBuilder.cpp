@@ -68,7 +68,7 @@ StepBuilder::StepBuilder(ModuleOp module, const checkpoint::Checkpoint &checkpoi
     : checkpoint(checkpoint), options(options), module(module), builder(module.getContext()),
       weights(module.getContext()), storedWeights(weights, checkpoint), location(module.getLoc()) {}
 
-void StepBuilder::begin(ArrayRef<llm::KvType> cacheTypes) {
+void StepBuilder::begin(ArrayRef<llm::KvType> cacheTypes, int64_t embeddingColumns) {
   builder.setInsertionPointToEnd(module.getBody());
   Type i32 = builder.getI32Type();
   auto tokensType = rowsType(builder, schema::dim::tokens, 0, i32);
@@ -81,18 +81,32 @@ void StepBuilder::begin(ArrayRef<llm::KvType> cacheTypes) {
       {schema::input::tokens, tokensType},
       {schema::input::positions, tokensType},
       {schema::input::tokenSequences, tokensType},
-      {schema::input::blockTable, tableType},
       {schema::input::logitRows, rowsType(builder, schema::dim::logitRows, 0, i32)}};
+  const bool hasCaches = !cacheTypes.empty();
+  if (hasCaches)
+    arguments.insert(arguments.begin() + 3, {schema::input::blockTable, tableType});
   for (auto [name, type] : llvm::zip(cacheNames, cacheTypes))
     arguments.push_back({name, type});
+  if (embeddingColumns != 0)
+    arguments.push_back(
+        {schema::input::embeddings, activation(schema::dim::tokens, embeddingColumns)});
   function = makeFunction(builder, location, schema::program::step, arguments);
   ValueRange values = function.getArguments();
-  tokens = values[0];
-  positions = values[1];
-  tokenSequences = values[2];
-  blockTable = values[3];
-  logitRows = values[4];
-  caches.assign(values.begin() + 5, values.end());
+  auto next = [&] {
+    Value value = values.front();
+    values = values.drop_front();
+    return value;
+  };
+  tokens = next();
+  positions = next();
+  tokenSequences = next();
+  if (hasCaches)
+    blockTable = next();
+  logitRows = next();
+  for (size_t i = 0; i < cacheTypes.size(); ++i)
+    caches.push_back(next());
+  if (embeddingColumns != 0)
+    embeddings = next();
   // Weight operations stay together before everything else.
   auto last = func::ReturnOp::create(builder, location);
   weights.setInsertionPoint(last);
@@ -102,7 +116,7 @@ void StepBuilder::begin(ArrayRef<llm::KvType> cacheTypes) {
 
 /// A tensor that takes part in the model and is not understood must not be dropped.
 void StepBuilder::checkAllRead() {
-  if (firstError)
+  if (firstError || options.part)
     return;
   auto unread = unreadTensors(checkpoint, {read, known, storedWeights});
   if (!unread)

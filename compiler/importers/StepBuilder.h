@@ -27,8 +27,9 @@ public:
   StepBuilder(mlir::ModuleOp module, const checkpoint::Checkpoint &checkpoint,
               const ImportOptions &options);
 
-  /// Creates @step with an input for each KV cache in `caches`.
-  void begin(llvm::ArrayRef<llm::KvType> caches);
+  /// Creates @step with an input for each KV cache in `caches`, and one of embeddings unless they
+  /// have no columns.
+  void begin(llvm::ArrayRef<llm::KvType> caches, int64_t embeddingColumns = 0);
 
   /// Returns `logits` and reports the first error, if any; unreadTensors() says when a tensor that
   /// was not asked for is one.
@@ -120,6 +121,7 @@ public:
   mlir::Value wantedRows(mlir::Value input);
 
   mlir::Value cache(int64_t index) const { return caches[index]; }
+  mlir::Value givenEmbeddings() const { return embeddings; }
 
 private:
   mlir::RankedTensorType activation(llvm::StringRef rows, int64_t columns);
@@ -135,7 +137,7 @@ private:
   mlir::Location location;
   mlir::func::FuncOp function;
   mlir::Operation *firstOperation = nullptr; ///< separates weights from the program while building
-  mlir::Value tokens, positions, tokenSequences, blockTable, logitRows;
+  mlir::Value tokens, positions, tokenSequences, blockTable, logitRows, embeddings;
   llvm::SmallVector<mlir::Value> caches;
   /// Remembers the order of the columns of `weight`, which storedWeights made last.
   void keepColumnOrder(llvm::StringRef name, mlir::Value weight);

@@ -9,7 +9,7 @@
 
 namespace ingot::recipe {
 
-constexpr std::array<Preset, 8> kPresets = {{
+constexpr std::array<Preset, 11> kPresets = {{
     {"exact", "everything in the checkpoint's own types", "version: 1\n"},
     {"bf16", "16-bit weights, activations and KV cache",
      "version: 1\n"
@@ -48,6 +48,28 @@ constexpr std::array<Preset, 8> kPresets = {{
      "  - {match: \"*\", format: int4, group: 32}\n"
      "activations: bf16\n"
      "kv_cache: bf16\n"},
+    {"w4a16-awq",
+     "4-bit weights in groups of 128 by AWQ, from calibration text; the rest as stored",
+     "version: 1\n"
+     "weights:\n"
+     "  - {match: \"*embed*\", format: stored}\n"
+     "  - {match: \"*lm_head*\", format: stored}\n"
+     "  - {match: \"*\", format: int4, group: 128, zero_points: true}\n"
+     "method: awq\n"},
+    {"w4a16-gptq", "likewise, by GPTQ, without zero points",
+     "version: 1\n"
+     "weights:\n"
+     "  - {match: \"*embed*\", format: stored}\n"
+     "  - {match: \"*lm_head*\", format: stored}\n"
+     "  - {match: \"*\", format: int4, group: 128}\n"
+     "method: gptq\n"},
+    {"w4a16-best", "likewise, with zero points, by both and coordinate descent",
+     "version: 1\n"
+     "weights:\n"
+     "  - {match: \"*embed*\", format: stored}\n"
+     "  - {match: \"*lm_head*\", format: stored}\n"
+     "  - {match: \"*\", format: int4, group: 128, zero_points: true}\n"
+     "method: best\n"},
     {"w4a8", "likewise, with 8-bit activations in groups of 32; for CPUs",
      "version: 1\n"
      "weights:\n"

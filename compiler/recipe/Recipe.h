@@ -62,6 +62,23 @@ struct WeightRule {
   bool operator==(const WeightRule &) const = default;
 };
 
+/// How `ingot quantize` decides what integers a matrix becomes.
+enum class Method : uint8_t {
+  Round,    ///< each weight to the nearest
+  RoundMse, ///< likewise, with the range of each group that has the least error
+  Awq,      ///< scaled inputs and clipped ranges (arXiv 2306.00978)
+  Gptq,     ///< errors are made up for by later columns (arXiv 2210.17323, 2504.02692)
+  AwqGptq,  ///< scaled inputs, then that
+  Best,     ///< likewise, then coordinate descent
+};
+
+constexpr bool usesAwq(Method method) {
+  return method == Method::Awq || method == Method::AwqGptq || method == Method::Best;
+}
+constexpr bool usesGptq(Method method) { return method >= Method::Gptq; }
+/// Whether it looks at the inputs of products.
+constexpr bool isCalibrated(Method method) { return method >= Method::Awq; }
+
 struct Activations {
   NumberFormat compute = NumberFormat::Stored; ///< what a matrix product reads
   /// What results are rounded to: `compute` itself, unless that is narrow.
@@ -82,6 +99,7 @@ struct Recipe {
   Activations activations;
   NumberFormat kvCache = NumberFormat::Stored;
   NumberFormat attention = NumberFormat::Stored; ///< what its products read
+  Method method = Method::Round;                 ///< of int3 to int6
 
   /// Everything in the checkpoint's own types.
   static Recipe defaults() { return {}; }

@@ -14,6 +14,10 @@ constexpr RecipeWord word(std::string_view text, NumberFormat value, unsigned ke
   return {text, static_cast<int32_t>(value), keys};
 }
 
+constexpr RecipeWord method(std::string_view text, Method value) {
+  return {text, static_cast<int32_t>(value), Quantizer};
+}
+
 constexpr unsigned kFloats = Format | Compute | Store | KvCache;
 
 constexpr RecipeWord kWords[] = {
@@ -42,6 +46,12 @@ constexpr RecipeWord kWords[] = {
     {"tensor", kWholeTensor, Scale},
     {"true", 1, ZeroPoints},
     {"false", 0, ZeroPoints},
+    method("round", Method::Round),
+    method("round-mse", Method::RoundMse),
+    method("awq", Method::Awq),
+    method("gptq", Method::Gptq),
+    method("awq-gptq", Method::AwqGptq),
+    method("best", Method::Best),
 };
 
 } // namespace

@@ -20,6 +20,7 @@ enum KeyBit : uint16_t {
   TokenGroup = 1 << 6,
   KvCache = 1 << 7,
   Attention = 1 << 8,
+  Quantizer = 1 << 9,
 };
 
 struct RecipeWord {
@@ -36,7 +37,8 @@ template <class Section> struct RecipeKey {
   std::string_view name;
   std::string_view meaning; ///< of its value, for errors
   KeyBit bit;
-  std::variant<NumberFormat Section::*, int32_t Section::*, bool Section::*> field;
+  std::variant<NumberFormat Section::*, int32_t Section::*, bool Section::*, Method Section::*>
+      field;
   unsigned with = ~0u; ///< 1 << NumberFormat: the kinds of section that have this key
   int32_t initial = 0; ///< what the field is where the key is left out
 
@@ -80,6 +82,7 @@ inline constexpr RecipeKey<Activations> kActivationKeys[] = {
 inline constexpr RecipeKey<Recipe> kRecipeKeys[] = {
     {"kv_cache", "KV cache format", KvCache, &Recipe::kvCache},
     {"attention", "attention format", Attention, &Recipe::attention},
+    {"method", "method of quantization", Quantizer, &Recipe::method},
 };
 
 /// The word for a value of a key, which has one.

@@ -12,6 +12,7 @@ constexpr Command commands[] = {
     {"cache", "list or remove the compiled kernels that builds have kept", runCache},
     {"formats", "how stored formats are read, and which kernels they have", runFormats},
     {"plan", "which batch and context fit in memory, from an engine or a checkpoint", runPlan},
+    {"quantize", "quantize a checkpoint with calibration, to one that others load too", runQuantize},
     {"run", "generate text with a model, which is built where that was not done yet", runRun},
     {"serve", "serve a model over HTTP, which is built where that was not done yet", runServe},
     {"verify", "check an engine: structure, digests, rebuild, numbers", runVerify},

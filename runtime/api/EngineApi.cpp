@@ -243,12 +243,36 @@ ingot_error *ingot_read_tap(ingot_engine *engine, const int32_t *tokens, size_t 
       return misuse("a pointer is NULL");
     if (Status status = checkOwned(engine); !status.ok())
       return status;
-    Result<std::vector<float>> read = engine->session->readTap({tokens, count}, tap);
-    if (!read.ok())
-      return std::move(read).status();
-    std::copy_n(read->begin(), std::min(capacity, read->size()), output);
-    *values = read->size();
-    return {};
+    std::string_view name = tap;
+    *values = 0;
+    auto take = [&](size_t, int64_t, std::span<const float> rows) {
+      std::copy_n(rows.begin(), std::min(capacity - std::min(capacity, *values), rows.size()),
+                  output + std::min(capacity, *values));
+      *values += rows.size();
+    };
+    return engine->session->record({tokens, count}, {}, {&name, 1}, take);
+  });
+}
+
+ingot_error *ingot_record(ingot_engine *engine, const int32_t *tokens, size_t count,
+                          const float *embeddings, size_t embedding_count, const char *const *taps,
+                          size_t tap_count, ingot_tap_callback callback, void *user) {
+  return guarded([&]() -> Status {
+    if (!engine || (!tokens && count) || (!embeddings && embedding_count) || (!taps && tap_count) ||
+        !callback)
+      return misuse("a pointer is NULL");
+    if (Status status = checkOwned(engine); !status.ok())
+      return status;
+    std::vector<std::string_view> names;
+    for (size_t i = 0; i < tap_count; ++i) {
+      if (!taps[i])
+        return misuse("the name of a tap is NULL");
+      names.emplace_back(taps[i]);
+    }
+    auto take = [&](size_t tap, int64_t position, std::span<const float> values) {
+      callback(user, tap, position, values.data(), values.size());
+    };
+    return engine->session->record({tokens, count}, {embeddings, embedding_count}, names, take);
   });
 }
 

@@ -27,6 +27,8 @@ inline constexpr char tokens[] = "tokens", positions[] = "positions",
                       tokenSequences[] = "token_sequences", sequenceOffsets[] = "sequence_offsets",
                       contextLengths[] = "context_lengths", logitRows[] = "logit_rows",
                       blockTable[] = "block_table";
+/// [T, hidden] f32, of a step that computes a part of a model: what the part before it gives.
+inline constexpr char embeddings[] = "embeddings";
 inline constexpr char logits[] = "logits", sampleParams[] = "sample_params", biasIds[] = "bias_ids",
                       biasValues[] = "bias_values", allowMask[] = "allow_mask",
                       tokenCounts[] = "token_counts";

@@ -31,7 +31,8 @@ int64_t Session::mostScored() const {
 /// Feeds `tokens` in steps of the sizes `steps` in turn. `run` executes the prepared step and takes
 /// its results; the sequence counts the tokens of the steps before.
 Status Session::runAlone(std::span<const int32_t> tokens, std::span<const int64_t> steps,
-                         const std::function<Status(const BatchEntry &)> &run) {
+                         const std::function<Status(const BatchEntry &)> &run,
+                         std::span<const float> embeddings) {
   if (Status status = checkPrompt(tokens, memoryPlan().maxContext); !status.ok())
     return status;
   // Its steps overwrite what the next one of the requests would read.
@@ -40,6 +41,7 @@ Status Session::runAlone(std::span<const int32_t> tokens, std::span<const int64_
   Sequence sequence;
   sequence.tokens.assign(tokens.begin(), tokens.end());
   sequence.promptTokens = int64_t(tokens.size());
+  sequence.embeddings = embeddings;
   if (!cache->canEverHold(sequence.promptTokens))
     return Status::error("INGOT-E6005",
                          "the KV cache cannot hold " + std::to_string(tokens.size()) + " positions",
@@ -64,6 +66,8 @@ Status Session::runAlone(std::span<const int32_t> tokens, std::span<const int64_
 Status Session::readLogits(
     std::span<const int32_t> tokens, std::span<const int64_t> steps,
     const std::function<void(int64_t position, std::span<const float> logits)> &visit) {
+  if (Status status = checkLogits(); !status.ok())
+    return status;
   size_t vocabulary = size_t(stepProgram->vocabulary());
   std::vector<float> logits;
   auto run = [&](const BatchEntry &entry) -> Status {
@@ -101,53 +105,86 @@ std::vector<std::string> Session::taps() const {
   return names;
 }
 
-Result<std::vector<float>> Session::readTap(std::span<const int32_t> tokens, std::string_view tap) {
+/// Where the values of a tap are, and when.
+struct Session::Tap {
+  size_t index;    ///< among those asked for
+  uint32_t buffer; ///< its dtype is one that becomes f32
+  uint32_t end;    ///< instruction before which it is read: later ones may reuse its memory
+};
+
+Result<Session::Tap> Session::findTap(std::string_view name) const {
   const schema::Target &target = executor->target();
   auto refuse = [&](const char *what) {
-    return Status::error("INGOT-E6009", "tap '" + std::string(tap) + "' " + what,
+    return Status::error("INGOT-E6009", "tap '" + std::string(name) + "' " + what,
                          "choose another; 'inspect' lists them");
   };
   int64_t found = -1;
   for (uint32_t i = 0; i < count(target.buffers()); ++i)
-    if (target.buffers()->Get(i)->tap() && target.buffers()->Get(i)->tap()->string_view() == tap)
+    if (target.buffers()->Get(i)->tap() && target.buffers()->Get(i)->tap()->string_view() == name)
       found = i;
-  if (tap.empty() || found < 0)
+  if (name.empty() || found < 0)
     return refuse("does not exist");
-  uint32_t buffer = uint32_t(found);
-  schema::DType type = target.buffers()->Get(buffer)->dtype();
-  if (!isInArena(target.buffers()->Get(buffer)->role()))
+  const schema::Buffer &buffer = *target.buffers()->Get(uint32_t(found));
+  if (!isInArena(buffer.role()))
     return refuse("is not a value of a step");
-
-  // Read at the end of the segment that makes it: later instructions may reuse its memory.
+  float value = 0;
+  std::byte zero[8] = {};
+  if (!elementValue(buffer.dtype(), reinterpret_cast<const uint8_t *>(zero), 0, value))
+    return refuse("has an element type that does not become f32");
   const schema::Program &program = *target.programs()->Get(stepProgram->index());
-  uint32_t total = count(program.instructions()), end = total;
+  Tap tap = {0, uint32_t(found), count(program.instructions())};
   for (uint32_t i = 0; i < count(program.segments()); ++i)
     if (program.segments()->Get(i)->tap() == found)
-      end = program.segments()->Get(i)->first() + program.segments()->Get(i)->count();
+      tap.end = program.segments()->Get(i)->first() + program.segments()->Get(i)->count();
+  return tap;
+}
+
+Status Session::readTap(const Tap &tap, std::vector<float> &values) {
+  schema::DType type = executor->target().buffers()->Get(tap.buffer)->dtype();
+  size_t elements = 1;
+  for (int64_t extent : executor->shapeOf(tap.buffer))
+    elements *= size_t(extent);
+  std::vector<uint8_t> bytes(executor->bufferBytes(tap.buffer));
+  elements = std::min(elements, bytes.size() * 8 / size_t(bitsOf(type)));
+  values.resize(elements);
+  if (type == schema::DType::F32)
+    return executor->read(tap.buffer, values.data(), elements * sizeof(float));
+  if (Status status = executor->read(tap.buffer, bytes.data(), bytes.size()); !status.ok())
+    return status;
+  for (size_t i = 0; i < elements; ++i)
+    elementValue(type, bytes.data(), i, values[i]);
+  return {};
+}
+
+Status Session::record(std::span<const int32_t> tokens, std::span<const float> embeddings,
+                       std::span<const std::string_view> names, const TapVisitor &visit) {
+  std::vector<Tap> taps;
+  for (size_t i = 0; i < names.size(); ++i) {
+    Result<Tap> tap = findTap(names[i]);
+    if (!tap.ok())
+      return std::move(tap).status();
+    taps.push_back(*tap);
+    taps.back().index = i;
+  }
+  std::stable_sort(taps.begin(), taps.end(),
+                   [](const Tap &one, const Tap &other) { return one.end < other.end; });
+  const schema::Program &program = *executor->target().programs()->Get(stepProgram->index());
+  const uint32_t total = count(program.instructions());
   std::vector<float> values;
-  std::vector<uint8_t> bytes;
-  bool convertible = true;
-  auto run = [&](const BatchEntry &) -> Status {
-    executor->runPart(stepProgram->index(), 0, end);
-    size_t elements = 1;
-    for (int64_t extent : executor->shapeOf(buffer))
-      elements *= size_t(extent);
-    bytes.resize(executor->bufferBytes(buffer));
-    elements = std::min(elements, bytes.size() * 8 / size_t(bitsOf(type)));
-    if (Status status = executor->read(buffer, bytes.data(), bytes.size()); !status.ok())
-      return status;
-    for (size_t i = 0; i < elements && convertible; ++i) {
-      float value = 0;
-      convertible = elementValue(type, bytes.data(), i, value);
-      values.push_back(value);
+  auto run = [&](const BatchEntry &entry) -> Status {
+    uint32_t done = 0;
+    for (const Tap &tap : taps) {
+      executor->runPart(stepProgram->index(), done, tap.end - done);
+      done = tap.end;
+      if (Status status = readTap(tap, values); !status.ok())
+        return status;
+      visit(tap.index, entry.sequence->computed, values);
     }
-    executor->runPart(stepProgram->index(), end, total - end);
-    return convertible ? Status() : refuse("has an element type that does not become f32");
+    executor->runPart(stepProgram->index(), done, total - done);
+    return {};
   };
   int64_t most = mostScored();
-  if (Status status = runAlone(tokens, {&most, 1}, run); !status.ok())
-    return status;
-  return values;
+  return runAlone(tokens, {&most, 1}, run, embeddings);
 }
 
 } // namespace ingot::runtime

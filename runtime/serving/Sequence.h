@@ -11,6 +11,7 @@
 #include <chrono>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <vector>
 
 namespace ingot::runtime {
@@ -40,6 +41,8 @@ struct Sequence {
   /// The choice of the same request that computes the prompt for this one; null when it has to.
   Sequence *leader = nullptr;
   std::vector<int32_t> tokens; ///< the prompt, then what was generated
+  /// Of each token, for engines that read them in place of tokens; owned by the caller.
+  std::span<const float> embeddings;
   int64_t promptTokens = 0;
   int64_t cachedTokens = 0;  ///< of the prompt, that the cache had when it was first admitted
   int64_t computed = 0;      ///< positions whose K and V are in the cache

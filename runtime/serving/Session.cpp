@@ -119,12 +119,10 @@ Status Session::bind(const SessionOptions &options) {
     return std::move(step).status();
   stepProgram = std::move(*step);
   uint32_t vocabulary = file().metadata().serving()->vocabulary();
-  if (stepProgram->vocabulary() != int64_t(vocabulary))
-    return Status::error("INGOT-E5022",
-                         "the engine states a vocabulary of " + std::to_string(vocabulary) +
-                             " tokens but has " + std::to_string(stepProgram->vocabulary()) +
-                             " columns of logits",
-                         "rebuild the engine");
+  // Results of a part of a model stand in the place of logits: nothing can be drawn from them.
+  if (executor->findProgram(schema::program::sample))
+    if (Status status = checkLogits(); !status.ok())
+      return status;
   Result<SampleProgram> sample = SampleProgram::bind(*executor, vocabulary);
   if (sample.ok())
     sampleProgram = std::move(*sample);
@@ -139,6 +137,18 @@ Status Session::bind(const SessionOptions &options) {
   for (Flight &flight : flights)
     flight.rows.reserve(size_t(memoryPlan().maxLogitRows));
   return {};
+}
+
+/// Whether there is a logit for each token.
+Status Session::checkLogits() const {
+  uint32_t vocabulary = file().metadata().serving()->vocabulary();
+  if (stepProgram->vocabulary() == int64_t(vocabulary))
+    return {};
+  return Status::error("INGOT-E5022",
+                       "the engine states a vocabulary of " + std::to_string(vocabulary) +
+                           " tokens but has " + std::to_string(stepProgram->vocabulary()) +
+                           " columns of logits",
+                       "rebuild the engine");
 }
 
 SamplingParameters Session::defaultSampling() const {

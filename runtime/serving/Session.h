@@ -161,9 +161,15 @@ public:
 
   /// Names of the taps of the program "step".
   std::vector<std::string> taps() const;
-  /// Runs `tokens` as one sequence and returns a tap's values as f32, the rows of all tokens after
-  /// one another. INGOT-E6009: no such tap, or not of a type that becomes f32.
-  Result<std::vector<float>> readTap(std::span<const int32_t> tokens, std::string_view tap);
+  /// Gets the values of the tap `index` of those asked for, as f32, in the step whose first token
+  /// stands at `position`.
+  using TapVisitor =
+      std::function<void(size_t index, int64_t position, std::span<const float> values)>;
+  /// Runs `tokens` as one sequence and calls `visit` for each tap in each step. `embeddings`: a row
+  /// for each token, for engines that read them; else empty. Fails as `score`. INGOT-E6009: no such
+  /// tap, or not of a type that becomes f32.
+  Status record(std::span<const int32_t> tokens, std::span<const float> embeddings,
+                std::span<const std::string_view> taps, const TapVisitor &visit);
 
 private:
   using Clock = std::chrono::steady_clock;
@@ -177,6 +183,7 @@ private:
 
   Session() = default;
   Status bind(const SessionOptions &options);
+  Status checkLogits() const;
   Result<std::vector<int32_t>> promptTokens(const Request &request) const;
   Result<std::vector<std::vector<int32_t>>> badSequences(const SamplingParameters &sampling) const;
   int64_t newTokens(const Request &prepared) const;
@@ -197,7 +204,11 @@ private:
   FinishReason finishOf(const Sequence &sequence, int32_t token, int64_t generated) const;
   int64_t mostScored() const;
   Status runAlone(std::span<const int32_t> tokens, std::span<const int64_t> steps,
-                  const std::function<Status(const BatchEntry &)> &run);
+                  const std::function<Status(const BatchEntry &)> &run,
+                  std::span<const float> embeddings = {});
+  struct Tap;
+  Result<Tap> findTap(std::string_view name) const;
+  Status readTap(const Tap &tap, std::vector<float> &values);
 
   std::unique_ptr<Executor> executor;
   std::optional<Tokenizer> textTokenizer;

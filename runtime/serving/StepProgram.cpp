@@ -18,8 +18,8 @@ struct EntryPlace {
   int32_t row;   ///< of the entry in the batch
   int32_t token; ///< tokens of the entries before it
   const KvCache &cache;
-  size_t group; ///< of a block table
-  int64_t tableWidth;
+  size_t group;  ///< of a block table
+  int64_t width; ///< of the input's rows
 
   const Sequence &sequence() const { return *entry.sequence; }
   int64_t first() const { return entry.sequence->computed; }
@@ -38,13 +38,10 @@ private:
   std::byte *&out;
 };
 
-int64_t perToken(const MemoryPlan &plan, size_t) { return plan.maxTokens; }
-int64_t perSequence(const MemoryPlan &plan, size_t) { return plan.maxSequences; }
-int64_t perBoundary(const MemoryPlan &plan, size_t) { return plan.maxSequences + 1; }
-int64_t perLogitRow(const MemoryPlan &plan, size_t) { return plan.maxLogitRows; }
-int64_t perTableEntry(const MemoryPlan &plan, size_t group) {
-  return plan.maxSequences * plan.groups[group].tableWidth;
-}
+int64_t perToken(const MemoryPlan &plan) { return plan.maxTokens; }
+int64_t perSequence(const MemoryPlan &plan) { return plan.maxSequences; }
+int64_t perBoundary(const MemoryPlan &plan) { return plan.maxSequences + 1; }
+int64_t perLogitRow(const MemoryPlan &plan) { return plan.maxLogitRows; }
 
 void putTokens(const EntryPlace &place, std::byte *&out) {
   Cursor<int32_t> put(out);
@@ -85,7 +82,14 @@ void putLogitRows(const EntryPlace &place, std::byte *&out) {
 void putBlocks(const EntryPlace &place, std::byte *&out) {
   // The buffer is aligned for it: all that stands before has the same type.
   place.cache.fillTableRow(place.group, place.sequence(), reinterpret_cast<int32_t *>(out));
-  out += size_t(place.tableWidth) * sizeof(int32_t);
+  out += size_t(place.width) * sizeof(int32_t);
+}
+
+void putEmbeddings(const EntryPlace &place, std::byte *&out) {
+  auto rows = place.sequence().embeddings.subspan(size_t(place.first() * place.width),
+                                                  size_t(place.entry.tokens * place.width));
+  std::memcpy(out, rows.data(), rows.size_bytes());
+  out += rows.size_bytes();
 }
 
 } // namespace
@@ -94,8 +98,8 @@ struct StepInput {
   std::string_view name;
   schema::DType type;
   uint64_t elementBytes;
-  int64_t (*elements)(const MemoryPlan &plan, size_t group); ///< of the largest step
-  void (*put)(const EntryPlace &place, std::byte *&out);     ///< the elements of one entry
+  int64_t (*rows)(const MemoryPlan &plan);               ///< of the largest step
+  void (*put)(const EntryPlace &place, std::byte *&out); ///< the elements of one entry
 };
 
 static constexpr StepInput stepInputs[] = {
@@ -105,10 +109,11 @@ static constexpr StepInput stepInputs[] = {
     {schema::input::sequenceOffsets, schema::DType::I32, 4, perBoundary, putOffsets},
     {schema::input::contextLengths, schema::DType::I32, 4, perSequence, putContext},
     {schema::input::logitRows, schema::DType::I32, 4, perLogitRow, putLogitRows},
-    {schema::input::blockTable, schema::DType::I32, 4, perTableEntry, putBlocks},
+    {schema::input::blockTable, schema::DType::I32, 4, perSequence, putBlocks},
+    {schema::input::embeddings, schema::DType::F32, 4, perToken, putEmbeddings},
 };
 static constexpr const StepInput &tokenInput = stepInputs[0], &logitRowInput = stepInputs[5],
-                                 &tableInput = stepInputs[6];
+                                 &tableInput = stepInputs[6], &embeddingInput = stepInputs[7];
 
 Result<StepProgram> StepProgram::bind(Executor &executor) {
   StepProgram step;
@@ -150,7 +155,7 @@ Status StepProgram::bindInput(uint32_t index) {
   if (buffer.role() != schema::Role::Input)
     return {};
   std::string name = buffer.name()->str();
-  Binding binding = {nullptr, index, 0, {}};
+  Binding binding = {nullptr, index, 0, 1, {}};
   for (const StepInput &input : stepInputs)
     if (name == input.name && &input != &tableInput)
       binding.input = &input;
@@ -161,12 +166,15 @@ Status StepProgram::bindInput(uint32_t index) {
           name == std::string(tableInput.name) + "." + plan.groups[group].name))) {
       binding.input = &tableInput;
       binding.group = group;
+      binding.width = plan.groups[group].tableWidth;
     }
   if (!binding.input)
     return Status::error("INGOT-E5011", "this runtime cannot fill the input '" + name + "'",
                          "use the runtime of the release that built the engine");
+  if (binding.input == &embeddingInput && count(buffer.shape()) == 2)
+    binding.width = embeddingWidth = executor->shapeOf(index)[1];
   uint64_t bytes =
-      uint64_t(binding.input->elements(plan, binding.group)) * binding.input->elementBytes;
+      uint64_t(binding.input->rows(plan)) * uint64_t(binding.width) * binding.input->elementBytes;
   if (buffer.dtype() != binding.input->type || executor->bufferBytes(index) < bytes)
     return Status::error("INGOT-E5022",
                          "the input '" + name +
@@ -183,6 +191,15 @@ Status StepProgram::prepare(std::span<const BatchEntry> batch, const KvCache &ca
   for (const BatchEntry &entry : batch) {
     shape.tokens += entry.tokens;
     shape.logitRows += entry.logitRows;
+    const Sequence &sequence = *entry.sequence;
+    if (sequence.embeddings.size() != sequence.tokens.size() * size_t(embeddingWidth))
+      return Status::error("INGOT-E6054",
+                           "the engine reads " + std::to_string(embeddingWidth) +
+                               " embeddings of each token, and " +
+                               std::to_string(sequence.embeddings.size()) + " of " +
+                               std::to_string(sequence.tokens.size()) + " tokens were given",
+                           "run an engine of a whole model with tokens alone, one of a part with "
+                           "what the part before it gives");
   }
   // A step without wanted logits computes those of its first token, for engines that need a row.
   shape.logitRows = std::max<int64_t>(shape.logitRows, 1);
@@ -226,10 +243,8 @@ uint64_t StepProgram::fill(Binding &binding, std::span<const BatchEntry> batch,
                            const KvCache &cache) {
   std::byte *out = binding.data.data();
   int32_t row = 0, token = 0;
-  int64_t width =
-      binding.input == &tableInput ? executor->plan().groups[binding.group].tableWidth : 0;
   for (const BatchEntry &entry : batch) {
-    binding.input->put({entry, row, token, cache, binding.group, width}, out);
+    binding.input->put({entry, row, token, cache, binding.group, binding.width}, out);
     ++row;
     token += int32_t(entry.tokens);
   }

@@ -18,7 +18,8 @@ public:
 
   /// Sets the shape and writes the inputs of a batch. Tokens that the host does not know yet are
   /// copied from `drawn`, the buffer of the tokens of the last draw, which nothing else needs.
-  /// INGOT-E6015 when it exceeds the plan.
+  /// INGOT-E6015 when it exceeds the plan, INGOT-E6054 where embeddings are not those that it
+  /// reads.
   Status prepare(std::span<const BatchEntry> batch, const KvCache &cache, uint32_t drawn = 0);
   /// Runs what `prepare` set up.
   void run() { executor->run(program); }
@@ -33,6 +34,7 @@ private:
     const StepInput *input;
     uint32_t buffer;
     size_t group;                ///< of a block table
+    int64_t width;               ///< elements of a row
     std::vector<std::byte> data; ///< room for the largest step
   };
 
@@ -45,6 +47,7 @@ private:
   uint32_t program = 0;
   uint32_t logitsBuffer = 0;
   int64_t vocabularySize = 0;
+  int64_t embeddingWidth = 0; ///< 0: it reads tokens
   std::vector<Binding> bindings;
 };
 

@@ -393,6 +393,17 @@ INGOT_API const char *ingot_tap_name(const ingot_engine *engine, size_t index);
 INGOT_CHECK ingot_error *ingot_read_tap(ingot_engine *engine, const int32_t *tokens, size_t count,
                                         const char *tap, float *output, size_t capacity,
                                         size_t *values);
+/** Gets `count` values of the tap `tap`, counted as in `taps`: rows of the tokens of a step, the
+ *  first of which stands at `position`. They are valid until it returns. */
+typedef void (*ingot_tap_callback)(void *user, size_t tap, int64_t position, const float *values,
+                                   size_t count);
+/** Runs `tokens` as one sequence, once, and hands over the values of all `taps`. `embeddings`: for
+ *  an engine of a part of a model, which reads rows of f32 in place of tokens, those of each token;
+ *  else NULL. `embedding_count`: of numbers. */
+INGOT_CHECK ingot_error *ingot_record(ingot_engine *engine, const int32_t *tokens, size_t count,
+                                      const float *embeddings, size_t embedding_count,
+                                      const char *const *taps, size_t tap_count,
+                                      ingot_tap_callback callback, void *user);
 
 typedef struct ingot_counters {
   size_t size; /**< set by the caller to sizeof(ingot_counters) */

@@ -278,6 +278,23 @@ public:
     return logprobs;
   }
 
+  /// `tap`: its place in `taps`; `position`: of the first token of the step.
+  using TapVisitor =
+      std::function<void(size_t tap, int64_t position, std::span<const float> values)>;
+  /// ingot_record. An exception of `visit` ends the process.
+  void record(std::span<const int32_t> tokens, std::span<const float> embeddings,
+              std::span<const std::string> taps, const TapVisitor &visit) {
+    std::vector<const char *> names;
+    for (const std::string &tap : taps)
+      names.push_back(tap.c_str());
+    auto callback = [](void *user, size_t tap, int64_t position, const float *values,
+                       size_t count) noexcept {
+      (*static_cast<const TapVisitor *>(user))(tap, position, {values, count});
+    };
+    check(ingot_record(get(), tokens.data(), tokens.size(), embeddings.data(), embeddings.size(),
+                       names.data(), names.size(), callback, const_cast<TapVisitor *>(&visit)));
+  }
+
 private:
   /// Ends a request whose end nobody has seen, and forgets its events.
   struct Pumped {

@@ -176,16 +176,25 @@ TEST(ExecutorTest, TapsHoldEveryTokenWhateverTheChunks) {
     ToySession toy = openToy({}, limits);
     ASSERT_TRUE(toy.session);
     EXPECT_EQ(toy->taps(), (std::vector<std::string>{"hidden", "logits"}));
-    auto hidden = toy->readTap(tokens, "hidden");
-    ASSERT_TRUE(hidden.ok()) << hidden.status().toString();
-    ASSERT_EQ(hidden->size(), tokens.size());
+    const std::string_view taps[] = {"logits", "hidden"};
+    std::vector<float> values[2];
+    Status status = toy->record(tokens, {}, taps, [&](size_t tap, int64_t position, auto rows) {
+      size_t width = tap == 0 ? size_t(toyVocabulary) : 1;
+      EXPECT_EQ(values[tap].size(), size_t(position) * width);
+      values[tap].insert(values[tap].end(), rows.begin(), rows.end());
+    });
+    ASSERT_TRUE(status.ok()) << status.toString();
+    const std::vector<float> &hidden = values[1];
+    ASSERT_EQ(hidden.size(), tokens.size());
     if (whole.empty())
-      whole = *hidden;
-    EXPECT_EQ(*hidden, whole);
-    auto logits = toy->readTap(tokens, "logits");
-    ASSERT_TRUE(logits.ok());
-    EXPECT_EQ(logits->size(), tokens.size() * size_t(toyVocabulary));
-    EXPECT_EQ(toy->readTap(tokens, "nothing").status().code(), "INGOT-E6009");
+      whole = hidden;
+    EXPECT_EQ(hidden, whole);
+    EXPECT_EQ(values[0].size(), tokens.size() * size_t(toyVocabulary));
+    const std::string_view none[] = {"nothing"};
+    EXPECT_EQ(toy->record(tokens, {}, none, [](size_t, int64_t, auto) {}).code(), "INGOT-E6009");
+    // It reads tokens.
+    EXPECT_EQ(toy->record(tokens, hidden, taps, [](size_t, int64_t, auto) {}).code(),
+              "INGOT-E6054");
   }
   EXPECT_NE(whole[0], whole[1]);
 }

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+// The stages of a build without its report, its progress and its name.
+#include "compiler/build/PreviewEngine.h"
+
+#include "compiler/build/DiagnosticCollector.h"
+#include "compiler/engine_file/EngineWriter.h"
+
+using namespace ingot;
+using namespace ingot::compiler;
+using checkpoint::Error;
+using checkpoint::Expected;
+
+Expected<PlannedPreview> compiler::planPreview(mlir::MLIRContext &context,
+                                               const BuildRequest &request,
+                                               const BuildOptions &options) {
+  BuildOptions quiet = options;
+  quiet.dumpStage.clear();
+  Progress silent(ProgressStyle::Silent);
+  auto targets = runStages(context, request, quiet, silent);
+  if (!targets)
+    return targets.error();
+  auto streamer = makeStreamer(request, *targets, options, 0);
+  if (!streamer)
+    return streamer.error();
+  return PlannedPreview{std::move(*targets), std::move(*streamer)};
+}
+
+Expected<PreviewEngine> compiler::makePreview(mlir::MLIRContext &context,
+                                              const BuildRequest &request, PlannedPreview planned,
+                                              const checkpoint::TokenizerSpec &tokenizer,
+                                              const BuildOptions &options,
+                                              const EngineDescription &description) {
+  Progress silent(ProgressStyle::Silent);
+  if (auto outcome = compileKernels(context, request, planned.targets, options, silent); !outcome)
+    return outcome.error();
+  auto assembly = assemble(context, planned.targets, planned.streamer, tokenizer, options, silent);
+  if (!assembly)
+    return assembly.error();
+  DiagnosticCollector diagnostics(context);
+  auto metadata = writeEngineMetadata(*assembly->ir, description, assembly->file.sections(),
+                                      assembly->placements);
+  if (failed(metadata))
+    return diagnostics.error();
+  auto path = previewEngineFile(assembly->file, *metadata);
+  if (!path)
+    return path.error();
+  return PreviewEngine{std::move(*assembly), *std::move(path)};
+}
+
+Error compiler::errorOfRuntime(const std::string &code, llvm::StringRef text,
+                               std::string_view doing) {
+  text.consume_front(code + ": ");
+  return Error{code, text.str(), std::string(doing), ""};
+}

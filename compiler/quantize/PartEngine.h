@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+// One part of a model as an engine that this process runs: the embedding, or a layer with taps at
+// the inputs of its products.
+#pragma once
+
+#include "compiler/build/PreviewEngine.h"
+#include "compiler/importers/Products.h"
+
+#include "ingot/ingot.hpp"
+
+namespace ingot::quantize {
+
+/// What all parts have in common.
+struct PartOptions {
+  compiler::BuildOptions build;        ///< model, target, threads, memory, cache
+  std::filesystem::path folder;        ///< for files without names
+  checkpoint::TokenizerSpec tokenizer; ///< of the model
+  int64_t length = 512;                ///< tokens of a sequence
+};
+
+/// The engine, in f32, of the part `layer` of the model, as ModelPart counts. It is gone with this.
+class PartEngine {
+public:
+  /// `replacing`: a safetensors file whose tensors take the place of the model's; or empty. Errors:
+  /// those of builds and of the runtime.
+  static checkpoint::Expected<PartEngine> build(mlir::MLIRContext &context,
+                                                const PartOptions &options, int64_t layer,
+                                                const std::filesystem::path &replacing);
+
+  /// The tap of the part's results.
+  const std::string &resultTap() const { return result; }
+  const compiler::ProductList &products() const { return productList; }
+  Engine &engine() { return *opened; }
+
+  /// Runs one sequence; as Engine::record. Errors: those of the runtime.
+  checkpoint::Outcome record(std::span<const int32_t> tokens, std::span<const float> embeddings,
+                             std::span<const std::string> taps, const Engine::TapVisitor &visit);
+
+private:
+  PartEngine() = default;
+
+  std::string result;
+  compiler::ProductList productList;
+  std::optional<compiler::PreviewEngine> preview;
+  std::unique_ptr<Engine> opened;
+};
+
+} // namespace ingot::quantize
