@@ -40,6 +40,11 @@ constexpr BuildOption kOptions[] = {
              "targets)",
      .decides = Decides::Input,
      .commands = kModel},
+    {.flag = "--calibration-text",
+     .field = [](Options &o) -> OptionField { return &o.calibrationText; },
+     .help = "text that the model is run on, for recipes that quantize with calibration; may be "
+             "given several times (default: a built-in one)",
+     .commands = kBuild | kRun | kServe},
     {.flag = "--tuning",
      .field = [](Options &o) -> OptionField { return &o.tuning; },
      .help = "tuning lockfile that chooses kernels (default: the targets' cost models)",

@@ -15,8 +15,9 @@ namespace ingot::compiler {
 /// Each field that has a row in buildOptions() is explained there.
 struct BuildOptions {
   std::filesystem::path model, output;
-  std::vector<std::string> targets; ///< as asked; empty: the best one for this machine
-  std::filesystem::path recipe;     ///< a file or a preset's name; empty: defaultRecipe()
+  std::vector<std::string> targets;         ///< as asked; empty: the best one for this machine
+  std::filesystem::path recipe;             ///< a file or a preset's name; empty: defaultRecipe()
+  std::vector<std::string> calibrationText; ///< files, for recipes whose method reads text
   std::filesystem::path tuning;
   bool tuningCandidates = false;
   std::string determinism = "strict";

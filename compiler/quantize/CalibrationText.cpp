@@ -20,21 +20,29 @@ ingot::quantize::readCalibrationText(const TextOptions &options, std::span<const
                                      const TokenizeText &tokenize) {
   const auto own = static_cast<size_t>(options.length) - prefix.size();
   std::vector<int32_t> tokens;
+  auto add = [&](std::string_view text) -> checkpoint::Outcome {
+    auto ids = tokenize(text);
+    if (!ids)
+      return ids.error();
+    tokens.insert(tokens.end(), ids->begin(), ids->end());
+    return {};
+  };
   for (const std::filesystem::path &file : options.files) {
     auto text = checkpoint::readText(file, kLongestText);
     if (!text)
       return text.error();
-    auto ids = tokenize(*text);
-    if (!ids)
-      return ids.error();
-    tokens.insert(tokens.end(), ids->begin(), ids->end());
+    if (auto added = add(*text); !added)
+      return added.error();
   }
+  if (options.files.empty())
+    if (auto added = add(builtInText()); !added)
+      return added.error();
   std::vector<size_t> windows(tokens.size() / own);
   if (windows.empty())
     return Error{"INGOT-E2120",
                  checkpoint::message("the calibration text has ", tokens.size(),
                                      " tokens, a sequence has ", options.length),
-                 options.files.empty() ? "--text" : options.files.front().string(),
+                 options.files.empty() ? "the built-in text" : options.files.front().string(),
                  "give more text, or a smaller --length"};
   std::iota(windows.begin(), windows.end(), size_t{0});
   std::mt19937_64 random(options.seed);

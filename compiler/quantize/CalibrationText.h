@@ -14,11 +14,14 @@ namespace ingot::quantize {
 
 /// Which sequences.
 struct TextOptions {
-  std::vector<std::filesystem::path> files; ///< texts in UTF-8
+  std::vector<std::filesystem::path> files; ///< texts in UTF-8; none: builtInText()
   int64_t samples = 128;                    ///< sequences
   int64_t length = 512;                     ///< tokens of each
   uint64_t seed = 0;                        ///< of the choice where there are more
 };
+
+/// Prose, tables and code in English.
+std::string_view builtInText();
 
 /// The ids of a text without special tokens.
 using TokenizeText = std::function<checkpoint::Expected<std::vector<int32_t>>(std::string_view)>;

@@ -305,12 +305,6 @@ Outcome checkOptions(const QuantizeOptions &options, const checkpoint::Checkpoin
                              "there is no format called " + checkpoint::inQuotes(options.format),
                              "--format", "choose one of " + list};
   }
-  if (recipe::isCalibrated(options.recipe.method) && options.text.files.empty())
-    return checkpoint::Error{
-        "INGOT-E2108",
-        checkpoint::message("the method looks at what the model computes, and there is no "
-                            "text to run it on"),
-        "--text", "give a text such as the model will read"};
   std::error_code unknown;
   if (fs::exists(options.output, unknown))
     return checkpoint::Error{"INGOT-E2112", "the output is there already", options.output.string(),

@@ -36,6 +36,10 @@ enum class NumberFormat : uint8_t {
 
 /// Fewer than 16 bits.
 constexpr bool isNarrow(NumberFormat format) { return format >= NumberFormat::Int8; }
+/// Integers of fewer bits than a byte.
+constexpr bool isGrouped(NumberFormat format) {
+  return format >= NumberFormat::Int3 && format <= NumberFormat::Int6;
+}
 constexpr bool isStatic(NumberFormat format) { return format >= NumberFormat::Int8Static; }
 
 /// Elements of a row that share a scale, where that is not a number of columns.

@@ -3,6 +3,7 @@
 #include "compiler/build/BuildReport.h"
 #include "compiler/tools/BuildArguments.h"
 #include "compiler/tools/Commands.h"
+#include "compiler/tools/QuantizedModels.h"
 
 #include "mlir/IR/Diagnostics.h"
 
@@ -42,7 +43,12 @@ int compiler::runBuild(int argc, char **argv) {
     }
   mlir::MLIRContext context(mlir::MLIRContext::Threading::DISABLED);
   prepareContext(context);
+  if (auto quantized = quantizeFirst(context, options, progress); !quantized) {
+    progress.failed(quantized.error().str());
+    return 1;
+  }
   auto report = buildEngine(context, options, progress);
+  dropQuantized(options);
   if (!report) {
     progress.failed(report.error().str());
     return 1;

@@ -28,8 +28,7 @@ static void addFile(CacheKey &key, const fs::path &file) {
   key.add(std::to_string(fs::last_write_time(file, error).time_since_epoch().count()));
 }
 
-/// A file, or the files of a folder in the order of their names.
-static void addFiles(CacheKey &key, const fs::path &path) {
+void compiler::addFiles(CacheKey &key, const fs::path &path) {
   std::error_code error;
   std::vector<fs::path> files;
   for (const fs::directory_entry &entry : fs::directory_iterator(path, error))
@@ -42,6 +41,15 @@ static void addFiles(CacheKey &key, const fs::path &path) {
     addFile(key, file);
 }
 
+void compiler::addModelFiles(CacheKey &key, const checkpoint::Checkpoint &model,
+                             const fs::path &path) {
+  addFile(key, "/proc/self/exe");
+  for (const fs::path &file : model.inputs())
+    addFile(key, file);
+  for (const fs::path &file : checkpoint::tokenizerFiles(path))
+    addFile(key, file);
+}
+
 /// The key of the engine that `options` ask for.
 static Expected<std::string> keyOf(mlir::MLIRContext &context, const BuildOptions &options) {
   auto model = checkpoint::Checkpoint::open(options.model);
@@ -49,11 +57,7 @@ static Expected<std::string> keyOf(mlir::MLIRContext &context, const BuildOption
     return model.error();
   CacheKey key;
   key.add(kRevision);
-  addFile(key, "/proc/self/exe");
-  for (const fs::path &file : model->inputs())
-    addFile(key, file);
-  for (const fs::path &file : checkpoint::tokenizerFiles(options.model))
-    addFile(key, file);
+  addModelFiles(key, *model, options.model);
   for (const BuildOption &option : buildOptions()) {
     if (option.decides == Decides::Nothing)
       continue;

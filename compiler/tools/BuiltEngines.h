@@ -2,6 +2,7 @@
 // Engines that `ingot run` has built, kept beside the build cache's kernels.
 #pragma once
 
+#include "codegen/BuildCache.h"
 #include "compiler/build/Build.h"
 
 namespace ingot::compiler {
@@ -15,6 +16,12 @@ inline constexpr uint64_t kEnginesLimit = uint64_t{32} << 30;
 /// INGOT-E7021 and E7041 where a folder cannot be made.
 checkpoint::Expected<std::filesystem::path> builtEngine(mlir::MLIRContext &context,
                                                         BuildOptions &options, Progress &progress);
+
+/// Adds a file, or the files of a folder in the order of their names, by name, size and time.
+void addFiles(codegen::CacheKey &key, const std::filesystem::path &path);
+/// Adds everything that `model`, opened from `path`, was read from, and this program.
+void addModelFiles(codegen::CacheKey &key, const checkpoint::Checkpoint &model,
+                   const std::filesystem::path &path);
 
 /// Removes an engine that is not to be kept, and its folder.
 void dropEngine(const std::filesystem::path &engine);

@@ -4,6 +4,7 @@
 
 #include "compiler/tools/BuildArguments.h"
 #include "compiler/tools/BuiltEngines.h"
+#include "compiler/tools/QuantizedModels.h"
 
 #include <algorithm>
 #include <cstring>
@@ -73,6 +74,10 @@ int findOrBuild(const std::vector<std::string> &build, OptionCommand command, co
   }
   mlir::MLIRContext context(mlir::MLIRContext::Threading::DISABLED);
   prepareContext(context);
+  if (auto quantized = quantizeFirst(context, options, progress); !quantized) {
+    progress.failed(quantized.error().str());
+    return 1;
+  }
   auto found = builtEngine(context, options, progress);
   if (!found) {
     progress.failed(found.error().str());

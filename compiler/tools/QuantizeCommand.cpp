@@ -12,10 +12,10 @@ using namespace ingot::compiler;
 
 static constexpr char kExamples[] =
     "examples:\n"
-    "  ingot quantize my-model -o my-model-awq --recipe w4a16-awq --text my-texts.txt\n"
-    "  ingot quantize my-model -o my-model-gptq --recipe w4a16-gptq --text my-texts.txt "
+    "  ingot quantize my-model -o my-model-awq --recipe w4a16-awq --calibration-text texts.txt\n"
+    "  ingot quantize my-model -o my-model-gptq --recipe w4a16-gptq --calibration-text texts.txt "
     "--format gptq\n"
-    "  ingot quantize my-model -o my-model-int4 --recipe int4.yaml --text my-texts.txt "
+    "  ingot quantize my-model -o my-model-int4 --recipe int4.yaml --calibration-text texts.txt "
     "--samples 256\n"
     "  ingot build my-model-awq -o my-model.ingot\n";
 
@@ -35,7 +35,9 @@ int compiler::runQuantize(int argc, char **argv) {
   app.addOption("--format", options.format, "layout of the result")
       .oneOf(quantize::layoutNames())
       .showDefault();
-  app.addOption("--text", texts, "file with calibration text; may be given again");
+  app.addOption("--calibration-text", texts,
+                "file with text that the model is run on; may be given again (default: a built-in "
+                "one)");
   app.addOption("--samples", options.text.samples, "sequences of calibration text")
       .positive()
       .showDefault();

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+// Builds with a recipe whose method is a step of its own: the checkpoint is quantized first.
+#pragma once
+
+#include "compiler/build/BuildOptions.h"
+#include "compiler/build/Progress.h"
+
+namespace ingot::compiler {
+
+/// Where the recipe of `options` has such a method, quantizes their model into the cache's folder,
+/// unless it is there, and lets them build that with the rest of the recipe. Without a cache the
+/// result is in a folder beside the output, which `dropQuantized` removes. Errors: those of
+/// quantizeCheckpoint().
+checkpoint::Outcome quantizeFirst(mlir::MLIRContext &context, BuildOptions &options,
+                                  Progress &progress);
+
+/// Removes what quantizeFirst() made and is not kept.
+void dropQuantized(const BuildOptions &options);
+
+} // namespace ingot::compiler
