@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: Apache-2.0
+// Eigen's kernels in fixed tiles. Eigen chooses the depth of its blocks, and so the order of sums,
+// by the sizes of caches: they are stated here instead of asked of the processor.
+#define EIGEN_NO_CPUID
+#define EIGEN_DEFAULT_L1_CACHE_SIZE 32768
+#define EIGEN_DEFAULT_L2_CACHE_SIZE 1048576
+#define EIGEN_DEFAULT_L3_CACHE_SIZE 4194304
+#define EIGEN_DONT_PARALLELIZE
+#define EIGEN_MPL2_ONLY
+
+#include "compiler/quantize/methods/LinearAlgebra.h"
+#include "compiler/quantize/methods/ParallelBlocks.h"
+
+#include <Eigen/Cholesky>
+#include <Eigen/Core>
+
+namespace ingot::quantize {
+
+namespace {
+
+template <class T> using Matrix = Eigen::Matrix<T, -1, -1, Eigen::RowMajor>;
+template <class T> using Strided = Eigen::Map<Matrix<T>, 0, Eigen::OuterStride<>>;
+
+template <class T> Strided<T> at(T *data, int64_t stride, int64_t rows, int64_t columns) {
+  return Strided<T>(data, rows, columns, Eigen::OuterStride<>(stride));
+}
+
+Eigen::Map<const Matrix<float>, 0, Eigen::OuterStride<>> at(const float *data, int64_t stride,
+                                                            int64_t rows, int64_t columns) {
+  return {data, rows, columns, Eigen::OuterStride<>(stride)};
+}
+
+/// Columns of a tile: one is work enough for a thread, and there are enough of them.
+constexpr int64_t kTile = 256;
+
+int64_t tilesOf(int64_t n) { return (n + kTile - 1) / kTile; }
+int64_t lengthOf(int64_t begin, int64_t n) { return n - begin < kTile ? n - begin : kTile; }
+
+/// Tile `index` of those on and under the diagonal, counted by rows.
+void lowerTile(int64_t index, int64_t &row, int64_t &column) {
+  for (row = 0; index > row; ++row)
+    index -= row + 1;
+  column = index;
+}
+
+} // namespace
+
+void addProduct(float *c, int64_t stride, int64_t rows, int64_t columns, int64_t depth,
+                MatrixView a, MatrixView b, float sign) {
+  auto sum = at(c, stride, rows, columns);
+  if (a.transposed && b.transposed)
+    sum.noalias() += sign * at(a.data, a.stride, depth, rows).transpose() *
+                     at(b.data, b.stride, columns, depth).transpose();
+  else if (a.transposed)
+    sum.noalias() +=
+        sign * at(a.data, a.stride, depth, rows).transpose() * at(b.data, b.stride, depth, columns);
+  else if (b.transposed)
+    sum.noalias() +=
+        sign * at(a.data, a.stride, rows, depth) * at(b.data, b.stride, columns, depth).transpose();
+  else
+    sum.noalias() +=
+        sign * at(a.data, a.stride, rows, depth) * at(b.data, b.stride, depth, columns);
+}
+
+void addSecondMoments(float *c, int64_t n, const float *x, int64_t count, unsigned threads) {
+  const int64_t tiles = tilesOf(n);
+  forEachBlock(tiles * (tiles + 1) / 2, threads, [=](int64_t index) {
+    int64_t row, column;
+    lowerTile(index, row, column);
+    const int64_t i = row * kTile, j = column * kTile, rows = lengthOf(i, n),
+                  columns = lengthOf(j, n);
+    auto tile = at(c + i * n + j, n, rows, columns);
+    tile.noalias() += at(x + i, n, count, rows).transpose() * at(x + j, n, count, columns);
+    if (i == j)
+      tile.template triangularView<Eigen::StrictlyUpper>() = tile.transpose();
+    else
+      at(c + j * n + i, n, columns, rows) = tile.transpose();
+  });
+}
+
+void addCrossMoments(float *c, int64_t n, const float *y, const float *x, int64_t count,
+                     unsigned threads) {
+  const int64_t tiles = tilesOf(n);
+  forEachBlock(tiles * tiles, threads, [=](int64_t index) {
+    const int64_t i = index / tiles * kTile, j = index % tiles * kTile;
+    addProduct(c + i * n + j, n, lengthOf(i, n), lengthOf(j, n), count, {y + i, n, true},
+               {x + j, n});
+  });
+}
+
+/// The lower factor of `a` in place, by tiles: a panel, then all that stands under and right of it.
+template <class T> static bool factorLower(T *a, int64_t n, double least, unsigned threads) {
+  const int64_t tiles = tilesOf(n);
+  for (int64_t k = 0; k < n; k += kTile) {
+    const int64_t depth = lengthOf(k, n);
+    auto corner = at(a + k * n + k, n, depth, depth);
+    Eigen::LLT<Eigen::Ref<Matrix<T>, 0, Eigen::OuterStride<>>> factored(corner);
+    if (factored.info() != Eigen::Success)
+      return false;
+    for (int64_t i = 0; i < depth; ++i) {
+      const double pivot = static_cast<double>(corner(i, i));
+      if (!(pivot * pivot >= least && pivot * pivot < __builtin_inf()))
+        return false;
+    }
+    const int64_t first = k / kTile + 1, left = tiles - first;
+    forEachBlock(left, threads, [=](int64_t index) {
+      const int64_t i = (first + index) * kTile;
+      auto panel = at(a + i * n + k, n, lengthOf(i, n), depth);
+      at(a + k * n + k, n, depth, depth)
+          .template triangularView<Eigen::Lower>()
+          .transpose()
+          .template solveInPlace<Eigen::OnTheRight>(panel);
+    });
+    forEachBlock(left * (left + 1) / 2, threads, [=](int64_t index) {
+      int64_t row, column;
+      lowerTile(index, row, column);
+      const int64_t i = (first + row) * kTile, j = (first + column) * kTile;
+      at(a + i * n + j, n, lengthOf(i, n), lengthOf(j, n)).noalias() -=
+          at(a + i * n + k, n, lengthOf(i, n), depth) *
+          at(a + j * n + k, n, lengthOf(j, n), depth).transpose();
+    });
+  }
+  return true;
+}
+
+template <class T>
+bool factorUnitUpper(const float *h, const int32_t *order, const double *added, double least,
+                     int64_t n, T *work, UnitFactor factor, unsigned threads) {
+  // The lower factor of the reversed matrix, reversed, is an upper one R with H = R Rᵀ.
+  const int64_t blocks = tilesOf(n);
+  forEachBlock(blocks, threads, [=](int64_t block) {
+    for (int64_t i = block * kTile; i < block * kTile + lengthOf(block * kTile, n); ++i) {
+      const float *row = h + static_cast<int64_t>(order[n - 1 - i]) * n;
+      for (int64_t j = 0; j <= i; ++j)
+        work[i * n + j] = static_cast<T>(row[order[n - 1 - j]]);
+      work[i * n + i] += static_cast<T>(added[order[n - 1 - i]]);
+    }
+  });
+  if (!factorLower(work, n, least, threads))
+    return false;
+  for (int64_t i = 0; i < n; ++i) {
+    const double root = static_cast<double>(work[(n - 1 - i) * (n + 1)]);
+    factor.pivots[i] = root * root;
+  }
+  forEachBlock(blocks, threads, [=](int64_t block) {
+    for (int64_t i = block * kTile; i < block * kTile + lengthOf(block * kTile, n); ++i) {
+      const T *row = work + (n - 1 - i) * n;
+      float *out = factor.upper + i * n;
+      for (int64_t j = 0; j < i; ++j)
+        out[j] = 0;
+      out[i] = 1;
+      for (int64_t j = i + 1; j < n; ++j)
+        out[j] = static_cast<float>(row[n - 1 - j] / work[(n - 1 - j) * (n + 1)]);
+    }
+  });
+  return true;
+}
+
+template bool factorUnitUpper(const float *, const int32_t *, const double *, double, int64_t,
+                              float *, UnitFactor, unsigned);
+template bool factorUnitUpper(const float *, const int32_t *, const double *, double, int64_t,
+                              double *, UnitFactor, unsigned);
+
+void solveAsymmetry(float *c, UnitFactor factor, int64_t n, float strength, unsigned threads) {
+  forEachBlock(tilesOf(n), threads, [=](int64_t block) {
+    const int64_t first = block * kTile, rows = lengthOf(first, n), columns = n - first;
+    auto solved = at(c + first * n + first, n, rows, columns);
+    auto unit = at(factor.upper + first * (n + 1), n, columns, columns)
+                    .template triangularView<Eigen::UnitUpper>();
+    at(c + first * n, n, rows, first).setZero();
+    unit.transpose().template solveInPlace<Eigen::OnTheRight>(solved);
+    for (int64_t i = 0; i < rows; ++i)
+      for (int64_t j = 0; j < columns; ++j) {
+        const float share = strength / static_cast<float>(factor.pivots[first + j]);
+        solved(i, j) = j <= i ? 0.0f : solved(i, j) * share;
+      }
+    unit.template solveInPlace<Eigen::OnTheRight>(solved);
+  });
+}
+
+} // namespace ingot::quantize
