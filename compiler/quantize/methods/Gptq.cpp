@@ -234,7 +234,7 @@ private:
   const int64_t first, rows;
   const Factors &factors;
   const GptqOptions &options;
-  const std::vector<float> &importance; ///< by step
+  const std::vector<float> &importance; ///< by column
   QuantizedMatrix &matrix;
   GroupFitter fitter;
   std::vector<float> original, feedback; ///< [rows, columns], in the order of steps
@@ -275,9 +275,11 @@ Expected<GptqResult> gptq(const float *weight, int64_t rows, int64_t columns, co
   if (!factors)
     return factors.error();
 
-  std::vector<float> importance;
-  if (options.clip.steps > 0)
-    importance = moments.meanSquares();
+  // What an error of a column costs after those to come made up for it as well as they can.
+  std::vector<float> importance(options.clip.steps > 0 ? static_cast<size_t>(columns) : 0);
+  for (size_t step = 0; step < importance.size(); ++step)
+    importance[static_cast<size_t>(factors->order[step])] =
+        static_cast<float>(factors->pivots[step]);
   GptqResult result;
   result.damping = factors->damping;
   if (options.actOrder) {

@@ -17,7 +17,8 @@ struct GptqOptions {
   int64_t block = 128;     ///< columns after which the others are updated, 1 to 1024
   int32_t sweeps = 0;      ///< at most, of refine()
   double asymmetry = 0.25; ///< GPTAQ's share of the correction; used with asymmetric moments
-  ClipSearch clip;         ///< weighed by the mean squares of inputs
+  ClipSearch clip;         ///< weighed by D: what an error costs after the columns to come
+                           ///< made up for it
   unsigned threads = 1;
 };
 
