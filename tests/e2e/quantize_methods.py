@@ -251,12 +251,14 @@ class QuantizeMethods(harness.BuildTest):
     def test_gptq_with_searched_ranges(self):
         for act_order in (False, True):
             for grid in self.grids():
-                error, _ = self.run_method("gptq", grid, f"act_order={int(act_order)}", "steps=10")
+                error, _ = self.run_method(
+                    "gptq", grid, f"act_order={int(act_order)}", "steps=10")
                 codes, values, _, steps = gptq(self.weight, self.inputs, grid, act_order, (10, 0.5, 2.4))
                 self.assert_steps(codes, values, steps, error)
 
     def test_asymmetric_gptq(self):
-        originals, self.inputs = self.f32("originals", self.inputs), self.f32("inputs", self.shifted)
+        originals = self.f32("originals", self.inputs)
+        self.inputs = self.f32("inputs", self.shifted)
         for act_order in (False, True):
             for grid in self.grids():
                 error, _ = self.run_method("gptq", grid, f"act_order={int(act_order)}", "block=64")
@@ -279,8 +281,10 @@ class QuantizeMethods(harness.BuildTest):
             for grid in self.grids():
                 error, without, _ = self.run_method("awq", grid, f"weight_scales={weight_scales}")
                 scales = list(awq_scales(self.weight, self.inputs, 20, weight_scales))
-                errors = [output_error(nearest((self.weight * scale).astype(np.float32), grid)[1] / scale - self.weight,
-                                       self.inputs) for scale in scales]
+                errors = []
+                for scale in scales:
+                    _, values = nearest((self.weight * scale).astype(np.float32), grid)
+                    errors.append(output_error(values / scale - self.weight, self.inputs))
                 best = int(np.argmin(errors))
                 self.assertLess(abs(error - errors[best]), 1e-3 * errors[best])
                 self.assertLess(abs(without - errors[0]), RELATIVE * errors[0])
@@ -295,10 +299,11 @@ class QuantizeMethods(harness.BuildTest):
             self.run_method("awq-clip", grid)
             expected = self.weight.copy()
             for part in grid.groups(self.columns):
-                weight, inputs = self.weight[:, part], self.inputs[:, part]
+                # In f32, as in Grid.codes(): what is clipped lies in the middle of two codes.
+                weight, inputs = self.weight[:, part].astype(np.float32), self.inputs[:, part]
                 most = np.abs(weight).max(axis=1, keepdims=True)
-                clipped = [np.clip(weight, -most * share, most * share)
-                           for share in 1 - 0.45 * np.arange(11) / 10]
+                shares = 1 - (1 - np.float32(0.55)) * np.arange(11, dtype=np.float32) / 10
+                clipped = [np.clip(weight, -most * share, most * share) for share in shares]
                 errors = []
                 for candidate in clipped:
                     scale, zero = (fit[:, None] for fit in grid.fit(candidate))
