@@ -2,11 +2,13 @@
 """The methods of compiler/quantize/methods, compared with plain numpy: the published algorithms as
 their papers state them, in f64, with explicit inverses and no blocks. numpy is in build/numpy, from
 scripts/setup."""
+import os
 import subprocess
 import sys
 
 import harness
 
+os.environ["OPENBLAS_NUM_THREADS"] = "1"  # for matrices this small
 sys.path.insert(0, str(harness.ROOT / "build" / "numpy"))
 try:
     import numpy as np
@@ -22,6 +24,7 @@ RELATIVE = 1e-4
 # row is something else then: few rows of a matrix.
 TIE = 1e-4
 EQUAL_ROWS = 0.8
+NEAR = 1e-2
 
 
 def round_scale(scale, kind):
@@ -165,11 +168,11 @@ class QuantizeMethods(harness.BuildTest):
     def setUp(self):
         super().setUp()
         numbers = np.random.default_rng(5)
-        self.rows, self.columns = 40, 200
+        self.rows, self.columns = 32, 136
         mix = numbers.normal(size=(self.columns, self.columns)) / 8 + np.eye(self.columns)
         spread = np.exp(numbers.normal(size=self.columns) / 2)
         self.weight = self.f32("weight", numbers.normal(size=(self.rows, self.columns)) / 50)
-        original = (numbers.normal(size=(500, self.columns)) @ mix) * spread
+        original = (numbers.normal(size=(300, self.columns)) @ mix) * spread
         self.inputs = self.f32("inputs", original)
         self.shifted = original * 0.95 + 0.1 * numbers.normal(size=original.shape)
 
@@ -220,7 +223,7 @@ class QuantizeMethods(harness.BuildTest):
         self.assertLess(abs(error - whole), RELATIVE * whole)
 
     def grids(self):
-        for group in (0, 64, 48):
+        for group in (0, 48):
             for zero_points in (False, True):
                 for bits, scale_type in ((2, F32), (3, BF16), (4, F16), (8, F16)):
                     yield Grid(bits, group, zero_points, scale_type)
@@ -240,11 +243,11 @@ class QuantizeMethods(harness.BuildTest):
     def test_gptq(self):
         for act_order in (False, True):
             for grid in self.grids():
+                codes, values, _, steps = gptq(self.weight, self.inputs, grid, act_order)
                 # A group is fitted when its turn comes, wherever blocks of columns end.
                 for block in (32, 100):
                     error, damping = self.run_method(
                         "gptq", grid, f"act_order={int(act_order)}", f"block={block}")
-                    codes, values, _, steps = gptq(self.weight, self.inputs, grid, act_order)
                     self.assert_steps(codes, values, steps, error)
                     self.assertEqual(damping, 0.01)
 
@@ -280,18 +283,21 @@ class QuantizeMethods(harness.BuildTest):
         for weight_scales in (0, 1):
             for grid in self.grids():
                 error, without, _ = self.run_method("awq", grid, f"weight_scales={weight_scales}")
+                def error_of(scale):
+                    scale = scale.astype(np.float32)
+                    _, values = nearest(self.weight.astype(np.float32) * scale, grid)
+                    return output_error(values / scale - self.weight, self.inputs)
+
                 scales = list(awq_scales(self.weight, self.inputs, 20, weight_scales))
-                errors = []
-                for scale in scales:
-                    _, values = nearest((self.weight * scale).astype(np.float32), grid)
-                    errors.append(output_error(values / scale - self.weight, self.inputs))
-                best = int(np.argmin(errors))
-                self.assertLess(abs(error - errors[best]), 1e-3 * errors[best])
+                errors = [error_of(scale) for scale in scales]
                 self.assertLess(abs(without - errors[0]), RELATIVE * errors[0])
                 ours = self.read("scales", np.float32)
-                # Two candidates may be as good as each other.
+                same = error_of(ours)
+                self.assertLess(abs(error - same), RELATIVE * same)
+                # Powers differ in the last places, and so do ties: two candidates may change places.
+                self.assertLess(error, min(errors) * (1 + NEAR))
                 near = [scale for scale, other in zip(scales, errors, strict=True)
-                        if other <= errors[best] * (1 + 1e-3)]
+                        if other <= min(errors) * (1 + NEAR)]
                 self.assertLess(min(np.abs(ours / scale - 1).max() for scale in near), 1e-4)
 
     def test_awq_clip(self):
