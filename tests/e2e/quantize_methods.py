@@ -256,7 +256,8 @@ class QuantizeMethods(harness.BuildTest):
             for grid in self.grids():
                 error, _ = self.run_method(
                     "gptq", grid, f"act_order={int(act_order)}", "steps=10")
-                codes, values, _, steps = gptq(self.weight, self.inputs, grid, act_order, (10, 0.5, 2.4))
+                codes, values, _, steps = gptq(self.weight, self.inputs, grid, act_order,
+                                               (10, 0.5, 2.4))
                 self.assert_steps(codes, values, steps, error)
 
     def test_asymmetric_gptq(self):
@@ -294,7 +295,7 @@ class QuantizeMethods(harness.BuildTest):
                 ours = self.read("scales", np.float32)
                 same = error_of(ours)
                 self.assertLess(abs(error - same), RELATIVE * same)
-                # Powers differ in the last places, and so do ties: two candidates may change places.
+                # Powers differ in the last places, and so do ties: candidates may change places.
                 self.assertLess(error, min(errors) * (1 + NEAR))
                 near = [scale for scale, other in zip(scales, errors, strict=True)
                         if other <= min(errors) * (1 + NEAR)]
