@@ -149,15 +149,37 @@ private:
     return steps.data() + (which * options.block + column) * rows;
   }
 
+  /// The weights of the columns from `step` to `last` as they would be were none of them rounded:
+  /// fresh [columns, rows]. They still make up for those before.
+  void completeGroup(int64_t step, int64_t last, int64_t begin, int64_t end) {
+    const int64_t n = layout.columns;
+    fresh.resize(static_cast<size_t>((last - step) * rows));
+    missing.resize(fresh.size());
+    for (int64_t k = step; k < last; ++k)
+      for (int64_t row = 0; row < rows; ++row) {
+        const size_t place = static_cast<size_t>(row * n + k);
+        const size_t to = static_cast<size_t>((k - step) * rows + row);
+        fresh[to] = k < end ? this->step(0, k - begin)[row] : original[place];
+        missing[to] = -(k < end ? this->step(1, k - begin)[row] : feedback[place]);
+      }
+    if (step == 0)
+      return; // nothing was rounded yet
+    for (int64_t k = step; k < last; ++k) {
+      const float *here = missing.data() + (k - step) * rows;
+      for (int64_t later = k + 1; later < last; ++later)
+        addScaled(missing.data() + (later - step) * rows, here,
+                  -factors.upper[static_cast<size_t>(k * n + later)], rows);
+      addScaled(fresh.data() + (k - step) * rows, here, -1, rows);
+    }
+  }
+
   void fitGroup(int64_t group, int64_t step, int64_t begin, int64_t end) {
     const int64_t n = layout.columns,
                   last = matrix.grid.group == 0 ? n : std::min(n, step + matrix.grid.group);
+    completeGroup(step, last, begin, end);
     for (int64_t row = 0; row < rows; ++row) {
       for (int64_t k = step; k < last; ++k) {
-        const size_t place = static_cast<size_t>(row * n + k);
-        fitter.values()[k - step] =
-            k < end ? this->step(0, k - begin)[row] + this->step(1, k - begin)[row]
-                    : original[place] + feedback[place];
+        fitter.values()[k - step] = fresh[static_cast<size_t>((k - step) * rows + row)];
         if (!importance.empty())
           fitter.importance()[k - step] = importance[static_cast<size_t>(k)];
       }
@@ -234,11 +256,12 @@ private:
   const int64_t first, rows;
   const Factors &factors;
   const GptqOptions &options;
-  const std::vector<float> &importance; ///< by step
+  const std::vector<float> &importance; ///< by column
   QuantizedMatrix &matrix;
   GroupFitter fitter;
   std::vector<float> original, feedback; ///< [rows, columns], in the order of steps
   std::vector<float> steps; ///< of a block: original, feedback, left, target [block, rows] each
+  std::vector<float> fresh, missing; ///< [columns of a group, rows]
   std::vector<float> scales, lows, highs;
   std::vector<uint8_t> codes;
   std::vector<double> errors;
@@ -275,9 +298,11 @@ Expected<GptqResult> gptq(const float *weight, int64_t rows, int64_t columns, co
   if (!factors)
     return factors.error();
 
-  std::vector<float> importance;
-  if (options.clip.steps > 0)
-    importance = moments.meanSquares();
+  // What an error of a column costs after those to come made up for it as well as they can.
+  std::vector<float> importance(options.clip.steps > 0 ? static_cast<size_t>(columns) : 0);
+  for (size_t step = 0; step < importance.size(); ++step)
+    importance[static_cast<size_t>(factors->order[step])] =
+        static_cast<float>(factors->pivots[step]);
   GptqResult result;
   result.damping = factors->damping;
   if (options.actOrder) {

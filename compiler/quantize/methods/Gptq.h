@@ -17,7 +17,8 @@ struct GptqOptions {
   int64_t block = 128;     ///< columns after which the others are updated, 1 to 1024
   int32_t sweeps = 0;      ///< at most, of refine()
   double asymmetry = 0.25; ///< GPTAQ's share of the correction; used with asymmetric moments
-  ClipSearch clip;         ///< weighed by the mean squares of inputs
+  ClipSearch clip;         ///< weighed by D: what an error costs after the columns to come
+                           ///< made up for it
   unsigned threads = 1;
 };
 
@@ -32,7 +33,8 @@ struct GptqResult {
 /// rounded value of column k is that of w_k + sum over j < k of (w_j - q_j) U_jk: this equals GPTQ
 /// with the factor of H's inverse (QuIP, arXiv 2307.13304, theorem 6) without inverting anything.
 /// Factors are computed in f64 up to 8192 columns, then in f32.
-/// Scratch: columns^2 * 12 bytes (f32: 8; GPTAQ: 4 more), and for each thread 128 rows of 8 bytes.
+/// Scratch: columns^2 * 12 bytes (f32: 8; GPTAQ: 4 more), and for each thread 128 rows of 8 bytes a
+/// column, without actOrder 8 more a column of a group.
 /// Refuses weights and moments that are not finite (INGOT-E2301), and moments that are no positive
 /// definite matrix even after damping was raised tenfold three times (INGOT-E2303).
 Expected<GptqResult> gptq(const float *weight, int64_t rows, int64_t columns, const Grid &grid,
@@ -41,8 +43,8 @@ Expected<GptqResult> gptq(const float *weight, int64_t rows, int64_t columns, co
 /// Coordinate descent: up to `sweeps` times, each column in turn takes the codes that are best
 /// while all others stay, by tr(dW H dWᵀ), or with asymmetric moments by the squared difference
 /// from the unquantized model's outputs, which that is without the cross sums. Scales and zeros
-/// stay. Returns tr(dW H dWᵀ) / count of the result. Scratch: for each thread 128 rows of 8 bytes.
-/// `matrix` is that of a quantization of `weight`; moments are finite.
+/// stay. Returns tr(dW H dWᵀ) / count of the result. Scratch: for each thread 128 rows of 8 bytes a
+/// column. `matrix` is that of a quantization of `weight`; moments are finite.
 double refine(QuantizedMatrix &matrix, const float *weight, const Moments &moments, int32_t sweeps,
               unsigned threads);
 
