@@ -61,6 +61,7 @@ MAY_INCLUDE = {
     "compiler/checkpoint": READERS,
     "compiler/recipe": ["compiler/checkpoint/files"],
     "compiler/tuning": ["compiler/checkpoint/files"],
+    "compiler/quantize/ggml": ["compiler/checkpoint/files", "compiler/checkpoint/gguf"],
     "compiler/importers": ["dialects", "passes", "compiler/checkpoint", *READERS, *SHARED],
     "compiler/weights": ["dialects", "compiler/checkpoint", *READERS],
     # Alone of the compiler it knows the schema.
@@ -76,7 +77,7 @@ MAY_INCLUDE = {
                        "runtime/tools/CommandLine.h", "runtime/tools/Program.h"],
 }
 WITHOUT_MLIR = ("runtime", "numerics", "compiler/checkpoint", "compiler/recipe", "compiler/tuning",
-                "codegen/native/kernels", *(f"{target}/kernels" for target in TARGETS))
+                "compiler/quantize/ggml", "codegen/native/kernels", *(f"{target}/kernels" for target in TARGETS))
 
 COMPILER_HALF = ("numerics/", "dialects/", "passes/", "codegen/", "compiler/")
 # The longest chain of its folders that include each other.
