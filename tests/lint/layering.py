@@ -77,7 +77,8 @@ MAY_INCLUDE = {
                        "runtime/tools/CommandLine.h", "runtime/tools/Program.h"],
 }
 WITHOUT_MLIR = ("runtime", "numerics", "compiler/checkpoint", "compiler/recipe", "compiler/tuning",
-                "compiler/quantize/ggml", "codegen/native/kernels", *(f"{target}/kernels" for target in TARGETS))
+                "compiler/quantize/ggml", "codegen/native/kernels",
+                *(f"{target}/kernels" for target in TARGETS))
 
 COMPILER_HALF = ("numerics/", "dialects/", "passes/", "codegen/", "compiler/")
 # The longest chain of its folders that include each other.
