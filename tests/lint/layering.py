@@ -62,6 +62,7 @@ MAY_INCLUDE = {
     "compiler/recipe": ["compiler/checkpoint/files"],
     "compiler/tuning": ["compiler/checkpoint/files"],
     "compiler/quantize/methods": ["compiler/checkpoint/files"],
+    "compiler/quantize/ggml": ["compiler/checkpoint/files", "compiler/checkpoint/gguf"],
     "compiler/importers": ["dialects", "passes", "compiler/checkpoint", *READERS, *SHARED],
     "compiler/weights": ["dialects", "compiler/checkpoint", *READERS],
     # Alone of the compiler it knows the schema.
@@ -70,14 +71,20 @@ MAY_INCLUDE = {
     "compiler/build": ["dialects", "passes", "codegen", "compiler/checkpoint", *READERS,
                        "compiler/recipe", "compiler/tuning", "compiler/importers",
                        "compiler/weights", "compiler/engine_file", "runtime/include", *SHARED],
+    "compiler/quantize": ["dialects", "codegen/BuildCache.h", "codegen/ForEachParallel.h",
+                          "compiler/checkpoint", *READERS, "compiler/recipe",
+                          "compiler/importers", "compiler/weights", "compiler/build",
+                          "compiler/quantize/methods", "compiler/quantize/ggml",
+                          "runtime/include"],
     # `ingot` forwards the commands that only read an engine to the runtime's tools, and declares
     # its options as they do.
     "compiler/tools": ["dialects", "codegen", "compiler/checkpoint", *READERS, "compiler/recipe",
-                       "compiler/engine_file", "compiler/build", "runtime/tools/Commands.h",
+                       "compiler/engine_file", "compiler/build", "compiler/quantize",
+                       "runtime/tools/Commands.h",
                        "runtime/tools/CommandLine.h", "runtime/tools/Program.h"],
 }
 WITHOUT_MLIR = ("runtime", "numerics", "compiler/checkpoint", "compiler/recipe", "compiler/tuning",
-                "compiler/quantize/methods", "codegen/native/kernels",
+                "compiler/quantize/methods", "compiler/quantize/ggml", "codegen/native/kernels",
                 *(f"{target}/kernels" for target in TARGETS))
 
 COMPILER_HALF = ("numerics/", "dialects/", "passes/", "codegen/", "compiler/")

@@ -36,6 +36,13 @@ void Moments::add(const float *rows, const float *originalRows, int64_t count, u
   }
 }
 
+void Moments::divideColumns(std::span<const float> scales) {
+  const auto columns = static_cast<size_t>(size);
+  for (std::vector<float> *matrix : {&sums, &crossSums})
+    for (size_t i = 0; i < matrix->size(); ++i)
+      (*matrix)[i] /= scales[i / columns] * scales[i % columns];
+}
+
 std::vector<float> Moments::meanSquares() const {
   std::vector<float> means(static_cast<size_t>(size));
   for (int64_t i = 0; i < size && rowCount > 0; ++i)

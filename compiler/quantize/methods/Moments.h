@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 namespace ingot::quantize {
@@ -19,6 +20,9 @@ public:
   /// The same, asymmetric: `originalRows` are what the unquantized model has in these places.
   /// Scratch: 4 bytes an element of at most 2048 rows.
   void add(const float *rows, const float *originalRows, int64_t count, unsigned threads);
+
+  /// The sums as if each column of all rows had been divided by its scale: [columns], > 0.
+  void divideColumns(std::span<const float> scales);
 
   int64_t columns() const { return size; }
   int64_t count() const { return rowCount; }
