@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Makes a 16-bit "original" of a quantized model: a Hugging Face directory that computes what a GGUF
-file does, with weights that no longer lie on that file's grid.
+"""Makes a 16-bit "original" of a quantized model: a Hugging Face directory that computes what a
+GGUF file does, with weights that no longer lie on that file's grid.
 
 Methods of quantization are compared on what they lose of an original. The dequantized weights of a
 file would favour the method whose grid is the file's, so they are changed in ways that leave the
