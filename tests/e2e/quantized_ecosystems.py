@@ -4,7 +4,8 @@
 transformers with compressed-tensors and GPTQModel (build/torch_cpu, from scripts/setup --full)
 find the perplexity that `ingot-run eval` does, of stored checkpoints and of what `ingot quantize` writes.
 
-usage: quantized_ecosystems.py PROGRAMS TOOLS [DIR ...]     with DIRs: of these alone"""
+usage: quantized_ecosystems.py PROGRAMS TOOLS [DIR ...]     with DIRs: of these alone
+"""
 import json
 import os
 import pathlib
