@@ -183,7 +183,7 @@ Expected<BuildReport> compiler::buildEngine(MLIRContext &context, const BuildOpt
     return request.error();
   if (request->recipe.method != recipe::Method::Round)
     return checkpoint::Error{"INGOT-E2114", "the recipe's method is a step of its own", "--recipe",
-                 "quantize with `ingot quantize`, and build the result"};
+                             "quantize with `ingot quantize`, and build the result"};
   auto tokenizer = checkpoint::readTokenizer(options.model);
   if (!tokenizer)
     return tokenizer.error();
@@ -227,6 +227,19 @@ Expected<BuildReport> compiler::buildEngine(MLIRContext &context, const BuildOpt
       writeEngineMetadata(*report.ir, report.description, file.sections(), assembly->placements);
   if (failed(metadata))
     return diagnostics.error();
+  if (options.examine) {
+    auto path = previewEngineFile(file, *metadata);
+    if (!path)
+      return path.error();
+    auto records = options.examine(*path);
+    if (!records)
+      return records.error();
+    llvm::append_range(report.description.provenance.options, *records);
+    metadata =
+        writeEngineMetadata(*report.ir, report.description, file.sections(), assembly->placements);
+    if (failed(metadata))
+      return diagnostics.error();
+  }
   report.fileBytes = file.end() + metadata->size();
   if (auto outcome = finishEngineFile(file, *metadata); !outcome)
     return outcome.error();

@@ -8,6 +8,7 @@
 #include "compiler/engine_file/EngineDescription.h"
 
 #include <filesystem>
+#include <functional>
 #include <variant>
 
 namespace ingot::compiler {
@@ -18,6 +19,8 @@ struct BuildOptions {
   std::vector<std::string> targets;         ///< as asked; empty: the best one for this machine
   std::filesystem::path recipe;             ///< a file or a preset's name; empty: defaultRecipe()
   std::vector<std::string> calibrationText; ///< files, for recipes whose method reads text
+  std::string gate;
+  std::filesystem::path gateText, gateModel;
   std::filesystem::path tuning;
   bool tuningCandidates = false;
   std::string determinism = "strict";
@@ -36,6 +39,10 @@ struct BuildOptions {
 
   codegen::BuildCache *cache = nullptr; ///< what is chosen, opened; null: none
   std::string whyNoCache;               ///< for the report
+  /// Looks at the whole engine before it gets its name, and may refuse it; gives records to keep
+  /// in it. May be empty.
+  std::function<checkpoint::Expected<std::vector<OptionRecord>>(const std::filesystem::path &)>
+      examine;
   /// To make an engine again: what it states of itself. Its name, recipe, option records and golden
   /// tokens are taken from here; everything else is made anew.
   std::optional<EngineDescription> replay;

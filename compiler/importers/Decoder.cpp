@@ -43,20 +43,18 @@ public:
     Value x = embedded();
     for (uint64_t i = 0; i < config.layers; ++i)
       x = layer(x, static_cast<int64_t>(i), step.cache(static_cast<int64_t>(i)));
-    step.setSite(siteOf(names.norm));
-    x = norm(step.wantedRows(x), std::string(names.norm));
-    step.setSite(names.head);
-    // Of a tied pair, both names lead to the one stored tensor; recipes may treat them apart.
-    Value logits = step.linear(x, step.weight(tensor(names.head), {vocabulary(), hidden}));
-    logits = step.divide(step.multiply(logits, config.logitsMultiplier), config.logitsDivisor);
-    return step.finish(step.softcap(logits, config.logitsSoftcap));
+    return step.finish(logitsOf(x));
   }
 
-  /// One layer alone, or the embedding.
+  /// One layer alone, or the embedding, or the head.
   LogicalResult runPart(MLIRContext *context, int64_t index) {
     if (index == ModelPart::kEmbedding) {
       step.begin({});
       return step.finish(step.wantedRows(embedded()));
+    }
+    if (index == static_cast<int64_t>(config.layers)) {
+      step.begin({}, hidden);
+      return step.finish(logitsOf(step.givenEmbeddings()));
     }
     step.begin(cacheOf(context, static_cast<uint64_t>(index)), hidden);
     return step.finish(step.wantedRows(layer(step.givenEmbeddings(), index, step.cache(0))));
@@ -68,6 +66,16 @@ private:
                             kKvBlockTokens);
   }
   int64_t vocabulary() const { return static_cast<int64_t>(config.vocabSize); }
+
+  Value logitsOf(Value x) {
+    step.setSite(siteOf(names.norm));
+    x = norm(step.wantedRows(x), std::string(names.norm));
+    step.setSite(names.head);
+    // Of a tied pair, both names lead to the one stored tensor; recipes may treat them apart.
+    Value logits = step.linear(x, step.weight(tensor(names.head), {vocabulary(), hidden}));
+    logits = step.divide(step.multiply(logits, config.logitsMultiplier), config.logitsDivisor);
+    return step.softcap(logits, config.logitsSoftcap);
+  }
 
   Value embedded() {
     step.setSite(siteOf(names.embedding));

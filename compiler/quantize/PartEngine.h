@@ -10,6 +10,10 @@
 
 namespace ingot::quantize {
 
+/// What parts run on where nothing else is asked for: every x86-64 machine that can build gives the
+/// same statistics with it.
+inline constexpr char kCalibrationTarget[] = "x86-64-v3";
+
 /// What all parts have in common.
 struct PartOptions {
   compiler::BuildOptions build;        ///< model, target, threads, memory, cache

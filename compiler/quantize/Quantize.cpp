@@ -264,8 +264,11 @@ private:
     fs::remove_all(whole, error);
     fs::create_directories(whole, error);
     progress.begin("write checkpoint");
-    if (auto written = writeCheckpoint(
-            parts, whole, [&](uint64_t now, uint64_t total) { progress.update(now, total); });
+    if (auto written = writeCheckpoint(parts, whole,
+                                       [&](uint64_t now, uint64_t total) {
+                                         progress.update(now, total);
+                                         report.bytes = total;
+                                       });
         !written)
       return written;
     fs::rename(whole, options.output, error);
@@ -315,8 +318,7 @@ Outcome checkOptions(const QuantizeOptions &options, const checkpoint::Checkpoin
                              "--samples, --length",
                              checkpoint::message("choose a length of 2 to ", longest)};
   if (!isSupportedHere())
-    return checkpoint::Error{"INGOT-E2111", "this machine lacks AVX2, FMA or F16C", "",
-                             "quantize on a newer one; the result is the same on all of them"};
+    return unsupportedHere();
   return {};
 }
 
@@ -327,6 +329,11 @@ uint64_t peakMemory() {
 }
 
 } // namespace
+
+checkpoint::Error quantize::unsupportedHere() {
+  return {"INGOT-E2111", "this machine lacks AVX2, FMA or F16C", "",
+          "quantize on a newer one; the result is the same on all of them"};
+}
 
 Expected<QuantizeReport> quantize::quantizeCheckpoint(mlir::MLIRContext &context,
                                                       const QuantizeOptions &options,

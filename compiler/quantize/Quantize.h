@@ -6,14 +6,11 @@
 #include "compiler/build/BuildOptions.h"
 #include "compiler/build/Progress.h"
 #include "compiler/quantize/CalibrationText.h"
+#include "compiler/quantize/PartEngine.h"
 #include "compiler/quantize/StoredLayouts.h"
 #include "compiler/recipe/Recipe.h"
 
 namespace ingot::quantize {
-
-/// What calibration runs on where nothing else is asked for: every x86-64 machine that can build
-/// gives the same statistics with it.
-inline constexpr char kCalibrationTarget[] = "x86-64-v3";
 
 struct QuantizeOptions {
   std::filesystem::path model; ///< a folder with 16-bit or f32 weights
@@ -31,9 +28,13 @@ struct QuantizeReport {
   std::vector<ModuleRecord> modules;
   std::vector<std::string> kept; ///< products that stay as they are
   int64_t sequences = 0;
+  uint64_t bytes = 0; ///< of the weights' files
   uint64_t peakMemory = 0;
   double seconds = 0;
 };
+
+/// The error of machines that isSupportedHere() is false on.
+checkpoint::Error unsupportedHere();
 
 /// Quantizes what the recipe's rules give int3 to int6; all else stays. Layer by layer: each is run
 /// on the calibration text, with the quantized layers before it, and its matrices are rounded by

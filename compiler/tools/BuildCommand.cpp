@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // ingot build
 #include "compiler/build/BuildReport.h"
+#include "compiler/quantize/Gate.h"
 #include "compiler/tools/BuildArguments.h"
 #include "compiler/tools/Commands.h"
 #include "compiler/tools/QuantizedModels.h"
@@ -16,11 +17,48 @@ static constexpr char kExamples[] =
     "  ingot build my-model.gguf -o my-model.ingot\n"
     "  ingot build my-model -o my-model.ingot --recipe int4\n"
     "  ingot build my-model -o my-model.ingot --recipe int4.yaml --report report.json\n"
+    "  ingot build my-model -o my-model.ingot --recipe w4a16-awq --gate 'kl<=0.05,top1>=95%'\n"
     "  ingot build my-model -o my-model.ingot --target x86-64-v4+vnni+bf16 --target x86-64-v3\n"
     "  ingot build my-model -o my-model.ingot --max-context 4096 --max-build-memory 1GiB\n"
     "  ingot build my-model -o candidates.ingot --target sm_90a --tuning-candidates\n"
     "  ingot build my-model -o my-model.ingot --target sm_90a --tuning tuning.lock\n"
     "  ingot build my-model -o my-model.ingot --cache /fast/disk/kernels --cache-limit 8GiB\n";
+
+/// The exit status of a build whose engine is not as accurate as it must be.
+static constexpr int kExceeded = 3;
+
+/// Lets the build measure its engine and refuse it. `exceeded`: the limits that it does not keep;
+/// must live as long as `options`, as all arguments must.
+static checkpoint::Outcome addGate(mlir::MLIRContext &context, BuildOptions &options,
+                                   Progress &progress, std::string &exceeded) {
+  if (auto limits = quantize::parseGate(options.gate); !limits)
+    return limits.error();
+  quantize::GateOptions gate;
+  gate.limits = options.gate;
+  gate.original = options.gateModel.empty() ? options.model : options.gateModel;
+  gate.text.samples = 16;
+  if (!options.gateText.empty())
+    gate.text.files.push_back(options.gateText);
+  gate.folder = options.output.string() + ".gate";
+  gate.threads = options.threads;
+  gate.cache = options.cache;
+  options.examine =
+      [&context, &progress, &exceeded, gate](
+          const std::filesystem::path &engine) -> checkpoint::Expected<std::vector<OptionRecord>> {
+    auto report = quantize::measureGate(context, engine, gate, progress);
+    if (!report)
+      return report.error();
+    fputs(report->summary().c_str(), stderr);
+    for (const std::string &limit : report->exceeded)
+      exceeded += (exceeded.empty() ? "" : ", ") + limit;
+    if (!exceeded.empty())
+      return checkpoint::Error{"INGOT-E2119", "the engine exceeds its accuracy budget: " + exceeded,
+                               gate.limits,
+                               "choose a recipe with more bits or calibration, or a wider budget"};
+    return std::move(report->records);
+  };
+  return {};
+}
 
 int compiler::runBuild(int argc, char **argv) {
   runtime::CommandLine app("Compiles a checkpoint to one engine file.", argv[0],
@@ -43,6 +81,12 @@ int compiler::runBuild(int argc, char **argv) {
     }
   mlir::MLIRContext context(mlir::MLIRContext::Threading::DISABLED);
   prepareContext(context);
+  std::string exceeded;
+  if (!options.gate.empty())
+    if (auto checked = addGate(context, options, progress, exceeded); !checked) {
+      progress.failed(checked.error().str());
+      return 1;
+    }
   if (auto quantized = quantizeFirst(context, options, progress); !quantized) {
     progress.failed(quantized.error().str());
     return 1;
@@ -51,7 +95,7 @@ int compiler::runBuild(int argc, char **argv) {
   dropQuantized(options);
   if (!report) {
     progress.failed(report.error().str());
-    return 1;
+    return exceeded.empty() ? 1 : kExceeded;
   }
   if (!options.report.empty())
     if (auto written = writeReport(*report, options.report); !written) {

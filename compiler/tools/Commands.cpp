@@ -8,6 +8,7 @@ namespace ingot::compiler {
 namespace {
 
 constexpr Command commands[] = {
+    {"bisect", "find the first layer in which an engine and a checkpoint differ", runBisect},
     {"build", "compile a checkpoint to an engine file", runBuild},
     {"cache", "list or remove the compiled kernels that builds have kept", runCache},
     {"formats", "how stored formats are read, and which kernels they have", runFormats},

@@ -16,6 +16,7 @@ const Command *findCommand(const char *name);
 /// All commands, ended by one without a name.
 const Command *allCommands();
 
+int runBisect(int argc, char **argv);
 int runBuild(int argc, char **argv);
 int runCache(int argc, char **argv);
 int runFormats(int argc, char **argv);

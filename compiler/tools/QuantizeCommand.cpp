@@ -1,43 +1,65 @@
 // SPDX-License-Identifier: Apache-2.0
 // ingot quantize
+#include "compiler/checkpoint/gguf/ModelFile.h"
+#include "compiler/checkpoint/tokenizer/TokenizerReader.h"
+#include "compiler/quantize/Importance.h"
 #include "compiler/quantize/Quantize.h"
+#include "compiler/quantize/ggml/QuantizeGguf.h"
 #include "compiler/recipe/Presets.h"
 #include "compiler/tools/BuildArguments.h"
 #include "compiler/tools/Commands.h"
 
+#include "codegen/ForEachParallel.h"
 #include "mlir/IR/MLIRContext.h"
 
 using namespace ingot;
 using namespace ingot::compiler;
+using checkpoint::Error;
+using checkpoint::Outcome;
 
 static constexpr char kExamples[] =
     "examples:\n"
-    "  ingot quantize my-model -o my-model-awq --recipe w4a16-awq --calibration-text texts.txt\n"
-    "  ingot quantize my-model -o my-model-gptq --recipe w4a16-gptq --calibration-text texts.txt "
-    "--format gptq\n"
-    "  ingot quantize my-model -o my-model-int4 --recipe int4.yaml --calibration-text texts.txt "
-    "--samples 256\n"
+    "  ingot quantize my-model -o my-model-awq --recipe w4a16-awq\n"
+    "  ingot quantize my-model -o my-model-gptq --recipe w4a16-gptq --format gptq\n"
+    "  ingot quantize my-model -o my-model-int4 --recipe int4.yaml --calibration-text texts.txt\n"
+    "  ingot quantize my-model-f16.gguf -o my-model-q4_k_m.gguf --recipe q4_k_m\n"
+    "  ingot quantize my-model-f16.gguf -o my-model-q3_k_m.gguf --recipe q3_k_m --imatrix "
+    "my.imatrix\n"
     "  ingot build my-model-awq -o my-model.ingot\n";
 
-int compiler::runQuantize(int argc, char **argv) {
-  runtime::CommandLine app(
-      "Quantizes a checkpoint into one that other programs load too. Matrices to which the recipe "
-      "gives int3 to int6 are rounded by its method, layer by layer, on calibration text; a run "
-      "that was ended goes on at its layer.",
-      argv[0], kExamples);
+namespace {
+
+struct Arguments {
   quantize::QuantizeOptions options;
-  BuildOptions build;
   std::string recipe;
-  std::vector<std::string> texts;
-  app.addOption("model", options.model, "folder with 16-bit or f32 weights").required();
-  app.addOption("-o,--output", options.output, "folder to make").required();
-  app.addOption("--recipe", recipe, "recipe file, or a recipe's name").required();
-  app.addOption("--format", options.format, "layout of the result")
+  std::filesystem::path importance, importanceOutput;
+};
+
+std::string listOfMixes() {
+  std::string list;
+  for (std::string_view name : quantize::weightMixNames())
+    list += (list.empty() ? "" : ", ") + std::string(name);
+  return list;
+}
+
+void add(runtime::CommandLine &app, Arguments &arguments, std::vector<std::string> &texts) {
+  quantize::QuantizeOptions &options = arguments.options;
+  app.addOption("model", options.model, "folder with 16-bit or f32 weights, or GGUF file")
+      .required();
+  app.addOption("-o,--output", options.output, "folder or GGUF file to make").required();
+  app.addOption("--recipe", arguments.recipe,
+                "recipe file or name; of GGUF files, the name of a mix")
+      .required();
+  app.addOption("--format", options.format, "layout of a folder's matrices")
       .oneOf(quantize::layoutNames())
       .showDefault();
   app.addOption("--calibration-text", texts,
                 "file with text that the model is run on; may be given again (default: a built-in "
                 "one)");
+  app.addOption("--imatrix", arguments.importance,
+                "importance matrix of llama.cpp for a GGUF file, in place of running the model");
+  app.addOption("--imatrix-output", arguments.importanceOutput,
+                "file to keep the measured importance matrix in");
   app.addOption("--samples", options.text.samples, "sequences of calibration text")
       .positive()
       .showDefault();
@@ -46,38 +68,125 @@ int compiler::runQuantize(int argc, char **argv) {
   app.addOption("--target", options.target,
                 "what the model is run on; the same one gives the same result everywhere")
       .showDefault();
-  app.addOption("--threads", options.threads, "threads; all of the machine if not given")
-      .positive();
-  app.addOption("--max-build-memory", options.maxMemory, "cap of the process, as in 4GiB")
+  app.addOption("--threads", options.threads, "threads to use (default: all)").positive();
+  app.addOption("--max-build-memory", options.maxMemory, "cap on memory, such as 4GiB")
       .bytes()
       .showDefault("2GiB");
+}
+
+/// The importance of columns: read, measured, or none where the mix hardly needs it.
+checkpoint::Expected<quantize::ImportanceMatrix>
+importanceFor(mlir::MLIRContext &context, const Arguments &arguments, Progress &progress) {
+  if (!arguments.importance.empty())
+    return quantize::ImportanceMatrix::read(arguments.importance);
+  const quantize::QuantizeOptions &options = arguments.options;
+  auto model = checkpoint::Checkpoint::open(options.model);
+  if (!model)
+    return model.error();
+  auto tokenizer = checkpoint::readTokenizer(options.model);
+  if (!tokenizer)
+    return tokenizer.error();
+  quantize::PartOptions part;
+  part.build.model = options.model;
+  part.build.targets = {options.target};
+  part.build.threads = codegen::usableThreads(options.threads);
+  part.build.maxBuildMemory = options.maxMemory;
+  part.build.cache = options.cache;
+  part.folder = options.output.string() + ".partial";
+  part.tokenizer = *std::move(tokenizer);
+  part.length = options.text.length;
+  std::error_code error;
+  std::filesystem::create_directories(part.folder, error);
+  auto matrix = quantize::measureImportance(context, *model, part, options.text, progress);
+  std::filesystem::remove_all(part.folder, error);
+  if (matrix && !arguments.importanceOutput.empty())
+    if (auto written = matrix->write(arguments.importanceOutput); !written)
+      return written.error();
+  return matrix;
+}
+
+Outcome quantizeFile(mlir::MLIRContext &context, const Arguments &arguments, Progress &progress) {
+  const quantize::QuantizeOptions &options = arguments.options;
+  quantize::QuantizeGgufOptions file;
+  file.mix = quantize::weightMixFromName(arguments.recipe);
+  if (!file.mix)
+    return Error{"INGOT-E2116", "there is no mix called " + checkpoint::inQuotes(arguments.recipe),
+                 "--recipe", "of a GGUF file, choose one of " + listOfMixes()};
+  if (!quantize::isSupportedHere())
+    return quantize::unsupportedHere();
+  auto importance = importanceFor(context, arguments, progress);
+  if (!importance)
+    return importance.error();
+  file.importance = &*importance;
+  file.importanceName = arguments.importance.empty() ? "measured by ingot quantize"
+                                                     : arguments.importance.filename().string();
+  file.threads = codegen::usableThreads(options.threads);
+  file.progress = [&](const quantize::QuantizeProgress &now) {
+    progress.update(now.doneBytes, now.allBytes);
+  };
+  progress.begin("quantize");
+  auto result = quantize::quantizeGguf(options.model, options.output, file);
+  if (!result)
+    return result.error();
+  progress.end();
+  for (const quantize::QuantizedTensor &tensor : result->tensors)
+    if (tensor.insteadOf)
+      progress.warn(checkpoint::message(tensor.name, " is ", checkpoint::dtypeName(tensor.to),
+                                        ": its rows are no whole number of blocks of ",
+                                        checkpoint::dtypeName(*tensor.insteadOf)));
+  progress.finished(options.output.string(), result->bytes);
+  return {};
+}
+
+Outcome quantizeFolder(mlir::MLIRContext &context, Arguments &arguments, Progress &progress) {
+  if (!arguments.importance.empty() || !arguments.importanceOutput.empty())
+    return Error{"INGOT-E2117", "importance matrices are for GGUF files", "--imatrix",
+                 "leave the option out; folders are calibrated by the recipe's method"};
+  auto recipe = recipe::presetOrFile(arguments.recipe);
+  if (!recipe)
+    return recipe.error();
+  arguments.options.recipe = *std::move(recipe);
+  auto report = quantize::quantizeCheckpoint(context, arguments.options, progress);
+  if (!report)
+    return report.error();
+  for (const quantize::ModuleRecord &record : report->modules)
+    if (!record.explanation.empty())
+      progress.warn(record.module + ": " + record.explanation);
+  progress.finished(arguments.options.output.string(), report->bytes);
+  return {};
+}
+
+} // namespace
+
+int compiler::runQuantize(int argc, char **argv) {
+  runtime::CommandLine app(
+      "Quantizes a model into one that other programs load too. Of a folder, matrices to which the "
+      "recipe gives int3 to int6 are rounded by its method, layer by layer, on calibration text; a "
+      "run that was ended goes on at its layer. Of a GGUF file, all matrices become blocks of a "
+      "mix: " +
+          listOfMixes() + ".",
+      argv[0], kExamples);
+  Arguments arguments;
+  std::vector<std::string> texts;
+  add(app, arguments, texts);
   if (auto status = parseArguments(app, argc, argv))
     return *status;
-  options.text.files.assign(texts.begin(), texts.end());
+  arguments.options.text.files.assign(texts.begin(), texts.end());
 
   Progress progress(Progress::styleOfTerminal());
-  auto chosen = recipe::presetOrFile(recipe);
-  if (!chosen) {
-    progress.failed(chosen.error().str());
-    return 1;
-  }
-  options.recipe = *std::move(chosen);
+  BuildOptions build;
   auto cache = openCache(build, progress);
   if (!cache) {
     progress.failed(cache.error().str());
     return 1;
   }
-  options.cache = build.cache;
+  arguments.options.cache = build.cache;
   mlir::MLIRContext context(mlir::MLIRContext::Threading::DISABLED);
   prepareContext(context);
-  auto report = quantize::quantizeCheckpoint(context, options, progress);
-  if (!report) {
-    progress.failed(report.error().str());
-    return 1;
-  }
-  for (const quantize::ModuleRecord &record : report->modules)
-    if (!record.explanation.empty())
-      progress.warn(record.module + ": " + record.explanation);
-  progress.finished(options.output.string(), 0);
-  return 0;
+  auto quantized = checkpoint::isModelFile(arguments.options.model)
+                       ? quantizeFile(context, arguments, progress)
+                       : quantizeFolder(context, arguments, progress);
+  if (!quantized)
+    progress.failed(quantized.error().str());
+  return quantized ? 0 : 1;
 }

@@ -4,6 +4,7 @@
 
 #include "runtime/engine/ElementValue.h"
 #include "runtime/engine/Verify.h"
+#include "runtime/schema/Names.h"
 
 #include <cmath>
 
@@ -122,6 +123,8 @@ Result<Session::Tap> Session::findTap(std::string_view name) const {
   for (uint32_t i = 0; i < count(target.buffers()); ++i)
     if (target.buffers()->Get(i)->tap() && target.buffers()->Get(i)->tap()->string_view() == name)
       found = i;
+  if (found < 0 && name == schema::output::logits)
+    found = stepProgram->logits();
   if (name.empty() || found < 0)
     return refuse("does not exist");
   const schema::Buffer &buffer = *target.buffers()->Get(uint32_t(found));

@@ -166,8 +166,9 @@ public:
   using TapVisitor =
       std::function<void(size_t index, int64_t position, std::span<const float> values)>;
   /// Runs `tokens` as one sequence and calls `visit` for each tap in each step. `embeddings`: a row
-  /// for each token, for engines that read them; else empty. Fails as `score`. INGOT-E6009: no such
-  /// tap, or not of a type that becomes f32.
+  /// for each token, for engines that read them; else empty. "logits" is a tap of every engine: a
+  /// row for each token. Fails as `score`. INGOT-E6009: no such tap, or not of a type that becomes
+  /// f32.
   Status record(std::span<const int32_t> tokens, std::span<const float> embeddings,
                 std::span<const std::string_view> taps, const TapVisitor &visit);
 

@@ -80,6 +80,7 @@ MAY_INCLUDE = {
     # its options as they do.
     "compiler/tools": ["dialects", "codegen", "compiler/checkpoint", *READERS, "compiler/recipe",
                        "compiler/engine_file", "compiler/build", "compiler/quantize",
+                       "compiler/quantize/ggml",
                        "runtime/tools/Commands.h",
                        "runtime/tools/CommandLine.h", "runtime/tools/Program.h"],
 }

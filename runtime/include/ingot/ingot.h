@@ -397,7 +397,8 @@ INGOT_CHECK ingot_error *ingot_read_tap(ingot_engine *engine, const int32_t *tok
  *  first of which stands at `position`. They are valid until it returns. */
 typedef void (*ingot_tap_callback)(void *user, size_t tap, int64_t position, const float *values,
                                    size_t count);
-/** Runs `tokens` as one sequence, once, and hands over the values of all `taps`. `embeddings`: for
+/** Runs `tokens` as one sequence, once, and hands over the values of all `taps`; "logits" is one of
+ *  every engine, whether it is counted or not. `embeddings`: for
  *  an engine of a part of a model, which reads rows of f32 in place of tokens, those of each token;
  *  else NULL. `embedding_count`: of numbers. */
 INGOT_CHECK ingot_error *ingot_record(ingot_engine *engine, const int32_t *tokens, size_t count,

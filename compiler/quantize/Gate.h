@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+// The accuracy that an engine must have to be written.
+#pragma once
+
+#include "compiler/build/BuildOptions.h"
+#include "compiler/quantize/CalibrationText.h"
+#include "compiler/quantize/EngineComparison.h"
+
+namespace ingot::quantize {
+
+/// One limit: "kl<=0.02".
+struct GateLimit {
+  std::string text;
+  double (*measured)(const EngineDifference &);
+  bool isLeast = false; ///< the value must be at least `limit`, not at most
+  double limit = 0;
+};
+
+/// Limits, with commas between them: kl, p99 (nats), ppl (such as +1.5%), top1 (such as 98%), layer
+/// (relative root mean square of the worst layer). Errors: INGOT-E2118.
+checkpoint::Expected<std::vector<GateLimit>> parseGate(const std::string &text);
+
+struct GateOptions {
+  std::string limits;
+  std::filesystem::path original; ///< the checkpoint that the engine is compared with
+  std::string target = kCalibrationTarget;
+  TextOptions text;
+  std::filesystem::path folder; ///< for rows; made and removed
+  unsigned threads = 0;
+  codegen::BuildCache *cache = nullptr;
+};
+
+struct GateReport {
+  EngineDifference difference;
+  std::vector<std::string> exceeded;           ///< limits, with what was measured
+  std::vector<compiler::OptionRecord> records; ///< of all limits, for the engine
+  std::string summary() const;                 ///< lines for people
+};
+
+/// Compares the engine at `engine`, which must run on this machine, with the original. Errors:
+/// those of parseGate(), of readers and of compareWithCheckpoint().
+checkpoint::Expected<GateReport> measureGate(mlir::MLIRContext &context,
+                                             const std::filesystem::path &engine,
+                                             const GateOptions &options,
+                                             compiler::Progress &progress);
+
+/// The parts alone, without predictions; `options.limits` is not read.
+checkpoint::Expected<std::vector<PartDifference>> measureParts(mlir::MLIRContext &context,
+                                                               const std::filesystem::path &engine,
+                                                               const GateOptions &options,
+                                                               compiler::Progress &progress);
+
+} // namespace ingot::quantize

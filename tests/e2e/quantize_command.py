@@ -1,0 +1,239 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`ingot quantize`, recipes that calibrate, `ingot build --gate` and `ingot bisect`, on the example
+model: methods keep their order, layouts mean the same, runs go on, bytes are equal, budgets trip."""
+import json
+import os
+import pathlib
+import shutil
+import signal
+import struct
+import subprocess
+import time
+import unittest
+
+import harness
+
+TEXT = harness.ROOT / "examples" / "fables" / "heldout.txt"
+GGUF = harness.ROOT.parent / "shared" / "data" / "gguf" / "TinyStories-656K.F16.gguf"
+PLAIN = "version: 1\nactivations: f32\nkv_cache: f32\n"
+F32 = 'version: 1\nweights: [{match: "*", format: f32}]\nactivations: f32\nkv_cache: f32\n'
+RECIPE = """version: 1
+weights:
+  - {match: "*embed*", format: stored}
+  - {match: "*", format: int4, group: 128%s}
+method: %s
+"""
+
+
+class QuantizeCommand(harness.BuildTest):
+    def setUp(self):
+        super().setUp()
+        text = TEXT.read_text()
+        self.calibration = self.write("calibration.txt", text[:120_000])
+        self.text = self.write("text.txt", text[150_000:165_000])
+        self.few = ("--samples", 24, "--length", 256, "--calibration-text", self.calibration)
+
+    def write(self, name, text):
+        path = self.folder / name
+        path.write_text(text)
+        return path
+
+    def recipe(self, method, zeros=""):
+        return self.write(f"{method}.yaml", RECIPE % (zeros, method))
+
+    def quantize(self, recipe, name, *options, model=harness.FABLES):
+        output = self.folder / name
+        options = options or self.few
+        result = self.ingot("quantize", model, "-o", output, "--recipe", recipe, *options)
+        self.assertEqual(result.returncode, 0, result.stdout)
+        self.assertFalse((self.folder / f"{name}.partial").exists())
+        return output
+
+    def engine(self, model, recipe=PLAIN, name="plain"):
+        engine = self.folder / f"{model.name}.ingot"
+        self.assert_built(self.ingot("build", model, "-o", engine, "--recipe",
+                                     self.write(f"{name}.yaml", recipe), "--max-context", 512,
+                                     "--max-sequences", 1), engine)
+        return engine
+
+    def evaluated(self, engine):
+        base = self.folder / "base" / "model.ingot"
+        if not base.exists():
+            base.parent.mkdir()
+            built = self.engine(harness.FABLES, F32, "f32")
+            built.rename(base)
+        result = self.ingot_run("eval", engine, "--against", base, "--text", self.text, "--json")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        return json.loads(result.stdout)
+
+    def divergence(self, folder):
+        return self.evaluated(self.engine(folder))["divergence"]["mean"]
+
+    def test_methods(self):
+        found = {}
+        for method, zeros in [("round", ""), ("round-mse", ""), ("gptq", ""), ("awq", ""),
+                              ("awq-gptq", ""), ("best", "")]:
+            found[method] = self.divergence(self.quantize(self.recipe(method, zeros), method))
+        print(found, flush=True)
+        self.assertLess(found["round-mse"], found["round"])
+        self.assertLess(found["awq"], 0.9 * found["round"])
+        for method in ("gptq", "awq-gptq", "best"):
+            self.assertLess(found[method], 0.6 * found["round"])
+
+    def test_layouts(self):
+        """The same matrices in three layouts: scales are bf16 in one and f16 in the others."""
+        recipe, found = self.recipe("round", ", zero_points: true"), {}
+        for layout in ("compressed-tensors", "awq", "gptq"):
+            folder = self.quantize(recipe, layout, "--format", layout)
+            config = json.loads((folder / "config.json").read_text())["quantization_config"]
+            self.assertEqual(config["quant_method"], layout)
+            self.assertTrue((folder / "tokenizer.json").is_file())
+            found[layout] = self.evaluated(self.engine(folder))["perplexity"]
+        print(found, flush=True)
+        self.assertEqual(found["awq"], found["gptq"])
+        self.assertAlmostEqual(found["awq"], found["compressed-tensors"],
+                               delta=0.005 * found["awq"])
+
+    def test_equal_bytes(self):
+        whole = {}
+        for threads in (1, 2, 3):
+            folder = self.quantize(self.recipe("best"), f"t{threads}", "--threads", threads,
+                                   *self.few)
+            whole[threads] = (folder / "model.safetensors").read_bytes()
+        self.assertEqual(whole[1], whole[2])
+        self.assertEqual(whole[1], whole[3])
+
+    def test_going_on(self):
+        """A run that was killed goes on at its layer, to the same bytes."""
+        recipe, output = self.recipe("gptq"), self.folder / "killed"
+        command = [harness.programs / "ingot", "quantize", harness.FABLES, "-o", output, "--recipe",
+                   recipe, *map(str, self.few)]
+        process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                                   stderr=subprocess.DEVNULL)
+        second = pathlib.Path(f"{output}.partial") / "layer-1.safetensors"
+        end = time.monotonic() + harness.LIMIT
+        while not second.exists() and process.poll() is None and time.monotonic() < end:
+            time.sleep(0.01)
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+        self.assertTrue(second.exists(), "the run ended before it was killed")
+        self.assertFalse(output.exists())
+        result = self.ingot(*map(str, command[1:]))
+        self.assertEqual(result.returncode, 0, result.stdout)
+        self.assertRegex(result.stdout, "going on behind layer [1-4] of 5")
+        whole = self.quantize(recipe, "whole")
+        self.assertEqual((output / "model.safetensors").read_bytes(),
+                         (whole / "model.safetensors").read_bytes())
+
+    def test_recipe_of_a_build(self):
+        """A build with a recipe that calibrates keeps the quantized checkpoint in its cache."""
+        recipe, cache = self.recipe("gptq"), self.folder / "cache"
+        command = ("--recipe", recipe, "--calibration-text", self.calibration, "--cache", cache,
+                   "--max-context", 512, "--max-sequences", 1)
+        engine = self.folder / "built.ingot"
+        first = self.ingot("build", harness.FABLES, "-o", engine, *command)
+        self.assert_built(first, engine)
+        self.assertIn("layer 5 of 5", first.stdout)
+        whole = engine.read_bytes()
+        again = self.ingot("build", harness.FABLES, "-o", engine, *command)
+        self.assert_built(again, engine)
+        self.assertNotIn("layer 5 of 5", again.stdout)
+        self.assertEqual(engine.read_bytes(), whole)
+        found = self.evaluated(engine)
+        self.assertLess(found["divergence"]["mean"], 0.01)
+
+    def test_refused(self):
+        recipe = self.recipe("gptq")
+        there = self.folder / "there"
+        there.mkdir()
+        short = self.write("short.txt", "Too short.")
+        none = self.write("none.yaml", "version: 1\nmethod: gptq\n")
+        for code, arguments in [
+                ("E2112", (harness.FABLES, "-o", there, "--recipe", recipe)),
+                ("E2117", (harness.FABLES, "-o", "x", "--recipe", recipe, "--imatrix", short)),
+                ("E2120", (harness.FABLES, "-o", "x", "--recipe", recipe, "--calibration-text",
+                           short)),
+                ("E2113", (harness.FABLES, "-o", "x", "--recipe", recipe, "--length", 4096)),
+                ("E2106", (harness.FABLES, "-o", "x", "--recipe", none, *self.few)),
+                ("E2103", (harness.FABLES, "-o", "x", "--recipe", recipe, "--format", "exl2"))]:
+            with self.subTest(code=code):
+                result = self.ingot("quantize", *arguments, cwd=self.folder)
+                self.assertNotEqual(result.returncode, 0, result.stdout)
+                self.assertIn(f"INGOT-{code}", result.stdout)
+                self.assertFalse((self.folder / "x").exists())
+        folder = self.quantize(self.recipe("round"), "once", "--threads", 2)
+        again = self.ingot("quantize", folder, "-o", self.folder / "twice", "--recipe", recipe)
+        self.assertIn("INGOT-E2105", again.stdout)
+
+    def damaged(self, folder, module):
+        """A copy in which all scales of a module are zero but for their sign bit and exponent's
+        highest bits."""
+        copy = self.folder / "damaged"
+        shutil.copytree(folder, copy)
+        path = copy / "model.safetensors"
+        data = bytearray(path.read_bytes())
+        size = struct.unpack("<Q", data[:8])[0]
+        begin, end = json.loads(data[8:8 + size])[f"{module}.weight_scale"]["data_offsets"]
+        for at in range(8 + size + begin, 8 + size + end, 2):
+            # bf16 times four: the exponent plus two.
+            number = struct.unpack_from("<H", data, at)[0]
+            struct.pack_into("<H", data, at, number + (2 << 7))
+        path.write_bytes(data)
+        return copy
+
+    def gated(self, folder, gate, *options):
+        engine = self.fresh(f"gated-{len(os.listdir(self.folder))}") / "m.ingot"
+        result = self.ingot("build", folder, "-o", engine, "--recipe",
+                            self.write("plain.yaml", PLAIN), "--max-context", 512, "--gate", gate,
+                            "--gate-model", harness.FABLES, "--gate-text", self.text, *options)
+        return result, engine
+
+    def test_gate(self):
+        good = self.quantize(self.recipe("gptq"), "good")
+        budget = "kl<=0.02,ppl<=+3%,top1>=90%,p99<=0.5,layer<=0.2"
+        result, engine = self.gated(good, budget)
+        self.assert_built(result, engine)
+        self.assertEqual(os.listdir(engine.parent), ["m.ingot"])
+        kept = self.ingot_run("inspect", engine, "--json")
+        self.assertIn("kl<=0.02", kept.stdout)
+
+        module = "model.layers.3.mlp.down_proj"
+        bad = self.damaged(good, module)
+        result, engine = self.gated(bad, budget)
+        self.assertEqual(result.returncode, 3, result.stdout)
+        self.assertIn("INGOT-E2119", result.stdout)
+        self.assertRegex(result.stdout, r"parts that differ most: layers\.3 ")
+        self.assertEqual(os.listdir(engine.parent), [])
+
+        found = self.ingot("bisect", self.engine(bad), harness.FABLES, "--text", self.text)
+        self.assertEqual(found.returncode, 3, found.stdout)
+        self.assertIn("layers.3 is the first part", found.stdout)
+        fine = self.ingot("bisect", self.engine(good), harness.FABLES, "--text", self.text)
+        self.assertEqual(fine.returncode, 0, fine.stdout)
+        for wrong in ("kl<0.1", "ppl<=1.5", "speed<=1", "", "top1<=90%"):
+            result, engine = self.gated(good, wrong)
+            self.assertNotEqual(result.returncode, 0)
+            self.assertIn("INGOT-E2118" if wrong else "", result.stdout)
+
+    @unittest.skipUnless(GGUF.is_file(), "../shared/data is absent")
+    def test_gguf(self):
+        """A mix with importance measured here, or read from what was kept of it, is the same file."""
+        measured, read = self.folder / "measured.gguf", self.folder / "read.gguf"
+        matrix = self.folder / "my.imatrix"
+        result = self.ingot("quantize", GGUF, "-o", measured, "--recipe", "q4_0", "--imatrix-output",
+                            matrix, *self.few)
+        self.assertEqual(result.returncode, 0, result.stdout)
+        result = self.ingot("quantize", GGUF, "-o", read, "--recipe", "q4_0", "--imatrix", matrix)
+        self.assertEqual(result.returncode, 0, result.stdout)
+        size = measured.stat().st_size
+        self.assertLess(size, 0.45 * GGUF.stat().st_size)
+        # Only the name of what importance came from differs.
+        self.assertLess(abs(size - read.stat().st_size), 256)
+        self.assertEqual(measured.read_bytes()[-size // 2:], read.read_bytes()[-size // 2:])
+        self.assert_built(self.build(measured, self.folder / "m.ingot"), self.folder / "m.ingot")
+        result = self.ingot("quantize", GGUF, "-o", self.folder / "x", "--recipe", "q9")
+        self.assertIn("INGOT-E2116", result.stdout)
+
+
+if __name__ == "__main__":
+    harness.main()
