@@ -31,7 +31,7 @@ struct GptqResult {
 /// Quantizes `weight` [rows, columns]. Inputs that were always 0 have weights rounded to nearest.
 /// With H = U D Uᵀ, U a unit upper triangle (one Cholesky factor of H in reversed order), the
 /// rounded value of column k is that of w_k + sum over j < k of (w_j - q_j) U_jk: this equals GPTQ
-/// with the factor of H's inverse (QuIP, arXiv 2307.13304, theorem 6) without inverting anything.
+/// with the factor of H's inverse (QuIP, arXiv 2307.13304) without inverting anything.
 /// Factors are computed in f64 up to 8192 columns, then in f32.
 /// Scratch: columns^2 * 12 bytes (f32: 8; GPTAQ: 4 more), and for each thread 128 rows of 8 bytes a
 /// column, without actOrder 8 more a column of a group.
