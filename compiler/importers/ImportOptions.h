@@ -17,7 +17,7 @@ struct ProductList;
 /// tokens, and its results are in the logits' place. There is no @sample.
 struct ModelPart {
   static constexpr int64_t kEmbedding = -1;
-  int64_t layer = kEmbedding; ///< the number of layers: the head
+  int64_t layer = kEmbedding;      ///< the number of layers: the head
   ProductList *products = nullptr; ///< unless null, gets the part's products, whose inputs are taps
 
   /// The tap of the results of an embedding or a layer.

@@ -4,7 +4,6 @@
 
 #include "codegen/ForEachParallel.h"
 #include "compiler/checkpoint/tokenizer/TokenizerReader.h"
-#include "compiler/engine_file/EngineDescription.h"
 #include "llvm/ADT/ScopeExit.h"
 #include "llvm/Support/FormatVariadic.h"
 

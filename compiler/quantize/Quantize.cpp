@@ -45,6 +45,8 @@ public:
     if (!tokenizer)
       return tokenizer.error();
     part.tokenizer = *std::move(tokenizer);
+    if (auto checked = checkRecipe(); !checked)
+      return checked.error();
     std::error_code error;
     fs::create_directories(folder, error);
     if (error)
@@ -155,10 +157,29 @@ private:
     return list;
   }
 
+  LayerSettings layerSettings() const {
+    return {model, options.recipe, layout, layout.scaleType(ownType()), part.build.threads};
+  }
+
+  /// Whether there is anything to do, before it is begun.
+  Outcome checkRecipe() {
+    const LayerSettings settings = layerSettings();
+    for (int64_t i = 0; i < layers; ++i) {
+      auto products = productsOf(i);
+      if (!products)
+        return products.error();
+      for (const compiler::ProductGroup &group : products->groups)
+        if (isQuantized(settings, group))
+          return {};
+    }
+    return checkpoint::Error{
+        "INGOT-E2106", "the recipe quantizes none of the model's matrices", "--recipe",
+        "give matrices a format of int3 to int6, and choose a --format that holds it"};
+  }
+
   /// Quantizes the next layer.
   Outcome layer(Calibration &calibration) {
-    const LayerSettings settings{model, options.recipe, layout, layout.scaleType(ownType()),
-                                 part.build.threads};
+    const LayerSettings settings = layerSettings();
     progress.begin(checkpoint::message("layer ", done + 1, " of ", layers));
     auto update = [&](int64_t first) {
       return [this, first](int64_t i, int64_t total) {
@@ -205,9 +226,12 @@ private:
 
   Outcome advance(Calibration &calibration, const LayerResult &result,
                   const Calibration::Progress &update) {
-    const fs::path decoded = folder / "decoded.safetensors";
-    if (auto written = writeSafetensors(decoded, result.decoded); !written)
-      return written;
+    fs::path decoded;
+    if (!result.decoded.empty()) {
+      decoded = folder / "decoded.safetensors";
+      if (auto written = writeSafetensors(decoded, result.decoded); !written)
+        return written;
+    }
     auto engine = PartEngine::build(context, part, done, decoded);
     if (!engine)
       return engine.error();
@@ -248,10 +272,6 @@ private:
   }
 
   Outcome write() {
-    if (report.modules.empty())
-      return checkpoint::Error{
-          "INGOT-E2106", "the recipe quantizes none of the model's matrices", "--recipe",
-          "give matrices a format of int3 to int6, and choose a --format that holds it"};
     report.kept.push_back("lm_head");
     auto configuration = layout.configuration(report.modules, report.kept);
     if (!configuration)

@@ -14,7 +14,6 @@
 
 using namespace ingot;
 using namespace ingot::compiler;
-using checkpoint::Error;
 using checkpoint::Outcome;
 
 static constexpr char kExamples[] =
@@ -110,8 +109,9 @@ Outcome quantizeFile(mlir::MLIRContext &context, const Arguments &arguments, Pro
   quantize::QuantizeGgufOptions file;
   file.mix = quantize::weightMixFromName(arguments.recipe);
   if (!file.mix)
-    return Error{"INGOT-E2116", "there is no mix called " + checkpoint::inQuotes(arguments.recipe),
-                 "--recipe", "of a GGUF file, choose one of " + listOfMixes()};
+    return checkpoint::Error{"INGOT-E2116",
+                             "there is no mix called " + checkpoint::inQuotes(arguments.recipe),
+                             "--recipe", "of a GGUF file, choose one of " + listOfMixes()};
   if (!quantize::isSupportedHere())
     return quantize::unsupportedHere();
   auto importance = importanceFor(context, arguments, progress);
@@ -140,8 +140,8 @@ Outcome quantizeFile(mlir::MLIRContext &context, const Arguments &arguments, Pro
 
 Outcome quantizeFolder(mlir::MLIRContext &context, Arguments &arguments, Progress &progress) {
   if (!arguments.importance.empty() || !arguments.importanceOutput.empty())
-    return Error{"INGOT-E2117", "importance matrices are for GGUF files", "--imatrix",
-                 "leave the option out; folders are calibrated by the recipe's method"};
+    return checkpoint::Error{"INGOT-E2117", "importance matrices are for GGUF files", "--imatrix",
+                             "leave the option out; folders are calibrated by the recipe's method"};
   auto recipe = recipe::presetOrFile(arguments.recipe);
   if (!recipe)
     return recipe.error();

@@ -10,7 +10,6 @@
 
 using namespace ingot;
 using namespace ingot::compiler;
-using checkpoint::Error;
 using checkpoint::Expected;
 using checkpoint::Outcome;
 namespace fs = std::filesystem;
@@ -54,12 +53,13 @@ Outcome compiler::quantizeFirst(mlir::MLIRContext &context, BuildOptions &option
   if (recipe->method == recipe::Method::Round)
     return {};
   if (!options.lora.empty() || options.randomWeights)
-    return Error{"INGOT-E2115",
-                 checkpoint::message(
-                     "the recipe's method is ",
-                     recipe::wordFor(recipe::Quantizer, static_cast<int32_t>(recipe->method)),
-                     ", which reads the model's own weights alone"),
-                 "--recipe", "leave out --lora and --random-weights, or choose a method of round"};
+    return checkpoint::Error{
+        "INGOT-E2115",
+        checkpoint::message(
+            "the recipe's method is ",
+            recipe::wordFor(recipe::Quantizer, static_cast<int32_t>(recipe->method)),
+            ", which reads the model's own weights alone"),
+        "--recipe", "leave out --lora and --random-weights, or choose a method of round"};
   quantize::QuantizeOptions quantization;
   quantization.model = options.model;
   quantization.recipe = *recipe;
@@ -75,7 +75,8 @@ Outcome compiler::quantizeFirst(mlir::MLIRContext &context, BuildOptions &option
   std::error_code error;
   fs::create_directories(*folder, error);
   if (error)
-    return Error{"INGOT-E7041", error.message(), folder->string(), "name another with --cache"};
+    return checkpoint::Error{"INGOT-E7041", error.message(), folder->string(),
+                             "name another with --cache"};
   if (!fs::exists(quantization.output, error)) {
     auto report = quantize::quantizeCheckpoint(context, quantization, progress);
     if (!report)
