@@ -2,9 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Quantized directories mean the same to Ingot and to the programs that their layouts come from:
 transformers with compressed-tensors and GPTQModel (build/torch_cpu, from scripts/setup --full)
-find the perplexity that `ingot-run eval` does, of stored checkpoints and of what `ingot quantize` writes.
+find the perplexity that `ingot-run eval` does, of stored checkpoints and of what `ingot quantize`
+writes.
 
-usage: quantized_ecosystems.py PROGRAMS TOOLS [DIR ...]     with DIRs: of these alone"""
+usage: quantized_ecosystems.py PROGRAMS TOOLS [DIR ...]     with DIRs: of these alone
+"""
 import json
 import os
 import pathlib

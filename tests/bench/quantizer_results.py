@@ -1,0 +1,128 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What tests/bench/quantizers keeps, as tables and as a picture: each row is a model quantized by
+one recipe, with how far it is from its original."""
+import html
+import math
+import statistics
+
+import tables
+
+NEAREST = "round-to-nearest"  # The method that others are compared with.
+COLUMNS = [("model", "{}"), ("recipe", "{}"), ("grid", "{}"), ("bits", "{:.2f}"),
+           ("mib", "{:.1f}"), ("perplexity", "{:.3f}"), ("kl", "{:.5f}"), ("kl_error", "{:.5f}"),
+           ("kl_p99", "{:.4f}"), ("same_top", "{:.2%}"), ("quantize_seconds", "{:.0f}"),
+           ("build_seconds", "{:.1f}")]
+TITLES = ["model", "recipe", "grid", "bits a weight", "MiB", "perplexity", "KL", "±", "KL, 99 %",
+          "same top", "quantize, s", "build, s"]
+COLOURS = ("#8a8a8a", "#1b6ac9", "#e07b1f", "#4d9a57", "#8d6cb8", "#b3423a", "#2a9d9d", "#a68a1f")
+SHAPES = ("circle", "square", "diamond")  # Of models, in their order.
+WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 720, 420, 76, 20, 66, 50
+
+
+def key(row):
+    return row["model"], row["recipe"]
+
+
+def merged(old, new):
+    """Rows of which the newer ones take the place of older ones, by model, grid and KL."""
+    rows = {**{key(row): row for row in old}, **{key(row): row for row in new}}
+    return sorted(rows.values(), key=lambda row: (row["model"], row["bits"], row["grid"],
+                                                  row["kl"]))
+
+
+def table(data):
+    """A line for each row."""
+    cells = [[tables.cell({"format": form}, row[name]) for name, form in COLUMNS]
+             for row in data["rows"]]
+    return tables.lines(TITLES, cells)
+
+
+def ratios(rows):
+    """{(grid, recipe): [KL over that of rounding to nearest on the same grid, of each model]}."""
+    nearest = {(row["model"], row["grid"]): row["kl"] for row in rows
+               if row["method"] == NEAREST}
+    found = {}
+    for row in rows:
+        base = nearest.get((row["model"], row["grid"]))
+        if base and row["method"] != NEAREST:
+            found.setdefault((row["grid"], row["method"], row["recipe"]), []).append(
+                row["kl"] / base)
+    return found
+
+
+def summary(data):
+    """Medians over the models."""
+    cells = [[grid, method, recipe, f"{statistics.median(values):.3f}", str(len(values))]
+             for (grid, method, recipe), values in sorted(ratios(data["rows"]).items())]
+    return tables.lines(["grid", "method", "recipe", f"KL over {NEAREST}'s, median", "models"],
+                        cells or [["-"] * 5])
+
+
+def text(x, y, words, anchor="middle", size=11, extra=""):
+    return f'<text x="{x:.1f}" y="{y:.1f}" font-size="{size}" text-anchor="{anchor}"{extra}>' \
+           f"{html.escape(words)}</text>"
+
+
+def mark(shape, x, y, colour, words=""):
+    """A point; its words show where the pointer rests."""
+    title = f"<title>{html.escape(words)}</title>" if words else ""
+    if shape == "circle":
+        return f'<circle cx="{x:.1f}" cy="{y:.1f}" r="5" fill="{colour}">{title}</circle>'
+    turn = f' transform="rotate(45 {x:.1f} {y:.1f})"' if shape == "diamond" else ""
+    return f'<rect x="{x - 4.5:.1f}" y="{y - 4.5:.1f}" width="9" height="9" fill="{colour}"' \
+           f"{turn}>{title}</rect>"
+
+
+def axes(low, high, decades, x, y):
+    """Lines, numbers and names of both axes."""
+    bottom, right = HEIGHT - BOTTOM, WIDTH - RIGHT
+    for bits in range(low, high + 1):
+        yield f'<line x1="{x(bits):.1f}" x2="{x(bits):.1f}" y1="{TOP}" y2="{bottom}" ' \
+              'stroke="#ddd"/>'
+        yield text(x(bits), bottom + 16, str(bits))
+    for decade in decades:
+        kl = 10.0 ** decade
+        yield f'<line x1="{LEFT}" x2="{right}" y1="{y(kl):.1f}" y2="{y(kl):.1f}" stroke="#ddd"/>'
+        yield text(LEFT - 6, y(kl) + 4, f"{kl:g}", "end")
+    yield text((LEFT + right) / 2, HEIGHT - 12, "bits a weight, of the layers' matrices", size=12)
+    middle = (TOP + bottom) / 2
+    yield text(16, middle, "KL divergence from the original, nats (log scale)", size=12,
+               extra=f' transform="rotate(-90 16 {middle:.1f})"')
+
+
+def svg(data):
+    """Bits a weight against KL: a colour for each method, a shape for each model."""
+    rows = [row for row in data["rows"] if row["kl"] > 0]
+    methods = sorted({row["method"] for row in rows}, key=lambda name: (name != NEAREST, name))
+    models = sorted({row["model"] for row in rows})
+    logs = [math.log10(row["kl"]) for row in rows] or [-3, 0]
+    decades = range(math.floor(min(logs)), math.floor(max(logs)) + 2)
+    low = math.floor(min((row["bits"] for row in rows), default=2))
+    high = max(low + 1, math.ceil(max((row["bits"] for row in rows), default=8)))
+
+    def x(bits):
+        return LEFT + (bits - low) / (high - low) * (WIDTH - LEFT - RIGHT)
+
+    def y(kl):
+        part = (math.log10(kl) - decades[0]) / (decades[-1] - decades[0])
+        return HEIGHT - BOTTOM - part * (HEIGHT - TOP - BOTTOM)
+
+    lines = [f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" '
+             f'width="{WIDTH}" height="{HEIGHT}" font-family="sans-serif">',
+             f'<rect width="{WIDTH}" height="{HEIGHT}" fill="white"/>',
+             *axes(low, high, decades, x, y)]
+    for place, method in enumerate(methods):
+        at = LEFT + 5 + place * (WIDTH - LEFT - RIGHT) / max(len(methods), 4)
+        lines.append(mark("circle", at, 16, COLOURS[place % len(COLOURS)]))
+        lines.append(text(at + 10, 20, method, "start"))
+    for place, model in enumerate(models):
+        at = LEFT + 5 + place * (WIDTH - LEFT - RIGHT) / max(len(models), 3)
+        lines.append(mark(SHAPES[place % len(SHAPES)], at, 40, "#333"))
+        lines.append(text(at + 10, 44, model, "start"))
+    for row in rows:
+        colour = COLOURS[methods.index(row["method"]) % len(COLOURS)]
+        shape = SHAPES[models.index(row["model"]) % len(SHAPES)]
+        lines.append(mark(shape, x(row["bits"]), y(row["kl"]), colour,
+                          f"{row['model']}, {row['recipe']}: {row['bits']:.2f} bits, "
+                          f"KL {row['kl']:.5f}"))
+    return "\n".join([*lines, "</svg>", ""])
