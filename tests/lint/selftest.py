@@ -49,8 +49,8 @@ BROKEN = {
     "floors": [
         {"compiler/a/A.h": '#include "compiler/b/B.h"\n',
          "compiler/b/B.h": '#include "compiler/a/C.h"\n', "compiler/a/C.h": ""},
-        {f"compiler/f{i}/A.h": f'#include "compiler/f{i + 1}/A.h"\n' for i in range(7)}
-        | {"compiler/f7/A.h": ""},
+        {f"compiler/f{i}/A.h": f'#include "compiler/f{i + 1}/A.h"\n' for i in range(8)}
+        | {"compiler/f8/A.h": ""},
     ],
     "units": [{"compiler/build/A.cpp": '#include "compiler/build/B.h"\n',
                "compiler/build/A.h": "", "compiler/build/B.h": "",
