@@ -7,10 +7,6 @@ using namespace ingot::quantize;
 using checkpoint::Expected;
 using checkpoint::Outcome;
 
-/// Rows of each product's input that searches read: with four times as many they take four times as
-/// long and find the same (docs/quantizing.md).
-static constexpr int64_t kSampledRows = 1024;
-
 std::filesystem::path Calibration::rowsPath(int64_t layer, bool quantized) const {
   return folder / checkpoint::message("rows-", layer, quantized ? "-quantized" : "-original");
 }

@@ -161,20 +161,50 @@ private:
     return {model, options.recipe, layout, layout.scaleType(ownType()), part.build.threads};
   }
 
-  /// Whether there is anything to do, before it is begun.
+  /// Whether there is anything to do, and memory for it, before it is begun.
   Outcome checkRecipe() {
     const LayerSettings settings = layerSettings();
+    uint64_t most = 0;
     for (int64_t i = 0; i < layers; ++i) {
       auto products = productsOf(i);
       if (!products)
         return products.error();
-      for (const compiler::ProductGroup &group : products->groups)
-        if (isQuantized(settings, group))
-          return {};
+      most = std::max(most, memoryFor(settings, *products));
     }
-    return checkpoint::Error{
-        "INGOT-E2106", "the recipe quantizes none of the model's matrices", "--recipe",
-        "give matrices a format of int3 to int6, and choose a --format that holds it"};
+    if (most == 0)
+      return checkpoint::Error{
+          "INGOT-E2106", "the recipe quantizes none of the model's matrices", "--recipe",
+          "give matrices a format of int3 to int6, and choose a --format that holds it"};
+    if (most > options.maxMemory)
+      return checkpoint::Error{
+          "INGOT-E2122",
+          checkpoint::message("quantizing a layer needs ", compiler::readableBytes(most)),
+          "--max-build-memory " + compiler::readableBytes(options.maxMemory),
+          "give that much, or choose a method that needs less: round needs least, awq less than "
+          "gptq"};
+    return {};
+  }
+
+  /// Bytes that a layer takes at most, beside what an engine of it has mapped; 0 where nothing of
+  /// it is quantized.
+  uint64_t memoryFor(const LayerSettings &settings, const compiler::ProductList &products) const {
+    constexpr uint64_t kProgram = uint64_t{192} << 20; // of a part's build and run
+    const recipe::Method method = options.recipe.method;
+    uint64_t held = 0, scratch = 0;
+    for (const compiler::ProductGroup &group : products.groups) {
+      if (!isQuantized(settings, group))
+        continue;
+      const auto columns = static_cast<uint64_t>(group.columns);
+      for (const compiler::Product &product : group.products) // weights, and what they become
+        held += static_cast<uint64_t>(product.rows) * columns * 2 * sizeof(float);
+      if (!isCalibrated())
+        continue;
+      held += columns * columns * sizeof(float) * (recipe::usesGptq(method) ? 2 : 1) +
+              kSampledRows * columns * sizeof(float);
+      if (recipe::usesGptq(method)) // as gptq() states it
+        scratch = std::max(scratch, columns * columns * 16);
+    }
+    return held == 0 ? 0 : held + scratch + kProgram;
   }
 
   /// Quantizes the next layer.

@@ -155,6 +155,8 @@ class QuantizeCommand(harness.BuildTest):
                 ("E2120", (harness.FABLES, "-o", "x", "--recipe", recipe, "--calibration-text",
                            short)),
                 ("E2113", (harness.FABLES, "-o", "x", "--recipe", recipe, "--length", 4096)),
+                ("E2122", (harness.FABLES, "-o", "x", "--recipe", recipe, "--max-build-memory",
+                           "128MiB")),
                 ("E2106", (harness.FABLES, "-o", "x", "--recipe", none, *self.few)),
                 ("E2103", (harness.FABLES, "-o", "x", "--recipe", recipe, "--format", "exl2"))]:
             with self.subTest(code=code):

@@ -41,7 +41,7 @@ TEST(BlockEncoder, ConstantRows) {
     for (const float constant : {1.0f, -1.0f, 0.37f, -12345.0f, 1e-4f}) {
       const auto values = roundTrip(dtype, std::vector<float>(columns, constant));
       for (const float value : values)
-        ASSERT_NEAR(value / constant, 1.0f, 1e-2f) << dtypeName(dtype) << ' ' << constant;
+        ASSERT_NEAR(value / constant, 1.0f, 2e-2f) << dtypeName(dtype) << ' ' << constant;
     }
 }
 
