@@ -15,6 +15,10 @@ function as it is, in f64, by random numbers of a fixed seed:
 - both: inner channels of the feed-forward are permuted, and factors and signs move between the rows
   of up and the columns of down.
 
+A rotated stream has no channels that stand out, so methods that scale or rotate channels find less
+in such a llama than in one as trained; --keep-stream permutes the stream and changes its signs
+instead.
+
 Needs the packages numpy and gguf.
 """
 import argparse
@@ -62,6 +66,12 @@ class Changes:
         """A random orthogonal matrix, of all alike."""
         q, r = numpy.linalg.qr(self.random.standard_normal((size, size)))
         return q * numpy.sign(numpy.diag(r))
+
+    def turn(self, size, keeps_channels):
+        """A rotation, or one that only permutes channels and changes their signs."""
+        if not keeps_channels:
+            return self.rotation(size)
+        return (numpy.eye(size) * self.signs(size))[:, self.permutation(size)]
 
     def permutation(self, size):
         return self.random.permutation(size)
@@ -112,12 +122,12 @@ def half_split(matrix, heads):
             .reshape(rows, columns))
 
 
-def llama(file, changes, _):
+def llama(file, changes, options):
     """(name, f64 tensor) of a llama."""
     heads, kv_heads = file.of_family("attention.head_count"), file.of_family(
         "attention.head_count_kv")
     hidden = file.of_family("embedding_length")
-    turn, ones = changes.rotation(hidden), numpy.ones(hidden)
+    turn, ones = changes.turn(hidden, options.keep_stream), numpy.ones(hidden)
     embedding = file.tensor("token_embd")
     yield "model.embed_tokens", embedding @ turn
     head = file.tensor("output") if "output.weight" in file.tensors else embedding
@@ -140,7 +150,7 @@ def llama(file, changes, _):
             yield f"model.layers.{layer}.{name}", tensor
 
 
-def gemma3(file, changes, kind):
+def gemma3(file, changes, options):
     """(name, f64 tensor) of a Gemma 3; norms are rounded already, and what that changes of their
     factors is in the matrices."""
     heads, kv_heads = file.of_family("attention.head_count"), file.of_family(
@@ -152,7 +162,8 @@ def gemma3(file, changes, kind):
         """A norm as it is stored, less 1, and the factors that its readers take."""
         norm = norm[order]
         small = numpy.abs(norm) < 1e-3
-        stored = rounded(numpy.where(small, norm, norm / changes.factors(hidden)) - 1, kind)
+        stored = rounded(numpy.where(small, norm, norm / changes.factors(hidden)) - 1,
+                         options.type)
         return stored, numpy.where(small, 1, norm / numpy.where(small, 1, stored + 1))
 
     yield "model.embed_tokens", file.tensor("token_embd")[:, order] * signs
@@ -268,12 +279,14 @@ def message(*fields):
 
 
 def sentencepiece(file):
-    """tokenizer.model of sentencepiece BPE (its fields: SentencePiece.proto of the reader)."""
+    """tokenizer.model of sentencepiece BPE (its fields: SentencePiece.proto of the reader). GGUF
+    has spaces in user-defined pieces, where sentencepiece has their mark."""
     unknown = file.of_tokenizer("unknown_token_id")
     columns = zip(file.of_tokenizer("tokens"), file.of_tokenizer("scores"),
                   file.of_tokenizer("token_type"))
-    pieces = b"".join(message((1, message((1, text.encode()), (2, float(score)),
-                                          (3, 2 if number == unknown else kind))))
+    pieces = b"".join(message((1, message(
+        (1, (text.replace(" ", "▁") if kind == USER_DEFINED else text).encode()),
+        (2, float(score)), (3, 2 if number == unknown else kind))))
                       for number, (text, score, kind) in enumerate(columns))
     trainer = message((3, 2), (35, True), (40, unknown), (41, file.of_tokenizer("bos_token_id")),
                       (42, file.of_tokenizer("eos_token_id")),
@@ -295,7 +308,8 @@ def tokenizer_config(file):
         config["tokenizer_class"] = "GemmaTokenizer"
         config["added_tokens_decoder"] = {
             str(token): added_token(tokens[token], special=kind == SPECIAL)
-            for token, kind in enumerate(types) if kind in (SPECIAL, USER_DEFINED)}
+            for token, kind in enumerate(types)
+            if kind == SPECIAL or kind == USER_DEFINED and tokens[token].strip(" ")}
     template = file.fields.get("tokenizer.chat_template")
     return config | ({"chat_template": template} if template else {})
 
@@ -343,9 +357,9 @@ def shapes_of(config):
     return {f"{name}.weight": shape for name, shape in shapes.items()}
 
 
-def make(source, folder, kind="bf16", seed=1):
-    """Writes the directory `folder` of the GGUF file `source`."""
-    file = File(source)
+def make(options):
+    """Writes the directory of a GGUF file."""
+    file, folder, kind = File(options.source), options.folder, options.type
     if file.family not in FAMILIES:
         raise SystemExit(f"{file.family} is none of {', '.join(FAMILIES)}")
     folder.mkdir(parents=True, exist_ok=True)
@@ -360,7 +374,7 @@ def make(source, folder, kind="bf16", seed=1):
         write("tokenizer.json", byte_level(file))
     else:
         (folder / "tokenizer.model").write_bytes(sentencepiece(file))
-    tensors = FAMILIES[file.family][0](file, Changes(seed), kind)
+    tensors = FAMILIES[file.family][0](file, Changes(options.seed), options)
     write_tensors(folder / "model.safetensors", shapes_of(config), tensors, kind)
 
 
@@ -371,8 +385,9 @@ def main():
     parser.add_argument("folder", type=pathlib.Path, help="directory to write")
     parser.add_argument("--type", choices=TYPES, default="bf16", help="of the numbers stored")
     parser.add_argument("--seed", type=int, default=1, help="of the random changes (default: 1)")
-    options = parser.parse_args()
-    make(options.source, options.folder, options.type, options.seed)
+    parser.add_argument("--keep-stream", action="store_true",
+                        help="of a llama: do not rotate the residual stream")
+    make(parser.parse_args())
 
 
 if __name__ == "__main__":
