@@ -238,6 +238,12 @@ Outcome readScored(const Json &metadata, TokenizerSpec &spec) {
   auto pieces = readTokens(metadata, /*scored=*/true);
   if (!pieces)
     return pieces.error();
+  // These files spell such pieces with the spaces that a text has; they are looked for in the text
+  // as it is normalized.
+  for (ScoredPiece &piece : *pieces)
+    if (piece.type == UserDefined)
+      for (size_t at = 0; (at = piece.text.find(' ', at)) != std::string::npos;)
+        piece.text.replace(at, 1, "\u2581");
   if (Outcome added = addScoredPieces(*pieces, PieceModel::Bpe, metadata.where(), spec); !added)
     return added;
   addSentencePieceSteps(settings, spec);
