@@ -101,8 +101,8 @@ private:
 
   void descend(float scale, float offset, const Fits &from) {
     State state;
-    state.scale = source.toHalf(scale);
-    state.offset = source.toHalf(offset);
+    state.scale = source.toHalfKept(scale);
+    state.offset = source.toHalfKept(offset);
     for (int g = 0; g < groups; ++g)
       state.codes[g] = {codeNear(from.scales[g], state.scale),
                         codeNear(from.offsets[g], state.offset)};
@@ -175,8 +175,8 @@ private:
       scaleBy = (bb * ar - ab * br) / determinant;
       offsetBy = (aa * br - ab * ar) / determinant;
     }
-    next.scale = source.toHalf(std::max(0.0f, static_cast<float>(state.scale + scaleBy)));
-    next.offset = source.toHalf(std::max(0.0f, static_cast<float>(state.offset + offsetBy)));
+    next.scale = source.toHalfKept(std::max(0.0f, static_cast<float>(state.scale + scaleBy)));
+    next.offset = source.toHalfKept(std::max(0.0f, static_cast<float>(state.offset + offsetBy)));
   }
 
   const BlockSource &source;

@@ -23,6 +23,12 @@ public:
 
   /// The nearest f16 number to a scale or offset, in the numbers here and as it is stored.
   float toHalf(float value) const { return scaled(storedHalf(value), exponent); }
+  /// The same, but no other number than zero becomes zero: small codes can make up for a scale that
+  /// is too large.
+  float toHalfKept(float value) const {
+    const float half = toHalf(value);
+    return half == 0 && value != 0 ? nextHalf(value, 1) : half;
+  }
   float stored(float value) const { return scaled(value, -exponent); }
   /// The f16 number `steps` above or below the one that is stored for `value`.
   float nextHalf(float value, int steps) const;

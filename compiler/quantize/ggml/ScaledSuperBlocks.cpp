@@ -87,13 +87,13 @@ private:
 
   void descend(float super, const float *scales) {
     State state;
-    state.super = source.toHalf(super);
+    state.super = source.toHalfKept(super);
     for (int g = 0; g < groups; ++g)
       state.codes[g] = codeNear(scales[g], state.super);
     chooseCodes(state);
     for (int round = 0; round < 4; ++round) {
       State next = state;
-      next.super = source.toHalf(fittedSuper(state));
+      next.super = source.toHalfKept(fittedSuper(state));
       if (next.super == state.super)
         break;
       chooseCodes(next);

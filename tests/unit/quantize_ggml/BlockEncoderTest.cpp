@@ -36,12 +36,14 @@ TEST(BlockEncoder, NormalNumbersComeBack) {
         << dtypeName(dtype);
 }
 
+/// The smallest of these has scales among the few subnormal f16 numbers.
 TEST(BlockEncoder, ConstantRows) {
   for (const DType dtype : encodedTypes)
     for (const float constant : {1.0f, -1.0f, 0.37f, -12345.0f, 1e-4f}) {
       const auto values = roundTrip(dtype, std::vector<float>(columns, constant));
       for (const float value : values)
-        ASSERT_NEAR(value / constant, 1.0f, 5e-3f) << dtypeName(dtype) << ' ' << constant;
+        ASSERT_NEAR(value / constant, 1.0f, constant < 1e-3f && constant > 0 ? 2e-2f : 3e-3f)
+            << dtypeName(dtype) << ' ' << constant;
     }
 }
 
