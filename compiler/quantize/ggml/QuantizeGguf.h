@@ -16,7 +16,7 @@ struct QuantizeProgress {
 };
 
 struct QuantizeGgufOptions {
-  const WeightMix *mix = nullptr;
+  const WeightMix *mix = nullptr;               ///< must be given
   const ImportanceMatrix *importance = nullptr; ///< none: all columns count alike
   std::string importanceName;                   ///< what the file says that it was read from
   unsigned threads = 1;                         ///< the result does not depend on them

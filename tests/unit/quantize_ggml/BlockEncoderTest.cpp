@@ -36,6 +36,7 @@ TEST(BlockEncoder, NormalNumbersComeBack) {
         << dtypeName(dtype);
 }
 
+/// The smallest of these has scales among the few subnormal f16 numbers.
 TEST(BlockEncoder, ConstantRows) {
   for (const DType dtype : encodedTypes)
     for (const float constant : {1.0f, -1.0f, 0.37f, -12345.0f, 1e-4f}) {
