@@ -169,8 +169,9 @@ Status Session::record(std::span<const int32_t> tokens, std::span<const float> e
     taps.push_back(*tap);
     taps.back().index = i;
   }
-  std::stable_sort(taps.begin(), taps.end(),
-                   [](const Tap &one, const Tap &other) { return one.end < other.end; });
+  std::sort(taps.begin(), taps.end(), [](const Tap &one, const Tap &other) {
+    return std::pair(one.end, one.index) < std::pair(other.end, other.index);
+  });
   const schema::Program &program = *executor->target().programs()->Get(stepProgram->index());
   const uint32_t total = count(program.instructions());
   std::vector<float> values;
