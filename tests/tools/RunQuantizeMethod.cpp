@@ -35,7 +35,8 @@ struct Request {
     std::ifstream file(folder + "/" + name, std::ios::binary);
     const std::string bytes(std::istreambuf_iterator<char>(file), {});
     Floats values(bytes.size() / sizeof(float));
-    std::memcpy(values.data(), bytes.data(), values.size() * sizeof(float));
+    if (!values.empty())
+      std::memcpy(values.data(), bytes.data(), values.size() * sizeof(float));
     return values;
   }
   template <class T> void write(const char *name, const std::vector<T> &values) const {
