@@ -15,15 +15,7 @@ Outcome Calibration::begin(const TextOptions &text, const Progress &progress) {
   auto engine = PartEngine::build(context, part, compiler::ModelPart::kEmbedding, {});
   if (!engine)
     return engine.error();
-  auto tokenize = [&](std::string_view words) -> Expected<std::vector<int32_t>> {
-    try {
-      return engine->engine().tokenize(std::string(words), /*addSpecial=*/false);
-    } catch (const ingot::Error &error) {
-      return compiler::errorOfRuntime(error.code(), error.what(), "calibration text");
-    }
-  };
-  std::vector<int32_t> prefix(part.tokenizer.prefixIds.begin(), part.tokenizer.prefixIds.end());
-  auto sequences = readCalibrationText(text, prefix, tokenize);
+  auto sequences = sequencesFor(engine->engine(), text, part);
   if (!sequences)
     return sequences.error();
   count = static_cast<int64_t>(sequences->size());

@@ -65,19 +65,6 @@ Expected<GateLimit> parseLimit(llvm::StringRef text) {
   return wrong;
 }
 
-Expected<std::vector<std::vector<int32_t>>> sequencesFor(Engine &engine, const TextOptions &text,
-                                                         const PartOptions &part) {
-  auto tokenize = [&](std::string_view words) -> Expected<std::vector<int32_t>> {
-    try {
-      return engine.tokenize(std::string(words), /*addSpecial=*/false);
-    } catch (const ingot::Error &error) {
-      return compiler::errorOfRuntime(error.code(), error.what(), "text");
-    }
-  };
-  std::vector<int32_t> prefix(part.tokenizer.prefixIds.begin(), part.tokenizer.prefixIds.end());
-  return readCalibrationText(text, prefix, tokenize);
-}
-
 } // namespace
 
 Expected<std::vector<GateLimit>> quantize::parseGate(const std::string &text) {
@@ -137,9 +124,7 @@ static Expected<EngineDifference> measure(mlir::MLIRContext &context,
     session.threads = part.build.threads;
     Engine opened(engine.string(), session);
     part.length = std::min<int64_t>(options.text.length, opened.memoryPlan().max_context);
-    TextOptions text = options.text;
-    text.length = part.length;
-    auto sequences = sequencesFor(opened, text, part);
+    auto sequences = sequencesFor(opened, options.text, part);
     if (!sequences)
       return sequences.error();
     return compareWithCheckpoint(context, opened, *model, part, *sequences, kComparedSequences,

@@ -63,3 +63,18 @@ Outcome PartEngine::record(std::span<const int32_t> tokens, std::span<const floa
     return compiler::errorOfRuntime(error.code(), error.what(), "calibration");
   }
 }
+
+Expected<std::vector<std::vector<int32_t>>>
+quantize::sequencesFor(Engine &engine, const TextOptions &text, const PartOptions &part) {
+  auto tokenize = [&](std::string_view words) -> Expected<std::vector<int32_t>> {
+    try {
+      return engine.tokenize(std::string(words), /*addSpecial=*/false);
+    } catch (const ingot::Error &error) {
+      return compiler::errorOfRuntime(error.code(), error.what(), "calibration text");
+    }
+  };
+  TextOptions windows = text;
+  windows.length = part.length;
+  std::vector<int32_t> prefix(part.tokenizer.prefixIds.begin(), part.tokenizer.prefixIds.end());
+  return readCalibrationText(windows, prefix, tokenize);
+}

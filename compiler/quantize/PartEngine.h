@@ -5,6 +5,7 @@
 
 #include "compiler/build/PreviewEngine.h"
 #include "compiler/importers/Products.h"
+#include "compiler/quantize/CalibrationText.h"
 
 #include "ingot/ingot.hpp"
 
@@ -48,5 +49,10 @@ private:
   std::optional<compiler::PreviewEngine> preview;
   std::unique_ptr<Engine> opened;
 };
+
+/// The text's sequences of `part.length` tokens, by the tokenizer of `engine`. Errors: those of
+/// readCalibrationText() and of the runtime.
+checkpoint::Expected<std::vector<std::vector<int32_t>>>
+sequencesFor(Engine &engine, const TextOptions &text, const PartOptions &part);
 
 } // namespace ingot::quantize
