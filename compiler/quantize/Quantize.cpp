@@ -11,6 +11,7 @@
 #include "compiler/checkpoint/tokenizer/TokenizerReader.h"
 #include "compiler/quantize/Calibration.h"
 #include "compiler/quantize/CheckpointWriter.h"
+#include "compiler/quantize/methods/Gptq.h"
 
 #include <chrono>
 #include <sys/resource.h>
@@ -201,8 +202,8 @@ private:
         continue;
       held += columns * columns * sizeof(float) * (recipe::usesGptq(method) ? 2 : 1) +
               kSampledRows * columns * sizeof(float);
-      if (recipe::usesGptq(method)) // as gptq() states it
-        scratch = std::max(scratch, columns * columns * 16);
+      if (recipe::usesGptq(method))
+        scratch = std::max(scratch, gptqScratch(group.columns));
     }
     return held == 0 ? 0 : held + scratch + kProgram;
   }

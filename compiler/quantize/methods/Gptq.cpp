@@ -19,8 +19,8 @@ using checkpoint::message;
 namespace {
 
 constexpr int64_t kRows = 128;
-/// Columns up to which 8 bytes an element of the factor are at most 512 MiB.
-constexpr int64_t kMostInDouble = 8192;
+/// Columns up to which 8 bytes an element of the factor are at most 128 MiB.
+constexpr int64_t kMostInDouble = 4096;
 /// What of the damping must be left of each pivot, which in exact numbers is no less than it.
 constexpr double kPivotShare = 0.5;
 
@@ -288,6 +288,12 @@ checkpoint::Outcome check(const Layout &layout, const Grid &grid, const Moments 
 }
 
 } // namespace
+
+uint64_t gptqScratch(int64_t columns) {
+  // The factor beside what it is computed in; later, beside GPTAQ's matrix.
+  const auto elements = static_cast<uint64_t>(columns * columns);
+  return elements * (columns <= kMostInDouble ? 12 : 8);
+}
 
 Expected<GptqResult> gptq(const float *weight, int64_t rows, int64_t columns, const Grid &grid,
                           const Moments &moments, const GptqOptions &options) {

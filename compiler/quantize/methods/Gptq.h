@@ -32,13 +32,16 @@ struct GptqResult {
 /// With H = U D Uᵀ, U a unit upper triangle (one Cholesky factor of H in reversed order), the
 /// rounded value of column k is that of w_k + sum over j < k of (w_j - q_j) U_jk: this equals GPTQ
 /// with the factor of H's inverse (QuIP, arXiv 2307.13304) without inverting anything.
-/// Factors are computed in f64 up to 8192 columns, then in f32.
-/// Scratch: columns^2 * 12 bytes (f32: 8; GPTAQ: 4 more), and for each thread 128 rows of 8 bytes a
-/// column, without actOrder 8 more a column of a group.
+/// Factors are computed in f64 up to 4096 columns, then in f32.
+/// Scratch: gptqScratch(), and for each thread 128 rows of 8 bytes a column, without actOrder 8 more
+/// a column of a group.
 /// Refuses weights and moments that are not finite (INGOT-E2301), and moments that are no positive
 /// definite matrix even after damping was raised tenfold three times (INGOT-E2303).
 Expected<GptqResult> gptq(const float *weight, int64_t rows, int64_t columns, const Grid &grid,
                           const Moments &moments, const GptqOptions &options);
+
+/// Bytes that gptq() takes for its factors, with asymmetric moments or without.
+uint64_t gptqScratch(int64_t columns);
 
 /// Coordinate descent: up to `sweeps` times, each column in turn takes the codes that are best
 /// while all others stay, by tr(dW H dWᵀ), or with asymmetric moments by the squared difference

@@ -10,6 +10,7 @@
 
 #include "compiler/quantize/methods/LinearAlgebra.h"
 #include "compiler/quantize/methods/ParallelBlocks.h"
+#include "compiler/quantize/methods/WideProduct.h"
 
 #include <Eigen/Cholesky>
 #include <Eigen/Core>
@@ -31,7 +32,7 @@ Eigen::Map<const Matrix<float>, 0, Eigen::OuterStride<>> at(const float *data, i
 }
 
 /// Columns of a tile: one is work enough for a thread, and there are enough of them.
-constexpr int64_t kTile = 256;
+constexpr int64_t kTile = 6 * kWideColumns;
 
 int64_t tilesOf(int64_t n) { return (n + kTile - 1) / kTile; }
 int64_t lengthOf(int64_t begin, int64_t n) { return n - begin < kTile ? n - begin : kTile; }
@@ -43,7 +44,37 @@ void lowerTile(int64_t index, int64_t &row, int64_t &column) {
   column = index;
 }
 
+/// c[rows, columns] += aᵀ b of a[depth, rows] and b[depth, columns], both of matrices of n columns,
+/// with the widest vectors that give the same bytes.
+void addTile(float *c, int64_t n, int64_t rows, int64_t columns, int64_t depth, const float *a,
+             const float *b) {
+  const int64_t wide =
+      rows % kWideRows == 0 && isWideHere() ? columns / kWideColumns * kWideColumns : 0;
+  for (int64_t k = 0; k < depth; k += kSumDepth) {
+    const int64_t part = depth - k < kSumDepth ? depth - k : kSumDepth;
+    if (wide > 0)
+      addWideProduct(c, n, rows, wide, part, a + k * n, b + k * n, n);
+    if (wide < columns)
+      addNarrowProduct(c + wide, n, rows, columns - wide, part, a + k * n, b + k * n + wide, n);
+  }
+}
+
 } // namespace
+
+bool isWideHere() {
+#ifdef __x86_64__
+  return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
+         __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl");
+#else
+  return false;
+#endif
+}
+
+void addNarrowProduct(float *c, int64_t stride, int64_t rows, int64_t columns, int64_t depth,
+                      const float *a, const float *b, int64_t inputStride) {
+  at(c, stride, rows, columns).noalias() +=
+      at(a, inputStride, depth, rows).transpose() * at(b, inputStride, depth, columns);
+}
 
 void addProduct(float *c, int64_t stride, int64_t rows, int64_t columns, int64_t depth,
                 MatrixView a, MatrixView b, float sign) {
@@ -70,7 +101,7 @@ void addSecondMoments(float *c, int64_t n, const float *x, int64_t count, unsign
     const int64_t i = row * kTile, j = column * kTile, rows = lengthOf(i, n),
                   columns = lengthOf(j, n);
     auto tile = at(c + i * n + j, n, rows, columns);
-    tile.noalias() += at(x + i, n, count, rows).transpose() * at(x + j, n, count, columns);
+    addTile(c + i * n + j, n, rows, columns, count, x + i, x + j);
     if (i == j)
       tile.template triangularView<Eigen::StrictlyUpper>() = tile.transpose();
     else
@@ -83,8 +114,7 @@ void addCrossMoments(float *c, int64_t n, const float *y, const float *x, int64_
   const int64_t tiles = tilesOf(n);
   forEachBlock(tiles * tiles, threads, [=](int64_t index) {
     const int64_t i = index / tiles * kTile, j = index % tiles * kTile;
-    addProduct(c + i * n + j, n, lengthOf(i, n), lengthOf(j, n), count, {y + i, n, true},
-               {x + j, n});
+    addTile(c + i * n + j, n, lengthOf(i, n), lengthOf(j, n), count, y + i, x + j);
   });
 }
 
