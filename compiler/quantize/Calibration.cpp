@@ -69,32 +69,37 @@ Calibration::observe(PartEngine &engine, int64_t layer,
   const std::vector<int32_t> tokens(static_cast<size_t>(part.length));
   std::vector<float> given(static_cast<size_t>(part.length * hidden));
   std::vector<std::vector<float>> originals(groups);
+  const int64_t every = kOriginalShare;
+  const float weight = static_cast<float>(count) / static_cast<float>((count + every - 1) / every);
   for (int64_t i = 0; i < count; ++i) {
-    Outcome outcome = original->read(i * part.length, given);
+    const bool isPaired = i % every == 0, runsOriginal = compares && isPaired;
+    Outcome outcome;
+    if (runsOriginal) {
+      outcome = original->read(i * part.length, given);
+      auto keep = [&](size_t tap, int64_t position, std::span<const float> values) {
+        if (tap < groups)
+          originals[tap].assign(values.begin(), values.end());
+        else if (outcome)
+          outcome = next->write(i * part.length + position, values);
+      };
+      if (outcome)
+        if (auto ran = engine.record(tokens, given, taps, keep); !ran)
+          return ran.error();
+    }
+    if (outcome)
+      outcome = rows->read(i * part.length, given);
     if (!outcome)
       return outcome.error();
-    auto take = [&](size_t tap, int64_t position, std::span<const float> values) {
-      if (tap == groups) {
-        if (outcome && isAsymmetric)
-          outcome = next->write(i * part.length + position, values);
-      } else if (compares) {
-        originals[tap].assign(values.begin(), values.end());
-      } else {
-        statistics[tap].add(values, {}, stride, part.build.threads);
-      }
+    auto add = [&](size_t tap, int64_t position, std::span<const float> values) {
+      if (tap < groups)
+        statistics[tap].add(values, runsOriginal ? originals[tap] : std::vector<float>(), weight,
+                            stride, part.build.threads);
+      else if (outcome && isPaired)
+        outcome = next->write(i * part.length + position, values);
     };
-    if (auto ran = engine.record(tokens, given, taps, take); !ran)
+    const size_t wantedTaps = isAsymmetric && !compares ? taps.size() : groups;
+    if (auto ran = engine.record(tokens, given, std::span(taps).first(wantedTaps), add); !ran)
       return ran.error();
-    if (outcome && compares) {
-      outcome = rows->read(i * part.length, given);
-      if (!outcome)
-        return outcome.error();
-      auto compare = [&](size_t tap, int64_t, std::span<const float> values) {
-        statistics[tap].add(values, originals[tap], stride, part.build.threads);
-      };
-      if (auto ran = engine.record(tokens, given, std::span(taps).first(groups), compare); !ran)
-        return ran.error();
-    }
     if (!outcome)
       return outcome.error();
     progress(i + 1, count);

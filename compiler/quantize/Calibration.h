@@ -12,6 +12,9 @@ namespace ingot::quantize {
 /// Rows of each product's input that searches read. Four times as many take four times as long.
 inline constexpr int64_t kSampledRows = 1024;
 
+/// One sequence of this many is run through the model as it is too, for asymmetric calibration.
+inline constexpr int64_t kOriginalShare = 4;
+
 /// The rows between two layers, of all sequences: of the model as it is, and of the one whose
 /// layers up to here are quantized. Both are files of a folder.
 class Calibration {

@@ -20,13 +20,13 @@ using compiler::Product;
 using compiler::ProductGroup;
 
 void InputStatistics::add(std::span<const float> rows, std::span<const float> original,
-                          int64_t stride, unsigned threads) {
+                          float weight, int64_t stride, unsigned threads) {
   const int64_t columns = moments.columns();
   const auto count = static_cast<int64_t>(rows.size()) / columns;
   if (original.empty())
     moments.add(rows.data(), count, threads);
   else
-    moments.add(rows.data(), original.data(), count, threads);
+    moments.add(rows.data(), original.data(), count, weight, threads);
   magnitudes.resize(static_cast<size_t>(columns));
   for (int64_t row = 0; row < count; ++row) {
     const auto values =

@@ -20,9 +20,9 @@ struct InputStatistics {
   std::vector<float> sampled;     ///< some rows [count, columns]
 
   /// Adds rows [count, columns] of a sequence, every `stride`-th of them to the sample; `original`:
-  /// what the unquantized model has in their places, or empty.
-  void add(std::span<const float> rows, std::span<const float> original, int64_t stride,
-           unsigned threads);
+  /// what the unquantized model has in their places, for `weight` times as many rows, or empty.
+  void add(std::span<const float> rows, std::span<const float> original, float weight,
+           int64_t stride, unsigned threads);
 };
 
 struct LayerResult {

@@ -11,9 +11,9 @@
 
 namespace ingot::quantize {
 
-/// What parts run on where nothing else is asked for: every x86-64 machine that can build gives the
-/// same statistics with it.
-inline constexpr char kCalibrationTarget[] = "x86-64-v3";
+/// What parts run on where nothing else is asked for. Products in f32 have one order of sums on all
+/// x86-64 levels (docs/determinism.md), so that all machines give the same bytes.
+inline constexpr char kCalibrationTarget[] = "native";
 
 /// What all parts have in common.
 struct PartOptions {

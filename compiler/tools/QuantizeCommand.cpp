@@ -65,7 +65,7 @@ void add(runtime::CommandLine &app, Arguments &arguments, std::vector<std::strin
   app.addOption("--length", options.text.length, "tokens of each").positive().showDefault();
   app.addOption("--seed", options.text.seed, "of the choice of sequences").showDefault();
   app.addOption("--target", options.target,
-                "what the model is run on; the same one gives the same result everywhere")
+                "what the model is run on; all levels of x86-64 give the same result")
       .showDefault();
   app.addOption("--threads", options.threads, "threads to use (default: all)").positive();
   app.addOption("--max-build-memory", options.maxMemory, "cap on memory, such as 4GiB")

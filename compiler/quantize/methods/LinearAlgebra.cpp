@@ -1,35 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// Eigen's kernels in fixed tiles. Eigen chooses the depth of its blocks, and so the order of sums,
-// by the sizes of caches: they are stated here instead of asked of the processor.
-#define EIGEN_NO_CPUID
+// Eigen's kernels in fixed tiles.
 #define EIGEN_DEFAULT_L1_CACHE_SIZE 32768
-#define EIGEN_DEFAULT_L2_CACHE_SIZE 1048576
-#define EIGEN_DEFAULT_L3_CACHE_SIZE 4194304
-#define EIGEN_DONT_PARALLELIZE
-#define EIGEN_MPL2_ONLY
-
 #include "compiler/quantize/methods/LinearAlgebra.h"
+#include "compiler/quantize/methods/EigenProduct.h"
 #include "compiler/quantize/methods/ParallelBlocks.h"
 #include "compiler/quantize/methods/WideProduct.h"
 
 #include <Eigen/Cholesky>
-#include <Eigen/Core>
 
 namespace ingot::quantize {
 
 namespace {
-
-template <class T> using Matrix = Eigen::Matrix<T, -1, -1, Eigen::RowMajor>;
-template <class T> using Strided = Eigen::Map<Matrix<T>, 0, Eigen::OuterStride<>>;
-
-template <class T> Strided<T> at(T *data, int64_t stride, int64_t rows, int64_t columns) {
-  return Strided<T>(data, rows, columns, Eigen::OuterStride<>(stride));
-}
-
-Eigen::Map<const Matrix<float>, 0, Eigen::OuterStride<>> at(const float *data, int64_t stride,
-                                                            int64_t rows, int64_t columns) {
-  return {data, rows, columns, Eigen::OuterStride<>(stride)};
-}
 
 /// Columns of a tile: one is work enough for a thread, and there are enough of them.
 constexpr int64_t kTile = 6 * kWideColumns;
@@ -44,19 +25,10 @@ void lowerTile(int64_t index, int64_t &row, int64_t &column) {
   column = index;
 }
 
-/// c[rows, columns] += aᵀ b of a[depth, rows] and b[depth, columns], both of matrices of n columns,
-/// with the widest vectors that give the same bytes.
-void addTile(float *c, int64_t n, int64_t rows, int64_t columns, int64_t depth, const float *a,
-             const float *b) {
-  const int64_t wide =
-      rows % kWideRows == 0 && isWideHere() ? columns / kWideColumns * kWideColumns : 0;
-  for (int64_t k = 0; k < depth; k += kSumDepth) {
-    const int64_t part = depth - k < kSumDepth ? depth - k : kSumDepth;
-    if (wide > 0)
-      addWideProduct(c, n, rows, wide, part, a + k * n, b + k * n, n);
-    if (wide < columns)
-      addNarrowProduct(c + wide, n, rows, columns - wide, part, a + k * n, b + k * n + wide, n);
-  }
+/// `view` from `row` and `column` on.
+MatrixView from(MatrixView view, int64_t row, int64_t column) {
+  view.data += view.transposed ? column * view.stride + row : row * view.stride + column;
+  return view;
 }
 
 } // namespace
@@ -71,26 +43,27 @@ bool isWideHere() {
 }
 
 void addNarrowProduct(float *c, int64_t stride, int64_t rows, int64_t columns, int64_t depth,
-                      const float *a, const float *b, int64_t inputStride) {
-  at(c, stride, rows, columns).noalias() +=
-      at(a, inputStride, depth, rows).transpose() * at(b, inputStride, depth, columns);
+                      MatrixView a, MatrixView b, float sign) {
+  addByEigen(c, stride, rows, columns, depth, a, b, sign);
 }
 
 void addProduct(float *c, int64_t stride, int64_t rows, int64_t columns, int64_t depth,
                 MatrixView a, MatrixView b, float sign) {
-  auto sum = at(c, stride, rows, columns);
-  if (a.transposed && b.transposed)
-    sum.noalias() += sign * at(a.data, a.stride, depth, rows).transpose() *
-                     at(b.data, b.stride, columns, depth).transpose();
-  else if (a.transposed)
-    sum.noalias() +=
-        sign * at(a.data, a.stride, depth, rows).transpose() * at(b.data, b.stride, depth, columns);
-  else if (b.transposed)
-    sum.noalias() +=
-        sign * at(a.data, a.stride, rows, depth) * at(b.data, b.stride, columns, depth).transpose();
-  else
-    sum.noalias() +=
-        sign * at(a.data, a.stride, rows, depth) * at(b.data, b.stride, depth, columns);
+  // Whole panels, and what is beside and under them, whatever the machine has.
+  const int64_t wideRows = rows / kWideRows * kWideRows,
+                wideColumns = columns / kWideColumns * kWideColumns;
+  auto *const add = isWideHere() ? addWideProduct : addNarrowProduct;
+  for (int64_t k = 0; k < depth; k += kSumDepth) {
+    const int64_t part = depth - k < kSumDepth ? depth - k : kSumDepth;
+    if (wideRows > 0 && wideColumns > 0)
+      add(c, stride, wideRows, wideColumns, part, from(a, 0, k), from(b, k, 0), sign);
+    if (wideColumns < columns)
+      addNarrowProduct(c + wideColumns, stride, rows, columns - wideColumns, part, from(a, 0, k),
+                       from(b, k, wideColumns), sign);
+    if (wideRows < rows && wideColumns > 0)
+      addNarrowProduct(c + wideRows * stride, stride, rows - wideRows, wideColumns, part,
+                       from(a, wideRows, k), from(b, k, 0), sign);
+  }
 }
 
 void addSecondMoments(float *c, int64_t n, const float *x, int64_t count, unsigned threads) {
@@ -101,7 +74,7 @@ void addSecondMoments(float *c, int64_t n, const float *x, int64_t count, unsign
     const int64_t i = row * kTile, j = column * kTile, rows = lengthOf(i, n),
                   columns = lengthOf(j, n);
     auto tile = at(c + i * n + j, n, rows, columns);
-    addTile(c + i * n + j, n, rows, columns, count, x + i, x + j);
+    addProduct(c + i * n + j, n, rows, columns, count, {x + i, n, true}, {x + j, n});
     if (i == j)
       tile.template triangularView<Eigen::StrictlyUpper>() = tile.transpose();
     else
@@ -114,7 +87,8 @@ void addCrossMoments(float *c, int64_t n, const float *y, const float *x, int64_
   const int64_t tiles = tilesOf(n);
   forEachBlock(tiles * tiles, threads, [=](int64_t index) {
     const int64_t i = index / tiles * kTile, j = index % tiles * kTile;
-    addTile(c + i * n + j, n, lengthOf(i, n), lengthOf(j, n), count, y + i, x + j);
+    addProduct(c + i * n + j, n, lengthOf(i, n), lengthOf(j, n), count, {y + i, n, true},
+               {x + j, n});
   });
 }
 
@@ -145,9 +119,13 @@ template <class T> static bool factorLower(T *a, int64_t n, double least, unsign
       int64_t row, column;
       lowerTile(index, row, column);
       const int64_t i = (first + row) * kTile, j = (first + column) * kTile;
-      at(a + i * n + j, n, lengthOf(i, n), lengthOf(j, n)).noalias() -=
-          at(a + i * n + k, n, lengthOf(i, n), depth) *
-          at(a + j * n + k, n, lengthOf(j, n), depth).transpose();
+      if constexpr (std::is_same_v<T, float>)
+        addProduct(a + i * n + j, n, lengthOf(i, n), lengthOf(j, n), depth, {a + i * n + k, n},
+                   {a + j * n + k, n, true}, -1);
+      else
+        at(a + i * n + j, n, lengthOf(i, n), lengthOf(j, n)).noalias() -=
+            at(a + i * n + k, n, lengthOf(i, n), depth) *
+            at(a + j * n + k, n, lengthOf(j, n), depth).transpose();
     });
   }
   return true;

@@ -3,7 +3,7 @@
 // cross this header.
 #pragma once
 
-#include <cstdint>
+#include "compiler/quantize/methods/LinearAlgebra.h"
 
 namespace ingot::quantize {
 
@@ -12,16 +12,15 @@ namespace ingot::quantize {
 /// with AVX-512), and blocks that fit into the caches stated in the sources.
 inline constexpr int64_t kWideRows = 4, kWideColumns = 48, kSumDepth = 192;
 
-/// Whether this machine has AVX-512 and this is a build for it.
+/// Whether this machine has AVX-512 and this is a build for x86-64.
 bool isWideHere();
 
-/// c[rows, columns] += aᵀ b of a[depth, rows] and b[depth, columns], whose rows are `inputStride`
-/// apart; rows and columns are multiples of kWideRows and kWideColumns, depth is at most kSumDepth.
-/// On this thread, and only where isWideHere().
+/// addProduct() where rows and columns are multiples of kWideRows and kWideColumns, depth is at
+/// most kSumDepth, and isWideHere().
 void addWideProduct(float *c, int64_t stride, int64_t rows, int64_t columns, int64_t depth,
-                    const float *a, const float *b, int64_t inputStride);
-/// The same for any rows and depth with AVX2, where isSupportedHere().
+                    MatrixView a, MatrixView b, float sign);
+/// The same for any rows, columns and depth with AVX2, where isSupportedHere().
 void addNarrowProduct(float *c, int64_t stride, int64_t rows, int64_t columns, int64_t depth,
-                      const float *a, const float *b, int64_t inputStride);
+                      MatrixView a, MatrixView b, float sign);
 
 } // namespace ingot::quantize
