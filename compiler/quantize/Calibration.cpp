@@ -54,7 +54,10 @@ Calibration::observe(PartEngine &engine, int64_t layer,
   std::vector<std::string> taps;
   for (const compiler::ProductGroup &group : engine.products().groups)
     if (wanted(group)) {
-      statistics.push_back({Moments(group.columns, compares), {}, {}});
+      statistics.push_back(
+          {sumsProducts ? Moments(group.columns, compares) : Moments::ofSquares(group.columns),
+           {},
+           {}});
       taps.push_back(group.tap);
     }
   const size_t groups = taps.size();
@@ -97,7 +100,7 @@ Calibration::observe(PartEngine &engine, int64_t layer,
       else if (outcome && isPaired)
         outcome = next->write(i * part.length + position, values);
     };
-    const size_t wantedTaps = isAsymmetric && !compares ? taps.size() : groups;
+    const size_t wantedTaps = sumsProducts && !compares ? taps.size() : groups;
     if (auto ran = engine.record(tokens, given, std::span(taps).first(wantedTaps), add); !ran)
       return ran.error();
     if (!outcome)

@@ -20,10 +20,11 @@ inline constexpr int64_t kOriginalShare = 4;
 class Calibration {
 public:
   /// `folder`: for rows, which stay there until the next layer is done.
+  /// `sumsProducts`: statistics have the second moments of inputs, asymmetric ones; else squares.
   Calibration(mlir::MLIRContext &context, const PartOptions &part, std::filesystem::path folder,
-              int64_t hidden, bool isAsymmetric)
+              int64_t hidden, bool sumsProducts)
       : context(context), part(part), folder(std::move(folder)), hidden(hidden),
-        isAsymmetric(isAsymmetric) {}
+        sumsProducts(sumsProducts) {}
 
   using Progress = std::function<void(int64_t done, int64_t total)>;
 
@@ -47,13 +48,13 @@ public:
 private:
   /// The rows in front of a layer.
   std::filesystem::path rowsPath(int64_t layer, bool quantized) const;
-  bool hasOriginal(int64_t layer) const { return isAsymmetric && layer > 0; }
+  bool hasOriginal(int64_t layer) const { return sumsProducts && layer > 0; }
 
   mlir::MLIRContext &context;
   const PartOptions &part;
   std::filesystem::path folder;
   int64_t hidden, count = 0;
-  bool isAsymmetric;
+  bool sumsProducts;
 };
 
 } // namespace ingot::quantize

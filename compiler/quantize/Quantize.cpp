@@ -200,10 +200,11 @@ private:
         held += static_cast<uint64_t>(product.rows) * columns * 2 * sizeof(float);
       if (!isCalibrated())
         continue;
-      held += columns * columns * sizeof(float) * (recipe::usesGptq(method) ? 2 : 1) +
-              kSampledRows * columns * sizeof(float);
-      if (recipe::usesGptq(method))
-        scratch = std::max(scratch, gptqScratch(group.columns));
+      held += kSampledRows * columns * sizeof(float);
+      if (!recipe::usesGptq(method))
+        continue;
+      held += columns * columns * sizeof(float) * 2;
+      scratch = std::max(scratch, gptqScratch(group.columns));
     }
     return held == 0 ? 0 : held + scratch + kProgram;
   }

@@ -15,8 +15,20 @@ Moments::Moments(int64_t columns, bool asymmetric)
     : size(columns), sums(static_cast<size_t>(columns * columns)),
       crossSums(asymmetric ? sums.size() : 0) {}
 
+Moments Moments::ofSquares(int64_t columns) {
+  Moments moments(0);
+  moments.size = columns;
+  moments.squares.resize(static_cast<size_t>(columns));
+  return moments;
+}
+
 void Moments::add(const float *rows, int64_t count, unsigned threads) {
-  for (int64_t first = 0; first < count; first += kRows)
+  for (int64_t row = 0; !squares.empty() && row < count; ++row)
+    for (size_t i = 0; i < squares.size(); ++i) {
+      const auto value = static_cast<double>(rows[row * size + static_cast<int64_t>(i)]);
+      squares[i] += value * value;
+    }
+  for (int64_t first = 0; !sums.empty() && first < count; first += kRows)
     addSecondMoments(sums.data(), size, rows + first * size, std::min(kRows, count - first),
                      threads);
   rowCount += count;
@@ -42,13 +54,18 @@ void Moments::divideColumns(std::span<const float> scales) {
   for (std::vector<float> *matrix : {&sums, &crossSums})
     for (size_t i = 0; i < matrix->size(); ++i)
       (*matrix)[i] /= scales[i / columns] * scales[i % columns];
+  for (size_t i = 0; i < squares.size(); ++i)
+    squares[i] /= static_cast<double>(scales[i]) * static_cast<double>(scales[i]);
 }
 
 std::vector<float> Moments::meanSquares() const {
   std::vector<float> means(static_cast<size_t>(size));
-  for (int64_t i = 0; i < size && rowCount > 0; ++i)
-    means[static_cast<size_t>(i)] =
-        sums[static_cast<size_t>(i * (size + 1))] / static_cast<float>(rowCount);
+  for (int64_t i = 0; i < size && rowCount > 0; ++i) {
+    const auto place = static_cast<size_t>(i);
+    means[place] = squares.empty()
+                       ? sums[place * static_cast<size_t>(size + 1)] / static_cast<float>(rowCount)
+                       : static_cast<float>(squares[place] / static_cast<double>(rowCount));
+  }
   return means;
 }
 

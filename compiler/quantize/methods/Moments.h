@@ -14,6 +14,8 @@ namespace ingot::quantize {
 class Moments {
 public:
   explicit Moments(int64_t columns, bool asymmetric = false);
+  /// Knows the squares of columns alone.
+  static Moments ofSquares(int64_t columns);
 
   /// Adds rows [count, columns]. Rows that are not finite make sums that gptq() refuses.
   void add(const float *rows, int64_t count, unsigned threads);
@@ -28,17 +30,22 @@ public:
   int64_t columns() const { return size; }
   int64_t count() const { return rowCount; }
   bool isAsymmetric() const { return !crossSums.empty(); }
-  const float *second() const { return sums.data(); } ///< [columns, columns], symmetric
+  /// [columns, columns], symmetric. Null if it knows squares alone.
+  const float *second() const { return sums.empty() ? nullptr : sums.data(); }
   /// [columns, columns]; row: of the difference, column: of x. Null if not asymmetric.
   const float *cross() const { return crossSums.empty() ? nullptr : crossSums.data(); }
   /// The mean square of each column.
   std::vector<float> meanSquares() const;
-  /// What this holds: 4 bytes for each pair of columns, 8 if asymmetric.
-  uint64_t bytes() const { return (sums.size() + crossSums.size()) * sizeof(float); }
+  /// What this holds: 4 bytes for each pair of columns, 8 if asymmetric; 8 for each of columns if
+  /// it knows squares alone.
+  uint64_t bytes() const {
+    return (sums.size() + crossSums.size()) * sizeof(float) + squares.size() * sizeof(double);
+  }
 
 private:
   int64_t size, rowCount = 0;
   std::vector<float> sums, crossSums;
+  std::vector<double> squares; ///< of columns, where there are no sums
 };
 
 } // namespace ingot::quantize

@@ -104,6 +104,20 @@ TEST(Moments, AreSumsOfProducts) {
   EXPECT_FLOAT_EQ(moments.meanSquares()[3], moments.second()[3 * 301] / 70);
 }
 
+TEST(Moments, OfSquaresAreTheDiagonal) {
+  const int64_t columns = 37;
+  const Floats rows = correlatedInputs(41, columns), scales(static_cast<size_t>(columns), 2.0f);
+  Moments whole = momentsOf(rows, columns), squares = Moments::ofSquares(columns);
+  squares.add(rows.data(), 41, 1);
+  EXPECT_EQ(squares.second(), nullptr);
+  for (Moments *moments : {&whole, &squares})
+    moments->divideColumns(scales);
+  const Floats expected = whole.meanSquares(), found = squares.meanSquares();
+  ASSERT_EQ(found.size(), expected.size());
+  for (size_t i = 0; i < found.size(); ++i)
+    EXPECT_NEAR(found[i], expected[i], 1e-5f * expected[i]);
+}
+
 TEST(Moments, ThreadsChangeNoByte) {
   const int64_t columns = 530;
   const Floats rows = correlatedInputs(41, columns), originals = correlatedInputs(41, columns, 2);
