@@ -14,6 +14,7 @@
 #include "compiler/quantize/methods/Gptq.h"
 
 #include <chrono>
+#include <map>
 #include <sys/resource.h>
 
 using namespace ingot;
@@ -374,6 +375,19 @@ Outcome checkOptions(const QuantizeOptions &options, const checkpoint::Checkpoin
   return {};
 }
 
+/// Layers are alike: one line for all modules of which the same is to be told.
+void tell(const QuantizeReport &report, compiler::Progress &progress) {
+  std::map<std::string, std::pair<std::string, size_t>> told;
+  for (const ModuleRecord &record : report.modules)
+    if (!record.explanation.empty())
+      ++told.try_emplace(record.explanation, record.module, 0).first->second.second;
+  for (const auto &[explanation, modules] : told)
+    progress.warn(checkpoint::message(
+        modules.first,
+        modules.second == 1 ? "" : checkpoint::message(" and ", modules.second - 1, " more"), ": ",
+        explanation));
+}
+
 uint64_t peakMemory() {
   rusage usage{};
   getrusage(RUSAGE_SELF, &usage);
@@ -399,6 +413,7 @@ Expected<QuantizeReport> quantize::quantizeCheckpoint(mlir::MLIRContext &context
   auto report = Quantization(context, options, *model, progress).run();
   if (!report)
     return report.error();
+  tell(*report, progress);
   report->peakMemory = peakMemory();
   report->seconds =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count();

@@ -10,8 +10,6 @@
 #include "compiler/tools/Commands.h"
 
 #include "codegen/ForEachParallel.h"
-
-#include <map>
 #include "mlir/IR/MLIRContext.h"
 
 using namespace ingot;
@@ -151,16 +149,6 @@ Outcome quantizeFolder(mlir::MLIRContext &context, Arguments &arguments, Progres
   auto report = quantize::quantizeCheckpoint(context, arguments.options, progress);
   if (!report)
     return report.error();
-  // Layers are alike: one line for all modules of which the same is to be told.
-  std::map<std::string, std::pair<std::string, size_t>> told;
-  for (const quantize::ModuleRecord &record : report->modules)
-    if (!record.explanation.empty())
-      ++told.try_emplace(record.explanation, record.module, 0).first->second.second;
-  for (const auto &[explanation, modules] : told)
-    progress.warn(checkpoint::message(
-        modules.first,
-        modules.second == 1 ? "" : checkpoint::message(" and ", modules.second - 1, " more"), ": ",
-        explanation));
   progress.finished(arguments.options.output.string(), report->bytes);
   return {};
 }
