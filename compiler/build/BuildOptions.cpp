@@ -42,8 +42,9 @@ constexpr BuildOption kOptions[] = {
      .commands = kModel},
     {.flag = "--calibration-text",
      .field = [](Options &o) -> OptionField { return &o.calibrationText; },
-     .help = "text that the model is run on, for recipes that quantize with calibration; may be "
-             "given several times (default: a built-in one)",
+     .help = "text, .jsonl file with conversations or folder of them that the model is run on, for "
+             "recipes that quantize with calibration; may be given several times (default: a "
+             "built-in one)",
      .commands = kBuild | kRun | kServe},
     {.flag = "--gate",
      .field = [](Options &o) -> OptionField { return &o.gate; },
@@ -52,7 +53,7 @@ constexpr BuildOption kOptions[] = {
      .commands = kBuild},
     {.flag = "--gate-text",
      .field = [](Options &o) -> OptionField { return &o.gateText; },
-     .help = "text that accuracy is measured on (default: a built-in one)",
+     .help = "likewise what accuracy is measured on (default: a built-in text)",
      .commands = kBuild,
      .needs = "--gate"},
     {.flag = "--gate-model",

@@ -11,21 +11,22 @@ std::filesystem::path Calibration::rowsPath(int64_t layer, bool quantized) const
   return folder / checkpoint::message("rows-", layer, quantized ? "-quantized" : "-original");
 }
 
-Outcome Calibration::begin(const TextOptions &text, const Progress &progress) {
+Outcome Calibration::begin(const TextOptions &options, const Progress &progress) {
   auto engine = PartEngine::build(context, part, compiler::ModelPart::kEmbedding, {});
   if (!engine)
     return engine.error();
-  auto sequences = sequencesFor(engine->engine(), text, part);
-  if (!sequences)
-    return sequences.error();
-  count = static_cast<int64_t>(sequences->size());
+  auto text = sequencesFor(engine->engine(), options, part);
+  if (!text)
+    return text.error();
+  record = std::move(text->record);
+  count = static_cast<int64_t>(text->sequences.size());
   auto rows = RowFile::open(rowsPath(0, true), hidden);
   if (!rows)
     return rows.error();
   const std::string taps[] = {engine->resultTap()};
   for (int64_t i = 0; i < count; ++i) {
     Outcome written;
-    auto ran = engine->record((*sequences)[static_cast<size_t>(i)], {}, taps,
+    auto ran = engine->record(text->sequences[static_cast<size_t>(i)], {}, taps,
                               [&](size_t, int64_t position, std::span<const float> values) {
                                 if (written)
                                   written = rows->write(i * part.length + position, values);

@@ -29,11 +29,13 @@ public:
   using Progress = std::function<void(int64_t done, int64_t total)>;
 
   /// Tokenizes and embeds the text. Errors: those of readCalibrationText and of parts.
-  checkpoint::Outcome begin(const TextOptions &text, const Progress &progress);
+  checkpoint::Outcome begin(const TextOptions &options, const Progress &progress);
   /// Goes on behind `layers` quantized layers, from what their run left in the folder. Errors:
   /// those of RowFile.
   checkpoint::Outcome resume(int64_t layers, int64_t count);
   int64_t sequences() const { return count; }
+  /// What begin() read: a CalibrationText's record.
+  const nlohmann::ordered_json &text() const { return record; }
 
   /// What the inputs of each group that `wanted` takes are, in order.
   checkpoint::Expected<std::vector<InputStatistics>>
@@ -53,6 +55,7 @@ private:
   mlir::MLIRContext &context;
   const PartOptions &part;
   std::filesystem::path folder;
+  nlohmann::ordered_json record;
   int64_t hidden, count = 0;
   bool sumsProducts;
 };

@@ -2,48 +2,68 @@
 // Windows are drawn without replacement by a generator that is the same everywhere.
 #include "compiler/quantize/CalibrationText.h"
 
+#include "compiler/checkpoint/files/Digest.h"
 #include "compiler/checkpoint/files/File.h"
 
 #include <algorithm>
 #include <numeric>
 #include <random>
 
+using namespace ingot;
 using namespace ingot::quantize;
-using ingot::checkpoint::Error;
-using ingot::checkpoint::Expected;
+using checkpoint::Error;
+using checkpoint::Expected;
+using checkpoint::message;
+using checkpoint::Outcome;
+using json = nlohmann::ordered_json;
 
 /// A text is read whole; what a calibration needs of it is far less.
 static constexpr uint64_t kLongestText = uint64_t{64} << 20;
 
-Expected<std::vector<std::vector<int32_t>>>
-ingot::quantize::readCalibrationText(const TextOptions &options, std::span<const int32_t> prefix,
-                                     const TokenizeText &tokenize) {
-  const auto own = static_cast<size_t>(options.length) - prefix.size();
-  std::vector<int32_t> tokens;
-  auto add = [&](std::string_view text) -> checkpoint::Outcome {
-    auto ids = tokenize(text);
-    if (!ids)
-      return ids.error();
-    tokens.insert(tokens.end(), ids->begin(), ids->end());
+namespace {
+
+/// The tokens of all documents, one after the other.
+class Tokens {
+public:
+  Tokens(std::span<const int32_t> prefix, const TokenizeDocument &tokenize)
+      : prefix(prefix), tokenize(tokenize) {}
+
+  Outcome addFile(const std::filesystem::path &file, const std::string &name, std::string text) {
+    auto digest = checkpoint::sha256(text);
+    if (!digest)
+      return digest.error();
+    const size_t bytes = text.size();
+    auto documents = documentsOf(file, std::move(text));
+    if (!documents)
+      return documents.error();
+    for (const Document &document : *documents) {
+      auto ids = tokenize(document);
+      if (!ids)
+        return ids.error();
+      std::span<const int32_t> own = *ids;
+      if (document.isConversation && own.size() >= prefix.size() &&
+          std::equal(prefix.begin(), prefix.end(), own.begin()))
+        own = own.subspan(prefix.size());
+      all.insert(all.end(), own.begin(), own.end());
+    }
+    files.push_back({{"name", name},
+                     {"bytes", bytes},
+                     {"sha256", checkpoint::hex(*digest)},
+                     {"documents", documents->size()}});
     return {};
-  };
-  for (const std::filesystem::path &file : options.files) {
-    auto text = checkpoint::readText(file, kLongestText);
-    if (!text)
-      return text.error();
-    if (auto added = add(*text); !added)
-      return added.error();
   }
-  if (options.files.empty())
-    if (auto added = add(builtInText()); !added)
-      return added.error();
-  std::vector<size_t> windows(tokens.size() / own);
-  if (windows.empty())
-    return Error{"INGOT-E2120",
-                 checkpoint::message("the calibration text has ", tokens.size(),
-                                     " tokens, a sequence has ", options.length),
-                 options.files.empty() ? "the built-in text" : options.files.front().string(),
-                 "give more text, or a smaller --length"};
+
+  std::vector<int32_t> all;
+  json files = json::array();
+
+private:
+  std::span<const int32_t> prefix;
+  const TokenizeDocument &tokenize;
+};
+
+/// Numbers of windows, in order.
+std::vector<size_t> chooseWindows(size_t count, const TextOptions &options) {
+  std::vector<size_t> windows(count);
   std::iota(windows.begin(), windows.end(), size_t{0});
   std::mt19937_64 random(options.seed);
   // std::shuffle is not the same in every library.
@@ -51,12 +71,64 @@ ingot::quantize::readCalibrationText(const TextOptions &options, std::span<const
     std::swap(windows[i], windows[random() % (i + 1)]);
   windows.resize(std::min(windows.size(), static_cast<size_t>(options.samples)));
   std::sort(windows.begin(), windows.end());
-  std::vector<std::vector<int32_t>> sequences;
-  for (size_t window : windows) {
-    std::vector<int32_t> sequence(prefix.begin(), prefix.end());
-    auto first = tokens.begin() + static_cast<std::ptrdiff_t>(window * own);
-    sequence.insert(sequence.end(), first, first + static_cast<std::ptrdiff_t>(own));
-    sequences.push_back(std::move(sequence));
+  return windows;
+}
+
+} // namespace
+
+std::string quantize::describeText(const json &record) {
+  std::string names;
+  for (const json &file : record["files"])
+    names += (names.empty() ? "" : ", ") + file["name"].get<std::string>();
+  return message("calibrated on ", record["sequences"].get<int64_t>(), " sequences of ",
+                 record["length"].get<int64_t>(), " tokens, of ", record["tokens"].get<int64_t>(),
+                 " in ", names, ", seed ", record["seed"].get<uint64_t>(), ", SHA-256 ",
+                 record["ids_sha256"].get<std::string>());
+}
+
+Expected<CalibrationText> quantize::readCalibrationText(const TextOptions &options,
+                                                        std::span<const int32_t> prefix,
+                                                        const TokenizeDocument &tokenize) {
+  auto files = textFiles(options.files);
+  if (!files)
+    return files.error();
+  Tokens tokens(prefix, tokenize);
+  for (const std::filesystem::path &file : *files) {
+    auto text = checkpoint::readText(file, kLongestText);
+    if (!text)
+      return text.error();
+    if (auto added = tokens.addFile(file, file.filename().string(), *std::move(text)); !added)
+      return added.error();
   }
-  return sequences;
+  if (files->empty())
+    if (auto added = tokens.addFile({}, "built-in", std::string(builtInText())); !added)
+      return added.error();
+  const auto own = static_cast<size_t>(options.length) - prefix.size();
+  const size_t count = tokens.all.size() / own;
+  if (count == 0)
+    return Error{"INGOT-E2120",
+                 message("the calibration text has ", tokens.all.size(), " tokens, a sequence has ",
+                         options.length),
+                 files->empty() ? "the built-in text" : files->front().string(),
+                 "give more text, or a smaller --length"};
+  CalibrationText text;
+  checkpoint::Sha256 digest;
+  for (size_t window : chooseWindows(count, options)) {
+    std::vector<int32_t> sequence(prefix.begin(), prefix.end());
+    auto first = tokens.all.begin() + static_cast<std::ptrdiff_t>(window * own);
+    sequence.insert(sequence.end(), first, first + static_cast<std::ptrdiff_t>(own));
+    digest.update(std::as_bytes(std::span(sequence)));
+    text.sequences.push_back(std::move(sequence));
+  }
+  auto ids = digest.finish();
+  if (!ids)
+    return ids.error();
+  text.record = {{"files", std::move(tokens.files)},
+                 {"tokens", tokens.all.size()},
+                 {"samples", options.samples},
+                 {"length", options.length},
+                 {"seed", options.seed},
+                 {"sequences", text.sequences.size()},
+                 {"ids_sha256", checkpoint::hex(*ids)}};
+  return text;
 }

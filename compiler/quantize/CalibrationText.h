@@ -2,19 +2,17 @@
 // From texts to the sequences that a model is calibrated with.
 #pragma once
 
-#include "compiler/checkpoint/files/Error.h"
+#include "compiler/quantize/Documents.h"
 
 #include <cstdint>
-#include <filesystem>
 #include <functional>
-#include <span>
-#include <vector>
+#include <nlohmann/json.hpp>
 
 namespace ingot::quantize {
 
 /// Which sequences.
 struct TextOptions {
-  std::vector<std::filesystem::path> files; ///< texts in UTF-8; none: builtInText()
+  std::vector<std::filesystem::path> files; ///< as textFiles() takes them; none: builtInText()
   int64_t samples = 128;                    ///< sequences
   int64_t length = 512;                     ///< tokens of each
   uint64_t seed = 0;                        ///< of the choice where there are more
@@ -23,14 +21,27 @@ struct TextOptions {
 /// Prose, tables and code in English.
 std::string_view builtInText();
 
-/// The ids of a text without special tokens.
-using TokenizeText = std::function<checkpoint::Expected<std::vector<int32_t>>(std::string_view)>;
+/// Sequences, and what they are made from.
+struct CalibrationText {
+  std::vector<std::vector<int32_t>> sequences;
+  /// Names, sizes and digests of the files, their tokens, which sequences were taken, and a digest
+  /// of their ids (32 bits each, little-endian).
+  nlohmann::ordered_json record;
+};
 
-/// As many windows of the files' tokens as asked for, or as there are, spread over all of them by
-/// the seed and in their order. Each begins with `prefix`, the ids that stand before a text.
-/// Errors: INGOT-E2120 where there is not one window, and those of reading and of `tokenize`.
-checkpoint::Expected<std::vector<std::vector<int32_t>>>
-readCalibrationText(const TextOptions &options, std::span<const int32_t> prefix,
-                    const TokenizeText &tokenize);
+/// A record in a line for people.
+std::string describeText(const nlohmann::ordered_json &record);
+
+/// The ids of a document: of a text without special tokens, of a conversation with its template's.
+using TokenizeDocument =
+    std::function<checkpoint::Expected<std::vector<int32_t>>(const Document &)>;
+
+/// As many windows of the documents' tokens as asked for, or as there are, spread over all of them
+/// by the seed and in their order. Each begins with `prefix`, the ids that stand before a text; in
+/// front of a document they are dropped. Errors: INGOT-E2120 where there is not one window, and
+/// those of reading, of documents and of `tokenize`.
+checkpoint::Expected<CalibrationText> readCalibrationText(const TextOptions &options,
+                                                          std::span<const int32_t> prefix,
+                                                          const TokenizeDocument &tokenize);
 
 } // namespace ingot::quantize

@@ -92,12 +92,14 @@ private:
 class Comparison {
 public:
   Comparison(mlir::MLIRContext &context, Engine &engine, const checkpoint::Checkpoint &model,
-             const PartOptions &part, std::span<const std::vector<int32_t>> sequences,
-             int64_t compared, compiler::Progress &progress)
-      : context(context), engine(engine), part(part), sequences(sequences), progress(progress),
-        hidden(static_cast<int64_t>(model.config().hiddenSize)),
+             const PartOptions &part, CalibrationText text, int64_t compared,
+             compiler::Progress &progress)
+      : context(context), engine(engine), part(part), sequences(std::move(text.sequences)),
+        progress(progress), hidden(static_cast<int64_t>(model.config().hiddenSize)),
         layers(static_cast<int64_t>(model.config().layers)),
-        compared(std::min<int64_t>(compared, static_cast<int64_t>(sequences.size()))) {}
+        compared(std::min<int64_t>(compared, static_cast<int64_t>(sequences.size()))) {
+    difference.text = std::move(text.record);
+  }
 
   Expected<EngineDifference> run(bool predicts) {
     progress.begin("compare with the checkpoint");
@@ -238,7 +240,7 @@ private:
   mlir::MLIRContext &context;
   Engine &engine;
   const PartOptions &part;
-  std::span<const std::vector<int32_t>> sequences;
+  std::vector<std::vector<int32_t>> sequences;
   compiler::Progress &progress;
   int64_t hidden, layers, compared;
   std::vector<RowFile> engineRows; ///< by part
@@ -250,7 +252,8 @@ private:
 Expected<EngineDifference>
 quantize::compareWithCheckpoint(mlir::MLIRContext &context, Engine &engine,
                                 const checkpoint::Checkpoint &model, const PartOptions &part,
-                                std::span<const std::vector<int32_t>> sequences, int64_t compared,
-                                bool predicts, compiler::Progress &progress) {
-  return Comparison(context, engine, model, part, sequences, compared, progress).run(predicts);
+                                CalibrationText text, int64_t compared, bool predicts,
+                                compiler::Progress &progress) {
+  return Comparison(context, engine, model, part, std::move(text), compared, progress)
+      .run(predicts);
 }

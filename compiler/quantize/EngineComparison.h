@@ -26,17 +26,18 @@ struct PredictionDifference {
 };
 
 struct EngineDifference {
+  nlohmann::ordered_json text; ///< the record of what both were run on
   std::vector<PartDifference> parts;
   PredictionDifference prediction;
 };
 
-/// Runs `engine` and the checkpoint's parts, in f32, on `sequences` of `part.length` tokens; parts
-/// are compared on the first `compared` of them. With `predicts` the head is run too. Errors: those
-/// of parts and of the runtime.
+/// Runs `engine` and the checkpoint's parts, in f32, on `text`, of `part.length` tokens each; parts
+/// are compared on the first `compared` sequences. With `predicts` the head is run too. Errors:
+/// those of parts and of the runtime.
 checkpoint::Expected<EngineDifference>
 compareWithCheckpoint(mlir::MLIRContext &context, Engine &engine,
                       const checkpoint::Checkpoint &model, const PartOptions &part,
-                      std::span<const std::vector<int32_t>> sequences, int64_t compared,
-                      bool predicts, compiler::Progress &progress);
+                      CalibrationText text, int64_t compared, bool predicts,
+                      compiler::Progress &progress);
 
 } // namespace ingot::quantize

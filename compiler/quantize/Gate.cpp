@@ -124,11 +124,11 @@ static Expected<EngineDifference> measure(mlir::MLIRContext &context,
     session.threads = part.build.threads;
     Engine opened(engine.string(), session);
     part.length = std::min<int64_t>(options.text.length, opened.memoryPlan().max_context);
-    auto sequences = sequencesFor(opened, options.text, part);
-    if (!sequences)
-      return sequences.error();
-    return compareWithCheckpoint(context, opened, *model, part, *sequences, kComparedSequences,
-                                 predicts, progress);
+    auto text = sequencesFor(opened, options.text, part);
+    if (!text)
+      return text.error();
+    return compareWithCheckpoint(context, opened, *model, part, *std::move(text),
+                                 kComparedSequences, predicts, progress);
   } catch (const ingot::Error &failure) {
     return compiler::errorOfRuntime(failure.code(), failure.what(), "comparing");
   }

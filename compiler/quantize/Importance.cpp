@@ -27,10 +27,8 @@ Expected<ImportanceMatrix> quantize::measureImportance(mlir::MLIRContext &contex
   ImportanceMatrix matrix;
   matrix.chunkCount = static_cast<uint32_t>(calibration.sequences());
   matrix.chunkSize = static_cast<uint32_t>(part.length);
-  for (const std::filesystem::path &file : text.files)
-    matrix.datasets.push_back(file.filename().string());
-  if (text.files.empty())
-    matrix.datasets.emplace_back("built-in");
+  for (const auto &file : calibration.text()["files"])
+    matrix.datasets.push_back(file["name"]);
   for (int64_t layer = 0; layer < layers; ++layer) {
     progress.begin(checkpoint::message("importance, layer ", layer + 1, " of ", layers));
     auto engine = PartEngine::build(context, part, layer, {});

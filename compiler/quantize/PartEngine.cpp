@@ -64,13 +64,20 @@ Outcome PartEngine::record(std::span<const int32_t> tokens, std::span<const floa
   }
 }
 
-Expected<std::vector<std::vector<int32_t>>>
-quantize::sequencesFor(Engine &engine, const TextOptions &text, const PartOptions &part) {
-  auto tokenize = [&](std::string_view words) -> Expected<std::vector<int32_t>> {
+Expected<CalibrationText> quantize::sequencesFor(Engine &engine, const TextOptions &text,
+                                                 const PartOptions &part) {
+  auto tokenize = [&](const Document &document) -> Expected<std::vector<int32_t>> {
     try {
-      return engine.tokenize(std::string(words), /*addSpecial=*/false);
+      return document.isConversation ? engine.tokenizeChat(document.words)
+                                     : engine.tokenize(document.words, /*addSpecial=*/false);
     } catch (const ingot::Error &error) {
-      return compiler::errorOfRuntime(error.code(), error.what(), "calibration text");
+      if (document.isConversation)
+        return checkpoint::Error{
+            "INGOT-E2145",
+            checkpoint::message("the model's chat template does not take the conversation: ",
+                                error.what()),
+            document.where, ""};
+      return compiler::errorOfRuntime(error.code(), error.what(), document.where);
     }
   };
   TextOptions windows = text;

@@ -50,9 +50,10 @@ private:
   std::unique_ptr<Engine> opened;
 };
 
-/// The text's sequences of `part.length` tokens, by the tokenizer of `engine`. Errors: those of
+/// The text's sequences of `part.length` tokens, by the tokenizer and chat template of `engine`.
+/// Errors: INGOT-E2145 for a conversation that the template does not take; those of
 /// readCalibrationText() and of the runtime.
-checkpoint::Expected<std::vector<std::vector<int32_t>>>
-sequencesFor(Engine &engine, const TextOptions &text, const PartOptions &part);
+checkpoint::Expected<CalibrationText> sequencesFor(Engine &engine, const TextOptions &text,
+                                                   const PartOptions &part);
 
 } // namespace ingot::quantize

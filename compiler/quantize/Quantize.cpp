@@ -26,6 +26,9 @@ using json = nlohmann::ordered_json;
 
 namespace {
 
+/// Beside a checkpoint's config.json: what it was calibrated on.
+constexpr char kTextRecord[] = "calibration.json";
+
 class Quantization {
 public:
   Quantization(mlir::MLIRContext &context, const QuantizeOptions &options,
@@ -64,7 +67,6 @@ public:
         return quantized.error();
     if (auto written = write(); !written)
       return written.error();
-    report.sequences = calibration.sequences();
     return std::move(report);
   }
 
@@ -81,7 +83,9 @@ private:
                                            options.target, "\n", options.text.samples, " ",
                                            options.text.length, " ", options.text.seed, "\n");
     std::vector<fs::path> files = model.inputs();
-    files.insert(files.end(), options.text.files.begin(), options.text.files.end());
+    // What cannot be read is an error when it is read.
+    if (auto texts = textFiles(options.text.files))
+      files.insert(files.end(), texts->begin(), texts->end());
     for (const fs::path &file : files) {
       std::error_code error;
       text += checkpoint::message(
@@ -113,6 +117,7 @@ private:
     if (calibration.sequences() < options.text.samples)
       progress.warn(checkpoint::message("the text has ", calibration.sequences(),
                                         " sequences, not ", options.text.samples));
+    report.text = calibration.text();
     return saveState(calibration);
   }
 
@@ -128,6 +133,7 @@ private:
       replaced.insert(name.get<std::string>());
     for (const json &name : state["kept"])
       report.kept.push_back(name);
+    report.text = state["text"];
   }
 
   Outcome saveState(const Calibration &calibration) {
@@ -142,6 +148,7 @@ private:
     const json state = {{"key", key()},
                         {"layers", done},
                         {"sequences", calibration.sequences()},
+                        {"text", report.text},
                         {"modules", std::move(modules)},
                         {"replaced", replaced},
                         {"kept", report.kept}};
@@ -324,6 +331,9 @@ private:
                                        });
         !written)
       return written;
+    if (isCalibrated())
+      if (auto written = writeWhole(whole / kTextRecord, report.text.dump(2) + "\n"); !written)
+        return written;
     fs::rename(whole, options.output, error);
     if (error)
       return checkpoint::Error{

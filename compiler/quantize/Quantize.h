@@ -27,8 +27,8 @@ struct QuantizeOptions {
 struct QuantizeReport {
   std::vector<ModuleRecord> modules;
   std::vector<std::string> kept; ///< products that stay as they are
-  int64_t sequences = 0;
-  uint64_t bytes = 0; ///< of the weights' files
+  nlohmann::ordered_json text;   ///< a CalibrationText's record; null where none was read
+  uint64_t bytes = 0;            ///< of the weights' files
   uint64_t peakMemory = 0;
   double seconds = 0;
 };

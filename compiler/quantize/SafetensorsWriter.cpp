@@ -25,7 +25,7 @@ SafetensorsWriter::~SafetensorsWriter() = default;
 /// The 8 bytes of the header's length and the header, padded so that data begins at a multiple of
 /// 8.
 static std::string headerText(std::span<const TensorHeader> headers, const FileMetadata &metadata) {
-  nlohmann::ordered_json json;
+  auto json = nlohmann::ordered_json::object(); // a file without tensors has one too
   if (!metadata.empty())
     json["__metadata__"] = metadata;
   uint64_t offset = 0;

@@ -52,9 +52,10 @@ void add(runtime::CommandLine &app, Arguments &arguments, std::vector<std::strin
   app.addOption("--format", options.format, "layout of a folder's matrices")
       .oneOf(quantize::layoutNames())
       .showDefault();
-  app.addOption("--calibration-text", texts,
-                "file with text that the model is run on; may be given again (default: a built-in "
-                "one)");
+  app.addOption(
+      "--calibration-text", texts,
+      "what the model is run on: a text, a .jsonl file with a conversation or text in each "
+      "line, or a folder of such files; may be given again (default: a built-in text)");
   app.addOption("--imatrix", arguments.importance,
                 "importance matrix of llama.cpp for a GGUF file, in place of running the model");
   app.addOption("--imatrix-output", arguments.importanceOutput,
@@ -149,6 +150,8 @@ Outcome quantizeFolder(mlir::MLIRContext &context, Arguments &arguments, Progres
   auto report = quantize::quantizeCheckpoint(context, arguments.options, progress);
   if (!report)
     return report.error();
+  if (report->text.is_object())
+    std::fputs((quantize::describeText(report->text) + "\n").c_str(), stderr);
   progress.finished(arguments.options.output.string(), report->bytes);
   return {};
 }

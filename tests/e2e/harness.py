@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the scripts here share: where the programs are, running them, and the closing line."""
+import importlib
 import json
 import os
 import pathlib
@@ -92,6 +93,18 @@ class BuildTest(unittest.TestCase):
         folder = self.folder / "checkpoint"
         subprocess.run([tools / "make-checkpoint", *options, folder], check=True, timeout=LIMIT)
         return folder
+
+
+def numpy():
+    """The module that scripts/setup installs; without it the calling script ends as skipped."""
+    os.environ["OPENBLAS_NUM_THREADS"] = "1"  # for the small matrices of tests
+    sys.path.insert(0, str(ROOT / "build" / "numpy"))
+    try:
+        return importlib.import_module("numpy")
+    except ImportError:
+        print(f"SKIP {pathlib.Path(sys.argv[0]).stem}: scripts/setup installs numpy")
+        print("0 passed, 0 failed, 1 skipped")
+        sys.exit(0)
 
 
 def main():

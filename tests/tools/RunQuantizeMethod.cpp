@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // run-quantize-method METHOD FOLDER KEY=NUMBER...: quantizes FOLDER/weight with FOLDER/inputs and
 // the like (f32, row-major) for a comparison. Writes FOLDER/codes, scales, zeros and values, and
-// one line of numbers: error, damping and exponent, as far as the method has them.
-#include "compiler/quantize/methods/Awq.h"
+// one line of numbers: error, damping and exponent, as far as the method has them. A method that is
+// a type of ggml writes FOLDER/blocks, and as values what its decoder makes of them.
+#include "compiler/checkpoint/gguf/GgmlBlocks.h"
+#include "compiler/quantize/ggml/BlockEncoder.h"
 #include "compiler/quantize/methods/Gptq.h"
 #include "compiler/quantize/methods/RoundToNearest.h"
+#include "compiler/quantize/methods/SmoothQuant.h"
 
 #include <cmath>
 #include <cstdio>
@@ -62,6 +65,45 @@ template <class T> T orFail(Expected<T> result) {
   return *std::move(result);
 }
 
+void orFail(const ingot::checkpoint::Outcome &outcome) {
+  if (!outcome) {
+    std::fprintf(stderr, "%s\n", outcome.error().str().c_str());
+    std::exit(1);
+  }
+}
+
+void runSmooth(const Request &request, const AwqMatrix &matrix, int64_t columns,
+               const Floats &inputs) {
+  Floats most(static_cast<size_t>(columns));
+  for (size_t i = 0; i < inputs.size(); ++i)
+    most[i % most.size()] = std::max(most[i % most.size()], std::abs(inputs[i]));
+  const SmoothScale scale = orFail(searchStrength(
+      {&matrix, 1}, columns, inputs.data(), static_cast<int64_t>(inputs.size()) / columns, most,
+      {static_cast<int32_t>(request.integer("steps", 20)),
+       static_cast<unsigned>(request.integer("threads", 1))}));
+  request.write("scales", scale.scales);
+  std::printf("%.17g %.17g %.9g\n", scale.error, scale.errorWithout,
+              static_cast<double>(scale.strength));
+}
+
+std::optional<ingot::checkpoint::DType> typeOf(const std::string &method) {
+  for (const auto type : ingot::checkpoint::ggmlTypes())
+    if (ingot::checkpoint::dtypeName(type) == method)
+      return type;
+  return std::nullopt;
+}
+
+void runBlocks(const Request &request, ingot::checkpoint::DType type, const Floats &weight,
+               uint64_t columns) {
+  const uint64_t shape[] = {weight.size() / columns, columns};
+  std::vector<std::byte> blocks(ingot::checkpoint::storedBytes(type, shape).value_or(0));
+  orFail(encodeRows(type, weight.data(), shape[0], columns, request.read("importance"), blocks));
+  Floats values(weight.size());
+  orFail(ingot::checkpoint::decodeGgml(type, blocks, values));
+  request.write("blocks", blocks);
+  request.write("values", values);
+}
+
 void run(const Request &request) {
   const Floats weight = request.read("weight"), inputs = request.read("inputs");
   const int64_t columns = request.integer("columns", 1),
@@ -74,7 +116,12 @@ void run(const Request &request) {
   const ClipSearch clip{static_cast<int32_t>(request.integer("steps")),
                         static_cast<float>(request.number("least", 0.5)),
                         static_cast<float>(request.number("power", 2.4))};
-  if (request.method == "nearest") {
+  const AwqMatrix matrix{weight.data(), rows};
+  if (const auto type = typeOf(request.method)) {
+    runBlocks(request, *type, weight, static_cast<uint64_t>(columns));
+  } else if (request.method == "smooth") {
+    runSmooth(request, matrix, columns, inputs);
+  } else if (request.method == "nearest") {
     request.write(orFail(roundToNearest(weight.data(), rows, columns, grid, clip,
                                         request.read("importance"), threads)));
   } else if (request.method == "gptq") {
@@ -99,7 +146,6 @@ void run(const Request &request) {
     Floats means(static_cast<size_t>(columns));
     for (size_t i = 0; i < inputs.size(); ++i)
       means[i % means.size()] += std::abs(inputs[i]) / static_cast<float>(count);
-    const AwqMatrix matrix{weight.data(), rows};
     const AwqScale scale =
         orFail(searchScale({&matrix, 1}, columns, inputs.data(), count, means, grid,
                            {static_cast<int32_t>(request.integer("steps", 20)),
