@@ -63,6 +63,7 @@ MAY_INCLUDE = {
     "compiler/tuning": ["compiler/checkpoint/files"],
     "compiler/quantize/methods": ["compiler/checkpoint/files"],
     "compiler/quantize/ggml": ["compiler/checkpoint/files", "compiler/checkpoint/gguf"],
+    "compiler/quantize/search": [],
     "compiler/importers": ["dialects", "passes", "compiler/checkpoint", *READERS, *SHARED],
     "compiler/weights": ["dialects", "compiler/checkpoint", *READERS],
     # Alone of the compiler it knows the schema.
@@ -75,7 +76,7 @@ MAY_INCLUDE = {
                           "compiler/checkpoint", *READERS, "compiler/recipe",
                           "compiler/importers", "compiler/weights", "compiler/build",
                           "compiler/quantize/methods", "compiler/quantize/ggml",
-                          "runtime/include"],
+                          "compiler/quantize/search", "runtime/include"],
     # `ingot` forwards the commands that only read an engine to the runtime's tools, and declares
     # its options as they do.
     "compiler/tools": ["dialects", "codegen", "compiler/checkpoint", *READERS, "compiler/recipe",
@@ -85,7 +86,8 @@ MAY_INCLUDE = {
                        "runtime/tools/CommandLine.h", "runtime/tools/Program.h"],
 }
 WITHOUT_MLIR = ("runtime", "numerics", "compiler/checkpoint", "compiler/recipe", "compiler/tuning",
-                "compiler/quantize/methods", "compiler/quantize/ggml", "codegen/native/kernels",
+                "compiler/quantize/methods", "compiler/quantize/ggml", "compiler/quantize/search",
+                "codegen/native/kernels",
                 *(f"{target}/kernels" for target in TARGETS))
 
 COMPILER_HALF = ("numerics/", "dialects/", "passes/", "codegen/", "compiler/")
