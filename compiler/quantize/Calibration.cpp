@@ -2,6 +2,8 @@
 // Sequences are run one after the other, each in one step, so that an input's rows come in order.
 #include "compiler/quantize/Calibration.h"
 
+#include <map>
+
 using namespace ingot;
 using namespace ingot::quantize;
 using checkpoint::Expected;
@@ -45,43 +47,85 @@ Outcome Calibration::resume(int64_t layers, int64_t sequences) {
   return rows ? Outcome() : Outcome(rows.error());
 }
 
+namespace {
+
+/// What a part's taps have, of one sequence.
+class TapValues {
+public:
+  explicit TapValues(std::span<const compiler::ProductGroup *const> groups) {
+    for (const compiler::ProductGroup *group : groups) {
+      values[group->tap];
+      if (group->routed)
+        values[group->routed->tap];
+    }
+    for (const auto &[name, unused] : values)
+      taps.push_back(name);
+  }
+
+  /// In the order of `set`.
+  const std::vector<std::string> &names() const { return taps; }
+  void set(size_t tap, std::span<const float> rows) {
+    values[taps[tap]].assign(rows.begin(), rows.end());
+  }
+
+  TappedRows of(const compiler::ProductGroup &group) const {
+    TappedRows rows{values.at(group.tap), {}};
+    if (group.routed)
+      rows.experts = values.at(group.routed->tap);
+    return rows;
+  }
+
+private:
+  std::map<std::string, std::vector<float>> values;
+  std::vector<std::string> taps;
+};
+
+/// Adds a sequence's rows of `group`; `original`: or null.
+void add(InputStatistics &statistics, const compiler::ProductGroup &group, const TapValues &own,
+         const TapValues *original, unsigned threads) {
+  const TappedRows rows = own.of(group);
+  const TappedRows before = original ? original->of(group) : TappedRows();
+  if (!group.routed)
+    return statistics.add(rows.rows, before.rows, threads);
+  const compiler::RoutedInput &routed = *group.routed;
+  const ExpertRows chosen = rowsOfExpert(routed.expert, routed.perToken, routed.hasTokens,
+                                         group.columns, rows, original ? &before : nullptr);
+  statistics.add(chosen.rows, chosen.original, threads);
+}
+
+} // namespace
+
 Expected<std::vector<InputStatistics>>
 Calibration::observe(PartEngine &engine, int64_t layer,
-                     const std::function<bool(const compiler::ProductGroup &)> &wanted,
+                     std::span<const compiler::ProductGroup *const> groups, bool keepsResults,
                      const Progress &progress) {
   const bool compares = hasOriginal(layer);
   std::vector<InputStatistics> statistics;
-  std::vector<std::string> taps;
-  for (const compiler::ProductGroup &group : engine.products().groups)
-    if (wanted(group)) {
-      statistics.push_back({Moments(group.columns, compares), {}, {}});
-      taps.push_back(group.tap);
-    }
-  const size_t groups = taps.size();
-  taps.push_back(engine.resultTap()); // of the model as it is
+  for (const compiler::ProductGroup *group : groups)
+    statistics.push_back({Moments(group->columns, compares)});
+  TapValues own(groups), unquantized(groups);
+  std::vector<std::string> taps = own.names();
+  const size_t inputs = taps.size();
+  if (keepsResults && isAsymmetric)
+    taps.push_back(engine.resultTap());
   auto rows = RowFile::open(rowsPath(layer, true), hidden);
   auto original = RowFile::open(rowsPath(layer, !compares), hidden);
   auto next = RowFile::open(rowsPath(layer + 1, false), hidden);
   for (auto *file : {&rows, &original, &next})
     if (!*file)
       return file->error();
-  const int64_t stride = std::max<int64_t>(1, count * part.length / kSampledRows);
   const std::vector<int32_t> tokens(static_cast<size_t>(part.length));
   std::vector<float> given(static_cast<size_t>(part.length * hidden));
-  std::vector<std::vector<float>> originals(groups);
   for (int64_t i = 0; i < count; ++i) {
     Outcome outcome = original->read(i * part.length, given);
     if (!outcome)
       return outcome.error();
+    TapValues &first = compares ? unquantized : own;
     auto take = [&](size_t tap, int64_t position, std::span<const float> values) {
-      if (tap == groups) {
-        if (outcome && isAsymmetric)
-          outcome = next->write(i * part.length + position, values);
-      } else if (compares) {
-        originals[tap].assign(values.begin(), values.end());
-      } else {
-        statistics[tap].add(values, {}, stride, part.build.threads);
-      }
+      if (tap < inputs)
+        first.set(tap, values);
+      else if (outcome)
+        outcome = next->write(i * part.length + position, values);
     };
     if (auto ran = engine.record(tokens, given, taps, take); !ran)
       return ran.error();
@@ -89,14 +133,17 @@ Calibration::observe(PartEngine &engine, int64_t layer,
       outcome = rows->read(i * part.length, given);
       if (!outcome)
         return outcome.error();
-      auto compare = [&](size_t tap, int64_t, std::span<const float> values) {
-        statistics[tap].add(values, originals[tap], stride, part.build.threads);
-      };
-      if (auto ran = engine.record(tokens, given, std::span(taps).first(groups), compare); !ran)
+      auto ran = engine.record(
+          tokens, given, own.names(),
+          [&](size_t tap, int64_t, std::span<const float> values) { own.set(tap, values); });
+      if (!ran)
         return ran.error();
     }
     if (!outcome)
       return outcome.error();
+    for (size_t group = 0; group < groups.size(); ++group)
+      add(statistics[group], *groups[group], own, compares ? &unquantized : nullptr,
+          part.build.threads);
     progress(i + 1, count);
   }
   return statistics;
