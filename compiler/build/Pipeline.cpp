@@ -3,6 +3,7 @@
 #include "compiler/build/Pipeline.h"
 
 #include "compiler/build/RegisterPasses.h"
+#include "compiler/importers/Products.h"
 #include "compiler/recipe/RecipeWords.h"
 #include "dialects/engine/EngineOps.h"
 #include "dialects/llm/LlmComputeOps.h"
@@ -93,23 +94,6 @@ Attribute formatAttribute(MLIRContext *context, const recipe::WeightFormat &form
     return TypeAttr::get(numberType(context, format.type));
   std::optional<EncodingKind> kind = findEncoding(recipe::wordFor(recipe::Format, format.type));
   return llm::EncodingAttr::get(context, Encoding{*kind, format.group, format.zeroPoints});
-}
-
-/// Whether the weight `op` is small though it has two dimensions, so that quantizing it would save
-/// nothing: one row, what llm.route chooses by, or biases that it chooses from.
-bool isSmall(Operation *op) {
-  if (cast<RankedTensorType>(op->getResult(0).getType()).getDimSize(0) == 1)
-    return true;
-  auto chooses = [](Operation *reader) { return isa<llm::RouteOp>(reader); };
-  auto leadsToChoice = [&](Operation *reader) {
-    return chooses(reader) ||
-           (isa<llm::PointwiseOp>(reader) && llvm::any_of(reader->getUsers(), chooses));
-  };
-  return llvm::any_of(op->getUsers(), [&](Operation *user) {
-    auto embed = dyn_cast<llm::EmbedOp>(user);
-    return (embed && embed.getTokens().getDefiningOp<llm::RouteOp>()) ||
-           (isa<llm::MatmulOp>(user) && llvm::any_of(user->getUsers(), leadsToChoice));
-  });
 }
 
 /// Writes the recipe into the module: formats on matrices, the rest as module attributes.

@@ -5,6 +5,7 @@
 
 #include "dialects/llm/LlmAttentionOps.h"
 #include "dialects/llm/LlmComputeOps.h"
+#include "dialects/llm/LlmExpertOps.h"
 #include "dialects/llm/LlmMatmulOps.h"
 #include "dialects/llm/LlmWeightOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -12,6 +13,8 @@
 #include "mlir/IR/Builders.h"
 #include "runtime/schema/Names.h"
 #include "llvm/ADT/MapVector.h"
+
+#include <numeric>
 
 using namespace mlir;
 using namespace ingot;
@@ -127,44 +130,199 @@ private:
   ProductGroup &group;
 };
 
-} // namespace
+/// A stored matrix in a stack of experts' matrices.
+struct StackedMatrix {
+  llm::WeightOp weight;
+  int64_t expert = 0;
+  int64_t first = 0;    ///< of the expert's rows
+  bool inOrder = false; ///< its rows are as they are stored
+};
 
-ProductList compiler::tapProducts(ModuleOp module) {
-  ProductList list;
-  auto step = module.lookupSymbol<func::FuncOp>(schema::program::step);
-  llvm::MapVector<Value, SmallVector<llm::MatmulOp>> byInput;
-  step.walk([&](llm::MatmulOp op) {
-    llm::WeightOp weight = storedMatrix(op.getWeight());
-    auto other = [&](const char *reason) {
-      std::string site;
-      if (auto name = op->getLoc()->findInstanceOf<NameLoc>())
-        site = name.getName().str();
-      list.others.push_back({site, reason});
-    };
-    if (op.getOrder())
-      return other("experts are not calibrated");
-    if (!weight || !op.getWeight().hasOneUse())
-      return other("its matrix is not a stored one, outputs first, of its own");
-    byInput[op.getInput()].push_back(op);
-  });
-  for (auto &[input, products] : byInput) {
+/// What the weight of `op` stacks; nothing where that is more than stored matrices, each of one
+/// expert.
+std::optional<SmallVector<StackedMatrix>> stackedMatrices(llm::MatmulOp op) {
+  auto stack = op.getWeight().getDefiningOp<llm::ConcatRowsOp>();
+  if (!stack || !stack->hasOneUse())
+    return std::nullopt;
+  const int64_t rowsEach = op.expertRows();
+  SmallVector<StackedMatrix> matrices;
+  int64_t row = 0;
+  for (Value part : stack.getInputs()) {
+    llm::WeightOp weight = storedMatrix(part);
+    const int64_t rows = cast<RankedTensorType>(part.getType()).getDimSize(0);
+    if (!weight || !part.hasOneUse() || row / rowsEach != (row + rows - 1) / rowsEach)
+      return std::nullopt;
+    matrices.push_back({weight, row / rowsEach, row % rowsEach, part == weight.getResult()});
+    row += rows;
+  }
+  return matrices;
+}
+
+/// The matrix of `expert` that makes `value`, some columns of a product with experts' matrices
+/// which nothing else reads; null where there is no such one.
+llm::WeightOp onlyMatrix(Value value, int64_t expert) {
+  auto slice = value ? value.getDefiningOp<llm::SliceColumnsOp>() : llm::SliceColumnsOp();
+  auto product = slice ? slice.getInput().getDefiningOp<llm::MatmulOp>() : llm::MatmulOp();
+  if (!product || !product.getOrder() || !slice->hasOneUse())
+    return {};
+  const int64_t first = static_cast<int64_t>(slice.getFirst()), columns = llm::columnsOf(value);
+  for (Operation *user : product->getUsers()) {
+    auto other = dyn_cast<llm::SliceColumnsOp>(user);
+    if (!other)
+      return {};
+    const auto otherFirst = static_cast<int64_t>(other.getFirst());
+    if (other != slice && otherFirst < first + columns &&
+        first < otherFirst + llm::columnsOf(other.getResult()))
+      return {};
+  }
+  if (auto matrices = stackedMatrices(product))
+    for (StackedMatrix &matrix : *matrices)
+      if (matrix.expert == expert && matrix.first == first && matrix.inOrder &&
+          matrix.weight.getType().getDimSize(0) == columns)
+        return matrix.weight;
+  return {};
+}
+
+std::string siteOf(Operation *op) {
+  auto name = op->getLoc()->findInstanceOf<NameLoc>();
+  return name ? name.getName().str() : std::string();
+}
+
+Product describe(llm::WeightOp weight, bool small) {
+  return {weight.getName().str(), weight.getType().getDimSize(0), weight.getType().getDimSize(1),
+          small};
+}
+
+class ProductTapper {
+public:
+  ProductList tap(func::FuncOp step) {
+    llvm::MapVector<Value, SmallVector<llm::MatmulOp>> byInput;
+    SmallVector<llm::MatmulOp> routed;
+    step.walk([&](llm::MatmulOp op) {
+      if (op.getOrder())
+        routed.push_back(op);
+      else if (storedMatrix(op.getWeight()) && op.getWeight().hasOneUse())
+        byInput[op.getInput()].push_back(op);
+      else
+        leave(op, "its matrix is not a stored one, outputs first, of its own");
+    });
+    for (auto &[input, products] : byInput)
+      tapGroup(input, products);
+    for (llm::MatmulOp op : routed)
+      tapExperts(op);
+    return std::move(list);
+  }
+
+private:
+  void leave(llm::MatmulOp op, const char *reason) { list.others.push_back({siteOf(op), reason}); }
+
+  /// The tap that holds `value`.
+  llm::BoundaryOp tapOf(Value value, const std::string &name) {
+    llm::BoundaryOp &tap = taps[value];
+    if (tap)
+      return tap;
+    OpBuilder builder(value.getContext());
+    builder.setInsertionPointAfterValue(value);
+    tap = llm::BoundaryOp::create(builder, value.getLoc(), value.getType(), value,
+                                  builder.getStringAttr(name));
+    return tap;
+  }
+
+  void tapGroup(Value input, ArrayRef<llm::MatmulOp> products) {
     ProductGroup group;
-    group.columns = cast<RankedTensorType>(input.getType()).getShape().back();
-    for (llm::MatmulOp op : products) {
-      llm::WeightOp weight = storedMatrix(op.getWeight());
+    group.columns = llm::columnsOf(input);
+    for (llm::MatmulOp op : products)
       group.products.push_back(
-          {weight.getName().str(), weight.getType().getDimSize(0), weight.getType().getDimSize(1)});
-    }
+          describe(storedMatrix(op.getWeight()), isSmall(op.getWeight().getDefiningOp())));
     group.tap = "input of " + group.products.front().weight;
-    OpBuilder builder(products.front());
-    if (Operation *maker = input.getDefiningOp())
-      builder.setInsertionPointAfter(maker);
-    auto tap = llm::BoundaryOp::create(builder, products.front().getLoc(), input.getType(), input,
-                                       builder.getStringAttr(group.tap));
+    llm::BoundaryOp tap = tapOf(input, group.tap);
     for (llm::MatmulOp op : products)
       op.getInputMutable().assign(tap);
     GroupReader(group).read(input);
     list.groups.push_back(std::move(group));
   }
-  return list;
+
+  /// A group for each expert of a product with experts' matrices.
+  void tapExperts(llm::MatmulOp op) {
+    auto matrices = stackedMatrices(op);
+    auto order = op.getOrder().getDefiningOp<llm::GroupRowsOp>();
+    auto route = order ? order.getExperts().getDefiningOp<llm::RouteOp>() : llm::RouteOp();
+    if (!matrices || !route)
+      return leave(op, "the matrices of its experts are no tensors of their own");
+    Value input = op.getInput();
+    auto pointwise = input.getDefiningOp<llm::PointwiseOp>();
+    const bool readsAlone = pointwise && input.hasOneUse();
+    RoutedInput routed;
+    routed.tap = tapExpertsOf(route, op.experts());
+    routed.perToken = route.topK();
+    routed.hasTokens = cast<RankedTensorType>(input.getType()).getEncoding() !=
+                       cast<RankedTensorType>(op.getOrder().getType()).getEncoding();
+    llm::BoundaryOp tap = tapOf(input, "input of " + matrices->front().weight.getName().str());
+    op.getInputMutable().assign(tap);
+    for (StackedMatrix &matrix : *matrices) {
+      if (&matrix == matrices->begin() || matrix.expert != routed.expert) {
+        routed.expert = matrix.expert;
+        ProductGroup &group = list.groups.emplace_back();
+        group.tap = tap.getSegment().str();
+        group.columns = llm::columnsOf(input);
+        group.routed = routed;
+        if (auto source =
+                readsAlone ? onlyMatrix(factorOf(pointwise), routed.expert) : llm::WeightOp()) {
+          group.source = ProductGroup::Source::Product;
+          group.sourceWeight = source.getName().str();
+        } else {
+          group.whyNone = "its input is read by others, or no multiple of a product";
+        }
+      }
+      list.groups.back().products.push_back(describe(matrix.weight, false));
+    }
+  }
+
+  /// Taps the experts of all tokens, as numbers, and gives the tap's name.
+  std::string tapExpertsOf(llm::RouteOp route, int64_t count) {
+    std::string &name = routes[route];
+    if (!name.empty())
+      return name;
+    name = "experts of " + siteOf(route);
+    OpBuilder weights(&route->getBlock()->front()), builder(route.getContext());
+    builder.setInsertionPointAfter(route);
+    SmallVector<float> numbers(static_cast<size_t>(count));
+    std::iota(numbers.begin(), numbers.end(), 0.0f);
+    auto type = RankedTensorType::get({count}, builder.getF32Type());
+    auto table = llm::LiteralOp::create(weights, route.getLoc(), type, name,
+                                        DenseElementsAttr::get(type, ArrayRef(numbers)));
+    auto column = llm::ReshapeOp::create(weights, route.getLoc(), type.clone({count, 1}), table);
+    auto rows = cast<RankedTensorType>(route.getExperts().getType());
+    auto embedded = llm::EmbedOp::create(
+        builder, route.getLoc(),
+        RankedTensorType::get({ShapedType::kDynamic, 1}, builder.getF32Type(), rows.getEncoding()),
+        route.getExperts(), llm::EncodedWeight{column});
+    tapOf(embedded, name);
+    return name;
+  }
+
+  ProductList list;
+  llvm::DenseMap<Value, llm::BoundaryOp> taps;
+  llvm::DenseMap<Operation *, std::string> routes;
+};
+
+} // namespace
+
+bool compiler::isSmall(Operation *weight) {
+  if (cast<RankedTensorType>(weight->getResult(0).getType()).getDimSize(0) == 1)
+    return true;
+  auto chooses = [](Operation *reader) { return isa<llm::RouteOp>(reader); };
+  auto leadsToChoice = [&](Operation *reader) {
+    return chooses(reader) ||
+           (isa<llm::PointwiseOp>(reader) && llvm::any_of(reader->getUsers(), chooses));
+  };
+  return llvm::any_of(weight->getUsers(), [&](Operation *user) {
+    auto embed = dyn_cast<llm::EmbedOp>(user);
+    return (embed && embed.getTokens().getDefiningOp<llm::RouteOp>()) ||
+           (isa<llm::MatmulOp>(user) && llvm::any_of(user->getUsers(), leadsToChoice));
+  });
+}
+
+ProductList compiler::tapProducts(ModuleOp module) {
+  return ProductTapper().tap(module.lookupSymbol<func::FuncOp>(schema::program::step));
 }

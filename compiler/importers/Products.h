@@ -5,6 +5,7 @@
 
 #include "mlir/IR/BuiltinOps.h"
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -14,12 +15,22 @@ namespace ingot::compiler {
 struct Product {
   std::string weight; ///< the stored tensor, by its name in the checkpoint
   int64_t rows = 0, columns = 0;
+  bool small = false; ///< as isSmall() has it
 };
 
-/// Products of one input [T, columns].
+/// Which rows of an input an expert reads: those that llm.route sent to it.
+struct RoutedInput {
+  int64_t expert = 0;
+  std::string tap;        ///< holds the expert of each row of the routing [T * perToken, 1]
+  int64_t perToken = 1;   ///< rows of the routing for each token
+  bool hasTokens = false; ///< the input has a row for each token, and not for each of the routing
+};
+
+/// Products of one input [T, columns], or of the rows of it that one expert reads.
 struct ProductGroup {
   std::string tap; ///< holds the input
   int64_t columns = 0;
+  std::optional<RoutedInput> routed; ///< of an expert's products
   std::vector<Product> products;
 
   /// What makes the input, if it can be scaled column by column so that nothing else changes.
@@ -40,11 +51,17 @@ struct UnquantizableProduct {
 };
 
 struct ProductList {
-  std::vector<ProductGroup> groups; ///< in the order of the program
+  /// In the order of the program, those of experts last.
+  std::vector<ProductGroup> groups;
   std::vector<UnquantizableProduct> others;
 };
 
-/// Puts a tap at the input of every product of @step, which an importer just made.
+/// Whether the matrix that `weight` makes is small though it has two dimensions, so that quantizing
+/// it would save nothing: one row, what llm.route chooses by, or biases that it chooses from.
+bool isSmall(mlir::Operation *weight);
+
+/// Puts a tap at the input of every product of @step, which an importer just made, and at the
+/// experts of its tokens.
 ProductList tapProducts(mlir::ModuleOp module);
 
 } // namespace ingot::compiler

@@ -2,6 +2,8 @@
 // Sequences are run one after the other, each in one step, so that an input's rows come in order.
 #include "compiler/quantize/Calibration.h"
 
+#include <map>
+
 using namespace ingot;
 using namespace ingot::quantize;
 using checkpoint::Expected;
@@ -46,66 +48,104 @@ Outcome Calibration::resume(int64_t layers, int64_t sequences) {
   return rows ? Outcome() : Outcome(rows.error());
 }
 
+namespace {
+
+/// What a part's taps have, of one sequence.
+class TapValues {
+public:
+  explicit TapValues(std::span<const compiler::ProductGroup *const> groups) {
+    for (const compiler::ProductGroup *group : groups) {
+      values[group->tap];
+      if (group->routed)
+        values[group->routed->tap];
+    }
+    for (const auto &[name, unused] : values)
+      taps.push_back(name);
+  }
+
+  /// In the order of `set`.
+  const std::vector<std::string> &names() const { return taps; }
+  void set(size_t tap, std::span<const float> rows) {
+    values[taps[tap]].assign(rows.begin(), rows.end());
+  }
+
+  TappedRows of(const compiler::ProductGroup &group) const {
+    TappedRows rows{values.at(group.tap), {}};
+    if (group.routed)
+      rows.experts = values.at(group.routed->tap);
+    return rows;
+  }
+
+private:
+  std::map<std::string, std::vector<float>> values;
+  std::vector<std::string> taps;
+};
+
+/// Adds a sequence's rows of `group`; `original`: or null; as InputStatistics::add.
+void add(InputStatistics &statistics, const compiler::ProductGroup &group, const TapValues &own,
+         const TapValues *original, float weight, unsigned threads) {
+  const TappedRows rows = own.of(group);
+  const TappedRows before = original ? original->of(group) : TappedRows();
+  if (!group.routed)
+    return statistics.add(rows.rows, before.rows, weight, threads);
+  const compiler::RoutedInput &routed = *group.routed;
+  const ExpertRows chosen = rowsOfExpert(routed.expert, routed.perToken, routed.hasTokens,
+                                         group.columns, rows, original ? &before : nullptr);
+  statistics.add(chosen.rows, chosen.original, weight, threads);
+}
+
+} // namespace
+
 Expected<std::vector<InputStatistics>>
 Calibration::observe(PartEngine &engine, int64_t layer,
-                     const std::function<bool(const compiler::ProductGroup &)> &wanted,
+                     std::span<const compiler::ProductGroup *const> groups, bool keepsResults,
                      const Progress &progress) {
   const bool compares = hasOriginal(layer);
   std::vector<InputStatistics> statistics;
-  std::vector<std::string> taps;
-  for (const compiler::ProductGroup &group : engine.products().groups)
-    if (wanted(group)) {
-      statistics.push_back(
-          {sumsProducts ? Moments(group.columns, compares) : Moments::ofSquares(group.columns),
-           {},
-           {}});
-      taps.push_back(group.tap);
-    }
-  const size_t groups = taps.size();
-  taps.push_back(engine.resultTap()); // of the model as it is
+  for (const compiler::ProductGroup *group : groups)
+    statistics.push_back(
+        {sumsProducts ? Moments(group->columns, compares) : Moments::ofSquares(group->columns)});
+  TapValues own(groups), unquantized(groups);
+  std::vector<std::string> taps = own.names();
+  const size_t inputs = taps.size();
+  if (keepsResults && sumsProducts)
+    taps.push_back(engine.resultTap());
   auto rows = RowFile::open(rowsPath(layer, true), hidden);
   auto original = RowFile::open(rowsPath(layer, !compares), hidden);
   auto next = RowFile::open(rowsPath(layer + 1, false), hidden);
   for (auto *file : {&rows, &original, &next})
     if (!*file)
       return file->error();
-  const int64_t stride = std::max<int64_t>(1, count * part.length / kSampledRows);
   const std::vector<int32_t> tokens(static_cast<size_t>(part.length));
   std::vector<float> given(static_cast<size_t>(part.length * hidden));
-  std::vector<std::vector<float>> originals(groups);
-  const int64_t every = kOriginalShare;
-  const float weight = static_cast<float>(count) / static_cast<float>((count + every - 1) / every);
+  const int64_t paired = (count + kOriginalShare - 1) / kOriginalShare;
+  const float weight = static_cast<float>(count) / static_cast<float>(paired);
   for (int64_t i = 0; i < count; ++i) {
-    const bool isPaired = i % every == 0, runsOriginal = compares && isPaired;
-    Outcome outcome;
-    if (runsOriginal) {
-      outcome = original->read(i * part.length, given);
-      auto keep = [&](size_t tap, int64_t position, std::span<const float> values) {
-        if (tap < groups)
-          originals[tap].assign(values.begin(), values.end());
-        else if (outcome)
+    const bool isPaired = i % kOriginalShare == 0, runsTwice = compares && isPaired;
+    /// Results are the unquantized model's in the first run alone.
+    auto run = [&](const RowFile &from, TapValues &into, bool isFirst) {
+      Outcome outcome = from.read(i * part.length, given);
+      auto take = [&](size_t tap, int64_t position, std::span<const float> values) {
+        if (tap < inputs)
+          into.set(tap, values);
+        else if (outcome && isPaired)
           outcome = next->write(i * part.length + position, values);
       };
       if (outcome)
-        if (auto ran = engine.record(tokens, given, taps, keep); !ran)
-          return ran.error();
-    }
-    if (outcome)
-      outcome = rows->read(i * part.length, given);
-    if (!outcome)
-      return outcome.error();
-    auto add = [&](size_t tap, int64_t position, std::span<const float> values) {
-      if (tap < groups)
-        statistics[tap].add(values, runsOriginal ? originals[tap] : std::vector<float>(), weight,
-                            stride, part.build.threads);
-      else if (outcome && isPaired)
-        outcome = next->write(i * part.length + position, values);
+        if (auto ran = engine.record(tokens, given,
+                                     std::span(taps).first(isFirst ? taps.size() : inputs), take);
+            !ran)
+          return ran;
+      return outcome;
     };
-    const size_t wantedTaps = sumsProducts && !compares ? taps.size() : groups;
-    if (auto ran = engine.record(tokens, given, std::span(taps).first(wantedTaps), add); !ran)
+    if (runsTwice)
+      if (auto ran = run(*original, unquantized, true); !ran)
+        return ran.error();
+    if (auto ran = run(*rows, own, !compares); !ran)
       return ran.error();
-    if (!outcome)
-      return outcome.error();
+    for (size_t group = 0; group < groups.size(); ++group)
+      add(statistics[group], *groups[group], own, runsTwice ? &unquantized : nullptr, weight,
+          part.build.threads);
     progress(i + 1, count);
   }
   return statistics;

@@ -3,14 +3,11 @@
 #pragma once
 
 #include "compiler/quantize/CalibrationText.h"
-#include "compiler/quantize/LayerQuantizer.h"
+#include "compiler/quantize/InputStatistics.h"
 #include "compiler/quantize/PartEngine.h"
 #include "compiler/quantize/RowFile.h"
 
 namespace ingot::quantize {
-
-/// Rows of each product's input that searches read. Four times as many take four times as long.
-inline constexpr int64_t kSampledRows = 1024;
 
 /// One sequence of this many is run through the model as it is too, for asymmetric calibration.
 inline constexpr int64_t kOriginalShare = 4;
@@ -37,11 +34,11 @@ public:
   /// What begin() read: a CalibrationText's record.
   const nlohmann::ordered_json &text() const { return record; }
 
-  /// What the inputs of each group that `wanted` takes are, in order.
+  /// What the inputs of `groups` are, in their order. The first of several passes over a layer
+  /// `keepsResults`, of the model as it is, for the next one.
   checkpoint::Expected<std::vector<InputStatistics>>
-  observe(PartEngine &engine, int64_t layer,
-          const std::function<bool(const compiler::ProductGroup &)> &wanted,
-          const Progress &progress);
+  observe(PartEngine &engine, int64_t layer, std::span<const compiler::ProductGroup *const> groups,
+          bool keepsResults, const Progress &progress);
   /// Moves on behind `layer`, whose engine with the quantized weights `engine` is.
   checkpoint::Outcome advance(PartEngine &engine, int64_t layer, const Progress &progress);
   /// Removes rows that only the layers before `layer` need.

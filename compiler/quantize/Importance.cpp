@@ -36,8 +36,14 @@ Expected<ImportanceMatrix> quantize::measureImportance(mlir::MLIRContext &contex
       return engine.error();
     for (const compiler::UnquantizableProduct &other : engine->products().others)
       progress.warn(checkpoint::message(other.site, " is not measured: ", other.reason));
-    auto observed = calibration.observe(
-        *engine, layer, [](const compiler::ProductGroup &) { return true; }, update);
+    std::vector<const compiler::ProductGroup *> groups;
+    for (const compiler::ProductGroup &group : engine->products().groups)
+      if (!group.routed)
+        groups.push_back(&group);
+      else if (group.routed->expert == 0)
+        progress.warn(checkpoint::message(group.products.front().weight,
+                                          " and others of experts are not measured"));
+    auto observed = calibration.observe(*engine, layer, groups, /*keepsResults=*/true, update);
     if (!observed)
       return observed.error();
     for (size_t i = 0; i < observed->size(); ++i) {
@@ -45,7 +51,7 @@ Expected<ImportanceMatrix> quantize::measureImportance(mlir::MLIRContext &contex
       ImportanceEntry entry{moments.meanSquares(), {static_cast<float>(moments.count())}};
       for (float &mean : entry.sums)
         mean *= entry.counts.front();
-      for (const compiler::Product &product : engine->products().groups[i].products)
+      for (const compiler::Product &product : groups[i]->products)
         matrix.entries[model.shownName(product.weight)] = entry;
     }
     if (auto moved = calibration.advance(*engine, layer, update); !moved)

@@ -19,28 +19,11 @@ using checkpoint::Outcome;
 using compiler::Product;
 using compiler::ProductGroup;
 
-void InputStatistics::add(std::span<const float> rows, std::span<const float> original,
-                          float weight, int64_t stride, unsigned threads) {
-  const int64_t columns = moments.columns();
-  const auto count = static_cast<int64_t>(rows.size()) / columns;
-  if (original.empty())
-    moments.add(rows.data(), count, threads);
-  else
-    moments.add(rows.data(), original.data(), count, weight, threads);
-  magnitudes.resize(static_cast<size_t>(columns));
-  for (int64_t row = 0; row < count; ++row) {
-    const auto values =
-        rows.subspan(static_cast<size_t>(row * columns), static_cast<size_t>(columns));
-    for (size_t i = 0; i < values.size(); ++i)
-      magnitudes[i] += std::abs(values[i]);
-    if (row % stride == 0)
-      sampled.insert(sampled.end(), values.begin(), values.end());
-  }
-}
-
 std::optional<Grid> quantize::gridFor(const LayerSettings &settings, const Product &product,
                                       std::string &explanation) {
   using recipe::NumberFormat;
+  if (product.small)
+    return std::nullopt;
   const recipe::WeightFormat format = settings.recipe.formatFor(product.weight);
   static constexpr std::pair<NumberFormat, int32_t> kBits[] = {{NumberFormat::Int3, 3},
                                                                {NumberFormat::Int4, 4},
@@ -300,24 +283,42 @@ void LayerWork::keepChanged(LayerResult &result) {
 
 } // namespace
 
-Expected<LayerResult> quantize::quantizeLayer(const LayerSettings &settings,
-                                              const compiler::ProductList &products,
-                                              std::span<InputStatistics> statistics) {
-  LayerResult result;
+/// Groups between which scales may be folded: `statistics` may be empty.
+static Outcome quantizeTogether(const LayerSettings &settings,
+                                std::span<const ProductGroup *const> groups,
+                                std::span<InputStatistics> statistics, LayerResult &result) {
   LayerWork work(settings);
-  std::vector<const ProductGroup *> groups;
-  for (const ProductGroup &group : products.groups)
-    if (isQuantized(settings, group))
-      groups.push_back(&group);
-  if (!statistics.empty() && recipe::usesAwq(settings.recipe.method))
+  std::vector<InputStatistics *> known(groups.size());
+  for (size_t i = 0; i < statistics.size(); ++i)
+    if (hasEnoughRows(*groups[i], statistics[i]))
+      known[i] = &statistics[i];
+  if (recipe::usesAwq(settings.recipe.method))
     for (size_t i = 0; i < groups.size(); ++i)
-      if (auto scaled = work.scale(*groups[i], statistics[i]); !scaled)
-        return scaled.error();
+      if (known[i])
+        if (auto scaled = work.scale(*groups[i], *known[i]); !scaled)
+          return scaled;
   for (size_t i = 0; i < groups.size(); ++i)
-    if (auto rounded =
-            work.round(*groups[i], statistics.empty() ? nullptr : &statistics[i], result);
-        !rounded)
-      return rounded.error();
+    if (auto rounded = work.round(*groups[i], known[i], result); !rounded)
+      return rounded;
   work.keepChanged(result);
+  return {};
+}
+
+bool quantize::hasEnoughRows(const ProductGroup &group, const InputStatistics &statistics) {
+  return !group.routed || statistics.moments.count() >= kFewestRows;
+}
+
+Expected<LayerResult> quantize::quantizeGroups(const LayerSettings &settings,
+                                               std::span<const ProductGroup *const> groups,
+                                               std::span<InputStatistics> statistics) {
+  LayerResult result;
+  for (size_t first = 0, end = 0; first < groups.size(); first = end) {
+    while (end < groups.size() && expertOf(*groups[end]) == expertOf(*groups[first]))
+      ++end;
+    auto own = statistics.empty() ? statistics : statistics.subspan(first, end - first);
+    if (auto done = quantizeTogether(settings, groups.subspan(first, end - first), own, result);
+        !done)
+      return done.error();
+  }
   return result;
 }

@@ -4,26 +4,14 @@
 
 #include "compiler/checkpoint/Checkpoint.h"
 #include "compiler/importers/Products.h"
+#include "compiler/quantize/InputStatistics.h"
 #include "compiler/quantize/StoredLayouts.h"
-#include "compiler/quantize/methods/Moments.h"
 #include "compiler/recipe/Recipe.h"
 
 #include <optional>
 #include <set>
 
 namespace ingot::quantize {
-
-/// What inputs of a group of products were.
-struct InputStatistics {
-  Moments moments;
-  std::vector<double> magnitudes; ///< sums of |x| of each column
-  std::vector<float> sampled;     ///< some rows [count, columns]
-
-  /// Adds rows [count, columns] of a sequence, every `stride`-th of them to the sample; `original`:
-  /// what the unquantized model has in their places, for `weight` times as many rows, or empty.
-  void add(std::span<const float> rows, std::span<const float> original, float weight,
-           int64_t stride, unsigned threads);
-};
 
 struct LayerResult {
   std::vector<TensorData> stored;  ///< for the checkpoint
@@ -49,10 +37,23 @@ std::optional<Grid> gridFor(const LayerSettings &settings, const compiler::Produ
 /// Whether any product of `group` has a grid.
 bool isQuantized(const LayerSettings &settings, const compiler::ProductGroup &group);
 
-/// `statistics`: of each group that is quantized, in their order; empty where the recipe's method
-/// looks at no inputs. Errors: those of the methods and of reading.
-checkpoint::Expected<LayerResult> quantizeLayer(const LayerSettings &settings,
-                                                const compiler::ProductList &products,
-                                                std::span<InputStatistics> statistics);
+/// Rows that an expert must have read to be calibrated (docs/decisions/0108).
+inline constexpr int64_t kFewestRows = 32;
+
+/// The expert that reads the group's inputs; -1 outside experts.
+inline int64_t expertOf(const compiler::ProductGroup &group) {
+  return group.routed ? group.routed->expert : -1;
+}
+
+/// Whether the inputs of `group` say enough for a method that looks at them: an expert's may be too
+/// few.
+bool hasEnoughRows(const compiler::ProductGroup &group, const InputStatistics &statistics);
+
+/// `groups`: those that are quantized, each expert's together. `statistics`: of each, in their
+/// order; empty where the recipe's method looks at no inputs. Experts whose inputs are too few get
+/// what `round-mse` gives. Errors: those of the methods and of reading.
+checkpoint::Expected<LayerResult>
+quantizeGroups(const LayerSettings &settings, std::span<const compiler::ProductGroup *const> groups,
+               std::span<InputStatistics> statistics);
 
 } // namespace ingot::quantize

@@ -14,7 +14,8 @@ static constexpr char kRecipe[] = "version: 1\n"
                                   "kv_cache: f32\n";
 
 Expected<PartEngine> PartEngine::build(mlir::MLIRContext &context, const PartOptions &options,
-                                       int64_t layer, const std::filesystem::path &replacing) {
+                                       int64_t layer,
+                                       std::span<const std::filesystem::path> replacing) {
   PartEngine part;
   compiler::ModelPart described{layer, &part.productList};
   part.result = described.tap();
@@ -27,8 +28,8 @@ Expected<PartEngine> PartEngine::build(mlir::MLIRContext &context, const PartOpt
     return request.error();
   request->recipe = *recipe::Recipe::parse(kRecipe, "calibration");
   request->part = &described;
-  if (!replacing.empty())
-    if (auto replaced = request->checkpoint.replaceTensors(replacing); !replaced)
+  for (const std::filesystem::path &file : replacing)
+    if (auto replaced = request->checkpoint.replaceTensors(file); !replaced)
       return replaced.error();
   compiler::EngineDescription description;
   description.name = part.result;

@@ -26,11 +26,11 @@ struct PartOptions {
 /// The engine, in f32, of the part `layer` of the model, as ModelPart counts. It is gone with this.
 class PartEngine {
 public:
-  /// `replacing`: a safetensors file whose tensors take the place of the model's; or empty. Errors:
-  /// those of builds and of the runtime.
+  /// `replacing`: safetensors files whose tensors take the place of the model's. Errors: those of
+  /// builds and of the runtime.
   static checkpoint::Expected<PartEngine> build(mlir::MLIRContext &context,
                                                 const PartOptions &options, int64_t layer,
-                                                const std::filesystem::path &replacing);
+                                                std::span<const std::filesystem::path> replacing);
 
   /// The tap of the part's results.
   const std::string &resultTap() const { return result; }

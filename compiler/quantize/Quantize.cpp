@@ -11,7 +11,7 @@
 #include "compiler/checkpoint/tokenizer/TokenizerReader.h"
 #include "compiler/quantize/Calibration.h"
 #include "compiler/quantize/CheckpointWriter.h"
-#include "compiler/quantize/methods/Gptq.h"
+#include "compiler/quantize/GroupBatches.h"
 
 #include <chrono>
 #include <map>
@@ -72,8 +72,9 @@ public:
 
 private:
   bool isCalibrated() const { return recipe::isCalibrated(options.recipe.method); }
-  fs::path layerPath(int64_t layer) const {
-    return folder / checkpoint::message("layer-", layer, ".safetensors");
+  /// Of a batch of the next layer's groups; `what`: "layer" or "decoded".
+  fs::path batchPath(std::string_view what, size_t batch) const {
+    return folder / checkpoint::message(what, "-", done, ".", batch, ".safetensors");
   }
 
   /// What the layers that are done depend on. Weights count by their size and date.
@@ -129,6 +130,8 @@ private:
       record.grid.zeroPoints = entry["zero_points"];
       report.modules.push_back(std::move(record));
     }
+    for (const json &name : state["files"])
+      files.push_back(folder / name.get<std::string>());
     for (const json &name : state["replaced"])
       replaced.insert(name.get<std::string>());
     for (const json &name : state["kept"])
@@ -145,11 +148,15 @@ private:
                          {"zero_points", record.grid.zeroPoints},
                          {"error", record.error},
                          {"explanation", record.explanation}});
+    json names = json::array();
+    for (const fs::path &file : files)
+      names.push_back(file.filename().string());
     const json state = {{"key", key()},
                         {"layers", done},
                         {"sequences", calibration.sequences()},
                         {"text", report.text},
                         {"modules", std::move(modules)},
+                        {"files", std::move(names)},
                         {"replaced", replaced},
                         {"kept", report.kept}};
     return writeWhole(folder / "state.json", state.dump() + "\n");
@@ -178,7 +185,8 @@ private:
       auto products = productsOf(i);
       if (!products)
         return products.error();
-      most = std::max(most, memoryFor(settings, *products));
+      for (const GroupBatch &batch : batchesOf(settings, *products, options.maxMemory))
+        most = std::max(most, memoryFor(settings, batch));
     }
     if (most == 0)
       return checkpoint::Error{
@@ -194,68 +202,57 @@ private:
     return {};
   }
 
-  /// Bytes that a layer takes at most, beside what an engine of it has mapped; 0 where nothing of
-  /// it is quantized.
-  uint64_t memoryFor(const LayerSettings &settings, const compiler::ProductList &products) const {
-    constexpr uint64_t kProgram = uint64_t{192} << 20; // of a part's build and run
-    const recipe::Method method = options.recipe.method;
-    uint64_t held = 0, scratch = 0;
-    for (const compiler::ProductGroup &group : products.groups) {
-      if (!isQuantized(settings, group))
-        continue;
-      const auto columns = static_cast<uint64_t>(group.columns);
-      for (const compiler::Product &product : group.products) // weights, and what they become
-        held += static_cast<uint64_t>(product.rows) * columns * 2 * sizeof(float);
-      if (!isCalibrated())
-        continue;
-      held += kSampledRows * columns * sizeof(float);
-      if (!recipe::usesGptq(method))
-        continue;
-      held += columns * columns * sizeof(float) * 2;
-      scratch = std::max(scratch, gptqScratch(group.columns));
-    }
-    return held == 0 ? 0 : held + scratch + kProgram;
-  }
-
-  /// Quantizes the next layer.
+  /// Quantizes the next layer, a batch of its groups at a time.
   Outcome layer(Calibration &calibration) {
     const LayerSettings settings = layerSettings();
     progress.begin(checkpoint::message("layer ", done + 1, " of ", layers));
-    auto update = [&](int64_t first) {
-      return [this, first](int64_t i, int64_t total) {
-        progress.update(static_cast<uint64_t>(first * total + i), static_cast<uint64_t>(2 * total));
-      };
-    };
-    std::vector<InputStatistics> statistics;
+    std::optional<PartEngine> engine;
     compiler::ProductList products;
     if (isCalibrated()) {
-      auto engine = PartEngine::build(context, part, done, {});
-      if (!engine)
-        return engine.error();
+      auto built = PartEngine::build(context, part, done, {});
+      if (!built)
+        return built.error();
+      engine.emplace(*std::move(built));
       products = engine->products();
-      auto observed = calibration.observe(
-          *engine, done,
-          [&](const compiler::ProductGroup &group) { return isQuantized(settings, group); },
-          update(0));
-      if (!observed)
-        return observed.error();
-      statistics = *std::move(observed);
     } else {
       auto listed = productsOf(done);
       if (!listed)
         return listed.error();
       products = *std::move(listed);
     }
-    auto result = quantizeLayer(settings, products, statistics);
-    if (!result)
-      return result.error();
-    statistics.clear();
-    if (auto written = writeSafetensors(layerPath(done), result->stored); !written)
-      return written;
+    const std::vector<GroupBatch> batches = batchesOf(settings, products, options.maxMemory);
+    auto update = [&](size_t pass) {
+      return [this, pass, passes = batches.size() + 1](int64_t i, int64_t total) {
+        progress.update(pass * static_cast<uint64_t>(total) + static_cast<uint64_t>(i),
+                        passes * static_cast<uint64_t>(total));
+      };
+    };
+    std::vector<fs::path> decoded;
+    std::set<std::string> quantized;
+    for (size_t i = 0; i < batches.size(); ++i) {
+      std::vector<InputStatistics> statistics;
+      if (engine) {
+        auto observed =
+            calibration.observe(*engine, done, batches[i], /*keepsResults=*/i == 0, update(i));
+        if (!observed)
+          return observed.error();
+        statistics = *std::move(observed);
+        nameRareExperts(batches[i], statistics);
+      }
+      auto result = quantizeGroups(settings, batches[i], statistics);
+      if (!result)
+        return result.error();
+      statistics.clear();
+      if (auto kept = keep(*std::move(result), i, decoded, quantized); !kept)
+        return kept;
+    }
+    engine.reset();
     if (isCalibrated() && done + 1 < layers)
-      if (auto moved = advance(calibration, *result, update(1)); !moved)
+      if (auto moved = advance(calibration, decoded, update(batches.size())); !moved)
         return moved;
-    take(*std::move(result), products);
+    for (const fs::path &file : decoded)
+      fs::remove(file);
+    noteKept(products, quantized);
     ++done;
     if (auto saved = saveState(calibration); !saved)
       return saved;
@@ -264,27 +261,53 @@ private:
     return {};
   }
 
-  Outcome advance(Calibration &calibration, const LayerResult &result,
+  Outcome advance(Calibration &calibration, std::span<const fs::path> decoded,
                   const Calibration::Progress &update) {
-    fs::path decoded;
-    if (!result.decoded.empty()) {
-      decoded = folder / "decoded.safetensors";
-      if (auto written = writeSafetensors(decoded, result.decoded); !written)
-        return written;
-    }
     auto engine = PartEngine::build(context, part, done, decoded);
     if (!engine)
       return engine.error();
     return calibration.advance(*engine, done, update);
   }
 
-  void take(LayerResult result, const compiler::ProductList &products) {
-    std::set<std::string> quantized;
+  /// Says which experts of a batch the text says too little of.
+  void nameRareExperts(const GroupBatch &batch, std::span<const InputStatistics> statistics) {
+    std::set<int64_t> rare;
+    for (size_t i = 0; i < batch.size(); ++i)
+      if (!hasEnoughRows(*batch[i], statistics[i]))
+        rare.insert(expertOf(*batch[i]));
+    if (rare.empty())
+      return;
+    std::string list;
+    for (int64_t expert : rare)
+      list += (list.empty() ? "" : ", ") + std::to_string(expert);
+    progress.warn(checkpoint::message("layer ", done + 1, ": fewer than ", kFewestRows,
+                                      " tokens went to experts ", list,
+                                      ", which are rounded as round-mse does"));
+  }
+
+  /// Writes what became of a batch, and for the next layer what it means.
+  Outcome keep(LayerResult result, size_t batch, std::vector<fs::path> &decoded,
+               std::set<std::string> &quantized) {
+    if (result.stored.empty())
+      return {};
+    files.push_back(batchPath("layer", batch));
+    if (auto written = writeSafetensors(files.back(), result.stored); !written)
+      return written;
+    if (isCalibrated()) {
+      decoded.push_back(batchPath("decoded", batch));
+      if (auto written = writeSafetensors(decoded.back(), result.decoded); !written)
+        return written;
+    }
     for (ModuleRecord &record : result.modules) {
       quantized.insert(record.module);
       report.modules.push_back(std::move(record));
     }
     replaced.merge(result.replaced);
+    return {};
+  }
+
+  /// Notes what of the layer is not in `quantized`.
+  void noteKept(const compiler::ProductList &products, const std::set<std::string> &quantized) {
     for (const compiler::ProductGroup &group : products.groups)
       for (const compiler::Product &product : group.products) {
         std::string module = moduleOf(product.weight);
@@ -316,9 +339,7 @@ private:
     auto configuration = layout.configuration(report.modules, report.kept);
     if (!configuration)
       return configuration.error();
-    CheckpointParts parts{model, {}, replaced, *std::move(configuration)};
-    for (int64_t i = 0; i < layers; ++i)
-      parts.files.push_back(layerPath(i));
+    const CheckpointParts parts{model, files, replaced, *std::move(configuration)};
     const fs::path whole = folder / "checkpoint";
     std::error_code error;
     fs::remove_all(whole, error);
@@ -354,6 +375,7 @@ private:
   PartOptions part;
   int64_t layers = 0, done = 0;
   QuantizeReport report;
+  std::vector<fs::path> files; ///< of quantized matrices, in order
   std::set<std::string> replaced;
 };
 

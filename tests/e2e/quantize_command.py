@@ -112,7 +112,7 @@ class QuantizeCommand(harness.BuildTest):
                    recipe, *map(str, self.few)]
         process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
                                    stderr=subprocess.DEVNULL)
-        second = pathlib.Path(f"{output}.partial") / "layer-1.safetensors"
+        second = pathlib.Path(f"{output}.partial") / "layer-1.0.safetensors"
         end = time.monotonic() + harness.LIMIT
         while not second.exists() and process.poll() is None and time.monotonic() < end:
             time.sleep(0.01)

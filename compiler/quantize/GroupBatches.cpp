@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+// Results do not depend on how groups are shared out.
+#include "compiler/quantize/GroupBatches.h"
+
+#include "compiler/quantize/methods/Gptq.h"
+
+#include <map>
+
+using namespace ingot;
+using namespace ingot::quantize;
+using compiler::Product;
+using compiler::ProductGroup;
+
+uint64_t quantize::memoryFor(const LayerSettings &settings,
+                             std::span<const ProductGroup *const> groups) {
+  constexpr uint64_t kProgram = uint64_t{192} << 20; // of a part's build and run
+  const recipe::Method method = settings.recipe.method;
+  uint64_t held = 0, scratch = 0;
+  for (const ProductGroup *group : groups) {
+    const auto columns = static_cast<uint64_t>(group->columns);
+    for (const Product &product : group->products) // weights, and what they become
+      held += static_cast<uint64_t>(product.rows) * columns * 2 * sizeof(float);
+    if (!recipe::isCalibrated(method))
+      continue;
+    held += 2 * kSampledRows * columns * sizeof(float);
+    if (!recipe::usesGptq(method))
+      continue;
+    held += columns * columns * sizeof(float) * 2;
+    scratch = std::max(scratch, gptqScratch(group->columns));
+  }
+  return held == 0 ? 0 : held + scratch + kProgram;
+}
+
+std::vector<GroupBatch> quantize::batchesOf(const LayerSettings &settings,
+                                            const compiler::ProductList &products, uint64_t most) {
+  std::vector<GroupBatch> batches(1);
+  std::map<int64_t, GroupBatch> experts;
+  for (const ProductGroup &group : products.groups)
+    if (isQuantized(settings, group))
+      (group.routed ? experts[group.routed->expert] : batches.front()).push_back(&group);
+  for (const auto &[expert, groups] : experts) {
+    GroupBatch larger = batches.back();
+    larger.insert(larger.end(), groups.begin(), groups.end());
+    if (batches.size() > 1 && memoryFor(settings, larger) <= most)
+      batches.back() = std::move(larger);
+    else
+      batches.push_back(groups);
+  }
+  return batches;
+}

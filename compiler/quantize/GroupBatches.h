@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which products of a layer are observed and quantized at a time, so that they fit into memory.
+#pragma once
+
+#include "compiler/quantize/LayerQuantizer.h"
+
+namespace ingot::quantize {
+
+using GroupBatch = std::vector<const compiler::ProductGroup *>;
+
+/// Bytes that quantizing these groups takes at most, beside what an engine of the layer has mapped;
+/// 0 for none.
+uint64_t memoryFor(const LayerSettings &settings,
+                   std::span<const compiler::ProductGroup *const> groups);
+
+/// The groups that are quantized: first those outside experts, which may be none, then experts,
+/// each with all its groups, as many in a batch as `most` bytes hold, and one at least.
+std::vector<GroupBatch> batchesOf(const LayerSettings &settings,
+                                  const compiler::ProductList &products, uint64_t most);
+
+} // namespace ingot::quantize
