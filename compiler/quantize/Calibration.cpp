@@ -54,7 +54,7 @@ Calibration::observe(PartEngine &engine, int64_t layer,
   std::vector<std::string> taps;
   for (const compiler::ProductGroup &group : engine.products().groups)
     if (wanted(group)) {
-      statistics.push_back({Moments(group.columns, compares), {}, {}});
+      statistics.push_back({Moments(group.columns, compares), {}, {}, {}});
       taps.push_back(group.tap);
     }
   const size_t groups = taps.size();

@@ -11,6 +11,7 @@
 #include "compiler/checkpoint/tokenizer/TokenizerReader.h"
 #include "compiler/quantize/Calibration.h"
 #include "compiler/quantize/CheckpointWriter.h"
+#include "compiler/quantize/layouts/Layouts.h"
 
 #include <chrono>
 #include <sys/resource.h>
@@ -29,7 +30,8 @@ public:
   Quantization(mlir::MLIRContext &context, const QuantizeOptions &options,
                const checkpoint::Checkpoint &model, compiler::Progress &progress)
       : context(context), options(options), model(model), progress(progress),
-        layout(*findLayout(options.format)), folder(options.output.string() + ".partial") {
+        layout(options.format.empty() ? layoutFor(options.recipe) : *findLayout(options.format)),
+        folder(options.output.string() + ".partial") {
     part.build.model = options.model;
     part.build.targets = {options.target};
     part.build.threads = codegen::usableThreads(options.threads);
@@ -67,7 +69,7 @@ public:
   }
 
 private:
-  bool isCalibrated() const { return recipe::isCalibrated(options.recipe.method); }
+  bool readsInputs() const { return quantize::readsInputs(options.recipe); }
   fs::path layerPath(int64_t layer) const {
     return folder / checkpoint::message("layer-", layer, ".safetensors");
   }
@@ -75,7 +77,7 @@ private:
   /// What the layers that are done depend on. Weights count by their size and date.
   std::string key() const {
     std::string text = checkpoint::message(compiler::kVersion, "\n", compiler::kRevision, "\n",
-                                           options.recipe.str(), options.format, "\n",
+                                           options.recipe.str(), layout.name(), "\n",
                                            options.target, "\n", options.text.samples, " ",
                                            options.text.length, " ", options.text.seed, "\n");
     std::vector<fs::path> files = model.inputs();
@@ -99,7 +101,7 @@ private:
       progress.warn(checkpoint::message("going on behind layer ", done, " of ", layers));
       return calibration.resume(done, state["sequences"]);
     }
-    if (!isCalibrated())
+    if (!readsInputs())
       return {};
     progress.begin("calibration text");
     auto begun = calibration.begin(options.text, [&](int64_t i, int64_t total) {
@@ -116,11 +118,9 @@ private:
 
   void takeState(const json &state) {
     for (const json &entry : state["modules"]) {
-      ModuleRecord record{entry["module"], {}, entry["error"], entry["explanation"]};
-      record.grid.bits = entry["bits"];
-      record.grid.group = entry["group"];
-      record.grid.zeroPoints = entry["zero_points"];
-      report.modules.push_back(std::move(record));
+      const recipe::WeightFormat format{entry["type"], entry["group"], entry["zero_points"]};
+      report.modules.push_back({entry["module"], format, entry["inputs"], entry["input_scale"],
+                                entry["error"], entry["explanation"]});
     }
     for (const json &name : state["replaced"])
       replaced.insert(name.get<std::string>());
@@ -132,9 +132,11 @@ private:
     json modules = json::array();
     for (const ModuleRecord &record : report.modules)
       modules.push_back({{"module", record.module},
-                         {"bits", record.grid.bits},
-                         {"group", record.grid.group},
-                         {"zero_points", record.grid.zeroPoints},
+                         {"type", record.format.type},
+                         {"group", record.format.group},
+                         {"zero_points", record.format.zeroPoints},
+                         {"inputs", record.inputs},
+                         {"input_scale", record.inputScale},
                          {"error", record.error},
                          {"explanation", record.explanation}});
     const json state = {{"key", key()},
@@ -174,7 +176,7 @@ private:
     if (most == 0)
       return checkpoint::Error{
           "INGOT-E2106", "the recipe quantizes none of the model's matrices", "--recipe",
-          "give matrices a format of int3 to int6, and choose a --format that holds it"};
+          "give matrices a format of fewer than 16 bits, and choose a --format that holds it"};
     if (most > options.maxMemory)
       return checkpoint::Error{
           "INGOT-E2122",
@@ -197,7 +199,7 @@ private:
       const auto columns = static_cast<uint64_t>(group.columns);
       for (const compiler::Product &product : group.products) // weights, and what they become
         held += static_cast<uint64_t>(product.rows) * columns * 2 * sizeof(float);
-      if (!isCalibrated())
+      if (!readsInputs())
         continue;
       held += columns * columns * sizeof(float) * (recipe::usesGptq(method) ? 2 : 1) +
               kSampledRows * columns * sizeof(float);
@@ -218,7 +220,7 @@ private:
     };
     std::vector<InputStatistics> statistics;
     compiler::ProductList products;
-    if (isCalibrated()) {
+    if (readsInputs()) {
       auto engine = PartEngine::build(context, part, done, {});
       if (!engine)
         return engine.error();
@@ -242,7 +244,7 @@ private:
     statistics.clear();
     if (auto written = writeSafetensors(layerPath(done), result->stored); !written)
       return written;
-    if (isCalibrated() && done + 1 < layers)
+    if (readsInputs() && done + 1 < layers)
       if (auto moved = advance(calibration, *result, update(1)); !moved)
         return moved;
     take(*std::move(result), products);
@@ -275,6 +277,8 @@ private:
       report.modules.push_back(std::move(record));
     }
     replaced.merge(result.replaced);
+    for (const std::string &refusal : result.refusals)
+      progress.warn(refusal);
     for (const compiler::ProductGroup &group : products.groups)
       for (const compiler::Product &product : group.products) {
         std::string module = moduleOf(product.weight);
@@ -350,7 +354,7 @@ Outcome checkOptions(const QuantizeOptions &options, const checkpoint::Checkpoin
     return checkpoint::Error{"INGOT-E2105", "the model is quantized already, or in a GGUF file",
                              options.model.string(),
                              "give the folder of a model in 16 bits or f32"};
-  if (!findLayout(options.format)) {
+  if (!options.format.empty() && !findLayout(options.format)) {
     std::string list;
     for (const std::string &name : layoutNames())
       list += (list.empty() ? "" : ", ") + name;

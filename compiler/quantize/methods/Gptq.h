@@ -40,6 +40,11 @@ struct GptqResult {
 Expected<GptqResult> gptq(const float *weight, int64_t rows, int64_t columns, const Grid &grid,
                           const Moments &moments, const GptqOptions &options);
 
+/// The same with scales that are given: those, and the zeros or the book, of `scaled`, whose codes
+/// are decided. `options.clip` is not used, and columns are taken in the order of actOrder.
+Expected<GptqResult> gptqWithScales(const float *weight, QuantizedMatrix scaled,
+                                    const Moments &moments, GptqOptions options);
+
 /// Coordinate descent: up to `sweeps` times, each column in turn takes the codes that are best
 /// while all others stay, by tr(dW H dWᵀ), or with asymmetric moments by the squared difference
 /// from the unquantized model's outputs, which that is without the cross sums. Scales and zeros
