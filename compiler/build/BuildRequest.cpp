@@ -112,6 +112,13 @@ Outcome settleRecipe(BuildRequest &request, const BuildOptions &options) {
     if (!recipe)
       return recipe.error();
     request.recipe = *std::move(recipe);
+    for (const recipe::WeightRule &rule : request.recipe.weights)
+      if (recipe::isFourBitFloat(rule.format.type))
+        return Error{"INGOT-E2013",
+                     "the recipe stores matrices as " +
+                         std::string(recipe::wordFor(recipe::Format, rule.format.type)) +
+                         ", which builds read but do not make",
+                     "--recipe", "quantize with `ingot quantize`, and take its result"};
     std::string name =
         recipe::presetCalled(options.recipe.string()) ? options.recipe.string() : "a file";
     request.options.push_back({"--recipe", name, name, "as asked"});

@@ -80,6 +80,10 @@ Type numberType(MLIRContext *context, recipe::NumberFormat format) {
   case Int4:
   case Int5:
   case Int6:
+  case NF4:
+  case FP4:
+  case NVFP4:
+  case MXFP4:
   case Stored:
     break;
   }
@@ -114,6 +118,9 @@ void annotate(ModuleOp module, const recipe::Recipe &recipe) {
     // The location bears the name that the model uses, which a tied weight may not be stored under.
     auto name = op->getLoc()->findInstanceOf<NameLoc>().getName().strref();
     Attribute format = formatAttribute(context, recipe.formatFor(name));
+    // What is stored in this format already keeps its scales.
+    if (auto decoded = dyn_cast<llm::DequantizeOp>(op); decoded && decoded.getEncoding() == format)
+      return;
     if (format && !(isa<llm::EncodingAttr>(format) && isSmall(op)))
       op->setAttr("llm.format", format);
   });

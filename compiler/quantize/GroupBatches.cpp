@@ -20,7 +20,7 @@ uint64_t quantize::memoryFor(const LayerSettings &settings,
     const auto columns = static_cast<uint64_t>(group->columns);
     for (const Product &product : group->products) // weights, and what they become
       held += static_cast<uint64_t>(product.rows) * columns * 2 * sizeof(float);
-    if (!recipe::isCalibrated(method))
+    if (!readsInputs(settings.recipe))
       continue;
     held += 2 * kSampledRows * columns * sizeof(float);
     if (!recipe::usesGptq(method))

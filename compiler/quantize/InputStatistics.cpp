@@ -2,6 +2,8 @@
 // Sums over rows as they come, so that memory does not grow with the text.
 #include "compiler/quantize/InputStatistics.h"
 
+#include "compiler/quantize/methods/Rounding.h"
+
 #include <algorithm>
 #include <cmath>
 
@@ -27,10 +29,12 @@ void InputStatistics::add(std::span<const float> rows, std::span<const float> or
   else
     moments.add(rows.data(), original.data(), count, weight, threads);
   magnitudes.resize(columns);
+  most.resize(columns);
   for (size_t first = 0; first < rows.size(); first += columns, ++met) {
     const auto values = rows.subspan(first, columns);
     for (size_t i = 0; i < columns; ++i)
       magnitudes[i] += std::abs(values[i]);
+    widenMagnitudes(most.data(), values.data(), moments.columns());
     if (met % stride != 0)
       continue;
     sampled.insert(sampled.end(), values.begin(), values.end());
@@ -39,6 +43,21 @@ void InputStatistics::add(std::span<const float> rows, std::span<const float> or
       stride *= 2;
     }
   }
+}
+
+std::vector<float> InputStatistics::meanMagnitudes() const {
+  std::vector<float> means;
+  for (double sum : magnitudes)
+    means.push_back(static_cast<float>(sum / static_cast<double>(moments.count())));
+  return means;
+}
+
+void InputStatistics::divideColumns(std::span<const float> scales) {
+  moments.divideColumns(scales);
+  for (size_t i = 0; i < most.size(); ++i)
+    most[i] /= scales[i];
+  for (size_t i = 0; i < sampled.size(); ++i)
+    sampled[i] /= scales[i % scales.size()];
 }
 
 ExpertRows quantize::rowsOfExpert(int64_t expert, int64_t perToken, bool hasTokens, int64_t columns,

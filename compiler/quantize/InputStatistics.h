@@ -18,6 +18,7 @@ inline constexpr int64_t kSampledRows = 1024;
 struct InputStatistics {
   Moments moments;
   std::vector<double> magnitudes = {}; ///< sums of |x| of each column
+  std::vector<float> most = {};        ///< largest |x| of each column
   std::vector<float> sampled = {};     ///< every `stride`-th row [count, columns]
   int64_t stride = 1;
 
@@ -25,6 +26,11 @@ struct InputStatistics {
   /// `weight` times as many rows, or empty.
   void add(std::span<const float> rows, std::span<const float> original, float weight,
            unsigned threads);
+  /// Means of |x| of each column.
+  std::vector<float> meanMagnitudes() const;
+  int64_t sampledRows() const { return static_cast<int64_t>(sampled.size()) / moments.columns(); }
+  /// Moments, maxima and the sample as if each column had been divided by its scale.
+  void divideColumns(std::span<const float> scales);
 };
 
 /// A tap's rows, and where they are routed to experts the expert of each row of the routing.

@@ -4,8 +4,8 @@
 #include "compiler/quantize/LayerQuantizer.h"
 
 #include "compiler/quantize/methods/Awq.h"
-#include "compiler/quantize/methods/Gptq.h"
-#include "compiler/quantize/methods/RoundToNearest.h"
+#include "compiler/quantize/methods/SmoothQuant.h"
+#include "compiler/recipe/RecipeWords.h"
 #include "compiler/weights/WeightNumerics.h"
 
 #include <cmath>
@@ -18,38 +18,56 @@ using checkpoint::Expected;
 using checkpoint::Outcome;
 using compiler::Product;
 using compiler::ProductGroup;
+using recipe::NumberFormat;
 
-std::optional<Grid> quantize::gridFor(const LayerSettings &settings, const Product &product,
-                                      std::string &explanation) {
-  using recipe::NumberFormat;
+bool quantize::readsInputs(const recipe::Recipe &recipe) {
+  return recipe::isCalibrated(recipe.method) || recipe::isStatic(recipe.activations.compute);
+}
+
+/// What products of a matrix of `type` read, if as many bits as it has.
+static NumberFormat inputsOf(const recipe::Recipe &recipe, NumberFormat type) {
+  const NumberFormat compute = recipe.activations.compute;
+  const bool isAlike = type == NumberFormat::Int8
+                           ? compute == NumberFormat::Int8 || compute == NumberFormat::Int8Static
+                           : type == NumberFormat::E4M3 && (compute == NumberFormat::E4M3 ||
+                                                            compute == NumberFormat::E4M3Static);
+  return isAlike ? compute : NumberFormat::Stored;
+}
+
+std::optional<ModuleRecord> quantize::recordFor(const LayerSettings &settings,
+                                                const Product &product, std::string &explanation) {
   if (product.small)
     return std::nullopt;
-  const recipe::WeightFormat format = settings.recipe.formatFor(product.weight);
-  static constexpr std::pair<NumberFormat, int32_t> kBits[] = {{NumberFormat::Int3, 3},
-                                                               {NumberFormat::Int4, 4},
-                                                               {NumberFormat::Int5, 5},
-                                                               {NumberFormat::Int6, 6}};
-  for (const auto &[type, bits] : kBits) {
-    if (type != format.type)
-      continue;
-    Grid grid{bits, format.group, format.zeroPoints, settings.scales};
-    while (grid.group > 32 && product.columns % grid.group != 0)
-      grid.group /= 2;
-    if (grid.group != format.group)
-      explanation = checkpoint::message("groups of ", grid.group, ": ", format.group,
-                                        " do not divide its ", product.columns, " columns");
-    const std::string refusal = settings.layout.refusal(grid, product.rows, product.columns);
-    if (refusal.empty())
-      return grid;
-    explanation = checkpoint::message("kept as it is: ", refusal);
-  }
-  return std::nullopt;
+  ModuleRecord record;
+  record.format = settings.recipe.formatFor(product.weight);
+  const recipe::WeightFormat asked = record.format;
+  if (!recipe::isNarrow(asked.type))
+    return std::nullopt;
+  auto keep = [&](const std::string &why) {
+    explanation = "kept as it is: " + why;
+    return std::nullopt;
+  };
+  if (!settings.layout.holds(asked.type))
+    return keep(checkpoint::message(settings.layout.name(), " does not hold ",
+                                    recipe::wordFor(recipe::Format, asked.type)));
+  record.inputs = inputsOf(settings.recipe, asked.type);
+  if (recipe::isGrouped(asked.type))
+    while (record.format.group > 32 && product.columns % record.format.group != 0)
+      record.format.group /= 2;
+  if (record.format.group != asked.group)
+    explanation = checkpoint::message("groups of ", record.format.group, ": ", asked.group,
+                                      " do not divide its ", product.columns, " columns");
+  const std::string refusal = settings.layout.refusal(record, product.rows, product.columns);
+  if (!refusal.empty())
+    return keep(refusal);
+  record.explanation = explanation;
+  return record;
 }
 
 bool quantize::isQuantized(const LayerSettings &settings, const ProductGroup &group) {
   std::string unused;
   return std::any_of(group.products.begin(), group.products.end(), [&](const Product &product) {
-    return gridFor(settings, product, unused).has_value();
+    return recordFor(settings, product, unused).has_value();
   });
 }
 
@@ -88,15 +106,19 @@ public:
   /// Scales the inputs of `group` where that makes its products more exact.
   Outcome scale(const ProductGroup &group, InputStatistics &statistics);
   /// Rounds the group's matrices; `statistics` may be null.
-  Outcome round(const ProductGroup &group, InputStatistics *statistics, LayerResult &result);
+  Outcome round(const ProductGroup &group, const InputStatistics *statistics, LayerResult &result);
   /// What was changed but not rounded.
   void keepChanged(LayerResult &result);
 
 private:
   Outcome fold(const ProductGroup &group, std::vector<float> &scales);
-  Expected<QuantizedMatrix> roundMatrix(const Grid &grid, const Product &product,
-                                        std::vector<float> &weight, InputStatistics *statistics,
-                                        double &error);
+  /// Scales for the group's inputs that lower the error; empty where none do.
+  Expected<std::vector<float>> searchScales(const ProductGroup &group,
+                                            const InputStatistics &statistics);
+  /// The largest magnitude of the group's matrices of NVFP4.
+  Expected<float> largestOf(const ProductGroup &group);
+  Outcome roundProduct(const Product &product, ModuleRecord record, float largest,
+                       const InputStatistics *statistics, LayerResult &result);
   TensorData stored(const Loaded &tensor) const;
 
   const LayerSettings &settings;
@@ -159,14 +181,17 @@ Outcome LayerWork::fold(const ProductGroup &group, std::vector<float> &scales) {
   return {};
 }
 
-Outcome LayerWork::scale(const ProductGroup &group, InputStatistics &statistics) {
-  if (group.source == ProductGroup::Source::None)
-    return {};
+Expected<std::vector<float>> LayerWork::searchScales(const ProductGroup &group,
+                                                     const InputStatistics &statistics) {
+  const bool isSmooth = settings.recipe.method == recipe::Method::SmoothQuant;
   std::string unused;
   std::vector<AwqMatrix> matrices;
   std::optional<Grid> grid;
   for (const Product &product : group.products) {
-    auto own = gridFor(settings, product, unused);
+    auto record = recordFor(settings, product, unused);
+    if (!record || (isSmooth && record->inputs == NumberFormat::Stored))
+      continue;
+    auto own = gridOf(record->format, settings.scales);
     if (!own)
       continue;
     grid = own;
@@ -175,20 +200,35 @@ Outcome LayerWork::scale(const ProductGroup &group, InputStatistics &statistics)
       return weight.error();
     matrices.push_back({(*weight)->values.data(), product.rows});
   }
-  std::vector<float> magnitudes;
-  for (double sum : statistics.magnitudes)
-    magnitudes.push_back(static_cast<float>(sum / static_cast<double>(statistics.moments.count())));
+  if (matrices.empty())
+    return std::vector<float>();
+  if (isSmooth) {
+    auto found =
+        searchStrength(matrices, group.columns, statistics.sampled.data(), statistics.sampledRows(),
+                       statistics.most, {.threads = settings.threads});
+    if (!found)
+      return found.error();
+    return found->isNone ? std::vector<float>() : std::move(found->scales);
+  }
   AwqOptions options;
   options.weightScales = true;
   options.threads = settings.threads;
   auto found = searchScale(matrices, group.columns, statistics.sampled.data(),
-                           static_cast<int64_t>(statistics.sampled.size()) / group.columns,
-                           magnitudes, *grid, options);
+                           statistics.sampledRows(), statistics.meanMagnitudes(), *grid, options);
   if (!found)
     return found.error();
-  if (found->error >= found->errorWithout)
+  return found->error < found->errorWithout ? std::move(found->scales) : std::vector<float>();
+}
+
+Outcome LayerWork::scale(const ProductGroup &group, InputStatistics &statistics) {
+  if (group.source == ProductGroup::Source::None)
     return {};
-  std::vector<float> scales = std::move(found->scales);
+  auto found = searchScales(group, statistics);
+  if (!found)
+    return found.error();
+  if (found->empty())
+    return {};
+  std::vector<float> scales = *std::move(found);
   if (auto folded = fold(group, scales); !folded)
     return folded;
   const auto columns = static_cast<size_t>(group.columns);
@@ -200,71 +240,74 @@ Outcome LayerWork::scale(const ProductGroup &group, InputStatistics &statistics)
     for (size_t i = 0; i < (*weight)->values.size(); ++i)
       (*weight)->values[i] *= scales[i % columns];
   }
-  statistics.moments.divideColumns(scales);
-  for (size_t i = 0; i < statistics.sampled.size(); ++i)
-    statistics.sampled[i] /= scales[i % columns];
+  statistics.divideColumns(scales);
   return {};
 }
 
-Expected<QuantizedMatrix> LayerWork::roundMatrix(const Grid &grid, const Product &product,
-                                                 std::vector<float> &weight,
-                                                 InputStatistics *statistics, double &error) {
-  const recipe::Method method = settings.recipe.method;
-  ClipSearch clip;
-  if (method != recipe::Method::Round)
-    clip.steps = 20;
-  if (!statistics)
-    return roundToNearest(weight.data(), product.rows, product.columns, grid, clip, {},
-                          settings.threads);
-  if (!recipe::usesGptq(method)) {
-    AwqClipOptions options;
-    options.threads = settings.threads;
-    auto clipped = clipWeights(
-        weight.data(), product.rows, product.columns, statistics->sampled.data(),
-        static_cast<int64_t>(statistics->sampled.size()) / product.columns, grid, options);
-    if (!clipped)
-      return clipped.error();
-    return roundToNearest(clipped->data(), product.rows, product.columns, grid, {}, {},
-                          settings.threads);
-  }
-  GptqOptions options;
-  options.clip = clip;
-  options.sweeps = method == recipe::Method::Best ? 20 : 0;
-  options.threads = settings.threads;
-  auto result =
-      gptq(weight.data(), product.rows, product.columns, grid, statistics->moments, options);
-  if (!result)
-    return result.error();
-  error = result->error;
-  return std::move(result->matrix);
-}
-
-Outcome LayerWork::round(const ProductGroup &group, InputStatistics *statistics,
-                         LayerResult &result) {
+Expected<float> LayerWork::largestOf(const ProductGroup &group) {
+  std::string unused;
+  float largest = 0;
   for (const Product &product : group.products) {
-    ModuleRecord record;
-    auto grid = gridFor(settings, product, record.explanation);
-    if (!grid)
+    auto record = recordFor(settings, product, unused);
+    if (!record || record->format.type != NumberFormat::NVFP4)
       continue;
     auto weight = load(product.weight);
     if (!weight)
       return weight.error();
-    auto matrix = roundMatrix(*grid, product, (*weight)->values, statistics, record.error);
-    if (!matrix)
-      return Error{matrix.error().code, matrix.error().what,
-                   settings.checkpoint.shownName(product.weight), matrix.error().fix};
-    record.grid = *grid;
-    record.module = settings.checkpoint.shownName(product.weight);
-    result.replaced.insert(record.module);
-    record.module.resize(record.module.size() - std::string_view(".weight").size());
-    for (TensorData &tensor : settings.layout.tensors(record.module, *matrix))
-      result.stored.push_back(std::move(tensor));
-    TensorData decoded{{product.weight, checkpoint::DType::F32, (*weight)->tensor->shape}, {}};
-    decoded.bytes.resize(decoded.header.bytes());
-    matrix->dequantize(reinterpret_cast<float *>(decoded.bytes.data()));
-    result.decoded.push_back(std::move(decoded));
-    result.modules.push_back(std::move(record));
-    loaded.erase(product.weight);
+    for (float value : (*weight)->values)
+      largest = std::max(largest, std::abs(value));
+  }
+  return largest;
+}
+
+Outcome LayerWork::roundProduct(const Product &product, ModuleRecord record, float largest,
+                                const InputStatistics *statistics, LayerResult &result) {
+  auto weight = load(product.weight);
+  if (!weight)
+    return weight.error();
+  const recipe::Method method = settings.recipe.method;
+  const bool isOfBytes = record.inputs != NumberFormat::Stored;
+  auto encoded = encodeMatrix((*weight)->values.data(), product.rows, product.columns,
+                              {record.format, method, isOfBytes ? ScaleType::F32 : settings.scales,
+                               largest, settings.threads},
+                              recipe::isCalibrated(method) ? statistics : nullptr);
+  record.module = settings.checkpoint.shownName(product.weight);
+  if (!encoded)
+    return Error{encoded.error().code, encoded.error().what, record.module, encoded.error().fix};
+  record.error = encoded->error;
+  result.replaced.insert(record.module);
+  record.module.resize(record.module.size() - std::string_view(".weight").size());
+  if (recipe::isStatic(record.inputs)) {
+    const float most = *std::max_element(statistics->most.begin(), statistics->most.end());
+    record.inputScale =
+        most > 0 ? most / (record.inputs == NumberFormat::E4M3Static ? 448.0f : 127.0f) : 1;
+  }
+  for (TensorData &tensor : settings.layout.tensors(record, encoded->matrix))
+    result.stored.push_back(std::move(tensor));
+  TensorData decoded{{product.weight, checkpoint::DType::F32, (*weight)->tensor->shape}, {}};
+  decoded.bytes.resize(decoded.header.bytes());
+  auto *values = reinterpret_cast<float *>(decoded.bytes.data());
+  std::visit([&](const auto &matrix) { matrix.dequantize(values); }, encoded->matrix);
+  result.decoded.push_back(std::move(decoded));
+  result.modules.push_back(std::move(record));
+  loaded.erase(product.weight);
+  return {};
+}
+
+Outcome LayerWork::round(const ProductGroup &group, const InputStatistics *statistics,
+                         LayerResult &result) {
+  auto largest = largestOf(group);
+  if (!largest)
+    return largest.error();
+  for (const Product &product : group.products) {
+    std::string explanation;
+    auto record = recordFor(settings, product, explanation);
+    if (!record && !explanation.empty())
+      result.refusals.push_back(settings.checkpoint.shownName(product.weight) + ": " + explanation);
+    if (!record)
+      continue;
+    if (auto done = roundProduct(product, *std::move(record), *largest, statistics, result); !done)
+      return done;
   }
   return {};
 }
@@ -292,7 +335,7 @@ static Outcome quantizeTogether(const LayerSettings &settings,
   for (size_t i = 0; i < statistics.size(); ++i)
     if (hasEnoughRows(*groups[i], statistics[i]))
       known[i] = &statistics[i];
-  if (recipe::usesAwq(settings.recipe.method))
+  if (recipe::scalesInputs(settings.recipe.method))
     for (size_t i = 0; i < groups.size(); ++i)
       if (known[i])
         if (auto scaled = work.scale(*groups[i], *known[i]); !scaled)

@@ -6,7 +6,6 @@
 #include "compiler/importers/Products.h"
 #include "compiler/quantize/InputStatistics.h"
 #include "compiler/quantize/StoredLayouts.h"
-#include "compiler/recipe/Recipe.h"
 
 #include <optional>
 #include <set>
@@ -18,6 +17,7 @@ struct LayerResult {
   std::vector<TensorData> decoded; ///< f32, by the model's names: what `stored` means
   std::set<std::string> replaced;  ///< tensors of the checkpoint that `stored` stands for
   std::vector<ModuleRecord> modules;
+  std::vector<std::string> refusals; ///< of matrices that the layout cannot store
 };
 
 /// Settings of a run.
@@ -29,12 +29,16 @@ struct LayerSettings {
   unsigned threads;
 };
 
-/// What a recipe's format of a matrix comes to: the grid, with a smaller group where the asked one
-/// does not divide the columns. Nothing for formats that are not calibrated.
-std::optional<Grid> gridFor(const LayerSettings &settings, const compiler::Product &product,
-                            std::string &explanation);
+/// Whether the recipe needs to know the inputs of products.
+bool readsInputs(const recipe::Recipe &recipe);
 
-/// Whether any product of `group` has a grid.
+/// What a recipe's format of a matrix comes to: with a smaller group where the asked one does not
+/// divide the columns. Without module and scale of inputs. Nothing for formats that are not
+/// narrow, and where the layout cannot store the matrix: then `explanation` says why.
+std::optional<ModuleRecord> recordFor(const LayerSettings &settings,
+                                      const compiler::Product &product, std::string &explanation);
+
+/// Whether any product of `group` has a record.
 bool isQuantized(const LayerSettings &settings, const compiler::ProductGroup &group);
 
 /// Rows that an expert must have read to be calibrated (docs/decisions/0108).

@@ -12,6 +12,7 @@
 #include "compiler/quantize/Calibration.h"
 #include "compiler/quantize/CheckpointWriter.h"
 #include "compiler/quantize/GroupBatches.h"
+#include "compiler/quantize/layouts/Layouts.h"
 
 #include <chrono>
 #include <map>
@@ -34,7 +35,8 @@ public:
   Quantization(mlir::MLIRContext &context, const QuantizeOptions &options,
                const checkpoint::Checkpoint &model, compiler::Progress &progress)
       : context(context), options(options), model(model), progress(progress),
-        layout(*findLayout(options.format)), folder(options.output.string() + ".partial") {
+        layout(options.format.empty() ? layoutFor(options.recipe) : *findLayout(options.format)),
+        folder(options.output.string() + ".partial") {
     part.build.model = options.model;
     part.build.targets = {options.target};
     part.build.threads = codegen::usableThreads(options.threads);
@@ -71,7 +73,7 @@ public:
   }
 
 private:
-  bool isCalibrated() const { return recipe::isCalibrated(options.recipe.method); }
+  bool readsInputs() const { return quantize::readsInputs(options.recipe); }
   /// Of a batch of the next layer's groups; `what`: "layer" or "decoded".
   fs::path batchPath(std::string_view what, size_t batch) const {
     return folder / checkpoint::message(what, "-", done, ".", batch, ".safetensors");
@@ -80,7 +82,7 @@ private:
   /// What the layers that are done depend on. Weights count by their size and date.
   std::string key() const {
     std::string text = checkpoint::message(compiler::kVersion, "\n", compiler::kRevision, "\n",
-                                           options.recipe.str(), options.format, "\n",
+                                           options.recipe.str(), layout.name(), "\n",
                                            options.target, "\n", options.text.samples, " ",
                                            options.text.length, " ", options.text.seed, "\n");
     std::vector<fs::path> files = model.inputs();
@@ -106,7 +108,7 @@ private:
       progress.warn(checkpoint::message("going on behind layer ", done, " of ", layers));
       return calibration.resume(done, state["sequences"]);
     }
-    if (!isCalibrated())
+    if (!readsInputs())
       return {};
     progress.begin("calibration text");
     auto begun = calibration.begin(options.text, [&](int64_t i, int64_t total) {
@@ -124,11 +126,9 @@ private:
 
   void takeState(const json &state) {
     for (const json &entry : state["modules"]) {
-      ModuleRecord record{entry["module"], {}, entry["error"], entry["explanation"]};
-      record.grid.bits = entry["bits"];
-      record.grid.group = entry["group"];
-      record.grid.zeroPoints = entry["zero_points"];
-      report.modules.push_back(std::move(record));
+      const recipe::WeightFormat format{entry["type"], entry["group"], entry["zero_points"]};
+      report.modules.push_back({entry["module"], format, entry["inputs"], entry["input_scale"],
+                                entry["error"], entry["explanation"]});
     }
     for (const json &name : state["files"])
       files.push_back(folder / name.get<std::string>());
@@ -143,9 +143,11 @@ private:
     json modules = json::array();
     for (const ModuleRecord &record : report.modules)
       modules.push_back({{"module", record.module},
-                         {"bits", record.grid.bits},
-                         {"group", record.grid.group},
-                         {"zero_points", record.grid.zeroPoints},
+                         {"type", record.format.type},
+                         {"group", record.format.group},
+                         {"zero_points", record.format.zeroPoints},
+                         {"inputs", record.inputs},
+                         {"input_scale", record.inputScale},
                          {"error", record.error},
                          {"explanation", record.explanation}});
     json names = json::array();
@@ -191,7 +193,7 @@ private:
     if (most == 0)
       return checkpoint::Error{
           "INGOT-E2106", "the recipe quantizes none of the model's matrices", "--recipe",
-          "give matrices a format of int3 to int6, and choose a --format that holds it"};
+          "give matrices a format of fewer than 16 bits, and choose a --format that holds it"};
     if (most > options.maxMemory)
       return checkpoint::Error{
           "INGOT-E2122",
@@ -208,7 +210,7 @@ private:
     progress.begin(checkpoint::message("layer ", done + 1, " of ", layers));
     std::optional<PartEngine> engine;
     compiler::ProductList products;
-    if (isCalibrated()) {
+    if (readsInputs()) {
       auto built = PartEngine::build(context, part, done, {});
       if (!built)
         return built.error();
@@ -247,7 +249,7 @@ private:
         return kept;
     }
     engine.reset();
-    if (isCalibrated() && done + 1 < layers)
+    if (readsInputs() && done + 1 < layers)
       if (auto moved = advance(calibration, decoded, update(batches.size())); !moved)
         return moved;
     for (const fs::path &file : decoded)
@@ -293,7 +295,7 @@ private:
     files.push_back(batchPath("layer", batch));
     if (auto written = writeSafetensors(files.back(), result.stored); !written)
       return written;
-    if (isCalibrated()) {
+    if (readsInputs()) {
       decoded.push_back(batchPath("decoded", batch));
       if (auto written = writeSafetensors(decoded.back(), result.decoded); !written)
         return written;
@@ -303,6 +305,8 @@ private:
       report.modules.push_back(std::move(record));
     }
     replaced.merge(result.replaced);
+    for (const std::string &refusal : result.refusals)
+      progress.warn(refusal);
     return {};
   }
 
@@ -352,7 +356,7 @@ private:
                                        });
         !written)
       return written;
-    if (isCalibrated())
+    if (readsInputs())
       if (auto written = writeWhole(whole / kTextRecord, report.text.dump(2) + "\n"); !written)
         return written;
     fs::rename(whole, options.output, error);
@@ -385,7 +389,7 @@ Outcome checkOptions(const QuantizeOptions &options, const checkpoint::Checkpoin
     return checkpoint::Error{"INGOT-E2105", "the model is quantized already, or in a GGUF file",
                              options.model.string(),
                              "give the folder of a model in 16 bits or f32"};
-  if (!findLayout(options.format)) {
+  if (!options.format.empty() && !findLayout(options.format)) {
     std::string list;
     for (const std::string &name : layoutNames())
       list += (list.empty() ? "" : ", ") + name;

@@ -16,7 +16,7 @@ struct QuantizeOptions {
   std::filesystem::path model; ///< a folder with 16-bit or f32 weights
   std::filesystem::path output;
   recipe::Recipe recipe;
-  std::string format = "compressed-tensors"; ///< of layoutNames()
+  std::string format; ///< of layoutNames(); empty: layoutFor() the recipe
   std::string target = kCalibrationTarget;
   TextOptions text;
   unsigned threads = 0;
@@ -36,11 +36,12 @@ struct QuantizeReport {
 /// The error of machines that isSupportedHere() is false on.
 checkpoint::Error unsupportedHere();
 
-/// Quantizes what the recipe's rules give int3 to int6; all else stays. Layer by layer: each is run
-/// on the calibration text, with the quantized layers before it, and its matrices are rounded by
-/// the recipe's method. The same inputs, options and target give the same bytes, with any number of
-/// threads. A run that was ended goes on at its layer. The output's folder appears whole or not at
-/// all. Errors: INGOT-E2105 to E2121, and those of readers, builds and methods.
+/// Quantizes what the recipe's rules give formats of fewer than 16 bits; all else stays. Layer by
+/// layer: each is run on the calibration text, with the quantized layers before it, and its
+/// matrices are encoded by the recipe's method. The same inputs, options and target give the same
+/// bytes, with any number of threads. A run that was ended goes on at its layer. The output's
+/// folder appears whole or not at all. Errors: INGOT-E2105 to E2121, and those of readers, builds
+/// and methods.
 checkpoint::Expected<QuantizeReport> quantizeCheckpoint(mlir::MLIRContext &context,
                                                         const QuantizeOptions &options,
                                                         compiler::Progress &progress);

@@ -2,8 +2,8 @@
 // How quantized matrices lie in checkpoints of other programs, and what config.json says of them.
 #pragma once
 
+#include "compiler/quantize/EncodedMatrix.h"
 #include "compiler/quantize/SafetensorsWriter.h"
-#include "compiler/quantize/methods/Grid.h"
 
 #include <nlohmann/json.hpp>
 
@@ -12,9 +12,12 @@ namespace ingot::quantize {
 /// What became of a matrix.
 struct ModuleRecord {
   std::string module; ///< as the checkpoint calls it, without ".weight"
-  Grid grid;
-  double error = 0;        ///< summed squared error of the outputs over that of all outputs
-  std::string explanation; ///< what is to be told of it, or empty
+  recipe::WeightFormat format = {};
+  /// What its product reads, of 8 bits as the matrix; Stored: anything.
+  recipe::NumberFormat inputs = recipe::NumberFormat::Stored;
+  float inputScale = 0;         ///< where that is static: what inputs are divided by
+  double error = 0;             ///< summed squared error of the outputs over that of all outputs
+  std::string explanation = ""; ///< what is to be told of it, or empty
 };
 
 /// A way to store matrices.
@@ -23,22 +26,20 @@ public:
   virtual ~StoredLayout() = default;
   /// "compressed-tensors"
   virtual std::string_view name() const = 0;
-  /// What scales are rounded to, in a model whose own type is `own`.
+  /// Whether it has matrices of this type, of fewer than 16 bits.
+  virtual bool holds(recipe::NumberFormat type) const = 0;
+  /// What scales of integers are rounded to, in a model whose own type is `own`.
   virtual ScaleType scaleType(checkpoint::DType own) const = 0;
-  /// Why a matrix [rows, columns] in `grid` cannot be stored; empty if it can.
-  virtual std::string refusal(const Grid &grid, int64_t rows, int64_t columns) const = 0;
-  /// The tensors of `module`.
-  virtual std::vector<TensorData> tensors(const std::string &module,
-                                          const QuantizedMatrix &matrix) const = 0;
+  /// Why a matrix [rows, columns] of the record's format, which it holds, cannot be stored; empty
+  /// if it can.
+  virtual std::string refusal(const ModuleRecord &record, int64_t rows, int64_t columns) const = 0;
+  /// The tensors of the record's module.
+  virtual std::vector<TensorData> tensors(const ModuleRecord &record,
+                                          const EncodedMatrix &matrix) const = 0;
   /// config.json's quantization_config. `kept`: modules that are products and stay as they are.
-  /// Errors: INGOT-E2109 where the modules' grids cannot stand beside each other.
+  /// Errors: INGOT-E2109 where the modules' formats cannot stand beside each other.
   virtual checkpoint::Expected<nlohmann::ordered_json>
   configuration(std::span<const ModuleRecord> modules, std::span<const std::string> kept) const = 0;
 };
-
-/// The layout called `name`; null where there is none.
-const StoredLayout *findLayout(std::string_view name);
-/// Names of all layouts.
-std::vector<std::string> layoutNames();
 
 } // namespace ingot::quantize

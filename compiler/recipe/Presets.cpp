@@ -9,7 +9,7 @@
 
 namespace ingot::recipe {
 
-constexpr std::array<Preset, 11> kPresets = {{
+constexpr std::array<Preset, 17> kPresets = {{
     {"exact", "everything in the checkpoint's own types", "version: 1\n"},
     {"bf16", "16-bit weights, activations and KV cache",
      "version: 1\n"
@@ -48,6 +48,14 @@ constexpr std::array<Preset, 11> kPresets = {{
      "  - {match: \"*\", format: int4, group: 32}\n"
      "activations: bf16\n"
      "kv_cache: bf16\n"},
+    {"w4a8", "likewise, with 8-bit activations in groups of 32; for CPUs",
+     "version: 1\n"
+     "weights:\n"
+     "  - {match: \"*embed*\", format: int8}\n"
+     "  - {match: \"*lm_head*\", format: int8}\n"
+     "  - {match: \"*\", format: int4, group: 32}\n"
+     "activations: {compute: int8-dynamic, group: 32, store: bf16}\n"
+     "kv_cache: bf16\n"},
     {"w4a16-awq",
      "4-bit weights in groups of 128 by AWQ, from calibration text; the rest as stored",
      "version: 1\n"
@@ -70,13 +78,50 @@ constexpr std::array<Preset, 11> kPresets = {{
      "  - {match: \"*lm_head*\", format: stored}\n"
      "  - {match: \"*\", format: int4, group: 128, zero_points: true}\n"
      "method: best\n"},
-    {"w4a8", "likewise, with 8-bit activations in groups of 32; for CPUs",
+    {"nvfp4", "4-bit floats in blocks of 16 with 8-bit scales (NVFP4) by GPTQ; the rest as stored",
      "version: 1\n"
      "weights:\n"
-     "  - {match: \"*embed*\", format: int8}\n"
-     "  - {match: \"*lm_head*\", format: int8}\n"
-     "  - {match: \"*\", format: int4, group: 32}\n"
-     "activations: {compute: int8-dynamic, group: 32, store: bf16}\n"
+     "  - {match: \"*embed*\", format: stored}\n"
+     "  - {match: \"*lm_head*\", format: stored}\n"
+     "  - {match: \"*\", format: nvfp4}\n"
+     "method: gptq\n"},
+    {"mxfp4", "4-bit floats in blocks of 32 with powers of two (MXFP4) by GPTQ; the rest as stored",
+     "version: 1\n"
+     "weights:\n"
+     "  - {match: \"*embed*\", format: stored}\n"
+     "  - {match: \"*lm_head*\", format: stored}\n"
+     "  - {match: \"*\", format: mxfp4}\n"
+     "method: gptq\n"},
+    {"nf4", "bitsandbytes' NF4 by GPTQ, in blocks of 64 with 8-bit scales; the rest as stored",
+     "version: 1\n"
+     "weights:\n"
+     "  - {match: \"*embed*\", format: stored}\n"
+     "  - {match: \"*lm_head*\", format: stored}\n"
+     "  - {match: \"*\", format: nf4}\n"
+     "method: gptq\n"},
+    {"fp4", "likewise, bitsandbytes' FP4",
+     "version: 1\n"
+     "weights:\n"
+     "  - {match: \"*embed*\", format: stored}\n"
+     "  - {match: \"*lm_head*\", format: stored}\n"
+     "  - {match: \"*\", format: fp4}\n"
+     "method: gptq\n"},
+    {"int8-sq", "8-bit weights and activations by SmoothQuant, from calibration text",
+     "version: 1\n"
+     "weights:\n"
+     "  - {match: \"*embed*\", format: stored}\n"
+     "  - {match: \"*lm_head*\", format: stored}\n"
+     "  - {match: \"*\", format: int8}\n"
+     "activations: {compute: int8-dynamic, store: bf16}\n"
+     "kv_cache: bf16\n"
+     "method: smoothquant\n"},
+    {"fp8-static", "FP8 weights and activations, whose scales are measured on calibration text",
+     "version: 1\n"
+     "weights:\n"
+     "  - {match: \"*embed*\", format: stored}\n"
+     "  - {match: \"*lm_head*\", format: stored}\n"
+     "  - {match: \"*\", format: fp8}\n"
+     "activations: {compute: fp8-static, store: bf16}\n"
      "kv_cache: bf16\n"},
 }};
 

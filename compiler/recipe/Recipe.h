@@ -30,6 +30,10 @@ enum class NumberFormat : uint8_t {
   Int6,
   E4M3,
   E5M2,
+  NF4,
+  FP4,
+  NVFP4,
+  MXFP4,
   Int8Static,
   E4M3Static,
 };
@@ -39,6 +43,10 @@ constexpr bool isNarrow(NumberFormat format) { return format >= NumberFormat::In
 /// Integers of fewer bits than a byte.
 constexpr bool isGrouped(NumberFormat format) {
   return format >= NumberFormat::Int3 && format <= NumberFormat::Int6;
+}
+/// Floats of 4 bits, which builds read but do not make.
+constexpr bool isFourBitFloat(NumberFormat format) {
+  return format >= NumberFormat::NF4 && format <= NumberFormat::MXFP4;
 }
 constexpr bool isStatic(NumberFormat format) { return format >= NumberFormat::Int8Static; }
 
@@ -66,22 +74,25 @@ struct WeightRule {
   bool operator==(const WeightRule &) const = default;
 };
 
-/// How `ingot quantize` decides what integers a matrix becomes.
+/// How `ingot quantize` decides what codes a matrix becomes.
 enum class Method : uint8_t {
-  Round,    ///< each weight to the nearest
-  RoundMse, ///< likewise, with the range of each group that has the least error
-  Awq,      ///< scaled inputs and clipped ranges (arXiv 2306.00978)
-  Gptq,     ///< errors are made up for by later columns (arXiv 2210.17323, 2504.02692)
-  AwqGptq,  ///< scaled inputs, then that
-  Best,     ///< likewise, then coordinate descent
+  Round,       ///< each weight to the nearest
+  RoundMse,    ///< likewise, with the range of each group that has the least error
+  SmoothQuant, ///< of int8: inputs are scaled so that they lose less too (arXiv 2211.10438)
+  Awq,         ///< scaled inputs and clipped ranges (arXiv 2306.00978)
+  Gptq,        ///< errors are made up for by later columns (arXiv 2210.17323, 2504.02692)
+  AwqGptq,     ///< scaled inputs, then that
+  Best,        ///< likewise, then coordinate descent
 };
 
-constexpr bool usesAwq(Method method) {
-  return method == Method::Awq || method == Method::AwqGptq || method == Method::Best;
+/// Whether inputs are scaled, and weights against them.
+constexpr bool scalesInputs(Method method) {
+  return method == Method::SmoothQuant || method == Method::Awq || method == Method::AwqGptq ||
+         method == Method::Best;
 }
 constexpr bool usesGptq(Method method) { return method >= Method::Gptq; }
 /// Whether it looks at the inputs of products.
-constexpr bool isCalibrated(Method method) { return method >= Method::Awq; }
+constexpr bool isCalibrated(Method method) { return method >= Method::SmoothQuant; }
 
 struct Activations {
   NumberFormat compute = NumberFormat::Stored; ///< what a matrix product reads
@@ -103,7 +114,7 @@ struct Recipe {
   Activations activations;
   NumberFormat kvCache = NumberFormat::Stored;
   NumberFormat attention = NumberFormat::Stored; ///< what its products read
-  Method method = Method::Round;                 ///< of int3 to int6
+  Method method = Method::Round;                 ///< of formats of 8 bits and fewer
 
   /// Everything in the checkpoint's own types.
   static Recipe defaults() { return {}; }

@@ -5,6 +5,7 @@
 #include "compiler/quantize/Importance.h"
 #include "compiler/quantize/Quantize.h"
 #include "compiler/quantize/ggml/QuantizeGguf.h"
+#include "compiler/quantize/layouts/Layouts.h"
 #include "compiler/recipe/Presets.h"
 #include "compiler/tools/BuildArguments.h"
 #include "compiler/tools/Commands.h"
@@ -20,6 +21,7 @@ static constexpr char kExamples[] =
     "examples:\n"
     "  ingot quantize my-model -o my-model-awq --recipe w4a16-awq\n"
     "  ingot quantize my-model -o my-model-gptq --recipe w4a16-gptq --format gptq\n"
+    "  ingot quantize my-model -o my-model-nvfp4 --recipe nvfp4\n"
     "  ingot quantize my-model -o my-model-int4 --recipe int4.yaml --calibration-text texts.txt\n"
     "  ingot quantize my-model-f16.gguf -o my-model-q4_k_m.gguf --recipe q4_k_m\n"
     "  ingot quantize my-model-f16.gguf -o my-model-q3_k_m.gguf --recipe q3_k_m --imatrix "
@@ -49,9 +51,10 @@ void add(runtime::CommandLine &app, Arguments &arguments, std::vector<std::strin
   app.addOption("--recipe", arguments.recipe,
                 "recipe file or name; of GGUF files, the name of a mix")
       .required();
-  app.addOption("--format", options.format, "layout of a folder's matrices")
-      .oneOf(quantize::layoutNames())
-      .showDefault();
+  app.addOption(
+         "--format", options.format,
+         "layout of a folder's matrices (default: the first that holds the recipe's formats)")
+      .oneOf(quantize::layoutNames());
   app.addOption(
       "--calibration-text", texts,
       "what the model is run on: a text, a .jsonl file with a conversation or text in each "
@@ -161,7 +164,8 @@ Outcome quantizeFolder(mlir::MLIRContext &context, Arguments &arguments, Progres
 int compiler::runQuantize(int argc, char **argv) {
   runtime::CommandLine app(
       "Quantizes a model into one that other programs load too. Of a folder, matrices to which the "
-      "recipe gives int3 to int6 are rounded by its method, layer by layer, on calibration text; a "
+      "recipe gives fewer than 16 bits are encoded by its method, layer by layer, on calibration "
+      "text; a "
       "run that was ended goes on at its layer. Of a GGUF file, all matrices become blocks of a "
       "mix: " +
           listOfMixes() + ".",

@@ -5,7 +5,6 @@
 #include "compiler/build/Version.h"
 #include "compiler/quantize/Quantize.h"
 #include "compiler/recipe/Presets.h"
-#include "compiler/recipe/RecipeWords.h"
 #include "compiler/tools/BuiltEngines.h"
 
 using namespace ingot;
@@ -16,17 +15,35 @@ namespace fs = std::filesystem;
 
 static constexpr char kRecipe[] = "recipe.yaml", kSuffix[] = ".quantized";
 
-/// The recipe of the engine: what is quantized stays as it is stored.
+/// Whether a rule of `recipe` has a format that is `isOf`.
+static bool anyFormat(const recipe::Recipe &recipe, bool (*isOf)(recipe::NumberFormat)) {
+  return std::any_of(recipe.weights.begin(), recipe.weights.end(),
+                     [&](const recipe::WeightRule &rule) { return isOf(rule.format.type); });
+}
+
+/// Whether matrices become what builds do not make of them.
+static bool decidesCodes(const recipe::Recipe &recipe) {
+  return recipe.method != recipe::Method::Round || anyFormat(recipe, recipe::isFourBitFloat);
+}
+
+/// Whether products of encoded matrices read inputs with scales that a checkpoint has.
+static bool measuresInputs(const recipe::Recipe &recipe) {
+  return recipe::isStatic(recipe.activations.compute) && anyFormat(recipe, recipe::isNarrow);
+}
+
+/// The recipe of the engine: what is quantized stays as it is stored. Formats that builds make are
+/// for matrices that the step left; those that have them already keep their scales.
 static recipe::Recipe restOf(recipe::Recipe recipe) {
   for (recipe::WeightRule &rule : recipe.weights)
-    if (recipe::isGrouped(rule.format.type))
+    if (recipe::isGrouped(rule.format.type) || recipe::isFourBitFloat(rule.format.type))
       rule.format = {};
   recipe.method = recipe::Method::Round;
   return recipe;
 }
 
 static Expected<fs::path> folderFor(const quantize::QuantizeOptions &quantization,
-                                    const BuildOptions &options) {
+                                    const BuildOptions &options,
+                                    const checkpoint::Checkpoint &model) {
   if (!options.cache)
     return fs::path(options.output.string() + kSuffix);
   codegen::CacheKey key;
@@ -34,10 +51,7 @@ static Expected<fs::path> folderFor(const quantize::QuantizeOptions &quantizatio
   key.add(quantization.recipe.str());
   for (const auto &number : {quantization.text.samples, quantization.text.length})
     key.add(std::to_string(number));
-  auto model = checkpoint::Checkpoint::open(options.model);
-  if (!model)
-    return model.error();
-  addModelFiles(key, *model, options.model);
+  addModelFiles(key, model, options.model);
   for (const fs::path &file : quantization.text.files)
     addFiles(key, file);
   return fs::path(options.cache->folder()) / "quantized" / key.text();
@@ -50,16 +64,21 @@ Outcome compiler::quantizeFirst(mlir::MLIRContext &context, BuildOptions &option
   auto recipe = recipe::presetOrFile(options.recipe);
   if (!recipe)
     return recipe.error();
-  if (recipe->method == recipe::Method::Round)
+  const bool isOwn = options.lora.empty() && !options.randomWeights;
+  if (!decidesCodes(*recipe) && !(measuresInputs(*recipe) && isOwn))
     return {};
-  if (!options.lora.empty() || options.randomWeights)
+  if (!isOwn)
     return checkpoint::Error{
-        "INGOT-E2115",
-        checkpoint::message(
-            "the recipe's method is ",
-            recipe::wordFor(recipe::Quantizer, static_cast<int32_t>(recipe->method)),
-            ", which reads the model's own weights alone"),
-        "--recipe", "leave out --lora and --random-weights, or choose a method of round"};
+        "INGOT-E2115", "the recipe quantizes before the build, from the model's own weights alone",
+        "--recipe",
+        "leave out --lora and --random-weights, or choose a method of round and formats that "
+        "builds "
+        "make"};
+  auto model = checkpoint::Checkpoint::open(options.model);
+  if (!model)
+    return model.error();
+  if (!decidesCodes(*recipe) && model->quantization().isQuantized())
+    return {}; // its own scales
   quantize::QuantizeOptions quantization;
   quantization.model = options.model;
   quantization.recipe = *recipe;
@@ -67,7 +86,7 @@ Outcome compiler::quantizeFirst(mlir::MLIRContext &context, BuildOptions &option
   quantization.threads = options.threads;
   quantization.maxMemory = options.maxBuildMemory;
   quantization.cache = options.cache;
-  auto folder = folderFor(quantization, options);
+  auto folder = folderFor(quantization, options, *model);
   if (!folder)
     return folder.error();
   // Engines are called after the folder of their model.

@@ -61,7 +61,7 @@ MAY_INCLUDE = {
     "compiler/checkpoint": READERS,
     "compiler/recipe": ["compiler/checkpoint/files"],
     "compiler/tuning": ["compiler/checkpoint/files"],
-    "compiler/quantize/methods": ["compiler/checkpoint/files"],
+    "compiler/quantize/methods": ["compiler/checkpoint/files", "compiler/checkpoint/gguf"],
     "compiler/quantize/ggml": ["compiler/checkpoint/files", "compiler/checkpoint/gguf"],
     "compiler/quantize/search": [],
     "compiler/importers": ["dialects", "passes", "compiler/checkpoint", *READERS, *SHARED],

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Nearest codes, and scales that are tried one after the other.
 #include "compiler/quantize/methods/FourBitFloats.h"
+#include "compiler/checkpoint/gguf/GgmlBlocks.h"
 #include "compiler/quantize/methods/ParallelBlocks.h"
 
 #include <algorithm>
@@ -13,16 +14,7 @@ using checkpoint::Error;
 
 namespace {
 
-constexpr std::array<float, 16> kNf4 = {-1.0f,         -0.696192801f, -0.525073051f, -0.394917488f,
-                                        -0.284441382f, -0.184773430f, -0.091050036f, 0.0f,
-                                        0.079580300f,  0.160930201f,  0.246112302f,  0.337915242f,
-                                        0.440709829f,  0.562617004f,  0.722956836f,  1.0f};
-/// Thirds and their halves: e2m1 of 12, and a subnormal of its own.
-constexpr std::array<float, 16> kFp4 = {
-    0.0f, 0.005208333f,  0.666666667f,  1.0f,  0.333333333f,  0.5f,  0.166666667f,  0.25f,
-    0.0f, -0.005208333f, -0.666666667f, -1.0f, -0.333333333f, -0.5f, -0.166666667f, -0.25f};
-constexpr std::array<float, 8> kE2m1 = {0, 0.5f, 1, 1.5f, 2, 3, 4, 6};
-constexpr int64_t kBlocksAtATime = 256, kRows = 16;
+constexpr int64_t kRows = 16;
 
 /// The magnitude's code, to nearest even.
 uint8_t e2m1Of(float value) {
@@ -32,7 +24,10 @@ uint8_t e2m1Of(float value) {
   return static_cast<uint8_t>(code | (std::signbit(value) && code != 0 ? 8 : 0));
 }
 
-float valueOf(uint8_t code) { return (code & 8) != 0 ? -kE2m1[code & 7] : kE2m1[code & 7]; }
+/// Powers of two from 2^-127 on; ggml's table has half of them.
+float fromE8m0(uint8_t code) {
+  return 2 * checkpoint::ggmlEncoding(checkpoint::DType::MXFP4)->scaleTable[code];
+}
 
 float fromE4m3(int32_t code) {
   const int32_t exponent = code >> 3, mantissa = code & 7;
@@ -52,6 +47,10 @@ int32_t toE4m3(float value) {
   return std::clamp(places + (unit + 9) * 8, 1, 126);
 }
 
+float blockScale(const FloatBlocks &matrix, uint8_t code) {
+  return matrix.isPowerOfTwo ? fromE8m0(code) : fromE4m3(code) / matrix.globalScale;
+}
+
 class Blocks {
 public:
   Blocks(FloatBlocks &matrix, const float *weight, std::span<const float> importance,
@@ -67,9 +66,7 @@ public:
   }
 
 private:
-  float scaleOf(int32_t code) const {
-    return matrix.isPowerOfTwo ? std::ldexp(1.0f, code - 127) : matrix.tensorScale * fromE4m3(code);
-  }
+  float scaleOf(int32_t code) const { return blockScale(matrix, static_cast<uint8_t>(code)); }
 
   void round(int64_t row, int64_t index) const {
     const int64_t first = index * matrix.block,
@@ -102,7 +99,7 @@ private:
 
   int32_t usualCode(float most, float target) const {
     if (!matrix.isPowerOfTwo)
-      return most == 0 ? 1 : toE4m3(most / target / matrix.tensorScale);
+      return most == 0 ? 1 : toE4m3(most / target * matrix.globalScale);
     int exponent = -127;
     if (most > 0)
       std::frexp(most, &exponent); // absmax < 2^exponent
@@ -112,7 +109,7 @@ private:
   double errorOf(const float *in, int64_t first, int64_t count, float scale) const {
     double sum = 0;
     for (int64_t i = 0; i < count; ++i) {
-      const double error = static_cast<double>(valueOf(e2m1Of(in[i] / scale)) * scale - in[i]);
+      const double error = static_cast<double>(values[e2m1Of(in[i] / scale)] * scale - in[i]);
       sum += error * error *
              (importance.empty() ? 1.0
                                  : static_cast<double>(importance[static_cast<size_t>(first + i)]));
@@ -124,6 +121,7 @@ private:
   const float *const weight;
   const std::span<const float> importance;
   const FloatBlockOptions &options;
+  const std::span<const float, 16> values = valuesOf(CodeBook::E2M1);
 };
 
 checkpoint::Outcome check(const float *weight, int64_t rows, int64_t columns,
@@ -131,7 +129,8 @@ checkpoint::Outcome check(const float *weight, int64_t rows, int64_t columns,
   if (auto fine = checkArguments(weight, rows, columns, {}, {}); !fine)
     return fine;
   if ((!importance.empty() && importance.size() != static_cast<size_t>(columns)) ||
-      options.sweep < 0 || options.sweep > 254)
+      options.sweep < 0 || options.sweep > 254 || !(options.largest >= 0) ||
+      !std::isfinite(options.largest))
     return Error{"INGOT-E2302", "an option of a format of 4-bit floats is out of range", "",
                  "sweep over at most 254 scales, and give each column an importance"};
   return checkFinite(importance.data(), static_cast<int64_t>(importance.size()),
@@ -150,59 +149,34 @@ FloatBlocks shaped(int64_t rows, int64_t columns, int64_t block) {
 
 } // namespace
 
-std::span<const float, 16> valuesOf(CodeBook book) { return book == CodeBook::NF4 ? kNf4 : kFp4; }
-
 float FloatBlocks::scaleOf(int64_t row, int64_t index) const {
-  const int32_t code = scales[static_cast<size_t>(row * blocks() + index)];
-  return isPowerOfTwo ? std::ldexp(1.0f, code - 127) : tensorScale * fromE4m3(code);
+  return blockScale(*this, scales[static_cast<size_t>(row * blocks() + index)]);
 }
 
 void FloatBlocks::dequantize(float *out) const {
+  const auto values = valuesOf(CodeBook::E2M1);
   for (int64_t row = 0; row < rows; ++row)
     for (int64_t column = 0; column < columns; ++column)
-      out[row * columns + column] = valueOf(codes[static_cast<size_t>(row * columns + column)]) *
-                                    scaleOf(row, column / block);
+      out[row * columns + column] =
+          values[codes[static_cast<size_t>(row * columns + column)]] * scaleOf(row, column / block);
 }
 
-Expected<BookBlocks> roundToBook(const float *values, int64_t count, CodeBook book, int64_t block,
-                                 unsigned threads) {
-  if (count < 0 || block < 1)
-    return Error{"INGOT-E2302", "blocks of no values", "", "take blocks of 64"};
-  if (auto fine = checkFinite(values, count, "weights"); !fine)
-    return fine.error();
-  // Codes by rising values, and the middles between them.
-  std::array<uint8_t, 16> order;
-  for (uint8_t i = 0; i < 16; ++i)
-    order[i] = i;
-  const auto codes = valuesOf(book);
-  std::sort(order.begin(), order.end(), [&](uint8_t a, uint8_t b) {
-    return codes[a] != codes[b] ? codes[a] < codes[b] : a > b;
-  });
-  std::array<float, 15> middles;
-  for (size_t i = 0; i < 15; ++i)
-    middles[i] = (codes[order[i]] + codes[order[i + 1]]) / 2;
-  BookBlocks result;
-  const int64_t blocks = count / block + (count % block != 0);
-  result.codes.resize(static_cast<size_t>(count));
-  result.absmax.resize(static_cast<size_t>(blocks));
-  forEachBlock((blocks + kBlocksAtATime - 1) / kBlocksAtATime, threads, [&](int64_t part) {
-    for (int64_t at = part * kBlocksAtATime; at < std::min(blocks, (part + 1) * kBlocksAtATime);
-         ++at) {
-      const int64_t first = at * block, last = first + std::min(block, count - first);
-      float most = 0;
-      for (int64_t i = first; i < last; ++i)
-        most = std::max(most, std::abs(values[i]));
-      result.absmax[static_cast<size_t>(at)] = most;
-      for (int64_t i = first; i < last; ++i) {
-        const float value = most == 0 ? 0 : values[i] / most;
-        size_t place = 0;
-        for (float middle : middles)
-          place += value > middle;
-        result.codes[static_cast<size_t>(i)] = order[place];
-      }
-    }
-  });
-  return result;
+QuantizedMatrix FloatBlocks::scaled() const {
+  QuantizedMatrix matrix;
+  matrix.grid = {.bits = 4, .group = block, .zeroPoints = false, .scales = ScaleType::F32};
+  matrix.rows = rows;
+  matrix.columns = columns;
+  matrix.codes.resize(codes.size());
+  for (uint8_t code : scales)
+    matrix.scales.push_back(blockScale(*this, code));
+  matrix.book = risingBook(CodeBook::E2M1).values.data();
+  return matrix;
+}
+
+void FloatBlocks::take(const QuantizedMatrix &matrix) {
+  const auto &stored = risingBook(CodeBook::E2M1).codes;
+  for (size_t i = 0; i < codes.size(); ++i)
+    codes[i] = stored[matrix.codes[i]] == 8 ? 0 : stored[matrix.codes[i]]; // no minus zero
 }
 
 Expected<FloatBlocks> roundToNvfp4(const float *weight, int64_t rows, int64_t columns,
@@ -211,14 +185,12 @@ Expected<FloatBlocks> roundToNvfp4(const float *weight, int64_t rows, int64_t co
   if (auto fine = check(weight, rows, columns, importance, options); !fine)
     return fine.error();
   FloatBlocks matrix = shaped(rows, columns, 16);
-  float most = 0;
+  float most = options.largest;
   for (int64_t i = 0; i < rows * columns; ++i)
     most = std::max(most, std::abs(weight[i]));
-  const float largest = options.fourOverSix ? 6 * 256.0f : 6 * 448.0f;
-  matrix.tensorScale =
-      most == 0
-          ? 1
-          : roundScale(static_cast<double>(most) / static_cast<double>(largest), ScaleType::F32);
+  const double largest = options.fourOverSix ? 6 * 256 : 6 * 448;
+  if (most > 0)
+    matrix.globalScale = roundScale(largest / static_cast<double>(most), ScaleType::F32);
   Blocks(matrix, weight, importance, options).run();
   return matrix;
 }

@@ -219,7 +219,7 @@ private:
       const int64_t here = k - begin;
       roundColumn({step(0, here),
                    step(1, here),
-                   {scales.data(), lows.data(), highs.data()},
+                   {scales.data(), lows.data(), highs.data(), matrix.book},
                    codes.data(),
                    step(2, here),
                    step(3, here),
@@ -287,6 +287,25 @@ checkpoint::Outcome check(const Layout &layout, const Grid &grid, const Moments 
                                 : checkpoint::Outcome();
 }
 
+/// Decides the codes of result.matrix, whose scales are there unless they are fitted on the way.
+void decide(const Layout &layout, const Moments &moments, const GptqOptions &options,
+            Factors &factors, const std::vector<float> &importance, GptqResult &result) {
+  result.damping = factors.damping;
+  const int64_t blocks = (layout.rows + kRows - 1) / kRows;
+  std::vector<double> errors(static_cast<size_t>(blocks));
+  forEachBlock(blocks, options.threads, [&](int64_t block) {
+    errors[static_cast<size_t>(block)] =
+        RowBlock(layout, block * kRows, factors, options, importance, result.matrix).run();
+  });
+  if (options.sweeps > 0 || moments.isAsymmetric()) {
+    factors = {};
+    result.error = refine(result.matrix, layout.weight, moments, options.sweeps, options.threads);
+  } else if (moments.count() > 0) {
+    result.error = std::max(0.0, std::accumulate(errors.begin(), errors.end(), 0.0) /
+                                     static_cast<double>(moments.count()));
+  }
+}
+
 } // namespace
 
 uint64_t gptqScratch(int64_t columns) {
@@ -310,7 +329,6 @@ Expected<GptqResult> gptq(const float *weight, int64_t rows, int64_t columns, co
     importance[static_cast<size_t>(factors->order[step])] =
         static_cast<float>(factors->pivots[step]);
   GptqResult result;
-  result.damping = factors->damping;
   if (options.actOrder) {
     result.matrix =
         fitScales(weight, rows, columns, grid, options.clip, importance, options.threads);
@@ -322,19 +340,23 @@ Expected<GptqResult> gptq(const float *weight, int64_t rows, int64_t columns, co
     result.matrix.scales.resize(static_cast<size_t>(rows * grid.groups(columns)));
     result.matrix.zeros.resize(grid.zeroPoints ? result.matrix.scales.size() : 0);
   }
-  const int64_t blocks = (rows + kRows - 1) / kRows;
-  std::vector<double> errors(static_cast<size_t>(blocks));
-  forEachBlock(blocks, options.threads, [&](int64_t block) {
-    errors[static_cast<size_t>(block)] =
-        RowBlock(layout, block * kRows, *factors, options, importance, result.matrix).run();
-  });
-  if (options.sweeps > 0 || moments.isAsymmetric()) {
-    *factors = {};
-    result.error = refine(result.matrix, weight, moments, options.sweeps, options.threads);
-  } else if (moments.count() > 0) {
-    result.error = std::max(0.0, std::accumulate(errors.begin(), errors.end(), 0.0) /
-                                     static_cast<double>(moments.count()));
-  }
+  decide(layout, moments, options, *factors, importance, result);
+  return result;
+}
+
+Expected<GptqResult> gptqWithScales(const float *weight, QuantizedMatrix scaled,
+                                    const Moments &moments, GptqOptions options) {
+  options.actOrder = true;
+  options.clip = {};
+  const Layout layout{weight, scaled.rows, scaled.columns};
+  if (auto fine = check(layout, scaled.grid, moments, options); !fine)
+    return fine.error();
+  auto factors = factorsOf(moments, options);
+  if (!factors)
+    return factors.error();
+  GptqResult result;
+  result.matrix = std::move(scaled);
+  decide(layout, moments, options, *factors, {}, result);
   return result;
 }
 

@@ -40,6 +40,11 @@ struct GptqResult {
 Expected<GptqResult> gptq(const float *weight, int64_t rows, int64_t columns, const Grid &grid,
                           const Moments &moments, const GptqOptions &options);
 
+/// The same with scales that are given: those, and the zeros or the book, of `scaled`, whose codes
+/// are decided. `options.clip` is not used, and columns are taken in the order of actOrder.
+Expected<GptqResult> gptqWithScales(const float *weight, QuantizedMatrix scaled,
+                                    const Moments &moments, GptqOptions options);
+
 /// Bytes that gptq() takes for its factors, with asymmetric moments or without.
 uint64_t gptqScratch(int64_t columns);
 

@@ -36,13 +36,16 @@ int32_t QuantizedMatrix::zeroOf(int64_t row, int64_t group) const {
   return zeros.empty() ? 1 << (grid.bits - 1) : zeros[static_cast<size_t>(row * groups() + group)];
 }
 
+float QuantizedMatrix::valueOf(int64_t row, int64_t group, uint8_t code) const {
+  return scales[static_cast<size_t>(row * groups() + group)] *
+         (book ? book[code] : static_cast<float>(code - zeroOf(row, group)));
+}
+
 void QuantizedMatrix::dequantize(float *out) const {
-  const int64_t count = groups();
   for (int64_t row = 0; row < rows; ++row)
     for (int64_t column = 0; column < columns; ++column) {
-      const int64_t group = groupOfColumn(column), place = row * columns + column;
-      out[place] = scales[static_cast<size_t>(row * count + group)] *
-                   static_cast<float>(codes[static_cast<size_t>(place)] - zeroOf(row, group));
+      const int64_t place = row * columns + column;
+      out[place] = valueOf(row, groupOfColumn(column), codes[static_cast<size_t>(place)]);
     }
 }
 

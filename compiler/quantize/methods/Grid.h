@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What weights are quantized to: integers, and the scales and zero points that groups of them
-// share.
+// What weights are quantized to: integers or numbers of a book, and the scales and zero points that
+// groups of them share.
 #pragma once
 
 #include "compiler/checkpoint/files/Error.h"
@@ -41,11 +41,14 @@ struct QuantizedMatrix {
   std::vector<float> scales;    ///< [rows, groups], representable in grid.scales, > 0
   std::vector<uint8_t> zeros;   ///< [rows, groups], 0 ... 2^bits - 1; empty without zero points
   std::vector<int32_t> groupOf; ///< [columns]: the group of each column; empty: column / group
+  const float *book = nullptr;  ///< [16], rising: what codes stand for in place of integers
 
   int64_t groups() const { return grid.groups(columns); }
   int64_t groupOfColumn(int64_t column) const;
   /// The code that stands for 0.
   int32_t zeroOf(int64_t row, int64_t group) const;
+  /// What `code` means in this group.
+  float valueOf(int64_t row, int64_t group, uint8_t code) const;
   void dequantize(float *out) const; ///< [rows, columns]
 };
 

@@ -46,9 +46,7 @@ private:
       for (int64_t column = 0; column < n; ++column) {
         const int64_t group = matrix.groupOfColumn(column), place = (first + row) * n + column;
         differences[static_cast<size_t>(row * n + column)] =
-            matrix.scales[static_cast<size_t>((first + row) * matrix.groups() + group)] *
-                static_cast<float>(matrix.codes[static_cast<size_t>(place)] -
-                                   matrix.zeroOf(first + row, group)) -
+            matrix.valueOf(first + row, group, matrix.codes[static_cast<size_t>(place)]) -
             weight[place];
       }
     addProduct(gradient.data(), n, rows, n, n, {differences.data(), n}, {moments.second(), n});
@@ -82,7 +80,8 @@ private:
       loadColumn(column);
       if (!(curvature > 0) ||
           !descendColumn(local.data() + k * rows, curvature,
-                         {scales.data(), lows.data(), highs.data()}, codes.data(), change, rows)) {
+                         {scales.data(), lows.data(), highs.data(), matrix.book}, codes.data(),
+                         change, rows)) {
         std::fill_n(change, rows, 0.0f);
         continue;
       }

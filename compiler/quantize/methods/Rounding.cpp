@@ -109,6 +109,84 @@ double sumErrors(const float *values, const float *importance, int64_t count, fl
   return sum.total();
 }
 
+/// What a value over its scale is rounded to, and its code.
+struct Place {
+  float value;
+  int32_t code;
+};
+
+/// Integers of a range.
+struct Integers {
+  RowGrids grids;
+
+  Place nearest(float value, int64_t i) const {
+    const float place = nearestOne(value, grids.scale[i], grids.low[i], grids.high[i]);
+    return {place, static_cast<int32_t>(place - grids.low[i])};
+  }
+  float valueOf(uint8_t code, int64_t i) const { return static_cast<float>(code) + grids.low[i]; }
+};
+
+/// The 16 values of a book; of two as near the lower one.
+struct Book {
+  explicit Book(const RowGrids &grids) : grids(grids) {
+    for (int i = 0; i < 15; ++i)
+      middles[i] = (grids.book[i] + grids.book[i + 1]) / 2;
+  }
+
+  Place nearest(float value, int64_t i) const {
+    const float place = value / grids.scale[i];
+    Place found{grids.book[0], 0};
+    for (int k = 0; k < 15; ++k) {
+      const bool isAbove = place > middles[k];
+      found.value = isAbove ? grids.book[k + 1] : found.value;
+      found.code += isAbove;
+    }
+    return found;
+  }
+  float valueOf(uint8_t code, int64_t) const { return grids.book[code]; }
+
+  RowGrids grids;
+  float middles[15];
+};
+
+template <class Values>
+void roundColumnTo(const Values &values, const ColumnStep &step, int64_t rows) {
+  const float *__restrict original = step.original, *__restrict feedback = step.feedback;
+  const float *__restrict scale = step.grids.scale;
+  float *__restrict left = step.left, *__restrict target = step.target;
+  uint8_t *__restrict codes = step.codes;
+  double *__restrict errors = step.errors;
+  for (int64_t i = 0; i < rows; ++i) {
+    target[i] = original[i] + feedback[i];
+    const Place place = values.nearest(target[i], i);
+    codes[i] = static_cast<uint8_t>(place.code);
+    const float rounded = place.value * scale[i];
+    left[i] = original[i] - rounded;
+    const double miss = static_cast<double>(target[i] - rounded);
+    errors[i] += step.weight * (miss * miss) -
+                 step.distance * (static_cast<double>(left[i]) * static_cast<double>(left[i]));
+  }
+}
+
+template <class Values>
+bool descendColumnTo(const Values &values, const float *__restrict gradient, float curvature,
+                     uint8_t *__restrict codes, float *__restrict changes, int64_t rows) {
+  int32_t moved = 0;
+  for (int64_t i = 0; i < rows; ++i) {
+    const float scale = values.grids.scale[i];
+    const float old = values.valueOf(codes[i], i);
+    const Place place = values.nearest(old * scale - gradient[i] / curvature, i);
+    const float change = (place.value - old) * scale;
+    // What rounding of the gradient alone could make of a tie is left.
+    const bool better =
+        change * (2 * gradient[i] + change * curvature) < -0x1p-16f * (change * change) * curvature;
+    changes[i] = better ? change : 0.0f;
+    codes[i] = better ? static_cast<uint8_t>(place.code) : codes[i];
+    moved |= better;
+  }
+  return moved != 0;
+}
+
 } // namespace
 
 bool allFinite(const float *values, int64_t count) {
@@ -163,22 +241,10 @@ void roundThroughGrid(const float *values, int64_t count, float scale, float low
 }
 
 void roundColumn(const ColumnStep &step, int64_t rows) {
-  const float *__restrict original = step.original, *__restrict feedback = step.feedback;
-  const float *__restrict scale = step.grids.scale, *__restrict low = step.grids.low;
-  const float *__restrict high = step.grids.high;
-  float *__restrict left = step.left, *__restrict target = step.target;
-  uint8_t *__restrict codes = step.codes;
-  double *__restrict errors = step.errors;
-  for (int64_t i = 0; i < rows; ++i) {
-    target[i] = original[i] + feedback[i];
-    const float place = nearestOne(target[i], scale[i], low[i], high[i]);
-    codes[i] = static_cast<uint8_t>(static_cast<int32_t>(place - low[i]));
-    const float rounded = place * scale[i];
-    left[i] = original[i] - rounded;
-    const double miss = static_cast<double>(target[i] - rounded);
-    errors[i] += step.weight * (miss * miss) -
-                 step.distance * (static_cast<double>(left[i]) * static_cast<double>(left[i]));
-  }
+  if (step.grids.book)
+    roundColumnTo(Book(step.grids), step, rows);
+  else
+    roundColumnTo(Integers{step.grids}, step, rows);
 }
 
 void addScaled(float *__restrict sums, const float *__restrict values, float factor,
@@ -187,23 +253,10 @@ void addScaled(float *__restrict sums, const float *__restrict values, float fac
     sums[i] = __builtin_fmaf(factor, values[i], sums[i]);
 }
 
-bool descendColumn(const float *__restrict gradient, float curvature, RowGrids grids,
-                   uint8_t *__restrict codes, float *__restrict changes, int64_t rows) {
-  int32_t moved = 0;
-  for (int64_t i = 0; i < rows; ++i) {
-    const float scale = grids.scale[i], low = grids.low[i];
-    const float old = static_cast<float>(codes[i]) + low;
-    const float place =
-        nearestOne(old * scale - gradient[i] / curvature, scale, low, grids.high[i]);
-    const float change = (place - old) * scale;
-    // What rounding of the gradient alone could make of a tie is left.
-    const bool better =
-        change * (2 * gradient[i] + change * curvature) < -0x1p-16f * (change * change) * curvature;
-    changes[i] = better ? change : 0.0f;
-    codes[i] = better ? static_cast<uint8_t>(static_cast<int32_t>(place - low)) : codes[i];
-    moved |= better;
-  }
-  return moved != 0;
+bool descendColumn(const float *gradient, float curvature, RowGrids grids, uint8_t *codes,
+                   float *changes, int64_t rows) {
+  return grids.book ? descendColumnTo(Book(grids), gradient, curvature, codes, changes, rows)
+                    : descendColumnTo(Integers{grids}, gradient, curvature, codes, changes, rows);
 }
 
 float power(float value, float exponent) { return powerOf(splat(value), exponent)[0]; }

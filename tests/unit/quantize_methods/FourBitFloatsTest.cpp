@@ -23,27 +23,58 @@ double errorOf(const FloatBlocks &matrix, const Floats &weight, const Floats &im
 
 } // namespace
 
-TEST(FourBitFloats, BooksGiveTheNearestValue) {
+TEST(CodeBooks, GiveTheNearestValue) {
   for (CodeBook book : {CodeBook::NF4, CodeBook::FP4}) {
     const auto codes = valuesOf(book);
     const Floats values = randomFloats(1000, 3, 5);
-    auto rounded = roundToBook(values.data(), 1000, book, 64, 2);
+    auto rounded = roundToBook(values.data(), 10, 100, {.book = book, .threads = 2});
     ASSERT_TRUE(bool(rounded));
-    EXPECT_EQ(rounded->absmax.size(), 16u);
+    EXPECT_EQ(rounded->scales.size(), 16u);
+    EXPECT_FALSE(rounded->isByRow());
     for (size_t i = 0; i < values.size(); ++i) {
-      const float scale = rounded->absmax[i / 64];
+      const float scale = rounded->scales[i / 64];
       const float error = std::abs(codes[rounded->codes[i]] * scale - values[i]);
       for (float code : codes)
         ASSERT_LE(error, std::abs(code * scale - values[i]) + 1e-6f);
     }
     // Each value of the book is its own nearest.
-    auto own = roundToBook(codes.data(), 16, book, 16, 1);
+    auto own = roundToBook(codes.data(), 1, 16, {.book = book, .block = 16});
     for (size_t i = 0; i < 16; ++i)
       EXPECT_EQ(codes[own->codes[i]], codes[i]);
     const Floats zeros(5);
-    auto none = roundToBook(zeros.data(), 5, book, 64, 1);
-    EXPECT_EQ(none->absmax, Floats{0});
+    auto none = roundToBook(zeros.data(), 1, 5, {.book = book});
+    EXPECT_EQ(none->scales, Floats{0});
     EXPECT_EQ(codes[none->codes[4]], 0);
+  }
+}
+
+TEST(CodeBooks, ScalesAreQuantizedFirst) {
+  const auto book = dynamicBook();
+  EXPECT_TRUE(std::is_sorted(book.begin(), book.end()));
+  EXPECT_EQ(book[255], 1);
+  EXPECT_EQ(book[127], 0);
+  EXPECT_FLOAT_EQ(book[128], 0.55e-6f);
+  EXPECT_FLOAT_EQ(book[254], 0.99296875f);
+  const int64_t rows = 20, columns = 1024; // 320 blocks, so two of scales
+  const Floats weight = randomFloats(rows * columns, 11);
+  auto plain = roundToBook(weight.data(), rows, columns, {});
+  auto nested = roundToBook(weight.data(), rows, columns, {.nested = true, .threads = 3});
+  ASSERT_TRUE(bool(plain) && bool(nested));
+  ASSERT_EQ(nested->nested.codes.size(), 320u);
+  ASSERT_EQ(nested->nested.absmax.size(), 2u);
+  const auto codes = valuesOf(CodeBook::NF4);
+  for (size_t i = 0; i < 320; ++i) {
+    const float scale = nested->scales[i];
+    EXPECT_EQ(scale, book[nested->nested.codes[i]] * nested->nested.absmax[i / 256] +
+                         nested->nested.offset);
+    EXPECT_NEAR(scale, plain->scales[i], 0.02f * plain->scales[i]);
+  }
+  // Codes are nearest with the scales that are left.
+  for (size_t i = 0; i < weight.size(); ++i) {
+    const float scale = nested->scales[i / 64];
+    for (float code : codes)
+      ASSERT_LE(std::abs(codes[nested->codes[i]] * scale - weight[i]),
+                std::abs(code * scale - weight[i]) + 1e-6f);
   }
 }
 
@@ -66,7 +97,7 @@ TEST(FourBitFloats, Nvfp4ScalesAreE4m3OfTheTensors) {
   weight[40] = 6 * 0x1p-17f;
   auto matrix = roundToNvfp4(weight.data(), 1, 48, {}, {});
   ASSERT_TRUE(bool(matrix));
-  EXPECT_FLOAT_EQ(matrix->tensorScale, 1.0f / 448);
+  EXPECT_EQ(matrix->globalScale, 448);
   EXPECT_EQ(matrix->scales, (std::vector<uint8_t>{126, 118, 2}));
   EXPECT_FLOAT_EQ(matrix->scaleOf(0, 1), 0.5f);
   EXPECT_LT(errorOf(*matrix, weight), 1e-6);
@@ -94,9 +125,9 @@ TEST(FourBitFloats, SearchesNeverRaiseTheError) {
     EXPECT_LT(errorOf(mx({.sweep = 1}, weights), weight, weights),
               errorOf(mx({}, weights), weight, weights));
   }
-  const FloatBlocks one = nv({2, true, 1}, {});
+  const FloatBlocks one = nv({2, true, 0, 1}, {});
   for (unsigned threads : {2u, 3u}) {
-    const FloatBlocks other = nv({2, true, threads}, {});
+    const FloatBlocks other = nv({2, true, 0, threads}, {});
     EXPECT_EQ(one.codes, other.codes);
     EXPECT_EQ(one.scales, other.scales);
   }
@@ -123,8 +154,8 @@ TEST(FourBitFloats, RefuseBadArguments) {
   const Floats weight{1, std::numeric_limits<float>::infinity()}, fine{1, 2};
   EXPECT_EQ(roundToNvfp4(weight.data(), 1, 2, {}, {}).error().code, "INGOT-E2301");
   EXPECT_EQ(roundToMxfp4(weight.data(), 1, 2, {}, {}).error().code, "INGOT-E2301");
-  EXPECT_EQ(roundToBook(weight.data(), 2, CodeBook::NF4, 64, 1).error().code, "INGOT-E2301");
-  EXPECT_EQ(roundToBook(fine.data(), 2, CodeBook::NF4, 0, 1).error().code, "INGOT-E2302");
+  EXPECT_EQ(roundToBook(weight.data(), 1, 2, {}).error().code, "INGOT-E2301");
+  EXPECT_EQ(roundToBook(fine.data(), 1, 2, {.block = 0}).error().code, "INGOT-E2302");
   EXPECT_EQ(roundToNvfp4(fine.data(), 1, 2, Floats(1), {}).error().code, "INGOT-E2302");
   EXPECT_EQ(roundToMxfp4(fine.data(), 1, 2, {}, {.sweep = -1}).error().code, "INGOT-E2302");
 }

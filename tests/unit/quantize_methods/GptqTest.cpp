@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Moments, GPTQ, GPTAQ and coordinate descent: errors that they lower, bytes, and refusals.
 #include "compiler/quantize/methods/Gptq.h"
+#include "compiler/quantize/methods/FourBitFloats.h"
 #include "compiler/quantize/methods/RoundToNearest.h"
 #include "tests/unit/quantize_methods/Inputs.h"
 
@@ -37,7 +38,8 @@ GptqResult quantized(const Floats &weight, int64_t rows, const Grid &grid, const
 }
 
 /// tr(dW H dWᵀ) / count, plainly.
-double errorOf(const QuantizedMatrix &matrix, const Floats &weight, const Moments &moments) {
+template <class Matrix>
+double errorOf(const Matrix &matrix, const Floats &weight, const Moments &moments) {
   const size_t n = static_cast<size_t>(matrix.columns);
   Floats values(weight.size());
   matrix.dequantize(values.data());
@@ -333,4 +335,28 @@ TEST(Gptq, RefusesOptionsOutOfRange) {
   GptqOptions wide;
   wide.clip = {2, 2.0f};
   EXPECT_EQ(refusal(weight, 16, moments, wide), "INGOT-E2302");
+}
+
+TEST(Gptq, TakesScalesAndBooksThatAreGiven) {
+  const int64_t rows = 40, columns = 96;
+  const Floats weight = randomFloats(rows * columns, 31);
+  const Moments moments = momentsOf(correlatedInputs(400, columns), columns);
+  for (bool isPowerOfTwo : {false, true}) {
+    auto nearest = isPowerOfTwo ? roundToMxfp4(weight.data(), rows, columns, {}, {})
+                                : roundToNvfp4(weight.data(), rows, columns, {}, {});
+    ASSERT_TRUE(bool(nearest));
+    double last = 0.8 * errorOf(*nearest, weight, moments);
+    for (int32_t sweeps : {0, 5}) {
+      FloatBlocks blocks = *nearest;
+      auto result = gptqWithScales(weight.data(), blocks.scaled(), moments, with(true, 64, sweeps));
+      ASSERT_TRUE(bool(result));
+      EXPECT_EQ(result->matrix.scales, nearest->scaled().scales);
+      blocks.take(result->matrix);
+      EXPECT_EQ(blocks.scales, nearest->scales);
+      const double error = errorOf(blocks, weight, moments);
+      EXPECT_NEAR(result->error, error, 1e-3 * error);
+      EXPECT_LT(error, last);
+      last = error;
+    }
+  }
 }

@@ -91,6 +91,11 @@ TEST(Recipe, ReadsEveryWeightFormat) {
     EXPECT_EQ(format(message("format: ", name, ", group: 32, zero_points: true")),
               (WeightFormat{.type = type, .group = 32, .zeroPoints = true}));
   }
+  for (auto [name, type] :
+       {std::pair{"nf4", NF4}, {"fp4", FP4}, {"nvfp4", NVFP4}, {"mxfp4", MXFP4}}) {
+    EXPECT_EQ(format(message("format: ", name)), WeightFormat{.type = type});
+    EXPECT_TRUE(failsWith(withRule(message("format: ", name, ", group: 32")), "INGOT-E2008"));
+  }
   EXPECT_EQ(format("format: fp8"), (WeightFormat{.type = E4M3, .group = kWholeRow}));
   EXPECT_EQ(format("format: fp8, scale: tensor"),
             (WeightFormat{.type = E4M3, .group = kWholeTensor}));
@@ -144,7 +149,7 @@ TEST(Recipe, ReadsEveryAttentionFormat) {
 TEST(Recipe, ItsTextReadsBackAsItself) {
   std::vector<WeightFormat> formats;
   using enum NumberFormat;
-  for (NumberFormat type : {Stored, F32, BF16, F16, Int8})
+  for (NumberFormat type : {Stored, F32, BF16, F16, Int8, NF4, FP4, NVFP4, MXFP4})
     formats.push_back({.type = type});
   for (NumberFormat type : {Int3, Int4, Int5, Int6})
     for (int32_t group : {32, 64, 128, kWholeRow})

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+// AutoGPTQ.
+#include "compiler/quantize/layouts/Layouts.h"
+#include "compiler/quantize/layouts/Packing.h"
+
+using namespace ingot;
+using namespace ingot::quantize;
+using namespace ingot::quantize::layouts;
+using checkpoint::DType;
+using checkpoint::Expected;
+using json = nlohmann::ordered_json;
+using recipe::NumberFormat;
+
+namespace {
+
+class Gptq : public StoredLayout {
+public:
+  std::string_view name() const override { return "gptq"; }
+  bool holds(NumberFormat type) const override {
+    return type == NumberFormat::Int4 || type == NumberFormat::Int8;
+  }
+  ScaleType scaleType(DType) const override { return ScaleType::F16; }
+
+  std::string refusal(const ModuleRecord &record, int64_t rows, int64_t columns) const override {
+    return rows * bitsOf(record.format.type) % 32 != 0 ? "its rows are no whole number of words"
+                                                       : refusalOfWords(record.format, columns);
+  }
+
+  std::vector<TensorData> tensors(const ModuleRecord &record,
+                                  const EncodedMatrix &encoded) const override {
+    const auto &matrix = std::get<QuantizedMatrix>(encoded);
+    const std::string &module = record.module;
+    const int32_t bits = matrix.grid.bits;
+    const auto rows = static_cast<uint64_t>(matrix.rows);
+    const int64_t words = matrix.columns * bits / 32;
+    std::vector<TensorData> tensors;
+    auto packed = packWords(matrix.rows, matrix.columns, bits, [&](int64_t row, int64_t column) {
+      return codeOf(matrix, row, column);
+    });
+    tensors.push_back({{module + ".qweight", DType::I32, {static_cast<uint64_t>(words), rows}},
+                       transposeWords(packed, matrix.rows, words)});
+    // Zero points are stored less one, and wrap.
+    const auto mask = static_cast<uint8_t>((1 << bits) - 1);
+    tensors.push_back(
+        {{module + ".qzeros",
+          DType::I32,
+          {static_cast<uint64_t>(matrix.groups()), rows * static_cast<uint64_t>(bits) / 32}},
+         packWords(matrix.groups(), matrix.rows, bits, [&](int64_t group, int64_t row) {
+           return static_cast<uint8_t>((zeroOf(matrix, row, group) - 1) & mask);
+         })});
+    tensors.push_back(scaleTensor(module + ".scales", matrix, true));
+    TensorData groupOf{{module + ".g_idx", DType::I32, {static_cast<uint64_t>(matrix.columns)}},
+                       {}};
+    const int64_t group = matrix.grid.group > 0 ? matrix.grid.group : matrix.columns;
+    groupOf.bytes.resize(groupOf.header.bytes());
+    for (int64_t column = 0; column < matrix.columns; ++column) {
+      const auto index = static_cast<int32_t>(column / group);
+      std::memcpy(groupOf.bytes.data() + column * 4, &index, 4);
+    }
+    tensors.push_back(std::move(groupOf));
+    return tensors;
+  }
+
+  Expected<json> configuration(std::span<const ModuleRecord> modules,
+                               std::span<const std::string> kept) const override {
+    auto format = onlyFormat(modules, name());
+    if (!format)
+      return format.error();
+    return json{{"quant_method", "gptq"},
+                {"bits", bitsOf(format->type)},
+                {"group_size", format->group > 0 ? format->group : -1},
+                {"desc_act", false},
+                {"sym", !format->zeroPoints},
+                {"lm_head", false},
+                {"checkpoint_format", "gptq"},
+                {"modules_to_not_convert", listOf(kept)}};
+  }
+};
+
+} // namespace
+
+const StoredLayout &layouts::gptq() {
+  static constexpr Gptq layout;
+  return layout;
+}
