@@ -231,7 +231,7 @@ Expected<BuildReport> compiler::buildEngine(MLIRContext &context, const BuildOpt
     auto path = previewEngineFile(file, *metadata);
     if (!path)
       return path.error();
-    auto records = options.examine(*path);
+    auto records = options.examine(*path, *report.ir);
     if (!records)
       return records.error();
     llvm::append_range(report.description.provenance.options, *records);

@@ -61,6 +61,12 @@ constexpr BuildOption kOptions[] = {
      .help = "checkpoint that the engine is compared with (default: MODEL)",
      .commands = kBuild,
      .needs = "--gate"},
+    {.flag = "--gate-report",
+     .field = [](Options &o) -> OptionField { return &o.gateReports; },
+     .help = "page (.html) or data (.json) with what the gate measured, part by part, also where "
+             "it refuses; may be given several times",
+     .commands = kBuild,
+     .needs = "--gate"},
     {.flag = "--tuning",
      .field = [](Options &o) -> OptionField { return &o.tuning; },
      .help = "tuning lockfile that chooses kernels (default: the targets' cost models)",

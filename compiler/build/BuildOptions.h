@@ -21,6 +21,7 @@ struct BuildOptions {
   std::vector<std::string> calibrationText; ///< files, for recipes whose method reads text
   std::string gate;
   std::filesystem::path gateText, gateModel;
+  std::vector<std::string> gateReports; ///< files
   std::filesystem::path tuning;
   bool tuningCandidates = false;
   std::string determinism = "strict";
@@ -39,9 +40,10 @@ struct BuildOptions {
 
   codegen::BuildCache *cache = nullptr; ///< what is chosen, opened; null: none
   std::string whyNoCache;               ///< for the report
-  /// Looks at the whole engine before it gets its name, and may refuse it; gives records to keep
-  /// in it. May be empty.
-  std::function<checkpoint::Expected<std::vector<OptionRecord>>(const std::filesystem::path &)>
+  /// Looks at the whole engine, as a file and as a module, before it gets its name, and may refuse
+  /// it; gives records to keep in it. May be empty.
+  std::function<checkpoint::Expected<std::vector<OptionRecord>>(const std::filesystem::path &,
+                                                                mlir::ModuleOp)>
       examine;
   /// To make an engine again: what it states of itself. Its name, recipe, option records and golden
   /// tokens are taken from here; everything else is made anew.

@@ -80,7 +80,7 @@ std::string quantize::describeText(const json &record) {
   std::string names;
   for (const json &file : record["files"])
     names += (names.empty() ? "" : ", ") + file["name"].get<std::string>();
-  return message("calibrated on ", record["sequences"].get<int64_t>(), " sequences of ",
+  return message(record["sequences"].get<int64_t>(), " sequences of ",
                  record["length"].get<int64_t>(), " tokens, of ", record["tokens"].get<int64_t>(),
                  " in ", names, ", seed ", record["seed"].get<uint64_t>(), ", SHA-256 ",
                  record["ids_sha256"].get<std::string>());

@@ -92,16 +92,17 @@ private:
 class Comparison {
 public:
   Comparison(mlir::MLIRContext &context, Engine &engine, const checkpoint::Checkpoint &model,
-             const PartOptions &part, CalibrationText text, int64_t compared,
+             const PartOptions &part, CalibrationText text, const ComparisonScope &scope,
              compiler::Progress &progress)
-      : context(context), engine(engine), part(part), sequences(std::move(text.sequences)),
-        progress(progress), hidden(static_cast<int64_t>(model.config().hiddenSize)),
+      : context(context), engine(engine), model(model), part(part), scope(scope),
+        sequences(std::move(text.sequences)), progress(progress),
+        hidden(static_cast<int64_t>(model.config().hiddenSize)),
         layers(static_cast<int64_t>(model.config().layers)),
-        compared(std::min<int64_t>(compared, static_cast<int64_t>(sequences.size()))) {
+        compared(std::min<int64_t>(scope.sequences, static_cast<int64_t>(sequences.size()))) {
     difference.text = std::move(text.record);
   }
 
-  Expected<EngineDifference> run(bool predicts) {
+  Expected<EngineDifference> run() {
     progress.begin("compare with the checkpoint");
     if (auto recorded = recordEngine(); !recorded)
       return recorded.error();
@@ -110,7 +111,7 @@ public:
         return done.error();
       progress.update(static_cast<uint64_t>(layer + 2), static_cast<uint64_t>(layers + 2));
     }
-    if (predicts)
+    if (scope.predicts)
       if (auto done = comparePredictions(); !done)
         return done.error();
     progress.end();
@@ -175,6 +176,7 @@ private:
     if (!rows || !next)
       return rows ? next.error() : rows.error();
     DifferenceSums own, accumulated;
+    InputRows inputs(hidden);
     const std::vector<int32_t> zeros(static_cast<size_t>(part.length));
     const size_t elements = static_cast<size_t>(part.length * hidden);
     std::vector<float> given(isEmbedding ? 0 : elements), result, engineResult(elements);
@@ -192,6 +194,8 @@ private:
         if (auto ran = recordInto(&*reference, tokens, given, reference->resultTap(), result); !ran)
           return ran;
         own.add(engineResult, result);
+        if (scope.describes)
+          inputs.add(given);
       }
       if (!isEmbedding)
         if (auto read = rows->read(row, given); !read)
@@ -205,8 +209,26 @@ private:
     }
     difference.parts.push_back({tapOf(layer), isEmbedding ? accumulated.relative() : own.relative(),
                                 accumulated.relative()});
+    if (scope.describes && !isEmbedding) {
+      difference.parts.back().input = std::move(inputs).range();
+      if (auto described = describeMatrices(reference->products()); !described)
+        return described;
+    }
     std::error_code ignored;
     std::filesystem::remove(rowsPath(layer), ignored);
+    return {};
+  }
+
+  /// Those of the last part.
+  Outcome describeMatrices(const compiler::ProductList &products) {
+    for (const compiler::ProductGroup &group : products.groups)
+      for (const compiler::Product &product : group.products) {
+        auto range = rangeOf(model, product.weight);
+        if (!range)
+          return range.error();
+        if (*range)
+          difference.parts.back().matrices.push_back(**std::move(range));
+      }
     return {};
   }
 
@@ -239,7 +261,9 @@ private:
 
   mlir::MLIRContext &context;
   Engine &engine;
+  const checkpoint::Checkpoint &model;
   const PartOptions &part;
+  const ComparisonScope &scope;
   std::vector<std::vector<int32_t>> sequences;
   compiler::Progress &progress;
   int64_t hidden, layers, compared;
@@ -252,8 +276,7 @@ private:
 Expected<EngineDifference>
 quantize::compareWithCheckpoint(mlir::MLIRContext &context, Engine &engine,
                                 const checkpoint::Checkpoint &model, const PartOptions &part,
-                                CalibrationText text, int64_t compared, bool predicts,
+                                CalibrationText text, const ComparisonScope &scope,
                                 compiler::Progress &progress) {
-  return Comparison(context, engine, model, part, std::move(text), compared, progress)
-      .run(predicts);
+  return Comparison(context, engine, model, part, std::move(text), scope, progress).run();
 }

@@ -3,9 +3,9 @@
 #pragma once
 
 #include "compiler/build/Progress.h"
-#include "compiler/checkpoint/Checkpoint.h"
 #include "compiler/quantize/PartEngine.h"
 #include "compiler/quantize/RowFile.h"
+#include "compiler/quantize/ValueRanges.h"
 
 namespace ingot::quantize {
 
@@ -14,6 +14,8 @@ struct PartDifference {
   std::string part;       ///< "embed", "layers.0"
   double relativeRms = 0; ///< of the results: root mean square of differences over that of values
   double accumulated = 0; ///< the same with all parts before it as the checkpoint has them
+  std::vector<MatrixRange> matrices{}; ///< where they are described
+  std::optional<InputRange> input{};   ///< likewise; of layers
 };
 
 /// Distributions over the next token, compared with the checkpoint's.
@@ -31,13 +33,19 @@ struct EngineDifference {
   PredictionDifference prediction;
 };
 
-/// Runs `engine` and the checkpoint's parts, in f32, on `text`, of `part.length` tokens each; parts
-/// are compared on the first `compared` sequences. With `predicts` the head is run too. Errors:
-/// those of parts and of the runtime.
+/// What is compared.
+struct ComparisonScope {
+  int64_t sequences = 2;  ///< that parts are compared on
+  bool predicts = false;  ///< the head is run too, on all sequences
+  bool describes = false; ///< ranges of weights and inputs are measured too
+};
+
+/// Runs `engine` and the checkpoint's parts, in f32, on `text`, of `part.length` tokens each.
+/// Errors: those of parts, of the checkpoint's reader and of the runtime.
 checkpoint::Expected<EngineDifference>
 compareWithCheckpoint(mlir::MLIRContext &context, Engine &engine,
                       const checkpoint::Checkpoint &model, const PartOptions &part,
-                      CalibrationText text, int64_t compared, bool predicts,
+                      CalibrationText text, const ComparisonScope &scope,
                       compiler::Progress &progress);
 
 } // namespace ingot::quantize

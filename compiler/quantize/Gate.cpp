@@ -40,9 +40,6 @@ constexpr Measure kMeasures[] = {
     {"layer", worstPart, false, false},
 };
 
-/// Sequences that the engine and the checkpoint are compared on part by part.
-constexpr int64_t kComparedSequences = 2;
-
 Expected<GateLimit> parseLimit(llvm::StringRef text) {
   const checkpoint::Error wrong{
       "INGOT-E2118", "the limit " + checkpoint::inQuotes(text.str()) + " is not understood",
@@ -80,27 +77,9 @@ Expected<std::vector<GateLimit>> quantize::parseGate(const std::string &text) {
   return limits;
 }
 
-std::string GateReport::summary() const {
-  const PredictionDifference &p = difference.prediction;
-  std::string text = llvm::formatv(
-      "KL divergence {0:f5} +/- {1:f5}, 99 % of tokens up to {2:f4}; perplexity {3:f3}, of the "
-      "checkpoint {4:f3}; same likeliest token {5:f2} %\n",
-      p.divergence, p.divergenceError, p.divergenceP99, p.perplexity, p.basePerplexity,
-      100 * p.sameTop);
-  std::vector<PartDifference> worst = difference.parts;
-  llvm::sort(worst, [](const PartDifference &a, const PartDifference &b) {
-    return a.relativeRms > b.relativeRms;
-  });
-  worst.resize(std::min<size_t>(worst.size(), 3));
-  text += "parts that differ most:";
-  for (const PartDifference &part : worst)
-    text += llvm::formatv(" {0} ({1:f4})", part.part, part.relativeRms);
-  return text + "\n";
-}
-
 static Expected<EngineDifference> measure(mlir::MLIRContext &context,
                                           const std::filesystem::path &engine,
-                                          const GateOptions &options, bool predicts,
+                                          const GateOptions &options, const ComparisonScope &scope,
                                           compiler::Progress &progress) {
   auto model = checkpoint::Checkpoint::open(options.original);
   if (!model)
@@ -127,8 +106,7 @@ static Expected<EngineDifference> measure(mlir::MLIRContext &context,
     auto text = sequencesFor(opened, options.text, part);
     if (!text)
       return text.error();
-    return compareWithCheckpoint(context, opened, *model, part, *std::move(text),
-                                 kComparedSequences, predicts, progress);
+    return compareWithCheckpoint(context, opened, *model, part, *std::move(text), scope, progress);
   } catch (const ingot::Error &failure) {
     return compiler::errorOfRuntime(failure.code(), failure.what(), "comparing");
   }
@@ -138,34 +116,33 @@ Expected<std::vector<PartDifference>> quantize::measureParts(mlir::MLIRContext &
                                                              const std::filesystem::path &engine,
                                                              const GateOptions &options,
                                                              compiler::Progress &progress) {
-  auto difference = measure(context, engine, options, /*predicts=*/false, progress);
+  auto difference = measure(context, engine, options, {}, progress);
   if (!difference)
     return difference.error();
   return std::move(difference->parts);
 }
 
-Expected<GateReport> quantize::measureGate(mlir::MLIRContext &context,
+Expected<GateReport> quantize::measureGate(mlir::MLIRContext &context, mlir::ModuleOp module,
                                            const std::filesystem::path &engine,
                                            const GateOptions &options,
                                            compiler::Progress &progress) {
   auto limits = parseGate(options.limits);
   if (!limits)
     return limits.error();
-  auto difference = measure(context, engine, options, /*predicts=*/true, progress);
+  ComparisonScope scope;
+  scope.predicts = true;
+  scope.describes = options.describes;
+  auto difference = measure(context, engine, options, scope, progress);
   if (!difference)
     return difference.error();
-  GateReport report;
-  report.difference = *std::move(difference);
+  GateReport report{
+      options.name, options.original.filename().string(), *std::move(difference), {}, {}};
+  report.stored = storedParts(module);
   for (const GateLimit &limit : *limits) {
     const double value = limit.measured(report.difference);
-    const std::string shown = llvm::formatv("{0:f5}", value);
-    report.records.push_back(
-        {"--gate", limit.text, shown,
-         llvm::formatv("of {0} tokens, against {1}", report.difference.prediction.tokens,
-                       options.original.filename().string())});
     // Written so that what is no number exceeds.
-    if (!(limit.isLeast ? value >= limit.limit : value <= limit.limit))
-      report.exceeded.push_back(limit.text + " (" + shown + ")");
+    const bool isKept = limit.isLeast ? value >= limit.limit : value <= limit.limit;
+    report.limits.push_back({limit.text, value, isKept});
   }
   return report;
 }

@@ -4,7 +4,7 @@
 
 #include "compiler/build/BuildOptions.h"
 #include "compiler/quantize/CalibrationText.h"
-#include "compiler/quantize/EngineComparison.h"
+#include "compiler/quantize/GateReport.h"
 
 namespace ingot::quantize {
 
@@ -21,30 +21,25 @@ struct GateLimit {
 checkpoint::Expected<std::vector<GateLimit>> parseGate(const std::string &text);
 
 struct GateOptions {
-  std::string limits;
+  std::string name;               ///< of the engine, for reports
+  std::string limits;             ///< not read by measureParts()
   std::filesystem::path original; ///< the checkpoint that the engine is compared with
   std::string target = kCalibrationTarget;
   TextOptions text;
   std::filesystem::path folder; ///< for rows; made and removed
+  bool describes = false;       ///< ranges of weights and inputs are measured too
   unsigned threads = 0;
   codegen::BuildCache *cache = nullptr;
 };
 
-struct GateReport {
-  EngineDifference difference;
-  std::vector<std::string> exceeded;           ///< limits, with what was measured
-  std::vector<compiler::OptionRecord> records; ///< of all limits, for the engine
-  std::string summary() const;                 ///< lines for people
-};
-
-/// Compares the engine at `engine`, which must run on this machine, with the original. Errors:
-/// those of parseGate(), of readers and of compareWithCheckpoint().
-checkpoint::Expected<GateReport> measureGate(mlir::MLIRContext &context,
+/// Compares the engine at `engine`, which must run on this machine and is what `module` says, with
+/// the original. Errors: those of parseGate(), of readers and of compareWithCheckpoint().
+checkpoint::Expected<GateReport> measureGate(mlir::MLIRContext &context, mlir::ModuleOp module,
                                              const std::filesystem::path &engine,
                                              const GateOptions &options,
                                              compiler::Progress &progress);
 
-/// The parts alone, without predictions; `options.limits` is not read.
+/// The parts alone, without predictions.
 checkpoint::Expected<std::vector<PartDifference>> measureParts(mlir::MLIRContext &context,
                                                                const std::filesystem::path &engine,
                                                                const GateOptions &options,

@@ -2,6 +2,7 @@
 // ingot build
 #include "compiler/build/BuildReport.h"
 #include "compiler/quantize/Gate.h"
+#include "compiler/quantize/GatePage.h"
 #include "compiler/tools/BuildArguments.h"
 #include "compiler/tools/Commands.h"
 #include "compiler/tools/QuantizedModels.h"
@@ -33,29 +34,36 @@ static checkpoint::Outcome addGate(mlir::MLIRContext &context, BuildOptions &opt
                                    Progress &progress, std::string &exceeded) {
   if (auto limits = quantize::parseGate(options.gate); !limits)
     return limits.error();
+  for (const std::string &path : options.gateReports)
+    if (auto writable = quantize::checkGateReport(path); !writable)
+      return writable;
   quantize::GateOptions gate;
+  gate.name = options.output.filename().string();
   gate.limits = options.gate;
   gate.original = options.gateModel.empty() ? options.model : options.gateModel;
   gate.text.samples = 16;
   if (!options.gateText.empty())
     gate.text.files.push_back(options.gateText);
   gate.folder = options.output.string() + ".gate";
+  gate.describes = !options.gateReports.empty();
   gate.threads = options.threads;
   gate.cache = options.cache;
-  options.examine =
-      [&context, &progress, &exceeded, gate](
-          const std::filesystem::path &engine) -> checkpoint::Expected<std::vector<OptionRecord>> {
-    auto report = quantize::measureGate(context, engine, gate, progress);
+  options.examine = [&context, &progress, &exceeded, gate, reports = options.gateReports](
+                        const std::filesystem::path &engine,
+                        mlir::ModuleOp module) -> checkpoint::Expected<std::vector<OptionRecord>> {
+    auto report = quantize::measureGate(context, module, engine, gate, progress);
     if (!report)
       return report.error();
     fputs(report->summary().c_str(), stderr);
-    for (const std::string &limit : report->exceeded)
-      exceeded += (exceeded.empty() ? "" : ", ") + limit;
+    for (const std::string &path : reports)
+      if (auto written = quantize::writeGateReport(*report, path); !written)
+        return written.error();
+    exceeded = report->exceeded();
     if (!exceeded.empty())
       return checkpoint::Error{"INGOT-E2119", "the engine exceeds its accuracy budget: " + exceeded,
                                gate.limits,
                                "choose a recipe with more bits or calibration, or a wider budget"};
-    return std::move(report->records);
+    return report->records();
   };
   return {};
 }

@@ -3,6 +3,7 @@
 #include "runtime/tools/Commands.h"
 #include "runtime/tools/Divergence.h"
 #include "runtime/tools/EngineSummary.h"
+#include "runtime/tools/HumanEval.h"
 #include "runtime/tools/LogitsFile.h"
 #include "runtime/tools/SessionArguments.h"
 #include "runtime/tools/Table.h"
@@ -28,6 +29,7 @@ struct EvalOptions {
   bool parseSpecial = false;
   bool json = false;
   SessionOptions session;
+  HumanEvalOptions humanEval;
 };
 
 constexpr const char *windowing =
@@ -252,6 +254,14 @@ Result<Base> openBase(const Session &session, EvalOptions &options) {
 }
 
 Status evaluate(EvalOptions &options) {
+  if (options.text.empty() && options.logitsFile.empty() && options.humanEval.tasks.empty())
+    return Status::error("INGOT-E6029", "there is nothing to score",
+                         "give --text, --kl-divergence-base or --humaneval");
+  if (!options.humanEval.tasks.empty()) {
+    Result<std::unique_ptr<Session>> session = Session::open(options.engine, options.session);
+    return session.ok() ? completeHumanEval(std::move(*session), options.humanEval)
+                        : std::move(session).status();
+  }
   options.session.memory.maxSequences = 1;
   Result<std::unique_ptr<Session>> session = Session::open(options.engine, options.session);
   if (!session.ok())
@@ -286,6 +296,41 @@ Status evaluate(EvalOptions &options) {
   return flushOutput();
 }
 
+void addHumanEvalOptions(CommandLine &app, HumanEvalOptions &options, CommandOption text,
+                         CommandOption logits) {
+  constexpr const char *group = "HumanEval";
+  CommandOption tasks = app.addOption("--humaneval", options.tasks,
+                                      "HumanEval.jsonl: writes completions of its tasks, which are "
+                                      "scored elsewhere")
+                            .excludes(text)
+                            .excludes(logits)
+                            .group(group);
+  CommandOption completions =
+      app.addOption("--completions", options.completions, "file to write them to")
+          .needs(tasks)
+          .group(group);
+  tasks.needs(completions);
+  app.addOption("--samples", options.samples, "completions of each task")
+      .between(1, 128)
+      .needs(tasks)
+      .group(group)
+      .showDefault();
+  app.addOption("--answer-tokens", options.maxTokens, "tokens of a completion at most")
+      .positive()
+      .needs(tasks)
+      .group(group)
+      .showDefault();
+  app.addOption("--temp", options.temperature, "temperature; 0: greedy")
+      .notNegative()
+      .needs(tasks)
+      .group(group)
+      .showDefault();
+  app.addOption("--seed", options.seed, "of the draws where --temp is above 0")
+      .needs(tasks)
+      .group(group)
+      .showDefault();
+}
+
 } // namespace
 
 int runEval(int argc, char **argv) {
@@ -297,7 +342,8 @@ int runEval(int argc, char **argv) {
                       "  eval model.ingot --text wiki.test.raw --scoring second-half "
                       "--bos-each-window\n"
                       "  eval model-int4.ingot --text wiki.test.raw --against model-bf16.ingot\n"
-                      "  eval model.ingot --kl-divergence-base base.kld",
+                      "  eval model.ingot --kl-divergence-base base.kld\n"
+                      "  eval model.ingot --humaneval HumanEval.jsonl --completions samples.jsonl",
                   argv[0]);
   EvalOptions options;
   std::string scoring;
@@ -325,6 +371,7 @@ int runEval(int argc, char **argv) {
   app.addFlag("--no-special", options.noSpecial, "leave out the model's prefix and suffix");
   app.addFlag("--parse-special", options.parseSpecial, "recognise special tokens in the text");
   app.addFlag("--json", options.json, "print JSON");
+  addHumanEvalOptions(app, options.humanEval, text, logits);
   addTargetOption(app, options.session.target);
   addDeviceOptions(app, options.session.device);
   int exitStatus = 0;
@@ -332,10 +379,7 @@ int runEval(int argc, char **argv) {
     return exitStatus;
   if (scoring == "second-half")
     options.scoring = Scoring::SecondHalf;
-  Status status = options.text.empty() && options.logitsFile.empty()
-                      ? Status::error("INGOT-E6029", "there is nothing to score",
-                                      "give --text or --kl-divergence-base")
-                      : evaluate(options);
+  const Status status = evaluate(options);
   return status.ok() ? 0 : reportError(status);
 }
 

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+// A gate's report as a file: JSON, or one HTML page that needs no other file and no script.
+#pragma once
+
+#include "compiler/quantize/GateReport.h"
+
+namespace ingot::quantize {
+
+/// Every number of the tables also stands in an attribute, `data-value`, with all its digits.
+std::string gatePage(const GateReport &report);
+
+/// Whether a report can be written to `path`. Errors: INGOT-E2146 where its name ends neither in
+/// .html nor in .json, those of compiler::checkReport().
+checkpoint::Outcome checkGateReport(const std::filesystem::path &path);
+
+/// Writes a page or JSON, by the name's end. Errors: those of writeWhole().
+checkpoint::Outcome writeGateReport(const GateReport &report, const std::filesystem::path &path);
+
+} // namespace ingot::quantize
