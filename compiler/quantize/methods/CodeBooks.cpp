@@ -20,8 +20,8 @@ constexpr std::array<float, 16> kNf4 = {-1.0f,         -0.696192801f, -0.5250730
                                         0.440709829f,  0.562617004f,  0.722956836f,  1.0f};
 /// Thirds and their halves: e2m1 of 12, and a subnormal of its own.
 constexpr std::array<float, 16> kFp4 = {
-    0.0f, 0.005208333f,  0.666666667f,  1.0f,  0.333333333f,  0.5f,  0.166666667f,  0.25f,
-    0.0f, -0.005208333f, -0.666666667f, -1.0f, -0.333333333f, -0.5f, -0.166666667f, -0.25f};
+    0.0f, 1 / 192.0f,  2 / 3.0f,  1.0f,  1 / 3.0f,  0.5f,  1 / 6.0f,  0.25f,
+    0.0f, -1 / 192.0f, -2 / 3.0f, -1.0f, -1 / 3.0f, -0.5f, -1 / 6.0f, -0.25f};
 constexpr int64_t kBlocksAtATime = 256;
 
 /// ggml's book has twice the values.

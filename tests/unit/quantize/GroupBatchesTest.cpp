@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which groups are quantized at a time, by the memory that there is.
 #include "compiler/quantize/GroupBatches.h"
+#include "compiler/quantize/layouts/Layouts.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
