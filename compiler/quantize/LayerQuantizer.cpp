@@ -3,6 +3,7 @@
 // folded scale changes the matrix that makes the input.
 #include "compiler/quantize/LayerQuantizer.h"
 
+#include "compiler/quantize/StoredMatrices.h"
 #include "compiler/quantize/methods/Awq.h"
 #include "compiler/quantize/methods/Gptq.h"
 #include "compiler/quantize/methods/RoundToNearest.h"
@@ -55,26 +56,42 @@ bool quantize::isQuantized(const LayerSettings &settings, const ProductGroup &gr
 
 namespace {
 
-/// A tensor of the checkpoint as f32, and whether it is still what is stored.
+/// A tensor or matrix of the checkpoint as f32, and whether it is still what is stored.
 struct Loaded {
   const checkpoint::Tensor *tensor = nullptr;
+  const Product *product = nullptr; ///< of a matrix of the groups
   std::vector<float> values;
   bool changed = false;
 };
 
 class LayerWork {
 public:
-  explicit LayerWork(const LayerSettings &settings) : settings(settings) {}
+  LayerWork(const LayerSettings &settings, std::span<const ProductGroup *const> groups)
+      : settings(settings) {
+    for (const ProductGroup *group : groups)
+      for (const Product &product : group->products)
+        products[product.weight] = &product;
+  }
 
   Expected<Loaded *> load(const std::string &name) {
     auto [entry, isNew] = loaded.try_emplace(name);
     Loaded &result = entry->second;
     if (!isNew)
       return &result;
-    auto tensor = settings.checkpoint.get(name);
+    const auto product = products.find(name);
+    if (product != products.end())
+      result.product = product->second;
+    auto tensor = settings.checkpoint.get(result.product ? holderOf(*result.product) : name);
     if (!tensor)
       return tensor.error();
     result.tensor = *tensor;
+    if (result.product) {
+      auto values = readMatrix(settings.checkpoint, *result.product);
+      if (!values)
+        return values.error();
+      result.values = *std::move(values);
+      return &result;
+    }
     auto element = checkpoint::readAs((*tensor)->dtype);
     std::vector<std::byte> bytes((*tensor)->bytes);
     if (auto read = settings.checkpoint.read(**tensor, 0, bytes); !read)
@@ -100,10 +117,16 @@ private:
   TensorData stored(const Loaded &tensor) const;
 
   const LayerSettings &settings;
+  std::map<std::string, const Product *> products;
   std::map<std::string, Loaded> loaded;
 };
 
 TensorData LayerWork::stored(const Loaded &tensor) const {
+  if (tensor.product) {
+    TensorData data = plainMatrix(*tensor.product, tensor.tensor->dtype, tensor.values);
+    data.header.name = shownName(settings.checkpoint, *tensor.product);
+    return data;
+  }
   TensorData data{{settings.checkpoint.shownName(tensor.tensor->name), tensor.tensor->dtype,
                    tensor.tensor->shape},
                   {}};
@@ -175,6 +198,8 @@ Outcome LayerWork::scale(const ProductGroup &group, InputStatistics &statistics)
       return weight.error();
     matrices.push_back({(*weight)->values.data(), product.rows});
   }
+  if (!grid)
+    return {};
   std::vector<float> magnitudes;
   for (double sum : statistics.magnitudes)
     magnitudes.push_back(static_cast<float>(sum / static_cast<double>(statistics.moments.count())));
@@ -244,25 +269,28 @@ Outcome LayerWork::round(const ProductGroup &group, InputStatistics *statistics,
   for (const Product &product : group.products) {
     ModuleRecord record;
     auto grid = gridFor(settings, product, record.explanation);
-    if (!grid)
+    if (!grid && !product.stack)
       continue;
     auto weight = load(product.weight);
     if (!weight)
       return weight.error();
+    if (!grid) { // no tensor is left that holds it
+      (*weight)->changed = true;
+      continue;
+    }
     auto matrix = roundMatrix(*grid, product, (*weight)->values, statistics, record.error);
     if (!matrix)
       return Error{matrix.error().code, matrix.error().what,
-                   settings.checkpoint.shownName(product.weight), matrix.error().fix};
+                   shownName(settings.checkpoint, product), matrix.error().fix};
     record.grid = *grid;
-    record.module = settings.checkpoint.shownName(product.weight);
-    result.replaced.insert(record.module);
+    record.module = shownName(settings.checkpoint, product);
+    result.replaced.insert(settings.checkpoint.shownName(holderOf(product)));
     record.module.resize(record.module.size() - std::string_view(".weight").size());
     for (TensorData &tensor : settings.layout.tensors(record.module, *matrix))
       result.stored.push_back(std::move(tensor));
-    TensorData decoded{{product.weight, checkpoint::DType::F32, (*weight)->tensor->shape}, {}};
-    decoded.bytes.resize(decoded.header.bytes());
-    matrix->dequantize(reinterpret_cast<float *>(decoded.bytes.data()));
-    result.decoded.push_back(std::move(decoded));
+    std::vector<float> &meant = (*weight)->values;
+    matrix->dequantize(meant.data());
+    result.decoded.push_back(plainMatrix(product, checkpoint::DType::F32, std::move(meant)));
     result.modules.push_back(std::move(record));
     loaded.erase(product.weight);
   }
@@ -274,7 +302,7 @@ void LayerWork::keepChanged(LayerResult &result) {
     if (!tensor.changed)
       continue;
     result.stored.push_back(stored(tensor));
-    result.replaced.insert(result.stored.back().header.name);
+    result.replaced.insert(settings.checkpoint.shownName(tensor.tensor->name));
     TensorData decoded = result.stored.back();
     decoded.header.name = name;
     result.decoded.push_back(std::move(decoded));
@@ -287,7 +315,7 @@ void LayerWork::keepChanged(LayerResult &result) {
 static Outcome quantizeTogether(const LayerSettings &settings,
                                 std::span<const ProductGroup *const> groups,
                                 std::span<InputStatistics> statistics, LayerResult &result) {
-  LayerWork work(settings);
+  LayerWork work(settings, groups);
   std::vector<InputStatistics *> known(groups.size());
   for (size_t i = 0; i < statistics.size(); ++i)
     if (hasEnoughRows(*groups[i], statistics[i]))
