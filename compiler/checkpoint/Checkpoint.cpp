@@ -207,11 +207,14 @@ Outcome Checkpoint::replaceTensors(const fs::path &path) {
     auto own = std::lower_bound(
         stored.begin(), stored.end(), tensor.name,
         [](const Tensor &one, const std::string &name) { return one.name < name; });
-    if (own == stored.end() || own->name != tensor.name || own->shape != tensor.shape)
+    if (own == stored.end() || own->name != tensor.name)
+      stored.insert(own, tensor);
+    else if (own->shape == tensor.shape)
+      *own = tensor;
+    else
       return Error{"INGOT-E1126",
-                   message("tensor ", inQuotes(tensor.name), " replaces none of the model's"),
-                   printable(path.string()), "give tensors of the model's names and shapes"};
-    *own = tensor;
+                   message("tensor ", inQuotes(tensor.name), " has another shape than the model's"),
+                   printable(path.string()), "give tensors of the model's shapes"};
   }
   return {};
 }

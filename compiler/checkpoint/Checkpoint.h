@@ -44,7 +44,8 @@ public:
   const std::optional<AdapterConfig> &adapter() const { return adapterConfig; }
 
   /// Takes the tensors of a safetensors file in place of those of the same names, whose shapes they
-  /// must have. Errors: those of the readers, and INGOT-E1126 for a tensor that is none of these.
+  /// must have, and others beside them. Errors: those of the readers, and INGOT-E1126 for another
+  /// shape.
   Outcome replaceTensors(const std::filesystem::path &path);
 
   const ModelConfig &config() const { return modelConfig; }

@@ -22,10 +22,13 @@ using namespace ingot::compiler;
 
 namespace {
 
-/// The stored tensor whose rows `weight` is, in whatever order; null for other expressions.
+/// The stored tensor whose rows, or columns, `weight` is, in whatever order; null for other
+/// expressions.
 llm::WeightOp storedMatrix(Value weight) {
   if (auto permute = weight.getDefiningOp<llm::PermuteRowsOp>())
     weight = permute.getInput();
+  if (auto transpose = weight.getDefiningOp<llm::TransposeOp>())
+    weight = transpose.getInput();
   auto op = weight.getDefiningOp<llm::WeightOp>();
   return op && op.getType().getRank() == 2 && isa<FloatType>(op.getType().getElementType())
              ? op
@@ -130,20 +133,65 @@ private:
   ProductGroup &group;
 };
 
+/// A product with `weight`, which storedMatrix() leads to a tensor.
+Product describe(Value weight, bool small) {
+  auto type = cast<RankedTensorType>(weight.getType());
+  if (auto permute = weight.getDefiningOp<llm::PermuteRowsOp>())
+    weight = permute.getInput();
+  return {storedMatrix(weight).getName().str(), type.getDimSize(0), type.getDimSize(1), small,
+          isa_and_nonnull<llm::TransposeOp>(weight.getDefiningOp())};
+}
+
 /// A stored matrix in a stack of experts' matrices.
 struct StackedMatrix {
-  llm::WeightOp weight;
+  Product product;
   int64_t expert = 0;
   int64_t first = 0;    ///< of the expert's rows
   bool inOrder = false; ///< its rows are as they are stored
 };
 
+/// Those of a tensor that has all of them, as it is stored or transposed expert by expert.
+std::optional<SmallVector<StackedMatrix>> matricesOfTensor(llm::MatmulOp op,
+                                                           const checkpoint::ModelConfig &config) {
+  Value value = op.getWeight();
+  bool inputsFirst = false;
+  while (isa_and_nonnull<llm::PermuteRowsOp, llm::ReshapeOp, llm::TransposeOp>(
+      value.getDefiningOp())) {
+    inputsFirst |= isa<llm::TransposeOp>(value.getDefiningOp());
+    value = value.getDefiningOp()->getOperand(0);
+  }
+  auto stored = value.getDefiningOp<llm::WeightOp>();
+  // Programs that quantize take these apart, and importers read what they made.
+  if (!stored || config.experts->storage != checkpoint::ExpertStorage::Halves)
+    return std::nullopt;
+  StringRef name = stored.getName();
+  SmallVector<StringRef> parts = {config.experts->down};
+  if (name.ends_with("gate_up_proj"))
+    parts = {config.experts->gate, config.experts->up};
+  const int64_t rows = op.expertRows() / static_cast<int64_t>(parts.size()),
+                columns = cast<RankedTensorType>(op.getWeight().getType()).getDimSize(1);
+  SmallVector<StackedMatrix> matrices;
+  for (int64_t expert = 0; expert < op.experts(); ++expert)
+    for (auto [i, part] : llvm::enumerate(parts)) {
+      Product product{(name.rsplit('.').first + "." + Twine(expert) + "." + part + ".weight").str(),
+                      rows, columns};
+      const int64_t first = static_cast<int64_t>(i) * rows;
+      product.inputsFirst = inputsFirst;
+      product.stack = {name.str(), expert, first, op.expertRows()};
+      matrices.push_back({std::move(product), expert, first, true});
+    }
+  return matrices;
+}
+
 /// What the weight of `op` stacks; nothing where that is more than stored matrices, each of one
 /// expert.
-std::optional<SmallVector<StackedMatrix>> stackedMatrices(llm::MatmulOp op) {
-  auto stack = op.getWeight().getDefiningOp<llm::ConcatRowsOp>();
-  if (!stack || !stack->hasOneUse())
+std::optional<SmallVector<StackedMatrix>> stackedMatrices(llm::MatmulOp op,
+                                                          const checkpoint::ModelConfig &config) {
+  if (!op.getWeight().hasOneUse())
     return std::nullopt;
+  auto stack = op.getWeight().getDefiningOp<llm::ConcatRowsOp>();
+  if (!stack)
+    return matricesOfTensor(op, config);
   const int64_t rowsEach = op.expertRows();
   SmallVector<StackedMatrix> matrices;
   int64_t row = 0;
@@ -152,34 +200,41 @@ std::optional<SmallVector<StackedMatrix>> stackedMatrices(llm::MatmulOp op) {
     const int64_t rows = cast<RankedTensorType>(part.getType()).getDimSize(0);
     if (!weight || !part.hasOneUse() || row / rowsEach != (row + rows - 1) / rowsEach)
       return std::nullopt;
-    matrices.push_back({weight, row / rowsEach, row % rowsEach, part == weight.getResult()});
+    matrices.push_back(
+        {describe(part, false), row / rowsEach, row % rowsEach, part == weight.getResult()});
     row += rows;
   }
   return matrices;
 }
 
-/// The matrix of `expert` that makes `value`, some columns of a product with experts' matrices
-/// which nothing else reads; null where there is no such one.
-llm::WeightOp onlyMatrix(Value value, int64_t expert) {
-  auto slice = value ? value.getDefiningOp<llm::SliceColumnsOp>() : llm::SliceColumnsOp();
-  auto product = slice ? slice.getInput().getDefiningOp<llm::MatmulOp>() : llm::MatmulOp();
-  if (!product || !product.getOrder() || !slice->hasOneUse())
-    return {};
-  const int64_t first = static_cast<int64_t>(slice.getFirst()), columns = llm::columnsOf(value);
-  for (Operation *user : product->getUsers()) {
+/// Whether no other columns than those of `slice` are read where it reads its own.
+bool readsAlone(llm::SliceColumnsOp slice) {
+  auto end = [](llm::SliceColumnsOp op) { return op.getFirst() + llm::columnsOf(op.getResult()); };
+  return llvm::all_of(slice.getInput().getUsers(), [&](Operation *user) {
     auto other = dyn_cast<llm::SliceColumnsOp>(user);
-    if (!other)
+    return other &&
+           (other == slice || other.getFirst() >= end(slice) || slice.getFirst() >= end(other));
+  });
+}
+
+/// The name of the matrix of `expert` that makes `value`, some columns of a product with experts'
+/// matrices, or of a multiple, which nothing else reads; empty where there is no such one.
+std::string onlyMatrix(Value value, int64_t expert, const checkpoint::ModelConfig &config) {
+  auto slice = value ? value.getDefiningOp<llm::SliceColumnsOp>() : llm::SliceColumnsOp();
+  if (!slice || !slice->hasOneUse() || !readsAlone(slice))
+    return {};
+  Value whole = slice.getInput();
+  if (auto pointwise = whole.getDefiningOp<llm::PointwiseOp>())
+    if (whole = factorOf(pointwise); !whole || !whole.hasOneUse())
       return {};
-    const auto otherFirst = static_cast<int64_t>(other.getFirst());
-    if (other != slice && otherFirst < first + columns &&
-        first < otherFirst + llm::columnsOf(other.getResult()))
-      return {};
-  }
-  if (auto matrices = stackedMatrices(product))
+  auto product = whole.getDefiningOp<llm::MatmulOp>();
+  if (!product || !product.getOrder())
+    return {};
+  if (auto matrices = stackedMatrices(product, config))
     for (StackedMatrix &matrix : *matrices)
-      if (matrix.expert == expert && matrix.first == first && matrix.inOrder &&
-          matrix.weight.getType().getDimSize(0) == columns)
-        return matrix.weight;
+      if (matrix.expert == expert && matrix.first == static_cast<int64_t>(slice.getFirst()) &&
+          matrix.inOrder && matrix.product.rows == llm::columnsOf(value))
+        return matrix.product.weight;
   return {};
 }
 
@@ -188,13 +243,10 @@ std::string siteOf(Operation *op) {
   return name ? name.getName().str() : std::string();
 }
 
-Product describe(llm::WeightOp weight, bool small) {
-  return {weight.getName().str(), weight.getType().getDimSize(0), weight.getType().getDimSize(1),
-          small};
-}
-
 class ProductTapper {
 public:
+  explicit ProductTapper(const checkpoint::ModelConfig &config) : config(config) {}
+
   ProductList tap(func::FuncOp step) {
     llvm::MapVector<Value, SmallVector<llm::MatmulOp>> byInput;
     SmallVector<llm::MatmulOp> routed;
@@ -204,7 +256,7 @@ public:
       else if (storedMatrix(op.getWeight()) && op.getWeight().hasOneUse())
         byInput[op.getInput()].push_back(op);
       else
-        leave(op, "its matrix is not a stored one, outputs first, of its own");
+        leave(op, "its matrix is not a stored one of its own");
     });
     for (auto &[input, products] : byInput)
       tapGroup(input, products);
@@ -232,8 +284,7 @@ private:
     ProductGroup group;
     group.columns = llm::columnsOf(input);
     for (llm::MatmulOp op : products)
-      group.products.push_back(
-          describe(storedMatrix(op.getWeight()), isSmall(op.getWeight().getDefiningOp())));
+      group.products.push_back(describe(op.getWeight(), isSmall(op.getWeight().getDefiningOp())));
     group.tap = "input of " + group.products.front().weight;
     llm::BoundaryOp tap = tapOf(input, group.tap);
     for (llm::MatmulOp op : products)
@@ -244,20 +295,20 @@ private:
 
   /// A group for each expert of a product with experts' matrices.
   void tapExperts(llm::MatmulOp op) {
-    auto matrices = stackedMatrices(op);
+    auto matrices = stackedMatrices(op, config);
     auto order = op.getOrder().getDefiningOp<llm::GroupRowsOp>();
     auto route = order ? order.getExperts().getDefiningOp<llm::RouteOp>() : llm::RouteOp();
     if (!matrices || !route)
-      return leave(op, "the matrices of its experts are no tensors of their own");
+      return leave(op, "its experts cannot be told apart in what is stored");
     Value input = op.getInput();
     auto pointwise = input.getDefiningOp<llm::PointwiseOp>();
-    const bool readsAlone = pointwise && input.hasOneUse();
+    Value scaled = pointwise && input.hasOneUse() ? factorOf(pointwise) : Value();
     RoutedInput routed;
     routed.tap = tapExpertsOf(route, op.experts());
     routed.perToken = route.topK();
     routed.hasTokens = cast<RankedTensorType>(input.getType()).getEncoding() !=
                        cast<RankedTensorType>(op.getOrder().getType()).getEncoding();
-    llm::BoundaryOp tap = tapOf(input, "input of " + matrices->front().weight.getName().str());
+    llm::BoundaryOp tap = tapOf(input, "input of " + matrices->front().product.weight);
     op.getInputMutable().assign(tap);
     for (StackedMatrix &matrix : *matrices) {
       if (&matrix == matrices->begin() || matrix.expert != routed.expert) {
@@ -266,15 +317,13 @@ private:
         group.tap = tap.getSegment().str();
         group.columns = llm::columnsOf(input);
         group.routed = routed;
-        if (auto source =
-                readsAlone ? onlyMatrix(factorOf(pointwise), routed.expert) : llm::WeightOp()) {
+        group.sourceWeight = onlyMatrix(scaled, routed.expert, config);
+        if (!group.sourceWeight.empty())
           group.source = ProductGroup::Source::Product;
-          group.sourceWeight = source.getName().str();
-        } else {
+        else
           group.whyNone = "its input is read by others, or no multiple of a product";
-        }
       }
-      list.groups.back().products.push_back(describe(matrix.weight, false));
+      list.groups.back().products.push_back(std::move(matrix.product));
     }
   }
 
@@ -301,6 +350,7 @@ private:
     return name;
   }
 
+  const checkpoint::ModelConfig &config;
   ProductList list;
   llvm::DenseMap<Value, llm::BoundaryOp> taps;
   llvm::DenseMap<Operation *, std::string> routes;
@@ -323,6 +373,6 @@ bool compiler::isSmall(Operation *weight) {
   });
 }
 
-ProductList compiler::tapProducts(ModuleOp module) {
-  return ProductTapper().tap(module.lookupSymbol<func::FuncOp>(schema::program::step));
+ProductList compiler::tapProducts(ModuleOp module, const checkpoint::ModelConfig &config) {
+  return ProductTapper(config).tap(module.lookupSymbol<func::FuncOp>(schema::program::step));
 }

@@ -3,6 +3,7 @@
 // input, and which weights could scale it.
 #pragma once
 
+#include "compiler/importers/ExpertMatrix.h"
 #include "mlir/IR/BuiltinOps.h"
 
 #include <optional>
@@ -11,11 +12,13 @@
 
 namespace ingot::compiler {
 
-/// A product with a whole stored matrix [rows, columns].
+/// A product with a stored matrix [rows, columns].
 struct Product {
-  std::string weight; ///< the stored tensor, by its name in the checkpoint
+  std::string weight; ///< the matrix, by its name in the checkpoint
   int64_t rows = 0, columns = 0;
-  bool small = false; ///< as isSmall() has it
+  bool small = false;                     ///< as isSmall() has it
+  bool inputsFirst = false;               ///< stored as [columns, rows]
+  std::optional<ExpertMatrix> stack = {}; ///< where it is part of a tensor of all experts' matrices
 };
 
 /// Which rows of an input an expert reads: those that llm.route sent to it.
@@ -60,8 +63,8 @@ struct ProductList {
 /// it would save nothing: one row, what llm.route chooses by, or biases that it chooses from.
 bool isSmall(mlir::Operation *weight);
 
-/// Puts a tap at the input of every product of @step, which an importer just made, and at the
-/// experts of its tokens.
-ProductList tapProducts(mlir::ModuleOp module);
+/// Puts a tap at the input of every product of @step, which an importer just made of a model of
+/// this configuration, and at the experts of its tokens.
+ProductList tapProducts(mlir::ModuleOp module, const checkpoint::ModelConfig &config);
 
 } // namespace ingot::compiler

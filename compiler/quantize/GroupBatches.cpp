@@ -4,6 +4,7 @@
 
 #include "compiler/quantize/methods/Gptq.h"
 
+#include <algorithm>
 #include <map>
 
 using namespace ingot;
@@ -31,12 +32,21 @@ uint64_t quantize::memoryFor(const LayerSettings &settings,
   return held == 0 ? 0 : held + scratch + kProgram;
 }
 
+/// Whether experts of `group` lie in a tensor with all others.
+static bool isStacked(const ProductGroup &group) {
+  return group.products.front().stack.has_value();
+}
+
 std::vector<GroupBatch> quantize::batchesOf(const LayerSettings &settings,
                                             const compiler::ProductList &products, uint64_t most) {
   std::vector<GroupBatch> batches(1);
   std::map<int64_t, GroupBatch> experts;
+  // Where one matrix is taken out of a stack, all are.
+  const bool takesApart = std::ranges::any_of(products.groups, [&](const ProductGroup &group) {
+    return isStacked(group) && isQuantized(settings, group);
+  });
   for (const ProductGroup &group : products.groups)
-    if (isQuantized(settings, group))
+    if (isQuantized(settings, group) || (takesApart && isStacked(group)))
       (group.routed ? experts[group.routed->expert] : batches.front()).push_back(&group);
   for (const auto &[expert, groups] : experts) {
     GroupBatch larger = batches.back();

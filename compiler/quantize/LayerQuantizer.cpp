@@ -3,6 +3,7 @@
 // folded scale changes the matrix that makes the input.
 #include "compiler/quantize/LayerQuantizer.h"
 
+#include "compiler/quantize/StoredMatrices.h"
 #include "compiler/quantize/methods/Awq.h"
 #include "compiler/quantize/methods/SmoothQuant.h"
 #include "compiler/recipe/RecipeWords.h"
@@ -73,26 +74,42 @@ bool quantize::isQuantized(const LayerSettings &settings, const ProductGroup &gr
 
 namespace {
 
-/// A tensor of the checkpoint as f32, and whether it is still what is stored.
+/// A tensor or matrix of the checkpoint as f32, and whether it is still what is stored.
 struct Loaded {
   const checkpoint::Tensor *tensor = nullptr;
+  const Product *product = nullptr; ///< of a matrix of the groups
   std::vector<float> values;
   bool changed = false;
 };
 
 class LayerWork {
 public:
-  explicit LayerWork(const LayerSettings &settings) : settings(settings) {}
+  LayerWork(const LayerSettings &settings, std::span<const ProductGroup *const> groups)
+      : settings(settings) {
+    for (const ProductGroup *group : groups)
+      for (const Product &product : group->products)
+        products[product.weight] = &product;
+  }
 
   Expected<Loaded *> load(const std::string &name) {
     auto [entry, isNew] = loaded.try_emplace(name);
     Loaded &result = entry->second;
     if (!isNew)
       return &result;
-    auto tensor = settings.checkpoint.get(name);
+    const auto product = products.find(name);
+    if (product != products.end())
+      result.product = product->second;
+    auto tensor = settings.checkpoint.get(result.product ? holderOf(*result.product) : name);
     if (!tensor)
       return tensor.error();
     result.tensor = *tensor;
+    if (result.product) {
+      auto values = readMatrix(settings.checkpoint, *result.product);
+      if (!values)
+        return values.error();
+      result.values = *std::move(values);
+      return &result;
+    }
     auto element = checkpoint::readAs((*tensor)->dtype);
     std::vector<std::byte> bytes((*tensor)->bytes);
     if (auto read = settings.checkpoint.read(**tensor, 0, bytes); !read)
@@ -105,8 +122,10 @@ public:
 
   /// Scales the inputs of `group` where that makes its products more exact.
   Outcome scale(const ProductGroup &group, InputStatistics &statistics);
-  /// Rounds the group's matrices; `statistics` may be null.
-  Outcome round(const ProductGroup &group, const InputStatistics *statistics, LayerResult &result);
+  /// Rounds the group's matrices. `statistics`: what methods may go by, or null; `inputMost`: the
+  /// largest magnitude of inputs that are known.
+  Outcome round(const ProductGroup &group, const InputStatistics *statistics, float inputMost,
+                LayerResult &result);
   /// What was changed but not rounded.
   void keepChanged(LayerResult &result);
 
@@ -122,10 +141,16 @@ private:
   TensorData stored(const Loaded &tensor) const;
 
   const LayerSettings &settings;
+  std::map<std::string, const Product *> products;
   std::map<std::string, Loaded> loaded;
 };
 
 TensorData LayerWork::stored(const Loaded &tensor) const {
+  if (tensor.product) {
+    TensorData data = plainMatrix(*tensor.product, tensor.tensor->dtype, tensor.values);
+    data.header.name = shownName(settings.checkpoint, *tensor.product);
+    return data;
+  }
   TensorData data{{settings.checkpoint.shownName(tensor.tensor->name), tensor.tensor->dtype,
                    tensor.tensor->shape},
                   {}};
@@ -271,31 +296,24 @@ Outcome LayerWork::roundProduct(const Product &product, ModuleRecord record, flo
                               {record.format, method, isOfBytes ? ScaleType::F32 : settings.scales,
                                largest, settings.threads},
                               recipe::isCalibrated(method) ? statistics : nullptr);
-  record.module = settings.checkpoint.shownName(product.weight);
+  record.module = shownName(settings.checkpoint, product);
   if (!encoded)
     return Error{encoded.error().code, encoded.error().what, record.module, encoded.error().fix};
   record.error = encoded->error;
-  result.replaced.insert(record.module);
+  result.replaced.insert(settings.checkpoint.shownName(holderOf(product)));
   record.module.resize(record.module.size() - std::string_view(".weight").size());
-  if (recipe::isStatic(record.inputs)) {
-    const float most = *std::max_element(statistics->most.begin(), statistics->most.end());
-    record.inputScale =
-        most > 0 ? most / (record.inputs == NumberFormat::E4M3Static ? 448.0f : 127.0f) : 1;
-  }
   for (TensorData &tensor : settings.layout.tensors(record, encoded->matrix))
     result.stored.push_back(std::move(tensor));
-  TensorData decoded{{product.weight, checkpoint::DType::F32, (*weight)->tensor->shape}, {}};
-  decoded.bytes.resize(decoded.header.bytes());
-  auto *values = reinterpret_cast<float *>(decoded.bytes.data());
-  std::visit([&](const auto &matrix) { matrix.dequantize(values); }, encoded->matrix);
-  result.decoded.push_back(std::move(decoded));
+  std::vector<float> &meant = (*weight)->values;
+  std::visit([&](const auto &matrix) { matrix.dequantize(meant.data()); }, encoded->matrix);
+  result.decoded.push_back(plainMatrix(product, checkpoint::DType::F32, std::move(meant)));
   result.modules.push_back(std::move(record));
   loaded.erase(product.weight);
   return {};
 }
 
 Outcome LayerWork::round(const ProductGroup &group, const InputStatistics *statistics,
-                         LayerResult &result) {
+                         float inputMost, LayerResult &result) {
   auto largest = largestOf(group);
   if (!largest)
     return largest.error();
@@ -303,9 +321,19 @@ Outcome LayerWork::round(const ProductGroup &group, const InputStatistics *stati
     std::string explanation;
     auto record = recordFor(settings, product, explanation);
     if (!record && !explanation.empty())
-      result.refusals.push_back(settings.checkpoint.shownName(product.weight) + ": " + explanation);
-    if (!record)
+      result.refusals.push_back(shownName(settings.checkpoint, product) + ": " + explanation);
+    if (!record && !product.stack)
       continue;
+    if (!record) { // no tensor is left that holds it
+      auto weight = load(product.weight);
+      if (!weight)
+        return weight.error();
+      (*weight)->changed = true;
+      continue;
+    }
+    if (recipe::isStatic(record->inputs) && inputMost > 0)
+      record->inputScale =
+          inputMost / (record->inputs == NumberFormat::E4M3Static ? 448.0f : 127.0f);
     if (auto done = roundProduct(product, *std::move(record), *largest, statistics, result); !done)
       return done;
   }
@@ -317,7 +345,7 @@ void LayerWork::keepChanged(LayerResult &result) {
     if (!tensor.changed)
       continue;
     result.stored.push_back(stored(tensor));
-    result.replaced.insert(result.stored.back().header.name);
+    result.replaced.insert(settings.checkpoint.shownName(tensor.tensor->name));
     TensorData decoded = result.stored.back();
     decoded.header.name = name;
     result.decoded.push_back(std::move(decoded));
@@ -330,7 +358,7 @@ void LayerWork::keepChanged(LayerResult &result) {
 static Outcome quantizeTogether(const LayerSettings &settings,
                                 std::span<const ProductGroup *const> groups,
                                 std::span<InputStatistics> statistics, LayerResult &result) {
-  LayerWork work(settings);
+  LayerWork work(settings, groups);
   std::vector<InputStatistics *> known(groups.size());
   for (size_t i = 0; i < statistics.size(); ++i)
     if (hasEnoughRows(*groups[i], statistics[i]))
@@ -340,9 +368,14 @@ static Outcome quantizeTogether(const LayerSettings &settings,
       if (known[i])
         if (auto scaled = work.scale(*groups[i], *known[i]); !scaled)
           return scaled;
-  for (size_t i = 0; i < groups.size(); ++i)
-    if (auto rounded = work.round(*groups[i], known[i], result); !rounded)
+  for (size_t i = 0; i < groups.size(); ++i) {
+    float most = 0;
+    if (!statistics.empty())
+      for (float column : statistics[i].most)
+        most = std::max(most, column);
+    if (auto rounded = work.round(*groups[i], known[i], most, result); !rounded)
       return rounded;
+  }
   work.keepChanged(result);
   return {};
 }

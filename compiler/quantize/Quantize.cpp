@@ -12,6 +12,7 @@
 #include "compiler/quantize/Calibration.h"
 #include "compiler/quantize/CheckpointWriter.h"
 #include "compiler/quantize/GroupBatches.h"
+#include "compiler/quantize/StoredMatrices.h"
 #include "compiler/quantize/layouts/Layouts.h"
 
 #include <chrono>
@@ -314,17 +315,15 @@ private:
   void noteKept(const compiler::ProductList &products, const std::set<std::string> &quantized) {
     for (const compiler::ProductGroup &group : products.groups)
       for (const compiler::Product &product : group.products) {
-        std::string module = moduleOf(product.weight);
-        if (!quantized.contains(module))
+        std::string module = shownName(model, product);
+        module.resize(module.size() - std::string_view(".weight").size());
+        const bool isThere =
+            !product.stack || replaced.contains(model.shownName(holderOf(product)));
+        if (isThere && !quantized.contains(module))
           report.kept.push_back(std::move(module));
       }
     for (const compiler::UnquantizableProduct &other : products.others)
       progress.warn(checkpoint::message(other.site, " stays as it is: ", other.reason));
-  }
-
-  std::string moduleOf(const std::string &weight) const {
-    std::string name = model.shownName(weight);
-    return name.substr(0, name.size() - std::string_view(".weight").size());
   }
 
   checkpoint::DType ownType() const {

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """`ingot quantize` of mixtures of experts: a real model whose feed-forward parts became experts, so
-that they compute what it does and read what its layers read."""
+that they compute what it does and read what its layers read. And of GPT-2, whose matrices are
+stored as [inputs, outputs]."""
 import array
 import json
 import pathlib
@@ -8,11 +9,15 @@ import random
 import shutil
 import signal
 import subprocess
+import sys
 import time
 import unittest
 
 import harness
 from qwen2_family import read_tensors, write_tensors
+
+sys.path.append(str(harness.ROOT / "tests" / "families"))
+import models  # noqa: E402
 
 DATA = harness.ROOT.parent / "shared" / "data"
 SOURCE = DATA / "TinyStories-656K-rot256"
@@ -94,6 +99,34 @@ def qwen2_moe(tensors):
     return result
 
 
+def stacked(matrices):
+    """[experts, inputs, outputs] of equal experts, whose outputs are those of `matrices`."""
+    rows = [array.array("f", data)[row * shape[1]:(row + 1) * shape[1]]
+            for _, shape, data in matrices for row in range(shape[0])]
+    turned = floats(value for column in zip(*rows) for value in column)
+    return "F32", [EXPERTS, len(rows[0]), len(rows)], turned * EXPERTS
+
+
+def llama4(tensors):
+    """As qwen2_moe(), with all experts' matrices in two tensors. What it computes differs, for
+    heads rotate otherwise and inputs of experts are scaled."""
+    result, half = {}, INNER // 2
+    for name, tensor in tensors.items():
+        if ".mlp." not in name:
+            result[name] = tensor
+    for layer in range(LAYERS):
+        module, prefix = f"model.layers.{layer}.feed_forward", f"model.layers.{layer}.mlp"
+        gate, up, down = (tensors[f"{prefix}.{part}.weight"] for part in PARTS)
+        result[f"{module}.router.weight"] = router()
+        result[f"{module}.experts.gate_up_proj"] = stacked([rows_of(gate, 0, half),
+                                                            rows_of(up, 0, half)])
+        result[f"{module}.experts.down_proj"] = stacked([columns_of(down, 0, half)])
+        result[f"{module}.shared_expert.gate_proj.weight"] = rows_of(gate, half, half)
+        result[f"{module}.shared_expert.up_proj.weight"] = rows_of(up, half, half)
+        result[f"{module}.shared_expert.down_proj.weight"] = columns_of(down, half, half)
+    return result
+
+
 FAMILIES = {
     "mixtral": (mixtral, {
         "architectures": ["MixtralForCausalLM"], "model_type": "mixtral", "sliding_window": None,
@@ -102,7 +135,13 @@ FAMILIES = {
         "architectures": ["Qwen2MoeForCausalLM"], "model_type": "qwen2_moe", "qkv_bias": False,
         "num_experts": EXPERTS, "num_experts_per_tok": 2, "moe_intermediate_size": INNER // 2,
         "shared_expert_intermediate_size": INNER // 2, "norm_topk_prob": True}),
+    "llama4": (llama4, {
+        "architectures": ["Llama4ForCausalLM"], "model_type": "llama4_text", "use_qk_norm": False,
+        "num_local_experts": EXPERTS, "num_experts_per_tok": 2, "intermediate_size": INNER // 2,
+        "intermediate_size_mlp": INNER, "interleave_moe_layer_step": 1,
+        "attention_chunk_size": 512, "no_rope_layers": [1] * LAYERS}),
 }
+PARTS = ("gate_proj", "up_proj", "down_proj")
 
 
 @unittest.skipUnless(SOURCE.is_dir() and TEXTS.is_dir(), "../shared/data is absent")
@@ -140,25 +179,26 @@ class QuantizeExperts(harness.BuildTest):
         self.assertEqual(result.returncode, 0, result.stdout)
         return output, result.stdout
 
-    def engine(self, model, recipe):
+    def engine(self, model, recipe, context=512):
         engine = self.folder / f"{model.name}.ingot"
         self.assert_built(self.ingot("build", model, "-o", engine, "--recipe",
-                                     self.write("build.yaml", recipe), "--max-context", 512,
-                                     "--max-sequences", 1), engine)
+                                     self.write("build.yaml", recipe), "--max-context",
+                                     context, "--max-sequences", 1), engine)
         return engine
 
-    def evaluated(self, engine, base):
-        result = self.ingot_run("eval", engine, "--against", base, "--text", self.text, "--json")
+    def evaluated(self, engine, base, window=512):
+        result = self.ingot_run("eval", engine, "--against", base, "--text", self.text, "--window",
+                                str(window), "--json")
         self.assertEqual(result.returncode, 0, result.stderr)
         return json.loads(result.stdout)["divergence"]["mean"]
 
-    def check(self, family, methods, module, shared=()):
+    def check(self, family, methods, module, kept, parts=PARTS):
         """Experts lose less by what they read; all but router and gates is quantized."""
         model = self.model(family)
         base = self.engine(model, F32)
-        # What the mixture is made of computes the same.
-        source = self.copy_of(SOURCE, "source")
-        self.assertLess(self.evaluated(base, self.engine(source, F32)), 1e-5)
+        if family != "llama4":  # What the mixture is made of computes the same.
+            source = self.copy_of(SOURCE, "source")
+            self.assertLess(self.evaluated(base, self.engine(source, F32)), 1e-5)
         found = {}
         for method in ("round", *methods):
             folder, said = self.quantize(model, method, method)
@@ -168,26 +208,71 @@ class QuantizeExperts(harness.BuildTest):
             tensors = read_tensors(folder / "model.safetensors")
             for layer in range(LAYERS):
                 prefix = f"model.layers.{layer}.{module}"
-                parts = ("w1", "w2", "w3") if family == "mixtral" else (
-                    "gate_proj", "up_proj", "down_proj")
-                for expert in range(EXPERTS):
-                    for part in parts:
-                        self.assertIn(f"{prefix}.experts.{expert}.{part}.weight_packed", tensors)
-                        self.assertNotIn(f"{prefix}.experts.{expert}.{part}.weight", tensors)
-                for kept in ("gate", *shared):
-                    self.assertIn(f"{prefix}.{kept}.weight", tensors)
+                stored = {name for name in tensors if name.startswith(f"{prefix}.experts.")}
+                self.assertEqual(stored, {
+                    f"{prefix}.experts.{expert}.{part}.weight_{own}" for expert in range(EXPERTS)
+                    for part in parts for own in ("packed", "scale", "shape")})
+                for name in kept:
+                    self.assertIn(f"{prefix}.{name}.weight", tensors)
             config = json.loads((folder / "config.json").read_text())["quantization_config"]
-            for kept in ("gate", *shared):
-                self.assertIn(f"model.layers.0.{module}.{kept}", config["ignore"])
+            for name in kept:
+                self.assertIn(f"model.layers.0.{module}.{name}", config["ignore"])
         print(family, found, flush=True)
         for method in methods:
             self.assertLess(found[method], (0.8 if method == "awq" else 0.4) * found["round"])
 
     def test_mixtral(self):
-        self.check("mixtral", ("awq", "gptq", "awq-gptq", "best"), "block_sparse_moe")
+        self.check("mixtral", ("awq", "gptq", "awq-gptq", "best"), "block_sparse_moe",
+                   ("gate",), ("w1", "w2", "w3"))
 
     def test_qwen2_moe(self):
-        self.check("qwen2_moe", ("gptq", "awq-gptq"), "mlp", ("shared_expert_gate",))
+        self.check("qwen2_moe", ("gptq", "awq-gptq"), "mlp", ("gate", "shared_expert_gate"))
+
+    def test_stacks_are_taken_apart(self):
+        self.check("llama4", ("gptq", "awq-gptq"), "feed_forward", ("router",))
+
+    def test_stacks_of_which_some_matrices_are_quantized(self):
+        """The others are tensors of their own too, in the model's type."""
+        model = self.model("llama4")
+        recipe = self.write("some.yaml", RECIPE.replace("*.experts.*", "*.experts.?.down_proj*")
+                            % "gptq")
+        output = self.folder / "some"
+        result = self.ingot("quantize", model, "-o", output, "--recipe", recipe, *self.few)
+        self.assertEqual(result.returncode, 0, result.stdout)
+        tensors = read_tensors(output / "model.safetensors")
+        module, before = "model.layers.1.feed_forward.experts", read_tensors(
+            model / "model.safetensors")
+        self.assertNotIn(f"{module}.gate_up_proj", tensors)
+        for part in ("down_proj", "gate_proj"):  # Rules of the recipe name both.
+            self.assertIn(f"{module}.3.{part}.weight_packed", tensors)
+        up = array.array("f", tensors[f"{module}.3.up_proj.weight"][2])
+        stack, width = array.array("f", before[f"{module}.gate_up_proj"][2]), INNER // 2
+        for row, column in ((0, 0), (17, 200), (255, 255)):
+            place = (3 * HIDDEN + column) * 2 * width + width + row
+            self.assertEqual(up[row * HIDDEN + column], stack[place])
+        self.assertLess(self.evaluated(self.engine(output, PLAIN), self.engine(model, F32)), 0.01)
+
+    def test_inputs_first(self):
+        """Of random weights, whose layers have inputs that are not."""
+        case = models.CASES["gpt2"]
+        model = self.checkpoint("--shape", "tiny")  # Its tokenizer is used.
+        (model / "generation_config.json").unlink()
+        (model / "config.json").write_text(json.dumps(case.config))
+        models.write_safetensors(model / "model.safetensors", case.checkpoint())
+        base, found = self.engine(model, F32, 64), {}
+        for method in ("round", "gptq"):
+            recipe = self.write("gpt2.yaml", "version: 1\nweights: [{match: 'model.layers.*', "
+                                f"format: int4, group: 32}}]\nmethod: {method}\n")
+            output = self.folder / method
+            result = self.ingot("quantize", model, "-o", output, "--recipe", recipe, "--samples",
+                                64, "--length", 32, "--calibration-text", self.calibration)
+            self.assertEqual(result.returncode, 0, result.stdout)
+            tensors = read_tensors(output / "model.safetensors")
+            packed = [name for name in tensors if name.endswith(".weight_packed")]
+            self.assertEqual(len(packed), 4 * case.config["n_layer"])
+            found[method] = self.evaluated(self.engine(output, PLAIN, 64), base, 32)
+        print("gpt2", found, flush=True)
+        self.assertLess(found["gptq"], 0.4 * found["round"])
 
     def test_equal_bytes(self):
         """For any number of threads, in one pass over the text or several, at once or gone on."""
