@@ -108,6 +108,8 @@ Calibration::observe(PartEngine &engine, int64_t layer,
   const size_t inputs = taps.size();
   if (keepsResults && isAsymmetric)
     taps.push_back(engine.resultTap());
+  if (taps.empty())
+    return statistics;
   auto rows = RowFile::open(rowsPath(layer, true), hidden);
   auto original = RowFile::open(rowsPath(layer, !compares), hidden);
   auto next = RowFile::open(rowsPath(layer + 1, false), hidden);
@@ -129,7 +131,7 @@ Calibration::observe(PartEngine &engine, int64_t layer,
     };
     if (auto ran = engine.record(tokens, given, taps, take); !ran)
       return ran.error();
-    if (outcome && compares) {
+    if (outcome && compares && inputs != 0) {
       outcome = rows->read(i * part.length, given);
       if (!outcome)
         return outcome.error();
