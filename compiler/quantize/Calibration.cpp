@@ -110,6 +110,8 @@ Calibration::observe(PartEngine &engine, int64_t layer,
   const size_t inputs = taps.size();
   if (keepsResults && sumsProducts)
     taps.push_back(engine.resultTap());
+  if (taps.empty())
+    return statistics;
   auto rows = RowFile::open(rowsPath(layer, true), hidden);
   auto original = RowFile::open(rowsPath(layer, !compares), hidden);
   auto next = RowFile::open(rowsPath(layer + 1, false), hidden);
@@ -141,8 +143,9 @@ Calibration::observe(PartEngine &engine, int64_t layer,
     if (runsTwice)
       if (auto ran = run(*original, unquantized, true); !ran)
         return ran.error();
-    if (auto ran = run(*rows, own, !compares); !ran)
-      return ran.error();
+    if (inputs > 0 || !compares)
+      if (auto ran = run(*rows, own, !compares); !ran)
+        return ran.error();
     for (size_t group = 0; group < groups.size(); ++group)
       add(statistics[group], *groups[group], own, runsTwice ? &unquantized : nullptr, weight,
           part.build.threads);

@@ -51,7 +51,7 @@ std::vector<GroupBatch> quantize::batchesOf(const LayerSettings &settings,
   for (const auto &[expert, groups] : experts) {
     GroupBatch larger = batches.back();
     larger.insert(larger.end(), groups.begin(), groups.end());
-    if (batches.size() > 1 && memoryFor(settings, larger) <= most)
+    if (batches.back().empty() || memoryFor(settings, larger) <= most)
       batches.back() = std::move(larger);
     else
       batches.push_back(groups);

@@ -13,8 +13,8 @@ using GroupBatch = std::vector<const compiler::ProductGroup *>;
 uint64_t memoryFor(const LayerSettings &settings,
                    std::span<const compiler::ProductGroup *const> groups);
 
-/// The groups that are quantized: first those outside experts, which may be none, then experts,
-/// each with all its groups, as many in a batch as `most` bytes hold, and one at least.
+/// The groups that are quantized: those outside experts and each expert's stay together, in this
+/// order, as many in a batch as `most` bytes hold. There is always one batch, which may be empty.
 std::vector<GroupBatch> batchesOf(const LayerSettings &settings,
                                   const compiler::ProductList &products, uint64_t most);
 

@@ -253,8 +253,9 @@ private:
     if (readsInputs() && done + 1 < layers)
       if (auto moved = advance(calibration, decoded, update(batches.size())); !moved)
         return moved;
+    std::error_code ignored;
     for (const fs::path &file : decoded)
-      fs::remove(file);
+      fs::remove(file, ignored);
     noteKept(products, quantized);
     ++done;
     if (auto saved = saveState(calibration); !saved)
