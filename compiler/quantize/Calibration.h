@@ -30,6 +30,11 @@ public:
   /// those of RowFile.
   checkpoint::Outcome resume(int64_t layers, int64_t count);
   int64_t sequences() const { return count; }
+  /// The rows in front of a layer that is not done: of all sequences, one after the other. Errors:
+  /// those of RowFile.
+  checkpoint::Expected<RowFile> rows(int64_t layer) const {
+    return RowFile::open(rowsPath(layer, true), hidden);
+  }
 
   /// What the inputs of each group that `wanted` takes are, in order.
   checkpoint::Expected<std::vector<InputStatistics>>

@@ -45,7 +45,8 @@ std::optional<Grid> quantize::gridFor(const LayerSettings &settings, const Produ
   static constexpr std::pair<NumberFormat, int32_t> kBits[] = {{NumberFormat::Int3, 3},
                                                                {NumberFormat::Int4, 4},
                                                                {NumberFormat::Int5, 5},
-                                                               {NumberFormat::Int6, 6}};
+                                                               {NumberFormat::Int6, 6},
+                                                               {NumberFormat::Int8, 8}};
   for (const auto &[type, bits] : kBits) {
     if (type != format.type)
       continue;
@@ -61,6 +62,24 @@ std::optional<Grid> quantize::gridFor(const LayerSettings &settings, const Produ
     explanation = checkpoint::message("kept as it is: ", refusal);
   }
   return std::nullopt;
+}
+
+ClipSearch quantize::clipSearchOf(recipe::Method method) {
+  ClipSearch clip;
+  if (method != recipe::Method::Round)
+    clip.steps = 20;
+  return clip;
+}
+
+Expected<std::vector<float>> quantize::readValues(const checkpoint::Checkpoint &checkpoint,
+                                                  const checkpoint::Tensor &tensor) {
+  std::vector<std::byte> bytes(tensor.bytes);
+  if (auto read = checkpoint.read(tensor, 0, bytes); !read)
+    return read.error();
+  std::vector<float> values(bytes.size() * 8 / checkpoint::dtypeUnit(tensor.dtype).bits);
+  compiler::widen(*checkpoint::readAs(tensor.dtype), bytes.data(), values.data(),
+                  static_cast<int64_t>(values.size()));
+  return values;
 }
 
 bool quantize::isQuantized(const LayerSettings &settings, const ProductGroup &group) {
@@ -92,13 +111,10 @@ public:
     if (!tensor)
       return tensor.error();
     result.tensor = *tensor;
-    auto element = checkpoint::readAs((*tensor)->dtype);
-    std::vector<std::byte> bytes((*tensor)->bytes);
-    if (auto read = settings.checkpoint.read(**tensor, 0, bytes); !read)
-      return read.error();
-    result.values.resize(bytes.size() * 8 / checkpoint::dtypeUnit((*tensor)->dtype).bits);
-    compiler::widen(*element, bytes.data(), result.values.data(),
-                    static_cast<int64_t>(result.values.size()));
+    auto values = readValues(settings.checkpoint, **tensor);
+    if (!values)
+      return values.error();
+    result.values = *std::move(values);
     return &result;
   }
 
@@ -186,7 +202,8 @@ Outcome LayerWork::scale(const ProductGroup &group, InputStatistics &statistics)
     auto own = gridFor(settings, product, unused);
     if (!own)
       continue;
-    grid = own;
+    if (!grid || own->bits < grid->bits) // the one that loses most decides
+      grid = own;
     auto weight = load(product.weight);
     if (!weight)
       return weight.error();
@@ -227,9 +244,7 @@ Expected<QuantizedMatrix> LayerWork::roundMatrix(const Grid &grid, const Product
                                                  std::vector<float> &weight,
                                                  InputStatistics *statistics, double &error) {
   const recipe::Method method = settings.recipe.method;
-  ClipSearch clip;
-  if (method != recipe::Method::Round)
-    clip.steps = 20;
+  const ClipSearch clip = clipSearchOf(method);
   if (!statistics)
     return roundToNearest(weight.data(), product.rows, product.columns, grid, clip, {},
                           settings.threads);

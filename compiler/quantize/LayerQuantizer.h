@@ -46,6 +46,13 @@ struct LayerSettings {
 std::optional<Grid> gridFor(const LayerSettings &settings, const compiler::Product &product,
                             std::string &explanation);
 
+/// How rounding with `method` clips ranges.
+ClipSearch clipSearchOf(recipe::Method method);
+
+/// A whole tensor as f32. Errors: those of reading.
+checkpoint::Expected<std::vector<float>> readValues(const checkpoint::Checkpoint &checkpoint,
+                                                    const checkpoint::Tensor &tensor);
+
 /// Whether any product of `group` has a grid.
 bool isQuantized(const LayerSettings &settings, const compiler::ProductGroup &group);
 

@@ -3,26 +3,10 @@
 // does.
 #pragma once
 
-#include "compiler/build/BuildOptions.h"
 #include "compiler/build/Progress.h"
-#include "compiler/quantize/CalibrationText.h"
-#include "compiler/quantize/PartEngine.h"
-#include "compiler/quantize/StoredLayouts.h"
-#include "compiler/recipe/Recipe.h"
+#include "compiler/quantize/QuantizeOptions.h"
 
 namespace ingot::quantize {
-
-struct QuantizeOptions {
-  std::filesystem::path model; ///< a folder with 16-bit or f32 weights
-  std::filesystem::path output;
-  recipe::Recipe recipe;
-  std::string format = "compressed-tensors"; ///< of layoutNames()
-  std::string target = kCalibrationTarget;
-  TextOptions text;
-  unsigned threads = 0;
-  uint64_t maxMemory = uint64_t{2} << 30;
-  codegen::BuildCache *cache = nullptr;
-};
 
 struct QuantizeReport {
   std::vector<ModuleRecord> modules;
@@ -33,14 +17,11 @@ struct QuantizeReport {
   double seconds = 0;
 };
 
-/// The error of machines that isSupportedHere() is false on.
-checkpoint::Error unsupportedHere();
-
-/// Quantizes what the recipe's rules give int3 to int6; all else stays. Layer by layer: each is run
-/// on the calibration text, with the quantized layers before it, and its matrices are rounded by
-/// the recipe's method. The same inputs, options and target give the same bytes, with any number of
-/// threads. A run that was ended goes on at its layer. The output's folder appears whole or not at
-/// all. Errors: INGOT-E2105 to E2121, and those of readers, builds and methods.
+/// Quantizes what the recipe's rules give int3 to int6 or int8; all else stays. Layer by layer:
+/// each is run on the calibration text, with the quantized layers before it, and its matrices are
+/// rounded by the recipe's method. The same inputs, options and target give the same bytes, with
+/// any number of threads. A run that was ended goes on at its layer. The output's folder appears
+/// whole or not at all. Errors: INGOT-E2105 to E2121, and those of readers, builds and methods.
 checkpoint::Expected<QuantizeReport> quantizeCheckpoint(mlir::MLIRContext &context,
                                                         const QuantizeOptions &options,
                                                         compiler::Progress &progress);

@@ -103,7 +103,7 @@ struct Recipe {
   Activations activations;
   NumberFormat kvCache = NumberFormat::Stored;
   NumberFormat attention = NumberFormat::Stored; ///< what its products read
-  Method method = Method::Round;                 ///< of int3 to int6
+  Method method = Method::Round;                 ///< of int3 to int6 and int8
 
   /// Everything in the checkpoint's own types.
   static Recipe defaults() { return {}; }

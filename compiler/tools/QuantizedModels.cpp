@@ -4,6 +4,7 @@
 
 #include "compiler/build/Version.h"
 #include "compiler/quantize/Quantize.h"
+#include "compiler/quantize/RecipeSearch.h"
 #include "compiler/recipe/Presets.h"
 #include "compiler/recipe/RecipeWords.h"
 #include "compiler/tools/BuiltEngines.h"
@@ -17,10 +18,30 @@ namespace fs = std::filesystem;
 static constexpr char kRecipe[] = "recipe.yaml", kSuffix[] = ".quantized";
 
 /// The recipe of the engine: what is quantized stays as it is stored.
-static recipe::Recipe restOf(recipe::Recipe recipe) {
+static Expected<recipe::Recipe> restOf(recipe::Recipe recipe, const fs::path &original,
+                                       const fs::path &quantized) {
+  auto before = checkpoint::Checkpoint::open(original),
+       after = checkpoint::Checkpoint::open(quantized);
+  for (auto *model : {&before, &after})
+    if (!*model)
+      return model->error();
+  // Heads and embeddings may have int8 too, which the builder rounds to.
+  std::vector<recipe::WeightRule> stored;
+  for (const checkpoint::Tensor &tensor : before->tensors()) {
+    if (recipe.formatFor(tensor.name).type != recipe::NumberFormat::Int8 ||
+        after->find(tensor.name))
+      continue;
+    auto own = llvm::find_if(
+        recipe.weights, [&](const recipe::WeightRule &rule) { return rule.match == tensor.name; });
+    if (own != recipe.weights.end())
+      own->format = {};
+    else
+      stored.push_back({tensor.name, {}});
+  }
   for (recipe::WeightRule &rule : recipe.weights)
     if (recipe::isGrouped(rule.format.type))
       rule.format = {};
+  recipe.weights.insert(recipe.weights.begin(), stored.begin(), stored.end());
   recipe.method = recipe::Method::Round;
   return recipe;
 }
@@ -45,21 +66,29 @@ static Expected<fs::path> folderFor(const quantize::QuantizeOptions &quantizatio
 
 Outcome compiler::quantizeFirst(mlir::MLIRContext &context, BuildOptions &options,
                                 Progress &progress) {
+  const quantize::SearchOptions search{
+      {options.targetSize, options.maxDivergence, options.meanBits}, options.lockfile};
+  auto lockfile = search.fileFor(options.output);
+  if (!lockfile)
+    return lockfile.error();
   if (options.recipe.empty())
     return {};
   auto recipe = recipe::presetOrFile(options.recipe);
   if (!recipe)
     return recipe.error();
-  if (recipe->method == recipe::Method::Round)
+  if (recipe->method == recipe::Method::Round && !search.budget.isGiven())
     return {};
   if (!options.lora.empty() || options.randomWeights)
     return checkpoint::Error{
         "INGOT-E2115",
         checkpoint::message(
-            "the recipe's method is ",
-            recipe::wordFor(recipe::Quantizer, static_cast<int32_t>(recipe->method)),
+            search.budget.isGiven() ? "formats are searched" : "the recipe's method is ",
+            search.budget.isGiven()
+                ? ""
+                : recipe::wordFor(recipe::Quantizer, static_cast<int32_t>(recipe->method)),
             ", which reads the model's own weights alone"),
-        "--recipe", "leave out --lora and --random-weights, or choose a method of round"};
+        "--recipe",
+        "leave out --lora and --random-weights, or choose a method of round and no budget"};
   quantize::QuantizeOptions quantization;
   quantization.model = options.model;
   quantization.recipe = *recipe;
@@ -67,6 +96,15 @@ Outcome compiler::quantizeFirst(mlir::MLIRContext &context, BuildOptions &option
   quantization.threads = options.threads;
   quantization.maxMemory = options.maxBuildMemory;
   quantization.cache = options.cache;
+  if (search.budget.isGiven()) {
+    recipe = quantize::searchRecipe(context, quantization, search.budget, *lockfile, progress);
+    if (!recipe)
+      return recipe.error();
+    options.recipe = *lockfile;
+    if (recipe->method == recipe::Method::Round)
+      return {};
+    quantization.recipe = *recipe;
+  }
   auto folder = folderFor(quantization, options);
   if (!folder)
     return folder.error();
@@ -83,7 +121,10 @@ Outcome compiler::quantizeFirst(mlir::MLIRContext &context, BuildOptions &option
       return report.error();
   }
   const fs::path rest = *folder / kRecipe;
-  if (auto written = quantize::writeWhole(rest, restOf(*recipe).str()); !written)
+  auto others = restOf(*recipe, options.model, quantization.output);
+  if (!others)
+    return others.error();
+  if (auto written = quantize::writeWhole(rest, others->str()); !written)
     return written;
   options.model = quantization.output;
   options.recipe = rest;
