@@ -21,6 +21,14 @@ activations: f32
 kv_cache: f32
 method: %s
 """
+INT8 = """version: 1
+weights:
+  - {match: "*embed*", format: int8}
+  - {match: "*down_proj*", format: int8}
+activations: f32
+kv_cache: f32
+method: round-mse
+"""
 REASON = re.compile(r'  # ([\d.]+) bits a weight, (\d+) bytes, (\d+) fewer than stored; divergence '
                     r'(\S+?)(?:;.*)?\n  - match: "(\S+)"\n    format: (\S+)\n')
 
@@ -126,9 +134,9 @@ class QuantizeSearch(quantizing.QuantizingTest):
         recipe, cache = self.recipe("round"), self.folder / "cache"
         engine, lockfile = self.folder / "m.ingot", self.folder / "mix.yaml"
         common = ("--cache", cache, "--max-context", 512, "--max-sequences", 1)
+        short = self.write("short.txt", self.calibration.read_text()[:20_000])
         built = self.ingot("build", harness.FABLES, "-o", engine, "--recipe", recipe, "--bits",
-                           "4.5", "--lockfile", lockfile, "--calibration-text", self.calibration,
-                           *common)
+                           "4.5", "--lockfile", lockfile, "--calibration-text", short, *common)
         self.assert_built(built, engine)
         self.assertIn("estimated divergence", built.stdout)
         self.assertEqual(len(REASON.findall(lockfile.read_text())), 35)
@@ -136,6 +144,19 @@ class QuantizeSearch(quantizing.QuantizingTest):
         self.assert_built(self.ingot("build", harness.FABLES, "-o", engine, "--recipe", lockfile,
                                      *common), engine)
         self.assertEqual(engine.read_bytes(), whole)
+
+    def test_int8(self):
+        """A method decides int8 of layers, which the engine keeps; the builder rounds the rest."""
+        engine = self.folder / "m.ingot"
+        recipe = self.write("int8.yaml", INT8)
+        built = self.ingot("build", harness.FABLES, "-o", engine, "--recipe", recipe,
+                           "--max-context", 512, "--gate", "kl<=0.001", "--gate-text", self.text)
+        self.assert_built(built, engine)
+        inspected = json.loads(self.ingot_run("inspect", engine, "--json").stdout)
+        rules = re.findall(r'match: "(\S+)"\n +format: (\S+)', inspected["provenance"]["recipe"])
+        self.assertEqual(rules[:5], [(f"model.layers.{i}.mlp.down_proj.weight", "stored")
+                                     for i in range(5)])
+        self.assertEqual(rules[5:], [("*embed*", "int8"), ("*down_proj*", "int8")])
 
     def test_refused(self):
         recipe = self.recipe("round")
