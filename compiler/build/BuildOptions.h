@@ -19,6 +19,9 @@ struct BuildOptions {
   std::vector<std::string> targets;         ///< as asked; empty: the best one for this machine
   std::filesystem::path recipe;             ///< a file or a preset's name; empty: defaultRecipe()
   std::vector<std::string> calibrationText; ///< files, for recipes whose method reads text
+  uint64_t targetSize = 0;
+  double maxDivergence = 0, meanBits = 0;
+  std::filesystem::path lockfile;
   std::string gate;
   std::filesystem::path gateText, gateModel;
   std::vector<std::string> gateReports; ///< files

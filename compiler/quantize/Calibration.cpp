@@ -103,12 +103,12 @@ Calibration::observe(PartEngine &engine, int64_t layer,
   const bool compares = hasOriginal(layer);
   std::vector<InputStatistics> statistics;
   for (const compiler::ProductGroup *group : groups)
-    statistics.push_back(
-        {sumsProducts ? Moments(group->columns, compares) : Moments::ofSquares(group->columns)});
+    statistics.push_back({knowledge == Knowledge::Squares ? Moments::ofSquares(group->columns)
+                                                          : Moments(group->columns, compares)});
   TapValues own(groups), unquantized(groups);
   std::vector<std::string> taps = own.names();
   const size_t inputs = taps.size();
-  if (keepsResults && sumsProducts)
+  if (keepsResults && isAsymmetric())
     taps.push_back(engine.resultTap());
   if (taps.empty())
     return statistics;

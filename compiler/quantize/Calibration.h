@@ -12,16 +12,22 @@ namespace ingot::quantize {
 /// One sequence of this many is run through the model as it is too, for asymmetric calibration.
 inline constexpr int64_t kOriginalShare = 4;
 
+/// What is to be known of inputs.
+enum class Knowledge : uint8_t {
+  Squares,    ///< of columns
+  Products,   ///< of two columns: second moments
+  Asymmetric, ///< and of what the unquantized model's inputs differ by
+};
+
 /// The rows between two layers, of all sequences: of the model as it is, and of the one whose
 /// layers up to here are quantized. Both are files of a folder.
 class Calibration {
 public:
   /// `folder`: for rows, which stay there until the next layer is done.
-  /// `sumsProducts`: statistics have the second moments of inputs, asymmetric ones; else squares.
   Calibration(mlir::MLIRContext &context, const PartOptions &part, std::filesystem::path folder,
-              int64_t hidden, bool sumsProducts)
+              int64_t hidden, Knowledge knowledge)
       : context(context), part(part), folder(std::move(folder)), hidden(hidden),
-        sumsProducts(sumsProducts) {}
+        knowledge(knowledge) {}
 
   using Progress = std::function<void(int64_t done, int64_t total)>;
 
@@ -33,6 +39,11 @@ public:
   int64_t sequences() const { return count; }
   /// What begin() read: a CalibrationText's record.
   const nlohmann::ordered_json &text() const { return record; }
+  /// The rows in front of a layer that is not done: of all sequences, one after the other. Errors:
+  /// those of RowFile.
+  checkpoint::Expected<RowFile> rows(int64_t layer) const {
+    return RowFile::open(rowsPath(layer, true), hidden);
+  }
 
   /// What the inputs of `groups` are, in their order. The first of several passes over a layer
   /// `keepsResults`, of the model as it is, for the next one.
@@ -47,14 +58,15 @@ public:
 private:
   /// The rows in front of a layer.
   std::filesystem::path rowsPath(int64_t layer, bool quantized) const;
-  bool hasOriginal(int64_t layer) const { return sumsProducts && layer > 0; }
+  bool isAsymmetric() const { return knowledge == Knowledge::Asymmetric; }
+  bool hasOriginal(int64_t layer) const { return isAsymmetric() && layer > 0; }
 
   mlir::MLIRContext &context;
   const PartOptions &part;
   std::filesystem::path folder;
   nlohmann::ordered_json record;
   int64_t hidden, count = 0;
-  bool sumsProducts;
+  Knowledge knowledge;
 };
 
 } // namespace ingot::quantize

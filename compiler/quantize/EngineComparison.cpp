@@ -3,6 +3,8 @@
 // parts on disk.
 #include "compiler/quantize/EngineComparison.h"
 
+#include "compiler/quantize/Divergence.h"
+
 #include <algorithm>
 #include <cmath>
 
@@ -31,18 +33,6 @@ struct DifferenceSums {
   }
 };
 
-/// Log-probabilities of `logits`, in f64.
-void logSoftmax(std::span<const float> logits, std::vector<double> &out) {
-  const auto largest = double(*std::max_element(logits.begin(), logits.end()));
-  double sum = 0;
-  for (float logit : logits)
-    sum += std::exp(double(logit) - largest);
-  const double normalizer = largest + std::log(sum);
-  out.resize(logits.size());
-  for (size_t i = 0; i < logits.size(); ++i)
-    out[i] = double(logits[i]) - normalizer;
-}
-
 class Predictions {
 public:
   /// Rows of logits of the same tokens; the last one predicts nothing that is known.
@@ -51,9 +41,7 @@ public:
     for (size_t i = 0; i + 1 < tokens.size(); ++i) {
       logSoftmax(logits.subspan(i * vocabulary, vocabulary), own);
       logSoftmax(base.subspan(i * vocabulary, vocabulary), other);
-      double divergence = 0;
-      for (size_t j = 0; j < vocabulary; ++j)
-        divergence += std::exp(other[j]) * (other[j] - own[j]);
+      const double divergence = divergenceOf(own, other);
       values.push_back(std::isnan(divergence) ? HUGE_VAL : divergence);
       const auto next = static_cast<size_t>(tokens[i + 1]);
       loss -= own[next];
@@ -121,18 +109,14 @@ public:
 private:
   std::string tapOf(int64_t layer) const { return compiler::ModelPart{layer}.tap(); }
 
-  Outcome recordInto(PartEngine *of, std::span<const int32_t> tokens,
-                     std::span<const float> embeddings, const std::string &tap,
-                     std::vector<float> &rows) {
+  /// Logits of the engine that is compared.
+  Outcome recordLogits(std::span<const int32_t> tokens, std::vector<float> &rows) {
     rows.clear();
-    const std::string taps[] = {tap};
-    auto take = [&](size_t, int64_t, std::span<const float> values) {
-      rows.insert(rows.end(), values.begin(), values.end());
-    };
-    if (of)
-      return of->record(tokens, embeddings, taps, take);
+    const std::string taps[] = {"logits"};
     try {
-      engine.record(tokens, embeddings, taps, take);
+      engine.record(tokens, {}, taps, [&](size_t, int64_t, std::span<const float> values) {
+        rows.insert(rows.end(), values.begin(), values.end());
+      });
       return {};
     } catch (const ingot::Error &error) {
       return compiler::errorOfRuntime(error.code(), error.what(), "comparing");
@@ -191,7 +175,7 @@ private:
       if (isCompared && !isEmbedding) {
         if (auto read = engineRows[index - 1].read(row, given); !read)
           return read;
-        if (auto ran = recordInto(&*reference, tokens, given, reference->resultTap(), result); !ran)
+        if (auto ran = reference->recordInto(tokens, given, reference->resultTap(), result); !ran)
           return ran;
         own.add(engineResult, result);
         if (scope.describes)
@@ -200,7 +184,7 @@ private:
       if (!isEmbedding)
         if (auto read = rows->read(row, given); !read)
           return read;
-      if (auto ran = recordInto(&*reference, tokens, given, reference->resultTap(), result); !ran)
+      if (auto ran = reference->recordInto(tokens, given, reference->resultTap(), result); !ran)
         return ran;
       if (isCompared)
         accumulated.add(engineResult, result);
@@ -245,9 +229,9 @@ private:
     for (size_t i = 0; i < sequences.size(); ++i) {
       if (auto read = rows->read(static_cast<int64_t>(i) * part.length, given); !read)
         return read;
-      if (auto ran = recordInto(&*head, zeros, given, "logits", base); !ran)
+      if (auto ran = head->recordInto(zeros, given, "logits", base); !ran)
         return ran;
-      if (auto ran = recordInto(nullptr, sequences[i], {}, "logits", own); !ran)
+      if (auto ran = recordLogits(sequences[i], own); !ran)
         return ran;
       predictions.add(sequences[i], own, base, base.size() / static_cast<size_t>(part.length));
     }

@@ -14,7 +14,6 @@ using compiler::ProductGroup;
 
 uint64_t quantize::memoryFor(const LayerSettings &settings,
                              std::span<const ProductGroup *const> groups) {
-  constexpr uint64_t kProgram = uint64_t{192} << 20; // of a part's build and run
   const recipe::Method method = settings.recipe.method;
   uint64_t held = 0, scratch = 0;
   for (const ProductGroup *group : groups) {
@@ -29,7 +28,7 @@ uint64_t quantize::memoryFor(const LayerSettings &settings,
     held += columns * columns * sizeof(float) * 2;
     scratch = std::max(scratch, gptqScratch(group->columns));
   }
-  return held == 0 ? 0 : held + scratch + kProgram;
+  return held == 0 ? 0 : held + scratch + kProgramMemory;
 }
 
 /// Whether experts of `group` lie in a tensor with all others.

@@ -6,6 +6,9 @@
 
 namespace ingot::quantize {
 
+/// What a part's build and run take.
+inline constexpr uint64_t kProgramMemory = uint64_t{192} << 20;
+
 using GroupBatch = std::vector<const compiler::ProductGroup *>;
 
 /// Bytes that quantizing these groups takes at most, beside what an engine of the layer has mapped;

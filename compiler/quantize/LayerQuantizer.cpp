@@ -219,7 +219,8 @@ Expected<std::vector<float>> LayerWork::searchScales(const ProductGroup &group,
     auto own = gridOf(record->format, settings.scales);
     if (!own)
       continue;
-    grid = own;
+    if (!grid || own->bits < grid->bits) // the one that loses most decides
+      grid = own;
     auto weight = load(product.weight);
     if (!weight)
       return weight.error();

@@ -65,6 +65,15 @@ Outcome PartEngine::record(std::span<const int32_t> tokens, std::span<const floa
   }
 }
 
+Outcome PartEngine::recordInto(std::span<const int32_t> tokens, std::span<const float> embeddings,
+                               const std::string &tap, std::vector<float> &rows) {
+  rows.clear();
+  const std::string taps[] = {tap};
+  return record(tokens, embeddings, taps, [&](size_t, int64_t, std::span<const float> values) {
+    rows.insert(rows.end(), values.begin(), values.end());
+  });
+}
+
 Expected<CalibrationText> quantize::sequencesFor(Engine &engine, const TextOptions &text,
                                                  const PartOptions &part) {
   auto tokenize = [&](const Document &document) -> Expected<std::vector<int32_t>> {

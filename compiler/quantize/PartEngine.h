@@ -41,6 +41,10 @@ public:
   checkpoint::Outcome record(std::span<const int32_t> tokens, std::span<const float> embeddings,
                              std::span<const std::string> taps, const Engine::TapVisitor &visit);
 
+  /// The same for one tap; `rows` becomes what it holds.
+  checkpoint::Outcome recordInto(std::span<const int32_t> tokens, std::span<const float> embeddings,
+                                 const std::string &tap, std::vector<float> &rows);
+
 private:
   PartEngine() = default;
 

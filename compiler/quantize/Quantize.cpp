@@ -2,13 +2,8 @@
 // The order of a quantization, and what it leaves behind to go on from.
 #include "compiler/quantize/Quantize.h"
 
-#include "codegen/ForEachParallel.h"
-#include "compiler/build/BuildRequest.h"
-#include "compiler/build/DefaultRecipe.h"
-#include "compiler/build/DiagnosticCollector.h"
 #include "compiler/build/Version.h"
 #include "compiler/checkpoint/files/Digest.h"
-#include "compiler/checkpoint/tokenizer/TokenizerReader.h"
 #include "compiler/quantize/Calibration.h"
 #include "compiler/quantize/CheckpointWriter.h"
 #include "compiler/quantize/GroupBatches.h"
@@ -36,33 +31,19 @@ public:
   Quantization(mlir::MLIRContext &context, const QuantizeOptions &options,
                const checkpoint::Checkpoint &model, compiler::Progress &progress)
       : context(context), options(options), model(model), progress(progress),
-        layout(options.format.empty() ? layoutFor(options.recipe) : *findLayout(options.format)),
-        folder(options.output.string() + ".partial") {
-    part.build.model = options.model;
-    part.build.targets = {options.target};
-    part.build.threads = codegen::usableThreads(options.threads);
-    part.build.maxBuildMemory = options.maxMemory;
-    part.build.cache = options.cache;
-    part.folder = folder;
-    part.length = options.text.length;
-    layers = static_cast<int64_t>(model.config().layers);
-  }
+        settings(layerSettings(options, model)), folder(options.output.string() + ".partial"),
+        layers(static_cast<int64_t>(model.config().layers)) {}
 
   Expected<QuantizeReport> run() {
-    auto tokenizer = checkpoint::readTokenizer(options.model);
-    if (!tokenizer)
-      return tokenizer.error();
-    part.tokenizer = *std::move(tokenizer);
-    if (auto checked = checkRecipe(); !checked)
+    if (auto checked = checkRecipe(context, options, model, LayerRun::Quantizes); !checked)
       return checked.error();
-    std::error_code error;
-    fs::create_directories(folder, error);
-    if (error)
-      return checkpoint::Error{"INGOT-E7010",
-                               checkpoint::message("the folder cannot be made: ", error.message()),
-                               folder.string(), "choose an output in a folder that can be written"};
+    auto parts = partOptions(options, folder);
+    if (!parts)
+      return parts.error();
+    part = *std::move(parts);
     Calibration calibration(context, part, folder, static_cast<int64_t>(model.config().hiddenSize),
-                            recipe::usesGptq(options.recipe.method));
+                            recipe::usesGptq(options.recipe.method) ? Knowledge::Asymmetric
+                                                                    : Knowledge::Squares);
     if (auto begun = begin(calibration); !begun)
       return begun.error();
     while (done < layers)
@@ -165,49 +146,8 @@ private:
     return writeWhole(folder / "state.json", state.dump() + "\n");
   }
 
-  Expected<compiler::ProductList> productsOf(int64_t layer) {
-    compiler::ProductList list;
-    compiler::ModelPart described{layer, &list};
-    compiler::DiagnosticCollector diagnostics(context);
-    auto module =
-        compiler::importModel(&context, model, {part.length, false, false, nullptr, &described});
-    if (failed(module))
-      return diagnostics.error();
-    return list;
-  }
-
-  LayerSettings layerSettings() const {
-    return {model, options.recipe, layout, layout.scaleType(ownType()), part.build.threads};
-  }
-
-  /// Whether there is anything to do, and memory for it, before it is begun.
-  Outcome checkRecipe() {
-    const LayerSettings settings = layerSettings();
-    uint64_t most = 0;
-    for (int64_t i = 0; i < layers; ++i) {
-      auto products = productsOf(i);
-      if (!products)
-        return products.error();
-      for (const GroupBatch &batch : batchesOf(settings, *products, options.maxMemory))
-        most = std::max(most, memoryFor(settings, batch));
-    }
-    if (most == 0)
-      return checkpoint::Error{
-          "INGOT-E2106", "the recipe quantizes none of the model's matrices", "--recipe",
-          "give matrices a format of fewer than 16 bits, and choose a --format that holds it"};
-    if (most > options.maxMemory)
-      return checkpoint::Error{
-          "INGOT-E2122",
-          checkpoint::message("quantizing a layer needs ", compiler::readableBytes(most)),
-          "--max-build-memory " + compiler::readableBytes(options.maxMemory),
-          "give that much, or choose a method that needs less: round needs least, awq less than "
-          "gptq"};
-    return {};
-  }
-
   /// Quantizes the next layer, a batch of its groups at a time.
   Outcome layer(Calibration &calibration) {
-    const LayerSettings settings = layerSettings();
     progress.begin(checkpoint::message("layer ", done + 1, " of ", layers));
     std::optional<PartEngine> engine;
     compiler::ProductList products;
@@ -218,7 +158,7 @@ private:
       engine.emplace(*std::move(built));
       products = engine->products();
     } else {
-      auto listed = productsOf(done);
+      auto listed = productsOf(context, model, done, part.length);
       if (!listed)
         return listed.error();
       products = *std::move(listed);
@@ -327,20 +267,9 @@ private:
       progress.warn(checkpoint::message(other.site, " stays as it is: ", other.reason));
   }
 
-  checkpoint::DType ownType() const {
-    switch (compiler::ownType(model)) {
-    case recipe::NumberFormat::BF16:
-      return checkpoint::DType::BF16;
-    case recipe::NumberFormat::F16:
-      return checkpoint::DType::F16;
-    default:
-      return checkpoint::DType::F32;
-    }
-  }
-
   Outcome write() {
     report.kept.push_back("lm_head");
-    auto configuration = layout.configuration(report.modules, report.kept);
+    auto configuration = settings.layout.configuration(report.modules, report.kept);
     if (!configuration)
       return configuration.error();
     const CheckpointParts parts{model, files, replaced, *std::move(configuration)};
@@ -374,42 +303,14 @@ private:
   const QuantizeOptions &options;
   const checkpoint::Checkpoint &model;
   compiler::Progress &progress;
-  const StoredLayout &layout;
+  const LayerSettings settings;
   fs::path folder;
   PartOptions part;
-  int64_t layers = 0, done = 0;
+  int64_t layers, done = 0;
   QuantizeReport report;
   std::vector<fs::path> files; ///< of quantized matrices, in order
   std::set<std::string> replaced;
 };
-
-/// What can be refused before any work.
-Outcome checkOptions(const QuantizeOptions &options, const checkpoint::Checkpoint &model) {
-  if (model.quantization().isQuantized() || fs::is_regular_file(options.model))
-    return checkpoint::Error{"INGOT-E2105", "the model is quantized already, or in a GGUF file",
-                             options.model.string(),
-                             "give the folder of a model in 16 bits or f32"};
-  if (!options.format.empty() && !findLayout(options.format)) {
-    std::string list;
-    for (const std::string &name : layoutNames())
-      list += (list.empty() ? "" : ", ") + name;
-    return checkpoint::Error{"INGOT-E2107",
-                             "there is no format called " + checkpoint::inQuotes(options.format),
-                             "--format", "choose one of " + list};
-  }
-  std::error_code unknown;
-  if (fs::exists(options.output, unknown))
-    return checkpoint::Error{"INGOT-E2112", "the output is there already", options.output.string(),
-                             "choose another folder, or remove it"};
-  const auto longest = static_cast<int64_t>(model.config().maxPositions);
-  if (options.text.length < 2 || options.text.length > longest || options.text.samples < 1)
-    return checkpoint::Error{"INGOT-E2113", "sequences of that number or length are not possible",
-                             "--samples, --length",
-                             checkpoint::message("choose a length of 2 to ", longest)};
-  if (!isSupportedHere())
-    return unsupportedHere();
-  return {};
-}
 
 /// Layers are alike: one line for all modules of which the same is to be told.
 void tell(const QuantizeReport &report, compiler::Progress &progress) {
@@ -431,11 +332,6 @@ uint64_t peakMemory() {
 }
 
 } // namespace
-
-checkpoint::Error quantize::unsupportedHere() {
-  return {"INGOT-E2111", "this machine lacks AVX2, FMA or F16C", "",
-          "quantize on a newer one; the result is the same on all of them"};
-}
 
 Expected<QuantizeReport> quantize::quantizeCheckpoint(mlir::MLIRContext &context,
                                                       const QuantizeOptions &options,

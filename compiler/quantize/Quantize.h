@@ -3,26 +3,10 @@
 // does.
 #pragma once
 
-#include "compiler/build/BuildOptions.h"
 #include "compiler/build/Progress.h"
-#include "compiler/quantize/CalibrationText.h"
-#include "compiler/quantize/PartEngine.h"
-#include "compiler/quantize/StoredLayouts.h"
-#include "compiler/recipe/Recipe.h"
+#include "compiler/quantize/QuantizeOptions.h"
 
 namespace ingot::quantize {
-
-struct QuantizeOptions {
-  std::filesystem::path model; ///< a folder with 16-bit or f32 weights
-  std::filesystem::path output;
-  recipe::Recipe recipe;
-  std::string format; ///< of layoutNames(); empty: layoutFor() the recipe
-  std::string target = kCalibrationTarget;
-  TextOptions text;
-  unsigned threads = 0;
-  uint64_t maxMemory = uint64_t{2} << 30;
-  codegen::BuildCache *cache = nullptr;
-};
 
 struct QuantizeReport {
   std::vector<ModuleRecord> modules;
@@ -32,9 +16,6 @@ struct QuantizeReport {
   uint64_t peakMemory = 0;
   double seconds = 0;
 };
-
-/// The error of machines that isSupportedHere() is false on.
-checkpoint::Error unsupportedHere();
 
 /// Quantizes what the recipe's rules give formats of fewer than 16 bits; all else stays. Layer by
 /// layer: each is run on the calibration text, with the quantized layers before it, and its

@@ -16,8 +16,6 @@ using checkpoint::Outcome;
 
 namespace {
 
-constexpr uint64_t longestRecipe = uint64_t{256} << 10;
-
 /// Reads the parts of a recipe; holds the file name for errors.
 class Parser {
 public:
@@ -227,7 +225,7 @@ Expected<Recipe> Parser::recipe(const YamlNode &root) const {
     if (weights->kind != YamlNode::Kind::List)
       return error(*weights, "INGOT-E2006", "expected a list of rules",
                    "write `- match: ...` below `weights:`");
-    constexpr size_t mostRules = 1024;
+    constexpr size_t mostRules = 4096;
     if (weights->children.size() > mostRules)
       return error(*weights, "INGOT-E2002", message("more than ", mostRules, " rules"),
                    "use patterns that match more names");
@@ -259,7 +257,7 @@ Expected<Recipe> Recipe::parse(const std::string &text, const std::string &fileN
 }
 
 Expected<Recipe> Recipe::read(const std::filesystem::path &path) {
-  auto text = checkpoint::readText(path, longestRecipe);
+  auto text = checkpoint::readText(path, kLongestRecipe);
   if (!text)
     return text.error();
   return parse(*text, path.string());

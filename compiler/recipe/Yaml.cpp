@@ -18,7 +18,6 @@ using checkpoint::printable;
 
 namespace {
 
-constexpr size_t longestRecipe = size_t{256} << 10;
 constexpr size_t deepest = 16;
 
 /// Leaves the parser from inside an event; never leaves this file.
@@ -144,8 +143,8 @@ std::string whereIs(const YamlNode &node, const std::string &fileName) {
 }
 
 Expected<YamlNode> parseYaml(const std::string &text, const std::string &fileName) {
-  if (text.size() > longestRecipe)
-    return Error{"INGOT-E2002", message("the recipe has more than ", longestRecipe, " bytes"),
+  if (text.size() > kLongestRecipe)
+    return Error{"INGOT-E2002", message("the recipe has more than ", kLongestRecipe, " bytes"),
                  printable(fileName), "check that this is the file that was meant"};
   TreeBuilder builder(fileName);
   try {

@@ -8,6 +8,9 @@
 
 namespace ingot::recipe {
 
+/// Bytes of a text: a lockfile has a rule and a comment for each of some thousand matrices.
+inline constexpr size_t kLongestRecipe = size_t{1} << 20;
+
 using checkpoint::Error;
 using checkpoint::Expected;
 

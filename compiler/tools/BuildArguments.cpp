@@ -53,7 +53,11 @@ void ingot::compiler::addBuildArguments(runtime::CommandLine &app, BuildOptions 
       break;
     case OptionForm::Bytes: {
       uint64_t bytes = *std::get<uint64_t *>(option.field(options));
-      here.bytes().showDefault((std::to_string(bytes >> 30) + "GiB").c_str());
+      if (bytes == 0)
+        here.positive();
+      here.bytes();
+      if (bytes > 0)
+        here.showDefault((std::to_string(bytes >> 30) + "GiB").c_str());
       break;
     }
     }

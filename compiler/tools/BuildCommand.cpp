@@ -19,6 +19,7 @@ static constexpr char kExamples[] =
     "  ingot build my-model -o my-model.ingot --recipe int4\n"
     "  ingot build my-model -o my-model.ingot --recipe int4.yaml --report report.json\n"
     "  ingot build my-model -o my-model.ingot --recipe w4a16-awq --gate 'kl<=0.05,top1>=95%'\n"
+    "  ingot build my-model -o my-model.ingot --recipe w4a16-gptq --target-size 4.2GiB\n"
     "  ingot build my-model -o my-model.ingot --target x86-64-v4+vnni+bf16 --target x86-64-v3\n"
     "  ingot build my-model -o my-model.ingot --max-context 4096 --max-build-memory 1GiB\n"
     "  ingot build my-model -o candidates.ingot --target sm_90a --tuning-candidates\n"

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // ingot quantize
 #include "compiler/checkpoint/gguf/ModelFile.h"
-#include "compiler/checkpoint/tokenizer/TokenizerReader.h"
 #include "compiler/quantize/Importance.h"
 #include "compiler/quantize/Quantize.h"
+#include "compiler/quantize/RecipeSearch.h"
 #include "compiler/quantize/ggml/QuantizeGguf.h"
 #include "compiler/quantize/layouts/Layouts.h"
 #include "compiler/recipe/Presets.h"
@@ -23,6 +23,8 @@ static constexpr char kExamples[] =
     "  ingot quantize my-model -o my-model-gptq --recipe w4a16-gptq --format gptq\n"
     "  ingot quantize my-model -o my-model-nvfp4 --recipe nvfp4\n"
     "  ingot quantize my-model -o my-model-int4 --recipe int4.yaml --calibration-text texts.txt\n"
+    "  ingot quantize my-model -o my-model-mix --recipe w4a16-gptq --bits 5\n"
+    "  ingot quantize my-model -o my-model-mix --recipe w4a16-gptq --target-size 4.2GiB\n"
     "  ingot quantize my-model-f16.gguf -o my-model-q4_k_m.gguf --recipe q4_k_m\n"
     "  ingot quantize my-model-f16.gguf -o my-model-q3_k_m.gguf --recipe q3_k_m --imatrix "
     "my.imatrix\n"
@@ -34,6 +36,7 @@ struct Arguments {
   quantize::QuantizeOptions options;
   std::string recipe;
   std::filesystem::path importance, importanceOutput;
+  quantize::SearchOptions search;
 };
 
 std::string listOfMixes() {
@@ -55,6 +58,24 @@ void add(runtime::CommandLine &app, Arguments &arguments, std::vector<std::strin
          "--format", options.format,
          "layout of a folder's matrices (default: the first that holds the recipe's formats)")
       .oneOf(quantize::layoutNames());
+  quantize::Budget &budget = arguments.search.budget;
+  auto size = app.addOption("--target-size", budget.size,
+                            "search for the most exact mix of formats of this size of all weights, "
+                            "such as 4.2GiB")
+                  .positive()
+                  .bytes();
+  auto divergence = app.addOption("--max-kl", budget.divergence,
+                                  "search for the smallest mix of this estimated KL divergence, "
+                                  "such as 0.02 (nats)")
+                        .positive();
+  auto bits = app.addOption("--bits", budget.bits,
+                            "search for the most exact mix of this many bits a weight of the "
+                            "layers' matrices, such as 4.5")
+                  .positive();
+  size.excludes(divergence).excludes(bits);
+  divergence.excludes(bits);
+  app.addOption("--lockfile", arguments.search.lockfile,
+                "recipe file to write what a search chose to (default: OUTPUT.lock.yaml)");
   app.addOption(
       "--calibration-text", texts,
       "what the model is run on: a text, a .jsonl file with a conversation or text in each "
@@ -86,22 +107,12 @@ importanceFor(mlir::MLIRContext &context, const Arguments &arguments, Progress &
   auto model = checkpoint::Checkpoint::open(options.model);
   if (!model)
     return model.error();
-  auto tokenizer = checkpoint::readTokenizer(options.model);
-  if (!tokenizer)
-    return tokenizer.error();
-  quantize::PartOptions part;
-  part.build.model = options.model;
-  part.build.targets = {options.target};
-  part.build.threads = codegen::usableThreads(options.threads);
-  part.build.maxBuildMemory = options.maxMemory;
-  part.build.cache = options.cache;
-  part.folder = options.output.string() + ".partial";
-  part.tokenizer = *std::move(tokenizer);
-  part.length = options.text.length;
+  auto part = quantize::partOptions(options, options.output.string() + ".partial");
+  if (!part)
+    return part.error();
+  auto matrix = quantize::measureImportance(context, *model, *part, options.text, progress);
   std::error_code error;
-  std::filesystem::create_directories(part.folder, error);
-  auto matrix = quantize::measureImportance(context, *model, part, options.text, progress);
-  std::filesystem::remove_all(part.folder, error);
+  std::filesystem::remove_all(part->folder, error);
   if (matrix && !arguments.importanceOutput.empty())
     if (auto written = matrix->write(arguments.importanceOutput); !written)
       return written.error();
@@ -110,6 +121,10 @@ importanceFor(mlir::MLIRContext &context, const Arguments &arguments, Progress &
 
 Outcome quantizeFile(mlir::MLIRContext &context, const Arguments &arguments, Progress &progress) {
   const quantize::QuantizeOptions &options = arguments.options;
+  if (arguments.search.budget.isGiven() || !arguments.search.lockfile.empty())
+    return checkpoint::Error{"INGOT-E2130", "formats within a budget are chosen for folders",
+                             "--target-size, --max-kl, --bits, --lockfile",
+                             "leave them out; of a GGUF file the mix decides"};
   quantize::QuantizeGgufOptions file;
   file.mix = quantize::weightMixFromName(arguments.recipe);
   if (!file.mix)
@@ -150,6 +165,16 @@ Outcome quantizeFolder(mlir::MLIRContext &context, Arguments &arguments, Progres
   if (!recipe)
     return recipe.error();
   arguments.options.recipe = *std::move(recipe);
+  auto lockfile = arguments.search.fileFor(arguments.options.output);
+  if (!lockfile)
+    return lockfile.error();
+  if (arguments.search.budget.isGiven()) {
+    auto found = quantize::searchRecipe(context, arguments.options, arguments.search.budget,
+                                        *lockfile, progress);
+    if (!found)
+      return found.error();
+    arguments.options.recipe = *std::move(found);
+  }
   auto report = quantize::quantizeCheckpoint(context, arguments.options, progress);
   if (!report)
     return report.error();
@@ -165,8 +190,8 @@ int compiler::runQuantize(int argc, char **argv) {
   runtime::CommandLine app(
       "Quantizes a model into one that other programs load too. Of a folder, matrices to which the "
       "recipe gives fewer than 16 bits are encoded by its method, layer by layer, on calibration "
-      "text; a "
-      "run that was ended goes on at its layer. Of a GGUF file, all matrices become blocks of a "
+      "text; a run that was ended goes on at its layer. With a budget each of them gets a format "
+      "of its own: int4, int8, or as it is stored. Of a GGUF file, all matrices become blocks of a "
       "mix: " +
           listOfMixes() + ".",
       argv[0], kExamples);

@@ -4,6 +4,7 @@
 
 #include "compiler/build/Version.h"
 #include "compiler/quantize/Quantize.h"
+#include "compiler/quantize/RecipeSearch.h"
 #include "compiler/recipe/Presets.h"
 #include "compiler/tools/BuiltEngines.h"
 
@@ -59,25 +60,30 @@ static Expected<fs::path> folderFor(const quantize::QuantizeOptions &quantizatio
 
 Outcome compiler::quantizeFirst(mlir::MLIRContext &context, BuildOptions &options,
                                 Progress &progress) {
+  const quantize::SearchOptions search{
+      {options.targetSize, options.maxDivergence, options.meanBits}, options.lockfile};
+  auto lockfile = search.fileFor(options.output);
+  if (!lockfile)
+    return lockfile.error();
   if (options.recipe.empty())
     return {};
   auto recipe = recipe::presetOrFile(options.recipe);
   if (!recipe)
     return recipe.error();
+  auto decides = [&] { return search.budget.isGiven() || decidesCodes(*recipe); };
   const bool isOwn = options.lora.empty() && !options.randomWeights;
-  if (!decidesCodes(*recipe) && !(measuresInputs(*recipe) && isOwn))
+  if (!decides() && !(measuresInputs(*recipe) && isOwn))
     return {};
   if (!isOwn)
     return checkpoint::Error{
         "INGOT-E2115", "the recipe quantizes before the build, from the model's own weights alone",
         "--recipe",
-        "leave out --lora and --random-weights, or choose a method of round and formats that "
-        "builds "
-        "make"};
+        "leave out --lora and --random-weights, or choose a method of round, formats that "
+        "builds make, and no budget"};
   auto model = checkpoint::Checkpoint::open(options.model);
   if (!model)
     return model.error();
-  if (!decidesCodes(*recipe) && model->quantization().isQuantized())
+  if (!decides() && model->quantization().isQuantized())
     return {}; // its own scales
   quantize::QuantizeOptions quantization;
   quantization.model = options.model;
@@ -86,6 +92,15 @@ Outcome compiler::quantizeFirst(mlir::MLIRContext &context, BuildOptions &option
   quantization.threads = options.threads;
   quantization.maxMemory = options.maxBuildMemory;
   quantization.cache = options.cache;
+  if (search.budget.isGiven()) {
+    recipe = quantize::searchRecipe(context, quantization, search.budget, *lockfile, progress);
+    if (!recipe)
+      return recipe.error();
+    options.recipe = *lockfile;
+    if (!decidesCodes(*recipe))
+      return {};
+    quantization.recipe = *recipe;
+  }
   auto folder = folderFor(quantization, options, *model);
   if (!folder)
     return folder.error();

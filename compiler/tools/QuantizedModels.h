@@ -7,10 +7,11 @@
 
 namespace ingot::compiler {
 
-/// Where the recipe of `options` has such a method, quantizes their model into the cache's folder,
+/// Where `options` have a budget, searches and takes the lockfile for their recipe. Where their
+/// recipe has such a method, quantizes their model into the cache's folder,
 /// unless it is there, and lets them build that with the rest of the recipe. Without a cache the
 /// result is in a folder beside the output, which `dropQuantized` removes. Errors: those of
-/// quantizeCheckpoint().
+/// searchRecipe() and quantizeCheckpoint().
 checkpoint::Outcome quantizeFirst(mlir::MLIRContext &context, BuildOptions &options,
                                   Progress &progress);
 

@@ -28,6 +28,20 @@ template <class T> std::string problemOfNumber(const std::string &word) {
   return errno == ERANGE ? word + " is too large" : "";
 }
 
+/// Makes bytes of a number with a fraction and a unit, which `sizes` knows with whole ones alone.
+std::string sizeOfFraction(std::string &word, const CLI::AsSizeValue &sizes) {
+  char *unit = nullptr;
+  const double number = std::strtod(word.c_str(), &unit);
+  std::string one = "1" + std::string(unit);
+  if (std::string problem = sizes(one); !problem.empty())
+    return problem;
+  const double bytes = number * std::strtod(one.c_str(), nullptr);
+  if (!(bytes < 0x1p64))
+    return word + " is too large";
+  word = std::to_string(static_cast<uint64_t>(bytes));
+  return "";
+}
+
 template <class T> struct NumberOf {
   using Type = T;
 };
@@ -83,7 +97,9 @@ CommandOption CommandOption::bytes() {
   CLI::Validator checked = sizes;
   checked.operation([sizes](std::string &word) {
     std::string problem = problemOfNumber<uint64_t>(word);
-    return problem.empty() ? sizes(word) : problem;
+    if (!problem.empty())
+      return problem;
+    return word.find('.') == word.npos ? sizes(word) : sizeOfFraction(word, sizes);
   });
   option->transform(checked);
   return *this;

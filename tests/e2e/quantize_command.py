@@ -13,11 +13,9 @@ import time
 import unittest
 
 import harness
+import quantizing
 
-TEXT = harness.ROOT / "examples" / "fables" / "heldout.txt"
 GGUF = harness.ROOT.parent / "shared" / "data" / "gguf" / "TinyStories-656K.F16.gguf"
-PLAIN = "version: 1\nactivations: f32\nkv_cache: f32\n"
-F32 = 'version: 1\nweights: [{match: "*", format: f32}]\nactivations: f32\nkv_cache: f32\n'
 RECIPE = """version: 1
 weights:
   - {match: "*embed*", format: stored}
@@ -26,49 +24,9 @@ method: %s
 """
 
 
-class QuantizeCommand(harness.BuildTest):
-    def setUp(self):
-        super().setUp()
-        text = TEXT.read_text()
-        self.calibration = self.write("calibration.txt", text[:120_000])
-        self.text = self.write("text.txt", text[150_000:165_000])
-        self.few = ("--samples", 8, "--length", 256, "--calibration-text", self.calibration)
-
-    def write(self, name, text):
-        path = self.folder / name
-        path.write_text(text)
-        return path
-
+class QuantizeCommand(quantizing.QuantizingTest):
     def recipe(self, method, zeros=""):
         return self.write(f"{method}.yaml", RECIPE % (zeros, method))
-
-    def quantize(self, recipe, name, *options, model=harness.FABLES):
-        output = self.folder / name
-        options = options or self.few
-        result = self.ingot("quantize", model, "-o", output, "--recipe", recipe, *options)
-        self.assertEqual(result.returncode, 0, result.stdout)
-        self.assertFalse((self.folder / f"{name}.partial").exists())
-        return output
-
-    def engine(self, model, recipe=PLAIN, name="plain"):
-        engine = self.folder / f"{model.name}.ingot"
-        self.assert_built(self.ingot("build", model, "-o", engine, "--recipe",
-                                     self.write(f"{name}.yaml", recipe), "--max-context", 512,
-                                     "--max-sequences", 1), engine)
-        return engine
-
-    def evaluated(self, engine):
-        base = self.folder / "base" / "model.ingot"
-        if not base.exists():
-            base.parent.mkdir()
-            built = self.engine(harness.FABLES, F32, "f32")
-            built.rename(base)
-        result = self.ingot_run("eval", engine, "--against", base, "--text", self.text, "--json")
-        self.assertEqual(result.returncode, 0, result.stderr)
-        return json.loads(result.stdout)
-
-    def divergence(self, folder):
-        return self.evaluated(self.engine(folder))["divergence"]["mean"]
 
     def test_methods(self):
         found = {}
@@ -187,8 +145,9 @@ class QuantizeCommand(harness.BuildTest):
     def gated(self, folder, gate, *options):
         engine = self.fresh(f"gated-{len(os.listdir(self.folder))}") / "m.ingot"
         result = self.ingot("build", folder, "-o", engine, "--recipe",
-                            self.write("plain.yaml", PLAIN), "--max-context", 512, "--gate", gate,
-                            "--gate-model", harness.FABLES, "--gate-text", self.text, *options)
+                            self.write("plain.yaml", quantizing.PLAIN), "--max-context", 512,
+                            "--gate", gate, "--gate-model", harness.FABLES, "--gate-text",
+                            self.text, *options)
         return result, engine
 
     def test_gate(self):

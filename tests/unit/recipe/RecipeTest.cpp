@@ -211,6 +211,17 @@ weights:
   EXPECT_FALSE(unused[1].shadowed);
 }
 
+/// As a search writes it for a model of 126 layers.
+TEST(Recipe, HoldsARuleForEachMatrixOfALargeModel) {
+  std::string text = "version: 1\nweights:\n";
+  for (int i = 0; i < 7 * 126; ++i)
+    text += "  # " + std::string(160, '.') + "\n  - match: \"model.layers." + std::to_string(i) +
+            ".self_attn.q_proj.weight\"\n    format: int4\n    group: 128\n    zero_points: true\n";
+  auto recipe = parse(text);
+  ASSERT_TRUE(recipe);
+  EXPECT_EQ(recipe->weights.size(), 882u);
+}
+
 TEST(Recipe, RefusesBadYaml) {
   EXPECT_TRUE(failsWith(parse("version: 1\nweights: [\n"), "INGOT-E2001", {"r.yaml:"}));
   EXPECT_TRUE(failsWith(parse("version: 1\n\tkv_cache: f32\n"), "INGOT-E2001", {"r.yaml:2:"}));
@@ -220,14 +231,14 @@ TEST(Recipe, RefusesBadYaml) {
   EXPECT_TRUE(failsWith(parse("version: 1\n---\nversion: 1\n"), "INGOT-E2002", {"documents"}));
   EXPECT_TRUE(failsWith(parse("version: " + std::string(20, '[') + std::string(20, ']')),
                         "INGOT-E2002", {"16 levels"}));
-  EXPECT_TRUE(failsWith(parse(std::string(300 << 10, '#')), "INGOT-E2002", {"bytes"}));
+  EXPECT_TRUE(failsWith(parse(std::string((1 << 20) + 1, '#')), "INGOT-E2002", {"bytes"}));
   EXPECT_TRUE(failsWith(parse("version: 1\nkv_cache: f32\nkv_cache: f16\n"), "INGOT-E2004",
                         {"r.yaml:3:1", "line 2"}));
   EXPECT_TRUE(failsWith(parse("version: 1\n[a]: f32\n"), "INGOT-E2006", {"key"}));
   std::string many = "version: 1\nweights:\n";
-  for (int i = 0; i < 1025; ++i)
+  for (int i = 0; i < 4097; ++i)
     many += "  - {match: a, format: f32}\n";
-  EXPECT_TRUE(failsWith(parse(many), "INGOT-E2002", {"1024 rules"}));
+  EXPECT_TRUE(failsWith(parse(many), "INGOT-E2002", {"4096 rules"}));
 }
 
 TEST(Recipe, RefusesUnknownKeys) {

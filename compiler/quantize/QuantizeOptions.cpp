@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+// Checks of options, and estimates of memory.
+#include "compiler/quantize/QuantizeOptions.h"
+
+#include "codegen/ForEachParallel.h"
+#include "compiler/build/BuildRequest.h"
+#include "compiler/build/DefaultRecipe.h"
+#include "compiler/build/DiagnosticCollector.h"
+#include "compiler/checkpoint/tokenizer/TokenizerReader.h"
+#include "compiler/quantize/Calibration.h"
+#include "compiler/quantize/GroupBatches.h"
+#include "compiler/quantize/layouts/Layouts.h"
+#include "compiler/quantize/methods/Gptq.h"
+
+using namespace ingot;
+using namespace ingot::quantize;
+using checkpoint::Expected;
+using checkpoint::Outcome;
+namespace fs = std::filesystem;
+
+checkpoint::Error quantize::unsupportedHere() {
+  return {"INGOT-E2111", "this machine lacks AVX2, FMA or F16C", "",
+          "quantize on a newer one; the result is the same on all of them"};
+}
+
+Outcome quantize::checkOptions(const QuantizeOptions &options,
+                               const checkpoint::Checkpoint &model) {
+  if (model.quantization().isQuantized() || fs::is_regular_file(options.model))
+    return checkpoint::Error{"INGOT-E2105", "the model is quantized already, or in a GGUF file",
+                             options.model.string(),
+                             "give the folder of a model in 16 bits or f32"};
+  if (!options.format.empty() && !findLayout(options.format)) {
+    std::string list;
+    for (const std::string &name : layoutNames())
+      list += (list.empty() ? "" : ", ") + name;
+    return checkpoint::Error{"INGOT-E2107",
+                             "there is no format called " + checkpoint::inQuotes(options.format),
+                             "--format", "choose one of " + list};
+  }
+  std::error_code unknown;
+  if (fs::exists(options.output, unknown))
+    return checkpoint::Error{"INGOT-E2112", "the output is there already", options.output.string(),
+                             "choose another folder, or remove it"};
+  const auto longest = static_cast<int64_t>(model.config().maxPositions);
+  if (options.text.length < 2 || options.text.length > longest || options.text.samples < 1)
+    return checkpoint::Error{"INGOT-E2113", "sequences of that number or length are not possible",
+                             "--samples, --length",
+                             checkpoint::message("choose a length of 2 to ", longest)};
+  if (!isSupportedHere())
+    return unsupportedHere();
+  return {};
+}
+
+Expected<PartOptions> quantize::partOptions(const QuantizeOptions &options,
+                                            const fs::path &folder) {
+  auto tokenizer = checkpoint::readTokenizer(options.model);
+  if (!tokenizer)
+    return tokenizer.error();
+  PartOptions part;
+  part.build.model = options.model;
+  part.build.targets = {options.target};
+  part.build.threads = codegen::usableThreads(options.threads);
+  part.build.maxBuildMemory = options.maxMemory;
+  part.build.cache = options.cache;
+  part.folder = folder;
+  part.tokenizer = *std::move(tokenizer);
+  part.length = options.text.length;
+  std::error_code error;
+  fs::create_directories(folder, error);
+  if (error)
+    return checkpoint::Error{"INGOT-E7010",
+                             checkpoint::message("the folder cannot be made: ", error.message()),
+                             folder.string(), "choose an output in a folder that can be written"};
+  return part;
+}
+
+static checkpoint::DType ownType(const checkpoint::Checkpoint &model) {
+  switch (compiler::ownType(model)) {
+  case recipe::NumberFormat::BF16:
+    return checkpoint::DType::BF16;
+  case recipe::NumberFormat::F16:
+    return checkpoint::DType::F16;
+  default:
+    return checkpoint::DType::F32;
+  }
+}
+
+LayerSettings quantize::layerSettings(const QuantizeOptions &options,
+                                      const checkpoint::Checkpoint &model) {
+  const StoredLayout &layout =
+      options.format.empty() ? layoutFor(options.recipe) : *findLayout(options.format);
+  return {model, options.recipe, layout, layout.scaleType(ownType(model)),
+          codegen::usableThreads(options.threads)};
+}
+
+Expected<compiler::ProductList> quantize::productsOf(mlir::MLIRContext &context,
+                                                     const checkpoint::Checkpoint &model,
+                                                     int64_t layer, int64_t length) {
+  compiler::ProductList list;
+  compiler::ModelPart described{layer, &list};
+  compiler::DiagnosticCollector diagnostics(context);
+  auto module = compiler::importModel(&context, model, {length, false, false, nullptr, &described});
+  if (failed(module))
+    return diagnostics.error();
+  return list;
+}
+
+Outcome quantize::checkRecipe(mlir::MLIRContext &context, const QuantizeOptions &options,
+                              const checkpoint::Checkpoint &model, LayerRun run) {
+  const LayerSettings settings = layerSettings(options, model);
+  uint64_t most = 0;
+  for (int64_t i = 0; i < static_cast<int64_t>(model.config().layers); ++i) {
+    auto products = productsOf(context, model, i, options.text.length);
+    if (!products)
+      return products.error();
+    for (const GroupBatch &batch : batchesOf(settings, *products, options.maxMemory))
+      most = std::max(most, memoryFor(settings, batch));
+  }
+  if (most == 0)
+    return checkpoint::Error{
+        "INGOT-E2106", "the recipe quantizes none of the model's matrices", "--recipe",
+        "give matrices a format of fewer than 16 bits, and choose a --format that holds it"};
+  if (run == LayerRun::Searches) // two sequences of logits
+    most = std::max(most, static_cast<uint64_t>(options.text.length) * model.config().vocabSize *
+                                  2 * sizeof(float) +
+                              kProgramMemory);
+  if (most > options.maxMemory)
+    return checkpoint::Error{
+        "INGOT-E2122",
+        checkpoint::message("quantizing a layer needs ", compiler::readableBytes(most)),
+        "--max-build-memory " + compiler::readableBytes(options.maxMemory),
+        "give that much, or choose a method that needs less: round needs least, awq less than "
+        "gptq"};
+  return {};
+}
