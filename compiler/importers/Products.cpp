@@ -127,9 +127,28 @@ private:
   ProductGroup &group;
 };
 
+/// A tap of `value`, called `name`.
+Value tapOf(Value value, StringRef name, Operation *reader) {
+  OpBuilder builder(reader);
+  if (Operation *maker = value.getDefiningOp())
+    builder.setInsertionPointAfter(maker);
+  return llm::BoundaryOp::create(builder, reader->getLoc(), value.getType(), value,
+                                 builder.getStringAttr(name));
+}
+
+void tapCaches(func::FuncOp step, ProductList &list) {
+  step.walk([&](llm::KvAppendOp append) {
+    const std::string number = std::to_string(list.caches.size());
+    CacheInputs inputs{"keys of cache " + number, "values of cache " + number};
+    append.getKeysMutable().assign(tapOf(append.getKeys(), inputs.keys, append));
+    append.getValuesMutable().assign(tapOf(append.getValues(), inputs.values, append));
+    list.caches.push_back(std::move(inputs));
+  });
+}
+
 } // namespace
 
-ProductList compiler::tapProducts(ModuleOp module) {
+ProductList compiler::tapProducts(ModuleOp module, bool caches) {
   ProductList list;
   auto step = module.lookupSymbol<func::FuncOp>(schema::program::step);
   llvm::MapVector<Value, SmallVector<llm::MatmulOp>> byInput;
@@ -156,15 +175,13 @@ ProductList compiler::tapProducts(ModuleOp module) {
           {weight.getName().str(), weight.getType().getDimSize(0), weight.getType().getDimSize(1)});
     }
     group.tap = "input of " + group.products.front().weight;
-    OpBuilder builder(products.front());
-    if (Operation *maker = input.getDefiningOp())
-      builder.setInsertionPointAfter(maker);
-    auto tap = llm::BoundaryOp::create(builder, products.front().getLoc(), input.getType(), input,
-                                       builder.getStringAttr(group.tap));
+    Value tap = tapOf(input, group.tap, products.front());
     for (llm::MatmulOp op : products)
       op.getInputMutable().assign(tap);
     GroupReader(group).read(input);
     list.groups.push_back(std::move(group));
   }
+  if (caches) // behind what looks through appended values
+    tapCaches(step, list);
   return list;
 }

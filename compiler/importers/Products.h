@@ -39,12 +39,19 @@ struct UnquantizableProduct {
   std::string site, reason;
 };
 
+/// The taps of what is appended to a KV cache.
+struct CacheInputs {
+  std::string keys, values;
+};
+
 struct ProductList {
   std::vector<ProductGroup> groups; ///< in the order of the program
+  std::vector<CacheInputs> caches;  ///< likewise, where they are tapped
   std::vector<UnquantizableProduct> others;
 };
 
-/// Puts a tap at the input of every product of @step, which an importer just made.
-ProductList tapProducts(mlir::ModuleOp module);
+/// Puts a tap at the input of every product of @step, which an importer just made; with `caches`
+/// also at the keys and values that KV caches get.
+ProductList tapProducts(mlir::ModuleOp module, bool caches);
 
 } // namespace ingot::compiler

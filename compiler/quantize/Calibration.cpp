@@ -2,6 +2,8 @@
 // Sequences are run one after the other, each in one step, so that an input's rows come in order.
 #include "compiler/quantize/Calibration.h"
 
+#include <cmath>
+
 using namespace ingot;
 using namespace ingot::quantize;
 using checkpoint::Expected;
@@ -58,6 +60,14 @@ Calibration::observe(PartEngine &engine, int64_t layer,
       taps.push_back(group.tap);
     }
   const size_t groups = taps.size();
+  for (const compiler::CacheInputs &cache : engine.products().caches)
+    taps.insert(taps.end(), {cache.keys, cache.values});
+  const size_t inputs = taps.size();
+  cacheMost.assign(inputs - groups, 0);
+  auto widen = [&](size_t tap, std::span<const float> values) {
+    for (float value : values)
+      cacheMost[tap - groups] = std::max(cacheMost[tap - groups], std::abs(value));
+  };
   taps.push_back(engine.resultTap()); // of the model as it is
   auto rows = RowFile::open(rowsPath(layer, true), hidden);
   auto original = RowFile::open(rowsPath(layer, !compares), hidden);
@@ -74,9 +84,12 @@ Calibration::observe(PartEngine &engine, int64_t layer,
     if (!outcome)
       return outcome.error();
     auto take = [&](size_t tap, int64_t position, std::span<const float> values) {
-      if (tap == groups) {
+      if (tap == inputs) {
         if (outcome && isAsymmetric)
           outcome = next->write(i * part.length + position, values);
+      } else if (tap >= groups) {
+        if (!compares)
+          widen(tap, values);
       } else if (compares) {
         originals[tap].assign(values.begin(), values.end());
       } else {
@@ -90,9 +103,12 @@ Calibration::observe(PartEngine &engine, int64_t layer,
       if (!outcome)
         return outcome.error();
       auto compare = [&](size_t tap, int64_t, std::span<const float> values) {
-        statistics[tap].add(values, originals[tap], stride, part.build.threads);
+        if (tap >= groups)
+          widen(tap, values);
+        else
+          statistics[tap].add(values, originals[tap], stride, part.build.threads);
       };
-      if (auto ran = engine.record(tokens, given, std::span(taps).first(groups), compare); !ran)
+      if (auto ran = engine.record(tokens, given, std::span(taps).first(inputs), compare); !ran)
         return ran.error();
     }
     if (!outcome)

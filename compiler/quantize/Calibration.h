@@ -36,6 +36,9 @@ public:
   observe(PartEngine &engine, int64_t layer,
           const std::function<bool(const compiler::ProductGroup &)> &wanted,
           const Progress &progress);
+  /// Of the last observation: the largest magnitudes of keys and of values of each cache that is
+  /// tapped.
+  std::span<const float> cacheMaxima() const { return cacheMost; }
   /// Moves on behind `layer`, whose engine with the quantized weights `engine` is.
   checkpoint::Outcome advance(PartEngine &engine, int64_t layer, const Progress &progress);
   /// Removes rows that only the layers before `layer` need.
@@ -50,6 +53,7 @@ private:
   const PartOptions &part;
   std::filesystem::path folder;
   int64_t hidden, count = 0;
+  std::vector<float> cacheMost;
   bool isAsymmetric;
 };
 

@@ -21,7 +21,12 @@ using compiler::ProductGroup;
 using recipe::NumberFormat;
 
 bool quantize::readsInputs(const recipe::Recipe &recipe) {
-  return recipe::isCalibrated(recipe.method) || recipe::isStatic(recipe.activations.compute);
+  return recipe::isCalibrated(recipe.method) || recipe::isStatic(recipe.activations.compute) ||
+         recipe::isStatic(recipe.kvCache);
+}
+
+float quantize::staticScale(NumberFormat type, float most) {
+  return most > 0 ? most / (type == NumberFormat::E4M3Static ? 448.0f : 127.0f) : 1;
 }
 
 /// What products of a matrix of `type` read, if as many bits as it has.
@@ -277,8 +282,7 @@ Outcome LayerWork::roundProduct(const Product &product, ModuleRecord record, flo
   record.module.resize(record.module.size() - std::string_view(".weight").size());
   if (recipe::isStatic(record.inputs)) {
     const float most = *std::max_element(statistics->most.begin(), statistics->most.end());
-    record.inputScale =
-        most > 0 ? most / (record.inputs == NumberFormat::E4M3Static ? 448.0f : 127.0f) : 1;
+    record.inputScale = staticScale(record.inputs, most);
   }
   for (TensorData &tensor : settings.layout.tensors(record, encoded->matrix))
     result.stored.push_back(std::move(tensor));

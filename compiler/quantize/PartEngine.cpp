@@ -16,7 +16,7 @@ static constexpr char kRecipe[] = "version: 1\n"
 Expected<PartEngine> PartEngine::build(mlir::MLIRContext &context, const PartOptions &options,
                                        int64_t layer, const std::filesystem::path &replacing) {
   PartEngine part;
-  compiler::ModelPart described{layer, &part.productList};
+  compiler::ModelPart described{layer, &part.productList, options.tapsCaches};
   part.result = described.tap();
   compiler::BuildOptions build = options.build;
   build.output = options.folder / "part";

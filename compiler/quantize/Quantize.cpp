@@ -39,6 +39,7 @@ public:
     part.build.cache = options.cache;
     part.folder = folder;
     part.length = options.text.length;
+    part.tapsCaches = recipe::isStatic(options.recipe.kvCache);
     layers = static_cast<int64_t>(model.config().layers);
   }
 
@@ -165,6 +166,12 @@ private:
 
   /// Whether there is anything to do, and memory for it, before it is begun.
   Outcome checkRecipe() {
+    if (part.tapsCaches && !layout.holdsCacheScales())
+      return checkpoint::Error{"INGOT-E2123",
+                               checkpoint::message("the format ", layout.name(),
+                                                   " has no place for scales of KV caches"),
+                               "--format",
+                               "choose compressed-tensors, or a kv_cache without static scales"};
     const LayerSettings settings = layerSettings();
     uint64_t most = 0;
     for (int64_t i = 0; i < layers; ++i) {
@@ -242,6 +249,7 @@ private:
     if (!result)
       return result.error();
     statistics.clear();
+    addCacheScales(calibration.cacheMaxima(), products, *result);
     if (auto written = writeSafetensors(layerPath(done), result->stored); !written)
       return written;
     if (readsInputs() && done + 1 < layers)
@@ -254,6 +262,32 @@ private:
     calibration.forget(done);
     progress.end();
     return {};
+  }
+
+  /// Scales of the layer's KV cache, where it has one.
+  void addCacheScales(std::span<const float> maxima, const compiler::ProductList &products,
+                      LayerResult &result) {
+    const std::string attention = checkpoint::message(".", model.config().names.attention, ".");
+    std::string prefix;
+    for (const compiler::ProductGroup &group : products.groups)
+      for (const compiler::Product &product : group.products) {
+        const std::string name = model.shownName(product.weight);
+        if (size_t at = name.find(attention); at != name.npos)
+          prefix = name.substr(0, at + attention.size());
+      }
+    if (part.tapsCaches && (maxima.size() != 2 || prefix.empty()))
+      progress.warn(
+          checkpoint::message("layer ", done, " has no KV cache that scales are known of"));
+    if (maxima.size() != 2 || prefix.empty())
+      return;
+    const char *const names[] = {"k_scale", "v_scale"};
+    for (size_t i = 0; i < 2; ++i) {
+      TensorData scale{{prefix + names[i], checkpoint::DType::F32, {1}}, {}};
+      const float value = staticScale(options.recipe.kvCache, maxima[i]);
+      const auto bytes = std::as_bytes(std::span(&value, 1));
+      scale.bytes.assign(bytes.begin(), bytes.end());
+      result.stored.push_back(std::move(scale));
+    }
   }
 
   Outcome advance(Calibration &calibration, const LayerResult &result,
@@ -307,7 +341,7 @@ private:
 
   Outcome write() {
     report.kept.push_back("lm_head");
-    auto configuration = layout.configuration(report.modules, report.kept);
+    auto configuration = layout.configuration(report.modules, report.kept, options.recipe.kvCache);
     if (!configuration)
       return configuration.error();
     CheckpointParts parts{model, {}, replaced, *std::move(configuration)};
