@@ -195,6 +195,11 @@ class QuantizeFormats(harness.BuildTest):
                  for folder in (smooth, rounded)}
         print(found, flush=True)
         self.assertLess(found["smooth"], found["rounded"])
+        # A rule of the format that matrices have leaves them as they are.
+        again = self.write("again.yaml", 'version: 1\nweights: [{match: "*_proj*", '
+                                         'format: int8}]\n' + activations)
+        self.assertEqual(self.evaluated(self.engine(smooth, "again", "--recipe", again))[1],
+                         found["smooth"])
 
     def test_fp8_with_static_scales(self):
         folder = self.quantize("fp8-static", "static")
