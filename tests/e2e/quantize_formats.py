@@ -172,6 +172,9 @@ class QuantizeFormats(harness.BuildTest):
         self.assertLess(found["round-mse"], found["round"])
         self.assertLess(found["awq"], found["round"])
         self.assertLess(found["best"], 0.5 * found["awq"])
+        again = self.quantize(self.recipe("nvfp4", "best"), "again", "--threads", 3)
+        self.assertEqual((again / "model.safetensors").read_bytes(),
+                         (self.folder / "best" / "model.safetensors").read_bytes())
         # Matrices with the same input have one global scale, as loaders that stack them want.
         tensors = tensors_of(self.folder / "best")
         scales = {str(tensors[f"model.layers.0.{module}.weight_global_scale"])
