@@ -19,6 +19,7 @@ struct ModelPart {
   static constexpr int64_t kEmbedding = -1;
   int64_t layer = kEmbedding;      ///< the number of layers: the head
   ProductList *products = nullptr; ///< unless null, gets the part's products, whose inputs are taps
+  bool tapsCaches = false;         ///< so are the keys and values that it appends to KV caches
 
   /// The tap of the results of an embedding or a layer.
   std::string tap() const { return layer < 0 ? "embed" : "layers." + std::to_string(layer); }

@@ -19,7 +19,7 @@ FailureOr<OwningOpRef<ModuleOp>> compiler::importModel(MLIRContext *context,
     return failure();
   if (options.part) {
     if (options.part->products)
-      *options.part->products = tapProducts(*module, checkpoint.config());
+      *options.part->products = tapProducts(*module, checkpoint.config(), options.part->tapsCaches);
     return module;
   }
   addSampleProgram(*module, static_cast<int64_t>(checkpoint.config().vocabSize));

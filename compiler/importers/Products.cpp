@@ -247,7 +247,7 @@ class ProductTapper {
 public:
   explicit ProductTapper(const checkpoint::ModelConfig &config) : config(config) {}
 
-  ProductList tap(func::FuncOp step) {
+  ProductList tap(func::FuncOp step, bool caches) {
     llvm::MapVector<Value, SmallVector<llm::MatmulOp>> byInput;
     SmallVector<llm::MatmulOp> routed;
     step.walk([&](llm::MatmulOp op) {
@@ -262,6 +262,8 @@ public:
       tapGroup(input, products);
     for (llm::MatmulOp op : routed)
       tapExperts(op);
+    if (caches) // behind what looks through appended values
+      tapCaches(step);
     return std::move(list);
   }
 
@@ -278,6 +280,16 @@ private:
     tap = llm::BoundaryOp::create(builder, value.getLoc(), value.getType(), value,
                                   builder.getStringAttr(name));
     return tap;
+  }
+
+  void tapCaches(func::FuncOp step) {
+    step.walk([&](llm::KvAppendOp append) {
+      const std::string number = std::to_string(list.caches.size());
+      CacheInputs inputs{"keys of cache " + number, "values of cache " + number};
+      append.getKeysMutable().assign(tapOf(append.getKeys(), inputs.keys));
+      append.getValuesMutable().assign(tapOf(append.getValues(), inputs.values));
+      list.caches.push_back(std::move(inputs));
+    });
   }
 
   void tapGroup(Value input, ArrayRef<llm::MatmulOp> products) {

@@ -53,9 +53,15 @@ struct UnquantizableProduct {
   std::string site, reason;
 };
 
+/// The taps of what is appended to a KV cache.
+struct CacheInputs {
+  std::string keys, values;
+};
+
 struct ProductList {
   /// In the order of the program, those of experts last.
   std::vector<ProductGroup> groups;
+  std::vector<CacheInputs> caches; ///< in the order of the program, where they are tapped
   std::vector<UnquantizableProduct> others;
 };
 
@@ -64,7 +70,8 @@ struct ProductList {
 bool isSmall(mlir::Operation *weight);
 
 /// Puts a tap at the input of every product of @step, which an importer just made of a model of
-/// this configuration, and at the experts of its tokens.
-ProductList tapProducts(mlir::ModuleOp module, const checkpoint::ModelConfig &config);
+/// this configuration, and at the experts of its tokens; with `caches` also at the keys and values
+/// that KV caches get.
+ProductList tapProducts(mlir::ModuleOp module, const checkpoint::ModelConfig &config, bool caches);
 
 } // namespace ingot::compiler

@@ -2,6 +2,7 @@
 // Sequences are run one after the other, each in one step, so that an input's rows come in order.
 #include "compiler/quantize/Calibration.h"
 
+#include <cmath>
 #include <map>
 
 using namespace ingot;
@@ -81,6 +82,11 @@ private:
   std::vector<std::string> taps;
 };
 
+void widen(float &most, std::span<const float> values) {
+  for (float value : values)
+    most = std::max(most, std::abs(value));
+}
+
 /// Adds a sequence's rows of `group`; `original`: or null; as InputStatistics::add.
 void add(InputStatistics &statistics, const compiler::ProductGroup &group, const TapValues &own,
          const TapValues *original, float weight, unsigned threads) {
@@ -108,6 +114,12 @@ Calibration::observe(PartEngine &engine, int64_t layer,
   TapValues own(groups), unquantized(groups);
   std::vector<std::string> taps = own.names();
   const size_t inputs = taps.size();
+  if (keepsResults) {
+    for (const compiler::CacheInputs &cache : engine.products().caches)
+      taps.insert(taps.end(), {cache.keys, cache.values});
+    cacheMost.assign(taps.size() - inputs, 0);
+  }
+  const size_t read = taps.size();
   if (keepsResults && isAsymmetric())
     taps.push_back(engine.resultTap());
   if (taps.empty())
@@ -124,18 +136,20 @@ Calibration::observe(PartEngine &engine, int64_t layer,
   const float weight = static_cast<float>(count) / static_cast<float>(paired);
   for (int64_t i = 0; i < count; ++i) {
     const bool isPaired = i % kOriginalShare == 0, runsTwice = compares && isPaired;
-    /// Results are the unquantized model's in the first run alone.
-    auto run = [&](const RowFile &from, TapValues &into, bool isFirst) {
+    /// Results are kept of the unquantized model, caches are those of the other.
+    auto run = [&](const RowFile &from, TapValues &into, bool hasResults) {
       Outcome outcome = from.read(i * part.length, given);
       auto take = [&](size_t tap, int64_t position, std::span<const float> values) {
         if (tap < inputs)
           into.set(tap, values);
-        else if (outcome && isPaired)
+        else if (tap < read && &into == &own)
+          widen(cacheMost[tap - inputs], values);
+        else if (tap >= read && outcome && isPaired)
           outcome = next->write(i * part.length + position, values);
       };
       if (outcome)
         if (auto ran = engine.record(tokens, given,
-                                     std::span(taps).first(isFirst ? taps.size() : inputs), take);
+                                     std::span(taps).first(hasResults ? taps.size() : read), take);
             !ran)
           return ran;
       return outcome;
@@ -143,7 +157,7 @@ Calibration::observe(PartEngine &engine, int64_t layer,
     if (runsTwice)
       if (auto ran = run(*original, unquantized, true); !ran)
         return ran.error();
-    if (inputs > 0 || !compares)
+    if (read > 0 || !compares)
       if (auto ran = run(*rows, own, !compares); !ran)
         return ran.error();
     for (size_t group = 0; group < groups.size(); ++group)

@@ -50,6 +50,9 @@ public:
   checkpoint::Expected<std::vector<InputStatistics>>
   observe(PartEngine &engine, int64_t layer, std::span<const compiler::ProductGroup *const> groups,
           bool keepsResults, const Progress &progress);
+  /// Of the last observation that kept results: the largest magnitudes of keys and of values of
+  /// each cache that is tapped.
+  std::span<const float> cacheMaxima() const { return cacheMost; }
   /// Moves on behind `layer`, whose engine with the quantized weights `engine` is.
   checkpoint::Outcome advance(PartEngine &engine, int64_t layer, const Progress &progress);
   /// Removes rows that only the layers before `layer` need.
@@ -67,6 +70,7 @@ private:
   nlohmann::ordered_json record;
   int64_t hidden, count = 0;
   Knowledge knowledge;
+  std::vector<float> cacheMost;
 };
 
 } // namespace ingot::quantize

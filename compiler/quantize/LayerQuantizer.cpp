@@ -22,7 +22,12 @@ using compiler::ProductGroup;
 using recipe::NumberFormat;
 
 bool quantize::readsInputs(const recipe::Recipe &recipe) {
-  return recipe::isCalibrated(recipe.method) || recipe::isStatic(recipe.activations.compute);
+  return recipe::isCalibrated(recipe.method) || recipe::isStatic(recipe.activations.compute) ||
+         recipe::isStatic(recipe.kvCache);
+}
+
+float quantize::staticScale(NumberFormat type, float most) {
+  return most > 0 ? most / (type == NumberFormat::E4M3Static ? 448.0f : 127.0f) : 1;
 }
 
 /// What products of a matrix of `type` read, if as many bits as it has.
@@ -332,9 +337,8 @@ Outcome LayerWork::round(const ProductGroup &group, const InputStatistics *stati
       (*weight)->changed = true;
       continue;
     }
-    if (recipe::isStatic(record->inputs) && inputMost > 0)
-      record->inputScale =
-          inputMost / (record->inputs == NumberFormat::E4M3Static ? 448.0f : 127.0f);
+    if (recipe::isStatic(record->inputs))
+      record->inputScale = staticScale(record->inputs, inputMost);
     if (auto done = roundProduct(product, *std::move(record), *largest, statistics, result); !done)
       return done;
   }

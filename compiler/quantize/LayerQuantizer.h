@@ -32,6 +32,9 @@ struct LayerSettings {
 /// Whether the recipe needs to know the inputs of products.
 bool readsInputs(const recipe::Recipe &recipe);
 
+/// The scale of numbers of at most the magnitude `most` in a static type.
+float staticScale(recipe::NumberFormat type, float most);
+
 /// What a recipe's format of a matrix comes to: with a smaller group where the asked one does not
 /// divide the columns. Without module and scale of inputs. Nothing for formats that are not
 /// narrow, and where the layout cannot store the matrix: then `explanation` says why.

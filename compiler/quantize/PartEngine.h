@@ -21,6 +21,7 @@ struct PartOptions {
   std::filesystem::path folder;        ///< for files without names
   checkpoint::TokenizerSpec tokenizer; ///< of the model
   int64_t length = 512;                ///< tokens of a sequence
+  bool tapsCaches = false;             ///< keys and values that KV caches get are taps too
 };
 
 /// The engine, in f32, of the part `layer` of the model, as ModelPart counts. It is gone with this.

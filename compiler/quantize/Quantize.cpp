@@ -41,6 +41,7 @@ public:
     if (!parts)
       return parts.error();
     part = *std::move(parts);
+    part.tapsCaches = recipe::isStatic(options.recipe.kvCache);
     Calibration calibration(context, part, folder, static_cast<int64_t>(model.config().hiddenSize),
                             recipe::usesGptq(options.recipe.method) ? Knowledge::Asymmetric
                                                                     : Knowledge::Squares);
@@ -186,6 +187,8 @@ private:
       if (!result)
         return result.error();
       statistics.clear();
+      if (i == 0)
+        addCacheScales(calibration.cacheMaxima(), products, *result);
       if (auto kept = keep(*std::move(result), i, decoded, quantized); !kept)
         return kept;
     }
@@ -203,6 +206,32 @@ private:
     calibration.forget(done);
     progress.end();
     return {};
+  }
+
+  /// Scales of the layer's KV cache, where it has one.
+  void addCacheScales(std::span<const float> maxima, const compiler::ProductList &products,
+                      LayerResult &result) {
+    const std::string attention = checkpoint::message(".", model.config().names.attention, ".");
+    std::string prefix;
+    for (const compiler::ProductGroup &group : products.groups)
+      for (const compiler::Product &product : group.products) {
+        const std::string name = model.shownName(product.weight);
+        if (size_t at = name.find(attention); at != name.npos)
+          prefix = name.substr(0, at + attention.size());
+      }
+    if (part.tapsCaches && (maxima.size() != 2 || prefix.empty()))
+      progress.warn(
+          checkpoint::message("layer ", done, " has no KV cache that scales are known of"));
+    if (maxima.size() != 2 || prefix.empty())
+      return;
+    const char *const names[] = {"k_scale", "v_scale"};
+    for (size_t i = 0; i < 2; ++i) {
+      TensorData scale{{prefix + names[i], checkpoint::DType::F32, {1}}, {}};
+      const float value = staticScale(options.recipe.kvCache, maxima[i]);
+      const auto bytes = std::as_bytes(std::span(&value, 1));
+      scale.bytes.assign(bytes.begin(), bytes.end());
+      result.stored.push_back(std::move(scale));
+    }
   }
 
   Outcome advance(Calibration &calibration, std::span<const fs::path> decoded,
@@ -269,7 +298,8 @@ private:
 
   Outcome write() {
     report.kept.push_back("lm_head");
-    auto configuration = settings.layout.configuration(report.modules, report.kept);
+    auto configuration =
+        settings.layout.configuration(report.modules, report.kept, options.recipe.kvCache);
     if (!configuration)
       return configuration.error();
     const CheckpointParts parts{model, files, replaced, *std::move(configuration)};

@@ -108,6 +108,12 @@ Expected<compiler::ProductList> quantize::productsOf(mlir::MLIRContext &context,
 Outcome quantize::checkRecipe(mlir::MLIRContext &context, const QuantizeOptions &options,
                               const checkpoint::Checkpoint &model, LayerRun run) {
   const LayerSettings settings = layerSettings(options, model);
+  if (recipe::isStatic(options.recipe.kvCache) && !settings.layout.holdsCacheScales())
+    return checkpoint::Error{"INGOT-E2123",
+                             checkpoint::message("the format ", settings.layout.name(),
+                                                 " has no place for scales of KV caches"),
+                             "--format",
+                             "choose compressed-tensors, or a kv_cache without static scales"};
   uint64_t most = 0;
   for (int64_t i = 0; i < static_cast<int64_t>(model.config().layers); ++i) {
     auto products = productsOf(context, model, i, options.text.length);

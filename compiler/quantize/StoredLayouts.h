@@ -33,13 +33,17 @@ public:
   /// Why a matrix [rows, columns] of the record's format, which it holds, cannot be stored; empty
   /// if it can.
   virtual std::string refusal(const ModuleRecord &record, int64_t rows, int64_t columns) const = 0;
+  /// Whether scales of KV caches have a place beside them.
+  virtual bool holdsCacheScales() const { return false; }
   /// The tensors of the record's module.
   virtual std::vector<TensorData> tensors(const ModuleRecord &record,
                                           const EncodedMatrix &matrix) const = 0;
-  /// config.json's quantization_config. `kept`: modules that are products and stay as they are.
-  /// Errors: INGOT-E2109 where the modules' formats cannot stand beside each other.
+  /// config.json's quantization_config. `kept`: modules that are products and stay as they are;
+  /// `kvCache`: what KV caches hold, if static. Errors: INGOT-E2109 where the modules' formats
+  /// cannot stand beside each other.
   virtual checkpoint::Expected<nlohmann::ordered_json>
-  configuration(std::span<const ModuleRecord> modules, std::span<const std::string> kept) const = 0;
+  configuration(std::span<const ModuleRecord> modules, std::span<const std::string> kept,
+                recipe::NumberFormat kvCache) const = 0;
 };
 
 } // namespace ingot::quantize

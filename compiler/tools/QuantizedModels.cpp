@@ -27,9 +27,10 @@ static bool decidesCodes(const recipe::Recipe &recipe) {
   return recipe.method != recipe::Method::Round || anyFormat(recipe, recipe::isFourBitFloat);
 }
 
-/// Whether products of encoded matrices read inputs with scales that a checkpoint has.
+/// Whether products of encoded matrices, or KV caches, have scales that a checkpoint has.
 static bool measuresInputs(const recipe::Recipe &recipe) {
-  return recipe::isStatic(recipe.activations.compute) && anyFormat(recipe, recipe::isNarrow);
+  return (recipe::isStatic(recipe.activations.compute) || recipe::isStatic(recipe.kvCache)) &&
+         anyFormat(recipe, recipe::isNarrow);
 }
 
 /// The recipe of the engine: what is quantized stays as it is stored. Formats that builds make are

@@ -26,8 +26,8 @@ E2M1 = np.array([0, .5, 1, 1.5, 2, 3, 4, 6], np.float32)
 E2M1 = np.concatenate([E2M1, -E2M1])
 E4M3 = np.array([(mantissa / 8 + (exponent > 0)) * 2.0 ** (max(exponent, 1) - 7)
                  for exponent in range(16) for mantissa in range(8)], np.float32)
-TYPES = {"F32": np.float32, "BF16": np.uint16, "U8": np.uint8, "I8": np.int8, "I64": np.int64,
-         "F8_E4M3": np.uint8}
+TYPES = {"F32": np.float32, "BF16": np.uint16, "U8": np.uint8, "I8": np.int8, "I32": np.int32,
+         "I64": np.int64, "F8_E4M3": np.uint8}
 
 
 def tensors_of(folder):
@@ -172,6 +172,9 @@ class QuantizeFormats(harness.BuildTest):
         self.assertLess(found["round-mse"], found["round"])
         self.assertLess(found["awq"], found["round"])
         self.assertLess(found["best"], 0.5 * found["awq"])
+        again = self.quantize(self.recipe("nvfp4", "best"), "again", "--threads", 3)
+        self.assertEqual((again / "model.safetensors").read_bytes(),
+                         (self.folder / "best" / "model.safetensors").read_bytes())
         # Matrices with the same input have one global scale, as loaders that stack them want.
         tensors = tensors_of(self.folder / "best")
         scales = {str(tensors[f"model.layers.0.{module}.weight_global_scale"])
@@ -195,6 +198,11 @@ class QuantizeFormats(harness.BuildTest):
                  for folder in (smooth, rounded)}
         print(found, flush=True)
         self.assertLess(found["smooth"], found["rounded"])
+        # A rule of the format that matrices have leaves them as they are.
+        again = self.write("again.yaml", 'version: 1\nweights: [{match: "*_proj*", '
+                                         'format: int8}]\n' + activations)
+        self.assertEqual(self.evaluated(self.engine(smooth, "again", "--recipe", again))[1],
+                         found["smooth"])
 
     def test_fp8_with_static_scales(self):
         folder = self.quantize("fp8-static", "static")
@@ -212,6 +220,26 @@ class QuantizeFormats(harness.BuildTest):
         found = self.evaluated(self.engine(folder, "static", "--recipe", run))[1]
         print("fp8-static", found, flush=True)
         self.assertLess(found, 0.03)
+
+    def test_scales_of_caches(self):
+        """Static scales hold all keys and values, and are what a build takes where they are."""
+        for kind, most in (("fp8-static", 448), ("int8-static", 127)):
+            with self.subTest(kind=kind):
+                folder = self.quantize(self.recipe("int8", "round", f"kv_cache: {kind}\n"), kind)
+                scheme = self.config(folder)["kv_cache_scheme"]
+                self.assertEqual((scheme["type"], scheme["strategy"], scheme["dynamic"]),
+                                 ("float" if most == 448 else "int", "tensor", False))
+                scales = {name: value[0] * most for name, value in tensors_of(folder).items()
+                          if name.endswith(("k_scale", "v_scale"))}
+                self.assertEqual(len(scales), 4)
+                self.assertTrue(all(0.5 < value < 200 for value in scales.values()), scales)
+                run = self.write("run.yaml", f"version: 1\nactivations: f32\nkv_cache: {kind}\n")
+                found = self.evaluated(self.engine(folder, kind, "--recipe", run))[1]
+                print(kind, found, scales, flush=True)
+                self.assertLess(found, 0.01)
+        result = self.ingot("quantize", MODEL, "-o", self.folder / "x", "--recipe",
+                            self.recipe("nf4", "round", "kv_cache: fp8-static\n"))
+        self.assertIn("INGOT-E2123", result.stdout)
 
     def test_builds_quantize_first(self):
         for form in ("nvfp4", "nf4", "fp8-static"):

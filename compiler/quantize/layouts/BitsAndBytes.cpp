@@ -62,7 +62,7 @@ public:
   }
 
   Expected<json> configuration(std::span<const ModuleRecord> modules,
-                               std::span<const std::string> kept) const override {
+                               std::span<const std::string> kept, NumberFormat) const override {
     auto format = onlyFormat(modules, name());
     if (!format)
       return format.error();

@@ -144,6 +144,12 @@ json inputsOf(const ModuleRecord &record, const TypeRow &row) {
   return schemeOf(row, isStatic ? "tensor" : "token", true, 0, !isStatic);
 }
 
+json schemeOfCache(NumberFormat kvCache) {
+  if (!recipe::isStatic(kvCache))
+    return nullptr;
+  return schemeOf({"", kvCache == NumberFormat::E4M3Static, 8, 0, ""}, "tensor", true, 0, false);
+}
+
 class CompressedTensors : public StoredLayout {
 public:
   std::string_view name() const override { return "compressed-tensors"; }
@@ -152,6 +158,8 @@ public:
     using enum NumberFormat;
     return type == Int4 || type == Int8 || type == E4M3 || type == NVFP4 || type == MXFP4;
   }
+
+  bool holdsCacheScales() const override { return true; }
 
   ScaleType scaleType(DType own) const override {
     return own == DType::BF16  ? ScaleType::BF16
@@ -178,7 +186,8 @@ public:
   }
 
   Expected<json> configuration(std::span<const ModuleRecord> modules,
-                               std::span<const std::string> kept) const override {
+                               std::span<const std::string> kept,
+                               NumberFormat kvCache) const override {
     using Key = std::tuple<int64_t, int32_t, bool, NumberFormat, NumberFormat>;
     std::map<Key, std::vector<const ModuleRecord *>> alike;
     std::set<std::string_view> formats;
@@ -211,7 +220,7 @@ public:
                 {"format", formats.size() > 1 ? "mixed-precision" : *formats.begin()},
                 {"quantization_status", "compressed"},
                 {"global_compression_ratio", nullptr},
-                {"kv_cache_scheme", nullptr},
+                {"kv_cache_scheme", schemeOfCache(kvCache)},
                 {"config_groups", std::move(groups)},
                 {"ignore", listOf(kept)}};
   }

@@ -43,7 +43,7 @@ protected:
   /// A model of one layer, of which there is this matrix alone.
   void write(const StoredLayout &layout, const ModuleRecord &record, const EncodedMatrix &matrix) {
     const std::string kept[] = {"lm_head"};
-    auto quantization = layout.configuration({&record, 1}, kept);
+    auto quantization = layout.configuration({&record, 1}, kept, NumberFormat::Stored);
     ASSERT_TRUE(quantization);
     const nlohmann::ordered_json config = {{"architectures", {"LlamaForCausalLM"}},
                                            {"model_type", "llama"},
@@ -157,7 +157,8 @@ TEST(StoredLayoutsList, RefuseWhatTheyCannotStore) {
   EXPECT_NE(refusal("bitsandbytes", {NumberFormat::NF4}, 8, 4), "");
   EXPECT_NE(refusal("awq", {NumberFormat::Int4, 32}, 4, 64), "");
   const ModuleRecord mixed[] = {{kModule, {NumberFormat::NF4}}, {kModule, {NumberFormat::FP4}}};
-  auto configuration = findLayout("bitsandbytes")->configuration(mixed, {});
+  auto configuration =
+      findLayout("bitsandbytes")->configuration(mixed, {}, NumberFormat::Int8Static);
   ASSERT_FALSE(configuration);
   EXPECT_EQ(configuration.error().code, "INGOT-E2109");
 }
@@ -166,8 +167,10 @@ TEST(StoredLayoutsList, ModulesOfSeveralFormatsAreGroups) {
   const ModuleRecord mixed[] = {{"a", {NumberFormat::NVFP4}},
                                 {"b", {NumberFormat::E4M3}, NumberFormat::E4M3Static, 0.5f},
                                 {"c", {NumberFormat::Int4, 64}}};
-  auto configuration = *findLayout("compressed-tensors")->configuration(mixed, {});
+  auto configuration =
+      *findLayout("compressed-tensors")->configuration(mixed, {}, NumberFormat::Int8Static);
   EXPECT_EQ(configuration["format"], "mixed-precision");
+  EXPECT_EQ(configuration["kv_cache_scheme"]["type"], "int");
   std::map<std::string, nlohmann::ordered_json> byTarget;
   for (const auto &group : configuration["config_groups"])
     byTarget[group["targets"][0]] = group;
