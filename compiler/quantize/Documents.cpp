@@ -43,6 +43,10 @@ Expected<std::vector<fs::path>> quantize::textFiles(std::span<const fs::path> pa
   return files;
 }
 
+/// What a conversation without "now" tells a template that asks for the date: the same text is the
+/// same ids on every day.
+static constexpr char kDay[] = "2024-07-26";
+
 static Expected<Document> documentOf(std::string_view line, std::string where) {
   bool isDeep = false;
   auto value = json::parse(
@@ -60,6 +64,8 @@ static Expected<Document> documentOf(std::string_view line, std::string where) {
     return Document{text->get<std::string>(), false, std::move(where)};
   if (auto messages = value.find("messages"); messages != value.end() && messages->is_array()) {
     value["add_generation_prompt"] = false;
+    if (!value.contains("now"))
+      value["now"] = kDay;
     return Document{value.dump(), true, std::move(where)};
   }
   return Error{"INGOT-E2144", "the line has neither a list of messages nor a text",

@@ -135,8 +135,11 @@ Expected<GateReport> quantize::measureGate(mlir::MLIRContext &context, mlir::Mod
   auto difference = measure(context, engine, options, scope, progress);
   if (!difference)
     return difference.error();
-  GateReport report{
-      options.name, options.original.filename().string(), *std::move(difference), {}, {}};
+  GateReport report{options.name,
+                    std::filesystem::weakly_canonical(options.original).filename().string(),
+                    *std::move(difference),
+                    {},
+                    {}};
   report.stored = storedParts(module);
   for (const GateLimit &limit : *limits) {
     const double value = limit.measured(report.difference);

@@ -116,6 +116,8 @@ Outcome compiler::quantizeFirst(mlir::MLIRContext &context, BuildOptions &option
     auto report = quantize::quantizeCheckpoint(context, quantization, progress);
     if (!report)
       return report.error();
+    if (report->text.is_object())
+      std::fputs(("calibrated on " + quantize::describeText(report->text) + "\n").c_str(), stderr);
   }
   const fs::path rest = *folder / kRecipe;
   if (auto written = quantize::writeWhole(rest, restOf(*recipe).str()); !written)

@@ -38,7 +38,15 @@ Result<RenderedPrompt> render(const ingot_engine *engine, const char *body, size
   const Result<nlohmann::ordered_json> parsed = Conversation::parse({body, bytes});
   if (!parsed.ok())
     return parsed.status();
-  return engine->chat->of(*tokenizer).render(*parsed, {}, name ? name : "");
+  RenderSettings settings;
+  if (const auto now = parsed->find("now"); now != parsed->end()) {
+    const Result<std::tm> time =
+        parseTime(now->is_string() ? now->get<std::string>() : now->dump());
+    if (!time.ok())
+      return time.status();
+    settings.now = *time;
+  }
+  return engine->chat->of(*tokenizer).render(*parsed, settings, name ? name : "");
 }
 
 } // namespace

@@ -3,6 +3,7 @@
 #include "runtime/chat/ChatTemplate.h"
 
 #include <chrono>
+#include <cstdio>
 
 namespace ingot::runtime {
 
@@ -12,6 +13,24 @@ static std::tm localTime() {
   std::tm local{};
   localtime_r(&seconds, &local);
   return local;
+}
+
+Result<std::tm> parseTime(const std::string &text) {
+  std::tm time{};
+  int used = 0;
+  const int parts =
+      std::sscanf(text.c_str(), "%4d-%2d-%2d%n %2d:%2d:%2d%n", &time.tm_year, &time.tm_mon,
+                  &time.tm_mday, &used, &time.tm_hour, &time.tm_min, &time.tm_sec, &used);
+  time.tm_year -= 1900;
+  time.tm_mon -= 1;
+  const std::tm asked = time;
+  // Gives the day of the week and of the year, and another date where there is none such.
+  if ((parts != 3 && parts != 6) || size_t(used) != text.size() || timegm(&time) == -1 ||
+      time.tm_mday != asked.tm_mday || time.tm_mon != asked.tm_mon ||
+      time.tm_hour != asked.tm_hour || time.tm_min != asked.tm_min || time.tm_sec != asked.tm_sec)
+    return Status::error("INGOT-E6075", "now='" + text + "' is no time",
+                         "write it as now='2024-07-26 12:34:56'");
+  return time;
 }
 
 Result<ChatTemplate> ChatTemplate::compile(std::string_view name, std::string_view text) {

@@ -28,6 +28,9 @@ struct RenderSettings {
   jinja::Limits limits;
 };
 
+/// A time for RenderSettings: "2024-07-26 12:34:56" or the date alone. INGOT-E6075: it is none.
+Result<std::tm> parseTime(const std::string &text);
+
 /// A template that was compiled. Immutable, so threads may share it; copies are cheap.
 class ChatTemplate {
 public:

@@ -154,6 +154,21 @@ class CalibrationText(harness.BuildTest):
             found.append(self.record(lines, name=name)["tokens"])
         self.assertGreater(found[1], found[0] + 2 * 50)
 
+    def test_dates(self):
+        """The ids do not depend on the day: a template's clock is what the conversation says."""
+        model = self.with_template(
+            harness.FABLES, "{{ strftime_now('%d %b %Y') }}{{ messages[0]['content'] }}", "dated")
+        words = self.words[:6000]
+        messages = [{"role": "user", "content": words}]
+        found = [self.record(self.write_lines(f"{name}.jsonl", [line]), model=model,
+                             name=name)["ids_sha256"]
+                 for name, line in [("unsaid", {"messages": messages}),
+                                    ("said", {"messages": messages, "now": "2023-01-02 03:04:05"}),
+                                    ("usual", {"text": "26 Jul 2024" + words}),
+                                    ("other", {"text": "02 Jan 2023" + words})]]
+        self.assertEqual(found[:2], found[2:])
+        self.assertNotEqual(*found[:2])
+
     def test_bad_lines(self):
         good = json.dumps({"text": "Once upon a time."}) + "\n"
         empty = self.fresh("empty")
@@ -163,7 +178,8 @@ class CalibrationText(harness.BuildTest):
                            ("E2143", '{"text": ' + "[" * 100_000 + "]" * 100_000 + "}"),
                            ("E2144", '{"words": "Once."}'), ("E2144", '{"text": 5}'),
                            ("E2144", '{"messages": "Once."}'),
-                           ("E2145", '{"messages": [{"content": "Once."}]}')]:
+                           ("E2145", '{"messages": [{"content": "Once."}]}'),
+                           ("E2145", '{"messages": [], "now": "today"}')]:
             with self.subTest(line=line[:40]):
                 result = self.run_quantize(self.write("bad.jsonl", good + "\n" + line + "\n"))
                 self.assertNotEqual(result.returncode, 0)

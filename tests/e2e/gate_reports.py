@@ -133,7 +133,8 @@ class GateReports(harness.BuildTest):
 
     def test_kept(self):
         """One layer alone is quantized; it is the worst, and the one with fewer bits."""
-        result, page, data = self.gated(harness.FABLES, "kl<=1,top1>=10%", 3)
+        result, page, data = self.gated(f"{harness.FABLES}/", "kl<=1,top1>=10%", 3)
+        self.assertEqual((data["engine"], data["original"]), ("m.ingot", harness.FABLES.name))
         self.assertEqual(result.returncode, 0, result.stdout)
         self.assert_same(page, data)
         self.assert_measured(harness.FABLES, data)

@@ -94,6 +94,7 @@ class QuantizeCommand(quantizing.QuantizingTest):
         first = self.ingot("build", harness.FABLES, "-o", engine, *command)
         self.assert_built(first, engine)
         self.assertIn("layer 5 of 5", first.stdout)
+        self.assertRegex(first.stdout, "calibrated on .* in calibration.txt, seed 0")
         whole = engine.read_bytes()
         again = self.ingot("build", harness.FABLES, "-o", engine, *command)
         self.assert_built(again, engine)

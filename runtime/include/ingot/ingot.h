@@ -154,8 +154,9 @@ INGOT_CHECK ingot_error *ingot_detokenize(const ingot_engine *engine, const int3
  *  terminating zero, and its length to *bytes; when there are more than `capacity`, only that many
  *  are written. `body`: the body of a chat request, a JSON object with "messages" and maybe
  * "tools", "documents", "add_generation_prompt", "continue_final_message", "chat_template_kwargs",
- *  "reasoning_effort". `name`: which template; NULL: "tool_use" where tools are given and it
- * exists, else "default". */
+ *  "reasoning_effort"; beside these "now", as in "2024-07-26 12:34:56", is what templates are told
+ *  of the time in place of the clock's. `name`: which template; NULL: "tool_use" where tools are
+ * given and it exists, else "default". */
 INGOT_CHECK ingot_error *ingot_apply_chat_template(const ingot_engine *engine, const char *body,
                                                    size_t body_bytes, const char *name, char *text,
                                                    size_t capacity, size_t *bytes);

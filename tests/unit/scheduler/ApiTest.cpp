@@ -63,13 +63,19 @@ TEST_F(ApiTest, AppliesChatTemplates) {
   };
   EXPECT_EQ(codeOfPrompt(ingot::Engine(path), body), "INGOT-E6074") << "it has no template";
   ToyOptions options;
-  options.chatTemplate = "{% for m in messages %}{{ m.role ~ m.content }}.{% endfor %}";
+  options.chatTemplate = "{% for m in messages %}{{ m.role ~ m.content }}.{% endfor %}"
+                         "{{ strftime_now('%Y') if dated }}";
   std::vector<uint8_t> file = makeToyEngine(options);
   std::ofstream(path, std::ios::binary)
       .write(reinterpret_cast<const char *>(file.data()), std::streamsize(file.size()));
   const ingot::Engine engine(path);
   EXPECT_EQ(engine.applyChatTemplate(body), "userabc.");
   EXPECT_EQ(engine.tokenizeChat(body), engine.tokenize("userabc."));
+  const std::string dated = R"({"messages": [{"role": "user", "content": "abc"}], "now": )";
+  EXPECT_EQ(
+      engine.applyChatTemplate(dated + R"("2001-02-03", "chat_template_kwargs": {"dated": true}})"),
+      "userabc.2001");
+  EXPECT_EQ(codeOfPrompt(engine, dated + "2001}"), "INGOT-E6075");
   size_t bytes = 0;
   char text[5] = "....";
   ingot::check(ingot_apply_chat_template(engine.get(), body.data(), body.size(), "default", text, 3,
