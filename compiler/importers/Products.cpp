@@ -385,6 +385,8 @@ bool compiler::isSmall(Operation *weight) {
   });
 }
 
-ProductList compiler::tapProducts(ModuleOp module, const checkpoint::ModelConfig &config) {
-  return ProductTapper(config).tap(module.lookupSymbol<func::FuncOp>(schema::program::step));
+ProductList compiler::tapProducts(ModuleOp module, const checkpoint::ModelConfig &config,
+                                  bool caches) {
+  return ProductTapper(config).tap(module.lookupSymbol<func::FuncOp>(schema::program::step),
+                                   caches);
 }
