@@ -65,7 +65,7 @@ private:
   /// What the layers that are done depend on. Weights count by their size and date.
   std::string key() const {
     std::string text = checkpoint::message(compiler::kVersion, "\n", compiler::kRevision, "\n",
-                                           options.recipe.str(), layout.name(), "\n",
+                                           options.recipe.str(), settings.layout.name(), "\n",
                                            options.target, "\n", options.text.samples, " ",
                                            options.text.length, " ", options.text.seed, "\n");
     std::vector<fs::path> files = model.inputs();
