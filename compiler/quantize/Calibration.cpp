@@ -87,17 +87,17 @@ void widen(float &most, std::span<const float> values) {
     most = std::max(most, std::abs(value));
 }
 
-/// Adds a sequence's rows of `group`; `original`: or null; as InputStatistics::add.
+/// Adds a sequence's rows of `group`; `original`: or null.
 void add(InputStatistics &statistics, const compiler::ProductGroup &group, const TapValues &own,
-         const TapValues *original, float weight, unsigned threads) {
+         const TapValues *original, unsigned threads) {
   const TappedRows rows = own.of(group);
   const TappedRows before = original ? original->of(group) : TappedRows();
   if (!group.routed)
-    return statistics.add(rows.rows, before.rows, weight, threads);
+    return statistics.add(rows.rows, before.rows, threads);
   const compiler::RoutedInput &routed = *group.routed;
   const ExpertRows chosen = rowsOfExpert(routed.expert, routed.perToken, routed.hasTokens,
                                          group.columns, rows, original ? &before : nullptr);
-  statistics.add(chosen.rows, chosen.original, weight, threads);
+  statistics.add(chosen.rows, chosen.original, threads);
 }
 
 } // namespace
@@ -132,10 +132,7 @@ Calibration::observe(PartEngine &engine, int64_t layer,
       return file->error();
   const std::vector<int32_t> tokens(static_cast<size_t>(part.length));
   std::vector<float> given(static_cast<size_t>(part.length * hidden));
-  const int64_t paired = (count + kOriginalShare - 1) / kOriginalShare;
-  const float weight = static_cast<float>(count) / static_cast<float>(paired);
   for (int64_t i = 0; i < count; ++i) {
-    const bool isPaired = i % kOriginalShare == 0, runsTwice = compares && isPaired;
     /// Results are kept of the unquantized model, caches are those of the other.
     auto run = [&](const RowFile &from, TapValues &into, bool hasResults) {
       Outcome outcome = from.read(i * part.length, given);
@@ -144,7 +141,7 @@ Calibration::observe(PartEngine &engine, int64_t layer,
           into.set(tap, values);
         else if (tap < read && &into == &own)
           widen(cacheMost[tap - inputs], values);
-        else if (tap >= read && outcome && isPaired)
+        else if (tap >= read && outcome)
           outcome = next->write(i * part.length + position, values);
       };
       if (outcome)
@@ -154,14 +151,14 @@ Calibration::observe(PartEngine &engine, int64_t layer,
           return ran;
       return outcome;
     };
-    if (runsTwice)
+    if (compares)
       if (auto ran = run(*original, unquantized, true); !ran)
         return ran.error();
     if (read > 0 || !compares)
       if (auto ran = run(*rows, own, !compares); !ran)
         return ran.error();
     for (size_t group = 0; group < groups.size(); ++group)
-      add(statistics[group], *groups[group], own, runsTwice ? &unquantized : nullptr, weight,
+      add(statistics[group], *groups[group], own, compares ? &unquantized : nullptr,
           part.build.threads);
     progress(i + 1, count);
   }

@@ -9,9 +9,6 @@
 
 namespace ingot::quantize {
 
-/// One sequence of this many is run through the model as it is too, for asymmetric calibration.
-inline constexpr int64_t kOriginalShare = 4;
-
 /// What is to be known of inputs.
 enum class Knowledge : uint8_t {
   Squares,    ///< of columns

@@ -49,7 +49,10 @@ class Encoder {
 public:
   Encoder(const float *weight, int64_t rows, int64_t columns, const EncodingRequest &request,
           const InputStatistics *statistics)
-      : weight(weight), rows(rows), columns(columns), request(request), statistics(statistics) {}
+      : weight(weight), rows(rows), columns(columns), request(request), statistics(statistics) {
+    if (!statistics && recipe::isCalibrated(request.method))
+      this->request.method = Method::RoundMse;
+  }
 
   Expected<EncodedResult> run() const {
     switch (request.format.type) {
@@ -170,7 +173,7 @@ private:
 
   const float *const weight;
   const int64_t rows, columns;
-  const EncodingRequest &request;
+  EncodingRequest request;
   const InputStatistics *const statistics;
 };
 

@@ -20,14 +20,14 @@ static void halve(std::vector<float> &rows, size_t columns) {
 }
 
 void InputStatistics::add(std::span<const float> rows, std::span<const float> original,
-                          float weight, unsigned threads) {
+                          unsigned threads) {
   const auto columns = static_cast<size_t>(moments.columns());
   int64_t met = moments.count();
   const auto count = static_cast<int64_t>(rows.size() / columns);
   if (original.empty())
     moments.add(rows.data(), count, threads);
   else
-    moments.add(rows.data(), original.data(), count, weight, threads);
+    moments.add(rows.data(), original.data(), count, threads);
   magnitudes.resize(columns);
   most.resize(columns);
   for (size_t first = 0; first < rows.size(); first += columns, ++met) {

@@ -22,10 +22,9 @@ struct InputStatistics {
   std::vector<float> sampled = {};     ///< every `stride`-th row [count, columns]
   int64_t stride = 1;
 
-  /// Adds rows [count, columns]; `original`: what the unquantized model has in their places, for
-  /// `weight` times as many rows, or empty.
-  void add(std::span<const float> rows, std::span<const float> original, float weight,
-           unsigned threads);
+  /// Adds rows [count, columns]; `original`: what the unquantized model has in their places, or
+  /// empty.
+  void add(std::span<const float> rows, std::span<const float> original, unsigned threads);
   /// Means of |x| of each column.
   std::vector<float> meanMagnitudes() const;
   int64_t sampledRows() const { return static_cast<int64_t>(sampled.size()) / moments.columns(); }

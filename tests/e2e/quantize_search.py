@@ -154,9 +154,7 @@ class QuantizeSearch(quantizing.QuantizingTest):
         self.assert_built(built, engine)
         inspected = json.loads(self.ingot_run("inspect", engine, "--json").stdout)
         rules = re.findall(r'match: "(\S+)"\n +format: (\S+)', inspected["provenance"]["recipe"])
-        self.assertEqual(rules[:5], [(f"model.layers.{i}.mlp.down_proj.weight", "stored")
-                                     for i in range(5)])
-        self.assertEqual(rules[5:], [("*embed*", "int8"), ("*down_proj*", "int8")])
+        self.assertEqual(rules, [("*embed*", "int8"), ("*down_proj*", "int8")])
 
     def test_refused(self):
         recipe = self.recipe("round")

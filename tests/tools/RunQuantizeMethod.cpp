@@ -130,7 +130,7 @@ void run(const Request &request) {
     if (originals.empty())
       moments.add(inputs.data(), count, threads);
     else
-      moments.add(inputs.data(), originals.data(), count, 1, threads);
+      moments.add(inputs.data(), originals.data(), count, threads);
     GptqOptions options;
     options.actOrder = request.integer("act_order", 1) != 0;
     options.damping = request.number("damping", 0.01);

@@ -10,7 +10,7 @@
 #define EIGEN_DONT_PARALLELIZE
 #define EIGEN_MPL2_ONLY
 
-#include "compiler/quantize/methods/LinearAlgebra.h"
+#include "compiler/quantize/methods/MatrixView.h"
 
 #include <Eigen/Core>
 

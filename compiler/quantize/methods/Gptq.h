@@ -33,10 +33,10 @@ struct GptqResult {
 /// rounded value of column k is that of w_k + sum over j < k of (w_j - q_j) U_jk: this equals GPTQ
 /// with the factor of H's inverse (QuIP, arXiv 2307.13304) without inverting anything.
 /// Factors are computed in f64 up to 4096 columns, then in f32.
-/// Scratch: gptqScratch(), and for each thread 128 rows of 8 bytes a column, without actOrder 8 more
-/// a column of a group.
-/// Refuses weights and moments that are not finite (INGOT-E2301), and moments that are no positive
-/// definite matrix even after damping was raised tenfold three times (INGOT-E2303).
+/// Scratch: gptqScratch(), and for each thread 128 rows of 8 bytes a column, without actOrder 8
+/// more more a column of a group. Refuses weights and moments that are not finite (INGOT-E2301),
+/// and moments that are no positive definite matrix even after damping was raised tenfold three
+/// times (INGOT-E2303).
 Expected<GptqResult> gptq(const float *weight, int64_t rows, int64_t columns, const Grid &grid,
                           const Moments &moments, const GptqOptions &options);
 

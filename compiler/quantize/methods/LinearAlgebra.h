@@ -3,16 +3,9 @@
 // pointers and numbers alone cross this header. Matrices are row-major; `stride` is between rows.
 #pragma once
 
-#include <cstdint>
+#include "compiler/quantize/methods/MatrixView.h"
 
 namespace ingot::quantize {
-
-/// A matrix that is read.
-struct MatrixView {
-  const float *data;
-  int64_t stride;
-  bool transposed = false; ///< the matrix is the transpose of what lies at `data`
-};
 
 /// c[rows, columns] += sign * a[rows, depth] b[depth, columns], on this thread.
 void addProduct(float *c, int64_t stride, int64_t rows, int64_t columns, int64_t depth,

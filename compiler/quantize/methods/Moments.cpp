@@ -34,8 +34,7 @@ void Moments::add(const float *rows, int64_t count, unsigned threads) {
   rowCount += count;
 }
 
-void Moments::add(const float *rows, const float *originalRows, int64_t count, float weight,
-                  unsigned threads) {
+void Moments::add(const float *rows, const float *originalRows, int64_t count, unsigned threads) {
   add(rows, count, threads);
   if (crossSums.empty())
     return;
@@ -44,7 +43,7 @@ void Moments::add(const float *rows, const float *originalRows, int64_t count, f
     const float *part = rows + first * size, *original = originalRows + first * size;
     const int64_t partCount = std::min(kRows, count - first);
     for (int64_t i = 0; i < partCount * size; ++i)
-      differences[static_cast<size_t>(i)] = weight * (original[i] - part[i]);
+      differences[static_cast<size_t>(i)] = original[i] - part[i];
     addCrossMoments(crossSums.data(), size, differences.data(), part, partCount, threads);
   }
 }

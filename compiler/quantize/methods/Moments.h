@@ -19,10 +19,9 @@ public:
 
   /// Adds rows [count, columns]. Rows that are not finite make sums that gptq() refuses.
   void add(const float *rows, int64_t count, unsigned threads);
-  /// The same, asymmetric: `originalRows` are what the unquantized model has in these places; they
-  /// stand for `weight` times as many rows. Scratch: 4 bytes an element of at most 2048 rows.
-  void add(const float *rows, const float *originalRows, int64_t count, float weight,
-           unsigned threads);
+  /// The same, asymmetric: `originalRows` are what the unquantized model has in these places.
+  /// Scratch: 4 bytes an element of at most 2048 rows.
+  void add(const float *rows, const float *originalRows, int64_t count, unsigned threads);
 
   /// The sums as if each column of all rows had been divided by its scale: [columns], > 0.
   void divideColumns(std::span<const float> scales);

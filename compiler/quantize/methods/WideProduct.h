@@ -3,7 +3,7 @@
 // cross this header.
 #pragma once
 
-#include "compiler/quantize/methods/LinearAlgebra.h"
+#include "compiler/quantize/methods/MatrixView.h"
 
 namespace ingot::quantize {
 

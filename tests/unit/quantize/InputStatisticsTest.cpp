@@ -18,7 +18,7 @@ TEST(InputStatistics, AnyNumberOfRowsHasASampleOfBoundedSize) {
       std::vector<float> rows;
       for (int64_t i = 0; i < 1 + row % 7 && row < count; ++i)
         rows.push_back(static_cast<float>(row++));
-      statistics.add(rows, {}, 1, 1);
+      statistics.add(rows, {}, 1);
     }
     const auto sampled = static_cast<int64_t>(statistics.sampled.size());
     EXPECT_GE(sampled, std::min(count, kSampledRows));

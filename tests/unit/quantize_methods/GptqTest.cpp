@@ -85,8 +85,8 @@ TEST(Moments, AreSumsOfProducts) {
   const Floats rows = correlatedInputs(count, columns),
                originals = correlatedInputs(count, columns, 2);
   Moments moments(columns, true);
-  moments.add(rows.data(), originals.data(), 50, 1, 1);
-  moments.add(rows.data() + 50 * columns, originals.data() + 50 * columns, 20, 1, 2);
+  moments.add(rows.data(), originals.data(), 50, 1);
+  moments.add(rows.data() + 50 * columns, originals.data() + 50 * columns, 20, 2);
   EXPECT_EQ(moments.count(), count);
   EXPECT_EQ(moments.bytes(), 2u * 4 * columns * columns);
   for (int64_t i = 0; i < columns; i += 7)
@@ -124,10 +124,10 @@ TEST(Moments, ThreadsChangeNoByte) {
   const int64_t columns = 530;
   const Floats rows = correlatedInputs(41, columns), originals = correlatedInputs(41, columns, 2);
   Moments one(columns, true);
-  one.add(rows.data(), originals.data(), 41, 1, 1);
+  one.add(rows.data(), originals.data(), 41, 1);
   for (unsigned threads : {2u, 3u}) {
     Moments other(columns, true);
-    other.add(rows.data(), originals.data(), 41, 1, threads);
+    other.add(rows.data(), originals.data(), 41, threads);
     EXPECT_EQ(0, std::memcmp(one.second(), other.second(), one.bytes() / 2));
     EXPECT_EQ(0, std::memcmp(one.cross(), other.cross(), one.bytes() / 2));
   }
@@ -217,7 +217,7 @@ TEST(Gptq, AsymmetricMomentsComeNearerToTheOriginal) {
   for (size_t i = 0; i < inputs.size(); ++i)
     inputs[i] = 0.9f * inputs[i] + 0.2f * noise[i];
   Moments asymmetric(columns, true), symmetric(columns);
-  asymmetric.add(inputs.data(), originals.data(), count, 1, 1);
+  asymmetric.add(inputs.data(), originals.data(), count, 1);
   symmetric.add(inputs.data(), count, 1);
   const Floats weight = randomFloats(24 * columns, 6);
   const Grid grid{4, 50, false, ScaleType::F32};
@@ -240,7 +240,7 @@ TEST(Gptq, ThreadsChangeNoByte) {
   const Floats inputs = correlatedInputs(700, columns),
                originals = correlatedInputs(700, columns, 2);
   Moments moments(columns, true);
-  moments.add(inputs.data(), originals.data(), 700, 1, 2);
+  moments.add(inputs.data(), originals.data(), 700, 2);
   const Floats weight = randomFloats(300 * columns, 6);
   for (bool actOrder : {false, true}) {
     GptqOptions options = with(actOrder, 128, 1);
@@ -262,7 +262,7 @@ TEST(Gptq, BytesAreThoseOfEveryMachine) {
   const int64_t columns = 530;
   const Floats inputs = correlatedInputs(700, columns), weight = randomFloats(40 * columns, 6);
   Moments moments(columns, true);
-  moments.add(inputs.data(), correlatedInputs(700, columns, 2).data(), 700, 1, 1);
+  moments.add(inputs.data(), correlatedInputs(700, columns, 2).data(), 700, 1);
   GptqOptions options = with(true, 128, 1);
   options.clip.steps = 10;
   const GptqResult result = quantized(weight, 40, {4, 64}, moments, options);
@@ -313,7 +313,7 @@ TEST(Gptq, RefusesWhatIsNotFinite) {
     inputs[77] = bad;
     EXPECT_EQ(refusal(randomFloats(32, 1), 16, momentsOf(inputs, 16)), "INGOT-E2301");
     Moments asymmetric(16, true);
-    asymmetric.add(correlatedInputs(40, 16).data(), inputs.data(), 40, 1, 1);
+    asymmetric.add(correlatedInputs(40, 16).data(), inputs.data(), 40, 1);
     EXPECT_EQ(refusal(randomFloats(32, 1), 16, asymmetric), bad == 1e30f ? "" : "INGOT-E2301");
   }
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What AVX-512 computes is what AVX2 does, to the bit.
+#include "compiler/quantize/methods/LinearAlgebra.h"
 #include "compiler/quantize/methods/WideProduct.h"
 #include "tests/unit/quantize_methods/Inputs.h"
 
