@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What AVX-512 computes is what AVX2 does, to the bit.
-#include "compiler/quantize/methods/LinearAlgebra.h"
 #include "compiler/quantize/methods/WideProduct.h"
+#include "compiler/quantize/methods/LinearAlgebra.h"
 #include "tests/unit/quantize_methods/Inputs.h"
 
 using namespace ingot::quantize;
