@@ -108,20 +108,12 @@ public:
     if (!tensor)
       return tensor.error();
     result.tensor = *tensor;
-    if (result.product) {
-      auto values = readMatrix(settings.checkpoint, *result.product);
-      if (!values)
-        return values.error();
-      result.values = *std::move(values);
-      return &result;
-    }
-    auto element = checkpoint::readAs((*tensor)->dtype);
-    std::vector<std::byte> bytes((*tensor)->bytes);
-    if (auto read = settings.checkpoint.read(**tensor, 0, bytes); !read)
-      return read.error();
-    result.values.resize(bytes.size() * 8 / checkpoint::dtypeUnit((*tensor)->dtype).bits);
-    compiler::widen(*element, bytes.data(), result.values.data(),
-                    static_cast<int64_t>(result.values.size()));
+    const uint64_t count = (*tensor)->bytes * 8 / checkpoint::dtypeUnit((*tensor)->dtype).bits;
+    auto values = result.product ? readMatrix(settings.checkpoint, *result.product)
+                                 : readValues(settings.checkpoint, **tensor, 0, count);
+    if (!values)
+      return values.error();
+    result.values = *std::move(values);
     return &result;
   }
 

@@ -9,6 +9,7 @@
 #include "compiler/quantize/GroupBatches.h"
 #include "compiler/quantize/StoredMatrices.h"
 #include "compiler/quantize/layouts/Layouts.h"
+#include "compiler/quantize/layouts/Packing.h"
 
 #include <chrono>
 #include <map>
@@ -211,6 +212,8 @@ private:
   /// Scales of the layer's KV cache, where it has one.
   void addCacheScales(std::span<const float> maxima, const compiler::ProductList &products,
                       LayerResult &result) {
+    if (!part.tapsCaches)
+      return;
     const std::string attention = checkpoint::message(".", model.config().names.attention, ".");
     std::string prefix;
     for (const compiler::ProductGroup &group : products.groups)
@@ -219,18 +222,16 @@ private:
         if (size_t at = name.find(attention); at != name.npos)
           prefix = name.substr(0, at + attention.size());
       }
-    if (part.tapsCaches && (maxima.size() != 2 || prefix.empty()))
+    if (maxima.size() != 2 || prefix.empty()) {
       progress.warn(
           checkpoint::message("layer ", done, " has no KV cache that scales are known of"));
-    if (maxima.size() != 2 || prefix.empty())
       return;
+    }
     const char *const names[] = {"k_scale", "v_scale"};
     for (size_t i = 0; i < 2; ++i) {
-      TensorData scale{{prefix + names[i], checkpoint::DType::F32, {1}}, {}};
-      const float value = staticScale(options.recipe.kvCache, maxima[i]);
-      const auto bytes = std::as_bytes(std::span(&value, 1));
-      scale.bytes.assign(bytes.begin(), bytes.end());
-      result.stored.push_back(std::move(scale));
+      const std::array scale = {staticScale(options.recipe.kvCache, maxima[i])};
+      result.stored.push_back(
+          layouts::tensorOf(prefix + names[i], checkpoint::DType::F32, {1}, scale));
     }
   }
 
@@ -266,7 +267,7 @@ private:
     files.push_back(batchPath("layer", batch));
     if (auto written = writeSafetensors(files.back(), result.stored); !written)
       return written;
-    if (readsInputs()) {
+    if (readsInputs() && done + 1 < layers) {
       decoded.push_back(batchPath("decoded", batch));
       if (auto written = writeSafetensors(decoded.back(), result.decoded); !written)
         return written;

@@ -31,6 +31,19 @@ std::string quantize::shownName(const checkpoint::Checkpoint &checkpoint, const 
   return shown.substr(0, shown.rfind('.')) + product.weight.substr(holder.rfind('.'));
 }
 
+Expected<std::vector<float>> quantize::readValues(const checkpoint::Checkpoint &checkpoint,
+                                                  const checkpoint::Tensor &tensor, uint64_t first,
+                                                  uint64_t count) {
+  const uint64_t width = checkpoint::dtypeUnit(tensor.dtype).bits / 8;
+  std::vector<std::byte> bytes(count * width);
+  if (auto read = checkpoint.read(tensor, first * width, bytes); !read)
+    return read.error();
+  std::vector<float> values(count);
+  compiler::widen(*checkpoint::readAs(tensor.dtype), bytes.data(), values.data(),
+                  static_cast<int64_t>(count));
+  return values;
+}
+
 Expected<std::vector<float>> quantize::readMatrix(const checkpoint::Checkpoint &checkpoint,
                                                   const Product &product) {
   auto tensor = checkpoint.get(holderOf(product));
@@ -40,19 +53,14 @@ Expected<std::vector<float>> quantize::readMatrix(const checkpoint::Checkpoint &
              columns = static_cast<size_t>(product.columns);
   const ExpertMatrix place = product.stack.value_or(ExpertMatrix{"", 0, 0, product.rows});
   const auto partRows = static_cast<size_t>(place.rows), first = static_cast<size_t>(place.first);
-  const size_t width = checkpoint::dtypeUnit((*tensor)->dtype).bits / 8;
-  std::vector<std::byte> bytes(partRows * columns * width);
-  if (auto read =
-          checkpoint.read(**tensor, static_cast<size_t>(place.expert) * bytes.size(), bytes);
-      !read)
-    return read.error();
-  std::vector<float> part(partRows * columns);
-  compiler::widen(*checkpoint::readAs((*tensor)->dtype), bytes.data(), part.data(),
-                  static_cast<int64_t>(part.size()));
+  const size_t count = partRows * columns;
+  auto part = readValues(checkpoint, **tensor, static_cast<size_t>(place.expert) * count, count);
+  if (!part)
+    return part;
   if (product.inputsFirst)
-    part = transposed(part, columns, partRows);
-  part.erase(part.begin(), part.begin() + static_cast<std::ptrdiff_t>(first * columns));
-  part.resize(rows * columns);
+    part = transposed(*part, columns, partRows);
+  part->erase(part->begin(), part->begin() + static_cast<std::ptrdiff_t>(first * columns));
+  part->resize(rows * columns);
   return part;
 }
 

@@ -15,6 +15,11 @@ const std::string &holderOf(const compiler::Product &product);
 /// What files call the matrix where it is a tensor of its own.
 std::string shownName(const checkpoint::Checkpoint &checkpoint, const compiler::Product &product);
 
+/// `count` values of a tensor from the `first` on, as f32. Errors: those of reading.
+checkpoint::Expected<std::vector<float>> readValues(const checkpoint::Checkpoint &checkpoint,
+                                                    const checkpoint::Tensor &tensor,
+                                                    uint64_t first, uint64_t count);
+
 /// The values [rows, columns]. Errors: those of reading.
 checkpoint::Expected<std::vector<float>> readMatrix(const checkpoint::Checkpoint &checkpoint,
                                                     const compiler::Product &product);

@@ -6,10 +6,7 @@ import json
 import os
 import pathlib
 import shutil
-import signal
 import struct
-import subprocess
-import time
 import unittest
 
 import harness
@@ -68,15 +65,9 @@ class QuantizeCommand(quantizing.QuantizingTest):
         recipe, output = self.recipe("gptq"), self.folder / "killed"
         command = [harness.programs / "ingot", "quantize", harness.FABLES, "-o", output, "--recipe",
                    recipe, *map(str, self.few)]
-        process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
-                                   stderr=subprocess.DEVNULL)
         second = pathlib.Path(f"{output}.partial") / "layer-1.0.safetensors"
-        end = time.monotonic() + harness.LIMIT
-        while not second.exists() and process.poll() is None and time.monotonic() < end:
-            time.sleep(0.01)
-        process.send_signal(signal.SIGKILL)
-        process.wait()
-        self.assertTrue(second.exists(), "the run ended before it was killed")
+        self.assertTrue(quantizing.kill_behind(second, command),
+                        "the run ended before it was killed")
         self.assertFalse(output.exists())
         result = self.ingot(*map(str, command[1:]))
         self.assertEqual(result.returncode, 0, result.stdout)

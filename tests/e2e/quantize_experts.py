@@ -7,13 +7,11 @@ import json
 import pathlib
 import random
 import shutil
-import signal
-import subprocess
 import sys
-import time
 import unittest
 
 import harness
+import quantizing
 from qwen2_family import read_tensors, write_tensors
 
 sys.path.append(str(harness.ROOT / "tests" / "families"))
@@ -306,15 +304,9 @@ class QuantizeExperts(harness.BuildTest):
         output = self.folder / "killed"
         command = [harness.programs / "ingot", "quantize", model, "-o", output, "--recipe",
                    self.recipe("awq-gptq"), *map(str, (*self.few, *little))]
-        process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
-                                   stderr=subprocess.DEVNULL)
         second = pathlib.Path(f"{output}.partial") / "layer-1.1.safetensors"
-        end = time.monotonic() + harness.LIMIT
-        while not second.exists() and process.poll() is None and time.monotonic() < end:
-            time.sleep(0.01)
-        process.send_signal(signal.SIGKILL)
-        process.wait()
-        self.assertTrue(second.exists(), "the run ended before it was killed")
+        self.assertTrue(quantizing.kill_behind(second, command),
+                        "the run ended before it was killed")
         result = self.ingot(*map(str, command[1:-4]))
         self.assertEqual(result.returncode, 0, result.stdout)
         self.assertIn("going on behind layer 1 of 2", result.stdout)

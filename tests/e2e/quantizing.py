@@ -2,12 +2,27 @@
 """What the scripts that quantize the example model share: its texts, quantizing it, and how far
 engines are from it."""
 import json
+import signal
+import subprocess
+import time
 
 import harness
 
 TEXT = harness.ROOT / "examples" / "fables" / "heldout.txt"
 PLAIN = "version: 1\nactivations: f32\nkv_cache: f32\n"
 F32 = 'version: 1\nweights: [{match: "*", format: f32}]\nactivations: f32\nkv_cache: f32\n'
+
+
+def kill_behind(file, command):
+    """Runs a command until `file` is there, and kills it; returns whether it came."""
+    process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                               stderr=subprocess.DEVNULL)
+    end = time.monotonic() + harness.LIMIT
+    while not file.exists() and process.poll() is None and time.monotonic() < end:
+        time.sleep(0.01)
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    return file.exists()
 
 
 class QuantizingTest(harness.BuildTest):

@@ -49,15 +49,11 @@ public:
            return static_cast<uint8_t>((zeroOf(matrix, row, group) - 1) & mask);
          })});
     tensors.push_back(scaleTensor(module + ".scales", matrix, true));
-    TensorData groupOf{{module + ".g_idx", DType::I32, {static_cast<uint64_t>(matrix.columns)}},
-                       {}};
+    std::vector<int32_t> groupOf(static_cast<size_t>(matrix.columns));
     const int64_t group = matrix.grid.group > 0 ? matrix.grid.group : matrix.columns;
-    groupOf.bytes.resize(groupOf.header.bytes());
-    for (int64_t column = 0; column < matrix.columns; ++column) {
-      const auto index = static_cast<int32_t>(column / group);
-      std::memcpy(groupOf.bytes.data() + column * 4, &index, 4);
-    }
-    tensors.push_back(std::move(groupOf));
+    for (int64_t column = 0; column < matrix.columns; ++column)
+      groupOf[static_cast<size_t>(column)] = static_cast<int32_t>(column / group);
+    tensors.push_back(tensorOf(module + ".g_idx", DType::I32, {groupOf.size()}, groupOf));
     return tensors;
   }
 
