@@ -4,9 +4,9 @@ import http.client
 import json
 import os
 import pathlib
+import queue
 import re
 import resource
-import select
 import shutil
 import signal
 import socket
@@ -45,7 +45,7 @@ def allow_connections(count):
 
 
 class Server:
-    """A server process; its log is read by a thread."""
+    """A server process; what it says is read by threads."""
 
     def __init__(self, engine, *options, wait=True):
         # AddressSanitizer keeps what was freed, which would look like growth.
@@ -55,9 +55,11 @@ class Server:
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
             env={**os.environ, "ASAN_OPTIONS": kept})
         self.log = []
-        self.reader = threading.Thread(target=lambda: self.log.extend(self.process.stderr),
-                                       daemon=True)
-        self.reader.start()
+        self.lines = queue.SimpleQueue()
+        self.readers = [threading.Thread(target=read, daemon=True) for read in
+                        (lambda: self.log.extend(self.process.stderr), self._read_lines)]
+        for reader in self.readers:
+            reader.start()
         line = self.line()
         self.address = line.removeprefix("listening at ").strip()
         match = re.search(r":(\d+)$", self.address)
@@ -65,10 +67,17 @@ class Server:
         if wait:
             assert self.line().startswith("serving "), self.log
 
+    def _read_lines(self):
+        for line in self.process.stdout:
+            self.lines.put(line)
+        self.lines.put("")
+
     def line(self):
-        ready, _, _ = select.select([self.process.stdout], [], [], LIMIT)
-        assert ready, "the server says nothing"
-        return self.process.stdout.readline()
+        """The next line of standard output; empty at its end."""
+        try:
+            return self.lines.get(timeout=LIMIT)
+        except queue.Empty:
+            raise AssertionError("the server says nothing") from None
 
     def connect(self, receive_buffer=None):
         client = socket.socket()
@@ -145,7 +154,8 @@ class Server:
         if self.process.poll() is None:
             self.process.kill()
             self.process.wait()
-        self.reader.join()
+        for reader in self.readers:
+            reader.join()
         self.process.stdout.close()
         self.process.stderr.close()
 
