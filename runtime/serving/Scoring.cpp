@@ -172,8 +172,6 @@ Status Session::record(std::span<const int32_t> tokens, std::span<const float> e
   std::sort(taps.begin(), taps.end(), [](const Tap &one, const Tap &other) {
     return std::pair(one.end, one.index) < std::pair(other.end, other.index);
   });
-  const schema::Program &program = *executor->target().programs()->Get(stepProgram->index());
-  const uint32_t total = count(program.instructions());
   std::vector<float> values;
   auto run = [&](const BatchEntry &entry) -> Status {
     uint32_t done = 0;
@@ -184,8 +182,7 @@ Status Session::record(std::span<const int32_t> tokens, std::span<const float> e
         return status;
       visit(tap.index, entry.sequence->computed, values);
     }
-    executor->runPart(stepProgram->index(), done, total - done);
-    return {};
+    return {}; // what comes after the last tap is of no use
   };
   int64_t most = mostScored();
   return runAlone(tokens, {&most, 1}, run, embeddings);

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 namespace ingot::quantize {
 
@@ -17,6 +18,9 @@ namespace {
 
 constexpr int64_t kRows = 64;
 constexpr float kLeastScale = 1e-4f;
+/// All candidates are tried on a part of the inputs, a row out of so many, and the best on all.
+constexpr int64_t kScreenStride = 4, kLeastScreened = 128;
+constexpr size_t kFinalists = 8;
 
 struct Candidate {
   std::vector<float> scales;
@@ -47,9 +51,11 @@ Candidate candidateOf(std::span<const float> magnitudes, std::span<const float> 
   return candidate;
 }
 
-/// The squared error of a block of rows with scaled columns.
+/// The squared error of a block of rows with scaled columns, for `count` of the inputs, each
+/// `stride` rows behind the last.
 double errorOf(const float *weight, int64_t rows, int64_t columns, const Grid &grid,
-               const std::vector<float> &scales, const float *inputs, int64_t count) {
+               const std::vector<float> &scales, const float *inputs, int64_t count,
+               int64_t stride) {
   GroupFitter fitter(grid, {}, columns, false);
   std::vector<float> differences(static_cast<size_t>(rows * columns));
   const int64_t length = grid.group == 0 ? columns : grid.group;
@@ -68,9 +74,46 @@ double errorOf(const float *weight, int64_t rows, int64_t columns, const Grid &g
     }
   std::vector<float> outputs(static_cast<size_t>(rows * count));
   addProduct(outputs.data(), count, rows, count, columns, {differences.data(), columns},
-             {inputs, columns, true});
+             {inputs, columns * stride, true});
   return dotProduct(outputs.data(), outputs.data(), rows * count);
 }
+
+/// Mean squared errors of a row of outputs of all matrices.
+struct ScaleErrors {
+  std::span<const AwqMatrix> matrices;
+  int64_t columns;
+  const float *inputs;
+  int64_t count;
+  const Grid &grid;
+  unsigned threads;
+
+  /// Of the candidates `which`, on every `stride`-th row of the inputs.
+  std::vector<double> operator()(std::span<const Candidate> candidates,
+                                 std::span<const size_t> which, int64_t stride) const {
+    struct Place {
+      size_t index, matrix;
+      int64_t first;
+    };
+    std::vector<Place> places;
+    for (size_t i = 0; i < which.size(); ++i)
+      for (size_t matrix = 0; matrix < matrices.size(); ++matrix)
+        for (int64_t first = 0; first < matrices[matrix].rows; first += kRows)
+          places.push_back({i, matrix, first});
+    const int64_t read = (count + stride - 1) / stride;
+    std::vector<double> partial(places.size());
+    forEachBlock(static_cast<int64_t>(places.size()), threads, [&](int64_t index) {
+      const Place &place = places[static_cast<size_t>(index)];
+      const AwqMatrix &matrix = matrices[place.matrix];
+      partial[static_cast<size_t>(index)] =
+          errorOf(matrix.weight + place.first * columns, std::min(kRows, matrix.rows - place.first),
+                  columns, grid, candidates[which[place.index]].scales, inputs, read, stride);
+    });
+    std::vector<double> errors(which.size());
+    for (size_t i = 0; i < places.size(); ++i)
+      errors[places[i].index] += partial[i] / static_cast<double>(read);
+    return errors;
+  }
+};
 
 checkpoint::Outcome checkInputs(const float *inputs, int64_t count, int64_t columns) {
   if (count < 1 || count >= int64_t{1} << 31)
@@ -171,29 +214,22 @@ Expected<AwqScale> searchScale(std::span<const AwqMatrix> matrices, int64_t colu
       candidates.push_back(
           candidateOf(meanMagnitudes, form == 0 ? std::span<const float>() : weightMost,
                       static_cast<float>(step) / static_cast<float>(options.steps)));
-  struct Place {
-    size_t candidate, matrix;
-    int64_t first;
-  };
-  std::vector<Place> places;
-  for (size_t candidate = 0; candidate < candidates.size(); ++candidate)
-    for (size_t matrix = 0; matrix < matrices.size(); ++matrix)
-      for (int64_t first = 0; first < matrices[matrix].rows; first += kRows)
-        places.push_back({candidate, matrix, first});
-  std::vector<double> partial(places.size());
-  forEachBlock(static_cast<int64_t>(places.size()), options.threads, [&](int64_t index) {
-    const Place &place = places[static_cast<size_t>(index)];
-    const AwqMatrix &matrix = matrices[place.matrix];
-    partial[static_cast<size_t>(index)] =
-        errorOf(matrix.weight + place.first * columns, std::min(kRows, matrix.rows - place.first),
-                columns, grid, candidates[place.candidate].scales, inputs, count);
-  });
-  std::vector<double> errors(candidates.size());
-  for (size_t i = 0; i < places.size(); ++i)
-    errors[places[i].candidate] += partial[i] / static_cast<double>(count);
-  const size_t best =
+  const ScaleErrors errorsOf{matrices, columns, inputs, count, grid, options.threads};
+  std::vector<size_t> all(candidates.size());
+  std::iota(all.begin(), all.end(), size_t{0});
+  if (count >= kScreenStride * kLeastScreened && all.size() > kFinalists) {
+    const std::vector<double> screened = errorsOf(candidates, all, kScreenStride);
+    // The first, which is no scale, is always among them.
+    std::stable_sort(all.begin() + 1, all.end(),
+                     [&](size_t a, size_t b) { return screened[a] < screened[b]; });
+    all.resize(kFinalists);
+    std::sort(all.begin(), all.end());
+  }
+  const std::vector<double> errors = errorsOf(candidates, all, 1);
+  const size_t place =
       static_cast<size_t>(std::min_element(errors.begin(), errors.end()) - errors.begin());
-  return AwqScale{std::move(candidates[best].scales), errors[best], errors[0],
+  const size_t best = all[place];
+  return AwqScale{std::move(candidates[best].scales), errors[place], errors[0],
                   candidates[best].exponent, candidates[best].usesWeights};
 }
 

@@ -71,15 +71,21 @@ void addSecondMoments(float *c, int64_t n, const float *x, int64_t count, unsign
   forEachBlock(tiles * (tiles + 1) / 2, threads, [=](int64_t index) {
     int64_t row, column;
     lowerTile(index, row, column);
-    const int64_t i = row * kTile, j = column * kTile, rows = lengthOf(i, n),
-                  columns = lengthOf(j, n);
-    auto tile = at(c + i * n + j, n, rows, columns);
-    addProduct(c + i * n + j, n, rows, columns, count, {x + i, n, true}, {x + j, n});
-    if (i == j)
-      tile.template triangularView<Eigen::StrictlyUpper>() = tile.transpose();
-    else
-      at(c + j * n + i, n, columns, rows) = tile.transpose();
+    const int64_t i = row * kTile, j = column * kTile;
+    addProduct(c + i * n + j, n, lengthOf(i, n), lengthOf(j, n), count, {x + i, n, true},
+               {x + j, n});
   });
+}
+
+void mirrorLower(float *c, int64_t n) {
+  for (int64_t i = 0; i < n; i += kTile)
+    for (int64_t j = 0; j <= i; j += kTile) {
+      auto tile = at(c + i * n + j, n, lengthOf(i, n), lengthOf(j, n));
+      if (i == j)
+        tile.template triangularView<Eigen::StrictlyUpper>() = tile.transpose();
+      else
+        at(c + j * n + i, n, lengthOf(j, n), lengthOf(i, n)) = tile.transpose();
+    }
 }
 
 void addCrossMoments(float *c, int64_t n, const float *y, const float *x, int64_t count,

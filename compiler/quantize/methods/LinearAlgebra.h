@@ -11,9 +11,11 @@ namespace ingot::quantize {
 void addProduct(float *c, int64_t stride, int64_t rows, int64_t columns, int64_t depth,
                 MatrixView a, MatrixView b, float sign = 1);
 
-/// c[n, n] += xᵀ x of x[count, n], in tiles on up to `threads` threads; c stays symmetric to the
-/// bit.
+/// The lower triangle of c[n, n] += xᵀ x of x[count, n], in tiles on up to `threads` threads. What
+/// is above the diagonal may change too.
 void addSecondMoments(float *c, int64_t n, const float *x, int64_t count, unsigned threads);
+/// Makes c[n, n] symmetric to the bit, by its lower triangle.
+void mirrorLower(float *c, int64_t n);
 /// c[n, n] += yᵀ x of y, x[count, n], likewise.
 void addCrossMoments(float *c, int64_t n, const float *y, const float *x, int64_t count,
                      unsigned threads);

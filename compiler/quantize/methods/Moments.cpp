@@ -4,6 +4,7 @@
 #include "compiler/quantize/methods/LinearAlgebra.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace ingot::quantize {
 
@@ -31,7 +32,16 @@ void Moments::add(const float *rows, int64_t count, unsigned threads) {
   for (int64_t first = 0; !sums.empty() && first < count; first += kRows)
     addSecondMoments(sums.data(), size, rows + first * size, std::min(kRows, count - first),
                      threads);
+  isMirrored = false;
   rowCount += count;
+}
+
+const float *Moments::second() const {
+  if (sums.empty())
+    return nullptr;
+  if (!std::exchange(isMirrored, true))
+    mirrorLower(sums.data(), size);
+  return sums.data();
 }
 
 void Moments::add(const float *rows, const float *originalRows, int64_t count, unsigned threads) {

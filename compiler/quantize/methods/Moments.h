@@ -29,8 +29,9 @@ public:
   int64_t columns() const { return size; }
   int64_t count() const { return rowCount; }
   bool isAsymmetric() const { return !crossSums.empty(); }
-  /// [columns, columns], symmetric. Null if it knows squares alone.
-  const float *second() const { return sums.empty() ? nullptr : sums.data(); }
+  /// [columns, columns], symmetric. Null if it knows squares alone. The first call after add() is
+  /// for one thread alone.
+  const float *second() const;
   /// [columns, columns]; row: of the difference, column: of x. Null if not asymmetric.
   const float *cross() const { return crossSums.empty() ? nullptr : crossSums.data(); }
   /// The mean square of each column.
@@ -43,7 +44,9 @@ public:
 
 private:
   int64_t size, rowCount = 0;
-  std::vector<float> sums, crossSums;
+  mutable std::vector<float> sums; ///< their upper triangle is that of the last mirroring
+  mutable bool isMirrored = true;
+  std::vector<float> crossSums;
   std::vector<double> squares; ///< of columns, where there are no sums
 };
 

@@ -77,6 +77,26 @@ TEST(Awq, ScalesAreNeverWorseThanNone) {
   EXPECT_GE(better, 8); // of 24, a third of which have nothing to gain
 }
 
+TEST(Awq, AQuarterOfManyInputsChoosesWhatAllDecide) {
+  constexpr int64_t columns = 130, rows = 70, count = 700;
+  const Floats inputs = correlatedInputs(count, columns), weight = randomFloats(rows * columns, 2);
+  const AwqMatrix matrices[] = {{weight.data(), rows}};
+  const Grid grid{3, 32, false, ScaleType::F16};
+  const Floats magnitudes = meanMagnitudes(inputs, columns);
+  auto errorOn = [&](int64_t tried) {
+    auto scale = searchScale(matrices, columns, inputs.data(), tried, magnitudes, grid,
+                             {.weightScales = true});
+    const double all = outputError(scaledAndRounded(weight, columns, scale->scales, grid), weight,
+                                   inputs, columns);
+    if (tried == count) {
+      EXPECT_NEAR(scale->error, all, 1e-3 * all);
+      EXPECT_LT(scale->error, scale->errorWithout);
+    }
+    return all;
+  };
+  EXPECT_LE(errorOn(count), 1.02 * errorOn(500)); // the latter tries every candidate on all
+}
+
 TEST(Awq, UnusedInputsHaveFiniteScales) {
   Floats inputs = correlatedInputs(30, 20);
   for (size_t i = 4; i < inputs.size(); i += 20)
