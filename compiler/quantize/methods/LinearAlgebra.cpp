@@ -15,8 +15,13 @@ namespace {
 /// Columns of a tile: one is work enough for a thread, and there are enough of them.
 constexpr int64_t kTile = 6 * kWideColumns;
 
-int64_t tilesOf(int64_t n) { return (n + kTile - 1) / kTile; }
-int64_t lengthOf(int64_t begin, int64_t n) { return n - begin < kTile ? n - begin : kTile; }
+/// The same of moments: larger ones are packed less often, where there are enough of them.
+int64_t momentTile(int64_t n) { return n < 8 * kTile ? kTile : 2 * kTile; }
+
+int64_t tilesOf(int64_t n, int64_t tile = kTile) { return (n + tile - 1) / tile; }
+int64_t lengthOf(int64_t begin, int64_t n, int64_t tile = kTile) {
+  return n - begin < tile ? n - begin : tile;
+}
 
 /// Tile `index` of those on and under the diagonal, counted by rows.
 void lowerTile(int64_t index, int64_t &row, int64_t &column) {
@@ -67,13 +72,13 @@ void addProduct(float *c, int64_t stride, int64_t rows, int64_t columns, int64_t
 }
 
 void addSecondMoments(float *c, int64_t n, const float *x, int64_t count, unsigned threads) {
-  const int64_t tiles = tilesOf(n);
+  const int64_t tile = momentTile(n), tiles = tilesOf(n, tile);
   forEachBlock(tiles * (tiles + 1) / 2, threads, [=](int64_t index) {
     int64_t row, column;
     lowerTile(index, row, column);
-    const int64_t i = row * kTile, j = column * kTile;
-    addProduct(c + i * n + j, n, lengthOf(i, n), lengthOf(j, n), count, {x + i, n, true},
-               {x + j, n});
+    const int64_t i = row * tile, j = column * tile;
+    addProduct(c + i * n + j, n, lengthOf(i, n, tile), lengthOf(j, n, tile), count,
+               {x + i, n, true}, {x + j, n});
   });
 }
 
@@ -90,11 +95,11 @@ void mirrorLower(float *c, int64_t n) {
 
 void addCrossMoments(float *c, int64_t n, const float *y, const float *x, int64_t count,
                      unsigned threads) {
-  const int64_t tiles = tilesOf(n);
+  const int64_t tile = momentTile(n), tiles = tilesOf(n, tile);
   forEachBlock(tiles * tiles, threads, [=](int64_t index) {
-    const int64_t i = index / tiles * kTile, j = index % tiles * kTile;
-    addProduct(c + i * n + j, n, lengthOf(i, n), lengthOf(j, n), count, {y + i, n, true},
-               {x + j, n});
+    const int64_t i = index / tiles * tile, j = index % tiles * tile;
+    addProduct(c + i * n + j, n, lengthOf(i, n, tile), lengthOf(j, n, tile), count,
+               {y + i, n, true}, {x + j, n});
   });
 }
 
