@@ -38,24 +38,32 @@ def table(data):
 
 
 def ratios(rows):
-    """{(grid, recipe): [KL over that of rounding to nearest on the same grid, of each model]}."""
+    """{(method, recipe): [KL over that of rounding to nearest on the same grid, of each model]}."""
     nearest = {(row["model"], row["grid"]): row["kl"] for row in rows
                if row["method"] == NEAREST}
     found = {}
     for row in rows:
         base = nearest.get((row["model"], row["grid"]))
         if base and row["method"] != NEAREST:
-            found.setdefault((row["grid"], row["method"], row["recipe"]), []).append(
-                row["kl"] / base)
+            found.setdefault((row["method"], row["recipe"]), []).append(row["kl"] / base)
     return found
 
 
 def summary(data):
     """Medians over the models."""
-    cells = [[grid, method, recipe, f"{statistics.median(values):.3f}", str(len(values))]
-             for (grid, method, recipe), values in sorted(ratios(data["rows"]).items())]
-    return tables.lines(["grid", "method", "recipe", f"KL over {NEAREST}'s, median", "models"],
-                        cells or [["-"] * 5])
+    cells = [[method, recipe, f"{statistics.median(values):.3f}", str(len(values))]
+             for (method, recipe), values in sorted(ratios(data["rows"]).items())]
+    return tables.lines(["method", "recipe", f"KL over {NEAREST}'s, median", "models"],
+                        cells or [["-"] * 4])
+
+
+def presets(data, model="smollm2"):
+    """What each recipe that has a name makes of one model."""
+    rows = [row for row in data["rows"] if row["model"] == model and row["named"]]
+    cells = [[f"`--recipe {row['recipe']}`", f"{row['bits']:.2f}", f"{row['mib']:.0f}",
+              f"{row['perplexity'] / row['base_perplexity'] - 1:+.1%}", f"{row['kl']:.4f}",
+              f"{row['same_top']:.1%}"] for row in rows]
+    return tables.lines(["", "bits a weight", "MiB", "perplexity", "KL", "same top"], cells)
 
 
 def text(x, y, words, anchor="middle", size=11, extra=""):
