@@ -6,6 +6,7 @@
 #include "compiler/quantize/SafetensorsWriter.h"
 
 #include <functional>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <set>
 
@@ -16,6 +17,7 @@ struct CheckpointParts {
   std::vector<std::filesystem::path> files; ///< safetensors files with tensors to add, in order
   std::set<std::string> replaced;           ///< tensors that are left out, by names in files
   nlohmann::ordered_json quantization;      ///< config.json's quantization_config
+  std::map<std::string, nlohmann::ordered_json> companions; ///< more such files, by their names
 };
 
 /// Fills the new folder `folder`: weights in files of at most 4 GiB, or one larger tensor each,

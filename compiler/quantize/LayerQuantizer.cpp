@@ -63,6 +63,13 @@ std::optional<ModuleRecord> quantize::recordFor(const LayerSettings &settings,
   if (record.format.group != asked.group)
     explanation = checkpoint::message("groups of ", record.format.group, ": ", asked.group,
                                       " do not divide its ", product.columns, " columns");
+  const recipe::WeightFormat nearest = settings.layout.nearest(record);
+  if (nearest != record.format)
+    explanation = checkpoint::message(
+        settings.layout.name(), " has ", nearest.group == recipe::kWholeTensor ? "one" : "a",
+        " scale for each ", nearest.group == recipe::kWholeTensor ? "matrix" : "row",
+        " with such activations");
+  record.format = nearest;
   const std::string refusal = settings.layout.refusal(record, product.rows, product.columns);
   if (!refusal.empty())
     return keep(refusal);

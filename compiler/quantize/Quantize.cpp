@@ -227,11 +227,11 @@ private:
           checkpoint::message("layer ", done, " has no KV cache that scales are known of"));
       return;
     }
-    const char *const names[] = {"k_scale", "v_scale"};
-    for (size_t i = 0; i < 2; ++i) {
-      const std::array scale = {staticScale(options.recipe.kvCache, maxima[i])};
-      result.stored.push_back(
-          layouts::tensorOf(prefix + names[i], checkpoint::DType::F32, {1}, scale));
+    const auto names = *settings.layout.cacheScales(options.recipe.kvCache);
+    for (const auto &[name, most] :
+         {std::pair(names.keys, maxima[0]), std::pair(names.values, maxima[1])}) {
+      const std::array scale = {staticScale(options.recipe.kvCache, most)};
+      result.stored.push_back(layouts::tensorOf(prefix + name, checkpoint::DType::F32, {1}, scale));
     }
   }
 
@@ -303,7 +303,8 @@ private:
         settings.layout.configuration(report.modules, report.kept, options.recipe.kvCache);
     if (!configuration)
       return configuration.error();
-    const CheckpointParts parts{model, files, replaced, *std::move(configuration)};
+    const CheckpointParts parts{model, files, replaced, *configuration,
+                                settings.layout.companions(*configuration)};
     const fs::path whole = folder / "checkpoint";
     std::error_code error;
     fs::remove_all(whole, error);

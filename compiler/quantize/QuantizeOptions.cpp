@@ -108,10 +108,11 @@ Expected<compiler::ProductList> quantize::productsOf(mlir::MLIRContext &context,
 Outcome quantize::checkRecipe(mlir::MLIRContext &context, const QuantizeOptions &options,
                               const checkpoint::Checkpoint &model, LayerRun run) {
   const LayerSettings settings = layerSettings(options, model);
-  if (recipe::isStatic(options.recipe.kvCache) && !settings.layout.holdsCacheScales())
+  if (recipe::isStatic(options.recipe.kvCache) &&
+      !settings.layout.cacheScales(options.recipe.kvCache))
     return checkpoint::Error{"INGOT-E2123",
                              checkpoint::message("the format ", settings.layout.name(),
-                                                 " has no place for scales of KV caches"),
+                                                 " has no place for such scales of KV caches"),
                              "--format",
                              "choose compressed-tensors, or a kv_cache without static scales"};
   uint64_t most = 0;

@@ -21,6 +21,7 @@ DATA = harness.ROOT.parent / "shared" / "data"
 MODEL = DATA / "TinyStories-656K-rot256"
 TEXT = DATA / "text" / "tinystories_train_head_ascii.txt"
 PLAIN = "version: 1\nactivations: f32\nkv_cache: f32\n"
+STATIC = "activations: {compute: fp8-static, store: f32}\nkv_cache: fp8-static\n"
 FLOATS = ("nvfp4", "mxfp4", "nf4", "fp4")
 E2M1 = np.array([0, .5, 1, 1.5, 2, 3, 4, 6], np.float32)
 E2M1 = np.concatenate([E2M1, -E2M1])
@@ -94,9 +95,9 @@ class QuantizeFormats(harness.BuildTest):
                           '{match: "*lm_head*", format: stored}, '
                           f'{{match: "*", format: {form}}}]\nmethod: {method}\n{rest}')
 
-    def quantize(self, recipe, name, *options):
+    def quantize(self, recipe, name, *options, model=MODEL):
         output = self.folder / name
-        result = self.ingot("quantize", MODEL, "-o", output, "--recipe", recipe, *self.few,
+        result = self.ingot("quantize", model, "-o", output, "--recipe", recipe, *self.few,
                             *options)
         self.assertEqual(result.returncode, 0, result.stdout)
         return output
@@ -240,6 +241,41 @@ class QuantizeFormats(harness.BuildTest):
         result = self.ingot("quantize", MODEL, "-o", self.folder / "x", "--recipe",
                             self.recipe("nf4", "round", "kv_cache: fp8-static\n"))
         self.assertIn("INGOT-E2123", result.stdout)
+
+    def test_modelopt_holds_what_compressed_tensors_does(self):
+        of_tokens = "activations: {compute: fp8-dynamic, store: f32}\n"
+        for name, recipe in (("nvfp4", "nvfp4"), ("int4", self.recipe("int4", "gptq")),
+                             ("int8", self.recipe("int8", "round")),
+                             ("fp8", self.recipe("fp8", "round", of_tokens))):
+            with self.subTest(recipe=name):
+                found = {form: self.evaluated(self.engine(
+                    self.quantize(recipe, f"{name}-{form}", "--format", form), f"{name}-{form}"))
+                    for form in ("compressed-tensors", "modelopt")}
+                print(name, found, flush=True)
+                self.assertAlmostEqual(*(divergence for _, divergence in found.values()),
+                                       delta=1e-5 * found["modelopt"][1] + 1e-7)
+                folder = self.folder / f"{name}-modelopt"
+                self.assertEqual(self.config(folder)["quant_algo"],
+                                 json.loads((folder / "hf_quant_config.json").read_text())[
+                                     "quantization"]["quant_algo"])
+
+    def test_modelopt_writes_the_file_that_modelopt_does(self):
+        quantized = DATA / "quantized"
+        written = self.quantize(self.recipe("fp8", "round", STATIC), "modelopt", "--format",
+                                "modelopt", model=quantized / "plain-bf16")
+        theirs, ours = tensors_of(quantized / "modelopt-fp8"), tensors_of(written)
+        config = self.config(written)
+        self.assertEqual(config.pop("kv_cache_scheme")["type"], "float")
+        self.assertEqual(config, self.config(quantized / "modelopt-fp8"))
+        caches = {f"model.layers.{layer}.self_attn.{name}" for layer in range(2)
+                  for name in ("k_proj.k_scale", "v_proj.v_scale")}
+        self.assertEqual(ours.keys(), theirs.keys() | caches)
+        for name, value in theirs.items():
+            self.assertEqual((value.dtype, value.shape), (ours[name].dtype, ours[name].shape), name)
+            if not name.endswith("input_scale"):  # Theirs are none of this model.
+                np.testing.assert_array_equal(value, ours[name], name)
+        run = self.write("run.yaml", f"version: 1\n{STATIC}")
+        self.assertLess(self.evaluated(self.engine(written, "modelopt", "--recipe", run))[1], 0.03)
 
     def test_builds_quantize_first(self):
         for form in ("nvfp4", "nf4", "fp8-static"):

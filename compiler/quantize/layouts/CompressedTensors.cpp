@@ -57,10 +57,7 @@ private:
 
   /// int8 whose products read 8 bits.
   void addBytes(const QuantizedMatrix &matrix) {
-    std::vector<uint8_t> bytes(matrix.codes);
-    for (uint8_t &code : bytes)
-      code ^= 0x80; // less 128
-    addMatrix(".weight", DType::I8, matrix.rows, matrix.columns, bytes);
+    addMatrix(".weight", DType::I8, matrix.rows, matrix.columns, signedBytes(matrix));
     tensors.push_back(scaleTensor(record.module + ".weight_scale", matrix, false));
   }
 
@@ -159,13 +156,11 @@ public:
     return type == Int4 || type == Int8 || type == E4M3 || type == NVFP4 || type == MXFP4;
   }
 
-  bool holdsCacheScales() const override { return true; }
-
-  ScaleType scaleType(DType own) const override {
-    return own == DType::BF16  ? ScaleType::BF16
-           : own == DType::F16 ? ScaleType::F16
-                               : ScaleType::F32;
+  std::optional<compiler::KvScaleNames> cacheScales(NumberFormat) const override {
+    return compiler::KvScaleNames{"k_scale", "v_scale"};
   }
+
+  ScaleType scaleType(DType own) const override { return ownScaleType(own); }
 
   std::string refusal(const ModuleRecord &record, int64_t rows, int64_t columns) const override {
     const recipe::WeightFormat &format = record.format;

@@ -7,7 +7,8 @@ using namespace ingot::quantize;
 
 /// In the order in which people are told of them.
 static constexpr const StoredLayout &(*kLayouts[])() = {layouts::compressedTensors, layouts::awq,
-                                                        layouts::gptq, layouts::bitsAndBytes};
+                                                        layouts::gptq, layouts::bitsAndBytes,
+                                                        layouts::modelOpt};
 
 const StoredLayout *quantize::findLayout(std::string_view name) {
   for (const auto &layout : kLayouts)

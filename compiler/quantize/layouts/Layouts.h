@@ -10,6 +10,7 @@ const StoredLayout &compressedTensors();
 const StoredLayout &awq();
 const StoredLayout &gptq();
 const StoredLayout &bitsAndBytes();
+const StoredLayout &modelOpt();
 
 } // namespace ingot::quantize::layouts
 

@@ -11,6 +11,10 @@ using checkpoint::Error;
 using checkpoint::Expected;
 using json = nlohmann::ordered_json;
 
+ScaleType layouts::ownScaleType(DType own) {
+  return own == DType::BF16 ? ScaleType::BF16 : own == DType::F16 ? ScaleType::F16 : ScaleType::F32;
+}
+
 static DType typeOf(ScaleType type) {
   switch (type) {
   case ScaleType::F16:
@@ -75,6 +79,13 @@ uint8_t layouts::zeroOf(const QuantizedMatrix &matrix, int64_t row, int64_t grou
 
 uint8_t layouts::codeOf(const QuantizedMatrix &matrix, int64_t row, int64_t column) {
   return matrix.codes[static_cast<size_t>(row * matrix.columns + column)];
+}
+
+std::vector<uint8_t> layouts::signedBytes(const QuantizedMatrix &matrix) {
+  std::vector<uint8_t> bytes(matrix.codes);
+  for (uint8_t &code : bytes)
+    code ^= 0x80; // less 128
+  return bytes;
 }
 
 json layouts::listOf(std::span<const std::string> names) {

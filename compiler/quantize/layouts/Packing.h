@@ -8,6 +8,9 @@
 
 namespace ingot::quantize::layouts {
 
+/// That in which a model whose own type is `own` computes.
+ScaleType ownScaleType(checkpoint::DType own);
+
 /// Scales of `matrix`, [rows, groups], or transposed.
 TensorData scaleTensor(std::string name, const QuantizedMatrix &matrix, bool transposed);
 
@@ -47,6 +50,9 @@ std::vector<uint8_t> packNibbles(std::span<const uint8_t> codes, bool highFirst)
 /// The code that stands for zero.
 uint8_t zeroOf(const QuantizedMatrix &matrix, int64_t row, int64_t group);
 uint8_t codeOf(const QuantizedMatrix &matrix, int64_t row, int64_t column);
+
+/// Codes of 8 bits in two's complement.
+std::vector<uint8_t> signedBytes(const QuantizedMatrix &matrix);
 
 nlohmann::ordered_json listOf(std::span<const std::string> names);
 

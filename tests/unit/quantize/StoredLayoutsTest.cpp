@@ -102,7 +102,8 @@ TEST_P(StoredLayouts, MeanWhatTheMatrixDoes) {
     write(*layout, record, encoded->matrix);
     std::vector<float> meant(weight.size());
     std::visit([&](const auto &matrix) { matrix.dequantize(meant.data()); }, encoded->matrix);
-    EXPECT_EQ(readBack(), meant);
+    // ModelOpt multiplies by the inverse of what NVFP4's scales are divided by.
+    EXPECT_THAT(readBack(), testing::Pointwise(testing::FloatEq(), meant));
     double error = 0, power = 0;
     for (size_t i = 0; i < meant.size(); ++i) {
       error += std::pow(double(meant[i] - weight[i]), 2);
@@ -114,23 +115,27 @@ TEST_P(StoredLayouts, MeanWhatTheMatrixDoes) {
 
 INSTANTIATE_TEST_SUITE_P(
     All, StoredLayouts,
-    testing::Values(Case{"compressed-tensors", {NumberFormat::Int4, 32}},
-                    Case{"compressed-tensors", {NumberFormat::Int4, 64, true}},
-                    Case{"compressed-tensors", {NumberFormat::Int8}},
-                    Case{"compressed-tensors", {NumberFormat::Int8}, 128, NumberFormat::Int8},
-                    Case{"compressed-tensors", {NumberFormat::Int8}, 122, NumberFormat::Int8Static},
-                    Case{"compressed-tensors", {NumberFormat::E4M3}, 128, NumberFormat::E4M3},
-                    Case{"compressed-tensors",
-                         {NumberFormat::E4M3, recipe::kWholeTensor},
-                         128,
-                         NumberFormat::E4M3Static},
-                    Case{"compressed-tensors", {NumberFormat::NVFP4}, 48},
-                    Case{"compressed-tensors", {NumberFormat::MXFP4}, 96},
-                    Case{"awq", {NumberFormat::Int4, 32, true}},
-                    Case{"gptq", {NumberFormat::Int4, 64}}, Case{"gptq", {NumberFormat::Int8}},
-                    Case{"bitsandbytes", {NumberFormat::NF4}},
-                    Case{"bitsandbytes", {NumberFormat::FP4}},
-                    Case{"bitsandbytes", {NumberFormat::NF4}, 88}));
+    testing::Values(
+        Case{"compressed-tensors", {NumberFormat::Int4, 32}},
+        Case{"compressed-tensors", {NumberFormat::Int4, 64, true}},
+        Case{"compressed-tensors", {NumberFormat::Int8}},
+        Case{"compressed-tensors", {NumberFormat::Int8}, 128, NumberFormat::Int8},
+        Case{"compressed-tensors", {NumberFormat::Int8}, 122, NumberFormat::Int8Static},
+        Case{"compressed-tensors", {NumberFormat::E4M3}, 128, NumberFormat::E4M3},
+        Case{"compressed-tensors",
+             {NumberFormat::E4M3, recipe::kWholeTensor},
+             128,
+             NumberFormat::E4M3Static},
+        Case{"compressed-tensors", {NumberFormat::NVFP4}, 48},
+        Case{"compressed-tensors", {NumberFormat::MXFP4}, 96},
+        Case{"awq", {NumberFormat::Int4, 32, true}}, Case{"gptq", {NumberFormat::Int4, 64}},
+        Case{"gptq", {NumberFormat::Int8}}, Case{"bitsandbytes", {NumberFormat::NF4}},
+        Case{"bitsandbytes", {NumberFormat::FP4}}, Case{"bitsandbytes", {NumberFormat::NF4}, 88},
+        Case{"modelopt", {NumberFormat::E4M3, recipe::kWholeTensor}, 128, NumberFormat::E4M3Static},
+        Case{"modelopt", {NumberFormat::E4M3}, 122, NumberFormat::E4M3},
+        Case{"modelopt", {NumberFormat::NVFP4}, 48}, Case{"modelopt", {NumberFormat::Int4, 32}},
+        Case{"modelopt", {NumberFormat::Int8}},
+        Case{"modelopt", {NumberFormat::Int8}, 122, NumberFormat::Int8Static}));
 
 TEST(StoredLayoutsList, TheFirstThatHoldsARecipe) {
   auto layoutOf = [](std::vector<NumberFormat> types) {
@@ -156,6 +161,11 @@ TEST(StoredLayoutsList, RefuseWhatTheyCannotStore) {
   EXPECT_NE(refusal("compressed-tensors", {NumberFormat::Int8}, 8, 6), "");
   EXPECT_NE(refusal("bitsandbytes", {NumberFormat::NF4}, 8, 4), "");
   EXPECT_NE(refusal("awq", {NumberFormat::Int4, 32}, 4, 64), "");
+  EXPECT_NE(refusal("modelopt", {NumberFormat::E4M3}, 8, 64), ""); // with inputs as stored
+  EXPECT_NE(refusal("modelopt", {NumberFormat::NVFP4}, 8, 24), "");
+  EXPECT_NE(refusal("modelopt", {NumberFormat::Int4, 32, true}, 8, 64), "");
+  EXPECT_NE(refusal("modelopt", {NumberFormat::Int4, 32}, 7, 64), "");
+  EXPECT_NE(refusal("modelopt", {NumberFormat::Int4}, 8, 64), "");
   const ModuleRecord mixed[] = {{kModule, {NumberFormat::NF4}}, {kModule, {NumberFormat::FP4}}};
   auto configuration =
       findLayout("bitsandbytes")->configuration(mixed, {}, NumberFormat::Int8Static);
@@ -179,6 +189,31 @@ TEST(StoredLayoutsList, ModulesOfSeveralFormatsAreGroups) {
   EXPECT_EQ(byTarget["b"]["input_activations"]["strategy"], "tensor");
   EXPECT_EQ(byTarget["b"]["input_activations"]["dynamic"], false);
   EXPECT_EQ(byTarget["c"]["format"], "pack-quantized");
+}
+
+TEST(StoredLayoutsList, ModelOptNamesItsAlgorithm) {
+  const StoredLayout &layout = *findLayout("modelopt");
+  const std::string kept[] = {"lm_head"};
+  auto configured = [&](const ModuleRecord &record, NumberFormat kvCache) {
+    return *layout.configuration({&record, 1}, kept, kvCache);
+  };
+  // Scales of rows have no algorithm with static inputs, and one of all no algorithm without.
+  ModuleRecord record{kModule, {NumberFormat::E4M3}, NumberFormat::E4M3Static, 0.5f};
+  EXPECT_EQ(layout.nearest(record).group, recipe::kWholeTensor);
+  auto configuration = configured(record, NumberFormat::E4M3Static);
+  EXPECT_EQ(configuration["quant_algo"], "FP8");
+  EXPECT_EQ(configuration["kv_cache_scheme"]["type"], "float");
+  auto companion = layout.companions(configuration).at("hf_quant_config.json");
+  EXPECT_EQ(companion["quantization"]["kv_cache_quant_algo"], "FP8");
+  EXPECT_EQ(companion["quantization"]["exclude_modules"], nlohmann::ordered_json({"lm_head"}));
+  record = {kModule, {NumberFormat::E4M3, recipe::kWholeTensor}, NumberFormat::E4M3};
+  EXPECT_EQ(layout.nearest(record).group, recipe::kWholeRow);
+  configuration = configured({kModule, {NumberFormat::NVFP4}}, NumberFormat::Stored);
+  companion = layout.companions(configuration).at("hf_quant_config.json");
+  EXPECT_EQ(companion["quantization"]["quant_algo"], "W4A16_NVFP4");
+  EXPECT_EQ(companion["quantization"]["group_size"], 16);
+  EXPECT_TRUE(companion["quantization"]["kv_cache_quant_algo"].is_null());
+  EXPECT_FALSE(layout.cacheScales(NumberFormat::Int8Static));
 }
 
 } // namespace
