@@ -2,7 +2,9 @@
 // Binding of build options to the command line.
 #include "compiler/tools/BuildArguments.h"
 
+#include "compiler/quantize/ggml/WeightMix.h"
 #include "compiler/recipe/Presets.h"
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FormatVariadic.h"
 
 #include <map>
@@ -77,8 +79,11 @@ std::string ingot::compiler::recipesByName() {
   std::string text = "recipes by name:\n";
   for (const recipe::Preset &preset : recipe::presets())
     text += llvm::formatv("  {0,-6} {1}\n", preset.name, preset.summary);
-  return text + "\n";
+  return text + "  " + listOfMixes() +
+         ":\n         mixes of ggml's blocks, made of GGUF files on calibration text\n\n";
 }
+
+std::string ingot::compiler::listOfMixes() { return llvm::join(quantize::weightMixNames(), ", "); }
 
 checkpoint::Expected<std::unique_ptr<codegen::BuildCache>>
 ingot::compiler::openCache(BuildOptions &options, Progress &progress) {

@@ -13,6 +13,9 @@ void addBuildArguments(runtime::CommandLine &app, BuildOptions &options, OptionC
 /// The recipes that `--recipe` takes by name, a line each, for the end of a command's help.
 std::string recipesByName();
 
+/// The mixes that GGUF files are made with, between commas.
+std::string listOfMixes();
+
 /// Opens the cache that `options` choose and lets them use it; null where there is to be none. A
 /// default folder that is refused is a warning.
 checkpoint::Expected<std::unique_ptr<codegen::BuildCache>> openCache(BuildOptions &options,

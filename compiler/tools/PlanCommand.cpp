@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // ingot plan: from an engine as the runtime does it, or from a checkpoint before anything is built.
 #include "compiler/checkpoint/gguf/ModelFile.h"
+#include "compiler/quantize/ggml/WeightMix.h"
 #include "compiler/tools/BuildArguments.h"
 #include "compiler/tools/Commands.h"
 #include "runtime/tools/Commands.h"
@@ -36,6 +37,14 @@ int compiler::runPlan(int argc, char **argv) {
   if (auto status = parseArguments(app, argc, argv))
     return *status;
   Progress progress(ProgressStyle::Silent);
+  if (quantize::weightMixFromName(options.recipe.string())) {
+    progress.failed(checkpoint::Error{
+        "INGOT-E2156", "a plan is of weights as they are stored, and a mix makes others",
+        "--recipe " + options.recipe.string(),
+        "make the file with `ingot quantize`, and plan with that"}
+                        .str());
+    return 1;
+  }
   mlir::MLIRContext context(mlir::MLIRContext::Threading::DISABLED);
   prepareContext(context);
   auto metadata = planEngine(context, options, progress);

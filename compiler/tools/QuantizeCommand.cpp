@@ -1,16 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // ingot quantize
 #include "compiler/checkpoint/gguf/ModelFile.h"
-#include "compiler/quantize/Importance.h"
 #include "compiler/quantize/Quantize.h"
-#include "compiler/quantize/RecipeSearch.h"
-#include "compiler/quantize/ggml/QuantizeGguf.h"
+#include "compiler/quantize/QuantizeFile.h"
 #include "compiler/quantize/layouts/Layouts.h"
 #include "compiler/recipe/Presets.h"
 #include "compiler/tools/BuildArguments.h"
 #include "compiler/tools/Commands.h"
 
-#include "codegen/ForEachParallel.h"
 #include "mlir/IR/MLIRContext.h"
 
 using namespace ingot;
@@ -35,16 +32,9 @@ namespace {
 struct Arguments {
   quantize::QuantizeOptions options;
   std::string recipe;
-  std::filesystem::path importance, importanceOutput;
+  quantize::MixOptions mix;
   quantize::SearchOptions search;
 };
-
-std::string listOfMixes() {
-  std::string list;
-  for (std::string_view name : quantize::weightMixNames())
-    list += (list.empty() ? "" : ", ") + std::string(name);
-  return list;
-}
 
 void add(runtime::CommandLine &app, Arguments &arguments, std::vector<std::string> &texts) {
   quantize::QuantizeOptions &options = arguments.options;
@@ -80,9 +70,9 @@ void add(runtime::CommandLine &app, Arguments &arguments, std::vector<std::strin
       "--calibration-text", texts,
       "what the model is run on: a text, a .jsonl file with a conversation or text in each "
       "line, or a folder of such files; may be given again (default: a built-in text)");
-  app.addOption("--imatrix", arguments.importance,
+  app.addOption("--imatrix", arguments.mix.importance,
                 "importance matrix of llama.cpp for a GGUF file, in place of running the model");
-  app.addOption("--imatrix-output", arguments.importanceOutput,
+  app.addOption("--imatrix-output", arguments.mix.importanceOutput,
                 "file to keep the measured importance matrix in");
   app.addOption("--samples", options.text.samples, "sequences of calibration text")
       .positive()
@@ -98,67 +88,23 @@ void add(runtime::CommandLine &app, Arguments &arguments, std::vector<std::strin
       .showDefault("2GiB");
 }
 
-/// The importance of columns: read, measured, or none where the mix hardly needs it.
-checkpoint::Expected<quantize::ImportanceMatrix>
-importanceFor(mlir::MLIRContext &context, const Arguments &arguments, Progress &progress) {
-  if (!arguments.importance.empty())
-    return quantize::ImportanceMatrix::read(arguments.importance);
-  const quantize::QuantizeOptions &options = arguments.options;
-  auto model = checkpoint::Checkpoint::open(options.model);
-  if (!model)
-    return model.error();
-  auto part = quantize::partOptions(options, options.output.string() + ".partial");
-  if (!part)
-    return part.error();
-  auto matrix = quantize::measureImportance(context, *model, *part, options.text, progress);
-  std::error_code error;
-  std::filesystem::remove_all(part->folder, error);
-  if (matrix && !arguments.importanceOutput.empty())
-    if (auto written = matrix->write(arguments.importanceOutput); !written)
-      return written.error();
-  return matrix;
-}
-
-Outcome quantizeFile(mlir::MLIRContext &context, const Arguments &arguments, Progress &progress) {
-  const quantize::QuantizeOptions &options = arguments.options;
-  if (arguments.search.budget.isGiven() || !arguments.search.lockfile.empty())
-    return checkpoint::Error{"INGOT-E2130", "formats within a budget are chosen for folders",
-                             "--target-size, --max-kl, --bits, --lockfile",
-                             "leave them out; of a GGUF file the mix decides"};
-  quantize::QuantizeGgufOptions file;
-  file.mix = quantize::weightMixFromName(arguments.recipe);
-  if (!file.mix)
+Outcome quantizeFile(mlir::MLIRContext &context, Arguments &arguments, Progress &progress) {
+  if (auto allowed = quantize::refuseSearch(arguments.search); !allowed)
+    return allowed;
+  arguments.mix.mix = quantize::weightMixFromName(arguments.recipe);
+  if (!arguments.mix.mix)
     return checkpoint::Error{"INGOT-E2116",
                              "there is no mix called " + checkpoint::inQuotes(arguments.recipe),
                              "--recipe", "of a GGUF file, choose one of " + listOfMixes()};
-  if (!quantize::isSupportedHere())
-    return quantize::unsupportedHere();
-  auto importance = importanceFor(context, arguments, progress);
-  if (!importance)
-    return importance.error();
-  file.importance = &*importance;
-  file.importanceName = arguments.importance.empty() ? "measured by ingot quantize"
-                                                     : arguments.importance.filename().string();
-  file.threads = codegen::usableThreads(options.threads);
-  file.progress = [&](const quantize::QuantizeProgress &now) {
-    progress.update(now.doneBytes, now.allBytes);
-  };
-  progress.begin("quantize");
-  auto result = quantize::quantizeGguf(options.model, options.output, file);
-  if (!result)
-    return result.error();
-  progress.end();
-  for (const quantize::QuantizedTensor &tensor : result->tensors)
-    if (tensor.insteadOf)
-      progress.warn(checkpoint::message(tensor.name, " is ", checkpoint::dtypeName(tensor.to),
-                                        ": its rows are no whole number of blocks of ",
-                                        checkpoint::dtypeName(*tensor.insteadOf)));
-  progress.finished(options.output.string(), result->bytes);
+  auto bytes = quantize::quantizeToMix(context, arguments.options, arguments.mix, progress);
+  if (!bytes)
+    return bytes.error();
+  progress.finished(arguments.options.output.string(), *bytes);
   return {};
 }
 
 Outcome quantizeFolder(mlir::MLIRContext &context, Arguments &arguments, Progress &progress) {
-  if (!arguments.importance.empty() || !arguments.importanceOutput.empty())
+  if (!arguments.mix.importance.empty() || !arguments.mix.importanceOutput.empty())
     return checkpoint::Error{"INGOT-E2117", "importance matrices are for GGUF files", "--imatrix",
                              "leave the option out; folders are calibrated by the recipe's method"};
   auto recipe = recipe::presetOrFile(arguments.recipe);

@@ -3,7 +3,9 @@
 #include "compiler/tools/QuantizedModels.h"
 
 #include "compiler/build/Version.h"
+#include "compiler/checkpoint/gguf/ModelFile.h"
 #include "compiler/quantize/Quantize.h"
+#include "compiler/quantize/QuantizeFile.h"
 #include "compiler/quantize/RecipeSearch.h"
 #include "compiler/recipe/Presets.h"
 #include "compiler/tools/BuiltEngines.h"
@@ -43,26 +45,94 @@ static recipe::Recipe restOf(recipe::Recipe recipe) {
   return recipe;
 }
 
-static Expected<fs::path> folderFor(const quantize::QuantizeOptions &quantization,
-                                    const BuildOptions &options,
-                                    const checkpoint::Checkpoint &model) {
+/// Where what is made of `model` is kept; `recipe` says all that decides about it but the text.
+static fs::path folderFor(const quantize::QuantizeOptions &quantization, const std::string &recipe,
+                          const BuildOptions &options, const checkpoint::Checkpoint &model) {
   if (!options.cache)
-    return fs::path(options.output.string() + kSuffix);
+    return options.output.string() + kSuffix;
   codegen::CacheKey key;
   key.add(kRevision);
-  key.add(quantization.recipe.str());
+  key.add(recipe);
   for (const auto &number : {quantization.text.samples, quantization.text.length})
     key.add(std::to_string(number));
+  key.add(std::to_string(quantization.text.seed));
   addModelFiles(key, model, options.model);
   for (const fs::path &file : quantization.text.files)
     addFiles(key, file);
   return fs::path(options.cache->folder()) / "quantized" / key.text();
 }
 
+/// Lets `make` write `quantization.output`, `name` in `folder`, unless it is there, and the build
+/// read it.
+static Outcome makeOnce(const fs::path &folder, const fs::path &name,
+                        quantize::QuantizeOptions &quantization, BuildOptions &options,
+                        llvm::function_ref<Outcome()> make) {
+  quantization.output = folder / name;
+  std::error_code error;
+  fs::create_directories(folder, error);
+  if (error)
+    return checkpoint::Error{"INGOT-E7041", error.message(), folder.string(),
+                             "name another with --cache"};
+  if (!fs::exists(quantization.output, error))
+    if (auto made = make(); !made)
+      return made;
+  options.model = quantization.output;
+  return {};
+}
+
+static quantize::QuantizeOptions quantizationOf(const BuildOptions &options) {
+  quantize::QuantizeOptions quantization;
+  quantization.model = options.model;
+  quantization.text.files.assign(options.calibrationText.begin(), options.calibrationText.end());
+  quantization.threads = options.threads;
+  quantization.maxMemory = options.maxBuildMemory;
+  quantization.cache = options.cache;
+  return quantization;
+}
+
+/// Engines are called after the file or folder of their model.
+static fs::path nameFor(const BuildOptions &options) {
+  return fs::weakly_canonical(options.model).filename();
+}
+
+static Outcome refuseOthersWeights() {
+  return checkpoint::Error{
+      "INGOT-E2115", "the recipe quantizes before the build, from the model's own weights alone",
+      "--recipe",
+      "leave out --lora and --random-weights, or choose a method of round, formats that "
+      "builds make, and no budget"};
+}
+
+/// Makes a GGUF file, and builds it as one that names no recipe.
+static Outcome quantizeToMixFirst(mlir::MLIRContext &context, BuildOptions &options,
+                                  const quantize::WeightMix &mix, Progress &progress) {
+  if (!checkpoint::isModelFile(options.model))
+    return checkpoint::Error{"INGOT-E2155", "the recipe is a mix of GGUF files",
+                             "--recipe " + options.recipe.string(),
+                             "give the model as a GGUF file, or choose another recipe"};
+  auto model = checkpoint::Checkpoint::open(options.model);
+  if (!model)
+    return model.error();
+  quantize::QuantizeOptions quantization = quantizationOf(options);
+  const fs::path folder = folderFor(quantization, std::string(nameOf(mix)), options, *model);
+  auto make = [&]() -> Outcome {
+    auto bytes = quantize::quantizeToMix(context, quantization, {.mix = &mix}, progress);
+    return bytes ? Outcome() : bytes.error();
+  };
+  options.recipe.clear();
+  return makeOnce(folder, nameFor(options), quantization, options, make);
+}
+
 Outcome compiler::quantizeFirst(mlir::MLIRContext &context, BuildOptions &options,
                                 Progress &progress) {
   const quantize::SearchOptions search{
       {options.targetSize, options.maxDivergence, options.meanBits}, options.lockfile};
+  const bool isOwn = options.lora.empty() && !options.randomWeights;
+  if (const auto *mix = quantize::weightMixFromName(options.recipe.string())) {
+    if (auto allowed = quantize::refuseSearch(search); !allowed)
+      return allowed;
+    return isOwn ? quantizeToMixFirst(context, options, *mix, progress) : refuseOthersWeights();
+  }
   auto lockfile = search.fileFor(options.output);
   if (!lockfile)
     return lockfile.error();
@@ -72,27 +142,17 @@ Outcome compiler::quantizeFirst(mlir::MLIRContext &context, BuildOptions &option
   if (!recipe)
     return recipe.error();
   auto decides = [&] { return search.budget.isGiven() || decidesCodes(*recipe); };
-  const bool isOwn = options.lora.empty() && !options.randomWeights;
   if (!decides() && !(measuresInputs(*recipe) && isOwn))
     return {};
   if (!isOwn)
-    return checkpoint::Error{
-        "INGOT-E2115", "the recipe quantizes before the build, from the model's own weights alone",
-        "--recipe",
-        "leave out --lora and --random-weights, or choose a method of round, formats that "
-        "builds make, and no budget"};
+    return refuseOthersWeights();
   auto model = checkpoint::Checkpoint::open(options.model);
   if (!model)
     return model.error();
   if (!decides() && model->quantization().isQuantized())
     return {}; // its own scales
-  quantize::QuantizeOptions quantization;
-  quantization.model = options.model;
+  quantize::QuantizeOptions quantization = quantizationOf(options);
   quantization.recipe = *recipe;
-  quantization.text.files.assign(options.calibrationText.begin(), options.calibrationText.end());
-  quantization.threads = options.threads;
-  quantization.maxMemory = options.maxBuildMemory;
-  quantization.cache = options.cache;
   if (search.budget.isGiven()) {
     recipe = quantize::searchRecipe(context, quantization, search.budget, *lockfile, progress);
     if (!recipe)
@@ -102,29 +162,19 @@ Outcome compiler::quantizeFirst(mlir::MLIRContext &context, BuildOptions &option
       return {};
     quantization.recipe = *recipe;
   }
-  auto folder = folderFor(quantization, options, *model);
-  if (!folder)
-    return folder.error();
-  // Engines are called after the folder of their model.
-  quantization.output = *folder / fs::weakly_canonical(options.model).filename();
-  std::error_code error;
-  fs::create_directories(*folder, error);
-  if (error)
-    return checkpoint::Error{"INGOT-E7041", error.message(), folder->string(),
-                             "name another with --cache"};
-  if (!fs::exists(quantization.output, error)) {
+  const fs::path folder = folderFor(quantization, quantization.recipe.str(), options, *model);
+  auto make = [&]() -> Outcome {
     auto report = quantize::quantizeCheckpoint(context, quantization, progress);
     if (!report)
       return report.error();
     if (report->text.is_object())
       std::fputs(("calibrated on " + quantize::describeText(report->text) + "\n").c_str(), stderr);
-  }
-  const fs::path rest = *folder / kRecipe;
-  if (auto written = quantize::writeWhole(rest, restOf(*recipe).str()); !written)
-    return written;
-  options.model = quantization.output;
-  options.recipe = rest;
-  return {};
+    return {};
+  };
+  if (auto made = makeOnce(folder, nameFor(options), quantization, options, make); !made)
+    return made;
+  options.recipe = folder / kRecipe;
+  return quantize::writeWhole(options.recipe, restOf(*recipe).str());
 }
 
 void compiler::dropQuantized(const BuildOptions &options) {

@@ -8,10 +8,10 @@
 namespace ingot::compiler {
 
 /// Where `options` have a budget, searches and takes the lockfile for their recipe. Where their
-/// recipe has such a method, quantizes their model into the cache's folder,
-/// unless it is there, and lets them build that with the rest of the recipe. Without a cache the
-/// result is in a folder beside the output, which `dropQuantized` removes. Errors: those of
-/// searchRecipe() and quantizeCheckpoint().
+/// recipe has such a method, or is a mix of ggml's blocks, quantizes their model into the cache's
+/// folder, unless it is there, and lets them build that with the rest of the recipe. Without a
+/// cache the result is in a folder beside the output, which `dropQuantized` removes. Errors: those
+/// of searchRecipe(), quantizeCheckpoint() and quantizeToMix(); INGOT-E2115, E2130, E2155.
 checkpoint::Outcome quantizeFirst(mlir::MLIRContext &context, BuildOptions &options,
                                   Progress &progress);
 

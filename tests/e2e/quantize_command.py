@@ -170,6 +170,41 @@ class QuantizeCommand(quantizing.QuantizingTest):
             self.assertIn("INGOT-E2118", result.stdout)
 
     @unittest.skipUnless(GGUF.is_file(), "../shared/data is absent")
+    def test_mix_of_a_build(self):
+        """A mix's name as a build's recipe: the engine of the file that `ingot quantize` writes,
+        which the cache keeps."""
+        text = ("--calibration-text", self.calibration)
+        file, alone = self.fresh("alone") / GGUF.name, self.folder / "alone.ingot"
+        result = self.ingot("quantize", GGUF, "-o", file, "--recipe", "q4_k_m", *text)
+        self.assertEqual(result.returncode, 0, result.stdout)
+        self.assert_built(self.build(file, alone), alone)
+        command = ("--recipe", "q4_k_m", *text, "--cache", self.folder / "cache")
+        engine = self.folder / "built.ingot"
+        for measures in (True, False):
+            result = self.build(GGUF, engine, *command)
+            self.assert_built(result, engine)
+            self.assertEqual("importance, layer 2 of 2" in result.stdout, measures, result.stdout)
+            self.assertEqual(engine.read_bytes(), alone.read_bytes())
+        result = self.build(GGUF, engine, *command[:3], self.text, *command[4:])
+        self.assertIn("importance, layer 2 of 2", result.stdout)
+        self.assertNotEqual(engine.read_bytes(), alone.read_bytes())
+        result = self.ingot("verify", alone, "--rebuild", file)
+        self.assertEqual(result.returncode, 0, result.stdout)
+
+        none = self.fresh("none") / "m.ingot"
+        for code, model, *options in [("E2130", GGUF, "--bits", 5), ("E2130", GGUF, "--max-kl", 1),
+                                      ("E2130", GGUF, "--lockfile", "l.yaml"),
+                                      ("E2115", GGUF, "--lora", self.folder),
+                                      ("E2155", harness.FABLES)]:
+            with self.subTest(code=code, options=options):
+                self.assert_refused(self.build(model, none, "--recipe", "q4_k_m", *options), none,
+                                    f"INGOT-{code}")
+        result = self.ingot("plan", GGUF, "--recipe", "q4_k_m")
+        self.assertIn("INGOT-E2156", result.stdout)
+        self.assertRegex(self.ingot("build", "--help").stdout,
+                         "(?s)recipes by name:.* q4_k_m,.* q5_k_m,")
+
+    @unittest.skipUnless(GGUF.is_file(), "../shared/data is absent")
     def test_gguf(self):
         """A mix with importance measured here, or read from what was kept, is the same file."""
         measured, read = self.folder / "measured.gguf", self.folder / "read.gguf"

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+// Quantizes a model into a GGUF file of a mix of ggml's blocks, with importance from a text.
+#pragma once
+
+#include "compiler/build/Progress.h"
+#include "compiler/quantize/QuantizeOptions.h"
+#include "compiler/quantize/RecipeSearch.h"
+#include "compiler/quantize/ggml/WeightMix.h"
+
+namespace ingot::quantize {
+
+/// What a mix has beside QuantizeOptions, of which neither the recipe nor the format counts.
+struct MixOptions {
+  const WeightMix *mix = nullptr;           ///< must be given
+  std::filesystem::path importance{};       ///< empty: measured on the text
+  std::filesystem::path importanceOutput{}; ///< empty: what is measured is not kept
+};
+
+/// A mix decides the format of each matrix: nothing is left to a budget. Errors: INGOT-E2130.
+checkpoint::Outcome refuseSearch(const SearchOptions &search);
+
+/// Writes `options.output`, whole or not at all, and tells of it; returns its bytes. Errors:
+/// INGOT-E2111, those of reading importance or of measureImportance(), and of quantizeGguf().
+checkpoint::Expected<uint64_t> quantizeToMix(mlir::MLIRContext &context,
+                                             const QuantizeOptions &options, const MixOptions &mix,
+                                             compiler::Progress &progress);
+
+} // namespace ingot::quantize
