@@ -13,7 +13,7 @@ namespace {
 using Options = BuildOptions;
 using Form = OptionForm;
 constexpr unsigned kModel = kBuild | kPlan | kRun | kServe;
-constexpr unsigned kCaching = kBuild | kRun | kServe | kVerify;
+constexpr unsigned kCaching = kBuild | kRun | kServe | kVerify | kQuantize;
 
 constexpr BuildOption kOptions[] = {
     // The files of the model count by themselves, in records and in keys.
@@ -173,7 +173,7 @@ constexpr BuildOption kOptions[] = {
      .commands = kModel},
     {.flag = "--cache",
      .field = [](Options &o) -> OptionField { return &o.cacheChoice.folder; },
-     .help = "folder that keeps compiled kernels for later builds (default: ingot in "
+     .help = "folder that keeps compiled kernels and searches for later runs (default: ingot in "
              "$XDG_CACHE_HOME or in ~/.cache)",
      .commands = kCaching,
      .excludes = "--no-cache"},
@@ -185,7 +185,7 @@ constexpr BuildOption kOptions[] = {
      .excludes = "--no-cache"},
     {.flag = "--no-cache",
      .field = [](Options &o) -> OptionField { return &o.cacheChoice.none; },
-     .help = "compile every kernel, and keep none",
+     .help = "compile every kernel, and keep nothing",
      .commands = kCaching & ~kServe},
     {.flag = "--report",
      .field = [](Options &o) -> OptionField { return &o.report; },

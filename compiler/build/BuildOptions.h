@@ -75,7 +75,14 @@ enum class OptionForm : uint8_t {
 };
 
 /// The commands that take an option; bits.
-enum OptionCommand : uint8_t { kBuild = 1, kPlan = 2, kRun = 4, kServe = 8, kVerify = 16 };
+enum OptionCommand : uint8_t {
+  kBuild = 1,
+  kPlan = 2,
+  kRun = 4,
+  kServe = 8,
+  kVerify = 16,
+  kQuantize = 32
+};
 
 struct BuildOption {
   const char *flag;

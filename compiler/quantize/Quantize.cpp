@@ -2,8 +2,6 @@
 // The order of a quantization, and what it leaves behind to go on from.
 #include "compiler/quantize/Quantize.h"
 
-#include "compiler/build/Version.h"
-#include "compiler/checkpoint/files/Digest.h"
 #include "compiler/quantize/Calibration.h"
 #include "compiler/quantize/CheckpointWriter.h"
 #include "compiler/quantize/GroupBatches.h"
@@ -63,30 +61,11 @@ private:
     return folder / checkpoint::message(what, "-", done, ".", batch, ".safetensors");
   }
 
-  /// What the layers that are done depend on. Weights count by their size and date.
-  std::string key() const {
-    std::string text = checkpoint::message(compiler::kVersion, "\n", compiler::kRevision, "\n",
-                                           options.recipe.str(), settings.layout.name(), "\n",
-                                           options.target, "\n", options.text.samples, " ",
-                                           options.text.length, " ", options.text.seed, "\n");
-    std::vector<fs::path> files = model.inputs();
-    // What cannot be read is an error when it is read.
-    if (auto texts = textFiles(options.text.files))
-      files.insert(files.end(), texts->begin(), texts->end());
-    for (const fs::path &file : files) {
-      std::error_code error;
-      text += checkpoint::message(
-          fs::absolute(file, error).string(), " ", fs::file_size(file, error), " ",
-          fs::last_write_time(file, error).time_since_epoch().count(), "\n");
-    }
-    return checkpoint::hex(*checkpoint::sha256(text));
-  }
-
   /// Goes on where a run with the same key ended, or begins anew.
   Outcome begin(Calibration &calibration) {
     auto text = checkpoint::readText(folder / "state.json", uint64_t{64} << 20);
     json state = text ? json::parse(*text, nullptr, false) : json();
-    if (state.is_object() && state.value("key", "") == key()) {
+    if (state.is_object() && state.value("key", "") == keyOf(options, model)) {
       done = state["layers"];
       takeState(state);
       progress.warn(checkpoint::message("going on behind layer ", done, " of ", layers));
@@ -137,7 +116,7 @@ private:
     json names = json::array();
     for (const fs::path &file : files)
       names.push_back(file.filename().string());
-    const json state = {{"key", key()},
+    const json state = {{"key", keyOf(options, model)},
                         {"layers", done},
                         {"sequences", calibration.sequences()},
                         {"text", report.text},

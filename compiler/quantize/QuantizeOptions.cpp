@@ -6,6 +6,8 @@
 #include "compiler/build/BuildRequest.h"
 #include "compiler/build/DefaultRecipe.h"
 #include "compiler/build/DiagnosticCollector.h"
+#include "compiler/build/Version.h"
+#include "compiler/checkpoint/files/Digest.h"
 #include "compiler/checkpoint/tokenizer/TokenizerReader.h"
 #include "compiler/quantize/Calibration.h"
 #include "compiler/quantize/GroupBatches.h"
@@ -91,6 +93,25 @@ LayerSettings quantize::layerSettings(const QuantizeOptions &options,
       options.format.empty() ? layoutFor(options.recipe) : *findLayout(options.format);
   return {model, options.recipe, layout, layout.scaleType(ownType(model)),
           codegen::usableThreads(options.threads)};
+}
+
+std::string quantize::keyOf(const QuantizeOptions &options, const checkpoint::Checkpoint &model) {
+  std::string text = checkpoint::message(
+      compiler::kVersion, "\n", compiler::kRevision, "\n", options.recipe.str(),
+      layerSettings(options, model).layout.name(), "\n", options.target, "\n", options.text.samples,
+      " ", options.text.length, " ", options.text.seed, "\n");
+  std::vector<std::filesystem::path> files = model.inputs();
+  // What cannot be read is an error when it is read.
+  if (auto texts = textFiles(options.text.files))
+    files.insert(files.end(), texts->begin(), texts->end());
+  for (const std::filesystem::path &file : files) {
+    std::error_code error;
+    text += checkpoint::message(
+        std::filesystem::absolute(file, error).string(), " ",
+        std::filesystem::file_size(file, error), " ",
+        std::filesystem::last_write_time(file, error).time_since_epoch().count(), "\n");
+  }
+  return checkpoint::hex(*checkpoint::sha256(text));
 }
 
 Expected<compiler::ProductList> quantize::productsOf(mlir::MLIRContext &context,

@@ -35,6 +35,9 @@ checkpoint::Expected<PartOptions> partOptions(const QuantizeOptions &options,
 /// How layers are quantized: by `options`, whose format exists.
 LayerSettings layerSettings(const QuantizeOptions &options, const checkpoint::Checkpoint &model);
 
+/// A digest of all that decides about the result; files count by their sizes and dates.
+std::string keyOf(const QuantizeOptions &options, const checkpoint::Checkpoint &model);
+
 /// The products of a layer, without an engine. Errors: those of importers.
 checkpoint::Expected<compiler::ProductList> productsOf(mlir::MLIRContext &context,
                                                        const checkpoint::Checkpoint &model,

@@ -16,6 +16,32 @@ namespace fs = std::filesystem;
 namespace {
 
 using Matrices = std::span<const MatrixSensitivity>;
+using json = nlohmann::json;
+
+constexpr char kCacheKind[] = "sensitivity";
+
+std::string writtenSensitivity(Matrices matrices) {
+  json list = json::array();
+  for (const MatrixSensitivity &matrix : matrices) {
+    json formats = json::array();
+    for (const FormatCost &cost : matrix.formats)
+      formats.push_back({cost.format.type, cost.format.group, cost.format.zeroPoints, cost.bytes,
+                         cost.divergence});
+    list.push_back({matrix.weight, matrix.elements, std::move(formats)});
+  }
+  return list.dump();
+}
+
+/// `text`: of writtenSensitivity().
+std::vector<MatrixSensitivity> readSensitivity(const std::string &text) {
+  std::vector<MatrixSensitivity> matrices;
+  for (const json &entry : json::parse(text)) {
+    MatrixSensitivity &matrix = matrices.emplace_back(entry[0], entry[1]);
+    for (const json &cost : entry[2])
+      matrix.formats.push_back({{cost[0], cost[1], cost[2]}, cost[3], cost[4]});
+  }
+  return matrices;
+}
 
 /// The format that each matrix gets, as an index of its formats, and what comes of it.
 struct Mix {
@@ -193,6 +219,31 @@ Expected<fs::path> SearchOptions::fileFor(const fs::path &output) const {
   return lockfile;
 }
 
+/// What was measured does not depend on the budget, and takes most of the time: the cache has it.
+static Expected<std::vector<MatrixSensitivity>> sensitivityOf(mlir::MLIRContext &context,
+                                                              const QuantizeOptions &options,
+                                                              const checkpoint::Checkpoint &model,
+                                                              const fs::path &folder,
+                                                              compiler::Progress &progress) {
+  const std::string key = keyOf(options, model);
+  if (options.cache)
+    if (auto kept = options.cache->get(kCacheKind, key)) {
+      progress.warn("sensitivity as an earlier search measured it");
+      return readSensitivity(*kept);
+    }
+  auto part = partOptions(options, folder);
+  if (!part)
+    return part.error();
+  llvm::scope_exit remove([&] {
+    std::error_code ignored;
+    fs::remove_all(folder, ignored);
+  });
+  auto matrices = measureSensitivity(context, options, model, *part, progress);
+  if (matrices && options.cache)
+    options.cache->put(kCacheKind, key, writtenSensitivity(*matrices));
+  return matrices;
+}
+
 Expected<recipe::Recipe> quantize::searchRecipe(mlir::MLIRContext &context,
                                                 const QuantizeOptions &options,
                                                 const Budget &budget, const fs::path &lockfile,
@@ -210,14 +261,7 @@ Expected<recipe::Recipe> quantize::searchRecipe(mlir::MLIRContext &context,
     return checked.error();
   if (auto checked = checkRecipe(context, options, *model, LayerRun::Searches); !checked)
     return checked.error();
-  auto part = partOptions(options, lockfile.string() + ".partial");
-  if (!part)
-    return part.error();
-  llvm::scope_exit remove([&] {
-    std::error_code ignored;
-    fs::remove_all(part->folder, ignored);
-  });
-  auto matrices = measureSensitivity(context, options, *model, *part, progress);
+  auto matrices = sensitivityOf(context, options, *model, lockfile.string() + ".partial", progress);
   if (!matrices)
     return matrices.error();
   progress.begin("choose formats");

@@ -34,6 +34,7 @@ struct Arguments {
   std::string recipe;
   quantize::MixOptions mix;
   quantize::SearchOptions search;
+  BuildOptions build; ///< of which the cache is chosen
 };
 
 void add(runtime::CommandLine &app, Arguments &arguments, std::vector<std::string> &texts) {
@@ -86,6 +87,7 @@ void add(runtime::CommandLine &app, Arguments &arguments, std::vector<std::strin
   app.addOption("--max-build-memory", options.maxMemory, "cap on memory, such as 4GiB")
       .bytes()
       .showDefault("2GiB");
+  addBuildArguments(app, arguments.build, kQuantize);
 }
 
 Outcome quantizeFile(mlir::MLIRContext &context, Arguments &arguments, Progress &progress) {
@@ -149,13 +151,12 @@ int compiler::runQuantize(int argc, char **argv) {
   arguments.options.text.files.assign(texts.begin(), texts.end());
 
   Progress progress(Progress::styleOfTerminal());
-  BuildOptions build;
-  auto cache = openCache(build, progress);
+  auto cache = openCache(arguments.build, progress);
   if (!cache) {
     progress.failed(cache.error().str());
     return 1;
   }
-  arguments.options.cache = build.cache;
+  arguments.options.cache = arguments.build.cache;
   mlir::MLIRContext context(mlir::MLIRContext::Threading::DISABLED);
   prepareContext(context);
   auto quantized = checkpoint::isModelFile(arguments.options.model)

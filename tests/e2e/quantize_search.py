@@ -82,7 +82,7 @@ class QuantizeSearch(quantizing.QuantizingTest):
         """It holds the reason of each choice, and is the recipe that makes the same model."""
         recipe = self.recipe("gptq")
         folder, lockfile = self.search(recipe, "one", "--bits", 5, "--threads", 1)
-        again, other = self.search(recipe, "two", "--bits", 5, "--threads", 2)
+        again, other = self.search(recipe, "two", "--bits", 5, "--threads", 2, "--no-cache")
         self.assertEqual(lockfile.read_bytes(), other.read_bytes())
         whole = (folder / "model.safetensors").read_bytes()
         self.assertEqual(whole, (again / "model.safetensors").read_bytes())
@@ -107,6 +107,23 @@ class QuantizeSearch(quantizing.QuantizingTest):
         self.assertLessEqual(bits, 5)
         self.assertGreater(bits, 4.98)
         self.assertAlmostEqual(divergence, total, delta=0.002 * total + 1e-5)
+
+    def test_another_budget(self):
+        """What was measured is kept: another budget chooses from it."""
+        recipe, cache = self.recipe("round"), ("--cache", self.folder / "cache")
+        texts = ("--calibration-text", self.write("short.txt",
+                                                  self.calibration.read_text()[:20_000]))
+        lockfiles = []
+        for name, bits, *options in [("one", 5, *cache), ("two", 6, *cache), ("three", 6)]:
+            lockfiles.append(self.folder / f"{name}.yaml")
+            result = self.ingot("quantize", harness.FABLES, "-o", self.folder / name, "--recipe",
+                                recipe, "--bits", bits, "--lockfile", lockfiles[-1], *texts,
+                                *(options or ["--no-cache"]))
+            self.assertEqual(result.returncode, 0, result.stdout)
+            self.assertEqual("sensitivity, layer 1 " in result.stdout, name != "two")
+        first, second, third = (file.read_bytes() for file in lockfiles)
+        self.assertEqual(second, third)
+        self.assertNotEqual(first, second)
 
     @unittest.skipUnless(ROTATED.is_dir(), "../shared/data is absent")
     def test_divergences(self):
