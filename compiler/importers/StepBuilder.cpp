@@ -155,7 +155,7 @@ Value StepBuilder::weight(StringRef name, ArrayRef<int64_t> shape) {
       keepColumnOrder(name, *value);
       // ModelOpt's AWQ: the inverse is in the weight.
       std::string scale = (name.drop_back(strlen("weight")) + "pre_quant_scale").str();
-      if (checkpoint.find(scale))
+      if (checkpoint.find(scale) && !isOfOnes(checkpoint, scale))
         inputScales[*value] = weight(scale, {shape[1]});
       if (std::string scale = inputScaleOf(name.str());
           options.inputScales && checkpoint.find(scale))

@@ -71,6 +71,19 @@ Expected<float> compiler::storedScale(const checkpoint::Checkpoint &checkpoint,
   return scale;
 }
 
+bool compiler::isOfOnes(const checkpoint::Checkpoint &checkpoint, const std::string &name) {
+  const Tensor &tensor = *checkpoint.find(name);
+  const llvm::fltSemantics *semantics = semanticsOf(tensor.dtype);
+  std::vector<std::byte> bytes(tensor.bytes);
+  if (!semantics || !checkpoint.read(tensor, 0, bytes))
+    return false;
+  const llvm::APInt one = llvm::APFloat::getOne(*semantics).bitcastToAPInt();
+  for (size_t i = 0; i < bytes.size(); ++i)
+    if (bytes[i] != std::byte(one.extractBitsAsZExtValue(8, i * 8 % one.getBitWidth())))
+      return false;
+  return true;
+}
+
 std::string compiler::inputScaleOf(const std::string &weight) {
   return weight.substr(0, weight.rfind('.')) + ".input_scale";
 }

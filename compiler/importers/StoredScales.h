@@ -16,6 +16,10 @@ checkpoint::Expected<float> storedNumber(const checkpoint::Checkpoint &checkpoin
 checkpoint::Expected<float> storedScale(const checkpoint::Checkpoint &checkpoint,
                                         const std::string &name);
 
+/// Whether all numbers of the tensor called `name`, which is there, are 1; false where they cannot
+/// be read.
+bool isOfOnes(const checkpoint::Checkpoint &checkpoint, const std::string &name);
+
 /// The tensor that has the scale of the inputs of the matrix called `weight`
 /// ("model.layers.0.mlp.up_proj.weight").
 std::string inputScaleOf(const std::string &weight);

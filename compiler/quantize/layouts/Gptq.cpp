@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// AutoGPTQ.
+// AutoGPTQ; with zero points GPTQModel, in its second version.
 #include "compiler/quantize/layouts/Layouts.h"
 #include "compiler/quantize/layouts/Packing.h"
 
@@ -39,14 +39,14 @@ public:
     });
     tensors.push_back({{module + ".qweight", DType::I32, {static_cast<uint64_t>(words), rows}},
                        transposeWords(packed, matrix.rows, words)});
-    // Zero points are stored less one, and wrap.
-    const auto mask = static_cast<uint8_t>((1 << bits) - 1);
+    // Loaders add the one to whole words, so where zero points may be 0 they are stored themselves.
+    const auto less = static_cast<uint8_t>(matrix.zeros.empty() ? 1 : 0);
     tensors.push_back(
         {{module + ".qzeros",
           DType::I32,
           {static_cast<uint64_t>(matrix.groups()), rows * static_cast<uint64_t>(bits) / 32}},
          packWords(matrix.groups(), matrix.rows, bits, [&](int64_t group, int64_t row) {
-           return static_cast<uint8_t>((zeroOf(matrix, row, group) - 1) & mask);
+           return static_cast<uint8_t>(zeroOf(matrix, row, group) - less);
          })});
     tensors.push_back(scaleTensor(module + ".scales", matrix, true));
     std::vector<int32_t> groupOf(static_cast<size_t>(matrix.columns));
@@ -68,7 +68,7 @@ public:
                 {"desc_act", false},
                 {"sym", !format->zeroPoints},
                 {"lm_head", false},
-                {"checkpoint_format", "gptq"},
+                {"checkpoint_format", format->zeroPoints ? "gptq_v2" : "gptq"},
                 {"modules_to_not_convert", listOf(kept)}};
   }
 };

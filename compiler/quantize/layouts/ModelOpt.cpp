@@ -55,13 +55,15 @@ private:
   void add(const QuantizedMatrix &matrix) {
     const auto rows = static_cast<uint64_t>(matrix.rows),
                columns = static_cast<uint64_t>(matrix.columns);
-    if (matrix.grid.bits == 8)
-      add(".weight", DType::I8, {rows, columns}, signedBytes(matrix));
-    else
-      add(".weight", DType::U8, {rows / 2, columns}, packRows(matrix));
     tensors.push_back(scaleTensor(record.module + ".weight_scale", matrix, false));
-    if (matrix.grid.bits == 8)
+    if (matrix.grid.bits == 8) {
       tensors.back().header.shape = {rows};
+      add(".weight", DType::I8, {rows, columns}, signedBytes(matrix));
+    } else {
+      add(".weight", DType::U8, {rows / 2, columns}, packRows(matrix));
+      // What makes inputs has their scales already; loaders ask for some.
+      add(".pre_quant_scale", DType::F32, {columns}, std::vector<float>(columns, 1));
+    }
   }
 
   /// Rows 2n and 2n + 1 in a byte, the first in its low half, in two's complement.
@@ -163,6 +165,10 @@ public:
     const int32_t group = algorithm.group == kAsked ? format->group : algorithm.group;
     json weights = numbersOf(algorithm, false),
          configuration = {{"quant_method", "modelopt"}, {"quant_algo", algorithm.name}};
+    if (algorithm.group == kAsked) {
+      configuration["has_zero_point"] = false;
+      configuration["pre_quant_scale"] = true;
+    }
     if (group > 0)
       configuration["group_size"] = weights["group_size"] = group;
     json groups = {{"weights", std::move(weights)}, {"targets", {"Linear"}}};
@@ -180,8 +186,9 @@ public:
     json quantization = {
         {"quant_algo", configuration["quant_algo"]},
         {"kv_cache_quant_algo", configuration.contains("kv_cache_scheme") ? json("FP8") : json()}};
-    if (configuration.contains("group_size"))
-      quantization["group_size"] = configuration["group_size"];
+    for (const char *key : {"group_size", "has_zero_point", "pre_quant_scale"})
+      if (configuration.contains(key))
+        quantization[key] = configuration[key];
     quantization["exclude_modules"] = configuration["ignore"];
     return {{"hf_quant_config.json", {{"producer", producer()}, {"quantization", quantization}}}};
   }

@@ -129,8 +129,9 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"compressed-tensors", {NumberFormat::NVFP4}, 48},
         Case{"compressed-tensors", {NumberFormat::MXFP4}, 96},
         Case{"awq", {NumberFormat::Int4, 32, true}}, Case{"gptq", {NumberFormat::Int4, 64}},
-        Case{"gptq", {NumberFormat::Int8}}, Case{"bitsandbytes", {NumberFormat::NF4}},
-        Case{"bitsandbytes", {NumberFormat::FP4}}, Case{"bitsandbytes", {NumberFormat::NF4}, 88},
+        Case{"gptq", {NumberFormat::Int4, 64, true}}, Case{"gptq", {NumberFormat::Int8}},
+        Case{"bitsandbytes", {NumberFormat::NF4}}, Case{"bitsandbytes", {NumberFormat::FP4}},
+        Case{"bitsandbytes", {NumberFormat::NF4}, 88},
         Case{"modelopt", {NumberFormat::E4M3, recipe::kWholeTensor}, 128, NumberFormat::E4M3Static},
         Case{"modelopt", {NumberFormat::E4M3}, 122, NumberFormat::E4M3},
         Case{"modelopt", {NumberFormat::NVFP4}, 48}, Case{"modelopt", {NumberFormat::Int4, 32}},
@@ -213,6 +214,10 @@ TEST(StoredLayoutsList, ModelOptNamesItsAlgorithm) {
   EXPECT_EQ(companion["quantization"]["quant_algo"], "W4A16_NVFP4");
   EXPECT_EQ(companion["quantization"]["group_size"], 16);
   EXPECT_TRUE(companion["quantization"]["kv_cache_quant_algo"].is_null());
+  configuration = configured({kModule, {NumberFormat::Int4, 64}}, NumberFormat::Stored);
+  companion = layout.companions(configuration).at("hf_quant_config.json");
+  EXPECT_EQ(companion["quantization"]["group_size"], 64);
+  EXPECT_EQ(companion["quantization"]["has_zero_point"], false);
   EXPECT_FALSE(layout.cacheScales(NumberFormat::Int8Static));
 }
 
