@@ -106,10 +106,6 @@ static Outcome refuseOthersWeights() {
 /// Makes a GGUF file, and builds it as one that names no recipe.
 static Outcome quantizeToMixFirst(mlir::MLIRContext &context, BuildOptions &options,
                                   const quantize::WeightMix &mix, Progress &progress) {
-  if (!checkpoint::isModelFile(options.model))
-    return checkpoint::Error{"INGOT-E2155", "the recipe is a mix of GGUF files",
-                             "--recipe " + options.recipe.string(),
-                             "give the model as a GGUF file, or choose another recipe"};
   auto model = checkpoint::Checkpoint::open(options.model);
   if (!model)
     return model.error();
@@ -119,8 +115,11 @@ static Outcome quantizeToMixFirst(mlir::MLIRContext &context, BuildOptions &opti
     auto bytes = quantize::quantizeToMix(context, quantization, {.mix = &mix}, progress);
     return bytes ? Outcome() : bytes.error();
   };
+  fs::path name = nameFor(options);
+  if (!checkpoint::isModelFile(options.model))
+    name += ".gguf";
   options.recipe.clear();
-  return makeOnce(folder, nameFor(options), quantization, options, make);
+  return makeOnce(folder, name, quantization, options, make);
 }
 
 Outcome compiler::quantizeFirst(mlir::MLIRContext &context, BuildOptions &options,

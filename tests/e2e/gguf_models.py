@@ -130,6 +130,41 @@ class GgufModels(harness.BuildTest):
         self.assertEqual(self.differing(theirs, ours) & same, set())
         self.assertEqual(self.ids(theirs), self.ids(ours))
 
+    def check_quantized(self, mix, folder, path):
+        """`ingot quantize` of a directory, and of the file that is converted from it."""
+        files = []
+        for name, model in ("folder", folder), ("file", path):
+            files.append(self.folder / f"{name}.gguf")
+            result = self.ingot("quantize", model, "-o", files[-1], "--recipe", mix, "--samples",
+                                4, "--length", 64)
+            self.assertEqual(result.returncode, 0, result.stdout)
+        self.assertNotEqual(*(file.read_bytes() for file in files))  # other names of the model
+        ours, theirs = (self.built(file.stem, file) for file in files)
+        self.assertEqual(self.differing(ours, theirs) & SAME_IN_BOTH, set())
+        self.assertEqual(self.ids(ours), self.ids(theirs))
+
+    def check_quantized_example(self, mix, architecture):
+        folder = self.checkpoint_with_biases(architecture)
+        tensors = read_tensors(folder / "model.safetensors")
+        for name, (_, shape, data) in tensors.items():
+            if len(shape) == 1:  # as converters write them
+                wide = b"".join(b"\0\0" + data[at:at + 2] for at in range(0, len(data), 2))
+                tensors[name] = "F32", shape, wide
+        write_tensors(folder / "model.safetensors", tensors)
+        self.check_quantized(mix, folder, self.converted(folder, architecture))
+
+    def test_a_folder_of_llama_as_blocks(self):
+        self.check_quantized_example("q4_k_m", "llama")
+
+    def test_a_folder_of_qwen2_as_blocks(self):
+        self.check_quantized_example("q5_k_s", "qwen2")
+
+    def test_a_folder_of_qwen3_as_blocks(self):
+        self.check_quantized("q8_0", *self.family("qwen3"))
+
+    def test_a_folder_of_gemma3_as_blocks(self):
+        self.check_quantized("q4_0", *self.family("gemma3"))
+
     def test_experts_of_older_files(self):
         folder, path = self.family("mixtral", single_experts)
         theirs, ours = self.built("theirs", folder), self.built("ours", path)

@@ -194,8 +194,7 @@ class QuantizeCommand(quantizing.QuantizingTest):
         none = self.fresh("none") / "m.ingot"
         for code, model, *options in [("E2130", GGUF, "--bits", 5), ("E2130", GGUF, "--max-kl", 1),
                                       ("E2130", GGUF, "--lockfile", "l.yaml"),
-                                      ("E2115", GGUF, "--lora", self.folder),
-                                      ("E2155", harness.FABLES)]:
+                                      ("E2115", GGUF, "--lora", self.folder)]:
             with self.subTest(code=code, options=options):
                 self.assert_refused(self.build(model, none, "--recipe", "q4_k_m", *options), none,
                                     f"INGOT-{code}")

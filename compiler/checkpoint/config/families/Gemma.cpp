@@ -128,6 +128,7 @@ constinit const Family gemma3 = {
              .readOwn = readJson},
     .gguf = {.name = "gemma3",
              .keys = {.counts = ggufNoWindow, .numbers = ggufCap},
-             .readOwn = readGguf}};
+             .readOwn = readGguf,
+             .writtenAs = &gemma3}};
 
 } // namespace ingot::checkpoint::families
