@@ -143,15 +143,37 @@ class GgufModels(harness.BuildTest):
         self.assertEqual(self.differing(ours, theirs) & SAME_IN_BOTH, set())
         self.assertEqual(self.ids(ours), self.ids(theirs))
 
-    def check_quantized_example(self, mix, architecture):
-        folder = self.checkpoint_with_biases(architecture)
+    @staticmethod
+    def widen_vectors(folder):
+        """Makes them f32, as converters do."""
         tensors = read_tensors(folder / "model.safetensors")
         for name, (_, shape, data) in tensors.items():
-            if len(shape) == 1:  # as converters write them
+            if len(shape) == 1:
                 wide = b"".join(b"\0\0" + data[at:at + 2] for at in range(0, len(data), 2))
                 tensors[name] = "F32", shape, wide
         write_tensors(folder / "model.safetensors", tensors)
+
+    def check_quantized_example(self, mix, architecture):
+        folder = self.checkpoint_with_biases(architecture)
+        self.widen_vectors(folder)
         self.check_quantized(mix, folder, self.converted(folder, architecture))
+
+    def test_what_files_cannot_say_is_refused_by_name(self):
+        folder = self.copy_of(harness.FABLES)
+        config = json.loads((folder / "config.json").read_text())
+        for code, mention, keys in [
+                ("E2155", "ArceeForCausalLM",
+                 {"architectures": ["ArceeForCausalLM"], "hidden_act": "relu2"}),
+                ("E2157", "sliding window", {"architectures": ["MistralForCausalLM"],
+                                             "sliding_window": 64})]:
+            with self.subTest(code=code):
+                (folder / "config.json").write_text(json.dumps({**config, **keys}))
+                result = self.ingot("quantize", folder, "-o", self.folder / "m.gguf", "--recipe",
+                                    "q8_0")
+                self.assertGreater(result.returncode, 0, result.stdout)
+                self.assertIn(f"INGOT-{code}", result.stdout)
+                self.assertIn(mention, result.stdout)
+                self.assertEqual(list(self.folder.glob("m.gguf*")), [])
 
     def test_a_folder_of_llama_as_blocks(self):
         self.check_quantized_example("q4_k_m", "llama")
@@ -296,10 +318,12 @@ class GgufModels(harness.BuildTest):
         waves = [2 * math.pi * config["rope_theta"] ** (2 * i / size) for i in range(size // 2)]
         divisors = [factor if wave > context else 1.0 for wave in waves]
         self.assertEqual(set(divisors), {1.0, factor})
-        theirs = self.built("theirs", folder)
-        ours = self.built("ours", self.converted(folder, divisors=divisors))
+        self.widen_vectors(folder)
+        path = self.converted(folder, divisors=divisors)
+        theirs, ours = self.built("theirs", folder), self.built("ours", path)
         self.assertEqual(self.differing(theirs, ours) & SAME_IN_BOTH, set())
         self.assertIn("weights", self.differing(theirs, self.built("plain", harness.FABLES)))
+        self.check_quantized("q8_0", folder, path)
 
     def test_a_plan_reads_the_file_alone(self):
         result = self.ingot("plan", self.converted(harness.FABLES), "--target", "reference")

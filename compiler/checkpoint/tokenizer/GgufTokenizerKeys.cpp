@@ -92,14 +92,18 @@ Outcome addAffix(std::string_view key, const std::vector<uint32_t> &ids, int32_t
   return {};
 }
 
+/// What stands before a text is the token that begins one, where no file names another.
 Outcome addSpecialIds(const TokenizerSpec &spec, const std::string &where, nlohmann::json &keys) {
-  for (const auto &[key, id] : {std::pair("bos_token_id", spec.bosId),
+  const int32_t bos = spec.bosId < 0 && !spec.prefixIds.empty()
+                          ? static_cast<int32_t>(spec.prefixIds.front())
+                          : spec.bosId;
+  for (const auto &[key, id] : {std::pair("bos_token_id", bos),
                                 {"eos_token_id", spec.eosId},
                                 {"unknown_token_id", spec.unkId},
                                 {"padding_token_id", spec.padId}})
     if (id >= 0)
       keys[tokenizerKey(key)] = static_cast<uint32_t>(id);
-  if (auto added = addAffix("add_bos_token", spec.prefixIds, spec.bosId, where, keys); !added)
+  if (auto added = addAffix("add_bos_token", spec.prefixIds, bos, where, keys); !added)
     return added;
   return addAffix("add_eos_token", spec.suffixIds, spec.eosId, where, keys);
 }
