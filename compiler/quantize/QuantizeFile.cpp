@@ -31,6 +31,8 @@ static Expected<ImportanceMatrix> importanceFor(mlir::MLIRContext &context,
   auto model = checkpoint::Checkpoint::open(options.model);
   if (!model)
     return model.error();
+  if (auto checked = checkText(options.text, *model); !checked)
+    return checked.error();
   auto part = partOptions(options, folder);
   if (!part)
     return part.error();

@@ -20,8 +20,8 @@ struct MixOptions {
 checkpoint::Outcome refuseSearch(const SearchOptions &search);
 
 /// Writes `options.output`, whole or not at all; returns its bytes. Of a folder all numbers are
-/// first written as a GGUF file, which lies beside it meanwhile. Errors: INGOT-E2111, those of
-/// writeAsGguf(), of reading importance or of measureImportance(), and of quantizeGguf().
+/// first written as a GGUF file, which lies beside it meanwhile. Errors: INGOT-E2111, E2113, those
+/// of writeAsGguf(), of reading importance or of measureImportance(), and of quantizeGguf().
 checkpoint::Expected<uint64_t> quantizeToMix(mlir::MLIRContext &context,
                                              const QuantizeOptions &options, const MixOptions &mix,
                                              compiler::Progress &progress);

@@ -12,7 +12,8 @@ import unittest
 import harness
 import quantizing
 
-GGUF = harness.ROOT.parent / "shared" / "data" / "gguf" / "TinyStories-656K.F16.gguf"
+DATA = harness.ROOT.parent / "shared" / "data"
+GGUF = DATA / "gguf" / "TinyStories-656K.F16.gguf"
 RECIPE = """version: 1
 weights:
   - {match: "*embed*", format: stored}
@@ -190,6 +191,11 @@ class QuantizeCommand(quantizing.QuantizingTest):
         self.assertNotEqual(engine.read_bytes(), alone.read_bytes())
         result = self.ingot("verify", alone, "--rebuild", file)
         self.assertEqual(result.returncode, 0, result.stdout)
+        result = self.ingot("verify", alone, "--rebuild", DATA / "TinyStories-656K")
+        self.assertIn(f"it was made from {GGUF.name}", result.stdout)
+        result = self.ingot("quantize", GGUF, "-o", self.folder / "x", "--recipe", "q4_k_m",
+                            "--length", 513)
+        self.assertIn("INGOT-E2113", result.stdout)
 
         none = self.fresh("none") / "m.ingot"
         for code, model, *options in [("E2130", GGUF, "--bits", 5), ("E2130", GGUF, "--max-kl", 1),
@@ -202,6 +208,30 @@ class QuantizeCommand(quantizing.QuantizingTest):
         self.assertIn("INGOT-E2156", result.stdout)
         self.assertRegex(self.ingot("build", "--help").stdout,
                          "(?s)recipes by name:.* q4_k_m,.* q5_k_m,")
+
+    @unittest.skipUnless(GGUF.is_file(), "../shared/data is absent")
+    def test_mix_of_a_folder(self):
+        """The weights are those of the file that llama.cpp converted; a build makes the same."""
+        text, engines = ("--calibration-text", self.calibration), []
+        for model in (DATA / "TinyStories-656K", DATA / "gguf" / "TinyStories-656K.f32.gguf"):
+            file = self.fresh(model.suffix[1:] or "folder") / "TinyStories-656K.gguf"
+            result = self.ingot("quantize", model, "-o", file, "--recipe", "q4_k_m", *text)
+            self.assertEqual(result.returncode, 0, result.stdout)
+            self.assertEqual(os.listdir(file.parent), [file.name])
+            # Pieces of this tokenizer merge in fewer ways than a GGUF file can say.
+            self.assertEqual("other merges" in result.stdout, not model.suffix, result.stdout)
+            engines.append(file.with_suffix(".ingot"))
+            self.assert_built(self.build(file, engines[-1]), engines[-1])
+        self.assertEqual(self.differing(*engines) & {"weights", "programs", "memory"}, set())
+        built = self.folder / "built.ingot"
+        result = self.build(DATA / "TinyStories-656K", built, "--recipe", "q4_k_m", *text,
+                            "--no-cache")
+        self.assert_built(result, built)
+        self.assertEqual(built.read_bytes(), engines[0].read_bytes())
+        self.assertFalse(pathlib.Path(f"{built}.quantized").exists())
+        result = self.ingot("quantize", harness.FABLES, "-o", self.folder / "x", "--recipe",
+                            "q4_k_m", "--format", "awq")
+        self.assertIn("INGOT-E2159", result.stdout)
 
     @unittest.skipUnless(GGUF.is_file(), "../shared/data is absent")
     def test_gguf(self):
