@@ -19,7 +19,7 @@ checkpoint::Outcome quantize::refuseSearch(const SearchOptions &search) {
     return {};
   return checkpoint::Error{"INGOT-E2130", "a mix decides the formats of all matrices",
                            "--target-size, --max-kl, --bits, --lockfile",
-                           "leave them out, or give a folder and a recipe that is no mix"};
+                           "leave them out, or choose a recipe that is no mix"};
 }
 
 static Expected<ImportanceMatrix> importanceFor(mlir::MLIRContext &context,

@@ -44,6 +44,14 @@ std::optional<SentencePieceSettings> settingsOf(const TokenizerSpec &spec) {
   return std::nullopt;
 }
 
+/// As files spell the tokens that are looked for before pieces are.
+std::string withSpaces(std::string text) {
+  constexpr std::string_view mark = "\u2581";
+  for (size_t at = 0; (at = text.find(mark, at)) != text.npos;)
+    text.replace(at, mark.size(), " ");
+  return text;
+}
+
 /// Text and type of each id; those without a piece are unused.
 void addTokens(const TokenizerSpec &spec, uint64_t rows, bool isScored, nlohmann::json &keys) {
   std::vector<std::string> texts;
@@ -53,10 +61,12 @@ void addTokens(const TokenizerSpec &spec, uint64_t rows, bool isScored, nlohmann
     texts.push_back(isThere ? spec.pieces[id].text : message("[PAD", id, "]"));
     types.push_back(!isThere ? Unused : isScored && isByte(spec.pieces[id].text) ? Byte : Normal);
   }
-  for (const TokenizerAddedToken &token : spec.addedTokens)
-    types[token.id] = !token.special                                             ? UserDefined
-                      : isScored && static_cast<int32_t>(token.id) == spec.unkId ? Unknown
-                                                                                 : Control;
+  for (const TokenizerAddedToken &token : spec.addedTokens) {
+    const bool isUnknown = isScored && static_cast<int32_t>(token.id) == spec.unkId;
+    types[token.id] = !token.special ? UserDefined : isUnknown ? Unknown : Control;
+    if (isScored && !token.special)
+      texts[token.id] = withSpaces(token.content);
+  }
   keys[tokenizerKey("tokens")] = std::move(texts);
   keys[tokenizerKey("token_type")] = std::move(types);
 }
@@ -145,10 +155,12 @@ void addTemplates(const TokenizerSpec &spec, nlohmann::json &keys) {
 
 using Triple = std::tuple<uint32_t, uint32_t, uint32_t>;
 
+/// But for those into added tokens, which are cut out of a text before.
 std::set<Triple> mergeSet(const TokenizerSpec &spec) {
   std::set<Triple> merges;
-  for (const TokenizerMerge &merge : spec.merges)
-    merges.emplace(merge.left, merge.right, merge.result);
+  for (const auto &[left, right, result] : spec.merges)
+    if (!spec.pieces[left].added && !spec.pieces[right].added && !spec.pieces[result].added)
+      merges.emplace(left, right, result);
   return merges;
 }
 

@@ -63,6 +63,29 @@ TEST(GgufTokenizerKeys, NamesTheRuleThatCutsWords) {
       "smollm");
 }
 
+/// As Gemma's: runs of spaces are pieces and tokens of their own.
+TEST(GgufTokenizerKeys, SpacesWithoutOneInFront) {
+  const TokenizerSpec spec = expectValue(parsed(
+      R"({"added_tokens": [{"id": 0, "content": "<unk>", "special": true},
+ {"id": 1, "content": "<bos>", "special": true},
+ {"id": 2, "content": "▁▁", "special": false, "normalized": false}],
+"normalizer": {"type": "Replace", "pattern": {"String": " "}, "content": "▁"},
+"pre_tokenizer": {"type": "Split", "pattern": {"String": " "}, "behavior": "MergedWithPrevious"},
+"decoder": {"type": "Sequence", "decoders": [
+ {"type": "Replace", "pattern": {"String": "▁"}, "content": " "}, {"type": "ByteFallback"},
+ {"type": "Fuse"}]},
+"model": {"type": "BPE", "unk_token": "<unk>", "byte_fallback": true, "fuse_unk": true,
+ "vocab": {"<unk>": 0, "<bos>": 1, "▁▁": 2, "<0x41>": 3, "a": 4, "b": 5, "▁": 6, "ab": 7, "▁ab": 8},
+ "merges": ["▁ ▁", "a b", "▁ ab"]}})"));
+  expectSameIds(spec, "default");
+  const GgufTokenizerKeys made = written(spec);
+  EXPECT_EQ(made.keys["tokenizer.ggml.add_space_prefix"], false);
+  EXPECT_EQ(made.keys["tokenizer.ggml.tokens"][2], "  ");
+  const LoadedTokenizer ours =
+      load(expectValue(checkpoint::parseGgufTokenizer(Json::of(made.keys, "here"))));
+  EXPECT_EQ(encode(ours, "ab  a abA"), encode(load(spec), "ab  a abA"));
+}
+
 TEST(GgufTokenizerKeys, RealTokenizers) {
   REQUIRE_SHARED_DATA();
   const auto folder = sharedData() / "tokenizers";
