@@ -76,7 +76,8 @@ constinit const Family gemma2 = {
              .readOwn = readMultipliers},
     .gguf = {.name = "gemma2",
              .keys = {.counts = ggufWindow, .numbers = caps},
-             .readOwn = [](GgufFields &, ModelConfig &config) { setMultipliers(config, 46); }}};
+             .readOwn = [](GgufFields &, ModelConfig &config) { setMultipliers(config, 46); },
+             .writtenAs = &gemma2}};
 
 //===- Gemma 3 ------------------------------------------------------------------------------===//
 
