@@ -174,7 +174,7 @@ class QuantizeCommand(quantizing.QuantizingTest):
     def test_mix_of_a_build(self):
         """A mix's name as a build's recipe: the engine of the file that `ingot quantize` writes,
         which the cache keeps."""
-        text = ("--calibration-text", self.calibration)
+        text = ("--calibration-text", self.text)
         file, alone = self.fresh("alone") / GGUF.name, self.folder / "alone.ingot"
         result = self.ingot("quantize", GGUF, "-o", file, "--recipe", "q4_k_m", *text)
         self.assertEqual(result.returncode, 0, result.stdout)
@@ -186,7 +186,8 @@ class QuantizeCommand(quantizing.QuantizingTest):
             self.assert_built(result, engine)
             self.assertEqual("importance, layer 2 of 2" in result.stdout, measures, result.stdout)
             self.assertEqual(engine.read_bytes(), alone.read_bytes())
-        result = self.build(GGUF, engine, *command[:3], self.text, *command[4:])
+        other = self.write("other.txt", self.text.read_text()[:10_000])
+        result = self.build(GGUF, engine, *command[:3], other, *command[4:])
         self.assertIn("importance, layer 2 of 2", result.stdout)
         self.assertNotEqual(engine.read_bytes(), alone.read_bytes())
         result = self.ingot("verify", alone, "--rebuild", file)
@@ -212,7 +213,7 @@ class QuantizeCommand(quantizing.QuantizingTest):
     @unittest.skipUnless(GGUF.is_file(), "../shared/data is absent")
     def test_mix_of_a_folder(self):
         """The weights are those of the file that llama.cpp converted; a build makes the same."""
-        text, engines = ("--calibration-text", self.calibration), []
+        text, engines = ("--calibration-text", self.text), []
         for model in (DATA / "TinyStories-656K", DATA / "gguf" / "TinyStories-656K.f32.gguf"):
             file = self.fresh(model.suffix[1:] or "folder") / "TinyStories-656K.gguf"
             result = self.ingot("quantize", model, "-o", file, "--recipe", "q4_k_m", *text)
