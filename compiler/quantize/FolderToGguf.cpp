@@ -138,17 +138,21 @@ public:
 
 private:
   Outcome add(const std::string &name, const Tensor &tensor) {
-    Move move{{name, tensor.dtype, tensor.shape}, &tensor, {}};
-    if (tensor.shape.size() == 1)
-      move.plan.dtype = DType::F32;
-    if (tensor.dtype != DType::F32 && tensor.dtype != DType::F16 && tensor.dtype != DType::BF16)
-      return cannotSay(
-          message("what ", tensor.name, " is, of type ", checkpoint::dtypeName(tensor.dtype)),
-          folder);
-    move.plusOne = config.normsLessOne && name.ends_with("norm.weight");
+    const bool isPlain =
+        tensor.dtype == DType::F32 || tensor.dtype == DType::F16 || tensor.dtype == DType::BF16;
     const bool isRotated = name.find(".attn_q.") != name.npos || name.find(".attn_k.") != name.npos;
+    Move move{{name, tensor.dtype, tensor.shape}, &tensor, {}};
     if (isRotated && family.gguf.rotaryPairRows && !config.rotaryPairRows)
       move.half = config.rotaryPairs();
+    const bool isWhole = tensor.bytes > 0 && !tensor.shape.empty() &&
+                         (move.half == 0 || tensor.shape.front() % (2 * move.half) == 0);
+    if (!isPlain || !isWhole)
+      return cannotSay(message("what ", tensor.name, " is: ",
+                               isPlain ? "its shape" : checkpoint::dtypeName(tensor.dtype)),
+                       folder);
+    if (tensor.shape.size() == 1)
+      move.plan.dtype = DType::F32;
+    move.plusOne = config.normsLessOne && name.ends_with("norm.weight");
     moves.push_back(std::move(move));
     return {};
   }
