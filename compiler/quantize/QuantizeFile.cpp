@@ -1,50 +1,53 @@
 // SPDX-License-Identifier: Apache-2.0
-// Importance first, then all tensors.
+// A folder becomes a GGUF file first; then importance is measured, then all tensors quantized.
 #include "compiler/quantize/QuantizeFile.h"
 
 #include "codegen/ForEachParallel.h"
+#include "compiler/checkpoint/gguf/ModelFile.h"
+#include "compiler/quantize/FolderToGguf.h"
 #include "compiler/quantize/Importance.h"
 #include "compiler/quantize/ggml/QuantizeGguf.h"
+#include "llvm/ADT/ScopeExit.h"
 
 using namespace ingot;
 using namespace ingot::quantize;
 using checkpoint::Expected;
+namespace fs = std::filesystem;
 
 checkpoint::Outcome quantize::refuseSearch(const SearchOptions &search) {
   if (!search.budget.isGiven() && search.lockfile.empty())
     return {};
   return checkpoint::Error{"INGOT-E2130", "a mix decides the formats of all matrices",
                            "--target-size, --max-kl, --bits, --lockfile",
-                           "leave them out, or give a folder and a recipe that is no mix"};
+                           "leave them out, or choose a recipe that is no mix"};
 }
 
 static Expected<ImportanceMatrix> importanceFor(mlir::MLIRContext &context,
                                                 const QuantizeOptions &options,
-                                                const MixOptions &mix,
+                                                const MixOptions &mix, const fs::path &folder,
                                                 compiler::Progress &progress) {
   if (!mix.importance.empty())
     return ImportanceMatrix::read(mix.importance);
   auto model = checkpoint::Checkpoint::open(options.model);
   if (!model)
     return model.error();
-  auto part = partOptions(options, options.output.string() + ".partial");
+  if (auto checked = checkText(options.text, *model); !checked)
+    return checked.error();
+  auto part = partOptions(options, folder);
   if (!part)
     return part.error();
   auto matrix = measureImportance(context, *model, *part, options.text, progress);
-  std::error_code error;
-  std::filesystem::remove_all(part->folder, error);
   if (matrix && !mix.importanceOutput.empty())
     if (auto written = matrix->write(mix.importanceOutput); !written)
       return written.error();
   return matrix;
 }
 
-Expected<uint64_t> quantize::quantizeToMix(mlir::MLIRContext &context,
-                                           const QuantizeOptions &options, const MixOptions &mix,
-                                           compiler::Progress &progress) {
-  if (!isSupportedHere())
-    return unsupportedHere();
-  auto importance = importanceFor(context, options, mix, progress);
+/// From the GGUF file that `options` name; `folder` is for files meanwhile.
+static Expected<uint64_t> quantizeModelFile(mlir::MLIRContext &context,
+                                            const QuantizeOptions &options, const MixOptions &mix,
+                                            const fs::path &folder, compiler::Progress &progress) {
+  auto importance = importanceFor(context, options, mix, folder, progress);
   if (!importance)
     return importance.error();
   QuantizeGgufOptions file;
@@ -67,4 +70,26 @@ Expected<uint64_t> quantize::quantizeToMix(mlir::MLIRContext &context,
                                         ": its rows are no whole number of blocks of ",
                                         checkpoint::dtypeName(*tensor.insteadOf)));
   return result->bytes;
+}
+
+Expected<uint64_t> quantize::quantizeToMix(mlir::MLIRContext &context,
+                                           const QuantizeOptions &options, const MixOptions &mix,
+                                           compiler::Progress &progress) {
+  if (!isSupportedHere())
+    return unsupportedHere();
+  const fs::path folder = options.output.string() + ".partial";
+  std::error_code error;
+  fs::create_directories(folder, error);
+  if (error)
+    return checkpoint::Error{"INGOT-E7010",
+                             checkpoint::message("the folder cannot be made: ", error.message()),
+                             folder.string(), "choose an output in a folder that can be written"};
+  llvm::scope_exit remove([&] { fs::remove_all(folder, error); });
+  if (checkpoint::isModelFile(options.model))
+    return quantizeModelFile(context, options, mix, folder, progress);
+  QuantizeOptions converted = options;
+  converted.model = folder / "model.gguf";
+  if (auto written = writeAsGguf(options.model, converted.model, progress); !written)
+    return written.error();
+  return quantizeModelFile(context, converted, mix, folder, progress);
 }

@@ -19,8 +19,9 @@ struct MixOptions {
 /// A mix decides the format of each matrix: nothing is left to a budget. Errors: INGOT-E2130.
 checkpoint::Outcome refuseSearch(const SearchOptions &search);
 
-/// Writes `options.output`, whole or not at all, and tells of it; returns its bytes. Errors:
-/// INGOT-E2111, those of reading importance or of measureImportance(), and of quantizeGguf().
+/// Writes `options.output`, whole or not at all; returns its bytes. Of a folder all numbers are
+/// first written as a GGUF file, which lies beside it meanwhile. Errors: INGOT-E2111, E2113, those
+/// of writeAsGguf(), of reading importance or of measureImportance(), and of quantizeGguf().
 checkpoint::Expected<uint64_t> quantizeToMix(mlir::MLIRContext &context,
                                              const QuantizeOptions &options, const MixOptions &mix,
                                              compiler::Progress &progress);

@@ -25,6 +25,15 @@ checkpoint::Error quantize::unsupportedHere() {
           "quantize on a newer one; the result is the same on all of them"};
 }
 
+Outcome quantize::checkText(const TextOptions &text, const checkpoint::Checkpoint &model) {
+  const auto longest = static_cast<int64_t>(model.config().maxPositions);
+  if (text.length < 2 || text.length > longest || text.samples < 1)
+    return checkpoint::Error{"INGOT-E2113", "sequences of that number or length are not possible",
+                             "--samples, --length",
+                             checkpoint::message("choose a length of 2 to ", longest)};
+  return {};
+}
+
 Outcome quantize::checkOptions(const QuantizeOptions &options,
                                const checkpoint::Checkpoint &model) {
   if (model.quantization().isQuantized() || fs::is_regular_file(options.model))
@@ -43,11 +52,8 @@ Outcome quantize::checkOptions(const QuantizeOptions &options,
   if (fs::exists(options.output, unknown))
     return checkpoint::Error{"INGOT-E2112", "the output is there already", options.output.string(),
                              "choose another folder, or remove it"};
-  const auto longest = static_cast<int64_t>(model.config().maxPositions);
-  if (options.text.length < 2 || options.text.length > longest || options.text.samples < 1)
-    return checkpoint::Error{"INGOT-E2113", "sequences of that number or length are not possible",
-                             "--samples, --length",
-                             checkpoint::message("choose a length of 2 to ", longest)};
+  if (auto checked = checkText(options.text, model); !checked)
+    return checked;
   if (!isSupportedHere())
     return unsupportedHere();
   return {};

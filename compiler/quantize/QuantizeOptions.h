@@ -23,6 +23,9 @@ struct QuantizeOptions {
 /// The error of machines that isSupportedHere() is false on.
 checkpoint::Error unsupportedHere();
 
+/// Whether the model can be run on such sequences. Errors: INGOT-E2113.
+checkpoint::Outcome checkText(const TextOptions &text, const checkpoint::Checkpoint &model);
+
 /// What can be refused before any work. Errors: INGOT-E2105 to E2113.
 checkpoint::Outcome checkOptions(const QuantizeOptions &options,
                                  const checkpoint::Checkpoint &model);

@@ -80,7 +80,7 @@ std::string ingot::compiler::recipesByName() {
   for (const recipe::Preset &preset : recipe::presets())
     text += llvm::formatv("  {0,-6} {1}\n", preset.name, preset.summary);
   return text + "  " + listOfMixes() +
-         ":\n         mixes of ggml's blocks, made of GGUF files on calibration text\n\n";
+         ":\n         mixes of ggml's blocks, made on calibration text\n\n";
 }
 
 std::string ingot::compiler::listOfMixes() { return llvm::join(quantize::weightMixNames(), ", "); }

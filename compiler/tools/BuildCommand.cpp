@@ -16,7 +16,7 @@ static constexpr char kExamples[] =
     "examples:\n"
     "  ingot build examples/fables/model -o fables.ingot\n"
     "  ingot build my-model.gguf -o my-model.ingot\n"
-    "  ingot build my-model-f16.gguf -o my-model.ingot --recipe q4_k_m\n"
+    "  ingot build my-model -o my-model.ingot --recipe q4_k_m\n"
     "  ingot build my-model -o my-model.ingot --recipe int4\n"
     "  ingot build my-model -o my-model.ingot --recipe int4.yaml --report report.json\n"
     "  ingot build my-model -o my-model.ingot --recipe w4a16-awq --gate 'kl<=0.05,top1>=95%'\n"

@@ -22,7 +22,7 @@ static constexpr char kExamples[] =
     "  ingot quantize my-model -o my-model-int4 --recipe int4.yaml --calibration-text texts.txt\n"
     "  ingot quantize my-model -o my-model-mix --recipe w4a16-gptq --bits 5\n"
     "  ingot quantize my-model -o my-model-mix --recipe w4a16-gptq --target-size 4.2GiB\n"
-    "  ingot quantize my-model-f16.gguf -o my-model-q4_k_m.gguf --recipe q4_k_m\n"
+    "  ingot quantize my-model -o my-model-q4_k_m.gguf --recipe q4_k_m\n"
     "  ingot quantize my-model-f16.gguf -o my-model-q3_k_m.gguf --recipe q3_k_m --imatrix "
     "my.imatrix\n"
     "  ingot build my-model-awq -o my-model.ingot\n";
@@ -43,7 +43,7 @@ void add(runtime::CommandLine &app, Arguments &arguments, std::vector<std::strin
       .required();
   app.addOption("-o,--output", options.output, "folder or GGUF file to make").required();
   app.addOption("--recipe", arguments.recipe,
-                "recipe file or name; of GGUF files, the name of a mix")
+                "recipe file or name, or the name of a mix, which makes a GGUF file")
       .required();
   app.addOption(
          "--format", options.format,
@@ -72,7 +72,7 @@ void add(runtime::CommandLine &app, Arguments &arguments, std::vector<std::strin
       "what the model is run on: a text, a .jsonl file with a conversation or text in each "
       "line, or a folder of such files; may be given again (default: a built-in text)");
   app.addOption("--imatrix", arguments.mix.importance,
-                "importance matrix of llama.cpp for a GGUF file, in place of running the model");
+                "importance matrix of llama.cpp for a mix, in place of running the model");
   app.addOption("--imatrix-output", arguments.mix.importanceOutput,
                 "file to keep the measured importance matrix in");
   app.addOption("--samples", options.text.samples, "sequences of calibration text")
@@ -93,6 +93,9 @@ void add(runtime::CommandLine &app, Arguments &arguments, std::vector<std::strin
 Outcome quantizeFile(mlir::MLIRContext &context, Arguments &arguments, Progress &progress) {
   if (auto allowed = quantize::refuseSearch(arguments.search); !allowed)
     return allowed;
+  if (!arguments.options.format.empty())
+    return checkpoint::Error{"INGOT-E2159", "a mix makes a GGUF file, which has one format",
+                             "--format", "leave it out"};
   arguments.mix.mix = quantize::weightMixFromName(arguments.recipe);
   if (!arguments.mix.mix)
     return checkpoint::Error{"INGOT-E2116",
@@ -107,8 +110,8 @@ Outcome quantizeFile(mlir::MLIRContext &context, Arguments &arguments, Progress 
 
 Outcome quantizeFolder(mlir::MLIRContext &context, Arguments &arguments, Progress &progress) {
   if (!arguments.mix.importance.empty() || !arguments.mix.importanceOutput.empty())
-    return checkpoint::Error{"INGOT-E2117", "importance matrices are for GGUF files", "--imatrix",
-                             "leave the option out; folders are calibrated by the recipe's method"};
+    return checkpoint::Error{"INGOT-E2117", "importance matrices are for mixes", "--imatrix",
+                             "leave the option out; other recipes are calibrated by their method"};
   auto recipe = recipe::presetOrFile(arguments.recipe);
   if (!recipe)
     return recipe.error();
@@ -139,8 +142,8 @@ int compiler::runQuantize(int argc, char **argv) {
       "Quantizes a model into one that other programs load too. Of a folder, matrices to which the "
       "recipe gives fewer than 16 bits are encoded by its method, layer by layer, on calibration "
       "text; a run that was ended goes on at its layer. With a budget each of them gets a format "
-      "of its own: int4, int8, or as it is stored. Of a GGUF file, all matrices become blocks of a "
-      "mix: " +
+      "of its own: int4, int8, or as it is stored. By a mix a GGUF file is made, of such a file or "
+      "of a folder, in which all matrices are blocks: " +
           listOfMixes() + ".",
       argv[0], kExamples);
   Arguments arguments;
@@ -159,9 +162,10 @@ int compiler::runQuantize(int argc, char **argv) {
   arguments.options.cache = arguments.build.cache;
   mlir::MLIRContext context(mlir::MLIRContext::Threading::DISABLED);
   prepareContext(context);
-  auto quantized = checkpoint::isModelFile(arguments.options.model)
-                       ? quantizeFile(context, arguments, progress)
-                       : quantizeFolder(context, arguments, progress);
+  const bool makesFile = checkpoint::isModelFile(arguments.options.model) ||
+                         quantize::weightMixFromName(arguments.recipe);
+  auto quantized = makesFile ? quantizeFile(context, arguments, progress)
+                             : quantizeFolder(context, arguments, progress);
   if (!quantized)
     progress.failed(quantized.error().str());
   return quantized ? 0 : 1;

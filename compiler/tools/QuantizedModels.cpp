@@ -80,8 +80,11 @@ static Outcome makeOnce(const fs::path &folder, const fs::path &name,
   return {};
 }
 
-static quantize::QuantizeOptions quantizationOf(const BuildOptions &options) {
+static quantize::QuantizeOptions quantizationOf(const BuildOptions &options,
+                                                const checkpoint::Checkpoint &model) {
   quantize::QuantizeOptions quantization;
+  const auto longest = static_cast<int64_t>(model.config().maxPositions);
+  quantization.text.length = std::min(quantization.text.length, longest);
   quantization.model = options.model;
   quantization.text.files.assign(options.calibrationText.begin(), options.calibrationText.end());
   quantization.threads = options.threads;
@@ -106,21 +109,20 @@ static Outcome refuseOthersWeights() {
 /// Makes a GGUF file, and builds it as one that names no recipe.
 static Outcome quantizeToMixFirst(mlir::MLIRContext &context, BuildOptions &options,
                                   const quantize::WeightMix &mix, Progress &progress) {
-  if (!checkpoint::isModelFile(options.model))
-    return checkpoint::Error{"INGOT-E2155", "the recipe is a mix of GGUF files",
-                             "--recipe " + options.recipe.string(),
-                             "give the model as a GGUF file, or choose another recipe"};
   auto model = checkpoint::Checkpoint::open(options.model);
   if (!model)
     return model.error();
-  quantize::QuantizeOptions quantization = quantizationOf(options);
+  quantize::QuantizeOptions quantization = quantizationOf(options, *model);
   const fs::path folder = folderFor(quantization, std::string(nameOf(mix)), options, *model);
   auto make = [&]() -> Outcome {
     auto bytes = quantize::quantizeToMix(context, quantization, {.mix = &mix}, progress);
     return bytes ? Outcome() : bytes.error();
   };
+  fs::path name = nameFor(options);
+  if (!checkpoint::isModelFile(options.model))
+    name += ".gguf";
   options.recipe.clear();
-  return makeOnce(folder, nameFor(options), quantization, options, make);
+  return makeOnce(folder, name, quantization, options, make);
 }
 
 Outcome compiler::quantizeFirst(mlir::MLIRContext &context, BuildOptions &options,
@@ -151,7 +153,7 @@ Outcome compiler::quantizeFirst(mlir::MLIRContext &context, BuildOptions &option
     return model.error();
   if (!decides() && model->quantization().isQuantized())
     return {}; // its own scales
-  quantize::QuantizeOptions quantization = quantizationOf(options);
+  quantize::QuantizeOptions quantization = quantizationOf(options, *model);
   quantization.recipe = *recipe;
   if (search.budget.isGiven()) {
     recipe = quantize::searchRecipe(context, quantization, search.budget, *lockfile, progress);

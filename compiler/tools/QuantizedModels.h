@@ -11,7 +11,7 @@ namespace ingot::compiler {
 /// recipe has such a method, or is a mix of ggml's blocks, quantizes their model into the cache's
 /// folder, unless it is there, and lets them build that with the rest of the recipe. Without a
 /// cache the result is in a folder beside the output, which `dropQuantized` removes. Errors: those
-/// of searchRecipe(), quantizeCheckpoint() and quantizeToMix(); INGOT-E2115, E2130, E2155.
+/// of searchRecipe(), quantizeCheckpoint() and quantizeToMix(); INGOT-E2115, E2130.
 checkpoint::Outcome quantizeFirst(mlir::MLIRContext &context, BuildOptions &options,
                                   Progress &progress);
 

@@ -120,6 +120,12 @@ Outcome checkRebuild(mlir::MLIRContext &context, const std::filesystem::path &en
     for (const InputFile &mine : ours.inputs)
       if (input.name == mine.name && input.digest != mine.digest)
         cause = "the model's " + input.name + " is another file than it was made from";
+  auto isGiven = [&](const InputFile &input) {
+    return llvm::any_of(ours.inputs,
+                        [&](const InputFile &mine) { return mine.name == input.name; });
+  };
+  if (llvm::none_of(theirs.inputs, isGiven) && !theirs.inputs.empty())
+    cause = "it was made from " + theirs.inputs.front().name + ", which the model does not have";
   return Error{"INGOT-E3200",
                "the engine made again differs from byte " + std::to_string(**difference) + " on",
                engine.string(), cause};

@@ -22,6 +22,9 @@ from qwen2_family import bf16, read_tensors, write_tensors
 sys.path.append(str(harness.ROOT / "tests" / "families"))
 import models  # noqa: E402
 
+# Families whose folders become GGUF files, beside Llama and Qwen2.
+WRITTEN = ("arcee", "ernie4_5", "gemma2", "gemma3", "granite", "qwen3", "seed_oss", "smollm3")
+
 
 class GgufModels(harness.BuildTest):
     def checkpoint_with_biases(self, architecture):
@@ -129,6 +132,62 @@ class GgufModels(harness.BuildTest):
         same = SAME_IN_BOTH - ({"weights"} if name.startswith("gemma") else set())
         self.assertEqual(self.differing(theirs, ours) & same, set())
         self.assertEqual(self.ids(theirs), self.ids(ours))
+
+    def check_quantized(self, mix, folder, path):
+        """`ingot quantize` of a directory, and of the file that is converted from it."""
+        files = []
+        for name, model in ("folder", folder), ("file", path):
+            files.append(self.folder / f"{name}.gguf")
+            result = self.ingot("quantize", model, "-o", files[-1], "--recipe", mix, "--samples",
+                                4, "--length", 64)
+            self.assertEqual(result.returncode, 0, result.stdout)
+        self.assertNotEqual(*(file.read_bytes() for file in files))  # other names of the model
+        ours, theirs = (self.built(file.stem, file) for file in files)
+        self.assertEqual(self.differing(ours, theirs) & SAME_IN_BOTH, set())
+        self.assertEqual(self.ids(ours), self.ids(theirs))
+
+    @staticmethod
+    def widen_vectors(folder):
+        """Makes them f32, as converters do."""
+        tensors = read_tensors(folder / "model.safetensors")
+        for name, (_, shape, data) in tensors.items():
+            if len(shape) == 1:
+                wide = b"".join(b"\0\0" + data[at:at + 2] for at in range(0, len(data), 2))
+                tensors[name] = "F32", shape, wide
+        write_tensors(folder / "model.safetensors", tensors)
+
+    def check_quantized_example(self, mix, architecture):
+        folder = self.checkpoint_with_biases(architecture)
+        self.widen_vectors(folder)
+        self.check_quantized(mix, folder, self.converted(folder, architecture))
+
+    def test_what_files_cannot_say_is_refused_by_name(self):
+        folder = self.copy_of(harness.FABLES)
+        config = json.loads((folder / "config.json").read_text())
+
+        def refuse(code, mention, **keys):
+            (folder / "config.json").write_text(json.dumps({**config, **keys}))
+            result = self.ingot("quantize", folder, "-o", self.folder / "m.gguf", "--recipe",
+                                "q8_0")
+            self.assertGreater(result.returncode, 0, result.stdout)
+            self.assertIn(f"INGOT-{code}", result.stdout)
+            self.assertIn(mention, result.stdout)
+            self.assertEqual(list(self.folder.glob("m.gguf*")), [])
+
+        refuse("E2155", "Olmo2ForCausalLM", architectures=["Olmo2ForCausalLM"])
+        refuse("E2157", "sliding window", architectures=["MistralForCausalLM"], sliding_window=64)
+        tensors, name = read_tensors(folder / "model.safetensors"), "self_attn.q_proj.weight"
+        for module, (kind, shape, data) in list(tensors.items()):
+            if module.endswith(name):
+                tensors[module] = kind, [63, shape[1]], data[:63 * shape[1] * 2]
+        write_tensors(folder / "model.safetensors", tensors)
+        refuse("E2157", name)
+
+    def test_a_folder_of_llama_as_blocks(self):
+        self.check_quantized_example("q4_k_m", "llama")
+
+    def test_a_folder_of_qwen2_as_blocks(self):
+        self.check_quantized_example("q5_k_s", "qwen2")
 
     def test_experts_of_older_files(self):
         folder, path = self.family("mixtral", single_experts)
@@ -261,10 +320,12 @@ class GgufModels(harness.BuildTest):
         waves = [2 * math.pi * config["rope_theta"] ** (2 * i / size) for i in range(size // 2)]
         divisors = [factor if wave > context else 1.0 for wave in waves]
         self.assertEqual(set(divisors), {1.0, factor})
-        theirs = self.built("theirs", folder)
-        ours = self.built("ours", self.converted(folder, divisors=divisors))
+        self.widen_vectors(folder)
+        path = self.converted(folder, divisors=divisors)
+        theirs, ours = self.built("theirs", folder), self.built("ours", path)
         self.assertEqual(self.differing(theirs, ours) & SAME_IN_BOTH, set())
         self.assertIn("weights", self.differing(theirs, self.built("plain", harness.FABLES)))
+        self.check_quantized("q8_0", folder, path)
 
     def test_a_plan_reads_the_file_alone(self):
         result = self.ingot("plan", self.converted(harness.FABLES), "--target", "reference")
@@ -331,6 +392,9 @@ class GgufModels(harness.BuildTest):
         self.refuse(model, "INGOT-E1123", "tokenizer.bin")
 
 
+for family in WRITTEN:
+    setattr(GgufModels, f"test_a_folder_of_{family}_as_blocks",
+            lambda self, name=family: self.check_quantized("q8_0", *self.family(name)))
 for family in FAMILIES:
     setattr(GgufModels, f"test_{family}", lambda self, name=family: self.check_family(name))
 

@@ -12,7 +12,8 @@ import unittest
 import harness
 import quantizing
 
-GGUF = harness.ROOT.parent / "shared" / "data" / "gguf" / "TinyStories-656K.F16.gguf"
+DATA = harness.ROOT.parent / "shared" / "data"
+GGUF = DATA / "gguf" / "TinyStories-656K.F16.gguf"
 RECIPE = """version: 1
 weights:
   - {match: "*embed*", format: stored}
@@ -173,7 +174,7 @@ class QuantizeCommand(quantizing.QuantizingTest):
     def test_mix_of_a_build(self):
         """A mix's name as a build's recipe: the engine of the file that `ingot quantize` writes,
         which the cache keeps."""
-        text = ("--calibration-text", self.calibration)
+        text = ("--calibration-text", self.text)
         file, alone = self.fresh("alone") / GGUF.name, self.folder / "alone.ingot"
         result = self.ingot("quantize", GGUF, "-o", file, "--recipe", "q4_k_m", *text)
         self.assertEqual(result.returncode, 0, result.stdout)
@@ -185,17 +186,22 @@ class QuantizeCommand(quantizing.QuantizingTest):
             self.assert_built(result, engine)
             self.assertEqual("importance, layer 2 of 2" in result.stdout, measures, result.stdout)
             self.assertEqual(engine.read_bytes(), alone.read_bytes())
-        result = self.build(GGUF, engine, *command[:3], self.text, *command[4:])
+        other = self.write("other.txt", self.text.read_text()[:10_000])
+        result = self.build(GGUF, engine, *command[:3], other, *command[4:])
         self.assertIn("importance, layer 2 of 2", result.stdout)
         self.assertNotEqual(engine.read_bytes(), alone.read_bytes())
         result = self.ingot("verify", alone, "--rebuild", file)
         self.assertEqual(result.returncode, 0, result.stdout)
+        result = self.ingot("verify", alone, "--rebuild", DATA / "TinyStories-656K")
+        self.assertIn(f"it was made from {GGUF.name}", result.stdout)
+        result = self.ingot("quantize", GGUF, "-o", self.folder / "x", "--recipe", "q4_k_m",
+                            "--length", 513)
+        self.assertIn("INGOT-E2113", result.stdout)
 
         none = self.fresh("none") / "m.ingot"
         for code, model, *options in [("E2130", GGUF, "--bits", 5), ("E2130", GGUF, "--max-kl", 1),
                                       ("E2130", GGUF, "--lockfile", "l.yaml"),
-                                      ("E2115", GGUF, "--lora", self.folder),
-                                      ("E2155", harness.FABLES)]:
+                                      ("E2115", GGUF, "--lora", self.folder)]:
             with self.subTest(code=code, options=options):
                 self.assert_refused(self.build(model, none, "--recipe", "q4_k_m", *options), none,
                                     f"INGOT-{code}")
@@ -203,6 +209,30 @@ class QuantizeCommand(quantizing.QuantizingTest):
         self.assertIn("INGOT-E2156", result.stdout)
         self.assertRegex(self.ingot("build", "--help").stdout,
                          "(?s)recipes by name:.* q4_k_m,.* q5_k_m,")
+
+    @unittest.skipUnless(GGUF.is_file(), "../shared/data is absent")
+    def test_mix_of_a_folder(self):
+        """The weights are those of the file that llama.cpp converted; a build makes the same."""
+        text, engines = ("--calibration-text", self.text), []
+        for model in (DATA / "TinyStories-656K", DATA / "gguf" / "TinyStories-656K.f32.gguf"):
+            file = self.fresh(model.suffix[1:] or "folder") / "TinyStories-656K.gguf"
+            result = self.ingot("quantize", model, "-o", file, "--recipe", "q4_k_m", *text)
+            self.assertEqual(result.returncode, 0, result.stdout)
+            self.assertEqual(os.listdir(file.parent), [file.name])
+            # Pieces of this tokenizer merge in fewer ways than a GGUF file can say.
+            self.assertEqual("other merges" in result.stdout, not model.suffix, result.stdout)
+            engines.append(file.with_suffix(".ingot"))
+            self.assert_built(self.build(file, engines[-1]), engines[-1])
+        self.assertEqual(self.differing(*engines) & {"weights", "programs", "memory"}, set())
+        built = self.folder / "built.ingot"
+        result = self.build(DATA / "TinyStories-656K", built, "--recipe", "q4_k_m", *text,
+                            "--no-cache")
+        self.assert_built(result, built)
+        self.assertEqual(built.read_bytes(), engines[0].read_bytes())
+        self.assertFalse(pathlib.Path(f"{built}.quantized").exists())
+        result = self.ingot("quantize", harness.FABLES, "-o", self.folder / "x", "--recipe",
+                            "q4_k_m", "--format", "awq")
+        self.assertIn("INGOT-E2159", result.stdout)
 
     @unittest.skipUnless(GGUF.is_file(), "../shared/data is absent")
     def test_gguf(self):

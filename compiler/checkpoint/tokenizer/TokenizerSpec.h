@@ -54,6 +54,7 @@ struct TokenizerNormalizerStep {
   bool right = false;
   bool atStart = false;
   std::string map{};
+  bool operator==(const TokenizerNormalizerStep &) const = default;
 };
 
 enum class TokenizerSplitBehavior : uint8_t {
@@ -73,6 +74,7 @@ struct TokenizerPreTokenizerStep {
   bool invert = false;
   std::string replacement{};
   TokenizerPrepend prepend = TokenizerPrepend::Never;
+  bool operator==(const TokenizerPreTokenizerStep &) const = default;
 };
 
 struct TokenizerDecoderStep {
@@ -82,6 +84,7 @@ struct TokenizerDecoderStep {
   uint32_t start = 0;
   uint32_t stop = 0;
   TokenizerPrepend prepend = TokenizerPrepend::Never;
+  bool operator==(const TokenizerDecoderStep &) const = default;
 };
 
 struct TokenizerChatTemplate {

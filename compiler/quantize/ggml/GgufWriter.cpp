@@ -6,6 +6,8 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
+#include <nlohmann/json.hpp>
 #include <set>
 
 namespace ingot::quantize {
@@ -19,7 +21,7 @@ using checkpoint::Outcome;
 
 namespace {
 
-constexpr uint32_t kU32 = 4, kString = 8, kArray = 9;
+constexpr uint32_t kU32 = 4, kI32 = 5, kF32 = 6, kBool = 7, kString = 8, kArray = 9;
 /// Bytes of a value of each type; strings and arrays say their own.
 constexpr std::array<uint64_t, 13> valueBytes = {1, 1, 2, 2, 4, 4, 4, 1, 0, 0, 8, 8, 8};
 constexpr uint64_t longestHeader = uint64_t{1} << 30;
@@ -32,6 +34,36 @@ template <class T> std::string number(T value) {
   return out;
 }
 std::string text(std::string_view value) { return number<uint64_t>(value.size()).append(value); }
+
+uint32_t typeOf(const nlohmann::json &value) {
+  return value.is_string()            ? kString
+         : value.is_array()           ? kArray
+         : value.is_boolean()         ? kBool
+         : value.is_number_unsigned() ? kU32
+         : value.is_number_integer()  ? kI32
+                                      : kF32;
+}
+
+/// The bytes behind a value's type. Elements of a list have the type of the first.
+std::string bytesOf(const nlohmann::json &value) {
+  switch (typeOf(value)) {
+  case kString:
+    return text(value.get_ref<const std::string &>());
+  case kBool:
+    return number<uint8_t>(value.get<bool>());
+  case kF32:
+    return number(std::bit_cast<uint32_t>(value.get<float>()));
+  case kArray: {
+    std::string bytes =
+        number(value.empty() ? kString : typeOf(value.front())) + number<uint64_t>(value.size());
+    for (const nlohmann::json &element : value)
+      bytes += bytesOf(element);
+    return bytes;
+  }
+  default:
+    return number(static_cast<uint32_t>(value.get<int64_t>()));
+  }
+}
 
 /// Walks over values without reading them.
 class Walker {
@@ -122,6 +154,13 @@ Expected<GgufKeys> GgufKeys::read(const File &file, uint64_t firstTensor) {
                  checkpoint::printable(file.path().string()),
                  "the file is damaged or was written wrongly; download it again"};
   return keys;
+}
+
+GgufKeys GgufKeys::of(const nlohmann::json &keys) {
+  GgufKeys made;
+  for (const auto &[key, value] : keys.items())
+    made.set(key, number(typeOf(value)) + bytesOf(value));
+  return made;
 }
 
 void GgufKeys::set(std::string_view key, std::string typeAndValue) {

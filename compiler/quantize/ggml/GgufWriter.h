@@ -7,6 +7,7 @@
 #include "compiler/checkpoint/files/Tensor.h"
 #include "compiler/quantize/ggml/WholeFile.h"
 
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -19,6 +20,9 @@ public:
   /// Those of a file that readGguf() has accepted, whose first tensor begins at `firstTensor`.
   /// Errors: INGOT-E1102, those of File.
   static checkpoint::Expected<GgufKeys> read(const checkpoint::File &file, uint64_t firstTensor);
+
+  /// Those of an object: numbers and lists of them have 32 bits.
+  static GgufKeys of(const nlohmann::json &keys);
 
   void setU32(std::string_view key, uint32_t value);
   void setString(std::string_view key, std::string_view value);

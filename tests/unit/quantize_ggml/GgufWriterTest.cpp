@@ -5,6 +5,8 @@
 #include "tests/unit/checkpoint/Fixtures.h"
 #include "tests/unit/checkpoint/gguf/GgufFixtures.h"
 
+#include <nlohmann/json.hpp>
+
 using namespace ingot;
 using namespace ingot::checkpoint;
 using namespace ingot::test;
@@ -76,6 +78,30 @@ TEST(GgufWriter, KeysAreSetInPlaceAndRemoved) {
   EXPECT_EQ(gguf->metadata.keys(), (std::vector<std::string>{"first", "list"}));
   EXPECT_EQ(*gguf->metadata.find("first")->unsignedInteger(), 5u);
   EXPECT_EQ(gguf->metadata.find("list")->size(), 2u);
+}
+
+TEST(GgufWriter, KeysHaveTheTypesOfTheirValues) {
+  const TemporaryDirectory folder;
+  const nlohmann::json keys = {{"bool", true},
+                               {"float", 0.5},
+                               {"floats", {-1.5, 2.0}},
+                               {"ints", {-1, 2}},
+                               {"none", nlohmann::json::array()},
+                               {"text", "a"},
+                               {"texts", {"x", ""}},
+                               {"unsigned", 7u}};
+  const auto out = folder.path() / "out.gguf";
+  auto writer = quantize::GgufWriter::create(out, GgufKeys::of(keys), {});
+  ASSERT_TRUE(succeeds(writer));
+  ASSERT_TRUE(succeeds(writer->finish()));
+  test::GgufWriter expected;
+  expected.boolean("bool", true).f32("float", 0.5f);
+  expected.numbers("floats", std::vector<float>{-1.5f, 2});
+  expected.numbers("ints", std::vector<int32_t>{-1, 2}).strings("none", {}).string("text", "a");
+  expected.strings("texts", {"x", ""}).u32("unsigned", 7);
+  std::string bytes = expected.str();
+  bytes.resize((bytes.size() + 31) / 32 * 32);
+  EXPECT_EQ(textOf(out), bytes);
 }
 
 /// Without all bytes there is no file, and an older one of the name stays.

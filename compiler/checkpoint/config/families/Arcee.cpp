@@ -6,14 +6,15 @@ namespace ingot::checkpoint::families {
 
 static constexpr FlagKey flags[] = {kAttentionBias, {"mlp_bias", &ModelConfig::mlpBias}};
 
-constinit const Family arcee = {.architecture = "ArceeForCausalLM",
-                                .facts = {.activation = Activation::Relu2, .isGated = false},
-                                .json = {.positions = 4096,
-                                         .bos = 128000,
-                                         .eos = 128001,
-                                         .epsilon = 1e-5,
-                                         .activation = "relu2",
-                                         .keys = {.flags = flags}},
-                                .gguf = {.name = "arcee", .rotaryPairRows = true}};
+constinit const Family arcee = {
+    .architecture = "ArceeForCausalLM",
+    .facts = {.activation = Activation::Relu2, .isGated = false},
+    .json = {.positions = 4096,
+             .bos = 128000,
+             .eos = 128001,
+             .epsilon = 1e-5,
+             .activation = "relu2",
+             .keys = {.flags = flags}},
+    .gguf = {.name = "arcee", .rotaryPairRows = true, .writtenAs = &arcee}};
 
 } // namespace ingot::checkpoint::families

@@ -102,6 +102,7 @@ struct GgufMetadata {
   OwnKeys keys = {};
   const Family *withExperts = nullptr; ///< the family of a model that has experts
   void (*readOwn)(GgufFields &fields, ModelConfig &config) = nullptr;
+  const Family *writtenAs = nullptr; ///< whose files models of this family become; null: none
 };
 
 struct Family {

@@ -76,7 +76,8 @@ constinit const Family gemma2 = {
              .readOwn = readMultipliers},
     .gguf = {.name = "gemma2",
              .keys = {.counts = ggufWindow, .numbers = caps},
-             .readOwn = [](GgufFields &, ModelConfig &config) { setMultipliers(config, 46); }}};
+             .readOwn = [](GgufFields &, ModelConfig &config) { setMultipliers(config, 46); },
+             .writtenAs = &gemma2}};
 
 //===- Gemma 3 ------------------------------------------------------------------------------===//
 
@@ -128,6 +129,7 @@ constinit const Family gemma3 = {
              .readOwn = readJson},
     .gguf = {.name = "gemma3",
              .keys = {.counts = ggufNoWindow, .numbers = ggufCap},
-             .readOwn = readGguf}};
+             .readOwn = readGguf,
+             .writtenAs = &gemma3}};
 
 } // namespace ingot::checkpoint::families

@@ -19,6 +19,9 @@ static constexpr NumberKey ggufMultipliers[] = {
 constinit const Family granite = {
     .architecture = "GraniteForCausalLM",
     .json = {.bos = 1, .eos = 2, .keys = {.flags = flags, .numbers = multipliers}},
-    .gguf = {.name = "granite", .rotaryPairRows = true, .keys = {.numbers = ggufMultipliers}}};
+    .gguf = {.name = "granite",
+             .rotaryPairRows = true,
+             .keys = {.numbers = ggufMultipliers},
+             .writtenAs = &granite}};
 
 } // namespace ingot::checkpoint::families

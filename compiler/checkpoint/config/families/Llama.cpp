@@ -9,6 +9,7 @@ static constexpr FlagKey flags[] = {kAttentionBias, {"mlp_bias", &ModelConfig::m
 constinit const Family llama = {
     .architecture = "LlamaForCausalLM",
     .json = {.bos = 1, .eos = 2, .keys = {.flags = flags}},
-    .gguf = {.name = "llama", .rotaryPairRows = true, .withExperts = &mixtral}};
+    .gguf = {
+        .name = "llama", .rotaryPairRows = true, .withExperts = &mixtral, .writtenAs = &llama}};
 
 } // namespace ingot::checkpoint::families

@@ -8,7 +8,8 @@ static constexpr CountKey window[] = {slidingWindow(4096)};
 
 constinit const Family mistral = {
     .architecture = "MistralForCausalLM",
-    .json = {.positions = 131072, .kvHeads = 8, .bos = 1, .eos = 2, .keys = {.counts = window}}};
+    .json = {.positions = 131072, .kvHeads = 8, .bos = 1, .eos = 2, .keys = {.counts = window}},
+    .gguf = {.writtenAs = &llama}};
 
 static constexpr CountKey noWindow[] = {slidingWindow(0)};
 

@@ -39,7 +39,7 @@ constinit const Family qwen2 = {
     .architecture = "Qwen2ForCausalLM",
     .facts = {.attentionBias = true},
     .json = {.positions = 32768, .kvHeads = 32, .meaningless = meaningless, .readOwn = readWindow},
-    .gguf = {.name = "qwen2"}};
+    .gguf = {.name = "qwen2", .writtenAs = &qwen2}};
 
 /// Qwen1.5-MoE, Qwen2-57B-A14B.
 constinit const Family qwen2Moe = {
@@ -72,7 +72,7 @@ constinit const Family qwen3 = {.architecture = "Qwen3ForCausalLM",
                                          .keys = {.flags = attentionBias},
                                          .meaningless = meaningless,
                                          .readOwn = readWindow},
-                                .gguf = {.name = "qwen3"}};
+                                .gguf = {.name = "qwen3", .writtenAs = &qwen3}};
 
 constinit const Family qwen3Moe = {
     .architecture = "Qwen3MoeForCausalLM",

@@ -19,6 +19,6 @@ constinit const Family seedOss = {
              .headDim = 128,
              .keys = {.flags = flags},
              .meaningless = meaningless},
-    .gguf = {.name = "seed_oss"}};
+    .gguf = {.name = "seed_oss", .writtenAs = &seedOss}};
 
 } // namespace ingot::checkpoint::families

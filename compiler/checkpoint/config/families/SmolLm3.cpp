@@ -28,6 +28,7 @@ constinit const Family smolLm3 = {
              .readOwn = readRotation},
     .gguf = {.name = "smollm3",
              .rotaryPairRows = true,
-             .readOwn = [](GgufFields &, ModelConfig &config) { rotateBut(4, config); }}};
+             .readOwn = [](GgufFields &, ModelConfig &config) { rotateBut(4, config); },
+             .writtenAs = &smolLm3}};
 
 } // namespace ingot::checkpoint::families
