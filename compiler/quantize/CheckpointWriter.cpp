@@ -140,7 +140,7 @@ private:
     if (!config.is_object())
       return Error{"INGOT-E2121", "config.json is not the JSON object that is to be extended",
                    path.string(), "write it without what JSON does not have, such as NaN"};
-    config["quantization_config"] = parts.quantization;
+    config.update(parts.configuration);
     return writeWhole(folder / "config.json", config.dump(2) + "\n");
   }
 

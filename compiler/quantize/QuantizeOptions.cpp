@@ -6,6 +6,7 @@
 #include "compiler/build/BuildRequest.h"
 #include "compiler/build/DefaultRecipe.h"
 #include "compiler/build/DiagnosticCollector.h"
+#include "compiler/build/Version.h"
 #include "compiler/checkpoint/tokenizer/TokenizerReader.h"
 #include "compiler/quantize/Calibration.h"
 #include "compiler/quantize/GroupBatches.h"
@@ -21,6 +22,17 @@ namespace fs = std::filesystem;
 checkpoint::Error quantize::unsupportedHere() {
   return {"INGOT-E2111", "this machine lacks AVX2, FMA or F16C", "",
           "quantize on a newer one; the result is the same on all of them"};
+}
+
+std::string quantize::revisionAndFiles(std::span<const fs::path> files) {
+  std::string text = checkpoint::message(compiler::kVersion, "\n", compiler::kRevision, "\n");
+  for (const fs::path &file : files) {
+    std::error_code error;
+    text +=
+        checkpoint::message(fs::absolute(file, error).string(), " ", fs::file_size(file, error),
+                            " ", fs::last_write_time(file, error).time_since_epoch().count(), "\n");
+  }
+  return text;
 }
 
 Outcome quantize::checkOptions(const QuantizeOptions &options,

@@ -23,6 +23,9 @@ struct QuantizeOptions {
 /// The error of machines that isSupportedHere() is false on.
 checkpoint::Error unsupportedHere();
 
+/// What a run that goes on must find again: this version, and the files by size and date.
+std::string revisionAndFiles(std::span<const std::filesystem::path> files);
+
 /// What can be refused before any work. Errors: INGOT-E2105 to E2113.
 checkpoint::Outcome checkOptions(const QuantizeOptions &options,
                                  const checkpoint::Checkpoint &model);

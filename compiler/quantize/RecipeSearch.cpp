@@ -2,6 +2,7 @@
 // Budgets as knapsacks, and the text of lockfiles.
 #include "compiler/quantize/RecipeSearch.h"
 
+#include "compiler/quantize/RotatedCheckpoint.h"
 #include "compiler/quantize/Sensitivity.h"
 #include "compiler/quantize/search/Knapsack.h"
 #include "compiler/recipe/RecipeWords.h"
@@ -210,14 +211,19 @@ Expected<recipe::Recipe> quantize::searchRecipe(mlir::MLIRContext &context,
     return checked.error();
   if (auto checked = checkRecipe(context, options, *model, LayerRun::Searches); !checked)
     return checked.error();
-  auto part = partOptions(options, lockfile.string() + ".partial");
-  if (!part)
-    return part.error();
+  const fs::path folder = lockfile.string() + ".partial";
   llvm::scope_exit remove([&] {
     std::error_code ignored;
-    fs::remove_all(part->folder, ignored);
+    fs::remove_all(folder, ignored);
   });
-  auto matrices = measureSensitivity(context, options, *model, *part, progress);
+  QuantizeOptions own = options;
+  model = rotatedIfAsked(context, own, *std::move(model), folder, progress);
+  if (!model)
+    return model.error();
+  auto part = partOptions(own, folder);
+  if (!part)
+    return part.error();
+  auto matrices = measureSensitivity(context, own, *model, *part, progress);
   if (!matrices)
     return matrices.error();
   progress.begin("choose formats");

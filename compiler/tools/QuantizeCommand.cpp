@@ -190,7 +190,8 @@ int compiler::runQuantize(int argc, char **argv) {
   runtime::CommandLine app(
       "Quantizes a model into one that other programs load too. Of a folder, matrices to which the "
       "recipe gives fewer than 16 bits are encoded by its method, layer by layer, on calibration "
-      "text; a run that was ended goes on at its layer. With a budget each of them gets a format "
+      "text, after the rotation that it may ask for; a run that was ended goes on at its layer. "
+      "With a budget each of them gets a format "
       "of its own: int4, int8, or as it is stored. Of a GGUF file, all matrices become blocks of a "
       "mix: " +
           listOfMixes() + ".",
