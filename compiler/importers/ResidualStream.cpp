@@ -87,7 +87,8 @@ SmallVector<llm::WeightOp> storedRows(Value weight, bool inOrder) {
 struct Use {
   Value weight;
   Channels rows = Channels::Others, columns = Channels::Others;
-  StreamNorm norm = {}; ///< of its columns
+  StreamNorm norm = {};               ///< of its columns
+  int64_t firstRow = 0, rowCount = 0; ///< of the rows that are; 0: all
 };
 
 class StreamReader {
@@ -195,6 +196,11 @@ private:
       uses.push_back({product.getWeight(), channels});
     else if (auto embed = dyn_cast<llm::EmbedOp>(op))
       uses.push_back({embed.getTable(), Channels::Others, channels});
+    else if (auto slice = dyn_cast<llm::SliceColumnsOp>(op);
+             slice && slice.getInput().getDefiningOp<llm::MatmulOp>())
+      uses.push_back({slice.getInput().getDefiningOp<llm::MatmulOp>().getWeight(), channels,
+                      Channels::Others, StreamNorm(), static_cast<int64_t>(slice.getFirst()),
+                      llm::columnsOf(value)});
     else if (auto pointwise = dyn_cast<llm::PointwiseOp>(op))
       return makers(pointwise, channels, uses);
     else if (isa<llm::BoundaryOp, llm::CombineOp>(op))
@@ -229,6 +235,23 @@ private:
     return channels == Channels::Stream ? result.width : result.headDim;
   }
 
+  static int64_t rowsOf(llm::WeightOp tensor, const Use &use) {
+    return use.rowCount != 0 ? use.rowCount : tensor.getType().getShape().front();
+  }
+
+  /// Whether whole runs of channels of the tensor rotate, that no other use rotates.
+  bool fits(llm::WeightOp tensor, const Use &use) const {
+    const auto entry = tensors.find(siteOf(tensor));
+    const StreamTensor known = entry == tensors.end() ? StreamTensor() : entry->second;
+    if (use.rows != Channels::Others &&
+        (known.rows != Channels::Others || use.firstRow % widthOf(use.rows) != 0 ||
+         rowsOf(tensor, use) % widthOf(use.rows) != 0))
+      return false;
+    return use.columns == Channels::Others ||
+           (known.columns == Channels::Others &&
+            tensor.getType().getShape().back() % widthOf(use.columns) == 0);
+  }
+
   /// Notes the stored tensors of weights that `op` leads to: all, or none.
   bool take(Operation *op, const std::vector<Use> &uses) {
     std::vector<std::pair<llm::WeightOp, const Use *>> found;
@@ -238,13 +261,7 @@ private:
       if (stored.empty())
         return refuse(op, "a matrix is not stored by rows in order");
       for (llm::WeightOp tensor : stored) {
-        const auto entry = tensors.find(siteOf(tensor));
-        const StreamTensor known = entry == tensors.end() ? StreamTensor() : entry->second;
-        ArrayRef<int64_t> shape = tensor.getType().getShape();
-        if ((use.rows != Channels::Others &&
-             (known.rows != Channels::Others || shape.front() % widthOf(use.rows) != 0)) ||
-            (use.columns != Channels::Others &&
-             (known.columns != Channels::Others || shape.back() % widthOf(use.columns) != 0)))
+        if (!fits(tensor, use) || (use.rowCount != 0 && stored.size() > 1))
           return refuse(op, tensor.getName().str() + " is read twice, or in parts");
         found.emplace_back(tensor, &use);
       }
@@ -253,8 +270,11 @@ private:
       StreamTensor &known = tensors[siteOf(tensor)];
       known.stored = tensor.getName().str();
       known.name = siteOf(tensor);
-      if (use->rows != Channels::Others)
+      if (use->rows != Channels::Others) {
         known.rows = use->rows;
+        known.firstRow = use->firstRow;
+        known.rowCount = rowsOf(tensor, *use);
+      }
       if (use->columns != Channels::Others)
         known.columns = use->columns;
       if (!use->norm.weight.empty()) {

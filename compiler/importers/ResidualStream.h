@@ -23,6 +23,7 @@ struct StreamTensor {
   std::string stored; ///< by its name in the checkpoint
   std::string name;   ///< what the model calls it: that of a tied head is another
   Channels rows = Channels::Others, columns = Channels::Others;
+  int64_t firstRow = 0, rowCount = 0; ///< of those that `rows` says something of
   std::string norm;     ///< numbers that the columns it reads are multiplied by, unless empty
   bool lessOne = false; ///< or by 1 + these
 };

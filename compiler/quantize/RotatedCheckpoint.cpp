@@ -137,6 +137,20 @@ private:
     return factors;
   }
 
+  /// `values`: of whole runs of the tensor's rows, from the `first` on.
+  void rotateRows(const StreamTensor &tensor, std::span<const float> factors, int64_t first,
+                  int64_t columns, std::vector<float> &values) const {
+    for (size_t i = 0; !factors.empty() && i < values.size(); ++i)
+      values[i] *= factors[i % factors.size()];
+    const int64_t rows = static_cast<int64_t>(values.size()) / columns;
+    if (const HadamardTransform *byColumn = rotations.of(tensor.columns))
+      byColumn->applyToColumns(values.data(), rows, columns, threads);
+    const int64_t from = std::max(first, tensor.firstRow),
+                  to = std::min(first + rows, tensor.firstRow + tensor.rowCount);
+    if (const HadamardTransform *byRow = rotations.of(tensor.rows); byRow && from < to)
+      byRow->applyToRows(values.data() + (from - first) * columns, to - from, columns, threads);
+  }
+
   Outcome rotate(const StreamTensor &tensor, const TensorHeader &header,
                  SafetensorsWriter &writer) {
     auto factors = factorsOf(tensor);
@@ -146,28 +160,20 @@ private:
     if (!stored)
       return stored.error();
     const uint64_t columns = header.shape.size() < 2 ? 1 : header.shape.back();
-    uint64_t rows = 1;
-    for (uint64_t size : header.shape)
-      rows *= size;
-    rows /= columns;
+    const uint64_t bits = checkpoint::dtypeUnit(header.dtype).bits;
+    const uint64_t elements = header.bytes() * 8 / bits;
     const HadamardTransform *byRow = rotations.of(tensor.rows);
-    const uint64_t run = byRow ? static_cast<uint64_t>(byRow->width()) : 1;
-    const uint64_t most = std::max<uint64_t>(1, kPiece / (run * columns)) * run;
-    for (uint64_t first = 0; first < rows; first += most) {
-      const uint64_t count = std::min(most, rows - first);
-      auto values = readValues(model, **stored, first * columns, count * columns);
+    const uint64_t run = columns * (byRow ? static_cast<uint64_t>(byRow->width()) : 1);
+    const uint64_t most = std::max<uint64_t>(1, kPiece / run) * run;
+    for (uint64_t first = 0; first < elements; first += most) {
+      auto values = readValues(model, **stored, first, std::min(most, elements - first));
       if (!values)
         return values.error();
-      for (size_t i = 0; !factors->empty() && i < values->size(); ++i)
-        (*values)[i] *= (*factors)[i % columns];
-      const auto height = static_cast<int64_t>(count), width = static_cast<int64_t>(columns);
-      if (const HadamardTransform *byColumn = rotations.of(tensor.columns))
-        byColumn->applyToColumns(values->data(), height, width, threads);
-      if (byRow)
-        byRow->applyToRows(values->data(), height, width, threads);
+      rotateRows(tensor, *factors, static_cast<int64_t>(first / columns),
+                 static_cast<int64_t>(columns), *values);
       if (auto written = append(*values, header.dtype, writer); !written)
         return written;
-      done += values->size() * checkpoint::dtypeUnit(header.dtype).bits / 8;
+      done += values->size() * bits / 8;
       progress.update(done, total);
     }
     return {};

@@ -172,7 +172,7 @@ REFUSED = {
     **dict.fromkeys(("exaone4", "exaone4_full", "gemma2", "gemma3", "gemma3_v5", "glm4", "olmo2",
                      "olmo3"), BEHIND),
     **dict.fromkeys(("gpt_oss", "llama4", "llama4_list"), STACK)}
-WITHOUT_HEADS = ("mimo_v2", "phi3_long", "phi3_short")
+WITHOUT_HEADS = ("mimo_v2",)
 for case_name in models.CASES:
     setattr(Families, f"test_{case_name}", lambda self, name=case_name: self.check(name))
 
