@@ -26,33 +26,16 @@ namespace {
 constexpr uint64_t kPiece = uint64_t{4} << 20;
 
 /// What takes channels of a kind to their rotated ones.
-class Rotations {
-public:
-  static Expected<Rotations> create(const compiler::ResidualStream &stream, uint64_t seed) {
-    Rotations rotations;
-    for (auto [width, transform] : {std::pair(stream.width, &rotations.stream),
-                                    std::pair(stream.headDim, &rotations.heads)}) {
-      if (width == 0)
-        continue;
-      *transform = HadamardTransform::create(width, seed);
-      if (!*transform)
-        return checkpoint::Error{
-            "INGOT-E2161",
-            checkpoint::message("no Hadamard matrix of ", width, " channels is known"), "",
-            "leave rotation out of the recipe"};
-    }
-    return rotations;
-  }
+struct Rotations {
+  HadamardTransform stream;
+  std::optional<HadamardTransform> heads; ///< nothing for widths without a known matrix
 
   /// Null for those that are not rotated.
   const HadamardTransform *of(Channels channels) const {
-    if (channels == Channels::Others)
-      return nullptr;
-    return channels == Channels::Stream ? &*stream : &*heads;
+    if (channels == Channels::Stream)
+      return &stream;
+    return channels == Channels::Heads && heads ? &*heads : nullptr;
   }
-
-private:
-  std::optional<HadamardTransform> stream, heads;
 };
 
 class RotatedWriter {
@@ -203,9 +186,14 @@ Expected<fs::path> rotate(mlir::MLIRContext &context, const QuantizeOptions &opt
   auto stream = streamOf(context, model, options.text.length);
   if (!stream)
     return stream.error();
-  auto rotations = Rotations::create(*stream, options.text.seed);
-  if (!rotations)
-    return rotations.error();
+  auto ofStream = HadamardTransform::create(stream->width, options.text.seed);
+  if (!ofStream)
+    return checkpoint::Error{"INGOT-E2161",
+                             checkpoint::message("no Hadamard matrix of the stream's ",
+                                                 stream->width, " channels is known"),
+                             options.model.string(), "leave rotation out of the recipe"};
+  const Rotations rotations{*std::move(ofStream),
+                            HadamardTransform::create(stream->headDim, options.text.seed)};
   const std::string embedding = std::string(model.config().names.embedding) + ".weight";
   if (model.config().tiedEmbeddings && model.shownName(embedding) != embedding)
     return checkpoint::Error{
@@ -223,7 +211,7 @@ Expected<fs::path> rotate(mlir::MLIRContext &context, const QuantizeOptions &opt
   progress.begin("rotate");
   fs::remove_all(unfinished, error);
   fs::create_directories(unfinished, error);
-  RotatedWriter writer(model, *stream, *rotations, codegen::usableThreads(options.threads),
+  RotatedWriter writer(model, *stream, rotations, codegen::usableThreads(options.threads),
                        progress);
   if (auto written = writer.write(unfinished, folder / "rotated.safetensors"); !written)
     return written.error();
@@ -233,7 +221,10 @@ Expected<fs::path> rotate(mlir::MLIRContext &context, const QuantizeOptions &opt
         "INGOT-E7013",
         checkpoint::message("the rotated model cannot be given its name: ", error.message()),
         whole.string(), "choose another output"};
-  progress.end(checkpoint::message(stream->width, " channels, ", stream->headDim, " of a head"));
+  progress.end(checkpoint::message(stream->width, " channels"));
+  if (!rotations.heads && stream->headDim != 0)
+    progress.warn(checkpoint::message("heads of values are not rotated: no Hadamard matrix of ",
+                                      stream->headDim, " channels is known"));
   if (model.config().tiedEmbeddings)
     progress.warn("the head is no longer tied to the embedding: it takes the last norm's factors");
   if (const size_t kept = stream->keptHeads.size()) // layers are alike
