@@ -181,8 +181,10 @@ Expected<BuildReport> compiler::buildEngine(MLIRContext &context, const BuildOpt
   auto request = readRequest(context, options, progress);
   if (!request)
     return request.error();
-  if (request->recipe.method != recipe::Method::Round)
-    return checkpoint::Error{"INGOT-E2114", "the recipe's method is a step of its own", "--recipe",
+  if (request->recipe.method != recipe::Method::Round ||
+      request->recipe.rotation != recipe::Rotation::None)
+    return checkpoint::Error{"INGOT-E2114",
+                             "the recipe's method, or rotation, is a step of its own", "--recipe",
                              "quantize with `ingot quantize`, and build the result"};
   auto tokenizer = checkpoint::readTokenizer(options.model);
   if (!tokenizer)

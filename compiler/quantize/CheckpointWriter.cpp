@@ -140,7 +140,7 @@ private:
     if (!config.is_object())
       return Error{"INGOT-E2121", "config.json is not the JSON object that is to be extended",
                    path.string(), "write it without what JSON does not have, such as NaN"};
-    config["quantization_config"] = parts.quantization;
+    config.update(parts.configuration);
     for (const auto &[name, companion] : parts.companions)
       if (auto written = writeWhole(folder / name, companion.dump(2) + "\n"); !written)
         return written;

@@ -16,12 +16,14 @@ struct CheckpointParts {
   const checkpoint::Checkpoint &original;
   std::vector<std::filesystem::path> files; ///< safetensors files with tensors to add, in order
   std::set<std::string> replaced;           ///< tensors that are left out, by names in files
-  nlohmann::ordered_json quantization;      ///< config.json's quantization_config
-  std::map<std::string, nlohmann::ordered_json> companions; ///< more such files, by their names
+  /// Keys of config.json that are set.
+  nlohmann::ordered_json configuration = nlohmann::ordered_json::object();
+  /// More such files, by their names.
+  std::map<std::string, nlohmann::ordered_json> companions = {};
 };
 
 /// Fills the new folder `folder`: weights in files of at most 4 GiB, or one larger tensor each,
-/// config.json with its quantization, and every other file that is no weights. `progress` gets
+/// config.json with what is set, and every other file that is no weights. `progress` gets
 /// bytes done and in all. Errors: those of reading and writing.
 checkpoint::Outcome writeCheckpoint(const CheckpointParts &parts,
                                     const std::filesystem::path &folder,

@@ -5,6 +5,7 @@
 #include "compiler/quantize/Calibration.h"
 #include "compiler/quantize/CheckpointWriter.h"
 #include "compiler/quantize/GroupBatches.h"
+#include "compiler/quantize/RotatedCheckpoint.h"
 #include "compiler/quantize/StoredMatrices.h"
 #include "compiler/quantize/layouts/Layouts.h"
 #include "compiler/quantize/layouts/Packing.h"
@@ -25,17 +26,41 @@ namespace {
 /// Beside a checkpoint's config.json: what it was calibrated on.
 constexpr char kTextRecord[] = "calibration.json";
 
+/// Gives the finished folder its name, and removes the one that was worked in.
+Outcome nameOutput(const fs::path &whole, const fs::path &output, const fs::path &folder) {
+  std::error_code error;
+  fs::rename(whole, output, error);
+  if (error)
+    return checkpoint::Error{
+        "INGOT-E7013",
+        checkpoint::message("the finished folder cannot be given its name: ", error.message()),
+        output.string(), "choose another"};
+  fs::remove_all(folder, error);
+  return {};
+}
+
+/// Of a recipe that quantizes nothing the rotated model is the result.
+Expected<QuantizeReport> finishRotated(const QuantizeOptions &options,
+                                       const checkpoint::Checkpoint &model,
+                                       const fs::path &folder) {
+  QuantizeReport report;
+  for (const checkpoint::Tensor &tensor : model.tensors())
+    report.bytes += tensor.bytes;
+  if (auto named = nameOutput(options.model, options.output, folder); !named)
+    return named.error();
+  return report;
+}
+
 class Quantization {
 public:
   Quantization(mlir::MLIRContext &context, const QuantizeOptions &options,
-               const checkpoint::Checkpoint &model, compiler::Progress &progress)
+               const checkpoint::Checkpoint &model, const fs::path &folder,
+               compiler::Progress &progress)
       : context(context), options(options), model(model), progress(progress),
-        settings(layerSettings(options, model)), folder(options.output.string() + ".partial"),
+        settings(layerSettings(options, model)), folder(folder),
         layers(static_cast<int64_t>(model.config().layers)) {}
 
   Expected<QuantizeReport> run() {
-    if (auto checked = checkRecipe(context, options, model, LayerRun::Quantizes); !checked)
-      return checked.error();
     auto parts = partOptions(options, folder);
     if (!parts)
       return parts.error();
@@ -282,8 +307,9 @@ private:
         settings.layout.configuration(report.modules, report.kept, options.recipe.kvCache);
     if (!configuration)
       return configuration.error();
-    const CheckpointParts parts{model, files, replaced, *configuration,
-                                settings.layout.companions(*configuration)};
+    const auto companions = settings.layout.companions(*configuration);
+    const CheckpointParts parts{
+        model, files, replaced, {{"quantization_config", *std::move(configuration)}}, companions};
     const fs::path whole = folder / "checkpoint";
     std::error_code error;
     fs::remove_all(whole, error);
@@ -299,13 +325,8 @@ private:
     if (readsInputs())
       if (auto written = writeWhole(whole / kTextRecord, report.text.dump(2) + "\n"); !written)
         return written;
-    fs::rename(whole, options.output, error);
-    if (error)
-      return checkpoint::Error{
-          "INGOT-E7013",
-          checkpoint::message("the finished folder cannot be given its name: ", error.message()),
-          options.output.string(), "choose another"};
-    fs::remove_all(folder, error);
+    if (auto named = nameOutput(whole, options.output, folder); !named)
+      return named;
     progress.end();
     return {};
   }
@@ -348,12 +369,25 @@ Expected<QuantizeReport> quantize::quantizeCheckpoint(mlir::MLIRContext &context
                                                       const QuantizeOptions &options,
                                                       compiler::Progress &progress) {
   const auto started = std::chrono::steady_clock::now();
-  auto model = checkpoint::Checkpoint::open(options.model);
+  auto opened = checkpoint::Checkpoint::open(options.model);
+  if (!opened)
+    return opened.error();
+  if (auto checked = checkOptions(options, *opened); !checked)
+    return checked.error();
+  const bool onlyRotates = options.recipe.rotation != recipe::Rotation::None &&
+                           std::ranges::none_of(options.recipe.weights, [](const auto &rule) {
+                             return recipe::isNarrow(rule.format.type);
+                           });
+  if (!onlyRotates)
+    if (auto checked = checkRecipe(context, options, *opened, LayerRun::Quantizes); !checked)
+      return checked.error();
+  QuantizeOptions own = options;
+  const fs::path folder = options.output.string() + ".partial";
+  auto model = rotatedIfAsked(context, own, *std::move(opened), folder, progress);
   if (!model)
     return model.error();
-  if (auto checked = checkOptions(options, *model); !checked)
-    return checked.error();
-  auto report = Quantization(context, options, *model, progress).run();
+  auto report = onlyRotates ? finishRotated(own, *model, folder)
+                            : Quantization(context, own, *model, folder, progress).run();
   if (!report)
     return report.error();
   tell(*report, progress);

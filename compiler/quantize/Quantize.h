@@ -17,11 +17,12 @@ struct QuantizeReport {
   double seconds = 0;
 };
 
-/// Quantizes what the recipe's rules give formats of fewer than 16 bits; all else stays. Layer by
-/// layer: each is run on the calibration text, with the quantized layers before it, and its
-/// matrices are encoded by the recipe's method. The same inputs, options and target give the same
-/// bytes, with any number of threads. A run that was ended goes on at its layer. The output's
-/// folder appears whole or not at all. Errors: INGOT-E2105 to E2121, and those of readers, builds
+/// Rotates the model where the recipe asks for it, which is all where no rule quantizes. Quantizes
+/// what the recipe's rules give formats of fewer than 16 bits; all else stays. Layer by layer: each
+/// is run on the calibration text, with the quantized layers before it, and its matrices are
+/// encoded by the recipe's method. The same inputs, options and target give the same bytes, with
+/// any number of threads. A run that was ended goes on at its layer. The output's folder appears
+/// whole or not at all. Errors: INGOT-E2105 to E2121, those of rotatedIfAsked(), of readers, builds
 /// and methods.
 checkpoint::Expected<QuantizeReport> quantizeCheckpoint(mlir::MLIRContext &context,
                                                         const QuantizeOptions &options,

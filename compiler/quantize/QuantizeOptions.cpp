@@ -34,6 +34,17 @@ Outcome quantize::checkText(const TextOptions &text, const checkpoint::Checkpoin
   return {};
 }
 
+std::string quantize::revisionAndFiles(std::span<const fs::path> files) {
+  std::string text = checkpoint::message(compiler::kVersion, "\n", compiler::kRevision, "\n");
+  for (const fs::path &file : files) {
+    std::error_code error;
+    text +=
+        checkpoint::message(fs::absolute(file, error).string(), " ", fs::file_size(file, error),
+                            " ", fs::last_write_time(file, error).time_since_epoch().count(), "\n");
+  }
+  return text;
+}
+
 Outcome quantize::checkOptions(const QuantizeOptions &options,
                                const checkpoint::Checkpoint &model) {
   if (model.quantization().isQuantized() || fs::is_regular_file(options.model))
@@ -102,22 +113,14 @@ LayerSettings quantize::layerSettings(const QuantizeOptions &options,
 }
 
 std::string quantize::keyOf(const QuantizeOptions &options, const checkpoint::Checkpoint &model) {
-  std::string text = checkpoint::message(
-      compiler::kVersion, "\n", compiler::kRevision, "\n", options.recipe.str(),
-      layerSettings(options, model).layout.name(), "\n", options.target, "\n", options.text.samples,
-      " ", options.text.length, " ", options.text.seed, "\n");
-  std::vector<std::filesystem::path> files = model.inputs();
+  const std::string text = checkpoint::message(
+      options.recipe.str(), layerSettings(options, model).layout.name(), "\n", options.target, "\n",
+      options.text.samples, " ", options.text.length, " ", options.text.seed, "\n");
+  std::vector<fs::path> files = model.inputs();
   // What cannot be read is an error when it is read.
   if (auto texts = textFiles(options.text.files))
     files.insert(files.end(), texts->begin(), texts->end());
-  for (const std::filesystem::path &file : files) {
-    std::error_code error;
-    text += checkpoint::message(
-        std::filesystem::absolute(file, error).string(), " ",
-        std::filesystem::file_size(file, error), " ",
-        std::filesystem::last_write_time(file, error).time_since_epoch().count(), "\n");
-  }
-  return checkpoint::hex(*checkpoint::sha256(text));
+  return checkpoint::hex(*checkpoint::sha256(text + revisionAndFiles(files)));
 }
 
 Expected<compiler::ProductList> quantize::productsOf(mlir::MLIRContext &context,

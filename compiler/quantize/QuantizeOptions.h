@@ -25,6 +25,8 @@ checkpoint::Error unsupportedHere();
 
 /// Whether the model can be run on such sequences. Errors: INGOT-E2113.
 checkpoint::Outcome checkText(const TextOptions &text, const checkpoint::Checkpoint &model);
+/// What a run that goes on must find again: this version, and the files by size and date.
+std::string revisionAndFiles(std::span<const std::filesystem::path> files);
 
 /// What can be refused before any work. Errors: INGOT-E2105 to E2113.
 checkpoint::Outcome checkOptions(const QuantizeOptions &options,

@@ -2,6 +2,7 @@
 // Budgets as knapsacks, and the text of lockfiles.
 #include "compiler/quantize/RecipeSearch.h"
 
+#include "compiler/quantize/RotatedCheckpoint.h"
 #include "compiler/quantize/Sensitivity.h"
 #include "compiler/quantize/search/Knapsack.h"
 #include "compiler/recipe/RecipeWords.h"
@@ -220,12 +221,10 @@ Expected<fs::path> SearchOptions::fileFor(const fs::path &output) const {
 }
 
 /// What was measured does not depend on the budget, and takes most of the time: the cache has it.
-static Expected<std::vector<MatrixSensitivity>> sensitivityOf(mlir::MLIRContext &context,
-                                                              const QuantizeOptions &options,
-                                                              const checkpoint::Checkpoint &model,
-                                                              const fs::path &folder,
-                                                              compiler::Progress &progress) {
-  const std::string key = keyOf(options, model);
+static Expected<std::vector<MatrixSensitivity>>
+sensitivityOf(mlir::MLIRContext &context, const QuantizeOptions &options,
+              const checkpoint::Checkpoint &model, const std::string &key, const fs::path &folder,
+              compiler::Progress &progress) {
   if (options.cache)
     if (auto kept = options.cache->get(kCacheKind, key)) {
       progress.warn("sensitivity as an earlier search measured it");
@@ -234,10 +233,6 @@ static Expected<std::vector<MatrixSensitivity>> sensitivityOf(mlir::MLIRContext 
   auto part = partOptions(options, folder);
   if (!part)
     return part.error();
-  llvm::scope_exit remove([&] {
-    std::error_code ignored;
-    fs::remove_all(folder, ignored);
-  });
   auto matrices = measureSensitivity(context, options, model, *part, progress);
   if (matrices && options.cache)
     options.cache->put(kCacheKind, key, writtenSensitivity(*matrices));
@@ -261,7 +256,18 @@ Expected<recipe::Recipe> quantize::searchRecipe(mlir::MLIRContext &context,
     return checked.error();
   if (auto checked = checkRecipe(context, options, *model, LayerRun::Searches); !checked)
     return checked.error();
-  auto matrices = sensitivityOf(context, options, *model, lockfile.string() + ".partial", progress);
+  // The rotated model's files are of today.
+  const std::string key = keyOf(options, *model);
+  const fs::path folder = lockfile.string() + ".partial";
+  llvm::scope_exit remove([&] {
+    std::error_code ignored;
+    fs::remove_all(folder, ignored);
+  });
+  QuantizeOptions own = options;
+  model = rotatedIfAsked(context, own, *std::move(model), folder, progress);
+  if (!model)
+    return model.error();
+  auto matrices = sensitivityOf(context, own, *model, key, folder, progress);
   if (!matrices)
     return matrices.error();
   progress.begin("choose formats");

@@ -94,6 +94,12 @@ constexpr bool usesGptq(Method method) { return method >= Method::Gptq; }
 /// Whether it looks at the inputs of products.
 constexpr bool isCalibrated(Method method) { return method >= Method::SmoothQuant; }
 
+/// What `ingot quantize` does with the channels of a model before it quantizes.
+enum class Rotation : uint8_t {
+  None,
+  Hadamard, ///< the residual stream and heads of values are rotated (arXiv 2404.00456)
+};
+
 struct Activations {
   NumberFormat compute = NumberFormat::Stored; ///< what a matrix product reads
   /// What results are rounded to: `compute` itself, unless that is narrow.
@@ -115,6 +121,7 @@ struct Recipe {
   NumberFormat kvCache = NumberFormat::Stored;
   NumberFormat attention = NumberFormat::Stored; ///< what its products read
   Method method = Method::Round;                 ///< of formats of 8 bits and fewer
+  Rotation rotation = Rotation::None;            ///< before that
 
   /// Everything in the checkpoint's own types.
   static Recipe defaults() { return {}; }

@@ -57,6 +57,8 @@ constexpr RecipeWord kWords[] = {
     method("gptq", Method::Gptq),
     method("awq-gptq", Method::AwqGptq),
     method("best", Method::Best),
+    {"none", static_cast<int32_t>(Rotation::None), Rotate},
+    {"hadamard", static_cast<int32_t>(Rotation::Hadamard), Rotate},
 };
 
 } // namespace

@@ -21,6 +21,7 @@ enum KeyBit : uint16_t {
   KvCache = 1 << 7,
   Attention = 1 << 8,
   Quantizer = 1 << 9,
+  Rotate = 1 << 10,
 };
 
 struct RecipeWord {
@@ -37,7 +38,8 @@ template <class Section> struct RecipeKey {
   std::string_view name;
   std::string_view meaning; ///< of its value, for errors
   KeyBit bit;
-  std::variant<NumberFormat Section::*, int32_t Section::*, bool Section::*, Method Section::*>
+  std::variant<NumberFormat Section::*, int32_t Section::*, bool Section::*, Method Section::*,
+               Rotation Section::*>
       field;
   unsigned with = ~0u; ///< 1 << NumberFormat: the kinds of section that have this key
   int32_t initial = 0; ///< what the field is where the key is left out
@@ -83,6 +85,7 @@ inline constexpr RecipeKey<Recipe> kRecipeKeys[] = {
     {"kv_cache", "KV cache format", KvCache, &Recipe::kvCache},
     {"attention", "attention format", Attention, &Recipe::attention},
     {"method", "method of quantization", Quantizer, &Recipe::method},
+    {"rotation", "rotation", Rotate, &Recipe::rotation},
 };
 
 /// The word for a value of a key, which has one.

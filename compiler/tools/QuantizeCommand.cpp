@@ -141,9 +141,9 @@ int compiler::runQuantize(int argc, char **argv) {
   runtime::CommandLine app(
       "Quantizes a model into one that other programs load too. Of a folder, matrices to which the "
       "recipe gives fewer than 16 bits are encoded by its method, layer by layer, on calibration "
-      "text; a run that was ended goes on at its layer. With a budget each of them gets a format "
-      "of its own: int4, int8, or as it is stored. By a mix a GGUF file is made, of such a file or "
-      "of a folder, in which all matrices are blocks: " +
+      "text, after the rotation that it may ask for; a run that was ended goes on at its layer. "
+      "With a budget each of them gets a format of its own: int4, int8, or as it is stored. By a "
+      "mix a GGUF file is made, of such a file or of a folder, in which all matrices are blocks: " +
           listOfMixes() + ".",
       argv[0], kExamples);
   Arguments arguments;

@@ -26,7 +26,8 @@ static bool anyFormat(const recipe::Recipe &recipe, bool (*isOf)(recipe::NumberF
 
 /// Whether matrices become what builds do not make of them.
 static bool decidesCodes(const recipe::Recipe &recipe) {
-  return recipe.method != recipe::Method::Round || anyFormat(recipe, recipe::isFourBitFloat);
+  return recipe.method != recipe::Method::Round || recipe.rotation != recipe::Rotation::None ||
+         anyFormat(recipe, recipe::isFourBitFloat);
 }
 
 /// Whether products of encoded matrices, or KV caches, have scales that a checkpoint has.
@@ -42,6 +43,7 @@ static recipe::Recipe restOf(recipe::Recipe recipe) {
     if (recipe::isGrouped(rule.format.type) || recipe::isFourBitFloat(rule.format.type))
       rule.format = {};
   recipe.method = recipe::Method::Round;
+  recipe.rotation = recipe::Rotation::None;
   return recipe;
 }
 

@@ -82,7 +82,9 @@ class QuantizeSearch(quantizing.QuantizingTest):
         """It holds the reason of each choice, and is the recipe that makes the same model."""
         recipe = self.recipe("gptq")
         folder, lockfile = self.search(recipe, "one", "--bits", 5, "--threads", 1)
-        again, other = self.search(recipe, "two", "--bits", 5, "--threads", 2, "--no-cache")
+        # A text of another file, of which nothing is kept.
+        self.few = (*self.few[:-1], self.write("copy.txt", self.calibration.read_text()))
+        again, other = self.search(recipe, "two", "--bits", 5, "--threads", 2)
         self.assertEqual(lockfile.read_bytes(), other.read_bytes())
         whole = (folder / "model.safetensors").read_bytes()
         self.assertEqual(whole, (again / "model.safetensors").read_bytes())
@@ -110,15 +112,14 @@ class QuantizeSearch(quantizing.QuantizingTest):
 
     def test_another_budget(self):
         """What was measured is kept: another budget chooses from it."""
-        recipe, cache = self.recipe("round"), ("--cache", self.folder / "cache")
-        texts = ("--calibration-text", self.write("short.txt",
-                                                  self.calibration.read_text()[:20_000]))
+        recipe, other = self.recipe("round"), self.write("b.txt", self.calibration.read_text())
         lockfiles = []
-        for name, bits, *options in [("one", 5, *cache), ("two", 6, *cache), ("three", 6)]:
+        for name, bits, text in [("one", 5, self.calibration), ("two", 6, self.calibration),
+                                 ("three", 6, other)]:  # a file of its own, which counts as new
             lockfiles.append(self.folder / f"{name}.yaml")
             result = self.ingot("quantize", harness.FABLES, "-o", self.folder / name, "--recipe",
-                                recipe, "--bits", bits, "--lockfile", lockfiles[-1], *texts,
-                                *(options or ["--no-cache"]))
+                                recipe, "--bits", bits, "--lockfile", lockfiles[-1], "--samples",
+                                2, "--length", 64, "--calibration-text", text)
             self.assertEqual(result.returncode, 0, result.stdout)
             self.assertEqual("sensitivity, layer 1 " in result.stdout, name != "two")
         first, second, third = (file.read_bytes() for file in lockfiles)
