@@ -15,7 +15,7 @@ COLUMNS = [("model", "{}"), ("recipe", "{}"), ("grid", "{}"), ("bits", "{:.2f}")
 TITLES = ["model", "recipe", "grid", "bits a weight", "MiB", "perplexity", "KL", "±", "KL, 99 %",
           "same top", "quantize, s", "build, s"]
 COLOURS = ("#8a8a8a", "#1b6ac9", "#e07b1f", "#4d9a57", "#8d6cb8", "#b3423a", "#2a9d9d", "#a68a1f")
-SHAPES = ("circle", "square", "diamond")  # Of models, in their order.
+SHAPES = ("circle", "square", "diamond", "triangle")  # Of models, in their order.
 WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 720, 420, 76, 20, 66, 50
 
 
@@ -38,12 +38,16 @@ def table(data):
 
 
 def ratios(rows):
-    """{(method, recipe): [KL over that of rounding to nearest on the same grid, of each model]}."""
-    nearest = {(row["model"], row["grid"]): row["kl"] for row in rows
-               if row["method"] == NEAREST}
+    """{(method, recipe): [KL over that of rounding to nearest, of each model]}: that of the recipe
+    NAME-round of a recipe NAME, or else of the same grid, which of code books is not named."""
+    nearest = {}
+    for row in rows:
+        if row["method"] == NEAREST:
+            nearest[row["model"], row["recipe"]] = nearest[row["model"], row["grid"]] = row["kl"]
     found = {}
     for row in rows:
-        base = nearest.get((row["model"], row["grid"]))
+        base = nearest.get((row["model"], f"{row['recipe']}-round")) or nearest.get(
+            (row["model"], row["grid"]))
         if base and row["method"] != NEAREST:
             found.setdefault((row["method"], row["recipe"]), []).append(row["kl"] / base)
     return found
@@ -76,6 +80,8 @@ def mark(shape, x, y, colour, words=""):
     title = f"<title>{html.escape(words)}</title>" if words else ""
     if shape == "circle":
         return f'<circle cx="{x:.1f}" cy="{y:.1f}" r="5" fill="{colour}">{title}</circle>'
+    if shape == "triangle":
+        return f'<path d="M{x:.1f} {y - 6:.1f} l6 11 h-12 z" fill="{colour}">{title}</path>'
     turn = f' transform="rotate(45 {x:.1f} {y:.1f})"' if shape == "diamond" else ""
     return f'<rect x="{x - 4.5:.1f}" y="{y - 4.5:.1f}" width="9" height="9" fill="{colour}"' \
            f"{turn}>{title}</rect>"
@@ -96,6 +102,16 @@ def axes(low, high, decades, x, y):
     middle = (TOP + bottom) / 2
     yield text(16, middle, "KL divergence from the original, nats (log scale)", size=12,
                extra=f' transform="rotate(-90 16 {middle:.1f})"')
+
+
+def legend(names, y, look):
+    """A mark and a name after the other; `look`: shape and colour by place."""
+    at = LEFT + 5
+    for place, name in enumerate(names):
+        shape, colour = look(place)
+        yield mark(shape, at, y, colour)
+        yield text(at + 10, y + 4, name, "start")
+        at += 32 + 6 * len(name)
 
 
 def svg(data):
@@ -119,14 +135,8 @@ def svg(data):
              f'width="{WIDTH}" height="{HEIGHT}" font-family="sans-serif">',
              f'<rect width="{WIDTH}" height="{HEIGHT}" fill="white"/>',
              *axes(low, high, decades, x, y)]
-    for place, method in enumerate(methods):
-        at = LEFT + 5 + place * (WIDTH - LEFT - RIGHT) / max(len(methods), 4)
-        lines.append(mark("circle", at, 16, COLOURS[place % len(COLOURS)]))
-        lines.append(text(at + 10, 20, method, "start"))
-    for place, model in enumerate(models):
-        at = LEFT + 5 + place * (WIDTH - LEFT - RIGHT) / max(len(models), 3)
-        lines.append(mark(SHAPES[place % len(SHAPES)], at, 40, "#333"))
-        lines.append(text(at + 10, 44, model, "start"))
+    lines += legend(methods, 16, lambda place: ("circle", COLOURS[place % len(COLOURS)]))
+    lines += legend(models, 40, lambda place: (SHAPES[place % len(SHAPES)], "#333"))
     for row in rows:
         colour = COLOURS[methods.index(row["method"]) % len(COLOURS)]
         shape = SHAPES[models.index(row["model"]) % len(SHAPES)]
