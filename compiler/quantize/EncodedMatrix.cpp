@@ -7,6 +7,9 @@
 #include "compiler/quantize/methods/RoundToNearest.h"
 #include "compiler/weights/WeightNumerics.h"
 
+#include <algorithm>
+#include <array>
+
 using namespace ingot;
 using namespace ingot::quantize;
 using checkpoint::Expected;
@@ -17,6 +20,46 @@ void Float8Matrix::dequantize(float *out) const {
   compiler::widen(kE4m3, reinterpret_cast<const std::byte *>(codes.data()), out, rows * columns);
   for (int64_t i = 0; i < rows * columns; ++i)
     out[i] *= scales[scales.size() == 1 ? 0 : static_cast<size_t>(i / columns)];
+}
+
+namespace {
+
+/// e4m3's finite numbers by rising values.
+struct RisingE4m3 {
+  RisingE4m3() {
+    for (size_t i = 0; i < codes.size(); ++i)
+      codes[i] = static_cast<uint8_t>(i < kBelowZero ? 0xfe - i : i - kBelowZero);
+    compiler::widen(kE4m3, reinterpret_cast<const std::byte *>(codes.data()), values.data(),
+                    static_cast<int64_t>(codes.size()));
+  }
+
+  static constexpr size_t kBelowZero = 126;
+  std::array<uint8_t, 2 * kBelowZero + 1> codes;
+  std::array<float, 2 * kBelowZero + 1> values;
+};
+
+const RisingE4m3 &risingE4m3() {
+  static const RisingE4m3 book;
+  return book;
+}
+
+} // namespace
+
+QuantizedMatrix Float8Matrix::scaled() const {
+  QuantizedMatrix matrix;
+  matrix.grid = {.bits = 8, .group = 0, .zeroPoints = false, .scales = ScaleType::F32};
+  matrix.rows = rows;
+  matrix.columns = columns;
+  matrix.codes.resize(codes.size());
+  matrix.scales = scales;
+  matrix.scales.resize(static_cast<size_t>(rows), scales.front());
+  matrix.book = risingE4m3().values;
+  return matrix;
+}
+
+void Float8Matrix::take(const QuantizedMatrix &matrix) {
+  std::ranges::transform(matrix.codes, codes.begin(),
+                         [](uint8_t code) { return risingE4m3().codes[code]; });
 }
 
 std::optional<Grid> quantize::gridOf(const recipe::WeightFormat &format, ScaleType scales) {
@@ -152,7 +195,7 @@ private:
     return withFeedback(*std::move(matrix));
   }
 
-  /// As builds make it of a weight.
+  /// With the scales, and by rounding also the codes, that builds make of a weight.
   Expected<EncodedResult> float8() const {
     if (auto fine = checkArguments(weight, rows, columns, {}, {}); !fine)
       return fine.error();
@@ -168,7 +211,7 @@ private:
       quantizer.quantize(weight + run * length, matrix.codes.data() + run * length, length);
       matrix.scales.push_back(quantizer.scale);
     }
-    return EncodedResult{std::move(matrix)};
+    return withFeedback(std::move(matrix));
   }
 
   const float *const weight;

@@ -18,6 +18,9 @@ struct Float8Matrix {
   std::vector<float> scales; ///< of each row, or one of all
 
   void dequantize(float *out) const; ///< [rows, columns]
+  /// The matrix with these scales and e4m3's numbers as its book, without codes.
+  QuantizedMatrix scaled() const;
+  void take(const QuantizedMatrix &matrix); ///< its codes
 };
 
 /// What a matrix becomes: int3 to int8, fp8, NVFP4 and MXFP4, NF4 and FP4. Each has `rows`,
@@ -44,7 +47,7 @@ std::optional<Grid> gridOf(const recipe::WeightFormat &format, ScaleType scales)
 
 /// Encodes `weight` [rows, columns] by the request's method; `statistics` are those of its inputs,
 /// null where the method looks at none, or there are none: then calibrated ones do as round-mse.
-/// The scales of fp8, and codes of matrices of books whose rows are no whole number of blocks, are
+/// The scales of fp8, and the codes of matrices of books whose rows are no whole number of blocks, are
 /// those of rounding to nearest with any method. Errors: those of the methods.
 Expected<EncodedResult> encodeMatrix(const float *weight, int64_t rows, int64_t columns,
                                      const EncodingRequest &request,

@@ -115,14 +115,16 @@ constexpr std::array<Preset, 17> kPresets = {{
      "activations: {compute: int8-dynamic, store: bf16}\n"
      "kv_cache: bf16\n"
      "method: smoothquant\n"},
-    {"fp8-static", "FP8 weights and activations, whose scales are measured on calibration text",
+    {"fp8-static",
+     "FP8 weights by GPTQ and activations, whose scales are measured on calibration text",
      "version: 1\n"
      "weights:\n"
      "  - {match: \"*embed*\", format: stored}\n"
      "  - {match: \"*lm_head*\", format: stored}\n"
      "  - {match: \"*\", format: fp8}\n"
      "activations: {compute: fp8-static, store: bf16}\n"
-     "kv_cache: bf16\n"},
+     "kv_cache: bf16\n"
+     "method: gptq\n"},
 }};
 
 std::span<const Preset> presets() { return kPresets; }

@@ -70,6 +70,33 @@ def presets(data, model="smollm2"):
     return tables.lines(["", "bits a weight", "MiB", "perplexity", "KL", "same top"], cells)
 
 
+def operations(model, recipe):
+    """What a layer costs for each token: its products in each run of it, and with GPTQ the moments
+    of inputs, which are symmetric, and of differences, which are not."""
+    hidden, inner = model["hidden"], model["feed_forward"]
+    weights = 2 * hidden * (hidden + model["kv"]) + 3 * hidden * inner
+    runs, moments = (2, 0) if recipe.endswith("awq") else (3, 1.5)
+    return runs * weights + moments * (3 * hidden ** 2 + inner ** 2)
+
+
+def model_seconds(data):
+    """Hours, memory and disk of models: the first is measured, a layer behind the first stands for
+    the others, and larger ones are reckoned from it by their operations."""
+    models, cells = data["models"], []
+    for measured in data["measured"]:
+        recipe, seconds = measured["recipe"], measured["layer_seconds"]
+        for model in models:
+            layer = seconds[1] * operations(model, recipe) / operations(models[0], recipe)
+            memory = f"{measured['peak_mib'] / 1024:.1f}" if model is models[0] else "-"
+            if "memory_gib" in model:
+                memory = f"{model['memory_gib'][recipe]:.1f}"
+            disk = 4 * data["tokens"] * model["hidden"] * 4 / 2**30
+            cells.append([recipe, model["model"], f"{layer:.0f}",
+                          f"{layer * model['layers'] / 3600:.1f}", memory, f"{disk:.1f}"])
+    return tables.lines(["recipe", "model", "a layer, s", "all, hours", "memory, GiB",
+                         "rows on disk, GiB"], cells)
+
+
 def text(x, y, words, anchor="middle", size=11, extra=""):
     return f'<text x="{x:.1f}" y="{y:.1f}" font-size="{size}" text-anchor="{anchor}"{extra}>' \
            f"{html.escape(words)}</text>"

@@ -219,8 +219,10 @@ class QuantizeFormats(harness.BuildTest):
         run = self.write("run.yaml", "version: 1\nactivations: {compute: fp8-static, store: f32}\n"
                                      "kv_cache: f32\n")
         found = self.evaluated(self.engine(folder, "static", "--recipe", run))[1]
-        print("fp8-static", found, flush=True)
-        self.assertLess(found, 0.03)
+        rounded = self.quantize(self.recipe("fp8", "round", "activations: fp8-static\n"), "rounded")
+        nearest = self.evaluated(self.engine(rounded, "rounded", "--recipe", run))[1]
+        print("fp8-static", found, "by rounding:", nearest, flush=True)
+        self.assertLess(found, 0.85 * nearest)
 
     def test_scales_of_caches(self):
         """Static scales hold all keys and values, and are what a build takes where they are."""

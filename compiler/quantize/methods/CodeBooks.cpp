@@ -122,7 +122,7 @@ QuantizedMatrix BookBlocks::scaled() const {
   matrix.columns = columns;
   matrix.codes.resize(codes.size());
   matrix.scales = scales;
-  matrix.book = risingBook(book).values.data();
+  matrix.book = risingBook(book).values;
   return matrix;
 }
 

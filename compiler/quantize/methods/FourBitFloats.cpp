@@ -169,7 +169,7 @@ QuantizedMatrix FloatBlocks::scaled() const {
   matrix.codes.resize(codes.size());
   for (uint8_t code : scales)
     matrix.scales.push_back(blockScale(*this, code));
-  matrix.book = risingBook(CodeBook::E2M1).values.data();
+  matrix.book = risingBook(CodeBook::E2M1).values;
   return matrix;
 }
 

@@ -38,7 +38,7 @@ int32_t QuantizedMatrix::zeroOf(int64_t row, int64_t group) const {
 
 float QuantizedMatrix::valueOf(int64_t row, int64_t group, uint8_t code) const {
   return scales[static_cast<size_t>(row * groups() + group)] *
-         (book ? book[code] : static_cast<float>(code - zeroOf(row, group)));
+         (book.empty() ? static_cast<float>(code - zeroOf(row, group)) : book[code]);
 }
 
 void QuantizedMatrix::dequantize(float *out) const {

@@ -41,7 +41,7 @@ struct QuantizedMatrix {
   std::vector<float> scales;    ///< [rows, groups], representable in grid.scales, > 0
   std::vector<uint8_t> zeros;   ///< [rows, groups], 0 ... 2^bits - 1; empty without zero points
   std::vector<int32_t> groupOf; ///< [columns]: the group of each column; empty: column / group
-  const float *book = nullptr;  ///< [16], rising: what codes stand for in place of integers
+  std::span<const float> book;  ///< rising: what codes stand for in place of integers; or none
 
   int64_t groups() const { return grid.groups(columns); }
   int64_t groupOfColumn(int64_t column) const;

@@ -149,6 +149,34 @@ struct Book {
   float middles[15];
 };
 
+/// Likewise of a book of more values.
+struct LongBook {
+  explicit LongBook(const RowGrids &grids) : grids(grids) {
+    const auto count = static_cast<int32_t>(grids.book.size());
+    for (int32_t i = 0; i < 255; ++i)
+      middles[i] = i + 1 < count ? (grids.book[i] + grids.book[i + 1]) / 2 : __builtin_inff();
+  }
+
+  Place nearest(float value, int64_t i) const {
+    const float place = value / grids.scale[i];
+    int32_t code = 0; // how many middles are below
+    for (int32_t half = 128; half > 0; half /= 2)
+      code += place > middles[code + half - 1] ? half : 0;
+    return {grids.book[code], code};
+  }
+  float valueOf(uint8_t code, int64_t) const { return grids.book[code]; }
+
+  RowGrids grids;
+  float middles[255];
+};
+
+/// `work` with what the rows are rounded to.
+template <class Work> auto withValues(const RowGrids &grids, Work work) {
+  return grids.book.empty()        ? work(Integers{grids})
+         : grids.book.size() == 16 ? work(Book(grids))
+                                   : work(LongBook(grids));
+}
+
 template <class Values>
 void roundColumnTo(const Values &values, const ColumnStep &step, int64_t rows) {
   const float *__restrict original = step.original, *__restrict feedback = step.feedback;
@@ -241,10 +269,7 @@ void roundThroughGrid(const float *values, int64_t count, float scale, float low
 }
 
 void roundColumn(const ColumnStep &step, int64_t rows) {
-  if (step.grids.book)
-    roundColumnTo(Book(step.grids), step, rows);
-  else
-    roundColumnTo(Integers{step.grids}, step, rows);
+  withValues(step.grids, [&](const auto &values) { roundColumnTo(values, step, rows); });
 }
 
 void addScaled(float *__restrict sums, const float *__restrict values, float factor,
@@ -255,8 +280,9 @@ void addScaled(float *__restrict sums, const float *__restrict values, float fac
 
 bool descendColumn(const float *gradient, float curvature, RowGrids grids, uint8_t *codes,
                    float *changes, int64_t rows) {
-  return grids.book ? descendColumnTo(Book(grids), gradient, curvature, codes, changes, rows)
-                    : descendColumnTo(Integers{grids}, gradient, curvature, codes, changes, rows);
+  return withValues(grids, [&](const auto &values) {
+    return descendColumnTo(values, gradient, curvature, codes, changes, rows);
+  });
 }
 
 float power(float value, float exponent) { return powerOf(splat(value), exponent)[0]; }

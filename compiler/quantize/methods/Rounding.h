@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 
 namespace ingot::quantize {
 
@@ -27,7 +28,7 @@ void roundThroughGrid(const float *values, int64_t count, float scale, float low
 /// The grids of `rows` rows in one column: a step of GPTQ reads them side by side.
 struct RowGrids {
   const float *scale, *low, *high;
-  const float *book = nullptr; ///< [16], rising: the values, in place of integers of a range
+  std::span<const float> book = {}; ///< at most 256, rising: values in place of integers
 };
 /// A column of a block of rows: target[i] = original[i] + feedback[i] is rounded. Writes codes, the
 /// targets and what the rounding leaves, left[i] = original[i] - rounded; adds weight * (target -
