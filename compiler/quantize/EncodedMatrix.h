@@ -47,8 +47,8 @@ std::optional<Grid> gridOf(const recipe::WeightFormat &format, ScaleType scales)
 
 /// Encodes `weight` [rows, columns] by the request's method; `statistics` are those of its inputs,
 /// null where the method looks at none, or there are none: then calibrated ones do as round-mse.
-/// The scales of fp8, and the codes of matrices of books whose rows are no whole number of blocks, are
-/// those of rounding to nearest with any method. Errors: those of the methods.
+/// The scales of fp8, and the codes of matrices of books whose rows are no whole number of blocks,
+/// are those of rounding to nearest with any method. Errors: those of the methods.
 Expected<EncodedResult> encodeMatrix(const float *weight, int64_t rows, int64_t columns,
                                      const EncodingRequest &request,
                                      const InputStatistics *statistics);
