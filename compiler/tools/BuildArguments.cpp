@@ -78,9 +78,9 @@ void ingot::compiler::addBuildArguments(runtime::CommandLine &app, BuildOptions 
 std::string ingot::compiler::recipesByName() {
   std::string text = "recipes by name:\n";
   for (const recipe::Preset &preset : recipe::presets())
-    text += llvm::formatv("  {0,-6} {1}\n", preset.name, preset.summary);
+    text += llvm::formatv("  {0,-10} {1}\n", preset.name, preset.summary);
   return text + "  " + listOfMixes() +
-         ":\n         mixes of ggml's blocks, made on calibration text\n\n";
+         ":\n             mixes of ggml's blocks, made on calibration text\n\n";
 }
 
 std::string ingot::compiler::listOfMixes() { return llvm::join(quantize::weightMixNames(), ", "); }
