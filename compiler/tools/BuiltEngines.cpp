@@ -17,7 +17,6 @@ using checkpoint::Expected;
 using codegen::CacheKey;
 namespace fs = std::filesystem;
 
-static constexpr char kFolder[] = "engines";
 static constexpr char kSuffix[] = ".ingot";
 
 /// Name, size and time of a file; of what is none, its name.
@@ -78,53 +77,75 @@ static Expected<std::string> keyOf(mlir::MLIRContext &context, const BuildOption
   return key.text();
 }
 
-/// Removes the engines that were not run for longest until `kept` and the others fit.
-static void removeOldest(const fs::path &folder, const fs::path &kept) {
-  struct Item {
-    fs::file_time_type used;
-    fs::path path;
-    uint64_t bytes;
-  };
+namespace {
+
+/// A file, or a folder with all that is in it.
+struct KeptItem {
+  fs::file_time_type used;
+  fs::path path;
+  uint64_t bytes;
+};
+
+uint64_t bytesOf(const fs::directory_entry &entry) {
   std::error_code error;
-  std::vector<Item> items;
+  if (!entry.is_directory(error))
+    return entry.file_size(error);
   uint64_t bytes = 0;
-  for (const fs::directory_entry &entry : fs::directory_iterator(folder, error))
-    if (entry.is_regular_file(error) && entry.path().extension() == kSuffix) {
-      items.push_back({entry.last_write_time(error), entry.path(), entry.file_size(error)});
-      bytes += items.back().bytes;
-    }
-  std::sort(items.begin(), items.end(),
-            [](const Item &one, const Item &other) { return one.used < other.used; });
-  for (const Item &item : items)
-    if (bytes > kEnginesLimit && item.path != kept && fs::remove(item.path, error))
-      bytes -= item.bytes;
+  for (const fs::directory_entry &inner : fs::recursive_directory_iterator(entry.path(), error))
+    if (inner.is_regular_file(error))
+      bytes += inner.file_size(error);
+  return bytes;
 }
 
-/// A new folder for an engine that is not kept.
-static Expected<fs::path> temporaryFolder() {
+/// The engines, or folders of quantized models, in `folder`.
+std::vector<KeptItem> itemsOf(const fs::path &folder) {
+  std::error_code error;
+  std::vector<KeptItem> items;
+  for (const fs::directory_entry &entry : fs::directory_iterator(folder, error))
+    if (entry.is_directory(error) ||
+        (entry.is_regular_file(error) && entry.path().extension() == kSuffix))
+      items.push_back({entry.last_write_time(error), entry.path(), bytesOf(entry)});
+  std::sort(items.begin(), items.end(),
+            [](const KeptItem &one, const KeptItem &other) { return one.used < other.used; });
+  return items;
+}
+
+} // namespace
+
+void compiler::removeOldest(const fs::path &folder, const fs::path &kept) {
+  const std::vector<KeptItem> items = itemsOf(folder);
+  uint64_t bytes = 0;
+  for (const KeptItem &item : items)
+    bytes += item.bytes;
+  for (const KeptItem &item : items) {
+    if (bytes <= kKeptLimit || item.path == kept)
+      continue;
+    std::error_code error;
+    fs::remove_all(item.path, error);
+    if (!error)
+      bytes -= item.bytes;
+  }
+}
+
+checkpoint::Outcome compiler::placeUnkept(BuildOptions &options) {
   std::string name = (fs::temp_directory_path() / "ingot-run-XXXXXX").string();
   if (!mkdtemp(name.data()))
     return Error{"INGOT-E7021", "no temporary folder can be made", name, "set TMPDIR"};
-  return fs::path(name);
+  options.output = fs::path(name) / "model.ingot";
+  return {};
 }
 
 Expected<fs::path> compiler::builtEngine(mlir::MLIRContext &context, BuildOptions &options,
                                          Progress &progress) {
   if (!options.cache) {
-    auto folder = temporaryFolder();
-    if (!folder)
-      return folder.error();
-    options.output = *folder / "model.ingot";
-    if (auto built = buildEngine(context, options, progress); !built) {
-      dropEngine(options.output);
+    if (auto built = buildEngine(context, options, progress); !built)
       return built.error();
-    }
     return options.output;
   }
   auto key = keyOf(context, options);
   if (!key)
     return key.error();
-  fs::path folder = fs::path(options.cache->folder()) / kFolder;
+  fs::path folder = fs::path(options.cache->folder()) / kEnginesFolder;
   options.output = folder / (*key + kSuffix);
   std::error_code error;
   if (exists(options.output, error)) {
@@ -141,22 +162,19 @@ Expected<fs::path> compiler::builtEngine(mlir::MLIRContext &context, BuildOption
   return options.output;
 }
 
-void compiler::dropEngine(const fs::path &engine) {
+void compiler::dropUnkept(const fs::path &engine) {
   std::error_code error;
-  fs::remove(engine, error);
-  fs::remove(engine.parent_path(), error);
+  fs::remove_all(engine.parent_path(), error);
 }
 
-std::pair<uint64_t, uint64_t> compiler::keptEngines(const fs::path &folder, bool remove) {
+std::pair<uint64_t, uint64_t> compiler::keptItems(const fs::path &folder, bool remove) {
   std::error_code error;
   uint64_t count = 0, bytes = 0;
-  for (const fs::directory_entry &entry : fs::directory_iterator(folder / kFolder, error)) {
-    if (!entry.is_regular_file(error) || entry.path().extension() != kSuffix)
-      continue;
+  for (const KeptItem &item : itemsOf(folder)) {
     ++count;
-    bytes += entry.file_size(error);
+    bytes += item.bytes;
     if (remove)
-      fs::remove(entry.path(), error);
+      fs::remove_all(item.path, error);
   }
   return {count, bytes};
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Engines that `ingot run` has built, kept beside the build cache's kernels.
+// Engines that `ingot run` has built, and models that were quantized for builds, kept beside the
+// build cache's kernels.
 #pragma once
 
 #include "codegen/BuildCache.h"
@@ -7,13 +8,15 @@
 
 namespace ingot::compiler {
 
-/// What all kept engines may take up; those not run for longest go first.
-inline constexpr uint64_t kEnginesLimit = uint64_t{32} << 30;
+/// Folders of the cache's with engines, and with models that were quantized to be built.
+inline constexpr char kEnginesFolder[] = "engines", kModelsFolder[] = "quantized";
+/// What all of one of them may take up; those not used for longest go first.
+inline constexpr uint64_t kKeptLimit = uint64_t{32} << 30;
 
 /// The engine that `options` ask for: built where none is kept for the same options, the same files
-/// of the model (by name, size and time) and the same program. Without a cache it is built in a
-/// folder of its own, which dropEngine removes. Errors: those of readers and of buildEngine(),
-/// INGOT-E7021 and E7041 where a folder cannot be made.
+/// of the model (by name, size and time) and the same program. Without a cache it is built where
+/// `options` say. Errors: those of readers and of buildEngine(), INGOT-E7041 where a folder cannot
+/// be made.
 checkpoint::Expected<std::filesystem::path> builtEngine(mlir::MLIRContext &context,
                                                         BuildOptions &options, Progress &progress);
 
@@ -23,10 +26,15 @@ void addFiles(codegen::CacheKey &key, const std::filesystem::path &path);
 void addModelFiles(codegen::CacheKey &key, const checkpoint::Checkpoint &model,
                    const std::filesystem::path &path);
 
-/// Removes an engine that is not to be kept, and its folder.
-void dropEngine(const std::filesystem::path &engine);
+/// Lets `options` write into a new folder, for an engine that is not kept. Errors: INGOT-E7021.
+checkpoint::Outcome placeUnkept(BuildOptions &options);
+/// Removes the folder of such an engine.
+void dropUnkept(const std::filesystem::path &engine);
 
-/// The engines in the cache's `folder`: how many, and their bytes; with `remove` they are removed.
-std::pair<uint64_t, uint64_t> keptEngines(const std::filesystem::path &folder, bool remove);
+/// Removes from one of the cache's folders what was not used for longest, until `kept` and the rest
+/// are within kKeptLimit.
+void removeOldest(const std::filesystem::path &folder, const std::filesystem::path &kept);
+/// How many items such a folder has, and their bytes; with `remove` they are removed.
+std::pair<uint64_t, uint64_t> keptItems(const std::filesystem::path &folder, bool remove);
 
 } // namespace ingot::compiler

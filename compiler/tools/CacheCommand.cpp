@@ -14,6 +14,18 @@ static constexpr char kExamples[] = "examples:\n"
                                     "  ingot cache list --cache kernels\n"
                                     "  ingot cache clear\n";
 
+/// What is kept beside the entries.
+struct KeptFolder {
+  const char *folder, *name, *title;
+};
+static constexpr KeptFolder kKept[] = {
+    {kEnginesFolder, "engines", "engines of `ingot run`"},
+    {kModelsFolder, "quantized models", "models that builds quantized first"}};
+
+static std::filesystem::path folderOf(const codegen::BuildCache &cache, const KeptFolder &kept) {
+  return std::filesystem::path(cache.folder()) / kept.folder;
+}
+
 static std::string readableTime(int64_t seconds) {
   auto time = static_cast<time_t>(seconds);
   std::tm local{};
@@ -46,19 +58,24 @@ static void list(const codegen::BuildCache &cache) {
     printKind(all);
   else
     printf("  no entries\n");
-  if (auto [engines, bytes] = keptEngines(cache.folder(), /*remove=*/false); engines)
-    printf("  engines of `ingot run`: %llu, %s\n", static_cast<unsigned long long>(engines),
-           readableBytes(bytes).c_str());
+  for (const KeptFolder &kept : kKept)
+    if (auto [count, bytes] = keptItems(folderOf(cache, kept), /*remove=*/false); count)
+      printf("  %s: %llu, %s\n", kept.title, static_cast<unsigned long long>(count),
+             readableBytes(bytes).c_str());
   printf("  builds let it grow to %s, or to their --cache-limit\n",
          readableBytes(cache.limit()).c_str());
 }
 
 static void clear(codegen::BuildCache &cache) {
   codegen::BuildCache::Kind removed = cache.clear();
-  auto [engines, bytes] = keptEngines(cache.folder(), /*remove=*/true);
-  printf("%s: removed %llu entries, %s, and %llu engines, %s\n", cache.folder().c_str(),
-         static_cast<unsigned long long>(removed.entries), readableBytes(removed.bytes).c_str(),
-         static_cast<unsigned long long>(engines), readableBytes(bytes).c_str());
+  printf("%s: removed %llu entries, %s", cache.folder().c_str(),
+         static_cast<unsigned long long>(removed.entries), readableBytes(removed.bytes).c_str());
+  for (const KeptFolder &kept : kKept) {
+    auto [count, bytes] = keptItems(folderOf(cache, kept), /*remove=*/true);
+    printf(", %llu %s, %s", static_cast<unsigned long long>(count), kept.name,
+           readableBytes(bytes).c_str());
+  }
+  printf("\n");
 }
 
 int compiler::runCache(int argc, char **argv) {

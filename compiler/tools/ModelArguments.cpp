@@ -72,14 +72,24 @@ int findOrBuild(const std::vector<std::string> &build, OptionCommand command, co
     progress.failed(cache.error().str());
     return 1;
   }
+  if (!options.cache)
+    if (auto placed = placeUnkept(options); !placed) {
+      progress.failed(placed.error().str());
+      return 1;
+    }
+  const std::filesystem::path unkept = options.output;
   mlir::MLIRContext context(mlir::MLIRContext::Threading::DISABLED);
   prepareContext(context);
-  if (auto quantized = quantizeFirst(context, options, progress); !quantized) {
-    progress.failed(quantized.error().str());
-    return 1;
-  }
-  auto found = builtEngine(context, options, progress);
+  auto built = [&]() -> checkpoint::Expected<std::filesystem::path> {
+    if (auto quantized = quantizeFirst(context, options, progress); !quantized)
+      return quantized.error();
+    return builtEngine(context, options, progress);
+  };
+  auto found = built();
+  dropQuantized(options);
   if (!found) {
+    if (!unkept.empty())
+      dropUnkept(unkept);
     progress.failed(found.error().str());
     return 1;
   }

@@ -61,7 +61,7 @@ static fs::path folderFor(const quantize::QuantizeOptions &quantization, const s
   addModelFiles(key, model, options.model);
   for (const fs::path &file : quantization.text.files)
     addFiles(key, file);
-  return fs::path(options.cache->folder()) / "quantized" / key.text();
+  return fs::path(options.cache->folder()) / kModelsFolder / key.text();
 }
 
 /// Lets `make` write `quantization.output`, `name` in `folder`, unless it is there, and the build
@@ -79,6 +79,10 @@ static Outcome makeOnce(const fs::path &folder, const fs::path &name,
     if (auto made = make(); !made)
       return made;
   options.model = quantization.output;
+  if (options.cache) {
+    fs::last_write_time(folder, fs::file_time_type::clock::now(), error);
+    removeOldest(folder.parent_path(), folder);
+  }
   return {};
 }
 

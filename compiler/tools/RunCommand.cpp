@@ -46,6 +46,6 @@ int compiler::runRun(int argc, char **argv) {
   int status =
       runtime::runGenerate(static_cast<int>(parts.use.size()), argumentVector(parts.use).data());
   if (llvm::is_contained(parts.build, "--no-cache"))
-    dropEngine(engine);
+    dropUnkept(engine);
   return status;
 }

@@ -40,6 +40,18 @@ class RunCommand(harness.BuildTest):
         self.assertIn(plain.stdout.strip(), again)
         self.assertEqual(self.engines()[0].parent.stat().st_mode & 0o777, 0o700)
 
+    def test_nothing_is_left_of_what_is_not_kept(self):
+        """Neither the engine nor the model that was quantized for it; also where that fails."""
+        recipe, here, temporary = (self.folder / "r.yaml", self.fresh("here"), self.fresh("tmp"))
+        for rule, status in (("{match: '*proj*', format: int4}", 0),
+                             ("{match: 'none', format: int4}", 1)):
+            recipe.write_text(f"version: 1\nweights: [{rule}]\nmethod: round-mse\n")
+            result = self.ingot("run", self.model, "--target", "reference", "--recipe", recipe,
+                                "--no-cache", "-p", "Once", "-n", "2", cwd=here,
+                                env={**os.environ, "TMPDIR": str(temporary)})
+            self.assertEqual(result.returncode, status, result.stdout)
+            self.assertEqual(os.listdir(here) + os.listdir(temporary), [])
+
     def test_serves_what_it_has_built(self):
         text, _ = self.answer()
         server = subprocess.Popen(
