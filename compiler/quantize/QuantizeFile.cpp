@@ -78,13 +78,12 @@ Expected<uint64_t> quantize::quantizeToMix(mlir::MLIRContext &context,
   if (!isSupportedHere())
     return unsupportedHere();
   const fs::path folder = options.output.string() + ".partial";
-  std::error_code error;
-  fs::create_directories(folder, error);
-  if (error)
-    return checkpoint::Error{"INGOT-E7010",
-                             checkpoint::message("the folder cannot be made: ", error.message()),
-                             folder.string(), "choose an output in a folder that can be written"};
-  llvm::scope_exit remove([&] { fs::remove_all(folder, error); });
+  if (auto made = makeWorkFolder(folder); !made)
+    return made.error();
+  llvm::scope_exit remove([&] {
+    std::error_code ignored;
+    fs::remove_all(folder, ignored);
+  });
   if (checkpoint::isModelFile(options.model))
     return quantizeModelFile(context, options, mix, folder, progress);
   QuantizeOptions converted = options;

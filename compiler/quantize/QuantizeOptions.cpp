@@ -34,6 +34,16 @@ Outcome quantize::checkText(const TextOptions &text, const checkpoint::Checkpoin
   return {};
 }
 
+Outcome quantize::makeWorkFolder(const fs::path &folder) {
+  std::error_code error;
+  fs::create_directories(folder, error);
+  if (error)
+    return checkpoint::Error{"INGOT-E7010",
+                             checkpoint::message("the folder cannot be made: ", error.message()),
+                             folder.string(), "choose an output in a folder that can be written"};
+  return {};
+}
+
 std::string quantize::revisionAndFiles(std::span<const fs::path> files) {
   std::string text = checkpoint::message(compiler::kVersion, "\n", compiler::kRevision, "\n");
   for (const fs::path &file : files) {
@@ -84,12 +94,8 @@ Expected<PartOptions> quantize::partOptions(const QuantizeOptions &options,
   part.folder = folder;
   part.tokenizer = *std::move(tokenizer);
   part.length = options.text.length;
-  std::error_code error;
-  fs::create_directories(folder, error);
-  if (error)
-    return checkpoint::Error{"INGOT-E7010",
-                             checkpoint::message("the folder cannot be made: ", error.message()),
-                             folder.string(), "choose an output in a folder that can be written"};
+  if (auto made = makeWorkFolder(folder); !made)
+    return made.error();
   return part;
 }
 

@@ -32,6 +32,9 @@ std::string revisionAndFiles(std::span<const std::filesystem::path> files);
 checkpoint::Outcome checkOptions(const QuantizeOptions &options,
                                  const checkpoint::Checkpoint &model);
 
+/// Makes a folder for files that are kept until the end. Errors: INGOT-E7010.
+checkpoint::Outcome makeWorkFolder(const std::filesystem::path &folder);
+
 /// Parts of the model with files in `folder`, which is made. Errors: those of tokenizers and
 /// INGOT-E7010.
 checkpoint::Expected<PartOptions> partOptions(const QuantizeOptions &options,
