@@ -64,6 +64,9 @@ namespace {
 /// the more rows there are to pay for decoding the weight and packing the input.
 constexpr Tiling kTilings[] = {{1, 1, 64}, {32, 36, 64}, {INT64_MAX, 96, 256}};
 
+/// Of f32 weights, which nothing holds but memory: more rows share each that is read.
+constexpr Tiling kPlainTilings[] = {{1, 1, 64}, {32, 36, 64}, {INT64_MAX, 264, 128}};
+
 /// Of bytes. Many rows share what weights are expanded to, and narrow products are cut finely, so
 /// that threads share them evenly.
 constexpr Tiling kByteTilings[] = {
@@ -130,6 +133,8 @@ engine::SumsAttr byteSums(llm::MatmulOp op, const X86Features &has) {
 
 constexpr Method kFloatColumns = {"MatmulFloatColumns", bytesOf<x86::FloatColumnsScratch>,
                                   columnSums, kTilings};
+constexpr Method kPlainColumns = {"MatmulFloatColumns", bytesOf<x86::FloatColumnsScratch>,
+                                  columnSums, kPlainTilings};
 constexpr Method kFloatPairs = {"MatmulFloatPairs", bytesOf<x86::FloatPairsScratch>, pairSums,
                                 kTilings};
 constexpr Method kPairDots = {"MatmulPairDots", bytesOf<x86::PairDotsScratch>, pairSums, kTilings};
@@ -179,7 +184,9 @@ const Method *codegen::registerMethod(llm::MatmulOp op, const X86Features &has) 
                     !op.getEncodedWeight().facts().hasCodeBook();
     return has.vnni ? &kByteDots : hasCodes ? &kByteHalves : &kByteWords;
   }
-  return has.bf16 && isPairGroups(op) ? &kPairGroups : &kFloatColumns;
+  if (has.bf16 && isPairGroups(op))
+    return &kPairGroups;
+  return typeOf(op.getWeight()).getElementType().isF32() ? &kPlainColumns : &kFloatColumns;
 }
 
 const Method *codegen::bestMethod(llm::MatmulOp op, const X86Features &has) {

@@ -14,6 +14,12 @@ std::filesystem::path Calibration::rowsPath(int64_t layer, bool quantized) const
   return folder / checkpoint::message("rows-", layer, quantized ? "-quantized" : "-original");
 }
 
+CrossSums Calibration::sumsOf(int64_t layer) const {
+  if (!hasOriginal(layer))
+    return CrossSums::None;
+  return knowledge == Knowledge::AsymmetricWhole ? CrossSums::Whole : CrossSums::Ordered;
+}
+
 Outcome Calibration::begin(const TextOptions &options, const Progress &progress) {
   auto engine = PartEngine::build(context, part, compiler::ModelPart::kEmbedding, {});
   if (!engine)
@@ -109,8 +115,9 @@ Calibration::observe(PartEngine &engine, int64_t layer,
   const bool compares = hasOriginal(layer);
   std::vector<InputStatistics> statistics;
   for (const compiler::ProductGroup *group : groups)
-    statistics.push_back({knowledge == Knowledge::Squares ? Moments::ofSquares(group->columns)
-                                                          : Moments(group->columns, compares)});
+    statistics.push_back({knowledge == Knowledge::Squares
+                              ? Moments::ofSquares(group->columns)
+                              : Moments(group->columns, sumsOf(layer))});
   TapValues own(groups), unquantized(groups);
   std::vector<std::string> taps = own.names();
   const size_t inputs = taps.size();
@@ -162,6 +169,8 @@ Calibration::observe(PartEngine &engine, int64_t layer,
           part.build.threads);
     progress(i + 1, count);
   }
+  for (InputStatistics &of : statistics)
+    of.moments.finish();
   return statistics;
 }
 

@@ -13,7 +13,8 @@ namespace ingot::quantize {
 enum class Knowledge : uint8_t {
   Squares,    ///< of columns
   Products,   ///< of two columns: second moments
-  Asymmetric, ///< and of what the unquantized model's inputs differ by
+  Asymmetric, ///< and of what the unquantized model's inputs differ by, as far as GPTQ reads it
+  AsymmetricWhole, ///< the same for sweeps of coordinate descent
 };
 
 /// The rows between two layers, of all sequences: of the model as it is, and of the one whose
@@ -58,7 +59,8 @@ public:
 private:
   /// The rows in front of a layer.
   std::filesystem::path rowsPath(int64_t layer, bool quantized) const;
-  bool isAsymmetric() const { return knowledge == Knowledge::Asymmetric; }
+  bool isAsymmetric() const { return knowledge >= Knowledge::Asymmetric; }
+  CrossSums sumsOf(int64_t layer) const;
   bool hasOriginal(int64_t layer) const { return isAsymmetric() && layer > 0; }
 
   mlir::MLIRContext &context;

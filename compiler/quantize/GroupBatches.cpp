@@ -16,6 +16,7 @@ uint64_t quantize::memoryFor(const LayerSettings &settings,
                              std::span<const ProductGroup *const> groups) {
   const recipe::Method method = settings.recipe.method;
   uint64_t held = 0, scratch = 0;
+  uint64_t waiting = 0, ordering = 0; // of rows, before any matrix is rounded
   for (const ProductGroup *group : groups) {
     const auto columns = static_cast<uint64_t>(group->columns);
     for (const Product &product : group->products) // weights, and what they become
@@ -27,8 +28,10 @@ uint64_t quantize::memoryFor(const LayerSettings &settings,
       continue;
     held += columns * columns * sizeof(float) * 2;
     scratch = std::max(scratch, gptqScratch(group->columns));
+    waiting += Moments::waitingBytes(group->columns);
+    ordering = std::max(ordering, columns * columns * sizeof(float));
   }
-  return held == 0 ? 0 : held + scratch + kProgramMemory;
+  return held == 0 ? 0 : held + std::max(scratch, waiting + ordering) + kProgramMemory;
 }
 
 /// Whether experts of `group` lie in a tensor with all others.

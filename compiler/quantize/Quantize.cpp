@@ -26,6 +26,12 @@ namespace {
 /// Beside a checkpoint's config.json: what it was calibrated on.
 constexpr char kTextRecord[] = "calibration.json";
 
+Knowledge knowledgeFor(recipe::Method method) {
+  if (!recipe::usesGptq(method))
+    return Knowledge::Squares;
+  return method == recipe::Method::Best ? Knowledge::AsymmetricWhole : Knowledge::Asymmetric;
+}
+
 /// Gives the finished folder its name, and removes the one that was worked in.
 Outcome nameOutput(const fs::path &whole, const fs::path &output, const fs::path &folder) {
   std::error_code error;
@@ -67,8 +73,7 @@ public:
     part = *std::move(parts);
     part.tapsCaches = recipe::isStatic(options.recipe.kvCache);
     Calibration calibration(context, part, folder, static_cast<int64_t>(model.config().hiddenSize),
-                            recipe::usesGptq(options.recipe.method) ? Knowledge::Asymmetric
-                                                                    : Knowledge::Squares);
+                            knowledgeFor(options.recipe.method));
     if (auto begun = begin(calibration); !begun)
       return begun.error();
     while (done < layers)
@@ -186,6 +191,8 @@ private:
         if (!observed)
           return observed.error();
         statistics = *std::move(observed);
+        if (i + 1 == batches.size())
+          engine.reset(); // its weights are of no more use
         nameRareExperts(batches[i], statistics);
       }
       auto result = quantizeGroups(settings, batches[i], statistics);
@@ -197,7 +204,6 @@ private:
       if (auto kept = keep(*std::move(result), i, decoded, quantized); !kept)
         return kept;
     }
-    engine.reset();
     if (readsInputs() && done + 1 < layers)
       if (auto moved = advance(calibration, decoded, update(batches.size())); !moved)
         return moved;

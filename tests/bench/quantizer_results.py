@@ -71,11 +71,11 @@ def presets(data, model="smollm2"):
 
 
 def operations(model, recipe):
-    """What a layer costs for each token: its products in each run of it, and with GPTQ the moments
-    of inputs, which are symmetric, and of differences, which are not."""
+    """What a layer costs for each token: its products in each run of it, and with GPTQ half of the
+    moments of inputs, which are symmetric, and the half of those of differences that it reads."""
     hidden, inner = model["hidden"], model["feed_forward"]
     weights = 2 * hidden * (hidden + model["kv"]) + 3 * hidden * inner
-    runs, moments = (2, 0) if recipe.endswith("awq") else (3, 1.5)
+    runs, moments = (2, 0) if recipe.endswith("awq") else (3, 1)
     return runs * weights + moments * (3 * hidden ** 2 + inner ** 2)
 
 

@@ -126,7 +126,8 @@ void run(const Request &request) {
                                         request.read("importance"), threads)));
   } else if (request.method == "gptq") {
     const Floats originals = request.read("originals");
-    Moments moments(columns, !originals.empty());
+    const CrossSums asymmetric = request.integer("ordered") ? CrossSums::Ordered : CrossSums::Whole;
+    Moments moments(columns, originals.empty() ? CrossSums::None : asymmetric);
     if (originals.empty())
       moments.add(inputs.data(), count, threads);
     else

@@ -79,7 +79,9 @@ bool factorDamped(const Moments &moments, double damping, unsigned threads, Fact
 Expected<Factors> factorsOf(const Moments &moments, const GptqOptions &options) {
   const int64_t n = moments.columns();
   Factors factors;
-  factors.order = orderOf(moments, options.actOrder);
+  const std::span<const int32_t> known = moments.order();
+  factors.order = known.empty() ? orderOf(moments, options.actOrder)
+                                : std::vector<int32_t>(known.begin(), known.end());
   factors.upper.resize(static_cast<size_t>(n * n));
   factors.pivots.resize(static_cast<size_t>(n));
   factors.added.resize(static_cast<size_t>(n));
@@ -93,7 +95,9 @@ Expected<Factors> factorsOf(const Moments &moments, const GptqOptions &options) 
                  "", "calibrate with more text, or round this module to nearest"};
   if (moments.isAsymmetric()) {
     factors.asymmetric.resize(factors.upper.size());
-    for (int64_t i = 0; i < n; ++i) {
+    if (!known.empty())
+      std::copy_n(moments.cross(), n * n, factors.asymmetric.begin());
+    for (int64_t i = 0; i < n && known.empty(); ++i) {
       const float *row = moments.cross() + factors.order[static_cast<size_t>(i)] * n;
       for (int64_t j = 0; j < n; ++j)
         factors.asymmetric[static_cast<size_t>(i * n + j)] =
@@ -281,6 +285,9 @@ checkpoint::Outcome check(const Layout &layout, const Grid &grid, const Moments 
       !std::isfinite(options.damping) || !std::isfinite(options.asymmetry) || options.sweeps < 0)
     return Error{"INGOT-E2302", "GPTQ's options are out of range", "",
                  "take blocks of 1 to 1024 columns, and damping of at least 0"};
+  if (!moments.order().empty() && (options.sweeps > 0 || !options.actOrder))
+    return Error{"INGOT-E2302",
+                 "ordered cross sums serve neither sweeps nor columns in their order", "", ""};
   if (auto fine = checkFinite(moments.second(), n * n, "second moments of inputs"); !fine)
     return fine;
   return moments.isAsymmetric() ? checkFinite(moments.cross(), n * n, "cross moments of inputs")
@@ -299,7 +306,7 @@ void decide(const Layout &layout, const Moments &moments, const GptqOptions &opt
   });
   if (options.sweeps > 0 || moments.isAsymmetric()) {
     factors = {};
-    result.error = refine(result.matrix, layout.weight, moments, options.sweeps, options.threads);
+    result.error = refine(result.matrix, layout.weight, moments, options);
   } else if (moments.count() > 0) {
     result.error = std::max(0.0, std::accumulate(errors.begin(), errors.end(), 0.0) /
                                      static_cast<double>(moments.count()));

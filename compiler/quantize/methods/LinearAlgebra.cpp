@@ -15,10 +15,12 @@ namespace {
 /// Columns of a tile: one is work enough for a thread, and there are enough of them.
 constexpr int64_t kTile = 6 * kWideColumns;
 
-/// The same of moments: larger ones are packed less often, where there are enough of them.
-int64_t momentTile(int64_t n) { return n < 8 * kTile ? kTile : 2 * kTile; }
-
 int64_t tilesOf(int64_t n, int64_t tile = kTile) { return (n + tile - 1) / tile; }
+
+/// The same of moments: larger ones are packed less often, where there are enough of them.
+int64_t momentTile(int64_t n, unsigned threads) {
+  return tilesOf(n, 2 * kTile) < 2 * int64_t{threads} ? kTile : 2 * kTile;
+}
 int64_t lengthOf(int64_t begin, int64_t n, int64_t tile = kTile) {
   return n - begin < tile ? n - begin : tile;
 }
@@ -71,14 +73,20 @@ void addProduct(float *c, int64_t stride, int64_t rows, int64_t columns, int64_t
   }
 }
 
+/// A square of c[n, n] += yᵀ x: tile `column` of tile `row`.
+static void addMomentTile(float *c, int64_t n, int64_t tile, int64_t row, int64_t column,
+                          const float *y, const float *x, int64_t count) {
+  const int64_t i = row * tile, j = column * tile;
+  addProduct(c + i * n + j, n, lengthOf(i, n, tile), lengthOf(j, n, tile), count, {y + i, n, true},
+             {x + j, n});
+}
+
 void addSecondMoments(float *c, int64_t n, const float *x, int64_t count, unsigned threads) {
-  const int64_t tile = momentTile(n), tiles = tilesOf(n, tile);
+  const int64_t tile = momentTile(n, threads), tiles = tilesOf(n, tile);
   forEachBlock(tiles * (tiles + 1) / 2, threads, [=](int64_t index) {
     int64_t row, column;
     lowerTile(index, row, column);
-    const int64_t i = row * tile, j = column * tile;
-    addProduct(c + i * n + j, n, lengthOf(i, n, tile), lengthOf(j, n, tile), count,
-               {x + i, n, true}, {x + j, n});
+    addMomentTile(c, n, tile, row, column, x, x, count);
   });
 }
 
@@ -95,11 +103,19 @@ void mirrorLower(float *c, int64_t n) {
 
 void addCrossMoments(float *c, int64_t n, const float *y, const float *x, int64_t count,
                      unsigned threads) {
-  const int64_t tile = momentTile(n), tiles = tilesOf(n, tile);
+  const int64_t tile = momentTile(n, threads), tiles = tilesOf(n, tile);
   forEachBlock(tiles * tiles, threads, [=](int64_t index) {
-    const int64_t i = index / tiles * tile, j = index % tiles * tile;
-    addProduct(c + i * n + j, n, lengthOf(i, n, tile), lengthOf(j, n, tile), count,
-               {y + i, n, true}, {x + j, n});
+    addMomentTile(c, n, tile, index / tiles, index % tiles, y, x, count);
+  });
+}
+
+void addUpperCrossMoments(float *c, int64_t n, const float *y, const float *x, int64_t count,
+                          unsigned threads) {
+  const int64_t tile = momentTile(n, threads), tiles = tilesOf(n, tile);
+  forEachBlock(tiles * (tiles + 1) / 2, threads, [=](int64_t index) {
+    int64_t row, column;
+    lowerTile(index, row, column);
+    addMomentTile(c, n, tile, column, row, y, x, count);
   });
 }
 

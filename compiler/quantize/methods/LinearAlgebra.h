@@ -19,6 +19,9 @@ void mirrorLower(float *c, int64_t n);
 /// c[n, n] += yᵀ x of y, x[count, n], likewise.
 void addCrossMoments(float *c, int64_t n, const float *y, const float *x, int64_t count,
                      unsigned threads);
+/// The same of what is on the diagonal and right of it. What is left of it may change too.
+void addUpperCrossMoments(float *c, int64_t n, const float *y, const float *x, int64_t count,
+                          unsigned threads);
 
 /// The factors of H = U D Uᵀ, U upper triangular with a diagonal of ones, in some order of columns.
 struct UnitFactor {

@@ -24,13 +24,13 @@ public:
         changes(local.size()), scales(static_cast<size_t>(rows)), lows(scales.size()),
         highs(scales.size()), codes(scales.size()) {}
 
-  double run(int32_t sweeps) {
-    if (sweeps > 0) {
+  double run(const GptqOptions &options) {
+    if (options.sweeps > 0) {
       addErrors();
       if (moments.isAsymmetric())
         addProduct(gradient.data(), n, rows, n, n, {weight + first * n, n}, {moments.cross(), n},
-                   -1);
-      for (int32_t i = 0; i < sweeps && sweep(); ++i)
+                   -static_cast<float>(options.asymmetry));
+      for (int32_t i = 0; i < options.sweeps && sweep(); ++i)
         ;
     }
     std::fill(gradient.begin(), gradient.end(), 0.0f);
@@ -124,13 +124,13 @@ private:
 
 } // namespace
 
-double refine(QuantizedMatrix &matrix, const float *weight, const Moments &moments, int32_t sweeps,
-              unsigned threads) {
+double refine(QuantizedMatrix &matrix, const float *weight, const Moments &moments,
+              const GptqOptions &options) {
   const int64_t blocks = (matrix.rows + kRows - 1) / kRows;
   std::vector<double> errors(static_cast<size_t>(blocks));
-  forEachBlock(blocks, threads, [&](int64_t block) {
+  forEachBlock(blocks, options.threads, [&](int64_t block) {
     errors[static_cast<size_t>(block)] =
-        Descent(matrix, weight, moments, block * kRows).run(sweeps);
+        Descent(matrix, weight, moments, block * kRows).run(options);
   });
   const double sum = std::accumulate(errors.begin(), errors.end(), 0.0);
   return moments.count() > 0 ? sum / static_cast<double>(moments.count()) : 0;
