@@ -288,7 +288,13 @@ class QuantizeMethods(harness.BuildTest):
             _, _, fits, _ = gptq(self.weight, self.inputs, grid, True, originals=originals)
             codes, values = descend(self.weight, self.inputs, grid, codes, fits, 2, originals)
             self.run_method("gptq", grid, "sweeps=2")
-            self.assert_same(codes, values)
+            ours = self.read("codes", np.uint8).reshape(codes.shape)
+            # Of 8 bits, one code at a tie changes those after it.
+            self.assertGreaterEqual((ours == codes).mean(), 0.995)
+            wanted = self.weight @ (self.inputs + 0.25 * (originals - self.inputs)).T
+            mine, theirs = (((found @ self.inputs.T - wanted)**2).sum()
+                            for found in (self.values(), values))
+            self.assertLess(abs(mine - theirs), 1e-3 * theirs)
 
     def test_sweeps(self):
         for grid in self.grids():
