@@ -124,12 +124,15 @@ def gptq(weight, inputs, grid, act_order, clip=None, originals=None, asymmetry=0
     return codes, values, fits, (order, margins)
 
 
-def descend(weight, inputs, grid, codes, fits, sweeps, originals=None, asymmetry=0.25):
+def descend(weight, inputs, grid, codes, fits, sweeps, originals=None, asymmetry=0.25,
+            damping=0.01):
     """Coordinate descent on tr(dW H dWᵀ), a column at a time; with originals on the squared
-    difference from outputs that lie `asymmetry` of the way to theirs."""
+    difference from outputs that lie `asymmetry` of the way to theirs. H is damped."""
     moments, codes, columns = inputs.T @ inputs, codes.copy(), weight.shape[1]
     wanted = inputs if originals is None else inputs + asymmetry * (originals - inputs)
     missing = weight @ ((wanted - inputs).T @ inputs)
+    diagonal = np.diag(moments)
+    moments = moments + damping * diagonal[diagonal > 0].mean() * np.eye(columns)
     scale, zero = (np.stack([fits[column // (grid.group or columns)][part]
                              for column in range(columns)], axis=1) for part in range(2))
     for _ in range(sweeps):
@@ -289,12 +292,14 @@ class QuantizeMethods(harness.BuildTest):
             codes, values = descend(self.weight, self.inputs, grid, codes, fits, 2, originals)
             self.run_method("gptq", grid, "sweeps=2")
             ours = self.read("codes", np.uint8).reshape(codes.shape)
-            # Of 8 bits, one code at a tie changes those after it.
+            # One code at a tie changes those after it.
             self.assertGreaterEqual((ours == codes).mean(), 0.995)
             wanted = self.weight @ (self.inputs + 0.25 * (originals - self.inputs)).T
-            mine, theirs = (((found @ self.inputs.T - wanted)**2).sum()
+            damping = 0.01 * (self.inputs**2).sum(axis=0).mean()
+            mine, theirs = (((found @ self.inputs.T - wanted)**2).sum() +
+                            damping * ((found - self.weight)**2).sum()
                             for found in (self.values(), values))
-            self.assertLess(abs(mine - theirs), 1e-3 * theirs)
+            self.assertLess(abs(mine - theirs), 5e-3 * theirs)
 
     def test_sweeps(self):
         for grid in self.grids():

@@ -58,10 +58,7 @@ bool factorDamped(const Moments &moments, double damping, unsigned threads, Fact
   std::vector<double> diagonal(static_cast<size_t>(n));
   for (int64_t i = 0; i < n; ++i)
     diagonal[static_cast<size_t>(i)] = static_cast<double>(moments.second()[i * (n + 1)]);
-  const auto live = std::count_if(diagonal.begin(), diagonal.end(), [](double d) { return d > 0; });
-  const double mean = live == 0 ? 1
-                                : std::accumulate(diagonal.begin(), diagonal.end(), 0.0) /
-                                      static_cast<double>(live);
+  const double mean = moments.meanOfDiagonal();
   std::vector<T> work(static_cast<size_t>(n * n));
   for (int attempt = 0; attempt < 4; ++attempt) {
     factors.damping = damping;

@@ -166,4 +166,16 @@ std::vector<float> Moments::meanSquares() const {
   return means;
 }
 
+double Moments::meanOfDiagonal() const {
+  finish();
+  double sum = 0;
+  int64_t live = 0;
+  for (int64_t i = 0; i < size; ++i) {
+    const float square = sums[static_cast<size_t>(i * (size + 1))];
+    sum += static_cast<double>(square);
+    live += square > 0;
+  }
+  return live == 0 ? 1 : sum / static_cast<double>(live);
+}
+
 } // namespace ingot::quantize

@@ -50,6 +50,8 @@ public:
   std::span<const int32_t> order() const;
   /// The mean square of each column.
   std::vector<float> meanSquares() const;
+  /// The mean of second()'s diagonal over the columns that were not always 0; 1 if all were.
+  double meanOfDiagonal() const;
   /// What this holds when no row waits: 4 bytes for each pair of columns, 8 if asymmetric; 8 for
   /// each of columns if it knows squares alone.
   uint64_t bytes() const {

@@ -17,8 +17,9 @@ constexpr int64_t kRows = 128, kColumns = 128;
 
 class Descent {
 public:
-  Descent(QuantizedMatrix &matrix, const float *weight, const Moments &moments, int64_t first)
-      : matrix(matrix), weight(weight), moments(moments), first(first),
+  Descent(QuantizedMatrix &matrix, const float *weight, const Moments &moments, float damping,
+          int64_t first)
+      : matrix(matrix), weight(weight), moments(moments), damping(damping), first(first),
         rows(std::min(kRows, matrix.rows - first)), n(matrix.columns),
         gradient(static_cast<size_t>(rows * n)), local(static_cast<size_t>(kColumns * rows)),
         changes(local.size()), scales(static_cast<size_t>(rows)), lows(scales.size()),
@@ -26,7 +27,8 @@ public:
 
   double run(const GptqOptions &options) {
     if (options.sweeps > 0) {
-      addErrors();
+      const std::vector<float> differences = addErrors();
+      addScaled(gradient.data(), differences.data(), damping, rows * n);
       if (moments.isAsymmetric())
         addProduct(gradient.data(), n, rows, n, n, {weight + first * n, n}, {moments.cross(), n},
                    -static_cast<float>(options.asymmetry));
@@ -63,6 +65,10 @@ private:
       moved = true;
       addProduct(gradient.data(), n, rows, n, count, {changes.data(), rows, true},
                  {moments.second() + begin * n, n});
+      for (int64_t k = 0; k < count; ++k)
+        for (int64_t row = 0; row < rows; ++row)
+          gradient[static_cast<size_t>(row * n + begin + k)] +=
+              damping * changes[static_cast<size_t>(k * rows + row)];
     }
     return moved;
   }
@@ -76,7 +82,7 @@ private:
     for (int64_t k = 0; k < count; ++k) {
       const int64_t column = begin + k;
       float *change = changes.data() + k * rows;
-      const float curvature = moments.second()[column * (n + 1)];
+      const float curvature = moments.second()[column * (n + 1)] + damping;
       loadColumn(column);
       if (!(curvature > 0) ||
           !descendColumn(local.data() + k * rows, curvature,
@@ -114,6 +120,7 @@ private:
   QuantizedMatrix &matrix;
   const float *const weight;
   const Moments &moments;
+  const float damping; ///< added to the diagonal of the moments
   const int64_t first, rows, n;
   std::vector<float> gradient;       ///< [rows, columns]: half the derivative of the error
   std::vector<float> local, changes; ///< [columns of a block, rows]
@@ -128,9 +135,10 @@ double refine(QuantizedMatrix &matrix, const float *weight, const Moments &momen
               const GptqOptions &options) {
   const int64_t blocks = (matrix.rows + kRows - 1) / kRows;
   std::vector<double> errors(static_cast<size_t>(blocks));
+  const auto damping = static_cast<float>(options.damping * moments.meanOfDiagonal());
   forEachBlock(blocks, options.threads, [&](int64_t block) {
     errors[static_cast<size_t>(block)] =
-        Descent(matrix, weight, moments, block * kRows).run(options);
+        Descent(matrix, weight, moments, damping, block * kRows).run(options);
   });
   const double sum = std::accumulate(errors.begin(), errors.end(), 0.0);
   return moments.count() > 0 ? sum / static_cast<double>(moments.count()) : 0;
