@@ -13,11 +13,11 @@ module attributes {engine.target = #x86} {
   // CHECK: engine.launch "matmul tokens"
   // CHECK-SAME: where[<"T", 1, 1>] grid[<"16">, <"T">]
   // CHECK-SAME: where[<"T", 2, 32>] grid[<"16">, <"T ceildiv 36">]
-  // CHECK-SAME: grid[<"4">, <"T ceildiv 96">]
+  // CHECK-SAME: grid[<"8">, <"T ceildiv 264">]
   // CHECK: engine.launch "matmul logits"
   // CHECK-SAME: where[<"L", 1, 1>] grid[<"16">, <"L">]
   // CHECK-SAME: grid[<"16">, <"L ceildiv 36">]
-  // CHECK-NOT: ceildiv 96
+  // CHECK-NOT: ceildiv 264
   func.func @step(%x: tensor<?x32xf32, "T"> {llm.input = "x"}, %z: tensor<?x32xf32, "L"> {llm.input = "z"})
       -> (tensor<?x1024xf32, "T"> {llm.output = "y"}, tensor<?x1024xf32, "L"> {llm.output = "l"}) {
     %w = llm.load_weight "w" : tensor<1024x32xf32, #panels>

@@ -23,7 +23,7 @@ module attributes {engine.target = #x86, engine.tuning = [
   // CHECK-SAME: where[<"T", 2, 100>] grid[<"16">, <"T ceildiv 36">]
   // CHECK-SAME: where[<"T", 1, 1>] grid[<"16">, <"T">]
   // CHECK-NOT: where
-  // CHECK-SAME: grid[<"4">, <"T ceildiv 96">]
+  // CHECK-SAME: grid[<"8">, <"T ceildiv 264">]
   // A line that the declared rows end first counts as far as they go.
   // CHECK: engine.launch "matmul logits"
   // CHECK-SAME: where[<"L", 2, 8>] grid[<"16">, <"L ceildiv 36">]
