@@ -86,14 +86,14 @@ TEST(LinearAlgebra, LittleDampingNeedsF64) {
   auto difference = [&](double share) {
     const Factored f64 = factored<double>(moments, shuffled(n), share);
     const Factored f32 = factored<float>(moments, shuffled(n), share);
-    EXPECT_TRUE(f64.found);
-    double most = f32.found ? 0 : 1;
+    EXPECT_TRUE(f64.found && f32.found);
+    double most = 0;
     for (size_t i = 0; i < f64.pivots.size(); ++i)
       most = std::max(most, std::abs(f32.pivots[i] / f64.pivots[i] - 1));
     return most;
   };
   EXPECT_LT(difference(1e-2), 1e-3); // the usual damping
-  EXPECT_GT(difference(1e-5), 1e-2);
+  EXPECT_GT(difference(2e-5), 1e-2);
 }
 
 TEST(LinearAlgebra, OrdersAndTransposesOfProducts) {
