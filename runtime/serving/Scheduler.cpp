@@ -262,8 +262,12 @@ void Scheduler::choosePrompts() {
       prompts.push_back(sequence);
   if (prompts.empty())
     return;
-  if (!batch.empty())
-    tokensLeft = std::min(tokensLeft, std::max(clock.promptBudget(), leastChunk));
+  if (!batch.empty()) {
+    int64_t pending = 0;
+    for (const Sequence *sequence : prompts)
+      pending += sequence->pending();
+    tokensLeft = std::min(tokensLeft, std::max(clock.promptBudget(pending), leastChunk));
+  }
   Sequence &first = *prompts.front();
   std::sort(prompts.begin() + 1, prompts.end(), [](const auto *one, const auto *other) {
     return std::tuple(one->priority, one->pending(), one->arrival) <

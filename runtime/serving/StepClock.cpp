@@ -23,10 +23,14 @@ void StepClock::record(int64_t promptTokens, int64_t decodes, double seconds) {
   tokenSeconds += (tokenSeconds > 0 ? weight * telling : 1) * (each - tokenSeconds);
 }
 
-int64_t StepClock::promptBudget() const {
+int64_t StepClock::promptBudget(int64_t waiting) const {
   if (tokenSeconds <= 0)
     return std::numeric_limits<int64_t>::max();
-  return int64_t(std::max(0.0, std::min((limit - decodeSeconds) / tokenSeconds, 1e12)));
+  constexpr double unseenSeconds = 0.025, shareOfDecode = 1.5, mostSteps = 16;
+  double share = std::max({unseenSeconds, shareOfDecode * decodeSeconds,
+                           double(waiting) * tokenSeconds / mostSteps});
+  share = std::min(share, limit - decodeSeconds);
+  return int64_t(std::max(0.0, std::min(share / tokenSeconds, 1e12)));
 }
 
 } // namespace ingot::runtime

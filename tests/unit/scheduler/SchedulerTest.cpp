@@ -317,16 +317,23 @@ TEST(KvCacheTest, AHitIsWhatAllGroupsHave) {
 
 TEST(StepClockTest, PromptsFitBesideStreams) {
   StepClock clock(0.2);
-  EXPECT_GT(clock.promptBudget(), 1 << 30);
+  constexpr int64_t few = 100, many = 1 << 20;
+  EXPECT_GT(clock.promptBudget(few), 1 << 30);
   clock.record(0, 8, 0.05);
   clock.record(512, 8, 0.05 + 0.512);
-  EXPECT_NEAR(double(clock.promptBudget()), 150, 2);
+  EXPECT_NEAR(double(clock.promptBudget(many)), 150, 2); // all that the limit leaves
+  EXPECT_NEAR(double(clock.promptBudget(few)), 75, 2);   // half as much again as decoding
+  EXPECT_NEAR(double(clock.promptBudget(1600)), 100, 2); // a sixteenth of those there are
   for (int i = 0; i < 50; ++i)
     clock.record(150, 8, 0.05 + 0.3); // twice as slow
-  EXPECT_NEAR(double(clock.promptBudget()), 75, 2);
+  EXPECT_NEAR(double(clock.promptBudget(many)), 75, 2);
+  EXPECT_NEAR(double(clock.promptBudget(few)), 37, 2);
+  for (int i = 0; i < 50; ++i)
+    clock.record(0, 8, 0.001);
+  EXPECT_NEAR(double(clock.promptBudget(few)), 12, 1); // 25 ms, which no reader sees
   for (int i = 0; i < 50; ++i)
     clock.record(0, 8, 1.0);
-  EXPECT_EQ(clock.promptBudget(), 0);
+  EXPECT_EQ(clock.promptBudget(many), 0);
 }
 
 TEST_F(SchedulerTest, AShortPromptOvertakesALongOne) {
