@@ -2,6 +2,8 @@
 // ChatTemplates: the chat templates of an engine, and which of them a conversation takes.
 #include "runtime/chat/ChatTemplates.h"
 
+#include "runtime/chat/AnswerFamilies.h"
+
 namespace ingot::runtime {
 
 using Json = nlohmann::ordered_json;
@@ -19,7 +21,9 @@ static Json specialTokensOf(const Tokenizer &tokenizer) {
 void ChatTemplates::add(std::string_view name, Result<ChatTemplate> compiled) {
   const TemplateTraits traits =
       compiled.ok() ? traitsOf(*compiled, specialTokens) : TemplateTraits();
-  all.push_back({std::string(name), std::move(compiled), traits});
+  const std::string_view thoughtsEnd =
+      compiled.ok() ? chooseFamilies(compiled->source()).reasoning->reasoningClose : "";
+  all.push_back({std::string(name), std::move(compiled), traits, thoughtsEnd});
 }
 
 ChatTemplates ChatTemplates::of(const Tokenizer &tokenizer) {
@@ -67,18 +71,8 @@ Result<RenderedPrompt> ChatTemplates::render(const Json &body, const RenderSetti
   }
   if (!entry->compiled.ok())
     return entry->compiled.status();
-  Result<Json> variables = conversation->variablesFor(entry->traits);
-  if (!variables.ok())
-    return variables.status();
-  for (const auto &[token, text] : specialTokens.items())
-    if (!variables->contains(token))
-      (*variables)[token] = text;
-  Result<RenderedPrompt> prompt = entry->compiled->render(*variables, settings);
-  if (!prompt.ok())
-    return prompt.status();
-  if (Status status = conversation->cutBehindFinalMessage(*prompt); !status.ok())
-    return status;
-  return prompt;
+  return renderConversation(*conversation, {&*entry->compiled, entry->traits, entry->thoughtsEnd},
+                            specialTokens, settings);
 }
 
 std::vector<std::string_view> ChatTemplates::names() const {

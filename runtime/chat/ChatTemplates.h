@@ -2,7 +2,7 @@
 // ChatTemplates: the chat templates of an engine, and which of them a conversation takes.
 #pragma once
 
-#include "runtime/chat/Conversation.h"
+#include "runtime/chat/ConversationPrompt.h"
 #include "runtime/serving/Tokenizer.h"
 
 #include <string>
@@ -25,7 +25,7 @@ public:
 
   /// The prompt of the conversation that the body of a chat request holds. `name` chooses a
   /// template; empty: `tool_use` where tools are given and it exists, else `default`.
-  /// INGOT-E6074: there is no such template. Others: Conversation, ChatTemplate.
+  /// INGOT-E6074: there is no such template. Others: renderConversation.
   Result<RenderedPrompt> render(const nlohmann::ordered_json &body,
                                 const RenderSettings &settings = {},
                                 std::string_view name = {}) const;
@@ -46,6 +46,7 @@ private:
     std::string name;
     Result<ChatTemplate> compiled;
     TemplateTraits traits;
+    std::string_view thoughtsEnd; ///< of the reasoning that the template speaks of
   };
   void add(std::string_view name, Result<ChatTemplate> compiled);
   const Entry *find(std::string_view name) const;

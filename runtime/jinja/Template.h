@@ -11,10 +11,22 @@
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace ingot::runtime::jinja {
 
 struct SyntaxTree;
+
+/// A string of the variables, and the address of its first byte.
+struct InputString {
+  const std::string *text;
+  uint32_t address;
+};
+
+struct Rendered {
+  Text text;
+  std::vector<InputString> strings; ///< by address; parts of the variables
+};
 
 /// Immutable; copies share what was compiled.
 class Template {
@@ -25,8 +37,8 @@ public:
 
   /// `variables` is an object. Strings inside its lists and objects count as input, those that are
   /// variables themselves (bos_token, ...) as the template's. INGOT-E6062 to E6070.
-  Result<Text> render(const nlohmann::ordered_json &variables, const std::tm &now,
-                      const Limits &limits) const;
+  Result<Rendered> render(const nlohmann::ordered_json &variables, const std::tm &now,
+                          const Limits &limits) const;
 
   /// Whether the template reads a variable, or sets one, of that name.
   bool mentions(std::string_view variable) const;

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+// Turn: a message on its way from a request to a template.
+#include "runtime/chat/Turn.h"
+
+namespace ingot::runtime {
+
+using Json = nlohmann::ordered_json;
+
+std::string textOf(const Json &message) {
+  std::string text;
+  if (!message.contains("content"))
+    return text;
+  const Json &content = message["content"];
+  if (content.is_string())
+    return content.get<std::string>();
+  if (content.is_array())
+    for (size_t i = 0; i < content.size(); ++i)
+      text += (i > 0 ? "\n" : "") + content[i]["text"].get<std::string>();
+  return text;
+}
+
+void appendText(Json &message, const Json &more) {
+  message["content"] = textOf(message) + "\n" + textOf(more);
+}
+
+} // namespace ingot::runtime
