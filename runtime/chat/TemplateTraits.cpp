@@ -44,7 +44,7 @@ public:
     if (!says(Json::array({user()})))
       return traits;
     learnRoles();
-    if (traits.knowsTools)
+    if (trial.lists(Json::array({user()}), Trial::tools()))
       tools = Trial::tools();
     learnCalls();
     return traits;
@@ -102,6 +102,14 @@ private:
     return Json::array({user(), said, say(Trial::result(0, "1"), traits.tool)});
   }
 
+  /// The same with an answer and another question, at which thoughts are dropped.
+  Json answered(const Json &said) const {
+    Json messages = around(said);
+    messages.push_back(assistant());
+    messages.push_back(user());
+    return messages;
+  }
+
   /// Finds the content and the arguments with which the template says a call.
   bool findCall() {
     const Json object = {{"argument", "1"}};
@@ -142,7 +150,10 @@ private:
                           say(Trial::result(1, "2"), traits.tool), assistant(), user()}));
     changed = call;
     changed["content"] = assistant()["content"];
-    traits.takesTextWithCalls = says(around(changed));
+    traits.takesTextWithCalls = says(answered(changed));
+    Json apart = answered(call);
+    apart.insert(apart.begin() + 1, assistant());
+    traits.takesTextBeforeCalls = says(apart);
     changed["content"] = nullptr;
     traits.takesNull = isTaken(changed);
     changed.erase("content");

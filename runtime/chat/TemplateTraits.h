@@ -14,23 +14,24 @@ struct ContentForms {
 
 struct TemplateTraits {
   ContentForms system, user, assistant, tool;
-  bool takesRepeats = true;       ///< messages of one role behind each other
-  bool knowsSystem = true;        ///< the role `system`
-  bool knowsDeveloper = false;    ///< the role `developer`
-  bool takesMoreSystem = true;    ///< instructions behind the first
-  bool takesLateSystem = true;    ///< instructions behind an answer
-  bool knowsTools = false;        ///< the list of tools
-  bool needsToolList = false;     ///< no tools as an empty list, where null would be an error
-  bool knowsToolCalls = false;    ///< tool calls of an assistant
-  bool wantsObjects = true;       ///< arguments of tool calls as objects; else as JSON text
-  bool takesAnyArguments = true;  ///< arguments that are a text of anything
-  bool takesParallelCalls = true; ///< several tool calls in a message, and their results
-  bool takesTextWithCalls = true; ///< text beside tool calls
-  bool takesAnyId = true;         ///< ids of calls of any length; else of nine letters
-  bool takesEmpty = true;         ///< empty content beside tool calls
-  bool takesNull = false;         ///< null content beside tool calls
-  bool takesAbsent = false;       ///< no content beside tool calls
-  bool knowsThinking = false;     ///< reasoning of an assistant under the name `thinking`
+  bool takesRepeats = true;         ///< messages of one role behind each other
+  bool knowsSystem = true;          ///< the role `system`
+  bool knowsDeveloper = false;      ///< the role `developer`
+  bool takesMoreSystem = true;      ///< instructions behind the first
+  bool takesLateSystem = true;      ///< instructions behind an answer
+  bool knowsTools = false;          ///< the list of tools
+  bool needsToolList = false;       ///< no tools as an empty list, where null would be an error
+  bool knowsToolCalls = false;      ///< tool calls of an assistant
+  bool wantsObjects = true;         ///< arguments of tool calls as objects; else as JSON text
+  bool takesAnyArguments = true;    ///< arguments that are a text of anything
+  bool takesParallelCalls = true;   ///< several tool calls in a message, and their results
+  bool takesTextWithCalls = true;   ///< text beside tool calls
+  bool takesTextBeforeCalls = true; ///< text in a message before tool calls
+  bool takesAnyId = true;           ///< ids of calls of any length; else of nine letters
+  bool takesEmpty = true;           ///< empty content beside tool calls
+  bool takesNull = false;           ///< null content beside tool calls
+  bool takesAbsent = false;         ///< no content beside tool calls
+  bool knowsThinking = false;       ///< reasoning of an assistant under the name `thinking`
 };
 
 /// Renders some thirty small conversations, each with few steps; `variables` are given beside

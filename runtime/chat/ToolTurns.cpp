@@ -120,13 +120,61 @@ void shortenIds(Json &message) {
       shorten(call, "id");
 }
 
-/// What is said beside calls, as a message of its own before them.
-void separateText(Turn &turn, Turns &out) {
-  const std::string text = textOf(turn.message);
-  if (isBlank(text))
-    return;
-  out.push_back({{{"role", "assistant"}, {"content", text}}, turn.index});
-  turn.message["content"] = "";
+/// Takes what is said beside calls out of their message.
+std::string takeText(Json &message) {
+  std::string text = textOf(message);
+  if (!isBlank(text))
+    message["content"] = "";
+  else
+    text.clear();
+  return text;
+}
+
+/// Puts what is said beside calls into messages before them.
+void sayBefore(Turns &turns) {
+  Turns out;
+  for (Turn &turn : turns) {
+    if (turn.hasCalls())
+      if (std::string text = takeText(turn.message); !text.empty())
+        out.push_back({{{"role", "assistant"}, {"content", std::move(text)}}, turn.index});
+    out.push_back(std::move(turn));
+  }
+  turns = std::move(out);
+}
+
+/// Puts what is said beside calls into the answer to their results; where there is none yet, into
+/// one message before the first of the calls.
+void sayAfter(Turns &turns) {
+  Turns out;
+  std::optional<Turn> said;
+  size_t first = 0; // of the calls with which it was said
+  auto settle = [&] {
+    if (said)
+      out.insert(out.begin() + int64_t(first), std::move(*said));
+    said.reset();
+  };
+  for (Turn &turn : turns) {
+    if (turn.hasCalls()) {
+      if (std::string text = takeText(turn.message); !text.empty()) {
+        Json message = {{"role", "assistant"}, {"content", std::move(text)}};
+        if (said)
+          appendText(said->message, message);
+        else
+          said = Turn{std::move(message), turn.index};
+      }
+      if (out.empty() || !(out.back().is("tool") || out.back().hasCalls()))
+        first = out.size();
+    } else if (turn.is("assistant") && said) {
+      appendText(said->message, turn.message);
+      turn.message["content"] = std::move(said->message["content"]);
+      said.reset();
+    } else if (!turn.is("tool")) {
+      settle();
+    }
+    out.push_back(std::move(turn));
+  }
+  settle();
+  turns = std::move(out);
 }
 
 /// A message for each call, the first with all else of `turn`, each before its result. `results`
@@ -175,6 +223,10 @@ Status pairResults(Turns &turns) {
 }
 
 void separateCalls(Turns &turns, const TemplateTraits &traits) {
+  if (!traits.takesTextWithCalls && traits.takesTextBeforeCalls)
+    sayBefore(turns);
+  else if (!traits.takesTextWithCalls)
+    sayAfter(turns);
   Turns out;
   for (size_t i = 0; i < turns.size();) {
     Turn turn = std::move(turns[i++]);
@@ -184,8 +236,6 @@ void separateCalls(Turns &turns, const TemplateTraits &traits) {
       out.push_back(std::move(turn));
       continue;
     }
-    if (!traits.takesTextWithCalls)
-      separateText(turn, out);
     if (traits.takesParallelCalls || turn.message["tool_calls"].size() < 2) {
       out.push_back(std::move(turn));
       continue;

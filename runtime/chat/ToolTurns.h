@@ -15,7 +15,8 @@ namespace ingot::runtime {
 Status pairResults(Turns &turns);
 
 /// Says calls as the template takes them: one in a message, with its result behind it, where it
-/// takes no more; what is said beside them in a message before them; ids of nine letters.
+/// takes no more; what is said beside them in a message before them, or in the answer to their
+/// results; ids of nine letters.
 void separateCalls(Turns &turns, const TemplateTraits &traits);
 
 } // namespace ingot::runtime
