@@ -30,7 +30,9 @@ Json parts(const std::string &first, const std::string &second) {
 }
 
 Json call(const char *id, const Json &arguments) {
-  return {{"id", id}, {"type", "function"}, {"function", {{"name", "lookup"}, {"arguments", arguments}}}};
+  return {{"id", id},
+          {"type", "function"},
+          {"function", {{"name", "lookup"}, {"arguments", arguments}}}};
 }
 
 Json calls(const std::vector<Json> &all, const Json &content = nullptr) {
@@ -50,7 +52,8 @@ public:
   explicit RealTemplate(const std::filesystem::path &path)
       : name(path.stem().string()), compiled(compile(path)) {
     // FireFunction's tools and date are variables of their own.
-    tokens = {{"bos_token", "<s>"}, {"eos_token", "</s>"}, {"functions", "[]"}, {"datetime", "now"}};
+    tokens = {
+        {"bos_token", "<s>"}, {"eos_token", "</s>"}, {"functions", "[]"}, {"datetime", "now"}};
     use.compiled = &*compiled;
     use.traits = runtime::traitsOf(*compiled, tokens);
     use.thoughtsEnd = runtime::chooseFamilies(compiled->source()).reasoning->reasoningClose;
@@ -136,7 +139,8 @@ struct Refusals {
   void add(const RealTemplate &each, const runtime::Status &status) {
     std::string &names = byCode[std::string(status.code())];
     names += (names.empty() ? "" : " ") + each.name;
-    if (getenv("SHOW")) printf("  %s: %s\n", each.name.c_str(), status.toString().c_str());
+    if (getenv("SHOW"))
+      printf("  %s: %s\n", each.name.c_str(), status.toString().c_str());
   }
 };
 
@@ -158,13 +162,15 @@ using Names = std::map<std::string, std::string>;
 
 TEST(RealTemplates, Prefills) {
   SKIP_WITHOUT_TEMPLATES;
-  const std::string texts[] = {"<", "|", "e", "end", " ", "\n", "Sure: ", "<|im_end|>", "assistant",
-                               "", "Ça va 😀", "one\n\ntwo\n", "{\"a\": ", "user\n", "Question"};
+  const std::string texts[] = {
+      "<",         "|", "e",        "end",          " ",        "\n",     "Sure: ",  "<|im_end|>",
+      "assistant", "",  "Ça va 😀", "one\n\ntwo\n", "{\"a\": ", "user\n", "Question"};
   Refusals refusals;
   for (const auto &each : realTemplates()) {
     auto goOn = [&](const std::string &text) {
-      return each->render(Json{{"messages", {message("user", "Question"), message("assistant", text)}},
-                           {"continue_final_message", true}});
+      return each->render(
+          Json{{"messages", {message("user", "Question"), message("assistant", text)}},
+               {"continue_final_message", true}});
     };
     const std::string plain = "Plainly";
     const Result<RenderedPrompt> known = goOn(plain);
@@ -186,7 +192,9 @@ TEST(RealTemplates, Prefills) {
       if (trimmed.empty())
         EXPECT_TRUE(prompt->text == head + text || prompt->text == asked->text) << prompt->text;
       else
-        EXPECT_TRUE(prompt->text == head + text || prompt->text == head + trimmed) << prompt->text << "\n---\n" << head;
+        EXPECT_TRUE(prompt->text == head + text || prompt->text == head + trimmed)
+            << prompt->text << "\n---\n"
+            << head;
       EXPECT_LE(prompt->answerBegin, head.size());
     }
   }
@@ -195,59 +203,113 @@ TEST(RealTemplates, Prefills) {
 
 TEST(RealTemplates, ResultsOutOfOrder) {
   SKIP_WITHOUT_TEMPLATES;
-  const std::vector<Json> messages = {
-      message("user", "QuestionA"), calls({call("call_first12345", R"({"key": "ArgA"})"), call("call_second1234", R"({"key": "ArgB"})")}),
-      result("call_second1234", "ResB"), result("call_first12345", "ResA"), message("assistant", "AnswerA"), message("user", "QuestionB")};
+  const std::vector<Json> messages = {message("user", "QuestionA"),
+                                      calls({call("call_first12345", R"({"key": "ArgA"})"),
+                                             call("call_second1234", R"({"key": "ArgB"})")}),
+                                      result("call_second1234", "ResB"),
+                                      result("call_first12345", "ResA"),
+                                      message("assistant", "AnswerA"),
+                                      message("user", "QuestionB")};
   for (const std::vector<std::string> &words :
-       {std::vector<std::string>{"QuestionA", "ArgA", "ArgB", "AnswerA", "QuestionB"}, {"QuestionA", "ArgA", "ResA", "ResB", "AnswerA"}, {"ArgB", "ResB"}})
+       {std::vector<std::string>{"QuestionA", "ArgA", "ArgB", "AnswerA", "QuestionB"},
+        {"QuestionA", "ArgA", "ResA", "ResB", "AnswerA"},
+        {"ArgB", "ResB"}})
     EXPECT_EQ(expectSaid(messages, words).byCode, Names());
 }
 
 TEST(RealTemplates, TextBesideCalls) {
   SKIP_WITHOUT_TEMPLATES;
-  EXPECT_EQ(expectSaid({message("user", "QuestionA"), calls({call("call_first12345", R"({"key": "ArgA"})")}, "TextA"),
-      result("call_first12345", "ResA"), message("assistant", "AnswerA"), message("user", "QuestionB")}, {"QuestionA", "TextA", "ArgA", "ResA", "AnswerA", "QuestionB"}).byCode, Names());
-  EXPECT_EQ(expectSaid({message("system", "SystemA"), message("user", "QuestionA"), calls({call("call_first12345", R"({"key": "ArgA"})")}, "TextA"),
-      result("call_first12345", "ResA")}, {"SystemA", "QuestionA", "TextA", "ArgA", "ResA"}).byCode, Names());
+  EXPECT_EQ(expectSaid({message("user", "QuestionA"),
+                        calls({call("call_first12345", R"({"key": "ArgA"})")}, "TextA"),
+                        result("call_first12345", "ResA"), message("assistant", "AnswerA"),
+                        message("user", "QuestionB")},
+                       {"QuestionA", "TextA", "ArgA", "ResA", "AnswerA", "QuestionB"})
+                .byCode,
+            Names());
+  EXPECT_EQ(expectSaid({message("system", "SystemA"), message("user", "QuestionA"),
+                        calls({call("call_first12345", R"({"key": "ArgA"})")}, "TextA"),
+                        result("call_first12345", "ResA")},
+                       {"SystemA", "QuestionA", "TextA", "ArgA", "ResA"})
+                .byCode,
+            Names());
 }
 
 TEST(RealTemplates, PartsInEveryRole) {
   SKIP_WITHOUT_TEMPLATES;
-  EXPECT_EQ(expectSaid({message("system", parts("SystemA", "SystemB")), message("user", parts("UserA", "UserB")), message("assistant", parts("AnswerA", "AnswerB")), message("user", "Last")}, {"UserA", "UserB", "AnswerA", "AnswerB", "Last"}).byCode, Names());
-  EXPECT_EQ(expectSaid({message("system", parts("SystemA", "SystemB")), message("user", "Last")}, {"SystemA", "SystemB"}).byCode, Names());
-  EXPECT_EQ(expectSaid({message("user", "QuestionA"), calls({call("call_first12345", R"({"key": "ArgA"})")}),
-      result("call_first12345", parts("ResA", "ResB"))}, {"QuestionA", "ArgA", "ResA", "ResB"}).byCode, Names());
+  EXPECT_EQ(expectSaid({message("system", parts("SystemA", "SystemB")),
+                        message("user", parts("UserA", "UserB")),
+                        message("assistant", parts("AnswerA", "AnswerB")), message("user", "Last")},
+                       {"UserA", "UserB", "AnswerA", "AnswerB", "Last"})
+                .byCode,
+            Names());
+  EXPECT_EQ(expectSaid({message("system", parts("SystemA", "SystemB")), message("user", "Last")},
+                       {"SystemA", "SystemB"})
+                .byCode,
+            Names());
+  EXPECT_EQ(expectSaid({message("user", "QuestionA"),
+                        calls({call("call_first12345", R"({"key": "ArgA"})")}),
+                        result("call_first12345", parts("ResA", "ResB"))},
+                       {"QuestionA", "ArgA", "ResA", "ResB"})
+                .byCode,
+            Names());
 }
 
 TEST(RealTemplates, MoreInstructions) {
   SKIP_WITHOUT_TEMPLATES;
   for (const char *first : {"system", "developer"})
     for (const char *second : {"system", "developer"}) {
-      EXPECT_EQ(expectSaid({message(first, "SystemA"), message(second, "SystemB"), message("user", "User")}, {"SystemA", "SystemB"}).byCode, Names());
-      EXPECT_EQ(expectSaid({message(first, "SystemA"), message("user", "UserA"), message("assistant", "AnswerA"), message(second, "SystemB"), message("user", "UserB")}, {"SystemA"}).byCode, Names());
-      EXPECT_EQ(expectSaid({message(first, "SystemA"), message("user", "UserA"), message("assistant", "AnswerA"), message(second, "SystemB"), message("user", "UserB")}, {"UserA", "AnswerA", "UserB"}).byCode, Names());
-      EXPECT_EQ(expectSaid({message("user", "UserA"), message("assistant", "AnswerA"), message("user", "UserB"), message(second, "SystemB")}, {"SystemB"}).byCode, Names());
+      EXPECT_EQ(expectSaid({message(first, "SystemA"), message(second, "SystemB"),
+                            message("user", "User")},
+                           {"SystemA", "SystemB"})
+                    .byCode,
+                Names());
+      EXPECT_EQ(expectSaid({message(first, "SystemA"), message("user", "UserA"),
+                            message("assistant", "AnswerA"), message(second, "SystemB"),
+                            message("user", "UserB")},
+                           {"SystemA"})
+                    .byCode,
+                Names());
+      EXPECT_EQ(expectSaid({message(first, "SystemA"), message("user", "UserA"),
+                            message("assistant", "AnswerA"), message(second, "SystemB"),
+                            message("user", "UserB")},
+                           {"UserA", "AnswerA", "UserB"})
+                    .byCode,
+                Names());
+      EXPECT_EQ(expectSaid({message("user", "UserA"), message("assistant", "AnswerA"),
+                            message("user", "UserB"), message(second, "SystemB")},
+                           {"SystemB"})
+                    .byCode,
+                Names());
     }
 }
 
 TEST(RealTemplates, RepeatedRoles) {
   SKIP_WITHOUT_TEMPLATES;
-  EXPECT_EQ(expectSaid({message("user", "UserA"), message("user", "UserB"), message("assistant", "AnswerA"), message("assistant", "AnswerB"), message("user", "UserC")}, {"UserA", "UserB", "AnswerA", "AnswerB", "UserC"}).byCode, Names());
+  EXPECT_EQ(expectSaid({message("user", "UserA"), message("user", "UserB"),
+                        message("assistant", "AnswerA"), message("assistant", "AnswerB"),
+                        message("user", "UserC")},
+                       {"UserA", "UserB", "AnswerA", "AnswerB", "UserC"})
+                .byCode,
+            Names());
 }
 
 TEST(RealTemplates, ArgumentsThatAreNone) {
   SKIP_WITHOUT_TEMPLATES;
   for (const auto &each : realTemplates()) {
     auto prompt = [&](const Json &arguments) {
-      const Result<RenderedPrompt> made = each->answer({message("user", "UserA"), calls({call("call_first12345", arguments)}), result("call_first12345", "ResA")});
+      const Result<RenderedPrompt> made =
+          each->answer({message("user", "UserA"), calls({call("call_first12345", arguments)}),
+                        result("call_first12345", "ResA")});
       return made.ok() ? made->text : std::string(made.status().code());
     };
     for (const char *none : {"", " \n", "null", "{}"})
       EXPECT_EQ(prompt(none), prompt(Json::object())) << each->name << prompt(none);
     EXPECT_EQ(prompt(nullptr), prompt(Json::object())) << each->name;
     const std::string cut = prompt("{\"key\": ");
-    if (!cut.starts_with("INGOT-")) EXPECT_NE(cut.find("key"), cut.npos) << each->name;
-    else if (getenv("SHOW")) printf("%s %s\n", each->name.c_str(), cut.c_str());
+    if (!cut.starts_with("INGOT-"))
+      EXPECT_NE(cut.find("key"), cut.npos) << each->name;
+    else if (getenv("SHOW"))
+      printf("%s %s\n", each->name.c_str(), cut.c_str());
   }
 }
 
