@@ -2,8 +2,6 @@
 // ChatTemplates: the chat templates of an engine, and which of them a conversation takes.
 #include "runtime/chat/ChatTemplates.h"
 
-#include "runtime/chat/AnswerFamilies.h"
-
 namespace ingot::runtime {
 
 using Json = nlohmann::ordered_json;
@@ -21,9 +19,7 @@ static Json specialTokensOf(const Tokenizer &tokenizer) {
 void ChatTemplates::add(std::string_view name, Result<ChatTemplate> compiled) {
   const TemplateTraits traits =
       compiled.ok() ? traitsOf(*compiled, specialTokens) : TemplateTraits();
-  const std::string_view thoughtsEnd =
-      compiled.ok() ? chooseFamilies(compiled->source()).reasoning->reasoningClose : "";
-  all.push_back({std::string(name), std::move(compiled), traits, thoughtsEnd});
+  all.push_back({std::string(name), std::move(compiled), traits});
 }
 
 ChatTemplates ChatTemplates::of(const Tokenizer &tokenizer) {
@@ -71,8 +67,8 @@ Result<RenderedPrompt> ChatTemplates::render(const Json &body, const RenderSetti
   }
   if (!entry->compiled.ok())
     return entry->compiled.status();
-  return renderConversation(*conversation, {&*entry->compiled, entry->traits, entry->thoughtsEnd},
-                            specialTokens, settings);
+  return renderConversation(*conversation, *entry->compiled, entry->traits, specialTokens,
+                            settings);
 }
 
 std::vector<std::string_view> ChatTemplates::names() const {

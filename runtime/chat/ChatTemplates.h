@@ -46,7 +46,6 @@ private:
     std::string name;
     Result<ChatTemplate> compiled;
     TemplateTraits traits;
-    std::string_view thoughtsEnd; ///< of the reasoning that the template speaks of
   };
   void add(std::string_view name, Result<ChatTemplate> compiled);
   const Entry *find(std::string_view name) const;

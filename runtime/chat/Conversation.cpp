@@ -2,6 +2,7 @@
 // Conversation: the body of a chat request as the variables of a chat template.
 #include "runtime/chat/Conversation.h"
 
+#include "runtime/chat/CallText.h"
 #include "runtime/chat/Instructions.h"
 #include "runtime/chat/ToolTurns.h"
 #include "runtime/serving/Unicode.h"
@@ -240,15 +241,19 @@ Result<ConversationVariables> Conversation::variablesFor(const TemplateTraits &t
   if (Status status = pairResults(turns); !status.ok())
     return status;
   placeInstructions(turns, traits);
-  separateCalls(turns, traits);
+  if (traits.knowsToolCalls)
+    separateCalls(turns, traits);
+  else
+    sayCallsAsText(turns, *traits.tools, traits.knowsResults);
   joinRepeats(turns, traits);
-  ConversationVariables made = {variables, {}};
+  ConversationVariables made = {variables, {}, {}};
   Json &given = made.all["messages"] = Json::array();
   for (Turn &turn : turns) {
     normalizeContent(turn, traits);
     normalizeReasoning(turn.message, traits);
     given.push_back(std::move(turn.message));
     made.indices.push_back(turn.index);
+    made.own.push_back(std::move(turn.own));
   }
   made.all["tools"] = tools.is_null() && traits.needsToolList ? Json::array() : tools;
   made.all["documents"] = documents;

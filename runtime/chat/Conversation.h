@@ -15,6 +15,8 @@ namespace ingot::runtime {
 struct ConversationVariables {
   nlohmann::ordered_json all;
   std::vector<size_t> indices; ///< of each message in `all`: that of the request's
+  /// Of each message: the parts of its only text that nobody wrote.
+  std::vector<std::vector<Span>> own;
 };
 
 /// What the fields of a chat request's body say of its prompt; other fields are left alone.
@@ -36,6 +38,7 @@ struct Conversation {
 
   /// The variables for a template that takes what `traits` say:
   /// - `arguments` of tool calls become objects, or the text of one; blank ones have no members;
+  /// - calls become text where it prints none;
   /// - results, instructions, and messages of one role as ToolTurns.h and Instructions.h say;
   /// - missing content becomes "" where the template would choke, a list of parts the text of all
   ///   with line breaks between them, and a text a list of one part where that is what it takes;

@@ -63,9 +63,10 @@ std::optional<Span> endOf(const std::string &text, const Provenance &provenance)
 /// One way to say a conversation, tried.
 class Attempt {
 public:
-  Attempt(const Conversation &conversation, const TemplateUse &use, const Json &specialTokens,
-          const RenderSettings &settings)
-      : conversation(conversation), use(use), specialTokens(specialTokens), settings(settings) {}
+  Attempt(const Conversation &conversation, const ChatTemplate &chatTemplate,
+          const Json &specialTokens, const RenderSettings &settings)
+      : conversation(conversation), chatTemplate(chatTemplate), specialTokens(specialTokens),
+        settings(settings) {}
 
   Status render(const TemplateTraits &traits) {
     Result<ConversationVariables> made = conversation.variablesFor(traits);
@@ -75,14 +76,15 @@ public:
     for (const auto &[token, text] : specialTokens.items())
       if (!variables.all.contains(token))
         variables.all[token] = text;
-    Result<RenderedPrompt> rendered = use.compiled->render(variables.all, settings, &provenance);
+    Result<RenderedPrompt> rendered = chatTemplate.render(variables.all, settings, &provenance);
     if (!rendered.ok())
       return std::move(rendered).status();
     prompt = std::move(*rendered);
     prompt.answerBegin = prompt.input.empty() ? 0 : prompt.input.back().end;
     if (Status status = cut(); !status.ok())
       return status;
-    findLost();
+    findLost(traits.thoughtsEnd);
+    takeOwn();
     return Status::success();
   }
 
@@ -103,10 +105,9 @@ private:
   Status cut() {
     if (!conversation.continueFinalMessage)
       return Status::success();
-    const Json &last = variables.all["messages"].back();
-    if (last.contains("tool_calls"))
+    if (!conversation.messages.back().value("tool_calls", Json()).empty())
       return cannotGoOn("has calls");
-    const std::string *text = lastText(last);
+    const std::string *text = lastText(variables.all["messages"].back());
     if (!text || text->empty())
       return cannotGoOn("has no text");
     const std::optional<Span> place = endOf(*text, provenance);
@@ -120,12 +121,33 @@ private:
     return Status::success();
   }
 
-  void findLost() {
+  /// Takes from the input what nobody wrote.
+  void takeOwn() {
+    for (size_t i = 0; i < variables.own.size(); ++i)
+      for (const Span &own : variables.own[i])
+        for (const Placed &place : provenance.placesOf(*lastText(variables.all["messages"][i])))
+          if (own.begin < place.given.end && place.given.begin < own.end)
+            exclude(
+                {place.prompt.begin + std::max(own.begin, place.given.begin) - place.given.begin,
+                 place.prompt.begin + std::min(own.end, place.given.end) - place.given.begin});
+  }
+
+  void exclude(const Span &span) {
+    std::vector<Span> kept;
+    for (const Span &each : prompt.input) {
+      if (each.begin < span.begin)
+        kept.push_back({each.begin, std::min(each.end, span.begin)});
+      if (each.end > span.end)
+        kept.push_back({std::max(each.begin, span.end), each.end});
+    }
+    prompt.input = std::move(kept);
+  }
+
+  void findLost(std::string_view thoughtsEnd) {
     lost.clear();
     const Json &messages = variables.all["messages"];
     for (size_t i = 0; i < messages.size(); ++i) {
-      const std::string part =
-          lostPart(messages[i], provenance, prompt.text.size(), use.thoughtsEnd);
+      const std::string part = lostPart(messages[i], provenance, prompt.text.size(), thoughtsEnd);
       if (part.empty())
         continue;
       const Json &told = conversation.messages[variables.indices[i]];
@@ -151,7 +173,7 @@ private:
   }
 
   const Conversation &conversation;
-  const TemplateUse &use;
+  const ChatTemplate &chatTemplate;
   const Json &specialTokens;
   const RenderSettings &settings;
   ConversationVariables variables;
@@ -179,18 +201,20 @@ bool endsBlank(const Conversation &conversation) {
 
 } // namespace
 
-Result<RenderedPrompt> renderConversation(const Conversation &conversation, const TemplateUse &use,
-                                          const Json &specialTokens,
+Result<RenderedPrompt> renderConversation(const Conversation &conversation,
+                                          const ChatTemplate &chatTemplate,
+                                          const TemplateTraits &traits, const Json &specialTokens,
                                           const RenderSettings &settings) {
-  Attempt attempt(conversation, use, specialTokens, settings);
-  Status status = attempt.render(use.traits);
+  Attempt attempt(conversation, chatTemplate, specialTokens, settings);
+  Status status = attempt.render(traits);
   if (!status.ok() && endsBlank(conversation))
-    return renderConversation(withoutBlankEnd(conversation), use, specialTokens, settings);
+    return renderConversation(withoutBlankEnd(conversation), chatTemplate, traits, specialTokens,
+                              settings);
   if (status.ok() && attempt.losesInstructions()) {
     // Some templates print them beside a question alone, and nothing where a result is last.
-    TemplateTraits traits = use.traits;
-    traits.knowsSystem = traits.knowsDeveloper = false;
-    status = attempt.render(traits);
+    TemplateTraits without = traits;
+    without.knowsSystem = without.knowsDeveloper = false;
+    status = attempt.render(without);
   }
   if (status.ok() && attempt.loses())
     status = attempt.failure();

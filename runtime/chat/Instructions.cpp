@@ -25,7 +25,7 @@ void placeInstructions(Turns &turns, const TemplateTraits &traits) {
     if (!instructs(turn)) {
       begins = false;
       if (pending && turn.is("user")) {
-        appendText(pending->message, turn.message);
+        appendText(*pending, turn);
         turn.message["content"] = std::move(pending->message["content"]);
         turn.index = pending->index;
         pending.reset();
@@ -33,11 +33,11 @@ void placeInstructions(Turns &turns, const TemplateTraits &traits) {
       asUser();
       kept.push_back(std::move(turn));
     } else if (begins && traits.knowsSystem && !kept.empty() && !traits.takesMoreSystem) {
-      appendText(kept.back().message, turn.message);
+      appendText(kept.back(), turn);
     } else if (traits.knowsSystem && (begins || traits.takesLateSystem)) {
       kept.push_back(std::move(turn));
     } else if (pending) {
-      appendText(pending->message, turn.message);
+      appendText(*pending, turn);
     } else {
       turn.message["role"] = "user";
       pending = std::move(turn);
@@ -56,7 +56,7 @@ void joinRepeats(Turns &turns, const TemplateTraits &traits) {
                          (turn.is("user") || turn.is("assistant")) && !turn.hasCalls() &&
                          !joined.back().hasCalls();
     if (repeats)
-      appendText(joined.back().message, turn.message);
+      appendText(joined.back(), turn);
     else
       joined.push_back(std::move(turn));
   }

@@ -29,6 +29,9 @@ public:
       : chatTemplate(chatTemplate), trial(chatTemplate, variables) {}
 
   TemplateTraits learn() {
+    const AnswerFamilies families = chooseFamilies(chatTemplate.source());
+    traits.tools = families.tools;
+    traits.thoughtsEnd = families.reasoning->reasoningClose;
     const bool namesTools = chatTemplate.mentions("tools");
     const Json question = Json::array({Trial::message("user", "1")});
     traits.needsToolList = namesTools && trial.prompt(question).empty() &&
@@ -132,8 +135,11 @@ private:
     traits.knowsThinking =
         has(chatTemplate.source(), ".thinking") && !has(chatTemplate.source(), "reasoning_content");
     traits.knowsToolCalls = findCall();
-    if (!traits.knowsToolCalls)
+    if (!traits.knowsToolCalls) {
+      traits.knowsResults =
+          says(Json::array({user(), assistant(), say(Trial::result(0, "1"), traits.tool), user()}));
       return;
+    }
     traits.tool = formsOf([&](const Json &content) {
       return Json::array({user(), call, Trial::result(0, content)});
     });

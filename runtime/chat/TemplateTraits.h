@@ -2,6 +2,7 @@
 // TemplateTraits: what a chat template takes, learnt by rendering small conversations.
 #pragma once
 
+#include "runtime/chat/AnswerFamilies.h"
 #include "runtime/chat/ChatTemplate.h"
 
 namespace ingot::runtime {
@@ -21,6 +22,7 @@ struct TemplateTraits {
   bool takesLateSystem = true;      ///< instructions behind an answer
   bool knowsTools = false;          ///< the list of tools
   bool needsToolList = false;       ///< no tools as an empty list, where null would be an error
+  bool knowsResults = true;         ///< results of tools, where calls are text
   bool knowsToolCalls = false;      ///< tool calls of an assistant
   bool wantsObjects = true;         ///< arguments of tool calls as objects; else as JSON text
   bool takesAnyArguments = true;    ///< arguments that are a text of anything
@@ -31,7 +33,9 @@ struct TemplateTraits {
   bool takesEmpty = true;           ///< empty content beside tool calls
   bool takesNull = false;           ///< null content beside tool calls
   bool takesAbsent = false;         ///< no content beside tool calls
-  bool knowsThinking = false;       ///< reasoning of an assistant under the name `thinking`
+  const AnswerFamily *tools = &noFamily(); ///< how its models write calls
+  std::string_view thoughtsEnd; ///< what ends thoughts in an assistant's text; may be empty
+  bool knowsThinking = false;   ///< reasoning of an assistant under the name `thinking`
 };
 
 /// Renders some thirty small conversations, each with few steps; `variables` are given beside

@@ -156,16 +156,16 @@ void sayAfter(Turns &turns) {
   for (Turn &turn : turns) {
     if (turn.hasCalls()) {
       if (std::string text = takeText(turn.message); !text.empty()) {
-        Json message = {{"role", "assistant"}, {"content", std::move(text)}};
+        const Turn more = {{{"role", "assistant"}, {"content", std::move(text)}}, turn.index};
         if (said)
-          appendText(said->message, message);
+          appendText(*said, more);
         else
-          said = Turn{std::move(message), turn.index};
+          said = more;
       }
       if (out.empty() || !(out.back().is("tool") || out.back().hasCalls()))
         first = out.size();
     } else if (turn.is("assistant") && said) {
-      appendText(said->message, turn.message);
+      appendText(*said, turn);
       turn.message["content"] = std::move(said->message["content"]);
       said.reset();
     } else if (!turn.is("tool")) {

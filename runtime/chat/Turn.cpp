@@ -19,8 +19,11 @@ std::string textOf(const Json &message) {
   return text;
 }
 
-void appendText(Json &message, const Json &more) {
-  message["content"] = textOf(message) + "\n" + textOf(more);
+void appendText(Turn &turn, const Turn &more) {
+  const std::string text = textOf(turn.message) + "\n";
+  for (const Span &span : more.own)
+    turn.own.push_back({span.begin + uint32_t(text.size()), span.end + uint32_t(text.size())});
+  turn.message["content"] = text + textOf(more.message);
 }
 
 } // namespace ingot::runtime

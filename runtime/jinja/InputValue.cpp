@@ -34,7 +34,7 @@ public:
 private:
   Value inputOf(const std::string &text) {
     strings.push_back({&text, end});
-    Text input(text, end);
+    Text input = Text::ofInput(text, end);
     // One address is left out, so that no piece is of two strings. The heap, which is charged for
     // them, is smaller than what addresses can tell.
     end += uint32_t(text.size()) + 1;

@@ -18,9 +18,11 @@ static Piece part(const Piece &piece, size_t begin, size_t end) {
   return cut;
 }
 
-Text::Text(std::string bytes, uint32_t begin) : bytes(std::move(bytes)) {
-  const auto size = uint32_t(this->bytes.size());
-  addPiece({{0, size}, {begin, begin + size}});
+Text Text::ofInput(std::string bytes, uint32_t address) {
+  const auto size = uint32_t(bytes.size());
+  Text text(std::move(bytes));
+  text.addPiece({{0, size}, {address, address + size}});
+  return text;
 }
 
 void Text::addPiece(const Piece &piece) {

@@ -41,8 +41,8 @@ public:
 
   Text() = default;
   explicit Text(std::string bytes) : bytes(std::move(bytes)) {}
-  /// A string of the input whose first byte has the address `begin`.
-  Text(std::string bytes, uint32_t begin);
+  /// A string of the input whose first byte has that address.
+  static Text ofInput(std::string bytes, uint32_t address);
 
   std::string_view view() const { return bytes; }
   size_t size() const { return bytes.size(); }

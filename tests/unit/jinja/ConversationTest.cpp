@@ -24,8 +24,8 @@ std::string prompt(const std::string &text, const Json &body) {
   EXPECT_TRUE(compiled.ok()) << compiled.status().toString();
   RenderSettings settings;
   settings.now = fixedTime();
-  const Result<RenderedPrompt> rendered = runtime::renderConversation(
-      *read, {&*compiled, traitsOf(text), "</think>"}, Json::object(), settings);
+  const Result<RenderedPrompt> rendered =
+      runtime::renderConversation(*read, *compiled, traitsOf(text), Json::object(), settings);
   return rendered.ok() ? rendered->text : rendered.status().toString();
 }
 
@@ -218,18 +218,18 @@ Json result(const char *id, const char *content) {
 TEST(Conversation, ResultsFollowTheirCalls) {
   const std::string text =
       "{% for m in messages %}<{{ m.name or m.role }}>{{ m.content }}{% for c in m.tool_calls %}"
-      "[{{ c.function.name }}]{% endfor %}{% endfor %}";
+      "[{{ c.function.name }}{{ c.function.arguments|tojson }}]{% endfor %}{% endfor %}";
   const auto said = [&](const std::vector<Json> &messages) {
     return prompt(text, {{"messages", messages}});
   };
   EXPECT_EQ(said({calls({"f", "g"}), result("g", "G"), result("f", "F")}),
-            "<assistant>C[f][g]<f>F<g>G");
+            "<assistant>C[f{}][g{}]<f>F<g>G");
   EXPECT_EQ(said({calls({"f", "g"}), user("u"), result("g", "G"), result(nullptr, "F")}),
-            "<assistant>C[f][g]<f>F<g>G<user>u")
+            "<assistant>C[f{}][g{}]<f>F<g>G<user>u")
       << "results without an id by their place, and before what else was said";
-  EXPECT_EQ(said({calls({"f", "g"}), result("g", "G")}), "<assistant>C[g][f]<g>G")
+  EXPECT_EQ(said({calls({"f", "g"}), result("g", "G")}), "<assistant>C[g{}][f{}]<g>G")
       << "a call without a result must not get another's";
-  EXPECT_EQ(said({calls({"f"}), result("x", "F")}), "<assistant>C[f]<f>F")
+  EXPECT_EQ(said({calls({"f"}), result("x", "F")}), "<assistant>C[f{}]<f>F")
       << "there is nothing to choose from";
   EXPECT_EQ(said({result("x", "F")}), "<tool>F");
   for (const std::vector<Json> &wrong :
@@ -245,6 +245,35 @@ TEST(Conversation, ResultsFollowTheirCalls) {
   EXPECT_EQ(prompt(single, {{"messages",
                              {user("u"), calls({"f", "g"}), result("g", "G"), result("f", "F")}}}),
             "<user>u<assistant>C[f{}]<tool>F[g{}]<tool>G");
+}
+
+TEST(Conversation, CallsAreTextWhereATemplatePrintsNone) {
+  const std::string text = "{% for m in messages %}<{{ m.role }}>{{ m.content }}{% endfor %}";
+  const std::vector<Json> messages = {calls({"f", "g"}), result("g", "G"), result("f", "F")};
+  const std::string arguments = R"({"a": [1, null], "b": "x\"y"})";
+  EXPECT_EQ(prompt(text, {{"messages", {call(arguments), result(nullptr, "R")}}}),
+            R"(<assistant>{"name": "f", "arguments": {"a":[1,null],"b":"x\"y"}}<tool>R)");
+  EXPECT_EQ(prompt("{# List of tools: #}" + text, {{"messages", {call(arguments)}}}),
+            R"(<assistant><|tool_call_start|>[f(a=[1, None], b="x\"y")]<|tool_call_end|>)");
+  EXPECT_EQ(prompt("{# <tool_call> #}" + text, {{"messages", messages}}),
+            "<assistant>C\n<tool_call>{\"name\": \"f\", \"arguments\": {}}</tool_call>\n"
+            "<tool_call>{\"name\": \"g\", \"arguments\": {}}</tool_call><tool>F<tool>G");
+  EXPECT_EQ(prompt("{# <|tool_call_argument_begin|> #}" + text, {{"messages", messages}}),
+            "<assistant>C\n<|tool_calls_section_begin|><|tool_call_begin|>functions.f:0"
+            "<|tool_call_argument_begin|>{}<|tool_call_end|><|tool_call_begin|>functions.g:1"
+            "<|tool_call_argument_begin|>{}<|tool_call_end|><|tool_calls_section_end|>"
+            "<tool>F<tool>G");
+  // Its own markers are tokens, what anybody wrote is text.
+  const Result<ChatTemplate> compiled = ChatTemplate::compile("t", "{# <tool_call> #}" + text);
+  const Result<Conversation> read =
+      Conversation::read({{"messages", {call("{\"a\": \"<tool_call>\"}")}}});
+  const Result<RenderedPrompt> made = runtime::renderConversation(
+      *read, *compiled, traitsOf("{# <tool_call> #}" + text), Json::object(), {});
+  ASSERT_TRUE(made.ok()) << made.status().toString();
+  const std::string_view own = "<assistant><tool_call>";
+  ASSERT_EQ(made->input.size(), 2u) << "the role, and the call";
+  EXPECT_EQ(made->input[1].begin, own.size());
+  EXPECT_EQ(made->text.substr(made->input[1].end), "</tool_call>");
 }
 
 TEST(Conversation, InstructionsThatATemplateDrops) {
@@ -289,8 +318,7 @@ TEST(Conversation, WhatIsNotInThePromptIsRefused) {
   };
   refused(users, {{"messages", {user("u"), {{"role", "critic"}, {"content", "c"}}}}},
           "messages[1].content");
-  refused(users, {{"messages", {user("u"), call("{}")}}},
-          "messages[1].tool_calls[0].function.name");
+  refused(users, {{"messages", {user("u"), call("{}")}}}, "messages[1].content");
   refused(users, {{"messages", {user("u")}}, {"documents", {{{"text", "d"}}}}}, "documents[0]");
   refused("{{ messages[0].content[:3] }}", {{"messages", {user("word")}}}, "messages[0].content");
   // White space is no word, and what was thought may go.
