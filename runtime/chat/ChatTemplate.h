@@ -52,6 +52,10 @@ public:
   bool mentions(std::string_view variable) const { return compiled.mentions(variable); }
 
   const std::string &name() const { return compiled.name(); }
+  /// The same under another name, for errors of its renders.
+  ChatTemplate named(std::string name) const {
+    return ChatTemplate(compiled.named(std::move(name)));
+  }
 
   /// The template itself, its lines ended by "\n" alone.
   std::string_view source() const { return compiled.source(); }

@@ -35,9 +35,10 @@ Result<ChatTemplates> ChatTemplates::of(const Tokenizer &tokenizer, std::string_
                                         std::string_view text) {
   ChatTemplates made;
   made.specialTokens = specialTokensOf(tokenizer);
-  made.add("default", ChatTemplate::compile(name, text));
-  if (!made.all[0].compiled.ok())
-    return made.all[0].compiled.status();
+  const Result<ChatTemplate> compiled = ChatTemplate::compile(name, text);
+  if (!compiled.ok())
+    return compiled.status();
+  made.add("default", compiled->named("chat template"));
   return made;
 }
 

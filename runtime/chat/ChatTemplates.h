@@ -19,7 +19,8 @@ public:
   static ChatTemplates of(const Tokenizer &tokenizer);
 
   /// One template from elsewhere, under the name `default`, with the special tokens of `tokenizer`.
-  /// `name` stands in errors. Errors: those of ChatTemplate::compile.
+  /// `name`, which may be a path, stands in errors of its compilation, but not in those that a
+  /// client gets of its renders. Errors: those of ChatTemplate::compile.
   static Result<ChatTemplates> of(const Tokenizer &tokenizer, std::string_view name,
                                   std::string_view text);
 

@@ -123,22 +123,32 @@ private:
 
   /// Takes from the input what nobody wrote.
   void takeOwn() {
-    for (size_t i = 0; i < variables.own.size(); ++i)
-      for (const Span &own : variables.own[i])
-        for (const Placed &place : provenance.placesOf(*lastText(variables.all["messages"][i])))
-          if (own.begin < place.given.end && place.given.begin < own.end)
-            exclude(
-                {place.prompt.begin + std::max(own.begin, place.given.begin) - place.given.begin,
-                 place.prompt.begin + std::min(own.end, place.given.end) - place.given.begin});
-  }
-
-  void exclude(const Span &span) {
+    std::vector<Span> none;
+    for (size_t i = 0; i < variables.own.size(); ++i) {
+      if (variables.own[i].empty())
+        continue;
+      // Both are in the order of the text.
+      auto own = variables.own[i].begin();
+      for (const Placed &place : provenance.placesOf(*lastText(variables.all["messages"][i]))) {
+        while (own != variables.own[i].end() && own->end <= place.given.begin)
+          ++own;
+        for (auto at = own; at != variables.own[i].end() && at->begin < place.given.end; ++at)
+          none.push_back(
+              {place.prompt.begin + std::max(at->begin, place.given.begin) - place.given.begin,
+               place.prompt.begin + std::min(at->end, place.given.end) - place.given.begin});
+      }
+    }
+    std::ranges::sort(none, {}, &Span::begin);
     std::vector<Span> kept;
-    for (const Span &each : prompt.input) {
-      if (each.begin < span.begin)
-        kept.push_back({each.begin, std::min(each.end, span.begin)});
-      if (each.end > span.end)
-        kept.push_back({std::max(each.begin, span.end), each.end});
+    auto hole = none.begin();
+    for (Span span : prompt.input) {
+      for (; hole != none.end() && hole->begin < span.end; ++hole) {
+        if (hole->begin > span.begin)
+          kept.push_back({span.begin, hole->begin});
+        span.begin = std::max(span.begin, hole->end);
+      }
+      if (span.begin < span.end)
+        kept.push_back(span);
     }
     prompt.input = std::move(kept);
   }

@@ -25,6 +25,7 @@ static Status chooseFamily(const std::string &name, const char *option,
 Result<Dialogue> Dialogue::make(const Tokenizer *tokenizer, const DialogueOptions &options) {
   Dialogue dialogue;
   dialogue.tokenizer = tokenizer;
+  dialogue.name = options.templateName;
   if (tokenizer && options.templateName.empty()) {
     dialogue.templates = ChatTemplates::of(*tokenizer);
   } else if (tokenizer) {

@@ -3,7 +3,9 @@
 #include "runtime/chat/ToolTurns.h"
 
 #include <algorithm>
+#include <deque>
 #include <optional>
+#include <unordered_map>
 
 namespace ingot::runtime {
 
@@ -28,27 +30,36 @@ public:
 
   /// Takes `turns`, all of them results. INGOT-E6071: see pairResults.
   Status take(Turns turns) {
+    std::unordered_map<std::string, std::deque<size_t>> open;
+    for (size_t i = 0; i < calls.size(); ++i)
+      open[stringIn(calls[i], "id")].push_back(i);
     Turns nameless;
     for (Turn &turn : turns) {
       const std::string id = stringIn(turn.message, "tool_call_id");
-      const std::optional<size_t> call = id.empty() ? std::nullopt : open(&id);
-      if (call)
-        results[*call] = std::move(turn);
-      else if (id.empty() || (calls.size() == 1 && turns.size() == 1))
+      const auto call = open.find(id);
+      if (!id.empty() && call != open.end() && !call->second.empty()) {
+        results[call->second.front()] = std::move(turn);
+        call->second.pop_front();
+      } else if (id.empty() || (calls.size() == 1 && turns.size() == 1)) {
         nameless.push_back(std::move(turn));
-      else
+      } else {
         return Status::error("INGOT-E6071",
                              "messages[" + std::to_string(turn.index) +
                                  "].tool_call_id must be the id of a call before it that has no "
                                  "other result; '" +
                                  id + "' is none",
                              "change the request");
+      }
     }
-    for (Turn &turn : nameless)
-      if (const std::optional<size_t> call = open(nullptr))
-        results[*call] = std::move(turn);
+    size_t next = 0;
+    for (Turn &turn : nameless) {
+      while (next < calls.size() && results[next])
+        ++next;
+      if (next < calls.size())
+        results[next] = std::move(turn);
       else
         others.push_back(std::move(turn));
+    }
     sort();
     return Status::success();
   }
@@ -62,14 +73,6 @@ public:
   }
 
 private:
-  /// The first call without a result, of that id if one is given.
-  std::optional<size_t> open(const std::string *id) const {
-    for (size_t i = 0; i < calls.size(); ++i)
-      if (!results[i] && (!id || stringIn(calls[i], "id") == *id))
-        return i;
-    return std::nullopt;
-  }
-
   /// Calls without a result come last, so that no other's takes its place.
   void sort() {
     Json sorted = Json::array(), open = Json::array();
@@ -145,16 +148,18 @@ void sayBefore(Turns &turns) {
 /// Puts what is said beside calls into the answer to their results; where there is none yet, into
 /// one message before the first of the calls.
 void sayAfter(Turns &turns) {
-  Turns out;
+  Turns out, run; // calls and results with nothing between them
   std::optional<Turn> said;
-  size_t first = 0; // of the calls with which it was said
   auto settle = [&] {
     if (said)
-      out.insert(out.begin() + int64_t(first), std::move(*said));
+      out.push_back(std::move(*said));
     said.reset();
+    std::ranges::move(run, std::back_inserter(out));
+    run.clear();
   };
   for (Turn &turn : turns) {
-    if (turn.hasCalls()) {
+    const bool belongs = turn.hasCalls() || (turn.is("tool") && !run.empty());
+    if (turn.hasCalls())
       if (std::string text = takeText(turn.message); !text.empty()) {
         const Turn more = {{{"role", "assistant"}, {"content", std::move(text)}}, turn.index};
         if (said)
@@ -162,16 +167,14 @@ void sayAfter(Turns &turns) {
         else
           said = more;
       }
-      if (out.empty() || !(out.back().is("tool") || out.back().hasCalls()))
-        first = out.size();
-    } else if (turn.is("assistant") && said) {
+    if (turn.is("assistant") && !belongs && said) {
       appendText(*said, turn);
       turn.message["content"] = std::move(said->message["content"]);
       said.reset();
-    } else if (!turn.is("tool")) {
-      settle();
     }
-    out.push_back(std::move(turn));
+    if (!belongs)
+      settle();
+    (belongs ? run : out).push_back(std::move(turn));
   }
   settle();
   turns = std::move(out);

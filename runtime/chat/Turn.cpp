@@ -20,10 +20,15 @@ std::string textOf(const Json &message) {
 }
 
 void appendText(Turn &turn, const Turn &more) {
-  const std::string text = textOf(turn.message) + "\n";
+  Json &content = turn.message["content"];
+  if (!content.is_string())
+    content = textOf(turn.message);
+  // In place: of many messages each is copied once.
+  auto &text = content.get_ref<std::string &>();
+  text += '\n';
   for (const Span &span : more.own)
     turn.own.push_back({span.begin + uint32_t(text.size()), span.end + uint32_t(text.size())});
-  turn.message["content"] = text + textOf(more.message);
+  text += textOf(more.message);
 }
 
 } // namespace ingot::runtime

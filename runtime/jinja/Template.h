@@ -44,6 +44,12 @@ public:
   bool mentions(std::string_view variable) const;
 
   const std::string &name() const { return title; }
+  /// The same under another name, for errors of its renders.
+  Template named(std::string name) const {
+    Template other = *this;
+    other.title = std::move(name);
+    return other;
+  }
   /// With its lines ended by "\n" alone, and without the last line's end.
   std::string_view source() const;
 
