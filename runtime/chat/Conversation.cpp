@@ -153,6 +153,9 @@ void normalizeNothing(Json &message, const TemplateTraits &traits) {
 
 void normalizeContent(Turn &turn, const TemplateTraits &traits) {
   Json &message = turn.message;
+  // What an assistant refused with is what it said.
+  if (hasText(message, "refusal") && textOf(message).empty())
+    message["content"] = message["refusal"];
   if (turn.hasCalls() && textOf(message).empty())
     return normalizeNothing(message, traits);
   Json &content = message["content"];
