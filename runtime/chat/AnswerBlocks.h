@@ -38,6 +38,8 @@ public:
   std::string textOf(AnswerEvent::Kind kind) const;
   /// Whether there is a call that is whole.
   bool calls() const;
+  /// Whether the answer ended within a call.
+  bool endedInCall() const { return parser.endedInCall(); }
   /// Whether what comes next is reasoning, as far as is known.
   bool inReasoning() const { return open && all.back().kind == AnswerEvent::Kind::Reasoning; }
 

@@ -31,8 +31,10 @@ struct AnswerSettings {
   std::vector<AnswerTool> tools;
   bool parallel = true; ///< else calls after the first are left out
   bool calls = true;    ///< else what looks like a call is text
-  /// The end of the prompt that is answered, at least its last line: it may have begun to think.
+  /// The prompt from where the answer's own turn begins: it may have begun to think.
   std::string promptTail;
+  /// Whether the prompt ends with words of the answer itself, which are no marker of the template.
+  bool promptEndsInWords = false;
   /// Arguments are given out as they come. Else a call is given out when it is whole, and a
   /// malformed one is text with all of its markers.
   bool streamed = true;

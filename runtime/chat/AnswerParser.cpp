@@ -32,7 +32,7 @@ AnswerParser::AnswerParser(const AnswerFamily &reasoning, const AnswerFamily &to
                            AnswerSettings settings)
     : reasoning(&reasoning), tools(&tools), calls(tools, std::move(settings)) {
   collectMarkers();
-  readPrompt(calls.promptTail());
+  readPrompt(calls.promptTail(), calls.promptEndsInWords());
 }
 
 void AnswerParser::Markers::add(std::string_view text, Role role) {
@@ -65,12 +65,18 @@ void AnswerParser::collectMarkers() {
       closing.add(form.open, Role::Open);
 }
 
-void AnswerParser::readPrompt(std::string_view promptTail) {
+void AnswerParser::readPrompt(std::string_view promptTail, bool endsInWords) {
   const std::string_view open = withoutSpaceAtEnd(reasoning->reasoningOpen);
-  if (!open.empty() && withoutSpaceAtEnd(promptTail).ends_with(open)) {
+  const size_t opened = open.empty() ? std::string_view::npos : promptTail.rfind(open);
+  // Thoughts that an answer began with go on, unless they have ended.
+  if (opened != std::string_view::npos &&
+      promptTail.find(withoutSpaceAtEnd(reasoning->reasoningClose), opened + open.size()) ==
+          std::string_view::npos) {
     mode = Mode::Reasoning;
     return;
   }
+  if (endsInWords)
+    return;
   for (const AnswerFamily *family : {tools, reasoning}) {
     if (family->promptPrefix.empty() || !promptTail.ends_with(family->promptPrefix))
       continue;

@@ -28,6 +28,8 @@ public:
   void feed(std::string_view piece, std::vector<AnswerEvent> &events);
   /// The answer ends here, whole or cut; what was undecided is appended. Nothing may follow.
   void finish(std::vector<AnswerEvent> &events);
+  /// Whether the answer ended within a call, behind its first marker, that is not whole.
+  bool endedInCall() const { return calls.isCut; }
 
 private:
   enum class Mode { Text, Reasoning, Call };
@@ -39,7 +41,7 @@ private:
   };
 
   void collectMarkers();
-  void readPrompt(std::string_view promptTail);
+  void readPrompt(std::string_view promptTail, bool endsInWords);
   void consume(char byte);
   void step(char byte);
   bool beginsBareCall(char byte) const;

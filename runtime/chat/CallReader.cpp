@@ -67,6 +67,7 @@ CallReader::Result CallReader::finish(std::vector<AnswerEvent> &out) {
   if (state == State::Expect && complete)
     endCall();
   else if (state != State::Expect || !between) {
+    isCut = begun || (!candidates.empty() && !candidates[0]->open.empty());
     // A call that was given out in part stays one: no part of it becomes text.
     if (begun && !isHeld()) {
       giveUnfinished();

@@ -35,6 +35,7 @@ public:
   Result finish(std::vector<AnswerEvent> &events);
 
   const std::string &promptTail() const { return settings.promptTail; }
+  bool promptEndsInWords() const { return settings.promptEndsInWords; }
   /// The forms that calls are looked for in.
   std::span<const CallForm> forms() const {
     return settings.calls ? family->forms : std::span<const CallForm>();
@@ -43,6 +44,7 @@ public:
   std::string raw;
   std::string rest;
   bool given = false; ///< a call was, at least in part, since begin()
+  bool isCut = false; ///< finish() met a call that was no longer to be taken for text
 
 private:
   enum class State {

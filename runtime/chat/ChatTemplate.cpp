@@ -41,14 +41,21 @@ Result<ChatTemplate> ChatTemplate::compile(std::string_view name, std::string_vi
 }
 
 Result<RenderedPrompt> ChatTemplate::render(const nlohmann::ordered_json &variables,
-                                            const RenderSettings &settings) const {
-  Result<jinja::Text> text =
+                                            const RenderSettings &settings,
+                                            Provenance *provenance) const {
+  Result<jinja::Rendered> rendered =
       compiled.render(variables, settings.now ? *settings.now : localTime(), settings.limits);
-  if (!text.ok())
-    return text.status();
+  if (!rendered.ok())
+    return rendered.status();
   RenderedPrompt prompt;
-  prompt.input = text->takeInput();
-  prompt.text = text->takeBytes();
+  for (const jinja::Piece &piece : rendered->text.pieces())
+    if (!prompt.input.empty() && prompt.input.back().end == piece.span.begin)
+      prompt.input.back().end = piece.span.end;
+    else
+      prompt.input.push_back(piece.span);
+  if (provenance)
+    *provenance = Provenance(*rendered);
+  prompt.text = rendered->text.takeBytes();
   return prompt;
 }
 

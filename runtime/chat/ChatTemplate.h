@@ -2,7 +2,7 @@
 // ChatTemplate: makes a prompt of a conversation.
 #pragma once
 
-#include "runtime/core/Span.h"
+#include "runtime/chat/Provenance.h"
 #include "runtime/core/Status.h"
 #include "runtime/jinja/Template.h"
 
@@ -20,6 +20,9 @@ namespace ingot::runtime {
 struct RenderedPrompt {
   std::string text;
   std::vector<Span> input; ///< in order, apart from each other
+  /// Where the answer's own turn begins, behind the last words of others: markers that it opens
+  /// with, and its first words where it is to go on.
+  uint32_t answerBegin = 0;
 };
 
 struct RenderSettings {
@@ -39,14 +42,20 @@ public:
 
   /// `variables`: an object with messages, tools, add_generation_prompt, documents, bos_token, ...
   /// Strings inside of lists and objects count as input; a variable that is a string itself
-  /// (bos_token, ...) as the template's own. Errors: INGOT-E6062 to E6070.
+  /// (bos_token, ...) as the template's own. `provenance`, where given, is told where the strings
+  /// of `variables` stand in the prompt. Errors: INGOT-E6062 to E6070.
   Result<RenderedPrompt> render(const nlohmann::ordered_json &variables,
-                                const RenderSettings &settings = {}) const;
+                                const RenderSettings &settings = {},
+                                Provenance *provenance = nullptr) const;
 
   /// Whether the template speaks of a variable of that name.
   bool mentions(std::string_view variable) const { return compiled.mentions(variable); }
 
   const std::string &name() const { return compiled.name(); }
+  /// The same under another name, for errors of its renders.
+  ChatTemplate named(std::string name) const {
+    return ChatTemplate(compiled.named(std::move(name)));
+  }
 
   /// The template itself, its lines ended by "\n" alone.
   std::string_view source() const { return compiled.source(); }

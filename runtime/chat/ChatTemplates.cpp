@@ -35,9 +35,10 @@ Result<ChatTemplates> ChatTemplates::of(const Tokenizer &tokenizer, std::string_
                                         std::string_view text) {
   ChatTemplates made;
   made.specialTokens = specialTokensOf(tokenizer);
-  made.add("default", ChatTemplate::compile(name, text));
-  if (!made.all[0].compiled.ok())
-    return made.all[0].compiled.status();
+  const Result<ChatTemplate> compiled = ChatTemplate::compile(name, text);
+  if (!compiled.ok())
+    return compiled.status();
+  made.add("default", compiled->named("chat template"));
   return made;
 }
 
@@ -67,18 +68,8 @@ Result<RenderedPrompt> ChatTemplates::render(const Json &body, const RenderSetti
   }
   if (!entry->compiled.ok())
     return entry->compiled.status();
-  Result<Json> variables = conversation->variablesFor(entry->traits);
-  if (!variables.ok())
-    return variables.status();
-  for (const auto &[token, text] : specialTokens.items())
-    if (!variables->contains(token))
-      (*variables)[token] = text;
-  Result<RenderedPrompt> prompt = entry->compiled->render(*variables, settings);
-  if (!prompt.ok())
-    return prompt.status();
-  if (Status status = conversation->cutBehindFinalMessage(*prompt); !status.ok())
-    return status;
-  return prompt;
+  return renderConversation(*conversation, *entry->compiled, entry->traits, specialTokens,
+                            settings);
 }
 
 std::vector<std::string_view> ChatTemplates::names() const {

@@ -2,7 +2,7 @@
 // ChatTemplates: the chat templates of an engine, and which of them a conversation takes.
 #pragma once
 
-#include "runtime/chat/Conversation.h"
+#include "runtime/chat/ConversationPrompt.h"
 #include "runtime/serving/Tokenizer.h"
 
 #include <string>
@@ -19,13 +19,14 @@ public:
   static ChatTemplates of(const Tokenizer &tokenizer);
 
   /// One template from elsewhere, under the name `default`, with the special tokens of `tokenizer`.
-  /// `name` stands in errors. Errors: those of ChatTemplate::compile.
+  /// `name`, which may be a path, stands in errors of its compilation, but not in those that a
+  /// client gets of its renders. Errors: those of ChatTemplate::compile.
   static Result<ChatTemplates> of(const Tokenizer &tokenizer, std::string_view name,
                                   std::string_view text);
 
   /// The prompt of the conversation that the body of a chat request holds. `name` chooses a
   /// template; empty: `tool_use` where tools are given and it exists, else `default`.
-  /// INGOT-E6074: there is no such template. Others: Conversation, ChatTemplate.
+  /// INGOT-E6074: there is no such template. Others: renderConversation.
   Result<RenderedPrompt> render(const nlohmann::ordered_json &body,
                                 const RenderSettings &settings = {},
                                 std::string_view name = {}) const;

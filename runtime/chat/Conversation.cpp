@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Conversation: the body of a chat request as the variables of a chat template.
 #include "runtime/chat/Conversation.h"
-#include "runtime/jinja/Search.h"
 
+#include "runtime/chat/CallText.h"
+#include "runtime/chat/Instructions.h"
+#include "runtime/chat/ToolTurns.h"
 #include "runtime/serving/Unicode.h"
-
-#include <algorithm>
 
 namespace ingot::runtime {
 
@@ -74,17 +74,6 @@ Status takeList(const Json &body, const char *name, Json &out) {
   return Status::success();
 }
 
-/// The text of a message's content: of all its parts, a line each.
-std::string textOf(const Json &content) {
-  if (content.is_string())
-    return content.get<std::string>();
-  std::string text;
-  if (content.is_array())
-    for (size_t i = 0; i < content.size(); ++i)
-      text += (i > 0 ? "\n" : "") + content[i]["text"].get<std::string>();
-  return text;
-}
-
 bool hasText(const Json &message, const char *name) {
   return message.contains(name) && message[name].is_string();
 }
@@ -100,19 +89,29 @@ Json parseBounded(std::string_view text, bool &isDeep) {
       [&](int depth, Json::parse_event_t, Json &) { return !(isDeep |= depth > deepest); }, false);
 }
 
-/// `arguments` as the template takes them; as they are where they are no JSON object.
-void normalizeArguments(Json &arguments, bool asObjects) {
-  if (!asObjects) {
-    if (arguments.is_object())
-      arguments = arguments.dump(-1, ' ', false, Json::error_handler_t::replace);
-    return;
-  }
-  if (!arguments.is_string())
-    return;
+bool isBlank(const std::string &text) { return skipWhitespace(text) == text.size(); }
+
+/// `arguments` as the template takes them: an object, or the text of one. A text that is none stays
+/// a text, or is the one argument where the template cannot print a text.
+void normalizeArguments(Json &arguments, const TemplateTraits &traits) {
+  if (!arguments.is_string() && !arguments.is_object() && !arguments.is_null())
+    arguments = arguments.dump(-1, ' ', false, Json::error_handler_t::replace);
   bool isDeep = false;
-  Json object = parseBounded(arguments.get_ref<const std::string &>(), isDeep);
-  if (!isDeep && object.is_object())
+  Json object = arguments;
+  if (arguments.is_string()) {
+    const auto &text = arguments.get_ref<const std::string &>();
+    object = isBlank(text) ? Json() : parseBounded(text, isDeep);
+  }
+  if (object.is_null())
+    object = Json::object();
+  if (isDeep || !object.is_object()) {
+    if (traits.wantsObjects && !traits.takesAnyArguments)
+      arguments = {{"arguments", std::move(arguments)}};
+  } else if (traits.wantsObjects) {
     arguments = std::move(object);
+  } else if (!arguments.is_string() || object.empty()) {
+    arguments = object.dump(-1, ' ', false, Json::error_handler_t::replace);
+  }
 }
 
 void normalizeCalls(Json &message, const TemplateTraits &traits) {
@@ -125,26 +124,47 @@ void normalizeCalls(Json &message, const TemplateTraits &traits) {
   for (Json &call : message["tool_calls"]) {
     if (!call.contains("type") && call.contains("function"))
       call["type"] = "function";
-    Json *function = call.contains("function") ? &call["function"] : &call;
-    if (function->is_object() && function->contains("arguments"))
-      normalizeArguments((*function)["arguments"], traits.wantsObjects);
+    Json &function = call.contains("function") ? call["function"] : call;
+    if (function.is_object())
+      normalizeArguments(function["arguments"], traits);
   }
 }
 
-void normalizeContent(Json &message, const TemplateTraits &traits) {
+const ContentForms &formsOf(const Turn &turn, const TemplateTraits &traits) {
+  return turn.is("system") || turn.is("developer") ? traits.system
+         : turn.is("assistant")                    ? traits.assistant
+         : turn.is("tool")                         ? traits.tool
+                                                   : traits.user;
+}
+
+/// What stands for nothing beside calls: what came, where the template takes it.
+void normalizeNothing(Json &message, const TemplateTraits &traits) {
   const bool isAbsent = !message.contains("content");
-  if (isAbsent || message["content"].is_null()) {
-    const bool stays =
-        message.contains("tool_calls") && (isAbsent ? traits.takesAbsent : traits.takesNull);
-    if (!stays)
-      message["content"] = "";
-  }
-  if (!message.contains("content") || message["content"].is_null())
+  const bool isNull = !isAbsent && message["content"].is_null();
+  if ((isAbsent && traits.takesAbsent) || (isNull && traits.takesNull))
     return;
+  if (traits.takesEmpty)
+    message["content"] = "";
+  else if (traits.takesNull)
+    message["content"] = nullptr;
+  else
+    message.erase("content");
+}
+
+void normalizeContent(Turn &turn, const TemplateTraits &traits) {
+  Json &message = turn.message;
+  // What an assistant refused with is what it said.
+  if (hasText(message, "refusal") && textOf(message).empty())
+    message["content"] = message["refusal"];
+  if (turn.hasCalls() && textOf(message).empty())
+    return normalizeNothing(message, traits);
   Json &content = message["content"];
-  if (content.is_array() && !traits.takesParts)
-    content = textOf(content);
-  else if (content.is_string() && !traits.takesText)
+  if (content.is_null())
+    content = "";
+  const ContentForms &forms = formsOf(turn, traits);
+  if (content.is_array() && !forms.parts)
+    content = textOf(message);
+  else if (content.is_string() && !forms.text)
     content = Json::array({{{"type", "text"}, {"text", content}}});
 }
 
@@ -158,44 +178,8 @@ void normalizeReasoning(Json &message, const TemplateTraits &traits) {
   message["reasoning"] = text;
   message["reasoning_content"] = text;
   // gpt-oss takes thinking or content beside tool calls, not both.
-  const bool hasContent = message.contains("content") && !textOf(message["content"]).empty();
-  if (traits.knowsThinking && !(hasContent && message.contains("tool_calls")))
+  if (traits.knowsThinking && !(!textOf(message).empty() && message.contains("tool_calls")))
     message["thinking"] = text;
-}
-
-/// Puts the text of system messages before that of the user's message behind them.
-Json withoutSystem(const Json &messages) {
-  Json kept = Json::array();
-  std::string pending;
-  auto asUser = [&](const std::string &text) {
-    kept.push_back({{"role", "user"}, {"content", text}});
-  };
-  for (const Json &message : messages) {
-    const Json content = message.contains("content") ? message["content"] : Json();
-    if (message["role"] == "system") {
-      pending += (pending.empty() ? "" : "\n") + textOf(content);
-      continue;
-    }
-    if (pending.empty()) {
-      kept.push_back(message);
-    } else if (message["role"] == "user") {
-      Json merged = message;
-      merged["content"] = pending + "\n" + textOf(content);
-      kept.push_back(std::move(merged));
-    } else {
-      asUser(pending);
-      kept.push_back(message);
-    }
-    pending.clear();
-  }
-  if (!pending.empty())
-    asUser(pending);
-  return kept;
-}
-
-std::string_view stripped(std::string_view text) {
-  text.remove_prefix(skipWhitespace(text));
-  return text.substr(0, trimWhitespace(text));
 }
 
 } // namespace
@@ -247,53 +231,37 @@ Result<Conversation> Conversation::read(const Json &body) {
   return made;
 }
 
-Result<Json> Conversation::variablesFor(const TemplateTraits &traits) const {
+Result<ConversationVariables> Conversation::variablesFor(const TemplateTraits &traits) const {
   if (!tools.is_null() && !traits.knowsTools)
     return Status::error("INGOT-E6072",
                          "tools are given, and the chat template has no place for them",
                          "leave `tools` out, or take a model or a template with tools");
-  Json normalized = messages;
-  if (!traits.knowsDeveloper)
-    for (Json &message : normalized)
-      if (message["role"] == "developer")
-        message["role"] = "system";
-  if (!traits.knowsSystem)
-    normalized = withoutSystem(normalized);
-  for (Json &message : normalized) {
-    normalizeCalls(message, traits);
-    normalizeContent(message, traits);
-    normalizeReasoning(message, traits);
+  Turns turns;
+  for (size_t i = 0; i < messages.size(); ++i) {
+    turns.push_back({messages[i], i});
+    normalizeCalls(turns.back().message, traits);
   }
-  Json all = variables;
-  all["messages"] = std::move(normalized);
-  all["tools"] = tools.is_null() && traits.needsToolList ? Json::array() : tools;
-  all["documents"] = documents;
-  all["add_generation_prompt"] = addGenerationPrompt;
-  return all;
-}
-
-Status Conversation::cutBehindFinalMessage(RenderedPrompt &prompt) const {
-  if (!continueFinalMessage)
-    return Status::success();
-  const Json &last = messages.back();
-  const std::string text = last.contains("content") ? textOf(last["content"]) : std::string();
-  const std::string_view words = stripped(text);
-  const size_t place = words.empty() ? std::string::npos : jinja::findLast(prompt.text, words);
-  if (place == std::string::npos)
-    return Status::error("INGOT-E6073",
-                         words.empty() ? "the last message, which is to go on, has no text"
-                                       : "the last message, which is to go on, is not in the "
-                                         "prompt that the chat template makes",
-                         "leave continue_final_message out");
-  // Space at its end stays where the template keeps it.
-  const std::string_view kept = std::string_view(text).substr(skipWhitespace(text));
-  const bool keepsSpace = prompt.text.compare(place, kept.size(), kept) == 0;
-  const auto end = uint32_t(place + (keepsSpace ? kept.size() : words.size()));
-  prompt.text.resize(end);
-  std::erase_if(prompt.input, [&](const Span &span) { return span.begin >= end; });
-  if (!prompt.input.empty())
-    prompt.input.back().end = std::min(prompt.input.back().end, end);
-  return Status::success();
+  if (Status status = pairResults(turns); !status.ok())
+    return status;
+  placeInstructions(turns, traits);
+  if (traits.knowsToolCalls)
+    separateCalls(turns, traits);
+  else
+    sayCallsAsText(turns, *traits.tools, traits.knowsResults);
+  joinRepeats(turns, traits);
+  ConversationVariables made = {variables, {}, {}};
+  Json &given = made.all["messages"] = Json::array();
+  for (Turn &turn : turns) {
+    normalizeContent(turn, traits);
+    normalizeReasoning(turn.message, traits);
+    given.push_back(std::move(turn.message));
+    made.indices.push_back(turn.index);
+    made.own.push_back(std::move(turn.own));
+  }
+  made.all["tools"] = tools.is_null() && traits.needsToolList ? Json::array() : tools;
+  made.all["documents"] = documents;
+  made.all["add_generation_prompt"] = addGenerationPrompt;
+  return made;
 }
 
 } // namespace ingot::runtime

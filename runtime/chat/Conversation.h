@@ -8,8 +8,16 @@
 #include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace ingot::runtime {
+
+struct ConversationVariables {
+  nlohmann::ordered_json all;
+  std::vector<size_t> indices; ///< of each message in `all`: that of the request's
+  /// Of each message: the parts of its only text that nobody wrote.
+  std::vector<std::vector<Span>> own;
+};
 
 /// What the fields of a chat request's body say of its prompt; other fields are left alone.
 struct Conversation {
@@ -29,18 +37,14 @@ struct Conversation {
   static Result<Conversation> read(const nlohmann::ordered_json &body);
 
   /// The variables for a template that takes what `traits` say:
-  /// - `arguments` of tool calls become objects where they are the text of one, or the text;
+  /// - `arguments` of tool calls become objects, or the text of one; blank ones have no members;
+  /// - calls become text where it prints none;
+  /// - results, instructions, and messages of one role as ToolTurns.h and Instructions.h say;
   /// - missing content becomes "" where the template would choke, a list of parts the text of all
   ///   with line breaks between them, and a text a list of one part where that is what it takes;
-  /// - `developer` becomes `system` where the template does not know it, and the text of a `system`
-  ///   that it does not know goes before that of the first user's message;
   /// - reasoning has the names `reasoning` and `reasoning_content`.
-  /// INGOT-E6072: tools are given to a template without them.
-  Result<nlohmann::ordered_json> variablesFor(const TemplateTraits &traits) const;
-
-  /// Ends `prompt` where the last message's own text ends, if that goes on. INGOT-E6073: the text
-  /// is empty, or not in the prompt.
-  Status cutBehindFinalMessage(RenderedPrompt &prompt) const;
+  /// INGOT-E6071: results without a call. INGOT-E6072: tools for a template without them.
+  Result<ConversationVariables> variablesFor(const TemplateTraits &traits) const;
 };
 
 } // namespace ingot::runtime

@@ -4,9 +4,6 @@
 
 namespace ingot::runtime {
 
-/// Bytes of a prompt's end that tell whether an answer begins with reasoning.
-constexpr size_t tailBytes = 512;
-
 /// Takes the family that the user has named, if any.
 static Status chooseFamily(const std::string &name, const char *option,
                            const AnswerFamily *(*find)(std::string_view),
@@ -28,6 +25,7 @@ static Status chooseFamily(const std::string &name, const char *option,
 Result<Dialogue> Dialogue::make(const Tokenizer *tokenizer, const DialogueOptions &options) {
   Dialogue dialogue;
   dialogue.tokenizer = tokenizer;
+  dialogue.name = options.templateName;
   if (tokenizer && options.templateName.empty()) {
     dialogue.templates = ChatTemplates::of(*tokenizer);
   } else if (tokenizer) {
@@ -71,8 +69,9 @@ Result<Dialogue::Turn> Dialogue::begin(const nlohmann::ordered_json &conversatio
     for (std::string_view marker : markers(*family))
       if (std::optional<int32_t> id = tokenizer->addedToken(marker))
         turn.keptSpecial.push_back(*id);
-  turn.settings.promptTail =
-      prompt->text.substr(prompt->text.size() - std::min(prompt->text.size(), tailBytes));
+  turn.settings.promptTail = prompt->text.substr(prompt->answerBegin);
+  turn.settings.promptEndsInWords =
+      !prompt->input.empty() && prompt->input.back().end == prompt->text.size();
   return turn;
 }
 

@@ -26,6 +26,9 @@ public:
   /// tokenizer. Others: ChatTemplates::render.
   Result<RenderedPrompt> render(const nlohmann::ordered_json &conversation) const;
 
+  /// What DialogueOptions called the template; empty: it is the engine's.
+  const std::string &templateName() const { return name; }
+
   /// What there is to compute, and how the answer is read.
   struct Turn {
     std::vector<int32_t> tokens;      ///< of the prompt
@@ -40,6 +43,7 @@ public:
 private:
   const Tokenizer *tokenizer = nullptr;
   ChatTemplates templates;
+  std::string name;
   AnswerFamilies chosen = {&noFamily(), &noFamily()};
 };
 

@@ -2,129 +2,191 @@
 // TemplateTraits: what a chat template takes, learnt by rendering small conversations.
 #include "runtime/chat/TemplateTraits.h"
 
-#include <nlohmann/json.hpp>
+#include "runtime/chat/TemplateTrial.h"
+
+#include <algorithm>
 
 namespace ingot::runtime {
 
 namespace {
 
 using Json = nlohmann::ordered_json;
+using Trial = TemplateTrial;
 
-constexpr const char *marker = "xprobex", *toolName = "xprobetoolx", *argument = "xprobeargx";
+bool has(std::string_view text, std::string_view part) { return text.find(part) != text.npos; }
 
-/// One template under trial.
-class Trial {
+size_t count(std::string_view text, std::string_view part) {
+  size_t times = 0;
+  for (size_t at = text.find(part); at != text.npos; at = text.find(part, at + part.size()))
+    ++times;
+  return times;
+}
+
+/// Learns the traits one after another: what is known by then makes the next conversations.
+class Learner {
 public:
-  Trial(const ChatTemplate &chatTemplate, const Json &variables)
-      : chatTemplate(chatTemplate), variables(variables) {
-    settings.limits.steps = 200'000;
-    settings.limits.bytes = size_t(16) << 20;
-    settings.now.emplace();
-    settings.now->tm_year = 124;
-    settings.now->tm_mday = 1;
-  }
+  Learner(const ChatTemplate &chatTemplate, const Json &variables)
+      : chatTemplate(chatTemplate), trial(chatTemplate, variables) {}
 
-  /// The prompt of a conversation, or nothing where it does not render.
-  std::string prompt(const Json &messages, const Json &tools = nullptr) const {
-    Json given = variables;
-    given["messages"] = messages;
-    given["tools"] = tools;
-    given["documents"] = nullptr;
-    given["add_generation_prompt"] = true;
-    Result<RenderedPrompt> rendered = chatTemplate.render(given, settings);
-    return rendered.ok() ? std::move(rendered->text) : std::string();
+  TemplateTraits learn() {
+    const AnswerFamilies families = chooseFamilies(chatTemplate.source());
+    traits.tools = families.tools;
+    traits.thoughtsEnd = families.reasoning->reasoningClose;
+    const bool namesTools = chatTemplate.mentions("tools");
+    const Json question = Json::array({Trial::message("user", "1")});
+    traits.needsToolList = namesTools && trial.prompt(question).empty() &&
+                           !trial.prompt(question, Json::array()).empty();
+    if (traits.needsToolList)
+      tools = Json::array();
+    traits.user =
+        formsOf([](const Json &content) { return Json::array({Trial::message("user", content)}); });
+    traits.system = traits.assistant = traits.tool = traits.user;
+    traits.knowsTools = namesTools && (trial.lists(Json::array({user()}), Trial::tools()) ||
+                                       trial.prompt(question, Trial::tools()).empty());
+    // A template that asks for more than a question is taken at its word.
+    if (!says(Json::array({user()})))
+      return traits;
+    learnRoles();
+    if (trial.lists(Json::array({user()}), Trial::tools()))
+      tools = Trial::tools();
+    learnCalls();
+    return traits;
   }
 
 private:
+  static Json say(const char *role, const ContentForms &forms) {
+    return Trial::message(role, forms.text ? Json("1") : Trial::parts());
+  }
+  static Json say(Json message, const ContentForms &forms) {
+    if (!forms.text)
+      message["content"] = Trial::parts();
+    return message;
+  }
+  Json user() const { return say("user", traits.user); }
+  Json assistant() const { return say("assistant", traits.assistant); }
+  Json system() const { return say("system", traits.system); }
+  Json developer() const { return say("developer", traits.system); }
+
+  bool says(const Json &messages) const { return trial.says(messages, tools); }
+
+  /// The forms of the content that `conversation` puts into a message; the user's where it renders
+  /// with neither.
+  template <class Make> ContentForms formsOf(const Make &conversation) const {
+    const ContentForms forms = {says(conversation("1")), says(conversation(Trial::parts()))};
+    return forms.text || forms.parts ? forms : traits.user;
+  }
+
+  void learnRoles() {
+    traits.system = formsOf([&](const Json &content) {
+      return Json::array({Trial::message("system", content), user()});
+    });
+    traits.assistant = formsOf([&](const Json &content) {
+      return Json::array({user(), Trial::message("assistant", content), user()});
+    });
+    traits.takesRepeats = says(Json::array({user(), user()})) &&
+                          says(Json::array({user(), assistant(), assistant(), user()}));
+    traits.knowsSystem = says(Json::array({system(), user()}));
+    traits.knowsDeveloper =
+        has(chatTemplate.source(), "developer") && says(Json::array({developer(), user()}));
+    traits.takesMoreSystem = says(Json::array({system(), system(), user()}));
+    traits.takesLateSystem = says(Json::array({system(), user(), assistant(), system(), user()}));
+    if (!traits.knowsDeveloper)
+      return;
+    traits.takesMoreSystem = traits.takesMoreSystem &&
+                             says(Json::array({system(), developer(), user()})) &&
+                             says(Json::array({developer(), system(), user()}));
+    traits.takesLateSystem =
+        traits.takesLateSystem &&
+        says(Json::array({system(), user(), assistant(), developer(), user()}));
+  }
+
+  /// A question, a call, and its result.
+  Json around(const Json &said) const {
+    return Json::array({user(), said, say(Trial::result(0, "1"), traits.tool)});
+  }
+
+  /// The same with an answer and another question, at which thoughts are dropped.
+  Json answered(const Json &said) const {
+    Json messages = around(said);
+    messages.push_back(assistant());
+    messages.push_back(user());
+    return messages;
+  }
+
+  /// Finds the content and the arguments with which the template says a call.
+  bool findCall() {
+    const Json object = {{"argument", "1"}};
+    for (const Json &content : {Json(""), Json(), Json(Json::value_t::discarded)})
+      for (const Json &given : {object, Json(object.dump())}) {
+        call = Trial::calls({given});
+        call["content"] = content;
+        if (content.is_discarded())
+          call.erase("content");
+        if (!trial.saysCall(Json::array({user(), call, Trial::result(0, "1")}), tools))
+          continue;
+        traits.wantsObjects = given.is_object();
+        traits.takesEmpty = content.is_string();
+        return true;
+      }
+    return false;
+  }
+
+  void learnCalls() {
+    traits.knowsThinking =
+        has(chatTemplate.source(), ".thinking") && !has(chatTemplate.source(), "reasoning_content");
+    traits.knowsToolCalls = findCall();
+    if (!traits.knowsToolCalls) {
+      traits.knowsResults =
+          says(Json::array({user(), assistant(), say(Trial::result(0, "1"), traits.tool), user()}));
+      return;
+    }
+    traits.tool = formsOf([&](const Json &content) {
+      return Json::array({user(), call, Trial::result(0, content)});
+    });
+    Json changed = call;
+    changed["tool_calls"][0]["function"]["arguments"] = "no JSON";
+    traits.takesAnyArguments = says(around(changed));
+    Json strange = around(call);
+    strange[1]["tool_calls"][0]["id"] = strange[2]["tool_call_id"] = "call_0123456789";
+    traits.takesAnyId = says(strange);
+    changed = call;
+    changed["tool_calls"] = Trial::calls({arguments(), arguments()})["tool_calls"];
+    traits.takesParallelCalls =
+        says(Json::array({user(), changed, say(Trial::result(0, "1"), traits.tool),
+                          say(Trial::result(1, "2"), traits.tool), assistant(), user()}));
+    changed = call;
+    changed["content"] = assistant()["content"];
+    traits.takesTextWithCalls = says(answered(changed));
+    Json apart = answered(call);
+    apart.insert(apart.begin() + 1, assistant());
+    traits.takesTextBeforeCalls = says(apart);
+    changed["content"] = nullptr;
+    traits.takesNull = isTaken(changed);
+    changed.erase("content");
+    traits.takesAbsent = isTaken(changed);
+  }
+
+  const Json &arguments() const { return call["tool_calls"][0]["function"]["arguments"]; }
+
+  /// Whether a call without content is said, and its absence neither as Python nor as JSON has it.
+  bool isTaken(const Json &without) const {
+    const std::string prompt = trial.prompt(around(without), tools);
+    const std::string known = trial.prompt(around(call), tools);
+    return says(around(without)) && count(prompt, "None") <= count(known, "None") &&
+           count(prompt, "null") <= count(known, "null");
+  }
+
   const ChatTemplate &chatTemplate;
-  const Json &variables;
-  RenderSettings settings;
+  const Trial trial;
+  TemplateTraits traits;
+  Json tools; ///< that the conversations are given
+  Json call;  ///< a message with one that the template says
 };
-
-bool has(const std::string &text, std::string_view part) { return text.find(part) != text.npos; }
-
-Json message(const char *role, Json content) {
-  return {{"role", role}, {"content", std::move(content)}};
-}
-
-Json probeTools() {
-  const Json text = {{"type", "string"}, {"description", "a text"}};
-  const Json parameters = {
-      {"type", "object"}, {"properties", {{"text", text}}}, {"required", Json::array({"text"})}};
-  const Json function = {{"name", toolName}, {"description", "a tool"}, {"parameters", parameters}};
-  return Json::array({{{"type", "function"}, {"function", function}}});
-}
-
-/// A question, the tool call `call` makes of it, and the tool's answer.
-Json withCall(const Json &call) {
-  Json answer = message("tool", "1");
-  answer["tool_call_id"] = "abcdef123";
-  answer["name"] = toolName;
-  return Json::array({message("user", "1"), call, answer});
-}
-
-Json callWith(const Json &arguments) {
-  Json call = message("assistant", "");
-  call["tool_calls"] =
-      Json::array({{{"id", "abcdef123"},
-                    {"type", "function"},
-                    {"function", {{"name", toolName}, {"arguments", arguments}}}}});
-  return call;
-}
-
-void learnContent(const Trial &trial, TemplateTraits &traits) {
-  traits.takesText = has(trial.prompt(Json::array({message("user", marker)})), marker);
-  const Json part = {{"type", "text"}, {"text", marker}};
-  const std::string parts = trial.prompt(Json::array({message("user", Json::array({part}))}));
-  // A list that is printed as it is has not been taken for parts.
-  traits.takesParts = has(parts, marker) && !has(parts, "'type'") && !has(parts, "\"type\"");
-  if (!traits.takesParts)
-    traits.takesText = true;
-  const Json content = traits.takesText ? Json(marker) : Json::array({part});
-  const Json user = traits.takesText ? Json("1") : Json::array({{{"type", "text"}, {"text", "1"}}});
-  traits.knowsSystem =
-      has(trial.prompt(Json::array({message("system", content), message("user", user)})), marker);
-}
-
-void learnCalls(const Trial &trial, TemplateTraits &traits) {
-  const Json tools = traits.knowsTools ? probeTools() : Json();
-  const Json object = {{argument, "1"}};
-  const std::string asObject = trial.prompt(withCall(callWith(object)), tools);
-  const std::string asText = trial.prompt(withCall(callWith(object.dump())), tools);
-  // The tool may be listed, and its answer name it: its arguments show that there is a call.
-  traits.knowsToolCalls = has(asObject, argument) || has(asText, argument);
-  // An object that is printed as Python prints it is no JSON, nor is a text in quotes.
-  const bool objectIsJson = has(asObject, argument) && !has(asObject, "{'" + std::string(argument));
-  const bool textIsJson = has(asText, "{\"" + std::string(argument) + "\"");
-  traits.wantsObjects = objectIsJson || !textIsJson;
-  const Json arguments = traits.wantsObjects ? object : Json(object.dump());
-  auto isTaken = [&](const std::string &prompt) {
-    return has(prompt, argument) && !has(prompt, "None") && !has(prompt, "null");
-  };
-  Json without = callWith(arguments);
-  without["content"] = nullptr;
-  traits.takesNull = isTaken(trial.prompt(withCall(without), tools));
-  without.erase("content");
-  traits.takesAbsent = isTaken(trial.prompt(withCall(without), tools));
-}
 
 } // namespace
 
 TemplateTraits traitsOf(const ChatTemplate &chatTemplate, const Json &variables) {
-  TemplateTraits traits;
-  const Trial trial(chatTemplate, variables);
-  learnContent(trial, traits);
-  traits.knowsDeveloper = has(std::string(chatTemplate.source()), "developer");
-  traits.knowsThinking = has(std::string(chatTemplate.source()), ".thinking") &&
-                         !has(std::string(chatTemplate.source()), "reasoning_content");
-  const Json question = Json::array({message("user", "1")});
-  traits.knowsTools =
-      chatTemplate.mentions("tools") && (has(trial.prompt(question, probeTools()), toolName) ||
-                                         trial.prompt(question, probeTools()).empty());
-  traits.needsToolList = chatTemplate.mentions("tools") && trial.prompt(question).empty() &&
-                         !trial.prompt(question, Json::array()).empty();
-  learnCalls(trial, traits);
-  return traits;
+  return Learner(chatTemplate, variables).learn();
 }
 
 } // namespace ingot::runtime

@@ -120,7 +120,7 @@ Text numberText(Heap &heap, NumberParts parts, const Specification &form, size_t
   if (form.grouping)
     whole = grouped(whole, form.grouping, groupSize);
   if (form.align != '=')
-    return padded(heap, Text(parts.sign + whole + parts.rest, false), form, '>');
+    return padded(heap, Text(parts.sign + whole + parts.rest), form, '>');
   // The fill stands between the sign and the digits; zeros are grouped as digits are.
   const int64_t space = form.width - int64_t(parts.sign.size() + parts.rest.size());
   heap.charge(size_t(std::max<int64_t>(space, 0)));
@@ -131,12 +131,12 @@ Text numberText(Heap &heap, NumberParts parts, const Specification &form, size_t
       heap.step(wider.size());
       whole = wider;
     }
-    return Text(parts.sign + whole + parts.rest, false);
+    return Text(parts.sign + whole + parts.rest);
   }
   std::string fill;
   for (auto i = int64_t(whole.size()); i < space; ++i)
     fill += form.fill;
-  return Text(parts.sign + fill + whole + parts.rest, false);
+  return Text(parts.sign + fill + whole + parts.rest);
 }
 
 std::string signOf(bool isNegative, char form) {
@@ -239,7 +239,7 @@ Text formatted(Heap &heap, const Value &value, std::string_view specification) {
         (value.integer() >= 0xD800 && value.integer() < 0xE000))
       fail("%c arg not in range(0x110000)");
     appendCharacter(character, char32_t(value.integer()));
-    return padded(heap, Text(character, false), form, '<');
+    return padded(heap, Text(character), form, '<');
   }
   if (form.type && integers.find(form.type) == integers.npos)
     unknownType(form.type, value);

@@ -93,7 +93,7 @@ Text withoutEntities(const Text &text) {
     out.append(text, plain, at);
     std::string encoded;
     appendCharacter(encoded, *character);
-    out.append(encoded, text.isInput(at));
+    out.append(encoded, text.origin(at, end + 1));
     plain = end + 1;
   }
   out.append(text, plain, bytes.size());
@@ -115,13 +115,14 @@ void appendQuotedUrl(Heap &heap, Text &out, const Text &text, bool inQuery) {
   heap.charge(text.size() * 3);
   for (size_t at = 0; at < text.size(); ++at) {
     const char c = text.view()[at];
+    const Origin origin = text.origin(at, at + 1);
     if (plain.find(c) != plain.npos || (c == '/' && !inQuery))
-      out.append({&c, 1}, text.isInput(at));
+      out.append({&c, 1}, origin);
     else if (c == ' ' && inQuery)
-      out.append("+", text.isInput(at));
+      out.append("+", origin);
     else {
       const std::string hex = formatMagnitude(static_cast<unsigned char>(c), 16, true);
-      out.append((hex.size() < 2 ? "%0" : "%") + hex, text.isInput(at));
+      out.append((hex.size() < 2 ? "%0" : "%") + hex, origin);
     }
   }
 }

@@ -13,14 +13,39 @@ using Json = nlohmann::ordered_json;
 
 constexpr std::string_view variablesCode = "INGOT-E6070";
 
-static Value stringOf(Heap &heap, const std::string &text, bool isInput) {
-  if (validUtf8Prefix(text) != text.size())
+namespace {
+
+Value stringOf(Heap &heap, Text text) {
+  if (validUtf8Prefix(text.view()) != text.size())
     throw Failure{variablesCode, "a string that the template is given is not UTF-8",
                   "convert it to UTF-8"};
-  return makeString(heap, Text(text, isInput));
+  return makeString(heap, std::move(text));
 }
 
-static Value valueOf(Heap &heap, const Json &json, bool isInput) {
+/// Makes values, and gives strings their addresses.
+class InputReader {
+public:
+  explicit InputReader(Heap &heap) : heap(heap) {}
+
+  Value valueOf(const Json &json, bool isInput);
+
+  std::vector<InputString> strings;
+
+private:
+  Value inputOf(const std::string &text) {
+    strings.push_back({&text, end});
+    Text input = Text::ofInput(text, end);
+    // One address is left out, so that no piece is of two strings. The heap, which is charged for
+    // them, is smaller than what addresses can tell.
+    end += uint32_t(text.size()) + 1;
+    return stringOf(heap, std::move(input));
+  }
+
+  Heap &heap;
+  uint32_t end = 1; ///< of the addresses that are taken
+};
+
+Value InputReader::valueOf(const Json &json, bool isInput) {
   const Heap::Level level(heap);
   heap.step();
   switch (json.type()) {
@@ -34,21 +59,25 @@ static Value valueOf(Heap &heap, const Json &json, bool isInput) {
     return Value(json.get<int64_t>());
   case Json::value_t::number_float:
     return Value(json.get<double>());
-  case Json::value_t::string:
-    return stringOf(heap, json.get_ref<const std::string &>(), isInput);
+  case Json::value_t::string: {
+    const auto &text = json.get_ref<const std::string &>();
+    return isInput ? inputOf(text) : stringOf(heap, Text(text));
+  }
   case Json::value_t::array: {
     std::vector<Value> items;
     items.reserve(json.size());
     heap.charge(json.size() * sizeof(Value));
     for (const Json &item : json)
-      items.push_back(valueOf(heap, item, true));
+      items.push_back(valueOf(item, true));
     return Value(Kind::List, heap.make<Sequence>(std::move(items), true));
   }
   case Json::value_t::object: {
     auto *dict = heap.make<Dict>();
     dict->isInput = true;
-    for (const auto &[key, item] : json.items())
-      dict->set(heap, stringOf(heap, key, true), valueOf(heap, item, true));
+    for (const auto &[key, item] : json.items()) {
+      const Value name = inputOf(key);
+      dict->set(heap, name, valueOf(item, true));
+    }
     return Value(dict);
   }
   default:
@@ -56,15 +85,19 @@ static Value valueOf(Heap &heap, const Json &json, bool isInput) {
   }
 }
 
-void defineVariables(Interpreter &interpreter, const Json &variables) {
+} // namespace
+
+std::vector<InputString> defineVariables(Interpreter &interpreter, const Json &variables) {
   if (!variables.is_object())
     throw Failure{variablesCode, "the variables of a template are no JSON object",
                   "give an object"};
+  InputReader reader(interpreter.heap);
   for (const auto &[name, json] : variables.items()) {
     const auto symbol = interpreter.tree.symbols.find(name);
     if (symbol != interpreter.tree.symbols.end())
-      interpreter.define(symbol->second, valueOf(interpreter.heap, json, false));
+      interpreter.define(symbol->second, reader.valueOf(json, false));
   }
+  return std::move(reader.strings);
 }
 
 } // namespace ingot::runtime::jinja

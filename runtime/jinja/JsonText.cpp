@@ -50,35 +50,36 @@ std::string jsonEscape(char32_t character, bool ensureAscii) {
   }
 }
 
-/// Writes one value, and what is in it by recursion, which the heap bounds.
+/// Writes one value, and what is in it by recursion, which the heap bounds. `around`: whose are the
+/// bytes that no string has.
 class JsonWriter {
 public:
   JsonWriter(Heap &heap, Text &out, const JsonForm &form) : heap(heap), out(out), form(form) {}
 
-  void write(const Value &value, bool isInput) {
+  void write(const Value &value, Origin around) {
     heap.step();
     const size_t before = out.size();
     switch (value.kind()) {
     case Kind::None:
-      out.append("null", isInput);
+      out.append("null", around);
       break;
     case Kind::Bool:
-      out.append(value.integer() ? "true" : "false", isInput);
+      out.append(value.integer() ? "true" : "false", around);
       break;
     case Kind::Int:
-      out.append(std::to_string(value.integer()), isInput);
+      out.append(std::to_string(value.integer()), around);
       break;
     case Kind::Float:
-      out.append(real(value.number()), isInput);
+      out.append(real(value.number()), around);
       break;
     case Kind::String:
-      quote(value.string().text, isInput);
+      quote(value.string().text, around);
       break;
     case Kind::List:
     case Kind::Tuple:
-      return list(value.sequence(), isInput);
+      return list(value.sequence(), around);
     case Kind::Dict:
-      return dict(value.dict(), isInput);
+      return dict(value.dict(), around);
     default:
       fail("Object of type " + std::string(typeName(value)) + " is not JSON serializable");
     }
@@ -94,92 +95,87 @@ private:
     return reprOfFloat(value);
   }
 
-  void quote(const Text &text, bool isInput) {
+  void quote(const Text &text, Origin around) {
     const std::string_view bytes = text.view();
-    out.append("\"", isInput);
+    out.append("\"", around);
     size_t plain = 0;
     for (size_t at = 0; at < bytes.size();) {
       const size_t next = at + characterLength(bytes, at);
       const std::string escape = jsonEscape(characterAt(bytes, at), form.ensureAscii);
       if (!escape.empty()) {
-        append(text, plain, at, isInput);
-        out.append(escape, isInput || text.isInput(at));
+        out.append(text, plain, at);
+        out.append(escape, text.origin(at, next));
         plain = next;
       }
       at = next;
     }
-    append(text, plain, bytes.size(), isInput);
-    out.append("\"", isInput);
+    out.append(text, plain, bytes.size());
+    out.append("\"", around);
   }
 
-  void append(const Text &text, size_t begin, size_t end, bool isInput) {
-    if (isInput)
-      out.append(text.view().substr(begin, end - begin), true);
-    else
-      out.append(text, begin, end);
-  }
-
-  void newLine(bool isInput) {
+  void newLine(Origin around) {
     if (!form.indent)
       return;
     std::string line = "\n";
     for (int i = 0; i < depth; ++i)
       line += *form.indent;
     heap.charge(line.size());
-    out.append(line, isInput);
+    out.append(line, around);
   }
 
-  void list(const Sequence &sequence, bool isInput) {
+  void list(const Sequence &sequence, Origin around) {
     const Heap::Level level(heap);
-    isInput |= sequence.isInput;
+    if (sequence.isInput)
+      around = Origin::somewhere();
     if (sequence.items.empty())
-      return out.append("[]", isInput);
-    out.append("[", isInput);
+      return out.append("[]", around);
+    out.append("[", around);
     ++depth;
     for (size_t i = 0; i < sequence.items.size(); ++i) {
       if (i > 0)
-        out.append(form.betweenItems, isInput);
-      newLine(isInput);
-      write(sequence.items[i], isInput);
+        out.append(form.betweenItems, around);
+      newLine(around);
+      write(sequence.items[i], around);
     }
     --depth;
-    newLine(isInput);
-    out.append("]", isInput);
+    newLine(around);
+    out.append("]", around);
   }
 
-  void key(const Value &name, bool isInput) {
+  void key(const Value &name, Origin around) {
     if (name.isString())
-      return quote(name.string().text, isInput);
+      return quote(name.string().text, around);
     if (!name.isNumber() && !name.isNone())
       fail("keys must be str, int, float, bool or None, not " + std::string(typeName(name)));
-    out.append("\"", isInput);
-    write(name, isInput);
-    out.append("\"", isInput);
+    out.append("\"", around);
+    write(name, around);
+    out.append("\"", around);
   }
 
-  void dict(const Dict &dict, bool isInput) {
+  void dict(const Dict &dict, Origin around) {
     const Heap::Level level(heap);
-    isInput |= dict.isInput;
+    if (dict.isInput)
+      around = Origin::somewhere();
     if (dict.entries.empty())
-      return out.append("{}", isInput);
+      return out.append("{}", around);
     auto entries = dict.entries;
     if (form.sortKeys)
       mergeSort(entries, [&](const auto &left, const auto &right) {
         return less(heap, left.first, right.first);
       });
-    out.append("{", isInput);
+    out.append("{", around);
     ++depth;
     for (size_t i = 0; i < entries.size(); ++i) {
       if (i > 0)
-        out.append(form.betweenItems, isInput);
-      newLine(isInput);
-      key(entries[i].first, isInput);
-      out.append(form.afterKey, isInput);
-      write(entries[i].second, isInput);
+        out.append(form.betweenItems, around);
+      newLine(around);
+      key(entries[i].first, around);
+      out.append(form.afterKey, around);
+      write(entries[i].second, around);
     }
     --depth;
-    newLine(isInput);
-    out.append("}", isInput);
+    newLine(around);
+    out.append("}", around);
   }
 
   Heap &heap;
@@ -191,7 +187,7 @@ private:
 } // namespace
 
 void appendJson(Heap &heap, Text &out, const Value &value, const JsonForm &form) {
-  JsonWriter(heap, out, form).write(value, false);
+  JsonWriter(heap, out, form).write(value, Origin::ofTemplate());
 }
 
 } // namespace ingot::runtime::jinja

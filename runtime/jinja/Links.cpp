@@ -56,7 +56,7 @@ public:
     for (const std::string &relation : relations)
       all += (all.empty() ? "" : " ") + relation;
     attributes.append(" rel=\"");
-    attributes.append(escapedHtml(heap, Text(all, false)));
+    attributes.append(escapedHtml(heap, Text(all)));
     attributes.append("\"");
     if (const String *target = bound.optionalString(2); target && !target->text.empty()) {
       attributes.append(" target=\"");

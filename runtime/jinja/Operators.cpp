@@ -224,7 +224,7 @@ Text escapedHtml(Heap &heap, const Text &text) {
                : c == '>' ? "&gt;"
                : c == '"' ? "&#34;"
                           : "&#39;",
-               text.isInput(at));
+               text.origin(at, at + 1));
     plain = at + 1;
   }
   out.append(text, plain, bytes.size());

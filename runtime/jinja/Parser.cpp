@@ -36,7 +36,7 @@ void Parser::output(Body &into) {
     text->kind = Expression::Kind::Constant;
     text->offset = current().offset;
     // The template's own text is never escaped.
-    text->constant = makeString(*tree.constants, Text(next().text, false), /*isMarkup=*/true);
+    text->constant = makeString(*tree.constants, Text(next().text), /*isMarkup=*/true);
     printed.push_back(std::move(text));
     return;
   }

@@ -203,7 +203,7 @@ private:
     if (code < 0 || code > 0x10FFFF || (code >= 0xD800 && code < 0xE000))
       fail("%c arg not in range(0x110000)");
     appendCharacter(character, char32_t(code));
-    pad(Text(character, false), form);
+    pad(Text(character), form);
   }
 
   /// A number's digits with its sign and zeros before it.
@@ -215,7 +215,7 @@ private:
       heap.charge(size_t(std::max<int64_t>(space, 0)));
       digits.insert(0, size_t(std::max<int64_t>(space, 0)), '0');
     }
-    pad(Text(prefix + digits, false), form);
+    pad(Text(prefix + digits), form);
   }
 
   void integer(const Value &value, const Conversion &form) {

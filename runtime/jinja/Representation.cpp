@@ -59,114 +59,115 @@ static std::string escapeOf(char32_t character, char quote) {
   return buffer;
 }
 
-static void appendQuoted(Text &out, const Text &text, bool isInput) {
+static void appendQuoted(Text &out, const Text &text, Origin around) {
   const std::string_view bytes = text.view();
   const char quote = bytes.find('\'') != bytes.npos && bytes.find('"') == bytes.npos ? '"' : '\'';
-  out.append({&quote, 1}, isInput);
+  out.append({&quote, 1}, around);
   size_t plain = 0; // where what stands for itself begins
   for (size_t at = 0; at < bytes.size();) {
     const size_t next = at + characterLength(bytes, at);
     if (const std::string escape = escapeOf(characterAt(bytes, at), quote); !escape.empty()) {
       out.append(text, plain, at);
-      out.append(escape, isInput || text.isInput(at));
+      out.append(escape, text.origin(at, next));
       plain = next;
     }
     at = next;
   }
   out.append(text, plain, bytes.size());
-  out.append({&quote, 1}, isInput);
+  out.append({&quote, 1}, around);
 }
 
 std::string quoted(std::string_view text) {
   Text out;
-  appendQuoted(out, Text(std::string(text), false), false);
+  appendQuoted(out, Text(std::string(text)), Origin::ofTemplate());
   return out.takeBytes();
 }
 
 static void appendItems(Heap &heap, Text &out, const Sequence &sequence, std::string_view open,
-                        std::string_view close, bool isInput) {
-  out.append(open, isInput);
+                        std::string_view close, Origin around) {
+  out.append(open, around);
   for (size_t i = 0; i < sequence.items.size(); ++i) {
     if (i > 0)
-      out.append(", ", isInput);
-    appendRepr(heap, out, sequence.items[i], isInput);
+      out.append(", ", around);
+    appendRepr(heap, out, sequence.items[i], around);
   }
-  out.append(close, isInput);
+  out.append(close, around);
 }
 
-static void appendSequence(Heap &heap, Text &out, const Value &value, bool isInput) {
+static void appendSequence(Heap &heap, Text &out, const Value &value, Origin around) {
   const Sequence &sequence = value.sequence();
   switch (value.kind()) {
   case Kind::List:
-    return appendItems(heap, out, sequence, "[", "]", isInput);
+    return appendItems(heap, out, sequence, "[", "]", around);
   case Kind::Tuple:
-    return appendItems(heap, out, sequence, "(", sequence.items.size() == 1 ? ",)" : ")", isInput);
+    return appendItems(heap, out, sequence, "(", sequence.items.size() == 1 ? ",)" : ")", around);
   case Kind::View:
-    out.append(sequence.viewName, isInput);
-    return appendItems(heap, out, sequence, "([", "])", isInput);
+    out.append(sequence.viewName, around);
+    return appendItems(heap, out, sequence, "([", "])", around);
   default: {
     std::string range =
         "range(" + std::to_string(sequence.start) + ", " + std::to_string(sequence.stop);
     if (sequence.increment != 1)
       range += ", " + std::to_string(sequence.increment);
-    out.append(range + ")", isInput);
+    out.append(range + ")", around);
   }
   }
 }
 
-void appendRepr(Heap &heap, Text &out, const Value &value, bool isInput) {
+void appendRepr(Heap &heap, Text &out, const Value &value, Origin around) {
   heap.step();
   const size_t before = out.size();
   switch (value.kind()) {
   case Kind::Undefined:
-    out.append("Undefined", isInput);
+    out.append("Undefined", around);
     break;
   case Kind::None:
-    out.append("None", isInput);
+    out.append("None", around);
     break;
   case Kind::Bool:
-    out.append(value.integer() ? "True" : "False", isInput);
+    out.append(value.integer() ? "True" : "False", around);
     break;
   case Kind::Int:
-    out.append(std::to_string(value.integer()), isInput);
+    out.append(std::to_string(value.integer()), around);
     break;
   case Kind::Float:
-    out.append(reprOfFloat(value.number()), isInput);
+    out.append(reprOfFloat(value.number()), around);
     break;
   case Kind::String:
     if (value.string().isMarkup)
-      out.append("Markup(", isInput);
-    appendQuoted(out, value.string().text, isInput);
+      out.append("Markup(", around);
+    appendQuoted(out, value.string().text, around);
     if (value.string().isMarkup)
-      out.append(")", isInput);
+      out.append(")", around);
     break;
   case Kind::List:
   case Kind::Tuple:
   case Kind::View:
   case Kind::Range: {
     const Heap::Level level(heap);
-    appendSequence(heap, out, value, isInput || value.sequence().isInput);
+    appendSequence(heap, out, value, value.sequence().isInput ? Origin::somewhere() : around);
     return;
   }
   case Kind::Dict: {
     const Heap::Level level(heap);
-    isInput |= value.dict().isInput;
-    out.append("{", isInput);
+    if (value.dict().isInput)
+      around = Origin::somewhere();
+    out.append("{", around);
     for (size_t i = 0; i < value.dict().entries.size(); ++i) {
       if (i > 0)
-        out.append(", ", isInput);
-      appendRepr(heap, out, value.dict().entries[i].first, isInput);
-      out.append(": ", isInput);
-      appendRepr(heap, out, value.dict().entries[i].second, isInput);
+        out.append(", ", around);
+      appendRepr(heap, out, value.dict().entries[i].first, around);
+      out.append(": ", around);
+      appendRepr(heap, out, value.dict().entries[i].second, around);
     }
-    out.append("}", isInput);
+    out.append("}", around);
     return;
   }
   case Kind::Generator:
-    out.append("<generator object>", isInput);
+    out.append("<generator object>", around);
     break;
   case Kind::Object:
-    out.append(value.object().represent(), isInput);
+    out.append(value.object().represent(), around);
     break;
   }
   heap.charge(out.size() - before);

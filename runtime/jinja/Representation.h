@@ -9,8 +9,8 @@ namespace ingot::runtime::jinja {
 /// str(): what printing the value adds to the text.
 void appendStr(Heap &heap, Text &out, const Value &value);
 
-/// repr(). `isInput`: the value is part of a stranger's, so all that is written counts as such.
-void appendRepr(Heap &heap, Text &out, const Value &value, bool isInput = false);
+/// repr(). `around`: of what the value is a part, whose are the bytes that no string has.
+void appendRepr(Heap &heap, Text &out, const Value &value, Origin around = Origin::ofTemplate());
 
 Text textOf(Heap &heap, const Value &value);
 

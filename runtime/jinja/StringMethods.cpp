@@ -37,7 +37,7 @@ template <class Map> Value mapped(Interpreter &interpreter, const Value &self, c
   Text out;
   interpreter.heap.charge(bytes.size());
   for (size_t at = 0; at < bytes.size(); at += characterLength(bytes, at))
-    out.append(map(bytes, at), text.isInput(at));
+    out.append(map(bytes, at), text.origin(at, at + characterLength(bytes, at)));
   return like(interpreter, self, std::move(out));
 }
 
@@ -252,7 +252,7 @@ enum class Side : uint8_t { Left, Center, Right };
 template <Side side>
 Value justify(Interpreter &interpreter, const Value &self, const Arguments &arguments) {
   const Bound bound("a method that pads", arguments, {"width", "fillchar"}, 1);
-  const Text fill = bound.has(1) ? bound.string(1).text : Text(" ", false);
+  const Text fill = bound.has(1) ? bound.string(1).text : Text(" ");
   if (countCharacters(fill.view()) != 1)
     fail("the fill character must be exactly one character long");
   const int64_t width = std::clamp<int64_t>(bound.integer(0), 0, int64_t(1) << 40);

@@ -56,14 +56,14 @@ Result<Template> Template::compile(std::string_view name, std::string_view sourc
   return made;
 }
 
-Result<Text> Template::render(const nlohmann::ordered_json &variables, const std::tm &now,
-                              const Limits &limits) const {
+Result<Rendered> Template::render(const nlohmann::ordered_json &variables, const std::tm &now,
+                                  const Limits &limits) const {
   uint32_t offset = 0;
   try {
     Interpreter interpreter(*tree, limits, now);
     try {
-      defineVariables(interpreter, variables);
-      return interpreter.run();
+      std::vector<InputString> strings = defineVariables(interpreter, variables);
+      return Rendered{interpreter.run(), std::move(strings)};
     } catch (const Failure &failure) {
       offset = interpreter.offset();
       throw;

@@ -60,15 +60,16 @@ Value title(Interpreter &interpreter, const Value &value, const Arguments &argum
     const char32_t character = characterAt(bytes, at);
     const bool parts = isSpace(character) || character == '-' || character == '(' ||
                        character == '{' || character == '[' || character == '<';
-    const bool isInput = text.string().text.isInput(at);
+    const size_t next = at + characterLength(bytes, at);
+    const Origin origin = text.string().text.origin(at, next);
     if (parts)
-      out.append(bytes.substr(at, characterLength(bytes, at)), isInput);
+      out.append(bytes.substr(at, next - at), origin);
     else if (atStart)
-      out.append(upperOf(character), isInput);
+      out.append(upperOf(character), origin);
     else
-      out.append(lowerAt(bytes.substr(word), at - word), isInput);
+      out.append(lowerAt(bytes.substr(word), at - word), origin);
     if (parts || atStart)
-      word = at + characterLength(bytes, at);
+      word = next;
     atStart = parts;
   }
   return makeString(interpreter.heap, std::move(out));

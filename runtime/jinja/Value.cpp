@@ -141,7 +141,7 @@ Value makeString(Heap &heap, Text text, bool isMarkup) {
 }
 
 Value makeString(Heap &heap, std::string_view bytes) {
-  return makeString(heap, Text(std::string(bytes), false));
+  return makeString(heap, Text(std::string(bytes)));
 }
 
 static Value makeSequence(Heap &heap, Kind kind, std::vector<Value> items) {

@@ -54,7 +54,7 @@ Value indent(Interpreter &interpreter, const Value &value, const Arguments &argu
 Value truncate(Interpreter &interpreter, const Value &value, const Arguments &arguments) {
   const Bound bound("truncate", arguments, {"length", "killwords", "end", "leeway"});
   const int64_t length = bound.integer(0, 255);
-  const Text end = bound.has(2) ? bound.string(2).text : Text("...", false);
+  const Text end = bound.has(2) ? bound.string(2).text : Text("...");
   const int64_t leeway = bound.has(3) && !bound[3].isNone() ? bound.integer(3) : 5;
   const auto endLength = int64_t(countCharacters(end.view()));
   if (length < endLength || leeway < 0)
@@ -187,7 +187,7 @@ Value wordWrap(Interpreter &interpreter, const Value &value, const Arguments &ar
   if (width <= 0 && !text.empty())
     fail("wordwrap needs a width of at least 1");
   const String *given = bound.optionalString(2);
-  const Text between = given ? given->text : Text("\n", false);
+  const Text between = given ? given->text : Text("\n");
   Wrapper wrapper(interpreter.heap, text, width, bound.truth(1, true), bound.truth(3, true));
   Text out;
   bool isFirst = true;

@@ -86,7 +86,10 @@ std::string ChatWriter::chunks(Answer &answer, int64_t index, const std::vector<
 
 const char *ChatWriter::reasonOf(const Answer &answer) const {
   const char *reason = finishReason(answer.finish);
-  return answer.blocks.calls() && reason == std::string_view("stop") ? "tool_calls" : reason;
+  if (reason != std::string_view("stop"))
+    return reason;
+  // Whatever ended it: a call that is cut must not be taken for all that the model had to say.
+  return answer.blocks.endedInCall() ? "length" : answer.blocks.calls() ? "tool_calls" : reason;
 }
 
 Json ChatWriter::counts(const Usage &usage) const {

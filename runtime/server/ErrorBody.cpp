@@ -17,8 +17,7 @@ constexpr std::string_view clientErrors[] = {
 int statusOf(std::string_view code) {
   if (std::find(std::begin(clientErrors), std::end(clientErrors), code) != std::end(clientErrors))
     return 400;
-  // Of templates: what the conversation is to it.
-  if (code >= "INGOT-E6060" && code <= "INGOT-E6075")
+  if (isOfTemplates(code))
     return 400;
   if (code == "INGOT-E6030")
     return 429;
@@ -78,6 +77,8 @@ const char *openAiCode(const ApiError &error) {
 
 } // namespace
 
+bool isOfTemplates(std::string_view code) { return code >= "INGOT-E6060" && code <= "INGOT-E6076"; }
+
 ApiError apiError(const Status &status) {
   ApiError error = {
       statusOf(status.code()), std::string(status.code()), std::string(status.message()), {}};
@@ -87,7 +88,7 @@ ApiError apiError(const Status &status) {
                                                              parameter.size());
   else if (error.code == "INGOT-E6071")
     error.field = error.message.substr(0, error.message.find(" must be "));
-  else if (error.code >= "INGOT-E6060" && error.code <= "INGOT-E6075")
+  else if (isOfTemplates(error.code))
     error.field = "messages";
   else if (error.status == 400)
     error.field = "prompt";

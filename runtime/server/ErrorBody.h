@@ -16,6 +16,9 @@ struct ApiError {
   std::string field;   ///< of the body; empty: none
 };
 
+/// Whether an error is one of chat templates, or of what a conversation is to them.
+bool isOfTemplates(std::string_view code);
+
 /// The error that a Status of the runtime is to a client.
 ApiError apiError(const Status &status);
 

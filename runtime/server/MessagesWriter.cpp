@@ -87,7 +87,7 @@ std::string MessagesWriter::take(size_t, const Event &event) {
 /// Why and where the answer ended.
 Json MessagesWriter::ends() const {
   const char *why = "end_turn";
-  if (reason == FinishReason::Length || reason == FinishReason::Context)
+  if (reason == FinishReason::Length || reason == FinishReason::Context || blocks.endedInCall())
     why = "max_tokens";
   else if (blocks.calls())
     why = "tool_use";

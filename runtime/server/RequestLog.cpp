@@ -30,6 +30,8 @@ std::string RequestLog::lineOf(const RequestRecord &record, int64_t unixMillisec
     line["traceparent"] = record.traceParent;
   if (!record.error.empty())
     line["error"] = record.error;
+  if (!record.chatTemplate.empty())
+    line["chat_template"] = record.chatTemplate;
   return line.dump(-1, ' ', true, nlohmann::ordered_json::error_handler_t::replace);
 }
 

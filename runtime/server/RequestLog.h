@@ -16,6 +16,7 @@ struct RequestRecord {
   std::string method, path;
   int status = 0; ///< 499: the client left before the end
   std::string error;
+  std::string chatTemplate; ///< whose error it is; empty: the engine's, or none
   int64_t promptTokens = 0, completionTokens = 0;
   double firstTokenSeconds = -1; ///< below 0: there was none
 };

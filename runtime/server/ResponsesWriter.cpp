@@ -175,7 +175,8 @@ std::string ResponsesWriter::take(size_t, const Event &event) {
 }
 
 std::string ResponsesWriter::finish(const Usage &usage) {
-  bool cut = reason == FinishReason::Length || reason == FinishReason::Context;
+  bool cut =
+      reason == FinishReason::Length || reason == FinishReason::Context || blocks.endedInCall();
   Json whole = response(cut ? "incomplete" : "completed", &usage);
   if (!streamed)
     return textOf(whole);

@@ -19,6 +19,14 @@ static AnswerSettings settingsOf(const ChatRequest &chat) {
   return settings;
 }
 
+/// Tells the client why there is no prompt, and the log whose template it was: a path is no matter
+/// of clients.
+static void refusePrompt(Exchange &exchange, const Dialogue &dialogue, const Status &status) {
+  if (isOfTemplates(status.code()))
+    exchange.record.chatTemplate = dialogue.templateName();
+  exchange.refuse(apiError(status));
+}
+
 /// The request that was read, of a model that there is; null otherwise, which the client then
 /// knows.
 template <class Asking>
@@ -45,7 +53,7 @@ void Router::converse(std::shared_ptr<Exchange> exchange, ServedModel &found,
   const ChatRequest &chat = chatOf(*request);
   Result<Dialogue::Turn> turn = found.dialogue.begin(chat.conversation, settingsOf(chat));
   if (!turn.ok())
-    return exchange->refuse(apiError(turn.status()));
+    return refusePrompt(*exchange, found.dialogue, turn.status());
   Request prompt = chat.each;
   prompt.tokens = std::move(turn->tokens);
   prompt.keptSpecial = std::move(turn->keptSpecial);
@@ -83,7 +91,7 @@ void Router::countTokens(std::shared_ptr<Exchange> exchange) {
     return;
   Result<Dialogue::Turn> turn = ask->model.dialogue.begin(chat->conversation, settingsOf(*chat));
   if (!turn.ok())
-    return exchange->refuse(apiError(turn.status()));
+    return refusePrompt(*exchange, ask->model.dialogue, turn.status());
   exchange->respond({.body = textOf(Json{{"input_tokens", turn->tokens.size()}})});
 }
 
@@ -97,7 +105,7 @@ void Router::applyTemplate(std::shared_ptr<Exchange> exchange) {
     return;
   Result<RenderedPrompt> prompt = ask->model.dialogue.render(chat->conversation);
   if (!prompt.ok())
-    return exchange->refuse(apiError(prompt.status()));
+    return refusePrompt(*exchange, ask->model.dialogue, prompt.status());
   exchange->respond({.body = textOf(Json{{"prompt", prompt->text}})});
 }
 

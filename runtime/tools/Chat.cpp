@@ -19,6 +19,7 @@ constexpr char help[] =
     "/retry           another answer to what you said last\n"
     "/help            this\n"
     "/exit, Ctrl-D    the end\n"
+    "//TEXT           says /TEXT\n"
     "Ctrl-C           ends an answer\n"
     "A line that ends with \\ goes on in the next; lines between \"\"\" and \"\"\" "
     "are one message.\n";
@@ -34,7 +35,7 @@ public:
   Status run();
 
 private:
-  bool readMessage(std::string &text);
+  bool readMessage(std::string &text, bool &isCommand);
   bool obey(const std::string &line, bool &answers);
   void reset();
   Status answer();
@@ -58,20 +59,22 @@ void Chat::reset() {
     messages.push_back({{"role", "system"}, {"content", system}});
 }
 
-/// The next message, of one line or several; false at the end of the input.
-bool Chat::readMessage(std::string &text) {
+/// The next message, of one line or several, or a command, which is a line; false at the end of the
+/// input.
+bool Chat::readMessage(std::string &text, bool &isCommand) {
   constexpr std::string_view quotes = "\"\"\"";
   text.clear();
-  bool quoted = false, goesOn = false;
+  bool quoted = false, goesOn = false, isQuotedOrLong = false;
   std::string line;
   while (true) {
     switch (editor.next(quoted || goesOn ? ". " : "> ", line)) {
     case LineEditor::Next::End:
+      isCommand = false;
       return !text.empty();
     case LineEditor::Next::Interrupted:
       std::puts("\n(/exit or Ctrl-D ends)");
       text.clear();
-      quoted = goesOn = false;
+      quoted = goesOn = isQuotedOrLong = false;
       continue;
     case LineEditor::Next::Line:
       break;
@@ -86,11 +89,16 @@ bool Chat::readMessage(std::string &text) {
     goesOn = !quoted && line.ends_with('\\');
     if (goesOn)
       line.pop_back();
+    isQuotedOrLong |= quoted || goesOn;
     text += line;
     if (closes || (!quoted && !goesOn))
       break;
     text += '\n';
   }
+  const bool isSlashed = !isQuotedOrLong && text.starts_with('/');
+  isCommand = isSlashed && !text.starts_with("//");
+  if (isSlashed && !isCommand)
+    text.erase(0, 1);
   // What stands alone on the lines of the quotes is no part of the message.
   if (quoted && text.starts_with('\n'))
     text.erase(0, 1);
@@ -115,7 +123,8 @@ bool Chat::obey(const std::string &line, bool &answers) {
   } else if (line == "/help") {
     std::fputs(help, stdout);
   } else {
-    std::printf("There is no %s; /help tells what there is.\n", line.c_str());
+    std::printf("There is no %s; /help tells what there is, and /%s says it.\n", line.c_str(),
+                line.c_str());
   }
   return true;
 }
@@ -200,9 +209,10 @@ Status Chat::run() {
   if (editor.atTerminal())
     std::puts("Say something; /help tells the commands.");
   std::string text;
-  while (readMessage(text)) {
+  bool isCommand = false;
+  while (readMessage(text, isCommand)) {
     bool answers = false;
-    if (text.starts_with('/')) {
+    if (isCommand) {
       if (!obey(text, answers))
         break;
     } else if (text.find_first_not_of(" \t\n") != std::string::npos) {

@@ -35,6 +35,8 @@ LineEditor::LineEditor() : terminal(isatty(STDIN_FILENO) && isatty(STDOUT_FILENO
   // Characters of more than one byte are edited as one.
   std::setlocale(LC_CTYPE, "");
   rl_initialize();
+  // What is pasted may have tabs, and a conversation no names of files to complete.
+  rl_bind_key('\t', rl_insert);
   // It would restore the terminal and raise them again.
   rl_catch_signals = 0;
 }

@@ -50,6 +50,11 @@ class Chat(ServerTest):
         self.assertIn("/nonsense", lines[2])
         quoted, _ = self.pipe('"""\nhello\nthere\n"""\n')
         self.assertEqual(quoted, lines[:1])
+        # What begins with a slash can be said.
+        slashed, _ = self.pipe('//reset\n"""\n/reset\n"""\n')
+        self.assertEqual([len(line) for line in slashed], [5, 5])
+        alone, _ = self.pipe('"""\n/reset\n"""\n')
+        self.assertEqual(slashed[0], alone[0])
         told, _ = self.pipe("hello\n", "--system", "be kind")
         later, _ = self.pipe("what\n/system be kind\nhello\n")
         self.assertEqual(later[1:], told)
@@ -57,6 +62,21 @@ class Chat(ServerTest):
     def test_a_conversation_that_is_too_long_is_an_error(self):
         _, errors = self.pipe("a" * (self.CONTEXT + 1) + "\n", status=1)
         self.assertIn("INGOT-E6004", errors)
+
+    def test_tabs_are_text(self):
+        child, terminal = pty.fork()
+        if child == 0:
+            os.execvp(self.command()[0], self.command("-n", "5"))
+        answers, _ = self.pipe("a\tb\n")
+        seen, end = b"", time.monotonic() + LIMIT
+        for wanted, typed in ((b"> ", b"a\tb\r"), (answers[0].encode(), b"/exit\r")):
+            while wanted not in seen:
+                if select.select([terminal], [], [], 1)[0]:
+                    seen += os.read(terminal, 1 << 16)
+                self.assertLess(time.monotonic(), end, seen[-400:])
+            os.write(terminal, typed)
+        _, status = os.waitpid(child, 0)
+        self.assertEqual(os.waitstatus_to_exitcode(status), 0, seen[-400:])
 
     def test_an_interrupt_ends_the_answer(self):
         child, terminal = pty.fork()

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Chat templates and what they are given: a template, a byte 0, and the JSON of its variables,
 // which is also read as the body of a chat request.
-#include "runtime/chat/Conversation.h"
+#include "runtime/chat/ConversationPrompt.h"
 #include "runtime/serving/Unicode.h"
 #include "tests/fuzz/targets/Target.h"
 
@@ -117,13 +117,16 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     return 0;
   for (const bool takes : {true, false}) {
     TemplateTraits traits;
-    traits.takesText = traits.knowsSystem = traits.knowsDeveloper = traits.wantsObjects = takes;
-    traits.knowsTools = true;
-    traits.takesParts = traits.takesNull = traits.takesAbsent = !takes;
-    const Result<nlohmann::ordered_json> normalized = read->variablesFor(traits);
-    EXPECT_TRUE(normalized.ok()) << normalized.status().toString();
-    Result<RenderedPrompt> rendered = compiled->render(*normalized, settings);
-    if (rendered.ok() && read->cutBehindFinalMessage(*rendered).ok())
+    traits.system.text = traits.user.text = traits.assistant.text = traits.tool.text = takes;
+    traits.system.parts = traits.user.parts = traits.assistant.parts = traits.tool.parts = !takes;
+    traits.knowsSystem = traits.knowsDeveloper = traits.wantsObjects = takes;
+    traits.takesMoreSystem = traits.takesLateSystem = traits.takesRepeats = takes;
+    traits.takesParallelCalls = traits.takesTextWithCalls = traits.takesAnyId = takes;
+    traits.knowsTools = traits.knowsToolCalls = true;
+    traits.takesNull = traits.takesAbsent = !takes;
+    const Result<RenderedPrompt> rendered =
+        renderConversation(*read, *compiled, traits, nlohmann::ordered_json::object(), settings);
+    if (rendered.ok())
       checkPrompt(*rendered);
   }
   return 0;
