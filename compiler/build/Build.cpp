@@ -89,7 +89,8 @@ Outcome digestInputs(const BuildRequest &request, const BuildOptions &options,
   std::mutex mutex;
   size_t done = 0;
   codegen::forEachParallel(files.size(), codegen::usableThreads(options.threads), [&](size_t i) {
-    digests[i] = checkpoint::sha256OfFile(files[i]);
+    digests[i] =
+        options.digests ? options.digests->of(files[i]) : checkpoint::sha256OfFile(files[i]);
     std::lock_guard<std::mutex> lock(mutex);
     progress.update(++done, files.size());
   });
