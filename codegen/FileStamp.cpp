@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// What stat() says, and how long it may say it of two contents.
 #include "codegen/FileStamp.h"
 
 #include <sys/stat.h>

@@ -6,6 +6,7 @@
 #include "codegen/ForEachParallel.h"
 #include "compiler/build/DiagnosticCollector.h"
 #include "compiler/build/EngineAssembly.h"
+#include "compiler/build/FileDigests.h"
 #include "compiler/build/GoldenTokens.h"
 #include "compiler/build/Version.h"
 #include "compiler/checkpoint/gguf/ModelFile.h"

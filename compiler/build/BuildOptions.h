@@ -4,7 +4,6 @@
 #pragma once
 
 #include "codegen/BuildCache.h"
-#include "compiler/build/FileDigests.h"
 #include "compiler/build/Pipeline.h"
 #include "compiler/engine_file/EngineDescription.h"
 
@@ -13,6 +12,8 @@
 #include <variant>
 
 namespace ingot::compiler {
+
+class FileDigests;
 
 /// Each field that has a row in buildOptions() is explained there.
 struct BuildOptions {

@@ -70,6 +70,15 @@ Expected<Digest> FileDigests::of(const fs::path &file) {
   return digest;
 }
 
+std::string FileDigests::identity(const fs::path &file) {
+  if (!cache) {
+    const std::optional<FileStamp> stamp = FileStamp::of(file.string());
+    return stamp ? stamp->text() : std::string();
+  }
+  auto digest = of(file);
+  return digest ? checkpoint::hex(*digest) : std::string();
+}
+
 void FileDigests::read(std::span<const fs::path> files, unsigned threads,
                        const std::function<void(size_t done, size_t count)> &report) {
   std::vector<fs::path> unknown;

@@ -21,6 +21,10 @@ public:
   /// Errors: those of sha256OfFile().
   checkpoint::Expected<checkpoint::Digest> of(const std::filesystem::path &file);
 
+  /// What tells that a file is the same: its digest where a cache keeps that, else its stamp; empty
+  /// where it cannot be read.
+  std::string identity(const std::filesystem::path &file);
+
   /// Reads those of `files` that are not known, on several threads. Without any, `report` is not
   /// called; else with how many are done, of how many. What cannot be read is an error of of().
   void read(std::span<const std::filesystem::path> files, unsigned threads,

@@ -2,7 +2,6 @@
 // Checks of options, and estimates of memory.
 #include "compiler/quantize/QuantizeOptions.h"
 
-#include "codegen/FileStamp.h"
 #include "codegen/ForEachParallel.h"
 #include "compiler/build/BuildRequest.h"
 #include "compiler/build/DefaultRecipe.h"
@@ -52,14 +51,9 @@ std::string quantize::revisionAndFiles(std::span<const fs::path> files,
   compiler::FileDigests digests(options.cache);
   if (options.cache)
     digests.read(files, codegen::usableThreads(options.threads), [](size_t, size_t) {});
-  for (const fs::path &file : files) {
-    std::string content;
-    if (!options.cache)
-      content = codegen::FileStamp::of(file.string()).value_or(codegen::FileStamp()).text();
-    else if (auto digest = digests.of(file)) // what cannot be read is an error when it is read
-      content = checkpoint::hex(*digest);
-    text += checkpoint::message(file.filename().string(), " ", content, "\n");
-  }
+  // What cannot be read is an error when it is read.
+  for (const fs::path &file : files)
+    text += checkpoint::message(file.filename().string(), " ", digests.identity(file), "\n");
   return text;
 }
 

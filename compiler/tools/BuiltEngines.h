@@ -5,6 +5,7 @@
 
 #include "codegen/BuildCache.h"
 #include "compiler/build/Build.h"
+#include "compiler/build/FileDigests.h"
 
 namespace ingot::compiler {
 

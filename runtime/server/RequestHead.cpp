@@ -15,7 +15,7 @@ std::optional<ApiError> refuse(int status, std::string why) {
   return ApiError{status, "INGOT-E7211", std::move(why), {}};
 }
 
-/// Splits http://HOST/PATH, which clients send to proxies (RFC 9112 3.2.2).
+/// Splits an address of http, which clients send to proxies (RFC 9112 3.2.2).
 std::optional<ApiError> readAbsolute(HttpRequest &request, std::string_view target) {
   size_t begin = target.find("://");
   std::string scheme = lowerCase(target.substr(0, std::min(begin, target.size())));
@@ -26,8 +26,8 @@ std::optional<ApiError> readAbsolute(HttpRequest &request, std::string_view targ
   size_t end = std::min(target.find_first_of("/?#"), target.size());
   std::optional<std::string> host = hostOf(target.substr(0, end));
   if (!host || host->empty())
-    return refuse(400, "the target of the request is an address without a host; send "
-                       "http://HOST/PATH, or the path alone");
+    return refuse(400, "the target of the request is an address without a host; send the path "
+                       "alone");
   request.host = std::move(*host);
   std::string path(target.substr(end));
   request.path = pathOf(path.starts_with('/') ? path : '/' + path);

@@ -22,8 +22,8 @@ class RunCommand(harness.BuildTest):
     def answer(self, *options, cache=True, model=None):
         """The text on both streams, and whether a build was needed."""
         options = ("--cache", self.cache, *options) if cache else options
-        result = self.ingot("run", model or self.model, "--target", "reference", "-p", "Once upon a time",
-                            "-n", "8", "--greedy", "--threads", "2", *options)
+        result = self.ingot("run", model or self.model, "--target", "reference", "-p",
+                            "Once upon a time", "-n", "8", "--greedy", "--threads", "2", *options)
         self.assertEqual(result.returncode, 0, result.stdout)
         return result.stdout, "wrote " in result.stdout
 
