@@ -10,6 +10,8 @@
 #include "compiler/checkpoint/tokenizer/TokenizerReader.h"
 
 #include <algorithm>
+#include <fcntl.h>
+#include <sys/stat.h>
 
 using namespace ingot;
 using namespace ingot::compiler;
@@ -119,10 +121,20 @@ namespace {
 
 /// A file, or a folder with all that is in it.
 struct KeptItem {
-  fs::file_time_type used;
+  int64_t used; ///< nanoseconds
   fs::path path;
   uint64_t bytes;
 };
+
+/// When it was last marked as used, or made.
+int64_t useOf(const fs::path &path) {
+  struct stat facts = {};
+  (void)stat(path.c_str(), &facts);
+  auto nanoseconds = [](const timespec &time) {
+    return int64_t(time.tv_sec) * 1'000'000'000 + time.tv_nsec;
+  };
+  return std::max(nanoseconds(facts.st_atim), nanoseconds(facts.st_mtim));
+}
 
 uint64_t bytesOf(const fs::directory_entry &entry) {
   std::error_code error;
@@ -142,13 +154,18 @@ std::vector<KeptItem> itemsOf(const fs::path &folder) {
   for (const fs::directory_entry &entry : fs::directory_iterator(folder, error))
     if (entry.is_directory(error) ||
         (entry.is_regular_file(error) && entry.path().extension() == kSuffix))
-      items.push_back({entry.last_write_time(error), entry.path(), bytesOf(entry)});
+      items.push_back({useOf(entry.path()), entry.path(), bytesOf(entry)});
   std::sort(items.begin(), items.end(),
             [](const KeptItem &one, const KeptItem &other) { return one.used < other.used; });
   return items;
 }
 
 } // namespace
+
+void compiler::markUsed(const fs::path &kept) {
+  const timespec times[] = {{0, UTIME_NOW}, {0, UTIME_OMIT}};
+  (void)utimensat(AT_FDCWD, kept.c_str(), times, 0);
+}
 
 void compiler::removeOldest(const fs::path &folder, const fs::path &kept) {
   const std::vector<KeptItem> items = itemsOf(folder);
@@ -179,7 +196,7 @@ Expected<fs::path> compiler::builtEngine(mlir::MLIRContext &context, BuildOption
   options.output = folder / (*key + kSuffix);
   std::error_code error;
   if (exists(options.output, error)) {
-    fs::last_write_time(options.output, fs::file_time_type::clock::now(), error);
+    markUsed(options.output);
     return options.output;
   }
   fs::create_directory(folder, error);

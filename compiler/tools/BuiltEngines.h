@@ -36,6 +36,9 @@ std::vector<NamedFile> modelFiles(const checkpoint::Checkpoint &model,
 checkpoint::Outcome addFiles(codegen::CacheKey &key, std::span<const NamedFile> files,
                              FileDigests &digests, unsigned threads, Progress &progress);
 
+/// Notes that an engine, or a folder of a quantized model, is used now. Its time of modification
+/// stays: who runs an engine takes a later one for damage.
+void markUsed(const std::filesystem::path &kept);
 /// Removes from one of the cache's folders what was not used for longest, until `kept` and the rest
 /// are within kKeptLimit.
 void removeOldest(const std::filesystem::path &folder, const std::filesystem::path &kept);

@@ -88,7 +88,7 @@ static Outcome makeOnce(const fs::path &folder, const fs::path &name,
       return made;
   options.model = quantization.output;
   if (options.cache) {
-    fs::last_write_time(folder, fs::file_time_type::clock::now(), error);
+    markUsed(folder);
     removeOldest(folder.parent_path(), folder);
   }
   return {};
