@@ -289,6 +289,7 @@ std::shared_ptr<ConnectionExchange> Connection::open(HttpRequest request, bool k
   exchange->record = known = std::move(record);
   answering = shared_from_this();
   ++site.exchanges;
+  head = {}; // which an idle client need not keep
   return exchange;
 }
 
