@@ -2,12 +2,13 @@
 // The few functions of NVRTC's C interface that are used, found by name.
 #include "codegen/cuda/Nvrtc.h"
 
+#include "codegen/FileStamp.h"
+
 #include "llvm/ADT/ScopeExit.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Path.h"
 #include <dlfcn.h>
-#include <sys/stat.h>
 
 using namespace ingot::codegen;
 
@@ -105,14 +106,15 @@ std::string Nvrtc::toolkit() const {
   return "NVRTC " + std::to_string(major) + "." + std::to_string(minor);
 }
 
-/// A library of the same version may be of another build: the size and age of its file tell.
+/// A library of the same version may be of another build: the size and times of its file tell, also
+/// in containers, which start with other inodes.
 std::string Nvrtc::identity() const {
   Dl_info info;
-  struct stat facts = {};
+  FileStamp stamp;
   if (dladdr(reinterpret_cast<void *>(functions->version), &info) && info.dli_fname)
-    (void)stat(info.dli_fname, &facts);
-  return toolkit() + ", " + std::to_string(facts.st_size) + " bytes, " +
-         std::to_string(facts.st_mtim.tv_sec) + "." + std::to_string(facts.st_mtim.tv_nsec);
+    stamp = FileStamp::of(info.dli_fname).value_or(stamp);
+  stamp.device = stamp.inode = 0;
+  return toolkit() + ", " + stamp.text();
 }
 
 llvm::Expected<CompiledKernel> Nvrtc::compile(const KernelSource &source, bool ptxOnly) const {

@@ -6,6 +6,7 @@
 #include "codegen/ForEachParallel.h"
 #include "compiler/build/DiagnosticCollector.h"
 #include "compiler/build/EngineAssembly.h"
+#include "compiler/build/FileDigests.h"
 #include "compiler/build/GoldenTokens.h"
 #include "compiler/build/Version.h"
 #include "compiler/checkpoint/gguf/ModelFile.h"
@@ -89,7 +90,8 @@ Outcome digestInputs(const BuildRequest &request, const BuildOptions &options,
   std::mutex mutex;
   size_t done = 0;
   codegen::forEachParallel(files.size(), codegen::usableThreads(options.threads), [&](size_t i) {
-    digests[i] = checkpoint::sha256OfFile(files[i]);
+    digests[i] =
+        options.digests ? options.digests->of(files[i]) : checkpoint::sha256OfFile(files[i]);
     std::lock_guard<std::mutex> lock(mutex);
     progress.update(++done, files.size());
   });

@@ -13,6 +13,8 @@
 
 namespace ingot::compiler {
 
+class FileDigests;
+
 /// Each field that has a row in buildOptions() is explained there.
 struct BuildOptions {
   std::filesystem::path model, output;
@@ -42,6 +44,7 @@ struct BuildOptions {
   codegen::BuildCache::Choice cacheChoice;
 
   codegen::BuildCache *cache = nullptr; ///< what is chosen, opened; null: none
+  FileDigests *digests = nullptr;       ///< of inputs that are known; null: all are read
   std::string whyNoCache;               ///< for the report
   /// Looks at the whole engine, as a file and as a module, before it gets its name, and may refuse
   /// it; gives records to keep in it. May be empty.
@@ -62,6 +65,7 @@ using OptionField =
 enum class Decides : uint8_t {
   Nothing, ///< of the engine: it has the same bytes with every value
   Input,   ///< which files are read; engines hold them or their digests, not their paths
+  Library, ///< likewise which library compiles, or the folder where it is
   Engine,  ///< its bytes: the value is recorded in it
 };
 

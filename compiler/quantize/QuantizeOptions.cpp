@@ -6,6 +6,7 @@
 #include "compiler/build/BuildRequest.h"
 #include "compiler/build/DefaultRecipe.h"
 #include "compiler/build/DiagnosticCollector.h"
+#include "compiler/build/FileDigests.h"
 #include "compiler/build/Version.h"
 #include "compiler/checkpoint/files/Digest.h"
 #include "compiler/checkpoint/tokenizer/TokenizerReader.h"
@@ -44,14 +45,15 @@ Outcome quantize::makeWorkFolder(const fs::path &folder) {
   return {};
 }
 
-std::string quantize::revisionAndFiles(std::span<const fs::path> files) {
+std::string quantize::revisionAndFiles(std::span<const fs::path> files,
+                                       const QuantizeOptions &options) {
   std::string text = checkpoint::message(compiler::kVersion, "\n", compiler::kRevision, "\n");
-  for (const fs::path &file : files) {
-    std::error_code error;
-    text +=
-        checkpoint::message(fs::absolute(file, error).string(), " ", fs::file_size(file, error),
-                            " ", fs::last_write_time(file, error).time_since_epoch().count(), "\n");
-  }
+  compiler::FileDigests digests(options.cache);
+  if (options.cache)
+    digests.read(files, codegen::usableThreads(options.threads), [](size_t, size_t) {});
+  // What cannot be read is an error when it is read.
+  for (const fs::path &file : files)
+    text += checkpoint::message(file.filename().string(), " ", digests.identity(file), "\n");
   return text;
 }
 
@@ -126,7 +128,7 @@ std::string quantize::keyOf(const QuantizeOptions &options, const checkpoint::Ch
   // What cannot be read is an error when it is read.
   if (auto texts = textFiles(options.text.files))
     files.insert(files.end(), texts->begin(), texts->end());
-  return checkpoint::hex(*checkpoint::sha256(text + revisionAndFiles(files)));
+  return checkpoint::hex(*checkpoint::sha256(text + revisionAndFiles(files, options)));
 }
 
 Expected<compiler::ProductList> quantize::productsOf(mlir::MLIRContext &context,

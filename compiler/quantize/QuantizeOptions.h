@@ -25,8 +25,10 @@ checkpoint::Error unsupportedHere();
 
 /// Whether the model can be run on such sequences. Errors: INGOT-E2113.
 checkpoint::Outcome checkText(const TextOptions &text, const checkpoint::Checkpoint &model);
-/// What a run that goes on must find again: this version, and the files by size and date.
-std::string revisionAndFiles(std::span<const std::filesystem::path> files);
+/// What a run that goes on must find again: this version, and the files, by their contents where a
+/// cache keeps digests, else by their stamps.
+std::string revisionAndFiles(std::span<const std::filesystem::path> files,
+                             const QuantizeOptions &options);
 
 /// What can be refused before any work. Errors: INGOT-E2105 to E2113.
 checkpoint::Outcome checkOptions(const QuantizeOptions &options,
@@ -43,7 +45,7 @@ checkpoint::Expected<PartOptions> partOptions(const QuantizeOptions &options,
 /// How layers are quantized: by `options`, whose format exists.
 LayerSettings layerSettings(const QuantizeOptions &options, const checkpoint::Checkpoint &model);
 
-/// A digest of all that decides about the result; files count by their sizes and dates.
+/// A digest of all that decides about the result; files as in revisionAndFiles().
 std::string keyOf(const QuantizeOptions &options, const checkpoint::Checkpoint &model);
 
 /// The products of a layer, without an engine. Errors: those of importers.

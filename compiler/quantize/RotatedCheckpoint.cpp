@@ -203,7 +203,7 @@ Expected<fs::path> rotate(mlir::MLIRContext &context, const QuantizeOptions &opt
         model.shownName(embedding), "store the head too, or leave rotation out"};
   // A run that goes on finds what it made of the same files.
   const std::string key = checkpoint::hex(*checkpoint::sha256(
-      checkpoint::message(revisionAndFiles(model.inputs()), "\n", options.text.seed)));
+      checkpoint::message(revisionAndFiles(model.inputs(), options), "\n", options.text.seed)));
   const fs::path whole = folder / ("rotated-" + key), unfinished = folder / "unfinished";
   std::error_code error;
   if (fs::exists(whole, error))

@@ -5,6 +5,7 @@
 
 #include "codegen/BuildCache.h"
 #include "compiler/build/Build.h"
+#include "compiler/build/FileDigests.h"
 
 namespace ingot::compiler {
 
@@ -13,24 +14,31 @@ inline constexpr char kEnginesFolder[] = "engines", kModelsFolder[] = "quantized
 /// What all of one of them may take up; those not used for longest go first.
 inline constexpr uint64_t kKeptLimit = uint64_t{32} << 30;
 
-/// The engine that `options` ask for: built where none is kept for the same options, the same files
-/// of the model (by name, size and time) and the same program. Without a cache it is built where
-/// `options` say. Errors: those of readers and of buildEngine(), INGOT-E7041 where a folder cannot
-/// be made.
+/// The engine that `options`, which have a cache and digests, ask for: built where none is kept for
+/// the same options, the same contents of the model's files and the same program. Without a cache
+/// it is built where `options` say. Errors: those of readers and of buildEngine(), INGOT-E7041
+/// where a folder cannot be made, INGOT-E7042 where files were changed meanwhile.
 checkpoint::Expected<std::filesystem::path> builtEngine(mlir::MLIRContext &context,
                                                         BuildOptions &options, Progress &progress);
 
-/// Adds a file, or the files of a folder in the order of their names, by name, size and time.
-void addFiles(codegen::CacheKey &key, const std::filesystem::path &path);
-/// Adds everything that `model`, opened from `path`, was read from, and this program.
-void addModelFiles(codegen::CacheKey &key, const checkpoint::Checkpoint &model,
-                   const std::filesystem::path &path);
+/// A file that decides about something, and the name under which it does, wherever it is.
+struct NamedFile {
+  std::string name;
+  std::filesystem::path path;
+  auto operator<=>(const NamedFile &) const = default;
+};
+/// A file, or the files of a folder in the order of their names; none where there is neither.
+std::vector<NamedFile> filesIn(const std::filesystem::path &path);
+/// Everything that `model`, opened from `path`, was read from, and this program.
+std::vector<NamedFile> modelFiles(const checkpoint::Checkpoint &model,
+                                  const std::filesystem::path &path);
+/// Adds names and contents. Errors: those of readers.
+checkpoint::Outcome addFiles(codegen::CacheKey &key, std::span<const NamedFile> files,
+                             FileDigests &digests, unsigned threads, Progress &progress);
 
-/// Lets `options` write into a new folder, for an engine that is not kept. Errors: INGOT-E7021.
-checkpoint::Outcome placeUnkept(BuildOptions &options);
-/// Removes the folder of such an engine.
-void dropUnkept(const std::filesystem::path &engine);
-
+/// Notes that an engine, or a folder of a quantized model, is used now. Its time of modification
+/// stays: who runs an engine takes a later one for damage.
+void markUsed(const std::filesystem::path &kept);
 /// Removes from one of the cache's folders what was not used for longest, until `kept` and the rest
 /// are within kKeptLimit.
 void removeOldest(const std::filesystem::path &folder, const std::filesystem::path &kept);

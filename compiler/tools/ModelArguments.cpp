@@ -57,7 +57,7 @@ std::vector<char *> argumentVector(std::vector<std::string> &words) {
 }
 
 int findOrBuild(const std::vector<std::string> &build, OptionCommand command, const char *name,
-                std::filesystem::path &engine) {
+                UsedEngine &engine) {
   runtime::CommandLine app("Builds a model.", name);
   BuildOptions options;
   addBuildArguments(app, options, command);
@@ -72,12 +72,20 @@ int findOrBuild(const std::vector<std::string> &build, OptionCommand command, co
     progress.failed(cache.error().str());
     return 1;
   }
-  if (!options.cache)
-    if (auto placed = placeUnkept(options); !placed) {
-      progress.failed(placed.error().str());
+  FileDigests digests(options.cache);
+  options.digests = &digests;
+  if (!options.cache) {
+    auto folder = TemporaryFolder::create("ingot-run-");
+    if (!folder) {
+      progress.failed(folder.error().str());
       return 1;
     }
-  const std::filesystem::path unkept = options.output;
+    engine.folder.emplace(*std::move(folder));
+    options.output = engine.folder->path() / "model.ingot";
+    if (!options.cacheChoice.none)
+      progress.warn("the engine is not kept, and is built at each start: " + options.whyNoCache +
+                    "; name a folder by --cache");
+  }
   mlir::MLIRContext context(mlir::MLIRContext::Threading::DISABLED);
   prepareContext(context);
   auto built = [&]() -> checkpoint::Expected<std::filesystem::path> {
@@ -88,12 +96,10 @@ int findOrBuild(const std::vector<std::string> &build, OptionCommand command, co
   auto found = built();
   dropQuantized(options);
   if (!found) {
-    if (!unkept.empty())
-      dropUnkept(unkept);
     progress.failed(found.error().str());
     return 1;
   }
-  engine = *found;
+  engine.path = *found;
   return 0;
 }
 

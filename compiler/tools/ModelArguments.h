@@ -3,6 +3,7 @@
 #pragma once
 
 #include "compiler/build/BuildOptions.h"
+#include "compiler/tools/TemporaryFolder.h"
 
 namespace ingot::compiler {
 
@@ -18,10 +19,15 @@ ModelArguments splitModelArguments(int argc, char **argv, OptionCommand command)
 /// The build's options that `command` has, as a paragraph of its help.
 std::string listOfBuildOptions(OptionCommand command);
 
-/// Finds or builds the engine of `build`. The exit status, or 0 and the engine's path. `name`: what
-/// errors call the command.
+struct UsedEngine {
+  std::filesystem::path path;
+  std::optional<TemporaryFolder> folder; ///< where it is not kept
+};
+
+/// Finds or builds the engine of `build`. The exit status, or 0 and the engine. `name`: what errors
+/// call the command.
 int findOrBuild(const std::vector<std::string> &build, OptionCommand command, const char *name,
-                std::filesystem::path &engine);
+                UsedEngine &engine);
 
 /// The words as what a program's `main` is given; they must outlive it.
 std::vector<char *> argumentVector(std::vector<std::string> &words);

@@ -4,6 +4,7 @@
 
 #include "compiler/build/Version.h"
 #include "compiler/checkpoint/gguf/ModelFile.h"
+#include "compiler/quantize/Documents.h"
 #include "compiler/quantize/Quantize.h"
 #include "compiler/quantize/QuantizeFile.h"
 #include "compiler/quantize/RecipeSearch.h"
@@ -48,19 +49,26 @@ static recipe::Recipe restOf(recipe::Recipe recipe) {
 }
 
 /// Where what is made of `model` is kept; `recipe` says all that decides about it but the text.
-static fs::path folderFor(const quantize::QuantizeOptions &quantization, const std::string &recipe,
-                          const BuildOptions &options, const checkpoint::Checkpoint &model) {
+static Expected<fs::path> folderFor(const quantize::QuantizeOptions &quantization,
+                                    const std::string &recipe, const BuildOptions &options,
+                                    const checkpoint::Checkpoint &model, Progress &progress) {
   if (!options.cache)
-    return options.output.string() + kSuffix;
+    return fs::path(options.output.string() + kSuffix);
   codegen::CacheKey key;
   key.add(kRevision);
   key.add(recipe);
   for (const auto &number : {quantization.text.samples, quantization.text.length})
     key.add(std::to_string(number));
   key.add(std::to_string(quantization.text.seed));
-  addModelFiles(key, model, options.model);
-  for (const fs::path &file : quantization.text.files)
-    addFiles(key, file);
+  std::vector<NamedFile> files = modelFiles(model, options.model);
+  // What cannot be read is an error when it is read.
+  if (auto texts = quantize::textFiles(quantization.text.files))
+    for (const fs::path &file : *texts)
+      files.push_back({"text", file});
+  FileDigests own(options.cache);
+  FileDigests &digests = options.digests ? *options.digests : own;
+  if (auto added = addFiles(key, files, digests, options.threads, progress); !added)
+    return added.error();
   return fs::path(options.cache->folder()) / kModelsFolder / key.text();
 }
 
@@ -80,7 +88,7 @@ static Outcome makeOnce(const fs::path &folder, const fs::path &name,
       return made;
   options.model = quantization.output;
   if (options.cache) {
-    fs::last_write_time(folder, fs::file_time_type::clock::now(), error);
+    markUsed(folder);
     removeOldest(folder.parent_path(), folder);
   }
   return {};
@@ -119,7 +127,9 @@ static Outcome quantizeToMixFirst(mlir::MLIRContext &context, BuildOptions &opti
   if (!model)
     return model.error();
   quantize::QuantizeOptions quantization = quantizationOf(options, *model);
-  const fs::path folder = folderFor(quantization, std::string(nameOf(mix)), options, *model);
+  auto folder = folderFor(quantization, std::string(nameOf(mix)), options, *model, progress);
+  if (!folder)
+    return folder.error();
   auto make = [&]() -> Outcome {
     auto bytes = quantize::quantizeToMix(context, quantization, {.mix = &mix}, progress);
     return bytes ? Outcome() : bytes.error();
@@ -128,7 +138,7 @@ static Outcome quantizeToMixFirst(mlir::MLIRContext &context, BuildOptions &opti
   if (!checkpoint::isModelFile(options.model))
     name += ".gguf";
   options.recipe.clear();
-  return makeOnce(folder, name, quantization, options, make);
+  return makeOnce(*folder, name, quantization, options, make);
 }
 
 Outcome compiler::quantizeFirst(mlir::MLIRContext &context, BuildOptions &options,
@@ -170,7 +180,9 @@ Outcome compiler::quantizeFirst(mlir::MLIRContext &context, BuildOptions &option
       return {};
     quantization.recipe = *recipe;
   }
-  const fs::path folder = folderFor(quantization, quantization.recipe.str(), options, *model);
+  auto folder = folderFor(quantization, quantization.recipe.str(), options, *model, progress);
+  if (!folder)
+    return folder.error();
   auto make = [&]() -> Outcome {
     auto report = quantize::quantizeCheckpoint(context, quantization, progress);
     if (!report)
@@ -179,9 +191,9 @@ Outcome compiler::quantizeFirst(mlir::MLIRContext &context, BuildOptions &option
       std::fputs(("calibrated on " + quantize::describeText(report->text) + "\n").c_str(), stderr);
     return {};
   };
-  if (auto made = makeOnce(folder, nameFor(options), quantization, options, make); !made)
+  if (auto made = makeOnce(*folder, nameFor(options), quantization, options, make); !made)
     return made;
-  options.recipe = folder / kRecipe;
+  options.recipe = *folder / kRecipe;
   return quantize::writeWhole(options.recipe, restOf(*recipe).str());
 }
 

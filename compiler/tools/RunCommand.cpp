@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // ingot run: builds a model where that was not done yet, and generates.
-#include "compiler/tools/BuiltEngines.h"
 #include "compiler/tools/Commands.h"
 #include "compiler/tools/ModelArguments.h"
 #include "runtime/tools/Commands.h"
 
 #include <algorithm>
-#include <llvm/ADT/STLExtras.h>
 
 using namespace ingot;
 using namespace ingot::compiler;
@@ -32,7 +30,7 @@ int compiler::runRun(int argc, char **argv) {
     return isHelp ? 0 : 2;
   }
   ModelArguments parts = splitModelArguments(argc, argv, kRun);
-  std::filesystem::path engine;
+  UsedEngine engine;
   if (int status = findOrBuild(parts.build, kRun, "ingot run", engine))
     return status;
   // One sequence, or as many as the user said.
@@ -40,12 +38,8 @@ int compiler::runRun(int argc, char **argv) {
     std::string name = word.substr(0, word.find('='));
     return name == "--prompts" || name == "--max-sequences";
   });
-  parts.use.insert(parts.use.begin(), {"ingot-run", engine.string()});
+  parts.use.insert(parts.use.begin(), {"ingot-run", engine.path.string()});
   if (!several)
     parts.use.insert(parts.use.end(), {"--max-sequences", "1"});
-  int status =
-      runtime::runGenerate(static_cast<int>(parts.use.size()), argumentVector(parts.use).data());
-  if (llvm::is_contained(parts.build, "--no-cache"))
-    dropUnkept(engine);
-  return status;
+  return runtime::runGenerate(static_cast<int>(parts.use.size()), argumentVector(parts.use).data());
 }

@@ -46,7 +46,7 @@ int compiler::runServe(int argc, char **argv) {
           stderr);
     return 2;
   }
-  std::filesystem::path engine;
+  UsedEngine engine;
   if (int status = findOrBuild(parts.build, kServe, "ingot serve", engine))
     return status;
   std::error_code error;
@@ -55,7 +55,7 @@ int compiler::runServe(int argc, char **argv) {
   bool isNamed = std::any_of(parts.use.begin(), parts.use.end(), [](const std::string &word) {
     return word.starts_with("--served-model-name");
   });
-  parts.use.insert(parts.use.begin(), {"ingot-server", engine.string()});
+  parts.use.insert(parts.use.begin(), {"ingot-server", engine.path.string()});
   if (!isNamed)
     parts.use.insert(parts.use.end(), {"--served-model-name", nameOf(argv[1])});
   // In place of this process, so that signals reach it and the compiler takes no memory.

@@ -5,11 +5,10 @@
 #include "compiler/engine_file/EngineReader.h"
 #include "compiler/tools/BuildArguments.h"
 #include "compiler/tools/Commands.h"
+#include "compiler/tools/TemporaryFolder.h"
 #include "runtime/tools/Commands.h"
 
-#include <cstdlib>
 #include <fstream>
-#include <unistd.h>
 
 using namespace ingot;
 using namespace ingot::compiler;
@@ -24,28 +23,6 @@ static constexpr char kExamples[] = "examples:\n"
                                     "  ingot verify my-model.ingot --numerics my-model\n";
 
 namespace {
-
-/// A folder for files of one command, removed with everything in it.
-class ScratchFolder {
-public:
-  static Expected<ScratchFolder> create() {
-    std::string pattern = (std::filesystem::temp_directory_path() / "ingot-verify-XXXXXX").string();
-    if (!mkdtemp(pattern.data()))
-      return Error{"INGOT-E7021", "no temporary folder can be made", pattern,
-                   "check the temporary directory"};
-    return ScratchFolder(pattern);
-  }
-  ScratchFolder(ScratchFolder &&other) noexcept : path(std::exchange(other.path, {})) {}
-  ~ScratchFolder() {
-    std::error_code ignored;
-    if (!path.empty())
-      std::filesystem::remove_all(path, ignored);
-  }
-  std::filesystem::path path;
-
-private:
-  explicit ScratchFolder(std::filesystem::path path) : path(std::move(path)) {}
-};
 
 /// What an engine is made from.
 struct Sources {
@@ -200,18 +177,18 @@ int compiler::runVerify(int argc, char **argv) {
   auto description = readDescription(*metadata);
   if (!description)
     return fail(description.error().str());
-  auto folder = ScratchFolder::create();
+  auto folder = TemporaryFolder::create("ingot-verify-");
   if (!folder)
     return fail(folder.error().str());
   mlir::MLIRContext context(mlir::MLIRContext::Threading::DISABLED);
   prepareContext(context);
   if (!rebuild.empty())
     if (auto done =
-            checkRebuild(context, engine, *description, {rebuild, lora}, folder->path, progress);
+            checkRebuild(context, engine, *description, {rebuild, lora}, folder->path(), progress);
         !done)
       return fail(done.error().str());
   if (!numerics.empty())
-    if (auto done = checkNumerics(context, engine, *description, {numerics, lora}, folder->path,
+    if (auto done = checkNumerics(context, engine, *description, {numerics, lora}, folder->path(),
                                   options.cacheChoice, progress);
         !done)
       return fail(done.error().str());

@@ -2,8 +2,12 @@
 // HTTP/1.1 of a client that may be slow, silent, gone or hostile: every wait has an end.
 #include "runtime/server/Connection.h"
 
+#include "runtime/server/ArrivingBody.h"
 #include "runtime/server/ConnectionExchange.h"
+#include "runtime/server/HeaderValues.h"
+#include "runtime/server/RequestHead.h"
 
+#include <algorithm>
 #include <boost/asio/post.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/write.hpp>
@@ -11,7 +15,6 @@
 #include <boost/beast/core/flat_buffer.hpp>
 #include <boost/beast/http/parser.hpp>
 #include <boost/beast/http/read.hpp>
-#include <boost/beast/http/string_body.hpp>
 #include <ctime>
 
 namespace ingot::runtime {
@@ -28,68 +31,59 @@ using std::chrono::seconds;
 constexpr size_t quickBody = 32 << 10;
 /// Bytes that a client may send ahead of the response to its last request.
 constexpr size_t mostAhead = 16 << 10;
-/// Bytes and time for what a client still sends when its connection ends.
-constexpr size_t mostLingering = 1 << 20;
-constexpr seconds lingering(2);
+/// Bytes and time for what a client still sends when its connection ends, and its silence then.
+constexpr size_t mostLingering = 64 << 20;
+constexpr seconds lingering(30), lingeringSilence(2);
 
-/// Room for a body, out of what there is for all.
-class BodyRoom {
-public:
-  BodyRoom() = default;
-  BodyRoom(ConnectionSite &site, uint64_t bytes) : site(&site), bytes(bytes) {}
-  BodyRoom(BodyRoom &&other) noexcept
-      : site(std::exchange(other.site, nullptr)), bytes(other.bytes) {}
-  BodyRoom &operator=(BodyRoom &&other) noexcept {
-    std::swap(site, other.site);
-    std::swap(bytes, other.bytes);
-    return *this;
+/// Extensions of chunks, of which there are none in use: each has a size, and together they have a
+/// bound of their own.
+struct ChunkExtensions {
+  size_t left;
+  void operator()(uint64_t, beast::string_view extensions, ErrorCode &error) {
+    bool isText = std::all_of(extensions.begin(), extensions.end(),
+                              [](char c) { return c == '\t' || (uint8_t(c) >= ' ' && c != 127); });
+    if (!isText)
+      error = http::error::bad_chunk_extension;
+    else if (extensions.size() > left)
+      error = http::error::header_limit;
+    else
+      left -= extensions.size();
   }
-  ~BodyRoom() {
-    if (site)
-      site->bodyBytes -= bytes;
-  }
-  /// Nothing when there is not so much left.
-  static std::optional<BodyRoom> take(ConnectionSite &site, uint64_t bytes) {
-    BodyRoom room(site, bytes);
-    if ((site.bodyBytes += bytes) > site.options.maxBodies)
-      return std::nullopt;
-    return room;
-  }
-
-private:
-  ConnectionSite *site = nullptr;
-  uint64_t bytes = 0;
 };
 
 /// Handlers of its operations own it, and it itself while a request is answered. Everything runs on
 /// the thread of its context.
 class Connection : public std::enable_shared_from_this<Connection> {
 public:
-  Connection(ClientSocket socket, ConnectionSite &site)
-      : site(site), stream(std::move(socket)), buffer(size_t(site.options.maxHeader) + mostAhead),
-        comments(stream.get_executor()) {
+  /// `counter` has counted it.
+  Connection(ClientSocket socket, ConnectionSite &site, std::atomic<int64_t> &counter)
+      : site(site), counter(counter), stream(std::move(socket)),
+        buffer(size_t(site.options.maxHeader) + mostAhead), comments(stream.get_executor()) {
     site.metrics.connections(1);
   }
   ~Connection() {
-    --site.connections;
+    --counter;
     site.metrics.connections(-1);
   }
 
   void waitForRequest();
+  void turnAway();
 
 private:
-  using Parser = http::request_parser<http::string_body>;
+  using Parser = http::request_parser<ArrivingBody>;
 
   void expectWithin(int64_t seconds);
   void readHeader();
   void takeHeader(ErrorCode error);
+  ApiError headerError(ErrorCode error) const;
   void refuseHeader(ErrorCode error);
+  void takeHead();
   void inviteBody();
   void readBody();
+  void giveWay(size_t request);
   void dispatch();
-  HttpRequest takeRequest();
-  std::shared_ptr<ConnectionExchange> open(HttpRequest request, bool keepAlive, bool atLeast11);
-  void reject(int status, const char *code, std::string message);
+  std::shared_ptr<ConnectionExchange> open(HttpRequest request, bool keepAlive);
+  void reject(const ApiError &error);
   void watch();
   void takeAhead(ErrorCode error, size_t bytes);
   void flush();
@@ -99,13 +93,15 @@ private:
   void complete();
   void lose();
   void closeExchange(const RequestRecord &record);
-  void linger(size_t left);
+  void linger();
 
   ConnectionSite &site;
+  std::atomic<int64_t> &counter;
   beast::basic_stream<net::generic::stream_protocol, IoExecutor> stream;
   beast::flat_buffer buffer;
   std::optional<Parser> parser;
-  BodyRoom room;
+  ChunkExtensions extensions;
+  RequestHead head;                             ///< of the request that arrives
   std::shared_ptr<ConnectionExchange> exchange; ///< whose response has not left yet
   std::shared_ptr<Connection> answering; ///< itself while it has an exchange and may wait for it
   RequestRecord known;                   ///< of it, when it began
@@ -113,12 +109,24 @@ private:
   size_t left = 0;                       ///< how many of them are
   bool watching = false;                 ///< a read waits, so that the client's end is seen
   bool clientIsDone = false; ///< has closed its writing half: a second read would wait for ever
+  size_t requests = 0;       ///< that have begun
+  bool gaveWay = false;      ///< its body did
   bool commenting = false;
+  bool ending = false;         ///< the last response has left
+  Clock::time_point lingerEnd; ///< then
+  size_t lingered = 0;         ///< bytes that came then
   net::basic_waitable_timer<Clock, net::wait_traits<Clock>, IoExecutor> comments;
 };
 
 void Connection::waitForRequest() {
-  if (buffer.size() > 0)
+  // Some clients send an empty line behind a body (RFC 9112 2.2).
+  auto has = [this](std::string_view text) {
+    return std::string_view(static_cast<const char *>(buffer.data().data()), buffer.size())
+        .starts_with(text);
+  };
+  while (has("\r\n"))
+    buffer.consume(2);
+  if (buffer.size() > 1 || (buffer.size() == 1 && !has("\r")))
     return readHeader();
   if (clientIsDone)
     return stream.close();
@@ -130,7 +138,7 @@ void Connection::waitForRequest() {
                            if (error)
                              return;
                            self->buffer.commit(bytes);
-                           self->readHeader();
+                           self->waitForRequest();
                          });
 }
 
@@ -144,48 +152,86 @@ void Connection::readHeader() {
   parser.emplace();
   parser->header_limit(uint32_t(site.options.maxHeader));
   parser->body_limit(site.options.maxBody);
+  extensions.left = size_t(site.options.maxHeader);
+  parser->on_chunk_header(extensions);
+  head = {};
+  ++requests;
+  gaveWay = false;
   expectWithin(site.options.headerSeconds);
   http::async_read_header(
       stream, buffer, *parser,
       [self = shared_from_this()](ErrorCode error, size_t) { self->takeHeader(error); });
 }
 
-void Connection::refuseHeader(ErrorCode error) {
-  if (error == http::error::header_limit || error == http::error::buffer_overflow)
-    return reject(431, "INGOT-E7210",
-                  "the header has more than " + std::to_string(site.options.maxHeader) +
-                      " bytes; send fewer or shorter fields");
+/// What the parser, or the room for bodies, has refused.
+ApiError Connection::headerError(ErrorCode error) const {
+  std::string_view line(static_cast<const char *>(buffer.data().data()), buffer.size());
+  line = line.substr(0, line.find("\r\n"));
+  std::string most = std::to_string(site.options.maxHeader);
+  if (error == http::error::header_limit || error == http::error::buffer_overflow) {
+    bool inLine = head.target.empty() && line.size() == buffer.size();
+    return {inLine ? 414 : 431,
+            "INGOT-E7210",
+            inLine
+                ? "the target of the request has more than " + most + " bytes; send a shorter one"
+                : "the header, or what chunks add to it, has more than " + most +
+                      " bytes; send fewer or shorter fields",
+            {}};
+  }
   if (error == http::error::body_limit)
-    return reject(413, "INGOT-E7209",
-                  "the body has more than " + std::to_string(site.options.maxBody) +
-                      " bytes; send a shorter prompt, or fewer");
-  bool isHttp = error.category() == make_error_code(http::error::bad_method).category();
-  if (isHttp && error != http::error::end_of_stream && error != http::error::partial_message)
-    return reject(400, "INGOT-E7211",
-                  "this is no request of HTTP/1.1: " + error.message() + "; see RFC 9112");
+    return {413,
+            "INGOT-E7209",
+            "the body has more than " + std::to_string(site.options.maxBody) +
+                " bytes; send a shorter prompt, or fewer",
+            {}};
+  if (error == boost::system::errc::not_enough_memory)
+    return {503,
+            "INGOT-E7219",
+            "the bodies that are on their way take all the room there is for them; try again in a "
+            "moment",
+            {}};
+  return unreadableLine(line, error == http::error::bad_version, error.message());
+}
+
+void Connection::refuseHeader(ErrorCode error) {
+  bool isOfParser = error.category() == make_error_code(http::error::bad_method).category();
+  bool isEnd = error == http::error::end_of_stream || error == http::error::partial_message;
+  if ((isOfParser && !isEnd) || error == boost::system::errc::not_enough_memory)
+    return reject(headerError(error));
   // The client has gone or was too slow: the connection ends with this object.
 }
 
+/// What the parser has read of the head; trailers, which may come later, are no part of it.
+void Connection::takeHead() {
+  const auto &message = parser->get();
+  head.target = std::string(message.target());
+  head.atLeast11 = message.version() >= 11;
+  head.request.method = std::string(message.method_string());
+  for (const auto &field : message)
+    head.request.headers.push_back(
+        {lowerCase(std::string_view(field.name_string())), std::string(field.value())});
+}
+
 void Connection::takeHeader(ErrorCode error) {
+  if (parser->got_some())
+    takeHead();
+  std::optional<ApiError> refused = readHead(head);
   if (error)
     return refuseHeader(error);
-  const auto &message = parser->get();
-  if (!message[http::field::content_encoding].empty())
-    return reject(415, "INGOT-E7213", "the body is compressed; send it as it is");
-  uint64_t expected = 0;
-  if (auto length = parser->content_length())
-    expected = *length;
-  else if (parser->chunked())
-    expected = site.options.maxBody;
-  std::optional<BodyRoom> taken = BodyRoom::take(site, expected);
-  if (!taken)
-    return reject(503, "INGOT-E7219",
-                  "the bodies that are on their way take all the room there is for them; try "
-                  "again in a moment");
-  room = std::move(*taken);
+  if (!refused && head.chunked != parser->chunked())
+    refused = headerError(http::error::bad_transfer_encoding);
+  if (refused)
+    return reject(*refused);
   if (parser->is_done())
     return dispatch();
-  if (beast::iequals(message[http::field::expect], "100-continue"))
+  parser->get().body().room = site.bodies.open(
+      [executor = stream.get_executor(), weak = weak_from_this(), request = requests] {
+        net::post(executor, [weak, request] {
+          if (std::shared_ptr<Connection> self = weak.lock())
+            self->giveWay(request);
+        });
+      });
+  if (head.expectsContinue)
     return inviteBody();
   readBody();
 }
@@ -204,32 +250,23 @@ void Connection::readBody() {
   expectWithin(site.options.bodySeconds);
   http::async_read(stream, buffer, *parser, [self = shared_from_this()](ErrorCode error, size_t) {
     if (error)
-      return self->refuseHeader(error);
+      return self->refuseHeader(std::exchange(self->gaveWay, false)
+                                    ? make_error_code(boost::system::errc::not_enough_memory)
+                                    : error);
     self->dispatch();
   });
 }
 
-HttpRequest Connection::takeRequest() {
-  auto message = parser->release();
-  parser.reset();
-  HttpRequest request;
-  request.method = std::string(message.method_string());
-  request.path = pathOf(std::string_view(message.target().data(), message.target().size()));
-  for (const auto &field : message) {
-    HttpHeader &header = request.headers.emplace_back();
-    header.name = std::string(field.name_string());
-    for (char &c : header.name)
-      if (c >= 'A' && c <= 'Z')
-        c |= 0x20;
-    header.value = std::string(field.value());
-  }
-  request.body = std::move(message.body());
-  return request;
+/// The room of the body was given to another one.
+void Connection::giveWay(size_t request) {
+  if (request != requests || !parser)
+    return;
+  gaveWay = true;
+  stream.cancel();
 }
 
 /// An exchange with its names for the log, which from here on is `exchange`.
-std::shared_ptr<ConnectionExchange> Connection::open(HttpRequest request, bool keepAlive,
-                                                     bool atLeast11) {
+std::shared_ptr<ConnectionExchange> Connection::open(HttpRequest request, bool keepAlive) {
   RequestRecord record;
   record.id = requestIdOf(request.header("x-request-id"));
   record.traceParent = traceParentOf(request.header("traceparent"));
@@ -247,31 +284,35 @@ std::shared_ptr<ConnectionExchange> Connection::open(HttpRequest request, bool k
         self->flush();
     });
   };
-  exchange = std::make_shared<ConnectionExchange>(std::move(request), std::move(frame), atLeast11,
-                                                  std::move(wake));
+  exchange = std::make_shared<ConnectionExchange>(std::move(request), std::move(frame),
+                                                  head.atLeast11, std::move(wake));
   exchange->record = known = std::move(record);
   answering = shared_from_this();
   ++site.exchanges;
+  head = {}; // which an idle client need not keep
   return exchange;
 }
 
 /// Answers a request that is not read to its end; the connection ends with it.
-void Connection::reject(int status, const char *code, std::string message) {
+void Connection::reject(const ApiError &error) {
   parser.reset();
-  ApiError error = {status, code, std::move(message), {}};
-  std::shared_ptr<ConnectionExchange> opened = open({}, false, true);
-  opened->record.error = error.code;
-  opened->respond(errorResponse(error));
+  open(std::move(head.request), false)->refuse(error);
+}
+
+void Connection::turnAway() {
+  reject({503, "INGOT-E7219", "this server has all the connections that it takes; try again", {}});
 }
 
 void Connection::dispatch() {
-  bool keepAlive = parser->keep_alive(), atLeast11 = parser->get().version() >= 11;
-  std::shared_ptr<ConnectionExchange> opened = open(takeRequest(), keepAlive, atLeast11);
+  ArrivingBody::value_type body = parser->release().body();
+  parser.reset();
+  head.request.body = std::move(body.text);
+  std::shared_ptr<ConnectionExchange> opened = open(std::move(head.request), head.keepAlive);
   watch();
-  BodyRoom taken = std::exchange(room, {});
   if (opened->request.body.size() <= quickBody)
     return site.router.handle(opened);
-  net::post(site.workers, [&site = site, opened, taken = std::move(taken)]() mutable {
+  body.room.keep();
+  net::post(site.workers, [&site = site, opened, room = std::move(body.room)]() mutable {
     site.router.handle(opened);
   });
 }
@@ -303,7 +344,7 @@ void Connection::takeAhead(ErrorCode error, size_t bytes) {
   // The response has left, and the read was ended for the next request.
   bool goesOn = !error || clientIsDone || error == net::error::operation_aborted;
   if (goesOn && stream.socket().is_open())
-    waitForRequest();
+    ending ? linger() : waitForRequest();
 }
 
 /// Writes what the exchange has. Never while something is being written.
@@ -370,11 +411,15 @@ void Connection::complete() {
   bool keepAlive = exchange->keepsAlive();
   std::shared_ptr<ConnectionExchange> ended = exchange;
   closeExchange(ended->record);
-  if (!keepAlive)
-    return linger(mostLingering);
+  if (!keepAlive) {
+    ErrorCode ignored;
+    stream.socket().shutdown(ClientSocket::shutdown_send, ignored);
+    ending = true;
+    lingerEnd = Clock::now() + lingering;
+  }
   if (watching)
     return stream.cancel(); // and takeAhead goes on
-  waitForRequest();
+  ending ? linger() : waitForRequest();
 }
 
 /// The client is gone before its response was complete.
@@ -387,25 +432,29 @@ void Connection::lose() {
 }
 
 /// Ends the connection without a reset, which would take the response from the client: reads and
-/// drops what it still sends, up to a limit.
-void Connection::linger(size_t limit) {
-  ErrorCode ignored;
-  stream.socket().shutdown(ClientSocket::shutdown_send, ignored);
-  if (limit == 0 || watching || clientIsDone)
+/// drops what it still sends, within limits.
+void Connection::linger() {
+  Clock::time_point now = Clock::now();
+  if (clientIsDone || lingered > mostLingering || now >= lingerEnd)
     return stream.close();
   buffer.clear();
-  stream.expires_after(lingering);
-  stream.async_read_some(buffer.prepare(4096),
-                         [self = shared_from_this(), limit](ErrorCode error, size_t bytes) {
+  stream.expires_at(std::min(lingerEnd, now + lingeringSilence));
+  stream.async_read_some(buffer.prepare(mostAhead),
+                         [self = shared_from_this()](ErrorCode error, size_t bytes) {
+                           self->lingered += bytes;
                            if (!error)
-                             self->linger(limit - std::min(limit, bytes));
+                             self->linger();
                          });
 }
 
 } // namespace
 
 void serveConnection(ClientSocket socket, ConnectionSite &site) {
-  std::make_shared<Connection>(std::move(socket), site)->waitForRequest();
+  std::make_shared<Connection>(std::move(socket), site, site.connections)->waitForRequest();
+}
+
+void turnAway(ClientSocket socket, ConnectionSite &site) {
+  std::make_shared<Connection>(std::move(socket), site, site.turnedAway)->turnAway();
 }
 
 } // namespace ingot::runtime

@@ -2,6 +2,7 @@
 // One connection of a client: requests of HTTP/1.1 one after the other, each with its exchange.
 #pragma once
 
+#include "runtime/server/BodyRooms.h"
 #include "runtime/server/Router.h"
 
 #include <boost/asio/basic_stream_socket.hpp>
@@ -25,13 +26,17 @@ struct ConnectionSite {
   boost::asio::thread_pool &workers; ///< for bodies that take a while to read
 
   std::atomic<int64_t> connections = 0; ///< each counted before it is served
+  std::atomic<int64_t> turnedAway = 0;  ///< likewise, of those that are one too many
   std::atomic<int64_t> exchanges = 0;   ///< whose response has not left yet
-  std::atomic<uint64_t> bodyBytes = 0;  ///< room that is set aside for bodies
   std::atomic<bool> draining = false;   ///< connections end with their response
+  BodyRooms bodies{options.maxBodies};
 };
 
 /// Serves a connection until it ends, when it takes itself off `site.connections`. On the thread of
 /// the socket's context.
 void serveConnection(ClientSocket socket, ConnectionSite &site);
+
+/// Says that the server has all the connections it takes; one of `site.turnedAway`.
+void turnAway(ClientSocket socket, ConnectionSite &site);
 
 } // namespace ingot::runtime

@@ -30,6 +30,8 @@ const char *typeOf(int status) {
   switch (status) {
   case 401:
     return "authentication_error";
+  case 403:
+    return "permission_error";
   case 404:
     return "not_found_error";
   case 429:
@@ -51,6 +53,8 @@ const char *anthropicType(int status) {
   switch (status) {
   case 401:
     return "authentication_error";
+  case 403:
+    return "permission_error";
   case 404:
     return "not_found_error";
   case 413:

@@ -16,6 +16,7 @@ struct HttpHeader {
 struct HttpRequest {
   std::string method = {};
   std::string path = {}; ///< without the query
+  std::string host = {}; ///< whom it asks, as hostOf() writes it; empty: nobody is named
   std::vector<HttpHeader> headers = {};
   std::string body = {};
 

@@ -102,6 +102,8 @@ void drain(Listener &listener, Loop &loop, const sigset_t &signals) {
 int serve(const ServerOptions &options) {
   sigset_t signals = blockEndSignals();
   allowConnections();
+  if (Status hosts = AllowedHosts::check(options.allowedHosts); !hosts.ok())
+    return reportError(hosts);
   ApiKeys keys;
   if (!options.apiKeysFile.empty()) {
     Result<ApiKeys> loaded = ApiKeys::load(options.apiKeysFile);

@@ -3,7 +3,6 @@
 #include "runtime/server/Listener.h"
 
 #include "runtime/server/Connection.h"
-#include "runtime/server/ResponseText.h"
 
 #include <boost/asio/basic_socket_acceptor.hpp>
 #include <boost/asio/executor_work_guard.hpp>
@@ -28,6 +27,8 @@ using Acceptor = net::basic_socket_acceptor<Generic, IoExecutor>;
 
 /// Bytes that the system holds for a client, which by itself takes megabytes for one that is slow.
 constexpr int kernelBuffer = 128 << 10;
+/// Clients that are told at a time that there are too many; beyond them connections just end.
+constexpr int64_t mostTurnedAway = 256;
 
 static Status cannotListen(const std::string &where, const std::string &why) {
   return Status::error("INGOT-E7216", "no connections can be had at " + where + ": " + why,
@@ -69,7 +70,6 @@ private:
   Status bind(const Generic::endpoint &endpoint, const std::string &where);
   void accept();
   void take(ErrorCode error, ClientSocket socket);
-  static void turnAway(ClientSocket &socket);
 
   std::vector<std::unique_ptr<Context>> contexts;
   std::optional<Acceptor> acceptor;
@@ -185,30 +185,19 @@ void Listener::Threads::take(ErrorCode error, ClientSocket socket) {
     });
     return;
   }
-  if (site.connections >= site.options.maxConnections) {
-    turnAway(socket);
+  bool isServed = site.connections < site.options.maxConnections;
+  if (!isServed && site.turnedAway >= mostTurnedAway)
     return accept();
-  }
   int yes = 1, bytes = kernelBuffer;
   (void)setsockopt(socket.native_handle(), IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes);
   (void)setsockopt(socket.native_handle(), SOL_SOCKET, SO_SNDBUF, &bytes, sizeof bytes);
-  ++site.connections;
+  ++(isServed ? site.connections : site.turnedAway);
   auto executor = socket.get_executor();
-  net::post(executor, [this, socket = std::move(socket)]() mutable {
-    serveConnection(std::move(socket), site);
+  net::post(executor, [this, isServed, socket = std::move(socket)]() mutable {
+    (isServed ? serveConnection : turnAway)(std::move(socket), site);
   });
   next = (next + 1) % contexts.size();
   accept();
-}
-
-/// Says so without waiting for the client.
-void Listener::Threads::turnAway(ClientSocket &socket) {
-  HttpResponse response = errorResponse(
-      {503, "INGOT-E7219", "this server has all the connections that it takes; try again", {}});
-  ResponseFrame frame;
-  frame.keepAlive = false;
-  std::string text = responseHead(response, frame) + response.body;
-  (void)::send(socket.native_handle(), text.data(), text.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
 }
 
 Listener::Listener() = default;

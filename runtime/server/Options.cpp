@@ -33,6 +33,11 @@ void addAddressOptions(CommandLine &app, ServerOptions &options) {
                 "origins whose pages may ask; several times for several; '*' for all")
       .oneValueEach()
       .group(group);
+  app.addOption("--allowed-hosts", options.allowedHosts,
+                "hosts for which a server at a loopback address answers beside localhost, and one "
+                "elsewhere alone; several times for several; '*' for all")
+      .oneValueEach()
+      .group(group);
 }
 
 void addLimitOptions(CommandLine &app, ServerOptions &options) {

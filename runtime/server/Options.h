@@ -22,7 +22,8 @@ struct ServerOptions {
   std::string unixSocket;              ///< a path; not empty: instead of host and port
   std::vector<std::string> modelNames; ///< empty: the name of the engine's file
   std::string apiKeysFile;
-  std::vector<std::string> corsOrigins; ///< "*": all
+  std::vector<std::string> corsOrigins;  ///< "*": all
+  std::vector<std::string> allowedHosts; ///< beside those of AllowedHosts; "*": all
   DialogueArguments dialogue;
   bool noLog = false;
   std::string configFile; ///< read by withConfigFile

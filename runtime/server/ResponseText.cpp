@@ -18,14 +18,20 @@ static const char *phraseOf(int status) {
     return "Bad Request";
   case 401:
     return "Unauthorized";
+  case 403:
+    return "Forbidden";
   case 404:
     return "Not Found";
   case 405:
     return "Method Not Allowed";
   case 413:
     return "Content Too Large";
+  case 414:
+    return "URI Too Long";
   case 415:
     return "Unsupported Media Type";
+  case 417:
+    return "Expectation Failed";
   case 429:
     return "Too Many Requests";
   case 431:
@@ -38,6 +44,8 @@ static const char *phraseOf(int status) {
     return "Service Unavailable";
   case 504:
     return "Gateway Timeout";
+  case 505:
+    return "HTTP Version Not Supported";
   default:
     return "Status";
   }

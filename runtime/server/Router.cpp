@@ -5,6 +5,7 @@
 #include "runtime/api/Version.h"
 #include "runtime/server/AnswerStream.h"
 #include "runtime/server/CompletionWriter.h"
+#include "runtime/server/HeaderValues.h"
 #include "runtime/server/Page.h"
 
 #include <algorithm>
@@ -15,7 +16,8 @@ namespace ingot::runtime {
 constexpr std::string_view modelsPath = "/v1/models/";
 
 Router::Router(const ServerOptions &options, ApiKeys keys, Metrics &metrics)
-    : options(options), keys(std::move(keys)), metrics(metrics), page(pageResponse()) {}
+    : options(options), hosts(options), keys(std::move(keys)), metrics(metrics),
+      page(pageResponse()) {}
 
 std::span<const Router::Route> Router::routes() {
   static constexpr Route table[] = {
@@ -71,8 +73,23 @@ void Router::handle(std::shared_ptr<Exchange> exchange) {
   }
 }
 
+/// Whether some path might take it; others need no look at the path (RFC 9110 9.1).
+static bool isMethod(std::string_view method) {
+  constexpr std::string_view methods[] = {"GET", "HEAD",   "POST",  "OPTIONS",
+                                          "PUT", "DELETE", "PATCH", "TRACE"};
+  return std::find(std::begin(methods), std::end(methods), method) != std::end(methods);
+}
+
 void Router::route(std::shared_ptr<Exchange> exchange) {
   const HttpRequest &request = exchange->request;
+  if (std::optional<ApiError> error = hosts.refuse(request.host))
+    return exchange->refuse(*error);
+  if (!isMethod(request.method))
+    return exchange->refuse(
+        {501,
+         "INGOT-E7207",
+         "the method " + request.method + " is none of HTTP's; use GET or POST, in capitals",
+         {}});
   if (request.method == "OPTIONS")
     return preflight(std::move(exchange));
   const Route *route = find(request.path);
@@ -94,11 +111,16 @@ void Router::route(std::shared_ptr<Exchange> exchange) {
   (this->*route->handler)(std::move(exchange));
 }
 
+/// As the header Allow lists them.
+std::string Router::methodsOf(const Route &route) {
+  return std::string(route.method) + (route.method == "GET" ? ", HEAD" : "") + ", OPTIONS";
+}
+
 void Router::refuseMethod(Exchange &exchange, const Route &route) {
   ApiError error = {405, "INGOT-E7207", exchange.request.path + " does not take ", {}};
   error.message.append(exchange.request.method).append("; use ").append(route.method);
   HttpResponse response = errorResponse(error);
-  response.headers.push_back({"Allow", std::string(route.method)});
+  response.headers.push_back({"Allow", methodsOf(route)});
   exchange.record.error = error.code;
   exchange.respond(std::move(response));
 }
@@ -113,6 +135,8 @@ void Router::preflight(std::shared_ptr<Exchange> exchange) {
         {"Access-Control-Allow-Methods", "GET, POST"},
         {"Access-Control-Allow-Headers", "authorization, content-type, traceparent, x-request-id"},
         {"Access-Control-Max-Age", "600"}};
+  if (const Route *route = find(exchange->request.path))
+    response.headers.push_back({"Allow", methodsOf(*route)});
   exchange->respond(std::move(response));
 }
 
@@ -134,16 +158,28 @@ std::optional<ApiError> Router::unknownModel(const std::string &name) const {
                   "model"};
 }
 
+/// Whether a body says the same in its character set as in UTF-8, which JSON has (RFC 8259).
+static bool isReadable(std::string_view charset, std::string_view body) {
+  if (charset.empty() || charset == "utf-8" || charset == "utf8")
+    return true;
+  return std::all_of(body.begin(), body.end(), [](char c) { return c != 0 && !(c & 0x80); });
+}
+
 /// The body as JSON; nothing when it is none, which the client then knows.
 std::optional<Json> Router::bodyOf(Exchange &exchange) const {
   // A page of another origin may send other types without asking first.
-  std::string_view type = exchange.request.header("content-type");
-  if (!type.starts_with("application/json")) {
+  MediaType type = mediaTypeOf(exchange.request.header("content-type"));
+  if (type.name != "application/json") {
     exchange.refuse({415,
                      "INGOT-E7213",
                      "the body's type is not application/json; send the header Content-Type: "
                      "application/json",
                      {}});
+    return std::nullopt;
+  }
+  if (!isReadable(type.charset, exchange.request.body)) {
+    exchange.refuse(
+        {415, "INGOT-E7213", "the body is in " + type.charset + "; send JSON in UTF-8", {}});
     return std::nullopt;
   }
   OrError<Json> body = parseBody(exchange.request.body);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which handler answers which path; who may ask; pages of other origins.
+// Which handler answers which path; who may ask, and under which name; pages of other origins.
 #pragma once
 
+#include "runtime/server/AllowedHosts.h"
 #include "runtime/server/ApiKeys.h"
 #include "runtime/server/Exchange.h"
 #include "runtime/server/JsonBody.h"
@@ -54,6 +55,7 @@ private:
   std::optional<Asked> asked(Exchange &exchange) const;
   static const Tokenizer *tokenizerFor(Exchange &exchange, const ServedModel &model);
   static void refuseMethod(Exchange &exchange, const Route &route);
+  static std::string methodsOf(const Route &route);
 
   void complete(std::shared_ptr<Exchange> exchange);
   // Of RouterChat.cpp:
@@ -84,6 +86,7 @@ private:
   Json modelJson(const ServedModel &model, const std::string &name) const;
 
   const ServerOptions &options;
+  const AllowedHosts hosts;
   const ApiKeys keys;
   Metrics &metrics;
   const HttpResponse page;

@@ -7,6 +7,7 @@ import shutil
 import signal
 import subprocess
 import tempfile
+import time
 import urllib.request
 
 import harness
@@ -18,11 +19,11 @@ class RunCommand(harness.BuildTest):
         self.cache = self.folder / "cache"
         self.model = self.copy_of(harness.FABLES)
 
-    def answer(self, *options, cache=True):
+    def answer(self, *options, cache=True, model=None):
         """The text on both streams, and whether a build was needed."""
         options = ("--cache", self.cache, *options) if cache else options
-        result = self.ingot("run", self.model, "--target", "reference", "-p", "Once upon a time",
-                            "-n", "8", "--greedy", "--threads", "2", *options)
+        result = self.ingot("run", model or self.model, "--target", "reference", "-p",
+                            "Once upon a time", "-n", "8", "--greedy", "--threads", "2", *options)
         self.assertEqual(result.returncode, 0, result.stdout)
         return result.stdout, "wrote " in result.stdout
 
@@ -32,13 +33,84 @@ class RunCommand(harness.BuildTest):
     def test_builds_once(self):
         text, built = self.answer()
         self.assertTrue(built, text)
+        # Whoever else runs it would take another time of modification for damage.
+        [engine] = self.engines()
+        os.utime(engine, (1e9, 1e9))
         again, built = self.answer()
         self.assertFalse(built, again)
-        self.assertEqual(len(self.engines()), 1)
+        self.assertEqual(engine.stat().st_mtime, 1e9)
+        self.assertGreater(engine.stat().st_atime, 1e9)
         plain = self.ingot_run(self.engines()[0], "-p", "Once upon a time", "-n", "8", "--greedy")
         self.assertIn(plain.stdout.strip(), text)
         self.assertIn(plain.stdout.strip(), again)
         self.assertEqual(self.engines()[0].parent.stat().st_mode & 0o777, 0o700)
+
+    def replace(self, file, data):
+        """Another file of that name and size, from the same second as those of an image."""
+        other = file.with_name("other")
+        other.write_bytes(data)
+        os.utime(other, (1e9, 1e9))
+        other.rename(file)
+
+    def test_contents_decide(self):
+        for file in self.model.iterdir():
+            os.utime(file, (1e9, 1e9))
+        weights = self.model / "model.safetensors"
+        data = weights.read_bytes()
+        text, built = self.answer()
+        self.assertTrue(built, text)
+        self.assertIn("digest inputs", text)
+        # Nothing was changed, and nothing is read.
+        again, built = self.answer()
+        self.assertFalse(built, again)
+        self.assertNotIn("digest inputs", again)
+        self.replace(weights, data[:-2] + bytes(byte ^ 64 for byte in data[-2:]))
+        other, built = self.answer()
+        self.assertTrue(built, other)
+        # Those of before again, here and elsewhere, by another path.
+        self.replace(weights, data)
+        link = self.folder / "link"
+        link.symlink_to(self.folder)
+        for model in (self.model, link / self.model.name,
+                      shutil.copytree(self.model, self.fresh("copies") / self.model.name)):
+            text, built = self.answer(model=model)
+            self.assertFalse(built, text)
+            self.assertEqual("digest inputs" in text, model != link / self.model.name)
+        self.assertEqual(len(self.engines()), 2)
+
+    def test_nothing_is_left_without_a_home(self):
+        """However run and serve end."""
+        temporary = self.fresh("tmp")
+        variables = {"PATH": os.environ["PATH"], "TMPDIR": str(temporary)}
+
+        def start(*arguments):
+            process = subprocess.Popen(
+                [harness.programs / "ingot", *map(str, arguments), "--target", "reference",
+                 "--threads", "2"], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT, text=True, env=variables)
+            self.addCleanup(process.stdout.close)
+            self.addCleanup(process.stdin.close)
+            self.addCleanup(process.wait)
+            self.addCleanup(process.kill)
+            return process
+
+        for command, ending in ((("serve", self.model, "--port", "0"), signal.SIGTERM),
+                                (("run", self.model), signal.SIGINT),
+                                (("run", self.model), signal.SIGKILL)):
+            process = start(*command)
+            said = ""
+            while "serving " not in said and "wrote " not in said:
+                line = process.stdout.readline()
+                self.assertTrue(line, said)
+                said += line
+            self.assertIn("is not kept", said)
+            self.assertNotEqual(os.listdir(temporary), [])
+            process.send_signal(ending)
+            process.wait(harness.LIMIT)
+            end = time.monotonic() + harness.LIMIT
+            while os.listdir(temporary) and time.monotonic() < end:
+                time.sleep(0.01)
+            self.assertEqual(os.listdir(temporary), [])
 
     def test_nothing_is_left_of_what_is_not_kept(self):
         """Neither the engine nor the model that was quantized for it; also where that fails."""

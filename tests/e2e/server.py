@@ -76,7 +76,7 @@ class Completions(ServerTest):
         self.assertEqual(answers.count('"text_completion"'), 3)
         # A client that closes its writing half gets what there is at once, then the end.
         client = server.connect()
-        client.sendall(b"GET /health HTTP/1.1\r\nHost: x\r\n\r\n" * 2)
+        client.sendall(b"GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n" * 2)
         client.shutdown(socket.SHUT_WR)
         self.assertEqual(server_process.read_all(client).count(b"200 OK"), 2)
         # A client that waits for leave before it sends the body.
@@ -97,7 +97,7 @@ class Completions(ServerTest):
         # A body in chunks.
         body = json.dumps({"prompt": "abc", "max_tokens": 2}).encode()
         client = server.connect()
-        client.sendall(b"POST /v1/completions HTTP/1.1\r\nHost: x\r\nConnection: close\r\n"
+        client.sendall(b"POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n"
                        b"Content-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n" +
                        b"%x\r\n%s\r\n0\r\n\r\n" % (len(body), body))
         self.assertIn(b"200 OK", server_process.read_all(client))
@@ -172,7 +172,7 @@ class Process(ServerTest):
         self.assertEqual(server.address, f"unix:{path}")
         client = socket.socket(socket.AF_UNIX)
         client.connect(str(path))
-        client.sendall(b"GET /health HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+        client.sendall(b"GET /health HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
         self.assertIn(b'{"status":"ok"}', server_process.read_all(client))
         # A process that is killed leaves its file, which the next one takes away.
         server.process.kill()

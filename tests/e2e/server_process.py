@@ -24,14 +24,16 @@ MALFORMED = [
     b"GARBAGE\r\n\r\n",
     b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03" + b"\0" * 200,
     b"GET / HTTP/9.9\r\n\r\n",
-    b"POST /v1/completions HTTP/1.1\r\nContent-Length: -1\r\n\r\n",
-    b"POST /v1/completions HTTP/1.1\r\nContent-Length: 99999999999999999999\r\n\r\n",
-    b"POST /v1/completions HTTP/1.1\r\nContent-Length: 2\r\nContent-Length: 3\r\n\r\n{}",
-    b"POST /v1/completions HTTP/1.1\r\nContent-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n{}",
-    b"POST /v1/completions HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n{}\r\n0\r\n\r\n",
-    b"GET /health HTTP/1.1\r\nno colon here\r\n\r\n",
-    b"GET /health HTTP/1.1\r\nA: \x00\x01\r\n\r\n",
-    b"GET\t/health HTTP/1.1\r\n\r\n",
+    b"POST /v1/completions HTTP/1.1\r\nHost: a\r\nContent-Length: -1\r\n\r\n",
+    b"POST /v1/completions HTTP/1.1\r\nHost: a\r\nContent-Length: 99999999999999999999\r\n\r\n",
+    b"POST /v1/completions HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\nContent-Length: 3\r\n\r\n{}",
+    b"POST /v1/completions HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n"
+    b"Transfer-Encoding: chunked\r\n\r\n{}",
+    b"POST /v1/completions HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n"
+    b"zz\r\n{}\r\n0\r\n\r\n",
+    b"GET /health HTTP/1.1\r\nHost: a\r\nno colon here\r\n\r\n",
+    b"GET /health HTTP/1.1\r\nHost: a\r\nA: \x00\x01\r\n\r\n",
+    b"GET\t/health HTTP/1.1\r\nHost: a\r\n\r\n",
 ]
 
 
@@ -162,7 +164,7 @@ class Server:
 
 def post(path, body, *headers):
     """The bytes of a request."""
-    lines = [f"POST {path} HTTP/1.1", "Host: test", "Content-Type: application/json",
+    lines = [f"POST {path} HTTP/1.1", "Host: localhost", "Content-Type: application/json",
              f"Content-Length: {len(body)}", *headers]
     return "\r\n".join(lines).encode() + b"\r\n\r\n" + body
 

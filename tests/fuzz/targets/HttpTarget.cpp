@@ -12,25 +12,33 @@ using namespace ingot::fuzz;
 
 std::vector<std::string> fuzz::seeds() {
   return {
-      "GET /health HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n",
+      "GET /health HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n",
       "HEAD /version HTTP/1.0\r\n\r\n",
-      "GET /metrics HTTP/1.1\r\nx-request-id: 1\r\nOrigin: http://localhost\r\n\r\n"
-      "GET /v1/models/a%20b?c HTTP/1.1\r\nAuthorization: Bearer x\r\n\r\n",
-      "POST /v1/completions HTTP/1.1\r\nContent-Type: application/json\r\nContent-Length: 2\r\n"
+      "GET /metrics HTTP/1.1\r\nHost: localhost\r\nx-request-id: 1\r\nOrigin: "
+      "http://localhost\r\n\r\n"
+      "GET /v1/models/a%20b?c HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer x\r\n\r\n",
+      "POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nContent-Type: "
+      "application/json\r\nContent-Length: 2\r\n"
       "\r\n{}",
-      "POST /tokenize HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n2;x=y\r\n{}\r\n0\r\nA: "
-      "b\r\n\r\n",
-      "POST /tokenize HTTP/1.1\r\nExpect: 100-continue\r\nContent-Length: 3\r\n\r\n{} ",
-      "OPTIONS * HTTP/1.1\r\n\r\n",
+      "POST /tokenize HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: "
+      "chunked\r\n\r\n2;x=y\r\n{}\r\n0\r\n"
+      "A: b\r\n\r\n",
+      "POST /tokenize HTTP/1.1\r\nHost: localhost\r\nExpect: 100-continue\r\nContent-Length: "
+      "3\r\n\r\n{} ",
+      "\r\nOPTIONS * HTTP/1.1\r\nHost: [::1]:80\r\n\r\n",
+      "GET http://localhost/version?a HTTP/1.1\r\nHost: localhost\r\n\r\n",
       // What a client began before it ended.
-      "GET /health HTTP/1.1\r\n\r\nGET ",
-      "GET /health HTTP/1.1\r\n\r\nPOST /tokenize HTTP/1.1\r\nContent-Length: 3\r\n\r\n{",
+      "GET /health HTTP/1.1\r\nHost: localhost\r\n\r\nGET ",
+      "GET /health HTTP/1.1\r\nHost: localhost\r\n\r\nPOST /tokenize HTTP/1.1\r\nHost: "
+      "a\r\nContent-Length: 3\r\n\r\n{",
   };
 }
 
 std::vector<std::string> fuzz::words() {
   return {"HTTP/1.1",
           "Content-Length: ",
+          "Host: ",
+          "http://",
           "Transfer-Encoding: ",
           "chunked",
           "Connection: ",
@@ -103,7 +111,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   context.run();
   EXPECT_EQ(shared.site.connections, 0);
   EXPECT_EQ(shared.site.exchanges, 0);
-  EXPECT_EQ(shared.site.bodyBytes, 0u);
+  EXPECT_EQ(shared.site.bodies.bytes(), 0u);
   EXPECT_TRUE(std::string_view("HTTP/1.1 ").starts_with(client.start)) << client.start;
   return 0;
 }
