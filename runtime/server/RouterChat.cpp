@@ -10,6 +10,7 @@ namespace ingot::runtime {
 
 static const ChatRequest &chatOf(const ChatRequest &request) { return request; }
 static const ChatRequest &chatOf(const ResponsesRequest &request) { return request.chat; }
+static const ChatRequest &chatOf(const MessagesRequest &request) { return request.chat; }
 
 static AnswerSettings settingsOf(const ChatRequest &chat) {
   AnswerSettings settings;
@@ -66,25 +67,55 @@ void Router::respondTo(std::shared_ptr<Exchange> exchange) {
                               readResponsesRequest(ask->body, ask->model.loop->defaultSampling()));
 }
 
+/// Counts the tokens of prompts of a model.
+static PromptCounter counterOf(const ServedModel &model) {
+  return [&model](const ChatRequest &chat) -> OrError<int64_t> {
+    Result<Dialogue::Turn> turn = model.dialogue.begin(chat.conversation, settingsOf(chat));
+    if (!turn.ok())
+      return apiError(turn.status());
+    return int64_t(turn->tokens.size());
+  };
+}
+
 void Router::message(std::shared_ptr<Exchange> exchange) {
   if (std::optional<Asked> ask = asked(*exchange))
-    converse<MessagesWriter>(exchange, ask->model,
-                             readMessagesRequest(ask->body, ask->model.loop->defaultSampling()));
+    converse<MessagesWriter>(
+        exchange, ask->model,
+        readMessagesRequest(ask->body, ask->model.loop->defaultSampling(), counterOf(ask->model)));
 }
 
 void Router::countTokens(std::shared_ptr<Exchange> exchange) {
   std::optional<Asked> ask = asked(*exchange);
   if (!ask)
     return;
-  OrError<ChatRequest> read =
-      readMessagesRequest(ask->body, ask->model.loop->defaultSampling(), true);
-  const ChatRequest *chat = accepted(*exchange, read);
-  if (!chat)
+  PromptCounter count = counterOf(ask->model);
+  auto read = [&] {
+    return readMessagesRequest(ask->body, ask->model.loop->defaultSampling(), count, true);
+  };
+  auto tokensOf = [&](const OrError<MessagesRequest> &request) -> std::optional<int64_t> {
+    const MessagesRequest *messages = accepted(*exchange, request);
+    if (!messages)
+      return std::nullopt;
+    OrError<int64_t> tokens = count(messages->chat);
+    if (const ApiError *error = std::get_if<ApiError>(&tokens)) {
+      exchange->refuse(*error);
+      return std::nullopt;
+    }
+    return std::get<int64_t>(tokens);
+  };
+  OrError<MessagesRequest> request = read();
+  std::optional<int64_t> tokens = tokensOf(request);
+  if (!tokens)
     return;
-  Result<Dialogue::Turn> turn = ask->model.dialogue.begin(chat->conversation, settingsOf(*chat));
-  if (!turn.ok())
-    return exchange->refuse(apiError(turn.status()));
-  exchange->respond({.body = textOf(Json{{"input_tokens", turn->tokens.size()}})});
+  Json answer = {{"input_tokens", *tokens}};
+  if (!std::get<MessagesRequest>(request).appliedEdits.is_null()) {
+    ask->body.erase("context_management");
+    std::optional<int64_t> original = tokensOf(read());
+    if (!original)
+      return;
+    answer["context_management"] = {{"original_input_tokens", *original}};
+  }
+  exchange->respond({.body = textOf(answer)});
 }
 
 void Router::applyTemplate(std::shared_ptr<Exchange> exchange) {
