@@ -2,7 +2,7 @@
 // Chunks of text with an echo and log-probabilities; the best of several answers.
 #include "runtime/server/CompletionWriter.h"
 
-#include "runtime/server/PromptOffsets.h"
+#include "runtime/serving/PromptOffsets.h"
 #include "runtime/serving/Unicode.h"
 
 #include <algorithm>

@@ -76,6 +76,9 @@ std::string Detokenizer::push(int32_t id) {
   bool skipped = options.skipSpecial && tokenizer->isSpecial(id) &&
                  std::find(options.kept.begin(), options.kept.end(), id) == options.kept.end();
   earlierCharacters = 0;
+  for (const State &state : stages)
+    if (state.step->kind == DecodeStep::Replace)
+      earlierCharacters += countCharacters(state.held);
   if (tokenizer->hasPiece(id) && !skipped)
     feed(0, tokenizer->piece(id));
   return std::exchange(out, {});
@@ -209,7 +212,13 @@ void Detokenizer::feedStrip(size_t stage, std::string_view text) {
 
 void Detokenizer::feedReplace(size_t stage, std::string_view text) {
   State &state = stages[stage];
-  std::string all = std::exchange(state.held, {}).append(text);
+  const std::string before = std::exchange(state.held, {});
+  std::string all = before;
+  all += text;
+  // What is replaced together with new text is no longer before it.
+  if (const size_t match = std::min(all.find(state.step->pattern), before.size());
+      match < before.size())
+    earlierCharacters -= countCharacters(std::string_view(before).substr(match));
   std::string replaced;
   const std::string_view rest =
       std::string_view(all).substr(replaceAll(all, *state.step, replaced));

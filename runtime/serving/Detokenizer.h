@@ -46,8 +46,9 @@ public:
   /// The text that became certain with `id`; empty if none did. Ids without a piece add nothing.
   std::string push(int32_t id);
 
-  /// How many characters of the text that `push` gave last belong to ids before its own: bytes that
-  /// turned out to be part of no character.
+  /// How many characters of ids before the one that was pushed last had not been given until then,
+  /// and stand before its own: what was held back, and bytes that turned out to be part of no
+  /// character.
   size_t earlier() const { return earlierCharacters; }
 
   /// The text still held back; after it the detokenizer starts anew.

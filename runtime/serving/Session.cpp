@@ -272,7 +272,12 @@ Result<Request> Session::prepare(Request request) const {
     return std::move(bad).status();
   request.sampling.badSequences = std::move(*bad);
   request.sampling.badWords.clear();
-  if (request.sampling.usesMask() && excludesAll(*makeSequence(request, 0)))
+  if (!request.sampling.usesMask())
+    return request;
+  // What depends on the prompt is found where its token is drawn: others of a batch have more.
+  std::unique_ptr<Sequence> sequence = makeSequence(request, 0);
+  sequence->sampling.noRepeatNgramSize = 0;
+  if (excludesAll(*sequence))
     return nothingLeft("the request");
   return request;
 }

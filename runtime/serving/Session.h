@@ -30,7 +30,8 @@ struct Request {
   bool skipSpecial = true;               ///< leave special tokens out of the generated text
   std::vector<int32_t> keptSpecial = {}; ///< but for these
   SamplingParameters sampling;
-  bool promptOnly = false; ///< the prompt is computed, and scored where asked for: no token is drawn
+  bool promptOnly =
+      false; ///< the prompt is computed, and scored where asked for: no token is drawn
   bool cachePrompt = true; ///< take what the KV cache already holds of the prompt
   int32_t choices = 1;     ///< answers, at most 128; those after the first have seeds of their own
   int32_t priority = 0;    ///< lower ones are served first; equal ones in the order they came
@@ -62,7 +63,7 @@ struct Event {
   /// Where the token's own text begins in that of the answer, in characters, counting what is held
   /// back; inside a character: where that begins.
   int64_t textOffset = 0;
-  float logprob = 0;  ///< of the token; only when log-probabilities were asked for
+  float logprob = 0; ///< of the token; only when log-probabilities were asked for
   std::vector<TokenLogprob> top;
   /// When asked for: one for each token of the prompt, in an event without a token, before the
   /// first token of the request's first answer.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tokens are decoded one by one; where that is not the text, the two are aligned.
-#include "runtime/server/PromptOffsets.h"
+#include "runtime/serving/PromptOffsets.h"
 
 #include "runtime/serving/Unicode.h"
 
