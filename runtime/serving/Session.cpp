@@ -275,9 +275,11 @@ Result<Request> Session::prepare(Request request) const {
   if (!request.sampling.usesMask())
     return request;
   // What depends on the prompt is found where its token is drawn: others of a batch have more.
-  std::unique_ptr<Sequence> sequence = makeSequence(request, 0);
-  sequence->sampling.noRepeatNgramSize = 0;
-  if (excludesAll(*sequence))
+  Sequence first;
+  first.sampling = request.sampling;
+  first.sampling.noRepeatNgramSize = 0;
+  first.endTokens = endTokens(request.sampling);
+  if (!request.promptOnly && excludesAll(first, 0))
     return nothingLeft("the request");
   return request;
 }
@@ -311,6 +313,16 @@ int64_t Session::newTokens(const Request &prepared) const {
   return std::min(wanted, room);
 }
 
+/// Any of which ends an answer: the request's and the model's.
+std::vector<int32_t> Session::endTokens(const SamplingParameters &sampling) const {
+  std::vector<int32_t> tokens = sampling.stopTokens;
+  if (const auto *eos = file().metadata().serving()->eos(); eos && !sampling.ignoreEos)
+    for (int32_t token : *eos)
+      if (token >= 0 && token < stepProgram->vocabulary())
+        tokens.push_back(token);
+  return tokens;
+}
+
 std::unique_ptr<Sequence> Session::makeSequence(const Request &prepared, int32_t choice) const {
   auto sequence = std::make_unique<Sequence>();
   sequence->id = nextId;
@@ -331,11 +343,7 @@ std::unique_ptr<Sequence> Session::makeSequence(const Request &prepared, int32_t
   if (prepared.sampling.promptLogprobs >= 0 && choice == 0)
     for (int32_t token : sequence->tokens)
       sequence->promptLogprobs.push_back({token, 0, {}});
-  sequence->endTokens = prepared.sampling.stopTokens;
-  if (const auto *eos = file().metadata().serving()->eos(); eos && !prepared.sampling.ignoreEos)
-    for (int32_t token : *eos)
-      if (token >= 0 && token < stepProgram->vocabulary())
-        sequence->endTokens.push_back(token);
+  sequence->endTokens = endTokens(prepared.sampling);
   sequence->stopText = StopText(prepared.sampling.stopStrings, prepared.sampling.includeStop);
   sequence->tokens.reserve(size_t(sequence->promptTokens + sequence->maxNewTokens));
   if (textTokenizer) {
@@ -411,28 +419,33 @@ void Session::end(Sequence &sequence, FinishReason finish, Status error) {
   drop(sequence);
 }
 
-/// Whether no token may come behind those of a sequence, all of which are known.
-bool Session::excludesAll(const Sequence &sequence) const {
-  if (!sequence.sampling.usesMask() || sequence.promptOnly)
+/// Whether no token may come behind the first `known` of a sequence.
+bool Session::excludesAll(const Sequence &sequence, int64_t known) const {
+  if (!sequence.sampling.usesMask())
     return false;
+  Sequence before;
+  before.tokens.assign(sequence.tokens.begin(), sequence.tokens.begin() + known);
+  before.promptTokens = sequence.promptTokens;
+  before.sampling = sequence.sampling;
+  before.endTokens = sequence.endTokens;
   std::vector<uint32_t> words((size_t(stepProgram->vocabulary()) + 31) / 32);
   TokenMask mask(words);
-  mask.applyTo(sequence);
+  mask.applyTo(before);
   return mask.leavesNone(stepProgram->vocabulary());
 }
 
 /// Why a token that was drawn for a request cannot be taken; success where it can.
 Status Session::drawError(const SampleRow &sample, int32_t token) const {
-  Sequence &sequence = *sample.sequence;
+  const Sequence &sequence = *sample.sequence;
   if (uint32_t(token) < uint32_t(stepProgram->vocabulary()) || sequence.promptOnly)
     return {};
   std::string of = "request " + std::to_string(sequence.id);
   if (token != SampleProgram::noToken)
     return Status::error("INGOT-E6013", of + ": the engine drew a token outside its vocabulary",
                          "rebuild the engine and report this as an error of Ingot");
-  sequence.tokens.resize(size_t(sample.place)); // it ends here
-  if (excludesAll(sequence))
-    return nothingLeft(of + ", after " + std::to_string(sequence.generated()) + " tokens");
+  if (excludesAll(sequence, sample.place))
+    return nothingLeft(of + ", after " + std::to_string(sample.place - sequence.promptTokens) +
+                       " tokens");
   return Status::error("INGOT-E6024",
                        of + ": no token can be drawn: its logits are no numbers, or minus "
                             "infinity for all tokens it allows",

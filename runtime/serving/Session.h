@@ -203,7 +203,8 @@ private:
   Status checkRequest(const Request &request) const;
   std::optional<Event> takeEvent(std::deque<Event>::iterator event);
   void end(Sequence &sequence, FinishReason finish, Status error = {});
-  bool excludesAll(const Sequence &sequence) const;
+  std::vector<int32_t> endTokens(const SamplingParameters &sampling) const;
+  bool excludesAll(const Sequence &sequence, int64_t known) const;
   Status drawError(const SampleRow &sample, int32_t token) const;
   void keepScore(const SampleRow &sample, size_t row);
   void givePromptLogprobs(Sequence &sequence);

@@ -232,6 +232,18 @@ TEST_F(RouterTest, PathsAndMethods) {
   EXPECT_EQ(json("/v1/completions", "{")["error"]["ingot_code"], "INGOT-E7201");
 }
 
+TEST_F(RouterTest, IdsWithoutTextAreNamed) {
+  serve();
+  for (const auto &[ids, place] :
+       {std::pair{"[1, 64]", "64 at place 1"}, {"[-1]", "-1 at place 0"}}) {
+    Json error = json("/detokenize", std::string(R"({"tokens": )") + ids + "}")["error"];
+    EXPECT_EQ(error["ingot_code"], "INGOT-E6007");
+    EXPECT_EQ(error["param"], "tokens");
+    EXPECT_THAT(error["message"].get<std::string>(), testing::HasSubstr(place));
+  }
+  EXPECT_EQ(json("/detokenize", R"({"tokens": [1, 2]})")["prompt"], "bc");
+}
+
 TEST_F(RouterTest, Keys) {
   serve();
   std::string path = testing::TempDir() + "ingot-router-keys";
