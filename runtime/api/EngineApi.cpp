@@ -206,6 +206,8 @@ ingot_error *ingot_detokenize(const ingot_engine *engine, const int32_t *tokens,
       return std::move(tokenizer).status();
     if ((!tokens && count) || (!text && capacity) || !bytes)
       return misuse("a pointer is NULL");
+    if (Status status = (*tokenizer)->checkIds({tokens, count}); !status.ok())
+      return status;
     std::string decoded =
         (*tokenizer)
             ->decode({tokens, count}, DecodeOptions{skip_special, (*tokenizer)->cleansUpSpaces()});

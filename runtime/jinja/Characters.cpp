@@ -2,19 +2,10 @@
 // Characters: what Python's str knows of code points. Text here is valid UTF-8.
 #include "runtime/jinja/Characters.h"
 
-#include "runtime/serving/Unicode.h"
-
 #include <cstdlib>
 #include <utf8proc.h>
 
 namespace ingot::runtime::jinja {
-
-size_t countCharacters(std::string_view text) {
-  size_t count = 0;
-  for (const char byte : text)
-    count += (static_cast<unsigned char>(byte) & 0xC0) != 0x80;
-  return count;
-}
 
 size_t characterLength(std::string_view text, size_t offset) {
   return utf8Length(static_cast<unsigned char>(text[offset]));

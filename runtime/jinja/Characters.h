@@ -2,13 +2,15 @@
 // Characters: what Python's str knows of code points. Text here is valid UTF-8.
 #pragma once
 
+#include "runtime/serving/Unicode.h"
+
 #include <cstddef>
 #include <string>
 #include <string_view>
 
 namespace ingot::runtime::jinja {
 
-size_t countCharacters(std::string_view text);
+using runtime::countCharacters;
 
 /// Bytes of the character that begins at `offset`, which is before the end.
 size_t characterLength(std::string_view text, size_t offset);

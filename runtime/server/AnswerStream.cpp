@@ -49,7 +49,7 @@ std::optional<ApiError> AnswerStream::submitAll(std::vector<Request> prepared) {
   std::lock_guard lock(mutex);
   requests.resize(prepared.size());
   for (size_t i = 0; i < prepared.size(); ++i) {
-    open += prepared[i].choices;
+    all = open += prepared[i].choices;
     requests[i].answers.resize(size_t(prepared[i].choices));
     usage.promptTokens += int64_t(prepared[i].tokens.size());
     Result<uint64_t> id =
@@ -104,7 +104,8 @@ void AnswerStream::count(Asked &request, Answer &answer, const Event &event) {
   using Seconds = std::chrono::duration<double>;
   Clock::time_point now = Clock::now();
   double sinceStart = Seconds(now - exchange->record.start).count();
-  if (event.token >= 0) {
+  // A request for its prompt alone ends where its first token would come.
+  if (event.token >= 0 || event.finish == FinishReason::Length) {
     if (!std::exchange(answer.begun, true)) {
       // The others find the prompt that the first has computed.
       if (event.choice == 0)
@@ -117,7 +118,7 @@ void AnswerStream::count(Asked &request, Answer &answer, const Event &event) {
       metrics.nextToken(Seconds(now - answer.lastToken).count());
     }
     answer.lastToken = now;
-    ++usage.completionTokens;
+    usage.completionTokens += event.token >= 0;
     if (!over) // its record may be written already
       exchange->record.completionTokens = usage.completionTokens;
   }
@@ -138,7 +139,12 @@ static ApiError errorOf(const Event &event) {
   return apiError(event.error);
 }
 
-/// The first failure of an answer ends the response; the other answers are given up.
+/// Whether an answer failed by what was asked of it, where others go on.
+bool AnswerStream::failsAlone(const Event &event) {
+  return event.finish == FinishReason::Failed && errorOf(event).status == 400 && ++failed < all;
+}
+
+/// Ends the response; the other answers are given up.
 void AnswerStream::fail(const ApiError &error) {
   giveUp();
   if (!streamed)
@@ -161,9 +167,9 @@ Demand AnswerStream::take(size_t index, Event &&event) {
   answer.ended = event.finish != FinishReason::None;
   if (over)
     return Demand::More; // it is cancelled; its end is still to be counted
-  bool failed = event.finish == FinishReason::Failed || event.finish == FinishReason::Deadline ||
-                event.finish == FinishReason::Cancelled;
-  if (failed) {
+  bool isFailure = event.finish == FinishReason::Failed || event.finish == FinishReason::Deadline ||
+                   event.finish == FinishReason::Cancelled;
+  if (isFailure && !failsAlone(event)) {
     fail(errorOf(event));
     return Demand::More;
   }

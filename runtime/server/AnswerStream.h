@@ -51,6 +51,7 @@ private:
   std::optional<ApiError> submitAll(std::vector<Request> prepared);
   Demand take(size_t request, Event &&event);
   void count(Asked &request, Answer &answer, const Event &event);
+  bool failsAlone(const Event &event);
   void fail(const ApiError &error);
   void endResponse();
   void cancelAll();
@@ -66,6 +67,8 @@ private:
   std::vector<Asked> requests;
   Usage usage;
   int64_t open = 0;    ///< answers that go on
+  int64_t all = 0;     ///< answers
+  int64_t failed = 0;  ///< of them, alone
   bool over = false;   ///< the response has ended, or nobody reads it
   bool behind = false; ///< requests are on hold until the client has read
 };

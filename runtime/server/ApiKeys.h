@@ -19,11 +19,13 @@ public:
   /// INGOT-E7101: no such file. INGOT-E7218: it holds no key, or one that no header can carry.
   static Result<ApiKeys> load(const std::string &path);
 
-  /// Whether a header `authorization` lets its sender in. What it takes does not depend on how much
-  /// of a key is right.
-  bool admits(std::string_view authorization) const;
+  /// Whether a header `authorization` ("Bearer KEY") or `x-api-key` (the key alone) lets its sender
+  /// in; empty: it did not come. What it takes does not depend on how much of a key is right.
+  bool admits(std::string_view authorization, std::string_view xApiKey = {}) const;
 
 private:
+  bool has(std::string_view key) const;
+
   std::vector<Digest> digests;
 };
 

@@ -2,6 +2,8 @@
 // The readers of what all paths share.
 #include "runtime/server/BodyFields.h"
 
+#include <algorithm>
+
 namespace ingot::runtime {
 namespace {
 
@@ -50,15 +52,15 @@ bool readAllowed(const Json &value, Request &request) {
   return take(value, request.sampling.allowed) && !request.sampling.allowed.empty();
 }
 
-bool readSalt(const Json &value, Request &request) {
-  return take(value, request.cacheSalt) && !request.cacheSalt.empty();
-}
+bool readSalt(const Json &value, Request &request) { return take(value, request.cacheSalt); }
 
 bool readPriority(const Json &value, Request &request) { return take(value, request.priority); }
 
 } // namespace
 
 bool readStop(const Json &value, Request &request) {
+  if (value == "") // none
+    return true;
   if (!value.is_string())
     return take(value, request.sampling.stopStrings);
   return take(value, request.sampling.stopStrings.emplace_back());
@@ -96,6 +98,7 @@ const BodyFields<Request> &generationFields() {
       {"presence_penalty", {readSampling<&S::presencePenalty>, "a number from -100 to 100"}},
       {"frequency_penalty", {readSampling<&S::frequencyPenalty>, "a number from -100 to 100"}},
       {"seed", {readSeed, "an integer of 64 bits"}},
+      {"sampling_seed", {readSeed, "an integer of 64 bits"}}, // SGLang's name
       {"logit_bias", {readBias, "an object of token ids, each with a number from -100 to 100"}},
       {"stop", {readStop, "a string or a list of strings"}},
       {"stop_token_ids", {readSampling<&S::stopTokens>, "a list of token ids"}},
@@ -104,39 +107,12 @@ const BodyFields<Request> &generationFields() {
       {"bad_words", {readSampling<&S::badWords>, "a list of strings"}},
       {"no_repeat_ngram_size", {readNgram, "an integer of at least 0"}},
       {"allowed_token_ids", {readAllowed, "a list of token ids that is not empty"}},
-      {"cache_salt", {readSalt, "a string that is not empty"}},
+      {"cache_salt", {readSalt, "a string"}},
       {"ignore_eos", {readSampling<&S::ignoreEos>, "true or false"}},
       {"skip_special_tokens", {readFlag<&Request::skipSpecial>, "true or false"}},
       {"priority", {readPriority, "an integer; lower ones come first"}},
   };
   return fields;
-}
-
-std::span<const std::string_view> refusedOnAllPaths() {
-  static constexpr std::string_view names[] = {"early_stopping",
-                                               "guided_choice",
-                                               "guided_decoding_backend",
-                                               "guided_grammar",
-                                               "guided_json",
-                                               "guided_regex",
-                                               "guided_whitespace_pattern",
-                                               "kv_transfer_params",
-                                               "length_penalty",
-                                               "logits_processors",
-                                               "lora",
-                                               "structural_tag",
-                                               "structured_outputs",
-                                               "truncate_prompt_tokens",
-                                               "use_beam_search",
-                                               "vllm_xargs"};
-  return names;
-}
-
-ApiError unservedField(const std::string &name, bool known) {
-  return {400, "INGOT-E7202",
-          name + (known ? " is not served by this version" : " is no field of this request") +
-              "; leave it out",
-          name};
 }
 
 } // namespace ingot::runtime

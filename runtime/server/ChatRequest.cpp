@@ -7,19 +7,6 @@ namespace {
 
 constexpr int64_t mostChoices = 128, mostTools = 1024;
 
-constexpr std::string_view refused[] = {
-    "add_special_tokens", "audio",     "chat_template",       "echo",
-    "function_call",      "functions", "mm_processor_kwargs", "prediction",
-    "prompt_logprobs",    "verbosity", "web_search_options"};
-constexpr std::string_view ignored[] = {"metadata",
-                                        "prompt_cache_key",
-                                        "prompt_cache_retention",
-                                        "request_id",
-                                        "safety_identifier",
-                                        "service_tier",
-                                        "store",
-                                        "user"};
-
 using C = ChatRequest;
 
 template <auto member> bool readOwn(const Json &value, C &request) {
@@ -34,7 +21,8 @@ template <const char *const &name, Json::value_t type> bool keep(const Json &val
 
 constexpr const char *generationPrompt = "add_generation_prompt",
                      *continued = "continue_final_message", *arguments = "chat_template_kwargs",
-                     *effort = "reasoning_effort", *documents = "documents";
+                     *documents = "documents", *enableThinking = "enable_thinking",
+                     *verbosity = "verbosity";
 
 bool readMaxTokens(const Json &value, C &request) {
   return take(value, request.each.sampling.maxTokens, 1, int64_t(1) << 40);
@@ -47,16 +35,54 @@ bool readTopLogprobs(const Json &value, C &request) {
 }
 
 bool readOptions(const Json &value, C &request) {
-  request.hasStreamOptions = true;
   return readStreamOptions(value, request.includeUsage);
+}
+
+/// OpenRouter's way to ask for counts, which an answer that is given whole always has.
+bool readUsage(const Json &value, C &request) {
+  return value == Json::object() || (value.is_object() && value.size() == 1 &&
+                                     take(value.value("include", Json()), request.wantsUsage));
 }
 
 /// Only the form that asks for nothing.
 bool readResponseFormat(const Json &value, C &) {
-  return value.is_object() && value.size() == 1 && value.value("type", Json()) == "text";
+  return value == Json::object() || value == Json{{"type", "text"}};
 }
 
-bool readModalities(const Json &value, C &) { return value == Json::array({"text"}); }
+bool readModalities(const Json &value, C &) {
+  return value == Json::array() || value == Json::array({"text"});
+}
+
+bool readEffort(const Json &value, C &request) {
+  if (value != "")
+    request.conversation["reasoning_effort"] = value;
+  return value.is_string();
+}
+
+/// OpenRouter's object of what others have fields for.
+bool readReasoning(const Json &value, C &request) {
+  if (!value.is_object())
+    return false;
+  for (const auto &[name, member] : value.items()) {
+    bool flag = false;
+    bool known = name == "effort" ? readEffort(member, request) : take(member, flag);
+    if (name == "exclude")
+      request.includeReasoning &= !flag;
+    else if (name == "enabled")
+      request.variables["enable_thinking"] = flag;
+    else if (name != "effort")
+      return false;
+    if (!known)
+      return false;
+  }
+  return true;
+}
+
+/// A variable of the template that has a field of its own.
+template <const char *const &name, Json::value_t type> bool tell(const Json &value, C &request) {
+  request.variables[name] = value;
+  return value.type() == type;
+}
 
 bool isMessages(const Json &value, C &request) {
   request.conversation["messages"] = value;
@@ -79,7 +105,13 @@ const BodyFields<C> &ownFields() {
       {"add_generation_prompt", {keep<generationPrompt, Json::value_t::boolean>, "true or false"}},
       {"continue_final_message", {keep<continued, Json::value_t::boolean>, "true or false"}},
       {"chat_template_kwargs", {keep<arguments, Json::value_t::object>, "an object"}},
-      {"reasoning_effort", {keep<effort, Json::value_t::string>, "a string"}},
+      {"reasoning_effort", {readEffort, "a string"}},
+      {"reasoning",
+       {readReasoning, "an object of effort, enabled and exclude: others are not served"}},
+      {"thinking", {readThinking, "an object whose type is enabled, adaptive or disabled"}},
+      {"enable_thinking", {tell<enableThinking, Json::value_t::boolean>, "true or false"}},
+      {"verbosity", {tell<verbosity, Json::value_t::string>, "a string"}},
+      {"usage", {readUsage, "an object with include, which is true or false"}},
       {"documents", {keep<documents, Json::value_t::array>, "a list"}},
       {"response_format",
        {readResponseFormat, "{\"type\": \"text\"}: other formats are not served by this version"}},
@@ -93,7 +125,7 @@ std::optional<ApiError> checkMessages(const Json &messages) {
   for (size_t i = 0; i < messages.size(); ++i)
     for (const char *name : {"audio", "function_call"})
       if (messages[i].is_object() && messages[i].contains(name) && !isNeutral(messages[i][name]))
-        return unservedField("messages[" + std::to_string(i) + "]." + name, true);
+        return unservedError("messages[" + std::to_string(i) + "]." + name, true);
   return std::nullopt;
 }
 
@@ -111,7 +143,7 @@ std::optional<ApiError> takeTools(const Json &tools, ChatRequest &request) {
     if (!function.is_object() || !function.contains("name") || !function["name"].is_string())
       return fieldError(where + ".function", "an object with a name");
     if (function.contains("strict") && !isNeutral(function["strict"]))
-      return unservedField(where + ".function.strict", true);
+      return unservedError(where + ".function.strict", true);
     Json parameters = function.value("parameters", Json());
     if (!parameters.is_object() && !parameters.is_null())
       return fieldError(where + ".function.parameters", "a JSON schema, which is an object");
@@ -133,7 +165,22 @@ std::optional<ApiError> takeToolChoice(const Json &choice, ChatRequest &request)
   return std::nullopt;
 }
 
+bool readThinking(const Json &value, ChatRequest &request) {
+  if (!value.is_object() || value.empty())
+    return value == Json::object();
+  Json type = value.value("type", Json());
+  request.variables["enable_thinking"] = type != "disabled";
+  return type == "enabled" || type == "disabled" || type == "adaptive";
+}
+
 void settle(ChatRequest &request) {
+  request.includeUsage |= request.wantsUsage && request.stream;
+  if (!request.variables.empty()) {
+    Json &arguments = request.conversation["chat_template_kwargs"];
+    Json told = std::move(request.variables);
+    told.update(arguments.is_null() ? Json::object() : std::move(arguments));
+    arguments = std::move(told);
+  }
   request.each.choices = request.n;
   // The template has the model's prefix.
   request.each.addSpecial = false;
@@ -158,7 +205,7 @@ OrError<ChatRequest> readChatRequest(const Json &body, const SamplingParameters 
       plain.erase(field);
     }
   std::optional<ApiError> error =
-      readFields(plain, ownFields(), {refused, ignored}, request, request.each);
+      readFields(plain, ownFields(), Form::Chats, request, request.each);
   if (!error && !request.conversation.contains("messages"))
     error = fieldError("messages", "given");
   if (!error)
@@ -167,7 +214,7 @@ OrError<ChatRequest> readChatRequest(const Json &body, const SamplingParameters 
     error = takeTools(tools, request);
   if (!error)
     error = takeToolChoice(choice, request);
-  if (!error && request.hasStreamOptions && !request.stream)
+  if (!error && request.includeUsage && !request.stream)
     error = fieldError("stream_options", "left out where stream is not true");
   if (!error && request.topLogprobs > 0 && !request.logprobs)
     error = fieldError("top_logprobs", "left out where logprobs is not true");
@@ -175,13 +222,6 @@ OrError<ChatRequest> readChatRequest(const Json &body, const SamplingParameters 
     return std::move(*error);
   settle(request);
   return request;
-}
-
-std::vector<std::string_view> refusedChatFields() {
-  return {std::begin(refused), std::end(refused)};
-}
-std::vector<std::string_view> ignoredChatFields() {
-  return {std::begin(ignored), std::end(ignored)};
 }
 
 } // namespace ingot::runtime

@@ -12,13 +12,15 @@ struct ChatRequest {
   /// What the chat template is told: messages, tools, documents, chat_template_kwargs, ..., as in
   /// the body.
   Json conversation = Json::object();
+  /// What fields tell the template beside it; chat_template_kwargs win.
+  Json variables = Json::object();
   std::vector<AnswerTool> tools; ///< empty: calls in the answer stay text
   bool parallelCalls = true;
   Request each; ///< of the prompt, which it does not hold
   int32_t n = 1;
   bool stream = false;
-  bool includeUsage = false; ///< of a stream
-  bool hasStreamOptions = false;
+  bool includeUsage = false;    ///< of a stream
+  bool wantsUsage = false;      ///< the same, where it is one
   bool logprobs = false;        ///< of each token
   int32_t topLogprobs = 0;      ///< alternatives of each
   bool includeReasoning = true; ///< what the model thinks is part of the response
@@ -35,11 +37,10 @@ ChatRequest newChatRequest(const SamplingParameters &defaults);
 std::optional<ApiError> takeTools(const Json &tools, ChatRequest &request);
 /// "auto" or "none"; what must be called is not served.
 std::optional<ApiError> takeToolChoice(const Json &choice, ChatRequest &request);
+/// Whether a model that can is to think: {"type": "enabled", "adaptive" or "disabled"}, as
+/// Anthropic's clients and those of several servers of chats say it.
+bool readThinking(const Json &value, ChatRequest &request);
 /// What holds of every path once all fields are read.
 void settle(ChatRequest &request);
-
-/// As the functions of the same names for completions.
-std::vector<std::string_view> refusedChatFields();
-std::vector<std::string_view> ignoredChatFields();
 
 } // namespace ingot::runtime

@@ -25,6 +25,8 @@ std::string ChatWriter::take(size_t, const Event &event) {
   std::vector<Change> changes = answer.blocks.take(event.text, event.finish != FinishReason::None);
   answer.thought += event.token >= 0 && answer.blocks.inReasoning();
   answer.finish = event.finish;
+  if (event.finish == FinishReason::Failed)
+    answer.failure = failureJson(event);
   return streamed ? chunks(answer, event.choice, changes) : std::string();
 }
 
@@ -65,6 +67,8 @@ std::string ChatWriter::chunk(Answer &answer, int64_t index, Json delta, Json fi
           ? Json()
           : Json{{"content", std::exchange(answer.logprobs, Json::array())}, {"refusal", nullptr}};
   choice["finish_reason"] = std::move(finish);
+  if (!answer.failure.is_null())
+    choice["error"] = answer.failure;
   chunk["choices"] = Json::array({std::move(choice)});
   if (includeUsage)
     chunk["usage"] = nullptr;
@@ -140,13 +144,16 @@ Json ChatWriter::message(const Answer &answer) const {
 std::string ChatWriter::whole(const Usage &usage) {
   Json body = head.json();
   Json &choices = body["choices"] = Json::array();
-  for (Answer &answer : answers)
+  for (Answer &answer : answers) {
     choices.push_back(
         {{"index", choices.size()},
          {"message", message(answer)},
          {"logprobs",
           logprobs ? Json{{"content", std::move(answer.logprobs)}, {"refusal", nullptr}} : Json()},
          {"finish_reason", reasonOf(answer)}});
+    if (!answer.failure.is_null())
+      choices.back()["error"] = std::move(answer.failure);
+  }
   body["usage"] = counts(usage);
   return textOf(body);
 }

@@ -26,6 +26,7 @@ private:
     bool begun = false;            ///< the role has been sent
     int64_t thought = 0;           ///< tokens of reasoning
     FinishReason finish = FinishReason::None;
+    Json failure = nullptr; ///< null: it has none
   };
 
   std::string chunks(Answer &answer, int64_t index,

@@ -11,11 +11,6 @@ constexpr int64_t mostPrompts = 1024, mostChoices = 128;
 /// OpenAI's default.
 constexpr int64_t usualTokens = 16;
 
-constexpr std::string_view refused[] = {"prompt_embeds", "response_format", "suffix"};
-constexpr std::string_view ignored[] = {
-    "metadata", "prompt_cache_key", "request_id", "safety_identifier", "service_tier", "store",
-    "user"};
-
 using C = CompletionRequest;
 
 template <bool C::*member> bool readFlag(const Json &value, C &request) {
@@ -41,15 +36,17 @@ template <int32_t C::*member> bool readChoices(const Json &value, C &request) {
 }
 
 bool readMaxTokens(const Json &value, C &request) {
-  return take(value, request.each.sampling.maxTokens, 1, int64_t(1) << 40);
+  bool read = take(value, request.each.sampling.maxTokens, 0, int64_t(1) << 40);
+  request.each.promptOnly = request.each.sampling.maxTokens == 0;
+  return read;
 }
 
 bool readLogprobs(const Json &value, C &request) {
-  return take(value, request.each.sampling.logprobs, 0, 20);
+  return value == false || take(value, request.each.sampling.logprobs, 0, 20);
 }
 
 bool readPromptLogprobs(const Json &value, C &request) {
-  return take(value, request.promptLogprobs, 0, 20);
+  return value == false || take(value, request.promptLogprobs, 0, 20);
 }
 
 template <bool Request::*member> bool readSpecial(const Json &value, C &request) {
@@ -57,7 +54,6 @@ template <bool Request::*member> bool readSpecial(const Json &value, C &request)
 }
 
 bool readOptions(const Json &value, C &request) {
-  request.hasStreamOptions = true;
   return readStreamOptions(value, request.includeUsage);
 }
 
@@ -67,7 +63,7 @@ const BodyFields<C> &ownFields() {
       {"prompt",
        {readPrompt,
         "a text, a list of token ids, or a list of 1 to 1024 of either, none of them empty"}},
-      {"max_tokens", {readMaxTokens, "an integer of at least 1"}},
+      {"max_tokens", {readMaxTokens, "an integer of at least 0"}},
       {"n", {readChoices<&C::n>, "an integer from 1 to 128"}},
       {"best_of", {readChoices<&C::bestOf>, "an integer from 1 to 128"}},
       {"stream", {readFlag<&C::stream>, "true or false"}},
@@ -85,7 +81,9 @@ const BodyFields<C> &ownFields() {
 std::optional<ApiError> checkTogether(const Json &body, C &request) {
   if (request.prompts.empty())
     return fieldError("prompt", "given");
-  if (request.hasStreamOptions && !request.stream)
+  if (request.each.promptOnly && !request.echo && request.promptLogprobs < 0)
+    return fieldError("max_tokens", "at least 1 without echo or prompt_logprobs");
+  if (request.includeUsage && !request.stream)
     return fieldError("stream_options", "left out where stream is not true");
   if (body.contains("best_of") && request.bestOf < request.n)
     return fieldError("best_of", "at least n");
@@ -110,7 +108,7 @@ OrError<CompletionRequest> readCompletionRequest(const Json &body,
   request.each.sampling.maxTokens = usualTokens;
   request.each.sampling.seed = SamplingParameters::randomSeed();
   std::optional<ApiError> error =
-      readFields(body, ownFields(), {refused, ignored}, request, request.each);
+      readFields(body, ownFields(), Form::Completions, request, request.each);
   if (!error)
     error = checkTogether(body, request);
   if (error)
@@ -129,8 +127,5 @@ std::vector<Request> CompletionRequest::requests() const {
   }
   return requests;
 }
-
-std::vector<std::string_view> refusedFields() { return {std::begin(refused), std::end(refused)}; }
-std::vector<std::string_view> ignoredFields() { return {std::begin(ignored), std::end(ignored)}; }
 
 } // namespace ingot::runtime

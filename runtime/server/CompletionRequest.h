@@ -21,7 +21,6 @@ struct CompletionRequest {
   int32_t bestOf = 1; ///< at least n
   bool stream = false;
   bool includeUsage = false; ///< of a stream
-  bool hasStreamOptions = false;
   bool echo = false;
   int32_t promptLogprobs = -1; ///< alternatives for each token of the prompt; -1: not wanted
   bool tokensAsIds = false;    ///< log-probabilities name tokens "token_id:N"
@@ -35,10 +34,5 @@ struct CompletionRequest {
 /// served. E7203: a value of the wrong kind.
 OrError<CompletionRequest> readCompletionRequest(const Json &body,
                                                  const SamplingParameters &defaults);
-
-/// Fields that change the answer and are not served.
-std::vector<std::string_view> refusedFields();
-/// Fields that change no token.
-std::vector<std::string_view> ignoredFields();
 
 } // namespace ingot::runtime

@@ -33,19 +33,18 @@ void LogprobLists::add(const Event &event, int64_t offset, const TokenNames &nam
   add({event.token, event.logprob}, event.top, offset, names, asIds);
 }
 
-void LogprobLists::addPrompt(const std::vector<PromptLogprob> &prompt, int32_t most,
-                             const TokenNames &names, bool asIds) {
-  int64_t offset = 0;
+void LogprobLists::addPrompt(const std::vector<PromptLogprob> &prompt,
+                             std::span<const int64_t> begins, int32_t most, const TokenNames &names,
+                             bool asIds) {
   for (size_t i = 0; i < prompt.size(); ++i) {
     const PromptLogprob &entry = prompt[i];
     std::span<const TokenLogprob> top = entry.top;
-    add({entry.token, entry.logprob}, top.first(std::min(top.size(), size_t(most))), offset, names,
-        asIds);
+    add({entry.token, entry.logprob}, top.first(std::min(top.size(), size_t(most))), begins[i],
+        names, asIds);
     if (i == 0) {
       values.back() = nullptr;
       tops.back() = nullptr;
     }
-    offset += characters(names.nameOf(entry.token));
   }
 }
 
@@ -71,7 +70,9 @@ Json promptLogprobsJson(const std::vector<PromptLogprob> &prompt, int32_t most,
   return list;
 }
 
-Json LogprobLists::take() {
+Json LogprobLists::take(int64_t end) {
+  for (Json &offset : offsets)
+    offset = std::min(offset.get<int64_t>(), end);
   Json lists = {{"text_offset", std::exchange(offsets, Json::array())},
                 {"token_logprobs", std::exchange(values, Json::array())},
                 {"tokens", std::exchange(tokens, Json::array())},
@@ -79,17 +80,17 @@ Json LogprobLists::take() {
   return lists;
 }
 
-/// "token", "logprob" and "bytes"; null where the token is no whole text.
+/// "token", "logprob" and "bytes", which of the tokens of an answer together are its text.
 static Json logprobJson(const TokenLogprob &one, const TokenNames &names) {
-  std::string name = names.nameOf(one.token);
   Json bytes;
-  if (name != TokenNames::numberOf(one.token)) {
+  if (std::optional<std::string> own = names.bytesOf(one.token)) {
     bytes = Json::array();
-    for (char byte : name)
+    for (char byte : *own)
       bytes.push_back(static_cast<unsigned char>(byte));
   }
-  return {
-      {"token", std::move(name)}, {"logprob", finite(one.logprob)}, {"bytes", std::move(bytes)}};
+  return {{"token", names.nameOf(one.token)},
+          {"logprob", finite(one.logprob)},
+          {"bytes", std::move(bytes)}};
 }
 
 Json chatLogprobJson(const Event &event, const TokenNames &names) {
@@ -98,6 +99,10 @@ Json chatLogprobJson(const Event &event, const TokenNames &names) {
   for (const TokenLogprob &other : event.top)
     top.push_back(logprobJson(other, names));
   return entry;
+}
+
+Json failureJson(const Event &event) {
+  return Json::parse(errorJson(apiError(event.error)))["error"];
 }
 
 Json usageJson(const Usage &usage) {
@@ -145,11 +150,6 @@ Json choiceJson(int64_t index, std::string_view text, Json logprobs, FinishReaso
           {"text", text},
           {"logprobs", std::move(logprobs)},
           {"finish_reason", reason ? Json(reason) : Json()}};
-}
-
-int64_t characters(std::string_view text) {
-  return std::count_if(text.begin(), text.end(),
-                       [](char c) { return (static_cast<unsigned char>(c) & 0xc0) != 0x80; });
 }
 
 } // namespace ingot::runtime

@@ -13,15 +13,17 @@ namespace ingot::runtime {
 /// Log-probabilities of some tokens of an answer, as the completions API writes them.
 class LogprobLists {
 public:
-  /// Adds the token of an event whose text begins at `offset`, in characters of the answer.
+  /// Adds the token of an event whose text begins at `offset`, in characters of the text given.
   void add(const Event &event, int64_t offset, const TokenNames &names, bool asIds);
   /// Adds the tokens of a prompt, whose text the answer begins with, with up to `most` alternatives
-  /// each. The first, which nothing comes before, has none and no log-probability.
-  void addPrompt(const std::vector<PromptLogprob> &prompt, int32_t most, const TokenNames &names,
-                 bool asIds);
+  /// each, and where each begins. The first, which nothing comes before, has none and no
+  /// log-probability.
+  void addPrompt(const std::vector<PromptLogprob> &prompt, std::span<const int64_t> begins,
+                 int32_t most, const TokenNames &names, bool asIds);
   bool empty() const { return tokens.empty(); }
-  /// The lists as an object; they are empty then.
-  Json take();
+  /// The lists as an object; they are empty then. `end`: of the text, where that is known: tokens
+  /// of a stop string, which is cut off, begin no later.
+  Json take(int64_t end = INT64_MAX);
 
 private:
   void add(const TokenLogprob &own, std::span<const TokenLogprob> alternatives, int64_t offset,
@@ -38,6 +40,9 @@ Json promptLogprobsJson(const std::vector<PromptLogprob> &prompt, int32_t most,
 
 /// The log-probability of an event's token, as conversations write it.
 Json chatLogprobJson(const Event &event, const TokenNames &names);
+
+/// What an answer that failed beside others says: {"message", ...}.
+Json failureJson(const Event &event);
 
 /// OpenAI's counts of tokens.
 Json usageJson(const Usage &usage);
@@ -65,8 +70,5 @@ const char *finishReason(FinishReason reason);
 
 /// {"index", "text", "logprobs", "finish_reason"}
 Json choiceJson(int64_t index, std::string_view text, Json logprobs, FinishReason finish);
-
-/// Characters in UTF-8 text.
-int64_t characters(std::string_view text);
 
 } // namespace ingot::runtime

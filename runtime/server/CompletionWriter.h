@@ -7,6 +7,8 @@
 #include "runtime/server/CompletionText.h"
 #include "runtime/server/ServedModel.h"
 
+#include <cmath>
+
 namespace ingot::runtime {
 
 class CompletionWriter final : public AnswerWriter {
@@ -23,22 +25,30 @@ private:
   struct Answer {
     std::string text; ///< of a response that is given whole
     LogprobLists logprobs;
-    int64_t offset = 0; ///< characters so far, the echo too
+    int64_t length = 0; ///< characters so far, the echo too
     int64_t tokens = 0;
     double logprobSum = 0;
     FinishReason finish = FinishReason::None;
     bool echoed = false;
     bool scored = false; ///< a chunk has told the prompt's log-probabilities
 
-    double meanLogprob() const { return logprobSum / double(std::max<int64_t>(tokens, 1)); }
+    Json failure; ///< null: it has none
+
+    /// What the best of several is chosen by.
+    double meanLogprob() const {
+      return failure.is_null() ? logprobSum / double(std::max<int64_t>(tokens, 1)) : -INFINITY;
+    }
   };
   struct Prompt {
     std::string echo;
-    Json logprobs; ///< of the prompt's tokens; null where nobody asked
+    int64_t echoLength = 0; ///< characters
+    Json logprobs;          ///< of the prompt's tokens; null where nobody asked
     std::vector<Answer> answers;
   };
 
-  void keepPromptLogprobs(Prompt &prompt, const Event &event);
+  void keepPromptLogprobs(size_t index, const Event &event);
+  std::vector<int64_t> echoOffsets(size_t index, const std::vector<PromptLogprob> &scored) const;
+  Json choice(int64_t index, Answer &answer, std::string_view text, Json logprobs) const;
   std::string chunk(size_t index, Answer &answer, std::string_view text, const Event &event);
   std::string whole(const Usage &usage);
 

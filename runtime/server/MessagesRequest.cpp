@@ -3,14 +3,10 @@
 // and calls beside what the assistant said.
 #include "runtime/server/MessagesRequest.h"
 
+#include "runtime/server/ContextEdits.h"
+
 namespace ingot::runtime {
 namespace {
-
-constexpr std::string_view refused[] = {"container",   "context_management", "echo",
-                                        "mcp_servers", "output_config",      "output_format",
-                                        "stop"};
-constexpr std::string_view ignored[] = {"betas", "cache_control", "inference_geo", "metadata",
-                                        "service_tier"};
 
 /// A client's first block of the system prompt may count its requests. With it no two prompts would
 /// have a beginning in common, and it tells the model nothing.
@@ -18,11 +14,15 @@ constexpr std::string_view counter = "x-anthropic-billing-header:";
 
 struct Reading {
   ChatRequest chat;
-  Json system, messages, tools, choice;
+  bool limited = false; ///< max_tokens is given
+  Json system, messages, tools, choice, edits, output;
 };
 
+/// 0: the prompt is computed, so that the next request finds it in the cache.
 bool readMaxTokens(const Json &value, Reading &into) {
-  return take(value, into.chat.each.sampling.maxTokens, 1, int64_t(1) << 40);
+  into.limited = take(value, into.chat.each.sampling.maxTokens, 0, int64_t(1) << 40);
+  into.chat.each.promptOnly = into.chat.each.sampling.maxTokens == 0;
+  return into.limited;
 }
 bool readStops(const Json &value, Reading &into) {
   return take(value, into.chat.each.sampling.stopStrings);
@@ -30,17 +30,10 @@ bool readStops(const Json &value, Reading &into) {
 bool readModel(const Json &value, Reading &into) { return take(value, into.chat.model); }
 bool readStream(const Json &value, Reading &into) { return take(value, into.chat.stream); }
 bool readKwargs(const Json &value, Reading &into) {
-  into.chat.conversation["chat_template_kwargs"].update(value.is_object() ? value : Json::object());
+  into.chat.conversation["chat_template_kwargs"] = value;
   return value.is_object();
 }
-
-bool readThinking(const Json &value, Reading &into) {
-  if (!value.is_object())
-    return false;
-  Json type = value.value("type", Json());
-  into.chat.conversation["chat_template_kwargs"]["enable_thinking"] = type != "disabled";
-  return type == "enabled" || type == "disabled" || type == "adaptive";
-}
+bool readThought(const Json &value, Reading &into) { return readThinking(value, into.chat); }
 
 template <Json Reading::*member> bool keep(const Json &value, Reading &into) {
   into.*member = value;
@@ -52,13 +45,15 @@ const BodyFields<Reading> &ownFields() {
       {"model", {readModel, "a string"}},
       {"messages", {keep<&Reading::messages>, "a list"}},
       {"system", {keep<&Reading::system>, "a text"}},
-      {"max_tokens", {readMaxTokens, "an integer of at least 1"}},
+      {"max_tokens", {readMaxTokens, "an integer of at least 0"}},
       {"stop_sequences", {readStops, "a list of strings"}},
       {"stream", {readStream, "true or false"}},
-      {"thinking", {readThinking, "an object whose type is enabled, adaptive or disabled"}},
+      {"thinking", {readThought, "an object whose type is enabled, adaptive or disabled"}},
       {"chat_template_kwargs", {readKwargs, "an object"}},
       {"tools", {keep<&Reading::tools>, "a list of tools"}},
       {"tool_choice", {keep<&Reading::choice>, "an object with a type"}},
+      {"context_management", {keep<&Reading::edits>, "an object"}},
+      {"output_config", {keep<&Reading::output>, "an object"}},
   };
   return fields;
 }
@@ -76,7 +71,7 @@ std::string textOfBlocks(const Json &content, const std::string &where,
   for (size_t i = 0; i < content.size(); ++i) {
     std::string field = where + '[' + std::to_string(i) + ']', part;
     if (wordOf(content[i], "type") != "text")
-      error = unservedField(field + ".type " + wordOf(content[i], "type"), true);
+      error = unservedError(field + ".type " + wordOf(content[i], "type"), true);
     else if (!take(content[i].value("text", Json()), part))
       error = fieldError(field + ".text", "a string");
     text += (text.empty() || part.empty() ? "" : "\n") + part;
@@ -122,7 +117,7 @@ private:
     } else if (type == "tool_result" && !assistant) {
       return readResult(block, where);
     } else if (type != "redacted_thinking" || !assistant) {
-      return unservedField(where + ".type " + type, true);
+      return unservedError(where + ".type " + type, true);
     }
     return std::nullopt;
   }
@@ -212,7 +207,7 @@ std::optional<ApiError> takeMessagesTools(const Json &tools, ChatRequest &chat) 
     if (!tool.is_object() || !tool.value("name", Json()).is_string())
       return fieldError(where, "an object with a name");
     if (!type.empty() && type != "custom")
-      return unservedField(where + ".type " + type, true);
+      return unservedError(where + ".type " + type, true);
     Json function = {{"name", tool["name"]}};
     if (tool.contains("description"))
       function["description"] = tool["description"];
@@ -231,24 +226,34 @@ std::optional<ApiError> takeChoice(const Json &choice, ChatRequest &chat) {
   if (type == "none")
     chat.tools.clear();
   else if (type != "auto")
-    return unservedField("tool_choice.type " + type, true);
+    return unservedError("tool_choice.type " + type, true);
   chat.parallelCalls = isNeutral(choice.value("disable_parallel_tool_use", Json()));
   return std::nullopt;
 }
 
 } // namespace
 
-OrError<ChatRequest> readMessagesRequest(const Json &body, const SamplingParameters &defaults,
-                                         bool counted) {
-  Reading reading = {newChatRequest(defaults), {}, {}, {}, {}};
-  ChatRequest &chat = reading.chat;
+/// How much effort the answer is worth is told to the template.
+static std::optional<ApiError> takeOutput(const Json &output, ChatRequest &chat) {
+  if (!output.is_object() && !output.is_null())
+    return fieldError("output_config", "an object");
+  for (const auto &[name, value] : output.items()) {
+    if (name == "effort" && value.is_string())
+      chat.conversation["reasoning_effort"] = value;
+    else if (!isNeutral(value))
+      return name == "effort" ? fieldError("output_config.effort", "a string")
+                              : unservedError("output_config." + name, true);
+  }
+  return std::nullopt;
+}
+
+/// The conversation of a body whose fields have been read.
+static OrError<ChatRequest> conversationOf(const Reading &reading) {
+  ChatRequest chat = reading.chat;
   Json messages = Json::array();
-  std::optional<ApiError> error =
-      readFields(body, ownFields(), {refused, ignored}, reading, chat.each);
-  if (!error && !counted && chat.each.sampling.maxTokens == 0)
-    error = fieldError("max_tokens", "given");
+  std::optional<ApiError> error = takeOutput(reading.output, chat);
   if (!error)
-    error = takeSystem(std::move(reading.system), messages);
+    error = takeSystem(reading.system, messages);
   if (!error)
     error = takeMessages(reading.messages, messages);
   if (!error)
@@ -262,14 +267,42 @@ OrError<ChatRequest> readMessagesRequest(const Json &body, const SamplingParamet
     chat.conversation["continue_final_message"] = true;
   chat.conversation["messages"] = std::move(messages);
   settle(chat);
-  return std::move(chat);
+  return chat;
 }
 
-std::vector<std::string_view> refusedMessagesFields() {
-  return {std::begin(refused), std::end(refused)};
-}
-std::vector<std::string_view> ignoredMessagesFields() {
-  return {std::begin(ignored), std::end(ignored)};
+OrError<MessagesRequest> readMessagesRequest(const Json &body, const SamplingParameters &defaults,
+                                             const PromptCounter &count, bool counted) {
+  Reading reading;
+  reading.chat = newChatRequest(defaults);
+  if (std::optional<ApiError> error =
+          readFields(body, ownFields(), Form::Messages, reading, reading.chat.each))
+    return std::move(*error);
+  if (!counted && !reading.limited)
+    return fieldError("max_tokens", "given");
+  OrError<std::vector<ContextEdit>> edits = readContextEdits(reading.edits);
+  if (ApiError *error = std::get_if<ApiError>(&edits))
+    return std::move(*error);
+  MessagesRequest request;
+  if (!reading.edits.is_null()) {
+    auto countMessages = [&](const Json &messages) -> OrError<int64_t> {
+      Reading edited = reading;
+      edited.messages = messages;
+      OrError<ChatRequest> chat = conversationOf(edited);
+      if (ApiError *error = std::get_if<ApiError>(&chat))
+        return std::move(*error);
+      return count(std::get<ChatRequest>(chat));
+    };
+    OrError<Json> applied = applyContextEdits(std::get<std::vector<ContextEdit>>(edits),
+                                              reading.messages, countMessages);
+    if (ApiError *error = std::get_if<ApiError>(&applied))
+      return std::move(*error);
+    request.appliedEdits = std::move(std::get<Json>(applied));
+  }
+  OrError<ChatRequest> chat = conversationOf(reading);
+  if (ApiError *error = std::get_if<ApiError>(&chat))
+    return std::move(*error);
+  request.chat = std::move(std::get<ChatRequest>(chat));
+  return request;
 }
 
 } // namespace ingot::runtime

@@ -4,15 +4,22 @@
 
 #include "runtime/server/ChatRequest.h"
 
+#include <functional>
+
 namespace ingot::runtime {
 
-/// Reads a body, which is an object, as the conversation that it is. `counted`: only its tokens are
-/// asked for, so that it needs no max_tokens. Errors as of readChatRequest.
-OrError<ChatRequest> readMessagesRequest(const Json &body, const SamplingParameters &defaults,
-                                         bool counted = false);
+struct MessagesRequest {
+  ChatRequest chat;
+  Json appliedEdits; ///< of context_management; null: it was not given
+};
 
-/// As the functions of the same names for completions.
-std::vector<std::string_view> refusedMessagesFields();
-std::vector<std::string_view> ignoredMessagesFields();
+/// Tokens of the prompt of a conversation.
+using PromptCounter = std::function<OrError<int64_t>(const ChatRequest &chat)>;
+
+/// Reads a body, which is an object, as the conversation that it is, with what it has cleared of
+/// its history. `count` tells what that saves. `counted`: only its tokens are asked for, so that it
+/// needs no max_tokens. Errors as of readChatRequest, and those of `count`.
+OrError<MessagesRequest> readMessagesRequest(const Json &body, const SamplingParameters &defaults,
+                                             const PromptCounter &count, bool counted = false);
 
 } // namespace ingot::runtime

@@ -19,14 +19,16 @@ static Json counts(const Usage &usage) {
           {"output_tokens", usage.completionTokens}};
 }
 
-MessagesWriter::MessagesWriter(const ServedModel &model, const ChatRequest &request,
+MessagesWriter::MessagesWriter(const ServedModel &model, const MessagesRequest &request,
                                const AnswerFamilies &families, AnswerSettings settings,
                                const std::string &id)
-    : streamed(request.stream),
+    : streamed(request.chat.stream),
       message({{"id", "msg_" + id},
                {"type", "message"},
                {"role", "assistant"},
-               {"model", request.model.empty() ? model.names.front() : request.model}}),
+               {"model", request.chat.model.empty() ? model.names.front() : request.chat.model}}),
+      management(request.appliedEdits.is_null() ? Json()
+                                                : Json{{"applied_edits", request.appliedEdits}}),
       blocks(families, std::move(settings)) {}
 
 std::string MessagesWriter::begin(const Usage &usage) {
@@ -98,15 +100,20 @@ Json MessagesWriter::ends() const {
 }
 
 std::string MessagesWriter::finish(const Usage &usage) {
-  if (streamed)
-    return named("message_delta", {{"delta", ends()}, {"usage", counts(usage)}}) +
-           named("message_stop", Json::object());
+  if (streamed) {
+    Json last = {{"delta", ends()}, {"usage", counts(usage)}};
+    if (!management.is_null())
+      last["context_management"] = management;
+    return named("message_delta", std::move(last)) + named("message_stop", Json::object());
+  }
   Json whole = message;
   Json &content = whole["content"] = Json::array();
   for (const AnswerBlocks::Block &block : blocks.blocks())
     content.push_back(blockJson(block, false));
   whole.update(ends());
   whole["usage"] = counts(usage);
+  if (!management.is_null())
+    whole["context_management"] = management;
   return textOf(whole);
 }
 

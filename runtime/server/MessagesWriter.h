@@ -4,7 +4,7 @@
 
 #include "runtime/chat/AnswerBlocks.h"
 #include "runtime/server/AnswerWriter.h"
-#include "runtime/server/ChatRequest.h"
+#include "runtime/server/MessagesRequest.h"
 #include "runtime/server/ServedModel.h"
 
 namespace ingot::runtime {
@@ -12,7 +12,7 @@ namespace ingot::runtime {
 class MessagesWriter final : public AnswerWriter {
 public:
   /// `families` and `settings`: how the answer is read.
-  MessagesWriter(const ServedModel &model, const ChatRequest &request,
+  MessagesWriter(const ServedModel &model, const MessagesRequest &request,
                  const AnswerFamilies &families, AnswerSettings settings, const std::string &id);
 
   std::string begin(const Usage &usage) override;
@@ -26,7 +26,8 @@ private:
   Json ends() const;
 
   const bool streamed;
-  Json message; ///< without content
+  Json message;    ///< without content
+  Json management; ///< "context_management" of the answer; null: it was not asked for
   AnswerBlocks blocks;
   FinishReason reason = FinishReason::None;
   std::string stop; ///< the text that ended the answer

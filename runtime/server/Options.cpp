@@ -7,6 +7,7 @@
 #include "runtime/tools/SessionArguments.h"
 
 #include <algorithm>
+#include <numeric>
 
 namespace ingot::runtime {
 namespace {
@@ -103,6 +104,47 @@ std::string configPath(const std::vector<std::string> &arguments) {
   return {};
 }
 
+/// Letters to insert, drop or change that make one word of another.
+size_t distance(std::string_view one, std::string_view other) {
+  std::vector<size_t> row(other.size() + 1);
+  std::iota(row.begin(), row.end(), size_t(0));
+  for (size_t i = 0; i < one.size(); ++i) {
+    size_t corner = std::exchange(row[0], i + 1);
+    for (size_t j = 0; j < other.size(); ++j) {
+      size_t changed = corner + (one[i] != other[j]);
+      corner = row[j + 1];
+      row[j + 1] = std::min({changed, row[j] + 1, row[j + 1] + 1});
+    }
+  }
+  return row.back();
+}
+
+/// What is wrong with an entry of a file, whatever others say; empty: nothing.
+std::string problemOf(const ConfigEntry &entry) {
+  if (entry.name == "config")
+    return "a file of options names no other one";
+  ServerOptions options;
+  CommandLine app("", "");
+  addServerOptions(app, options);
+  std::vector<std::string> names = app.names();
+  if (std::find(names.begin(), names.end(), entry.name) == names.end()) {
+    auto nearer = [&](const std::string &one, const std::string &other) {
+      return distance(entry.name, one) < distance(entry.name, other);
+    };
+    return "there is no option '" + entry.name + "'; the nearest name is '" +
+           *std::min_element(names.begin(), names.end(), nearer) + "'";
+  }
+  std::vector<std::string> words = {"", "--engine=engine"};
+  if (entry.name == "engine")
+    words.pop_back();
+  for (const std::string &value : entry.values)
+    words.push_back("--" + entry.name + '=' + value);
+  std::vector<const char *> argv;
+  for (const std::string &word : words)
+    argv.push_back(word.c_str());
+  return entry.values.empty() ? "" : app.parse(int(argv.size()), argv.data()).error;
+}
+
 } // namespace
 
 void addServerOptions(CommandLine &app, ServerOptions &options) {
@@ -134,11 +176,10 @@ Result<std::vector<std::string>> withConfigFile(int argc, char **argv) {
     return std::move(entries).status().in(path);
   std::vector<std::string> all = {arguments[0]};
   for (const ConfigEntry &entry : *entries) {
-    if (entry.name == "config")
+    if (std::string problem = problemOf(entry); !problem.empty())
       return Status::error("INGOT-E7217",
-                           path + ": line " + std::to_string(entry.line) +
-                               ": a file of options names no other one",
-                           "leave the line out");
+                           path + ": line " + std::to_string(entry.line) + ": " + problem,
+                           "change the line, or leave it out; --help tells all names");
     if (isGiven(arguments, entry.name))
       continue;
     for (const std::string &value : entry.values)

@@ -2,21 +2,10 @@
 // Items of the input become messages of a chat; calls and thoughts join the assistant's next words.
 #include "runtime/server/ResponsesRequest.h"
 
+#include <algorithm>
+
 namespace ingot::runtime {
 namespace {
-
-constexpr std::string_view refused[] = {"background",
-                                        "context_management",
-                                        "conversation",
-                                        "echo",
-                                        "previous_response_id",
-                                        "prompt",
-                                        "stop",
-                                        "store",
-                                        "moderation"};
-constexpr std::string_view ignored[] = {
-    "max_tool_calls", "metadata", "prompt_cache_key", "prompt_cache_retention", "safety_identifier",
-    "service_tier",   "user"};
 
 struct Reading {
   ResponsesRequest request;
@@ -43,7 +32,15 @@ bool readTopLogprobs(const Json &value, Reading &into) {
 }
 bool readStreamOptions(const Json &value, Reading &) { return value.is_object(); }
 
-/// What else a response may have; encrypted reasoning is for servers that keep it to themselves.
+/// Of what no response here has: reasoning that the server keeps to itself, and what tools gave
+/// that it ran itself.
+constexpr std::string_view absent[] = {
+    "code_interpreter_call.outputs", "computer_call_output.output.image_url",
+    "file_search_call.results",      "message.input_image.image_url",
+    "reasoning.encrypted_content",   "web_search_call.action.sources",
+    "web_search_call.results"};
+
+/// What else a response may have.
 bool readInclude(const Json &value, Reading &into) {
   std::vector<std::string> names;
   if (!take(value, names))
@@ -51,7 +48,7 @@ bool readInclude(const Json &value, Reading &into) {
   for (const std::string &name : names) {
     if (name == "message.output_text.logprobs")
       into.request.chat.logprobs = true;
-    else if (name != "reasoning.encrypted_content")
+    else if (std::find(std::begin(absent), std::end(absent), name) == std::end(absent))
       return false;
   }
   return true;
@@ -61,15 +58,17 @@ bool readReasoning(const Json &value, Reading &into) {
   if (!value.is_object())
     return false;
   Json effort = value.value("effort", Json());
-  if (effort.is_string())
+  if (effort.is_string() && effort != "")
     into.request.chat.conversation["reasoning_effort"] = effort;
   return effort.is_string() || effort.is_null();
 }
 
-/// Only the format that asks for nothing.
-bool readText(const Json &value, Reading &) {
+/// Only the format that asks for nothing; how wordy the answer is to be is told to the template.
+bool readText(const Json &value, Reading &into) {
   if (!value.is_object())
     return false;
+  if (std::string verbosity = wordOf(value, "verbosity"); !verbosity.empty())
+    into.request.chat.variables["verbosity"] = verbosity;
   Json format = value.value("format", Json());
   return format.is_null() || (format.is_object() && format.value("type", Json()) == "text");
 }
@@ -89,12 +88,11 @@ const BodyFields<Reading> &ownFields() {
       {"max_output_tokens", {readMaxTokens, "an integer of at least 1"}},
       {"stream", {readStream, "true or false"}},
       {"stream_options", {readStreamOptions, "an object"}},
-      {"include",
-       {readInclude, "a list of message.output_text.logprobs and reasoning.encrypted_content"}},
+      {"include", {readInclude, "a list of message.output_text.logprobs and others of OpenAI's"}},
       {"top_logprobs", {readTopLogprobs, "an integer from 0 to 20"}},
       {"parallel_tool_calls", {readParallel, "true or false"}},
       {"reasoning", {readReasoning, "an object whose effort is a string"}},
-      {"text", {readText, "{\"format\": {\"type\": \"text\"}}: others are not served"}},
+      {"text", {readText, "an object whose format is {\"type\": \"text\"}: others are not served"}},
       {"truncation", {readTruncation, "\"disabled\""}},
       {"chat_template_kwargs", {readKwargs, "an object"}},
       {"tools", {keep<&Reading::tools>, "a list of tools"}},
@@ -116,7 +114,7 @@ std::optional<ApiError> readText(const Json &content, const std::string &where, 
     std::string type = wordOf(content[i], "type");
     if (type != "input_text" && type != "output_text" && type != "text" &&
         type != "reasoning_text" && type != "summary_text" && type != "refusal")
-      return unservedField(field + ".type " + type, true);
+      return unservedError(field + ".type " + type, true);
     const char *member = type == "refusal" ? "refusal" : "text";
     if (!take(content[i].value(member, Json()), part))
       return fieldError(field + '.' + member, "a string");
@@ -136,13 +134,15 @@ public:
     std::string type = wordOf(item, "type");
     if (type == "function_call")
       return readCall(item, where);
-    if (type == "function_call_output")
+    if (type == "custom_tool_call")
+      return readCustomCall(item, where);
+    if (type == "function_call_output" || type == "custom_tool_call_output")
       return readResult(item, where);
     if (type == "reasoning")
       return readReasoning(item, where);
     if (type.empty() || type == "message")
       return readMessage(item, where);
-    return unservedField(where + ".type " + type, true);
+    return unservedError(where + ".type " + type, true);
   }
 
 private:
@@ -174,11 +174,24 @@ private:
     std::string id = wordOf(item, "call_id"), name = wordOf(item, "name");
     if (id.empty() || name.empty() || !item.value("arguments", Json()).is_string())
       return fieldError(where, "a call with a call_id, a name and arguments, which are texts");
-    own()["tool_calls"].push_back(
-        {{"id", id},
-         {"type", "function"},
-         {"function", {{"name", name}, {"arguments", item["arguments"]}}}});
+    if (std::string space = wordOf(item, "namespace"); !space.empty())
+      name = nameInSpace(space, name);
+    addCall(id, name, item["arguments"]);
     return std::nullopt;
+  }
+
+  std::optional<ApiError> readCustomCall(const Json &item, const std::string &where) {
+    std::string id = wordOf(item, "call_id"), name = wordOf(item, "name"), input;
+    if (id.empty() || name.empty() || !take(item.value("input", Json()), input))
+      return fieldError(where, "a call with a call_id, a name and an input, which are texts");
+    addCall(id, name, argumentsOfInput(input));
+    return std::nullopt;
+  }
+
+  void addCall(const std::string &id, const std::string &name, const Json &arguments) {
+    own()["tool_calls"].push_back({{"id", id},
+                                   {"type", "function"},
+                                   {"function", {{"name", name}, {"arguments", arguments}}}});
   }
 
   std::optional<ApiError> readResult(const Json &item, const std::string &where) {
@@ -223,26 +236,6 @@ std::optional<ApiError> takeInput(const Json &input, Json &messages) {
   return std::nullopt;
 }
 
-/// Tools have their members in an object of their own where chats have them.
-std::optional<ApiError> takeFlatTools(const Json &tools, ChatRequest &chat) {
-  if (tools.is_null())
-    return std::nullopt;
-  if (!tools.is_array())
-    return fieldError("tools", "a list of tools");
-  Json list = Json::array();
-  for (size_t i = 0; i < tools.size(); ++i) {
-    if (!tools[i].is_object())
-      return fieldError("tools[" + std::to_string(i) + ']', "an object");
-    std::string type = wordOf(tools[i], "type");
-    if (type != "function")
-      return unservedField("tools[" + std::to_string(i) + "].type " + type, true);
-    Json function = tools[i];
-    function.erase("type");
-    list.push_back({{"type", "function"}, {"function", std::move(function)}});
-  }
-  return takeTools(list, chat);
-}
-
 } // namespace
 
 OrError<ResponsesRequest> readResponsesRequest(const Json &body,
@@ -251,32 +244,25 @@ OrError<ResponsesRequest> readResponsesRequest(const Json &body,
   ChatRequest &chat = reading.request.chat = newChatRequest(defaults);
   Json messages = Json::array();
   std::optional<ApiError> error =
-      readFields(body, ownFields(), {refused, ignored}, reading, chat.each);
+      readFields(body, ownFields(), Form::Responses, reading, chat.each);
   if (!error && !reading.instructions.empty())
     messages.push_back({{"role", "system"}, {"content", reading.instructions}});
   if (!error)
     error = takeInput(reading.input, messages);
   if (!error)
-    error = takeFlatTools(reading.tools, chat);
+    error = takeResponsesTools(reading.tools, chat, reading.request.offered,
+                               reading.request.told["tools"]);
   if (!error)
     error = takeToolChoice(reading.choice, chat);
   if (error)
     return std::move(*error);
-  for (const char *name :
-       {"instructions", "max_output_tokens", "metadata", "parallel_tool_calls", "reasoning",
-        "temperature", "text", "tool_choice", "tools", "top_p", "user"})
+  for (const char *name : {"instructions", "max_output_tokens", "metadata", "parallel_tool_calls",
+                           "reasoning", "temperature", "text", "tool_choice", "top_p", "user"})
     if (body.contains(name))
       reading.request.told[name] = body[name];
   chat.conversation["messages"] = std::move(messages);
   settle(chat);
   return std::move(reading.request);
-}
-
-std::vector<std::string_view> refusedResponsesFields() {
-  return {std::begin(refused), std::end(refused)};
-}
-std::vector<std::string_view> ignoredResponsesFields() {
-  return {std::begin(ignored), std::end(ignored)};
 }
 
 } // namespace ingot::runtime

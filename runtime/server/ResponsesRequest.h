@@ -2,12 +2,13 @@
 // The body of POST /v1/responses, in the form of OpenAI's API.
 #pragma once
 
-#include "runtime/server/ChatRequest.h"
+#include "runtime/server/ResponsesTools.h"
 
 namespace ingot::runtime {
 
 struct ResponsesRequest {
   ChatRequest chat;
+  OfferedTools offered;
   Json told = Json::object(); ///< fields that the response repeats
 };
 
@@ -15,9 +16,5 @@ struct ResponsesRequest {
 /// nothing that was said to the server before. Errors as of readChatRequest.
 OrError<ResponsesRequest> readResponsesRequest(const Json &body,
                                                const SamplingParameters &defaults);
-
-/// As the functions of the same names for completions.
-std::vector<std::string_view> refusedResponsesFields();
-std::vector<std::string_view> ignoredResponsesFields();
 
 } // namespace ingot::runtime

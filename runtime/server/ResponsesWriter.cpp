@@ -39,7 +39,8 @@ ResponsesWriter::ResponsesWriter(const ServedModel &model, const ResponsesReques
                                  const AnswerFamilies &families, AnswerSettings settings,
                                  const std::string &id)
     : model(model), streamed(request.chat.stream), logprobs(request.chat.logprobs), id(id),
-      head(headOf(model, request, id)), blocks(families, std::move(settings)) {}
+      offered(request.offered), head(headOf(model, request, id)),
+      blocks(families, std::move(settings)) {}
 
 std::string ResponsesWriter::named(const char *type, Json body) {
   Json event = {{"type", type}, {"sequence_number", number++}};
@@ -71,8 +72,18 @@ Json ResponsesWriter::response(const char *status, const Usage *usage) const {
 
 std::string ResponsesWriter::itemId(size_t block) const {
   Kind kind = blocks.blocks()[block].kind;
-  const char *prefix = kind == Kind::Text ? "msg_" : kind == Kind::Reasoning ? "rs_" : "fc_";
+  const OfferedTool *tool = offeredAs(block);
+  const char *prefix = kind == Kind::Text         ? "msg_"
+                       : kind == Kind::Reasoning  ? "rs_"
+                       : (tool && tool->isCustom) ? "ctc_"
+                                                  : "fc_";
   return prefix + id + '_' + std::to_string(block);
+}
+
+/// How the tool of a call was offered; null where it was as a function, or not at all.
+const OfferedTool *ResponsesWriter::offeredAs(size_t block) const {
+  auto found = offered.find(blocks.blocks()[block].name);
+  return found == offered.end() ? nullptr : &found->second;
 }
 
 Json ResponsesWriter::part(size_t index, bool empty) const {
@@ -89,10 +100,21 @@ Json ResponsesWriter::part(size_t index, bool empty) const {
 Json ResponsesWriter::item(size_t index, bool empty) const {
   const AnswerBlocks::Block &block = blocks.blocks()[index];
   const char *status = empty ? "in_progress" : block.whole ? "completed" : "incomplete";
-  if (block.isCall())
-    return {{"id", itemId(index)}, {"type", "function_call"},
-            {"status", status},    {"call_id", block.id},
-            {"name", block.name},  {"arguments", empty ? std::string() : block.text}};
+  if (block.isCall()) {
+    const OfferedTool *tool = offeredAs(index);
+    bool isCustom = tool && tool->isCustom;
+    std::string given = empty ? std::string() : block.text;
+    Json call = {
+        {"id", itemId(index)},
+        {"type", isCustom ? "custom_tool_call" : "function_call"},
+        {"status", status},
+        {"call_id", block.id},
+        {"name", tool ? tool->name : block.name},
+        {isCustom ? "input" : "arguments", isCustom && !empty ? inputOfArguments(given) : given}};
+    if (tool && !tool->space.empty())
+      call["namespace"] = tool->space;
+    return call;
+  }
   Json content = empty ? Json::array() : Json::array({part(index, false)});
   if (block.kind == Kind::Reasoning)
     return {{"id", itemId(index)},
@@ -131,15 +153,18 @@ std::string ResponsesWriter::changed(const Change &change) {
     const char *type = isText           ? "response.output_text.delta"
                        : block.isCall() ? "response.function_call_arguments.delta"
                                         : "response.reasoning_text.delta";
+    // The text that a custom tool takes is known when its call is whole.
+    if (block.isCall() && offeredAs(index) && offeredAs(index)->isCustom)
+      return {};
     Json delta = {{"delta", change.piece}};
     if (isText)
-      delta["logprobs"] = Json::array();
+      delta["logprobs"] =
+          index < unsent.size() ? std::exchange(unsent[index], Json::array()) : Json::array();
     return partEvent(type, index, std::move(delta));
   }
   std::string text;
   if (block.isCall()) {
-    text = partEvent("response.function_call_arguments.done", index,
-                     {{"name", block.name}, {"arguments", block.text}});
+    text = callDone(index);
   } else {
     Json done = {{"text", block.text}};
     if (isText)
@@ -150,6 +175,18 @@ std::string ResponsesWriter::changed(const Change &change) {
   }
   return text + named("response.output_item.done",
                       {{"output_index", index}, {"item", item(index, false)}});
+}
+
+/// The events at the end of a call.
+std::string ResponsesWriter::callDone(size_t index) {
+  const AnswerBlocks::Block &block = blocks.blocks()[index];
+  const OfferedTool *tool = offeredAs(index);
+  if (!tool || !tool->isCustom)
+    return partEvent("response.function_call_arguments.done", index,
+                     {{"name", tool ? tool->name : block.name}, {"arguments", block.text}});
+  std::string input = inputOfArguments(block.text);
+  std::string text = partEvent("response.custom_tool_call_input.delta", index, {{"delta", input}});
+  return text + partEvent("response.custom_tool_call_input.done", index, {{"input", input}});
 }
 
 std::string ResponsesWriter::begin(const Usage &) {
@@ -164,8 +201,10 @@ std::string ResponsesWriter::take(size_t, const Event &event) {
   reason = event.finish;
   // A token counts to the block that it ends in.
   if (logprobs && event.token >= 0 && !blocks.blocks().empty()) {
-    scores.resize(blocks.blocks().size(), Json::array());
-    scores.back().push_back(chatLogprobJson(event, model.tokenNames));
+    for (std::vector<Json> *list : {&scores, &unsent}) {
+      list->resize(blocks.blocks().size(), Json::array());
+      list->back().push_back(chatLogprobJson(event, model.tokenNames));
+    }
   }
   std::string text;
   if (streamed)

@@ -25,6 +25,8 @@ private:
   std::string named(const char *type, Json body);
   std::string changed(const AnswerBlocks::Change &change);
   std::string partEvent(const char *type, size_t block, Json more);
+  std::string callDone(size_t block);
+  const OfferedTool *offeredAs(size_t block) const;
   std::string itemId(size_t block) const;
   Json part(size_t block, bool empty) const;
   Json item(size_t block, bool empty) const;
@@ -33,9 +35,11 @@ private:
   const ServedModel &model;
   const bool streamed, logprobs;
   const std::string id;
+  const OfferedTools offered;
   Json head; ///< of the response: what does not change
   AnswerBlocks blocks;
   std::vector<Json> scores; ///< log-probabilities of each block
+  std::vector<Json> unsent; ///< of them, what the stream's events have not told yet
   FinishReason reason = FinishReason::None;
   int64_t number = 0;  ///< of the next event
   int64_t thought = 0; ///< tokens of reasoning

@@ -102,11 +102,11 @@ void Router::route(std::shared_ptr<Exchange> exchange) {
   bool isHead = request.method == "HEAD" && route->method == "GET";
   if (request.method != route->method && !isHead)
     return refuseMethod(*exchange, *route);
-  if (route->needsKey && !keys.admits(request.header("authorization")))
+  if (route->needsKey && !keys.admits(request.header("authorization"), request.header("x-api-key")))
     return exchange->refuse({401,
                              "INGOT-E7205",
                              "the request has no key of this server; send one in the header "
-                             "Authorization, as in 'Bearer KEY'",
+                             "Authorization, as in 'Bearer KEY', or in x-api-key",
                              {}});
   (this->*route->handler)(std::move(exchange));
 }
@@ -125,17 +125,23 @@ void Router::refuseMethod(Exchange &exchange, const Route &route) {
   exchange.respond(std::move(response));
 }
 
-/// What a browser asks before a page of another origin may.
+/// What a browser asks before a page of another origin may. Which origins may is told by the
+/// options; clients' own headers change with each of their releases, so all are allowed.
 void Router::preflight(std::shared_ptr<Exchange> exchange) {
   HttpResponse response;
   response.status = 204;
   response.contentType.clear();
-  if (!originHeaders(exchange->request.header("origin")).empty())
-    response.headers = {
-        {"Access-Control-Allow-Methods", "GET, POST"},
-        {"Access-Control-Allow-Headers", "authorization, content-type, traceparent, x-request-id"},
-        {"Access-Control-Max-Age", "600"}};
-  if (const Route *route = find(exchange->request.path))
+  const HttpRequest &request = exchange->request;
+  if (!originHeaders(request.header("origin")).empty()) {
+    response.headers = {{"Access-Control-Allow-Methods", "GET, POST"},
+                        {"Access-Control-Max-Age", "600"}};
+    if (std::string_view asked = request.header("access-control-request-headers"); !asked.empty())
+      response.headers.push_back({"Access-Control-Allow-Headers", std::string(asked)});
+    // Of a page on the network, for a server on the user's own machine.
+    if (request.header("access-control-request-private-network") == "true")
+      response.headers.push_back({"Access-Control-Allow-Private-Network", "true"});
+  }
+  if (const Route *route = find(request.path))
     response.headers.push_back({"Allow", methodsOf(*route)});
   exchange->respond(std::move(response));
 }
@@ -332,6 +338,11 @@ void Router::detokenize(std::shared_ptr<Exchange> exchange) {
   const Tokenizer *tokenizer = tokenizerFor(*exchange, ask->model);
   if (!tokenizer)
     return;
+  if (Status status = tokenizer->checkIds(tokens); !status.ok()) {
+    ApiError error = apiError(status);
+    error.field = "tokens";
+    return exchange->refuse(error);
+  }
   exchange->respond(
       {.body = textOf(Json{{"prompt", tokenizer->decode(tokens, {.skipSpecial = false})}})});
 }

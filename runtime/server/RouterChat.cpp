@@ -10,6 +10,7 @@ namespace ingot::runtime {
 
 static const ChatRequest &chatOf(const ChatRequest &request) { return request; }
 static const ChatRequest &chatOf(const ResponsesRequest &request) { return request.chat; }
+static const ChatRequest &chatOf(const MessagesRequest &request) { return request.chat; }
 
 static AnswerSettings settingsOf(const ChatRequest &chat) {
   AnswerSettings settings;
@@ -19,12 +20,12 @@ static AnswerSettings settingsOf(const ChatRequest &chat) {
   return settings;
 }
 
-/// Tells the client why there is no prompt, and the log whose template it was: a path is no matter
-/// of clients.
-static void refusePrompt(Exchange &exchange, const Dialogue &dialogue, const Status &status) {
+/// What a client is told of a prompt that cannot be made. The log learns whose template it was: a
+/// path is no matter of clients.
+static ApiError promptError(Exchange &exchange, const Dialogue &dialogue, const Status &status) {
   if (isOfTemplates(status.code()))
     exchange.record.chatTemplate = dialogue.templateName();
-  exchange.refuse(apiError(status));
+  return apiError(status);
 }
 
 /// The request that was read, of a model that there is; null otherwise, which the client then
@@ -53,7 +54,7 @@ void Router::converse(std::shared_ptr<Exchange> exchange, ServedModel &found,
   const ChatRequest &chat = chatOf(*request);
   Result<Dialogue::Turn> turn = found.dialogue.begin(chat.conversation, settingsOf(chat));
   if (!turn.ok())
-    return refusePrompt(*exchange, found.dialogue, turn.status());
+    return exchange->refuse(promptError(*exchange, found.dialogue, turn.status()));
   Request prompt = chat.each;
   prompt.tokens = std::move(turn->tokens);
   prompt.keptSpecial = std::move(turn->keptSpecial);
@@ -74,25 +75,55 @@ void Router::respondTo(std::shared_ptr<Exchange> exchange) {
                               readResponsesRequest(ask->body, ask->model.loop->defaultSampling()));
 }
 
+/// Counts the tokens of prompts of a model, for an exchange.
+static PromptCounter counterOf(Exchange &exchange, const ServedModel &model) {
+  return [&exchange, &model](const ChatRequest &chat) -> OrError<int64_t> {
+    Result<Dialogue::Turn> turn = model.dialogue.begin(chat.conversation, settingsOf(chat));
+    if (!turn.ok())
+      return promptError(exchange, model.dialogue, turn.status());
+    return int64_t(turn->tokens.size());
+  };
+}
+
 void Router::message(std::shared_ptr<Exchange> exchange) {
   if (std::optional<Asked> ask = asked(*exchange))
     converse<MessagesWriter>(exchange, ask->model,
-                             readMessagesRequest(ask->body, ask->model.loop->defaultSampling()));
+                             readMessagesRequest(ask->body, ask->model.loop->defaultSampling(),
+                                                 counterOf(*exchange, ask->model)));
 }
 
 void Router::countTokens(std::shared_ptr<Exchange> exchange) {
   std::optional<Asked> ask = asked(*exchange);
   if (!ask)
     return;
-  OrError<ChatRequest> read =
-      readMessagesRequest(ask->body, ask->model.loop->defaultSampling(), true);
-  const ChatRequest *chat = accepted(*exchange, read);
-  if (!chat)
+  PromptCounter count = counterOf(*exchange, ask->model);
+  auto read = [&] {
+    return readMessagesRequest(ask->body, ask->model.loop->defaultSampling(), count, true);
+  };
+  auto tokensOf = [&](const OrError<MessagesRequest> &request) -> std::optional<int64_t> {
+    const MessagesRequest *messages = accepted(*exchange, request);
+    if (!messages)
+      return std::nullopt;
+    OrError<int64_t> tokens = count(messages->chat);
+    if (const ApiError *error = std::get_if<ApiError>(&tokens)) {
+      exchange->refuse(*error);
+      return std::nullopt;
+    }
+    return std::get<int64_t>(tokens);
+  };
+  OrError<MessagesRequest> request = read();
+  std::optional<int64_t> tokens = tokensOf(request);
+  if (!tokens)
     return;
-  Result<Dialogue::Turn> turn = ask->model.dialogue.begin(chat->conversation, settingsOf(*chat));
-  if (!turn.ok())
-    return refusePrompt(*exchange, ask->model.dialogue, turn.status());
-  exchange->respond({.body = textOf(Json{{"input_tokens", turn->tokens.size()}})});
+  Json answer = {{"input_tokens", *tokens}};
+  if (!std::get<MessagesRequest>(request).appliedEdits.is_null()) {
+    ask->body.erase("context_management");
+    std::optional<int64_t> original = tokensOf(read());
+    if (!original)
+      return;
+    answer["context_management"] = {{"original_input_tokens", *original}};
+  }
+  exchange->respond({.body = textOf(answer)});
 }
 
 void Router::applyTemplate(std::shared_ptr<Exchange> exchange) {
@@ -105,7 +136,7 @@ void Router::applyTemplate(std::shared_ptr<Exchange> exchange) {
     return;
   Result<RenderedPrompt> prompt = ask->model.dialogue.render(chat->conversation);
   if (!prompt.ok())
-    return refusePrompt(*exchange, ask->model.dialogue, prompt.status());
+    return exchange->refuse(promptError(*exchange, ask->model.dialogue, prompt.status()));
   exchange->respond({.body = textOf(Json{{"prompt", prompt->text}})});
 }
 

@@ -12,16 +12,28 @@ TokenNames::TokenNames(const Tokenizer *tokenizer) : tokenizer(tokenizer) {
     before = letter->back();
 }
 
-std::string TokenNames::nameOf(int32_t token) const {
-  if (!tokenizer || !tokenizer->hasPiece(token))
-    return numberOf(token);
+/// With replacement characters where it is no whole text.
+std::string TokenNames::textOf(int32_t token) const {
   Detokenizer detokenizer(*tokenizer, DecodeOptions{.skipSpecial = false});
   if (before >= 0)
     detokenizer.follow(std::span(&before, 1));
-  std::string name = detokenizer.push(token);
-  name += detokenizer.finish();
+  std::string text = detokenizer.push(token);
+  return text += detokenizer.finish();
+}
+
+std::string TokenNames::nameOf(int32_t token) const {
+  if (!tokenizer || !tokenizer->hasPiece(token))
+    return numberOf(token);
+  std::string name = textOf(token);
   constexpr std::string_view replacement = "\xef\xbf\xbd";
   return name.find(replacement) == name.npos ? name : numberOf(token);
+}
+
+std::optional<std::string> TokenNames::bytesOf(int32_t token) const {
+  if (!tokenizer || !tokenizer->hasPiece(token))
+    return std::nullopt;
+  std::optional<std::string> bytes = tokenizer->bytesOf(token);
+  return bytes ? std::move(bytes) : textOf(token);
 }
 
 } // namespace ingot::runtime

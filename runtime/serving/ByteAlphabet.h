@@ -4,6 +4,8 @@
 // "<0xNN>" for every byte.
 #pragma once
 
+#include "runtime/serving/Unicode.h"
+
 #include <array>
 #include <cstdint>
 #include <string>
@@ -61,6 +63,19 @@ inline void appendSpelled(std::string_view bytes, std::string &out) {
       out += static_cast<char>(0x80 | (character & 0x3F));
     }
   }
+}
+
+/// The bytes that a piece spells by characters; the piece itself where it is not spelled so, as
+/// with added tokens.
+inline std::string bytesOfSpelling(std::string_view piece) {
+  std::string bytes;
+  for (size_t offset = 0; offset < piece.size();) {
+    const int byte = byteOfCharacter(nextCharacter(piece, offset));
+    if (byte < 0)
+      return std::string(piece);
+    bytes += static_cast<char>(byte);
+  }
+  return bytes;
 }
 
 /// The byte that the piece "<0xNN>" stands for, or -1.

@@ -75,6 +75,10 @@ void Detokenizer::follow(std::span<const int32_t> prompt) {
 std::string Detokenizer::push(int32_t id) {
   bool skipped = options.skipSpecial && tokenizer->isSpecial(id) &&
                  std::find(options.kept.begin(), options.kept.end(), id) == options.kept.end();
+  earlierCharacters = 0;
+  for (const State &state : stages)
+    if (state.step->kind == DecodeStep::Replace)
+      earlierCharacters += countCharacters(state.held);
   if (tokenizer->hasPiece(id) && !skipped)
     feed(0, tokenizer->piece(id));
   return std::exchange(out, {});
@@ -131,9 +135,13 @@ void Detokenizer::flush(size_t stage) {
   state.followed = 0;
 }
 
-void Detokenizer::passCharacters(size_t stage, bool everyByte) {
+/// Adds bytes to those that are held back, and passes on what became whole characters, or can
+/// become none.
+void Detokenizer::takeBytes(size_t stage, std::string_view bytes, bool everyByte) {
   State &state = stages[stage];
   std::string &held = state.held;
+  const size_t before = held.size();
+  held += bytes;
   std::string text;
   size_t offset = 0;
   while (offset < held.size()) {
@@ -147,8 +155,10 @@ void Detokenizer::passCharacters(size_t stage, bool everyByte) {
     if (sequence.kind == Utf8Sequence::Complete)
       text += rest.substr(0, sequence.length);
     else
-      for (size_t i = 0; i < (everyByte ? bad : std::min<size_t>(bad, 1)); ++i)
+      for (size_t i = 0; i < (everyByte ? bad : std::min<size_t>(bad, 1)); ++i) {
         text += replacementCharacter;
+        earlierCharacters += offset + sequence.length - bad + i < before;
+      }
     offset += sequence.length;
   }
   held.erase(0, offset);
@@ -157,28 +167,19 @@ void Detokenizer::passCharacters(size_t stage, bool everyByte) {
 }
 
 void Detokenizer::feedByteLevel(size_t stage, std::string_view piece) {
-  std::string bytes;
-  for (size_t offset = 0; offset < piece.size();) {
-    const int byte = byteOfCharacter(nextCharacter(piece, offset));
-    if (byte < 0) { // not spelled in the byte alphabet: an added token, taken as it is
-      bytes = piece;
-      break;
-    }
-    bytes += static_cast<char>(byte);
-  }
-  stages[stage].held += bytes;
-  passCharacters(stage, /*everyByte=*/false);
+  takeBytes(stage, bytesOfSpelling(piece), /*everyByte=*/false);
 }
 
 void Detokenizer::feedByteFallback(size_t stage, std::string_view piece) {
   const int byte = byteOfPiece(piece);
   if (byte < 0) {
+    earlierCharacters += stages[stage].held.size() - stages[stage].followed;
     flush(stage);
     feed(stage + 1, piece);
     return;
   }
-  stages[stage].held += static_cast<char>(byte);
-  passCharacters(stage, /*everyByte=*/true);
+  const char character = static_cast<char>(byte);
+  takeBytes(stage, {&character, 1}, /*everyByte=*/true);
 }
 
 void Detokenizer::feedStrip(size_t stage, std::string_view text) {
@@ -211,7 +212,13 @@ void Detokenizer::feedStrip(size_t stage, std::string_view text) {
 
 void Detokenizer::feedReplace(size_t stage, std::string_view text) {
   State &state = stages[stage];
-  std::string all = std::exchange(state.held, {}).append(text);
+  const std::string before = std::exchange(state.held, {});
+  std::string all = before;
+  all += text;
+  // What is replaced together with new text is no longer before it.
+  if (const size_t match = std::min(all.find(state.step->pattern), before.size());
+      match < before.size())
+    earlierCharacters -= countCharacters(std::string_view(before).substr(match));
   std::string replaced;
   const std::string_view rest =
       std::string_view(all).substr(replaceAll(all, *state.step, replaced));

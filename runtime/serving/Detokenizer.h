@@ -46,6 +46,11 @@ public:
   /// The text that became certain with `id`; empty if none did. Ids without a piece add nothing.
   std::string push(int32_t id);
 
+  /// How many characters of ids before the one that was pushed last had not been given until then,
+  /// and stand before its own: what was held back, and bytes that turned out to be part of no
+  /// character.
+  size_t earlier() const { return earlierCharacters; }
+
   /// The text still held back; after it the detokenizer starts anew.
   std::string finish();
 
@@ -67,12 +72,13 @@ private:
   void feedStrip(size_t stage, std::string_view text);
   void feedReplace(size_t stage, std::string_view text);
   void feedMetaspace(size_t stage, std::string_view piece);
-  void passCharacters(size_t stage, bool everyByte);
+  void takeBytes(size_t stage, std::string_view bytes, bool everyByte);
 
   const Tokenizer *tokenizer;
   DecodeOptions options;
   std::vector<State> stages;
   std::string out;
+  size_t earlierCharacters = 0;
 };
 
 } // namespace ingot::runtime

@@ -63,6 +63,8 @@ struct Sequence {
 
   std::optional<Detokenizer> detokenizer;
   StopText stopText;
+  int64_t characters = 0;  ///< that the detokenizer has given
+  bool promptOnly = false; ///< ends where its first token would come
 
   /// Whether the last token has been drawn on the device only.
   bool unknown() const { return tokens.back() == unknownToken; }

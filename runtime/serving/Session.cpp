@@ -5,6 +5,7 @@
 #include "runtime/engine/TargetChoice.h"
 #include "runtime/engine/Verify.h"
 #include "runtime/schema/Names.h"
+#include "runtime/serving/Unicode.h"
 
 #include <algorithm>
 #include <limits>
@@ -32,6 +33,13 @@ Result<MemoryPlan> planFor(const EngineFile &file, const SessionOptions &options
   }
   return planMemory(engine, *engine.targets()->Get(target), device.dimension(schema::dim::threads),
                     request);
+}
+
+Status nothingLeft(const std::string &what) {
+  return Status::error("INGOT-E6034",
+                       what + ": its allowed tokens, bad words, min_tokens and "
+                              "no_repeat_ngram_size leave no token that may come",
+                       "exclude fewer tokens");
 }
 
 } // namespace
@@ -207,10 +215,11 @@ Status Session::checkPrompt(std::span<const int32_t> tokens, int64_t limit) cons
                              " tokens, the context holds " + std::to_string(limit),
                          "shorten the prompt or raise --max-context");
   uint32_t vocabulary = file().metadata().serving()->vocabulary();
-  for (int32_t token : tokens)
-    if (token < 0 || uint32_t(token) >= vocabulary)
+  for (size_t i = 0; i < tokens.size(); ++i)
+    if (tokens[i] < 0 || uint32_t(tokens[i]) >= vocabulary)
       return Status::error("INGOT-E6007",
-                           "token id " + std::to_string(token) + " is not in the vocabulary of " +
+                           "token id " + std::to_string(tokens[i]) + " at place " +
+                               std::to_string(i) + " is not in the vocabulary of " +
                                std::to_string(vocabulary),
                            "give ids of this model's tokenizer");
   const auto *placeholders = file().metadata().serving()->placeholders();
@@ -263,6 +272,15 @@ Result<Request> Session::prepare(Request request) const {
     return std::move(bad).status();
   request.sampling.badSequences = std::move(*bad);
   request.sampling.badWords.clear();
+  if (!request.sampling.usesMask())
+    return request;
+  // What depends on the prompt is found where its token is drawn: others of a batch have more.
+  Sequence first;
+  first.sampling = request.sampling;
+  first.sampling.noRepeatNgramSize = 0;
+  first.endTokens = endTokens(request.sampling);
+  if (!request.promptOnly && excludesAll(first, 0))
+    return nothingLeft("the request");
   return request;
 }
 
@@ -289,8 +307,20 @@ Result<uint64_t> Session::submitPrepared(const Request &prepared) {
 /// The most tokens that a request may generate.
 int64_t Session::newTokens(const Request &prepared) const {
   int64_t room = memoryPlan().maxContext - int64_t(prepared.tokens.size()) + 1;
-  int64_t wanted = prepared.sampling.maxTokens ? prepared.sampling.maxTokens : room;
+  int64_t wanted = prepared.promptOnly           ? 1
+                   : prepared.sampling.maxTokens ? prepared.sampling.maxTokens
+                                                 : room;
   return std::min(wanted, room);
+}
+
+/// Any of which ends an answer: the request's and the model's.
+std::vector<int32_t> Session::endTokens(const SamplingParameters &sampling) const {
+  std::vector<int32_t> tokens = sampling.stopTokens;
+  if (const auto *eos = file().metadata().serving()->eos(); eos && !sampling.ignoreEos)
+    for (int32_t token : *eos)
+      if (token >= 0 && token < stepProgram->vocabulary())
+        tokens.push_back(token);
+  return tokens;
 }
 
 std::unique_ptr<Sequence> Session::makeSequence(const Request &prepared, int32_t choice) const {
@@ -307,16 +337,13 @@ std::unique_ptr<Sequence> Session::makeSequence(const Request &prepared, int32_t
   sequence->promptTokens = int64_t(sequence->tokens.size());
   sequence->maxNewTokens = newTokens(prepared);
   sequence->cutByContext = sequence->maxNewTokens != prepared.sampling.maxTokens;
+  sequence->promptOnly = prepared.promptOnly;
   sequence->sampling = prepared.sampling;
   sequence->sampling.seed += uint64_t(choice);
   if (prepared.sampling.promptLogprobs >= 0 && choice == 0)
     for (int32_t token : sequence->tokens)
       sequence->promptLogprobs.push_back({token, 0, {}});
-  sequence->endTokens = prepared.sampling.stopTokens;
-  if (const auto *eos = file().metadata().serving()->eos(); eos && !prepared.sampling.ignoreEos)
-    for (int32_t token : *eos)
-      if (token >= 0 && token < stepProgram->vocabulary())
-        sequence->endTokens.push_back(token);
+  sequence->endTokens = endTokens(prepared.sampling);
   sequence->stopText = StopText(prepared.sampling.stopStrings, prepared.sampling.includeStop);
   sequence->tokens.reserve(size_t(sequence->promptTokens + sequence->maxNewTokens));
   if (textTokenizer) {
@@ -392,19 +419,38 @@ void Session::end(Sequence &sequence, FinishReason finish, Status error) {
   drop(sequence);
 }
 
+/// Whether no token may come behind the first `known` of a sequence.
+bool Session::excludesAll(const Sequence &sequence, int64_t known) const {
+  if (!sequence.sampling.usesMask())
+    return false;
+  Sequence before;
+  before.tokens.assign(sequence.tokens.begin(), sequence.tokens.begin() + known);
+  before.promptTokens = sequence.promptTokens;
+  before.sampling = sequence.sampling;
+  before.endTokens = sequence.endTokens;
+  std::vector<uint32_t> words((size_t(stepProgram->vocabulary()) + 31) / 32);
+  TokenMask mask(words);
+  mask.applyTo(before);
+  return mask.leavesNone(stepProgram->vocabulary());
+}
+
 /// Why a token that was drawn for a request cannot be taken; success where it can.
-Status Session::drawError(uint64_t request, int32_t token) const {
-  if (uint32_t(token) < uint32_t(stepProgram->vocabulary()))
+Status Session::drawError(const SampleRow &sample, int32_t token) const {
+  const Sequence &sequence = *sample.sequence;
+  if (uint32_t(token) < uint32_t(stepProgram->vocabulary()) || sequence.promptOnly)
     return {};
-  std::string of = "request " + std::to_string(request);
-  if (token == SampleProgram::noToken)
-    return Status::error("INGOT-E6024",
-                         of + ": no token can be drawn: its logits are no numbers, or minus "
-                              "infinity for all tokens it allows",
-                         "see whether the checkpoint's weights are finite ('eval' tells), or "
-                         "allow other tokens");
-  return Status::error("INGOT-E6013", of + ": the engine drew a token outside its vocabulary",
-                       "rebuild the engine and report this as an error of Ingot");
+  std::string of = "request " + std::to_string(sequence.id);
+  if (token != SampleProgram::noToken)
+    return Status::error("INGOT-E6013", of + ": the engine drew a token outside its vocabulary",
+                         "rebuild the engine and report this as an error of Ingot");
+  if (excludesAll(sequence, sample.place))
+    return nothingLeft(of + ", after " + std::to_string(sample.place - sequence.promptTokens) +
+                       " tokens");
+  return Status::error("INGOT-E6024",
+                       of + ": no token can be drawn: its logits are no numbers, or minus "
+                            "infinity for all tokens it allows",
+                       "see whether the checkpoint's weights are finite ('eval' tells), or "
+                       "allow other tokens");
 }
 
 Result<bool> Session::step() {
@@ -485,11 +531,11 @@ Status Session::land() {
       keepScore(flight.rows[row], row);
       continue;
     }
-    if (Status error = drawError(sequence->id, sampleProgram->token(row)); !error.ok()) {
+    if (Status error = drawError(flight.rows[row], sampleProgram->token(row)); !error.ok()) {
       end(*sequence, FinishReason::Failed, std::move(error));
       continue;
     }
-    ++totals.generatedTokens;
+    totals.generatedTokens += !sequence->promptOnly;
     totals.continuedTokens += flight.rows[row].place > sequence->promptTokens;
     accept(flight.rows[row], row);
   }
@@ -545,6 +591,8 @@ void Session::accept(const SampleRow &sample, size_t row) {
   Sequence &sequence = *sample.sequence;
   if (!sequence.promptLogprobs.empty())
     givePromptLogprobs(sequence);
+  if (sequence.promptOnly)
+    return end(sequence, FinishReason::Length);
   Event event = eventOf(sequence);
   event.token = sampleProgram->token(row);
   if (sequence.sampling.logprobs >= 0) {
@@ -556,8 +604,12 @@ void Session::accept(const SampleRow &sample, size_t row) {
   event.finish = finishOf(sequence, event.token, generated);
   if (sequence.detokenizer) {
     std::string piece;
-    if (event.finish != FinishReason::EndToken || sequence.sampling.includeStop)
+    event.textOffset = sequence.characters;
+    if (event.finish != FinishReason::EndToken || sequence.sampling.includeStop) {
       piece = sequence.detokenizer->push(event.token);
+      event.textOffset += int64_t(sequence.detokenizer->earlier());
+    }
+    sequence.characters += int64_t(countCharacters(piece));
     if (event.finish != FinishReason::None)
       piece += sequence.detokenizer->finish();
     if (sequence.stopText.push(piece, event.text, generated > sequence.sampling.minTokens)) {

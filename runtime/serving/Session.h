@@ -30,6 +30,8 @@ struct Request {
   bool skipSpecial = true;               ///< leave special tokens out of the generated text
   std::vector<int32_t> keptSpecial = {}; ///< but for these
   SamplingParameters sampling;
+  bool promptOnly =
+      false; ///< the prompt is computed, and scored where asked for: no token is drawn
   bool cachePrompt = true; ///< take what the KV cache already holds of the prompt
   int32_t choices = 1;     ///< answers, at most 128; those after the first have seeds of their own
   int32_t priority = 0;    ///< lower ones are served first; equal ones in the order they came
@@ -58,7 +60,10 @@ struct Event {
   int32_t choice = 0; ///< which of the request's answers
   int32_t token = -1; ///< -1: none (cancelled before it came)
   std::string text;   ///< complete UTF-8; may lag behind the tokens
-  float logprob = 0;  ///< of the token; only when log-probabilities were asked for
+  /// Where the token's own text begins in that of the answer, in characters, counting what is held
+  /// back; inside a character: where that begins.
+  int64_t textOffset = 0;
+  float logprob = 0; ///< of the token; only when log-probabilities were asked for
   std::vector<TokenLogprob> top;
   /// When asked for: one for each token of the prompt, in an event without a token, before the
   /// first token of the request's first answer.
@@ -69,7 +74,7 @@ struct Event {
   int64_t cachedTokens = 0; ///< of the prompt, that were in the KV cache; 0 until they are computed
   std::chrono::steady_clock::duration
       queued{}; ///< from `submit` to the first step that computed it
-  Status error; ///< of a request that failed: INGOT-E6013, E6024
+  Status error; ///< of a request that failed: INGOT-E6013, E6024, E6034
 };
 
 /// What a session has computed so far: started steps, and tokens of finished ones that somebody
@@ -123,8 +128,8 @@ public:
   SamplingParameters defaultSampling() const;
 
   /// The request with its prompt as tokens, after every check that does not depend on other
-  /// requests. May be called by any thread at any time. INGOT-E6003 to E6008, E6012, E6051, E6052,
-  /// E64xx.
+  /// requests. May be called by any thread at any time. INGOT-E6003 to E6008, E6012, E6034, E6051,
+  /// E6052, E64xx.
   Result<Request> prepare(Request request) const;
   /// Queues a request; the result names it in events. Errors as `prepare`, which it calls.
   Result<uint64_t> submit(const Request &request);
@@ -198,7 +203,9 @@ private:
   Status checkRequest(const Request &request) const;
   std::optional<Event> takeEvent(std::deque<Event>::iterator event);
   void end(Sequence &sequence, FinishReason finish, Status error = {});
-  Status drawError(uint64_t request, int32_t token) const;
+  std::vector<int32_t> endTokens(const SamplingParameters &sampling) const;
+  bool excludesAll(const Sequence &sequence, int64_t known) const;
+  Status drawError(const SampleRow &sample, int32_t token) const;
   void keepScore(const SampleRow &sample, size_t row);
   void givePromptLogprobs(Sequence &sequence);
   void accept(const SampleRow &sample, size_t row);

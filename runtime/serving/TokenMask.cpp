@@ -31,6 +31,16 @@ void TokenMask::excludeRepeats(std::span<const int32_t> tokens, size_t length) {
       exclude(tokens[i + length - 1]);
 }
 
+bool TokenMask::leavesNone(int64_t vocabulary) const {
+  if (!filled)
+    return false;
+  size_t whole = size_t(vocabulary / wordBits);
+  uint32_t rest = (1u << (vocabulary % wordBits)) - 1;
+  return std::all_of(words.begin(), words.begin() + ptrdiff_t(whole),
+                     [](uint32_t word) { return word == 0; }) &&
+         (rest == 0 || (words[whole] & rest) == 0);
+}
+
 /// Whether `tokens` end with all but the last of `sequence`.
 static bool completes(std::span<const int32_t> tokens, std::span<const int32_t> sequence) {
   std::span<const int32_t> rest = sequence.first(sequence.size() - 1);

@@ -25,6 +25,8 @@ public:
 
   /// Whether a token was left out.
   bool restricts() const { return filled; }
+  /// Whether all were.
+  bool leavesNone(int64_t vocabulary) const;
 
 private:
   std::span<uint32_t> words;

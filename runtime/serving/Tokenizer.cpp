@@ -3,6 +3,7 @@
 #include "runtime/serving/Tokenizer.h"
 
 #include "runtime/schema/Tokenizer_generated.h"
+#include "runtime/serving/ByteAlphabet.h"
 #include "runtime/serving/Unicode.h"
 
 #include <algorithm>
@@ -349,6 +350,16 @@ bool Tokenizer::hasPiece(int32_t id) const {
   return id >= 0 && isPiece(*description, static_cast<uint32_t>(id));
 }
 
+Status Tokenizer::checkIds(std::span<const int32_t> ids) const {
+  for (size_t i = 0; i < ids.size(); ++i)
+    if (!hasPiece(ids[i]))
+      return Status::error("INGOT-E6007",
+                           "token id " + std::to_string(ids[i]) + " at place " + std::to_string(i) +
+                               " is none of the tokenizer",
+                           "give ids of this model's tokenizer");
+  return Status::success();
+}
+
 bool Tokenizer::isSpecial(int32_t id) const {
   return id >= 0 && static_cast<size_t>(id) < special.size() && special[static_cast<size_t>(id)];
 }
@@ -358,6 +369,24 @@ std::string_view Tokenizer::piece(int32_t id) const {
   const uint32_t begin = description->piece_offsets()->Get(index);
   return {reinterpret_cast<const char *>(description->piece_bytes()->data()) + begin,
           description->piece_offsets()->Get(index + 1) - begin};
+}
+
+std::optional<std::string> Tokenizer::bytesOf(int32_t id) const {
+  for (const DecodeStep &step : decoder) {
+    if (step.kind == DecodeStep::ByteLevel)
+      return bytesOfSpelling(piece(id));
+    if (step.kind == DecodeStep::ByteFallback)
+      if (const int byte = byteOfPiece(piece(id)); byte >= 0)
+        return std::string(1, static_cast<char>(byte));
+  }
+  return std::nullopt;
+}
+
+std::pair<size_t, size_t> Tokenizer::affixes() const {
+  auto count = [](const flatbuffers::Vector<uint32_t> *ids) -> size_t {
+    return ids ? ids->size() : 0;
+  };
+  return {count(description->prefix_ids()), count(description->suffix_ids())};
 }
 
 std::optional<int32_t> Tokenizer::addedToken(std::string_view content) const {

@@ -50,10 +50,19 @@ public:
   /// One more than the largest id with a piece.
   size_t size() const;
   bool hasPiece(int32_t id) const;
+  /// INGOT-E6007 names the first id without a piece, which a text of all would leave out.
+  Status checkIds(std::span<const int32_t> ids) const;
   bool isSpecial(int32_t id) const;
 
   /// The piece as the vocabulary spells it; `id` must have one.
   std::string_view piece(int32_t id) const;
+
+  /// The bytes that a piece spells by a step of the decoder, where it does: those of a character,
+  /// or of a part of one. `id` must have a piece.
+  std::optional<std::string> bytesOf(int32_t id) const;
+
+  /// How many ids encode(addSpecial) puts before those of the text, and behind them.
+  std::pair<size_t, size_t> affixes() const;
 
   /// The id of the added token spelled `content`, if there is one.
   std::optional<int32_t> addedToken(std::string_view content) const;

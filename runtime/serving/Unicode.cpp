@@ -6,6 +6,13 @@
 
 namespace ingot::runtime {
 
+size_t countCharacters(std::string_view text) {
+  size_t count = 0;
+  for (const char byte : text)
+    count += (static_cast<unsigned char>(byte) & 0xC0) != 0x80;
+  return count;
+}
+
 size_t utf8Length(unsigned char lead) {
   if (lead < 0xC0)
     return 1;

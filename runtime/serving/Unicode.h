@@ -30,6 +30,9 @@ Utf8Sequence classifyUtf8(std::string_view text);
 /// UTF-8 and `offset` a character boundary before its end.
 char32_t nextCharacter(std::string_view text, size_t &offset);
 
+/// Characters of `text`, which is valid UTF-8.
+size_t countCharacters(std::string_view text);
+
 /// Unicode White_Space.
 bool isWhitespace(char32_t character);
 

@@ -190,6 +190,15 @@ CommandOption CommandLine::addFlag(const char *name, bool &value, const std::str
   return CommandOption(app->add_flag(name, value, help));
 }
 
+std::vector<std::string> CommandLine::names() const {
+  std::vector<std::string> names;
+  for (const CLI::Option *option : std::as_const(*app).get_options())
+    for (const std::string &name : option->get_lnames())
+      if (name != "help")
+        names.push_back(name);
+  return names;
+}
+
 size_t CommandLine::count(const char *name) const { return app->count(name); }
 
 std::string CommandLine::name() const { return app->get_name(); }

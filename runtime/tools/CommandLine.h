@@ -57,6 +57,8 @@ public:
   template <class T> CommandOption addOption(const char *name, T &value, const std::string &help);
   CommandOption addFlag(const char *name, bool &value, const std::string &help);
 
+  /// The long names of all options but "help", without dashes.
+  std::vector<std::string> names() const;
   /// How often an option was given.
   size_t count(const char *name) const;
   std::string name() const;

@@ -3,6 +3,7 @@
 """Conversations with `ingot-server`: the prompt is the template's, and the same turn in every form
 has the answer of the completion of that prompt."""
 import json
+import pathlib
 
 import harness
 import server_process
@@ -17,6 +18,7 @@ ECHO = ("{%- if tools %}t{{ tools[0].function.name }}.{% endif -%}{{ messages[-1
 ANSWER = ("<think>\nlet me see\n</think>\n\nI look.\n<tool_call>\n{\"name\": \"look\", "
           "\"arguments\": {\"at\": \"paris\", \"n\": [1, 2]}}\n</tool_call>")
 ARGUMENTS = {"at": "paris", "n": [1, 2]}
+REQUESTS = pathlib.Path(__file__).with_name("agent_requests.json")
 HELLO = [{"role": "user", "content": "hello there"}]
 PROMPT = "u hello there a "
 
@@ -237,6 +239,74 @@ class Calls(EchoTest):
         status, _, text = self.server.request("POST", "/v1/responses", {**asked, "input": later})
         self.assertEqual(status, 200, text)
         self.assertEqual(json.loads(text)["output"][0]["content"][0]["text"], "rain")
+
+
+def answer_in(path, text):
+    """What was said in a response, whole or streamed."""
+    if path == "/v1/chat/completions" and text.startswith("data: "):
+        return "".join(chunk["choices"][0]["delta"].get("content", "")
+                       for chunk in server_process.events(text) if chunk["choices"])
+    if text.startswith("event: "):
+        kinds = ("response.output_text.delta", "content_block_delta")
+        deltas = [event["delta"] for event in named_events(text) if event["type"] in kinds]
+        return "".join(delta if isinstance(delta, str) else delta.get("text", "")
+                       for delta in deltas)
+    return json.loads(text)["choices"][0]["message"]["content"]
+
+
+class Agents(EchoTest):
+    """What agents, SDKs and routers send by themselves."""
+
+    def test_requests_run_unchanged(self):
+        keys = self.folder / "keys"
+        keys.write_text("KEY\n", encoding="ascii")
+        server = self.start("--api-keys", keys, "--cors-origins", "http://localhost:5173")
+        for sent in json.loads(REQUESTS.read_text(encoding="utf-8")):
+            path = sent["path"].split("?")[0]
+            with self.subTest(sent["client"]):
+                status, headers, text = server.request("POST", sent["path"], sent["body"],
+                                                       **sent["headers"])
+                self.assertEqual(status, 200, text)
+                if "answer" in sent:
+                    self.assertEqual(answer_in(path, text), sent["answer"])
+                origin = sent["headers"].get("Origin")
+                self.assertEqual(headers.get("Access-Control-Allow-Origin"), origin)
+                asked = ", ".join(name.lower() for name in sent["headers"])
+                status, headers, _ = server.request(
+                    "OPTIONS", sent["path"], Origin="http://localhost:5173",
+                    Access_Control_Request_Method="POST", Access_Control_Request_Headers=asked)
+                self.assertEqual((status, headers["Access-Control-Allow-Headers"]), (204, asked))
+                # A field that would change the answer is named still.
+                status, _, text = server.request("POST", sent["path"], {
+                    **sent["body"], "guided_regex": "a+"}, **sent["headers"])
+                self.assertEqual(status, 400)
+                self.assertIn("guided_regex", text)
+
+    def test_history_is_cleared(self):
+        server = self.start()
+        calls = [[{"role": "assistant", "content": [
+            {"type": "tool_use", "id": f"t{i}", "name": "look", "input": {}}]},
+                  {"role": "user", "content": [
+                      {"type": "tool_result", "tool_use_id": f"t{i}", "content": "rain"}]}]
+                 for i in range(3)]
+        body = {"model": "toy", "max_tokens": 600, "temperature": 0, "messages": [
+            *HELLO, *sum(calls, [])], "context_management": {"edits": [{
+                "type": "clear_tool_uses_20250919", "keep": {"type": "tool_uses", "value": 1},
+                "trigger": {"type": "tool_uses", "value": 1}}]}}
+        status, _, text = server.request("POST", "/v1/messages", body)
+        self.assertEqual(status, 200, text)
+        edit, = json.loads(text)["context_management"]["applied_edits"]
+        self.assertEqual((edit["type"], edit["cleared_tool_uses"]),
+                         ("clear_tool_uses_20250919", 2))
+        _, _, text = server.request("POST", "/v1/messages", {**body, "stream": True})
+        told = [event for event in named_events(text) if event["type"] == "message_delta"]
+        self.assertEqual(told[-1]["context_management"]["applied_edits"], [edit])
+        del body["max_tokens"]
+        status, _, text = server.request("POST", "/v1/messages/count_tokens", body)
+        counted = json.loads(text)
+        self.assertEqual(
+            counted["context_management"]["original_input_tokens"] - counted["input_tokens"],
+            edit["cleared_input_tokens"])
 
 
 if __name__ == "__main__":

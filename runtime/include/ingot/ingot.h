@@ -143,7 +143,8 @@ INGOT_CHECK ingot_error *ingot_get_info(const ingot_engine *engine, ingot_info *
 INGOT_CHECK ingot_error *ingot_tokenize(const ingot_engine *engine, const char *text, size_t bytes,
                                         bool add_special, bool parse_special, int32_t *tokens,
                                         size_t capacity, size_t *count);
-/** The other way round: UTF-8 without a terminating zero, its length in *bytes. */
+/** The other way round: UTF-8 without a terminating zero, its length in *bytes. An id that stands
+ *  for no text is an error. */
 INGOT_CHECK ingot_error *ingot_detokenize(const ingot_engine *engine, const int32_t *tokens,
                                           size_t count, bool skip_special, char *text,
                                           size_t capacity, size_t *bytes);

@@ -51,13 +51,17 @@ enum BufferIndex : uint32_t {
   Unknown
 };
 
-std::vector<uint8_t> makeTokenizer(const std::string &characters, const std::string &chatTemplate) {
+std::vector<uint8_t> makeTokenizer(const ToyOptions &options) {
   FlatBufferBuilder builder;
   std::vector<uint8_t> bytes;
   std::vector<uint32_t> offsets = {0};
   std::vector<uint8_t> flags;
   for (int i = 0; i < toyVocabulary; ++i) {
-    bytes.push_back(uint8_t(characters.at(size_t(i))));
+    auto part = options.bytePieces.find(i);
+    std::string piece = part == options.bytePieces.end()
+                            ? std::string(1, options.characters.at(size_t(i)))
+                            : part->second;
+    bytes.insert(bytes.end(), piece.begin(), piece.end());
     offsets.push_back(uint32_t(bytes.size()));
     flags.push_back(uint8_t(PieceFlag::Model));
   }
@@ -66,10 +70,15 @@ std::vector<uint8_t> makeTokenizer(const std::string &characters, const std::str
   auto pieceFlags = builder.CreateVector(flags);
   auto merges = builder.CreateVectorOfStructs(std::vector<Merge>());
   auto decoder = builder.CreateVector(
-      std::vector<Offset<DecoderStep>>{CreateDecoderStep(builder, DecoderKind::Fuse)});
+      std::vector<Offset<DecoderStep>>{CreateDecoderStep(builder, DecoderKind::ByteFallback),
+                                       CreateDecoderStep(builder, DecoderKind::Fuse)});
+  std::vector<uint32_t> before;
+  if (options.prefixed)
+    before.push_back(uint32_t(options.bos));
+  auto prefix = builder.CreateVector(before);
   std::vector<Offset<ChatTemplate>> templates;
-  if (!chatTemplate.empty())
-    templates.push_back(CreateChatTemplateDirect(builder, "default", chatTemplate.c_str()));
+  if (!options.chatTemplate.empty())
+    templates.push_back(CreateChatTemplateDirect(builder, "default", options.chatTemplate.c_str()));
   auto chatTemplates = builder.CreateVector(templates);
   TokenizerBuilder tokenizer(builder);
   tokenizer.add_chat_templates(chatTemplates);
@@ -78,6 +87,7 @@ std::vector<uint8_t> makeTokenizer(const std::string &characters, const std::str
   tokenizer.add_piece_flags(pieceFlags);
   tokenizer.add_merges(merges);
   tokenizer.add_decoder(decoder);
+  tokenizer.add_prefix_ids(prefix);
   FinishTokenizerBuffer(builder, tokenizer.Finish());
   return {builder.GetBufferPointer(), builder.GetBufferPointer() + builder.GetSize()};
 }
@@ -471,7 +481,7 @@ std::vector<uint8_t> makeToyEngine(const ToyOptions &options) {
     uint32_t value = i * 2654435761u;
     std::memcpy(weights.data() + 4 * i, &value, 4);
   }
-  std::vector<uint8_t> tokenizer = makeTokenizer(options.characters, options.chatTemplate);
+  std::vector<uint8_t> tokenizer = makeTokenizer(options);
   std::vector<ToyMetadata::Place> places = {{"kernels", SectionKind::Kernels, 0, &library},
                                             {"weights", SectionKind::Weights, 0, &weights}};
   if (options.tokenizer)

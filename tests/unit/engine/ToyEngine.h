@@ -8,6 +8,7 @@
 #include "runtime/serving/Session.h"
 
 #include <cstdlib>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -49,8 +50,10 @@ struct ToyOptions {
   bool tokenizer = true; ///< of the characters below
   /// Of the ids, one a piece.
   std::string characters = "abcdefghijklmnopqrstuvwxyz0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ .";
-  std::string chatTemplate; ///< empty: none
+  std::map<int32_t, std::string> bytePieces; ///< "<0xNN>" of ids that are parts of characters
+  std::string chatTemplate;                  ///< empty: none
   int32_t bos = -1;
+  bool prefixed = false; ///< the tokenizer puts `bos` before texts
   std::vector<int32_t> eos = {63};
   std::vector<int32_t> goldenPrompt; ///< not empty: one golden case
   std::vector<int32_t> goldenTokens;

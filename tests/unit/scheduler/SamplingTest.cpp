@@ -78,6 +78,20 @@ TEST(SamplingTest, BadWordsAreNotCompleted) {
   EXPECT_EQ(runOne(*toy.session, request).tokens, std::vector<int32_t>(12, 6));
   request.sampling.badSequences = {{5}, {6, 6}};
   EXPECT_EQ(runOne(*toy.session, request).finish, FinishReason::Failed);
+  // Where nothing may come first, that is known before anything is computed.
+  request.sampling.badSequences = {{5}, {6}};
+  EXPECT_EQ(toy->submit(request).status().code(), "INGOT-E6034");
+  request.sampling.badSequences = {};
+  request.sampling.allowed = {63};
+  request.sampling.minTokens = 2;
+  EXPECT_EQ(toy->submit(request).status().code(), "INGOT-E6034");
+  request.sampling.allowed = request.tokens;
+  request.sampling.minTokens = 0;
+  request.sampling.noRepeatNgramSize = 1; // depends on the prompt
+  EXPECT_EQ(runOne(*toy.session, request).finish, FinishReason::Failed);
+  request.promptOnly = true; // draws nothing
+  EXPECT_EQ(runOne(*toy.session, request).finish, FinishReason::Length);
+  EXPECT_TRUE(runOne(*toy.session, request).tokens.empty());
 
   request = makePlain();
   request.sampling.badWords = {"bc", " d"};

@@ -63,8 +63,8 @@ protected:
   }
   std::string messages(std::string_view answer, size_t size, bool stream,
                        FinishReason finish = FinishReason::EndToken) {
-    ChatRequest request;
-    request.stream = streamed = stream;
+    MessagesRequest request;
+    request.chat.stream = streamed = stream;
     MessagesWriter writer(*toy.model, request, families(), settings(stream), "x");
     return write(writer, answer, size, finish);
   }
@@ -292,12 +292,30 @@ TEST_F(AnswerWriterTest, ErrorsInsideStreams) {
   request.stream = true;
   ChatWriter chatWriter(*toy.model, request, families(), settings(true), "x");
   EXPECT_EQ(eventsOf(chatWriter.fail(error))[0]["error"]["ingot_code"], "INGOT-E7215");
-  MessagesWriter messagesWriter(*toy.model, request, families(), settings(true), "x");
+  MessagesWriter messagesWriter(*toy.model, MessagesRequest{request, {}}, families(),
+                                settings(true), "x");
   Json event = eventsOf(messagesWriter.fail(error))[0];
   EXPECT_EQ(event["error"]["type"], "api_error");
   ResponsesRequest asked;
   ResponsesWriter responsesWriter(*toy.model, asked, families(), settings(true), "x");
   EXPECT_EQ(eventsOf(responsesWriter.fail(error))[0]["response"]["error"]["message"], "too late");
+}
+
+TEST(LogprobTest, BytesArePartsOfCharactersToo) {
+  ToyOptions options;
+  options.bytePieces = {{5, "<0xC3>"}};
+  ToyModel toy = openToyModel(options);
+  Event event;
+  event.token = 5;
+  event.top = {{5, -1}, {1, -2}};
+  Json entry = chatLogprobJson(event, toy.model->tokenNames);
+  EXPECT_EQ(entry["token"], "token_id:5");
+  EXPECT_EQ(entry["bytes"], Json::array({0xC3}));
+  EXPECT_EQ(entry["top_logprobs"][0]["bytes"], Json::array({0xC3}));
+  EXPECT_EQ(entry["top_logprobs"][1]["bytes"], Json::array({'b'}));
+  options.tokenizer = false;
+  ToyModel plain = openToyModel(options);
+  EXPECT_EQ(chatLogprobJson(event, plain.model->tokenNames)["bytes"], nullptr);
 }
 
 } // namespace

@@ -21,8 +21,17 @@ Json parsed(const std::string &text) {
 }
 
 OrError<ChatRequest> chat(const std::string &text) { return readChatRequest(parsed(text), {}); }
+/// Its tokens are the bytes of its messages.
+OrError<MessagesRequest> edited(const std::string &text) {
+  return readMessagesRequest(parsed(text), {}, [](const ChatRequest &chat) -> OrError<int64_t> {
+    return int64_t(textOf(chat.conversation["messages"]).size());
+  });
+}
 OrError<ChatRequest> messages(const std::string &text) {
-  return readMessagesRequest(parsed(text), {});
+  OrError<MessagesRequest> read = edited(text);
+  if (const ApiError *error = std::get_if<ApiError>(&read))
+    return *error;
+  return std::get<MessagesRequest>(read).chat;
 }
 OrError<ResponsesRequest> responses(const std::string &text) {
   return readResponsesRequest(parsed(text), {});
@@ -69,13 +78,6 @@ TEST(ChatRequestTest, WithoutALimitAnAnswerMayFillTheContext) {
 
 TEST(ChatRequestTest, WhatIsNotServedIsNamed) {
   const std::string some = R"("messages": [{"role": "user", "content": "a"}])";
-  for (std::string_view field : refusedChatFields()) {
-    ApiError error = refused(chat("{" + some + ", \"" + std::string(field) + "\": 1}"));
-    EXPECT_EQ(error.field, field);
-    EXPECT_EQ(error.code, "INGOT-E7202");
-  }
-  for (std::string_view field : ignoredChatFields())
-    accepted(chat("{" + some + ", \"" + std::string(field) + "\": {\"any\": [1]}}"));
   const std::pair<const char *, const char *> wrong[] = {
       {R"("response_format": {"type": "json_object"})", "response_format"},
       {R"("tool_choice": "required")", "tool_choice"},
@@ -84,6 +86,8 @@ TEST(ChatRequestTest, WhatIsNotServedIsNamed) {
        "tools[0].function.strict"},
       {R"("tools": [{"type": "web_search"}])", "tools[0].type"},
       {R"("top_logprobs": 3)", "top_logprobs"},
+      {R"("thinking": {"type": "perhaps"})", "thinking"},
+      {R"("reasoning": {"max_tokens": 5})", "reasoning"},
       {R"("unheard_of": 3)", "unheard_of"}};
   for (const auto &[text, field] : wrong)
     EXPECT_EQ(refused(chat("{" + some + ", " + text + "}")).field, field);
@@ -171,21 +175,163 @@ TEST(ChatRequestTest, ResponsesAreConversations) {
   EXPECT_EQ(request.told["instructions"], "Be brief.");
   EXPECT_EQ(accepted(responses(R"({"input": "hi"})")).chat.conversation["messages"][0]["content"],
             "hi");
-  for (std::string_view field : refusedResponsesFields())
-    EXPECT_EQ(refused(responses("{\"input\": \"a\", \"" + std::string(field) + "\": true}")).field,
-              field);
   EXPECT_EQ(refused(responses(R"({"input": [{"type": "item_reference", "id": "x"}]})")).field,
             "input[0].type item_reference");
 }
 
-TEST(ChatRequestTest, TheDocumentListsTheFields) {
-  std::ifstream file(INGOT_SOURCE_DIR "/docs/conversations.md");
-  std::string text(std::istreambuf_iterator<char>(file), {});
-  for (const auto &list :
-       {refusedChatFields(), ignoredChatFields(), refusedMessagesFields(), ignoredMessagesFields(),
-        refusedResponsesFields(), ignoredResponsesFields()})
-    for (std::string_view field : list)
-      EXPECT_NE(text.find("`" + std::string(field) + "`"), text.npos) << field;
+TEST(ChatRequestTest, WhatClientsTellTheTemplate) {
+  auto kwargs = [](const std::string &fields) {
+    return accepted(chat("{" + fields + R"(, "messages": [{"role": "user", "content": "a"}]})"))
+        .conversation["chat_template_kwargs"];
+  };
+  EXPECT_EQ(kwargs(R"("thinking": {"type": "disabled"})"), (Json{{"enable_thinking", false}}));
+  EXPECT_EQ(kwargs(R"("enable_thinking": true, "verbosity": "low")"),
+            (Json{{"enable_thinking", true}, {"verbosity", "low"}}));
+  // What is said to the template itself wins, wherever it stands.
+  for (const char *fields :
+       {R"("enable_thinking": true, "chat_template_kwargs": {"enable_thinking": false})",
+        R"("chat_template_kwargs": {"enable_thinking": false}, "enable_thinking": true)"})
+    EXPECT_EQ(kwargs(fields)["enable_thinking"], false);
+  ChatRequest request = accepted(chat(R"({"messages": [{"role": "user", "content": "a"}],
+    "usage": {"include": true}, "stream": true, "modalities": [], "response_format": {},
+    "reasoning": {"effort": "low", "exclude": true, "enabled": true}, "stream_options": {}})"));
+  EXPECT_TRUE(request.includeUsage);
+  EXPECT_FALSE(request.includeReasoning);
+  EXPECT_EQ(request.conversation["reasoning_effort"], "low");
+  EXPECT_EQ(accepted(responses(R"({"input": "a", "text": {"verbosity": "low"}})"))
+                .chat.conversation["chat_template_kwargs"]["verbosity"],
+            "low");
+  EXPECT_EQ(accepted(messages(R"({"max_tokens": 0, "output_config": {"effort": "high"},
+                                  "messages": [{"role": "user", "content": "a"}]})"))
+                .conversation["reasoning_effort"],
+            "high");
+  EXPECT_EQ(refused(messages(R"({"max_tokens": 1, "messages": [{"role": "user", "content": "a"}],
+              "output_config": {"format": {"type": "json_schema"}}})"))
+                .field,
+            "output_config.format");
+}
+
+TEST(ChatRequestTest, ToolsOfResponses) {
+  ResponsesRequest request = accepted(responses(R"({"input": [
+      {"type": "custom_tool_call", "call_id": "c1", "name": "patch", "input": "a\"b"},
+      {"type": "custom_tool_call_output", "call_id": "c1", "output": "done"},
+      {"type": "function_call", "call_id": "c2", "namespace": "files", "name": "list",
+       "arguments": "{}"},
+      {"type": "function_call_output", "call_id": "c2", "output": [
+        {"type": "input_text", "text": "x"}]}],
+    "tools": [{"type": "web_search", "external_web_access": false},
+      {"type": "custom", "name": "patch", "description": "d",
+       "format": {"type": "grammar", "syntax": "lark", "definition": "start: x"}},
+      {"type": "namespace", "name": "files", "description": "n", "tools": [
+        {"type": "function", "name": "list", "parameters": {"type": "object"}}]}]})"));
+  ASSERT_EQ(request.chat.tools.size(), 2u);
+  EXPECT_EQ(request.chat.tools[0].name, "patch");
+  EXPECT_EQ(request.chat.tools[1].name, "files__list");
+  EXPECT_TRUE(request.offered["patch"].isCustom);
+  EXPECT_EQ(request.offered["files__list"].space, "files");
+  EXPECT_EQ(request.told["tools"].size(), 2u) << "the server searches nothing";
+  const Json &said = request.chat.conversation["messages"];
+  EXPECT_EQ(said[0]["tool_calls"][0]["function"]["arguments"], R"({"input":"a\"b"})");
+  EXPECT_EQ(said[2]["tool_calls"][0]["function"]["name"], "files__list");
+  EXPECT_EQ(said[3]["content"], "x");
+  const Json told = request.chat.conversation["tools"][0]["function"];
+  EXPECT_NE(told["description"].get<std::string>().find("start: x"), std::string::npos);
+  EXPECT_EQ(inputOfArguments(argumentsOfInput("a\"b\n")), "a\"b\n");
+  EXPECT_EQ(inputOfArguments("no JSON"), "no JSON");
+  for (const auto &[tools, field] :
+       {std::pair{R"([{"type": "code_interpreter"}])", "tools[0].type code_interpreter"},
+        {R"([{"type": "namespace", "name": "n", "tools": [{"type": "mcp"}]}])",
+         "tools[0].tools[0].type mcp"},
+        {R"([{"type": "custom"}])", "tools[0].name"}})
+    EXPECT_EQ(refused(responses(std::string(R"({"input": "a", "tools": )") + tools + "}")).field,
+              field);
+}
+
+/// A history of three turns: two calls each in the first two, and thoughts in all.
+const std::string history = R"({"max_tokens": 1, "messages": [
+  {"role": "user", "content": "one"},
+  {"role": "assistant", "content": [{"type": "thinking", "thinking": "t1", "signature": ""},
+    {"type": "tool_use", "id": "a", "name": "read", "input": {"at": "a"}}]},
+  {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "a", "content": "result a"}]},
+  {"role": "assistant", "content": [{"type": "thinking", "thinking": "t2", "signature": ""},
+    {"type": "tool_use", "id": "b", "name": "write", "input": {"at": "b"}}]},
+  {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "b", "content": "result b"},
+    {"type": "text", "text": "two"}]},
+  {"role": "assistant", "content": [{"type": "thinking", "thinking": "t3", "signature": ""},
+    {"type": "tool_use", "id": "c", "name": "read", "input": {"at": "c"}}]},
+  {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "c", "content": "result c"}]},
+  {"role": "assistant", "content": [{"type": "thinking", "thinking": "t4", "signature": ""}]},
+  {"role": "user", "content": "three"}], "context_management": {"edits": )";
+
+TEST(ChatRequestTest, HistoryIsCleared) {
+  auto request = [](const std::string &edits) { return accepted(edited(history + edits + "}}")); };
+  auto said = [](const MessagesRequest &edited) {
+    return textOf(edited.chat.conversation["messages"]);
+  };
+  auto lacks = [](const std::string &text, std::vector<std::string> words) {
+    return std::all_of(words.begin(), words.end(),
+                       [&](const std::string &word) { return text.find(word) == text.npos; });
+  };
+  std::string whole = said(request("[]"));
+  EXPECT_EQ(request("[]").appliedEdits, Json::array());
+
+  // Thoughts of a turn go together; the message they were all of stays one.
+  MessagesRequest thoughtless = request(R"([{"type": "clear_thinking_20251015"}])");
+  std::string text = said(thoughtless);
+  EXPECT_TRUE(lacks(text, {"t1", "t2"})) << text;
+  EXPECT_FALSE(lacks(text, {"t3"}) || lacks(text, {"t4"})) << text;
+  EXPECT_EQ(thoughtless.appliedEdits,
+            (Json::array({{{"type", "clear_thinking_20251015"},
+                           {"cleared_thinking_turns", 1},
+                           {"cleared_input_tokens", whole.size() - text.size()}}})));
+  for (const char *all :
+       {R"("all")", R"({"type": "all"})", R"({"type": "thinking_turns", "value": 2})"})
+    EXPECT_EQ(
+        said(request(std::string(R"([{"type": "clear_thinking_20251015", "keep": )") + all + "}]")),
+        whole);
+
+  const std::string uses =
+      R"({"type": "clear_tool_uses_20250919", "trigger": {"type": "tool_uses", )";
+  MessagesRequest cleared =
+      request("[" + uses + R"("value": 2}, "keep": {"type": "tool_uses", "value": 1}}])");
+  text = said(cleared);
+  EXPECT_TRUE(lacks(text, {"result a", "result b"}));
+  EXPECT_FALSE(lacks(text, {"result c"}) || lacks(text, {R"("at":"a")"}));
+  EXPECT_EQ(cleared.appliedEdits[0]["cleared_tool_uses"], 2);
+  text = said(request("[" + uses + R"("value": 0}, "keep": {"type": "tool_uses", "value": 0},
+    "exclude_tools": ["write"], "clear_tool_inputs": true}])"));
+  EXPECT_TRUE(lacks(text, {"result a", "result c", R"("at":"a")", R"("at":"c")"})) << text;
+  EXPECT_FALSE(lacks(text, {"result b"}) || lacks(text, {R"("at":"b")"})) << text;
+  text = said(request("[" + uses + R"("value": 0}, "keep": {"type": "tool_uses", "value": 0},
+    "clear_tool_inputs": ["write"]}])"));
+  EXPECT_TRUE(lacks(text, {"result a", "result b", "result c", R"("at":"b")"})) << text;
+  EXPECT_FALSE(lacks(text, {R"("at":"a")"})) << text;
+  // By default the last three stay, and nothing is cleared below 100,000 tokens.
+  for (const std::string &edits :
+       {"[" + uses + R"("value": 3}, "keep": {"type": "tool_uses", "value": 0}}])",
+        "[" + uses + R"("value": 0}}])",
+        std::string(
+            R"([{"type": "clear_tool_uses_20250919", "keep": {"type": "tool_uses", "value": 0}}])"),
+        "[" + uses + R"("value": 0}, "keep": {"type": "tool_uses", "value": 0},
+          "clear_at_least": {"type": "input_tokens", "value": 100000}}])"}) {
+    EXPECT_EQ(said(request(edits)), whole) << edits;
+    EXPECT_EQ(request(edits).appliedEdits, Json::array());
+  }
+  EXPECT_EQ(request(R"([{"type": "clear_thinking_20251015"},
+    {"type": "clear_tool_uses_20250919", "trigger": {"type": "input_tokens", "value": 10},
+     "keep": {"type": "tool_uses", "value": 2}}])")
+                .appliedEdits.size(),
+            2u);
+
+  for (const auto &[edits, field] :
+       {std::pair{R"([{"type": "compact_20260112"}])", "edits[0].type compact_20260112"},
+        {R"([{"type": "clear_thinking_20251015", "keep": 1}])", "edits[0].keep"},
+        {R"([{"type": "clear_tool_uses_20250919", "keep": "all"}])", "edits[0].keep"},
+        {R"([{"type": "clear_tool_uses_20250919", "other": 1}])", "edits[0].other"},
+        {R"([1])", "edits[0]"},
+        {R"(1)", "edits"}})
+    EXPECT_EQ(refused(edited(history + edits + "}}")).field,
+              std::string("context_management.") + field);
 }
 
 } // namespace

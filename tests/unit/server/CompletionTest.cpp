@@ -170,6 +170,122 @@ TEST_F(CompletionTest, LogProbabilitiesOfThePrompt) {
   EXPECT_EQ(told, (std::map<int, int>{{0, 1}, {1, 1}}));
 }
 
+TEST_F(CompletionTest, OffsetsCountWhatAStopStringHoldsBack) {
+  Json body = {{"max_tokens", 6}, {"ignore_eos", true}, {"logprobs", 0}};
+  std::string whole = ask(body)->json()["choices"][0]["text"];
+  auto offsets = [&](const std::string &stop) {
+    body["stop"] = stop;
+    return ask(body)->json()["choices"][0]["logprobs"]["text_offset"];
+  };
+  EXPECT_EQ(offsets(whole.substr(2, 2) + "#"), Json({0, 1, 2, 3, 4, 5}));
+  EXPECT_EQ(offsets(whole.substr(4, 2)), Json({0, 1, 2, 3, 4, 4})) << "it is cut off";
+}
+
+TEST_F(CompletionTest, APromptAloneIsScored) {
+  Json body = {
+      {"max_tokens", 0}, {"echo", true}, {"logprobs", 1}, {"n", 2}, {"prompt", {"abc", "z"}}};
+  Json answer = ask(body)->json();
+  Json longer = body;
+  longer["max_tokens"] = 1;
+  Json scored = ask(longer)->json()["choices"];
+  ASSERT_EQ(answer["choices"].size(), 4u);
+  EXPECT_EQ(answer["usage"]["prompt_tokens"], 4);
+  EXPECT_EQ(answer["usage"]["completion_tokens"], 0);
+  for (size_t i = 0; i < 4; ++i) {
+    const Json &choice = answer["choices"][i];
+    size_t tokens = i < 2 ? 3 : 1;
+    EXPECT_EQ(choice["text"], i < 2 ? "abc" : "z");
+    EXPECT_EQ(choice["finish_reason"], "length");
+    ASSERT_EQ(choice["logprobs"]["tokens"].size(), tokens);
+    for (size_t j = 0; j < tokens; ++j)
+      EXPECT_EQ(choice["logprobs"]["token_logprobs"][j],
+                scored[i]["logprobs"]["token_logprobs"][j]);
+  }
+  body["stream"] = true;
+  std::map<int, std::string> texts;
+  for (const Json &chunk : ask(body)->events())
+    for (const Json &choice : chunk["choices"])
+      texts[choice["index"]] += choice["text"].get<std::string>();
+  EXPECT_EQ(texts, (std::map<int, std::string>{{0, "abc"}, {1, "abc"}, {2, "z"}, {3, "z"}}));
+  EXPECT_TRUE(idle());
+}
+
+TEST_F(CompletionTest, ExclusionsThatLeaveNothing) {
+  // Before anything is computed, and after a token.
+  for (const char *word : {"g", "gg"}) {
+    auto exchange = ask({{"allowed_token_ids", {5, 6}}, {"bad_words", {"f", word}}});
+    EXPECT_EQ(exchange->wait().status, 400) << word;
+    EXPECT_EQ(exchange->json()["error"]["ingot_code"], "INGOT-E6034");
+    EXPECT_EQ(exchange->json()["error"]["type"], "invalid_request_error");
+    EXPECT_EQ(exchange->record.error, "INGOT-E6034");
+  }
+  EXPECT_EQ(
+      ask({{"allowed_token_ids", {5, 6}}, {"bad_words", {"f", "gg"}}, {"n", 3}})->wait().status,
+      400);
+  // Of several prompts the others go on: nothing may come twice, and the second has had "z".
+  Json body = {{"prompt", {"abc", "z"}},
+               {"allowed_token_ids", {25, 24}},
+               {"no_repeat_ngram_size", 1},
+               {"max_tokens", 2}};
+  Json choices = ask(body)->json()["choices"];
+  ASSERT_EQ(choices.size(), 2u);
+  EXPECT_EQ(choices[0]["text"].get<std::string>().size(), 2u);
+  EXPECT_EQ(choices[0]["finish_reason"], "length");
+  EXPECT_FALSE(choices[0].contains("error"));
+  EXPECT_EQ(choices[1]["text"], "y");
+  EXPECT_EQ(choices[1]["finish_reason"], "error");
+  EXPECT_EQ(choices[1]["error"]["ingot_code"], "INGOT-E6034");
+  body["stream"] = true;
+  std::map<int, std::string> ends;
+  for (const Json &chunk : ask(body)->events())
+    for (const Json &choice : chunk["choices"])
+      if (!choice["finish_reason"].is_null())
+        ends[choice["index"]] = choice["finish_reason"];
+  EXPECT_EQ(ends, (std::map<int, std::string>{{0, "length"}, {1, "error"}}));
+  // A bias excludes nothing.
+  Json all = Json::object();
+  for (int i = 0; i < 64; ++i)
+    all[std::to_string(i)] = -100;
+  EXPECT_EQ(ask({{"logit_bias", all}})->wait().status, 200);
+  EXPECT_TRUE(idle());
+}
+
+TEST(PrefixTest, IsNoPartOfTheEcho) {
+  ToyOptions options;
+  options.bos = 61;
+  options.prefixed = true;
+  options.bytePieces = {{0, "<0xC3>"}, {1, "<0xBC>"}};
+  ToyModel toy = openToyModel(options);
+  Metrics metrics;
+  auto exchange = std::make_shared<RecordedExchange>(HttpRequest{});
+  auto read =
+      std::get<CompletionRequest>(readCompletionRequest({{"prompt", "cd"},
+                                                         {"echo", true},
+                                                         {"logprobs", 0},
+                                                         {"max_tokens", 5},
+                                                         {"temperature", 0},
+                                                         {"allowed_token_ids", {0, 1}},
+                                                         {"no_repeat_ngram_size", 2}},
+                                                        toy.model->loop->defaultSampling()));
+  auto prepared = prepareAll(*toy.model->loop, read.requests(), exchange->record.start, 0);
+  auto writer = std::make_unique<CompletionWriter>(*toy.model, read, "x");
+  std::make_shared<AnswerStream>(exchange, *toy.model->loop, metrics, std::move(writer), false)
+      ->start(std::move(std::get<std::vector<Request>>(prepared)));
+  const Json choice = exchange->json()["choices"][0], lists = choice["logprobs"];
+  EXPECT_TRUE(choice["text"].get<std::string>().starts_with("cd"));
+  std::vector<int> offsets = lists["text_offset"];
+  ASSERT_EQ(offsets.size(), 8u) << choice;
+  EXPECT_EQ((std::vector<int>(offsets.begin(), offsets.begin() + 4)),
+            (std::vector<int>{0, 0, 1, 2}));
+  // Two bytes are a character, and one that is part of none is another.
+  std::string first = "token_id:0";
+  bool whole = false;
+  for (size_t i = 4; i < 8; ++i) {
+    whole = !whole && lists["tokens"][i - 1] == first && lists["tokens"][i] == "token_id:1";
+    EXPECT_EQ(offsets[i] - offsets[i - 1], whole ? 0 : 1) << choice;
+  }
+}
+
 TEST_F(CompletionTest, StopEchoAndBestOf) {
   std::string whole = ask({{"max_tokens", 8}, {"ignore_eos", true}})->json()["choices"][0]["text"];
   Json stopped = ask({{"max_tokens", 8}, {"ignore_eos", true}, {"stop", whole.substr(4, 2)}})

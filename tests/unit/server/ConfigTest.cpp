@@ -6,7 +6,7 @@
 
 #include <cstdio>
 #include <fstream>
-#include <gtest/gtest.h>
+#include <gmock/gmock.h>
 
 using namespace ingot::runtime;
 
@@ -78,6 +78,26 @@ TEST(ConfigTest, TheCommandLineWins) {
   std::string missing[] = {"ingot-server", "--config=/nowhere/at/all"};
   char *two[] = {missing[0].data(), missing[1].data()};
   EXPECT_EQ(withConfigFile(2, two).status().code(), "INGOT-E7101");
+}
+
+TEST(ConfigTest, AWrongLineIsNamed) {
+  auto messageOf = [](const std::string &text) {
+    std::string path = fileOf("wrong.yaml", text), config = "--config=" + path;
+    char program[] = "ingot-server";
+    char *argv[] = {program, config.data()};
+    auto all = withConfigFile(2, argv);
+    EXPECT_EQ(all.status().code(), "INGOT-E7217") << text;
+    return std::string(all.status().message());
+  };
+  using testing::HasSubstr;
+  EXPECT_THAT(messageOf("# of a test\nport: 1\n\nmax-conections: 2\n"),
+              HasSubstr("line 4: there is no option 'max-conections'; the nearest name is "
+                        "'max-connections'"));
+  EXPECT_THAT(messageOf("served_model_name: a\n"), HasSubstr("'served-model-name'"));
+  EXPECT_THAT(messageOf("host: a\nport: 70000\n"), HasSubstr("line 2: --port"));
+  EXPECT_THAT(messageOf("port: [1, 2]\n"), HasSubstr("line 1: "));
+  EXPECT_THAT(messageOf("help: true\n"), HasSubstr("line 1: there is no option"));
+  EXPECT_THAT(messageOf("config: a\n"), HasSubstr("line 1: a file of options"));
 }
 
 TEST(ConfigTest, Keys) {

@@ -2,8 +2,10 @@
 // Bodies of completions: every field, and the error of every wrong one.
 #include "runtime/server/BodyFields.h"
 #include "runtime/server/CompletionRequest.h"
+#include "runtime/server/MessagesRequest.h"
 #include "runtime/server/RequestLog.h"
 #include "runtime/server/ResponseText.h"
+#include "runtime/server/ResponsesRequest.h"
 
 #include <fstream>
 #include <gtest/gtest.h>
@@ -51,6 +53,16 @@ TEST(RequestTest, Defaults) {
   EXPECT_FALSE(request.stream || request.echo || request.includeUsage);
   EXPECT_TRUE(request.each.addSpecial && request.each.parseSpecial);
   EXPECT_NE(request.each.sampling.seed, accepted(R"({"prompt": "Once"})").each.sampling.seed);
+}
+
+TEST(RequestTest, WhatAsksForNothing) {
+  CompletionRequest request = accepted(R"({"prompt": "a", "stop": "", "cache_salt": "",
+    "logprobs": false, "stream_options": {}, "logit_bias": {}, "bad_words": [], "model": "",
+    "stop_token_ids": [], "sampling_seed": 4, "max_tokens": 0, "echo": true})");
+  EXPECT_TRUE(request.each.sampling.stopStrings.empty());
+  EXPECT_EQ(request.each.sampling.logprobs, -1);
+  EXPECT_EQ(request.each.sampling.seed, 4u);
+  EXPECT_TRUE(request.each.promptOnly);
 }
 
 TEST(RequestTest, EveryField) {
@@ -113,7 +125,6 @@ TEST(RequestTest, WhatIsWrongIsNamed) {
       {"best_of", R"({"prompt": "a", "n": 2, "best_of": 1})"},
       {"best_of", R"({"prompt": "a", "best_of": 2, "stream": true})"},
       {"stream", R"({"prompt": "a", "stream": 1})"},
-      {"stream_options", R"({"prompt": "a", "stream_options": {"include_usage": true}})"},
       {"stream_options", R"({"prompt": "a", "stream": true, "stream_options": {"x": true}})"},
       {"logprobs", R"({"prompt": "a", "logprobs": true})"},
       {"logprobs", R"({"prompt": "a", "logprobs": 21})"},
@@ -129,7 +140,9 @@ TEST(RequestTest, WhatIsWrongIsNamed) {
       {"bad_words", R"({"prompt": "a", "bad_words": "x"})"},
       {"allowed_token_ids", R"({"prompt": "a", "allowed_token_ids": []})"},
       {"prompt_logprobs", R"({"prompt": "a", "prompt_logprobs": 21})"},
-      {"cache_salt", R"({"prompt": "a", "cache_salt": ""})"},
+      {"cache_salt", R"({"prompt": "a", "cache_salt": 1})"},
+      {"max_tokens", R"({"prompt": "a", "max_tokens": 0})"},
+      {"stream_options", R"({"prompt": "a", "stream_options": {"include_usage": true}})"},
       {"no_repeat_ngram_size", R"({"prompt": "a", "no_repeat_ngram_size": -1})"},
   };
   for (auto [field, body] : wrong) {
@@ -158,25 +171,70 @@ TEST(RequestTest, WhatMayNotBeDrawn) {
 }
 
 TEST(RequestTest, WhatIsNotServedIsNamed) {
-  std::vector<std::string_view> fields = refusedFields();
-  fields.insert(fields.end(), refusedOnAllPaths().begin(), refusedOnAllPaths().end());
-  for (std::string_view field : fields) {
-    ApiError error = refused(R"({"prompt": "a", ")" + std::string(field) + R"(": 1})");
-    EXPECT_EQ(error.field, field);
-    EXPECT_EQ(error.code, "INGOT-E7202");
-  }
+  EXPECT_EQ(refused(R"({"prompt": "a", "suffix": "b"})").field, "suffix");
+  EXPECT_EQ(refused(R"({"prompt": "a", "suffix": "b"})").code, "INGOT-E7202");
   EXPECT_EQ(refused(R"({"prompt": "a", "unheard_of": 1})").field, "unheard_of");
-  for (std::string_view field : ignoredFields())
-    accepted(R"({"prompt": "a", ")" + std::string(field) + R"(": {"any": ["thing"]}})");
+  EXPECT_EQ(refused(R"({"prompt": "a", "unheard_of": false})").code, "INGOT-E7202");
+  accepted(R"({"prompt": "a", "suffix": "", "json_schema": {}, "lora": [], "regex": false,
+               "length_penalty": 1.0, "metadata": {"any": ["thing"]}})");
 }
 
-TEST(RequestTest, TheDocumentListsBothKinds) {
+/// What a body of each form cannot do without.
+std::string least(Form form) {
+  return form == Completions ? R"("prompt": "a")"
+         : form == Responses ? R"("input": "a")"
+                             : R"("max_tokens": 1, "messages": [{"role": "user", "content": "a"}])";
+}
+
+std::optional<ApiError> errorOf(Form form, const std::string &field, const std::string &value) {
+  std::string body = "{" + least(form) + ", \"" + field + "\": " + value + "}";
+  const Json parsed = Json::parse(body);
+  auto errorIn = [](const auto &read) -> std::optional<ApiError> {
+    const ApiError *error = std::get_if<ApiError>(&read);
+    return error ? std::optional(*error) : std::nullopt;
+  };
+  switch (form) {
+  case Completions:
+    return errorIn(readCompletionRequest(parsed, {}));
+  case Chats:
+    return errorIn(readChatRequest(parsed, {}));
+  case Responses:
+    return errorIn(readResponsesRequest(parsed, {}));
+  case Messages:
+    return errorIn(readMessagesRequest(parsed, {}, {}));
+  }
+  return std::nullopt;
+}
+
+TEST(RequestTest, UnservedFieldsOfEveryForm) {
   std::ifstream file(INGOT_SOURCE_DIR "/docs/serving.md");
   std::string text(std::istreambuf_iterator<char>(file), {});
-  std::vector<std::string_view> common(refusedOnAllPaths().begin(), refusedOnAllPaths().end());
-  for (const auto &list : {refusedFields(), ignoredFields(), common})
-    for (std::string_view field : list)
-      EXPECT_NE(text.find("`" + std::string(field) + "`"), text.npos) << field;
+  for (Form form : {Completions, Chats, Responses, Messages})
+    for (const UnservedField &field : unservedFields()) {
+      std::string name(field.name);
+      // Those that are refused name themselves.
+      EXPECT_TRUE(!field.isIgnored() || text.find("`" + name + "`") != text.npos)
+          << name << " is not in the document";
+      if (!(field.forms & form) || unservedField(name, form) != &field)
+        continue;
+      std::optional<ApiError> error = errorOf(form, name, R"(["something"])");
+      EXPECT_EQ(error.has_value(), !field.isIgnored()) << name;
+      if (error) {
+        EXPECT_EQ(error->field, name);
+        EXPECT_EQ(error->code, "INGOT-E7202");
+      }
+      std::vector<std::string> neutral = {"null", "false", "\"\"", "[]", "{}"};
+      if (!field.isIgnored() && !field.neutral.empty()) {
+        neutral.resize(1);
+        for (const Json &value : Json::parse(field.neutral))
+          neutral.push_back(value.dump());
+      }
+      for (const std::string &value : neutral)
+        EXPECT_FALSE(errorOf(form, name, value)) << name << ' ' << value << ' ' << form;
+    }
+  // The default of these is to do it.
+  EXPECT_TRUE(errorOf(Chats, "separate_reasoning", "false"));
+  EXPECT_TRUE(errorOf(Chats, "stream_reasoning", "false"));
 }
 
 TEST(RequestTest, BodiesThatAreNoObjects) {

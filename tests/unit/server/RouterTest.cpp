@@ -232,6 +232,18 @@ TEST_F(RouterTest, PathsAndMethods) {
   EXPECT_EQ(json("/v1/completions", "{")["error"]["ingot_code"], "INGOT-E7201");
 }
 
+TEST_F(RouterTest, IdsWithoutTextAreNamed) {
+  serve();
+  for (const auto &[ids, place] :
+       {std::pair{"[1, 64]", "64 at place 1"}, {"[-1]", "-1 at place 0"}}) {
+    Json error = json("/detokenize", std::string(R"({"tokens": )") + ids + "}")["error"];
+    EXPECT_EQ(error["ingot_code"], "INGOT-E6007");
+    EXPECT_EQ(error["param"], "tokens");
+    EXPECT_THAT(error["message"].get<std::string>(), testing::HasSubstr(place));
+  }
+  EXPECT_EQ(json("/detokenize", R"({"tokens": [1, 2]})")["prompt"], "bc");
+}
+
 TEST_F(RouterTest, Keys) {
   serve();
   std::string path = testing::TempDir() + "ingot-router-keys";
@@ -251,6 +263,16 @@ TEST_F(RouterTest, Keys) {
           ->wait()
           .status,
       200);
+  // Anthropic's clients have a header of their own; some send both.
+  for (const auto &[headers, status] :
+       {std::pair{std::vector<HttpHeader>{{"x-api-key", "secret"}}, 200},
+        {{{"x-api-key", "secret"}, {"authorization", "Bearer other"}}, 200},
+        {{{"x-api-key", "other"}, {"authorization", "Bearer secret"}}, 200},
+        {{{"x-api-key", "other"}}, 401},
+        {{{"x-api-key", ""}}, 401},
+        {{{"x-api-key", "Bearer secret"}}, 401}})
+    EXPECT_EQ(ask({.method = "GET", .path = "/v1/models", .headers = headers})->wait().status,
+              status);
 }
 
 TEST_F(RouterTest, Origins) {
@@ -263,6 +285,15 @@ TEST_F(RouterTest, Origins) {
       .method = "OPTIONS", .path = "/v1/completions", .headers = {{"origin", "http://localhost"}}};
   EXPECT_EQ(ask(asked)->wait().status, 204);
   EXPECT_EQ(ask(asked)->wait().headers.at(0).name, "Access-Control-Allow-Methods");
+  // A page may send what it asks for, whatever its client is called.
+  auto allowed = [&] { return headerOf(ask(asked)->wait(), "Access-Control-Allow-Headers"); };
+  EXPECT_EQ(allowed(), "");
+  const std::string names = "anthropic-dangerous-direct-browser-access,anthropic-version,"
+                            "content-type,openai-organization,x-api-key,x-stainless-lang";
+  asked.headers.push_back({"access-control-request-headers", names});
+  asked.headers.push_back({"access-control-request-private-network", "true"});
+  EXPECT_EQ(allowed(), names);
+  EXPECT_EQ(headerOf(ask(asked)->wait(), "Access-Control-Allow-Private-Network"), "true");
   asked.headers[0].value = "http://example.com";
   EXPECT_EQ(ask(asked)->wait().headers.at(0).name, "Allow");
   options.corsOrigins = {"*"};

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The tokenizer on small vocabularies: each step, special tokens, limits, streaming.
 #include "compiler/checkpoint/tokenizer/TiktokenReader.h"
+#include "runtime/serving/PromptOffsets.h"
 #include "tests/unit/serving/TokenizerFixture.h"
 
 #include <atomic>
@@ -440,6 +441,72 @@ TEST(TokenizerDetokenizer, APromptsTextDoesNotComeBack) {
   const LoadedTokenizer spelled = loadSmall(root);
   EXPECT_EQ(behind(spelled, {3, 300}, {3}), (Parts{"a", ""}));
   EXPECT_EQ(behind(spelled, {3, 300}, {}), (Parts{""}));
+}
+
+TEST(TokenizerDetokenizer, WhereTheTextOfEachIdBegins) {
+  auto beginsOf = [](const LoadedTokenizer &tokenizer, const Ids &ids, DecodeOptions options = {}) {
+    Detokenizer detokenizer(*tokenizer, options);
+    std::vector<size_t> begins;
+    for (size_t given = 0; int32_t id : ids) {
+      const std::string part = detokenizer.push(id);
+      begins.push_back(given + detokenizer.earlier());
+      given += runtime::countCharacters(part);
+    }
+    return begins;
+  };
+  using Begins = std::vector<size_t>;
+  const LoadedTokenizer bytes = loadSmall(withBytePieces(smallJson()));
+  // Parts of a character begin where it does; bytes that are part of none are characters.
+  EXPECT_EQ(beginsOf(bytes, {3, 100 + 0xC3, 100 + 0xBC, 4}), (Begins{0, 1, 1, 2}));
+  EXPECT_EQ(beginsOf(bytes, {3, 100 + 0xE2, 100 + 0x82, 4}), (Begins{0, 1, 1, 3}));
+  EXPECT_EQ(beginsOf(bytes, {3, 100 + 0xE2, 100 + 0xC3, 100 + 0xBC, 4}), (Begins{0, 1, 2, 2, 3}));
+  EXPECT_EQ(bytes->bytesOf(100 + 0xC3), "\xC3");
+  EXPECT_EQ(bytes->bytesOf(3), std::nullopt);
+  // Spaces that cleaning up holds back: "a", " ", " ", "b" and "a", " ", ".", "b".
+  const LoadedTokenizer plain = loadSmall(smallJson());
+  const DecodeOptions clean{.cleanUpSpaces = true};
+  EXPECT_EQ(beginsOf(plain, {3, 14, 14, 4}, clean), (Begins{0, 1, 2, 3}));
+  EXPECT_EQ(beginsOf(plain, {3, 14, 13, 4}, clean), (Begins{0, 1, 1, 2}));
+  json root = smallJson();
+  root["model"]["vocab"]["\u0122"] = 300;
+  root["decoder"] = {{"type", "ByteLevel"}};
+  const LoadedTokenizer spelled = loadSmall(root);
+  EXPECT_EQ(beginsOf(spelled, {3, 300, 300, 4}), (Begins{0, 1, 2, 3}));
+  EXPECT_EQ(spelled->bytesOf(300), "\xE2");
+}
+
+TEST(TokenizerPromptOffsets, AreThoseOfTheText) {
+  using Begins = std::vector<int64_t>;
+  auto of = [](const LoadedTokenizer &tokenizer, std::string_view text, size_t before = 0,
+               size_t behind = 0) {
+    Ids ids(before, 1);
+    for (int32_t id : encode(tokenizer, text))
+      ids.push_back(id);
+    ids.insert(ids.end(), behind, 2);
+    return runtime::promptOffsets(*tokenizer, ids, text, {before, behind, false});
+  };
+  json root = withBytePieces(smallJson());
+  EXPECT_EQ(of(loadSmall(root), "aüb", 1, 1), (Begins{0, 0, 1, 1, 2, 3}));
+  EXPECT_EQ(of(loadSmall(root), "", 1), Begins{0});
+  // A special token that is spelled out is text, and one that stands before the text is not.
+  root["added_tokens"] = {addedToken(1, "<s>", {"special"}), addedToken(2, "</s>", {"special"})};
+  EXPECT_EQ(of(loadSmall(root), "<s>a<s>b", 1), (Begins{0, 0, 3, 4, 7}));
+  // Where the text was rewritten: a mark joined its letter, letters became small ones, a space was
+  // put before all.
+  root["normalizer"] = {{"type", "NFC"}};
+  EXPECT_EQ(of(loadSmall(root), "ae\u0301bc"), (Begins{0, 1, 3, 4}));
+  root["normalizer"] = {{"type", "Lowercase"}};
+  EXPECT_EQ(of(loadSmall(root), "a1C1B12"), (Begins{0, 1, 2, 3, 4, 5, 6}));
+  root = smallJson();
+  root["normalizer"] = {{"type", "Prepend"}, {"prepend", " "}};
+  EXPECT_EQ(of(loadSmall(root), "1 2"), (Begins{0, 0, 1, 2}));
+  // What the prompt is given as ids, the text is theirs.
+  const LoadedTokenizer loaded = loadSmall(root);
+  const Ids ids = {3, 14, 4};
+  EXPECT_EQ(runtime::promptOffsets(*loaded, ids, loaded->decode(ids), {}), (Begins{0, 1, 2}));
+  EXPECT_EQ(loaded->checkIds(ids).code(), "");
+  EXPECT_EQ(loaded->checkIds(Ids{3, 99}).code(), "INGOT-E6007");
+  EXPECT_NE(loaded->checkIds(Ids{3, 99}).message().find("99 at place 1"), std::string::npos);
 }
 
 TEST(TokenizerLimits, HostileRegexAndTextEndInAnError) {
