@@ -330,6 +330,21 @@ void compiler::sayDeviations(BuildRequest &request,
   }
 }
 
+Expected<BuildRequest> compiler::readRequestButRecipe(MLIRContext &context,
+                                                      const BuildOptions &options) {
+  auto checkpoint = openCheckpoint(context, options);
+  if (!checkpoint)
+    return checkpoint.error();
+  BuildRequest request{std::move(*checkpoint), recipe::Recipe::defaults(), {}, {}, {}, {}, {}};
+  if (auto outcome = settleTargets(context, request, options); !outcome)
+    return outcome.error();
+  if (auto outcome = settleLimits(request, options); !outcome)
+    return outcome.error();
+  if (auto outcome = settleTuning(request, options); !outcome)
+    return outcome.error();
+  return request;
+}
+
 Expected<BuildRequest> compiler::readRequest(MLIRContext &context, const BuildOptions &options,
                                              Progress &progress) {
   auto checkpoint = openCheckpoint(context, options);

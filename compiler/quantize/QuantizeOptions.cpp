@@ -25,13 +25,30 @@ checkpoint::Error quantize::unsupportedHere() {
           "quantize on a newer one; the result is the same on all of them"};
 }
 
-Outcome quantize::checkText(const TextOptions &text, const checkpoint::Checkpoint &model) {
-  const auto longest = static_cast<int64_t>(model.config().maxPositions);
-  if (text.length < 2 || text.length > longest || text.samples < 1)
-    return checkpoint::Error{"INGOT-E2113", "sequences of that number or length are not possible",
-                             "--samples, --length",
-                             checkpoint::message("choose a length of 2 to ", longest)};
-  return {};
+Outcome quantize::checkText(const TextOptions &text, const checkpoint::Checkpoint &model,
+                            const fs::path &path) {
+  auto tokenizer = checkpoint::readTokenizer(path);
+  if (!tokenizer)
+    return tokenizer.error();
+  const size_t prefix = tokenizer->prefixIds.size();
+  if (auto checked = checkLength(text, prefix, static_cast<int64_t>(model.config().maxPositions));
+      !checked)
+    return checked;
+  return checkTexts(text, prefix);
+}
+
+Outcome quantize::checkSpace(const fs::path &path, uint64_t bytes) {
+  std::error_code unknown;
+  fs::path folder = fs::absolute(path, unknown);
+  while (folder.has_relative_path() && !fs::is_directory(folder, unknown))
+    folder = folder.parent_path();
+  const fs::space_info space = fs::space(folder, unknown);
+  if (unknown || space.available >= bytes)
+    return {};
+  return checkpoint::Error{
+      "INGOT-E7011",
+      checkpoint::message("no space for ", bytes, " bytes: ", space.available, " bytes are free"),
+      path.string(), "free some space, or write to another disk"};
 }
 
 Outcome quantize::makeWorkFolder(const fs::path &folder) {
@@ -73,11 +90,18 @@ Outcome quantize::checkOptions(const QuantizeOptions &options,
   if (fs::exists(options.output, unknown))
     return checkpoint::Error{"INGOT-E2112", "the output is there already", options.output.string(),
                              "choose another folder, or remove it"};
-  if (auto checked = checkText(options.text, model); !checked)
+  if (auto checked = checkText(options.text, model, options.model); !checked)
     return checked;
   if (!isSupportedHere())
     return unsupportedHere();
   return {};
+}
+
+uint64_t quantize::weightBytes(const checkpoint::Checkpoint &model) {
+  uint64_t bytes = 0;
+  for (const checkpoint::Tensor &tensor : model.tensors())
+    bytes += tensor.bytes;
+  return bytes;
 }
 
 Expected<PartOptions> quantize::partOptions(const QuantizeOptions &options,

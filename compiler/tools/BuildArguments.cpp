@@ -12,6 +12,19 @@
 using namespace ingot;
 using namespace ingot::compiler;
 
+static runtime::FileUse useOf(OptionFile file) {
+  switch (file) {
+  case OptionFile::None:
+    return runtime::FileUse::None;
+  case OptionFile::Read:
+    return runtime::FileUse::Reads;
+  case OptionFile::ReadByName:
+    return runtime::FileUse::ReadsIfThere;
+  case OptionFile::Written:
+    return runtime::FileUse::Writes;
+  }
+}
+
 /// Adds one, with what help tells of its value.
 static runtime::CommandOption addOption(runtime::CommandLine &app, const BuildOption &option,
                                         BuildOptions &options) {
@@ -41,6 +54,8 @@ void ingot::compiler::addBuildArguments(runtime::CommandLine &app, BuildOptions 
       continue;
     runtime::CommandOption here = addOption(app, option, options);
     added.emplace(option.flag, here);
+    if (option.file != OptionFile::None)
+      here.file(useOf(option.file));
     if (option.words)
       here.oneOf(option.words());
     switch (option.form) {
@@ -102,8 +117,13 @@ ingot::compiler::openCache(BuildOptions &options, Progress &progress) {
 std::optional<int> ingot::compiler::parseArguments(runtime::CommandLine &app, int argc,
                                                    char **argv) {
   runtime::CommandLine::Outcome outcome = app.parse(argc, argv);
-  if (outcome.goesOn)
-    return std::nullopt;
+  if (outcome.goesOn) {
+    const runtime::Status usable = app.files().check();
+    if (usable.ok())
+      return std::nullopt;
+    fprintf(stderr, "error: %s\n", usable.toString().c_str());
+    return 1;
+  }
   if (outcome.error.empty()) // --help
     return 0;
   fprintf(stderr, "error: INGOT-E2103: %s; `%s --help` tells the options\n", outcome.error.c_str(),

@@ -21,8 +21,8 @@ std::string listOfMixes();
 checkpoint::Expected<std::unique_ptr<codegen::BuildCache>> openCache(BuildOptions &options,
                                                                      Progress &progress);
 
-/// Parses; nothing when the command may go on, else the exit status (2 for a wrong option, with
-/// code INGOT-E2103 on stderr).
+/// Parses, and checks the files that options name; nothing when the command may go on, else the
+/// exit status (2 for a wrong option, with code INGOT-E2103 on stderr).
 std::optional<int> parseArguments(runtime::CommandLine &app, int argc, char **argv);
 
 } // namespace ingot::compiler

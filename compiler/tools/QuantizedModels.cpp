@@ -2,6 +2,7 @@
 // A quantized checkpoint is found by a digest of what decides about it.
 #include "compiler/tools/QuantizedModels.h"
 
+#include "compiler/build/BuildRequest.h"
 #include "compiler/build/Version.h"
 #include "compiler/checkpoint/gguf/ModelFile.h"
 #include "compiler/quantize/Quantize.h"
@@ -47,11 +48,15 @@ static recipe::Recipe restOf(recipe::Recipe recipe) {
   return recipe;
 }
 
+fs::path compiler::quantizedFolder(const BuildOptions &options) {
+  return options.output.string() + kSuffix;
+}
+
 /// Where what is made of `model` is kept; `recipe` says all that decides about it but the text.
 static fs::path folderFor(const quantize::QuantizeOptions &quantization, const std::string &recipe,
                           const BuildOptions &options, const checkpoint::Checkpoint &model) {
   if (!options.cache)
-    return options.output.string() + kSuffix;
+    return quantizedFolder(options);
   codegen::CacheKey key;
   key.add(kRevision);
   key.add(recipe);
@@ -115,11 +120,13 @@ static Outcome refuseOthersWeights() {
 /// Makes a GGUF file, and builds it as one that names no recipe.
 static Outcome quantizeToMixFirst(mlir::MLIRContext &context, BuildOptions &options,
                                   const quantize::WeightMix &mix, Progress &progress) {
-  auto model = checkpoint::Checkpoint::open(options.model);
-  if (!model)
-    return model.error();
-  quantize::QuantizeOptions quantization = quantizationOf(options, *model);
-  const fs::path folder = folderFor(quantization, std::string(nameOf(mix)), options, *model);
+  // What the build would refuse behind the work is refused before it.
+  const auto request = readRequestButRecipe(context, options);
+  if (!request)
+    return request.error();
+  const checkpoint::Checkpoint &model = request->checkpoint;
+  quantize::QuantizeOptions quantization = quantizationOf(options, model);
+  const fs::path folder = folderFor(quantization, std::string(nameOf(mix)), options, model);
   auto make = [&]() -> Outcome {
     auto bytes = quantize::quantizeToMix(context, quantization, {.mix = &mix}, progress);
     return bytes ? Outcome() : bytes.error();
@@ -154,12 +161,13 @@ Outcome compiler::quantizeFirst(mlir::MLIRContext &context, BuildOptions &option
     return {};
   if (!isOwn)
     return refuseOthersWeights();
-  auto model = checkpoint::Checkpoint::open(options.model);
-  if (!model)
-    return model.error();
-  if (!decides() && model->quantization().isQuantized())
+  const auto request = readRequestButRecipe(context, options);
+  if (!request)
+    return request.error();
+  const checkpoint::Checkpoint &model = request->checkpoint;
+  if (!decides() && model.quantization().isQuantized())
     return {}; // its own scales
-  quantize::QuantizeOptions quantization = quantizationOf(options, *model);
+  quantize::QuantizeOptions quantization = quantizationOf(options, model);
   quantization.recipe = *recipe;
   if (search.budget.isGiven()) {
     recipe = quantize::searchRecipe(context, quantization, search.budget, *lockfile, progress);
@@ -170,7 +178,7 @@ Outcome compiler::quantizeFirst(mlir::MLIRContext &context, BuildOptions &option
       return {};
     quantization.recipe = *recipe;
   }
-  const fs::path folder = folderFor(quantization, quantization.recipe.str(), options, *model);
+  const fs::path folder = folderFor(quantization, quantization.recipe.str(), options, model);
   auto make = [&]() -> Outcome {
     auto report = quantize::quantizeCheckpoint(context, quantization, progress);
     if (!report)

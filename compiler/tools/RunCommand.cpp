@@ -32,6 +32,12 @@ int compiler::runRun(int argc, char **argv) {
     return isHelp ? 0 : 2;
   }
   ModelArguments parts = splitModelArguments(argc, argv, kRun);
+  // What the command that uses the engine would refuse is refused before one is built.
+  std::vector<std::string> use = parts.use;
+  use.insert(use.begin(), {"ingot-run", argv[1]});
+  if (auto status =
+          runtime::refuseGenerate(static_cast<int>(use.size()), argumentVector(use).data()))
+    return *status;
   std::filesystem::path engine;
   if (int status = findOrBuild(parts.build, kRun, "ingot run", engine))
     return status;
