@@ -29,11 +29,6 @@ static std::string headOf(const ModelConfig &config) {
   return message(config.names.head, ".weight");
 }
 
-static bool isThere(const fs::path &path) {
-  std::error_code ignored;
-  return fs::exists(path, ignored);
-}
-
 static bool isPickle(const fs::path &path) {
   const fs::path extension = path.extension();
   return extension == ".bin" || extension == ".pt" || extension == ".pth" || extension == ".ckpt";
@@ -268,6 +263,10 @@ static std::optional<Error> otherThanAModel(const fs::path &path) {
 Expected<Checkpoint> Checkpoint::openConfig(const fs::path &directory, bool readsQuantization) {
   if (isRegularFile(directory))
     return notAModel(directory);
+  std::error_code ignored;
+  if (isThere(directory) && !fs::exists(directory, ignored)) // a link that leads nowhere
+    if (auto file = File::open(directory); !file)
+      return file.error();
   const bool published =
       !isThere(directory / "config.json") && isThere(directory / mistralParamsFile);
   if (!published && !isThere(directory / "config.json"))

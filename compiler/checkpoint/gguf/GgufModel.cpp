@@ -107,8 +107,7 @@ Expected<GgufModel> openParts(const fs::path &path, const Split &split) {
   std::optional<GgufModel> model;
   for (uint64_t number = 0; number < split.count; ++number) {
     const fs::path part = path.parent_path() / partName(*name, number + 1);
-    std::error_code ignored;
-    if (!fs::exists(part, ignored))
+    if (!isThere(part))
       return Error{"INGOT-E1110",
                    message("part ", number + 1, " of ", split.count, ", ",
                            inQuotes(part.filename().string()), ", is missing"),

@@ -18,11 +18,6 @@ constexpr uint64_t maxTokenizerBytes = uint64_t{64} << 20;
 constexpr uint64_t maxTemplateBytes = uint64_t{1} << 20;
 constexpr const char *tekkenFile = "tekken.json";
 
-bool isThere(const std::filesystem::path &path) {
-  std::error_code ignored;
-  return std::filesystem::exists(path, ignored);
-}
-
 Outcome setChatTemplate(const std::string &name, const std::filesystem::path &path,
                         TokenizerSpec &spec) {
   Expected<std::string> text = readText(path, maxTemplateBytes);
