@@ -5,6 +5,7 @@
 #include "compiler/checkpoint/config/ConfigReader.h"
 #include "compiler/checkpoint/config/MistralFiles.h"
 #include "compiler/checkpoint/config/families/Family.h"
+#include "compiler/checkpoint/files/Entry.h"
 #include "compiler/checkpoint/files/NearestName.h"
 #include "compiler/checkpoint/files/ShardIndex.h"
 #include "compiler/checkpoint/gguf/GgufConfig.h"

@@ -3,6 +3,7 @@
 #include "compiler/quantize/QuantizeFile.h"
 
 #include "codegen/ForEachParallel.h"
+#include "compiler/checkpoint/gguf/GgmlBlocks.h"
 #include "compiler/checkpoint/gguf/ModelFile.h"
 #include "compiler/quantize/FolderToGguf.h"
 #include "compiler/quantize/Importance.h"

@@ -106,14 +106,15 @@ void CommandFiles::add(FileUse use, std::string name, fs::path path) {
 
 Status CommandFiles::checkUse(const Entry &entry) {
   if (entry.use == FileUse::Reads && access(entry.path.c_str(), R_OK) != 0)
-    return Status::error("INGOT-E7101", entry.shown() + ": cannot be read: " + systemText(errno),
-                         "check the path and its permissions");
+    return Status::error("INGOT-E7101",
+                         entry.path.string() + ": cannot be read: " + systemText(errno),
+                         "check the path of " + entry.name + " and its permissions");
   if (entry.isRead())
     return {};
   const bool isFolder = entry.use != FileUse::Writes;
   if (std::string problem = problemOfWriting(entry.path, isFolder); !problem.empty())
-    return Status::error("INGOT-E7103", entry.shown() + ": cannot be written: " + problem,
-                         "choose a path in a folder that can be written");
+    return Status::error("INGOT-E7103", entry.path.string() + ": cannot be written: " + problem,
+                         "choose a path for " + entry.name + " in a folder that can be written");
   return {};
 }
 

@@ -23,11 +23,6 @@ static bool isLfsPointer(const File &file) {
          text.substr(0, text.find('\n')).find("//git-lfs.github.com/spec/") != text.npos;
 }
 
-bool isThere(const std::filesystem::path &path) {
-  std::error_code ignored;
-  return std::filesystem::exists(std::filesystem::symlink_status(path, ignored));
-}
-
 /// Why `path` cannot be opened, by what the system says.
 static Error cannotOpen(const std::filesystem::path &path, int reason) {
   std::error_code isNoLink;

@@ -12,10 +12,6 @@
 
 namespace ingot::checkpoint {
 
-/// Whether there is such an entry. A link that leads nowhere is one: what it stands for is missing,
-/// which reading it says.
-bool isThere(const std::filesystem::path &path);
-
 /// An open regular file. Movable; closes itself. Safe to read from several threads at once.
 class File {
 public:

@@ -2,6 +2,7 @@
 // Opening a GGUF model that is split into several files.
 #include "compiler/checkpoint/gguf/Gguf.h"
 
+#include "compiler/checkpoint/files/Entry.h"
 #include "compiler/checkpoint/files/JsonFields.h"
 
 #include <algorithm>

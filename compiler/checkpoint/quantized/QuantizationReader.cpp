@@ -2,7 +2,7 @@
 // Finds the configuration, and the method that reads it.
 #include "compiler/checkpoint/quantized/QuantizationReader.h"
 
-#include "compiler/checkpoint/files/File.h"
+#include "compiler/checkpoint/files/Entry.h"
 #include "compiler/checkpoint/quantized/methods/Methods.h"
 
 #include <algorithm>

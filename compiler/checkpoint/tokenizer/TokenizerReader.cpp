@@ -2,6 +2,7 @@
 // Reads the tokenizer of a checkpoint from whichever of its files are there.
 #include "compiler/checkpoint/tokenizer/TokenizerReader.h"
 
+#include "compiler/checkpoint/files/Entry.h"
 #include "compiler/checkpoint/files/File.h"
 #include "compiler/checkpoint/gguf/ModelFile.h"
 #include "compiler/checkpoint/tokenizer/TekkenReader.h"
