@@ -173,7 +173,7 @@ Outcome quantize::checkRecipe(mlir::MLIRContext &context, const QuantizeOptions 
     return checkpoint::Error{"INGOT-E2123",
                              checkpoint::message("the format ", settings.layout.name(),
                                                  " has no place for such scales of KV caches"),
-                             "--format",
+                             options.format.empty() ? "--recipe" : "--format",
                              "choose compressed-tensors, or a kv_cache without static scales"};
   uint64_t most = 0;
   for (int64_t i = 0; i < static_cast<int64_t>(model.config().layers); ++i) {
@@ -186,7 +186,9 @@ Outcome quantize::checkRecipe(mlir::MLIRContext &context, const QuantizeOptions 
   if (most == 0)
     return checkpoint::Error{
         "INGOT-E2106", "the recipe quantizes none of the model's matrices", "--recipe",
-        "give matrices a format of fewer than 16 bits, and choose a --format that holds it"};
+        options.format.empty()
+            ? "give matrices a format of fewer than 16 bits"
+            : "give matrices a format of fewer than 16 bits, which --format holds"};
   if (run == LayerRun::Searches) // two sequences of logits
     most = std::max(most, static_cast<uint64_t>(options.text.length) * model.config().vocabSize *
                                   2 * sizeof(float) +

@@ -4,6 +4,7 @@
 
 #include "compiler/quantize/ggml/WeightMix.h"
 #include "compiler/recipe/Presets.h"
+#include "runtime/tools/Commands.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FormatVariadic.h"
 
@@ -112,6 +113,33 @@ ingot::compiler::openCache(BuildOptions &options, Progress &progress) {
     progress.warn(options.whyNoCache);
   options.cache = cache->get();
   return std::move(*cache);
+}
+
+checkpoint::Outcome ingot::compiler::checkRunsHere(mlir::MLIRContext &context,
+                                                   const BuildOptions &options,
+                                                   const std::string &option) {
+  std::vector<std::string> names = options.targets;
+  if (names.empty())
+    names.push_back(codegen::kNativeTarget.str());
+  std::vector<runtime::TargetNeeds> needs;
+  for (const std::string &name : names) {
+    std::string why;
+    auto target = codegen::findTarget(&context, name, why);
+    if (failed(target)) {
+      auto [code, what] = llvm::StringRef(why).split(": ");
+      return checkpoint::Error{code.str(), what.str(), "--target " + name, ""};
+    }
+    runtime::TargetNeeds &need = needs.emplace_back();
+    need.name = target->second.getName().str();
+    need.architecture = target->second.getArch().str();
+    for (mlir::StringAttr feature : target->second.getFeatures())
+      need.features.push_back(feature.str());
+  }
+  const runtime::Status status = runtime::checkMachine(needs);
+  if (status.ok())
+    return {};
+  return checkpoint::Error{std::string(status.code()), std::string(status.message()), option,
+                           "the engine is run here: choose a --target of this machine"};
 }
 
 std::optional<int> ingot::compiler::parseArguments(runtime::CommandLine &app, int argc,

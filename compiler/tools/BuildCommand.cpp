@@ -8,7 +8,6 @@
 #include "compiler/tools/Commands.h"
 #include "compiler/tools/FilesOfBuild.h"
 #include "compiler/tools/QuantizedModels.h"
-#include "runtime/tools/Commands.h"
 
 #include "mlir/IR/Diagnostics.h"
 
@@ -76,16 +75,8 @@ static checkpoint::Outcome checkGate(mlir::MLIRContext &context, const BuildOpti
   auto request = readRequestButRecipe(context, options);
   if (!request)
     return request.error();
-  std::vector<runtime::TargetNeeds> needs;
-  for (const auto &[backend, target] : request->targets) {
-    auto &need = needs.emplace_back(target.getName().str(), target.getArch().str());
-    for (mlir::StringAttr feature : target.getFeatures())
-      need.features.push_back(feature.str());
-  }
-  if (auto status = runtime::checkMachine(needs); !status.ok())
-    return checkpoint::Error{std::string(status.code()), std::string(status.message()), "--gate",
-                             "a gate runs the engine: leave it out, or add a --target of this "
-                             "machine"};
+  if (auto runs = checkRunsHere(context, options, "--gate"); !runs)
+    return runs;
   return quantize::checkGate(gate, *request);
 }
 

@@ -18,9 +18,9 @@ ModelArguments splitModelArguments(int argc, char **argv, OptionCommand command)
 /// The build's options that `command` has, as a paragraph of its help.
 std::string listOfBuildOptions(OptionCommand command);
 
-/// Finds or builds the engine of `build`. The exit status, or 0 and the engine's path. `name`: what
-/// errors call the command.
-int findOrBuild(const std::vector<std::string> &build, OptionCommand command, const char *name,
+/// Finds or builds the engine of `arguments`, which this machine runs. The exit status, or 0 and
+/// the engine's path. `name`: what errors call the command.
+int findOrBuild(const ModelArguments &arguments, OptionCommand command, const char *name,
                 std::filesystem::path &engine);
 
 /// The words as what a program's `main` is given; they must outlive it.

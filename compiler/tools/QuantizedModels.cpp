@@ -81,8 +81,11 @@ static Outcome makeOnce(const fs::path &folder, const fs::path &name,
     return checkpoint::Error{"INGOT-E7041", error.message(), folder.string(),
                              "name another with --cache"};
   if (!fs::exists(quantization.output, error))
-    if (auto made = make(); !made)
+    if (auto made = make(); !made) {
+      if (!options.cache) // nobody goes on from there
+        fs::remove_all(folder, error);
       return made;
+    }
   options.model = quantization.output;
   if (options.cache) {
     fs::last_write_time(folder, fs::file_time_type::clock::now(), error);

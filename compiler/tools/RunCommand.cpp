@@ -39,7 +39,7 @@ int compiler::runRun(int argc, char **argv) {
           runtime::refuseGenerate(static_cast<int>(use.size()), argumentVector(use).data()))
     return *status;
   std::filesystem::path engine;
-  if (int status = findOrBuild(parts.build, kRun, "ingot run", engine))
+  if (int status = findOrBuild(parts, kRun, "ingot run", engine))
     return status;
   // One sequence, or as many as the user said.
   bool several = std::any_of(parts.use.begin(), parts.use.end(), [](const std::string &word) {

@@ -8,7 +8,6 @@
 #include <cstdio>
 #include <cstring>
 #include <llvm/ADT/STLExtras.h>
-#include <spawn.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -46,12 +45,13 @@ static std::string nameOf(const std::string &model) {
 /// before an engine is built.
 static int checkServer(const std::filesystem::path &server, std::vector<std::string> words) {
   words.insert(words.begin(), {"ingot-server", "--check"});
-  pid_t child = 0;
+  std::vector<char *> arguments = argumentVector(words);
+  const pid_t child = fork();
+  if (child == 0) {
+    execv(server.c_str(), arguments.data());
+    _exit(cannotStart(server, errno));
+  }
   int status = 0;
-  const int failed =
-      posix_spawn(&child, server.c_str(), nullptr, nullptr, argumentVector(words).data(), environ);
-  if (failed)
-    return cannotStart(server, failed);
   while (waitpid(child, &status, 0) < 0)
     if (errno != EINTR)
       return cannotStart(server, errno);
@@ -76,9 +76,9 @@ int compiler::runServe(int argc, char **argv) {
   std::filesystem::path engine = argv[1];
   std::vector<std::string> checked = parts.use;
   checked.insert(checked.begin(), engine.string());
-  if (int status = checkServer(server, checked))
+  if (int status = checkServer(server, checked); status || llvm::is_contained(checked, "--check"))
     return status;
-  if (int status = findOrBuild(parts.build, kServe, "ingot serve", engine))
+  if (int status = findOrBuild(parts, kServe, "ingot serve", engine))
     return status;
   bool isNamed = std::any_of(parts.use.begin(), parts.use.end(), [](const std::string &word) {
     return word.starts_with("--served-model-name");

@@ -182,14 +182,14 @@ class OwnFiles(harness.BuildTest):
         recipe, tuning = self.folder / "r.yaml", self.folder / "t.lock"
         recipe.write_text("version: 1\nweights: [{match: '*', format: int4}]\nmethod: gptq\n")
         tuning.write_text("ingot-tuning 1\n")
-        gate = ("--gate", "kl<=1", "--gate-model", harness.FABLES)
+        gate, data = ("--gate", "kl<=1", "--gate-model", harness.FABLES), self.folder / "g.json"
         for options in (
                 ("--report", self.out), ("--report", recipe, "--recipe", recipe),
                 ("--tuning", tuning, "--report", tuning),
                 ("--lockfile", recipe, "--recipe", recipe, "--bits", 5),
                 ("--calibration-text", tuning, "--report", tuning),
                 (*gate, "--gate-report", self.model / "config.json"),
-                (*gate, "--gate-report", self.folder / "g.json", "--report", self.folder / "g.json"),
+                (*gate, "--gate-report", data, "--report", data),
                 (*gate, "--gate-text", tuning, "--report", tuning),
                 (*gate, "--report", f"{self.out}.gate")):
             with self.subTest(options=options):
@@ -280,8 +280,9 @@ class FoundFirst(harness.BuildTest):
         with socket.create_server(("127.0.0.1", 0)) as taken:
             absent, port = self.folder / "absent", taken.getsockname()[1]
             for code, command, *options in (
-                    ("E2103", "run", "-p", "x", "--nothing"), ("E2103", "run", "-p", "x", "-n", "many"),
-                    ("E7101", "run", "--prompts", absent), ("E6006", "run", "-p", "x", "--temp", -1),
+                    ("E2103", "run", "-p", "x", "--nothing"), ("E7101", "run", "--prompts", absent),
+                    ("E2103", "run", "-p", "x", "-n", "many"),
+                    ("E6006", "run", "-p", "x", "--temp", -1),
                     ("E7222", "run", "--chat", "--tool-parser", "nobody"),
                     ("E7101", "run", "--chat", "--chat-template", absent),
                     ("E2103", "serve", "--nothing"), ("E2103", "serve", "--port", 70000),
@@ -310,10 +311,10 @@ class EmptyValues(harness.BuildTest):
                                       capture_output=True, text=True, timeout=harness.LIMIT,
                                       check=False)
             names = set(takes_value.findall(run("--help").stdout)) - {"--prompt"}
-            self.assertGreater(len(names), 2, command)
+            self.assertTrue(names, command)
             for name in sorted(names):
                 with self.subTest(program=program, command=command, option=name):
-                    result = run("file", f"{name}=", "--seed")
+                    result = run("file", f"{name}=", "--next")
                     self.assertEqual(result.returncode, 2, result.stderr)
                     self.assertRegex(result.stderr, f"INGOT-E2103: {name}: .*empty")
 
