@@ -201,8 +201,12 @@ Expected<BuildReport> compiler::buildEngine(MLIRContext &context, const BuildOpt
   uint64_t codegenMemory = 0;
   for (const auto &[target, attribute] : request->targets)
     codegenMemory = std::max(codegenMemory, target->compileMemory());
-  if (auto early = makeStreamer(*request, *targets, options, codegenMemory); !early)
+  auto early = makeStreamer(*request, *targets, options, codegenMemory);
+  if (!early)
     return early.error();
+  // So is a disk that cannot hold the weights.
+  if (auto probe = OutputFile::create(options.output, early->totalBytes()); !probe)
+    return probe.error();
   if (auto outcome = compileKernels(context, *request, *targets, options, progress); !outcome)
     return outcome.error();
   auto streamer = makeStreamer(*request, *targets, options, 0);

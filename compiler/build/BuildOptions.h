@@ -78,6 +78,14 @@ enum class OptionForm : uint8_t {
   Bytes, ///< with units, as in 16GiB
 };
 
+/// What the value is to the command, where it names a file or folder.
+enum class OptionFile : uint8_t {
+  None,
+  Read,       ///< must be there
+  ReadByName, ///< is found by its reader, who has words of its own where it is not there
+  Written,
+};
+
 /// The commands that take an option; bits.
 enum OptionCommand : uint8_t {
   kBuild = 1,
@@ -94,6 +102,7 @@ struct BuildOption {
   const char *help;
   Decides decides = Decides::Nothing;
   OptionForm form = OptionForm::Any;
+  OptionFile file = OptionFile::None;
   unsigned commands = kBuild | kPlan;
   /// Decides::Engine: why the engine has the value that was given. Null: readRequest() settles
   /// what the engine has, and records it.

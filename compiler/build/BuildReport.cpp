@@ -5,7 +5,6 @@
 #include "dialects/engine/EngineOps.h"
 #include <fstream>
 #include <nlohmann/json.hpp>
-#include <unistd.h>
 
 using namespace ingot;
 using namespace ingot::compiler;
@@ -53,15 +52,6 @@ static Json cacheJson(const BuildReport::CacheReport &cache) {
 static checkpoint::Error notWritable(const std::filesystem::path &path) {
   return {"INGOT-E7020", "the report cannot be written", path.string(),
           "choose a writable path for --report"};
-}
-
-checkpoint::Outcome compiler::checkReport(const std::filesystem::path &path) {
-  std::error_code error;
-  const bool isThere = exists(path, error);
-  std::filesystem::path folder = path.parent_path().empty() ? "." : path.parent_path();
-  if (is_directory(path, error) || access((isThere ? path : folder).c_str(), W_OK) != 0)
-    return notWritable(path);
-  return {};
 }
 
 checkpoint::Outcome compiler::writeReport(BuildReport &report, const std::filesystem::path &path) {

@@ -6,9 +6,6 @@
 
 namespace ingot::compiler {
 
-/// Whether a report can be written to `path`, as far as that shows before. Error: INGOT-E7020.
-checkpoint::Outcome checkReport(const std::filesystem::path &path);
-
 /// Writes `report` to `path`: targets with what every pass did at every site and why not, options
 /// with their effective values and reasons, sizes, memory and time. Error: INGOT-E7020.
 checkpoint::Outcome writeReport(BuildReport &report, const std::filesystem::path &path);

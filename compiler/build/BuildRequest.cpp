@@ -222,13 +222,32 @@ Outcome takeQuantization(BuildRequest &request) {
   return {};
 }
 
-/// Imports the model to find the tensors of the checkpoint that it does not read.
+/// Tells of matrices that lose twice.
+void sayQuantizedAgain(ModuleOp module, BuildRequest &request, Progress &progress) {
+  const std::vector<std::string> matrices = quantizedAgain(module, request.recipe);
+  if (matrices.empty())
+    return;
+  std::string some = matrices.front();
+  if (matrices.size() > 1)
+    some += " and " + std::to_string(matrices.size() - 1) + " more";
+  sayDeviations(request,
+                checkpoint::Deviation{"quantized matrices", some, "quantized again",
+                                      "as the recipe says; what is lost adds up, and without "
+                                      "--recipe they stay as they are",
+                                      /*isTold=*/true},
+                progress);
+}
+
+/// Imports the model to find the tensors of the checkpoint that it does not read, and what of the
+/// recipe is not as it should be.
 Outcome findUnreadTensors(MLIRContext &context, BuildRequest &request, Progress &progress) {
   DiagnosticCollector diagnostics(context);
   ImportOptions options{request.limits.maxContext};
   options.unread = &request.unreadTensors;
-  if (failed(importModel(&context, request.checkpoint, options)))
+  auto module = importModel(&context, request.checkpoint, options);
+  if (failed(module))
     return diagnostics.error();
+  sayQuantizedAgain(**module, request, progress);
   constexpr size_t shown = 3;
   ArrayRef<std::string> names = request.unreadTensors;
   if (names.empty())
@@ -328,6 +347,21 @@ void compiler::sayDeviations(BuildRequest &request,
       progress.warn(deviation.what + " " + deviation.stated + ": " + deviation.effective + "; " +
                     deviation.why);
   }
+}
+
+Expected<BuildRequest> compiler::readRequestButRecipe(MLIRContext &context,
+                                                      const BuildOptions &options) {
+  auto checkpoint = openCheckpoint(context, options);
+  if (!checkpoint)
+    return checkpoint.error();
+  BuildRequest request{std::move(*checkpoint), recipe::Recipe::defaults(), {}, {}, {}, {}, {}};
+  if (auto outcome = settleTargets(context, request, options); !outcome)
+    return outcome.error();
+  if (auto outcome = settleLimits(request, options); !outcome)
+    return outcome.error();
+  if (auto outcome = settleTuning(request, options); !outcome)
+    return outcome.error();
+  return request;
 }
 
 Expected<BuildRequest> compiler::readRequest(MLIRContext &context, const BuildOptions &options,

@@ -25,6 +25,11 @@ struct BuildRequest {
 checkpoint::Expected<BuildRequest> readRequest(mlir::MLIRContext &context,
                                                const BuildOptions &options, Progress &progress);
 
+/// The same of what does not depend on the recipe, which need not be there yet: model, targets,
+/// limits and tuning.
+checkpoint::Expected<BuildRequest> readRequestButRecipe(mlir::MLIRContext &context,
+                                                        const BuildOptions &options);
+
 /// Puts what files state and the engine does otherwise into the options' records, and what is to be
 /// told on the terminal.
 void sayDeviations(BuildRequest &request, llvm::ArrayRef<checkpoint::Deviation> deviations,

@@ -100,29 +100,46 @@ Attribute formatAttribute(MLIRContext *context, const recipe::WeightFormat &form
   return llm::EncodingAttr::get(context, Encoding{*kind, format.group, format.zeroPoints});
 }
 
-/// Writes the recipe into the module: formats on matrices, the rest as module attributes.
-void annotate(ModuleOp module, const recipe::Recipe &recipe) {
-  MLIRContext *context = module.getContext();
+/// Whether `op` is the last operation of a matrix's expression: parts of a matrix have no format of
+/// their own.
+bool isMatrix(Operation *op) {
+  return isa<llm::WeightOp, llm::DequantizeOp, llm::PermuteRowsOp, llm::AddLowRankOp>(op) &&
+         cast<RankedTensorType>(op->getResult(0).getType()).getRank() == 2 &&
+         !llvm::any_of(op->getUsers(), [](Operation *user) {
+           bool stacks = isa<llm::ConcatRowsOp>(user) && // experts, and no part of an expression
+                         llvm::none_of(user->getUsers(), isWeightOperation);
+           return isWeightOperation(user) && !stacks;
+         });
+}
+
+/// Calls `visit` with each matrix that the recipe gives another format than it is stored in.
+void visitFormats(ModuleOp module, const recipe::Recipe &recipe,
+                  llvm::function_ref<void(Operation *, StringRef name, Attribute)> visit) {
   module.walk([&](Operation *op) {
-    // The last operation of an expression: parts of a matrix have no format of their own.
-    bool isMatrix =
-        isa<llm::WeightOp, llm::DequantizeOp, llm::PermuteRowsOp, llm::AddLowRankOp>(op) &&
-        cast<RankedTensorType>(op->getResult(0).getType()).getRank() == 2 &&
-        !llvm::any_of(op->getUsers(), [](Operation *user) {
-          bool stacks = isa<llm::ConcatRowsOp>(user) && // experts, and no part of an expression
-                        llvm::none_of(user->getUsers(), isWeightOperation);
-          return isWeightOperation(user) && !stacks;
-        });
-    if (!isMatrix)
+    if (!isMatrix(op))
       return;
     // The location bears the name that the model uses, which a tied weight may not be stored under.
     auto name = op->getLoc()->findInstanceOf<NameLoc>().getName().strref();
-    Attribute format = formatAttribute(context, recipe.formatFor(name));
+    Attribute format = formatAttribute(module.getContext(), recipe.formatFor(name));
     // What is stored in this format already keeps its scales.
     if (auto decoded = dyn_cast<llm::DequantizeOp>(op); decoded && decoded.getEncoding() == format)
       return;
     if (format && !(isa<llm::EncodingAttr>(format) && isSmall(op)))
-      op->setAttr("llm.format", format);
+      visit(op, name, format);
+  });
+}
+
+/// Whether the weight is made of numbers that are stored quantized.
+bool isDequantized(Value weight) {
+  Operation *op = weight.getDefiningOp();
+  return op && (isa<llm::DequantizeOp>(op) || llvm::any_of(op->getOperands(), isDequantized));
+}
+
+/// Writes the recipe into the module: formats on matrices, the rest as module attributes.
+void annotate(ModuleOp module, const recipe::Recipe &recipe) {
+  MLIRContext *context = module.getContext();
+  visitFormats(module, recipe, [](Operation *op, StringRef, Attribute format) {
+    op->setAttr("llm.format", format);
   });
   module->setAttr("llm.store", TypeAttr::get(numberType(context, recipe.activations.store)));
   module->setAttr("llm.kv", TypeAttr::get(numberType(context, recipe.kvCache)));
@@ -164,6 +181,15 @@ void declareDims(ModuleOp module, const EngineLimits &limits) {
 }
 
 } // namespace
+
+std::vector<std::string> compiler::quantizedAgain(ModuleOp module, const recipe::Recipe &recipe) {
+  std::vector<std::string> names;
+  visitFormats(module, recipe, [&](Operation *op, StringRef name, Attribute format) {
+    if (isa<llm::EncodingAttr>(format) && isDequantized(op->getResult(0)))
+      names.push_back(name.str());
+  });
+  return names;
+}
 
 ArrayRef<Stage> compiler::stages() {
   static constexpr Stage list[] = {{"recipe", addRecipePasses},

@@ -42,6 +42,10 @@ std::vector<std::string> stageNames();
 /// Loads Ingot's dialects into `context` and injects the targets' kernel providers.
 void prepareContext(mlir::MLIRContext &context);
 
+/// The matrices of an imported model, by name, that are stored quantized and that the recipe
+/// quantizes again.
+std::vector<std::string> quantizedAgain(mlir::ModuleOp module, const recipe::Recipe &recipe);
+
 /// Called with a stage's name and the module after it.
 using StageObserver = std::function<void(llvm::StringRef stage, mlir::ModuleOp module)>;
 

@@ -50,5 +50,12 @@ Expected<PreviewEngine> compiler::makePreview(mlir::MLIRContext &context,
 Error compiler::errorOfRuntime(const std::string &code, llvm::StringRef text,
                                std::string_view doing) {
   text.consume_front(code + ": ");
-  return Error{code, text.str(), std::string(doing), ""};
+  std::string told = text.str();
+  // A file without a name is reached by a descriptor, which says nothing to anybody.
+  const std::string descriptor = "/proc/self/fd/";
+  for (size_t at = told.find(descriptor); at != told.npos; at = told.find(descriptor, at)) {
+    const size_t end = told.find_first_not_of("0123456789", at + descriptor.size());
+    told.replace(at, std::min(end, told.size()) - at, "the engine that is made");
+  }
+  return Error{code, told, std::string(doing), ""};
 }

@@ -5,6 +5,7 @@
 #include "compiler/checkpoint/config/ConfigReader.h"
 #include "compiler/checkpoint/config/MistralFiles.h"
 #include "compiler/checkpoint/config/families/Family.h"
+#include "compiler/checkpoint/files/Entry.h"
 #include "compiler/checkpoint/files/NearestName.h"
 #include "compiler/checkpoint/files/ShardIndex.h"
 #include "compiler/checkpoint/gguf/GgufConfig.h"
@@ -27,11 +28,6 @@ static std::string embeddingOf(const ModelConfig &config) {
 }
 static std::string headOf(const ModelConfig &config) {
   return message(config.names.head, ".weight");
-}
-
-static bool isThere(const fs::path &path) {
-  std::error_code ignored;
-  return fs::exists(path, ignored);
 }
 
 static bool isPickle(const fs::path &path) {
@@ -268,6 +264,10 @@ static std::optional<Error> otherThanAModel(const fs::path &path) {
 Expected<Checkpoint> Checkpoint::openConfig(const fs::path &directory, bool readsQuantization) {
   if (isRegularFile(directory))
     return notAModel(directory);
+  std::error_code ignored;
+  if (isThere(directory) && !fs::exists(directory, ignored)) // a link that leads nowhere
+    if (auto file = File::open(directory); !file)
+      return file.error();
   const bool published =
       !isThere(directory / "config.json") && isThere(directory / mistralParamsFile);
   if (!published && !isThere(directory / "config.json"))

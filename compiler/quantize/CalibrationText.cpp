@@ -6,6 +6,7 @@
 #include "compiler/checkpoint/files/File.h"
 
 #include <algorithm>
+#include <limits>
 #include <numeric>
 #include <random>
 
@@ -86,9 +87,61 @@ std::string quantize::describeText(const json &record) {
                  record["ids_sha256"].get<std::string>());
 }
 
+Outcome quantize::checkLength(const TextOptions &text, size_t prefix, int64_t longest) {
+  const int64_t least = std::max<int64_t>(2, static_cast<int64_t>(prefix) + 1);
+  if (text.length >= least && text.length <= longest && text.samples >= 1)
+    return {};
+  const std::string what =
+      text.length < least && prefix > 0
+          ? message("sequences of ", text.length, " tokens have no room behind the ", prefix,
+                    " that the model's texts begin with")
+          : message(text.samples, " sequences of ", text.length, " tokens are not possible");
+  return Error{"INGOT-E2113", what, std::string(text.lengthOption),
+               longest < least ? message("the model takes sequences of ", longest)
+                               : message("choose a length of ", least, " to ", longest)};
+}
+
+/// What there is too little of.
+static Error tooShort(const TextOptions &options, uint64_t count, const char *unit,
+                      const std::filesystem::path &first) {
+  return {"INGOT-E2120",
+          message("the calibration text has ", count, " ", unit, ", a sequence has ",
+                  options.length, " tokens"),
+          first.empty() ? "the built-in text" : first.string(),
+          options.lengthOption.empty()
+              ? "give more text"
+              : message("give more text, or a smaller ", options.lengthOption)};
+}
+
+Outcome quantize::checkTexts(const TextOptions &options, size_t prefix) {
+  auto files = textFiles(options.files);
+  if (!files)
+    return files.error();
+  uint64_t bytes = 0;
+  bool isPlain = true;
+  for (const std::filesystem::path &file : *files) {
+    auto text = checkpoint::readText(file, kLongestText);
+    if (!text)
+      return text.error();
+    auto documents = documentsOf(file, *std::move(text));
+    if (!documents)
+      return documents.error();
+    for (const Document &document : *documents) {
+      bytes += document.words.size() + 1;  // some tokenizers put a space in front
+      isPlain &= !document.isConversation; // a template adds to those
+    }
+  }
+  if (isPlain && !files->empty() && bytes < static_cast<uint64_t>(options.length) - prefix)
+    return tooShort(options, bytes, "bytes", files->front());
+  return {};
+}
+
 Expected<CalibrationText> quantize::readCalibrationText(const TextOptions &options,
                                                         std::span<const int32_t> prefix,
                                                         const TokenizeDocument &tokenize) {
+  if (auto checked = checkLength(options, prefix.size(), std::numeric_limits<int64_t>::max());
+      !checked)
+    return checked.error();
   auto files = textFiles(options.files);
   if (!files)
     return files.error();
@@ -106,11 +159,8 @@ Expected<CalibrationText> quantize::readCalibrationText(const TextOptions &optio
   const auto own = static_cast<size_t>(options.length) - prefix.size();
   const size_t count = tokens.all.size() / own;
   if (count == 0)
-    return Error{"INGOT-E2120",
-                 message("the calibration text has ", tokens.all.size(), " tokens, a sequence has ",
-                         options.length),
-                 files->empty() ? "the built-in text" : files->front().string(),
-                 "give more text, or a smaller --length"};
+    return tooShort(options, tokens.all.size(), "tokens",
+                    files->empty() ? std::filesystem::path() : files->front());
   CalibrationText text;
   checkpoint::Sha256 digest;
   for (size_t window : chooseWindows(count, options)) {

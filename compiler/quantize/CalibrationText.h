@@ -16,7 +16,16 @@ struct TextOptions {
   int64_t samples = 128;                    ///< sequences
   int64_t length = 512;                     ///< tokens of each
   uint64_t seed = 0;                        ///< of the choice where there are more
+  std::string_view lengthOption = {};       ///< what users give `length` by; empty: nothing
 };
+
+/// Whether sequences of `text.length` hold more than the `prefix` ids in front of each, and a token
+/// to predict, within the `longest` that the model takes. Errors: INGOT-E2113.
+checkpoint::Outcome checkLength(const TextOptions &text, size_t prefix, int64_t longest);
+
+/// Whether the files are there and consist of documents, and are long enough for one sequence of
+/// those that have a byte in each token. Errors: INGOT-E2120 and those of reading and of documents.
+checkpoint::Outcome checkTexts(const TextOptions &text, size_t prefix);
 
 /// Prose, tables and code in English.
 std::string_view builtInText();
@@ -38,8 +47,8 @@ using TokenizeDocument =
 
 /// As many windows of the documents' tokens as asked for, or as there are, spread over all of them
 /// by the seed and in their order. Each begins with `prefix`, the ids that stand before a text; in
-/// front of a document they are dropped. Errors: INGOT-E2120 where there is not one window, and
-/// those of reading, of documents and of `tokenize`.
+/// front of a document they are dropped. Errors: INGOT-E2113 where nothing stands behind it,
+/// INGOT-E2120 where there is not one window, and those of reading, of documents and of `tokenize`.
 checkpoint::Expected<CalibrationText> readCalibrationText(const TextOptions &options,
                                                           std::span<const int32_t> prefix,
                                                           const TokenizeDocument &tokenize);

@@ -77,6 +77,38 @@ Expected<std::vector<GateLimit>> quantize::parseGate(const std::string &text) {
   return limits;
 }
 
+/// The tokens of a sequence, of an engine with such a context.
+static int64_t lengthFor(const GateOptions &options, int64_t context) {
+  return std::min<int64_t>(options.text.length, context);
+}
+
+Outcome quantize::checkGate(const GateOptions &options, const compiler::BuildRequest &request) {
+  if (auto limits = parseGate(options.limits); !limits)
+    return limits.error();
+  auto model = checkpoint::Checkpoint::open(options.original);
+  if (!model)
+    return model.error();
+  const checkpoint::ModelConfig &own = request.checkpoint.config(), &other = model->config();
+  for (const auto &[what, ours, theirs] : {std::tuple("layers", own.layers, other.layers),
+                                           std::tuple("columns", own.hiddenSize, other.hiddenSize),
+                                           std::tuple("tokens", own.vocabSize, other.vocabSize)})
+    if (ours != theirs)
+      return checkpoint::Error{"INGOT-E2164",
+                               checkpoint::message("the engine's model has ", ours, " ", what,
+                                                   ", the one that it is compared with ", theirs),
+                               options.original.string(),
+                               "give the model that it was made from by --gate-model"};
+  auto tokenizer = checkpoint::readTokenizer(options.original);
+  if (!tokenizer)
+    return tokenizer.error();
+  const size_t prefix = tokenizer->prefixIds.size();
+  TextOptions text = options.text;
+  text.length = lengthFor(options, request.limits.maxContext);
+  if (auto checked = checkLength(text, prefix, request.limits.maxContext); !checked)
+    return checked;
+  return checkTexts(text, prefix);
+}
+
 static Expected<EngineDifference> measure(mlir::MLIRContext &context,
                                           const std::filesystem::path &engine,
                                           const GateOptions &options, const ComparisonScope &scope,
@@ -102,7 +134,7 @@ static Expected<EngineDifference> measure(mlir::MLIRContext &context,
     session.max_sequences = 1;
     session.threads = part.build.threads;
     Engine opened(engine.string(), session);
-    part.length = std::min<int64_t>(options.text.length, opened.memoryPlan().max_context);
+    part.length = lengthFor(options, opened.memoryPlan().max_context);
     auto text = sequencesFor(opened, options.text, part);
     if (!text)
       return text.error();

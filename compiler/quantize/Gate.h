@@ -2,7 +2,7 @@
 // The accuracy that an engine must have to be written.
 #pragma once
 
-#include "compiler/build/BuildOptions.h"
+#include "compiler/build/BuildRequest.h"
 #include "compiler/quantize/CalibrationText.h"
 #include "compiler/quantize/GateReport.h"
 
@@ -31,6 +31,11 @@ struct GateOptions {
   unsigned threads = 0;
   codegen::BuildCache *cache = nullptr;
 };
+
+/// What can be refused before the engine that `request` asks for is built. Errors: INGOT-E2164
+/// where the original has another shape, and those of parseGate(), of readers, checkLength() and
+/// checkTexts().
+checkpoint::Outcome checkGate(const GateOptions &options, const compiler::BuildRequest &request);
 
 /// Compares the engine at `engine`, which must run on this machine and is what `module` says, with
 /// the original. Errors: those of parseGate(), of readers and of compareWithCheckpoint().

@@ -9,8 +9,8 @@ namespace ingot::quantize {
 /// Every number of the tables also stands in an attribute, `data-value`, with all its digits.
 std::string gatePage(const GateReport &report);
 
-/// Whether a report can be written to `path`. Errors: INGOT-E2146 where its name ends neither in
-/// .html nor in .json, those of compiler::checkReport().
+/// Whether a report has a form by its name. Errors: INGOT-E2146 where it ends neither in .html nor
+/// in .json.
 checkpoint::Outcome checkGateReport(const std::filesystem::path &path);
 
 /// Writes a page or JSON, by the name's end. Errors: those of writeWhole().

@@ -20,7 +20,7 @@ struct StoredPart {
   std::string part; ///< "layers.0", or a weight outside of layers: "lm_head"
   uint64_t bytes = 0, weights = 0;
   std::set<std::string> formats{}; ///< of its matrices
-  double bits() const { return 8 * double(bytes) / double(weights); }
+  double bits() const { return weights ? 8 * double(bytes) / double(weights) : 0; }
 };
 
 struct GateReport {

@@ -50,8 +50,7 @@ Expected<QuantizeReport> finishRotated(const QuantizeOptions &options,
                                        const checkpoint::Checkpoint &model,
                                        const fs::path &folder) {
   QuantizeReport report;
-  for (const checkpoint::Tensor &tensor : model.tensors())
-    report.bytes += tensor.bytes;
+  report.bytes = weightBytes(model);
   if (auto named = nameOutput(options.model, options.output, folder); !named)
     return named.error();
   return report;

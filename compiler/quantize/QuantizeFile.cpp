@@ -3,6 +3,7 @@
 #include "compiler/quantize/QuantizeFile.h"
 
 #include "codegen/ForEachParallel.h"
+#include "compiler/checkpoint/gguf/GgmlBlocks.h"
 #include "compiler/checkpoint/gguf/ModelFile.h"
 #include "compiler/quantize/FolderToGguf.h"
 #include "compiler/quantize/Importance.h"
@@ -31,8 +32,6 @@ static Expected<ImportanceMatrix> importanceFor(mlir::MLIRContext &context,
   auto model = checkpoint::Checkpoint::open(options.model);
   if (!model)
     return model.error();
-  if (auto checked = checkText(options.text, *model); !checked)
-    return checked.error();
   auto part = partOptions(options, folder);
   if (!part)
     return part.error();
@@ -41,6 +40,36 @@ static Expected<ImportanceMatrix> importanceFor(mlir::MLIRContext &context,
     if (auto written = matrix->write(mix.importanceOutput); !written)
       return written.error();
   return matrix;
+}
+
+/// Weights in blocks that the mix makes others of lose twice. Refuses them, or tells of them.
+static checkpoint::Outcome checkBlocks(const fs::path &file, const MixOptions &mix,
+                                       compiler::Progress &progress) {
+  const auto model = checkpoint::openGguf(file);
+  if (!model)
+    return model.error();
+  const auto choices =
+      chooseTypes(*mix.mix, MixedModel::of(model->metadata), model->tensors, /*importance=*/true);
+  size_t count = 0;
+  const checkpoint::Tensor *first = nullptr;
+  for (size_t i = 0; i < choices.size(); ++i) {
+    const checkpoint::Tensor &tensor = model->tensors[i];
+    if (!checkpoint::ggmlEncoding(tensor.dtype) || tensor.dtype == choices[i].dtype)
+      continue;
+    ++count;
+    first = first ? first : &tensor;
+  }
+  if (count == 0)
+    return {};
+  const std::string what =
+      checkpoint::message(count, " tensors are quantized already, ", first->name, " to ",
+                          checkpoint::dtypeName(first->dtype));
+  if (!mix.requantizes)
+    return checkpoint::Error{"INGOT-E2105", what, file.string(),
+                             "give the model in 16 bits or f32; `ingot quantize "
+                             "--allow-requantize` quantizes it again"};
+  progress.warn(what + ": what is lost by quantizing adds up");
+  return {};
 }
 
 /// From the GGUF file that `options` name; `folder` is for files meanwhile.
@@ -77,6 +106,19 @@ Expected<uint64_t> quantize::quantizeToMix(mlir::MLIRContext &context,
                                            compiler::Progress &progress) {
   if (!isSupportedHere())
     return unsupportedHere();
+  auto model = checkpoint::Checkpoint::open(options.model);
+  if (!model)
+    return model.error();
+  const bool isFile = checkpoint::isModelFile(options.model);
+  if (isFile)
+    if (auto checked = checkBlocks(options.model, mix, progress); !checked)
+      return checked.error();
+  if (mix.importance.empty())
+    if (auto checked = checkText(options.text, *model, options.model); !checked)
+      return checked.error();
+  if (!isFile) // all numbers as they are, for a while
+    if (auto fits = checkSpace(options.output, weightBytes(*model)); !fits)
+      return fits.error();
   const fs::path folder = options.output.string() + ".partial";
   if (auto made = makeWorkFolder(folder); !made)
     return made.error();
@@ -84,7 +126,7 @@ Expected<uint64_t> quantize::quantizeToMix(mlir::MLIRContext &context,
     std::error_code ignored;
     fs::remove_all(folder, ignored);
   });
-  if (checkpoint::isModelFile(options.model))
+  if (isFile)
     return quantizeModelFile(context, options, mix, folder, progress);
   QuantizeOptions converted = options;
   converted.model = folder / "model.gguf";

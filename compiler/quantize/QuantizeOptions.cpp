@@ -26,13 +26,30 @@ checkpoint::Error quantize::unsupportedHere() {
           "quantize on a newer one; the result is the same on all of them"};
 }
 
-Outcome quantize::checkText(const TextOptions &text, const checkpoint::Checkpoint &model) {
-  const auto longest = static_cast<int64_t>(model.config().maxPositions);
-  if (text.length < 2 || text.length > longest || text.samples < 1)
-    return checkpoint::Error{"INGOT-E2113", "sequences of that number or length are not possible",
-                             "--samples, --length",
-                             checkpoint::message("choose a length of 2 to ", longest)};
-  return {};
+Outcome quantize::checkText(const TextOptions &text, const checkpoint::Checkpoint &model,
+                            const fs::path &path) {
+  auto tokenizer = checkpoint::readTokenizer(path);
+  if (!tokenizer)
+    return tokenizer.error();
+  const size_t prefix = tokenizer->prefixIds.size();
+  if (auto checked = checkLength(text, prefix, static_cast<int64_t>(model.config().maxPositions));
+      !checked)
+    return checked;
+  return checkTexts(text, prefix);
+}
+
+Outcome quantize::checkSpace(const fs::path &path, uint64_t bytes) {
+  std::error_code unknown;
+  fs::path folder = fs::absolute(path, unknown);
+  while (folder.has_relative_path() && !fs::is_directory(folder, unknown))
+    folder = folder.parent_path();
+  const fs::space_info space = fs::space(folder, unknown);
+  if (unknown || space.available >= bytes)
+    return {};
+  return checkpoint::Error{
+      "INGOT-E7011",
+      checkpoint::message("no space for ", bytes, " bytes: ", space.available, " bytes are free"),
+      path.string(), "free some space, or write to another disk"};
 }
 
 Outcome quantize::makeWorkFolder(const fs::path &folder) {
@@ -75,11 +92,18 @@ Outcome quantize::checkOptions(const QuantizeOptions &options,
   if (fs::exists(options.output, unknown))
     return checkpoint::Error{"INGOT-E2112", "the output is there already", options.output.string(),
                              "choose another folder, or remove it"};
-  if (auto checked = checkText(options.text, model); !checked)
+  if (auto checked = checkText(options.text, model, options.model); !checked)
     return checked;
   if (!isSupportedHere())
     return unsupportedHere();
   return {};
+}
+
+uint64_t quantize::weightBytes(const checkpoint::Checkpoint &model) {
+  uint64_t bytes = 0;
+  for (const checkpoint::Tensor &tensor : model.tensors())
+    bytes += tensor.bytes;
+  return bytes;
 }
 
 Expected<PartOptions> quantize::partOptions(const QuantizeOptions &options,
@@ -151,7 +175,7 @@ Outcome quantize::checkRecipe(mlir::MLIRContext &context, const QuantizeOptions 
     return checkpoint::Error{"INGOT-E2123",
                              checkpoint::message("the format ", settings.layout.name(),
                                                  " has no place for such scales of KV caches"),
-                             "--format",
+                             options.format.empty() ? "--recipe" : "--format",
                              "choose compressed-tensors, or a kv_cache without static scales"};
   uint64_t most = 0;
   for (int64_t i = 0; i < static_cast<int64_t>(model.config().layers); ++i) {
@@ -164,7 +188,9 @@ Outcome quantize::checkRecipe(mlir::MLIRContext &context, const QuantizeOptions 
   if (most == 0)
     return checkpoint::Error{
         "INGOT-E2106", "the recipe quantizes none of the model's matrices", "--recipe",
-        "give matrices a format of fewer than 16 bits, and choose a --format that holds it"};
+        options.format.empty()
+            ? "give matrices a format of fewer than 16 bits"
+            : "give matrices a format of fewer than 16 bits, which --format holds"};
   if (run == LayerRun::Searches) // two sequences of logits
     most = std::max(most, static_cast<uint64_t>(options.text.length) * model.config().vocabSize *
                                   2 * sizeof(float) +

@@ -23,16 +23,24 @@ struct QuantizeOptions {
 /// The error of machines that isSupportedHere() is false on.
 checkpoint::Error unsupportedHere();
 
-/// Whether the model can be run on such sequences. Errors: INGOT-E2113.
-checkpoint::Outcome checkText(const TextOptions &text, const checkpoint::Checkpoint &model);
+/// Whether the model, read from `path`, can be run on such sequences of such texts. Errors:
+/// those of tokenizers, checkLength() and checkTexts().
+checkpoint::Outcome checkText(const TextOptions &text, const checkpoint::Checkpoint &model,
+                              const std::filesystem::path &path);
 /// What a run that goes on must find again: this version, and the files, by their contents where a
 /// cache keeps digests, else by their stamps.
 std::string revisionAndFiles(std::span<const std::filesystem::path> files,
                              const QuantizeOptions &options);
 
-/// What can be refused before any work. Errors: INGOT-E2105 to E2113.
+/// What can be refused before any work. Errors: INGOT-E2105 to E2113, and those of checkText().
 checkpoint::Outcome checkOptions(const QuantizeOptions &options,
                                  const checkpoint::Checkpoint &model);
+
+/// Whether `bytes` are free where `path` is, or its next folder that is there. Errors: INGOT-E7011.
+checkpoint::Outcome checkSpace(const std::filesystem::path &path, uint64_t bytes);
+
+/// Of all tensors.
+uint64_t weightBytes(const checkpoint::Checkpoint &model);
 
 /// Makes a folder for files that are kept until the end. Errors: INGOT-E7010.
 checkpoint::Outcome makeWorkFolder(const std::filesystem::path &folder);

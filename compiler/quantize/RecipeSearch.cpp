@@ -76,6 +76,14 @@ public:
     return 8 * static_cast<double>(bytes) / static_cast<double>(elements);
   }
 
+  /// What the sizes alone rule out.
+  checkpoint::Outcome check() const {
+    const auto [smallest, stored] = smallestAndStored();
+    const bool isPossible = budget.divergence > 0 || (capacity() >= static_cast<double>(smallest) &&
+                                                      capacity() < static_cast<double>(stored));
+    return isPossible ? checkpoint::Outcome() : unattainable();
+  }
+
   Expected<Mix> run() const {
     const bool bySize = budget.divergence == 0;
     std::vector<std::vector<KnapsackItem>> classes;
@@ -256,6 +264,14 @@ Expected<recipe::Recipe> quantize::searchRecipe(mlir::MLIRContext &context,
     return checked.error();
   if (auto checked = checkRecipe(context, options, *model, LayerRun::Searches); !checked)
     return checked.error();
+  // A rotated model may store its head too.
+  if (options.recipe.rotation == recipe::Rotation::None) {
+    auto sizes = sizesInFormats(context, options, *model);
+    if (!sizes)
+      return sizes.error();
+    if (auto possible = Search(budget, *sizes, *model).check(); !possible)
+      return possible.error();
+  }
   // The rotated model's files are of today.
   const std::string key = keyOf(options, *model);
   const fs::path folder = lockfile.string() + ".partial";

@@ -243,6 +243,8 @@ Expected<checkpoint::Checkpoint> quantize::rotatedIfAsked(mlir::MLIRContext &con
                                                           compiler::Progress &progress) {
   if (options.recipe.rotation == recipe::Rotation::None)
     return model;
+  if (auto fits = checkSpace(folder, weightBytes(model)); !fits)
+    return fits.error();
   auto rotated = rotate(context, options, model, folder, progress);
   if (!rotated)
     return rotated.error();

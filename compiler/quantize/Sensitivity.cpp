@@ -27,6 +27,67 @@ constexpr WeightFormat kFormats[] = {
     {NumberFormat::Int8, recipe::kWholeRow},
 };
 
+/// The recipe that quantizes one matrix.
+recipe::Recipe recipeFor(const recipe::Recipe &recipe, const std::string &weight,
+                         const WeightFormat &format) {
+  recipe::Recipe own = recipe;
+  own.weights = {{weight, format}};
+  return own;
+}
+
+/// The formats that a matrix may get, with what becomes of it there.
+std::vector<std::pair<WeightFormat, ModuleRecord>> recordsOf(const LayerSettings &settings,
+                                                             const compiler::Product &product) {
+  std::vector<std::pair<WeightFormat, ModuleRecord>> records;
+  for (WeightFormat format : kFormats) {
+    format.zeroPoints =
+        recipe::isGrouped(format.type) && settings.recipe.formatFor(product.weight).zeroPoints;
+    const recipe::Recipe recipe = recipeFor(settings.recipe, product.weight, format);
+    std::string unused;
+    auto record =
+        recordFor({settings.checkpoint, recipe, settings.layout, settings.scales, settings.threads},
+                  product, unused);
+    // A group that does not divide the columns became the next smaller one.
+    if (!record || record->format.group != format.group)
+      continue;
+    record->module = product.weight;
+    records.emplace_back(format, *std::move(record));
+  }
+  return records;
+}
+
+/// Whether the matrices of a group may get another format than the stored one. Experts are not
+/// searched.
+bool isSearched(const LayerSettings &settings, const compiler::ProductGroup &group) {
+  return !group.routed && isQuantized(settings, group);
+}
+
+uint64_t bytesOf(const LayerSettings &settings, const ModuleRecord &record,
+                 const EncodedMatrix &matrix) {
+  uint64_t bytes = 0;
+  for (const TensorData &part : settings.layout.tensors(record, matrix))
+    bytes += part.header.bytes();
+  return bytes;
+}
+
+/// The bytes of a matrix, whatever its numbers are: of two of few rows, for each row adds as many.
+Expected<uint64_t> bytesOf(const LayerSettings &settings, const ModuleRecord &record,
+                           const WeightFormat &format, const compiler::Product &product) {
+  constexpr int64_t step = 8; // rows whose zero points fill a word
+  auto ofRows = [&](int64_t rows) -> Expected<uint64_t> {
+    const std::vector<float> ones(static_cast<size_t>(rows * product.columns), 1.0f);
+    auto encoded = encodeMatrix(ones.data(), rows, product.columns,
+                                {format, recipe::Method::Round, settings.scales, 0, 1},
+                                /*statistics=*/nullptr);
+    return encoded ? Expected<uint64_t>(bytesOf(settings, record, encoded->matrix))
+                   : encoded.error();
+  };
+  auto one = ofRows(step), two = ofRows(2 * step);
+  if (!one || !two)
+    return one ? two.error() : one.error();
+  return *one + (*two - *one) * static_cast<uint64_t>(std::max(product.rows, step) / step - 1);
+}
+
 /// A model that differs in one matrix.
 struct Trial {
   size_t matrix;
@@ -93,10 +154,10 @@ private:
     if (!engine)
       return engine.error();
     const compiler::ProductList &products = engine->products();
-    std::vector<const compiler::ProductGroup *> wanted; // experts are not searched
+    std::vector<const compiler::ProductGroup *> wanted;
     size_t own = 0;
     for (const compiler::ProductGroup &group : products.groups) {
-      if (group.routed || !isQuantized(settings, group))
+      if (!isSearched(settings, group))
         continue;
       wanted.push_back(&group);
       own += group.products.size();
@@ -169,13 +230,6 @@ private:
     return addRows(index, group, product, *inputs);
   }
 
-  /// The recipe that quantizes one matrix.
-  recipe::Recipe recipeFor(const std::string &weight, const WeightFormat &format) const {
-    recipe::Recipe recipe = options.recipe;
-    recipe.weights = {{weight, format}};
-    return recipe;
-  }
-
   LayerSettings withRecipe(const recipe::Recipe &recipe) const {
     return {model, recipe, settings.layout, settings.scales, settings.threads};
   }
@@ -186,19 +240,11 @@ private:
     if (!values)
       return values.error();
     std::vector<float> changed(values->size());
-    for (WeightFormat format : kFormats) {
-      format.zeroPoints =
-          recipe::isGrouped(format.type) && options.recipe.formatFor(product.weight).zeroPoints;
-      const recipe::Recipe recipe = recipeFor(product.weight, format);
-      std::string unused;
-      auto record = recordFor(withRecipe(recipe), product, unused);
-      // A group that does not divide the columns became the next smaller one.
-      if (!record || record->format.group != format.group)
-        continue;
-      record->module = product.weight;
-      auto encoded = encodeMatrix(values->data(), product.rows, product.columns,
-                                  {format, recipe.method, settings.scales, 0, settings.threads},
-                                  /*statistics=*/nullptr);
+    for (const auto &[format, record] : recordsOf(settings, product)) {
+      auto encoded =
+          encodeMatrix(values->data(), product.rows, product.columns,
+                       {format, options.recipe.method, settings.scales, 0, settings.threads},
+                       /*statistics=*/nullptr);
       if (!encoded)
         return checkpoint::Error{encoded.error().code, encoded.error().what,
                                  shownName(model, product), encoded.error().fix};
@@ -206,10 +252,8 @@ private:
       trial.errors.push_back(outputError(values->data(), changed.data(), product.rows,
                                          product.columns, inputs.sampled.data(),
                                          inputs.sampledRows(), settings.threads));
-      uint64_t bytes = 0;
-      for (const TensorData &part : settings.layout.tensors(*record, encoded->matrix))
-        bytes += part.header.bytes();
-      matrices[trial.matrix].formats.push_back({format, bytes, 0});
+      matrices[trial.matrix].formats.push_back(
+          {format, bytesOf(settings, record, encoded->matrix), 0});
     }
     return {};
   }
@@ -218,7 +262,8 @@ private:
   /// recipe's method.
   Outcome addRows(int64_t index, const compiler::ProductGroup &group,
                   const compiler::Product &product, const InputStatistics &inputs) {
-    const recipe::Recipe recipe = recipeFor(product.weight, matrices.back().formats[1].format);
+    const recipe::Recipe recipe =
+        recipeFor(options.recipe, product.weight, matrices.back().formats[1].format);
     std::vector<InputStatistics> own; // scaled inputs are others
     if (recipe::isCalibrated(recipe.method))
       own.push_back(inputs);
@@ -309,6 +354,43 @@ private:
 };
 
 } // namespace
+
+Expected<std::vector<MatrixSensitivity>>
+quantize::sizesInFormats(mlir::MLIRContext &context, const QuantizeOptions &options,
+                         const checkpoint::Checkpoint &model) {
+  const LayerSettings settings = layerSettings(options, model);
+  std::vector<MatrixSensitivity> matrices;
+  auto add = [&](const compiler::Product &product, bool isWanted) -> Outcome {
+    auto tensor = model.get(holderOf(product));
+    if (!tensor)
+      return tensor.error();
+    MatrixSensitivity &matrix = matrices.emplace_back();
+    matrix.weight = product.weight;
+    matrix.elements = static_cast<uint64_t>(product.rows * product.columns);
+    matrix.formats.push_back({{}, (*tensor)->bytes, 0});
+    std::string unused;
+    if (!isWanted || !recordFor(settings, product, unused))
+      return {};
+    for (const auto &[format, record] : recordsOf(settings, product)) {
+      auto bytes = bytesOf(settings, record, format, product);
+      if (!bytes)
+        return bytes.error();
+      matrix.formats.push_back({format, *bytes, 0});
+    }
+    return {};
+  };
+  for (int64_t i = 0; i < static_cast<int64_t>(model.config().layers); ++i) {
+    auto products = productsOf(context, model, i, options.text.length);
+    if (!products)
+      return products.error();
+    for (const compiler::ProductGroup &group : products->groups)
+      for (const compiler::Product &product : group.products)
+        if (!product.stack)
+          if (auto added = add(product, isSearched(settings, group)); !added)
+            return added.error();
+  }
+  return matrices;
+}
 
 Expected<std::vector<MatrixSensitivity>>
 quantize::measureSensitivity(mlir::MLIRContext &context, const QuantizeOptions &options,

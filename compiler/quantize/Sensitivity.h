@@ -21,6 +21,12 @@ struct MatrixSensitivity {
   std::vector<FormatCost> formats; ///< as stored, then those it may get; sizes grow from the second
 };
 
+/// The bytes of all matrices of measureSensitivity(), without what they add: nothing is run and no
+/// weight read. Those of a mix are at least these. Errors: those of importers and of encodings.
+checkpoint::Expected<std::vector<MatrixSensitivity>>
+sizesInFormats(mlir::MLIRContext &context, const QuantizeOptions &options,
+               const checkpoint::Checkpoint &model);
+
 /// The matrices of all layers that are products, in the order of the program. Those that the recipe
 /// quantizes may get int4, with its zero points, in groups of 128, 64 and 32, and int8. Each of
 /// them alone is quantized by the recipe's method to the smallest, and the model run with it to its

@@ -3,11 +3,13 @@
 #include "compiler/quantize/Gate.h"
 #include "compiler/tools/BuildArguments.h"
 #include "compiler/tools/Commands.h"
+#include "compiler/tools/FilesOfBuild.h"
 
 #include "mlir/IR/MLIRContext.h"
 
 using namespace ingot;
 using namespace ingot::compiler;
+using runtime::FileUse;
 
 static constexpr char kExamples[] =
     "examples:\n"
@@ -22,12 +24,13 @@ int compiler::runBisect(int argc, char **argv) {
   std::filesystem::path engine, text;
   quantize::GateOptions options;
   double tolerance = 0.15;
-  app.addOption("engine", engine, "engine file").required();
+  app.addOption("engine", engine, "engine file").required().file(FileUse::ReadsIfThere);
   app.addOption("model", options.original, "checkpoint to compare with").required();
   app.addOption("--tolerance", tolerance,
                 "what the root mean square of a part's differences may be, of that of its results")
       .showDefault();
-  app.addOption("--text", text, "what both are run on (default: a built-in text)");
+  app.addOption("--text", text, "what both are run on (default: a built-in text)")
+      .file(FileUse::Reads);
   app.addOption("--threads", options.threads, "threads to use (default: all)").positive();
   if (auto status = parseArguments(app, argc, argv))
     return *status;
@@ -37,6 +40,16 @@ int compiler::runBisect(int argc, char **argv) {
   options.text.length = 256;
   options.folder = engine.string() + ".bisect";
   Progress progress(Progress::styleOfTerminal());
+  runtime::CommandFiles files = app.files();
+  files.add(FileUse::WorksIn, "the folder for work", options.folder);
+  addTexts(files, "--text", options.text.files);
+  auto checked = addModel(files, "model", options.original);
+  if (checked)
+    checked = checkFiles(files);
+  if (!checked) {
+    progress.failed(checked.error().str());
+    return 1;
+  }
   mlir::MLIRContext context(mlir::MLIRContext::Threading::DISABLED);
   prepareContext(context);
   auto parts = quantize::measureParts(context, engine, options, progress);

@@ -4,6 +4,7 @@
 
 #include "compiler/quantize/ggml/WeightMix.h"
 #include "compiler/recipe/Presets.h"
+#include "runtime/tools/Commands.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FormatVariadic.h"
 
@@ -11,6 +12,19 @@
 
 using namespace ingot;
 using namespace ingot::compiler;
+
+static runtime::FileUse useOf(OptionFile file) {
+  switch (file) {
+  case OptionFile::None:
+    return runtime::FileUse::None;
+  case OptionFile::Read:
+    return runtime::FileUse::Reads;
+  case OptionFile::ReadByName:
+    return runtime::FileUse::ReadsIfThere;
+  case OptionFile::Written:
+    return runtime::FileUse::Writes;
+  }
+}
 
 /// Adds one, with what help tells of its value.
 static runtime::CommandOption addOption(runtime::CommandLine &app, const BuildOption &option,
@@ -41,6 +55,8 @@ void ingot::compiler::addBuildArguments(runtime::CommandLine &app, BuildOptions 
       continue;
     runtime::CommandOption here = addOption(app, option, options);
     added.emplace(option.flag, here);
+    if (option.file != OptionFile::None)
+      here.file(useOf(option.file));
     if (option.words)
       here.oneOf(option.words());
     switch (option.form) {
@@ -99,11 +115,43 @@ ingot::compiler::openCache(BuildOptions &options, Progress &progress) {
   return std::move(*cache);
 }
 
+checkpoint::Outcome ingot::compiler::checkRunsHere(mlir::MLIRContext &context,
+                                                   const BuildOptions &options,
+                                                   const std::string &option) {
+  std::vector<std::string> names = options.targets;
+  if (names.empty())
+    names.push_back(codegen::kNativeTarget.str());
+  std::vector<runtime::TargetNeeds> needs;
+  for (const std::string &name : names) {
+    std::string why;
+    auto target = codegen::findTarget(&context, name, why);
+    if (failed(target)) {
+      auto [code, what] = llvm::StringRef(why).split(": ");
+      return checkpoint::Error{code.str(), what.str(), "--target " + name, ""};
+    }
+    runtime::TargetNeeds &need = needs.emplace_back();
+    need.name = target->second.getName().str();
+    need.architecture = target->second.getArch().str();
+    for (mlir::StringAttr feature : target->second.getFeatures())
+      need.features.push_back(feature.str());
+  }
+  const runtime::Status status = runtime::checkMachine(needs);
+  if (status.ok())
+    return {};
+  return checkpoint::Error{std::string(status.code()), std::string(status.message()), option,
+                           "the engine is run here: choose a --target of this machine"};
+}
+
 std::optional<int> ingot::compiler::parseArguments(runtime::CommandLine &app, int argc,
                                                    char **argv) {
   runtime::CommandLine::Outcome outcome = app.parse(argc, argv);
-  if (outcome.goesOn)
-    return std::nullopt;
+  if (outcome.goesOn) {
+    const runtime::Status usable = app.files().check();
+    if (usable.ok())
+      return std::nullopt;
+    fprintf(stderr, "error: %s\n", usable.toString().c_str());
+    return 1;
+  }
   if (outcome.error.empty()) // --help
     return 0;
   fprintf(stderr, "error: INGOT-E2103: %s; `%s --help` tells the options\n", outcome.error.c_str(),

@@ -21,8 +21,13 @@ std::string listOfMixes();
 checkpoint::Expected<std::unique_ptr<codegen::BuildCache>> openCache(BuildOptions &options,
                                                                      Progress &progress);
 
-/// Parses; nothing when the command may go on, else the exit status (2 for a wrong option, with
-/// code INGOT-E2103 on stderr).
+/// Whether this machine runs a target of `options`. Errors: those of findTarget() and of
+/// runtime::checkMachine(), with what to change where `option` needs that.
+checkpoint::Outcome checkRunsHere(mlir::MLIRContext &context, const BuildOptions &options,
+                                  const std::string &option);
+
+/// Parses, and checks the files that options name; nothing when the command may go on, else the
+/// exit status (2 for a wrong option, with code INGOT-E2103 on stderr).
 std::optional<int> parseArguments(runtime::CommandLine &app, int argc, char **argv);
 
 } // namespace ingot::compiler

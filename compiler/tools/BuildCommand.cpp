@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // ingot build
 #include "compiler/build/BuildReport.h"
+#include "compiler/build/BuildRequest.h"
 #include "compiler/quantize/Gate.h"
 #include "compiler/quantize/GatePage.h"
 #include "compiler/tools/BuildArguments.h"
 #include "compiler/tools/Commands.h"
+#include "compiler/tools/FilesOfBuild.h"
 #include "compiler/tools/QuantizedModels.h"
 
 #include "mlir/IR/Diagnostics.h"
@@ -30,26 +32,72 @@ static constexpr char kExamples[] =
 /// The exit status of a build whose engine is not as accurate as it must be.
 static constexpr int kExceeded = 3;
 
+/// Where a gate's rows are meanwhile.
+static std::string gateFolder(const BuildOptions &options) {
+  return options.output.string() + ".gate";
+}
+
+/// Refuses what can be known of the files before anything is built. `files`: of the options.
+static checkpoint::Outcome checkFilesOf(const BuildOptions &options, runtime::CommandFiles files) {
+  auto model = options.randomWeights ? checkpoint::Checkpoint::openWithoutWeights(options.model)
+                                     : checkpoint::Checkpoint::open(options.model);
+  if (!model)
+    return model.error();
+  if (!options.lora.empty())
+    if (auto added = model->addAdapter(options.lora, options.loraScale); !added)
+      return added;
+  addModel(files, "MODEL", *model, options.model);
+  addRecipe(files, options.recipe);
+  const std::vector<std::filesystem::path> texts(options.calibrationText.begin(),
+                                                 options.calibrationText.end());
+  addTexts(files, "--calibration-text", texts);
+  if (options.targetSize > 0 || options.maxDivergence > 0 || options.meanBits > 0)
+    addSearch(files, options.output, options.lockfile);
+  if (!options.cache)
+    files.add(runtime::FileUse::WorksIn, "the folder of the quantized model",
+              quantizedFolder(options));
+  if (!options.gate.empty()) {
+    addTexts(files, "--gate-text", {&options.gateText, options.gateText.empty() ? 0u : 1u});
+    files.add(runtime::FileUse::WorksIn, "the gate's folder for work", gateFolder(options));
+    if (!options.gateModel.empty())
+      if (auto added = addModel(files, "--gate-model", options.gateModel); !added)
+        return added;
+  }
+  return checkFiles(files);
+}
+
+/// Refuses a gate that cannot measure the engine.
+static checkpoint::Outcome checkGate(mlir::MLIRContext &context, const BuildOptions &options,
+                                     const quantize::GateOptions &gate) {
+  for (const std::string &path : options.gateReports)
+    if (auto named = quantize::checkGateReport(path); !named)
+      return named;
+  auto request = readRequestButRecipe(context, options);
+  if (!request)
+    return request.error();
+  if (auto runs = checkRunsHere(context, options, "--gate"); !runs)
+    return runs;
+  return quantize::checkGate(gate, *request);
+}
+
 /// Lets the build measure its engine and refuse it. `exceeded`: the limits that it does not keep;
 /// must live as long as `options`, as all arguments must.
 static checkpoint::Outcome addGate(mlir::MLIRContext &context, BuildOptions &options,
                                    Progress &progress, std::string &exceeded) {
-  if (auto limits = quantize::parseGate(options.gate); !limits)
-    return limits.error();
-  for (const std::string &path : options.gateReports)
-    if (auto writable = quantize::checkGateReport(path); !writable)
-      return writable;
   quantize::GateOptions gate;
   gate.name = options.output.filename().string();
   gate.limits = options.gate;
   gate.original = options.gateModel.empty() ? options.model : options.gateModel;
   gate.text.samples = 16;
+  gate.text.lengthOption = "--max-context";
   if (!options.gateText.empty())
     gate.text.files.push_back(options.gateText);
-  gate.folder = options.output.string() + ".gate";
+  gate.folder = gateFolder(options);
   gate.describes = !options.gateReports.empty();
   gate.threads = options.threads;
   gate.cache = options.cache;
+  if (auto checked = checkGate(context, options, gate); !checked)
+    return checked;
   options.examine = [&context, &progress, &exceeded, gate, reports = options.gateReports](
                         const std::filesystem::path &engine,
                         mlir::ModuleOp module) -> checkpoint::Expected<std::vector<OptionRecord>> {
@@ -84,11 +132,10 @@ int compiler::runBuild(int argc, char **argv) {
     progress.failed(cache.error().str());
     return 1;
   }
-  if (!options.report.empty())
-    if (auto writable = checkReport(options.report); !writable) {
-      progress.failed(writable.error().str());
-      return 1;
-    }
+  if (auto checked = checkFilesOf(options, app.files()); !checked) {
+    progress.failed(checked.error().str());
+    return 1;
+  }
   mlir::MLIRContext context(mlir::MLIRContext::Threading::DISABLED);
   prepareContext(context);
   std::string exceeded;

@@ -56,12 +56,12 @@ std::vector<char *> argumentVector(std::vector<std::string> &words) {
   return argv;
 }
 
-int findOrBuild(const std::vector<std::string> &build, OptionCommand command, const char *name,
+int findOrBuild(const ModelArguments &arguments, OptionCommand command, const char *name,
                 UsedEngine &engine) {
   runtime::CommandLine app("Builds a model.", name);
   BuildOptions options;
   addBuildArguments(app, options, command);
-  std::vector<std::string> words = build;
+  std::vector<std::string> words = arguments.build;
   words.insert(words.begin(), name);
   if (auto status =
           parseArguments(app, static_cast<int>(words.size()), argumentVector(words).data()))
@@ -88,7 +88,15 @@ int findOrBuild(const std::vector<std::string> &build, OptionCommand command, co
   }
   mlir::MLIRContext context(mlir::MLIRContext::Threading::DISABLED);
   prepareContext(context);
+  // A file of options may name a simulator too.
+  const bool simulates = llvm::any_of(arguments.use, [](const std::string &word) {
+    const std::string option = word.substr(0, word.find('='));
+    return option == "--simulate" || option == "--config";
+  });
   auto built = [&]() -> checkpoint::Expected<std::filesystem::path> {
+    if (!simulates)
+      if (auto runs = checkRunsHere(context, options, name); !runs)
+        return runs.error();
     if (auto quantized = quantizeFirst(context, options, progress); !quantized)
       return quantized.error();
     return builtEngine(context, options, progress);

@@ -24,9 +24,9 @@ struct UsedEngine {
   std::optional<TemporaryFolder> folder; ///< where it is not kept
 };
 
-/// Finds or builds the engine of `build`. The exit status, or 0 and the engine. `name`: what errors
-/// call the command.
-int findOrBuild(const std::vector<std::string> &build, OptionCommand command, const char *name,
+/// Finds or builds the engine of `arguments`, which this machine runs. The exit status, or 0 and
+/// the engine. `name`: what errors call the command.
+int findOrBuild(const ModelArguments &arguments, OptionCommand command, const char *name,
                 UsedEngine &engine);
 
 /// The words as what a program's `main` is given; they must outlive it.

@@ -7,12 +7,14 @@
 #include "compiler/recipe/Presets.h"
 #include "compiler/tools/BuildArguments.h"
 #include "compiler/tools/Commands.h"
+#include "compiler/tools/FilesOfBuild.h"
 
 #include "mlir/IR/MLIRContext.h"
 
 using namespace ingot;
 using namespace ingot::compiler;
 using checkpoint::Outcome;
+using runtime::FileUse;
 
 static constexpr char kExamples[] =
     "examples:\n"
@@ -40,8 +42,11 @@ struct Arguments {
 void add(runtime::CommandLine &app, Arguments &arguments, std::vector<std::string> &texts) {
   quantize::QuantizeOptions &options = arguments.options;
   app.addOption("model", options.model, "folder with 16-bit or f32 weights, or GGUF file")
-      .required();
-  app.addOption("-o,--output", options.output, "folder or GGUF file to make").required();
+      .required()
+      .file(FileUse::ReadsIfThere);
+  app.addOption("-o,--output", options.output, "folder or GGUF file to make")
+      .required()
+      .file(FileUse::MakesFolder);
   app.addOption("--recipe", arguments.recipe,
                 "recipe file or name, or the name of a mix, which makes a GGUF file")
       .required();
@@ -66,15 +71,22 @@ void add(runtime::CommandLine &app, Arguments &arguments, std::vector<std::strin
   size.excludes(divergence).excludes(bits);
   divergence.excludes(bits);
   app.addOption("--lockfile", arguments.search.lockfile,
-                "recipe file to write what a search chose to (default: OUTPUT.lock.yaml)");
+                "recipe file to write what a search chose to (default: OUTPUT.lock.yaml)")
+      .file(FileUse::Writes);
   app.addOption(
-      "--calibration-text", texts,
-      "what the model is run on: a text, a .jsonl file with a conversation or text in each "
-      "line, or a folder of such files; may be given again (default: a built-in text)");
+         "--calibration-text", texts,
+         "what the model is run on: a text, a .jsonl file with a conversation or text in each "
+         "line, or a folder of such files; may be given again (default: a built-in text)")
+      .file(FileUse::Reads);
   app.addOption("--imatrix", arguments.mix.importance,
-                "importance matrix of llama.cpp for a mix, in place of running the model");
+                "importance matrix of llama.cpp for a mix, in place of running the model")
+      .file(FileUse::Reads);
   app.addOption("--imatrix-output", arguments.mix.importanceOutput,
-                "file to keep the measured importance matrix in");
+                "file to keep the measured importance matrix in")
+      .file(FileUse::Writes);
+  app.addFlag("--allow-requantize", arguments.mix.requantizes,
+              "make other blocks of weights that a GGUF file has in blocks already");
+  options.text.lengthOption = "--length";
   app.addOption("--samples", options.text.samples, "sequences of calibration text")
       .positive()
       .showDefault();
@@ -88,6 +100,19 @@ void add(runtime::CommandLine &app, Arguments &arguments, std::vector<std::strin
       .bytes()
       .showDefault("2GiB");
   addBuildArguments(app, arguments.build, kQuantize);
+}
+
+/// Refuses what can be known of the files before any work. `files`: of the options.
+Outcome checkFilesOf(const Arguments &arguments, runtime::CommandFiles files) {
+  const quantize::QuantizeOptions &options = arguments.options;
+  if (auto added = addModel(files, "model", options.model); !added)
+    return added;
+  addRecipe(files, arguments.recipe);
+  addTexts(files, "--calibration-text", options.text.files);
+  files.add(FileUse::WorksIn, "the folder for work", options.output.string() + ".partial");
+  if (arguments.search.budget.isGiven())
+    addSearch(files, options.output, arguments.search.lockfile);
+  return checkFiles(files);
 }
 
 Outcome quantizeFile(mlir::MLIRContext &context, Arguments &arguments, Progress &progress) {
@@ -160,6 +185,10 @@ int compiler::runQuantize(int argc, char **argv) {
     return 1;
   }
   arguments.options.cache = arguments.build.cache;
+  if (auto checked = checkFilesOf(arguments, app.files()); !checked) {
+    progress.failed(checked.error().str());
+    return 1;
+  }
   mlir::MLIRContext context(mlir::MLIRContext::Threading::DISABLED);
   prepareContext(context);
   const bool makesFile = checkpoint::isModelFile(arguments.options.model) ||

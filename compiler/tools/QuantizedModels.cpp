@@ -2,6 +2,7 @@
 // A quantized checkpoint is found by a digest of what decides about it.
 #include "compiler/tools/QuantizedModels.h"
 
+#include "compiler/build/BuildRequest.h"
 #include "compiler/build/Version.h"
 #include "compiler/checkpoint/gguf/ModelFile.h"
 #include "compiler/quantize/Documents.h"
@@ -48,12 +49,16 @@ static recipe::Recipe restOf(recipe::Recipe recipe) {
   return recipe;
 }
 
+fs::path compiler::quantizedFolder(const BuildOptions &options) {
+  return options.output.string() + kSuffix;
+}
+
 /// Where what is made of `model` is kept; `recipe` says all that decides about it but the text.
 static Expected<fs::path> folderFor(const quantize::QuantizeOptions &quantization,
                                     const std::string &recipe, const BuildOptions &options,
                                     const checkpoint::Checkpoint &model, Progress &progress) {
   if (!options.cache)
-    return fs::path(options.output.string() + kSuffix);
+    return quantizedFolder(options);
   codegen::CacheKey key;
   key.add(kRevision);
   key.add(recipe);
@@ -84,8 +89,11 @@ static Outcome makeOnce(const fs::path &folder, const fs::path &name,
     return checkpoint::Error{"INGOT-E7041", error.message(), folder.string(),
                              "name another with --cache"};
   if (!fs::exists(quantization.output, error))
-    if (auto made = make(); !made)
+    if (auto made = make(); !made) {
+      if (!options.cache) // nobody goes on from there
+        fs::remove_all(folder, error);
       return made;
+    }
   options.model = quantization.output;
   if (options.cache) {
     markUsed(folder);
@@ -123,11 +131,13 @@ static Outcome refuseOthersWeights() {
 /// Makes a GGUF file, and builds it as one that names no recipe.
 static Outcome quantizeToMixFirst(mlir::MLIRContext &context, BuildOptions &options,
                                   const quantize::WeightMix &mix, Progress &progress) {
-  auto model = checkpoint::Checkpoint::open(options.model);
-  if (!model)
-    return model.error();
-  quantize::QuantizeOptions quantization = quantizationOf(options, *model);
-  auto folder = folderFor(quantization, std::string(nameOf(mix)), options, *model, progress);
+  // What the build would refuse behind the work is refused before it.
+  const auto request = readRequestButRecipe(context, options);
+  if (!request)
+    return request.error();
+  const checkpoint::Checkpoint &model = request->checkpoint;
+  quantize::QuantizeOptions quantization = quantizationOf(options, model);
+  auto folder = folderFor(quantization, std::string(nameOf(mix)), options, model, progress);
   if (!folder)
     return folder.error();
   auto make = [&]() -> Outcome {
@@ -164,12 +174,13 @@ Outcome compiler::quantizeFirst(mlir::MLIRContext &context, BuildOptions &option
     return {};
   if (!isOwn)
     return refuseOthersWeights();
-  auto model = checkpoint::Checkpoint::open(options.model);
-  if (!model)
-    return model.error();
-  if (!decides() && model->quantization().isQuantized())
+  const auto request = readRequestButRecipe(context, options);
+  if (!request)
+    return request.error();
+  const checkpoint::Checkpoint &model = request->checkpoint;
+  if (!decides() && model.quantization().isQuantized())
     return {}; // its own scales
-  quantize::QuantizeOptions quantization = quantizationOf(options, *model);
+  quantize::QuantizeOptions quantization = quantizationOf(options, model);
   quantization.recipe = *recipe;
   if (search.budget.isGiven()) {
     recipe = quantize::searchRecipe(context, quantization, search.budget, *lockfile, progress);
@@ -180,7 +191,7 @@ Outcome compiler::quantizeFirst(mlir::MLIRContext &context, BuildOptions &option
       return {};
     quantization.recipe = *recipe;
   }
-  auto folder = folderFor(quantization, quantization.recipe.str(), options, *model, progress);
+  auto folder = folderFor(quantization, quantization.recipe.str(), options, model, progress);
   if (!folder)
     return folder.error();
   auto make = [&]() -> Outcome {

@@ -15,6 +15,9 @@ namespace ingot::compiler {
 checkpoint::Outcome quantizeFirst(mlir::MLIRContext &context, BuildOptions &options,
                                   Progress &progress);
 
+/// Where quantizeFirst() works for `options` without a cache.
+std::filesystem::path quantizedFolder(const BuildOptions &options);
+
 /// Removes what quantizeFirst() made and is not kept.
 void dropQuantized(const BuildOptions &options);
 

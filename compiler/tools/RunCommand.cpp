@@ -30,8 +30,14 @@ int compiler::runRun(int argc, char **argv) {
     return isHelp ? 0 : 2;
   }
   ModelArguments parts = splitModelArguments(argc, argv, kRun);
+  // What the command that uses the engine would refuse is refused before one is built.
+  std::vector<std::string> use = parts.use;
+  use.insert(use.begin(), {"ingot-run", argv[1]});
+  if (auto status =
+          runtime::refuseGenerate(static_cast<int>(use.size()), argumentVector(use).data()))
+    return *status;
   UsedEngine engine;
-  if (int status = findOrBuild(parts.build, kRun, "ingot run", engine))
+  if (int status = findOrBuild(parts, kRun, "ingot run", engine))
     return status;
   // One sequence, or as many as the user said.
   bool several = std::any_of(parts.use.begin(), parts.use.end(), [](const std::string &word) {

@@ -8,6 +8,7 @@
 #include <cstdio>
 #include <cstring>
 #include <llvm/ADT/STLExtras.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 using namespace ingot;
@@ -26,12 +27,35 @@ static std::string help() {
          "  ingot serve my-model.gguf --recipe int4 --port 8080\n";
 }
 
+static int cannotStart(const std::filesystem::path &server, int reason) {
+  fprintf(stderr, "error INGOT-E7221: %s cannot be started: %s; it belongs beside ingot\n",
+          server.c_str(), strerror(reason));
+  return 1;
+}
+
 /// What clients call a model: its file's or folder's name.
 static std::string nameOf(const std::string &model) {
   std::filesystem::path path = std::filesystem::path(model).lexically_normal();
   if (path.filename().empty())
     path = path.parent_path();
   return path.extension() == ".gguf" ? path.stem() : path.filename();
+}
+
+/// Lets the server check its options and end: its status. Whatever it would refuse is refused
+/// before an engine is built.
+static int checkServer(const std::filesystem::path &server, std::vector<std::string> words) {
+  words.insert(words.begin(), {"ingot-server", "--check"});
+  std::vector<char *> arguments = argumentVector(words);
+  const pid_t child = fork();
+  if (child == 0) {
+    execv(server.c_str(), arguments.data());
+    _exit(cannotStart(server, errno));
+  }
+  int status = 0;
+  while (waitpid(child, &status, 0) < 0)
+    if (errno != EINTR)
+      return cannotStart(server, errno);
+  return WIFEXITED(status) ? WEXITSTATUS(status) : 1;
 }
 
 int compiler::runServe(int argc, char **argv) {
@@ -46,12 +70,16 @@ int compiler::runServe(int argc, char **argv) {
           stderr);
     return 2;
   }
-  UsedEngine engine;
-  if (int status = findOrBuild(parts.build, kServe, "ingot serve", engine))
-    return status;
   std::error_code error;
   std::filesystem::path server =
       std::filesystem::read_symlink("/proc/self/exe", error).replace_filename("ingot-server");
+  std::vector<std::string> checked = parts.use;
+  checked.insert(checked.begin(), argv[1]);
+  if (int status = checkServer(server, checked); status || llvm::is_contained(checked, "--check"))
+    return status;
+  UsedEngine engine;
+  if (int status = findOrBuild(parts, kServe, "ingot serve", engine))
+    return status;
   bool isNamed = std::any_of(parts.use.begin(), parts.use.end(), [](const std::string &word) {
     return word.starts_with("--served-model-name");
   });
@@ -60,7 +88,5 @@ int compiler::runServe(int argc, char **argv) {
     parts.use.insert(parts.use.end(), {"--served-model-name", nameOf(argv[1])});
   // In place of this process, so that signals reach it and the compiler takes no memory.
   execv(server.c_str(), argumentVector(parts.use).data());
-  fprintf(stderr, "error INGOT-E7221: %s cannot be started: %s; it belongs beside ingot\n",
-          server.c_str(), strerror(errno));
-  return 1;
+  return cannotStart(server, errno);
 }

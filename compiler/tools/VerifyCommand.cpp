@@ -15,6 +15,7 @@ using namespace ingot::compiler;
 using checkpoint::Error;
 using checkpoint::Expected;
 using checkpoint::Outcome;
+using runtime::FileUse;
 
 static constexpr char kExamples[] = "examples:\n"
                                     "  ingot verify my-model.ingot\n"
@@ -153,11 +154,14 @@ int compiler::runVerify(int argc, char **argv) {
   app.addOption("--require-digest", arguments.requireDigest,
                 "SHA-256 that the file's metadata must have");
   app.addOption("--rebuild", rebuild,
-                "make the engine again from this model, without any cache, and compare bytes");
+                "make the engine again from this model, without any cache, and compare bytes")
+      .file(FileUse::Reads);
   app.addOption("--numerics", numerics,
                 "compare every segment and the logits with the reference target's, built from "
-                "this model");
-  app.addOption("--lora", lora, "folder of the adapter that was merged into the model");
+                "this model")
+      .file(FileUse::Reads);
+  app.addOption("--lora", lora, "folder of the adapter that was merged into the model")
+      .file(FileUse::Reads);
   BuildOptions options;
   addBuildArguments(app, options, kVerify);
   if (auto status = parseArguments(app, argc, argv))

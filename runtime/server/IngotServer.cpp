@@ -118,6 +118,10 @@ int serve(const ServerOptions &options) {
   Result<std::unique_ptr<Listener>> listener = Listener::open(options, router, metrics);
   if (!listener.ok())
     return reportError(listener.status());
+  if (options.checksOnly) {
+    const Status usable = checkDialogue(options.dialogue);
+    return usable.ok() ? 0 : reportError(usable);
+  }
   std::printf("listening at %s\n", (*listener)->address().c_str());
   std::fflush(stdout);
 

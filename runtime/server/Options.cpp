@@ -29,6 +29,7 @@ void addAddressOptions(CommandLine &app, ServerOptions &options) {
       .group(group);
   app.addOption("--api-keys", options.apiKeysFile,
                 "file of keys, one a line, of which a client must give one")
+      .file(FileUse::Reads)
       .group(group);
   app.addOption("--cors-origins", options.corsOrigins,
                 "origins whose pages may ask; several times for several; '*' for all")
@@ -148,7 +149,9 @@ std::string problemOf(const ConfigEntry &entry) {
 } // namespace
 
 void addServerOptions(CommandLine &app, ServerOptions &options) {
-  app.addOption("--engine,engine", options.engine, "engine file").required();
+  app.addOption("--engine,engine", options.engine, "engine file")
+      .required()
+      .file(FileUse::ReadsIfThere);
   addAddressOptions(app, options);
   addDialogueOptions(app, options.dialogue);
   addLimitOptions(app, options);
@@ -158,6 +161,10 @@ void addServerOptions(CommandLine &app, ServerOptions &options) {
       .showDefault();
   app.addOption("--config", options.configFile,
                 "YAML file of options, each as `name: value`; those on the command line win")
+      .file(FileUse::Reads)
+      .group("Process");
+  app.addFlag("--check", options.checksOnly,
+              "check options, their files and the address, and end; the engine is not opened")
       .group("Process");
   app.addFlag("--no-log", options.noLog, "write no line for each request").group("Process");
   addSessionOptions(app, options.session);

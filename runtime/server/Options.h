@@ -26,7 +26,8 @@ struct ServerOptions {
   std::vector<std::string> allowedHosts; ///< beside those of AllowedHosts; "*": all
   DialogueArguments dialogue;
   bool noLog = false;
-  std::string configFile; ///< read by withConfigFile
+  bool checksOnly = false; ///< end before the engine is opened
+  std::string configFile;  ///< read by withConfigFile
 
   int64_t ioThreads = 2;
   int64_t maxConnections = 4096;

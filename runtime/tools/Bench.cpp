@@ -334,7 +334,7 @@ nlohmann::json jsonOf(const BenchOptions &options, const Bench &bench) {
 }
 
 void addOptions(CommandLine &app, BenchOptions &options) {
-  app.addOption("engine", options.engine, "engine file").required();
+  app.addOption("engine", options.engine, "engine file").required().file(FileUse::ReadsIfThere);
   app.addOption("-p,--prompt-tokens", options.promptTokens, "tokens of each prompt; 0: no prompts")
       .notNegative()
       .showDefault();
@@ -363,7 +363,8 @@ void addOptions(CommandLine &app, BenchOptions &options) {
       .bytes();
   app.addFlag("--json", options.json, "print JSON");
   app.addOption("--lines", options.lines,
-                "file that every result is appended to as a line of JSON as soon as it is there");
+                "file that every result is appended to as a line of JSON as soon as it is there")
+      .file(FileUse::Writes);
   CommandOption kernels = app.addFlag("--kernels", options.kernels,
                                       "time every kernel of a step alone, beside the whole step; "
                                       "prompts and generation too where an option of theirs is "

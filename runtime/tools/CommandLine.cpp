@@ -3,6 +3,7 @@
 #include "runtime/tools/CommandLine.h"
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cerrno>
 #include <cmath>
 #include <filesystem>
@@ -26,6 +27,13 @@ template <class T> std::string problemOfNumber(const std::string &word) {
     (void)std::strtoll(word.c_str(), nullptr, 10);
   }
   return errno == ERANGE ? word + " is too large" : "";
+}
+
+constexpr char notEmpty[] = "not empty";
+
+/// Refuses texts without a character: an option that takes a value is given for it.
+std::string problemOfEmpty(const std::string &word) {
+  return word.empty() ? "the value is empty" : "";
 }
 
 /// Makes bytes of a number with a fraction and a unit, which `sizes` knows with whole ones alone.
@@ -96,7 +104,7 @@ CommandOption CommandOption::bytes() {
   CLI::AsSizeValue sizes(false);
   CLI::Validator checked = sizes;
   checked.operation([sizes](std::string &word) {
-    std::string problem = problemOfNumber<uint64_t>(word);
+    std::string problem = word.empty() ? problemOfEmpty(word) : problemOfNumber<uint64_t>(word);
     if (!problem.empty())
       return problem;
     return word.find('.') == word.npos ? sizes(word) : sizeOfFraction(word, sizes);
@@ -107,6 +115,16 @@ CommandOption CommandOption::bytes() {
 
 CommandOption CommandOption::check(std::string (*problem)(const std::string &value)) {
   option->check(problem);
+  return *this;
+}
+
+CommandOption CommandOption::mayBeEmpty() {
+  option->get_validator(notEmpty)->active(false);
+  return *this;
+}
+
+CommandOption CommandOption::file(FileUse use) {
+  uses->emplace_back(option, use);
   return *this;
 }
 
@@ -161,13 +179,16 @@ CommandLine::~CommandLine() = default;
 template <class T>
 CommandOption CommandLine::addOption(const char *name, T &value, const std::string &help) {
   CLI::Option *option = app->add_option(name, value, help);
+  CLI::Validator filled;
+  filled.operation([](std::string &word) { return problemOfEmpty(word); });
+  option->check(filled.name(notEmpty));
   using Number = typename NumberOf<T>::Type;
   if constexpr (std::is_arithmetic_v<Number>) {
     CLI::Validator checked;
     option->check(
         checked.operation([](std::string &word) { return problemOfNumber<Number>(word); }));
   }
-  return CommandOption(option);
+  return {option, uses};
 }
 
 #define INGOT_OPTION_TYPE(type)                                                                    \
@@ -187,7 +208,7 @@ INGOT_OPTION_TYPE(std::vector<std::string>);
 #undef INGOT_OPTION_TYPE
 
 CommandOption CommandLine::addFlag(const char *name, bool &value, const std::string &help) {
-  return CommandOption(app->add_flag(name, value, help));
+  return {app->add_flag(name, value, help), uses};
 }
 
 std::vector<std::string> CommandLine::names() const {
@@ -203,9 +224,61 @@ size_t CommandLine::count(const char *name) const { return app->count(name); }
 
 std::string CommandLine::name() const { return app->get_name(); }
 
+/// The option that takes what follows `word` for its value; null: none does.
+static const CLI::Option *optionBefore(const CLI::App &app, const std::string &word) {
+  if (!word.starts_with('-') || word.find('=') != word.npos)
+    return nullptr;
+  const CLI::Option *option = app.get_option_no_throw(word);
+  return option && option->get_items_expected_min() > 0 ? option : nullptr;
+}
+
+/// The words behind the program's, with `--name=` as two: CLI11 takes the word behind it for its
+/// value.
+std::vector<std::string> CommandLine::separateEmpty(int argc, const char *const *argv) const {
+  std::vector<std::string> words;
+  for (int i = 1; i < argc; ++i) {
+    std::string word = argv[i], name = word.substr(0, word.size() - 1);
+    const bool isValue = i > 1 && optionBefore(*app, argv[i - 1]);
+    const bool isCut = !isValue && word.starts_with("--") && word.find('=') + 1 == word.size() &&
+                       optionBefore(*app, name);
+    words.push_back(isCut ? name : word);
+    if (isCut)
+      words.emplace_back();
+  }
+  return words;
+}
+
+/// The first list of `words` between whose separators nothing stands, which CLI11 leaves out; empty
+/// if there is none.
+std::string CommandLine::emptyElement(const std::vector<std::string> &words) const {
+  for (size_t i = 0; i < words.size(); ++i) {
+    const size_t equals = words[i].find('=');
+    const CLI::Option *option = optionBefore(*app, words[i].substr(0, equals));
+    if (!option || !option->get_delimiter() || (equals == words[i].npos && i + 1 == words.size()))
+      continue;
+    const std::string list = equals == words[i].npos ? words[i + 1] : words[i].substr(equals + 1);
+    const std::string between(1, option->get_delimiter());
+    if (!list.empty() && (between + list + between).find(between + between) != list.npos)
+      return option->get_name() + ": a value of " + list + " is empty";
+  }
+  return "";
+}
+
+CommandFiles CommandLine::files() const {
+  CommandFiles files;
+  for (const auto &[option, use] : uses)
+    for (const std::string &path : option->results())
+      files.add(use, option->get_name(), path);
+  return files;
+}
+
 CommandLine::Outcome CommandLine::parse(int argc, const char *const *argv) {
+  std::vector<std::string> words = separateEmpty(argc, argv);
+  if (std::string problem = emptyElement(words); !problem.empty())
+    return {false, problem};
   try {
-    app->parse(argc, argv);
+    std::reverse(words.begin(), words.end()); // as CLI11 takes them
+    app->parse(std::move(words));
     return {};
   } catch (const CLI::ParseError &error) {
     if (error.get_exit_code() != 0)

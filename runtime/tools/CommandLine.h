@@ -3,6 +3,8 @@
 // are all in headers, and each file that used them compiled them again.
 #pragma once
 
+#include "runtime/tools/CommandFiles.h"
+
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -20,7 +22,8 @@ namespace ingot::runtime {
 /// CommandLine. Each function returns the same option.
 class CommandOption {
 public:
-  explicit CommandOption(CLI::Option *option) : option(option) {}
+  using Uses = std::vector<std::pair<const CLI::Option *, FileUse>>;
+  CommandOption(CLI::Option *option, Uses &uses) : option(option), uses(&uses) {}
 
   CommandOption required();
   CommandOption positive();    ///< numbers above 0 only
@@ -30,6 +33,8 @@ public:
   CommandOption bytes(); ///< a number of bytes, or with a unit as in 16GiB
   /// `problem` says what is wrong with a value, or nothing.
   CommandOption check(std::string (*problem)(const std::string &value));
+  CommandOption mayBeEmpty();              ///< a text that is empty says something
+  CommandOption file(FileUse use);         ///< its values name files
   CommandOption separatedBy(char between); ///< one word may hold several values
   CommandOption oneValueEach();            ///< to have several values it is given several times
   CommandOption needs(CommandOption other);
@@ -41,10 +46,12 @@ public:
 
 private:
   CLI::Option *option;
+  Uses *uses;
 };
 
 /// A command's options: they are added, each with the variable that parsing fills, which must
-/// outlive this; then `parse` is called once.
+/// outlive this; then `parse` is called once. A value that is empty, as of a variable that is not
+/// set, is refused, unless its option `mayBeEmpty`.
 class CommandLine {
 public:
   /// `name`: what help and errors call the program. `footer`: the end of the help.
@@ -69,8 +76,15 @@ public:
   };
   Outcome parse(int argc, const char *const *argv);
 
+  /// The files that the options name which were given.
+  CommandFiles files() const;
+
 private:
+  std::vector<std::string> separateEmpty(int argc, const char *const *argv) const;
+  std::string emptyElement(const std::vector<std::string> &words) const;
+
   std::unique_ptr<CLI::App> app;
+  CommandOption::Uses uses;
 };
 
 } // namespace ingot::runtime

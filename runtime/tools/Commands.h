@@ -9,8 +9,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
+#include <optional>
 #include <span>
 #include <string>
+#include <vector>
 
 namespace ingot::runtime {
 
@@ -36,6 +38,10 @@ int runBench(int argc, char **argv);
 int runEval(int argc, char **argv);
 int runTune(int argc, char **argv);
 int runTemplate(int argc, char **argv);
+
+/// What of the arguments of `generate` can be refused without the engine, which need not be there:
+/// the exit status, or nothing. Help ends here too.
+std::optional<int> refuseGenerate(int argc, char **argv);
 
 /// What `plan` is asked; 0 and "" leave the choice to the engine and this machine.
 struct PlanArguments {
@@ -67,5 +73,15 @@ struct VerifyArguments {
 /// Verifies an engine file and prints one line per thing that was checked. INGOT-E50xx, E7101;
 /// INGOT-E5020 when the file is sound but not the one required.
 Status verifyEngine(const std::string &path, const VerifyArguments &arguments, FILE *stream);
+
+/// What a target of an engine needs of a machine.
+struct TargetNeeds {
+  std::string name, architecture;
+  std::vector<std::string> features;
+};
+
+/// Whether this machine has a device that runs one of the targets. INGOT-E5016 where it has none,
+/// and those of openDevice().
+Status checkMachine(std::span<const TargetNeeds> targets);
 
 } // namespace ingot::runtime

@@ -12,6 +12,7 @@ void addDialogueOptions(CommandLine &app, DialogueArguments &arguments) {
   const char *group = "Conversations";
   app.addOption("--chat-template", arguments.templateFile,
                 "file of the template that makes a prompt of a conversation; default: the engine's")
+      .file(FileUse::Reads)
       .group(group);
   std::string tools = "none", reasoning = "none";
   for (const AnswerFamily &family : answerFamilies()) {
@@ -28,7 +29,8 @@ void addDialogueOptions(CommandLine &app, DialogueArguments &arguments) {
       .group(group);
 }
 
-Result<Dialogue> makeDialogue(const Tokenizer *tokenizer, const DialogueArguments &arguments) {
+/// The options with the template's text.
+static Result<DialogueOptions> withTemplate(const DialogueArguments &arguments) {
   DialogueOptions options = arguments.options;
   if (!arguments.templateFile.empty()) {
     Result<std::string> text = readTextFile(arguments.templateFile, mostTemplateBytes);
@@ -37,7 +39,26 @@ Result<Dialogue> makeDialogue(const Tokenizer *tokenizer, const DialogueArgument
     options.templateName = arguments.templateFile;
     options.templateText = std::move(*text);
   }
-  return Dialogue::make(tokenizer, options);
+  return options;
+}
+
+Status checkDialogue(const DialogueArguments &arguments) {
+  Result<DialogueOptions> options = withTemplate(arguments);
+  if (!options.ok())
+    return std::move(options).status();
+  if (!options->templateName.empty()) {
+    Result<ChatTemplate> compiled =
+        ChatTemplate::compile(options->templateName, options->templateText);
+    if (!compiled.ok())
+      return std::move(compiled).status();
+  }
+  Result<Dialogue> dialogue = Dialogue::make(nullptr, *options);
+  return dialogue.ok() ? Status() : std::move(dialogue).status();
+}
+
+Result<Dialogue> makeDialogue(const Tokenizer *tokenizer, const DialogueArguments &arguments) {
+  Result<DialogueOptions> options = withTemplate(arguments);
+  return options.ok() ? Dialogue::make(tokenizer, *options) : std::move(options).status();
 }
 
 } // namespace ingot::runtime

@@ -16,6 +16,10 @@ struct DialogueArguments {
 /// must outlive `app`.
 void addDialogueOptions(CommandLine &app, DialogueArguments &arguments);
 
+/// What of the options can be refused without a tokenizer. INGOT-E7101, E7222 and those of
+/// ChatTemplate::compile.
+Status checkDialogue(const DialogueArguments &arguments);
+
 /// The dialogue that the options ask for. INGOT-E7101: the file cannot be read. Others:
 /// Dialogue::make.
 Result<Dialogue> makeDialogue(const Tokenizer *tokenizer, const DialogueArguments &arguments);

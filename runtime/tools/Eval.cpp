@@ -302,11 +302,13 @@ void addHumanEvalOptions(CommandLine &app, HumanEvalOptions &options, CommandOpt
   CommandOption tasks = app.addOption("--humaneval", options.tasks,
                                       "HumanEval.jsonl: writes completions of its tasks, which are "
                                       "scored elsewhere")
+                            .file(FileUse::Reads)
                             .excludes(text)
                             .excludes(logits)
                             .group(group);
   CommandOption completions =
       app.addOption("--completions", options.completions, "file to write them to")
+          .file(FileUse::Writes)
           .needs(tasks)
           .group(group);
   tasks.needs(completions);
@@ -347,16 +349,19 @@ int runEval(int argc, char **argv) {
                   argv[0]);
   EvalOptions options;
   std::string scoring;
-  app.addOption("engine", options.engine, "engine file").required();
-  CommandOption text = app.addOption("--text", options.text, "UTF-8 text to score");
-  CommandOption against = app.addOption(
-      "--against", options.against,
-      "also say how far the distributions are from those of this engine: KL divergence and how "
-      "often the likeliest tokens are the same");
-  CommandOption logits = app.addOption(
-      "--kl-divergence-base", options.logitsFile,
-      "the same from those in a file that llama-perplexity --kl-divergence-base wrote, of its "
-      "tokens and windows");
+  app.addOption("engine", options.engine, "engine file").required().file(FileUse::ReadsIfThere);
+  CommandOption text =
+      app.addOption("--text", options.text, "UTF-8 text to score").file(FileUse::Reads);
+  CommandOption against = app.addOption("--against", options.against,
+                                        "also say how far the distributions are from those of this "
+                                        "engine: KL divergence and how "
+                                        "often the likeliest tokens are the same")
+                              .file(FileUse::ReadsIfThere);
+  CommandOption logits = app.addOption("--kl-divergence-base", options.logitsFile,
+                                       "the same from those in a file that llama-perplexity "
+                                       "--kl-divergence-base wrote, of its "
+                                       "tokens and windows")
+                             .file(FileUse::Reads);
   logits.excludes(text);
   against.needs(text);
   app.addOption("--window", options.window, "tokens of a window")

@@ -12,6 +12,9 @@
 namespace ingot::runtime {
 namespace {
 
+constexpr const char *about =
+    "Runs an engine made by 'ingot build'. Other commands: ingot-run --list-commands";
+
 struct GenerateOptions {
   std::string engine;
   std::string prompt;
@@ -72,7 +75,8 @@ void addSamplingOptions(CommandLine &app, GenerateOptions &options) {
 
 void addOptions(CommandLine &app, GenerateOptions &options) {
   app.addOption("engine", options.engine, "engine file").required();
-  CommandOption text = app.addOption("-p,--prompt", options.prompt, "prompt").group("Text");
+  CommandOption text =
+      app.addOption("-p,--prompt", options.prompt, "prompt").mayBeEmpty().group("Text");
   CommandOption ids = app.addOption("--prompt-ids", options.promptIds, "prompt as token ids")
                           .separatedBy(',')
                           .group("Text");
@@ -80,6 +84,7 @@ void addOptions(CommandLine &app, GenerateOptions &options) {
       app.addOption("--prompts", options.promptsFile,
                     "one JSON object per line: prompt or prompt_ids, id, and any sampling "
                     "parameter; '-' reads from standard input")
+          .file(FileUse::Reads)
           .group("Text");
   CommandOption chat =
       app.addFlag("--chat", options.chat, "a conversation; /help there tells its commands")
@@ -101,6 +106,25 @@ void addOptions(CommandLine &app, GenerateOptions &options) {
   app.addFlag("--echo", options.echo, "print the prompt before the answer").group("Text");
   addSamplingOptions(app, options);
   addSessionOptions(app, options.session);
+}
+
+/// Parses, and checks what needs no engine; the exit status where the command ends here.
+std::optional<int> readOptions(CommandLine &app, GenerateOptions &options, int argc, char **argv) {
+  addOptions(app, options);
+  int exitStatus = 0;
+  if (!parseArguments(app, argc, argv, exitStatus))
+    return exitStatus;
+  if (!options.chat && app.count("--prompts") == 0 && app.count("--prompt") == 0 &&
+      app.count("--prompt-ids") == 0) {
+    std::fputs("error: give a prompt with -p, --prompt-ids, --prompts or --chat; see --help\n",
+               stderr);
+    return 2;
+  }
+  constexpr uint32_t largestVocabulary = INT32_MAX; // the engine's is not known yet
+  Status usable = options.request.sampling.validate(largestVocabulary);
+  if (usable.ok())
+    usable = checkDialogue(options.dialogue);
+  return usable.ok() ? std::nullopt : std::optional(reportError(usable));
 }
 
 /// Parameters not given on the command line come from the engine.
@@ -186,22 +210,20 @@ int chatWith(LoopReader &reader, const GenerateOptions &options) {
 
 } // namespace
 
-int runGenerate(int argc, char **argv) {
-  CommandLine app("Runs an engine made by 'ingot build'. Other commands: ingot-run --list-commands",
-                  "ingot-run");
+std::optional<int> refuseGenerate(int argc, char **argv) {
   GenerateOptions options;
-  addOptions(app, options);
-  int exitStatus = 0;
-  if (!parseArguments(app, argc, argv, exitStatus))
-    return exitStatus;
+  CommandLine app(about, "ingot-run");
+  return readOptions(app, options, argc, argv);
+}
+
+int runGenerate(int argc, char **argv) {
+  GenerateOptions options;
+  CommandLine app(about, "ingot-run");
+  if (std::optional<int> status = readOptions(app, options, argc, argv))
+    return *status;
   // A pipe whose reader is gone is an error of writing, with a code, not a signal.
   std::signal(SIGPIPE, SIG_IGN);
   bool fromFile = app.count("--prompts") != 0;
-  if (!fromFile && !options.chat && app.count("--prompt") == 0 && app.count("--prompt-ids") == 0) {
-    std::fputs("error: give a prompt with -p, --prompt-ids, --prompts or --chat; see --help\n",
-               stderr);
-    return 2;
-  }
   Result<std::unique_ptr<Session>> session = Session::open(options.engine, options.session);
   if (!session.ok())
     return reportError(session.status());

@@ -3,8 +3,10 @@
 #include "runtime/tools/SessionArguments.h"
 
 #include <cstdio>
+#include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <unistd.h>
 
 namespace ingot::runtime {
 
@@ -118,10 +120,14 @@ int reportError(const Status &status) {
 
 bool parseArguments(CommandLine &app, int argc, char **argv, int &exitStatus) {
   CommandLine::Outcome outcome = app.parse(argc, argv);
-  if (outcome.error.empty()) {
-    exitStatus = 0;
-    return outcome.goesOn;
+  if (outcome.goesOn) {
+    const Status usable = app.files().check();
+    exitStatus = usable.ok() ? 0 : reportError(usable);
+    return usable.ok();
   }
+  exitStatus = 0;
+  if (outcome.error.empty()) // --help
+    return false;
   std::fprintf(stderr, "error INGOT-E2103: %s; '%s --help' tells the options\n",
                outcome.error.c_str(), app.name().c_str());
   exitStatus = 2;
@@ -156,12 +162,24 @@ static Status cannotWrite(const std::string &path) {
                        "choose a path in a folder that can be written");
 }
 
+/// Writes `text` to what `mode` opens.
+static bool writeAll(const std::string &path, const char *mode, const std::string &text) {
+  FILE *file = std::fopen(path.c_str(), mode);
+  if (!file)
+    return false;
+  const bool isWritten = std::fwrite(text.data(), 1, text.size(), file) == text.size();
+  return std::fclose(file) == 0 && isWritten;
+}
+
 Status writeTextFile(const std::string &path, const std::string &text) {
-  std::string temporary = path + ".part";
-  std::ofstream file(temporary, std::ios::binary | std::ios::trunc);
-  file << text;
-  file.close();
-  if (!file || std::rename(temporary.c_str(), path.c_str()) != 0) {
+  std::error_code unknown;
+  // A link stays one; a device or pipe takes the text itself.
+  const std::filesystem::path place = std::filesystem::weakly_canonical(path, unknown);
+  if (std::filesystem::exists(place, unknown) && !std::filesystem::is_regular_file(place, unknown))
+    return writeAll(path, "wb", text) ? Status() : cannotWrite(path);
+  // A name of its own: what is called so already is somebody's.
+  const std::string temporary = place.string() + ".part" + std::to_string(getpid());
+  if (!writeAll(temporary, "wbx", text) || std::rename(temporary.c_str(), place.c_str()) != 0) {
     std::remove(temporary.c_str());
     return cannotWrite(path);
   }

@@ -29,8 +29,8 @@ void addSessionOptions(CommandLine &app, SessionOptions &options);
 /// Prints "error INGOT-Ennnn: message" to stderr and returns 1.
 int reportError(const Status &status);
 
-/// Parses. False when the command ends here (help, or an error that was printed): `exitStatus` is
-/// set, to 0 or 2.
+/// Parses, and checks the files that options name. False when the command ends here (help, or an
+/// error that was printed): `exitStatus` is set, to 0, 1 for a file, or 2.
 bool parseArguments(CommandLine &app, int argc, char **argv, int &exitStatus);
 
 /// Success, or INGOT-E7102 when something printed to standard output could not be written.

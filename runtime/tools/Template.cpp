@@ -114,8 +114,10 @@ int runTemplate(int argc, char **argv) {
   app.addOption("engine", arguments.engine, "engine file").required();
   app.addOption("--messages", arguments.messages,
                 "the body of a chat request, or its list of messages, as JSON; -: standard input")
-      .required();
-  app.addOption("--template", arguments.file, "a template in place of the engine's");
+      .required()
+      .file(FileUse::Reads);
+  app.addOption("--template", arguments.file, "a template in place of the engine's")
+      .file(FileUse::Reads);
   app.addOption("--name", arguments.name,
                 "which of the engine's templates; default: tool_use where tools are given and it "
                 "exists, else default");

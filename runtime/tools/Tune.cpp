@@ -256,8 +256,10 @@ int runTune(int argc, char **argv) {
       "  tune candidates.ingot -o tuning.lock --tokens 1,8,16,64,512 -r 9",
       argv[0]);
   TuneOptions options;
-  app.addOption("engine", options.engine, "engine file").required();
-  app.addOption("-o,--output", options.output, "lockfile to write").required();
+  app.addOption("engine", options.engine, "engine file").required().file(FileUse::ReadsIfThere);
+  app.addOption("-o,--output", options.output, "lockfile to write")
+      .required()
+      .file(FileUse::Writes);
   app.addOption("--tokens", options.tokens,
                 "numbers of rows to measure at; a list; each stands for those down to the one "
                 "before; default: 1,2,4,8,16,24,... up to the engine's most tokens")

@@ -5,6 +5,8 @@ import ctypes
 import json
 import os
 import random
+import re
+import socket
 import stat
 import struct
 import subprocess
@@ -144,6 +146,179 @@ class BadModels(harness.BuildTest):
                 self.refuse(harness.FABLES, "INGOT-E", *options)
 
 
+class OwnFiles(harness.BuildTest):
+    """No command writes over what it reads, or over what else it writes."""
+
+    def setUp(self):
+        super().setUp()
+        self.model = self.copy_of(harness.FABLES)
+        self.inputs = {path: path.read_bytes() for path in self.model.iterdir()}
+        self.out = self.fresh("out") / "m.ingot"
+
+    def assert_kept(self, result, code="INGOT-E2163"):
+        self.assertEqual(result.returncode, 1, result.stdout)
+        self.assertIn(code, result.stdout)
+        self.assertEqual({path: path.read_bytes() for path in self.model.iterdir()}, self.inputs)
+        self.assertEqual(os.listdir(self.out.parent), [])
+
+    def names_of(self, file):
+        """Other names of a file that is there."""
+        for name, link in (("link", os.symlink), ("hard", os.link)):
+            link(file, self.folder / f"{name}-{file.name}")
+            yield self.folder / f"{name}-{file.name}"
+        yield file.parent / ".." / file.parent.name / file.name
+
+    def test_weights(self):
+        weights = self.model / "model.safetensors"
+        for output in (weights, *self.names_of(weights)):
+            with self.subTest(output=output):
+                result = self.build(self.model, output)
+                self.assert_kept(result)
+                self.assertIn(str(output), result.stdout)
+        for name in ("config.json", "tokenizer.json"):
+            self.assert_kept(self.build(self.model, self.out, "--report", self.model / name))
+
+    def test_options(self):
+        recipe, tuning = self.folder / "r.yaml", self.folder / "t.lock"
+        recipe.write_text("version: 1\nweights: [{match: '*', format: int4}]\nmethod: gptq\n")
+        tuning.write_text("ingot-tuning 1\n")
+        gate, data = ("--gate", "kl<=1", "--gate-model", harness.FABLES), self.folder / "g.json"
+        for options in (
+                ("--report", self.out), ("--report", recipe, "--recipe", recipe),
+                ("--tuning", tuning, "--report", tuning),
+                ("--lockfile", recipe, "--recipe", recipe, "--bits", 5),
+                ("--calibration-text", tuning, "--report", tuning),
+                (*gate, "--gate-report", self.model / "config.json"),
+                (*gate, "--gate-report", data, "--report", data),
+                (*gate, "--gate-text", tuning, "--report", tuning),
+                (*gate, "--report", f"{self.out}.gate")):
+            with self.subTest(options=options):
+                self.assert_kept(self.build(self.model, self.out, *options))
+        self.assertEqual(tuning.read_text(), "ingot-tuning 1\n")
+
+    def test_quantize(self):
+        text = self.folder / "t.txt"
+        text.write_text("text")
+        for output, *options in (
+                (self.model,), (self.out, "--lockfile", self.model / "config.json", "--bits", 5),
+                (self.out, "--imatrix-output", self.model / "tokenizer.json"),
+                (self.out, "--imatrix-output", self.out),
+                (self.out, "--imatrix", text, "--imatrix-output", text),
+                (self.model / "model.safetensors",)):
+            with self.subTest(output=output, options=options):
+                self.assert_kept(self.ingot("quantize", self.model, "-o", output, "--recipe",
+                                            "w4a16-gptq", *options))
+        self.assertEqual(text.read_text(), "text")
+
+    def test_a_folder_for_work(self):
+        partial = self.folder / "q.partial"
+        self.model.rename(partial)
+        result = self.ingot("quantize", partial, "-o", self.folder / "q", "--recipe", "w4a16-gptq")
+        self.assertIn("INGOT-E2163", result.stdout)
+        self.assertTrue((partial / "config.json").exists())
+
+
+class FoundFirst(harness.BuildTest):
+    """What can be known before work starts is refused before it."""
+
+    def assert_first(self, result, code):
+        self.assertGreater(result.returncode, 0, result.stdout)
+        self.assertLess(result.returncode, 100, result.stdout)
+        self.assertIn(f"INGOT-{code}", result.stdout)
+        for stage in ("compile ", "stream weights", "layer 1 of", "calibration text   ",
+                      "sensitivity"):
+            self.assertNotIn(stage, result.stdout)
+        self.assertEqual(sorted(path.name for path in self.folder.iterdir()), self.names)
+
+    def setUp(self):
+        super().setUp()
+        short, chats = self.folder / "short.txt", self.folder / "chats.jsonl"
+        short.write_text("short")
+        chats.write_text("{}\n")
+        self.names = ["chats.jsonl", "short.txt"]
+        self.short, self.chats = short, chats
+
+    def test_gates(self):
+        absent = self.folder / "absent"
+        for code, *options in (
+                ("E2103", "--gate", ""), ("E2113", "--max-context", 1),
+                ("E7101", "--gate-text", absent), ("E7101", "--gate-model", absent),
+                ("E2120", "--gate-text", self.short), ("E2144", "--gate-text", self.chats),
+                ("E1030", "--gate-model", self.short), ("E2118", "--gate", "speed<=1"),
+                ("E650", "--target", "sm_90a"), ("E7103", "--gate-report", absent / "r.html")):
+            if "--gate" not in options:
+                options = ("--gate", "kl<=1", *options)
+            with self.subTest(options=options):
+                self.assert_first(self.build(harness.FABLES, self.folder / "m.ingot", *options),
+                                  code)
+
+    def test_builds_that_quantize_first(self):
+        for code, *options in (
+                ("E2131", "--bits", 40), ("E2131", "--bits", 1), ("E2131", "--target-size", "1KiB"),
+                ("E2131", "--target-size", "1GiB"), ("E2101", "--max-context", 10**9),
+                ("E4", "--target", "x86-64-v9"), ("E7101", "--tuning", self.folder / "absent"),
+                ("E2201", "--tuning", self.short), ("E2120", "--calibration-text", self.short),
+                ("E2144", "--calibration-text", self.chats),
+                ("E7101", "--calibration-text", self.folder / "absent")):
+            with self.subTest(options=options):
+                self.assert_first(self.build(harness.FABLES, self.folder / "m.ingot", "--no-cache",
+                                             "--recipe", "w4a16-gptq", *options), code)
+
+    def test_quantize(self):
+        for code, recipe, *options in (
+                ("E2113", "w4a16-gptq", "--length", 1), ("E2113", "q4_k_m", "--length", 1),
+                ("E2131", "w4a16-gptq", "--bits", 40), ("E2131", "w4a16-gptq", "--bits", 1),
+                ("E2131", "w4a16-gptq", "--target-size", "1GiB"),
+                ("E2120", "q4_k_m", "--calibration-text", self.short),
+                ("E2144", "w4a16-gptq", "--calibration-text", self.chats),
+                ("E7103", "q4_k_m", "--imatrix-output", self.folder / "absent" / "m")):
+            with self.subTest(recipe=recipe, options=options):
+                self.assert_first(self.ingot("quantize", harness.FABLES, "-o", self.folder / "q",
+                                             "--no-cache", "--recipe", recipe, *options), code)
+
+    def test_run_and_serve(self):
+        with socket.create_server(("127.0.0.1", 0)) as taken:
+            absent, port = self.folder / "absent", taken.getsockname()[1]
+            for code, command, *options in (
+                    ("E2103", "run", "-p", "x", "--nothing"), ("E7101", "run", "--prompts", absent),
+                    ("E2103", "run", "-p", "x", "-n", "many"),
+                    ("E6006", "run", "-p", "x", "--temp", -1),
+                    ("E7222", "run", "--chat", "--tool-parser", "nobody"),
+                    ("E7101", "run", "--chat", "--chat-template", absent),
+                    ("E2103", "serve", "--nothing"), ("E2103", "serve", "--port", 70000),
+                    ("E2103", "serve", "--api-keys", ""), ("E7101", "serve", "--config", absent),
+                    ("E7101", "serve", "--api-keys", absent), ("E7216", "serve", "--port", port),
+                    ("E7222", "serve", "--tool-parser", "nobody")):
+                with self.subTest(command=command, options=options):
+                    self.assert_first(self.ingot(
+                        command, harness.FABLES, "--target", "reference", "--cache",
+                        self.folder / "cache", *options), code)
+
+
+class EmptyValues(harness.BuildTest):
+    """Every option of every program that takes a value refuses an empty one by its name."""
+
+    def test_every_option(self):
+        takes_value = re.compile(r"^ +(?:-\w,)?(--[a-z-]+) (?:TEXT|INT|UINT|FLOAT|PART|RULE)",
+                                 re.MULTILINE)
+        programs = [("ingot", "build"), ("ingot", "quantize"), ("ingot-server",), ("ingot-run",)]
+        programs += [("ingot-run", *name.split()) for name in
+                     ("plan", "verify", "selftest", "bench", "bench serve", "tune", "template",
+                      "eval")]
+        for program, *command in programs:
+            def run(*options):
+                return subprocess.run([harness.programs / program, *command, *options],
+                                      capture_output=True, text=True, timeout=harness.LIMIT,
+                                      check=False)
+            names = set(takes_value.findall(run("--help").stdout)) - {"--prompt"}
+            self.assertTrue(names, command)
+            for name in sorted(names):
+                with self.subTest(program=program, command=command, option=name):
+                    result = run("file", f"{name}=", "--next")
+                    self.assertEqual(result.returncode, 2, result.stderr)
+                    self.assertRegex(result.stderr, f"INGOT-E2103: {name}: .*empty")
+
+
 class BadDisks(harness.BuildTest):
     @contextlib.contextmanager
     def small_disk(self, size):
@@ -164,6 +339,19 @@ class BadDisks(harness.BuildTest):
             result = self.build(harness.FABLES, output)
             self.assert_refused(result, output, "INGOT-E7")
             self.assertRegex(result.stdout, "(?i)space|full")
+
+    def test_input_on_another_mount(self):
+        """The same folder, mounted a second time."""
+        model, there = self.copy_of(harness.FABLES), self.fresh("there")
+        if os.geteuid() != 0 or subprocess.run(["mount", "--bind", model, there],
+                                               stderr=subprocess.DEVNULL,
+                                               check=False).returncode != 0:
+            self.skipTest("mounting needs rights that are absent here")
+        self.addCleanup(subprocess.run, ["umount", there], check=True)
+        result = self.build(model, there / "model.safetensors")
+        self.assertIn("INGOT-E2163", result.stdout)
+        self.assertEqual((model / "model.safetensors").read_bytes(),
+                         (harness.FABLES / "model.safetensors").read_bytes())
 
     def test_folder_without_write_permission(self):
         folder = self.fresh("sealed")

@@ -130,10 +130,10 @@ class Downloads(harness.BuildTest):
 
     def test_what_cannot_be_written_is_noticed_first(self):
         nothing = self.folder / "no-model"
-        self.refuse(nothing, "INGOT-E7010", "refused")
+        self.refuse(nothing, "INGOT-E7103", "refused")
         self.refuse(nothing, "INGOT-E7001", "no-model")
         for report in (self.folder, self.folder / "absent" / "report.json"):
-            self.refuse(nothing, "INGOT-E7020", "--report", options=("--report", report))
+            self.refuse(nothing, "INGOT-E7103", "--report", options=("--report", report))
 
     def test_random_weights_take_no_quantization(self):
         for method in "awq", "sorcery":

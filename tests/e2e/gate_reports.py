@@ -171,7 +171,7 @@ class GateReports(harness.BuildTest):
         self.assertEqual(data["worst_part"], "layers.0")
 
     def test_names(self):
-        for name, code in ("report.txt", "E2146"), ("none/report.html", "E7020"):
+        for name, code in ("report.txt", "E2146"), ("none/report.html", "E7103"):
             result = self.build(harness.FABLES, self.folder / "m.ingot", "--gate", "kl<=1",
                                 "--gate-report", self.folder / name)
             self.assertEqual(result.returncode, 1)

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the scripts here share: where the programs are, running them, and the closing line."""
+import functools
 import importlib
 import json
 import os
@@ -17,10 +18,23 @@ FABLES = ROOT / "examples" / "fables" / "model"
 LIMIT = 300  # Seconds for one program; far more than any takes.
 STAGE = re.compile(r"^compile \S+ +[\d.]+ s\b", re.MULTILINE)  # of `ingot build`
 
+REFUSAL = re.compile(r"INGOT-E\d{4}: .*")
+OPTION = re.compile(r"(?<![\w-])--[a-z][a-z-]*[a-z]")
+
 # Set by main() from the command line.
 programs = tools = None
 # What builds and simulators took, as lines for tests/time_spent.py, which main() prints.
 stages = []
+
+
+@functools.cache
+def options_of(*command):
+    """The options that the help of a command names; `run` and `serve` have their programs' too."""
+    program, *rest = command
+    text = subprocess.run([programs / program, *rest, "--help"], capture_output=True, text=True,
+                          check=False).stdout
+    more = {"run": ("ingot-run",), "serve": ("ingot-server",)}.get(" ".join(rest))
+    return set(OPTION.findall(text)) | (options_of(*more) if more else set())
 
 
 class BuildTest(unittest.TestCase):
@@ -37,7 +51,16 @@ class BuildTest(unittest.TestCase):
             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace",
             timeout=LIMIT, check=False, **options)
         stages.extend(STAGE.findall(result.stdout))
+        self.assert_advice(("ingot", str(arguments[0])), arguments, result)
         return result
+
+    def assert_advice(self, command, arguments, result):
+        """Options that a refusal names are those of its command, or of one that it names."""
+        for refusal in REFUSAL.findall(result.stdout) if result.returncode else ():
+            known = set(OPTION.findall(" ".join(map(str, arguments)))) | options_of(*command)
+            for other in re.findall(r"`ingot ([a-z]+)", refusal):
+                known |= options_of("ingot", other)
+            self.assertLessEqual(set(OPTION.findall(refusal)), known, refusal)
 
     def build(self, model, output, *options, **more):
         """Builds for the reference target, whose kernels take the least time to compile."""

@@ -82,7 +82,7 @@ MAY_INCLUDE = {
     "compiler/tools": ["dialects", "codegen", "compiler/checkpoint", *READERS, "compiler/recipe",
                        "compiler/engine_file", "compiler/build", "compiler/quantize",
                        "compiler/quantize/ggml",
-                       "runtime/tools/Commands.h",
+                       "runtime/tools/CommandFiles.h", "runtime/tools/Commands.h",
                        "runtime/tools/CommandLine.h", "runtime/tools/Program.h"],
 }
 WITHOUT_MLIR = ("runtime", "numerics", "compiler/checkpoint", "compiler/recipe", "compiler/tuning",

@@ -23,12 +23,23 @@ static bool isLfsPointer(const File &file) {
          text.substr(0, text.find('\n')).find("//git-lfs.github.com/spec/") != text.npos;
 }
 
+/// Why `path` cannot be opened, by what the system says.
+static Error cannotOpen(const std::filesystem::path &path, int reason) {
+  std::error_code isNoLink;
+  const std::filesystem::path target = std::filesystem::read_symlink(path, isNoLink);
+  if (reason == ENOENT && !isNoLink)
+    return {"INGOT-E7001",
+            message("the link leads to ", inQuotes(target.string()), ", which is not there"),
+            printable(path.string()), "download or copy what it leads to"};
+  return {"INGOT-E7001", message("cannot open the file: ", systemText(reason)),
+          printable(path.string()), "check that the path exists and may be read"};
+}
+
 Expected<File> File::open(const std::filesystem::path &path) {
   // Without O_NONBLOCK, opening a FIFO would wait for its writer.
   int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (descriptor < 0)
-    return Error{"INGOT-E7001", message("cannot open the file: ", systemText(errno)),
-                 printable(path.string()), "check that the path exists and may be read"};
+    return cannotOpen(path, errno);
   struct stat status{};
   if (::fstat(descriptor, &status) != 0 || !S_ISREG(status.st_mode)) {
     ::close(descriptor);

@@ -2,6 +2,7 @@
 // Opening a GGUF model that is split into several files.
 #include "compiler/checkpoint/gguf/Gguf.h"
 
+#include "compiler/checkpoint/files/Entry.h"
 #include "compiler/checkpoint/files/JsonFields.h"
 
 #include <algorithm>
@@ -107,8 +108,7 @@ Expected<GgufModel> openParts(const fs::path &path, const Split &split) {
   std::optional<GgufModel> model;
   for (uint64_t number = 0; number < split.count; ++number) {
     const fs::path part = path.parent_path() / partName(*name, number + 1);
-    std::error_code ignored;
-    if (!fs::exists(part, ignored))
+    if (!isThere(part))
       return Error{"INGOT-E1110",
                    message("part ", number + 1, " of ", split.count, ", ",
                            inQuotes(part.filename().string()), ", is missing"),

@@ -2,6 +2,7 @@
 // Finds the configuration, and the method that reads it.
 #include "compiler/checkpoint/quantized/QuantizationReader.h"
 
+#include "compiler/checkpoint/files/Entry.h"
 #include "compiler/checkpoint/quantized/methods/Methods.h"
 
 #include <algorithm>
@@ -56,8 +57,7 @@ Expected<QuantizationConfig> readQuantization(const Json &config,
   }
   for (const Companion &companion : companions) {
     std::filesystem::path path = directory / companion.file;
-    std::error_code ignored;
-    if (!std::filesystem::exists(path, ignored))
+    if (!isThere(path))
       continue;
     auto file = Json::readFile(path, JsonLimits::ofPython());
     if (!file)

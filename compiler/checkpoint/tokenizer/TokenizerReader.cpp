@@ -2,6 +2,7 @@
 // Reads the tokenizer of a checkpoint from whichever of its files are there.
 #include "compiler/checkpoint/tokenizer/TokenizerReader.h"
 
+#include "compiler/checkpoint/files/Entry.h"
 #include "compiler/checkpoint/files/File.h"
 #include "compiler/checkpoint/gguf/ModelFile.h"
 #include "compiler/checkpoint/tokenizer/TekkenReader.h"
@@ -17,11 +18,6 @@ namespace {
 constexpr uint64_t maxTokenizerBytes = uint64_t{64} << 20;
 constexpr uint64_t maxTemplateBytes = uint64_t{1} << 20;
 constexpr const char *tekkenFile = "tekken.json";
-
-bool isThere(const std::filesystem::path &path) {
-  std::error_code ignored;
-  return std::filesystem::exists(path, ignored);
-}
 
 Outcome setChatTemplate(const std::string &name, const std::filesystem::path &path,
                         TokenizerSpec &spec) {

@@ -25,6 +25,7 @@ void addOptions(CommandLine &app, ServeArguments &arguments) {
       .group(group);
   app.addOption("--model", arguments.http.model, "default: the first of /v1/models").group(group);
   app.addOption("--api-key-file", arguments.keyFile, "file whose first line is the key")
+      .file(FileUse::Reads)
       .group(group);
   app.addOption("--timeout", arguments.http.timeout,
                 "seconds without a byte after which a request has failed")

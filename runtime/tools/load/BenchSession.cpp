@@ -17,7 +17,7 @@ struct EngineArguments {
 };
 
 void addOptions(CommandLine &app, EngineArguments &arguments) {
-  app.addOption("engine", arguments.engine, "engine file").required();
+  app.addOption("engine", arguments.engine, "engine file").required().file(FileUse::ReadsIfThere);
   addLoadOptions(app, arguments.load);
   addSessionOptions(app, arguments.session);
 }

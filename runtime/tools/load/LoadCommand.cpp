@@ -85,11 +85,13 @@ void addWorkloadOptions(CommandLine &app, LoadArguments &arguments) {
       app.addOption("--trace", workload.trace,
                     "CSV of TIMESTAMP,ContextTokens,GeneratedTokens: lengths, and times unless "
                     "--rate or --concurrency is given")
+          .file(FileUse::Reads)
           .group(group);
   CommandOption shareGpt =
       app.addOption("--sharegpt", workload.shareGpt,
                     "JSON of conversations: their first questions, and answers of a token for each "
                     "4 bytes")
+          .file(FileUse::Reads)
           .excludes(trace)
           .group(group);
   app.addOption("--prompt-tokens", arguments.promptTokens, "of each prompt, or of any in a..b")
@@ -132,10 +134,15 @@ void addOutputOptions(CommandLine &app, LoadArguments &arguments) {
                 "request's mean")
       .check(problemOfLimits)
       .group(group);
-  app.addOption("--json", arguments.json, "file for all figures and every request").group(group);
-  app.addOption("--svg", arguments.svg, "file for a picture of the latencies").group(group);
+  app.addOption("--json", arguments.json, "file for all figures and every request")
+      .file(FileUse::Writes)
+      .group(group);
+  app.addOption("--svg", arguments.svg, "file for a picture of the latencies")
+      .file(FileUse::Writes)
+      .group(group);
   app.addOption("--compare", arguments.compare,
                 "file that --json wrote of equal requests: texts must be equal")
+      .file(FileUse::Reads)
       .group(group);
   app.addFlag("--allow-failures", arguments.allowFailures,
               "requests that fail are no error of the command")

@@ -19,7 +19,7 @@ std::vector<std::string> argumentsOf(const std::string &command, const std::stri
   if (command == "template")
     return {engine, "--messages", engine};
   if (command == "tune")
-    return {engine, "-o", "/dev/null/no-lockfile"};
+    return {engine, "-o", testing::TempDir() + "no-lockfile"};
   return {engine};
 }
 
