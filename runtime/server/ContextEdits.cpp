@@ -13,7 +13,7 @@ namespace {
 constexpr const char *clearThinking = "clear_thinking_20251015",
                      *clearToolUses = "clear_tool_uses_20250919";
 /// What a model is told in the place of a result.
-constexpr const char *cleared = "[This result was cleared to make room]";
+constexpr const char *cleared = "[result cleared]";
 
 using Edit = ContextEdit;
 
@@ -216,8 +216,9 @@ OrError<Json> applyOne(const Edit &edit, Json &messages, const MessageCounter &c
     if (const ApiError *error = std::get_if<ApiError>(one))
       return *error;
   int64_t tokens = std::get<int64_t>(before), saved = tokens - std::get<int64_t>(after);
-  bool applies = edit.kind == Edit::Thinking ||
-                 ((edit.triggeredByUses || tokens > edit.trigger) && saved >= edit.clearAtLeast);
+  bool applies =
+      edit.kind == Edit::Thinking || ((edit.triggeredByUses || tokens > edit.trigger) &&
+                                      (edit.clearAtLeast == 0 || saved >= edit.clearAtLeast));
   if (!applies)
     return Json();
   messages = std::move(edited);

@@ -83,6 +83,7 @@ TEST(SamplingTest, BadWordsAreNotCompleted) {
   EXPECT_EQ(toy->submit(request).status().code(), "INGOT-E6034");
   request.sampling.badSequences = {};
   request.sampling.allowed = {63};
+  request.sampling.ignoreEos = false;
   request.sampling.minTokens = 2;
   EXPECT_EQ(toy->submit(request).status().code(), "INGOT-E6034");
   request.sampling.allowed = request.tokens;

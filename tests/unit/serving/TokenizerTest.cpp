@@ -468,7 +468,7 @@ TEST(TokenizerDetokenizer, WhereTheTextOfEachIdBegins) {
   EXPECT_EQ(beginsOf(plain, {3, 14, 14, 4}, clean), (Begins{0, 1, 2, 3}));
   EXPECT_EQ(beginsOf(plain, {3, 14, 13, 4}, clean), (Begins{0, 1, 1, 2}));
   json root = smallJson();
-  root["model"]["vocab"]["\u0122"] = 300;
+  root["model"]["vocab"]["\u00E2"] = 300;
   root["decoder"] = {{"type", "ByteLevel"}};
   const LoadedTokenizer spelled = loadSmall(root);
   EXPECT_EQ(beginsOf(spelled, {3, 300, 300, 4}), (Begins{0, 1, 2, 3}));
