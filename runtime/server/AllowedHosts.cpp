@@ -68,7 +68,7 @@ Status AllowedHosts::check(const std::vector<std::string> &hosts) {
     std::optional<std::string> host = hostOfWord(name);
     in6_addr address;
     bool isV6 = inet_pton(AF_INET6, name.c_str(), &address) == 1;
-    bool hasPort = !isV6 && name.find(':', std::min(name.find(']'), name.size())) != name.npos;
+    bool hasPort = !isV6 && name.find(':', name.starts_with('[') ? name.find(']') : 0) != name.npos;
     bool isName = host && !host->empty() && name.find('*') == name.npos && !hasPort;
     if (word != "*" && !isName)
       return Status::error("INGOT-E2103", "--allowed-hosts: '" + word + "' is no host",

@@ -64,7 +64,7 @@ class RunCommand(harness.BuildTest):
         again, built = self.answer()
         self.assertFalse(built, again)
         self.assertNotIn("digest inputs", again)
-        self.replace(weights, data[:-2] + bytes(byte ^ 64 for byte in data[-2:]))
+        self.replace(weights, data[:-2] + bytes([data[-2] ^ 1]) + data[-1:])
         other, built = self.answer()
         self.assertTrue(built, other)
         # Those of before again, here and elsewhere, by another path.
