@@ -51,7 +51,7 @@ const CallForm &formOf(const AnswerFamily &family) {
 class CallText {
 public:
   CallText(Turn &turn, const AnswerFamily &family)
-      : turn(turn), family(family), form(formOf(family)), text(textOf(turn.message)) {}
+      : turn(turn), family(family), form(formOf(family)), text(contentText(turn.message)) {}
 
   void write() {
     const Json calls = std::move(turn.message["tool_calls"]);

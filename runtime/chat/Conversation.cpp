@@ -5,7 +5,6 @@
 #include "runtime/chat/CallText.h"
 #include "runtime/chat/Instructions.h"
 #include "runtime/chat/ToolTurns.h"
-#include "runtime/serving/Unicode.h"
 
 namespace ingot::runtime {
 
@@ -89,8 +88,6 @@ Json parseBounded(std::string_view text, bool &isDeep) {
       [&](int depth, Json::parse_event_t, Json &) { return !(isDeep |= depth > deepest); }, false);
 }
 
-bool isBlank(const std::string &text) { return skipWhitespace(text) == text.size(); }
-
 /// `arguments` as the template takes them: an object, or the text of one. A text that is none stays
 /// a text, or is the one argument where the template cannot print a text.
 void normalizeArguments(Json &arguments, const TemplateTraits &traits) {
@@ -154,16 +151,16 @@ void normalizeNothing(Json &message, const TemplateTraits &traits) {
 void normalizeContent(Turn &turn, const TemplateTraits &traits) {
   Json &message = turn.message;
   // What an assistant refused with is what it said.
-  if (hasText(message, "refusal") && textOf(message).empty())
+  if (hasText(message, "refusal") && contentText(message).empty())
     message["content"] = message["refusal"];
-  if (turn.hasCalls() && textOf(message).empty())
+  if (turn.hasCalls() && contentText(message).empty())
     return normalizeNothing(message, traits);
   Json &content = message["content"];
   if (content.is_null())
     content = "";
   const ContentForms &forms = formsOf(turn, traits);
   if (content.is_array() && !forms.parts)
-    content = textOf(message);
+    content = contentText(message);
   else if (content.is_string() && !forms.text)
     content = Json::array({{{"type", "text"}, {"text", content}}});
 }
@@ -178,7 +175,7 @@ void normalizeReasoning(Json &message, const TemplateTraits &traits) {
   message["reasoning"] = text;
   message["reasoning_content"] = text;
   // gpt-oss takes thinking or content beside tool calls, not both.
-  if (traits.knowsThinking && !(!textOf(message).empty() && message.contains("tool_calls")))
+  if (traits.knowsThinking && !(!contentText(message).empty() && message.contains("tool_calls")))
     message["thinking"] = text;
 }
 

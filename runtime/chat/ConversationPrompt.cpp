@@ -15,8 +15,6 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-bool isBlank(std::string_view text) { return skipWhitespace(text) == text.size(); }
-
 Status cannotGoOn(const std::string &why) {
   return Status::error("INGOT-E6073", "the last message, which is to go on, " + why,
                        "leave continue_final_message out");
@@ -204,7 +202,7 @@ Conversation withoutBlankEnd(const Conversation &conversation) {
 bool endsBlank(const Conversation &conversation) {
   const Json &last = conversation.messages.back();
   return conversation.continueFinalMessage && conversation.messages.size() > 1 &&
-         last["role"] == "assistant" && isBlank(textOf(last)) &&
+         last["role"] == "assistant" && isBlank(contentText(last)) &&
          last.value("tool_calls", Json()).empty() && last.value("reasoning", Json()).empty() &&
          last.value("reasoning_content", Json()).empty();
 }

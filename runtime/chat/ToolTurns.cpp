@@ -21,8 +21,6 @@ std::string nameOf(const Json &call) {
   return stringIn(call.contains("function") ? call["function"] : call, "name");
 }
 
-bool isBlank(const std::string &text) { return text.find_first_not_of(" \t\r\n") == text.npos; }
-
 /// The calls of one message, each with its result.
 class Exchange {
 public:
@@ -125,7 +123,7 @@ void shortenIds(Json &message) {
 
 /// Takes what is said beside calls out of their message.
 std::string takeText(Json &message) {
-  std::string text = textOf(message);
+  std::string text = contentText(message);
   if (!isBlank(text))
     message["content"] = "";
   else

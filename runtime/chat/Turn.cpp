@@ -2,11 +2,15 @@
 // Turn: a message on its way from a request to a template.
 #include "runtime/chat/Turn.h"
 
+#include "runtime/serving/Unicode.h"
+
 namespace ingot::runtime {
 
 using Json = nlohmann::ordered_json;
 
-std::string textOf(const Json &message) {
+bool isBlank(std::string_view text) { return skipWhitespace(text) == text.size(); }
+
+std::string contentText(const Json &message) {
   std::string text;
   if (!message.contains("content"))
     return text;
@@ -22,13 +26,13 @@ std::string textOf(const Json &message) {
 void appendText(Turn &turn, const Turn &more) {
   Json &content = turn.message["content"];
   if (!content.is_string())
-    content = textOf(turn.message);
+    content = contentText(turn.message);
   // In place: of many messages each is copied once.
   auto &text = content.get_ref<std::string &>();
   text += '\n';
   for (const Span &span : more.own)
     turn.own.push_back({span.begin + uint32_t(text.size()), span.end + uint32_t(text.size())});
-  text += textOf(more.message);
+  text += contentText(more.message);
 }
 
 } // namespace ingot::runtime

@@ -6,6 +6,7 @@
 
 #include <nlohmann/json.hpp>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace ingot::runtime {
@@ -22,8 +23,11 @@ struct Turn {
 
 using Turns = std::vector<Turn>;
 
+/// Whether there is nothing but white space.
+bool isBlank(std::string_view text);
+
 /// The text of a message's content: of all its parts, a line each; empty where there is none.
-std::string textOf(const nlohmann::ordered_json &message);
+std::string contentText(const nlohmann::ordered_json &message);
 
 /// Puts the text of `more` behind that of `turn`, on a line of its own.
 void appendText(Turn &turn, const Turn &more);

@@ -89,7 +89,8 @@ std::string MessagesWriter::take(size_t, const Event &event) {
 /// Why and where the answer ended.
 Json MessagesWriter::ends() const {
   const char *why = "end_turn";
-  if (reason == FinishReason::Length || reason == FinishReason::Context || blocks.endedInCall())
+  const bool isCut = reason != FinishReason::StopString && blocks.endedInCall();
+  if (reason == FinishReason::Length || reason == FinishReason::Context || isCut)
     why = "max_tokens";
   else if (blocks.calls())
     why = "tool_use";

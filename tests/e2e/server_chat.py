@@ -11,9 +11,12 @@ from server_process import ServerTest
 
 TEMPLATE = ("{%- for message in messages -%}{{ message.role[0] }} {{ message.content }}"
             "{% if message.tool_calls %}{{ message.tool_calls[0].function.name }}{% endif %} {% "
-            "endfor -%}{%- if add_generation_prompt %}{{ greeting | default('a ') }}{% endif -%}")
+            "endfor -%}{%- if add_generation_prompt %}{{ greeting | default('a ') }}{% endif -%}"
+            "{%- if fails %}{{ 1 / 0 }}{% endif -%}")
 # The model answers with the last message's content.
-ECHO = ("{%- if tools %}t{{ tools[0].function.name }}.{% endif -%}{{ messages[-1].content }}~"
+ECHO = ("{%- if tools %}t{{ tools[0].function.name }}.{% endif -%}{% for m in messages[:-1] %}"
+        "{{ m.content }}{% for c in m.tool_calls %}{{ c.function.name }}"
+        "{{ c.function.arguments|tojson }}{% endfor %}{% endfor %}{{ messages[-1].content }}~"
         "{{ '.' * (511 - messages[-1].content | length) }}")
 ANSWER = ("<think>\nlet me see\n</think>\n\nI look.\n<tool_call>\n{\"name\": \"look\", "
           "\"arguments\": {\"at\": \"paris\", \"n\": [1, 2]}}\n</tool_call>")
@@ -157,6 +160,14 @@ class Conversations(ChatTest):
         error = json.loads(self.ask(server, "/v1/chat/completions", {"messages": image}, 400))
         self.assertEqual((error["error"]["ingot_code"], error["error"]["param"]),
                          ("INGOT-E6071", "messages[0].content[0].type"))
+        # Where a template fails is told, but not the path that it has here.
+        failing = self.ask(server, "/apply-template", {
+            "messages": HELLO, "chat_template_kwargs": {"fails": True}}, 400)
+        self.assertIn("chat template:1:", json.loads(failing)["error"]["message"])
+        self.assertNotIn(str(self.folder), failing)
+        server_process.wait_for(lambda: any(
+            "INGOT-E6064" in line and str(self.folder / "chat.jinja") in line
+            for line in server.log))
         plain = ServerTest.start(self)
         error = json.loads(self.ask(plain, "/v1/chat/completions", {"messages": HELLO}, 400))
         self.assertEqual(error["error"]["ingot_code"], "INGOT-E6074")

@@ -290,6 +290,13 @@ TEST(AnswerParser, ThePromptTellsWhetherReasoningIsOpen) {
   EXPECT_EQ(text("<think>\n\n</think>\n\n", "Hi <think> and </think>"),
             (ParsedAnswer{"Hi <think> and </think>", {}, {}}));
   EXPECT_EQ(text("<think>", "Hm.\n"), (ParsedAnswer{{}, "Hm.\n", {}}));
+  // The answer has begun with words of its own.
+  EXPECT_EQ(text("<think>\nSo", " far\n</think>\n\nHi"), (ParsedAnswer{"Hi", " far", {}}));
+  EXPECT_EQ(text("<think>\nSo\n</think>\n\nHi", " there"), (ParsedAnswer{" there", {}, {}}));
+  Reading words = reading("functionary_v32", "none", "say >>>");
+  EXPECT_EQ(read(words, "now\n{}").calls.size(), 1u);
+  words.settings.promptEndsInWords = true;
+  EXPECT_EQ(read(words, "now\n{}"), (ParsedAnswer{"now\n{}", {}, {}}));
   EXPECT_EQ(text("", "<think>\n\n</think>\n\nHi"), (ParsedAnswer{"Hi", {}, {}}));
   EXPECT_EQ(text("", "\n\nHi"), (ParsedAnswer{"\n\nHi", {}, {}}));
   EXPECT_EQ(text("", " \n"), (ParsedAnswer{" \n", {}, {}}));

@@ -165,12 +165,22 @@ TEST_F(AnswerWriterTest, AChatIsTheSameInPieces) {
 }
 
 TEST_F(AnswerWriterTest, ACallThatIsCutIsNoReasonToCall) {
-  std::string_view cut = thoughtful.substr(0, thoughtful.find("\\\"b"));
-  Json choice = Json::parse(chat(cut, 1000, false, FinishReason::Length))["choices"][0];
-  EXPECT_EQ(choice["finish_reason"], "length");
-  Json finish;
-  assembled(eventsOf(chat(cut, 1, true, FinishReason::Length)), finish);
-  EXPECT_EQ(finish, "length");
+  const std::string_view within[] = {thoughtful.substr(0, thoughtful.find("\\\"b")),
+                                     thoughtful.substr(0, thoughtful.rfind("{\"name") + 1)};
+  // Whatever ends it there: a model that stops within a call has not said what it meant to.
+  for (std::string_view cut : within)
+    for (FinishReason reason : {FinishReason::Length, FinishReason::EndToken}) {
+      Json choice = Json::parse(chat(cut, 1000, false, reason))["choices"][0];
+      EXPECT_EQ(choice["finish_reason"], "length") << cut;
+      Json finish;
+      assembled(eventsOf(chat(cut, 1, true, reason)), finish);
+      EXPECT_EQ(finish, "length") << cut;
+      EXPECT_EQ(Json::parse(messages(cut, 1000, false, reason))["stop_reason"], "max_tokens");
+      std::vector<Json> events = eventsOf(messages(cut, 1, true, reason));
+      EXPECT_EQ(events[events.size() - 2]["delta"]["stop_reason"], "max_tokens");
+      EXPECT_EQ(Json::parse(responses(cut, 1000, false, reason))["status"], "incomplete");
+      EXPECT_EQ(eventsOf(responses(cut, 1, true, reason)).back()["type"], "response.incomplete");
+    }
 }
 
 TEST_F(AnswerWriterTest, LogprobsOfAChatGoWithItsText) {
