@@ -470,8 +470,9 @@ def fp8(checkpoint, chosen=is_projection):
     return stored, meant
 
 
-def write_safetensors(path, checkpoint):
-    header, offset = {}, 0
+def write_safetensors(path, checkpoint, framework=""):
+    """`framework`: which transformers asks old releases' files for."""
+    header, offset = {"__metadata__": {"format": framework}} if framework else {}, 0
     for name, (shape, data) in checkpoint.items():
         end = offset + data.itemsize * len(data)
         dtype = {"f": "F32", "B": "U8", "b": "I8", "i": "I32", "H": "F16"}[data.typecode]

@@ -378,6 +378,12 @@ TEST(ModelConfig, ReadsEveryRopeType) {
   EXPECT_EQ(rope(R"({"rope_scaling": {}})"), Rope{});
   EXPECT_EQ(rope(R"({"rope_parameters": {"rope_type": "default", "rope_theta": 1e6}})").theta, 1e6);
   EXPECT_EQ(rope(R"({"rope_scaling": {"type": "default", "factor": 1.0}})"), Rope{});
+  // Both keys, with names of one type: Qwen2.5-VL as transformers 5 saves it.
+  EXPECT_EQ(rope(R"({"rope_parameters": {"rope_type": "default", "type": "mrope",
+                     "rope_theta": 1e4, "mrope_section": [2, 3, 3]}})"),
+            Rope{});
+  EXPECT_EQ(rope(R"({"rope_scaling": {"rope_type": "linear", "type": "linear", "factor": 4}})"),
+            linear);
 }
 
 /// Phi3ForCausalLM with heads of 16 columns; `changes` as for configWith().
@@ -527,6 +533,10 @@ TEST(ModelConfig, RefusesBadRope) {
                       "rope_scaling.factor"));
   EXPECT_TRUE(refused(R"({"rope_scaling": {"type": "linear", "rope_type": "dynamic"}})",
                       "INGOT-E1056", "rope_type and type"));
+  EXPECT_TRUE(refused(R"({"rope_scaling": {"type": "mrope", "rope_type": "yarn", "factor": 4}})",
+                      "INGOT-E1056", "yarn and mrope"));
+  EXPECT_TRUE(refused(R"({"rope_scaling": {"type": "ntk", "rope_type": "default"}})", "INGOT-E1052",
+                      "rope_scaling.type"));
   EXPECT_TRUE(refused(R"({"rope_scaling": {"type": "linear", "factor": 2, "mscale": 1}})",
                       "INGOT-E1056", "\"mscale\""));
   EXPECT_TRUE(refused(R"({"rope_scaling": 3})", "INGOT-E1004", "an object"));
