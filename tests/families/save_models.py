@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Saves models as users of a release of transformers do, with what that release computes of them.
 
-usage: save_models.py FOLDER [--again SAVED] [--configs] [NAME ...]
+usage: save_models.py FOLDER [NAME ...] [--again SAVED] [--configs]
 
 FOLDER/NAME gets what save_pretrained writes, and golden.json: of each model of models.py, of the
 models of text and vision that have one as their text part (as text_NAME), and of more (MORE).

@@ -657,6 +657,33 @@ TEST(GenerationConfig, TellsValuesThatMakeNoSense) {
   EXPECT_TRUE(failsWith(GenerationConfig::parse("[]", "g.json", 100), "INGOT-E1004"));
 }
 
+TEST(ModelConfig, RotationOfAllLayersOfOlmo3) {
+  const std::string olmo = R"({"architectures": ["Olmo3ForCausalLM"], "rope_theta": )";
+  auto usual = configWith(olmo + "500000}"), other = configWith(olmo + "20000}");
+  ASSERT_TRUE(succeeds(usual) && succeeds(other));
+  EXPECT_TRUE(usual->deviations.empty());
+  EXPECT_EQ(usual->slidingRope->theta, 500000);
+  EXPECT_EQ(other->rope.theta, 20000);
+  EXPECT_EQ(other->slidingRope->theta, 20000);
+  EXPECT_EQ(other->deviations.size(), 1u); // transformers 5 reads it otherwise
+}
+
+TEST(ModelConfig, ArchitectureMayStandWithTheTextPart) {
+  auto parse = [](std::string_view keys) {
+    return parseModelConfig(message("{", keys, R"("model_type": "qwen2_5_vl", "text_config": {
+      "architectures": ["Qwen2_5_VLForConditionalGeneration"], "hidden_size": 64,
+      "intermediate_size": 96, "num_hidden_layers": 2, "num_attention_heads": 4,
+      "num_key_value_heads": 2, "vocab_size": 100}})"),
+                            "config.json");
+  };
+  for (const char *keys : {"", R"("architectures": null, )"}) {
+    auto config = parse(keys);
+    ASSERT_TRUE(config) << config.error().str();
+    EXPECT_EQ(config->architecture, "Qwen2_5_VLForConditionalGeneration");
+  }
+  EXPECT_TRUE(failsWith(parse(R"("architectures": ["Other"], )"), "INGOT-E1050", {"Other"}));
+}
+
 TEST(ModelConfig, NoMoreOfAHeadRotatesThanThereIs) {
   const std::string miniMax = R"({"architectures": ["MiniMaxM2ForCausalLM"], "head_dim": 32,
     "num_local_experts": 4, "num_experts_per_tok": 2, "rotary_dim": )";
